@@ -1,0 +1,97 @@
+package ccl
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/topology"
+)
+
+// Algorithm is a family of kernels that `module:` in ccl.yaml names: a
+// documented value, registered from an init function (see Register).
+type Algorithm struct {
+	// Name is what `module:` says; Doc is one sentence or more about it.
+	Name, Doc string
+	// Topologies are the kinds the algorithm is for; nil means any.
+	Topologies []topology.Kind
+	// Params returns a fresh pointer to a struct that holds the defaults; an
+	// entry's `params:` are filled in strictly, by the fields' yaml tags, and
+	// kernels get it through ParamsOf. nil: the algorithm has no parameters.
+	// If the struct has a method Validate() error, it is called after filling.
+	Params func() any
+	// Kernels holds one kernel for each collective the algorithm implements.
+	Kernels map[Collective]*Kernel
+}
+
+// Kernel is one collective done by one algorithm.
+type Kernel struct {
+	// Doc is a sentence about how it is done, with the source.
+	Doc string
+	// Supports says in words why a shape is not supported; nil: all are. A call
+	// of a shape that is not is refused before any data moves.
+	Supports func(Shape) error
+	// Cost declares what an execution costs. The conformance suite measures it.
+	Cost func(Shape) Cost
+	// Eager: for small inputs the kernel's window may show the payloads that
+	// travel with the synchronisation instead of the ranks' own buffers. It
+	// saves the second synchronisation.
+	Eager bool
+	// Shared: the kernel uses a window and no messages, and does not ask who
+	// runs it: its Run may be executed for any rank by any goroutine.
+	Shared bool
+	// Run executes the call on one rank.
+	Run func(*Call) error
+}
+
+// Shape is what all ranks of a call share and what decides which kernel runs.
+type Shape struct {
+	Collective Collective
+	Ranks      int
+	Bytes      int // of one rank's input; of the longest, where they differ
+	Total      int // bytes of the result on one rank
+	DType      DType
+	Op         Op // Sum where the collective does not reduce
+	Topology   *topology.Topology
+	Params     any  // of the algorithm's entry, as its Params made them
+	Eager      bool // the inputs travel with the synchronisation
+}
+
+// Cost is what one call of a kernel costs, over all ranks.
+type Cost struct {
+	// Steps is the number of messages on the longest chain in which each has to
+	// wait for the one before it; a window counts as one.
+	Steps int
+	// Bytes is what all ranks together send to others, or read from and store to
+	// the buffers of others through a window. Payloads that travel with the
+	// synchronisation are free.
+	Bytes int
+}
+
+// Validate says what is missing in an algorithm's description.
+func (a *Algorithm) Validate() error {
+	switch {
+	case a == nil:
+		return fmt.Errorf("ccl: algorithm is nil")
+	case a.Name == "":
+		return fmt.Errorf("ccl: algorithm has no name")
+	case a.Doc == "":
+		return fmt.Errorf("ccl: algorithm %q is undocumented", a.Name)
+	case len(a.Kernels) == 0:
+		return fmt.Errorf("ccl: algorithm %q has no kernels", a.Name)
+	}
+	for coll, k := range a.Kernels {
+		switch {
+		case !slices.Contains(Collectives(), coll):
+			return fmt.Errorf("ccl: algorithm %q has a kernel for an unknown %v", a.Name, coll)
+		case k == nil || k.Run == nil:
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v has no Run", a.Name, coll)
+		case k.Doc == "":
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is undocumented", a.Name, coll)
+		case k.Cost == nil:
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v declares no Cost", a.Name, coll)
+		case k.Eager && !k.Shared:
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Eager but not Shared", a.Name, coll)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package ccl
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Element is the set of types that collectives move and reduce.
+type Element interface {
+	~uint8 | ~int32 | ~int64 | ~float32 | ~float64
+}
+
+// DType names an element type at run time.
+type DType uint8
+
+// The element types.
+const (
+	Uint8 DType = iota + 1
+	Int32
+	Int64
+	Float32
+	Float64
+)
+
+var dtypes = [...]struct {
+	name string
+	size int
+}{
+	Uint8:   {"uint8", 1},
+	Int32:   {"int32", 4},
+	Int64:   {"int64", 8},
+	Float32: {"float32", 4},
+	Float64: {"float64", 8},
+}
+
+// DTypes returns all element types.
+func DTypes() []DType { return []DType{Uint8, Int32, Int64, Float32, Float64} }
+
+// String returns the name that ccl.yaml and error messages use, such as
+// "float32".
+func (d DType) String() string {
+	if int(d) < len(dtypes) && dtypes[d].name != "" {
+		return dtypes[d].name
+	}
+	return fmt.Sprintf("dtype(%d)", uint8(d))
+}
+
+// Size returns the length of one element in bytes.
+func (d DType) Size() int { return dtypes[d].size }
+
+// DTypeOf returns the DType of T, which may be a named type.
+func DTypeOf[T Element]() DType {
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Uint8:
+		return Uint8
+	case reflect.Int32:
+		return Int32
+	case reflect.Int64:
+		return Int64
+	case reflect.Float32:
+		return Float32
+	default: // Element admits no other kind
+		return Float64
+	}
+}

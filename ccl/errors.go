@@ -1,0 +1,254 @@
+package ccl
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Errors of calls that were refused before anything moved. The group lives on
+// if all ranks refuse.
+var (
+	// ErrNotImplemented: no kernel does this collective, operation or shape.
+	ErrNotImplemented = errors.New("not implemented")
+	// ErrNotInitialized: there is no process group yet, or no more.
+	ErrNotInitialized = errors.New("default process group has not been initialized")
+	// ErrInvalidCommunicator: the communicator is nil, or its group has failed.
+	ErrInvalidCommunicator = errors.New("invalid communicator")
+	// ErrConcurrentUse: two calls of one rank on one communicator overlap.
+	ErrConcurrentUse = errors.New("concurrent use of a communicator")
+	// ErrClosed: the communicator was closed.
+	ErrClosed = transport.ErrClosed
+)
+
+// Failures of a group, found by errors.As in a CollectiveFailedError.
+type (
+	// PeerLostError names a rank that is needed and gone.
+	PeerLostError = transport.PeerLostError
+	// TimeoutError names the ranks that a call waited for in vain.
+	TimeoutError = transport.TimeoutError
+	// AbortedError names the rank that gave up, and why.
+	AbortedError = transport.AbortedError
+	// AllocationFailedError says how much memory could not be had.
+	AllocationFailedError = transport.AllocationFailedError
+)
+
+// CollectiveFailedError is returned by every call on a group that failed, from
+// the one in which it did: Err is the first cause, the same on all ranks but
+// the one that cancelled or gave up, which gets its own error.
+type CollectiveFailedError struct {
+	Operation string // the collective, such as "all_reduce"
+	Code      int    // reserved for transports whose errors are numbers; 0
+	Message   string // what this rank was doing, "" if the call did not start
+	Algorithm string // the algorithm's entry in ccl.yaml, "" if none was chosen
+	Rank      int    // the rank that returns the error
+	Peer      int    // the rank to blame, -1 if none
+	Seq       uint64 // number of the call on its group
+	Group     string // name of the group, "" for a job's default group
+	Err       error
+}
+
+func (e *CollectiveFailedError) Error() string {
+	var b strings.Builder
+	b.WriteString("ccl: ")
+	b.WriteString(e.Operation)
+	if e.Algorithm != "" {
+		b.WriteString(" by ")
+		b.WriteString(e.Algorithm)
+	}
+	fmt.Fprintf(&b, ", call %d", e.Seq)
+	if e.Group != "" {
+		fmt.Fprintf(&b, " of group %s", e.Group)
+	}
+	fmt.Fprintf(&b, ", rank %d: ", e.Rank)
+	if e.Message != "" {
+		b.WriteString(e.Message)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Err.Error())
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *CollectiveFailedError) Unwrap() error { return e.Err }
+
+// MismatchError says in which respect the ranks of one call differ. Field is
+// "collective", "dtype", "op", "count", "root", "counts", "algorithm", or
+// "arguments" where some ranks refused theirs. It is equal on all ranks.
+type MismatchError struct {
+	Field  string
+	Values []MismatchValue
+}
+
+// MismatchValue is one of the values that ranks brought to a call.
+type MismatchValue struct {
+	Value string
+	Ranks []int
+}
+
+func (e *MismatchError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ranks disagree on %s:", e.Field)
+	for i, v := range e.Values {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %s on %s", v.Value, ranksText(v.Ranks))
+	}
+	return b.String()
+}
+
+// KernelPanicError says that a kernel panicked; the process survives it.
+type KernelPanicError struct {
+	Kernel string // entry and collective, such as "ring all_reduce"
+	Value  any    // what it panicked with
+	Stack  []byte
+}
+
+func (e *KernelPanicError) Error() string {
+	return fmt.Sprintf("kernel %s panicked: %v", e.Kernel, e.Value)
+}
+
+// Unwrap returns the value of the panic if it is an error.
+func (e *KernelPanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// InvalidBufferSizeError says that a buffer's length, in elements, is not what
+// the call needs.
+type InvalidBufferSizeError struct {
+	Operation string
+	Buffer    string // which one: "send", "recv", "counts", "displs"
+	Expected  int    // for recv of an all-gather: at least so many
+	Actual    int
+}
+
+func (e *InvalidBufferSizeError) Error() string {
+	return fmt.Sprintf("ccl: %s: %s has %d elements, want %d", e.Operation, e.Buffer, e.Actual, e.Expected)
+}
+
+// InvalidRootError says that a root is not a rank of the group.
+type InvalidRootError struct{ Root, Size int }
+
+func (e *InvalidRootError) Error() string {
+	return fmt.Sprintf("ccl: root %d is not a rank of a group of %d (0 to %d)", e.Root, e.Size, e.Size-1)
+}
+
+// InvalidArgumentError says what is wrong with an argument that has no error
+// type of its own, such as buffers that overlap.
+type InvalidArgumentError struct{ Operation, Message string }
+
+func (e *InvalidArgumentError) Error() string {
+	return fmt.Sprintf("ccl: %s: %s", e.Operation, e.Message)
+}
+
+// Errors that come before there is a communicator.
+
+// ConfigError is a mistake in a configuration, with its place. Line is 0 where
+// there is no line to name.
+type ConfigError struct {
+	File    string
+	Line    int
+	Key     string // path of the key, such as "algorithms.ring.params.chunk"
+	Message string
+	Err     error // the cause, such as fs.ErrNotExist, or nil
+}
+
+func (e *ConfigError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		b.WriteByte(':')
+		b.WriteString(strconv.Itoa(e.Line))
+	}
+	b.WriteString(": ")
+	if e.Key != "" {
+		b.WriteString(e.Key)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Message)
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// BackendNotAvailableError says that a transport exists but cannot be used here.
+type BackendNotAvailableError struct {
+	Requested string
+	Available []string
+	Reason    string
+}
+
+func (e *BackendNotAvailableError) Error() string {
+	return fmt.Sprintf("transport %q is not available: %s (available: %s)",
+		e.Requested, e.Reason, strings.Join(e.Available, ", "))
+}
+
+// InvalidBackendError says that there is no backend of that name.
+type InvalidBackendError struct {
+	Requested string
+	Available []string
+	Hint      string // what to use instead, or ""
+}
+
+func (e *InvalidBackendError) Error() string {
+	s := fmt.Sprintf("unknown backend %q (available: %s)", e.Requested, strings.Join(e.Available, ", "))
+	if e.Hint != "" {
+		s += ": " + e.Hint
+	}
+	return s
+}
+
+// InitializationFailedError says that a group could not be set up; nothing of it
+// is left, and a corrected second attempt works.
+type InitializationFailedError struct {
+	Backend string
+	Err     error
+}
+
+func (e *InitializationFailedError) Error() string {
+	return fmt.Sprintf("initialization of %q failed: %v", e.Backend, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *InitializationFailedError) Unwrap() error { return e.Err }
+
+// MissingConfigurationError says what has to be set or called first.
+type MissingConfigurationError struct {
+	Missing []string // variables, keys or calls that would settle it
+	Message string
+}
+
+func (e *MissingConfigurationError) Error() string { return e.Message }
+
+// ranksText writes ranks for a message: "rank 3", "ranks 0, 2", "ranks 0-7".
+func ranksText(ranks []int) string {
+	if len(ranks) == 1 {
+		return "rank " + strconv.Itoa(ranks[0])
+	}
+	var b strings.Builder
+	b.WriteString("ranks ")
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(ranks[i]))
+		if j > i+1 {
+			b.WriteByte('-')
+			b.WriteString(strconv.Itoa(ranks[j]))
+			i = j + 1
+			continue
+		}
+		i++
+	}
+	return b.String()
+}

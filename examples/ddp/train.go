@@ -1,0 +1,136 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/goccl/goccl/dist"
+)
+
+// job says what to train and how; it is the same on every rank.
+type job struct {
+	layers   []int // units per layer: pixels first, classes last
+	epochs   int
+	batch    int // samples per step of all ranks together, rounded up to a multiple of the ranks
+	rate     float64
+	momentum float64
+	seed     uint64
+	connect  []dist.InitOption
+}
+
+// epoch is what one pass over the training set came to.
+type epoch struct {
+	number        int           // from 1
+	loss          float64       // mean over the epoch's steps, in nats
+	accuracy      float64       // share of the test set named rightly after the epoch
+	samples       int           // trained on by all ranks together
+	elapsed       time.Duration // without the test
+	communicating time.Duration // the part of elapsed that this rank spent in collectives, waiting for slower ranks included
+}
+
+// result is what a rank has when the training is over. The losses and the
+// weights are the same on every rank.
+type result[F float] struct {
+	losses  []F // of every step, mean over all ranks
+	epochs  []epoch
+	weights []F
+	digest  digest // of the weights, proven equal on all ranks
+}
+
+// watcher is told on rank 0 how the training goes.
+type watcher interface {
+	connected(*dist.ProcessGroup)
+	trained(epoch)
+}
+
+// train is the whole work of one rank: every rank trains the same model on its
+// own shard of the data, and the average of their gradients keeps the models
+// equal, bit by bit. An error ends the rank without DestroyProcessGroup: that
+// is how the other ranks learn of it, instead of waiting.
+func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*result[F], error) {
+	if err := dist.InitProcessGroup("ccl", j.connect...); err != nil {
+		return nil, err
+	}
+	group, err := dist.Default()
+	if err != nil {
+		return nil, err
+	}
+	rank, ranks := group.Rank(), group.Size()
+	if rank == 0 {
+		watch.connected(group)
+	}
+
+	// Every rank draws other weights, and takes those of rank 0.
+	model := newMLP[F](j.layers, j.seed+uint64(rank))
+	if err := dist.Broadcast(model.params, 0); err != nil {
+		return nil, err
+	}
+	optimizer := sgd[F]{rate: F(j.rate), momentum: F(j.momentum)}
+	shard := sampler{samples: trainSet.len(), ranks: ranks, rank: rank, seed: j.seed}
+	batch := (j.batch + ranks - 1) / ranks
+
+	done := &result[F]{weights: model.params}
+	for number := 1; number <= j.epochs; number++ {
+		var losses []F
+		var communicating time.Duration
+		indices := shard.indices(number)
+		start := time.Now()
+		for step := range slices.Chunk(indices, batch) {
+			losses = append(losses, model.loss(trainSet.batch(step)))
+			model.backward()
+
+			sent := time.Now()
+			if err := dist.AllReduce(model.grads, dist.Avg); err != nil {
+				return nil, err
+			}
+			communicating += time.Since(sent)
+
+			optimizer.step(model.params, model.grads)
+		}
+		elapsed := time.Since(start)
+
+		if err := dist.AllReduce(losses, dist.Avg); err != nil {
+			return nil, err
+		}
+		accuracy, err := test(model, testSet, rank, ranks)
+		if err != nil {
+			return nil, err
+		}
+		e := epoch{number, mean(losses), accuracy, len(indices) * ranks, elapsed, communicating}
+		if rank == 0 {
+			watch.trained(e)
+		}
+		done.losses = append(done.losses, losses...)
+		done.epochs = append(done.epochs, e)
+	}
+
+	if done.digest, err = sameOnAllRanks(model.params); err != nil {
+		return nil, err
+	}
+	if err := dist.Barrier(); err != nil {
+		return nil, err
+	}
+	return done, dist.DestroyProcessGroup()
+}
+
+// test returns the share of the test set that the model names rightly. Every
+// rank looks at its part of the set; the counts are added up.
+func test[F float](model *mlp[F], set *dataset[F], rank, ranks int) (float64, error) {
+	var mine []int
+	for i := rank; i < set.len(); i += ranks {
+		mine = append(mine, i)
+	}
+	count := []int64{int64(model.correct(set.batch(mine)))}
+	if err := dist.AllReduce(count, dist.Sum); err != nil {
+		return 0, err
+	}
+	return float64(count[0]) / float64(set.len()), nil
+}
+
+func mean[F float](values []F) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += float64(v)
+	}
+	return sum / float64(len(values))
+}

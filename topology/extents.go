@@ -1,0 +1,61 @@
+package topology
+
+import (
+	"fmt"
+	"math"
+)
+
+// MaxCount is the largest number of ranks a topology can have. Larger counts are
+// taken for mistakes: the table of neighbours takes four ints per rank.
+const MaxCount = 1 << 20
+
+// ExtentsError says that count ranks cannot be arranged as asked. The fields are
+// the arguments of New; the text says why they do not fit and what would.
+type ExtentsError struct {
+	Kind  Kind
+	Count int // number of ranks
+	W, H  int // width and height in ranks; 0 where none was given
+}
+
+// Error names count, w and h, what is wrong with them, and what to do.
+func (e *ExtentsError) Error() string {
+	_, _, problem := extents(e.Kind, e.Count, e.W, e.H)
+	return fmt.Sprintf("topology: %s with count=%d w=%d h=%d: %s", e.Kind, e.Count, e.W, e.H, problem)
+}
+
+// extents is the one rule about sizes: it returns the extents that New uses, or
+// the problem with those given. It multiplies nothing that could overflow.
+func extents(kind Kind, count, w, h int) (width, height int, problem string) {
+	switch {
+	case count < 1 || count > MaxCount:
+		return 0, 0, fmt.Sprintf("count must be from 1 to %d", MaxCount)
+	case kind == Ring1D && (w != 0 || h != 0):
+		return 0, 0, "a ring has no extents; remove w and h, or choose torus_2d or mesh_2d_no_wrap"
+	case kind == Ring1D:
+		return count, 1, ""
+	case w < 0 || h < 0:
+		return 0, 0, "w and h must not be negative; " + advice(count)
+	case w == 0 && h == 0:
+		side := int(math.Sqrt(float64(count))) // exact: count is far below 2^52
+		if side*side != count {
+			return 0, 0, fmt.Sprintf("count %d is not a square, and w and h are not given; %s", count, advice(count))
+		}
+		return side, side, ""
+	case w == 0:
+		return 0, 0, "h is given without w; " + advice(count)
+	case h == 0:
+		return 0, 0, "w is given without h; " + advice(count)
+	case count%w != 0 || count/w != h:
+		return 0, 0, "w*h is not count; " + advice(count)
+	}
+	return w, h, ""
+}
+
+// advice names the extents for count that are nearest to a square.
+func advice(count int) string {
+	h := int(math.Sqrt(float64(count)))
+	for count%h != 0 {
+		h--
+	}
+	return fmt.Sprintf("give both, with w*h = %d, for example w=%d h=%d", count, count/h, h)
+}

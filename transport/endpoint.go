@@ -1,0 +1,171 @@
+package transport
+
+import "context"
+
+// InlineBytes is the payload that travels in a line itself.
+const InlineBytes = 48
+
+// Endpoint is one rank's end of a transport. The package comment says how its
+// methods are used together and by whom.
+type Endpoint interface {
+	// Rank and Size are constant; 0 <= Rank < Size.
+	Rank() int
+	Size() int
+	// Name is the transport's name in ccl.yaml, such as "local".
+	Name() string
+
+	// Attach leaves v where ranks that share an address space find it with
+	// Peer, which returns nil where they do not or while nothing is attached.
+	Attach(v any)
+	Peer(rank int) any
+
+	// SetTimeout bounds each call that follows; 0 waits for ever. warn, unless
+	// nil, is called from another goroutine once a call has waited for half of
+	// it, with the ranks that are missing.
+	SetTimeout(t Timeout)
+
+	// PayloadLimit is the length in bytes up to which Enter carries payloads;
+	// it is 0 where none travel, and otherwise at least InlineBytes.
+	PayloadLimit() int
+
+	// Enter publishes e as this rank's line of call e.Seq and waits for the
+	// lines of all other ranks. Seq is one more than that of the last call
+	// entered or refused. The errors are those of a wait, and *MismatchError
+	// where the hashes differ, on every rank.
+	//
+	// For a call with e.Shared the answer may be Everyone: all other ranks are
+	// asleep, and the caller runs the bodies that Claim hands out and then
+	// calls Release; or Nobody: the call has been run by another rank.
+	Enter(e *Entry) (Role, error)
+	// Claim hands out the next rank whose body the caller has to run.
+	Claim() (rank int, ok bool)
+	// Release ends a series of claims; failed says that a body failed, which
+	// the caller has recorded with Fail before. It returns when all bodies have
+	// been run, with the errors of a wait.
+	Release(failed bool) error
+	// Complete says that this rank no longer touches the memory of the others
+	// in the call entered last, and waits until they say the same.
+	Complete() error
+	// Payload returns the first n bytes of the payload that rank brought to the
+	// call entered last. It stays valid until this rank enters its next call.
+	Payload(rank, n int) []byte
+	// Print returns the fingerprint that rank brought to the call entered last.
+	Print(rank int) Print
+
+	// Refuse consumes call seq without entering it; it never waits.
+	Refuse(seq uint64)
+	// Fail records f as the group's failure unless there is one already, wakes
+	// everybody, and returns the recorded one.
+	Fail(f *Failure) *Failure
+	// Failed reports whether the group has failed; it costs one load.
+	Failed() bool
+	// Failure returns the recorded failure, nil if there is none.
+	Failure() *Failure
+	// Withdraw leaves the call entered last after an error: it returns when no
+	// other rank can touch this rank's memory any more. ended reports that the
+	// call turned out to be complete after all, run by another rank.
+	Withdraw() (ended bool)
+	// Close leaves the group. It never waits; a peer that still needs this rank
+	// gets *PeerLostError. Closing twice is a no-op.
+	Close() error
+
+	// Messages. Every ordered pair of ranks has its own stream, in order, and a
+	// rank may send to itself only what it receives in the same breath: never.
+	//
+	// Put makes the next bytes of message m to rank `to` available and returns
+	// how many it took, at least one of a non-empty m.Bytes. Where the memory of
+	// the sender itself is shown, it must not change before Drain.
+	Put(to int, m *Message) (n int, err error)
+	// Drain waits until `to` has taken all that was put.
+	Drain(to int) error
+	// Next waits for the next bytes of rank from's stream. The view is valid
+	// until Take, which gives it back to the sender.
+	Next(from int) (view Message, err error)
+	Take(from int)
+
+	// Memory shows the buffers of other ranks in place; nil where the ranks do
+	// not share memory. Staging shows copies of them piece by piece; nil where
+	// Memory is there. Exactly one of them is not nil.
+	Memory() Memory
+	Staging() Staging
+}
+
+// Entry is what one rank brings to a call: the contents of its line.
+type Entry struct {
+	Ctx   context.Context // ends this rank's waits in the call
+	Limit Timeout         // unless zero, takes the place of SetTimeout's for this call
+	Seq   uint64          // number of the call
+	Hash  uint64          // of Print; compared in every call
+	Print Print           // what all ranks must agree on
+	// Payload, at most PayloadLimit bytes, is shown to all ranks.
+	Payload []byte
+	// Send and Recv are this rank's buffers, shown through Memory when Exposed.
+	Send, Recv []byte
+	// Exposed: the call touches other ranks' memory, through windows or
+	// messages, and ends with Complete.
+	Exposed bool
+	// Shared: any rank's body may be run by any rank.
+	Shared bool
+	// Work is the number of bytes that the bodies of all ranks touch, by which
+	// the transport decides whether several ranks should run them.
+	Work int
+}
+
+// Print is a call's fingerprint: what it means is the engine's business.
+type Print [5]uint64
+
+// Role says what a rank does once all have entered a call.
+type Role uint8
+
+const (
+	// Own: run your own body.
+	Own Role = iota
+	// Everyone: run the bodies that Claim hands out, then Release.
+	Everyone
+	// Nobody: your body has been run.
+	Nobody
+)
+
+// Message is bytes on their way between two ranks, with what travels beside
+// them. Total is the length of the whole message, of which Bytes is the next
+// part; Seq is the call it belongs to; Clock is the sender's count of dependent
+// steps, for measuring an algorithm's critical path.
+type Message struct {
+	Bytes  []byte
+	Total  int
+	Stream Stream
+	Seq    uint64
+	Clock  uint32
+}
+
+// Stream tells messages of different origin between the same two ranks apart.
+type Stream uint32
+
+// CollectiveStream is the stream of messages inside collectives.
+const CollectiveStream Stream = 1
+
+// Memory shows other ranks' buffers in place.
+type Memory interface {
+	// Buffers returns the Send and Recv that rank brought to the call entered
+	// last, which was Exposed. Touch them only between Enter and Complete.
+	Buffers(rank int) (send, recv []byte)
+}
+
+// Staging shows copies of other ranks' buffers, piece by piece. All ranks pass
+// through the same pieces.
+type Staging interface {
+	// PieceBytes is the length of the longest piece, a multiple of 16.
+	PieceBytes() int
+	// Stage copies this rank's part of the next piece, which may be empty, to
+	// where the others see it, and waits until all have staged theirs.
+	Stage(piece []byte) error
+	// Staged returns the first n bytes that rank staged.
+	Staged(rank, n int) []byte
+	// Result is this rank's room for results of the piece, PieceBytes long.
+	Result() []byte
+	// Share publishes bytes lo to hi of Result, none if lo == hi, says that this
+	// rank has done with the staged copies, and waits until all have.
+	Share(lo, hi int) error
+	// Shared returns what rank published: the bytes lo to hi of the piece.
+	Shared(rank int) (lo, hi int, result []byte)
+}

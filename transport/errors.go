@@ -1,0 +1,130 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrClosed is returned for the use of an endpoint after Close.
+var ErrClosed = errors.New("closed")
+
+// ErrFailed is returned by a wait that ended because the group has failed:
+// Endpoint.Failure says why.
+var ErrFailed = errors.New("the group has failed")
+
+// PeerLostError says that a rank that is needed is gone: it left the group,
+// its worker ended or its process died. PID is 0 for a rank of this process.
+type PeerLostError struct {
+	Rank int
+	PID  int
+}
+
+func (e *PeerLostError) Error() string {
+	if e.PID != 0 {
+		return fmt.Sprintf("peer lost: rank %d (pid %d) is gone", e.Rank, e.PID)
+	}
+	return fmt.Sprintf("peer lost: rank %d has left the group", e.Rank)
+}
+
+// TimeoutError says that a call waited longer than its timeout. Missing are the
+// ranks that have not entered call Seq; Behind are those that have, but did not
+// get to the point that was waited for.
+type TimeoutError struct {
+	Missing, Behind []int
+	Seq             uint64
+	After           time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "timed out after %v in call %d", e.After, e.Seq)
+	if len(e.Missing) > 0 {
+		fmt.Fprintf(&b, ": waited for %s, which did not make this call", ranksText(e.Missing))
+	}
+	if len(e.Behind) > 0 {
+		fmt.Fprintf(&b, ": waited for %s inside this call", ranksText(e.Behind))
+	}
+	return b.String()
+}
+
+// Timeout makes errors of this type look like other timeouts of the standard
+// library.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// AbortedError says that rank By gave up, and why: its worker returned an error
+// or panicked, its context was cancelled, its kernel failed. Across processes
+// Cause holds the text of the cause alone.
+type AbortedError struct {
+	By    int
+	Cause error
+}
+
+func (e *AbortedError) Error() string {
+	if e.Cause == nil {
+		return fmt.Sprintf("aborted by rank %d", e.By)
+	}
+	return fmt.Sprintf("aborted by rank %d: %v", e.By, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *AbortedError) Unwrap() error { return e.Cause }
+
+// MismatchError is returned by Enter where ranks entered one call with
+// different hashes; Endpoint.Print holds what each brought.
+type MismatchError struct{ Seq uint64 }
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("ranks made different calls as call %d", e.Seq)
+}
+
+// RefusedError is returned by Enter where Ranks refused call Seq for its
+// arguments and this rank did not.
+type RefusedError struct {
+	Ranks []int
+	Seq   uint64
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s refused the arguments of call %d", ranksText(e.Ranks), e.Seq)
+}
+
+// ProtocolError says that a peer did something that the protocol rules out, such
+// as sending a message that nobody expects: a defect of a kernel or of a
+// transport.
+type ProtocolError struct {
+	Peer int
+	Text string
+}
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("protocol error with rank %d: %s", e.Peer, e.Text)
+}
+
+// AllocationFailedError says that a transport could not get the memory it
+// needs.
+type AllocationFailedError struct {
+	RequestedBytes int
+	Message        string
+}
+
+func (e *AllocationFailedError) Error() string {
+	return fmt.Sprintf("allocation of %d bytes failed: %s", e.RequestedBytes, e.Message)
+}
+
+func ranksText(ranks []int) string {
+	if len(ranks) == 1 {
+		return "rank " + strconv.Itoa(ranks[0])
+	}
+	var b strings.Builder
+	b.WriteString("ranks ")
+	for i, r := range ranks {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(r))
+	}
+	return b.String()
+}

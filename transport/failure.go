@@ -1,0 +1,45 @@
+package transport
+
+import "time"
+
+// Failure is the first cause of a group's end, in the form in which it reaches
+// every rank, also in other processes.
+type Failure struct {
+	Kind FailureKind
+	By   int    // the rank that recorded it
+	Seq  uint64 // the call in which it did; 0 outside of calls
+	// Ranks are those the failure is about: the one lost, those missing, those
+	// that refused. More than 64 are cut.
+	Ranks []int
+	After time.Duration // of a timeout
+	Text  string        // what happened, in words
+	// Cause is the error itself; it does not leave the process.
+	Cause error
+}
+
+// FailureKind says what kind of failure it was.
+type FailureKind uint32
+
+const (
+	// FailureMismatch: the ranks made different calls; each can see how from
+	// the fingerprints of call Seq.
+	FailureMismatch FailureKind = iota + 1
+	// FailureRefused: Ranks refused call Seq, others did not.
+	FailureRefused
+	// FailurePeerLost: Ranks[0] is gone.
+	FailurePeerLost
+	// FailureTimeout: Ranks did not enter call Seq in time; if there are none,
+	// they were too slow inside it.
+	FailureTimeout
+	// FailureAborted: rank By gave up.
+	FailureAborted
+)
+
+// Timeout bounds the waits of a call.
+type Timeout struct {
+	// After ends a call that has waited for so long; 0 waits for ever.
+	After time.Duration
+	// Warn, unless nil, is called after half of it, from another goroutine,
+	// with the number of the call.
+	Warn func(seq uint64)
+}
