@@ -30,8 +30,8 @@
 // so that no kernel sends a message to itself by accident. Where a ring has two
 // ranks, both directions lead to the same peer: a kernel that exchanges in both
 // directions then has two messages under way between the same two ranks, and
-// must not tell them apart by the peer alone. A mesh of extent 2 has one
-// direction only.
+// must not tell them apart by the peer alone. On a mesh of extent 2 the peer
+// lies in one direction only.
 //
 // A [Ring] is the arithmetic of ring algorithms: next, previous, and the blocks
 // of a buffer counted from a rank's own. It runs through all ranks in rank

@@ -62,8 +62,9 @@ func (e *KindError) Error() string {
 }
 
 // nearest returns the kind whose name has most letters in common with name, in
-// the same order, if these are at least half of name's. Edit distance would take
-// "mesh_2d" for a misspelt "ring_1d", because mesh_2d_no_wrap is so much longer.
+// the same order, if these are at least half of name's; of several the first.
+// Edit distance would take "mesh_2d" for a misspelt "ring_1d", because
+// mesh_2d_no_wrap is so much longer.
 func nearest(name string) (Kind, bool) {
 	name = strings.ToLower(name)
 	var best Kind

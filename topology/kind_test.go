@@ -43,6 +43,7 @@ func TestParseKindSuggestsTheNearestName(t *testing.T) {
 		"mesh_2d_wrap":     "mesh_2d_no_wrap",
 		"mesh2dnowrap":     "mesh_2d_no_wrap",
 		"mesh_2d_no_wrapp": "mesh_2d_no_wrap",
+		"2d":               "torus_2d", // as near to mesh_2d_no_wrap: the first kind counts
 	} {
 		_, err := topology.ParseKind(name)
 		require.ErrorContains(t, err, "did you mean "+near+"?", "name %q", name)

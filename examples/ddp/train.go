@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -95,6 +97,9 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		accuracy, err := test(model, testSet, rank, ranks)
 		if err != nil {
 			return nil, err
+		}
+		if loss := mean(losses); math.IsNaN(loss) || math.IsInf(loss, 0) {
+			return nil, fmt.Errorf("the training diverged in epoch %d: the loss is %v; try a smaller learning rate than %v", number, loss, j.rate)
 		}
 		e := epoch{number, mean(losses), accuracy, len(indices) * ranks, elapsed, communicating}
 		if rank == 0 {

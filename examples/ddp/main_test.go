@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The default training, for fewer epochs: what it prints, and that it learns.
+func TestCommand(t *testing.T) {
+	picture := filepath.Join(t.TempDir(), "loss.png")
+	var out, errs strings.Builder
+	status := command([]string{"-ranks", "2", "-epochs", "8", "-plot", picture}, &out, &errs)
+	require.Zero(t, status, errs.String())
+	require.Empty(t, errs.String(), "no progress bar where there is no terminal")
+
+	text := out.String()
+	for _, want := range []string{
+		"64-256-128-10 perceptron: 50826 float32 parameters",
+		"1437 to train on, 360 to test",
+		"\n1 rank\n", "\n2 ranks\n",
+		"speed-up",
+		"··· 1 rank, ─── 2 ranks",
+		"picture: " + picture,
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "\x1b", "no colours where there is no terminal")
+	require.Regexp(t, `\nweights: equal bit by bit on all 2 ranks \(sha256 [0-9a-f]{16}\.\.\.\)\n`, text)
+	require.Greater(t, lastLine(t, text), 0.93)
+
+	file, err := os.Open(picture)
+	require.NoError(t, err)
+	defer file.Close()
+	_, err = png.Decode(file)
+	require.NoError(t, err)
+}
+
+func TestCompare(t *testing.T) {
+	for _, ranks := range []int{1, 2, 3, 4, 7, 16} {
+		t.Run(fmt.Sprintf("ranks=%d", ranks), func(t *testing.T) {
+			var out strings.Builder
+			require.NoError(t, compare(options{ranks: ranks, job: smallJob(2)}, &out, &out))
+			require.Contains(t, out.String(), "on all "+plural(ranks)+" (sha256")
+			require.Equal(t, min(ranks, 2), strings.Count(out.String(), " epoch "), "one rank is not compared with itself")
+			require.Positive(t, lastLine(t, out.String()))
+		})
+	}
+}
+
+// lastLine returns the accuracy that the output ends with.
+func lastLine(t *testing.T, out string) (accuracy float64) {
+	t.Helper()
+	end := regexp.MustCompile(`\ntest accuracy: (\d\.\d{4})\n$`).FindStringSubmatch(out)
+	require.NotNil(t, end, "output ends %q", out[max(0, len(out)-80):])
+	_, err := fmt.Sscan(end[1], &accuracy)
+	require.NoError(t, err)
+	return accuracy
+}
+
+func TestBadFlags(t *testing.T) {
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"-ranks 0", "-ranks is 0"},
+		{"-ranks two", `"two"`},
+		{"-epochs 0", "-epochs is 0"},
+		{"-batch -1", "-batch is -1"},
+		{"-lr 0", "-lr is 0"},
+		{"-lr NaN", "-lr is NaN"},
+		{"-lr Inf", "-lr is +Inf"},
+		{"-seed -1", `"-1"`},
+		{"-plot loss.txt", `"loss.txt"`},
+		{"-rank 3", "-rank"},
+		{"4", `unexpected argument "4"`},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			var out, errs strings.Builder
+			require.Equal(t, 2, command(strings.Fields(c.args), &out, &errs))
+			require.Empty(t, out.String())
+			require.Contains(t, errs.String(), c.want)
+			require.Contains(t, errs.String(), "ddp -h explains the flags")
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out, errs strings.Builder
+	require.Zero(t, command([]string{"-h"}, &out, &errs))
+	require.Empty(t, errs.String())
+	for _, flag := range []string{"-ranks", "-epochs", "-batch", "-lr", "-seed", "-config", "-algorithm", "-transport", "-plot"} {
+		require.Contains(t, out.String(), "\n  "+flag+" ")
+	}
+	require.Contains(t, out.String(), "Examples:")
+}
+
+// What the flags cannot know to be wrong is a failed training.
+func TestFailures(t *testing.T) {
+	for _, args := range [][]string{
+		{"-algorithm", "nosuch"},
+		{"-config", filepath.Join(t.TempDir(), "missing.yaml")},
+		{"-plot", filepath.Join(t.TempDir(), "missing", "loss.png")},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			var out, errs strings.Builder
+			require.Equal(t, 1, command(append(args, "-epochs", "1", "-ranks", "2"), &out, &errs))
+			require.Contains(t, errs.String(), filepath.Base(args[1]))
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/goccl/goccl/dist"
+)
+
+// report writes what a reader sees of the training: lines to out, and a
+// progress bar to bars if that is a terminal. It is a watcher.
+type report struct {
+	out, bars io.Writer
+	job       job
+	bar       *progressbar.ProgressBar
+}
+
+func newReport(out, bars io.Writer, j job) *report { return &report{out: out, bars: bars, job: j} }
+
+// header says what is going to be trained, before anything runs.
+func (r *report) header(trainSamples, testSamples int) {
+	params := len(newMLP[float32](r.job.layers, 0).params)
+	fmt.Fprintf(r.out, "model     %s perceptron: %d float32 parameters, %d KiB of gradients per step\n",
+		shape(r.job.layers), params, 4*params/1024)
+	fmt.Fprintf(r.out, "data      handwritten digits, 8x8 pixels: %d to train on, %d to test\n", trainSamples, testSamples)
+	fmt.Fprintf(r.out, "schedule  %d epochs in steps of %d samples, SGD, rate %g, momentum %g, seed %d\n",
+		r.job.epochs, r.job.batch, r.job.rate, r.job.momentum, r.job.seed)
+	fmt.Fprintf(r.out, "machine   %d usable cores, %s/%s\n", runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH)
+}
+
+// connected opens the table of a run.
+func (r *report) connected(group *dist.ProcessGroup) {
+	fmt.Fprintf(r.out, "\n%s\n", plural(group.Size()))
+	fmt.Fprintf(r.out, "%6s  %8s  %13s  %10s  %13s\n", "epoch", "loss", "test accuracy", "samples/s", "communication")
+	if terminal(r.bars) {
+		r.bar = progressbar.NewOptions(r.job.epochs,
+			progressbar.OptionSetWriter(r.bars),
+			progressbar.OptionSetDescription(plural(group.Size())),
+			progressbar.OptionShowCount(),
+			progressbar.OptionClearOnFinish())
+	}
+}
+
+// trained adds a line to the table of a run.
+func (r *report) trained(e epoch) {
+	r.clearBar()
+	fmt.Fprintf(r.out, "%6d  %8.4f  %13.4f  %10.0f  %12.1f%%\n",
+		e.number, e.loss, e.accuracy, float64(e.samples)/e.elapsed.Seconds(), 100*e.communication())
+	if r.bar != nil {
+		_ = r.bar.Add(1)
+	}
+}
+
+// summary compares the runs: a table, the curves of their losses and, at
+// plotPath unless empty, a picture of them. Its last line is the accuracy.
+func (r *report) summary(runs []run, plotPath string) error {
+	fmt.Fprintf(r.out, "\n%6s  %8s  %8s  %13s  %13s\n", "ranks", "time", "speed-up", "test accuracy", "communication")
+	var curves []curve
+	base := total(runs[0].epochs).elapsed
+	for _, run := range runs {
+		t := total(run.epochs)
+		fmt.Fprintf(r.out, "%6d  %6.2f s  %7.2fx  %13.4f  %12.1f%%\n", run.ranks, t.elapsed.Seconds(),
+			base.Seconds()/t.elapsed.Seconds(), t.accuracy, 100*t.communication())
+		curves = append(curves, newCurve(plural(run.ranks), run.losses[0], run.epochs))
+	}
+	fmt.Fprint(r.out, "time: all epochs, without the tests. communication: the share of it that rank 0\n"+
+		"spent in AllReduce, waiting for slower ranks included.\n\n")
+
+	fmt.Fprintln(r.out, sketch(curves, terminal(r.out)))
+	if plotPath != "" {
+		if err := savePlot(curves, plotPath); err != nil {
+			return fmt.Errorf("picture of the loss: %w", err)
+		}
+		fmt.Fprintf(r.out, "picture: %s\n", plotPath)
+	}
+	last := runs[len(runs)-1]
+	fmt.Fprintf(r.out, "weights: equal bit by bit on all %s (sha256 %.16s...)\n", plural(last.ranks), last.digest)
+	fmt.Fprintf(r.out, "test accuracy: %.4f\n", total(last.epochs).accuracy)
+	return nil
+}
+
+// clearBar wipes the progress bar, so that a line can be written in its place.
+func (r *report) clearBar() {
+	if r.bar != nil {
+		_ = r.bar.Clear() // an ornament: its errors do not matter
+	}
+}
+
+// communication is the share of the epoch that rank 0 spent in collectives.
+func (e epoch) communication() float64 { return e.communicating.Seconds() / e.elapsed.Seconds() }
+
+// total adds epochs up; loss and accuracy are those of the last.
+func total(epochs []epoch) epoch {
+	sum := epochs[len(epochs)-1]
+	for _, e := range epochs[:len(epochs)-1] {
+		sum.samples += e.samples
+		sum.elapsed += e.elapsed
+		sum.communicating += e.communicating
+	}
+	return sum
+}
+
+func plural(ranks int) string {
+	if ranks == 1 {
+		return "1 rank"
+	}
+	return fmt.Sprintf("%d ranks", ranks)
+}
+
+func shape(layers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(layers), " ", "-"), "[]")
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

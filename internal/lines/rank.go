@@ -1,0 +1,320 @@
+package lines
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Rank is one rank's hand on its group: the part of a transport.Endpoint that
+// all transports share.
+type Rank struct {
+	group *Group
+	state *State
+	rank  int
+
+	seq       uint64 // the current call
+	exposed   bool   // it exposes memory
+	unsettled uint64 // first call of the run refused since the last entry, or 0
+	slots     Slots
+
+	ctx     context.Context
+	ctxDone <-chan struct{}
+	limit   transport.Timeout // of the current call
+	timeout transport.Timeout // of calls without a limit of their own
+
+	homeCtx  context.Context
+	homeStop func() bool // guarded by mu
+
+	spin, maxSpin, parks int
+
+	ticks     atomic.Uint64
+	tickerFor time.Duration // the timeout that the ticker was started for
+	tickStart uint64
+	warned    bool
+
+	closed atomic.Bool
+	mu     sync.Mutex // guards what follows, and the making of failures
+	ticker *ticker
+}
+
+// Slots are where payloads go that are too long for a line: two per rank, by the
+// parity of the call. Empty slots mean that no payloads travel at all.
+type Slots [][2][]byte
+
+// NewRank returns rank's hand on g. slots is shared by all ranks of g. Its waits
+// poll before they park if spin is set.
+func NewRank(g *Group, rank int, slots Slots, spin bool) *Rank {
+	r := &Rank{group: g, state: g.states[rank], rank: rank, slots: slots}
+	if spin {
+		r.spin, r.maxSpin = maxSpin, maxSpin
+	}
+	return r
+}
+
+// Rank returns the rank's number.
+func (r *Rank) Rank() int { return r.rank }
+
+// Size returns the number of ranks.
+func (r *Rank) Size() int { return len(r.group.states) }
+
+// SetTimeout implements transport.Endpoint.
+func (r *Rank) SetTimeout(t transport.Timeout) { r.timeout = t }
+
+// PayloadLimit implements transport.Endpoint.
+func (r *Rank) PayloadLimit() int {
+	if len(r.slots) == 0 {
+		return 0
+	}
+	return len(r.slots[r.rank][0])
+}
+
+// Begin starts call e.Seq, up to the point where the rank may publish its line:
+// it settles the run of calls refused before.
+func (r *Rank) Begin(e *transport.Entry) error {
+	if r.closed.Load() {
+		return transport.ErrClosed
+	}
+	r.seq = e.Seq
+	r.exposed = e.Exposed
+	r.ctx, r.ctxDone = e.Ctx, e.Ctx.Done()
+	r.limit = r.timeout
+	if e.Limit.After != 0 {
+		r.limit = e.Limit
+	}
+	r.tickStart = r.ticks.Load()
+	r.warned = false
+	if r.unsettled != 0 {
+		return r.settle()
+	}
+	return nil
+}
+
+// Refused returns how many calls were refused since the last entry; Begin
+// settles them, Publish forgets them.
+func (r *Rank) Refused() uint64 {
+	if r.unsettled == 0 {
+		return 0
+	}
+	return r.seq - r.unsettled
+}
+
+// settle waits until every peer has refused the run of calls that this rank has
+// refused. A peer that entered one of them instead is a mismatch.
+func (r *Rank) settle() error {
+	first, last := r.unsettled, r.seq-1
+	for peer, p := range r.group.states {
+		if peer == r.rank {
+			continue
+		}
+		var w wait
+		for !(p.refused(first) && p.refused(last)) {
+			err := r.enteredInside(p, first, last)
+			if err == nil {
+				err = r.step(&w, peer, forProgress)
+			}
+			if err != nil {
+				if p.refused(first) && p.refused(last) {
+					break
+				}
+				r.endWait(&w)
+				return err
+			}
+		}
+		r.endWait(&w)
+	}
+	return nil
+}
+
+// enteredInside reports a peer that entered a call of a run which this rank has
+// refused.
+func (r *Rank) enteredInside(p *State, first, last uint64) error {
+	for i := range p.line {
+		if e := p.line[i].epoch.Load(); e >= first && e <= last {
+			return &transport.RefusedError{Ranks: []int{r.rank}, Seq: e}
+		}
+	}
+	return nil
+}
+
+// Publish makes this rank's line of the call visible and wakes who waits for it.
+func (r *Rank) Publish(e *transport.Entry) {
+	l := &r.state.line[e.Seq&1]
+	if len(e.Payload) <= len(l.payload) {
+		copy(l.payload[:], e.Payload)
+	} else {
+		copy(r.slots[r.rank][e.Seq&1], e.Payload)
+	}
+	l.hash = e.Hash
+	l.print = e.Print
+	r.unsettled = 0
+	l.epoch.Store(e.Seq)
+	r.group.wakeWaiters(r.rank)
+}
+
+// AwaitAll waits until all ranks have published their lines of the call, and
+// compares them.
+func (r *Rank) AwaitAll() error {
+	p := r.seq & 1
+	for peer, s := range r.group.states {
+		if peer == r.rank {
+			continue
+		}
+		if err := r.await(&s.line[p].epoch, r.seq, peer, forEntry); err != nil {
+			return err
+		}
+	}
+	return r.Compare()
+}
+
+// Compare returns an error if the lines of the call, all published, differ.
+func (r *Rank) Compare() error {
+	p := r.seq & 1
+	mine := &r.state.line[p]
+	for peer, s := range r.group.states {
+		l := &s.line[p]
+		if l.hash != mine.hash {
+			return &transport.MismatchError{Seq: r.seq}
+		}
+		if e := l.epoch.Load(); e != r.seq {
+			return &transport.ProtocolError{Peer: peer, Text: "it is ahead of a call that not all ranks have entered"}
+		}
+	}
+	return nil
+}
+
+// Admit is the entry check of a call that exposes memory: after its own arrival
+// is visible and all peers are reached a rank must not go on if the group has
+// failed, since the one that failed may have looked before it arrived. At this
+// one place failure beats having reached everybody.
+func (r *Rank) Admit() error {
+	if r.exposed && r.Failed() {
+		return transport.ErrFailed
+	}
+	return nil
+}
+
+// Complete implements transport.Endpoint.
+func (r *Rank) Complete() error {
+	r.state.done.Store(r.seq)
+	r.group.wakeWaiters(r.rank)
+	for peer, s := range r.group.states {
+		if peer == r.rank {
+			continue
+		}
+		if err := r.await(&s.done, r.seq, peer, forProgress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Payload implements transport.Endpoint.
+func (r *Rank) Payload(rank, n int) []byte {
+	if n <= transport.InlineBytes {
+		return r.group.states[rank].line[r.seq&1].payload[:n]
+	}
+	return r.slots[rank][r.seq&1][:n]
+}
+
+// Print implements transport.Endpoint.
+func (r *Rank) Print(rank int) transport.Print {
+	return r.group.states[rank].line[r.seq&1].print
+}
+
+// Refuse implements transport.Endpoint.
+func (r *Rank) Refuse(seq uint64) {
+	if r.unsettled == 0 {
+		r.unsettled = seq
+		r.state.refusedFirst.Store(seq)
+	}
+	r.state.refusedLast.Store(seq)
+	r.seq = seq
+	r.group.announce()
+}
+
+// Fail implements transport.Endpoint.
+func (r *Rank) Fail(f *transport.Failure) *transport.Failure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.Failed() {
+		r.group.causes.Store(r.rank, f)
+		if r.group.words.fail.CompareAndSwap(0, uint64(r.rank)+1) {
+			r.group.announce()
+		}
+	}
+	return r.Failure()
+}
+
+// Failed implements transport.Endpoint.
+func (r *Rank) Failed() bool { return r.group.words.fail.Load() != 0 }
+
+// Failure implements transport.Endpoint.
+func (r *Rank) Failure() *transport.Failure {
+	by := r.group.words.fail.Load()
+	if by == 0 {
+		return nil
+	}
+	return r.group.causes.Load(int(by) - 1)
+}
+
+// Withdraw implements transport.Endpoint for calls that every rank runs itself.
+// It gives up waiting when the call's timeout has passed once more.
+func (r *Rank) Withdraw() (ended bool) {
+	r.StepOut()
+	if !r.exposed || !r.state.arrived(r.seq) {
+		return false
+	}
+	for peer, p := range r.group.states {
+		if peer == r.rank {
+			continue
+		}
+		r.WaitOut(peer, func() bool {
+			return !p.arrived(r.seq) || p.done.Load() >= r.seq || p.out.Load() >= r.seq
+		})
+	}
+	return false
+}
+
+// StepOut says that this rank has left the current call on a failure.
+func (r *Rank) StepOut() {
+	r.state.out.Store(r.seq)
+	r.group.announce()
+	r.tickStart = r.ticks.Load()
+	r.warned = true
+}
+
+// WaitOut waits, after a failure, until ok or until the call's timeout passes: it
+// is deaf to everything else.
+func (r *Rank) WaitOut(peer int, ok func() bool) {
+	r.state.waitOn.Store(everyone)
+	r.group.words.sleepers.Add(1)
+	r.ctxDone = nil
+	for !ok() && r.timedOut(peer) == nil {
+		r.Sleep()
+	}
+	r.group.words.sleepers.Add(-1)
+	r.state.waitOn.Store(0)
+}
+
+// Leave makes this rank leave the group, and reports whether it was the first to
+// say so.
+func (r *Rank) Leave() bool {
+	if !r.closed.CompareAndSwap(false, true) {
+		return false
+	}
+	r.mu.Lock()
+	if r.ticker != nil {
+		r.ticker.stop()
+	}
+	if r.homeStop != nil {
+		r.homeStop()
+	}
+	r.mu.Unlock()
+	r.state.left.Store(1)
+	r.group.announce()
+	return true
+}

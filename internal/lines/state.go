@@ -1,0 +1,75 @@
+package lines
+
+import (
+	"sync/atomic"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// A line is what a rank brings to a call: 128 bytes, two cache lines, of which
+// the second is read only where ranks disagree.
+//
+//	  0  epoch        8   number of the call, stored last
+//	  8  hash         8   of the fingerprint
+//	 16  payload     48   small inputs, inline
+//	 64  print       40   the fingerprint
+//	104  -           24
+type line struct {
+	epoch   atomic.Uint64
+	hash    uint64
+	payload [transport.InlineBytes]byte
+	print   transport.Print
+	_       [24]byte
+}
+
+// State is the part of a group that one rank writes and all read: 512 bytes
+// without pointers, so that it can lie in memory shared between processes.
+//
+//	  0  line[0]    128
+//	128  line[1]    128
+//	256  done         8   last exposed call that this rank is through with
+//	264  out          8   last call that it left on a failure
+//	272  refusedFirst 8   the latest run of refused calls
+//	280  refusedLast  8
+//	288  left         8   1: it has left the group
+//	296  waitOn       8   whom it sleeps for: rank+1, or everyone
+//	304  -          208
+type State struct {
+	line         [2]line
+	done         atomic.Uint64
+	out          atomic.Uint64
+	refusedFirst atomic.Uint64
+	refusedLast  atomic.Uint64
+	left         atomic.Uint64
+	waitOn       atomic.Uint64
+	_            [208]byte
+}
+
+// StateBytes is the size of a State, by which arenas lay them out.
+const StateBytes = 512
+
+// everyone in waitOn: the rank sleeps until anything happens.
+const everyone = ^uint64(0)
+
+// Words are the words of a group that several ranks write. They are off the hot
+// path: a call only loads them.
+type Words struct {
+	fail     atomic.Uint64 // 0, or 1 + the rank whose failure is the group's
+	events   atomic.Uint64 // grows after every refusal, departure and failure
+	sleepers atomic.Int64  // how many ranks are parked, or about to
+	_        [104]byte
+}
+
+// WordsBytes is the size of Words.
+const WordsBytes = 128
+
+// arrived reports whether the state's rank has entered call seq.
+func (s *State) arrived(seq uint64) bool { return s.line[seq&1].epoch.Load() >= seq }
+
+// refused reports whether the state's rank has refused call seq. The run's two
+// words may be of two runs; then the calls between them were entered by all, and
+// nobody asks for those.
+func (s *State) refused(seq uint64) bool {
+	last := s.refusedLast.Load()
+	return seq <= last && seq >= s.refusedFirst.Load()
+}

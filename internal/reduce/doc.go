@@ -1,0 +1,43 @@
+// Package reduce holds the innermost loops of collective reductions: one
+// buffer folded with another, element by element, and many buffers folded
+// into many.
+//
+// # Model
+//
+// A [Type] says what the elements are and an [Op] how two of them become one.
+// [Pair] gives the loop over two buffers, [Many] folds any number of sources
+// into any number of destinations in one pass over memory, and [Divide] is the
+// last step of [Avg]. [Many] divides by itself; who folds with [Pair] divides
+// when everything is summed.
+//
+// The bits are part of the contract, because ranks compare them:
+//
+//   - A fold goes from left to right and starts from the first source:
+//     ((x0 op x1) op x2) op x3. It does not start from a neutral element, which
+//     would turn a negative zero into a positive one.
+//   - Every step is rounded to the element's type. Nothing is contracted into
+//     a fused multiply-add.
+//   - Integers wrap around.
+//   - Min and Max of floats give NaN if one operand is NaN, whatever its
+//     position, and order -0 below +0. Which of the possible NaNs results, from
+//     any operation, is not specified.
+//   - Avg is Sum, then one division by the number of ranks. Integers, whose sum
+//     wraps like any other, are truncated toward zero.
+//
+// Buffers are raw memory aligned to their element, no more: they may lie in a
+// Go slice or in a mapping shared by processes. The loops are plain generic Go
+// over slices; only the files that say so make slices of pointers.
+//
+// # Concurrency
+//
+// Functions keep no state between calls and may be called concurrently. A
+// call's destinations are its own until it returns; its sources may be read by
+// others, but not written.
+//
+// # Failure
+//
+// Nothing here fails: the caller has checked types, operations and lengths. A
+// [Type] or [Op] that is none of the constants, a negative count, or a divisor
+// below one breaks a precondition; most of these panic, and overlapping buffers
+// give wrong results.
+package reduce

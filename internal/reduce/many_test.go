@@ -1,0 +1,282 @@
+package reduce
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// fresh marks a destination that is not one of the sources.
+const fresh = -1
+
+// manyCase is one call of Many: destination k is the source alias[k], or a
+// buffer of its own where alias[k] is fresh.
+type manyCase struct {
+	op      Op
+	sources int
+	alias   []int
+	n       int
+	ranks   int
+}
+
+func TestMany(t *testing.T) {
+	forEachType(t, testMany[uint8], testMany[int32], testMany[int64], testMany[float32], testMany[float64])
+}
+
+func testMany[T number](t *testing.T, o oracle[T]) {
+	r := rand.New(rand.NewPCG(7, 8))
+	tile := tileBytes / o.typ.Size()
+	for sources := 1; sources <= 9; sources++ {
+		for i, alias := range aliases(r, sources) {
+			for _, op := range allOps {
+				for _, n := range []int{0, 1, 9, 32} {
+					checkMany(t, o, r, manyCase{op, sources, alias, n, 1 + r.IntN(300)})
+				}
+			}
+			// Around a tile the counts and operations take turns.
+			op := allOps[i%len(allOps)]
+			checkMany(t, o, r, manyCase{op, sources, alias, tile - 1 + i%3, sources})
+			if sources <= 3 {
+				checkMany(t, o, r, manyCase{op, sources, alias, 2*tile + 5, 1 + r.IntN(9)})
+			}
+		}
+	}
+}
+
+// aliases returns the ways in which destinations may be sources.
+func aliases(r *rand.Rand, sources int) [][]int {
+	var disjoint, inPlace, mixed, shifted []int
+	for k := range sources {
+		disjoint = append(disjoint, fresh)
+		inPlace = append(inPlace, k)
+		mixed = append(mixed, []int{k, fresh}[r.IntN(2)])
+		shifted = append(shifted, (k+1)%sources)
+	}
+	ways := [][]int{
+		nil,                              // nothing to store
+		{fresh},                          // a reduction to one rank
+		disjoint,                         // an all-reduce, nobody in place
+		inPlace,                          // everybody
+		mixed,                            // some
+		shifted,                          // every destination another rank's source
+		append([]int{fresh}, inPlace...), // more destinations than sources
+	}
+	for k := range sources {
+		one := slices.Clone(disjoint)
+		one[k] = k
+		ways = append(ways, one)      // one rank in place
+		ways = append(ways, []int{k}) // a reduction to one rank, in place
+	}
+	return ways
+}
+
+// checkMany makes the call and compares every buffer, guards included, with a
+// fold of one element after the other.
+func checkMany[T number](t *testing.T, o oracle[T], r *rand.Rand, c manyCase) {
+	t.Helper()
+	var srcs, dsts []buffer[T]
+	for range c.sources {
+		srcs = append(srcs, newBuffer(o, r, c.n, r.IntN(8)))
+	}
+	for _, source := range c.alias {
+		if source == fresh {
+			dsts = append(dsts, newBuffer(o, r, c.n, r.IntN(8)))
+		} else {
+			dsts = append(dsts, srcs[source])
+		}
+	}
+	checkFold(t, o, c, dsts, srcs)
+}
+
+func checkFold[T number](t *testing.T, o oracle[T], c manyCase, dsts, srcs []buffer[T]) {
+	t.Helper()
+	folded := slices.Clone(srcs[0].body())
+	for i := range folded {
+		for _, src := range srcs[1:] {
+			folded[i] = o.fold(c.op, folded[i], src.body()[i])
+		}
+		if c.op == Avg {
+			folded[i] = o.divide(folded[i], c.ranks)
+		}
+	}
+	var wantDsts, wantSrcs []buffer[T]
+	for _, dst := range dsts {
+		want := dst.clone()
+		copy(want.body(), folded)
+		wantDsts = append(wantDsts, want)
+	}
+	for k, src := range srcs {
+		want := src.clone()
+		if slices.Contains(c.alias, k) {
+			copy(want.body(), folded)
+		}
+		wantSrcs = append(wantSrcs, want)
+	}
+
+	Many(o.typ, c.op, pointers(dsts), pointers(srcs), c.n, c.ranks)
+	for k := range dsts {
+		dsts[k].require(t, wantDsts[k], "%v %+v, destination %d:", o.typ, c, k)
+	}
+	for k := range srcs {
+		srcs[k].require(t, wantSrcs[k], "%v %+v, source %d:", o.typ, c, k)
+	}
+}
+
+func TestManyWithoutSources(t *testing.T) {
+	dst := full(20, int32(7))
+	Many(Int32, Sum, pointers([]buffer[int32]{dst}), nil, 20, 1)
+	dst.require(t, full(20, int32(7)), "no sources:")
+}
+
+// The fold starts from the first source and goes from left to right.
+func TestManyOrder(t *testing.T) {
+	negative := math.Copysign(0, -1)
+	for _, c := range []struct {
+		srcs []float64
+		op   Op
+		want float64
+	}{
+		{[]float64{negative, negative, negative}, Sum, negative},
+		{[]float64{negative}, Sum, negative},
+		{[]float64{1e16, 1, -1e16}, Sum, 0},
+		{[]float64{1e16, -1e16, 1}, Sum, 1},
+		{[]float64{1, 1e16, -1e16}, Sum, 0},
+		{[]float64{1e200, 1e200, 1e-200}, Product, math.Inf(1)},
+		{[]float64{1e-200, 1e200, 1e200}, Product, 1e200},
+		{[]float64{5, 4, math.NaN(), 3, 2}, Min, math.NaN()},
+		{[]float64{0, negative, 0}, Min, negative},
+	} {
+		var srcs []buffer[float64]
+		for _, v := range c.srcs {
+			srcs = append(srcs, full(11, v))
+		}
+		Many(Float64, c.op, pointers(srcs), pointers(srcs), 11, 1)
+		for k := range srcs {
+			for _, got := range srcs[k].body() {
+				if !same(got, c.want) {
+					t.Fatalf("%v of %v is %v, want %v", c.op, c.srcs, got, c.want)
+				}
+			}
+		}
+	}
+}
+
+// Avg divides by the ranks: not by the number of sources, and not by the number
+// of elements.
+func TestManyAverage(t *testing.T) {
+	average(t, Uint8, []uint8{200, 100}, 2, 22) // (300 - 256) / 2
+	average(t, Uint8, []uint8{200, 7}, 256, 0)
+	average(t, Int32, []int32{-4, -3}, 2, -3) // toward zero
+	average(t, Int32, []int32{math.MaxInt32, 1}, 2, math.MinInt32/2)
+	average(t, Int64, []int64{1, 2, 4}, 4, 1)
+	average(t, Int64, []int64{math.MaxInt64, math.MaxInt64}, 2, -1)
+	average(t, Float32, []float32{1, 2}, 3, 1)
+	average(t, Float32, []float32{0.1}, 3, float32(0.1)/3)
+	average(t, Float64, []float64{1, 2, 4}, 7, 1)
+	average(t, Float64, []float64{5}, 4, 1.25)
+}
+
+func average[T number](t *testing.T, typ Type, values []T, ranks int, want T) {
+	t.Helper()
+	const n = 13
+	var srcs []buffer[T]
+	for _, v := range values {
+		srcs = append(srcs, full(n, v))
+	}
+	dst := full(n, values[0])
+	Many(typ, Avg, pointers([]buffer[T]{dst}), pointers(srcs), n, ranks)
+	for _, got := range dst.body() {
+		if got != want {
+			t.Fatalf("%v: average of %v over %d ranks is %v, want %v", typ, values, ranks, got, want)
+		}
+	}
+}
+
+func TestManyAllocatesNothing(t *testing.T) {
+	srcs := []buffer[float32]{full(3000, float32(1)), full(3000, float32(1)), full(3000, float32(1))}
+	from := pointers(srcs)
+	for _, to := range [][]buffer[float32]{srcs, srcs[2:]} {
+		dsts := pointers(to)
+		allocs := testing.AllocsPerRun(100, func() { Many(Float32, Max, dsts, from, 3000, 1) })
+		if allocs != 0 {
+			t.Errorf("%d destinations: %v allocations per call", len(to), allocs)
+		}
+	}
+}
+
+// Ranks fold blocks of the same buffers at the same time, here into a
+// destination that needs a spare tile.
+func TestManyConcurrently(t *testing.T) {
+	const ranks, each = 4, 2500
+	srcs := make([]buffer[int32], 3)
+	for k := range srcs {
+		srcs[k] = full(ranks*each, int32(k+1))
+	}
+	var running sync.WaitGroup
+	for rank := range ranks {
+		running.Go(func() {
+			var block []buffer[int32]
+			for _, src := range srcs {
+				block = append(block, buffer[int32]{src.whole[rank*each : rank*each+each+2*guards]})
+			}
+			Many(Int32, Sum, pointers(block[2:]), pointers(block), each, 1)
+		})
+	}
+	running.Wait()
+	want := full(ranks*each, int32(6))
+	copy(want.whole[:guards], srcs[2].whole)
+	copy(want.whole[guards+ranks*each:], srcs[2].whole[guards+ranks*each:])
+	srcs[2].require(t, want, "concurrent folds:")
+}
+
+// FuzzMany lets the fuzzer choose the shape of a call, which destinations are
+// which sources, and the bits of the elements.
+func FuzzMany(f *testing.F) {
+	f.Add(uint8(0), uint8(0), uint8(2), uint16(40), uint16(2), []byte{0, 1}, []byte{1, 2, 3})
+	f.Add(uint8(3), uint8(1), uint8(4), uint16(1025), uint16(3), []byte{2}, []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0x80})
+	f.Add(uint8(4), uint8(3), uint8(9), uint16(513), uint16(1), []byte{8, 7, 200}, []byte{0xff, 0xf8})
+	f.Fuzz(func(t *testing.T, typ, op, sources uint8, n, ranks uint16, alias, data []byte) {
+		c := manyCase{
+			op:      allOps[int(op)%len(allOps)],
+			sources: 1 + int(sources)%9,
+			n:       int(n) % 9000,
+			ranks:   1 + int(ranks),
+		}
+		for _, source := range alias[:min(len(alias), 12)] {
+			if k := int(source); k < c.sources && !slices.Contains(c.alias, k) {
+				c.alias = append(c.alias, k)
+			} else {
+				c.alias = append(c.alias, fresh)
+			}
+		}
+		switch Type(int(typ) % len(types)) {
+		case Uint8:
+			fuzzMany(t, uint8s, c, data, func(b uint64) uint8 { return uint8(b) })
+		case Int32:
+			fuzzMany(t, int32s, c, data, func(b uint64) int32 { return int32(b) })
+		case Int64:
+			fuzzMany(t, int64s, c, data, func(b uint64) int64 { return int64(b) })
+		case Float32:
+			fuzzMany(t, float32s, c, data, func(b uint64) float32 { return math.Float32frombits(uint32(b)) })
+		case Float64:
+			fuzzMany(t, float64s, c, data, math.Float64frombits)
+		}
+	})
+}
+
+// fuzzMany draws all elements from data, over and over.
+func fuzzMany[T number](t *testing.T, o oracle[T], c manyCase, data []byte, element func(bits uint64) T) {
+	next := 0
+	o.special = []T{0}
+	o.any = func(*rand.Rand) T {
+		var bits uint64
+		for range min(o.typ.Size(), len(data)) {
+			bits = bits<<8 | uint64(data[next%len(data)])
+			next++
+		}
+		return element(bits)
+	}
+	checkMany(t, o, rand.New(rand.NewPCG(9, 10)), c)
+}

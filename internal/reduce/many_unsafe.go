@@ -1,0 +1,92 @@
+package reduce
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// tileBytes is the stretch of every buffer that Many finishes before it goes
+// on. The running fold and a source lie in the first-level cache together, and
+// up to eight buffers reduced in place are still there when the result is
+// stored over them. Tiles this small also keep the number of memory streams read
+// at once at one or two, whatever the number of sources.
+const tileBytes = 4096
+
+// Many folds n elements of every source from left to right and stores the
+// result to every destination:
+//
+//	dsts[k][i] = ((srcs[0][i] op srcs[1][i]) op srcs[2][i]) ...
+//
+// One source is copied. [Avg] divides the sum once by ranks, which need not be
+// the number of sources, with 1 <= ranks <= 1<<31-1; other operations ignore
+// ranks. Without a source or without a destination nothing happens.
+//
+// A destination may be one of the sources exactly, whatever its position, as
+// when ranks reduce in place; otherwise the buffers do not overlap. Many keeps
+// neither slice.
+func Many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, ranks int) {
+	if len(dsts) == 0 || len(srcs) == 0 {
+		return
+	}
+	pair, size := Pair(t, op), t.Size()
+
+	var acc unsafe.Pointer // where the running fold of a tile lies
+	home := accumulator(dsts, srcs)
+	if home < 0 {
+		spare := spares.Get().(*[tileBytes / 8]uint64)
+		defer spares.Put(spare)
+		acc = unsafe.Pointer(spare)
+	}
+
+	for done := 0; done < n; done += tileBytes / size {
+		at, count := done*size, min(n-done, tileBytes/size)
+		if home >= 0 {
+			acc = unsafe.Add(dsts[home], at)
+		}
+		if len(srcs) == 1 {
+			move(acc, unsafe.Add(srcs[0], at), count*size)
+		} else {
+			pair(acc, unsafe.Add(srcs[0], at), unsafe.Add(srcs[1], at), count)
+		}
+		for k := 2; k < len(srcs); k++ {
+			pair(acc, acc, unsafe.Add(srcs[k], at), count)
+		}
+		if op == Avg {
+			Divide(t)(acc, count, ranks)
+		}
+		// A copy of a tile that is in the cache costs less than a second store
+		// of each element inside the loop, even for two ranks.
+		for k, dst := range dsts {
+			if k != home {
+				move(unsafe.Add(dst, at), acc, count*size)
+			}
+		}
+	}
+}
+
+// accumulator returns the index of a destination that can hold the running
+// fold, or -1. It must not be a source that is still to be read when the fold
+// is first stored, which is when the first two sources have been read.
+func accumulator(dsts, srcs []unsafe.Pointer) int {
+	if len(srcs) <= 2 {
+		return 0
+	}
+	return slices.IndexFunc(dsts, func(dst unsafe.Pointer) bool {
+		return !slices.Contains(srcs[2:], dst)
+	})
+}
+
+// spares holds tiles for folds that no destination can hold: a single
+// destination which is also a late source, as when one rank that is not among
+// the first two receives a reduction in place. They come from a pool since the
+// pointer passes through a function value, so that an array in Many's frame
+// would be allocated by every call.
+var spares = sync.Pool{New: func() any { return new([tileBytes / 8]uint64) }}
+
+// move copies n bytes between buffers that are equal or disjoint.
+func move(dst, src unsafe.Pointer, n int) {
+	if dst != src {
+		copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+	}
+}

@@ -1,0 +1,63 @@
+package syncmodel
+
+// A rule is one clause of the protocol. A model can be made without one of them; the checker must then find
+// a violation, or the rule would not be needed.
+type rule uint8
+
+const (
+	everyRule rule = iota // leaves none out
+
+	settles
+	twoLines
+	freshLook
+	secondTest
+	refusedBeatsLeft
+	wordThenEvent
+	firstCause
+
+	failBeatsReached
+	completionSync
+	earlyLeave
+	outOfEveryCall
+
+	storeThenSleepers
+	flagThenTest
+	tokensStay
+
+	countsRefused
+	folderLooksAtFail
+	leaverWaitsForFolders
+	completeThenWake
+	backingOffWakes
+	resetThenOpen
+	folderWaitsForHelpers
+)
+
+var ruleWords = [...]string{
+	everyRule: "",
+
+	settles:          "before a rank publishes again after refusing calls, every peer has refused the same calls",
+	twoLines:         "consecutive calls use two lines in turn",
+	freshLook:        "every wait looks at fail, left and refused once before it trusts an unchanged events",
+	secondTest:       "an interrupted wait tests its condition once more before it fails",
+	refusedBeatsLeft: "refused is loaded after left and judged before it",
+	wordThenEvent:    "events is bumped after the word it announces was stored",
+	firstCause:       "every rank returns the cause that won the CAS",
+
+	failBeatsReached: "a rank that published and reached all peers loads fail before it touches their memory",
+	completionSync:   "a call that exposed memory succeeds when all ranks are done",
+	earlyLeave:       "a failed call that exposed memory waits for every peer that may have entered",
+	outOfEveryCall:   "every failed call that was published stores out, also one that exposed nothing",
+
+	storeThenSleepers: "a rank stores its epoch before it loads sleepers",
+	flagThenTest:      "a rank tests its condition once more after it was flagged as asleep",
+	tokensStay:        "a token stays in the channel for a rank that is not asleep yet",
+
+	countsRefused:         "arrived grows by the refused calls as well",
+	folderLooksAtFail:     "the last arriver loads fail after it raised folders and before it touches memory",
+	leaverWaitsForFolders: "a failed call returns when folders is 0",
+	completeThenWake:      "the last arriver stores completed before it leaves tokens",
+	backingOffWakes:       "a last arriver that finds a failure leaves tokens after it lowered folders",
+	resetThenOpen:         "claim and finished are reset before the job is opened",
+	folderWaitsForHelpers: "the last arriver completes the call when every claimed body has been run",
+}

@@ -1,0 +1,154 @@
+package local
+
+import (
+	"sync/atomic"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// lastArriver is the state of parked groups: each word is written by several
+// ranks and has a pair of cache lines of its own. Counters that belong to one
+// call are reset by its last arriver: by then everybody has come out of the call
+// before.
+type lastArriver struct {
+	arrived   paddedWord // calls entered or refused, over all ranks
+	completed paddedWord // the last call that the last arriver is through with
+	folders   paddedWord // ranks that run bodies right now
+	open      paddedWord // the last call that wants helpers
+	claims    paddedWord // bodies handed out, of the current call
+	finished  paddedWord // bodies that ended, of the current call
+}
+
+type paddedWord struct {
+	atomic.Int64
+	_ [120]byte
+}
+
+// helpBytes is the work from which waking helpers pays: below it the call is
+// over before another core is awake.
+const helpBytes = 256 << 10
+
+// arrive enters a call of a parked group.
+func (ep *endpoint) arrive(e *transport.Entry) (transport.Role, error) {
+	l := &ep.group.last
+	refused := int64(ep.Refused())
+	ep.Publish(e)
+	if l.arrived.Add(1+refused) == ep.seq*int64(ep.Size()) {
+		return ep.lead(e)
+	}
+	return ep.follow(e)
+}
+
+// lead is what the last arriver does: all others sleep, or are about to.
+func (ep *endpoint) lead(e *transport.Entry) (transport.Role, error) {
+	l := &ep.group.last
+	// One who gives up sets the failure and then waits until there are no
+	// folders; so a folder counts itself first and then looks.
+	l.folders.Add(1)
+	err := ep.Compare()
+	if err == nil && e.Exposed && ep.Failed() {
+		err = transport.ErrFailed
+	}
+	if err != nil {
+		ep.putDown()
+		return transport.Own, err
+	}
+	if !e.Shared {
+		l.completed.Store(ep.seq)
+		ep.putDown()
+		ep.group.WakeAll()
+		return transport.Own, nil
+	}
+	l.claims.Store(0)
+	l.finished.Store(0)
+	if e.Work >= helpBytes && ep.group.cores > 1 {
+		l.open.Store(ep.seq)
+		for i := 1; i < min(ep.group.cores, ep.Size()); i++ {
+			ep.group.Wake((ep.Rank.Rank() + i) % ep.Size())
+		}
+	}
+	ep.ran = 0
+	return transport.Everyone, nil
+}
+
+// follow sleeps until the last arriver is through, or wants help.
+func (ep *endpoint) follow(e *transport.Entry) (transport.Role, error) {
+	l := &ep.group.last
+	for l.completed.Load() < ep.seq {
+		if e.Shared && l.open.Load() == ep.seq && l.claims.Load() < int64(ep.Size()) {
+			l.folders.Add(1)
+			if !ep.Failed() {
+				ep.ran = 0
+				return transport.Everyone, nil
+			}
+			ep.putDown()
+		}
+		if err := ep.Look(); err != nil {
+			if l.completed.Load() >= ep.seq {
+				break
+			}
+			return transport.Own, err
+		}
+		ep.Sleep()
+	}
+	if e.Shared {
+		return transport.Nobody, nil
+	}
+	return transport.Own, ep.Admit()
+}
+
+func (ep *endpoint) Claim() (rank int, ok bool) {
+	if ep.Failed() {
+		return 0, false
+	}
+	i := ep.group.last.claims.Add(1) - 1
+	if i >= int64(ep.Size()) {
+		return 0, false
+	}
+	ep.ran++
+	return int(i), true
+}
+
+func (ep *endpoint) Release(failed bool) error {
+	l := &ep.group.last
+	if failed {
+		ep.ran-- // the one that failed did not end
+	}
+	if l.finished.Add(ep.ran) == int64(ep.Size()) {
+		l.completed.Store(ep.seq)
+		ep.putDown()
+		ep.group.WakeAll()
+		return nil
+	}
+	ep.putDown()
+	for l.completed.Load() < ep.seq {
+		if err := ep.Look(); err != nil {
+			if l.completed.Load() >= ep.seq {
+				break
+			}
+			return err
+		}
+		ep.Sleep()
+	}
+	return nil
+}
+
+// putDown ends this rank's time as a folder, and wakes those who wait for that.
+func (ep *endpoint) putDown() {
+	if ep.group.last.folders.Add(-1) == 0 && ep.Failed() {
+		ep.group.WakeAll()
+	}
+}
+
+// Withdraw implements transport.Endpoint. In a parked group nobody but folders
+// touches this rank's memory, and none begins once the failure is set; the call
+// may have been completed by then.
+func (ep *endpoint) Withdraw() (ended bool) {
+	if !ep.group.parked || !ep.shared {
+		return ep.Rank.Withdraw()
+	}
+	l := &ep.group.last
+	ep.StepOut()
+	ep.WaitOut(-1, func() bool { return l.folders.Load() == 0 })
+	return l.completed.Load() >= ep.seq
+}

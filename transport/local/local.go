@@ -1,0 +1,156 @@
+package local
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/transport"
+)
+
+// Name is the transport's name in ccl.yaml.
+const Name = "local"
+
+// Waiting says how the ranks of a group wait for each other.
+type Waiting uint8
+
+const (
+	// Auto polls if the process has a core for every rank that it hosts, and
+	// parks otherwise.
+	Auto Waiting = iota
+	// Poll: ranks poll before they park, and everyone runs its own part.
+	Poll
+	// Park: ranks sleep at once, and the last to arrive runs the call.
+	Park
+)
+
+// hosted counts the ranks of all groups that live in this process.
+var hosted atomic.Int64
+
+// New connects ranks goroutine ranks and returns their endpoints, by rank.
+func New(ranks int) []transport.Endpoint { return NewWaiting(ranks, Auto) }
+
+// NewWaiting is New with a way of waiting.
+func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
+	cores := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	total := hosted.Add(int64(ranks))
+	g := &group{
+		parked:    how == Park || how == Auto && total > int64(cores),
+		cores:     cores,
+		handles:   make([]handle, ranks),
+		mailboxes: make([]atomic.Pointer[mailbox], ranks*ranks),
+	}
+	states := make([]*lines.State, ranks)
+	for i := range states {
+		states[i] = new(lines.State)
+	}
+	g.Group = lines.NewGroup(states, new(lines.Words), &g.causes)
+	g.causes = make(causes, ranks)
+	var slots lines.Slots
+	if !g.parked {
+		slots = newSlots(ranks)
+	}
+	eps := make([]transport.Endpoint, ranks)
+	for i := range eps {
+		eps[i] = &endpoint{Rank: lines.NewRank(g.Group, i, slots, !g.parked), group: g}
+	}
+	return eps
+}
+
+// Inputs travel in slots up to the length at which folding everybody's costs as
+// much as a second synchronisation: it was measured between 1 and 4 KiB at two
+// ranks, and falls with their number, since every rank folds all slots.
+const slotBudget = 4096
+
+func newSlots(ranks int) lines.Slots {
+	n := max(slotBudget/ranks, transport.InlineBytes)
+	n = (n + 127) &^ 127
+	slots := make(lines.Slots, ranks)
+	for i := range slots {
+		for p := range slots[i] {
+			slots[i][p] = make([]byte, n)
+		}
+	}
+	return slots
+}
+
+// group is what the ranks of one group share.
+type group struct {
+	*lines.Group
+	parked    bool
+	cores     int
+	causes    causes
+	handles   []handle
+	mailboxes []atomic.Pointer[mailbox] // [from*ranks+to], made on first use
+	last      lastArriver
+}
+
+// handle is what a rank shows the others in place: two cache lines.
+type handle struct {
+	send, recv []byte
+	attached   atomic.Pointer[any]
+	_          [128 - 56]byte
+}
+
+// causes implements lines.Causes. A rank's place is written once and read only
+// after the group's word says that it is the one.
+type causes []*transport.Failure
+
+func (c *causes) Store(rank int, f *transport.Failure) { (*c)[rank] = f }
+func (c *causes) Load(rank int) *transport.Failure     { return (*c)[rank] }
+
+// endpoint implements transport.Endpoint.
+type endpoint struct {
+	*lines.Rank
+	group  *group
+	seq    int64 // of the current call
+	shared bool  // any rank may run its bodies
+	ran    int64 // bodies that this rank ended in it
+}
+
+func (ep *endpoint) Name() string { return Name }
+
+func (ep *endpoint) Attach(v any) { ep.group.handles[ep.Rank.Rank()].attached.Store(&v) }
+
+func (ep *endpoint) Peer(rank int) any {
+	if p := ep.group.handles[rank].attached.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
+	if err := ep.Begin(e); err != nil {
+		return transport.Own, err
+	}
+	ep.seq, ep.shared = int64(e.Seq), e.Shared
+	if e.Exposed {
+		h := &ep.group.handles[ep.Rank.Rank()]
+		h.send, h.recv = e.Send, e.Recv
+	}
+	if ep.group.parked {
+		return ep.arrive(e)
+	}
+	ep.Publish(e)
+	if err := ep.AwaitAll(); err != nil {
+		return transport.Own, err
+	}
+	return transport.Own, ep.Admit()
+}
+
+func (ep *endpoint) Memory() transport.Memory   { return ep }
+func (ep *endpoint) Staging() transport.Staging { return nil }
+
+// Buffers implements transport.Memory.
+func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
+	h := &ep.group.handles[rank]
+	return h.send, h.recv
+}
+
+func (ep *endpoint) Close() error {
+	if ep.Leave() {
+		hosted.Add(-1)
+		ep.group.handles[ep.Rank.Rank()].attached.Store(nil)
+	}
+	return nil
+}
