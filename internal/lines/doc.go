@@ -28,7 +28,7 @@
 //
 // # Concurrency
 //
-// A [Rank] belongs to one goroutine, but for Fail, Failed, Failure and Leave.
+// A [Member] belongs to one goroutine, but for Fail, Failed, Failure and Leave.
 // A wait polls the word it waits for, for a while that adapts to how earlier
 // waits ended, and then parks on a channel: it announces whom it waits for
 // (waitOn, sleepers), tests once more and sleeps; whoever stores a word loads

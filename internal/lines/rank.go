@@ -9,9 +9,9 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Rank is one rank's hand on its group: the part of a transport.Endpoint that
+// Member is one rank's hand on its group: the part of a transport.Endpoint that
 // all transports share.
-type Rank struct {
+type Member struct {
 	group *Group
 	state *State
 	rank  int
@@ -45,10 +45,10 @@ type Rank struct {
 // parity of the call. Empty slots mean that no payloads travel at all.
 type Slots [][2][]byte
 
-// NewRank returns rank's hand on g. slots is shared by all ranks of g. Its waits
+// NewMember returns rank's hand on g. slots is shared by all ranks of g. Its waits
 // poll before they park if spin is set.
-func NewRank(g *Group, rank int, slots Slots, spin bool) *Rank {
-	r := &Rank{group: g, state: g.states[rank], rank: rank, slots: slots}
+func NewMember(g *Group, rank int, slots Slots, spin bool) *Member {
+	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots}
 	if spin {
 		r.spin, r.maxSpin = maxSpin, maxSpin
 	}
@@ -56,16 +56,16 @@ func NewRank(g *Group, rank int, slots Slots, spin bool) *Rank {
 }
 
 // Rank returns the rank's number.
-func (r *Rank) Rank() int { return r.rank }
+func (r *Member) Rank() int { return r.rank }
 
 // Size returns the number of ranks.
-func (r *Rank) Size() int { return len(r.group.states) }
+func (r *Member) Size() int { return len(r.group.states) }
 
 // SetTimeout implements transport.Endpoint.
-func (r *Rank) SetTimeout(t transport.Timeout) { r.timeout = t }
+func (r *Member) SetTimeout(t transport.Timeout) { r.timeout = t }
 
 // PayloadLimit implements transport.Endpoint.
-func (r *Rank) PayloadLimit() int {
+func (r *Member) PayloadLimit() int {
 	if len(r.slots) == 0 {
 		return 0
 	}
@@ -74,7 +74,7 @@ func (r *Rank) PayloadLimit() int {
 
 // Begin starts call e.Seq, up to the point where the rank may publish its line:
 // it settles the run of calls refused before.
-func (r *Rank) Begin(e *transport.Entry) error {
+func (r *Member) Begin(e *transport.Entry) error {
 	if r.closed.Load() {
 		return transport.ErrClosed
 	}
@@ -95,7 +95,7 @@ func (r *Rank) Begin(e *transport.Entry) error {
 
 // Refused returns how many calls were refused since the last entry; Begin
 // settles them, Publish forgets them.
-func (r *Rank) Refused() uint64 {
+func (r *Member) Refused() uint64 {
 	if r.unsettled == 0 {
 		return 0
 	}
@@ -104,7 +104,7 @@ func (r *Rank) Refused() uint64 {
 
 // settle waits until every peer has refused the run of calls that this rank has
 // refused. A peer that entered one of them instead is a mismatch.
-func (r *Rank) settle() error {
+func (r *Member) settle() error {
 	first, last := r.unsettled, r.seq-1
 	for peer, p := range r.group.states {
 		if peer == r.rank {
@@ -131,7 +131,7 @@ func (r *Rank) settle() error {
 
 // enteredInside reports a peer that entered a call of a run which this rank has
 // refused.
-func (r *Rank) enteredInside(p *State, first, last uint64) error {
+func (r *Member) enteredInside(p *State, first, last uint64) error {
 	for i := range p.line {
 		if e := p.line[i].epoch.Load(); e >= first && e <= last {
 			return &transport.RefusedError{Ranks: []int{r.rank}, Seq: e}
@@ -141,7 +141,7 @@ func (r *Rank) enteredInside(p *State, first, last uint64) error {
 }
 
 // Publish makes this rank's line of the call visible and wakes who waits for it.
-func (r *Rank) Publish(e *transport.Entry) {
+func (r *Member) Publish(e *transport.Entry) {
 	l := &r.state.line[e.Seq&1]
 	if len(e.Payload) <= len(l.payload) {
 		copy(l.payload[:], e.Payload)
@@ -157,7 +157,7 @@ func (r *Rank) Publish(e *transport.Entry) {
 
 // AwaitAll waits until all ranks have published their lines of the call, and
 // compares them.
-func (r *Rank) AwaitAll() error {
+func (r *Member) AwaitAll() error {
 	p := r.seq & 1
 	for peer, s := range r.group.states {
 		if peer == r.rank {
@@ -171,7 +171,7 @@ func (r *Rank) AwaitAll() error {
 }
 
 // Compare returns an error if the lines of the call, all published, differ.
-func (r *Rank) Compare() error {
+func (r *Member) Compare() error {
 	p := r.seq & 1
 	mine := &r.state.line[p]
 	for peer, s := range r.group.states {
@@ -190,7 +190,7 @@ func (r *Rank) Compare() error {
 // is visible and all peers are reached a rank must not go on if the group has
 // failed, since the one that failed may have looked before it arrived. At this
 // one place failure beats having reached everybody.
-func (r *Rank) Admit() error {
+func (r *Member) Admit() error {
 	if r.exposed && r.Failed() {
 		return transport.ErrFailed
 	}
@@ -198,7 +198,7 @@ func (r *Rank) Admit() error {
 }
 
 // Complete implements transport.Endpoint.
-func (r *Rank) Complete() error {
+func (r *Member) Complete() error {
 	r.state.done.Store(r.seq)
 	r.group.wakeWaiters(r.rank)
 	for peer, s := range r.group.states {
@@ -213,7 +213,7 @@ func (r *Rank) Complete() error {
 }
 
 // Payload implements transport.Endpoint.
-func (r *Rank) Payload(rank, n int) []byte {
+func (r *Member) Payload(rank, n int) []byte {
 	if n <= transport.InlineBytes {
 		return r.group.states[rank].line[r.seq&1].payload[:n]
 	}
@@ -221,12 +221,12 @@ func (r *Rank) Payload(rank, n int) []byte {
 }
 
 // Print implements transport.Endpoint.
-func (r *Rank) Print(rank int) transport.Print {
+func (r *Member) Print(rank int) transport.Print {
 	return r.group.states[rank].line[r.seq&1].print
 }
 
 // Refuse implements transport.Endpoint.
-func (r *Rank) Refuse(seq uint64) {
+func (r *Member) Refuse(seq uint64) {
 	if r.unsettled == 0 {
 		r.unsettled = seq
 		r.state.refusedFirst.Store(seq)
@@ -237,7 +237,7 @@ func (r *Rank) Refuse(seq uint64) {
 }
 
 // Fail implements transport.Endpoint.
-func (r *Rank) Fail(f *transport.Failure) *transport.Failure {
+func (r *Member) Fail(f *transport.Failure) *transport.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.Failed() {
@@ -250,10 +250,10 @@ func (r *Rank) Fail(f *transport.Failure) *transport.Failure {
 }
 
 // Failed implements transport.Endpoint.
-func (r *Rank) Failed() bool { return r.group.words.fail.Load() != 0 }
+func (r *Member) Failed() bool { return r.group.words.fail.Load() != 0 }
 
 // Failure implements transport.Endpoint.
-func (r *Rank) Failure() *transport.Failure {
+func (r *Member) Failure() *transport.Failure {
 	by := r.group.words.fail.Load()
 	if by == 0 {
 		return nil
@@ -263,7 +263,7 @@ func (r *Rank) Failure() *transport.Failure {
 
 // Withdraw implements transport.Endpoint for calls that every rank runs itself.
 // It gives up waiting when the call's timeout has passed once more.
-func (r *Rank) Withdraw() (ended bool) {
+func (r *Member) Withdraw() (ended bool) {
 	r.StepOut()
 	if !r.exposed || !r.state.arrived(r.seq) {
 		return false
@@ -280,7 +280,7 @@ func (r *Rank) Withdraw() (ended bool) {
 }
 
 // StepOut says that this rank has left the current call on a failure.
-func (r *Rank) StepOut() {
+func (r *Member) StepOut() {
 	r.state.out.Store(r.seq)
 	r.group.announce()
 	r.tickStart = r.ticks.Load()
@@ -289,7 +289,7 @@ func (r *Rank) StepOut() {
 
 // WaitOut waits, after a failure, until ok or until the call's timeout passes: it
 // is deaf to everything else.
-func (r *Rank) WaitOut(peer int, ok func() bool) {
+func (r *Member) WaitOut(peer int, ok func() bool) {
 	r.state.waitOn.Store(everyone)
 	r.group.words.sleepers.Add(1)
 	r.ctxDone = nil
@@ -302,7 +302,7 @@ func (r *Rank) WaitOut(peer int, ok func() bool) {
 
 // Leave makes this rank leave the group, and reports whether it was the first to
 // say so.
-func (r *Rank) Leave() bool {
+func (r *Member) Leave() bool {
 	if !r.closed.CompareAndSwap(false, true) {
 		return false
 	}

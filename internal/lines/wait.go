@@ -38,14 +38,14 @@ type wait struct {
 
 // await returns when *word has reached target, which peer is to store, or the
 // wait is interrupted.
-func (r *Rank) await(word *atomic.Uint64, target uint64, peer int, why purpose) error {
+func (r *Member) await(word *atomic.Uint64, target uint64, peer int, why purpose) error {
 	if word.Load() >= target {
 		return nil
 	}
 	return r.awaitSlow(word, target, peer, why)
 }
 
-func (r *Rank) awaitSlow(word *atomic.Uint64, target uint64, peer int, why purpose) error {
+func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why purpose) error {
 	var w wait
 	for word.Load() < target {
 		if err := r.step(&w, peer, why); err != nil {
@@ -61,18 +61,18 @@ func (r *Rank) awaitSlow(word *atomic.Uint64, target uint64, peer int, why purpo
 }
 
 // AwaitMessage is await for the counters of message streams.
-func (r *Rank) AwaitMessage(word *atomic.Uint64, target uint64, peer int) error {
+func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) error {
 	return r.await(word, target, peer, forMessage)
 }
 
 // AwaitProgress is await for words that a peer stores inside a call.
-func (r *Rank) AwaitProgress(word *atomic.Uint64, target uint64, peer int) error {
+func (r *Member) AwaitProgress(word *atomic.Uint64, target uint64, peer int) error {
 	return r.await(word, target, peer, forProgress)
 }
 
 // step is one step of a wait: a pause, or a sleep until there may be news. After
 // it the caller tests what it waits for.
-func (r *Rank) step(w *wait, peer int, why purpose) error {
+func (r *Member) step(w *wait, peer int, why purpose) error {
 	if w.pauses < r.spin {
 		w.pauses++
 		spin.Pause()
@@ -97,7 +97,7 @@ func (r *Rank) step(w *wait, peer int, why purpose) error {
 }
 
 // park announces that this rank is about to sleep for peer.
-func (r *Rank) park(peer int) {
+func (r *Member) park(peer int) {
 	r.state.waitOn.Store(uint64(peer) + 1)
 	r.group.words.sleepers.Add(1)
 	r.parks++
@@ -107,7 +107,7 @@ func (r *Rank) park(peer int) {
 	}
 }
 
-func (r *Rank) endWait(w *wait) {
+func (r *Member) endWait(w *wait) {
 	if !w.parked {
 		r.spin = min(2*r.spin, r.maxSpin)
 		return
@@ -118,7 +118,7 @@ func (r *Rank) endWait(w *wait) {
 
 // Sleep waits for a token, the call's context or a tick of its timeout. Callers
 // look at the group's state before and after.
-func (r *Rank) Sleep() {
+func (r *Member) Sleep() {
 	r.armTicker()
 	token := r.group.tokens[r.rank]
 	if r.ctxDone == nil || r.home(r.ctx) {
@@ -135,7 +135,7 @@ func (r *Rank) Sleep() {
 // context that a rank sleeps under is registered once, since it usually is the
 // job's and comes with every call; a select on another costs about as much as a
 // small call.
-func (r *Rank) home(ctx context.Context) bool {
+func (r *Member) home(ctx context.Context) bool {
 	if r.homeCtx == nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -149,7 +149,7 @@ func (r *Rank) home(ctx context.Context) bool {
 }
 
 // cancelled returns the error of the call's context if that has ended.
-func (r *Rank) cancelled() error {
+func (r *Member) cancelled() error {
 	if r.ctxDone == nil {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (r *Rank) cancelled() error {
 }
 
 // look reads everything that can interrupt a wait for peer.
-func (r *Rank) look(w *wait, peer int, why purpose) error {
+func (r *Member) look(w *wait, peer int, why purpose) error {
 	w.looked = true
 	w.events = r.group.words.events.Load()
 	if err := r.interrupted(); err != nil {
@@ -187,7 +187,7 @@ func (r *Rank) look(w *wait, peer int, why purpose) error {
 }
 
 // interrupted reports what ends any wait of this rank, whomever it waits for.
-func (r *Rank) interrupted() error {
+func (r *Member) interrupted() error {
 	if r.closed.Load() {
 		return transport.ErrClosed
 	}
@@ -198,7 +198,7 @@ func (r *Rank) interrupted() error {
 }
 
 // Look is look for a rank that waits for all others at once to enter the call.
-func (r *Rank) Look() error {
+func (r *Member) Look() error {
 	if err := r.interrupted(); err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (r *Rank) Look() error {
 	return r.timedOut(-1)
 }
 
-func (r *Rank) refusedError() error {
+func (r *Member) refusedError() error {
 	var who []int
 	for peer, p := range r.group.states {
 		if p.refused(r.seq) {
@@ -228,7 +228,7 @@ func (r *Rank) refusedError() error {
 
 // armTicker makes sure that a ticker runs for the call's timeout; it keeps
 // running across calls.
-func (r *Rank) armTicker() {
+func (r *Member) armTicker() {
 	after := r.limit.After
 	if after <= 0 || r.tickerFor == after {
 		return
@@ -250,7 +250,7 @@ func (r *Rank) armTicker() {
 
 // timedOut returns a *TimeoutError if the call's time is over, and warns once
 // when half of it is.
-func (r *Rank) timedOut(peer int) error {
+func (r *Member) timedOut(peer int) error {
 	if r.limit.After <= 0 {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (r *Rank) timedOut(peer int) error {
 }
 
 // Missing returns the ranks that have not entered the current call.
-func (r *Rank) Missing() []int {
+func (r *Member) Missing() []int {
 	var who []int
 	for peer, p := range r.group.states {
 		if peer != r.rank && !p.arrived(r.seq) {

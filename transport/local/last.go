@@ -64,7 +64,7 @@ func (ep *endpoint) lead(e *transport.Entry) (transport.Role, error) {
 	if e.Work >= helpBytes && ep.group.cores > 1 {
 		l.open.Store(ep.seq)
 		for i := 1; i < min(ep.group.cores, ep.Size()); i++ {
-			ep.group.Wake((ep.Rank.Rank() + i) % ep.Size())
+			ep.group.Wake((ep.Rank() + i) % ep.Size())
 		}
 	}
 	ep.ran = 0
@@ -73,28 +73,40 @@ func (ep *endpoint) lead(e *transport.Entry) (transport.Role, error) {
 
 // follow sleeps until the last arriver is through, or wants help.
 func (ep *endpoint) follow(e *transport.Entry) (transport.Role, error) {
+	help, err := ep.rest(e.Shared)
+	switch {
+	case err != nil:
+		return transport.Own, err
+	case help:
+		return transport.Everyone, nil
+	case e.Shared:
+		return transport.Nobody, nil
+	}
+	return transport.Own, ep.Admit()
+}
+
+// rest sleeps until the call is completed or, if this rank may help, until there
+// are bodies to run, which makes it a folder.
+func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 	l := &ep.group.last
 	for l.completed.Load() < ep.seq {
-		if e.Shared && l.open.Load() == ep.seq && l.claims.Load() < int64(ep.Size()) {
+		if mayHelp && l.open.Load() == ep.seq && l.claims.Load() < int64(ep.Size()) {
 			l.folders.Add(1)
 			if !ep.Failed() {
 				ep.ran = 0
-				return transport.Everyone, nil
+				return true, nil
 			}
 			ep.putDown()
 		}
 		if err := ep.Look(); err != nil {
 			if l.completed.Load() >= ep.seq {
-				break
+				break // completed beats interrupted
 			}
-			return transport.Own, err
+			return false, err
 		}
 		ep.Sleep()
 	}
-	if e.Shared {
-		return transport.Nobody, nil
-	}
-	return transport.Own, ep.Admit()
+	return false, nil
 }
 
 func (ep *endpoint) Claim() (rank int, ok bool) {
@@ -121,16 +133,8 @@ func (ep *endpoint) Release(failed bool) error {
 		return nil
 	}
 	ep.putDown()
-	for l.completed.Load() < ep.seq {
-		if err := ep.Look(); err != nil {
-			if l.completed.Load() >= ep.seq {
-				break
-			}
-			return err
-		}
-		ep.Sleep()
-	}
-	return nil
+	_, err := ep.rest(false)
+	return err
 }
 
 // putDown ends this rank's time as a folder, and wakes those who wait for that.
@@ -145,7 +149,7 @@ func (ep *endpoint) putDown() {
 // may have been completed by then.
 func (ep *endpoint) Withdraw() (ended bool) {
 	if !ep.group.parked || !ep.shared {
-		return ep.Rank.Withdraw()
+		return ep.Member.Withdraw()
 	}
 	l := &ep.group.last
 	ep.StepOut()

@@ -52,7 +52,7 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	}
 	eps := make([]transport.Endpoint, ranks)
 	for i := range eps {
-		eps[i] = &endpoint{Rank: lines.NewRank(g.Group, i, slots, !g.parked), group: g}
+		eps[i] = &endpoint{Member: lines.NewMember(g.Group, i, slots, !g.parked), group: g}
 	}
 	return eps
 }
@@ -101,7 +101,7 @@ func (c *causes) Load(rank int) *transport.Failure     { return (*c)[rank] }
 
 // endpoint implements transport.Endpoint.
 type endpoint struct {
-	*lines.Rank
+	*lines.Member
 	group  *group
 	seq    int64 // of the current call
 	shared bool  // any rank may run its bodies
@@ -110,7 +110,7 @@ type endpoint struct {
 
 func (ep *endpoint) Name() string { return Name }
 
-func (ep *endpoint) Attach(v any) { ep.group.handles[ep.Rank.Rank()].attached.Store(&v) }
+func (ep *endpoint) Attach(v any) { ep.group.handles[ep.Rank()].attached.Store(&v) }
 
 func (ep *endpoint) Peer(rank int) any {
 	if p := ep.group.handles[rank].attached.Load(); p != nil {
@@ -125,7 +125,7 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	}
 	ep.seq, ep.shared = int64(e.Seq), e.Shared
 	if e.Exposed {
-		h := &ep.group.handles[ep.Rank.Rank()]
+		h := &ep.group.handles[ep.Rank()]
 		h.send, h.recv = e.Send, e.Recv
 	}
 	if ep.group.parked {
@@ -150,7 +150,7 @@ func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
 		hosted.Add(-1)
-		ep.group.handles[ep.Rank.Rank()].attached.Store(nil)
+		ep.group.handles[ep.Rank()].attached.Store(nil)
 	}
 	return nil
 }

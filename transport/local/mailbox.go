@@ -29,24 +29,24 @@ func (ep *endpoint) box(from, to int) *mailbox {
 }
 
 func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
-	b := ep.box(ep.Rank.Rank(), to)
+	b := ep.box(ep.Rank(), to)
 	n := b.posted.Load()
 	if err := ep.AwaitMessage(&b.taken, n, to); err != nil {
 		return 0, err
 	}
 	b.message = *m
 	b.posted.Store(n + 1)
-	ep.group.WakeWaiter(ep.Rank.Rank(), to)
+	ep.group.WakeWaiter(ep.Rank(), to)
 	return len(m.Bytes), nil
 }
 
 func (ep *endpoint) Drain(to int) error {
-	b := ep.box(ep.Rank.Rank(), to)
+	b := ep.box(ep.Rank(), to)
 	return ep.AwaitMessage(&b.taken, b.posted.Load(), to)
 }
 
 func (ep *endpoint) Next(from int) (transport.Message, error) {
-	b := ep.box(from, ep.Rank.Rank())
+	b := ep.box(from, ep.Rank())
 	if err := ep.AwaitMessage(&b.posted, b.taken.Load()+1, from); err != nil {
 		return transport.Message{}, err
 	}
@@ -54,7 +54,7 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 }
 
 func (ep *endpoint) Take(from int) {
-	b := ep.box(from, ep.Rank.Rank())
+	b := ep.box(from, ep.Rank())
 	b.taken.Add(1)
-	ep.group.WakeWaiter(ep.Rank.Rank(), from)
+	ep.group.WakeWaiter(ep.Rank(), from)
 }
