@@ -60,8 +60,8 @@ func (g *Group) WakeWaiter(me, rank int) {
 	}
 }
 
-// wakeWaiters wakes all ranks that sleep for `me`.
-func (g *Group) wakeWaiters(me int) {
+// WakeWaiters wakes all ranks that sleep for `me`.
+func (g *Group) WakeWaiters(me int) {
 	if g.words.sleepers.Load() == 0 {
 		return
 	}

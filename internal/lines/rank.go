@@ -152,7 +152,7 @@ func (r *Member) Publish(e *transport.Entry) {
 	l.print = e.Print
 	r.unsettled = 0
 	l.epoch.Store(e.Seq)
-	r.group.wakeWaiters(r.rank)
+	r.group.WakeWaiters(r.rank)
 }
 
 // AwaitAll waits until all ranks have published their lines of the call, and
@@ -200,7 +200,7 @@ func (r *Member) Admit() error {
 // Complete implements transport.Endpoint.
 func (r *Member) Complete() error {
 	r.state.done.Store(r.seq)
-	r.group.wakeWaiters(r.rank)
+	r.group.WakeWaiters(r.rank)
 	for peer, s := range r.group.states {
 		if peer == r.rank {
 			continue

@@ -1,0 +1,39 @@
+package shm
+
+import "unsafe"
+
+// arena is memory without pointers that all ranks see.
+type arena struct {
+	base unsafe.Pointer // aligned to 128
+	size int
+}
+
+// heapArena returns an arena of size bytes, all zero, on the heap: the garbage
+// collector neither scans nor moves it.
+func heapArena(size int) arena {
+	words := make([]uint64, (size+127)/8+1)
+	base := unsafe.Pointer(&words[0])
+	if off := uintptr(base) % 128; off != 0 {
+		base = unsafe.Add(base, 128-off)
+	}
+	return arena{base: base, size: size}
+}
+
+// at returns the T at offset off, which T's alignment divides.
+func at[T any](a arena, off int) *T {
+	var t T
+	a.check(off, int(unsafe.Sizeof(t)))
+	return (*T)(unsafe.Add(a.base, off))
+}
+
+// bytes returns the n bytes at offset off.
+func (a arena) bytes(off, n int) []byte {
+	a.check(off, n)
+	return unsafe.Slice((*byte)(unsafe.Add(a.base, off)), n)[:n:n]
+}
+
+func (a arena) check(off, n int) {
+	if off < 0 || n < 0 || off > a.size-n {
+		panic("shm: offset outside of the arena")
+	}
+}

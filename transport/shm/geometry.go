@@ -1,0 +1,83 @@
+package shm
+
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/transport"
+)
+
+// Geometry says how large the parts of an arena are, in bytes.
+type Geometry struct {
+	Payload int // longest payload that travels with a synchronisation; at least transport.InlineBytes
+	Slot    int // one message slot; at least 1
+	Slots   int // slots per ordered pair of ranks; at least 1
+	Pool    int // room for the slots of all pairs that exchange messages
+	Piece   int // longest piece of a window, a multiple of 16; at least 16
+}
+
+// DefaultGeometry returns the sizes for ranks that do real work: about 9 MiB for
+// 8 ranks, most of it untouched until it is used.
+func DefaultGeometry() Geometry {
+	return Geometry{Payload: 2 << 10, Slot: 16 << 10, Slots: 2, Pool: 4 << 20, Piece: 128 << 10}
+}
+
+// SmallestGeometry returns the sizes that a kernel has to be right with: one slot
+// of one element, and pieces of two or more.
+func SmallestGeometry(ranks int) Geometry {
+	g := Geometry{Payload: transport.InlineBytes, Slot: 8, Slots: 1, Piece: 16}
+	g.Pool = ranks * ranks * g.channelBytes()
+	return g
+}
+
+func (g Geometry) validate(ranks int) error {
+	switch {
+	case ranks < 1:
+		return fmt.Errorf("shm: %d ranks, want at least 1", ranks)
+	case g.Payload < transport.InlineBytes || g.Slot < 1 || g.Slots < 1 || g.Pool < 0 || g.Piece < 16 || g.Piece%16 != 0:
+		return fmt.Errorf("shm: geometry %+v: want Payload >= %d, Slot >= 1, Slots >= 1, Pool >= 0 and Piece a multiple of 16",
+			g, transport.InlineBytes)
+	}
+	return nil
+}
+
+// The arena, in the order of its parts; each begins at a multiple of 128, and R
+// is the number of ranks:
+//
+//	words       128           the group's words
+//	pool        128           the offset at which the pool is free
+//	states      R * 512       the ranks' lines
+//	records     R * 1024      the ranks' failures
+//	payloads    R * 2 * P     payloads longer than a line's
+//	pairs       R * R * 8     offsets of the channels of ordered pairs, 0: none yet
+//	stages      R * 256       the ranks' positions in windows
+//	pieces      R * 4 * W     two staged pieces, two results
+//	channels    Pool          slots for messages, taken on first use
+type layout struct {
+	ranks                                                               int
+	words, free, states, records, payloads, pairs, stages, pieces, pool int
+	payload, piece                                                      int // aligned lengths
+	total                                                               int
+}
+
+func (g Geometry) layout(ranks int) layout {
+	l := layout{ranks: ranks, payload: align(g.Payload), piece: align(g.Piece)}
+	part := func(n int) (offset int) {
+		offset = l.total
+		l.total += align(n)
+		return offset
+	}
+	l.words = part(lines.WordsBytes)
+	l.free = part(8)
+	l.states = part(ranks * lines.StateBytes)
+	l.records = part(ranks * recordBytes)
+	l.payloads = part(ranks * 2 * l.payload)
+	l.pairs = part(ranks * ranks * 8)
+	l.stages = part(ranks * stageBytes)
+	l.pieces = part(ranks * 4 * l.piece)
+	l.pool = part(g.Pool)
+	return l
+}
+
+// align rounds up to a pair of cache lines, which processors fetch together.
+func align(n int) int { return (n + 127) &^ 127 }
