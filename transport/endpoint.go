@@ -19,9 +19,7 @@ type Endpoint interface {
 	Attach(v any)
 	Peer(rank int) any
 
-	// SetTimeout bounds each call that follows; 0 waits for ever. warn, unless
-	// nil, is called from another goroutine once a call has waited for half of
-	// it, with the ranks that are missing.
+	// SetTimeout bounds each call that follows.
 	SetTimeout(t Timeout)
 
 	// PayloadLimit is the length in bytes up to which Enter carries payloads;

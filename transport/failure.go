@@ -28,9 +28,10 @@ const (
 	FailureRefused
 	// FailurePeerLost: Ranks[0] is gone.
 	FailurePeerLost
-	// FailureTimeout: Ranks did not enter call Seq in time; if there are none,
-	// they were too slow inside it.
+	// FailureTimeout: Ranks did not enter call Seq in time.
 	FailureTimeout
+	// FailureStuck: Ranks entered call Seq, but did not get on inside it in time.
+	FailureStuck
 	// FailureAborted: rank By gave up.
 	FailureAborted
 )
@@ -39,7 +40,7 @@ const (
 type Timeout struct {
 	// After ends a call that has waited for so long; 0 waits for ever.
 	After time.Duration
-	// Warn, unless nil, is called after half of it, from another goroutine,
-	// with the number of the call.
-	Warn func(seq uint64)
+	// Warn, unless nil, is called by the waiting rank after half of it, once a
+	// call, with the number of the call and the ranks that have not entered it.
+	Warn func(seq uint64, missing []int)
 }

@@ -25,7 +25,7 @@ func TestCommand(t *testing.T) {
 	for _, want := range []string{
 		"64-256-128-10 perceptron: 50826 float32 parameters",
 		"1437 to train on, 360 to test",
-		"\n1 rank\n", "\n2 ranks\n",
+		"\n1 rank, 32 samples per rank and step\n", "\n2 ranks, 16 samples per rank and step\n",
 		"speed-up",
 		"··· 1 rank, ─── 2 ranks",
 		"picture: " + picture,

@@ -33,11 +33,8 @@ type layer[F float] struct {
 // the input and the last the classes. Weights are drawn from the seed, normal
 // with variance 2/inputs (He et al., "Delving Deep into Rectifiers", 2015).
 func newMLP[F float](sizes []int, seed uint64) *mlp[F] {
-	total := 0
-	for l := range len(sizes) - 1 {
-		total += (sizes[l] + 1) * sizes[l+1]
-	}
-	m := &mlp[F]{params: make([]F, total), grads: make([]F, total)}
+	n := parameters(sizes)
+	m := &mlp[F]{params: make([]F, n), grads: make([]F, n)}
 
 	random := rand.New(rand.NewPCG(seed, 1))
 	params, grads := m.params, m.grads
@@ -57,6 +54,15 @@ func newMLP[F float](sizes []int, seed uint64) *mlp[F] {
 		}
 	}
 	return m
+}
+
+// parameters counts the weights and biases of a model.
+func parameters(sizes []int) int {
+	total := 0
+	for l := range len(sizes) - 1 {
+		total += (sizes[l] + 1) * sizes[l+1]
+	}
+	return total
 }
 
 // forward runs the model on a batch and returns the logits, a row of classes
@@ -154,8 +160,8 @@ func (m *mlp[F]) correct(images []F, labels []uint8) int {
 
 // mulAdd adds the product of a (m×k) and b (k×n, row by row) to c (m×n, row by
 // row). Element (i, p) of a stands at a[i*down+p*right], so that a transposed
-// matrix needs no copy. Four rows of b are folded into a row of c at a time:
-// that quarters the loads and stores of c, which are what the loop waits for.
+// matrix needs no copy. Four rows of b are folded into a row of c at a time,
+// which quarters the loads and stores of c.
 func mulAdd[F float](c, a, b []F, m, k, n, down, right int) {
 	for i := range m {
 		row := c[i*n:][:n]

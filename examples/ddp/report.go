@@ -25,7 +25,7 @@ func newReport(out, bars io.Writer, j job) *report { return &report{out: out, ba
 
 // header says what is going to be trained, before anything runs.
 func (r *report) header(trainSamples, testSamples int) {
-	params := len(newMLP[float32](r.job.layers, 0).params)
+	params := parameters(r.job.layers)
 	fmt.Fprintf(r.out, "model     %s perceptron: %d float32 parameters, %d KiB of gradients per step\n",
 		shape(r.job.layers), params, 4*params/1024)
 	fmt.Fprintf(r.out, "data      handwritten digits, 8x8 pixels: %d to train on, %d to test\n", trainSamples, testSamples)
@@ -36,7 +36,7 @@ func (r *report) header(trainSamples, testSamples int) {
 
 // connected opens the table of a run.
 func (r *report) connected(group *dist.ProcessGroup) {
-	fmt.Fprintf(r.out, "\n%s\n", plural(group.Size()))
+	fmt.Fprintf(r.out, "\n%s, %d samples per rank and step\n", plural(group.Size()), r.job.perRank(group.Size()))
 	fmt.Fprintf(r.out, "%6s  %8s  %13s  %10s  %13s\n", "epoch", "loss", "test accuracy", "samples/s", "communication")
 	if terminal(r.bars) {
 		r.bar = progressbar.NewOptions(r.job.epochs,
@@ -54,6 +54,9 @@ func (r *report) trained(e epoch) {
 		e.number, e.loss, e.accuracy, float64(e.samples)/e.elapsed.Seconds(), 100*e.communication())
 	if r.bar != nil {
 		_ = r.bar.Add(1)
+	}
+	if e.number == r.job.epochs {
+		r.bar = nil // it has wiped itself
 	}
 }
 
@@ -92,7 +95,7 @@ func (r *report) clearBar() {
 	}
 }
 
-// communication is the share of the epoch that rank 0 spent in collectives.
+// communication is the share of the epoch that rank 0 spent in AllReduce.
 func (e epoch) communication() float64 { return e.communicating.Seconds() / e.elapsed.Seconds() }
 
 // total adds epochs up; loss and accuracy are those of the last.

@@ -20,6 +20,9 @@ type job struct {
 	connect  []dist.InitOption
 }
 
+// perRank is what each of the ranks trains on per step.
+func (j job) perRank(ranks int) int { return (j.batch + ranks - 1) / ranks }
+
 // epoch is what one pass over the training set came to.
 type epoch struct {
 	number        int           // from 1
@@ -27,7 +30,7 @@ type epoch struct {
 	accuracy      float64       // share of the test set named rightly after the epoch
 	samples       int           // trained on by all ranks together
 	elapsed       time.Duration // without the test
-	communicating time.Duration // the part of elapsed that this rank spent in collectives, waiting for slower ranks included
+	communicating time.Duration // the part of elapsed that this rank spent in AllReduce, waiting for slower ranks included
 }
 
 // result is what a rank has when the training is over. The losses and the
@@ -69,7 +72,6 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 	}
 	optimizer := sgd[F]{rate: F(j.rate), momentum: F(j.momentum)}
 	shard := sampler{samples: trainSet.len(), ranks: ranks, rank: rank, seed: j.seed}
-	batch := (j.batch + ranks - 1) / ranks
 
 	done := &result[F]{weights: model.params}
 	for number := 1; number <= j.epochs; number++ {
@@ -77,7 +79,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		var communicating time.Duration
 		indices := shard.indices(number)
 		start := time.Now()
-		for step := range slices.Chunk(indices, batch) {
+		for step := range slices.Chunk(indices, j.perRank(ranks)) {
 			losses = append(losses, model.loss(trainSet.batch(step)))
 			model.backward()
 
@@ -94,14 +96,15 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		if err := dist.AllReduce(losses, dist.Avg); err != nil {
 			return nil, err
 		}
+		loss := mean(losses)
+		if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			return nil, fmt.Errorf("the training diverged in epoch %d: the loss is %v; try a smaller learning rate than %v", number, loss, j.rate)
+		}
 		accuracy, err := test(model, testSet, rank, ranks)
 		if err != nil {
 			return nil, err
 		}
-		if loss := mean(losses); math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return nil, fmt.Errorf("the training diverged in epoch %d: the loss is %v; try a smaller learning rate than %v", number, loss, j.rate)
-		}
-		e := epoch{number, mean(losses), accuracy, len(indices) * ranks, elapsed, communicating}
+		e := epoch{number, loss, accuracy, len(indices) * ranks, elapsed, communicating}
 		if rank == 0 {
 			watch.trained(e)
 		}

@@ -257,7 +257,7 @@ func (r *Member) timedOut(peer int) error {
 	n := r.ticks.Load() - r.tickStart
 	if n >= warnTick && !r.warned && r.limit.Warn != nil {
 		r.warned = true
-		r.limit.Warn(r.seq)
+		r.limit.Warn(r.seq, r.Missing())
 	}
 	if n < timeoutTick {
 		return nil

@@ -25,10 +25,14 @@ func divideInts[T int32 | int64](p []T, by int) {
 	}
 }
 
-// divideBytes divides in a wider type: by may be above 255.
+// divideBytes multiplies by the divisor's inverse, held in sixteen binary places
+// and rounded up (Granlund and Montgomery, Division by Invariant Integers using
+// Multiplication, 1994). Up to a divisor of 256 that adds less than 1/by to a
+// quotient, too little to reach the next integer; above, all quotients stay
+// below one.
 func divideBytes(p []uint8, by int) {
-	divisor := uint32(by)
+	inverse := uint32(1<<16/by + 1)
 	for i, v := range p {
-		p[i] = uint8(uint32(v) / divisor)
+		p[i] = uint8(uint32(v) * inverse >> 16)
 	}
 }

@@ -12,7 +12,7 @@ func TestDivide(t *testing.T) {
 
 func testDivide[T number](t *testing.T, o oracle[T]) {
 	r := rand.New(rand.NewPCG(5, 6))
-	divisors := []int{1 << 10, 1 << 24, 1 << 30, math.MaxInt32}
+	divisors := []int{1 << 10, 1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 24, 1 << 30, math.MaxInt32}
 	for by := 1; by <= 300; by++ {
 		divisors = append(divisors, by)
 	}
@@ -34,8 +34,8 @@ func checkDivide[T number](t *testing.T, o oracle[T], p buffer[T], by int) {
 	p.require(t, want, "%v divided by %d:", o.typ, by)
 }
 
-// Every byte by every divisor that matters: 256 is where a divisor cut to the
-// type of the elements would be zero.
+// Every byte by every divisor around those that matter: from 256 on all is zero,
+// and a divisor cut to the type of the elements would be zero there.
 func TestDivideEveryByte(t *testing.T) {
 	for by := 1; by <= 520; by++ {
 		p := full(256, uint8(0))

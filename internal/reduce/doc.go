@@ -36,8 +36,8 @@
 //
 // # Failure
 //
-// Nothing here fails: the caller has checked types, operations and lengths. A
-// [Type] or [Op] that is none of the constants, a negative count, or a divisor
-// below one breaks a precondition; most of these panic, and overlapping buffers
-// give wrong results.
+// Nothing here fails: the caller has checked types, operations, lengths and
+// overlaps. A [Type] or [Op] that is none of the constants, a negative count, or
+// a divisor below one breaks a precondition; the call may panic or give wrong
+// results.
 package reduce

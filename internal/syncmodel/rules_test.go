@@ -27,10 +27,13 @@ const (
 	countsRefused
 	folderLooksAtFail
 	leaverWaitsForFolders
+	loweringWakes
+	leaverTestsCompleted
 	completeThenWake
-	backingOffWakes
 	resetThenOpen
-	folderWaitsForHelpers
+	helpersAreFolders
+	claimersLookAtFail
+	lastFinisherCompletes
 )
 
 var ruleWords = [...]string{
@@ -56,8 +59,11 @@ var ruleWords = [...]string{
 	countsRefused:         "arrived grows by the refused calls as well",
 	folderLooksAtFail:     "the last arriver loads fail after it raised folders and before it touches memory",
 	leaverWaitsForFolders: "a failed call returns when folders is 0",
+	loweringWakes:         "whoever lowers folders to 0 loads fail and, if it is set, leaves tokens",
+	leaverTestsCompleted:  "when folders is 0 a failed call tests once more whether it was completed",
 	completeThenWake:      "the last arriver stores completed before it leaves tokens",
-	backingOffWakes:       "a last arriver that finds a failure leaves tokens after it lowered folders",
 	resetThenOpen:         "claim and finished are reset before the job is opened",
-	folderWaitsForHelpers: "the last arriver completes the call when every claimed body has been run",
+	helpersAreFolders:     "a helper raises folders while it runs bodies",
+	claimersLookAtFail:    "fail is loaded before every claim",
+	lastFinisherCompletes: "the rank that brings finished to the number of ranks completes the call",
 }

@@ -18,7 +18,7 @@ type state struct {
 	// The same, for parked mode.
 	arrived   uint8 // 1 for every call that a rank made, refused ones counted late
 	completed uint8 // last call of which every body was run
-	folders   uint8 // how many ranks are running bodies as last arriver
+	folders   uint8 // how many ranks may be running bodies of others
 	job       uint8 // last call whose bodies may be claimed by helpers
 	claim     uint8 // next body to claim
 	finished  uint8 // bodies that were run
@@ -48,11 +48,13 @@ type rank struct {
 	flagged  bool  // it counts among sleepers
 	why      kind  // what interrupted it
 	folding  bool  // it is the last arriver of this call
-	helped   bool  // it found no body left to claim in this call
+	helped   bool  // it has run all that it will run of this call
+	ran      uint8 // bodies it ran of this call, not yet in finished
 	verdict  cause // the error it returned
 	exposed  uint8 // checker: the call in which peers may touch its memory
 	made     uint8 // checker: the last call it published
 	ok       uint8 // checker: bit set of calls that succeeded,
+	tore     uint8 // in which this rank was cancelled or panicked,
 	failed   uint8 // that failed for reasons of the group,
 	refusals uint8 // and that were refused for their arguments
 }
@@ -113,8 +115,7 @@ const (
 	forDone                  // the peer finished with everybody's memory
 	forOut                   // the same, or it left the call; the one test with two loads
 	forCompleted             // the last arriver ran all bodies
-	forFolders               // nobody runs bodies
-	forFinished              // the helpers ran theirs
+	forFolders               // nobody runs bodies of others
 )
 
 // perPeer says that the condition is awaited from one peer after the other.

@@ -13,6 +13,7 @@ import (
 type lastArriver struct {
 	arrived   paddedWord // calls entered or refused, over all ranks
 	completed paddedWord // the last call that the last arriver is through with
+	differing paddedWord // the last call in which ranks entered different calls
 	folders   paddedWord // ranks that run bodies right now
 	open      paddedWord // the last call that wants helpers
 	claims    paddedWord // bodies handed out, of the current call
@@ -45,11 +46,13 @@ func (ep *endpoint) lead(e *transport.Entry) (transport.Role, error) {
 	// One who gives up sets the failure and then waits until there are no
 	// folders; so a folder counts itself first and then looks.
 	l.folders.Add(1)
-	err := ep.Compare()
-	if err == nil && e.Exposed && ep.Failed() {
-		err = transport.ErrFailed
+	if err := ep.Compare(); err != nil {
+		l.differing.Store(ep.seq)
+		ep.putDown()
+		ep.group.WakeAll()
+		return transport.Own, err
 	}
-	if err != nil {
+	if err := ep.Admit(); err != nil {
 		ep.putDown()
 		return transport.Own, err
 	}
@@ -90,6 +93,9 @@ func (ep *endpoint) follow(e *transport.Entry) (transport.Role, error) {
 func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 	l := &ep.group.last
 	for l.completed.Load() < ep.seq {
+		if l.differing.Load() == ep.seq {
+			return false, ep.Compare()
+		}
 		if mayHelp && l.open.Load() == ep.seq && l.claims.Load() < int64(ep.Size()) {
 			l.folders.Add(1)
 			if !ep.Failed() {

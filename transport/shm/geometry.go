@@ -23,9 +23,9 @@ func DefaultGeometry() Geometry {
 }
 
 // SmallestGeometry returns the sizes that a kernel has to be right with: one slot
-// of one element, and pieces of two or more.
+// and pieces of a few elements.
 func SmallestGeometry(ranks int) Geometry {
-	g := Geometry{Payload: transport.InlineBytes, Slot: 8, Slots: 1, Piece: 16}
+	g := Geometry{Payload: transport.InlineBytes, Slot: 16, Slots: 1, Piece: 48}
 	g.Pool = ranks * ranks * g.channelBytes()
 	return g
 }

@@ -1,0 +1,136 @@
+package ccl
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// agree is the first call of every group: the ranks compare the digests of their
+// settings, and if they differ they show each other the settings themselves and
+// find the first that does.
+func (c *Communicator) agree(ctx context.Context) error {
+	digest := c.settings.Digest()
+	var print transport.Print
+	for i := range 4 {
+		print[i] = binary.LittleEndian.Uint64(digest[8*i:])
+	}
+	print[4] = uint64(c.ep.PayloadLimit())
+	c.seq++
+	_, err := c.ep.Enter(&transport.Entry{Ctx: ctx, Seq: c.seq, Print: print, Hash: hash(print)})
+	var mismatch *transport.MismatchError
+	if errors.As(err, &mismatch) {
+		err = c.differingSetting(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	f := c.ep.Failure()
+	if !errors.Is(err, transport.ErrFailed) {
+		f = c.ep.Fail(c.failureOf(err, c.rank))
+	}
+	c.ep.Withdraw()
+	var differ *MismatchError
+	if f == nil || f.By == c.rank || errors.As(err, &differ) {
+		return err // one's own, or what all ranks found
+	}
+	return c.cause(f)
+}
+
+// differingSetting finds the first setting in which ranks differ. All ranks call
+// it, and all find the same.
+func (c *Communicator) differingSetting(ctx context.Context) error {
+	var mine strings.Builder
+	for _, v := range c.settings.Values() {
+		fmt.Fprintf(&mine, "%s=%s\n", v.Key, v.Value)
+	}
+	texts, err := c.exchange(ctx, []byte(mine.String()))
+	if err != nil {
+		return err
+	}
+	values := make([]map[string]string, c.size)
+	for r, text := range texts {
+		values[r] = make(map[string]string)
+		for line := range strings.Lines(string(text)) {
+			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			values[r][key] = value
+		}
+	}
+	first := &MismatchError{Field: "transport", Values: nil}
+	for r := range values {
+		for key := range values[r] {
+			if first.Values != nil && key >= first.Field {
+				continue
+			}
+			said := make([]string, c.size)
+			for r := range said {
+				said[r] = "unset"
+				if v, ok := values[r][key]; ok {
+					said[r] = v
+				}
+			}
+			if m := disagreement(key, said); m != nil {
+				first = m
+			}
+		}
+	}
+	return first
+}
+
+// exchange gives every rank the texts of all. It is the one thing that ranks do
+// before they know that they agree on how to do things.
+func (c *Communicator) exchange(ctx context.Context, text []byte) ([][]byte, error) {
+	c.seq++
+	e := &transport.Entry{Ctx: ctx, Seq: c.seq, Exposed: true, Send: text}
+	if _, err := c.ep.Enter(e); err != nil {
+		return nil, err
+	}
+	texts := make([][]byte, c.size)
+	var err error
+	if c.memory != nil {
+		for r := range texts {
+			send, _ := c.memory.Buffers(r)
+			texts[r] = append(texts[r], send...)
+		}
+	} else {
+		err = c.exchangeStaged(text, texts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return texts, c.ep.Complete()
+}
+
+// exchangeStaged shows the texts piece by piece, the lengths first.
+func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
+	s := c.ep.Staging()
+	if err := s.Stage(binary.LittleEndian.AppendUint64(nil, uint64(len(text)))); err != nil {
+		return err
+	}
+	lengths, longest := make([]int, c.size), 0
+	for r := range lengths {
+		lengths[r] = int(binary.LittleEndian.Uint64(s.Staged(r, 8)))
+		longest = max(longest, lengths[r])
+	}
+	if err := s.Share(0, 0); err != nil {
+		return err
+	}
+	step := s.PieceBytes()
+	for lo := 0; lo < longest; lo += step {
+		if err := s.Stage(text[min(lo, len(text)):min(lo+step, len(text))]); err != nil {
+			return err
+		}
+		for r := range texts {
+			n := min(lo+step, lengths[r]) - min(lo, lengths[r])
+			texts[r] = append(texts[r], s.Staged(r, n)...)
+		}
+		if err := s.Share(0, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package ccl
+
+import "unsafe"
+
+// bufferOf returns the memory of s as a Buffer.
+func bufferOf[T Element](s []T) Buffer {
+	var t T
+	size := int(unsafe.Sizeof(t))
+	return Buffer{
+		data: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*size),
+		size: size,
+	}
+}
+
+// pointer returns the address of b's first byte; it may be nil if b is empty.
+func pointer(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
+
+// same reports whether a and b are the same memory.
+func same(a, b []byte) bool { return pointer(a) == pointer(b) && len(a) == len(b) }
+
+// overlap reports whether a and b share memory.
+func overlap(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	p, q := uintptr(pointer(a)), uintptr(pointer(b))
+	return p < q+uintptr(len(b)) && q < p+uintptr(len(a))
+}

@@ -1,0 +1,236 @@
+package ccl
+
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/topology"
+	"github.com/goccl/goccl/transport"
+)
+
+// Call is one execution of a kernel on one rank: what to do, and the verbs to do
+// it with. Verbs block until the memory they were given may be used again, and
+// return an error when the call cannot be completed; the kernel then returns it,
+// with what it was doing if that helps. A Call belongs to the goroutine that
+// runs it and is over when Run returns.
+type Call struct {
+	comm   *Communicator
+	choice Choice
+	shape  Shape
+
+	in, out Buffer
+	root    int
+	counts  []int
+	displs  []int // nil: packed
+
+	payload bool // windows show payloads
+	window  Window
+	opened  bool // the call has had its window
+	fold    folder
+	message transport.Message
+	clock   uint32
+	moved   int
+	err     error // the first error of a verb
+}
+
+// Rank returns the rank the call is executed for, 0 <= Rank < Size.
+func (c *Call) Rank() int { return c.comm.rank }
+
+// Size returns the number of ranks.
+func (c *Call) Size() int { return c.comm.size }
+
+// Topology returns the kind, extents and neighbours of the group.
+func (c *Call) Topology() *topology.Topology { return c.shape.Topology }
+
+// Shape returns what all ranks share of the call.
+func (c *Call) Shape() Shape { return c.shape }
+
+// In returns this rank's input. It is not to be written unless it is Out. In a
+// broadcast it is empty on all ranks but the root.
+func (c *Call) In() Buffer { return c.in }
+
+// Out returns this rank's output: the same memory as In where the caller works
+// in place, disjoint from it otherwise, and ranks may differ in that. Of an
+// all-gather, use OutOf: between the ranks' places there may be gaps.
+func (c *Call) Out() Buffer { return c.out }
+
+// OutOf returns the place of rank's input in this rank's output of an
+// all-gather.
+func (c *Call) OutOf(rank int) Buffer {
+	at := 0
+	if c.displs != nil {
+		at = c.displs[rank]
+	} else {
+		for _, n := range c.counts[:rank] {
+			at += n
+		}
+	}
+	return c.out.Slice(at, at+c.counts[rank])
+}
+
+// Root returns the rank whose input a broadcast spreads.
+func (c *Call) Root() int { return c.root }
+
+// Counts returns the lengths of all ranks' inputs of an all-gather, in elements.
+// It is not to be written.
+func (c *Call) Counts() []int { return c.counts }
+
+// ParamsOf returns the parameters of the call's algorithm, as its Params made
+// them and ccl.yaml filled them. P is the struct's type; another type is a
+// mistake of the kernel and panics.
+func ParamsOf[P any](c *Call) *P { return c.shape.Params.(*P) }
+
+// Traffic returns what this execution has cost so far: messages on its longest
+// chain, and bytes sent by this rank or, through a window, read from and stored
+// to others.
+func (c *Call) Traffic() Cost { return Cost{Steps: int(c.clock), Bytes: c.moved} }
+
+// nobody stands for the missing end of a one-way transfer.
+const nobody = -1
+
+// Send sends b to rank `to`, which has to receive as many elements.
+func (c *Call) Send(to int, b Buffer) error {
+	return c.transfer(to, b, nobody, Buffer{}, Buffer{}, false)
+}
+
+// Recv receives from rank `from`, which has to send dst.Len elements.
+func (c *Call) Recv(from int, dst Buffer) error {
+	return c.transfer(nobody, Buffer{}, from, dst, Buffer{}, false)
+}
+
+// RecvReduce receives from rank `from` and stores (with op received) to dst. with
+// is as long as dst, and equal to it or disjoint.
+func (c *Call) RecvReduce(from int, dst, with Buffer) error {
+	return c.transfer(nobody, Buffer{}, from, dst, with, true)
+}
+
+// SendRecv does a Send and a Recv at the same time. b and dst are disjoint.
+func (c *Call) SendRecv(to int, b Buffer, from int, dst Buffer) error {
+	return c.transfer(to, b, from, dst, Buffer{}, false)
+}
+
+// SendRecvReduce does a Send and a RecvReduce at the same time. b and dst are
+// disjoint.
+func (c *Call) SendRecvReduce(to int, b Buffer, from int, dst, with Buffer) error {
+	return c.transfer(to, b, from, dst, with, true)
+}
+
+// Finish applies the operation's epilogue to b: the division of Avg. A kernel
+// does so exactly once for each block that is fully reduced; a window's
+// FoldToAll does it by itself.
+func (c *Call) Finish(b Buffer) { c.fold.finish(b.data) }
+
+// Copy copies src to dst, buffers of this rank of the same length. They are
+// equal or disjoint.
+func (c *Call) Copy(dst, src Buffer) error {
+	if len(dst.data) != len(src.data) {
+		return c.fail(fmt.Errorf("copy of %d elements to %d", src.Len(), dst.Len()))
+	}
+	if !same(dst.data, src.data) {
+		copy(dst.data, src.data)
+	}
+	return nil
+}
+
+// transfer sends b and receives dst part by part, in turns: however few bytes a
+// transport holds, a part waits only for parts with lower numbers, so that no
+// cycle of ranks that transfer at the same time can wait for each other.
+func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce bool) error {
+	if c.err != nil {
+		return c.err
+	}
+	sending, receiving := to != nobody, from != nobody
+	if err := c.checkPeers(to, from); err != nil {
+		return c.fail(err)
+	}
+	if reduce && len(with.data) != len(dst.data) {
+		return c.fail(fmt.Errorf("reduction of %d elements into %d", with.Len(), dst.Len()))
+	}
+	ep := c.comm.ep
+	clock := c.clock
+	if sending {
+		clock++
+	}
+	sent, got := 0, 0
+	for sending || receiving {
+		if sending {
+			c.message = transport.Message{
+				Bytes: b.data[sent:], Total: len(b.data),
+				Stream: transport.CollectiveStream, Seq: c.comm.seq, Clock: clock,
+			}
+			n, err := ep.Put(to, &c.message)
+			if err != nil {
+				return c.fail(fmt.Errorf("send to rank %d: %w", to, err))
+			}
+			sent += n
+			sending = sent < len(b.data)
+		}
+		if receiving {
+			n, err := c.receive(from, dst.data, with.data, got, reduce)
+			if err != nil {
+				return c.fail(fmt.Errorf("receive from rank %d: %w", from, err))
+			}
+			got += n
+			receiving = got < len(dst.data)
+		}
+	}
+	if to != nobody {
+		if err := ep.Drain(to); err != nil {
+			return c.fail(fmt.Errorf("send to rank %d: %w", to, err))
+		}
+		c.moved += len(b.data)
+	}
+	c.clock = max(c.clock, clock)
+	return nil
+}
+
+// receive takes the next part of a message to dst[got:].
+func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, error) {
+	ep := c.comm.ep
+	m, err := ep.Next(from)
+	if err != nil {
+		return 0, err
+	}
+	n := len(m.Bytes)
+	switch {
+	case m.Stream != transport.CollectiveStream || m.Seq != c.comm.seq:
+		return 0, &transport.ProtocolError{Peer: from,
+			Text: fmt.Sprintf("a message of call %d in call %d", m.Seq, c.comm.seq)}
+	case m.Total != len(dst) || got+n > len(dst):
+		return 0, &transport.ProtocolError{Peer: from,
+			Text: fmt.Sprintf("it sent %d bytes where this rank expects %d", m.Total, len(dst))}
+	}
+	ok := true
+	if reduce {
+		ok = c.fold.pair(dst[got:got+n], with[got:got+n], m.Bytes, ep.Failed)
+	} else {
+		copy(dst[got:], m.Bytes)
+	}
+	ep.Take(from)
+	if !ok {
+		return 0, transport.ErrFailed
+	}
+	c.clock = max(c.clock, m.Clock)
+	return n, nil
+}
+
+func (c *Call) checkPeers(to, from int) error {
+	for _, peer := range [...]int{to, from} {
+		switch {
+		case peer == nobody:
+		case peer < 0 || peer >= c.Size():
+			return fmt.Errorf("rank %d is not a rank of a group of %d", peer, c.Size())
+		case peer == c.Rank():
+			return fmt.Errorf("rank %d exchanges a message with itself", peer)
+		}
+	}
+	return nil
+}
+
+// fail remembers a verb's first error, so that a kernel that drops it does not
+// pass for successful.
+func (c *Call) fail(err error) error {
+	if c.err == nil {
+		c.err = err
+	}
+	return err
+}

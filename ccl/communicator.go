@@ -1,0 +1,160 @@
+package ccl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Communicator is one rank's handle on a group of connected ranks. Its ranks make
+// the same calls in the same order; one rank's calls follow each other, and two
+// that overlap are refused with ErrConcurrentUse where that is seen. Abort, Close,
+// Err, Rank, Size, Settings and Transport may be called at any time by anyone.
+type Communicator struct {
+	ep         transport.Endpoint
+	memory     transport.Memory // nil where ranks do not share memory
+	rank, size int
+	settings   *Settings
+	logger     *slog.Logger
+
+	busy   atomic.Bool // a call is running
+	closed atomic.Bool
+	seq    uint64 // of the last call entered or refused
+	call   Call
+	entry  transport.Entry
+	memo   [memoSize]memo
+}
+
+// Option is an option of New.
+type Option struct {
+	settings *Settings
+	logger   *slog.Logger
+}
+
+// WithSettings gives the group its configuration, which has to be the same on all
+// ranks. Without it the built-in one holds.
+func WithSettings(s *Settings) Option { return Option{settings: s} }
+
+// WithLogger gives the communicator a voice: it warns of calls that have waited
+// for half of their timeout. Without it the library is silent.
+func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
+
+// CallOption is an option of one call.
+type CallOption struct {
+	algorithm string
+	timeout   time.Duration
+}
+
+// WithAlgorithm chooses the algorithm of one call by the name of its entry in
+// ccl.yaml. It never bypasses what the algorithm supports.
+func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
+
+// WithTimeout bounds one call instead of the configured timeout.
+func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
+
+func mergeCallOptions(opts []CallOption) (o CallOption) {
+	for _, next := range opts {
+		if next.algorithm != "" {
+			o.algorithm = next.algorithm
+		}
+		if next.timeout != 0 {
+			o.timeout = next.timeout
+		}
+	}
+	return o
+}
+
+// New makes ep a communicator. It is collective: it returns once all ranks have
+// joined and agree on their settings. On an error, *InitializationFailedError, ep
+// is closed; *MismatchError in it names the first setting in which ranks differ.
+func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communicator, error) {
+	c := &Communicator{
+		ep: ep, memory: ep.Memory(), rank: ep.Rank(), size: ep.Size(),
+		logger: slog.New(slog.DiscardHandler),
+	}
+	for _, o := range opts {
+		if o.settings != nil {
+			c.settings = o.settings
+		}
+		if o.logger != nil {
+			c.logger = o.logger
+		}
+	}
+	if err := c.init(ctx); err != nil {
+		c.Close()
+		return nil, &InitializationFailedError{Backend: ep.Name(), Err: err}
+	}
+	return c, nil
+}
+
+func (c *Communicator) init(ctx context.Context) error {
+	if c.settings == nil {
+		s, err := DefaultConfig().Resolve(Request{Ranks: c.size, RanksFrom: "the transport"})
+		if err != nil {
+			return err
+		}
+		c.settings = s
+	}
+	if n := c.settings.WorldSize(); n != c.size {
+		return fmt.Errorf("the settings are for %d ranks, the transport connects %d", n, c.size)
+	}
+	c.call = Call{comm: c, fold: newFolder(c.size)}
+	c.ep.SetTimeout(c.timeout(c.settings.Timeout()))
+	c.ep.Attach(c)
+	if c.size == 1 {
+		return ctx.Err()
+	}
+	return c.agree(ctx)
+}
+
+// timeout returns what a transport is told about a bound of d.
+func (c *Communicator) timeout(d time.Duration) transport.Timeout {
+	return transport.Timeout{After: d, Warn: func(seq uint64, missing []int) {
+		c.logger.Warn("a collective has waited for half of its timeout",
+			"rank", c.rank, "call", seq, "timeout", d, "missing", missing)
+	}}
+}
+
+// Rank returns this rank's number in the group, 0 <= Rank < Size.
+func (c *Communicator) Rank() int { return c.rank }
+
+// Size returns the number of ranks in the group.
+func (c *Communicator) Size() int { return c.size }
+
+// Transport returns the name of the transport that connects the group.
+func (c *Communicator) Transport() string { return c.ep.Name() }
+
+// Settings returns the group's configuration.
+func (c *Communicator) Settings() *Settings { return c.settings }
+
+// Close leaves the group. It never waits; a rank that still needs this one gets
+// PeerLostError. Calls after it return ErrClosed. Closing twice is a no-op.
+func (c *Communicator) Close() error {
+	c.closed.Store(true)
+	return c.ep.Close()
+}
+
+// Abort fails the group on all ranks, also for a call that is running: they get
+// AbortedError with this rank and cause. It never waits, does nothing to a group
+// that has failed, and may be called by anyone at any time.
+func (c *Communicator) Abort(cause error) {
+	if cause == nil {
+		cause = errors.New("no cause given")
+	}
+	c.ep.Fail(&transport.Failure{
+		Kind: transport.FailureAborted, By: c.rank, Text: cause.Error(), Cause: cause,
+	})
+}
+
+// Err returns the failure that ended the group, nil while it lives.
+func (c *Communicator) Err() error {
+	if f := c.ep.Failure(); f != nil {
+		return c.cause(f)
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package ccl
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goccl/goccl"
+	"github.com/goccl/goccl/topology"
+)
+
+// auto leaves a choice to goccl: of the algorithm to the rules, of the transport
+// to the program that connects the ranks, of topology.count to their number.
+const auto = "auto"
+
+// transports are the names that defaults.transport takes.
+var transports = []string{auto, "local", "shm"}
+
+// Config is a parsed ccl.yaml. It is immutable and safe for concurrent use; it
+// says what is configured, and Resolve makes of it what holds for one group.
+type Config struct {
+	file      string // its name in messages
+	algorithm given[string]
+	transport given[string]
+	timeout   given[time.Duration] // 0: none
+	worldSize given[int]
+	entries   []*entry // in the order of the file
+	topology  arrangement
+	rules     []rule
+}
+
+// given is a value and the line of the file that gives it. A line of 0 means that
+// it is the default, and fromOption that the program's option took its place.
+type given[T any] struct {
+	value T
+	line  int
+}
+
+const fromOption = -1
+
+func (g given[T]) isSet() bool { return g.line != 0 }
+
+// entry is one of algorithms: a name of the user's for a module with parameters.
+type entry struct {
+	name      string
+	line      int
+	module    given[string]
+	topology  given[topology.Kind] // if set, the only kind the entry is for
+	worldSize given[int]
+	params    given[node]
+}
+
+// arrangement is the section topology.
+type arrangement struct {
+	line  int
+	kind  given[topology.Kind]
+	count given[int] // 0: auto
+	w, h  given[int] // 0: not given
+}
+
+// rule is one of rules: fields that are not set match everything.
+type rule struct {
+	line       int
+	collective given[Collective]
+	bytes      given[span[ByteSize]]
+	ranks      given[span[int]]
+	dtype      given[DType]
+	op         given[Op]
+	algorithm  given[string]
+}
+
+// defaults returns what holds where a file says nothing.
+func defaults(file string) *Config {
+	return &Config{
+		file:      file,
+		algorithm: given[string]{value: auto},
+		transport: given[string]{value: auto},
+		timeout:   given[time.Duration]{value: time.Minute},
+	}
+}
+
+// LoadConfig reads and parses the file at path. A file that cannot be read is a
+// *ConfigError in which errors.Is finds the cause, such as fs.ErrNotExist.
+func LoadConfig(path string) (*Config, error) { return loadConfig(path, "") }
+
+// loadConfig is LoadConfig for a path that namedBy, if not empty, has named.
+func loadConfig(path, namedBy string) (*Config, error) {
+	data, err := readFile(path)
+	if err != nil {
+		message := "cannot read the configuration: " + cause(err)
+		if namedBy != "" {
+			message += "; " + namedBy + " names this file: correct or unset it"
+		}
+		return nil, &ConfigError{File: path, Message: message, Err: err}
+	}
+	return ParseConfig(path, data)
+}
+
+// readFile reads no more of a file than is needed to see that it is too long.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+}
+
+// cause returns the text of a file error without operation and path.
+func cause(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// FindConfig returns the configuration of this process: the file that the
+// environment variable GOCCL_CONFIG names, else ./ccl.yaml, else the built-in
+// one. A variable that is set to nothing counts as unset. A file that is named
+// and missing is an error, as is one that cannot be read or has a mistake:
+// nothing falls back from an error.
+func FindConfig() (*Config, error) {
+	const variable, local = "GOCCL_CONFIG", "ccl.yaml"
+	if path := os.Getenv(variable); path != "" {
+		return loadConfig(path, variable)
+	}
+	c, err := loadConfig(local, "")
+	if errors.Is(err, fs.ErrNotExist) {
+		return DefaultConfig(), nil
+	}
+	return c, err
+}
+
+// DefaultConfig returns the built-in configuration, goccl.DefaultConfig. It
+// panics if the program has overwritten that with nonsense.
+func DefaultConfig() *Config { return defaultConfig() }
+
+var defaultConfig = sync.OnceValue(func() *Config {
+	c, err := ParseConfig("built-in ccl.yaml", goccl.DefaultConfig)
+	if err != nil {
+		panic(err)
+	}
+	return c
+})
+
+// File returns the name of the file, as messages show it.
+func (c *Config) File() string { return c.file }
+
+// WorldSize returns the world size that the configuration asks for and where it
+// says so, such as "ccl.yaml:12 (defaults.world_size)". The world_size of the
+// algorithm's entry goes before defaults.world_size, and that before
+// topology.count (S4.5). An empty algorithm means defaults.algorithm. ok is
+// false if the size is left open: there are as many ranks as there are.
+func (c *Config) WorldSize(algorithm string) (n int, origin string, ok bool) {
+	if algorithm == "" {
+		algorithm = c.algorithm.value
+	}
+	size, key := c.configuredSize(algorithm)
+	if size.value == 0 {
+		return 0, "", false
+	}
+	return size.value, c.place(size.line) + " (" + key + ")", true
+}
+
+// configuredSize returns the world size, 0 if it is left open, and its key.
+func (c *Config) configuredSize(algorithm string) (size given[int], key string) {
+	if e := c.entry(algorithm); e != nil && e.worldSize.isSet() {
+		return e.worldSize, "algorithms." + e.name + ".world_size"
+	}
+	if c.worldSize.isSet() {
+		return c.worldSize, "defaults.world_size"
+	}
+	return c.topology.count, "topology.count"
+}
+
+// entry returns the entry called name, nil if there is none.
+func (c *Config) entry(name string) *entry {
+	for _, e := range c.entries {
+		if e.name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// unknownEntry says that there is no entry called name, and which there are.
+func (c *Config) unknownEntry(name string) string {
+	names := make([]string, len(c.entries))
+	for i, e := range c.entries {
+		names[i] = e.name
+	}
+	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", quote(name), didYouMean(name, names), list(names))
+}
+
+// place returns where a given value comes from, for messages.
+func (c *Config) place(line int) string {
+	switch line {
+	case 0:
+		return "default"
+	case fromOption:
+		return "option"
+	}
+	return fmt.Sprintf("%s:%d", c.file, line)
+}
+
+// errorAt returns an error about the value that a line gives, or the option that
+// took its place.
+func (c *Config) errorAt(line int, key, format string, args ...any) error {
+	if line == fromOption {
+		line, key = 0, key+" (option)"
+	}
+	return &ConfigError{File: c.file, Line: line, Key: key, Message: fmt.Sprintf(format, args...)}
+}
+
+// list writes names for a message.
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

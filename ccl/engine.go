@@ -1,0 +1,343 @@
+package ccl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// request is what a rank asks of one call.
+type request struct {
+	coll    Collective
+	dtype   DType
+	op      Op
+	in, out Buffer
+	count   int // elements that all ranks agree on
+	root    int
+	counts  []int
+	displs  []int
+	bytes   int // of one rank's input, of the longest where they differ
+	opts    CallOption
+}
+
+// begin starts a call: after it, the call must end with end. The error of a group
+// that has failed or was closed consumes no number.
+func (c *Communicator) begin(coll Collective) error {
+	if c == nil {
+		return fmt.Errorf("ccl: %v: %w: it is nil", coll, ErrInvalidCommunicator)
+	}
+	if !c.busy.CompareAndSwap(false, true) {
+		return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
+			coll, c.rank, ErrConcurrentUse)
+	}
+	if c.closed.Load() {
+		c.end()
+		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
+	}
+	if f := c.ep.Failure(); f != nil {
+		err := c.failedBefore(coll, f)
+		c.end()
+		return err
+	}
+	return nil
+}
+
+func (c *Communicator) end() { c.busy.Store(false) }
+
+// refuse ends a call whose arguments are refused: it consumes a number, so that
+// the group lives on if all ranks refuse theirs, and touches nothing else.
+func (c *Communicator) refuse(err error) error {
+	c.seq++
+	c.ep.Refuse(c.seq)
+	c.end()
+	return err
+}
+
+// run makes the call that begin has started: it chooses the kernel, synchronises
+// with all ranks, and runs it.
+func (c *Communicator) run(ctx context.Context, r *request) error {
+	m, err := c.choose(r)
+	if err != nil {
+		return c.refuse(err)
+	}
+	if err := ctx.Err(); err != nil {
+		return c.refuse(fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", r.coll, c.rank, err))
+	}
+	c.seq++
+	c.prepare(ctx, r, m)
+	role, err := c.ep.Enter(&c.entry)
+	if err == nil {
+		err = c.execute(role)
+	}
+	if err != nil {
+		err = c.failed(r.coll, err)
+	}
+	c.end()
+	return err
+}
+
+// prepare sets up the call and what the rank brings to its synchronisation.
+func (c *Communicator) prepare(ctx context.Context, r *request, m *memo) {
+	call := &c.call
+	call.choice, call.shape = m.choice, m.shape
+	call.in, call.out = r.in, r.out
+	call.root, call.counts, call.displs = r.root, r.counts, r.displs
+	call.payload = m.shape.Eager
+	call.opened, call.clock, call.moved, call.err = false, 0, 0, nil
+	if r.dtype != 0 {
+		call.fold.set(r.dtype, r.op)
+	}
+
+	f := fingerprint{coll: r.coll, dtype: r.dtype, op: r.op, count: r.count, root: r.root, entry: m.choice.ID}
+	if r.coll == CollAllGatherV {
+		f.counts = hashCounts(r.counts)
+	}
+	e := &c.entry
+	e.Ctx, e.Seq = ctx, c.seq
+	e.Print = f.print()
+	e.Hash = hash(e.Print)
+	e.Limit = transport.Timeout{}
+	if r.opts.timeout > 0 {
+		e.Limit = c.timeout(r.opts.timeout)
+	}
+	moves := m.shape.Total > 0
+	e.Payload, e.Send, e.Recv = nil, nil, nil
+	e.Exposed = moves && !call.payload
+	e.Shared = e.Exposed && m.choice.Kernel.Shared
+	e.Work = m.work
+	if call.payload {
+		e.Payload = r.in.data
+	} else {
+		e.Send, e.Recv = r.in.data, r.out.data
+	}
+}
+
+// execute does a rank's part after all have entered.
+func (c *Communicator) execute(role transport.Role) error {
+	switch role {
+	case transport.Nobody:
+		return nil
+	case transport.Everyone:
+		return c.executeAll()
+	}
+	if c.call.shape.Total == 0 {
+		return nil
+	}
+	if err := c.call.body(); err != nil {
+		return err
+	}
+	if !c.entry.Exposed {
+		return nil
+	}
+	return c.ep.Complete()
+}
+
+// executeAll runs the bodies of ranks that sleep.
+func (c *Communicator) executeAll() error {
+	for {
+		rank, ok := c.ep.Claim()
+		if !ok {
+			return c.ep.Release(false)
+		}
+		call := &c.ep.Peer(rank).(*Communicator).call
+		if err := call.body(); err != nil {
+			c.ep.Fail(c.failureOf(err, rank))
+			c.ep.Release(true)
+			return transport.ErrFailed
+		}
+	}
+}
+
+// body runs the kernel for the call's rank.
+func (call *Call) body() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &KernelPanicError{
+				Kernel: call.choice.Entry + " " + call.shape.Collective.String(),
+				Value:  v, Stack: debug.Stack(),
+			}
+		}
+	}()
+	if err := call.choice.Kernel.Run(call); err != nil {
+		return err
+	}
+	return call.err
+}
+
+// memo remembers the kernel that was chosen for a shape.
+type memo struct {
+	key    memoKey
+	choice Choice
+	shape  Shape
+	work   int
+}
+
+type memoKey struct {
+	coll         Collective
+	dtype        DType
+	op           Op
+	bytes, total int
+	algorithm    string
+}
+
+// memoSize is the number of shapes whose kernels are remembered; a power of two.
+const memoSize = 16
+
+// choose returns the kernel for a request.
+func (c *Communicator) choose(r *request) (*memo, error) {
+	key := memoKey{r.coll, r.dtype, r.op, r.bytes, len(r.out.data), r.opts.algorithm}
+	if r.coll == CollAllGatherV {
+		key.total = r.count * r.out.size
+	}
+	m := &c.memo[mix(uint64(key.bytes)^uint64(key.coll)<<56^uint64(key.op)<<48)%memoSize]
+	if m.key == key && key.coll != 0 {
+		return m, nil
+	}
+	next := memo{key: key, shape: Shape{
+		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
+		DType: r.dtype, Op: r.op, Topology: c.settings.Topology(),
+	}}
+	if r.coll != CollBarrier { // whose whole work is the synchronisation
+		choice, err := c.settings.Choose(next.shape, r.opts.algorithm)
+		if err != nil {
+			return nil, err
+		}
+		next.choice = choice
+		next.shape.Params = choice.Params
+		next.shape.Eager = choice.Kernel.Eager && key.bytes <= c.ep.PayloadLimit()
+		next.work = c.size * (key.bytes + key.total)
+	}
+	*m = next
+	return m, nil
+}
+
+// entryName returns the name of the algorithm's entry that has the id.
+func (c *Communicator) entryName(id uint64) string {
+	for _, k := range c.settings.candidates {
+		if entryID(k.entry.name) == id {
+			return k.entry.name
+		}
+	}
+	return "none"
+}
+
+// failed ends a call that could not be completed: it makes err the group's
+// failure, unless there is one, and returns when nobody touches this rank's
+// buffers any more. A call that others completed in the meantime is a success.
+func (c *Communicator) failed(coll Collective, err error) error {
+	f := c.ep.Failure()
+	if !errors.Is(err, transport.ErrFailed) && !errors.Is(err, transport.ErrClosed) {
+		f = c.ep.Fail(c.failureOf(err, c.rank))
+	}
+	if c.ep.Withdraw() {
+		return nil
+	}
+	if f == nil { // this rank closed the communicator while the call ran
+		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
+	}
+	return c.collectiveError(coll, f, "")
+}
+
+// failedBefore returns the error of a call on a group that failed in an earlier
+// one.
+func (c *Communicator) failedBefore(coll Collective, f *transport.Failure) error {
+	e := c.collectiveError(coll, f, "the group has failed before; destroy it and initialize it again")
+	e.Algorithm = ""
+	e.Err = &poisoned{e.Err}
+	return e
+}
+
+// poisoned is the failure of an earlier call, by which the communicator is
+// invalid.
+type poisoned struct{ cause error }
+
+func (e *poisoned) Error() string   { return e.cause.Error() }
+func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunicator} }
+
+func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
+	e := &CollectiveFailedError{
+		Operation: coll.String(), Message: message, Algorithm: c.call.choice.Entry,
+		Rank: c.rank, Peer: -1, Seq: c.seq, Err: c.cause(f),
+	}
+	switch f.Kind {
+	case transport.FailureAborted:
+		if f.By != c.rank {
+			e.Peer = f.By
+		}
+	case transport.FailureMismatch:
+	default:
+		if len(f.Ranks) > 0 {
+			e.Peer = f.Ranks[0]
+		}
+	}
+	return e
+}
+
+// failureOf returns err, which rank had, as the failure of the group.
+func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
+	f := &transport.Failure{By: rank, Seq: c.seq, Text: err.Error()}
+	var (
+		mismatch *transport.MismatchError
+		refused  *transport.RefusedError
+		lost     *PeerLostError
+		timeout  *TimeoutError
+	)
+	switch {
+	case errors.As(err, &mismatch):
+		m := c.mismatch()
+		f.Kind, f.Text, f.Cause = transport.FailureMismatch, m.Error(), m
+	case errors.As(err, &refused):
+		f.Kind, f.Ranks = transport.FailureRefused, refused.Ranks
+	case errors.As(err, &lost):
+		f.Kind, f.Ranks = transport.FailurePeerLost, []int{lost.Rank}
+	case errors.As(err, &timeout) && len(timeout.Missing) > 0:
+		f.Kind, f.Ranks, f.After = transport.FailureTimeout, timeout.Missing, timeout.After
+	case errors.As(err, &timeout):
+		f.Kind, f.Ranks, f.After = transport.FailureStuck, timeout.Behind, timeout.After
+	default:
+		f.Kind, f.Cause = transport.FailureAborted, err
+	}
+	return f
+}
+
+// cause returns the group's failure as the error that calls return.
+func (c *Communicator) cause(f *transport.Failure) error {
+	switch f.Kind {
+	case transport.FailureMismatch:
+		if f.Cause != nil {
+			return f.Cause
+		}
+		return c.mismatch()
+	case transport.FailureRefused:
+		return refusedBySome(f.Ranks, c.size)
+	case transport.FailurePeerLost:
+		return &PeerLostError{Rank: f.Ranks[0]}
+	case transport.FailureTimeout:
+		return &TimeoutError{Missing: f.Ranks, Seq: f.Seq, After: f.After}
+	case transport.FailureStuck:
+		return &TimeoutError{Behind: f.Ranks, Seq: f.Seq, After: f.After}
+	}
+	cause := f.Cause
+	if cause == nil {
+		cause = errors.New(f.Text)
+	}
+	if f.By == c.rank && f.Seq != 0 {
+		return cause // one's own
+	}
+	return &AbortedError{By: f.By, Cause: cause}
+}
+
+// refusedBySome is the mismatch of a call that some ranks refused.
+func refusedBySome(ranks []int, size int) *MismatchError {
+	texts := make([]string, size)
+	for r := range texts {
+		texts[r] = "accepted"
+	}
+	for _, r := range ranks {
+		texts[r] = "refused"
+	}
+	return disagreement("arguments", texts)
+}

@@ -1,0 +1,116 @@
+package ccl
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// A fingerprint is what all ranks of a call must agree on, in five words:
+//
+//	0  collective (8 bits), dtype (8), op (32, from bit 32)
+//	1  count: elements of the vector; of an all-gather, the sum of all inputs
+//	2  root
+//	3  the algorithm's entry
+//	4  a hash of an all-gather's counts
+type fingerprint struct {
+	coll   Collective
+	dtype  DType
+	op     Op
+	count  int
+	root   int
+	entry  uint64
+	counts uint64
+}
+
+func (f *fingerprint) print() transport.Print {
+	return transport.Print{
+		uint64(f.coll) | uint64(f.dtype)<<8 | uint64(f.op)<<32,
+		uint64(f.count), uint64(f.root), f.entry, f.counts,
+	}
+}
+
+func fingerprintOf(p transport.Print) fingerprint {
+	return fingerprint{
+		coll: Collective(p[0]), dtype: DType(p[0] >> 8), op: Op(p[0] >> 32),
+		count: int(p[1]), root: int(p[2]), entry: p[3], counts: p[4],
+	}
+}
+
+// hash mixes the words of a fingerprint to one: multiply and fold, so that every
+// bit of every word reaches every bit of the result.
+func hash(p transport.Print) uint64 {
+	h := uint64(0x9e3779b97f4a7c15)
+	for _, w := range p {
+		h = mix(h ^ w)
+	}
+	return h
+}
+
+// mix is a bijection of 64 bits (the finalizer of MurmurHash3, A. Appleby).
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	h ^= h >> 33
+	return h
+}
+
+// hashCounts returns a hash of an all-gather's counts.
+func hashCounts(counts []int) uint64 {
+	h := uint64(len(counts))
+	for _, n := range counts {
+		h = mix(h ^ uint64(n))
+	}
+	return h
+}
+
+// mismatch says in which field the ranks' fingerprints of the call entered last
+// differ. All ranks have published theirs, so all ranks say the same.
+func (c *Communicator) mismatch() *MismatchError {
+	prints := make([]fingerprint, c.size)
+	for r := range prints {
+		prints[r] = fingerprintOf(c.ep.Print(r))
+	}
+	for _, field := range []struct {
+		name string
+		text func(f fingerprint) string
+	}{
+		{"collective", func(f fingerprint) string { return f.coll.String() }},
+		{"dtype", func(f fingerprint) string { return f.dtype.String() }},
+		{"op", func(f fingerprint) string { return f.op.String() }},
+		{"count", func(f fingerprint) string { return fmt.Sprint(f.count) }},
+		{"root", func(f fingerprint) string { return fmt.Sprint(f.root) }},
+		{"counts", func(f fingerprint) string { return fmt.Sprintf("those with hash %08x", uint32(f.counts)) }},
+		{"algorithm", func(f fingerprint) string { return c.entryName(f.entry) }},
+	} {
+		texts := make([]string, c.size)
+		for r, f := range prints {
+			texts[r] = field.text(f)
+		}
+		if m := disagreement(field.name, texts); m != nil {
+			return m
+		}
+	}
+	return &MismatchError{Field: "fingerprint"}
+}
+
+// disagreement groups ranks by what they say, in the order in which the values
+// first appear; nil if all say the same.
+func disagreement(field string, texts []string) *MismatchError {
+	m := &MismatchError{Field: field}
+	for r, text := range texts {
+		i := slices.IndexFunc(m.Values, func(v MismatchValue) bool { return v.Value == text })
+		if i < 0 {
+			i = len(m.Values)
+			m.Values = append(m.Values, MismatchValue{Value: text})
+		}
+		m.Values[i].Ranks = append(m.Values[i].Ranks, r)
+	}
+	if len(m.Values) < 2 {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,83 @@
+package ccl
+
+import (
+	"unsafe"
+
+	"github.com/goccl/goccl/internal/reduce"
+)
+
+// foldBytes is the longest stretch that is folded between two looks at whether
+// the group has failed, counted over all buffers.
+const foldBytes = 256 << 10
+
+// folder folds the elements of one call. Its slices are as long as the group is
+// large and are kept from call to call.
+type folder struct {
+	typ   reduce.Type
+	op    reduce.Op
+	size  int
+	ranks int
+
+	dsts, srcs []unsafe.Pointer
+	at         []unsafe.Pointer // room for both, moved to the current stretch
+}
+
+func newFolder(ranks int) folder {
+	return folder{
+		ranks: ranks,
+		dsts:  make([]unsafe.Pointer, 0, ranks+1),
+		srcs:  make([]unsafe.Pointer, 0, ranks),
+		at:    make([]unsafe.Pointer, 2*ranks+1),
+	}
+}
+
+func (f *folder) set(d DType, op Op) {
+	f.typ, f.op, f.size = reduce.Type(d-Uint8), reduce.Op(op), d.Size()
+}
+
+// reset forgets the buffers of the fold before.
+func (f *folder) reset() { f.dsts, f.srcs = f.dsts[:0], f.srcs[:0] }
+
+func (f *folder) to(b []byte)   { f.dsts = append(f.dsts, pointer(b)) }
+func (f *folder) from(b []byte) { f.srcs = append(f.srcs, pointer(b)) }
+
+// many folds the bytes lo to hi of all sources, in order, into all destinations,
+// with the op's epilogue. It stops where stop says so.
+func (f *folder) many(lo, hi int, stop func() bool) bool {
+	stretch := max(foldBytes/(len(f.srcs)+len(f.dsts)), 4096) &^ 63
+	dsts, srcs := f.at[:len(f.dsts)], f.at[len(f.dsts):len(f.dsts)+len(f.srcs)]
+	for ; lo < hi; lo += stretch {
+		if stop() {
+			return false
+		}
+		for i, p := range f.dsts {
+			dsts[i] = unsafe.Add(p, lo)
+		}
+		for i, p := range f.srcs {
+			srcs[i] = unsafe.Add(p, lo)
+		}
+		reduce.Many(f.typ, f.op, dsts, srcs, min(stretch, hi-lo)/f.size, f.ranks)
+	}
+	return true
+}
+
+// pair stores a op b to dst; all have the same length.
+func (f *folder) pair(dst, a, b []byte, stop func() bool) bool {
+	const stretch = foldBytes / 4
+	fold := reduce.Pair(f.typ, f.op)
+	for lo := 0; lo < len(dst); lo += stretch {
+		if stop() {
+			return false
+		}
+		hi := min(lo+stretch, len(dst))
+		fold(pointer(dst[lo:]), pointer(a[lo:]), pointer(b[lo:]), (hi-lo)/f.size)
+	}
+	return true
+}
+
+// finish applies the op's epilogue to b: Avg's division.
+func (f *folder) finish(b []byte) {
+	if f.op == reduce.Avg {
+		reduce.Divide(f.typ)(pointer(b), len(b)/f.size, f.ranks)
+	}
+}

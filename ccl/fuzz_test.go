@@ -1,0 +1,50 @@
+package ccl
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl"
+)
+
+var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]") // YAML's
+
+// FuzzParseConfig: whatever the text, there is a configuration or a *ConfigError
+// with a line of the file, soon, and no panic. A configuration resolves or fails
+// in the same manner.
+func FuzzParseConfig(f *testing.F) {
+	f.Add(goccl.DefaultConfig)
+	for _, text := range []string{
+		"", "\n", "version: 1", "version: 1\n---\n", "\ufeffversion: 1\r\n", "version: \"1\"\n", "{version: 1, rules: []}",
+		everything,
+		"version: 1\ntopology: {kind: torus_2d, count: 6, w: 3, h: 2}\n",
+		"version: 1\nx: &a [*a]\n", "<<: {a: 1}\n", "? [a]\n: b\n", "a: !!int \"4\"\n", "a: |\n  b\n", "'a\n", "{[", "- - -\n",
+		"#\n- - a\n#\n  # b\n - c\n", "a:\n  - b\n #c\n  d: e\n#f\n", "- #\n \n  - ? a\n    # b\n   : c\n",
+	} {
+		f.Add([]byte(text))
+	}
+	registry := testRegistry()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		start := time.Now()
+		c, err := ParseConfig("fuzz.yaml", data)
+		if err == nil {
+			_, err = c.Resolve(Request{Registry: registry, Ranks: 4})
+		}
+		require.Less(t, time.Since(start), parseLimit)
+		if err == nil || errors.As(err, new(*MissingConfigurationError)) {
+			return
+		}
+		var e *ConfigError
+		require.ErrorAs(t, err, &e)
+		require.NotEmpty(t, e.Message)
+		require.LessOrEqual(t, e.Line, 1+len(lineBreak.FindAll(data, -1)))
+		require.Less(t, len(err.Error()), 2000, "messages quote no more than they need")
+		wholeFile := strings.Contains(e.Message, "file is")
+		require.True(t, e.Line > 0 || wholeFile, "no line: %v", err)
+	})
+}

@@ -1,0 +1,64 @@
+package ccl
+
+import (
+	"fmt"
+	"slices"
+)
+
+// candidate is an entry of algorithms with its module and parameters.
+type candidate struct {
+	entry     *entry
+	algorithm *Algorithm
+	params    any            // what algorithm.Params made, filled; nil if there are none
+	fields    []param        // the same, one by one
+	lines     map[string]int // of the parameters that the file gives
+	unfit     string         // why the entry is not for this group; "" if it is
+}
+
+// makeParams fills the parameters with the defaults of the module and what the
+// entry says.
+func (k *candidate) makeParams(c *Config) (err error) {
+	key, line := "algorithms."+k.entry.name+".params", k.entry.line
+	if k.entry.params.isSet() {
+		line = k.entry.params.line
+	}
+	if k.algorithm.Params == nil {
+		if k.entry.params.isSet() {
+			return c.errorAt(line, key, "algorithm %s has no parameters", k.algorithm.Name)
+		}
+		return nil
+	}
+	k.params = k.algorithm.Params()
+	if k.fields, err = paramFields(k.params); err != nil {
+		return c.errorAt(line, key, "algorithm %s is faulty: %v", k.algorithm.Name, err)
+	}
+	if k.entry.params.isSet() {
+		if k.lines, err = k.entry.params.value.fill(k.fields); err != nil {
+			return err
+		}
+	}
+	if v, ok := k.params.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return &ConfigError{File: c.file, Line: line, Key: key, Message: err.Error(), Err: err}
+		}
+	}
+	return nil
+}
+
+// misfit says why the entry is not for the group of s, "" if it is.
+func (k *candidate) misfit(s *Settings) string {
+	e, c := k.entry, s.config
+	kind, kindFrom := s.topology.Kind(), c.place(c.topology.kind.line)
+	switch {
+	case e.worldSize.isSet() && e.worldSize.value != s.ranks:
+		return fmt.Sprintf("%s is for a world size of %d (%s), but here it is %d (%s)",
+			e.name, e.worldSize.value, c.place(e.worldSize.line), s.ranks, s.ranksFrom)
+	case e.topology.isSet() && e.topology.value != kind:
+		return fmt.Sprintf("%s is for the topology %s (%s), but here it is %s (%s)",
+			e.name, e.topology.value, c.place(e.topology.line), kind, kindFrom)
+	case k.algorithm.Topologies != nil && !slices.Contains(k.algorithm.Topologies, kind):
+		return fmt.Sprintf("%s is the algorithm %s, which is for the topologies %v, but here it is %s (%s)",
+			e.name, k.algorithm.Name, k.algorithm.Topologies, kind, kindFrom)
+	}
+	return ""
+}

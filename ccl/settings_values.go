@@ -1,0 +1,74 @@
+package ccl
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Setting is one effective value. All ranks of a group must agree on Key and
+// Value; where the value comes from may differ.
+type Setting struct {
+	Key    string // such as "algorithms.ring.params.chunk"; rules count from 1: "rules[1].bytes"
+	Value  string
+	Origin string // "ccl.yaml:7", "default", "option", or Request.RanksFrom
+}
+
+// collectValues lists the effective values and makes their digest.
+func (s *Settings) collectValues() {
+	c := s.config
+	add := func(key string, value any, origin string) {
+		s.values = append(s.values, Setting{key, fmt.Sprint(value), origin})
+	}
+	add("world_size", s.ranks, s.ranksFrom)
+	add("defaults.algorithm", s.algorithm.value, c.place(s.algorithm.line))
+	add("defaults.transport", s.transport.value, c.place(s.transport.line))
+	if s.timeout.value == 0 {
+		add("defaults.timeout", "none", c.place(s.timeout.line))
+	} else {
+		add("defaults.timeout", s.timeout.value, c.place(s.timeout.line))
+	}
+	add("topology.kind", s.topology.Kind(), c.place(c.topology.kind.line))
+	add("topology.w", s.topology.W(), c.place(c.topology.w.line))
+	add("topology.h", s.topology.H(), c.place(c.topology.h.line))
+
+	// What an entry or a rule leaves out has no value. Parameters always have one.
+	addGiven := func(key string, value any, line int) {
+		if line > 0 {
+			add(key, value, c.place(line))
+		}
+	}
+	for _, k := range s.candidates {
+		e, key := k.entry, "algorithms."+k.entry.name
+		addGiven(key+".module", e.module.value, e.module.line)
+		addGiven(key+".topology", e.topology.value, e.topology.line)
+		addGiven(key+".world_size", e.worldSize.value, e.worldSize.line)
+		for _, p := range k.fields {
+			add(key+".params."+p.key, p, c.place(k.lines[p.key]))
+		}
+	}
+	for i, r := range c.rules {
+		addGiven(ruleKey(i, "collective"), r.collective.value, r.collective.line)
+		addGiven(ruleKey(i, "bytes"), r.bytes.value, r.bytes.line)
+		addGiven(ruleKey(i, "ranks"), r.ranks.value, r.ranks.line)
+		addGiven(ruleKey(i, "dtype"), r.dtype.value, r.dtype.line)
+		addGiven(ruleKey(i, "op"), r.op.value, r.op.line)
+		addGiven(ruleKey(i, "algorithm"), r.algorithm.value, r.algorithm.line)
+	}
+	slices.SortFunc(s.values, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
+
+	h := sha256.New()
+	for _, v := range s.values {
+		fmt.Fprintf(h, "%s=%s\n", v.Key, v.Value)
+	}
+	h.Sum(s.digest[:0])
+}
+
+// Values returns all effective values, sorted by key: what ranks compare when
+// they form a group. The slice belongs to the caller.
+func (s *Settings) Values() []Setting { return slices.Clone(s.values) }
+
+// Digest returns the SHA-256 of all keys and values, one "key=value" a line. It
+// differs if anything differs that ranks must agree on.
+func (s *Settings) Digest() [sha256.Size]byte { return s.digest }

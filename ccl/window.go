@@ -1,0 +1,231 @@
+package ccl
+
+import (
+	"errors"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Window shows the inputs of all ranks, one piece at a time. It is valid inside
+// the function that Call.Window calls.
+type Window struct {
+	call *Call
+	mode windowMode
+	// The piece is the bytes lo to hi of every buffer that is so long.
+	lo, hi int
+	// What FoldToAll left in Staging's Result, relative to the piece.
+	resultLo, resultHi int
+}
+
+// windowMode is where a window's inputs come from.
+type windowMode uint8
+
+const (
+	fromPayloads windowMode = iota // the copies that came with the synchronisation
+	fromMemory                     // the ranks' own buffers
+	fromStaging                    // copies made piece by piece
+)
+
+// Block is a range of elements of a window's piece.
+type Block struct {
+	Lo, Hi int
+}
+
+// Window opens the window on all ranks' inputs: it calls f once for each piece of
+// them, with the same pieces in the same order on every rank, and returns f's
+// first error. There is usually one piece, the inputs themselves; a transport
+// that has to copy shows as much as it can hold. What f stores through the window
+// has arrived when Window returns on all ranks. A call has one window.
+func (c *Call) Window(f func(*Window) error) error {
+	if c.err != nil {
+		return c.err
+	}
+	if c.opened {
+		return c.fail(errors.New("the kernel opened a second window"))
+	}
+	c.opened = true
+	w := &c.window
+	*w = Window{call: c, hi: c.longest()}
+	ep := c.comm.ep
+	switch {
+	case c.payload:
+		w.mode = fromPayloads
+	case c.comm.memory != nil:
+		w.mode = fromMemory
+		c.clock++
+	default:
+		c.clock++
+		return c.failed(c.stagedWindow(w, ep.Staging(), f))
+	}
+	return c.failed(f(w))
+}
+
+// stagedWindow shows copies of the inputs, piece by piece.
+func (c *Call) stagedWindow(w *Window, s transport.Staging, f func(*Window) error) error {
+	w.mode = fromStaging
+	longest := w.hi
+	step := s.PieceBytes()
+	for lo := 0; lo < longest; lo += step {
+		w.lo, w.hi = lo, min(lo+step, longest)
+		w.resultLo, w.resultHi = 0, 0
+		if err := s.Stage(c.in.data[min(lo, len(c.in.data)):min(w.hi, len(c.in.data))]); err != nil {
+			return err
+		}
+		if err := f(w); err != nil {
+			return err
+		}
+		if err := s.Share(w.resultLo, w.resultHi); err != nil {
+			return err
+		}
+		for r := range c.Size() {
+			if lo, hi, result := s.Shared(r); lo < hi {
+				copy(c.out.data[w.lo+lo:w.lo+hi], result)
+			}
+		}
+	}
+	return nil
+}
+
+// longest returns the length in bytes of the longest input.
+func (c *Call) longest() int {
+	longest := 0
+	for r := range c.Size() {
+		longest = max(longest, c.inputBytes(r))
+	}
+	return longest
+}
+
+// inputBytes returns the length of rank's input.
+func (c *Call) inputBytes(rank int) int {
+	switch c.shape.Collective {
+	case CollAllGatherV:
+		return c.counts[rank] * c.out.size
+	case CollBroadcast:
+		if rank != c.root {
+			return 0
+		}
+	}
+	return c.shape.Bytes
+}
+
+// Of returns rank's input, as far as it lies in the piece. It is not to be
+// written. Reading it does not count as traffic.
+func (w *Window) Of(rank int) Buffer {
+	return Buffer{data: w.of(rank), size: w.call.out.size}
+}
+
+// of returns rank's input, as far as it lies in the piece.
+func (w *Window) of(rank int) []byte {
+	c := w.call
+	n := c.inputBytes(rank)
+	lo, hi := min(w.lo, n), min(w.hi, n)
+	switch w.mode {
+	case fromPayloads:
+		return c.comm.ep.Payload(rank, n)
+	case fromMemory:
+		send, _ := c.comm.memory.Buffers(rank)
+		return send[:n]
+	default:
+		return c.comm.ep.Staging().Staged(rank, hi-lo)
+	}
+}
+
+// Offset returns where the piece begins in the inputs, in elements.
+func (w *Window) Offset() int { return w.lo / w.call.out.size }
+
+// Len returns the length of the piece, in elements: that of the longest input in
+// it.
+func (w *Window) Len() int { return (w.hi - w.lo) / w.call.out.size }
+
+// shareBytes is what shares begin at multiples of, so that no two ranks store to
+// one cache line of an aligned buffer.
+const shareBytes = 64
+
+// Share returns the part of the piece that this execution is to fold: the parts
+// of all ranks make up the piece. It may be empty, and it is all of it where
+// every rank folds for itself.
+func (w *Window) Share() Block {
+	c := w.call
+	n := w.hi - w.lo
+	if w.mode == fromPayloads {
+		return Block{0, n / c.out.size}
+	}
+	lo, hi := Split((n+shareBytes-1)/shareBytes, c.Rank(), c.Size())
+	return Block{min(lo*shareBytes, n) / c.out.size, min(hi*shareBytes, n) / c.out.size}
+}
+
+// FoldToAll folds the block of all ranks' inputs in rank order, ((x0 op x1) op
+// x2) ..., in one pass, applies the operation's epilogue, and stores the result
+// to the same place of all ranks' outputs. Every rank folds its Share, at once or
+// in blocks that follow each other.
+func (w *Window) FoldToAll(b Block) error {
+	c := w.call
+	f := &c.fold
+	lo, hi := b.Lo*c.out.size, b.Hi*c.out.size
+	if lo < 0 || lo > hi || hi > w.hi-w.lo {
+		return errors.New("the kernel folds a block outside of the window's piece")
+	}
+	f.reset()
+	for r := range c.Size() {
+		f.from(w.of(r))
+	}
+	switch w.mode {
+	case fromPayloads:
+		f.to(c.out.data)
+	case fromMemory:
+		for r := range c.Size() {
+			_, recv := c.comm.memory.Buffers(r)
+			f.to(recv)
+		}
+		c.moved += 2 * (c.Size() - 1) * (hi - lo)
+	case fromStaging:
+		f.to(c.comm.ep.Staging().Result())
+		switch {
+		case w.resultLo == w.resultHi:
+			w.resultLo, w.resultHi = lo, hi
+		case lo == w.resultHi:
+			w.resultHi = hi
+		default:
+			return errors.New("the kernel folds blocks of one piece that do not follow each other")
+		}
+		c.moved += 2 * (c.Size() - 1) * (hi - lo)
+	}
+	if !f.many(lo, hi, c.comm.ep.Failed) {
+		return transport.ErrFailed
+	}
+	return nil
+}
+
+// Copy copies rank's input, as far as it lies in the piece, to its place in dst,
+// which is as long as the whole input.
+func (w *Window) Copy(dst Buffer, rank int) error {
+	c := w.call
+	src := w.of(rank)
+	at := min(w.lo, len(dst.data))
+	if len(dst.data) != c.inputBytes(rank) {
+		return errors.New("the kernel copies an input to a buffer of another length")
+	}
+	into := dst.data[at : at+len(src)]
+	if same(into, src) {
+		return nil
+	}
+	if rank != c.Rank() && w.mode != fromPayloads {
+		c.moved += len(src)
+	}
+	for len(src) > 0 {
+		if c.comm.ep.Failed() {
+			return transport.ErrFailed
+		}
+		n := copy(into, src[:min(len(src), foldBytes)])
+		into, src = into[n:], src[n:]
+	}
+	return nil
+}
+
+// failed is fail for errors that may be nil.
+func (c *Call) failed(err error) error {
+	if err != nil {
+		return c.fail(err)
+	}
+	return nil
+}

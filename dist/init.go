@@ -1,0 +1,250 @@
+package dist
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	// The algorithms that ccl.yaml can name without further ado.
+	_ "github.com/goccl/goccl/algorithms/direct"
+	_ "github.com/goccl/goccl/algorithms/ring"
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport/local"
+)
+
+// InitOption is an option of InitProcessGroup. Of two of a kind the later
+// holds.
+type InitOption struct {
+	config     *ccl.Config
+	configured bool
+	file       string
+	filed      bool
+	algorithm  string
+	transport  string
+	timeout    time.Duration
+	logger     *slog.Logger
+	ignored    string
+}
+
+// WithConfig takes the configuration from c, which beats every file. A nil c
+// makes InitProcessGroup fail.
+func WithConfig(c *ccl.Config) InitOption { return InitOption{config: c, configured: true} }
+
+// WithConfigFile takes the configuration from the file path, in the format of
+// ccl.yaml.
+func WithConfigFile(path string) InitOption { return InitOption{file: path, filed: true} }
+
+// WithAlgorithm takes the place of defaults.algorithm: an entry of ccl.yaml's
+// algorithms, or "auto". The empty name leaves it as configured.
+func WithAlgorithm(entry string) InitOption { return InitOption{algorithm: entry} }
+
+// WithTransport takes the place of defaults.transport: "auto" or "local". The
+// empty name leaves it as configured.
+func WithTransport(name string) InitOption { return InitOption{transport: name} }
+
+// WithTimeout takes the place of defaults.timeout, which bounds every wait for
+// other ranks, that of InitProcessGroup included. 0 leaves it as configured, a
+// negative one waits for ever.
+func WithTimeout(d time.Duration) InitOption { return InitOption{timeout: d} }
+
+// WithLogger tells l what happens to the group. Without it nothing is logged.
+func WithLogger(l *slog.Logger) InitOption { return InitOption{logger: l} }
+
+// WithWorldSize is accepted for torch's sake and ignored, which the logger is
+// told: ccl.yaml and Spawn say how many ranks there are.
+func WithWorldSize(n int) InitOption { return InitOption{ignored: fmt.Sprintf("WithWorldSize(%d)", n)} }
+
+// WithRank is accepted for torch's sake and ignored, which the logger is told:
+// Spawn says which rank a goroutine is.
+func WithRank(rank int) InitOption { return InitOption{ignored: fmt.Sprintf("WithRank(%d)", rank)} }
+
+func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
+	for _, add := range opts {
+		if add.configured {
+			o.config, o.configured = add.config, true
+		}
+		if add.filed {
+			o.file, o.filed = add.file, true
+		}
+		if add.algorithm != "" {
+			o.algorithm = add.algorithm
+		}
+		if add.transport != "" {
+			o.transport = add.transport
+		}
+		if add.timeout != 0 {
+			o.timeout = add.timeout
+		}
+		if add.logger != nil {
+			o.logger = add.logger
+		}
+		if add.ignored != "" {
+			ignored = append(ignored, add.ignored)
+		}
+	}
+	return o, ignored
+}
+
+// InitProcessGroup connects the ranks of the job to the default process group.
+// The name of the backend is "ccl"; any other is *InvalidBackendError at once.
+//
+// It is collective: the n-th call of a rank waits for the n-th calls of all
+// others, and either all succeed or all fail. It loads the configuration, finds
+// the algorithms, resolves the world size, makes the topology, and connects the
+// ranks, in this order; the first step that fails on any rank fails it on all,
+// and nothing is left of it, so that a corrected second attempt works.
+//
+// The configuration comes from WithConfig, WithConfigFile, SpawnConfigFile, the
+// environment's GOCCL_CONFIG, ./ccl.yaml or the one that is built in, whichever
+// is there first. All ranks need the same values; the first key in which they
+// differ is named.
+//
+// Errors are *InitializationFailedError around one of: *ConfigError,
+// *MissingConfigurationError (the configured world size is not the number of
+// ranks), *BackendNotAvailableError, *MismatchError, *TimeoutError (with the
+// ranks that did not call), *PeerLostError (a worker has returned without
+// calling), the error of the context, or *AbortedError, which names the rank
+// whose own error has one of the other forms. A rank that has a group already
+// gets ErrAlreadyInitialized, a goroutine without a rank ErrUnbound; these two
+// concern the caller alone.
+func InitProcessGroup(backend string, opts ...InitOption) error {
+	r, err := self()
+	if err != nil {
+		return err
+	}
+	a, err := r.begin()
+	if err != nil {
+		return err
+	}
+	comm, err := r.connect(a, backend, opts)
+	if err := a.conclude(r, err); err != nil {
+		if comm != nil {
+			comm.Close()
+		}
+		r.settle(nil)
+		return initFailed(backend, err)
+	}
+	g := &ProcessGroup{rank: r, comm: comm, backend: backend}
+	if err := r.settle(g); err != nil {
+		g.close()
+		return err
+	}
+	refreshAlone()
+	return nil
+}
+
+// connect is a rank's own part of an attempt: the installation steps of S4.7.
+func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Communicator, error) {
+	if err := checkBackend(backend); err != nil {
+		return nil, err
+	}
+	if r.job == solo {
+		if err := launched(); err != nil {
+			return nil, err
+		}
+	}
+	o, ignored := mergeInit(opts)
+	config, err := o.load(r.job)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := config.Resolve(ccl.Request{
+		Algorithm: o.algorithm,
+		Transport: o.transport,
+		Timeout:   o.timeout,
+		Ranks:     len(r.job.ranks),
+		RanksFrom: r.job.from,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if settings.Transport() == "shm" {
+		return nil, &BackendNotAvailableError{
+			Requested: "shm",
+			Available: []string{local.Name},
+			Reason:    "ranks as processes are not available yet in this version: use the transport local, or auto, and dist.Spawn",
+		}
+	}
+	if o.logger != nil {
+		for _, option := range ignored {
+			o.logger.Info("dist: InitProcessGroup ignores an option: the configuration and dist.Spawn decide",
+				"option", option, "rank", r.number, "ranks", len(r.job.ranks))
+		}
+	}
+	endpoint, err := a.meet(r, settings.Timeout())
+	if err != nil {
+		return nil, err
+	}
+	comm, err := ccl.New(r.job.ctx, endpoint, ccl.WithSettings(settings), ccl.WithLogger(o.logger))
+	if failed, ok := errors.AsType[*InitializationFailedError](err); ok {
+		err = failed.Err // InitProcessGroup says it in its own words
+	}
+	return comm, err
+}
+
+// load returns the configuration that the options ask for, the job's where they
+// ask for none, and else the one of the process.
+func (o *InitOption) load(j *job) (*ccl.Config, error) {
+	switch {
+	case o.configured && o.config == nil:
+		return nil, &InvalidArgumentError{Operation: "init_process_group", Message: "the configuration of dist.WithConfig is nil"}
+	case o.configured:
+		return o.config, nil
+	case o.filed:
+		return ccl.LoadConfig(o.file)
+	case j.config != nil:
+		return j.config, nil
+	default:
+		return ccl.FindConfig()
+	}
+}
+
+// instead says for backends of other libraries what to use in their place.
+var instead = map[string]string{
+	"":       "the name has to be given",
+	"nccl":   "there is none for GPUs; tensors are slices in main memory",
+	"gloo":   "\"ccl\" is what takes its place on CPUs",
+	"mpi":    "\"ccl\" needs no MPI",
+	"ucc":    "\"ccl\" is what takes its place on CPUs",
+	"oneccl": "it belongs to another library",
+}
+
+func checkBackend(name string) error {
+	if name == "ccl" {
+		return nil
+	}
+	hint := `use dist.InitProcessGroup("ccl"), goccl's own backend and not oneCCL`
+	if why, ok := instead[name]; ok {
+		hint = why + "; " + hint
+	}
+	return &InvalidBackendError{Requested: name, Available: []string{"ccl"}, Hint: hint}
+}
+
+// initFailed wraps the error of an attempt. A backend that does not exist is not
+// worth the words.
+func initFailed(backend string, err error) error {
+	if _, ok := err.(*InvalidBackendError); ok {
+		return err
+	}
+	return &InitializationFailedError{Backend: backend, Err: err}
+}
+
+// DestroyProcessGroup takes the caller's rank out of its default process group.
+// It waits for nobody: a peer that still needs the rank gets *PeerLostError. It
+// returns ErrNotInitialized if there is no group, and ErrUnbound in a goroutine
+// without a rank. Afterwards InitProcessGroup can be called again, any number of
+// times.
+func DestroyProcessGroup() error {
+	r, err := self()
+	if err != nil {
+		return err
+	}
+	g := r.leave()
+	if g == nil {
+		_, err := r.current()
+		return err
+	}
+	refreshAlone()
+	return g.close()
+}

@@ -1,0 +1,176 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/goroutine"
+)
+
+// job is one Spawn, or a process without one: the ranks it hosts and how they
+// find each other.
+type job struct {
+	ranks  []*rank
+	from   string          // where their number comes from, in words
+	ctx    context.Context // ends the calls that bring no context of their own
+	config *ccl.Config     // that Spawn has loaded, nil if it did not
+
+	mu       sync.Mutex
+	attempts map[int]*attempt // those that some rank has still to begin, by number
+	ended    []*rank          // in the order in which their workers ended
+}
+
+// rank is one rank of a job, from the start of its worker to the end of it.
+type rank struct {
+	job    *job
+	number int
+	label  goroutine.Label // of the worker's goroutine
+	// group is the default group; nil before InitProcessGroup and after
+	// DestroyProcessGroup. It is written under job.mu.
+	group atomic.Pointer[ProcessGroup]
+
+	// Guarded by job.mu:
+	attempts int      // calls of InitProcessGroup so far
+	joining  *attempt // the one under way
+	ended    bool     // the worker has ended,
+	err      error    // with this error
+}
+
+func newJob(ctx context.Context, ranks int, from string, config *ccl.Config) *job {
+	j := &job{
+		ranks:    make([]*rank, ranks),
+		from:     from,
+		ctx:      ctx,
+		config:   config,
+		attempts: map[int]*attempt{},
+	}
+	for i := range j.ranks {
+		j.ranks[i] = &rank{job: j, number: i}
+	}
+	return j
+}
+
+// begin enters the rank's next attempt to initialise.
+func (r *rank) begin() (*attempt, error) {
+	j := r.job
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case r.ended:
+		return nil, r.endedError()
+	case r.joining != nil:
+		return nil, fmt.Errorf("dist: another goroutine of rank %d is in InitProcessGroup: %w", r.number, ErrConcurrentUse)
+	case r.group.Load() != nil:
+		return nil, fmt.Errorf("dist: %w on rank %d: call dist.DestroyProcessGroup first", ErrAlreadyInitialized, r.number)
+	}
+	r.attempts++
+	a := j.attempts[r.attempts]
+	if a == nil {
+		a = newAttempt(j)
+		for _, gone := range j.ended {
+			if gone.attempts < r.attempts {
+				a.fail(gone.absence())
+			}
+		}
+		if !a.failed {
+			j.attempts[r.attempts] = a
+		}
+	}
+	if a.begun++; a.begun == len(j.ranks) {
+		delete(j.attempts, r.attempts)
+	}
+	r.joining = a
+	return a, nil
+}
+
+// settle ends the rank's attempt: g becomes its default group, nil if the
+// attempt failed.
+func (r *rank) settle(g *ProcessGroup) error {
+	r.job.mu.Lock()
+	defer r.job.mu.Unlock()
+	r.joining = nil
+	if g != nil && r.ended {
+		return r.endedError()
+	}
+	r.group.Store(g)
+	return nil
+}
+
+// leave takes the default group away from the rank.
+func (r *rank) leave() *ProcessGroup {
+	r.job.mu.Lock()
+	defer r.job.mu.Unlock()
+	return r.group.Swap(nil)
+}
+
+// end is the end of the rank's worker. Groups and attempts that still need the
+// rank fail.
+func (r *rank) end(err error) {
+	j := r.job
+	j.mu.Lock()
+	r.ended, r.err = true, err
+	j.ended = append(j.ended, r)
+	for number, a := range j.attempts {
+		if number > r.attempts {
+			a.fail(r.absence())
+			delete(j.attempts, number)
+		}
+	}
+	if r.joining != nil {
+		r.joining.fail(r.absence())
+	}
+	g := r.group.Swap(nil)
+	j.mu.Unlock()
+	if g == nil {
+		return
+	}
+	if err != nil {
+		g.comm.Abort(err)
+	}
+	g.close()
+}
+
+// absence says because of whom, and why, an attempt fails that needs the rank
+// now that its worker has ended. job.mu is held.
+func (r *rank) absence() (by int, cause error) {
+	if r.err != nil {
+		return r.number, r.err
+	}
+	return nobody, fmt.Errorf("the worker of rank %d returned without a call of dist.InitProcessGroup to match: %w",
+		r.number, &PeerLostError{Rank: r.number})
+}
+
+// current returns the rank's default group.
+func (r *rank) current() (*ProcessGroup, error) {
+	if g := r.group.Load(); g != nil {
+		return g, nil
+	}
+	r.job.mu.Lock()
+	defer r.job.mu.Unlock()
+	if r.ended {
+		return nil, r.endedError()
+	}
+	return nil, notInitialized()
+}
+
+func notInitialized() error {
+	return fmt.Errorf("dist: %w: call dist.InitProcessGroup first", ErrNotInitialized)
+}
+
+func (r *rank) endedError() error {
+	return fmt.Errorf("dist: the worker of rank %d has ended, and its process group with it: %w", r.number, ErrNotInitialized)
+}
+
+// consequence reports whether the error of a rank only says that another one
+// failed.
+func consequence(rank int, err error) bool {
+	if aborted, ok := errors.AsType[*AbortedError](err); ok {
+		return aborted.By != rank
+	}
+	lost, ok := errors.AsType[*PeerLostError](err)
+	return ok && lost.Rank != rank
+}

@@ -1,0 +1,174 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// maxRanks is the largest world size that ccl.yaml can ask for.
+const maxRanks = 1 << 16
+
+// SpawnOption is an option of Spawn. Of two of a kind the later holds.
+type SpawnOption struct {
+	ranks  int
+	ranked bool
+	file   string
+	filed  bool
+	ctx    context.Context
+}
+
+// Ranks says how many ranks Spawn hosts, from 1 to 65536.
+func Ranks(n int) SpawnOption { return SpawnOption{ranks: n, ranked: true} }
+
+// SpawnConfigFile takes the configuration from the file path, in the format of
+// ccl.yaml: the number of ranks, and what InitProcessGroup does if it is given
+// no other.
+func SpawnConfigFile(path string) SpawnOption { return SpawnOption{file: path, filed: true} }
+
+// SpawnContext is the parent of the context that workers get, and ends the
+// calls that bring no context of their own. Without it, or if ctx is nil, it is
+// context.Background.
+func SpawnContext(ctx context.Context) SpawnOption { return SpawnOption{ctx: ctx} }
+
+func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
+	o.ctx = context.Background()
+	for _, add := range opts {
+		if add.ranked {
+			o.ranks, o.ranked = add.ranks, true
+		}
+		if add.filed {
+			o.file, o.filed = add.file, true
+		}
+		if add.ctx != nil {
+			o.ctx = add.ctx
+		}
+	}
+	return o
+}
+
+// Spawn runs worker once for every rank, each in a goroutine of its own, and
+// waits until all have ended, whatever happens. The number of ranks is that of
+// Ranks, else the world size that the configuration asks for, else one for each
+// usable core.
+//
+// A worker's ctx is derived from that of SpawnContext. It is cancelled, with a
+// *RankError as its cause, when another worker fails, so that long computations
+// can stop; calls waiting for the failed rank end by themselves.
+//
+// A worker fails by returning an error, by a panic (*PanicError) or by
+// runtime.Goexit (ErrGoexit). Spawn returns a *RankError for each that failed,
+// joined by errors.Join: first those that failed by themselves, in the order in
+// which they did, and then those that only failed because of others. nil says
+// that all workers returned nil.
+//
+// Before any worker starts, Spawn fails with *InvalidArgumentError,
+// *ConfigError, or, in a process that a launcher started as one of several
+// ranks, *BackendNotAvailableError.
+func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption) error {
+	if worker == nil {
+		return &InvalidArgumentError{Operation: "spawn", Message: "the worker is nil"}
+	}
+	if err := launched(); err != nil {
+		return err
+	}
+	o := mergeSpawn(opts)
+	ranks, from, config, err := o.resolve()
+	if err != nil {
+		return err
+	}
+	j := newJob(o.ctx, ranks, from, config)
+	j.register()
+	defer j.unregister()
+
+	ctx, cancel := context.WithCancelCause(o.ctx)
+	defer cancel(nil)
+	var workers sync.WaitGroup
+	for _, r := range j.ranks {
+		workers.Go(func() { r.run(ctx, cancel, worker) })
+	}
+	workers.Wait()
+	return j.failure()
+}
+
+// resolve says how many ranks there are, in words who says so, and which
+// configuration was loaded to know it.
+func (o *SpawnOption) resolve() (ranks int, from string, config *ccl.Config, err error) {
+	switch {
+	case o.filed:
+		config, err = ccl.LoadConfig(o.file)
+	case !o.ranked:
+		config, err = ccl.FindConfig()
+	}
+	if err != nil {
+		return 0, "", nil, err
+	}
+	if o.ranked {
+		if o.ranks < 1 || o.ranks > maxRanks {
+			return 0, "", nil, &InvalidArgumentError{
+				Operation: "spawn",
+				Message:   fmt.Sprintf("dist.Ranks(%d): from 1 to %d ranks are possible", o.ranks, maxRanks),
+			}
+		}
+		ranks, from = o.ranks, fmt.Sprintf("dist.Ranks(%d)", o.ranks)
+	} else if n, origin, ok := config.WorldSize(""); ok {
+		ranks, from = n, origin
+	} else {
+		ranks, from = runtime.GOMAXPROCS(0), "one for each usable core"
+	}
+	return ranks, fmt.Sprintf("dist.Spawn hosts %d: %s", ranks, from), config, nil
+}
+
+// run is the life of the rank's worker, from its goroutine's first step to its
+// last.
+func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker func(context.Context, int) error) {
+	ctx = pprof.WithLabels(ctx, pprof.Labels("ccl.rank", strconv.Itoa(r.number)))
+	pprof.SetGoroutineLabels(ctx)
+	r.bind()
+	defer bound.Delete()
+
+	err := ErrGoexit // unless the worker returns or panics
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Rank: r.number, Value: v, Stack: debug.Stack()}
+		}
+		r.end(err)
+		if err != nil {
+			cancel(&RankError{r.number, err})
+		}
+	}()
+	err = worker(ctx, r.number)
+}
+
+// failure joins the errors of workers that have all ended: first the causes, in
+// the order of time, then what followed from them.
+func (j *job) failure() error {
+	blamed := map[int]bool{} // ranks that made others fail
+	for _, r := range j.ended {
+		if aborted, ok := errors.AsType[*AbortedError](r.err); ok {
+			blamed[aborted.By] = true
+		}
+	}
+	var causes, rest []error
+	for _, r := range j.ended {
+		// A worker that heeded its context failed because of another: nobody else
+		// cancels it. A context of its own would have failed the others.
+		heeded := errors.Is(r.err, context.Canceled) && j.ctx.Err() == nil && !blamed[r.number]
+		switch err := (&RankError{r.number, r.err}); {
+		case r.err == nil:
+		case heeded || consequence(r.number, r.err):
+			rest = append(rest, err)
+		default:
+			causes = append(causes, err)
+		}
+	}
+	return errors.Join(slices.Concat(causes, rest)...)
+}

@@ -1,0 +1,41 @@
+package goroutine
+
+import (
+	"bytes"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"github.com/petermattis/goid"
+)
+
+var (
+	checkOnce sync.Once
+	// fromStack says that goid does not know this version of the runtime. It is
+	// written once, before the first table of the process is published, and read
+	// only by those who have found a table or published one.
+	fromStack bool
+)
+
+func check() { fromStack = goid.Get() != stackID() }
+
+// id returns the calling goroutine's id, which is positive.
+func id() int64 {
+	if fromStack {
+		return stackID()
+	}
+	return goid.Get()
+}
+
+// stackID reads the id from the first words of a stack trace, "goroutine 17
+// [running]:".
+func stackID() int64 {
+	var buf [64]byte
+	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
+	digits, _, _ := bytes.Cut(text, []byte(" "))
+	id, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil {
+		panic("goroutine: runtime.Stack does not begin with the goroutine's id") // an unknown runtime; no input leads here
+	}
+	return id
+}

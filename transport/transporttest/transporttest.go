@@ -1,0 +1,156 @@
+package transporttest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// patience is how long a group of ranks may take for one script before it is
+// reported as hanging. The longest takes about a second.
+const patience = 20 * time.Second
+
+// Test runs all checks on the transport that open opens, each as a subtest and
+// for several numbers of ranks. open returns the connected endpoints of a new
+// group, by rank; it fails t if it cannot. Test closes them, and open must not
+// keep them: a closed endpoint has to become garbage.
+func Test(t *testing.T, open func(t testing.TB, ranks int) []transport.Endpoint) {
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			for _, n := range c.ranks {
+				t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
+					h := &harness{
+						open:     func(ranks int) []transport.Endpoint { return open(t, ranks) },
+						logf:     t.Logf,
+						patience: patience,
+					}
+					if err := c.on(h, n); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// check is one subtest: run returns how n ranks broke the rule.
+type check struct {
+	name  string
+	ranks []int
+	run   func(h *harness, n int) error
+	rule  string
+}
+
+// on runs the check; its error ends with the rule that was broken.
+func (c *check) on(h *harness, n int) error {
+	if err := c.run(h, n); err != nil {
+		return fmt.Errorf("%w\nrule: %s", err, c.rule)
+	}
+	return nil
+}
+
+var (
+	alone   = []int{1}
+	anySize = []int{1, 2, 3, 4, 5, 7, 8}
+	several = []int{2, 3, 4, 5, 7, 8}
+	few     = []int{2, 3, 5}
+	pair    = []int{2}
+	three   = []int{3}
+)
+
+var checks = []check{
+	{"Identity", anySize, identity,
+		"Rank and Size are constant and 0 <= Rank < Size; Name is the same on all ranks and not empty; PayloadLimit is 0 or at least InlineBytes; exactly one of Memory and Staging is not nil"},
+	{"Peers", anySize, peers,
+		"Peer returns what that rank has attached, or nil on all ranks if they do not share an address space"},
+	{"Groups", few, groups,
+		"groups of one process do not disturb each other"},
+
+	{"Sync", anySize, syncCalls,
+		"Enter returns only after all ranks have entered the call, and orders what they did before it"},
+	{"Payload/Sizes", anySize, payloadSizes,
+		"Payload returns what each rank brought to the call, and goes on returning it until this rank enters its next call, whatever the others do"},
+	{"Payload/Mixed", several, payloadMixed,
+		"calls with and without payload, exposed and not, may follow each other in any order"},
+	{"Print", anySize, prints,
+		"Print returns the fingerprint that each rank brought to the call"},
+	{"Mismatch", several, mismatch,
+		"where hashes differ every rank gets *MismatchError, can read all fingerprints, and nobody's memory is touched"},
+
+	{"Shared", anySize, sharedCalls,
+		"in a Shared call each rank's body is run exactly once, by whoever, and before that rank returns; if the call is Exposed, before any rank returns"},
+	{"Shared/Failing", several, sharedFailing,
+		"a Shared and Exposed call in which one body failed is completed on no rank, and no rank hangs"},
+
+	{"Window", anySize, windows,
+		"between Enter and Complete all ranks' buffers, or staged copies of them, are there to read and to store results to; after Complete they are their owner's again"},
+	{"Window/Uneven", anySize, unevenWindows,
+		"ranks may bring buffers of different lengths to a window, or none"},
+	{"Staging", anySize, staging,
+		"every rank sees what each rank staged until it calls Share, and what each rank shared until it stages the next piece"},
+
+	{"Messages/Order", several, messageOrder,
+		"the bytes of a pair of ranks arrive once, unchanged and in the order in which they were put, with the Total, Seq, Clock and Stream of their message"},
+	{"Messages/AllPairs", several, messageAllPairs,
+		"every ordered pair has its own stream: ranks that put and take in turns do not block each other, whatever the sizes"},
+	{"Messages/Held", several, messagesHeld,
+		"a view is valid until Take, also while messages from other ranks are awaited"},
+	{"Messages/Drain", several, messageDrain,
+		"Drain returns only after the receiver has taken all that was put, and then the sender may overwrite its memory"},
+
+	{"Refuse/All", anySize, refuseAll,
+		"calls that all ranks refuse leave the group as it was, and never touch what a slow rank still reads of the call before"},
+	{"Refuse/Alone", several, refuseAlone,
+		"if some ranks refuse a call that others enter, these get *RefusedError with those ranks and the number of the call, and the next Enter of the ranks that refused fails too"},
+	{"Refuse/Runs", few, refuseRuns,
+		"a rank that has refused more calls than another is noticed at the first call on which they differ"},
+
+	{"Fail/First", anySize, failFirst,
+		"the first failure is everybody's, with its kind, rank, call, ranks and text, and later ones change nothing"},
+	{"Fail/Afterwards", several, failAfterwards,
+		"a rank that enters a call of a group that has failed gets ErrFailed"},
+	{"Interrupt/Failure", few, interruptedBy(failure),
+		"a failure ends every wait with ErrFailed, whoever records it"},
+	{"Interrupt/Cancel", few, interruptedBy(cancelled),
+		"the end of the call's context ends every wait of the call with the context's error"},
+	{"Interrupt/Deadline", pair, interruptedBy(deadline),
+		"the deadline of the call's context ends every wait of the call with the context's error"},
+	{"Interrupt/Departure", few, interruptedBy(departure),
+		"the departure of the rank that is waited for ends every wait with *PeerLostError"},
+	{"Interrupt/OwnClose", pair, interruptedBy(ownClose),
+		"closing an endpoint ends the wait its rank is in with ErrClosed"},
+	{"Interrupt/Timeout", pair, interruptedBy(timedOut),
+		"every wait ends with *TimeoutError when the call's timeout is over: ranks that did not enter the call are Missing, others Behind"},
+	{"Interrupt/Bystander", three, bystander,
+		"a departure and a refusal are noticed while yet another rank is missing"},
+
+	{"Reached/Enter", []int{2, 3, 4}, reachedEnter,
+		"a wait fails only if what it waits for is not there: all ranks having entered beats a cancelled context, a departure and, if the call is not Exposed, a failure"},
+	{"Reached/Inside", pair, reachedInside,
+		"a wait fails only if what it waits for is not there: a message put, a message taken and a completion beat a cancelled context, a failure and a departure"},
+	{"Reached/Leaving", several, reachedLeaving,
+		"a call that has succeeded on one rank succeeds on all, also if that rank leaves the group or fails it right afterwards"},
+
+	{"Withdraw/Inside", several, withdrawInside,
+		"Withdraw returns only when no other rank touches this rank's memory any more"},
+	{"Withdraw/Early", several, withdrawEarly,
+		"Withdraw does not wait for ranks that have not arrived, and they do not get into the call any more"},
+
+	{"Context", three, contexts,
+		"a context ends the waits of its own rank and no other's, and a context that has already ended is none too many"},
+	{"Timeout/Missing", []int{2, 3, 5}, timeoutMissing,
+		"*TimeoutError comes after the timeout and names exactly the ranks that are missing; Warn is called once, with the call and the ranks that are missing"},
+	{"Timeout/Limit", three, timeoutLimit,
+		"an Entry's Limit takes the place of SetTimeout's, and a timeout of 0 waits"},
+	{"Timeout/Warn", pair, timeoutWarn,
+		"Warn is called when half of the timeout is over, and a timeout bounds one call, not several"},
+
+	{"Close", anySize, closing,
+		"after Close every call returns ErrClosed, and closing again does nothing"},
+	{"Leaks", []int{1, 2, 4}, leaks,
+		"after Close nothing is left: no goroutine, no timer, no callback of a context"},
+	{"Random", several, random,
+		"whatever calls follow each other and however the group ends, a call that returns nil has given the right result, and all ranks agree on the failure"},
+}
