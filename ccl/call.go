@@ -13,9 +13,8 @@ import (
 // with what it was doing if that helps. A Call belongs to the goroutine that
 // runs it and is over when Run returns.
 type Call struct {
-	comm   *Communicator
-	choice Choice
-	shape  Shape
+	comm *Communicator
+	plan *plan
 
 	in, out Buffer
 	root    int
@@ -39,10 +38,10 @@ func (c *Call) Rank() int { return c.comm.rank }
 func (c *Call) Size() int { return c.comm.size }
 
 // Topology returns the kind, extents and neighbours of the group.
-func (c *Call) Topology() *topology.Topology { return c.shape.Topology }
+func (c *Call) Topology() *topology.Topology { return c.plan.shape.Topology }
 
 // Shape returns what all ranks share of the call.
-func (c *Call) Shape() Shape { return c.shape }
+func (c *Call) Shape() Shape { return c.plan.shape }
 
 // In returns this rank's input. It is not to be written unless it is Out. In a
 // broadcast it is empty on all ranks but the root.
@@ -77,7 +76,7 @@ func (c *Call) Counts() []int { return c.counts }
 // ParamsOf returns the parameters of the call's algorithm, as its Params made
 // them and ccl.yaml filled them. P is the struct's type; another type is a
 // mistake of the kernel and panics.
-func ParamsOf[P any](c *Call) *P { return c.shape.Params.(*P) }
+func ParamsOf[P any](c *Call) *P { return c.plan.shape.Params.(*P) }
 
 // Traffic returns what this execution has cost so far: messages on its longest
 // chain, and bytes sent by this rank or, through a window, read from and stored

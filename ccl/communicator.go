@@ -27,7 +27,7 @@ type Communicator struct {
 	seq    uint64 // of the last call entered or refused
 	call   Call
 	entry  transport.Entry
-	memo   [memoSize]memo
+	plans  [planCache]plan
 }
 
 // Option is an option of New.

@@ -59,7 +59,7 @@ func (c *Communicator) refuse(err error) error {
 // run makes the call that begin has started: it chooses the kernel, synchronises
 // with all ranks, and runs it.
 func (c *Communicator) run(ctx context.Context, r *request) error {
-	m, err := c.choose(r)
+	p, err := c.choose(r)
 	if err != nil {
 		return c.refuse(err)
 	}
@@ -67,7 +67,7 @@ func (c *Communicator) run(ctx context.Context, r *request) error {
 		return c.refuse(fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", r.coll, c.rank, err))
 	}
 	c.seq++
-	c.prepare(ctx, r, m)
+	c.prepare(ctx, r, p)
 	role, err := c.ep.Enter(&c.entry)
 	if err == nil {
 		err = c.execute(role)
@@ -80,18 +80,18 @@ func (c *Communicator) run(ctx context.Context, r *request) error {
 }
 
 // prepare sets up the call and what the rank brings to its synchronisation.
-func (c *Communicator) prepare(ctx context.Context, r *request, m *memo) {
+func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call := &c.call
-	call.choice, call.shape = m.choice, m.shape
+	call.plan = p
 	call.in, call.out = r.in, r.out
 	call.root, call.counts, call.displs = r.root, r.counts, r.displs
-	call.payload = m.shape.Eager
+	call.payload = p.shape.Eager
 	call.opened, call.clock, call.moved, call.err = false, 0, 0, nil
 	if r.dtype != 0 {
 		call.fold.set(r.dtype, r.op)
 	}
 
-	f := fingerprint{coll: r.coll, dtype: r.dtype, op: r.op, count: r.count, root: r.root, entry: m.choice.ID}
+	f := fingerprint{coll: r.coll, dtype: r.dtype, op: r.op, count: r.count, root: r.root, entry: p.choice.ID}
 	if r.coll == CollAllGatherV {
 		f.counts = hashCounts(r.counts)
 	}
@@ -103,11 +103,11 @@ func (c *Communicator) prepare(ctx context.Context, r *request, m *memo) {
 	if r.opts.timeout > 0 {
 		e.Limit = c.timeout(r.opts.timeout)
 	}
-	moves := m.shape.Total > 0
+	moves := p.shape.Total > 0
 	e.Payload, e.Send, e.Recv = nil, nil, nil
 	e.Exposed = moves && !call.payload
-	e.Shared = e.Exposed && m.choice.Kernel.Shared
-	e.Work = m.work
+	e.Shared = e.Exposed && p.choice.Kernel.Shared
+	e.Work = p.work
 	if call.payload {
 		e.Payload = r.in.data
 	} else {
@@ -123,7 +123,7 @@ func (c *Communicator) execute(role transport.Role) error {
 	case transport.Everyone:
 		return c.executeAll()
 	}
-	if c.call.shape.Total == 0 {
+	if c.call.plan.shape.Total == 0 {
 		return nil
 	}
 	if err := c.call.body(); err != nil {
@@ -156,26 +156,27 @@ func (call *Call) body() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &KernelPanicError{
-				Kernel: call.choice.Entry + " " + call.shape.Collective.String(),
+				Kernel: call.plan.choice.Entry + " " + call.plan.shape.Collective.String(),
 				Value:  v, Stack: debug.Stack(),
 			}
 		}
 	}()
-	if err := call.choice.Kernel.Run(call); err != nil {
+	if err := call.plan.choice.Kernel.Run(call); err != nil {
 		return err
 	}
 	return call.err
 }
 
-// memo remembers the kernel that was chosen for a shape.
-type memo struct {
-	key    memoKey
+// plan is how calls of one shape are done.
+type plan struct {
+	key    planKey
 	choice Choice
 	shape  Shape
-	work   int
+	work   int // bytes that the bodies of all ranks touch
 }
 
-type memoKey struct {
+// planKey is what a plan is made for.
+type planKey struct {
 	coll         Collective
 	dtype        DType
 	op           Op
@@ -183,20 +184,17 @@ type memoKey struct {
 	algorithm    string
 }
 
-// memoSize is the number of shapes whose kernels are remembered; a power of two.
-const memoSize = 16
+// planCache is the number of plans that a communicator remembers.
+const planCache = 16
 
-// choose returns the kernel for a request.
-func (c *Communicator) choose(r *request) (*memo, error) {
-	key := memoKey{r.coll, r.dtype, r.op, r.bytes, len(r.out.data), r.opts.algorithm}
-	if r.coll == CollAllGatherV {
-		key.total = r.count * r.out.size
+// choose returns the plan for a request.
+func (c *Communicator) choose(r *request) (*plan, error) {
+	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.count * r.out.size, r.opts.algorithm}
+	p := &c.plans[(uint(r.bytes)/8*7+uint(r.coll)*5+uint(r.op))%planCache]
+	if p.key == key {
+		return p, nil
 	}
-	m := &c.memo[mix(uint64(key.bytes)^uint64(key.coll)<<56^uint64(key.op)<<48)%memoSize]
-	if m.key == key && key.coll != 0 {
-		return m, nil
-	}
-	next := memo{key: key, shape: Shape{
+	next := plan{key: key, shape: Shape{
 		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
 		DType: r.dtype, Op: r.op, Topology: c.settings.Topology(),
 	}}
@@ -210,8 +208,8 @@ func (c *Communicator) choose(r *request) (*memo, error) {
 		next.shape.Eager = choice.Kernel.Eager && key.bytes <= c.ep.PayloadLimit()
 		next.work = c.size * (key.bytes + key.total)
 	}
-	*m = next
-	return m, nil
+	*p = next
+	return p, nil
 }
 
 // entryName returns the name of the algorithm's entry that has the id.
@@ -259,8 +257,11 @@ func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunic
 
 func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
 	e := &CollectiveFailedError{
-		Operation: coll.String(), Message: message, Algorithm: c.call.choice.Entry,
+		Operation: coll.String(), Message: message,
 		Rank: c.rank, Peer: -1, Seq: c.seq, Err: c.cause(f),
+	}
+	if c.call.plan != nil {
+		e.Algorithm = c.call.plan.choice.Entry
 	}
 	switch f.Kind {
 	case transport.FailureAborted:

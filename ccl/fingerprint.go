@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/goccl/goccl/transport"
@@ -38,14 +39,19 @@ func fingerprintOf(p transport.Print) fingerprint {
 	}
 }
 
-// hash mixes the words of a fingerprint to one: multiply and fold, so that every
-// bit of every word reaches every bit of the result.
+// hash folds a fingerprint to one word: products of pairs of words, each word
+// scrambled by a constant of its own, so that the multiplications run side by
+// side.
 func hash(p transport.Print) uint64 {
-	h := uint64(0x9e3779b97f4a7c15)
-	for _, w := range p {
-		h = mix(h ^ w)
-	}
-	return h
+	return fold(p[0]^0x9e3779b97f4a7c15, p[1]^0xbf58476d1ce4e5b9) ^
+		fold(p[2]^0x94d049bb133111eb, p[3]^0xd6e8feb86659fd93) ^
+		fold(p[4]^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
+}
+
+// fold returns the two halves of a product, mixed.
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
 }
 
 // mix is a bijection of 64 bits (the finalizer of MurmurHash3, A. Appleby).

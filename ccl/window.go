@@ -97,7 +97,7 @@ func (c *Call) longest() int {
 
 // inputBytes returns the length of rank's input.
 func (c *Call) inputBytes(rank int) int {
-	switch c.shape.Collective {
+	switch c.plan.shape.Collective {
 	case CollAllGatherV:
 		return c.counts[rank] * c.out.size
 	case CollBroadcast:
@@ -105,7 +105,7 @@ func (c *Call) inputBytes(rank int) int {
 			return 0
 		}
 	}
-	return c.shape.Bytes
+	return c.plan.shape.Bytes
 }
 
 // Of returns rank's input, as far as it lies in the piece. It is not to be

@@ -1,0 +1,44 @@
+# goccl: every target needs Go and make; `race` needs a C compiler as well.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test race single noasm check bench fuzz ci
+
+GO ?= go
+# The library is pure Go. Without this, a machine that has no C compiler could not
+# build what the standard library offers in two forms.
+export CGO_ENABLED ?= 0
+
+help: ## show the targets
+	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
+
+demo: ## train a model on real data, on all cores of this machine
+	$(GO) run ./examples/ddp $(ARGS)
+
+test: ## run the tests
+	$(GO) test ./...
+
+race: ## run the tests under the race detector (needs a C compiler)
+	@CGO_ENABLED=1 $(GO) env CC | xargs which >/dev/null || { echo "make race: the race detector needs a C compiler, and none is in PATH: install gcc or clang"; exit 1; }
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+single: ## run the tests with one processor, where nobody may wait by spinning
+	GOMAXPROCS=1 $(GO) test ./...
+
+noasm: ## run the tests without assembly
+	$(GO) test -tags noasm ./...
+
+check: ## formatting, vet, and builds for the other platforms
+	@test -z "$$(gofmt -l .)" || { echo "gofmt has something to say about:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	GOOS=linux GOARCH=arm64 $(GO) vet ./...
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	GOOS=windows $(GO) build ./...
+	$(GO) mod verify
+
+bench: ## time all-reduce beside the yardsticks of the same run
+	$(GO) test -run '^$$' -bench AllReduce -benchtime 0.3s ./ccl
+
+fuzz: ## fuzz the parsers for half a minute each
+	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl
+
+ci: check test single noasm race ## what has to pass before a change lands

@@ -1,0 +1,3 @@
+// Package rooms holds the test that proves who may import whom in this module. It
+// contains no code.
+package rooms

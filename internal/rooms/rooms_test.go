@@ -1,0 +1,177 @@
+package rooms
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/goccl/goccl"
+
+// A rule says what the packages of one room may import of this module and of
+// others; the standard library is free. Patterns are relative to the module's
+// root and may end in "/..."; "." is the root package.
+type rule struct {
+	room    string
+	imports []string
+	others  []string
+	why     string
+}
+
+// The first rule whose room matches a package holds for it.
+var rules = []rule{
+	{".", nil, nil, "the root package is the manual's first page and the default configuration"},
+	{"topology", nil, nil, "topology is pure arithmetic"},
+	{"transport", nil, nil, "the contract must not lean on one of its implementations"},
+	{"transport/transporttest", []string{"transport"}, []string{testify},
+		"the suite knows the contract, not a transport"},
+	{"transport/...", []string{"transport", "internal/..."}, nil,
+		"a transport moves bytes and knows nothing of collectives"},
+	{"ccl/ccltest", []string{"ccl", "topology", "transport", "transport/..."}, []string{testify},
+		"the suite runs its subject on real transports"},
+	{"ccl", []string{".", "topology", "transport", "internal/reduce"}, []string{"gopkg.in/yaml.v3"},
+		"the engine knows the transports' contract only, so that it runs on any"},
+	{"algorithms/...", []string{"ccl", "topology"}, nil,
+		"a kernel has to be one that an outsider could have written"},
+	{"dist", []string{"ccl", "topology", "algorithms/...", "transport", "transport/...", "internal/goroutine"}, nil,
+		"the front door names the concrete parts"},
+	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
+		"private parts are leaves"},
+	{"internal/lines", []string{"transport", "internal/spin"}, nil, "the transports' protocol knows their contract"},
+	{"internal/...", nil, nil, "private parts are leaves"},
+	{"examples/...", []string{"dist", "ccl", "topology", "algorithms/..."}, heavy,
+		"an example shows what users can do"},
+}
+
+// For tests, the subject's own room and the test rooms are open as well.
+var testRooms = []string{"ccl/ccltest", "transport/transporttest", "algorithms/...", "transport/..."}
+
+const testify = "github.com/stretchr/testify"
+
+// The dependencies of examples and tools, which users of the library must not get.
+var heavy = []string{"gonum.org", "github.com/schollz", "github.com/guptarohit", "github.com/alecthomas", "golang.org/x/term", testify}
+
+type pkg struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+	Deps                               []string
+}
+
+// TestRooms proves that no package of this module imports upwards.
+func TestRooms(t *testing.T) {
+	seen := 0
+	for _, p := range list(t, "./...") {
+		name := relative(p.ImportPath)
+		i := slices.IndexFunc(rules, func(r rule) bool { return match(r.room, name) })
+		if i < 0 {
+			t.Errorf("%s is in no room: give it a rule", p.ImportPath)
+			continue
+		}
+		seen++
+		r := rules[i]
+		for _, imported := range p.Imports {
+			if !r.allows(imported) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, r.why)
+			}
+		}
+		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+			inTest := rule{imports: append(testRooms, name), others: []string{testify}}
+			if !r.allows(imported) && !inTest.allows(imported) {
+				t.Errorf("a test of %s imports %s: %s", p.ImportPath, imported, r.why)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d packages were checked", seen)
+	}
+}
+
+// TestLibraryIsLight proves that a program that imports the library gets none of
+// the dependencies of its examples and tools.
+func TestLibraryIsLight(t *testing.T) {
+	for _, p := range list(t, "./dist", "./ccl") {
+		for _, dep := range p.Deps {
+			if slices.ContainsFunc(heavy, func(h string) bool { return under(dep, h) }) {
+				t.Errorf("%s depends on %s", p.ImportPath, dep)
+			}
+		}
+	}
+}
+
+// TestYAMLInOneFile proves that one file of the library reads yaml.
+func TestYAMLInOneFile(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}`, module+"/...").Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	var readers []string
+	for file := range strings.FieldsSeq(string(out)) {
+		if imports(t, file, "gopkg.in/yaml.v3") {
+			readers = append(readers, path.Base(file))
+		}
+	}
+	if len(readers) != 1 {
+		t.Errorf("yaml is read in %v, want one file", readers)
+	}
+}
+
+func (r rule) allows(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case !strings.Contains(first, "."):
+		return true // the standard library
+	case under(imported, module):
+		return slices.ContainsFunc(r.imports, func(p string) bool { return match(p, relative(imported)) })
+	}
+	return slices.ContainsFunc(r.others, func(o string) bool { return under(imported, o) })
+}
+
+func relative(importPath string) string {
+	if importPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, module+"/")
+}
+
+func match(pattern, name string) bool {
+	if room, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return strings.HasPrefix(name, room+"/")
+	}
+	return pattern == name
+}
+
+func under(importPath, root string) bool {
+	return importPath == root || strings.HasPrefix(importPath, root+"/")
+}
+
+func list(t *testing.T, patterns ...string) (pkgs []pkg) {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,TestImports,XTestImports,Deps"}, patterns...)...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+func explain(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return err.Error() + ": " + string(exit.Stderr)
+	}
+	return err.Error()
+}
