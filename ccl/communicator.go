@@ -25,6 +25,7 @@ type Communicator struct {
 	busy   atomic.Bool // a call is running
 	closed atomic.Bool
 	seq    uint64 // of the last call entered or refused
+	joined uint64 // the calls that New made; users' calls count from there
 	call   Call
 	entry  transport.Entry
 	plans  [planCache]plan
@@ -109,16 +110,22 @@ func (c *Communicator) init(ctx context.Context) error {
 	if c.size == 1 {
 		return ctx.Err()
 	}
-	return c.agree(ctx)
+	err := c.agree(ctx)
+	c.joined = c.seq
+	return err
 }
 
 // timeout returns what a transport is told about a bound of d.
 func (c *Communicator) timeout(d time.Duration) transport.Timeout {
 	return transport.Timeout{After: d, Warn: func(seq uint64, missing []int) {
 		c.logger.Warn("a collective has waited for half of its timeout",
-			"rank", c.rank, "call", seq, "timeout", d, "missing", missing)
+			"rank", c.rank, "call", c.number(seq), "timeout", d, "missing", missing)
 	}}
 }
+
+// number returns the number of a call as users count: from 1, without those that
+// New made.
+func (c *Communicator) number(seq uint64) uint64 { return seq - min(seq, c.joined) }
 
 // Rank returns this rank's number in the group, 0 <= Rank < Size.
 func (c *Communicator) Rank() int { return c.rank }

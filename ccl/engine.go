@@ -258,7 +258,7 @@ func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunic
 func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
 	e := &CollectiveFailedError{
 		Operation: coll.String(), Message: message,
-		Rank: c.rank, Peer: -1, Seq: c.seq, Err: c.cause(f),
+		Rank: c.rank, Peer: -1, Seq: c.number(c.seq), Err: c.cause(f),
 	}
 	if c.call.plan != nil {
 		e.Algorithm = c.call.plan.choice.Entry
@@ -317,9 +317,9 @@ func (c *Communicator) cause(f *transport.Failure) error {
 	case transport.FailurePeerLost:
 		return &PeerLostError{Rank: f.Ranks[0]}
 	case transport.FailureTimeout:
-		return &TimeoutError{Missing: f.Ranks, Seq: f.Seq, After: f.After}
+		return &TimeoutError{Missing: f.Ranks, Seq: c.number(f.Seq), After: f.After}
 	case transport.FailureStuck:
-		return &TimeoutError{Behind: f.Ranks, Seq: f.Seq, After: f.After}
+		return &TimeoutError{Behind: f.Ranks, Seq: c.number(f.Seq), After: f.After}
 	}
 	cause := f.Cause
 	if cause == nil {

@@ -1,0 +1,46 @@
+// Package ccl is the engine of collectives and the contract for algorithms.
+//
+// It has two kinds of users. Programs that prefer explicit handles to the
+// goroutine-bound calls of package dist make a [Communicator] with [New] and call
+// [AllReduce], [AllGatherV], [Broadcast] and [Communicator.Barrier] on it. Designers
+// of algorithms describe one as an [Algorithm] of [Kernel]s, [Register] it, and name
+// it in ccl.yaml; the conformance suite is package ccl/ccltest.
+//
+// # Model
+//
+// The ranks of a group make the same calls in the same order. A call goes through
+// four steps. The rank checks its own arguments; what is wrong with them is an error
+// at once, and the call's number is consumed. It chooses the kernel, by an option of
+// the call, the configured entry or the first rule that matches (see [Settings.Choose]).
+// All ranks synchronise and compare fingerprints, of what must be equal everywhere:
+// the collective, type, operation, count, root and algorithm. Only then does the
+// kernel run, which moves and folds data with the verbs of a [Call].
+//
+// A kernel exchanges messages ([Call.SendRecv] and its relatives) or looks at all
+// ranks' inputs through a window ([Call.Window]). It says what it costs, and the suite
+// measures that.
+//
+// Results of reductions are the same bits on all ranks and in all runs. Which bits,
+// the algorithm's documentation says.
+//
+// # Concurrency
+//
+// A Communicator belongs to one rank, whose calls on it follow each other. Calls on
+// different communicators are independent. Settings, Configs and Registries are safe
+// for concurrent use.
+//
+// # Failure
+//
+// A group is fail-stop: the first failure is everybody's, and every later call returns
+// it. [CollectiveFailedError] wraps a [MismatchError], [TimeoutError], [PeerLostError],
+// [AbortedError], [KernelPanicError] or a context's error; errors.As and errors.Is find
+// them. Refused arguments are [InvalidBufferSizeError], [InvalidRootError],
+// [InvalidArgumentError], [ErrNotImplemented], or a context that had ended before the
+// call: if all ranks refuse a call, the group lives on; if some do, the others get
+// MismatchError with the field "arguments".
+//
+// After a failure other than a mismatch the contents of outputs are unspecified. When a
+// call has returned, whatever it returned, no rank touches its buffers any more. Without
+// a cancelled context, a timeout or a panic, a call that succeeds on one rank succeeds on
+// all; with one, the last call may be torn, and nil means that one's own output is right.
+package ccl

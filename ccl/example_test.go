@@ -1,0 +1,192 @@
+package ccl_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	_ "github.com/goccl/goccl/algorithms/direct"
+	_ "github.com/goccl/goccl/algorithms/ring"
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport/local"
+)
+
+// onRanks runs f once for each of n connected ranks.
+func onRanks(n int, f func(c *ccl.Communicator) error) {
+	var wg sync.WaitGroup
+	for _, ep := range local.New(n) {
+		wg.Go(func() {
+			c, err := ccl.New(context.Background(), ep)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			defer c.Close()
+			if err := f(c); err != nil {
+				fmt.Println(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func ExampleAllReduce() {
+	onRanks(4, func(c *ccl.Communicator) error {
+		send := []float64{float64(c.Rank()), 1}
+		recv := make([]float64, 2)
+		if err := ccl.AllReduce(context.Background(), c, send, recv, ccl.Sum); err != nil {
+			return err
+		}
+		if c.Rank() == 3 {
+			fmt.Println(recv)
+		}
+		return nil
+	})
+	// Output: [6 4]
+}
+
+func ExampleAllGatherV() {
+	onRanks(3, func(c *ccl.Communicator) error {
+		counts := []int{0, 1, 2} // rank r brings r elements
+		send := make([]int32, c.Rank())
+		for i := range send {
+			send[i] = int32(10*c.Rank() + i)
+		}
+		recv := make([]int32, 3)
+		if err := ccl.AllGatherV(context.Background(), c, send, recv, counts, nil); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(recv)
+		}
+		return nil
+	})
+	// Output: [10 20 21]
+}
+
+func ExampleBroadcast() {
+	onRanks(3, func(c *ccl.Communicator) error {
+		buf := make([]int64, 2)
+		if c.Rank() == 1 {
+			buf = []int64{7, 8}
+		}
+		if err := ccl.Broadcast(context.Background(), c, buf, 1); err != nil {
+			return err
+		}
+		if c.Rank() == 2 {
+			fmt.Println(buf)
+		}
+		return nil
+	})
+	// Output: [7 8]
+}
+
+func ExampleCommunicator_Barrier() {
+	var mu sync.Mutex
+	entered := 0
+	onRanks(4, func(c *ccl.Communicator) error {
+		mu.Lock()
+		entered++
+		mu.Unlock()
+		if err := c.Barrier(context.Background()); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(entered, "ranks have entered")
+		}
+		return nil
+	})
+	// Output: 4 ranks have entered
+}
+
+// A mistake is an error on every rank, which says who brought what.
+func ExampleMismatchError() {
+	onRanks(3, func(c *ccl.Communicator) error {
+		buf := make([]float32, 8)
+		if c.Rank() == 2 {
+			buf = buf[:7]
+		}
+		err := ccl.AllReduce(context.Background(), c, buf, buf, ccl.Sum)
+		if c.Rank() == 0 {
+			fmt.Println(err)
+		}
+		return nil
+	})
+	// Output: ccl: all_reduce by direct, call 1, rank 0: ranks disagree on count: 8 on ranks 0, 1, 7 on rank 2
+}
+
+// A kernel is straight-line code in few verbs. This one sends everything to rank 0,
+// which folds it in rank order and sends the result back.
+func ExampleAlgorithm() {
+	star := &ccl.Algorithm{
+		Name: "star",
+		Doc:  "rank 0 folds everything",
+		Kernels: map[ccl.Collective]*ccl.Kernel{
+			ccl.CollAllReduce: {
+				Doc: "gather to rank 0, fold in rank order, send the result back",
+				Cost: func(s ccl.Shape) ccl.Cost {
+					return ccl.Cost{Steps: s.Ranks, Bytes: 2 * (s.Ranks - 1) * s.Bytes}
+				},
+				Run: func(c *ccl.Call) error {
+					if c.Rank() != 0 {
+						if err := c.Send(0, c.In()); err != nil {
+							return err
+						}
+						return c.Recv(0, c.Out())
+					}
+					sum := c.In()
+					for r := 1; r < c.Size(); r++ {
+						if err := c.RecvReduce(r, c.Out(), sum); err != nil {
+							return err
+						}
+						sum = c.Out()
+					}
+					c.Finish(c.Out())
+					for r := 1; r < c.Size(); r++ {
+						if err := c.Send(r, c.Out()); err != nil {
+							return err
+						}
+					}
+					return nil
+				},
+			},
+		},
+	}
+	config, err := ccl.ParseConfig("example.yaml", []byte(`
+version: 1
+defaults: {algorithm: star}
+algorithms: {star: {module: star}}
+topology: {kind: ring_1d, count: auto}
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	settings, err := config.Resolve(ccl.Request{Registry: ccl.NewRegistry(star), Ranks: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var wg sync.WaitGroup
+	for _, ep := range local.New(4) {
+		wg.Go(func() {
+			ctx := context.Background()
+			c, err := ccl.New(ctx, ep, ccl.WithSettings(settings))
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			defer c.Close()
+			x := []float64{float64(c.Rank() + 1)}
+			if err := ccl.AllReduce(ctx, c, x, x, ccl.Avg); err != nil {
+				fmt.Println(err)
+			}
+			if c.Rank() == 0 {
+				fmt.Println(x)
+			}
+		})
+	}
+	wg.Wait()
+	// Output: [2.5]
+}
