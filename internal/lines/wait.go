@@ -161,7 +161,9 @@ func (r *Member) cancelled() error {
 	}
 }
 
-// look reads everything that can interrupt a wait for peer.
+// look reads everything that can interrupt a wait for peer. A rank that refuses a
+// call and then leaves has refused it: departures are loaded first and judged
+// last.
 func (r *Member) look(w *wait, peer int, why purpose) error {
 	w.looked = true
 	w.events = r.group.words.events.Load()
@@ -169,19 +171,15 @@ func (r *Member) look(w *wait, peer int, why purpose) error {
 		return err
 	}
 	p := r.group.states[peer]
-	if p.left.Load() != 0 {
+	left := p.left.Load() != 0
+	switch {
+	case why == forEntry && p.refused(r.seq):
+		return r.refusedError()
+	case left:
 		return &transport.PeerLostError{Rank: peer}
-	}
-	switch why {
-	case forEntry:
-		if p.refused(r.seq) {
-			return r.refusedError()
-		}
-	case forMessage:
-		if p.done.Load() >= r.seq {
-			return &transport.ProtocolError{Peer: peer,
-				Text: "it ended the call while this rank waits to exchange a message with it"}
-		}
+	case why == forMessage && p.done.Load() >= r.seq:
+		return &transport.ProtocolError{Peer: peer,
+			Text: "it ended the call while this rank waits to exchange a message with it"}
 	}
 	return r.timedOut(peer)
 }
@@ -206,11 +204,12 @@ func (r *Member) Look() error {
 		if peer == r.rank || p.arrived(r.seq) {
 			continue
 		}
-		if p.left.Load() != 0 {
-			return &transport.PeerLostError{Rank: peer}
-		}
+		left := p.left.Load() != 0
 		if p.refused(r.seq) {
 			return r.refusedError()
+		}
+		if left {
+			return &transport.PeerLostError{Rank: peer}
 		}
 	}
 	return r.timedOut(-1)

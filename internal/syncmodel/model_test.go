@@ -2,12 +2,13 @@ package syncmodel
 
 import "strings"
 
-// A model is the protocol, possibly without one of its rules, and the ranks that follow it.
+// A model is the protocol, perhaps without one of its rules, and the scripts that the ranks follow.
 type model struct {
 	mode    mode
 	without rule
-	calls   [][]call // per rank
-	ending  []byte   // per rank
+	ranks   uint8
+	calls   [][]call // per rank; one more, and empty, for an outsider
+	ending  []byte
 	wrong   *violation
 }
 
@@ -15,47 +16,50 @@ type model struct {
 type mode uint8
 
 const (
-	spinning mode = iota // flat: loads again and again
-	sleeping             // flat: tests once, then sleeps until a peer leaves a token
-	parked               // the last arriver runs every body; the others sleep
+	spinning mode = 1 << iota // each its own; a wait loads again and again
+	sleeping                  // each its own; a wait tests, and then sleeps until it gets a token
+	parked                    // the last arriver those of all, while the others sleep
 )
 
-var modeNames = [...]string{"spinning", "sleeping", "parked"}
+var modeNames = map[mode]string{spinning: "spinning", sleeping: "sleeping", parked: "parked"}
 
-// A call as a script spells it. Ranks that spell it differently make different calls.
+// A call is a letter of a script. Ranks that have different letters make different calls; capitals do not
+// count: they mark a call whose context may end, at any point of any wait.
 type call struct {
 	name    byte
-	panics  bool // this rank's kernel fails after it touched its peers' memory
-	cancels bool // the context may end, at any point of any wait
+	panics  bool
+	cancels bool
 }
 
-// A script is a rank's calls, one letter each; a capital letter is a call whose context may end. Then the
-// rank leaves, unless a sign says something else.
 const (
-	inline      = 'i' // one sync; the data is in the lines
-	window      = 'w' // exposes memory, ends with the completion sync
-	largeWindow = 'l' // the same; in parked mode with helpers
-	messages    = 'm' // the same; in parked mode every rank runs its own body
+	inline      = 'i' // one sync: the data is in the lines
+	window      = 'w' // ranks touch each other's memory
+	largeWindow = 'l' // a window; in parked mode it wants helpers
+	messages    = 'm' // a window to the protocol; in parked mode every rank runs its own body
 	faulty      = 'x' // a window whose kernel panics on this rank
-	refusal     = 'r' // refused for its arguments, on this rank
-
-	byAbort   = '!' // the worker returns an error
-	byHanging = '?' // the rank neither calls nor leaves: its peers have their timeout only
+	refusal     = 'r' // a call that this rank refuses for its arguments
 )
 
-func newModel(m mode, without rule, scripts []string) *model {
+// After its calls a rank leaves, unless the last letter is one of these.
+const (
+	byAbort   = '!' // its worker returns an error
+	byStaying = '?' // it neither calls nor leaves
+)
+
+// Scripts without calls.
+const (
+	noCalls = "-"
+	anyone  = "*" // not a rank: somebody outside the group who aborts it at any time
+)
+
+func newModel(m mode, without rule, scripts string) *model {
 	mod := &model{mode: m, without: without}
-	for _, script := range scripts {
-		var ending byte
-		if strings.HasSuffix(script, "!") || strings.HasSuffix(script, "?") {
-			ending = script[len(script)-1]
-			script = script[:len(script)-1]
+	for _, script := range strings.Fields(scripts) {
+		if script != anyone {
+			mod.ranks++
 		}
-		if script == "-" {
-			script = ""
-		}
-		calls := []call{}
-		for _, letter := range []byte(script) {
+		var calls []call
+		for _, letter := range []byte(strings.TrimRight(script, noCalls+anyone+"!?")) {
 			c := call{name: letter | 0x20, cancels: letter&0x20 == 0}
 			if c.name == faulty {
 				c.name, c.panics = window, true
@@ -63,14 +67,14 @@ func newModel(m mode, without rule, scripts []string) *model {
 			calls = append(calls, c)
 		}
 		mod.calls = append(mod.calls, calls)
-		mod.ending = append(mod.ending, ending)
+		mod.ending = append(mod.ending, script[len(script)-1])
 	}
 	return mod
 }
 
-func (m *model) ranks() int { return len(m.calls) }
+func (m *model) folds(name byte) bool { return m.mode == parked && name != messages }
 
-// panicking returns the rank whose kernel fails in call i, or -1.
+// panicking returns the rank whose kernel panics in a call, or -1.
 func (m *model) panicking(i uint8) int {
 	for r, calls := range m.calls {
 		if int(i) < len(calls) && calls[i].panics {
@@ -80,42 +84,30 @@ func (m *model) panicking(i uint8) int {
 	return -1
 }
 
-// hangs says that a rank may be waited for in vain.
-func (m *model) hangs() bool { return strings.ContainsRune(string(m.ending), byHanging) }
-
 func (m *model) start() state {
 	var s state
-	for r := range maxRanks {
-		if r >= m.ranks() {
-			s.rank[r].at = end
-			continue
+	for r := range s.rank {
+		s.rank[r].at = end
+		if r < len(m.calls) {
+			s.rank[r].at = m.move(&s, r).begin()
 		}
-		me := &s.rank[r]
-		v := m.move(&s, r)
-		if v.has(freshLook) {
-			me.seen = never
-		}
-		me.at = v.begin()
 	}
 	return s
 }
 
-func (m *model) move(s *state, r int) *move { return &move{state: s, m: m, r: r, me: &s.rank[r]} }
-
-// step lets rank r take its next step in s and reports whether it could.
+// step lets rank r take its next step, and reports whether it could.
 func (m *model) step(s *state, r int) bool {
 	v := m.move(s, r)
-	at := program[v.me.at].step(v)
-	if at == blocked {
+	next := program[v.me.at].step(v)
+	if next == blocked {
 		return false
 	}
-	v.me.at = at
+	v.me.at = next
 	return true
 }
 
-// interrupt ends the context of rank r, or its patience, where it looks at them: in a wait that can be
-// interrupted, before it sleeps or while it does.
-func (m *model) interrupt(s *state, r int) bool {
+// lose ends the context of rank r, or its patience, if it is at a point where it would notice.
+func (m *model) lose(s *state, r int) bool {
 	v := m.move(s, r)
 	if (v.me.at != poll && v.me.at != sleep) || !v.me.wait.interruptible() {
 		return false
@@ -124,7 +116,8 @@ func (m *model) interrupt(s *state, r int) bool {
 	return true
 }
 
-func (m *model) cancels(s *state, r int) bool {
+// mayLose says that the call in which rank r is has a context that may end.
+func (m *model) mayLose(s *state, r int) bool {
 	i := int(s.rank[r].call)
 	return i < len(m.calls[r]) && m.calls[r][i].cancels
 }

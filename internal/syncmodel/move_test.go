@@ -1,6 +1,6 @@
 package syncmodel
 
-// never is a value that events does not have: a wait that has it will look.
+// never is a value that events does not have: a wait with it will look.
 const never = -1
 
 // A move is one rank about to take one step.
@@ -11,56 +11,27 @@ type move struct {
 	me *rank
 }
 
+func (m *model) move(s *state, r int) *move { return &move{state: s, m: m, r: r, me: &s.rank[r]} }
+
 func (v *move) has(r rule) bool { return v.m.without != r }
 
-// The call that is being made.
+// The current call.
 
-func (v *move) seq() uint8    { return v.me.call + 1 }
-func (v *move) bit() uint8    { return 1 << v.me.call }
-func (v *move) name() byte    { return v.m.calls[v.r][v.me.call].name }
-func (v *move) large() bool   { return v.name() == largeWindow }
-func (v *move) folded() bool  { return v.m.mode == parked && v.name() != messages }
+func (v *move) seq() uint8 { return v.me.call + 1 }
+func (v *move) bit() uint8 { return 1 << v.me.call }
+func (v *move) name() byte { return v.m.calls[v.r][v.me.call].name }
+
+// folded says that the last arriver runs the bodies of all.
+func (v *move) folded() bool { return v.m.folds(v.name()) }
+
+// exposes says that other ranks touch memory of this one. Who runs another's body writes its output.
 func (v *move) exposes() bool { return v.m.mode == parked || v.name() != inline }
-
-func (v *move) publish() pc { return writeLine }
 
 func (v *move) line(q int) *line {
 	if !v.has(twoLines) {
 		return &v.rank[q].line[0]
 	}
 	return &v.rank[q].line[v.seq()%2]
-}
-
-// nextCall ends a call: what was private to it is forgotten, its memory belongs to the user again.
-func (v *move) nextCall() pc {
-	me := v.me
-	me.call++
-	me.then, me.peer, me.wait, me.why = 0, 0, 0, none
-	if int(me.call) == len(v.m.calls[v.r]) {
-		me.token = false
-	}
-	me.slept, me.helped, me.folding = false, false, false
-	me.exposed = 0
-	if v.has(freshLook) {
-		me.seen = never
-	}
-	return v.begin()
-}
-
-func (v *move) begin() pc {
-	if int(v.me.call) < len(v.m.calls[v.r]) {
-		return enter
-	}
-	switch v.m.ending[v.r] {
-	case byAbort:
-		return abort
-	case byHanging:
-		return end
-	}
-	if !v.has(wordThenEvent) {
-		return v.announce(storeLeft)
-	}
-	return storeLeft
 }
 
 func (v *move) succeeded() pc {
@@ -76,13 +47,49 @@ func (v *move) failed() pc {
 	return v.nextCall()
 }
 
-// Loops over peers, in rank order from the next rank on.
+// nextCall returns from a call. The memory belongs to the user again; what was private to the call is
+// forgotten, so that equal states are seen to be equal.
+func (v *move) nextCall() pc {
+	me := v.me
+	me.call++
+	me.exposed = 0
+	me.then, me.peer, me.wait, me.why = 0, 0, 0, none
+	me.slept, me.folding, me.helped = false, false, false
+	return v.begin()
+}
 
-func (v *move) peer() int { return (v.r + 1 + int(v.me.peer)) % v.m.ranks() }
+func (v *move) begin() pc {
+	v.lookAfresh()
+	switch {
+	case v.outsider():
+		return abort
+	case int(v.me.call) < len(v.m.calls[v.r]):
+		return enter
+	}
+	v.me.token = false
+	switch v.m.ending[v.r] {
+	case byAbort:
+		return abort
+	case byStaying:
+		return end
+	}
+	if !v.has(wordThenEvent) {
+		return v.announce(storeLeft)
+	}
+	return storeLeft
+}
+
+// Loops over peers, from the next rank on.
+
+func (v *move) peer() int { return (v.r + 1 + int(v.me.peer)) % int(v.m.ranks) }
 
 func (v *move) nextPeer() bool {
+	peers := v.m.ranks - 1
+	if v.outsider() {
+		peers = v.m.ranks
+	}
 	v.me.peer++
-	if int(v.me.peer) < v.m.ranks()-1 {
+	if v.me.peer < peers {
 		return true
 	}
 	v.me.peer = 0
@@ -93,10 +100,14 @@ func (v *move) nextPeer() bool {
 
 func (v *move) await(w wait) pc {
 	v.me.wait, v.me.peer = w, 0
+	v.lookAfresh()
+	return test
+}
+
+func (v *move) lookAfresh() {
 	if v.has(freshLook) {
 		v.me.seen = never
 	}
-	return test
 }
 
 func (v *move) reached() bool {
@@ -119,8 +130,8 @@ func (v *move) reached() bool {
 	}
 }
 
-// idle is where a rank has nothing to do but wait. A spinning rank would load the same values again and
-// again: it is blocked until one of them changes.
+// idle is where nothing is left but to wait. A spinning rank would load the same values again, so it is held
+// until that makes a difference. Flags are for words that a peer stores without leaving tokens for all.
 func (v *move) idle() pc {
 	switch {
 	case v.m.mode == spinning && v.reached():
@@ -150,70 +161,54 @@ func (v *move) endWait() pc {
 
 func (v *move) afterWait() pc {
 	if v.me.why != none {
-		return v.fails()
+		return v.giveUp()
 	}
 	return v.advance()
 }
 
-// advance goes on with the next peer, or with what the rank waited for.
+// advance goes on with the next peer, or with the call.
 func (v *move) advance() pc {
-	if v.me.wait.perPeer() && v.nextPeer() {
-		if v.has(freshLook) {
-			v.me.seen = never
-		}
-		if v.me.wait == forOut {
+	w := v.me.wait
+	v.lookAfresh()
+	if w.perPeer() && v.nextPeer() {
+		if w == forOut {
 			return testBehind
 		}
 		return test
 	}
-	w := v.me.wait
 	v.me.wait, v.me.peer = 0, 0
-	if v.has(freshLook) {
-		v.me.seen = never
-	}
-	switch w {
-	case forRefused:
-		return v.publish()
-	case forEpoch:
+	switch {
+	case w == forRefused:
+		return writeLine
+	case w == forEpoch:
 		return compare
-	case forCompleted:
-		if !v.folded() {
-			return v.enterWindow()
-		}
-		return v.succeeded()
-	case forDone:
-		return v.succeeded()
-	case forOut:
+	case w == forOut:
 		return v.failed()
-	default:
+	case w == forFolders:
 		return lastTest
-	}
-}
-
-func (v *move) enterWindow() pc {
-	if !v.has(failBeatsReached) {
+	case w == forCompleted && !v.folded():
 		return touch
 	}
-	return loadFail
+	return v.succeeded()
 }
 
-// Waking. Each takes the step to go on with.
+// Waking. All take the step to go on with afterwards.
 
 func (v *move) announce(then pc) pc {
 	v.me.then, v.me.peer = then, 0
-	return event
+	return bumpEvents
 }
 
-func (v *move) leaveTokens(then pc) pc {
+func (v *move) tokens(then pc) pc {
 	if v.m.mode == spinning {
 		return then
 	}
 	v.me.then, v.me.peer = then, 0
-	return tokens
+	return leaveTokens
 }
 
 func (v *move) wake(then pc) pc {
-	if v.m.mode == spinning {
+	if v.m.mode == spinning || (!v.has(everyStoreWakes) && v.me.at != storeEpoch) {
 		return then
 	}
 	v.me.then, v.me.peer = then, 0
@@ -235,52 +230,68 @@ func (v *move) resume() pc {
 	return then
 }
 
+// leaveToken sends without blocking; nobody counts the tokens of a rank that has ended.
 func (v *move) leaveToken() {
 	q := &v.rank[v.peer()]
-	if (v.has(tokensStay) && q.at != end) || q.at == sleep {
+	if q.at == sleep || (q.at != end && v.has(tokensStay)) {
 		q.token = true
 	}
 }
 
 // Folding.
 
-func (v *move) openJob() pc {
-	if !v.has(resetThenOpen) {
+func (v *move) fold() pc {
+	switch {
+	case v.name() == largeWindow && !v.has(resetThenOpen):
 		return openJob
+	case v.name() == largeWindow:
+		return resetClaim
+	case !v.has(folderLooksAtFail):
+		return v.runAll()
 	}
-	return resetClaim
+	return loadFailFolding
+}
+
+// runAll runs the bodies of all, or tells all that they have arrived: the last arriver looked at fail for
+// them when nobody was missing.
+func (v *move) runAll() pc {
+	if v.folded() {
+		return runBodies
+	}
+	return v.complete()
 }
 
 func (v *move) complete() pc {
 	if !v.has(completeThenWake) {
-		return v.leaveTokens(storeCompleted)
+		return v.tokens(storeCompleted)
 	}
 	return storeCompleted
 }
 
 func (v *move) stopFolding() pc {
-	if v.me.why == none {
-		v.me.helped = true
-		return v.await(forCompleted)
+	if v.me.why != none {
+		return v.giveUp()
 	}
-	return v.fails()
+	v.me.helped = true
+	return v.await(forCompleted)
 }
 
-// Failing.
+// Failing, for the reason in why.
 
-func (v *move) fails() pc {
-	if v.me.why == seen {
+func (v *move) giveUp() pc {
+	switch {
+	case v.me.folding:
+		return lowerFolders
+	case v.me.why == foundFail:
 		return v.depart()
 	}
 	return casFail
 }
 
-// depart chooses the way out of a failed call. One that was not published has exposed nothing.
+// depart is the way out of a failed call. One that was not published has exposed nothing.
 func (v *move) depart() pc {
-	v.me.why, v.me.peer, v.me.wait = none, 0, 0
-	if v.has(freshLook) {
-		v.me.seen = never
-	}
+	v.me.why, v.me.wait, v.me.peer = none, 0, 0
+	v.lookAfresh()
 	if v.me.made != v.seq() || (!v.exposes() && !v.has(outOfEveryCall)) {
 		return returnFailure
 	}
@@ -297,3 +308,6 @@ func (v *move) cause() cause {
 	}
 	return c
 }
+
+// outsider says that this is nobody's rank: it only aborts.
+func (v *move) outsider() bool { return v.r >= int(v.m.ranks) }

@@ -1,23 +1,24 @@
 package syncmodel
 
-// A pc names the next atomic step of a rank: one load, store or read-modify-write of shared memory.
+// A pc names a rank's next step.
 type pc uint8
 
 const (
 	blocked pc = iota // the answer of a step that cannot be taken now
 
-	// A call, as far as all modes share it.
 	enter
 	storeRefused
+	returnRefusal
 	writeLine
-	earlySleepers // only without storeThenSleepers
+	earlySleepers
 	storeEpoch
 	compare
+	readPayload
+	loadFail
+	touch
+	storeDone
 	succeed
-	returnRefusal
-	returnFailure
 
-	// Waiting.
 	test
 	testOut
 	poll
@@ -31,22 +32,17 @@ const (
 	subSleeper
 	clearWaitOn
 
-	// Waking others.
-	event
-	tokens
+	bumpEvents
+	leaveTokens
 	loadSleepers
 	loadWaitOn
-	wakeToken
+	wakeSleeper
 
-	// Flat: every rank runs its own body.
-	readPayload
-	loadFail
-	touch
-	storeDone
+	casFail
 	storeOut
 	testBehind
+	returnFailure
 
-	// Parked: the last arriver runs everybody's.
 	arrive
 	raiseFolders
 	loadFailFolding
@@ -67,26 +63,24 @@ const (
 	loadFailLowered
 	lastTest
 
-	// Failing, leaving.
-	casFail
 	abort
 	storeLeft
 	end
 )
 
-// An instruction is one step in words (PEER stands for the peer it is about) and in deed: it changes the
-// state and answers with the next step.
+// An instruction is one step: in words, for traces (PEER is the peer it is about, WAIT what is waited for,
+// WHY what interrupted), and in deed: it changes the state and answers with the next step.
 type instruction struct {
 	does string
 	step func(*move) pc
 }
 
-// program is what every rank executes. A step that loads one word may act on private memory besides;
-// nothing else is merged, but that a rank which returns goes straight to its next call.
+// program is what every rank executes. A step is one load, store or read-modify-write of shared memory and
+// what private memory makes of it.
 var program = [...]instruction{
 
-	// Calls on a failed group consume nothing and return its first cause.
-	enter: {"begins the call: loads fail", func(v *move) pc {
+	// A call on a failed group consumes nothing and returns the first cause.
+	enter: {"begins: loads fail", func(v *move) pc {
 		switch {
 		case v.fail.kind != none:
 			v.me.verdict = v.fail
@@ -96,11 +90,12 @@ var program = [...]instruction{
 		case v.me.owed > 0 && v.has(settles):
 			return v.await(forRefused)
 		}
-		return v.publish()
+		return writeLine
 	}},
 
-	// A refused call never touches the lines: its peers may still read the call before it.
-	storeRefused: {"refuses the call: stores refused", func(v *move) pc {
+	// A refused call returns without waiting, so it must not touch the lines: a peer may still be reading
+	// the call before. It leaves word instead, and the next call settles.
+	storeRefused: {"refuses its arguments: stores refused", func(v *move) pc {
 		if v.me.owed == 0 {
 			v.me.refused = run{first: v.seq()}
 		}
@@ -116,12 +111,16 @@ var program = [...]instruction{
 
 	// The line of call s may be written anew for s+2: all epochs s+1 were seen, and each was stored after
 	// everything of s had been read.
-	writeLine: {"writes hash, payload and fingerprint into its line", func(v *move) pc {
+	writeLine: {"writes its line", func(v *move) pc {
 		l := v.line(v.r)
 		l.call, l.name = v.seq(), v.name()
 		if !v.has(storeThenSleepers) {
 			return earlySleepers
 		}
+		return storeEpoch
+	}},
+	earlySleepers: {"loads sleepers, too early", func(v *move) pc {
+		v.me.slept = v.sleepers != 0
 		return storeEpoch
 	}},
 	storeEpoch: {"stores its epoch", func(v *move) pc {
@@ -134,64 +133,85 @@ var program = [...]instruction{
 		if v.exposes() {
 			v.me.exposed = v.seq()
 		}
-		then := v.await(forEpoch)
+		v.await(forEpoch)
 		if !v.has(storeThenSleepers) {
-			return v.wakeIfSlept(then)
+			return v.wakeIfSlept(test)
 		}
-		return v.wake(then)
+		return v.wake(test)
 	}},
 
-	// All have arrived: everybody compares, everybody sees a difference, nobody goes on.
+	// All have arrived. If the calls differ, every rank that gets here sees it, and none goes on.
 	compare: {"reads the hash of PEER", func(v *move) pc {
-		if v.readLine(v.peer()) != v.name() {
-			v.me.why = mismatch
-			if v.me.folding {
-				return lowerFolders
-			}
-			return casFail
-		}
-		if v.nextPeer() {
-			return compare
-		}
 		switch {
-		case v.me.folding && v.large():
-			return v.openJob()
-		case v.me.folding && !v.has(folderLooksAtFail):
-			return runBodies
+		case v.readLine(v.peer()) != v.name():
+			v.me.why = mismatch
+			return v.giveUp()
+		case v.nextPeer():
+			return compare
 		case v.me.folding:
-			return loadFailFolding
+			return v.fold()
 		case !v.exposes():
 			return readPayload
+		case !v.has(failBeatsReached):
+			return touch
 		}
-		return v.enterWindow()
+		return loadFail
 	}},
-	succeed:       {"returns: success", (*move).succeeded},
-	returnFailure: {"returns the failure", (*move).failed},
-
-	// The wait. What interrupts it only interrupts: the condition has the last word, so that a rank which
-	// has been given all it needs succeeds, whatever its peers did afterwards.
-	test: {"tests FOR", func(v *move) pc {
-		switch {
-		case v.me.wait == forOut:
-			if v.rank[v.peer()].done < v.seq() {
-				return testOut
-			}
-		case !v.reached():
-			switch {
-			case v.me.wait == forCompleted && v.large() && !v.me.helped:
-				return lookJob
-			case v.me.wait.interruptible():
-				return poll
-			}
-			return v.idle()
+	readPayload: {"reads the payload of PEER", func(v *move) pc {
+		v.readLine(v.peer())
+		if v.nextPeer() {
+			return readPayload
 		}
-		return v.endWait()
+		return v.succeeded()
+	}},
+
+	// The one place where failure beats reached. A leaver stores fail and then loads my epoch; I stored my
+	// epoch and now load fail. Either it knows that I may come, or I know that I must not.
+	loadFail: {"loads fail before it touches its peers' memory", func(v *move) pc {
+		if v.fail.kind != none {
+			v.me.verdict = v.fail
+			v.me.why = foundFail
+			return v.giveUp()
+		}
+		return touch
+	}},
+	touch: {"runs its body: touches its peers' memory", func(v *move) pc {
+		v.touchAll()
+		if v.m.panicking(v.me.call) == v.r {
+			v.me.why = panicked
+			return v.giveUp()
+		}
+		return storeDone
+	}},
+	storeDone: {"stores done", func(v *move) pc {
+		v.me.done = v.seq()
+		if !v.has(completionSync) {
+			return v.wake(succeed)
+		}
+		return v.wake(v.await(forDone))
+	}},
+	succeed: {"returns: success", (*move).succeeded},
+
+	// A wait. What interrupts it only interrupts: the test has the last word, so that a rank that was given
+	// all it needs succeeds, whatever its peers did next.
+	test: {"tests WAIT", func(v *move) pc {
+		switch {
+		case v.me.wait == forOut && v.rank[v.peer()].done < v.seq():
+			return testOut
+		case v.reached():
+			return v.endWait()
+		case v.me.wait == forCompleted && v.name() == largeWindow && !v.me.helped:
+			return lookJob
+		case v.me.wait.interruptible():
+			return poll
+		}
+		return v.idle()
 	}},
 	testOut: {"tests whether PEER is out", func(v *move) pc {
-		if v.rank[v.peer()].out < v.seq() {
-			return v.idle()
+		if v.rank[v.peer()].out >= v.seq() {
+			return v.endWait()
 		}
-		return v.endWait()
+		return v.idle()
 	}},
 	poll: {"loads events", func(v *move) pc {
 		if v.me.seen == int8(v.events) {
@@ -200,22 +220,22 @@ var program = [...]instruction{
 		v.me.seen = int8(v.events)
 		return lookFail
 	}},
-	lookFail: {"loads fail, for events changed", func(v *move) pc {
+	lookFail: {"looks at fail", func(v *move) pc {
 		if v.fail.kind != none {
 			v.me.verdict = v.fail
-			return v.interrupt(seen)
+			return v.interrupt(foundFail)
 		}
 		return lookLeft
 	}},
-	// left is loaded before refused: a peer that refused this call and then left did not just leave.
-	lookLeft: {"loads left of PEER", func(v *move) pc {
+	// In this order: who refused this call and then left is known to have refused it.
+	lookLeft: {"looks at left of PEER", func(v *move) pc {
 		v.me.sawLeft = v.rank[v.peer()].left
 		if v.me.sawLeft && !v.has(refusedBeatsLeft) {
 			return v.interrupt(lost)
 		}
 		return lookRefused
 	}},
-	lookRefused: {"loads refused of PEER", func(v *move) pc {
+	lookRefused: {"looks at refused of PEER", func(v *move) pc {
 		left := v.me.sawLeft
 		v.me.sawLeft = false
 		switch {
@@ -223,19 +243,20 @@ var program = [...]instruction{
 			return v.interrupt(arguments)
 		case left:
 			return v.interrupt(lost)
-		case v.me.wait == forCompleted && v.nextPeer(): // nobody in particular is waited for
+		case v.me.wait == forCompleted && v.nextPeer(): // it waits for all of them
 			return lookLeft
 		}
 		return test
 	}},
-	retest: {"is interrupted (WHY): tests once more FOR", func(v *move) pc {
+	retest: {"is interrupted (WHY): tests once more WAIT", func(v *move) pc {
 		if v.reached() {
 			v.me.why = none
 		}
 		return v.endWait()
 	}},
 
-	// Asleep. The sleeper flags itself and then tests; its peer stores and then loads the flag.
+	// Asleep. The sleeper stores its flags and then tests; a peer stores what is waited for and then loads
+	// the flags. Either the sleeper sees the store, or the peer sees the sleeper.
 	setWaitOn: {"stores waitOn = PEER", func(v *move) pc {
 		v.me.waitOn = uint8(v.peer()) + 1
 		return addSleeper
@@ -265,37 +286,33 @@ var program = [...]instruction{
 		return v.afterWait()
 	}},
 
-	// Events are off the hot path: they reach every rank, flagged or not.
-	event: {"bumps events", func(v *move) pc {
+	// Events are rare: they wake everybody, flagged or not.
+	bumpEvents: {"bumps events", func(v *move) pc {
 		v.events++
-		return v.leaveTokens(v.resume())
+		return v.tokens(v.resume())
 	}},
-	tokens: {"leaves a token for PEER", func(v *move) pc {
+	leaveTokens: {"leaves a token for PEER", func(v *move) pc {
 		v.leaveToken()
 		if v.nextPeer() {
-			return tokens
+			return leaveTokens
 		}
 		return v.resume()
 	}},
-	// Stores of epoch, done and out wake those who wait for this rank.
+	// Stores of epoch, done and out wake those who sleep for this rank.
 	loadSleepers: {"loads sleepers", func(v *move) pc {
 		v.me.slept = v.sleepers != 0
 		return v.wakeIfSlept(v.resume())
 	}},
-	earlySleepers: {"loads sleepers", func(v *move) pc {
-		v.me.slept = v.sleepers != 0
-		return storeEpoch
-	}},
 	loadWaitOn: {"loads waitOn of PEER", func(v *move) pc {
-		if v.rank[v.peer()].waitOn == uint8(v.r)+1 {
-			return wakeToken
-		}
-		if v.nextPeer() {
+		switch {
+		case v.rank[v.peer()].waitOn == uint8(v.r)+1:
+			return wakeSleeper
+		case v.nextPeer():
 			return loadWaitOn
 		}
 		return v.resume()
 	}},
-	wakeToken: {"leaves a token for PEER", func(v *move) pc {
+	wakeSleeper: {"leaves a token for PEER", func(v *move) pc {
 		v.leaveToken()
 		if v.nextPeer() {
 			return loadWaitOn
@@ -303,41 +320,27 @@ var program = [...]instruction{
 		return v.resume()
 	}},
 
-	// An inline call ends here: it read everything before it can store the next epoch.
-	readPayload: {"reads the payload of PEER", func(v *move) pc {
-		v.readLine(v.peer())
-		if v.nextPeer() {
-			return readPayload
+	// Failing. The first cause is everybody's.
+	casFail: {"fails the group (WHY): CAS on fail", func(v *move) pc {
+		mine := v.cause()
+		won := v.fail.kind == none
+		if won {
+			v.fail = mine
 		}
-		return v.succeeded()
-	}},
-
-	// The one place where failure beats reached. A leaver stores fail and then loads my epoch; I stored
-	// my epoch and now load fail: it sees that I may enter, or I see that I must not.
-	loadFail: {"loads fail before it touches anybody's memory", func(v *move) pc {
-		if v.fail.kind != none {
-			v.me.verdict = v.fail
-			return v.depart()
+		v.me.verdict = v.fail
+		if !v.has(firstCause) {
+			v.me.verdict = mine
 		}
-		return touch
-	}},
-	touch: {"runs its body: touches everybody's memory", func(v *move) pc {
-		v.touchAll()
-		if v.m.panicking(v.me.call) == v.r {
-			v.me.why = panicked
-			return casFail
+		if mine.kind == cancelled || mine.kind == panicked {
+			v.noteTorn(v.me.call)
 		}
-		return storeDone
-	}},
-	storeDone: {"stores done", func(v *move) pc {
-		v.me.done = v.seq()
-		if !v.has(completionSync) {
-			return v.wake(succeed)
+		then := v.depart()
+		if won {
+			return v.announce(then)
 		}
-		return v.wake(v.await(forDone))
+		return then
 	}},
-
-	// Early leave. out is for peers that leave too, or they would wait for each other.
+	// out is for peers that leave early as well: they would wait for each other.
 	storeOut: {"stores out", func(v *move) pc {
 		v.me.out = v.seq()
 		switch {
@@ -351,15 +354,16 @@ var program = [...]instruction{
 		v.await(forOut)
 		return v.wake(testBehind)
 	}},
-	testBehind: {"tests whether PEER has not published this call and so will see fail", func(v *move) pc {
+	testBehind: {"tests whether PEER has not published this call, and so will find fail", func(v *move) pc {
 		if v.line(v.peer()).epoch < v.seq() {
 			return v.advance()
 		}
 		return test
 	}},
+	returnFailure: {"returns the failure", (*move).failed},
 
-	// Parked mode. All ranks sleep but the last to arrive, which runs the call for everybody. Its check is
-	// the same pair as above: a leaver stores fail and then loads folders.
+	// Parked mode: the last to arrive runs the call for all. The same pair again: it raises folders and then
+	// loads fail, a leaver stores fail and then loads folders.
 	arrive: {"adds its calls to arrived", func(v *move) pc {
 		v.arrived++
 		if v.has(countsRefused) {
@@ -367,7 +371,7 @@ var program = [...]instruction{
 		}
 		v.me.owed = 0
 		v.me.exposed = v.seq()
-		if v.arrived == uint8(v.m.ranks())*v.seq() {
+		if v.arrived == v.m.ranks*v.seq() {
 			return raiseFolders
 		}
 		return v.await(forCompleted)
@@ -377,22 +381,20 @@ var program = [...]instruction{
 		v.me.folding = true
 		return compare
 	}},
-	loadFailFolding: {"loads fail before it touches anybody's memory", func(v *move) pc {
+	loadFailFolding: {"loads fail before it touches its peers' memory", func(v *move) pc {
 		switch {
 		case v.fail.kind != none:
 			v.me.verdict = v.fail
-			v.me.why = seen
-			return lowerFolders
-		case !v.folded():
-			return v.complete()
+			v.me.why = foundFail
+			return v.giveUp()
 		}
-		return runBodies
+		return v.runAll()
 	}},
 	runBodies: {"runs every rank's body", func(v *move) pc {
 		v.touchAll()
 		if v.m.panicking(v.me.call) >= 0 {
 			v.me.why = panicked
-			return lowerFolders
+			return v.giveUp()
 		}
 		return v.complete()
 	}},
@@ -410,12 +412,11 @@ var program = [...]instruction{
 		if !v.has(completeThenWake) {
 			return then
 		}
-		return v.leaveTokens(then)
+		return v.tokens(then)
 	}},
 
-	// A large call is a job: whoever wakes claims bodies. A helper is a folder like the last arriver, and
-	// the one whose bodies were the last to be finished completes the call. All of them are participants of
-	// it, so nobody can be in here when the next last arriver resets the counters.
+	// A large call is a job: whoever wakes claims bodies. All who are in here are participants of the call,
+	// so nobody is when the next last arriver resets the counters.
 	resetClaim: {"resets claim", func(v *move) pc {
 		v.claim = 0
 		return resetFinished
@@ -423,7 +424,7 @@ var program = [...]instruction{
 	resetFinished: {"resets finished", func(v *move) pc {
 		v.finished = 0
 		if !v.has(resetThenOpen) {
-			return v.leaveTokens(loadFailClaiming)
+			return v.tokens(loadFailClaiming)
 		}
 		return openJob
 	}},
@@ -432,17 +433,17 @@ var program = [...]instruction{
 		if !v.has(resetThenOpen) {
 			return resetClaim
 		}
-		return v.leaveTokens(loadFailClaiming)
+		return v.tokens(loadFailClaiming)
 	}},
-	lookJob: {"loads job", func(v *move) pc {
+	lookJob: {"looks at job", func(v *move) pc {
 		if v.job == v.seq() {
 			return lookClaim
 		}
 		return poll
 	}},
-	lookClaim: {"loads claim", func(v *move) pc {
+	lookClaim: {"looks at claim", func(v *move) pc {
 		switch {
-		case v.claim >= uint8(v.m.ranks()):
+		case v.claim >= v.m.ranks:
 			return poll
 		case !v.has(helpersAreFolders):
 			return loadFailClaiming
@@ -461,7 +462,7 @@ var program = [...]instruction{
 	}},
 	claimBody: {"claims a body", func(v *move) pc {
 		v.claim++
-		if v.claim > uint8(v.m.ranks()) {
+		if v.claim > v.m.ranks {
 			return addFinished
 		}
 		return runBody
@@ -472,13 +473,13 @@ var program = [...]instruction{
 		return loadFailClaiming
 	}},
 	addFinished: {"adds the bodies it ran to finished", func(v *move) pc {
-		helper := !v.me.folding
 		v.finished += v.me.ran
 		v.me.ran = 0
+		helper := !v.me.folding
 		switch {
-		case !v.has(lastFinisherCompletes) && !helper:
+		case v.has(lastFinisherCompletes) && v.finished == v.m.ranks:
 			return v.complete()
-		case v.has(lastFinisherCompletes) && v.finished == uint8(v.m.ranks()):
+		case !v.has(lastFinisherCompletes) && !helper:
 			return v.complete()
 		case !v.has(helpersAreFolders) && helper:
 			return v.stopFolding()
@@ -486,7 +487,7 @@ var program = [...]instruction{
 		return lowerFolders
 	}},
 
-	// One that gives up folding, or has run what it claimed, wakes those who wait for folders.
+	// Who stops without having completed the call: on a failure, or because others still run bodies.
 	lowerFolders: {"lowers folders", func(v *move) pc {
 		v.folders--
 		v.me.folding = false
@@ -495,14 +496,14 @@ var program = [...]instruction{
 		}
 		return loadFailLowered
 	}},
-	loadFailLowered: {"loads fail, for leavers may wait for folders", func(v *move) pc {
+	loadFailLowered: {"loads fail: leavers may be waiting for folders", func(v *move) pc {
 		then := v.stopFolding()
 		if v.fail.kind != none {
-			return v.leaveTokens(then)
+			return v.tokens(then)
 		}
 		return then
 	}},
-	// While a leaver waited for folders the call may have been completed.
+	// While a leaver waited for folders, the call may have been completed.
 	lastTest: {"tests once more whether the call was completed", func(v *move) pc {
 		if v.completed >= v.seq() && v.has(leaverTestsCompleted) {
 			return v.succeeded()
@@ -510,31 +511,15 @@ var program = [...]instruction{
 		return v.failed()
 	}},
 
-	// The first cause is everybody's.
-	casFail: {"fails the group (WHY): CAS on fail", func(v *move) pc {
-		mine := v.cause()
-		if (mine.kind == cancelled || mine.kind == panicked) && !v.folded() {
-			v.me.tore |= v.bit()
-		}
-		won := v.fail.kind == none
-		if won {
-			v.fail = mine
-		}
-		v.me.verdict = v.fail
-		if !v.has(firstCause) {
-			v.me.verdict = mine
-		}
-		then := v.depart()
-		if won {
-			return v.announce(then)
-		}
-		return then
-	}},
-	abort: {"its worker returns an error: CAS on fail", func(v *move) pc {
+	// The end of a script.
+	abort: {"aborts: CAS on fail", func(v *move) pc {
 		if v.fail.kind != none {
 			return end
 		}
 		v.fail = cause{kind: aborted, by: uint8(v.r), call: v.seq()}
+		if v.outsider() {
+			v.noteTorn(v.goingOn())
+		}
 		return v.announce(end)
 	}},
 	storeLeft: {"leaves: stores left", func(v *move) pc {

@@ -1,11 +1,10 @@
 package syncmodel
 
-// A rule is one clause of the protocol. A model can be made without one of them; the checker must then find
-// a violation, or the rule would not be needed.
+// A rule is one clause of the protocol. A model can do without one of them; then some property must break.
 type rule uint8
 
 const (
-	everyRule rule = iota // leaves none out
+	nothing rule = iota // is left out: the protocol as it stands
 
 	settles
 	twoLines
@@ -21,6 +20,7 @@ const (
 	outOfEveryCall
 
 	storeThenSleepers
+	everyStoreWakes
 	flagThenTest
 	tokensStay
 
@@ -34,17 +34,17 @@ const (
 	helpersAreFolders
 	claimersLookAtFail
 	lastFinisherCompletes
+
+	rules
 )
 
-var ruleWords = [...]string{
-	everyRule: "",
-
-	settles:          "before a rank publishes again after refusing calls, every peer has refused the same calls",
+var ruleWords = [rules]string{
+	settles:          "a rank that refused calls publishes when every peer has refused the same calls",
 	twoLines:         "consecutive calls use two lines in turn",
 	freshLook:        "every wait looks at fail, left and refused once before it trusts an unchanged events",
-	secondTest:       "an interrupted wait tests its condition once more before it fails",
+	secondTest:       "an interrupted wait tests once more before it fails",
 	refusedBeatsLeft: "refused is loaded after left and judged before it",
-	wordThenEvent:    "events is bumped after the word it announces was stored",
+	wordThenEvent:    "events is bumped after the word that it announces was stored",
 	firstCause:       "every rank returns the cause that won the CAS",
 
 	failBeatsReached: "a rank that published and reached all peers loads fail before it touches their memory",
@@ -53,17 +53,18 @@ var ruleWords = [...]string{
 	outOfEveryCall:   "every failed call that was published stores out, also one that exposed nothing",
 
 	storeThenSleepers: "a rank stores its epoch before it loads sleepers",
-	flagThenTest:      "a rank tests its condition once more after it was flagged as asleep",
+	everyStoreWakes:   "done and out wake those who sleep for this rank, as the epoch does",
+	flagThenTest:      "a rank tests once more after it was flagged as asleep",
 	tokensStay:        "a token stays in the channel for a rank that is not asleep yet",
 
 	countsRefused:         "arrived grows by the refused calls as well",
 	folderLooksAtFail:     "the last arriver loads fail after it raised folders and before it touches memory",
 	leaverWaitsForFolders: "a failed call returns when folders is 0",
-	loweringWakes:         "whoever lowers folders to 0 loads fail and, if it is set, leaves tokens",
+	loweringWakes:         "whoever lowers folders to 0 then loads fail and, if it is set, leaves tokens",
 	leaverTestsCompleted:  "when folders is 0 a failed call tests once more whether it was completed",
 	completeThenWake:      "the last arriver stores completed before it leaves tokens",
 	resetThenOpen:         "claim and finished are reset before the job is opened",
-	helpersAreFolders:     "a helper raises folders while it runs bodies",
+	helpersAreFolders:     "a helper raises folders before it runs bodies",
 	claimersLookAtFail:    "fail is loaded before every claim",
-	lastFinisherCompletes: "the rank that brings finished to the number of ranks completes the call",
+	lastFinisherCompletes: "who brings finished to the number of ranks completes the call, and nobody else",
 }

@@ -103,7 +103,8 @@ func (r *Member) Refused() uint64 {
 }
 
 // settle waits until every peer has refused the run of calls that this rank has
-// refused. A peer that entered one of them instead is a mismatch.
+// refused. A peer that entered one of them instead fails the group, which ends
+// the wait.
 func (r *Member) settle() error {
 	first, last := r.unsettled, r.seq-1
 	for peer, p := range r.group.states {
@@ -112,11 +113,7 @@ func (r *Member) settle() error {
 		}
 		var w wait
 		for !(p.refused(first) && p.refused(last)) {
-			err := r.enteredInside(p, first, last)
-			if err == nil {
-				err = r.step(&w, peer, forProgress)
-			}
-			if err != nil {
+			if err := r.step(&w, peer, forProgress); err != nil {
 				if p.refused(first) && p.refused(last) {
 					break
 				}
@@ -125,17 +122,6 @@ func (r *Member) settle() error {
 			}
 		}
 		r.endWait(&w)
-	}
-	return nil
-}
-
-// enteredInside reports a peer that entered a call of a run which this rank has
-// refused.
-func (r *Member) enteredInside(p *State, first, last uint64) error {
-	for i := range p.line {
-		if e := p.line[i].epoch.Load(); e >= first && e <= last {
-			return &transport.RefusedError{Ranks: []int{r.rank}, Seq: e}
-		}
 	}
 	return nil
 }
@@ -262,7 +248,6 @@ func (r *Member) Failure() *transport.Failure {
 }
 
 // Withdraw implements transport.Endpoint for calls that every rank runs itself.
-// It gives up waiting when the call's timeout has passed once more.
 func (r *Member) Withdraw() (ended bool) {
 	r.StepOut()
 	if !r.exposed || !r.state.arrived(r.seq) {
@@ -272,7 +257,7 @@ func (r *Member) Withdraw() (ended bool) {
 		if peer == r.rank {
 			continue
 		}
-		r.WaitOut(peer, func() bool {
+		r.WaitOut(func() bool {
 			return !p.arrived(r.seq) || p.done.Load() >= r.seq || p.out.Load() >= r.seq
 		})
 	}
@@ -283,18 +268,16 @@ func (r *Member) Withdraw() (ended bool) {
 func (r *Member) StepOut() {
 	r.state.out.Store(r.seq)
 	r.group.announce()
-	r.tickStart = r.ticks.Load()
-	r.warned = true
 }
 
-// WaitOut waits, after a failure, until ok or until the call's timeout passes: it
-// is deaf to everything else.
-func (r *Member) WaitOut(peer int, ok func() bool) {
+// WaitOut waits, after a failure, until ok. It is deaf to everything else and has
+// no deadline: it waits for peers that are still inside a kernel, with this rank's
+// buffers in their hands, and they look at the failure often.
+func (r *Member) WaitOut(ok func() bool) {
 	r.state.waitOn.Store(everyone)
 	r.group.words.sleepers.Add(1)
-	r.ctxDone = nil
-	for !ok() && r.timedOut(peer) == nil {
-		r.Sleep()
+	for !ok() {
+		<-r.group.tokens[r.rank]
 	}
 	r.group.words.sleepers.Add(-1)
 	r.state.waitOn.Store(0)

@@ -1,0 +1,93 @@
+// Package syncmodel specifies how the ranks of a group synchronise, and checks
+// the specification: its test explores every order in which two or three ranks
+// can take their atomic steps.
+//
+// It holds no code for users. program_test.go is the protocol, one shared load,
+// store or read-modify-write per step, each with the rule it stands for;
+// rules_test.go names the rules. The test also takes the rules away one by one
+// and demands that a property breaks each time, so that no rule is there in
+// vain. With -v it prints how, step by step.
+//
+// # Model
+//
+// Calls are numbered from 1. Every rank makes them in the same order, or fails.
+//
+// Words with one writer, the rank they belong to: two lines (epoch; hash,
+// payload and fingerprint as plain memory), done, out, refused (first and count
+// of the latest run of refused calls), left, waitOn. Words with several: fail
+// (CAS from zero, carries the first cause), events, sleepers; in parked mode
+// arrived, completed, folders, job, claim, finished. A rank's channel holds one
+// token, sent without blocking by anyone, received by the rank.
+//
+// Publish: in call s a rank writes line s mod 2, then stores epoch s there.
+//
+// Wait: it tests one peer after the other. While a test fails it looks, once in
+// any case and then whenever events has changed, at fail, left and refused, and
+// at its context. All these only interrupt: the test is repeated, and only if it
+// fails again is the call lost. So a call that succeeded on one rank succeeds on
+// all, whatever that rank does next.
+//
+// Overwrite: line s mod 2 is written anew for s+2, after all epochs s+1 were
+// seen, each of which was stored after its rank had read everything of s.
+//
+// Settle: a refused call consumes its number and returns at once. That would
+// break the line before, so refused calls never touch lines: they extend
+// refused, and the next call publishes only when every peer has refused the
+// same calls. A peer that entered one of them fails the group itself, for it
+// finds them refused.
+//
+// Expose: when a call lets peers touch a rank's memory, each rank loads fail
+// after its own epoch is stored and all peers are reached, and does not go on if
+// it is set. At this one place failure beats reached.
+//
+// Complete: such a call ends with done, stored by every rank and awaited by all.
+//
+// Leave early: a rank that fails a call sets fail, if nobody has, and stores
+// out, whatever the kind of its call: ranks that disagree about the kind wait
+// for each other too. If it exposed memory it then waits, deaf to everything
+// else, for each peer until that peer has not published the call (it will find
+// fail), is done, or is out.
+//
+// Parked mode: a rank adds 1 and the number of calls it refused before to
+// arrived. Who makes it ranks times s is last; it raises folders, compares,
+// loads fail, runs every rank's body, stores completed, lowers folders and
+// leaves a token for everyone. A leaver waits until folders is 0, and then tests
+// completed once more, so that such a call is never torn. In a large call the
+// last arriver opens a job. Whoever wakes raises folders and claims bodies, with
+// a look at fail before each; the one that brings finished to the number of
+// ranks completes the call. Kernels that exchange messages are not run for
+// others: the last arriver only says that all have arrived.
+//
+// Sleep: a rank that waits for a peer stores waitOn, adds itself to sleepers and
+// tests again before it receives from its channel; the peer stores what is
+// waited for and then loads sleepers. For completed and folders no flags are
+// needed: they and all events reach every rank.
+//
+// # Concurrency
+//
+// Memory is sequentially consistent, as Go's sync/atomic is. Two plain accesses
+// of which one writes must never both be possible as next steps: in such a
+// memory that is what a data race is.
+//
+// Every run is finite: a rank that would only load the same values again is held
+// until one of them changes. A state without successor in which not every rank
+// is through is therefore a hang, and there is no other. A context that may end
+// is no way out; a timeout is, in scenarios that say that they need it.
+//
+// # Failure
+//
+// The properties, in every order of steps:
+//
+//   - data safety: what is read from a line belongs to the reader's call;
+//   - window safety: a rank's memory is touched between its arrival in a call
+//     and its return from it, never before or after;
+//   - agreement: a call that succeeds on one rank was made by all and succeeds
+//     on all, unless a context, a timeout, a panic or somebody outside the group
+//     ended that very call;
+//   - one verdict: all ranks that fail return the same cause;
+//   - right verdict: it is the one that the scenario calls for; a run of calls
+//     that all ranks refuse leaves the group alive;
+//   - progress: no rank waits for ever.
+//
+// A violation is reported with the shortest way to it.
+package syncmodel

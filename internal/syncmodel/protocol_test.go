@@ -1,0 +1,199 @@
+package syncmodel
+
+import "testing"
+
+const (
+	flat = spinning | sleeping
+	all  = flat | parked
+)
+
+// A scenario is a script for every rank, and the kinds of failure with which the group may end; none means
+// that it lives. In parked mode inline calls and windows are the same.
+type scenario struct {
+	modes   mode
+	scripts string
+	want    string
+}
+
+var scenarios = []scenario{
+	// Nothing goes wrong. Whoever leaves after its last call must not harm those who are still in it; whoever
+	// stays does not wake them either.
+	{all, "iwi iwi", "none"},
+	{flat, "wiiw wiiw", "none"},
+	{flat, "iw? iw?", "none"},
+	{parked, "ii? ii?", "none"},
+	{parked, "lil lil", "none"},
+	{parked, "ll? ll?", "none"},
+	{parked, "imi imi", "none"},
+	{parked, "m? m?", "none"},
+	{spinning, "iwi iwi iwi", "none"},
+	{sleeping, "i? i? i?", "none"},
+
+	// All ranks refuse the same calls.
+	{all, "iri? iri?", "none"},
+	{all, "rri rri", "none"},
+	{all, "riri riri", "none"},
+	{spinning, "ri? ri? ri?", "none"},
+
+	// Some refuse, some do not.
+	{all, "iri iii", "arguments"},
+	{all, "rri rii", "arguments"},
+	{all, "ir ii", "arguments"},
+	{all, "wrw www", "arguments"},
+	{spinning, "r i i", "arguments"},
+	{spinning | parked, "r r i", "arguments"},
+	{spinning, "ri ri ii", "arguments"},
+
+	// Ranks make different calls.
+	{all, "iw ii", "mismatch"},
+	{all, "w i", "mismatch"},
+	{parked, "m i", "mismatch"},
+	{all, "W i", "mismatch cancelled"},
+	{all, "w I", "mismatch cancelled"},
+	{parked, "M i", "mismatch cancelled"},
+	{spinning, "W w i", "mismatch cancelled"},
+
+	// A rank leaves that is still needed, or was until just now.
+	{all, "i -", "lost"},
+	{all, "ii i", "lost"},
+	{all, "ww w", "lost"},
+	{all, "rri rr", "lost"},
+	{parked, "mm m", "lost"},
+	{spinning, "ww ww w", "lost"},
+	{parked, "w w -", "lost"},
+	{spinning, "ii i ii", "lost"},
+
+	// A worker returns an error.
+	{all, "ii i!", "aborted"},
+	{all, "ww w!", "aborted"},
+	{all, "w! w!", "aborted"},
+	{parked, "mm m!", "aborted"},
+	{spinning, "ww w! ww", "aborted"},
+	{spinning | parked, "w! w w", "aborted"},
+	{spinning, "ii i! i", "aborted lost"},
+
+	// Somebody outside the group aborts it.
+	{spinning | parked, "ii ii *", "none aborted"},
+	{spinning, "ww ww *", "none aborted"},
+	{spinning, "ri ri *", "none aborted"},
+	{sleeping, "w w *", "none aborted"},
+	{parked, "l l *", "none aborted"},
+	{parked, "m? m? *", "none aborted"},
+
+	// A context ends.
+	{all, "I i", "none cancelled"},
+	{all, "Ii ii", "none cancelled"},
+	{all, "W? w?", "none cancelled"},
+	{all, "W? W?", "none cancelled"},
+	{all, "wW ww", "none cancelled"},
+	{all, "WW WW", "none cancelled"},
+	{all, "rI ri", "none cancelled"},
+	{parked, "L? l?", "none cancelled"},
+	{parked, "M M", "none cancelled"},
+	{spinning, "I i i", "none cancelled"},
+	{spinning, "W w w", "none cancelled"},
+	{spinning, "W? W? w?", "none cancelled"},
+	{parked, "W w? w", "none cancelled"},
+
+	// Two things happen at once.
+	{all, "W w!", "aborted cancelled"},
+	{all, "Ww w", "lost cancelled"},
+	{all, "x w", "panicked"},
+	{all, "x W", "panicked cancelled"},
+
+	// A rank does not come: its peers have their timeout.
+	{all, "i -?", "cancelled"},
+	{all, "ww w?", "cancelled"},
+	{all, "ri r?", "cancelled"},
+	{spinning | parked, "w -? w", "cancelled"},
+}
+
+// In every scenario, whatever the order of steps, all properties hold.
+func TestProtocol(t *testing.T) {
+	ran, states := 0, 0
+	for _, sc := range scenarios {
+		for _, mode := range []mode{spinning, sleeping, parked} {
+			if sc.modes&mode == 0 {
+				continue
+			}
+			t.Run(modeNames[mode]+" "+sc.scripts, func(t *testing.T) {
+				n, wrong := newModel(mode, nothing, sc.scripts).explore(sc.want)
+				if wrong != nil {
+					t.Fatal(wrong)
+				}
+				ran++
+				states += n
+			})
+		}
+	}
+	t.Logf("%d scenarios, %d states", ran, states)
+}
+
+// mutants says for every rule what breaks without it, and where.
+var mutants = []struct {
+	without rule
+	scenario
+	breaks property
+}{
+	{settles, scenario{spinning, "iri? iri?", "none"}, dataSafety},
+	{twoLines, scenario{spinning, "iwi iwi", "none"}, dataSafety},
+	{freshLook, scenario{spinning, "ir ii", "arguments"}, progress},
+	{freshLook, scenario{spinning, "ii i ii", "lost"}, progress},
+	{secondTest, scenario{spinning, "iwi iwi", "none"}, agreement},
+	{secondTest, scenario{parked, "iwi iwi", "none"}, rightVerdict},
+	{refusedBeatsLeft, scenario{spinning, "ir ii", "arguments"}, rightVerdict},
+	{refusedBeatsLeft, scenario{parked, "ir ii", "arguments"}, rightVerdict},
+	{wordThenEvent, scenario{spinning, "i -", "lost"}, progress},
+	{firstCause, scenario{spinning, "w i", "mismatch"}, oneVerdict},
+
+	{failBeatsReached, scenario{spinning, "W? w?", "none cancelled"}, windowSafety},
+	{completionSync, scenario{spinning, "wiiw wiiw", "none"}, windowSafety},
+	{earlyLeave, scenario{spinning, "W? w?", "none cancelled"}, windowSafety},
+	{outOfEveryCall, scenario{spinning, "w i", "mismatch"}, progress},
+
+	{storeThenSleepers, scenario{sleeping, "i? i? i?", "none"}, progress},
+	{everyStoreWakes, scenario{sleeping, "iw? iw?", "none"}, progress},
+	{everyStoreWakes, scenario{sleeping, "W? W?", "none cancelled"}, progress},
+	{flagThenTest, scenario{sleeping, "i? i? i?", "none"}, progress},
+	{tokensStay, scenario{sleeping, "iw? iw?", "none"}, progress},
+	{tokensStay, scenario{parked, "ii? ii?", "none"}, progress},
+
+	{countsRefused, scenario{parked, "rri rri", "none"}, progress},
+	{folderLooksAtFail, scenario{parked, "I i", "none cancelled"}, windowSafety},
+	{folderLooksAtFail, scenario{parked, "M M", "none cancelled"}, windowSafety},
+	{leaverWaitsForFolders, scenario{parked, "I i", "none cancelled"}, windowSafety},
+	{loweringWakes, scenario{parked, "W? W?", "none cancelled"}, progress},
+	{leaverTestsCompleted, scenario{parked, "I i", "none cancelled"}, agreement},
+	{completeThenWake, scenario{parked, "ii? ii?", "none"}, progress},
+	{resetThenOpen, scenario{parked, "ll? ll?", "none"}, windowSafety},
+	{helpersAreFolders, scenario{parked, "L? l?", "none cancelled"}, windowSafety},
+	{claimersLookAtFail, scenario{parked, "L? l?", "none cancelled"}, windowSafety},
+	{lastFinisherCompletes, scenario{parked, "ll? ll?", "none"}, windowSafety},
+}
+
+// Without any one of its rules the protocol is wrong, in a scenario in which it is right with it.
+func TestEveryRuleIsNeeded(t *testing.T) {
+	killed := map[rule]bool{}
+	for _, mu := range mutants {
+		killed[mu.without] = true
+		t.Run(ruleWords[mu.without], func(t *testing.T) {
+			if _, wrong := newModel(mu.modes, nothing, mu.scripts).explore(mu.want); wrong != nil {
+				t.Fatalf("with the rule, %s", wrong)
+			}
+			n, wrong := newModel(mu.modes, mu.without, mu.scripts).explore(mu.want)
+			if wrong == nil {
+				t.Fatalf("%s, %q: nothing breaks in %d states without the rule; want a violation of %s",
+					modeNames[mu.modes], mu.scripts, n, mu.breaks)
+			}
+			if wrong.property != mu.breaks {
+				t.Fatalf("%s, %q: want a violation of %s, but %s", modeNames[mu.modes], mu.scripts, mu.breaks, wrong)
+			}
+			t.Logf("without the rule, %s, %q: %s", modeNames[mu.modes], mu.scripts, wrong)
+		})
+	}
+	for r := nothing + 1; r < rules; r++ {
+		if !killed[r] {
+			t.Errorf("no scenario shows why %s", ruleWords[r])
+		}
+	}
+}
