@@ -95,7 +95,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 
 func (c *Communicator) init(ctx context.Context) error {
 	if c.settings == nil {
-		s, err := DefaultConfig().Resolve(Request{Ranks: c.size, RanksFrom: "the transport"})
+		s, err := DefaultConfig().Resolve(Request{Ranks: c.size, RanksFrom: fmt.Sprintf("the transport connects %d ranks", c.size)})
 		if err != nil {
 			return err
 		}

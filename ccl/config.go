@@ -92,7 +92,11 @@ func LoadConfig(path string) (*Config, error) { return loadConfig(path, "") }
 func loadConfig(path, namedBy string) (*Config, error) {
 	data, err := readFile(path)
 	if err != nil {
-		message := "cannot read the configuration: " + cause(err)
+		cause := err
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			cause = p.Err // the path stands before it already
+		}
+		message := "cannot read the configuration: " + cause.Error()
 		if namedBy != "" {
 			message += "; " + namedBy + " names this file: correct or unset it"
 		}
@@ -109,14 +113,6 @@ func readFile(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
-}
-
-// cause returns the text of a file error without operation and path.
-func cause(err error) string {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err.Error()
-	}
-	return err.Error()
 }
 
 // FindConfig returns the configuration of this process: the file that the

@@ -62,7 +62,7 @@ func (n node) fill(params []param) (lines map[string]int, err error) {
 func (n node) store(field any) (err error) {
 	switch p := field.(type) {
 	case *bool:
-		*p, err = n.bool()
+		*p, err = n.boolean()
 	case *int:
 		*p, err = n.whole(math.MinInt, math.MaxInt)
 	case *string:

@@ -156,7 +156,7 @@ func (n node) timeout() (time.Duration, error) {
 	}
 	d, err := n.duration()
 	if err != nil {
-		return 0, err
+		return 0, n.errorf("want a duration with its unit, such as 60s, or none; got %s", n.what())
 	}
 	if d <= 0 {
 		return 0, n.errorf("%s is not more than zero; write none to wait for ever", quote(n.Value))
@@ -178,10 +178,13 @@ func (n node) kind() (topology.Kind, error) {
 
 // count reads the number of ranks of a topology, 0 for auto.
 func (n node) count() (int, error) {
-	if n.isText() && n.Value == auto {
-		return 0, nil
+	switch {
+	case !n.isText():
+		return n.size()
+	case n.Value != auto:
+		return 0, n.errorf("want auto, or a whole number without quotes; got %s", n.what())
 	}
-	return n.size()
+	return 0, nil
 }
 
 func (n node) bytesSpan() (span[ByteSize], error) {

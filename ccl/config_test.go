@@ -1,7 +1,24 @@
 package ccl
-import "time"
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl"
+)
+
+// everything is a configuration in which every key has a value that is not its
+// default.
 const everything = `version: 1
-defaults: {algorithm: fancy, transport: local, timeout: 90s, world_size: 4}
+defaults: {algorithm: fancy, transport: local, timeout: 90s, world_size: 6}
 algorithms:
   plain: {module: plain}
   fancy:
@@ -15,5 +32,414 @@ rules:
   - {bytes: 1KiB-16MiB, ranks: 4, algorithm: plain}
   - {algorithm: plain}
 `
-const parseLimit = 100*time.Millisecond
-func testRegistry() *Registry {return NewRegistry()}
+
+func parse(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := ParseConfig("ccl.yaml", []byte(text))
+	require.NoError(t, err)
+	return c
+}
+
+func TestParseEverything(t *testing.T) {
+	c := parse(t, everything)
+	require.Equal(t, "ccl.yaml", c.File())
+	require.Equal(t, given[string]{"fancy", 2}, c.algorithm)
+	require.Equal(t, given[string]{"local", 2}, c.transport)
+	require.Equal(t, given[time.Duration]{90 * time.Second, 2}, c.timeout)
+	require.Equal(t, given[int]{6, 2}, c.worldSize)
+	require.Len(t, c.entries, 2)
+	require.Equal(t, 5, c.entries[1].line)
+	require.Equal(t, given[int]{4, 8}, c.entries[1].worldSize)
+	require.Equal(t, given[int]{8, 10}, c.topology.count)
+	require.Len(t, c.rules, 3)
+	require.Equal(t, rule{
+		line:       12,
+		collective: given[Collective]{CollAllReduce, 12},
+		bytes:      given[span[ByteSize]]{span[ByteSize]{min: 16 << 20, open: true}, 12},
+		ranks:      given[span[int]]{span[int]{min: 3, open: true}, 12},
+		dtype:      given[DType]{Float32, 12},
+		op:         given[Op]{Sum, 12},
+		algorithm:  given[string]{"fancy", 12},
+	}, c.rules[0])
+	require.Equal(t, rule{line: 14, algorithm: given[string]{"plain", 14}}, c.rules[2])
+}
+
+func TestParseTakesWhatIsMeant(t *testing.T) {
+	for _, text := range []string{
+		"version: 1",
+		"{version: 1}",
+		"version: 1\n...\n",
+		"---\nversion: 1\n",
+		"\ufeffversion: 1\r\nrules: []\r\n", // a byte order mark, and Windows' ends of lines
+		`{"version": 1, "defaults": {"timeout": "none", "algorithm": "auto"}}`,
+		"# größe\nversion: 1\ntopology:\n  count:\n    auto\n",
+		"version: 1\ntopology: {kind: torus_2d, count: 6, w: 3, h: 2}",
+		"version: 1\ntopology: {kind: torus_2d, count: 4}",
+		"version: 1\nalgorithms: {auto_2: {module: m, params: {a: {b: [c]}}}}", // the module judges these
+		"version: 1\nalgorithms: {" + strings.Repeat("a", 200) + ": {module: m}}",
+		"version: 1\ndefaults: {world_size: 65536}",
+	} {
+		_, err := ParseConfig("ccl.yaml", []byte(text))
+		require.NoError(t, err, "%q", text)
+	}
+}
+
+// Each mistake is an error with its line, the path of its key and the nearest
+// right name.
+func TestParseErrors(t *testing.T) {
+	const v = "version: 1\n"
+	whole := func(got string) string {
+		return "want a whole number such as 4, in decimal digits without quotes; got " + got
+	}
+	for _, c := range []struct{ text, want string }{
+		// version
+		{"", ": the file is empty; it has to begin with version: 1"},
+		{"# only this\n", ": the file is empty; it has to begin with version: 1"},
+		{"---\n", ": the file is empty; it has to begin with version: 1"},
+		{"defaults: {}\n", ":1: the version is missing; the file has to begin with version: 1"},
+		{"version: 2\n", ":1: version: the number 2 is not a version that is known here; it has to be 1"},
+		{"version: \"1\"\n", ":1: version: the text \"1\" is not a version that is known here; it has to be 1"},
+		{"version: 1.0\n", ":1: version: the number 1.0 is not a version that is known here; it has to be 1"},
+		{"version: [1]\n", ":1: version: a list is not a version that is known here; it has to be 1"},
+
+		// names of keys
+		{v + "default: {}\n", ":2: default: unknown key (did you mean defaults?); known keys: algorithms, defaults, rules, topology, version"},
+		{v + "defaults:\n  timeot: 5s\n", ":3: defaults.timeot: unknown key (did you mean timeout?); known keys: algorithm, timeout, transport, world_size"},
+		{v + "defaults: {World-Size: 5}\n", `:2: defaults."World-Size": unknown key (did you mean world_size?); known keys: algorithm, timeout, transport, world_size`},
+		{v + "topology: {size: 4}\n", ":2: topology.size: unknown key; known keys: count, h, kind, w"},
+		{v + "rules:\n  - {algorithm: a}\n  - {byte: 4}\n", ":4: rules[2].byte: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, op, ranks"},
+		{v + "algorithms:\n  a:\n    module: a\n    parms: {}\n", ":5: algorithms.a.parms: unknown key (did you mean params?); known keys: module, params, topology, world_size"},
+		{v + "version: 1\n", ":2: version: duplicate key; it stands on line 1 already"},
+		{v + "algorithms:\n  a: {module: a}\n  a: {module: b}\n", ":4: algorithms.a: duplicate key; it stands on line 3 already"},
+		{v + "algorithms: {a: {module: a, params: {x: 1, \"x\": 2}}}\n", ":2: algorithms.a.params.x: duplicate key; it stands on line 2 already"},
+		{v + "7: x\n", ":2: 7: want a word as key, got the number 7"},
+		{v + "[a]: x\n", `:2: "": want a word as key, got a list`},
+
+		// what YAML has and a configuration does not need
+		{v + "defaults: &d {}\n", ":2: defaults: anchors (&d) and aliases are not supported; write the values out"},
+		{v + "rules: *d\n", ":2: not YAML: unknown anchor 'd' referenced"},
+		{v + "rules: *" + strings.Repeat("d", 1000) + "\n", ":2: not YAML: unknown anchor '" + strings.Repeat("d", 44) + "..."},
+		{v + "rules: [&r {algorithm: a},\n *r]\n", ":2: rules[1]: anchors (&r) and aliases are not supported; write the values out"},
+		{v + "<<: {a: 1}\n", `:2: "<<": merge keys (<<) are not supported; write the values out`},
+		{v + "defaults: {<<: {timeout: 5s}}\n", `:2: defaults."<<": merge keys (<<) are not supported; write the values out`},
+		{v + "defaults: {world_size: !!int \"4\"}\n", ":2: defaults.world_size: tags (!!int) are not supported"},
+		{v + "defaults: !mine {}\n", ":2: defaults: tags (!mine) are not supported"},
+		{v + "defaults:\n", ":2: defaults: there is no value; give one, or remove the key"},
+		{v + "defaults: {timeout: ~}\n", ":2: defaults.timeout: there is no value; give one, or remove the key"},
+		{v + "rules:\n  -\n", ":3: rules[1]: there is no value; give one, or remove the key"},
+		{v + "---\n" + v, ":2: a second document begins here; the file has to be one"},
+
+		// not YAML at all: the line is that of the mistake, not of what it stands in
+		{v + "defaults:\n  timeout: 5s\n world_size: 4\n", ":4: not YAML: did not find expected key"},
+		{v + "defaults:\n\ttimeout: 5s\n", ":3: not YAML: found character that cannot start any token"},
+		{v + "defaults:\n  timeout: 5s\n\tworld_size: 4\n", ":4: not YAML: found a tab character that violates indentation"},
+		{v + "rules:\n  - algorithm: a\n   bytes: 4\ntopology: {}\n", ":4: not YAML: did not find expected '-' indicator"},
+		{v + "topology: {kind: ring_1d, count: 4]\n", ":2: not YAML: did not find expected ',' or '}'"},
+		{v + "topology:\n  kind: ring_1d\n    count: 4\n", ":4: not YAML: mapping values are not allowed in this context"},
+		{v + "defaults: {timeout: \"5s}\nrules: []\n", ":2: not YAML: found unexpected end of stream"},
+		{v + "defaults: {timeout: \x01}\n", ":2: not YAML: control characters are not allowed"},
+		{v + "defaults:\n  timeout: 5s # \xff\n", ":3: not UTF-8 text"},
+		{"\xff\xfev\x00", ":1: not UTF-8 text"},
+
+		// types
+		{"- version: 1\n", ":1: want a mapping (key: value), got a list"},
+		{"version\n", `:1: want a mapping (key: value), got the text "version"`},
+		{v + "defaults: [timeout]\n", ":2: defaults: want a mapping (key: value), got a list"},
+		{v + "rules: {algorithm: a}\n", ":2: rules: want a list, got a mapping"},
+		{v + "rules: [a]\n", `:2: rules[1]: want a mapping (key: value), got the text "a"`},
+		{v + "defaults: {algorithm: 7}\n", ":2: defaults.algorithm: want a text, got the number 7; quotes make it one"},
+		{v + "defaults: {algorithm: true}\n", ":2: defaults.algorithm: want a text, got true; quotes make it one"},
+		{v + "defaults: {algorithm: 2001-01-01}\n", ":2: defaults.algorithm: want a text, got 2001-01-01; quotes make it one"},
+
+		// numbers
+		{v + "defaults: {world_size: \"4\"}\n", ":2: defaults.world_size: " + whole(`the text "4"`)},
+		{v + "defaults: {world_size: 1e1}\n", ":2: defaults.world_size: " + whole("the number 1e1")},
+		{v + "defaults: {world_size: 4.0}\n", ":2: defaults.world_size: " + whole("the number 4.0")},
+		{v + "defaults: {world_size: 010}\n", ":2: defaults.world_size: " + whole("the number 010")},
+		{v + "defaults: {world_size: 0o10}\n", ":2: defaults.world_size: " + whole("the number 0o10")},
+		{v + "defaults: {world_size: 0x4}\n", ":2: defaults.world_size: " + whole("the number 0x4")},
+		{v + "defaults: {world_size: 0b1}\n", ":2: defaults.world_size: " + whole("the number 0b1")},
+		{v + "defaults: {world_size: 1_000}\n", ":2: defaults.world_size: " + whole("the number 1_000")},
+		{v + "defaults: {world_size: +4}\n", ":2: defaults.world_size: " + whole("the number +4")},
+		{v + "defaults: {world_size: true}\n", ":2: defaults.world_size: " + whole("true")},
+		{v + "defaults: {world_size: [4]}\n", ":2: defaults.world_size: " + whole("a list")},
+		{v + "defaults: {world_size: 0}\n", ":2: defaults.world_size: the number 0 is out of range: from 1 to 65536 are allowed"},
+		{v + "defaults: {world_size: -4}\n", ":2: defaults.world_size: the number -4 is out of range: from 1 to 65536 are allowed"},
+		{v + "topology: {count: 65537}\n", ":2: topology.count: the number 65537 is out of range: from 1 to 65536 are allowed"},
+		{v + "topology: {count: 99999999999999999999}\n", ":2: topology.count: the number 99999999999999999999 is out of range: from 1 to 65536 are allowed"},
+		{v + "topology: {count: automatic}\n", `:2: topology.count: want auto, or a whole number without quotes; got the text "automatic"`},
+		{v + "topology: {count: \"4\"}\n", `:2: topology.count: want auto, or a whole number without quotes; got the text "4"`},
+		{v + "topology: {count: 4.5}\n", ":2: topology.count: " + whole("the number 4.5")},
+		{v + "topology: {w: 0}\n", ":2: topology.w: the number 0 is out of range: from 1 to 65536 are allowed"},
+
+		// timeouts
+		{v + "defaults: {timeout: 5}\n", ":2: defaults.timeout: want a duration with its unit, such as 60s, or none; got the number 5"},
+		{v + "defaults: {timeout: \"5\"}\n", `:2: defaults.timeout: want a duration with its unit, such as 60s, or none; got the text "5"`},
+		{v + "defaults: {timeout: 0s}\n", `:2: defaults.timeout: "0s" is not more than zero; write none to wait for ever`},
+		{v + "defaults: {timeout: -5s}\n", `:2: defaults.timeout: "-5s" is not more than zero; write none to wait for ever`},
+
+		// names of things
+		{v + "defaults: {transport: SHM}\n", `:2: defaults.transport: unknown transport "SHM" (did you mean shm?); use one of auto, local, shm`},
+		{v + "defaults: {transport: tcp}\n", `:2: defaults.transport: unknown transport "tcp"; use one of auto, local, shm`},
+		{v + "defaults: {transport: 7}\n", ":2: defaults.transport: want a text, got the number 7; quotes make it one"},
+		{v + "topology: {kind: 7}\n", ":2: topology.kind: want a text, got the number 7; quotes make it one"},
+		{v + "topology: {kind: ring}\n", `:2: topology.kind: unknown kind "ring" (did you mean ring_1d?); use one of ring_1d, torus_2d, mesh_2d_no_wrap`},
+		{v + "rules:\n  - {collective: allreduce, algorithm: a}\n", `:3: rules[1].collective: unknown collective "allreduce" (did you mean all_reduce?); use one of barrier, all_reduce, all_gather_v, broadcast`},
+		{v + "rules:\n  - {dtype: float23, algorithm: a}\n", `:3: rules[1].dtype: unknown dtype "float23" (did you mean float32?); use one of uint8, int32, int64, float32, float64`},
+		{v + "rules:\n  - {op: band, algorithm: a}\n", `:3: rules[1].op: unknown op "band"; use one of sum, avg, product, min, max`},
+		{v + "rules:\n  - {op: sum, collective: broadcast, algorithm: a}\n", ":3: rules[1]: broadcast takes no op: the rule would never match"},
+		{v + "rules:\n  - {op: sum}\n", ":3: rules[1]: the algorithm is missing: the entry that the rule chooses"},
+		{v + "rules:\n  - {algorithm: rign}\nalgorithms:\n  ring: {module: ring}\n", `:3: rules[1].algorithm: there is no entry "rign" in algorithms (did you mean ring?); entries: ring`},
+		{v + "rules:\n  - {algorithm: auto}\n", `:3: rules[1].algorithm: there is no entry "auto" in algorithms; entries: none`},
+		{v + "defaults: {algorithm: rign}\nalgorithms: {ring: {module: ring}, direct: {module: direct}}\n", `:2: defaults.algorithm: there is no entry "rign" in algorithms (did you mean ring?); entries: ring, direct`},
+		{v + "algorithms:\n  auto: {module: a}\n", ":3: algorithms.auto: auto cannot be the name of an entry: it means that the rules choose"},
+		{v + "algorithms:\n  Ring: {module: a}\n", `:3: algorithms."Ring": the name of an entry has only letters a to z, digits and underscores`},
+		{v + "algorithms:\n  \"\": {module: a}\n", `:3: algorithms."": the name of an entry has only letters a to z, digits and underscores`},
+		{v + "algorithms:\n  a:\n    topology: ring_1d\n", ":3: algorithms.a: the module is missing: the algorithm that the entry is for, such as module: ring"},
+
+		// ranges
+		{v + "rules:\n  - {bytes: 4KB, algorithm: a}\n", `:3: rules[1].bytes: "4KB" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`},
+		{v + "rules:\n  - {bytes: 1.5MiB, algorithm: a}\n", `:3: rules[1].bytes: "1.5MiB" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`},
+		{v + "rules:\n  - {bytes: \"\", algorithm: a}\n", `:3: rules[1].bytes: "" is an empty range; write a value, first-last, first- or -last`},
+		{v + "rules:\n  - {bytes: \"-\", algorithm: a}\n", `:3: rules[1].bytes: "-" is an empty range; write a value, first-last, first- or -last`},
+		{v + "rules:\n  - {bytes: 16MiB-1KiB, algorithm: a}\n", `:3: rules[1].bytes: "16MiB-1KiB" is a reversed range: 16MiB is more than 1KiB`},
+		{v + "rules:\n  - {bytes: 1-2-3, algorithm: a}\n", `:3: rules[1].bytes: "2-3" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`},
+		{v + "rules:\n  - {bytes: 9999999999GiB-, algorithm: a}\n", `:3: rules[1].bytes: "9999999999GiB" is out of range: at most 9223372036854775807 bytes are allowed`},
+		{v + "rules:\n  - {bytes: [1, 2], algorithm: a}\n", ":3: rules[1].bytes: want a text or a number, got a list"},
+		{v + "rules:\n  - {ranks: 0-3, algorithm: a}\n", `:3: rules[1].ranks: "0" is out of range: from 1 to 65536 ranks are allowed`},
+		{v + "rules:\n  - {ranks: 3-2, algorithm: a}\n", `:3: rules[1].ranks: "3-2" is a reversed range: 3 is more than 2`},
+		{v + "rules:\n  - {ranks: 4KiB, algorithm: a}\n", `:3: rules[1].ranks: "4KiB" is not a number of ranks`},
+		{v + "rules:\n  - {ranks: 03-, algorithm: a}\n", `:3: rules[1].ranks: "03" is not a number of ranks`},
+
+		// S4.10: the extents are checked against the count of the file
+		{v + "topology:\n  kind: torus_2d\n  count: 6\n", ":2: topology: torus_2d with count=6 w=0 h=0: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2"},
+		{v + "topology: {kind: mesh_2d_no_wrap, count: 6, w: 2, h: 2}\n", ":2: topology: mesh_2d_no_wrap with count=6 w=2 h=2: w*h is not count; give both, with w*h = 6, for example w=3 h=2"},
+		{v + "topology: {count: 6, w: 3, h: 2}\n", ":2: topology: ring_1d with count=6 w=3 h=2: a ring has no extents; remove w and h, or choose torus_2d or mesh_2d_no_wrap"},
+
+		// what is long is cut
+		{v + "defaults: {transport: " + strings.Repeat("ä", 1000) + "}\n", `:2: defaults.transport: unknown transport "` + strings.Repeat("ä", 60) + `..."; use one of auto, local, shm`},
+	} {
+		config, err := ParseConfig("ccl.yaml", []byte(c.text))
+		require.EqualError(t, err, "ccl.yaml"+c.want, "%q", c.text)
+		require.Nil(t, config)
+		require.ErrorAs(t, err, new(*ConfigError))
+	}
+}
+
+// Hostile files are refused, and soon.
+func TestParseBombs(t *testing.T) {
+	const v = "version: 1\n"
+	deep := func(n int) string { return v + "x: " + strings.Repeat("[", n) + strings.Repeat("]", n) }
+	bombs := []struct{ name, text, want string }{
+		{"long", v + strings.Repeat("#", maxConfigBytes), "ccl.yaml: the file is longer than 65536 bytes"},
+		{"longest", v + "#" + strings.Repeat("x", maxConfigBytes-len(v)-1), ""},
+		{"deep", deep(maxConfigDepth), "ccl.yaml:2: x[1][1][1][1][1][1][1]: nested deeper than 8 levels"},
+		{"deepest", deep(maxConfigDepth - 1), "ccl.yaml:2: x: unknown key; known keys: algorithms, defaults, rules, topology, version"},
+		{"very deep", deep(9000), "ccl.yaml:2: x[1][1][1][1][1][1][1]: nested deeper than 8 levels"},
+		{"deeper than the parser", deep(20000), "ccl.yaml:2: not YAML: exceeded max depth of 10000"},
+		{"wide", v + "rules: [" + strings.Repeat("a,", 5000) + "]", "ccl.yaml:2: rules[4092]: the file has more than 4096 values"},
+		{"billion laughs", v + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n", "ccl.yaml:2: a: anchors (&a) and aliases are not supported; write the values out"},
+	}
+	for _, piece := range []string{
+		"{", "- ", "? ", "a: ", "#\n", "\"", "'", "&a ", "*a ", "!a ", "[a,", "{a: ", "-\n", "\n", " ", "a", "%a\n", "---\n", "...\n",
+		"|\n", "[#\n", "- #\n", "{? ", "\t", ", ", "a\n\n", "\"a\\\n", "{a: [", "!<", "- - - -\n", "[a]: ", "-\n#\n", "a: b\n  #\n", "\x00", "é",
+	} {
+		text := strings.Repeat(piece, maxConfigBytes/len(piece))
+		bombs = append(bombs, struct{ name, text, want string }{fmt.Sprintf("many %q", piece), text, "ccl.yaml:"})
+	}
+	for _, b := range bombs {
+		t.Run(b.name, func(t *testing.T) {
+			start := time.Now()
+			_, err := ParseConfig("ccl.yaml", []byte(b.text))
+			took := time.Since(start)
+			if b.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, b.want)
+				require.Less(t, len(err.Error()), 300)
+			}
+			require.Less(t, took, time.Second) // some milliseconds; the rest is for the race detector
+		})
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for _, c := range []struct {
+		text, canonical string
+		in, out         []ByteSize
+	}{
+		{"4KiB", "4KiB", []ByteSize{4096}, []ByteSize{0, 4095, 4097}},
+		{"4096", "4KiB", []ByteSize{4096}, []ByteSize{0, 4095, 4097}},
+		{"0", "0", []ByteSize{0}, []ByteSize{1}},
+		{"1KiB-16MiB", "1KiB-16MiB", []ByteSize{1024, 1 << 20, 16 << 20}, []ByteSize{0, 1023, 16<<20 + 1}},
+		{"16MiB-", "16MiB-", []ByteSize{16 << 20, 1 << 62}, []ByteSize{0, 16<<20 - 1}},
+		{"-4KiB", "0-4KiB", []ByteSize{0, 1, 4096}, []ByteSize{4097}},
+		{"0-0", "0", []ByteSize{0}, []ByteSize{1}},
+	} {
+		s, err := parseSpan(c.text, parseByteSize)
+		require.NoError(t, err)
+		require.Equal(t, c.canonical, s.String())
+		for _, v := range c.in {
+			require.True(t, s.contains(v), "%d in %s", v, c.text)
+		}
+		for _, v := range c.out {
+			require.False(t, s.contains(v), "%d in %s", v, c.text)
+		}
+	}
+	s, err := parseSpan("-8", parseRanks)
+	require.NoError(t, err)
+	require.True(t, s.contains(1) && s.contains(8) && !s.contains(9))
+}
+
+func TestByteSizeText(t *testing.T) {
+	for text, size := range map[string]ByteSize{
+		"0": 0, "1": 1, "1023": 1023, "1KiB": 1024, "1025": 1025, "64KiB": 64 << 10, "1MiB": 1 << 20,
+		"1536KiB": 3 << 19, "1GiB": 1 << 30, "1024GiB": 1 << 40, "9223372036854775807": 1<<63 - 1,
+	} {
+		require.Equal(t, text, size.String())
+		parsed, err := parseByteSize(text)
+		require.NoError(t, err)
+		require.Equal(t, size, parsed)
+	}
+	for _, text := range []string{"", "KiB", "-1", "-1KiB", "+1", " 1", "1 KiB", "01", "1kib", "1K", "1B", "1e3", "0x1", "8589934592GiB", "9223372036854775808"} {
+		_, err := parseByteSize(text)
+		require.Error(t, err, "%q", text)
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"direct", "ring", "tree"}
+	for wrong, want := range map[string]string{
+		"rign": "ring", "RING": "ring", "rin": "ring", "drect": "direct", "directly": "direct", "tere": "tree",
+		"": "", "x": "", "halving_doubling": "", strings.Repeat("ring", 10000): "",
+	} {
+		if want != "" {
+			want = " (did you mean " + want + "?)"
+		}
+		require.Equal(t, want, didYouMean(wrong, names), "%.20q", wrong)
+	}
+	require.Equal(t, 3, editDistance("kitten", "sitting"))
+	require.Equal(t, 4, editDistance("", "ring"))
+	require.Equal(t, 4, editDistance("ring", ""))
+}
+
+// S4.5: the algorithm's world_size goes before defaults.world_size, and that
+// before the topology's count.
+func TestWorldSizePriority(t *testing.T) {
+	const (
+		start    = "version: 1\nalgorithms:\n  sized: {module: plain, world_size: 2}\n  free: {module: plain}\n"
+		defaults = "defaults: {algorithm: sized, world_size: 4}\n"
+		count    = "topology: {count: 8}\n"
+	)
+	for _, c := range []struct {
+		text, algorithm string
+		n               int
+		origin          string
+	}{
+		{start + defaults + count, "", 2, "ccl.yaml:3 (algorithms.sized.world_size)"},
+		{start + defaults + count, "sized", 2, "ccl.yaml:3 (algorithms.sized.world_size)"},
+		{start + defaults + count, "free", 4, "ccl.yaml:5 (defaults.world_size)"},
+		{start + defaults + count, "auto", 4, "ccl.yaml:5 (defaults.world_size)"},
+		{start + count, "", 8, "ccl.yaml:5 (topology.count)"},
+		{start + count, "sized", 2, "ccl.yaml:3 (algorithms.sized.world_size)"},
+		{start + "topology: {count: auto}\n", "", 0, ""},
+		{start, "free", 0, ""},
+	} {
+		n, origin, ok := parse(t, c.text).WorldSize(c.algorithm)
+		require.Equal(t, c.n, n)
+		require.Equal(t, c.origin, origin)
+		require.Equal(t, c.n != 0, ok)
+	}
+}
+
+func TestLoadConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "my.yaml")
+	_, err := LoadConfig(path)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.EqualError(t, err, path+": cannot read the configuration: no such file or directory")
+
+	require.NoError(t, os.WriteFile(path, []byte("version: 3\n"), 0o600))
+	_, err = LoadConfig(path)
+	require.EqualError(t, err, path+":1: version: the number 3 is not a version that is known here; it has to be 1")
+
+	require.NoError(t, os.WriteFile(path, []byte(everything), 0o600))
+	c, err := LoadConfig(path)
+	require.NoError(t, err)
+	require.Equal(t, path, c.File())
+
+	require.NoError(t, os.Truncate(path, 1<<30)) // a hole; no more is read than is needed
+	_, err = LoadConfig(path)
+	require.EqualError(t, err, path+": the file is longer than 65536 bytes")
+
+	_, err = LoadConfig(t.TempDir())
+	require.ErrorAs(t, err, new(*ConfigError))
+	require.ErrorContains(t, err, "is a directory")
+}
+
+// The order of the look-up: GOCCL_CONFIG, ./ccl.yaml, the built-in file.
+func TestFindConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GOCCL_CONFIG", "")
+
+	c, err := FindConfig()
+	require.NoError(t, err)
+	require.Equal(t, "built-in ccl.yaml", c.File())
+
+	require.NoError(t, os.WriteFile("ccl.yaml", []byte("version: 1\n"), 0o600))
+	c, err = FindConfig()
+	require.NoError(t, err)
+	require.Equal(t, "ccl.yaml", c.File())
+
+	require.NoError(t, os.WriteFile("other.yaml", []byte("version: 1\n"), 0o600))
+	t.Setenv("GOCCL_CONFIG", "other.yaml")
+	c, err = FindConfig()
+	require.NoError(t, err)
+	require.Equal(t, "other.yaml", c.File())
+
+	t.Setenv("GOCCL_CONFIG", "missing.yaml")
+	_, err = FindConfig()
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.EqualError(t, err, "missing.yaml: cannot read the configuration: no such file or directory; GOCCL_CONFIG names this file: correct or unset it")
+
+	// A mistake in ./ccl.yaml is not a reason to look further.
+	t.Setenv("GOCCL_CONFIG", "")
+	require.NoError(t, os.WriteFile("ccl.yaml", []byte("version: 2\n"), 0o600))
+	_, err = FindConfig()
+	require.ErrorContains(t, err, "ccl.yaml:1: version")
+}
+
+func TestDefaultConfig(t *testing.T) {
+	c := DefaultConfig()
+	require.Same(t, c, DefaultConfig())
+	_, _, ok := c.WorldSize("")
+	require.False(t, ok, "the built-in file takes any number of ranks")
+
+	// The examples in its comments are right, too.
+	examples := 0
+	for i, line := range strings.Split(string(goccl.DefaultConfig), "\n") {
+		example, isExample := strings.CutPrefix(line, "  # ")
+		if !isExample || strings.HasPrefix(example, "w:") || strings.HasPrefix(example, "h:") {
+			continue // w and h belong together, and to another kind
+		}
+		examples++
+		lines := strings.Split(string(goccl.DefaultConfig), "\n")
+		lines[i] = "  " + example
+		_, err := ParseConfig("ccl.yaml", []byte(strings.Join(lines, "\n")))
+		require.NoError(t, err, "%s", line)
+	}
+	require.Equal(t, 4, examples)
+	grid := strings.NewReplacer("# w:", "w:", "# h:", "h:", "kind: ring_1d ", "kind: torus_2d ").Replace(string(goccl.DefaultConfig))
+	c = parse(t, grid)
+	require.Equal(t, 3, c.topology.w.value)
+	require.Equal(t, 2, c.topology.h.value)
+}
+
+func TestParserPanicsAreErrors(t *testing.T) {
+	err := guarded(func(any) error { panic("internal error") }, nil)
+	require.EqualError(t, err, "the parser gave up: internal error")
+}
+
+func TestConfigErrorUnwraps(t *testing.T) {
+	_, err := ParseConfig("ccl.yaml", []byte("version: 1\ntopology: {kind: torus_2d, count: 6}\n"))
+	require.Error(t, errors.Unwrap(err), "the *topology.ExtentsError")
+}

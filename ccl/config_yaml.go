@@ -40,12 +40,12 @@ func parseYAML(file string, data []byte) (node, error) {
 	input := &lineReader{rest: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	decoder := yaml.NewDecoder(input)
 	var document, further yaml.Node
-	err := decode(decoder, &document)
+	err := guarded(decoder.Decode, &document)
 	if err == io.EOF || err == nil && document.Content[0].Tag == "!!null" {
 		return whole, whole.errorf("the file is empty; it has to begin with version: 1")
 	}
 	if err == nil {
-		if err = decode(decoder, &further); err == nil {
+		if err = guarded(decoder.Decode, &further); err == nil {
 			whole.line = further.Line
 			return whole, whole.errorf("a second document begins here; the file has to be one")
 		}
@@ -60,14 +60,15 @@ func parseYAML(file string, data []byte) (node, error) {
 	return root, root.check(1, &nodes)
 }
 
-// decode makes an error of the parser's panics: some of its own checks end so.
-func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
+// guarded makes an error of a panic in the parser, which is how some of its
+// checks of itself end.
+func guarded(decode func(any) error, into any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the parser gave up: %v", r)
 		}
 	}()
-	return d.Decode(into)
+	return decode(into)
 }
 
 // lineReader hands out at most one line at a time and counts them, so that the
@@ -109,7 +110,7 @@ func syntaxError(err error, lastRead int) (message string, line int) {
 	if line == 0 || strings.HasPrefix(message, "did not find expected") || strings.HasPrefix(message, "found a tab") {
 		line = lastRead
 	}
-	return message, line
+	return cut(message), line
 }
 
 // node is a place in the file: what stands there, and the path of its key.
@@ -149,10 +150,8 @@ func (n node) check(depth int, nodes *int) error {
 	switch {
 	case *nodes > maxConfigNodes:
 		return n.errorf("the file has more than %d values", maxConfigNodes)
-	case n.Kind == yaml.AliasNode:
-		return n.errorf("aliases (*%s) are not supported; write the value out", cut(n.Value))
-	case n.Anchor != "":
-		return n.errorf("anchors (&%s) are not supported", cut(n.Anchor))
+	case n.Anchor != "": // which stands before all of its aliases
+		return n.errorf("anchors (&%s) and aliases are not supported; write the values out", cut(n.Anchor))
 	case n.Style&yaml.TaggedStyle != 0:
 		return n.errorf("tags (%s) are not supported", cut(n.Tag))
 	case n.Tag == "!!merge":
@@ -281,7 +280,7 @@ func (n node) text() (string, error) {
 	return n.Value, nil
 }
 
-func (n node) bool() (bool, error) {
+func (n node) boolean() (bool, error) {
 	if n.Tag != "!!bool" || n.Value != "true" && n.Value != "false" {
 		return false, n.errorf("want true or false, got %s", n.what())
 	}
@@ -311,10 +310,7 @@ func (n node) duration() (time.Duration, error) {
 	return d, nil
 }
 
-// byteSize reads 64KiB and the like; a number without a unit needs no quotes.
-func (n node) byteSize() (ByteSize, error) { return scalar(n, parseByteSize) }
-
-// scalar reads a text or a number by what it looks like.
+// scalar reads a text or a number by its letters: 64KiB needs no quotes, nor 4096.
 func scalar[T any](n node, parse func(string) (T, error)) (v T, err error) {
 	if !n.isText() && !n.isNumber() {
 		return v, n.errorf("want a text or a number, got %s", n.what())

@@ -69,8 +69,8 @@ func (s *Settings) pick(shape Shape, force string) (k *candidate, why string, er
 			return k, fmt.Sprintf("%s: rule %d", s.config.place(r.line), i+1), nil
 		}
 	}
-	return nil, "", fmt.Errorf("ccl: %s: %w: none of the %d rules of %s matches; entries that can: %s",
-		shapeText(shape), ErrNotImplemented, len(s.config.rules), s.config.file, list(s.able(shape)))
+	return nil, "", fmt.Errorf("ccl: %s: %w: no rule of %s matches; entries that can: %s",
+		shapeText(shape), ErrNotImplemented, s.config.file, list(s.able(shape)))
 }
 
 // entryID is the FNV-1a hash of an entry's name.
@@ -121,7 +121,7 @@ func (s *Settings) able(shape Shape) []string {
 }
 
 // shapeText describes a shape for a message:
-// "all_reduce (float32, sum, 64KiB, 4 ranks)".
+// "all_reduce (float32, sum, 65536 bytes, 4 ranks)".
 func shapeText(s Shape) string {
 	text := s.Collective.String() + " ("
 	if slices.Contains(DTypes(), s.DType) {

@@ -17,7 +17,7 @@ type Request struct {
 	Transport string        // takes the place of defaults.transport; "": as configured
 	Timeout   time.Duration // takes the place of defaults.timeout; 0: as configured; negative: none
 	Ranks     int           // how many ranks there are, hosted or launched; at least 1
-	RanksFrom string        // who says so, for messages: "dist.Spawn hosts 4 ranks: dist.Ranks(4)"
+	RanksFrom string        // who says so, a clause for messages: "dist.Spawn hosts 4 ranks: dist.Ranks(4)"
 }
 
 // Settings is the effective configuration of one group. It is immutable and safe
@@ -107,7 +107,7 @@ func (s *Settings) findAlgorithms(r Request) error {
 func (s *Settings) resolveWorldSize(r Request) error {
 	there := r.RanksFrom
 	if there == "" {
-		there = fmt.Sprintf("there are %d ranks", r.Ranks)
+		there = fmt.Sprintf("the number of ranks is %d", r.Ranks)
 	}
 	s.ranksFrom = there
 	size, key := s.config.configuredSize(s.algorithm.value)
@@ -130,13 +130,9 @@ func (s *Settings) resolveWorldSize(r Request) error {
 func (s *Settings) arrange(Request) (err error) {
 	t := &s.config.topology
 	if count := t.count.value; count != 0 && count != s.ranks && t.kind.value != topology.Ring1D {
-		grid, err := s.config.arrange(count, "")
-		if err != nil {
-			return err
-		}
 		return s.config.errorAt(t.line, "topology",
 			"%s with count=%d w=%d h=%d, but the world size is %d (%s); change count, w and h, or choose ring_1d",
-			grid.Kind(), count, grid.W(), grid.H(), s.ranks, s.ranksFrom)
+			t.kind.value, count, t.w.value, t.h.value, s.ranks, s.ranksFrom)
 	}
 	s.topology, err = s.config.arrange(s.ranks, "; count is the world size ("+s.ranksFrom+")")
 	return err

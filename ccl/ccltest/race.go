@@ -1,0 +1,5 @@
+//go:build race
+
+package ccltest
+
+const raceEnabled = true

@@ -1,0 +1,245 @@
+package ccltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// world is a way to connect ranks; the package comment says why there are several.
+type world struct {
+	name   string
+	open   func(ranks int) ([]transport.Endpoint, error)
+	jitter bool
+	scarce bool // its messages are so short that long calls take long
+}
+
+var (
+	poll = world{name: "poll", open: func(ranks int) ([]transport.Endpoint, error) {
+		return local.NewWaiting(ranks, local.Poll), nil
+	}}
+	park = world{name: "park", open: func(ranks int) ([]transport.Endpoint, error) {
+		return local.NewWaiting(ranks, local.Park), nil
+	}}
+	arena = world{name: "arena", open: func(ranks int) ([]transport.Endpoint, error) {
+		return shm.NewHeap(ranks, shm.DefaultGeometry())
+	}}
+	smallest = world{name: "smallest", scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
+		return shm.NewHeap(ranks, shm.SmallestGeometry(ranks))
+	}}
+	// everywhere is for checks that compare worlds.
+	everywhere = world{name: "everywhere"}
+)
+
+// jittered returns the worlds with delays.
+func jittered(worlds ...world) []world {
+	for i := range worlds {
+		worlds[i].name += "+jitter"
+		worlds[i].jitter = true
+	}
+	return worlds
+}
+
+// group is n ranks that are connected and have joined.
+type group struct {
+	s        *subject
+	world    world
+	ranks    []*rank
+	switches []int // lengths in bytes around which something changes
+	stop     sync.Once
+	alive    atomic.Uint64 // calls ended
+}
+
+// rank is one rank of a group.
+type rank struct {
+	g    *group
+	me   int
+	n    int
+	comm *ccl.Communicator
+}
+
+// probe is what a check wants to see of a group; its zero value is nothing.
+type probe struct {
+	seed    uint64          // of the delays
+	step    func(rank int)  // called before everything that a rank asks of its endpoint
+	observe func(*ccl.Call) // called after each run of the kernel
+}
+
+// errHangs says that a group made no progress outside of a call's waits.
+var errHangs = errors.New("no progress")
+
+// with connects n ranks in world w, lets play use them, and closes them.
+func (s *subject) with(w world, n int, p probe, play func(g *group) error) error {
+	g, err := s.connect(w, n, p)
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	return play(g)
+}
+
+func (s *subject) connect(w world, n int, p probe) (*group, error) {
+	eps, err := w.open(n)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := s.settings(n, p.observe)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{s: s, world: w, switches: s.switches(eps[0], settings)}
+	for i, ep := range eps {
+		if w.jitter || p.step != nil {
+			eps[i] = newStepping(ep, p.stepOf(i, w.jitter))
+		}
+		g.ranks = append(g.ranks, &rank{g: g, me: i, n: n})
+	}
+	errs := make([]error, n)
+	var joining sync.WaitGroup
+	for i, r := range g.ranks {
+		joining.Go(func() {
+			r.comm, errs[i] = ccl.New(context.Background(), eps[i], ccl.WithSettings(settings))
+		})
+	}
+	joining.Wait()
+	if err := errors.Join(errs...); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (p probe) stepOf(rank int, jitter bool) func() {
+	delays := delays(mix(p.seed) + uint64(rank))
+	return func() {
+		if jitter {
+			delays()
+		}
+		if p.step != nil {
+			p.step(rank)
+		}
+	}
+}
+
+// switches returns lengths of inputs, in bytes, around which a transport, the
+// engine or the kernel may take another path.
+func (s *subject) switches(ep transport.Endpoint, settings *ccl.Settings) []int {
+	at := []int{transport.InlineBytes, ep.PayloadLimit()}
+	if staging := ep.Staging(); staging != nil {
+		at = append(at, staging.PieceBytes())
+	}
+	choice, err := settings.Choose(ccl.Shape{
+		Collective: s.coll, Ranks: ep.Size(), Bytes: 4, Total: 4, DType: ccl.Float32, Topology: settings.Topology(),
+	}, "")
+	if err != nil || choice.Params == nil {
+		return at // a shape that the kernel does not support has no parameters
+	}
+	for _, field := range reflect.ValueOf(choice.Params).Elem().Fields() {
+		if field.Type() == reflect.TypeFor[ccl.ByteSize]() {
+			at = append(at, int(field.Int()), int(field.Int())*ep.Size())
+		}
+	}
+	return at
+}
+
+func (g *group) close() {
+	for _, r := range g.ranks {
+		if r.comm != nil {
+			r.comm.Close()
+		}
+	}
+}
+
+// each runs script once per rank, side by side, and returns the error that came
+// first, if there is a choice one that is not the echo of another rank's. A rank
+// that fails its script aborts the group, so that the others end too.
+func (g *group) each(script func(r *rank) error) error {
+	outcomes := make(chan error, len(g.ranks))
+	for _, r := range g.ranks {
+		go func() {
+			err := protected(script, r)
+			if err != nil {
+				err = fmt.Errorf("rank %d of %d: %w", r.me, r.n, err)
+			}
+			outcomes <- err
+		}()
+	}
+	var result error
+	for pending := len(g.ranks); pending > 0; {
+		err, alive := g.next(outcomes)
+		if !alive {
+			return err
+		}
+		pending--
+		if err == nil {
+			continue
+		}
+		if result == nil || echo(result) && !echo(err) {
+			result = err
+		}
+		g.abandon(err)
+	}
+	return result
+}
+
+// next returns the next outcome; it is not alive if there is none for too long.
+func (g *group) next(outcomes <-chan error) (err error, alive bool) {
+	watchdog := time.NewTicker(g.s.patience)
+	defer watchdog.Stop()
+	for seen := g.alive.Load(); ; {
+		select {
+		case err := <-outcomes:
+			return err, true
+		case <-watchdog.C:
+			if now := g.alive.Load(); now != seen {
+				seen = now
+				continue
+			}
+			err := fmt.Errorf("%w for %v\n%s", errHangs, g.s.patience, stacks())
+			g.abandon(err)
+			return err, false
+		}
+	}
+}
+
+// echo reports whether err may only be what another rank's error led to.
+func echo(err error) bool {
+	_, aborted := errors.AsType[*ccl.AbortedError](err)
+	_, lost := errors.AsType[*ccl.PeerLostError](err)
+	return aborted || lost
+}
+
+// abandon ends the group's calls.
+func (g *group) abandon(err error) {
+	g.stop.Do(func() {
+		for _, r := range g.ranks {
+			r.comm.Abort(err)
+		}
+	})
+}
+
+// protected runs script and turns a panic into an error.
+func protected(script func(r *rank) error, r *rank) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return script(r)
+}
+
+func stacks() []byte {
+	buf := make([]byte, 1<<20)
+	return buf[:runtime.Stack(buf, true)]
+}

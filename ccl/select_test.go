@@ -1,0 +1,161 @@
+package ccl
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const selection = `version: 1
+algorithms:
+  plain: {module: plain}
+  fancy: {module: fancy}
+  small: {module: fancy, params: {chunk: 16}}
+  sized: {module: plain, world_size: 3}
+rules:
+  - {collective: broadcast, algorithm: plain}
+  - {bytes: 1MiB-, ranks: 4-, dtype: float32, algorithm: fancy}
+  - {bytes: 1MiB-, op: max, algorithm: plain}
+  - {collective: all_reduce, bytes: 8KiB-512KiB, algorithm: fancy}
+  - {ranks: 2, algorithm: plain}
+  - {bytes: -1KiB, algorithm: small}
+`
+
+// The first rule that matches chooses, by collective, bytes, ranks, dtype and op.
+func TestFirstRuleThatMatches(t *testing.T) {
+	s := resolve(t, selection, Request{})
+	const big = 1 << 20
+	for _, c := range []struct {
+		collective Collective
+		bytes      int
+		ranks      int
+		dtype      DType
+		op         Op
+		entry, why string
+	}{
+		{CollBroadcast, big, 4, Float32, Sum, "plain", "ccl.yaml:8: rule 1"},
+		{CollBroadcast, 0, 1, Uint8, Sum, "plain", "ccl.yaml:8: rule 1"},
+		{CollAllReduce, big, 4, Float32, Sum, "fancy", "ccl.yaml:9: rule 2"},
+		{CollAllReduce, big, 4, Float32, Max, "fancy", "ccl.yaml:9: rule 2"},
+		{CollAllGatherV, big, 5, Float32, Sum, "fancy", "ccl.yaml:9: rule 2"},
+		{CollAllReduce, big, 3, Float32, Max, "plain", "ccl.yaml:10: rule 3"},
+		{CollAllReduce, big, 4, Int32, Max, "plain", "ccl.yaml:10: rule 3"},
+		{CollAllReduce, big - 1, 2, Float32, Max, "plain", "ccl.yaml:12: rule 5"},
+		{CollAllReduce, 512 << 10, 3, Float32, Sum, "fancy", "ccl.yaml:11: rule 4"},
+		{CollAllReduce, 8 << 10, 3, Float32, Sum, "fancy", "ccl.yaml:11: rule 4"},
+		{CollAllReduce, 8<<10 - 1, 2, Float32, Sum, "plain", "ccl.yaml:12: rule 5"},
+		{CollBarrier, 0, 2, 0, Sum, "plain", "ccl.yaml:12: rule 5"},
+		{CollAllGatherV, 1 << 10, 3, Int64, Sum, "small", "ccl.yaml:13: rule 6"},
+	} {
+		choice, err := s.Choose(Shape{Collective: c.collective, Bytes: c.bytes, Ranks: c.ranks, DType: c.dtype, Op: c.op}, "")
+		require.NoError(t, err, "%+v", c)
+		require.Equal(t, c.entry, choice.Entry, "%+v", c)
+		require.Equal(t, c.why, choice.Why, "%+v", c)
+		require.Same(t, choice.Algorithm.Kernels[c.collective], choice.Kernel)
+		require.Same(t, s.candidate(c.entry).algorithm, choice.Algorithm)
+		require.Equal(t, s.candidate(c.entry).params, choice.Params)
+		require.Equal(t, entryID(c.entry), choice.ID)
+	}
+}
+
+// S4.13: what cannot be done is refused, with who chose it, why it cannot, and
+// what can; nothing else is taken in silence.
+func TestChooseNeverFallsBack(t *testing.T) {
+	auto := resolve(t, selection, Request{})
+	fixed := resolve(t, selection+"defaults: {algorithm: small}\n", Request{})
+	option := resolve(t, selection, Request{Algorithm: "small"})
+	lonely := resolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\nrules: [{collective: barrier, algorithm: a}]\n", Request{})
+	reduce := Shape{Collective: CollAllReduce, Bytes: 8 << 20, Ranks: 4, DType: Float64, Op: Avg}
+	barrier := Shape{Collective: CollBarrier, Ranks: 4}
+	for _, c := range []struct {
+		s     *Settings
+		shape Shape
+		force string
+		want  string
+	}{
+		{auto, barrier, "",
+			"ccl: barrier (0 bytes, 4 ranks): not implemented: no rule of ccl.yaml matches; entries that can: plain"},
+		{auto, Shape{Collective: CollAllReduce, Bytes: 64 << 10, Ranks: 4, DType: Float64}, "",
+			"ccl: all_reduce (float64, sum, 65536 bytes, 4 ranks): not implemented by fancy: float64 is too long (chosen by ccl.yaml:11: rule 4); entries that can: plain"},
+		{auto, Shape{Collective: CollAllGatherV, Bytes: 8, Ranks: 4, DType: Int64}, "",
+			"ccl: all_gather_v (int64, 8 bytes, 4 ranks): not implemented by small: 8 bytes are less than a chunk of 16 (chosen by ccl.yaml:13: rule 6); entries that can: plain"},
+		{auto, Shape{Collective: CollAllReduce, Bytes: 1024, Ranks: 4, DType: Int64}, "fancy",
+			"ccl: all_reduce (int64, sum, 1024 bytes, 4 ranks): not implemented by fancy: 1024 bytes are less than a chunk of 4KiB (chosen by option); entries that can: plain, small"},
+		{fixed, reduce, "",
+			"ccl: all_reduce (float64, avg, 8388608 bytes, 4 ranks): not implemented by small: float64 is too long (chosen by ccl.yaml:14: defaults.algorithm); entries that can: plain"},
+		{fixed, barrier, "",
+			"ccl: barrier (0 bytes, 4 ranks): not implemented by small: algorithm fancy has no kernel for barrier (chosen by ccl.yaml:14: defaults.algorithm); entries that can: plain"},
+		{option, barrier, "",
+			"ccl: barrier (0 bytes, 4 ranks): not implemented by small: algorithm fancy has no kernel for barrier (chosen by option); entries that can: plain"},
+		{lonely, barrier, "",
+			"ccl: barrier (0 bytes, 4 ranks): not implemented by a: algorithm fancy has no kernel for barrier (chosen by ccl.yaml:3: rule 1); entries that can: none"},
+		{auto, Shape{Collective: 99, Ranks: 4}, "plain",
+			"ccl: collective(99) (0 bytes, 4 ranks): not implemented by plain: algorithm plain has no kernel for collective(99) (chosen by option); entries that can: none"},
+	} {
+		choice, err := c.s.Choose(c.shape, c.force)
+		require.EqualError(t, err, c.want)
+		require.ErrorIs(t, err, ErrNotImplemented)
+		require.Zero(t, choice)
+	}
+}
+
+func TestForcedEntry(t *testing.T) {
+	s := resolve(t, selection+"defaults: {algorithm: fancy}\n", Request{})
+	shape := Shape{Collective: CollAllReduce, Bytes: 1 << 20, Ranks: 4, DType: Float32}
+	choice, err := s.Choose(shape, "plain")
+	require.NoError(t, err)
+	require.Equal(t, "plain", choice.Entry)
+	require.Equal(t, "option", choice.Why)
+	require.Nil(t, choice.Params)
+
+	for force, want := range map[string]string{
+		"plian": `ccl: all_reduce: ccl.yaml: there is no entry "plian" in algorithms (did you mean plain?); entries: plain, fancy, small, sized`,
+		"auto":  `ccl: all_reduce: ccl.yaml: there is no entry "auto" in algorithms; entries: plain, fancy, small, sized`,
+		"sized": "ccl: all_reduce: sized is for a world size of 3 (ccl.yaml:6), but here it is 4 (the number of ranks is 4)",
+	} {
+		_, err := s.Choose(shape, force)
+		require.EqualError(t, err, want)
+		require.ErrorAs(t, err, new(*InvalidArgumentError))
+	}
+}
+
+// Supports sees the parameters of its entry, and not those that the caller left.
+func TestSupportsSeesItsParams(t *testing.T) {
+	registry := testRegistry()
+	fancy, _ := registry.Lookup("fancy")
+	var seen []Shape
+	fancy.Kernels[CollAllReduce].Supports = func(s Shape) error {
+		seen = append(seen, s)
+		return nil
+	}
+	s := resolve(t, selection, Request{Registry: registry})
+	shape := Shape{Collective: CollAllReduce, Bytes: 512, Ranks: 4, DType: Int32, Topology: s.Topology(), Params: "of the caller", Eager: true}
+	choice, err := s.Choose(shape, "small")
+	require.NoError(t, err)
+	shape.Params, shape.Eager = choice.Params, false
+	require.Equal(t, []Shape{shape}, seen)
+	require.Equal(t, ByteSize(16), choice.Params.(*fancyParams).Chunk)
+}
+
+// Processes compare IDs, so they depend on nothing but the name.
+func TestEntryID(t *testing.T) {
+	require.Equal(t, uint64(0xcbf29ce484222325), entryID(""), "FNV-1a's offset basis")
+	require.Equal(t, uint64(0xaf63dc4c8601ec8c), entryID("a"))
+}
+
+func TestChooseIsSafeForConcurrentUse(t *testing.T) {
+	s := resolve(t, selection, Request{})
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for bytes := range 200 {
+				for _, collective := range Collectives() {
+					_, _ = s.Choose(Shape{Collective: collective, Bytes: bytes << 10, Ranks: 4, DType: Float32}, "")
+					_, _ = s.Choose(Shape{Collective: collective, Bytes: bytes << 10, Ranks: 4, DType: Float64}, "fancy")
+				}
+			}
+		})
+	}
+	group.Wait()
+}
