@@ -111,17 +111,23 @@ func (r *Member) settle() error {
 		if peer == r.rank {
 			continue
 		}
-		var w wait
-		for !(p.refused(first) && p.refused(last)) {
-			if err := r.step(&w, peer, forProgress); err != nil {
-				if p.refused(first) && p.refused(last) {
-					break
-				}
-				r.endWait(&w)
-				return err
-			}
+		if err := r.awaitRefusal(peer, p, first, last); err != nil {
+			return err
 		}
-		r.endWait(&w)
+	}
+	return nil
+}
+
+func (r *Member) awaitRefusal(peer int, p *State, first, last uint64) error {
+	var w wait
+	defer r.endWait(&w)
+	for !(p.refused(first) && p.refused(last)) {
+		if i := r.step(&w, peer, forProgress); i != none {
+			if p.refused(first) && p.refused(last) {
+				break
+			}
+			return r.interrupted(i, peer)
+		}
 	}
 	return nil
 }

@@ -28,6 +28,20 @@ const (
 	forProgress                // for a peer to get to a later point of the call
 )
 
+// interruption is what can end a wait before its time.
+type interruption uint8
+
+const (
+	none         interruption = iota
+	closed                    // this rank has left
+	groupFailed               // the group has failed
+	cancelled                 // the call's context has ended
+	peerRefused               // the peer refused the call
+	peerLeft                  // the peer has left the group
+	peerFinished              // the peer ended the call and will send no more
+	timeIsUp                  // the call's timeout has passed
+)
+
 // wait is the state of one wait; its zero value begins one.
 type wait struct {
 	pauses int
@@ -47,16 +61,15 @@ func (r *Member) await(word *atomic.Uint64, target uint64, peer int, why purpose
 
 func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why purpose) error {
 	var w wait
+	defer r.endWait(&w)
 	for word.Load() < target {
-		if err := r.step(&w, peer, why); err != nil {
+		if i := r.step(&w, peer, why); i != none {
 			if word.Load() >= target {
 				break // what was waited for beats what interrupted
 			}
-			r.endWait(&w)
-			return err
+			return r.interrupted(i, peer)
 		}
 	}
-	r.endWait(&w)
 	return nil
 }
 
@@ -65,25 +78,17 @@ func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) erro
 	return r.await(word, target, peer, forMessage)
 }
 
-// AwaitProgress is await for words that a peer stores inside a call.
-func (r *Member) AwaitProgress(word *atomic.Uint64, target uint64, peer int) error {
-	return r.await(word, target, peer, forProgress)
-}
-
 // step is one step of a wait: a pause, or a sleep until there may be news. After
 // it the caller tests what it waits for.
-func (r *Member) step(w *wait, peer int, why purpose) error {
+func (r *Member) step(w *wait, peer int, why purpose) interruption {
 	if w.pauses < r.spin {
 		w.pauses++
 		spin.Pause()
 		if w.pauses%lookEvery != 0 {
-			return nil
-		}
-		if err := r.cancelled(); err != nil {
-			return err
+			return none
 		}
 		if w.looked && r.group.words.events.Load() == w.events {
-			return nil
+			return r.cancellation()
 		}
 		return r.look(w, peer, why)
 	}
@@ -148,57 +153,56 @@ func (r *Member) home(ctx context.Context) bool {
 	return r.homeCtx == ctx
 }
 
-// cancelled returns the error of the call's context if that has ended.
-func (r *Member) cancelled() error {
+// cancellation reports whether the call's context has ended.
+func (r *Member) cancellation() interruption {
 	if r.ctxDone == nil {
-		return nil
+		return none
 	}
 	select {
 	case <-r.ctxDone:
-		return r.ctx.Err()
+		return cancelled
 	default:
-		return nil
+		return none
 	}
 }
 
 // look reads everything that can interrupt a wait for peer. A rank that refuses a
 // call and then leaves has refused it: departures are loaded first and judged
 // last.
-func (r *Member) look(w *wait, peer int, why purpose) error {
+func (r *Member) look(w *wait, peer int, why purpose) interruption {
 	w.looked = true
 	w.events = r.group.words.events.Load()
-	if err := r.interrupted(); err != nil {
-		return err
+	if i := r.lookAround(); i != none {
+		return i
 	}
 	p := r.group.states[peer]
 	left := p.left.Load() != 0
 	switch {
 	case why == forEntry && p.refused(r.seq):
-		return r.refusedError()
+		return peerRefused
 	case left:
-		return &transport.PeerLostError{Rank: peer}
+		return peerLeft
 	case why == forMessage && p.done.Load() >= r.seq:
-		return &transport.ProtocolError{Peer: peer,
-			Text: "it ended the call while this rank waits to exchange a message with it"}
+		return peerFinished
 	}
-	return r.timedOut(peer)
+	return r.overdue()
 }
 
-// interrupted reports what ends any wait of this rank, whomever it waits for.
-func (r *Member) interrupted() error {
+// lookAround reads what ends any wait of this rank, whomever it waits for.
+func (r *Member) lookAround() interruption {
 	if r.closed.Load() {
-		return transport.ErrClosed
+		return closed
 	}
 	if r.Failed() {
-		return transport.ErrFailed
+		return groupFailed
 	}
-	return r.cancelled()
+	return r.cancellation()
 }
 
 // Look is look for a rank that waits for all others at once to enter the call.
 func (r *Member) Look() error {
-	if err := r.interrupted(); err != nil {
-		return err
+	if i := r.lookAround(); i != none {
+		return r.interrupted(i, -1)
 	}
 	for peer, p := range r.group.states {
 		if peer == r.rank || p.arrived(r.seq) {
@@ -206,23 +210,40 @@ func (r *Member) Look() error {
 		}
 		left := p.left.Load() != 0
 		if p.refused(r.seq) {
-			return r.refusedError()
+			return r.interrupted(peerRefused, peer)
 		}
 		if left {
-			return &transport.PeerLostError{Rank: peer}
+			return r.interrupted(peerLeft, peer)
 		}
 	}
-	return r.timedOut(-1)
+	if i := r.overdue(); i != none {
+		return r.interrupted(i, -1)
+	}
+	return nil
 }
 
-func (r *Member) refusedError() error {
-	var who []int
-	for peer, p := range r.group.states {
-		if p.refused(r.seq) {
-			who = append(who, peer)
-		}
+// interrupted returns the error of a wait for peer that i has ended.
+func (r *Member) interrupted(i interruption, peer int) error {
+	switch i {
+	case closed:
+		return transport.ErrClosed
+	case groupFailed:
+		return transport.ErrFailed
+	case cancelled:
+		return r.ctx.Err()
+	case peerRefused:
+		return &transport.RefusedError{Ranks: r.refusers(), Seq: r.seq}
+	case peerLeft:
+		return &transport.PeerLostError{Rank: peer}
+	case peerFinished:
+		return &transport.ProtocolError{Peer: peer,
+			Text: "it ended the call while this rank waits to exchange a message with it"}
 	}
-	return &transport.RefusedError{Ranks: who, Seq: r.seq}
+	e := &transport.TimeoutError{Missing: r.missing(), Seq: r.seq, After: r.limit.After}
+	if len(e.Missing) == 0 && peer >= 0 {
+		e.Behind = []int{peer}
+	}
+	return e
 }
 
 // armTicker makes sure that a ticker runs for the call's timeout; it keeps
@@ -247,34 +268,38 @@ func (r *Member) armTicker() {
 	})
 }
 
-// timedOut returns a *TimeoutError if the call's time is over, and warns once
-// when half of it is.
-func (r *Member) timedOut(peer int) error {
+// overdue reports whether the call's time is up, and warns once when half of it
+// is.
+func (r *Member) overdue() interruption {
 	if r.limit.After <= 0 {
-		return nil
+		return none
 	}
 	n := r.ticks.Load() - r.tickStart
 	if n >= warnTick && !r.warned && r.limit.Warn != nil {
 		r.warned = true
-		r.limit.Warn(r.seq, r.Missing())
+		r.limit.Warn(r.seq, r.missing())
 	}
 	if n < timeoutTick {
-		return nil
+		return none
 	}
-	e := &transport.TimeoutError{Missing: r.Missing(), Seq: r.seq, After: r.limit.After}
-	if len(e.Missing) == 0 && peer >= 0 {
-		e.Behind = []int{peer}
-	}
-	return e
+	return timeIsUp
 }
 
-// Missing returns the ranks that have not entered the current call.
-func (r *Member) Missing() []int {
-	var who []int
-	for peer, p := range r.group.states {
-		if peer != r.rank && !p.arrived(r.seq) {
-			who = append(who, peer)
+// missing returns the ranks that have not entered the current call.
+func (r *Member) missing() []int {
+	return r.which(func(p *State) bool { return !p.arrived(r.seq) })
+}
+
+// refusers returns the ranks that have refused the current call.
+func (r *Member) refusers() []int {
+	return r.which(func(p *State) bool { return p.refused(r.seq) })
+}
+
+func (r *Member) which(is func(*State) bool) (ranks []int) {
+	for rank, p := range r.group.states {
+		if rank != r.rank && is(p) {
+			ranks = append(ranks, rank)
 		}
 	}
-	return who
+	return ranks
 }
