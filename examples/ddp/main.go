@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -39,15 +40,20 @@ func compare(o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	trainSet, testSet := digits.split(o.job.seed)
+	way, err := rehearse(o)
+	if err != nil {
+		return err
+	}
 	r := newReport(stdout, stderr, o.job)
-	r.header(trainSet.len(), testSet.len())
+	r.header(trainSet.len(), testSet.len(), way)
 
 	defer r.clearBar()
 
 	var runs []run
 	if o.ranks > 1 {
 		alone := o.job
-		alone.connect = nil // one rank has nobody to choose an algorithm or a transport for
+		// One rank has nobody to choose an algorithm or a transport for.
+		alone.connect = []dist.InitOption{dist.WithConfig(ccl.DefaultConfig())}
 		base, err := spawn(1, alone, trainSet, testSet, r)
 		if err != nil {
 			return err
@@ -59,6 +65,38 @@ func compare(o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	return r.summary(append(runs, last), o.plot)
+}
+
+// rehearse connects the ranks and lets them go again, so that a mistake in flags
+// or configuration shows before anything is trained. It returns in which way the
+// gradients will be averaged.
+func rehearse(o options) (way string, err error) {
+	err = dist.Spawn(func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl", o.job.connect...); err != nil {
+			return err
+		}
+		if rank == 0 {
+			group, err := dist.Default()
+			if err != nil {
+				return err
+			}
+			if way, err = wayOf(group.Communicator(), o.job); err != nil {
+				return err
+			}
+		}
+		return dist.DestroyProcessGroup()
+	}, dist.Ranks(o.ranks))
+	return way, err
+}
+
+// wayOf asks the configuration which kernel will average the gradients, and why.
+func wayOf(c *ccl.Communicator, j job) (string, error) {
+	bytes := 4 * parameters(j.layers)
+	choice, err := c.Settings().Choose(ccl.Shape{
+		Collective: ccl.CollAllReduce, Ranks: c.Size(), Bytes: bytes, Total: bytes,
+		DType: ccl.Float32, Op: ccl.Avg, Topology: c.Settings().Topology(),
+	}, "")
+	return fmt.Sprintf("%s over %s (%s)", choice.Entry, c.Transport(), choice.Why), err
 }
 
 // run is a finished training: what rank 0 had in the end.

@@ -23,14 +23,16 @@ type report struct {
 
 func newReport(out, bars io.Writer, j job) *report { return &report{out: out, bars: bars, job: j} }
 
-// header says what is going to be trained, before anything runs.
-func (r *report) header(trainSamples, testSamples int) {
+// header says what is going to be trained, before anything runs, and in which way
+// the ranks' gradients will be averaged.
+func (r *report) header(trainSamples, testSamples int, way string) {
 	params := parameters(r.job.layers)
 	fmt.Fprintf(r.out, "model     %s perceptron: %d float32 parameters, %d KiB of gradients per step\n",
 		shape(r.job.layers), params, 4*params/1024)
 	fmt.Fprintf(r.out, "data      handwritten digits, 8x8 pixels: %d to train on, %d to test\n", trainSamples, testSamples)
 	fmt.Fprintf(r.out, "schedule  %d epochs in steps of %d samples, SGD, rate %g, momentum %g, seed %d\n",
 		r.job.epochs, r.job.batch, r.job.rate, r.job.momentum, r.job.seed)
+	fmt.Fprintf(r.out, "gradients averaged by %s\n", way)
 	fmt.Fprintf(r.out, "machine   %d usable cores, %s/%s\n", runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH)
 }
 
