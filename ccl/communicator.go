@@ -21,11 +21,13 @@ type Communicator struct {
 	rank, size int
 	settings   *Settings
 	logger     *slog.Logger
+	warn       func(seq uint64, missing []int)
 
 	busy   atomic.Bool // a call is running
 	closed atomic.Bool
-	seq    uint64 // of the last call entered or refused
-	joined uint64 // the calls that New made; users' calls count from there
+	own    atomic.Pointer[transport.Failure] // the first that this rank recorded
+	seq    uint64                            // of the last call entered or refused
+	joined uint64                            // the calls that New made; users' calls count from there
 	call   Call
 	entry  transport.Entry
 	plans  [planCache]plan
@@ -55,7 +57,8 @@ type CallOption struct {
 // ccl.yaml. It never bypasses what the algorithm supports.
 func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
 
-// WithTimeout bounds one call instead of the configured timeout.
+// WithTimeout bounds one call instead of the configured timeout; a negative d
+// lets it wait for ever.
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 func mergeCallOptions(opts []CallOption) (o CallOption) {
@@ -105,7 +108,8 @@ func (c *Communicator) init(ctx context.Context) error {
 		return fmt.Errorf("the settings are for %d ranks, the transport connects %d", n, c.size)
 	}
 	c.call = Call{comm: c, fold: newFolder(c.size)}
-	c.ep.SetTimeout(c.timeout(c.settings.Timeout()))
+	c.warn = c.warnOf
+	c.ep.SetTimeout(transport.Timeout{After: c.settings.Timeout(), Warn: c.warn})
 	c.ep.Attach(c)
 	if c.size == 1 {
 		return ctx.Err()
@@ -115,12 +119,10 @@ func (c *Communicator) init(ctx context.Context) error {
 	return err
 }
 
-// timeout returns what a transport is told about a bound of d.
-func (c *Communicator) timeout(d time.Duration) transport.Timeout {
-	return transport.Timeout{After: d, Warn: func(seq uint64, missing []int) {
-		c.logger.Warn("a collective has waited for half of its timeout",
-			"rank", c.rank, "call", c.number(seq), "timeout", d, "missing", missing)
-	}}
+// warnOf tells the logger of a call that has waited for half of its timeout.
+func (c *Communicator) warnOf(seq uint64, missing []int) {
+	c.logger.Warn("a collective has waited for half of its timeout",
+		"rank", c.rank, "call", c.number(seq), "missing", missing)
 }
 
 // number returns the number of a call as users count: from 1, without those that
@@ -153,7 +155,7 @@ func (c *Communicator) Abort(cause error) {
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	c.ep.Fail(&transport.Failure{
+	c.fail(&transport.Failure{
 		Kind: transport.FailureAborted, By: c.rank, Text: cause.Error(), Cause: cause,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -100,8 +101,8 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	e.Print = f.print()
 	e.Hash = hash(e.Print)
 	e.Limit = transport.Timeout{}
-	if r.opts.timeout > 0 {
-		e.Limit = c.timeout(r.opts.timeout)
+	if r.opts.timeout != 0 {
+		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}
 	}
 	moves := p.shape.Total > 0
 	e.Payload, e.Send, e.Recv = nil, nil, nil
@@ -190,7 +191,7 @@ const planCache = 16
 // choose returns the plan for a request.
 func (c *Communicator) choose(r *request) (*plan, error) {
 	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.count * r.out.size, r.opts.algorithm}
-	p := &c.plans[(uint(r.bytes)/8*7+uint(r.coll)*5+uint(r.op))%planCache]
+	p := &c.plans[(uint(r.bytes)/8*7+uint(r.coll)*5+uint(r.op)+uint(len(r.opts.algorithm))*3)%planCache]
 	if p.key == key {
 		return p, nil
 	}
@@ -228,7 +229,7 @@ func (c *Communicator) entryName(id uint64) string {
 func (c *Communicator) failed(coll Collective, err error) error {
 	f := c.ep.Failure()
 	if !errors.Is(err, transport.ErrFailed) && !errors.Is(err, transport.ErrClosed) {
-		f = c.ep.Fail(c.failureOf(err, c.rank))
+		f = c.fail(c.failureOf(err, c.rank))
 	}
 	if c.ep.Withdraw() {
 		return nil
@@ -237,6 +238,14 @@ func (c *Communicator) failed(coll Collective, err error) error {
 		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
 	}
 	return c.collectiveError(coll, f, "")
+}
+
+// fail makes f the group's failure, unless there is one, and returns that. A
+// transport may give it back without its error value, which does not leave the
+// process; so the rank keeps its own.
+func (c *Communicator) fail(f *transport.Failure) *transport.Failure {
+	c.own.CompareAndSwap(nil, f)
+	return c.ep.Fail(f)
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier
@@ -322,6 +331,9 @@ func (c *Communicator) cause(f *transport.Failure) error {
 		return &TimeoutError{Behind: f.Ranks, Seq: c.number(f.Seq), After: f.After}
 	}
 	cause := f.Cause
+	if own := c.own.Load(); cause == nil && own != nil && own.By == f.By && strings.HasPrefix(own.Text, f.Text) {
+		cause = own.Cause
+	}
 	if cause == nil {
 		cause = errors.New(f.Text)
 	}

@@ -46,7 +46,7 @@ type CollectiveFailedError struct {
 	Algorithm string // the algorithm's entry in ccl.yaml, "" if none was chosen
 	Rank      int    // the rank that returns the error
 	Peer      int    // the rank to blame, -1 if none
-	Seq       uint64 // number of the call on its group
+	Seq       uint64 // number of the call on its group, from 1; 0 if the rank has made none
 	Group     string // name of the group, "" for a job's default group
 	Err       error
 }
@@ -59,9 +59,11 @@ func (e *CollectiveFailedError) Error() string {
 		b.WriteString(" by ")
 		b.WriteString(e.Algorithm)
 	}
-	fmt.Fprintf(&b, ", call %d", e.Seq)
+	if e.Seq > 0 {
+		fmt.Fprintf(&b, ", call %d", e.Seq)
+	}
 	if e.Group != "" {
-		fmt.Fprintf(&b, " of group %s", e.Group)
+		fmt.Fprintf(&b, " on group %s", e.Group)
 	}
 	fmt.Fprintf(&b, ", rank %d: ", e.Rank)
 	if e.Message != "" {
@@ -96,7 +98,7 @@ func (e *MismatchError) Error() string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, " %s on %s", v.Value, ranksText(v.Ranks))
+		fmt.Fprintf(&b, " %s on %s", v.Value, transport.RanksText(v.Ranks))
 	}
 	return b.String()
 }
@@ -225,30 +227,3 @@ type MissingConfigurationError struct {
 }
 
 func (e *MissingConfigurationError) Error() string { return e.Message }
-
-// ranksText writes ranks for a message: "rank 3", "ranks 0, 2", "ranks 0-7".
-func ranksText(ranks []int) string {
-	if len(ranks) == 1 {
-		return "rank " + strconv.Itoa(ranks[0])
-	}
-	var b strings.Builder
-	b.WriteString("ranks ")
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.Itoa(ranks[i]))
-		if j > i+1 {
-			b.WriteByte('-')
-			b.WriteString(strconv.Itoa(ranks[j]))
-			i = j + 1
-			continue
-		}
-		i++
-	}
-	return b.String()
-}

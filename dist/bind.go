@@ -14,7 +14,8 @@ import (
 var bound goroutine.Local[rank]
 
 // solo is the job of a process that lives without Spawn.
-var solo = newJob(context.Background(), 1, "this process is one rank: it runs outside of dist.Spawn", nil)
+var solo = newJob(context.Background(), 1,
+	"this process is one rank (call InitProcessGroup inside dist.Spawn for more)", nil)
 
 // alone is the rank that goroutines without one act as: that of the only job
 // there is, if it is a job of one.
@@ -64,12 +65,13 @@ func refreshAlone() {
 
 // chooseAlone is refreshAlone where spawned is locked.
 func chooseAlone() {
-	alone.Store(nil)
+	var r *rank
 	if jobs := living(); len(jobs) == 0 {
-		alone.Store(solo.ranks[0])
+		r = solo.ranks[0]
 	} else if len(jobs) == 1 && len(jobs[0].ranks) == 1 {
-		alone.Store(jobs[0].ranks[0])
+		r = jobs[0].ranks[0]
 	}
+	alone.Store(r)
 }
 
 // living returns the jobs that a goroutine without a rank may mean: those that
@@ -100,14 +102,17 @@ func self() (*rank, error) {
 func unboundError() error {
 	spawned.Lock()
 	defer spawned.Unlock()
-	jobs := living()
-	if len(jobs) == 1 {
+	switch jobs := living(); len(jobs) {
+	case 0: // it has ended in this very moment
+		return notInitialized()
+	case 1:
 		return fmt.Errorf("dist: %w, and the process hosts %d: "+
 			"call from the worker's own goroutine of dist.Spawn, start this one with dist.Go, or pass dist.WithGroup",
 			ErrUnbound, len(jobs[0].ranks))
+	default:
+		return fmt.Errorf("dist: %w, and %d jobs live in this process: "+
+			"start it with dist.Go from a goroutine that has a rank, or pass dist.WithGroup", ErrUnbound, len(jobs))
 	}
-	return fmt.Errorf("dist: %w, and %d jobs live in this process: "+
-		"start it with dist.Go from a goroutine that has a rank, or pass dist.WithGroup", ErrUnbound, len(jobs))
 }
 
 // known returns the default group that the calling goroutine may ask about: its
@@ -115,23 +120,24 @@ func unboundError() error {
 // are the same on all of them.
 func known() (g *ProcessGroup, own bool, err error) {
 	r, err := self()
-	if err == nil {
-		g, err := r.current()
-		return g, true, err
+	var jobs []*job
+	if err != nil {
+		spawned.Lock()
+		r, jobs = spawned.labels[goroutine.CurrentLabel()], living()
+		spawned.Unlock()
 	}
-	spawned.Lock()
-	r, jobs := spawned.labels[goroutine.CurrentLabel()], living()
-	spawned.Unlock()
-	if r != nil {
-		g, err := r.current()
+	switch {
+	case r != nil:
+		g, err = r.current()
 		return g, true, err
-	}
-	if len(jobs) > 1 {
+	case len(jobs) > 1:
 		return nil, false, err
 	}
-	for _, r := range jobs[0].ranks {
-		if g := r.group.Load(); g != nil {
-			return g, false, nil
+	for _, j := range jobs {
+		for _, r := range j.ranks {
+			if g := r.group.Load(); g != nil {
+				return g, false, nil
+			}
 		}
 	}
 	return nil, false, notInitialized()

@@ -45,8 +45,8 @@ func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped
 // context of SpawnContext counts.
 func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 
-// WithCallTimeout takes the place of the configured timeout; a d of 0 or less
-// leaves that as it is. The ranks of a call need not agree on it.
+// WithCallTimeout takes the place of the configured timeout; 0 leaves that as it
+// is, a negative d waits for ever. The ranks of a call need not agree on it.
 func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithCallAlgorithm chooses an entry of ccl.yaml's algorithms for this call, on
@@ -62,7 +62,7 @@ func merge(opts []CallOption) (o CallOption) {
 		if add.ctx != nil {
 			o.ctx = add.ctx
 		}
-		if add.timeout > 0 {
+		if add.timeout != 0 {
 			o.timeout = add.timeout
 		}
 		if add.algorithm != "" {
@@ -95,7 +95,7 @@ func prepare(opts []CallOption) (c call, err error) {
 	if c.ctx == nil {
 		c.ctx = g.rank.job.ctx
 	}
-	if o.timeout > 0 {
+	if o.timeout != 0 {
 		c.opts[c.n] = ccl.WithTimeout(o.timeout)
 		c.n++
 	}

@@ -26,7 +26,10 @@
 //     unless they are given a group by [WithGroup]: a pool of goroutines that
 //     one rank has started must not act for another. [GetRank] answers such a
 //     goroutine all the same: with the rank whose worker started it, which it
-//     knows by the profiler labels that goroutines inherit, and else with 0.
+//     knows by the profiler labels that goroutines inherit, and else with 0;
+//     [GetWorldSize] and [GetBackend] have one answer for all ranks. Where
+//     several jobs live at once, a goroutine without a rank gets ErrUnbound from
+//     these as well.
 //
 // CPU profiles show the rank as the label ccl.rank. A worker that calls
 // pprof.Do changes neither its own rank nor that of its group; goroutines

@@ -3,8 +3,11 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 // Errors of this package.
@@ -68,6 +71,53 @@ func (e *RankError) Error() string {
 
 // Unwrap returns the worker's error.
 func (e *RankError) Unwrap() error { return e.Err }
+
+// rankErrors is what Spawn returns: the errors of all ranks that failed, the
+// causes first. Its text says once what several ranks say in the same words, and
+// is cut where many say nearly the same.
+type rankErrors []*RankError
+
+// textLines is the number of different errors that the text of rankErrors shows.
+const textLines = 8
+
+func (e rankErrors) Error() string {
+	var lines []string
+	for i := 0; i < len(e); {
+		same := i + 1
+		for same < len(e) && e[same].Err.Error() == e[i].Err.Error() {
+			same++
+		}
+		if len(lines) == textLines {
+			lines = append(lines, fmt.Sprintf("(and %d more ranks)", len(e)-i))
+			break
+		}
+		lines = append(lines, groupText(e[i:same]))
+		i = same
+	}
+	return strings.Join(lines, "\n")
+}
+
+// groupText is the text of errors that differ in their ranks alone.
+func groupText(e []*RankError) string {
+	if len(e) == 1 {
+		return e[0].Error()
+	}
+	ranks := make([]int, len(e))
+	for i := range e {
+		ranks[i] = e[i].Rank
+	}
+	slices.Sort(ranks)
+	return fmt.Sprintf("%s: %v", transport.RanksText(ranks), e[0].Err)
+}
+
+// Unwrap returns the errors of all ranks.
+func (e rankErrors) Unwrap() []error {
+	errs := make([]error, len(e))
+	for i := range e {
+		errs[i] = e[i]
+	}
+	return errs
+}
 
 // PanicError says that the worker of a rank panicked; the process survives it.
 type PanicError struct {

@@ -66,7 +66,7 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 //
 // A worker fails by returning an error, by a panic (*PanicError) or by
 // runtime.Goexit (ErrGoexit). Spawn returns a *RankError for each that failed,
-// joined by errors.Join: first those that failed by themselves, in the order in
+// joined so that errors.Is and errors.As find them all: first those that failed by themselves, in the order in
 // which they did, and then those that only failed because of others. nil says
 // that all workers returned nil.
 //
@@ -96,7 +96,7 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 		workers.Go(func() { r.run(ctx, cancel, worker) })
 	}
 	workers.Wait()
-	return j.failure()
+	return j.failure(context.Cause(ctx))
 }
 
 // resolve says how many ranks there are, in words who says so, and which
@@ -124,7 +124,7 @@ func (o *SpawnOption) resolve() (ranks int, from string, config *ccl.Config, err
 	} else {
 		ranks, from = runtime.GOMAXPROCS(0), "one for each usable core"
 	}
-	return ranks, fmt.Sprintf("dist.Spawn hosts %d: %s", ranks, from), config, nil
+	return ranks, fmt.Sprintf("dist.Spawn hosts %d ranks: %s", ranks, from), config, nil
 }
 
 // run is the life of the rank's worker, from its goroutine's first step to its
@@ -149,26 +149,30 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 }
 
 // failure joins the errors of workers that have all ended: first the causes, in
-// the order of time, then what followed from them.
-func (j *job) failure() error {
+// the order of time, then what followed from them. cancelled is the cause by
+// which the workers' context ended, nil if it did not.
+func (j *job) failure(cancelled error) error {
 	blamed := map[int]bool{} // ranks that made others fail
 	for _, r := range j.ended {
 		if aborted, ok := errors.AsType[*AbortedError](r.err); ok {
 			blamed[aborted.By] = true
 		}
 	}
-	var causes, rest []error
+	var causes, rest rankErrors
 	for _, r := range j.ended {
-		// A worker that heeded its context failed because of another: nobody else
-		// cancels it. A context of its own would have failed the others.
-		heeded := errors.Is(r.err, context.Canceled) && j.ctx.Err() == nil && !blamed[r.number]
-		switch err := (&RankError{r.number, r.err}); {
-		case r.err == nil:
-		case heeded || consequence(r.number, r.err):
+		if r.err == nil {
+			continue
+		}
+		heeded := errors.Is(r.err, context.Canceled) || cancelled != nil && errors.Is(r.err, cancelled)
+		err := &RankError{r.number, r.err}
+		if consequence(r.number, r.err) || heeded && !blamed[r.number] {
 			rest = append(rest, err)
-		default:
+		} else {
 			causes = append(causes, err)
 		}
 	}
-	return errors.Join(slices.Concat(causes, rest)...)
+	if failed := slices.Concat(causes, rest); len(failed) > 0 {
+		return failed
+	}
+	return nil
 }

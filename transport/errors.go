@@ -3,7 +3,6 @@ package transport
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -30,8 +29,8 @@ func (e *PeerLostError) Error() string {
 }
 
 // TimeoutError says that a call waited longer than its timeout. Missing are the
-// ranks that have not entered call Seq; Behind are those that have, but did not
-// get to the point that was waited for.
+// ranks that have not entered call Seq, or not joined the group if Seq is 0; Behind
+// are those that have, but did not get to the point that was waited for.
 type TimeoutError struct {
 	Missing, Behind []int
 	Seq             uint64
@@ -40,12 +39,17 @@ type TimeoutError struct {
 
 func (e *TimeoutError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "timed out after %v in call %d", e.After, e.Seq)
-	if len(e.Missing) > 0 {
-		fmt.Fprintf(&b, ": waited for %s, which did not make this call", ranksText(e.Missing))
+	fmt.Fprintf(&b, "timed out after %v", e.After)
+	if e.Seq > 0 {
+		fmt.Fprintf(&b, " in call %d", e.Seq)
 	}
-	if len(e.Behind) > 0 {
-		fmt.Fprintf(&b, ": waited for %s inside this call", ranksText(e.Behind))
+	switch {
+	case len(e.Missing) > 0 && e.Seq > 0:
+		fmt.Fprintf(&b, ": waited for %s, which did not make this call", RanksText(e.Missing))
+	case len(e.Missing) > 0:
+		fmt.Fprintf(&b, ": waited for %s, which did not join", RanksText(e.Missing))
+	case len(e.Behind) > 0:
+		fmt.Fprintf(&b, ": waited for %s inside this call", RanksText(e.Behind))
 	}
 	return b.String()
 }
@@ -88,7 +92,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s refused the arguments of call %d", ranksText(e.Ranks), e.Seq)
+	return fmt.Sprintf("%s refused the arguments of call %d", RanksText(e.Ranks), e.Seq)
 }
 
 // ProtocolError says that a peer did something that the protocol rules out, such
@@ -112,19 +116,4 @@ type AllocationFailedError struct {
 
 func (e *AllocationFailedError) Error() string {
 	return fmt.Sprintf("allocation of %d bytes failed: %s", e.RequestedBytes, e.Message)
-}
-
-func ranksText(ranks []int) string {
-	if len(ranks) == 1 {
-		return "rank " + strconv.Itoa(ranks[0])
-	}
-	var b strings.Builder
-	b.WriteString("ranks ")
-	for i, r := range ranks {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.Itoa(r))
-	}
-	return b.String()
 }

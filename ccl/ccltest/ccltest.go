@@ -158,7 +158,7 @@ var checks = []*check{
 		"a kernel writes to its output and nowhere else: not to inputs, not around buffers, which are aligned to their elements and no more, and not to the gaps of an all-gather, whose places may be in any order (S0.3, C14, C15)"},
 	{"InPlace", []world{poll, park, arena, smallest}, []int{2, 3, 4, 7}, inPlace,
 		"the result is the same whether all ranks work in place, none, or some (C25)"},
-	{"SameBits", []world{poll}, []int{2, 3, 5, 8, 16}, sameBits,
+	{"SameBits", []world{everywhere}, []int{2, 3, 5, 8, 16}, sameBits,
 		"the result is the same bits on all ranks, in all runs and worlds, in place or not, whatever the timing (S0.15, S2.13, C21)"},
 	{"Jitter", jittered(poll, park, arena, smallest), []int{2, 3, 5, 8}, jitter,
 		"the result does not depend on timing (S1.7)"},

@@ -26,8 +26,12 @@ func value[T ccl.Element](j *job, rank, i int) T {
 	unit := float64(h<<1>>12) / (1 << 52) // at least 0, below 1
 	power := int(h % 8)
 	switch {
-	case j.numbers == odd:
-		return T([]float64{math.NaN(), math.Copysign(0, -1), 0, math.Inf(int(sign))}[min(power, 3)] + specials[power]*sign*unit)
+	case j.numbers == odd && power == 0:
+		return T(math.NaN())
+	case j.numbers == odd && power == 1:
+		return T(math.Inf(int(sign)))
+	case j.numbers == odd && power < 4:
+		return T(math.Copysign(0, sign))
 	case j.numbers == rough && j.op == ccl.Product:
 		return T(sign * (0.5 + unit))
 	case j.numbers == rough:
@@ -37,8 +41,6 @@ func value[T ccl.Element](j *job, rank, i int) T {
 	}
 	return T(int(h>>8%(1<<16)) - 1<<15)
 }
-
-var specials = [8]float64{}
 
 func isFloat[T ccl.Element]() bool {
 	var one T = 1

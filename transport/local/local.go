@@ -35,10 +35,10 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	cores := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	total := hosted.Add(int64(ranks))
 	g := &group{
-		parked:    how == Park || how == Auto && total > int64(cores),
-		cores:     cores,
-		handles:   make([]handle, ranks),
-		mailboxes: make([]atomic.Pointer[mailbox], ranks*ranks),
+		parked:   how == Park || how == Auto && total > int64(cores),
+		cores:    cores,
+		handles:  make([]handle, ranks),
+		outboxes: make([]atomic.Pointer[outboxes], ranks),
 	}
 	states := make([]*lines.State, ranks)
 	for i := range states {
@@ -77,12 +77,12 @@ func newSlots(ranks int) lines.Slots {
 // group is what the ranks of one group share.
 type group struct {
 	*lines.Group
-	parked    bool
-	cores     int
-	causes    causes
-	handles   []handle
-	mailboxes []atomic.Pointer[mailbox] // [from*ranks+to], made on first use
-	last      lastArriver
+	parked   bool
+	cores    int
+	causes   causes
+	handles  []handle
+	outboxes []atomic.Pointer[outboxes] // by sender, made on first use
+	last     lastArriver
 }
 
 // handle is what a rank shows the others in place: two cache lines.

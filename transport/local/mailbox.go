@@ -17,15 +17,25 @@ type mailbox struct {
 	_       [120]byte
 }
 
+// outboxes are the mailboxes of one sender, by receiver.
+type outboxes []atomic.Pointer[mailbox]
+
 // box returns the mailbox of an ordered pair, which either end makes on first
-// use.
+// use: most algorithms need few of the pairs that there are.
 func (ep *endpoint) box(from, to int) *mailbox {
-	p := &ep.group.mailboxes[from*ep.Size()+to]
-	if m := p.Load(); m != nil {
+	p := &ep.group.outboxes[from]
+	row := p.Load()
+	if row == nil {
+		made := make(outboxes, ep.Size())
+		p.CompareAndSwap(nil, &made)
+		row = p.Load()
+	}
+	b := &(*row)[to]
+	if m := b.Load(); m != nil {
 		return m
 	}
-	p.CompareAndSwap(nil, new(mailbox))
-	return p.Load()
+	b.CompareAndSwap(nil, new(mailbox))
+	return b.Load()
 }
 
 func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {

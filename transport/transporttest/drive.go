@@ -2,7 +2,6 @@ package transporttest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,13 +10,14 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// entry begins the next call with an entry that all ranks agree on.
+// entry begins the next call with an entry that all ranks agree on, unless
+// badHash says otherwise.
 func (r *rank) entry() *transport.Entry {
 	r.seq++
 	return &transport.Entry{
-		Ctx:   context.Background(),
+		Ctx:   r.ctx,
 		Seq:   r.seq,
-		Hash:  mix(r.seq),
+		Hash:  mix(r.seq) + r.badHash,
 		Print: printOf(r.me, r.seq),
 	}
 }

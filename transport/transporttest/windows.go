@@ -66,6 +66,8 @@ func (r *rank) window(length int, inPlace, shared bool) error {
 		return r.copyPieces(e.Seq, in, out)
 	})
 	if err != nil {
+		poison(in) // nobody may be looking any more
+		poison(out)
 		return err
 	}
 	return r.checkWindow(e.Seq, in, out, piece)

@@ -1,11 +1,13 @@
 package transporttest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -35,6 +37,9 @@ type rank struct {
 	seq uint64     // of the last call it entered or refused
 	rnd *rand.Rand // for delays, so different on each rank
 	mem buffers
+	// What the rank brings to its calls beside what all agree on.
+	ctx     context.Context
+	badHash uint64 // 0: none
 }
 
 // errStopped ends scripts of a world in which another rank has failed.
@@ -52,6 +57,7 @@ func (h *harness) world(n int, seed uint64, play func(w *world) error) error {
 		w.ranks = append(w.ranks, &rank{
 			Endpoint: ep, w: w, me: i, n: n,
 			rnd: rand.New(rand.NewPCG(seed, uint64(i))),
+			ctx: context.Background(),
 		})
 	}
 	err := play(w)
@@ -145,6 +151,24 @@ func (w *world) await(ch <-chan struct{}) error {
 		return nil
 	case <-w.stop:
 		return errStopped
+	}
+}
+
+// gate opens when it has been passed as often as it was made for.
+type gate struct {
+	left   atomic.Int64
+	opened chan struct{}
+}
+
+func newGate(times int) *gate {
+	g := &gate{opened: make(chan struct{})}
+	g.left.Store(int64(times))
+	return g
+}
+
+func (g *gate) pass() {
+	if g.left.Add(-1) == 0 {
+		close(g.opened)
 	}
 }
 

@@ -1,0 +1,223 @@
+package ccltest
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// attempt is one rank's part of a job: its buffers, the call, and what has to be
+// true of them afterwards.
+type attempt interface {
+	call(ctx context.Context, opts ...ccl.CallOption) error
+	right() error     // the output holds the result
+	fences() error    // nothing else was written
+	bits() []uint64   // of the output, zeros but -0 and NaNs made equal
+	spoil()           // overwrite everything, now that nobody else looks
+	untouched() error // nobody has written since spoil
+}
+
+func (r *rank) attempt(j *job) attempt {
+	switch j.dtype {
+	case ccl.Uint8:
+		return newAttempt[uint8](r, j)
+	case ccl.Int32:
+		return newAttempt[int32](r, j)
+	case ccl.Int64:
+		return newAttempt[int64](r, j)
+	case ccl.Float32:
+		return newAttempt[float32](r, j)
+	}
+	return newAttempt[float64](r, j)
+}
+
+// typed implements attempt.
+type typed[T ccl.Element] struct {
+	rank    *rank
+	job     *job
+	in, out []T // what the call gets; the same in place and in a broadcast
+	displs  []int
+	memory  [][]T // the allocations that in and out lie in
+	before  [][]T // what they held
+}
+
+// A fence is as long as the widest vector registers, twice.
+const fence = 128
+
+// buffer returns n elements with fences around them, shift elements off.
+func (a *typed[T]) buffer(n, shift int) []T {
+	var t T
+	elements := fence / ccl.DTypeOf[T]().Size()
+	lo := elements + shift
+	memory := make([]T, lo+n+elements)
+	for i := range memory {
+		memory[i] = t + T(90+i%7)
+	}
+	a.memory = append(a.memory, memory)
+	return memory[lo : lo+n]
+}
+
+func newAttempt[T ccl.Element](r *rank, j *job) *typed[T] {
+	a := &typed[T]{rank: r, job: j}
+	length := j.count
+	if j.coll == ccl.CollAllGatherV {
+		a.displs, length = j.displs(r.me)
+	}
+	a.out = a.buffer(length, j.shift)
+	switch {
+	case j.coll == ccl.CollBroadcast:
+		a.in = a.out[:j.input(r.me)]
+	case j.placing.inPlace(r.me) && j.coll == ccl.CollAllGatherV:
+		at := a.place(r.me)
+		a.in = a.out[at : at+j.counts[r.me]]
+	case j.placing.inPlace(r.me):
+		a.in = a.out
+	default:
+		a.in = a.buffer(j.input(r.me), j.shift*2)
+	}
+	for i := range a.in {
+		a.in[i] = value[T](j, r.me, i)
+	}
+	for _, m := range a.memory {
+		a.before = append(a.before, append([]T(nil), m...))
+	}
+	return a
+}
+
+// place returns where rank's input goes in the output of an all-gather.
+func (a *typed[T]) place(rank int) int {
+	if a.displs != nil {
+		return a.displs[rank]
+	}
+	at := 0
+	for _, n := range a.job.counts[:rank] {
+		at += n
+	}
+	return at
+}
+
+func (a *typed[T]) call(ctx context.Context, opts ...ccl.CallOption) error {
+	defer a.rank.g.alive.Add(1)
+	switch c := a.rank.comm; a.job.coll {
+	case ccl.CollAllReduce:
+		return ccl.AllReduce(ctx, c, a.in, a.out, a.job.op, opts...)
+	case ccl.CollAllGatherV:
+		return ccl.AllGatherV(ctx, c, a.in, a.out, a.job.counts, a.displs, opts...)
+	default:
+		return ccl.Broadcast(ctx, c, a.out, a.job.root, opts...)
+	}
+}
+
+func (a *typed[T]) right() error {
+	j := a.job
+	switch j.coll {
+	case ccl.CollAllReduce:
+		return a.rightReduction()
+	case ccl.CollAllGatherV:
+		for r, n := range j.counts {
+			at := a.place(r)
+			for i, got := range a.out[at : at+n] {
+				if want := value[T](j, r, i); !identical(got, want) {
+					return fmt.Errorf("element %d of rank %d's input arrived as %v instead of %v", i, r, got, want)
+				}
+			}
+		}
+		return nil
+	}
+	for i, got := range a.out {
+		if want := value[T](j, j.root, i); !identical(got, want) {
+			return fmt.Errorf("element %d is %v instead of %v", i, got, want)
+		}
+	}
+	return nil
+}
+
+func (a *typed[T]) rightReduction() error {
+	j, n := a.job, a.rank.n
+	j.once.Do(func() {
+		want, xs := make([]T, j.count), make([]T, n)
+		for i := range want {
+			want[i] = fold(j.op, inputs(j, i, xs))
+		}
+		j.expected = want
+	})
+	want := j.expected.([]T)
+	for i, got := range a.out {
+		if identical(got, want[i]) {
+			continue
+		}
+		if xs := inputs(j, i, make([]T, n)); a.rank.g.s.rankOrdered || j.numbers != rough || !near(j.op, got, want[i], xs) {
+			return fmt.Errorf("element %d is %v instead of %v, the %v of %v", i, got, want[i], j.op, xs)
+		}
+	}
+	return nil
+}
+
+// inputs fills xs with element i of all ranks' inputs.
+func inputs[T ccl.Element](j *job, i int, xs []T) []T {
+	for r := range xs {
+		xs[r] = value[T](j, r, i)
+	}
+	return xs
+}
+
+// output reports whether element i of the memory that out lies in may be written.
+func (a *typed[T]) output(i int) bool {
+	i -= fence/ccl.DTypeOf[T]().Size() + a.job.shift
+	if i < 0 || i >= len(a.out) || a.job.coll != ccl.CollAllGatherV {
+		return i >= 0 && i < len(a.out)
+	}
+	for r, n := range a.job.counts {
+		if at := a.place(r); at <= i && i < at+n {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *typed[T]) fences() error {
+	for k, m := range a.memory {
+		for i, got := range m {
+			if k == 0 && a.output(i) || identical(got, a.before[k][i]) {
+				continue
+			}
+			if k > 0 {
+				return fmt.Errorf("the input, or what surrounds it, has been written: %v became %v", a.before[k][i], got)
+			}
+			return fmt.Errorf("memory outside of the output, at element %d of it, has been written: %v became %v",
+				i-fence/ccl.DTypeOf[T]().Size()-a.job.shift, a.before[k][i], got)
+		}
+	}
+	return nil
+}
+
+func (a *typed[T]) bits() []uint64 {
+	b := make([]uint64, len(a.out))
+	for i, x := range a.out {
+		b[i] = math.Float64bits(float64(x))
+	}
+	return b
+}
+
+func spoiled[T ccl.Element](i int) T { return T(33 + i%5) }
+
+func (a *typed[T]) spoil() {
+	for _, m := range a.memory {
+		for i := range m {
+			m[i] = spoiled[T](i)
+		}
+	}
+}
+
+func (a *typed[T]) untouched() error {
+	for _, m := range a.memory {
+		for i, got := range m {
+			if got != spoiled[T](i) {
+				return fmt.Errorf("after its call had returned one of its buffers was written: element %d became %v", i, got)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package ccltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// sample returns a call in which everything has something to do, long enough for
+// several parts in the smallest world.
+func (g *group) sample() (*job, error) {
+	n := len(g.ranks)
+	j := &job{coll: g.s.coll, dtype: ccl.Int32, op: ccl.Sum, count: 5*n + 1, root: n - 1, counts: make([]int, n)}
+	for r := range j.counts {
+		j.counts[r] = 5 + r
+	}
+	jobs := []*job{j}
+	if k := g.s.kernel(); k.Supports != nil {
+		jobs = append(jobs, g.jobs()...)
+	}
+	jobs, err := g.supported(jobs)
+	if err != nil {
+		return nil, err
+	}
+	return jobs[0], nil
+}
+
+func cancels(s *subject, w world, n int) error {
+	for _, check := range []func(s *subject, w world, n int) error{cancelledBefore, cancelledWaiting, missing} {
+		if err := check(s, w, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelledBefore makes a call with a context that has ended, and then one that
+// is right.
+func cancelledBefore(s *subject, w world, n int) error {
+	return s.with(w, n, probe{}, func(g *group) error {
+		j, err := g.sample()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		return g.each(func(r *rank) error {
+			a := r.attempt(j)
+			if err := a.call(ctx); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("the context had ended before the call, which returned %v", err)
+			}
+			if err := a.call(context.Background()); err != nil {
+				return fmt.Errorf("the call after one that all ranks refused: %w", err)
+			}
+			return a.right()
+		})
+	})
+}
+
+// cancelledWaiting cancels rank 0 while it waits for the last rank, which calls
+// when it is too late.
+func cancelledWaiting(s *subject, w world, n int) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var armed atomic.Bool
+	returned := make(chan struct{})
+	p := probe{step: func(rank int) {
+		if rank == 0 && armed.CompareAndSwap(true, false) {
+			go func() { // rank 0 has seen a live context, and is about to wait
+				yield(n * 10)
+				cancel()
+			}()
+		}
+	}}
+	return s.with(w, n, p, func(g *group) error {
+		j, err := g.sample()
+		if err != nil {
+			return err
+		}
+		armed.Store(true)
+		return g.each(func(r *rank) error {
+			a := r.attempt(j)
+			if r.me == 0 {
+				err := a.call(ctx)
+				close(returned)
+				if !errors.Is(err, context.Canceled) {
+					return fmt.Errorf("cancelled while it waited, the call returned %v", err)
+				}
+				return nil
+			}
+			if r.me == n-1 {
+				<-returned
+			}
+			return namesAborter(a.call(context.Background()), 0)
+		})
+	})
+}
+
+// missing lets the last rank make no call.
+func missing(s *subject, w world, n int) error {
+	return s.with(w, n, probe{}, func(g *group) error {
+		j, err := g.sample()
+		if err != nil {
+			return err
+		}
+		return g.each(func(r *rank) error {
+			if r.me == n-1 {
+				return nil
+			}
+			err := r.attempt(j).call(context.Background(), ccl.WithTimeout(20*time.Millisecond))
+			timeout, ok := errors.AsType[*ccl.TimeoutError](err)
+			if !ok || !slices.Contains(timeout.Missing, n-1) {
+				return fmt.Errorf("rank %d did not call; waiting for it returned %v", n-1, err)
+			}
+			return nil
+		})
+	})
+}
+
+func namesAborter(err error, by int) error {
+	aborted, ok := errors.AsType[*ccl.AbortedError](err)
+	if _, failed := errors.AsType[*ccl.CollectiveFailedError](err); !failed || !ok || aborted.By != by {
+		return fmt.Errorf("rank %d gave up; the call returned %v", by, err)
+	}
+	return nil
+}
+
+// exit is a way for a rank to end its part in a group.
+type exit struct {
+	name string
+	do   func(r *rank, cancel func())
+	// own judges the error of the rank itself, others that of the rest.
+	own, others func(err error, who int) error
+}
+
+var errGaveUp = errors.New("gave up")
+
+var exits = []exit{
+	{"aborts", func(r *rank, _ func()) { r.comm.Abort(errGaveUp) }, namesAborter, namesAborter},
+	{"leaves", func(r *rank, _ func()) { r.comm.Close() }, closed, namesLost},
+	{"is cancelled", func(_ *rank, cancel func()) { cancel() }, cancelled, namesAborter},
+}
+
+func closed(err error, who int) error {
+	if errors.Is(err, ccl.ErrClosed) {
+		return nil
+	}
+	return namesLost(err, who) // another rank was the first to notice
+}
+
+func cancelled(err error, _ int) error {
+	if !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("cancelled, its call returned %v", err)
+	}
+	return nil
+}
+
+func namesLost(err error, who int) error {
+	lost, ok := errors.AsType[*ccl.PeerLostError](err)
+	if _, failed := errors.AsType[*ccl.CollectiveFailedError](err); !failed || !ok || lost.Rank != who {
+		return fmt.Errorf("rank %d left; the call returned %v", who, err)
+	}
+	return nil
+}
+
+// leaves ends the part of a rank at every step that one takes in a call, each
+// time in a new group: its own part, or that of the next.
+func leaves(s *subject, w world, n int) error {
+	stride := 1
+	if n > 3 || s.short {
+		stride = n + 2
+	}
+	for i, e := range exits {
+		for trigger := range n {
+			for step := (i + trigger) % stride; ; step += stride {
+				who := (trigger + step/stride%2) % n
+				reached, err := s.leave(w, n, e, trigger, step, who)
+				if err != nil {
+					return fmt.Errorf("rank %d %s as rank %d takes step %d of its call: %w", who, e.name, trigger, step, err)
+				}
+				if !reached {
+					break
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// leave makes a call in which rank who exits when rank trigger takes a step of
+// that number, if it gets so far.
+func (s *subject) leave(w world, n int, e exit, trigger, step, who int) (reached bool, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var act func()
+	var armed atomic.Bool
+	var steps atomic.Int64
+	p := probe{step: func(rank int) {
+		if rank == trigger && armed.Load() && steps.Add(1) == int64(step)+1 {
+			act()
+		}
+	}}
+	err = s.with(w, n, p, func(g *group) error {
+		act = func() { e.do(g.ranks[who], cancel) }
+		j, err := g.sample()
+		if err != nil {
+			return err
+		}
+		attempts := make([]attempt, n)
+		err = g.each(func(r *rank) error {
+			if err := r.comm.Barrier(context.Background()); err != nil {
+				return err
+			}
+			if r.me == trigger {
+				armed.Store(true)
+			}
+			mine := context.Background()
+			if r.me == who {
+				mine = ctx
+			}
+			a := r.attempt(j)
+			attempts[r.me] = a
+			err := a.call(mine)
+			broken := errors.Join(judgeExit(a, err, e, who, r.me == who), a.fences())
+			a.spoil()
+			return broken
+		})
+		if err != nil {
+			return err
+		}
+		for r, a := range attempts {
+			if err := a.untouched(); err != nil {
+				return fmt.Errorf("rank %d: %w", r, err)
+			}
+		}
+		return nil
+	})
+	return steps.Load() > int64(step), err
+}
+
+// judgeExit says what is wrong with what a rank got.
+func judgeExit(a attempt, err error, e exit, who int, itself bool) error {
+	switch {
+	case err == nil:
+		if err := a.right(); err != nil {
+			return fmt.Errorf("its call returned no error, but %w", err)
+		}
+		return nil
+	case itself:
+		return e.own(err, who)
+	}
+	return e.others(err, who)
+}

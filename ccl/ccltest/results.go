@@ -1,0 +1,186 @@
+package ccltest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// run makes all ranks of g do the jobs, and judge each.
+func (g *group) run(jobs []*job, judge func(a attempt) error) error {
+	jobs, err := g.supported(jobs)
+	if err != nil {
+		return err
+	}
+	return g.each(func(r *rank) error {
+		for _, j := range jobs {
+			a := r.attempt(j)
+			err := a.call(context.Background())
+			if err == nil {
+				err = judge(a)
+			}
+			if err != nil {
+				return fmt.Errorf("%v: %w", j, err)
+			}
+		}
+		return nil
+	})
+}
+
+func results(s *subject, w world, n int) error {
+	return s.with(w, n, probe{}, func(g *group) error {
+		return g.run(g.jobs(), attempt.right)
+	})
+}
+
+func jitter(s *subject, w world, n int) error {
+	for seed := range uint64(2) {
+		err := s.with(w, n, probe{seed: seed}, func(g *group) error {
+			jobs := g.jobs()
+			if g.s.short || w.scarce {
+				jobs = every(3, jobs)
+			}
+			return g.run(jobs, attempt.right)
+		})
+		if err != nil {
+			return fmt.Errorf("%w (delays with seed %d)", err, seed)
+		}
+	}
+	return nil
+}
+
+func inPlace(s *subject, w world, n int) error {
+	return s.with(w, n, probe{}, func(g *group) error {
+		for _, p := range []placing{inside, apart, mixed, flipped} {
+			jobs := every(3, g.jobs())
+			for _, j := range jobs {
+				j.placing = p
+			}
+			if err := g.run(jobs, attempt.right); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func guards(s *subject, w world, n int) error {
+	return s.with(w, n, probe{}, func(g *group) error {
+		jobs := every(2, g.jobs())
+		for i, j := range jobs {
+			j.shift = i % 4
+			j.places = places(i % 4)
+			j.placing = placing(i / 4 % 4)
+		}
+		return g.run(jobs, attempt.fences)
+	})
+}
+
+// every returns each k-th of the jobs.
+func every(k int, jobs []*job) []*job {
+	var some []*job
+	for i := 0; i < len(jobs); i += k {
+		some = append(some, jobs[i])
+	}
+	return some
+}
+
+// sameBits lets all ranks do the same jobs in all worlds, and compares everything
+// with the first result of the first rank.
+func sameBits(s *subject, _ world, n int) error {
+	worlds := []world{poll, park, arena, smallest}
+	worlds = append(worlds, jittered(slices.Clone(worlds)...)...)
+	var first []outcome
+	for i, w := range worlds {
+		err := s.with(w, n, probe{seed: uint64(i)}, func(g *group) error {
+			for _, p := range []placing{apart, mixed} {
+				jobs, err := g.supported(g.floats())
+				if err != nil {
+					return err
+				}
+				for _, j := range jobs {
+					j.placing = p
+				}
+				again, err := g.collect(jobs)
+				if err != nil {
+					return err
+				}
+				if first == nil {
+					first = again
+				}
+				if err := compare(first, again); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("in world %s: %w", w.name, err)
+		}
+	}
+	return nil
+}
+
+// floats returns calls whose results depend on the order of operations, at sizes
+// that all worlds share.
+func (g *group) floats() []*job {
+	var jobs []*job
+	for _, d := range []ccl.DType{ccl.Float32, ccl.Float64} {
+		for _, count := range distinct(1, 5, g.ranks[0].n, 12, 37, 150) {
+			j := job{coll: g.s.coll, dtype: d, count: count, numbers: rough, counts: make([]int, len(g.ranks))}
+			for r := range j.counts {
+				j.counts[r] = count + r%3
+			}
+			if g.s.coll != ccl.CollAllReduce {
+				jobs = append(jobs, &j)
+				continue
+			}
+			for _, op := range []ccl.Op{ccl.Sum, ccl.Avg, ccl.Product} {
+				k := job{coll: j.coll, dtype: d, count: count, numbers: rough, op: op}
+				jobs = append(jobs, &k)
+			}
+		}
+	}
+	return jobs
+}
+
+// outcome is what all ranks got from a job.
+type outcome struct {
+	job   *job
+	ranks [][]uint64
+}
+
+func (g *group) collect(jobs []*job) ([]outcome, error) {
+	all := make([]outcome, len(jobs))
+	for i, j := range jobs {
+		all[i] = outcome{j, make([][]uint64, len(g.ranks))}
+	}
+	err := g.each(func(r *rank) error {
+		for i, j := range jobs {
+			a := r.attempt(j)
+			if err := a.call(context.Background()); err != nil {
+				return fmt.Errorf("%v: %w", j, err)
+			}
+			all[i].ranks[r.me] = a.bits()
+		}
+		return nil
+	})
+	return all, err
+}
+
+func compare(first, again []outcome) error {
+	for i, o := range again {
+		for r, got := range o.ranks {
+			want := first[i].ranks[0]
+			for k := range got {
+				if got[k] != want[k] {
+					return fmt.Errorf("%v: element %d has the bits %016x on rank %d, and had %016x on rank 0 at first",
+						o.job, k, got[k], r, want[k])
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package dist_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/goccl/goccl/dist"
+	"github.com/stretchr/testify/require"
+)
+
+// A warm call allocates nothing: neither its options nor the way to the group.
+// What is counted is the whole process, over ten thousand calls of every rank;
+// the runtime's own few allocations, such as for goroutines that park, are in it.
+func TestWarmCallsDoNotAllocate(t *testing.T) {
+	const calls, bearable = 10_000, 100
+	// What a rank's calls work on is made once, like everything that is warm.
+	type buffers struct {
+		ctx           context.Context
+		group         *dist.ProcessGroup
+		small, output []float32
+		counts        []int
+	}
+	for name, call := range map[string]func(b *buffers) error{
+		"AllReduce": func(b *buffers) error {
+			return dist.AllReduce(b.small, dist.Max)
+		},
+		"AllReduce with options": func(b *buffers) error {
+			return dist.AllReduce(b.small, dist.Max, dist.WithCallAlgorithm("direct"), dist.WithContext(b.ctx))
+		},
+		"Broadcast with options": func(b *buffers) error {
+			return dist.Broadcast(b.small, 1, dist.WithGroup(b.group), dist.WithContext(b.ctx))
+		},
+		"AllGatherV": func(b *buffers) error {
+			return dist.AllGatherV(b.output, b.small[:1], b.counts)
+		},
+		"Barrier": func(b *buffers) error {
+			return dist.Barrier()
+		},
+	} {
+		for _, ranks := range []int{2, 4} {
+			t.Run(fmt.Sprintf("%s/ranks=%d", name, ranks), func(t *testing.T) {
+				var before, after runtime.MemStats
+				err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+					group, err := dist.Default()
+					if err != nil {
+						return err
+					}
+					b := &buffers{ctx, group, make([]float32, 8), make([]float32, ranks), make([]int, ranks)}
+					for r := range b.counts {
+						b.counts[r] = 1
+					}
+					for range calls / 10 {
+						if err := call(b); err != nil {
+							return err
+						}
+					}
+					if rank == 0 {
+						runtime.GC()
+						runtime.ReadMemStats(&before)
+					}
+					if err := dist.Barrier(); err != nil {
+						return err
+					}
+					for range calls {
+						if err := call(b); err != nil {
+							return err
+						}
+					}
+					if err := dist.Barrier(); err != nil {
+						return err
+					}
+					if rank == 0 {
+						runtime.ReadMemStats(&after)
+					}
+					return dist.Barrier()
+				}), dist.Ranks(ranks))
+				require.NoError(t, err)
+				require.LessOrEqual(t, after.Mallocs-before.Mallocs, uint64(bearable), "allocations in %d calls", calls*ranks)
+			})
+		}
+	}
+}
+
+// The whole way of a call of one rank: who am I, options, checks.
+func BenchmarkAllReduceOfOneRank(b *testing.B) {
+	if err := dist.InitProcessGroup("ccl"); err != nil {
+		b.Fatal(err)
+	}
+	defer dist.DestroyProcessGroup()
+	tensor := []float32{1}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := dist.AllReduce(tensor, dist.Sum); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,498 @@
+package dist_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// S4.2, C5: any other name is an error at once, before anything is loaded.
+func TestUnknownBackend(t *testing.T) {
+	t.Setenv("GOCCL_CONFIG", "does-not-exist.yaml") // would be found missing
+	const use = `use dist.InitProcessGroup("ccl"), goccl's own backend and not oneCCL`
+	for name, text := range map[string]string{
+		"nccl":   `unknown backend "nccl" (available: ccl): there is none for GPUs; tensors are slices in main memory; ` + use,
+		"gloo":   `unknown backend "gloo" (available: ccl): "ccl" is what takes its place on CPUs; ` + use,
+		"mpi":    `unknown backend "mpi" (available: ccl): "ccl" needs no MPI; ` + use,
+		"ucc":    `unknown backend "ucc" (available: ccl): "ccl" is what takes its place on CPUs; ` + use,
+		"oneccl": `unknown backend "oneccl" (available: ccl): it belongs to another library; ` + use,
+		"":       `unknown backend "" (available: ccl): the name has to be given; ` + use,
+		"CCL":    `unknown backend "CCL" (available: ccl): ` + use,
+	} {
+		err := dist.InitProcessGroup(name)
+		require.EqualError(t, err, text)
+		invalid, ok := err.(*dist.InvalidBackendError)
+		require.True(t, ok, "as it is, not wrapped")
+		require.Equal(t, []string{"ccl"}, invalid.Available)
+		require.False(t, dist.IsInitialized())
+	}
+}
+
+// S4.4, C9: before init and after destroy everything but IsInitialized is an
+// error. The group of a destroyed init does not come back to life by WithGroup.
+func TestUninitialised(t *testing.T) {
+	check := func(t *testing.T, opts ...dist.CallOption) {
+		t.Helper()
+		calls := map[string]func() error{
+			"get_rank":       func() error { _, err := dist.GetRank(opts...); return err },
+			"get_world_size": func() error { _, err := dist.GetWorldSize(opts...); return err },
+			"get_backend":    func() error { _, err := dist.GetBackend(opts...); return err },
+			"all_reduce":     func() error { return dist.AllReduce([]float32{1}, dist.Sum, opts...) },
+			"all_reduce nil": func() error { return dist.AllReduce[float32](nil, dist.Sum, opts...) },
+			"all_gather_v":   func() error { return dist.AllGatherV([]float32{1}, []float32{1}, []int{1}, opts...) },
+			"broadcast":      func() error { return dist.Broadcast([]float32{1}, 0, opts...) },
+			"barrier":        func() error { return dist.Barrier(opts...) },
+		}
+		if opts == nil {
+			calls["destroy"] = dist.DestroyProcessGroup
+			calls["default"] = func() error { _, err := dist.Default(); return err }
+		}
+		for name, call := range calls {
+			require.ErrorIs(t, call(), dist.ErrNotInitialized, name)
+			require.ErrorContains(t, call(), "default process group has not been initialized", name)
+		}
+		require.False(t, dist.IsInitialized())
+	}
+	life := func(context.Context, int) error {
+		check(t)
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		group, err := dist.Default()
+		if err != nil {
+			return err
+		}
+		if err := dist.DestroyProcessGroup(); err != nil {
+			return err
+		}
+		check(t)
+		check(t, dist.WithGroup(group))
+		return nil
+	}
+	require.EqualError(t, dist.Barrier(), "dist: default process group has not been initialized: call dist.InitProcessGroup first")
+	require.NoError(t, life(t.Context(), 0), "without Spawn")
+	require.NoError(t, spawn(t, life, dist.Ranks(3)))
+}
+
+// Outside of Spawn a process is rank 0 of 1 (S0.8, S4.18).
+func TestWithoutSpawn(t *testing.T) {
+	require.False(t, dist.IsInitialized())
+	require.NoError(t, dist.InitProcessGroup("ccl"))
+	require.True(t, dist.IsInitialized())
+	rank, err := dist.GetRank()
+	require.NoError(t, err)
+	require.Equal(t, 0, rank)
+	size, err := dist.GetWorldSize()
+	require.NoError(t, err)
+	require.Equal(t, 1, size)
+	name, err := dist.GetBackend()
+	require.NoError(t, err)
+	require.Equal(t, "ccl", name)
+	tensor := []float64{3, 4}
+	require.NoError(t, dist.AllReduce(tensor, dist.Avg))
+	require.Equal(t, []float64{3, 4}, tensor)
+	require.NoError(t, dist.Barrier())
+	require.NoError(t, dist.DestroyProcessGroup())
+	require.False(t, dist.IsInitialized())
+	require.Zero(t, dist.Attempts())
+}
+
+// C29: two inits without a destroy are an error that says what to do, and harm
+// neither the group nor later inits.
+func TestDoubleInit(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		if rank == 1 {
+			err := dist.InitProcessGroup("ccl")
+			assert.ErrorIs(t, err, dist.ErrAlreadyInitialized)
+			assert.EqualError(t, err, "dist: default process group has been initialized already on rank 1: call dist.DestroyProcessGroup first")
+		}
+		if err := dist.Barrier(); err != nil {
+			return err
+		}
+		if err := dist.DestroyProcessGroup(); err != nil {
+			return err
+		}
+		return dist.InitProcessGroup("ccl")
+	}), dist.Ranks(2))
+	require.NoError(t, err)
+}
+
+// LESSONS of destroy and init in other libraries: again and again, with ranks
+// that are generations apart in their goroutines, and nothing left behind.
+func TestDestroyAndInitAgain(t *testing.T) {
+	const ranks, times = 3, 200
+	before := runtime.NumGoroutine()
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		for i := range times {
+			err := initialised(func(context.Context, int) error {
+				tensor := []int64{int64(i)}
+				if err := dist.AllReduce(tensor, dist.Sum); err != nil {
+					return err
+				}
+				assert.Equal(t, []int64{int64(ranks * i)}, tensor)
+				return nil
+			})(ctx, rank)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}, dist.Ranks(ranks))
+	require.NoError(t, err)
+	within(t, func() {
+		for runtime.NumGoroutine() > before+1 { // and this one
+			runtime.Gosched()
+		}
+	})
+}
+
+// One goroutine of a rank at a time may be in InitProcessGroup.
+func TestConcurrentInitOfOneRank(t *testing.T) {
+	second := make(chan struct{}) // rank 1 keeps away until rank 0 has called twice
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		if rank == 1 {
+			<-second
+			return dist.InitProcessGroup("ccl")
+		}
+		errs := make(chan error)
+		for range 2 {
+			dist.Go(func() { errs <- dist.InitProcessGroup("ccl") })
+		}
+		err := <-errs
+		assert.ErrorIs(t, err, dist.ErrConcurrentUse)
+		assert.ErrorContains(t, err, "another goroutine of rank 0 is in InitProcessGroup")
+		close(second)
+		return <-errs
+	}, dist.Ranks(2))
+	require.NoError(t, err)
+}
+
+// S4.7: a step that fails on one rank fails the attempt on all of them, they are
+// uninitialised, and a corrected second attempt works.
+func TestFailureOfOneRankIsOfAll(t *testing.T) {
+	good := configFile(t, "timeout: 20s")
+	steps := map[string]struct {
+		backend string
+		opts    []dist.InitOption
+		text    string // of the rank that fails
+	}{
+		"backend": {"nccl", nil, `unknown backend "nccl"`},
+		"load config": {"ccl", []dist.InitOption{dist.WithConfigFile("missing.yaml")},
+			`initialization of "ccl" failed: missing.yaml: cannot read the configuration: no such file or directory`},
+		"find algorithm": {"ccl", []dist.InitOption{dist.WithAlgorithm("rign")},
+			`initialization of "ccl" failed: ` + good + `: defaults.algorithm (option): there is no entry "rign" in algorithms (did you mean ring?)`},
+		"resolve world size": {"ccl", []dist.InitOption{dist.WithConfigFile(configFile(t, "world_size: 4"))},
+			"the world size is 4 by "},
+		"find transport": {"ccl", []dist.InitOption{dist.WithTransport("shm")},
+			`initialization of "ccl" failed: transport "shm" is not available: ranks as processes are not available yet in this version: ` +
+				`use the transport local, or auto, and dist.Spawn (available: local)`},
+		"options": {"ccl", []dist.InitOption{dist.WithConfig(nil)},
+			`initialization of "ccl" failed: ccl: init_process_group: the configuration of dist.WithConfig is nil`},
+	}
+	for name, step := range steps {
+		for _, culprit := range []int{0, 2} {
+			t.Run(name, func(t *testing.T) {
+				err := spawn(t, func(ctx context.Context, rank int) error {
+					var err error
+					if rank == culprit {
+						err = dist.InitProcessGroup(step.backend, step.opts...)
+						assert.ErrorContains(t, err, step.text)
+					} else {
+						err = dist.InitProcessGroup("ccl")
+						var failed *dist.InitializationFailedError
+						assert.ErrorAs(t, err, &failed)
+						var aborted *dist.AbortedError
+						if assert.ErrorAs(t, err, &aborted) {
+							assert.Equal(t, culprit, aborted.By)
+						}
+						assert.ErrorContains(t, err, `initialization of "ccl" failed: aborted by rank `)
+					}
+					assert.False(t, dist.IsInitialized())
+					assert.ErrorIs(t, dist.Barrier(), dist.ErrNotInitialized)
+
+					return initialised(func(context.Context, int) error { return dist.Barrier() })(ctx, rank)
+				}, dist.Ranks(3), dist.SpawnConfigFile(good))
+				require.NoError(t, err)
+			})
+		}
+	}
+}
+
+// Every rank that makes a mistake is told of its own.
+func TestFailureOfAllRanks(t *testing.T) {
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		err := dist.InitProcessGroup("ccl", dist.WithConfigFile("missing.yaml"))
+		assert.EqualError(t, err, `initialization of "ccl" failed: missing.yaml: cannot read the configuration: no such file or directory`)
+		var config *dist.ConfigError
+		assert.ErrorAs(t, err, &config)
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+		return nil
+	}, dist.Ranks(3))
+	require.NoError(t, err)
+}
+
+// LESSONS 53: a setting that differs is named, with who has which.
+func TestRanksDisagreeOnConfig(t *testing.T) {
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		timeout := 20 * time.Second
+		if rank == 1 {
+			timeout = 21 * time.Second
+		}
+		err := dist.InitProcessGroup("ccl", dist.WithTimeout(timeout))
+		var failed *dist.InitializationFailedError
+		assert.ErrorAs(t, err, &failed)
+		var mismatch *dist.MismatchError
+		if assert.ErrorAs(t, err, &mismatch) {
+			assert.Equal(t, "defaults.timeout", mismatch.Field)
+		}
+		assert.ErrorContains(t, err, "ranks disagree on defaults.timeout: 20s on ranks 0, 2, 21s on rank 1")
+		assert.False(t, dist.IsInitialized())
+		return initialised(func(context.Context, int) error { return nil })(ctx, rank)
+	}, dist.Ranks(3))
+	require.NoError(t, err)
+}
+
+// LESSONS 12: nobody waits for ranks that nobody started; both sizes are named,
+// where they come from and the remedy.
+func TestWorldSizeUnlikeHosted(t *testing.T) {
+	file := configFile(t, "world_size: 3")
+	t.Run("Spawn", func(t *testing.T) {
+		err := spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfigFile(file)), dist.Ranks(2))
+		var missing *dist.MissingConfigurationError
+		require.ErrorAs(t, err, &missing)
+		require.ErrorContains(t, err, `initialization of "ccl" failed: the world size is 3 by `+file+`:2 (defaults.world_size), `+
+			`but dist.Spawn hosts 2 ranks: dist.Ranks(2); start 3 ranks, or set defaults.world_size to 2`)
+	})
+	t.Run("without Spawn", func(t *testing.T) {
+		err := dist.InitProcessGroup("ccl", dist.WithConfigFile(file))
+		var missing *dist.MissingConfigurationError
+		require.ErrorAs(t, err, &missing)
+		require.ErrorContains(t, err, `the world size is 3 by `+file+`:2 (defaults.world_size), `+
+			`but this process is one rank (call InitProcessGroup inside dist.Spawn for more); start 3 ranks, or set defaults.world_size to 1`)
+		require.False(t, dist.IsInitialized())
+	})
+}
+
+// The order of the look-up, seen in the timeout that holds.
+func TestWhichConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config, err := ccl.LoadConfig(configFile(t, "timeout: 11s"))
+	require.NoError(t, err)
+	file := configFile(t, "timeout: 12s")
+	ofSpawn := configFile(t, "timeout: 13s")
+	timeout := func(spawnOpts []dist.SpawnOption, opts ...dist.InitOption) (d time.Duration) {
+		t.Helper()
+		err := spawn(t, initialised(func(context.Context, int) error {
+			group, err := dist.Default()
+			d = group.Communicator().Settings().Timeout()
+			return err
+		}, opts...), append(spawnOpts, dist.Ranks(1))...)
+		require.NoError(t, err)
+		return d
+	}
+	named := []dist.SpawnOption{dist.SpawnConfigFile(ofSpawn)}
+
+	require.Equal(t, time.Minute, timeout(nil), "built in")
+	require.NoError(t, os.Rename(configFile(t, "timeout: 15s"), "ccl.yaml"))
+	require.Equal(t, 15*time.Second, timeout(nil), "./ccl.yaml")
+	t.Setenv("GOCCL_CONFIG", configFile(t, "timeout: 14s"))
+	require.Equal(t, 14*time.Second, timeout(nil), "GOCCL_CONFIG")
+	require.Equal(t, 13*time.Second, timeout(named), "SpawnConfigFile")
+	require.Equal(t, 12*time.Second, timeout(named, dist.WithConfigFile(file)), "WithConfigFile")
+	require.Equal(t, 11*time.Second, timeout(named, dist.WithConfig(config), dist.WithConfigFile(file)), "WithConfig")
+	require.Equal(t, 10*time.Second, timeout(named, dist.WithConfig(config), dist.WithTimeout(10*time.Second)), "WithTimeout")
+	require.Equal(t, time.Duration(0), timeout(named, dist.WithTimeout(-1)), "no timeout")
+}
+
+// A named file that is missing is an error that says who named it.
+func TestNamedConfigIsMissing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none.yaml")
+	t.Setenv("GOCCL_CONFIG", path)
+	const reason = ": cannot read the configuration: no such file or directory"
+
+	err := dist.InitProcessGroup("ccl")
+	require.EqualError(t, err, `initialization of "ccl" failed: `+path+reason+`; GOCCL_CONFIG names this file: correct or unset it`)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	err = dist.Spawn(func(context.Context, int) error { return nil })
+	require.EqualError(t, err, path+reason+"; GOCCL_CONFIG names this file: correct or unset it")
+	err = dist.Spawn(func(context.Context, int) error { return nil }, dist.SpawnConfigFile("other.yaml"), dist.Ranks(2))
+	require.EqualError(t, err, "other.yaml"+reason)
+}
+
+func TestAlgorithmAndTransportByOption(t *testing.T) {
+	err := spawn(t, initialised(func(context.Context, int) error {
+		group, err := dist.Default()
+		assert.Equal(t, "ring", group.Communicator().Settings().Algorithm())
+		assert.Equal(t, "local", group.Communicator().Transport())
+		return err
+	}, dist.WithAlgorithm("ring"), dist.WithTransport("local")), dist.Ranks(2))
+	require.NoError(t, err)
+}
+
+// S4.6, C6: what torch's programs pass is accepted, ignored, and said.
+func TestIgnoredOptions(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	require.NoError(t, dist.InitProcessGroup("ccl", dist.WithWorldSize(4), dist.WithRank(3)), "silent without a logger")
+	require.NoError(t, dist.DestroyProcessGroup())
+	require.NoError(t, dist.InitProcessGroup("ccl", dist.WithWorldSize(4), dist.WithRank(3), dist.WithLogger(logger)))
+	defer dist.DestroyProcessGroup()
+	rank, err := dist.GetRank()
+	require.NoError(t, err)
+	require.Equal(t, 0, rank)
+	require.Contains(t, log.String(), "option=WithWorldSize(4) rank=0 ranks=1")
+	require.Contains(t, log.String(), "option=WithRank(3) rank=0 ranks=1")
+}
+
+// A rank that does not come is named, and the wait ends as soon as it is known
+// that it will not.
+func TestRankNeverInitialises(t *testing.T) {
+	const missing = 2
+	for name, c := range map[string]struct {
+		absent func(others *sync.WaitGroup) error // the rest of rank `missing`
+		text   string                             // of the others
+		as     any                                // is in it
+		opts   []dist.InitOption
+	}{
+		"its worker returned": {
+			absent: func(*sync.WaitGroup) error { return nil },
+			text: `initialization of "ccl" failed: the worker of rank 2 returned without a call of dist.InitProcessGroup to match: ` +
+				`peer lost: rank 2 has left the group`,
+			as: new(*dist.PeerLostError),
+		},
+		"its worker failed": {
+			absent: func(*sync.WaitGroup) error { return errors.New("disk full") },
+			text:   `initialization of "ccl" failed: aborted by rank 2: disk full`,
+			as:     new(*dist.AbortedError),
+		},
+		"its worker panicked": {
+			absent: func(*sync.WaitGroup) error { panic("no") },
+			text:   `initialization of "ccl" failed: aborted by rank 2: the worker of rank 2 panicked: no`,
+			as:     new(*dist.PanicError),
+		},
+		"it is blocked": {
+			absent: func(others *sync.WaitGroup) error { others.Wait(); return nil },
+			text:   `: waiting for all 4 ranks to call dist.InitProcessGroup: timed out after 50ms`,
+			as:     new(*dist.TimeoutError),
+			opts:   []dist.InitOption{dist.WithTimeout(50 * time.Millisecond)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var others sync.WaitGroup
+			others.Add(3)
+			var errs perRank[error]
+			spawn(t, func(ctx context.Context, rank int) error {
+				if rank == missing {
+					return c.absent(&others)
+				}
+				defer others.Done()
+				errs.put(rank, dist.InitProcessGroup("ccl", c.opts...))
+				return nil
+			}, dist.Ranks(4))
+			require.Len(t, errs.values, 3)
+			for rank, err := range errs.values {
+				require.ErrorContains(t, err, c.text, "rank %d", rank)
+				require.ErrorAs(t, err, c.as)
+			}
+		})
+	}
+}
+
+// The timeout lists the missing, to the ranks that waited and to those that come
+// too late; then all can try again.
+func TestInitTimeoutNamesTheMissing(t *testing.T) {
+	var waited sync.WaitGroup
+	waited.Add(2)
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		if rank%2 == 1 {
+			waited.Wait()
+		}
+		err := dist.InitProcessGroup("ccl", dist.WithTimeout(30*time.Millisecond))
+		if rank%2 == 0 {
+			waited.Done()
+		}
+		var timeout *dist.TimeoutError
+		if assert.ErrorAs(t, err, &timeout, "rank %d", rank) {
+			assert.Equal(t, []int{1, 3}, timeout.Missing)
+			assert.Equal(t, 30*time.Millisecond, timeout.After)
+		}
+		return initialised(func(context.Context, int) error { return dist.Barrier() })(ctx, rank)
+	}, dist.Ranks(4))
+	require.NoError(t, err)
+}
+
+// Spawn's context ends the wait for others.
+func TestInitIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var errs perRank[error]
+	var over sync.WaitGroup
+	over.Add(2)
+	err := spawn(t, func(_ context.Context, rank int) error {
+		if rank == 2 {
+			cancel()
+			over.Wait()
+			return nil
+		}
+		defer over.Done()
+		errs.put(rank, dist.InitProcessGroup("ccl"))
+		return nil
+	}, dist.Ranks(3), dist.SpawnContext(ctx))
+	require.NoError(t, err)
+	for rank := range 2 {
+		require.ErrorIs(t, errs.values[rank], context.Canceled)
+		require.ErrorContains(t, errs.values[rank], `initialization of "ccl" failed: `)
+	}
+}
+
+// The n-th attempt of a rank meets the n-th of the others, wherever they are by
+// then: a rank that fails three times by itself fails three attempts of all.
+func TestAttemptsPairUp(t *testing.T) {
+	const bad = 3
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		for range bad {
+			opts := []dist.InitOption{}
+			if rank == 1 {
+				opts = append(opts, dist.WithConfigFile("missing.yaml"))
+			}
+			err := dist.InitProcessGroup("ccl", opts...)
+			assert.ErrorIs(t, err, fs.ErrNotExist, "rank %d", rank)
+		}
+		return initialised(func(context.Context, int) error { return dist.Barrier() })(ctx, rank)
+	}, dist.Ranks(3))
+	require.NoError(t, err)
+}
+
+// A worker that ends while a goroutine of its rank is in InitProcessGroup takes
+// the attempt with it.
+func TestWorkerEndsDuringInit(t *testing.T) {
+	broken := errors.New("out of paper")
+	begun := make(chan struct{}) // a goroutine of rank 0 is in InitProcessGroup
+	errs := make(chan error)
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		if rank == 1 {
+			<-begun
+			return nil
+		}
+		for range 2 {
+			dist.Go(func() { errs <- dist.InitProcessGroup("ccl") })
+		}
+		assert.ErrorIs(t, <-errs, dist.ErrConcurrentUse, "for one of them is inside")
+		close(begun)
+		return broken
+	}, dist.Ranks(2))
+	require.ErrorIs(t, err, broken)
+	within(t, func() { require.ErrorContains(t, <-errs, `initialization of "ccl" failed: `) })
+}

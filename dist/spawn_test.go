@@ -1,0 +1,278 @@
+package dist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/goccl/goccl/dist"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSpawnRefuses(t *testing.T) {
+	require.EqualError(t, dist.Spawn(nil), "ccl: spawn: the worker is nil")
+	for n, text := range map[int]string{
+		0:     "ccl: spawn: dist.Ranks(0): from 1 to 65536 ranks are possible",
+		-1:    "ccl: spawn: dist.Ranks(-1): from 1 to 65536 ranks are possible",
+		65537: "ccl: spawn: dist.Ranks(65537): from 1 to 65536 ranks are possible",
+	} {
+		err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.Ranks(n))
+		require.EqualError(t, err, text)
+		var invalid *dist.InvalidArgumentError
+		require.ErrorAs(t, err, &invalid)
+	}
+}
+
+// S4.5: Ranks, else what the configuration resolves to, else the usable cores.
+func TestHowManyRanks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	count := func(opts ...dist.SpawnOption) int {
+		var started, size atomic.Int64
+		err := spawn(t, initialised(func(context.Context, int) error {
+			started.Add(1)
+			n, err := dist.GetWorldSize()
+			size.Store(int64(n))
+			return err
+		}), opts...)
+		require.NoError(t, err)
+		require.Equal(t, started.Load(), size.Load())
+		return int(started.Load())
+	}
+	require.Equal(t, 5, count(dist.Ranks(5)))
+	require.Equal(t, 3, count(dist.Ranks(5), dist.Ranks(3)), "the later option holds")
+	require.Equal(t, runtime.GOMAXPROCS(0), count())
+	require.Equal(t, 3, count(dist.SpawnConfigFile(configFile(t, "world_size: 3"))))
+	t.Setenv("GOCCL_CONFIG", configFile(t, "world_size: 4"))
+	require.Equal(t, 4, count())
+}
+
+// A failing worker ends the calls of its peers, which name it; Spawn returns
+// the error of every rank, the root cause first.
+func TestWorkerFails(t *testing.T) {
+	broken := errors.New("out of memory")
+	for name, end := range map[string]struct {
+		worker func() error
+		is     error
+		text   string
+	}{
+		"error":  {func() error { return broken }, broken, "out of memory"},
+		"panic":  {func() error { panic(broken) }, broken, "the worker of rank 2 panicked: out of memory"},
+		"goexit": {func() error { runtime.Goexit(); return nil }, dist.ErrGoexit, "worker ended by runtime.Goexit and did not return"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var causes perRank[error]
+			err := spawn(t, func(ctx context.Context, rank int) error {
+				if err := dist.InitProcessGroup("ccl"); err != nil {
+					return err
+				}
+				if rank == 2 {
+					return end.worker()
+				}
+				err := dist.AllReduce([]float32{1}, dist.Sum)
+				again := dist.Barrier()
+				<-ctx.Done() // because of rank 2
+				causes.put(rank, context.Cause(ctx))
+
+				var aborted *dist.AbortedError
+				if assert.ErrorAs(t, err, &aborted) {
+					assert.Equal(t, 2, aborted.By)
+				}
+				assert.ErrorContains(t, err, ": aborted by rank 2: "+end.text)
+				assert.NotContains(t, err.Error(), "\n", "no stack: it is rank 2's to show")
+				assert.ErrorAs(t, again, &aborted, "the first cause, at once")
+				assert.ErrorIs(t, again, dist.ErrInvalidCommunicator)
+				return err
+			}, dist.Ranks(4))
+
+			require.ErrorIs(t, err, end.is)
+			errs := err.(interface{ Unwrap() []error }).Unwrap()
+			require.Len(t, errs, 4)
+			for i, err := range errs {
+				rank, ok := err.(*dist.RankError)
+				require.True(t, ok)
+				require.Equal(t, i == 0, rank.Rank == 2, "the root cause first")
+			}
+			require.ErrorContains(t, errs[0], "rank 2: "+end.text)
+			for rank := range 4 {
+				if rank != 2 {
+					var cause *dist.RankError
+					require.ErrorAs(t, causes.values[rank], &cause)
+					require.Equal(t, 2, cause.Rank)
+				}
+			}
+			require.Zero(t, dist.Bound())
+		})
+	}
+}
+
+func thisPanics() error { panic("at the disco") }
+
+// The stack of a panic is shown once, by the rank that had it.
+func TestPanicShowsItsStack(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		if rank == 1 {
+			return thisPanics()
+		}
+		return dist.Barrier()
+	}), dist.Ranks(3))
+	var p *dist.PanicError
+	require.ErrorAs(t, err, &p)
+	require.Equal(t, 1, p.Rank)
+	require.Equal(t, "at the disco", p.Value)
+	require.EqualError(t, p, "the worker of rank 1 panicked: at the disco")
+	require.True(t, strings.HasPrefix(err.Error(), "rank 1: the worker of rank 1 panicked: at the disco\n\ngoroutine "), err.Error())
+	require.Equal(t, 1, strings.Count(err.Error(), "dist_test.thisPanics("))
+}
+
+// fakeT is a test that fails without failing this one.
+type fakeT struct{ message string }
+
+func (f *fakeT) Errorf(format string, args ...any) { f.message = fmt.Sprintf(format, args...) }
+func (f *fakeT) FailNow()                          { runtime.Goexit() }
+
+// testify's require in a worker ends the worker, not the test's goroutine, and
+// not in a hang of the others.
+func TestRequireInWorker(t *testing.T) {
+	fake := &fakeT{}
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		if rank == 0 {
+			require.Equal(fake, 1, 2)
+		}
+		return dist.Barrier()
+	}), dist.Ranks(2))
+	require.Contains(t, fake.message, "Not equal")
+	require.ErrorIs(t, err, dist.ErrGoexit)
+	require.ErrorContains(t, err, "rank 0: worker ended by runtime.Goexit and did not return "+
+		"(FailNow, Fatal and Skip of a test end their goroutine so, and testify's require with them)\n"+
+		"rank 1: ccl: barrier, ")
+}
+
+// A worker that returns nil has left: who still needs it is told so.
+func TestWorkerLeaves(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		if err := dist.Barrier(); err != nil {
+			return err
+		}
+		if rank == 1 {
+			return nil
+		}
+		err := dist.Barrier()
+		var lost *dist.PeerLostError
+		if assert.ErrorAs(t, err, &lost) {
+			assert.Equal(t, 1, lost.Rank)
+		}
+		return nil
+	}), dist.Ranks(3))
+	require.NoError(t, err)
+}
+
+// A worker that only heeded its context comes after the one because of which it
+// was cancelled, whoever was first to return.
+func TestRootCauseFirst(t *testing.T) {
+	broken := errors.New("no more data")
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		switch rank {
+		case 0:
+			<-ctx.Done()
+			return ctx.Err()
+		case 1:
+			<-ctx.Done()
+			return fmt.Errorf("stopped: %w", context.Cause(ctx))
+		case 3:
+			return broken
+		}
+		return dist.Barrier()
+	}), dist.Ranks(4))
+	errs := err.(interface{ Unwrap() []error }).Unwrap()
+	require.Len(t, errs, 4)
+	require.EqualError(t, errs[0], "rank 3: no more data")
+	texts := []string{errs[1].Error(), errs[2].Error(), errs[3].Error()}
+	require.Contains(t, texts, "rank 0: context canceled")
+	require.Contains(t, texts, "rank 1: stopped: rank 3: no more data")
+}
+
+// The rank whose own context was cancelled is the root cause, also where it
+// returns last.
+func TestCancelledRankIsTheRootCause(t *testing.T) {
+	var others sync.WaitGroup
+	others.Add(2)
+	err := spawn(t, initialised(func(_ context.Context, rank int) error {
+		ctx := context.Background()
+		if rank == 2 {
+			c, cancel := context.WithCancel(ctx)
+			dist.Go(cancel)
+			ctx = c
+		}
+		for {
+			err := dist.Barrier(dist.WithContext(ctx))
+			if err == nil {
+				continue
+			}
+			if rank != 2 {
+				others.Done()
+				return err
+			}
+			// Where the call was refused, because the context had ended before it,
+			// it is for the caller to end the group.
+			group, _ := dist.Default()
+			group.Communicator().Abort(err)
+			others.Wait()
+			return err
+		}
+	}), dist.Ranks(3))
+	require.ErrorIs(t, err, context.Canceled)
+	errs := err.(interface{ Unwrap() []error }).Unwrap()
+	require.Len(t, errs, 3)
+	require.Equal(t, 2, errs[0].(*dist.RankError).Rank, "%v", err)
+}
+
+// Spawn waits for all workers, also for those that have nothing to do with the
+// failure.
+func TestSpawnWaitsForAll(t *testing.T) {
+	var ended atomic.Int64
+	failed := make(chan struct{})
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		defer ended.Add(1)
+		if rank == 0 {
+			defer close(failed)
+			return errors.New("early")
+		}
+		<-failed
+		<-ctx.Done()
+		return nil
+	}, dist.Ranks(5))
+	require.EqualError(t, err, "rank 0: early")
+	require.EqualValues(t, 5, ended.Load())
+}
+
+// SpawnContext is the parent of the workers' contexts and ends their calls.
+func TestSpawnContext(t *testing.T) {
+	type key struct{}
+	parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		assert.Equal(t, "value", ctx.Value(key{}))
+		if rank == 1 {
+			cancel()
+			<-ctx.Done()
+			return nil
+		}
+		err := dist.Barrier()
+		assert.ErrorIs(t, err, context.Canceled)
+		return nil
+	}), dist.Ranks(2), dist.SpawnContext(parent))
+	require.NoError(t, err)
+}
+
+// A nil context is none.
+func TestNilContexts(t *testing.T) {
+	err := spawn(t, initialised(func(context.Context, int) error {
+		return dist.Barrier(dist.WithContext(nil)) //nolint:staticcheck // that is the point
+	}), dist.Ranks(2), dist.SpawnContext(nil)) //nolint:staticcheck
+	require.NoError(t, err)
+}

@@ -1,0 +1,431 @@
+package transporttest
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// naive is a transport that is right for being plain: one mutex, one condition,
+// and nothing is ever overwritten.
+type naive struct {
+	*naiveGroup
+	rank    int
+	timeout transport.Timeout
+	now     *naiveCall // the current call
+	entry   *transport.Entry
+	limit   transport.Timeout
+	begin   time.Time
+	claims  int // of the current call, since the rank got the role Everyone
+}
+
+type naiveKind struct {
+	copies bool // Staging instead of Memory, and messages in small pieces
+	parks  bool // the last arriver runs the bodies of Shared calls, others help with large ones
+}
+
+type naiveGroup struct {
+	naiveKind
+	n        int
+	mu       sync.Mutex
+	changed  *sync.Cond
+	failure  *transport.Failure
+	attached []any
+	closed   []bool
+	calls    map[uint64]*naiveCall
+	streams  map[[2]int][]transport.Message
+}
+
+// naiveCall is what is known of one call, by rank.
+type naiveCall struct {
+	entered              []*transport.Entry
+	refused, done, out   []bool
+	pieces               [][]naivePiece
+	open, ended          bool // the last arriver is there; all bodies have been run
+	claimed, run, active int  // bodies handed out and run; ranks that run them
+}
+
+type naivePiece struct {
+	staged, result []byte
+	lo, hi         int
+	shared         bool
+}
+
+// newNaive connects ranks through a naive transport.
+func newNaive(n int, kind naiveKind) []transport.Endpoint {
+	g := &naiveGroup{
+		naiveKind: kind, n: n, attached: make([]any, n), closed: make([]bool, n),
+		calls: map[uint64]*naiveCall{}, streams: map[[2]int][]transport.Message{},
+	}
+	g.changed = sync.NewCond(&g.mu)
+	eps := make([]transport.Endpoint, n)
+	for i := range eps {
+		eps[i] = &naive{naiveGroup: g, rank: i}
+	}
+	return eps
+}
+
+func (g *naiveGroup) call(seq uint64) *naiveCall {
+	if g.calls[seq] == nil {
+		g.calls[seq] = &naiveCall{
+			entered: make([]*transport.Entry, g.n), refused: make([]bool, g.n), done: make([]bool, g.n),
+			out: make([]bool, g.n), pieces: make([][]naivePiece, g.n),
+		}
+	}
+	return g.calls[seq]
+}
+
+// locked runs f, which may change the group, and tells everybody.
+func (g *naiveGroup) locked(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f()
+	g.changed.Broadcast()
+}
+
+// await waits until there is nothing to wait for any more in all ranks that
+// there reports false of. It is called and returns with the mutex held.
+func (ep *naive) await(there func(rank int) bool) error {
+	if ep.limit.After > 0 {
+		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After)), ep.changed.Broadcast).Stop()
+		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After/2)), ep.changed.Broadcast).Stop()
+	}
+	defer context.AfterFunc(ep.entry.Ctx, ep.changed.Broadcast)()
+	for {
+		var absent []int
+		for q := range ep.n {
+			if q != ep.rank && !there(q) {
+				absent = append(absent, q)
+			}
+		}
+		if len(absent) == 0 {
+			return nil
+		}
+		if err := ep.interrupted(absent); err != nil {
+			return err
+		}
+		ep.changed.Wait()
+	}
+}
+
+func (ep *naive) interrupted(absent []int) error {
+	if ep.closed[ep.rank] {
+		return transport.ErrClosed
+	}
+	if ep.failure != nil {
+		return transport.ErrFailed
+	}
+	var missing []int
+	for _, q := range absent {
+		for seq := ep.entry.Seq - 1; ep.call(seq).refused[ep.rank]; seq-- {
+			if ep.call(seq).entered[q] != nil {
+				return &transport.RefusedError{Ranks: []int{ep.rank}, Seq: seq}
+			}
+		}
+		if ep.now.refused[q] {
+			return &transport.RefusedError{Ranks: []int{q}, Seq: ep.entry.Seq}
+		}
+		if ep.closed[q] {
+			return &transport.PeerLostError{Rank: q}
+		}
+		if ep.now.entered[q] == nil {
+			missing = append(missing, q)
+		}
+	}
+	if err := ep.entry.Ctx.Err(); err != nil {
+		return err
+	}
+	if after := time.Since(ep.begin); ep.limit.After > 0 {
+		if after >= ep.limit.After/2 && ep.limit.Warn != nil {
+			ep.limit.Warn(ep.entry.Seq, missing)
+			ep.limit.Warn = nil
+		}
+		if after >= ep.limit.After {
+			e := &transport.TimeoutError{Missing: missing, Seq: ep.entry.Seq, After: ep.limit.After}
+			if len(missing) == 0 {
+				e.Behind = absent
+			}
+			return e
+		}
+	}
+	return nil
+}
+
+func (ep *naive) Rank() int    { return ep.rank }
+func (ep *naive) Size() int    { return ep.n }
+func (ep *naive) Name() string { return "naive" }
+
+func (ep *naive) Attach(v any) { ep.locked(func() { ep.attached[ep.rank] = v }) }
+
+func (ep *naive) Peer(rank int) (v any) {
+	if !ep.copies {
+		ep.locked(func() { v = ep.attached[rank] })
+	}
+	return v
+}
+
+func (ep *naive) SetTimeout(t transport.Timeout) { ep.timeout = t }
+func (ep *naive) PayloadLimit() int              { return 1000 }
+
+func (ep *naive) Enter(e *transport.Entry) (role transport.Role, err error) {
+	ep.locked(func() { role, err = ep.enter(e) })
+	return role, err
+}
+
+func (ep *naive) enter(e *transport.Entry) (transport.Role, error) {
+	if ep.closed[ep.rank] {
+		return transport.Own, transport.ErrClosed
+	}
+	c := ep.call(e.Seq)
+	line := *e
+	line.Payload = bytes.Clone(e.Payload)
+	c.entered[ep.rank] = &line
+	ep.now, ep.entry, ep.begin, ep.claims = c, e, time.Now(), 0
+	ep.limit = ep.timeout
+	if e.Limit.After > 0 {
+		ep.limit = e.Limit
+	}
+	ep.changed.Broadcast()
+	last := !slices.Contains(c.entered, nil)
+	if err := ep.await(func(q int) bool { return c.entered[q] != nil }); err != nil {
+		return transport.Own, err
+	}
+	for _, other := range c.entered {
+		if other.Hash != e.Hash {
+			return transport.Own, &transport.MismatchError{Seq: e.Seq}
+		}
+	}
+	switch {
+	case e.Exposed && ep.failure != nil:
+		return transport.Own, transport.ErrFailed
+	case !ep.parks || !e.Shared:
+		return transport.Own, nil
+	case last:
+		c.open = true
+		c.active++
+		return transport.Everyone, nil
+	}
+	help := false
+	err := ep.await(func(int) bool {
+		help = c.open && e.Work > 1<<20 && c.claimed < ep.n && ep.failure == nil
+		return c.ended || help
+	})
+	if help && err == nil {
+		c.active++
+		return transport.Everyone, nil
+	}
+	return transport.Nobody, err
+}
+
+func (ep *naive) Claim() (rank int, ok bool) {
+	ep.locked(func() {
+		if ok = ep.now.claimed < ep.n && ep.failure == nil; ok {
+			rank = ep.now.claimed
+			ep.now.claimed++
+			ep.claims++
+		}
+	})
+	return rank, ok
+}
+
+func (ep *naive) Release(failed bool) (err error) {
+	ep.locked(func() {
+		c := ep.now
+		if !failed {
+			c.run += ep.claims
+		}
+		c.ended = c.run == ep.n
+		c.active--
+		ep.changed.Broadcast()
+		err = ep.await(func(int) bool { return c.ended })
+	})
+	return err
+}
+
+func (ep *naive) Complete() (err error) {
+	ep.locked(func() {
+		ep.now.done[ep.rank] = true
+		ep.changed.Broadcast()
+		err = ep.await(func(q int) bool { return ep.now.done[q] })
+	})
+	return err
+}
+
+func (ep *naive) Payload(rank, n int) []byte {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	return ep.now.entered[rank].Payload[:n]
+}
+
+func (ep *naive) Print(rank int) transport.Print {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	return ep.now.entered[rank].Print
+}
+
+func (ep *naive) Refuse(seq uint64) { ep.locked(func() { ep.call(seq).refused[ep.rank] = true }) }
+
+func (ep *naive) Fail(f *transport.Failure) (recorded *transport.Failure) {
+	ep.locked(func() {
+		if ep.failure == nil {
+			ep.failure = f
+		}
+		recorded = ep.failure
+	})
+	return recorded
+}
+
+func (ep *naive) Failed() bool { return ep.Failure() != nil }
+
+func (ep *naive) Failure() *transport.Failure {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	return ep.failure
+}
+
+func (ep *naive) Withdraw() (ended bool) {
+	ep.locked(func() {
+		c := ep.now
+		if c == nil {
+			return
+		}
+		c.out[ep.rank] = true
+		ep.changed.Broadcast()
+		for q := 0; q < ep.n; {
+			mayTouch := ep.entry.Exposed && q != ep.rank && c.entered[q] != nil && !c.done[q] && !c.out[q]
+			if ep.parks && ep.entry.Shared {
+				mayTouch = c.active > 0
+			}
+			if mayTouch {
+				ep.changed.Wait()
+			} else {
+				q++
+			}
+		}
+		ended = c.ended
+	})
+	return ended
+}
+
+func (ep *naive) Close() error {
+	ep.locked(func() { ep.closed[ep.rank] = true })
+	return nil
+}
+
+// room is how many bytes of a message travel at once, so that the suite's pieces
+// do not end with the transport's.
+func (ep *naive) room(m *transport.Message) int {
+	if ep.copies {
+		return min(len(m.Bytes), 1000)
+	}
+	return len(m.Bytes)
+}
+
+func (ep *naive) Put(to int, m *transport.Message) (n int, err error) {
+	ep.locked(func() {
+		stream := [2]int{ep.rank, to}
+		err = ep.await(func(q int) bool { return q != to || len(ep.streams[stream]) == 0 })
+		if err == nil {
+			n = ep.room(m)
+			piece := *m
+			piece.Bytes = m.Bytes[:n]
+			if ep.copies {
+				piece.Bytes = bytes.Clone(piece.Bytes)
+			}
+			ep.streams[stream] = append(ep.streams[stream], piece)
+		}
+	})
+	return n, err
+}
+
+func (ep *naive) Drain(to int) (err error) {
+	ep.locked(func() {
+		err = ep.await(func(q int) bool { return q != to || len(ep.streams[[2]int{ep.rank, to}]) == 0 })
+	})
+	return err
+}
+
+func (ep *naive) Next(from int) (view transport.Message, err error) {
+	ep.locked(func() {
+		stream := [2]int{from, ep.rank}
+		err = ep.await(func(q int) bool { return q != from || len(ep.streams[stream]) > 0 })
+		if err == nil {
+			view = ep.streams[stream][0]
+		}
+	})
+	return view, err
+}
+
+func (ep *naive) Take(from int) {
+	ep.locked(func() { ep.streams[[2]int{from, ep.rank}] = ep.streams[[2]int{from, ep.rank}][1:] })
+}
+
+func (ep *naive) Memory() transport.Memory {
+	if ep.copies {
+		return nil
+	}
+	return ep
+}
+
+func (ep *naive) Staging() transport.Staging {
+	if ep.copies {
+		return ep
+	}
+	return nil
+}
+
+func (ep *naive) Buffers(rank int) (send, recv []byte) {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	return ep.now.entered[rank].Send, ep.now.entered[rank].Recv
+}
+
+func (ep *naive) PieceBytes() int { return 160 }
+
+func (ep *naive) Stage(piece []byte) (err error) {
+	ep.locked(func() {
+		p := naivePiece{staged: bytes.Clone(piece), result: make([]byte, ep.PieceBytes())}
+		ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], p)
+		ep.changed.Broadcast()
+		err = ep.await(func(q int) bool { return len(ep.now.pieces[q]) >= len(ep.now.pieces[ep.rank]) })
+	})
+	return err
+}
+
+// piece is what rank has to do with this rank's current piece.
+func (ep *naive) piece(rank int) *naivePiece {
+	return &ep.now.pieces[rank][len(ep.now.pieces[ep.rank])-1]
+}
+
+func (ep *naive) Staged(rank, n int) []byte {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	return ep.piece(rank).staged[:n]
+}
+
+func (ep *naive) Result() []byte {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	return ep.piece(ep.rank).result
+}
+
+func (ep *naive) Share(lo, hi int) (err error) {
+	ep.locked(func() {
+		p := ep.piece(ep.rank)
+		p.lo, p.hi, p.shared = lo, hi, true
+		ep.changed.Broadcast()
+		err = ep.await(func(q int) bool { return ep.piece(q).shared })
+	})
+	return err
+}
+
+func (ep *naive) Shared(rank int) (lo, hi int, result []byte) {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	p := ep.piece(rank)
+	return p.lo, p.hi, p.result[p.lo:p.hi]
+}

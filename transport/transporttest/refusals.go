@@ -1,0 +1,173 @@
+package transporttest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// refuse refuses the next call.
+func (r *rank) refuse() {
+	r.seq++
+	r.Refuse(r.seq)
+}
+
+// refuseAll mixes runs of refused calls with good ones. A rank looks at the
+// payloads of a call after it has refused the next ones, while faster ranks may
+// be at the call after those.
+func refuseAll(h *harness, n int) error {
+	return h.world(n, 0, func(w *world) error {
+		limit := min(w.ranks[0].PayloadLimit(), transport.InlineBytes)
+		length := func(q int) int { return limit }
+		return w.each(func(r *rank) error {
+			for i := range 500 {
+				if err := r.payload(length); err != nil {
+					return err
+				}
+				good := r.seq
+				for range mix(uint64(i)) % 4 {
+					r.refuse()
+					r.yield()
+				}
+				if i%50 == 0 {
+					for range 100 {
+						r.refuse()
+					}
+				}
+				if i%8 == 0 {
+					r.pause()
+				}
+				// Of what was brought to a call only the entry of the next one
+				// may make an end, and this rank has refused it.
+				if err := r.checkPayloads(good, length); err != nil {
+					return fmt.Errorf("after refusals up to call %d: %w", r.seq, err)
+				}
+				if err := r.checkPrints(good); err != nil {
+					return fmt.Errorf("after refusals up to call %d: %w", r.seq, err)
+				}
+				if i%5 == 0 {
+					if err := r.window(100, false, false); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// refusedBy returns an error unless err is a *RefusedError for call seq by one or
+// more of who.
+func refusedBy(err error, seq uint64, who ...int) error {
+	e, ok := errors.AsType[*transport.RefusedError](err)
+	if !ok || e.Seq != seq || len(e.Ranks) == 0 {
+		return wrong(err, "*RefusedError for call %d", seq)
+	}
+	for _, r := range e.Ranks {
+		if !slices.Contains(who, r) {
+			return wrong(err, "only ranks %v", who)
+		}
+	}
+	return nil
+}
+
+func refuseAlone(h *harness, n int) error {
+	for trial := range 8 * n {
+		first, kind := trial%n, trial/n
+		exposed, early, hasty := kind&1 != 0, kind&2 != 0, kind&4 != 0
+		who := []int{first}
+		if kind%3 == 2 && n > 2 {
+			who = append(who, (first+1)%n)
+		}
+		err := h.world(n, uint64(trial), func(w *world) error {
+			refused := newGate(1)
+			return w.each(func(r *rank) error {
+				for range trial % 3 {
+					if err := r.enter(r.entry()); err != nil {
+						return err
+					}
+				}
+				if slices.Contains(who, r.me) {
+					r.pause()
+					r.refuse()
+					if r.me == first {
+						refused.pass()
+					}
+					return r.enterAfterRefusal(r.seq, hasty, who)
+				}
+				if early { // no wait has begun when the refusal comes
+					if err := w.await(refused.opened); err != nil {
+						return err
+					}
+				}
+				e := r.entry()
+				e.Exposed, e.Shared = exposed, exposed
+				return r.enterRefused(e, hasty, who)
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("ranks %v refuse (exposed %v, before the others wait %v): %w", who, exposed, early, err)
+		}
+	}
+	return nil
+}
+
+// enterAfterRefusal enters the call after one that only the ranks of who have
+// refused.
+func (r *rank) enterAfterRefusal(refusal uint64, hasty bool, who []int) error {
+	r.pause()
+	e := r.entry()
+	_, err := r.Enter(e)
+	if hasty && errors.Is(err, transport.ErrFailed) {
+		return nil // those that entered have said so before
+	}
+	if err := refusedBy(err, refusal, who...); err != nil {
+		return fmt.Errorf("Enter of call %d after refusing call %d: %w", e.Seq, refusal, err)
+	}
+	return nil
+}
+
+// enterRefused enters a call that the ranks of who refuse. A hasty rank makes the
+// group fail before others may have seen the refusal.
+func (r *rank) enterRefused(e *transport.Entry, hasty bool, who []int) error {
+	r.pause()
+	_, err := r.Enter(e)
+	if hasty {
+		_ = r.leave(e, err) // err is looked at below
+		if errors.Is(err, transport.ErrFailed) {
+			return nil
+		}
+	}
+	if err := refusedBy(err, e.Seq, who...); err != nil {
+		return fmt.Errorf("Enter of call %d: %w", e.Seq, err)
+	}
+	return nil
+}
+
+func refuseRuns(h *harness, n int) error {
+	for trial := range 6 * n {
+		longer, run := trial%n, trial/n%3+1
+		err := h.world(n, uint64(trial), func(w *world) error {
+			return w.each(func(r *rank) error {
+				if err := r.enter(r.entry()); err != nil {
+					return err
+				}
+				for range run {
+					r.refuse()
+				}
+				r.pause()
+				if r.me == longer {
+					r.refuse()
+					return r.enterAfterRefusal(r.seq, false, []int{longer})
+				}
+				return r.enterRefused(r.entry(), false, []int{longer})
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("rank %d refuses %d calls and the others %d: %w", longer, run+1, run, err)
+		}
+	}
+	return nil
+}
