@@ -143,8 +143,13 @@ func (c *Communicator) executeAll() error {
 		if !ok {
 			return c.ep.Release(false)
 		}
-		call := &c.ep.Peer(rank).(*Communicator).call
-		if err := call.body(); err != nil {
+		var err error
+		if peer, here := c.ep.Peer(rank).(*Communicator); here {
+			err = peer.call.body()
+		} else { // it closed its communicator while it slept
+			err = &PeerLostError{Rank: rank}
+		}
+		if err != nil {
 			c.ep.Fail(c.failureOf(err, rank))
 			c.ep.Release(true)
 			return transport.ErrFailed

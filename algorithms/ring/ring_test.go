@@ -8,3 +8,7 @@ import (
 )
 
 func TestConformance(t *testing.T) { ccltest.Test(t, ring.Algorithm) }
+
+func TestConformanceSmallChunks(t *testing.T) {
+	ccltest.Test(t, ring.Algorithm, ccltest.Params("chunk: 64"))
+}

@@ -3,6 +3,7 @@ package ccltest
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,11 @@ func Test(t *testing.T, a *ccl.Algorithm, opts ...Option) {
 			s.params = o.params
 		}
 	}
+	s.testAll(t)
+}
+
+func (s *subject) testAll(t *testing.T) {
+	a := s.algorithm
 	if !t.Run("Validate", func(t *testing.T) { report(t, s.validate(), validRule) }) {
 		return
 	}
@@ -127,7 +133,7 @@ func report(t *testing.T, err error, rule string) {
 func pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
-		parts[i] = "^" + p + "$"
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
 	return strings.Join(parts, "/")
 }
@@ -158,7 +164,7 @@ var checks = []*check{
 		"a kernel writes to its output and nowhere else: not to inputs, not around buffers, which are aligned to their elements and no more, and not to the gaps of an all-gather, whose places may be in any order (S0.3, C14, C15)"},
 	{"InPlace", []world{poll, park, arena, smallest}, []int{2, 3, 4, 7}, inPlace,
 		"the result is the same whether all ranks work in place, none, or some (C25)"},
-	{"SameBits", []world{everywhere}, []int{2, 3, 5, 8, 16}, sameBits,
+	{"SameBits", []world{everywhere}, []int{2, 3, 5, 11}, sameBits,
 		"the result is the same bits on all ranks, in all runs and worlds, in place or not, whatever the timing (S0.15, S2.13, C21)"},
 	{"Jitter", jittered(poll, park, arena, smallest), []int{2, 3, 5, 8}, jitter,
 		"the result does not depend on timing (S1.7)"},
@@ -166,13 +172,13 @@ var checks = []*check{
 		"a shape or operation that a kernel does not support is refused with ErrNotImplemented on all ranks before anything moves, and the group lives on (S4.13, C2)"},
 	{"Cost", []world{poll, park, arena, smallest}, []int{2, 3, 4, 7, 8}, costs,
 		"Cost declares exactly the steps and bytes that the kernel takes"},
-	{"Cancel", []world{poll, park, smallest}, []int{2, 3, 5}, cancels,
+	{"Cancel", []world{poll, park, smallest}, []int{2, 3}, cancels,
 		"a call whose context has ended is refused; a wait that is cancelled or times out ends the call on all ranks, with an error that names who gave up or who is missing (C17, C18, S2.23)"},
-	{"Leave", []world{poll, park, smallest}, []int{2, 3, 5}, leaves,
+	{"Leave", append(jittered(poll, park), poll, park, smallest), []int{2, 3, 5}, leaves,
 		"when a rank aborts, leaves or is cancelled, at whatever step, every other rank returns the right result or an error that names that rank, and from then on nobody touches its buffers (S1.12, S1.19)"},
 	{"Concurrent", []world{poll, park, arena}, []int{2, 4}, concurrent,
 		"calls of different groups do not disturb each other: a kernel keeps no state outside of its Call"},
-	{"Allocs", []world{poll, park, arena}, []int{2, 4}, allocations,
+	{"Allocs", []world{poll, park, arena}, []int{2, 3}, allocations,
 		"a call of a kind that was made before allocates nothing (S0.2)"},
 	{"Leaks", []world{poll, park, arena}, []int{3}, leaks,
 		"when a group is closed nothing of it is left running"},

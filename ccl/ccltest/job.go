@@ -172,16 +172,18 @@ func distinct(counts ...int) []int {
 }
 
 // limit returns how long the vectors of the group may be, in bytes: long ones cost
-// time, and three ranks show what they have to show.
+// time, and two ranks show what they have to show.
 func (g *group) limit() int {
 	switch {
 	case g.world.scarce:
 		return 2 << 10
-	case len(g.ranks) <= 3 && !g.world.jitter && !g.s.short:
-		return 1 << 20
+	case len(g.ranks) == 2 && !g.world.jitter && !g.s.short:
+		return long
 	}
 	return 20 << 10
 }
+
+const long = 600 << 10
 
 // jobs returns calls of all kinds.
 func (g *group) jobs() []*job {
@@ -227,9 +229,9 @@ func (g *group) reductions() []*job {
 			add(d, op, 97, rough)
 		}
 	}
-	if g.limit() >= 1<<20 {
+	if g.limit() == long { // longer than the engine folds without a look at the group
 		add(ccl.Float32, ccl.Avg, 1<<18/4+1, exact)
-		add(ccl.Uint8, ccl.Max, 1<<20, exact)
+		add(ccl.Int64, ccl.Max, long/8, exact)
 	}
 	return jobs
 }

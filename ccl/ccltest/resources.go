@@ -34,7 +34,7 @@ func concurrent(s *subject, w world, n int) error {
 // counted, and allocationSlack how many of those belong to the Go runtime, which
 // allocates when goroutines park and when they move to another thread.
 const (
-	allocationCalls = 12000
+	allocationCalls = 10200
 	allocationSlack = 100
 )
 

@@ -54,7 +54,7 @@ func jitter(s *subject, w world, n int) error {
 func inPlace(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		for _, p := range []placing{inside, apart, mixed, flipped} {
-			jobs := every(3, g.jobs())
+			jobs := every(5, g.jobs())
 			for _, j := range jobs {
 				j.placing = p
 			}

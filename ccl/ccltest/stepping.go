@@ -8,7 +8,7 @@ import (
 )
 
 // stepping is an endpoint that calls step before everything its rank waits for or
-// reads from others. Where ranks run each other's bodies step is called by any
+// reads from others, and before its body. Where ranks run each other's bodies step is called by any
 // goroutine.
 type stepping struct {
 	transport.Endpoint
@@ -30,7 +30,9 @@ func newStepping(ep transport.Endpoint, step func()) transport.Endpoint {
 
 func (s *stepping) Enter(e *transport.Entry) (transport.Role, error) {
 	s.step()
-	return s.Endpoint.Enter(e)
+	role, err := s.Endpoint.Enter(e)
+	s.step()
+	return role, err
 }
 
 func (s *stepping) Claim() (rank int, ok bool) {

@@ -179,6 +179,9 @@ func (g *group) each(script func(r *rank) error) error {
 	for pending := len(g.ranks); pending > 0; {
 		err, alive := g.next(outcomes)
 		if !alive {
+			if result != nil {
+				err = fmt.Errorf("%w\nand then %w", result, err)
+			}
 			return err
 		}
 		pending--

@@ -17,7 +17,8 @@ type Member struct {
 	rank  int
 
 	seq       uint64 // the current call
-	exposed   bool   // it exposes memory
+	entered   uint64 // the last call that was not refused
+	exposed   bool   // the current call exposes memory
 	unsettled uint64 // first call of the run refused since the last entry, or 0
 	slots     Slots
 
@@ -78,7 +79,7 @@ func (r *Member) Begin(e *transport.Entry) error {
 	if r.closed.Load() {
 		return transport.ErrClosed
 	}
-	r.seq = e.Seq
+	r.seq, r.entered = e.Seq, e.Seq
 	r.exposed = e.Exposed
 	r.ctx, r.ctxDone = e.Ctx, e.Ctx.Done()
 	r.limit = r.timeout
@@ -122,11 +123,11 @@ func (r *Member) awaitRefusal(peer int, p *State, first, last uint64) error {
 	var w wait
 	defer r.endWait(&w)
 	for !(p.refused(first) && p.refused(last)) {
-		if i := r.step(&w, peer, forProgress); i != none {
+		if i, who := r.step(&w, peer, forRefusal); i != none {
 			if p.refused(first) && p.refused(last) {
 				break
 			}
-			return r.interrupted(i, peer)
+			return r.interrupted(i, who)
 		}
 	}
 	return nil
@@ -135,9 +136,7 @@ func (r *Member) awaitRefusal(peer int, p *State, first, last uint64) error {
 // Publish makes this rank's line of the call visible and wakes who waits for it.
 func (r *Member) Publish(e *transport.Entry) {
 	l := &r.state.line[e.Seq&1]
-	if len(e.Payload) <= len(l.payload) {
-		copy(l.payload[:], e.Payload)
-	} else {
+	if copy(l.payload[:], e.Payload) < len(e.Payload) {
 		copy(r.slots[r.rank][e.Seq&1], e.Payload)
 	}
 	l.hash = e.Hash
@@ -197,7 +196,7 @@ func (r *Member) Complete() error {
 		if peer == r.rank {
 			continue
 		}
-		if err := r.await(&s.done, r.seq, peer, forProgress); err != nil {
+		if err := r.await(&s.done, r.seq, peer, forCompletion); err != nil {
 			return err
 		}
 	}
@@ -207,14 +206,14 @@ func (r *Member) Complete() error {
 // Payload implements transport.Endpoint.
 func (r *Member) Payload(rank, n int) []byte {
 	if n <= transport.InlineBytes {
-		return r.group.states[rank].line[r.seq&1].payload[:n]
+		return r.group.states[rank].line[r.entered&1].payload[:n]
 	}
-	return r.slots[rank][r.seq&1][:n]
+	return r.slots[rank][r.entered&1][:n]
 }
 
 // Print implements transport.Endpoint.
 func (r *Member) Print(rank int) transport.Print {
-	return r.group.states[rank].line[r.seq&1].print
+	return r.group.states[rank].line[r.entered&1].print
 }
 
 // Refuse implements transport.Endpoint.

@@ -19,13 +19,14 @@ const (
 	lookEvery     = 64 // pauses between two looks at what may interrupt a wait
 )
 
-// purpose is what a wait is for; it decides which of a peer's words can end it.
+// purpose is what a wait is for.
 type purpose uint8
 
 const (
-	forEntry    purpose = iota // for a peer to enter the call
-	forMessage                 // for a peer to send or take a message
-	forProgress                // for a peer to get to a later point of the call
+	forEntry      purpose = iota // for all peers to enter the call
+	forCompletion                // for all peers to complete it
+	forRefusal                   // for all peers to have refused the calls before
+	forMessage                   // for one peer to send or take a message
 )
 
 // interruption is what can end a wait before its time.
@@ -63,11 +64,11 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 	var w wait
 	defer r.endWait(&w)
 	for word.Load() < target {
-		if i := r.step(&w, peer, why); i != none {
+		if i, who := r.step(&w, peer, why); i != none {
 			if word.Load() >= target {
 				break // what was waited for beats what interrupted
 			}
-			return r.interrupted(i, peer)
+			return r.interrupted(i, who)
 		}
 	}
 	return nil
@@ -80,25 +81,26 @@ func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) erro
 
 // step is one step of a wait: a pause, or a sleep until there may be news. After
 // it the caller tests what it waits for.
-func (r *Member) step(w *wait, peer int, why purpose) interruption {
-	if w.pauses < r.spin {
+func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) {
+	switch {
+	case w.pauses < r.spin:
 		w.pauses++
 		spin.Pause()
 		if w.pauses%lookEvery != 0 {
-			return none
+			return none, peer
 		}
 		if w.looked && r.group.words.events.Load() == w.events {
-			return r.cancellation()
+			return r.cancellation(), peer
 		}
-		return r.look(w, peer, why)
-	}
-	if !w.parked {
+	case !w.parked:
 		w.parked = true
 		r.park(peer)
-		return r.look(w, peer, why)
+	default:
+		r.Sleep()
 	}
-	r.Sleep()
-	return r.look(w, peer, why)
+	w.looked = true
+	w.events = r.group.words.events.Load()
+	return r.look(peer, why)
 }
 
 // park announces that this rank is about to sleep for peer.
@@ -166,26 +168,60 @@ func (r *Member) cancellation() interruption {
 	}
 }
 
-// look reads everything that can interrupt a wait for peer. A rank that refuses a
-// call and then leaves has refused it: departures are loaded first and judged
-// last.
-func (r *Member) look(w *wait, peer int, why purpose) interruption {
-	w.looked = true
-	w.events = r.group.words.events.Load()
+// look reads everything that can interrupt a wait for peer, and returns who did.
+func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 	if i := r.lookAround(); i != none {
-		return i
+		return i, peer
+	}
+	if why == forMessage {
+		i, who = r.lookAt(peer, why), peer
+	} else {
+		for who = range r.group.states { // whoever is missing, the wait is in vain
+			if i = r.lookAt(who, why); i != none {
+				break
+			}
+		}
+	}
+	if i != none {
+		return i, who
+	}
+	return r.overdue(), peer
+}
+
+// lookAt reads what peer has done that ends a wait for it. Departures are loaded
+// first: what a rank did before it left counts. And they are judged last: a rank
+// that refuses a call and then leaves has refused it.
+func (r *Member) lookAt(peer int, why purpose) interruption {
+	if peer == r.rank {
+		return none
 	}
 	p := r.group.states[peer]
 	left := p.left.Load() != 0
-	switch {
-	case why == forEntry && p.refused(r.seq):
-		return peerRefused
-	case left:
-		return peerLeft
-	case why == forMessage && p.done.Load() >= r.seq:
-		return peerFinished
+	switch why {
+	case forEntry:
+		if p.arrived(r.seq) {
+			return none
+		}
+		if p.refused(r.seq) {
+			return peerRefused
+		}
+	case forCompletion:
+		if p.done.Load() >= r.seq {
+			return none
+		}
+	case forRefusal:
+		if p.refused(r.seq - 1) {
+			return none
+		}
+	case forMessage:
+		if p.done.Load() >= r.seq {
+			return peerFinished
+		}
 	}
-	return r.overdue()
+	if left {
+		return peerLeft
+	}
+	return none
 }
 
 // lookAround reads what ends any wait of this rank, whomever it waits for.
@@ -199,25 +235,11 @@ func (r *Member) lookAround() interruption {
 	return r.cancellation()
 }
 
-// Look is look for a rank that waits for all others at once to enter the call.
+// Look returns the error of a wait for all others to enter the call, if there is
+// anything that ends it.
 func (r *Member) Look() error {
-	if i := r.lookAround(); i != none {
-		return r.interrupted(i, -1)
-	}
-	for peer, p := range r.group.states {
-		if peer == r.rank || p.arrived(r.seq) {
-			continue
-		}
-		left := p.left.Load() != 0
-		if p.refused(r.seq) {
-			return r.interrupted(peerRefused, peer)
-		}
-		if left {
-			return r.interrupted(peerLeft, peer)
-		}
-	}
-	if i := r.overdue(); i != none {
-		return r.interrupted(i, -1)
+	if i, who := r.look(-1, forEntry); i != none {
+		return r.interrupted(i, who)
 	}
 	return nil
 }

@@ -120,10 +120,10 @@ func (ep *endpoint) Peer(rank int) any {
 }
 
 func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
+	ep.seq, ep.shared = int64(e.Seq), e.Shared
 	if err := ep.Begin(e); err != nil {
 		return transport.Own, err
 	}
-	ep.seq, ep.shared = int64(e.Seq), e.Shared
 	if e.Exposed {
 		h := &ep.group.handles[ep.Rank()]
 		h.send, h.recv = e.Send, e.Recv

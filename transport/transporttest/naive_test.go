@@ -56,13 +56,13 @@ type naivePiece struct {
 }
 
 // newNaive connects ranks through a naive transport.
-func newNaive(n int, kind naiveKind) []transport.Endpoint {
+func newNaive(n int, kind naiveKind) []*naive {
 	g := &naiveGroup{
 		naiveKind: kind, n: n, attached: make([]any, n), closed: make([]bool, n),
 		calls: map[uint64]*naiveCall{}, streams: map[[2]int][]transport.Message{},
 	}
 	g.changed = sync.NewCond(&g.mu)
-	eps := make([]transport.Endpoint, n)
+	eps := make([]*naive, n)
 	for i := range eps {
 		eps[i] = &naive{naiveGroup: g, rank: i}
 	}
@@ -178,18 +178,11 @@ func (ep *naive) Enter(e *transport.Entry) (role transport.Role, err error) {
 
 func (ep *naive) enter(e *transport.Entry) (transport.Role, error) {
 	if ep.closed[ep.rank] {
+		ep.now = nil
 		return transport.Own, transport.ErrClosed
 	}
-	c := ep.call(e.Seq)
-	line := *e
-	line.Payload = bytes.Clone(e.Payload)
-	c.entered[ep.rank] = &line
-	ep.now, ep.entry, ep.begin, ep.claims = c, e, time.Now(), 0
-	ep.limit = ep.timeout
-	if e.Limit.After > 0 {
-		ep.limit = e.Limit
-	}
-	ep.changed.Broadcast()
+	ep.publish(e)
+	c := ep.now
 	last := !slices.Contains(c.entered, nil)
 	if err := ep.await(func(q int) bool { return c.entered[q] != nil }); err != nil {
 		return transport.Own, err
@@ -219,6 +212,19 @@ func (ep *naive) enter(e *transport.Entry) (transport.Role, error) {
 		return transport.Everyone, nil
 	}
 	return transport.Nobody, err
+}
+
+// publish shows everybody what this rank brings to a call.
+func (ep *naive) publish(e *transport.Entry) {
+	line := *e
+	line.Payload = bytes.Clone(e.Payload)
+	ep.now, ep.entry, ep.begin, ep.claims = ep.call(e.Seq), e, time.Now(), 0
+	ep.now.entered[ep.rank] = &line
+	ep.limit = ep.timeout
+	if e.Limit.After > 0 {
+		ep.limit = e.Limit
+	}
+	ep.changed.Broadcast()
 }
 
 func (ep *naive) Claim() (rank int, ok bool) {

@@ -82,7 +82,10 @@ func refuseAlone(h *harness, n int) error {
 			who = append(who, (first+1)%n)
 		}
 		err := h.world(n, uint64(trial), func(w *world) error {
-			refused := newGate(1)
+			refused, noticed := newGate(1), newGate(n-len(who))
+			if hasty {
+				noticed = nil
+			}
 			return w.each(func(r *rank) error {
 				for range trial % 3 {
 					if err := r.enter(r.entry()); err != nil {
@@ -95,7 +98,7 @@ func refuseAlone(h *harness, n int) error {
 					if r.me == first {
 						refused.pass()
 					}
-					return r.enterAfterRefusal(r.seq, hasty, who)
+					return r.enterAfterRefusal(noticed, who)
 				}
 				if early { // no wait has begun when the refusal comes
 					if err := w.await(refused.opened); err != nil {
@@ -104,7 +107,7 @@ func refuseAlone(h *harness, n int) error {
 				}
 				e := r.entry()
 				e.Exposed, e.Shared = exposed, exposed
-				return r.enterRefused(e, hasty, who)
+				return r.enterRefused(e, noticed, who)
 			})
 		})
 		if err != nil {
@@ -114,42 +117,11 @@ func refuseAlone(h *harness, n int) error {
 	return nil
 }
 
-// enterAfterRefusal enters the call after one that only the ranks of who have
-// refused.
-func (r *rank) enterAfterRefusal(refusal uint64, hasty bool, who []int) error {
-	r.pause()
-	e := r.entry()
-	_, err := r.Enter(e)
-	if hasty && errors.Is(err, transport.ErrFailed) {
-		return nil // those that entered have said so before
-	}
-	if err := refusedBy(err, refusal, who...); err != nil {
-		return fmt.Errorf("Enter of call %d after refusing call %d: %w", e.Seq, refusal, err)
-	}
-	return nil
-}
-
-// enterRefused enters a call that the ranks of who refuse. A hasty rank makes the
-// group fail before others may have seen the refusal.
-func (r *rank) enterRefused(e *transport.Entry, hasty bool, who []int) error {
-	r.pause()
-	_, err := r.Enter(e)
-	if hasty {
-		_ = r.leave(e, err) // err is looked at below
-		if errors.Is(err, transport.ErrFailed) {
-			return nil
-		}
-	}
-	if err := refusedBy(err, e.Seq, who...); err != nil {
-		return fmt.Errorf("Enter of call %d: %w", e.Seq, err)
-	}
-	return nil
-}
-
 func refuseRuns(h *harness, n int) error {
 	for trial := range 6 * n {
 		longer, run := trial%n, trial/n%3+1
 		err := h.world(n, uint64(trial), func(w *world) error {
+			noticed := newGate(n - 1)
 			return w.each(func(r *rank) error {
 				if err := r.enter(r.entry()); err != nil {
 					return err
@@ -160,9 +132,9 @@ func refuseRuns(h *harness, n int) error {
 				r.pause()
 				if r.me == longer {
 					r.refuse()
-					return r.enterAfterRefusal(r.seq, false, []int{longer})
+					return r.enterAfterRefusal(noticed, []int{longer})
 				}
-				return r.enterRefused(r.entry(), false, []int{longer})
+				return r.enterRefused(r.entry(), noticed, []int{longer})
 			})
 		})
 		if err != nil {
@@ -170,4 +142,56 @@ func refuseRuns(h *harness, n int) error {
 		}
 	}
 	return nil
+}
+
+// enterAfterRefusal enters the call after one that only the ranks of who have
+// refused. It need not notice so by itself: the others make the group fail.
+func (r *rank) enterAfterRefusal(noticed *gate, who []int) error {
+	refusal := r.seq
+	r.pause()
+	e := r.entry()
+	_, err := r.Enter(e)
+	if !errors.Is(err, transport.ErrFailed) {
+		if err := refusedBy(err, refusal, who...); err != nil {
+			return fmt.Errorf("Enter of call %d after refusing call %d: %w", e.Seq, refusal, err)
+		}
+	}
+	if noticed != nil {
+		if err := r.w.await(noticed.opened); err != nil {
+			return err
+		}
+	}
+	return r.leaveRefused(e, err, refusal, who)
+}
+
+// enterRefused enters a call that the ranks of who refuse. All that entered have
+// to notice before anyone makes the group fail, unless noticed is nil.
+func (r *rank) enterRefused(e *transport.Entry, noticed *gate, who []int) error {
+	r.pause()
+	_, err := r.Enter(e)
+	if noticed != nil || !errors.Is(err, transport.ErrFailed) {
+		if err := refusedBy(err, e.Seq, who...); err != nil {
+			return fmt.Errorf("Enter of call %d: %w", e.Seq, err)
+		}
+	}
+	if noticed != nil {
+		noticed.pass()
+		if err := r.w.await(noticed.opened); err != nil {
+			return err
+		}
+	}
+	return r.leaveRefused(e, err, e.Seq, who)
+}
+
+// leaveRefused gives up call e. refusal is the call that the ranks of who have
+// refused.
+func (r *rank) leaveRefused(e *transport.Entry, err error, refusal uint64, who []int) error {
+	if r.leave(e, err) == nil {
+		return fmt.Errorf("Withdraw says that call %d has ended well", e.Seq)
+	}
+	f := r.Failure()
+	if f.Kind != transport.FailureRefused {
+		return fmt.Errorf("the failure is %+v", f)
+	}
+	return refusedBy(&transport.RefusedError{Ranks: f.Ranks, Seq: f.Seq}, refusal, who...)
 }

@@ -44,10 +44,10 @@ func sharedCalls(h *harness, n int) error {
 				if err != nil {
 					return err
 				}
-				for q, got := range runs {
-					if (e.Exposed || q == r.me) && got != *want {
+				for q := range n {
+					if (e.Exposed || q == r.me) && runs[q] != *want {
 						return fmt.Errorf("call %d (exposed %v): rank %d's body has been run %d times instead of %d",
-							e.Seq, e.Exposed, q, got, *want)
+							e.Seq, e.Exposed, q, runs[q], *want)
 					}
 				}
 			}

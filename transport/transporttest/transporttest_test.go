@@ -1,17 +1,93 @@
 package transporttest
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 )
 
-func open(kind naiveKind) func(testing.TB, int) []transport.Endpoint {
-	return func(_ testing.TB, ranks int) []transport.Endpoint { return newNaive(ranks, kind) }
+func TestNaive(t *testing.T) {
+	for name, kind := range map[string]naiveKind{
+		"shared memory":                        {},
+		"shared memory, last arriver runs all": {parks: true},
+		"copies":                               {copies: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			Test(t, func(_ testing.TB, ranks int) []transport.Endpoint { return endpoints(newNaive(ranks, kind), nil) })
+		})
+	}
 }
 
-func TestNaive(t *testing.T) {
-	t.Run("shared memory", func(t *testing.T) { Test(t, open(naiveKind{})) })
-	t.Run("shared memory, last arriver runs all", func(t *testing.T) { Test(t, open(naiveKind{parks: true})) })
-	t.Run("copies", func(t *testing.T) { Test(t, open(naiveKind{copies: true})) })
+// endpoints returns what wrap, unless nil, makes of each endpoint.
+func endpoints(naives []*naive, wrap func(ep *naive) transport.Endpoint) []transport.Endpoint {
+	eps := make([]transport.Endpoint, len(naives))
+	for i, ep := range naives {
+		if eps[i] = ep; wrap != nil {
+			eps[i] = wrap(ep)
+		}
+	}
+	return eps
+}
+
+// TestBroken lets checks meet the transports that they are there to catch.
+func TestBroken(t *testing.T) {
+	for _, b := range brokenTransports {
+		t.Run(strings.ReplaceAll(b.check, "/", ".")+" "+b.what, func(t *testing.T) {
+			if b.races && raceDetector {
+				t.Skip("the race detector catches this one, and would fail the test with it")
+			}
+			err := b.meet(t, checkNamed(t, b.check))
+			if err == nil {
+				t.Fatal("not caught")
+			}
+			if !strings.Contains(err.Error(), b.says) {
+				t.Fatalf("caught for another reason than %q: %v", b.says, err)
+			}
+		})
+	}
+}
+
+// meet runs a check on a broken transport, for few ranks.
+func (b *broken) meet(t *testing.T, c *check) error {
+	h := &harness{
+		open:     func(ranks int) []transport.Endpoint { return endpoints(newNaive(ranks, b.kind), b.wrap) },
+		logf:     t.Logf,
+		patience: 10 * time.Second,
+	}
+	if b.says == hangs {
+		h.patience = 200 * time.Millisecond // a good one takes a fraction of it
+	}
+	for _, n := range c.ranks {
+		if n <= 4 {
+			if err := c.on(h, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkNamed(t *testing.T, name string) *check {
+	for i := range checks {
+		if checks[i].name == name {
+			return &checks[i]
+		}
+	}
+	t.Fatalf("there is no check %q", name)
+	return nil
+}
+
+// TestEveryCheckCatches makes sure that no check is there for nothing.
+func TestEveryCheckCatches(t *testing.T) {
+	caught := map[string]bool{}
+	for _, b := range brokenTransports {
+		caught[b.check] = true
+	}
+	for _, c := range checks {
+		if !caught[c.name] {
+			t.Errorf("check %q: there is no broken transport that it catches", c.name)
+		}
+	}
 }

@@ -1,0 +1,629 @@
+package transporttest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// broken is a transport that is wrong in one point.
+type broken struct {
+	check string // that catches it
+	what  string // is wrong
+	says  string // part of what the check has to say
+	races bool   // the race detector catches it by itself
+	kind  naiveKind
+	wrap  func(ep *naive) transport.Endpoint
+}
+
+// hangs is what a check says when a group makes no progress.
+const hangs = "no progress"
+
+var (
+	parks  = naiveKind{parks: true}
+	copies = naiveKind{copies: true}
+)
+
+var brokenTransports = []broken{
+	{check: "Identity", what: "carries short payloads only", says: "PayloadLimit is 20",
+		wrap: func(ep *naive) transport.Endpoint { return shortPayloads{ep} }},
+	{check: "Peers", what: "shows what the neighbour attached", says: "not what that rank attached",
+		wrap: func(ep *naive) transport.Endpoint { return neighbourPeers{ep} }},
+	{check: "Groups", what: "fails all groups at once", says: "has reached the other",
+		wrap: oneFailureForAll()},
+
+	{check: "Sync", what: "Enter does not wait", says: "returned while rank", races: true,
+		wrap: func(ep *naive) transport.Endpoint { return unawaitedEnter{ep} }},
+	{check: "Payload/Sizes", what: "payload of the call before", says: "Payload(",
+		wrap: func(ep *naive) transport.Endpoint { return stalePayload{ep} }},
+	{check: "Payload/Sizes", what: "payload is the caller's memory", says: "Payload(", races: true,
+		wrap: func(ep *naive) transport.Endpoint { return aliasedPayload{ep} }},
+	{check: "Payload/Sizes", what: "one slot per rank", says: "Payload(",
+		wrap: slottedPayloads(1)},
+	{check: "Payload/Mixed", what: "exposed calls carry no payload", says: "panic",
+		wrap: func(ep *naive) transport.Endpoint { return noExposedPayload{ep} }},
+	{check: "Print", what: "shows the own fingerprint for all", says: "Print(",
+		wrap: func(ep *naive) transport.Endpoint { return ownPrints{ep} }},
+	{check: "Mismatch", what: "rank 0 does not notice", says: "no error instead of *MismatchError",
+		wrap: func(ep *naive) transport.Endpoint { return unnoticedMismatch{ep} }},
+
+	{check: "Shared", what: "hands out rank 0 twice", says: "2 times instead of 1", kind: parks,
+		wrap: func(ep *naive) transport.Endpoint { return &twiceClaimed{naive: ep} }},
+	{check: "Shared", what: "rank 0's body is never run", says: "0 times instead of 1",
+		wrap: func(ep *naive) transport.Endpoint { return idleRank{ep} }},
+	{check: "Shared/Failing", what: "a failed body counts as run", says: "no error instead of", kind: parks,
+		wrap: func(ep *naive) transport.Endpoint { return failedIsRun{ep} }},
+
+	{check: "Window", what: "shows the neighbour's buffers", says: "seen by rank",
+		wrap: func(ep *naive) transport.Endpoint { return neighbourBuffers{ep} }},
+	{check: "Window", what: "Complete does not wait", says: "block", races: true,
+		wrap: func(ep *naive) transport.Endpoint { return noCompletion{ep} }},
+	{check: "Window/Uneven", what: "cuts buffers to the own length", says: "bytes of",
+		wrap: func(ep *naive) transport.Endpoint { return cutBuffers{ep} }},
+	{check: "Staging", what: "Share publishes all of the result", says: "Shared(", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return wholeShare{ep} }},
+	{check: "Staging", what: "Stage does not wait", says: "panic", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return unawaitedStage{ep} }},
+
+	{check: "Messages/Order", what: "loses the clock", says: "Clock 0", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return clockless{ep} }},
+	{check: "Messages/Order", what: "puts empty messages nowhere", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return dropsEmpty{ep} }},
+	{check: "Messages/AllPairs", what: "Put waits until all is taken", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return rendezvousPut{ep} }},
+	{check: "Messages/Held", what: "one buffer for the views of all ranks", says: "message from rank",
+		wrap: func(ep *naive) transport.Endpoint { return &oneView{naive: ep} }},
+	{check: "Messages/Drain", what: "Drain does not wait", says: "before message", races: true,
+		wrap: func(ep *naive) transport.Endpoint { return noDrain{ep} }},
+
+	{check: "Refuse/All", what: "two slots, and nobody waits for refusals", says: "Payload(",
+		wrap: slottedPayloads(2)},
+	{check: "Refuse/Alone", what: "refusals are not announced", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return silentRefusal{ep} }},
+	{check: "Refuse/Runs", what: "only the first refusal of a run is announced", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return firstRefusalOnly{ep} }},
+
+	{check: "Fail/First", what: "the last failure wins", says: "the recorded failure is",
+		wrap: func(ep *naive) transport.Endpoint { return lastFailure{ep} }},
+	{check: "Fail/First", what: "the text gets lost", says: "the recorded failure is",
+		wrap: func(ep *naive) transport.Endpoint { return textlessFailure{ep} }},
+	{check: "Fail/Afterwards", what: "Withdraw says that all ended well", says: "has ended well",
+		wrap: func(ep *naive) transport.Endpoint { return alwaysEnded{ep} }},
+	{check: "Interrupt/Failure", what: "Fail wakes nobody", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return silentFailure{ep} }},
+	{check: "Interrupt/Cancel", what: "Complete is deaf to the context", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return deafComplete{ep} }},
+	{check: "Interrupt/Deadline", what: "Enter is deaf to the context", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return deafEnter{ep} }},
+	{check: "Interrupt/Departure", what: "Close is not noticed", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return silentClose{ep} }},
+	{check: "Interrupt/OwnClose", what: "Close waits for the end of the call", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return &patientClose{naive: ep} }},
+	{check: "Interrupt/Timeout", what: "takes those behind for missing", says: "is absent in call",
+		wrap: func(ep *naive) transport.Endpoint { return behindIsMissing{ep} }},
+	{check: "Interrupt/Bystander", what: "waits for one rank after the other", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return oneByOne{ep} }},
+
+	{check: "Reached/Enter", what: "a cancelled context beats having reached all", says: "all others had entered",
+		wrap: func(ep *naive) transport.Endpoint { return cancelFirst{ep} }},
+	{check: "Reached/Enter", what: "no look at the failure on entry", says: "no error instead of ErrFailed",
+		wrap: func(ep *naive) transport.Endpoint { return noEntryCheck{ep} }},
+	{check: "Reached/Inside", what: "a failure beats a message", says: "a message was put",
+		wrap: func(ep *naive) transport.Endpoint { return failureFirst{ep} }},
+	{check: "Reached/Leaving", what: "a departure beats having reached all", says: "rank 0 has left",
+		wrap: func(ep *naive) transport.Endpoint { return departureFirst{ep} }},
+
+	{check: "Withdraw/Inside", what: "Withdraw does not wait", says: "while another rank was inside", races: true,
+		wrap: func(ep *naive) transport.Endpoint { return hastyWithdraw{ep} }},
+	{check: "Withdraw/Early", what: "no look at the failure on entry", says: "runs the body",
+		wrap: func(ep *naive) transport.Endpoint { return noEntryCheck{ep} }},
+
+	{check: "Context", what: "a cancelled context fails the group", says: "the group has failed",
+		wrap: func(ep *naive) transport.Endpoint { return cancelFails{ep} }},
+	{check: "Timeout/Missing", what: "names everybody", says: "but ranks",
+		wrap: func(ep *naive) transport.Endpoint { return allMissing{ep} }},
+	{check: "Timeout/Missing", what: "never warns", says: "Warn was called 0 times",
+		wrap: func(ep *naive) transport.Endpoint { return noWarning{ep} }},
+	{check: "Timeout/Limit", what: "ignores Limit", says: "timed out",
+		wrap: func(ep *naive) transport.Endpoint { return noLimit{ep} }},
+	{check: "Timeout/Warn", what: "one timeout for all calls", says: "timed out",
+		wrap: func(ep *naive) transport.Endpoint { return &oneTimeout{naive: ep} }},
+
+	{check: "Close", what: "closing again is an error", says: "closed",
+		wrap: func(ep *naive) transport.Endpoint { return &closeOnce{naive: ep} }},
+	{check: "Leaks", what: "leaves a goroutine behind", says: "goroutines instead of",
+		wrap: func(ep *naive) transport.Endpoint { return leakyGoroutine{ep} }},
+	{check: "Leaks", what: "leaves a timer behind", says: "garbage: false",
+		wrap: func(ep *naive) transport.Endpoint { return leakyTimer{ep} }},
+	{check: "Leaks", what: "leaves the callback of a context behind", says: "garbage: false",
+		wrap: func(ep *naive) transport.Endpoint { return leakyContext{ep} }},
+	{check: "Random", what: "every rank reads a failure of its own", says: "the failure is",
+		wrap: func(ep *naive) transport.Endpoint { return ownFailure{ep} }},
+}
+
+type shortPayloads struct{ *naive }
+
+func (shortPayloads) PayloadLimit() int { return 20 }
+
+type neighbourPeers struct{ *naive }
+
+func (ep neighbourPeers) Peer(rank int) any { return ep.naive.Peer(max(rank-1, 0)) }
+
+type sharedFailure struct {
+	*naive
+	failed *atomic.Bool
+}
+
+func oneFailureForAll() func(*naive) transport.Endpoint {
+	failed := new(atomic.Bool)
+	return func(ep *naive) transport.Endpoint { return sharedFailure{ep, failed} }
+}
+
+func (ep sharedFailure) Failed() bool { return ep.failed.Load() }
+
+func (ep sharedFailure) Fail(f *transport.Failure) *transport.Failure {
+	ep.failed.Store(true)
+	return ep.naive.Fail(f)
+}
+
+type unawaitedEnter struct{ *naive }
+
+func (ep unawaitedEnter) Enter(e *transport.Entry) (transport.Role, error) {
+	ep.locked(func() { ep.publish(e) })
+	return transport.Own, nil
+}
+
+type stalePayload struct{ *naive }
+
+func (ep stalePayload) Payload(rank, n int) (p []byte) {
+	ep.locked(func() {
+		c := ep.calls[ep.entry.Seq-1]
+		if c == nil || len(c.entered[rank].Payload) < n {
+			c = ep.now
+		}
+		p = c.entered[rank].Payload[:n]
+	})
+	return p
+}
+
+type aliasedPayload struct{ *naive }
+
+func (ep aliasedPayload) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	ep.locked(func() { ep.now.entered[ep.rank].Payload = e.Payload })
+	return role, err
+}
+
+// slotted copies payloads to slots that are used again for later calls.
+type slotted struct {
+	*naive
+	slots *sync.Map // [rank, seq%parities]
+	use   uint64
+}
+
+func slottedPayloads(parities uint64) func(*naive) transport.Endpoint {
+	var groups sync.Map // by group, since one broken transport opens many
+	return func(ep *naive) transport.Endpoint {
+		slots, _ := groups.LoadOrStore(ep.naiveGroup, new(sync.Map))
+		return slotted{ep, slots.(*sync.Map), parities}
+	}
+}
+
+func (ep slotted) Enter(e *transport.Entry) (transport.Role, error) {
+	ep.slots.Store([2]uint64{uint64(ep.rank), e.Seq % ep.use}, slices.Clone(e.Payload))
+	return ep.naive.Enter(e)
+}
+
+func (ep slotted) Payload(rank, n int) []byte {
+	p, _ := ep.slots.Load([2]uint64{uint64(rank), ep.entry.Seq % ep.use})
+	return p.([]byte)[:min(n, len(p.([]byte)))]
+}
+
+type noExposedPayload struct{ *naive }
+
+func (ep noExposedPayload) Enter(e *transport.Entry) (transport.Role, error) {
+	if e.Exposed {
+		e.Payload = nil
+	}
+	return ep.naive.Enter(e)
+}
+
+type ownPrints struct{ *naive }
+
+func (ep ownPrints) Print(int) transport.Print { return ep.naive.Print(ep.rank) }
+
+type unnoticedMismatch struct{ *naive }
+
+func (ep unnoticedMismatch) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	if ep.rank == 0 && errors.As(err, new(*transport.MismatchError)) {
+		err = nil
+	}
+	return role, err
+}
+
+type twiceClaimed struct {
+	*naive
+	again bool
+}
+
+func (ep *twiceClaimed) Claim() (int, bool) {
+	if ep.again {
+		ep.again = false
+		return 0, true
+	}
+	rank, ok := ep.naive.Claim()
+	ep.again = ok && rank == 0
+	return rank, ok
+}
+
+type idleRank struct{ *naive }
+
+func (ep idleRank) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	if ep.rank == 0 && e.Shared && err == nil {
+		return transport.Nobody, ep.Complete()
+	}
+	return role, err
+}
+
+type failedIsRun struct{ *naive }
+
+func (ep failedIsRun) Release(bool) error {
+	for ok := true; ok; {
+		_, ok = ep.Claim()
+	}
+	ep.locked(func() { ep.claims = ep.n })
+	return ep.naive.Release(false)
+}
+
+// The ways of an engine are needed: a failed group claims nothing.
+func (ep failedIsRun) Fail(f *transport.Failure) *transport.Failure { return ep.naive.Fail(f) }
+
+type neighbourBuffers struct{ *naive }
+
+func (ep neighbourBuffers) Memory() transport.Memory { return ep }
+
+func (ep neighbourBuffers) Buffers(rank int) (send, recv []byte) {
+	return ep.naive.Buffers((rank + 1) % ep.n)
+}
+
+type noCompletion struct{ *naive }
+
+func (noCompletion) Complete() error { return nil }
+
+type cutBuffers struct{ *naive }
+
+func (ep cutBuffers) Memory() transport.Memory { return ep }
+
+func (ep cutBuffers) Buffers(rank int) (send, recv []byte) {
+	own, _ := ep.naive.Buffers(ep.rank)
+	send, recv = ep.naive.Buffers(rank)
+	return send[:min(len(own), len(send))], recv
+}
+
+type wholeShare struct{ *naive }
+
+func (ep wholeShare) Staging() transport.Staging { return ep }
+func (ep wholeShare) Share(int, int) error       { return ep.naive.Share(0, ep.PieceBytes()) }
+
+type unawaitedStage struct{ *naive }
+
+func (ep unawaitedStage) Staging() transport.Staging { return ep }
+
+func (ep unawaitedStage) Stage(piece []byte) error {
+	ep.locked(func() {
+		ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], naivePiece{staged: piece})
+	})
+	return nil
+}
+
+type clockless struct{ *naive }
+
+func (ep clockless) Put(to int, m *transport.Message) (int, error) {
+	lost := *m
+	lost.Clock = 0
+	return ep.naive.Put(to, &lost)
+}
+
+type dropsEmpty struct{ *naive }
+
+func (ep dropsEmpty) Put(to int, m *transport.Message) (int, error) {
+	if len(m.Bytes) == 0 {
+		return 0, nil
+	}
+	return ep.naive.Put(to, m)
+}
+
+type rendezvousPut struct{ *naive }
+
+func (ep rendezvousPut) Put(to int, m *transport.Message) (int, error) {
+	n, err := ep.naive.Put(to, m)
+	if err != nil {
+		return n, err
+	}
+	return n, ep.Drain(to)
+}
+
+type oneView struct {
+	*naive
+	view []byte
+}
+
+func (ep *oneView) Next(from int) (transport.Message, error) {
+	m, err := ep.naive.Next(from)
+	ep.view = append(ep.view[:0], m.Bytes...)
+	m.Bytes = ep.view
+	return m, err
+}
+
+type noDrain struct{ *naive }
+
+func (noDrain) Drain(int) error { return nil }
+
+type silentRefusal struct{ *naive }
+
+func (silentRefusal) Refuse(uint64) {}
+
+type firstRefusalOnly struct{ *naive }
+
+func (ep firstRefusalOnly) Refuse(seq uint64) {
+	if !ep.call(seq - 1).refused[ep.rank] {
+		ep.naive.Refuse(seq)
+	}
+}
+
+type lastFailure struct{ *naive }
+
+func (ep lastFailure) Fail(f *transport.Failure) *transport.Failure {
+	ep.locked(func() { ep.failure = f })
+	return f
+}
+
+type textlessFailure struct{ *naive }
+
+func (ep textlessFailure) Failure() *transport.Failure {
+	f := ep.naive.Failure()
+	if f == nil {
+		return nil
+	}
+	lost := *f
+	lost.Text = ""
+	return &lost
+}
+
+type alwaysEnded struct{ *naive }
+
+func (ep alwaysEnded) Withdraw() bool {
+	ep.naive.Withdraw()
+	return true
+}
+
+type silentFailure struct{ *naive }
+
+func (ep silentFailure) Fail(f *transport.Failure) *transport.Failure {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	if ep.failure == nil {
+		ep.failure = f
+	}
+	return ep.failure
+}
+
+type deafComplete struct{ *naive }
+
+func (ep deafComplete) Complete() error {
+	ep.entry.Ctx = context.Background()
+	return ep.naive.Complete()
+}
+
+type deafEnter struct{ *naive }
+
+func (ep deafEnter) Enter(e *transport.Entry) (transport.Role, error) {
+	e.Ctx = context.WithoutCancel(e.Ctx)
+	return ep.naive.Enter(e)
+}
+
+type silentClose struct{ *naive }
+
+func (silentClose) Close() error { return nil }
+
+type patientClose struct {
+	*naive
+	inCall sync.Mutex
+}
+
+func (ep *patientClose) Enter(e *transport.Entry) (transport.Role, error) {
+	ep.inCall.Lock()
+	defer ep.inCall.Unlock()
+	return ep.naive.Enter(e)
+}
+
+func (ep *patientClose) Close() error {
+	ep.inCall.Lock()
+	defer ep.inCall.Unlock()
+	return ep.naive.Close()
+}
+
+type behindIsMissing struct{ *naive }
+
+func (ep behindIsMissing) Complete() error {
+	err := ep.naive.Complete()
+	if t, ok := errors.AsType[*transport.TimeoutError](err); ok {
+		t.Missing, t.Behind = t.Behind, nil
+	}
+	return err
+}
+
+type oneByOne struct{ *naive }
+
+func (ep oneByOne) Enter(e *transport.Entry) (role transport.Role, err error) {
+	ep.locked(func() {
+		ep.publish(e)
+		for q := range ep.n {
+			if err == nil {
+				err = ep.await(func(other int) bool { return other != q || ep.now.entered[q] != nil })
+			}
+		}
+	})
+	return transport.Own, err
+}
+
+type cancelFirst struct{ *naive }
+
+func (ep cancelFirst) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	if err == nil {
+		err = e.Ctx.Err()
+	}
+	return role, err
+}
+
+type noEntryCheck struct{ *naive }
+
+func (ep noEntryCheck) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	if errors.Is(err, transport.ErrFailed) && e.Exposed {
+		ep.locked(func() {
+			if !slices.Contains(ep.now.entered, nil) {
+				err = nil
+			}
+		})
+	}
+	return role, err
+}
+
+type failureFirst struct{ *naive }
+
+func (ep failureFirst) Next(from int) (transport.Message, error) {
+	if ep.Failed() {
+		return transport.Message{}, transport.ErrFailed
+	}
+	return ep.naive.Next(from)
+}
+
+type departureFirst struct{ *naive }
+
+func (ep departureFirst) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	runtime.Gosched()
+	ep.locked(func() {
+		for q, closed := range ep.closed {
+			if closed && q != ep.rank {
+				err = &transport.PeerLostError{Rank: q}
+			}
+		}
+	})
+	return role, err
+}
+
+type hastyWithdraw struct{ *naive }
+
+func (hastyWithdraw) Withdraw() bool { return false }
+
+type cancelFails struct{ *naive }
+
+func (ep cancelFails) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	if errors.Is(err, e.Ctx.Err()) && err != nil {
+		ep.Fail(failureOf(ep.rank, e.Seq, err))
+	}
+	return role, err
+}
+
+type allMissing struct{ *naive }
+
+func (ep allMissing) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	if t, ok := errors.AsType[*transport.TimeoutError](err); ok {
+		t.Missing = nil
+		for q := range ep.n {
+			if q != ep.rank {
+				t.Missing = append(t.Missing, q)
+			}
+		}
+	}
+	return role, err
+}
+
+type noWarning struct{ *naive }
+
+func (ep noWarning) SetTimeout(t transport.Timeout) {
+	t.Warn = nil
+	ep.naive.SetTimeout(t)
+}
+
+type noLimit struct{ *naive }
+
+func (ep noLimit) Enter(e *transport.Entry) (transport.Role, error) {
+	e.Limit = transport.Timeout{}
+	return ep.naive.Enter(e)
+}
+
+type oneTimeout struct {
+	*naive
+	begin time.Time
+}
+
+func (ep *oneTimeout) Enter(e *transport.Entry) (transport.Role, error) {
+	if ep.begin.IsZero() {
+		ep.begin = time.Now()
+	}
+	if ep.timeout.After > 0 {
+		e.Limit = ep.timeout
+		e.Limit.After = max(time.Until(ep.begin.Add(ep.timeout.After)), 1)
+	}
+	return ep.naive.Enter(e)
+}
+
+type closeOnce struct {
+	*naive
+	closed atomic.Bool
+}
+
+func (ep *closeOnce) Close() error {
+	if ep.closed.Swap(true) {
+		return transport.ErrClosed
+	}
+	return ep.naive.Close()
+}
+
+type leakyGoroutine struct{ *naive }
+
+func (ep leakyGoroutine) Enter(e *transport.Entry) (transport.Role, error) {
+	go func() { <-e.Ctx.Done() }()
+	return ep.naive.Enter(e)
+}
+
+type leakyTimer struct{ *naive }
+
+func (ep leakyTimer) Enter(e *transport.Entry) (transport.Role, error) {
+	time.AfterFunc(time.Hour, ep.changed.Broadcast)
+	time.AfterFunc(time.Hour, func() { runtime.KeepAlive(ep) })
+	return ep.naive.Enter(e)
+}
+
+type leakyContext struct{ *naive }
+
+func (ep leakyContext) Enter(e *transport.Entry) (transport.Role, error) {
+	context.AfterFunc(e.Ctx, func() { runtime.KeepAlive(ep) })
+	return ep.naive.Enter(e)
+}
+
+type ownFailure struct{ *naive }
+
+func (ep ownFailure) Failure() *transport.Failure {
+	f := ep.naive.Failure()
+	if f == nil {
+		return nil
+	}
+	own := *f
+	own.By, own.Ranks, own.Text = ep.rank, []int{ep.rank}, "own"
+	return &own
+}
