@@ -122,9 +122,7 @@ func (c *Communicator) checkAllGatherV(send, recv Buffer, counts, displs []int) 
 			if at < 0 || at > math.MaxInt-counts[r] {
 				return 0, 0, &InvalidArgumentError{op, fmt.Sprintf("displs[%d] is %d", r, at)}
 			}
-			if counts[r] > 0 {
-				end = max(end, at+counts[r])
-			}
+			end = max(end, at+counts[r])
 		}
 	}
 	if recv.Len() < end {

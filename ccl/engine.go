@@ -233,24 +233,16 @@ func (c *Communicator) entryName(id uint64) string {
 // buffers any more. A call that others completed in the meantime is a success.
 func (c *Communicator) failed(coll Collective, err error) error {
 	f := c.ep.Failure()
-	if !errors.Is(err, transport.ErrFailed) && !errors.Is(err, transport.ErrClosed) {
-		f = c.fail(c.failureOf(err, c.rank))
+	if f == nil {
+		f = c.ep.Fail(c.failureOf(err, c.rank))
 	}
 	if c.ep.Withdraw() {
 		return nil
 	}
-	if f == nil { // this rank closed the communicator while the call ran
+	if errors.Is(err, ErrClosed) { // by someone else, while the call ran
 		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
 	}
 	return c.collectiveError(coll, f, "")
-}
-
-// fail makes f the group's failure, unless there is one, and returns that. A
-// transport may give it back without its error value, which does not leave the
-// process; so the rank keeps its own.
-func (c *Communicator) fail(f *transport.Failure) *transport.Failure {
-	c.own.CompareAndSwap(nil, f)
-	return c.ep.Fail(f)
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier
@@ -308,6 +300,8 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 		f.Kind, f.Ranks = transport.FailureRefused, refused.Ranks
 	case errors.As(err, &lost):
 		f.Kind, f.Ranks = transport.FailurePeerLost, []int{lost.Rank}
+	case errors.Is(err, ErrClosed):
+		f.Kind, f.Ranks = transport.FailurePeerLost, []int{rank}
 	case errors.As(err, &timeout) && len(timeout.Missing) > 0:
 		f.Kind, f.Ranks, f.After = transport.FailureTimeout, timeout.Missing, timeout.After
 	case errors.As(err, &timeout):

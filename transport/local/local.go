@@ -150,7 +150,6 @@ func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
 		hosted.Add(-1)
-		ep.group.handles[ep.Rank()].attached.Store(nil)
 	}
 	return nil
 }

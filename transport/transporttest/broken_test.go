@@ -132,7 +132,7 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return noWarning{ep} }},
 	{check: "Timeout/Limit", what: "ignores Limit", says: "timed out",
 		wrap: func(ep *naive) transport.Endpoint { return noLimit{ep} }},
-	{check: "Timeout/Warn", what: "one timeout for all calls", says: "timed out",
+	{check: "Timeout/Warn", what: "one timeout for all calls", says: "after only",
 		wrap: func(ep *naive) transport.Endpoint { return &oneTimeout{naive: ep} }},
 
 	{check: "Close", what: "closing again is an error", says: "closed",
@@ -275,16 +275,12 @@ func (ep idleRank) Enter(e *transport.Entry) (transport.Role, error) {
 
 type failedIsRun struct{ *naive }
 
-func (ep failedIsRun) Release(bool) error {
-	for ok := true; ok; {
-		_, ok = ep.Claim()
+func (ep failedIsRun) Release(failed bool) error {
+	if failed {
+		ep.locked(func() { ep.claims = ep.n - ep.now.run })
 	}
-	ep.locked(func() { ep.claims = ep.n })
 	return ep.naive.Release(false)
 }
-
-// The ways of an engine are needed: a failed group claims nothing.
-func (ep failedIsRun) Fail(f *transport.Failure) *transport.Failure { return ep.naive.Fail(f) }
 
 type neighbourBuffers struct{ *naive }
 
@@ -318,9 +314,7 @@ type unawaitedStage struct{ *naive }
 func (ep unawaitedStage) Staging() transport.Staging { return ep }
 
 func (ep unawaitedStage) Stage(piece []byte) error {
-	ep.locked(func() {
-		ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], naivePiece{staged: piece})
-	})
+	ep.locked(func() { ep.stage(piece) })
 	return nil
 }
 

@@ -394,12 +394,16 @@ func (ep *naive) PieceBytes() int { return 160 }
 
 func (ep *naive) Stage(piece []byte) (err error) {
 	ep.locked(func() {
-		p := naivePiece{staged: bytes.Clone(piece), result: make([]byte, ep.PieceBytes())}
-		ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], p)
-		ep.changed.Broadcast()
+		ep.stage(piece)
 		err = ep.await(func(q int) bool { return len(ep.now.pieces[q]) >= len(ep.now.pieces[ep.rank]) })
 	})
 	return err
+}
+
+func (ep *naive) stage(piece []byte) {
+	p := naivePiece{staged: bytes.Clone(piece), result: make([]byte, ep.PieceBytes())}
+	ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], p)
+	ep.changed.Broadcast()
 }
 
 // piece is what rank has to do with this rank's current piece.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -140,16 +139,15 @@ func timeoutLimit(h *harness, n int) error {
 // rank 0 warns of it.
 func timeoutWarn(h *harness, n int) error {
 	return h.world(n, 0, func(w *world) error {
-		const limit, calls = 800 * time.Millisecond, 2
-		var warned [calls]*gate
-		for i := range warned {
-			warned[i] = newGate(1)
-		}
-		var warnings atomic.Int64
+		const limit = 800 * time.Millisecond
+		warned := []*gate{newGate(1), newGate(1)} // by call
+		var warnings []warning                    // rank 0's
+		var begin time.Time
 		return w.each(func(r *rank) error {
 			if r.me == 0 {
-				r.SetTimeout(transport.Timeout{After: limit, Warn: func(seq uint64, _ []int) {
-					if i := warnings.Add(1); i <= calls && seq == uint64(i) {
+				r.SetTimeout(transport.Timeout{After: limit, Warn: func(seq uint64, missing []int) {
+					warnings = append(warnings, warning{seq, missing, time.Since(begin)})
+					if i := len(warnings); i <= len(warned) {
 						warned[i-1].pass()
 					}
 				}})
@@ -158,15 +156,23 @@ func timeoutWarn(h *harness, n int) error {
 				e := r.entry()
 				if r.me == 1 {
 					if err := w.await(warned[i].opened); err != nil {
-						return fmt.Errorf("Warn was not called with call %d, but %d times: %w", e.Seq, warnings.Load(), err)
+						return err
 					}
+				} else {
+					begin = time.Now()
 				}
 				if err := r.enter(e); err != nil {
 					return err
 				}
-			}
-			if k := warnings.Load(); k != calls {
-				return fmt.Errorf("Warn was called %d times in %d calls", k, calls)
+				if r.me == 1 {
+					continue
+				}
+				if len(warnings) != i+1 || warnings[i].seq != e.Seq {
+					return fmt.Errorf("in %d calls there were the warnings %+v", i+1, warnings)
+				}
+				if warnings[i].after < limit/2 {
+					return fmt.Errorf("in call %d, with a timeout of %v, Warn was called after only %v", e.Seq, limit, warnings[i].after)
+				}
 			}
 			return nil
 		})

@@ -56,8 +56,8 @@ func (b *broken) meet(t *testing.T, c *check) error {
 		logf:     t.Logf,
 		patience: 10 * time.Second,
 	}
-	if b.says == hangs {
-		h.patience = 200 * time.Millisecond // a good one takes a fraction of it
+	if b.says == hangs || b.check == "Leaks" {
+		h.patience = 200 * time.Millisecond // these use all of it
 	}
 	for _, n := range c.ranks {
 		if n <= 4 {
