@@ -27,7 +27,10 @@ func (c *Communicator) agree(ctx context.Context) error {
 		err = c.differingSetting(ctx)
 	}
 	if err == nil {
-		return nil
+		if !c.ep.Failed() {
+			return nil
+		}
+		err = transport.ErrFailed // by a rank that was here, and gave up waiting
 	}
 	f := c.ep.Failure()
 	if !errors.Is(err, transport.ErrFailed) {

@@ -23,14 +23,16 @@ type Communicator struct {
 	logger     *slog.Logger
 	warn       func(seq uint64, missing []int)
 
-	busy   atomic.Bool // a call is running
-	closed atomic.Bool
-	own    atomic.Pointer[transport.Failure] // the first that this rank recorded
-	seq    uint64                            // of the last call entered or refused
-	joined uint64                            // the calls that New made; users' calls count from there
-	call   Call
-	entry  transport.Entry
-	plans  [planCache]plan
+	busy     atomic.Bool // a call is running
+	inside   bool        // it has begun to synchronise
+	claiming bool        // this rank runs the bodies of others
+	closed   atomic.Bool
+	own      atomic.Pointer[transport.Failure] // the first that this rank recorded
+	seq      uint64                            // of the last call entered or refused
+	joined   uint64                            // the calls that New made; users' calls count from there
+	call     Call
+	entry    transport.Entry
+	plans    [planCache]plan
 }
 
 // Option is an option of New.

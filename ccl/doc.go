@@ -40,7 +40,8 @@
 // MismatchError with the field "arguments".
 //
 // After a failure other than a mismatch the contents of outputs are unspecified. When a
-// call has returned, whatever it returned, no rank touches its buffers any more. Without
+// call has returned, whatever it returned, no rank touches its buffers any more; only a
+// kernel that never returns is left behind, after a second timeout. Without
 // a cancelled context, a timeout or a panic, a call that succeeds on one rank succeeds on
 // all; with one, the last call may be torn, and nil means that one's own output is right.
 package ccl

@@ -69,6 +69,8 @@ func (c *Communicator) run(ctx context.Context, r *request) error {
 	}
 	c.seq++
 	c.prepare(ctx, r, p)
+	c.inside = true
+	defer c.abandon()
 	role, err := c.ep.Enter(&c.entry)
 	if err == nil {
 		err = c.execute(role)
@@ -76,9 +78,27 @@ func (c *Communicator) run(ctx context.Context, r *request) error {
 	if err != nil {
 		err = c.failed(r.coll, err)
 	}
+	c.inside = false
 	c.end()
 	return err
 }
+
+// abandon ends a call that did not end, because a kernel left its goroutine with
+// runtime.Goexit: what it would have returned goes to the other ranks.
+func (c *Communicator) abandon() {
+	if !c.inside {
+		return
+	}
+	c.ep.Fail(c.failureOf(&KernelPanicError{Kernel: c.call.name(), Value: errGoexit, Stack: debug.Stack()}, c.rank))
+	if c.claiming {
+		c.ep.Release(true)
+	}
+	c.ep.Withdraw()
+	c.inside = false
+	c.end()
+}
+
+var errGoexit = errors.New("it ended its goroutine by runtime.Goexit")
 
 // prepare sets up the call and what the rank brings to its synchronisation.
 func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
@@ -138,9 +158,11 @@ func (c *Communicator) execute(role transport.Role) error {
 
 // executeAll runs the bodies of ranks that sleep.
 func (c *Communicator) executeAll() error {
+	c.claiming = true
 	for {
 		rank, ok := c.ep.Claim()
 		if !ok {
+			c.claiming = false
 			return c.ep.Release(false)
 		}
 		var err error
@@ -151,6 +173,7 @@ func (c *Communicator) executeAll() error {
 		}
 		if err != nil {
 			c.ep.Fail(c.failureOf(err, rank))
+			c.claiming = false
 			c.ep.Release(true)
 			return transport.ErrFailed
 		}
@@ -161,16 +184,18 @@ func (c *Communicator) executeAll() error {
 func (call *Call) body() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &KernelPanicError{
-				Kernel: call.plan.choice.Entry + " " + call.plan.shape.Collective.String(),
-				Value:  v, Stack: debug.Stack(),
-			}
+			err = &KernelPanicError{Kernel: call.name(), Value: v, Stack: debug.Stack()}
 		}
 	}()
 	if err := call.plan.choice.Kernel.Run(call); err != nil {
 		return err
 	}
 	return call.err
+}
+
+// name returns the entry and the collective, for messages.
+func (call *Call) name() string {
+	return call.plan.choice.Entry + " " + call.plan.shape.Collective.String()
 }
 
 // plan is how calls of one shape are done.
@@ -234,7 +259,7 @@ func (c *Communicator) entryName(id uint64) string {
 func (c *Communicator) failed(coll Collective, err error) error {
 	f := c.ep.Failure()
 	if f == nil {
-		f = c.ep.Fail(c.failureOf(err, c.rank))
+		f = c.fail(c.failureOf(err, c.rank))
 	}
 	if c.ep.Withdraw() {
 		return nil
@@ -243,6 +268,14 @@ func (c *Communicator) failed(coll Collective, err error) error {
 		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
 	}
 	return c.collectiveError(coll, f, "")
+}
+
+// fail makes f the group's failure, unless there is one, and returns that. A
+// transport may give it back without its error value, which does not leave the
+// process; so the rank keeps its own.
+func (c *Communicator) fail(f *transport.Failure) *transport.Failure {
+	c.own.CompareAndSwap(nil, f)
+	return c.ep.Fail(f)
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier

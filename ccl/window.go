@@ -163,7 +163,7 @@ func (w *Window) FoldToAll(b Block) error {
 	f := &c.fold
 	lo, hi := b.Lo*c.out.size, b.Hi*c.out.size
 	if lo < 0 || lo > hi || hi > w.hi-w.lo {
-		return errors.New("the kernel folds a block outside of the window's piece")
+		return c.fail(errors.New("the kernel folds a block outside of the window's piece"))
 	}
 	f.reset()
 	for r := range c.Size() {
@@ -186,12 +186,12 @@ func (w *Window) FoldToAll(b Block) error {
 		case lo == w.resultHi:
 			w.resultHi = hi
 		default:
-			return errors.New("the kernel folds blocks of one piece that do not follow each other")
+			return c.fail(errors.New("the kernel folds blocks of one piece that do not follow each other"))
 		}
 		c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	}
 	if !f.many(lo, hi, c.comm.ep.Failed) {
-		return transport.ErrFailed
+		return c.fail(transport.ErrFailed)
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (w *Window) Copy(dst Buffer, rank int) error {
 	src := w.of(rank)
 	at := min(w.lo, len(dst.data))
 	if len(dst.data) != c.inputBytes(rank) {
-		return errors.New("the kernel copies an input to a buffer of another length")
+		return c.fail(errors.New("the kernel copies an input to a buffer of another length"))
 	}
 	into := dst.data[at : at+len(src)]
 	if same(into, src) {
@@ -214,7 +214,7 @@ func (w *Window) Copy(dst Buffer, rank int) error {
 	}
 	for len(src) > 0 {
 		if c.comm.ep.Failed() {
-			return transport.ErrFailed
+			return c.fail(transport.ErrFailed)
 		}
 		n := copy(into, src[:min(len(src), foldBytes)])
 		into, src = into[n:], src[n:]

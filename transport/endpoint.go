@@ -45,7 +45,8 @@ type Endpoint interface {
 	// in the call entered last, and waits until they say the same.
 	Complete() error
 	// Payload returns the first n bytes of the payload that rank brought to the
-	// call entered last. It stays valid until this rank enters its next call.
+	// call entered last. It stays valid until this rank enters or refuses its next
+	// call.
 	Payload(rank, n int) []byte
 	// Print returns the fingerprint that rank brought to the call entered last.
 	Print(rank int) Print
@@ -60,8 +61,9 @@ type Endpoint interface {
 	// Failure returns the recorded failure, nil if there is none.
 	Failure() *Failure
 	// Withdraw leaves the call entered last after an error: it returns when no
-	// other rank can touch this rank's memory any more. ended reports that the
-	// call turned out to be complete after all, run by another rank.
+	// other rank can touch this rank's memory any more, or, for a kernel that does
+	// not return, when the call's timeout has passed once more. ended reports that
+	// the call turned out to be complete after all, run by another rank.
 	Withdraw() (ended bool)
 	// Close leaves the group. It never waits; a peer that still needs this rank
 	// gets *PeerLostError. Closing twice is a no-op.

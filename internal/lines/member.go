@@ -269,20 +269,25 @@ func (r *Member) Withdraw() (ended bool) {
 	return false
 }
 
-// StepOut says that this rank has left the current call on a failure.
+// StepOut says that this rank has left the current call on a failure. The call's
+// timeout begins anew: what follows waits for peers that are still inside.
 func (r *Member) StepOut() {
 	r.state.out.Store(r.seq)
 	r.group.announce()
+	r.tickStart = r.ticks.Load()
+	r.warned = true
+	r.ctxDone = nil
 }
 
-// WaitOut waits, after a failure, until ok. It is deaf to everything else and has
-// no deadline: it waits for peers that are still inside a kernel, with this rank's
-// buffers in their hands, and they look at the failure often.
+// WaitOut waits, after StepOut, until ok. It is deaf to everything else: peers are
+// still inside a kernel with this rank's buffers in their hands. They look at the
+// failure often; only a kernel that does not return makes it give up, when the
+// call's timeout has passed once more.
 func (r *Member) WaitOut(ok func() bool) {
 	r.state.waitOn.Store(everyone)
 	r.group.words.sleepers.Add(1)
-	for !ok() {
-		<-r.group.tokens[r.rank]
+	for !ok() && r.overdue() == none {
+		r.Sleep()
 	}
 	r.group.words.sleepers.Add(-1)
 	r.state.waitOn.Store(0)

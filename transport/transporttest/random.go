@@ -22,7 +22,7 @@ var endingNames = [endings]string{"all well", "departure", "failure", "refusal",
 
 // random lets all ranks follow the same script, with delays of their own.
 func random(h *harness, n int) error {
-	for trial := range 60 {
+	for trial := range 96 {
 		if err := randomGroup(h, n, uint64(trial)); err != nil {
 			return fmt.Errorf("trial %d: %w", trial, err)
 		}

@@ -14,19 +14,27 @@ func (r *rank) refuse() {
 	r.Refuse(r.seq)
 }
 
-// refuseAll mixes runs of refused calls with good ones. A rank looks at the
-// payloads of a call after it has refused the next ones, while faster ranks may
-// be at the call after those.
+// refuseAll mixes runs of refused calls with good ones. A slow rank looks at what
+// was brought to a good call while faster ones have refused the calls after it
+// and are about to enter the next, in whose place the good one's may lie.
 func refuseAll(h *harness, n int) error {
 	return h.world(n, 0, func(w *world) error {
 		limit := min(w.ranks[0].PayloadLimit(), transport.InlineBytes)
 		length := func(q int) int { return limit }
 		return w.each(func(r *rank) error {
-			for i := range 500 {
+			for i := range 300 {
 				if err := r.payload(length); err != nil {
 					return err
 				}
-				good := r.seq
+				if i%4 == r.me%4 {
+					r.pause()
+				}
+				if err := r.checkPayloads(r.seq, length); err != nil {
+					return fmt.Errorf("while others refuse calls: %w", err)
+				}
+				if err := r.checkPrints(r.seq); err != nil {
+					return fmt.Errorf("while others refuse calls: %w", err)
+				}
 				for range mix(uint64(i)) % 4 {
 					r.refuse()
 					r.yield()
@@ -35,17 +43,6 @@ func refuseAll(h *harness, n int) error {
 					for range 100 {
 						r.refuse()
 					}
-				}
-				if i%8 == 0 {
-					r.pause()
-				}
-				// Of what was brought to a call only the entry of the next one
-				// may make an end, and this rank has refused it.
-				if err := r.checkPayloads(good, length); err != nil {
-					return fmt.Errorf("after refusals up to call %d: %w", r.seq, err)
-				}
-				if err := r.checkPrints(good); err != nil {
-					return fmt.Errorf("after refusals up to call %d: %w", r.seq, err)
 				}
 				if i%5 == 0 {
 					if err := r.window(100, false, false); err != nil {

@@ -57,7 +57,7 @@ func (b *broken) meet(t *testing.T, c *check) error {
 		patience: 10 * time.Second,
 	}
 	if b.says == hangs || b.check == "Leaks" {
-		h.patience = 200 * time.Millisecond // these use all of it
+		h.patience = 100 * time.Millisecond // these use all of it
 	}
 	for _, n := range c.ranks {
 		if n <= 4 {

@@ -1,0 +1,356 @@
+package ccl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// Ranks that make different calls all learn in which respect, and no buffer is
+// touched (C17).
+func TestMismatch(t *testing.T) {
+	// Each call fills its buffers with 7 first and reports what it finds later.
+	type call func(c *ccl.Communicator, opts ...ccl.CallOption) (touched bool, err error)
+	reduce := func(n int, op ccl.Op) call {
+		return func(c *ccl.Communicator, opts ...ccl.CallOption) (bool, error) {
+			send, recv := slices.Repeat([]int32{7}, n), slices.Repeat([]int32{7}, n)
+			err := ccl.AllReduce(bg, c, send, recv, op, opts...)
+			return slices.Max(recv) != 7 || slices.Max(send) != 7, err
+		}
+	}
+	bytes := func(n int) call {
+		return func(c *ccl.Communicator, opts ...ccl.CallOption) (bool, error) {
+			x := slices.Repeat([]uint8{7}, n)
+			return slices.Max(x) != 7, ccl.AllReduce(bg, c, x, x, ccl.Sum, opts...)
+		}
+	}
+	broadcast := func(n, root int) call {
+		return func(c *ccl.Communicator, opts ...ccl.CallOption) (bool, error) {
+			x := slices.Repeat([]int32{7}, n)
+			if c.Rank() == root {
+				x[0] = 6
+			}
+			err := ccl.Broadcast(bg, c, x, root, opts...)
+			return slices.Max(x) != 7, err
+		}
+	}
+	gather := func(counts ...int) call {
+		return func(c *ccl.Communicator, opts ...ccl.CallOption) (bool, error) {
+			recv := slices.Repeat([]int32{7}, 3000)
+			err := ccl.AllGatherV(bg, c, make([]int32, counts[c.Rank()]), recv, counts, nil, opts...)
+			return slices.Min(recv) != 7, err
+		}
+	}
+	barrier := func(c *ccl.Communicator, opts ...ccl.CallOption) (bool, error) {
+		return false, c.Barrier(bg, opts...)
+	}
+	by := func(entry string, do call) call {
+		return func(c *ccl.Communicator, opts ...ccl.CallOption) (bool, error) {
+			return do(c, append(opts, ccl.WithAlgorithm(entry))...)
+		}
+	}
+	tests := []struct {
+		field  string
+		most   call // what ranks 0 and 2 do
+		one    call // what rank 1 does
+		values []string
+	}{
+		{"count", reduce(3, ccl.Sum), reduce(4, ccl.Sum), []string{"3", "4"}},
+		{"count", reduce(3000, ccl.Sum), reduce(1, ccl.Sum), []string{"3000", "1"}},
+		{"count", gather(1, 2, 3), gather(1, 2, 4), []string{"6", "7"}},
+		{"counts", gather(1, 2, 3), gather(2, 2, 2), nil},
+		{"dtype", reduce(3, ccl.Sum), bytes(12), []string{"int32", "uint8"}},
+		{"op", reduce(3, ccl.Sum), reduce(3, ccl.Max), []string{"sum", "max"}},
+		{"op", reduce(999, ccl.Avg), reduce(999, ccl.Min), []string{"avg", "min"}},
+		{"root", broadcast(9, 0), broadcast(9, 2), []string{"0", "2"}},
+		{"collective", reduce(9, ccl.Sum), broadcast(9, 0), []string{"all_reduce", "broadcast"}},
+		{"collective", barrier, gather(5, 5, 5), []string{"barrier", "all_gather_v"}},
+		{"algorithm", by("direct", reduce(500, ccl.Sum)), by("ring", reduce(500, ccl.Sum)), []string{"direct", "ring"}},
+	}
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for i, x := range tests {
+			t.Run(fmt.Sprintf("%d/%s", i, x.field), func(t *testing.T) {
+				group := group(t, connect, 3)
+				allSum(t, group, 5)
+				touched := make([]bool, 3)
+				errs := each(3, func(r int) (err error) {
+					do := x.most
+					if r == 1 {
+						do = x.one
+					}
+					touched[r], err = do(group[r])
+					return err
+				})
+				require.Equal(t, make([]bool, 3), touched)
+				var first *ccl.MismatchError
+				require.ErrorAs(t, errs[0], &first)
+				require.Equal(t, x.field, first.Field)
+				require.Len(t, first.Values, 2)
+				require.Equal(t, []int{0, 2}, first.Values[0].Ranks)
+				require.Equal(t, []int{1}, first.Values[1].Ranks)
+				for k, v := range x.values {
+					require.Equal(t, v, first.Values[k].Value)
+				}
+				for r, err := range errs {
+					var failed *ccl.CollectiveFailedError
+					require.ErrorAs(t, err, &failed)
+					require.Equal(t, r, failed.Rank)
+					require.Equal(t, -1, failed.Peer)
+					require.Equal(t, uint64(2), failed.Seq)
+					var mine *ccl.MismatchError
+					require.ErrorAs(t, err, &mine)
+					require.Equal(t, first, mine)
+				}
+				requireFailedFor(t, group, func(err error) bool {
+					mine, ok := errors.AsType[*ccl.MismatchError](err)
+					return ok && mine.Error() == first.Error()
+				})
+			})
+		}
+	})
+}
+
+// requireFailedFor makes calls on a group that has failed: each returns the first
+// cause at once (C18).
+func requireFailedFor(t *testing.T, group []*ccl.Communicator, cause func(err error) bool) {
+	t.Helper()
+	for _, c := range group {
+		x := make([]uint8, 2)
+		for _, err := range []error{
+			ccl.AllReduce(bg, c, x, x, ccl.Min),
+			ccl.Broadcast(bg, c, x, 0),
+			ccl.Broadcast(bg, c, x, -1),
+			c.Barrier(bg),
+		} {
+			var failed *ccl.CollectiveFailedError
+			require.ErrorAs(t, err, &failed)
+			require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
+			require.True(t, cause(err), "rank %d: %v", c.Rank(), err)
+		}
+		require.True(t, cause(c.Err()), "rank %d: Err: %v", c.Rank(), c.Err())
+	}
+}
+
+// If some ranks refuse what others accept the group fails, and all know who it
+// was.
+func TestRefusedBySome(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, refuser := range []int{0, 2} {
+			for before := range 3 { // calls that all refused, just before
+				group := group(t, connect, 3)
+				errs := each(3, func(r int) error {
+					c := group[r]
+					x := make([]int64, 40)
+					for range before {
+						if err := refused(c); err == nil {
+							return errors.New("not refused")
+						}
+					}
+					if r != refuser {
+						return ccl.AllReduce(bg, c, x, x, ccl.Sum)
+					}
+					var size *ccl.InvalidBufferSizeError
+					if err := ccl.AllReduce(bg, c, x, x[1:], ccl.Sum); !errors.As(err, &size) {
+						return fmt.Errorf("refused with %w", err)
+					}
+					return ccl.AllReduce(bg, c, x, x, ccl.Sum)
+				})
+				arguments := func(err error) bool {
+					m, ok := errors.AsType[*ccl.MismatchError](err)
+					return ok && m.Field == "arguments" && slices.ContainsFunc(m.Values, func(v ccl.MismatchValue) bool {
+						return v.Value == "refused" && slices.Equal(v.Ranks, []int{refuser})
+					})
+				}
+				for r, err := range errs {
+					require.True(t, arguments(err), "rank %d: %v", r, err)
+				}
+				requireFailedFor(t, group, arguments)
+			}
+		}
+	})
+}
+
+// A rank that makes no call is named when the time is over; what it does later
+// comes too late.
+func TestTimeoutNamesTheMissing(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		group := group(t, connect, 2)
+		allSum(t, group, 100)
+		err := sum(group[0], 100, ccl.WithTimeout(30*time.Millisecond))
+		missing := func(err error) bool {
+			timeout, ok := errors.AsType[*ccl.TimeoutError](err)
+			return ok && slices.Equal(timeout.Missing, []int{1}) && timeout.Seq == 2 && len(timeout.Behind) == 0
+		}
+		require.True(t, missing(err), "%v", err)
+		var failed *ccl.CollectiveFailedError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, 1, failed.Peer)
+		require.Equal(t, "direct", failed.Algorithm)
+		requireFailedFor(t, group, missing)
+	})
+}
+
+// A rank that came but does not get on is named as well.
+func TestTimeoutNamesTheStuck(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		release := make(chan struct{})
+		stuck := &ccl.Kernel{Run: func(c *ccl.Call) error {
+			if c.Rank() == 1 {
+				<-release
+				return c.Send(0, c.In())
+			}
+			return c.Recv(1, c.Out())
+		}}
+		group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"stuck": stuck}))
+		errs := each(2, func(r int) error {
+			if r == 0 {
+				defer close(release)
+			}
+			return sum(group[r], 9, ccl.WithAlgorithm("stuck"), ccl.WithTimeout(30*time.Millisecond))
+		})
+		for _, err := range errs {
+			var timeout *ccl.TimeoutError
+			require.ErrorAs(t, err, &timeout)
+			require.Equal(t, []int{1}, timeout.Behind)
+			require.Empty(t, timeout.Missing)
+		}
+	})
+}
+
+// A rank that has left is named by those who need it, in the first call and in
+// later ones.
+func TestPeerLost(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		group := group(t, connect, 3)
+		errs := each(3, func(r int) error {
+			if err := sum(group[r], 10); err != nil {
+				return err
+			}
+			if r == 1 {
+				return group[r].Close()
+			}
+			return sum(group[r], 1000)
+		})
+		lost := func(err error) bool {
+			lost, ok := errors.AsType[*ccl.PeerLostError](err)
+			return ok && lost.Rank == 1
+		}
+		require.NoError(t, errs[1])
+		require.True(t, lost(errs[0]), "%v", errs[0])
+		require.True(t, lost(errs[2]), "%v", errs[2])
+		requireFailedFor(t, []*ccl.Communicator{group[0], group[2]}, lost)
+	})
+}
+
+// A rank closes its communicator while it waits in a call, and returns: then
+// nobody may look at its buffers any more, also one that comes late and finds that
+// everybody has been there.
+func TestCloseWhileWaiting(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		t.Parallel()
+		for _, entry := range []string{"direct", "ring"} {
+			logger, written := logged()
+			group := join(t, connect, settings(t, 2, patient, nil), logger)
+			x := slices.Repeat([]int32{1}, 5000)
+			returned := make(chan error)
+			go func() {
+				returned <- ccl.AllReduce(bg, group[0], x, x, ccl.Sum, ccl.WithAlgorithm(entry), ccl.WithTimeout(time.Second))
+			}()
+			<-written.first // it waits for rank 1
+			require.NoError(t, group[0].Close())
+			require.ErrorIs(t, <-returned, ccl.ErrClosed)
+			clear(x)
+			y := slices.Repeat([]int32{1}, 5000)
+			err := ccl.AllReduce(bg, group[1], y, y, ccl.Sum, ccl.WithAlgorithm(entry))
+			var lost *ccl.PeerLostError
+			require.ErrorAs(t, err, &lost)
+			require.Equal(t, 0, lost.Rank)
+			require.Equal(t, make([]int32, 5000), x)
+		}
+	})
+}
+
+// Abort by anyone ends the calls of all ranks, and Err says why.
+func TestAbort(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		because := errors.New("the worker gave up")
+		group := group(t, connect, 3)
+		require.NoError(t, group[0].Err())
+		done := make(chan []error)
+		go func() {
+			done <- each(2, func(r int) error { return sum(group[r], 100) })
+		}()
+		group[2].Abort(because)
+		group[2].Abort(errors.New("too late"))
+		group[1].Abort(nil)
+		aborted := func(err error) bool {
+			aborted, ok := errors.AsType[*ccl.AbortedError](err)
+			return ok && aborted.By == 2 && aborted.Cause.Error() == because.Error()
+		}
+		for r, err := range <-done {
+			require.True(t, aborted(err), "%v", err)
+			var failed *ccl.CollectiveFailedError
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, r, failed.Rank)
+			require.Equal(t, 2, failed.Peer)
+		}
+		requireFailedFor(t, group, aborted)
+		require.ErrorIs(t, group[2].Err(), because)
+		require.NoError(t, group[2].Close())
+		group[2].Abort(because) // nothing left to do
+	})
+}
+
+// A rank whose context ends in a call gets that error, the others learn who it
+// was.
+func TestCancelled(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+			group := group(t, connect, 3)
+			ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
+			defer cancel()
+			if cause == context.Canceled {
+				ctx, cancel = context.WithCancel(bg)
+				time.AfterFunc(20*time.Millisecond, cancel)
+			}
+			errs := each(2, func(r int) error {
+				x := make([]float64, 50)
+				if r == 1 {
+					return ccl.AllReduce(ctx, group[r], x, x, ccl.Sum)
+				}
+				return ccl.AllReduce(bg, group[r], x, x, ccl.Sum)
+			})
+			aborted := func(err error) bool {
+				aborted, ok := errors.AsType[*ccl.AbortedError](err)
+				return ok && aborted.By == 1
+			}
+			require.ErrorIs(t, errs[1], cause)
+			require.True(t, aborted(errs[0]), "%v", errs[0])
+			requireFailedFor(t, []*ccl.Communicator{group[0], group[2]}, aborted)
+			requireFailedFor(t, group[1:2], func(err error) bool { return errors.Is(err, cause) })
+		}
+	})
+}
+
+// An error is read by people: it says where, what, and by whom.
+func TestFailureText(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		group := group(t, connect, 2)
+		allSum(t, group, 10)
+		group[1].Abort(errors.New("out of paper"))
+		require.EqualError(t, group[0].Barrier(bg),
+			"ccl: barrier, call 1, rank 0: the group has failed before; destroy it and initialize it again: aborted by rank 1: out of paper")
+	})
+}
+
+// refused makes a call that is refused.
+func refused(c *ccl.Communicator) error {
+	return ccl.Broadcast(bg, c, []uint8{1}, c.Size())
+}

@@ -1,0 +1,229 @@
+package ccl_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/algorithms/direct"
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
+
+var errKernel = errors.New("the kernel is out of order")
+
+// rightReduce is an all-reduce that works.
+func rightReduce(c *ccl.Call) error { return direct.Algorithm.Kernels[ccl.CollAllReduce].Run(c) }
+
+// A kernel that panics is an error that names it; the process, and other groups,
+// live on, also where another rank runs the body.
+func TestKernelPanics(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		everyWorld(t, func(t *testing.T, connect connector) {
+			for culprit := range 3 {
+				crash := &ccl.Kernel{Shared: shared, Run: func(c *ccl.Call) error {
+					if c.Rank() == culprit {
+						panic(errKernel)
+					}
+					return rightReduce(c)
+				}}
+				group := join(t, connect, settings(t, 3, patient, map[string]*ccl.Kernel{"crash": crash}))
+				errs := each(3, func(r int) error { return sum(group[r], 1000, ccl.WithAlgorithm("crash")) })
+				var panicked *ccl.KernelPanicError
+				require.ErrorAs(t, errs[culprit], &panicked)
+				require.Equal(t, "crash all_reduce", panicked.Kernel)
+				require.Equal(t, errKernel, panicked.Value)
+				require.Contains(t, string(panicked.Stack), "engine_kernel_test.go")
+				require.ErrorIs(t, errs[culprit], errKernel)
+				for r, err := range errs {
+					if r == culprit {
+						continue
+					}
+					var aborted *ccl.AbortedError
+					require.ErrorAs(t, err, &aborted)
+					require.Equal(t, culprit, aborted.By)
+					require.Contains(t, err.Error(), "kernel crash all_reduce panicked: the kernel is out of order")
+				}
+			}
+		})
+	}
+}
+
+// The error of a kernel is its rank's own, and tells the others who it was.
+func TestKernelErrors(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		everyWorld(t, func(t *testing.T, connect connector) {
+			bad := &ccl.Kernel{Shared: shared, Run: func(c *ccl.Call) error {
+				if c.Rank() == 1 {
+					return fmt.Errorf("step 3: %w", errKernel)
+				}
+				return rightReduce(c)
+			}}
+			group := join(t, connect, settings(t, 3, patient, map[string]*ccl.Kernel{"bad": bad}))
+			errs := each(3, func(r int) error { return sum(group[r], 1000, ccl.WithAlgorithm("bad")) })
+			require.ErrorIs(t, errs[1], errKernel)
+			for _, r := range []int{0, 2} {
+				var aborted *ccl.AbortedError
+				require.ErrorAs(t, errs[r], &aborted)
+				require.Equal(t, 1, aborted.By)
+				require.Contains(t, errs[r].Error(), "step 3: the kernel is out of order")
+			}
+			requireFailedFor(t, group[1:2], func(err error) bool { return errors.Is(err, errKernel) })
+		})
+	}
+}
+
+// What a kernel does wrong with its verbs is an error, whether or not it returns
+// it.
+func TestKernelMisusesVerbs(t *testing.T) {
+	ring := func(c *ccl.Call) topology.Ring { return topology.NewRing(c.Size(), c.Rank()) }
+	for name, x := range map[string]struct {
+		run  func(c *ccl.Call) error
+		want string
+	}{
+		"send to itself":      {func(c *ccl.Call) error { return c.Send(c.Rank(), c.In()) }, "exchanges a message with itself"},
+		"receive from nobody": {func(c *ccl.Call) error { return c.Recv(2, c.Out()) }, "rank 2 is not a rank of a group of 2"},
+		"send to nobody":      {func(c *ccl.Call) error { return c.Send(-2, c.In()) }, "rank -2 is not a rank of a group of 2"},
+		"reduce into another length": {func(c *ccl.Call) error {
+			return c.RecvReduce(ring(c).Prev, c.Out(), c.In().Slice(0, 1))
+		}, "reduction of 1 elements into 5"},
+		"copy to another length": {func(c *ccl.Call) error { return c.Copy(c.Out(), c.In().Slice(0, 1)) }, "copy of 1 elements to 5"},
+		"send what nobody expects": {func(c *ccl.Call) error {
+			return c.SendRecv(ring(c).Next, c.In().Slice(0, 3), ring(c).Prev, c.Out())
+		}, "it sent 12 bytes where this rank expects 20"},
+		"open two windows": {func(c *ccl.Call) error {
+			return errors.Join(rightReduce(c), rightReduce(c))
+		}, "the kernel opened a second window"},
+		"fold too much": {func(c *ccl.Call) error {
+			return c.Window(func(w *ccl.Window) error { return w.FoldToAll(ccl.Block{Lo: 0, Hi: w.Len() + 1}) })
+		}, "outside of the window's piece"},
+		"copy a piece to another length": {func(c *ccl.Call) error {
+			return c.Window(func(w *ccl.Window) error { return w.Copy(c.Out().Slice(0, 1), 0) })
+		}, "buffer of another length"},
+		"drop the error of a verb": {func(c *ccl.Call) error {
+			_ = c.Send(c.Rank(), c.In())
+			return nil
+		}, "exchanges a message with itself"},
+		"drop the error of a window": {func(c *ccl.Call) error {
+			return c.Window(func(w *ccl.Window) error {
+				_ = w.FoldToAll(ccl.Block{Lo: -1, Hi: 1})
+				return nil
+			})
+		}, "outside of the window's piece"},
+		"drop the error of a window's copy": {func(c *ccl.Call) error {
+			return c.Window(func(w *ccl.Window) error {
+				_ = w.Copy(c.Out().Slice(0, 1), 0)
+				return nil
+			})
+		}, "buffer of another length"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			everyWorld(t, func(t *testing.T, connect connector) {
+				kernel := &ccl.Kernel{Run: x.run}
+				group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"odd": kernel}))
+				for _, err := range each(2, func(r int) error { return sum(group[r], 5, ccl.WithAlgorithm("odd")) }) {
+					require.ErrorContains(t, err, x.want)
+				}
+			})
+		})
+	}
+}
+
+// A kernel that drops the error of a fold which was cut short does not pass for
+// successful.
+func TestKernelDropsFailedFold(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		var group []*ccl.Communicator
+		deaf := &ccl.Kernel{Run: func(c *ccl.Call) error {
+			return c.Window(func(w *ccl.Window) error {
+				group[c.Rank()].Abort(errKernel)
+				_ = w.FoldToAll(w.Share())
+				return nil
+			})
+		}}
+		group = join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"deaf": deaf}))
+		for r, err := range each(2, func(r int) error { return sum(group[r], 100, ccl.WithAlgorithm("deaf")) }) {
+			var aborted *ccl.AbortedError
+			require.ErrorAs(t, err, &aborted, "rank %d", r)
+		}
+	})
+}
+
+// A kernel that leaves its goroutine takes the rank with it, and nobody waits for
+// ever: the others are told.
+func TestKernelExitsGoroutine(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		exit := &ccl.Kernel{Run: func(c *ccl.Call) error {
+			if c.Rank() == 1 {
+				runtime.Goexit()
+			}
+			return rightReduce(c)
+		}}
+		group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"exit": exit}))
+		errs := each(2, func(r int) error {
+			if r == 1 {
+				defer group[1].Close()
+			}
+			return sum(group[r], 100, ccl.WithAlgorithm("exit"))
+		})
+		var aborted *ccl.AbortedError
+		require.ErrorAs(t, errs[0], &aborted)
+		require.Equal(t, 1, aborted.By)
+		require.ErrorContains(t, errs[0], "it ended its goroutine by runtime.Goexit")
+	})
+}
+
+// A kernel is asked whether it supports a shape with everything that ranks share,
+// and one that does not is refused before anything moves.
+func TestSupports(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		picky := &ccl.Kernel{Run: rightReduce, Supports: func(s ccl.Shape) error {
+			want := ccl.Shape{
+				Collective: ccl.CollAllReduce, Ranks: 2, Bytes: 4 * s.Total / 4, Total: s.Total,
+				DType: ccl.Float32, Op: ccl.Sum, Topology: s.Topology,
+			}
+			if s != want || s.Topology.Count() != 2 {
+				return fmt.Errorf("the shape is %+v", s)
+			}
+			if s.Bytes > 400 {
+				return errors.New("too long")
+			}
+			return nil
+		}}
+		group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"picky": picky}))
+		for _, err := range each(2, func(r int) error { return sum(group[r], 101, ccl.WithAlgorithm("picky")) }) {
+			require.ErrorIs(t, err, ccl.ErrNotImplemented)
+			require.ErrorContains(t, err, "too long")
+		}
+		allSum(t, group, 100, ccl.WithAlgorithm("picky"))
+		allSum(t, group, 101)
+	})
+}
+
+// The options of a call hold for that call.
+func TestCallOptions(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		ran := make(chan string, 4)
+		named := func(name string) *ccl.Kernel {
+			return &ccl.Kernel{Run: func(c *ccl.Call) error {
+				ran <- name
+				return rightReduce(c)
+			}}
+		}
+		group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"one": named("one"), "two": named("two")}))
+		for _, name := range []string{"one", "two", "one"} {
+			allSum(t, group, 100, ccl.WithAlgorithm(name))
+			require.Equal(t, name, <-ran)
+			require.Equal(t, name, <-ran)
+		}
+		allSum(t, group, 100)
+		require.Empty(t, ran)
+		allSum(t, group, 100, ccl.WithAlgorithm("one"), ccl.WithTimeout(time.Minute), ccl.WithAlgorithm("two"))
+		require.Equal(t, "two", <-ran) // the last one counts
+	})
+}
