@@ -82,7 +82,7 @@ func (a *Algorithm) Validate() error {
 	for coll, k := range a.Kernels {
 		switch {
 		case !slices.Contains(Collectives(), coll):
-			return fmt.Errorf("ccl: algorithm %q has a kernel for an unknown %v", a.Name, coll)
+			return fmt.Errorf("ccl: algorithm %q has a kernel for %v, which no kernel does", a.Name, coll)
 		case k == nil || k.Run == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v has no Run", a.Name, coll)
 		case k.Doc == "":

@@ -20,9 +20,10 @@ var collectiveNames = [...]string{
 	CollBroadcast:  "broadcast",
 }
 
-// Collectives returns all collectives.
+// Collectives returns the collectives that algorithms have kernels for: all but
+// the barrier, which is the engine's own.
 func Collectives() []Collective {
-	return []Collective{CollBarrier, CollAllReduce, CollAllGatherV, CollBroadcast}
+	return []Collective{CollAllReduce, CollAllGatherV, CollBroadcast}
 }
 
 // String returns the name that ccl.yaml and error messages use, such as

@@ -45,7 +45,7 @@ func TestFirstRuleThatMatches(t *testing.T) {
 		{CollAllReduce, 512 << 10, 3, Float32, Sum, "fancy", "ccl.yaml:11: rule 4"},
 		{CollAllReduce, 8 << 10, 3, Float32, Sum, "fancy", "ccl.yaml:11: rule 4"},
 		{CollAllReduce, 8<<10 - 1, 2, Float32, Sum, "plain", "ccl.yaml:12: rule 5"},
-		{CollBarrier, 0, 2, 0, Sum, "plain", "ccl.yaml:12: rule 5"},
+		{CollAllGatherV, 0, 2, Int32, Sum, "plain", "ccl.yaml:12: rule 5"},
 		{CollAllGatherV, 1 << 10, 3, Int64, Sum, "small", "ccl.yaml:13: rule 6"},
 	} {
 		choice, err := s.Choose(Shape{Collective: c.collective, Bytes: c.bytes, Ranks: c.ranks, DType: c.dtype, Op: c.op}, "")
@@ -65,17 +65,17 @@ func TestChooseNeverFallsBack(t *testing.T) {
 	auto := resolve(t, selection, Request{})
 	fixed := resolve(t, selection+"defaults: {algorithm: small}\n", Request{})
 	option := resolve(t, selection, Request{Algorithm: "small"})
-	lonely := resolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\nrules: [{collective: barrier, algorithm: a}]\n", Request{})
+	lonely := resolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\nrules: [{collective: broadcast, algorithm: a}]\n", Request{})
 	reduce := Shape{Collective: CollAllReduce, Bytes: 8 << 20, Ranks: 4, DType: Float64, Op: Avg}
-	barrier := Shape{Collective: CollBarrier, Ranks: 4}
+	broadcast := Shape{Collective: CollBroadcast, Ranks: 4}
 	for _, c := range []struct {
 		s     *Settings
 		shape Shape
 		force string
 		want  string
 	}{
-		{auto, barrier, "",
-			"ccl: barrier (0 bytes, 4 ranks): not implemented: no rule of ccl.yaml matches; entries that can: plain"},
+		{auto, Shape{Collective: CollAllReduce, Bytes: 2048, Ranks: 4, DType: Int32}, "",
+			"ccl: all_reduce (int32, sum, 2048 bytes, 4 ranks): not implemented: no rule of ccl.yaml matches; entries that can: plain, small"},
 		{auto, Shape{Collective: CollAllReduce, Bytes: 64 << 10, Ranks: 4, DType: Float64}, "",
 			"ccl: all_reduce (float64, sum, 65536 bytes, 4 ranks): not implemented by fancy: float64 is too long (chosen by ccl.yaml:11: rule 4); entries that can: plain"},
 		{auto, Shape{Collective: CollAllGatherV, Bytes: 8, Ranks: 4, DType: Int64}, "",
@@ -84,12 +84,12 @@ func TestChooseNeverFallsBack(t *testing.T) {
 			"ccl: all_reduce (int64, sum, 1024 bytes, 4 ranks): not implemented by fancy: 1024 bytes are less than a chunk of 4KiB (chosen by option); entries that can: plain, small"},
 		{fixed, reduce, "",
 			"ccl: all_reduce (float64, avg, 8388608 bytes, 4 ranks): not implemented by small: float64 is too long (chosen by ccl.yaml:14: defaults.algorithm); entries that can: plain"},
-		{fixed, barrier, "",
-			"ccl: barrier (0 bytes, 4 ranks): not implemented by small: algorithm fancy has no kernel for barrier (chosen by ccl.yaml:14: defaults.algorithm); entries that can: plain"},
-		{option, barrier, "",
-			"ccl: barrier (0 bytes, 4 ranks): not implemented by small: algorithm fancy has no kernel for barrier (chosen by option); entries that can: plain"},
-		{lonely, barrier, "",
-			"ccl: barrier (0 bytes, 4 ranks): not implemented by a: algorithm fancy has no kernel for barrier (chosen by ccl.yaml:3: rule 1); entries that can: none"},
+		{fixed, broadcast, "",
+			"ccl: broadcast (0 bytes, 4 ranks): not implemented by small: algorithm fancy has no kernel for broadcast (chosen by ccl.yaml:14: defaults.algorithm); entries that can: plain"},
+		{option, broadcast, "",
+			"ccl: broadcast (0 bytes, 4 ranks): not implemented by small: algorithm fancy has no kernel for broadcast (chosen by option); entries that can: plain"},
+		{lonely, broadcast, "",
+			"ccl: broadcast (0 bytes, 4 ranks): not implemented by a: algorithm fancy has no kernel for broadcast (chosen by ccl.yaml:3: rule 1); entries that can: none"},
 		{auto, Shape{Collective: 99, Ranks: 4}, "plain",
 			"ccl: collective(99) (0 bytes, 4 ranks): not implemented by plain: algorithm plain has no kernel for collective(99) (chosen by option); entries that can: none"},
 	} {

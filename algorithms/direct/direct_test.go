@@ -3,8 +3,18 @@ package direct_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccl/goccl/algorithms/direct"
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/ccltest"
 )
 
+// Reductions give the bits of the sequential fold in rank order (S2.13, C21).
 func TestConformance(t *testing.T) { ccltest.Test(t, direct.Algorithm, ccltest.RankOrdered()) }
+
+func TestRegistered(t *testing.T) {
+	got, ok := ccl.DefaultRegistry().Lookup("direct")
+	require.True(t, ok)
+	require.Same(t, direct.Algorithm, got)
+}
