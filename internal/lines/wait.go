@@ -2,6 +2,7 @@ package lines
 
 import (
 	"context"
+	"reflect"
 	"sync/atomic"
 
 	"github.com/goccl/goccl/internal/spin"
@@ -144,6 +145,9 @@ func (r *Member) Sleep() {
 // small call.
 func (r *Member) home(ctx context.Context) bool {
 	if r.homeCtx == nil {
+		if reflect.TypeOf(ctx).Kind() != reflect.Pointer {
+			return false // values of other kinds may not even be comparable
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.closed.Load() {
