@@ -199,7 +199,9 @@ func TestTimeoutNamesTheMissing(t *testing.T) {
 
 // A rank that came but does not get on is named as well.
 func TestTimeoutNamesTheStuck(t *testing.T) {
+	t.Parallel()
 	everyWorld(t, func(t *testing.T, connect connector) {
+		t.Parallel()
 		release := make(chan struct{})
 		stuck := &ccl.Kernel{Run: func(c *ccl.Call) error {
 			if c.Rank() == 1 {
@@ -213,7 +215,7 @@ func TestTimeoutNamesTheStuck(t *testing.T) {
 			if r == 0 {
 				defer close(release)
 			}
-			return sum(group[r], 9, ccl.WithAlgorithm("stuck"), ccl.WithTimeout(30*time.Millisecond))
+			return sum(group[r], 9, ccl.WithAlgorithm("stuck"), ccl.WithTimeout(200*time.Millisecond))
 		})
 		for _, err := range errs {
 			var timeout *ccl.TimeoutError
@@ -253,6 +255,7 @@ func TestPeerLost(t *testing.T) {
 // nobody may look at its buffers any more, also one that comes late and finds that
 // everybody has been there.
 func TestCloseWhileWaiting(t *testing.T) {
+	t.Parallel()
 	everyWorld(t, func(t *testing.T, connect connector) {
 		t.Parallel()
 		for _, entry := range []string{"direct", "ring"} {
@@ -311,14 +314,16 @@ func TestAbort(t *testing.T) {
 // A rank whose context ends in a call gets that error, the others learn who it
 // was.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	everyWorld(t, func(t *testing.T, connect connector) {
+		t.Parallel()
 		for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
 			group := group(t, connect, 3)
-			ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
+			ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
 			defer cancel()
 			if cause == context.Canceled {
 				ctx, cancel = context.WithCancel(bg)
-				time.AfterFunc(20*time.Millisecond, cancel)
+				time.AfterFunc(200*time.Millisecond, cancel)
 			}
 			errs := each(2, func(r int) error {
 				x := make([]float64, 50)

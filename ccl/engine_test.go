@@ -491,6 +491,7 @@ func logged() (ccl.Option, *records) {
 // A call that has waited for half of its timeout says so once, with the ranks that
 // are missing, and goes on.
 func TestWarnsAtHalf(t *testing.T) {
+	t.Parallel()
 	everyWorld(t, func(t *testing.T, connect connector) {
 		t.Parallel()
 		logger, written := logged()
@@ -502,7 +503,7 @@ func TestWarnsAtHalf(t *testing.T) {
 			if r == 1 {
 				<-written.first
 			}
-			return sum(group[r], 9, ccl.WithTimeout(400*time.Millisecond))
+			return sum(group[r], 9, ccl.WithTimeout(800*time.Millisecond))
 		})
 		require.NoError(t, errors.Join(errs...))
 		require.Contains(t, written.String(), `"level":"WARN"`)

@@ -143,7 +143,14 @@ func hangs(s *subject) { s.timeout, s.patience = 200*time.Millisecond, time.Seco
 func TestMutants(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
-	for _, m := range slices.Concat(faultyKernels(), badKernels(stop), moreMutants) {
+	mutants := slices.Concat(faultyKernels(), badKernels(stop), moreMutants)
+	for _, c := range checks {
+		seen := slices.ContainsFunc(mutants, func(m mutant) bool { return m.check == c.name })
+		if !seen && c.name != "Cancel" && !(c.name == "Allocs" && raceEnabled) {
+			t.Errorf("no mutant shows that %s can fail", c.name)
+		}
+	}
+	for _, m := range mutants {
 		t.Run(m.check+"/"+m.name, func(t *testing.T) {
 			s := subjectOf(m.coll, m.kernel)
 			if m.tweak != nil {
@@ -198,9 +205,13 @@ func TestCancelSeesDeafWorld(t *testing.T) {
 	}
 }
 
-// The failure of a subtest says how to see it again.
-func TestPattern(t *testing.T) {
-	if got := pattern("TestA/all_reduce/poll+jitter"); got != `^TestA$/^all_reduce$/^poll\+jitter$` {
-		t.Error(got)
+// A failure says which rule was broken and how to see it again.
+func TestFailureText(t *testing.T) {
+	got := failure(errors.New("rank 2 got 5"), "it is 4", "TestA/all_reduce/poll+jitter")
+	want := `rank 2 got 5
+rule: it is 4
+again: go test -run '^TestA$/^all_reduce$/^poll\+jitter$'`
+	if got != want {
+		t.Errorf("%s\ninstead of\n%s", got, want)
 	}
 }

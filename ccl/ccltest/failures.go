@@ -11,13 +11,15 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// sample returns a call in which everything has something to do, long enough for
-// several parts in the smallest world.
-func (g *group) sample() (*job, error) {
+// sample returns a call in which everything has something to do, of about 5
+// elements for each rank: that is several parts in the smallest world.
+func (g *group) sample() (*job, error) { return g.sampleOf(5) }
+
+func (g *group) sampleOf(elements int) (*job, error) {
 	n := len(g.ranks)
-	j := &job{coll: g.s.coll, dtype: ccl.Int32, op: ccl.Sum, count: 5*n + 1, root: n - 1, counts: make([]int, n)}
+	j := &job{coll: g.s.coll, dtype: ccl.Int32, op: ccl.Sum, count: elements*n + 1, root: n - 1, counts: make([]int, n)}
 	for r := range j.counts {
-		j.counts[r] = 5 + r
+		j.counts[r] = elements + r
 	}
 	jobs := []*job{j}
 	if k := g.s.kernel(); k.Supports != nil {
@@ -169,22 +171,30 @@ func namesLost(err error, who int) error {
 }
 
 // leaves ends the part of a rank at every step that one takes in a call, each
-// time in a new group: its own part, or that of the next.
+// time in a new group: its own part, or that of the next. Where ranks that are
+// awake help to run the others' bodies, it does so again in a call that is long
+// enough for that.
 func leaves(s *subject, w world, n int) error {
+	lengths := []int{5}
+	if w.helps && s.kernel().Shared {
+		lengths = append(lengths, 24<<10/n)
+	}
 	stride := 1
 	if n > 3 || s.short {
 		stride = n + 2
 	}
-	for i, e := range exits {
-		for trigger := range n {
-			for step := (i + trigger) % stride; ; step += stride {
-				who := (trigger + step/stride%2) % n
-				reached, err := s.leave(w, n, e, trigger, step, who)
-				if err != nil {
-					return fmt.Errorf("rank %d %s as rank %d takes step %d of its call: %w", who, e.name, trigger, step, err)
-				}
-				if !reached {
-					break
+	for _, length := range lengths {
+		for i, e := range exits {
+			for trigger := range n {
+				for step := (i + trigger) % stride; ; step += stride {
+					l := leaving{s, w, n, length, e, trigger, step, (trigger + step/stride%2) % n}
+					reached, err := l.try()
+					if err != nil {
+						return fmt.Errorf("rank %d %s as rank %d takes step %d of its call: %w", l.who, e.name, trigger, step, err)
+					}
+					if !reached {
+						break
+					}
 				}
 			}
 		}
@@ -192,41 +202,52 @@ func leaves(s *subject, w world, n int) error {
 	return nil
 }
 
-// leave makes a call in which rank who exits when rank trigger takes a step of
-// that number, if it gets so far.
-func (s *subject) leave(w world, n int, e exit, trigger, step, who int) (reached bool, err error) {
+// leaving is a call in which rank who exits when rank trigger takes a step of that
+// number.
+type leaving struct {
+	s       *subject
+	w       world
+	n       int
+	length  int // of the call, in elements for each rank
+	exit    exit
+	trigger int
+	step    int
+	who     int
+}
+
+// try makes the call in a new group; trigger may not get so far.
+func (l *leaving) try() (reached bool, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var act func()
 	var armed atomic.Bool
 	var steps atomic.Int64
 	p := probe{step: func(rank int) {
-		if rank == trigger && armed.Load() && steps.Add(1) == int64(step)+1 {
+		if rank == l.trigger && armed.Load() && steps.Add(1) == int64(l.step)+1 {
 			act()
 		}
 	}}
-	err = s.with(w, n, p, func(g *group) error {
-		act = func() { e.do(g.ranks[who], cancel) }
-		j, err := g.sample()
+	err = l.s.with(l.w, l.n, p, func(g *group) error {
+		act = func() { l.exit.do(g.ranks[l.who], cancel) }
+		j, err := g.sampleOf(l.length)
 		if err != nil {
 			return err
 		}
-		attempts := make([]attempt, n)
+		attempts := make([]attempt, l.n)
 		err = g.each(func(r *rank) error {
 			if err := r.comm.Barrier(context.Background()); err != nil {
 				return err
 			}
-			if r.me == trigger {
+			if r.me == l.trigger {
 				armed.Store(true)
 			}
 			mine := context.Background()
-			if r.me == who {
+			if r.me == l.who {
 				mine = ctx
 			}
 			a := r.attempt(j)
 			attempts[r.me] = a
-			err := a.call(mine)
-			broken := errors.Join(judgeExit(a, err, e, who, r.me == who), a.fences())
+			broken := errors.Join(l.judge(a, a.call(mine), r.me), a.fences())
 			a.spoil()
 			return broken
 		})
@@ -240,19 +261,19 @@ func (s *subject) leave(w world, n int, e exit, trigger, step, who int) (reached
 		}
 		return nil
 	})
-	return steps.Load() > int64(step), err
+	return steps.Load() > int64(l.step), err
 }
 
-// judgeExit says what is wrong with what a rank got.
-func judgeExit(a attempt, err error, e exit, who int, itself bool) error {
+// judge says what is wrong with what a rank got.
+func (l *leaving) judge(a attempt, err error, rank int) error {
 	switch {
 	case err == nil:
 		if err := a.right(); err != nil {
 			return fmt.Errorf("its call returned no error, but %w", err)
 		}
 		return nil
-	case itself:
-		return e.own(err, who)
+	case rank == l.who:
+		return l.exit.own(err, l.who)
 	}
-	return e.others(err, who)
+	return l.exit.others(err, l.who)
 }

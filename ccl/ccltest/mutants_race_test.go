@@ -2,5 +2,5 @@
 
 package ccltest
 
-// moreMutants break memory; the race detector would see them first.
+// moreMutants are for runs without the race detector.
 var moreMutants []mutant

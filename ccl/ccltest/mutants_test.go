@@ -18,9 +18,6 @@ import (
 func badKernels(stop <-chan struct{}) []mutant {
 	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGatherV, ccl.CollBroadcast
 
-	shared := ringReduceKernel(none)
-	shared.Shared = true
-
 	steps, bytes := ringReduceKernel(none), ringReduceKernel(none)
 	steps.Cost = func(s ccl.Shape) ccl.Cost {
 		c := ringReduceCost(s)
@@ -50,8 +47,6 @@ func badKernels(stop <-chan struct{}) []mutant {
 		k.Run = func(c *ccl.Call) error { return do(c, ringReduce(none)(c)) }
 		return k
 	}
-	var sink [][]byte
-	var sinkMu sync.Mutex
 	var asked atomic.Int64
 	fickle := ringReduceKernel(none)
 	fickle.Supports = func(ccl.Shape) error {
@@ -64,7 +59,6 @@ func badKernels(stop <-chan struct{}) []mutant {
 	return []mutant{
 		{"panics", "Result", reduce, before(func(c *ccl.Call) error { panic("on purpose") }), nil},
 		{"returns an error", "Result", reduce, before(func(c *ccl.Call) error { return errors.New("on purpose") }), nil},
-		{"is Shared, but sends messages", "Result", reduce, shared, hangs},
 		{"is declared to fold in rank order, but does not", "Result", reduce, ringReduceKernel(none),
 			func(s *subject) { s.rankOrdered = true }},
 		{"writes to its input", "Guards", reduce, after(func(c *ccl.Call, err error) error {
@@ -86,16 +80,10 @@ func badKernels(stop <-chan struct{}) []mutant {
 			return err
 		}), hangs},
 		{"keeps state between calls", "Concurrent", broadcast, global(), nil},
-		{"allocates", "Allocs", reduce, before(func(c *ccl.Call) error {
-			sinkMu.Lock()
-			defer sinkMu.Unlock()
-			sink = append(sink[:0], make([]byte, 8))
-			return nil
-		}), nil},
 		{"leaves a goroutine behind", "Leaks", reduce, before(func(c *ccl.Call) error {
 			go func() { <-stop }()
 			return nil
-		}), func(s *subject) { hangs(s) }},
+		}), hangs},
 	}
 }
 

@@ -4,16 +4,37 @@ package ccltest
 
 import (
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/goccl/goccl/ccl"
 )
 
-// moreMutants break memory: what they do is a data race by design, so that the
-// race detector would see them first.
+// moreMutants are for runs without the race detector, which would be the first to
+// see what some of them do, and allocates itself.
 var moreMutants = []mutant{
+	{"is Shared, but sends messages", "Result", ccl.CollAllReduce, sharedRing(), hangs},
+	{"allocates", "Allocs", ccl.CollAllReduce, wasteful(), nil},
 	{"writes beyond its output", "Guards", ccl.CollAllReduce, overrun(), nil},
 	{"goes on writing to others after its call", "Leave", ccl.CollAllReduce, haunting(), nil},
+}
+
+// sharedRing sends messages on behalf of ranks that sleep.
+func sharedRing() *ccl.Kernel {
+	k := ringReduceKernel(none)
+	k.Shared = true
+	return k
+}
+
+// wasteful makes itself a buffer in every call.
+func wasteful() *ccl.Kernel {
+	var sink atomic.Pointer[byte]
+	k := ringReduceKernel(none)
+	k.Run = func(c *ccl.Call) error {
+		sink.Store(&make([]byte, 8)[0])
+		return ringReduce(none)(c)
+	}
+	return k
 }
 
 // overrun writes one byte more than it may.

@@ -31,7 +31,7 @@ func (g *group) run(jobs []*job, judge func(a attempt) error) error {
 
 func results(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
-		return g.run(g.jobs(), attempt.right)
+		return g.run(append(g.jobs(), g.longJobs()...), attempt.right)
 	})
 }
 
@@ -42,7 +42,7 @@ func jitter(s *subject, w world, n int) error {
 			if g.s.short || w.scarce {
 				jobs = every(3, jobs)
 			}
-			return g.run(jobs, attempt.right)
+			return g.run(append(jobs, every(3, g.longJobs())...), attempt.right)
 		})
 		if err != nil {
 			return fmt.Errorf("%w (delays with seed %d)", err, seed)

@@ -58,7 +58,7 @@ func costs(s *subject, w world, n int) error {
 		declared[c.Rank()] = s.kernel().Cost(c.Shape())
 	}
 	return s.with(w, n, probe{observe: see}, func(g *group) error {
-		jobs, err := g.supported(every(2, g.jobs()))
+		jobs, err := g.supported(append(g.jobs(), g.longJobs()...))
 		if err != nil {
 			return err
 		}

@@ -23,13 +23,14 @@ type world struct {
 	open   func(ranks int) ([]transport.Endpoint, error)
 	jitter bool
 	scarce bool // its messages are so short that long calls take long
+	helps  bool // several ranks run everybody's bodies where there is much to do
 }
 
 var (
 	poll = world{name: "poll", open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Poll), nil
 	}}
-	park = world{name: "park", open: func(ranks int) ([]transport.Endpoint, error) {
+	park = world{name: "park", helps: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Park), nil
 	}}
 	arena = world{name: "arena", open: func(ranks int) ([]transport.Endpoint, error) {

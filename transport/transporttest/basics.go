@@ -37,23 +37,18 @@ func identity(h *harness, n int) error {
 
 func peers(h *harness, n int) error {
 	return h.world(n, 0, func(w *world) error {
-		shared := w.ranks[0].Memory() != nil
 		return w.each(func(r *rank) error {
-			for q := range n {
-				if q != r.me && r.Peer(q) != nil && r.seq == 0 && !shared {
-					return fmt.Errorf("Peer(%d) is there, but memory is not shared", q)
-				}
+			if v := r.Peer(r.me); v != nil {
+				return fmt.Errorf("Peer(%d) is a %T before it has attached anything", r.me, v)
 			}
-			r.Attach(w.ranks[r.me])
+			r.Attach(r)
 			if err := r.enter(r.entry()); err != nil {
 				return err
 			}
 			for q := range n {
-				switch v := r.Peer(q); {
-				case v == any(w.ranks[q]):
-				case v == nil && !shared:
-				default:
-					return fmt.Errorf("Peer(%d) is %T %v, and not what that rank attached", q, v, v)
+				v := r.Peer(q)
+				if v != any(w.ranks[q]) && (v != nil || r.Memory() != nil) {
+					return fmt.Errorf("Peer(%d) is a %T, and not what that rank attached", q, v)
 				}
 			}
 			return r.enter(r.entry()) // nobody closes while others look
@@ -123,13 +118,13 @@ func syncCalls(h *harness, n int) error {
 	})
 }
 
-// lengths of payloads around the line's and the transport's limit.
+// payloadLengths are around the length of a line's payload and the limit.
 func payloadLengths(limit int) []int {
 	return []int{0, 1, 7, 8, transport.InlineBytes - 1, transport.InlineBytes,
 		min(transport.InlineBytes+1, limit), (transport.InlineBytes + limit) / 2, limit - 1, limit}
 }
 
-// payloads reports whether the transport carries payloads; if not, it says so.
+// payloads reports whether the transport carries payloads, and logs if not.
 func (w *world) payloads(h *harness) bool {
 	if w.ranks[0].PayloadLimit() == 0 {
 		h.logf("PayloadLimit is 0: no payloads travel")

@@ -23,7 +23,7 @@ type broken struct {
 }
 
 // hangs is what a check says when a group makes no progress.
-const hangs = "no progress"
+var hangs = errHung.Error()
 
 var (
 	parks  = naiveKind{parks: true}
@@ -33,7 +33,7 @@ var (
 var brokenTransports = []broken{
 	{check: "Identity", what: "carries short payloads only", says: "PayloadLimit is 20",
 		wrap: func(ep *naive) transport.Endpoint { return shortPayloads{ep} }},
-	{check: "Peers", what: "shows what the neighbour attached", says: "not what that rank attached",
+	{check: "Peers", what: "shows what the neighbour attached", says: "attached",
 		wrap: func(ep *naive) transport.Endpoint { return neighbourPeers{ep} }},
 	{check: "Groups", what: "fails all groups at once", says: "has reached the other",
 		wrap: oneFailureForAll()},

@@ -25,11 +25,12 @@
 // # Concurrency
 //
 // [Test] runs its checks one after the other. Tests that run in parallel to it
-// disturb the last check, which counts goroutines.
+// disturb the check for leaks, which counts goroutines.
 //
 // # Failure
 //
-// No check hangs: a rank that fails its part fails the group, which wakes the
-// others, and a group that makes no progress within the patience of the suite is
-// reported with the stacks of all goroutines.
+// No check hangs: a rank that fails its part makes the group fail, which wakes
+// the others, and a group that makes no progress for some seconds is reported with
+// the stacks of all goroutines. A check that has failed is not tried with more
+// ranks.
 package transporttest

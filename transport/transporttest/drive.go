@@ -58,7 +58,8 @@ func (r *rank) call(e *transport.Entry, body func(b *rank) error) error {
 	switch {
 	case role == transport.Own:
 		if err := body(r); err != nil {
-			return r.leave(e, err)
+			_ = r.leave(e, err) // err stands, whatever Withdraw says
+			return err
 		}
 		if !e.Exposed {
 			return nil
@@ -89,8 +90,9 @@ func (r *rank) everyone(e *transport.Entry, body func(b *rank) error) error {
 		}
 		if err := body(r.w.ranks[b]); err != nil {
 			r.Fail(failureOf(r.me, e.Seq, err))
-			_ = r.Release(true) // the group has failed by err, which is what counts
-			return r.leave(e, err)
+			_ = r.Release(true)
+			_ = r.leave(e, err) // err stands, whatever Release and Withdraw say
+			return err
 		}
 	}
 	if err := r.Release(false); err != nil {
@@ -144,7 +146,9 @@ func data(n int, key ...int) []byte {
 	return noise()[at : at+uint64(n) : at+uint64(n)]
 }
 
-// mix makes numbers that lie close to each other lie far apart.
+// mix makes numbers that lie close to each other lie far apart: it is the output
+// function of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+// Generators, 2014).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

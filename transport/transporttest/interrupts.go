@@ -10,14 +10,14 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// wait is a way to wait for a rank, the absent one, that does nothing more.
+// wait is a way to wait for a rank, the absent one, that does nothing.
 type wait struct {
 	name string
 	// inside: all ranks have entered the call, which is exposed, when the wait
 	// begins. Otherwise the absent rank does not enter it.
 	inside  bool
 	staging bool // needs Staging
-	// prepare, unless nil, is what all ranks do inside the call before.
+	// prepare, unless nil, is what all ranks do inside the call beforehand.
 	prepare func(r *rank) error
 	// block waits; it returns nil only if the transport is broken.
 	block func(r *rank, e *transport.Entry, absent int) error
@@ -150,6 +150,7 @@ var (
 	}
 )
 
+// is looks for want.
 func is(want error) func(error, *transport.Entry, *wait, int) error {
 	return func(err error, _ *transport.Entry, _ *wait, _ int) error {
 		if !errors.Is(err, want) {
@@ -159,6 +160,7 @@ func is(want error) func(error, *transport.Entry, *wait, int) error {
 	}
 }
 
+// timeoutNaming looks for the absent rank in a *TimeoutError.
 func timeoutNaming(err error, e *transport.Entry, wt *wait, absent int) error {
 	t, ok := errors.AsType[*transport.TimeoutError](err)
 	if !ok {
@@ -215,13 +217,16 @@ func interruptInTime(h *harness, n int, wt *wait, ev event, early bool, seed uin
 func interrupt(h *harness, n int, wt *wait, ev event, early bool, seed uint64) error {
 	return h.world(n, seed, func(w *world) error {
 		if wt.staging && w.ranks[0].Staging() == nil {
+			h.logf("Staging is nil: there is no wait in %s", wt.name)
 			return nil
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		if ev.deadline > 0 {
-			ctx, cancel = context.WithTimeout(context.Background(), ev.deadline)
-		}
 		defer cancel()
+		if ev.deadline > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, ev.deadline)
+			defer stop()
+		}
 		absent := n - 1
 		ready, happened, over := newGate(absent), newGate(1), newGate(absent)
 		return w.each(func(r *rank) error {
@@ -329,7 +334,11 @@ func bystander(h *harness, n int) error {
 			})
 		})
 		if err != nil {
-			return fmt.Errorf("rank 2 is gone (otherwise it refuses): %v; rank 1 is missing: %w", leaves, err)
+			what := "refuses the call"
+			if leaves {
+				what = "leaves"
+			}
+			return fmt.Errorf("rank 2 %s while rank 1 is missing: %w", what, err)
 		}
 	}
 	return nil

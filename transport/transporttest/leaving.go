@@ -127,12 +127,14 @@ func contexts(h *harness, n int) error {
 	for trial := range 21 {
 		err := h.world(n, uint64(trial), func(w *world) error {
 			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
 			want := context.Canceled
 			if trial%3 == 2 {
-				ctx, cancel = context.WithDeadline(context.Background(), time.Now().Add(-time.Hour))
+				var stop context.CancelFunc
+				ctx, stop = context.WithDeadline(ctx, time.Now().Add(-time.Hour))
+				defer stop()
 				want = context.DeadlineExceeded
 			}
-			defer cancel()
 			gone := newGate(1)
 			return w.each(func(r *rank) error {
 				for range trial % 2 {

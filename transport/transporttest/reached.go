@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 )
 
-// ways in which a rank can be out of the game right after it has done what
-// another waits for.
+// What a rank can do right after it has done what another waits for.
 const (
 	nothing = iota
 	closes
@@ -137,20 +137,19 @@ func reachedInside(h *harness, n int) error {
 				if err := w.await(inside.opened); err != nil {
 					return err
 				}
-				next := over
 				if r.me == 1 {
 					if err := kind.act(r, m, cancel); err != nil {
 						return err
 					}
 					r.goWay(way)
 					acted.pass()
+					if err := w.await(over.opened); err != nil {
+						return err
+					}
 				} else {
-					next = acted
-				}
-				if err := w.await(next.opened); err != nil {
-					return err
-				}
-				if r.me == 0 {
+					if err := w.await(acted.opened); err != nil {
+						return err
+					}
 					if err := kind.after(r, m); err != nil {
 						return err
 					}
@@ -168,18 +167,24 @@ func reachedInside(h *harness, n int) error {
 }
 
 // reachedLeaving lets a rank go out of the game right after its last call, which
-// others may still be in.
+// others may still be in. The moment in which they could take that for the end of
+// the call is short, so there are as many trials as a twentieth of a second allows.
 func reachedLeaving(h *harness, n int) error {
-	for trial := range 24 * n {
-		who, kind, way := trial%n, trial/n%4, closes+trial/n/4%2
+	end := time.Now().Add(50 * time.Millisecond)
+	for trial := 0; trial < 16*n || trial < 2000 && time.Now().Before(end); trial++ {
+		who, kind, way, slow := trial%n, trial/n%4, closes+trial/n/4%2, trial/n/8%2 == 0
 		err := h.world(n, uint64(trial), func(w *world) error {
 			return w.each(func(r *rank) error {
 				for range 3 {
-					r.yield()
+					if slow {
+						r.yield()
+					}
 					e := r.entry()
 					e.Exposed, e.Shared, e.Work = kind&1 != 0, kind&2 != 0, work[trial%len(work)]
 					err := r.call(e, func(b *rank) error {
-						b.yield()
+						if slow {
+							b.yield()
+						}
 						return nil
 					})
 					if err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// memory of a rank that windows show: rewritten for every call, so that a peer
-// that touches it too late or too early is seen.
+// buffers are what a rank shows in windows. They are rewritten before and after
+// every call, so that a peer that touches them too early or too late is seen.
 type buffers struct{ in, out []byte }
 
 func (m *buffers) resize(in, out int) {

@@ -37,10 +37,13 @@ type rank struct {
 	seq uint64     // of the last call it entered or refused
 	rnd *rand.Rand // for delays, so different on each rank
 	mem buffers
-	// What the rank brings to its calls beside what all agree on.
+	// What it brings to its calls that others need not.
 	ctx     context.Context
-	badHash uint64 // 0: none
+	badHash uint64 // what is wrong with its hashes
 }
+
+// errHung says that a group made no progress.
+var errHung = errors.New("no progress")
 
 // errStopped ends scripts of a world in which another rank has failed.
 var errStopped = errors.New("stopped because another rank failed")
@@ -100,7 +103,7 @@ func (w *world) each(script func(r *rank) error) error {
 			}
 			hung = true
 			if result == nil || consequence(result) {
-				result = fmt.Errorf("no progress for %v\n%s", w.patience, stacks())
+				result = fmt.Errorf("%w for %v\n%s", errHung, w.patience, stacks())
 			}
 			w.abandon()
 			watchdog.Reset(w.patience)
