@@ -14,7 +14,8 @@ import (
 // Communicator is one rank's handle on a group of connected ranks. Its ranks make
 // the same calls in the same order; one rank's calls follow each other, and two
 // that overlap are refused with ErrConcurrentUse where that is seen. Abort, Close,
-// Err, Rank, Size, Settings and Transport may be called at any time by anyone.
+// Err, Rank, Size, Settings and Transport may be called at any time by anyone. The
+// buffers of the last call stay reachable until the next one.
 type Communicator struct {
 	ep         transport.Endpoint
 	memory     transport.Memory // nil where ranks do not share memory
@@ -27,9 +28,8 @@ type Communicator struct {
 	inside   bool        // it has begun to synchronise
 	claiming bool        // this rank runs the bodies of others
 	closed   atomic.Bool
-	own      atomic.Pointer[transport.Failure] // the first that this rank recorded
-	seq      uint64                            // of the last call entered or refused
-	joined   uint64                            // the calls that New made; users' calls count from there
+	seq      uint64 // of the last call entered or refused
+	joined   uint64 // the calls that New made; users' calls count from there
 	call     Call
 	entry    transport.Entry
 	plans    [planCache]plan
@@ -152,12 +152,15 @@ func (c *Communicator) Close() error {
 
 // Abort fails the group on all ranks, also for a call that is running: they get
 // AbortedError with this rank and cause. It never waits, does nothing to a group
-// that has failed, and may be called by anyone at any time.
+// that has failed or has one rank alone, and may be called by anyone at any time.
 func (c *Communicator) Abort(cause error) {
+	if c.size == 1 {
+		return // nobody is concerned, and such a group cannot fail
+	}
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	c.fail(&transport.Failure{
+	c.ep.Fail(&transport.Failure{
 		Kind: transport.FailureAborted, By: c.rank, Text: cause.Error(), Cause: cause,
 	})
 }

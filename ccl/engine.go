@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -165,13 +164,8 @@ func (c *Communicator) executeAll() error {
 			c.claiming = false
 			return c.ep.Release(false)
 		}
-		var err error
-		if peer, here := c.ep.Peer(rank).(*Communicator); here {
-			err = peer.call.body()
-		} else { // it closed its communicator while it slept
-			err = &PeerLostError{Rank: rank}
-		}
-		if err != nil {
+		peer := c.ep.Peer(rank).(*Communicator)
+		if err := peer.call.body(); err != nil {
 			c.ep.Fail(c.failureOf(err, rank))
 			c.claiming = false
 			c.ep.Release(true)
@@ -259,7 +253,7 @@ func (c *Communicator) entryName(id uint64) string {
 func (c *Communicator) failed(coll Collective, err error) error {
 	f := c.ep.Failure()
 	if f == nil {
-		f = c.fail(c.failureOf(err, c.rank))
+		f = c.ep.Fail(c.failureOf(err, c.rank))
 	}
 	if c.ep.Withdraw() {
 		return nil
@@ -268,14 +262,6 @@ func (c *Communicator) failed(coll Collective, err error) error {
 		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
 	}
 	return c.collectiveError(coll, f, "")
-}
-
-// fail makes f the group's failure, unless there is one, and returns that. A
-// transport may give it back without its error value, which does not leave the
-// process; so the rank keeps its own.
-func (c *Communicator) fail(f *transport.Failure) *transport.Failure {
-	c.own.CompareAndSwap(nil, f)
-	return c.ep.Fail(f)
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier
@@ -363,9 +349,6 @@ func (c *Communicator) cause(f *transport.Failure) error {
 		return &TimeoutError{Behind: f.Ranks, Seq: c.number(f.Seq), After: f.After}
 	}
 	cause := f.Cause
-	if own := c.own.Load(); cause == nil && own != nil && own.By == f.By && strings.HasPrefix(own.Text, f.Text) {
-		cause = own.Cause
-	}
 	if cause == nil {
 		cause = errors.New(f.Text)
 	}

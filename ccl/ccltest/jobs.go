@@ -9,10 +9,13 @@ import (
 // dtypes in an order in which neighbours differ much.
 var dtypes = []ccl.DType{ccl.Float32, ccl.Int64, ccl.Uint8, ccl.Float64, ccl.Int32}
 
-// sizes returns vector lengths: around the number of ranks, and any.
+// sizes returns vector lengths: around the number of ranks, and a longer one.
 func (g *group) sizes() []int {
-	n := len(g.ranks)
-	return distinct(1, n-1, n, n+1, 1000)
+	n, longer := len(g.ranks), 1000
+	if g.world.scarce {
+		longer = 150
+	}
+	return distinct(1, n-1, n, n+1, longer)
 }
 
 // edges returns vector lengths around those at which something switches, if these
@@ -38,7 +41,7 @@ func distinct(counts ...int) []int {
 // brief returns up to how many bytes calls are cheap.
 func (g *group) brief() int {
 	if g.world.scarce {
-		return 2 << 10
+		return 1 << 10
 	}
 	return 20 << 10
 }

@@ -38,7 +38,8 @@ type Member struct {
 	warned    bool
 
 	closed atomic.Bool
-	mu     sync.Mutex // guards what follows, and the making of failures
+	own    atomic.Pointer[transport.Failure] // what this rank has recorded
+	mu     sync.Mutex                        // guards what follows, and the making of failures
 	ticker *ticker
 }
 
@@ -232,6 +233,7 @@ func (r *Member) Fail(f *transport.Failure) *transport.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.Failed() {
+		r.own.Store(f)
 		r.group.causes.Store(r.rank, f)
 		if r.group.words.fail.CompareAndSwap(0, uint64(r.rank)+1) {
 			r.group.announce()
@@ -245,11 +247,14 @@ func (r *Member) Failed() bool { return r.group.words.fail.Load() != 0 }
 
 // Failure implements transport.Endpoint.
 func (r *Member) Failure() *transport.Failure {
-	by := r.group.words.fail.Load()
-	if by == 0 {
+	by := int(r.group.words.fail.Load()) - 1
+	switch by {
+	case -1:
 		return nil
+	case r.rank:
+		return r.own.Load() // with its error value, which may not have left the process
 	}
-	return r.group.causes.Load(int(by) - 1)
+	return r.group.causes.Load(by)
 }
 
 // Withdraw implements transport.Endpoint for calls that every rank runs itself.

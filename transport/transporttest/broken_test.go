@@ -123,6 +123,8 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return hastyWithdraw{ep} }},
 	{check: "Withdraw/Early", what: "no look at the failure on entry", says: "runs the body",
 		wrap: func(ep *naive) transport.Endpoint { return noEntryCheck{ep} }},
+	{check: "Withdraw/Stuck", what: "Withdraw waits for ever", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return endlessWithdraw{ep} }},
 
 	{check: "Context", what: "a cancelled context fails the group", says: "the group has failed",
 		wrap: func(ep *naive) transport.Endpoint { return cancelFails{ep} }},
@@ -522,6 +524,13 @@ type hastyWithdraw struct{ *naive }
 
 func (hastyWithdraw) Withdraw() bool { return false }
 
+type endlessWithdraw struct{ *naive }
+
+func (ep endlessWithdraw) Withdraw() bool {
+	ep.limit = transport.Timeout{}
+	return ep.naive.Withdraw()
+}
+
 type cancelFails struct{ *naive }
 
 func (ep cancelFails) Enter(e *transport.Entry) (transport.Role, error) {
@@ -599,7 +608,6 @@ func (ep leakyGoroutine) Enter(e *transport.Entry) (transport.Role, error) {
 type leakyTimer struct{ *naive }
 
 func (ep leakyTimer) Enter(e *transport.Entry) (transport.Role, error) {
-	time.AfterFunc(time.Hour, ep.changed.Broadcast)
 	time.AfterFunc(time.Hour, func() { runtime.KeepAlive(ep) })
 	return ep.naive.Enter(e)
 }

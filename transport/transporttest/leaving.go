@@ -121,6 +121,54 @@ func withdrawEarly(h *harness, n int) error {
 	return nil
 }
 
+// withdrawStuck tries again with more time if the machine is so slow that the
+// call's timeout is over before all have entered it.
+func withdrawStuck(h *harness, n int) error {
+	var err error
+	for limit := 20 * time.Millisecond; limit < 2*time.Second; limit *= 2 {
+		err = stuckInTime(h, n, limit)
+		if !errors.As(err, new(*transport.TimeoutError)) {
+			return err
+		}
+	}
+	return err
+}
+
+// stuckInTime lets rank 0 give up a call in which rank 1's body goes on until
+// rank 0 is away.
+func stuckInTime(h *harness, n int, limit time.Duration) error {
+	return h.world(n, 0, func(w *world) error {
+		gone := newGate(1)
+		return w.each(func(r *rank) error {
+			e := r.entry()
+			e.Exposed = true
+			if r.me == 0 {
+				e.Limit = transport.Timeout{After: limit}
+			}
+			if err := r.enter(e); err != nil {
+				return err
+			}
+			if r.me == 1 {
+				if err := w.await(gone.opened); err != nil {
+					return err
+				}
+				_ = r.leave(e, errBody)
+				return nil
+			}
+			r.Fail(failureOf(r.me, e.Seq, errBody))
+			begin := time.Now()
+			ended := r.Withdraw()
+			took := time.Since(begin)
+			gone.pass()
+			if ended || took < limit {
+				return fmt.Errorf("Withdraw returned %v after %v, with rank 1 inside the call and a timeout of %v",
+					ended, took, limit)
+			}
+			return nil
+		})
+	})
+}
+
 // contexts ends rank 0's call by its context while rank 1 waits, too, and rank 2
 // is yet to come.
 func contexts(h *harness, n int) error {

@@ -87,14 +87,18 @@ func (g *naiveGroup) locked(f func()) {
 	g.changed.Broadcast()
 }
 
+// wake wakes everybody, holding the mutex: it must not fall between a rank's look
+// at what it waits for and its sleep.
+func (g *naiveGroup) wake() { g.locked(func() {}) }
+
 // await waits until there is nothing to wait for any more in all ranks that
 // there reports false of. It is called and returns with the mutex held.
 func (ep *naive) await(there func(rank int) bool) error {
 	if ep.limit.After > 0 {
-		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After)), ep.changed.Broadcast).Stop()
-		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After/2)), ep.changed.Broadcast).Stop()
+		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After)), ep.wake).Stop()
+		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After/2)), ep.wake).Stop()
 	}
-	defer context.AfterFunc(ep.entry.Ctx, ep.changed.Broadcast)()
+	defer context.AfterFunc(ep.entry.Ctx, ep.wake)()
 	for {
 		var absent []int
 		for q := range ep.n {
@@ -301,12 +305,16 @@ func (ep *naive) Withdraw() (ended bool) {
 		}
 		c.out[ep.rank] = true
 		ep.changed.Broadcast()
+		end := time.Now().Add(ep.limit.After)
+		if ep.limit.After > 0 {
+			defer time.AfterFunc(ep.limit.After, ep.wake).Stop()
+		}
 		for q := 0; q < ep.n; {
 			mayTouch := ep.entry.Exposed && q != ep.rank && c.entered[q] != nil && !c.done[q] && !c.out[q]
 			if ep.parks && ep.entry.Shared {
 				mayTouch = c.active > 0
 			}
-			if mayTouch {
+			if mayTouch && (ep.limit.After == 0 || time.Now().Before(end)) {
 				ep.changed.Wait()
 			} else {
 				q++

@@ -149,6 +149,8 @@ var checks = []check{
 		"Withdraw returns only when no other rank touches this rank's memory any more"},
 	{"Withdraw/Early", several, withdrawEarly,
 		"Withdraw does not wait for ranks that have not arrived, and they do not get into the call any more"},
+	{"Withdraw/Stuck", pair, withdrawStuck,
+		"Withdraw gives up waiting for a rank that stays inside the call when the call's timeout has passed once more, and not before"},
 
 	{"Context", three, contexts,
 		"a context that ends, or has ended before the call, ends the waits of its own rank and no other's"},
