@@ -138,7 +138,7 @@ func withdrawStuck(h *harness, n int) error {
 // rank 0 is away.
 func stuckInTime(h *harness, n int, limit time.Duration) error {
 	return h.world(n, 0, func(w *world) error {
-		gone := newGate(1)
+		inside, gone := newGate(2), newGate(1)
 		return w.each(func(r *rank) error {
 			e := r.entry()
 			e.Exposed = true
@@ -146,6 +146,10 @@ func stuckInTime(h *harness, n int, limit time.Duration) error {
 				e.Limit = transport.Timeout{After: limit}
 			}
 			if err := r.enter(e); err != nil {
+				return err
+			}
+			inside.pass()
+			if err := w.await(inside.opened); err != nil {
 				return err
 			}
 			if r.me == 1 {
