@@ -165,6 +165,9 @@ func (w *Window) FoldToAll(b Block) error {
 	if lo < 0 || lo > hi || hi > w.hi-w.lo {
 		return c.fail(errors.New("the kernel folds a block outside of the window's piece"))
 	}
+	if lo == hi {
+		return nil
+	}
 	f.reset()
 	for r := range c.Size() {
 		f.from(w.of(r))

@@ -29,7 +29,10 @@ type Endpoint interface {
 	// Enter publishes e as this rank's line of call e.Seq and waits for the
 	// lines of all other ranks. Seq is one more than that of the last call
 	// entered or refused. The errors are those of a wait, and *MismatchError
-	// where the hashes differ, on every rank.
+	// where the hashes differ, on every rank that does not find the group failed
+	// by then. For an Exposed call a failure beats having reached everybody. e and
+	// what it points to are the caller's again when Enter returns, but for Send
+	// and Recv.
 	//
 	// For a call with e.Shared the answer may be Everyone: all other ranks are
 	// asleep, and the caller runs the bodies that Claim hands out and then
@@ -37,9 +40,10 @@ type Endpoint interface {
 	Enter(e *Entry) (Role, error)
 	// Claim hands out the next rank whose body the caller has to run.
 	Claim() (rank int, ok bool)
-	// Release ends a series of claims; failed says that a body failed, which
-	// the caller has recorded with Fail before. It returns when all bodies have
-	// been run, with the errors of a wait.
+	// Release ends a series of claims; failed says that the body claimed last
+	// failed, which the caller has recorded with Fail before. It returns when all
+	// bodies have been run, with the errors of a wait. A body is run with the
+	// endpoint of its own rank, whoever runs it.
 	Release(failed bool) error
 	// Complete says that this rank no longer touches the memory of the others
 	// in the call entered last, and waits until they say the same.
@@ -51,7 +55,9 @@ type Endpoint interface {
 	// Print returns the fingerprint that rank brought to the call entered last.
 	Print(rank int) Print
 
-	// Refuse consumes call seq without entering it; it never waits.
+	// Refuse consumes call seq without entering it; it never waits. If other ranks
+	// enter that call they get *RefusedError, and record it; this rank's next
+	// Enter then returns ErrFailed.
 	Refuse(seq uint64)
 	// Fail records f as the group's failure unless there is one already, wakes
 	// everybody, and returns the recorded one.
@@ -60,13 +66,16 @@ type Endpoint interface {
 	Failed() bool
 	// Failure returns the recorded failure, nil if there is none.
 	Failure() *Failure
-	// Withdraw leaves the call entered last after an error: it returns when no
-	// other rank can touch this rank's memory any more, or, for a kernel that does
+	// Withdraw leaves the call entered last, also if Enter failed, after an error
+	// that Fail has recorded: it returns when no other rank can touch this rank's
+	// memory any more, or, for a kernel that does
 	// not return, when the call's timeout has passed once more. ended reports that
 	// the call turned out to be complete after all, run by another rank.
 	Withdraw() (ended bool)
 	// Close leaves the group. It never waits; a peer that still needs this rank
-	// gets *PeerLostError. Closing twice is a no-op.
+	// gets *PeerLostError. Closing twice is a no-op. Enter and waits return
+	// ErrClosed from then on; a rank that is closed inside a call lets its peers go
+	// when it withdraws.
 	Close() error
 
 	// Messages. Every ordered pair of ranks has its own stream, in order, and a

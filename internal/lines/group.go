@@ -44,6 +44,15 @@ func (g *Group) WakeAll() {
 	}
 }
 
+// WakeOthers leaves a token for every rank but me.
+func (g *Group) WakeOthers(me int) {
+	for r := range g.tokens {
+		if r != me {
+			g.Wake(r)
+		}
+	}
+}
+
 // announce makes an event visible: everybody looks at the group's state anew.
 func (g *Group) announce() {
 	g.words.events.Add(1)

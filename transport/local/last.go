@@ -49,7 +49,7 @@ func (ep *endpoint) lead(e *transport.Entry) (transport.Role, error) {
 	if err := ep.Compare(); err != nil {
 		l.differing.Store(ep.seq)
 		ep.putDown()
-		ep.group.WakeAll()
+		ep.group.WakeOthers(ep.Rank())
 		return transport.Own, err
 	}
 	if err := ep.Admit(); err != nil {
@@ -59,7 +59,7 @@ func (ep *endpoint) lead(e *transport.Entry) (transport.Role, error) {
 	if !e.Shared {
 		l.completed.Store(ep.seq)
 		ep.putDown()
-		ep.group.WakeAll()
+		ep.group.WakeOthers(ep.Rank())
 		return transport.Own, nil
 	}
 	l.claims.Store(0)
@@ -135,7 +135,7 @@ func (ep *endpoint) Release(failed bool) error {
 	if l.finished.Add(ep.ran) == int64(ep.Size()) {
 		l.completed.Store(ep.seq)
 		ep.putDown()
-		ep.group.WakeAll()
+		ep.group.WakeOthers(ep.Rank())
 		return nil
 	}
 	ep.putDown()

@@ -57,9 +57,9 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	return eps
 }
 
-// Inputs travel in slots up to the length at which folding everybody's costs as
-// much as a second synchronisation: it was measured between 1 and 4 KiB at two
-// ranks, and falls with their number, since every rank folds all slots.
+// Inputs travel in slots up to about the length at which folding everybody's costs
+// as much as a second synchronisation. That is some 2 KiB for two ranks, and falls
+// with their number, since every rank folds all slots.
 const slotBudget = 4096
 
 func newSlots(ranks int) lines.Slots {
