@@ -32,6 +32,8 @@ type (
 	TimeoutError = transport.TimeoutError
 	// AbortedError names the rank that gave up, and why.
 	AbortedError = transport.AbortedError
+	// ProtocolError says what a peer's kernel did that this one's rules out.
+	ProtocolError = transport.ProtocolError
 	// AllocationFailedError says how much memory could not be had.
 	AllocationFailedError = transport.AllocationFailedError
 )
