@@ -3,6 +3,8 @@ package ccl
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/goccl/goccl/internal/reduce"
 )
 
 // Element is the set of types that collectives move and reduce.
@@ -22,31 +24,23 @@ const (
 	Float64
 )
 
-var dtypes = [...]struct {
-	name string
-	size int
-}{
-	Uint8:   {"uint8", 1},
-	Int32:   {"int32", 4},
-	Int64:   {"int64", 8},
-	Float32: {"float32", 4},
-	Float64: {"float64", 8},
-}
-
 // DTypes returns all element types.
 func DTypes() []DType { return []DType{Uint8, Int32, Int64, Float32, Float64} }
 
 // String returns the name that ccl.yaml and error messages use, such as
 // "float32".
 func (d DType) String() string {
-	if int(d) < len(dtypes) && dtypes[d].name != "" {
-		return dtypes[d].name
+	if d < Uint8 || d > Float64 {
+		return fmt.Sprintf("dtype(%d)", uint8(d))
 	}
-	return fmt.Sprintf("dtype(%d)", uint8(d))
+	return d.reduce().String()
 }
 
 // Size returns the length of one element in bytes.
-func (d DType) Size() int { return dtypes[d].size }
+func (d DType) Size() int { return d.reduce().Size() }
+
+// reduce returns the type under the number that the folds know it by.
+func (d DType) reduce() reduce.Type { return reduce.Type(d - Uint8) }
 
 // DTypeOf returns the DType of T, which may be a named type.
 func DTypeOf[T Element]() DType {

@@ -32,7 +32,7 @@ func newFolder(ranks int) folder {
 }
 
 func (f *folder) set(d DType, op Op) {
-	f.typ, f.op, f.size = reduce.Type(d-Uint8), reduce.Op(op), d.Size()
+	f.typ, f.op, f.size = d.reduce(), reduce.Op(op), d.Size()
 }
 
 // reset forgets the buffers of the fold before.
