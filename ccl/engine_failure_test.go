@@ -28,7 +28,8 @@ func TestMismatch(t *testing.T) {
 	bytes := func(n int) call {
 		return func(c *ccl.Communicator, opts ...ccl.CallOption) (bool, error) {
 			x := slices.Repeat([]uint8{7}, n)
-			return slices.Max(x) != 7, ccl.AllReduce(bg, c, x, x, ccl.Sum, opts...)
+			err := ccl.AllReduce(bg, c, x, x, ccl.Sum, opts...)
+			return slices.Max(x) != 7, err
 		}
 	}
 	broadcast := func(n, root int) call {
