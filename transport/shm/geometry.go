@@ -16,7 +16,7 @@ type Geometry struct {
 	Piece   int // longest piece of a window, a multiple of 16; at least 16
 }
 
-// DefaultGeometry returns the sizes for ranks that do real work: about 9 MiB for
+// DefaultGeometry returns the sizes for ranks that do real work: about 8 MiB for
 // 8 ranks, most of it untouched until it is used.
 func DefaultGeometry() Geometry {
 	return Geometry{Payload: 2 << 10, Slot: 16 << 10, Slots: 2, Pool: 4 << 20, Piece: 128 << 10}

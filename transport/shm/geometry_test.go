@@ -1,0 +1,90 @@
+package shm
+
+import (
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/transport"
+)
+
+// The sizes that the layout counts with are those of the structures.
+func TestLayoutKnowsItsParts(t *testing.T) {
+	for what, sizes := range map[string][2]uintptr{
+		"lines.State": {unsafe.Sizeof(lines.State{}), lines.StateBytes},
+		"lines.Words": {unsafe.Sizeof(lines.Words{}), lines.WordsBytes},
+		"stage":       {unsafe.Sizeof(stage{}), stageBytes},
+		"channel":     {unsafe.Sizeof(channel{}), channelHead},
+	} {
+		if sizes[0] != sizes[1] {
+			t.Errorf("%s is %d bytes long, the layout gives it %d", what, sizes[0], sizes[1])
+		}
+	}
+	if n := unsafe.Sizeof(slotHeader{}); n > slotHead {
+		t.Errorf("slotHeader is %d bytes long, the layout gives it %d", n, slotHead)
+	}
+}
+
+// Parts follow each other without gaps that anyone could miss, each aligned to a
+// pair of cache lines, and the default for 8 ranks fits the shared memory that a
+// small container has.
+func TestLayout(t *testing.T) {
+	for ranks := 1; ranks <= 64; ranks *= 2 {
+		for _, g := range []Geometry{DefaultGeometry(), SmallestGeometry(ranks)} {
+			l := g.layout(ranks)
+			parts := []int{l.words, l.free, l.states, l.records, l.payloads, l.pairs, l.stages, l.pieces, l.pool, l.total}
+			for i, p := range parts {
+				if p%128 != 0 || i > 0 && p < parts[i-1] {
+					t.Errorf("%d ranks, %+v: part %d begins at %d", ranks, g, i, p)
+				}
+			}
+		}
+	}
+	if n := DefaultGeometry().layout(8).total; n > 16<<20 {
+		t.Errorf("8 ranks take %d bytes", n)
+	}
+}
+
+func TestNewHeapRefusesNonsense(t *testing.T) {
+	good := DefaultGeometry()
+	bad := []Geometry{{}, good, good, good, good}
+	bad[1].Payload = transport.InlineBytes - 1
+	bad[2].Slot = 0
+	bad[3].Slots = 0
+	bad[4].Piece = 20
+	for _, g := range bad {
+		if _, err := NewHeap(2, g); err == nil {
+			t.Errorf("%+v was accepted", g)
+		}
+	}
+	if _, err := NewHeap(0, good); err == nil {
+		t.Error("0 ranks were accepted")
+	}
+}
+
+// A pool that is used up is an error that says so, and no part of the arena is
+// ever given to two channels.
+func TestPoolIsBounded(t *testing.T) {
+	g := SmallestGeometry(3)
+	g.Pool = 2 * g.channelBytes()
+	eps, err := NewHeap(3, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ep := eps[0].(*endpoint)
+	first, err1 := ep.outbox(1)
+	again, err2 := ep.outbox(1)
+	second, err3 := ep.outbox(2)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	if first != again || second != first+g.channelBytes() {
+		t.Errorf("channels at %d, %d and %d", first, again, second)
+	}
+	_, err = eps[1].(*endpoint).outbox(0)
+	var failed *transport.AllocationFailedError
+	if !errors.As(err, &failed) || failed.RequestedBytes != g.channelBytes() {
+		t.Errorf("got %v, want an *AllocationFailedError of %d bytes", err, g.channelBytes())
+	}
+}

@@ -1,0 +1,62 @@
+package shm
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+func TestFailureSurvivesItsRecord(t *testing.T) {
+	for _, f := range []transport.Failure{
+		{Kind: transport.FailureAborted, By: 3, Seq: 1 << 40, Text: "no more data"},
+		{Kind: transport.FailureTimeout, By: 0, Seq: 7, Ranks: []int{1, 2, 65535}, After: time.Minute},
+		{Kind: transport.FailurePeerLost, By: 65535, Ranks: []int{0}},
+	} {
+		b := make([]byte, recordBytes)
+		encodeFailure(b, &f)
+		got := decodeFailure(b)
+		if got.Kind != f.Kind || got.By != f.By || got.Seq != f.Seq || !slices.Equal(got.Ranks, f.Ranks) ||
+			got.After != f.After || got.Text != f.Text || got.Cause != nil {
+			t.Errorf("got %+v, want %+v", got, f)
+		}
+	}
+}
+
+// What does not fit is cut, and nothing is written beyond the record.
+func TestRecordIsBounded(t *testing.T) {
+	const guard = 0xa5
+	b := bytes.Repeat([]byte{guard}, recordBytes+16)
+	many := make([]int, 1000)
+	for i := range many {
+		many[i] = i
+	}
+	encodeFailure(b[:recordBytes:recordBytes], &transport.Failure{Kind: transport.FailureRefused, Ranks: many, Text: strings.Repeat("x", 5000)})
+	if rest := b[recordBytes:]; !bytes.Equal(rest, bytes.Repeat([]byte{guard}, len(rest))) {
+		t.Error("the record has written beyond its end")
+	}
+	got := decodeFailure(b[:recordBytes])
+	if !slices.Equal(got.Ranks, many[:recordRanks]) || len(got.Text) != recordBytes-textOffset-2 {
+		t.Errorf("got %d ranks and %d bytes of text", len(got.Ranks), len(got.Text))
+	}
+}
+
+// A record may hold anything, since others write it.
+func FuzzDecodeFailure(f *testing.F) {
+	good := make([]byte, recordBytes)
+	encodeFailure(good, &transport.Failure{Kind: transport.FailureTimeout, Ranks: []int{1}, Text: "late"})
+	f.Add(good)
+	f.Add(bytes.Repeat([]byte{0xff}, recordBytes))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < recordBytes {
+			b = append(b, make([]byte, recordBytes-len(b))...)
+		}
+		got := decodeFailure(b[:recordBytes])
+		if len(got.Ranks) > recordRanks || len(got.Text) > recordBytes {
+			t.Errorf("%d ranks, %d bytes of text", len(got.Ranks), len(got.Text))
+		}
+	})
+}
