@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os/exec"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -105,19 +104,37 @@ func TestLibraryIsLight(t *testing.T) {
 
 // TestYAMLInOneFile proves that one file of the library reads yaml.
 func TestYAMLInOneFile(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}`, module+"/...").Output()
-	if err != nil {
-		t.Fatal(explain(err))
-	}
 	var readers []string
-	for file := range strings.FieldsSeq(string(out)) {
+	for _, file := range files(t) {
 		if imports(t, file, "gopkg.in/yaml.v3") {
-			readers = append(readers, path.Base(file))
+			readers = append(readers, file)
 		}
 	}
 	if len(readers) != 1 {
 		t.Errorf("yaml is read in %v, want one file", readers)
 	}
+}
+
+// TestUnsafeIsNamed proves that unsafe code stands in files that say so.
+func TestUnsafeIsNamed(t *testing.T) {
+	for _, file := range files(t) {
+		name := strings.TrimSuffix(strings.TrimSuffix(file, ".go"), "_test")
+		if imports(t, file, "unsafe") != strings.HasSuffix(name, "_unsafe") {
+			t.Errorf("%s: a file imports unsafe if and only if its name ends in _unsafe", file)
+		}
+	}
+}
+
+// files returns the Go files of this module, with tests.
+func files(t *testing.T) []string {
+	t.Helper()
+	const format = `{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}` +
+		`{{range .TestGoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}`
+	out, err := exec.Command("go", "list", "-f", format, module+"/...").Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	return strings.Fields(string(out))
 }
 
 func (r rule) allows(imported string) bool {
