@@ -190,7 +190,7 @@ func TestRefusalOfOneRank(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Collectives other than reductions accept length 0 (LESSONS 39).
+// Collectives other than reductions accept length 0.
 func TestLengthZero(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		assert.NoError(t, dist.Broadcast[float32](nil, 0))

@@ -130,7 +130,7 @@ func TestDoubleInit(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// LESSONS of destroy and init in other libraries: again and again, with ranks
+// Destroy and init, where other libraries hang or race: again and again, with ranks
 // that are generations apart in their goroutines, and nothing left behind.
 func TestDestroyAndInitAgain(t *testing.T) {
 	const ranks, times = 3, 200
@@ -244,7 +244,7 @@ func TestFailureOfAllRanks(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// LESSONS 53: a setting that differs is named, with who has which.
+// A setting that differs is named, with who has which.
 func TestRanksDisagreeOnConfig(t *testing.T) {
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		timeout := 20 * time.Second
@@ -265,7 +265,7 @@ func TestRanksDisagreeOnConfig(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// LESSONS 12: nobody waits for ranks that nobody started; both sizes are named,
+// Nobody waits for ranks that nobody started; both sizes are named,
 // where they come from and the remedy.
 func TestWorldSizeUnlikeHosted(t *testing.T) {
 	file := configFile(t, "world_size: 3")
