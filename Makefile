@@ -18,7 +18,7 @@ test: ## run the tests
 	$(GO) test ./...
 
 race: ## run the tests under the race detector (needs a C compiler)
-	@CGO_ENABLED=1 $(GO) env CC | xargs which >/dev/null || { echo "make race: the race detector needs a C compiler, and none is in PATH: install gcc or clang"; exit 1; }
+	@command -v $$(CGO_ENABLED=1 $(GO) env CC) >/dev/null || { echo "make race: the race detector needs a C compiler, and none is in PATH: install gcc or clang"; exit 1; }
 	CGO_ENABLED=1 $(GO) test -race ./...
 
 single: ## run the tests with one processor, where nobody may wait by spinning
@@ -38,7 +38,11 @@ check: ## formatting, vet, and builds for the other platforms
 bench: ## time all-reduce beside the yardsticks of the same run
 	$(GO) test -run '^$$' -bench AllReduce -benchtime 0.3s ./ccl
 
-fuzz: ## fuzz the parsers for half a minute each
+fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl
+	$(GO) test -run '^$$' -fuzz FuzzDecodeFailure -fuzztime 30s ./transport/shm
+	$(GO) test -run '^$$' -fuzz FuzzNew -fuzztime 30s ./topology
+	$(GO) test -run '^$$' -fuzz FuzzBlock -fuzztime 30s ./topology
+	$(GO) test -run '^$$' -fuzz FuzzMany -fuzztime 30s ./internal/reduce
 
 ci: check test single noasm race ## what has to pass before a change lands

@@ -226,7 +226,7 @@ func (c *Call) checkPeers(to, from int) error {
 }
 
 // fail remembers a verb's first error, so that a kernel that drops it does not
-// pass for successful.
+// pass for successful. It returns err, which may be nil.
 func (c *Call) fail(err error) error {
 	if c.err == nil {
 		c.err = err

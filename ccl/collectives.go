@@ -47,8 +47,10 @@ func checkAllReduce(send, recv Buffer, op Op) error {
 		return &InvalidBufferSizeError{Operation: "all_reduce", Buffer: "send", Expected: 1, Actual: 0}
 	case !op.implemented():
 		return fmt.Errorf("ccl: all_reduce: operation %v is %w", op, ErrNotImplemented)
+	case !same(send.data, recv.data) && overlap(send.data, recv.data):
+		return &InvalidArgumentError{"all_reduce", "send and recv overlap in part; they must be the same slice or disjoint"}
 	}
-	return checkOverlap("all_reduce", send, recv)
+	return nil
 }
 
 // AllGatherV gives every rank the inputs of all: rank r's send, of counts[r]
@@ -217,13 +219,6 @@ func (c *Communicator) alone(ctx context.Context, r *request, dst, src Buffer) e
 	}
 	if !same(dst.data, src.data) {
 		copy(dst.data, src.data)
-	}
-	return nil
-}
-
-func checkOverlap(operation string, send, recv Buffer) error {
-	if !same(send.data, recv.data) && overlap(send.data, recv.data) {
-		return &InvalidArgumentError{operation, "send and recv overlap in part; they must be the same slice or disjoint"}
 	}
 	return nil
 }

@@ -3,13 +3,15 @@ package ccl
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
 
-// maxRanks is the largest world size; larger ones are taken for mistakes.
-const maxRanks = 1 << 16
+// MaxRanks is the largest world size; larger ones are taken for mistakes.
+const MaxRanks = 1 << 16
+
+// maxByteSize is the largest size in bytes. It leaves room to multiply by MaxRanks.
+const maxByteSize = 1 << 40
 
 // parseWhole reads a whole number in its only spelling: decimal digits without a
 // leading zero, after a minus sign if it is negative. The error is
@@ -31,14 +33,15 @@ func parseRanks(s string) (int, error) {
 	switch {
 	case err == strconv.ErrSyntax:
 		return 0, fmt.Errorf("%s is not a number of ranks", quote(s))
-	case n < 1 || n > maxRanks:
-		return 0, fmt.Errorf("%s is out of range: from 1 to %d ranks are allowed", quote(s), maxRanks)
+	case n < 1 || n > MaxRanks:
+		return 0, fmt.Errorf("%s is out of range: from 1 to %d ranks are allowed", quote(s), MaxRanks)
 	}
 	return int(n), nil
 }
 
 // ByteSize is a number of bytes, which ccl.yaml may write with a unit: 64KiB,
-// 1MiB, 2GiB, or 4096. It is a type for fields of an algorithm's parameters.
+// 1MiB, 2GiB, or 4096, up to 1024GiB. It is a type for fields of an algorithm's
+// parameters.
 type ByteSize int64
 
 // units stand from the largest to the smallest, as String tries them.
@@ -69,8 +72,8 @@ func parseByteSize(s string) (ByteSize, error) {
 	switch {
 	case err == strconv.ErrSyntax || n < 0:
 		return 0, fmt.Errorf("%s is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096", quote(s))
-	case err != nil || n > math.MaxInt64/int64(unit):
-		return 0, fmt.Errorf("%s is out of range: at most %d bytes are allowed", quote(s), int64(math.MaxInt64))
+	case err != nil || n > maxByteSize/int64(unit):
+		return 0, fmt.Errorf("%s is out of range: at most %s is allowed", quote(s), ByteSize(maxByteSize))
 	}
 	return ByteSize(n) * unit, nil
 }

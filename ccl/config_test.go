@@ -204,7 +204,7 @@ func TestParseErrors(t *testing.T) {
 		{v + "rules:\n  - {bytes: \"-\", algorithm: a}\n", `:3: rules[1].bytes: "-" is an empty range; write a value, first-last, first- or -last`},
 		{v + "rules:\n  - {bytes: 16MiB-1KiB, algorithm: a}\n", `:3: rules[1].bytes: "16MiB-1KiB" is a reversed range: 16MiB is more than 1KiB`},
 		{v + "rules:\n  - {bytes: 1-2-3, algorithm: a}\n", `:3: rules[1].bytes: "2-3" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`},
-		{v + "rules:\n  - {bytes: 9999999999GiB-, algorithm: a}\n", `:3: rules[1].bytes: "9999999999GiB" is out of range: at most 9223372036854775807 bytes are allowed`},
+		{v + "rules:\n  - {bytes: 1025GiB-, algorithm: a}\n", `:3: rules[1].bytes: "1025GiB" is out of range: at most 1024GiB is allowed`},
 		{v + "rules:\n  - {bytes: [1, 2], algorithm: a}\n", ":3: rules[1].bytes: want a text or a number, got a list"},
 		{v + "rules:\n  - {ranks: 0-3, algorithm: a}\n", `:3: rules[1].ranks: "0" is out of range: from 1 to 65536 ranks are allowed`},
 		{v + "rules:\n  - {ranks: 3-2, algorithm: a}\n", `:3: rules[1].ranks: "3-2" is a reversed range: 3 is more than 2`},
@@ -294,7 +294,7 @@ func TestRanges(t *testing.T) {
 func TestByteSizeText(t *testing.T) {
 	for text, size := range map[string]ByteSize{
 		"0": 0, "1": 1, "1023": 1023, "1KiB": 1024, "1025": 1025, "64KiB": 64 << 10, "1MiB": 1 << 20,
-		"1536KiB": 3 << 19, "1GiB": 1 << 30, "1024GiB": 1 << 40, "9223372036854775807": 1<<63 - 1,
+		"1536KiB": 3 << 19, "1GiB": 1 << 30, "1024GiB": 1 << 40,
 	} {
 		require.Equal(t, text, size.String())
 		parsed, err := parseByteSize(text)

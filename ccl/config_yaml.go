@@ -300,7 +300,7 @@ func (n node) whole(least, most int) (int, error) {
 }
 
 // size reads a number of ranks: of a group, or along one side of a grid.
-func (n node) size() (int, error) { return n.whole(1, maxRanks) }
+func (n node) size() (int, error) { return n.whole(1, MaxRanks) }
 
 func (n node) duration() (time.Duration, error) {
 	d, err := time.ParseDuration(n.Value)

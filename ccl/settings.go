@@ -42,8 +42,8 @@ type Settings struct {
 // world size is a *MissingConfigurationError. Nothing is left of a Resolve that
 // failed.
 func (c *Config) Resolve(r Request) (*Settings, error) {
-	if r.Ranks < 1 || r.Ranks > maxRanks {
-		return nil, &InvalidArgumentError{"Resolve", fmt.Sprintf("Request.Ranks is %d; from 1 to %d are allowed", r.Ranks, maxRanks)}
+	if r.Ranks < 1 || r.Ranks > MaxRanks {
+		return nil, &InvalidArgumentError{"Resolve", fmt.Sprintf("Request.Ranks is %d; from 1 to %d are allowed", r.Ranks, MaxRanks)}
 	}
 	s := &Settings{
 		config:    c,

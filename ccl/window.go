@@ -55,9 +55,9 @@ func (c *Call) Window(f func(*Window) error) error {
 		c.clock++
 	default:
 		c.clock++
-		return c.failed(c.stagedWindow(w, ep.Staging(), f))
+		return c.fail(c.stagedWindow(w, ep.Staging(), f))
 	}
-	return c.failed(f(w))
+	return c.fail(f(w))
 }
 
 // stagedWindow shows copies of the inputs, piece by piece.
@@ -221,14 +221,6 @@ func (w *Window) Copy(dst Buffer, rank int) error {
 		}
 		n := copy(into, src[:min(len(src), foldBytes)])
 		into, src = into[n:], src[n:]
-	}
-	return nil
-}
-
-// failed is fail for errors that may be nil.
-func (c *Call) failed(err error) error {
-	if err != nil {
-		return c.fail(err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/goccl/goccl/dist"
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 			return dist.AllReduce(b.small, dist.Max)
 		},
 		"AllReduce with options": func(b *buffers) error {
-			return dist.AllReduce(b.small, dist.Max, dist.WithCallAlgorithm("direct"), dist.WithContext(b.ctx))
+			return dist.AllReduce(b.small, dist.Max, dist.WithCallAlgorithm("direct"), dist.WithContext(b.ctx), dist.WithCallTimeout(time.Minute))
 		},
 		"Broadcast with options": func(b *buffers) error {
 			return dist.Broadcast(b.small, 1, dist.WithGroup(b.group), dist.WithContext(b.ctx))

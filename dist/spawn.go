@@ -14,9 +14,6 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// maxRanks is the largest world size that ccl.yaml can ask for.
-const maxRanks = 1 << 16
-
 // SpawnOption is an option of Spawn. Of two of a kind the later holds.
 type SpawnOption struct {
 	ranks  int
@@ -112,10 +109,10 @@ func (o *SpawnOption) resolve() (ranks int, from string, config *ccl.Config, err
 		return 0, "", nil, err
 	}
 	if o.ranked {
-		if o.ranks < 1 || o.ranks > maxRanks {
+		if o.ranks < 1 || o.ranks > ccl.MaxRanks {
 			return 0, "", nil, &InvalidArgumentError{
 				Operation: "spawn",
-				Message:   fmt.Sprintf("dist.Ranks(%d): from 1 to %d ranks are possible", o.ranks, maxRanks),
+				Message:   fmt.Sprintf("dist.Ranks(%d): from 1 to %d ranks are possible", o.ranks, ccl.MaxRanks),
 			}
 		}
 		ranks, from = o.ranks, fmt.Sprintf("dist.Ranks(%d)", o.ranks)

@@ -82,7 +82,8 @@ type Endpoint interface {
 	// rank may send to itself only what it receives in the same breath: never.
 	//
 	// Put makes the next bytes of message m to rank `to` available and returns
-	// how many it took, at least one of a non-empty m.Bytes. Where the memory of
+	// how many it took: all of m.Bytes, or a multiple of 16 above zero, so that no
+	// element is torn. Where the memory of
 	// the sender itself is shown, it must not change before Drain.
 	Put(to int, m *Message) (n int, err error)
 	// Drain waits until `to` has taken all that was put.

@@ -101,3 +101,11 @@ func TestRegistered(t *testing.T) {
 	require.True(t, ok)
 	require.Same(t, ring.Algorithm, got)
 }
+
+// The largest chunk that a configuration can ask for is one round, and no
+// arithmetic overflows.
+func TestLargestChunk(t *testing.T) {
+	for _, got := range allReduce(t, 1<<40, [][]float32{{1, 2}, {3, 4}, {5, 6}, {7, 8}}) {
+		require.Equal(t, []float32{16, 20}, got)
+	}
+}

@@ -16,7 +16,7 @@
 //	poll      goroutines that share memory, each running its own part
 //	park      goroutines that sleep; the last to arrive runs the others' parts
 //	arena     nothing shared but an arena: messages and windows are copied
-//	smallest  the same with messages of 16 bytes and windows of 48: a message
+//	smallest  the same with messages of 16 bytes and windows of 144: a message
 //	          waits for its receiver, and a window shows its inputs bit by bit
 //
 // and each of them once more with seeded delays before everything a rank does.

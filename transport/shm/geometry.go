@@ -10,7 +10,7 @@ import (
 // Geometry says how large the parts of an arena are, in bytes.
 type Geometry struct {
 	Payload int // longest payload that travels with a synchronisation; at least transport.InlineBytes
-	Slot    int // one message slot; at least 1
+	Slot    int // one message slot, a multiple of 16; at least 16
 	Slots   int // slots per ordered pair of ranks; at least 1
 	Pool    int // room for the slots of all pairs that exchange messages
 	Piece   int // longest piece of a window, a multiple of 16; at least 16
@@ -25,7 +25,7 @@ func DefaultGeometry() Geometry {
 // SmallestGeometry returns the sizes that a kernel has to be right with: one slot
 // and pieces of a few elements.
 func SmallestGeometry(ranks int) Geometry {
-	g := Geometry{Payload: transport.InlineBytes, Slot: 16, Slots: 1, Piece: 48}
+	g := Geometry{Payload: transport.InlineBytes, Slot: 16, Slots: 1, Piece: 144}
 	g.Pool = ranks * ranks * g.channelBytes()
 	return g
 }
@@ -34,8 +34,8 @@ func (g Geometry) validate(ranks int) error {
 	switch {
 	case ranks < 1:
 		return fmt.Errorf("shm: %d ranks, want at least 1", ranks)
-	case g.Payload < transport.InlineBytes || g.Slot < 1 || g.Slots < 1 || g.Pool < 0 || g.Piece < 16 || g.Piece%16 != 0:
-		return fmt.Errorf("shm: geometry %+v: want Payload >= %d, Slot >= 1, Slots >= 1, Pool >= 0 and Piece a multiple of 16",
+	case g.Payload < transport.InlineBytes || g.Slot < 16 || g.Slot%16 != 0 || g.Slots < 1 || g.Pool < 0 || g.Piece < 16 || g.Piece%16 != 0:
+		return fmt.Errorf("shm: geometry %+v: want Payload >= %d, Slots >= 1, Pool >= 0, and Slot and Piece multiples of 16",
 			g, transport.InlineBytes)
 	}
 	return nil

@@ -48,11 +48,12 @@ func TestLayout(t *testing.T) {
 
 func TestNewHeapRefusesNonsense(t *testing.T) {
 	good := DefaultGeometry()
-	bad := []Geometry{{}, good, good, good, good}
+	bad := []Geometry{{}, good, good, good, good, good}
 	bad[1].Payload = transport.InlineBytes - 1
 	bad[2].Slot = 0
 	bad[3].Slots = 0
 	bad[4].Piece = 20
+	bad[5].Slot = 24
 	for _, g := range bad {
 		if _, err := NewHeap(2, g); err == nil {
 			t.Errorf("%+v was accepted", g)
