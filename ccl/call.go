@@ -25,6 +25,7 @@ type Call struct {
 	window  Window
 	opened  bool // the call has had its window
 	fold    folder
+	scratch []byte
 	message transport.Message
 	clock   uint32
 	moved   int
@@ -72,6 +73,20 @@ func (c *Call) Root() int { return c.root }
 // Counts returns the lengths of all ranks' inputs of an all-gather, in elements.
 // It is not to be written.
 func (c *Call) Counts() []int { return c.counts }
+
+// Scratch returns memory for n elements of the call's type, n >= 0, that is this
+// rank's alone until Run returns. What is in it is left over from other calls.
+// There is one such memory: asked twice, Scratch returns the same, or moves what
+// no longer fits, which a kernel must not do while it uses the first. It costs an
+// allocation only where a communicator has not needed as much before, and is kept
+// for later calls.
+func (c *Call) Scratch(n int) Buffer {
+	bytes := n * c.out.size
+	if cap(c.scratch) < bytes {
+		c.scratch = make([]byte, (bytes+63)&^63) // whole cache lines: aligned for all types
+	}
+	return Buffer{data: c.scratch[:bytes:bytes], size: c.out.size}
+}
 
 // ParamsOf returns the parameters of the call's algorithm, as its Params made
 // them and ccl.yaml filled them. P is the struct's type; another type is a

@@ -143,6 +143,17 @@ func (c *Communicator) Transport() string { return c.ep.Name() }
 // Settings returns the group's configuration.
 func (c *Communicator) Settings() *Settings { return c.settings }
 
+// LastChoice returns which kernel ran this rank's last call, and why it was
+// chosen. It is zero before the first call, after a barrier, which needs no
+// kernel, and in a group of one rank, where nothing runs. It is not to be asked
+// while a call runs.
+func (c *Communicator) LastChoice() Choice {
+	if c.call.plan == nil {
+		return Choice{}
+	}
+	return c.call.plan.choice
+}
+
 // Close leaves the group. It never waits; a rank that still needs this one gets
 // PeerLostError. Calls after it return ErrClosed. Closing twice is a no-op.
 func (c *Communicator) Close() error {

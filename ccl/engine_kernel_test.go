@@ -13,6 +13,8 @@ import (
 	"github.com/goccl/goccl/algorithms/direct"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
 )
 
 var errKernel = errors.New("the kernel is out of order")
@@ -226,4 +228,77 @@ func TestCallOptions(t *testing.T) {
 		allSum(t, group, 100, ccl.WithAlgorithm("one"), ccl.WithTimeout(time.Minute), ccl.WithAlgorithm("two"))
 		require.Equal(t, "two", <-ran) // the last one counts
 	})
+}
+
+// Scratch memory is as long as asked for, aligned, a rank's own, and costs no
+// allocation when a call of a kind was made before.
+func TestScratch(t *testing.T) {
+	exchange := &ccl.Kernel{Run: func(c *ccl.Call) error {
+		theirs := c.Scratch(c.Out().Len())
+		if theirs.Len() != c.Out().Len() || len(theirs.Bytes()) != 8*theirs.Len() {
+			return fmt.Errorf("%d elements in %d bytes", theirs.Len(), len(theirs.Bytes()))
+		}
+		if err := c.SendRecv(1-c.Rank(), c.In(), 1-c.Rank(), theirs); err != nil {
+			return err
+		}
+		for i := range c.Out().Bytes() { // both sum in rank order: x0 + x1
+			if c.Rank() == 0 {
+				c.Out().Bytes()[i] = c.In().Bytes()[i] + theirs.Bytes()[i]
+			} else {
+				c.Out().Bytes()[i] = theirs.Bytes()[i] + c.In().Bytes()[i]
+			}
+		}
+		return nil
+	}}
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"exchange": exchange}))
+		for _, n := range []int{1, 100, 7, 8, 1000, 3} {
+			errs := each(2, func(r int) error {
+				x := make([]int64, n)
+				for i := range x {
+					x[i] = int64(i % 60)
+				}
+				if err := ccl.AllReduce(bg, g[r], x, x, ccl.Sum, ccl.WithAlgorithm("exchange")); err != nil {
+					return err
+				}
+				for i, got := range x {
+					if got != int64(i%60*2) {
+						return fmt.Errorf("element %d of %d is %d", i, n, got)
+					}
+				}
+				return nil
+			})
+			require.NoError(t, errors.Join(errs...))
+		}
+	})
+}
+
+// A communicator tells which kernel ran its last call.
+func TestLastChoice(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		require.NoError(t, errors.Join(each(2, func(r int) error {
+			if got := g[r].LastChoice(); got.Kernel != nil {
+				return fmt.Errorf("before the first call: %+v", got)
+			}
+			for _, entry := range []string{"ring", "direct"} {
+				if err := sum(g[r], 10, ccl.WithAlgorithm(entry)); err != nil {
+					return err
+				}
+				if got := g[r].LastChoice(); got.Entry != entry || got.Why != "option" || got.Kernel != got.Algorithm.Kernels[ccl.CollAllReduce] {
+					return fmt.Errorf("after a call by %s: %+v", entry, got)
+				}
+			}
+			if err := g[r].Barrier(bg); err != nil {
+				return err
+			}
+			if got := g[r].LastChoice(); got.Kernel != nil {
+				return fmt.Errorf("after a barrier: %+v", got)
+			}
+			return nil
+		})...))
+	})
+	alone := group(t, func(int) ([]transport.Endpoint, error) { return local.New(1), nil }, 1)
+	require.NoError(t, sum(alone[0], 3))
+	require.Equal(t, ccl.Choice{}, alone[0].LastChoice())
 }
