@@ -16,8 +16,10 @@ type Algorithm struct {
 	Topologies []topology.Kind
 	// Params returns a fresh pointer to a struct that holds the defaults; an
 	// entry's `params:` are filled in strictly, by the fields' yaml tags, and
-	// kernels get it through ParamsOf. nil: the algorithm has no parameters.
-	// If the struct has a method Validate() error, it is called after filling.
+	// kernels get it through ParamsOf. Fields can be bool, int, string,
+	// time.Duration and ByteSize; a doc tag describes one in a few words. nil: the
+	// algorithm has no parameters. If the struct has a method Validate() error,
+	// it is called after filling.
 	Params func() any
 	// Kernels holds one kernel for each collective the algorithm implements.
 	Kernels map[Collective]*Kernel
@@ -93,5 +95,6 @@ func (a *Algorithm) Validate() error {
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Eager but not Shared", a.Name, coll)
 		}
 	}
-	return nil
+	_, err := a.Parameters()
+	return err
 }

@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,21 +35,27 @@ type Config struct {
 	rules     []rule
 }
 
-// given is a value and the line of the file that gives it. A line of 0 means that
-// it is the default, and fromOption that the program's option took its place.
-type given[T any] struct {
-	value T
-	line  int
+// origin says where a value comes from: a line of the file, or something that has
+// taken its place. The zero origin is that of defaults.
+type origin struct {
+	line int
+	by   string // "option", or the variable of the environment; "" for the file
 }
 
-const fromOption = -1
+var fromOption = origin{by: "option"}
 
-func (g given[T]) isSet() bool { return g.line != 0 }
+func (o origin) isSet() bool { return o != origin{} }
+
+// given is a value and its origin.
+type given[T any] struct {
+	value T
+	origin
+}
 
 // entry is one of algorithms: a name of the user's for a module with parameters.
 type entry struct {
+	origin
 	name      string
-	line      int
 	module    given[string]
 	topology  given[topology.Kind] // if set, the only kind the entry is for
 	worldSize given[int]
@@ -57,7 +64,7 @@ type entry struct {
 
 // arrangement is the section topology.
 type arrangement struct {
-	line  int
+	origin
 	kind  given[topology.Kind]
 	count given[int] // 0: auto
 	w, h  given[int] // 0: not given
@@ -65,7 +72,7 @@ type arrangement struct {
 
 // rule is one of rules: fields that are not set match everything.
 type rule struct {
-	line       int
+	origin
 	collective given[Collective]
 	bytes      given[span[ByteSize]]
 	ranks      given[span[int]]
@@ -117,10 +124,18 @@ func readFile(path string) ([]byte, error) {
 
 // FindConfig returns the configuration of this process: the file that the
 // environment variable GOCCL_CONFIG names, else ./ccl.yaml, else the built-in
-// one. A variable that is set to nothing counts as unset. A file that is named
-// and missing is an error, as is one that cannot be read or has a mistake:
+// one, and in it what the environment says (see WithEnvironment). A file that is
+// named and missing is an error, as is one that cannot be read or has a mistake:
 // nothing falls back from an error.
 func FindConfig() (*Config, error) {
+	c, err := findFile()
+	if err != nil {
+		return nil, err
+	}
+	return c.WithEnvironment(os.Getenv)
+}
+
+func findFile() (*Config, error) {
 	const variable, local = "GOCCL_CONFIG", "ccl.yaml"
 	if path := os.Getenv(variable); path != "" {
 		return loadConfig(path, variable)
@@ -160,16 +175,25 @@ func (c *Config) WorldSize(algorithm string) (n int, origin string, ok bool) {
 	if size.value == 0 {
 		return 0, "", false
 	}
-	return size.value, c.place(size.line) + " (" + key + ")", true
+	return size.value, c.sizePlace(size, key), true
 }
 
-// configuredSize returns the world size, 0 if it is left open, and its key.
+// sizePlace says where a world size comes from, for messages.
+func (c *Config) sizePlace(size given[int], key string) string {
+	if size.by != "" {
+		return size.by
+	}
+	return c.place(size.origin) + " (" + key + ")"
+}
+
+// configuredSize returns the world size, 0 if it is left open, and its key: what
+// to change for another.
 func (c *Config) configuredSize(algorithm string) (size given[int], key string) {
 	if e := c.entry(algorithm); e != nil && e.worldSize.isSet() {
 		return e.worldSize, "algorithms." + e.name + ".world_size"
 	}
 	if c.worldSize.isSet() {
-		return c.worldSize, "defaults.world_size"
+		return c.worldSize, cmp.Or(c.worldSize.by, "defaults.world_size")
 	}
 	return c.topology.count, "topology.count"
 }
@@ -193,24 +217,23 @@ func (c *Config) unknownEntry(name string) string {
 	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", quote(name), didYouMean(name, names), list(names))
 }
 
-// place returns where a given value comes from, for messages.
-func (c *Config) place(line int) string {
-	switch line {
-	case 0:
+// place returns where a value comes from, for messages.
+func (c *Config) place(o origin) string {
+	switch {
+	case o.by != "":
+		return o.by
+	case o.line == 0:
 		return "default"
-	case fromOption:
-		return "option"
 	}
-	return fmt.Sprintf("%s:%d", c.file, line)
+	return fmt.Sprintf("%s:%d", c.file, o.line)
 }
 
-// errorAt returns an error about the value that a line gives, or the option that
-// took its place.
-func (c *Config) errorAt(line int, key, format string, args ...any) error {
-	if line == fromOption {
-		line, key = 0, key+" (option)"
+// errorAt returns an error about the value that comes from o.
+func (c *Config) errorAt(o origin, key, format string, args ...any) error {
+	if o.by != "" {
+		key += " (" + o.by + ")"
 	}
-	return &ConfigError{File: c.file, Line: line, Key: key, Message: fmt.Sprintf(format, args...)}
+	return &ConfigError{File: c.file, Line: o.line, Key: key, Message: fmt.Sprintf(format, args...)}
 }
 
 // list writes names for a message.

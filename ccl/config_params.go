@@ -14,6 +14,42 @@ import (
 type param struct {
 	key   string
 	field any // *bool, *int, *string, *time.Duration or *ByteSize
+	doc   string
+}
+
+// Parameter describes one parameter of an algorithm.
+type Parameter struct {
+	Key     string // in an entry's params
+	Type    string // "bytes", "int", "bool", "string" or "duration"
+	Default string // as ccl.yaml writes it
+	Doc     string // of the field's doc tag
+}
+
+// Parameters describes what an entry's params can hold, in the order of the fields
+// of what Params returns.
+func (a *Algorithm) Parameters() ([]Parameter, error) {
+	if a.Params == nil {
+		return nil, nil
+	}
+	fields, err := paramFields(a.Params())
+	if err != nil {
+		return nil, fmt.Errorf("ccl: algorithm %q is faulty: %w", a.Name, err)
+	}
+	var all []Parameter
+	for _, p := range fields {
+		all = append(all, Parameter{p.key, p.typeName(), p.String(), p.doc})
+	}
+	return all, nil
+}
+
+func (p param) typeName() string {
+	switch p.field.(type) {
+	case *ByteSize:
+		return "bytes"
+	case *time.Duration:
+		return "duration"
+	}
+	return reflect.TypeOf(p.field).Elem().String()
 }
 
 // paramFields lists the parameters in what Algorithm.Params returns: the fields with
@@ -36,7 +72,7 @@ func paramFields(params any) ([]param, error) {
 		pointer := v.Elem().Field(i).Addr().Interface()
 		switch pointer.(type) {
 		case *bool, *int, *string, *time.Duration, *ByteSize:
-			found = append(found, param{key, pointer})
+			found = append(found, param{key, pointer, field.Tag.Get("doc")})
 		default:
 			return nil, fmt.Errorf("its parameter %s is a %s, and can be a bool, int, string, time.Duration or ccl.ByteSize",
 				key, field.Type)

@@ -57,7 +57,7 @@ func (c *Config) readEntry(n node, name string) error {
 	case name == auto:
 		return n.errorf("auto cannot be the name of an entry: it means that the rules choose")
 	}
-	e := &entry{name: name, line: n.line}
+	e := &entry{origin: origin{line: n.line}, name: name}
 	err := n.read(fields{
 		"module":     into(&e.module, node.text),
 		"topology":   into(&e.topology, node.kind),
@@ -82,7 +82,7 @@ func (t *arrangement) read(n node) error {
 }
 
 func (c *Config) readRule(n node) error {
-	r := rule{line: n.line}
+	r := rule{origin: origin{line: n.line}}
 	err := n.read(fields{
 		"collective": into(&r.collective, oneOf("collective", Collectives())),
 		"bytes":      into(&r.bytes, node.bytesSpan),
@@ -96,6 +96,8 @@ func (c *Config) readRule(n node) error {
 		return err
 	case !r.algorithm.isSet():
 		return n.errorf("the algorithm is missing: the entry that the rule chooses")
+	case len(c.rules) == maxConfigRules:
+		return n.errorf("the file has more than %d rules", maxConfigRules)
 	case r.op.isSet() && r.collective.isSet() && !r.collective.value.Reduces():
 		return n.errorf("%s takes no op: the rule would never match", r.collective.value)
 	}
@@ -106,11 +108,11 @@ func (c *Config) readRule(n node) error {
 // check looks at what only the whole file can tell.
 func (c *Config) check() error {
 	if name := c.algorithm.value; name != auto && c.entry(name) == nil {
-		return c.errorAt(c.algorithm.line, "defaults.algorithm", "%s", c.unknownEntry(name))
+		return c.errorAt(c.algorithm.origin, "defaults.algorithm", "%s", c.unknownEntry(name))
 	}
 	for i, r := range c.rules {
 		if name := r.algorithm.value; c.entry(name) == nil {
-			return c.errorAt(r.algorithm.line, ruleKey(i, "algorithm"), "%s", c.unknownEntry(name))
+			return c.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"), "%s", c.unknownEntry(name))
 		}
 	}
 	if c.topology.count.value == 0 {
@@ -151,15 +153,29 @@ func (n node) version() (int, error) {
 }
 
 func (n node) timeout() (time.Duration, error) {
-	if n.isText() && n.Value == "none" {
+	if !n.isText() {
+		return 0, n.errorf("%s; got %s", wantTimeout, n.what())
+	}
+	d, err := parseTimeout(n.Value)
+	if err != nil {
+		return 0, n.errorf("%v", err)
+	}
+	return d, nil
+}
+
+const wantTimeout = "want a duration with its unit, such as 60s, or none"
+
+// parseTimeout reads a timeout, 0 for none.
+func parseTimeout(s string) (time.Duration, error) {
+	if s == "none" {
 		return 0, nil
 	}
-	d, err := n.duration()
+	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, n.errorf("want a duration with its unit, such as 60s, or none; got %s", n.what())
+		return 0, fmt.Errorf("%s; got the text %s", wantTimeout, quote(s))
 	}
 	if d <= 0 {
-		return 0, n.errorf("%s is not more than zero; write none to wait for ever", quote(n.Value))
+		return 0, fmt.Errorf("%s is not more than zero; write none to wait for ever", quote(s))
 	}
 	return d, nil
 }

@@ -40,28 +40,30 @@ func parse(t *testing.T, text string) *Config {
 	return c
 }
 
+func line(n int) origin { return origin{line: n} }
+
 func TestParseEverything(t *testing.T) {
 	c := parse(t, everything)
 	require.Equal(t, "ccl.yaml", c.File())
-	require.Equal(t, given[string]{"fancy", 2}, c.algorithm)
-	require.Equal(t, given[string]{"local", 2}, c.transport)
-	require.Equal(t, given[time.Duration]{90 * time.Second, 2}, c.timeout)
-	require.Equal(t, given[int]{6, 2}, c.worldSize)
+	require.Equal(t, given[string]{"fancy", line(2)}, c.algorithm)
+	require.Equal(t, given[string]{"local", line(2)}, c.transport)
+	require.Equal(t, given[time.Duration]{90 * time.Second, line(2)}, c.timeout)
+	require.Equal(t, given[int]{6, line(2)}, c.worldSize)
 	require.Len(t, c.entries, 2)
 	require.Equal(t, 5, c.entries[1].line)
-	require.Equal(t, given[int]{4, 8}, c.entries[1].worldSize)
-	require.Equal(t, given[int]{8, 10}, c.topology.count)
+	require.Equal(t, given[int]{4, line(8)}, c.entries[1].worldSize)
+	require.Equal(t, given[int]{8, line(10)}, c.topology.count)
 	require.Len(t, c.rules, 3)
 	require.Equal(t, rule{
-		line:       12,
-		collective: given[Collective]{CollAllReduce, 12},
-		bytes:      given[span[ByteSize]]{span[ByteSize]{min: 16 << 20, open: true}, 12},
-		ranks:      given[span[int]]{span[int]{min: 3, open: true}, 12},
-		dtype:      given[DType]{Float32, 12},
-		op:         given[Op]{Sum, 12},
-		algorithm:  given[string]{"fancy", 12},
+		origin:     line(12),
+		collective: given[Collective]{CollAllReduce, line(12)},
+		bytes:      given[span[ByteSize]]{span[ByteSize]{min: 16 << 20, open: true}, line(12)},
+		ranks:      given[span[int]]{span[int]{min: 3, open: true}, line(12)},
+		dtype:      given[DType]{Float32, line(12)},
+		op:         given[Op]{Sum, line(12)},
+		algorithm:  given[string]{"fancy", line(12)},
 	}, c.rules[0])
-	require.Equal(t, rule{line: 14, algorithm: given[string]{"plain", 14}}, c.rules[2])
+	require.Equal(t, rule{origin: line(14), algorithm: given[string]{"plain", line(14)}}, c.rules[2])
 }
 
 func TestParseTakesWhatIsMeant(t *testing.T) {

@@ -20,6 +20,7 @@ const (
 	maxConfigBytes = 64 << 10
 	maxConfigDepth = 8 // mappings and lists inside each other
 	maxConfigNodes = 4096
+	maxConfigRules = 256
 )
 
 // parseYAML parses the text of a configuration and refuses what a configuration
@@ -321,20 +322,16 @@ func scalar[T any](n node, parse func(string) (T, error)) (v T, err error) {
 	return v, nil
 }
 
-// oneOf returns a reader of a name among those of the values.
+// oneOf returns a reader of the name of one of the values.
 func oneOf[T any](what string, values []T) func(node) (T, error) {
 	return func(n node) (v T, err error) {
 		name, err := n.text()
 		if err != nil {
 			return v, err
 		}
-		names := make([]string, len(values))
-		for i := range values {
-			names[i] = fmt.Sprint(values[i])
-			if names[i] == name {
-				return values[i], nil
-			}
+		if v, err = named(what, name, values); err != nil {
+			return v, n.errorf("%v", err)
 		}
-		return v, n.errorf("unknown %s %s%s; use one of %s", what, quote(name), didYouMean(name, names), list(names))
+		return v, nil
 	}
 }

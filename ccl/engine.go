@@ -229,8 +229,7 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 			return nil, err
 		}
 		next.choice = choice
-		next.shape.Params = choice.Params
-		next.shape.Eager = choice.Kernel.Eager && key.bytes <= c.ep.PayloadLimit()
+		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
 		next.work = c.size * (key.bytes + key.total)
 	}
 	*p = next

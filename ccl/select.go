@@ -58,15 +58,15 @@ func (s *Settings) pick(shape Shape, force string) (k *candidate, why string, er
 		return k, "option", nil
 	}
 	if s.algorithm.value != auto {
-		why = s.config.place(s.algorithm.line)
-		if s.algorithm.line != fromOption {
+		why = s.config.place(s.algorithm.origin)
+		if s.algorithm.by == "" {
 			why += ": defaults.algorithm"
 		}
 		return s.candidate(s.algorithm.value), why, nil
 	}
 	for i, r := range s.config.rules {
 		if k := s.candidate(r.algorithm.value); r.matches(shape, k.algorithm) {
-			return k, fmt.Sprintf("%s: rule %d", s.config.place(r.line), i+1), nil
+			return k, fmt.Sprintf("%s: rule %d", s.config.place(r.origin), i+1), nil
 		}
 	}
 	return nil, "", fmt.Errorf("ccl: %s: %w: no rule of %s matches; entries that can: %s",
@@ -80,19 +80,26 @@ func entryID(name string) uint64 {
 	return h.Sum64()
 }
 
+// takes reports whether the rule, which chooses the algorithm a, is for the
+// collective: the one that it names, or those that a has a kernel for, and of
+// these the ones that reduce if it names an op.
+func (r *rule) takes(c Collective, a *Algorithm) bool {
+	switch {
+	case r.op.isSet() && !c.Reduces():
+		return false
+	case r.collective.isSet():
+		return r.collective.value == c
+	}
+	return a.Kernels[c] != nil
+}
+
 // matches reports whether the rule, which chooses the algorithm a, is for the shape.
 func (r *rule) matches(shape Shape, a *Algorithm) bool {
-	if r.collective.isSet() {
-		if r.collective.value != shape.Collective {
-			return false
-		}
-	} else if a.Kernels[shape.Collective] == nil {
-		return false
-	}
-	return (!r.bytes.isSet() || r.bytes.value.contains(ByteSize(shape.Bytes))) &&
+	return r.takes(shape.Collective, a) &&
+		(!r.bytes.isSet() || r.bytes.value.contains(ByteSize(shape.Bytes))) &&
 		(!r.ranks.isSet() || r.ranks.value.contains(shape.Ranks)) &&
 		(!r.dtype.isSet() || r.dtype.value == shape.DType) &&
-		(!r.op.isSet() || shape.Collective.Reduces() && r.op.value == shape.Op)
+		(!r.op.isSet() || r.op.value == shape.Op)
 }
 
 // refuse says why the entry cannot do the shape, nil if it can.

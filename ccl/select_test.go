@@ -65,7 +65,7 @@ func TestChooseNeverFallsBack(t *testing.T) {
 	auto := resolve(t, selection, Request{})
 	fixed := resolve(t, selection+"defaults: {algorithm: small}\n", Request{})
 	option := resolve(t, selection, Request{Algorithm: "small"})
-	lonely := resolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\nrules: [{collective: broadcast, algorithm: a}]\n", Request{})
+	lonely := resolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\ndefaults: {algorithm: a}\n", Request{})
 	reduce := Shape{Collective: CollAllReduce, Bytes: 8 << 20, Ranks: 4, DType: Float64, Op: Avg}
 	broadcast := Shape{Collective: CollBroadcast, Ranks: 4}
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func TestChooseNeverFallsBack(t *testing.T) {
 		{option, broadcast, "",
 			"ccl: broadcast (0 bytes, 4 ranks): not implemented by small: algorithm fancy has no kernel for broadcast (chosen by option); entries that can: plain"},
 		{lonely, broadcast, "",
-			"ccl: broadcast (0 bytes, 4 ranks): not implemented by a: algorithm fancy has no kernel for broadcast (chosen by ccl.yaml:3: rule 1); entries that can: none"},
+			"ccl: broadcast (0 bytes, 4 ranks): not implemented by a: algorithm fancy has no kernel for broadcast (chosen by ccl.yaml:3: defaults.algorithm); entries that can: none"},
 		{auto, Shape{Collective: 99, Ranks: 4}, "plain",
 			"ccl: collective(99) (0 bytes, 4 ranks): not implemented by plain: algorithm plain has no kernel for collective(99) (chosen by option); entries that can: none"},
 	} {

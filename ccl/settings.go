@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/goccl/goccl/topology"
 )
 
-// Request is what a program asks for on top of its Config.
+// Request is what a program asks for: its options, which take the place of what
+// the environment and the file say.
 type Request struct {
 	Registry  *Registry     // where modules are looked up; nil: DefaultRegistry
 	Algorithm string        // takes the place of defaults.algorithm; "": as configured
@@ -52,7 +52,7 @@ func (c *Config) Resolve(r Request) (*Settings, error) {
 		transport: override(c.transport, r.Transport, r.Transport != ""),
 		timeout:   override(c.timeout, max(r.Timeout, 0), r.Timeout != 0),
 	}
-	steps := []func(Request) error{s.checkOptions, s.findAlgorithms, s.resolveWorldSize, s.arrange, s.checkUse}
+	steps := []func(Request) error{s.checkOptions, s.findAlgorithms, s.resolveWorldSize, s.arrange, s.checkUse, s.checkRules}
 	for _, step := range steps {
 		if err := step(r); err != nil {
 			return nil, err
@@ -69,15 +69,14 @@ func override[T any](configured given[T], option T, isSet bool) given[T] {
 	return configured
 }
 
-// checkOptions looks at the names that came in as options; those in the file have
-// been checked when it was read.
+// checkOptions looks at the names that came in as options or by the environment;
+// those in the file have been checked when it was read.
 func (s *Settings) checkOptions(Request) error {
 	if name := s.algorithm.value; name != auto && s.config.entry(name) == nil {
-		return s.config.errorAt(fromOption, "defaults.algorithm", "%s", s.config.unknownEntry(name))
+		return s.config.errorAt(s.algorithm.origin, "defaults.algorithm", "%s", s.config.unknownEntry(name))
 	}
-	if name := s.transport.value; !slices.Contains(transports, name) {
-		return s.config.errorAt(fromOption, "defaults.transport", "unknown transport %s%s; use one of %s",
-			quote(name), didYouMean(name, transports), list(transports))
+	if _, err := named("transport", s.transport.value, transports); err != nil {
+		return s.config.errorAt(s.transport.origin, "defaults.transport", "%v", err)
 	}
 	return nil
 }
@@ -89,7 +88,7 @@ func (s *Settings) findAlgorithms(r Request) error {
 		algorithm, ok := registry.Lookup(e.module.value)
 		if !ok {
 			names := registry.Names()
-			return s.config.errorAt(e.module.line, "algorithms."+e.name+".module",
+			return s.config.errorAt(e.module.origin, "algorithms."+e.name+".module",
 				"no algorithm %s is registered%s; registered: %s; a program has to import the package that registers it",
 				quote(e.module.value), didYouMean(e.module.value, names), list(names))
 		}
@@ -114,7 +113,7 @@ func (s *Settings) resolveWorldSize(r Request) error {
 	if size.value == 0 {
 		return nil
 	}
-	s.ranksFrom = fmt.Sprintf("%s (%s)", s.config.place(size.line), key)
+	s.ranksFrom = s.config.sizePlace(size, key)
 	if size.value == r.Ranks {
 		return nil
 	}
@@ -130,7 +129,7 @@ func (s *Settings) resolveWorldSize(r Request) error {
 func (s *Settings) arrange(Request) (err error) {
 	t := &s.config.topology
 	if count := t.count.value; count != 0 && count != s.ranks && t.kind.value != topology.Ring1D {
-		return s.config.errorAt(t.line, "topology",
+		return s.config.errorAt(t.origin, "topology",
 			"%s with count=%d w=%d h=%d, but the world size is %d (%s); change count, w and h, or choose ring_1d",
 			t.kind.value, count, t.w.value, t.h.value, s.ranks, s.ranksFrom)
 	}
@@ -146,13 +145,13 @@ func (s *Settings) checkUse(Request) error {
 	}
 	if s.algorithm.value != auto {
 		if k := s.candidate(s.algorithm.value); k.unfit != "" {
-			return s.config.errorAt(s.algorithm.line, "defaults.algorithm", "%s", k.unfit)
+			return s.config.errorAt(s.algorithm.origin, "defaults.algorithm", "%s", k.unfit)
 		}
 		return nil
 	}
 	for i, r := range s.config.rules {
 		if k := s.candidate(r.algorithm.value); k.unfit != "" {
-			return s.config.errorAt(r.algorithm.line, ruleKey(i, "algorithm"), "%s", k.unfit)
+			return s.config.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"), "%s", k.unfit)
 		}
 	}
 	return nil

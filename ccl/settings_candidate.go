@@ -18,19 +18,19 @@ type candidate struct {
 // makeParams fills the parameters with the defaults of the module and what the
 // entry says.
 func (k *candidate) makeParams(c *Config) (err error) {
-	key, line := "algorithms."+k.entry.name+".params", k.entry.line
+	key, at := "algorithms."+k.entry.name+".params", k.entry.origin
 	if k.entry.params.isSet() {
-		line = k.entry.params.line
+		at = k.entry.params.origin
 	}
 	if k.algorithm.Params == nil {
 		if k.entry.params.isSet() {
-			return c.errorAt(line, key, "algorithm %s has no parameters", k.algorithm.Name)
+			return c.errorAt(at, key, "algorithm %s has no parameters", k.algorithm.Name)
 		}
 		return nil
 	}
 	k.params = k.algorithm.Params()
 	if k.fields, err = paramFields(k.params); err != nil {
-		return c.errorAt(line, key, "algorithm %s is faulty: %v", k.algorithm.Name, err)
+		return c.errorAt(at, key, "algorithm %s is faulty: %v", k.algorithm.Name, err)
 	}
 	if k.entry.params.isSet() {
 		if k.lines, err = k.entry.params.value.fill(k.fields); err != nil {
@@ -39,7 +39,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 	}
 	if v, ok := k.params.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return &ConfigError{File: c.file, Line: line, Key: key, Message: err.Error(), Err: err}
+			return &ConfigError{File: c.file, Line: at.line, Key: key, Message: err.Error(), Err: err}
 		}
 	}
 	return nil
@@ -48,14 +48,14 @@ func (k *candidate) makeParams(c *Config) (err error) {
 // misfit says why the entry is not for the group of s, "" if it is.
 func (k *candidate) misfit(s *Settings) string {
 	e, c := k.entry, s.config
-	kind, kindFrom := s.topology.Kind(), c.place(c.topology.kind.line)
+	kind, kindFrom := s.topology.Kind(), c.place(c.topology.kind.origin)
 	switch {
 	case e.worldSize.isSet() && e.worldSize.value != s.ranks:
 		return fmt.Sprintf("%s is for a world size of %d (%s), but here it is %d (%s)",
-			e.name, e.worldSize.value, c.place(e.worldSize.line), s.ranks, s.ranksFrom)
+			e.name, e.worldSize.value, c.place(e.worldSize.origin), s.ranks, s.ranksFrom)
 	case e.topology.isSet() && e.topology.value != kind:
 		return fmt.Sprintf("%s is for the topology %s (%s), but here it is %s (%s)",
-			e.name, e.topology.value, c.place(e.topology.line), kind, kindFrom)
+			e.name, e.topology.value, c.place(e.topology.origin), kind, kindFrom)
 	case k.algorithm.Topologies != nil && !slices.Contains(k.algorithm.Topologies, kind):
 		return fmt.Sprintf("%s is the algorithm %s, which is for the topologies %v, but here it is %s (%s)",
 			e.name, k.algorithm.Name, k.algorithm.Topologies, kind, kindFrom)

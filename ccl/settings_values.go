@@ -22,39 +22,39 @@ func (s *Settings) collectValues() {
 		s.values = append(s.values, Setting{key, fmt.Sprint(value), origin})
 	}
 	add("world_size", s.ranks, s.ranksFrom)
-	add("defaults.algorithm", s.algorithm.value, c.place(s.algorithm.line))
-	add("defaults.transport", s.transport.value, c.place(s.transport.line))
+	add("defaults.algorithm", s.algorithm.value, c.place(s.algorithm.origin))
+	add("defaults.transport", s.transport.value, c.place(s.transport.origin))
 	if s.timeout.value == 0 {
-		add("defaults.timeout", "none", c.place(s.timeout.line))
+		add("defaults.timeout", "none", c.place(s.timeout.origin))
 	} else {
-		add("defaults.timeout", s.timeout.value, c.place(s.timeout.line))
+		add("defaults.timeout", s.timeout.value, c.place(s.timeout.origin))
 	}
-	add("topology.kind", s.topology.Kind(), c.place(c.topology.kind.line))
-	add("topology.w", s.topology.W(), c.place(c.topology.w.line))
-	add("topology.h", s.topology.H(), c.place(c.topology.h.line))
+	add("topology.kind", s.topology.Kind(), c.place(c.topology.kind.origin))
+	add("topology.w", s.topology.W(), c.place(c.topology.w.origin))
+	add("topology.h", s.topology.H(), c.place(c.topology.h.origin))
 
 	// What an entry or a rule leaves out has no value. Parameters always have one.
-	addGiven := func(key string, value any, line int) {
-		if line > 0 {
-			add(key, value, c.place(line))
+	addGiven := func(key string, value any, o origin) {
+		if o.isSet() {
+			add(key, value, c.place(o))
 		}
 	}
 	for _, k := range s.candidates {
 		e, key := k.entry, "algorithms."+k.entry.name
-		addGiven(key+".module", e.module.value, e.module.line)
-		addGiven(key+".topology", e.topology.value, e.topology.line)
-		addGiven(key+".world_size", e.worldSize.value, e.worldSize.line)
+		addGiven(key+".module", e.module.value, e.module.origin)
+		addGiven(key+".topology", e.topology.value, e.topology.origin)
+		addGiven(key+".world_size", e.worldSize.value, e.worldSize.origin)
 		for _, p := range k.fields {
-			add(key+".params."+p.key, p, c.place(k.lines[p.key]))
+			add(key+".params."+p.key, p, c.place(origin{line: k.lines[p.key]}))
 		}
 	}
 	for i, r := range c.rules {
-		addGiven(ruleKey(i, "collective"), r.collective.value, r.collective.line)
-		addGiven(ruleKey(i, "bytes"), r.bytes.value, r.bytes.line)
-		addGiven(ruleKey(i, "ranks"), r.ranks.value, r.ranks.line)
-		addGiven(ruleKey(i, "dtype"), r.dtype.value, r.dtype.line)
-		addGiven(ruleKey(i, "op"), r.op.value, r.op.line)
-		addGiven(ruleKey(i, "algorithm"), r.algorithm.value, r.algorithm.line)
+		addGiven(ruleKey(i, "collective"), r.collective.value, r.collective.origin)
+		addGiven(ruleKey(i, "bytes"), r.bytes.value, r.bytes.origin)
+		addGiven(ruleKey(i, "ranks"), r.ranks.value, r.ranks.origin)
+		addGiven(ruleKey(i, "dtype"), r.dtype.value, r.dtype.origin)
+		addGiven(ruleKey(i, "op"), r.op.value, r.op.origin)
+		addGiven(ruleKey(i, "algorithm"), r.algorithm.value, r.algorithm.origin)
 	}
 	slices.SortFunc(s.values, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	// The algorithms that ccl.yaml can name without further ado.
@@ -97,7 +98,10 @@ func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
 //
 // The configuration comes from WithConfig, WithConfigFile, SpawnConfigFile, the
 // environment's GOCCL_CONFIG, ./ccl.yaml or the one that is built in, whichever
-// is there first. All ranks need the same values; the first key in which they
+// is there first. In whichever it is, GOCCL_ALGORITHM, GOCCL_TRANSPORT,
+// GOCCL_TIMEOUT and GOCCL_WORLD_SIZE take the place of its defaults, and
+// WithAlgorithm, WithTransport and WithTimeout the place of both (see
+// ccl.Config.WithEnvironment). All ranks need the same values; the first key in which they
 // differ is named.
 //
 // Errors are *InitializationFailedError around one of: *ConfigError,
@@ -190,14 +194,24 @@ func (o *InitOption) load(j *job) (*ccl.Config, error) {
 	case o.configured && o.config == nil:
 		return nil, &InvalidArgumentError{Operation: "init_process_group", Message: "the configuration of dist.WithConfig is nil"}
 	case o.configured:
-		return o.config, nil
+		return o.config.WithEnvironment(os.Getenv)
 	case o.filed:
-		return ccl.LoadConfig(o.file)
+		return loadConfig(o.file)
 	case j.config != nil:
 		return j.config, nil
 	default:
 		return ccl.FindConfig()
 	}
+}
+
+// loadConfig reads a file of the program's choice. The environment still has its
+// say: only options go before it.
+func loadConfig(path string) (*ccl.Config, error) {
+	c, err := ccl.LoadConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	return c.WithEnvironment(os.Getenv)
 }
 
 // instead says for backends of other libraries what to use in their place.

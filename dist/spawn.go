@@ -101,7 +101,7 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 func (o *SpawnOption) resolve() (ranks int, from string, config *ccl.Config, err error) {
 	switch {
 	case o.filed:
-		config, err = ccl.LoadConfig(o.file)
+		config, err = loadConfig(o.file)
 	case !o.ranked:
 		config, err = ccl.FindConfig()
 	}

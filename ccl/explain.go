@@ -1,0 +1,85 @@
+package ccl
+
+import "fmt"
+
+// Explanation is how a call of one shape is done, and why.
+type Explanation struct {
+	Choice Choice    // zero if Err is not nil
+	Err    error     // why the call would be refused, as Choose says it
+	Shape  Shape     // the shape asked for, with Params and Eager as the kernel sees them
+	Cost   Cost      // what the kernel declares for it
+	Rules  []Verdict // one for each rule, in the order of the file
+}
+
+// Verdict is what became of one rule for one shape.
+type Verdict struct {
+	Rule   int    // its number, from 1
+	Origin string // "ccl.yaml:31"
+	Entry  string // that the rule would choose
+	Chosen bool
+	Why    string // "bytes: 1MiB-, and the call has 4KiB"
+}
+
+// Explain says what Choose chooses for a shape, and what became of each rule.
+// payloadLimit is the length in bytes up to which inputs travel with the
+// synchronisation of the group's transport: transport.Endpoint's PayloadLimit, 0
+// if that is not known.
+func (s *Settings) Explain(shape Shape, force string, payloadLimit int) Explanation {
+	choice, err := s.Choose(shape, force)
+	e := Explanation{Choice: choice, Err: err, Shape: shape}
+	if err == nil {
+		e.Shape = choice.shape(shape, payloadLimit)
+		e.Cost = choice.Kernel.Cost(e.Shape)
+	}
+	first := 0 // number of the first rule that matches
+	for i := range s.config.rules {
+		r := &s.config.rules[i]
+		v := Verdict{Rule: i + 1, Origin: s.config.place(r.origin), Entry: r.algorithm.value}
+		a := s.candidate(v.Entry).algorithm
+		switch {
+		case !r.matches(shape, a):
+			v.Why = r.mismatch(shape, a)
+		case force != "":
+			v.Why = "matches, but the call names its algorithm"
+		case s.algorithm.value != auto:
+			v.Why = fmt.Sprintf("matches, but defaults.algorithm is %s (%s)", s.algorithm.value, s.config.place(s.algorithm.origin))
+		case first != 0:
+			v.Why = fmt.Sprintf("matches too, but rule %d goes first", first)
+		default:
+			v.Why = "the first rule that matches"
+			v.Chosen = true
+			first = v.Rule
+		}
+		e.Rules = append(e.Rules, v)
+	}
+	return e
+}
+
+// mismatch says why the rule, which chooses the algorithm a, does not match.
+func (r *rule) mismatch(shape Shape, a *Algorithm) string {
+	coll := shape.Collective
+	switch {
+	case r.collective.isSet() && r.collective.value != coll:
+		return fmt.Sprintf("collective: %v, and the call is %v", r.collective.value, coll)
+	case r.op.isSet() && !coll.Reduces():
+		return fmt.Sprintf("op: %v, and %v takes none", r.op.value, coll)
+	case !r.takes(coll, a):
+		return fmt.Sprintf("algorithm %s has no kernel for %v", a.Name, coll)
+	case r.bytes.isSet() && !r.bytes.value.contains(ByteSize(shape.Bytes)):
+		return fmt.Sprintf("bytes: %v, and the call has %v", r.bytes.value, ByteSize(shape.Bytes))
+	case r.ranks.isSet() && !r.ranks.value.contains(shape.Ranks):
+		return fmt.Sprintf("ranks: %v, and the group has %d", r.ranks.value, shape.Ranks)
+	case r.dtype.isSet() && r.dtype.value != shape.DType:
+		return fmt.Sprintf("dtype: %v, and the call has %v", r.dtype.value, shape.DType)
+	case r.op.isSet() && r.op.value != shape.Op:
+		return fmt.Sprintf("op: %v, and the call has %v", r.op.value, shape.Op)
+	}
+	return ""
+}
+
+// shape returns s as the chosen kernel sees it.
+func (ch *Choice) shape(s Shape, payloadLimit int) Shape {
+	s.Params = ch.Params
+	s.Eager = ch.Kernel.Eager && s.Bytes <= payloadLimit
+	return s
+}
