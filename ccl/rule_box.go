@@ -149,6 +149,9 @@ func (b box) String() string {
 	if b.ranks != allCalls.ranks {
 		s := span[int]{min: b.ranks.lo, max: b.ranks.hi, open: b.ranks.hi == allCalls.ranks.hi}
 		text += fmt.Sprintf(" on %v ranks", s)
+		if b.ranks == (interval{1, 1}) {
+			text = strings.TrimSuffix(text, "s")
+		}
 	}
 	return text
 }

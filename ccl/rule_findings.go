@@ -48,8 +48,15 @@ func (s *Settings) Findings() []Finding {
 	if len(c.rules) > 0 {
 		at = c.rules[len(c.rules)-1].origin
 	}
-	for _, gap := range merged(open) {
+	const most = 10
+	if len(open) <= 10*most { // else they are past reading anyway
+		open = merged(open)
+	}
+	for _, gap := range open[:min(most, len(open))] {
 		add(at, "no rule matches %v: such calls fail; end the rules with one that has an algorithm only", gap)
+	}
+	if more := len(open) - most; more > 0 {
+		add(at, "no rule matches %d further kinds of calls", more)
 	}
 	return findings
 }

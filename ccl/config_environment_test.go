@@ -1,0 +1,131 @@
+package ccl
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// variables is an environment.
+func variables(v map[string]string) func(string) string {
+	return func(name string) string { return v[name] }
+}
+
+// Option goes before environment, environment before file, file before default,
+// for each value by itself, and each value says which it was.
+func TestPrecedence(t *testing.T) {
+	const file = `version: 1
+defaults: {algorithm: plain, transport: shm, timeout: 10s, world_size: 3}
+algorithms: {plain: {module: plain}, other: {module: plain}, fixed: {module: plain, world_size: 5}}
+`
+	none, all := map[string]string{"GOCCL_TIMEOUT": ""}, map[string]string{
+		"GOCCL_ALGORITHM": "other", "GOCCL_TRANSPORT": "local", "GOCCL_TIMEOUT": "20s", "GOCCL_WORLD_SIZE": "4",
+	}
+	options := Request{Algorithm: "fixed", Transport: "auto", Timeout: 30 * time.Second, Ranks: 5}
+	type values = map[string]Setting
+	for _, c := range []struct {
+		name    string
+		file    string
+		env     map[string]string
+		request Request
+		want    values
+	}{
+		{"default", "version: 1\n", none, Request{Ranks: 2, RanksFrom: "somebody"}, values{
+			"defaults.algorithm": {Value: "auto", Origin: "default"},
+			"defaults.transport": {Value: "auto", Origin: "default"},
+			"defaults.timeout":   {Value: "1m0s", Origin: "default"},
+			"world_size":         {Value: "2", Origin: "somebody"},
+		}},
+		{"file", file, none, Request{Ranks: 3}, values{
+			"defaults.algorithm": {Value: "plain", Origin: "ccl.yaml:2"},
+			"defaults.transport": {Value: "shm", Origin: "ccl.yaml:2"},
+			"defaults.timeout":   {Value: "10s", Origin: "ccl.yaml:2"},
+			"world_size":         {Value: "3", Origin: "ccl.yaml:2 (defaults.world_size)"},
+		}},
+		{"environment", file, all, Request{Ranks: 4}, values{
+			"defaults.algorithm": {Value: "other", Origin: "GOCCL_ALGORITHM"},
+			"defaults.transport": {Value: "local", Origin: "GOCCL_TRANSPORT"},
+			"defaults.timeout":   {Value: "20s", Origin: "GOCCL_TIMEOUT"},
+			"world_size":         {Value: "4", Origin: "GOCCL_WORLD_SIZE"},
+		}},
+		{"one variable", file, map[string]string{"GOCCL_TIMEOUT": "none"}, Request{Ranks: 3}, values{
+			"defaults.algorithm": {Value: "plain", Origin: "ccl.yaml:2"},
+			"defaults.timeout":   {Value: "none", Origin: "GOCCL_TIMEOUT"},
+			"world_size":         {Value: "3", Origin: "ccl.yaml:2 (defaults.world_size)"},
+		}},
+		{"option", file, all, options, values{
+			"defaults.algorithm": {Value: "fixed", Origin: "option"},
+			"defaults.transport": {Value: "auto", Origin: "option"},
+			"defaults.timeout":   {Value: "30s", Origin: "option"},
+			"world_size":         {Value: "5", Origin: "ccl.yaml:3 (algorithms.fixed.world_size)"}, // S4.5
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := parse(t, c.file)
+			config, err := before.WithEnvironment(variables(c.env))
+			require.NoError(t, err)
+			require.Equal(t, parse(t, c.file), before, "the configuration itself is not changed")
+			c.request.Registry = testRegistry()
+			s, err := config.Resolve(c.request)
+			require.NoError(t, err)
+			found := 0
+			for _, v := range s.Values() {
+				if want, ok := c.want[v.Key]; ok {
+					found++
+					want.Key = v.Key
+					require.Equal(t, want, v)
+				}
+			}
+			require.Equal(t, len(c.want), found)
+			n, origin, ok := config.WorldSize("")
+			if c.name == "environment" || c.name == "option" {
+				require.Equal(t, []any{4, "GOCCL_WORLD_SIZE", true}, []any{n, origin, ok})
+			}
+		})
+	}
+}
+
+// A choice by the environment says so.
+func TestChosenByEnvironment(t *testing.T) {
+	config, err := parse(t, selection).WithEnvironment(variables(map[string]string{"GOCCL_ALGORITHM": "plain"}))
+	require.NoError(t, err)
+	s, err := config.Resolve(Request{Registry: testRegistry(), Ranks: 4})
+	require.NoError(t, err)
+	choice, err := s.Choose(Shape{Collective: CollBroadcast, Ranks: 4}, "")
+	require.NoError(t, err)
+	require.Equal(t, "GOCCL_ALGORITHM", choice.Why)
+}
+
+func TestWrongEnvironment(t *testing.T) {
+	for _, c := range []struct{ variable, value, want string }{
+		{"GOCCL_TIMEOUT", "60", `environment: GOCCL_TIMEOUT: want a duration with its unit, such as 60s, or none; got the text "60"`},
+		{"GOCCL_TIMEOUT", "-1s", `environment: GOCCL_TIMEOUT: "-1s" is not more than zero; write none to wait for ever`},
+		{"GOCCL_WORLD_SIZE", "four", `environment: GOCCL_WORLD_SIZE: "four" is not a number of ranks`},
+		{"GOCCL_WORLD_SIZE", "010", `environment: GOCCL_WORLD_SIZE: "010" is not a number of ranks`},
+		{"GOCCL_WORLD_SIZE", "0", `environment: GOCCL_WORLD_SIZE: "0" is out of range: from 1 to 65536 ranks are allowed`},
+		{"GOCCL_ALGORITHM", "plian", `ccl.yaml: defaults.algorithm (GOCCL_ALGORITHM): there is no entry "plian" in algorithms (did you mean plain?); entries: plain, fancy, small, sized`},
+		{"GOCCL_TRANSPORT", "tcp", `ccl.yaml: defaults.transport (GOCCL_TRANSPORT): unknown transport "tcp"; use one of auto, local, shm`},
+		{"GOCCL_WORLD_SIZE", "2", "the world size is 2 by GOCCL_WORLD_SIZE, but the number of ranks is 4; start 2 ranks, or set GOCCL_WORLD_SIZE to 4"},
+	} {
+		config, err := parse(t, selection).WithEnvironment(variables(map[string]string{c.variable: c.value}))
+		if err == nil {
+			_, err = config.Resolve(Request{Registry: testRegistry(), Ranks: 4})
+		}
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+// FindConfig heeds the environment, whatever file it finds.
+func TestFindConfigHeedsEnvironment(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GOCCL_CONFIG", "")
+	t.Setenv("GOCCL_WORLD_SIZE", "7")
+	c, err := FindConfig()
+	require.NoError(t, err)
+	n, origin, ok := c.WorldSize("")
+	require.Equal(t, []any{7, "GOCCL_WORLD_SIZE", true}, []any{n, origin, ok})
+	t.Setenv("GOCCL_TIMEOUT", "soon")
+	_, err = FindConfig()
+	require.ErrorAs(t, err, new(*ConfigError))
+}

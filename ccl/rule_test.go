@@ -1,0 +1,240 @@
+package ccl
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pointOf returns the calls of one shape as a box.
+func pointOf(s Shape) box {
+	op := uint64(1) << s.Op
+	if !s.Collective.Reduces() {
+		op = 1 << Sum // any will do
+	}
+	return box{1 << s.Collective, 1 << s.DType, op, interval{s.Bytes, s.Bytes}, interval{s.Ranks, s.Ranks}}
+}
+
+// edges are sizes and numbers of ranks around which random rules begin and end.
+var edges = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+
+func randomShape(rnd *rand.Rand) Shape {
+	pick := func(n int) int { return rnd.IntN(n) }
+	return Shape{
+		Collective: Collectives()[pick(len(Collectives()))], DType: DTypes()[pick(len(DTypes()))], Op: Ops()[pick(len(Ops()))],
+		Bytes: edges[pick(len(edges))], Ranks: 1 + pick(len(edges)),
+	}
+}
+
+// randomRules writes n rules with few and small values, so that they often meet.
+func randomRules(rnd *rand.Rand, n int) string {
+	spanOf := func(least int) string {
+		lo := least + rnd.IntN(6)
+		return []string{fmt.Sprint(lo), fmt.Sprintf("%d-", lo), fmt.Sprintf("-%d", lo), fmt.Sprintf("%d-%d", lo, lo+rnd.IntN(4))}[rnd.IntN(4)]
+	}
+	var text strings.Builder
+	for range n {
+		var fields []string
+		reduces := true
+		if rnd.IntN(2) == 0 {
+			c := Collectives()[rnd.IntN(len(Collectives()))]
+			reduces = c.Reduces()
+			fields = append(fields, "collective: "+c.String())
+		}
+		if rnd.IntN(2) == 0 {
+			fields = append(fields, `bytes: "`+spanOf(0)+`"`)
+		}
+		if rnd.IntN(2) == 0 {
+			fields = append(fields, `ranks: "`+spanOf(1)+`"`)
+		}
+		if rnd.IntN(4) == 0 {
+			fields = append(fields, "dtype: "+DTypes()[rnd.IntN(len(DTypes()))].String())
+		}
+		if reduces && rnd.IntN(4) == 0 {
+			fields = append(fields, "op: "+Ops()[rnd.IntN(len(Ops()))].String())
+		}
+		fields = append(fields, "algorithm: "+[]string{"plain", "other", "reducer"}[rnd.IntN(3)])
+		fmt.Fprintf(&text, "  - {%s}\n", strings.Join(fields, ", "))
+	}
+	return text.String()
+}
+
+const entriesOfRules = `version: 1
+algorithms: {plain: {module: plain}, other: {module: plain}, reducer: {module: ring}}
+rules:
+`
+
+// unchecked resolves a configuration without the checks of its rules.
+func unchecked(t *testing.T, rules string) *Settings {
+	t.Helper()
+	c := parse(t, entriesOfRules+rules)
+	all := c.rules
+	c.rules = nil
+	s, err := c.Resolve(Request{Registry: testRegistry(), Ranks: 4})
+	require.NoError(t, err)
+	c.rules = all
+	return s
+}
+
+// The box of a rule holds the calls that it matches and no others, and what boxes
+// leave open is what no rule matches.
+func TestRuleBoxes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(4, 2))
+	for range 300 {
+		rules := randomRules(rnd, 1+rnd.IntN(6))
+		s := unchecked(t, rules)
+		boxes := s.ruleBoxes()
+		open := []box{allCalls}
+		for _, b := range boxes {
+			open = without(open, b)
+		}
+		apart := slices.Clone(open)
+		for i, b := range apart {
+			for _, c := range apart[i+1:] {
+				require.False(t, b.meets(c), "pieces overlap\n%s", rules)
+			}
+		}
+		gaps := merged(slices.Clone(open))
+		for range 200 {
+			shape := randomShape(rnd)
+			point := pointOf(shape)
+			matched := false
+			for i, b := range boxes {
+				r := &s.config.rules[i]
+				a := s.candidate(r.algorithm.value).algorithm
+				require.Equal(t, r.matches(shape, a), point.meets(b), "rule %d of\n%s%+v", i+1, rules, shape)
+				require.Equal(t, r.matches(shape, a), r.mismatch(shape, a) == "", "rule %d of\n%s%+v", i+1, rules, shape)
+				require.Equal(t, point.meets(b), point.within(b))
+				matched = matched || point.meets(b)
+			}
+			require.Equal(t, !matched, meetsAny(point, open), "%s%+v", rules, shape)
+			require.Equal(t, !matched, meetsAny(point, gaps), "%s%+v", rules, shape)
+		}
+	}
+}
+
+// A special rule is refused exactly if it is the first to match for no call at all.
+func TestRulesThatNeverMatch(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 1))
+	refused := 0
+	for range 200 {
+		rules := randomRules(rnd, 2+rnd.IntN(4))
+		s := unchecked(t, rules)
+		// All calls that random rules can tell apart.
+		first := make([]int, len(s.config.rules))
+		for _, coll := range Collectives() {
+			for _, dtype := range DTypes() {
+				for _, op := range Ops() {
+					for bytes := range 12 {
+						for ranks := 1; ranks < 12; ranks++ {
+							shape := Shape{Collective: coll, DType: dtype, Op: op, Bytes: bytes, Ranks: ranks}
+							for i := range s.config.rules {
+								if s.config.rules[i].matches(shape, s.candidate(s.config.rules[i].algorithm.value).algorithm) {
+									first[i]++
+									break
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+		err := s.checkRules(Request{})
+		bad := -1
+		for i := range s.config.rules {
+			r := &s.config.rules[i]
+			kernelless := r.collective.isSet() && s.candidate(r.algorithm.value).algorithm.Kernels[r.collective.value] == nil
+			if kernelless || first[i] == 0 && r.isSpecial() {
+				bad = i
+				break
+			}
+		}
+		if bad < 0 {
+			require.NoError(t, err, rules)
+			continue
+		}
+		refused++
+		var e *ConfigError
+		require.ErrorAs(t, err, &e, rules)
+		require.Equal(t, s.config.rules[bad].line, e.Line, rules)
+	}
+	require.Greater(t, refused, 20)
+}
+
+func TestRuleErrors(t *testing.T) {
+	for _, c := range []struct{ rules, want string }{
+		{"  - {algorithm: plain}\n  - {collective: all_reduce, bytes: 1MiB-, algorithm: other}\n",
+			"ccl.yaml:5: rules[2]: the rule never matches: rule 1 (ccl.yaml:4) matches all that it does; put it before, or remove it"},
+		{"  - {bytes: -1KiB, algorithm: plain}\n  - {bytes: 1025-, algorithm: plain}\n  - {op: sum, algorithm: other}\n",
+			"ccl.yaml:6: rules[3]: the rule never matches: rules 1 and 2 (ccl.yaml:4, ccl.yaml:5) together match all that it does; put it before, or remove it"},
+		{"  - {collective: broadcast, algorithm: reducer}\n",
+			"ccl.yaml:4: rules[1].algorithm: algorithm ring (entry reducer) has no kernel for broadcast"},
+	} {
+		_, err := tryResolve(t, entriesOfRules+c.rules, Request{})
+		require.EqualError(t, err, c.want)
+		require.ErrorAs(t, err, new(*ConfigError))
+
+		// Where nobody asks the rules, they may say what they like.
+		resolve(t, entriesOfRules+c.rules, Request{Algorithm: "plain"})
+	}
+	_, err := ParseConfig("ccl.yaml", []byte(entriesOfRules+strings.Repeat("  - {algorithm: plain}\n", 257)))
+	require.EqualError(t, err, "ccl.yaml:260: rules[257]: the file has more than 256 rules")
+}
+
+// An algorithm without a kernel that reduces cannot be chosen by operation.
+func TestRuleWithUselessOp(t *testing.T) {
+	registry := testRegistry()
+	gatherer, _ := registry.Lookup("fancy")
+	delete(gatherer.Kernels, CollAllReduce)
+	_, err := tryResolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\nrules: [{op: sum, algorithm: a}]\n", Request{Registry: registry})
+	require.EqualError(t, err, "ccl.yaml:3: rules[1].op: the rule never matches: algorithm fancy (entry a) has no kernel that takes an op")
+}
+
+func TestFindings(t *testing.T) {
+	for _, c := range []struct {
+		rules string
+		want  []string
+	}{
+		{"  - {algorithm: plain}\n", nil},
+		{"  - {collective: all_reduce, bytes: 1MiB-, algorithm: other}\n  - {algorithm: plain}\n", nil}, // a special case
+		{"  - {bytes: 1MiB-, algorithm: plain}\n  - {collective: broadcast, algorithm: plain}\n  - {algorithm: plain}\n", nil},
+		{"  - {bytes: 1MiB-, algorithm: plain}\n  - {collective: broadcast, algorithm: other}\n  - {algorithm: plain}\n", []string{
+			"ccl.yaml:5: rules 1 and 2 overlap: both match broadcast of 1MiB- bytes; rule 1 goes first"}},
+		{"  - {algorithm: reducer}\n  - {algorithm: plain}\n  - {algorithm: reducer}\n", []string{
+			"ccl.yaml:6: rule 3 never matches: rules 1 and 2 (ccl.yaml:4, ccl.yaml:5) together match all that it does"}},
+		{"  - {algorithm: reducer}\n", []string{
+			"ccl.yaml:4: no rule matches all_gather_v or broadcast: such calls fail; end the rules with one that has an algorithm only"}},
+		{"  - {bytes: 4-1MiB, ranks: 2-, dtype: float32, op: max, algorithm: plain}\n  - {collective: broadcast, algorithm: plain}\n  - {collective: all_gather_v, algorithm: plain}\n", []string{
+			"ccl.yaml:6: no rule matches all_reduce of uint8, int32, int64 or float64: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce of float32 by sum, avg, product or min: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce of float32 by max of 0-3 bytes: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce of float32 by max of 1048577- bytes: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce of float32 by max of 4-1MiB bytes on 1 rank: such calls fail; end the rules with one that has an algorithm only"}},
+	} {
+		s := resolve(t, entriesOfRules+c.rules, Request{})
+		var got []string
+		for _, f := range s.Findings() {
+			got = append(got, f.Origin+": "+f.Message)
+		}
+		require.Equal(t, c.want, got)
+		require.Nil(t, resolve(t, entriesOfRules+c.rules, Request{Algorithm: "plain"}).Findings())
+	}
+	none := resolve(t, "version: 1\nalgorithms: {a: {module: plain}}\n", Request{})
+	require.Equal(t, []Finding{{"default", "no rule matches all_reduce, all_gather_v or broadcast: such calls fail; end the rules with one that has an algorithm only"}}, none.Findings())
+}
+
+// As many rules as a file may have, laid out so that they cut each other into as
+// many pieces as they can.
+func TestManyRules(t *testing.T) {
+	var rules strings.Builder
+	for i := range maxConfigRules / 2 {
+		fmt.Fprintf(&rules, "  - {bytes: %d, algorithm: plain}\n  - {ranks: %d, algorithm: other}\n", 2*i, 2*i+1)
+	}
+	s := resolve(t, entriesOfRules+rules.String(), Request{})
+	findings := s.Findings()
+	require.Contains(t, findings[len(findings)-1].Message, "further kinds of calls")
+}

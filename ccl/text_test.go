@@ -1,0 +1,44 @@
+package ccl
+
+import (
+	"encoding"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every name can be written and read again, in flags as in JSON.
+func TestTexts(t *testing.T) {
+	var collective Collective
+	var dtype DType
+	var op Op
+	var size ByteSize
+	again := func(v encoding.TextMarshaler, into encoding.TextUnmarshaler) {
+		t.Helper()
+		text, err := v.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(v), string(text))
+		require.NoError(t, into.UnmarshalText(text))
+	}
+	for _, v := range Collectives() {
+		again(v, &collective)
+		require.Equal(t, v, collective)
+	}
+	for _, v := range DTypes() {
+		again(v, &dtype)
+		require.Equal(t, v, dtype)
+	}
+	for _, v := range Ops() {
+		again(v, &op)
+		require.Equal(t, v, op)
+	}
+	for _, v := range []ByteSize{0, 1, 4097, 64 << 10, 3 << 20, 1 << 40} {
+		again(v, &size)
+		require.Equal(t, v, size)
+	}
+	require.EqualError(t, collective.UnmarshalText([]byte("allreduce")), `unknown collective "allreduce" (did you mean all_reduce?); use one of all_reduce, all_gather_v, broadcast`)
+	require.EqualError(t, dtype.UnmarshalText([]byte("float")), `unknown dtype "float" (did you mean float32?); use one of uint8, int32, int64, float32, float64`)
+	require.EqualError(t, op.UnmarshalText([]byte("SUM")), `unknown op "SUM" (did you mean sum?); use one of sum, avg, product, min, max`)
+	require.EqualError(t, size.UnmarshalText([]byte("4k")), `"4k" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`)
+}
