@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -228,7 +229,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Hostile files are refused, and soon.
+// Hostile files are refused, soon, and in little memory.
 func TestParseBombs(t *testing.T) {
 	const v = "version: 1\n"
 	deep := func(n int) string { return v + "x: " + strings.Repeat("[", n) + strings.Repeat("]", n) }
@@ -251,9 +252,13 @@ func TestParseBombs(t *testing.T) {
 	}
 	for _, b := range bombs {
 		t.Run(b.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			start := time.Now()
 			_, err := ParseConfig("ccl.yaml", []byte(b.text))
 			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 			if b.want == "" {
 				require.NoError(t, err)
 			} else {

@@ -24,6 +24,11 @@ func FuzzParseConfig(f *testing.F) {
 		everything,
 		"version: 1\ntopology: {kind: torus_2d, count: 6, w: 3, h: 2}\n",
 		"version: 1\nx: &a [*a]\n", "<<: {a: 1}\n", "? [a]\n: b\n", "a: !!int \"4\"\n", "a: |\n  b\n", "'a\n", "{[", "- - -\n",
+		"version: 1\ndefaults: {world_size: 1e1}\n", "version: 1\ndefaults: {world_size: 010}\n",
+		"version: 1\ndefaults: {world_size: 4.0}\n", "version: 1\ndefaults: {world_size: \"4\"}\n",
+		"version: 1\ndefaults: {world_size: 0x4}\n", "version: 1\ntopology: {count: .inf}\n",
+		"version: 1\nx: " + strings.Repeat("[", 50) + strings.Repeat("]", 50),
+		entriesOfRules + "  - {bytes: 1KiB-, algorithm: plain}\n  - {bytes: 2KiB, ranks: 2-3, op: max, algorithm: other}\n",
 		"#\n- - a\n#\n  # b\n - c\n", "a:\n  - b\n #c\n  d: e\n#f\n", "- #\n \n  - ? a\n    # b\n   : c\n",
 	} {
 		f.Add([]byte(text))
@@ -41,7 +46,10 @@ func FuzzParseConfig(f *testing.F) {
 		}
 		require.LessOrEqual(t, took, limit)
 		if err == nil {
-			_, err = c.Resolve(Request{Registry: registry, Ranks: 4})
+			var s *Settings
+			if s, err = c.Resolve(Request{Registry: registry, Ranks: 4}); err == nil {
+				s.Findings()
+			}
 		}
 		if err == nil || errors.As(err, new(*MissingConfigurationError)) {
 			return

@@ -18,7 +18,7 @@ import (
 // fancyParams has one parameter of each type.
 type fancyParams struct {
 	Chunk ByteSize      `yaml:"chunk"`
-	Depth int           `yaml:"depth"`
+	Depth int           `yaml:"depth" doc:"how deep"`
 	Fast  bool          `yaml:"fast"`
 	Label string        `yaml:"label"`
 	Pause time.Duration `yaml:"pause"`

@@ -49,7 +49,9 @@ func WithTransport(name string) InitOption { return InitOption{transport: name} 
 // negative one waits for ever.
 func WithTimeout(d time.Duration) InitOption { return InitOption{timeout: d} }
 
-// WithLogger tells l what happens to the group. Without it nothing is logged.
+// WithLogger tells l what happens to the group: options that are ignored, what
+// ccl.Settings.Findings finds in its configuration, calls that have waited for
+// half of their timeout. Without it nothing is logged.
 func WithLogger(l *slog.Logger) InitOption { return InitOption{logger: l} }
 
 // WithWorldSize is accepted for torch's sake and ignored, which the logger is
@@ -174,6 +176,11 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 		for _, option := range ignored {
 			o.logger.Info("dist: InitProcessGroup ignores an option: the configuration and dist.Spawn decide",
 				"option", option, "rank", r.number, "ranks", len(r.job.ranks))
+		}
+		if r.number == 0 { // the others have the same
+			for _, f := range settings.Findings() {
+				o.logger.Info("dist: a finding about the rules of the configuration", "at", f.Origin, "finding", f.Message)
+			}
 		}
 	}
 	endpoint, err := a.meet(r, settings.Timeout())

@@ -159,6 +159,27 @@ func TestDestroyAndInitAgain(t *testing.T) {
 	})
 }
 
+// A group that failed can be replaced, on all ranks alike.
+func TestInitAgainAfterFailure(t *testing.T) {
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		for i := range 3 {
+			if err := dist.InitProcessGroup("ccl"); err != nil {
+				return err
+			}
+			wrong := make([]int32, 5+(rank+i)%2)
+			for range 2 { // the group has failed, and stays so
+				var mismatch *dist.MismatchError
+				assert.ErrorAs(t, dist.AllReduce(wrong, dist.Sum), &mismatch)
+			}
+			if err := dist.DestroyProcessGroup(); err != nil {
+				return err
+			}
+		}
+		return initialised(func(context.Context, int) error { return dist.AllReduce(make([]int32, 5), dist.Sum) })(ctx, rank)
+	}, dist.Ranks(3))
+	require.NoError(t, err)
+}
+
 // One goroutine of a rank at a time may be in InitProcessGroup.
 func TestConcurrentInitOfOneRank(t *testing.T) {
 	second := make(chan struct{}) // rank 1 keeps away until rank 0 has called twice
@@ -312,6 +333,13 @@ func TestWhichConfig(t *testing.T) {
 	require.Equal(t, 14*time.Second, timeout(nil), "GOCCL_CONFIG")
 	require.Equal(t, 13*time.Second, timeout(named), "SpawnConfigFile")
 	require.Equal(t, 12*time.Second, timeout(named, dist.WithConfigFile(file)), "WithConfigFile")
+	t.Setenv("GOCCL_TIMEOUT", "16s") // goes before all files
+	require.Equal(t, 16*time.Second, timeout(nil), "GOCCL_TIMEOUT")
+	require.Equal(t, 16*time.Second, timeout(named), "GOCCL_TIMEOUT")
+	require.Equal(t, 16*time.Second, timeout(named, dist.WithConfigFile(file)), "GOCCL_TIMEOUT")
+	require.Equal(t, 16*time.Second, timeout(named, dist.WithConfig(config)), "GOCCL_TIMEOUT")
+	require.Equal(t, 17*time.Second, timeout(named, dist.WithTimeout(17*time.Second)), "WithTimeout")
+	t.Setenv("GOCCL_TIMEOUT", "")
 	require.Equal(t, 11*time.Second, timeout(named, dist.WithConfig(config), dist.WithConfigFile(file)), "WithConfig")
 	require.Equal(t, 10*time.Second, timeout(named, dist.WithConfig(config), dist.WithTimeout(10*time.Second)), "WithTimeout")
 	require.Equal(t, time.Duration(0), timeout(named, dist.WithTimeout(-1)), "no timeout")
@@ -495,4 +523,16 @@ func TestWorkerEndsDuringInit(t *testing.T) {
 	}, dist.Ranks(2))
 	require.ErrorIs(t, err, broken)
 	within(t, func() { require.ErrorContains(t, <-errs, `initialization of "ccl" failed: `) })
+}
+
+// What is odd about the rules is told to the logger, once.
+func TestFindingsAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	config, err := ccl.ParseConfig("mine.yaml", []byte("version: 1\nalgorithms: {ring: {module: ring}}\nrules: [{collective: all_reduce, algorithm: ring}]\n"))
+	require.NoError(t, err)
+	err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfig(config), dist.WithLogger(logger)), dist.Ranks(3))
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+	require.Contains(t, log.String(), `at=mine.yaml:3 finding="no rule matches all_gather_v or broadcast: such calls fail;`)
 }

@@ -3,8 +3,10 @@ package topology
 import "fmt"
 
 // Ring is one rank's view of a ring through all ranks in rank order, made by
-// NewRing. It is the arithmetic of ring algorithms, whatever the Kind: a ring of
-// one rank has itself as Next and Prev, and its algorithms take no step.
+// NewRing, or of a ring through one row or column of a torus, where Rank is the
+// position in it and Next and Prev are neighbours. It is the arithmetic of ring
+// algorithms, whatever the Kind: a ring of one rank has itself as Next and Prev,
+// and its algorithms take no step.
 type Ring struct {
 	Size int // number of ranks
 	Rank int // this rank, 0 to Size-1

@@ -1,0 +1,70 @@
+package ccl
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A registry is a value: what one holds is no other's business. A name twice, or
+// an algorithm that is no good, is a mistake in the program and panics.
+func TestRegistry(t *testing.T) {
+	good := func(name string) *Algorithm {
+		return &Algorithm{Name: name, Doc: "for tests", Kernels: map[Collective]*Kernel{
+			CollBroadcast: {Doc: "for tests", Cost: func(Shape) Cost { return Cost{} }, Run: func(*Call) error { return nil }},
+		}}
+	}
+	b, a := good("b"), good("a")
+	one, two := NewRegistry(b, a), NewRegistry()
+	require.Equal(t, []string{"a", "b"}, one.Names())
+	require.Empty(t, two.Names())
+	got, ok := one.Lookup("a")
+	require.True(t, ok)
+	require.Same(t, a, got)
+	_, ok = two.Lookup("a")
+	require.False(t, ok)
+	_, ok = DefaultRegistry().Lookup("a")
+	require.False(t, ok)
+
+	require.PanicsWithValue(t, `ccl: algorithm "a" is registered twice`, func() { one.Register(good("a")) })
+	for want, spoil := range map[string]func(*Algorithm){
+		`ccl: algorithm has no name`:         func(a *Algorithm) { a.Name = "" },
+		`ccl: algorithm "c" is undocumented`: func(a *Algorithm) { a.Doc = "" },
+		`ccl: algorithm "c" has no kernels`:  func(a *Algorithm) { a.Kernels = nil },
+		`ccl: algorithm "c" has a kernel for barrier, which no kernel does`: func(a *Algorithm) {
+			a.Kernels[CollBarrier] = a.Kernels[CollBroadcast]
+		},
+		`ccl: algorithm "c": the kernel for broadcast has no Run`:              func(a *Algorithm) { a.Kernels[CollBroadcast].Run = nil },
+		`ccl: algorithm "c": the kernel for broadcast is undocumented`:         func(a *Algorithm) { a.Kernels[CollBroadcast].Doc = "" },
+		`ccl: algorithm "c": the kernel for broadcast declares no Cost`:        func(a *Algorithm) { a.Kernels[CollBroadcast].Cost = nil },
+		`ccl: algorithm "c": the kernel for broadcast is Eager but not Shared`: func(a *Algorithm) { a.Kernels[CollBroadcast].Eager = true },
+		`ccl: algorithm "c" is faulty: its Params returns a int, and has to return a pointer to a struct`: func(a *Algorithm) {
+			a.Params = func() any { return 3 }
+		},
+	} {
+		bad := good("c")
+		spoil(bad)
+		require.PanicsWithValue(t, want, func() { NewRegistry(bad) })
+		require.EqualError(t, bad.Validate(), want)
+	}
+	var none *Algorithm
+	require.EqualError(t, none.Validate(), "ccl: algorithm is nil")
+}
+
+// Parameters describes what an entry can say.
+func TestParameters(t *testing.T) {
+	fancy, _ := testRegistry().Lookup("fancy")
+	got, err := fancy.Parameters()
+	require.NoError(t, err)
+	require.Equal(t, []Parameter{
+		{"chunk", "bytes", "4KiB", ""},
+		{"depth", "int", "2", "how deep"},
+		{"fast", "bool", "false", ""},
+		{"label", "string", `"none"`, ""},
+		{"pause", "duration", "0s", ""},
+	}, got)
+	plain, _ := testRegistry().Lookup("plain")
+	got, err = plain.Parameters()
+	require.NoError(t, err)
+	require.Empty(t, got)
+}
