@@ -11,6 +11,9 @@ export CGO_ENABLED ?= 0
 help: ## show the targets
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
+# Built from source on first use, which takes minutes; it is no dependency of the module.
+LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
 demo: ## train a model on real data, on all cores of this machine
 	$(GO) run ./examples/ddp $(ARGS)
 
@@ -27,12 +30,13 @@ single: ## run the tests with one processor, where nobody may wait by spinning
 noasm: ## run the tests without assembly
 	$(GO) test -tags noasm ./...
 
-check: ## formatting, vet, and builds for the other platforms
+check: ## formatting, vet, linters, and builds for the other platforms
 	@test -z "$$(gofmt -l .)" || { echo "gofmt has something to say about:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=windows $(GO) build ./...
+	$(LINT) run
 	$(GO) mod verify
 
 bench: ## time all-reduce beside the yardsticks of the same run

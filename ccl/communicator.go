@@ -92,7 +92,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 		}
 	}
 	if err := c.init(ctx); err != nil {
-		c.Close()
+		_ = c.Close()
 		return nil, &InitializationFailedError{Backend: ep.Name(), Err: err}
 	}
 	return c, nil

@@ -31,7 +31,7 @@ func parseWhole(s string) (n int64, err error) {
 func parseRanks(s string) (int, error) {
 	n, err := parseWhole(s)
 	switch {
-	case err == strconv.ErrSyntax:
+	case errors.Is(err, strconv.ErrSyntax):
 		return 0, fmt.Errorf("%s is not a number of ranks", quote(s))
 	case n < 1 || n > MaxRanks:
 		return 0, fmt.Errorf("%s is out of range: from 1 to %d ranks are allowed", quote(s), MaxRanks)
@@ -70,7 +70,7 @@ func parseByteSize(s string) (ByteSize, error) {
 	}
 	n, err := parseWhole(digits)
 	switch {
-	case err == strconv.ErrSyntax || n < 0:
+	case errors.Is(err, strconv.ErrSyntax) || n < 0:
 		return 0, fmt.Errorf("%s is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096", quote(s))
 	case err != nil || n > maxByteSize/int64(unit):
 		return 0, fmt.Errorf("%s is out of range: at most %s is allowed", quote(s), ByteSize(maxByteSize))

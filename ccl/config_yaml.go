@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -42,7 +43,7 @@ func parseYAML(file string, data []byte) (node, error) {
 	decoder := yaml.NewDecoder(input)
 	var document, further yaml.Node
 	err := guarded(decoder.Decode, &document)
-	if err == io.EOF || err == nil && document.Content[0].Tag == "!!null" {
+	if errors.Is(err, io.EOF) || err == nil && document.Content[0].Tag == "!!null" {
 		return whole, whole.errorf("the file is empty; it has to begin with version: 1")
 	}
 	if err == nil {
@@ -51,7 +52,7 @@ func parseYAML(file string, data []byte) (node, error) {
 			return whole, whole.errorf("a second document begins here; the file has to be one")
 		}
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		message, line := syntaxError(err, input.lines)
 		whole.line = line
 		return whole, whole.errorf("not YAML: %s", message)
@@ -292,7 +293,7 @@ func (n node) boolean() (bool, error) {
 func (n node) whole(least, most int) (int, error) {
 	v, err := parseWhole(n.Value)
 	switch {
-	case !n.isNumber() || err == strconv.ErrSyntax:
+	case !n.isNumber() || errors.Is(err, strconv.ErrSyntax):
 		return 0, n.errorf("want a whole number such as 4, in decimal digits without quotes; got %s", n.what())
 	case err != nil || v < int64(least) || v > int64(most):
 		return 0, n.errorf("%s is out of range: from %d to %d are allowed", n.what(), least, most)

@@ -90,7 +90,7 @@ func (c *Communicator) abandon() {
 	}
 	c.ep.Fail(c.failureOf(&KernelPanicError{Kernel: c.call.name(), Value: errGoexit, Stack: debug.Stack()}, c.rank))
 	if c.claiming {
-		c.ep.Release(true)
+		_ = c.ep.Release(true) // the failure is recorded
 	}
 	c.ep.Withdraw()
 	c.inside = false
@@ -168,28 +168,28 @@ func (c *Communicator) executeAll() error {
 		if err := peer.call.body(); err != nil {
 			c.ep.Fail(c.failureOf(err, rank))
 			c.claiming = false
-			c.ep.Release(true)
+			_ = c.ep.Release(true) // the failure is recorded
 			return transport.ErrFailed
 		}
 	}
 }
 
 // body runs the kernel for the call's rank.
-func (call *Call) body() (err error) {
+func (c *Call) body() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &KernelPanicError{Kernel: call.name(), Value: v, Stack: debug.Stack()}
+			err = &KernelPanicError{Kernel: c.name(), Value: v, Stack: debug.Stack()}
 		}
 	}()
-	if err := call.plan.choice.Kernel.Run(call); err != nil {
+	if err := c.plan.choice.Kernel.Run(c); err != nil {
 		return err
 	}
-	return call.err
+	return c.err
 }
 
 // name returns the entry and the collective, for messages.
-func (call *Call) name() string {
-	return call.plan.choice.Entry + " " + call.plan.shape.Collective.String()
+func (c *Call) name() string {
+	return c.plan.choice.Entry + " " + c.plan.shape.Collective.String()
 }
 
 // plan is how calls of one shape are done.

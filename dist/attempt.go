@@ -90,16 +90,20 @@ func (a *attempt) meet(r *rank, timeout time.Duration) (transport.Endpoint, erro
 				late.Missing = append(late.Missing, number)
 			}
 		}
-		return nil, a.fail(r.number, fmt.Errorf("waiting for all %d ranks to call dist.InitProcessGroup: %w", len(j.ranks), late))
+		err := fmt.Errorf("waiting for all %d ranks to call dist.InitProcessGroup: %w", len(j.ranks), late)
+		a.fail(r.number, err)
+		return nil, err
 	default:
-		return nil, a.fail(r.number, j.ctx.Err())
+		err := j.ctx.Err()
+		a.fail(r.number, err)
+		return nil, err
 	}
 }
 
 // conclude brings in the verdict of rank r and waits for that on the whole: nil
 // on all ranks, or on none.
 func (a *attempt) conclude(r *rank, err error) error {
-	own := err != nil && err != errElsewhere && !consequence(r.number, err)
+	own := err != nil && !errors.Is(err, errElsewhere) && !consequence(r.number, err)
 	a.job.mu.Lock()
 	a.verdicts++
 	if err != nil && a.lost == nil {
@@ -131,14 +135,12 @@ func (a *attempt) conclude(r *rank, err error) error {
 	}
 }
 
-// fail decides the attempt, unless it is decided, and returns cause. job.mu is
-// held.
-func (a *attempt) fail(by int, cause error) error {
+// fail decides the attempt, unless it is decided. job.mu is held.
+func (a *attempt) fail(by int, cause error) {
 	select {
 	case <-a.over:
 	default:
 		a.failed, a.by, a.cause = true, by, cause
 		close(a.over)
 	}
-	return cause
 }

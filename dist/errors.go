@@ -63,7 +63,7 @@ type RankError struct {
 // panicked.
 func (e *RankError) Error() string {
 	s := fmt.Sprintf("rank %d: %v", e.Rank, e.Err)
-	if p, ok := e.Err.(*PanicError); ok {
+	if p, ok := e.Err.(*PanicError); ok { //nolint:errorlint // that of another rank shows its own
 		s += "\n\n" + string(p.Stack)
 	}
 	return s

@@ -126,14 +126,14 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 	comm, err := r.connect(a, backend, opts)
 	if err := a.conclude(r, err); err != nil {
 		if comm != nil {
-			comm.Close()
+			_ = comm.Close()
 		}
-		r.settle(nil)
+		_ = r.settle(nil)
 		return initFailed(backend, err)
 	}
 	g := &ProcessGroup{rank: r, comm: comm, backend: backend}
 	if err := r.settle(g); err != nil {
-		g.close()
+		_ = g.close()
 		return err
 	}
 	refreshAlone()
@@ -245,7 +245,7 @@ func checkBackend(name string) error {
 // initFailed wraps the error of an attempt. A backend that does not exist is not
 // worth the words.
 func initFailed(backend string, err error) error {
-	if _, ok := err.(*InvalidBackendError); ok {
+	if _, ok := err.(*InvalidBackendError); ok { //nolint:errorlint // one that another rank had is worth them
 		return err
 	}
 	return &InitializationFailedError{Backend: backend, Err: err}

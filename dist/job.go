@@ -131,7 +131,7 @@ func (r *rank) end(err error) {
 	if err != nil {
 		g.comm.Abort(err)
 	}
-	g.close()
+	_ = g.close() // it never waits, and nobody is left to tell
 }
 
 // absence says because of whom, and why, an attempt fails that needs the rank

@@ -273,6 +273,6 @@ func TestSpawnContext(t *testing.T) {
 func TestNilContexts(t *testing.T) {
 	err := spawn(t, initialised(func(context.Context, int) error {
 		return dist.Barrier(dist.WithContext(nil)) //nolint:staticcheck // that is the point
-	}), dist.Ranks(2), dist.SpawnContext(nil)) //nolint:staticcheck
+	}), dist.Ranks(2), dist.SpawnContext(nil)) //nolint:staticcheck // that is the point
 	require.NoError(t, err)
 }

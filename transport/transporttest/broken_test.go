@@ -130,7 +130,7 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return cancelFails{ep} }},
 	{check: "Timeout/Missing", what: "names everybody", says: "but ranks",
 		wrap: func(ep *naive) transport.Endpoint { return allMissing{ep} }},
-	{check: "Timeout/Missing", what: "never warns", says: "Warn was called 0 times",
+	{check: "Timeout/Missing", what: "never warns", says: "a call of Warn happened 0 times",
 		wrap: func(ep *naive) transport.Endpoint { return noWarning{ep} }},
 	{check: "Timeout/Limit", what: "ignores Limit", says: "timed out",
 		wrap: func(ep *naive) transport.Endpoint { return noLimit{ep} }},

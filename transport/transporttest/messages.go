@@ -84,7 +84,7 @@ func sameMessage(view, want transport.Message) error {
 	n := len(view.Bytes)
 	switch {
 	case view.Total != want.Total || view.Seq != want.Seq || view.Clock != want.Clock || view.Stream != want.Stream:
-		return fmt.Errorf("Total %d, Seq %d, Clock %d, Stream %d instead of %d, %d, %d, %d", view.Total, view.Seq,
+		return fmt.Errorf("a Total of %d, Seq %d, Clock %d, Stream %d instead of %d, %d, %d, %d", view.Total, view.Seq,
 			view.Clock, view.Stream, want.Total, want.Seq, want.Clock, want.Stream)
 	case n > len(want.Bytes) || n < min(1, len(want.Bytes)):
 		return fmt.Errorf("%d bytes where %d are missing", n, len(want.Bytes))

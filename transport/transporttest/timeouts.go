@@ -66,10 +66,10 @@ func timeoutMissing(h *harness, n int) error {
 					return fmt.Errorf("timed out after %v instead of %v", took, limit)
 				}
 				if len(warnings) != 1 {
-					return fmt.Errorf("Warn was called %d times", len(warnings))
+					return fmt.Errorf("a call of Warn happened %d times", len(warnings))
 				}
 				if m := <-warnings; m.seq != e.Seq || !slices.Equal(m.missing, missing) || m.after < limit/2 {
-					return fmt.Errorf("Warn was called with call %d and ranks %v after %v, but ranks %v are missing in call %d, half of whose timeout is %v",
+					return fmt.Errorf("what Warn was called with is call %d and ranks %v after %v, but ranks %v are missing in call %d, half of whose timeout is %v",
 						m.seq, m.missing, m.after, missing, e.Seq, limit/2)
 				}
 				return nil

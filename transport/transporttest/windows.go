@@ -99,23 +99,23 @@ func (r *rank) checkWindow(seq uint64, in, out []byte, piece int) error {
 // block is the part of n bytes that belongs to rank of ranks.
 func block(n, rank, ranks int) (lo, hi int) { return n * rank / ranks, n * (rank + 1) / ranks }
 
-func (b *rank) copyBlocks(seq uint64, length int) error {
-	lo, hi := block(length, b.me, b.n)
+func (r *rank) copyBlocks(seq uint64, length int) error {
+	lo, hi := block(length, r.me, r.n)
 	var from []byte
-	for q := range b.n {
-		send, recv := b.Memory().Buffers(q)
+	for q := range r.n {
+		send, recv := r.Memory().Buffers(q)
 		if len(send) != length || len(recv) != length {
 			return fmt.Errorf("Buffers(%d) are %d and %d bytes long", q, len(send), len(recv))
 		}
-		if err := same(send[lo:hi], data(length, q, int(seq))[lo:hi], "input of rank %d, seen by rank %d", q, b.me); err != nil {
+		if err := same(send[lo:hi], data(length, q, int(seq))[lo:hi], "input of rank %d, seen by rank %d", q, r.me); err != nil {
 			return err
 		}
-		if q == (b.me+1)%b.n {
+		if q == (r.me+1)%r.n {
 			from = send[lo:hi]
 		}
 	}
-	for q := range b.n {
-		_, recv := b.Memory().Buffers(q)
+	for q := range r.n {
+		_, recv := r.Memory().Buffers(q)
 		copy(recv[lo:hi], from)
 	}
 	return nil
