@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race single noasm check bench fuzz ci
+.PHONY: help demo test race single noasm generate check bench fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -30,13 +30,18 @@ single: ## run the tests with one processor, where nobody may wait by spinning
 noasm: ## run the tests without assembly
 	$(GO) test -tags noasm ./...
 
-check: ## formatting, vet, linters, and builds for the other platforms
+generate: ## write the documents that are made of the code
+	$(GO) run ./cmd/goccl explain --algorithms --markdown > docs/algorithms.md.new
+	mv docs/algorithms.md.new docs/algorithms.md
+
+check: ## formatting, vet, linters, generated documents, and builds for the other platforms
 	@test -z "$$(gofmt -l .)" || { echo "gofmt has something to say about:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=windows $(GO) build ./...
 	$(LINT) run
+	@$(GO) run ./cmd/goccl explain --algorithms --markdown | cmp - docs/algorithms.md || { echo "docs/algorithms.md is not what the code says: make generate"; exit 1; }
 	$(GO) mod verify
 
 bench: ## time all-reduce beside the yardsticks of the same run

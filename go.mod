@@ -3,6 +3,7 @@ module github.com/goccl/goccl
 go 1.26.0
 
 require (
+	github.com/alecthomas/kong v1.17.0
 	github.com/guptarohit/asciigraph v0.10.0
 	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261
 	github.com/schollz/progressbar/v3 v3.19.1
@@ -18,7 +19,6 @@ require (
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
-	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect

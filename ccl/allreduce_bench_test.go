@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/goccl/goccl/algorithms/direct"
-	_ "github.com/goccl/goccl/algorithms/ring"
+	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport/local"
 )

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	_ "github.com/goccl/goccl/algorithms/direct"
-	_ "github.com/goccl/goccl/algorithms/ring"
+	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport/local"
 )

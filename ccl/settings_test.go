@@ -57,6 +57,8 @@ func testRegistry() *Registry {
 	for _, a := range []*Algorithm{
 		{Name: "plain", Kernels: all},
 		{Name: "direct", Kernels: all},
+		{Name: "tree", Kernels: all},
+		{Name: "grid", Kernels: all},
 		{
 			Name:       "fancy",
 			Topologies: []topology.Kind{topology.Ring1D, topology.Torus2D},
@@ -276,7 +278,7 @@ func TestResolveOrder(t *testing.T) {
 		grid    = "topology: {kind: torus_2d, w: 3, h: 1}\n"
 	)
 	_, err := tryResolve(t, unknown+size+grid, Request{})
-	require.EqualError(t, err, `ccl.yaml:2: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, fancy, plain, ring; a program has to import the package that registers it`)
+	require.EqualError(t, err, `ccl.yaml:2: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, fancy, grid, plain, ring, tree; a program has to import the package that registers it`)
 	require.ErrorAs(t, err, new(*ConfigError))
 
 	fixed := strings.Replace(unknown, "fency", "fancy", 1)

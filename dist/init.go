@@ -8,8 +8,7 @@ import (
 	"time"
 
 	// The algorithms that ccl.yaml can name without further ado.
-	_ "github.com/goccl/goccl/algorithms/direct"
-	_ "github.com/goccl/goccl/algorithms/ring"
+	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport/local"
 )

@@ -37,6 +37,10 @@
 // of a buffer counted from a rank's own. It runs through all ranks in rank
 // order and is the same for every Kind.
 //
+// A [Tree] is the arithmetic of tree algorithms: parent, children, depth, and in
+// which child's subtree a rank is, in a k-ary or binomial tree with any rank as its
+// root. It too is the same for every Kind.
+//
 // # Concurrency
 //
 // All values are immutable once made. Every function and method may be called

@@ -79,3 +79,39 @@ func ExampleNewRing() {
 	// all-gather: send block 0 to rank 1, store block 3 from rank 3
 	// all-gather: send block 3 to rank 1, store block 2 from rank 3
 }
+
+// Two trees of seven ranks.
+func ExampleTree() {
+	show := func(t topology.Tree) {
+		fmt.Println("height", t.Height())
+		for rank := range 7 {
+			fmt.Print(rank, ":")
+			for i := range t.Degree(rank) {
+				fmt.Print(" ", t.Child(rank, i))
+			}
+			fmt.Println()
+		}
+	}
+	fmt.Print("binary, ")
+	show(topology.NewKaryTree(7, 0, 2))
+	fmt.Print("binomial, ")
+	show(topology.NewBinomialTree(7, 0))
+
+	// Output:
+	// binary, height 2
+	// 0: 1 2
+	// 1: 3 4
+	// 2: 5 6
+	// 3:
+	// 4:
+	// 5:
+	// 6:
+	// binomial, height 2
+	// 0: 1 2 4
+	// 1:
+	// 2: 3
+	// 3:
+	// 4: 5 6
+	// 5:
+	// 6:
+}

@@ -14,7 +14,7 @@ type Params struct {
 	// Chunk bounds a message: longer vectors go around the ring in parts, so
 	// that a part is still in the cache when it comes round again, and a
 	// broadcast has a pipeline. A power of two keeps the parts aligned.
-	Chunk ccl.ByteSize `yaml:"chunk"`
+	Chunk ccl.ByteSize `yaml:"chunk" doc:"longest message, in bytes"`
 }
 
 // Validate reports a chunk that holds no element.

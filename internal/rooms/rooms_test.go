@@ -35,20 +35,23 @@ var rules = []rule{
 		"the suite runs its subject on real transports"},
 	{"ccl", []string{".", "topology", "transport", "internal/reduce"}, []string{"gopkg.in/yaml.v3"},
 		"the engine knows the transports' contract only, so that it runs on any"},
+	{"algorithms", []string{"algorithms/..."}, nil, "the built-in algorithms by one import, and nothing else"},
 	{"algorithms/...", []string{"ccl", "topology"}, nil,
 		"a kernel has to be one that an outsider could have written"},
-	{"dist", []string{"ccl", "topology", "algorithms/...", "transport", "transport/...", "internal/goroutine"}, nil,
+	{"dist", []string{"ccl", "topology", "algorithms", "transport", "transport/...", "internal/goroutine"}, nil,
 		"the front door names the concrete parts"},
 	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
 		"private parts are leaves"},
 	{"internal/lines", []string{"transport", "internal/spin"}, nil, "the transports' protocol knows their contract"},
 	{"internal/...", nil, nil, "private parts are leaves"},
-	{"examples/...", []string{"dist", "ccl", "topology", "algorithms/..."}, heavy,
+	{"cmd/...", []string{"dist", "ccl", "topology", "algorithms", "algorithms/...", "transport", "transport/..."}, []string{"github.com/alecthomas/kong"},
+		"a tool shows what the public rooms know"},
+	{"examples/...", []string{"dist", "ccl", "topology", "algorithms", "algorithms/...", "examples/..."}, heavy,
 		"an example shows what users can do"},
 }
 
 // For tests, the subject's own room and the test rooms are open as well.
-var testRooms = []string{"ccl/ccltest", "transport/transporttest", "algorithms/...", "transport/..."}
+var testRooms = []string{"ccl/ccltest", "transport/transporttest", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 const testify = "github.com/stretchr/testify"
 

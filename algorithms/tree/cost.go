@@ -1,0 +1,88 @@
+package tree
+
+import (
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
+
+// allReduceCost: a chunk leaves each rank one step after its children have sent
+// it, so that the root has the last one n-1 steps after the first, which took as
+// many as the tree is high. Every edge is crossed twice.
+func allReduceCost(s ccl.Shape) ccl.Cost {
+	p := s.Params.(*Params)
+	tree, n := p.of(s.Ranks, 0), p.chunks(s.Bytes)
+	return ccl.Cost{
+		Steps: n - 1 + tree.Height() + downSteps(tree, 0, n),
+		Bytes: 2 * (s.Ranks - 1) * s.Bytes,
+	}
+}
+
+func broadcastCost(s ccl.Shape) ccl.Cost {
+	p := s.Params.(*Params)
+	return ccl.Cost{
+		Steps: downSteps(p.of(s.Ranks, 0), 0, p.chunks(s.Bytes)), // the same from any root
+		Bytes: (s.Ranks - 1) * s.Bytes,
+	}
+}
+
+// downSteps returns how many steps n chunks take from root to everybody. No rank
+// has more children than its parent, and so none falls behind the root, which
+// begins with another chunk every Degree steps.
+func downSteps(tree topology.Tree, root, n int) int {
+	return (n-1)*tree.Degree(root) + chunkSteps(tree, root)
+}
+
+// chunkSteps returns how many steps a chunk takes from rank to everybody below.
+func chunkSteps(tree topology.Tree, rank int) int {
+	steps := 0
+	for i := range tree.Degree(rank) {
+		steps = max(steps, i+1+chunkSteps(tree, tree.Served(rank, i)))
+	}
+	return steps
+}
+
+// allGatherVCost: each input crosses every edge once, up or down.
+func allGatherVCost(s ccl.Shape) ccl.Cost {
+	p := s.Params.(*Params)
+	return ccl.Cost{
+		Steps: allGatherVSteps(p.of(s.Ranks, 0), s.Ranks, p.chunks(s.Bytes)),
+		Bytes: (s.Ranks - 1) * s.Total,
+	}
+}
+
+// allGatherVSteps plays an all-gather of n chunks from each rank with a clock for
+// each rank: there is no formula that is shorter.
+func allGatherVSteps(tree topology.Tree, ranks, n int) int {
+	clocks := make([]int, ranks)
+	send := func(from, to int) {
+		clocks[from]++
+		clocks[to] = max(clocks[to], clocks[from])
+	}
+	for source := range ranks {
+		for range n {
+			for rank := source; ; {
+				parent, ok := tree.Parent(rank)
+				if !ok {
+					break
+				}
+				send(rank, parent)
+				rank = parent
+			}
+		}
+	}
+	for source := ranks - 1; source >= 0; source-- {
+		for range n {
+			for rank := range ranks { // the root is 0: parents come before their children
+				has, _ := tree.Branch(rank, source)
+				for i := range tree.Degree(rank) {
+					if child := tree.Served(rank, i); child != has {
+						send(rank, child)
+					}
+				}
+			}
+		}
+	}
+	return slices.Max(clocks)
+}

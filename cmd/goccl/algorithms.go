@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
+
+// catalogue is what `goccl explain --algorithms` says: with --json, a document of
+// these fields.
+type catalogue struct {
+	Algorithms []algorithm `json:"algorithms"`
+}
+
+type algorithm struct {
+	Name       string      `json:"name"`
+	Doc        string      `json:"doc"`
+	Topologies []string    `json:"topologies"` // empty: any
+	Parameters []parameter `json:"parameters"`
+	Kernels    []kernel    `json:"kernels"`
+}
+
+// parameter is a key of an entry's params.
+type parameter struct {
+	Key     string `json:"key"`
+	Type    string `json:"type"`
+	Default string `json:"default"`
+	Doc     string `json:"doc"`
+}
+
+// kernel is one collective, looked at with the default parameters.
+type kernel struct {
+	Collective ccl.Collective `json:"collective"`
+	Doc        string         `json:"doc"`
+	Eager      bool           `json:"eager"`
+	Shared     bool           `json:"shared"`
+	Sampled    int            `json:"sampled"` // how many shapes the kernel was asked about; 0: it supports all
+	Refuses    []refusal      `json:"refuses"` // which of them it does not support
+	Costs      []costSample   `json:"costs"`
+}
+
+// refusal is a reason for which shapes are not supported.
+type refusal struct {
+	Reason  string `json:"reason"`
+	Shapes  int    `json:"shapes"`  // how many of those that were sampled
+	Example string `json:"example"` // the first of them
+}
+
+// costSample is the declared cost of a call, with float32 and sum.
+type costSample struct {
+	Topology string `json:"topology"` // "torus_2d 3x2 (6 ranks)"
+	Ranks    int    `json:"ranks"`
+	Bytes    int    `json:"bytes"` // of one rank's input
+	Eager    bool   `json:"eager"` // the inputs travel with the synchronisation
+	Steps    int    `json:"steps"`
+	Moved    int    `json:"moved"` // bytes, over all ranks
+	Refused  bool   `json:"refused"`
+
+	topology *topology.Topology
+}
+
+// What kernels are asked about: their costs with some numbers of ranks, and
+// whether they support them with more.
+var (
+	costRanks    = []int{2, 4, 8, 16}
+	costBytes    = []int{1 << 10, 64 << 10, 1 << 20, 64 << 20}
+	supportRanks = []int{2, 3, 4, 5, 6, 7, 8, 9, 12, 16}
+)
+
+// eagerBytes is a length that travels with the synchronisation everywhere where
+// something does.
+const eagerBytes = 8
+
+func describeAlgorithms(w io.Writer, registry *ccl.Registry, c *explainCommand) error {
+	all := catalogue{Algorithms: []algorithm{}}
+	for _, name := range registry.Names() {
+		a, _ := registry.Lookup(name)
+		described, err := describe(a)
+		if err != nil {
+			return err
+		}
+		all.Algorithms = append(all.Algorithms, described)
+	}
+	switch {
+	case c.JSON:
+		return writeJSON(w, all)
+	case c.Markdown:
+		return all.write(w, &markdown{})
+	}
+	return all.write(w, &plain{})
+}
+
+func describe(a *ccl.Algorithm) (algorithm, error) {
+	d := algorithm{Name: a.Name, Doc: a.Doc, Topologies: []string{}, Parameters: []parameter{}}
+	for _, k := range a.Topologies {
+		d.Topologies = append(d.Topologies, k.String())
+	}
+	params, err := a.Parameters()
+	if err != nil {
+		return d, err
+	}
+	for _, p := range params {
+		d.Parameters = append(d.Parameters, parameter(p))
+	}
+	for _, coll := range ccl.Collectives() {
+		if a.Kernels[coll] != nil {
+			k, err := describeKernel(a, coll)
+			if err != nil {
+				return d, err
+			}
+			d.Kernels = append(d.Kernels, k)
+		}
+	}
+	return d, nil
+}
+
+func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
+	p := probe{a, coll, a.Kernels[coll]}
+	d := kernel{Collective: coll, Doc: p.Doc, Eager: p.Eager, Shared: p.Shared, Refuses: []refusal{}}
+	for _, kind := range orElse(a.Topologies, topology.Ring1D) {
+		for _, n := range costRanks {
+			t, err := arrange(kind, n)
+			if err != nil {
+				return d, err
+			}
+			for _, bytes := range costBytes {
+				d.Costs = append(d.Costs, p.cost(p.shape(ccl.Float32, ccl.Sum, bytes, t)))
+			}
+			if p.Eager {
+				s := p.shape(ccl.Float32, ccl.Sum, eagerBytes, t)
+				s.Eager = true
+				d.Costs = append(d.Costs, p.cost(s))
+			}
+		}
+	}
+	if p.Supports == nil {
+		return d, nil
+	}
+	for _, kind := range orElse(a.Topologies, topology.Ring1D) {
+		for _, n := range supportRanks {
+			t, err := arrange(kind, n)
+			if err != nil {
+				return d, err
+			}
+			for _, s := range p.shapes(t) {
+				d.Sampled++
+				if err := p.Supports(s); err != nil {
+					d.refuses(s, err)
+				}
+			}
+		}
+	}
+	return d, nil
+}
+
+// probe asks a kernel about shapes.
+type probe struct {
+	algorithm *ccl.Algorithm
+	coll      ccl.Collective
+	*ccl.Kernel
+}
+
+func (p probe) shape(dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {
+	s := shapeOf(p.coll, dtype, op, bytes, t)
+	if p.algorithm.Params != nil {
+		s.Params = p.algorithm.Params()
+	}
+	return s
+}
+
+// shapes returns shapes of all types and operations, and of some lengths.
+func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
+	ops := []ccl.Op{ccl.Sum}
+	if p.coll.Reduces() {
+		ops = ccl.Ops()
+	}
+	for _, dtype := range ccl.DTypes() {
+		for _, op := range ops {
+			for _, bytes := range costBytes {
+				all = append(all, p.shape(dtype, op, bytes, t))
+			}
+		}
+	}
+	return all
+}
+
+func (p probe) cost(s ccl.Shape) costSample {
+	c := costSample{Topology: s.Topology.String(), Ranks: s.Ranks, Bytes: s.Bytes, Eager: s.Eager, topology: s.Topology}
+	asked := s
+	asked.Eager = false // as ccl.Settings.Choose asks
+	if p.Supports != nil && p.Supports(asked) != nil {
+		c.Refused = true
+		return c
+	}
+	declared := p.Cost(s)
+	c.Steps, c.Moved = declared.Steps, declared.Bytes
+	return c
+}
+
+// arrange returns n ranks in a topology, a grid as near to a square as can be.
+func arrange(kind topology.Kind, n int) (*topology.Topology, error) {
+	if kind == topology.Ring1D {
+		return topology.New(kind, n, 0, 0)
+	}
+	h := 1
+	for i := 2; i*i <= n; i++ {
+		if n%i == 0 {
+			h = i
+		}
+	}
+	return topology.New(kind, n, n/h, h)
+}
+
+// refuses notes why a shape is not supported.
+func (k *kernel) refuses(s ccl.Shape, why error) {
+	for i := range k.Refuses {
+		if k.Refuses[i].Reason == why.Error() {
+			k.Refuses[i].Shapes++
+			return
+		}
+	}
+	kind := s.DType.String()
+	if s.Collective.Reduces() {
+		kind += " by " + s.Op.String()
+	}
+	k.Refuses = append(k.Refuses, refusal{why.Error(), 1, fmt.Sprintf("%v of %s on %v", ccl.ByteSize(s.Bytes), kind, s.Topology)})
+}

@@ -1,0 +1,363 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+	"github.com/goccl/goccl/transport/local"
+)
+
+// explainCommand is `goccl explain`.
+type explainCommand struct {
+	Config     string           `placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
+	Collective []ccl.Collective `placeholder:"NAME" help:"Collectives; by default all."`
+	Bytes      []ccl.ByteSize   `placeholder:"SIZE" help:"Lengths of one rank's input, as in ccl.yaml; by default 8, 1KiB, 64KiB, 1MiB and 64MiB."`
+	Ranks      []int            `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core."`
+	DType      []ccl.DType      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
+	Op         []ccl.Op         `placeholder:"NAME" help:"Operations; by default sum."`
+	Algorithm  string           `placeholder:"ENTRY" help:"Takes the place of defaults.algorithm, like dist.WithAlgorithm."`
+	Transport  string           `placeholder:"NAME" help:"Takes the place of defaults.transport, like dist.WithTransport."`
+	Timeout    timeout          `placeholder:"D" help:"Takes the place of defaults.timeout, like dist.WithTimeout; none: wait for ever."`
+	Why        bool             `help:"Say of every rule why it did not match; a single call always says so."`
+	JSON       bool             `name:"json" help:"Print one JSON document."`
+	Algorithms bool             `help:"Describe the registered algorithms, whatever the configuration."`
+	Markdown   bool             `help:"With --algorithms: print docs/algorithms.md."`
+}
+
+// Validate looks at the flags that only make sense together.
+func (c *explainCommand) Validate() error {
+	aboutCalls := c.Config+c.Algorithm+c.Transport != "" || c.Timeout != 0 || c.Why ||
+		len(c.Collective)+len(c.Bytes)+len(c.Ranks)+len(c.DType)+len(c.Op) > 0
+	switch {
+	case c.Algorithms && aboutCalls:
+		return errors.New("--algorithms describes what is registered, whatever the configuration: it goes with --json or --markdown only")
+	case c.Markdown && !c.Algorithms:
+		return errors.New("--markdown goes with --algorithms")
+	case c.Markdown && c.JSON:
+		return errors.New("--markdown and --json are two forms of the same: choose one")
+	}
+	for _, n := range c.Ranks {
+		if n < 1 || n > ccl.MaxRanks {
+			return fmt.Errorf("--ranks %d: from 1 to %d ranks are possible", n, ccl.MaxRanks)
+		}
+	}
+	for _, b := range c.Bytes {
+		if b == 0 {
+			return errors.New("--bytes 0: such a call moves nothing, and no kernel runs")
+		}
+	}
+	return nil
+}
+
+// Run does what the flags say.
+func (c *explainCommand) Run(stdout io.Writer) error {
+	if c.Algorithms {
+		return describeAlgorithms(stdout, ccl.DefaultRegistry(), c)
+	}
+	r, err := c.explain()
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return writeJSON(stdout, r)
+	}
+	return r.write(stdout, c.Why)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// timeout is a timeout as ccl.yaml writes it; none is negative, as in
+// dist.WithTimeout.
+type timeout time.Duration
+
+// UnmarshalText reads a duration of more than zero, or none.
+func (t *timeout) UnmarshalText(text []byte) error {
+	if string(text) == "none" {
+		*t = -1
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("want a duration with its unit, such as 60s, or none; got %q", text)
+	}
+	*t = timeout(d)
+	return nil
+}
+
+// report is what `goccl explain` says: with --json, a document of these fields.
+type report struct {
+	Config   configFile `json:"config"`
+	Worlds   []*world   `json:"worlds"`   // one for each world size
+	Findings []finding  `json:"findings"` // about the rules as a whole
+}
+
+// configFile says which configuration holds.
+type configFile struct {
+	File    string `json:"file"`
+	FoundBy string `json:"found_by"` // "--config", "GOCCL_CONFIG", "working directory" or "built in"
+}
+
+type finding struct {
+	Origin  string `json:"origin"` // "ccl.yaml:31"
+	Message string `json:"message"`
+}
+
+// world is what holds for one world size. If no group can be made, Refused says
+// why, and there is nothing else.
+type world struct {
+	Ranks        int       `json:"ranks"`
+	Refused      string    `json:"refused,omitempty"`
+	Transport    string    `json:"transport,omitempty"` // that connects the ranks
+	PayloadLimit int       `json:"payload_limit"`       // up to how many bytes inputs travel with the synchronisation
+	Topology     string    `json:"topology,omitempty"`  // "torus_2d 3x2 (6 ranks)"
+	Values       []setting `json:"values,omitempty"`
+	Calls        []*call   `json:"calls,omitempty"`
+
+	settings *ccl.Settings
+}
+
+type setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// call is how one call is done. Either Refused or Note says why no kernel runs, or
+// the fields from Entry to Cost say which one does.
+type call struct {
+	Ranks      int               `json:"ranks"`
+	Transport  string            `json:"transport"`
+	Collective ccl.Collective    `json:"collective"`
+	DType      ccl.DType         `json:"dtype"`
+	Op         string            `json:"op,omitempty"` // if the collective reduces
+	Bytes      int               `json:"bytes"`        // of one rank's input
+	Total      int               `json:"total"`        // of the result on one rank
+	Refused    string            `json:"refused,omitempty"`
+	Note       string            `json:"note,omitempty"`
+	Entry      string            `json:"entry,omitempty"`
+	Module     string            `json:"module,omitempty"`
+	Kernel     string            `json:"kernel,omitempty"`    // how the module does the collective
+	Params     map[string]string `json:"params,omitempty"`    // as ccl.yaml writes them
+	ChosenBy   string            `json:"chosen_by,omitempty"` // "ccl.yaml:31: rule 1"
+	Eager      bool              `json:"eager"`               // the inputs travel with the synchronisation
+	Cost       *cost             `json:"cost,omitempty"`
+	Rules      []verdict         `json:"rules"`
+}
+
+// cost is what a kernel declares (see ccl.Cost).
+type cost struct {
+	Steps int `json:"steps"`
+	Bytes int `json:"bytes"` // over all ranks
+}
+
+// verdict is what became of one rule for one call.
+type verdict struct {
+	Rule   int    `json:"rule"`
+	Origin string `json:"origin"`
+	Entry  string `json:"entry"`
+	Chosen bool   `json:"chosen"`
+	Why    string `json:"why"`
+}
+
+// explain makes the report. It fails if there is no world size with which a group
+// can be made.
+func (c *explainCommand) explain() (*report, error) {
+	config, foundBy, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	r := &report{Config: configFile{config.File(), foundBy}, Findings: []finding{}}
+	var refusal error
+	var made *ccl.Settings
+	for _, n := range c.worldSizes(config) {
+		w, err := c.world(config, n)
+		if err != nil {
+			w = &world{Ranks: n, Refused: err.Error()}
+			refusal = cmp.Or(refusal, err)
+		} else {
+			made = w.settings
+		}
+		r.Worlds = append(r.Worlds, w)
+	}
+	if made == nil {
+		return nil, refusal
+	}
+	for _, f := range made.Findings() { // the same for all world sizes
+		r.Findings = append(r.Findings, finding{f.Origin, f.Message})
+	}
+	return r, nil
+}
+
+// load returns the configuration, and what led to it.
+func (c *explainCommand) load() (config *ccl.Config, foundBy string, err error) {
+	if c.Config != "" {
+		config, err = ccl.LoadConfig(c.Config)
+		if err != nil {
+			return nil, "", err
+		}
+		config, err = config.WithEnvironment(os.Getenv)
+		return config, "--config", err
+	}
+	config, err = ccl.FindConfig()
+	switch {
+	case err != nil:
+		return nil, "", err
+	case os.Getenv("GOCCL_CONFIG") != "":
+		foundBy = "GOCCL_CONFIG"
+	case config.File() == ccl.DefaultConfig().File():
+		foundBy = "built in"
+	default:
+		foundBy = "working directory"
+	}
+	return config, foundBy, nil
+}
+
+// worldSizes returns what --ranks says, or how many ranks dist.Spawn would host.
+func (c *explainCommand) worldSizes(config *ccl.Config) []int {
+	if len(c.Ranks) > 0 {
+		return c.Ranks
+	}
+	if n, _, ok := config.WorldSize(c.Algorithm); ok {
+		return []int{n}
+	}
+	return []int{runtime.GOMAXPROCS(0)}
+}
+
+// world explains the calls of a group of n ranks.
+func (c *explainCommand) world(config *ccl.Config, n int) (*world, error) {
+	from := fmt.Sprintf("--ranks says %d", n)
+	if len(c.Ranks) == 0 {
+		from = fmt.Sprintf("dist.Spawn would host %d ranks: one for each usable core", n)
+	}
+	settings, err := config.Resolve(ccl.Request{
+		Algorithm: c.Algorithm,
+		Transport: c.Transport,
+		Timeout:   time.Duration(c.Timeout),
+		Ranks:     n,
+		RanksFrom: from,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{Ranks: n, Topology: settings.Topology().String(), settings: settings}
+	if err := w.connect(); err != nil {
+		return nil, err
+	}
+	for _, v := range settings.Values() {
+		w.Values = append(w.Values, setting{v.Key, v.Value, v.Origin})
+	}
+	for _, coll := range orElse(c.Collective, ccl.Collectives()...) {
+		for _, dtype := range orElse(c.DType, ccl.Float32) {
+			ops := []ccl.Op{ccl.Sum}
+			if coll.Reduces() {
+				ops = orElse(c.Op, ops...)
+			}
+			for _, op := range ops {
+				for _, bytes := range orElse(c.Bytes, defaultBytes...) {
+					w.Calls = append(w.Calls, w.explain(shapeOf(coll, dtype, op, int(bytes), settings.Topology())))
+				}
+			}
+		}
+	}
+	return w, nil
+}
+
+// defaultBytes are a payload, a slot, a vector that fits into each of the caches,
+// and one that fits into none.
+var defaultBytes = []ccl.ByteSize{8, 1 << 10, 64 << 10, 1 << 20, 64 << 20}
+
+func orElse[T any](given []T, otherwise ...T) []T {
+	if len(given) > 0 {
+		return given
+	}
+	return otherwise
+}
+
+// connect finds out what depends on the transport, by connecting the ranks and
+// letting them go again.
+func (w *world) connect() error {
+	if name := w.settings.Transport(); name == "shm" {
+		return &ccl.BackendNotAvailableError{
+			Requested: name,
+			Available: []string{local.Name},
+			Reason:    "ranks as processes are not available yet in this version: use the transport local, or auto",
+		}
+	}
+	for _, ep := range local.New(w.Ranks) {
+		w.Transport, w.PayloadLimit = ep.Name(), ep.PayloadLimit()
+		if err := ep.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shapeOf returns the shape of a call in which all ranks bring the same length.
+func shapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {
+	s := ccl.Shape{Collective: coll, Ranks: t.Count(), Bytes: bytes, Total: bytes, DType: dtype, Op: op, Topology: t}
+	if coll == ccl.CollAllGatherV {
+		s.Total = bytes * s.Ranks
+	}
+	return s
+}
+
+// explain says how a call of this shape is done.
+func (w *world) explain(s ccl.Shape) *call {
+	c := &call{
+		Ranks: s.Ranks, Transport: w.Transport,
+		Collective: s.Collective, DType: s.DType, Bytes: s.Bytes, Total: s.Total,
+		Rules: []verdict{},
+	}
+	if s.Collective.Reduces() {
+		c.Op = s.Op.String()
+	}
+	switch {
+	case s.Bytes%s.DType.Size() != 0:
+		c.Refused = fmt.Sprintf("%v bytes are no whole number of %v", s.Bytes, s.DType)
+		return c
+	case s.Bytes > math.MaxInt/(4*s.Ranks*s.Ranks):
+		c.Refused = "the cost of so much is more than can be counted"
+		return c
+	case s.Ranks == 1:
+		c.Note = "a group of one rank copies its own input, and no kernel runs"
+		return c
+	}
+	e := w.settings.Explain(s, "", w.PayloadLimit)
+	for _, v := range e.Rules {
+		c.Rules = append(c.Rules, verdict(v))
+	}
+	if e.Err != nil {
+		c.Refused = e.Err.Error()
+		return c
+	}
+	c.Entry, c.Module, c.Kernel = e.Choice.Entry, e.Choice.Algorithm.Name, e.Choice.Kernel.Doc
+	c.Params, c.ChosenBy = w.params(c.Entry), e.Choice.Why
+	c.Eager, c.Cost = e.Shape.Eager, &cost{e.Cost.Steps, e.Cost.Bytes}
+	return c
+}
+
+// params returns the parameters of an entry.
+func (w *world) params(entry string) map[string]string {
+	params := map[string]string{}
+	for _, v := range w.Values {
+		if key, ok := strings.CutPrefix(v.Key, "algorithms."+entry+".params."); ok {
+			params[key] = v.Value
+		}
+	}
+	return params
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// write prints the report as text: the values that hold, the table of calls, the
+// rules one by one if there is one call or why is set, and the findings.
+func (r *report) write(stdout io.Writer, why bool) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "configuration: %s (%s)\n\n", r.Config.File, r.Config.FoundBy)
+	writeTable(&b, append([][]string{{"KEY", "VALUE", "ORIGIN"}}, r.values()...))
+
+	b.WriteString("\n")
+	calls := r.writeCalls(&b)
+	if why || len(calls) == 1 {
+		for _, c := range calls {
+			c.writeWhy(&b)
+		}
+	}
+
+	if len(r.Findings) == 0 {
+		b.WriteString("\nfindings: none\n")
+	} else {
+		b.WriteString("\nfindings:\n")
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "  %s: %s\n", f.Origin, f.Message)
+	}
+	_, err := stdout.Write(b.Bytes())
+	return err
+}
+
+// writeTable aligns the cells of rows.
+func writeTable(b *bytes.Buffer, rows [][]string) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	_ = t.Flush() // memory takes everything
+}
+
+// values returns key, value and origin of all settings. Where worlds differ, a
+// cell has what holds in each, in their order.
+func (r *report) values() (rows [][]string) {
+	made := slices.DeleteFunc(slices.Clone(r.Worlds), func(w *world) bool { return w.Refused != "" })
+	for i, v := range made[0].Values {
+		var values, origins []string
+		for _, w := range made {
+			values = withNew(values, w.Values[i].Value)
+			origins = withNew(origins, w.Values[i].Origin)
+		}
+		rows = append(rows, []string{v.Key, strings.Join(values, ", "), strings.Join(origins, ", ")})
+	}
+	return rows
+}
+
+// withNew appends text to texts if it is not among them.
+func withNew(texts []string, text string) []string {
+	if slices.Contains(texts, text) {
+		return texts
+	}
+	return append(texts, text)
+}
+
+// callColumns are the heads of the table of calls. Those in caption move there if
+// they are the same in all rows.
+var (
+	callColumns = []string{"TRANSPORT", "RANKS", "COLLECTIVE", "DTYPE", "OP", "BYTES", "ENTRY", "MODULE", "PARAMS", "STEPS", "MOVED", "CHOSEN BY"}
+	inCaption   = []string{"TRANSPORT", "RANKS", "DTYPE", "OP"}
+)
+
+// writeCalls prints a row for each call, and for each world that is refused, and
+// returns the calls. Columns that say nothing are left out.
+func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
+	rows := [][]string{callColumns}
+	eager := false
+	for _, w := range r.Worlds {
+		if w.Refused != "" {
+			row := slices.Repeat([]string{"-"}, len(callColumns))
+			row[1], row[2], row[len(row)-1] = strconv.Itoa(w.Ranks), "all", "refused: "+w.Refused
+			rows = append(rows, row)
+		}
+		for _, c := range w.Calls {
+			calls = append(calls, c)
+			rows = append(rows, c.row())
+			eager = eager || c.Eager
+		}
+	}
+	caption, rows := folded(rows)
+	fmt.Fprintf(b, "calls: %s\n\n", caption)
+	writeTable(b, rows)
+	b.WriteString("\nBYTES: of one rank's input. STEPS: on the longest chain of messages that wait for each other; a\n" +
+		"window is one. MOVED: bytes that all ranks together send, or read and store through a window.\n")
+	if eager {
+		b.WriteString("eager: the inputs travel with the synchronisation that every call begins with.\n")
+	}
+	return calls
+}
+
+// folded returns the rows without the columns that say nothing, and those that go
+// to the caption.
+func folded(all [][]string) (caption string, rows [][]string) {
+	rows = make([][]string, len(all))
+	var same []string
+	for i, head := range callColumns {
+		var different []string
+		for _, row := range all[1:] {
+			if row[i] != "-" {
+				different = withNew(different, row[i])
+			}
+		}
+		switch {
+		case len(different) == 0:
+		case slices.Contains(inCaption, head) && len(different) == 1:
+			same = append(same, strings.ToLower(head)+" "+different[0])
+		default:
+			for j, row := range all {
+				rows[j] = append(rows[j], row[i])
+			}
+		}
+	}
+	return strings.Join(same, ", "), rows
+}
+
+// row returns the cells of a call.
+func (c *call) row() []string {
+	row := []string{
+		c.Transport, strconv.Itoa(c.Ranks), c.Collective.String(), c.DType.String(), orDash(c.Op),
+		ccl.ByteSize(c.Bytes).String(), orDash(c.Entry), orDash(c.Module), orDash(c.paramsText()), "-", "-", c.ChosenBy,
+	}
+	n := len(row)
+	switch {
+	case c.Refused != "":
+		row[n-1] = "refused: " + c.refusal()
+	case c.Note != "":
+		row[n-1] = "nobody: " + c.Note
+	default:
+		row[n-3], row[n-2] = strconv.Itoa(c.Cost.Steps), ccl.ByteSize(c.Cost.Bytes).String()
+	}
+	if c.Eager {
+		row[n-3] += " (eager)"
+	}
+	return row
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func (c *call) paramsText() string {
+	var params []string
+	for _, key := range slices.Sorted(maps.Keys(c.Params)) {
+		params = append(params, key+"="+c.Params[key])
+	}
+	return strings.Join(params, " ")
+}
+
+// refusal returns the error without the shape that it begins with: "ccl:
+// all_reduce (...): ".
+func (c *call) refusal() string {
+	if strings.HasPrefix(c.Refused, "ccl: "+c.Collective.String()+" (") {
+		if _, reason, ok := strings.Cut(c.Refused, "): "); ok {
+			return reason
+		}
+	}
+	return c.Refused
+}
+
+// writeWhy prints the call with its kernel, and what became of each rule.
+func (c *call) writeWhy(b *bytes.Buffer) {
+	kind := c.DType.String()
+	if c.Op != "" {
+		kind += ", " + c.Op
+	}
+	fmt.Fprintf(b, "\n%v of %v (%s) on %d ranks over %s: ", c.Collective, ccl.ByteSize(c.Bytes), kind, c.Ranks, c.Transport)
+	switch {
+	case c.Refused != "":
+		b.WriteString("refused\n")
+	case c.Note != "":
+		fmt.Fprintf(b, "%s\n", c.Note)
+	default:
+		fmt.Fprintf(b, "%s\n  %s: %s\n", c.Entry, c.Module, c.Kernel)
+	}
+	var rows [][]string
+	for _, v := range c.Rules {
+		rows = append(rows, []string{fmt.Sprintf("  rule %d", v.Rule), v.Origin, v.Entry, v.Why})
+	}
+	writeTable(b, rows)
+}

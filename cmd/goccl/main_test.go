@@ -1,0 +1,377 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+	"github.com/goccl/goccl/transport/local"
+)
+
+var update = flag.Bool("update", false, "rewrite what the documents and testdata say is printed")
+
+// alone takes away what a developer's shell and machine might add: variables, a
+// ccl.yaml, and cores, with which short inputs would travel with the
+// synchronisation. Files are relative to an empty directory from here on.
+func alone(t *testing.T) {
+	t.Helper()
+	for _, v := range []string{"GOCCL_CONFIG", "GOCCL_ALGORITHM", "GOCCL_TRANSPORT", "GOCCL_TIMEOUT", "GOCCL_WORLD_SIZE", "COLUMNS"} {
+		t.Setenv(v, "")
+	}
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	t.Chdir(t.TempDir())
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+}
+
+// printed returns what a command that succeeds prints.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status := run(args, &stdout, &stderr)
+	require.Zero(t, status, "%s", stderr.String())
+	require.Empty(t, stderr.String())
+	return stdout.String()
+}
+
+// failed returns what a command that fails prints to standard error.
+func failed(t *testing.T, status int, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, status, run(args, &stdout, &stderr), "%s", stderr.String())
+	require.Empty(t, stdout.String())
+	return stderr.String()
+}
+
+// reported returns what --json says.
+func reported(t *testing.T, args ...string) (r report) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(printed(t, append(args, "--json")...)))
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&r))
+	return r
+}
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text)
+}
+
+const threeRules = `version: 1
+algorithms:
+  direct: {module: direct}
+  ring: {module: ring}
+  small_ring: {module: ring, params: {chunk: 64KiB}}
+rules:
+  - {collective: all_reduce, bytes: "4MiB-", ranks: "3-", dtype: float32, algorithm: ring}
+  - {collective: all_reduce, bytes: "256KiB-8MiB", ranks: "3-", algorithm: small_ring}
+  - {algorithm: direct}
+`
+
+func TestThreeRules(t *testing.T) {
+	testdata, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	alone(t)
+	writeFile(t, "ccl.yaml", threeRules)
+	many := []string{"explain", "--ranks=2,4", "--collective=all_reduce,broadcast", "--dtype=float32,int64", "--op=sum,max", "--bytes=64KiB,1MiB,64MiB"}
+	one := []string{"explain", "--ranks=4", "--collective=all_reduce", "--bytes=8MiB"}
+	golden(t, filepath.Join(testdata, "many.txt"), printed(t, many...))
+	golden(t, filepath.Join(testdata, "one.txt"), printed(t, one...))
+	golden(t, filepath.Join(testdata, "one.json"), printed(t, append(one, "--json")...))
+
+	require.NotContains(t, printed(t, many...), "matches too")
+	why := printed(t, append(many, "--why")...)
+	require.Contains(t, why, "matches too, but rule 1 goes first")
+	require.Equal(t, why, printed(t, append(many, "--why")...), "the same every time")
+}
+
+// Nothing that is asked for is left out, and nothing comes twice.
+func TestCombinations(t *testing.T) {
+	alone(t)
+	r := reported(t, "explain", "--ranks=2,3", "--dtype=uint8,float64", "--op=sum,min", "--bytes=8KiB,8MiB")
+	seen := map[string]bool{}
+	for _, w := range r.Worlds {
+		for _, c := range w.Calls {
+			require.Equal(t, w.Ranks, c.Ranks)
+			require.Equal(t, c.Collective.Reduces(), c.Op != "")
+			seen[strings.Join(append(c.row()[:6], c.Op), " ")] = true
+		}
+	}
+	const perRankCount = 2 * 2 * (2 + 1 + 1) // types, lengths, operations of each collective
+	require.Len(t, seen, 2*perRankCount)
+}
+
+// By default: all collectives, some sizes, float32, sum, and the ranks that
+// dist.Spawn would host.
+func TestDefaults(t *testing.T) {
+	alone(t)
+	runtime.GOMAXPROCS(3)
+	r := reported(t, "explain")
+	require.Equal(t, configFile{"built-in ccl.yaml", "built in"}, r.Config)
+	require.Len(t, r.Worlds, 1)
+	require.Equal(t, 3, r.Worlds[0].Ranks)
+	colls := map[ccl.Collective]int{}
+	for _, c := range r.Worlds[0].Calls {
+		require.Equal(t, ccl.Float32, c.DType)
+		colls[c.Collective]++
+	}
+	for _, coll := range ccl.Collectives() {
+		require.Equal(t, len(defaultBytes), colls[coll])
+	}
+
+	writeFile(t, "ccl.yaml", "version: 1\ndefaults: {world_size: 5}\n"+
+		"algorithms: {ring: {module: ring}, of_7: {module: ring, world_size: 7}}\nrules: [{algorithm: ring}]\n")
+	require.Equal(t, 5, reported(t, "explain").Worlds[0].Ranks)
+	require.Equal(t, 7, reported(t, "explain", "--algorithm=of_7").Worlds[0].Ranks)
+	t.Setenv("GOCCL_ALGORITHM", "of_7")
+	require.Equal(t, 7, reported(t, "explain").Worlds[0].Ranks)
+}
+
+func TestFoundBy(t *testing.T) {
+	alone(t)
+	const text = "version: 1\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"
+	writeFile(t, "ccl.yaml", text)
+	writeFile(t, "named.yaml", text)
+	writeFile(t, "option.yaml", text)
+	require.Equal(t, configFile{"ccl.yaml", "working directory"}, reported(t, "explain").Config)
+	t.Setenv("GOCCL_CONFIG", "named.yaml")
+	require.Equal(t, configFile{"named.yaml", "GOCCL_CONFIG"}, reported(t, "explain").Config)
+	require.Equal(t, configFile{"option.yaml", "--config"}, reported(t, "explain", "--config=option.yaml").Config)
+
+	t.Setenv("GOCCL_CONFIG", "missing.yaml")
+	require.Contains(t, failed(t, 1, "explain"), "missing.yaml: cannot read the configuration")
+	require.Contains(t, failed(t, 1, "explain", "--config=missing.yaml"), "missing.yaml: cannot read the configuration")
+}
+
+// Option before environment before file before default, and each says so.
+func TestOrigins(t *testing.T) {
+	alone(t)
+	writeFile(t, "ccl.yaml", threeRules)
+	values := func(args ...string) map[string]setting {
+		all := map[string]setting{}
+		for _, v := range reported(t, append([]string{"explain", "--ranks=4"}, args...)...).Worlds[0].Values {
+			all[v.Key] = v
+		}
+		return all
+	}
+	require.Equal(t, setting{"defaults.timeout", "1m0s", "default"}, values()["defaults.timeout"])
+	t.Setenv("GOCCL_TIMEOUT", "7s")
+	t.Setenv("GOCCL_ALGORITHM", "small_ring")
+	require.Equal(t, setting{"defaults.timeout", "7s", "GOCCL_TIMEOUT"}, values()["defaults.timeout"])
+	require.Equal(t, setting{"defaults.timeout", "none", "option"}, values("--timeout=none")["defaults.timeout"])
+	require.Equal(t, setting{"defaults.timeout", "2s", "option"}, values("--timeout=2s")["defaults.timeout"])
+	require.Equal(t, setting{"defaults.algorithm", "small_ring", "GOCCL_ALGORITHM"}, values()["defaults.algorithm"])
+	require.Equal(t, setting{"defaults.algorithm", "auto", "option"}, values("--algorithm=auto")["defaults.algorithm"])
+	require.Equal(t, setting{"defaults.transport", "local", "option"}, values("--transport=local")["defaults.transport"])
+
+	c := reported(t, "explain", "--ranks=4", "--bytes=64MiB").Worlds[0].Calls[0]
+	require.Equal(t, "small_ring", c.Entry)
+	require.Equal(t, "GOCCL_ALGORITHM", c.ChosenBy)
+	require.Equal(t, "matches, but defaults.algorithm is small_ring (GOCCL_ALGORITHM)", c.Rules[0].Why)
+}
+
+func TestFindingsAndRefusals(t *testing.T) {
+	alone(t)
+	writeFile(t, "ccl.yaml", `version: 1
+algorithms:
+  direct: {module: direct}
+  ring: {module: ring}
+rules:
+  - {bytes: "-1MiB", algorithm: direct}
+  - {collective: all_reduce, ranks: "-8", algorithm: ring}
+`)
+	text := printed(t, "explain", "--ranks=4", "--bytes=64KiB,2MiB,6", "--dtype=float32")
+	require.Contains(t, text, "ccl.yaml:7: rules 1 and 2 overlap: both match all_reduce")
+	require.Contains(t, text, "ccl.yaml:7: no rule matches ")
+	require.Contains(t, text, "refused: not implemented: no rule of ccl.yaml matches; entries that can: direct, ring\n")
+	require.Contains(t, text, "refused: 6 bytes are no whole number of float32\n")
+
+	r := reported(t, "explain", "--ranks=4", "--bytes=2MiB", "--collective=broadcast")
+	require.Len(t, r.Findings, 3)
+	c := r.Worlds[0].Calls[0]
+	require.Contains(t, c.Refused, "ccl: broadcast (float32, 2097152 bytes, 4 ranks): not implemented")
+	require.Nil(t, c.Cost)
+	require.Len(t, c.Rules, 2)
+
+	require.Contains(t, printed(t, "explain", "--ranks=2048", "--bytes=1024GiB", "--collective=broadcast"), "more than can be counted")
+}
+
+// World sizes that a configuration is not for are rows; if there is no other, the
+// command fails.
+func TestWorlds(t *testing.T) {
+	alone(t)
+	writeFile(t, "ccl.yaml", "version: 1\ndefaults: {world_size: 4}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n")
+	text := printed(t, "explain", "--ranks=2,4", "--bytes=1MiB")
+	require.Contains(t, text, "refused: the world size is 4 by ccl.yaml:2 (defaults.world_size), but --ranks says 2")
+	r := reported(t, "explain", "--ranks=2,4")
+	require.Empty(t, r.Worlds[0].Calls)
+	require.NotEmpty(t, r.Worlds[0].Refused)
+	require.NotEmpty(t, r.Worlds[1].Calls)
+	require.Contains(t, failed(t, 1, "explain", "--ranks=2,3"), "goccl: error: the world size is 4")
+}
+
+// A group of one rank runs no kernel, and explain does not pretend.
+func TestOneRank(t *testing.T) {
+	alone(t)
+	require.Contains(t, printed(t, "explain", "--ranks=1,2"), "nobody: a group of one rank copies its own input, and no kernel runs\n")
+	c := reported(t, "explain", "--ranks=1").Worlds[0].Calls[0]
+	require.Empty(t, c.Entry)
+	require.NotEmpty(t, c.Note)
+}
+
+// What travels with the synchronisation is what the transport says.
+func TestEager(t *testing.T) {
+	alone(t)
+	runtime.GOMAXPROCS(2)
+	endpoints := local.New(2)
+	limit := endpoints[0].PayloadLimit()
+	for _, ep := range endpoints {
+		require.NoError(t, ep.Close())
+	}
+	for _, bytes := range []int{8, 64 << 10} {
+		w := reported(t, "explain", "--ranks=2", "--bytes="+strconv.Itoa(bytes), "--algorithm=direct").Worlds[0]
+		require.Equal(t, limit, w.PayloadLimit)
+		for _, c := range w.Calls {
+			require.Equal(t, bytes <= limit, c.Eager)
+			require.Equal(t, c.Eager, c.Cost.Steps == 0)
+		}
+	}
+	require.False(t, reported(t, "explain", "--ranks=2", "--bytes=8", "--algorithm=ring").Worlds[0].Calls[0].Eager)
+}
+
+func TestMistakes(t *testing.T) {
+	alone(t)
+	writeFile(t, "shm.yaml", "version: 1\ndefaults: {transport: shm}\n")
+	for _, m := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"", 80, `expected "explain"`},
+		{"explian", 80, "explian"},
+		{"explain --rank=2", 80, "unknown flag --rank"},
+		{"explain --bytes=64kb", 80, `--bytes: "64kb" is not a size in bytes; write it like 64KiB`},
+		{"explain --bytes=0", 80, "--bytes 0"},
+		{"explain --ranks=0", 80, "--ranks 0: from 1 to 65536 ranks are possible"},
+		{"explain --ranks=65537", 80, "--ranks 65537"},
+		{"explain --collective=allreduce", 80, `unknown collective "allreduce" (did you mean all_reduce?)`},
+		{"explain --dtype=float", 80, `unknown dtype "float"`},
+		{"explain --op=mean", 80, `unknown op "mean"`},
+		{"explain --timeout=5", 80, `want a duration with its unit, such as 60s, or none; got "5"`},
+		{"explain --timeout=-5s", 80, `got "-5s"`},
+		{"explain --markdown", 80, "--markdown goes with --algorithms"},
+		{"explain --algorithms --markdown --json", 80, "choose one"},
+		{"explain --algorithms --ranks=2", 80, "--algorithms describes what is registered"},
+		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
+		{"explain --transport=tcp --ranks=2", 1, `unknown transport "tcp"`},
+		{"explain --config=shm.yaml --ranks=2", 1, "ranks as processes are not available yet"},
+	} {
+		require.Contains(t, failed(t, m.status, strings.Fields(m.args)...), m.says, m.args)
+	}
+	require.Contains(t, printed(t, "--help"), "explain")
+	require.Contains(t, printed(t, "explain", "--help"), "--collective")
+}
+
+// A full disk, or a pager that has been left, is an error.
+func TestOutputFails(t *testing.T) {
+	alone(t)
+	for _, args := range []string{"explain", "explain --json", "explain --algorithms", "explain --algorithms --json"} {
+		var stderr bytes.Buffer
+		require.Equal(t, 1, run(strings.Fields(args), brokenWriter{}, &stderr))
+		require.Contains(t, stderr.String(), "no room")
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no room") }
+
+// All registered algorithms are described, in all forms.
+func TestAlgorithms(t *testing.T) {
+	alone(t)
+	var c catalogue
+	require.NoError(t, json.Unmarshal([]byte(printed(t, "explain", "--algorithms", "--json")), &c))
+	text, markdown := printed(t, "explain", "--algorithms"), printed(t, "explain", "--algorithms", "--markdown")
+	names := ccl.DefaultRegistry().Names()
+	require.Subset(t, names, []string{"direct", "ring"})
+	require.Len(t, c.Algorithms, len(names))
+	for i, name := range names {
+		a, _ := ccl.DefaultRegistry().Lookup(name)
+		require.Equal(t, name, c.Algorithms[i].Name)
+		require.Contains(t, markdown, "\n## "+name+"\n")
+		require.Len(t, c.Algorithms[i].Kernels, len(a.Kernels))
+		for coll, k := range a.Kernels {
+			require.Contains(t, markdown, "\n### "+name+": "+coll.String()+"\n")
+			require.Contains(t, text, sentence(k.Doc))
+		}
+	}
+}
+
+// picky has kernels that do not do everything.
+var picky = &ccl.Algorithm{
+	Name:       "picky",
+	Doc:        "for tests",
+	Topologies: []topology.Kind{topology.Mesh2DNoWrap},
+	Params: func() any {
+		return &struct {
+			Depth int `yaml:"depth" doc:"this | that"`
+		}{3}
+	},
+	Kernels: map[ccl.Collective]*ccl.Kernel{
+		ccl.CollAllReduce: {
+			Doc: "for tests",
+			Supports: func(s ccl.Shape) error {
+				switch {
+				case s.Ranks%2 != 0:
+					return errors.New("the number of ranks is odd")
+				case s.Ranks == 16:
+					return errors.New("too many ranks")
+				}
+				return nil
+			},
+			Cost: func(s ccl.Shape) ccl.Cost {
+				return ccl.Cost{Steps: s.Topology.W(), Bytes: s.Bytes + 1024}
+			},
+			Run: func(*ccl.Call) error { return nil },
+		},
+	},
+}
+
+func TestDescribe(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, describeAlgorithms(&b, ccl.NewRegistry(picky), &explainCommand{Markdown: true}))
+	for _, line := range []string{
+		"For tests. Topologies: mesh_2d_no_wrap.",
+		`| depth | int | 3 | this \| that |`,
+		"Of 1000 shapes that were tried, it does not support:" +
+			" 400 such as 1KiB of uint8 by sum on mesh_2d_no_wrap 3x1 (3 ranks) (the number of ranks is odd);" +
+			" 100 such as 1KiB of uint8 by sum on mesh_2d_no_wrap 4x4 (16 ranks) (too many ranks).",
+		"| ranks | steps of 1KiB | 64KiB | 1MiB | 64MiB | moved | per rank |",
+		"| 2, mesh_2d_no_wrap 2x1 | 2 | 2 | 2 | 2 | 1 to 2 | 0.5 to 1 |",
+		"| 8, mesh_2d_no_wrap 4x2 | 4 | 4 | 4 | 4 | 1 to 2 | 0.125 to 0.25 |",
+		"| 16, mesh_2d_no_wrap 4x4 | - | - | - | - | - | - |",
+	} {
+		require.Contains(t, b.String(), line+"\n")
+	}
+}
