@@ -52,6 +52,9 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzDecodeFailure -fuzztime 30s ./transport/shm
 	$(GO) test -run '^$$' -fuzz FuzzNew -fuzztime 30s ./topology
 	$(GO) test -run '^$$' -fuzz FuzzBlock -fuzztime 30s ./topology
+	$(GO) test -run '^$$' -fuzz FuzzTree -fuzztime 30s ./topology
+	$(GO) test -run '^$$' -fuzz FuzzKernels -fuzztime 30s ./algorithms/ring
+	$(GO) test -run '^$$' -fuzz FuzzKernels -fuzztime 30s ./algorithms/tree
 	$(GO) test -run '^$$' -fuzz FuzzMany -fuzztime 30s ./internal/reduce
 
 ci: check test single noasm race ## what has to pass before a change lands

@@ -1,7 +1,9 @@
 package ccl
 
 import (
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport"
@@ -98,8 +100,9 @@ func ParamsOf[P any](c *Call) *P { return c.plan.shape.Params.(*P) }
 // to others.
 func (c *Call) Traffic() Cost { return Cost{Steps: int(c.clock), Bytes: c.moved} }
 
-// nobody stands for the missing end of a one-way transfer.
-const nobody = -1
+// nobody stands for the missing end of a one-way transfer. It is no number that a
+// kernel can come by.
+const nobody = math.MinInt
 
 // Send sends b to rank `to`, which has to receive as many elements.
 func (c *Call) Send(to int, b Buffer) error {
@@ -156,8 +159,8 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	if err := c.checkPeers(to, from); err != nil {
 		return c.fail(err)
 	}
-	if reduce && len(with.data) != len(dst.data) {
-		return c.fail(fmt.Errorf("reduction of %d elements into %d", with.Len(), dst.Len()))
+	if err := checkBuffers(b, dst, with, reduce); err != nil {
+		return c.fail(err)
 	}
 	ep := c.comm.ep
 	clock := c.clock
@@ -236,6 +239,18 @@ func (c *Call) checkPeers(to, from int) error {
 		case peer == c.Rank():
 			return fmt.Errorf("rank %d exchanges a message with itself", peer)
 		}
+	}
+	return nil
+}
+
+func checkBuffers(b, dst, with Buffer, reduce bool) error {
+	switch {
+	case reduce && len(with.data) != len(dst.data):
+		return fmt.Errorf("reduction of %d elements into %d", with.Len(), dst.Len())
+	case reduce && !same(with.data, dst.data) && overlap(with.data, dst.data):
+		return errors.New("reduction of a buffer into one that overlaps it in part")
+	case overlap(b.data, dst.data):
+		return errors.New("a buffer is sent and, at the same time, received into; use Call.Scratch")
 	}
 	return nil
 }

@@ -91,12 +91,24 @@ func TestKernelMisusesVerbs(t *testing.T) {
 		"send to itself":      {func(c *ccl.Call) error { return c.Send(c.Rank(), c.In()) }, "exchanges a message with itself"},
 		"receive from nobody": {func(c *ccl.Call) error { return c.Recv(2, c.Out()) }, "rank 2 is not a rank of a group of 2"},
 		"send to nobody":      {func(c *ccl.Call) error { return c.Send(-2, c.In()) }, "rank -2 is not a rank of a group of 2"},
+		"send beyond an edge": {func(c *ccl.Call) error {
+			return c.Send(c.Topology().Neighbors(c.Rank())[topology.North], c.In())
+		}, "rank -1 is not a rank of a group of 2"},
+		"receive from beyond an edge": {func(c *ccl.Call) error {
+			return c.RecvReduce(topology.None, c.Out(), c.In())
+		}, "rank -1 is not a rank of a group of 2"},
+		"send and receive in one place": {func(c *ccl.Call) error {
+			return c.SendRecv(ring(c).Next, c.Out().Slice(0, 3), ring(c).Prev, c.Out().Slice(2, 5))
+		}, "a buffer is sent and, at the same time, received into"},
+		"reduce into a part of oneself": {func(c *ccl.Call) error {
+			return c.SendRecvReduce(ring(c).Next, c.Scratch(3), ring(c).Prev, c.Out().Slice(0, 3), c.Out().Slice(1, 4))
+		}, "overlaps it in part"},
 		"reduce into another length": {func(c *ccl.Call) error {
 			return c.RecvReduce(ring(c).Prev, c.Out(), c.In().Slice(0, 1))
 		}, "reduction of 1 elements into 5"},
 		"copy to another length": {func(c *ccl.Call) error { return c.Copy(c.Out(), c.In().Slice(0, 1)) }, "copy of 1 elements to 5"},
 		"send what nobody expects": {func(c *ccl.Call) error {
-			return c.SendRecv(ring(c).Next, c.In().Slice(0, 3), ring(c).Prev, c.Out())
+			return c.SendRecv(ring(c).Next, c.In().Slice(0, 3), ring(c).Prev, c.Scratch(5))
 		}, "it sent 12 bytes where this rank expects 20"},
 		"open two windows": {func(c *ccl.Call) error {
 			return errors.Join(rightReduce(c), rightReduce(c))

@@ -61,7 +61,7 @@ func (p *Params) chunks(bytes int) int {
 // Params.
 var Algorithm = &ccl.Algorithm{
 	Name:   "tree",
-	Doc:    "messages go up a tree to its root and down again; the number of steps grows with the tree's height, not with the number of ranks",
+	Doc:    "messages go up a tree of ranks to its root and down again, chunk by chunk; few steps for short reductions and broadcasts",
 	Params: func() any { return &Params{Kind: Kary, Arity: 2, Chunk: 256 << 10} },
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {

@@ -1,0 +1,26 @@
+package algorithms_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/goccl/goccl/algorithms"
+	"github.com/goccl/goccl/ccl"
+)
+
+// Every folder beside this file is an algorithm of its name, and one import
+// registers them all.
+func TestAllAreRegistered(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	var folders []string
+	for _, e := range entries {
+		if e.IsDir() {
+			folders = append(folders, e.Name())
+		}
+	}
+	require.Contains(t, folders, "direct")
+	require.Equal(t, folders, ccl.DefaultRegistry().Names())
+}
