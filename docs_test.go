@@ -1,6 +1,7 @@
 package goccl_test
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,37 +10,113 @@ import (
 	"testing"
 )
 
-// TestDocumentedPrograms runs every complete program in the README and the guides
-// and compares what it prints with the text block that follows it.
-func TestDocumentedPrograms(t *testing.T) {
+var update = flag.Bool("update", false, "rewrite what the guides say is printed")
+
+// fence is a fenced block of a document.
+type fence struct {
+	language string
+	label    string // the line above it that is not empty
+	text     string
+	end      int // of the text, in the document
+}
+
+// fences returns the blocks of a document.
+func fences(document string) (all []fence) {
+	var open *fence
+	label, at := "", 0
+	for line := range strings.Lines(document) {
+		at += len(line)
+		switch words := strings.TrimSpace(line); {
+		case open == nil && strings.HasPrefix(line, "```"):
+			open = &fence{language: strings.TrimPrefix(words, "```"), label: label}
+		case open != nil && words == "```":
+			open.end = at - len(line)
+			all = append(all, *open)
+			open, label = nil, ""
+		case open != nil:
+			open.text += line
+		case words != "":
+			label = words
+		}
+	}
+	return all
+}
+
+// documents returns the README and the guides.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
 	files, err := filepath.Glob("docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n(?:\n*```text\n(.*?)```)?")
-	programs := 0
+	texts := make(map[string]string)
 	for _, file := range append(files, "README.md") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
-			programs++
-			program := filepath.Join(t.TempDir(), "main.go")
-			if err := os.WriteFile(program, []byte(m[1]), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			out, err := exec.Command("go", "run", program).CombinedOutput()
-			if err != nil {
-				t.Errorf("%s: %v\n%s\n%s", file, err, m[1], out)
+		texts[file] = string(text)
+	}
+	return texts
+}
+
+var (
+	fileLabel    = regexp.MustCompile("^`([a-z_./]+)`:$")         // the block is a file of that name
+	excerptLabel = regexp.MustCompile(`^<!-- in ([a-z_./]+) -->`) // the block is a part of one
+)
+
+// TestDocumentedCode looks at all Go code of the README and the guides. A program
+// is run, and prints the text block that follows it. An excerpt stands in the file
+// that a comment above it names. Files are those of guides; see TestGuide.
+func TestDocumentedCode(t *testing.T) {
+	programs := 0
+	for file, document := range documents(t) {
+		all := fences(document)
+		for i, f := range all {
+			if f.language != "go" || fileLabel.MatchString(f.label) {
 				continue
 			}
-			if got, want := strings.TrimSpace(string(out)), strings.TrimSpace(m[2]); got != want {
+			if m := excerptLabel.FindStringSubmatch(f.label); m != nil {
+				source, err := os.ReadFile(m[1])
+				if err != nil {
+					t.Error(err)
+				} else if !strings.Contains(string(source), f.text) {
+					t.Errorf("%s: %s does not contain\n%s", file, m[1], f.text)
+				}
+				continue
+			}
+			programs++
+			want := ""
+			if i+1 < len(all) && all[i+1].language == "text" {
+				want = all[i+1].text
+			}
+			if got := runProgram(t, f.text); strings.TrimSpace(got) != strings.TrimSpace(want) {
 				t.Errorf("%s: the program prints\n%s\nand the document says\n%s", file, got, want)
 			}
 		}
 	}
-	if programs < 2 {
-		t.Errorf("found %d programs, want the README's two at least", programs)
+	if programs < 4 {
+		t.Errorf("found %d programs, want the README's two and the guides' at least", programs)
+	}
+}
+
+func runProgram(t *testing.T, source string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "main.go")
+	write(t, program, source)
+	out, err := exec.Command("go", "run", program).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, source)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 // Reductions give the bits of the sequential fold in rank order (S2.13, C21).
 func TestConformance(t *testing.T) { ccltest.Test(t, direct.Algorithm, ccltest.RankOrdered()) }
 
+func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, direct.Algorithm, ccltest.RankOrdered()) }
+
 func TestRegistered(t *testing.T) {
 	got, ok := ccl.DefaultRegistry().Lookup("direct")
 	require.True(t, ok)

@@ -18,6 +18,8 @@ import (
 
 func TestConformance(t *testing.T) { ccltest.Test(t, ring.Algorithm) }
 
+func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, ring.Algorithm) }
+
 // With small chunks vectors go around the ring many times.
 func TestConformanceSmallChunks(t *testing.T) {
 	ccltest.Test(t, ring.Algorithm, ccltest.Params("chunk: 64"))

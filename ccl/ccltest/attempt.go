@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -15,6 +16,7 @@ type attempt interface {
 	right() error     // the output holds the result
 	fences() error    // nothing else was written
 	bits() []uint64   // of the output, zeros but -0 and NaNs made equal
+	renew(j *job)     // another job of the same kind, in the same memory
 	spoil()           // overwrite everything, now that nobody else looks
 	untouched() error // nobody has written since spoil
 }
@@ -48,13 +50,9 @@ const fence = 128
 
 // buffer returns n elements with fences around them, shift elements off.
 func (a *typed[T]) buffer(n, shift int) []T {
-	var t T
 	elements := fence / ccl.DTypeOf[T]().Size()
 	lo := elements + shift
 	memory := make([]T, lo+n+elements)
-	for i := range memory {
-		memory[i] = t + T(90+i%7)
-	}
 	a.memory = append(a.memory, memory)
 	return memory[lo : lo+n]
 }
@@ -77,13 +75,30 @@ func newAttempt[T ccl.Element](r *rank, j *job) *typed[T] {
 	default:
 		a.in = a.buffer(j.input(r.me), j.shift*2)
 	}
-	for i := range a.in {
-		a.in[i] = value[T](j, r.me, i)
-	}
-	for _, m := range a.memory {
-		a.before = append(a.before, append([]T(nil), m...))
-	}
+	a.fill()
 	return a
+}
+
+// fill writes the inputs of the job, and to the rest of the memory what is neither
+// zero nor left over from a job before.
+func (a *typed[T]) fill() {
+	for _, m := range a.memory {
+		for i := range m {
+			m[i] = T(90 + i%7)
+		}
+	}
+	for i := range a.in {
+		a.in[i] = value[T](a.job, a.rank.me, i)
+	}
+	a.before = a.before[:0]
+	for _, m := range a.memory {
+		a.before = append(a.before, slices.Clone(m))
+	}
+}
+
+func (a *typed[T]) renew(j *job) {
+	a.job = j
+	a.fill()
 }
 
 // place returns where rank's input goes in the output of an all-gather.
@@ -99,7 +114,15 @@ func (a *typed[T]) place(rank int) int {
 }
 
 func (a *typed[T]) call(ctx context.Context, opts ...ccl.CallOption) error {
-	defer a.rank.g.alive.Add(1)
+	err := a.collective(ctx, opts...)
+	if err == nil {
+		a.rank.trace.set(outside, 0)
+	}
+	a.rank.g.alive.Add(1)
+	return err
+}
+
+func (a *typed[T]) collective(ctx context.Context, opts ...ccl.CallOption) error {
 	switch c := a.rank.comm; a.job.coll {
 	case ccl.CollAllReduce:
 		return ccl.AllReduce(ctx, c, a.in, a.out, a.job.op, opts...)
@@ -163,8 +186,16 @@ func inputs[T ccl.Element](j *job, i int, xs []T) []T {
 	return xs
 }
 
+// isRoot reports whether the one buffer is the input of a broadcast.
+func (a *typed[T]) isRoot() bool {
+	return a.job.coll == ccl.CollBroadcast && a.rank.me == a.job.root
+}
+
 // output reports whether element i of the memory that out lies in may be written.
 func (a *typed[T]) output(i int) bool {
+	if a.isRoot() {
+		return false
+	}
 	i -= fence/ccl.DTypeOf[T]().Size() + a.job.shift
 	if i < 0 || i >= len(a.out) || a.job.coll != ccl.CollAllGatherV {
 		return i >= 0 && i < len(a.out)
@@ -183,7 +214,7 @@ func (a *typed[T]) fences() error {
 			if k == 0 && a.output(i) || identical(got, a.before[k][i]) {
 				continue
 			}
-			if k > 0 {
+			if k > 0 || a.isRoot() {
 				return fmt.Errorf("the input, or what surrounds it, has been written: %v became %v", a.before[k][i], got)
 			}
 			return fmt.Errorf("memory outside of the output, at element %d of it, has been written: %v became %v",

@@ -114,7 +114,7 @@ func missing(s *subject, w world, n int) error {
 			if r.me == n-1 {
 				return nil
 			}
-			err := r.attempt(j).call(context.Background(), ccl.WithTimeout(20*time.Millisecond))
+			err := r.attempt(j).call(context.Background(), ccl.WithTimeout(5*time.Millisecond))
 			timeout, ok := errors.AsType[*ccl.TimeoutError](err)
 			if !ok || !slices.Contains(timeout.Missing, n-1) {
 				return fmt.Errorf("rank %d did not call; waiting for it returned %v", n-1, err)
@@ -171,23 +171,30 @@ func namesLost(err error, who int) error {
 }
 
 // leaves ends the part of a rank at every step that one takes in a call, each
-// time in a new group: its own part, or that of the next. Where ranks that are
+// time in a new group: its own part, or that of the next. Where there are many
+// steps not all of the later ones are tried. Where ranks that are
 // awake help to run the others' bodies, it does so again in a call that is long
 // enough for that.
 func leaves(s *subject, w world, n int) error {
-	lengths := []int{5}
+	const short = 5
+	const helped = 34 << 10 // 4 bytes each, as inputs and outputs of n ranks, are more than 256 KiB
+	lengths := []int{short}
 	if w.helps && s.kernel().Shared {
-		lengths = append(lengths, 24<<10/n)
-	}
-	stride := 1
-	if n > 3 || s.short {
-		stride = n + 2
+		lengths = append(lengths, helped/(n*n))
 	}
 	for _, length := range lengths {
+		stride, dense := 1, 64 // after so many steps they are tried more sparsely
+		if n > 3 || length > short || s.short {
+			stride = n + 2
+		}
+		if length > short {
+			dense = 4
+		}
 		for i, e := range exits {
 			for trigger := range n {
-				for step := (i + trigger) % stride; ; step += stride {
-					l := leaving{s, w, n, length, e, trigger, step, (trigger + step/stride%2) % n}
+				step := (i + trigger) % stride
+				for tried := 0; ; tried++ {
+					l := leaving{s, w, n, length, e, trigger, step, (trigger + tried%2) % n}
 					reached, err := l.try()
 					if err != nil {
 						return fmt.Errorf("rank %d %s as rank %d takes step %d of its call: %w", l.who, e.name, trigger, step, err)
@@ -195,6 +202,7 @@ func leaves(s *subject, w world, n int) error {
 					if !reached {
 						break
 					}
+					step += stride << (tried / dense)
 				}
 			}
 		}

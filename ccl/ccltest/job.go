@@ -105,6 +105,9 @@ func (j *job) String() string {
 		text += [...]string{"", ", with gaps", ", with gaps, in reverse order", ", with gaps, each rank in its own order"}[j.places]
 	}
 	text += [...]string{"", ", in place", ", in place on even ranks", ", in place on odd ranks"}[j.placing]
+	if j.shift > 0 {
+		text += fmt.Sprintf(", %d elements off", j.shift)
+	}
 	return text + [...]string{"", ", floats that round", ", with NaN, infinities and -0"}[j.numbers]
 }
 
@@ -121,7 +124,7 @@ func (j *job) shape(g *group) ccl.Shape {
 	size := j.dtype.Size()
 	return ccl.Shape{
 		Collective: j.coll, Ranks: len(g.ranks), Bytes: longest * size, Total: total * size,
-		DType: j.dtype, Op: j.op, Topology: g.ranks[0].comm.Settings().Topology(),
+		DType: j.dtype, Op: j.op, Topology: g.settings.Topology(),
 	}
 }
 
@@ -129,14 +132,18 @@ func (j *job) shape(g *group) ccl.Shape {
 // of its own. An error says that there is none.
 func (g *group) supported(jobs []*job) ([]*job, error) {
 	var can []*job
+	var why error
 	for _, j := range jobs {
-		if _, err := g.ranks[0].comm.Settings().Choose(j.shape(g), ""); err == nil {
-			j.salt = mix(uint64(len(can)))
-			can = append(can, j)
+		_, err := g.settings.Choose(j.shape(g), "")
+		if err != nil {
+			why = err
+			continue
 		}
+		j.salt = mix(uint64(len(can)))
+		can = append(can, j)
 	}
-	if len(can) == 0 {
-		return nil, &skipped{fmt.Sprintf("the kernel supports none of %d calls on %d ranks, such as %v", len(jobs), len(g.ranks), jobs[0])}
+	if len(can) == 0 && why != nil {
+		return nil, &skipped{fmt.Sprintf("the kernel supports none of %d calls on %d ranks", len(jobs), len(g.ranks)), why}
 	}
 	return can, nil
 }

@@ -39,8 +39,8 @@ func distinct(counts ...int) []int {
 }
 
 // brief returns up to how many bytes calls are cheap.
-func (g *group) brief() int {
-	if g.world.scarce {
+func (w world) brief() int {
+	if w.scarce {
 		return 1 << 10
 	}
 	return 20 << 10
@@ -79,7 +79,7 @@ func (g *group) reductions() []*job {
 			}
 		}
 		add(d, ops[i%len(ops)], sizes[len(sizes)-1], exact)
-		for k, n := range g.edges(d, 0, g.brief()) {
+		for k, n := range g.edges(d, 0, g.world.brief()) {
 			if (i+k)%3 == 0 {
 				add(d, ops[(i+k)%len(ops)], n, exact)
 			}
@@ -125,7 +125,7 @@ func (g *group) gathers() []*job {
 		add(dtypes[i%len(dtypes)], length)
 	}
 	for i, d := range dtypes {
-		for k, count := range g.edges(d, 0, g.brief()/n) {
+		for k, count := range g.edges(d, 0, g.world.brief()/n) {
 			if (i+k)%2 == 0 {
 				add(d, func(r int) int { return max(0, count-(r+k)%n) })
 			}
@@ -151,7 +151,7 @@ func (g *group) broadcasts() []*job {
 		}
 	}
 	for _, d := range dtypes {
-		for _, count := range g.edges(d, 0, g.brief()) {
+		for _, count := range g.edges(d, 0, g.world.brief()) {
 			if (len(jobs)+count)%2 == 0 {
 				add(count)
 			}
@@ -168,7 +168,7 @@ func (g *group) longJobs() []*job {
 	}
 	var jobs []*job
 	for i, d := range dtypes {
-		counts := append(g.edges(d, g.brief()+1, long), long/d.Size())
+		counts := append(g.edges(d, g.world.brief()+1, long), long/d.Size())
 		for k, count := range counts {
 			if (i+k)%3 == 0 {
 				jobs = append(jobs, &job{

@@ -1,6 +1,9 @@
 package ccltest
 
 import (
+	"errors"
+	"math/bits"
+
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
@@ -10,17 +13,20 @@ import (
 
 type fault string
 
+const none fault = ""
+
 const (
-	none        fault = ""
 	wrongBlock  fault = "sends the wrong block"
 	oneStep     fault = "is one step short"
 	noFinish    fault = "forgets Finish"
 	twoFinishes fault = "calls Finish twice"
 	sendFirst   fault = "sends before it receives, on all ranks"
+	wrongPeer   fault = "sends to the wrong neighbour"
+	skipsEmpty  fault = "does not send blocks that are empty, but waits for them"
 	early       fault = "returns early on one rank"
 	ownOutput   fault = "takes its output for its input"
-	firstPiece  fault = "folds the first piece only"
-	rootZero    fault = "takes rank 0 for the root"
+	heldOutput  fault = "adds to what its output held before"
+	shortCount  fault = "counts elements in 16 bits"
 )
 
 // ringReduce is an all-reduce around a ring.
@@ -28,28 +34,41 @@ func ringReduce(f fault) func(*ccl.Call) error {
 	return func(c *ccl.Call) error {
 		n := c.Size()
 		ring := topology.NewRing(n, c.Rank())
-		in, out := c.In(), c.Out()
-		if f == early && c.Rank() == 1 {
-			return nil
-		}
+		next, in, out := ring.Next, c.In(), c.Out()
 		steps := n - 1
-		if f == oneStep {
+		switch {
+		case f == early && c.Rank() == 1:
+			return nil
+		case f == oneStep:
 			steps--
+		case f == wrongPeer:
+			next = ring.Prev
+		case f == shortCount:
+			count := int(uint16(in.Len()))
+			in, out = in.Slice(0, count), out.Slice(0, count)
 		}
 		have := in
 		if f == ownOutput {
 			have, in = out, out
 		}
 		for s := range steps {
-			send, recv := ring.Block(-s), ring.Block(-s-1)
-			if f == sendFirst {
-				if err := c.Send(ring.Next, have.Block(send, n)); err != nil {
-					return err
+			send := have.Block(ring.Block(-s), n)
+			recv, with := out.Block(ring.Block(-s-1), n), in.Block(ring.Block(-s-1), n)
+			if f == heldOutput {
+				with = recv
+			}
+			var err error
+			switch {
+			case f == sendFirst:
+				if err = c.Send(next, send); err == nil {
+					err = c.RecvReduce(ring.Prev, recv, with)
 				}
-				if err := c.RecvReduce(ring.Prev, out.Block(recv, n), in.Block(recv, n)); err != nil {
-					return err
-				}
-			} else if err := c.SendRecvReduce(ring.Next, have.Block(send, n), ring.Prev, out.Block(recv, n), in.Block(recv, n)); err != nil {
+			case f == skipsEmpty && send.Len() == 0:
+				err = c.RecvReduce(ring.Prev, recv, with)
+			default:
+				err = c.SendRecvReduce(next, send, ring.Prev, recv, with)
+			}
+			if err != nil {
 				return err
 			}
 			have = out
@@ -66,7 +85,7 @@ func ringReduce(f fault) func(*ccl.Call) error {
 			if f == wrongBlock {
 				send, recv = ring.Block(-s), ring.Block(-s-1)
 			}
-			if err := c.SendRecv(ring.Next, out.Block(send, n), ring.Prev, out.Block(recv, n)); err != nil {
+			if err := c.SendRecv(next, out.Block(send, n), ring.Prev, out.Block(recv, n)); err != nil {
 				return err
 			}
 		}
@@ -78,14 +97,90 @@ func ringReduceCost(s ccl.Shape) ccl.Cost {
 	return ccl.Cost{Steps: 2 * (s.Ranks - 1), Bytes: 2 * (s.Ranks - 1) * s.Bytes}
 }
 
+const (
+	undeclared   fault = "is right for powers of two only, but does not say so"
+	withoutPeers fault = "leaves out partners that there are not"
+	bothSend     fault = "makes both of two partners send first"
+	sameMemory   fault = "receives into the memory that it sends from"
+)
+
+// doublingReduce is an all-reduce in which partners exchange all they have, each
+// time twice as far away.
+func doublingReduce(f fault) func(*ccl.Call) error {
+	return func(c *ccl.Call) error {
+		have, next, other := c.In(), c.Scratch(c.In().Len()), c.Out()
+		for distance := 1; distance < c.Size(); distance *= 2 {
+			peer := c.Rank() ^ distance
+			if f == withoutPeers && peer >= c.Size() {
+				continue
+			}
+			var err error
+			switch f {
+			case bothSend:
+				if err = c.Send(peer, have); err == nil {
+					err = c.RecvReduce(peer, next, have)
+				}
+			case sameMemory:
+				if err = c.Copy(c.Out(), have); err == nil {
+					have, next = c.Out(), c.Out()
+					err = c.SendRecvReduce(peer, have, peer, next, have)
+				}
+			default:
+				err = c.SendRecvReduce(peer, have, peer, next, have)
+			}
+			if err != nil {
+				return err
+			}
+			have, next, other = next, other, next
+		}
+		c.Finish(have)
+		return c.Copy(c.Out(), have)
+	}
+}
+
+func doublingReduceCost(s ccl.Shape) ccl.Cost {
+	steps := bits.Len(uint(s.Ranks)) - 1
+	return ccl.Cost{Steps: steps, Bytes: steps * s.Ranks * s.Bytes}
+}
+
+const (
+	firstPiece   fault = "folds the first piece only"
+	everybodys   fault = "folds everybody's share"
+	backwards    fault = "folds its share from the end"
+	secondWindow fault = "opens a second window"
+	peersInput   fault = "writes to the input of another rank"
+)
+
 // foldReduce is an all-reduce through a window.
 func foldReduce(f fault) func(*ccl.Call) error {
 	return func(c *ccl.Call) error {
+		if f == secondWindow {
+			if err := c.Window(func(*ccl.Window) error { return nil }); err != nil {
+				return err
+			}
+		}
 		return c.Window(func(w *ccl.Window) error {
-			if f == firstPiece && w.Offset() > 0 {
+			share := w.Share()
+			switch f {
+			case firstPiece:
+				if w.Offset() > 0 {
+					return nil
+				}
+			case everybodys:
+				share = ccl.Block{Lo: 0, Hi: w.Len()}
+			case backwards:
+				for i := share.Hi; i > share.Lo; i-- {
+					if err := w.FoldToAll(ccl.Block{Lo: i - 1, Hi: i}); err != nil {
+						return err
+					}
+				}
 				return nil
 			}
-			return w.FoldToAll(w.Share())
+			err := w.FoldToAll(share)
+			if f == peersInput && !c.Shape().Eager && share.Lo == 0 && share.Hi > 0 {
+				w.Of((c.Rank() + 1) % c.Size()).Bytes()[0]++
+			}
+			return err
 		})
 	}
 }
@@ -97,23 +192,52 @@ func foldReduceCost(s ccl.Shape) ccl.Cost {
 	return ccl.Cost{Steps: 1, Bytes: 2 * (s.Ranks - 1) * s.Bytes}
 }
 
+const (
+	forgetsOwn fault = "forgets its own input"
+	ownCount   fault = "takes its own count for everybody's"
+	packs      fault = "packs what it gathers"
+)
+
 // ringGather is an all-gather around a ring.
-func ringGather(c *ccl.Call) error {
-	ring := topology.NewRing(c.Size(), c.Rank())
-	if err := c.Copy(c.OutOf(c.Rank()), c.In()); err != nil {
-		return err
-	}
-	for s := range c.Size() - 1 {
-		if err := c.SendRecv(ring.Next, c.OutOf(ring.Block(-s)), ring.Prev, c.OutOf(ring.Block(-s-1))); err != nil {
-			return err
+func ringGather(f fault) func(*ccl.Call) error {
+	return func(c *ccl.Call) error {
+		ring := topology.NewRing(c.Size(), c.Rank())
+		place := func(rank int) ccl.Buffer {
+			b := c.OutOf(rank)
+			switch f {
+			case ownCount:
+				return b.Slice(0, min(b.Len(), c.In().Len()))
+			case packs:
+				at := 0
+				for _, n := range c.Counts()[:rank] {
+					at += n
+				}
+				return c.Out().Slice(at, at+b.Len())
+			}
+			return b
 		}
+		if f != forgetsOwn {
+			if err := c.Copy(place(c.Rank()), c.In()); err != nil {
+				return err
+			}
+		}
+		for s := range c.Size() - 1 {
+			if err := c.SendRecv(ring.Next, place(ring.Block(-s)), ring.Prev, place(ring.Block(-s-1))); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return nil
 }
 
 func ringGatherCost(s ccl.Shape) ccl.Cost {
 	return ccl.Cost{Steps: s.Ranks - 1, Bytes: (s.Ranks - 1) * s.Total}
 }
+
+const (
+	rootZero   fault = "takes rank 0 for the root"
+	fullCircle fault = "sends one message too many"
+)
 
 // chain is a broadcast from each rank to the next.
 func chain(f fault) func(*ccl.Call) error {
@@ -128,7 +252,7 @@ func chain(f fault) func(*ccl.Call) error {
 				return err
 			}
 		}
-		if ring.Next == root {
+		if ring.Next == root && f != fullCircle {
 			return nil
 		}
 		return c.Send(ring.Next, c.Out())
@@ -139,18 +263,183 @@ func chainCost(s ccl.Shape) ccl.Cost {
 	return ccl.Cost{Steps: s.Ranks - 1, Bytes: (s.Ranks - 1) * s.Bytes}
 }
 
+// chunkParams are the parameters of chunkChain.
+type chunkParams struct {
+	Chunk ccl.ByteSize `yaml:"chunk"`
+}
+
+const (
+	lastElement   fault = "loses the last element if it is alone in its chunk"
+	ignoresParams fault = "does not look at its parameters"
+)
+
+// chunkChain is a broadcast from each rank to the next, chunk by chunk.
+func chunkChain(f fault) func(*ccl.Call) error {
+	return func(c *ccl.Call) error {
+		ring := topology.NewRing(c.Size(), c.Rank())
+		out := c.Out()
+		chunk := int(ccl.ParamsOf[chunkParams](c).Chunk)
+		if f == ignoresParams {
+			chunk = 1 << 10
+		}
+		per := max(1, chunk/c.Shape().DType.Size())
+		chunks := (out.Len() + per - 1) / per
+		if f == lastElement {
+			chunks = (out.Len() + per - 2) / per
+		}
+		for i := range chunks {
+			part := out.Slice(i*per, min((i+1)*per, out.Len()))
+			if c.Rank() != c.Root() {
+				if err := c.Recv(ring.Prev, part); err != nil {
+					return err
+				}
+			}
+			if ring.Next != c.Root() {
+				if err := c.Send(ring.Next, part); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// chunkChainCost: the last chunk leaves the root after as many steps as there are
+// chunks.
+func chunkChainCost(s ccl.Shape) ccl.Cost {
+	chunk := int(s.Params.(*chunkParams).Chunk)
+	return ccl.Cost{Steps: (s.Bytes+chunk-1)/chunk + s.Ranks - 2, Bytes: (s.Ranks - 1) * s.Bytes}
+}
+
+const swaps fault = "receives two messages from one rank in the wrong order"
+
+// inParts is a broadcast from each rank to the next in several messages, all but
+// the last of them as long as the vector divided by so much.
+func inParts(parts, divisor int, f fault) func(*ccl.Call) error {
+	return func(c *ccl.Call) error {
+		ring := topology.NewRing(c.Size(), c.Rank())
+		length := c.Out().Len() / divisor
+		for i := range parts {
+			if f == swaps && i < 2 {
+				i = 1 - i
+			}
+			if c.Rank() != c.Root() {
+				if err := c.Recv(ring.Prev, part(c.Out(), i, length, parts)); err != nil {
+					return err
+				}
+			}
+		}
+		for i := range parts {
+			if ring.Next != c.Root() {
+				if err := c.Send(ring.Next, part(c.Out(), i, length, parts)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func part(b ccl.Buffer, i, length, parts int) ccl.Buffer {
+	if i == parts-1 {
+		return b.Slice(i*length, b.Len())
+	}
+	return b.Slice(i*length, (i+1)*length)
+}
+
+const oneForTheOther fault = "takes one neighbour's message for the other's where both are one rank"
+
+// twoArms is a broadcast both ways around a ring of at most three, half the vector
+// each way.
+func twoArms(f fault) func(*ccl.Call) error {
+	return func(c *ccl.Call) error {
+		ring := topology.NewRing(c.Size(), c.Rank())
+		down, up := c.Out().Block(0, 2), c.Out().Block(1, 2)
+		afterRoot := ring.Prev == c.Root()
+		if f == oneForTheOther {
+			afterRoot = ring.Next != c.Root()
+		}
+		switch {
+		case c.Rank() == c.Root():
+			if err := c.Send(ring.Next, down); err != nil {
+				return err
+			}
+			return c.Send(ring.Prev, up)
+		case afterRoot:
+			if err := c.Recv(ring.Prev, down); err != nil {
+				return err
+			}
+			if c.Size() == 2 {
+				return c.Recv(ring.Next, up)
+			}
+			return c.SendRecv(ring.Next, down, ring.Next, up)
+		}
+		if err := c.Recv(ring.Next, up); err != nil {
+			return err
+		}
+		if c.Size() == 2 {
+			return c.Recv(ring.Prev, down)
+		}
+		return c.SendRecv(ring.Prev, up, ring.Prev, down)
+	}
+}
+
+func twoArmsCost(s ccl.Shape) ccl.Cost {
+	return ccl.Cost{Steps: s.Ranks, Bytes: (s.Ranks - 1) * s.Bytes}
+}
+
 func ringReduceKernel(f fault) *ccl.Kernel {
 	return &ccl.Kernel{Doc: "around a ring", Cost: ringReduceCost, Run: ringReduce(f)}
+}
+
+func doublingReduceKernel(f fault) *ccl.Kernel {
+	k := &ccl.Kernel{Doc: "by recursive doubling", Cost: doublingReduceCost, Run: doublingReduce(f)}
+	if f != undeclared && f != withoutPeers {
+		k.Supports = powersOfTwo
+	}
+	return k
+}
+
+func powersOfTwo(s ccl.Shape) error {
+	if s.Ranks&(s.Ranks-1) != 0 {
+		return errors.New("it is for powers of two")
+	}
+	return nil
 }
 
 func foldReduceKernel(f fault) *ccl.Kernel {
 	return &ccl.Kernel{Doc: "through a window", Cost: foldReduceCost, Run: foldReduce(f), Eager: true, Shared: true}
 }
 
-func ringGatherKernel() *ccl.Kernel {
-	return &ccl.Kernel{Doc: "around a ring", Cost: ringGatherCost, Run: ringGather}
+func ringGatherKernel(f fault) *ccl.Kernel {
+	return &ccl.Kernel{Doc: "around a ring", Cost: ringGatherCost, Run: ringGather(f)}
 }
 
 func chainKernel(f fault) *ccl.Kernel {
 	return &ccl.Kernel{Doc: "along a chain", Cost: chainCost, Run: chain(f)}
+}
+
+func chunkChainKernel(f fault) *ccl.Kernel {
+	return &ccl.Kernel{Doc: "along a chain, in chunks", Cost: chunkChainCost, Run: chunkChain(f)}
+}
+
+func inPartsKernel(parts, divisor int, f fault) *ccl.Kernel {
+	return &ccl.Kernel{
+		Doc: "along a chain, in parts", Run: inParts(parts, divisor, f),
+		Cost: func(s ccl.Shape) ccl.Cost {
+			return ccl.Cost{Steps: parts * (s.Ranks - 1), Bytes: (s.Ranks - 1) * s.Bytes}
+		},
+	}
+}
+
+func twoArmsKernel(f fault) *ccl.Kernel {
+	return &ccl.Kernel{
+		Doc: "both ways around a ring", Cost: twoArmsCost, Run: twoArms(f),
+		Supports: func(s ccl.Shape) error {
+			if s.Ranks > 3 || s.Bytes/s.DType.Size()%2 != 0 {
+				return errors.New("it is for two or three ranks and an even number of elements")
+			}
+			return nil
+		},
+	}
 }

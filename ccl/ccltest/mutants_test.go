@@ -1,199 +1,153 @@
 package ccltest
 
 import (
-	"context"
-	"encoding/binary"
 	"errors"
-	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/transport"
 )
 
-// badKernels are mutants that take more than a line. stop is closed when they may
-// end what they have left running.
-func badKernels(stop <-chan struct{}) []mutant {
-	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGatherV, ccl.CollBroadcast
-
-	steps, bytes := ringReduceKernel(none), ringReduceKernel(none)
-	steps.Cost = func(s ccl.Shape) ccl.Cost {
-		c := ringReduceCost(s)
-		c.Steps--
-		return c
-	}
-	bytes.Cost = func(s ccl.Shape) ccl.Cost {
-		c := ringReduceCost(s)
-		c.Bytes -= s.DType.Size()
-		return c
-	}
-
-	// With steps of its own before the ring's.
-	before := func(do func(c *ccl.Call) error) *ccl.Kernel {
-		k := ringReduceKernel(none)
-		k.Run = func(c *ccl.Call) error {
-			if err := do(c); err != nil {
-				return err
-			}
-			return ringReduce(none)(c)
-		}
-		return k
-	}
-	// With steps of its own after the ring's.
-	after := func(do func(c *ccl.Call, err error) error) *ccl.Kernel {
-		k := ringReduceKernel(none)
-		k.Run = func(c *ccl.Call) error { return do(c, ringReduce(none)(c)) }
-		return k
-	}
-	var asked atomic.Int64
-	fickle := ringReduceKernel(none)
-	fickle.Supports = func(ccl.Shape) error {
-		if asked.Add(1)%3 == 0 {
-			return errors.New("not this time")
-		}
-		return nil
-	}
-
-	return []mutant{
-		{"panics", "Result", reduce, before(func(c *ccl.Call) error { panic("on purpose") }), nil},
-		{"returns an error", "Result", reduce, before(func(c *ccl.Call) error { return errors.New("on purpose") }), nil},
-		{"is declared to fold in rank order, but does not", "Result", reduce, ringReduceKernel(none),
-			func(s *subject) { s.rankOrdered = true }},
-		{"writes to its input", "Guards", reduce, after(func(c *ccl.Call, err error) error {
-			c.In().Bytes()[0]++
-			return err
-		}), nil},
-		{"writes to the gaps of an all-gather", "Guards", gather, gapWriter(), nil},
-		{"works out of place only", "InPlace", reduce, outOfPlace(), nil},
-		{"folds its own input first", "SameBits", reduce, ownFirst(func(rank int) int { return rank }), nil},
-		{"folds in an order that changes from run to run", "SameBits", reduce, ownFirst(func(int) int { return int(asked.Add(1)) }), nil},
-		{"assumes that the root comes first", "Jitter", broadcast, hasty(), nil},
-		{"supports a shape on some ranks", "Supports", reduce, fickle, nil},
-		{"declares a step too few", "Cost", reduce, steps, nil},
-		{"declares an element too few", "Cost", reduce, bytes, nil},
-		{"never returns after a failure", "Leave", reduce, after(func(c *ccl.Call, err error) error {
-			if err != nil {
-				<-stop
-			}
-			return err
-		}), hangs},
-		{"keeps state between calls", "Concurrent", broadcast, global(), nil},
-		{"leaves a goroutine behind", "Leaks", reduce, before(func(c *ccl.Call) error {
-			go func() { <-stop }()
-			return nil
-		}), hangs},
-	}
+// mutant is a kernel with a fault, and the check whose rule it breaks.
+type mutant struct {
+	name   string // what it does
+	check  string
+	coll   ccl.Collective
+	kernel *ccl.Kernel
+	tweak  func(s *subject)
 }
 
-// gapWriter clears its whole output before it gathers.
-func gapWriter() *ccl.Kernel {
-	k := ringGatherKernel()
-	k.Run = func(c *ccl.Call) error {
-		mine := append([]byte(nil), c.In().Bytes()...)
-		clear(c.Out().Bytes())
-		copy(c.OutOf(c.Rank()).Bytes(), mine)
-		return ringGather(c)
-	}
-	return k
-}
+// byLuck are the mutants that a check before theirs may see, since what they do wrong
+// depends on timing: their own check sees them in any case.
+var byLuck = []string{"assumes that the root comes first", string(everybodys)}
 
-// outOfPlace clears its output before it reads its input.
-func outOfPlace() *ccl.Kernel {
-	k := ringReduceKernel(none)
-	k.Run = func(c *ccl.Call) error {
-		clear(c.Out().Bytes())
-		return ringReduce(none)(c)
-	}
-	return k
-}
-
-// ownFirst sums floats that travel with the synchronisation, each rank starting
-// from a rank of its choice.
-func ownFirst(start func(rank int) int) *ccl.Kernel {
-	k := foldReduceKernel(none)
-	k.Run = func(c *ccl.Call) error {
-		s := c.Shape()
-		if !s.Eager || s.Op != ccl.Sum || s.DType != ccl.Float32 {
-			return foldReduce(none)(c)
+// TestMutants proves of each mutant that it fails the check whose rule it breaks,
+// and that it fails no check that is run before that one: the first failure that
+// its author sees is the one that says what is wrong.
+func TestMutants(t *testing.T) {
+	stop := make(chan struct{})
+	defer close(stop)
+	mutants := slices.Concat(messageMutants(), resultMutants(), orderMutants(), placeMutants(),
+		costMutants(), failureMutants(stop), stateMutants(stop), racingMutants)
+	for _, c := range checks {
+		seen := slices.ContainsFunc(mutants, func(m mutant) bool { return m.check == c.name })
+		// Cancel is about waits before any kernel runs, see TestCancelSeesDeafWorld.
+		if !seen && c.name != "Cancel" && !(c.name == "Allocs" && raceEnabled) {
+			t.Errorf("no mutant shows that %s can fail", c.name)
 		}
-		return c.Window(func(w *ccl.Window) error {
-			first := start(c.Rank())
-			out := c.Out().Bytes()
-			for i := 0; i < len(out); i += 4 {
-				var sum float32
-				for d := range c.Size() {
-					in := w.Of((first + d) % c.Size()).Bytes()
-					sum += math.Float32frombits(binary.NativeEndian.Uint32(in[i:]))
-				}
-				binary.NativeEndian.PutUint32(out[i:], math.Float32bits(sum))
+	}
+	for _, m := range mutants {
+		t.Run(m.check+"/"+m.name, func(t *testing.T) {
+			s := subjectOf(m.coll, m.kernel)
+			if m.tweak != nil {
+				m.tweak(s)
 			}
-			return nil
+			if err := s.validate(); err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			c, err := firstToFail(s, strings.HasPrefix(m.name, "declares "))
+			if c != nil && c.name != m.check && slices.Contains(byLuck, m.name) {
+				t.Logf("%s was the first to see it: %v", c.name, err)
+				c = checkNamed(m.check)
+				err = c.on(s)
+			}
+			switch {
+			case err == nil:
+				t.Fatalf("a kernel that %s passes", m.name)
+			case c.name != m.check:
+				t.Fatalf("%s is the first to see a kernel that %s: %v", c.name, m.name, err)
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("it took %v to see", took)
+			}
+			text, _, _ := strings.Cut(err.Error(), "\n")
+			t.Log(text)
 		})
 	}
-	return k
 }
 
-// blackboard is where kernels that ought to send messages leave their data.
-type blackboard struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (b *blackboard) write(data []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.data = append(b.data[:0], data...)
-}
-
-func (b *blackboard) read(data []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	copy(data, b.data)
-}
-
-// hasty gives the root a head start instead of waiting for it.
-func hasty() *ccl.Kernel {
-	var board blackboard
-	k := chainKernel(none)
-	k.Run = func(c *ccl.Call) error {
-		if c.Rank() == c.Root() {
-			board.write(c.Out().Bytes())
-			return nil
+// firstToFail runs the checks in their order, and returns the first that fails. It
+// leaves out those before Cost for a kernel that runs like a right one: they do not
+// ask what it declares.
+func firstToFail(s *subject, runsRight bool) (*check, error) {
+	for _, c := range checks {
+		runsRight = runsRight && c.name != "Cost"
+		if runsRight {
+			continue
 		}
-		for range 3 {
-			runtime.Gosched()
+		if err := c.on(s); err != nil {
+			return c, err
 		}
-		board.read(c.Out().Bytes())
-		return nil
 	}
-	return k
+	return nil, nil
 }
 
-// global passes nothing but the turn, and leaves the data where everybody can see
-// it.
-func global() *ccl.Kernel {
-	var board blackboard
-	k := chainKernel(none)
-	k.Run = func(c *ccl.Call) error {
-		if c.Rank() == c.Root() {
-			board.write(c.Out().Bytes())
+// on runs the check in all of its worlds, with few ranks, until it fails.
+func (c *check) on(s *subject) error {
+	for _, w := range c.worlds {
+		for _, n := range c.ranks {
+			if n > 3 {
+				continue
+			}
+			err := c.run(s, w, n)
+			if _, skip := errors.AsType[*skipped](err); err != nil && !skip {
+				return fmt.Errorf("%s, %d ranks: %w", w.name, n, err)
+			}
 		}
-		if err := chain(none)(c); err != nil {
-			return err
-		}
-		runtime.Gosched()
-		board.read(c.Out().Bytes())
-		return nil
 	}
-	return k
+	return nil
 }
 
-// deafEndpoint does not notice that a context has ended.
-type deafEndpoint struct{ transport.Endpoint }
+// subjectOf makes one kernel an algorithm to check.
+func subjectOf(coll ccl.Collective, k *ccl.Kernel) *subject {
+	return &subject{
+		algorithm: &ccl.Algorithm{
+			Name: "test", Doc: "an algorithm of the tests",
+			Kernels: map[ccl.Collective]*ccl.Kernel{coll: k},
+		},
+		coll: coll, timeout: callTimeout, patience: patience, short: true,
+	}
+}
 
-func (d deafEndpoint) Enter(e *transport.Entry) (transport.Role, error) {
-	e.Ctx = context.Background()
-	return d.Endpoint.Enter(e)
+// hangs makes a subject's calls and groups give up soon.
+func hangs(s *subject) { s.timeout, s.patience = 200*time.Millisecond, time.Second }
+
+// chunked gives a subject parameters, with chunks so small that the suite tries
+// lengths around them.
+func chunked(s *subject) {
+	s.algorithm.Params = func() any { return &chunkParams{Chunk: 1 << 20} }
+	s.params = "chunk: 64"
+}
+
+// The kernels that mutants are made of pass: what fails a mutant is its fault.
+func TestRightKernelsPass(t *testing.T) {
+	chunks := subjectOf(ccl.CollBroadcast, chunkChainKernel(none))
+	chunked(chunks)
+	for name, s := range map[string]*subject{
+		"reduction around a ring":    subjectOf(ccl.CollAllReduce, ringReduceKernel(none)),
+		"reduction by doubling":      subjectOf(ccl.CollAllReduce, doublingReduceKernel(none)),
+		"reduction through a window": subjectOf(ccl.CollAllReduce, foldReduceKernel(none)),
+		"reduction by hand":          subjectOf(ccl.CollAllReduce, byHandKernel(inRankOrder, sumOrMin)),
+		"gather":                     subjectOf(ccl.CollAllGatherV, ringGatherKernel(none)),
+		"broadcast":                  subjectOf(ccl.CollBroadcast, chainKernel(none)),
+		"broadcast in chunks":        chunks,
+		"broadcast in two parts":     subjectOf(ccl.CollBroadcast, inPartsKernel(2, 3, none)),
+		"broadcast in three parts":   subjectOf(ccl.CollBroadcast, inPartsKernel(3, 2, none)),
+		"broadcast both ways":        subjectOf(ccl.CollBroadcast, twoArmsKernel(none)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := s.validate(); err != nil {
+				t.Error(err)
+			}
+			for _, c := range checks {
+				if err := c.on(s); err != nil {
+					t.Errorf("%s: %v", c.name, err)
+				}
+			}
+		})
+	}
 }

@@ -7,19 +7,13 @@ import (
 	"time"
 )
 
-// concurrent lets two groups work side by side.
-func concurrent(s *subject, w world, n int) error {
+// state lets two groups work side by side.
+func state(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(one *group) error {
 		return s.with(w, n, probe{}, func(two *group) error {
 			errs := make(chan error, 2)
 			for i, g := range []*group{one, two} {
-				go func() {
-					jobs := g.jobs()
-					if i > 0 { // the same calls, in another order
-						jobs = append(jobs[len(jobs)/2:], jobs[:len(jobs)/2]...)
-					}
-					errs <- g.run(jobs, attempt.right)
-				}()
+				go func() { errs <- g.twice(i > 0) }()
 			}
 			first, second := <-errs, <-errs
 			if first != nil {
@@ -27,6 +21,38 @@ func concurrent(s *subject, w world, n int) error {
 			}
 			return second
 		})
+	})
+}
+
+// twice makes calls, each of them two times on the same buffers with other inputs.
+// From the middle on, they are the same calls in another order.
+func (g *group) twice(fromMiddle bool) error {
+	jobs, err := g.supported(g.jobs())
+	if err != nil {
+		return err
+	}
+	again, err := g.supported(g.jobs())
+	if err != nil {
+		return err
+	}
+	for _, j := range again {
+		j.salt++
+	}
+	return g.each(func(r *rank) error {
+		for i := range jobs {
+			if fromMiddle {
+				i = (i + len(jobs)/2) % len(jobs)
+			}
+			a := r.attempt(jobs[i])
+			if err := do(a, jobs[i], attempt.right); err != nil {
+				return err
+			}
+			a.renew(again[i])
+			if err := do(a, again[i], attempt.right); err != nil {
+				return fmt.Errorf("again on the same buffers: %w", err)
+			}
+		}
+		return nil
 	})
 }
 
@@ -40,7 +66,7 @@ const (
 
 func allocations(s *subject, w world, n int) error {
 	if raceEnabled {
-		return &skipped{"the race detector allocates; run without -race to count"}
+		return &skipped{why: "the race detector allocates; run without -race to count"}
 	}
 	return s.with(w, n, probe{}, func(g *group) error {
 		j, err := g.sample()

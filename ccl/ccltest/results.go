@@ -3,7 +3,7 @@ package ccltest
 import (
 	"context"
 	"fmt"
-	"slices"
+	"runtime"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -16,33 +16,58 @@ func (g *group) run(jobs []*job, judge func(a attempt) error) error {
 	}
 	return g.each(func(r *rank) error {
 		for _, j := range jobs {
-			a := r.attempt(j)
-			err := a.call(context.Background())
-			if err == nil {
-				err = judge(a)
-			}
-			if err != nil {
-				return fmt.Errorf("%v: %w", j, err)
+			if err := do(r.attempt(j), j, judge); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
 }
 
+// do makes one rank's part of a job, and judges it.
+func do(a attempt, j *job, judge func(a attempt) error) error {
+	err := a.call(context.Background())
+	if err == nil {
+		err = judge(a)
+	}
+	if err != nil {
+		return fmt.Errorf("%v: %w", j, err)
+	}
+	return nil
+}
+
 func results(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
-		return g.run(append(g.jobs(), g.longJobs()...), attempt.right)
+		jobs := g.jobs()
+		if s.short && n > 8 {
+			jobs = every(3, jobs)
+		}
+		if !w.copies {
+			jobs = append(jobs, g.longJobs()...)
+		}
+		return g.run(jobs, attempt.right)
+	})
+}
+
+// pieces makes calls that are longer than what a world shows at once.
+func pieces(s *subject, w world, n int) error {
+	return s.with(w, n, probe{}, func(g *group) error {
+		jobs := g.longJobs()
+		if w.scarce {
+			jobs = g.jobs()
+		}
+		if len(jobs) == 0 {
+			return &skipped{why: "long calls are for two ranks, and not for -short nor -race"}
+		}
+		return g.run(jobs, attempt.right)
 	})
 }
 
 func jitter(s *subject, w world, n int) error {
-	for seed := range uint64(2) {
-		err := s.with(w, n, probe{seed: seed}, func(g *group) error {
-			jobs := g.jobs()
-			if g.s.short || w.scarce {
-				jobs = every(3, jobs)
-			}
-			return g.run(append(jobs, every(3, g.longJobs())...), attempt.right)
+	for seed := range 2 {
+		err := s.with(w, n, probe{seed: uint64(seed)}, func(g *group) error {
+			jobs := append(g.jobs(), g.longJobs()...)
+			return g.run(every(3, jobs[seed:]), attempt.right)
 		})
 		if err != nil {
 			return fmt.Errorf("%w (delays with seed %d)", err, seed)
@@ -51,31 +76,40 @@ func jitter(s *subject, w world, n int) error {
 	return nil
 }
 
-func inPlace(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error {
-		for _, p := range []placing{inside, apart, mixed, flipped} {
-			jobs := every(5, g.jobs())
-			for _, j := range jobs {
-				j.placing = p
-			}
-			if err := g.run(jobs, attempt.right); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 func guards(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		jobs := every(2, g.jobs())
 		for i, j := range jobs {
 			j.shift = i % 4
 			j.places = places(i % 4)
-			j.placing = placing(i / 4 % 4)
 		}
-		return g.run(jobs, attempt.fences)
+		return g.run(jobs, neatly)
 	})
+}
+
+func inPlace(s *subject, w world, n int) error {
+	if s.coll == ccl.CollBroadcast {
+		return &skipped{why: "a broadcast has one buffer"}
+	}
+	return s.with(w, n, probe{}, func(g *group) error {
+		var jobs []*job
+		for p := apart; p <= flipped; p++ {
+			for i, j := range every(5, g.jobs()) {
+				j.placing = p
+				j.places = places(i % 4)
+				jobs = append(jobs, j)
+			}
+		}
+		return g.run(jobs, neatly)
+	})
+}
+
+// neatly judges what an attempt wrote to where.
+func neatly(a attempt) error {
+	if err := a.fences(); err != nil {
+		return err
+	}
+	return a.right()
 }
 
 // every returns each k-th of the jobs.
@@ -87,13 +121,16 @@ func every(k int, jobs []*job) []*job {
 	return some
 }
 
-// sameBits lets all ranks do the same jobs in all worlds, and compares everything
-// with the first result of the first rank.
+// sameBits lets all ranks do the same jobs in all worlds, some of them with another
+// GOMAXPROCS, and compares everything with the first result of the first rank.
 func sameBits(s *subject, _ world, n int) error {
 	worlds := []world{poll, park, arena, smallest}
-	worlds = append(worlds, jittered(slices.Clone(worlds)...)...)
+	worlds = append(worlds, jittered(poll, smallest)...)
 	var first []outcome
+	procs := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(procs)
 	for i, w := range worlds {
+		runtime.GOMAXPROCS(procs + i%2)
 		err := s.with(w, n, probe{seed: uint64(i)}, func(g *group) error {
 			for _, p := range []placing{apart, mixed} {
 				jobs, err := g.supported(g.floats())
@@ -128,7 +165,7 @@ func sameBits(s *subject, _ world, n int) error {
 func (g *group) floats() []*job {
 	var jobs []*job
 	for _, d := range []ccl.DType{ccl.Float32, ccl.Float64} {
-		for _, count := range distinct(1, 5, g.ranks[0].n, 12, 37, 150) {
+		for _, count := range distinct(1, len(g.ranks), 12, 37, 150) {
 			j := job{coll: g.s.coll, dtype: d, count: count, numbers: rough, counts: make([]int, len(g.ranks))}
 			for r := range j.counts {
 				j.counts[r] = count + r%3
@@ -137,7 +174,7 @@ func (g *group) floats() []*job {
 				jobs = append(jobs, &j)
 				continue
 			}
-			for _, op := range []ccl.Op{ccl.Sum, ccl.Avg, ccl.Product} {
+			for _, op := range []ccl.Op{ccl.Sum, ccl.Product} {
 				k := job{coll: j.coll, dtype: d, count: count, numbers: rough, op: op}
 				jobs = append(jobs, &k)
 			}

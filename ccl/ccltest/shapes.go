@@ -8,22 +8,16 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// supports makes calls that the kernel does not support, and then a barrier.
+// supports makes calls that the kernel supports, and others.
 func supports(s *subject, w world, n int) error {
-	if s.coll != ccl.CollAllReduce && s.kernel().Supports == nil {
-		return &skipped{"the kernel supports all shapes, and takes no operation"}
-	}
 	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.jobs()
+		jobs := every(2, g.jobs())
 		if s.coll == ccl.CollAllReduce {
 			jobs = append(jobs, &job{coll: s.coll, dtype: ccl.Int32, op: ccl.BAnd, count: 5})
 		}
 		return g.each(func(r *rank) error {
 			for _, j := range jobs {
-				if j.op != ccl.BAnd && s.kernel().Supports == nil {
-					continue
-				}
-				if err := r.refusal(j); err != nil {
+				if err := r.admission(j); err != nil {
 					return fmt.Errorf("%v: %w", j, err)
 				}
 			}
@@ -32,12 +26,16 @@ func supports(s *subject, w world, n int) error {
 	})
 }
 
-func (r *rank) refusal(j *job) error {
-	_, cannot := r.comm.Settings().Choose(j.shape(r.g), "")
+// admission makes a call, and after one that has to be refused a barrier.
+func (r *rank) admission(j *job) error {
+	_, cannot := r.g.settings.Choose(j.shape(r.g), "")
 	a := r.attempt(j)
 	err := a.call(context.Background())
 	if cannot == nil && j.op != ccl.BAnd {
-		return err
+		if err != nil {
+			return fmt.Errorf("its Supports says that it can do this, but it cannot: %w", err)
+		}
+		return nil
 	}
 	if !errors.Is(err, ccl.ErrNotImplemented) {
 		return fmt.Errorf("it is not supported; the call returned %v instead of ErrNotImplemented", err)
@@ -51,13 +49,8 @@ func (r *rank) refusal(j *job) error {
 
 // costs makes calls one by one, and adds up what they took.
 func costs(s *subject, w world, n int) error {
-	took := make([]ccl.Cost, n)
-	declared := make([]ccl.Cost, n)
-	see := func(c *ccl.Call) {
-		took[c.Rank()] = c.Traffic()
-		declared[c.Rank()] = s.kernel().Cost(c.Shape())
-	}
-	return s.with(w, n, probe{observe: see}, func(g *group) error {
+	m := newMeter(s, n)
+	return s.with(w, n, probe{observe: m.see}, func(g *group) error {
 		jobs, err := g.supported(append(g.jobs(), g.longJobs()...))
 		if err != nil {
 			return err
@@ -67,21 +60,42 @@ func costs(s *subject, w world, n int) error {
 				continue // nothing moves, and no kernel runs
 			}
 			err := g.each(func(r *rank) error { return r.attempt(j).call(context.Background()) })
+			if err == nil {
+				err = m.compare()
+			}
 			if err != nil {
 				return fmt.Errorf("%v: %w", j, err)
-			}
-			var total ccl.Cost
-			for r := range took {
-				total.Steps = max(total.Steps, took[r].Steps)
-				total.Bytes += took[r].Bytes
-			}
-			for _, d := range declared {
-				if d != total {
-					return fmt.Errorf("%v took %d steps and %d bytes; its Cost declares %d and %d",
-						j, total.Steps, total.Bytes, d.Steps, d.Bytes)
-				}
 			}
 		}
 		return nil
 	})
+}
+
+// meter sees what a call takes on each rank, and what each takes it to cost.
+type meter struct {
+	kernel         *ccl.Kernel
+	took, declared []ccl.Cost
+}
+
+func newMeter(s *subject, ranks int) *meter {
+	return &meter{s.kernel(), make([]ccl.Cost, ranks), make([]ccl.Cost, ranks)}
+}
+
+func (m *meter) see(c *ccl.Call) {
+	m.took[c.Rank()] = c.Traffic()
+	m.declared[c.Rank()] = m.kernel.Cost(c.Shape())
+}
+
+func (m *meter) compare() error {
+	var total ccl.Cost
+	for _, took := range m.took {
+		total.Steps = max(total.Steps, took.Steps)
+		total.Bytes += took.Bytes
+	}
+	for _, d := range m.declared {
+		if d != total {
+			return fmt.Errorf("it took %d steps and %d bytes; its Cost declares %d and %d", total.Steps, total.Bytes, d.Steps, d.Bytes)
+		}
+	}
+	return nil
 }

@@ -3,34 +3,54 @@ package ccltest
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 )
 
 // stepping is an endpoint that calls step before everything its rank waits for or
-// reads from others, and before its body. Where ranks run each other's bodies step is called by any
-// goroutine.
+// reads from others, and before its body, and traces what the rank is about. Where
+// ranks run each other's bodies step is called by any goroutine.
 type stepping struct {
 	transport.Endpoint
-	step    func()
+	stepper
 	memory  transport.Memory
 	staging transport.Staging
 }
 
-func newStepping(ep transport.Endpoint, step func()) transport.Endpoint {
-	s := &stepping{Endpoint: ep, step: step}
+// stepper is what the parts of a stepping endpoint have in common.
+type stepper struct {
+	step  func()
+	trace *trace
+}
+
+// begin is a step to something that a rank may wait for, and succeed is the end of it.
+func (s *stepper) begin(a activity, peer int) {
+	s.trace.set(a, peer)
+	s.step()
+}
+
+func (s *stepper) succeed(err error) {
+	if err == nil {
+		s.trace.set(computing, 0)
+	}
+}
+
+func newStepping(ep transport.Endpoint, step func(), t *trace) transport.Endpoint {
+	s := &stepping{Endpoint: ep, stepper: stepper{step, t}}
 	if m := ep.Memory(); m != nil {
 		s.memory = &steppingMemory{m, step}
 	}
 	if g := ep.Staging(); g != nil {
-		s.staging = &steppingStaging{g, step}
+		s.staging = &steppingStaging{g, s.stepper}
 	}
 	return s
 }
 
 func (s *stepping) Enter(e *transport.Entry) (transport.Role, error) {
-	s.step()
+	s.begin(entering, 0)
 	role, err := s.Endpoint.Enter(e)
+	s.succeed(err)
 	s.step()
 	return role, err
 }
@@ -41,12 +61,12 @@ func (s *stepping) Claim() (rank int, ok bool) {
 }
 
 func (s *stepping) Release(failed bool) error {
-	s.step()
+	s.begin(ended, 0)
 	return s.Endpoint.Release(failed)
 }
 
 func (s *stepping) Complete() error {
-	s.step()
+	s.begin(ended, 0)
 	return s.Endpoint.Complete()
 }
 
@@ -56,18 +76,24 @@ func (s *stepping) Payload(rank, n int) []byte {
 }
 
 func (s *stepping) Put(to int, m *transport.Message) (n int, err error) {
-	s.step()
-	return s.Endpoint.Put(to, m)
+	s.begin(sending, to)
+	n, err = s.Endpoint.Put(to, m)
+	s.succeed(err)
+	return n, err
 }
 
 func (s *stepping) Drain(to int) error {
-	s.step()
-	return s.Endpoint.Drain(to)
+	s.begin(sending, to)
+	err := s.Endpoint.Drain(to)
+	s.succeed(err)
+	return err
 }
 
 func (s *stepping) Next(from int) (view transport.Message, err error) {
-	s.step()
-	return s.Endpoint.Next(from)
+	s.begin(receiving, from)
+	view, err = s.Endpoint.Next(from)
+	s.succeed(err)
+	return view, err
 }
 
 func (s *stepping) Take(from int) {
@@ -90,12 +116,14 @@ func (s *steppingMemory) Buffers(rank int) (send, recv []byte) {
 
 type steppingStaging struct {
 	transport.Staging
-	step func()
+	stepper
 }
 
 func (s *steppingStaging) Stage(piece []byte) error {
-	s.step()
-	return s.Staging.Stage(piece)
+	s.begin(looking, 0)
+	err := s.Staging.Stage(piece)
+	s.succeed(err)
+	return err
 }
 
 func (s *steppingStaging) Staged(rank, n int) []byte {
@@ -104,8 +132,10 @@ func (s *steppingStaging) Staged(rank, n int) []byte {
 }
 
 func (s *steppingStaging) Share(lo, hi int) error {
-	s.step()
-	return s.Staging.Share(lo, hi)
+	s.begin(looking, 0)
+	err := s.Staging.Share(lo, hi)
+	s.succeed(err)
+	return err
 }
 
 func (s *steppingStaging) Shared(rank int) (lo, hi int, result []byte) {
@@ -113,13 +143,23 @@ func (s *steppingStaging) Shared(rank int) (lo, hi int, result []byte) {
 	return s.Staging.Shared(rank)
 }
 
-// delays returns a function that gives way to others now and then, as seed says.
-func delays(seed uint64) func() {
-	var calls atomic.Uint64
+// delays returns a function that at some of a rank's steps gives way to others, and
+// at fewer lets them get far ahead, as seed says: the less often the more ranks there
+// are and the more steps its call has had.
+func delays(seed uint64, ranks int, t *trace) func() {
+	var total, inCall atomic.Uint64
 	return func() {
-		h := mix(seed + calls.Add(1))
-		if h%4 == 0 {
-			yield(int(h >> 32 % 20))
+		if t.activity() == entering {
+			inCall.Store(0)
+		}
+		h, k := mix(seed+total.Add(1)), inCall.Add(1)
+		switch {
+		case h%(uint64(4*ranks)*(1+k/16)) == 0: // time.Sleep would take a millisecond
+			for start := time.Now(); time.Since(start) < 50*time.Microsecond; {
+				runtime.Gosched()
+			}
+		case h>>32%4 == 0:
+			yield(int(h >> 40 % 20))
 		}
 	}
 }

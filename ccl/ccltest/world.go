@@ -22,6 +22,7 @@ type world struct {
 	name   string
 	open   func(ranks int) ([]transport.Endpoint, error)
 	jitter bool
+	copies bool // messages and windows are copied, part by part
 	scarce bool // its messages are so short that long calls take long
 	helps  bool // several ranks run everybody's bodies where there is much to do
 }
@@ -33,10 +34,10 @@ var (
 	park = world{name: "park", helps: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Park), nil
 	}}
-	arena = world{name: "arena", open: func(ranks int) ([]transport.Endpoint, error) {
+	arena = world{name: "arena", copies: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.DefaultGeometry())
 	}}
-	smallest = world{name: "smallest", scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	smallest = world{name: "smallest", copies: true, scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.SmallestGeometry(ranks))
 	}}
 	// everywhere is for checks that compare worlds.
@@ -56,6 +57,7 @@ func jittered(worlds ...world) []world {
 type group struct {
 	s        *subject
 	world    world
+	settings *ccl.Settings
 	ranks    []*rank
 	switches []int // lengths in bytes around which something changes
 	stop     sync.Once
@@ -64,10 +66,11 @@ type group struct {
 
 // rank is one rank of a group.
 type rank struct {
-	g    *group
-	me   int
-	n    int
-	comm *ccl.Communicator
+	g     *group
+	me    int
+	n     int
+	comm  *ccl.Communicator
+	trace trace
 }
 
 // probe is what a check wants to see of a group; its zero value is nothing.
@@ -91,20 +94,19 @@ func (s *subject) with(w world, n int, p probe, play func(g *group) error) error
 }
 
 func (s *subject) connect(w world, n int, p probe) (*group, error) {
-	eps, err := w.open(n)
-	if err != nil {
-		return nil, err
-	}
 	settings, err := s.settings(n, p.observe)
 	if err != nil {
 		return nil, err
 	}
-	g := &group{s: s, world: w, switches: s.switches(eps[0], settings)}
+	eps, err := w.open(n)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{s: s, world: w, settings: settings, switches: s.switches(eps[0], settings)}
 	for i, ep := range eps {
-		if w.jitter || p.step != nil {
-			eps[i] = newStepping(ep, p.stepOf(i, w.jitter))
-		}
-		g.ranks = append(g.ranks, &rank{g: g, me: i, n: n})
+		r := &rank{g: g, me: i, n: n}
+		eps[i] = newStepping(ep, p.stepOf(r, w.jitter), &r.trace)
+		g.ranks = append(g.ranks, r)
 	}
 	errs := make([]error, n)
 	var joining sync.WaitGroup
@@ -121,14 +123,15 @@ func (s *subject) connect(w world, n int, p probe) (*group, error) {
 	return g, nil
 }
 
-func (p probe) stepOf(rank int, jitter bool) func() {
-	delays := delays(mix(p.seed) + uint64(rank))
+// stepOf returns what a rank does at each of its steps.
+func (p probe) stepOf(r *rank, jitter bool) func() {
+	delays := delays(mix(p.seed)+uint64(r.me), r.n, &r.trace)
 	return func() {
 		if jitter {
 			delays()
 		}
 		if p.step != nil {
-			p.step(rank)
+			p.step(r.me)
 		}
 	}
 }
@@ -172,6 +175,9 @@ func (g *group) each(script func(r *rank) error) error {
 			err := protected(script, r)
 			if err != nil {
 				err = fmt.Errorf("rank %d of %d: %w", r.me, r.n, err)
+			}
+			if astray(err) {
+				err = fmt.Errorf("%w%s", err, g.traces())
 			}
 			outcomes <- err
 		}()

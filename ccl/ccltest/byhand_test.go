@@ -1,0 +1,83 @@
+package ccltest
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// byHandKernel is an all-reduce through a window. Where the inputs travel with the
+// synchronisation it reduces float32 itself: it starts from a rank of its choice, and
+// folds with a function of its own.
+func byHandKernel(start func(*ccl.Call) int, fold func(op ccl.Op, acc, x float32) float32) *ccl.Kernel {
+	return byHand(func(c *ccl.Call, w *ccl.Window) error {
+		first, out := start(c), c.Out().Bytes()
+		for i := 0; i < len(out); i += 4 {
+			acc := at(w.Of(first%c.Size()), i)
+			for d := 1; d < c.Size(); d++ {
+				acc = fold(c.Shape().Op, acc, at(w.Of((first+d)%c.Size()), i))
+			}
+			put(c.Out(), i, acc)
+		}
+		return nil
+	})
+}
+
+func byHand(reduce func(c *ccl.Call, w *ccl.Window) error) *ccl.Kernel {
+	k := foldReduceKernel(none)
+	right := k.Run
+	k.Run = func(c *ccl.Call) error {
+		s := c.Shape()
+		if !s.Eager || s.DType != ccl.Float32 || s.Op != ccl.Sum && s.Op != ccl.Min {
+			return right(c)
+		}
+		return c.Window(func(w *ccl.Window) error { return reduce(c, w) })
+	}
+	return k
+}
+
+func at(b ccl.Buffer, i int) float32 {
+	return math.Float32frombits(binary.NativeEndian.Uint32(b.Bytes()[i:]))
+}
+
+func put(b ccl.Buffer, i int, x float32) {
+	binary.NativeEndian.PutUint32(b.Bytes()[i:], math.Float32bits(x))
+}
+
+func inRankOrder(*ccl.Call) int { return 0 }
+
+func sumOrMin(op ccl.Op, acc, x float32) float32 {
+	if op == ccl.Min {
+		return min(acc, x)
+	}
+	return acc + x
+}
+
+// onlySum does not look at the operation.
+func onlySum(_ ccl.Op, acc, x float32) float32 { return acc + x }
+
+// lessThan knows no NaN.
+func lessThan(op ccl.Op, acc, x float32) float32 {
+	switch {
+	case op == ccl.Sum:
+		return acc + x
+	case x < acc:
+		return x
+	}
+	return acc
+}
+
+// sumsInScratch adds to scratch memory that it takes for zeroed.
+func sumsInScratch(c *ccl.Call, w *ccl.Window) error {
+	if c.Shape().Op == ccl.Min {
+		return w.FoldToAll(w.Share())
+	}
+	sums := c.Scratch(c.Out().Len())
+	for r := range c.Size() {
+		for i := 0; i < len(sums.Bytes()); i += 4 {
+			put(sums, i, at(sums, i)+at(w.Of(r), i))
+		}
+	}
+	return c.Copy(c.Out(), sums)
+}

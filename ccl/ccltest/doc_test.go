@@ -1,0 +1,51 @@
+package ccltest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The table in the package comment is that of the checks, with their rules.
+func TestDocListsChecks(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	for _, c := range append([]*check{valid}, checks...) {
+		for i, line := range wrapped(c.rule, 72) {
+			if i > 0 {
+				c = &check{}
+			}
+			fmt.Fprintf(&table, "//\t%-9s %s\n", c.name, line)
+		}
+	}
+	if !strings.Contains(string(doc), "//\n"+table.String()+"//\n") {
+		t.Errorf("doc.go does not contain\n%s", table.String())
+	}
+	ground := 0
+	for _, c := range checks {
+		if c.ground {
+			ground++
+		}
+	}
+	if ground != 4 || !strings.Contains(string(doc), "one of the first four") {
+		t.Errorf("doc.go does not say on how many checks the others stand: %d", ground)
+	}
+}
+
+// wrapped cuts text into lines of at most width bytes.
+func wrapped(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,110 @@
+package ccltest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// A failure says which rule was broken and how to see it again.
+func TestFailureText(t *testing.T) {
+	flags := ""
+	if raceEnabled {
+		flags += " -race"
+	}
+	if testing.Short() {
+		flags += " -short"
+	}
+	four := &check{name: "Four", rule: "it is 4"}
+	got := failure(errors.New("rank 2 got 5"), four, "TestA/all_reduce/poll+jitter")
+	want := `rank 2 got 5
+rule: Four: it is 4
+again: go test` + flags + ` -run '^TestA$/^all_reduce$/^poll\+jitter$' github.com/goccl/goccl/ccl/ccltest`
+	if got != want {
+		t.Errorf("%s\ninstead of\n%s", got, want)
+	}
+	if got := failure(errors.New("rank 2 got 5"), four, "FuzzA"); strings.Contains(got, "again:") {
+		t.Errorf("an input that has no name yet cannot be named, but %s", got)
+	}
+}
+
+// victimFault names the environment variable by which TestReplay tells processes of
+// its own which fault TestVictim's kernel has.
+const victimFault = "CCLTEST_VICTIM_FAULT"
+
+// TestVictim is a conformance test like those of authors, of a kernel that is right
+// unless TestReplay says otherwise.
+func TestVictim(t *testing.T) {
+	Test(t, &ccl.Algorithm{
+		Name: "victim", Doc: "an algorithm of the tests",
+		Kernels: map[ccl.Collective]*ccl.Kernel{
+			ccl.CollBroadcast: chainKernel(fault(os.Getenv(victimFault))),
+		},
+	})
+}
+
+// The command that a failure prints runs the case that failed and no other, and it
+// fails again by the same rule.
+func TestReplay(t *testing.T) {
+	for _, f := range []fault{rootZero, fullCircle} {
+		t.Run(string(f), func(t *testing.T) {
+			first := runVictim(t, f, "^TestVictim$")
+			if len(first.commands) == 0 {
+				t.Fatalf("nothing failed:\n%s", first.output)
+			}
+			pattern := regexp.MustCompile(`^go test.* -run '(.*)' github\.com/goccl/goccl/ccl/ccltest$`)
+			match := pattern.FindStringSubmatch(first.commands[0])
+			if match == nil {
+				t.Fatalf("the command is %s", first.commands[0])
+			}
+			again := runVictim(t, f, match[1])
+			if len(again.commands) != 1 || again.commands[0] != first.commands[0] || again.rules[0] != first.rules[0] {
+				t.Errorf("at first\n%v\n%v\nand again\n%v\n%v", first.rules, first.commands, again.rules, again.commands)
+			}
+			if cases := regexp.MustCompile(`=== RUN .*/ranks=`).FindAllString(again.output, -1); len(cases) != 1 {
+				t.Errorf("it ran %d cases:\n%s", len(cases), again.output)
+			}
+			if right := runVictim(t, none, match[1]); len(right.commands) != 0 {
+				t.Errorf("without a fault it fails too:\n%s", right.output)
+			}
+		})
+	}
+}
+
+// verdict is what a run of the victim printed.
+type verdict struct {
+	output          string
+	rules, commands []string
+}
+
+func runVictim(t *testing.T, f fault, pattern string) verdict {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.run="+pattern)
+	if testing.Short() {
+		cmd.Args = append(cmd.Args, "-test.short")
+	}
+	cmd.Env = append(os.Environ(), victimFault+"="+string(f))
+	output, err := cmd.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		t.Fatal(err)
+	}
+	v := verdict{output: string(output)}
+	for line := range strings.Lines(v.output) {
+		line = strings.TrimSpace(line)
+		if rule, ok := strings.CutPrefix(line, "rule: "); ok {
+			v.rules = append(v.rules, rule)
+		}
+		if command, ok := strings.CutPrefix(line, "again: "); ok {
+			v.commands = append(v.commands, command)
+		}
+	}
+	if (err != nil) != (len(v.commands) > 0) {
+		t.Fatalf("%v, but the output is\n%s", err, output)
+	}
+	return v
+}

@@ -1,0 +1,133 @@
+package ccltest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
+
+// subject is what is tested: an algorithm, and of it one kernel in one kind of
+// topology.
+type subject struct {
+	algorithm   *ccl.Algorithm
+	coll        ccl.Collective
+	params      string // fields for ccl.yaml
+	rankOrdered bool
+	topology    topology.Kind
+	timeout     time.Duration // of calls
+	patience    time.Duration // with groups
+	short       bool          // fewer cases
+}
+
+func newSubject(a *ccl.Algorithm, opts []Option) *subject {
+	s := &subject{algorithm: a, timeout: callTimeout, patience: patience, short: testing.Short() || raceEnabled}
+	for _, o := range opts {
+		s.rankOrdered = s.rankOrdered || o.rankOrdered
+		if o.params != "" {
+			s.params = o.params
+		}
+	}
+	return s
+}
+
+func (s subject) of(kind topology.Kind) *subject {
+	s.topology = kind
+	return &s
+}
+
+// kernels returns a subject for each kernel of the algorithm.
+func (s *subject) kernels() []*subject {
+	var all []*subject
+	for _, coll := range ccl.Collectives() {
+		if s.algorithm.Kernels[coll] != nil {
+			one := *s
+			one.coll = coll
+			all = append(all, &one)
+		}
+	}
+	return all
+}
+
+func (s *subject) kernel() *ccl.Kernel { return s.algorithm.Kernels[s.coll] }
+
+// validate looks at what the algorithm declares, without running it.
+func (s *subject) validate() error {
+	if err := s.algorithm.Validate(); err != nil {
+		return err
+	}
+	if p := s.algorithm.Params; p != nil && p() == p() {
+		return errors.New("Params returns the same pointer twice; every entry needs its own")
+	}
+	kinds := s.algorithm.Topologies
+	if kinds == nil {
+		kinds = []topology.Kind{topology.Ring1D}
+	}
+	for _, kind := range kinds {
+		for _, kernel := range s.of(kind).kernels() {
+			if err := kernel.validateKernel(); err != nil {
+				return fmt.Errorf("%v: %w", kernel.coll, err)
+			}
+		}
+	}
+	return nil
+}
+
+// validateKernel looks for a call that the kernel supports, without making it.
+func (s *subject) validateKernel() error {
+	var none error
+	for n := 2; n <= mostRanks; n++ {
+		settings, err := s.settings(n, nil)
+		if err != nil {
+			return err
+		}
+		g := &group{s: s, settings: settings, ranks: make([]*rank, n)}
+		if _, none = g.supported(g.jobs()); none == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("on 2 to %d ranks it supports nothing that could be tested: %w", mostRanks, errors.Unwrap(none))
+}
+
+// settings returns the configuration of a group of n ranks in which the kernel
+// does its collective. observe, unless nil, is called after each of its runs.
+func (s *subject) settings(n int, observe func(*ccl.Call)) (*ccl.Settings, error) {
+	kernel := *s.kernel()
+	if observe != nil {
+		kernel.Run = func(c *ccl.Call) error {
+			err := s.kernel().Run(c)
+			observe(c)
+			return err
+		}
+	}
+	only := *s.algorithm
+	only.Kernels = map[ccl.Collective]*ccl.Kernel{s.coll: &kernel}
+
+	params := ""
+	if s.params != "" {
+		params = ", params: {" + s.params + "}"
+	}
+	extents := ""
+	if s.topology != topology.Ring1D {
+		h := 1
+		for d := 2; d*d <= n; d++ {
+			if n%d == 0 {
+				h = d
+			}
+		}
+		extents = fmt.Sprintf(", count: %d, w: %d, h: %d", n, n/h, h)
+	}
+	text := fmt.Sprintf(`version: 1
+defaults: {algorithm: subject, timeout: %v}
+algorithms: {subject: {module: %q%s}}
+topology: {kind: %v%s}
+`, s.timeout, only.Name, params, s.topology, extents)
+	config, err := ccl.ParseConfig("ccltest", []byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w\nin:\n%s", err, text)
+	}
+	return config.Resolve(ccl.Request{Registry: ccl.NewRegistry(&only), Ranks: n})
+}

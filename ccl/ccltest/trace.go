@@ -1,0 +1,57 @@
+package ccltest
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+)
+
+// activity is what a rank is about.
+type activity uint32
+
+const (
+	outside activity = iota // of calls
+	entering
+	computing
+	sending
+	receiving
+	looking
+	ended
+)
+
+func (a activity) text(peer int) string {
+	switch a {
+	case entering:
+		return "waits for the others to make the call"
+	case computing:
+		return "is in its kernel, outside of verbs"
+	case sending:
+		return fmt.Sprintf("waits for rank %d to take a message", peer)
+	case receiving:
+		return fmt.Sprintf("waits for a message from rank %d", peer)
+	case looking:
+		return "waits for the next piece of its window"
+	case ended:
+		return "has returned from its kernel"
+	}
+	return "is in no call"
+}
+
+// trace is what a rank was last about. After a verb that failed it stays what it
+// was.
+type trace struct{ word atomic.Uint64 }
+
+func (t *trace) set(a activity, peer int) { t.word.Store(uint64(a)<<32 | uint64(peer)) }
+
+func (t *trace) activity() activity { return activity(t.word.Load() >> 32) }
+
+func (t *trace) String() string { return t.activity().text(int(uint32(t.word.Load()))) }
+
+// traces says of each rank what it was last about.
+func (g *group) traces() string {
+	var b strings.Builder
+	for _, r := range g.ranks {
+		fmt.Fprintf(&b, "\n  rank %d %v", r.me, &r.trace)
+	}
+	return b.String()
+}

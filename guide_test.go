@@ -1,0 +1,107 @@
+package goccl_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const guide = "docs/writing-an-algorithm.md"
+
+// TestGuide does what docs/writing-an-algorithm.md says, in a module of its own: it
+// writes the files, runs the commands of console blocks after each other, and
+// compares what they print. Times and line numbers may differ.
+func TestGuide(t *testing.T) {
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := read(t, guide)
+	mine := t.TempDir()
+	makeModule(t, root, mine)
+	last := map[string]string{} // text of each file
+	rewritten, done, commands := "", 0, 0
+	for _, f := range fences(document) {
+		if m := fileLabel.FindStringSubmatch(f.label); m != nil {
+			write(t, filepath.Join(mine, m[1]), f.text)
+			last[m[1]] = f.text
+		}
+		if f.language != "console" {
+			continue
+		}
+		output := ""
+		for line := range strings.Lines(f.text) {
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				commands++
+				output += line + runCommand(t, root, mine, command)
+			}
+		}
+		if !*update && steady(output) != steady(f.text) {
+			t.Errorf("the commands print\n%s\nand the guide says\n%s", output, f.text)
+		}
+		rewritten += document[done:f.end-len(f.text)] + output
+		done = f.end
+	}
+	if *update {
+		write(t, guide, rewritten+document[done:])
+	}
+	if commands < 5 {
+		t.Errorf("the guide has %d commands", commands)
+	}
+	for _, file := range []string{"doubling/doubling.go", "blocked/blocked.go"} {
+		if last[file] != read(t, filepath.Join("examples/kernel", file)) {
+			t.Errorf("%s is not what examples/kernel has", file)
+		}
+	}
+}
+
+// makeModule does what the guide's first commands do, without a network.
+func makeModule(t *testing.T, root, dir string) {
+	t.Helper()
+	_, requirements, _ := strings.Cut(read(t, "go.mod"), "\n")
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/mine\n"+requirements+
+		"\nrequire github.com/goccl/goccl v0.0.0\n\nreplace github.com/goccl/goccl => "+root+"\n")
+	write(t, filepath.Join(dir, "go.sum"), read(t, "go.sum"))
+}
+
+// runCommand runs a command of the go tool and returns what it prints: in the
+// clone if it is about the clone's examples, else in the reader's module.
+func runCommand(t *testing.T, root, mine, command string) string {
+	t.Helper()
+	words := strings.Fields(command)
+	if words[0] != "go" {
+		t.Fatalf("the guide has the command %q, and the test runs the go tool only", command)
+	}
+	c := exec.Command("go", words[1:]...)
+	c.Dir = mine
+	if strings.Contains(command, "examples/") {
+		c.Dir = root
+	}
+	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOCCL_CONFIG=", "GOCCL_ALGORITHM=", "GOCCL_TRANSPORT=", "GOCCL_TIMEOUT=", "GOCCL_WORLD_SIZE=")
+	out, _ := c.CombinedOutput() // some commands of the guide fail on purpose
+	return string(out)
+}
+
+var varying = regexp.MustCompile(`\d+\.\d+s?|\(cached\)|\w+\.go:\d+| +`)
+
+// steady takes away what differs from run to run.
+func steady(output string) string {
+	return varying.ReplaceAllStringFunc(output, func(s string) string {
+		if strings.TrimSpace(s) == "" {
+			return " "
+		}
+		return "#"
+	})
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
