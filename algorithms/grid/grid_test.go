@@ -20,6 +20,8 @@ import (
 
 func TestConformance(t *testing.T) { ccltest.Test(t, grid.Algorithm) }
 
+func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, grid.Algorithm) }
+
 // With small chunks vectors go in many parts, and pipelines have many chunks.
 func TestConformanceSmallChunks(t *testing.T) {
 	ccltest.Test(t, grid.Algorithm, ccltest.Params("chunk: 64"))

@@ -18,6 +18,8 @@ import (
 
 func TestConformance(t *testing.T) { ccltest.Test(t, tree.Algorithm) }
 
+func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, tree.Algorithm) }
+
 // With small chunks every vector is a pipeline.
 func TestConformanceSmallChunks(t *testing.T) {
 	ccltest.Test(t, tree.Algorithm, ccltest.Params("chunk: 64"))

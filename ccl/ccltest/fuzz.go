@@ -136,6 +136,7 @@ func (in *input) try(targets []*subject) (broken *check, err error) {
 	if _, err := s.settings(n, nil); err != nil {
 		return nil, &skipped{why: err.Error()}
 	}
+	broken = valid // until the ranks are connected
 	breaks := func(name string, err error) error {
 		broken = checkNamed(name)
 		return fmt.Errorf("%s, %d ranks: %v: %w", w.name, n, j, err)

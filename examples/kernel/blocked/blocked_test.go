@@ -13,3 +13,5 @@ func TestConformance(t *testing.T) { ccltest.Test(t, blocked.Algorithm, ccltest.
 func TestConformanceSmallBlocks(t *testing.T) {
 	ccltest.Test(t, blocked.Algorithm, ccltest.RankOrdered(), ccltest.Params("block: 64"))
 }
+
+func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, blocked.Algorithm, ccltest.RankOrdered()) }

@@ -8,3 +8,5 @@ import (
 )
 
 func TestConformance(t *testing.T) { ccltest.Test(t, doubling.Algorithm) }
+
+func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, doubling.Algorithm) }
