@@ -114,7 +114,7 @@ func TestKernelMisusesVerbs(t *testing.T) {
 			return errors.Join(rightReduce(c), rightReduce(c))
 		}, "the kernel opened a second window"},
 		"fold too much": {func(c *ccl.Call) error {
-			return c.Window(func(w *ccl.Window) error { return w.FoldToAll(ccl.Block{Lo: 0, Hi: w.Len() + 1}) })
+			return c.Window(func(w *ccl.Window) error { return w.FoldToAll(ccl.Range{Lo: 0, Hi: w.Len() + 1}) })
 		}, "outside of the window's piece"},
 		"copy a piece to another length": {func(c *ccl.Call) error {
 			return c.Window(func(w *ccl.Window) error { return w.Copy(c.Out().Slice(0, 1), 0) })
@@ -125,7 +125,7 @@ func TestKernelMisusesVerbs(t *testing.T) {
 		}, "exchanges a message with itself"},
 		"drop the error of a window": {func(c *ccl.Call) error {
 			return c.Window(func(w *ccl.Window) error {
-				_ = w.FoldToAll(ccl.Block{Lo: -1, Hi: 1})
+				_ = w.FoldToAll(ccl.Range{Lo: -1, Hi: 1})
 				return nil
 			})
 		}, "outside of the window's piece"},

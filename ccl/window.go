@@ -26,8 +26,8 @@ const (
 	fromStaging                    // copies made piece by piece
 )
 
-// Block is a range of elements of a window's piece.
-type Block struct {
+// Range is a run of elements of a window's piece, from Lo on and before Hi.
+type Range struct {
 	Lo, Hi int
 }
 
@@ -144,24 +144,24 @@ const shareBytes = 64
 // Share returns the part of the piece that this execution is to fold: the parts
 // of all ranks make up the piece. It may be empty, and it is all of it where
 // every rank folds for itself.
-func (w *Window) Share() Block {
+func (w *Window) Share() Range {
 	c := w.call
 	n := w.hi - w.lo
 	if w.mode == fromPayloads {
-		return Block{0, n / c.out.size}
+		return Range{0, n / c.out.size}
 	}
 	lo, hi := Split((n+shareBytes-1)/shareBytes, c.Rank(), c.Size())
-	return Block{min(lo*shareBytes, n) / c.out.size, min(hi*shareBytes, n) / c.out.size}
+	return Range{min(lo*shareBytes, n) / c.out.size, min(hi*shareBytes, n) / c.out.size}
 }
 
-// FoldToAll folds the block of all ranks' inputs in rank order, ((x0 op x1) op
+// FoldToAll folds the range of all ranks' inputs in rank order, ((x0 op x1) op
 // x2) ..., in one pass, applies the operation's epilogue, and stores the result
 // to the same place of all ranks' outputs. Every rank folds its Share, at once or
-// in blocks that follow each other.
-func (w *Window) FoldToAll(b Block) error {
+// in ranges that follow each other.
+func (w *Window) FoldToAll(part Range) error {
 	c := w.call
 	f := &c.fold
-	lo, hi := b.Lo*c.out.size, b.Hi*c.out.size
+	lo, hi := part.Lo*c.out.size, part.Hi*c.out.size
 	if lo < 0 || lo > hi || hi > w.hi-w.lo {
 		return c.fail(errors.New("the kernel folds a block outside of the window's piece"))
 	}

@@ -167,10 +167,10 @@ func foldReduce(f fault) func(*ccl.Call) error {
 					return nil
 				}
 			case everybodys:
-				share = ccl.Block{Lo: 0, Hi: w.Len()}
+				share = ccl.Range{Lo: 0, Hi: w.Len()}
 			case backwards:
 				for i := share.Hi; i > share.Lo; i-- {
-					if err := w.FoldToAll(ccl.Block{Lo: i - 1, Hi: i}); err != nil {
+					if err := w.FoldToAll(ccl.Range{Lo: i - 1, Hi: i}); err != nil {
 						return err
 					}
 				}

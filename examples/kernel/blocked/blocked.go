@@ -56,7 +56,7 @@ func allReduce(c *ccl.Call) error {
 	return c.Window(func(w *ccl.Window) error {
 		share := w.Share() // what this rank is to fold of this piece
 		for lo := share.Lo; lo < share.Hi; lo += block {
-			if err := w.FoldToAll(ccl.Block{Lo: lo, Hi: min(lo+block, share.Hi)}); err != nil {
+			if err := w.FoldToAll(ccl.Range{Lo: lo, Hi: min(lo+block, share.Hi)}); err != nil {
 				return err
 			}
 		}
