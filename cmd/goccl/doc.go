@@ -7,14 +7,8 @@
 //
 // # Model
 //
-// `goccl explain` reads the configuration as a program would, from the same file
-// and environment, and asks ccl.Settings.Explain about every combination of the
-// flags. Nothing is sent: the transport is opened only to learn up to which length
-// inputs travel with the synchronisation. That length depends on the cores that
-// this process may use, as it does in the program.
-//
-// The command knows the built-in algorithms. A program with algorithms of its own
-// can print the same by ccl.Settings.Explain.
+// It is package tool with the built-in algorithms. With algorithms of your own, the
+// same tool is a program of your own; see package tool.
 //
 // # Concurrency
 //

@@ -44,6 +44,7 @@ var rules = []rule{
 		"private parts are leaves"},
 	{"internal/lines", []string{"transport", "internal/spin"}, nil, "the transports' protocol knows their contract"},
 	{"internal/...", nil, nil, "private parts are leaves"},
+	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool"}, nil, "the tool with the built-in algorithms is nothing more than that"},
 	{"cmd/...", []string{"dist", "ccl", "topology", "algorithms", "algorithms/...", "transport", "transport/..."}, []string{"github.com/alecthomas/kong"},
 		"a tool shows what the public rooms know"},
 	{"examples/...", []string{"dist", "ccl", "topology", "algorithms", "algorithms/...", "examples/..."}, heavy,

@@ -1,4 +1,4 @@
-package main
+package tool
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport/local"

@@ -1,4 +1,4 @@
-package main
+package tool
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 // `make generate` leaves docs/algorithms.md as it is.
 func TestAlgorithmsPage(t *testing.T) {
-	page, err := filepath.Abs("../../docs/algorithms.md")
+	page, err := filepath.Abs("../../../docs/algorithms.md")
 	require.NoError(t, err)
 	alone(t)
 	want, err := os.ReadFile(page)
@@ -33,7 +33,7 @@ var (
 // they print. A block has commands after "$ ", with variables before them, and
 // what each prints.
 func TestConfigurationPage(t *testing.T) {
-	page, err := filepath.Abs("../../docs/configuration.md")
+	page, err := filepath.Abs("../../../docs/configuration.md")
 	require.NoError(t, err)
 	alone(t)
 	was, err := os.ReadFile(page)
