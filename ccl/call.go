@@ -31,7 +31,8 @@ type Call struct {
 	message transport.Message
 	clock   uint32
 	moved   int
-	err     error // the first error of a verb
+	doing   string // what the verb that failed was doing
+	err     error  // the first error of a verb
 }
 
 // Rank returns the rank the call is executed for, 0 <= Rank < Size.
@@ -176,7 +177,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 			}
 			n, err := ep.Put(to, &c.message)
 			if err != nil {
-				return c.fail(fmt.Errorf("send to rank %d: %w", to, err))
+				return c.lost("send to", to, err)
 			}
 			sent += n
 			sending = sent < len(b.data)
@@ -184,7 +185,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 		if receiving {
 			n, err := c.receive(from, dst.data, with.data, got, reduce)
 			if err != nil {
-				return c.fail(fmt.Errorf("receive from rank %d: %w", from, err))
+				return c.lost("receive from", from, err)
 			}
 			got += n
 			receiving = got < len(dst.data)
@@ -192,7 +193,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	}
 	if to != nobody {
 		if err := ep.Drain(to); err != nil {
-			return c.fail(fmt.Errorf("send to rank %d: %w", to, err))
+			return c.lost("send to", to, err)
 		}
 		c.moved += len(b.data)
 	}
@@ -230,6 +231,12 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 	return n, nil
 }
 
+// lost ends a verb whose exchange with a peer failed.
+func (c *Call) lost(verb string, peer int, err error) error {
+	c.doing = fmt.Sprintf("%s rank %d", verb, peer)
+	return c.fail(fmt.Errorf("%s: %w", c.doing, err))
+}
+
 func (c *Call) checkPeers(to, from int) error {
 	for _, peer := range [...]int{to, from} {
 		switch {
@@ -246,11 +253,11 @@ func (c *Call) checkPeers(to, from int) error {
 func checkBuffers(b, dst, with Buffer, reduce bool) error {
 	switch {
 	case reduce && len(with.data) != len(dst.data):
-		return fmt.Errorf("reduction of %d elements into %d", with.Len(), dst.Len())
+		return fmt.Errorf("reduction with %d elements into %d", with.Len(), dst.Len())
 	case reduce && !same(with.data, dst.data) && overlap(with.data, dst.data):
 		return errors.New("reduction of a buffer into one that overlaps it in part")
 	case overlap(b.data, dst.data):
-		return errors.New("a buffer is sent and, at the same time, received into; use Call.Scratch")
+		return errors.New("a buffer is sent and, at the same time, received into (two calls of Scratch return the same memory: ask for all at once, and cut it)")
 	}
 	return nil
 }

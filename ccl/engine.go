@@ -106,7 +106,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call.in, call.out = r.in, r.out
 	call.root, call.counts, call.displs = r.root, r.counts, r.displs
 	call.payload = p.shape.Eager
-	call.opened, call.clock, call.moved, call.err = false, 0, 0, nil
+	call.opened, call.clock, call.moved, call.doing, call.err = false, 0, 0, "", nil
 	if r.dtype != 0 {
 		call.fold.set(r.dtype, r.op)
 	}
@@ -260,7 +260,11 @@ func (c *Communicator) failed(coll Collective, err error) error {
 	if errors.Is(err, ErrClosed) { // by someone else, while the call ran
 		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
 	}
-	return c.collectiveError(coll, f, "")
+	doing := c.call.doing
+	if f.Kind == transport.FailureAborted && f.By == c.rank {
+		doing = "" // this rank's own error says it
+	}
+	return c.collectiveError(coll, f, doing)
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier
@@ -343,9 +347,9 @@ func (c *Communicator) cause(f *transport.Failure) error {
 	case transport.FailurePeerLost:
 		return &PeerLostError{Rank: f.Ranks[0]}
 	case transport.FailureTimeout:
-		return &TimeoutError{Missing: f.Ranks, Seq: c.number(f.Seq), After: f.After}
+		return &TimeoutError{Missing: f.Ranks, By: f.By, Seq: c.number(f.Seq), After: f.After}
 	case transport.FailureStuck:
-		return &TimeoutError{Behind: f.Ranks, Seq: c.number(f.Seq), After: f.After}
+		return &TimeoutError{Behind: f.Ranks, By: f.By, Seq: c.number(f.Seq), After: f.After}
 	}
 	cause := f.Cause
 	if cause == nil {

@@ -49,11 +49,50 @@ func TestKernelPanics(t *testing.T) {
 					var aborted *ccl.AbortedError
 					require.ErrorAs(t, err, &aborted)
 					require.Equal(t, culprit, aborted.By)
-					require.Contains(t, err.Error(), "kernel crash all_reduce panicked: the kernel is out of order")
+					require.Regexp(t, `kernel crash all_reduce panicked at engine_kernel_test.go:\d+: the kernel is out of order`, err.Error())
 				}
 			}
 		})
 	}
+}
+
+// The place of a panic is the kernel's, also where it is the engine or the runtime
+// that panics.
+func TestPanicPlace(t *testing.T) {
+	for name, run := range map[string]func(*ccl.Call) error{
+		"slice":  func(c *ccl.Call) error { return c.Send(1-c.Rank(), c.In().Slice(0, 99)) },
+		"index":  func(c *ccl.Call) error { return c.Send(c.Counts()[7], c.In()) },
+		"params": func(c *ccl.Call) error { _ = ccl.ParamsOf[int](c); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := join(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil },
+				settings(t, 2, patient, map[string]*ccl.Kernel{"crash": {Run: run}}))
+			for _, err := range each(2, func(r int) error { return sum(g[r], 5, ccl.WithAlgorithm("crash")) }) {
+				require.Regexp(t, `kernel crash all_reduce panicked at engine_kernel_test.go:\d+: `, err.Error())
+			}
+		})
+	}
+}
+
+// Ranks that wait for each other inside a kernel say so: who gave up, waiting for
+// whom, and what each of them was doing.
+func TestDeadlockedKernel(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		wait := &ccl.Kernel{Run: func(c *ccl.Call) error {
+			return c.Recv((c.Rank()+1)%c.Size(), c.Out())
+		}}
+		g := join(t, connect, settings(t, 3, patient, map[string]*ccl.Kernel{"wait": wait}))
+		for r, err := range each(3, func(r int) error {
+			return sum(g[r], 5, ccl.WithAlgorithm("wait"), ccl.WithTimeout(50*time.Millisecond))
+		}) {
+			var timeout *ccl.TimeoutError
+			require.ErrorAs(t, err, &timeout)
+			require.Equal(t, []int{(timeout.By + 1) % 3}, timeout.Behind)
+			require.EqualError(t, err, fmt.Sprintf(
+				"ccl: all_reduce by wait, call 1, rank %d: receive from rank %d: timed out after 50ms in call 1: rank %d waited for rank %d inside this call",
+				r, (r+1)%3, timeout.By, (timeout.By+1)%3))
+		}
+	})
 }
 
 // The error of a kernel is its rank's own, and tells the others who it was.
@@ -105,7 +144,7 @@ func TestKernelMisusesVerbs(t *testing.T) {
 		}, "overlaps it in part"},
 		"reduce into another length": {func(c *ccl.Call) error {
 			return c.RecvReduce(ring(c).Prev, c.Out(), c.In().Slice(0, 1))
-		}, "reduction of 1 elements into 5"},
+		}, "reduction with 1 elements into 5"},
 		"copy to another length": {func(c *ccl.Call) error { return c.Copy(c.Out(), c.In().Slice(0, 1)) }, "copy of 1 elements to 5"},
 		"send what nobody expects": {func(c *ccl.Call) error {
 			return c.SendRecv(ring(c).Next, c.In().Slice(0, 3), ring(c).Prev, c.Scratch(5))

@@ -3,6 +3,8 @@ package ccl
 import (
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -113,7 +115,25 @@ type KernelPanicError struct {
 }
 
 func (e *KernelPanicError) Error() string {
+	if place := panicPlace(e.Stack); place != "" {
+		return fmt.Sprintf("kernel %s panicked at %s: %v", e.Kernel, place, e.Value)
+	}
 	return fmt.Sprintf("kernel %s panicked: %v", e.Kernel, e.Value)
+}
+
+// panicPlace returns file and line of the first function below the panic that
+// belongs neither to the Go runtime nor to this package, as debug.Stack writes them;
+// "" if there is none.
+func panicPlace(stack []byte) string {
+	_, below, _ := strings.Cut(string(stack), "\npanic(")
+	lines := strings.Split(below, "\n")
+	for i := 2; i+1 < len(lines); i += 2 { // a function, and its file
+		if !strings.HasPrefix(lines[i], "runtime.") && !strings.HasPrefix(lines[i], "github.com/goccl/goccl/ccl.") {
+			file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+			return path.Base(filepath.ToSlash(file))
+		}
+	}
+	return ""
 }
 
 // Unwrap returns the value of the panic if it is an error.

@@ -28,11 +28,13 @@ func (e *PeerLostError) Error() string {
 	return fmt.Sprintf("peer lost: rank %d has left the group", e.Rank)
 }
 
-// TimeoutError says that a call waited longer than its timeout. Missing are the
-// ranks that have not entered call Seq, or not joined the group if Seq is 0; Behind
-// are those that have, but did not get to the point that was waited for.
+// TimeoutError says that a call waited longer than its timeout, which rank By was
+// the first to do. Missing are the ranks that have not entered call Seq, or not
+// joined the group if Seq is 0; Behind are those that have, but did not get to the
+// point that By waited for.
 type TimeoutError struct {
 	Missing, Behind []int
+	By              int
 	Seq             uint64
 	After           time.Duration
 }
@@ -49,7 +51,7 @@ func (e *TimeoutError) Error() string {
 	case len(e.Missing) > 0:
 		fmt.Fprintf(&b, ": waited for %s, which did not join", RanksText(e.Missing))
 	case len(e.Behind) > 0:
-		fmt.Fprintf(&b, ": waited for %s inside this call", RanksText(e.Behind))
+		fmt.Fprintf(&b, ": rank %d waited for %s inside this call", e.By, RanksText(e.Behind))
 	}
 	return b.String()
 }

@@ -265,7 +265,7 @@ func (r *Member) interrupted(i interruption, peer int) error {
 		return &transport.ProtocolError{Peer: peer,
 			Text: "it ended the call while this rank waits to exchange a message with it"}
 	}
-	e := &transport.TimeoutError{Missing: r.missing(), Seq: r.seq, After: r.limit.After}
+	e := &transport.TimeoutError{Missing: r.missing(), By: r.rank, Seq: r.seq, After: r.limit.After}
 	if len(e.Missing) == 0 && peer >= 0 {
 		e.Behind = []int{peer}
 	}
