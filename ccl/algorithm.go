@@ -41,11 +41,13 @@ type Kernel struct {
 	// Shared: the kernel uses a window and no messages, and does not ask who
 	// runs it: its Run may be executed for any rank by any goroutine.
 	Shared bool
-	// Run executes the call on one rank.
+	// Run executes the call on one rank. It is not called in groups of one rank,
+	// nor where nothing moves (Shape.Total is 0): there is nothing to do.
 	Run func(*Call) error
 }
 
-// Shape is what all ranks of a call share and what decides which kernel runs.
+// Shape is what all ranks of a call share and what decides which kernel runs. The
+// counts of an all-gather are not in it: Supports and Cost depend on Bytes and Total.
 type Shape struct {
 	Collective Collective
 	Ranks      int
@@ -61,7 +63,8 @@ type Shape struct {
 // Cost is what one call of a kernel costs, over all ranks.
 type Cost struct {
 	// Steps is the number of messages on the longest chain in which each has to
-	// wait for the one before it; a window counts as one.
+	// wait for the one before it; an empty message counts, and a window counts as
+	// one.
 	Steps int
 	// Bytes is what all ranks together send to others, or read from and store to
 	// the buffers of others through a window. Payloads that travel with the
@@ -77,7 +80,7 @@ func (a *Algorithm) Validate() error {
 	case a.Name == "":
 		return fmt.Errorf("ccl: algorithm has no name")
 	case a.Doc == "":
-		return fmt.Errorf("ccl: algorithm %q is undocumented", a.Name)
+		return fmt.Errorf("ccl: algorithm %q is undocumented; its Doc has to be a sentence", a.Name)
 	case len(a.Kernels) == 0:
 		return fmt.Errorf("ccl: algorithm %q has no kernels", a.Name)
 	}
@@ -88,7 +91,7 @@ func (a *Algorithm) Validate() error {
 		case k == nil || k.Run == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v has no Run", a.Name, coll)
 		case k.Doc == "":
-			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is undocumented", a.Name, coll)
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is undocumented; its Doc has to be a sentence, with the source", a.Name, coll)
 		case k.Cost == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v declares no Cost", a.Name, coll)
 		case k.Eager && !k.Shared:

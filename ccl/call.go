@@ -12,7 +12,8 @@ import (
 // Call is one execution of a kernel on one rank: what to do, and the verbs to do
 // it with. Verbs block until the memory they were given may be used again, and
 // return an error when the call cannot be completed; the kernel then returns it,
-// with what it was doing if that helps. A Call belongs to the goroutine that
+// with what it was doing if that helps. After an error all further verbs return it,
+// and so does the call. A Call belongs to the goroutine that
 // runs it and is over when Run returns.
 type Call struct {
 	comm *Communicator
@@ -53,7 +54,8 @@ func (c *Call) In() Buffer { return c.in }
 
 // Out returns this rank's output: the same memory as In where the caller works
 // in place, disjoint from it otherwise, and ranks may differ in that. Of an
-// all-gather, use OutOf: between the ranks' places there may be gaps.
+// all-gather, use OutOf: between the ranks' places there may be gaps, and a rank
+// that works in place has OutOf(Rank) as its In.
 func (c *Call) Out() Buffer { return c.out }
 
 // OutOf returns the place of rank's input in this rank's output of an
@@ -133,7 +135,8 @@ func (c *Call) SendRecvReduce(to int, b Buffer, from int, dst, with Buffer) erro
 }
 
 // Finish applies the operation's epilogue to b: the division of Avg. A kernel
-// does so exactly once for each block that is fully reduced; a window's
+// does so exactly once for each element that is fully reduced, on one rank, before
+// it goes to others; or on every rank that has reduced it for itself. A window's
 // FoldToAll does it by itself.
 func (c *Call) Finish(b Buffer) { c.fold.finish(b.data) }
 

@@ -31,7 +31,7 @@ algorithms: {plain: {module: plain}, other: {module: plain}, fixed: {module: pla
 		request Request
 		want    values
 	}{
-		{"default", "version: 1\n", none, Request{Ranks: 2, RanksFrom: "somebody"}, values{
+		{"default", "version: 1\nalgorithms: {plain: {module: plain}}\nrules: [{algorithm: plain}]\n", none, Request{Ranks: 2, RanksFrom: "somebody"}, values{
 			"defaults.algorithm": {Value: "auto", Origin: "default"},
 			"defaults.transport": {Value: "auto", Origin: "default"},
 			"defaults.timeout":   {Value: "1m0s", Origin: "default"},

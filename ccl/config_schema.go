@@ -84,7 +84,7 @@ func (t *arrangement) read(n node) error {
 func (c *Config) readRule(n node) error {
 	r := rule{origin: origin{line: n.line}}
 	err := n.read(fields{
-		"collective": into(&r.collective, oneOf("collective", Collectives())),
+		"collective": into(&r.collective, node.collective),
 		"bytes":      into(&r.bytes, node.bytesSpan),
 		"ranks":      into(&r.ranks, node.ranksSpan),
 		"dtype":      into(&r.dtype, oneOf("dtype", DTypes())),
@@ -209,6 +209,13 @@ func (n node) bytesSpan() (span[ByteSize], error) {
 
 func (n node) ranksSpan() (span[int], error) {
 	return scalar(n, func(s string) (span[int], error) { return parseSpan(s, parseRanks) })
+}
+
+func (n node) collective() (Collective, error) {
+	if n.Value == CollBarrier.String() {
+		return 0, n.errorf("a barrier is the engine's own: it needs no algorithm and no rule")
+	}
+	return oneOf("collective", Collectives())(n)
 }
 
 // itself keeps a place for later: the parameters, whose keys the algorithm knows.

@@ -3,7 +3,7 @@
 // It has two kinds of users. Programs that prefer explicit handles to the
 // goroutine-bound calls of package dist make a [Communicator] with [New] and call
 // [AllReduce], [AllGatherV], [Broadcast] and [Communicator.Barrier] on it. Designers
-// of algorithms describe one as an [Algorithm] of [Kernel]s, [Register] it, and name
+// of algorithms describe one as an [Algorithm] of kernels, [Register] it, and name
 // it in ccl.yaml; the conformance suite is package ccl/ccltest.
 //
 // # Model

@@ -44,10 +44,7 @@ func (s *Settings) Findings() []Finding {
 			}
 		}
 	}
-	at := c.algorithm.origin
-	if len(c.rules) > 0 {
-		at = c.rules[len(c.rules)-1].origin
-	}
+	at := c.rules[len(c.rules)-1].origin
 	const most = 10
 	if len(open) <= 10*most { // else they are past reading anyway
 		open = merged(open)

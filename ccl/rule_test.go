@@ -72,11 +72,9 @@ rules:
 func unchecked(t *testing.T, rules string) *Settings {
 	t.Helper()
 	c := parse(t, entriesOfRules+rules)
-	all := c.rules
-	c.rules = nil
-	s, err := c.Resolve(Request{Registry: testRegistry(), Ranks: 4})
+	s, err := c.Resolve(Request{Registry: testRegistry(), Ranks: 4, Algorithm: "plain"})
 	require.NoError(t, err)
-	c.rules = all
+	s.algorithm = c.algorithm
 	return s
 }
 
@@ -181,7 +179,11 @@ func TestRuleErrors(t *testing.T) {
 		// Where nobody asks the rules, they may say what they like.
 		resolve(t, entriesOfRules+c.rules, Request{Algorithm: "plain"})
 	}
-	_, err := ParseConfig("ccl.yaml", []byte(entriesOfRules+strings.Repeat("  - {algorithm: plain}\n", 257)))
+	_, err := tryResolve(t, "version: 1\nalgorithms: {a: {module: plain}}\n", Request{})
+	require.EqualError(t, err, "ccl.yaml: rules: the file is without rules, and defaults.algorithm is auto: nothing says which algorithm does a call; add a rule such as {algorithm: direct}, or name an algorithm")
+	_, err = ParseConfig("ccl.yaml", []byte(entriesOfRules+"  - {collective: barrier, algorithm: plain}\n"))
+	require.EqualError(t, err, "ccl.yaml:4: rules[1].collective: a barrier is the engine's own: it needs no algorithm and no rule")
+	_, err = ParseConfig("ccl.yaml", []byte(entriesOfRules+strings.Repeat("  - {algorithm: plain}\n", 257)))
 	require.EqualError(t, err, "ccl.yaml:260: rules[257]: the file has more than 256 rules")
 }
 
@@ -223,8 +225,6 @@ func TestFindings(t *testing.T) {
 		require.Equal(t, c.want, got)
 		require.Nil(t, resolve(t, entriesOfRules+c.rules, Request{Algorithm: "plain"}).Findings())
 	}
-	none := resolve(t, "version: 1\nalgorithms: {a: {module: plain}}\n", Request{})
-	require.Equal(t, []Finding{{"default", "no rule matches all_reduce, all_gather_v or broadcast: such calls fail; end the rules with one that has an algorithm only"}}, none.Findings())
 }
 
 // As many rules as a file may have, laid out so that they cut each other into as

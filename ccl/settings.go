@@ -149,6 +149,10 @@ func (s *Settings) checkUse(Request) error {
 		}
 		return nil
 	}
+	if len(s.config.rules) == 0 {
+		return s.config.errorAt(s.algorithm.origin, "rules",
+			"the file is without rules, and defaults.algorithm is auto: nothing says which algorithm does a call; add a rule such as {algorithm: direct}, or name an algorithm")
+	}
 	for i, r := range s.config.rules {
 		if k := s.candidate(r.algorithm.value); k.unfit != "" {
 			return s.config.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"), "%s", k.unfit)

@@ -84,6 +84,9 @@ func testRegistry() *Registry {
 	return registry
 }
 
+// anyRule is what a file needs for its other values to be of use.
+const anyRule = "algorithms: {plain: {module: plain}}\nrules: [{algorithm: plain}]\n"
+
 func resolve(t *testing.T, text string, r Request) *Settings {
 	t.Helper()
 	s, err := tryResolve(t, text, r)
@@ -149,7 +152,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, text := range []string{
 		string(goccl.DefaultConfig),
 		everything,
-		"version: 1\ndefaults: {timeout: none}\ntopology: {kind: torus_2d, count: 4}\n",
+		"version: 1\ndefaults: {timeout: none}\ntopology: {kind: torus_2d, count: 4}\n" + anyRule,
 	} {
 		s := resolve(t, text, Request{})
 		again := resolve(t, rewrite(t, s), Request{})
@@ -215,8 +218,8 @@ func TestOptionsTakeThePlaceOfDefaults(t *testing.T) {
 	require.Equal(t, "ccl.yaml:2 (defaults.world_size)", origins["world_size"])
 
 	require.Equal(t, time.Duration(0), resolve(t, everything, Request{Timeout: -1}).Timeout())
-	require.Equal(t, time.Minute, resolve(t, "version: 1", Request{}).Timeout())
-	require.Equal(t, "auto", resolve(t, "version: 1", Request{Algorithm: "auto"}).Algorithm())
+	require.Equal(t, time.Minute, resolve(t, "version: 1\n"+anyRule, Request{}).Timeout())
+	require.Equal(t, "auto", resolve(t, "version: 1\n"+anyRule, Request{Algorithm: "auto"}).Algorithm())
 
 	for _, c := range []struct {
 		r    Request
@@ -313,7 +316,7 @@ func TestWorldSizeMismatch(t *testing.T) {
 	_, err := tryResolve(t, start, Request{Algorithm: "sized", Ranks: 1})
 	require.ErrorContains(t, err, "but the number of ranks is 1;")
 
-	s := resolve(t, start, Request{Ranks: 7, RanksFrom: "seven were launched"})
+	s := resolve(t, start+"  plain: {module: plain}\nrules: [{algorithm: plain}]\n", Request{Ranks: 7, RanksFrom: "seven were launched"})
 	require.Equal(t, 7, s.WorldSize(), "count: auto is as many as there are")
 	values := s.Values()
 	require.Equal(t, Setting{"world_size", "7", "seven were launched"}, values[len(values)-1])
@@ -329,7 +332,7 @@ func TestTopology(t *testing.T) {
 		{size + "topology: {count: auto, kind: mesh_2d_no_wrap, w: 3, h: 2}\n", "mesh_2d_no_wrap 3x2 (6 ranks)"},
 		{size + "topology: {count: 6, kind: torus_2d, w: 3, h: 2}\n", "torus_2d 3x2 (6 ranks)"},
 	} {
-		require.Equal(t, c.want, resolve(t, c.text, Request{Ranks: 6}).Topology().String())
+		require.Equal(t, c.want, resolve(t, c.text+anyRule, Request{Ranks: 6}).Topology().String())
 	}
 	for _, c := range []struct{ text, want string }{
 		{size + "topology: {count: 8, kind: torus_2d, w: 4, h: 2}\n",
@@ -360,7 +363,7 @@ algorithms:
   fancy: {module: fancy}
 topology: {kind: mesh_2d_no_wrap, w: 2, h: 2}
 `
-	resolve(t, entries, Request{})
+	resolve(t, entries+"rules: [{algorithm: plain}]\n", Request{})
 	for _, c := range []struct{ text, algorithm, want string }{
 		{"rules: [{algorithm: plain},\n {algorithm: sized}]\n", "",
 			"ccl.yaml:9: rules[2].algorithm: sized is for a world size of 3 (ccl.yaml:4), but here it is 4 (the number of ranks is 4)"},

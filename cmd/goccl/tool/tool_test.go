@@ -263,7 +263,7 @@ func TestEager(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	alone(t)
-	writeFile(t, "shm.yaml", "version: 1\ndefaults: {transport: shm}\n")
+	writeFile(t, "shm.yaml", "version: 1\ndefaults: {transport: shm}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n")
 	for _, m := range []struct {
 		args   string
 		status int
