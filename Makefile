@@ -12,7 +12,7 @@ help: ## show the targets
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
 # Built from source on first use, which takes minutes; it is no dependency of the module.
-LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 demo: ## train a model on real data, on all cores of this machine
 	$(GO) run ./examples/ddp $(ARGS)
@@ -40,7 +40,7 @@ check: ## formatting, vet, linters, generated documents, and builds for the othe
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=windows $(GO) build ./...
-	$(LINT) run
+	$(GOLANGCI_LINT) run
 	@$(GO) run ./cmd/goccl explain --algorithms --markdown | cmp - docs/algorithms.md || { echo "docs/algorithms.md is not what the code says: make generate"; exit 1; }
 	$(GO) mod verify
 

@@ -208,12 +208,19 @@ func (c *Config) entry(name string) *entry {
 	return nil
 }
 
-// unknownEntry says that there is no entry called name, and which there are.
-func (c *Config) unknownEntry(name string) string {
+// Entries returns the names of the entries, in the order of the file. The slice
+// belongs to the caller.
+func (c *Config) Entries() []string {
 	names := make([]string, len(c.entries))
 	for i, e := range c.entries {
 		names[i] = e.name
 	}
+	return names
+}
+
+// unknownEntry says that there is no entry called name, and which there are.
+func (c *Config) unknownEntry(name string) string {
+	names := c.Entries()
 	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", quote(name), didYouMean(name, names), list(names))
 }
 

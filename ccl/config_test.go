@@ -46,6 +46,7 @@ func line(n int) origin { return origin{line: n} }
 func TestParseEverything(t *testing.T) {
 	c := parse(t, everything)
 	require.Equal(t, "ccl.yaml", c.File())
+	require.Equal(t, []string{"plain", "fancy"}, c.Entries())
 	require.Equal(t, given[string]{"fancy", line(2)}, c.algorithm)
 	require.Equal(t, given[string]{"local", line(2)}, c.transport)
 	require.Equal(t, given[time.Duration]{90 * time.Second, line(2)}, c.timeout)

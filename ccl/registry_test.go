@@ -28,16 +28,16 @@ func TestRegistry(t *testing.T) {
 
 	require.PanicsWithValue(t, `ccl: algorithm "a" is registered twice`, func() { one.Register(good("a")) })
 	for want, spoil := range map[string]func(*Algorithm){
-		`ccl: algorithm has no name`:         func(a *Algorithm) { a.Name = "" },
+		`ccl: algorithm has no name`:                                       func(a *Algorithm) { a.Name = "" },
 		`ccl: algorithm "c" is undocumented; its Doc has to be a sentence`: func(a *Algorithm) { a.Doc = "" },
-		`ccl: algorithm "c" has no kernels`:  func(a *Algorithm) { a.Kernels = nil },
+		`ccl: algorithm "c" has no kernels`:                                func(a *Algorithm) { a.Kernels = nil },
 		`ccl: algorithm "c" has a kernel for barrier, which no kernel does`: func(a *Algorithm) {
 			a.Kernels[CollBarrier] = a.Kernels[CollBroadcast]
 		},
-		`ccl: algorithm "c": the kernel for broadcast has no Run`:              func(a *Algorithm) { a.Kernels[CollBroadcast].Run = nil },
-		`ccl: algorithm "c": the kernel for broadcast is undocumented; its Doc has to be a sentence, with the source`:         func(a *Algorithm) { a.Kernels[CollBroadcast].Doc = "" },
-		`ccl: algorithm "c": the kernel for broadcast declares no Cost`:        func(a *Algorithm) { a.Kernels[CollBroadcast].Cost = nil },
-		`ccl: algorithm "c": the kernel for broadcast is Eager but not Shared`: func(a *Algorithm) { a.Kernels[CollBroadcast].Eager = true },
+		`ccl: algorithm "c": the kernel for broadcast has no Run`:                                                     func(a *Algorithm) { a.Kernels[CollBroadcast].Run = nil },
+		`ccl: algorithm "c": the kernel for broadcast is undocumented; its Doc has to be a sentence, with the source`: func(a *Algorithm) { a.Kernels[CollBroadcast].Doc = "" },
+		`ccl: algorithm "c": the kernel for broadcast declares no Cost`:                                               func(a *Algorithm) { a.Kernels[CollBroadcast].Cost = nil },
+		`ccl: algorithm "c": the kernel for broadcast is Eager but not Shared`:                                        func(a *Algorithm) { a.Kernels[CollBroadcast].Eager = true },
 		`ccl: algorithm "c" is faulty: its Params returns a int, and has to return a pointer to a struct`: func(a *Algorithm) {
 			a.Params = func() any { return 3 }
 		},

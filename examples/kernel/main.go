@@ -4,6 +4,9 @@
 // The algorithm is in doubling/doubling.go, its proof in doubling/doubling_test.go,
 // and ccl.yaml names it. blocked is a second one, which uses a window.
 // docs/writing-an-algorithm.md leads through all of it.
+//
+// To compare algorithms of your own copy main.go, compare.go and ccl.yaml, import
+// your packages below, and name them in ccl.yaml: every entry there is compared.
 package main
 
 import (
@@ -16,6 +19,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+
 	_ "github.com/goccl/goccl/examples/kernel/blocked"
 	_ "github.com/goccl/goccl/examples/kernel/doubling"
 )
@@ -33,32 +37,27 @@ func main() {
 	}
 }
 
-// run compares the algorithms on so many ranks, and prints a table: the median of
-// times calls of each, in microseconds, and what the rules choose.
+// run compares all entries of the configuration on so many ranks, and prints a
+// table: the median of times calls of each, and what the rules choose.
 func run(out io.Writer, ranks int, file string, times int) error {
 	config, err := load(file)
 	if err != nil {
 		return err
 	}
-	var table *table
+	all := make([]*measurements, ranks)
 	err = dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl", dist.WithConfig(config)); err != nil {
 			return err
 		}
-		measured, err := compare(times)
-		if err != nil {
+		if all[rank], err = compare(config.Entries(), times); err != nil {
 			return err
-		}
-		if rank == 0 {
-			table = measured
 		}
 		return dist.DestroyProcessGroup()
 	}, dist.Ranks(ranks))
 	if err != nil {
 		return err
 	}
-	table.print(out, ranks)
-	return nil
+	return printTable(out, config.Entries(), all)
 }
 
 func load(file string) (*ccl.Config, error) {
