@@ -18,7 +18,11 @@
 //
 // A kernel exchanges messages ([Call.SendRecv] and its relatives) or looks at all
 // ranks' inputs through a window ([Call.Window]). It says what it costs, and the suite
-// measures that.
+// measures that. Who writes one needs [Algorithm], [Kernel], [Call], [Buffer], [Shape],
+// [Cost], [ParamsOf] and [Window]; docs/writing-an-algorithm.md leads through them.
+//
+// Which kernel does which call [Settings.Explain] tells before, and
+// [Communicator.LastChoice] afterwards.
 //
 // Results of reductions are the same bits on all ranks and in all runs. Which bits,
 // the algorithm's documentation says.

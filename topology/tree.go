@@ -103,9 +103,10 @@ func (t Tree) Child(rank, i int) int {
 	return t.rank(t.arity*v + 1 + i)
 }
 
-// Served returns the children of rank in an order in which to serve them, one in
-// each round: in a broadcast in which all ranks do so, what the root has arrives
-// everywhere in as few rounds as the tree allows.
+// Served returns the children of rank in the order in which to serve them, one in
+// each round, the one with the highest subtree first: in a broadcast in which all
+// ranks do so, what the root has arrives everywhere in as few rounds as the tree
+// allows.
 // Precondition: 0 <= i < Degree(rank).
 func (t Tree) Served(rank, i int) int {
 	if t.arity == binomial {

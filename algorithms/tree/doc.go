@@ -19,6 +19,10 @@
 // takes each input up to rank 0, and then down each edge those that the ranks below
 // it lack: every rank gets every input once.
 //
+// An entry in ccl.yaml:
+//
+//	binomial: {module: tree, params: {kind: binomial, chunk: 64KiB}}
+//
 // There is no kernel for a barrier: it is the engine's own, whatever the
 // algorithm.
 //
