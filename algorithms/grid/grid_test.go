@@ -259,8 +259,6 @@ func TestNotOnARing(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	_, err := resolve(t, grid.Algorithm, 4, entries+"topology: {kind: ring_1d}\n")
-	require.NoError(t, err)
 }
 
 // S4.10: without w and h the grid is a square, or there is none.

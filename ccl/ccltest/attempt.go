@@ -68,7 +68,7 @@ func newAttempt[T ccl.Element](r *rank, j *job) *typed[T] {
 	case j.coll == ccl.CollBroadcast:
 		a.in = a.out[:j.input(r.me)]
 	case j.placing.inPlace(r.me) && j.coll == ccl.CollAllGatherV:
-		at := a.place(r.me)
+		at := a.start(r.me)
 		a.in = a.out[at : at+j.counts[r.me]]
 	case j.placing.inPlace(r.me):
 		a.in = a.out
@@ -101,8 +101,8 @@ func (a *typed[T]) renew(j *job) {
 	a.fill()
 }
 
-// place returns where rank's input goes in the output of an all-gather.
-func (a *typed[T]) place(rank int) int {
+// start returns where rank's input goes in the output of an all-gather.
+func (a *typed[T]) start(rank int) int {
 	if a.displs != nil {
 		return a.displs[rank]
 	}
@@ -140,7 +140,7 @@ func (a *typed[T]) right() error {
 		return a.rightReduction()
 	case ccl.CollAllGatherV:
 		for r, n := range j.counts {
-			at := a.place(r)
+			at := a.start(r)
 			for i, got := range a.out[at : at+n] {
 				if want := value[T](j, r, i); !identical(got, want) {
 					return fmt.Errorf("element %d of rank %d's input arrived as %v instead of %v", i, r, got, want)
@@ -172,7 +172,7 @@ func (a *typed[T]) rightReduction() error {
 			continue
 		}
 		if xs := inputs(j, i, make([]T, n)); a.rank.g.s.rankOrdered || j.numbers != rough || !near(j.op, got, want[i], xs) {
-			return fmt.Errorf("element %d is %v instead of %v, the %v of %v", i, got, want[i], j.op, xs)
+			return fmt.Errorf("element %d is %v instead of %v, the %v of %v%s", i, got, want[i], j.op, xs, slip(j, got, want[i], xs))
 		}
 	}
 	return nil
@@ -184,6 +184,23 @@ func inputs[T ccl.Element](j *job, i int, xs []T) []T {
 		xs[r] = value[T](j, r, i)
 	}
 	return xs
+}
+
+// slip says which common mistake makes got of want, the result of xs; "" if none
+// that it knows.
+func slip[T ccl.Element](j *job, got, want T, xs []T) string {
+	is := func(op ccl.Op, x T) bool {
+		return x != 0 && (identical(got, x) || j.numbers == rough && near(op, got, x, xs))
+	}
+	switch {
+	case j.op != ccl.Avg:
+		return ""
+	case is(ccl.Sum, fold(ccl.Sum, xs)):
+		return ": it is the sum; Finish is missing"
+	case is(ccl.Avg, want/T(len(xs))):
+		return ": it has been divided twice; Finish was called twice, or by two ranks"
+	}
+	return ""
 }
 
 // isRoot reports whether the one buffer is the input of a broadcast.
@@ -201,7 +218,7 @@ func (a *typed[T]) output(i int) bool {
 		return i >= 0 && i < len(a.out)
 	}
 	for r, n := range a.job.counts {
-		if at := a.place(r); at <= i && i < at+n {
+		if at := a.start(r); at <= i && i < at+n {
 			return true
 		}
 	}
@@ -214,14 +231,31 @@ func (a *typed[T]) fences() error {
 			if k == 0 && a.output(i) || identical(got, a.before[k][i]) {
 				continue
 			}
-			if k > 0 || a.isRoot() {
-				return fmt.Errorf("the input, or what surrounds it, has been written: %v became %v", a.before[k][i], got)
-			}
-			return fmt.Errorf("memory outside of the output, at element %d of it, has been written: %v became %v",
-				i-fence/ccl.DTypeOf[T]().Size()-a.job.shift, a.before[k][i], got)
+			return fmt.Errorf("%s has been written: %v became %v", a.place(k, i), a.before[k][i], got)
 		}
 	}
 	return nil
+}
+
+// place says what element i of allocation k is.
+func (a *typed[T]) place(k, i int) string {
+	name, buffer, shift := "output", a.out, a.job.shift
+	switch {
+	case k > 0:
+		name, buffer, shift = "input", a.in, 2*shift
+	case a.isRoot():
+		name = "root's buffer"
+	}
+	switch at := i - fence/ccl.DTypeOf[T]().Size() - shift; {
+	case at < 0:
+		return fmt.Sprintf("memory in front of the %s, at element %d,", name, at)
+	case at >= len(buffer):
+		return fmt.Sprintf("memory behind the %s of %d elements, at element %d,", name, len(buffer), at)
+	case name == "output":
+		return fmt.Sprintf("element %d of the output, in a gap between the ranks' places,", at)
+	default:
+		return fmt.Sprintf("element %d of the %s", at, name)
+	}
 }
 
 func (a *typed[T]) bits() []uint64 {

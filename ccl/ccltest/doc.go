@@ -16,7 +16,7 @@
 //	poll      goroutines that share memory, each running its own part
 //	park      goroutines that sleep; the last to arrive runs the others' parts
 //	arena     nothing shared but an arena: messages and windows are copied
-//	smallest  the same with messages of 16 bytes and windows of 144: a message
+//	smallest  like arena, with messages of 16 bytes and windows of 144: a message
 //	          arrives in parts, and a window shows its inputs bit by bit
 //
 // and each of them once more with seeded delays, as in poll+jitter, before everything
@@ -33,13 +33,15 @@
 //
 //	Validate  an algorithm has a name, documentation, valid default parameters, and
 //	          kernels that are documented, declare their Cost and support something
+//	Completes a call that the kernel does not refuse ends without an error and without
+//	          a panic
 //	Messages  every message is received: by the rank it is sent to, in the same call,
 //	          in the order and at the length it is sent; and no cycle of ranks waits
 //	          for each other, since a sender waits until its message has been taken
 //	          (C16)
-//	Supports  a call of a shape that a kernel supports ends without an error; any
-//	          other is refused with ErrNotImplemented, on all ranks, before anything
-//	          moves, and the group lives on (S4.13, C2)
+//	Supports  a call of a shape that a kernel does not support is refused with
+//	          ErrNotImplemented, on all ranks, before anything moves, and the group
+//	          lives on; a call of any other shape is not refused (S4.13, C2)
 //	Result    every rank gets the result of the sequential definition, whatever the
 //	          type, operation, size, root and number of ranks (C21, C23)
 //	Pieces    the result is the same where a window shows the inputs bit by bit and
@@ -72,20 +74,26 @@
 // # Reading a failure
 //
 //	--- FAIL: TestConformance/broadcast/Messages/poll/ranks=2
-//	    rank 1 of 2: broadcast of float32, 1 elements from root 0: ccl: broadcast by subject,
+//	    rank 1 of 2: broadcast of float32, 1 elements from root 0: ccl: broadcast by mine,
 //	    call 1, rank 1: send to rank 0: protocol error with rank 0: it ended the call while
 //	    this rank waits to exchange a message with it
 //	      rank 0 has returned from its kernel
 //	      rank 1 waits for rank 0 to take a message
+//	    world: poll: goroutines that share memory, each running its own part
 //	    rule: Messages: every message is received: by the rank it is sent to, ...
 //	    again: go test -run '^TestConformance$/^broadcast$/^Messages$/^poll$/^ranks=2$' example.com/mine
 //
 // The name of the test says which kernel, check, world and number of ranks it was. A
 // failure begins with the rank that saw it and the call that it was in; if messages
-// missed each other it says what each rank was about at that time. The rule is the
-// one that was broken, and the command runs just that case: inputs and delays are the
-// same in every run. Where the case depends on timing it may take several runs,
-// -count=100.
+// missed each other it says what each rank was about at that time, and of a panic
+// which lines of the kernel led to it. The rule is the one that was broken, and the
+// command runs just that case: inputs and delays are the same in every run. Where the
+// case depends on timing it may take several runs, -count=100. Where several ranks
+// fail, which of them is named may differ from run to run; one that panicked or
+// returned an error of its own comes before those that only saw what followed.
+//
+// The algorithm is configured under its own name, or as "subject" where ccl.yaml could
+// not have an entry of that name.
 //
 // The command is made of names, so that -run takes fewer of them too:
 //
@@ -93,7 +101,8 @@
 //	go test -run TestConformance/broadcast/Messages  one check
 //	go test -run TestConformance/.*/Cost             one check of all kernels
 //
-// With -v, a check that does not apply says why. With -short and with -race there are
+// Where several checks of a kernel fail there is often one reason: begin with the
+// first. With -v, a check that does not apply says why. With -short and with -race there are
 // fewer calls, and no long ones; Allocs is left to runs without -race.
 //
 // # Fuzzing
@@ -108,7 +117,8 @@
 //   - What kernels do on more than 16 ranks or with inputs longer than 600 KiB, and
 //     with other extents of a grid than those closest to a square. Parameters bring
 //     switching points closer: see [Params].
-//   - Groups of one rank: there no kernel runs.
+//   - Groups of one rank, and calls that move nothing (their Shape's Total is 0): there
+//     no kernel runs, in the suite or elsewhere.
 //   - Data races that have not yet led to a wrong result: run it with -race as well.
 //   - What a kernel reads without need, such as memory next to its buffers.
 //   - State that it takes many calls to see.
@@ -124,8 +134,9 @@
 // # Failure
 //
 // A check ends at its first failure; the checks after it are run all the same, unless
-// it is one of the first four, on which they stand, or the kernel hangs. A hang costs one
-// timeout of a few seconds. A kernel that waits for something other than its verbs
-// cannot be interrupted: after a minute without progress the suite reports it, with
-// the stacks of all goroutines, and goes on without it.
+// it is one of the first five, on which they stand, or the kernel hangs. A hang in a
+// verb costs one timeout of 5 seconds. A kernel that waits for something other than its
+// verbs, or never ends, cannot be interrupted: after 10 seconds in which no call ends
+// the suite reports it, with the stacks of the goroutines that are in the kernel, and
+// goes on without it.
 package ccltest

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The table in the package comment is that of the checks, with their rules.
+// The tables in the package comment are those of the checks, with their rules and
+// requirements, and of the worlds.
 func TestDocListsChecks(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -15,11 +16,27 @@ func TestDocListsChecks(t *testing.T) {
 	}
 	var table strings.Builder
 	for _, c := range append([]*check{valid}, checks...) {
-		for i, line := range wrapped(c.rule, 72) {
+		rule := c.rule
+		if c.needs != "" {
+			rule += " (" + c.needs + ")"
+		}
+		for i, line := range wrapped(rule, 72) {
 			if i > 0 {
 				c = &check{}
 			}
 			fmt.Fprintf(&table, "//\t%-9s %s\n", c.name, line)
+		}
+	}
+	if !strings.Contains(string(doc), "//\n"+table.String()+"//\n") {
+		t.Errorf("doc.go does not contain\n%s", table.String())
+	}
+	table.Reset()
+	for _, w := range []world{poll, park, arena, smallest} {
+		for i, line := range wrapped(w.about, 72) {
+			if i > 0 {
+				w = world{}
+			}
+			fmt.Fprintf(&table, "//\t%-9s %s\n", w.name, line)
 		}
 	}
 	if !strings.Contains(string(doc), "//\n"+table.String()+"//\n") {
@@ -31,7 +48,7 @@ func TestDocListsChecks(t *testing.T) {
 			ground++
 		}
 	}
-	if ground != 4 || !strings.Contains(string(doc), "one of the first four") {
+	if ground != 5 || !strings.Contains(string(doc), "one of the first five") {
 		t.Errorf("doc.go does not say on how many checks the others stand: %d", ground)
 	}
 }

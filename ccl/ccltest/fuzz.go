@@ -11,8 +11,8 @@ import (
 
 // Fuzz makes single calls of a's kernels of which the fuzzer chooses everything:
 // the kernel, the world and its delays, 1 to 16 ranks, type, operation, root, counts,
-// and where the buffers lie. It holds them to the rules of Messages, Supports,
-// Result, Guards, SameBits and Cost; a failure ends with the one that was broken.
+// and where the buffers lie. It holds them to the rules of Completes, Messages,
+// Supports, Result, Guards, SameBits and Cost; a failure names the one that was broken.
 // Calls that the kernel does not support, and numbers of ranks that the topology does
 // not take, are skipped: there is nothing to see.
 //
@@ -139,7 +139,7 @@ func (in *input) try(targets []*subject) (broken *check, err error) {
 	broken = valid // until the ranks are connected
 	breaks := func(name string, err error) error {
 		broken = checkNamed(name)
-		return fmt.Errorf("%s, %d ranks: %v: %w", w.name, n, j, err)
+		return w.in(fmt.Errorf("%s, %d ranks: %v: %w", w.name, n, j, err))
 	}
 	m := newMeter(s, n)
 	err = s.with(w, n, probe{seed: in.delays, observe: m.see}, func(g *group) error {
@@ -151,11 +151,8 @@ func (in *input) try(targets []*subject) (broken *check, err error) {
 			attempts[r.me] = r.attempt(j)
 			return attempts[r.me].call(context.Background())
 		})
-		switch {
-		case astray(err):
-			return breaks("Messages", err)
-		case err != nil:
-			return breaks("Supports", err)
+		if err != nil {
+			return breaks(blame(err), s.supposed(err))
 		}
 		o := outcome{job: j}
 		for r, a := range attempts {

@@ -59,7 +59,7 @@ func TestFuzzNamesRule(t *testing.T) {
 		in     input
 	}{
 		{"Messages", ringReduceKernel(early), input{ranks: 2, count: 5}},
-		{"Supports", doublingReduceKernel(undeclared), input{ranks: 2, count: 5}},
+		{"Completes", doublingReduceKernel(undeclared), input{ranks: 2, count: 5}},
 		{"Result", ringReduceKernel(oneStep), input{ranks: 2, count: 5}},
 		{"Guards", after(func(c *ccl.Call, err error) error {
 			c.In().Bytes()[0]++

@@ -143,7 +143,7 @@ func (g *group) supported(jobs []*job) ([]*job, error) {
 		can = append(can, j)
 	}
 	if len(can) == 0 && why != nil {
-		return nil, &skipped{fmt.Sprintf("the kernel supports none of %d calls on %d ranks", len(jobs), len(g.ranks)), why}
+		return nil, &skipped{why: fmt.Sprintf("the kernel supports none of %d calls on %d ranks", len(jobs), len(g.ranks)), cause: why}
 	}
 	return can, nil
 }

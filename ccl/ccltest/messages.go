@@ -2,25 +2,89 @@ package ccltest
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
 )
 
-// messages makes calls, and judges nothing but whether messages find each other.
-// Kernels that fail otherwise are for the checks that follow.
-func messages(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error {
+// calls makes calls of all kinds, without a look at their results, and returns how
+// they failed. It makes them once: three checks judge them, each by its own rule.
+func (s *subject) calls(w world, n int) error {
+	key := fmt.Sprintf("%s/%d", w.name, n)
+	err, made := s.made[key]
+	if made {
+		return err
+	}
+	err = s.with(w, n, probe{}, func(g *group) error {
 		jobs := g.jobs()
 		if s.short {
 			jobs = every(2, jobs)
 		}
-		err := g.run(jobs, func(attempt) error { return nil })
-		if _, skip := errors.AsType[*skipped](err); skip || astray(err) {
-			return err
-		}
-		return nil
+		return g.run(jobs, func(attempt) error { return nil })
 	})
+	if s.made == nil {
+		s.made = make(map[string]error)
+	}
+	s.made[key] = err
+	return err
+}
+
+// completes leaves messages that miss each other to the check after it, and refused
+// calls to the one after that.
+func completes(s *subject, w world, n int) error {
+	err := s.calls(w, n)
+	switch blame(err) {
+	case "Messages":
+		return &skipped{why: "messages miss each other, which is for Messages", rest: true}
+	case "Supports":
+		return nil
+	}
+	return s.supposed(err)
+}
+
+func messages(s *subject, w world, n int) error {
+	err := s.calls(w, n)
+	if kind := blame(err); kind == "Completes" || kind == "Supports" {
+		return nil
+	}
+	return err
+}
+
+// blame returns the name of the check whose rule is broken by a call that ends with
+// err, "" if none is.
+func blame(err error) string {
+	_, skip := errors.AsType[*skipped](err)
+	_, panicked := errors.AsType[*ccl.KernelPanicError](err)
+	_, disagree := errors.AsType[*ccl.MismatchError](err)
+	switch {
+	case err == nil || skip:
+		return ""
+	case panicked || errors.Is(err, errHangs):
+		return "Completes"
+	case astray(err):
+		return "Messages"
+	case disagree || errors.Is(err, ccl.ErrNotImplemented):
+		return "Supports"
+	}
+	return "Completes"
+}
+
+// supposed says of a call that failed or was refused why it should not have been.
+func (s *subject) supposed(err error) error {
+	what, kind := "failed", blame(err)
+	switch {
+	case errors.Is(err, errHangs):
+		what = "did not end"
+	case kind == "Supports":
+		what = "was refused"
+	case kind != "Completes":
+		return err
+	}
+	if s.kernel().Supports == nil {
+		return fmt.Errorf("the kernel has no Supports, so it has to do every shape; this one %s: %w", what, err)
+	}
+	return fmt.Errorf("the kernel's Supports does not refuse this shape, but it %s: %w", what, err)
 }
 
 // astray reports whether err says that a message was not the one expected, or that

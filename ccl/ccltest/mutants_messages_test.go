@@ -10,9 +10,9 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// messageMutants send what nobody receives, wait for what nobody sends, or fail
-// where they do not say that they would.
-func messageMutants() []mutant {
+// messageMutants send what nobody receives, wait for what nobody sends, fail, or
+// refuse what they do not say that they would.
+func messageMutants(stop <-chan struct{}) []mutant {
 	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGatherV, ccl.CollBroadcast
 
 	var asked atomic.Int64
@@ -47,21 +47,75 @@ func messageMutants() []mutant {
 		{string(swaps) + ", of different lengths", "Messages", broadcast, inPartsKernel(2, 3, swaps), hangs},
 		{string(ownCount), "Messages", gather, ringGatherKernel(ownCount), hangs},
 
-		{"supports a shape on some ranks", "Supports", reduce, fickle, nil},
-		{"fails on purpose", "Supports", reduce, before(func(*ccl.Call) error { return errors.New("on purpose") }), nil},
-		{"panics on purpose", "Supports", reduce, before(func(*ccl.Call) error { panic("on purpose") }), nil},
-		{"refuses while it runs", "Supports", reduce, refusing, nil},
-		{"is for two ranks, but does not say so", "Supports", reduce, forTwo, nil},
-		{string(undeclared), "Supports", reduce, doublingReduceKernel(undeclared), nil},
-		{"looks at the first element of an empty block", "Supports", reduce, before(func(c *ccl.Call) error {
+		{"fails on purpose", "Completes", reduce, before(func(*ccl.Call) error { return errors.New("on purpose") }), nil},
+		{"panics on purpose", "Completes", reduce, before(func(*ccl.Call) error { panic("on purpose") }), nil},
+		{"is for two ranks, but does not say so", "Completes", reduce, forTwo, nil},
+		{"waits for something other than its verbs", "Completes", reduce, waiting(stop), hangs},
+		{"slices beyond the end of its buffer", "Completes", reduce, before(func(c *ccl.Call) error {
+			_ = c.Out().Slice(0, c.Out().Len()+1)
+			return nil
+		}), nil},
+		{"slices beyond the end of its buffer on one rank", "Completes", broadcast, overreaching(), hangs},
+		{"makes the last rank its own successor", "Completes", broadcast, ownSuccessor(), hangs},
+		{"fails on purpose on one rank", "Completes", reduce, before(func(c *ccl.Call) error {
+			if c.Rank() == 1 {
+				return errors.New("on purpose")
+			}
+			return nil
+		}), nil},
+		{string(undeclared), "Completes", reduce, doublingReduceKernel(undeclared), nil},
+		{"looks at the first element of an empty block", "Completes", reduce, before(func(c *ccl.Call) error {
 			_ = c.Out().Block(c.Rank(), c.Size()).Bytes()[0]
 			return nil
 		}), nil},
-		{"sends a message to itself", "Supports", reduce, before(func(c *ccl.Call) error { return c.Send(c.Rank(), c.In()) }), nil},
-		{string(sameMemory), "Supports", reduce, doublingReduceKernel(sameMemory), nil},
-		{string(secondWindow), "Supports", reduce, foldReduceKernel(secondWindow), nil},
-		{string(backwards), "Supports", reduce, foldReduceKernel(backwards), nil},
+		{"sends a message to itself", "Completes", reduce, before(func(c *ccl.Call) error { return c.Send(c.Rank(), c.In()) }), nil},
+		{string(sameMemory), "Completes", reduce, doublingReduceKernel(sameMemory), nil},
+		{string(secondWindow), "Completes", reduce, foldReduceKernel(secondWindow), nil},
+		{string(backwards), "Completes", reduce, foldReduceKernel(backwards), nil},
+
+		{"supports a shape on some ranks", "Supports", reduce, fickle, nil},
+		{"refuses while it runs", "Supports", reduce, refusing, nil},
 	}
+}
+
+// waiting does not return on rank 1 before stop is closed.
+func waiting(stop <-chan struct{}) *ccl.Kernel {
+	return before(func(c *ccl.Call) error {
+		if c.Rank() == 1 {
+			<-stop
+		}
+		return nil
+	})
+}
+
+// overreaching ends a broadcast with an odd message, and only then slices beyond the
+// end: the one who gets the message may be the first to fail.
+func overreaching() *ccl.Kernel {
+	k := chainKernel(none)
+	k.Run = func(c *ccl.Call) error {
+		if c.Rank() != c.Root() {
+			return chain(none)(c)
+		}
+		next := (c.Rank() + 1) % c.Size()
+		err := c.Send(next, c.Out().Slice(0, 0))
+		_ = c.Out().Slice(0, c.Out().Len()+1)
+		return err
+	}
+	return k
+}
+
+// ownSuccessor is a broadcast by a chain that does not close to a ring.
+func ownSuccessor() *ccl.Kernel {
+	k := chainKernel(none)
+	k.Run = func(c *ccl.Call) error {
+		if c.Rank() != c.Root() {
+			if err := c.Recv((c.Rank()+c.Size()-1)%c.Size(), c.Out()); err != nil {
+				return err
+			}
+		}
+		return c.Send(min(c.Rank()+1, c.Size()-1), c.Out())
+	}
+	return k
 }
 
 // before returns a ring's all-reduce with steps of its own before the ring's.

@@ -4,7 +4,9 @@ package ccltest
 
 import (
 	"runtime"
+	"strings"
 	"sync/atomic"
+	"testing"
 	"unsafe"
 
 	"github.com/goccl/goccl/ccl"
@@ -34,6 +36,38 @@ func overrun() *ccl.Kernel {
 		unsafe.Slice(&out[0], len(out)+1)[len(out)]++
 		return err
 	})
+}
+
+// The element that is written, and of what, is named.
+func TestGuardsNameElement(t *testing.T) {
+	for want, k := range map[string]*ccl.Kernel{
+		": memory behind the output of 1 elements, at element 1, has been written: 95 became ": overrun(),
+		": element 0 of the input has been written: ": after(func(c *ccl.Call, err error) error {
+			c.In().Bytes()[0]++
+			return err
+		}),
+	} {
+		if err := guards(subjectOf(ccl.CollAllReduce, k), poll, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v instead of %q", err, want)
+		}
+	}
+	err := guards(subjectOf(ccl.CollBroadcast, rootWriter()), poll, 2)
+	if err == nil || !strings.Contains(err.Error(), "element 0 of the root's buffer has been written") {
+		t.Errorf("%v", err)
+	}
+}
+
+// rootWriter writes to the root's buffer, and not the same twice.
+func rootWriter() *ccl.Kernel {
+	k := chainKernel(none)
+	k.Run = func(c *ccl.Call) error {
+		err := chain(none)(c)
+		if c.Rank() == c.Root() {
+			c.Out().Bytes()[0]++
+		}
+		return err
+	}
+	return k
 }
 
 // haunting leaves the first byte of its output to a goroutine that it does not wait

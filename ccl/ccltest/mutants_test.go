@@ -30,7 +30,7 @@ var byLuck = []string{"assumes that the root comes first", string(everybodys)}
 func TestMutants(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
-	mutants := slices.Concat(messageMutants(), resultMutants(), orderMutants(), placeMutants(),
+	mutants := slices.Concat(messageMutants(stop), resultMutants(), orderMutants(), placeMutants(),
 		costMutants(), failureMutants(stop), stateMutants(stop), racingMutants)
 	for _, c := range checks {
 		seen := slices.ContainsFunc(mutants, func(m mutant) bool { return m.check == c.name })
@@ -94,7 +94,13 @@ func (c *check) on(s *subject) error {
 				continue
 			}
 			err := c.run(s, w, n)
-			if _, skip := errors.AsType[*skipped](err); err != nil && !skip {
+			if skip, ok := errors.AsType[*skipped](err); ok {
+				if skip.rest {
+					return nil
+				}
+				continue
+			}
+			if err != nil {
 				return fmt.Errorf("%s, %d ranks: %w", w.name, n, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package ccltest
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"runtime/debug"
@@ -17,15 +18,26 @@ func report(t *testing.T, err error, c *check) {
 }
 
 // failure says how the test called name failed, which rule was broken, and how to
-// see it again. An input that has just been found by fuzzing has no name yet: go
-// test prints how to see that again.
+// see it again, and then shows the evidence. An input that has just been found by
+// fuzzing has no name yet: go test prints how to see that again.
 func failure(err error, c *check, name string) string {
 	text := fmt.Sprintf("%v\nrule: %s: %s", err, c.name, c.rule)
 	if strings.Contains(name, "/") {
 		text += "\nagain: " + replay(name)
 	}
+	if e, ok := errors.AsType[*evidence](err); ok {
+		text += "\n" + e.text
+	}
 	return text
 }
+
+// evidence is an error and what is too long to stand before its rule.
+type evidence struct {
+	error
+	text string
+}
+
+func (e *evidence) Unwrap() error { return e.error }
 
 // replay returns the command that runs the test called name and nothing else, from
 // wherever its module can be seen. The flags are those by which the suite chooses

@@ -40,12 +40,29 @@ const victimFault = "CCLTEST_VICTIM_FAULT"
 // TestVictim is a conformance test like those of authors, of a kernel that is right
 // unless TestReplay says otherwise.
 func TestVictim(t *testing.T) {
+	kernel := chainKernel(fault(os.Getenv(victimFault)))
+	if os.Getenv(victimFault) == string(twoFaults) {
+		kernel = scrambling()
+		kernel.Cost = func(ccl.Shape) ccl.Cost { return ccl.Cost{} }
+	}
 	Test(t, &ccl.Algorithm{
 		Name: "victim", Doc: "an algorithm of the tests",
-		Kernels: map[ccl.Collective]*ccl.Kernel{
-			ccl.CollBroadcast: chainKernel(fault(os.Getenv(victimFault))),
-		},
+		Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollBroadcast: kernel},
 	})
+}
+
+const twoFaults fault = "declares no cost, and changes the root's buffer"
+
+// Where several checks fail, the last line about the kernel says where to begin.
+func TestSeveralFailures(t *testing.T) {
+	v := runVictim(t, twoFaults, "^TestVictim$/^broadcast$/^(Cost|Leave)$")
+	if len(v.rules) != 2 {
+		t.Fatalf("the rules are %v", v.rules)
+	}
+	hint, rule := strings.Index(v.output, "begin with the first failure, of Cost"), strings.LastIndex(v.output, "rule: ")
+	if hint < rule {
+		t.Errorf("it does not end with where to begin:\n%s", v.output)
+	}
 }
 
 // The command that a failure prints runs the case that failed and no other, and it

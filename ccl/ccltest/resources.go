@@ -66,7 +66,7 @@ const (
 
 func allocations(s *subject, w world, n int) error {
 	if raceEnabled {
-		return &skipped{why: "the race detector allocates; run without -race to count"}
+		return &skipped{why: "the race detector allocates; run without -race to count", rest: true}
 	}
 	return s.with(w, n, probe{}, func(g *group) error {
 		j, err := g.sample()
@@ -142,7 +142,8 @@ func leaks(s *subject, w world, n int) error {
 	deadline := time.Now().Add(s.timeout)
 	for runtime.NumGoroutine() > before {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d goroutines were running before, %d are now\n%s", before, runtime.NumGoroutine(), stacks())
+			err := fmt.Errorf("%d goroutines were running before, %d are now", before, runtime.NumGoroutine())
+			return &evidence{err, "all goroutines:\n" + stacks()}
 		}
 		runtime.Gosched()
 	}

@@ -89,7 +89,7 @@ func guards(s *subject, w world, n int) error {
 
 func inPlace(s *subject, w world, n int) error {
 	if s.coll == ccl.CollBroadcast {
-		return &skipped{why: "a broadcast has one buffer"}
+		return &skipped{why: "a broadcast has one buffer", rest: true}
 	}
 	return s.with(w, n, probe{}, func(g *group) error {
 		var jobs []*job
@@ -154,7 +154,7 @@ func sameBits(s *subject, _ world, n int) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("in world %s: %w", w.name, err)
+			return w.in(err)
 		}
 	}
 	return nil

@@ -18,9 +18,10 @@ type subject struct {
 	params      string // fields for ccl.yaml
 	rankOrdered bool
 	topology    topology.Kind
-	timeout     time.Duration // of calls
-	patience    time.Duration // with groups
-	short       bool          // fewer cases
+	timeout     time.Duration    // of calls
+	patience    time.Duration    // with groups
+	short       bool             // fewer cases
+	made        map[string]error // what calls returned
 }
 
 func newSubject(a *ccl.Algorithm, opts []Option) *subject {
@@ -93,15 +94,11 @@ func (s *subject) validateKernel() error {
 }
 
 // settings returns the configuration of a group of n ranks in which the kernel
-// does its collective. observe, unless nil, is called after each of its runs.
-func (s *subject) settings(n int, observe func(*ccl.Call)) (*ccl.Settings, error) {
+// does its collective, by run unless that is nil.
+func (s *subject) settings(n int, run func(*ccl.Call) error) (*ccl.Settings, error) {
 	kernel := *s.kernel()
-	if observe != nil {
-		kernel.Run = func(c *ccl.Call) error {
-			err := s.kernel().Run(c)
-			observe(c)
-			return err
-		}
+	if run != nil {
+		kernel.Run = run
 	}
 	only := *s.algorithm
 	only.Kernels = map[ccl.Collective]*ccl.Kernel{s.coll: &kernel}
@@ -121,13 +118,24 @@ func (s *subject) settings(n int, observe func(*ccl.Call)) (*ccl.Settings, error
 		extents = fmt.Sprintf(", count: %d, w: %d, h: %d", n, n/h, h)
 	}
 	text := fmt.Sprintf(`version: 1
-defaults: {algorithm: subject, timeout: %v}
-algorithms: {subject: {module: %q%s}}
-topology: {kind: %v%s}
-`, s.timeout, only.Name, params, s.topology, extents)
+defaults: {algorithm: %q, timeout: %v}
+algorithms: {%[1]q: {module: %[3]q%[4]s}}
+topology: {kind: %[5]v%[6]s}
+`, s.entry(), s.timeout, only.Name, params, s.topology, extents)
 	config, err := ccl.ParseConfig("ccltest", []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w\nin:\n%s", err, text)
 	}
 	return config.Resolve(ccl.Request{Registry: ccl.NewRegistry(&only), Ranks: n})
+}
+
+// entry returns what the algorithm is called in the configuration, and so in errors:
+// its own name, if an entry can have that.
+func (s *subject) entry() string {
+	name := s.algorithm.Name
+	text := fmt.Sprintf("version: 1\nalgorithms: {%q: {module: %[1]q}}\n", name)
+	if _, err := ccl.ParseConfig("ccltest", []byte(text)); err != nil {
+		return "subject"
+	}
+	return name
 }

@@ -45,6 +45,12 @@ func (t *trace) set(a activity, peer int) { t.word.Store(uint64(a)<<32 | uint64(
 
 func (t *trace) activity() activity { return activity(t.word.Load() >> 32) }
 
+// verb reports whether the rank is in a verb, or was when one failed.
+func (t *trace) verb() bool {
+	a := t.activity()
+	return a == sending || a == receiving || a == looking
+}
+
 func (t *trace) String() string { return t.activity().text(int(uint32(t.word.Load()))) }
 
 // traces says of each rank what it was last about.

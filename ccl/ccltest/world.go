@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 // world is a way to connect ranks; the package comment says why there are several.
 type world struct {
 	name   string
+	about  string
 	open   func(ranks int) ([]transport.Endpoint, error)
 	jitter bool
 	copies bool // messages and windows are copied, part by part
@@ -28,16 +28,16 @@ type world struct {
 }
 
 var (
-	poll = world{name: "poll", open: func(ranks int) ([]transport.Endpoint, error) {
+	poll = world{name: "poll", about: "goroutines that share memory, each running its own part", open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Poll), nil
 	}}
-	park = world{name: "park", helps: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	park = world{name: "park", about: "goroutines that sleep; the last to arrive runs the others' parts", helps: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Park), nil
 	}}
-	arena = world{name: "arena", copies: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	arena = world{name: "arena", about: "nothing shared but an arena: messages and windows are copied", copies: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.DefaultGeometry())
 	}}
-	smallest = world{name: "smallest", copies: true, scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	smallest = world{name: "smallest", about: "like arena, with messages of 16 bytes and windows of 144: a message arrives in parts, and a window shows its inputs bit by bit", copies: true, scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.SmallestGeometry(ranks))
 	}}
 	// everywhere is for checks that compare worlds.
@@ -48,9 +48,18 @@ var (
 func jittered(worlds ...world) []world {
 	for i := range worlds {
 		worlds[i].name += "+jitter"
+		worlds[i].about += "; with delays"
 		worlds[i].jitter = true
 	}
 	return worlds
+}
+
+// in adds to the error of a case what its world is like.
+func (w world) in(err error) error {
+	if err == nil || w.about == "" {
+		return err
+	}
+	return fmt.Errorf("%w\nworld: %s: %s", err, w.name, w.about)
 }
 
 // group is n ranks that are connected and have joined.
@@ -61,7 +70,8 @@ type group struct {
 	ranks    []*rank
 	switches []int // lengths in bytes around which something changes
 	stop     sync.Once
-	alive    atomic.Uint64 // calls ended
+	alive    atomic.Uint64           // calls ended
+	culprit  atomic.Pointer[culprit] // the first
 }
 
 // rank is one rank of a group.
@@ -81,7 +91,7 @@ type probe struct {
 }
 
 // errHangs says that a group made no progress outside of a call's waits.
-var errHangs = errors.New("no progress")
+var errHangs = errors.New("no call has ended")
 
 // with connects n ranks in world w, lets play use them, and closes them.
 func (s *subject) with(w world, n int, p probe, play func(g *group) error) error {
@@ -94,7 +104,8 @@ func (s *subject) with(w world, n int, p probe, play func(g *group) error) error
 }
 
 func (s *subject) connect(w world, n int, p probe) (*group, error) {
-	settings, err := s.settings(n, p.observe)
+	g := &group{s: s, world: w}
+	settings, err := s.settings(n, func(c *ccl.Call) error { return g.runKernel(c, p.observe) })
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +113,7 @@ func (s *subject) connect(w world, n int, p probe) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{s: s, world: w, settings: settings, switches: s.switches(eps[0], settings)}
+	g.settings, g.switches = settings, s.switches(eps[0], settings)
 	for i, ep := range eps {
 		r := &rank{g: g, me: i, n: n}
 		eps[i] = newStepping(ep, p.stepOf(r, w.jitter), &r.trace)
@@ -165,9 +176,9 @@ func (g *group) close() {
 	}
 }
 
-// each runs script once per rank, side by side, and returns the error that came
-// first, if there is a choice one that is not the echo of another rank's. A rank
-// that fails its script aborts the group, so that the others end too.
+// each runs script once per rank, side by side, and returns of their errors the one
+// nearest to the cause, the first if there are several. A rank that fails its script
+// aborts the group, so that the others end too.
 func (g *group) each(script func(r *rank) error) error {
 	outcomes := make(chan error, len(g.ranks))
 	for _, r := range g.ranks {
@@ -179,7 +190,7 @@ func (g *group) each(script func(r *rank) error) error {
 			if astray(err) {
 				err = fmt.Errorf("%w%s", err, g.traces())
 			}
-			outcomes <- err
+			outcomes <- withFrames(err)
 		}()
 	}
 	var result error
@@ -187,18 +198,21 @@ func (g *group) each(script func(r *rank) error) error {
 		err, alive := g.next(outcomes)
 		if !alive {
 			if result != nil {
-				err = fmt.Errorf("%w\nand then %w", result, err)
+				return fmt.Errorf("%w\nand then %w", result, err)
 			}
-			return err
+			return fmt.Errorf("%w%s", err, g.traces())
 		}
 		pending--
 		if err == nil {
 			continue
 		}
-		if result == nil || echo(result) && !echo(err) {
+		if result == nil || weight(result) < weight(err) {
 			result = err
 		}
 		g.abandon(err)
+	}
+	if c := g.culprit.Load(); c != nil && weight(result) < ownFault {
+		result = withFrames(fmt.Errorf("rank %d of %d: %w\nand then %v", c.rank, len(g.ranks), c.err, result))
 	}
 	return result
 }
@@ -216,18 +230,11 @@ func (g *group) next(outcomes <-chan error) (err error, alive bool) {
 				seen = now
 				continue
 			}
-			err := fmt.Errorf("%w for %v\n%s", errHangs, g.s.patience, stacks())
+			err := &evidence{fmt.Errorf("%w for %v", errHangs, g.s.patience), kernelStacks()}
 			g.abandon(err)
 			return err, false
 		}
 	}
-}
-
-// echo reports whether err may only be what another rank's error led to.
-func echo(err error) bool {
-	_, aborted := errors.AsType[*ccl.AbortedError](err)
-	_, lost := errors.AsType[*ccl.PeerLostError](err)
-	return aborted || lost
 }
 
 // abandon ends the group's calls.
@@ -247,9 +254,4 @@ func protected(script func(r *rank) error, r *rank) (err error) {
 		}
 	}()
 	return script(r)
-}
-
-func stacks() []byte {
-	buf := make([]byte, 1<<20)
-	return buf[:runtime.Stack(buf, true)]
 }
