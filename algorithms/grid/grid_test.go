@@ -239,8 +239,7 @@ func TestRegistered(t *testing.T) {
 	require.Same(t, grid.Algorithm, got)
 }
 
-// S4.9: an algorithm for 2-D topologies cannot be chosen on a ring; an entry that
-// nobody chooses does no harm there.
+// S4.9: an algorithm for 2-D topologies cannot be chosen on a ring.
 func TestNotOnARing(t *testing.T) {
 	const entries = "version: 1\nalgorithms: {mine: {module: grid}}\n"
 	for key, choice := range map[string]string{
