@@ -49,9 +49,11 @@ func run(out io.Writer, ranks int, file string, times int) error {
 		if err := dist.InitProcessGroup("ccl", dist.WithConfig(config)); err != nil {
 			return err
 		}
-		if all[rank], err = compare(config.Entries(), times); err != nil {
+		measured, err := compare(config.Entries(), times)
+		if err != nil {
 			return err
 		}
+		all[rank] = measured
 		return dist.DestroyProcessGroup()
 	}, dist.Ranks(ranks))
 	if err != nil {
