@@ -1,0 +1,182 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// bench is one case while it is measured.
+type bench[T ccl.Element] struct {
+	c          Case
+	op         ccl.Op
+	schedule   *schedule
+	contenders []*contender[T]
+	ranks      []*rank[T]
+	inputs     [][]T // pattern of each rank's input
+	reduced    []T   // pattern of their reduction
+	// turn is what all ranks do next. Rank 0 writes it before a barrier, and the
+	// others read it right after.
+	turn turn
+	word [2]word // that core to core passes
+}
+
+// rank is what one rank has: memory, and a count of its calls.
+type rank[T ccl.Element] struct {
+	id   int
+	comm *ccl.Communicator
+	// The input, and where the result of an algorithm goes: send is a part of recv
+	// where it works in place. The yardsticks copy send to room, which is recv
+	// otherwise.
+	send, recv, room []T
+	calls            int
+	elapsed          time.Duration // in the call that was made last
+	gaveUp           bool          // it was not finished, and does not count
+	consumed         T
+	wrong            []int // elements, of each contender
+	_                [128]byte
+}
+
+// newBench returns nil if there is nothing to measure: if all entries are refused.
+func newBench[T ccl.Element](c Case, budget Budget, entries []chosen) *bench[T] {
+	b := &bench[T]{c: c, ranks: make([]*rank[T], c.Ranks)}
+	b.op, _ = c.op() // which choose has looked at
+	for rank := range c.Ranks {
+		b.inputs = append(b.inputs, pattern(func(i int) T { return value[T](b.op, rank, i) }))
+	}
+	b.reduced = pattern(func(i int) T { return reduced[T](b.op, c.Ranks, i) })
+	b.addYardsticks()
+	yardsticks := len(b.contenders)
+	for _, e := range entries {
+		if e.refused == "" {
+			b.addEntry(e)
+		}
+	}
+	if len(b.contenders) == yardsticks {
+		return nil
+	}
+	b.schedule = newSchedule(budget, len(b.contenders))
+	return b
+}
+
+// background is the context of all calls, as it is in a program that gives none.
+var background = context.Background()
+
+// work is what a rank does: turns, until rank 0 says that it is enough, or ctx ends.
+func (b *bench[T]) work(ctx context.Context, comm *ccl.Communicator) error {
+	r := b.newRank(comm)
+	b.ranks[r.id] = r
+	for {
+		if r.id == 0 {
+			b.turn = b.schedule.next(ctx)
+		}
+		if err := comm.Barrier(background); err != nil {
+			return err
+		}
+		t := b.turn
+		if t.calls == 0 {
+			return nil
+		}
+		for range t.calls {
+			if err := b.call(r, t); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (b *bench[T]) newRank(comm *ccl.Communicator) *rank[T] {
+	r := &rank[T]{id: comm.Rank(), comm: comm, wrong: make([]int, len(b.contenders))}
+	count, total := b.c.Count(), b.c.Total()/b.c.elementSize()
+	r.room = make([]T, total)
+	if b.c.InPlace {
+		r.recv = make([]T, total)
+		r.send = r.recv[r.id*count%total:][:count] // in an all-gather each has a place
+	} else {
+		r.recv = r.room
+		r.send = make([]T, count)
+	}
+	return r
+}
+
+// call makes one call of a contender, with all that belongs around it.
+func (b *bench[T]) call(r *rank[T], t turn) error {
+	k := b.contenders[t.contender]
+	phase := r.calls % period
+	r.calls++
+	r.gaveUp = false
+	fill(r.send, b.inputs[r.id], phase)
+	err := errors.Join(r.comm.Barrier(background), r.comm.Barrier(background))
+	if err != nil {
+		return err
+	}
+
+	start := time.Now()
+	err = k.run(r)
+	if b.c.Consume && k.result != nil {
+		r.consumed += read(k.result(r))
+	}
+	r.elapsed = time.Since(start)
+
+	if err = errors.Join(err, r.comm.Barrier(background)); err != nil {
+		return err
+	}
+	if r.id == 0 && t.counts && !r.gaveUp {
+		b.schedule.record(t.contender, b.slowest()/k.parts)
+	}
+	if k.result != nil {
+		r.wrong[t.contender] += b.differing(k, r, phase)
+	}
+	return nil
+}
+
+func (b *bench[T]) slowest() (d time.Duration) {
+	for _, r := range b.ranks {
+		d = max(d, r.elapsed)
+	}
+	return d
+}
+
+// differing counts the wrong elements in the result of a contender.
+func (b *bench[T]) differing(k *contender[T], r *rank[T], phase int) (wrong int) {
+	x := k.result(r)
+	if b.c.Collective != allGatherV {
+		return differing(x, k.want(r, r.id), phase)
+	}
+	for place := range b.c.Ranks {
+		n := b.c.Count()
+		wrong += differing(x[place*n:][:n], k.want(r, place), phase)
+	}
+	return wrong
+}
+
+// rows returns the rows of the case: the yardsticks, and the entries in the order
+// in which they were asked for.
+func (b *bench[T]) rows(entries []chosen) (rows []Row) {
+	i := 0
+	measured := func() Row {
+		k := b.contenders[i]
+		row := Row{Library: k.library, Entry: k.name}
+		row.Calls, row.P50, row.P99, row.Min = b.schedule.times(i)
+		for _, r := range b.ranks {
+			row.Errors += r.wrong[i]
+		}
+		i++
+		return row
+	}
+	for b.contenders[i].library == Yardstick {
+		rows = append(rows, measured())
+	}
+	for _, e := range entries {
+		row := e.row()
+		if e.refused == "" {
+			m := measured()
+			m.Ran = row.Ran
+			row = m
+		}
+		rows = append(rows, row)
+	}
+	return b.c.compared(rows)
+}

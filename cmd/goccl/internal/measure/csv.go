@@ -1,0 +1,49 @@
+package measure
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+)
+
+// Columns are the names of what a line of CSV has, one line for each Row that was
+// measured. Numbers that there are none of are empty.
+var Columns = []string{
+	"library", "collective", "entry", "dtype", "op", "ranks", "bytes", "in_place", "consume",
+	"calls", "p50_us", "p99_us", "min_us", "algbw_gbs", "busbw_gbs", "x_own_copy", "x_peer_copy", "errors",
+}
+
+// WriteCSV writes the results as CSV (RFC 4180, but with lines that end in "\n"),
+// Columns first.
+func WriteCSV(w io.Writer, results []Result) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(Columns); err != nil {
+		return err
+	}
+	for _, r := range results {
+		for _, row := range r.Rows {
+			if row.Calls == 0 {
+				continue
+			}
+			err := out.Write([]string{
+				row.Library, r.Collective, row.Entry, r.DType, r.Op,
+				strconv.Itoa(r.Ranks), strconv.Itoa(r.Bytes), strconv.FormatBool(r.InPlace), strconv.FormatBool(r.Consume),
+				strconv.Itoa(row.Calls), number(row.P50), number(row.P99), number(row.Min),
+				number(row.AlgBW), number(row.BusBW), number(row.XOwnCopy), number(row.XPeerCopy), strconv.Itoa(row.Errors),
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// number writes a number without an exponent.
+func number(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}

@@ -1,0 +1,240 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+)
+
+// Auto as an entry lets the rules of the configuration choose.
+const Auto = "auto"
+
+// Budget says how long a case is measured.
+type Budget struct {
+	// Time is for each row of a case, yardsticks included, with all that happens
+	// around a call.
+	Time time.Duration
+	// Warmup calls of each row go before, and do not count.
+	Warmup int
+	// MinCalls are made of each row even if that takes longer, and not more than
+	// MaxCalls even if there is time left.
+	MinCalls, MaxCalls int
+}
+
+// DefaultBudget measures the default sizes of `goccl bench` in well under a minute.
+var DefaultBudget = Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 10, MaxCalls: 20_000}
+
+// Validate says what is wrong with the budget.
+func (b Budget) Validate() error {
+	switch {
+	case b.Time <= 0:
+		return fmt.Errorf("time %v: a row needs some", b.Time)
+	case b.Warmup < 0:
+		return fmt.Errorf("warm-up of %d calls: at least 0", b.Warmup)
+	case b.MinCalls < 1 || b.MaxCalls < b.MinCalls:
+		return fmt.Errorf("%d to %d calls: at least 1, and the minimum first", b.MinCalls, b.MaxCalls)
+	}
+	return nil
+}
+
+// Job says how cases are measured.
+type Job struct {
+	Config    *ccl.Config
+	Transport string   // takes the place of defaults.transport; "": as configured
+	Entries   []string // of the configuration, or Auto; none: what the configuration says
+	Budget    Budget
+}
+
+// Validate says what is wrong with the budget and with the list of entries. Whether
+// there are such entries, Measure says.
+func (j *Job) Validate() error { return errors.Join(noTwins(j.Entries), j.Budget.Validate()) }
+
+// Measure measures one case. Entries that cannot do it get a Row that says why;
+// names that are no entry are an error.
+func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
+	settings, err := j.Resolve(c.Ranks)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := c.fits(availableMemory()); err != nil {
+		debug.FreeOSMemory() // what the last case has left behind
+		if err := c.fits(availableMemory()); err != nil {
+			return Result{}, err
+		}
+	}
+	var dtype ccl.DType
+	if c.Collective != barrier {
+		if err := dtype.UnmarshalText([]byte(c.DType)); err != nil {
+			return Result{}, err
+		}
+	}
+	switch dtype {
+	case ccl.Int32:
+		return measure[int32](ctx, j, settings, c)
+	case ccl.Int64:
+		return measure[int64](ctx, j, settings, c)
+	case ccl.Float32:
+		return measure[float32](ctx, j, settings, c)
+	case ccl.Float64:
+		return measure[float64](ctx, j, settings, c)
+	}
+	return measure[uint8](ctx, j, settings, c)
+}
+
+// Resolve returns the configuration of a group of that many ranks. If rules are to be
+// measured, they choose in it, whatever defaults.algorithm says; single calls can have
+// other entries all the same.
+func (j *Job) Resolve(ranks int) (*ccl.Settings, error) {
+	return j.Config.Resolve(ccl.Request{
+		Algorithm: j.algorithm(),
+		Transport: j.Transport,
+		Ranks:     ranks,
+		RanksFrom: fmt.Sprintf("%d ranks are to be measured", ranks),
+	})
+}
+
+func (j *Job) algorithm() string {
+	switch {
+	case slices.Contains(j.Entries, Auto):
+		return Auto
+	case len(j.Entries) > 0:
+		return j.Entries[0]
+	}
+	return ""
+}
+
+// chosen is an entry of a case, and what will do its calls.
+type chosen struct {
+	entry   string // as asked for
+	options []ccl.CallOption
+	ran     string // the entry that the rules chose; "" where no rule was asked
+	refused string
+}
+
+// choose finds out who will do the calls of a case.
+func (j *Job) choose(settings *ccl.Settings, c Case) (all []chosen, err error) {
+	if c.Collective == barrier {
+		return []chosen{{}}, nil
+	}
+	shape := ccl.Shape{Ranks: c.Ranks, Bytes: c.Bytes, Total: c.Total(), Topology: settings.Topology()}
+	if err := shape.Collective.UnmarshalText([]byte(c.Collective)); err != nil {
+		return nil, err
+	}
+	if err := shape.DType.UnmarshalText([]byte(c.DType)); err != nil {
+		return nil, err
+	}
+	if shape.Op, err = c.op(); err != nil {
+		return nil, err
+	}
+	entries := j.Entries
+	if len(entries) == 0 {
+		entries = []string{settings.Algorithm()}
+	}
+	for _, entry := range entries {
+		one := chosen{entry: entry}
+		force := ""
+		if entry != Auto {
+			force = entry
+			one.options = []ccl.CallOption{ccl.WithAlgorithm(entry)}
+		}
+		choice, err := settings.Choose(shape, force)
+		switch {
+		case err != nil && entry != Auto && !configured(settings, entry):
+			return nil, err
+		case err != nil:
+			one.refused = err.Error()
+		case entry == Auto && c.Ranks > 1: // one rank has nobody to choose an algorithm for
+			one.ran = choice.Entry
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// configured reports whether there is an entry of a name.
+func configured(settings *ccl.Settings, entry string) bool {
+	return slices.ContainsFunc(settings.Values(), func(v ccl.Setting) bool {
+		return strings.HasPrefix(v.Key, "algorithms."+entry+".")
+	})
+}
+
+func (c Case) op() (op ccl.Op, err error) {
+	if c.Op != "" {
+		err = op.UnmarshalText([]byte(c.Op))
+	}
+	return op, err
+}
+
+// fits refuses what the machine would run out of memory for: the kernel's way to say
+// so is to end the process. have is how many bytes there are, 0 if that is not known.
+func (c Case) fits(have int) error {
+	const mib = 1 << 20
+	if need := c.memory(); have > 0 && need > float64(have) {
+		return fmt.Errorf("%s of %v needs %.0f MiB of memory, and %d are available: measure shorter vectors, or fewer ranks",
+			c.Title(), ccl.ByteSize(c.Bytes), need/mib, have/mib)
+	}
+	return nil
+}
+
+// memory returns how many bytes the buffers of all ranks have, which can be more
+// than an integer holds.
+func (c Case) memory() float64 {
+	input, total := float64(c.Bytes), float64(c.Bytes)
+	if c.Collective == allGatherV {
+		total *= float64(c.Ranks)
+	}
+	if c.InPlace {
+		input = total
+	}
+	return float64(c.Ranks) * (input + total)
+}
+
+// measure hosts the ranks of a case, and makes the rows of what they measured.
+func measure[T ccl.Element](ctx context.Context, j *Job, settings *ccl.Settings, c Case) (Result, error) {
+	entries, err := j.choose(settings, c)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Case: c}
+	runs := newBench[T](c, j.Budget, entries)
+	if runs == nil { // all are refused
+		for _, e := range entries {
+			result.Rows = append(result.Rows, e.row())
+		}
+		return result, nil
+	}
+	runtime.GC() // what other cases have left behind is not collected inside this one
+	err = dist.Spawn(func(ctx context.Context, rank int) error {
+		err := dist.InitProcessGroup("ccl", dist.WithConfig(j.Config), dist.WithAlgorithm(j.algorithm()), dist.WithTransport(j.Transport))
+		if err != nil {
+			return err
+		}
+		group, err := dist.Default()
+		if err != nil {
+			return err
+		}
+		if rank == 0 {
+			result.Transport = group.Communicator().Transport()
+		}
+		if err := runs.work(ctx, group.Communicator()); err != nil {
+			return err
+		}
+		return dist.DestroyProcessGroup()
+	}, dist.Ranks(c.Ranks), dist.SpawnContext(ctx))
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("%s of %v: %w", c.Title(), ccl.ByteSize(c.Bytes), err)
+	}
+	result.Rows = runs.rows(entries)
+	return result, nil
+}

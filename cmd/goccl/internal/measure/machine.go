@@ -1,0 +1,129 @@
+package measure
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Machine is where and by what something was measured. What cannot be found out is
+// empty or 0; most of it comes from Linux' /proc and /sys.
+type Machine struct {
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"`      // that this process may use
+	GOMAXPROCS int    `json:"gomaxprocs"` // at most so many goroutines run at a time
+	Caches     string `json:"caches"`     // of the first core: "L1d 48K, L2 1024K, L3 32M"
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	Kernel     string `json:"kernel"`
+	Go         string `json:"go"`
+	Revision   string `json:"revision"` // of the source, if the program was built from a repository
+	Load       string `json:"load"`     // how many processes wanted to run, over the last minute, when this was asked
+	ClockNS    int    `json:"clock_ns"` // what it takes to read the clock; every time has it in it once
+}
+
+// ThisMachine describes the machine that this is running on.
+func ThisMachine() Machine {
+	return Machine{
+		CPU:        infoOf("/proc/cpuinfo", "model name"),
+		Cores:      runtime.NumCPU(),
+		GOMAXPROCS: runtime.GOMAXPROCS(0),
+		Caches:     caches("/sys/devices/system/cpu/cpu0/cache"),
+		OS:         runtime.GOOS,
+		Arch:       runtime.GOARCH,
+		Kernel:     contents("/proc/sys/kernel/osrelease"),
+		Go:         runtime.Version(),
+		Revision:   revision(),
+		Load:       load(),
+		ClockNS:    clockTime(),
+	}
+}
+
+// String describes the machine in a line.
+func (m Machine) String() string {
+	parts := []string{m.CPU, fmt.Sprintf("%d cores, GOMAXPROCS %d", m.Cores, m.GOMAXPROCS), m.Caches,
+		strings.TrimSpace(m.OS + "/" + m.Arch + " " + m.Kernel), m.Go}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
+}
+
+func usableCores() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
+
+// infoOf returns what a file of lines "name : value" says first about a name.
+func infoOf(file, name string) string {
+	for line := range strings.Lines(contents(file)) {
+		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// availableMemory returns how many bytes can be allocated, 0 if that is not known.
+func availableMemory() int {
+	kib, _ := strconv.Atoi(strings.TrimSuffix(infoOf("/proc/meminfo", "MemAvailable"), " kB"))
+	return kib << 10
+}
+
+func load() string {
+	lastMinute, _, _ := strings.Cut(contents("/proc/loadavg"), " ")
+	return lastMinute
+}
+
+func caches(dir string) string {
+	indices, _ := filepath.Glob(filepath.Join(dir, "index*"))
+	var all []string
+	for _, index := range indices {
+		name := "L" + contents(filepath.Join(index, "level"))
+		switch contents(filepath.Join(index, "type")) {
+		case "Instruction":
+			continue
+		case "Data":
+			name += "d"
+		}
+		all = append(all, name+" "+contents(filepath.Join(index, "size")))
+	}
+	return strings.Join(all, ", ")
+}
+
+// contents returns a file without the space around it, "" if it cannot be read.
+func contents(file string) string {
+	text, _ := os.ReadFile(file)
+	return strings.TrimSpace(string(text))
+}
+
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	var revision, modified string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = "+"
+		}
+	}
+	return revision + modified
+}
+
+// clockTime measures what it takes to read the clock, in nanoseconds.
+func clockTime() int {
+	const readings = 1000
+	least := time.Duration(1 << 62)
+	for range 10 {
+		start := time.Now()
+		for range readings {
+			_ = time.Since(start)
+		}
+		least = min(least, time.Since(start))
+	}
+	return int(least.Nanoseconds() / readings)
+}

@@ -1,0 +1,255 @@
+package measure
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// quick makes two calls of everything.
+var quick = Budget{Time: 1, Warmup: 1, MinCalls: 2, MaxCalls: 2}
+
+const config = `version: 1
+algorithms:
+  direct: {module: direct}
+  ring: {module: ring}
+  tree: {module: tree}
+  grid: {module: grid}
+  broken: {module: broken}
+rules: [{ranks: "3-", algorithm: ring}, {algorithm: direct}]
+`
+
+func job(t *testing.T, entries ...string) *Job {
+	c, err := ccl.ParseConfig("ccl.yaml", []byte(config))
+	require.NoError(t, err)
+	return &Job{Config: c, Entries: entries, Budget: quick}
+}
+
+// during is called by the kernels of broken, if it is set.
+var during atomic.Pointer[func()]
+
+// broken is right, but that rank 1 gets one wrong element.
+var broken = &ccl.Algorithm{
+	Name:    "broken",
+	Doc:     "for tests",
+	Kernels: map[ccl.Collective]*ccl.Kernel{},
+}
+
+func init() {
+	ring, _ := ccl.DefaultRegistry().Lookup("ring")
+	for coll, k := range ring.Kernels {
+		spoiled := *k
+		spoiled.Run = func(c *ccl.Call) error {
+			if f := during.Load(); f != nil {
+				(*f)()
+			}
+			if err := k.Run(c); err != nil || c.Rank() != 1 {
+				return err
+			}
+			c.Out().Bytes()[0] ^= 1
+			return nil
+		}
+		broken.Kernels[coll] = &spoiled
+	}
+	broken.Params = ring.Params
+	ccl.Register(broken)
+}
+
+// Every collective, type, operation and place is measured beside the yardsticks, and
+// is right.
+func TestMeasure(t *testing.T) {
+	all := Plan{
+		Collectives: []string{allReduce, allGatherV, broadcast, barrier},
+		DTypes:      []string{"uint8", "int32", "int64", "float32", "float64"},
+		Ops:         []string{"sum", "avg", "product", "min", "max"},
+		Ranks:       []int{3},
+		Bytes:       []int{8, 5000},
+		InPlace:     []bool{true, false},
+		Consume:     true,
+	}
+	fewer := all
+	fewer.Ranks, fewer.DTypes, fewer.Ops = []int{1, 2}, []string{"float32"}, []string{"sum"}
+	j := job(t, "direct", "ring", Auto)
+	j.Budget = Budget{Time: 1, MinCalls: 1, MaxCalls: 1}
+	for _, c := range slices.Concat(all.Cases(), fewer.Cases()) {
+		c.Root = c.Ranks - 1
+		r, err := j.Measure(t.Context(), c)
+		require.NoError(t, err, "%+v", c)
+		require.Equal(t, c, r.Case)
+		require.Equal(t, "local", r.Transport)
+		own, peer := r.Yardstick(OwnCopy), r.Yardstick(PeerCopy)
+		algorithms := r.Algorithms()
+		if c.Collective == barrier {
+			require.Len(t, algorithms, 1)
+			require.Equal(t, [3]float64{}, [3]float64{algorithms[0].BusBW, algorithms[0].XOwnCopy, algorithms[0].XPeerCopy})
+		} else {
+			require.Len(t, algorithms, 3)
+			require.Equal(t, map[int]string{1: "", 2: "direct", 3: "ring"}[c.Ranks], algorithms[2].Ran)
+			require.Equal(t, 1, own.Calls)
+			require.Equal(t, 1, peer.Calls)
+			require.Equal(t, 1, r.Yardstick(Barrier).Calls)
+			require.Equal(t, 1.0, own.XOwnCopy)
+			require.Equal(t, 1.0, peer.XPeerCopy)
+		}
+		for _, row := range r.Rows {
+			require.Zero(t, row.Errors, "%+v: %+v", c, row)
+			if row.Entry == CoreToCore {
+				continue // may have given up
+			}
+			require.Equal(t, 1, row.Calls, "%+v: %+v", c, row)
+			require.True(t, 0 < row.Min && row.Min <= row.P50 && row.P50 <= row.P99, "%+v", row)
+			if row.Library == Library && c.Bytes > 0 {
+				require.InEpsilon(t, row.P50/own.P50, row.XOwnCopy, 1e-3)
+				require.InEpsilon(t, row.P50/peer.P50, row.XPeerCopy, 1e-3)
+				require.InEpsilon(t, float64(c.Total())/row.P50/1e3, row.AlgBW, 1e-3)
+			}
+		}
+	}
+}
+
+// A wrong result is counted: one element, in every call, warm-up included.
+func TestWrongResults(t *testing.T) {
+	p := Plan{
+		Collectives: []string{allReduce, allGatherV, broadcast},
+		DTypes:      []string{"float32", "uint8"},
+		Ops:         []string{"sum", "max"},
+		Ranks:       []int{2, 3},
+		Bytes:       []int{4, 4000},
+		InPlace:     []bool{true, false},
+	}
+	j := job(t, "broken", "direct")
+	for _, c := range p.Cases() {
+		r, err := j.Measure(t.Context(), c)
+		require.NoError(t, err)
+		for _, row := range r.Rows {
+			want := 0
+			if row.Entry == "broken" {
+				want = 3
+			}
+			require.Equal(t, want, row.Errors, "%+v: %+v", c, row)
+		}
+	}
+}
+
+// Copies that copy the wrong thing would make the ratios worthless.
+func TestYardsticksAreVerified(t *testing.T) {
+	c := Case{Collective: allGatherV, DType: "int32", Ranks: 3, Bytes: 400}
+	b := newBench[int32](c, quick, []chosen{{entry: "direct"}})
+	for _, k := range b.contenders[:2] {
+		require.Equal(t, Yardstick, k.library)
+		r := &rank[int32]{id: 1, room: make([]int32, 300)}
+		for place := range 3 {
+			fill(r.room[place*100:][:100], k.want(r, place), 5)
+		}
+		require.Zero(t, b.differing(k, r, 5))
+		r.room[250]++
+		require.Equal(t, 1, b.differing(k, r, 5))
+	}
+}
+
+// An entry that cannot do a case has a row that says why; a name that is no entry is
+// an error.
+func TestRefusals(t *testing.T) {
+	c := Case{Collective: allReduce, DType: "float32", Op: "sum", Ranks: 2, Bytes: 64, InPlace: true}
+	r, err := job(t, "ring", "grid").Measure(t.Context(), c)
+	require.NoError(t, err)
+	rows := r.Algorithms()
+	require.Equal(t, 2, rows[0].Calls)
+	require.Zero(t, rows[1].Calls)
+	require.Contains(t, rows[1].Refused, "torus_2d")
+
+	alone := job(t, "ring")
+	alone.Entries = []string{"ring", "grid"}
+	c.Ranks = 3
+	r, err = alone.Measure(t.Context(), c)
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Algorithms()[1].Refused)
+
+	_, err = job(t, "ring", "rnig").Measure(t.Context(), c)
+	require.ErrorContains(t, err, "rnig")
+	_, err = job(t, "rnig").Measure(t.Context(), c)
+	require.ErrorContains(t, err, "did you mean ring?")
+	shm := job(t, "ring")
+	shm.Transport = "shm"
+	_, err = shm.Measure(t.Context(), c)
+	var unavailable *ccl.BackendNotAvailableError
+	require.ErrorAs(t, err, &unavailable)
+}
+
+// What the configuration says is what is measured if no entries are given.
+func TestConfiguredEntry(t *testing.T) {
+	c := Case{Collective: broadcast, DType: "float32", Ranks: 3, Bytes: 64, InPlace: true}
+	r, err := job(t).Measure(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, []string{Auto, "ring"}, []string{r.Algorithms()[0].Entry, r.Algorithms()[0].Ran})
+
+	j := job(t)
+	j.Config, err = j.Config.WithEnvironment(func(name string) string {
+		return map[string]string{"GOCCL_ALGORITHM": "tree"}[name]
+	})
+	require.NoError(t, err)
+	r, err = j.Measure(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, "tree", r.Algorithms()[0].Entry)
+}
+
+// A measurement that would take an hour ends when its context does.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls atomic.Int64
+	f := func() {
+		if calls.Add(1) == 20 {
+			cancel()
+		}
+	}
+	during.Store(&f)
+	defer during.Store(nil)
+	j := job(t, "broken")
+	j.Budget = Budget{Time: time.Hour, Warmup: 1, MinCalls: 1, MaxCalls: 1 << 30}
+	_, err := j.Measure(ctx, Case{Collective: allReduce, DType: "float32", Op: "sum", Ranks: 2, Bytes: 64, InPlace: true})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A call that fails is the measurement's error.
+func TestFailure(t *testing.T) {
+	f := func() { panic("for tests") }
+	during.Store(&f)
+	defer during.Store(nil)
+	_, err := job(t, "direct", "broken").Measure(t.Context(), Case{Collective: allReduce, DType: "float32", Op: "sum", Ranks: 2, Bytes: 64, InPlace: true})
+	var panicked *ccl.KernelPanicError
+	require.ErrorAs(t, err, &panicked)
+	require.True(t, strings.HasPrefix(err.Error(), "all_reduce of float32 by sum, in place, 2 ranks of 64: "), err.Error())
+}
+
+// Nothing is allocated per call: a thousand calls more cost a few allocations.
+func TestCallsDoNotAllocate(t *testing.T) {
+	mallocs := func(calls int) int {
+		j := job(t, "direct", "ring", Auto)
+		j.Budget = Budget{Time: 1, MinCalls: calls, MaxCalls: calls}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := j.Measure(t.Context(), Case{Collective: allReduce, DType: "float32", Op: "sum", Ranks: 2, Bytes: 64 << 10, InPlace: true, Consume: true})
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		return int(after.Mallocs - before.Mallocs)
+	}
+	mallocs(100)
+	few, many := mallocs(100), mallocs(1100)
+	require.Less(t, many-few, 200)
+}
+
+func TestThisMachine(t *testing.T) {
+	m := ThisMachine()
+	require.Equal(t, runtime.NumCPU(), m.Cores)
+	require.Contains(t, m.String(), runtime.Version())
+	require.NotContains(t, m.String(), "; ;")
+	require.Positive(t, m.ClockNS)
+}

@@ -1,0 +1,124 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// Plan is a matrix of cases, as many as there are combinations.
+type Plan struct {
+	Collectives []string // "barrier" among them
+	DTypes      []string
+	Ops         []string // for collectives that reduce
+	Ranks       []int
+	Bytes       []int  // of one rank's input, rounded up to whole elements
+	InPlace     []bool // for collectives that can be both
+	Root        int    // of a broadcast
+	Consume     bool
+}
+
+// Validate says what is wrong with the values.
+func (p *Plan) Validate() error {
+	if err := errors.Join(noTwins(p.Collectives), noTwins(p.DTypes), noTwins(p.Ops), noTwins(p.Ranks)); err != nil {
+		return err
+	}
+	for _, name := range p.Collectives {
+		if err := known[ccl.Collective](name); err != nil && name != barrier {
+			return fmt.Errorf("%w; barrier can be measured as well", err)
+		}
+	}
+	for _, name := range p.DTypes {
+		if err := known[ccl.DType](name); err != nil {
+			return err
+		}
+	}
+	for _, name := range p.Ops {
+		if err := known[ccl.Op](name); err != nil {
+			return err
+		}
+	}
+	for _, n := range p.Ranks {
+		if n < 1 || n > ccl.MaxRanks {
+			return fmt.Errorf("%d ranks: from 1 to %d are possible", n, ccl.MaxRanks)
+		}
+		if p.Root < 0 || p.Root >= n {
+			return fmt.Errorf("root %d is not a rank of %d", p.Root, n)
+		}
+	}
+	return nil
+}
+
+// noTwins refuses lists in which something stands twice.
+func noTwins[T comparable](list []T) error {
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			return fmt.Errorf("%v is there twice", v)
+		}
+	}
+	return nil
+}
+
+// known returns the error with which a type of ccl refuses a name.
+func known[T any, P interface {
+	*T
+	UnmarshalText([]byte) error
+}](name string) error {
+	return P(new(T)).UnmarshalText([]byte(name))
+}
+
+// Cases returns the cases in the order in which they are measured: by ranks, then
+// collective, type, operation and place, and the lengths of each together.
+func (p *Plan) Cases() (cases []Case) {
+	for _, ranks := range p.Ranks {
+		for _, collective := range p.Collectives {
+			c := Case{Collective: collective, Ranks: ranks}
+			switch collective {
+			case barrier:
+				cases = append(cases, c)
+				continue
+			case broadcast:
+				c.Root = p.Root
+			}
+			c.Consume = p.Consume
+			for _, dtype := range p.DTypes {
+				c.DType = dtype
+				for _, c.Op = range p.opsOf(collective) {
+					for _, c.InPlace = range p.placesOf(collective) {
+						cases = append(cases, c.ofLengths(p.Bytes)...)
+					}
+				}
+			}
+		}
+	}
+	return cases
+}
+
+func (p *Plan) opsOf(collective string) []string {
+	if collective == allReduce {
+		return p.Ops
+	}
+	return []string{""}
+}
+
+// placesOf knows that a broadcast has one buffer.
+func (p *Plan) placesOf(collective string) []bool {
+	if collective == broadcast {
+		return []bool{true}
+	}
+	return p.InPlace
+}
+
+// ofLengths returns c once for each length in whole elements.
+func (c Case) ofLengths(lengths []int) (cases []Case) {
+	size := c.elementSize()
+	for _, b := range lengths {
+		c.Bytes = (b + size - 1) / size * size
+		if !slices.Contains(cases, c) {
+			cases = append(cases, c)
+		}
+	}
+	return cases
+}

@@ -1,0 +1,125 @@
+package measure
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]int{
+		"4": 4, "1K": 1 << 10, "1k": 1 << 10, "64KiB": 64 << 10, "256M": 256 << 20, "3MiB": 3 << 20, "2g": 2 << 30, "1GiB": 1 << 30,
+	} {
+		var s Size
+		require.NoError(t, s.UnmarshalText([]byte(text)), text)
+		require.EqualValues(t, want, s, text)
+	}
+	for _, text := range []string{"", "0", "-4", "K", "4KB", "1.5K", "1e3", "4 K", "9999999999G", "04"} {
+		var s Size
+		require.ErrorContains(t, s.UnmarshalText([]byte(text)), `"`+text+`"`, text)
+	}
+	require.Equal(t, []int{4, 16, 64, 256}, Sizes(4, 1023, 4))
+	require.Equal(t, []int{4}, Sizes(4, 4, 2))
+	require.Equal(t, []int{4}, Sizes(4, 1<<40, math.MaxInt))
+}
+
+// The factors are those of nccl-tests.
+func TestBandwidth(t *testing.T) {
+	for _, m := range []struct {
+		collective string
+		ranks      int
+		alg, bus   float64
+	}{
+		{allReduce, 2, 1, 1},
+		{allReduce, 8, 1, 1.75},
+		{allGatherV, 2, 2, 1},
+		{allGatherV, 8, 8, 7},
+		{broadcast, 8, 1, 1},
+		{barrier, 8, 0, 0},
+		{allReduce, 1, 1, 0},
+	} {
+		c := Case{Collective: m.collective, Ranks: m.ranks, Bytes: 1e6, DType: "float32"}
+		if m.collective == barrier {
+			c.Bytes = 0
+		}
+		alg, bus := c.Bandwidth(1000) // of a millisecond
+		require.InDelta(t, m.alg, alg, 1e-9, "%+v", m)
+		require.InDelta(t, m.bus, bus, 1e-9, "%+v", m)
+	}
+}
+
+func TestCases(t *testing.T) {
+	p := Plan{
+		Collectives: []string{allReduce, allGatherV, broadcast, barrier},
+		DTypes:      []string{"uint8", "float64"},
+		Ops:         []string{"sum", "max", "avg"},
+		Ranks:       []int{2, 5},
+		Bytes:       []int{1, 6, 100},
+		InPlace:     []bool{true, false},
+		Root:        1,
+		Consume:     true,
+	}
+	require.NoError(t, p.Validate())
+	cases := p.Cases()
+	const perRanks = (3*2+2+1)*(3+2) + 1 // float64 makes one length of 1 and 6
+	require.Len(t, cases, 2*perRanks)
+	seen := map[Case]bool{}
+	for _, c := range cases {
+		require.False(t, seen[c], "%+v", c)
+		seen[c] = true
+		require.Equal(t, c.Collective == allReduce, c.Op != "")
+		require.Equal(t, c.Collective == broadcast, c.Root == 1)
+		require.Equal(t, c.Collective == barrier, !c.Consume && c.Bytes == 0 && c.DType == "")
+		if c.DType == "float64" {
+			require.Zero(t, c.Bytes%8)
+			require.Equal(t, c.Bytes/8, c.Count())
+		}
+	}
+	require.Equal(t, "all_reduce of uint8 by sum, in place, result read, 2 ranks", cases[0].Title())
+	require.Equal(t, "broadcast of float64 from rank 1, result read, 2 ranks", cases[perRanks-2].Title())
+	require.Equal(t, "barrier, 2 ranks", cases[perRanks-1].Title())
+}
+
+func TestValidate(t *testing.T) {
+	for says, p := range map[string]Plan{
+		`unknown collective "allreduce" (did you mean all_reduce?)`: {Collectives: []string{"allreduce"}},
+		"barrier can be measured as well":                           {Collectives: []string{"all_to_all"}},
+		`unknown dtype "float"`:                                     {DTypes: []string{"float"}},
+		`unknown op "mean"`:                                         {Ops: []string{"mean"}},
+		"0 ranks: from 1 to 65536":                                  {Ranks: []int{0}},
+		"root 2 is not a rank of 2":                                 {Ranks: []int{3, 2}, Root: 2},
+		"root -1":                                                   {Ranks: []int{2}, Root: -1},
+		"2 is there twice":                                          {Ranks: []int{2, 4, 2}},
+	} {
+		require.ErrorContains(t, p.Validate(), says)
+	}
+	good := Job{Budget: DefaultBudget, Entries: []string{"ring", Auto}}
+	require.NoError(t, good.Validate())
+	require.ErrorContains(t, (&Job{Budget: DefaultBudget, Entries: []string{"ring", "ring"}}).Validate(), "ring is there twice")
+	for says, b := range map[string]Budget{
+		"time 0s":              {MinCalls: 1, MaxCalls: 1},
+		"warm-up of -1":        {Time: 1, Warmup: -1, MinCalls: 1, MaxCalls: 1},
+		"0 to 1 calls":         {Time: 1, MaxCalls: 1},
+		"2 to 1 calls":         {Time: 1, MinCalls: 2, MaxCalls: 1},
+		"the minimum first":    {Time: 1, MinCalls: 2, MaxCalls: 1},
+		"a row needs some":     {Time: -1, MinCalls: 1, MaxCalls: 1},
+		"at least 1":           {Time: 1},
+		"warm-up of -9 calls:": {Time: 1, Warmup: -9},
+	} {
+		require.ErrorContains(t, b.Validate(), says)
+	}
+}
+
+// What does not fit is refused before it is allocated.
+func TestMemory(t *testing.T) {
+	c := Case{Collective: allGatherV, Ranks: 4, Bytes: 1 << 20, InPlace: true}
+	require.NoError(t, c.fits(32<<20))
+	require.NoError(t, c.fits(0), "nobody knows how much there is")
+	require.ErrorContains(t, c.fits(32<<20-1), "needs 32 MiB of memory, and 31 are available")
+	c.InPlace = false
+	require.NoError(t, c.fits(20<<20))
+	require.Error(t, c.fits(20<<20-1))
+	c.Ranks, c.Bytes = 1<<16, 1<<40
+	require.Error(t, c.fits(1<<62), "more than can be counted")
+}

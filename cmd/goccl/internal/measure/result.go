@@ -1,0 +1,153 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Library is what the rows of algorithms say they are measured with; those of
+// yardsticks say Yardstick.
+const (
+	Library   = "goccl"
+	Yardstick = "yardstick"
+)
+
+// The names of the yardsticks; the package comment says what they are.
+const (
+	OwnCopy    = "own_copy"
+	PeerCopy   = "peer_copy"
+	Barrier    = "barrier"
+	CoreToCore = "core_to_core"
+)
+
+// Row is what was measured of one contender of a case. What could not be measured
+// is 0.
+type Row struct {
+	Library string `json:"library"`
+	Entry   string `json:"entry"`         // of the configuration, or "auto"; "" of a barrier; a yardstick's name
+	Ran     string `json:"ran,omitempty"` // the entry that the rules chose for auto
+	Refused string `json:"refused,omitempty"`
+	Calls   int    `json:"calls"`
+	// Over the calls, of the slowest rank of each, in microseconds.
+	P50 float64 `json:"p50_us"`
+	P99 float64 `json:"p99_us"`
+	Min float64 `json:"min_us"`
+	// Of the median, in GB/s; of a yardstick as if the collective took as long.
+	AlgBW float64 `json:"algbw_gbs"`
+	BusBW float64 `json:"busbw_gbs"`
+	// The median over that of a yardstick.
+	XOwnCopy  float64 `json:"x_own_copy"`
+	XPeerCopy float64 `json:"x_peer_copy"`
+	Errors    int     `json:"errors"` // wrong elements, over all calls and ranks
+}
+
+// row returns the row of an entry that nothing is known of but who would run.
+func (e chosen) row() Row {
+	return Row{Library: Library, Entry: e.entry, Ran: e.ran, Refused: e.refused}
+}
+
+// Result is what was measured of a case: yardsticks, then algorithms.
+type Result struct {
+	Case
+	Transport string `json:"transport"`
+	Rows      []Row  `json:"rows"`
+}
+
+// Yardstick returns the row of a yardstick, a zero one if it was not measured.
+func (r Result) Yardstick(name string) Row {
+	for _, row := range r.Rows {
+		if row.Library == Yardstick && row.Entry == name {
+			return row
+		}
+	}
+	return Row{}
+}
+
+// Algorithms returns the rows that are no yardsticks.
+func (r Result) Algorithms() (rows []Row) {
+	for _, row := range r.Rows {
+		if row.Library != Yardstick {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// compared returns the rows with bandwidths and ratios.
+func (c Case) compared(rows []Row) []Row {
+	own, peer := Result{Rows: rows}.Yardstick(OwnCopy), Result{Rows: rows}.Yardstick(PeerCopy)
+	for i := range rows {
+		row := &rows[i]
+		if row.Library == Yardstick && row.Entry != OwnCopy && row.Entry != PeerCopy || c.Bytes == 0 {
+			continue
+		}
+		row.AlgBW, row.BusBW = c.Bandwidth(row.P50)
+		row.AlgBW, row.BusBW = rounded(row.AlgBW), rounded(row.BusBW)
+		row.XOwnCopy, row.XPeerCopy = ratio(row.P50, own.P50), ratio(row.P50, peer.P50)
+	}
+	return rows
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return rounded(a / b)
+}
+
+// rounded returns x with the four digits that can mean something.
+func rounded(x float64) float64 {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	return x
+}
+
+// Document is what `goccl bench --json` writes.
+type Document struct {
+	Version int       `json:"version"` // of this format: 1
+	Date    time.Time `json:"date"`
+	Machine Machine   `json:"machine"`
+	Config  Config    `json:"config"`
+	Results []Result  `json:"results"`
+}
+
+// Config says which configuration held.
+type Config struct {
+	File    string `json:"file"`
+	FoundBy string `json:"found_by"` // "--config", "GOCCL_CONFIG", "working directory" or "built in"
+}
+
+// formatVersion is Document.Version.
+const formatVersion = 1
+
+// NewDocument returns a document of this moment and machine without results.
+func NewDocument(config Config) *Document {
+	return &Document{Version: formatVersion, Date: time.Now().UTC().Truncate(time.Second), Machine: ThisMachine(), Config: config, Results: []Result{}}
+}
+
+// WriteFile writes the document as JSON.
+func (d *Document) WriteFile(path string) error {
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o666)
+}
+
+// ReadFile reads what WriteFile wrote.
+func ReadFile(path string) (*Document, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var d Document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("%s is not what goccl bench --json writes: %w", path, err)
+	}
+	if d.Version != formatVersion {
+		return nil, fmt.Errorf("%s is not what goccl bench --json writes: its version is %d, and this program knows %d", path, d.Version, formatVersion)
+	}
+	return &d, nil
+}
