@@ -1,0 +1,93 @@
+package chart
+
+import (
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// look is how a line looks.
+type look struct {
+	name   string // of a yardstick
+	color  color.Color
+	width  vg.Length
+	dashes []vg.Length
+	mark   draw.GlyphDrawer // nil: none
+}
+
+var (
+	lightGrey = color.Gray{220}
+	grey      = color.Gray{120}
+	dashed    = []vg.Length{vg.Points(5), vg.Points(3)}
+	dotted    = []vg.Length{vg.Points(1), vg.Points(2)}
+)
+
+var yardsticks = map[string]look{
+	measure.OwnCopy:    {"own copy", grey, vg.Points(1.2), dashed, nil},
+	measure.PeerCopy:   {"peer copy", grey, vg.Points(1.2), nil, nil},
+	measure.Barrier:    {"barrier", grey, vg.Points(1.2), dotted, nil},
+	measure.CoreToCore: {"core to core, one way", grey, vg.Points(0.6), dotted, nil},
+}
+
+var (
+	colors = []color.Color{
+		color.RGBA{0x00, 0x72, 0xB2, 0xFF}, // blue
+		color.RGBA{0xD5, 0x5E, 0x00, 0xFF}, // vermilion
+		color.RGBA{0x00, 0x9E, 0x73, 0xFF}, // bluish green
+		color.RGBA{0xCC, 0x79, 0xA7, 0xFF}, // reddish purple
+		color.RGBA{0xE6, 0x9F, 0x00, 0xFF}, // orange
+		color.RGBA{0x56, 0xB4, 0xE9, 0xFF}, // sky blue
+		color.Black,
+	}
+	marks = []draw.GlyphDrawer{
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{},
+	}
+)
+
+// algorithmLook returns the look of the i-th algorithm. Numbers of colours and of
+// marks have no common divisor: dozens of pairs come before one comes again.
+func algorithmLook(i int) look {
+	return look{color: colors[i%len(colors)], width: vg.Points(1.6), mark: marks[i%len(marks)]}
+}
+
+// add draws a line.
+func (k look) add(p *plot.Plot, points plotter.XYs) error {
+	l, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	l.LineStyle = draw.LineStyle{Color: k.color, Width: k.width, Dashes: k.dashes}
+	p.Add(l)
+	marks, err := plotter.NewScatter(points)
+	if err != nil {
+		return err
+	}
+	if k.mark == nil && len(points) > 1 {
+		return nil
+	}
+	marks.GlyphStyle = k.glyph()
+	p.Add(marks)
+	return nil
+}
+
+// glyph returns the mark; a line of a single point needs one to be seen at all.
+func (k look) glyph() draw.GlyphStyle {
+	mark := k.mark
+	if mark == nil {
+		mark = draw.PlusGlyph{}
+	}
+	return draw.GlyphStyle{Color: k.color, Radius: vg.Points(3), Shape: mark}
+}
+
+func (k look) addLegend(p *plot.Plot, name string) {
+	thumbnails := []plot.Thumbnailer{&plotter.Line{LineStyle: draw.LineStyle{Color: k.color, Width: k.width, Dashes: k.dashes}}}
+	if k.mark != nil {
+		thumbnails = append(thumbnails, &plotter.Scatter{GlyphStyle: k.glyph()})
+	}
+	p.Legend.Add(name, thumbnails...)
+}
