@@ -1,0 +1,139 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// Fingerprint says what the results of a Store were measured with.
+type Fingerprint struct {
+	Sweep         string `json:"sweep"`         // SHA-256 of the sweep file
+	Configuration string `json:"configuration"` // SHA-256 of the settings for all world sizes
+	Machine       string `json:"machine"`
+	Program       string `json:"program"` // revision of the source, "" if it is not known
+}
+
+// NewFingerprint returns the fingerprint of a file with its settings on this machine.
+func NewFingerprint(f *File, settings []*ccl.Settings) Fingerprint {
+	all := sha256.New()
+	for _, s := range settings {
+		digest := s.Digest()
+		all.Write(digest[:])
+	}
+	text := sha256.Sum256([]byte(f.Text))
+	machine := measure.ThisMachine()
+	return Fingerprint{
+		Sweep:         hex.EncodeToString(text[:]),
+		Configuration: hex.EncodeToString(all.Sum(nil)),
+		Machine:       machine.String(),
+		Program:       machine.Revision,
+	}
+}
+
+// differs says in which respect another fingerprint is different, "" if in none.
+func (p Fingerprint) differs(other Fingerprint) string {
+	switch {
+	case p.Sweep != other.Sweep:
+		return "another text of the sweep file"
+	case p.Configuration != other.Configuration:
+		return "another configuration"
+	case p.Machine != other.Machine:
+		return "another machine (" + other.Machine + ")"
+	case p.Program != other.Program:
+		return "another revision of the program"
+	}
+	return ""
+}
+
+// Store is a directory of results: sweep.json with the Fingerprint, and a file in
+// cells for each case that is done.
+type Store struct{ dir string }
+
+// Open opens the store in a directory, which it makes if need be. If there are
+// results of something else, it is an error, unless fresh is set; that removes all
+// cells.
+func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
+	s := &Store{dir}
+	cells, label := filepath.Join(dir, "cells"), filepath.Join(dir, "sweep.json")
+	if fresh {
+		if err := os.RemoveAll(cells); err != nil {
+			return nil, err
+		}
+	} else if text, err := os.ReadFile(label); err == nil {
+		var there Fingerprint
+		if err := json.Unmarshal(text, &there); err != nil {
+			return nil, fmt.Errorf("%s: %w", label, err)
+		}
+		if what := p.differs(there); what != "" {
+			return nil, fmt.Errorf("%s has results of %s: --fresh forgets them, or choose another directory with --out", dir, what)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := os.MkdirAll(cells, 0o777); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return s, WriteFile(label, append(text, '\n'))
+}
+
+// Path returns the name of a file in the store.
+func (s *Store) Path(name string) string { return filepath.Join(s.dir, name) }
+
+// Load returns the result of a case, if it is done.
+func (s *Store) Load(c measure.Case) (r measure.Result, done bool, err error) {
+	path := s.cell(c)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err == nil && r.Case != c {
+		err = fmt.Errorf("it is a result of %s", r.Title())
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, true, nil
+}
+
+// Save keeps the result of its case.
+func (s *Store) Save(r measure.Result) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(s.cell(r.Case), append(text, '\n'))
+}
+
+func (s *Store) cell(c measure.Case) string {
+	place := "out_of_place"
+	if c.InPlace {
+		place = "in_place"
+	}
+	name := fmt.Sprintf("%s-%s-%s-%d_ranks-%s-%d.json", c.Collective, c.DType, c.Op, c.Ranks, place, c.Bytes)
+	return filepath.Join(s.dir, "cells", name)
+}
+
+// WriteFile writes a file that is there as a whole or not at all.
+func WriteFile(path string, text []byte) error {
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, text, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}

@@ -1,0 +1,280 @@
+package sweep
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+const whole = `version: 1
+title: Everything
+config: rules/ccl.yaml
+transport: local
+collectives: [all_reduce, all_gather_v, broadcast, barrier]
+algorithms: [direct, auto]
+ranks: [2, 3]
+bytes: {begin: 4, end: 1K, factor: 2}
+dtypes: [float32, uint8]
+ops: [sum, max]
+in_place: [true, false]
+root: 1
+consume: true
+time: 10ms
+warmup: 0
+min_calls: 3
+max_calls: 4
+`
+
+func TestParse(t *testing.T) {
+	f, err := Parse("dir/a.yaml", whole)
+	require.NoError(t, err)
+	require.Equal(t, &File{
+		Path: "dir/a.yaml", Text: whole, Title: "Everything", Config: filepath.Join("dir", "rules", "ccl.yaml"), Transport: "local",
+		Entries: []string{"direct", "auto"},
+		Plan: measure.Plan{
+			Collectives: []string{"all_reduce", "all_gather_v", "broadcast", "barrier"},
+			DTypes:      []string{"float32", "uint8"},
+			Ops:         []string{"sum", "max"},
+			Ranks:       []int{2, 3},
+			Bytes:       []int{4, 8, 16, 32, 64, 128, 256, 512, 1024},
+			InPlace:     []bool{true, false},
+			Root:        1,
+			Consume:     true,
+		},
+		Budget: measure.Budget{Time: 10 * time.Millisecond, MinCalls: 3, MaxCalls: 4},
+	}, f)
+
+	f, err = Parse("dir/least.yaml", "version: 1\nranks: 2\nbytes: [1MiB, 64]\n")
+	require.NoError(t, err)
+	require.Equal(t, &File{
+		Path: "dir/least.yaml", Text: "version: 1\nranks: 2\nbytes: [1MiB, 64]\n", Title: "least.yaml",
+		Plan: measure.Plan{
+			Collectives: []string{"all_reduce"}, DTypes: []string{"float32"}, Ops: []string{"sum"},
+			Ranks: []int{2}, Bytes: []int{1 << 20, 64}, InPlace: []bool{true},
+		},
+		Budget: measure.DefaultBudget,
+	}, f)
+}
+
+// The example of the repository can be run, and is small.
+func TestExample(t *testing.T) {
+	f, err := Load("../../../../experiments/allreduce.yaml")
+	require.NoError(t, err)
+	rows := len(f.Plan.Cases()) * (len(f.Entries) + 4)
+	require.Less(t, time.Duration(rows)*f.Budget.Time, time.Minute)
+	_, err = Load("missing.yaml")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Every mistake has a line, and a hint where a name is wrong.
+func TestStrictness(t *testing.T) {
+	const head = "version: 1\nranks: [2]\nbytes: [4]\n"
+	for _, m := range []struct{ text, says string }{
+		{"", "a.yaml: the file is empty; it has to begin with version: 1"},
+		{"# nothing\n", "the file is empty"},
+		{"[1]", "a.yaml:1: want keys with values"},
+		{"a: [", "a.yaml: not YAML: line 1"},
+		{head + "---\nversion: 1\n", "a.yaml:4: a second document"},
+		{"ranks: 2\nbytes: 4\n", "version is missing"},
+		{"version: 1\nbytes: 4\n", "ranks is missing"},
+		{"version: 2\nranks: 2\nbytes: 4\n", `a.yaml:1: version: want 1, got "2"`},
+		{head + "algorithm: ring\n", "a.yaml:4: algorithm: unknown key (did you mean algorithms?); known keys: algorithms, bytes, "},
+		{head + "colour: red\n", "a.yaml:4: colour: unknown key; known keys"},
+		{head + "ranks: [3]\n", "a.yaml:4: ranks: duplicate key; it stands on line 2 already"},
+		{head + "dtypes: [float]\n", `a.yaml:4: dtypes: unknown dtype "float"`},
+		{head + "ops:\n  - sum\n  - mean\n", `a.yaml:6: ops: unknown op "mean"`},
+		{head + "collectives: allreduce\n", `(did you mean all_reduce?)`},
+		{head + "algorithms: []\n", "a.yaml:4: algorithms: the list is empty"},
+		{head + "algorithms: [ring, ring]\n", "a.yaml:4: algorithms: ring stands in the list twice"},
+		{head + "algorithms: {ring: 1}\n", "a.yaml:4: algorithms: want a single plain value"},
+		{head + "algorithms: &x [ring]\nops: *x\n", "a.yaml:5: ops: want a single plain value"},
+		{head + "title:\n", "a.yaml:4: title: want a single plain value"},
+		{head + "in_place: yes\n", `a.yaml:4: in_place: want true or false, got "yes"`},
+		{head + "time: 5\n", `a.yaml:4: time: want a duration with its unit, such as 200ms; got "5"`},
+		{head + "time: 0s\n", "time 0s"},
+		{head + "warmup: many\n", `a.yaml:4: warmup: want a whole number, got "many"`},
+		{head + "min_calls: 5\nmax_calls: 4\n", "5 to 4 calls"},
+		{head + "root: 2\n", "root 2 is not a rank of 2"},
+		{"version: 1\nranks: [2, 0]\nbytes: 4\n", "a.yaml:2: ranks: 0 ranks: from 1 to 65536 are possible"},
+		{"version: 1\nranks: 2\nbytes: [4KB]\n", `a.yaml:3: bytes: "4KB" is not a size`},
+		{"version: 1\nranks: 2\nbytes: {begin: 4}\n", "a.yaml:3: bytes: bytes.end is missing"},
+		{"version: 1\nranks: 2\nbytes: {start: 4, end: 8}\n", "a.yaml:3: bytes.start: unknown key; known keys: begin, end, factor"},
+		{"version: 1\nranks: 2\nbytes: {begin: 8, end: 4}\n", "a.yaml:3: bytes: begin is more than end"},
+		{"version: 1\nranks: 2\nbytes: {begin: 4, end: 8, factor: 1}\n", "a.yaml:3: bytes: factor is 1"},
+	} {
+		_, err := Parse("a.yaml", m.text)
+		var mistake *ccl.ConfigError
+		require.ErrorAs(t, err, &mistake, m.text)
+		require.ErrorContains(t, err, m.says, m.text)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(whole)
+	f.Fuzz(func(t *testing.T, text string) {
+		if file, err := Parse("a.yaml", text); err == nil && len(file.Plan.Bytes) == 0 {
+			t.Fatal("a sweep of nothing")
+		}
+	})
+}
+
+var cell = measure.Result{
+	Case:      measure.Case{Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, Bytes: 64, InPlace: true},
+	Transport: "local",
+	Rows: []measure.Row{
+		{Library: measure.Yardstick, Entry: measure.PeerCopy, Calls: 5, P50: 1, P99: 2, Min: 0.5},
+		{Library: measure.Library, Entry: "<direct>", Calls: 5, P50: 1.25, P99: 2.5, Min: 0.75, BusBW: 3, XPeerCopy: 1.25},
+		{Library: measure.Library, Entry: "ring", Calls: 5, P50: 7.5, P99: 8.5, Min: 7, BusBW: 1, XPeerCopy: 7.5},
+		{Library: measure.Library, Entry: "grid", Refused: `it is not for "ring_1d"`},
+	},
+}
+
+// What was saved is there, for the case that it is of; what was half written is not.
+func TestStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	p := Fingerprint{Sweep: "1", Configuration: "2", Machine: "3", Program: "4"}
+	s, err := Open(dir, p, false)
+	require.NoError(t, err)
+	_, done, err := s.Load(cell.Case)
+	require.NoError(t, err)
+	require.False(t, done)
+
+	require.NoError(t, s.Save(cell))
+	require.NoError(t, os.WriteFile(s.cell(cell.Case)+".new", []byte("{"), 0o600))
+	s, err = Open(dir, p, false)
+	require.NoError(t, err)
+	r, done, err := s.Load(cell.Case)
+	require.NoError(t, err)
+	require.True(t, done)
+	require.Equal(t, cell, r)
+	for _, change := range []func(*measure.Case){
+		func(c *measure.Case) { c.Bytes *= 2 },
+		func(c *measure.Case) { c.Ranks = 3 },
+		func(c *measure.Case) { c.DType = "int32" },
+		func(c *measure.Case) { c.Op = "max" },
+		func(c *measure.Case) { c.Collective = "broadcast" },
+		func(c *measure.Case) { c.InPlace = false },
+	} {
+		other := cell.Case
+		change(&other)
+		_, done, err = s.Load(other)
+		require.NoError(t, err)
+		require.False(t, done, other)
+	}
+
+	other := cell.Case
+	other.Consume = true // which is the same for all cells of a sweep
+	_, _, err = s.Load(other)
+	require.ErrorContains(t, err, "it is a result of all_reduce")
+	require.NoError(t, os.WriteFile(s.cell(cell.Case), []byte("{"), 0o600))
+	_, _, err = s.Load(cell.Case)
+	require.ErrorContains(t, err, "all_reduce-float32-sum-2_ranks-in_place-64.json")
+}
+
+// Nothing is mixed: results of something else are an error that says of what, until
+// they are forgotten.
+func TestFingerprints(t *testing.T) {
+	dir := t.TempDir()
+	p := Fingerprint{"1", "2", "3", "4"}
+	s, err := Open(dir, p, false)
+	require.NoError(t, err)
+	require.NoError(t, s.Save(cell))
+	for says, other := range map[string]Fingerprint{
+		"of another text of the sweep file":     {"x", "2", "3", "4"},
+		"of another configuration":              {"1", "x", "3", "4"},
+		"of another machine (3)":                {"1", "2", "x", "4"},
+		"of another revision of the program":    {"1", "2", "3", "x"},
+		"--fresh forgets them, or choose anoth": {"1", "2", "3", ""},
+	} {
+		_, err := Open(dir, other, false)
+		require.ErrorContains(t, err, says)
+	}
+	_, done, err := s.Load(cell.Case)
+	require.NoError(t, err)
+	require.True(t, done, "what was refused has changed nothing")
+
+	p.Machine = "x"
+	s, err = Open(dir, p, true)
+	require.NoError(t, err)
+	_, done, err = s.Load(cell.Case)
+	require.NoError(t, err)
+	require.False(t, done)
+	_, err = Open(dir, p, false)
+	require.NoError(t, err)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sweep.json"), []byte("x"), 0o600))
+	_, err = Open(dir, p, false)
+	require.ErrorContains(t, err, "sweep.json")
+	_, err = Open(filepath.Join(dir, "sweep.json"), p, false)
+	require.Error(t, err, "a file is no directory")
+}
+
+// A fingerprint changes with what it is of.
+func TestNewFingerprint(t *testing.T) {
+	settings := func(algorithm string) []*ccl.Settings {
+		s, err := ccl.DefaultConfig().Resolve(ccl.Request{Ranks: 2, Algorithm: algorithm})
+		require.NoError(t, err)
+		return []*ccl.Settings{s}
+	}
+	p := NewFingerprint(&File{Text: "a"}, settings("ring"))
+	require.Empty(t, p.differs(NewFingerprint(&File{Text: "a"}, settings("ring"))))
+	require.NotEmpty(t, p.differs(NewFingerprint(&File{Text: "b"}, settings("ring"))))
+	require.NotEmpty(t, p.differs(NewFingerprint(&File{Text: "a"}, settings("tree"))))
+	require.NotEmpty(t, p.Machine)
+}
+
+var reference = regexp.MustCompile(`(?i)(src|href|url|@import)\s*[=(]?\s*["']?\s*(https?:)?//`)
+
+// The report has everything in it, and needs nothing else.
+func TestReport(t *testing.T) {
+	settings, err := ccl.DefaultConfig().Resolve(ccl.Request{Ranks: 2})
+	require.NoError(t, err)
+	f := &File{Path: "a.yaml", Text: "version: 1 # <&>\n", Title: "A & B"}
+	d := measure.NewDocument(measure.Config{File: "ccl.yaml", FoundBy: "working directory"})
+	barrier := measure.Result{Case: measure.Case{Collective: "barrier", Ranks: 2}, Transport: "local", Rows: []measure.Row{{Library: measure.Library, Calls: 5, P50: 0.22, P99: 1}}}
+	refused := measure.Result{Case: measure.Case{Collective: "broadcast", DType: "int32", Ranks: 2, Bytes: 8, InPlace: true}, Rows: cell.Rows[3:]}
+	d.Results = append(d.Results, cell, barrier, refused)
+	page, err := Report(f, d, settings)
+	require.NoError(t, err)
+	text := string(page)
+	for _, part := range []string{
+		"<title>A &amp; B</title>", "version: 1 # &lt;&amp;&gt;\n", "a.yaml", "ccl.yaml (working directory)", d.Date.Format("02 Jan 2006 15:04"),
+		d.Machine.Go, "All results were verified", "algorithms.ring.params.chunk", "256KiB",
+		">all_reduce of float32 by sum, in place, 2 ranks over local</h2>", ">barrier, 2 ranks over local</h2>", ">broadcast of int32 from rank 0, 2 ranks</h2>",
+		"<svg ", "&lt;direct&gt;", `<td class="group fastest">1.250</td><td>2.500</td><td>3.00</td><td>1.25</td>`,
+		`<td class="group">7.500</td>`, `title="it is not for &#34;ring_1d&#34;">refused</td>`, `<td class="group fastest">0.2200</td>`,
+	} {
+		require.Contains(t, text, part)
+	}
+	require.Equal(t, 1, strings.Count(text, "<svg "), "there is nothing to draw of a barrier, and of what is refused")
+	require.Empty(t, reference.FindString(text))
+	require.NotContains(t, text, "<script")
+	require.NotContains(t, text, "<?xml")
+	require.NotContains(t, text, "<direct>")
+
+	d.Results[0].Rows = append([]measure.Row{}, cell.Rows...)
+	d.Results[0].Rows[2].Errors = 17
+	page, err = Report(f, d, settings)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "1 rows have wrong results")
+	require.Contains(t, string(page), "17 wrong elements")
+	require.NotContains(t, string(page), "All results were verified")
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	require.NoError(t, WriteFile(path, []byte("1")))
+	require.NoError(t, WriteFile(path, []byte("2")))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "2", string(text))
+	require.Error(t, WriteFile(filepath.Join(path, "b"), nil), "a file is no directory")
+}
