@@ -2,8 +2,12 @@
 //
 //	goccl explain                    which algorithm does which call, why, and at what cost
 //	goccl explain --algorithms       what the registered algorithms can do
+//	goccl bench                      how long calls take, beside yardsticks of the same run
+//	goccl bench --compare A B        what has changed between two runs
+//	goccl bench --sweep FILE         a matrix of measurements, with a report
 //
-// docs/configuration.md shows both at work, with the fields of their JSON.
+// docs/configuration.md shows `goccl explain` at work, docs/benchmarking.md `goccl
+// bench`, with the fields of their JSON.
 //
 // # Model
 //
@@ -12,12 +16,13 @@
 //
 // # Concurrency
 //
-// One command is one run in one goroutine.
+// `goccl explain` is one run in one goroutine. `goccl bench` hosts the ranks that it
+// measures, and nothing else runs beside them.
 //
 // # Failure
 //
 // What was asked for goes to standard output, mistakes to standard error. The exit
 // status is 0, also where calls would be refused, since saying so is the answer; 1
-// if the configuration is wrong or no group can be made of it; 80 for flags that
-// make no sense.
+// if the configuration is wrong or no group can be made of it, if a result that was
+// measured is wrong, or if nothing could be measured; 80 for flags that make no sense.
 package main

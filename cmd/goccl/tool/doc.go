@@ -20,16 +20,22 @@
 // inputs travel with the synchronisation. That length depends on the cores that
 // this process may use, as it does in the program.
 //
+// `goccl bench` times calls (see docs/benchmarking.md): of what it is asked for it
+// makes cases, has each measured, and prints it before the next begins, so that
+// nothing else happens while something is timed. An interrupt ends it between two
+// calls, with all that was measured until then.
+//
 // It knows the algorithms of ccl.DefaultRegistry: those that the program imports.
 //
 // # Concurrency
 //
-// One command is one run in one goroutine.
+// `goccl explain` is one run in one goroutine. `goccl bench` hosts the ranks that it
+// measures with dist.Spawn, one group at a time.
 //
 // # Failure
 //
 // What was asked for goes to standard output, mistakes to standard error. The exit
 // status is 0, also where calls would be refused, since saying so is the answer; 1
-// if the configuration is wrong or no group can be made of it; 80 for flags that
-// make no sense.
+// if the configuration is wrong or no group can be made of it, if a result that was
+// measured is wrong, or if nothing could be measured; 80 for flags that make no sense.
 package tool

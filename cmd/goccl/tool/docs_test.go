@@ -2,9 +2,12 @@ package tool
 
 import (
 	"bytes"
+	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -30,19 +33,65 @@ var (
 
 // TestConfigurationPage runs the commands in the console blocks of
 // docs/configuration.md, beside the files that the page shows, and compares what
-// they print. A block has commands after "$ ", with variables before them, and
-// what each prints.
+// they print.
 func TestConfigurationPage(t *testing.T) {
 	page, err := filepath.Abs("../../../docs/configuration.md")
 	require.NoError(t, err)
 	alone(t)
-	was, err := os.ReadFile(page)
+	was, is, commands := rewritten(t, page, func(line string) string { return typed(t, line) })
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(is), 0o600))
+		return
+	}
+	require.Equal(t, was, is)
+	require.GreaterOrEqual(t, commands, 8)
+}
+
+var measureAsReaders = flag.Bool("benchmarks", false, "with -update: measure what docs/benchmarking.md says is printed")
+
+// TestBenchmarkingPage does the same with docs/benchmarking.md, whose numbers differ
+// from run to run. A reader measures more than is measured here; -benchmarks does
+// what readers do.
+func TestBenchmarkingPage(t *testing.T) {
+	page, err := filepath.Abs("../../../docs/benchmarking.md")
 	require.NoError(t, err)
-	for _, m := range fileBlock.FindAllStringSubmatch(string(was), -1) {
+	write := *update && *measureAsReaders
+	cores := runtime.GOMAXPROCS(0)
+	alone(t)
+	if write {
+		runtime.GOMAXPROCS(cores)
+	}
+	was, is, commands := rewritten(t, page, func(line string) string {
+		measures := !strings.Contains(line, "--compare") && !strings.Contains(line, "--sweep")
+		if measures && !write {
+			line += " " + strings.Join(quick, " ")
+		}
+		if !write && strings.Contains(line, "--sweep mine.yaml") {
+			text, err := os.ReadFile("mine.yaml")
+			require.NoError(t, err)
+			writeFile(t, "mine.yaml", strings.Replace(string(text), "time: 50ms", "time: 1ms", 1))
+		}
+		return typed(t, line)
+	})
+	if write {
+		require.NoError(t, os.WriteFile(page, []byte(is), 0o600))
+		return
+	}
+	require.Equal(t, steady(was), steady(is))
+	require.GreaterOrEqual(t, commands, 5)
+}
+
+// rewritten returns a page as it is, and with what the commands in its console
+// blocks print here and now, beside the files that the page shows. A block has
+// commands after "$ ", with variables before them, and what each prints.
+func rewritten(t *testing.T, page string, output func(line string) string) (was, is string, commands int) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	was = string(text)
+	for _, m := range fileBlock.FindAllStringSubmatch(was, -1) {
 		writeFile(t, m[2], m[1])
 	}
-	commands := 0
-	is := consoleBlock.ReplaceAllStringFunc(string(was), func(block string) string {
+	is = consoleBlock.ReplaceAllStringFunc(was, func(block string) string {
 		var b strings.Builder
 		b.WriteString("```console\n")
 		for line := range strings.Lines(consoleBlock.FindStringSubmatch(block)[1]) {
@@ -50,17 +99,12 @@ func TestConfigurationPage(t *testing.T) {
 				if commands++; b.Len() > len("```console\n") {
 					b.WriteString("\n")
 				}
-				b.WriteString(line + typed(t, command))
+				b.WriteString(line + output(command))
 			}
 		}
 		return b.String() + "```\n"
 	})
-	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(is), 0o600))
-		return
-	}
-	require.Equal(t, string(was), is)
-	require.GreaterOrEqual(t, commands, 8)
+	return was, is, commands
 }
 
 // fromCalls stands for the part of the output that the page leaves out.
@@ -77,7 +121,7 @@ func typed(t *testing.T, line string) string {
 	}
 	require.Equal(t, "goccl", words[0])
 	var both bytes.Buffer
-	run(words[1:], &both, &both)
+	run(context.Background(), words[1:], &both, &both)
 	if cut {
 		_, after, found := strings.Cut(both.String(), "\ncalls")
 		require.True(t, found, "%s", both.String())

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"runtime"
 	"strings"
 	"time"
@@ -106,12 +105,6 @@ type report struct {
 	Findings []finding  `json:"findings"` // about the rules as a whole
 }
 
-// configFile says which configuration holds.
-type configFile struct {
-	File    string `json:"file"`
-	FoundBy string `json:"found_by"` // "--config", "GOCCL_CONFIG", "working directory" or "built in"
-}
-
 type finding struct {
 	Origin  string `json:"origin"` // "ccl.yaml:31"
 	Message string `json:"message"`
@@ -177,11 +170,11 @@ type verdict struct {
 // explain makes the report. It fails if there is no world size with which a group
 // can be made.
 func (c *explainCommand) explain() (*report, error) {
-	config, foundBy, err := c.load()
+	config, found, err := loadConfig(c.Config)
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Config: configFile{config.File(), foundBy}, Findings: []finding{}}
+	r := &report{Config: found, Findings: []finding{}}
 	var refusal error
 	var made *ccl.Settings
 	for _, n := range c.worldSizes(config) {
@@ -201,30 +194,6 @@ func (c *explainCommand) explain() (*report, error) {
 		r.Findings = append(r.Findings, finding{f.Origin, f.Message})
 	}
 	return r, nil
-}
-
-// load returns the configuration, and what led to it.
-func (c *explainCommand) load() (config *ccl.Config, foundBy string, err error) {
-	if c.Config != "" {
-		config, err = ccl.LoadConfig(c.Config)
-		if err != nil {
-			return nil, "", err
-		}
-		config, err = config.WithEnvironment(os.Getenv)
-		return config, "--config", err
-	}
-	config, err = ccl.FindConfig()
-	switch {
-	case err != nil:
-		return nil, "", err
-	case os.Getenv("GOCCL_CONFIG") != "":
-		foundBy = "GOCCL_CONFIG"
-	case config.File() == ccl.DefaultConfig().File():
-		foundBy = "built in"
-	default:
-		foundBy = "working directory"
-	}
-	return config, foundBy, nil
 }
 
 // worldSizes returns what --ranks says, or how many ranks dist.Spawn would host.

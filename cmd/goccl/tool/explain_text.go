@@ -141,7 +141,7 @@ func (c *call) row() []string {
 	n := len(row)
 	switch {
 	case c.Refused != "":
-		row[n-1] = "refused: " + c.refusal()
+		row[n-1] = "refused: " + withoutShape(c.Collective.String(), c.Refused)
 	case c.Note != "":
 		row[n-1] = "nobody: " + c.Note
 	default:
@@ -168,15 +168,17 @@ func (c *call) paramsText() string {
 	return strings.Join(params, " ")
 }
 
-// refusal returns the error without the shape that it begins with: "ccl:
-// all_reduce (...): ".
-func (c *call) refusal() string {
-	if strings.HasPrefix(c.Refused, "ccl: "+c.Collective.String()+" (") {
-		if _, reason, ok := strings.Cut(c.Refused, "): "); ok {
-			return reason
-		}
+// withoutShape returns an error about a collective without what it begins with, and
+// what a row says anyway: "ccl: all_reduce (...): " or "ccl: all_reduce: ".
+func withoutShape(collective, message string) string {
+	rest, ok := strings.CutPrefix(message, "ccl: "+collective)
+	if strings.HasPrefix(rest, " (") {
+		_, rest, _ = strings.Cut(rest, ")")
 	}
-	return c.Refused
+	if reason, found := strings.CutPrefix(rest, ": "); ok && found {
+		return reason
+	}
+	return message
 }
 
 // writeWhy prints the call with its kernel, and what became of each rule.

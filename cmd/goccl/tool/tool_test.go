@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -44,7 +45,7 @@ func writeFile(t *testing.T, name, text string) {
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status := run(args, &stdout, &stderr)
+	status := run(context.Background(), args, &stdout, &stderr)
 	require.Zero(t, status, "%s", stderr.String())
 	require.Empty(t, stderr.String())
 	return stdout.String()
@@ -54,7 +55,7 @@ func printed(t *testing.T, args ...string) string {
 func failed(t *testing.T, status int, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, status, run(args, &stdout, &stderr), "%s", stderr.String())
+	require.Equal(t, status, run(context.Background(), args, &stdout, &stderr), "%s", stderr.String())
 	require.Empty(t, stdout.String())
 	return stderr.String()
 }
@@ -269,7 +270,7 @@ func TestMistakes(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"", 80, `expected "explain"`},
+		{"", 80, `expected one of "bench", "explain"`},
 		{"explian", 80, "explian"},
 		{"explain --rank=2", 80, "unknown flag --rank"},
 		{"explain --bytes=64kb", 80, `--bytes: "64kb" is not a size in bytes; write it like 64KiB`},
@@ -299,7 +300,7 @@ func TestOutputFails(t *testing.T) {
 	alone(t)
 	for _, args := range []string{"explain", "explain --json", "explain --algorithms", "explain --algorithms --json"} {
 		var stderr bytes.Buffer
-		require.Equal(t, 1, run(strings.Fields(args), brokenWriter{}, &stderr))
+		require.Equal(t, 1, run(context.Background(), strings.Fields(args), brokenWriter{}, &stderr))
 		require.Contains(t, stderr.String(), "no room")
 	}
 }

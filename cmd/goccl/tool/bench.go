@@ -1,0 +1,216 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/chart"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// benchCommand is `goccl bench`. No flag has a default that is not its zero value,
+// so that those which do not go together can be told apart; Run fills them in.
+type benchCommand struct {
+	Args       []string      `arg:"" optional:"" name:"collective" help:"all_reduce, all_gather_v, broadcast or barrier; by default all_reduce. With --compare: two files."`
+	Begin      measure.Size  `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two."`
+	End        measure.Size  `short:"e" placeholder:"64M" help:"Length of the longest."`
+	Factor     int           `short:"f" placeholder:"4" help:"From each length to the next."`
+	Ranks      []int         `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core, at least 2."`
+	Algorithm  []string      `placeholder:"ENTRY" help:"Entries of the configuration to compare; auto: what its rules choose. By default what a program gets."`
+	Config     string        `placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
+	Transport  string        `placeholder:"NAME" help:"Takes the place of defaults.transport, like dist.WithTransport."`
+	DType      []string      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
+	Op         []string      `placeholder:"NAME" help:"Operations; by default sum."`
+	InPlace    bool          `help:"Measure results that take the place of the input; that is the default."`
+	OutOfPlace bool          `help:"Measure results beside the input. Both flags: both."`
+	Root       int           `placeholder:"RANK" help:"Root of broadcasts; by default 0."`
+	Consume    bool          `help:"The time includes reading the whole result."`
+	Time       time.Duration `placeholder:"200ms" help:"Time for each row, with all that happens around a call; yardsticks are rows as well."`
+	Warmup     *int          `placeholder:"5" help:"Calls of each row that go before and do not count."`
+	MinCalls   int           `placeholder:"10" help:"Calls of each row, even if they take longer."`
+	MaxCalls   int           `placeholder:"20000" help:"Calls of each row, even if there is time left."`
+	CSV        string        `name:"csv" placeholder:"FILE" help:"Write all rows as CSV."`
+	JSON       string        `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
+	Plot       string        `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
+	Compare    bool          `help:"Compare two files of --json; measures nothing."`
+	Sweep      string        `placeholder:"FILE" help:"Measure what a sweep file says, and write a report; goes on where it was interrupted."`
+	Out        string        `placeholder:"DIR" help:"With --sweep: where the results go; by default NAME-results for NAME.yaml."`
+	Fresh      bool          `help:"With --sweep: forget the results that are there."`
+}
+
+// Validate looks at the flags that only make sense together.
+func (c *benchCommand) Validate() error {
+	switch {
+	case c.Compare:
+		if !c.only(func(rest *benchCommand) { rest.Args, rest.Compare = nil, false }) || len(c.Args) != 2 {
+			return errors.New("--compare takes two files of --json, and no other flag: goccl bench --compare a.json b.json")
+		}
+		return nil
+	case c.Sweep != "":
+		if !c.only(func(rest *benchCommand) { rest.Sweep, rest.Out, rest.Fresh = "", "", false }) {
+			return errors.New("--sweep: the file says what is measured; besides --out and --fresh no flag goes with it")
+		}
+		return nil
+	case c.Out != "" || c.Fresh:
+		return errors.New("--out and --fresh go with --sweep")
+	case c.Factor == 1 || c.Factor < 0:
+		return fmt.Errorf("--factor %d: lengths have to grow, by at least 2", c.Factor)
+	case c.Begin > 0 && c.End > 0 && c.Begin > c.End:
+		return fmt.Errorf("--begin %v is more than --end %v", ccl.ByteSize(c.Begin), ccl.ByteSize(c.End))
+	}
+	if err := checkPicture(c.Plot); err != nil {
+		return err
+	}
+	job, plan := measure.Job{Entries: c.Algorithm, Budget: c.budget()}, c.plan()
+	return errors.Join(job.Validate(), plan.Validate())
+}
+
+// only reports whether no flags are given but those that clear sets to nothing.
+func (c *benchCommand) only(clear func(*benchCommand)) bool {
+	rest := *c
+	clear(&rest)
+	return reflect.DeepEqual(rest, benchCommand{})
+}
+
+func checkPicture(path string) error {
+	if ext := filepath.Ext(path); path != "" && ext != ".svg" && ext != ".png" {
+		return fmt.Errorf("--plot %s: the name has to end in .svg or .png", path)
+	}
+	return nil
+}
+
+// plan returns what is to be measured. Without --ranks it has none.
+func (c *benchCommand) plan() measure.Plan {
+	begin := cmp.Or(c.Begin, min(4, cmp.Or(c.End, 4)))
+	end := cmp.Or(c.End, max(64<<20, begin))
+	p := measure.Plan{
+		Collectives: orElse(c.Args, ccl.CollAllReduce.String()),
+		DTypes:      orElse(c.DType, ccl.Float32.String()),
+		Ops:         orElse(c.Op, ccl.Sum.String()),
+		Ranks:       c.Ranks,
+		Root:        c.Root,
+		Consume:     c.Consume,
+		Bytes:       measure.Sizes(begin, end, cmp.Or(c.Factor, 4)),
+	}
+	if c.InPlace || !c.OutOfPlace {
+		p.InPlace = append(p.InPlace, true)
+	}
+	if c.OutOfPlace {
+		p.InPlace = append(p.InPlace, false)
+	}
+	return p
+}
+
+func (c *benchCommand) budget() measure.Budget {
+	b := measure.DefaultBudget
+	b.Time = cmp.Or(c.Time, b.Time)
+	b.MinCalls = cmp.Or(c.MinCalls, min(b.MinCalls, cmp.Or(c.MaxCalls, b.MinCalls)))
+	b.MaxCalls = cmp.Or(c.MaxCalls, max(b.MaxCalls, b.MinCalls))
+	if c.Warmup != nil {
+		b.Warmup = *c.Warmup
+	}
+	return b
+}
+
+// Run does what the flags say.
+func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) error {
+	switch {
+	case c.Compare:
+		return compareFiles(stdout, c.Args[0], c.Args[1])
+	case c.Sweep != "":
+		return c.sweep(ctx, stdout, bars)
+	}
+	config, found, err := loadConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	plan := c.plan()
+	if len(plan.Ranks) == 0 {
+		plan.Ranks = []int{defaultRanks(config)}
+		if err := plan.Validate(); err != nil { // the root
+			return err
+		}
+	}
+	job := measure.Job{Config: config, Transport: c.Transport, Entries: c.Algorithm, Budget: c.budget()}
+	document := measure.NewDocument(measure.Config(found))
+	out := newBenchTable(stdout, bars, document)
+	err = out.measureAll(plan.Cases(), func(measured measure.Case) (measure.Result, error) {
+		r, err := job.Measure(ctx, measured)
+		if err == nil {
+			document.Results = append(document.Results, r)
+		}
+		return r, err
+	})
+	// What there is, is worth keeping if the rest has failed or was interrupted.
+	return errors.Join(err, c.write(stdout, document), judge(document.Results))
+}
+
+// defaultRanks is how many ranks a program would have; one alone has nothing to say
+// to anybody.
+func defaultRanks(config *ccl.Config) int {
+	if n, _, ok := config.WorldSize(""); ok {
+		return n
+	}
+	return max(2, runtime.GOMAXPROCS(0))
+}
+
+// write writes the files that the flags ask for.
+func (c *benchCommand) write(stdout io.Writer, d *measure.Document) error {
+	if len(d.Results) == 0 {
+		return nil
+	}
+	var all []error
+	file := func(path string, write func(path string) error) {
+		if path == "" {
+			return
+		}
+		err := write(path)
+		if err == nil {
+			_, err = fmt.Fprintf(stdout, "written: %s\n", path)
+		}
+		all = append(all, err)
+	}
+	file(c.CSV, func(path string) error { return writeCSV(path, d.Results) })
+	file(c.JSON, d.WriteFile)
+	file(c.Plot, func(path string) error { return chart.Save(path, d.Results) })
+	return errors.Join(all...)
+}
+
+func writeCSV(path string, results []measure.Result) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(measure.WriteCSV(f, results), f.Close())
+}
+
+// judge returns the error that wrong results are, and results of nobody.
+func judge(results []measure.Result) error {
+	wrong, measured := 0, false
+	for _, r := range results {
+		for _, row := range r.Rows {
+			measured = measured || row.Calls > 0
+			if row.Errors > 0 {
+				wrong++
+			}
+		}
+	}
+	switch {
+	case wrong > 0:
+		return fmt.Errorf("%d rows have wrong results: see the column errors", wrong)
+	case len(results) > 0 && !measured:
+		reason := results[0].Rows[slices.IndexFunc(results[0].Rows, func(r measure.Row) bool { return r.Refused != "" })].Refused
+		return fmt.Errorf("nothing was measured: %s", reason)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// benchTable prints results as they come, a table for each section.
+type benchTable struct {
+	out     io.Writer
+	bar     progress
+	results []measure.Result // of the section
+}
+
+// newBenchTable prints what holds for all of the document's results.
+func newBenchTable(out io.Writer, bars bars, d *measure.Document) *benchTable {
+	fmt.Fprintf(out, "machine        %v\n", d.Machine)
+	if d.Machine.Load != "" {
+		fmt.Fprintf(out, "load           %s in the minute before; what else runs shows in all times\n", d.Machine.Load)
+	}
+	fmt.Fprintf(out, "configuration  %s (%s)\n", d.Config.File, d.Config.FoundBy)
+	fmt.Fprintf(out, "clock          %d ns a reading, which every time has in it once\n", d.Machine.ClockNS)
+	return &benchTable{out: out, bar: progress{out: bars}}
+}
+
+// measureAll prints the results of the cases, as they are measured one after the
+// other. Nothing is printed while something is timed.
+func (t *benchTable) measureAll(cases []measure.Case, one func(measure.Case) (measure.Result, error)) error {
+	t.bar.begin(len(cases))
+	defer t.end()
+	for _, c := range cases {
+		t.bar.describe(fmt.Sprintf("%s %v, %d ranks", c.Collective, ccl.ByteSize(c.Bytes), c.Ranks))
+		r, err := one(c)
+		if err == nil {
+			err = t.add(r)
+		}
+		if errors.Is(err, context.Canceled) {
+			return errors.New("interrupted")
+		}
+		if err != nil {
+			return err
+		}
+		t.bar.add()
+	}
+	return nil
+}
+
+// benchColumns are the columns of the table, with their units.
+var benchColumns = []struct {
+	name, unit string
+	width      int
+}{
+	{"size", "", 7}, {"count", "", 9}, {"type", "", 7}, {"op", "", 7}, {"entry", "", -13},
+	{"p50", "us", 8}, {"p99", "us", 8}, {"min", "us", 8}, {"algbw", "GB/s", 7}, {"busbw", "GB/s", 7},
+	{"own copy", "us", 8}, {"peer copy", "us", 9}, {"x own", "", 6}, {"x peer", "", 6}, {"errors", "", 6},
+}
+
+// add prints the rows of a case.
+func (t *benchTable) add(r measure.Result) error {
+	var b strings.Builder
+	if len(t.results) == 0 || t.results[0].Section() != r.Section() {
+		b.WriteString(t.yardsticks())
+		t.results = nil
+		b.WriteString("\n" + r.Title())
+		if r.Transport != "" {
+			b.WriteString(" over " + r.Transport)
+		}
+		b.WriteString("\n")
+		var names, units []string
+		for _, column := range benchColumns {
+			names, units = append(names, column.name), append(units, column.unit)
+		}
+		b.WriteString(benchLine(names) + benchLine(units))
+	}
+	t.results = append(t.results, r)
+	for _, row := range r.Algorithms() {
+		b.WriteString(benchLine(benchCells(r, row)))
+	}
+	t.bar.clear()
+	_, err := io.WriteString(t.out, b.String())
+	return err
+}
+
+// end prints what the last section still needs.
+func (t *benchTable) end() {
+	t.bar.clear()
+	fmt.Fprint(t.out, t.yardsticks())
+}
+
+func benchLine(cells []string) string {
+	var b strings.Builder
+	for i, cell := range cells {
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		if i < len(benchColumns) {
+			fmt.Fprintf(&b, "%*s", benchColumns[i].width, cell)
+		} else {
+			b.WriteString(cell)
+		}
+	}
+	return strings.TrimRight(b.String(), " ") + "\n"
+}
+
+// benchCells returns the cells of an algorithm's row; of one that is refused, the
+// reason in place of the numbers.
+func benchCells(r measure.Result, row measure.Row) []string {
+	size, count := "-", "-"
+	if r.Bytes > 0 {
+		size, count = ccl.ByteSize(r.Bytes).String(), strconv.Itoa(r.Count())
+	}
+	cells := []string{size, count, orDash(r.DType), orDash(r.Op), entryText(row)}
+	if row.Refused != "" {
+		return append(cells, "refused: "+withoutShape(r.Collective, row.Refused))
+	}
+	return append(cells, measure.Digits(row.P50, 4), measure.Digits(row.P99, 4), measure.Digits(row.Min, 4), measure.Digits(row.AlgBW, 3), measure.Digits(row.BusBW, 3),
+		measure.Digits(r.Yardstick(measure.OwnCopy).P50, 4), measure.Digits(r.Yardstick(measure.PeerCopy).P50, 4),
+		measure.Multiple(row.XOwnCopy), measure.Multiple(row.XPeerCopy), strconv.Itoa(row.Errors))
+}
+
+// entryText names the entry of a row, and what the rules made of auto.
+func entryText(row measure.Row) string {
+	if row.Ran != "" {
+		return row.Entry + " (" + row.Ran + ")"
+	}
+	return orDash(row.Entry)
+}
+
+// yardsticks says of the section's results what the yardsticks were that do not
+// depend on the length: if they vary, it is the machine that does.
+func (t *benchTable) yardsticks() string {
+	var parts []string
+	for _, y := range []struct{ name, words string }{
+		{measure.Barrier, "barrier"}, {measure.CoreToCore, "core to core, one way"},
+	} {
+		var all []float64
+		for _, r := range t.results {
+			if row := r.Yardstick(y.name); row.Calls > 0 {
+				all = append(all, row.P50)
+			}
+		}
+		if n := len(all); n > 0 {
+			slices.Sort(all)
+			parts = append(parts, fmt.Sprintf("%s %s us (%s to %s)", y.words, measure.Digits(all[n/2], 3), measure.Digits(all[0], 3), measure.Digits(all[n-1], 3)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "in the same rounds: " + strings.Join(parts, "; ") + "\n"
+}

@@ -1,0 +1,382 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// quick are flags with which hardly anything is measured.
+var quick = []string{"--time=1ms", "--warmup=0", "--min-calls=2", "--max-calls=2"}
+
+func bench(args ...string) []string { return append(append([]string{"bench"}, args...), quick...) }
+
+var (
+	aboutMachine = regexp.MustCompile(`(?m)^machine .*\n(load .*\n)?`)
+	coreToCore   = regexp.MustCompile(`(; )?core to core, one way [^;\n]*`)
+	verdictWord  = regexp.MustCompile(`(same|faster|slower|unclear)\n`)
+	anyNumber    = regexp.MustCompile(`\d+(\.\d+)?`)
+	space        = regexp.MustCompile(` +`)
+)
+
+// steady takes away what differs from run to run and from machine to machine.
+func steady(text string) string {
+	text = aboutMachine.ReplaceAllString(text, "machine\n")
+	text = regexp.MustCompile(`(?m)^([ab] +\S+\.json: ).*$`).ReplaceAllString(text, "$1#")
+	text = coreToCore.ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, "in the same rounds: \n", "")
+	text = verdictWord.ReplaceAllString(text, "#\n")
+	text = anyNumber.ReplaceAllString(text, "#")
+	return space.ReplaceAllString(text, " ")
+}
+
+func TestBenchTable(t *testing.T) {
+	alone(t)
+	text := printed(t, bench("all_reduce", "all_gather_v", "broadcast", "barrier", "--ranks=2,3", "-b1K", "-e2KiB", "-f2",
+		"--algorithm=auto,ring,grid", "--out-of-place", "--root=1", "--consume")...)
+	const head = `
+ size count type op entry p# p# min algbw busbw own copy peer copy x own x peer errors
+ us us us GB/s GB/s us us
+`
+	rows := func(op, refused string) (lines string) {
+		for range 2 {
+			for _, entry := range []string{"auto (direct)", "ring"} {
+				lines += " #KiB # float# " + op + " " + entry + strings.Repeat(" #", 10) + "\n"
+			}
+			lines += " #KiB # float# " + op + " grid refused: " + refused + "\n"
+		}
+		return lines + "in the same rounds: barrier # us (# to #)\n"
+	}
+	const unfit = "grid is the algorithm grid, which is for the topologies [torus_#d mesh_#d_no_wrap], but here it is ring_#d (built-in ccl.yaml:#)"
+	want := "machine\nconfiguration built-in ccl.yaml (built in)\nclock # ns a reading, which every time has in it once\n"
+	for range 2 {
+		want += "\nall_reduce of float# by sum, out of place, result read, # ranks over local" + head + rows("sum", unfit) +
+			"\nall_gather_v of float#, out of place, result read, # ranks over local" + head + rows("-", unfit) +
+			"\nbroadcast of float# from rank #, result read, # ranks over local" + head + rows("-", unfit) +
+			"\nbarrier, # ranks over local" + head + " - - - - - # # # - - - - - - #\n"
+	}
+	require.Equal(t, want, steady(text))
+}
+
+// By default: an all-reduce of float32 by sum, in place, on two ranks at least, of
+// sizes from 4 bytes to 64 MiB, as the configuration says.
+func TestBenchDefaults(t *testing.T) {
+	alone(t)
+	c := &benchCommand{}
+	require.NoError(t, c.Validate())
+	plan := c.plan()
+	plan.Ranks = []int{2}
+	cases := plan.Cases()
+	require.Len(t, cases, 13)
+	require.Equal(t, measure.Case{Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, Bytes: 4, InPlace: true}, cases[0])
+	require.Equal(t, 64<<20, cases[12].Bytes)
+	require.Equal(t, measure.DefaultBudget, c.budget())
+
+	require.Contains(t, printed(t, bench("-e4")...), "in place, 2 ranks over local\n")
+	writeFile(t, "ccl.yaml", "version: 1\ndefaults: {world_size: 3, algorithm: ring}\nalgorithms: {ring: {module: ring}}\n")
+	text := printed(t, bench("-b8", "-e8")...)
+	require.Contains(t, text, "configuration  ccl.yaml (working directory)\n")
+	require.Contains(t, text, "in place, 3 ranks over local\n")
+	require.Regexp(t, `8 +2 float32 +sum ring  `, text)
+	t.Setenv("GOCCL_WORLD_SIZE", "1")
+	require.Contains(t, printed(t, bench("-e4")...), "in place, 1 rank over local\n")
+}
+
+func TestBenchBudget(t *testing.T) {
+	zero := 0
+	for _, m := range []struct {
+		flags benchCommand
+		want  measure.Budget
+	}{
+		{benchCommand{}, measure.DefaultBudget},
+		{benchCommand{Time: time.Second, Warmup: &zero}, measure.Budget{Time: time.Second, MinCalls: 10, MaxCalls: 20000}},
+		{benchCommand{MinCalls: 30000}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 30000, MaxCalls: 30000}},
+		{benchCommand{MaxCalls: 3}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 3, MaxCalls: 3}},
+		{benchCommand{MinCalls: 2, MaxCalls: 3}, measure.Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 2, MaxCalls: 3}},
+	} {
+		require.Equal(t, m.want, m.flags.budget())
+	}
+}
+
+func TestBenchMistakes(t *testing.T) {
+	alone(t)
+	writeFile(t, "not.json", "{}")
+	writeFile(t, "bad.yaml", "version: 1\nrank: 2\n")
+	for _, m := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"allreduce", 80, `unknown collective "allreduce" (did you mean all_reduce?)`},
+		{"-b 4KB", 80, `"4KB" is not a size in bytes; write it like 4, 1K, 64KiB or 256M`},
+		{"-b 0", 80, "at least one byte"},
+		{"-b 2K -e 1K", 80, "--begin 2KiB is more than --end 1KiB"},
+		{"-f 1", 80, "--factor 1"},
+		{"--factor=-2", 80, "--factor -2"},
+		{"--ranks 0", 80, "0 ranks: from 1 to 65536 are possible"},
+		{"--ranks 2,2", 80, "2 is there twice"},
+		{"--algorithm ring,ring", 80, "ring is there twice"},
+		{"--dtype half", 80, `unknown dtype "half"`},
+		{"--op mean", 80, `unknown op "mean"`},
+		{"--root 2 --ranks 2", 80, "root 2 is not a rank of 2"},
+		{"broadcast --root 7", 1, "root 7 is not a rank of 2"},
+		{"--time 5", 80, "--time"},
+		{"--time=-5s", 80, "time -5s"},
+		{"--warmup=-1", 80, "warm-up of -1 calls"},
+		{"--min-calls 5 --max-calls 4", 80, "5 to 4 calls"},
+		{"--plot a.pdf", 80, "--plot a.pdf: the name has to end in .svg or .png"},
+		{"--compare a.json", 80, "--compare takes two files"},
+		{"--compare a.json b.json --ranks 2", 80, "--compare takes two files of --json, and no other flag"},
+		{"--compare not.json missing.json", 1, "not.json is not what goccl bench --json writes"},
+		{"--compare missing.json not.json", 1, "missing.json"},
+		{"--out a", 80, "--out and --fresh go with --sweep"},
+		{"--fresh", 80, "--out and --fresh go with --sweep"},
+		{"--sweep a.yaml --ranks 2", 80, "besides --out and --fresh no flag goes with it"},
+		{"--sweep missing.yaml", 1, "missing.yaml"},
+		{"--sweep bad.yaml", 1, "bad.yaml:2: rank: unknown key (did you mean ranks?)"},
+		{"--config missing.yaml", 1, "missing.yaml"},
+	} {
+		require.Contains(t, failed(t, m.status, strings.Fields("bench "+m.args)...), m.says, m.args)
+	}
+	for _, m := range []struct{ args, says string }{
+		{"--ranks 2 -e 4 --algorithm rnig", "did you mean ring?"},
+		{"--ranks 2 -e 4 --algorithm direct,rnig", "rnig"},
+		{"--ranks 2 -e 4 --algorithm grid", "which is for the topologies"},
+		{"--ranks 2 -e 4 --algorithm auto,grid --transport shm", "shm"},
+		{"--ranks 9999 -b 1024G -e 1024G", "of memory, and"},
+	} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, 1, run(t.Context(), strings.Fields("bench "+m.args), &stdout, &stderr), m.args)
+		require.Contains(t, stderr.String(), m.says, m.args)
+	}
+	require.Contains(t, printed(t, "bench", "--help"), "--out-of-place")
+	var stderr bytes.Buffer
+	require.Equal(t, 1, run(t.Context(), bench("--ranks=2", "-e4"), brokenWriter{}, &stderr))
+	require.Contains(t, stderr.String(), "no room")
+}
+
+// If nothing can be measured, the reason is the error; if something can, it is not.
+func TestBenchRefused(t *testing.T) {
+	alone(t)
+	writeFile(t, "ccl.yaml", "version: 1\nalgorithms: {direct: {module: direct}}\nrules: [{bytes: \"1KiB-\", algorithm: direct}]\n")
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 1, run(t.Context(), bench("--ranks=2", "-b4", "-e16", "--csv=a.csv"), &stdout, &stderr))
+	require.Contains(t, stdout.String(), "refused: not implemented: no rule of ccl.yaml matches")
+	require.Contains(t, stderr.String(), "nothing was measured: ccl: all_reduce (float32, sum, 4 bytes, 2 ranks): not implemented")
+	require.FileExists(t, "a.csv")
+	printed(t, bench("--ranks=2", "-b16", "-e1K", "-f64")...)
+}
+
+func TestBenchFiles(t *testing.T) {
+	alone(t)
+	text := printed(t, bench("all_reduce", "barrier", "--ranks=2", "-b64", "-e1K", "-f16", "--csv=a.csv", "--json=a.json", "--plot=a.svg", "--dtype=int32")...)
+	require.True(t, strings.HasSuffix(text, "written: a.csv\nwritten: a.json\nwritten: a.svg\n"), text)
+
+	f, err := os.Open("a.csv")
+	require.NoError(t, err)
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, measure.Columns, lines[0])
+	entries := map[string]int{}
+	for _, line := range lines[1:] {
+		entries[strings.Join(line[:5], " ")]++
+	}
+	delete(entries, "yardstick all_reduce core_to_core int32 sum")
+	delete(entries, "yardstick barrier core_to_core  ")
+	require.Equal(t, map[string]int{
+		"goccl all_reduce auto int32 sum": 2, "goccl barrier   ": 1,
+		"yardstick all_reduce own_copy int32 sum": 2, "yardstick all_reduce peer_copy int32 sum": 2, "yardstick all_reduce barrier int32 sum": 2,
+	}, entries)
+
+	d, err := measure.ReadFile("a.json")
+	require.NoError(t, err)
+	require.Len(t, d.Results, 3)
+	require.Equal(t, measure.Config{File: "built-in ccl.yaml", FoundBy: "built in"}, d.Config)
+	require.WithinDuration(t, time.Now(), d.Date, time.Minute)
+	require.Equal(t, "direct", d.Results[1].Algorithms()[0].Ran)
+	picture, err := os.ReadFile("a.svg")
+	require.NoError(t, err)
+	require.Contains(t, string(picture), "all_reduce of int32 by sum, in place, 2 ranks")
+
+	stderr := failedAfter(t, bench("--ranks=2", "-e4", "--json=missing/a.json", "--csv=b.csv")...)
+	require.Contains(t, stderr, "missing/a.json")
+	require.FileExists(t, "b.csv", "one that cannot be written takes no other with it")
+	require.Contains(t, failedAfter(t, bench("barrier", "--ranks=2", "--plot=b.svg")...), "nothing to draw")
+}
+
+// failedAfter returns what a command that has printed something before it failed says
+// to standard error.
+func failedAfter(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 1, run(t.Context(), args, &stdout, &stderr), "%s", stdout.String())
+	require.NotEmpty(t, stdout.String())
+	return stderr.String()
+}
+
+// interrupter is a standard output that interrupts the program at the n-th line that
+// has a certain text.
+type interrupter struct {
+	out   bytes.Buffer
+	text  string
+	n     int
+	event func()
+}
+
+func (w *interrupter) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(w.text)) {
+		if w.n--; w.n == 0 {
+			w.event()
+		}
+	}
+	return w.out.Write(p)
+}
+
+// What was measured before an interrupt is kept.
+func TestBenchInterrupted(t *testing.T) {
+	alone(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &interrupter{text: "float32", n: 2, event: cancel}
+	var stderr bytes.Buffer
+	require.Equal(t, 1, run(ctx, bench("--ranks=2", "-e1K", "--json=a.json"), out, &stderr))
+	require.Equal(t, "goccl: error: interrupted\n", stderr.String())
+	d, err := measure.ReadFile("a.json")
+	require.NoError(t, err)
+	require.Len(t, d.Results, 2)
+
+	stderr.Reset()
+	require.Equal(t, 1, run(ctx, bench("--ranks=2", "-e1K", "--json=b.json"), out, &stderr))
+	require.NoFileExists(t, "b.json", "there is nothing to keep")
+}
+
+const smallSweep = `version: 1
+title: Small
+algorithms: [direct, ring]
+ranks: [2, 3]
+bytes: [64, 1KiB]
+in_place: [true, false]
+time: 1ms
+warmup: 0
+min_calls: 2
+max_calls: 2
+`
+
+// An interrupted sweep goes on with the first cell that is not done, and mixes
+// nothing.
+func TestSweepResumes(t *testing.T) {
+	alone(t)
+	require.NoError(t, os.Mkdir("in", 0o700))
+	writeFile(t, "in/small.yaml", smallSweep)
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &interrupter{text: "float32", n: 3, event: cancel}
+	var stderr bytes.Buffer
+	require.Equal(t, 1, run(ctx, []string{"bench", "--sweep=in/small.yaml"}, out, &stderr))
+	require.Contains(t, out.out.String(), "8 cells, 0 of them done already")
+	require.Equal(t, "goccl: error: interrupted; 3 of 8 cells are done, and the same command goes on from there\n", stderr.String())
+	cells := func() map[string]string {
+		files, err := filepath.Glob("small-results/cells/*")
+		require.NoError(t, err)
+		all := map[string]string{}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			all[file] = string(text)
+		}
+		return all
+	}
+	before := cells()
+	require.Len(t, before, 3)
+	require.NoFileExists(t, "small-results/report.html")
+
+	text := printed(t, "bench", "--sweep=in/small.yaml")
+	require.Contains(t, text, "8 cells, 3 of them done already")
+	after := cells()
+	require.Len(t, after, 8)
+	require.Subset(t, after, before)
+	require.True(t, strings.HasSuffix(text, "written: small-results/results.json\nwritten: small-results/results.csv\nwritten: small-results/report.html\n"), text)
+	d, err := measure.ReadFile("small-results/results.json")
+	require.NoError(t, err)
+	require.Len(t, d.Results, 8)
+	page, err := os.ReadFile("small-results/report.html")
+	require.NoError(t, err)
+	require.Equal(t, 4, strings.Count(string(page), "<svg "))
+
+	text = printed(t, "bench", "--sweep=in/small.yaml")
+	require.Contains(t, text, "8 cells, 8 of them done already")
+	require.Equal(t, after, cells())
+
+	writeFile(t, "ccl.yaml", "version: 1\ndefaults: {algorithm: ring, timeout: 9s}\nalgorithms: {direct: {module: direct}, ring: {module: ring}}\n")
+	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), "small-results has results of another configuration")
+	writeFile(t, "in/ccl.yaml", "version: 1\nalgorithms: {direct: {module: direct}, ring: {module: ring}}\n")
+	writeFile(t, "in/small.yaml", smallSweep+"config: ccl.yaml\n")
+	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), "another text of the sweep file")
+	text = printed(t, "bench", "--sweep=in/small.yaml", "--fresh")
+	require.Contains(t, text, "8 cells, 0 of them done already")
+	require.Contains(t, text, "configuration  in/ccl.yaml (the sweep file)\n")
+	text = printed(t, "bench", "--sweep=in/small.yaml", "--out=elsewhere")
+	require.Contains(t, text, "written: elsewhere/report.html\n")
+
+	writeFile(t, "in/small.yaml", smallSweep+"config: missing.yaml\n")
+	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), "in/missing.yaml")
+	writeFile(t, "in/small.yaml", smallSweep+"transport: tcp\n")
+	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), `unknown transport "tcp"`)
+}
+
+// compareRow is a result with one algorithm; times are medians.
+func compareRow(bytes int, entry string, us, peer, barrier float64) measure.Result {
+	c := measure.Case{Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, Bytes: bytes, InPlace: true}
+	return measure.Result{Case: c, Rows: []measure.Row{
+		{Library: measure.Yardstick, Entry: measure.PeerCopy, Calls: 9, P50: peer},
+		{Library: measure.Yardstick, Entry: measure.Barrier, Calls: 9, P50: barrier},
+		{Library: measure.Library, Entry: entry, Calls: 9, P50: us},
+	}}
+}
+
+// What a row says anyway is left out of the reason for a refusal.
+func TestWithoutShape(t *testing.T) {
+	for message, want := range map[string]string{
+		"ccl: all_reduce (float32, sum, 4 bytes, 2 ranks): not implemented: no rule": "not implemented: no rule",
+		"ccl: all_reduce: grid is for others (a.yaml:3)":                             "grid is for others (a.yaml:3)",
+		"ccl: broadcast: not this one":                                               "ccl: broadcast: not this one",
+		"something else (of this kind): happened":                                    "something else (of this kind): happened",
+	} {
+		require.Equal(t, want, withoutShape("all_reduce", message))
+	}
+}
+
+func TestCompare(t *testing.T) {
+	testdata, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	alone(t)
+	barrier := measure.Result{Case: measure.Case{Collective: "barrier", Ranks: 2}, Rows: []measure.Row{{Library: measure.Library, Calls: 9, P50: 0.25}}}
+	wrong := compareRow(4<<20, "direct", 900, 900, 1)
+	wrong.Rows[2].Errors = 1
+	refused := compareRow(8<<20, "grid", 0, 0, 0)
+	refused.Rows[2].Calls = 0
+	write := func(file string, results ...measure.Result) {
+		d := measure.Document{Version: 1, Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Machine: measure.Machine{CPU: "cpu of " + file, Cores: 2, GOMAXPROCS: 2, OS: "linux", Arch: "amd64", Go: "go1.26"}, Results: results}
+		require.NoError(t, d.WriteFile(file))
+	}
+	write("a.json",
+		compareRow(64, "direct", 1, 9, 1), compareRow(256, "direct", 1, 9, 1), compareRow(1024, "direct", 1, 9, 1), compareRow(4096, "direct", 2, 2, 1),
+		compareRow(16<<10, "direct", 4, 4, 1), compareRow(1<<20, "ring", 99, 99, 1), compareRow(4<<20, "direct", 900, 900, 1), barrier, refused)
+	write("b.json",
+		compareRow(64, "direct", 1.05, 9, 1),   // the same
+		compareRow(256, "direct", 1.5, 9, 1.5), // with the machine
+		compareRow(1024, "direct", 1.5, 90, 1), // slower, and the barrier is not
+		compareRow(4096, "direct", 1, 2, 9),    // faster, and the copy is not
+		compareRow(16<<10, "direct", 4, 8, 1),  // as fast as before, on a machine that is slower
+		compareRow(1<<20, "direct", 88, 99, 1), wrong, barrier, refused)
+	golden(t, filepath.Join(testdata, "compare.txt"), printed(t, "bench", "--compare", "a.json", "b.json"))
+}

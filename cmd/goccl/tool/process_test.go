@@ -1,0 +1,83 @@
+package tool
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// asProgram makes the test binary the program goccl, with an algorithm that is wrong.
+const asProgram = "GOCCL_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		ccl.Register(wrong)
+		Main()
+	}
+	os.Exit(m.Run())
+}
+
+// wrong leaves rank 0's first element as it was.
+var wrong = &ccl.Algorithm{
+	Name: "wrong",
+	Doc:  "for tests",
+	Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollAllReduce: {
+		Doc:  "for tests",
+		Cost: func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: 1, Bytes: s.Bytes} },
+		Run: func(c *ccl.Call) error {
+			first := bytes.Clone(c.In().Bytes()[:c.Shape().DType.Size()])
+			direct, _ := ccl.DefaultRegistry().Lookup("direct")
+			err := direct.Kernels[ccl.CollAllReduce].Run(c)
+			if c.Rank() == 0 {
+				copy(c.Out().Bytes(), first)
+			}
+			return err
+		},
+	}},
+}
+
+func program(t *testing.T, args ...string) (c *exec.Cmd, stderr *bytes.Buffer) {
+	c = exec.CommandContext(t.Context(), os.Args[0], args...)
+	c.Env = append(os.Environ(), asProgram+"=1")
+	stderr = new(bytes.Buffer)
+	c.Stderr = stderr
+	return c, stderr
+}
+
+// Wrong results are in the table and make the program fail.
+func TestWrongKernel(t *testing.T) {
+	alone(t)
+	writeFile(t, "ccl.yaml", "version: 1\nalgorithms: {wrong: {module: wrong}, direct: {module: direct}}\ndefaults: {algorithm: direct}\n")
+	c, stderr := program(t, bench("--ranks=2", "--algorithm=direct,wrong", "-b1K", "-e4K", "--json=a.json")...)
+	stdout, err := c.Output()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 1, exit.ExitCode())
+	require.Equal(t, "goccl: error: 2 rows have wrong results: see the column errors\n", stderr.String())
+	require.Regexp(t, `(?m)^ +1KiB +256 float32 +sum direct .* 0$`, string(stdout))
+	require.Regexp(t, `(?m)^ +1KiB +256 float32 +sum wrong .* [12]$`, string(stdout))
+	require.FileExists(t, "a.json")
+}
+
+// The first interrupt lets the program end by itself, with what it has.
+func TestInterruptedProgram(t *testing.T) {
+	alone(t)
+	c, stderr := program(t, "bench", "--ranks=2", "-b4", "-e16", "--time=1h", "--max-calls=1000000000", "--json=a.json")
+	stdout, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	head, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(head, "machine "), head)
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.Error(t, c.Wait())
+	require.Equal(t, 1, c.ProcessState.ExitCode())
+	require.Equal(t, "goccl: error: interrupted\n", stderr.String())
+}
