@@ -44,8 +44,8 @@ check: ## formatting, vet, linters, generated documents, and builds for the othe
 	@$(GO) run ./cmd/goccl explain --algorithms --markdown | cmp - docs/algorithms.md || { echo "docs/algorithms.md is not what the code says: make generate"; exit 1; }
 	$(GO) mod verify
 
-bench: ## time all-reduce beside the yardsticks of the same run
-	$(GO) test -run '^$$' -bench AllReduce -benchtime 0.3s ./ccl
+bench: ## time all-reduces beside the yardsticks of the same run, for about a minute
+	$(GO) run ./cmd/goccl bench --ranks 2,4 --algorithm direct,ring $(ARGS)
 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl
@@ -56,5 +56,6 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzKernels -fuzztime 30s ./algorithms/ring
 	$(GO) test -run '^$$' -fuzz FuzzKernels -fuzztime 30s ./algorithms/tree
 	$(GO) test -run '^$$' -fuzz FuzzMany -fuzztime 30s ./internal/reduce
+	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./cmd/goccl/internal/sweep
 
 ci: check test single noasm race ## what has to pass before a change lands
