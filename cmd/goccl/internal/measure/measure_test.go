@@ -229,21 +229,22 @@ func TestFailure(t *testing.T) {
 	require.True(t, strings.HasPrefix(err.Error(), "all_reduce of float32 by sum, in place, 2 ranks of 64: "), err.Error())
 }
 
-// Nothing is allocated per call: a thousand calls more cost a few allocations.
+// Nothing is allocated per call: five hundred more of each contender cost a few
+// allocations, such as for what was measured.
 func TestCallsDoNotAllocate(t *testing.T) {
 	mallocs := func(calls int) int {
 		j := job(t, "direct", "ring", Auto)
 		j.Budget = Budget{Time: 1, MinCalls: calls, MaxCalls: calls}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := j.Measure(t.Context(), Case{Collective: allReduce, DType: "float32", Op: "sum", Ranks: 2, Bytes: 64 << 10, InPlace: true, Consume: true})
+		_, err := j.Measure(t.Context(), Case{Collective: allReduce, DType: "float32", Op: "sum", Ranks: 2, Bytes: 8 << 10, InPlace: true, Consume: true})
 		runtime.ReadMemStats(&after)
 		require.NoError(t, err)
 		return int(after.Mallocs - before.Mallocs)
 	}
-	mallocs(100)
-	few, many := mallocs(100), mallocs(1100)
-	require.Less(t, many-few, 200)
+	mallocs(50)
+	few, many := mallocs(50), mallocs(550)
+	require.Less(t, many-few, 100)
 }
 
 func TestThisMachine(t *testing.T) {
