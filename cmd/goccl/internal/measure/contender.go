@@ -99,10 +99,10 @@ func (b *bench[T]) copying(name string, distance int) *contender[T] {
 // roundTrips of the word are enough to make the clock's own time disappear.
 const roundTrips = 32
 
-// patience is how often a rank looks for the word before it gives up: some 20
+// patience is how often a rank looks for the word before it gives up: some 50
 // microseconds. Then the machine has no core for one of the two, and how long it
 // takes until it has is not what this is about. Such calls do not count.
-const patience = 1 << 14
+const patience = 1 << 15
 
 // word is one that nothing else shares a cache line with.
 type word struct {
