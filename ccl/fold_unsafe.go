@@ -56,7 +56,7 @@ func (f *folder) many(lo, hi int, stop func() bool) bool {
 		for i, p := range f.srcs {
 			srcs[i] = unsafe.Add(p, lo)
 		}
-		reduce.Many(f.typ, f.op, dsts, srcs, min(stretch, hi-lo)/f.size, f.ranks)
+		reduce.Many(f.typ, f.op, dsts, srcs, min(stretch, hi-lo)/f.size, f.ranks, false)
 	}
 	return true
 }
@@ -64,13 +64,12 @@ func (f *folder) many(lo, hi int, stop func() bool) bool {
 // pair stores a op b to dst; all have the same length.
 func (f *folder) pair(dst, a, b []byte, stop func() bool) bool {
 	const stretch = foldBytes / 4
-	fold := reduce.Pair(f.typ, f.op)
 	for lo := 0; lo < len(dst); lo += stretch {
 		if stop() {
 			return false
 		}
 		hi := min(lo+stretch, len(dst))
-		fold(pointer(dst[lo:]), pointer(a[lo:]), pointer(b[lo:]), (hi-lo)/f.size)
+		reduce.Pair(f.typ, f.op, pointer(dst[lo:]), pointer(a[lo:]), pointer(b[lo:]), (hi-lo)/f.size)
 	}
 	return true
 }
@@ -78,6 +77,6 @@ func (f *folder) pair(dst, a, b []byte, stop func() bool) bool {
 // finish applies the op's epilogue to b: Avg's division.
 func (f *folder) finish(b []byte) {
 	if f.op == reduce.Avg {
-		reduce.Divide(f.typ)(pointer(b), len(b)/f.size, f.ranks)
+		reduce.Divide(f.typ, pointer(b), len(b)/f.size, f.ranks)
 	}
 }

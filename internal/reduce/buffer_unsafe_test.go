@@ -2,31 +2,53 @@ package reduce
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 )
 
 // guards is the number of elements before and after a buffer that no function
 // may touch.
-const guards = 8
+const guards = 16
 
 // buffer is n elements amid guards. The guards hold values like any other: to
 // check a buffer is to compare it as a whole with what it should be.
 type buffer[T number] struct{ whole []T }
 
-// newBuffer places n random elements at an offset from the start of their
-// memory, beyond the guards.
+// newBuffer places n random elements, amid guards, so many elements beyond a
+// multiple of 64 bytes.
 func newBuffer[T number](o oracle[T], r *rand.Rand, n, offset int) buffer[T] {
-	whole := make([]T, guards+offset+n+guards)
-	for i := range whole {
-		whole[i] = o.value(r)
+	b := place[T](n, offset)
+	for i := range b.whole {
+		b.whole[i] = o.value(r)
 	}
-	return buffer[T]{whole[offset:]}
+	return b
+}
+
+// place makes room for n elements and their guards.
+func place[T number](n, offset int) buffer[T] {
+	size := int(unsafe.Sizeof(T(0)))
+	room := make([]T, guards+64/size+n+guards)
+	for i := range room {
+		if at := unsafe.Pointer(&room[guards+i]); uintptr(at)%64 == uintptr(offset*size%64) {
+			return buffer[T]{room[i : i+guards+n+guards]}
+		}
+	}
+	panic("unaligned memory")
+}
+
+// full returns a buffer in which every element, guards included, is v.
+func full[T number](n int, v T) buffer[T] {
+	b := place[T](n, 0)
+	for i := range b.whole {
+		b.whole[i] = v
+	}
+	return b
 }
 
 func (b buffer[T]) body() []T          { return b.whole[guards : len(b.whole)-guards] }
 func (b buffer[T]) at() unsafe.Pointer { return unsafe.Pointer(&b.whole[guards]) }
-func (b buffer[T]) clone() buffer[T]   { return buffer[T]{append([]T(nil), b.whole...)} }
+func (b buffer[T]) clone() buffer[T]   { return buffer[T]{slices.Clone(b.whole)} }
 
 // require fails unless b has the bits of want, guards included.
 func (b buffer[T]) require(t *testing.T, want buffer[T], what string, args ...any) {

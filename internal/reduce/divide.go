@@ -25,14 +25,17 @@ func divideInts[T int32 | int64](p []T, by int) {
 	}
 }
 
-// divideBytes multiplies by the divisor's inverse, held in sixteen binary places
-// and rounded up (Granlund and Montgomery, Division by Invariant Integers using
-// Multiplication, 1994). Up to a divisor of 256 that adds less than 1/by to a
-// quotient, too little to reach the next integer; above, all quotients stay
-// below one.
+// divideBytes multiplies by the divisor's inverse.
 func divideBytes(p []uint8, by int) {
-	inverse := uint32(1<<16/by + 1)
+	inverse := inverseOfByte(by)
 	for i, v := range p {
 		p[i] = uint8(uint32(v) * inverse >> 16)
 	}
 }
+
+// inverseOfByte returns the inverse of a divisor of bytes, held in sixteen binary
+// places and rounded up (Granlund and Montgomery, Division by Invariant Integers
+// using Multiplication, 1994). Up to a divisor of 256 that adds less than 1/by to
+// a quotient, too little to reach the next integer; above, all quotients stay
+// below one. It has sixteen bits but for a divisor of one, which has one more.
+func inverseOfByte(by int) uint32 { return uint32(1<<16/by + 1) }

@@ -11,52 +11,88 @@ func TestDivide(t *testing.T) {
 }
 
 func testDivide[T number](t *testing.T, o oracle[T]) {
-	r := rand.New(rand.NewPCG(5, 6))
-	divisors := []int{1 << 10, 1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 24, 1 << 30, math.MaxInt32}
-	for by := 1; by <= 300; by++ {
-		divisors = append(divisors, by)
-	}
-	for i, by := range divisors {
-		p := newBuffer(o, r, 300+i%9, i%8)
-		copy(p.body(), o.special)
-		checkDivide(t, o, p, by)
-	}
-	checkDivide(t, o, newBuffer(o, r, 0, 0), 3)
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		r := rand.New(rand.NewPCG(5, 6))
+		divisors := []int{1 << 10, 1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 24, 1 << 30, 1<<30 + 1, math.MaxInt32}
+		for by := 1; by <= 300; by++ {
+			divisors = append(divisors, by)
+		}
+		for i, by := range divisors {
+			p := newBuffer(o, r, 300+i%9, i)
+			copy(p.body(), o.special)
+			checkDivide(t, m, o, p, by)
+		}
+		for n := range 201 {
+			checkDivide(t, m, o, newBuffer(o, r, n, n), 3)
+		}
+	})
 }
 
-func checkDivide[T number](t *testing.T, o oracle[T], p buffer[T], by int) {
+func checkDivide[T number](t *testing.T, m implementation, o oracle[T], p buffer[T], by int) {
 	t.Helper()
 	want := p.clone()
 	for i, v := range want.body() {
 		want.body()[i] = o.divide(v, by)
 	}
-	Divide(o.typ)(p.at(), len(want.body()), by)
+	m.divide(o.typ, p.at(), len(want.body()), by)
 	p.require(t, want, "%v divided by %d:", o.typ, by)
 }
 
 // Every byte by every divisor around those that matter: from 256 on all is zero,
 // and a divisor cut to the type of the elements would be zero there.
 func TestDivideEveryByte(t *testing.T) {
-	for by := 1; by <= 520; by++ {
-		p := full(256, uint8(0))
-		for i := range p.body() {
-			p.body()[i] = uint8(i)
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		for by := 1; by <= 520; by++ {
+			p := full(256, uint8(0))
+			for i := range p.body() {
+				p.body()[i] = uint8(i)
+			}
+			checkDivide(t, m, uint8s, p, by)
 		}
-		checkDivide(t, uint8s, p, by)
-	}
+	})
+}
+
+// Integers are divided by way of an inverse, which is wrong first where a quotient
+// is next to an integer: at the multiples of the divisor and beside them, the
+// largest ones above all.
+func TestDivideMultiples(t *testing.T) {
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		r := rand.New(rand.NewPCG(17, 18))
+		for i := range 2000 {
+			by := 1 + r.IntN(math.MaxInt32)>>r.IntN(31)
+			if i%4 == 0 {
+				by = min(1<<r.IntN(31)+r.IntN(3), math.MaxInt32)
+			}
+			p32, p64 := full(64, int32(0)), full(64, int64(0))
+			for k := range p32.body() {
+				// Most of these quotients are next to the largest one, the others spread.
+				most32, most64 := math.MaxInt32/int32(by), math.MaxInt64/int64(by)
+				x32 := (most32-r.Int32N(most32)>>r.IntN(31))*int32(by) + r.Int32N(3) - 1
+				x64 := (most64-r.Int64N(most64)>>r.IntN(63))*int64(by) + r.Int64N(3) - 1
+				if k%2 == 0 {
+					x32, x64 = -x32, -x64
+				}
+				p32.body()[k], p64.body()[k] = x32, x64
+			}
+			checkDivide(t, m, int32s, p32, by)
+			checkDivide(t, m, int64s, p64, by)
+		}
+	})
 }
 
 // Powers of two are divided by another way, which has to round subnormals, and
 // ties among them, as a division does.
 func TestDivideSubnormals(t *testing.T) {
 	const n = 1 << 12
-	for _, by := range []int{1, 2, 4, 8, 64, 1 << 20, 1 << 30} {
-		p32, p64 := full(n, float32(0)), full(n, float64(0))
-		for i := range n {
-			p32.body()[i] = math.Float32frombits(uint32(i))
-			p64.body()[i] = -math.Float64frombits(uint64(i))
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		for _, by := range []int{1, 2, 3, 4, 8, 64, 1 << 20, 1 << 30} {
+			p32, p64 := full(n, float32(0)), full(n, float64(0))
+			for i := range n {
+				p32.body()[i] = math.Float32frombits(uint32(i))
+				p64.body()[i] = -math.Float64frombits(uint64(i))
+			}
+			checkDivide(t, m, float32s, p32, by)
+			checkDivide(t, m, float64s, p64, by)
 		}
-		checkDivide(t, float32s, p32, by)
-		checkDivide(t, float64s, p64, by)
-	}
+	})
 }

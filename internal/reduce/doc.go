@@ -25,8 +25,17 @@
 //     wraps like any other, are truncated toward zero.
 //
 // Buffers are raw memory aligned to their element, no more: they may lie in a
-// Go slice or in a mapping shared by processes. The loops are plain generic Go
-// over slices; only the files that say so make slices of pointers.
+// Go slice or in a mapping shared by processes.
+//
+// The loops are plain generic Go over slices; only the files that say so make
+// slices of pointers. Where the machine has AVX2 or AVX-512, assembly does the
+// same for whole vectors, faster: for AVX-512 there is nothing left to do, after
+// AVX2 the loops in Go fold the last elements, fewer than 32 bytes of each buffer.
+// What the loops in Go give is the specification, and the tests hold both to it.
+// The assembly keeps the running fold of 256 bytes in registers over all sources.
+// Programs in _gen write it: make generate. No call of it works on more than 256
+// KiB, since a goroutine cannot be stopped there. The build tag noasm leaves it
+// out, as does the race detector, which would not see what it does.
 //
 // # Concurrency
 //

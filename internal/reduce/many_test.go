@@ -19,6 +19,7 @@ type manyCase struct {
 	alias   []int
 	n       int
 	ranks   int
+	stream  bool // with every destination that is no source aligned as it has to be
 }
 
 func TestMany(t *testing.T) {
@@ -26,23 +27,50 @@ func TestMany(t *testing.T) {
 }
 
 func testMany[T number](t *testing.T, o oracle[T]) {
-	r := rand.New(rand.NewPCG(7, 8))
-	tile := tileBytes / o.typ.Size()
-	for sources := 1; sources <= 9; sources++ {
-		for i, alias := range aliases(r, sources) {
-			for _, op := range allOps {
-				for _, n := range []int{0, 1, 9, 32} {
-					checkMany(t, o, r, manyCase{op, sources, alias, n, 1 + r.IntN(300)})
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		r := rand.New(rand.NewPCG(7, 8))
+		tile := tileBytes / o.typ.Size()
+		for sources := 1; sources <= 9; sources++ {
+			for i, alias := range aliases(r, sources) {
+				c := manyCase{sources: sources, alias: alias}
+				for _, c.op = range allOps {
+					for _, c.n = range []int{0, 9, 32 + r.IntN(169)} {
+						c.ranks, c.stream = 1+r.IntN(300), r.IntN(3) == 0
+						checkMany(t, m, o, r, c)
+					}
+				}
+				// Around a tile the counts and operations take turns.
+				c.op, c.stream = allOps[i%len(allOps)], i%2 == 0
+				c.n, c.ranks = tile-1+i%3, sources
+				checkMany(t, m, o, r, c)
+				if sources <= 3 {
+					c.n = 2*tile + 5
+					checkMany(t, m, o, r, c)
 				}
 			}
-			// Around a tile the counts and operations take turns.
-			op := allOps[i%len(allOps)]
-			checkMany(t, o, r, manyCase{op, sources, alias, tile - 1 + i%3, sources})
-			if sources <= 3 {
-				checkMany(t, o, r, manyCase{op, sources, alias, 2*tile + 5, 1 + r.IntN(9)})
+		}
+	})
+}
+
+// Every length, with and without what is not stored to caches.
+func TestManyLengths(t *testing.T) {
+	forEachType(t, testLengths[uint8], testLengths[int32], testLengths[int64], testLengths[float32], testLengths[float64])
+}
+
+func testLengths[T number](t *testing.T, o oracle[T]) {
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		r := rand.New(rand.NewPCG(19, 20))
+		for n := range 201 {
+			for _, op := range allOps {
+				checkMany(t, m, o, r, manyCase{op, 3, []int{1, fresh}, n, 1 + r.IntN(9), false})
+				checkMany(t, m, o, r, manyCase{op, 2, []int{fresh, fresh}, n, 1 + r.IntN(9), true})
 			}
 		}
-	}
+		// More than one call of assembly works on.
+		n := 100<<10/o.typ.Size() + 5
+		checkMany(t, m, o, r, manyCase{Avg, 3, []int{fresh, 2}, n, 3, false})
+		checkMany(t, m, o, r, manyCase{Max, 2, []int{fresh, fresh}, n, 1, true})
+	})
 }
 
 // aliases returns the ways in which destinations may be sources.
@@ -74,23 +102,27 @@ func aliases(r *rand.Rand, sources int) [][]int {
 
 // checkMany makes the call and compares every buffer, guards included, with a
 // fold of one element after the other.
-func checkMany[T number](t *testing.T, o oracle[T], r *rand.Rand, c manyCase) {
+func checkMany[T number](t *testing.T, m implementation, o oracle[T], r *rand.Rand, c manyCase) {
 	t.Helper()
 	var srcs, dsts []buffer[T]
 	for range c.sources {
-		srcs = append(srcs, newBuffer(o, r, c.n, r.IntN(8)))
+		srcs = append(srcs, newBuffer(o, r, c.n, r.IntN(64)))
 	}
 	for _, source := range c.alias {
 		if source == fresh {
-			dsts = append(dsts, newBuffer(o, r, c.n, r.IntN(8)))
+			offset := r.IntN(64)
+			if c.stream {
+				offset = 0
+			}
+			dsts = append(dsts, newBuffer(o, r, c.n, offset))
 		} else {
 			dsts = append(dsts, srcs[source])
 		}
 	}
-	checkFold(t, o, c, dsts, srcs)
+	checkFold(t, m, o, c, dsts, srcs)
 }
 
-func checkFold[T number](t *testing.T, o oracle[T], c manyCase, dsts, srcs []buffer[T]) {
+func checkFold[T number](t *testing.T, m implementation, o oracle[T], c manyCase, dsts, srcs []buffer[T]) {
 	t.Helper()
 	folded := slices.Clone(srcs[0].body())
 	for i := range folded {
@@ -115,7 +147,7 @@ func checkFold[T number](t *testing.T, o oracle[T], c manyCase, dsts, srcs []buf
 		wantSrcs = append(wantSrcs, want)
 	}
 
-	Many(o.typ, c.op, pointers(dsts), pointers(srcs), c.n, c.ranks)
+	m.many(o.typ, c.op, pointers(dsts), pointers(srcs), c.n, c.ranks, c.stream)
 	for k := range dsts {
 		dsts[k].require(t, wantDsts[k], "%v %+v, destination %d:", o.typ, c, k)
 	}
@@ -126,67 +158,72 @@ func checkFold[T number](t *testing.T, o oracle[T], c manyCase, dsts, srcs []buf
 
 func TestManyWithoutSources(t *testing.T) {
 	dst := full(20, int32(7))
-	Many(Int32, Sum, pointers([]buffer[int32]{dst}), nil, 20, 1)
+	Many(Int32, Sum, pointers([]buffer[int32]{dst}), nil, 20, 1, false)
 	dst.require(t, full(20, int32(7)), "no sources:")
 }
 
 // The fold starts from the first source and goes from left to right.
 func TestManyOrder(t *testing.T) {
 	negative := math.Copysign(0, -1)
-	for _, c := range []struct {
-		srcs []float64
-		op   Op
-		want float64
-	}{
-		{[]float64{negative, negative, negative}, Sum, negative},
-		{[]float64{negative}, Sum, negative},
-		{[]float64{1e16, 1, -1e16}, Sum, 0},
-		{[]float64{1e16, -1e16, 1}, Sum, 1},
-		{[]float64{1, 1e16, -1e16}, Sum, 0},
-		{[]float64{1e200, 1e200, 1e-200}, Product, math.Inf(1)},
-		{[]float64{1e-200, 1e200, 1e200}, Product, 1e200},
-		{[]float64{5, 4, math.NaN(), 3, 2}, Min, math.NaN()},
-		{[]float64{0, negative, 0}, Min, negative},
-	} {
-		var srcs []buffer[float64]
-		for _, v := range c.srcs {
-			srcs = append(srcs, full(11, v))
-		}
-		Many(Float64, c.op, pointers(srcs), pointers(srcs), 11, 1)
-		for k := range srcs {
-			for _, got := range srcs[k].body() {
-				if !same(got, c.want) {
-					t.Fatalf("%v of %v is %v, want %v", c.op, c.srcs, got, c.want)
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		for _, c := range []struct {
+			srcs []float64
+			op   Op
+			want float64
+		}{
+			{[]float64{negative, negative, negative}, Sum, negative},
+			{[]float64{negative}, Sum, negative},
+			{[]float64{1e16, 1, -1e16}, Sum, 0},
+			{[]float64{1e16, -1e16, 1}, Sum, 1},
+			{[]float64{1, 1e16, -1e16}, Sum, 0},
+			{[]float64{1e200, 1e200, 1e-200}, Product, math.Inf(1)},
+			{[]float64{1e-200, 1e200, 1e200}, Product, 1e200},
+			{[]float64{5, 4, math.NaN(), 3, 2}, Min, math.NaN()},
+			{[]float64{0, negative, 0}, Min, negative},
+		} {
+			const n = 91 // blocks, vectors and a tail
+			var srcs []buffer[float64]
+			for _, v := range c.srcs {
+				srcs = append(srcs, full(n, v))
+			}
+			m.many(Float64, c.op, pointers(srcs), pointers(srcs), n, 1, false)
+			for k := range srcs {
+				for _, got := range srcs[k].body() {
+					if !same(got, c.want) {
+						t.Fatalf("%v of %v is %v, want %v", c.op, c.srcs, got, c.want)
+					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // Avg divides by the ranks: not by the number of sources, and not by the number
 // of elements.
 func TestManyAverage(t *testing.T) {
-	average(t, Uint8, []uint8{200, 100}, 2, 22) // (300 - 256) / 2
-	average(t, Uint8, []uint8{200, 7}, 256, 0)
-	average(t, Int32, []int32{-4, -3}, 2, -3) // toward zero
-	average(t, Int32, []int32{math.MaxInt32, 1}, 2, math.MinInt32/2)
-	average(t, Int64, []int64{1, 2, 4}, 4, 1)
-	average(t, Int64, []int64{math.MaxInt64, math.MaxInt64}, 2, -1)
-	average(t, Float32, []float32{1, 2}, 3, 1)
-	average(t, Float32, []float32{0.1}, 3, float32(0.1)/3)
-	average(t, Float64, []float64{1, 2, 4}, 7, 1)
-	average(t, Float64, []float64{5}, 4, 1.25)
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		average(t, m, Uint8, []uint8{200, 100}, 2, 22) // (300 - 256) / 2
+		average(t, m, Uint8, []uint8{200, 7}, 256, 0)
+		average(t, m, Int32, []int32{-4, -3}, 2, -3) // toward zero
+		average(t, m, Int32, []int32{math.MaxInt32, 1}, 2, math.MinInt32/2)
+		average(t, m, Int64, []int64{1, 2, 4}, 4, 1)
+		average(t, m, Int64, []int64{math.MaxInt64, math.MaxInt64}, 2, -1)
+		average(t, m, Float32, []float32{1, 2}, 3, 1)
+		average(t, m, Float32, []float32{0.1}, 3, float32(0.1)/3)
+		average(t, m, Float64, []float64{1, 2, 4}, 7, 1)
+		average(t, m, Float64, []float64{5}, 4, 1.25)
+	})
 }
 
-func average[T number](t *testing.T, typ Type, values []T, ranks int, want T) {
+func average[T number](t *testing.T, m implementation, typ Type, values []T, ranks int, want T) {
 	t.Helper()
-	const n = 13
+	const n = 301
 	var srcs []buffer[T]
 	for _, v := range values {
 		srcs = append(srcs, full(n, v))
 	}
 	dst := full(n, values[0])
-	Many(typ, Avg, pointers([]buffer[T]{dst}), pointers(srcs), n, ranks)
+	m.many(typ, Avg, pointers([]buffer[T]{dst}), pointers(srcs), n, ranks, false)
 	for _, got := range dst.body() {
 		if got != want {
 			t.Fatalf("%v: average of %v over %d ranks is %v, want %v", typ, values, ranks, got, want)
@@ -194,16 +231,26 @@ func average[T number](t *testing.T, typ Type, values []T, ranks int, want T) {
 	}
 }
 
-func TestManyAllocatesNothing(t *testing.T) {
-	srcs := []buffer[float32]{full(3000, float32(1)), full(3000, float32(1)), full(3000, float32(1))}
+func TestNothingIsAllocated(t *testing.T) {
+	const n = 3001
+	srcs := []buffer[float32]{full(n, float32(1)), full(n, float32(1)), full(n, float32(1))}
 	from := pointers(srcs)
-	for _, to := range [][]buffer[float32]{srcs, srcs[2:]} {
-		dsts := pointers(to)
-		allocs := testing.AllocsPerRun(100, func() { Many(Float32, Max, dsts, from, 3000, 1) })
-		if allocs != 0 {
-			t.Errorf("%d destinations: %v allocations per call", len(to), allocs)
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		for _, to := range [][]buffer[float32]{srcs, srcs[2:]} {
+			dsts := pointers(to)
+			allocs := testing.AllocsPerRun(100, func() { m.many(Float32, Max, dsts, from, n, 1, false) })
+			if allocs != 0 {
+				t.Errorf("%d destinations: %v allocations per call", len(to), allocs)
+			}
 		}
-	}
+		allocs := testing.AllocsPerRun(100, func() {
+			m.pair(Float32, Sum, from[0], from[1], from[2], n)
+			m.divide(Float32, from[0], n, 3)
+		})
+		if allocs != 0 {
+			t.Errorf("two operands and a division: %v allocations per call", allocs)
+		}
+	})
 }
 
 // Ranks fold blocks of the same buffers at the same time, here into a
@@ -221,7 +268,7 @@ func TestManyConcurrently(t *testing.T) {
 			for _, src := range srcs {
 				block = append(block, buffer[int32]{src.whole[rank*each : rank*each+each+2*guards]})
 			}
-			Many(Int32, Sum, pointers(block[2:]), pointers(block), each, 1)
+			Many(Int32, Sum, pointers(block[2:]), pointers(block), each, 1, false)
 		})
 	}
 	running.Wait()
@@ -234,15 +281,17 @@ func TestManyConcurrently(t *testing.T) {
 // FuzzMany lets the fuzzer choose the shape of a call, which destinations are
 // which sources, and the bits of the elements.
 func FuzzMany(f *testing.F) {
-	f.Add(uint8(0), uint8(0), uint8(2), uint16(40), uint16(2), []byte{0, 1}, []byte{1, 2, 3})
-	f.Add(uint8(3), uint8(1), uint8(4), uint16(1025), uint16(3), []byte{2}, []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0x80})
-	f.Add(uint8(4), uint8(3), uint8(9), uint16(513), uint16(1), []byte{8, 7, 200}, []byte{0xff, 0xf8})
-	f.Fuzz(func(t *testing.T, typ, op, sources uint8, n, ranks uint16, alias, data []byte) {
+	f.Add(uint8(0), uint8(0), uint8(2), uint16(40), uint16(2), false, []byte{0, 1}, []byte{1, 2, 3})
+	f.Add(uint8(3), uint8(1), uint8(4), uint16(1025), uint16(3), true, []byte{2}, []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0x80})
+	f.Add(uint8(4), uint8(3), uint8(9), uint16(513), uint16(1), false, []byte{8, 7, 200}, []byte{0xff, 0xf8})
+	f.Add(uint8(2), uint8(1), uint8(2), uint16(200), uint16(6), true, []byte{9, 9}, []byte{0xff, 0x80, 0})
+	f.Fuzz(func(t *testing.T, typ, op, sources uint8, n, ranks uint16, stream bool, alias, data []byte) {
 		c := manyCase{
 			op:      allOps[int(op)%len(allOps)],
 			sources: 1 + int(sources)%9,
 			n:       int(n) % 9000,
 			ranks:   1 + int(ranks),
+			stream:  stream,
 		}
 		for _, source := range alias[:min(len(alias), 12)] {
 			if k := int(source); k < c.sources && !slices.Contains(c.alias, k) {
@@ -251,23 +300,25 @@ func FuzzMany(f *testing.F) {
 				c.alias = append(c.alias, fresh)
 			}
 		}
-		switch Type(int(typ) % len(types)) {
-		case Uint8:
-			fuzzMany(t, uint8s, c, data, func(b uint64) uint8 { return uint8(b) })
-		case Int32:
-			fuzzMany(t, int32s, c, data, func(b uint64) int32 { return int32(b) })
-		case Int64:
-			fuzzMany(t, int64s, c, data, func(b uint64) int64 { return int64(b) })
-		case Float32:
-			fuzzMany(t, float32s, c, data, func(b uint64) float32 { return math.Float32frombits(uint32(b)) })
-		case Float64:
-			fuzzMany(t, float64s, c, data, math.Float64frombits)
+		for _, m := range supported {
+			switch Type(int(typ) % len(types)) {
+			case Uint8:
+				fuzzMany(t, m, uint8s, c, data, func(b uint64) uint8 { return uint8(b) })
+			case Int32:
+				fuzzMany(t, m, int32s, c, data, func(b uint64) int32 { return int32(b) })
+			case Int64:
+				fuzzMany(t, m, int64s, c, data, func(b uint64) int64 { return int64(b) })
+			case Float32:
+				fuzzMany(t, m, float32s, c, data, func(b uint64) float32 { return math.Float32frombits(uint32(b)) })
+			case Float64:
+				fuzzMany(t, m, float64s, c, data, math.Float64frombits)
+			}
 		}
 	})
 }
 
 // fuzzMany draws all elements from data, over and over.
-func fuzzMany[T number](t *testing.T, o oracle[T], c manyCase, data []byte, element func(bits uint64) T) {
+func fuzzMany[T number](t *testing.T, m implementation, o oracle[T], c manyCase, data []byte, element func(bits uint64) T) {
 	next := 0
 	o.special = []T{0}
 	o.any = func(*rand.Rand) T {
@@ -278,5 +329,5 @@ func fuzzMany[T number](t *testing.T, o oracle[T], c manyCase, data []byte, elem
 		}
 		return element(bits)
 	}
-	checkMany(t, o, rand.New(rand.NewPCG(9, 10)), c)
+	checkMany(t, m, o, rand.New(rand.NewPCG(9, 10)), c)
 }

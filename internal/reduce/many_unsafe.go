@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// tileBytes is the stretch of every buffer that Many finishes before it goes
-// on. The running fold and a source lie in the first-level cache together, and
-// up to eight buffers reduced in place are still there when the result is
-// stored over them. Tiles this small also keep the number of memory streams read
-// at once at one or two, whatever the number of sources.
+// tileBytes is the stretch of every buffer that tiles finishes before it goes on.
+// The running fold and a source lie in the first-level cache together, and up to
+// eight buffers reduced in place are still there when the result is stored over
+// them. Tiles this small also keep the number of memory streams read at once at one
+// or two, whatever the number of sources.
 const tileBytes = 4096
 
 // Many folds n elements of every source from left to right and stores the
@@ -25,11 +25,29 @@ const tileBytes = 4096
 // A destination may be one of the sources exactly, whatever its position, as
 // when ranks reduce in place; otherwise the buffers do not overlap. Many keeps
 // neither slice.
-func Many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, ranks int) {
+//
+// With stream the results are stored past the caches, where the machine can do
+// that and all destinations are aligned to 64 bytes. That saves reading what is
+// overwritten, and pays for destinations that are no sources, if all buffers
+// together exceed the caches: whoever reads the results does so from memory.
+func Many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, ranks int, stream bool) {
+	best.many(t, op, dsts, srcs, n, ranks, stream)
+}
+
+func (m implementation) many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, ranks int, stream bool) {
 	if len(dsts) == 0 || len(srcs) == 0 {
 		return
 	}
-	pair, size := Pair(t, op), t.Size()
+	done := m.fold(t, op, dsts, srcs, n*t.Size(), ranks, stream)
+	tiles(t, op, dsts, srcs, done/t.Size(), n, ranks)
+}
+
+// tiles is Many in Go, for the elements from done to n.
+func tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
+	if done == n {
+		return
+	}
+	pair, size := pairs[t][op], t.Size()
 
 	var acc unsafe.Pointer // where the running fold of a tile lies
 	home := accumulator(dsts, srcs)
@@ -39,7 +57,7 @@ func Many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, ranks int) {
 		acc = unsafe.Pointer(spare)
 	}
 
-	for done := 0; done < n; done += tileBytes / size {
+	for ; done < n; done += tileBytes / size {
 		at, count := done*size, min(n-done, tileBytes/size)
 		if home >= 0 {
 			acc = unsafe.Add(dsts[home], at)
@@ -53,7 +71,7 @@ func Many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, ranks int) {
 			pair(acc, acc, unsafe.Add(srcs[k], at), count)
 		}
 		if op == Avg {
-			Divide(t)(acc, count, ranks)
+			divisions[t](acc, count, ranks)
 		}
 		// Copying a tile out of the cache is wide, while a second store inside
 		// the loop goes element by element: on the whole that is slower, even

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -32,6 +33,23 @@ func forEachType(t *testing.T,
 	t.Run("int64", func(t *testing.T) { i64(t, int64s) })
 	t.Run("float32", func(t *testing.T) { f32(t, float32s) })
 	t.Run("float64", func(t *testing.T) { f64(t, float64s) })
+}
+
+// forEachImplementation runs a test with each set of loops, those of this machine
+// that are not its best included.
+func forEachImplementation(t *testing.T, f func(*testing.T, implementation)) {
+	for _, m := range []implementation{plain, avx2, avx512} {
+		t.Run(m.String(), func(t *testing.T) {
+			if !slices.Contains(supported, m) {
+				t.Skipf("%v is not in this machine, or not in this build", m)
+			}
+			f(t, m)
+		})
+	}
+}
+
+func (m implementation) String() string {
+	return [...]string{plain: "go", avx2: "avx2", avx512: "avx512"}[m]
 }
 
 // fold is one step: a op b.

@@ -13,33 +13,75 @@ func TestPair(t *testing.T) {
 }
 
 func testPair[T number](t *testing.T, o oracle[T]) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, op := range allOps {
-		for n := range 201 {
-			for offset := range 8 {
-				a := newBuffer(o, r, n, offset)
-				b := newBuffer(o, r, n, (n+offset)%8)
-				dst := newBuffer(o, r, n, (n+2*offset)%8)
-				checkPair(t, o, op, dst, a, b, "disjoint")
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for _, op := range allOps {
+			for n := range 201 {
+				for offset := range 2 {
+					a := newBuffer(o, r, n, n+offset)
+					b := newBuffer(o, r, n, 3*n+offset)
+					dst := newBuffer(o, r, n, 5*n+2*offset)
+					checkPair(t, m, o, op, dst, a, b, "disjoint")
+				}
+				a, b := newBuffer(o, r, n, n), newBuffer(o, r, n, n/8)
+				checkPair(t, m, o, op, a.clone(), b, b, "a is b")
+				checkPair(t, m, o, op, a, a, b, "dst is a")
+				checkPair(t, m, o, op, b, a, b, "dst is b")
+				checkPair(t, m, o, op, a, a, a, "dst is a and b")
 			}
-			a, b := newBuffer(o, r, n, n%8), newBuffer(o, r, n, n/8%8)
-			checkPair(t, o, op, a.clone(), b, b, "a is b")
-			checkPair(t, o, op, a, a, b, "dst is a")
-			checkPair(t, o, op, b, a, b, "dst is b")
-			checkPair(t, o, op, a, a, a, "dst is a and b")
 		}
-	}
+	})
+}
+
+// Each operand at every distance from a cache line that its elements allow.
+func TestPairAlignment(t *testing.T) {
+	forEachType(t, testAlignment[uint8], testAlignment[int32], testAlignment[int64], testAlignment[float32], testAlignment[float64])
+}
+
+func testAlignment[T number](t *testing.T, o oracle[T]) {
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		r := rand.New(rand.NewPCG(13, 14))
+		lines := 64 / o.typ.Size()
+		for _, op := range allOps {
+			for _, n := range []int{1, lines - 1, lines + 1, 4*lines + 3} {
+				for offset := range lines {
+					for moved := range 3 {
+						offsets := [3]int{}
+						offsets[moved] = offset
+						dst, a, b := newBuffer(o, r, n, offsets[0]), newBuffer(o, r, n, offsets[1]), newBuffer(o, r, n, offsets[2])
+						checkPair(t, m, o, op, dst, a, b, "disjoint")
+					}
+					a, b := newBuffer(o, r, n, offset), newBuffer(o, r, n, 0)
+					checkPair(t, m, o, op, a, a, b, "dst is a")
+				}
+			}
+		}
+	})
+}
+
+// Above the bytes of one call of assembly the work is cut to pieces.
+func TestPairPieces(t *testing.T) {
+	forEachType(t, testPieces[uint8], testPieces[int32], testPieces[int64], testPieces[float32], testPieces[float64])
+}
+
+func testPieces[T number](t *testing.T, o oracle[T]) {
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		r := rand.New(rand.NewPCG(15, 16))
+		n := 200<<10/o.typ.Size() + 7
+		a, b := newBuffer(o, r, n, 1), newBuffer(o, r, n, 0)
+		checkPair(t, m, o, Sum, a, a, b, "dst is a")
+	})
 }
 
 // checkPair folds and compares all three buffers, where those that are not dst
 // have to stay as they are.
-func checkPair[T number](t *testing.T, o oracle[T], op Op, dst, a, b buffer[T], how string) {
+func checkPair[T number](t *testing.T, m implementation, o oracle[T], op Op, dst, a, b buffer[T], how string) {
 	t.Helper()
 	want, wantA, wantB := dst.clone(), a.clone(), b.clone()
 	for i := range want.body() {
 		want.body()[i] = o.fold(op, wantA.body()[i], wantB.body()[i])
 	}
-	Pair(o.typ, op)(dst.at(), a.at(), b.at(), len(want.body()))
+	m.pair(o.typ, op, dst.at(), a.at(), b.at(), len(want.body()))
 	dst.require(t, want, "%v %v, %s, dst:", op, o.typ, how)
 	if a.at() != dst.at() {
 		a.require(t, wantA, "%v %v, %s, a:", op, o.typ, how)
@@ -64,9 +106,11 @@ func testSpecial[T number](t *testing.T, o oracle[T]) {
 			a.body()[i*len(o.special)+j], b.body()[i*len(o.special)+j] = x, y
 		}
 	}
-	for _, op := range allOps {
-		checkPair(t, o, op, newBuffer(o, r, n, 0), a, b, "special values")
-	}
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		for _, op := range allOps {
+			checkPair(t, m, o, op, newBuffer(o, r, n, 0), a, b, "special values")
+		}
+	})
 }
 
 // The bits that are promised, written out: whoever changes the oracle and the
@@ -133,21 +177,13 @@ func floatPromises[T float32 | float64](largest, coarse T) []promise[T] {
 }
 
 func promises[T number](t *testing.T, typ Type, table []promise[T]) {
-	const n = 11 // a whole block and a tail
-	for _, p := range table {
-		a, b, want := full(n, p.a), full(n, p.b), full(n, p.want)
-		dst := full(n, p.a)
-		Pair(typ, p.op)(dst.at(), a.at(), b.at(), n)
-		want.whole = append(append(a.clone().whole[:guards], want.body()...), a.whole[guards+n:]...)
-		dst.require(t, want, "%v %v %v:", p.a, p.op, p.b)
-	}
-}
-
-// full returns a buffer in which every element, guards included, is v.
-func full[T number](n int, v T) buffer[T] {
-	whole := make([]T, guards+n+guards)
-	for i := range whole {
-		whole[i] = v
-	}
-	return buffer[T]{whole}
+	const n = 300 // several blocks and a tail
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		for _, p := range table {
+			a, b, dst, want := full(n, p.a), full(n, p.b), full(n, p.a), full(n, p.a)
+			copy(want.body(), full(n, p.want).body())
+			m.pair(typ, p.op, dst.at(), a.at(), b.at(), n)
+			dst.require(t, want, "%v %v %v:", p.a, p.op, p.b)
+		}
+	})
 }

@@ -2,20 +2,34 @@ package reduce
 
 import "unsafe"
 
-// Func folds n elements: dst[i] = a[i] op b[i]. dst may be a or b exactly;
-// otherwise it overlaps neither. With n == 0 no pointer is used.
-type Func func(dst, a, b unsafe.Pointer, n int)
+// Pair folds two buffers of n elements of type t: dst[i] = a[i] op b[i]. dst may
+// be a or b exactly; otherwise it overlaps neither. For [Avg] it is [Sum]: the
+// division comes once, at the end, by [Divide].
+func Pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) { best.pair(t, op, dst, a, b, n) }
 
-// Pair returns the loop that folds two buffers of type t with op. For [Avg] it
-// is the loop of [Sum]: the division comes once, at the end, by [Divide].
-func Pair(t Type, op Op) Func { return pairs[t][op] }
+func (m implementation) pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) {
+	dsts, srcs := [...]unsafe.Pointer{dst}, [...]unsafe.Pointer{a, b}
+	done := m.fold(t, op, dsts[:], srcs[:], n*t.Size(), 1, false)
+	if rest := n - done/t.Size(); rest > 0 {
+		pairs[t][op](unsafe.Add(dst, done), unsafe.Add(a, done), unsafe.Add(b, done), rest)
+	}
+}
 
-// Divide returns the epilogue of [Avg] for type t: it divides n elements at p
-// by `by`, in place, with 1 <= by <= 1<<31-1. Floats are rounded as by one true
-// division, integers are truncated toward zero.
-func Divide(t Type) func(p unsafe.Pointer, n, by int) { return divisions[t] }
+// Divide is the epilogue of [Avg] for type t: it divides n elements at p by `by`,
+// in place, with 1 <= by <= 1<<31-1. Floats are rounded as by one true division,
+// integers are truncated toward zero.
+func Divide(t Type, p unsafe.Pointer, n, by int) { best.divide(t, p, n, by) }
 
-var pairs = [len(types)][len(ops)]Func{
+func (m implementation) divide(t Type, p unsafe.Pointer, n, by int) {
+	ps := [...]unsafe.Pointer{p}
+	done := m.fold(t, Avg, ps[:], ps[:], n*t.Size(), by, false)
+	if rest := n - done/t.Size(); rest > 0 {
+		divisions[t](unsafe.Add(p, done), rest, by)
+	}
+}
+
+// pairs holds the loops in Go.
+var pairs = [len(types)][len(ops)]func(dst, a, b unsafe.Pointer, n int){
 	Uint8:   loops[uint8](),
 	Int32:   loops[int32](),
 	Int64:   loops[int64](),
@@ -23,8 +37,8 @@ var pairs = [len(types)][len(ops)]Func{
 	Float64: loops[float64](),
 }
 
-func loops[T number]() [len(ops)]Func {
-	return [len(ops)]Func{
+func loops[T number]() [len(ops)]func(dst, a, b unsafe.Pointer, n int) {
+	return [len(ops)]func(dst, a, b unsafe.Pointer, n int){
 		Sum:     sumAt[T],
 		Avg:     sumAt[T],
 		Product: productAt[T],

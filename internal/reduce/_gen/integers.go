@@ -1,0 +1,149 @@
+package main
+
+import "github.com/mmcloughlin/avo/operand"
+
+// What the instruction sets lack is made of what they have: neither multiplies
+// bytes or divides integers, and AVX2 neither multiplies integers of 64 bits nor
+// has their least and greatest.
+
+// evenBytes has the bits of every other byte, beginning with the first.
+const evenBytes = 0x00ff00ff00ff00ff
+
+// multiplyBytes multiplies the even bytes and the odd ones as words of 16 bits.
+// An odd byte of y, with zeros below it, gives a product in the upper half.
+func multiplyBytes(m *machine) step {
+	even := m.repeated(evenBytes)
+	return func(x vector, y operand.Op) {
+		y = m.inRegister(y)
+		low, odd := m.vector(), m.vector()
+		m.VPMULLW(y, x, low)
+		m.and(even, low, low)
+		m.VPSRLW(operand.Imm(8), x, x)
+		m.andNot(y, even, odd)
+		m.VPMULLW(odd, x, x)
+		m.or(low, x, x)
+	}
+}
+
+// multiplyInt64 is made of 32-bit products: the low one, and above it the sum of
+// the two crossed ones.
+func multiplyInt64(m *machine) step {
+	if m.avx512 {
+		return plain((*context).VPMULLQ)(m)
+	}
+	return func(x vector, y operand.Op) {
+		y = m.inRegister(y)
+		crossed, other := m.vector(), m.vector()
+		m.VPSHUFD(operand.Imm(0b10_11_00_01), y, crossed) // halves exchanged
+		m.VPMULLD(x, crossed, crossed)
+		m.VPSRLQ(operand.Imm(32), crossed, other)
+		m.VPADDD(crossed, other, other)
+		m.VPSLLQ(operand.Imm(32), other, other)
+		m.VPMULUDQ(y, x, x)
+		m.VPADDQ(other, x, x)
+	}
+}
+
+func minimumInt64(m *machine) step {
+	if m.avx512 {
+		return plain((*context).VPMINSQ)(m)
+	}
+	return func(x vector, y operand.Op) {
+		y = m.inRegister(y)
+		greater := m.vector()
+		m.VPCMPGTQ(y, x, greater)
+		m.VPBLENDVB(greater, y, x, x)
+	}
+}
+
+func maximumInt64(m *machine) step {
+	if m.avx512 {
+		return plain((*context).VPMAXSQ)(m)
+	}
+	return func(x vector, y operand.Op) {
+		y = m.inRegister(y)
+		greater := m.vector()
+		m.VPCMPGTQ(y, x, greater)
+		m.VPBLENDVB(greater, x, y, x)
+	}
+}
+
+// divideUint8 multiplies the even bytes and the odd ones by the inverse in
+// sixteen binary places, of which it keeps what is above them.
+func divideUint8(m *machine) finish {
+	even, inverse := m.repeated(evenBytes), m.vector()
+	m.VPBROADCASTQ(m.argument("factor"), inverse)
+	return func(_ string, x []vector) {
+		for _, x := range x {
+			odd := m.vector()
+			m.VPSRLW(operand.Imm(8), x, odd)
+			m.and(even, x, x)
+			m.VPMULHUW(inverse, x, x)
+			m.VPMULHUW(inverse, odd, odd)
+			m.VPSLLW(operand.Imm(8), odd, odd)
+			m.or(odd, x, x)
+		}
+	}
+}
+
+// divideInt32 multiplies the magnitude by the inverse and gives the sign back.
+// The even numbers and the odd ones take turns in 64 bits.
+func divideInt32(m *machine) finish {
+	inverse, shift := m.vector(), m.XMM()
+	m.VPBROADCASTQ(m.argument("factor"), inverse)
+	m.VMOVQ(m.argument("shift"), shift)
+	return func(_ string, x []vector) {
+		for _, x := range x {
+			sign, odd := m.vector(), m.vector()
+			m.VPSRAD(operand.Imm(31), x, sign)
+			m.VPABSD(x, x)
+			m.VPSRLQ(operand.Imm(32), x, odd)
+			m.VPMULUDQ(inverse, x, x)
+			m.VPMULUDQ(inverse, odd, odd)
+			m.VPSRLQ(shift, x, x)
+			m.VPSRLQ(shift, odd, odd)
+			m.VPSLLQ(operand.Imm(32), odd, odd)
+			m.or(odd, x, x)
+			m.xor(sign, x, x)
+			m.VPSUBD(sign, x, x)
+		}
+	}
+}
+
+// divideInt64 multiplies the magnitude by the inverse and gives the sign back. Of
+// the product of 128 bits, which is made of four smaller ones, it needs the upper
+// half.
+func divideInt64(m *machine) finish {
+	inverse, upper, shift := m.vector(), m.vector(), m.XMM()
+	m.VPBROADCASTQ(m.argument("factor"), inverse)
+	m.VPSRLQ(operand.Imm(32), inverse, upper)
+	m.VMOVQ(m.argument("shift"), shift)
+	low := m.repeated(1<<32 - 1)
+	return func(_ string, x []vector) {
+		for _, x := range x {
+			sign, a, b, c := m.vector(), m.vector(), m.vector(), m.vector()
+			m.VPSRAD(operand.Imm(31), x, sign)
+			m.VPSHUFD(operand.Imm(0b11_11_01_01), sign, sign) // upper halves only
+			m.xor(sign, x, x)
+			m.VPSUBQ(sign, x, x)
+
+			m.VPMULUDQ(inverse, x, a) // low by low
+			m.VPMULUDQ(upper, x, b)   // low by high
+			m.VPSRLQ(operand.Imm(32), x, x)
+			m.VPMULUDQ(inverse, x, c) // high by low
+			m.VPMULUDQ(upper, x, x)   // high by high
+			m.VPSRLQ(operand.Imm(32), a, a)
+			m.VPADDQ(a, c, c)
+			m.and(low, c, a)
+			m.VPADDQ(a, b, b)
+			m.VPSRLQ(operand.Imm(32), b, b)
+			m.VPSRLQ(operand.Imm(32), c, c)
+			m.VPADDQ(b, x, x)
+			m.VPADDQ(c, x, x)
+
+			m.VPSRLQ(shift, x, x)
+			m.xor(sign, x, x)
+			m.VPSUBQ(sign, x, x)
+		}
+	}
+}

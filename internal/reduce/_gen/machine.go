@@ -1,0 +1,83 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A context has a method for each instruction, whose operands come in the order
+// of Go's assembler: the result is the last one.
+type context = build.Context
+
+// A machine is an instruction set, with the file that is being written for it.
+type machine struct {
+	*context
+	name   string
+	width  int // of a vector, in bytes
+	avx512 bool
+}
+
+// A vector is a register of the machine's width.
+type vector = reg.VecVirtual
+
+func (m *machine) vector() vector {
+	if m.avx512 {
+		return m.ZMM()
+	}
+	return m.YMM()
+}
+
+func (m *machine) vectors(n int) []vector {
+	v := make([]vector, n)
+	for i := range v {
+		v[i] = m.vector()
+	}
+	return v
+}
+
+// inRegister returns y in a register, for operations that need it twice.
+func (m *machine) inRegister(y operand.Op) operand.Op {
+	if !operand.IsMem(y) {
+		return y
+	}
+	v := m.vector()
+	m.VMOVUPS(y, v)
+	return v
+}
+
+// repeated returns a vector that holds a word of 64 bits over and over.
+func (m *machine) repeated(word uint64) vector {
+	r, x, v := m.GP64(), m.XMM(), m.vector()
+	m.MOVQ(operand.U64(word), r)
+	m.VMOVQ(r, x)
+	m.VPBROADCASTQ(x, v)
+	return v
+}
+
+// Operations on bits have other names where there are masks for them.
+
+func (m *machine) and(y, x operand.Op, to vector)    { m.bitwise(m.VPAND, m.VPANDQ, y, x, to) }
+func (m *machine) andNot(y, x operand.Op, to vector) { m.bitwise(m.VPANDN, m.VPANDNQ, y, x, to) }
+func (m *machine) or(y, x operand.Op, to vector)     { m.bitwise(m.VPOR, m.VPORQ, y, x, to) }
+func (m *machine) xor(y, x operand.Op, to vector)    { m.bitwise(m.VPXOR, m.VPXORQ, y, x, to) }
+
+func (m *machine) bitwise(op func(y, x, to operand.Op), masked func(...operand.Op), y, x operand.Op, to vector) {
+	if m.avx512 {
+		masked(y, x, to)
+	} else {
+		op(y, x, to)
+	}
+}
+
+// argument returns where an argument of the function lies.
+func (m *machine) argument(name string) operand.Mem {
+	a, err := m.Param(name).Resolve()
+	if err != nil {
+		panic(err) // the name is not in the signature
+	}
+	return a.Addr
+}
+
+// load returns an argument of the function in a register.
+func (m *machine) load(name string) reg.Register { return m.Load(m.Param(name), m.GP64()) }

@@ -1,0 +1,68 @@
+package main
+
+import "github.com/mmcloughlin/avo/operand"
+
+// An element is a type of elements, by the name that the functions have.
+type element struct {
+	name       string
+	operations []operation
+}
+
+// An operation of a type. Both functions are called where the operation begins,
+// for its constants.
+type operation struct {
+	name   string
+	number uint64 // of its Op
+	step   func(m *machine) step
+	finish func(m *machine) finish // nil: there is nothing to finish
+}
+
+// A step writes x = x op y. It does not change y.
+type step func(x vector, y operand.Op)
+
+// A finish writes the division of an average for all of x. Its labels begin with
+// label; it may jump to label + "Finished", which follows.
+type finish func(label string, x []vector)
+
+var elements = []element{
+	{"Uint8", []operation{
+		{"sum", 0, plain((*context).VPADDB), divideUint8},
+		{"product", 2, multiplyBytes, nil},
+		{"minimum", 3, plain((*context).VPMINUB), nil},
+		{"maximum", 4, plain((*context).VPMAXUB), nil},
+	}},
+	{"Int32", []operation{
+		{"sum", 0, plain((*context).VPADDD), divideInt32},
+		{"product", 2, plain((*context).VPMULLD), nil},
+		{"minimum", 3, plain((*context).VPMINSD), nil},
+		{"maximum", 4, plain((*context).VPMAXSD), nil},
+	}},
+	{"Int64", []operation{
+		{"sum", 0, plain((*context).VPADDQ), divideInt64},
+		{"product", 2, multiplyInt64, nil},
+		{"minimum", 3, minimumInt64, nil},
+		{"maximum", 4, maximumInt64, nil},
+	}},
+	{"Float32", []operation{
+		{"sum", 0, plain((*context).VADDPS), divideFloat((*context).VMULPS, (*context).VDIVPS)},
+		{"product", 2, plain((*context).VMULPS), nil},
+		{"minimum", 3, minimumFloat((*context).VMINPS), nil},
+		{"maximum", 4, maximumFloat((*context).VMAXPS, (*context).VSUBPS), nil},
+	}},
+	{"Float64", []operation{
+		{"sum", 0, plain((*context).VADDPD), divideFloat((*context).VMULPD, (*context).VDIVPD)},
+		{"product", 2, plain((*context).VMULPD), nil},
+		{"minimum", 3, minimumFloat((*context).VMINPD), nil},
+		{"maximum", 4, maximumFloat((*context).VMAXPD, (*context).VSUBPD), nil},
+	}},
+}
+
+// An instruction writes x = y op z; its operands are z, y and x.
+type instruction = func(c *context, ops ...operand.Op)
+
+// plain is an operation that both instruction sets have.
+func plain(op instruction) func(*machine) step {
+	return func(m *machine) step {
+		return func(x vector, y operand.Op) { op(m.context, y, x, x) }
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A stretch is the body of a loop: it folds what fits into the vectors x, with a
+// mask only the bytes that are left. Masked loads and stores do not touch memory
+// beyond.
+type stretch struct {
+	*function
+	name    string
+	x       []vector
+	mask    reg.Register // nil: there is none
+	step    step
+	finish  finish // nil: there is nothing to finish
+	streams bool   // may store past the caches
+}
+
+func (s *stretch) write() {
+	if s.mask != nil {
+		s.setMask()
+	}
+	p, i := s.GP64(), s.GP64()
+
+	s.load(s.src0)
+	s.CMPQ(s.nsrcs, operand.Imm(1))
+	s.JEQ(operand.LabelRef(s.name + "Folded"))
+	s.fold(s.src1)
+	s.MOVQ(operand.U32(2), i)
+	s.JMP(operand.LabelRef(s.name + "Sources"))
+	s.Label(s.name + "Source")
+	s.MOVQ(operand.Mem{Base: s.srcs, Index: i, Scale: 8}, p)
+	s.fold(p)
+	s.INCQ(i)
+	s.Label(s.name + "Sources")
+	s.CMPQ(i, s.nsrcs)
+	s.JLT(operand.LabelRef(s.name + "Source"))
+	s.Label(s.name + "Folded")
+
+	if s.finish != nil {
+		s.CMPQ(s.argument("mode"), operand.Imm(0))
+		s.JEQ(operand.LabelRef(s.name + "Finished"))
+		s.finish(s.name, s.x)
+		s.Label(s.name + "Finished")
+	}
+
+	if s.streams {
+		s.CMPB(s.argument("stream"), operand.Imm(0))
+		s.JNE(operand.LabelRef(s.name + "Stream"))
+	}
+	s.store(s.dst0)
+	s.MOVQ(operand.U32(1), i)
+	s.JMP(operand.LabelRef(s.name + "Destinations"))
+	s.Label(s.name + "Destination")
+	s.MOVQ(operand.Mem{Base: s.dsts, Index: i, Scale: 8}, p)
+	s.store(p)
+	s.INCQ(i)
+	s.Label(s.name + "Destinations")
+	s.CMPQ(i, s.ndsts)
+	s.JLT(operand.LabelRef(s.name + "Destination"))
+	if s.streams {
+		s.JMP(operand.LabelRef(s.name + "Done"))
+		s.Label(s.name + "Stream")
+		s.XORQ(i, i)
+		s.Label(s.name + "Streams")
+		s.MOVQ(operand.Mem{Base: s.dsts, Index: i, Scale: 8}, p)
+		for j, x := range s.x {
+			s.VMOVNTPS(x, s.memory(p, j))
+		}
+		s.INCQ(i)
+		s.CMPQ(i, s.ndsts)
+		s.JLT(operand.LabelRef(s.name + "Streams"))
+		s.Label(s.name + "Done")
+	}
+}
+
+// setMask sets a bit for each byte that is left, or all.
+func (s *stretch) setMask() {
+	count, bits := s.GP64(), s.GP64()
+	s.MOVQ(operand.U32(64), count)
+	s.CMPQ(s.left, count)
+	s.CMOVQLT(s.left, count)
+	s.MOVQ(operand.I32(-1), bits)
+	s.BZHIQ(count, bits, bits)
+	s.KMOVQ(bits, s.mask)
+}
+
+// memory is where vector j of the buffer at p lies.
+func (s *stretch) memory(p reg.Register, j int) operand.Mem {
+	return operand.Mem{Base: p, Index: s.at, Scale: 1, Disp: j * s.width}
+}
+
+func (s *stretch) load(p reg.Register) {
+	for j, x := range s.x {
+		if s.mask != nil {
+			s.VMOVDQU8_Z(s.memory(p, j), s.mask, x)
+		} else {
+			s.VMOVUPS(s.memory(p, j), x)
+		}
+	}
+}
+
+func (s *stretch) fold(p reg.Register) {
+	for j, x := range s.x {
+		if s.mask != nil {
+			y := s.vector()
+			s.VMOVDQU8_Z(s.memory(p, j), s.mask, y)
+			s.step(x, y)
+		} else {
+			s.step(x, s.memory(p, j))
+		}
+	}
+}
+
+func (s *stretch) store(p reg.Register) {
+	for j, x := range s.x {
+		if s.mask != nil {
+			s.VMOVDQU8(x, s.mask, s.memory(p, j))
+		} else {
+			s.VMOVUPS(x, s.memory(p, j))
+		}
+	}
+}

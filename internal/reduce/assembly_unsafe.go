@@ -1,0 +1,104 @@
+//go:build amd64 && !noasm && !race
+
+package reduce
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// supported lists the implementations that this machine can run, the fastest one
+// last.
+var supported = func() []implementation {
+	list := []implementation{plain}
+	if cpu.X86.HasAVX2 {
+		list = append(list, avx2)
+	}
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasBMI2 {
+		list = append(list, avx512)
+	}
+	return list
+}()
+
+// callBytes is the most that one call of assembly works on, counted over all
+// buffers: the scheduler cannot stop a goroutine in it, nor can the garbage
+// collector, for which that is some 10 us from memory.
+const callBytes = 256 << 10
+
+// fold folds bytes of all sources into all destinations, dividing by ranks if op
+// is Avg, and returns how many bytes it has done: all of them, or those for which
+// there are instructions. The rest is for the Go loops. It does not mind which
+// destinations are sources.
+func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, ranks int, stream bool) (done int) {
+	switch m {
+	case plain:
+		return 0
+	case avx2:
+		bytes &^= 31
+	}
+	var d divisor
+	if op == Avg {
+		d = divisorOf(t, ranks)
+	}
+	stream = stream && aligned(dsts)
+	for done < bytes {
+		piece := min(pieceBytes(len(dsts)+len(srcs)), bytes-done)
+		m.call(t, op, dsts, srcs, done, piece, stream, d)
+		done += piece
+	}
+	return done
+}
+
+// pieceBytes returns how much of each buffer one call works on, in blocks as the
+// assembly folds them, at least one.
+func pieceBytes(buffers int) int {
+	const block = 256
+	return max(callBytes/buffers&^(block-1), block)
+}
+
+// aligned reports whether all buffers begin with a cache line.
+func aligned(buffers []unsafe.Pointer) bool {
+	for _, p := range buffers {
+		if uintptr(p)%64 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// call makes one call of assembly. The functions are named one by one, since
+// through a variable the compiler could not see that they keep no pointer.
+func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, bytes int, stream bool, d divisor) {
+	to, ndsts := (**byte)(unsafe.Pointer(&dsts[0])), len(dsts)
+	from, nsrcs := (**byte)(unsafe.Pointer(&srcs[0])), len(srcs)
+	o := uint8(op)
+	switch m {
+	case avx2:
+		switch t {
+		case Uint8:
+			foldUint8AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Int32:
+			foldInt32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Int64:
+			foldInt64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Float32:
+			foldFloat32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Float64:
+			foldFloat64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		}
+	case avx512:
+		switch t {
+		case Uint8:
+			foldUint8AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Int32:
+			foldInt32AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Int64:
+			foldInt64AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Float32:
+			foldFloat32AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Float64:
+			foldFloat64AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+package reduce
+
+//go:generate go -C _gen run . ..
+
+// An implementation is a set of loops. All give the same bits, except in a NaN.
+type implementation uint8
+
+const (
+	plain implementation = iota // the loops in Go
+	avx2                        // these are in assembly, with Go loops for the rest
+	avx512
+)
+
+// best is what this machine folds with.
+var best = supported[len(supported)-1]
