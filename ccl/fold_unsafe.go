@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/goccl/goccl/internal/reduce"
@@ -44,6 +45,7 @@ func (f *folder) from(b []byte) { f.srcs = append(f.srcs, pointer(b)) }
 // many folds the bytes lo to hi of all sources, in order, into all destinations,
 // with the op's epilogue. It stops where stop says so.
 func (f *folder) many(lo, hi int, stop func() bool) bool {
+	stream := f.pastCaches(hi - lo)
 	stretch := max(foldBytes/(len(f.srcs)+len(f.dsts)), 4096) &^ 63
 	dsts, srcs := f.at[:len(f.dsts)], f.at[len(f.dsts):len(f.dsts)+len(f.srcs)]
 	for ; lo < hi; lo += stretch {
@@ -56,9 +58,26 @@ func (f *folder) many(lo, hi int, stop func() bool) bool {
 		for i, p := range f.srcs {
 			srcs[i] = unsafe.Add(p, lo)
 		}
-		reduce.Many(f.typ, f.op, dsts, srcs, min(stretch, hi-lo)/f.size, f.ranks, false)
+		reduce.Many(f.typ, f.op, dsts, srcs, min(stretch, hi-lo)/f.size, f.ranks, stream)
 	}
 	return true
+}
+
+// cacheBytes is what the buffers of all ranks have to reach together for results
+// to be stored past the caches. It is the third-level cache of the machine on which
+// that took an all-reduce apart from 1.21 to 0.86 of a copy (2 ranks, 16 MiB), from
+// 1.61 to 0.98 (4 ranks, 4 MiB) and from 1.36 to 1.03 (4 ranks, 16 MiB). Where the
+// cache is larger, readers lose at most its contents.
+const cacheBytes = 32 << 20
+
+// pastCaches reports whether a fold of n bytes, which is one rank's share, is to
+// store its results past the caches: all ranks' results go to memory that was not
+// read for them, and will be gone from the caches before anyone reads it.
+func (f *folder) pastCaches(n int) bool {
+	if len(f.dsts) < f.ranks || n*f.ranks*(len(f.srcs)+len(f.dsts)) < cacheBytes {
+		return false
+	}
+	return !slices.ContainsFunc(f.dsts, func(dst unsafe.Pointer) bool { return slices.Contains(f.srcs, dst) })
 }
 
 // pair stores a op b to dst; all have the same length.
