@@ -171,6 +171,29 @@ func TestCallsFollowEachOther(t *testing.T) {
 	})
 }
 
+// Results that are stored past the caches, and those that would be, but for an
+// output that is not aligned, are the same.
+func TestLargeAndApart(t *testing.T) {
+	const n = 2<<20 + 3 // float32: 8 MiB for each of two inputs and two outputs
+	group := group(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, 2)
+	for _, offset := range []int{0, 1} {
+		errs := each(2, func(rank int) error {
+			send, recv := make([]float32, n), make([]float32, offset+n)[offset:]
+			for i := range send {
+				send[i] = float32(rank + i&1023)
+			}
+			err := ccl.AllReduce(bg, group[rank], send, recv, ccl.Sum)
+			for i, got := range recv {
+				if want := float32(1 + 2*(i&1023)); got != want {
+					return errors.Join(err, fmt.Errorf("rank %d, element %d: %v, want %v", rank, i, got, want))
+				}
+			}
+			return err
+		})
+		require.NoError(t, errors.Join(errs...))
+	}
+}
+
 // A group of one rank is S0 to the letter.
 func TestAlone(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
