@@ -30,17 +30,24 @@ single: ## run the tests with one processor, where nobody may wait by spinning
 noasm: ## run the tests without assembly
 	$(GO) test -tags noasm ./...
 
-generate: ## write the documents that are made of the code
+generate: ## write what is made by programs: the list of algorithms, assembly
+	$(GO) generate ./internal/reduce
 	$(GO) run ./cmd/goccl explain --algorithms --markdown > docs/algorithms.md.new
 	mv docs/algorithms.md.new docs/algorithms.md
 
-check: ## formatting, vet, linters, generated documents, and builds for the other platforms
+check: ## formatting, vet, linters, generated files, and builds for the other platforms
 	@test -z "$$(gofmt -l .)" || { echo "gofmt has something to say about:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=windows $(GO) build ./...
 	$(GOLANGCI_LINT) run
+	$(GO) -C internal/reduce/_gen vet .
+	@new=$$(mktemp -d); trap 'rm -r "$$new"' EXIT; \
+	$(GO) -C internal/reduce/_gen run . "$$new" || exit 1; \
+	for f in "$$new"/*; do \
+		cmp "$$f" "internal/reduce/$${f##*/}" || { echo "internal/reduce is not what internal/reduce/_gen writes: make generate"; exit 1; }; \
+	done
 	@$(GO) run ./cmd/goccl explain --algorithms --markdown | cmp - docs/algorithms.md || { echo "docs/algorithms.md is not what the code says: make generate"; exit 1; }
 	$(GO) mod verify
 
