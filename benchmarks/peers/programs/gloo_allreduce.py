@@ -1,0 +1,135 @@
+"""Times torch.distributed's all_reduce (gloo, float32, sum, in place) and barrier,
+and prints a CSV row for each size.
+
+    python3 gloo_allreduce.py RANKS LIBRARY ENTRY BUDGET_MS MAX_CALLS BYTES...
+
+It starts the ranks itself, as processes. LIBRARY and ENTRY stand in the rows as
+they are given. 0 bytes is a barrier.
+
+The timing rule: in each round every rank rewrites its input, all meet, twice, so
+that none is still on its way, and the operation is timed on every rank; all meet
+again, so that none rewrites while another is timed. A round counts as long as its
+slowest rank took. The results of all rounds are verified, outside the timed part.
+The number of rounds is what fits into the budget, by the fastest of a few that are
+not counted.
+"""
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+
+import torch
+import torch.distributed as dist
+
+WARM_UP, MIN_CALLS = 3, 5
+TILE = 4096  # elements, a multiple of 8: tensors are written and verified in tiles of these
+
+
+class Vector:
+    """The input and output of one rank."""
+
+    def __init__(self, count, rank, ranks):
+        self.x = torch.zeros(count, dtype=torch.float32)
+        whole = count // TILE * TILE
+        self.tiles, self.rest = self.x[:whole].view(-1, TILE), self.x[whole:]
+        self.j = torch.arange(TILE)
+        self.rank, self.ranks = rank, ranks
+
+    def rewrite(self, i):
+        """Values that say whose they are, where, and in which round."""
+        tile = (self.rank + ((i + self.j) & 7)).float()
+        self.tiles.copy_(tile.expand_as(self.tiles))
+        self.rest.copy_(tile[: len(self.rest)])
+
+    def wrong(self, i):
+        """How many elements are not the sum of all ranks' inputs."""
+        tile = (self.ranks * (self.ranks - 1) // 2 + self.ranks * ((i + self.j) & 7)).float()
+        n = (self.tiles != tile).sum() + (self.rest != tile[: len(self.rest)]).sum()
+        return int(n)
+
+
+def one_round(vector, i):
+    """Returns how many microseconds the operation took on this rank, and the wrong elements."""
+    vector.rewrite(i)
+    dist.barrier()
+    dist.barrier()
+    start = time.perf_counter_ns()
+    if len(vector.x) == 0:
+        dist.barrier()
+    else:
+        dist.all_reduce(vector.x)
+    took = (time.perf_counter_ns() - start) / 1e3
+    dist.barrier()
+    return took, vector.wrong(i)
+
+
+def calls_within(budget_us, max_calls, vector):
+    """How many rounds fit into the budget; all ranks get rank 0's answer."""
+    fastest = budget_us
+    for i in range(WARM_UP):
+        start = time.perf_counter_ns()
+        one_round(vector, i)
+        fastest = min(fastest, (time.perf_counter_ns() - start) / 1e3)
+    calls = torch.tensor([min(max(MIN_CALLS, int(budget_us / fastest)), max_calls)])
+    dist.broadcast(calls, src=0)
+    return int(calls)
+
+
+def measure(library, entry, budget_us, max_calls, rank, ranks, size):
+    vector = Vector(size // 4, rank, ranks)
+    calls = calls_within(budget_us, max_calls, vector)
+    took = torch.zeros(calls, dtype=torch.float64)
+    errors = torch.zeros(1, dtype=torch.int64)
+    for i in range(calls):
+        took[i], wrong = one_round(vector, i)
+        errors += wrong
+    dist.all_reduce(took, op=dist.ReduceOp.MAX)
+    dist.all_reduce(errors)
+    if rank != 0:
+        return
+    slowest = took.sort().values.tolist()
+    p50, p99 = slowest[calls // 2], slowest[calls * 99 // 100]
+    times = f"{calls},{p50:.3f},{p99:.3f},{slowest[0]:.3f}"
+    if size == 0:
+        print(f"{library},barrier,{entry},,,{ranks},0,,false,{times},,,,,0", flush=True)
+        return
+    algbw = size / p50 / 1e3
+    busbw = algbw * 2 * (ranks - 1) / ranks
+    print(f"{library},all_reduce,{entry},float32,sum,{ranks},{size},true,false,"
+          f"{times},{algbw:.4f},{busbw:.4f},,,{int(errors)}", flush=True)
+
+
+def run_rank(rank, ranks, store, library, entry, budget_us, max_calls, sizes):
+    # One thread a rank, as torchrun has it: ranks that each use all cores get into
+    # each other's way.
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
+    for size in sizes:
+        measure(library, entry, budget_us, max_calls, rank, ranks, size)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def main():
+    if len(sys.argv) < 7:
+        sys.exit(__doc__)
+    ranks, library, entry = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    budget_us, max_calls = float(sys.argv[4]) * 1e3, int(sys.argv[5])
+    sizes = [int(size) for size in sys.argv[6:]]
+    print("library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls,"
+          "p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors", flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        store = os.path.join(directory, "store")
+        fork = multiprocessing.get_context("fork")  # torch is imported once
+        processes = [fork.Process(target=run_rank, args=(
+            rank, ranks, store, library, entry, budget_us, max_calls, sizes)) for rank in range(ranks)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+    sys.exit(max(abs(process.exitcode) for process in processes))
+
+
+if __name__ == "__main__":
+    main()
