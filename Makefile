@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race single noasm generate check bench fuzz ci
+.PHONY: help demo test race single noasm generate check bench bench-peers fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -9,7 +9,7 @@ GO ?= go
 export CGO_ENABLED ?= 0
 
 help: ## show the targets
-	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
 # Built from source on first use, which takes minutes; it is no dependency of the module.
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -53,6 +53,9 @@ check: ## formatting, vet, linters, generated files, and builds for the other pl
 
 bench: ## time all-reduces beside the yardsticks of the same run, for about a minute
 	$(GO) run ./cmd/goccl bench --ranks 2,4 --algorithm direct,ring $(ARGS)
+
+bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far as they are installed
+	$(GO) run ./benchmarks/peers $(ARGS)
 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl

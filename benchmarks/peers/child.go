@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// A child is a command of this process.
+type child struct {
+	args []string // the program and its arguments
+	env  []string // NAME=value, added to this process's environment
+}
+
+// grace is how long a launcher that is asked to end may take to clean up.
+const grace = 5 * time.Second
+
+// childMark is a variable of the environment by which everything that a child has
+// started is found again: ranks of MPI leave the process group of their launcher.
+const childMark = "GOCCL_PEERS_CHILD"
+
+// output runs the child until it ends, limit is over or ctx ends, and returns what
+// it has printed. In any case everything that the child had started is dead then.
+func (c child) output(ctx context.Context, limit, grace time.Duration) (string, error) {
+	mark := fmt.Sprintf("%s=%d.%d", childMark, os.Getpid(), time.Now().UnixNano())
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it had not ended after %v", limit))
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
+	cmd.Env = append(append(os.Environ(), c.env...), mark)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = grace
+	ownGroup(cmd)
+	cmd.Cancel = func() error { return askToEnd(cmd.Process) }
+	err := cmd.Run()
+	if cmd.Process != nil {
+		killAll(cmd.Process, mark)
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err != nil && stderr.Len() > 0:
+		err = fmt.Errorf("%w: %s", err, lastLines(stderr.String(), 8))
+	}
+	return stdout.String(), err
+}
+
+// String is the command as one would type it.
+func (c child) String() string {
+	words := c.args
+	if len(c.env) > 0 {
+		words = append(append([]string{"env"}, c.env...), words...)
+	}
+	return strings.Join(words, " ")
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const usage = `peers times all-reduce and barriers beside Open MPI, MPICH and torch's gloo, as far
+as they are installed, and shows how many times as long they take as goccl.
+
+Usage:
+
+  peers [flags]
+
+Examples:
+
+  peers                            everything, some minutes
+  peers -only openmpi -ranks 2     two ranks, Open MPI only
+  peers -sizes 4,1KiB -passes 9    small calls, more often
+
+Flags:
+
+`
+
+// options is the command line.
+type options struct {
+	ranks  []int
+	sizes  []int // bytes; 0 is a barrier
+	passes int
+	budget time.Duration // for a size, in a pass
+	limit  time.Duration // for a contestant's turn, after which it is killed
+	only   []string      // names of libraries; empty: all
+}
+
+// parseFlags reads the command line. For -h it writes the explanation to out
+// and returns flag.ErrHelp.
+func parseFlags(args []string, out io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // command prints the error
+	ranks := flags.String("ranks", "2,4,8", "`numbers` of ranks")
+	sizes := flags.String("sizes", "0,4,64,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB",
+		"`bytes` of a rank's vector, multiples of 4; 0 is a barrier")
+	only := flags.String("only", "", "`names` of libraries to compare with: "+strings.Join(libraryNames(), ", ")+"; by default all")
+	flags.IntVar(&o.passes, "passes", 3, "`turns` that each contestant gets; the medians over them are shown")
+	flags.DurationVar(&o.budget, "budget", 100*time.Millisecond, "`time` for a size in a pass; at least 5 calls are made")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(out, usage)
+			flags.SetOutput(out)
+			flags.PrintDefaults()
+		}
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q: peers takes flags only", flags.Arg(0))
+	}
+	if o.passes < 1 || o.budget <= 0 {
+		return o, fmt.Errorf("-passes is %d and -budget is %v, want at least one pass and some time", o.passes, o.budget)
+	}
+	for word := range strings.SplitSeq(*ranks, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 2 {
+			return o, fmt.Errorf("-ranks: %q is no number from 2", word)
+		}
+		o.ranks = append(o.ranks, n)
+	}
+	for word := range strings.SplitSeq(*sizes, ",") {
+		n, err := parseSize(word)
+		if err != nil {
+			return o, fmt.Errorf("-sizes: %w", err)
+		}
+		o.sizes = append(o.sizes, n)
+	}
+	slices.Sort(o.ranks)
+	slices.Sort(o.sizes)
+	o.ranks, o.sizes = slices.Compact(o.ranks), slices.Compact(o.sizes)
+	// Starting takes seconds, and some calls of the largest sizes exceed the budget.
+	o.limit = 3*time.Minute + 10*o.budget*time.Duration(len(o.sizes))
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	for _, name := range o.only {
+		if !slices.Contains(libraryNames(), name) {
+			return o, fmt.Errorf("-only: %q is none of %s", name, strings.Join(libraryNames(), ", "))
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+)
+
+// A library is a peer of goccl.
+type library struct {
+	name, title string
+	packages    string // of Debian, that have it
+	// setUp finds the library and makes its program. It returns the version and
+	// the settings to compare, or says what is missing.
+	setUp func(context.Context, workplace) (version string, entries []entry, err error)
+}
+
+var libraries = []library{
+	{"openmpi", "Open MPI", "openmpi-bin libopenmpi-dev gcc", setUpOpenMPI},
+	{"mpich", "MPICH", "mpich libmpich-dev gcc", setUpMPICH},
+	{"gloo", "torch gloo", "python3-torch", setUpGloo},
+}
+
+// An entry is a library with certain settings.
+type entry struct {
+	name string
+	// launch is the command that starts the ranks of the program, whose arguments
+	// follow: the names of library and entry, the budget for a size in milliseconds,
+	// the most calls, and the sizes in bytes.
+	launch func(ranks int) child
+}
+
+// A workplace is where programs are made and run. Both directories are removed at
+// the end.
+type workplace struct {
+	dir    string // programs, and the launchers' files
+	memory string // in memory, for data that ranks share; empty: the system has no such place
+}
+
+func libraryNames() (names []string) {
+	for _, l := range libraries {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// title is the contestant in words.
+func (c contestant) title() string {
+	for _, l := range libraries {
+		if l.name == c.library {
+			return l.title + ", " + c.entry
+		}
+	}
+	return c.library
+}
+
+// measure runs the entry's program, which gives a row for each size.
+func (e entry) measure(ctx context.Context, library string, ranks int, o options) ([]row, error) {
+	c := e.launch(ranks)
+	c.args = append(c.args, library, e.name,
+		strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64), strconv.Itoa(maxCalls))
+	for _, bytes := range o.sizes {
+		c.args = append(c.args, strconv.Itoa(bytes))
+	}
+	text, err := c.output(ctx, o.limit, grace)
+	var rows []row
+	if err == nil {
+		rows, err = parseRows(text)
+	}
+	for _, bytes := range o.sizes {
+		if _, ok := find(rows, contestant{library, e.name}, ranks, bytes); !ok && err == nil {
+			err = fmt.Errorf("it printed no row for %d bytes", bytes)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s, %d ranks: %w\nthe command was: %s", library, e.name, ranks, err, c)
+	}
+	return rows, nil
+}
+
+//go:embed programs
+var programs embed.FS
+
+// place writes a program's source into the workplace.
+func (w workplace) place(name string) (path string, err error) {
+	source, err := programs.ReadFile("programs/" + name)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(w.dir, name)
+	return path, os.WriteFile(path, source, 0o600)
+}
+
+// heapKept are settings of glibc for a library that takes memory for each call and
+// gives it back. By default such memory comes from the kernel every time, which
+// zeroes it page by page, and that takes as long as the all-reduce: here it stays in
+// the process (no mappings of its own, no trimming), in huge pages where the kernel
+// grants them on request. On a virtual machine with 2 cores this took 64 MiB
+// between 2 ranks from 28 to 9 ms with Open MPI, and from 30 to 10 ms with MPICH.
+var heapKept = []string{
+	"MALLOC_MMAP_MAX_=0",
+	"MALLOC_TRIM_THRESHOLD_=8589934592",
+	"MALLOC_TOP_PAD_=268435456",
+	"GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+}
+
+var versionNumber = regexp.MustCompile(`\d+(\.\d+)+\S*`)
+
+// cores returns the number of cores of this machine, and that of the processors
+// they appear as.
+func cores() (cores, processors int) {
+	processors = runtime.NumCPU()
+	if smt, err := os.ReadFile("/sys/devices/system/cpu/smt/active"); err == nil && smt[0] == '1' {
+		return processors / 2, processors
+	}
+	return processors, processors
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A place of PATH that is made up, with commands of MPI: each "compiles" by making
+// an empty file, and says what it is.
+func fakeMPI(t *testing.T, suffix, version string) (dir string) {
+	dir = t.TempDir()
+	script(t, dir, "mpicc"+suffix, `: > "$3"`)
+	script(t, dir, "mpirun"+suffix, "echo '"+version+"'")
+	t.Setenv("PATH", dir)
+	return dir
+}
+
+func TestMPIIsFound(t *testing.T) {
+	const hydra = "HYDRA build details:\n    Version:                                 4.3.1"
+	for _, c := range []struct {
+		library, suffix, says, version string
+	}{
+		{"openmpi", ".openmpi", "mpirun.openmpi (OpenRTE) 4.1.4 Open MPI", "4.1.4"},
+		{"openmpi", "", "mpirun (Open MPI) 5.0.8", "5.0.8"},
+		{"mpich", ".mpich", hydra, "4.3.1"},
+		{"mpich", "", hydra, "4.3.1"},
+	} {
+		dir := fakeMPI(t, c.suffix, c.says)
+		w := workplace{dir: t.TempDir(), memory: "/in/memory"}
+		l := libraries[slices.Index(libraryNames(), c.library)]
+		version, entries, err := l.setUp(t.Context(), w)
+		require.NoError(t, err)
+		require.Equal(t, c.version, version)
+		require.Len(t, entries, 2)
+		program := filepath.Join(w.dir, "mpi_allreduce."+c.library)
+		require.FileExists(t, program)
+		require.FileExists(t, filepath.Join(w.dir, "mpi_allreduce.c"))
+		for _, e := range entries {
+			launched := e.launch(3)
+			require.Equal(t, filepath.Join(dir, "mpirun"+c.suffix), launched.args[0])
+			require.Equal(t, []string{"-n", "3", program}, launched.args[len(launched.args)-3:])
+			require.Contains(t, launched.env, "TMPDIR="+w.dir)
+			require.Equal(t, e.name == "tuned", slices.Contains(launched.env, heapKept[0]), launched)
+		}
+	}
+}
+
+func TestMPIThatIsNotThere(t *testing.T) {
+	fakeMPI(t, "", "mpirun (Open MPI) 5.0.8")
+	_, _, err := setUpMPICH(t.Context(), workplace{dir: t.TempDir()})
+	require.ErrorContains(t, err, "mpicc.mpich and mpirun.mpich are not in PATH, and ")
+	require.ErrorContains(t, err, "mpirun belongs to another implementation")
+
+	dir := fakeMPI(t, ".openmpi", "Open MPI 1.2.3")
+	require.NoError(t, os.Remove(filepath.Join(dir, "mpicc.openmpi")))
+	_, _, err = setUpOpenMPI(t.Context(), workplace{dir: t.TempDir()})
+	require.EqualError(t, err, "mpicc.openmpi and mpirun.openmpi are not in PATH, nor are mpicc and mpirun")
+
+	script(t, dir, "mpicc.openmpi", "echo no gcc >&2; exit 1")
+	_, _, err = setUpOpenMPI(t.Context(), workplace{dir: t.TempDir()})
+	require.ErrorContains(t, err, "mpi_allreduce.c does not compile")
+	require.ErrorContains(t, err, "no gcc")
+}
+
+func TestOpenMPISettings(t *testing.T) {
+	fakeMPI(t, ".openmpi", "Open MPI 4.1.4")
+	_, entries, err := setUpOpenMPI(t.Context(), workplace{dir: t.TempDir(), memory: "/in/memory"})
+	require.NoError(t, err)
+	line := entries[1].launch(4096).String()
+	require.Contains(t, line, " --mca btl_vader_backing_directory /in/memory ")
+	require.Contains(t, line, " --mca btl_vader_eager_limit 262144 ")
+	require.Contains(t, line, " --oversubscribe ")
+	require.NotContains(t, entries[0].launch(4096).String(), "eager")
+	require.Equal(t, os.Geteuid() == 0, strings.Contains(line, "--allow-run-as-root"))
+
+	require.Empty(t, openMPIPlaces(4, 4, 8))
+	require.Equal(t, []string{"--use-hwthread-cpus"}, openMPIPlaces(5, 4, 8))
+	require.Equal(t, []string{"--oversubscribe"}, openMPIPlaces(9, 4, 8))
+}
+
+// The first python3 of PATH that has torch is taken.
+func TestGlooIsFound(t *testing.T) {
+	bare, torch := t.TempDir(), t.TempDir()
+	script(t, bare, "python3", "exit 1")
+	script(t, torch, "python3", "echo 2.11.0")
+	t.Setenv("PATH", bare)
+	_, _, err := setUpGloo(t.Context(), workplace{dir: t.TempDir()})
+	require.EqualError(t, err, "no python3 in PATH has torch")
+
+	t.Setenv("PATH", bare+string(filepath.ListSeparator)+torch)
+	dir := t.TempDir()
+	version, entries, err := setUpGloo(t.Context(), workplace{dir: dir})
+	require.NoError(t, err)
+	require.Equal(t, "2.11.0", version)
+	require.Equal(t, []string{filepath.Join(torch, "python3"), filepath.Join(dir, "gloo_allreduce.py"), "8"}, entries[0].launch(8).args)
+	require.Equal(t, []string{"TMPDIR=" + dir}, entries[0].launch(8).env)
+}
+
+// The programs print the columns that are read, and follow the same rule as goccl.
+func TestProgramsAgree(t *testing.T) {
+	for name, rule := range map[string]string{
+		"mpi_allreduce.c":   fmt.Sprintf("WARM_UP = %d, MIN_CALLS = %d ", warmUp, minCalls),
+		"gloo_allreduce.py": fmt.Sprintf("WARM_UP, MIN_CALLS = %d, %d\n", warmUp, minCalls),
+	} {
+		source, err := programs.ReadFile("programs/" + name)
+		require.NoError(t, err)
+		text := strings.Join(strings.Fields(string(source)), " ")
+		require.Contains(t, strings.ReplaceAll(text, `" "`, ""), columns, name)
+		require.Contains(t, string(source), rule, name)
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// command is the program: it returns the exit status.
+func command(args []string, stdout, stderr io.Writer) int {
+	o, err := parseFlags(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "peers: %v\npeers -h explains the flags\n", err)
+		return 2
+	}
+	// Children do not get a terminal's interrupt, they are in groups of their own.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "peers: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// run finds the peers, compares, and shows what came out.
+func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	w, remove, err := newWorkplace()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	about := machine()
+	turns, versions := []turn{{ours, measureOurs}}, []string{"goccl"}
+	for _, l := range libraries {
+		if len(o.only) > 0 && !slices.Contains(o.only, l.name) {
+			continue
+		}
+		version, entries, err := l.setUp(ctx, w)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			fmt.Fprintf(stderr, "%s is missing: %v\n    on Debian: apt-get install %s\n", l.title, err, l.packages)
+			continue
+		}
+		versions = append(versions, l.title+" "+version)
+		for _, e := range entries {
+			turns = append(turns, turn{contestant{l.name, e.name}, func(ctx context.Context, ranks int, o options) ([]row, error) {
+				return e.measure(ctx, l.name, ranks, o)
+			}})
+		}
+	}
+	if len(turns) == 1 {
+		return errors.New("there is no peer to compare with")
+	}
+	fmt.Fprintf(stdout, "%s\n%s\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds, and how many times goccl's\n\n",
+		about, strings.Join(versions, ", "))
+
+	rows, failed := takeTurns(ctx, o, turns, stderr)
+	if ctx.Err() != nil {
+		return failed
+	}
+	rows = merge(rows)
+	writeTable(stdout, rows)
+	failed = errors.Join(failed, wrongResults(rows),
+		save("peers.csv", func(file io.Writer) error { return writeRows(file, rows) }))
+	if slices.Max(o.sizes) == 0 {
+		return failed // a barrier has no place on a logarithmic scale
+	}
+	return errors.Join(failed, save("peers.png", func(file io.Writer) error { return drawPicture(file, rows, about) }))
+}
+
+// A turn is what a contestant does when it is its turn.
+type turn struct {
+	contestant
+	measure func(ctx context.Context, ranks int, o options) ([]row, error)
+}
+
+// takeTurns measures all contestants in turns, pass by pass. One that fails gets no
+// more turns.
+func takeTurns(ctx context.Context, o options, turns []turn, progress io.Writer) (rows []row, failed error) {
+	out := map[contestant]bool{}
+	for pass := range o.passes {
+		for _, ranks := range o.ranks {
+			for _, t := range turns {
+				if out[t.contestant] {
+					continue
+				}
+				fmt.Fprintf(progress, "pass %d of %d, %d ranks: %s\n", pass+1, o.passes, ranks, t.contestant)
+				measured, err := t.measure(ctx, ranks, o)
+				if ctx.Err() != nil {
+					return rows, errors.Join(failed, context.Cause(ctx))
+				}
+				if err != nil {
+					out[t.contestant] = true
+					failed = errors.Join(failed, err)
+					continue
+				}
+				rows = append(rows, measured...)
+			}
+		}
+	}
+	return rows, failed
+}
+
+// wrongResults names who has computed wrongly.
+func wrongResults(rows []row) error {
+	var all []error
+	for _, r := range rows {
+		if r.errors > 0 {
+			all = append(all, fmt.Errorf("%s, %d ranks, %s: %d elements of results are wrong", r.contestant, r.ranks, formatSize(r.bytes), r.errors))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// newWorkplace makes the directories that the peers use.
+func newWorkplace() (w workplace, remove func(), err error) {
+	w.dir, err = os.MkdirTemp("", "goccl-peers-")
+	if err != nil {
+		return w, nil, err
+	}
+	if memory, err := os.MkdirTemp("/dev/shm", "goccl-peers-"); err == nil {
+		w.memory = memory
+	}
+	return w, func() {
+		_ = os.RemoveAll(w.dir) // nothing follows that could need them gone
+		if w.memory != "" {
+			_ = os.RemoveAll(w.memory)
+		}
+	}, nil
+}
+
+func save(path string, write func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The test binary plays peers when this variable says which.
+const fakePeer = "GOCCL_PEERS_FAKE"
+
+func TestMain(m *testing.M) {
+	if play, ok := fakes[os.Getenv(fakePeer)]; ok {
+		play()
+		os.Exit(0)
+	}
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // or each fake takes a second to end
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+var fakes = map[string]func(){
+	// One that prints a row for each size, as its command line asks.
+	"rows": func() {
+		rows := []row{}
+		for _, bytes := range os.Args[5:] {
+			n, err := parseSize(bytes)
+			if err != nil {
+				panic(err)
+			}
+			rows = append(rows, row{contestant: contestant{os.Args[1], os.Args[2]}, ranks: 2, bytes: n, calls: 7, p50: 3, p99: 4, least: 2})
+		}
+		if err := writeRows(os.Stdout, rows); err != nil {
+			panic(err)
+		}
+	},
+	"hang": func() { time.Sleep(time.Hour) },
+	"fail": func() {
+		fmt.Fprintln(os.Stderr, "no shared memory")
+		os.Exit(3)
+	},
+	"talk": func() { fmt.Println("hello") },
+}
+
+// fake is an entry whose program is the test binary.
+func fake(play string) entry {
+	return entry{name: play, launch: func(int) child {
+		return child{args: []string{os.Args[0]}, env: []string{fakePeer + "=" + play}}
+	}}
+}
+
+func tiny() options {
+	return options{ranks: []int{2}, sizes: []int{0, 8}, passes: 1, budget: time.Millisecond, limit: time.Minute}
+}
+
+func TestPeerIsMeasured(t *testing.T) {
+	rows, err := fake("rows").measure(t.Context(), "mine", 2, tiny())
+	require.NoError(t, err)
+	require.Len(t, rows, 2)
+	require.Equal(t, row{contestant: contestant{"mine", "rows"}, ranks: 2, bytes: 8, calls: 7, p50: 3, p99: 4, least: 2}, rows[1])
+}
+
+// A peer that does not do what it should is named, with its command and what it said.
+func TestPeerThatFails(t *testing.T) {
+	for play, says := range map[string]string{
+		"fail": "exit status 3: no shared memory",
+		"talk": "no table",
+	} {
+		_, err := fake(play).measure(t.Context(), "mine", 2, tiny())
+		require.ErrorContains(t, err, "mine "+play+", 2 ranks: ")
+		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, "the command was: env "+fakePeer+"="+play+" "+os.Args[0])
+	}
+	short := tiny()
+	short.sizes = nil // it is asked for none
+	rows, err := fake("rows").measure(t.Context(), "mine", 4, short)
+	require.NoError(t, err)
+	require.Empty(t, rows)
+	_, err = fake("rows").measure(t.Context(), "mine", 4, tiny()) // it says it had 2 ranks
+	require.ErrorContains(t, err, "no row for 0 bytes")
+}
+
+func TestPeerThatHangs(t *testing.T) {
+	o := tiny()
+	o.limit = 50 * time.Millisecond
+	_, err := fake("hang").measure(t.Context(), "mine", 2, o)
+	require.ErrorContains(t, err, "mine hang, 2 ranks: killed: it had not ended after 50ms")
+}
+
+// Contestants take turns, and one that fails gets no more of them.
+func TestTurns(t *testing.T) {
+	var order []string
+	player := func(name string, failing int) turn {
+		return turn{contestant{name, "x"}, func(_ context.Context, ranks int, _ options) ([]row, error) {
+			order = append(order, fmt.Sprint(name, ranks))
+			if ranks == failing {
+				return nil, errors.New(name + " fell")
+			}
+			return []row{{contestant: contestant{name, "x"}, ranks: ranks}}, nil
+		}}
+	}
+	o := options{ranks: []int{2, 4}, passes: 2}
+	rows, err := takeTurns(t.Context(), o, []turn{player("a", 0), player("b", 4), player("c", 0)}, io.Discard)
+	require.EqualError(t, err, "b fell")
+	require.Equal(t, "a2 b2 c2 a4 b4 c4 a2 c2 a4 c4", strings.Join(order, " "))
+	require.Len(t, rows, 9)
+}
+
+func TestTurnsEndWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	turns := 0
+	t1 := turn{ours, func(context.Context, int, options) ([]row, error) {
+		turns++
+		cancel(errors.New("interrupted"))
+		return nil, nil
+	}}
+	_, err := takeTurns(ctx, options{ranks: []int{2, 4}, passes: 2}, []turn{t1, t1}, io.Discard)
+	require.EqualError(t, err, "interrupted")
+	require.Equal(t, 1, turns)
+}
+
+func TestNothingInstalled(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	var out, errs strings.Builder
+	require.Equal(t, 1, command(nil, &out, &errs))
+	require.Contains(t, errs.String(), "Open MPI is missing: mpicc.openmpi and mpirun.openmpi are not in PATH")
+	require.Contains(t, errs.String(), "apt-get install openmpi-bin libopenmpi-dev gcc")
+	require.Contains(t, errs.String(), "MPICH is missing")
+	require.Contains(t, errs.String(), "apt-get install mpich libmpich-dev gcc")
+	require.Contains(t, errs.String(), "torch gloo is missing: no python3 in PATH has torch")
+	require.Contains(t, errs.String(), "apt-get install python3-torch")
+	require.Contains(t, errs.String(), "there is no peer to compare with")
+	require.Empty(t, out.String())
+}
+
+// The whole program, with an Open MPI that is made up: a compiler that links the
+// test binary, and a launcher that runs one of it.
+func TestCompare(t *testing.T) {
+	bin := t.TempDir()
+	script(t, bin, "mpicc.openmpi", `exec /bin/ln -s `+os.Args[0]+` "$3"`)
+	script(t, bin, "mpirun.openmpi", `
+[ "$1" = --version ] && { echo "mpirun (Open MPI) 9.8.7"; exit; }
+while [ "$1" != -n ]; do shift; done
+shift 2
+`+fakePeer+`=rows exec "$@"`)
+	t.Setenv("PATH", bin)
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	t.Chdir(t.TempDir())
+	var out, errs strings.Builder
+	status := command([]string{"-only", "openmpi", "-ranks", "2", "-sizes", "0,4,64", "-passes", "2", "-budget", "1ms"}, &out, &errs)
+	require.Equal(t, 0, status, errs.String())
+	require.Contains(t, out.String(), "Open MPI 9.8.7")
+	require.Regexp(t, `\| +2 \| +64 B \| +[\d.]+ \| +3\.00 \([\d.]+x\) \| +3\.00 \([\d.]+x\) \|`, out.String())
+	require.Contains(t, errs.String(), "pass 2 of 2, 2 ranks: openmpi tuned\n")
+
+	text, err := os.ReadFile("peers.csv")
+	require.NoError(t, err)
+	rows, err := parseRows(string(text))
+	require.NoError(t, err)
+	require.Len(t, rows, 9) // three contestants, three sizes
+	last, ok := find(rows, contestant{"openmpi", "tuned"}, 2, 64)
+	require.True(t, ok)
+	require.Equal(t, 14, last.calls)
+	require.FileExists(t, "peers.png")
+	left, err := filepath.Glob(filepath.Join(tmp, "*"))
+	require.NoError(t, err)
+	require.Empty(t, left, "the workplace is removed")
+}
+
+func TestWrongResultsAreAnError(t *testing.T) {
+	rows := []row{{contestant: contestant{"a", "b"}, ranks: 4, bytes: 1024, errors: 3}, {contestant: ours}}
+	require.EqualError(t, wrongResults(rows), "a b, 4 ranks, 1 KiB: 3 elements of results are wrong")
+	require.NoError(t, wrongResults(rows[1:]))
+}
+
+func script(t *testing.T, dir, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700))
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+)
+
+// merge makes one row of all passes over a size: the medians of their p50 and p99,
+// the least of all, the sum of calls and errors. Contestants stay in the order in
+// which they come first.
+func merge(rows []row) (merged []row) {
+	type place struct {
+		contestant
+		ranks, bytes int
+	}
+	passes := map[place][]row{}
+	var places []place
+	for _, r := range rows {
+		at := place{r.contestant, r.ranks, r.bytes}
+		if passes[at] == nil {
+			places = append(places, at)
+		}
+		passes[at] = append(passes[at], r)
+	}
+	for _, at := range places {
+		all := passes[at]
+		r := row{contestant: at.contestant, ranks: at.ranks, bytes: at.bytes, least: all[0].least}
+		var p50, p99 []float64
+		for _, pass := range all {
+			p50, p99 = append(p50, pass.p50), append(p99, pass.p99)
+			r.least = min(r.least, pass.least)
+			r.calls += pass.calls
+			r.errors += pass.errors
+		}
+		r.p50, r.p99 = median(p50), median(p99)
+		merged = append(merged, r)
+	}
+	slices.SortStableFunc(merged, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.ranks, b.ranks), cmp.Compare(a.bytes, b.bytes))
+	})
+	return merged
+}
+
+// median sorts x, which is not empty.
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// contestants returns those that have rows, in the order in which they come first.
+func contestants(rows []row) (all []contestant) {
+	for _, r := range rows {
+		if !slices.Contains(all, r.contestant) {
+			all = append(all, r.contestant)
+		}
+	}
+	return all
+}
+
+// find returns the row of a contestant for a size, if it has one.
+func find(rows []row, c contestant, ranks, bytes int) (row, bool) {
+	i := slices.IndexFunc(rows, func(r row) bool {
+		return r.contestant == c && r.ranks == ranks && r.bytes == bytes
+	})
+	if i < 0 {
+		return row{}, false
+	}
+	return rows[i], true
+}

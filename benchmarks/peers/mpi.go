@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// setUpOpenMPI looks for mpicc.openmpi and mpirun.openmpi, as Debian calls them to
+// keep implementations apart, and then for mpicc and mpirun.
+func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
+	m, err := findMPI(ctx, "openmpi", "Open MPI")
+	if err == nil {
+		err = m.compile(ctx, w)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	launch := func(env []string, settings ...string) func(int) child {
+		return func(ranks int) child {
+			cores, processors := cores()
+			args := append([]string{m.mpirun}, openMPIPlaces(ranks, cores, processors)...)
+			if os.Geteuid() == 0 { // as in a container
+				args = append(args, "--allow-run-as-root")
+			}
+			if w.memory != "" { // /dev/shm itself by default; here it is removed even if the ranks are killed
+				args = append(args, "--mca", "btl_vader_backing_directory", w.memory)
+			}
+			args = append(args, settings...)
+			// Its session directory is in TMPDIR.
+			return child{append(args, "-n", strconv.Itoa(ranks), m.program), slices.Concat(env, []string{"TMPDIR=" + w.dir})}
+		}
+	}
+	return m.version, []entry{
+		{"default", launch(nil)},
+		// Messages between processes are copied into shared memory and out of it up
+		// to the eager limit, 4 KiB by default, and once by the kernel (CMA) beyond
+		// it. A system call for each message pays later than that: with a limit of
+		// 256 KiB, 16 KiB between 2 ranks took 1.2 us instead of 4.5, and 64 KiB 2.9
+		// instead of 6.4; more changed little. Without CMA at all (single copy mechanism
+		// "none") 1 MiB and more took 1.1 to 1.7 times as long, once the heap is kept.
+		// Tried, and no gain beyond noise: algorithms chosen by hand (coll_tuned's ring,
+		// segmented ring, Rabenseifner), coll_sm, which collapses with more ranks than
+		// cores, a larger segment, no binding to cores. mpi_yield_when_idle is on by
+		// itself with more ranks than cores.
+		{"tuned", launch(heapKept,
+			"--mca", "btl_vader_eager_limit", "262144", "--mca", "btl_vader_rndv_eager_limit", "262144")},
+	}, nil
+}
+
+// openMPIPlaces are the options without which Open MPI refuses more ranks than there
+// are cores.
+func openMPIPlaces(ranks, cores, processors int) []string {
+	switch {
+	case ranks <= cores:
+		return nil
+	case ranks <= processors:
+		return []string{"--use-hwthread-cpus"}
+	}
+	return []string{"--oversubscribe"}
+}
+
+// setUpMPICH looks for mpicc.mpich and mpirun.mpich, as Debian calls them, and then
+// for mpicc and mpirun.
+func setUpMPICH(ctx context.Context, w workplace) (string, []entry, error) {
+	m, err := findMPI(ctx, "mpich", "HYDRA")
+	if err == nil {
+		err = m.compile(ctx, w)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	launch := func(env ...string) func(int) child {
+		return func(ranks int) child {
+			return child{[]string{m.mpirun, "-n", strconv.Itoa(ranks), m.program}, slices.Concat(env, []string{"TMPDIR=" + w.dir})}
+		}
+	}
+	return m.version, []entry{
+		{"default", launch()},
+		// UCX, which Debian builds MPICH on, lets the kernel copy (CMA) from some 8 KiB
+		// on. As above, copying twice through shared memory is faster up to 256 KiB:
+		// 64 KiB between 2 ranks took 4.9 us instead of 11. Tried, and no gain beyond
+		// noise: no CMA at all, other transports and MPICH's own shared memory,
+		// release-gather collectives, binding to cores. With more ranks than cores
+		// MPICH 4.0 collapses (a barrier of 4 ranks on 2 cores takes 12 ms), for it
+		// polls without giving its core away, and MPIR_CVAR_POLLS_BEFORE_YIELD changes
+		// nothing with one thread a process: no setting was found that helps.
+		{"tuned", launch(slices.Concat(heapKept, []string{"UCX_RNDV_THRESH=256k"})...)},
+	}, nil
+}
+
+// mpi is an installed implementation of MPI.
+type mpi struct {
+	name, mpicc, mpirun, version string
+	program                      string // compiled
+}
+
+// findMPI looks for an implementation whose mpirun says banner when it is asked for
+// its version.
+func findMPI(ctx context.Context, name, banner string) (mpi, error) {
+	err := fmt.Errorf("mpicc.%s and mpirun.%[1]s are not in PATH, nor are mpicc and mpirun", name)
+	for _, suffix := range []string{"." + name, ""} {
+		mpicc, noCompiler := exec.LookPath("mpicc" + suffix)
+		mpirun, noLauncher := exec.LookPath("mpirun" + suffix)
+		if errors.Join(noCompiler, noLauncher) != nil {
+			continue
+		}
+		says, failed := child{args: []string{mpirun, "--version"}}.output(ctx, 20*time.Second, grace)
+		if failed != nil {
+			return mpi{}, fmt.Errorf("%s --version: %w", mpirun, failed)
+		}
+		if strings.Contains(says, banner) {
+			return mpi{name: name, mpicc: mpicc, mpirun: mpirun, version: versionNumber.FindString(says)}, nil
+		}
+		err = fmt.Errorf("mpicc.%s and mpirun.%[1]s are not in PATH, and %s belongs to another implementation", name, mpirun)
+	}
+	return mpi{}, err
+}
+
+func (m *mpi) compile(ctx context.Context, w workplace) error {
+	source, err := w.place("mpi_allreduce.c")
+	if err != nil {
+		return err
+	}
+	m.program = filepath.Join(w.dir, "mpi_allreduce."+m.name)
+	c := child{args: []string{m.mpicc, "-O2", "-o", m.program, source}}
+	if _, err := c.output(ctx, time.Minute, grace); err != nil {
+		return fmt.Errorf("mpi_allreduce.c does not compile: %s: %w", c, err)
+	}
+	return nil
+}

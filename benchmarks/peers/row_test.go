@@ -1,0 +1,81 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRowsAreReadAsWritten(t *testing.T) {
+	rows := []row{
+		{contestant: contestant{"mpich", "tuned"}, ranks: 4, bytes: 1 << 20, calls: 100, p50: 250, p99: 400.5, least: 200.125, errors: 2},
+		{contestant: ours, ranks: 2, calls: 20000, p50: 0.25, p99: 0.5, least: 0.125},
+	}
+	var text strings.Builder
+	require.NoError(t, writeRows(&text, rows))
+	require.Equal(t, columns+"\n"+
+		"mpich,all_reduce,tuned,float32,sum,4,1048576,true,false,100,250.000,400.500,200.125,4.1943,6.2915,,,2\n"+
+		"goccl,barrier,default,,,2,0,,false,20000,0.250,0.500,0.125,,,,,0\n", text.String())
+	again, err := parseRows(text.String())
+	require.NoError(t, err)
+	require.Equal(t, rows, again)
+}
+
+func TestRowsThatMakeNoSense(t *testing.T) {
+	const good = "x,all_reduce,y,float32,sum,2,4,true,false,5,1,2,1,,,,,0\n"
+	_, err := parseRows(columns + "\n" + good)
+	require.NoError(t, err)
+	for text, says := range map[string]string{
+		"":                                       "the first line is not",
+		good:                                     "the first line is not",
+		"hello":                                  "the first line is not",
+		columns + "\n" + good + "x,all_reduce\n": "wrong number of fields",
+		columns + "\n" + strings.Replace(good, ",2,4,", ",two,4,", 1):      "line 2: no sense in ranks: x,all_reduce",
+		columns + "\n" + strings.Replace(good, ",2,4,", ",2,-4,", 1):       "no sense in bytes",
+		columns + "\n" + strings.Replace(good, ",5,1,", ",5,NaN,", 1):      "no sense in p50_us",
+		columns + "\n" + strings.Replace(good, ",5,1,", ",,-1,", 1):        "no sense in calls, p50_us",
+		columns + "\n" + strings.Replace(good, "all_reduce", "barrier", 1): "no sense in collective",
+	} {
+		_, err := parseRows(text)
+		require.ErrorContains(t, err, says, text)
+	}
+}
+
+// Passes become medians, their calls and errors sums.
+func TestMerge(t *testing.T) {
+	a, b := contestant{"a", "x"}, contestant{"b", "x"}
+	pass := func(c contestant, ranks, bytes int, p50, p99, least float64, errors int) row {
+		return row{contestant: c, ranks: ranks, bytes: bytes, calls: 10, p50: p50, p99: p99, least: least, errors: errors}
+	}
+	merged := merge([]row{
+		pass(b, 4, 8, 1, 1, 1, 0),
+		pass(a, 4, 8, 5, 50, 4, 0), pass(a, 2, 8, 7, 7, 7, 0),
+		pass(a, 4, 8, 900, 60, 3, 1), pass(a, 2, 8, 8, 8, 8, 0),
+		pass(a, 4, 8, 6, 999, 5, 2), pass(a, 2, 0, 1, 1, 1, 0),
+	})
+	require.Equal(t, []row{
+		{contestant: a, ranks: 2, bytes: 0, calls: 10, p50: 1, p99: 1, least: 1},
+		{contestant: a, ranks: 2, bytes: 8, calls: 20, p50: 7.5, p99: 7.5, least: 7},
+		{contestant: b, ranks: 4, bytes: 8, calls: 10, p50: 1, p99: 1, least: 1},
+		{contestant: a, ranks: 4, bytes: 8, calls: 30, p50: 6, p99: 60, least: 3, errors: 3},
+	}, merged)
+}
+
+func TestTable(t *testing.T) {
+	tuned := contestant{"openmpi", "tuned"}
+	var text strings.Builder
+	writeTable(&text, []row{
+		{contestant: ours, ranks: 2, p50: 0.2},
+		{contestant: tuned, ranks: 2, p50: 0.1},
+		{contestant: ours, ranks: 2, bytes: 4096, p50: 30.26},
+		{contestant: tuned, ranks: 2, bytes: 4096, p50: 1234},
+		{contestant: ours, ranks: 8, bytes: 4096, p50: 99.96},
+	})
+	require.Equal(t, ""+
+		"| ranks |   bytes | goccl | Open MPI, tuned |\n"+
+		"| ----: | ------: | ----: | --------------: |\n"+
+		"|     2 | barrier |  0.20 |     0.10 (0.5x) |\n"+
+		"|     2 |   4 KiB |  30.3 |      1234 (41x) |\n"+
+		"|     8 |   4 KiB | 100.0 |                 |\n", text.String())
+}
