@@ -20,7 +20,7 @@ Usage:
 
 Examples:
 
-  peers                            everything, some minutes
+  peers                            everything, ten minutes on 2 cores
   peers -only openmpi -ranks 2     two ranks, Open MPI only
   peers -sizes 4,1KiB -passes 9    small calls, more often
 
