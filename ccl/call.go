@@ -13,8 +13,8 @@ import (
 // it with. Verbs block until the memory they were given may be used again, and
 // return an error when the call cannot be completed; the kernel then returns it,
 // with what it was doing if that helps. After an error all further verbs return it,
-// and so does the call. A Call belongs to the goroutine that
-// runs it and is over when Run returns.
+// and so does the call. A Call belongs to the goroutine that runs it and is over when
+// Run returns.
 type Call struct {
 	comm *Communicator
 	plan *plan

@@ -146,7 +146,7 @@ func (c *Communicator) Settings() *Settings { return c.settings }
 // LastChoice returns which kernel ran this rank's last call, and why it was
 // chosen. It is zero before the first call, after a barrier, which needs no
 // kernel, and in a group of one rank, where nothing runs. It is not to be asked
-// while a call runs.
+// while a call runs, nor after one that was refused.
 func (c *Communicator) LastChoice() Choice {
 	if c.call.plan == nil {
 		return Choice{}
