@@ -19,10 +19,7 @@ type Call struct {
 	comm *Communicator
 	plan *plan
 
-	in, out Buffer
-	root    int
-	counts  []int
-	displs  []int // nil: packed
+	request
 
 	payload bool // windows show payloads
 	window  Window

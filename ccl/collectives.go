@@ -26,17 +26,15 @@ func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Bu
 	if err := c.begin(CollAllReduce); err != nil {
 		return err
 	}
-	r := request{
-		coll: CollAllReduce, dtype: dtype, op: op, in: send, out: recv,
-		count: send.Len(), bytes: len(send.data), opts: mergeCallOptions(opts),
-	}
 	if err := checkAllReduce(send, recv, op); err != nil {
 		return c.refuse(err)
 	}
+	r := c.ask(CollAllReduce, dtype, send, recv, opts)
+	r.op = op
 	if c.size == 1 {
-		return c.alone(ctx, &r, recv, send)
+		return c.alone(ctx, r, recv, send)
 	}
-	return c.run(ctx, &r)
+	return c.run(ctx, r)
 }
 
 func checkAllReduce(send, recv Buffer, op Op) error {
@@ -77,18 +75,17 @@ func (c *Communicator) allGatherV(ctx context.Context, dtype DType, send, recv B
 	if err != nil {
 		return c.refuse(err)
 	}
-	r := request{
-		coll: CollAllGatherV, dtype: dtype, in: send, out: recv, count: total,
-		counts: counts, displs: displs, bytes: longest * recv.size, opts: mergeCallOptions(opts),
-	}
+	r := c.ask(CollAllGatherV, dtype, send, recv, opts)
+	r.count, r.bytes = total, longest*recv.size
+	r.counts, r.displs = counts, displs
 	if c.size == 1 {
 		at := 0
 		if displs != nil {
 			at = displs[0]
 		}
-		return c.alone(ctx, &r, recv.Slice(at, at+counts[0]), send)
+		return c.alone(ctx, r, recv.Slice(at, at+counts[0]), send)
 	}
-	return c.run(ctx, &r)
+	return c.run(ctx, r)
 }
 
 // checkAllGatherV checks in the order in which S0.4 names the errors.
@@ -179,17 +176,15 @@ func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, r
 	if root < 0 || root >= c.size {
 		return c.refuse(&InvalidRootError{Root: root, Size: c.size})
 	}
-	r := request{
-		coll: CollBroadcast, dtype: dtype, in: buf, out: buf,
-		count: buf.Len(), root: root, bytes: len(buf.data), opts: mergeCallOptions(opts),
-	}
+	r := c.ask(CollBroadcast, dtype, buf, buf, opts)
+	r.root = root
 	if c.size == 1 {
-		return c.alone(ctx, &r, Buffer{}, Buffer{})
+		return c.alone(ctx, r, Buffer{}, Buffer{})
 	}
 	if c.rank != root {
 		r.in = buf.Slice(0, 0)
 	}
-	return c.run(ctx, &r)
+	return c.run(ctx, r)
 }
 
 // Barrier returns when all ranks have entered it: every collective begins with a
@@ -198,11 +193,11 @@ func (c *Communicator) Barrier(ctx context.Context, opts ...CallOption) error {
 	if err := c.begin(CollBarrier); err != nil {
 		return err
 	}
-	r := request{coll: CollBarrier, opts: mergeCallOptions(opts)}
+	r := c.ask(CollBarrier, 0, Buffer{}, Buffer{}, opts)
 	if c.size == 1 {
-		return c.alone(ctx, &r, Buffer{}, Buffer{})
+		return c.alone(ctx, r, Buffer{}, Buffer{})
 	}
-	return c.run(ctx, &r)
+	return c.run(ctx, r)
 }
 
 // alone is a call of a group of one rank, where every collective is a copy or

@@ -16,11 +16,24 @@ type request struct {
 	op      Op
 	in, out Buffer
 	count   int // elements that all ranks agree on
+	bytes   int // of one rank's input, of the longest where they differ
 	root    int
 	counts  []int
-	displs  []int
-	bytes   int // of one rank's input, of the longest where they differ
+	displs  []int // nil: packed
 	opts    CallOption
+}
+
+// ask begins the rank's next request. It is written word by word, where it will
+// stay: processors stall on a struct that is copied right after it was filled.
+func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []CallOption) *request {
+	r := &c.call.request
+	r.coll, r.dtype, r.op = coll, dtype, 0
+	r.in.data, r.in.size = in.data, in.size
+	r.out.data, r.out.size = out.data, out.size
+	r.count, r.bytes, r.root = out.Len(), len(out.data), 0
+	r.counts, r.displs = nil, nil
+	r.opts = mergeCallOptions(opts)
+	return r
 }
 
 // begin starts a call: after it, the call must end with end. The error of a group
@@ -103,22 +116,18 @@ var errGoexit = errors.New("it ended its goroutine by runtime.Goexit")
 func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call := &c.call
 	call.plan = p
-	call.in, call.out = r.in, r.out
-	call.root, call.counts, call.displs = r.root, r.counts, r.displs
 	call.payload = p.shape.Eager
 	call.opened, call.clock, call.moved, call.doing, call.err = false, 0, 0, "", nil
 	if r.dtype != 0 {
 		call.fold.set(r.dtype, r.op)
 	}
 
-	f := fingerprint{coll: r.coll, dtype: r.dtype, op: r.op, count: r.count, root: r.root, entry: p.choice.ID}
-	if r.coll == CollAllGatherV {
-		f.counts = hashCounts(r.counts)
+	if r.coll == CollAllGatherV || r.root != p.root {
+		p.print(r)
 	}
 	e := &c.entry
 	e.Ctx, e.Seq = ctx, c.seq
-	e.Print = f.print()
-	e.Hash = hash(e.Print)
+	e.Print, e.Hash = p.fingerprint, p.hash
 	e.Limit = transport.Timeout{}
 	if r.opts.timeout != 0 {
 		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}
@@ -194,19 +203,34 @@ func (c *Call) name() string {
 
 // plan is how calls of one shape are done.
 type plan struct {
-	key    planKey
-	choice Choice
-	shape  Shape
-	work   int // bytes that the bodies of all ranks touch
+	key       planKey
+	algorithm string // that the call was forced to
+	choice    Choice
+	shape     Shape
+	work      int // bytes that the bodies of all ranks touch
+	// The fingerprint for a root; that of an all-gather is made anew for each call.
+	root        int
+	fingerprint transport.Print
+	hash        uint64
 }
 
-// planKey is what a plan is made for.
+// print makes the fingerprint of a request.
+func (p *plan) print(r *request) {
+	f := fingerprint{coll: r.coll, dtype: r.dtype, op: r.op, count: r.count, root: r.root, entry: p.choice.ID}
+	if r.coll == CollAllGatherV {
+		f.counts = hashCounts(r.counts)
+	}
+	p.root, p.fingerprint = r.root, f.print()
+	p.hash = hash(p.fingerprint)
+}
+
+// planKey is what a plan is made for, but for the name of the algorithm.
 type planKey struct {
-	coll         Collective
-	dtype        DType
-	op           Op
-	bytes, total int
-	algorithm    string
+	coll  Collective
+	dtype DType
+	op    Op
+	bytes int
+	total int
 }
 
 // planCache is the number of plans that a communicator remembers.
@@ -214,12 +238,12 @@ const planCache = 16
 
 // choose returns the plan for a request.
 func (c *Communicator) choose(r *request) (*plan, error) {
-	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.count * r.out.size, r.opts.algorithm}
+	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.count * r.out.size}
 	p := &c.plans[(uint(r.bytes)/8*7+uint(r.coll)*5+uint(r.op)+uint(len(r.opts.algorithm))*3)%planCache]
-	if p.key == key {
+	if p.key == key && p.algorithm == r.opts.algorithm {
 		return p, nil
 	}
-	next := plan{key: key, shape: Shape{
+	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
 		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
 		DType: r.dtype, Op: r.op, Topology: c.settings.Topology(),
 	}}
@@ -232,6 +256,7 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
 		next.work = c.size * (key.bytes + key.total)
 	}
+	next.print(r)
 	*p = next
 	return p, nil
 }

@@ -14,21 +14,23 @@ const foldBytes = 256 << 10
 // folder folds the elements of one call. Its slices are as long as the group is
 // large and are kept from call to call.
 type folder struct {
-	typ   reduce.Type
-	op    reduce.Op
-	size  int
-	ranks int
+	typ     reduce.Type
+	op      reduce.Op
+	size    int
+	ranks   int
+	stretch int // what is folded of each buffer between two looks
 
-	dsts, srcs []unsafe.Pointer
-	at         []unsafe.Pointer // room for both, moved to the current stretch
+	dsts, srcs []unsafe.Pointer // from where the fold has got to
 }
 
 func newFolder(ranks int) folder {
+	const pad = int(padBytes / unsafe.Sizeof(unsafe.Pointer(nil)))
+	room := make([]unsafe.Pointer, pad+2*ranks+pad)[pad:]
 	return folder{
-		ranks: ranks,
-		dsts:  make([]unsafe.Pointer, 0, ranks+1),
-		srcs:  make([]unsafe.Pointer, 0, ranks),
-		at:    make([]unsafe.Pointer, 2*ranks+1),
+		ranks:   ranks,
+		stretch: max(foldBytes/(2*ranks), 4096) &^ 63,
+		dsts:    room[:0:ranks],
+		srcs:    room[ranks : ranks : 2*ranks],
 	}
 }
 
@@ -42,25 +44,28 @@ func (f *folder) reset() { f.dsts, f.srcs = f.dsts[:0], f.srcs[:0] }
 func (f *folder) to(b []byte)   { f.dsts = append(f.dsts, pointer(b)) }
 func (f *folder) from(b []byte) { f.srcs = append(f.srcs, pointer(b)) }
 
-// many folds the bytes lo to hi of all sources, in order, into all destinations,
-// with the op's epilogue. It stops where stop says so.
-func (f *folder) many(lo, hi int, stop func() bool) bool {
-	stream := f.pastCaches(hi - lo)
-	stretch := max(foldBytes/(len(f.srcs)+len(f.dsts)), 4096) &^ 63
-	dsts, srcs := f.at[:len(f.dsts)], f.at[len(f.dsts):len(f.dsts)+len(f.srcs)]
-	for ; lo < hi; lo += stretch {
+// many folds n bytes of all sources, in order, into all destinations, with the
+// op's epilogue. It stops where stop says so.
+func (f *folder) many(n int, stop func() bool) bool {
+	stream := f.pastCaches(n)
+	for {
 		if stop() {
 			return false
 		}
-		for i, p := range f.dsts {
-			dsts[i] = unsafe.Add(p, lo)
+		k := min(f.stretch, n)
+		reduce.Many(f.typ, f.op, f.dsts, f.srcs, k/f.size, f.ranks, stream)
+		if n -= k; n == 0 {
+			return true
 		}
-		for i, p := range f.srcs {
-			srcs[i] = unsafe.Add(p, lo)
-		}
-		reduce.Many(f.typ, f.op, dsts, srcs, min(stretch, hi-lo)/f.size, f.ranks, stream)
+		advance(f.dsts, k)
+		advance(f.srcs, k)
 	}
-	return true
+}
+
+func advance(pointers []unsafe.Pointer, n int) {
+	for i := range pointers {
+		pointers[i] = unsafe.Add(pointers[i], n)
+	}
 }
 
 // cacheBytes is what the buffers of all ranks have to reach together for results

@@ -170,19 +170,19 @@ func (w *Window) FoldToAll(part Range) error {
 	}
 	f.reset()
 	for r := range c.Size() {
-		f.from(w.of(r))
+		f.from(w.of(r)[lo:hi])
 	}
 	switch w.mode {
 	case fromPayloads:
-		f.to(c.out.data)
+		f.to(c.out.data[lo:hi])
 	case fromMemory:
 		for r := range c.Size() {
 			_, recv := c.comm.memory.Buffers(r)
-			f.to(recv)
+			f.to(recv[lo:hi])
 		}
 		c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	case fromStaging:
-		f.to(c.comm.ep.Staging().Result())
+		f.to(c.comm.ep.Staging().Result()[lo:hi])
 		switch {
 		case w.resultLo == w.resultHi:
 			w.resultLo, w.resultHi = lo, hi
@@ -193,7 +193,7 @@ func (w *Window) FoldToAll(part Range) error {
 		}
 		c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	}
-	if !f.many(lo, hi, c.comm.ep.Failed) {
+	if !f.many(hi-lo, c.comm.ep.Failed) {
 		return c.fail(transport.ErrFailed)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 // Member is one rank's hand on its group: the part of a transport.Endpoint that
 // all transports share.
 type Member struct {
+	_     [128]byte // nobody else's memory on the cache lines that a rank writes
 	group *Group
 	state *State
 	rank  int
@@ -41,6 +42,7 @@ type Member struct {
 	own    atomic.Pointer[transport.Failure] // what this rank has recorded
 	mu     sync.Mutex                        // guards what follows, and the making of failures
 	ticker *ticker
+	_      [128]byte
 }
 
 // Slots are where payloads go that are too long for a line: two per rank, by the

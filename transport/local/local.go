@@ -101,11 +101,13 @@ func (c *causes) Load(rank int) *transport.Failure     { return (*c)[rank] }
 
 // endpoint implements transport.Endpoint.
 type endpoint struct {
+	_ [128]byte // nobody else's memory on the cache lines that a rank writes
 	*lines.Member
 	group  *group
 	seq    int64 // of the current call
 	shared bool  // any rank may run its bodies
 	ran    int64 // bodies that this rank ended in it
+	_      [128]byte
 }
 
 func (ep *endpoint) Name() string { return Name }
