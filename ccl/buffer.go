@@ -4,17 +4,12 @@ package ccl
 // of them. A zero Buffer is empty. Kernels cut Buffers and hand them to verbs;
 // lengths and positions are in elements.
 type Buffer struct {
-	data []byte
-	size int // of one element, in bytes
+	data  []byte
+	shift uint8 // an element has 1<<shift bytes
 }
 
 // Len returns the number of elements.
-func (b Buffer) Len() int {
-	if b.size == 0 {
-		return 0
-	}
-	return len(b.data) / b.size
-}
+func (b Buffer) Len() int { return len(b.data) >> b.shift }
 
 // Bytes returns the memory itself, for kernels that look at or change it by
 // other means than verbs.
@@ -22,7 +17,7 @@ func (b Buffer) Bytes() []byte { return b.data }
 
 // Slice returns the elements lo to hi, 0 <= lo <= hi <= Len.
 func (b Buffer) Slice(lo, hi int) Buffer {
-	return Buffer{data: b.data[lo*b.size : hi*b.size : hi*b.size], size: b.size}
+	return Buffer{data: b.data[lo<<b.shift : hi<<b.shift : hi<<b.shift], shift: b.shift}
 }
 
 // Block returns block i of the n into which the buffer is cut, 0 <= i < n. Their

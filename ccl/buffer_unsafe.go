@@ -1,14 +1,17 @@
 package ccl
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // bufferOf returns the memory of s as a Buffer.
 func bufferOf[T Element](s []T) Buffer {
 	var t T
-	size := int(unsafe.Sizeof(t))
+	size := uint(unsafe.Sizeof(t))
 	return Buffer{
-		data: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*size),
-		size: size,
+		data:  unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), uint(len(s))*size),
+		shift: uint8(bits.TrailingZeros(size)),
 	}
 }
 

@@ -83,11 +83,11 @@ func (c *Call) Counts() []int { return c.counts }
 // allocation only where a communicator has not needed as much before, and is kept
 // for later calls.
 func (c *Call) Scratch(n int) Buffer {
-	bytes := n * c.out.size
+	bytes := n << c.out.shift
 	if cap(c.scratch) < bytes {
 		c.scratch = make([]byte, (bytes+63)&^63) // whole cache lines: aligned for all types
 	}
-	return Buffer{data: c.scratch[:bytes:bytes], size: c.out.size}
+	return Buffer{data: c.scratch[:bytes:bytes], shift: c.out.shift}
 }
 
 // ParamsOf returns the parameters of the call's algorithm, as its Params made
@@ -219,7 +219,7 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 	}
 	ok := true
 	if reduce {
-		ok = c.fold.pair(dst[got:got+n], with[got:got+n], m.Bytes, ep.Failed)
+		ok = c.fold.pair(dst[got:got+n], with[got:got+n], m.Bytes, ep)
 	} else {
 		copy(dst[got:], m.Bytes)
 	}

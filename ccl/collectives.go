@@ -39,9 +39,9 @@ func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Bu
 
 func checkAllReduce(send, recv Buffer, op Op) error {
 	switch {
-	case send.Len() != recv.Len():
+	case len(send.data) != len(recv.data):
 		return &InvalidBufferSizeError{Operation: "all_reduce", Buffer: "recv", Expected: send.Len(), Actual: recv.Len()}
-	case send.Len() == 0:
+	case len(send.data) == 0:
 		return &InvalidBufferSizeError{Operation: "all_reduce", Buffer: "send", Expected: 1, Actual: 0}
 	case !op.implemented():
 		return fmt.Errorf("ccl: all_reduce: operation %v is %w", op, ErrNotImplemented)
@@ -76,7 +76,7 @@ func (c *Communicator) allGatherV(ctx context.Context, dtype DType, send, recv B
 		return c.refuse(err)
 	}
 	r := c.ask(CollAllGatherV, dtype, send, recv, opts)
-	r.count, r.bytes = total, longest*recv.size
+	r.count, r.bytes = total, longest<<recv.shift
 	r.counts, r.displs = counts, displs
 	if c.size == 1 {
 		at := 0

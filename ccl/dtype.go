@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"fmt"
+	"math/bits"
 	"reflect"
 
 	"github.com/goccl/goccl/internal/reduce"
@@ -38,6 +39,9 @@ func (d DType) String() string {
 
 // Size returns the length of one element in bytes.
 func (d DType) Size() int { return d.reduce().Size() }
+
+// shift returns the binary logarithm of Size.
+func (d DType) shift() uint8 { return uint8(bits.TrailingZeros(uint(d.Size()))) }
 
 // reduce returns the type under the number that the folds know it by.
 func (d DType) reduce() reduce.Type { return reduce.Type(d - Uint8) }

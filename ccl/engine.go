@@ -28,8 +28,8 @@ type request struct {
 func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []CallOption) *request {
 	r := &c.call.request
 	r.coll, r.dtype, r.op = coll, dtype, 0
-	r.in.data, r.in.size = in.data, in.size
-	r.out.data, r.out.size = out.data, out.size
+	r.in.data, r.in.shift = in.data, in.shift
+	r.out.data, r.out.shift = out.data, out.shift
 	r.count, r.bytes, r.root = out.Len(), len(out.data), 0
 	r.counts, r.displs = nil, nil
 	r.opts = mergeCallOptions(opts)
@@ -238,7 +238,7 @@ const planCache = 16
 
 // choose returns the plan for a request.
 func (c *Communicator) choose(r *request) (*plan, error) {
-	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.count * r.out.size}
+	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.count << r.out.shift}
 	p := &c.plans[(uint(r.bytes)/8*7+uint(r.coll)*5+uint(r.op)+uint(len(r.opts.algorithm))*3)%planCache]
 	if p.key == key && p.algorithm == r.opts.algorithm {
 		return p, nil

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/goccl/goccl/internal/reduce"
+	"github.com/goccl/goccl/transport"
 )
 
 // foldBytes is the longest stretch that is folded between two looks at whether
@@ -16,7 +17,7 @@ const foldBytes = 256 << 10
 type folder struct {
 	typ     reduce.Type
 	op      reduce.Op
-	size    int
+	shift   uint8 // an element has 1<<shift bytes
 	ranks   int
 	stretch int // what is folded of each buffer between two looks
 
@@ -35,7 +36,7 @@ func newFolder(ranks int) folder {
 }
 
 func (f *folder) set(d DType, op Op) {
-	f.typ, f.op, f.size = d.reduce(), reduce.Op(op), d.Size()
+	f.typ, f.op, f.shift = d.reduce(), reduce.Op(op), d.shift()
 }
 
 // reset forgets the buffers of the fold before.
@@ -45,15 +46,15 @@ func (f *folder) to(b []byte)   { f.dsts = append(f.dsts, pointer(b)) }
 func (f *folder) from(b []byte) { f.srcs = append(f.srcs, pointer(b)) }
 
 // many folds n bytes of all sources, in order, into all destinations, with the
-// op's epilogue. It stops where stop says so.
-func (f *folder) many(n int, stop func() bool) bool {
+// op's epilogue. It stops if the group has failed.
+func (f *folder) many(n int, ep transport.Endpoint) bool {
 	stream := f.pastCaches(n)
 	for {
-		if stop() {
+		if ep.Failed() {
 			return false
 		}
 		k := min(f.stretch, n)
-		reduce.Many(f.typ, f.op, f.dsts, f.srcs, k/f.size, f.ranks, stream)
+		reduce.Many(f.typ, f.op, f.dsts, f.srcs, k>>f.shift, f.ranks, stream)
 		if n -= k; n == 0 {
 			return true
 		}
@@ -85,15 +86,16 @@ func (f *folder) pastCaches(n int) bool {
 	return !slices.ContainsFunc(f.dsts, func(dst unsafe.Pointer) bool { return slices.Contains(f.srcs, dst) })
 }
 
-// pair stores a op b to dst; all have the same length.
-func (f *folder) pair(dst, a, b []byte, stop func() bool) bool {
+// pair stores a op b to dst; all have the same length. It stops if the group has
+// failed.
+func (f *folder) pair(dst, a, b []byte, ep transport.Endpoint) bool {
 	const stretch = foldBytes / 4
 	for lo := 0; lo < len(dst); lo += stretch {
-		if stop() {
+		if ep.Failed() {
 			return false
 		}
 		hi := min(lo+stretch, len(dst))
-		reduce.Pair(f.typ, f.op, pointer(dst[lo:]), pointer(a[lo:]), pointer(b[lo:]), (hi-lo)/f.size)
+		reduce.Pair(f.typ, f.op, pointer(dst[lo:]), pointer(a[lo:]), pointer(b[lo:]), (hi-lo)>>f.shift)
 	}
 	return true
 }
@@ -101,6 +103,6 @@ func (f *folder) pair(dst, a, b []byte, stop func() bool) bool {
 // finish applies the op's epilogue to b: Avg's division.
 func (f *folder) finish(b []byte) {
 	if f.op == reduce.Avg {
-		reduce.Divide(f.typ, pointer(b), len(b)/f.size, f.ranks)
+		reduce.Divide(f.typ, pointer(b), len(b)>>f.shift, f.ranks)
 	}
 }

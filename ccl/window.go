@@ -45,7 +45,7 @@ func (c *Call) Window(f func(*Window) error) error {
 	}
 	c.opened = true
 	w := &c.window
-	*w = Window{call: c, hi: c.longest()}
+	w.call, w.lo, w.hi = c, 0, c.bytes
 	ep := c.comm.ep
 	switch {
 	case c.payload:
@@ -86,20 +86,11 @@ func (c *Call) stagedWindow(w *Window, s transport.Staging, f func(*Window) erro
 	return nil
 }
 
-// longest returns the length in bytes of the longest input.
-func (c *Call) longest() int {
-	longest := 0
-	for r := range c.Size() {
-		longest = max(longest, c.inputBytes(r))
-	}
-	return longest
-}
-
 // inputBytes returns the length of rank's input.
 func (c *Call) inputBytes(rank int) int {
 	switch c.plan.shape.Collective {
 	case CollAllGatherV:
-		return c.counts[rank] * c.out.size
+		return c.counts[rank] << c.out.shift
 	case CollBroadcast:
 		if rank != c.root {
 			return 0
@@ -111,7 +102,7 @@ func (c *Call) inputBytes(rank int) int {
 // Of returns rank's input, as far as it lies in the piece. It is not to be
 // written. Reading it does not count as traffic.
 func (w *Window) Of(rank int) Buffer {
-	return Buffer{data: w.of(rank), size: w.call.out.size}
+	return Buffer{data: w.of(rank), shift: w.call.out.shift}
 }
 
 // of returns rank's input, as far as it lies in the piece.
@@ -131,11 +122,11 @@ func (w *Window) of(rank int) []byte {
 }
 
 // Offset returns where the piece begins in the inputs, in elements.
-func (w *Window) Offset() int { return w.lo / w.call.out.size }
+func (w *Window) Offset() int { return w.lo >> w.call.out.shift }
 
 // Len returns the length of the piece, in elements: that of the longest input in
 // it.
-func (w *Window) Len() int { return (w.hi - w.lo) / w.call.out.size }
+func (w *Window) Len() int { return (w.hi - w.lo) >> w.call.out.shift }
 
 // shareBytes is what shares begin at multiples of, so that no two ranks store to
 // one cache line of an aligned buffer.
@@ -148,10 +139,10 @@ func (w *Window) Share() Range {
 	c := w.call
 	n := w.hi - w.lo
 	if w.mode == fromPayloads {
-		return Range{0, n / c.out.size}
+		return Range{0, n >> c.out.shift}
 	}
 	lo, hi := Split((n+shareBytes-1)/shareBytes, c.Rank(), c.Size())
-	return Range{min(lo*shareBytes, n) / c.out.size, min(hi*shareBytes, n) / c.out.size}
+	return Range{min(lo*shareBytes, n) >> c.out.shift, min(hi*shareBytes, n) >> c.out.shift}
 }
 
 // FoldToAll folds the range of all ranks' inputs in rank order, ((x0 op x1) op
@@ -161,7 +152,7 @@ func (w *Window) Share() Range {
 func (w *Window) FoldToAll(part Range) error {
 	c := w.call
 	f := &c.fold
-	lo, hi := part.Lo*c.out.size, part.Hi*c.out.size
+	lo, hi := part.Lo<<c.out.shift, part.Hi<<c.out.shift
 	if lo < 0 || lo > hi || hi > w.hi-w.lo {
 		return c.fail(errors.New("the kernel folds a block outside of the window's piece"))
 	}
@@ -193,7 +184,7 @@ func (w *Window) FoldToAll(part Range) error {
 		}
 		c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	}
-	if !f.many(hi-lo, c.comm.ep.Failed) {
+	if !f.many(hi-lo, c.comm.ep) {
 		return c.fail(transport.ErrFailed)
 	}
 	return nil

@@ -32,6 +32,7 @@ type Member struct {
 	homeStop func() bool // guarded by mu
 
 	spin, maxSpin, parks int
+	calm                 uint64 // the last event after which all was as if there were none
 
 	ticks     atomic.Uint64
 	tickerFor time.Duration // the timeout that the ticker was started for

@@ -180,16 +180,33 @@ func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 	if why == forMessage {
 		i, who = r.lookAt(peer, why), peer
 	} else {
-		for who = range r.group.states { // whoever is missing, the wait is in vain
-			if i = r.lookAt(who, why); i != none {
-				break
-			}
-		}
+		i, who = r.lookAtAll(why)
 	}
 	if i != none {
 		return i, who
 	}
 	return r.overdue(), peer
+}
+
+// lookAtAll looks at all peers: whoever is missing, the wait is in vain. It loads
+// nothing of theirs after an event that has brought nothing that concerns this
+// call or one to come: nobody has left or has refused one.
+func (r *Member) lookAtAll(why purpose) (i interruption, who int) {
+	events := r.group.words.events.Load()
+	if events == r.calm {
+		return none, 0
+	}
+	calm := true
+	for who, p := range r.group.states {
+		if i := r.lookAt(who, why); i != none {
+			return i, who
+		}
+		calm = calm && p.left.Load() == 0 && p.refusedLast.Load() < r.seq
+	}
+	if calm {
+		r.calm = events
+	}
+	return none, 0
 }
 
 // lookAt reads what peer has done that ends a wait for it. Departures are loaded
