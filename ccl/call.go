@@ -135,7 +135,11 @@ func (c *Call) SendRecvReduce(to int, b Buffer, from int, dst, with Buffer) erro
 // does so exactly once for each element that is fully reduced, on one rank, before
 // it goes to others; or on every rank that has reduced it for itself. A window's
 // FoldToAll does it by itself.
-func (c *Call) Finish(b Buffer) { c.fold.finish(b.data) }
+func (c *Call) Finish(b Buffer) {
+	if !c.fold.finish(b.data, c.comm.ep) {
+		_ = c.fail(transport.ErrFailed) // which the next verb returns, and the call
+	}
+}
 
 // Copy copies src to dst, buffers of this rank of the same length. They are
 // equal or disjoint.

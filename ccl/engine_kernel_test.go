@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,27 @@ func TestKernelDropsFailedFold(t *testing.T) {
 		}}
 		group = join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"deaf": deaf}))
 		for r, err := range each(2, func(r int) error { return sum(group[r], 100, ccl.WithAlgorithm("deaf")) }) {
+			var aborted *ccl.AbortedError
+			require.ErrorAs(t, err, &aborted, "rank %d", r)
+		}
+	})
+}
+
+// The division of Avg is cut short by a failure as well, and has no error to drop.
+func TestFailedFinish(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		var group []*ccl.Communicator
+		finish := &ccl.Kernel{Run: func(c *ccl.Call) error {
+			group[c.Rank()].Abort(errKernel)
+			c.Finish(c.Out())
+			return nil
+		}}
+		group = join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"finish": finish}))
+		x := []float64{1, 2, 3}
+		for r, err := range each(2, func(r int) error {
+			y := slices.Clone(x)
+			return ccl.AllReduce(t.Context(), group[r], y, y, ccl.Avg, ccl.WithAlgorithm("finish"))
+		}) {
 			var aborted *ccl.AbortedError
 			require.ErrorAs(t, err, &aborted, "rank %d", r)
 		}

@@ -4,12 +4,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/internal/reduce"
 )
 
 // Results are stored past the caches if all of them are large and none is stored
 // where it was read.
 func TestPastCaches(t *testing.T) {
-	const ranks, share = 4, cacheBytes / (2 * 4 * 4) // of inputs and outputs, by four ranks
+	const ranks = 4
+	share := (reduce.CacheBytes() + 31) / (2 * ranks * ranks) // of inputs and outputs, by four ranks
 	var inputs, outputs [][]byte
 	for range ranks {
 		inputs, outputs = append(inputs, make([]byte, 1)), append(outputs, make([]byte, 1))

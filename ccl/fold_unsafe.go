@@ -69,18 +69,13 @@ func advance(pointers []unsafe.Pointer, n int) {
 	}
 }
 
-// cacheBytes is what the buffers of all ranks have to reach together for results
-// to be stored past the caches. It is the third-level cache of the machine on which
-// that took an all-reduce apart from 1.21 to 0.86 of a copy (2 ranks, 16 MiB), from
-// 1.61 to 0.98 (4 ranks, 4 MiB) and from 1.36 to 1.03 (4 ranks, 16 MiB). Where the
-// cache is larger, readers lose at most its contents.
-const cacheBytes = 32 << 20
-
 // pastCaches reports whether a fold of n bytes, which is one rank's share, is to
 // store its results past the caches: all ranks' results go to memory that was not
-// read for them, and will be gone from the caches before anyone reads it.
+// read for them, and will be gone from the caches before anyone reads it. Of ours to a
+// copy's time that took 1.21 to 0.86 (2 ranks, 16 MiB), 1.61 to 0.98 (4 ranks, 4 MiB)
+// and 1.36 to 1.03 (4 ranks, 16 MiB) where the cache has 32 MiB.
 func (f *folder) pastCaches(n int) bool {
-	if len(f.dsts) < f.ranks || n*f.ranks*(len(f.srcs)+len(f.dsts)) < cacheBytes {
+	if len(f.dsts) < f.ranks || n*f.ranks*(len(f.srcs)+len(f.dsts)) < reduce.CacheBytes() {
 		return false
 	}
 	return !slices.ContainsFunc(f.dsts, func(dst unsafe.Pointer) bool { return slices.Contains(f.srcs, dst) })
@@ -100,9 +95,19 @@ func (f *folder) pair(dst, a, b []byte, ep transport.Endpoint) bool {
 	return true
 }
 
-// finish applies the op's epilogue to b: Avg's division.
-func (f *folder) finish(b []byte) {
-	if f.op == reduce.Avg {
-		reduce.Divide(f.typ, pointer(b), len(b)>>f.shift, f.ranks)
+// finish applies the op's epilogue to b: Avg's division. It stops if the group has
+// failed.
+func (f *folder) finish(b []byte, ep transport.Endpoint) bool {
+	if f.op != reduce.Avg {
+		return true
 	}
+	for len(b) > 0 {
+		if ep.Failed() {
+			return false
+		}
+		n := min(len(b), foldBytes)
+		reduce.Divide(f.typ, pointer(b), n>>f.shift, f.ranks)
+		b = b[n:]
+	}
+	return true
 }

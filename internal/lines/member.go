@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/spin"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -51,11 +52,12 @@ type Member struct {
 type Slots [][2][]byte
 
 // NewMember returns rank's hand on g. slots is shared by all ranks of g. Its waits
-// poll before they park if spin is set.
-func NewMember(g *Group, rank int, slots Slots, spin bool) *Member {
+// poll before they park if poll is set.
+func NewMember(g *Group, rank int, slots Slots, poll bool) *Member {
 	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots}
-	if spin {
-		r.spin, r.maxSpin = maxSpin, maxSpin
+	if poll {
+		r.maxSpin = max(spin.Pauses(spinTime), minSpin)
+		r.spin = r.maxSpin
 	}
 	return r
 }

@@ -1,2 +1,3 @@
-// Package spin holds the processor's hint for loops that poll a word of memory.
+// Package spin holds the processor's hint for loops that poll a word of memory, and
+// how long it takes.
 package spin

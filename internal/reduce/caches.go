@@ -1,0 +1,35 @@
+package reduce
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// usualCache stands for a last-level cache whose size the system does not tell.
+const usualCache = 32 << 20
+
+// CacheBytes returns the size of the machine's largest cache, of which there may be
+// several: what is longer does not stay in the caches until it is read.
+var CacheBytes = sync.OnceValue(func() int {
+	return cacheBytes("/sys/devices/system/cpu/cpu0/cache")
+})
+
+// cacheBytes reads the description of a core's caches in Linux' form.
+func cacheBytes(dir string) int {
+	largest := 0
+	files, _ := filepath.Glob(filepath.Join(dir, "index*", "size"))
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		digits, kib := strings.CutSuffix(strings.TrimSpace(string(text)), "K")
+		if size, err := strconv.Atoi(digits); err == nil && kib {
+			largest = max(largest, size<<10)
+		}
+	}
+	if largest == 0 {
+		return usualCache
+	}
+	return largest
+}
