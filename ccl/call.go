@@ -18,8 +18,9 @@ import (
 type Call struct {
 	comm *Communicator
 	plan *plan
-
 	request
+	rank   int   // that it is executed for
+	places []int // displs of that rank
 
 	payload bool // windows show payloads
 	window  Window
@@ -34,7 +35,7 @@ type Call struct {
 }
 
 // Rank returns the rank the call is executed for, 0 <= Rank < Size.
-func (c *Call) Rank() int { return c.comm.rank }
+func (c *Call) Rank() int { return c.rank }
 
 // Size returns the number of ranks.
 func (c *Call) Size() int { return c.comm.size }
@@ -59,8 +60,8 @@ func (c *Call) Out() Buffer { return c.out }
 // all-gather.
 func (c *Call) OutOf(rank int) Buffer {
 	at := 0
-	if c.displs != nil {
-		at = c.displs[rank]
+	if c.places != nil {
+		at = c.places[rank]
 	} else {
 		for _, n := range c.counts[:rank] {
 			at += n

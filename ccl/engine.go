@@ -117,7 +117,8 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call := &c.call
 	call.plan = p
 	call.payload = p.shape.Eager
-	call.opened, call.clock, call.moved, call.doing, call.err = false, 0, 0, "", nil
+	call.begin(c.rank)
+	call.places = r.displs
 	if r.dtype != 0 {
 		call.fold.set(r.dtype, r.op)
 	}
@@ -173,14 +174,32 @@ func (c *Communicator) executeAll() error {
 			c.claiming = false
 			return c.ep.Release(false)
 		}
-		peer := c.ep.Peer(rank).(*Communicator)
-		if err := peer.call.body(); err != nil {
+		c.impersonate(rank)
+		if err := c.call.body(); err != nil {
 			c.ep.Fail(c.failureOf(err, rank))
 			c.claiming = false
 			_ = c.ep.Release(true) // the failure is recorded
 			return transport.ErrFailed
 		}
 	}
+}
+
+// impersonate makes the call that of another rank. What ranks do not share of a
+// call is in its memory's buffers, but for the places of an all-gather; so there is
+// no need to touch what the other rank's core has in its cache.
+func (c *Communicator) impersonate(rank int) {
+	call := &c.call
+	call.begin(rank)
+	call.in.data, call.out.data = c.memory.Buffers(rank)
+	if call.coll == CollAllGatherV {
+		call.places = c.ep.Peer(rank).(*Communicator).call.displs
+	}
+}
+
+// begin makes the call ready to be executed for rank.
+func (c *Call) begin(rank int) {
+	c.rank = rank
+	c.opened, c.clock, c.moved, c.doing, c.err = false, 0, 0, "", nil
 }
 
 // body runs the kernel for the call's rank.

@@ -42,8 +42,7 @@ type Endpoint interface {
 	Claim() (rank int, ok bool)
 	// Release ends a series of claims; failed says that the body claimed last
 	// failed, which the caller has recorded with Fail before. It returns when all
-	// bodies have been run, with the errors of a wait. A body is run with the
-	// endpoint of its own rank, whoever runs it.
+	// bodies have been run, with the errors of a wait.
 	Release(failed bool) error
 	// Complete says that this rank no longer touches the memory of the others
 	// in the call entered last, and waits until they say the same.
