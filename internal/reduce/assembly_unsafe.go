@@ -31,6 +31,9 @@ const callBytes = 256 << 10
 // there are instructions. The rest is for the Go loops. It does not mind which
 // destinations are sources.
 func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, ranks int, stream bool) (done int) {
+	if t.half() {
+		return 0
+	}
 	switch m {
 	case plain:
 		return 0

@@ -20,9 +20,11 @@ func BenchmarkPair(b *testing.B) {
 	benchmarkPair[int64](b, Int64)
 	benchmarkPair[float32](b, Float32)
 	benchmarkPair[float64](b, Float64)
+	benchmarkPair[float16](b, Float16)
+	benchmarkPair[bfloat16](b, BFloat16)
 }
 
-func benchmarkPair[T number](b *testing.B, typ Type) {
+func benchmarkPair[T element](b *testing.B, typ Type) {
 	for _, op := range []Op{Sum, Product, Min, Max} {
 		for _, size := range sizes {
 			n := size.bytes / typ.Size()
@@ -46,9 +48,11 @@ func BenchmarkMany(b *testing.B) {
 	benchmarkMany[int64](b, Int64)
 	benchmarkMany[float32](b, Float32)
 	benchmarkMany[float64](b, Float64)
+	benchmarkMany[float16](b, Float16)
+	benchmarkMany[bfloat16](b, BFloat16)
 }
 
-func benchmarkMany[T number](b *testing.B, typ Type) {
+func benchmarkMany[T element](b *testing.B, typ Type) {
 	for _, size := range sizes {
 		n := size.bytes / typ.Size()
 		var buffers []buffer[T]
@@ -83,11 +87,11 @@ func rate(b *testing.B, bytes int, f func()) {
 }
 
 // digits returns n random numbers from 1 to 9.
-func digits[T number](n int) buffer[T] {
+func digits[T element](n int) buffer[T] {
 	r := rand.New(rand.NewPCG(11, 12))
 	d := full(n, T(0))
 	for i := range d.body() {
-		d.body()[i] = T(1 + r.IntN(9))
+		d.body()[i] = of[T](1 + r.IntN(9))
 	}
 	return d
 }

@@ -13,11 +13,11 @@ const guards = 16
 
 // buffer is n elements amid guards. The guards hold values like any other: to
 // check a buffer is to compare it as a whole with what it should be.
-type buffer[T number] struct{ whole []T }
+type buffer[T element] struct{ whole []T }
 
 // newBuffer places n random elements, amid guards, so many elements beyond a
 // multiple of 64 bytes.
-func newBuffer[T number](o oracle[T], r *rand.Rand, n, offset int) buffer[T] {
+func newBuffer[T element](o oracle[T], r *rand.Rand, n, offset int) buffer[T] {
 	b := place[T](n, offset)
 	for i := range b.whole {
 		b.whole[i] = o.value(r)
@@ -26,7 +26,7 @@ func newBuffer[T number](o oracle[T], r *rand.Rand, n, offset int) buffer[T] {
 }
 
 // place makes room for n elements and their guards.
-func place[T number](n, offset int) buffer[T] {
+func place[T element](n, offset int) buffer[T] {
 	size := int(unsafe.Sizeof(T(0)))
 	room := make([]T, guards+64/size+n+guards)
 	for i := range room {
@@ -38,7 +38,7 @@ func place[T number](n, offset int) buffer[T] {
 }
 
 // full returns a buffer in which every element, guards included, is v.
-func full[T number](n int, v T) buffer[T] {
+func full[T element](n int, v T) buffer[T] {
 	b := place[T](n, 0)
 	for i := range b.whole {
 		b.whole[i] = v
@@ -62,7 +62,7 @@ func (b buffer[T]) require(t *testing.T, want buffer[T], what string, args ...an
 }
 
 // pointers returns the addresses of buffers.
-func pointers[T number](buffers []buffer[T]) []unsafe.Pointer {
+func pointers[T element](buffers []buffer[T]) []unsafe.Pointer {
 	ps := make([]unsafe.Pointer, len(buffers))
 	for k, b := range buffers {
 		ps[k] = b.at()

@@ -7,10 +7,10 @@ import (
 )
 
 func TestDivide(t *testing.T) {
-	forEachType(t, testDivide[uint8], testDivide[int32], testDivide[int64], testDivide[float32], testDivide[float64])
+	forEachType(t, testDivide[uint8], testDivide[int32], testDivide[int64], testDivide[float32], testDivide[float64], testDivide[float16], testDivide[bfloat16])
 }
 
-func testDivide[T number](t *testing.T, o oracle[T]) {
+func testDivide[T element](t *testing.T, o oracle[T]) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(5, 6))
 		divisors := []int{1 << 10, 1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 24, 1 << 30, 1<<30 + 1, math.MaxInt32}
@@ -28,7 +28,7 @@ func testDivide[T number](t *testing.T, o oracle[T]) {
 	})
 }
 
-func checkDivide[T number](t *testing.T, m implementation, o oracle[T], p buffer[T], by int) {
+func checkDivide[T element](t *testing.T, m implementation, o oracle[T], p buffer[T], by int) {
 	t.Helper()
 	want := p.clone()
 	for i, v := range want.body() {

@@ -17,6 +17,12 @@
 //     would turn a negative zero into a positive one.
 //   - Every step is rounded to the element's type. Nothing is contracted into
 //     a fused multiply-add.
+//   - Float16 and BFloat16 are folded in float32: [Many] widens every source, which
+//     is exact, holds the fold in float32 from the first source to the division of
+//     Avg, and rounds once, to nearest even, when it stores. A [Pair] or [Divide] is
+//     one operation and rounds once per call, as torch does on CPUs for each of its
+//     operations; a fold of many is more exact than a chain of pairs. What is too
+//     large becomes infinity, subnormals are kept, and NaN comes out quiet.
 //   - Integers wrap around.
 //   - Min and Max of floats give NaN if one operand is NaN, whatever its
 //     position, and order -0 below +0. Which of the possible NaNs results, from
@@ -28,7 +34,8 @@
 // Go slice or in a mapping shared by processes.
 //
 // The loops are plain generic Go over slices; only the files that say so make
-// slices of pointers. Where the machine has AVX2 or AVX-512, assembly does the
+// slices of pointers. Go has no arithmetic on floats of 16 bits: they are widened,
+// a few hundred at a time, for the loops of float32. Where the machine has AVX2 or AVX-512, assembly does the
 // same for whole vectors, faster: for AVX-512 there is nothing left to do, after
 // AVX2 the loops in Go fold the last elements, fewer than 32 bytes of each buffer.
 // What the loops in Go give is the specification, and the tests hold both to it.

@@ -23,10 +23,10 @@ type manyCase struct {
 }
 
 func TestMany(t *testing.T) {
-	forEachType(t, testMany[uint8], testMany[int32], testMany[int64], testMany[float32], testMany[float64])
+	forEachType(t, testMany[uint8], testMany[int32], testMany[int64], testMany[float32], testMany[float64], testMany[float16], testMany[bfloat16])
 }
 
-func testMany[T number](t *testing.T, o oracle[T]) {
+func testMany[T element](t *testing.T, o oracle[T]) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(7, 8))
 		tile := tileBytes / o.typ.Size()
@@ -54,10 +54,10 @@ func testMany[T number](t *testing.T, o oracle[T]) {
 
 // Every length, with and without what is not stored to caches.
 func TestManyLengths(t *testing.T) {
-	forEachType(t, testLengths[uint8], testLengths[int32], testLengths[int64], testLengths[float32], testLengths[float64])
+	forEachType(t, testLengths[uint8], testLengths[int32], testLengths[int64], testLengths[float32], testLengths[float64], testLengths[float16], testLengths[bfloat16])
 }
 
-func testLengths[T number](t *testing.T, o oracle[T]) {
+func testLengths[T element](t *testing.T, o oracle[T]) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(19, 20))
 		for n := range 201 {
@@ -102,7 +102,7 @@ func aliases(r *rand.Rand, sources int) [][]int {
 
 // checkMany makes the call and compares every buffer, guards included, with a
 // fold of one element after the other.
-func checkMany[T number](t *testing.T, m implementation, o oracle[T], r *rand.Rand, c manyCase) {
+func checkMany[T element](t *testing.T, m implementation, o oracle[T], r *rand.Rand, c manyCase) {
 	t.Helper()
 	var srcs, dsts []buffer[T]
 	for range c.sources {
@@ -122,16 +122,15 @@ func checkMany[T number](t *testing.T, m implementation, o oracle[T], r *rand.Ra
 	checkFold(t, m, o, c, dsts, srcs)
 }
 
-func checkFold[T number](t *testing.T, m implementation, o oracle[T], c manyCase, dsts, srcs []buffer[T]) {
+func checkFold[T element](t *testing.T, m implementation, o oracle[T], c manyCase, dsts, srcs []buffer[T]) {
 	t.Helper()
 	folded := slices.Clone(srcs[0].body())
+	all := make([]T, len(srcs))
 	for i := range folded {
-		for _, src := range srcs[1:] {
-			folded[i] = o.fold(c.op, folded[i], src.body()[i])
+		for k, src := range srcs {
+			all[k] = src.body()[i]
 		}
-		if c.op == Avg {
-			folded[i] = o.divide(folded[i], c.ranks)
-		}
+		folded[i] = o.reduce(c.op, all, c.ranks)
 	}
 	var wantDsts, wantSrcs []buffer[T]
 	for _, dst := range dsts {
@@ -212,10 +211,14 @@ func TestManyAverage(t *testing.T) {
 		average(t, m, Float32, []float32{0.1}, 3, float32(0.1)/3)
 		average(t, m, Float64, []float64{1, 2, 4}, 7, 1)
 		average(t, m, Float64, []float64{5}, 4, 1.25)
+		average(t, m, Float16, []float16{0x3c00, 0x4000}, 3, 0x3c00)           // 1, 2
+		average(t, m, Float16, []float16{0x2e66}, 3, 0x2844)                   // 0.0999756
+		average(t, m, BFloat16, []bfloat16{0x3f80, 0x4000, 0x4080}, 7, 0x3f80) // 1, 2, 4
+		average(t, m, BFloat16, []bfloat16{0x40a0}, 4, 0x3fa0)                 // 5
 	})
 }
 
-func average[T number](t *testing.T, m implementation, typ Type, values []T, ranks int, want T) {
+func average[T element](t *testing.T, m implementation, typ Type, values []T, ranks int, want T) {
 	t.Helper()
 	const n = 301
 	var srcs []buffer[T]
@@ -236,19 +239,21 @@ func TestNothingIsAllocated(t *testing.T) {
 	srcs := []buffer[float32]{full(n, float32(1)), full(n, float32(1)), full(n, float32(1))}
 	from := pointers(srcs)
 	forEachImplementation(t, func(t *testing.T, m implementation) {
-		for _, to := range [][]buffer[float32]{srcs, srcs[2:]} {
-			dsts := pointers(to)
-			allocs := testing.AllocsPerRun(100, func() { m.many(Float32, Max, dsts, from, n, 1, false) })
-			if allocs != 0 {
-				t.Errorf("%d destinations: %v allocations per call", len(to), allocs)
+		for _, typ := range []Type{Float32, Float16, BFloat16} {
+			for _, to := range [][]buffer[float32]{srcs, srcs[2:]} {
+				dsts := pointers(to)
+				allocs := testing.AllocsPerRun(100, func() { m.many(typ, Max, dsts, from, n, 1, false) })
+				if allocs != 0 {
+					t.Errorf("%v, %d destinations: %v allocations per call", typ, len(to), allocs)
+				}
 			}
-		}
-		allocs := testing.AllocsPerRun(100, func() {
-			m.pair(Float32, Sum, from[0], from[1], from[2], n)
-			m.divide(Float32, from[0], n, 3)
-		})
-		if allocs != 0 {
-			t.Errorf("two operands and a division: %v allocations per call", allocs)
+			allocs := testing.AllocsPerRun(100, func() {
+				m.pair(typ, Sum, from[0], from[1], from[2], n)
+				m.divide(typ, from[0], n, 3)
+			})
+			if allocs != 0 {
+				t.Errorf("%v, two operands and a division: %v allocations per call", typ, allocs)
+			}
 		}
 	})
 }
@@ -285,6 +290,8 @@ func FuzzMany(f *testing.F) {
 	f.Add(uint8(3), uint8(1), uint8(4), uint16(1025), uint16(3), true, []byte{2}, []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0x80})
 	f.Add(uint8(4), uint8(3), uint8(9), uint16(513), uint16(1), false, []byte{8, 7, 200}, []byte{0xff, 0xf8})
 	f.Add(uint8(2), uint8(1), uint8(2), uint16(200), uint16(6), true, []byte{9, 9}, []byte{0xff, 0x80, 0})
+	f.Add(uint8(5), uint8(0), uint8(5), uint16(777), uint16(2), false, []byte{1}, []byte{0x7b, 0xff, 0x64, 0x01, 0x80})
+	f.Add(uint8(6), uint8(1), uint8(3), uint16(260), uint16(5), true, []byte{9, 2}, []byte{0x7f, 0x81, 0x00, 0x01, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, typ, op, sources uint8, n, ranks uint16, stream bool, alias, data []byte) {
 		c := manyCase{
 			op:      allOps[int(op)%len(allOps)],
@@ -312,13 +319,17 @@ func FuzzMany(f *testing.F) {
 				fuzzMany(t, m, float32s, c, data, func(b uint64) float32 { return math.Float32frombits(uint32(b)) })
 			case Float64:
 				fuzzMany(t, m, float64s, c, data, math.Float64frombits)
+			case Float16:
+				fuzzMany(t, m, float16s, c, data, func(b uint64) float16 { return float16(b) })
+			case BFloat16:
+				fuzzMany(t, m, bfloat16s, c, data, func(b uint64) bfloat16 { return bfloat16(b) })
 			}
 		}
 	})
 }
 
 // fuzzMany draws all elements from data, over and over.
-func fuzzMany[T number](t *testing.T, m implementation, o oracle[T], c manyCase, data []byte, element func(bits uint64) T) {
+func fuzzMany[T element](t *testing.T, m implementation, o oracle[T], c manyCase, data []byte, element func(bits uint64) T) {
 	next := 0
 	o.special = []T{0}
 	o.any = func(*rand.Rand) T {

@@ -39,10 +39,14 @@ func (m implementation) many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, rank
 		return
 	}
 	done := m.fold(t, op, dsts, srcs, n*t.Size(), ranks, stream)
-	tiles(t, op, dsts, srcs, done/t.Size(), n, ranks)
+	if t.half() {
+		halves(t, op, dsts, srcs, done/t.Size(), n, ranks)
+	} else {
+		tiles(t, op, dsts, srcs, done/t.Size(), n, ranks)
+	}
 }
 
-// tiles is Many in Go, for the elements from done to n.
+// tiles is Many in Go for the other types, for the elements from done to n.
 func tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 	if done == n {
 		return

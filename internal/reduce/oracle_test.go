@@ -8,13 +8,39 @@ import (
 	"testing"
 )
 
+// element is the Go type of any [Type].
+type element interface{ number | float16 | bfloat16 }
+
+// of returns an integer that has a T.
+func of[T element](i int) T {
+	switch any(T(0)).(type) {
+	case float16:
+		return T(toFloat16(float32(i)))
+	case bfloat16:
+		return T(toBFloat16(float32(i)))
+	}
+	return T(i)
+}
+
+// isNaN says it of the types that Go cannot compare as well.
+func isNaN[T element](x T) bool {
+	switch x := any(x).(type) {
+	case float16:
+		return x&0x7fff > 0x7c00
+	case bfloat16:
+		return x&0x7fff > 0x7f80
+	}
+	return x != x
+}
+
 // oracle says, one element at a time and by other means than the loops, what
 // the operations on T are.
-type oracle[T number] struct {
+type oracle[T element] struct {
 	typ          Type
 	sum, product func(a, b T) T
 	divide       func(a T, by int) T
-	below        func(a, b T) bool // the order of Min and Max; no operand is NaN
+	below        func(a, b T) bool                 // the order of Min and Max; no operand is NaN
+	many         func(op Op, all []T, ranks int) T // nil: every step is rounded to T
 	special      []T
 	any          func(r *rand.Rand) T
 }
@@ -27,12 +53,16 @@ func forEachType(t *testing.T,
 	i64 func(*testing.T, oracle[int64]),
 	f32 func(*testing.T, oracle[float32]),
 	f64 func(*testing.T, oracle[float64]),
+	f16 func(*testing.T, oracle[float16]),
+	bf16 func(*testing.T, oracle[bfloat16]),
 ) {
 	t.Run("uint8", func(t *testing.T) { u8(t, uint8s) })
 	t.Run("int32", func(t *testing.T) { i32(t, int32s) })
 	t.Run("int64", func(t *testing.T) { i64(t, int64s) })
 	t.Run("float32", func(t *testing.T) { f32(t, float32s) })
 	t.Run("float64", func(t *testing.T) { f64(t, float64s) })
+	t.Run("float16", func(t *testing.T) { f16(t, float16s) })
+	t.Run("bfloat16", func(t *testing.T) { bf16(t, bfloat16s) })
 }
 
 // forEachImplementation runs a test with each set of loops, those of this machine
@@ -59,18 +89,33 @@ func (o oracle[T]) fold(op Op, a, b T) T {
 		return o.sum(a, b)
 	case op == Product:
 		return o.product(a, b)
-	case a != a || b != b: // NaN in, NaN out
-		return T(o.sum(a, b))
+	case isNaN(a) || isNaN(b): // NaN in, NaN out
+		return o.sum(a, b)
 	case o.below(a, b) == (op == Min):
 		return a
 	}
 	return b
 }
 
+// reduce is a fold of all, and for Avg the division.
+func (o oracle[T]) reduce(op Op, all []T, ranks int) T {
+	if o.many != nil {
+		return o.many(op, all, ranks)
+	}
+	acc := all[0]
+	for _, x := range all[1:] {
+		acc = o.fold(op, acc, x)
+	}
+	if op == Avg {
+		acc = o.divide(acc, ranks)
+	}
+	return acc
+}
+
 // same compares bits, but for NaN, of which there are many.
-func same[T number](a, b T) bool {
-	if a != a || b != b {
-		return a != a && b != b
+func same[T element](a, b T) bool {
+	if isNaN(a) || isNaN(b) {
+		return isNaN(a) && isNaN(b)
 	}
 	return a == b && math.Signbit(float64(a)) == math.Signbit(float64(b))
 }

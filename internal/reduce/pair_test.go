@@ -9,10 +9,10 @@ import (
 var allOps = []Op{Sum, Avg, Product, Min, Max}
 
 func TestPair(t *testing.T) {
-	forEachType(t, testPair[uint8], testPair[int32], testPair[int64], testPair[float32], testPair[float64])
+	forEachType(t, testPair[uint8], testPair[int32], testPair[int64], testPair[float32], testPair[float64], testPair[float16], testPair[bfloat16])
 }
 
-func testPair[T number](t *testing.T, o oracle[T]) {
+func testPair[T element](t *testing.T, o oracle[T]) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, op := range allOps {
@@ -35,10 +35,10 @@ func testPair[T number](t *testing.T, o oracle[T]) {
 
 // Each operand at every distance from a cache line that its elements allow.
 func TestPairAlignment(t *testing.T) {
-	forEachType(t, testAlignment[uint8], testAlignment[int32], testAlignment[int64], testAlignment[float32], testAlignment[float64])
+	forEachType(t, testAlignment[uint8], testAlignment[int32], testAlignment[int64], testAlignment[float32], testAlignment[float64], testAlignment[float16], testAlignment[bfloat16])
 }
 
-func testAlignment[T number](t *testing.T, o oracle[T]) {
+func testAlignment[T element](t *testing.T, o oracle[T]) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(13, 14))
 		lines := 64 / o.typ.Size()
@@ -61,10 +61,10 @@ func testAlignment[T number](t *testing.T, o oracle[T]) {
 
 // Above the bytes of one call of assembly the work is cut to pieces.
 func TestPairPieces(t *testing.T) {
-	forEachType(t, testPieces[uint8], testPieces[int32], testPieces[int64], testPieces[float32], testPieces[float64])
+	forEachType(t, testPieces[uint8], testPieces[int32], testPieces[int64], testPieces[float32], testPieces[float64], testPieces[float16], testPieces[bfloat16])
 }
 
-func testPieces[T number](t *testing.T, o oracle[T]) {
+func testPieces[T element](t *testing.T, o oracle[T]) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(15, 16))
 		n := 200<<10/o.typ.Size() + 7
@@ -75,7 +75,7 @@ func testPieces[T number](t *testing.T, o oracle[T]) {
 
 // checkPair folds and compares all three buffers, where those that are not dst
 // have to stay as they are.
-func checkPair[T number](t *testing.T, m implementation, o oracle[T], op Op, dst, a, b buffer[T], how string) {
+func checkPair[T element](t *testing.T, m implementation, o oracle[T], op Op, dst, a, b buffer[T], how string) {
 	t.Helper()
 	want, wantA, wantB := dst.clone(), a.clone(), b.clone()
 	for i := range want.body() {
@@ -94,10 +94,10 @@ func checkPair[T number](t *testing.T, m implementation, o oracle[T], op Op, dst
 // Every special value against every other one: signs, infinities, NaN on either
 // side, overflow (C23).
 func TestPairSpecialValues(t *testing.T) {
-	forEachType(t, testSpecial[uint8], testSpecial[int32], testSpecial[int64], testSpecial[float32], testSpecial[float64])
+	forEachType(t, testSpecial[uint8], testSpecial[int32], testSpecial[int64], testSpecial[float32], testSpecial[float64], testSpecial[float16], testSpecial[bfloat16])
 }
 
-func testSpecial[T number](t *testing.T, o oracle[T]) {
+func testSpecial[T element](t *testing.T, o oracle[T]) {
 	r := rand.New(rand.NewPCG(3, 4))
 	n := len(o.special) * len(o.special)
 	a, b := newBuffer(o, r, n, 0), newBuffer(o, r, n, 0)
@@ -148,10 +148,16 @@ func TestPairPromises(t *testing.T) {
 	})
 	t.Run("float32", func(t *testing.T) { promises(t, Float32, floatPromises[float32](math.MaxFloat32, 1<<24)) })
 	t.Run("float64", func(t *testing.T) { promises(t, Float64, floatPromises[float64](math.MaxFloat64, 1<<53)) })
+	t.Run("float16", func(t *testing.T) {
+		promises(t, Float16, narrowed(binary16, floatPromises[float64](65504, 1<<11)))
+	})
+	t.Run("bfloat16", func(t *testing.T) {
+		promises(t, BFloat16, narrowed(brain16, floatPromises[float64](0x1.fep127, 1<<8)))
+	})
 }
 
 // promise is one line of a table: a op b is want.
-type promise[T number] struct {
+type promise[T element] struct {
 	a    T
 	op   Op
 	b    T
@@ -176,7 +182,16 @@ func floatPromises[T float32 | float64](largest, coarse T) []promise[T] {
 	}
 }
 
-func promises[T number](t *testing.T, typ Type, table []promise[T]) {
+// narrowed returns a table of numbers as one of halves.
+func narrowed[T float16 | bfloat16](f format[T], table []promise[float64]) []promise[T] {
+	var halves []promise[T]
+	for _, p := range table {
+		halves = append(halves, promise[T]{f.nearest(p.a), p.op, f.nearest(p.b), f.nearest(p.want)})
+	}
+	return halves
+}
+
+func promises[T element](t *testing.T, typ Type, table []promise[T]) {
 	const n = 300 // several blocks and a tail
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		for _, p := range table {

@@ -30,11 +30,13 @@ func (m implementation) divide(t Type, p unsafe.Pointer, n, by int) {
 
 // pairs holds the loops in Go.
 var pairs = [len(types)][len(ops)]func(dst, a, b unsafe.Pointer, n int){
-	Uint8:   loops[uint8](),
-	Int32:   loops[int32](),
-	Int64:   loops[int64](),
-	Float32: loops[float32](),
-	Float64: loops[float64](),
+	Uint8:    loops[uint8](),
+	Int32:    loops[int32](),
+	Int64:    loops[int64](),
+	Float32:  loops[float32](),
+	Float64:  loops[float64](),
+	Float16:  halfLoops(Float16),
+	BFloat16: halfLoops(BFloat16),
 }
 
 func loops[T number]() [len(ops)]func(dst, a, b unsafe.Pointer, n int) {
@@ -48,11 +50,13 @@ func loops[T number]() [len(ops)]func(dst, a, b unsafe.Pointer, n int) {
 }
 
 var divisions = [len(types)]func(p unsafe.Pointer, n, by int){
-	Uint8:   func(p unsafe.Pointer, n, by int) { divideBytes(view[uint8](p, n), by) },
-	Int32:   func(p unsafe.Pointer, n, by int) { divideInts(view[int32](p, n), by) },
-	Int64:   func(p unsafe.Pointer, n, by int) { divideInts(view[int64](p, n), by) },
-	Float32: func(p unsafe.Pointer, n, by int) { divideFloats(view[float32](p, n), by) },
-	Float64: func(p unsafe.Pointer, n, by int) { divideFloats(view[float64](p, n), by) },
+	Uint8:    func(p unsafe.Pointer, n, by int) { divideBytes(view[uint8](p, n), by) },
+	Int32:    func(p unsafe.Pointer, n, by int) { divideInts(view[int32](p, n), by) },
+	Int64:    func(p unsafe.Pointer, n, by int) { divideInts(view[int64](p, n), by) },
+	Float32:  func(p unsafe.Pointer, n, by int) { divideFloats(view[float32](p, n), by) },
+	Float64:  func(p unsafe.Pointer, n, by int) { divideFloats(view[float64](p, n), by) },
+	Float16:  halfDivision(Float16),
+	BFloat16: halfDivision(BFloat16),
 }
 
 func sumAt[T number](dst, a, b unsafe.Pointer, n int) {
@@ -72,4 +76,6 @@ func maximumAt[T number](dst, a, b unsafe.Pointer, n int) {
 }
 
 // view makes a slice of the n elements at p, which may be nil if n is 0.
-func view[T number](p unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(p), n) }
+func view[T number | float16 | bfloat16](p unsafe.Pointer, n int) []T {
+	return unsafe.Slice((*T)(p), n)
+}
