@@ -3913,3 +3913,2125 @@ return:
 
 stored:
 	RET
+
+// func foldFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX2, F16C, MMX+
+TEXT ·foldFloat16AVX2(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB         op+0(FP), $0x02
+	JEQ          product
+	CMPB         op+0(FP), $0x03
+	JEQ          minimum
+	CMPB         op+0(FP), $0x04
+	JEQ          maximum
+	VPBROADCASTQ factor+72(FP), Y0
+	JMP          sumBlocks
+
+sumBlock:
+	VCVTPH2PS (R9)(SI*1), Y1
+	VCVTPH2PS 16(R9)(SI*1), Y2
+	VCVTPH2PS 32(R9)(SI*1), Y3
+	VCVTPH2PS 48(R9)(SI*1), Y4
+	VCVTPH2PS 64(R9)(SI*1), Y5
+	VCVTPH2PS 80(R9)(SI*1), Y6
+	VCVTPH2PS 96(R9)(SI*1), Y7
+	VCVTPH2PS 112(R9)(SI*1), Y8
+	CMPQ      BX, $0x01
+	JEQ       sumBlockFolded
+	VCVTPH2PS (R10)(SI*1), Y9
+	VADDPS    Y9, Y1, Y1
+	VCVTPH2PS 16(R10)(SI*1), Y9
+	VADDPS    Y9, Y2, Y2
+	VCVTPH2PS 32(R10)(SI*1), Y9
+	VADDPS    Y9, Y3, Y3
+	VCVTPH2PS 48(R10)(SI*1), Y9
+	VADDPS    Y9, Y4, Y4
+	VCVTPH2PS 64(R10)(SI*1), Y9
+	VADDPS    Y9, Y5, Y5
+	VCVTPH2PS 80(R10)(SI*1), Y9
+	VADDPS    Y9, Y6, Y6
+	VCVTPH2PS 96(R10)(SI*1), Y9
+	VADDPS    Y9, Y7, Y7
+	VCVTPH2PS 112(R10)(SI*1), Y9
+	VADDPS    Y9, Y8, Y8
+	MOVQ      $0x00000002, R12
+	JMP       sumBlockSources
+
+sumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Y9
+	VADDPS    Y9, Y1, Y1
+	VCVTPH2PS 16(R11)(SI*1), Y9
+	VADDPS    Y9, Y2, Y2
+	VCVTPH2PS 32(R11)(SI*1), Y9
+	VADDPS    Y9, Y3, Y3
+	VCVTPH2PS 48(R11)(SI*1), Y9
+	VADDPS    Y9, Y4, Y4
+	VCVTPH2PS 64(R11)(SI*1), Y9
+	VADDPS    Y9, Y5, Y5
+	VCVTPH2PS 80(R11)(SI*1), Y9
+	VADDPS    Y9, Y6, Y6
+	VCVTPH2PS 96(R11)(SI*1), Y9
+	VADDPS    Y9, Y7, Y7
+	VCVTPH2PS 112(R11)(SI*1), Y9
+	VADDPS    Y9, Y8, Y8
+	INCQ      R12
+
+sumBlockSources:
+	CMPQ R12, BX
+	JLT  sumBlockSource
+
+sumBlockFolded:
+	CMPQ   mode+64(FP), $0x00
+	JEQ    sumBlockFinished
+	CMPQ   mode+64(FP), $0x02
+	JEQ    sumBlockDivide
+	VMULPS Y0, Y1, Y1
+	VMULPS Y0, Y2, Y2
+	VMULPS Y0, Y3, Y3
+	VMULPS Y0, Y4, Y4
+	VMULPS Y0, Y5, Y5
+	VMULPS Y0, Y6, Y6
+	VMULPS Y0, Y7, Y7
+	VMULPS Y0, Y8, Y8
+	JMP    sumBlockFinished
+
+sumBlockDivide:
+	VDIVPS Y0, Y1, Y1
+	VDIVPS Y0, Y2, Y2
+	VDIVPS Y0, Y3, Y3
+	VDIVPS Y0, Y4, Y4
+	VDIVPS Y0, Y5, Y5
+	VDIVPS Y0, Y6, Y6
+	VDIVPS Y0, Y7, Y7
+	VDIVPS Y0, Y8, Y8
+
+sumBlockFinished:
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPS2PH $0x00, Y3, X3
+	VCVTPS2PH $0x00, Y4, X4
+	VCVTPS2PH $0x00, Y5, X5
+	VCVTPS2PH $0x00, Y6, X6
+	VCVTPS2PH $0x00, Y7, X7
+	VCVTPS2PH $0x00, Y8, X8
+	CMPB      stream+56(FP), $0x00
+	JNE       sumBlockStream
+	VMOVUPS   X1, (R8)(SI*1)
+	VMOVUPS   X2, 16(R8)(SI*1)
+	VMOVUPS   X3, 32(R8)(SI*1)
+	VMOVUPS   X4, 48(R8)(SI*1)
+	VMOVUPS   X5, 64(R8)(SI*1)
+	VMOVUPS   X6, 80(R8)(SI*1)
+	VMOVUPS   X7, 96(R8)(SI*1)
+	VMOVUPS   X8, 112(R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       sumBlockDestinations
+
+sumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X1, (R11)(SI*1)
+	VMOVUPS X2, 16(R11)(SI*1)
+	VMOVUPS X3, 32(R11)(SI*1)
+	VMOVUPS X4, 48(R11)(SI*1)
+	VMOVUPS X5, 64(R11)(SI*1)
+	VMOVUPS X6, 80(R11)(SI*1)
+	VMOVUPS X7, 96(R11)(SI*1)
+	VMOVUPS X8, 112(R11)(SI*1)
+	INCQ    R12
+
+sumBlockDestinations:
+	CMPQ R12, DX
+	JLT  sumBlockDestination
+	JMP  sumBlockDone
+
+sumBlockStream:
+	XORQ R12, R12
+
+sumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS X1, (R11)(SI*1)
+	VMOVNTPS X2, 16(R11)(SI*1)
+	VMOVNTPS X3, 32(R11)(SI*1)
+	VMOVNTPS X4, 48(R11)(SI*1)
+	VMOVNTPS X5, 64(R11)(SI*1)
+	VMOVNTPS X6, 80(R11)(SI*1)
+	VMOVNTPS X7, 96(R11)(SI*1)
+	VMOVNTPS X8, 112(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      sumBlockStreams
+
+sumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+sumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  sumBlock
+	JMP  sumVectors
+
+sumVector:
+	VCVTPH2PS (R9)(SI*1), Y1
+	CMPQ      BX, $0x01
+	JEQ       sumVectorFolded
+	VCVTPH2PS (R10)(SI*1), Y2
+	VADDPS    Y2, Y1, Y1
+	MOVQ      $0x00000002, R12
+	JMP       sumVectorSources
+
+sumVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Y2
+	VADDPS    Y2, Y1, Y1
+	INCQ      R12
+
+sumVectorSources:
+	CMPQ R12, BX
+	JLT  sumVectorSource
+
+sumVectorFolded:
+	CMPQ   mode+64(FP), $0x00
+	JEQ    sumVectorFinished
+	CMPQ   mode+64(FP), $0x02
+	JEQ    sumVectorDivide
+	VMULPS Y0, Y1, Y1
+	JMP    sumVectorFinished
+
+sumVectorDivide:
+	VDIVPS Y0, Y1, Y1
+
+sumVectorFinished:
+	VCVTPS2PH $0x00, Y1, X1
+	VMOVUPS   X1, (R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       sumVectorDestinations
+
+sumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X1, (R11)(SI*1)
+	INCQ    R12
+
+sumVectorDestinations:
+	CMPQ R12, DX
+	JLT  sumVectorDestination
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000010, DI
+
+sumVectors:
+	CMPQ DI, $0x00000010
+	JGE  sumVector
+	JMP  return
+
+product:
+	JMP productBlocks
+
+productBlock:
+	VCVTPH2PS (R9)(SI*1), Y0
+	VCVTPH2PS 16(R9)(SI*1), Y1
+	VCVTPH2PS 32(R9)(SI*1), Y2
+	VCVTPH2PS 48(R9)(SI*1), Y3
+	VCVTPH2PS 64(R9)(SI*1), Y4
+	VCVTPH2PS 80(R9)(SI*1), Y5
+	VCVTPH2PS 96(R9)(SI*1), Y6
+	VCVTPH2PS 112(R9)(SI*1), Y7
+	CMPQ      BX, $0x01
+	JEQ       productBlockFolded
+	VCVTPH2PS (R10)(SI*1), Y8
+	VMULPS    Y8, Y0, Y0
+	VCVTPH2PS 16(R10)(SI*1), Y8
+	VMULPS    Y8, Y1, Y1
+	VCVTPH2PS 32(R10)(SI*1), Y8
+	VMULPS    Y8, Y2, Y2
+	VCVTPH2PS 48(R10)(SI*1), Y8
+	VMULPS    Y8, Y3, Y3
+	VCVTPH2PS 64(R10)(SI*1), Y8
+	VMULPS    Y8, Y4, Y4
+	VCVTPH2PS 80(R10)(SI*1), Y8
+	VMULPS    Y8, Y5, Y5
+	VCVTPH2PS 96(R10)(SI*1), Y8
+	VMULPS    Y8, Y6, Y6
+	VCVTPH2PS 112(R10)(SI*1), Y8
+	VMULPS    Y8, Y7, Y7
+	MOVQ      $0x00000002, R12
+	JMP       productBlockSources
+
+productBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Y8
+	VMULPS    Y8, Y0, Y0
+	VCVTPH2PS 16(R11)(SI*1), Y8
+	VMULPS    Y8, Y1, Y1
+	VCVTPH2PS 32(R11)(SI*1), Y8
+	VMULPS    Y8, Y2, Y2
+	VCVTPH2PS 48(R11)(SI*1), Y8
+	VMULPS    Y8, Y3, Y3
+	VCVTPH2PS 64(R11)(SI*1), Y8
+	VMULPS    Y8, Y4, Y4
+	VCVTPH2PS 80(R11)(SI*1), Y8
+	VMULPS    Y8, Y5, Y5
+	VCVTPH2PS 96(R11)(SI*1), Y8
+	VMULPS    Y8, Y6, Y6
+	VCVTPH2PS 112(R11)(SI*1), Y8
+	VMULPS    Y8, Y7, Y7
+	INCQ      R12
+
+productBlockSources:
+	CMPQ R12, BX
+	JLT  productBlockSource
+
+productBlockFolded:
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPS2PH $0x00, Y3, X3
+	VCVTPS2PH $0x00, Y4, X4
+	VCVTPS2PH $0x00, Y5, X5
+	VCVTPS2PH $0x00, Y6, X6
+	VCVTPS2PH $0x00, Y7, X7
+	CMPB      stream+56(FP), $0x00
+	JNE       productBlockStream
+	VMOVUPS   X0, (R8)(SI*1)
+	VMOVUPS   X1, 16(R8)(SI*1)
+	VMOVUPS   X2, 32(R8)(SI*1)
+	VMOVUPS   X3, 48(R8)(SI*1)
+	VMOVUPS   X4, 64(R8)(SI*1)
+	VMOVUPS   X5, 80(R8)(SI*1)
+	VMOVUPS   X6, 96(R8)(SI*1)
+	VMOVUPS   X7, 112(R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       productBlockDestinations
+
+productBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X0, (R11)(SI*1)
+	VMOVUPS X1, 16(R11)(SI*1)
+	VMOVUPS X2, 32(R11)(SI*1)
+	VMOVUPS X3, 48(R11)(SI*1)
+	VMOVUPS X4, 64(R11)(SI*1)
+	VMOVUPS X5, 80(R11)(SI*1)
+	VMOVUPS X6, 96(R11)(SI*1)
+	VMOVUPS X7, 112(R11)(SI*1)
+	INCQ    R12
+
+productBlockDestinations:
+	CMPQ R12, DX
+	JLT  productBlockDestination
+	JMP  productBlockDone
+
+productBlockStream:
+	XORQ R12, R12
+
+productBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS X0, (R11)(SI*1)
+	VMOVNTPS X1, 16(R11)(SI*1)
+	VMOVNTPS X2, 32(R11)(SI*1)
+	VMOVNTPS X3, 48(R11)(SI*1)
+	VMOVNTPS X4, 64(R11)(SI*1)
+	VMOVNTPS X5, 80(R11)(SI*1)
+	VMOVNTPS X6, 96(R11)(SI*1)
+	VMOVNTPS X7, 112(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      productBlockStreams
+
+productBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+productBlocks:
+	CMPQ DI, $0x00000080
+	JGE  productBlock
+	JMP  productVectors
+
+productVector:
+	VCVTPH2PS (R9)(SI*1), Y0
+	CMPQ      BX, $0x01
+	JEQ       productVectorFolded
+	VCVTPH2PS (R10)(SI*1), Y1
+	VMULPS    Y1, Y0, Y0
+	MOVQ      $0x00000002, R12
+	JMP       productVectorSources
+
+productVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Y1
+	VMULPS    Y1, Y0, Y0
+	INCQ      R12
+
+productVectorSources:
+	CMPQ R12, BX
+	JLT  productVectorSource
+
+productVectorFolded:
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, (R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       productVectorDestinations
+
+productVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X0, (R11)(SI*1)
+	INCQ    R12
+
+productVectorDestinations:
+	CMPQ R12, DX
+	JLT  productVectorDestination
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000010, DI
+
+productVectors:
+	CMPQ DI, $0x00000010
+	JGE  productVector
+	JMP  return
+
+minimum:
+	JMP minimumBlocks
+
+minimumBlock:
+	VCVTPH2PS (R9)(SI*1), Y0
+	VCVTPH2PS 16(R9)(SI*1), Y1
+	VCVTPH2PS 32(R9)(SI*1), Y2
+	VCVTPH2PS 48(R9)(SI*1), Y3
+	VCVTPH2PS 64(R9)(SI*1), Y4
+	VCVTPH2PS 80(R9)(SI*1), Y5
+	VCVTPH2PS 96(R9)(SI*1), Y6
+	VCVTPH2PS 112(R9)(SI*1), Y7
+	CMPQ      BX, $0x01
+	JEQ       minimumBlockFolded
+	VCVTPH2PS (R10)(SI*1), Y8
+	VMINPS    Y0, Y8, Y9
+	VMINPS    Y8, Y0, Y0
+	VORPS     Y9, Y0, Y0
+	VCVTPH2PS 16(R10)(SI*1), Y8
+	VMINPS    Y1, Y8, Y9
+	VMINPS    Y8, Y1, Y1
+	VORPS     Y9, Y1, Y1
+	VCVTPH2PS 32(R10)(SI*1), Y8
+	VMINPS    Y2, Y8, Y9
+	VMINPS    Y8, Y2, Y2
+	VORPS     Y9, Y2, Y2
+	VCVTPH2PS 48(R10)(SI*1), Y8
+	VMINPS    Y3, Y8, Y9
+	VMINPS    Y8, Y3, Y3
+	VORPS     Y9, Y3, Y3
+	VCVTPH2PS 64(R10)(SI*1), Y8
+	VMINPS    Y4, Y8, Y9
+	VMINPS    Y8, Y4, Y4
+	VORPS     Y9, Y4, Y4
+	VCVTPH2PS 80(R10)(SI*1), Y8
+	VMINPS    Y5, Y8, Y9
+	VMINPS    Y8, Y5, Y5
+	VORPS     Y9, Y5, Y5
+	VCVTPH2PS 96(R10)(SI*1), Y8
+	VMINPS    Y6, Y8, Y9
+	VMINPS    Y8, Y6, Y6
+	VORPS     Y9, Y6, Y6
+	VCVTPH2PS 112(R10)(SI*1), Y8
+	VMINPS    Y7, Y8, Y9
+	VMINPS    Y8, Y7, Y7
+	VORPS     Y9, Y7, Y7
+	MOVQ      $0x00000002, R12
+	JMP       minimumBlockSources
+
+minimumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Y8
+	VMINPS    Y0, Y8, Y9
+	VMINPS    Y8, Y0, Y0
+	VORPS     Y9, Y0, Y0
+	VCVTPH2PS 16(R11)(SI*1), Y8
+	VMINPS    Y1, Y8, Y9
+	VMINPS    Y8, Y1, Y1
+	VORPS     Y9, Y1, Y1
+	VCVTPH2PS 32(R11)(SI*1), Y8
+	VMINPS    Y2, Y8, Y9
+	VMINPS    Y8, Y2, Y2
+	VORPS     Y9, Y2, Y2
+	VCVTPH2PS 48(R11)(SI*1), Y8
+	VMINPS    Y3, Y8, Y9
+	VMINPS    Y8, Y3, Y3
+	VORPS     Y9, Y3, Y3
+	VCVTPH2PS 64(R11)(SI*1), Y8
+	VMINPS    Y4, Y8, Y9
+	VMINPS    Y8, Y4, Y4
+	VORPS     Y9, Y4, Y4
+	VCVTPH2PS 80(R11)(SI*1), Y8
+	VMINPS    Y5, Y8, Y9
+	VMINPS    Y8, Y5, Y5
+	VORPS     Y9, Y5, Y5
+	VCVTPH2PS 96(R11)(SI*1), Y8
+	VMINPS    Y6, Y8, Y9
+	VMINPS    Y8, Y6, Y6
+	VORPS     Y9, Y6, Y6
+	VCVTPH2PS 112(R11)(SI*1), Y8
+	VMINPS    Y7, Y8, Y9
+	VMINPS    Y8, Y7, Y7
+	VORPS     Y9, Y7, Y7
+	INCQ      R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPS2PH $0x00, Y3, X3
+	VCVTPS2PH $0x00, Y4, X4
+	VCVTPS2PH $0x00, Y5, X5
+	VCVTPS2PH $0x00, Y6, X6
+	VCVTPS2PH $0x00, Y7, X7
+	CMPB      stream+56(FP), $0x00
+	JNE       minimumBlockStream
+	VMOVUPS   X0, (R8)(SI*1)
+	VMOVUPS   X1, 16(R8)(SI*1)
+	VMOVUPS   X2, 32(R8)(SI*1)
+	VMOVUPS   X3, 48(R8)(SI*1)
+	VMOVUPS   X4, 64(R8)(SI*1)
+	VMOVUPS   X5, 80(R8)(SI*1)
+	VMOVUPS   X6, 96(R8)(SI*1)
+	VMOVUPS   X7, 112(R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X0, (R11)(SI*1)
+	VMOVUPS X1, 16(R11)(SI*1)
+	VMOVUPS X2, 32(R11)(SI*1)
+	VMOVUPS X3, 48(R11)(SI*1)
+	VMOVUPS X4, 64(R11)(SI*1)
+	VMOVUPS X5, 80(R11)(SI*1)
+	VMOVUPS X6, 96(R11)(SI*1)
+	VMOVUPS X7, 112(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS X0, (R11)(SI*1)
+	VMOVNTPS X1, 16(R11)(SI*1)
+	VMOVNTPS X2, 32(R11)(SI*1)
+	VMOVNTPS X3, 48(R11)(SI*1)
+	VMOVNTPS X4, 64(R11)(SI*1)
+	VMOVNTPS X5, 80(R11)(SI*1)
+	VMOVNTPS X6, 96(R11)(SI*1)
+	VMOVNTPS X7, 112(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	VCVTPH2PS (R9)(SI*1), Y0
+	CMPQ      BX, $0x01
+	JEQ       minimumVectorFolded
+	VCVTPH2PS (R10)(SI*1), Y1
+	VMINPS    Y0, Y1, Y2
+	VMINPS    Y1, Y0, Y0
+	VORPS     Y2, Y0, Y0
+	MOVQ      $0x00000002, R12
+	JMP       minimumVectorSources
+
+minimumVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Y1
+	VMINPS    Y0, Y1, Y2
+	VMINPS    Y1, Y0, Y0
+	VORPS     Y2, Y0, Y0
+	INCQ      R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, (R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X0, (R11)(SI*1)
+	INCQ    R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000010, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000010
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VCVTPH2PS (R9)(SI*1), Y0
+	VCVTPH2PS 16(R9)(SI*1), Y1
+	VCVTPH2PS 32(R9)(SI*1), Y2
+	VCVTPH2PS 48(R9)(SI*1), Y3
+	VCVTPH2PS 64(R9)(SI*1), Y4
+	VCVTPH2PS 80(R9)(SI*1), Y5
+	VCVTPH2PS 96(R9)(SI*1), Y6
+	VCVTPH2PS 112(R9)(SI*1), Y7
+	CMPQ      BX, $0x01
+	JEQ       maximumBlockFolded
+	VCVTPH2PS (R10)(SI*1), Y8
+	VMAXPS    Y0, Y8, Y9
+	VMAXPS    Y8, Y0, Y0
+	VXORPS    Y9, Y0, Y8
+	VORPS     Y9, Y0, Y0
+	VSUBPS    Y8, Y0, Y0
+	VCVTPH2PS 16(R10)(SI*1), Y8
+	VMAXPS    Y1, Y8, Y9
+	VMAXPS    Y8, Y1, Y1
+	VXORPS    Y9, Y1, Y8
+	VORPS     Y9, Y1, Y1
+	VSUBPS    Y8, Y1, Y1
+	VCVTPH2PS 32(R10)(SI*1), Y8
+	VMAXPS    Y2, Y8, Y9
+	VMAXPS    Y8, Y2, Y2
+	VXORPS    Y9, Y2, Y8
+	VORPS     Y9, Y2, Y2
+	VSUBPS    Y8, Y2, Y2
+	VCVTPH2PS 48(R10)(SI*1), Y8
+	VMAXPS    Y3, Y8, Y9
+	VMAXPS    Y8, Y3, Y3
+	VXORPS    Y9, Y3, Y8
+	VORPS     Y9, Y3, Y3
+	VSUBPS    Y8, Y3, Y3
+	VCVTPH2PS 64(R10)(SI*1), Y8
+	VMAXPS    Y4, Y8, Y9
+	VMAXPS    Y8, Y4, Y4
+	VXORPS    Y9, Y4, Y8
+	VORPS     Y9, Y4, Y4
+	VSUBPS    Y8, Y4, Y4
+	VCVTPH2PS 80(R10)(SI*1), Y8
+	VMAXPS    Y5, Y8, Y9
+	VMAXPS    Y8, Y5, Y5
+	VXORPS    Y9, Y5, Y8
+	VORPS     Y9, Y5, Y5
+	VSUBPS    Y8, Y5, Y5
+	VCVTPH2PS 96(R10)(SI*1), Y8
+	VMAXPS    Y6, Y8, Y9
+	VMAXPS    Y8, Y6, Y6
+	VXORPS    Y9, Y6, Y8
+	VORPS     Y9, Y6, Y6
+	VSUBPS    Y8, Y6, Y6
+	VCVTPH2PS 112(R10)(SI*1), Y8
+	VMAXPS    Y7, Y8, Y9
+	VMAXPS    Y8, Y7, Y7
+	VXORPS    Y9, Y7, Y8
+	VORPS     Y9, Y7, Y7
+	VSUBPS    Y8, Y7, Y7
+	MOVQ      $0x00000002, R12
+	JMP       maximumBlockSources
+
+maximumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Y8
+	VMAXPS    Y0, Y8, Y9
+	VMAXPS    Y8, Y0, Y0
+	VXORPS    Y9, Y0, Y8
+	VORPS     Y9, Y0, Y0
+	VSUBPS    Y8, Y0, Y0
+	VCVTPH2PS 16(R11)(SI*1), Y8
+	VMAXPS    Y1, Y8, Y9
+	VMAXPS    Y8, Y1, Y1
+	VXORPS    Y9, Y1, Y8
+	VORPS     Y9, Y1, Y1
+	VSUBPS    Y8, Y1, Y1
+	VCVTPH2PS 32(R11)(SI*1), Y8
+	VMAXPS    Y2, Y8, Y9
+	VMAXPS    Y8, Y2, Y2
+	VXORPS    Y9, Y2, Y8
+	VORPS     Y9, Y2, Y2
+	VSUBPS    Y8, Y2, Y2
+	VCVTPH2PS 48(R11)(SI*1), Y8
+	VMAXPS    Y3, Y8, Y9
+	VMAXPS    Y8, Y3, Y3
+	VXORPS    Y9, Y3, Y8
+	VORPS     Y9, Y3, Y3
+	VSUBPS    Y8, Y3, Y3
+	VCVTPH2PS 64(R11)(SI*1), Y8
+	VMAXPS    Y4, Y8, Y9
+	VMAXPS    Y8, Y4, Y4
+	VXORPS    Y9, Y4, Y8
+	VORPS     Y9, Y4, Y4
+	VSUBPS    Y8, Y4, Y4
+	VCVTPH2PS 80(R11)(SI*1), Y8
+	VMAXPS    Y5, Y8, Y9
+	VMAXPS    Y8, Y5, Y5
+	VXORPS    Y9, Y5, Y8
+	VORPS     Y9, Y5, Y5
+	VSUBPS    Y8, Y5, Y5
+	VCVTPH2PS 96(R11)(SI*1), Y8
+	VMAXPS    Y6, Y8, Y9
+	VMAXPS    Y8, Y6, Y6
+	VXORPS    Y9, Y6, Y8
+	VORPS     Y9, Y6, Y6
+	VSUBPS    Y8, Y6, Y6
+	VCVTPH2PS 112(R11)(SI*1), Y8
+	VMAXPS    Y7, Y8, Y9
+	VMAXPS    Y8, Y7, Y7
+	VXORPS    Y9, Y7, Y8
+	VORPS     Y9, Y7, Y7
+	VSUBPS    Y8, Y7, Y7
+	INCQ      R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPS2PH $0x00, Y3, X3
+	VCVTPS2PH $0x00, Y4, X4
+	VCVTPS2PH $0x00, Y5, X5
+	VCVTPS2PH $0x00, Y6, X6
+	VCVTPS2PH $0x00, Y7, X7
+	CMPB      stream+56(FP), $0x00
+	JNE       maximumBlockStream
+	VMOVUPS   X0, (R8)(SI*1)
+	VMOVUPS   X1, 16(R8)(SI*1)
+	VMOVUPS   X2, 32(R8)(SI*1)
+	VMOVUPS   X3, 48(R8)(SI*1)
+	VMOVUPS   X4, 64(R8)(SI*1)
+	VMOVUPS   X5, 80(R8)(SI*1)
+	VMOVUPS   X6, 96(R8)(SI*1)
+	VMOVUPS   X7, 112(R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X0, (R11)(SI*1)
+	VMOVUPS X1, 16(R11)(SI*1)
+	VMOVUPS X2, 32(R11)(SI*1)
+	VMOVUPS X3, 48(R11)(SI*1)
+	VMOVUPS X4, 64(R11)(SI*1)
+	VMOVUPS X5, 80(R11)(SI*1)
+	VMOVUPS X6, 96(R11)(SI*1)
+	VMOVUPS X7, 112(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS X0, (R11)(SI*1)
+	VMOVNTPS X1, 16(R11)(SI*1)
+	VMOVNTPS X2, 32(R11)(SI*1)
+	VMOVNTPS X3, 48(R11)(SI*1)
+	VMOVNTPS X4, 64(R11)(SI*1)
+	VMOVNTPS X5, 80(R11)(SI*1)
+	VMOVNTPS X6, 96(R11)(SI*1)
+	VMOVNTPS X7, 112(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	VCVTPH2PS (R9)(SI*1), Y0
+	CMPQ      BX, $0x01
+	JEQ       maximumVectorFolded
+	VCVTPH2PS (R10)(SI*1), Y1
+	VMAXPS    Y0, Y1, Y2
+	VMAXPS    Y1, Y0, Y0
+	VXORPS    Y2, Y0, Y1
+	VORPS     Y2, Y0, Y0
+	VSUBPS    Y1, Y0, Y0
+	MOVQ      $0x00000002, R12
+	JMP       maximumVectorSources
+
+maximumVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Y1
+	VMAXPS    Y0, Y1, Y2
+	VMAXPS    Y1, Y0, Y0
+	VXORPS    Y2, Y0, Y1
+	VORPS     Y2, Y0, Y0
+	VSUBPS    Y1, Y0, Y0
+	INCQ      R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, (R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X0, (R11)(SI*1)
+	INCQ    R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000010, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000010
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldBFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX2, MMX+
+TEXT ·foldBFloat16AVX2(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB         op+0(FP), $0x02
+	JEQ          product
+	CMPB         op+0(FP), $0x03
+	JEQ          minimum
+	CMPB         op+0(FP), $0x04
+	JEQ          maximum
+	MOVQ         $0x0000000100000001, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x00007fff00007fff, R11
+	VMOVQ        R11, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x0000004000000040, R11
+	VMOVQ        R11, X2
+	VPBROADCASTQ X2, Y2
+	VPBROADCASTQ factor+72(FP), Y3
+	JMP          sumBlocks
+
+sumBlock:
+	VPMOVZXWD (R9)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VPMOVZXWD 16(R9)(SI*1), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VPMOVZXWD 32(R9)(SI*1), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 48(R9)(SI*1), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VPMOVZXWD 64(R9)(SI*1), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VPMOVZXWD 80(R9)(SI*1), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VPMOVZXWD 96(R9)(SI*1), Y10
+	VPSLLD    $0x10, Y10, Y10
+	VPMOVZXWD 112(R9)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	CMPQ      BX, $0x01
+	JEQ       sumBlockFolded
+	VPMOVZXWD (R10)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y4, Y4
+	VPMOVZXWD 16(R10)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y5, Y5
+	VPMOVZXWD 32(R10)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y6, Y6
+	VPMOVZXWD 48(R10)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y7, Y7
+	VPMOVZXWD 64(R10)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y8, Y8
+	VPMOVZXWD 80(R10)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y9, Y9
+	VPMOVZXWD 96(R10)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y10, Y10
+	VPMOVZXWD 112(R10)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y11, Y11
+	MOVQ      $0x00000002, R12
+	JMP       sumBlockSources
+
+sumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y4, Y4
+	VPMOVZXWD 16(R11)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y5, Y5
+	VPMOVZXWD 32(R11)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y6, Y6
+	VPMOVZXWD 48(R11)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y7, Y7
+	VPMOVZXWD 64(R11)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y8, Y8
+	VPMOVZXWD 80(R11)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y9, Y9
+	VPMOVZXWD 96(R11)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y10, Y10
+	VPMOVZXWD 112(R11)(SI*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y11, Y11
+	INCQ      R12
+
+sumBlockSources:
+	CMPQ R12, BX
+	JLT  sumBlockSource
+
+sumBlockFolded:
+	CMPQ   mode+64(FP), $0x00
+	JEQ    sumBlockFinished
+	CMPQ   mode+64(FP), $0x02
+	JEQ    sumBlockDivide
+	VMULPS Y3, Y4, Y4
+	VMULPS Y3, Y5, Y5
+	VMULPS Y3, Y6, Y6
+	VMULPS Y3, Y7, Y7
+	VMULPS Y3, Y8, Y8
+	VMULPS Y3, Y9, Y9
+	VMULPS Y3, Y10, Y10
+	VMULPS Y3, Y11, Y11
+	JMP    sumBlockFinished
+
+sumBlockDivide:
+	VDIVPS Y3, Y4, Y4
+	VDIVPS Y3, Y5, Y5
+	VDIVPS Y3, Y6, Y6
+	VDIVPS Y3, Y7, Y7
+	VDIVPS Y3, Y8, Y8
+	VDIVPS Y3, Y9, Y9
+	VDIVPS Y3, Y10, Y10
+	VDIVPS Y3, Y11, Y11
+
+sumBlockFinished:
+	VPSRLD       $0x10, Y4, Y12
+	VPAND        Y0, Y12, Y13
+	VPADDD       Y1, Y13, Y13
+	VCMPPS       $0x03, Y4, Y4, Y14
+	VPADDD       Y13, Y4, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPOR         Y2, Y12, Y12
+	VPBLENDVB    Y14, Y12, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X12
+	VPACKUSDW    X12, X4, X4
+	VPSRLD       $0x10, Y5, Y12
+	VPAND        Y0, Y12, Y13
+	VPADDD       Y1, Y13, Y13
+	VCMPPS       $0x03, Y5, Y5, Y14
+	VPADDD       Y13, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPOR         Y2, Y12, Y12
+	VPBLENDVB    Y14, Y12, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X12
+	VPACKUSDW    X12, X5, X5
+	VPSRLD       $0x10, Y6, Y12
+	VPAND        Y0, Y12, Y13
+	VPADDD       Y1, Y13, Y13
+	VCMPPS       $0x03, Y6, Y6, Y14
+	VPADDD       Y13, Y6, Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPOR         Y2, Y12, Y12
+	VPBLENDVB    Y14, Y12, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X12
+	VPACKUSDW    X12, X6, X6
+	VPSRLD       $0x10, Y7, Y12
+	VPAND        Y0, Y12, Y13
+	VPADDD       Y1, Y13, Y13
+	VCMPPS       $0x03, Y7, Y7, Y14
+	VPADDD       Y13, Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPOR         Y2, Y12, Y12
+	VPBLENDVB    Y14, Y12, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X12
+	VPACKUSDW    X12, X7, X7
+	VPSRLD       $0x10, Y8, Y12
+	VPAND        Y0, Y12, Y13
+	VPADDD       Y1, Y13, Y13
+	VCMPPS       $0x03, Y8, Y8, Y14
+	VPADDD       Y13, Y8, Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPOR         Y2, Y12, Y12
+	VPBLENDVB    Y14, Y12, Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X12
+	VPACKUSDW    X12, X8, X8
+	VPSRLD       $0x10, Y9, Y12
+	VPAND        Y0, Y12, Y13
+	VPADDD       Y1, Y13, Y13
+	VCMPPS       $0x03, Y9, Y9, Y14
+	VPADDD       Y13, Y9, Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPOR         Y2, Y12, Y12
+	VPBLENDVB    Y14, Y12, Y9, Y9
+	VEXTRACTI128 $0x01, Y9, X12
+	VPACKUSDW    X12, X9, X9
+	VPSRLD       $0x10, Y10, Y12
+	VPAND        Y0, Y12, Y13
+	VPADDD       Y1, Y13, Y13
+	VCMPPS       $0x03, Y10, Y10, Y14
+	VPADDD       Y13, Y10, Y10
+	VPSRLD       $0x10, Y10, Y10
+	VPOR         Y2, Y12, Y12
+	VPBLENDVB    Y14, Y12, Y10, Y10
+	VEXTRACTI128 $0x01, Y10, X12
+	VPACKUSDW    X12, X10, X10
+	VPSRLD       $0x10, Y11, Y12
+	VPAND        Y0, Y12, Y13
+	VPADDD       Y1, Y13, Y13
+	VCMPPS       $0x03, Y11, Y11, Y14
+	VPADDD       Y13, Y11, Y11
+	VPSRLD       $0x10, Y11, Y11
+	VPOR         Y2, Y12, Y12
+	VPBLENDVB    Y14, Y12, Y11, Y11
+	VEXTRACTI128 $0x01, Y11, X12
+	VPACKUSDW    X12, X11, X11
+	CMPB         stream+56(FP), $0x00
+	JNE          sumBlockStream
+	VMOVUPS      X4, (R8)(SI*1)
+	VMOVUPS      X5, 16(R8)(SI*1)
+	VMOVUPS      X6, 32(R8)(SI*1)
+	VMOVUPS      X7, 48(R8)(SI*1)
+	VMOVUPS      X8, 64(R8)(SI*1)
+	VMOVUPS      X9, 80(R8)(SI*1)
+	VMOVUPS      X10, 96(R8)(SI*1)
+	VMOVUPS      X11, 112(R8)(SI*1)
+	MOVQ         $0x00000001, R12
+	JMP          sumBlockDestinations
+
+sumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X4, (R11)(SI*1)
+	VMOVUPS X5, 16(R11)(SI*1)
+	VMOVUPS X6, 32(R11)(SI*1)
+	VMOVUPS X7, 48(R11)(SI*1)
+	VMOVUPS X8, 64(R11)(SI*1)
+	VMOVUPS X9, 80(R11)(SI*1)
+	VMOVUPS X10, 96(R11)(SI*1)
+	VMOVUPS X11, 112(R11)(SI*1)
+	INCQ    R12
+
+sumBlockDestinations:
+	CMPQ R12, DX
+	JLT  sumBlockDestination
+	JMP  sumBlockDone
+
+sumBlockStream:
+	XORQ R12, R12
+
+sumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS X4, (R11)(SI*1)
+	VMOVNTPS X5, 16(R11)(SI*1)
+	VMOVNTPS X6, 32(R11)(SI*1)
+	VMOVNTPS X7, 48(R11)(SI*1)
+	VMOVNTPS X8, 64(R11)(SI*1)
+	VMOVNTPS X9, 80(R11)(SI*1)
+	VMOVNTPS X10, 96(R11)(SI*1)
+	VMOVNTPS X11, 112(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      sumBlockStreams
+
+sumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+sumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  sumBlock
+	JMP  sumVectors
+
+sumVector:
+	VPMOVZXWD (R9)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	CMPQ      BX, $0x01
+	JEQ       sumVectorFolded
+	VPMOVZXWD (R10)(SI*1), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+	MOVQ      $0x00000002, R12
+	JMP       sumVectorSources
+
+sumVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+	INCQ      R12
+
+sumVectorSources:
+	CMPQ R12, BX
+	JLT  sumVectorSource
+
+sumVectorFolded:
+	CMPQ   mode+64(FP), $0x00
+	JEQ    sumVectorFinished
+	CMPQ   mode+64(FP), $0x02
+	JEQ    sumVectorDivide
+	VMULPS Y3, Y4, Y4
+	JMP    sumVectorFinished
+
+sumVectorDivide:
+	VDIVPS Y3, Y4, Y4
+
+sumVectorFinished:
+	VPSRLD       $0x10, Y4, Y5
+	VPAND        Y0, Y5, Y6
+	VPADDD       Y1, Y6, Y6
+	VCMPPS       $0x03, Y4, Y4, Y7
+	VPADDD       Y6, Y4, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPOR         Y2, Y5, Y5
+	VPBLENDVB    Y7, Y5, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPACKUSDW    X5, X4, X4
+	VMOVUPS      X4, (R8)(SI*1)
+	MOVQ         $0x00000001, R12
+	JMP          sumVectorDestinations
+
+sumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X4, (R11)(SI*1)
+	INCQ    R12
+
+sumVectorDestinations:
+	CMPQ R12, DX
+	JLT  sumVectorDestination
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000010, DI
+
+sumVectors:
+	CMPQ DI, $0x00000010
+	JGE  sumVector
+	JMP  return
+
+product:
+	MOVQ         $0x0000000100000001, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x00007fff00007fff, R11
+	VMOVQ        R11, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x0000004000000040, R11
+	VMOVQ        R11, X2
+	VPBROADCASTQ X2, Y2
+	JMP          productBlocks
+
+productBlock:
+	VPMOVZXWD (R9)(SI*1), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VPMOVZXWD 16(R9)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VPMOVZXWD 32(R9)(SI*1), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VPMOVZXWD 48(R9)(SI*1), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 64(R9)(SI*1), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VPMOVZXWD 80(R9)(SI*1), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VPMOVZXWD 96(R9)(SI*1), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VPMOVZXWD 112(R9)(SI*1), Y10
+	VPSLLD    $0x10, Y10, Y10
+	CMPQ      BX, $0x01
+	JEQ       productBlockFolded
+	VPMOVZXWD (R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y3, Y3
+	VPMOVZXWD 16(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y4, Y4
+	VPMOVZXWD 32(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y5, Y5
+	VPMOVZXWD 48(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y6, Y6
+	VPMOVZXWD 64(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y7, Y7
+	VPMOVZXWD 80(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y8, Y8
+	VPMOVZXWD 96(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y9, Y9
+	VPMOVZXWD 112(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y10, Y10
+	MOVQ      $0x00000002, R12
+	JMP       productBlockSources
+
+productBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y3, Y3
+	VPMOVZXWD 16(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y4, Y4
+	VPMOVZXWD 32(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y5, Y5
+	VPMOVZXWD 48(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y6, Y6
+	VPMOVZXWD 64(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y7, Y7
+	VPMOVZXWD 80(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y8, Y8
+	VPMOVZXWD 96(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y9, Y9
+	VPMOVZXWD 112(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMULPS    Y11, Y10, Y10
+	INCQ      R12
+
+productBlockSources:
+	CMPQ R12, BX
+	JLT  productBlockSource
+
+productBlockFolded:
+	VPSRLD       $0x10, Y3, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y3, Y3, Y13
+	VPADDD       Y12, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X11
+	VPACKUSDW    X11, X3, X3
+	VPSRLD       $0x10, Y4, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y4, Y4, Y13
+	VPADDD       Y12, Y4, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X11
+	VPACKUSDW    X11, X4, X4
+	VPSRLD       $0x10, Y5, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y5, Y5, Y13
+	VPADDD       Y12, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X11
+	VPACKUSDW    X11, X5, X5
+	VPSRLD       $0x10, Y6, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y6, Y6, Y13
+	VPADDD       Y12, Y6, Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X11
+	VPACKUSDW    X11, X6, X6
+	VPSRLD       $0x10, Y7, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y7, Y7, Y13
+	VPADDD       Y12, Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X11
+	VPACKUSDW    X11, X7, X7
+	VPSRLD       $0x10, Y8, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y8, Y8, Y13
+	VPADDD       Y12, Y8, Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSDW    X11, X8, X8
+	VPSRLD       $0x10, Y9, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y9, Y9, Y13
+	VPADDD       Y12, Y9, Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y9, Y9
+	VEXTRACTI128 $0x01, Y9, X11
+	VPACKUSDW    X11, X9, X9
+	VPSRLD       $0x10, Y10, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y10, Y10, Y13
+	VPADDD       Y12, Y10, Y10
+	VPSRLD       $0x10, Y10, Y10
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y10, Y10
+	VEXTRACTI128 $0x01, Y10, X11
+	VPACKUSDW    X11, X10, X10
+	CMPB         stream+56(FP), $0x00
+	JNE          productBlockStream
+	VMOVUPS      X3, (R8)(SI*1)
+	VMOVUPS      X4, 16(R8)(SI*1)
+	VMOVUPS      X5, 32(R8)(SI*1)
+	VMOVUPS      X6, 48(R8)(SI*1)
+	VMOVUPS      X7, 64(R8)(SI*1)
+	VMOVUPS      X8, 80(R8)(SI*1)
+	VMOVUPS      X9, 96(R8)(SI*1)
+	VMOVUPS      X10, 112(R8)(SI*1)
+	MOVQ         $0x00000001, R12
+	JMP          productBlockDestinations
+
+productBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X3, (R11)(SI*1)
+	VMOVUPS X4, 16(R11)(SI*1)
+	VMOVUPS X5, 32(R11)(SI*1)
+	VMOVUPS X6, 48(R11)(SI*1)
+	VMOVUPS X7, 64(R11)(SI*1)
+	VMOVUPS X8, 80(R11)(SI*1)
+	VMOVUPS X9, 96(R11)(SI*1)
+	VMOVUPS X10, 112(R11)(SI*1)
+	INCQ    R12
+
+productBlockDestinations:
+	CMPQ R12, DX
+	JLT  productBlockDestination
+	JMP  productBlockDone
+
+productBlockStream:
+	XORQ R12, R12
+
+productBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS X3, (R11)(SI*1)
+	VMOVNTPS X4, 16(R11)(SI*1)
+	VMOVNTPS X5, 32(R11)(SI*1)
+	VMOVNTPS X6, 48(R11)(SI*1)
+	VMOVNTPS X7, 64(R11)(SI*1)
+	VMOVNTPS X8, 80(R11)(SI*1)
+	VMOVNTPS X9, 96(R11)(SI*1)
+	VMOVNTPS X10, 112(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      productBlockStreams
+
+productBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+productBlocks:
+	CMPQ DI, $0x00000080
+	JGE  productBlock
+	JMP  productVectors
+
+productVector:
+	VPMOVZXWD (R9)(SI*1), Y3
+	VPSLLD    $0x10, Y3, Y3
+	CMPQ      BX, $0x01
+	JEQ       productVectorFolded
+	VPMOVZXWD (R10)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	MOVQ      $0x00000002, R12
+	JMP       productVectorSources
+
+productVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	INCQ      R12
+
+productVectorSources:
+	CMPQ R12, BX
+	JLT  productVectorSource
+
+productVectorFolded:
+	VPSRLD       $0x10, Y3, Y4
+	VPAND        Y0, Y4, Y5
+	VPADDD       Y1, Y5, Y5
+	VCMPPS       $0x03, Y3, Y3, Y6
+	VPADDD       Y5, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VPOR         Y2, Y4, Y4
+	VPBLENDVB    Y6, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X3
+	VMOVUPS      X3, (R8)(SI*1)
+	MOVQ         $0x00000001, R12
+	JMP          productVectorDestinations
+
+productVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X3, (R11)(SI*1)
+	INCQ    R12
+
+productVectorDestinations:
+	CMPQ R12, DX
+	JLT  productVectorDestination
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000010, DI
+
+productVectors:
+	CMPQ DI, $0x00000010
+	JGE  productVector
+	JMP  return
+
+minimum:
+	MOVQ         $0x0000000100000001, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x00007fff00007fff, R11
+	VMOVQ        R11, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x0000004000000040, R11
+	VMOVQ        R11, X2
+	VPBROADCASTQ X2, Y2
+	JMP          minimumBlocks
+
+minimumBlock:
+	VPMOVZXWD (R9)(SI*1), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VPMOVZXWD 16(R9)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VPMOVZXWD 32(R9)(SI*1), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VPMOVZXWD 48(R9)(SI*1), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 64(R9)(SI*1), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VPMOVZXWD 80(R9)(SI*1), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VPMOVZXWD 96(R9)(SI*1), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VPMOVZXWD 112(R9)(SI*1), Y10
+	VPSLLD    $0x10, Y10, Y10
+	CMPQ      BX, $0x01
+	JEQ       minimumBlockFolded
+	VPMOVZXWD (R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y3, Y11, Y12
+	VMINPS    Y11, Y3, Y3
+	VORPS     Y12, Y3, Y3
+	VPMOVZXWD 16(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y4, Y11, Y12
+	VMINPS    Y11, Y4, Y4
+	VORPS     Y12, Y4, Y4
+	VPMOVZXWD 32(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y5, Y11, Y12
+	VMINPS    Y11, Y5, Y5
+	VORPS     Y12, Y5, Y5
+	VPMOVZXWD 48(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y6, Y11, Y12
+	VMINPS    Y11, Y6, Y6
+	VORPS     Y12, Y6, Y6
+	VPMOVZXWD 64(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y7, Y11, Y12
+	VMINPS    Y11, Y7, Y7
+	VORPS     Y12, Y7, Y7
+	VPMOVZXWD 80(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y8, Y11, Y12
+	VMINPS    Y11, Y8, Y8
+	VORPS     Y12, Y8, Y8
+	VPMOVZXWD 96(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y9, Y11, Y12
+	VMINPS    Y11, Y9, Y9
+	VORPS     Y12, Y9, Y9
+	VPMOVZXWD 112(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y10, Y11, Y12
+	VMINPS    Y11, Y10, Y10
+	VORPS     Y12, Y10, Y10
+	MOVQ      $0x00000002, R12
+	JMP       minimumBlockSources
+
+minimumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y3, Y11, Y12
+	VMINPS    Y11, Y3, Y3
+	VORPS     Y12, Y3, Y3
+	VPMOVZXWD 16(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y4, Y11, Y12
+	VMINPS    Y11, Y4, Y4
+	VORPS     Y12, Y4, Y4
+	VPMOVZXWD 32(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y5, Y11, Y12
+	VMINPS    Y11, Y5, Y5
+	VORPS     Y12, Y5, Y5
+	VPMOVZXWD 48(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y6, Y11, Y12
+	VMINPS    Y11, Y6, Y6
+	VORPS     Y12, Y6, Y6
+	VPMOVZXWD 64(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y7, Y11, Y12
+	VMINPS    Y11, Y7, Y7
+	VORPS     Y12, Y7, Y7
+	VPMOVZXWD 80(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y8, Y11, Y12
+	VMINPS    Y11, Y8, Y8
+	VORPS     Y12, Y8, Y8
+	VPMOVZXWD 96(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y9, Y11, Y12
+	VMINPS    Y11, Y9, Y9
+	VORPS     Y12, Y9, Y9
+	VPMOVZXWD 112(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMINPS    Y10, Y11, Y12
+	VMINPS    Y11, Y10, Y10
+	VORPS     Y12, Y10, Y10
+	INCQ      R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	VPSRLD       $0x10, Y3, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y3, Y3, Y13
+	VPADDD       Y12, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X11
+	VPACKUSDW    X11, X3, X3
+	VPSRLD       $0x10, Y4, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y4, Y4, Y13
+	VPADDD       Y12, Y4, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X11
+	VPACKUSDW    X11, X4, X4
+	VPSRLD       $0x10, Y5, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y5, Y5, Y13
+	VPADDD       Y12, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X11
+	VPACKUSDW    X11, X5, X5
+	VPSRLD       $0x10, Y6, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y6, Y6, Y13
+	VPADDD       Y12, Y6, Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X11
+	VPACKUSDW    X11, X6, X6
+	VPSRLD       $0x10, Y7, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y7, Y7, Y13
+	VPADDD       Y12, Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X11
+	VPACKUSDW    X11, X7, X7
+	VPSRLD       $0x10, Y8, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y8, Y8, Y13
+	VPADDD       Y12, Y8, Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSDW    X11, X8, X8
+	VPSRLD       $0x10, Y9, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y9, Y9, Y13
+	VPADDD       Y12, Y9, Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y9, Y9
+	VEXTRACTI128 $0x01, Y9, X11
+	VPACKUSDW    X11, X9, X9
+	VPSRLD       $0x10, Y10, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y10, Y10, Y13
+	VPADDD       Y12, Y10, Y10
+	VPSRLD       $0x10, Y10, Y10
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y10, Y10
+	VEXTRACTI128 $0x01, Y10, X11
+	VPACKUSDW    X11, X10, X10
+	CMPB         stream+56(FP), $0x00
+	JNE          minimumBlockStream
+	VMOVUPS      X3, (R8)(SI*1)
+	VMOVUPS      X4, 16(R8)(SI*1)
+	VMOVUPS      X5, 32(R8)(SI*1)
+	VMOVUPS      X6, 48(R8)(SI*1)
+	VMOVUPS      X7, 64(R8)(SI*1)
+	VMOVUPS      X8, 80(R8)(SI*1)
+	VMOVUPS      X9, 96(R8)(SI*1)
+	VMOVUPS      X10, 112(R8)(SI*1)
+	MOVQ         $0x00000001, R12
+	JMP          minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X3, (R11)(SI*1)
+	VMOVUPS X4, 16(R11)(SI*1)
+	VMOVUPS X5, 32(R11)(SI*1)
+	VMOVUPS X6, 48(R11)(SI*1)
+	VMOVUPS X7, 64(R11)(SI*1)
+	VMOVUPS X8, 80(R11)(SI*1)
+	VMOVUPS X9, 96(R11)(SI*1)
+	VMOVUPS X10, 112(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS X3, (R11)(SI*1)
+	VMOVNTPS X4, 16(R11)(SI*1)
+	VMOVNTPS X5, 32(R11)(SI*1)
+	VMOVNTPS X6, 48(R11)(SI*1)
+	VMOVNTPS X7, 64(R11)(SI*1)
+	VMOVNTPS X8, 80(R11)(SI*1)
+	VMOVNTPS X9, 96(R11)(SI*1)
+	VMOVNTPS X10, 112(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	VPMOVZXWD (R9)(SI*1), Y3
+	VPSLLD    $0x10, Y3, Y3
+	CMPQ      BX, $0x01
+	JEQ       minimumVectorFolded
+	VPMOVZXWD (R10)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VMINPS    Y3, Y4, Y5
+	VMINPS    Y4, Y3, Y3
+	VORPS     Y5, Y3, Y3
+	MOVQ      $0x00000002, R12
+	JMP       minimumVectorSources
+
+minimumVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VMINPS    Y3, Y4, Y5
+	VMINPS    Y4, Y3, Y3
+	VORPS     Y5, Y3, Y3
+	INCQ      R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VPSRLD       $0x10, Y3, Y4
+	VPAND        Y0, Y4, Y5
+	VPADDD       Y1, Y5, Y5
+	VCMPPS       $0x03, Y3, Y3, Y6
+	VPADDD       Y5, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VPOR         Y2, Y4, Y4
+	VPBLENDVB    Y6, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X3
+	VMOVUPS      X3, (R8)(SI*1)
+	MOVQ         $0x00000001, R12
+	JMP          minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X3, (R11)(SI*1)
+	INCQ    R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000010, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000010
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	MOVQ         $0x0000000100000001, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x00007fff00007fff, R11
+	VMOVQ        R11, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x0000004000000040, R11
+	VMOVQ        R11, X2
+	VPBROADCASTQ X2, Y2
+	JMP          maximumBlocks
+
+maximumBlock:
+	VPMOVZXWD (R9)(SI*1), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VPMOVZXWD 16(R9)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VPMOVZXWD 32(R9)(SI*1), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VPMOVZXWD 48(R9)(SI*1), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VPMOVZXWD 64(R9)(SI*1), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VPMOVZXWD 80(R9)(SI*1), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VPMOVZXWD 96(R9)(SI*1), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VPMOVZXWD 112(R9)(SI*1), Y10
+	VPSLLD    $0x10, Y10, Y10
+	CMPQ      BX, $0x01
+	JEQ       maximumBlockFolded
+	VPMOVZXWD (R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y3, Y11, Y12
+	VMAXPS    Y11, Y3, Y3
+	VXORPS    Y12, Y3, Y11
+	VORPS     Y12, Y3, Y3
+	VSUBPS    Y11, Y3, Y3
+	VPMOVZXWD 16(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y4, Y11, Y12
+	VMAXPS    Y11, Y4, Y4
+	VXORPS    Y12, Y4, Y11
+	VORPS     Y12, Y4, Y4
+	VSUBPS    Y11, Y4, Y4
+	VPMOVZXWD 32(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y5, Y11, Y12
+	VMAXPS    Y11, Y5, Y5
+	VXORPS    Y12, Y5, Y11
+	VORPS     Y12, Y5, Y5
+	VSUBPS    Y11, Y5, Y5
+	VPMOVZXWD 48(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y6, Y11, Y12
+	VMAXPS    Y11, Y6, Y6
+	VXORPS    Y12, Y6, Y11
+	VORPS     Y12, Y6, Y6
+	VSUBPS    Y11, Y6, Y6
+	VPMOVZXWD 64(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y7, Y11, Y12
+	VMAXPS    Y11, Y7, Y7
+	VXORPS    Y12, Y7, Y11
+	VORPS     Y12, Y7, Y7
+	VSUBPS    Y11, Y7, Y7
+	VPMOVZXWD 80(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y8, Y11, Y12
+	VMAXPS    Y11, Y8, Y8
+	VXORPS    Y12, Y8, Y11
+	VORPS     Y12, Y8, Y8
+	VSUBPS    Y11, Y8, Y8
+	VPMOVZXWD 96(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y9, Y11, Y12
+	VMAXPS    Y11, Y9, Y9
+	VXORPS    Y12, Y9, Y11
+	VORPS     Y12, Y9, Y9
+	VSUBPS    Y11, Y9, Y9
+	VPMOVZXWD 112(R10)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y10, Y11, Y12
+	VMAXPS    Y11, Y10, Y10
+	VXORPS    Y12, Y10, Y11
+	VORPS     Y12, Y10, Y10
+	VSUBPS    Y11, Y10, Y10
+	MOVQ      $0x00000002, R12
+	JMP       maximumBlockSources
+
+maximumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y3, Y11, Y12
+	VMAXPS    Y11, Y3, Y3
+	VXORPS    Y12, Y3, Y11
+	VORPS     Y12, Y3, Y3
+	VSUBPS    Y11, Y3, Y3
+	VPMOVZXWD 16(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y4, Y11, Y12
+	VMAXPS    Y11, Y4, Y4
+	VXORPS    Y12, Y4, Y11
+	VORPS     Y12, Y4, Y4
+	VSUBPS    Y11, Y4, Y4
+	VPMOVZXWD 32(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y5, Y11, Y12
+	VMAXPS    Y11, Y5, Y5
+	VXORPS    Y12, Y5, Y11
+	VORPS     Y12, Y5, Y5
+	VSUBPS    Y11, Y5, Y5
+	VPMOVZXWD 48(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y6, Y11, Y12
+	VMAXPS    Y11, Y6, Y6
+	VXORPS    Y12, Y6, Y11
+	VORPS     Y12, Y6, Y6
+	VSUBPS    Y11, Y6, Y6
+	VPMOVZXWD 64(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y7, Y11, Y12
+	VMAXPS    Y11, Y7, Y7
+	VXORPS    Y12, Y7, Y11
+	VORPS     Y12, Y7, Y7
+	VSUBPS    Y11, Y7, Y7
+	VPMOVZXWD 80(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y8, Y11, Y12
+	VMAXPS    Y11, Y8, Y8
+	VXORPS    Y12, Y8, Y11
+	VORPS     Y12, Y8, Y8
+	VSUBPS    Y11, Y8, Y8
+	VPMOVZXWD 96(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y9, Y11, Y12
+	VMAXPS    Y11, Y9, Y9
+	VXORPS    Y12, Y9, Y11
+	VORPS     Y12, Y9, Y9
+	VSUBPS    Y11, Y9, Y9
+	VPMOVZXWD 112(R11)(SI*1), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y10, Y11, Y12
+	VMAXPS    Y11, Y10, Y10
+	VXORPS    Y12, Y10, Y11
+	VORPS     Y12, Y10, Y10
+	VSUBPS    Y11, Y10, Y10
+	INCQ      R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	VPSRLD       $0x10, Y3, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y3, Y3, Y13
+	VPADDD       Y12, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X11
+	VPACKUSDW    X11, X3, X3
+	VPSRLD       $0x10, Y4, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y4, Y4, Y13
+	VPADDD       Y12, Y4, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X11
+	VPACKUSDW    X11, X4, X4
+	VPSRLD       $0x10, Y5, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y5, Y5, Y13
+	VPADDD       Y12, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X11
+	VPACKUSDW    X11, X5, X5
+	VPSRLD       $0x10, Y6, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y6, Y6, Y13
+	VPADDD       Y12, Y6, Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X11
+	VPACKUSDW    X11, X6, X6
+	VPSRLD       $0x10, Y7, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y7, Y7, Y13
+	VPADDD       Y12, Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X11
+	VPACKUSDW    X11, X7, X7
+	VPSRLD       $0x10, Y8, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y8, Y8, Y13
+	VPADDD       Y12, Y8, Y8
+	VPSRLD       $0x10, Y8, Y8
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSDW    X11, X8, X8
+	VPSRLD       $0x10, Y9, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y9, Y9, Y13
+	VPADDD       Y12, Y9, Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y9, Y9
+	VEXTRACTI128 $0x01, Y9, X11
+	VPACKUSDW    X11, X9, X9
+	VPSRLD       $0x10, Y10, Y11
+	VPAND        Y0, Y11, Y12
+	VPADDD       Y1, Y12, Y12
+	VCMPPS       $0x03, Y10, Y10, Y13
+	VPADDD       Y12, Y10, Y10
+	VPSRLD       $0x10, Y10, Y10
+	VPOR         Y2, Y11, Y11
+	VPBLENDVB    Y13, Y11, Y10, Y10
+	VEXTRACTI128 $0x01, Y10, X11
+	VPACKUSDW    X11, X10, X10
+	CMPB         stream+56(FP), $0x00
+	JNE          maximumBlockStream
+	VMOVUPS      X3, (R8)(SI*1)
+	VMOVUPS      X4, 16(R8)(SI*1)
+	VMOVUPS      X5, 32(R8)(SI*1)
+	VMOVUPS      X6, 48(R8)(SI*1)
+	VMOVUPS      X7, 64(R8)(SI*1)
+	VMOVUPS      X8, 80(R8)(SI*1)
+	VMOVUPS      X9, 96(R8)(SI*1)
+	VMOVUPS      X10, 112(R8)(SI*1)
+	MOVQ         $0x00000001, R12
+	JMP          maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X3, (R11)(SI*1)
+	VMOVUPS X4, 16(R11)(SI*1)
+	VMOVUPS X5, 32(R11)(SI*1)
+	VMOVUPS X6, 48(R11)(SI*1)
+	VMOVUPS X7, 64(R11)(SI*1)
+	VMOVUPS X8, 80(R11)(SI*1)
+	VMOVUPS X9, 96(R11)(SI*1)
+	VMOVUPS X10, 112(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS X3, (R11)(SI*1)
+	VMOVNTPS X4, 16(R11)(SI*1)
+	VMOVNTPS X5, 32(R11)(SI*1)
+	VMOVNTPS X6, 48(R11)(SI*1)
+	VMOVNTPS X7, 64(R11)(SI*1)
+	VMOVNTPS X8, 80(R11)(SI*1)
+	VMOVNTPS X9, 96(R11)(SI*1)
+	VMOVNTPS X10, 112(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	VPMOVZXWD (R9)(SI*1), Y3
+	VPSLLD    $0x10, Y3, Y3
+	CMPQ      BX, $0x01
+	JEQ       maximumVectorFolded
+	VPMOVZXWD (R10)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VMAXPS    Y3, Y4, Y5
+	VMAXPS    Y4, Y3, Y3
+	VXORPS    Y5, Y3, Y4
+	VORPS     Y5, Y3, Y3
+	VSUBPS    Y4, Y3, Y3
+	MOVQ      $0x00000002, R12
+	JMP       maximumVectorSources
+
+maximumVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VMAXPS    Y3, Y4, Y5
+	VMAXPS    Y4, Y3, Y3
+	VXORPS    Y5, Y3, Y4
+	VORPS     Y5, Y3, Y3
+	VSUBPS    Y4, Y3, Y3
+	INCQ      R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VPSRLD       $0x10, Y3, Y4
+	VPAND        Y0, Y4, Y5
+	VPADDD       Y1, Y5, Y5
+	VCMPPS       $0x03, Y3, Y3, Y6
+	VPADDD       Y5, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VPOR         Y2, Y4, Y4
+	VPBLENDVB    Y6, Y4, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X3
+	VMOVUPS      X3, (R8)(SI*1)
+	MOVQ         $0x00000001, R12
+	JMP          maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS X3, (R11)(SI*1)
+	INCQ    R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000010, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000010
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET

@@ -113,3 +113,51 @@ func foldFloat32AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int,
 //
 //go:noescape
 func foldFloat64AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+
+// foldFloat16AVX512 folds bytes bytes from at on, whole elements, taken
+// as n elements of type float16:
+//
+//	for i := range n {
+//		x := srcs[0][i]
+//		for _, src := range srcs[1:] {
+//			x = x op src[i]
+//		}
+//		x = x / by
+//		for _, dst := range dsts {
+//			dst[i] = x
+//		}
+//	}
+//
+// op is the number of an Op; mode, factor and shift are those of the divisor by, for
+// sums. Of a block of 128 bytes every source is read before a result is stored, so
+// that a destination may be any of the sources. With stream whole blocks are stored
+// past the caches, and every destination is aligned to 64 bytes.
+//
+// Here x is a float32, rounded when it is stored.
+//
+//go:noescape
+func foldFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+
+// foldBFloat16AVX512 folds bytes bytes from at on, whole elements, taken
+// as n elements of type bfloat16:
+//
+//	for i := range n {
+//		x := srcs[0][i]
+//		for _, src := range srcs[1:] {
+//			x = x op src[i]
+//		}
+//		x = x / by
+//		for _, dst := range dsts {
+//			dst[i] = x
+//		}
+//	}
+//
+// op is the number of an Op; mode, factor and shift are those of the divisor by, for
+// sums. Of a block of 128 bytes every source is read before a result is stored, so
+// that a destination may be any of the sources. With stream whole blocks are stored
+// past the caches, and every destination is aligned to 64 bytes.
+//
+// Here x is a float32, rounded when it is stored.
+//
+//go:noescape
+func foldBFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)

@@ -3045,3 +3045,1565 @@ return:
 
 stored:
 	RET
+
+// func foldFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
+TEXT ·foldFloat16AVX512(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB         op+0(FP), $0x02
+	JEQ          product
+	CMPB         op+0(FP), $0x03
+	JEQ          minimum
+	CMPB         op+0(FP), $0x04
+	JEQ          maximum
+	VPBROADCASTQ factor+72(FP), Z0
+	JMP          sumBlocks
+
+sumBlock:
+	VCVTPH2PS (R9)(SI*1), Z1
+	VCVTPH2PS 32(R9)(SI*1), Z2
+	VCVTPH2PS 64(R9)(SI*1), Z3
+	VCVTPH2PS 96(R9)(SI*1), Z4
+	CMPQ      BX, $0x01
+	JEQ       sumBlockFolded
+	VCVTPH2PS (R10)(SI*1), Z5
+	VADDPS    Z5, Z1, Z1
+	VCVTPH2PS 32(R10)(SI*1), Z5
+	VADDPS    Z5, Z2, Z2
+	VCVTPH2PS 64(R10)(SI*1), Z5
+	VADDPS    Z5, Z3, Z3
+	VCVTPH2PS 96(R10)(SI*1), Z5
+	VADDPS    Z5, Z4, Z4
+	MOVQ      $0x00000002, R12
+	JMP       sumBlockSources
+
+sumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Z5
+	VADDPS    Z5, Z1, Z1
+	VCVTPH2PS 32(R11)(SI*1), Z5
+	VADDPS    Z5, Z2, Z2
+	VCVTPH2PS 64(R11)(SI*1), Z5
+	VADDPS    Z5, Z3, Z3
+	VCVTPH2PS 96(R11)(SI*1), Z5
+	VADDPS    Z5, Z4, Z4
+	INCQ      R12
+
+sumBlockSources:
+	CMPQ R12, BX
+	JLT  sumBlockSource
+
+sumBlockFolded:
+	CMPQ   mode+64(FP), $0x00
+	JEQ    sumBlockFinished
+	CMPQ   mode+64(FP), $0x02
+	JEQ    sumBlockDivide
+	VMULPS Z0, Z1, Z1
+	VMULPS Z0, Z2, Z2
+	VMULPS Z0, Z3, Z3
+	VMULPS Z0, Z4, Z4
+	JMP    sumBlockFinished
+
+sumBlockDivide:
+	VDIVPS Z0, Z1, Z1
+	VDIVPS Z0, Z2, Z2
+	VDIVPS Z0, Z3, Z3
+	VDIVPS Z0, Z4, Z4
+
+sumBlockFinished:
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPS2PH $0x00, Z3, Y3
+	VCVTPS2PH $0x00, Z4, Y4
+	CMPB      stream+56(FP), $0x00
+	JNE       sumBlockStream
+	VMOVUPS   Y1, (R8)(SI*1)
+	VMOVUPS   Y2, 32(R8)(SI*1)
+	VMOVUPS   Y3, 64(R8)(SI*1)
+	VMOVUPS   Y4, 96(R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       sumBlockDestinations
+
+sumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y1, (R11)(SI*1)
+	VMOVUPS Y2, 32(R11)(SI*1)
+	VMOVUPS Y3, 64(R11)(SI*1)
+	VMOVUPS Y4, 96(R11)(SI*1)
+	INCQ    R12
+
+sumBlockDestinations:
+	CMPQ R12, DX
+	JLT  sumBlockDestination
+	JMP  sumBlockDone
+
+sumBlockStream:
+	XORQ R12, R12
+
+sumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y1, (R11)(SI*1)
+	VMOVNTPS Y2, 32(R11)(SI*1)
+	VMOVNTPS Y3, 64(R11)(SI*1)
+	VMOVNTPS Y4, 96(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      sumBlockStreams
+
+sumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+sumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  sumBlock
+	JMP  sumVectors
+
+sumVector:
+	MOVQ       $0x00000020, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z1
+	VCVTPH2PS  Y1, Z1
+	CMPQ       BX, $0x01
+	JEQ        sumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z2
+	VCVTPH2PS  Y2, Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       $0x00000002, R12
+	JMP        sumVectorSources
+
+sumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z2
+	VCVTPH2PS  Y2, Z2
+	VADDPS     Z2, Z1, Z1
+	INCQ       R12
+
+sumVectorSources:
+	CMPQ R12, BX
+	JLT  sumVectorSource
+
+sumVectorFolded:
+	CMPQ   mode+64(FP), $0x00
+	JEQ    sumVectorFinished
+	CMPQ   mode+64(FP), $0x02
+	JEQ    sumVectorDivide
+	VMULPS Z0, Z1, Z1
+	JMP    sumVectorFinished
+
+sumVectorDivide:
+	VDIVPS Z0, Z1, Z1
+
+sumVectorFinished:
+	VCVTPS2PH $0x00, Z1, Y1
+	VMOVDQU8  Z1, K1, (R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       sumVectorDestinations
+
+sumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z1, K1, (R11)(SI*1)
+	INCQ     R12
+
+sumVectorDestinations:
+	CMPQ R12, DX
+	JLT  sumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+sumVectors:
+	CMPQ DI, $0x00000001
+	JGE  sumVector
+	JMP  return
+
+product:
+	JMP productBlocks
+
+productBlock:
+	VCVTPH2PS (R9)(SI*1), Z0
+	VCVTPH2PS 32(R9)(SI*1), Z1
+	VCVTPH2PS 64(R9)(SI*1), Z2
+	VCVTPH2PS 96(R9)(SI*1), Z3
+	CMPQ      BX, $0x01
+	JEQ       productBlockFolded
+	VCVTPH2PS (R10)(SI*1), Z4
+	VMULPS    Z4, Z0, Z0
+	VCVTPH2PS 32(R10)(SI*1), Z4
+	VMULPS    Z4, Z1, Z1
+	VCVTPH2PS 64(R10)(SI*1), Z4
+	VMULPS    Z4, Z2, Z2
+	VCVTPH2PS 96(R10)(SI*1), Z4
+	VMULPS    Z4, Z3, Z3
+	MOVQ      $0x00000002, R12
+	JMP       productBlockSources
+
+productBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Z4
+	VMULPS    Z4, Z0, Z0
+	VCVTPH2PS 32(R11)(SI*1), Z4
+	VMULPS    Z4, Z1, Z1
+	VCVTPH2PS 64(R11)(SI*1), Z4
+	VMULPS    Z4, Z2, Z2
+	VCVTPH2PS 96(R11)(SI*1), Z4
+	VMULPS    Z4, Z3, Z3
+	INCQ      R12
+
+productBlockSources:
+	CMPQ R12, BX
+	JLT  productBlockSource
+
+productBlockFolded:
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPS2PH $0x00, Z3, Y3
+	CMPB      stream+56(FP), $0x00
+	JNE       productBlockStream
+	VMOVUPS   Y0, (R8)(SI*1)
+	VMOVUPS   Y1, 32(R8)(SI*1)
+	VMOVUPS   Y2, 64(R8)(SI*1)
+	VMOVUPS   Y3, 96(R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       productBlockDestinations
+
+productBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	INCQ    R12
+
+productBlockDestinations:
+	CMPQ R12, DX
+	JLT  productBlockDestination
+	JMP  productBlockDone
+
+productBlockStream:
+	XORQ R12, R12
+
+productBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      productBlockStreams
+
+productBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+productBlocks:
+	CMPQ DI, $0x00000080
+	JGE  productBlock
+	JMP  productVectors
+
+productVector:
+	MOVQ       $0x00000020, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	VCVTPH2PS  Y0, Z0
+	CMPQ       BX, $0x01
+	JEQ        productVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VCVTPH2PS  Y1, Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        productVectorSources
+
+productVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VCVTPH2PS  Y1, Z1
+	VMULPS     Z1, Z0, Z0
+	INCQ       R12
+
+productVectorSources:
+	CMPQ R12, BX
+	JLT  productVectorSource
+
+productVectorFolded:
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVDQU8  Z0, K1, (R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       productVectorDestinations
+
+productVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+productVectorDestinations:
+	CMPQ R12, DX
+	JLT  productVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+productVectors:
+	CMPQ DI, $0x00000001
+	JGE  productVector
+	JMP  return
+
+minimum:
+	JMP minimumBlocks
+
+minimumBlock:
+	VCVTPH2PS (R9)(SI*1), Z0
+	VCVTPH2PS 32(R9)(SI*1), Z1
+	VCVTPH2PS 64(R9)(SI*1), Z2
+	VCVTPH2PS 96(R9)(SI*1), Z3
+	CMPQ      BX, $0x01
+	JEQ       minimumBlockFolded
+	VCVTPH2PS (R10)(SI*1), Z4
+	VMINPS    Z0, Z4, Z5
+	VMINPS    Z4, Z0, Z0
+	VORPS     Z5, Z0, Z0
+	VCVTPH2PS 32(R10)(SI*1), Z4
+	VMINPS    Z1, Z4, Z5
+	VMINPS    Z4, Z1, Z1
+	VORPS     Z5, Z1, Z1
+	VCVTPH2PS 64(R10)(SI*1), Z4
+	VMINPS    Z2, Z4, Z5
+	VMINPS    Z4, Z2, Z2
+	VORPS     Z5, Z2, Z2
+	VCVTPH2PS 96(R10)(SI*1), Z4
+	VMINPS    Z3, Z4, Z5
+	VMINPS    Z4, Z3, Z3
+	VORPS     Z5, Z3, Z3
+	MOVQ      $0x00000002, R12
+	JMP       minimumBlockSources
+
+minimumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Z4
+	VMINPS    Z0, Z4, Z5
+	VMINPS    Z4, Z0, Z0
+	VORPS     Z5, Z0, Z0
+	VCVTPH2PS 32(R11)(SI*1), Z4
+	VMINPS    Z1, Z4, Z5
+	VMINPS    Z4, Z1, Z1
+	VORPS     Z5, Z1, Z1
+	VCVTPH2PS 64(R11)(SI*1), Z4
+	VMINPS    Z2, Z4, Z5
+	VMINPS    Z4, Z2, Z2
+	VORPS     Z5, Z2, Z2
+	VCVTPH2PS 96(R11)(SI*1), Z4
+	VMINPS    Z3, Z4, Z5
+	VMINPS    Z4, Z3, Z3
+	VORPS     Z5, Z3, Z3
+	INCQ      R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPS2PH $0x00, Z3, Y3
+	CMPB      stream+56(FP), $0x00
+	JNE       minimumBlockStream
+	VMOVUPS   Y0, (R8)(SI*1)
+	VMOVUPS   Y1, 32(R8)(SI*1)
+	VMOVUPS   Y2, 64(R8)(SI*1)
+	VMOVUPS   Y3, 96(R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	MOVQ       $0x00000020, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	VCVTPH2PS  Y0, Z0
+	CMPQ       BX, $0x01
+	JEQ        minimumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VCVTPH2PS  Y1, Z1
+	VMINPS     Z0, Z1, Z2
+	VMINPS     Z1, Z0, Z0
+	VORPS      Z2, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        minimumVectorSources
+
+minimumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VCVTPH2PS  Y1, Z1
+	VMINPS     Z0, Z1, Z2
+	VMINPS     Z1, Z0, Z0
+	VORPS      Z2, Z0, Z0
+	INCQ       R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVDQU8  Z0, K1, (R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000001
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VCVTPH2PS (R9)(SI*1), Z0
+	VCVTPH2PS 32(R9)(SI*1), Z1
+	VCVTPH2PS 64(R9)(SI*1), Z2
+	VCVTPH2PS 96(R9)(SI*1), Z3
+	CMPQ      BX, $0x01
+	JEQ       maximumBlockFolded
+	VCVTPH2PS (R10)(SI*1), Z4
+	VMAXPS    Z0, Z4, Z5
+	VMAXPS    Z4, Z0, Z0
+	VXORPS    Z5, Z0, Z4
+	VORPS     Z5, Z0, Z0
+	VSUBPS    Z4, Z0, Z0
+	VCVTPH2PS 32(R10)(SI*1), Z4
+	VMAXPS    Z1, Z4, Z5
+	VMAXPS    Z4, Z1, Z1
+	VXORPS    Z5, Z1, Z4
+	VORPS     Z5, Z1, Z1
+	VSUBPS    Z4, Z1, Z1
+	VCVTPH2PS 64(R10)(SI*1), Z4
+	VMAXPS    Z2, Z4, Z5
+	VMAXPS    Z4, Z2, Z2
+	VXORPS    Z5, Z2, Z4
+	VORPS     Z5, Z2, Z2
+	VSUBPS    Z4, Z2, Z2
+	VCVTPH2PS 96(R10)(SI*1), Z4
+	VMAXPS    Z3, Z4, Z5
+	VMAXPS    Z4, Z3, Z3
+	VXORPS    Z5, Z3, Z4
+	VORPS     Z5, Z3, Z3
+	VSUBPS    Z4, Z3, Z3
+	MOVQ      $0x00000002, R12
+	JMP       maximumBlockSources
+
+maximumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VCVTPH2PS (R11)(SI*1), Z4
+	VMAXPS    Z0, Z4, Z5
+	VMAXPS    Z4, Z0, Z0
+	VXORPS    Z5, Z0, Z4
+	VORPS     Z5, Z0, Z0
+	VSUBPS    Z4, Z0, Z0
+	VCVTPH2PS 32(R11)(SI*1), Z4
+	VMAXPS    Z1, Z4, Z5
+	VMAXPS    Z4, Z1, Z1
+	VXORPS    Z5, Z1, Z4
+	VORPS     Z5, Z1, Z1
+	VSUBPS    Z4, Z1, Z1
+	VCVTPH2PS 64(R11)(SI*1), Z4
+	VMAXPS    Z2, Z4, Z5
+	VMAXPS    Z4, Z2, Z2
+	VXORPS    Z5, Z2, Z4
+	VORPS     Z5, Z2, Z2
+	VSUBPS    Z4, Z2, Z2
+	VCVTPH2PS 96(R11)(SI*1), Z4
+	VMAXPS    Z3, Z4, Z5
+	VMAXPS    Z4, Z3, Z3
+	VXORPS    Z5, Z3, Z4
+	VORPS     Z5, Z3, Z3
+	VSUBPS    Z4, Z3, Z3
+	INCQ      R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPS2PH $0x00, Z3, Y3
+	CMPB      stream+56(FP), $0x00
+	JNE       maximumBlockStream
+	VMOVUPS   Y0, (R8)(SI*1)
+	VMOVUPS   Y1, 32(R8)(SI*1)
+	VMOVUPS   Y2, 64(R8)(SI*1)
+	VMOVUPS   Y3, 96(R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	MOVQ       $0x00000020, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	VCVTPH2PS  Y0, Z0
+	CMPQ       BX, $0x01
+	JEQ        maximumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VCVTPH2PS  Y1, Z1
+	VMAXPS     Z0, Z1, Z2
+	VMAXPS     Z1, Z0, Z0
+	VXORPS     Z2, Z0, Z1
+	VORPS      Z2, Z0, Z0
+	VSUBPS     Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        maximumVectorSources
+
+maximumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VCVTPH2PS  Y1, Z1
+	VMAXPS     Z0, Z1, Z2
+	VMAXPS     Z1, Z0, Z0
+	VXORPS     Z2, Z0, Z1
+	VORPS      Z2, Z0, Z0
+	VSUBPS     Z1, Z0, Z0
+	INCQ       R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVDQU8  Z0, K1, (R8)(SI*1)
+	MOVQ      $0x00000001, R12
+	JMP       maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000001
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldBFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
+TEXT ·foldBFloat16AVX512(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB         op+0(FP), $0x02
+	JEQ          product
+	CMPB         op+0(FP), $0x03
+	JEQ          minimum
+	CMPB         op+0(FP), $0x04
+	JEQ          maximum
+	MOVQ         $0x0000000100000001, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0x00007fff00007fff, R11
+	VMOVQ        R11, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         $0x0000004000000040, R11
+	VMOVQ        R11, X2
+	VPBROADCASTQ X2, Z2
+	VPBROADCASTQ factor+72(FP), Z3
+	JMP          sumBlocks
+
+sumBlock:
+	VPMOVZXWD (R9)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPMOVZXWD 32(R9)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VPMOVZXWD 64(R9)(SI*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VPMOVZXWD 96(R9)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	CMPQ      BX, $0x01
+	JEQ       sumBlockFolded
+	VPMOVZXWD (R10)(SI*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 32(R10)(SI*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 64(R10)(SI*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 96(R10)(SI*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+	MOVQ      $0x00000002, R12
+	JMP       sumBlockSources
+
+sumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 32(R11)(SI*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 64(R11)(SI*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 96(R11)(SI*1), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+	INCQ      R12
+
+sumBlockSources:
+	CMPQ R12, BX
+	JLT  sumBlockSource
+
+sumBlockFolded:
+	CMPQ   mode+64(FP), $0x00
+	JEQ    sumBlockFinished
+	CMPQ   mode+64(FP), $0x02
+	JEQ    sumBlockDivide
+	VMULPS Z3, Z4, Z4
+	VMULPS Z3, Z5, Z5
+	VMULPS Z3, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	JMP    sumBlockFinished
+
+sumBlockDivide:
+	VDIVPS Z3, Z4, Z4
+	VDIVPS Z3, Z5, Z5
+	VDIVPS Z3, Z6, Z6
+	VDIVPS Z3, Z7, Z7
+
+sumBlockFinished:
+	VPSRLD  $0x10, Z4, Z8
+	VPANDQ  Z0, Z8, Z9
+	VPADDD  Z1, Z9, Z9
+	VCMPPS  $0x03, Z4, Z4, K1
+	VPADDD  Z9, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPORD   Z2, Z8, K1, Z4
+	VPMOVDW Z4, Y4
+	VPSRLD  $0x10, Z5, Z8
+	VPANDQ  Z0, Z8, Z9
+	VPADDD  Z1, Z9, Z9
+	VCMPPS  $0x03, Z5, Z5, K1
+	VPADDD  Z9, Z5, Z5
+	VPSRLD  $0x10, Z5, Z5
+	VPORD   Z2, Z8, K1, Z5
+	VPMOVDW Z5, Y5
+	VPSRLD  $0x10, Z6, Z8
+	VPANDQ  Z0, Z8, Z9
+	VPADDD  Z1, Z9, Z9
+	VCMPPS  $0x03, Z6, Z6, K1
+	VPADDD  Z9, Z6, Z6
+	VPSRLD  $0x10, Z6, Z6
+	VPORD   Z2, Z8, K1, Z6
+	VPMOVDW Z6, Y6
+	VPSRLD  $0x10, Z7, Z8
+	VPANDQ  Z0, Z8, Z9
+	VPADDD  Z1, Z9, Z9
+	VCMPPS  $0x03, Z7, Z7, K1
+	VPADDD  Z9, Z7, Z7
+	VPSRLD  $0x10, Z7, Z7
+	VPORD   Z2, Z8, K1, Z7
+	VPMOVDW Z7, Y7
+	CMPB    stream+56(FP), $0x00
+	JNE     sumBlockStream
+	VMOVUPS Y4, (R8)(SI*1)
+	VMOVUPS Y5, 32(R8)(SI*1)
+	VMOVUPS Y6, 64(R8)(SI*1)
+	VMOVUPS Y7, 96(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     sumBlockDestinations
+
+sumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y4, (R11)(SI*1)
+	VMOVUPS Y5, 32(R11)(SI*1)
+	VMOVUPS Y6, 64(R11)(SI*1)
+	VMOVUPS Y7, 96(R11)(SI*1)
+	INCQ    R12
+
+sumBlockDestinations:
+	CMPQ R12, DX
+	JLT  sumBlockDestination
+	JMP  sumBlockDone
+
+sumBlockStream:
+	XORQ R12, R12
+
+sumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y4, (R11)(SI*1)
+	VMOVNTPS Y5, 32(R11)(SI*1)
+	VMOVNTPS Y6, 64(R11)(SI*1)
+	VMOVNTPS Y7, 96(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      sumBlockStreams
+
+sumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+sumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  sumBlock
+	JMP  sumVectors
+
+sumVector:
+	MOVQ       $0x00000020, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z4
+	VPMOVZXWD  Y4, Z4
+	VPSLLD     $0x10, Z4, Z4
+	CMPQ       BX, $0x01
+	JEQ        sumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z5
+	VPMOVZXWD  Y5, Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z4, Z4
+	MOVQ       $0x00000002, R12
+	JMP        sumVectorSources
+
+sumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z5
+	VPMOVZXWD  Y5, Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z4, Z4
+	INCQ       R12
+
+sumVectorSources:
+	CMPQ R12, BX
+	JLT  sumVectorSource
+
+sumVectorFolded:
+	CMPQ   mode+64(FP), $0x00
+	JEQ    sumVectorFinished
+	CMPQ   mode+64(FP), $0x02
+	JEQ    sumVectorDivide
+	VMULPS Z3, Z4, Z4
+	JMP    sumVectorFinished
+
+sumVectorDivide:
+	VDIVPS Z3, Z4, Z4
+
+sumVectorFinished:
+	VPSRLD   $0x10, Z4, Z5
+	VPANDQ   Z0, Z5, Z6
+	VPADDD   Z1, Z6, Z6
+	VCMPPS   $0x03, Z4, Z4, K2
+	VPADDD   Z6, Z4, Z4
+	VPSRLD   $0x10, Z4, Z4
+	VPORD    Z2, Z5, K2, Z4
+	VPMOVDW  Z4, Y4
+	VMOVDQU8 Z4, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      sumVectorDestinations
+
+sumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z4, K1, (R11)(SI*1)
+	INCQ     R12
+
+sumVectorDestinations:
+	CMPQ R12, DX
+	JLT  sumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+sumVectors:
+	CMPQ DI, $0x00000001
+	JGE  sumVector
+	JMP  return
+
+product:
+	MOVQ         $0x0000000100000001, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0x00007fff00007fff, R11
+	VMOVQ        R11, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         $0x0000004000000040, R11
+	VMOVQ        R11, X2
+	VPBROADCASTQ X2, Z2
+	JMP          productBlocks
+
+productBlock:
+	VPMOVZXWD (R9)(SI*1), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD 32(R9)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPMOVZXWD 64(R9)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VPMOVZXWD 96(R9)(SI*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	CMPQ      BX, $0x01
+	JEQ       productBlockFolded
+	VPMOVZXWD (R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMULPS    Z7, Z3, Z3
+	VPMOVZXWD 32(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMULPS    Z7, Z4, Z4
+	VPMOVZXWD 64(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMULPS    Z7, Z5, Z5
+	VPMOVZXWD 96(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMULPS    Z7, Z6, Z6
+	MOVQ      $0x00000002, R12
+	JMP       productBlockSources
+
+productBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMULPS    Z7, Z3, Z3
+	VPMOVZXWD 32(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMULPS    Z7, Z4, Z4
+	VPMOVZXWD 64(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMULPS    Z7, Z5, Z5
+	VPMOVZXWD 96(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMULPS    Z7, Z6, Z6
+	INCQ      R12
+
+productBlockSources:
+	CMPQ R12, BX
+	JLT  productBlockSource
+
+productBlockFolded:
+	VPSRLD  $0x10, Z3, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z3, Z3, K1
+	VPADDD  Z8, Z3, Z3
+	VPSRLD  $0x10, Z3, Z3
+	VPORD   Z2, Z7, K1, Z3
+	VPMOVDW Z3, Y3
+	VPSRLD  $0x10, Z4, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z4, Z4, K1
+	VPADDD  Z8, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPORD   Z2, Z7, K1, Z4
+	VPMOVDW Z4, Y4
+	VPSRLD  $0x10, Z5, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z5, Z5, K1
+	VPADDD  Z8, Z5, Z5
+	VPSRLD  $0x10, Z5, Z5
+	VPORD   Z2, Z7, K1, Z5
+	VPMOVDW Z5, Y5
+	VPSRLD  $0x10, Z6, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z6, Z6, K1
+	VPADDD  Z8, Z6, Z6
+	VPSRLD  $0x10, Z6, Z6
+	VPORD   Z2, Z7, K1, Z6
+	VPMOVDW Z6, Y6
+	CMPB    stream+56(FP), $0x00
+	JNE     productBlockStream
+	VMOVUPS Y3, (R8)(SI*1)
+	VMOVUPS Y4, 32(R8)(SI*1)
+	VMOVUPS Y5, 64(R8)(SI*1)
+	VMOVUPS Y6, 96(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     productBlockDestinations
+
+productBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y3, (R11)(SI*1)
+	VMOVUPS Y4, 32(R11)(SI*1)
+	VMOVUPS Y5, 64(R11)(SI*1)
+	VMOVUPS Y6, 96(R11)(SI*1)
+	INCQ    R12
+
+productBlockDestinations:
+	CMPQ R12, DX
+	JLT  productBlockDestination
+	JMP  productBlockDone
+
+productBlockStream:
+	XORQ R12, R12
+
+productBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y3, (R11)(SI*1)
+	VMOVNTPS Y4, 32(R11)(SI*1)
+	VMOVNTPS Y5, 64(R11)(SI*1)
+	VMOVNTPS Y6, 96(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      productBlockStreams
+
+productBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+productBlocks:
+	CMPQ DI, $0x00000080
+	JGE  productBlock
+	JMP  productVectors
+
+productVector:
+	MOVQ       $0x00000020, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z3
+	VPMOVZXWD  Y3, Z3
+	VPSLLD     $0x10, Z3, Z3
+	CMPQ       BX, $0x01
+	JEQ        productVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z4
+	VPMOVZXWD  Y4, Z4
+	VPSLLD     $0x10, Z4, Z4
+	VMULPS     Z4, Z3, Z3
+	MOVQ       $0x00000002, R12
+	JMP        productVectorSources
+
+productVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z4
+	VPMOVZXWD  Y4, Z4
+	VPSLLD     $0x10, Z4, Z4
+	VMULPS     Z4, Z3, Z3
+	INCQ       R12
+
+productVectorSources:
+	CMPQ R12, BX
+	JLT  productVectorSource
+
+productVectorFolded:
+	VPSRLD   $0x10, Z3, Z4
+	VPANDQ   Z0, Z4, Z5
+	VPADDD   Z1, Z5, Z5
+	VCMPPS   $0x03, Z3, Z3, K2
+	VPADDD   Z5, Z3, Z3
+	VPSRLD   $0x10, Z3, Z3
+	VPORD    Z2, Z4, K2, Z3
+	VPMOVDW  Z3, Y3
+	VMOVDQU8 Z3, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      productVectorDestinations
+
+productVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z3, K1, (R11)(SI*1)
+	INCQ     R12
+
+productVectorDestinations:
+	CMPQ R12, DX
+	JLT  productVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+productVectors:
+	CMPQ DI, $0x00000001
+	JGE  productVector
+	JMP  return
+
+minimum:
+	MOVQ         $0x0000000100000001, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0x00007fff00007fff, R11
+	VMOVQ        R11, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         $0x0000004000000040, R11
+	VMOVQ        R11, X2
+	VPBROADCASTQ X2, Z2
+	JMP          minimumBlocks
+
+minimumBlock:
+	VPMOVZXWD (R9)(SI*1), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD 32(R9)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPMOVZXWD 64(R9)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VPMOVZXWD 96(R9)(SI*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	CMPQ      BX, $0x01
+	JEQ       minimumBlockFolded
+	VPMOVZXWD (R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMINPS    Z3, Z7, Z8
+	VMINPS    Z7, Z3, Z3
+	VORPS     Z8, Z3, Z3
+	VPMOVZXWD 32(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMINPS    Z4, Z7, Z8
+	VMINPS    Z7, Z4, Z4
+	VORPS     Z8, Z4, Z4
+	VPMOVZXWD 64(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMINPS    Z5, Z7, Z8
+	VMINPS    Z7, Z5, Z5
+	VORPS     Z8, Z5, Z5
+	VPMOVZXWD 96(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMINPS    Z6, Z7, Z8
+	VMINPS    Z7, Z6, Z6
+	VORPS     Z8, Z6, Z6
+	MOVQ      $0x00000002, R12
+	JMP       minimumBlockSources
+
+minimumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMINPS    Z3, Z7, Z8
+	VMINPS    Z7, Z3, Z3
+	VORPS     Z8, Z3, Z3
+	VPMOVZXWD 32(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMINPS    Z4, Z7, Z8
+	VMINPS    Z7, Z4, Z4
+	VORPS     Z8, Z4, Z4
+	VPMOVZXWD 64(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMINPS    Z5, Z7, Z8
+	VMINPS    Z7, Z5, Z5
+	VORPS     Z8, Z5, Z5
+	VPMOVZXWD 96(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMINPS    Z6, Z7, Z8
+	VMINPS    Z7, Z6, Z6
+	VORPS     Z8, Z6, Z6
+	INCQ      R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	VPSRLD  $0x10, Z3, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z3, Z3, K1
+	VPADDD  Z8, Z3, Z3
+	VPSRLD  $0x10, Z3, Z3
+	VPORD   Z2, Z7, K1, Z3
+	VPMOVDW Z3, Y3
+	VPSRLD  $0x10, Z4, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z4, Z4, K1
+	VPADDD  Z8, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPORD   Z2, Z7, K1, Z4
+	VPMOVDW Z4, Y4
+	VPSRLD  $0x10, Z5, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z5, Z5, K1
+	VPADDD  Z8, Z5, Z5
+	VPSRLD  $0x10, Z5, Z5
+	VPORD   Z2, Z7, K1, Z5
+	VPMOVDW Z5, Y5
+	VPSRLD  $0x10, Z6, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z6, Z6, K1
+	VPADDD  Z8, Z6, Z6
+	VPSRLD  $0x10, Z6, Z6
+	VPORD   Z2, Z7, K1, Z6
+	VPMOVDW Z6, Y6
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Y3, (R8)(SI*1)
+	VMOVUPS Y4, 32(R8)(SI*1)
+	VMOVUPS Y5, 64(R8)(SI*1)
+	VMOVUPS Y6, 96(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y3, (R11)(SI*1)
+	VMOVUPS Y4, 32(R11)(SI*1)
+	VMOVUPS Y5, 64(R11)(SI*1)
+	VMOVUPS Y6, 96(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y3, (R11)(SI*1)
+	VMOVNTPS Y4, 32(R11)(SI*1)
+	VMOVNTPS Y5, 64(R11)(SI*1)
+	VMOVNTPS Y6, 96(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	MOVQ       $0x00000020, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z3
+	VPMOVZXWD  Y3, Z3
+	VPSLLD     $0x10, Z3, Z3
+	CMPQ       BX, $0x01
+	JEQ        minimumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z4
+	VPMOVZXWD  Y4, Z4
+	VPSLLD     $0x10, Z4, Z4
+	VMINPS     Z3, Z4, Z5
+	VMINPS     Z4, Z3, Z3
+	VORPS      Z5, Z3, Z3
+	MOVQ       $0x00000002, R12
+	JMP        minimumVectorSources
+
+minimumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z4
+	VPMOVZXWD  Y4, Z4
+	VPSLLD     $0x10, Z4, Z4
+	VMINPS     Z3, Z4, Z5
+	VMINPS     Z4, Z3, Z3
+	VORPS      Z5, Z3, Z3
+	INCQ       R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VPSRLD   $0x10, Z3, Z4
+	VPANDQ   Z0, Z4, Z5
+	VPADDD   Z1, Z5, Z5
+	VCMPPS   $0x03, Z3, Z3, K2
+	VPADDD   Z5, Z3, Z3
+	VPSRLD   $0x10, Z3, Z3
+	VPORD    Z2, Z4, K2, Z3
+	VPMOVDW  Z3, Y3
+	VMOVDQU8 Z3, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z3, K1, (R11)(SI*1)
+	INCQ     R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000001
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	MOVQ         $0x0000000100000001, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0x00007fff00007fff, R11
+	VMOVQ        R11, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         $0x0000004000000040, R11
+	VMOVQ        R11, X2
+	VPBROADCASTQ X2, Z2
+	JMP          maximumBlocks
+
+maximumBlock:
+	VPMOVZXWD (R9)(SI*1), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD 32(R9)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPMOVZXWD 64(R9)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VPMOVZXWD 96(R9)(SI*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	CMPQ      BX, $0x01
+	JEQ       maximumBlockFolded
+	VPMOVZXWD (R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z3, Z7, Z8
+	VMAXPS    Z7, Z3, Z3
+	VXORPS    Z8, Z3, Z7
+	VORPS     Z8, Z3, Z3
+	VSUBPS    Z7, Z3, Z3
+	VPMOVZXWD 32(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z4, Z7, Z8
+	VMAXPS    Z7, Z4, Z4
+	VXORPS    Z8, Z4, Z7
+	VORPS     Z8, Z4, Z4
+	VSUBPS    Z7, Z4, Z4
+	VPMOVZXWD 64(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z5, Z7, Z8
+	VMAXPS    Z7, Z5, Z5
+	VXORPS    Z8, Z5, Z7
+	VORPS     Z8, Z5, Z5
+	VSUBPS    Z7, Z5, Z5
+	VPMOVZXWD 96(R10)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z6, Z7, Z8
+	VMAXPS    Z7, Z6, Z6
+	VXORPS    Z8, Z6, Z7
+	VORPS     Z8, Z6, Z6
+	VSUBPS    Z7, Z6, Z6
+	MOVQ      $0x00000002, R12
+	JMP       maximumBlockSources
+
+maximumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VPMOVZXWD (R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z3, Z7, Z8
+	VMAXPS    Z7, Z3, Z3
+	VXORPS    Z8, Z3, Z7
+	VORPS     Z8, Z3, Z3
+	VSUBPS    Z7, Z3, Z3
+	VPMOVZXWD 32(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z4, Z7, Z8
+	VMAXPS    Z7, Z4, Z4
+	VXORPS    Z8, Z4, Z7
+	VORPS     Z8, Z4, Z4
+	VSUBPS    Z7, Z4, Z4
+	VPMOVZXWD 64(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z5, Z7, Z8
+	VMAXPS    Z7, Z5, Z5
+	VXORPS    Z8, Z5, Z7
+	VORPS     Z8, Z5, Z5
+	VSUBPS    Z7, Z5, Z5
+	VPMOVZXWD 96(R11)(SI*1), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z6, Z7, Z8
+	VMAXPS    Z7, Z6, Z6
+	VXORPS    Z8, Z6, Z7
+	VORPS     Z8, Z6, Z6
+	VSUBPS    Z7, Z6, Z6
+	INCQ      R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	VPSRLD  $0x10, Z3, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z3, Z3, K1
+	VPADDD  Z8, Z3, Z3
+	VPSRLD  $0x10, Z3, Z3
+	VPORD   Z2, Z7, K1, Z3
+	VPMOVDW Z3, Y3
+	VPSRLD  $0x10, Z4, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z4, Z4, K1
+	VPADDD  Z8, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPORD   Z2, Z7, K1, Z4
+	VPMOVDW Z4, Y4
+	VPSRLD  $0x10, Z5, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z5, Z5, K1
+	VPADDD  Z8, Z5, Z5
+	VPSRLD  $0x10, Z5, Z5
+	VPORD   Z2, Z7, K1, Z5
+	VPMOVDW Z5, Y5
+	VPSRLD  $0x10, Z6, Z7
+	VPANDQ  Z0, Z7, Z8
+	VPADDD  Z1, Z8, Z8
+	VCMPPS  $0x03, Z6, Z6, K1
+	VPADDD  Z8, Z6, Z6
+	VPSRLD  $0x10, Z6, Z6
+	VPORD   Z2, Z7, K1, Z6
+	VPMOVDW Z6, Y6
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Y3, (R8)(SI*1)
+	VMOVUPS Y4, 32(R8)(SI*1)
+	VMOVUPS Y5, 64(R8)(SI*1)
+	VMOVUPS Y6, 96(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y3, (R11)(SI*1)
+	VMOVUPS Y4, 32(R11)(SI*1)
+	VMOVUPS Y5, 64(R11)(SI*1)
+	VMOVUPS Y6, 96(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y3, (R11)(SI*1)
+	VMOVNTPS Y4, 32(R11)(SI*1)
+	VMOVNTPS Y5, 64(R11)(SI*1)
+	VMOVNTPS Y6, 96(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000080, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000080
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	MOVQ       $0x00000020, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z3
+	VPMOVZXWD  Y3, Z3
+	VPSLLD     $0x10, Z3, Z3
+	CMPQ       BX, $0x01
+	JEQ        maximumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z4
+	VPMOVZXWD  Y4, Z4
+	VPSLLD     $0x10, Z4, Z4
+	VMAXPS     Z3, Z4, Z5
+	VMAXPS     Z4, Z3, Z3
+	VXORPS     Z5, Z3, Z4
+	VORPS      Z5, Z3, Z3
+	VSUBPS     Z4, Z3, Z3
+	MOVQ       $0x00000002, R12
+	JMP        maximumVectorSources
+
+maximumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z4
+	VPMOVZXWD  Y4, Z4
+	VPSLLD     $0x10, Z4, Z4
+	VMAXPS     Z3, Z4, Z5
+	VMAXPS     Z4, Z3, Z3
+	VXORPS     Z5, Z3, Z4
+	VORPS      Z5, Z3, Z3
+	VSUBPS     Z4, Z3, Z3
+	INCQ       R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VPSRLD   $0x10, Z3, Z4
+	VPANDQ   Z0, Z4, Z5
+	VPADDD   Z1, Z5, Z5
+	VCMPPS   $0x03, Z3, Z3, K2
+	VPADDD   Z5, Z3, Z3
+	VPSRLD   $0x10, Z3, Z3
+	VPORD    Z2, Z4, K2, Z3
+	VPMOVDW  Z3, Y3
+	VMOVDQU8 Z3, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z3, K1, (R11)(SI*1)
+	INCQ     R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000001
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET

@@ -25,7 +25,7 @@ func TestCallsAreShort(t *testing.T) {
 func TestAssemblyFolds(t *testing.T) {
 	rest := map[implementation]int{plain: 1 << 20, avx2: 32, avx512: 1}
 	forEachImplementation(t, func(t *testing.T, m implementation) {
-		for _, typ := range []Type{Uint8, Int32, Int64, Float32, Float64} {
+		for _, typ := range []Type{Uint8, Int32, Int64, Float32, Float64, Float16, BFloat16} {
 			for bytes := 0; bytes <= 1000; bytes += typ.Size() {
 				p := pointers([]buffer[uint8]{full(bytes, uint8(0)), full(bytes, uint8(0))})
 				if done := m.fold(typ, Sum, p, p, bytes, 1, false); done != bytes-bytes%rest[m] {

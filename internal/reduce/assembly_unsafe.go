@@ -12,10 +12,10 @@ import (
 // last.
 var supported = func() []implementation {
 	list := []implementation{plain}
-	if cpu.X86.HasAVX2 {
+	if cpu.X86.HasAVX2 && cpu.X86.HasF16C {
 		list = append(list, avx2)
 	}
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasBMI2 {
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasBMI2 {
 		list = append(list, avx512)
 	}
 	return list
@@ -31,9 +31,6 @@ const callBytes = 256 << 10
 // there are instructions. The rest is for the Go loops. It does not mind which
 // destinations are sources.
 func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, ranks int, stream bool) (done int) {
-	if t.half() {
-		return 0
-	}
 	switch m {
 	case plain:
 		return 0
@@ -89,6 +86,10 @@ func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 			foldFloat32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		case Float64:
 			foldFloat64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Float16:
+			foldFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case BFloat16:
+			foldBFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		}
 	case avx512:
 		switch t {
@@ -102,6 +103,10 @@ func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 			foldFloat32AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		case Float64:
 			foldFloat64AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Float16:
+			foldFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case BFloat16:
+			foldBFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		}
 	}
 }

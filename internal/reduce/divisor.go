@@ -41,7 +41,7 @@ func divisorOf(t Type, by int) divisor {
 	if by&(by-1) == 0 {
 		mode, factor = 1, 1/factor // which is exact, see divideFloats
 	}
-	if t == Float32 {
+	if t == Float32 || t.half() {
 		return divisor{mode: mode, factor: uint64(math.Float32bits(float32(factor))) * 0x0000_0001_0000_0001}
 	}
 	return divisor{mode: mode, factor: math.Float64bits(factor)}

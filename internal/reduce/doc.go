@@ -35,14 +35,19 @@
 //
 // The loops are plain generic Go over slices; only the files that say so make
 // slices of pointers. Go has no arithmetic on floats of 16 bits: they are widened,
-// a few hundred at a time, for the loops of float32. Where the machine has AVX2 or AVX-512, assembly does the
-// same for whole vectors, faster: for AVX-512 there is nothing left to do, after
-// AVX2 the loops in Go fold the last elements, fewer than 32 bytes of each buffer.
-// What the loops in Go give is the specification, and the tests hold both to it.
-// The assembly keeps the running fold of 256 bytes in registers over all sources.
-// Programs in _gen write it: make generate. No call of it works on more than 256
-// KiB, since a goroutine cannot be stopped there. The build tag noasm leaves it
-// out, as does the race detector, which would not see what it does.
+// some hundred at a time, for the loops of float32. Where the machine has AVX2 or
+// AVX-512, assembly does the same for whole vectors, faster: for AVX-512 there is
+// nothing left to do, after AVX2 the loops in Go fold the last elements, fewer than
+// 32 bytes of each buffer. What the loops in Go give is the specification, and the
+// tests hold both to it. The assembly keeps the running fold of 256 bytes in
+// registers over all sources; of a buffer of 16-bit floats, which are widened there,
+// that is 128 bytes. Programs in _gen write it: make generate. No call of it works
+// on more than 256 KiB, since a goroutine cannot be stopped there. The build tag
+// noasm leaves it out, as does the race detector, which would not see what it does.
+//
+// With AVX2 goes F16C, which converts float16: no processor of Intel or AMD has the
+// one without the other, and one that has folds in Go. The instructions that there
+// are for bfloat16 are not used: they take subnormals for zeros.
 //
 // # Concurrency
 //

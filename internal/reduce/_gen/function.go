@@ -9,9 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// blockBytes is what is folded of every source at once, in as many registers as
-// that takes: four of AVX-512, and eight of the sixteen of AVX2, where an
-// operation needs the others. More is no faster for two sources, and slower for
+// blockBytes is what is folded of every source at once, as it lies in registers,
+// in as many as that takes: four of AVX-512, and eight of the sixteen of AVX2, where
+// an operation needs the others. More is no faster for two sources, and slower for
 // many. Nor does prefetching help.
 const blockBytes = 256
 
@@ -32,7 +32,7 @@ as n elements of type %[4]s:
 	}
 
 op is the number of an Op; mode, factor and shift are those of the divisor by, for
-sums. Of a block of 256 bytes every source is read before a result is stored, so
+sums. Of a block of %[5]d bytes every source is read before a result is stored, so
 that a destination may be any of the sources. With stream whole blocks are stored
 past the caches, and every destination is aligned to 64 bytes.`
 
@@ -40,6 +40,8 @@ past the caches, and every destination is aligned to 64 bytes.`
 // destinations.
 type function struct {
 	*machine
+	element                  element
+	stride                   int           // bytes in memory that fill a vector
 	dsts, srcs, ndsts, nsrcs reg.Register  // pointers and their numbers
 	at, left                 reg.Register  // bytes that are done or skipped, bytes to do
 	dst0, src0, src1         reg.GPVirtual // the first pointers; src1 only if there is one
@@ -51,13 +53,21 @@ func (m *machine) function(e element) {
 		extent = "whole elements"
 	}
 	m.Function("fold" + e.name + m.name)
-	m.Doc(strings.Split(fmt.Sprintf(doc, e.name, m.name, extent, strings.ToLower(e.name)), "\n")...)
+	block, stride := blockBytes, m.width
+	if e.half != nil { // half of what it is in registers
+		block, stride = block/2, stride/2
+	}
+	text := fmt.Sprintf(doc, e.name, m.name, extent, strings.ToLower(e.name), block)
+	if e.half != nil {
+		text += "\n\nHere x is a float32, rounded when it is stored."
+	}
+	m.Doc(strings.Split(text, "\n")...)
 	m.Attributes(attr.NOSPLIT)
 	m.Pragma("noescape")
 	m.SignatureExpr(signature)
 	f := function{
-		machine: m,
-		dsts:    m.load("dsts"), srcs: m.load("srcs"),
+		machine: m, element: e, stride: stride,
+		dsts: m.load("dsts"), srcs: m.load("srcs"),
 		ndsts: m.load("ndsts"), nsrcs: m.load("nsrcs"),
 		at: m.load("at"), left: m.load("bytes"),
 		dst0: m.GP64(), src0: m.GP64(), src1: m.GP64(),
@@ -91,18 +101,23 @@ func (m *machine) function(e element) {
 // that are left. AVX-512 stores the last elements through a mask.
 func (f *function) operation(o operation) {
 	s := stretch{function: f, step: o.step(f.machine)}
+	if f.element.half != nil {
+		half := f.element.half(f.machine)
+		s.half = &half
+	}
 	if o.finish != nil {
 		s.finish = o.finish(f.machine)
 	}
 	s.name, s.x, s.streams = o.name+"Block", f.vectors(blockBytes/f.width), true
-	f.loop(o.name+"Blocks", s, blockBytes, blockBytes)
+	block := len(s.x) * f.stride // bytes in memory
+	f.loop(o.name+"Blocks", s, block, block)
 
 	s.name, s.x, s.streams = o.name+"Vector", f.vectors(1), false
-	least := f.width
+	least := f.stride
 	if f.avx512 {
 		s.mask, least = f.K(), 1
 	}
-	f.loop(o.name+"Vectors", s, f.width, least)
+	f.loop(o.name+"Vectors", s, f.stride, least)
 }
 
 // loop writes a loop that folds by bytes as long as least bytes are left.

@@ -46,6 +46,14 @@ func (m *machine) inRegister(y operand.Op) operand.Op {
 	return v
 }
 
+// lower returns the lower half of v.
+func (m *machine) lower(v vector) reg.Register {
+	if m.avx512 {
+		return v.AsY()
+	}
+	return v.AsX()
+}
+
 // repeated returns a vector that holds a word of 64 bits over and over.
 func (m *machine) repeated(word uint64) vector {
 	r, x, v := m.GP64(), m.XMM(), m.vector()

@@ -6,6 +6,14 @@ import "github.com/mmcloughlin/avo/operand"
 type element struct {
 	name       string
 	operations []operation
+	half       func(m *machine) half // nil: elements lie in memory as they are folded
+}
+
+// A half says how elements of 16 bits become float32s and these become elements
+// again. Its function is called where an operation begins, for its constants.
+type half struct {
+	widen  func(from operand.Op, to vector) // from memory or the lower half of a register
+	narrow func(x vector)                   // to the lower half of x
 }
 
 // An operation of a type. Both functions are called where the operation begins,
@@ -25,36 +33,40 @@ type step func(x vector, y operand.Op)
 type finish func(label string, x []vector)
 
 var elements = []element{
-	{"Uint8", []operation{
+	{name: "Uint8", operations: []operation{
 		{"sum", 0, plain((*context).VPADDB), divideUint8},
 		{"product", 2, multiplyBytes, nil},
 		{"minimum", 3, plain((*context).VPMINUB), nil},
 		{"maximum", 4, plain((*context).VPMAXUB), nil},
 	}},
-	{"Int32", []operation{
+	{name: "Int32", operations: []operation{
 		{"sum", 0, plain((*context).VPADDD), divideInt32},
 		{"product", 2, plain((*context).VPMULLD), nil},
 		{"minimum", 3, plain((*context).VPMINSD), nil},
 		{"maximum", 4, plain((*context).VPMAXSD), nil},
 	}},
-	{"Int64", []operation{
+	{name: "Int64", operations: []operation{
 		{"sum", 0, plain((*context).VPADDQ), divideInt64},
 		{"product", 2, multiplyInt64, nil},
 		{"minimum", 3, minimumInt64, nil},
 		{"maximum", 4, maximumInt64, nil},
 	}},
-	{"Float32", []operation{
-		{"sum", 0, plain((*context).VADDPS), divideFloat((*context).VMULPS, (*context).VDIVPS)},
-		{"product", 2, plain((*context).VMULPS), nil},
-		{"minimum", 3, minimumFloat((*context).VMINPS), nil},
-		{"maximum", 4, maximumFloat((*context).VMAXPS, (*context).VSUBPS), nil},
-	}},
-	{"Float64", []operation{
+	{name: "Float32", operations: float32s},
+	{name: "Float64", operations: []operation{
 		{"sum", 0, plain((*context).VADDPD), divideFloat((*context).VMULPD, (*context).VDIVPD)},
 		{"product", 2, plain((*context).VMULPD), nil},
 		{"minimum", 3, minimumFloat((*context).VMINPD), nil},
 		{"maximum", 4, maximumFloat((*context).VMAXPD, (*context).VSUBPD), nil},
 	}},
+	{name: "Float16", operations: float32s, half: float16},
+	{name: "BFloat16", operations: float32s, half: bfloat16},
+}
+
+var float32s = []operation{
+	{"sum", 0, plain((*context).VADDPS), divideFloat((*context).VMULPS, (*context).VDIVPS)},
+	{"product", 2, plain((*context).VMULPS), nil},
+	{"minimum", 3, minimumFloat((*context).VMINPS), nil},
+	{"maximum", 4, maximumFloat((*context).VMAXPS, (*context).VSUBPS), nil},
 }
 
 // An instruction writes x = y op z; its operands are z, y and x.

@@ -15,6 +15,7 @@ type stretch struct {
 	mask    reg.Register // nil: there is none
 	step    step
 	finish  finish // nil: there is nothing to finish
+	half    *half  // nil: elements lie in memory as they are folded
 	streams bool   // may store past the caches
 }
 
@@ -46,6 +47,11 @@ func (s *stretch) write() {
 		s.Label(s.name + "Finished")
 	}
 
+	if s.half != nil {
+		for _, x := range s.x {
+			s.half.narrow(x)
+		}
+	}
 	if s.streams {
 		s.CMPB(s.argument("stream"), operand.Imm(0))
 		s.JNE(operand.LabelRef(s.name + "Stream"))
@@ -67,7 +73,7 @@ func (s *stretch) write() {
 		s.Label(s.name + "Streams")
 		s.MOVQ(operand.Mem{Base: s.dsts, Index: i, Scale: 8}, p)
 		for j, x := range s.x {
-			s.VMOVNTPS(x, s.memory(p, j))
+			s.VMOVNTPS(s.stored(x), s.memory(p, j))
 		}
 		s.INCQ(i)
 		s.CMPQ(i, s.ndsts)
@@ -76,10 +82,10 @@ func (s *stretch) write() {
 	}
 }
 
-// setMask sets a bit for each byte that is left, or all.
+// setMask sets a bit for each byte that is left, or for a whole stride.
 func (s *stretch) setMask() {
 	count, bits := s.GP64(), s.GP64()
-	s.MOVQ(operand.U32(64), count)
+	s.MOVQ(operand.U32(s.stride), count)
 	s.CMPQ(s.left, count)
 	s.CMOVQLT(s.left, count)
 	s.MOVQ(operand.I32(-1), bits)
@@ -89,24 +95,35 @@ func (s *stretch) setMask() {
 
 // memory is where vector j of the buffer at p lies.
 func (s *stretch) memory(p reg.Register, j int) operand.Mem {
-	return operand.Mem{Base: p, Index: s.at, Scale: 1, Disp: j * s.width}
+	return operand.Mem{Base: p, Index: s.at, Scale: 1, Disp: j * s.stride}
 }
 
 func (s *stretch) load(p reg.Register) {
 	for j, x := range s.x {
-		if s.mask != nil {
-			s.VMOVDQU8_Z(s.memory(p, j), s.mask, x)
-		} else {
-			s.VMOVUPS(s.memory(p, j), x)
+		s.read(s.memory(p, j), x)
+	}
+}
+
+// read moves one vector from memory to a register.
+func (s *stretch) read(from operand.Mem, to vector) {
+	switch {
+	case s.mask != nil:
+		s.VMOVDQU8_Z(from, s.mask, to)
+		if s.half != nil {
+			s.half.widen(s.lower(to), to)
 		}
+	case s.half != nil:
+		s.half.widen(from, to)
+	default:
+		s.VMOVUPS(from, to)
 	}
 }
 
 func (s *stretch) fold(p reg.Register) {
 	for j, x := range s.x {
-		if s.mask != nil {
+		if s.mask != nil || s.half != nil {
 			y := s.vector()
-			s.VMOVDQU8_Z(s.memory(p, j), s.mask, y)
+			s.read(s.memory(p, j), y)
 			s.step(x, y)
 		} else {
 			s.step(x, s.memory(p, j))
@@ -119,7 +136,15 @@ func (s *stretch) store(p reg.Register) {
 		if s.mask != nil {
 			s.VMOVDQU8(x, s.mask, s.memory(p, j))
 		} else {
-			s.VMOVUPS(x, s.memory(p, j))
+			s.VMOVUPS(s.stored(x), s.memory(p, j))
 		}
 	}
+}
+
+// stored is the part of x that goes to memory.
+func (s *stretch) stored(x vector) operand.Op {
+	if s.half != nil {
+		return s.lower(x)
+	}
+	return x
 }
