@@ -84,6 +84,7 @@ func (f format[T]) signed(magnitude T, x float64) T {
 var float16s, bfloat16s = halfOracle(Float16, binary16), halfOracle(BFloat16, brain16)
 
 func halfOracle[T float16 | bfloat16](typ Type, f format[T]) oracle[T] {
+	two := f.nearest(2)
 	widen := func(h T) float32 { return float32(f.value(h)) }
 	narrow := func(x float32) T { return f.nearest(float64(x)) }
 	o := oracle[T]{
@@ -101,8 +102,8 @@ func halfOracle[T float16 | bfloat16](typ Type, f format[T]) oracle[T] {
 		},
 		special: []T{f.infinity() + 1, f.infinity() | f.quiet()}, // a signalling NaN, and a quiet one
 		any: func(r *rand.Rand) T {
-			if r.IntN(2) == 0 {
-				return f.nearest(r.NormFloat64())
+			if r.IntN(2) == 0 { // magnitudes from 1/8 to 2
+				return f.signed(two-1-T(r.IntN(4*int(f.quiet()<<1))), float64(r.IntN(2)*2-1))
 			}
 			return T(r.Uint32())
 		},
@@ -132,7 +133,7 @@ func ties[T float16 | bfloat16](f format[T]) []float32 {
 	for i, low := range f.magnitudes[:f.infinity()] {
 		for _, x := range []float64{low, (low + f.magnitudes[i+1]) / 2} {
 			bits := math.Float32bits(float32(x))
-			for near := max(bits, 2) - 2; near <= bits+2; near++ {
+			for near := max(bits, 1) - 1; near <= bits+1; near++ {
 				hard = append(hard, math.Float32frombits(near), -math.Float32frombits(near))
 			}
 		}
@@ -157,7 +158,7 @@ func testConversions[T float16 | bfloat16](t *testing.T, f format[T], widen func
 	}
 	hard := ties(f)
 	r := rand.New(rand.NewPCG(21, 22))
-	for range 1 << 20 {
+	for range 1 << 18 {
 		hard = append(hard, math.Float32frombits(r.Uint32()))
 	}
 	hard = append(hard, float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32)
@@ -241,14 +242,14 @@ func testEvery[T float16 | bfloat16](t *testing.T, o oracle[T], f format[T]) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		dst := every[T]()
 		for _, op := range allOps {
-			for _, with := range []T{f.nearest(1), f.nearest(-0.7), 0x8000, 3, f.infinity() - 1} {
+			for _, with := range []T{f.nearest(-0.7), 3} {
 				checkPair(t, m, o, op, dst, every[T](), full(1<<16, with), "every half first")
 				quiet(t, op, dst)
 				checkPair(t, m, o, op, dst, full(1<<16, with), every[T](), "every half second")
 				quiet(t, op, dst)
 			}
 		}
-		for _, by := range []int{1, 2, 3, 4, 7, 64, 1 << 10, 1 << 20, 1<<24 + 1, math.MaxInt32} {
+		for _, by := range []int{1, 2, 3, 64, math.MaxInt32} {
 			dst := every[T]()
 			checkDivide(t, m, o, dst, by)
 			quiet(t, "a division", dst)

@@ -30,6 +30,9 @@ func testMany[T element](t *testing.T, o oracle[T]) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(7, 8))
 		tile := tileBytes / o.typ.Size()
+		if o.typ.half() {
+			tile = halfTile
+		}
 		for sources := 1; sources <= 9; sources++ {
 			for i, alias := range aliases(r, sources) {
 				c := manyCase{sources: sources, alias: alias}
