@@ -20,7 +20,8 @@ const tileBytes = 4096
 //
 // One source is copied. [Avg] divides the sum once by ranks, which need not be
 // the number of sources, with 1 <= ranks <= 1<<31-1; other operations ignore
-// ranks. Without a source or without a destination nothing happens.
+// ranks. [Float16] and [BFloat16] are rounded once, when they are stored, other
+// types at every step. Without a source or without a destination nothing happens.
 //
 // A destination may be one of the sources exactly, whatever its position, as
 // when ranks reduce in place; otherwise the buffers do not overlap. Many keeps
