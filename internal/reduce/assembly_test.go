@@ -27,8 +27,12 @@ func TestAssemblyFolds(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		for _, typ := range []Type{Uint8, Int32, Int64, Float32, Float64, Float16, BFloat16} {
 			for bytes := 0; bytes <= 1000; bytes += typ.Size() {
+				rest := rest[m]
+				if m == avx512 && bytes < 64 {
+					rest = 32
+				}
 				p := pointers([]buffer[uint8]{full(bytes, uint8(0)), full(bytes, uint8(0))})
-				if done := m.fold(typ, Sum, p, p, bytes, 1, false); done != bytes-bytes%rest[m] {
+				if done := m.fold(typ, Sum, p, p, bytes, 1, false); done != bytes-bytes%rest {
 					t.Fatalf("%v, %d bytes: assembly folds %d", typ, bytes, done)
 				}
 			}

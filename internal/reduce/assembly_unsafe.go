@@ -15,7 +15,7 @@ var supported = func() []implementation {
 	if cpu.X86.HasAVX2 && cpu.X86.HasF16C {
 		list = append(list, avx2)
 	}
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasBMI2 {
+	if len(list) == 2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasBMI2 {
 		list = append(list, avx512)
 	}
 	return list
@@ -31,6 +31,11 @@ const callBytes = 256 << 10
 // there are instructions. The rest is for the Go loops. It does not mind which
 // destinations are sources.
 func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, ranks int, stream bool) (done int) {
+	if m == avx512 && bytes < line {
+		// A vector that is masked touches the cache line after what it reads all the
+		// same, and that may be in use by another core.
+		m = avx2
+	}
 	switch m {
 	case plain:
 		return 0
@@ -41,14 +46,25 @@ func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, 
 	if op == Avg {
 		d = divisorOf(t, ranks)
 	}
-	stream = stream && aligned(dsts)
+	if stream {
+		head, same := beforeLine(dsts)
+		stream = same && head < bytes && (m == avx512 || head%32 == 0)
+		if stream && head > 0 {
+			m.call(t, op, dsts, srcs, 0, head, false, d)
+			done = head
+		}
+	}
+	piece := pieceBytes(len(dsts) + len(srcs))
 	for done < bytes {
-		piece := min(pieceBytes(len(dsts)+len(srcs)), bytes-done)
-		m.call(t, op, dsts, srcs, done, piece, stream, d)
-		done += piece
+		n := min(piece, bytes-done)
+		m.call(t, op, dsts, srcs, done, n, stream, d)
+		done += n
 	}
 	return done
 }
+
+// line is the length of a cache line.
+const line = 64
 
 // pieceBytes returns how much of each buffer one call works on, in blocks as the
 // assembly folds them, at least one.
@@ -57,14 +73,17 @@ func pieceBytes(buffers int) int {
 	return max(callBytes/buffers&^(block-1), block)
 }
 
-// aligned reports whether all buffers begin with a cache line.
-func aligned(buffers []unsafe.Pointer) bool {
-	for _, p := range buffers {
-		if uintptr(p)%64 != 0 {
-			return false
+// beforeLine returns how many bytes of each buffer lie before its first cache line,
+// and whether that is the same for all: if not, they cannot be stored past the caches
+// together.
+func beforeLine(buffers []unsafe.Pointer) (bytes int, same bool) {
+	at := uintptr(buffers[0]) % line
+	for _, p := range buffers[1:] {
+		if uintptr(p)%line != at {
+			return 0, false
 		}
 	}
-	return true
+	return int(-at % line), true
 }
 
 // call makes one call of assembly. The functions are named one by one, since

@@ -19,7 +19,7 @@ type manyCase struct {
 	alias   []int
 	n       int
 	ranks   int
-	stream  bool // with every destination that is no source aligned as it has to be
+	stream  bool // with all destinations that are no sources aligned alike, as it has to be
 }
 
 func TestMany(t *testing.T) {
@@ -111,11 +111,12 @@ func checkMany[T element](t *testing.T, m implementation, o oracle[T], r *rand.R
 	for range c.sources {
 		srcs = append(srcs, newBuffer(o, r, c.n, r.IntN(64)))
 	}
+	common := r.IntN(64)
 	for _, source := range c.alias {
 		if source == fresh {
 			offset := r.IntN(64)
 			if c.stream {
-				offset = 0
+				offset = common
 			}
 			dsts = append(dsts, newBuffer(o, r, c.n, offset))
 		} else {

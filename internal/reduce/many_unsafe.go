@@ -28,7 +28,7 @@ const tileBytes = 4096
 // neither slice.
 //
 // With stream the results are stored past the caches, where the machine can do
-// that and all destinations are aligned to 64 bytes. That saves reading what is
+// that and all destinations lie alike in cache lines. That saves reading what is
 // overwritten, and pays for destinations that are no sources, if all buffers
 // together exceed the caches: whoever reads the results does so from memory.
 func Many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, ranks int, stream bool) {
