@@ -36,9 +36,9 @@
 // The loops are plain generic Go over slices; only the files that say so make
 // slices of pointers. Go has no arithmetic on floats of 16 bits: they are widened,
 // some hundred at a time, for the loops of float32. Where the machine has AVX2 or
-// AVX-512, assembly does the same for whole vectors, faster: for AVX-512 there is
-// nothing left to do, after AVX2 the loops in Go fold the last elements, fewer than
-// 32 bytes of each buffer. What the loops in Go give is the specification, and the
+// AVX-512, assembly does the same for whole vectors, faster: after AVX-512
+// there is nothing left to do, unless a buffer has fewer than 64 bytes; after AVX2
+// the loops in Go fold the last elements, fewer than 32 bytes of each buffer. What the loops in Go give is the specification, and the
 // tests hold both to it. The assembly keeps the running fold of 256 bytes in
 // registers over all sources; of a buffer of 16-bit floats, which are widened there,
 // that is 128 bytes. Programs in _gen write it: make generate. No call of it works
