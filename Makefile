@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race single noasm generate check bench bench-peers fuzz ci
+.PHONY: help demo test race single noasm generate check bench bench-check bench-peers fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -53,6 +53,9 @@ check: ## formatting, vet, linters, generated files, and builds for the other pl
 
 bench: ## time all-reduces beside the yardsticks of the same run, for about a minute
 	$(GO) run ./cmd/goccl bench --ranks 2,4 --algorithm direct,ring $(ARGS)
+
+bench-check: ## compare ratios to the yardsticks with benchmarks/baseline.json; ARGS=--renew writes it
+	$(GO) run ./cmd/goccl bench --check benchmarks/baseline.json $(ARGS)
 
 bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far as they are installed
 	$(GO) run ./benchmarks/peers $(ARGS)

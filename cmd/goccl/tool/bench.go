@@ -43,6 +43,8 @@ type benchCommand struct {
 	JSON       string        `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
 	Plot       string        `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
 	Compare    bool          `help:"Compare two files of --json; measures nothing."`
+	Check      string        `placeholder:"FILE" help:"Measure what a baseline has, and fail if ratios to the yardsticks are more than twice those of the baseline."`
+	Renew      bool          `help:"With --check: write the ratios that are measured into the baseline."`
 	Sweep      string        `placeholder:"FILE" help:"Measure what a sweep file says, and write a report; goes on where it was interrupted."`
 	Out        string        `placeholder:"DIR" help:"With --sweep: where the results go; by default NAME-results for NAME.yaml."`
 	Fresh      bool          `help:"With --sweep: forget the results that are there."`
@@ -56,6 +58,15 @@ func (c *benchCommand) Validate() error {
 			return errors.New("--compare takes two files of --json, and no other flag: goccl bench --compare a.json b.json")
 		}
 		return nil
+	case c.Check != "":
+		if !c.only(func(rest *benchCommand) {
+			rest.Check, rest.Renew, rest.Time, rest.Warmup, rest.MinCalls, rest.MaxCalls = "", false, 0, nil, 0, 0
+		}) {
+			return errors.New("--check: the baseline says what is measured; besides --renew, --time, --warmup, --min-calls and --max-calls no flag goes with it")
+		}
+		return c.budget().Validate()
+	case c.Renew:
+		return errors.New("--renew goes with --check")
 	case c.Sweep != "":
 		if !c.only(func(rest *benchCommand) { rest.Sweep, rest.Out, rest.Fresh = "", "", false }) {
 			return errors.New("--sweep: the file says what is measured; besides --out and --fresh no flag goes with it")
@@ -127,6 +138,8 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 	switch {
 	case c.Compare:
 		return compareFiles(stdout, c.Args[0], c.Args[1])
+	case c.Check != "":
+		return c.check(ctx, stdout, bars)
 	case c.Sweep != "":
 		return c.sweep(ctx, stdout, bars)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/goccl/goccl/ccl"
@@ -31,7 +32,7 @@ func compareFiles(stdout io.Writer, before, after string) error {
 	}{{"a", before, a}, {"b", after, b}} {
 		fmt.Fprintf(&out, "%s  %s: %s, %v\n", d.name, d.path, d.Date.Format("2006-01-02 15:04"), d.Machine)
 	}
-	rows := [][]string{{"COLLECTIVE", "TYPE", "OP", "RANKS", "PLACE", "SIZE", "ENTRY", "A US", "B US", "B/A", "YARDSTICK", "B/A", "VERDICT"}}
+	rows := [][]string{append(slices.Clip(caseColumns), "ENTRY", "A US", "B US", "B/A", "YARDSTICK", "B/A", "VERDICT")}
 	for _, p := range pairs(a, b) {
 		rows = append(rows, p.cells())
 	}
@@ -103,13 +104,6 @@ func yardstickOf(r measure.Result) measure.Row {
 }
 
 func (p pair) cells() []string {
-	place, size := "-", "-"
-	if p.Bytes > 0 {
-		place, size = map[bool]string{true: "in", false: "out"}[p.InPlace], ccl.ByteSize(p.Bytes).String()
-	}
-	if p.Consume {
-		place += ", read"
-	}
 	entry := p.a.Entry
 	if p.a.Calls == 0 {
 		entry = p.b.Entry
@@ -119,10 +113,22 @@ func (p pair) cells() []string {
 		yardstick = p.yb.Entry
 	}
 	time, machine := over(p.b, p.a), over(p.yb, p.ya)
-	return []string{
-		p.Collective, orDash(p.DType), orDash(p.Op), strconv.Itoa(p.Ranks), place, size, orDash(entry),
-		measure.Digits(p.a.P50, 4), measure.Digits(p.b.P50, 4), measure.Multiple(time), orDash(yardstick), measure.Multiple(machine), p.verdict(time, machine),
+	return append(caseCells(p.Case), orDash(entry),
+		measure.Digits(p.a.P50, 4), measure.Digits(p.b.P50, 4), measure.Multiple(time), orDash(yardstick), measure.Multiple(machine), p.verdict(time, machine))
+}
+
+// caseColumns are the columns that say which call it is.
+var caseColumns = []string{"COLLECTIVE", "TYPE", "OP", "RANKS", "PLACE", "SIZE"}
+
+func caseCells(c measure.Case) []string {
+	place, size := "-", "-"
+	if c.Bytes > 0 {
+		place, size = map[bool]string{true: "in", false: "out"}[c.InPlace], ccl.ByteSize(c.Bytes).String()
 	}
+	if c.Consume {
+		place += ", read"
+	}
+	return []string{c.Collective, orDash(c.DType), orDash(c.Op), strconv.Itoa(c.Ranks), place, size}
 }
 
 // over returns the ratio of two medians, 0 if one is missing.

@@ -93,6 +93,7 @@ func (t *benchTable) add(r measure.Result) error {
 func (t *benchTable) end() {
 	t.bar.clear()
 	fmt.Fprint(t.out, t.yardsticks())
+	t.results = nil
 }
 
 func benchLine(cells []string) string {

@@ -211,6 +211,7 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *ccl.Settings,
 		}
 		return result, nil
 	}
+	start := coreTimes("/proc")
 	runtime.GC() // what other cases have left behind is not collected inside this one
 	err = dist.Spawn(func(ctx context.Context, rank int) error {
 		err := dist.InitProcessGroup("ccl", dist.WithConfig(j.Config), dist.WithAlgorithm(j.algorithm()), dist.WithTransport(j.Transport))
@@ -235,6 +236,7 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *ccl.Settings,
 	if err != nil {
 		return Result{}, fmt.Errorf("%s of %v: %w", c.Title(), ccl.ByteSize(c.Bytes), err)
 	}
+	result.Company = rounded(coreTimes("/proc").company(start, min(c.Ranks, usableCores())))
 	result.Rows = runs.rows(entries)
 	return result, nil
 }

@@ -52,7 +52,20 @@ func (m Machine) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
 
+// UsableCores is how many ranks can run at the same time.
+func (m Machine) UsableCores() int { return min(m.Cores, m.GOMAXPROCS) }
+
+// Polls reports whether so many ranks poll while they wait for each other. If there are
+// more than cores, they sleep.
+func (m Machine) Polls(ranks int) bool { return ranks <= m.UsableCores() }
+
 func usableCores() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
+
+// Like reports whether figures of the two machines can be taken for those of one, as
+// far as is known.
+func (m Machine) Like(other Machine) bool {
+	return m.CPU == other.CPU && m.UsableCores() == other.UsableCores() && m.Caches == other.Caches && m.OS == other.OS && m.Arch == other.Arch
+}
 
 // infoOf returns what a file of lines "name : value" says first about a name.
 func infoOf(file, name string) string {

@@ -53,7 +53,10 @@ func (e chosen) row() Row {
 type Result struct {
 	Case
 	Transport string `json:"transport"`
-	Rows      []Row  `json:"rows"`
+	// Company is how many of the cores that the ranks could have used others had, as
+	// far as is known: 0 on a quiet machine, 1 if one more program never rests.
+	Company float64 `json:"company"`
+	Rows    []Row   `json:"rows"`
 }
 
 // Yardstick returns the row of a yardstick, a zero one if it was not measured.

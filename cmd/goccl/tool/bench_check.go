@@ -1,0 +1,315 @@
+package tool
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// slowdown is how many times the ratio of the baseline is too much: far from what
+// ratios repeat within, also on a machine that has company.
+const slowdown = 2.0
+
+// inCompany is how many of the ranks' cores others must have had to be to blame: ranks
+// that poll for each other need all of theirs at the same time.
+const inCompany = 0.2
+
+// guard is what `goccl bench --check` knows.
+type guard struct {
+	path     string
+	baseline *measure.Baseline
+	job      measure.Job
+	document *measure.Document
+	out      *benchTable
+}
+
+// check is `goccl bench --check`: it measures the cases of a baseline, and compares.
+func (c *benchCommand) check(ctx context.Context, stdout io.Writer, bars bars) error {
+	baseline, err := measure.ReadBaseline(c.Check)
+	if err != nil {
+		return err
+	}
+	config, found, err := loadConfig("")
+	if err != nil {
+		return err
+	}
+	g := &guard{
+		path:     c.Check,
+		baseline: baseline,
+		job:      measure.Job{Config: config, Budget: c.budget()},
+		document: measure.NewDocument(measure.Config(found)),
+	}
+	if c.Renew {
+		g.out = newBenchTable(stdout, bars, g.document)
+		return g.renew(ctx, stdout)
+	}
+	rows, err := g.rows()
+	if err != nil {
+		return err
+	}
+	g.out = newBenchTable(stdout, bars, g.document)
+	fmt.Fprintf(stdout, "baseline       %s: %s, %v\n", c.Check, baseline.Date.Format("2006-01-02 15:04"), baseline.Machine)
+	if !g.sameMachine() {
+		fmt.Fprintln(stdout, "               of another machine, whose caches and cores may make other ratios")
+	}
+	err = g.measureRows(ctx, rows, func(r *checkRow) bool { return r.skipped == "" })
+	beyond := func(r *checkRow) bool { return r.last().beyond }
+	if err == nil && slices.ContainsFunc(rows, beyond) {
+		fmt.Fprintln(stdout, "\nOnce more, what is beyond its bound:")
+		err = g.measureRows(ctx, rows, beyond)
+	}
+	if err != nil {
+		return err
+	}
+	table := [][]string{append(slices.Clip(caseColumns), "ENTRY", "YARDSTICK", "BASELINE", "NOW", "AGAIN", "BOUND", "VERDICT")}
+	for _, r := range rows {
+		table = append(table, r.cells())
+	}
+	var out bytes.Buffer
+	out.WriteString("\n")
+	writeTable(&out, table)
+	fmt.Fprintf(&out, aboutCheck, slowdown)
+	_, err = stdout.Write(out.Bytes())
+	return errors.Join(err, judge(g.document.Results), g.judge(rows))
+}
+
+const aboutCheck = `
+BASELINE, NOW, AGAIN: how many times the YARDSTICK of the same rounds; of own copy and peer copy that which says less of
+a change. BOUND: %g times the baseline; a row beyond it is measured again. VERDICT: slower, if both times were beyond it;
+unclear, if other programs had the cores meanwhile; faster, if it is time to renew the baseline, which holds it there.
+`
+
+func (g *guard) sameMachine() bool { return g.baseline.Machine.Like(g.document.Machine) }
+
+// checkRow is an entry of a case of the baseline, and what was measured of it.
+type checkRow struct {
+	measure.Expected
+	entry   string
+	skipped string // why it is not compared
+	runs    []checked
+}
+
+// checked is a row that was measured once.
+type checked struct {
+	ratios    map[string]float64
+	yardstick string // that the verdict is by
+	verdict   string
+	beyond    bool // the bound, for whatever reason
+	slower    bool // beyond, and no other program is to blame
+}
+
+func (r *checkRow) last() checked {
+	if len(r.runs) == 0 {
+		return checked{verdict: "skipped: " + r.skipped}
+	}
+	return r.runs[len(r.runs)-1]
+}
+
+func (r *checkRow) String() string {
+	return r.Name() + strings.TrimRight(", "+r.entry, ", ")
+}
+
+// rows returns the rows of the baseline. Whether ranks poll or sleep while they wait
+// makes calls several times slower or faster, whatever the code is like.
+func (g *guard) rows() (rows []*checkRow, err error) {
+	there, here := g.baseline.Machine, g.document.Machine
+	for _, e := range g.baseline.Cases {
+		for _, entry := range e.Entries() {
+			r := &checkRow{Expected: e, entry: entry}
+			if len(e.Ratios[entry]) == 0 {
+				return nil, fmt.Errorf("%s has no ratios of %v: %s", g.path, r, g.renewal())
+			}
+			if here.Polls(e.Ranks) != there.Polls(e.Ranks) {
+				r.skipped = fmt.Sprintf("%d ranks %s here, and %s there", e.Ranks, waiting(here, e.Ranks), waiting(there, e.Ranks))
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+func waiting(m measure.Machine, ranks int) string {
+	how := "sleep"
+	if m.Polls(ranks) {
+		how = "poll"
+	}
+	return fmt.Sprintf("%s on %d cores", how, m.UsableCores())
+}
+
+func (g *guard) renewal() string { return fmt.Sprintf("goccl bench --check %s --renew", g.path) }
+
+// measureRows measures the rows that which says, those of a case together.
+func (g *guard) measureRows(ctx context.Context, rows []*checkRow, which func(*checkRow) bool) error {
+	var cases []measure.Case
+	of := map[measure.Case][]*checkRow{}
+	for _, r := range rows {
+		if !which(r) {
+			continue
+		}
+		if of[r.Case] == nil {
+			cases = append(cases, r.Case)
+		}
+		of[r.Case] = append(of[r.Case], r)
+	}
+	return g.out.measureAll(cases, func(c measure.Case) (measure.Result, error) {
+		var entries []string
+		for _, r := range of[c] {
+			entries = append(entries, r.entry)
+		}
+		result, err := g.measure(ctx, c, entries)
+		if err == nil {
+			for i, row := range result.Algorithms() {
+				of[c][i].compare(result, row, g.document.Machine.Polls(c.Ranks))
+			}
+		}
+		return result, err
+	})
+}
+
+func (g *guard) measure(ctx context.Context, c measure.Case, entries []string) (measure.Result, error) {
+	if g.job.Entries = entries; entries[0] == "" { // a barrier
+		g.job.Entries = nil
+	}
+	result, err := g.job.Measure(ctx, c)
+	if err == nil {
+		g.document.Results = append(g.document.Results, result)
+	}
+	return result, err
+}
+
+// compare holds what was measured of the row against the baseline. Code that has
+// become slower is so by all yardsticks; if one of them says otherwise, it is
+// the other yardstick that has changed.
+func (r *checkRow) compare(result measure.Result, row measure.Row, polling bool) {
+	now := checked{ratios: result.Ratios(row)}
+	change := math.Inf(1)
+	expected := r.Ratios[r.entry]
+	for _, yardstick := range slices.Sorted(maps.Keys(expected)) { // of equals the first
+		x, there := now.ratios[yardstick]
+		if x /= expected[yardstick]; there && math.Abs(math.Log(x)) < math.Abs(math.Log(change)) {
+			now.yardstick, change = yardstick, x
+		}
+	}
+	switch {
+	case row.Refused != "":
+		now.verdict = "refused"
+	case row.Errors > 0:
+		now.verdict = "wrong"
+	case now.yardstick == "":
+		now.verdict = "unclear: no two cores were free at a time"
+	case change < 1/slowdown:
+		now.verdict = "faster"
+	case change <= slowdown:
+		now.verdict = "ok"
+	default:
+		// Ranks that sleep leave their cores to others anyway.
+		now.beyond = true
+		now.slower = !polling || result.Company < inCompany
+		now.verdict = "slower"
+		if !now.slower {
+			now.verdict = fmt.Sprintf("unclear: other programs had %.2f cores", result.Company)
+		}
+	}
+	r.runs = append(r.runs, now)
+}
+
+func (r *checkRow) cells() []string {
+	last := r.last()
+	before := r.Ratios[r.entry][last.yardstick]
+	measured := [2]string{"-", "-"}
+	for i, run := range r.runs {
+		measured[i] = measure.Multiple(run.ratios[last.yardstick])
+	}
+	return append(caseCells(r.Case), orDash(r.entry), orDash(last.yardstick),
+		measure.Multiple(before), measured[0], measured[1], measure.Multiple(before*slowdown), last.verdict)
+}
+
+// judge returns the error that names the rows which do not hold.
+func (g *guard) judge(rows []*checkRow) error {
+	var slow, refused string
+	compared := false
+	for _, r := range rows {
+		last := r.last()
+		compared = compared || last.yardstick != ""
+		switch {
+		case last.slower:
+			slow += fmt.Sprintf("\n  %v: %s times %s, and %s in the baseline", r,
+				measure.Multiple(last.ratios[last.yardstick]), last.yardstick, measure.Multiple(r.Ratios[r.entry][last.yardstick]))
+		case last.verdict == "refused":
+			refused += fmt.Sprintf("\n  %v", r)
+		}
+	}
+	var all []error
+	if slow != "" {
+		next := "If that is meant, renew the baseline: " + g.renewal()
+		if !g.sameMachine() {
+			next = "The baseline is of another machine. Make one of this at a commit that you trust, and check again: " + g.renewal()
+		}
+		all = append(all, fmt.Errorf("more than %g times slower than %s says, twice:%s\n%s", slowdown, g.path, slow, next))
+	}
+	if refused != "" {
+		all = append(all, fmt.Errorf("%s has calls that are refused here:%s", g.path, refused))
+	}
+	if !compared {
+		all = append(all, fmt.Errorf("nothing of %s can be compared here; make a baseline of this machine: %s", g.path, g.renewal()))
+	}
+	return errors.Join(all...)
+}
+
+// renew writes the baseline anew. Each case is measured three times, with the others
+// between, and the time that counts is that with the least company.
+func (g *guard) renew(ctx context.Context, stdout io.Writer) error {
+	quietest := map[measure.Case]measure.Result{}
+	entries := map[measure.Case][]string{}
+	var cases []measure.Case
+	for _, e := range g.baseline.Cases {
+		cases = append(cases, e.Case)
+		entries[e.Case] = e.Entries()
+	}
+	err := g.out.measureAll(slices.Repeat(cases, 3), func(c measure.Case) (measure.Result, error) {
+		result, err := g.measure(ctx, c, entries[c])
+		if best, there := quietest[c]; err == nil && (!there || result.Company < best.Company) {
+			quietest[c] = result
+		}
+		return result, err
+	})
+	if err == nil {
+		err = judge(g.document.Results)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; %s is as it was", err, g.path)
+	}
+	renewed := measure.Baseline{Date: g.document.Date, Machine: g.document.Machine}
+	noisy := 0
+	for _, c := range cases {
+		result := quietest[c]
+		if result.Company >= inCompany && g.document.Machine.Polls(c.Ranks) {
+			noisy++
+		}
+		e := measure.Expected{Case: c, Ratios: map[string]map[string]float64{}}
+		for _, row := range result.Algorithms() {
+			if e.Ratios[row.Entry] = result.Ratios(row); len(e.Ratios[row.Entry]) == 0 {
+				why := cmp.Or(row.Refused, "no two cores were free at a time")
+				return fmt.Errorf("%v: %s; %s is as it was", &checkRow{Expected: e, entry: row.Entry}, why, g.path)
+			}
+		}
+		renewed.Cases = append(renewed.Cases, e)
+	}
+	if err := renewed.WriteFile(g.path); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "written: %s\n", g.path)
+	if noisy > 0 {
+		fmt.Fprintf(stdout, "In %d of %d cases other programs had cores each time; renew again when they rest.\n", noisy, len(cases))
+	}
+	return nil
+}

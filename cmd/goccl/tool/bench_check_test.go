@@ -1,0 +1,242 @@
+package tool
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+func checking(args ...string) []string {
+	return bench(append([]string{"--check=baseline.json"}, args...)...)
+}
+
+func allReduceCase(ranks, bytes int) measure.Case {
+	return measure.Case{Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: ranks, Bytes: bytes, InPlace: true}
+}
+
+// baselineOf writes a baseline of this machine, with the same ratio for everything.
+func baselineOf(t *testing.T, ratio float64, entries ...string) *measure.Baseline {
+	t.Helper()
+	b := &measure.Baseline{Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Machine: measure.ThisMachine()}
+	for _, bytes := range []int{64, 4096} {
+		e := measure.Expected{Case: allReduceCase(2, bytes), Ratios: map[string]map[string]float64{}}
+		for _, entry := range entries {
+			e.Ratios[entry] = map[string]float64{measure.OwnCopy: ratio, measure.PeerCopy: ratio}
+		}
+		b.Cases = append(b.Cases, e)
+	}
+	require.NoError(t, b.WriteFile("baseline.json"))
+	return b
+}
+
+// Against ratios that nothing can be beyond, everything is measured once, and faster.
+func TestCheckPasses(t *testing.T) {
+	alone(t)
+	baselineOf(t, 1e6, "ring", "direct")
+	text := printed(t, checking()...)
+	require.Regexp(t, `\nbaseline +baseline.json: 2026-01-02 03:04, `, text)
+	require.NotContains(t, text, "another machine")
+	require.NotContains(t, text, "Once more")
+	for _, row := range []string{
+		`64 +direct +(own|peer)_copy +1000000.00 +[\d.]+ +- +2000000.00 +faster`, `64 +ring +.* faster`,
+		`4KiB +direct +.* faster`, `4KiB +ring +.* faster`,
+	} {
+		require.Regexp(t, `\nall_reduce +float32 +sum +2 +in +`+row+`\n`, text)
+	}
+}
+
+// A baseline that no code can hold makes the program fail, by name; here is one core
+// for two ranks, so that no other program is to blame. All is measured twice.
+func TestCheckFails(t *testing.T) {
+	alone(t)
+	baselineOf(t, 1e-6, "direct")
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 1, run(t.Context(), checking(), &stdout, &stderr))
+	_, again, found := strings.Cut(stdout.String(), "\nOnce more, what is beyond its bound:\n")
+	require.True(t, found)
+	require.Regexp(t, `\n +64 +16 float32 +sum direct +`, again)
+	require.Regexp(t, `\nall_reduce +float32 +sum +2 +in +4KiB +direct +(own|peer)_copy +0.00 +[\d.]+ +[\d.]+ +0.00 +slower\n`, again)
+	require.Regexp(t, `^goccl: error: more than 2 times slower than baseline.json says, twice:
+ +all_reduce of float32 by sum, in place, 2 ranks, 64 bytes, direct: [\d.]+ times (own|peer)_copy, and 0.00 in the baseline
+ +all_reduce of float32 by sum, in place, 2 ranks, 4096 bytes, direct: .*
+ +If that is meant, renew the baseline: goccl bench --check baseline.json --renew
+$`, stderr.String())
+}
+
+// The baseline of a tenth: what was measured just now fails as soon as the file asks
+// for a tenth of it, and only in the row where it does.
+func TestCheckFindsTheRow(t *testing.T) {
+	alone(t)
+	baselineOf(t, 1, "direct")
+	require.Contains(t, printed(t, checking("--renew")...), "written: baseline.json\n")
+	b, err := measure.ReadBaseline("baseline.json")
+	require.NoError(t, err)
+	for yardstick := range b.Cases[0].Ratios["direct"] {
+		b.Cases[0].Ratios["direct"][yardstick] *= 50 // two calls on one core vary
+		b.Cases[1].Ratios["direct"][yardstick] /= 50
+	}
+	require.NoError(t, b.WriteFile("baseline.json"))
+	stderr := failedAfter(t, checking()...)
+	require.Contains(t, stderr, "2 ranks, 4096 bytes, direct: ")
+	require.NotContains(t, stderr, "2 ranks, 64 bytes")
+}
+
+// The judgement alone, without anything that varies.
+func TestCheckedRow(t *testing.T) {
+	result := func(company, us, own, peer float64) measure.Result {
+		return measure.Result{Case: allReduceCase(2, 64), Company: company, Rows: []measure.Row{
+			{Library: measure.Yardstick, Entry: measure.OwnCopy, P50: own},
+			{Library: measure.Yardstick, Entry: measure.PeerCopy, P50: peer},
+			{Library: measure.Library, Entry: "ring", Calls: 9, P50: us},
+		}}
+	}
+	for _, m := range []struct {
+		what      string
+		result    measure.Result
+		polling   bool
+		yardstick string
+		verdict   string
+		slower    bool
+	}{
+		{"as it was", result(0, 3, 1, 1.4), true, measure.OwnCopy, "ok", false},
+		{"just within", result(0, 5.9, 1, 1.4), true, measure.OwnCopy, "ok", false},
+		{"beyond", result(0, 6.2, 1, 1.4), true, measure.OwnCopy, "slower", true},
+		{"a tenth was asked for", result(0, 30, 1, 1.4), true, measure.OwnCopy, "slower", true},
+		{"own copy has become faster", result(0, 3, 0.1, 1.5), true, measure.PeerCopy, "ok", false},
+		{"peer copy has become faster", result(0, 3, 1, 0.1), true, measure.OwnCopy, "ok", false},
+		{"beyond by both", result(0, 9, 0.5, 1.5), true, measure.PeerCopy, "slower", true},
+		{"beyond, in company", result(0.7, 30, 1, 1.4), true, measure.OwnCopy, "unclear: other programs had 0.70 cores", false},
+		{"beyond, in hardly any", result(0.1, 30, 1, 1.4), true, measure.OwnCopy, "slower", true},
+		{"beyond, asleep in company", result(1, 30, 1, 1.4), false, measure.OwnCopy, "slower", true},
+		{"as it was, in company", result(1, 3, 1, 1.4), true, measure.OwnCopy, "ok", false},
+		{"much faster", result(0, 1.2, 1, 1.4), true, measure.PeerCopy, "faster", false},
+		{"without one yardstick", result(0, 9, 0, 1.5), true, measure.PeerCopy, "slower", true},
+		{"without any", result(0, 9, 0, 0), true, "", "unclear: no two cores were free at a time", false},
+	} {
+		r := &checkRow{entry: "ring", Expected: measure.Expected{Case: m.result.Case, Ratios: map[string]map[string]float64{
+			"ring": {measure.OwnCopy: 3, measure.PeerCopy: 2}}}}
+		r.compare(m.result, m.result.Rows[2], m.polling)
+		require.Equal(t, []any{m.yardstick, m.verdict, m.slower}, []any{r.last().yardstick, r.last().verdict, r.last().slower}, m.what)
+	}
+}
+
+// A row that is beyond the first time and not the second holds; it shows both.
+func TestCheckedTwice(t *testing.T) {
+	r := &checkRow{entry: "ring", Expected: measure.Expected{Case: allReduceCase(2, 64), Ratios: map[string]map[string]float64{"ring": {measure.PeerCopy: 2}}}}
+	for _, us := range []float64{9, 3} {
+		rows := []measure.Row{{Library: measure.Yardstick, Entry: measure.PeerCopy, P50: 1}, {Library: measure.Library, Entry: "ring", P50: us}}
+		r.compare(measure.Result{Case: r.Case, Rows: rows}, rows[1], true)
+	}
+	require.Equal(t, []string{"all_reduce", "float32", "sum", "2", "in", "64", "ring", "peer_copy", "2.00", "9.00", "3.00", "4.00", "ok"}, r.cells())
+	require.NoError(t, (&guard{baseline: &measure.Baseline{}, document: &measure.Document{}}).judge([]*checkRow{r}))
+}
+
+// Where ranks would wait otherwise than on the baseline's machine, nothing is
+// compared, and if that is all there is, nothing has passed.
+func TestCheckOnAnotherMachine(t *testing.T) {
+	alone(t)
+	b := baselineOf(t, 1e-6, "direct")
+	b.Machine.Cores, b.Machine.GOMAXPROCS = 2, 2
+	require.NoError(t, b.WriteFile("baseline.json"))
+	stderr := failedAfter(t, checking()...)
+	require.Equal(t, "goccl: error: nothing of baseline.json can be compared here; make a baseline of this machine: goccl bench --check baseline.json --renew\n", stderr)
+
+	b.Cases = append(b.Cases, measure.Expected{Case: allReduceCase(3, 64), Ratios: map[string]map[string]float64{"ring": {measure.OwnCopy: 1e6}}})
+	require.NoError(t, b.WriteFile("baseline.json"))
+	text := printed(t, checking()...)
+	require.Contains(t, text, "of another machine, whose caches and cores may make other ratios\n")
+	require.Regexp(t, `\nall_reduce +float32 +sum +2 +in +64 +direct +- +- +- +- +- +skipped: 2 ranks sleep on 1 cores here, and poll on 2 cores there\n`, text)
+	require.Regexp(t, `\nall_reduce +float32 +sum +3 +in +64 +ring +own_copy .* faster\n`, text)
+
+	b.Cases[2].Ratios["ring"][measure.OwnCopy] = 1e-6
+	require.NoError(t, b.WriteFile("baseline.json"))
+	require.Contains(t, failedAfter(t, checking()...), " The baseline is of another machine. Make one of this at a commit that you trust, and check again: goccl bench --check baseline.json --renew\n")
+}
+
+// What is written is what was measured, of every case, whatever was there before.
+func TestCheckRenews(t *testing.T) {
+	alone(t)
+	b := baselineOf(t, 1, "direct", "ring")
+	b.Machine.CPU = "another"
+	b.Cases[1].Ratios = map[string]map[string]float64{"ring": {}} // added by hand
+	require.NoError(t, b.WriteFile("baseline.json"))
+	require.Contains(t, failed(t, 1, checking()...), "baseline.json has no ratios of all_reduce of float32 by sum, in place, 2 ranks, 4096 bytes, ring: goccl bench --check baseline.json --renew")
+
+	text := printed(t, checking("--renew")...)
+	require.Equal(t, 3, strings.Count(text, " sum direct "), "of three times the quietest counts")
+	renewed, err := measure.ReadBaseline("baseline.json")
+	require.NoError(t, err)
+	require.Equal(t, measure.ThisMachine().CPU, renewed.Machine.CPU)
+	require.WithinDuration(t, time.Now(), renewed.Date, time.Minute)
+	require.Len(t, renewed.Cases, 2)
+	require.Equal(t, []string{"direct", "ring"}, renewed.Cases[0].Entries())
+	require.Equal(t, []string{"ring"}, renewed.Cases[1].Entries())
+	for _, e := range renewed.Cases {
+		for _, ratios := range e.Ratios {
+			require.Len(t, ratios, 2)
+		}
+	}
+}
+
+// What cannot be measured is an error, and leaves the baseline as it was.
+func TestCheckRefused(t *testing.T) {
+	alone(t)
+	baselineOf(t, 1e6, "direct", "grid")
+	require.Regexp(t, `baseline.json has calls that are refused here:
+ +all_reduce of float32 by sum, in place, 2 ranks, 64 bytes, grid
+ +all_reduce of float32 by sum, in place, 2 ranks, 4096 bytes, grid
+$`, failedAfter(t, checking()...))
+	before, err := os.ReadFile("baseline.json")
+	require.NoError(t, err)
+	require.Regexp(t, `^goccl: error: all_reduce of float32 by sum, in place, 2 ranks, 64 bytes, grid: .*which is for the topologies.*; baseline.json is as it was\n$`, failedAfter(t, checking("--renew")...))
+	baselineOf(t, 1e6, "direct", "gird")
+	require.Contains(t, failedAfter(t, checking()...), "did you mean grid?")
+
+	require.NoError(t, os.WriteFile("baseline.json", before, 0o600))
+	barrier := strings.Replace(string(before), `"cases": [`, `"cases": [
+    {"collective":"barrier","ranks":2,"ratios":{"":{"core_to_core":4}}},`, 1)
+	writeFile(t, "baseline.json", strings.ReplaceAll(barrier, `,"grid":{"own_copy":1000000,"peer_copy":1000000}`, ""))
+	text := printed(t, checking()...)
+	require.Regexp(t, `\nbarrier +- +- +2 +- +- +- +- +- +- +- +- +unclear: no two cores were free at a time\n`, text, "there is one core")
+}
+
+func TestCheckMistakes(t *testing.T) {
+	alone(t)
+	writeFile(t, "baseline.json", `{"version": 1, "cases": [`)
+	for _, m := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"--check baseline.json", 1, "baseline.json is not a baseline of goccl bench --check: unexpected EOF"},
+		{"--check baseline.json --renew", 1, "baseline.json is not a baseline of goccl bench --check: unexpected EOF"},
+		{"--check missing.json", 1, "missing.json"},
+		{"--check baseline.json --ranks 2", 80, "--check: the baseline says what is measured"},
+		{"--check baseline.json all_reduce", 80, "--check: the baseline says what is measured"},
+		{"--check baseline.json --time=-1s", 80, "time -1s"},
+		{"--renew", 80, "--renew goes with --check"},
+	} {
+		require.Contains(t, failed(t, m.status, strings.Fields("bench "+m.args)...), m.says, m.args)
+	}
+}
+
+// The baseline of `make bench-check` is one, and small.
+func TestCommittedBaseline(t *testing.T) {
+	b, err := measure.ReadBaseline(filepath.Join("..", "..", "..", "benchmarks", "baseline.json"))
+	require.NoError(t, err)
+	entries := 0
+	for _, e := range b.Cases {
+		for _, entry := range e.Entries() {
+			require.NotEmpty(t, e.Ratios[entry], "%s, %s", e.Name(), entry)
+			entries++
+		}
+	}
+	require.Less(t, entries, 30)
+}
