@@ -62,10 +62,10 @@ func (c *benchCommand) check(ctx context.Context, stdout io.Writer, bars bars) e
 		fmt.Fprintln(stdout, "               of another machine, whose caches and cores may make other ratios")
 	}
 	err = g.measureRows(ctx, rows, func(r *checkRow) bool { return r.skipped == "" })
-	beyond := func(r *checkRow) bool { return r.last().beyond }
-	if err == nil && slices.ContainsFunc(rows, beyond) {
-		fmt.Fprintln(stdout, "\nOnce more, what is beyond its bound:")
-		err = g.measureRows(ctx, rows, beyond)
+	again := func(r *checkRow) bool { return r.last().slower || r.last().unclear }
+	if err == nil && slices.ContainsFunc(rows, again) {
+		fmt.Fprintln(stdout, "\nOnce more, what is slower or unclear:")
+		err = g.measureRows(ctx, rows, again)
 	}
 	if err != nil {
 		return err
@@ -84,8 +84,8 @@ func (c *benchCommand) check(ctx context.Context, stdout io.Writer, bars bars) e
 
 const aboutCheck = `
 BASELINE, NOW, AGAIN: how many times the YARDSTICK of the same rounds; of own copy and peer copy that which says less of
-a change. BOUND: %g times the baseline; a row beyond it is measured again. VERDICT: slower, if both times were beyond it;
-unclear, if other programs had the cores meanwhile; faster, if it is time to renew the baseline, which holds it there.
+a change. BOUND: %g times the baseline. VERDICT: slower, if beyond it twice; unclear, if other programs had the cores of
+ranks that poll, twice; faster, if less than the baseline by as much: renew it, and it holds the code to that.
 `
 
 func (g *guard) sameMachine() bool { return g.baseline.Machine.Like(g.document.Machine) }
@@ -103,8 +103,8 @@ type checked struct {
 	ratios    map[string]float64
 	yardstick string // that the verdict is by
 	verdict   string
-	beyond    bool // the bound, for whatever reason
-	slower    bool // beyond, and no other program is to blame
+	slower    bool
+	unclear   bool
 }
 
 func (r *checkRow) last() checked {
@@ -204,20 +204,16 @@ func (r *checkRow) compare(result measure.Result, row measure.Row, polling bool)
 		now.verdict = "refused"
 	case row.Errors > 0:
 		now.verdict = "wrong"
+	case polling && result.Company >= inCompany: // ranks that sleep share cores anyway
+		now.verdict, now.unclear = fmt.Sprintf("unclear: other programs had %.2f cores", result.Company), true
 	case now.yardstick == "":
-		now.verdict = "unclear: no two cores were free at a time"
+		now.verdict, now.unclear = "unclear: no yardstick was measured", true
+	case change > slowdown:
+		now.verdict, now.slower = "slower", true
 	case change < 1/slowdown:
 		now.verdict = "faster"
-	case change <= slowdown:
-		now.verdict = "ok"
 	default:
-		// Ranks that sleep leave their cores to others anyway.
-		now.beyond = true
-		now.slower = !polling || result.Company < inCompany
-		now.verdict = "slower"
-		if !now.slower {
-			now.verdict = fmt.Sprintf("unclear: other programs had %.2f cores", result.Company)
-		}
+		now.verdict = "ok"
 	}
 	r.runs = append(r.runs, now)
 }
@@ -239,7 +235,7 @@ func (g *guard) judge(rows []*checkRow) error {
 	compared := false
 	for _, r := range rows {
 		last := r.last()
-		compared = compared || last.yardstick != ""
+		compared = compared || r.skipped == "" && !last.unclear
 		switch {
 		case last.slower:
 			slow += fmt.Sprintf("\n  %v: %s times %s, and %s in the baseline", r,
@@ -260,7 +256,7 @@ func (g *guard) judge(rows []*checkRow) error {
 		all = append(all, fmt.Errorf("%s has calls that are refused here:%s", g.path, refused))
 	}
 	if !compared {
-		all = append(all, fmt.Errorf("nothing of %s can be compared here; make a baseline of this machine: %s", g.path, g.renewal()))
+		all = append(all, fmt.Errorf("nothing of %s could be compared. If rows are unclear, check again on a quiet machine; if they are skipped, make a baseline of this one: %s", g.path, g.renewal()))
 	}
 	return errors.Join(all...)
 }
@@ -298,7 +294,7 @@ func (g *guard) renew(ctx context.Context, stdout io.Writer) error {
 		e := measure.Expected{Case: c, Ratios: map[string]map[string]float64{}}
 		for _, row := range result.Algorithms() {
 			if e.Ratios[row.Entry] = result.Ratios(row); len(e.Ratios[row.Entry]) == 0 {
-				why := cmp.Or(row.Refused, "no two cores were free at a time")
+				why := cmp.Or(row.Refused, "no yardstick was measured; it needs two free cores")
 				return fmt.Errorf("%v: %s; %s is as it was", &checkRow{Expected: e, entry: row.Entry}, why, g.path)
 			}
 		}
