@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,6 +34,8 @@ func TestCommand(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "\x1b", "no colours where there is no terminal")
+	require.Regexp(t, `\ncommunication: \d+\.\d % of the training time \(\d+\.\d{3} s of \d+\.\d\d s\) by the rank that came last to
+each step; \d+\.\d % by rank 0, waiting for slower ranks included\n`, text)
 	require.Regexp(t, `\nweights: equal bit by bit on all 2 ranks \(sha256 [0-9a-f]{16}\.\.\.\)\n`, text)
 	require.Greater(t, lastLine(t, text), 0.9)
 
@@ -41,6 +44,46 @@ func TestCommand(t *testing.T) {
 	defer file.Close()
 	_, err = png.Decode(file)
 	require.NoError(t, err)
+}
+
+// What the README shows is what is printed, but for the numbers.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	_, shown, found := strings.Cut(string(readme), "<!-- printed by make demo -->\n```text\n")
+	require.True(t, found)
+	shown, _, found = strings.Cut(shown, "```")
+	require.True(t, found)
+	var out strings.Builder
+	o := options{ranks: 2, job: smallJob(2), plot: filepath.Join(t.TempDir(), "ddp-loss.png")}
+	require.NoError(t, compare(o, &out, &out))
+	printed := strings.Split(out.String(), "\n")
+	for i, line := range printed {
+		printed[i] = steady(line)
+	}
+	for line := range strings.Lines(shown) {
+		require.Contains(t, printed, steady(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+// steady takes away what differs from run to run.
+func steady(line string) string {
+	return regexp.MustCompile(`[0-9a-f]{16}|\d+(\.\d+)?| +`).ReplaceAllStringFunc(line, func(s string) string {
+		if strings.TrimSpace(s) == "" {
+			return " "
+		}
+		return "#"
+	})
+}
+
+func TestCommunication(t *testing.T) {
+	r := run{ranks: 3, result: &result[float32]{
+		epochs:  []epoch{{elapsed: time.Second, communicating: time.Second}, {elapsed: 3 * time.Second, communicating: time.Second}},
+		sending: 200 * time.Millisecond,
+	}}
+	require.Equal(t, "5.0 % of the training time (0.200 s of 4.00 s) by the rank that came last to\neach step; 50.0 % by rank 0, waiting for slower ranks included", r.communication())
+	r.ranks = 1
+	require.Equal(t, "5.0 % of the training time (0.200 s of 4.00 s)", r.communication())
 }
 
 func TestCompare(t *testing.T) {

@@ -75,7 +75,7 @@ func (r *report) summary(runs []run, plotPath string) error {
 		curves = append(curves, newCurve(plural(run.ranks), run.losses[0], run.epochs))
 	}
 	fmt.Fprint(r.out, "time: all epochs, without the tests. communication: the share of it that rank 0\n"+
-		"spent in AllReduce, waiting for slower ranks included.\n\n")
+		"spent in collectives, waiting for slower ranks included.\n\n")
 
 	fmt.Fprintln(r.out, sketch(curves, terminal(r.out)))
 	if plotPath != "" {
@@ -85,6 +85,7 @@ func (r *report) summary(runs []run, plotPath string) error {
 		fmt.Fprintf(r.out, "picture: %s\n", plotPath)
 	}
 	last := runs[len(runs)-1]
+	fmt.Fprintf(r.out, "communication: %s\n", last.communication())
 	fmt.Fprintf(r.out, "weights: equal bit by bit on all %s (sha256 %.16s...)\n", plural(last.ranks), last.digest)
 	fmt.Fprintf(r.out, "test accuracy: %.4f\n", total(last.epochs).accuracy)
 	return nil
@@ -97,7 +98,19 @@ func (r *report) clearBar() {
 	}
 }
 
-// communication is the share of the epoch that rank 0 spent in AllReduce.
+// communication says what the collectives cost, and what comes to that because ranks
+// are not equally fast.
+func (r run) communication() string {
+	t := total(r.epochs)
+	text := fmt.Sprintf("%.1f %% of the training time (%.3f s of %.2f s)",
+		100*r.sending.Seconds()/t.elapsed.Seconds(), r.sending.Seconds(), t.elapsed.Seconds())
+	if r.ranks > 1 {
+		text += fmt.Sprintf(" by the rank that came last to\neach step; %.1f %% by rank 0, waiting for slower ranks included", 100*t.communication())
+	}
+	return text
+}
+
+// communication is the share of the epoch that rank 0 spent in collectives.
 func (e epoch) communication() float64 { return e.communicating.Seconds() / e.elapsed.Seconds() }
 
 // total adds epochs up; loss and accuracy are those of the last.

@@ -30,7 +30,7 @@ type epoch struct {
 	accuracy      float64       // share of the test set named rightly after the epoch
 	samples       int           // trained on by all ranks together
 	elapsed       time.Duration // without the test
-	communicating time.Duration // the part of elapsed that this rank spent in AllReduce, waiting for slower ranks included
+	communicating time.Duration // the part of elapsed that this rank spent in collectives, waiting for slower ranks included
 }
 
 // result is what a rank has when the training is over. The losses and the
@@ -38,6 +38,7 @@ type epoch struct {
 type result[F float] struct {
 	losses  []F // of every step, mean over all ranks
 	epochs  []epoch
+	sending time.Duration // what each collective took the rank that came last to it, added up
 	weights []F
 	digest  digest // of the weights, proven equal on all ranks
 }
@@ -74,9 +75,10 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 	shard := sampler{samples: trainSet.len(), ranks: ranks, rank: rank, seed: j.seed}
 
 	done := &result[F]{weights: model.params}
+	var collectives []time.Duration // what each took this rank
 	for number := 1; number <= j.epochs; number++ {
 		var losses []F
-		var communicating time.Duration
+		first := len(collectives)
 		indices := shard.indices(number)
 		start := time.Now()
 		for step := range slices.Chunk(indices, j.perRank(ranks)) {
@@ -87,15 +89,17 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 			if err := dist.AllReduce(model.grads, dist.Avg); err != nil {
 				return nil, err
 			}
-			communicating += time.Since(sent)
+			collectives = append(collectives, time.Since(sent))
 
 			optimizer.step(model.params, model.grads)
 		}
-		elapsed := time.Since(start)
-
+		sent := time.Now()
 		if err := dist.AllReduce(losses, dist.Avg); err != nil {
 			return nil, err
 		}
+		collectives = append(collectives, time.Since(sent))
+		elapsed := time.Since(start)
+
 		loss := mean(losses)
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
 			return nil, fmt.Errorf("the training diverged in epoch %d: the loss is %v; try a smaller learning rate than %v", number, loss, j.rate)
@@ -104,7 +108,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		if err != nil {
 			return nil, err
 		}
-		e := epoch{number, loss, accuracy, len(indices) * ranks, elapsed, communicating}
+		e := epoch{number, loss, accuracy, len(indices) * ranks, elapsed, sum(collectives[first:])}
 		if rank == 0 {
 			watch.trained(e)
 		}
@@ -112,6 +116,11 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		done.epochs = append(done.epochs, e)
 	}
 
+	// Who comes last waits for nobody, so that it is there the shortest.
+	if err := dist.AllReduce(collectives, dist.Min); err != nil {
+		return nil, err
+	}
+	done.sending = sum(collectives)
 	if done.digest, err = sameOnAllRanks(model.params); err != nil {
 		return nil, err
 	}
@@ -133,6 +142,13 @@ func test[F float](model *mlp[F], set *dataset[F], rank, ranks int) (float64, er
 		return 0, err
 	}
 	return float64(count[0]) / float64(set.len()), nil
+}
+
+func sum(times []time.Duration) (all time.Duration) {
+	for _, d := range times {
+		all += d
+	}
+	return all
 }
 
 func mean[F float](values []F) float64 {
