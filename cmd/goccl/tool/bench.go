@@ -43,7 +43,7 @@ type benchCommand struct {
 	JSON       string        `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
 	Plot       string        `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
 	Compare    bool          `help:"Compare two files of --json; measures nothing."`
-	Check      string        `placeholder:"FILE" help:"Measure what a baseline has, and fail if ratios to the yardsticks are more than twice those of the baseline."`
+	Check      string        `placeholder:"FILE" help:"Measure what a baseline has, and fail if ratios to the yardsticks are more than about twice those it has."`
 	Renew      bool          `help:"With --check: write the ratios that are measured into the baseline."`
 	Sweep      string        `placeholder:"FILE" help:"Measure what a sweep file says, and write a report; goes on where it was interrupted."`
 	Out        string        `placeholder:"DIR" help:"With --sweep: where the results go; by default NAME-results for NAME.yaml."`

@@ -63,7 +63,7 @@ func TestCheckFails(t *testing.T) {
 	require.True(t, found)
 	require.Regexp(t, `\n +64 +16 float32 +sum direct +`, again)
 	require.Regexp(t, `\nall_reduce +float32 +sum +2 +in +4KiB +direct +(own|peer)_copy +0.00 +[\d.]+ +[\d.]+ +0.00 +slower\n`, again)
-	require.Regexp(t, `^goccl: error: more than 2 times slower than baseline.json says, twice:
+	require.Regexp(t, `^goccl: error: slower than baseline.json allows, twice:
  +all_reduce of float32 by sum, in place, 2 ranks, 64 bytes, direct: [\d.]+ times (own|peer)_copy, and 0.00 in the baseline
  +all_reduce of float32 by sum, in place, 2 ranks, 4096 bytes, direct: .*
  +If that is meant, renew the baseline: goccl bench --check baseline.json --renew
@@ -127,6 +127,17 @@ func TestCheckedRow(t *testing.T) {
 	}
 }
 
+// A barrier is held to the way between two cores, less strictly.
+func TestCheckedBarrier(t *testing.T) {
+	for us, want := range map[float64]string{9: "ok", 10.5: "slower", 1.5: "faster"} {
+		rows := []measure.Row{{Library: measure.Yardstick, Entry: measure.CoreToCore, P50: 1}, {Library: measure.Library, P50: us}}
+		r := &checkRow{Expected: measure.Expected{Case: measure.Case{Collective: "barrier", Ranks: 2}, Ratios: map[string]map[string]float64{"": {measure.CoreToCore: 4}}}}
+		r.compare(measure.Result{Case: r.Case, Rows: rows}, rows[1], true)
+		require.Equal(t, want, r.last().verdict, "%v", us)
+		require.Equal(t, "barrier, 2 ranks", r.String())
+	}
+}
+
 // A row that is beyond the first time and not the second holds; it shows both.
 func TestCheckedTwice(t *testing.T) {
 	r := &checkRow{entry: "ring", Expected: measure.Expected{Case: allReduceCase(2, 64), Ratios: map[string]map[string]float64{"ring": {measure.PeerCopy: 2}}}}
@@ -170,7 +181,7 @@ func TestCheckRenews(t *testing.T) {
 	require.Contains(t, failed(t, 1, checking()...), "baseline.json has no ratios of all_reduce of float32 by sum, in place, 2 ranks, 4096 bytes, ring: goccl bench --check baseline.json --renew")
 
 	text := printed(t, checking("--renew")...)
-	require.Equal(t, 3, strings.Count(text, " sum direct "), "of three times the quietest counts")
+	require.Equal(t, 3, strings.Count(text, " sum direct "), "three times, of which the median counts")
 	renewed, err := measure.ReadBaseline("baseline.json")
 	require.NoError(t, err)
 	require.Equal(t, measure.ThisMachine().CPU, renewed.Machine.CPU)
@@ -205,6 +216,18 @@ $`, failedAfter(t, checking()...))
 	writeFile(t, "baseline.json", strings.ReplaceAll(barrier, `,"grid":{"own_copy":1000000,"peer_copy":1000000}`, ""))
 	text := printed(t, checking()...)
 	require.Regexp(t, `\nbarrier +- +- +2 +- +- +- +- +- +- +- +- +unclear: no yardstick was measured\n`, text, "there is one core")
+}
+
+func TestMedians(t *testing.T) {
+	var results []measure.Result
+	for _, us := range []float64{8, 2, 6} {
+		results = append(results, measure.Result{Case: allReduceCase(2, 64), Rows: []measure.Row{
+			{Library: measure.Yardstick, Entry: measure.OwnCopy, P50: 2}, {Library: measure.Library, Entry: "direct"}, {Library: measure.Library, Entry: "ring", P50: us},
+		}})
+	}
+	require.Equal(t, map[string]float64{measure.OwnCopy: 3}, medians(results, 1))
+	require.Equal(t, map[string]float64{measure.OwnCopy: 1}, medians(results[:2], 1), "of two the stricter")
+	require.Empty(t, medians(results, 0), "it was refused")
 }
 
 func TestCheckMistakes(t *testing.T) {

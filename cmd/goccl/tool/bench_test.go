@@ -24,7 +24,9 @@ func bench(args ...string) []string { return append(append([]string{"bench"}, ar
 var (
 	aboutMachine = regexp.MustCompile(`(?m)^machine .*\n(load .*\n)?`)
 	coreToCore   = regexp.MustCompile(`(; )?core to core, one way [^;\n]*`)
-	verdictWord  = regexp.MustCompile(`(same|faster|slower|unclear)\n`)
+	verdictWord  = regexp.MustCompile(`(same|faster|slower|unclear|ok)\n`)
+	eitherCopy   = regexp.MustCompile(`(own|peer)_copy`)
+	checkBarrier = regexp.MustCompile(`(?m)^barrier +- +-.*(ok|faster|slower|unclear.*)\n`) // needs two cores
 	anyNumber    = regexp.MustCompile(`\d+(\.\d+)?`)
 	space        = regexp.MustCompile(` +`)
 )
@@ -35,6 +37,8 @@ func steady(text string) string {
 	text = regexp.MustCompile(`(?m)^([ab] +\S+\.json: ).*$`).ReplaceAllString(text, "$1#")
 	text = coreToCore.ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, "in the same rounds: \n", "")
+	text = checkBarrier.ReplaceAllString(text, "")
+	text = eitherCopy.ReplaceAllString(text, "#")
 	text = verdictWord.ReplaceAllString(text, "#\n")
 	text = anyNumber.ReplaceAllString(text, "#")
 	return space.ReplaceAllString(text, " ")

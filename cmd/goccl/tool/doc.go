@@ -37,5 +37,6 @@
 // What was asked for goes to standard output, mistakes to standard error. The exit
 // status is 0, also where calls would be refused, since saying so is the answer; 1
 // if the configuration is wrong or no group can be made of it, if a result that was
-// measured is wrong, or if nothing could be measured; 80 for flags that make no sense.
+// measured is wrong, if nothing could be measured, or if `goccl bench --check` finds
+// what is slower than its baseline allows; 80 for flags that make no sense.
 package tool
