@@ -116,7 +116,7 @@ type Entry struct {
 	// Shared: any rank's body may be run by any rank.
 	Shared bool
 	// Work is the number of bytes that the bodies of all ranks touch, by which
-	// the transport decides whether several ranks should run them.
+	// the transport decides how many ranks should run them.
 	Work int
 }
 

@@ -25,8 +25,10 @@ type paddedWord struct {
 	_ [120]byte
 }
 
-// helpBytes is the work from which waking helpers pays: below it the call is
-// over before another core is awake.
+// helpBytes is the work that each further helper is woken for. The first is always
+// woken: all others have to be in the end, and with one that is early two cores wake
+// them. Of a call without helpers that took 4 B from 1.85 to 1.43 us and 64 KiB from
+// 4.0 to 3.4 (4 ranks), 4 B from 4.4 to 2.8 us (8 ranks, on 2 cores).
 const helpBytes = 256 << 10
 
 // arrive enters a call of a parked group.
@@ -64,10 +66,10 @@ func (ep *endpoint) lead(e *transport.Entry) (transport.Role, error) {
 	}
 	l.claims.Store(0)
 	l.finished.Store(0)
-	if e.Work >= helpBytes && ep.group.cores > 1 {
+	if helpers := min(1+e.Work/helpBytes, ep.group.cores-1, ep.Size()-1); helpers > 0 {
 		l.open.Store(ep.seq)
-		for i := 1; i < min(ep.group.cores, ep.Size()); i++ {
-			ep.group.Wake((ep.Rank() + i) % ep.Size())
+		for i := range helpers {
+			ep.group.Wake((ep.Rank() + 1 + i) % ep.Size())
 		}
 	}
 	ep.ran = 0
