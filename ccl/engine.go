@@ -174,7 +174,9 @@ func (c *Communicator) executeAll() error {
 			c.claiming = false
 			return c.ep.Release(false)
 		}
-		c.impersonate(rank)
+		if rank != c.rank || c.call.rank != c.rank {
+			c.impersonate(rank)
+		}
 		if err := c.call.body(); err != nil {
 			c.ep.Fail(c.failureOf(err, rank))
 			c.claiming = false

@@ -34,9 +34,10 @@ type Endpoint interface {
 	// what it points to are the caller's again when Enter returns, but for Send
 	// and Recv.
 	//
-	// For a call with e.Shared the answer may be Everyone: all other ranks are
-	// asleep, and the caller runs the bodies that Claim hands out and then
-	// calls Release; or Nobody: the call has been run by another rank.
+	// For a call with e.Shared the answer may be Everyone: the caller runs the
+	// bodies that Claim hands out, its own or those of ranks that sleep, and then
+	// calls Release, which takes the place of Complete; or Nobody: the call has been
+	// run by other ranks.
 	Enter(e *Entry) (Role, error)
 	// Claim hands out the next rank whose body the caller has to run.
 	Claim() (rank int, ok bool)

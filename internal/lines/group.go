@@ -69,14 +69,12 @@ func (g *Group) WakeWaiter(me, rank int) {
 	}
 }
 
-// WakeWaiters wakes all ranks that sleep for `me`.
+// WakeWaiters wakes all ranks that sleep for `me`, which may be one of them.
 func (g *Group) WakeWaiters(me int) {
 	if g.words.sleepers.Load() == 0 {
 		return
 	}
 	for r := range g.states {
-		if r != me {
-			g.WakeWaiter(me, r)
-		}
+		g.WakeWaiter(me, r)
 	}
 }

@@ -196,17 +196,41 @@ func (r *Member) Admit() error {
 
 // Complete implements transport.Endpoint.
 func (r *Member) Complete() error {
-	r.state.done.Store(r.seq)
-	r.group.WakeWaiters(r.rank)
-	for peer, s := range r.group.states {
-		if peer == r.rank {
-			continue
-		}
-		if err := r.await(&s.done, r.seq, peer, forCompletion); err != nil {
+	r.Done(r.rank)
+	return r.AwaitDone()
+}
+
+// Done says that the part of a rank in the current call is over: its own, or that of
+// another, whose body this rank has run.
+func (r *Member) Done(rank int) {
+	r.group.states[rank].done.Store(r.seq)
+	r.group.WakeWaiters(rank)
+}
+
+// AwaitDone waits until the parts of all ranks in the current call are over.
+func (r *Member) AwaitDone() error {
+	for rank, s := range r.group.states {
+		if err := r.await(&s.done, r.seq, rank, forCompletion); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// AllDone reports whether they are.
+func (r *Member) AllDone() bool {
+	for _, s := range r.group.states {
+		if s.done.Load() < r.seq {
+			return false
+		}
+	}
+	return true
+}
+
+// Asleep reports whether a rank sleeps, or is about to, unless it did so a moment
+// ago: nothing but speed may hang on it.
+func (r *Member) Asleep(rank int) bool {
+	return r.group.words.sleepers.Load() != 0 && r.group.states[rank].waitOn.Load() != 0
 }
 
 // Payload implements transport.Endpoint.

@@ -14,7 +14,8 @@
 //
 // Words with one writer, the rank they belong to: two lines (epoch; hash,
 // payload and fingerprint as plain memory), done, out, refused (first and count
-// of the latest run of refused calls), left, waitOn. Words with several: fail
+// of the latest run of refused calls), left, waitOn. done of a rank may be stored by the one that claimed
+// its body. Words with several writers: claimed, one per rank; fail
 // (CAS from zero, carries the first cause), events, sleepers; in parked mode
 // arrived, completed, folders, job, claim, finished. A rank's channel holds one
 // token, sent without blocking by anyone, received by the rank.
@@ -57,6 +58,14 @@
 // a look at fail before each; the one that brings finished to the number of
 // ranks completes the call. Kernels that exchange messages are not run for
 // others: the last arriver only says that all have arrived.
+//
+// Claimed bodies: where ranks do not sleep from the start, a shared call's bodies
+// are claimed, each by a CAS on its rank's claimed. A rank that has passed the entry
+// claims its own, runs it, and then those of ranks that arrived and fell asleep,
+// before it stores its own done; it stores done of theirs. Who finds its own body
+// claimed waits until all are done. A leaver, too, tests at the end whether all are:
+// while it slept the call may have been completed, and the group have failed in the
+// next.
 //
 // Sleep: a rank that waits for a peer stores waitOn, adds itself to sleepers and
 // tests again before it receives from its channel; the peer stores what is

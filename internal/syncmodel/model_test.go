@@ -35,6 +35,7 @@ const (
 	inline      = 'i' // one sync: the data is in the lines
 	window      = 'w' // ranks touch each other's memory
 	largeWindow = 'l' // a window; in parked mode it wants helpers
+	shared      = 's' // a window; ranks that are awake run the bodies of those that are not
 	messages    = 'm' // a window to the protocol; in parked mode every rank runs its own body
 	faulty      = 'x' // a window whose kernel panics on this rank
 	refusal     = 'r' // a call that this rank refuses for its arguments

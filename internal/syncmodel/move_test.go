@@ -24,6 +24,10 @@ func (v *move) name() byte { return v.m.calls[v.r][v.me.call].name }
 // folded says that the last arriver runs the bodies of all.
 func (v *move) folded() bool { return v.m.folds(v.name()) }
 
+// claims says that ranks run each other's bodies, though not the last arriver those of all: each body is
+// claimed before it is run, by its own rank or by one that finds it asleep.
+func (v *move) claims() bool { return v.m.mode != parked && v.name() == shared }
+
 // exposes says that other ranks touch memory of this one. Who runs another's body writes its output.
 func (v *move) exposes() bool { return v.m.mode == parked || v.name() != inline }
 
@@ -85,7 +89,7 @@ func (v *move) peer() int { return (v.r + 1 + int(v.me.peer)) % int(v.m.ranks) }
 
 func (v *move) nextPeer() bool {
 	peers := v.m.ranks - 1
-	if v.outsider() {
+	if v.outsider() || v.me.wait == forBodies {
 		peers = v.m.ranks
 	}
 	v.me.peer++
@@ -119,7 +123,7 @@ func (v *move) reached() bool {
 		epoch := v.line(v.peer()).epoch
 		v.checkEpoch(epoch)
 		return epoch >= v.seq()
-	case forDone:
+	case forDone, forBodies:
 		return q.done >= v.seq()
 	case forOut:
 		return q.done >= v.seq() || q.out >= v.seq()
@@ -182,6 +186,8 @@ func (v *move) advance() pc {
 		return writeLine
 	case w == forEpoch:
 		return compare
+	case w == forOut && v.claims() && v.has(leaverTestsBodies):
+		return testBodies
 	case w == forOut:
 		return v.failed()
 	case w == forFolders:
@@ -296,6 +302,14 @@ func (v *move) depart() pc {
 		return returnFailure
 	}
 	return storeOut
+}
+
+// nextTheft goes on with the next peer whose body might be stolen, or says that this rank is done.
+func (v *move) nextTheft() pc {
+	if v.nextPeer() {
+		return steal
+	}
+	return storeDone
 }
 
 func (v *move) cause() cause {

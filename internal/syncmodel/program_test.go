@@ -19,6 +19,12 @@ const (
 	storeDone
 	succeed
 
+	claimOwn
+	steal
+	runStolen
+	storeDoneFor
+	testBodies
+
 	test
 	testOut
 	poll
@@ -173,6 +179,9 @@ var program = [...]instruction{
 			v.me.why = foundFail
 			return v.giveUp()
 		}
+		if v.claims() {
+			return claimOwn
+		}
 		return touch
 	}},
 	touch: {"runs its body: touches its peers' memory", func(v *move) pc {
@@ -180,6 +189,13 @@ var program = [...]instruction{
 		if v.m.panicking(v.me.call) == v.r {
 			v.me.why = panicked
 			return v.giveUp()
+		}
+		switch {
+		case v.claims() && !v.has(stealThenDone):
+			v.me.done = v.seq() // in the same step, to keep the model small
+			return steal
+		case v.claims():
+			return steal
 		}
 		return storeDone
 	}},
@@ -191,6 +207,48 @@ var program = [...]instruction{
 		return v.wake(v.await(forDone))
 	}},
 	succeed: {"returns: success", (*move).succeeded},
+
+	// Bodies of ranks that have arrived, but sleep. Who claims a body runs it; who finds its own claimed has
+	// nothing left to do.
+	claimOwn: {"claims its own body: CAS on claimed", func(v *move) pc {
+		if v.me.claimed == v.seq() {
+			return v.await(forBodies)
+		}
+		v.me.claimed = v.seq()
+		return touch
+	}},
+	steal: {"tries to claim the body of PEER: CAS on its claimed", func(v *move) pc {
+		q := &v.rank[v.peer()]
+		if q.claimed == v.seq() && v.has(claimsAreCAS) {
+			return v.nextTheft()
+		}
+		q.claimed = v.seq()
+		return runStolen
+	}},
+	runStolen: {"runs the body of PEER", func(v *move) pc {
+		v.touchAll()
+		return storeDoneFor
+	}},
+	storeDoneFor: {"stores done of PEER, and leaves a token for everyone", func(v *move) pc {
+		v.rank[v.peer()].done = v.seq()
+		if v.m.mode == sleeping {
+			for q := range v.rank[:v.m.ranks] {
+				if q != v.r {
+					v.rank[q].token = true
+				}
+			}
+		}
+		return v.nextTheft()
+	}},
+	// While a rank slept, peers may have completed the call, and the group have failed in the next.
+	testBodies: {"tests once more whether all bodies were run", func(v *move) pc {
+		for _, q := range v.rank[:v.m.ranks] {
+			if q.done < v.seq() {
+				return v.failed()
+			}
+		}
+		return v.succeeded()
+	}},
 
 	// A wait. What interrupts it only interrupts: the test has the last word, so that a rank that was given
 	// all it needs succeeds, whatever its peers did next.

@@ -29,6 +29,13 @@ var scenarios = []scenario{
 	{spinning, "iwi iwi iwi", "none"},
 	{sleeping, "i? i? i?", "none"},
 
+	{all, "ss ss", "none"},
+	{all, "sis sis", "none"},
+	{flat, "s? s?", "none"},
+	{flat, "sw? sw?", "none"},
+	{spinning, "s s s", "none"},
+	{flat, "srs srs", "none"},
+
 	// All ranks refuse the same calls.
 	{all, "iri? iri?", "none"},
 	{all, "rri rri", "none"},
@@ -80,7 +87,18 @@ var scenarios = []scenario{
 	{parked, "l l *", "none aborted"},
 	{parked, "m? m? *", "none aborted"},
 
+	{all, "ss s", "lost"},
+	{all, "ss s!", "aborted"},
+	{all, "s! s!", "aborted"},
+	{spinning, "s s s!", "none aborted"},
+	{spinning, "s s *", "none aborted"},
+
 	// A context ends.
+	{all, "S? s?", "none cancelled"},
+	{all, "S? S?", "none cancelled"},
+	{all, "sS ss", "none cancelled"},
+	{spinning, "S s s", "none cancelled"},
+	{all, "S s!", "aborted cancelled"},
 	{all, "I i", "none cancelled"},
 	{all, "Ii ii", "none cancelled"},
 	{all, "W? w?", "none cancelled"},
@@ -169,6 +187,10 @@ var mutants = []struct {
 	{helpersAreFolders, scenario{parked, "L? l?", "none cancelled"}, windowSafety},
 	{claimersLookAtFail, scenario{parked, "L? l?", "none cancelled"}, windowSafety},
 	{lastFinisherCompletes, scenario{parked, "ll? ll?", "none"}, windowSafety},
+
+	{claimsAreCAS, scenario{spinning, "ss ss", "none"}, windowSafety},
+	{stealThenDone, scenario{spinning, "S s s", "none cancelled"}, windowSafety},
+	{leaverTestsBodies, scenario{spinning, "s! s!", "aborted"}, agreement},
 }
 
 // Without any one of its rules the protocol is wrong, in a scenario in which it is right with it.

@@ -35,6 +35,10 @@ const (
 	claimersLookAtFail
 	lastFinisherCompletes
 
+	claimsAreCAS
+	stealThenDone
+	leaverTestsBodies
+
 	rules
 )
 
@@ -66,5 +70,8 @@ var ruleWords = [rules]string{
 	resetThenOpen:         "claim and finished are reset before the job is opened",
 	helpersAreFolders:     "a helper raises folders before it runs bodies",
 	claimersLookAtFail:    "fail is loaded before every claim",
+	claimsAreCAS:          "a body is claimed by one rank only",
+	stealThenDone:         "a rank is done when it has run the last body that it claimed",
+	leaverTestsBodies:     "a failed call tests once more whether all bodies were run",
 	lastFinisherCompletes: "who brings finished to the number of ranks completes the call, and nobody else",
 }

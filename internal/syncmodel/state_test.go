@@ -34,6 +34,8 @@ type rank struct {
 	waitOn  uint8 // 1 + the peer it sleeps for
 	token   bool  // in its channel
 
+	claimed uint8 // the last call in which its body was claimed: by itself, or by a peer
+
 	// Private.
 	at      pc    // the next step
 	then    pc    // where to go on after tokens
@@ -113,6 +115,7 @@ const (
 	forRefused   wait = iota // a peer has refused the calls that this rank has refused
 	forEpoch                 // a peer has published this call
 	forDone                  // a peer has finished with everybody's memory
+	forBodies                // the body of a rank, its own too, was run
 	forOut                   // the same, or it is out
 	forCompleted             // the last arriver is through
 	forFolders               // nobody runs bodies of others
@@ -123,4 +126,4 @@ func (w wait) perPeer() bool { return w <= forOut }
 
 // interruptible waits depend on what peers are going to do. The others end by themselves: the failure is
 // set, and all that is waited for is that ranks come out.
-func (w wait) interruptible() bool { return w <= forDone || w == forCompleted }
+func (w wait) interruptible() bool { return w <= forBodies || w == forCompleted }

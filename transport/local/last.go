@@ -117,7 +117,8 @@ func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 	return false, nil
 }
 
-func (ep *endpoint) Claim() (rank int, ok bool) {
+// claimNext is Claim of parked groups.
+func (ep *endpoint) claimNext() (rank int, ok bool) {
 	if ep.Failed() {
 		return 0, false
 	}
@@ -129,7 +130,8 @@ func (ep *endpoint) Claim() (rank int, ok bool) {
 	return int(i), true
 }
 
-func (ep *endpoint) Release(failed bool) error {
+// putBack is Release of parked groups.
+func (ep *endpoint) putBack(failed bool) error {
 	l := &ep.group.last
 	if failed {
 		ep.ran-- // the one that failed did not end
@@ -152,13 +154,9 @@ func (ep *endpoint) putDown() {
 	}
 }
 
-// Withdraw implements transport.Endpoint. In a parked group nobody but folders
-// touches this rank's memory, and none begins once the failure is set; the call
-// may have been completed by then.
-func (ep *endpoint) Withdraw() (ended bool) {
-	if !ep.group.parked || !ep.shared {
-		return ep.Member.Withdraw()
-	}
+// withdrawParked is Withdraw of parked groups: nobody but folders touches this rank's
+// memory, and none begins once the failure is set.
+func (ep *endpoint) withdrawParked() (ended bool) {
 	l := &ep.group.last
 	ep.StepOut()
 	ep.WaitOut(func() bool { return l.folders.Load() == 0 })

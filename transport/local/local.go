@@ -38,6 +38,7 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 		parked:   how == Park || how == Auto && total > int64(cores),
 		cores:    cores,
 		handles:  make([]handle, ranks),
+		claimed:  make([]paddedWord, ranks),
 		outboxes: make([]atomic.Pointer[outboxes], ranks),
 	}
 	states := make([]*lines.State, ranks)
@@ -82,7 +83,8 @@ type group struct {
 	causes   causes
 	handles  []handle
 	outboxes []atomic.Pointer[outboxes] // by sender, made on first use
-	last     lastArriver
+	last     lastArriver                // of parked groups
+	claimed  []paddedWord               // of others: by rank, the last call in which its body was claimed
 }
 
 // handle is what a rank shows the others in place: two cache lines.
@@ -107,6 +109,7 @@ type endpoint struct {
 	seq    int64 // of the current call
 	shared bool  // any rank may run its bodies
 	ran    int64 // bodies that this rank ended in it
+	bodies bodies
 	_      [128]byte
 }
 
@@ -137,7 +140,38 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	if err := ep.AwaitAll(); err != nil {
 		return transport.Own, err
 	}
-	return transport.Own, ep.Admit()
+	if err := ep.Admit(); err != nil || !e.Shared {
+		return transport.Own, err
+	}
+	ep.bodies = bodies{running: nobody}
+	return transport.Everyone, nil
+}
+
+func (ep *endpoint) Claim() (rank int, ok bool) {
+	if ep.group.parked {
+		return ep.claimNext()
+	}
+	return ep.claimAsleep()
+}
+
+func (ep *endpoint) Release(failed bool) error {
+	if ep.group.parked {
+		return ep.putBack(failed)
+	}
+	return ep.awaitBodies(failed)
+}
+
+// Withdraw implements transport.Endpoint. A call whose bodies others may run may
+// have been completed by then.
+func (ep *endpoint) Withdraw() (ended bool) {
+	switch {
+	case !ep.shared:
+		return ep.Member.Withdraw()
+	case ep.group.parked:
+		return ep.withdrawParked()
+	}
+	ep.Member.Withdraw()
+	return ep.AllDone()
 }
 
 func (ep *endpoint) Memory() transport.Memory   { return ep }
