@@ -367,7 +367,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	case errors.As(err, &refused):
 		f.Kind, f.Ranks = transport.FailureRefused, refused.Ranks
 	case errors.As(err, &lost):
-		f.Kind, f.Ranks = transport.FailurePeerLost, []int{lost.Rank}
+		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
 	case errors.Is(err, ErrClosed):
 		f.Kind, f.Ranks = transport.FailurePeerLost, []int{rank}
 	case errors.As(err, &timeout) && len(timeout.Missing) > 0:
@@ -391,7 +391,7 @@ func (c *Communicator) cause(f *transport.Failure) error {
 	case transport.FailureRefused:
 		return refusedBySome(f.Ranks, c.size)
 	case transport.FailurePeerLost:
-		return &PeerLostError{Rank: f.Ranks[0]}
+		return &PeerLostError{Rank: f.Ranks[0], PID: f.PID}
 	case transport.FailureTimeout:
 		return &TimeoutError{Missing: f.Ranks, By: f.By, Seq: c.number(f.Seq), After: f.After}
 	case transport.FailureStuck:

@@ -1,6 +1,8 @@
 package lines
 
 import (
+	"context"
+
 	"github.com/goccl/goccl/transport"
 )
 
@@ -9,7 +11,8 @@ type Group struct {
 	states []*State
 	words  *Words
 	causes Causes
-	tokens []chan struct{} // one per rank, capacity 1: wakes it
+	rest   Rest
+	others Processes // rest, if ranks are processes; else nil
 }
 
 // Causes is where ranks write down failures: each rank into a place of its own,
@@ -19,34 +22,47 @@ type Causes interface {
 	Load(rank int) *transport.Failure
 }
 
+// Rest is how ranks sleep and wake each other.
+type Rest interface {
+	// Wake leaves a token for rank: it ends the sleep the rank is in, or its next one.
+	Wake(rank int)
+	// Sleep waits until there is a token for rank, the caller's own, and takes it; or
+	// until ctx ends, unless it is nil. It may return for no reason, and does so now and
+	// then where ranks are Processes.
+	Sleep(rank int, ctx context.Context)
+}
+
+// Processes is the Rest of ranks that are processes: they can end without a word,
+// and, where there are more of them than cores, wait for each other's cores.
+type Processes interface {
+	Rest
+	// Yield leaves the core to whoever waits for it, and reports whether the core came
+	// back soon.
+	Yield() (soon bool)
+	// Dead reports whether rank's process has ended, and which it was.
+	Dead(rank int) (pid int, dead bool)
+}
+
 // NewGroup returns a group over states, which are zero.
-func NewGroup(states []*State, words *Words, causes Causes) *Group {
-	g := &Group{states: states, words: words, causes: causes, tokens: make([]chan struct{}, len(states))}
-	for i := range g.tokens {
-		g.tokens[i] = make(chan struct{}, 1)
-	}
+func NewGroup(states []*State, words *Words, causes Causes, rest Rest) *Group {
+	g := &Group{states: states, words: words, causes: causes, rest: rest}
+	g.others, _ = rest.(Processes)
 	return g
 }
 
-// Wake leaves a token for rank: it ends the sleep the rank is in, or its next
-// one.
-func (g *Group) Wake(rank int) {
-	select {
-	case g.tokens[rank] <- struct{}{}:
-	default:
-	}
-}
+// Wake leaves a token for rank.
+func (g *Group) Wake(rank int) { g.rest.Wake(rank) }
 
 // WakeAll leaves a token for every rank.
 func (g *Group) WakeAll() {
-	for r := range g.tokens {
+	for r := range g.states {
 		g.Wake(r)
 	}
 }
 
 // WakeOthers leaves a token for every rank but me.
 func (g *Group) WakeOthers(me int) {
-	for r := range g.tokens {
+	for r := range g.states {
 		if r != me {
 			g.Wake(r)
 		}

@@ -33,7 +33,10 @@ type Member struct {
 	homeStop func() bool // guarded by mu
 
 	spin, maxSpin, parks int
+	maxYields            int    // 0 where ranks are goroutines
+	sleepWaits           int    // so many waits do not yield
 	calm                 uint64 // the last event after which all was as if there were none
+	suspicious           bool   // this rank has slept for a while, and looks whether others are dead
 
 	ticks     atomic.Uint64
 	tickerFor time.Duration // the timeout that the ticker was started for
@@ -58,6 +61,9 @@ func NewMember(g *Group, rank int, slots Slots, poll bool) *Member {
 	if poll {
 		r.maxSpin = max(spin.Pauses(spinTime), minSpin)
 		r.spin = r.maxSpin
+	}
+	if g.others != nil {
+		r.maxYields = maxYields
 	}
 	return r
 }
@@ -297,7 +303,7 @@ func (r *Member) Withdraw() (ended bool) {
 			continue
 		}
 		r.WaitOut(func() bool {
-			return !p.arrived(r.seq) || p.done.Load() >= r.seq || p.out.Load() >= r.seq
+			return !p.arrived(r.seq) || p.done.Load() >= r.seq || p.out.Load() >= r.seq || r.dead(peer)
 		})
 	}
 	return false

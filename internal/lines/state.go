@@ -33,7 +33,8 @@ type line struct {
 //	280  refusedLast  8
 //	288  left         8   1: it has left the group
 //	296  waitOn       8   whom it sleeps for: rank+1, or everyone
-//	304  -          208
+//	304  token        4   where ranks are processes: what wakes it
+//	308  -          204
 type State struct {
 	line         [2]line
 	done         atomic.Uint64
@@ -42,8 +43,13 @@ type State struct {
 	refusedLast  atomic.Uint64
 	left         atomic.Uint64
 	waitOn       atomic.Uint64
-	_            [208]byte
+	token        atomic.Uint32
+	_            [204]byte
 }
+
+// Token returns the word that Processes may use to wake the state's rank; several
+// write it.
+func (s *State) Token() *atomic.Uint32 { return &s.token }
 
 // StateBytes is the size of a State, by which arenas lay them out.
 const StateBytes = 512

@@ -22,6 +22,15 @@ const (
 	lookEvery     = 64 // pauses between two looks at what may interrupt a wait
 )
 
+// Processes yield before they sleep: a yield to a rank that is there to run costs a
+// tenth of what it takes to sleep and be woken. But a yield to somebody who computes
+// costs a slice of the scheduler, which is milliseconds; after such a one ranks do
+// not yield for a while.
+const (
+	maxYields  = 100
+	sleepWaits = 200 // waits without yields after one that took long
+)
+
 // purpose is what a wait is for.
 type purpose uint8
 
@@ -49,6 +58,7 @@ const (
 // wait is the state of one wait; its zero value begins one.
 type wait struct {
 	pauses int
+	yields int
 	looked bool
 	parked bool
 	events uint64 // as of the last look
@@ -95,11 +105,20 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 		if w.looked && r.group.words.events.Load() == w.events {
 			return r.cancellation(), peer
 		}
+	case w.yields < r.maxYields && r.sleepWaits == 0:
+		w.yields++
+		if !r.group.others.Yield() {
+			r.sleepWaits = sleepWaits
+		}
+		if w.looked && r.group.words.events.Load() == w.events {
+			return r.cancellation(), peer
+		}
 	case !w.parked:
 		w.parked = true
 		r.park(peer)
 	default:
 		r.Sleep()
+		r.suspicious = r.group.others != nil
 	}
 	w.looked = true
 	w.events = r.group.words.events.Load()
@@ -111,6 +130,7 @@ func (r *Member) park(peer int) {
 	r.state.waitOn.Store(uint64(peer) + 1)
 	r.group.words.sleepers.Add(1)
 	r.parks++
+	r.sleepWaits = max(r.sleepWaits-1, 0)
 	r.spin = min(max(r.spin/2, minSpin), r.maxSpin)
 	if r.parks%fullSpinParks == 0 {
 		r.spin = r.maxSpin
@@ -119,7 +139,11 @@ func (r *Member) park(peer int) {
 
 func (r *Member) endWait(w *wait) {
 	if !w.parked {
-		r.spin = min(2*r.spin, r.maxSpin)
+		if w.yields > 0 {
+			r.spin = min(max(r.spin/2, minSpin), r.maxSpin)
+		} else {
+			r.spin = min(2*r.spin, r.maxSpin)
+		}
 		return
 	}
 	r.group.words.sleepers.Add(-1)
@@ -130,15 +154,11 @@ func (r *Member) endWait(w *wait) {
 // look at the group's state before and after.
 func (r *Member) Sleep() {
 	r.armTicker()
-	token := r.group.tokens[r.rank]
 	if r.ctxDone == nil || r.home(r.ctx) {
-		<-token
+		r.group.rest.Sleep(r.rank, nil)
 		return
 	}
-	select {
-	case <-token:
-	case <-r.ctxDone:
-	}
+	r.group.rest.Sleep(r.rank, r.ctx)
 }
 
 // home reports whether ctx leaves tokens by itself when it ends: the first
@@ -184,6 +204,7 @@ func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 	} else {
 		i, who = r.lookAtAll(why)
 	}
+	r.suspicious = false
 	if i != none {
 		return i, who
 	}
@@ -195,7 +216,7 @@ func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 // call or one to come: nobody has left or has refused one.
 func (r *Member) lookAtAll(why purpose) (i interruption, who int) {
 	events := r.group.words.events.Load()
-	if events == r.calm {
+	if events == r.calm && !r.suspicious {
 		return none, 0
 	}
 	calm := true
@@ -219,7 +240,7 @@ func (r *Member) lookAt(peer int, why purpose) interruption {
 		return none
 	}
 	p := r.group.states[peer]
-	left := p.left.Load() != 0
+	left := p.left.Load() != 0 || r.suspicious && r.dead(peer)
 	switch why {
 	case forEntry:
 		if p.arrived(r.seq) {
@@ -245,6 +266,15 @@ func (r *Member) lookAt(peer int, why purpose) interruption {
 		return peerLeft
 	}
 	return none
+}
+
+// dead reports whether peer is a process that has ended, however that came.
+func (r *Member) dead(peer int) bool {
+	if r.group.others == nil || peer == r.rank {
+		return false
+	}
+	_, dead := r.group.others.Dead(peer)
+	return dead
 }
 
 // lookAround reads what ends any wait of this rank, whomever it waits for.
@@ -279,7 +309,7 @@ func (r *Member) interrupted(i interruption, peer int) error {
 	case peerRefused:
 		return &transport.RefusedError{Ranks: r.refusers(), Seq: r.seq}
 	case peerLeft:
-		return &transport.PeerLostError{Rank: peer}
+		return r.lost(peer)
 	case peerFinished:
 		return &transport.ProtocolError{Peer: peer,
 			Text: "it ended the call while this rank waits to exchange a message with it"}
@@ -287,6 +317,15 @@ func (r *Member) interrupted(i interruption, peer int) error {
 	e := &transport.TimeoutError{Missing: r.missing(), By: r.rank, Seq: r.seq, After: r.limit.After}
 	if len(e.Missing) == 0 && peer >= 0 {
 		e.Behind = []int{peer}
+	}
+	return e
+}
+
+// lost returns the error of a wait for a peer that has left or ended.
+func (r *Member) lost(peer int) error {
+	e := &transport.PeerLostError{Rank: peer}
+	if r.group.others != nil {
+		e.PID, _ = r.group.others.Dead(peer)
 	}
 	return e
 }

@@ -45,7 +45,7 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	for i := range states {
 		states[i] = new(lines.State)
 	}
-	g.Group = lines.NewGroup(states, new(lines.Words), &g.causes)
+	g.Group = lines.NewGroup(states, new(lines.Words), &g.causes, lines.NewGoroutines(ranks))
 	g.causes = make(causes, ranks)
 	var slots lines.Slots
 	if !g.parked {

@@ -29,7 +29,7 @@ func NewHeap(ranks int, g Geometry) ([]transport.Endpoint, error) {
 			slots[i][p] = a.bytes(l.payloads+(2*i+p)*l.payload, g.Payload)
 		}
 	}
-	group := lines.NewGroup(states, at[lines.Words](a, l.words), records{a, l})
+	group := lines.NewGroup(states, at[lines.Words](a, l.words), records{a, l}, lines.NewGoroutines(ranks))
 	spin := ranks <= min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	eps := make([]transport.Endpoint, ranks)
 	for i := range eps {

@@ -14,10 +14,12 @@ import (
 //	  8  seq    8
 //	 16  after  8
 //	 24  ranks  2, then 64 * 2
+//	156  pid    4
 //	160  text   2, then up to 862
 const (
 	recordBytes = 1024
 	recordRanks = 64
+	pidOffset   = 156
 	textOffset  = 160
 )
 
@@ -45,6 +47,7 @@ func encodeFailure(b []byte, f *transport.Failure) {
 	le.PutUint32(b[4:], uint32(f.By))
 	le.PutUint64(b[8:], f.Seq)
 	le.PutUint64(b[16:], uint64(f.After))
+	le.PutUint32(b[pidOffset:], uint32(f.PID))
 	ranks := f.Ranks[:min(len(f.Ranks), recordRanks)]
 	le.PutUint16(b[24:], uint16(len(ranks)))
 	for i, rank := range ranks {
@@ -63,6 +66,7 @@ func decodeFailure(b []byte) *transport.Failure {
 		By:    int(le.Uint32(b[4:])),
 		Seq:   le.Uint64(b[8:]),
 		After: time.Duration(le.Uint64(b[16:])),
+		PID:   int(le.Uint32(b[pidOffset:])),
 	}
 	for i := range min(int(le.Uint16(b[24:])), recordRanks) {
 		f.Ranks = append(f.Ranks, int(le.Uint16(b[26+2*i:])))
