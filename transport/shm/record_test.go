@@ -14,13 +14,13 @@ func TestFailureSurvivesItsRecord(t *testing.T) {
 	for _, f := range []transport.Failure{
 		{Kind: transport.FailureAborted, By: 3, Seq: 1 << 40, Text: "no more data"},
 		{Kind: transport.FailureTimeout, By: 0, Seq: 7, Ranks: []int{1, 2, 65535}, After: time.Minute},
-		{Kind: transport.FailurePeerLost, By: 65535, Ranks: []int{0}},
+		{Kind: transport.FailurePeerLost, By: 65535, Ranks: []int{0}, PID: 1 << 22},
 	} {
 		b := make([]byte, recordBytes)
 		encodeFailure(b, &f)
 		got := decodeFailure(b)
 		if got.Kind != f.Kind || got.By != f.By || got.Seq != f.Seq || !slices.Equal(got.Ranks, f.Ranks) ||
-			got.After != f.After || got.Text != f.Text || got.Cause != nil {
+			got.PID != f.PID || got.After != f.After || got.Text != f.Text || got.Cause != nil {
 			t.Errorf("got %+v, want %+v", got, f)
 		}
 	}

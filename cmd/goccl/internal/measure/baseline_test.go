@@ -58,7 +58,7 @@ func TestBaselineMistakes(t *testing.T) {
 		{"\n  ]\n}\n", "", "unexpected EOF"},
 		{"\n  ]\n}\n", "]}]}", "it goes on after its end"},
 		{`"version": 1`, `"version": 2`, "its version is 2, and this program knows 1"},
-		{`"version"`, `"versoin"`, `unknown field "versoin"`},
+		{`"version"`, `"edition"`, `unknown field "edition"`},
 		{`"cores": 4`, `"cores": 0`, "its machine has no cores"},
 		{`"bytes":4096`, `"bytes":"4KiB"`, "cannot unmarshal string"},
 		{`"bytes":4096`, `"bytes":4095`, "case 1, all_reduce of float32 by sum, in place, 2 ranks, 4095 bytes: there is no such call"},
