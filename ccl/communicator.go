@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,9 @@ type Communicator struct {
 	settings   *Settings
 	logger     *slog.Logger
 	warn       func(seq uint64, missing []int)
+
+	free  sync.RWMutex // held for reading where the endpoint is used outside of calls
+	freed error        // errFreed, or the failure of the group, once the endpoint is free
 
 	busy     atomic.Bool // a call is running
 	inside   bool        // it has begun to synchronise
@@ -165,8 +169,30 @@ func (c *Communicator) LastChoice() Choice {
 // PeerLostError. Calls after it return ErrClosed. Closing twice is a no-op.
 func (c *Communicator) Close() error {
 	c.closed.Store(true)
-	return c.ep.Close()
+	err := c.ep.Close()
+	if c.busy.CompareAndSwap(false, true) { // or the call that runs does it when it ends
+		err = errors.Join(err, c.release())
+	}
+	return err
 }
+
+// release frees the endpoint of a communicator that is closed and runs no call, nor
+// ever will: it stays busy.
+func (c *Communicator) release() error {
+	c.free.Lock()
+	defer c.free.Unlock()
+	if c.freed != nil {
+		return nil
+	}
+	c.freed = errFreed
+	if f := c.ep.Failure(); f != nil {
+		c.freed = c.cause(f)
+	}
+	return c.ep.Free()
+}
+
+// errFreed says that a communicator was closed while its group lived.
+var errFreed = errors.New("closed")
 
 // Abort fails the group on all ranks, also for a call that is running: they get
 // AbortedError with this rank and cause. It never waits, does nothing to a group
@@ -178,13 +204,26 @@ func (c *Communicator) Abort(cause error) {
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	c.ep.Fail(&transport.Failure{
-		Kind: transport.FailureAborted, By: c.rank, Text: cause.Error(), Cause: cause,
-	})
+	c.free.RLock()
+	defer c.free.RUnlock()
+	if c.freed == nil {
+		c.ep.Fail(&transport.Failure{
+			Kind: transport.FailureAborted, By: c.rank, Text: cause.Error(), Cause: cause,
+		})
+	}
 }
 
 // Err returns the failure that ended the group, nil while it lives.
 func (c *Communicator) Err() error {
+	c.free.RLock()
+	defer c.free.RUnlock()
+	switch c.freed {
+	case nil:
+	case errFreed:
+		return nil
+	default:
+		return c.freed
+	}
 	if f := c.ep.Failure(); f != nil {
 		return c.cause(f)
 	}

@@ -43,6 +43,9 @@ func (c *Communicator) begin(coll Collective) error {
 		return fmt.Errorf("ccl: %v: %w: it is nil", coll, ErrInvalidCommunicator)
 	}
 	if !c.busy.CompareAndSwap(false, true) {
+		if c.closed.Load() {
+			return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
+		}
 		return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
 			coll, c.rank, ErrConcurrentUse)
 	}
@@ -58,7 +61,12 @@ func (c *Communicator) begin(coll Collective) error {
 	return nil
 }
 
-func (c *Communicator) end() { c.busy.Store(false) }
+func (c *Communicator) end() {
+	c.busy.Store(false)
+	if c.closed.Load() && c.busy.CompareAndSwap(false, true) {
+		_ = c.release() // Close has returned already
+	}
+}
 
 // refuse ends a call whose arguments are refused: it consumes a number, so that
 // the group lives on if all ranks refuse theirs, and touches nothing else.

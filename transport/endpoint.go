@@ -77,6 +77,9 @@ type Endpoint interface {
 	// ErrClosed from then on; a rank that is closed inside a call lets its peers go
 	// when it withdraws.
 	Close() error
+	// Free gives back the memory that the endpoint holds, once it is closed and none
+	// of its methods runs: from then on only Rank, Size, Name and Close may be called.
+	Free() error
 
 	// Messages. Every ordered pair of ranks has its own stream, in order, and a
 	// rank may send to itself only what it receives in the same breath: never.

@@ -35,7 +35,7 @@ var (
 		return local.NewWaiting(ranks, local.Park), nil
 	}}
 	arena = world{name: "arena", about: "nothing shared but an arena: messages and windows are copied", copies: true, open: func(ranks int) ([]transport.Endpoint, error) {
-		return shm.NewHeap(ranks, shm.DefaultGeometry())
+		return shm.NewHeap(ranks, shm.DefaultGeometry(ranks))
 	}}
 	smallest = world{name: "smallest", about: "like arena, with messages of 16 bytes and windows of 144: a message arrives in parts, and a window shows its inputs bit by bit", copies: true, scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.SmallestGeometry(ranks))

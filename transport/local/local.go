@@ -183,6 +183,9 @@ func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 	return h.send, h.recv
 }
 
+// Free implements transport.Endpoint: the garbage collector does it.
+func (ep *endpoint) Free() error { return nil }
+
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
 		hosted.Add(-1)

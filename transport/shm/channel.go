@@ -50,7 +50,7 @@ func (ep *endpoint) outbox(to int) (int, error) {
 		return int(off), nil
 	}
 	n := ep.geometry.channelBytes()
-	off := int(at[atomic.Uint64](ep.arena, ep.layout.free).Add(uint64(n))) - n
+	off := ep.layout.pool + int(at[atomic.Uint64](ep.arena, ep.layout.free).Add(uint64(n))) - n
 	if off+n > ep.layout.total {
 		return 0, &transport.AllocationFailedError{RequestedBytes: n, Message: fmt.Sprintf(
 			"no room in the arena for messages from rank %d to rank %d: the pool of %d bytes is used up; use a larger one or an algorithm in which fewer pairs of ranks exchange messages",

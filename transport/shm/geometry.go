@@ -16,10 +16,24 @@ type Geometry struct {
 	Piece   int // longest piece of a window, a multiple of 16; at least 16
 }
 
-// DefaultGeometry returns the sizes for ranks that do real work: about 8 MiB for
-// 8 ranks, most of it untouched until it is used.
-func DefaultGeometry() Geometry {
-	return Geometry{Payload: 2 << 10, Slot: 16 << 10, Slots: 2, Pool: 4 << 20, Piece: 128 << 10}
+// DefaultGeometry returns the sizes for ranks that do real work: less than 16 MiB
+// for 8 ranks, of which only what is used is touched.
+//
+//   - Folding everybody's payload pays up to 128 KiB over all ranks, up to 64 KiB of
+//     each.
+//   - Pieces of half a MiB are long enough for the two synchronisations that each
+//     costs; with more than four ranks they share 8 MiB.
+//   - The pool has room for eight pairs of each rank.
+func DefaultGeometry(ranks int) Geometry {
+	ranks = max(ranks, 1)
+	g := Geometry{
+		Payload: min(max(128<<10/ranks, 1<<10), 64<<10),
+		Slots:   2,
+		Pool:    4 << 20,
+		Piece:   min(max(2<<20/ranks, 16<<10), 512<<10) &^ 127,
+	}
+	g.Slot = min(max(g.Pool/(8*ranks)/g.Slots-512, 1<<10), 16<<10) &^ 127
+	return g
 }
 
 // SmallestGeometry returns the sizes that a kernel has to be right with: one slot
@@ -45,7 +59,7 @@ func (g Geometry) validate(ranks int) error {
 // is the number of ranks:
 //
 //	words       128           the group's words
-//	pool        128           the offset at which the pool is free
+//	pool        128           how much of the pool has been taken
 //	states      R * 512       the ranks' lines
 //	records     R * 1024      the ranks' failures
 //	payloads    R * 2 * P     payloads longer than a line's

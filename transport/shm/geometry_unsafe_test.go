@@ -31,7 +31,7 @@ func TestLayoutKnowsItsParts(t *testing.T) {
 // small container has.
 func TestLayout(t *testing.T) {
 	for ranks := 1; ranks <= 64; ranks *= 2 {
-		for _, g := range []Geometry{DefaultGeometry(), SmallestGeometry(ranks)} {
+		for _, g := range []Geometry{DefaultGeometry(ranks), SmallestGeometry(ranks)} {
 			l := g.layout(ranks)
 			parts := []int{l.words, l.free, l.states, l.records, l.payloads, l.pairs, l.stages, l.pieces, l.pool, l.total}
 			for i, p := range parts {
@@ -41,13 +41,13 @@ func TestLayout(t *testing.T) {
 			}
 		}
 	}
-	if n := DefaultGeometry().layout(8).total; n > 16<<20 {
+	if n := DefaultGeometry(8).layout(8).total; n > 16<<20 {
 		t.Errorf("8 ranks take %d bytes", n)
 	}
 }
 
 func TestNewHeapRefusesNonsense(t *testing.T) {
-	good := DefaultGeometry()
+	good := DefaultGeometry(2)
 	bad := []Geometry{{}, good, good, good, good, good}
 	bad[1].Payload = transport.InlineBytes - 1
 	bad[2].Slot = 0

@@ -10,7 +10,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	for name, geometry := range map[string]func(ranks int) shm.Geometry{
-		"default":  func(int) shm.Geometry { return shm.DefaultGeometry() },
+		"default":  shm.DefaultGeometry,
 		"smallest": shm.SmallestGeometry,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -325,6 +325,8 @@ func (ep *naive) Withdraw() (ended bool) {
 	return ended
 }
 
+func (ep *naive) Free() error { return nil }
+
 func (ep *naive) Close() error {
 	ep.locked(func() { ep.closed[ep.rank] = true })
 	return nil

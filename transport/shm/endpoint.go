@@ -1,0 +1,91 @@
+package shm
+
+import (
+	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/transport"
+)
+
+// Name is the transport's name in ccl.yaml.
+const Name = "shm"
+
+// node is what a process knows of an arena and the group that meets in it.
+type node struct {
+	arena    arena
+	layout   layout
+	geometry Geometry
+	group    *lines.Group
+	slots    lines.Slots
+}
+
+func newNode(a arena, g Geometry, ranks int, rest lines.Rest) *node {
+	n := &node{arena: a, geometry: g, layout: g.layout(ranks), slots: make(lines.Slots, ranks)}
+	for i := range n.slots {
+		for p := range n.slots[i] {
+			n.slots[i][p] = a.bytes(n.layout.payloads+(2*i+p)*n.layout.payload, g.Payload)
+		}
+	}
+	n.group = lines.NewGroup(n.states(), at[lines.Words](a, n.layout.words), records{a, n.layout}, rest)
+	return n
+}
+
+func (n *node) states() []*lines.State {
+	states := make([]*lines.State, n.layout.ranks)
+	for i := range states {
+		states[i] = at[lines.State](n.arena, n.layout.states+i*lines.StateBytes)
+	}
+	return states
+}
+
+// endpoint returns a rank's endpoint, whose waits poll before they sleep if poll is
+// set.
+func (n *node) endpoint(rank int, poll bool) *endpoint {
+	return &endpoint{Member: lines.NewMember(n.group, rank, n.slots, poll), node: n}
+}
+
+// endpoint implements transport.Endpoint and transport.Staging.
+type endpoint struct {
+	*lines.Member
+	*node
+	piece   uint64  // pieces of windows so far
+	mapping mapping // nil on the heap
+}
+
+func (ep *endpoint) Name() string { return Name }
+
+// Attach and Peer do nothing: ranks do not see each other's values.
+func (ep *endpoint) Attach(any)   {}
+func (ep *endpoint) Peer(int) any { return nil }
+
+func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
+	if err := ep.Begin(e); err != nil {
+		return transport.Own, err
+	}
+	ep.Publish(e)
+	if err := ep.AwaitAll(); err != nil {
+		return transport.Own, err
+	}
+	return transport.Own, ep.Admit()
+}
+
+// Claim and Release are never called: every rank runs its own body.
+func (ep *endpoint) Claim() (int, bool)       { return 0, false }
+func (ep *endpoint) Release(bool) error       { return nil }
+func (ep *endpoint) Memory() transport.Memory { return nil }
+
+func (ep *endpoint) Staging() transport.Staging { return ep }
+
+func (ep *endpoint) Close() error {
+	ep.Leave()
+	return nil
+}
+
+// mapping is memory that has to be given back.
+type mapping interface{ unmap() error }
+
+// Free implements transport.Endpoint.
+func (ep *endpoint) Free() error {
+	if ep.mapping == nil {
+		return nil
+	}
+	return ep.mapping.unmap()
+}
