@@ -119,7 +119,7 @@ func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 		lengths[r] = int(binary.LittleEndian.Uint64(s.Staged(r, 8)))
 		longest = max(longest, lengths[r])
 	}
-	if err := s.Share(0, 0); err != nil {
+	if err := s.Share(0, nil); err != nil {
 		return err
 	}
 	step := s.PieceBytes()
@@ -131,7 +131,7 @@ func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 			n := min(lo+step, lengths[r]) - min(lo, lengths[r])
 			texts[r] = append(texts[r], s.Staged(r, n)...)
 		}
-		if err := s.Share(0, 0); err != nil {
+		if err := s.Share(0, nil); err != nil {
 			return err
 		}
 	}

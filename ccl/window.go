@@ -13,7 +13,8 @@ type Window struct {
 	mode windowMode
 	// The piece is the bytes lo to hi of every buffer that is so long.
 	lo, hi int
-	// What FoldToAll left in Staging's Result, relative to the piece.
+	// What FoldToAll has folded of a piece that is staged, relative to the piece: it
+	// lies in this rank's own output.
 	resultLo, resultHi int
 }
 
@@ -74,11 +75,15 @@ func (c *Call) stagedWindow(w *Window, s transport.Staging, f func(*Window) erro
 		if err := f(w); err != nil {
 			return err
 		}
-		if err := s.Share(w.resultLo, w.resultHi); err != nil {
+		var mine []byte
+		if w.resultLo < w.resultHi {
+			mine = c.out.data[w.lo+w.resultLo : w.lo+w.resultHi]
+		}
+		if err := s.Share(w.resultLo, mine); err != nil {
 			return err
 		}
 		for r := range c.Size() {
-			if lo, hi, result := s.Shared(r); lo < hi {
+			if lo, hi, result := s.Shared(r); lo < hi && r != c.Rank() {
 				copy(c.out.data[w.lo+lo:w.lo+hi], result)
 			}
 		}
@@ -117,6 +122,9 @@ func (w *Window) of(rank int) []byte {
 		send, _ := c.comm.memory.Buffers(rank)
 		return send[:n]
 	default:
+		if rank == c.Rank() {
+			return c.in.data[lo:hi]
+		}
 		return c.comm.ep.Staging().Staged(rank, hi-lo)
 	}
 }
@@ -173,7 +181,7 @@ func (w *Window) FoldToAll(part Range) error {
 		}
 		c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	case fromStaging:
-		f.to(c.comm.ep.Staging().Result()[lo:hi])
+		f.to(c.out.data[w.lo+lo : w.lo+hi])
 		switch {
 		case w.resultLo == w.resultHi:
 			w.resultLo, w.resultHi = lo, hi

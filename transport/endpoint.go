@@ -174,11 +174,10 @@ type Staging interface {
 	Stage(piece []byte) error
 	// Staged returns the first n bytes that rank staged.
 	Staged(rank, n int) []byte
-	// Result is this rank's room for results of the piece, PieceBytes long.
-	Result() []byte
-	// Share publishes bytes lo to hi of Result, none if lo == hi, says that this
-	// rank has done with the staged copies, and waits until all have.
-	Share(lo, hi int) error
+	// Share copies result, which is this rank's of the piece's bytes from lo on and may
+	// be empty, to where the others see it, says that this rank has done with the
+	// staged copies, and waits until all have.
+	Share(lo int, result []byte) error
 	// Shared returns what rank published: the bytes lo to hi of the piece.
 	Shared(rank int) (lo, hi int, result []byte)
 }

@@ -131,9 +131,9 @@ func (s *steppingStaging) Staged(rank, n int) []byte {
 	return s.Staging.Staged(rank, n)
 }
 
-func (s *steppingStaging) Share(lo, hi int) error {
+func (s *steppingStaging) Share(lo int, result []byte) error {
 	s.begin(looking, 0)
-	err := s.Staging.Share(lo, hi)
+	err := s.Staging.Share(lo, result)
 	s.succeed(err)
 	return err
 }

@@ -34,19 +34,18 @@ func (ep *endpoint) PieceBytes() int { return ep.geometry.Piece }
 
 func (ep *endpoint) Stage(piece []byte) error {
 	ep.piece++
-	copy(ep.half(ep.Rank(), 0), piece)
+	publish(ep.half(ep.Rank(), 0), piece)
 	ep.stage(ep.Rank()).staged.Store(ep.piece)
 	return ep.awaitStages(func(s *stage) *atomic.Uint64 { return &s.staged })
 }
 
 func (ep *endpoint) Staged(rank, n int) []byte { return ep.half(rank, 0)[:n] }
 
-func (ep *endpoint) Result() []byte { return ep.half(ep.Rank(), 1) }
-
-func (ep *endpoint) Share(lo, hi int) error {
+func (ep *endpoint) Share(lo int, result []byte) error {
 	s := ep.stage(ep.Rank())
 	r := &s.result[ep.piece&1]
-	r.lo, r.hi = uint64(lo), uint64(hi)
+	r.lo, r.hi = uint64(lo), uint64(lo+len(result))
+	publish(ep.half(ep.Rank(), 1)[lo:], result)
 	s.folded.Store(ep.piece)
 	return ep.awaitStages(func(s *stage) *atomic.Uint64 { return &s.folded })
 }

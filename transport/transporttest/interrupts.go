@@ -92,7 +92,7 @@ func awaitPiece(r *rank, _ *transport.Entry, _ int) error { return r.Staging().S
 
 func stagePiece(r *rank) error { return r.Staging().Stage(nil) }
 
-func awaitResults(r *rank, _ *transport.Entry, _ int) error { return r.Staging().Share(0, 1) }
+func awaitResults(r *rank, _ *transport.Entry, _ int) error { return r.Staging().Share(0, []byte{1}) }
 
 // event is something that ends a wait.
 type event struct {

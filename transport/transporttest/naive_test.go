@@ -427,16 +427,11 @@ func (ep *naive) Staged(rank, n int) []byte {
 	return ep.piece(rank).staged[:n]
 }
 
-func (ep *naive) Result() []byte {
-	ep.mu.Lock()
-	defer ep.mu.Unlock()
-	return ep.piece(ep.rank).result
-}
-
-func (ep *naive) Share(lo, hi int) (err error) {
+func (ep *naive) Share(lo int, result []byte) (err error) {
 	ep.locked(func() {
 		p := ep.piece(ep.rank)
-		p.lo, p.hi, p.shared = lo, hi, true
+		copy(p.result[lo:], result)
+		p.lo, p.hi, p.shared = lo, lo+len(result), true
 		ep.changed.Broadcast()
 		err = ep.await(func(q int) bool { return ep.piece(q).shared })
 	})

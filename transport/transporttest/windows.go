@@ -1,7 +1,7 @@
 package transporttest
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 )
 
@@ -136,8 +136,7 @@ func (r *rank) copyPieces(seq uint64, in, out []byte) error {
 				return err
 			}
 		}
-		copy(s.Result()[lo:hi], s.Staged((r.me+1)%r.n, end-at)[lo:hi])
-		if err := s.Share(lo, hi); err != nil {
+		if err := s.Share(lo, s.Staged((r.me+1)%r.n, end-at)[lo:hi]); err != nil {
 			return fmt.Errorf("Share: %w", err)
 		}
 		for q := range r.n {
@@ -234,7 +233,7 @@ func (r *rank) gatherPieces(in, out []byte, at []int, longest int) error {
 			n := min(lo+piece, length) - min(lo, length)
 			copy(out[at[q]+min(lo, length):], s.Staged(q, n))
 		}
-		if err := s.Share(0, 0); err != nil {
+		if err := s.Share(0, nil); err != nil {
 			return fmt.Errorf("Share: %w", err)
 		}
 	}
@@ -295,19 +294,17 @@ func (r *rank) onePiece(sizes []int, seq, k int) error {
 		}
 		r.yield()
 	}
-	if len(s.Result()) != s.PieceBytes() {
-		return errors.New("Result is not PieceBytes long")
-	}
 	part := func(q int) (lo, hi int) {
 		n := sizes[(seq+2*k+q)%len(sizes)]
 		return n / 3, n
 	}
 	result := func(q, lo, hi int) []byte { return data(hi-lo, q, seq, k, 1) }
 	lo, hi := part(r.me)
-	copy(s.Result()[lo:hi], result(r.me, lo, hi))
-	if err := s.Share(lo, hi); err != nil {
+	shared := bytes.Clone(result(r.me, lo, hi))
+	if err := s.Share(lo, shared); err != nil {
 		return fmt.Errorf("Share: %w", err)
 	}
+	poison(shared)
 	for range 2 {
 		for q := range r.n {
 			lo, hi, got := s.Shared(q)
