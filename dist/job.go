@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -171,6 +172,24 @@ func consequence(rank int, err error) bool {
 	if aborted, ok := errors.AsType[*AbortedError](err); ok {
 		return aborted.By != rank
 	}
+	if slices.Contains(said(err, "accepted"), rank) {
+		return true
+	}
 	lost, ok := errors.AsType[*PeerLostError](err)
 	return ok && lost.Rank != rank
+}
+
+// said returns the ranks that have accepted, or refused, the arguments of the call
+// that failed because not all did the same.
+func said(err error, value string) []int {
+	m, ok := errors.AsType[*MismatchError](err)
+	if !ok || m.Field != "arguments" {
+		return nil
+	}
+	for _, v := range m.Values {
+		if v.Value == value {
+			return v.Ranks
+		}
+	}
+	return nil
 }

@@ -154,6 +154,9 @@ func (j *job) failure(cancelled error) error {
 		if aborted, ok := errors.AsType[*AbortedError](r.err); ok {
 			blamed[aborted.By] = true
 		}
+		for _, rank := range said(r.err, "refused") {
+			blamed[rank] = true
+		}
 	}
 	var causes, rest rankErrors
 	for _, r := range j.ended {

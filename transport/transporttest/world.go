@@ -68,7 +68,15 @@ func (h *harness) world(n int, seed uint64, play func(w *world) error) error {
 	if err == nil && closed != nil {
 		err = fmt.Errorf("Close: %w", closed)
 	}
-	return err
+	if err != nil {
+		return err // there may be ranks that hang
+	}
+	for _, r := range w.ranks {
+		if err := errors.Join(r.Free(), r.Close()); err != nil {
+			return fmt.Errorf("Free, and Close once more: %w", err)
+		}
+	}
+	return nil
 }
 
 // each runs script once per rank, side by side, and returns the first error. A
