@@ -63,6 +63,7 @@ bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl
 	$(GO) test -run '^$$' -fuzz FuzzDecodeFailure -fuzztime 30s ./transport/shm
+	$(GO) test -run '^$$' -fuzz FuzzParseHeader -fuzztime 30s ./transport/shm
 	$(GO) test -run '^$$' -fuzz FuzzNew -fuzztime 30s ./topology
 	$(GO) test -run '^$$' -fuzz FuzzBlock -fuzztime 30s ./topology
 	$(GO) test -run '^$$' -fuzz FuzzTree -fuzztime 30s ./topology

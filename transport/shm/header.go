@@ -1,0 +1,175 @@
+package shm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync/atomic"
+)
+
+// A segment is a file that begins with a header, by which ranks tell whether it is
+// theirs before they map it, and in which they say who they are:
+//
+//	  0  magic    8       "GOCCLSHM"
+//	  8  order    4       byteOrder, as the machine that wrote it stores numbers
+//	 12  version  4       of this layout
+//	 16  page     8       bytes of a page of memory
+//	 24  ranks    8       R
+//	 32  arena    8       bytes of the arena
+//	 40  name     2       length of the job's name, then up to 128 bytes of it
+//	256  ready    4       1 when all ranks have attached
+//	384  places   R * 16  who the ranks are
+//	     arena            at the next multiple of a page
+//
+// Magic to name are written before the file has a name itself and never change;
+// their numbers are little-endian, but for order.
+const (
+	headBytes     = 256
+	readyOffset   = 256
+	placesOffset  = 384
+	placeBytes    = 16
+	maxRanks      = 1 << 16
+	maxName       = 128
+	magic         = "GOCCLSHM"
+	byteOrder     = 0x01020304
+	headerVersion = 1
+)
+
+// A place is what a rank says of itself; it alone writes it.
+//
+//	 0  start  8  when its process started, in clock ticks since the machine did
+//	 8  pid    4  in the pid namespace of that process
+//	12  state  4  stored last
+type place struct {
+	start uint64
+	pid   int32
+	state atomic.Uint32
+}
+
+// occupant is what a place says.
+type occupant struct {
+	start uint64
+	pid   int
+	state uint32
+}
+
+func decodePlace(b []byte) occupant {
+	ne := binary.NativeEndian
+	return occupant{start: ne.Uint64(b), pid: int(int32(ne.Uint32(b[8:]))), state: ne.Uint32(b[12:])}
+}
+
+// States of a place.
+const (
+	absent   = iota // the rank has not attached
+	attached        // it has, and holds its lock for as long as it lives
+	gaveUp          // it has left before the segment was ready
+)
+
+// header is what all ranks of a job agree on.
+type header struct {
+	name               string // of the job, without its slash
+	ranks, arena, page int
+}
+
+// newHeader returns the header of a job's segment with an arena of size bytes.
+func newHeader(j Job, size int) (header, error) {
+	h := header{name: strings.TrimPrefix(j.Name, "/"), ranks: j.Size, arena: size, page: os.Getpagesize()}
+	if j.Rank < 0 || j.Rank >= j.Size {
+		return h, fmt.Errorf("rank %d is not one of a job of %d ranks", j.Rank, j.Size)
+	}
+	return h, h.validate()
+}
+
+func (h header) validate() error {
+	if h.ranks < 1 || h.ranks > maxRanks {
+		return fmt.Errorf("%d ranks, want 1 to %d", h.ranks, maxRanks)
+	}
+	if h.name == "" || len(h.name) > maxName {
+		return fmt.Errorf("the job's name %.150q has %d characters, want 1 to %d", h.name, len(h.name), maxName)
+	}
+	for _, c := range []byte(h.name) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return fmt.Errorf("the job's name %q has the character %q, want letters, digits, '.', '_' and '-'", h.name, c)
+		}
+	}
+	if h.page < 1<<12 || h.page > 1<<24 || h.page&(h.page-1) != 0 {
+		return fmt.Errorf("pages of %d bytes", h.page)
+	}
+	if h.arena < 1 || h.arena > math.MaxInt-h.page-h.offset() {
+		return fmt.Errorf("an arena of %d bytes", h.arena)
+	}
+	return nil
+}
+
+// offset is where the arena begins.
+func (h header) offset() int {
+	return (placesOffset + h.ranks*placeBytes + h.page - 1) &^ (h.page - 1)
+}
+
+// total is the length of the file.
+func (h header) total() int { return h.offset() + h.arena }
+
+// encode returns the header's constant part.
+func (h header) encode() []byte {
+	b := make([]byte, headBytes)
+	le := binary.LittleEndian
+	copy(b, magic)
+	binary.NativeEndian.PutUint32(b[8:], byteOrder)
+	le.PutUint32(b[12:], headerVersion)
+	le.PutUint64(b[16:], uint64(h.page))
+	le.PutUint64(b[24:], uint64(h.ranks))
+	le.PutUint64(b[32:], uint64(h.arena))
+	le.PutUint16(b[40:], uint16(len(h.name)))
+	copy(b[42:], h.name)
+	return b
+}
+
+// parseHeader reads what encode wrote. It accepts nothing else: what it returns
+// encodes to the same bytes and has a length that fits an int.
+func parseHeader(b []byte) (header, error) {
+	if len(b) < headBytes {
+		return header{}, fmt.Errorf("it has %d bytes, fewer than the %d of a header", len(b), headBytes)
+	}
+	b = b[:headBytes]
+	le := binary.LittleEndian
+	if !bytes.HasPrefix(b, []byte(magic)) {
+		return header{}, fmt.Errorf("it begins with %q instead of %q", b[:len(magic)], magic)
+	}
+	if order := binary.NativeEndian.Uint32(b[8:]); order != byteOrder {
+		return header{}, fmt.Errorf("its byte order is %#08x, that of this machine %#08x", order, byteOrder)
+	}
+	if version := le.Uint32(b[12:]); version != headerVersion {
+		return header{}, fmt.Errorf("its layout has version %d, that of this program version %d: all ranks need the same goccl", version, headerVersion)
+	}
+	page, ranks, size, n := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), int(le.Uint16(b[40:]))
+	if max(page, ranks, size) > math.MaxInt || n > maxName {
+		return header{}, fmt.Errorf("its header is corrupt: pages of %d bytes, %d ranks, an arena of %d bytes, a name of %d", page, ranks, size, n)
+	}
+	h := header{name: string(b[42 : 42+n]), ranks: int(ranks), arena: int(size), page: int(page)}
+	if err := h.validate(); err != nil {
+		return header{}, fmt.Errorf("its header is corrupt: %w", err)
+	}
+	if !bytes.Equal(h.encode(), b) {
+		return header{}, fmt.Errorf("its header is corrupt: there are bytes behind the name %q", h.name)
+	}
+	return h, nil
+}
+
+// differs says in which respect a file's header is not the one that this rank
+// wants.
+func (h header) differs(want header) error {
+	switch {
+	case h.name != want.name:
+		return fmt.Errorf("it belongs to job %q, not to %q", h.name, want.name)
+	case h.ranks != want.ranks:
+		return fmt.Errorf("it is for %d ranks, this process is one of %d: give all the same size", h.ranks, want.ranks)
+	case h.page != want.page:
+		return fmt.Errorf("it counts with pages of %d bytes, this process with %d", h.page, want.page)
+	case h.arena != want.arena:
+		return fmt.Errorf("its arena has %d bytes, this process wants %d: give all ranks the same program and configuration", h.arena, want.arena)
+	}
+	return nil
+}
