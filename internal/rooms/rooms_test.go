@@ -30,7 +30,7 @@ var rules = []rule{
 	{"transport", nil, nil, "the contract must not lean on one of its implementations"},
 	{"transport/transporttest", []string{"transport"}, []string{testify},
 		"the suite knows the contract, not a transport"},
-	{"transport/...", []string{"transport", "internal/..."}, nil,
+	{"transport/...", []string{"transport", "internal/..."}, []string{"golang.org/x/sys/unix"},
 		"a transport moves bytes and knows nothing of collectives"},
 	{"ccl/ccltest", []string{"ccl", "topology", "transport", "transport/..."}, []string{testify},
 		"the suite runs its subject on real transports"},

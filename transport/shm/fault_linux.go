@@ -1,0 +1,73 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
+)
+
+// errGone says that memory of a mapping is not there any more.
+var errGone = errors.New("the file was truncated, or its memory is gone")
+
+// guarded runs f and returns errGone if f touches memory of the arena that is not
+// there, where the process would die otherwise. All other panics go on. What f
+// calls on other goroutines is not guarded.
+func (a arena) guarded(f func()) (err error) {
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		v := recover()
+		if v == nil {
+			return
+		}
+		if fault, ok := v.(interface{ Addr() uintptr }); ok {
+			if off, ok := a.offsetOf(fault.Addr()); ok {
+				err = fmt.Errorf("%w (found at offset %d of %d)", errGone, off, a.size)
+				return
+			}
+		}
+		panic(v)
+	}()
+	f()
+	return nil
+}
+
+// populate makes n bytes from offset off present and writable in this process, so
+// that touching them first costs nothing later. They stay as they are; others may
+// use them meanwhile.
+func (a arena) populate(off, n int) error {
+	if n == 0 {
+		return nil
+	}
+	page := os.Getpagesize()
+	first := off &^ (page - 1)
+	b := a.bytes(first, off+n-first)
+	for {
+		err := unix.Madvise(b, unix.MADV_POPULATE_WRITE)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN):
+			continue
+		case errors.Is(err, unix.EINVAL): // Linux before 5.14
+			if err = a.guarded(func() { a.touch(first, off+n) }); err == nil {
+				return nil
+			}
+		case errors.Is(err, unix.EFAULT):
+			err = errGone
+		}
+		return &transport.AllocationFailedError{RequestedBytes: n, Message: fmt.Sprintf("the shared memory cannot be populated: %v", err)}
+	}
+}
+
+// touch writes to each page of an area without changing it.
+func (a arena) touch(from, to int) {
+	for off := from; off < to; off += os.Getpagesize() {
+		at[atomic.Uint64](a, min(off, a.size-8)&^7).Add(0)
+	}
+}

@@ -1,0 +1,33 @@
+//go:build linux
+
+package shm
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapFile maps the first size bytes of a file, shared with all who do the same.
+func mapFile(fd, size int) (arena, error) {
+	base, err := unix.MmapPtr(fd, 0, nil, uintptr(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return arena{}, err
+	}
+	return arena{base: base, size: size}, nil
+}
+
+// unmap takes back mapFile.
+func (a arena) unmap() error { return unix.MunmapPtr(a.base, uintptr(a.size)) }
+
+// from returns the arena that begins at offset off.
+func (a arena) from(off int) arena {
+	a.check(off, 0)
+	return arena{base: unsafe.Add(a.base, off), size: a.size - off}
+}
+
+// offsetOf returns the offset at which an address lies in the arena.
+func (a arena) offsetOf(addr uintptr) (off int, ok bool) {
+	n := addr - uintptr(a.base)
+	return int(n), n < uintptr(a.size)
+}
