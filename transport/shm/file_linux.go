@@ -1,0 +1,222 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
+)
+
+// directory is where segments lie; tests have their own.
+var directory = "/dev/shm"
+
+// filePrefix begins the names of all segments of this user.
+func filePrefix() string { return fmt.Sprintf("goccl-%d-", os.Geteuid()) }
+
+func filePath(job string) string { return filepath.Join(directory, filePrefix()+job) }
+
+// refused says why the directory does not yield the bytes that a segment needs. All
+// reasons look alike, since they look alike to who has to remedy them.
+func refused(need int, reason error) error {
+	have := "nothing"
+	var fs unix.Statfs_t
+	if err := unix.Statfs(directory, &fs); err == nil {
+		have = fmt.Sprintf("%d of %d bytes", fs.Bavail*uint64(fs.Bsize), fs.Blocks*uint64(fs.Bsize))
+		if fs.Files > 0 && fs.Ffree == 0 {
+			have += ", but no inode,"
+		}
+	}
+	return &transport.AllocationFailedError{RequestedBytes: need, Message: fmt.Sprintf(
+		"%s: %v: %d bytes are needed, %s free; it has to be a tmpfs with room in which this user may write (in containers: --shm-size, or a volume in memory mounted there)",
+		directory, reason, need, have)}
+}
+
+// checkDirectory finds what would keep rank 0 from making a segment, on every
+// rank, so that none waits for it in vain.
+func checkDirectory(need int) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(directory, &fs); err != nil {
+		return refused(need, err)
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, directory+"/.", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return refused(need, err)
+	}
+	if fs.Blocks > 0 && fs.Blocks*uint64(fs.Bsize) < uint64(need) { // a tmpfs without limit says 0
+		return refused(need, unix.ENOSPC)
+	}
+	return nil
+}
+
+// checkFree is an error if the directory has no room for a segment now.
+func checkFree(need int) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(directory, &fs); err != nil {
+		return refused(need, err)
+	}
+	if fs.Blocks > 0 && fs.Bavail*uint64(fs.Bsize) < uint64(need) || fs.Files > 0 && fs.Ffree == 0 {
+		return refused(need, unix.ENOSPC)
+	}
+	return nil
+}
+
+// makeFile makes a file of length size that has no name yet and whose memory is
+// there, so that no store to it fails later.
+func makeFile(size int) (fd int, err error) {
+	fd, err = unix.Open(directory, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
+		err = fmt.Errorf("its file system cannot make files without a name (O_TMPFILE): %w", err)
+	}
+	if err != nil {
+		return -1, refused(size, err)
+	}
+	if err := unix.Fchmod(fd, 0o600); err != nil { // whatever the umask
+		return fd, fmt.Errorf("mode of a file in %s: %w", directory, err)
+	}
+	// Piece by piece, since a signal makes the kernel undo the piece it is at.
+	const piece = 1 << 20
+	for off := 0; off < size; {
+		n := min(piece, size-off)
+		switch err := unix.Fallocate(fd, 0, int64(off), int64(n)); {
+		case err == nil:
+			off += n
+		case errors.Is(err, unix.EINTR):
+		default:
+			if errors.Is(err, unix.EFBIG) {
+				err = fmt.Errorf("%w (see ulimit -f)", err)
+			}
+			_ = unix.Ftruncate(fd, 0) // what is free counts without this file
+			return fd, refused(size, err)
+		}
+	}
+	return fd, nil
+}
+
+// nameFile gives a file without a name its name, which must be free.
+func nameFile(fd int, path string) error {
+	self := fmt.Sprintf("/proc/self/fd/%d", fd)
+	return unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+}
+
+// unlinkFile takes the name of an open file away unless it has none any more.
+func unlinkFile(fd int, path string) error {
+	if st := new(unix.Stat_t); unix.Fstat(fd, st) == nil && st.Nlink == 0 {
+		return nil
+	}
+	if err := unix.Unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("shared memory %s cannot be removed: %w", path, err)
+	}
+	return nil
+}
+
+// A found is a segment's file that has a name, opened and checked, not mapped.
+type found struct {
+	path    string
+	fd      int
+	header  header
+	made    time.Time
+	creator occupant // rank 0
+	held    bool     // the creator lives
+}
+
+// findFile opens the file of that name and checks whether it is a segment of this
+// user. errors.Is finds unix.ENOENT if there is none.
+func findFile(path string) (*found, error) {
+	// Nothing that lies there is waited for, followed or made our terminal.
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, err
+	}
+	if err != nil {
+		var st unix.Stat_t
+		if gone := unix.Lstat(path, &st); gone != nil {
+			return nil, gone
+		}
+		if err := checkFile(path, &st); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("shared memory %s cannot be opened: %w", path, err)
+	}
+	f := &found{path: path, fd: fd}
+	if err := f.read(); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *found) read() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(f.fd, &st); err != nil {
+		return fmt.Errorf("shared memory %s: %w", f.path, err)
+	}
+	if err := checkFile(f.path, &st); err != nil {
+		return err
+	}
+	f.made = time.Unix(st.Mtim.Unix())
+	b := make([]byte, headBytes)
+	n, err := unix.Pread(f.fd, b, 0)
+	if err != nil {
+		return fmt.Errorf("shared memory %s cannot be read: %w", f.path, err)
+	}
+	f.header, err = parseHeader(b[:n])
+	if err == nil && st.Size != int64(f.header.total()) {
+		err = fmt.Errorf("it has %d bytes, its header says %d", st.Size, f.header.total())
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not a segment of shared memory: %w; remove it, or give the job another name", f.path, err)
+	}
+	f.held = locked(f.fd, 0, 1)
+	f.creator, err = f.place(0) // after the lock: one that gave up says so before
+	return err
+}
+
+// place reads a rank's place.
+func (f *found) place(rank int) (o occupant, err error) {
+	b := make([]byte, placeBytes)
+	if _, err := unix.Pread(f.fd, b, int64(placesOffset+rank*placeBytes)); err != nil {
+		return o, fmt.Errorf("shared memory %s cannot be read: %w", f.path, err)
+	}
+	return decodePlace(b), nil
+}
+
+// describe says who made the segment, when, and whether that process lives.
+func (f *found) describe() string {
+	fate := "is dead"
+	if f.held {
+		fate = "is running"
+	}
+	return fmt.Sprintf("made at %s by pid %d, which %s", f.made.Format(time.DateTime), f.creator.pid, fate)
+}
+
+// checkFile finds what keeps a file from being a segment of this user.
+func checkFile(path string, st *unix.Stat_t) error {
+	const remedy = "remove it, or give the job another name"
+	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG {
+		return fmt.Errorf("shared memory %s is a %s, not a regular file: %s", path, kindText(kind), remedy)
+	}
+	if uid := os.Geteuid(); int(st.Uid) != uid {
+		return fmt.Errorf("shared memory %s belongs to user %d, this process to user %d: have it removed, or give the job another name", path, st.Uid, uid)
+	}
+	if mode := st.Mode &^ unix.S_IFMT; mode != 0o600 {
+		return fmt.Errorf("shared memory %s has mode %04o, want 0600: others may have written to it: %s", path, mode, remedy)
+	}
+	return nil
+}
+
+func kindText(kind uint32) string {
+	switch kind {
+	case unix.S_IFLNK:
+		return "symbolic link"
+	case unix.S_IFDIR:
+		return "directory"
+	case unix.S_IFIFO:
+		return "named pipe"
+	case unix.S_IFSOCK:
+		return "socket"
+	}
+	return "device"
+}

@@ -1,0 +1,37 @@
+package shm
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// A process id is used again once its process is dead; together with the time at
+// which the process started it is unique.
+
+// ownStart is startOf this process, also where /proc counts processes otherwise than
+// os.Getpid does, because it belongs to another pid namespace.
+func ownStart() (start uint64, ok bool) { return readStart("/proc/self/stat") }
+
+// startOf returns when a process started, in clock ticks since the machine did
+// (proc(5), field 22 of stat), and false if there is none, or only what its parent
+// has yet to collect.
+func startOf(pid int) (start uint64, ok bool) {
+	return readStart(fmt.Sprintf("/proc/%d/stat", pid))
+}
+
+func readStart(stat string) (start uint64, ok bool) {
+	b, err := os.ReadFile(stat)
+	if err != nil {
+		return 0, false
+	}
+	// The program's name, in parentheses, may hold anything.
+	text := string(b)
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+		return 0, false
+	}
+	start, err = strconv.ParseUint(fields[19], 10, 64)
+	return start, err == nil
+}

@@ -1,0 +1,47 @@
+package shm
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestStartOf(t *testing.T) {
+	own, ok := startOf(os.Getpid())
+	if !ok || own == 0 {
+		t.Fatalf("this process started at %d, %v", own, ok)
+	}
+	if again, ok := ownStart(); !ok || again != own {
+		t.Errorf("by another way it started at %d, %v", again, ok)
+	}
+	parent, ok := startOf(os.Getppid())
+	if !ok || parent > own {
+		t.Errorf("the parent started at %d (%v), this process at %d", parent, ok, own)
+	}
+	// A dead process whose parent has not collected it yet does not run.
+	child := exec.Command("/bin/true")
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = out.Read(make([]byte, 1)) // ends when it has
+	for limit := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		if _, ok := startOf(child.Process.Pid); !ok {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal("a process that is dead has a start")
+		}
+	}
+	if err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := startOf(child.Process.Pid); ok {
+		t.Error("a process that was collected has a start")
+	}
+}

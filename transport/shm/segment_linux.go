@@ -1,0 +1,364 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
+)
+
+// A segment is a job's shared memory as one of its ranks sees it: the arena, and
+// who the ranks are.
+//
+// Rank 0 makes the file without a name, gives it its memory, header and lock, and
+// only then the name, which fails if there is one: no rank ever sees a file half
+// made, and a file whose creator's lock is free is dead for good. The others open
+// the file, check it, take their locks, map it and attach. When all have, rank 0
+// takes the name away and says that the segment is ready. From then on the file
+// lives exactly as long as the ranks, however they end; what a rank 0 that is
+// killed before leaves behind is found by Leftovers.
+type segment struct {
+	arena            // zero at first, aligned to a page
+	file      arena  // the whole mapping
+	header    header // as in the file
+	path      string
+	rank      int
+	fd        int
+	named     bool // rank 0: the file has its name
+	attached  bool // this rank's place says so
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// atPoint is called when this process has come to a point of openSegment; tests stop
+// there.
+var atPoint = func(string) {}
+
+// Waits here end within the longest pause after what they wait for; the job runs
+// only later.
+const (
+	firstPause   = time.Millisecond
+	longestPause = 10 * time.Millisecond
+)
+
+// openSegment makes or finds the segment of a job, with an arena of size bytes that
+// are zero. It is collective: it returns on all ranks when all have attached. If
+// one dies or gives up before, it fails at once on all that have attached. Nothing
+// is left of it where it fails, unless rank 0 is killed.
+//
+// errors.As finds *transport.AllocationFailedError (no memory to be had),
+// *transport.PeerLostError (a rank died), *transport.AbortedError (a rank gave up
+// for reasons of its own), *transport.TimeoutError (the deadline of ctx passed;
+// it has the ranks that did not come); errors.Is finds what else ended ctx. Other
+// errors say what is wrong with the job or with the file in the segment's place.
+func openSegment(ctx context.Context, j Job, size int) (*segment, error) {
+	h, err := newHeader(j, size)
+	if err != nil {
+		return nil, fmt.Errorf("shared memory: %w", err)
+	}
+	if err := checkDirectory(h.total()); err != nil {
+		return nil, err
+	}
+	s := &segment{header: h, path: filePath(h.name), rank: j.Rank, fd: -1}
+	w := &waiting{ctx: ctx, start: time.Now()}
+	if j.Rank == 0 {
+		err = s.create(w)
+	} else {
+		err = s.attach(w)
+	}
+	if err == nil {
+		err = s.safely(func() error { return s.gather(w) })
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.giveUp())
+	}
+	return s, nil
+}
+
+// create makes the segment. Only rank 0 does.
+func (s *segment) create(w *waiting) (err error) {
+	if s.fd, err = makeFile(s.header.total()); err != nil {
+		return err
+	}
+	if _, err := unix.Pwrite(s.fd, s.header.encode(), 0); err != nil {
+		return fmt.Errorf("shared memory %s cannot be written: %w", s.path, err)
+	}
+	if _, err := tryLock(s.fd, 0); err != nil { // nobody else has the file
+		return fmt.Errorf("shared memory %s: %s cannot lock files: %w", s.path, directory, err)
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	atPoint("made")
+	for w.ctx.Err() == nil {
+		err := nameFile(s.fd, s.path)
+		if err == nil {
+			s.named = true
+			atPoint("named")
+			return nil
+		}
+		if !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
+		}
+		if err := s.occupied(); err != nil {
+			return err
+		}
+	}
+	return w.ended(s, nil)
+}
+
+// occupied says who has taken the segment's name; nil if it is free by now.
+func (s *segment) occupied() error {
+	f, err := findFile(s.path)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
+	if f.held {
+		return fmt.Errorf("shared memory %s: another job of this name is gathering its ranks (%s): every job and every attempt needs a name of its own", s.path, f.describe())
+	}
+	return f.stale()
+}
+
+func (f *found) stale() error {
+	return fmt.Errorf("shared memory %s was left behind by a job of this name (%s): remove it with `goccl doctor --clean` or rm, or give the job another name", f.path, f.describe())
+}
+
+// attach waits for the segment to appear, and takes this rank's place in it.
+func (s *segment) attach(w *waiting) error {
+	for {
+		f, err := findFile(s.path)
+		switch {
+		case err == nil:
+			s.fd = f.fd
+			if again, err := s.take(f, w); !again {
+				return err
+			}
+			_ = unix.Close(s.fd) // removed meanwhile
+			s.fd = -1
+		case !errors.Is(err, unix.ENOENT):
+			return err
+		}
+		if !w.pause() {
+			err := w.ended(s, []int{0})
+			if full := checkFree(s.header.total()); full != nil { // which rank 0 will have noticed
+				err = fmt.Errorf("%w; %w", err, full)
+			}
+			return err
+		}
+	}
+}
+
+// take locks and takes this rank's place in the file found. It returns again if
+// the file turns out to be none of this job any more.
+func (s *segment) take(f *found, w *waiting) (again bool, err error) {
+	if err := f.header.differs(s.header); err != nil {
+		return false, fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
+	}
+	switch {
+	case f.creator.state == gaveUp:
+		return false, &transport.AbortedError{By: 0, Cause: fmt.Errorf("pid %d left shared memory %s before all ranks had joined; its own error says why", f.creator.pid, s.path)}
+	case !f.held:
+		if st := new(unix.Stat_t); unix.Fstat(f.fd, st) == nil && st.Nlink == 0 {
+			return true, nil
+		}
+		return false, fmt.Errorf("%w; %w", &transport.PeerLostError{Rank: 0, PID: f.creator.pid}, f.stale())
+	}
+	atPoint("found")
+	for {
+		ok, err := tryLock(s.fd, s.rank)
+		if err != nil {
+			return false, fmt.Errorf("shared memory %s: %s cannot lock files: %w", s.path, directory, err)
+		}
+		other, err := f.place(s.rank)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case other.state == absent && ok:
+			atPoint("locked")
+			return false, s.enter()
+		case other.state != absent && ok:
+			return false, fmt.Errorf("%w: it had joined the job of shared memory %s already: start all ranks again, under another name",
+				&transport.PeerLostError{Rank: s.rank, PID: other.pid}, s.path)
+		case other.state != absent:
+			return false, fmt.Errorf("shared memory %s: pid %d has joined as rank %d already and is running: two processes were started as this rank, or two jobs have one name", s.path, other.pid, s.rank)
+		}
+		// The other holds the lock and is about to say who it is.
+		if !w.pause() {
+			return false, w.ended(s, nil)
+		}
+	}
+}
+
+// enter maps the file, whose lock this rank holds, and says who this rank is.
+func (s *segment) enter() error {
+	start, ok := ownStart()
+	if !ok {
+		return errors.New("shared memory: this process cannot read /proc/self/stat: mount /proc")
+	}
+	file, err := mapFile(s.fd, s.header.total())
+	if err != nil {
+		return refused(s.header.total(), fmt.Errorf("map: %w", err))
+	}
+	s.file, s.arena = file, file.from(s.header.offset())
+	return s.safely(func() error {
+		p := s.place(s.rank)
+		p.start, p.pid = start, int32(os.Getpid())
+		p.state.Store(attached)
+		s.attached = true
+		atPoint("attached")
+		return nil
+	})
+}
+
+// gather waits until all ranks have attached.
+func (s *segment) gather(w *waiting) error {
+	for {
+		missing, err := s.survey()
+		if s.ready().Load() != 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if s.rank == 0 && len(missing) == 0 {
+			atPoint("gathered")
+			if err := unlinkFile(s.fd, s.path); err != nil {
+				return err
+			}
+			s.named = false
+			atPoint("unnamed")
+			s.ready().Store(1)
+			return nil
+		}
+		if !w.pause() && s.ready().Load() == 0 {
+			return w.ended(s, missing)
+		}
+	}
+}
+
+// survey returns the ranks that have not attached, and an error if one that has is
+// dead or gave up. A death comes first: whoever gave up did so after it.
+func (s *segment) survey() (missing []int, err error) {
+	left := -1
+	for rank := range s.header.ranks {
+		switch s.place(rank).state.Load() {
+		case absent:
+			missing = append(missing, rank)
+		case gaveUp:
+			left = rank
+		}
+	}
+	// The kernel looks through all locks to find one. So rank 0 tests the others, and
+	// they test rank 0, which gives up where it finds one dead.
+	tested := s.header.ranks
+	if s.rank != 0 && left < 0 {
+		tested = 1
+	}
+	for rank := range tested {
+		// A rank that gives up says so before it lets go of its lock.
+		if state := &s.place(rank).state; state.Load() == attached && !s.alive(rank) && state.Load() == attached {
+			return missing, fmt.Errorf("shared memory %s: %w", s.path, &transport.PeerLostError{Rank: rank, PID: s.pid(rank)})
+		}
+	}
+	if left >= 0 {
+		return missing, &transport.AbortedError{By: left, Cause: fmt.Errorf("pid %d left shared memory %s before all ranks had joined; its own error says why", s.pid(left), s.path)}
+	}
+	return missing, nil
+}
+
+// ready is the word that rank 0 sets when all have attached.
+func (s *segment) ready() *atomic.Uint32 { return at[atomic.Uint32](s.file, readyOffset) }
+
+func (s *segment) place(rank int) *place {
+	return at[place](s.file, placesOffset+rank*placeBytes)
+}
+
+// alive reports whether a rank's process lives, from when it has attached. It
+// costs a system call, and may be called by any goroutine.
+func (s *segment) alive(rank int) bool {
+	return rank == s.rank || locked(s.fd, rank, 1)
+}
+
+// pid returns a rank's process id as that process knows it: in another pid
+// namespace it is only good for messages.
+func (s *segment) pid(rank int) int { return int(s.place(rank).pid) }
+
+// safely is guarded for f that return errors, and names the segment.
+func (s *segment) safely(f func() error) error {
+	var err error
+	if gone := s.file.guarded(func() { err = f() }); gone != nil {
+		return fmt.Errorf("shared memory %s: %w", s.path, gone)
+	}
+	return err
+}
+
+// giveUp leaves a segment that is not ready.
+func (s *segment) giveUp() error {
+	if s.attached {
+		_ = s.safely(func() error { s.place(s.rank).state.Store(gaveUp); return nil }) // memory that is gone tells nobody
+	}
+	var err error
+	if s.named {
+		err = unlinkFile(s.fd, s.path)
+	}
+	return errors.Join(err, s.close())
+}
+
+// close unmaps the segment and lets go of this rank's lock, so that the others see
+// this rank dead only when it can touch nothing any more. Nothing of the segment
+// may be used afterwards, but close.
+func (s *segment) close() error {
+	s.closeOnce.Do(func() {
+		if s.file.size > 0 {
+			s.closeErr = s.file.unmap()
+		}
+		if s.fd >= 0 {
+			s.closeErr = errors.Join(s.closeErr, unix.Close(s.fd))
+		}
+	})
+	return s.closeErr
+}
+
+// waiting is the wait of one openSegment.
+type waiting struct {
+	ctx   context.Context
+	start time.Time
+	last  time.Duration // the last pause
+}
+
+// pause sleeps for a while, and reports whether ctx lives.
+func (w *waiting) pause() bool {
+	w.last = min(max(2*w.last, firstPause), longestPause)
+	t := time.NewTimer(w.last)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.ctx.Done():
+	}
+	return w.ctx.Err() == nil
+}
+
+// ended is the error of a wait that ctx has ended. Where no rank is missing, rank 0
+// has yet to say that the segment is ready.
+func (w *waiting) ended(s *segment, missing []int) error {
+	cause := context.Cause(w.ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		late := &transport.TimeoutError{Missing: missing, By: s.rank, After: time.Since(w.start).Round(time.Millisecond)}
+		if s.attached && len(missing) == 0 {
+			late.Behind = []int{0}
+		}
+		cause = late
+	}
+	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, cause)
+}
