@@ -1,0 +1,84 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Leftovers returns the segments that dead jobs of this user have left behind. It
+// knows them by their names and headers; by the locks of their ranks, none of
+// which is held; and by the process that made them, which does not run any more.
+// Files that it does not understand are not among them.
+func Leftovers() ([]Leftover, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, fmt.Errorf("shared memory: %w", err)
+	}
+	var all []Leftover
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), filePrefix()) {
+			continue
+		}
+		f, err := findFile(filepath.Join(directory, e.Name()))
+		if err != nil {
+			continue // gone, or not ours to judge
+		}
+		if f.dead() == nil {
+			all = append(all, Leftover{
+				Path: f.path, Job: f.header.name, Ranks: f.header.ranks, Bytes: f.header.total(),
+				PID: f.creator.pid, Made: f.made,
+			})
+		}
+		_ = unix.Close(f.fd)
+	}
+	return all, nil
+}
+
+// Remove removes the segment; that it is gone already is no error. It fails if
+// there is a segment of a living job by now, however young.
+//
+// It cannot hit another file than the one it has judged: a segment has its
+// creator's lock before it has a name, so that a free lock says that its job is dead
+// for good; and a name passes to a new segment only after somebody has removed the
+// old one, for which Remove holds a lock on the old one that only one process can
+// hold.
+func (l Leftover) Remove() error {
+	f, err := findFile(l.Path)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
+	atPoint("judged")
+	switch ok, err := tryLock(f.fd, reaping); {
+	case err != nil:
+		return fmt.Errorf("shared memory %s cannot be locked: %w", l.Path, err)
+	case !ok:
+		return fmt.Errorf("shared memory %s is being removed by another process", l.Path)
+	}
+	if err := f.dead(); err != nil {
+		return err
+	}
+	return unlinkFile(f.fd, l.Path)
+}
+
+// dead is nil if all who ever had to do with a segment are dead, and says who is not.
+func (f *found) dead() error {
+	if filepath.Base(f.path) != filePrefix()+f.header.name {
+		return fmt.Errorf("shared memory %s belongs to job %q by its header", f.path, f.header.name)
+	}
+	if locked(f.fd, 0, maxRanks) {
+		return fmt.Errorf("shared memory %s is in use (%s)", f.path, f.describe())
+	}
+	if start, ok := startOf(f.creator.pid); ok && start == f.creator.start {
+		return fmt.Errorf("shared memory %s: pid %d, which made it, is running", f.path, f.creator.pid)
+	}
+	return nil
+}

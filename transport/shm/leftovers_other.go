@@ -1,0 +1,9 @@
+//go:build !linux
+
+package shm
+
+// Leftovers returns none: only Linux has segments.
+func Leftovers() ([]Leftover, error) { return nil, nil }
+
+// Remove has nothing to remove.
+func (l Leftover) Remove() error { return nil }
