@@ -1,0 +1,205 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// leaveBehind leaves the segment of a job whose rank 0 is dead.
+func leaveBehind(t *testing.T, name string) Leftover {
+	t.Helper()
+	dead := startRank(t, rankSpec{Job: Job{Name: name, Rank: 0, Size: 2}, Stop: "named"})
+	dead.await("at named")
+	dead.kill()
+	all, err := Leftovers()
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	return all[0]
+}
+
+// Segments of living jobs are no leftovers, nor is what has another name.
+func TestLeftoversAreDead(t *testing.T) {
+	own(t)
+	l := leaveBehind(t, "job")
+	other := filepath.Join(directory, filePrefix()+"x")
+	renamed := func(to string) {
+		t.Helper()
+		if err := os.Rename(l.Path, to); err != nil {
+			t.Fatal(err)
+		}
+		l.Path = to
+	}
+	for _, to := range []string{other, filepath.Join(directory, "goccl-4711-job"), filepath.Join(directory, "job")} {
+		renamed(to)
+		if all, err := Leftovers(); err != nil || len(all) > 0 {
+			t.Errorf("as %s: %+v, %v", to, all, err)
+		}
+		if err := l.Remove(); err == nil || !strings.Contains(err.Error(), `belongs to job "job" by its header`) {
+			t.Errorf("as %s: %v", to, err)
+		}
+	}
+	renamed(filePath("job"))
+	// A rank, whichever, that holds its lock.
+	f, err := os.OpenFile(l.Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := tryLock(int(f.Fd()), 1); !ok {
+		t.Fatal(err)
+	}
+	if all, err := Leftovers(); err != nil || len(all) > 0 {
+		t.Errorf("locked: %+v, %v", all, err)
+	}
+	if err := l.Remove(); err == nil || !strings.Contains(err.Error(), "is in use") {
+		t.Errorf("locked: %v", err)
+	}
+	f.Close()
+	removeLeftovers(t, 1)
+}
+
+// A creator that runs, though its lock is free, is left alone.
+func TestLeftoversOfTheLiving(t *testing.T) {
+	own(t)
+	l := leaveBehind(t, "job")
+	f, err := os.OpenFile(l.Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, _ := startOf(os.Getpid())
+	file, err := mapFile(int(f.Fd()), l.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := at[place](file, placesOffset)
+	pid := p.pid
+	p.pid = int32(os.Getpid())
+	for _, same := range []bool{true, false} {
+		p.start = start
+		if !same {
+			p.start-- // another process had this id before
+		}
+		all, err := Leftovers()
+		if err != nil || (len(all) == 0) != same {
+			t.Errorf("same %v: %+v, %v", same, all, err)
+		}
+	}
+	p.pid = pid
+	if err := file.unmap(); err != nil {
+		t.Error(err)
+	}
+	f.Close()
+	removeLeftovers(t, 1)
+}
+
+// Of two that remove one leftover at once, the slower one does not hit the segment
+// of the job that has taken the name meanwhile.
+func TestRemoveHitsNoOther(t *testing.T) {
+	own(t)
+	l := leaveBehind(t, "job")
+	var zero *rank
+	restore := stopAt(func(point string) {
+		if point != "judged" || zero != nil {
+			return
+		}
+		zero = &rank{} // not again
+		if err := l.Remove(); err != nil {
+			t.Error(err)
+		}
+		zero = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+		zero.await("at named")
+	})
+	defer restore()
+	if err := l.Remove(); err != nil {
+		t.Error(err)
+	}
+	restore()
+	if left := files(t); len(left) != 1 {
+		t.Errorf("%q are there, want the new job's segment", left)
+	}
+	if err := l.Remove(); err == nil || !strings.Contains(err.Error(), "is in use") {
+		t.Errorf("of the new job: %v", err)
+	}
+	startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
+	zero.joined()
+}
+
+// While one process removes a leftover another one does not.
+func TestRemoveIsAlone(t *testing.T) {
+	own(t)
+	l := leaveBehind(t, "job")
+	f, err := os.OpenFile(l.Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := tryLock(int(f.Fd()), reaping); !ok {
+		t.Fatal(err)
+	}
+	if err := l.Remove(); err == nil || !strings.Contains(err.Error(), "is being removed by another process") {
+		t.Errorf("got %v", err)
+	}
+	f.Close()
+	removeLeftovers(t, 1)
+}
+
+// A rank that has opened what is removed as left behind goes on looking for its
+// own job's segment.
+func TestLeftoverRemovedUnderARank(t *testing.T) {
+	own(t)
+	l := leaveBehind(t, "job")
+	f, err := findFile(l.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	h, err := newHeader(Job{Name: "job", Rank: 1, Size: 2}, 1<<16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &segment{header: h, path: l.Path, rank: 1, fd: f.fd}
+	if again, err := s.take(f, &waiting{ctx: context.Background()}); !again || err != nil {
+		t.Errorf("got %v, %v", again, err)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A rank that has opened the segment of a rank 0 which has given up since is told
+// so.
+func TestRankZeroGaveUpUnderARank(t *testing.T) {
+	own(t)
+	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named", Timeout: time.Millisecond})
+	zero.await("at named")
+	f, err := findFile(filePath("job"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero.goOn()
+	zero.result()
+	if err := f.read(); err != nil {
+		t.Fatal(err)
+	}
+	h, err := newHeader(Job{Name: "job", Rank: 1, Size: 2}, 1<<16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &segment{header: h, path: f.path, rank: 1, fd: f.fd}
+	var aborted *transport.AbortedError
+	if again, err := s.take(f, &waiting{ctx: context.Background()}); again || !errors.As(err, &aborted) || aborted.By != 0 || !strings.Contains(err.Error(), fmt.Sprint("pid ", zero.pid())) {
+		t.Errorf("got %v, %v", again, err)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,288 @@
+package shm
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// The test binary plays ranks as processes of their own: started with this variable
+// it does what a rankSpec says instead of running tests.
+const rankVariable = "GOCCL_TEST_SEGMENT_RANK"
+
+type rankSpec struct {
+	Dir     string
+	Job     Job
+	Bytes   int
+	Stop    string        // the point of openSegment to stop at until told to go on
+	Timeout time.Duration // of openSegment, from Stop if there is one
+	Cancel  bool          // after Timeout, instead of a deadline
+}
+
+// rankResult is what openSegment came to on a rank.
+type rankResult struct {
+	Err               string
+	Lost              *transport.PeerLostError
+	Late              *transport.TimeoutError
+	AbortedBy         *int
+	Requested         int // of an *AllocationFailedError
+	Cancelled         bool
+	Zero              bool // the arena is all zero and aligned
+	Files, Goroutines int  // more than before
+	Elapsed           time.Duration
+}
+
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(rankVariable); spec != "" {
+		playRank(spec)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func playRank(text string) {
+	var spec rankSpec
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		panic(err)
+	}
+	directory = spec.Dir
+	in := bufio.NewScanner(os.Stdin)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	end := func() {
+		if spec.Cancel {
+			cancel(nil)
+		} else {
+			cancel(context.DeadlineExceeded)
+		}
+	}
+	if spec.Stop == "" {
+		time.AfterFunc(spec.Timeout, end)
+	}
+	atPoint = func(point string) {
+		fmt.Println("at", point)
+		if point == spec.Stop {
+			if !in.Scan() {
+				os.Exit(3)
+			}
+			time.AfterFunc(spec.Timeout, end)
+		}
+	}
+	_, _ = startOf(os.Getpid()) // the runtime's own files are open from now on
+	files, goroutines := openFiles(), runtime.NumGoroutine()
+	start := time.Now()
+	s, err := openSegment(ctx, spec.Job, spec.Bytes)
+	result := rankResult{Elapsed: time.Since(start), Files: openFiles() - files}
+	// What has ended ctx may be on its way out.
+	for limit := time.Now().Add(time.Second); ; runtime.Gosched() {
+		result.Goroutines = runtime.NumGoroutine() - goroutines
+		if result.Goroutines <= 0 || time.Now().After(limit) {
+			break
+		}
+	}
+	if err != nil {
+		result.Err = err.Error()
+		result.Cancelled = errors.Is(err, context.Canceled)
+		errors.As(err, &result.Lost)
+		errors.As(err, &result.Late)
+		if aborted := (*transport.AbortedError)(nil); errors.As(err, &aborted) {
+			result.AbortedBy = &aborted.By
+		}
+		if failed := (*transport.AllocationFailedError)(nil); errors.As(err, &failed) {
+			result.Requested = failed.RequestedBytes
+		}
+		reply("result", result)
+		return
+	}
+	result.Zero = uintptr(s.base)%128 == 0 && s.size == spec.Bytes
+	for _, b := range s.bytes(0, s.size) {
+		result.Zero = result.Zero && b == 0
+	}
+	reply("result", result)
+	for in.Scan() {
+		switch in.Text() {
+		case "store": // a word of this rank's own
+			at[atomic.Uint64](s.arena, s.size-8*(s.rank+1)).Store(uint64(100 + s.rank))
+			reply("stored", true)
+		case "load":
+			words := make([]uint64, spec.Job.Size)
+			for rank := range words {
+				words[rank] = at[atomic.Uint64](s.arena, s.size-8*(rank+1)).Load()
+			}
+			reply("loaded", words)
+		case "alive":
+			alive := make([]bool, spec.Job.Size)
+			for rank := range alive {
+				alive[rank] = s.alive(rank)
+			}
+			reply("alive", alive)
+		case "pids":
+			pids := make([]int, spec.Job.Size)
+			for rank := range pids {
+				pids[rank] = s.pid(rank)
+			}
+			reply("pids", pids)
+		case "close":
+			if err := errors.Join(s.close(), s.close()); err != nil {
+				panic(err)
+			}
+			reply("closed", openFiles()-files)
+		}
+	}
+}
+
+func reply(what string, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(what, string(b))
+}
+
+func openFiles() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	return len(entries)
+}
+
+// rank is a rank in a process of its own.
+type rank struct {
+	t     *testing.T
+	spec  rankSpec
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines chan string
+	seen  []string
+}
+
+// startRank starts a rank; it is killed at the end of the test if it has not ended
+// by then. A timeout of zero is a long one.
+func startRank(t *testing.T, spec rankSpec, change ...func(*exec.Cmd)) *rank {
+	t.Helper()
+	spec.Dir = directory
+	if spec.Bytes == 0 {
+		spec.Bytes = 1 << 16
+	}
+	if spec.Timeout == 0 {
+		spec.Timeout = time.Minute
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), rankVariable+"="+string(text))
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	for _, c := range change {
+		c(cmd)
+	}
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	r := &rank{t: t, spec: spec, cmd: cmd, in: in, lines: make(chan string, 100)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(r.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			r.lines <- s.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Process.Kill()
+		<-done
+		_ = cmd.Wait()
+	})
+	return r
+}
+
+// await returns what the rank says after a word.
+func (r *rank) await(word string) string {
+	r.t.Helper()
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	for {
+		select {
+		case line, ok := <-r.lines:
+			if !ok {
+				r.t.Fatalf("rank %d has ended without %q; it said %q", r.spec.Job.Rank, word, r.seen)
+			}
+			r.seen = append(r.seen, line)
+			if rest, ok := strings.CutPrefix(line, word+" "); ok || line == word {
+				return rest
+			}
+		case <-limit.C:
+			r.t.Fatalf("rank %d does not say %q; it said %q", r.spec.Job.Rank, word, r.seen)
+		}
+	}
+}
+
+// ask tells the rank something, and returns its answer.
+func ask[T any](r *rank, question, word string) (answer T) {
+	r.t.Helper()
+	if _, err := io.WriteString(r.in, question+"\n"); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(r.await(word)), &answer); err != nil {
+		r.t.Fatal(err)
+	}
+	return answer
+}
+
+func (r *rank) goOn() {
+	r.t.Helper()
+	if _, err := io.WriteString(r.in, "go on\n"); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rank) result() (result rankResult) {
+	r.t.Helper()
+	if err := json.Unmarshal([]byte(r.await("result")), &result); err != nil {
+		r.t.Fatal(err)
+	}
+	if result.Err != "" && (result.Files != 0 || result.Goroutines != 0) {
+		r.t.Errorf("rank %d has %d open files and %d goroutines more than before, after %q", r.spec.Job.Rank, result.Files, result.Goroutines, result.Err)
+	}
+	return result
+}
+
+// joined is result of a rank that has to succeed.
+func (r *rank) joined() {
+	r.t.Helper()
+	if got := r.result(); got.Err != "" || !got.Zero || got.Files != 1 {
+		r.t.Fatalf("rank %d: %+v, want success, an arena of zeros and one open file", r.spec.Job.Rank, got)
+	}
+}
+
+func (r *rank) pid() int { return r.cmd.Process.Pid }
+
+// kill ends the rank by SIGKILL and collects it.
+func (r *rank) kill() {
+	r.t.Helper()
+	if err := r.cmd.Process.Kill(); err != nil {
+		r.t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := r.cmd.Wait(); !errors.As(err, &exit) {
+		r.t.Fatalf("killed: %v", err)
+	}
+}

@@ -1,0 +1,453 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// own gives a test a directory for segments of its own, in which nothing may be
+// left at its end.
+func own(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "goccl-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil { // for ranks of other users
+		t.Fatal(err)
+	}
+	old := directory
+	directory = dir
+	t.Cleanup(func() {
+		if left := files(t); !t.Failed() && len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+		directory = old
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func files(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func startJob(t *testing.T, name string, size int) []*rank {
+	t.Helper()
+	ranks := make([]*rank, size)
+	for i := range ranks {
+		ranks[i] = startRank(t, rankSpec{Job: Job{Name: name, Rank: i, Size: size}})
+	}
+	return ranks
+}
+
+// All ranks get the same memory, all zero; they know each other, and see a death at
+// once; nothing but the mapping is left. S2.6, S2.7, C19.
+func TestSegment(t *testing.T) {
+	for size := 1; size <= 8; size++ {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			own(t)
+			ranks := startJob(t, "/job", size)
+			alive, words, pids := make([]bool, size), make([]uint64, size), make([]int, size)
+			for i, r := range ranks {
+				r.joined()
+				alive[i], words[i], pids[i] = true, uint64(100+i), r.pid()
+			}
+			if left := files(t); len(left) > 0 {
+				t.Errorf("%q are there while the job runs", left)
+			}
+			for _, r := range ranks {
+				ask[bool](r, "store", "stored")
+			}
+			for i, r := range ranks {
+				if got := ask[[]uint64](r, "load", "loaded"); !slices.Equal(got, words) {
+					t.Errorf("rank %d reads %v, want %v", i, got, words)
+				}
+				if got := ask[[]bool](r, "alive", "alive"); !slices.Equal(got, alive) {
+					t.Errorf("rank %d sees %v alive", i, got)
+				}
+				if got := ask[[]int](r, "pids", "pids"); !slices.Equal(got, pids) {
+					t.Errorf("rank %d takes the others for %v, want %v", i, got, pids)
+				}
+			}
+			for i, r := range ranks { // one after the other is killed, or leaves
+				if i%2 == 0 {
+					r.kill()
+				} else if more := ask[int](r, "close", "closed"); more != 0 {
+					t.Errorf("rank %d has %d files more after close", i, more)
+				}
+				alive[i] = false
+				for j, other := range ranks[i+1:] {
+					if got := ask[[]bool](other, "alive", "alive"); !slices.Equal(got, alive) {
+						t.Errorf("rank %d sees %v alive, want %v", i+1+j, got, alive)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Ranks in pid namespaces of their own, as in containers, see each other's deaths
+// all the same.
+func TestPIDNamespaces(t *testing.T) {
+	apart := func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}
+	}
+	probe := exec.Command("/proc/self/exe", "-test.run=^$")
+	apart(probe)
+	if err := probe.Run(); err != nil {
+		t.Skipf("this user may not have a pid namespace: %v", err)
+	}
+	own(t)
+	var ranks []*rank
+	for i := range 3 {
+		ranks = append(ranks, startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}}, apart))
+	}
+	for _, r := range ranks {
+		r.joined()
+	}
+	if got := ask[[]int](ranks[0], "pids", "pids"); !slices.Equal(got, []int{1, 1, 1}) {
+		t.Errorf("the ranks take themselves for %v: they are not in namespaces of their own", got)
+	}
+	ranks[1].kill()
+	for _, i := range []int{0, 2} {
+		if got := ask[[]bool](ranks[i], "alive", "alive"); !slices.Equal(got, []bool{true, false, true}) {
+			t.Errorf("rank %d sees %v alive", i, got)
+		}
+	}
+	// And so does who looks for what is left.
+	lost := startRank(t, rankSpec{Job: Job{Name: "lost", Rank: 0, Size: 2}, Stop: "named"}, apart)
+	lost.await("at named")
+	removeLeftovers(t, 0)
+	lost.kill()
+	removeLeftovers(t, 1)
+}
+
+// A process that a rank starts does not inherit its locks, which would keep a dead
+// rank alive.
+func TestLocksAreNotInherited(t *testing.T) {
+	own(t)
+	var fds []int
+	defer stopAt(func(point string) {
+		if point != "named" {
+			return
+		}
+		f, err := findFile(filePath("job"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		fds = append(fds, f.fd)
+	})()
+	s, err := openSegment(context.Background(), Job{Name: "job", Size: 1}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range append(fds, s.fd) {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+			t.Errorf("flags %#x, %v, want close-on-exec", flags, err)
+		}
+	}
+	if len(fds) != 1 {
+		t.Error("the segment was not found by its name")
+	}
+	if err := errors.Join(s.close(), unix.Close(fds[0])); err != nil {
+		t.Error(err)
+	}
+}
+
+// A rank that is killed while the ranks gather ends the gathering: all that have
+// attached by then learn who it was, and at most one file is left, which Leftovers
+// finds and removes.
+func TestKilledWhileGathering(t *testing.T) {
+	for _, c := range []struct {
+		victim int
+		point  string
+		others [3]string // where they are by then
+		known  bool      // the others can know
+		left   int       // files
+	}{
+		{0, "made", [3]string{}, false, 0}, // the others see nothing
+		{0, "named", [3]string{1: "attached", 2: "attached"}, true, 1},
+		{0, "gathered", [3]string{1: "attached", 2: "attached"}, true, 1},
+		{0, "unnamed", [3]string{1: "attached", 2: "attached"}, true, 0},
+		{1, "found", [3]string{0: "named", 2: "attached"}, false, 0},
+		{1, "locked", [3]string{0: "named", 2: "attached"}, false, 0},
+		{1, "attached", [3]string{0: "named", 2: "locked"}, true, 0},
+	} {
+		t.Run(fmt.Sprintf("rank %d %s", c.victim, c.point), func(t *testing.T) {
+			own(t)
+			const size = 3
+			var victim *rank
+			var others []*rank
+			for i := range size {
+				spec := rankSpec{Job: Job{Name: "job", Rank: i, Size: size}, Stop: c.others[i]}
+				if i == c.victim {
+					spec.Stop = c.point
+					victim = startRank(t, spec)
+					continue
+				}
+				if c.point == "gathered" || c.point == "unnamed" {
+					spec.Stop = "" // or it would not come to that
+				}
+				if !c.known {
+					spec.Timeout = 200 * time.Millisecond
+				}
+				others = append(others, startRank(t, spec))
+			}
+			victim.await("at " + c.point)
+			for _, r := range others {
+				if point := c.others[r.spec.Job.Rank]; point != "" {
+					r.await("at " + point)
+				}
+			}
+			start := time.Now()
+			victim.kill()
+			late := 0
+			for _, r := range others {
+				if r.spec.Stop != "" {
+					r.goOn()
+				}
+			}
+			for _, r := range others {
+				got := r.result()
+				switch {
+				case c.known && got.Lost != nil && got.Lost.Rank == c.victim && got.Lost.PID == victim.pid():
+				case !c.known && got.Late != nil && slices.Equal(got.Late.Missing, []int{c.victim}):
+					late++
+				case !c.known && got.AbortedBy != nil && c.point != "made":
+				default:
+					t.Errorf("rank %d: %+v, want that rank %d, pid %d if known, is gone", r.spec.Job.Rank, got, c.victim, victim.pid())
+				}
+			}
+			if d := time.Since(start); c.known && d > time.Second {
+				t.Errorf("the others learned it after %v", d)
+			}
+			if !c.known && late == 0 {
+				t.Errorf("nobody missed rank %d", c.victim)
+			}
+			if left := files(t); len(left) != c.left {
+				t.Fatalf("left behind: %q, want %d", left, c.left)
+			}
+			removeLeftovers(t, c.left)
+		})
+	}
+}
+
+// removeLeftovers finds and removes n segments.
+func removeLeftovers(t *testing.T, n int) (found []Leftover) {
+	t.Helper()
+	found, err := Leftovers()
+	if err != nil || len(found) != n {
+		t.Fatalf("Leftovers: %v, %v, want %d", found, err, n)
+	}
+	for _, l := range found {
+		if err := l.Remove(); err != nil {
+			t.Error(err)
+		}
+		if err := l.Remove(); err != nil {
+			t.Errorf("once more: %v", err)
+		}
+	}
+	return found
+}
+
+// Who gives up says so: the others fail at once and name it, and nothing is left.
+func TestGivingUp(t *testing.T) {
+	for _, quitter := range []int{0, 1} {
+		for _, cancel := range []bool{false, true} {
+			t.Run(fmt.Sprintf("rank %d cancelled %v", quitter, cancel), func(t *testing.T) {
+				own(t)
+				// Rank 2 never comes.
+				point := map[int]string{0: "named", 1: "attached"}[quitter]
+				r := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1 - quitter, Size: 3}})
+				q := startRank(t, rankSpec{Job: Job{Name: "job", Rank: quitter, Size: 3}, Timeout: time.Millisecond, Cancel: cancel, Stop: point})
+				q.await("at " + point)
+				r.await("at attached")
+				q.goOn()
+				got := q.result()
+				if cancel && (!got.Cancelled || got.Late != nil) || !cancel && (got.Late == nil || got.Late.By != quitter || !slices.Equal(got.Late.Missing, []int{2})) {
+					t.Errorf("who gives up gets %+v", got)
+				}
+				if got := r.result(); got.AbortedBy == nil || *got.AbortedBy != quitter || !strings.Contains(got.Err, fmt.Sprint("pid ", q.pid())) {
+					t.Errorf("the other gets %+v, want that rank %d gave up, pid %d", got, quitter, q.pid())
+				}
+			})
+		}
+	}
+}
+
+// Rank 0 that does not come is named, with the file that it should have made.
+func TestRankZeroIsMissing(t *testing.T) {
+	own(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := openSegment(ctx, Job{Name: "job", Rank: 1, Size: 2}, 100)
+	for _, want := range []string{filepath.Join(directory, filePrefix()+"job"), "waited for rank 0, which did not join", "rank 1 of 2"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// Two jobs of one name, while the first gathers: every rank of the second is refused
+// at once, by the name of who is there, and the first goes on.
+func TestTwoJobsGathering(t *testing.T) {
+	own(t)
+	var first []*rank
+	for i := range 2 {
+		first = append(first, startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}}))
+		first[i].await("at attached")
+	}
+	for i := range 2 {
+		second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}})
+		if got := second.result(); !strings.Contains(got.Err, fmt.Sprint("pid ", first[i].pid())) || got.Elapsed > time.Second {
+			t.Errorf("the second rank %d got %q after %v, want that pid %d is there", i, got.Err, got.Elapsed, first[i].pid())
+		}
+	}
+	first = append(first, startRank(t, rankSpec{Job: Job{Name: "job", Rank: 2, Size: 3}}))
+	for _, r := range first {
+		r.joined()
+	}
+}
+
+// Two jobs of one name, of which the first runs already: its name is free again, and
+// they never meet.
+func TestTwoJobsRunning(t *testing.T) {
+	own(t)
+	jobs := [2][]*rank{}
+	for i := range jobs {
+		jobs[i] = startJob(t, "job", 2)
+		for _, r := range jobs[i] {
+			r.joined()
+		}
+	}
+	ask[bool](jobs[0][0], "store", "stored")
+	if got := ask[[]uint64](jobs[1][1], "load", "loaded"); !slices.Equal(got, []uint64{0, 0}) {
+		t.Errorf("the second job sees %v of the first", got)
+	}
+	for _, r := range jobs[0] {
+		r.kill()
+	}
+	if got := ask[[]bool](jobs[1][0], "alive", "alive"); !slices.Equal(got, []bool{true, true}) {
+		t.Errorf("the second job sees %v alive", got)
+	}
+}
+
+// A rank that waits for its place while another process has locked it and not yet
+// said who it is learns it as soon as it does; and if that one dies, has the place.
+func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		t.Run(fmt.Sprint("dies ", dies), func(t *testing.T) {
+			own(t)
+			zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}})
+			zero.await("at named")
+			slow := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}, Stop: "locked"})
+			slow.await("at locked")
+			other := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}})
+			other.await("at found")
+			if dies {
+				slow.kill()
+				other.await("at attached")
+				startRank(t, rankSpec{Job: Job{Name: "job", Rank: 2, Size: 3}}).joined()
+				zero.joined()
+				other.joined()
+				return
+			}
+			slow.goOn()
+			if got := other.result(); !strings.Contains(got.Err, fmt.Sprintf("pid %d has joined as rank 1 already and is running", slow.pid())) {
+				t.Errorf("got %q", got.Err)
+			}
+			_ = zero.cmd.Process.Kill() // leaves its file
+			_ = zero.cmd.Wait()
+			slow.result()
+			removeLeftovers(t, 1)
+		})
+	}
+}
+
+// A rank that joined and died is not replaced.
+func TestRankComesBack(t *testing.T) {
+	own(t)
+	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
+	zero.await("at named")
+	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}})
+	one.await("at attached")
+	one.kill()
+	again := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}})
+	if got := again.result(); got.Lost == nil || got.Lost.Rank != 1 || got.Lost.PID != one.pid() {
+		t.Errorf("got %+v, want the loss of rank 1, pid %d", got, one.pid())
+	}
+	zero.goOn()
+	if got := zero.result(); got.Lost == nil || got.Lost.Rank != 1 || got.Lost.PID != one.pid() {
+		t.Errorf("rank 0 got %+v", got)
+	}
+}
+
+// Ranks that disagree on the job's size or on the geometry are refused at once;
+// those that agree are not disturbed.
+func TestRanksDisagree(t *testing.T) {
+	own(t)
+	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+	zero.await("at named")
+	for want, spec := range map[string]rankSpec{
+		"it is for 2 ranks, this process is one of 3":          {Job: Job{Name: "job", Rank: 2, Size: 3}},
+		"it is for 2 ranks, this process is one of 4":          {Job: Job{Name: "job", Rank: 1, Size: 4}},
+		"its arena has 65536 bytes, this process wants 131072": {Job: Job{Name: "job", Rank: 1, Size: 2}, Bytes: 1 << 17},
+	} {
+		got := startRank(t, spec).result()
+		if !strings.Contains(got.Err, want) || !strings.Contains(got.Err, fmt.Sprintf("by pid %d, which is running", zero.pid())) || got.Elapsed > time.Second {
+			t.Errorf("got %q after %v, want %q and pid %d", got.Err, got.Elapsed, want, zero.pid())
+		}
+	}
+	startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
+	zero.joined()
+}
+
+// What a dead job has left behind is named with its creator and never touched,
+// neither by rank 0 nor by the others (S2.8).
+func TestStaleFile(t *testing.T) {
+	own(t)
+	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named"})
+	dead.await("at named")
+	dead.kill()
+	for i := range 2 {
+		got := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 2}}).result()
+		for _, want := range []string{directory + "/" + filePrefix() + "job was left behind", fmt.Sprintf("by pid %d, which is dead", dead.pid()), "goccl doctor --clean"} {
+			if !strings.Contains(got.Err, want) {
+				t.Errorf("rank %d got %q, want %q", i, got.Err, want)
+			}
+		}
+		if i == 1 && (got.Lost == nil || got.Lost.PID != dead.pid()) {
+			t.Errorf("rank 1 got %+v, which may be this job's own rank 0", got)
+		}
+	}
+	l := removeLeftovers(t, 1)[0]
+	want := Leftover{Path: filePath("job"), Job: "job", Ranks: 2, Bytes: l.Bytes, PID: dead.pid(), Made: l.Made}
+	if l != want || l.Bytes < 1<<16 || time.Since(l.Made) > time.Minute || time.Since(l.Made) < -time.Second {
+		t.Errorf("got %+v, want %+v", l, want)
+	}
+	for _, r := range startJob(t, "job", 2) {
+		r.joined()
+	}
+}
