@@ -39,7 +39,7 @@ var rules = []rule{
 	{"algorithms", []string{"algorithms/...", "ccl"}, nil, "the built-in algorithms by one import, and nothing else"},
 	{"algorithms/...", []string{"ccl", "topology"}, nil,
 		"a kernel has to be one that an outsider could have written"},
-	{"dist", []string{"ccl", "topology", "algorithms", "transport", "transport/...", "internal/goroutine"}, nil,
+	{"dist", []string{"ccl", "topology", "algorithms", "transport", "transport/...", "internal/goroutine", "internal/launched"}, nil,
 		"the front door names the concrete parts"},
 	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
 		"private parts are leaves"},

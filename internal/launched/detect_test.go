@@ -1,0 +1,243 @@
+package launched
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type variables map[string]string
+
+// What launchers set, as far as it matters, on rank 1 of 4; but for Slurm's and
+// Intel's taken from ranks that print their environment.
+var (
+	byHand = variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "4"}
+	run    = variables{
+		"GOCCL_SHM_NAME": "/goccl-0123456789abcdef", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "4",
+		"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4",
+	}
+	torchrun = variables{ // 1.13
+		"GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4",
+		"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "OMP_NUM_THREADS": "1", "RANK": "1", "ROLE_NAME": "default", "ROLE_RANK": "1", "ROLE_WORLD_SIZE": "4",
+		"TORCHELASTIC_MAX_RESTARTS": "0", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_USE_AGENT_STORE": "True", "WORLD_SIZE": "4",
+	}
+	standalone = torchrun.with(variables{
+		"MASTER_ADDR": "localhost", "MASTER_PORT": "46331", "TORCHELASTIC_RUN_ID": "5f582714-e222-44be-bb4e-18cc5f0e95bb", "TORCHELASTIC_USE_AGENT_STORE": "False",
+	})
+	openMPI = variables{ // 4.1.4
+		"OMPI_APP_CTX_NUM_PROCS": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "4", "OMPI_COMM_WORLD_NODE_RANK": "1",
+		"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_MCA_ess_base_jobid": "96337921", "OMPI_UNIVERSE_SIZE": "4",
+		"PMIX_ID": "96337921.1", "PMIX_NAMESPACE": "96337921", "PMIX_RANK": "1", "PMIX_SERVER_URI2": "96337920.0;tcp4://127.0.0.1:59029", "PMIX_VERSION": "4.2.2rc2",
+	}
+	mpich = variables{ // 4.0.2
+		"HYDI_CONTROL_FD": "7", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME": "vm", "MPI_LOCALNRANKS": "4", "MPI_LOCALRANKID": "1", "PMI_FD": "6", "PMI_RANK": "1", "PMI_SIZE": "4",
+	}
+	srun = variables{
+		"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "1",
+		"SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_NUM_NODES": "1", "SLURM_NTASKS": "4", "SLURM_NPROCS": "4", "SLURM_NNODES": "1",
+	}
+	srunPMI2 = srun.with(variables{"PMI_FD": "12", "PMI_JOBID": "4711.2", "PMI_RANK": "1", "PMI_SIZE": "4"})
+	sbatch   = variables{"SLURM_JOB_ID": "4711", "SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_NPROCS": "4", "SLURM_NNODES": "1"}
+)
+
+// with returns v with what others have; a variable that they set to nothing is unset.
+func (v variables) with(others ...variables) variables {
+	v = maps.Clone(v)
+	for _, o := range others {
+		maps.Copy(v, o)
+	}
+	return v
+}
+
+// detectIn is Detect below the proxy of that identity, "" for none.
+func detectIn(v variables, proxy string) (*Job, error) {
+	return detect(environment{func(name string) string { return v[name] }, func() string { return proxy }})
+}
+
+func TestLaunched(t *testing.T) {
+	const proxy = "pid:[4026531836] 26962 8190345"
+	for name, c := range map[string]struct {
+		v                  variables
+		by, key            string
+		rankFrom, sizeFrom string
+	}{
+		"by hand":               {byHand, "goccl run", "train-17", "GOCCL_SHM_RANK=1", "GOCCL_SHM_SIZE=4"},
+		"goccl run":             {run, "goccl run", "goccl-0123456789abcdef", "GOCCL_SHM_RANK=1", "GOCCL_SHM_SIZE=4"},
+		"torchrun":              {torchrun, "torchrun", "torchrun-none-127.0.0.1-29500-0", "RANK=1", "WORLD_SIZE=4"},
+		"torchrun --standalone": {standalone, "torchrun", "torchrun-5f582714-e222-44be-bb4e-18cc5f0e95bb-l-" + digest("5f582714-e222-44be-bb4e-18cc5f0e95bb", "localhost", "46331", "0"), "RANK=1", "WORLD_SIZE=4"},
+		"mpirun":                {openMPI, "Open MPI", "openmpi-96337921-" + digest("96337920.0;tcp4://127.0.0.1:59029"), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
+		"mpirun of version 5": {openMPI.with(variables{"PMIX_NAMESPACE": "prterun-vm-2611@1", "PMIX_SERVER_URI2": ""}), "Open MPI",
+			"openmpi-prterun-vm-2611_1-" + digest("") + "-" + digest("prterun-vm-2611@1", digest("")), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
+		"mpiexec.mpich":        {mpich, "PMI", "pmi-" + digest(proxy), "PMI_RANK=1", "PMI_SIZE=4"},
+		"srun":                 {srun, "Slurm", "slurm-4711-2-0", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4"},
+		"srun, requeued":       {srun.with(variables{"SLURM_RESTART_COUNT": "3"}), "Slurm", "slurm-4711-2-3", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4"},
+		"mpirun inside srun":   {srun.with(openMPI), "Open MPI", "openmpi-96337921-" + digest("96337920.0;tcp4://127.0.0.1:59029"), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
+		"torchrun inside srun": {srun.with(torchrun), "torchrun", "torchrun-none-127.0.0.1-29500-0", "RANK=1", "WORLD_SIZE=4"},
+		"ours inside of all":   {srun.with(openMPI, mpich, torchrun, run), "goccl run", "goccl-0123456789abcdef", "GOCCL_SHM_RANK=1", "GOCCL_SHM_SIZE=4"},
+		"mpiexec.mpich below srun --mpi=pmi2": {srunPMI2.with(mpich), "PMI",
+			"pmi-4711.2-0-" + digest(proxy), "PMI_RANK=1", "PMI_SIZE=4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := detectIn(c.v, proxy)
+			require.NoError(t, err)
+			require.Equal(t, &Job{Rank: 1, Size: 4, Key: c.key, By: c.by, RankFrom: c.rankFrom, SizeFrom: c.sizeFrom}, got)
+			require.LessOrEqual(t, len(got.Key), 64)
+		})
+	}
+	got, err := detectIn(srunPMI2.with(variables{"SLURM_RESTART_COUNT": "2"}), "")
+	require.NoError(t, err)
+	require.Equal(t, "pmi-4711.2-2", got.Key)
+	require.Equal(t, "this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4)", got.String())
+}
+
+func TestNotLaunched(t *testing.T) {
+	for name, v := range map[string]variables{
+		"nothing":                     {},
+		"a stray WORLD_SIZE":          {"WORLD_SIZE": "4"},
+		"a stray RANK and WORLD_SIZE": {"RANK": "1", "WORLD_SIZE": "4"},
+		"a stray PMI_SIZE":            {"PMI_SIZE": "4"},
+		"a stray size of Open MPI":    {"OMPI_COMM_WORLD_SIZE": "4"},
+		"the shell of sbatch":         sbatch,
+		"a step without tasks":        sbatch.with(variables{"SLURM_STEP_ID": "0"}),
+		"one rank by hand":            {"GOCCL_SHM_NAME": "/x", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "1"},
+		"one rank by torchrun":        torchrun.with(variables{"RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}),
+		"one rank by mpirun":          openMPI.with(variables{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}),
+		"one rank by mpiexec":         mpich.with(variables{"PMI_RANK": "0", "PMI_SIZE": "1", "MPI_LOCALNRANKS": "1"}),
+		"one rank by srun":            srun.with(variables{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}),
+		"one, and no word of the job": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"},
+		"the innermost decides":       srun.with(openMPI, variables{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}),
+		"what is set to nothing":      {"GOCCL_SHM_NAME": "", "RANK": "", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost"},
+	} {
+		got, err := detectIn(v, "a proxy")
+		require.NoError(t, err, name)
+		require.Nil(t, got, name)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	const (
+		give = "; give all ranks of a job the same GOCCL_SHM_NAME, such as /train-17, which no other job has, " +
+			"and set GOCCL_SHM_RANK and GOCCL_SHM_SIZE, or start the ranks with goccl run"
+		wholly = "set all of GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, as goccl run does, or none of them"
+		oneBy  = ": ranks on several nodes are not available yet; start all of them on one node"
+	)
+	for name, c := range map[string]struct {
+		v         variables
+		kind      Kind
+		variables []string
+		text      string
+	}{
+		// S2.24: all of them are required.
+		"no name": {byHand.with(variables{"GOCCL_SHM_NAME": ""}), Missing, []string{"GOCCL_SHM_NAME"},
+			"GOCCL_SHM_NAME is not set though others of their kind are: " + wholly},
+		"a name alone": {variables{"GOCCL_SHM_NAME": "/x"}, Missing, []string{"GOCCL_SHM_RANK", "GOCCL_SHM_SIZE"},
+			"GOCCL_SHM_RANK and GOCCL_SHM_SIZE are not set though others of their kind are: " + wholly},
+		"no size, but torchrun's": {torchrun.with(byHand, variables{"GOCCL_SHM_SIZE": ""}), Missing, []string{"GOCCL_SHM_SIZE"},
+			"GOCCL_SHM_SIZE is not set though others of their kind are: " + wholly},
+		// S2.9
+		"a name without a slash": {byHand.with(variables{"GOCCL_SHM_NAME": "x"}), Contradiction, []string{"GOCCL_SHM_NAME"},
+			"GOCCL_SHM_NAME=x: the name of a job is a slash and what follows it, without another slash, such as /train-17"},
+		"a name of a slash": {byHand.with(variables{"GOCCL_SHM_NAME": "/"}), Contradiction, []string{"GOCCL_SHM_NAME"},
+			"GOCCL_SHM_NAME=/: the name of a job is a slash and what follows it, without another slash, such as /train-17"},
+		"a path": {byHand.with(variables{"GOCCL_SHM_NAME": "/../x"}), Contradiction, []string{"GOCCL_SHM_NAME"},
+			"GOCCL_SHM_NAME=/../x: the name of a job is a slash and what follows it, without another slash, such as /train-17"},
+		"size 0": {byHand.with(variables{"GOCCL_SHM_SIZE": "0"}), Contradiction, []string{"GOCCL_SHM_SIZE"},
+			"GOCCL_SHM_SIZE=0: the launcher's variable should be a number from 1 on"},
+		"rank -1": {byHand.with(variables{"GOCCL_SHM_RANK": "-1"}), Contradiction, []string{"GOCCL_SHM_RANK"},
+			"GOCCL_SHM_RANK=-1: the launcher's variable should be a number from 0 on"},
+		"a size in words": {mpich.with(variables{"PMI_SIZE": "many"}), Contradiction, []string{"PMI_SIZE"},
+			"PMI_SIZE=many: the launcher's variable should be a number from 1 on"},
+		"rank 4 of 4": {openMPI.with(variables{"OMPI_COMM_WORLD_RANK": "4"}), Contradiction, []string{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+			"OMPI_COMM_WORLD_RANK=4 and OMPI_COMM_WORLD_SIZE=4 contradict each other: ranks count from 0, and the last of 4 is 3"},
+		"rank 1 of 1": {byHand.with(variables{"GOCCL_SHM_SIZE": "1"}), Contradiction, []string{"GOCCL_SHM_RANK", "GOCCL_SHM_SIZE"},
+			"GOCCL_SHM_RANK=1 and GOCCL_SHM_SIZE=1 contradict each other: ranks count from 0, and the last of 1 is 0"},
+		"more here than anywhere": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "5"}), Contradiction, []string{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
+			"LOCAL_WORLD_SIZE=5 and WORLD_SIZE=4 contradict each other: there cannot be more ranks on this node than on all"},
+		"a number here in words": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "some"}), Contradiction, []string{"LOCAL_WORLD_SIZE"},
+			"LOCAL_WORLD_SIZE=some: the launcher's variable should be a number from 1 on"},
+
+		"torchrun on two nodes": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "2"}), Nodes, []string{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
+			"this process is rank 1 of 4 by the variables of torchrun (RANK=1, WORLD_SIZE=4), and LOCAL_WORLD_SIZE=2 says that only 2 of them are on this node" + oneBy},
+		"mpirun on two nodes": {openMPI.with(variables{"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}), Nodes, []string{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
+			"this process is rank 1 of 4 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4), " +
+				"and OMPI_COMM_WORLD_LOCAL_SIZE=3 says that only 3 of them are on this node" + oneBy},
+		"mpiexec on two nodes": {mpich.with(variables{"MPI_LOCALNRANKS": "2"}), Nodes, []string{"MPI_LOCALNRANKS", "PMI_SIZE"},
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and MPI_LOCALNRANKS=2 says that only 2 of them are on this node" + oneBy},
+		"Cray's PMI on two nodes": {mpich.with(variables{"MPI_LOCALNRANKS": "", "PMI_LOCAL_SIZE": "2"}), Nodes, []string{"PMI_LOCAL_SIZE", "PMI_SIZE"},
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and PMI_LOCAL_SIZE=2 says that only 2 of them are on this node" + oneBy},
+		"srun on two nodes": {srun.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
+			"this process is rank 1 of 4 by the variables of Slurm (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4), and SLURM_STEP_NUM_NODES=2 says that they are on 2 nodes" + oneBy},
+		"srun --mpi=pmi2 on two nodes": {srunPMI2.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and SLURM_STEP_NUM_NODES=2 says that they are on 2 nodes" + oneBy},
+
+		// Without a key ranks might meet those of another job.
+		"torch's variables by hand": {variables{"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}, Missing,
+			[]string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "LOCAL_WORLD_SIZE"},
+			"this process is rank 1 of 4 by the variables of torchrun (RANK=1, WORLD_SIZE=4), but they do not say of which job on which nodes: " +
+				"TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT and LOCAL_WORLD_SIZE are not set" + give},
+		"mpirun without a namespace": {openMPI.with(variables{"PMIX_NAMESPACE": ""}), Missing, []string{"PMIX_NAMESPACE"},
+			"this process is rank 1 of 4 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4), but they do not say of which job on which nodes: " +
+				"PMIX_NAMESPACE is not set" + give},
+		"PMI alone": {variables{"PMI_RANK": "1", "PMI_SIZE": "4"}, Missing, []string{"MPI_LOCALNRANKS"},
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), but they do not say of which job on which nodes: " +
+				"MPI_LOCALNRANKS is not set" + give},
+		"mpiexec.mpich, and no proxy in sight": {mpich, Missing, []string{"PMI_JOBID"},
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), but they do not say of which job on which nodes: " +
+				"PMI_JOBID is not set" + give},
+		"srun without a job": {srun.with(variables{"SLURM_JOB_ID": ""}), Missing, []string{"SLURM_JOB_ID"},
+			"this process is rank 1 of 4 by the variables of Slurm (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4), but they do not say of which job on which nodes: " +
+				"SLURM_JOB_ID is not set" + give},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := detectIn(c.v, "")
+			require.Nil(t, got)
+			require.EqualError(t, err, c.text)
+			var failed *Error
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, c.kind, failed.Kind)
+			require.Equal(t, c.variables, failed.Variables)
+		})
+	}
+	_, err := detectIn(mpich.with(variables{"PMI_SPAWNED": "1"}), "a proxy")
+	require.ErrorContains(t, err, "PMI_JOBID is not set", "the proxy is that of the spawning job as well")
+}
+
+// Everything that tells two jobs of a launcher apart makes another key.
+func TestKeysDiffer(t *testing.T) {
+	seen := map[string]string{}
+	for name, c := range map[string]struct {
+		v     variables
+		proxy string
+	}{
+		"goccl run":         {run, ""},
+		"another name":      {run.with(variables{"GOCCL_SHM_NAME": "/goccl-1123456789abcdef"}), ""},
+		"torchrun":          {torchrun, ""},
+		"another id":        {torchrun.with(variables{"TORCHELASTIC_RUN_ID": "mine"}), ""},
+		"another address":   {torchrun.with(variables{"MASTER_ADDR": "127.0.0.2"}), ""},
+		"another port":      {torchrun.with(variables{"MASTER_PORT": "29501"}), ""},
+		"another restart":   {torchrun.with(variables{"TORCHELASTIC_RESTART_COUNT": "1"}), ""},
+		"standalone":        {standalone, ""},
+		"another port, too": {standalone.with(variables{"MASTER_PORT": "46332"}), ""},
+		"mpirun":            {openMPI, ""},
+		"another namespace": {openMPI.with(variables{"PMIX_NAMESPACE": "96337922"}), ""},
+		"another server":    {openMPI.with(variables{"PMIX_SERVER_URI2": "96337920.0;tcp4://127.0.0.1:59030"}), ""},
+		"mpiexec":           {mpich, "pid:[1] 7 99"},
+		"another start":     {mpich, "pid:[1] 7 100"},
+		"below srun":        {srunPMI2.with(mpich), "pid:[1] 7 99"},
+		"srun, PMI":         {srunPMI2, ""},
+		"requeued, PMI":     {srunPMI2.with(variables{"SLURM_RESTART_COUNT": "1"}), ""},
+		"srun":              {srun, ""},
+		"another job":       {srun.with(variables{"SLURM_JOB_ID": "4712"}), ""},
+		"another step":      {srun.with(variables{"SLURM_STEP_ID": "3"}), ""},
+		"requeued":          {srun.with(variables{"SLURM_RESTART_COUNT": "1"}), ""},
+	} {
+		j, err := detectIn(c.v, c.proxy)
+		require.NoError(t, err, name)
+		require.Empty(t, seen[j.Key], "%s has the key of", name)
+		seen[j.Key] = name
+		again, err := detectIn(c.v, c.proxy)
+		require.NoError(t, err)
+		require.Equal(t, j, again)
+	}
+}

@@ -1,0 +1,55 @@
+// Package launched says whether a launcher started this process as one of the
+// ranks of a job, as which of them, and which job that is. It reads what
+// launchers put into the environment.
+//
+// # Model
+//
+// [Detect] asks for five launchers in this order, and the first whose variables
+// are there decides:
+//
+//	goccl run   GOCCL_SHM_NAME, GOCCL_SHM_RANK, GOCCL_SHM_SIZE (S2.24): any of
+//	            them, and then all three
+//	torchrun    RANK and WORLD_SIZE, with TORCHELASTIC_RUN_ID or MASTER_ADDR
+//	Open MPI    OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE
+//	PMI         PMI_RANK and PMI_SIZE: MPICH's and Intel's mpiexec, srun --mpi=pmi2
+//	Slurm       SLURM_STEP_ID, SLURM_PROCID and SLURM_STEP_NUM_TASKS: srun
+//
+// So what a person or an inner launcher sets goes before what an outer one left
+// behind, but for an inner one that stands further down in the list.
+//
+// A process is not one of several ranks, and Detect returns nil, if
+//
+//   - none of these are there,
+//   - only some of a launcher's are (but for the first one's): a stray WORLD_SIZE,
+//     or the shell of sbatch, which has SLURM_PROCID and SLURM_NTASKS and is one
+//     process,
+//   - the launcher that decides has started one rank: mpirun -n 1.
+//
+// The ranks of a job find each other by its key. It holds what the launcher
+// says about the job, equal for all ranks and for no other job:
+//
+//	goccl run   the name
+//	torchrun    TORCHELASTIC_RUN_ID, MASTER_ADDR, MASTER_PORT and
+//	            TORCHELASTIC_RESTART_COUNT. Without --standalone the id is "none" and
+//	            the port always the same; then it is the port, held by torchrun itself,
+//	            that keeps two jobs from being there at once
+//	Open MPI    PMIX_NAMESPACE, and the address of mpirun's own server in
+//	            PMIX_SERVER_URI2: version 4 makes the namespace from 16 bits of a hash
+//	PMI         PMI_JOBID with SLURM_RESTART_COUNT where srun says it; and the
+//	            hydra_pmi_proxy among the ancestors of the process, by pid, start time
+//	            and namespace of pids. There is one for each job and node, and MPICH
+//	            puts nothing into the environment that would do: the job's name is
+//	            known only to who speaks PMI, which would make the process an MPI one
+//	Slurm       SLURM_JOB_ID, SLURM_STEP_ID, SLURM_RESTART_COUNT
+//
+// # Concurrency
+//
+// Detect may be called by anyone at any time. It depends on nothing but getenv
+// and, under MPICH, on /proc.
+//
+// # Failure
+//
+// What is there and cannot be is an [*Error], and so is what would take a guess:
+// ranks without a key might meet those of another job, and ranks on several
+// nodes would wait for each other. The error names variables and values.
+package launched
