@@ -3,6 +3,7 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -14,9 +15,10 @@ import (
 // then connects, then brings in its verdict; the attempt succeeds on all ranks
 // or on none.
 type attempt struct {
-	job  *job
-	met  chan struct{} // closed when all ranks are here
-	over chan struct{} // closed when the attempt is decided
+	job    *job
+	number int           // of the process's attempts, from 1
+	met    chan struct{} // closed when all ranks are here
+	over   chan struct{} // closed when the attempt is decided
 
 	// Guarded by job.mu:
 	begun     int    // ranks that have begun
@@ -39,12 +41,27 @@ const nobody = -1
 // errElsewhere is the verdict of a rank that finds the attempt failed already.
 var errElsewhere = errors.New("the attempt failed on another rank")
 
+// attempts counts those of the process: in one that was launched, for the names
+// by which processes meet.
+var attempts atomic.Int64
+
 func newAttempt(j *job) *attempt {
 	return &attempt{
-		job:  j,
-		met:  make(chan struct{}),
-		over: make(chan struct{}),
-		here: make([]bool, len(j.ranks)),
+		job:    j,
+		number: int(attempts.Add(1)),
+		met:    make(chan struct{}),
+		over:   make(chan struct{}),
+		here:   make([]bool, len(j.ranks)),
+	}
+}
+
+// isOver reports whether the attempt is decided.
+func (a *attempt) isOver() bool {
+	select {
+	case <-a.over:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -53,6 +70,9 @@ func newAttempt(j *job) *attempt {
 // ranks the process hosts, and by then nobody is in an earlier group any more.
 func (a *attempt) meet(r *rank, timeout time.Duration) (transport.Endpoint, error) {
 	j := a.job
+	if j.launched != nil {
+		return a.meetProcesses(timeout)
+	}
 	j.mu.Lock()
 	a.here[r.number] = true
 	if a.arrived++; a.arrived == len(j.ranks) && !a.failed {
@@ -137,9 +157,7 @@ func (a *attempt) conclude(r *rank, err error) error {
 
 // fail decides the attempt, unless it is decided. job.mu is held.
 func (a *attempt) fail(by int, cause error) {
-	select {
-	case <-a.over:
-	default:
+	if !a.isOver() {
 		a.failed, a.by, a.cause = true, by, cause
 		close(a.over)
 	}

@@ -14,8 +14,7 @@ import (
 var bound goroutine.Local[rank]
 
 // solo is the job of a process that lives without Spawn.
-var solo = newJob(context.Background(), 1,
-	"this process is one rank (call InitProcessGroup inside dist.Spawn for more)", nil)
+var solo = newJob(context.Background(), nil, 1, "", nil)
 
 // alone is the rank that goroutines without one act as: that of the only job
 // there is, if it is a job of one.
@@ -30,11 +29,16 @@ var spawned = struct {
 	labels map[goroutine.Label]*rank // of their workers
 }{jobs: map[*job]struct{}{}, labels: map[goroutine.Label]*rank{}}
 
-func (j *job) register() {
+func (j *job) register() error {
 	spawned.Lock()
 	defer spawned.Unlock()
+	if j.launched != nil && len(living()) > 0 {
+		return &InvalidArgumentError{Operation: "spawn", Message: fmt.Sprintf(
+			"%v, in one job at a time: wait for the other dist.Spawn to return, or call dist.DestroyProcessGroup first", j.launched)}
+	}
 	spawned.jobs[j] = struct{}{}
 	chooseAlone()
+	return nil
 }
 
 func (j *job) unregister() {

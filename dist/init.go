@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +11,6 @@ import (
 	// The algorithms that ccl.yaml can name without further ado.
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/transport/local"
 )
 
 // InitOption is an option of InitProcessGroup. Of two of a kind the later
@@ -39,8 +39,9 @@ func WithConfigFile(path string) InitOption { return InitOption{file: path, file
 // algorithms, or "auto". The empty name leaves it as configured.
 func WithAlgorithm(entry string) InitOption { return InitOption{algorithm: entry} }
 
-// WithTransport takes the place of defaults.transport: "auto" or "local". The
-// empty name leaves it as configured.
+// WithTransport takes the place of defaults.transport: "auto", "local", which
+// connects goroutines of one process, or "shm", which connects the processes that
+// a launcher has started. The empty name leaves it as configured.
 func WithTransport(name string) InitOption { return InitOption{transport: name} }
 
 // WithTimeout takes the place of defaults.timeout, which bounds every wait for
@@ -54,11 +55,11 @@ func WithTimeout(d time.Duration) InitOption { return InitOption{timeout: d} }
 func WithLogger(l *slog.Logger) InitOption { return InitOption{logger: l} }
 
 // WithWorldSize is accepted for torch's sake and ignored, which the logger is
-// told: ccl.yaml and Spawn say how many ranks there are.
+// told: ccl.yaml and Spawn, or the launcher, say how many ranks there are.
 func WithWorldSize(n int) InitOption { return InitOption{ignored: fmt.Sprintf("WithWorldSize(%d)", n)} }
 
 // WithRank is accepted for torch's sake and ignored, which the logger is told:
-// Spawn says which rank a goroutine is.
+// Spawn or the launcher says which rank a goroutine is.
 func WithRank(rank int) InitOption { return InitOption{ignored: fmt.Sprintf("WithRank(%d)", rank)} }
 
 func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
@@ -105,9 +106,15 @@ func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
 // ccl.Config.WithEnvironment). All ranks need the same values; the first key in which they
 // differ is named.
 //
+// Processes that a launcher has started connect through shared memory. A rank
+// that fails by a mistake of its own then still waits for the others, within the
+// timeout, to tell them; and one that fails as soon as it has succeeded may fail
+// those that are still on their way out.
+//
 // Errors are *InitializationFailedError around one of: *ConfigError,
 // *MissingConfigurationError (the configured world size is not the number of
-// ranks), *BackendNotAvailableError, *MismatchError, *TimeoutError (with the
+// ranks, or variables of the launcher are missing), *BackendNotAvailableError (a
+// transport that is not for these ranks), *MismatchError, *TimeoutError (with the
 // ranks that did not call), *PeerLostError (a worker has returned without
 // calling), the error of the context, or *AbortedError, which names the rank
 // whose own error has one of the other forms. A rank that has a group already
@@ -145,36 +152,22 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 		return nil, err
 	}
 	if r.job == solo {
-		if err := launched(); err != nil {
+		if err := solo.identify(); err != nil {
 			return nil, err
 		}
 	}
 	o, ignored := mergeInit(opts)
-	config, err := o.load(r.job)
+	settings, err := o.resolve(r.job)
 	if err != nil {
-		return nil, err
-	}
-	settings, err := config.Resolve(ccl.Request{
-		Algorithm: o.algorithm,
-		Transport: o.transport,
-		Timeout:   o.timeout,
-		Ranks:     len(r.job.ranks),
-		RanksFrom: r.job.from,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if settings.Transport() == "shm" {
-		return nil, &BackendNotAvailableError{
-			Requested: "shm",
-			Available: []string{local.Name},
-			Reason:    "ranks as processes are not available yet in this version: use the transport local, or auto, and dist.Spawn",
+		if r.job.launched != nil {
+			a.excuse(err, cmp.Or(o.timeout, excuseTimeout))
 		}
+		return nil, err
 	}
 	if o.logger != nil {
 		for _, option := range ignored {
-			o.logger.Info("dist: InitProcessGroup ignores an option: the configuration and dist.Spawn decide",
-				"option", option, "rank", r.number, "ranks", len(r.job.ranks))
+			o.logger.Info("dist: InitProcessGroup ignores an option: the configuration and dist.Spawn or the launcher decide",
+				"option", option, "rank", r.number, "ranks", r.job.size)
 		}
 		if r.number == 0 { // the others have the same
 			for _, f := range settings.Findings() {
@@ -191,6 +184,37 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 		err = failed.Err // InitProcessGroup says it in its own words
 	}
 	return comm, err
+}
+
+// excuseTimeout takes the place of the timeout that could not be found out.
+const excuseTimeout = time.Minute
+
+// resolve makes the settings for the job: all of S4.7 that a rank does by itself.
+func (o *InitOption) resolve(j *job) (*ccl.Settings, error) {
+	config, err := o.load(j)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := config.Resolve(ccl.Request{
+		Algorithm: o.algorithm,
+		Transport: o.transport,
+		Timeout:   o.timeout,
+		Ranks:     j.size,
+		RanksFrom: j.ranksFrom(config, o.algorithm),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return settings, j.checkTransport(settings.Transport())
+}
+
+// ranksFrom says where the number of ranks comes from, and, in a process that is
+// one rank because nobody said otherwise, how to get as many as are configured.
+func (j *job) ranksFrom(config *ccl.Config, algorithm string) string {
+	if n, _, ok := config.WorldSize(algorithm); ok && j == solo && j.launched == nil {
+		return fmt.Sprintf("%s (call InitProcessGroup inside dist.Spawn, or start the program with goccl run -n %d)", j.from, n)
+	}
+	return j.from
 }
 
 // load returns the configuration that the options ask for, the job's where they
@@ -230,21 +254,25 @@ var instead = map[string]string{
 	"oneccl": "it belongs to another library",
 }
 
+// backendName is the name of the one backend there is.
+const backendName = "ccl"
+
 func checkBackend(name string) error {
-	if name == "ccl" {
+	if name == backendName {
 		return nil
 	}
 	hint := `use dist.InitProcessGroup("ccl"), goccl's own backend and not oneCCL`
 	if why, ok := instead[name]; ok {
 		hint = why + "; " + hint
 	}
-	return &InvalidBackendError{Requested: name, Available: []string{"ccl"}, Hint: hint}
+	return &InvalidBackendError{Requested: name, Available: []string{backendName}, Hint: hint}
 }
 
 // initFailed wraps the error of an attempt. A backend that does not exist is not
-// worth the words.
+// worth the words, and one error has them already.
 func initFailed(backend string, err error) error {
-	if _, ok := err.(*InvalidBackendError); ok { //nolint:errorlint // one that another rank had is worth them
+	switch err.(type) { //nolint:errorlint // one that another rank had is worth them
+	case *InvalidBackendError, *InitializationFailedError:
 		return err
 	}
 	return &InitializationFailedError{Backend: backend, Err: err}

@@ -219,8 +219,8 @@ func TestFailureOfOneRankIsOfAll(t *testing.T) {
 		"resolve world size": {"ccl", []dist.InitOption{dist.WithConfigFile(configFile(t, "world_size: 4"))},
 			"the world size is 4 by "},
 		"find transport": {"ccl", []dist.InitOption{dist.WithTransport("shm")},
-			`initialization of "ccl" failed: transport "shm" is not available: ranks as processes are not available yet in this version: ` +
-				`use the transport local, or auto, and dist.Spawn (available: local)`},
+			`initialization of "ccl" failed: transport "shm" is not available: it connects processes, and no launcher started this one as one of several ranks: ` +
+				`start the program with goccl run -n 3, or use local, or auto, between goroutines (available: local)`},
 		"options": {"ccl", []dist.InitOption{dist.WithConfig(nil)},
 			`initialization of "ccl" failed: ccl: init_process_group: the configuration of dist.WithConfig is nil`},
 	}
@@ -303,7 +303,7 @@ func TestWorldSizeUnlikeHosted(t *testing.T) {
 		var missing *dist.MissingConfigurationError
 		require.ErrorAs(t, err, &missing)
 		require.ErrorContains(t, err, `the world size is 3 by `+file+`:2 (defaults.world_size), `+
-			`but this process is one rank (call InitProcessGroup inside dist.Spawn for more); start 3 ranks, or set defaults.world_size to 1`)
+			`but this process is one rank (call InitProcessGroup inside dist.Spawn, or start the program with goccl run -n 3); start 3 ranks, or set defaults.world_size to 1`)
 		require.False(t, dist.IsInitialized())
 	})
 }

@@ -10,15 +10,18 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/goroutine"
+	"github.com/goccl/goccl/internal/launched"
 )
 
 // job is one Spawn, or a process without one: the ranks it hosts and how they
 // find each other.
 type job struct {
-	ranks  []*rank
-	from   string          // where their number comes from, in words
-	ctx    context.Context // ends the calls that bring no context of their own
-	config *ccl.Config     // that Spawn has loaded, nil if it did not
+	ranks    []*rank         // that this process hosts
+	size     int             // how many there are, in all processes
+	launched *launched.Job   // whose one rank it hosts, nil if nobody launched it
+	from     string          // where size comes from, in words
+	ctx      context.Context // ends the calls that bring no context of their own
+	config   *ccl.Config     // that Spawn has loaded, nil if it did not
 
 	mu       sync.Mutex
 	attempts map[int]*attempt // those that some rank has still to begin, by number
@@ -41,18 +44,39 @@ type rank struct {
 	err      error    // with this error
 }
 
-func newJob(ctx context.Context, ranks int, from string, config *ccl.Config) *job {
+// newJob makes the job of that many ranks, l's if it is one.
+func newJob(ctx context.Context, l *launched.Job, ranks int, from string, config *ccl.Config) *job {
 	j := &job{
-		ranks:    make([]*rank, ranks),
+		size:     ranks,
+		launched: l,
 		from:     from,
 		ctx:      ctx,
 		config:   config,
 		attempts: map[int]*attempt{},
 	}
-	for i := range j.ranks {
-		j.ranks[i] = &rank{job: j, number: i}
+	if l != nil {
+		j.ranks = []*rank{{job: j, number: l.Rank}}
+		return j
+	}
+	for i := range ranks {
+		j.ranks = append(j.ranks, &rank{job: j, number: i})
 	}
 	return j
+}
+
+// identify finds out, in every attempt, which rank a process without Spawn is.
+func (j *job) identify() error {
+	l, err := launch()
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.launched, j.size, j.from, j.ranks[0].number = nil, 1, "this process is one rank", 0
+	if l != nil {
+		j.launched, j.size, j.from, j.ranks[0].number = l, l.Size, l.String(), l.Rank
+	}
+	return nil
 }
 
 // begin enters the rank's next attempt to initialise.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/launched"
 )
 
 // SpawnOption is an option of Spawn. Of two of a kind the later holds.
@@ -23,7 +24,8 @@ type SpawnOption struct {
 	ctx    context.Context
 }
 
-// Ranks says how many ranks Spawn hosts, from 1 to 65536.
+// Ranks says how many ranks Spawn hosts, from 1 to 65536. In a launched process it
+// has to be the number of ranks that the launcher started.
 func Ranks(n int) SpawnOption { return SpawnOption{ranks: n, ranked: true} }
 
 // SpawnConfigFile takes the configuration from the file path, in the format of
@@ -55,7 +57,7 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 // Spawn runs worker once for every rank, each in a goroutine of its own, and
 // waits until all have ended, whatever happens. The number of ranks is that of
 // Ranks, else the world size that the configuration asks for, else one for each
-// usable core.
+// usable core; but see below for processes that were launched.
 //
 // A worker's ctx is derived from that of SpawnContext. It is cancelled, with a
 // *RankError as its cause, when another worker fails, so that long computations
@@ -67,23 +69,36 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 // which they did, and then those that only failed because of others. nil says
 // that all workers returned nil.
 //
+// In a process that a launcher started as one of several ranks (goccl run,
+// torchrun, mpirun, mpiexec, srun) Spawn hosts that one rank: it runs worker once,
+// with the launcher's rank, and the workers of the others run in processes of
+// their own. There the number of ranks is the launcher's, Ranks may only repeat
+// it, and the process is in one job at a time. What Spawn returns is this rank's
+// error alone; a program that is to end its launcher's job by it exits with a
+// status other than 0.
+//
 // Before any worker starts, Spawn fails with *InvalidArgumentError,
-// *ConfigError, or, in a process that a launcher started as one of several
-// ranks, *BackendNotAvailableError.
+// *ConfigError, or, where a launcher's variables are there,
+// *MissingConfigurationError (some are not, or Ranks is unlike the launcher's),
+// *BackendNotAvailableError (ranks on several nodes) or
+// *InitializationFailedError (they contradict each other).
 func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption) error {
 	if worker == nil {
 		return &InvalidArgumentError{Operation: "spawn", Message: "the worker is nil"}
 	}
-	if err := launched(); err != nil {
-		return err
-	}
-	o := mergeSpawn(opts)
-	ranks, from, config, err := o.resolve()
+	l, err := launch()
 	if err != nil {
 		return err
 	}
-	j := newJob(o.ctx, ranks, from, config)
-	j.register()
+	o := mergeSpawn(opts)
+	ranks, from, config, err := o.resolve(l)
+	if err != nil {
+		return err
+	}
+	j := newJob(o.ctx, l, ranks, from, config)
+	if err := j.register(); err != nil {
+		return err
+	}
 	defer j.unregister()
 
 	ctx, cancel := context.WithCancelCause(o.ctx)
@@ -97,24 +112,34 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 }
 
 // resolve says how many ranks there are, in words who says so, and which
-// configuration was loaded to know it.
-func (o *SpawnOption) resolve() (ranks int, from string, config *ccl.Config, err error) {
+// configuration was loaded, to know it or as the options say.
+func (o *SpawnOption) resolve(l *launched.Job) (ranks int, from string, config *ccl.Config, err error) {
 	switch {
 	case o.filed:
 		config, err = loadConfig(o.file)
-	case !o.ranked:
+	case !o.ranked && l == nil:
 		config, err = ccl.FindConfig()
 	}
 	if err != nil {
 		return 0, "", nil, err
 	}
-	if o.ranked {
-		if o.ranks < 1 || o.ranks > ccl.MaxRanks {
-			return 0, "", nil, &InvalidArgumentError{
-				Operation: "spawn",
-				Message:   fmt.Sprintf("dist.Ranks(%d): from 1 to %d ranks are possible", o.ranks, ccl.MaxRanks),
+	if o.ranked && (o.ranks < 1 || o.ranks > ccl.MaxRanks) {
+		return 0, "", nil, &InvalidArgumentError{
+			Operation: "spawn",
+			Message:   fmt.Sprintf("dist.Ranks(%d): from 1 to %d ranks are possible", o.ranks, ccl.MaxRanks),
+		}
+	}
+	if l != nil {
+		if o.ranked && o.ranks != l.Size {
+			return 0, "", nil, &MissingConfigurationError{
+				Missing: []string{"dist.Ranks"},
+				Message: fmt.Sprintf("dist.Ranks(%d) asks for %d ranks, but %v; start %d processes, or leave it to the launcher by dist.Spawn without dist.Ranks",
+					o.ranks, o.ranks, l, o.ranks),
 			}
 		}
+		return l.Size, l.String(), config, nil
+	}
+	if o.ranked {
 		ranks, from = o.ranks, fmt.Sprintf("dist.Ranks(%d)", o.ranks)
 	} else if n, origin, ok := config.WorldSize(""); ok {
 		ranks, from = n, origin

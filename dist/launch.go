@@ -1,0 +1,95 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/goccl/goccl/internal/launched"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// joinProcesses is how a launched process meets the others; tests play these.
+var joinProcesses = shm.Join
+
+// launch returns the job as one of whose ranks a launcher started this process,
+// nil if none did.
+func launch() (*launched.Job, error) {
+	l, err := launched.Detect(os.Getenv)
+	e, ok := errors.AsType[*launched.Error](err)
+	if !ok {
+		return l, err
+	}
+	switch e.Kind {
+	case launched.Missing:
+		return nil, &MissingConfigurationError{Missing: e.Variables, Message: e.Message}
+	case launched.Nodes:
+		return nil, &BackendNotAvailableError{Requested: shm.Name, Available: []string{local.Name}, Reason: e.Message}
+	default:
+		return nil, &InitializationFailedError{Backend: backendName, Err: e}
+	}
+}
+
+// checkTransport says why the ranks of a job cannot be connected by the transport
+// of that name: "auto" is shm between processes, and local between goroutines.
+func (j *job) checkTransport(name string) error {
+	switch {
+	case j.launched != nil && name == local.Name:
+		return &BackendNotAvailableError{
+			Requested: local.Name,
+			Available: []string{shm.Name},
+			Reason:    fmt.Sprintf("%v, and local connects goroutines of one process: use shm, or auto", j.launched),
+		}
+	case j.launched == nil && name == shm.Name:
+		return &BackendNotAvailableError{
+			Requested: shm.Name,
+			Available: []string{local.Name},
+			Reason: fmt.Sprintf("it connects processes, and no launcher started this one as one of several ranks: start the program with goccl run -n %d, "+
+				"or use local, or auto, between goroutines", max(j.size, 2)),
+		}
+	}
+	return nil
+}
+
+// meetProcesses connects the rank of a launched process with those of the others.
+func (a *attempt) meetProcesses(timeout time.Duration) (transport.Endpoint, error) {
+	j := a.job
+	ctx, cancel := context.WithCancel(j.ctx)
+	defer cancel()
+	if timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	go func() { // the worker may end meanwhile
+		select {
+		case <-a.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	// All ranks have made the same number of attempts, and what one of an earlier
+	// attempt left behind has another name.
+	name := fmt.Sprintf("%s-%d", j.launched.Key, a.number)
+	endpoint, err := joinProcesses(ctx, shm.Job{Name: name, Rank: j.launched.Rank, Size: j.launched.Size})
+	if err != nil && a.isOver() {
+		return nil, errElsewhere
+	}
+	return endpoint, err
+}
+
+// excuse fails an attempt for the other processes, whose ranks would wait for this
+// one in vain: err is its own mistake. To tell them it has to meet them first.
+func (a *attempt) excuse(err error, timeout time.Duration) {
+	endpoint, joinErr := a.meetProcesses(timeout)
+	if joinErr != nil {
+		return // then they know no more than this rank, and err goes before it
+	}
+	endpoint.Fail(&transport.Failure{
+		Kind: transport.FailureAborted, By: endpoint.Rank(), Text: err.Error(), Cause: err,
+	})
+	_ = endpoint.Close() // nothing is left to do about it
+}

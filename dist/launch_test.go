@@ -1,0 +1,522 @@
+package dist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/shm"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// variables is an environment.
+type variables map[string]string
+
+func (v variables) set(t *testing.T) {
+	for name, value := range v {
+		t.Setenv(name, value)
+	}
+}
+
+// with returns v with what other has.
+func (v variables) with(other variables) variables {
+	v = maps.Clone(v)
+	maps.Copy(v, other)
+	return v
+}
+
+// What launchers tell rank 1 of 3.
+var (
+	ours     = variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "3"}
+	torchrun = variables{
+		"TORCHELASTIC_RUN_ID": "none", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "TORCHELASTIC_RESTART_COUNT": "0",
+		"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "3",
+	}
+	mpirun = variables{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_LOCAL_SIZE": "3", "PMIX_NAMESPACE": "96337921"}
+	srun   = variables{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "3", "SLURM_STEP_NUM_NODES": "1"}
+)
+
+// node plays a node's shared memory: ranks that join under one name meet. This
+// process is one of them, and goroutines without dist play the other processes.
+type node struct {
+	mu    sync.Mutex
+	meets map[string]*meeting
+	names []string    // in the order in which they came
+	next  chan string // the same, for those who play others
+}
+
+type meeting struct {
+	endpoints []transport.Endpoint
+	taken     map[int]bool
+	all       chan struct{} // closed when all are here
+}
+
+func newNode(t *testing.T) *node {
+	n := &node{meets: map[string]*meeting{}, next: make(chan string, 100)}
+	dist.JoinBy(t, n.join)
+	return n
+}
+
+// join is shm.Join on this node.
+func (n *node) join(ctx context.Context, j shm.Job) (transport.Endpoint, error) {
+	m, err := n.enter(j)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-m.all:
+		return m.endpoints[j.Rank], nil
+	case <-ctx.Done():
+	}
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, ctx.Err()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	late := &transport.TimeoutError{By: j.Rank}
+	for r := range j.Size {
+		if !m.taken[r] {
+			late.Missing = append(late.Missing, r)
+		}
+	}
+	return nil, late
+}
+
+func (n *node) enter(j shm.Job) (*meeting, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.meets[j.Name]
+	if m == nil {
+		endpoints, err := shm.NewHeap(j.Size, shm.DefaultGeometry(j.Size))
+		if err != nil {
+			return nil, err
+		}
+		m = &meeting{endpoints: endpoints, taken: map[int]bool{}, all: make(chan struct{})}
+		n.meets[j.Name] = m
+		n.names = append(n.names, j.Name)
+		n.next <- j.Name
+	}
+	if m.taken[j.Rank] {
+		return nil, fmt.Errorf("rank %d is here already", j.Rank)
+	}
+	m.taken[j.Rank] = true
+	if len(m.taken) == j.Size {
+		close(m.all)
+	}
+	return m, nil
+}
+
+// others plays the processes of ranks 0 and 2 of 3 in the job that this process is
+// about to join: each runs f on its communicator, or on why it has none. wait
+// returns when they have ended.
+func (n *node) others(t *testing.T, f func(c *ccl.Communicator, err error)) (wait func()) {
+	t.Helper()
+	config, err := ccl.FindConfig()
+	require.NoError(t, err)
+	settings, err := config.Resolve(ccl.Request{Ranks: 3})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	all.Go(func() {
+		name := <-n.next
+		for _, rank := range []int{0, 2} {
+			all.Go(func() {
+				ep, err := n.join(context.Background(), shm.Job{Name: name, Rank: rank, Size: 3})
+				if !assert.NoError(t, err) {
+					return
+				}
+				c, err := ccl.New(context.Background(), ep, ccl.WithSettings(settings))
+				f(c, err)
+				if c != nil {
+					assert.NoError(t, c.Close())
+				}
+			})
+		}
+	})
+	return func() { within(t, all.Wait) }
+}
+
+// reduce is what others do beside sum.
+func reduce(t *testing.T) func(*ccl.Communicator, error) {
+	return func(c *ccl.Communicator, err error) {
+		if assert.NoError(t, err) {
+			v := []int64{int64(c.Rank()) + 1}
+			assert.NoError(t, ccl.AllReduce(context.Background(), c, v, v, ccl.Sum))
+			assert.Equal(t, []int64{6}, v)
+		}
+	}
+}
+
+// sum is an all-reduce by rank 1 beside others that reduce.
+func sum(t *testing.T) {
+	v := []int64{2}
+	assert.NoError(t, dist.AllReduce(v, dist.Sum))
+	assert.Equal(t, []int64{6}, v)
+}
+
+// A launched process hosts one rank, the launcher's, and is it on every goroutine.
+func TestLaunchedSpawn(t *testing.T) {
+	for launcher, c := range map[string]struct {
+		env  variables
+		name string // by which the ranks meet, but for the number of the attempt
+	}{
+		"goccl run": {ours, "train-17-"},
+		"torchrun":  {torchrun, "torchrun-none-127.0.0.1-29500-0-"},
+		"Open MPI":  {mpirun, "openmpi-96337921-"},
+		"Slurm":     {srun, "slurm-4711-2-0-"},
+	} {
+		t.Run(launcher, func(t *testing.T) {
+			c.env.set(t)
+			n := newNode(t)
+			workers := 0
+			for range 2 { // Spawns
+				err := spawn(t, func(ctx context.Context, rank int) error {
+					workers++
+					assert.Equal(t, 1, rank)
+					for range 2 { // groups
+						_, err := dist.GetRank()
+						assert.ErrorIs(t, err, dist.ErrNotInitialized)
+						_, err = dist.GetWorldSize()
+						assert.ErrorIs(t, err, dist.ErrNotInitialized)
+
+						wait := n.others(t, reduce(t))
+						if err := dist.InitProcessGroup("ccl"); err != nil {
+							return err
+						}
+						for _, where := range []func(func()){now, dist.Go, plain} {
+							assert.Equal(t, answer{rank: 1}, in(where, ask))
+						}
+						size, err := dist.GetWorldSize()
+						assert.NoError(t, err)
+						assert.Equal(t, 3, size)
+						group, err := dist.Default()
+						assert.NoError(t, err)
+						assert.Equal(t, "shm", group.Communicator().Transport())
+						in(plain, func() bool { sum(t); return true })
+						wait()
+						if err := dist.DestroyProcessGroup(); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, dist.Ranks(3))
+				require.NoError(t, err)
+			}
+			require.Equal(t, 2, workers)
+			require.Len(t, n.names, 4, "a name for each attempt")
+			for _, name := range n.names {
+				require.Contains(t, name, c.name)
+			}
+		})
+	}
+}
+
+// Without Spawn a process is the launcher's rank.
+func TestLaunchedWithoutSpawn(t *testing.T) {
+	torchrun.set(t)
+	n := newNode(t)
+	for range 2 {
+		wait := n.others(t, reduce(t))
+		within(t, func() {
+			require.NoError(t, dist.InitProcessGroup("ccl"))
+			require.Equal(t, answer{rank: 1}, in(plain, ask))
+			require.EqualError(t, dist.InitProcessGroup("ccl"),
+				"dist: default process group has been initialized already on rank 1: call dist.DestroyProcessGroup first")
+			sum(t)
+		})
+		wait()
+		require.NoError(t, dist.DestroyProcessGroup())
+		require.False(t, dist.IsInitialized())
+	}
+	require.Len(t, n.names, 2)
+	require.NotEqual(t, n.names[0], n.names[1])
+}
+
+// Where nobody launched several ranks, all is as ever.
+func TestLaunchedAsOneRank(t *testing.T) {
+	for name, v := range map[string]variables{
+		"mpirun -n 1":        {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"},
+		"the shell of batch": {"SLURM_JOB_ID": "17", "SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_NPROCS": "4"},
+		"a stray WORLD_SIZE": {"WORLD_SIZE": "4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v.set(t)
+			var ranks perRank[bool]
+			require.NoError(t, spawn(t, initialised(func(_ context.Context, rank int) error {
+				ranks.put(rank, true)
+				return dist.Barrier()
+			}), dist.Ranks(2)))
+			require.Len(t, ranks.values, 2)
+			require.NoError(t, dist.InitProcessGroup("ccl"))
+			require.Equal(t, answer{}, ask())
+			require.NoError(t, dist.DestroyProcessGroup())
+		})
+	}
+}
+
+// What the environment cannot mean is an error before anything is started.
+func TestLauncherErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  variables
+		text string // that it begins with
+		as   any
+	}{
+		"no name": {variables{"GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "3"},
+			"GOCCL_SHM_NAME is not set though others of their kind are: ", new(*dist.MissingConfigurationError)},
+		"no key": {variables{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"},
+			"this process is rank 1 of 3 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=3), but they do not say of which job on which nodes: ",
+			new(*dist.MissingConfigurationError)},
+		"two nodes": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "2"}),
+			`transport "shm" is not available: this process is rank 1 of 3 by the variables of torchrun (RANK=1, WORLD_SIZE=3), and LOCAL_WORLD_SIZE=2 says `,
+			new(*dist.BackendNotAvailableError)},
+		"no such rank": {ours.with(variables{"GOCCL_SHM_RANK": "3"}), `initialization of "ccl" failed: GOCCL_SHM_RANK=3 and GOCCL_SHM_SIZE=3 contradict each other: `,
+			new(*dist.InitializationFailedError)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.env.set(t)
+			newNode(t)
+			err := dist.Spawn(func(context.Context, int) error { panic("started") })
+			require.ErrorAs(t, err, c.as)
+			require.True(t, strings.HasPrefix(err.Error(), c.text), err.Error())
+			err = dist.InitProcessGroup("ccl")
+			require.ErrorAs(t, err, c.as)
+			var failed *dist.InitializationFailedError
+			require.ErrorAs(t, err, &failed)
+			text := c.text
+			if _, ok := c.as.(**dist.InitializationFailedError); !ok {
+				text = `initialization of "ccl" failed: ` + text
+			}
+			require.True(t, strings.HasPrefix(err.Error(), text), err.Error())
+			require.False(t, dist.IsInitialized())
+		})
+	}
+	require.NoError(t, dist.InitProcessGroup("ccl"), "nothing is left of it")
+	require.NoError(t, dist.DestroyProcessGroup())
+}
+
+// S4.5, C6: Ranks and the configuration may repeat the launcher's number, not
+// contradict it.
+func TestLaunchedWorldSize(t *testing.T) {
+	torchrun.set(t)
+	const launcher = "this process is rank 1 of 3 by the variables of torchrun (RANK=1, WORLD_SIZE=3)"
+
+	err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.Ranks(4))
+	require.EqualError(t, err, "dist.Ranks(4) asks for 4 ranks, but "+launcher+
+		"; start 4 processes, or leave it to the launcher by dist.Spawn without dist.Ranks")
+	var missing *dist.MissingConfigurationError
+	require.ErrorAs(t, err, &missing)
+	require.Equal(t, []string{"dist.Ranks"}, missing.Missing)
+
+	for name, in := range map[string]func(func() error) error{
+		"Spawn":         func(f func() error) error { return spawn(t, func(context.Context, int) error { return f() }) },
+		"without Spawn": func(f func() error) error { return f() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			t.Setenv("GOCCL_CONFIG", configFile(t, "world_size: 3"))
+			wait := n.others(t, reduce(t))
+			require.NoError(t, in(func() error {
+				if err := dist.InitProcessGroup("ccl"); err != nil {
+					return err
+				}
+				sum(t)
+				wait()
+				return dist.DestroyProcessGroup()
+			}))
+
+			file := configFile(t, "world_size: 4")
+			wait = n.others(t, func(_ *ccl.Communicator, err error) { aborted(t, err, 1, "the world size is 4 by ") })
+			err := in(func() error { return dist.InitProcessGroup("ccl", dist.WithConfigFile(file)) })
+			require.ErrorAs(t, err, &missing)
+			require.ErrorContains(t, err, `initialization of "ccl" failed: the world size is 4 by `+file+`:2 (defaults.world_size), but `+launcher+
+				"; start 4 ranks, or set defaults.world_size to 3")
+			wait()
+		})
+	}
+}
+
+// aborted checks that the error of another process names the rank and its reason.
+func aborted(t *testing.T, err error, by int, text string) {
+	var a *dist.AbortedError
+	if assert.ErrorAs(t, err, &a) {
+		assert.Equal(t, by, a.By)
+		assert.ErrorContains(t, a, text)
+	}
+}
+
+// A rank that cannot take part tells the others before it returns, and all can try
+// again.
+func TestLaunchedRankFailsByItself(t *testing.T) {
+	ours.set(t)
+	n := newNode(t)
+	wait := n.others(t, func(_ *ccl.Communicator, err error) {
+		aborted(t, err, 1, "missing.yaml: cannot read the configuration")
+	})
+	within(t, func() {
+		err := dist.InitProcessGroup("ccl", dist.WithConfigFile("missing.yaml"))
+		require.EqualError(t, err, `initialization of "ccl" failed: missing.yaml: cannot read the configuration: no such file or directory`)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.False(t, dist.IsInitialized())
+	})
+	wait()
+	wait = n.others(t, reduce(t))
+	within(t, func() { require.NoError(t, dist.InitProcessGroup("ccl")); sum(t) })
+	wait()
+	require.NoError(t, dist.DestroyProcessGroup())
+
+	// If it cannot meet them, its own mistake is what it returns all the same.
+	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) { return nil, errors.New("no memory") })
+	require.EqualError(t, dist.InitProcessGroup("ccl", dist.WithConfigFile("missing.yaml")),
+		`initialization of "ccl" failed: missing.yaml: cannot read the configuration: no such file or directory`)
+	require.EqualError(t, dist.InitProcessGroup("ccl"), `initialization of "ccl" failed: no memory`)
+}
+
+// auto is shm between processes and local between goroutines; neither does what
+// the other is for.
+func TestTransports(t *testing.T) {
+	var unavailable *dist.BackendNotAvailableError
+	t.Run("local between processes", func(t *testing.T) {
+		ours.set(t)
+		n := newNode(t)
+		const text = `transport "local" is not available: this process is rank 1 of 3 by the variables of goccl run (GOCCL_SHM_RANK=1, GOCCL_SHM_SIZE=3), ` +
+			`and local connects goroutines of one process: use shm, or auto (available: shm)`
+		wait := n.others(t, func(_ *ccl.Communicator, err error) { aborted(t, err, 1, text) })
+		err := dist.InitProcessGroup("ccl", dist.WithTransport("local"))
+		require.EqualError(t, err, `initialization of "ccl" failed: `+text)
+		require.ErrorAs(t, err, &unavailable)
+		wait()
+	})
+	t.Run("shm between processes", func(t *testing.T) {
+		ours.set(t)
+		t.Setenv("GOCCL_TRANSPORT", "shm")
+		n := newNode(t)
+		wait := n.others(t, reduce(t))
+		within(t, func() { require.NoError(t, dist.InitProcessGroup("ccl")); sum(t) })
+		wait()
+		require.NoError(t, dist.DestroyProcessGroup())
+	})
+	t.Run("shm between goroutines", func(t *testing.T) {
+		const text = `initialization of "ccl" failed: transport "shm" is not available: it connects processes, and no launcher started this one as one of several ranks: ` +
+			`start the program with goccl run -n %d, or use local, or auto, between goroutines (available: local)`
+		err := dist.InitProcessGroup("ccl", dist.WithTransport("shm"))
+		require.EqualError(t, err, fmt.Sprintf(text, 2))
+		require.ErrorAs(t, err, &unavailable)
+		err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithTransport("shm")), dist.Ranks(4))
+		require.ErrorAs(t, err, &unavailable)
+		require.ErrorContains(t, err, fmt.Sprintf(text, 4))
+	})
+}
+
+// The worker's failure reaches the other processes, and theirs this one.
+func TestLaunchedWorkerFails(t *testing.T) {
+	broken := errors.New("out of memory")
+	barrier := func(text string) func(*ccl.Communicator, error) {
+		return func(c *ccl.Communicator, err error) {
+			if assert.NoError(t, err) && assert.NoError(t, c.Barrier(context.Background())) {
+				aborted(t, c.Barrier(context.Background()), 1, text)
+			}
+		}
+	}
+	// Only a rank that has come through a barrier knows that all are initialised.
+	after := func(w worker) worker {
+		return initialised(func(ctx context.Context, rank int) error {
+			if err := dist.Barrier(); err != nil {
+				return err
+			}
+			return w(ctx, rank)
+		})
+	}
+	ours.set(t)
+	n := newNode(t)
+	wait := n.others(t, barrier("out of memory"))
+	err := spawn(t, after(func(context.Context, int) error { return broken }))
+	wait()
+	require.EqualError(t, err, "rank 1: out of memory")
+	require.ErrorIs(t, err, broken)
+
+	wait = n.others(t, barrier("the worker of rank 1 panicked: at the disco"))
+	err = spawn(t, after(func(context.Context, int) error { return thisPanics() }))
+	wait()
+	var p *dist.PanicError
+	require.ErrorAs(t, err, &p)
+	require.Equal(t, 1, p.Rank)
+
+	wait = n.others(t, func(c *ccl.Communicator, err error) {
+		if assert.NoError(t, err) && assert.NoError(t, c.Barrier(context.Background())) {
+			if c.Rank() == 2 {
+				c.Abort(broken)
+			}
+			aborted(t, c.Barrier(context.Background()), 2, "out of memory")
+		}
+	})
+	err = spawn(t, after(func(context.Context, int) error { return dist.Barrier() }))
+	wait()
+	require.ErrorContains(t, err, "rank 1: ccl: barrier")
+	aborted(t, err, 2, "out of memory")
+
+	_, err = dist.Default()
+	require.ErrorIs(t, err, dist.ErrNotInitialized)
+	require.Zero(t, dist.Bound())
+}
+
+// Nobody waits for longer than the timeout, the context or the worker.
+func TestLaunchedRankIsAlone(t *testing.T) {
+	ours.set(t)
+	newNode(t)
+	err := spawn(t, func(context.Context, int) error {
+		return dist.InitProcessGroup("ccl", dist.WithTimeout(20*time.Millisecond))
+	})
+	var late *dist.TimeoutError
+	require.ErrorAs(t, err, &late)
+	require.Equal(t, []int{0, 2}, late.Missing)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	err = spawn(t, func(context.Context, int) error {
+		dist.Go(cancel)
+		return dist.InitProcessGroup("ccl", dist.WithTimeout(-1))
+	}, dist.SpawnContext(ctx))
+	require.ErrorIs(t, err, context.Canceled)
+
+	n := newNode(t)
+	left := make(chan error)
+	err = spawn(t, func(context.Context, int) error {
+		dist.Go(func() { left <- dist.InitProcessGroup("ccl", dist.WithTimeout(-1)) })
+		<-n.next // it has begun to wait
+		return nil
+	})
+	require.NoError(t, err)
+	within(t, func() { err = <-left })
+	require.EqualError(t, err, `initialization of "ccl" failed: the worker of rank 1 returned without a call of dist.InitProcessGroup to match: `+
+		`peer lost: rank 1 has left the group`)
+}
+
+// A launched process is its rank in one job at a time: attempts of two would not
+// count alike in all processes.
+func TestLaunchedOneJobAtATime(t *testing.T) {
+	ours.set(t)
+	n := newNode(t)
+	const text = "ccl: spawn: this process is rank 1 of 3 by the variables of goccl run (GOCCL_SHM_RANK=1, GOCCL_SHM_SIZE=3), in one job at a time: " +
+		"wait for the other dist.Spawn to return, or call dist.DestroyProcessGroup first"
+	never := func(context.Context, int) error { panic("started") }
+	require.NoError(t, spawn(t, func(context.Context, int) error {
+		assert.EqualError(t, dist.Spawn(never), text)
+		return nil
+	}))
+	wait := n.others(t, reduce(t))
+	within(t, func() { require.NoError(t, dist.InitProcessGroup("ccl")) })
+	var invalid *dist.InvalidArgumentError
+	require.ErrorAs(t, dist.Spawn(never), &invalid)
+	require.EqualError(t, invalid, text)
+	sum(t)
+	wait()
+	require.NoError(t, dist.DestroyProcessGroup())
+}
