@@ -71,5 +71,6 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzKernels -fuzztime 30s ./algorithms/tree
 	$(GO) test -run '^$$' -fuzz FuzzMany -fuzztime 30s ./internal/reduce
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./cmd/goccl/internal/sweep
+	$(GO) test -run '^$$' -fuzz FuzzKeyOfName -fuzztime 30s ./internal/launched
 
 ci: check test single noasm race ## what has to pass before a change lands

@@ -18,10 +18,30 @@
 // ccl.yaml says; collectives then act on the group of the goroutine that calls
 // them. A process that never calls Spawn is rank 0 of 1.
 //
+// A launcher makes the same program's ranks processes: goccl run, torchrun,
+// mpirun, mpiexec or srun, on one node. Each process then hosts one rank, the one
+// that the launcher's variables say, whether it calls Spawn or not; there are as
+// many as the launcher started; and they connect through shared memory. Which
+// variables those are, and how the ranks of one job find each other and nobody
+// else:
+//
+//	GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, which go before all others:
+//	    the job's name, a slash and what follows it; the rank; the number of ranks
+//	torchrun's RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+//	    TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT
+//	Open MPI's OMPI_COMM_WORLD_RANK, _SIZE and _LOCAL_SIZE, with PMIX_NAMESPACE
+//	PMI_RANK and PMI_SIZE of MPICH's and others' mpiexec, with MPI_LOCALNRANKS
+//	SLURM_PROCID and SLURM_STEP_NUM_TASKS, with SLURM_JOB_ID and SLURM_STEP_ID
+//
+// The first of these that are there count. Stray ones of them do not, nor does a
+// launcher that started one rank. Ranks on several nodes, and variables that do
+// not say which job it is, are errors.
+//
 // Which rank a goroutine is:
 //
 //   - The goroutine of a worker is its rank, and so is one started with [Go].
-//   - In a process that hosts exactly one rank, every goroutine is that rank.
+//   - In a process that hosts exactly one rank, such as one that was launched,
+//     every goroutine is that rank.
 //   - Any other goroutine has no rank. Collectives return [ErrUnbound] there,
 //     unless they are given a group by [WithGroup]: a pool of goroutines that
 //     one rank has started must not act for another. [GetRank] answers such a
@@ -63,6 +83,6 @@
 // group: its peers get an [*AbortedError] that names it. One that returns nil
 // has left: peers that still need it get a [*PeerLostError]. Spawn waits for
 // all workers and returns a [*RankError] for each that failed, the root cause
-// first. A panic in a goroutine started with Go ends the process, as it does in
+// first; in a launched process that is the one rank it hosts. A panic in a goroutine started with Go ends the process, as it does in
 // any goroutine.
 package dist

@@ -9,8 +9,8 @@ import (
 
 type variables map[string]string
 
-// What launchers set, as far as it matters, on rank 1 of 4; but for Slurm's and
-// Intel's taken from ranks that print their environment.
+// What launchers set, as far as it matters, on rank 1 of 4: taken from ranks that
+// print their environment, and for Slurm from its documentation.
 var (
 	byHand = variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "4"}
 	run    = variables{
