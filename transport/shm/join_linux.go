@@ -1,0 +1,55 @@
+package shm
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Join makes this process one rank of a job, whose ranks are processes of one node,
+// and returns its endpoint. It is collective: it returns on all ranks when all have
+// joined, or fails on all that are there, at the latest when ctx ends. Nothing stays
+// behind in /dev/shm once all have joined, however they end.
+//
+// errors.As finds *transport.TimeoutError (the deadline of ctx has passed; it names
+// the ranks that did not come), *transport.PeerLostError,
+// *transport.AllocationFailedError and *transport.AbortedError; other errors say what
+// is wrong with the job or with what lies in the place of its memory.
+func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
+	g := DefaultGeometry(j.Size)
+	if err := g.validate(j.Size); err != nil {
+		return nil, err
+	}
+	s, err := openSegment(ctx, j, g.layout(j.Size).total)
+	if err != nil {
+		return nil, err
+	}
+	rest := &processes{segment: s}
+	n := newNode(s.arena, g, j.Size, rest)
+	rest.states = n.states()
+	if err := n.populate(j.Rank); err != nil {
+		_ = rest.unmap()
+		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)
+	}
+	ep := n.endpoint(j.Rank, j.Size <= min(runtime.GOMAXPROCS(0), runtime.NumCPU()))
+	ep.mapping = rest
+	return ep, nil
+}
+
+// populate makes what a rank writes for others present, so that its first calls do
+// not pay for it, and memory that is not to be had is an error here.
+func (n *node) populate(rank int) error {
+	l := n.layout
+	for _, part := range [...]struct{ off, bytes int }{
+		{l.states, l.ranks * 512},
+		{l.payloads + 2*rank*l.payload, 2 * l.payload},
+		{l.pieces + 4*rank*l.piece, 4 * l.piece},
+	} {
+		if err := n.arena.populate(part.off, part.bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
