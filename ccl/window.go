@@ -115,6 +115,9 @@ func (w *Window) of(rank int) []byte {
 	c := w.call
 	n := c.inputBytes(rank)
 	lo, hi := min(w.lo, n), min(w.hi, n)
+	if rank == c.rank {
+		return c.in.data[lo:hi] // and not a copy, which may not be in this core's caches
+	}
 	switch w.mode {
 	case fromPayloads:
 		return c.comm.ep.Payload(rank, n)
@@ -122,9 +125,6 @@ func (w *Window) of(rank int) []byte {
 		send, _ := c.comm.memory.Buffers(rank)
 		return send[:n]
 	default:
-		if rank == c.Rank() {
-			return c.in.data[lo:hi]
-		}
 		return c.comm.ep.Staging().Staged(rank, hi-lo)
 	}
 }

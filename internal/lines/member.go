@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/bulk"
 	"github.com/goccl/goccl/internal/spin"
 	"github.com/goccl/goccl/transport"
 )
@@ -149,7 +150,7 @@ func (r *Member) awaitRefusal(peer int, p *State, first, last uint64) error {
 func (r *Member) Publish(e *transport.Entry) {
 	l := &r.state.line[e.Seq&1]
 	if copy(l.payload[:], e.Payload) < len(e.Payload) {
-		copy(r.slots[r.rank][e.Seq&1], e.Payload)
+		bulk.Copy(r.slots[r.rank][e.Seq&1], e.Payload)
 	}
 	l.hash = e.Hash
 	l.print = e.Print

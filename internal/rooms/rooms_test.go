@@ -43,7 +43,7 @@ var rules = []rule{
 		"the front door names the concrete parts"},
 	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
 		"private parts are leaves"},
-	{"internal/lines", []string{"transport", "internal/spin"}, nil, "the transports' protocol knows their contract"},
+	{"internal/lines", []string{"transport", "internal/spin", "internal/bulk"}, nil, "the transports' protocol knows their contract"},
 	{"internal/reduce", nil, []string{"golang.org/x/sys/cpu"}, "private parts are leaves"},
 	{"internal/...", nil, nil, "private parts are leaves"},
 	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool"}, nil, "the tool with the built-in algorithms is nothing more than that"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/bulk"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -74,7 +75,8 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 		}
 	}
 	h, data := ep.slot(off, part)
-	n := copy(data, m.Bytes)
+	n := min(len(data), len(m.Bytes))
+	bulk.Copy(data, m.Bytes[:n])
 	*h = slotHeader{total: uint64(m.Total), seq: m.Seq, n: uint32(n), clock: m.Clock, stream: uint32(m.Stream)}
 	c.posted.Store(part + 1)
 	ep.group.WakeWaiter(ep.Rank(), to)

@@ -1,6 +1,10 @@
 package shm
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/goccl/goccl/internal/bulk"
+)
 
 // stage is a rank's position in windows. Pieces are counted over all calls, and
 // piece k uses the halves k mod 2. A half is rewritten for piece k+2 by a rank
@@ -34,7 +38,7 @@ func (ep *endpoint) PieceBytes() int { return ep.geometry.Piece }
 
 func (ep *endpoint) Stage(piece []byte) error {
 	ep.piece++
-	publish(ep.half(ep.Rank(), 0), piece)
+	bulk.Copy(ep.half(ep.Rank(), 0), piece)
 	ep.stage(ep.Rank()).staged.Store(ep.piece)
 	return ep.awaitStages(func(s *stage) *atomic.Uint64 { return &s.staged })
 }
@@ -45,7 +49,7 @@ func (ep *endpoint) Share(lo int, result []byte) error {
 	s := ep.stage(ep.Rank())
 	r := &s.result[ep.piece&1]
 	r.lo, r.hi = uint64(lo), uint64(lo+len(result))
-	publish(ep.half(ep.Rank(), 1)[lo:], result)
+	bulk.Copy(ep.half(ep.Rank(), 1)[lo:], result)
 	s.folded.Store(ep.piece)
 	return ep.awaitStages(func(s *stage) *atomic.Uint64 { return &s.folded })
 }

@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// func moveBulk(dst, src *byte, n int)
-TEXT ·moveBulk(SB), NOSPLIT, $0-24
+// func move(dst, src *byte, n int)
+TEXT ·move(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
