@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -133,8 +134,12 @@ func (c *benchCommand) budget() measure.Budget {
 	return b
 }
 
-// Run does what the flags say.
+// Run does what the flags say. The first interrupt ends it between two calls. After
+// that, interrupts have their usual effect.
 func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	defer stop()
 	switch {
 	case c.Compare:
 		return compareFiles(stdout, c.Args[0], c.Args[1])

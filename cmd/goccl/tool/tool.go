@@ -2,20 +2,20 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/launch"
 )
 
-// Main runs the command that the program's arguments name, and ends the program.
+// Main runs the command that the program's arguments name, and ends the program. It is
+// all that the program does, since `goccl run` starts the program again for its own ends.
 func Main() {
-	// The first interrupt ends a benchmark between two calls. After that, interrupts
-	// have their usual effect.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	launch.Reexecuted()
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run is the program: it returns the exit status.
@@ -23,6 +23,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 	var command struct {
 		Bench   benchCommand   `cmd:"" help:"Time collectives, beside the yardsticks of the same run."`
 		Explain explainCommand `cmd:"" help:"Show which algorithm does which call, why, and at what cost."`
+		Run     runCommand     `cmd:"" help:"Start a program as several ranks, each a process, and wait for all."`
 	}
 	ended := false
 	parser := kong.Must(&command,
@@ -42,5 +43,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 		err = call.Run()
 	}
 	parser.FatalIfErrorf(err)
+	var usage *kong.ParseError
+	if errors.As(err, &usage) && usage.Context.Selected() != nil && usage.Context.Selected().Name == "run" {
+		return 2 // as shells and launchers say: 80 could be a rank's
+	}
 	return status
 }

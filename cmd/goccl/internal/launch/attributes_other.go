@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package launch
+
+import "syscall"
+
+// rankAttributes put a rank into a process group of its own.
+func rankAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
