@@ -5,9 +5,10 @@
 //	goccl bench                      how long calls take, beside yardsticks of the same run
 //	goccl bench --compare A B        what has changed between two runs
 //	goccl bench --sweep FILE         a matrix of measurements, with a report
+//	goccl run -n 4 PROGRAM ...       a program as several ranks, each a process
 //
 // docs/configuration.md shows `goccl explain` at work, docs/benchmarking.md `goccl
-// bench`, with the fields of their JSON.
+// bench`, with the fields of their JSON, and docs/processes.md `goccl run`.
 //
 // # Model
 //
@@ -17,7 +18,8 @@
 // # Concurrency
 //
 // `goccl explain` is one run in one goroutine. `goccl bench` hosts the ranks that it
-// measures, and nothing else runs beside them.
+// measures, and nothing else runs beside them. `goccl run` starts processes and waits
+// for them.
 //
 // # Failure
 //
@@ -25,4 +27,5 @@
 // status is 0, also where calls would be refused, since saying so is the answer; 1
 // if the configuration is wrong or no group can be made of it, if a result that was
 // measured is wrong, or if nothing could be measured; 80 for flags that make no sense.
+// `goccl run` ends as the first rank that failed; docs/processes.md has all its statuses.
 package main

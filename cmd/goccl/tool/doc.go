@@ -25,12 +25,17 @@
 // nothing else happens while something is timed. An interrupt ends it between two
 // calls, with all that was measured until then.
 //
-// It knows the algorithms of ccl.DefaultRegistry: those that the program imports.
+// `goccl run` starts a program as several ranks; package launch has all of it. For that
+// it also starts the program goccl itself again, under other names, which Main answers
+// to before it looks at anything else. So a program of your own does nothing before Main.
+//
+// The tool knows the algorithms of ccl.DefaultRegistry: those that the program imports.
 //
 // # Concurrency
 //
 // `goccl explain` is one run in one goroutine. `goccl bench` hosts the ranks that it
-// measures with dist.Spawn, one group at a time.
+// measures with dist.Spawn, one group at a time. `goccl run` waits for all processes that
+// this one starts; nothing else may start any.
 //
 // # Failure
 //
@@ -39,4 +44,5 @@
 // if the configuration is wrong or no group can be made of it, if a result that was
 // measured is wrong, if nothing could be measured, or if `goccl bench --check` finds
 // what is slower than its baseline allows; 80 for flags that make no sense.
+// `goccl run` ends as the first rank that failed; docs/processes.md has all its statuses.
 package tool

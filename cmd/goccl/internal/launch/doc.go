@@ -35,8 +35,8 @@
 //
 // One Job.Run at a time in a process, in one goroutine, to which it holds the
 // thread. While it runs, nothing else in the process may wait for children: Run waits
-// for all of them, so that it can be process 1 of a container, to which the kernel
-// hands orphans. If standard input is a terminal, a goroutine that reads it is left
+// for all of them, also for orphans: on Linux it becomes the parent of what ranks leave
+// behind, as process 1 of a container is. If standard input is a terminal, a goroutine that reads it is left
 // behind.
 //
 // # Failure

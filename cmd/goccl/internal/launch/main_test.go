@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Setenv(asProgram, "1")
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // a second for each program
 	os.Exit(m.Run())
 }
 

@@ -26,13 +26,6 @@ func init() {
 			}
 		}
 	}
-	// A launcher to which orphans come, as to process 1.
-	programs["subreaper"] = func(args []string) {
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			panic(err)
-		}
-		programs["launcher"](args)
-	}
 }
 
 // Every rank runs on its share of the cores, and the launcher where it did.
@@ -158,13 +151,13 @@ func keeperOf(t *testing.T, launcher int) (pid int) {
 	return 0
 }
 
-// A launcher that is the parent of orphans waits for them, and does not mix them up
-// with its ranks.
+// A launcher waits for orphans, which would stay in their groups else, and does not mix
+// them up with its ranks.
 func TestOrphans(t *testing.T) {
-	launcher := command("subreaper", "3", "parent", "does not", "stay")
+	launcher := command("launcher", "3", "parent", "does not", "stay")
 	text, err := launcher.CombinedOutput()
 	require.NoError(t, err, "%s", text) // and not after the grace period of a minute
-	launcher = command("subreaper", "3", "daemon", "exit", "0", "5")
+	launcher = command("launcher", "3", "daemon", "exit", "0", "5")
 	text, err = launcher.CombinedOutput() // one of the daemons ends with status 5
 	require.NoError(t, err, "%s", text)
 	require.Equal(t, 3, strings.Count(string(text), "daemon "))

@@ -160,6 +160,9 @@ func (l *launcher) closeFiles() {
 // startAll starts the keeper and then the ranks.
 func (l *launcher) startAll() error {
 	l.begun = time.Now()
+	if err := adoptOrphans(); err != nil {
+		return err
+	}
 	if err := l.startKeeper(); err != nil {
 		return fmt.Errorf("starting the keeper of the ranks: %w", err)
 	}
@@ -304,9 +307,7 @@ func (l *launcher) finish(i int) {
 	r := &l.ranks[i]
 	if !r.goneAfter(l.Grace) {
 		signalGroup(r.PID, syscall.SIGKILL)
-		// Orphans stay in their groups until process 1 has waited for them, which is
-		// not sure to happen.
-		r.goneAfter(time.Second)
+		r.goneAfter(time.Second) // orphans may be process 1's, which has to look after them
 	}
 	r.gone.Store(true)
 	_, _ = l.names.WriteString(over(r.PID)) // it may have been killed

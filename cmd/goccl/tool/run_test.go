@@ -1,0 +1,90 @@
+//go:build unix
+
+package tool
+
+import (
+	"errors"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ended returns with which status a program has ended.
+func ended(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	require.NoError(t, err)
+	return 0
+}
+
+// The program starts ranks, and is silent if all goes well.
+func TestRun(t *testing.T) {
+	c, stderr := program(t, "run", "-n", "2", "sh", "-c", "echo rank $RANK of $WORLD_SIZE -n $0", "--quiet")
+	stdout, err := c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Equal(t, []string{"[0] rank 0 of 2 -n --quiet\n", "[1] rank 1 of 2 -n --quiet\n"}, slices.Sorted(strings.Lines(string(stdout))))
+	require.Empty(t, stderr.String())
+}
+
+// Flags of the tool end where the program begins, with or without a line between them.
+func TestRunArguments(t *testing.T) {
+	for _, line := range []string{"-n1 --no-prefix echo -n1 -- a", "-n1 --no-prefix -- echo -n1 -- a"} {
+		c, stderr := program(t, append([]string{"run"}, strings.Fields(line)...)...)
+		c.Args[len(c.Args)-3] = "-n1x" // echo has a -n of its own
+		stdout, err := c.Output()
+		require.NoError(t, err, "%s", stderr)
+		require.Equal(t, "-n1x -- a\n", string(stdout))
+	}
+}
+
+// What it says of a failure, and with which status it ends.
+func TestRunFailure(t *testing.T) {
+	c, stderr := program(t, "run", "-n", "3", "--", "sh", "-c", `if [ $RANK = 2 ]; then echo out of luck >&2; exit 42; fi; sleep 1000`)
+	stdout, err := c.Output()
+	require.Equal(t, 42, ended(t, err))
+	require.Empty(t, string(stdout))
+	require.Equal(t, `[2] out of luck
+goccl: error: rank 2 (pid P) was the first to fail, after T: exit status 42
+                the last that it wrote to standard error:
+                  out of luck
+                ranks 0-1: ended by SIGTERM
+`, regexp.MustCompile(`after [0-9.]+m?s`).ReplaceAllString(regexp.MustCompile(`pid \d+`).ReplaceAllString(stderr.String(), "pid P"), "after T"))
+
+	for line, status := range map[string]int{
+		"-n 2 no-such-program":           127,
+		"-n 2 /":                         126,
+		"-n 2 --pin -n 60000 true":       2,
+		"-n 2 --output /dev/null/a true": 2,
+	} {
+		c, stderr := program(t, append([]string{"run"}, strings.Fields(line)...)...)
+		require.Equal(t, status, ended(t, c.Run()), "%s: %s", line, stderr)
+		require.Contains(t, stderr.String(), "goccl: error: ")
+	}
+}
+
+// Flags that make no sense are said so, with the status of shells and launchers.
+func TestRunUsage(t *testing.T) {
+	for line, want := range map[string]string{
+		"true":                         "-n is missing: say how many ranks to start, as in goccl run -n 4 ./train",
+		"-n 4":                         "the program is missing: say what to start, as in goccl run -n 4 ./train",
+		"-n 4 --":                      "the program is missing: say what to start, as in goccl run -n 4 ./train",
+		"-n=-1 true":                   "-n -1: from 1 to 65536 ranks are possible",
+		"-n 65537 true":                "-n 65537: from 1 to 65536 ranks are possible",
+		"-n two true":                  `--ranks: expected a valid 64 bit int but got "two"`,
+		"-n 2 --grace -1s true":        "--grace -1s: want no time or some",
+		"-n 2 --quiet -o out true":     "--output shows nothing and writes files without prefixes: --quiet and --no-prefix do not go with it",
+		"-n 2 --no-prefix -o out true": "--output shows nothing and writes files without prefixes: --quiet and --no-prefix do not go with it",
+		"-n 2 --colour true":           "unknown flag --colour",
+	} {
+		require.Contains(t, failed(t, 2, append([]string{"run"}, strings.Fields(line)...)...), want, line)
+	}
+	require.Contains(t, failed(t, 80, "explain", "--colour"), "unknown flag --colour")
+	require.Contains(t, printed(t, "run", "--help"), "How many processes to start.")
+}
