@@ -36,8 +36,9 @@
 // One Job.Run at a time in a process, in one goroutine, to which it holds the
 // thread. While it runs, nothing else in the process may wait for children: Run waits
 // for all of them, also for orphans: on Linux it becomes the parent of what ranks leave
-// behind, as process 1 of a container is. If standard input is a terminal, a goroutine that reads it is left
-// behind.
+// behind, as process 1 of a container is. A goroutine is left behind that reads standard
+// input, if that is a terminal, and one that waits for children, if somebody has killed
+// the keeper.
 //
 // # Failure
 //

@@ -41,6 +41,8 @@ var programs = map[string]func(args []string){
 	"echo": func(args []string) { fmt.Println(strings.Join(args, " ")) },
 	// Says that it is up and goes on until a signal ends it.
 	"stay": func([]string) { stay() },
+	// The same, in silence.
+	"sleep": func([]string) { time.Sleep(time.Hour) },
 	// Heeds nothing but SIGKILL.
 	"stubborn": func([]string) {
 		signal.Ignore(Signals...)

@@ -123,11 +123,20 @@ func TestKilledLauncherAndKeeper(t *testing.T) {
 
 // The keeper is no part of the job: without it, the job goes on.
 func TestKilledKeeper(t *testing.T) {
-	r := start(testJob(1, "orderly"))
-	r.out.await(t, "up\n", 1)
-	kill(t, keeperOf(t, os.Getpid()))
-	r.signals <- unix.SIGINT
-	require.Equal(t, 130, r.failure(t).ExitCode())
+	launcher := command("launcher", "1", "orderly")
+	out, err := launcher.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, launcher.Start())
+	lines := bufio.NewReader(out)
+	_, err = lines.ReadString('\n')
+	require.NoError(t, err)
+	kill(t, keeperOf(t, launcher.Process.Pid))
+	require.NoError(t, launcher.Process.Signal(unix.SIGINT))
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "[0] got interrupt\n", line)
+	require.Error(t, launcher.Wait())
+	require.Equal(t, 130, launcher.ProcessState.ExitCode())
 }
 
 // keeperOf finds the keeper of a launcher by its name.

@@ -381,7 +381,7 @@ func TestLeftBehind(t *testing.T) {
 // Who leaves the group is on its own, and nobody waits for it though it holds the
 // output.
 func TestDaemon(t *testing.T) {
-	out, _ := run(t, testJob(1, "daemon", "stubborn"))
+	out, _ := run(t, testJob(1, "daemon", "sleep"))
 	var pid int
 	_, err := fmt.Sscanf(regexp.MustCompile(`daemon \d+`).FindString(out.String()), "daemon %d", &pid)
 	require.NoError(t, err)
