@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -386,6 +387,22 @@ func TestDaemon(t *testing.T) {
 	_, err := fmt.Sscanf(regexp.MustCompile(`daemon \d+`).FindString(out.String()), "daemon %d", &pid)
 	require.NoError(t, err)
 	kill(t, pid)
+}
+
+// What is in a pipe when all who matter are dead is read, though others could write.
+func TestRestOfPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer w.Close()
+	text := strings.Repeat("0123456789abcde\n", 50<<10/16) // less than a pipe holds, more than one read
+	_, err = w.WriteString(text)
+	require.NoError(t, err)
+	require.NoError(t, r.SetReadDeadline(time.Now()))
+	var shown bytes.Buffer
+	s := linesTo(&shown)
+	s.prefix = ""
+	s.readFrom(r)
+	require.Equal(t, text, shown.String())
 }
 
 func TestManyRanks(t *testing.T) {

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -19,6 +21,14 @@ func init() {
 		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 		fmt.Printf("got %q, %v\n", line, err)
 		stay()
+	}
+	// A process 1 that waits for one of the programs, and for nothing else.
+	programs["careless"] = func(args []string) {
+		child := command(args...)
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if err := child.Run(); err != nil {
+			panic(err)
+		}
 	}
 }
 
@@ -63,18 +73,25 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// As process 1 of a container, a launcher does what it does elsewhere.
+// As process 1 of a container, a launcher does what it does elsewhere, and so it does
+// beside a process 1 that does not wait for orphans.
 func TestProcessOne(t *testing.T) {
-	unshare := []string{"--pid", "--fork", "--mount-proc"}
+	unshare := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
 	if out, err := exec.Command("unshare", append(unshare, "true")...).CombinedOutput(); err != nil {
 		t.Skipf("no process 1 can be had here: unshare: %v\n%s; TestOrphans has what matters", err, out)
 	}
-	launcher := exec.Command("unshare", append(unshare, self(), "launcher", "2", "parent", "does not", "stay")...)
-	text, err := launcher.CombinedOutput()
-	require.NoError(t, err, "%s", text)
-	launcher = exec.Command("unshare", append(unshare, self(), "launcher", "2", "exit", "1", "5")...)
-	text, err = launcher.CombinedOutput()
+	soon, cancel := context.WithTimeout(t.Context(), 30*time.Second) // less than the grace period
+	defer cancel()
+	contained := func(args ...string) (string, error) {
+		text, err := exec.CommandContext(soon, "unshare", append(append(unshare, self()), args...)...).CombinedOutput()
+		return string(text), err
+	}
+	text, err := contained("launcher", "2", "parent", "does not", "stay")
+	require.NoError(t, err, text)
+	text, err = contained("careless", "launcher", "2", "parent", "does not", "stay")
+	require.NoError(t, err, text)
+	text, err = contained("launcher", "2", "exit", "1", "5")
 	var exit *exec.ExitError
-	require.ErrorAs(t, err, &exit, "%s", text)
-	require.Equal(t, 5, exit.ExitCode(), "%s", text)
+	require.ErrorAs(t, err, &exit, text)
+	require.Equal(t, 5, exit.ExitCode(), text)
 }
