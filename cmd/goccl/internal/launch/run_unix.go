@@ -63,7 +63,7 @@ type launcher struct {
 	after    time.Duration  // when that was
 	ending   bool           // the ranks were sent a signal
 	killed   bool           // and it was SIGKILL
-	interval <-chan time.Time
+	deadline <-chan time.Time
 	aborted  bool // by an interrupt after all were killed
 }
 
@@ -277,7 +277,7 @@ func (l *launcher) watch() {
 			left--
 		case s := <-l.Signals:
 			l.interrupted(s.(syscall.Signal))
-		case <-l.interval:
+		case <-l.deadline:
 			l.end(syscall.SIGKILL)
 		}
 	}
@@ -352,7 +352,7 @@ func (l *launcher) interrupted(s syscall.Signal) {
 // begins.
 func (l *launcher) end(s syscall.Signal) {
 	if !l.ending {
-		l.interval = time.After(l.Grace)
+		l.deadline = time.After(l.Grace)
 	}
 	l.ending, l.killed = true, l.killed || s == syscall.SIGKILL
 	for i := range l.ranks {
