@@ -29,3 +29,15 @@ func overlap(a, b []byte) bool {
 	p, q := uintptr(pointer(a)), uintptr(pointer(b))
 	return p < q+uintptr(len(b)) && q < p+uintptr(len(a))
 }
+
+// alignedBytes returns n bytes, at least one, that begin at a cache line.
+func alignedBytes(n int) []byte {
+	room := make([]byte, n+63)
+	skip := int(-uintptr(pointer(room)) % 64)
+	return room[skip : skip+n : skip+n]
+}
+
+// elements returns the n elements that lie in b.
+func elements[T Element](b []byte, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}

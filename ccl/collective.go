@@ -11,6 +11,10 @@ const (
 	CollAllReduce                        // every rank gets the reduction of all inputs
 	CollAllGatherV                       // every rank gets all inputs, in rank order
 	CollBroadcast                        // every rank gets the root's input
+
+	// The engine's own, which no algorithm has kernels for.
+	collRegion
+	collAlloc
 )
 
 var collectiveNames = [...]string{
@@ -18,6 +22,8 @@ var collectiveNames = [...]string{
 	CollAllReduce:  "all_reduce",
 	CollAllGatherV: "all_gather_v",
 	CollBroadcast:  "broadcast",
+	collRegion:     "create_shared_region",
+	collAlloc:      "alloc",
 }
 
 // Collectives returns the collectives that algorithms have kernels for: all but

@@ -20,11 +20,16 @@ import (
 type Communicator struct {
 	_          [padBytes]byte
 	ep         transport.Endpoint
-	memory     transport.Memory // nil where ranks do not share memory
+	memory     transport.Memory  // nil where ranks do not share memory
+	regions    transport.Regions // not nil where they do not, but can
 	rank, size int
 	settings   *Settings
 	logger     *slog.Logger
 	warn       func(seq uint64, missing []int)
+
+	made      transport.Region // by the last call that made one
+	shared    []byte           // its memory
+	allocated []transport.Region
 
 	free  sync.RWMutex // held for reading where the endpoint is used outside of calls
 	freed error        // errFreed, or the failure of the group, once the endpoint is free
@@ -94,6 +99,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 		ep: ep, memory: ep.Memory(), rank: ep.Rank(), size: ep.Size(),
 		logger: slog.New(slog.DiscardHandler),
 	}
+	c.regions, _ = ep.(transport.Regions)
 	for _, o := range opts {
 		if o.settings != nil {
 			c.settings = o.settings
@@ -188,7 +194,11 @@ func (c *Communicator) release() error {
 	if f := c.ep.Failure(); f != nil {
 		c.freed = c.cause(f)
 	}
-	return c.ep.Free()
+	err := c.ep.Free()
+	for _, r := range c.allocated {
+		err = errors.Join(err, r.Free())
+	}
+	return err
 }
 
 // errFreed says that a communicator was closed while its group lived.

@@ -92,6 +92,9 @@ func (c *Communicator) run(ctx context.Context, r *request) error {
 	c.inside = true
 	defer c.abandon()
 	role, err := c.ep.Enter(&c.entry)
+	if c.regions != nil {
+		c.memory = c.ep.Memory()
+	}
 	if err == nil {
 		err = c.execute(role)
 	}
@@ -276,7 +279,12 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
 		DType: r.dtype, Op: r.op, Topology: c.settings.Topology(),
 	}}
-	if r.coll != CollBarrier { // whose whole work is the synchronisation
+	switch r.coll {
+	case CollBarrier: // whose whole work is the synchronisation
+	case collRegion, collAlloc:
+		next.choice = Choice{Entry: "the engine", Kernel: regionKernel}
+		next.shape.Total = r.bytes
+	default:
 		choice, err := c.settings.Choose(next.shape, r.opts.algorithm)
 		if err != nil {
 			return nil, err

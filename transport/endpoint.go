@@ -98,7 +98,8 @@ type Endpoint interface {
 
 	// Memory shows the buffers of other ranks in place; nil where the ranks do
 	// not share memory. Staging shows copies of them piece by piece; nil where
-	// Memory is there. Exactly one of them is not nil.
+	// Memory is there. Exactly one of them is not nil, which may differ from call to
+	// call where ranks have Regions: it is that of the call entered last.
 	Memory() Memory
 	Staging() Staging
 }

@@ -38,15 +38,17 @@ func (n *node) states() []*lines.State {
 
 // endpoint returns a rank's endpoint, whose waits poll before they sleep if poll is
 // set.
-func (n *node) endpoint(rank int, poll bool) *endpoint {
-	return &endpoint{Member: lines.NewMember(n.group, rank, n.slots, poll), node: n}
+func (n *node) endpoint(rank int, poll bool, r regions) *endpoint {
+	return &endpoint{Member: lines.NewMember(n.group, rank, n.slots, poll), node: n, regions: &r}
 }
 
-// endpoint implements transport.Endpoint and transport.Staging.
+// endpoint implements transport.Endpoint, Staging, Memory and Regions.
 type endpoint struct {
 	*lines.Member
 	*node
-	piece   uint64  // pieces of windows so far
+	piece   uint64 // pieces of windows so far
+	regions *regions
+	inPlace bool    // the buffers of the current call lie in regions on all ranks
 	mapping mapping // nil on the heap
 }
 
@@ -60,19 +62,37 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	if err := ep.Begin(e); err != nil {
 		return transport.Own, err
 	}
+	inRegions := e.Exposed && len(ep.regions.all) > 0
+	if inRegions {
+		ep.show(e)
+	}
 	ep.Publish(e)
 	if err := ep.AwaitAll(); err != nil {
 		return transport.Own, err
 	}
+	ep.inPlace = inRegions && ep.allShown()
 	return transport.Own, ep.Admit()
 }
 
 // Claim and Release are never called: every rank runs its own body.
-func (ep *endpoint) Claim() (int, bool)       { return 0, false }
-func (ep *endpoint) Release(bool) error       { return nil }
-func (ep *endpoint) Memory() transport.Memory { return nil }
+func (ep *endpoint) Claim() (int, bool) { return 0, false }
+func (ep *endpoint) Release(bool) error { return nil }
 
-func (ep *endpoint) Staging() transport.Staging { return ep }
+// Memory implements transport.Endpoint.
+func (ep *endpoint) Memory() transport.Memory {
+	if ep.inPlace {
+		return ep
+	}
+	return nil
+}
+
+// Staging implements transport.Endpoint.
+func (ep *endpoint) Staging() transport.Staging {
+	if ep.inPlace {
+		return nil
+	}
+	return ep
+}
 
 func (ep *endpoint) Close() error {
 	ep.Leave()

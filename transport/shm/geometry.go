@@ -63,15 +63,16 @@ func (g Geometry) validate(ranks int) error {
 //	states      R * 512       the ranks' lines
 //	records     R * 1024      the ranks' failures
 //	payloads    R * 2 * P     payloads longer than a line's
+//	shown       R * 128       where the ranks' buffers lie in regions
 //	pairs       R * R * 8     offsets of the channels of ordered pairs, 0: none yet
 //	stages      R * 256       the ranks' positions in windows
 //	pieces      R * 4 * W     two staged pieces, two results
 //	channels    Pool          slots for messages, taken on first use
 type layout struct {
-	ranks                                                               int
-	words, free, states, records, payloads, pairs, stages, pieces, pool int
-	payload, piece                                                      int // aligned lengths
-	total                                                               int
+	ranks                                                                      int
+	words, free, states, records, payloads, shown, pairs, stages, pieces, pool int
+	payload, piece                                                             int // aligned lengths
+	total                                                                      int
 }
 
 func (g Geometry) layout(ranks int) layout {
@@ -86,6 +87,7 @@ func (g Geometry) layout(ranks int) layout {
 	l.states = part(ranks * lines.StateBytes)
 	l.records = part(ranks * recordBytes)
 	l.payloads = part(ranks * 2 * l.payload)
+	l.shown = part(ranks * shownBytes)
 	l.pairs = part(ranks * ranks * 8)
 	l.stages = part(ranks * stageBytes)
 	l.pieces = part(ranks * 4 * l.piece)

@@ -16,8 +16,9 @@ func NewHeap(ranks int, g Geometry) ([]transport.Endpoint, error) {
 	n := newNode(heapArena(g.layout(ranks).total), g, ranks, lines.NewGoroutines(ranks))
 	spin := ranks <= min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	eps := make([]transport.Endpoint, ranks)
+	r := heapRegions()
 	for i := range eps {
-		eps[i] = n.endpoint(i, spin)
+		eps[i] = n.endpoint(i, spin, *r)
 	}
 	return eps, nil
 }

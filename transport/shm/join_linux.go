@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -33,10 +34,46 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 		_ = rest.unmap()
 		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)
 	}
-	ep := n.endpoint(j.Rank, j.Size <= min(runtime.GOMAXPROCS(0), runtime.NumCPU()))
+	poll := j.Size <= min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	var ep *endpoint
+	ep = n.endpoint(j.Rank, poll, regions{make: func(ctx context.Context, number, size int) (transport.Region, error) {
+		return openRegion(ctx, j, number, size, ep.Failed)
+	}})
 	ep.mapping = rest
 	return ep, nil
 }
+
+// openRegion makes a region of a job, in a segment of its own. A failure of the group
+// ends the wait for its ranks.
+func openRegion(ctx context.Context, j Job, number, size int, failed func() bool) (transport.Region, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		for ctx.Err() == nil {
+			if failed() {
+				cancel(transport.ErrFailed)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(longestPause):
+			}
+		}
+	}()
+	j.Name = fmt.Sprintf("%s-region-%d", j.Name, number)
+	s, err := openSegment(ctx, j, size)
+	if err != nil {
+		return nil, err
+	}
+	return segmentRegion{s, size}, nil
+}
+
+type segmentRegion struct {
+	*segment
+	bytes int
+}
+
+func (r segmentRegion) Bytes() []byte { return r.arena.bytes(0, r.bytes) }
+func (r segmentRegion) Free() error   { return r.close() }
 
 // populate makes what a rank writes for others present, so that its first calls do
 // not pay for it, and memory that is not to be had is an error here.

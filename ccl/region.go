@@ -1,0 +1,165 @@
+package ccl
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Region is memory that all ranks of a node share: it is there once, however many
+// ranks read it. Its life has phases. CreateSharedRegion makes it, zero at first; it is
+// populated, by the leader through MutSlice or by all ranks through PopulateSlice;
+// Fence makes what was written visible to all; from then on it is read, through Slice,
+// without a copy. Later writes are allowed where ranks agree on who writes what, and
+// need another Fence.
+//
+// In a group of one rank it is memory of the process and the fence does nothing.
+// Its methods may be called by anyone, Close by one goroutine.
+type Region[T Element] struct {
+	comm   *Communicator
+	all    []T
+	memory transport.Region // nil: the garbage collector's
+}
+
+// CreateSharedRegion makes a region of count elements, at least one. It is collective:
+// all ranks ask for as many of the same type.
+//
+// Refused with *InvalidBufferSizeError or, where the memory would be longer than
+// addresses are, *AllocationFailedError; fails with *CollectiveFailedError, in which
+// errors.As finds *AllocationFailedError if the system has no such memory to give.
+func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
+	var t [1]T
+	size := bufferOf(t[:])
+	if err := c.region(ctx, collRegion, DTypeOf[T](), count, count<<size.shift, size.shift); err != nil {
+		return nil, err
+	}
+	return &Region[T]{comm: c, all: elements[T](c.shared, count), memory: c.made}, nil
+}
+
+// Slice returns the whole region, to be read after a Fence.
+func (r *Region[T]) Slice() []T { return r.all }
+
+// MutSlice returns the whole region to the leader, which is rank 0, and nothing to the
+// others.
+func (r *Region[T]) MutSlice() []T {
+	if !r.comm.IsLeader() {
+		return nil
+	}
+	return r.all
+}
+
+// PopulateSlice returns this rank's block of the region: the blocks of all ranks, in
+// their order, make it up, and no two overlap. Memory that a rank writes first lies,
+// where the system can choose, near the core that the rank runs on.
+func (r *Region[T]) PopulateSlice() []T {
+	lo, hi := Split(len(r.all), r.comm.rank, r.comm.size)
+	return r.all[lo:hi:hi]
+}
+
+// Fence returns when all ranks have called it; what any of them has written before is
+// visible to all after. Its errors are those of Barrier.
+func (r *Region[T]) Fence(ctx context.Context) error { return r.comm.Barrier(ctx) }
+
+// Close gives the region back on this rank: no slice of it may be used any more. It
+// never waits. Closing twice is a no-op.
+func (r *Region[T]) Close() error {
+	r.all = nil
+	if r.memory == nil {
+		return nil
+	}
+	memory := r.memory
+	r.memory = nil
+	return memory.Free()
+}
+
+// Alloc returns a buffer of count elements, zero at first, that collectives need not
+// copy to show it to ranks of other processes: where all ranks' buffers of a call
+// come from Alloc or from regions, it costs what it costs between goroutines. It is
+// collective, like CreateSharedRegion, and has its errors; all ranks ask for buffers
+// of the same length, and each gets its own. The buffer must not be used after Close
+// of the communicator, which gives it back.
+func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
+	var t [1]T
+	shift := bufferOf(t[:]).shift
+	part := (count<<shift + allocBytes - 1) &^ (allocBytes - 1)
+	if err := c.region(ctx, collAlloc, DTypeOf[T](), count, part, shift); err != nil {
+		return nil, err
+	}
+	return elements[T](c.shared[part*c.rank:], count), nil
+}
+
+// allocBytes is what buffers of Alloc begin at multiples of: pages, which a rank that
+// writes them first gets near its core.
+const allocBytes = 4096
+
+// LocalCommunicator is the group of the ranks on one node.
+type LocalCommunicator interface {
+	Rank() int
+	Size() int
+	Barrier(ctx context.Context, opts ...CallOption) error
+}
+
+// SplitLocal returns the group of the ranks that share this rank's node: all of them,
+// since a group does not reach farther yet. It is not collective.
+func (c *Communicator) SplitLocal() LocalCommunicator { return c }
+
+// IsLeader reports whether this rank is the first of its node, which populates regions.
+func (c *Communicator) IsLeader() bool { return c.rank == 0 }
+
+// region makes memory that all ranks see and leaves it in shared, and in made what
+// gives it back: one part for all or, for Alloc, one for each. The ranks agree on count.
+func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
+	if err := c.begin(coll); err != nil {
+		return err
+	}
+	c.made, c.shared = nil, nil
+	parts := 1
+	if coll == collAlloc {
+		parts = c.size
+	}
+	switch {
+	case count < 1:
+		return c.refuse(&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: 1, Actual: count})
+	case count > (math.MaxInt/parts-allocBytes)>>shift:
+		return c.refuse(&AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
+			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)})
+	}
+	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
+	r.count, r.bytes = count, parts*part
+	if c.rank == 0 && (c.regions == nil || c.size == 1) {
+		r.in.data = alignedBytes(r.bytes) // goroutines share all memory: the leader's is everybody's
+	}
+	if c.size == 1 {
+		c.shared = r.in.data
+		return c.alone(ctx, r, Buffer{}, Buffer{})
+	}
+	return c.run(ctx, r)
+}
+
+// regionKernel is how regions are made: it is the engine's own.
+var regionKernel = &Kernel{Run: func(call *Call) error {
+	c := call.comm
+	if c.regions == nil {
+		c.shared, _ = c.memory.Buffers(0)
+		return nil
+	}
+	ctx := c.entry.Ctx
+	if limit := c.settings.Timeout(); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	made, err := c.regions.Region(ctx, call.bytes)
+	if err != nil {
+		return err
+	}
+	c.shared = made.Bytes()
+	if call.coll == collAlloc {
+		c.allocated = append(c.allocated, made)
+	} else {
+		c.made = made
+	}
+	return nil
+}}

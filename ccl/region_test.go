@@ -1,0 +1,198 @@
+package ccl_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// The leader populates, all ranks fence, and all read the same memory (S1.16 to S1.19).
+func TestSharedRegion(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, n := range []int{1, 2, 3} {
+			g := group(t, connect, n)
+			first := make([]*int64, n)
+			for r, err := range each(n, func(r int) error {
+				region, err := ccl.CreateSharedRegion[int64](t.Context(), g[r], 1000)
+				if err != nil {
+					return err
+				}
+				for i := range region.MutSlice() {
+					region.MutSlice()[i] = int64(i * i)
+				}
+				if (len(region.MutSlice()) > 0) != g[r].IsLeader() || g[r].IsLeader() != (r == 0) {
+					return errors.New("MutSlice is the leader's")
+				}
+				if err := region.Fence(t.Context()); err != nil {
+					return err
+				}
+				for i, v := range region.Slice() {
+					if v != int64(i*i) {
+						return errors.New("a rank does not see what the leader wrote")
+					}
+				}
+				if len(region.Slice()) != 1000 {
+					return errors.New("Slice has another length")
+				}
+				first[r] = &region.Slice()[0]
+				if err := region.Fence(t.Context()); err != nil { // before anyone closes it
+					return err
+				}
+				return errors.Join(region.Close(), region.Close())
+			}) {
+				require.NoError(t, err, "rank %d", r)
+			}
+			for r := range n {
+				require.Same(t, first[0], first[r], "the memory is there once")
+			}
+		}
+	})
+}
+
+// All ranks populate, each its block (S1.21).
+func TestPopulate(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 3)
+		for r, err := range each(3, func(r int) error {
+			region, err := ccl.CreateSharedRegion[float32](t.Context(), g[r], 100)
+			if err != nil {
+				return err
+			}
+			block := region.PopulateSlice()
+			for i := range block {
+				block[i] = float32(r + 1)
+			}
+			if err := region.Fence(t.Context()); err != nil {
+				return err
+			}
+			sum := float32(0)
+			for _, v := range region.Slice() {
+				sum += v
+			}
+			if sum != 34*1+33*2+33*3 {
+				return errors.New("the blocks do not make up the region")
+			}
+			return region.Fence(t.Context())
+		}) {
+			require.NoError(t, err, "rank %d", r)
+		}
+	})
+}
+
+// Ranks that ask for different regions are told so, all alike (C26).
+func TestRegionsThatDiffer(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		for _, err := range each(2, func(r int) error {
+			_, err := ccl.CreateSharedRegion[uint8](t.Context(), g[r], 10+r)
+			return err
+		}) {
+			var mismatch *ccl.MismatchError
+			require.ErrorAs(t, err, &mismatch)
+			require.Equal(t, "count", mismatch.Field)
+		}
+	})
+}
+
+// Nonsense is refused, and harms nobody.
+func TestRegionRefused(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		for _, count := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxInt / 4} {
+			for _, err := range each(2, func(r int) error {
+				_, err := ccl.CreateSharedRegion[float64](t.Context(), g[r], count)
+				_, other := ccl.Alloc[float64](t.Context(), g[r], count)
+				if err == nil || other == nil {
+					return errors.New("it was accepted")
+				}
+				var size *ccl.InvalidBufferSizeError
+				var memory *ccl.AllocationFailedError
+				for _, err := range []error{err, other} {
+					if count < 1 && !errors.As(err, &size) || count >= 1 && !errors.As(err, &memory) {
+						return err
+					}
+				}
+				return nil
+			}) {
+				require.NoError(t, err, "count %d", count)
+			}
+		}
+		allSum(t, g, 10)
+	})
+}
+
+// Collectives work on buffers of Alloc, and of regions, in all mixtures of ranks that
+// have them and ranks that have not.
+func TestAlloc(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		const n, count = 3, 5000
+		g := group(t, connect, n)
+		for r, err := range each(n, func(r int) error {
+			ctx, c := context.Background(), g[r]
+			a, err := ccl.Alloc[int32](ctx, c, count)
+			if err != nil {
+				return err
+			}
+			b, err := ccl.Alloc[int32](ctx, c, count)
+			if err != nil {
+				return err
+			}
+			if len(a) != count || len(b) != count {
+				return errors.New("another length than asked for")
+			}
+			private := make([]int32, count)
+			for round, bufs := range [][2][]int32{{a, a}, {a, b}, {b, private}, {private, private}, {private, a}} {
+				send, recv := bufs[0], bufs[1]
+				if round >= 2 && r == 1 { // and one rank has others
+					send, recv = private, private
+				}
+				for i := range send {
+					send[i] = int32(i*(r+1) + round)
+				}
+				if err := ccl.AllReduce(ctx, c, send, recv, ccl.Sum); err != nil {
+					return err
+				}
+				for i, v := range recv {
+					if v != int32(i*6+3*round) {
+						return errors.New("a wrong sum")
+					}
+				}
+			}
+			if r == 1 {
+				for i := range a {
+					a[i] = int32(i)
+				}
+			}
+			if err := ccl.Broadcast(ctx, c, a, 1); err != nil {
+				return err
+			}
+			for i, v := range a {
+				if v != int32(i) {
+					return errors.New("a wrong broadcast")
+				}
+			}
+			return nil
+		}) {
+			require.NoError(t, err, "rank %d", r)
+		}
+		for _, c := range g {
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
+func TestSplitLocal(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		for r, err := range each(2, func(r int) error { return g[r].SplitLocal().Barrier(t.Context()) }) {
+			require.NoError(t, err)
+			require.Equal(t, r, g[r].SplitLocal().Rank())
+			require.Equal(t, 2, g[r].SplitLocal().Size())
+		}
+	})
+}

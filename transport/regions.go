@@ -1,0 +1,22 @@
+package transport
+
+import "context"
+
+// Regions is implemented by endpoints whose ranks do not see each other's memory, but
+// can have memory that all of them see. Exposed buffers that lie in such memory on all
+// ranks are shown in place, by Memory.
+type Regions interface {
+	// Region makes memory of size bytes, at least 1, that is zero at first and that all
+	// ranks see. It is collective: all ranks call it with the same size, inside of a
+	// call, and it returns when all have it, or with the errors of a wait or
+	// *AllocationFailedError.
+	Region(ctx context.Context, size int) (Region, error)
+}
+
+// Region is memory that all ranks see.
+type Region interface {
+	// Bytes is the memory, the same on all ranks but for where it begins.
+	Bytes() []byte
+	// Free gives the memory back on this rank; from then on nothing may touch it.
+	Free() error
+}
