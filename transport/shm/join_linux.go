@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
 )
 
 // Join makes this process one rank of a job, whose ranks are processes of one node,
@@ -34,13 +35,34 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 		_ = rest.unmap()
 		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)
 	}
-	poll := j.Size <= min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	poll := j.Size <= usableCores(s, j.Size)
 	var ep *endpoint
 	ep = n.endpoint(j.Rank, poll, regions{make: func(ctx context.Context, number, size int) (transport.Region, error) {
 		return openRegion(ctx, j, number, size, ep.Failed)
 	}})
 	ep.mapping = rest
 	return ep, nil
+}
+
+// usableCores counts the cores that the ranks may run on, all together: each may be
+// bound to some. Fewer processors than cores mean that the process may not use as
+// much time as they have, which holds for all ranks together.
+func usableCores(s *segment, ranks int) int {
+	var all unix.CPUSet
+	for rank := range ranks {
+		var own unix.CPUSet
+		if unix.SchedGetaffinity(s.pid(rank), &own) != nil { // it has ended, or lives in another pid namespace
+			continue
+		}
+		for i := range all {
+			all[i] |= own[i]
+		}
+	}
+	cores := max(all.Count(), runtime.NumCPU())
+	if limit := runtime.GOMAXPROCS(0); limit < runtime.NumCPU() {
+		return min(cores, limit)
+	}
+	return cores
 }
 
 // openRegion makes a region of a job, in a segment of its own. A failure of the group
