@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// geometryOf is how large a job's memory is; tests have smaller ones.
+var geometryOf = DefaultGeometry
+
 // Join makes this process one rank of a job, whose ranks are processes of one node,
 // and returns its endpoint. It is collective: it returns on all ranks when all have
 // joined, or fails on all that are there, at the latest when ctx ends. Nothing stays
@@ -20,7 +23,7 @@ import (
 // *transport.AllocationFailedError and *transport.AbortedError; other errors say what
 // is wrong with the job or with what lies in the place of its memory.
 func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
-	g := DefaultGeometry(j.Size)
+	g := geometryOf(j.Size)
 	if err := g.validate(j.Size); err != nil {
 		return nil, err
 	}
