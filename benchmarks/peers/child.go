@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,7 +27,7 @@ const childMark = "GOCCL_PEERS_CHILD"
 // output runs the child until it ends, limit is over or ctx ends, and returns what
 // it has printed. In any case everything that the child had started is dead then.
 func (c child) output(ctx context.Context, limit, grace time.Duration) (string, error) {
-	mark := fmt.Sprintf("%s=%d.%d", childMark, os.Getpid(), time.Now().UnixNano())
+	mark := childMark + "=" + rand.Text()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it had not ended after %v", limit))
 	defer cancel()
 	var stdout, stderr bytes.Buffer

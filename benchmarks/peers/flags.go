@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-const usage = `peers times all-reduce and barriers beside Open MPI, MPICH and torch's gloo, as far
-as they are installed, and shows how many times as long they take as goccl.
+const usage = `peers times goccl's all-reduce and barriers, between goroutines and between processes,
+beside those of Open MPI, MPICH and torch's gloo, as far as they are installed, and shows
+how many times as long they take as goccl's processes.
 
 Usage:
 

@@ -29,9 +29,9 @@ func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
 		if err != nil {
 			return "", nil, err
 		}
-		launch := func(env ...string) func(int) child {
-			return func(ranks int) child {
-				return child{[]string{python, script, strconv.Itoa(ranks)}, slices.Concat(env, []string{"TMPDIR=" + w.dir})}
+		launch := func(env ...string) func(int) job {
+			return func(ranks int) job {
+				return job{{[]string{python, script, strconv.Itoa(ranks)}, slices.Concat(env, []string{"TMPDIR=" + w.dir})}}
 			}
 		}
 		return strings.TrimSpace(version), []entry{

@@ -29,10 +29,10 @@ var libraries = []library{
 // An entry is a library with certain settings.
 type entry struct {
 	name string
-	// launch is the command that starts the ranks of the program, whose arguments
-	// follow: the names of library and entry, the budget for a size in milliseconds,
-	// the most calls, and the sizes in bytes.
-	launch func(ranks int) child
+	// launch is what starts the ranks of the program, whose arguments follow: the
+	// names of library and entry, the budget for a size in milliseconds, the most
+	// calls, and the sizes in bytes. The first command prints the table.
+	launch func(ranks int) job
 }
 
 // A workplace is where programs are made and run. Both directories are removed at
@@ -56,18 +56,20 @@ func (c contestant) title() string {
 			return l.title + ", " + c.entry
 		}
 	}
-	return c.library
+	return c.library + ", " + c.entry
 }
 
 // measure runs the entry's program, which gives a row for each size.
 func (e entry) measure(ctx context.Context, library string, ranks int, o options) ([]row, error) {
-	c := e.launch(ranks)
-	c.args = append(c.args, library, e.name,
-		strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64), strconv.Itoa(maxCalls))
+	args := []string{library, e.name, strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64), strconv.Itoa(maxCalls)}
 	for _, bytes := range o.sizes {
-		c.args = append(c.args, strconv.Itoa(bytes))
+		args = append(args, strconv.Itoa(bytes))
 	}
-	text, err := c.output(ctx, o.limit, grace)
+	j := e.launch(ranks)
+	for i := range j {
+		j[i].args = append(j[i].args, args...)
+	}
+	text, err := j.output(ctx, o.limit, grace)
 	var rows []row
 	if err == nil {
 		rows, err = parseRows(text)
@@ -78,12 +80,12 @@ func (e entry) measure(ctx context.Context, library string, ranks int, o options
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s, %d ranks: %w\nthe command was: %s", library, e.name, ranks, err, c)
+		return nil, fmt.Errorf("%s %s, %d ranks: %w\nthe command was: %s", library, e.name, ranks, err, j)
 	}
 	return rows, nil
 }
 
-//go:embed programs
+//go:embed programs/*.c programs/*.py
 var programs embed.FS
 
 // place writes a program's source into the workplace.

@@ -43,7 +43,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	}
 	defer remove()
 	about := machine()
-	turns, versions := []turn{{ours, measureOurs}}, []string{"goccl"}
+	var peers []turn
+	versions := []string{"goccl"}
 	for _, l := range libraries {
 		if len(o.only) > 0 && !slices.Contains(o.only, l.name) {
 			continue
@@ -57,16 +58,17 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 			continue
 		}
 		versions = append(versions, l.title+" "+version)
-		for _, e := range entries {
-			turns = append(turns, turn{contestant{l.name, e.name}, func(ctx context.Context, ranks int, o options) ([]row, error) {
-				return e.measure(ctx, l.name, ranks, o)
-			}})
-		}
+		peers = append(peers, turnsOf(l.name, entries)...)
 	}
-	if len(turns) == 1 {
+	if len(peers) == 0 {
 		return errors.New("there is no peer to compare with")
 	}
-	fmt.Fprintf(stdout, "%s\n%s\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds, and how many times goccl's\n\n",
+	own, err := setUpGoccl(ctx, w)
+	if err != nil {
+		return err
+	}
+	turns := append(turnsOf(ours.library, own), peers...)
+	fmt.Fprintf(stdout, "%s\n%s\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds, and of peers how many times that of goccl's processes\n\n",
 		about, strings.Join(versions, ", "))
 
 	rows, failed := takeTurns(ctx, o, turns, stderr)
@@ -87,6 +89,16 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 type turn struct {
 	contestant
 	measure func(ctx context.Context, ranks int, o options) ([]row, error)
+}
+
+// turnsOf are the turns of a library's entries.
+func turnsOf(library string, entries []entry) (turns []turn) {
+	for _, e := range entries {
+		turns = append(turns, turn{contestant{library, e.name}, func(ctx context.Context, ranks int, o options) ([]row, error) {
+			return e.measure(ctx, library, ranks, o)
+		}})
+	}
+	return turns
 }
 
 // takeTurns measures all contestants in turns, pass by pass. One that fails gets no

@@ -48,14 +48,17 @@ var fakes = map[string]func(){
 		fmt.Fprintln(os.Stderr, "no shared memory")
 		os.Exit(3)
 	},
-	"talk": func() { fmt.Println("hello") },
+	"talk":   func() { fmt.Println("hello") },
+	"silent": func() {},
 }
 
 // fake is an entry whose program is the test binary.
 func fake(play string) entry {
-	return entry{name: play, launch: func(int) child {
-		return child{args: []string{os.Args[0]}, env: []string{fakePeer + "=" + play}}
-	}}
+	return entry{name: play, launch: func(int) job { return job{fakeChild(play)} }}
+}
+
+func fakeChild(play string) child {
+	return child{args: []string{os.Args[0]}, env: []string{fakePeer + "=" + play}}
 }
 
 func tiny() options {
@@ -143,7 +146,7 @@ func TestNothingInstalled(t *testing.T) {
 }
 
 // The whole program, with an Open MPI that is made up: a compiler that links the
-// test binary, and a launcher that runs one of it.
+// test binary, and a launcher that runs one of it. goccl's program is made up as well.
 func TestCompare(t *testing.T) {
 	bin := t.TempDir()
 	script(t, bin, "mpicc.openmpi", `exec /bin/ln -s `+os.Args[0]+` "$3"`)
@@ -152,6 +155,8 @@ func TestCompare(t *testing.T) {
 while [ "$1" != -n ]; do shift; done
 shift 2
 `+fakePeer+`=rows exec "$@"`)
+	script(t, bin, "goccl", `shift; `+fakePeer+`=rows exec `+os.Args[0]+` "$@"`)
+	script(t, bin, "go", `exec /bin/ln -s `+filepath.Join(bin, "goccl")+` "$3"`)
 	t.Setenv("PATH", bin)
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -160,14 +165,14 @@ shift 2
 	status := command([]string{"-only", "openmpi", "-ranks", "2", "-sizes", "0,4,64", "-passes", "2", "-budget", "1ms"}, &out, &errs)
 	require.Equal(t, 0, status, errs.String())
 	require.Contains(t, out.String(), "Open MPI 9.8.7")
-	require.Regexp(t, `\| +2 \| +64 B \| +[\d.]+ \| +3\.00 \([\d.]+x\) \| +3\.00 \([\d.]+x\) \|`, out.String())
+	require.Regexp(t, `\| +2 \| +64 B \| +3\.00 \| +3\.00 \| +3\.00 \(1\.0x\) \| +3\.00 \(1\.0x\) \|`, out.String())
 	require.Contains(t, errs.String(), "pass 2 of 2, 2 ranks: openmpi tuned\n")
 
 	text, err := os.ReadFile("peers.csv")
 	require.NoError(t, err)
 	rows, err := parseRows(string(text))
 	require.NoError(t, err)
-	require.Len(t, rows, 9) // three contestants, three sizes
+	require.Len(t, rows, 12) // four contestants, three sizes
 	last, ok := find(rows, contestant{"openmpi", "tuned"}, 2, 64)
 	require.True(t, ok)
 	require.Equal(t, 14, last.calls)

@@ -23,8 +23,8 @@ func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	launch := func(env []string, settings ...string) func(int) child {
-		return func(ranks int) child {
+	launch := func(env []string, settings ...string) func(int) job {
+		return func(ranks int) job {
 			cores, processors := cores()
 			args := append([]string{m.mpirun}, openMPIPlaces(ranks, cores, processors)...)
 			if os.Geteuid() == 0 { // as in a container
@@ -35,7 +35,7 @@ func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
 			}
 			args = append(args, settings...)
 			// Its session directory is in TMPDIR.
-			return child{append(args, "-n", strconv.Itoa(ranks), m.program), slices.Concat(env, []string{"TMPDIR=" + w.dir})}
+			return job{{append(args, "-n", strconv.Itoa(ranks), m.program), slices.Concat(env, []string{"TMPDIR=" + w.dir})}}
 		}
 	}
 	return m.version, []entry{
@@ -77,9 +77,9 @@ func setUpMPICH(ctx context.Context, w workplace) (string, []entry, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	launch := func(env ...string) func(int) child {
-		return func(ranks int) child {
-			return child{[]string{m.mpirun, "-n", strconv.Itoa(ranks), m.program}, slices.Concat(env, []string{"TMPDIR=" + w.dir})}
+	launch := func(env ...string) func(int) job {
+		return func(ranks int) job {
+			return job{{[]string{m.mpirun, "-n", strconv.Itoa(ranks), m.program}, slices.Concat(env, []string{"TMPDIR=" + w.dir})}}
 		}
 	}
 	return m.version, []entry{

@@ -18,6 +18,7 @@ import (
 // How a library is drawn: in colours that people with any kind of colour vision
 // tell apart (Okabe and Ito, 2008), and with shapes for those who see none. What is
 // tuned is a full line; a default beside it is a thin, broken one.
+// Goroutines are black, with rings.
 var styles = map[string]struct {
 	colour color.RGBA
 	shape  draw.GlyphDrawer
@@ -48,15 +49,17 @@ func drawPicture(w io.Writer, rows []row, about string) error {
 		return errors.New("there is nothing to draw: no all-reduce was timed")
 	}
 	plot.DefaultFont.Variant = "Sans"
-	const head, width, height, margin, side = 1.7 * vg.Centimeter, 9.5 * vg.Centimeter, 9 * vg.Centimeter, 0.3 * vg.Centimeter, 5.5 * vg.Centimeter
-	image := vgimg.NewWith(vgimg.UseWH(width*vg.Length(len(ranks))+side, head+height), vgimg.UseDPI(120))
+	const head, width, height, margin = 1.7 * vg.Centimeter, 9.5 * vg.Centimeter, 9 * vg.Centimeter, 0.3 * vg.Centimeter
+	wide := width * vg.Length(len(ranks))
+	side := max(5.5*vg.Centimeter, 24.5*vg.Centimeter-wide) // the head needs room beside a single panel
+	image := vgimg.NewWith(vgimg.UseWH(wide+side, head+height), vgimg.UseDPI(120))
 	canvas := draw.New(image)
 	panels := draw.Tiles{Rows: 1, Cols: len(ranks), PadX: 2 * margin, PadLeft: margin, PadBottom: margin}
 	style := plot.New().Title.TextStyle
 	style.XAlign, style.YAlign = text.XLeft, text.YTop
 	for i, line := range []string{
 		"All-reduce of float32 (sum, in place): median time of the slowest rank, over the bytes of its vector",
-		"goccl's ranks are goroutines, the others' are processes. " + about,
+		"Ranks are processes, but for those of goccl that are goroutines of one. " + about,
 	} {
 		style.Font.Size = vg.Points(12 - 2*float64(i))
 		canvas.FillText(style, vg.Point{X: margin, Y: canvas.Max.Y - margin - vg.Points(17*float64(i))}, line)
@@ -69,7 +72,7 @@ func drawPicture(w io.Writer, rows []row, about string) error {
 		p.Draw(panels.At(draw.Crop(canvas, 0, -side, 0, -head), i, 0))
 	}
 	key := legend(contestants(rows))
-	key.Draw(draw.Crop(canvas, width*vg.Length(len(ranks))+2*margin, 0, 0, -head-vg.Centimeter))
+	key.Draw(draw.Crop(canvas, wide+2*margin, 0, 0, -head-vg.Centimeter))
 	_, err := vgimg.PngCanvas{Canvas: image}.WriteTo(w)
 	return err
 }
@@ -89,7 +92,7 @@ func panel(rows []row, ranks int, span plotter.XYs) (*plot.Plot, error) {
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{215}, color.Gray{215}
 	p.Add(grid)
 	all := contestants(rows)
-	for i := len(all) - 1; i >= 0; i-- { // goccl comes last, on top
+	for i := len(all) - 1; i >= 0; i-- { // goccl's come last, on top
 		c := all[i]
 		var points plotter.XYs
 		for _, r := range rows {
@@ -127,7 +130,11 @@ func (c contestant) style() (draw.LineStyle, draw.GlyphStyle) {
 	s := styles[c.library]
 	line := draw.LineStyle{Color: s.colour, Width: s.width}
 	glyph := draw.GlyphStyle{Color: s.colour, Shape: s.shape, Radius: vg.Points(3)}
-	if c != ours && c.entry == "default" {
+	switch {
+	case c == goroutines:
+		line.Color, line.Width = color.Black, vg.Points(1.75)
+		glyph.Color, glyph.Shape = color.Black, draw.RingGlyph{}
+	case c.entry == "default":
 		line.Width = vg.Points(0.8)
 		line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 		glyph.Radius = vg.Points(2)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"image"
+	"image/color"
 	"image/png"
 	"testing"
 
@@ -20,7 +21,8 @@ func drawn(t *testing.T, rows []row) image.Image {
 
 // pixels counts those of the contestant's colour.
 func pixels(picture image.Image, c contestant) (n int) {
-	want := styles[c.library].colour
+	line, _ := c.style()
+	want := color.RGBAModel.Convert(line.Color).(color.RGBA)
 	for x := range picture.Bounds().Dx() {
 		for y := range picture.Bounds().Dy() {
 			r, g, b, _ := picture.At(x, y).RGBA()
@@ -35,23 +37,23 @@ func pixels(picture image.Image, c contestant) (n int) {
 // There is a panel for each number of ranks, and every contestant is seen in it.
 func TestPicture(t *testing.T) {
 	var rows []row
-	for _, ranks := range []int{2, 4} {
+	for _, ranks := range []int{2, 4, 8} {
 		for _, size := range []int{0, 4, 1 << 10, 1 << 20} {
-			for i, name := range append([]string{"goccl"}, libraryNames()...) {
-				c := contestant{name, "default"}
+			for i, c := range []contestant{goroutines, ours, {"openmpi", "default"}, {"mpich", "default"}, {"gloo", "default"}} {
 				rows = append(rows, row{contestant: c, ranks: ranks, bytes: size, p50: float64(i+1) + float64(size)/1e3})
 			}
 		}
 	}
-	two := drawn(t, rows)
+	three := drawn(t, rows)
 	for _, c := range contestants(rows) {
 		require.NotZero(t, styles[c.library], c)
-		require.Greater(t, pixels(two, c), 50, c)
+		require.Greater(t, pixels(three, c), 50, c)
 	}
-	one := drawn(t, rows[:len(rows)/2])
-	require.Greater(t, two.Bounds().Dx(), one.Bounds().Dx()+200)
+	two, one := drawn(t, rows[:len(rows)*2/3]), drawn(t, rows[:len(rows)/3])
+	require.Greater(t, three.Bounds().Dx(), two.Bounds().Dx()+200)
+	require.Equal(t, two.Bounds().Dx(), one.Bounds().Dx(), "the head needs its room")
 
-	// A peer that failed with 4 ranks is missing there, and one size is no line.
+	// A peer that failed with 8 ranks is missing there, and one size is no line.
 	drawn(t, rows[:len(rows)-1])
 	drawn(t, []row{{contestant: ours, ranks: 2, bytes: 4, p50: 1}})
 

@@ -16,7 +16,7 @@ func TestRowsAreReadAsWritten(t *testing.T) {
 	require.NoError(t, writeRows(&text, rows))
 	require.Equal(t, columns+"\n"+
 		"mpich,all_reduce,tuned,float32,sum,4,1048576,true,false,100,250.000,400.500,200.125,4.1943,6.2915,,,2\n"+
-		"goccl,barrier,default,,,2,0,,false,20000,0.250,0.500,0.125,,,,,0\n", text.String())
+		"goccl,barrier,processes,,,2,0,,false,20000,0.250,0.500,0.125,,,,,0\n", text.String())
 	again, err := parseRows(text.String())
 	require.NoError(t, err)
 	require.Equal(t, rows, again)
@@ -66,16 +66,19 @@ func TestTable(t *testing.T) {
 	tuned := contestant{"openmpi", "tuned"}
 	var text strings.Builder
 	writeTable(&text, []row{
+		{contestant: goroutines, ranks: 2, p50: 0.05},
 		{contestant: ours, ranks: 2, p50: 0.2},
 		{contestant: tuned, ranks: 2, p50: 0.1},
 		{contestant: ours, ranks: 2, bytes: 4096, p50: 30.26},
 		{contestant: tuned, ranks: 2, bytes: 4096, p50: 1234},
 		{contestant: ours, ranks: 8, bytes: 4096, p50: 99.96},
+		{contestant: tuned, ranks: 8, bytes: 1 << 20, p50: 5},
 	})
 	require.Equal(t, ""+
-		"| ranks |   bytes | goccl | Open MPI, tuned |\n"+
-		"| ----: | ------: | ----: | --------------: |\n"+
-		"|     2 | barrier |  0.20 |     0.10 (0.5x) |\n"+
-		"|     2 |   4 KiB |  30.3 |      1234 (41x) |\n"+
-		"|     8 |   4 KiB | 100.0 |                 |\n", text.String())
+		"| ranks |   bytes | goccl, goroutines | goccl, processes | Open MPI, tuned |\n"+
+		"| ----: | ------: | ----------------: | ---------------: | --------------: |\n"+
+		"|     2 | barrier |              0.05 |             0.20 |    0.10 (0.50x) |\n"+
+		"|     2 |   4 KiB |                   |             30.3 |      1234 (41x) |\n"+
+		"|     8 |   4 KiB |                   |            100.0 |                 |\n"+
+		"|     8 |   1 MiB |                   |                  |            5.00 |\n", text.String())
 }

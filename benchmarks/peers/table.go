@@ -8,7 +8,8 @@ import (
 )
 
 // writeTable shows the medians in microseconds and, in brackets, how many times as
-// long as goccl a peer takes. It is a table of markdown.
+// long as goccl's processes a peer takes, as a table of markdown. Rows are ordered as merge leaves
+// them.
 func writeTable(w io.Writer, rows []row) {
 	all := contestants(rows)
 	head := []string{"ranks", "bytes"}
@@ -16,17 +17,18 @@ func writeTable(w io.Writer, rows []row) {
 		head = append(head, c.title())
 	}
 	lines := [][]string{head, nil}
-	for _, at := range rows {
-		if at.contestant != ours {
-			continue
+	for i, at := range rows {
+		if i > 0 && rows[i-1].ranks == at.ranks && rows[i-1].bytes == at.bytes {
+			continue // it is in the line
 		}
+		base, compared := find(rows, ours, at.ranks, at.bytes)
 		line := []string{fmt.Sprint(at.ranks), formatSize(at.bytes)}
 		for _, c := range all {
-			cell := "" // a peer that failed
+			cell := "" // it failed
 			if r, ok := find(rows, c, at.ranks, at.bytes); ok {
 				cell = formatTime(r.p50)
-				if c != ours {
-					cell += fmt.Sprintf(" (%s)", formatRatio(r.p50/at.p50))
+				if compared && c.library != ours.library {
+					cell += fmt.Sprintf(" (%s)", formatRatio(r.p50/base.p50))
 				}
 			}
 			line = append(line, cell)
@@ -63,7 +65,10 @@ func formatTime(us float64) string {
 }
 
 func formatRatio(x float64) string {
-	if x < 10 {
+	switch {
+	case x < 1:
+		return fmt.Sprintf("%.2fx", x)
+	case x < 10:
 		return fmt.Sprintf("%.1fx", x)
 	}
 	return fmt.Sprintf("%.0fx", x)

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the first command prints is the job's output.
+func TestFirstCommandPrints(t *testing.T) {
+	text, err := job{fakeChild("talk"), fakeChild("silent"), fakeChild("silent")}.output(t.Context(), time.Minute, grace)
+	require.NoError(t, err)
+	require.Equal(t, "hello\n", text)
+	text, err = job{fakeChild("silent"), fakeChild("talk")}.output(t.Context(), time.Minute, grace)
+	require.NoError(t, err)
+	require.Empty(t, text)
+}
+
+// A command that fails takes the others with it, wherever it stands.
+func TestCommandFails(t *testing.T) {
+	hang, fail := fakeChild("hang"), fakeChild("fail")
+	for _, j := range []job{{hang, fail, hang}, {fail, hang}, {hang, hang, fail}} {
+		_, err := j.output(t.Context(), time.Minute, time.Minute)
+		require.EqualError(t, err, "exit status 3: no shared memory")
+	}
+}
+
+func TestJobThatHangs(t *testing.T) {
+	_, err := job{fakeChild("talk"), fakeChild("hang")}.output(t.Context(), 50*time.Millisecond, time.Minute)
+	require.EqualError(t, err, "killed: it had not ended after 50ms")
+}
+
+func TestJobAsTyped(t *testing.T) {
+	c := child{args: []string{"a", "b"}, env: []string{"X=1"}}
+	require.Equal(t, "env X=1 a b", job{c}.String())
+	require.Equal(t, "env X=1 a b, and 2 more like it", job{c, c, c}.String())
+}
