@@ -25,6 +25,9 @@ func (j job) output(ctx context.Context, limit, grace time.Duration) (string, er
 			if i == 0 {
 				first = text
 			}
+			if err != nil && len(j) > 1 {
+				err = fmt.Errorf("rank %d: %w", i, err)
+			}
 			if err != nil {
 				cancel(err)
 			}

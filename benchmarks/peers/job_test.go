@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -20,15 +21,15 @@ func TestFirstCommandPrints(t *testing.T) {
 // A command that fails takes the others with it, wherever it stands.
 func TestCommandFails(t *testing.T) {
 	hang, fail := fakeChild("hang"), fakeChild("fail")
-	for _, j := range []job{{hang, fail, hang}, {fail, hang}, {hang, hang, fail}} {
+	for rank, j := range []job{{fail, hang}, {hang, fail, hang}, {hang, hang, fail}} {
 		_, err := j.output(t.Context(), time.Minute, time.Minute)
-		require.EqualError(t, err, "exit status 3: no shared memory")
+		require.EqualError(t, err, fmt.Sprintf("rank %d: exit status 3: no shared memory", rank))
 	}
 }
 
 func TestJobThatHangs(t *testing.T) {
 	_, err := job{fakeChild("talk"), fakeChild("hang")}.output(t.Context(), 50*time.Millisecond, time.Minute)
-	require.EqualError(t, err, "killed: it had not ended after 50ms")
+	require.EqualError(t, err, "rank 1: killed: it had not ended after 50ms")
 }
 
 func TestJobAsTyped(t *testing.T) {
