@@ -111,7 +111,7 @@ func (c *Communicator) exchange(ctx context.Context, text []byte) ([][]byte, err
 // exchangeStaged shows the texts piece by piece, the lengths first.
 func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 	s := c.ep.Staging()
-	if err := s.Stage(binary.LittleEndian.AppendUint64(nil, uint64(len(text)))); err != nil {
+	if err := s.Stage(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), 0, 0); err != nil {
 		return err
 	}
 	lengths, longest := make([]int, c.size), 0
@@ -124,7 +124,7 @@ func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 	}
 	step := s.PieceBytes()
 	for lo := 0; lo < longest; lo += step {
-		if err := s.Stage(text[min(lo, len(text)):min(lo+step, len(text))]); err != nil {
+		if err := s.Stage(text[min(lo, len(text)):min(lo+step, len(text))], 0, 0); err != nil {
 			return err
 		}
 		for r := range texts {

@@ -41,6 +41,10 @@ type Kernel struct {
 	// Shared: the kernel uses a window and no messages, and does not ask who
 	// runs it: its Run may be executed for any rank by any goroutine.
 	Shared bool
+	// Shares: of the inputs of others the kernel looks at its Share of each piece only,
+	// as FoldToAll does. What a rank would look at of its own need not be copied to
+	// where others see it, where it has to be copied at all.
+	Shares bool
 	// Run executes the call on one rank. It is not called in groups of one rank,
 	// nor where nothing moves (Shape.Total is 0): there is nothing to do.
 	Run func(*Call) error

@@ -69,7 +69,12 @@ func (c *Call) stagedWindow(w *Window, s transport.Staging, f func(*Window) erro
 	for lo := 0; lo < longest; lo += step {
 		w.lo, w.hi = lo, min(lo+step, longest)
 		w.resultLo, w.resultHi = 0, 0
-		if err := s.Stage(c.in.data[min(lo, len(c.in.data)):min(w.hi, len(c.in.data))]); err != nil {
+		var own Range // which no other rank looks at
+		if c.plan.choice.Kernel.Shares {
+			own = w.Share()
+		}
+		piece := c.in.data[min(lo, len(c.in.data)):min(w.hi, len(c.in.data))]
+		if err := s.Stage(piece, own.Lo<<c.out.shift, own.Hi<<c.out.shift); err != nil {
 			return err
 		}
 		if err := f(w); err != nil {

@@ -172,7 +172,8 @@ type Staging interface {
 	PieceBytes() int
 	// Stage copies this rank's part of the next piece, which may be empty, to
 	// where the others see it, and waits until all have staged theirs.
-	Stage(piece []byte) error
+	// Bytes lo to hi of it may be left out: nobody will look at them.
+	Stage(piece []byte, lo, hi int) error
 	// Staged returns the first n bytes that rank staged.
 	Staged(rank, n int) []byte
 	// Share copies result, which is this rank's of the piece's bytes from lo on and may

@@ -14,6 +14,7 @@ var Algorithm = &ccl.Algorithm{
 			Cost:   allReduceCost,
 			Eager:  true,
 			Shared: true,
+			Shares: true,
 			Run:    allReduce,
 		},
 		ccl.CollAllGatherV: {

@@ -149,6 +149,7 @@ const (
 	backwards    fault = "folds its share from the end"
 	secondWindow fault = "opens a second window"
 	peersInput   fault = "writes to the input of another rank"
+	neighbours   fault = "folds its neighbour's share, though it is declared to look at its own"
 )
 
 // foldReduce is an all-reduce through a window.
@@ -168,6 +169,10 @@ func foldReduce(f fault) func(*ccl.Call) error {
 				}
 			case everybodys:
 				share = ccl.Range{Lo: 0, Hi: w.Len()}
+			case neighbours:
+				size := c.Shape().DType.Size()
+				lo, hi := ccl.Split((w.Len()*size+63)/64, (c.Rank()+1)%c.Size(), c.Size())
+				share = ccl.Range{Lo: min(lo*64/size, w.Len()), Hi: min(hi*64/size, w.Len())}
 			case backwards:
 				for i := share.Hi; i > share.Lo; i-- {
 					if err := w.FoldToAll(ccl.Range{Lo: i - 1, Hi: i}); err != nil {

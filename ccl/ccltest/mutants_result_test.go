@@ -29,6 +29,7 @@ func resultMutants() []mutant {
 		{"sums whatever the operation", "Result", reduce, byHandKernel(inRankOrder, onlySum), nil},
 		{"overlooks NaN", "Result", reduce, byHandKernel(inRankOrder, lessThan), nil},
 		{"takes scratch memory for zeroed", "Result", reduce, byHand(sumsInScratch), nil},
+		{string(neighbours), "Result", reduce, sharing(foldReduceKernel(neighbours)), nil},
 		{"is declared to fold in rank order, but does not", "Result", reduce, ringReduceKernel(none),
 			func(s *subject) { s.rankOrdered = true }},
 		// This one keeps state, but it need not wait for State: its state is wrong in
@@ -60,6 +61,12 @@ func remembering() *ccl.Kernel {
 		}
 		return c.Send((c.Rank()+1)%c.Size(), first[id])
 	}
+	return k
+}
+
+// sharing declares that a kernel looks at its share of others' inputs only.
+func sharing(k *ccl.Kernel) *ccl.Kernel {
+	k.Shares = true
 	return k
 }
 

@@ -119,9 +119,9 @@ type steppingStaging struct {
 	stepper
 }
 
-func (s *steppingStaging) Stage(piece []byte) error {
+func (s *steppingStaging) Stage(piece []byte, lo, hi int) error {
 	s.begin(looking, 0)
-	err := s.Staging.Stage(piece)
+	err := s.Staging.Stage(piece, lo, hi)
 	s.succeed(err)
 	return err
 }

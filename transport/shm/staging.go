@@ -36,9 +36,11 @@ func (ep *endpoint) half(rank, which int) []byte {
 
 func (ep *endpoint) PieceBytes() int { return ep.geometry.Piece }
 
-func (ep *endpoint) Stage(piece []byte) error {
+func (ep *endpoint) Stage(piece []byte, lo, hi int) error {
 	ep.piece++
-	bulk.Copy(ep.half(ep.Rank(), 0), piece)
+	half := ep.half(ep.Rank(), 0)
+	bulk.Copy(half, piece[:lo])
+	bulk.Copy(half[hi:], piece[hi:])
 	ep.stage(ep.Rank()).staged.Store(ep.piece)
 	return ep.awaitStages(func(s *stage) *atomic.Uint64 { return &s.staged })
 }

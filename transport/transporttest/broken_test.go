@@ -320,7 +320,7 @@ type unawaitedStage struct{ *naive }
 
 func (ep unawaitedStage) Staging() transport.Staging { return ep }
 
-func (ep unawaitedStage) Stage(piece []byte) error {
+func (ep unawaitedStage) Stage(piece []byte, _, _ int) error {
 	ep.locked(func() { ep.stage(piece) })
 	return nil
 }

@@ -402,7 +402,7 @@ func (ep *naive) Buffers(rank int) (send, recv []byte) {
 
 func (ep *naive) PieceBytes() int { return 160 }
 
-func (ep *naive) Stage(piece []byte) (err error) {
+func (ep *naive) Stage(piece []byte, _, _ int) (err error) {
 	ep.locked(func() {
 		ep.stage(piece)
 		err = ep.await(func(q int) bool { return len(ep.now.pieces[q]) >= len(ep.now.pieces[ep.rank]) })

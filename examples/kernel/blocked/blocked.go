@@ -38,6 +38,7 @@ var Algorithm = &ccl.Algorithm{
 			Cost:     cost,
 			Eager:    true, // short inputs may come with the synchronisation
 			Shared:   true, // no messages: any goroutine may run it for any rank
+			Shares:   true, // and of the others' inputs it looks at its share only
 			Run:      allReduce,
 		},
 	},
