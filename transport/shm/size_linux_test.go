@@ -1,0 +1,35 @@
+package shm
+
+import (
+	"os"
+	"testing"
+)
+
+// A job's segment is as long as is said before, all of it memory that is there.
+func TestSegmentBytes(t *testing.T) {
+	own(t)
+	const ranks = 1
+	var made int64
+	restore := stopAt(func(point string) {
+		if point != "named" {
+			return
+		}
+		if st, err := os.Stat(filePath("job")); err == nil {
+			made = st.Size()
+		}
+	})
+	defer restore()
+	ep, err := Join(t.Context(), Job{Name: "job", Size: ranks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ep.Close(); err != nil {
+		t.Error(err)
+	}
+	if want := int64(SegmentBytes(ranks)); made != want {
+		t.Errorf("the segment has %d bytes, SegmentBytes says %d", made, want)
+	}
+	if SegmentBytes(8) <= SegmentBytes(2) {
+		t.Error("more ranks take more")
+	}
+}
