@@ -13,3 +13,9 @@ const (
 
 // best is what this machine folds with.
 var best = supported[len(supported)-1]
+
+// Implementation says what this program folds with on this machine: "AVX-512", "AVX2",
+// each in assembly, or "Go".
+func Implementation() string {
+	return [...]string{plain: "Go", avx2: "AVX2", avx512: "AVX-512"}[best]
+}

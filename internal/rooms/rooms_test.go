@@ -50,6 +50,8 @@ var rules = []rule{
 	{"cmd/goccl/tool", []string{"dist", "ccl", "topology", "algorithms", "transport", "transport/...", "cmd/goccl/internal/..."},
 		[]string{"github.com/alecthomas/kong", "github.com/schollz", "golang.org/x/term"}, "a tool shows what the public rooms know"},
 	{"cmd/goccl/internal/launch", nil, []string{"golang.org/x/sys/unix", "golang.org/x/term"}, "a launcher starts any program, whatever it does"},
+	{"cmd/goccl/internal/doctor", []string{"ccl", "transport/shm", "internal/launched", "internal/reduce", "cmd/goccl/internal/measure"}, []string{"golang.org/x/sys/unix"},
+		"the doctor asks those who know"},
 	{"cmd/goccl/internal/...", []string{"dist", "ccl", "cmd/goccl/internal/..."}, []string{"gonum.org/v1/plot", "gopkg.in/yaml.v3"},
 		"what is measured is what programs use"},
 	{"examples/...", []string{"dist", "ccl", "topology", "algorithms", "algorithms/...", "examples/..."}, heavy,

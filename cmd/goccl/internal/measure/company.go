@@ -15,7 +15,7 @@ type coreTime struct {
 
 // coreTimes reads Linux' /proc/stat and /proc/self/stat; proc(5) has the fields.
 func coreTimes(proc string) (t coreTime) {
-	for line := range strings.Lines(contents(filepath.Join(proc, "stat"))) {
+	for line := range strings.Lines(Contents(filepath.Join(proc, "stat"))) {
 		switch fields := strings.Fields(line); {
 		case len(fields) >= 9 && fields[0] == "cpu":
 			t.all = ticks(fields[1:9]) // after these come guests, who are in them
@@ -24,7 +24,7 @@ func coreTimes(proc string) (t coreTime) {
 			t.cores++
 		}
 	}
-	own := contents(filepath.Join(proc, "self", "stat"))
+	own := Contents(filepath.Join(proc, "self", "stat"))
 	if fields := strings.Fields(own[strings.LastIndex(own, ")")+1:]); len(fields) >= 13 { // the name can have spaces in it
 		t.here = ticks(fields[11:13])
 	}

@@ -31,13 +31,13 @@ type Machine struct {
 // ThisMachine describes the machine that this is running on.
 func ThisMachine() Machine {
 	return Machine{
-		CPU:        infoOf("/proc/cpuinfo", "model name"),
+		CPU:        Info("/proc/cpuinfo", "model name"),
 		Cores:      runtime.NumCPU(),
 		GOMAXPROCS: runtime.GOMAXPROCS(0),
 		Caches:     caches("/sys/devices/system/cpu/cpu0/cache"),
 		OS:         runtime.GOOS,
 		Arch:       runtime.GOARCH,
-		Kernel:     contents("/proc/sys/kernel/osrelease"),
+		Kernel:     Contents("/proc/sys/kernel/osrelease"),
 		Go:         runtime.Version(),
 		Revision:   revision(),
 		Load:       load(),
@@ -67,9 +67,9 @@ func (m Machine) Like(other Machine) bool {
 	return m.CPU == other.CPU && m.UsableCores() == other.UsableCores() && m.Caches == other.Caches && m.OS == other.OS && m.Arch == other.Arch
 }
 
-// infoOf returns what a file of lines "name : value" says first about a name.
-func infoOf(file, name string) string {
-	for line := range strings.Lines(contents(file)) {
+// Info returns what a file of lines "name : value" says first about a name.
+func Info(file, name string) string {
+	for line := range strings.Lines(Contents(file)) {
 		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value)
 		}
@@ -79,12 +79,12 @@ func infoOf(file, name string) string {
 
 // availableMemory returns how many bytes can be allocated, 0 if that is not known.
 func availableMemory() int {
-	kib, _ := strconv.Atoi(strings.TrimSuffix(infoOf("/proc/meminfo", "MemAvailable"), " kB"))
+	kib, _ := strconv.Atoi(strings.TrimSuffix(Info("/proc/meminfo", "MemAvailable"), " kB"))
 	return kib << 10
 }
 
 func load() string {
-	lastMinute, _, _ := strings.Cut(contents("/proc/loadavg"), " ")
+	lastMinute, _, _ := strings.Cut(Contents("/proc/loadavg"), " ")
 	return lastMinute
 }
 
@@ -92,20 +92,20 @@ func caches(dir string) string {
 	indices, _ := filepath.Glob(filepath.Join(dir, "index*"))
 	var all []string
 	for _, index := range indices {
-		name := "L" + contents(filepath.Join(index, "level"))
-		switch contents(filepath.Join(index, "type")) {
+		name := "L" + Contents(filepath.Join(index, "level"))
+		switch Contents(filepath.Join(index, "type")) {
 		case "Instruction":
 			continue
 		case "Data":
 			name += "d"
 		}
-		all = append(all, name+" "+contents(filepath.Join(index, "size")))
+		all = append(all, name+" "+Contents(filepath.Join(index, "size")))
 	}
 	return strings.Join(all, ", ")
 }
 
-// contents returns a file without the space around it, "" if it cannot be read.
-func contents(file string) string {
+// Contents returns a file without the space around it, "" if it cannot be read.
+func Contents(file string) string {
 	text, _ := os.ReadFile(file)
 	return strings.TrimSpace(string(text))
 }

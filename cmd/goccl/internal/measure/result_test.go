@@ -89,9 +89,9 @@ func TestReadingTheMachine(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("cpuinfo", "processor\t: 0\nmodel name\t: A: B\nmodel name\t: C\n")
-	require.Equal(t, "A: B", infoOf(filepath.Join(dir, "cpuinfo"), "model name"))
-	require.Empty(t, infoOf(filepath.Join(dir, "cpuinfo"), "model"))
-	require.Empty(t, infoOf(filepath.Join(dir, "missing"), "model name"))
+	require.Equal(t, "A: B", Info(filepath.Join(dir, "cpuinfo"), "model name"))
+	require.Empty(t, Info(filepath.Join(dir, "cpuinfo"), "model"))
+	require.Empty(t, Info(filepath.Join(dir, "missing"), "model name"))
 	for index, cache := range []string{"1 Data 48K", "1 Instruction 32K", "2 Unified 1024K"} {
 		parts := strings.Fields(cache)
 		for i, file := range []string{"level", "type", "size"} {

@@ -1,0 +1,123 @@
+package doctor
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// A host is a machine as files show it: those below its root.
+type host struct{ root string }
+
+func (h host) path(name string) string     { return h.root + name }
+func (h host) contents(name string) string { return measure.Contents(h.path(name)) }
+
+// A limit is what a control group allows; file says which, "" that none does.
+type limit struct {
+	value float64
+	file  string
+}
+
+// cpuQuota returns how many cores' time the control groups of this process allow.
+func (h host) cpuQuota() limit {
+	return h.tightest("cpu", func(dir string, version int) limit {
+		file := filepath.Join(dir, "cpu.max")
+		quota, period, _ := strings.Cut(h.contents(file), " ") // "150000 100000", or "max 100000"
+		if version == 1 {
+			file = filepath.Join(dir, "cpu.cfs_quota_us") // -1: none
+			quota, period = h.contents(file), h.contents(filepath.Join(dir, "cpu.cfs_period_us"))
+		}
+		return limit{number(quota) / number(period), file}
+	})
+}
+
+// memoryLimit returns how many bytes the control groups of this process allow; pages
+// of shared memory count.
+func (h host) memoryLimit() limit {
+	return h.tightest("memory", func(dir string, version int) limit {
+		file := filepath.Join(dir, "memory.max")
+		if version == 1 {
+			file = filepath.Join(dir, "memory.limit_in_bytes")
+		}
+		return limit{number(h.contents(file)), file}
+	})
+}
+
+// number returns 0 for what is none, or negative.
+func number(text string) float64 {
+	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil {
+		return 0
+	}
+	return max(0, x)
+}
+
+// tightest returns the least of the limits that read finds in the control group of
+// this process and those around it, of both versions, since a machine can have some
+// controllers in the one and some in the other. See cgroups(7).
+func (h host) tightest(controller string, read func(dir string, version int) limit) (least limit) {
+	consider := func(dirs []string, version int) {
+		for _, dir := range dirs {
+			// Version 1 writes "no limit" as a number of pages that nobody has.
+			l := read(dir, version)
+			if real := l.value > 0 && l.value < 1<<60; real && (least.file == "" || l.value < least.value) {
+				least = l
+			}
+		}
+	}
+	consider(h.groups("cgroup", controller), 1)
+	consider(h.groups("cgroup2", ""), 2)
+	return least
+}
+
+// groups returns the directories of the control group of this process and those
+// around it, as far as they can be seen.
+func (h host) groups(fstype, controller string) (dirs []string) {
+	mount, root, found := h.mount(func(m mounted) bool {
+		return m.fstype == fstype && (controller == "" || hasWord(m.options, controller))
+	})
+	if !found {
+		return nil
+	}
+	dir := mount
+	if below, ok := strings.CutPrefix(h.ownGroup(controller), strings.TrimSuffix(root, "/")); ok {
+		dir = filepath.Join(mount, below)
+	}
+	for ; len(dir) > len(mount); dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+	}
+	return append(dirs, mount)
+}
+
+// ownGroup returns the name of the control group of this process: of a controller in
+// version 1, of all if that is "".
+func (h host) ownGroup(controller string) string {
+	for line := range strings.Lines(h.contents("/proc/self/cgroup")) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // "4:memory:/a", "0::/a"
+		if len(parts) == 3 && hasWord(parts[1], controller) {
+			return parts[2]
+		}
+	}
+	return ""
+}
+
+func hasWord(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
+
+// mounted is what /proc/self/mountinfo says about a mount.
+type mounted struct{ fstype, options string }
+
+// mount returns where the first mount lies that is as wanted, and the directory of its
+// file system that is there.
+func (h host) mount(wanted func(mounted) bool) (at, root string, found bool) {
+	for line := range strings.Lines(h.contents("/proc/self/mountinfo")) {
+		// "32 31 0:29 /root /at rw,relatime shared:1 - cgroup cgroup rw,cpu"
+		before, after, _ := strings.Cut(line, " - ")
+		where, what := strings.Fields(before), strings.Fields(after)
+		if len(where) >= 5 && len(what) >= 3 && wanted(mounted{what[0], what[2]}) {
+			return where[4], where[3], true
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,18 @@
+package doctor
+
+import (
+	"github.com/goccl/goccl/internal/launched"
+)
+
+// Launcher says who started this process as one of several ranks, and how many they
+// are: 0 if nobody did.
+func Launcher(getenv func(string) string) (f Finding, ranks int) {
+	job, err := launched.Detect(getenv)
+	switch {
+	case err != nil:
+		return ok(PartConfiguration, "launcher", "%v", err).but(Problem, "set or unset the variables that it names: as it is, dist refuses to begin"), 0
+	case job == nil:
+		return ok(PartConfiguration, "launcher", "none: ranks are goroutines"), 0
+	}
+	return ok(PartConfiguration, "launcher", "%v; its job is %s", job, job.Key), job.Size
+}

@@ -1,0 +1,217 @@
+package doctor
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/reduce"
+)
+
+// Machine says what all ranks run on. Root is "" for this machine, for tests a
+// directory with files of another.
+func Machine(m measure.Machine, root string, getenv func(string) string) []Finding {
+	h := host{root}
+	return []Finding{
+		processors{
+			online: countList(h.contents("/sys/devices/system/cpu/online")),
+			usable: m.Cores, gomaxprocs: m.GOMAXPROCS, asked: getenv("GOMAXPROCS"), quota: h.cpuQuota(),
+		}.finding(),
+		ok(PartMachine, "cpu", "%s", join("; ", m.CPU, m.Caches)),
+		vectors(m.Arch, reduce.Implementation(), buildSetting("-tags"), buildSetting("-race")),
+		h.memory(),
+		h.nodes(),
+		h.hugePages(),
+		ok(PartMachine, "system", "%s", join("; ", strings.TrimSpace(m.OS+"/"+m.Arch+" "+m.Kernel), m.Go, revision(m.Revision))),
+		h.container(getenv),
+	}
+}
+
+// processors are what ranks run on at the same time.
+type processors struct {
+	online     int // of the machine; 0: unknown
+	usable     int // by this process's affinity
+	gomaxprocs int
+	asked      string // for GOMAXPROCS, by the environment
+	quota      limit
+}
+
+func (p processors) finding() Finding {
+	says := fmt.Sprintf("%d usable", p.usable)
+	if p.online > 0 {
+		says += fmt.Sprintf(" of %d", p.online)
+	}
+	if p.quota.file == "" {
+		says += ", no quota"
+	} else {
+		says += fmt.Sprintf(", quota of %.4g (%s)", p.quota.value, p.quota.file)
+	}
+	says += fmt.Sprintf("; GOMAXPROCS %d", p.gomaxprocs)
+	switch {
+	case p.asked != "":
+		says += " by the environment"
+	case p.gomaxprocs < p.usable && p.quota.file != "":
+		says += " by the quota"
+	}
+	f := ok(PartMachine, "cores", "%s", says)
+	polling := min(p.usable, p.gomaxprocs)
+	switch {
+	case p.quota.file != "" && float64(polling) > p.quota.value:
+		return f.but(Note, fmt.Sprintf("%d ranks that wait awake use the quota up, and then nothing runs until its next period: "+
+			"set GOMAXPROCS=%d, or allow more", polling, max(1, int(math.Floor(p.quota.value)))))
+	case p.gomaxprocs > p.usable:
+		return f.but(Note, "more goroutines run than there are cores for; leave GOMAXPROCS alone")
+	case p.gomaxprocs < p.usable && p.quota.file == "":
+		return f.but(Note, "cores are left over that goroutine ranks do not use; processes have a GOMAXPROCS each")
+	case polling == 1:
+		return f.but(Note, "ranks take turns on one core, and sleep to wait: a second core makes them faster by far")
+	}
+	return f
+}
+
+// countList returns how many numbers a list of Linux has, such as 0-3,8; 0 if it
+// cannot be read.
+func countList(list string) (n int) {
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		a, errA := strconv.Atoi(first)
+		b, errB := strconv.Atoi(last)
+		if errA != nil || errB != nil || b < a {
+			return 0
+		}
+		n += b - a + 1
+	}
+	return n
+}
+
+// vectors says what reductions are made of.
+func vectors(arch, implementation, tags, race string) Finding {
+	f := ok(PartMachine, "vectors", "reductions in %s", implementation)
+	if implementation != "Go" {
+		return f
+	}
+	switch {
+	case hasWord(tags, "noasm"):
+		f.Says += ", since this program was built with -tags noasm"
+		return f.but(Note, "build without the tag: assembly is several times faster")
+	case race == "true":
+		f.Says += ", since this program was built with -race"
+		return f.but(Note, "the race detector does not see what assembly does; without it reductions are several times faster")
+	case arch == "amd64":
+		f.Says += ", since this processor has no AVX2, or its virtual machine hides it"
+		return f.but(Note, "")
+	}
+	f.Says += ": there is assembly for amd64 only"
+	return f
+}
+
+func buildSetting(key string) string {
+	if info, found := debug.ReadBuildInfo(); found {
+		for _, s := range info.Settings {
+			if s.Key == key {
+				return s.Value
+			}
+		}
+	}
+	return ""
+}
+
+func revision(r string) string {
+	if r == "" {
+		return ""
+	}
+	return "revision " + r
+}
+
+func (h host) memory() Finding {
+	total := kib(measure.Info(h.path("/proc/meminfo"), "MemTotal"))
+	available := kib(measure.Info(h.path("/proc/meminfo"), "MemAvailable"))
+	f := ok(PartMachine, "memory", "%s, %s available", Amount(total), Amount(available))
+	if total == 0 {
+		f.Says = unknown
+	}
+	if l := h.memoryLimit(); l.file != "" {
+		f.Says += fmt.Sprintf("; limit of %s (%s), shared memory included", Amount(l.value), l.file)
+	}
+	return f
+}
+
+func kib(text string) float64 { return number(strings.TrimSuffix(text, " kB")) * 1024 }
+
+const unknown = "unknown"
+
+func (h host) nodes() Finding {
+	switch n := countList(h.contents("/sys/devices/system/node/online")); n {
+	case 0:
+		return ok(PartMachine, "NUMA", unknown)
+	case 1:
+		return ok(PartMachine, "NUMA", "1 node")
+	default:
+		return ok(PartMachine, "NUMA", "%d nodes", n).but(Note,
+			"goccl does not place ranks: bind a job that fits to one node (numactl --cpunodebind=0 --membind=0)")
+	}
+}
+
+func (h host) hugePages() Finding {
+	const dir = "/sys/kernel/mm/transparent_hugepage/"
+	own, shared := bracketed(h.contents(dir+"enabled")), bracketed(h.contents(dir+"shmem_enabled"))
+	return ok(PartMachine, "huge pages", "transparent: %s; for shared memory: %s", own, shared)
+}
+
+// bracketed returns the chosen word of a list of Linux: "always [madvise] never".
+func bracketed(list string) string {
+	_, after, _ := strings.Cut(list, "[")
+	if word, _, found := strings.Cut(after, "]"); found {
+		return word
+	}
+	return unknown
+}
+
+// container says which signs of a container there are. Jobs do not mind, as long as
+// all ranks are in one.
+func (h host) container(getenv func(string) string) Finding {
+	var signs []string
+	for _, file := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Stat(h.path(file)); err == nil {
+			signs = append(signs, file)
+		}
+	}
+	for _, variable := range []string{"container", "KUBERNETES_SERVICE_HOST"} {
+		if value := getenv(variable); value != "" {
+			signs = append(signs, variable+"="+value)
+		}
+	}
+	// The kernel gives the first namespace of processes this number: PROC_PID_INIT_INO.
+	if link, err := os.Readlink(h.path("/proc/self/ns/pid")); err == nil && link != "pid:[4026531836]" {
+		signs = append(signs, "a namespace of processes of its own")
+	}
+	if runtime.GOOS != "linux" && h.root == "" {
+		return ok(PartMachine, "container", unknown)
+	}
+	if len(signs) == 0 {
+		return ok(PartMachine, "container", "no sign of one")
+	}
+	return ok(PartMachine, "container", "signs of one: %s; the ranks of a job have to share /dev/shm: start them in one", strings.Join(signs, ", "))
+}
+
+// join joins what is not empty; if nothing is left, it is unknown.
+func join(separator string, parts ...string) string {
+	var known []string
+	for _, p := range parts {
+		if p != "" {
+			known = append(known, p)
+		}
+	}
+	if known == nil {
+		return unknown
+	}
+	return strings.Join(known, separator)
+}

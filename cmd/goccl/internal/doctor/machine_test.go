@@ -1,0 +1,209 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// prepared returns the root of a machine with these files.
+func prepared(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := root + name
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return root
+}
+
+func noVariables(string) string { return "" }
+
+func variables(all map[string]string) func(string) string {
+	return func(name string) string { return all[name] }
+}
+
+// lines returns the findings as a page shows them.
+func lines(findings []Finding) string {
+	var b strings.Builder
+	for _, f := range findings {
+		b.WriteString(strings.TrimSpace(string(f.Verdict)+" "+f.Name+": "+f.Says+" -> "+f.Do) + "\n")
+	}
+	return b.String()
+}
+
+func TestMachine(t *testing.T) {
+	root := prepared(t, map[string]string{
+		"/proc/meminfo":                                     "MemTotal: 2097152 kB\nMemFree: 1 kB\nMemAvailable: 1572864 kB\n",
+		"/proc/self/cgroup":                                 "0::/\n",
+		"/proc/self/mountinfo":                              "30 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+		"/sys/fs/cgroup/cpu.max":                            "150000 100000\n",
+		"/sys/fs/cgroup/memory.max":                         "1073741824\n",
+		"/sys/devices/system/cpu/online":                    "0-3,8\n",
+		"/sys/devices/system/node/online":                   "0-1\n",
+		"/sys/kernel/mm/transparent_hugepage/enabled":       "always [madvise] never\n",
+		"/sys/kernel/mm/transparent_hugepage/shmem_enabled": "always within_size advise [never] deny force\n",
+		"/.dockerenv":                                       "",
+	})
+	require.NoError(t, os.MkdirAll(root+"/proc/self/ns", 0o700))
+	require.NoError(t, os.Symlink("pid:[4026532001]", root+"/proc/self/ns/pid"))
+	m := measure.Machine{CPU: "A", Caches: "L1d 48K", Cores: 4, GOMAXPROCS: 2, OS: "linux", Arch: "riscv64", Kernel: "6.1", Go: "go1.26"}
+	text := lines(Machine(m, root, variables(map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"})))
+	for _, line := range []string{
+		"note cores: 4 usable of 5, quota of 1.5 (/sys/fs/cgroup/cpu.max); GOMAXPROCS 2 by the quota -> " +
+			"2 ranks that wait awake use the quota up, and then nothing runs until its next period: set GOMAXPROCS=1, or allow more",
+		"ok cpu: A; L1d 48K ->",
+		"ok memory: 2.0 GiB, 1.5 GiB available; limit of 1.0 GiB (/sys/fs/cgroup/memory.max), shared memory included ->",
+		"note NUMA: 2 nodes -> goccl does not place ranks: bind a job that fits to one node (numactl --cpunodebind=0 --membind=0)",
+		"ok huge pages: transparent: madvise; for shared memory: never ->",
+		"ok system: linux/riscv64 6.1; go1.26 ->",
+		"ok container: signs of one: /.dockerenv, KUBERNETES_SERVICE_HOST=10.0.0.1, a namespace of processes of its own; the ranks of a job have to share /dev/shm: start them in one ->",
+	} {
+		require.Contains(t, text, line+"\n")
+	}
+}
+
+// Without its files, a machine is unknown, and nothing is wrong with it.
+func TestUnknownMachine(t *testing.T) {
+	findings := Machine(measure.Machine{Cores: 2, GOMAXPROCS: 2, OS: "plan9", Arch: "mips"}, t.TempDir(), noVariables)
+	require.Zero(t, Count(findings, Problem))
+	text := lines(findings)
+	require.Contains(t, text, "ok cores: 2 usable, no quota; GOMAXPROCS 2 ->\n")
+	for _, name := range []string{"cpu", "memory", "NUMA"} {
+		require.Contains(t, text, "ok "+name+": unknown ->\n")
+	}
+	require.Contains(t, text, "ok huge pages: transparent: unknown; for shared memory: unknown ->\n")
+}
+
+func TestCores(t *testing.T) {
+	quota := func(cores float64) limit { return limit{cores, "cpu.max"} }
+	for _, c := range []struct {
+		p       processors
+		verdict Verdict
+		says    string
+	}{
+		{processors{online: 8, usable: 8, gomaxprocs: 8}, OK, "8 usable of 8, no quota; GOMAXPROCS 8"},
+		{processors{online: 8, usable: 4, gomaxprocs: 4, quota: quota(4)}, OK, "4 usable of 8, quota of 4 (cpu.max); GOMAXPROCS 4"},
+		{processors{online: 8, usable: 8, gomaxprocs: 4, quota: quota(4)}, OK, "GOMAXPROCS 4 by the quota"},
+		{processors{online: 8, usable: 8, gomaxprocs: 3, quota: quota(2.5)}, Note, "GOMAXPROCS 3 by the quota"},
+		{processors{online: 8, usable: 8, gomaxprocs: 2, quota: quota(0.5)}, Note, "quota of 0.5"},
+		{processors{online: 8, usable: 8, gomaxprocs: 16, asked: "16"}, Note, "GOMAXPROCS 16 by the environment"},
+		{processors{online: 8, usable: 8, gomaxprocs: 2, asked: "2"}, Note, "GOMAXPROCS 2 by the environment"},
+		{processors{usable: 1, gomaxprocs: 1}, Note, "1 usable, no quota; GOMAXPROCS 1"},
+	} {
+		f := c.p.finding()
+		require.Equal(t, c.verdict, f.Verdict, f.Says)
+		require.Contains(t, f.Says, c.says)
+		require.Equal(t, c.verdict == Note, f.Do != "")
+	}
+	require.Contains(t, processors{usable: 8, gomaxprocs: 2, quota: quota(0.5)}.finding().Do, "set GOMAXPROCS=1,")
+}
+
+func TestCountList(t *testing.T) {
+	for list, want := range map[string]int{"0": 1, "0-3": 4, "0-3,8,10-11": 7, "": 0, "x": 0, "3-0": 0, "0-": 0} {
+		require.Equal(t, want, countList(list), list)
+	}
+}
+
+// Limits of both versions are found, at every level, wherever they are mounted.
+func TestControlGroups(t *testing.T) {
+	const (
+		v2 = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+		v1 = "33 30 0:30 / /cg/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n35 30 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
+	)
+	for name, c := range map[string]struct {
+		files       map[string]string
+		cpu, memory limit
+	}{
+		"none": {},
+		"version 2, unlimited": {files: map[string]string{
+			"/proc/self/mountinfo": v2, "/proc/self/cgroup": "0::/a\n",
+			"/sys/fs/cgroup/a/cpu.max": "max 100000\n", "/sys/fs/cgroup/a/memory.max": "max\n",
+		}},
+		"version 2, the least of all levels": {
+			files: map[string]string{
+				"/proc/self/mountinfo": v2, "/proc/self/cgroup": "0::/a/b/c\n",
+				"/sys/fs/cgroup/a/cpu.max": "200000 100000\n", "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "/sys/fs/cgroup/a/b/c/cpu.max": "400000 100000\n",
+				"/sys/fs/cgroup/a/memory.max": "4096\n", "/sys/fs/cgroup/a/b/c/memory.max": "1024\n",
+				"/sys/fs/cgroup/x/cpu.max": "1 100000\n",
+			},
+			cpu: limit{2, "/sys/fs/cgroup/a/cpu.max"}, memory: limit{1024, "/sys/fs/cgroup/a/b/c/memory.max"},
+		},
+		"version 1": {
+			files: map[string]string{
+				"/proc/self/mountinfo": v1, "/proc/self/cgroup": "4:memory:/m\n2:cpu,cpuacct:/c\n",
+				"/cg/cpu,cpuacct/c/cpu.cfs_quota_us": "50000\n", "/cg/cpu,cpuacct/c/cpu.cfs_period_us": "100000\n",
+				"/cg/cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "/cg/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+				"/cg/memory/m/memory.limit_in_bytes": "9223372036854771712\n", "/cg/memory/memory.limit_in_bytes": "2048\n",
+			},
+			cpu: limit{0.5, "/cg/cpu,cpuacct/c/cpu.cfs_quota_us"}, memory: limit{2048, "/cg/memory/memory.limit_in_bytes"},
+		},
+		"version 1 for one, version 2 for the other": {
+			files: map[string]string{
+				"/proc/self/mountinfo": v1 + v2, "/proc/self/cgroup": "4:memory:/m\n0::/u\n",
+				"/cg/memory/m/memory.limit_in_bytes": "8192\n", "/sys/fs/cgroup/u/cpu.max": "300000 100000\n",
+			},
+			cpu: limit{3, "/sys/fs/cgroup/u/cpu.max"}, memory: limit{8192, "/cg/memory/m/memory.limit_in_bytes"},
+		},
+		"a container that sees its own group only": {
+			files: map[string]string{
+				"/proc/self/mountinfo": "29 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/proc/self/cgroup": "0::/docker/1/sub\n",
+				"/sys/fs/cgroup/sub/cpu.max": "100000 100000\n",
+			},
+			cpu: limit{1, "/sys/fs/cgroup/sub/cpu.max"},
+		},
+		"a group outside of what is mounted": {
+			files: map[string]string{
+				"/proc/self/mountinfo": "29 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/proc/self/cgroup": "0::/other\n",
+				"/sys/fs/cgroup/cpu.max": "100000 100000\n",
+			},
+			cpu: limit{1, "/sys/fs/cgroup/cpu.max"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := host{prepared(t, c.files)}
+			require.Equal(t, c.cpu, h.cpuQuota())
+			require.Equal(t, c.memory, h.memoryLimit())
+		})
+	}
+}
+
+func TestVectors(t *testing.T) {
+	require.Equal(t, OK, vectors("amd64", "AVX-512", "", "").Verdict)
+	require.Equal(t, OK, vectors("arm64", "Go", "", "").Verdict)
+	require.Contains(t, vectors("arm64", "Go", "", "").Says, "assembly for amd64 only")
+	for _, f := range []Finding{
+		vectors("amd64", "Go", "netgo,noasm", ""), vectors("amd64", "Go", "", "true"), vectors("amd64", "Go", "", ""),
+	} {
+		require.Equal(t, Note, f.Verdict)
+	}
+	require.Contains(t, vectors("amd64", "Go", "netgo,noasm", "").Says, "-tags noasm")
+	require.Contains(t, vectors("amd64", "Go", "", "true").Says, "-race")
+	require.Contains(t, vectors("amd64", "Go", "", "").Says, "no AVX2")
+}
+
+func TestAmount(t *testing.T) {
+	for want, bytes := range map[string]float64{"0 B": 0, "1023 B": 1023, "1.0 KiB": 1024, "1.5 MiB": 1.5 * (1 << 20), "2048.0 GiB": 1 << 41} {
+		require.Equal(t, want, Amount(bytes))
+	}
+}
+
+func TestLauncher(t *testing.T) {
+	f, ranks := Launcher(noVariables)
+	require.Equal(t, OK, f.Verdict)
+	require.Zero(t, ranks)
+	f, ranks = Launcher(variables(map[string]string{"GOCCL_SHM_NAME": "/train", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "3"}))
+	require.Equal(t, OK, f.Verdict)
+	require.Contains(t, f.Says, "rank 1 of 3 by the variables of goccl run")
+	require.Contains(t, f.Says, "its job is train")
+	require.Equal(t, 3, ranks)
+	f, _ = Launcher(variables(map[string]string{"GOCCL_SHM_RANK": "1"}))
+	require.Equal(t, Problem, f.Verdict)
+	require.Contains(t, f.Says, "GOCCL_SHM_NAME and GOCCL_SHM_SIZE are not set")
+}

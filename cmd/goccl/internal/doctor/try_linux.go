@@ -1,0 +1,237 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lookAt looks at the directory of segments.
+func lookAt(dir string) directory {
+	d := directory{path: dir}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		d.err = err
+		return d
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, dir+"/.", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		d.err = fmt.Errorf("this user may not write there: %w", err)
+	}
+	d.tmpfs = fs.Type == unix.TMPFS_MAGIC
+	d.size, d.free = int(fs.Blocks)*int(fs.Bsize), int(fs.Bavail)*int(fs.Bsize)
+	d.full = fs.Files > 0 && fs.Ffree == 0
+	return d
+}
+
+// A probe is something that ranks as processes ask of the kernel.
+type probe struct {
+	name    string
+	use     string // what it is good for
+	try     func(*scratch) error
+	verdict Verdict // if it fails
+	without string  // what is then
+	do      string
+}
+
+const sandbox = "ask who runs this machine: a sandbox or a seccomp filter may forbid it"
+
+var probes = []probe{
+	{"O_TMPFILE, linkat", "a job's memory has no name before it is complete", (*scratch).makeFile,
+		Problem, "jobs cannot make their memory", "mount a tmpfs at /dev/shm, and /proc"},
+	{"fallocate", "memory that is not to be had is an error, and no crash", (*scratch).allocate,
+		Problem, "jobs cannot make their memory", enlarge},
+	{"OFD locks", "ranks see each other die", (*scratch).lock,
+		Problem, "jobs refuse to begin", "mount a tmpfs at /dev/shm; Linux has them since 3.15"},
+	{"mmap", "ranks share the file's memory", (*scratch).mapPage,
+		Problem, "ranks have no memory in common", "see ulimit -v, or " + sandbox},
+	{"MADV_POPULATE_WRITE", "first calls do not pay for memory", (*scratch).populate,
+		Note, "ranks touch each page instead, which takes longer, once", "Linux has it since 5.14"},
+	{"futex", "ranks sleep in shared memory, and wake each other", (*scratch).futex,
+		Problem, "ranks cannot wait", sandbox},
+	{"/proc/self/stat", "ranks know when their process began", readStat,
+		Problem, "jobs refuse to begin", "mount /proc"},
+	{"pidfd", "launchers know their processes by it, whatever the ids", openPidfd,
+		Note, "launchers go by ids, as they did before; ranks do without", "Linux has it since 5.3"},
+}
+
+// tryAll tries everything, on a file in dir that has no name when it returns.
+func tryAll(dir string) (all []Finding) {
+	s := &scratch{dir: dir, fd: -1}
+	defer s.close()
+	for _, p := range probes {
+		all = append(all, p.finding(p.try(s)))
+	}
+	return all
+}
+
+// errUntried says that a probe has nothing to be tried on.
+var errUntried = errors.New("not tried, for want of what has failed above")
+
+func (p probe) finding(err error) Finding {
+	f := ok(PartProcesses, p.name, "%s", p.use)
+	switch {
+	case err == nil:
+		return f
+	case errors.Is(err, errUntried):
+		f.Says = err.Error()
+		return f.but(Note, "")
+	}
+	f.Says = fmt.Sprintf("%v: %s", err, p.without)
+	return f.but(p.verdict, p.do)
+}
+
+// scratch is what probes work on.
+type scratch struct {
+	dir  string
+	fd   int    // of a file, -1: none
+	page []byte // of it, mapped
+}
+
+func (s *scratch) close() {
+	if s.page != nil {
+		_ = unix.Munmap(s.page)
+	}
+	if s.fd >= 0 {
+		_ = unix.Close(s.fd)
+	}
+}
+
+// self is the name under which the file can be opened, though it has none.
+func (s *scratch) self() string { return fmt.Sprintf("/proc/self/fd/%d", s.fd) }
+
+func (s *scratch) makeFile() (err error) {
+	if s.fd, err = unix.Open(s.dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600); err != nil {
+		s.fd = -1
+		return fmt.Errorf("O_TMPFILE: %w", err)
+	}
+	name := fmt.Sprintf("%s/goccl-doctor-%d-%x", s.dir, os.Getpid(), time.Now().UnixNano())
+	if err := unix.Linkat(unix.AT_FDCWD, s.self(), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err != nil {
+		return fmt.Errorf("linkat: %w", err)
+	}
+	if err := unix.Unlink(name); err != nil {
+		return fmt.Errorf("unlink: %w", err)
+	}
+	return nil
+}
+
+func (s *scratch) allocate() error {
+	if s.fd < 0 {
+		return errUntried
+	}
+	return untilUninterrupted(func() error { return unix.Fallocate(s.fd, 0, 0, int64(os.Getpagesize())) })
+}
+
+// lock takes a lock by one open of the file, and sees by another one that it is held
+// until the first one is closed.
+func (s *scratch) lock() error {
+	if s.fd < 0 {
+		return errUntried
+	}
+	holder, err := unix.Open(s.self(), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	held, err := s.lockBy(holder)
+	if closed := unix.Close(holder); err == nil {
+		err = closed
+	}
+	if err == nil && !held {
+		err = errors.New("a lock that is held does not show")
+	}
+	if err != nil {
+		return err
+	}
+	if held, err = s.held(); err == nil && held {
+		err = errors.New("a lock outlives who held it")
+	}
+	return err
+}
+
+func (s *scratch) lockBy(fd int) (held bool, err error) {
+	if err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, firstByte()); err != nil {
+		return false, err
+	}
+	return s.held()
+}
+
+func (s *scratch) held() (bool, error) {
+	l := firstByte()
+	err := unix.FcntlFlock(uintptr(s.fd), unix.F_OFD_GETLK, l)
+	return l.Type != unix.F_UNLCK, err
+}
+
+func firstByte() *unix.Flock_t {
+	return &unix.Flock_t{Type: unix.F_WRLCK, Whence: unix.SEEK_SET, Len: 1}
+}
+
+func (s *scratch) mapPage() error {
+	if s.fd < 0 {
+		return errUntried
+	}
+	size := os.Getpagesize()
+	if err := unix.Ftruncate(s.fd, int64(size)); err != nil { // or a touch of the page ends the process
+		return err
+	}
+	page, err := unix.Mmap(s.fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	s.page = page
+	return err
+}
+
+func (s *scratch) populate() error {
+	if s.page == nil {
+		return errUntried
+	}
+	return untilUninterrupted(func() error { return unix.Madvise(s.page, unix.MADV_POPULATE_WRITE) })
+}
+
+// futex finds that a word has changed, that nobody wakes it, and that nobody sleeps.
+func (s *scratch) futex() error {
+	if s.page == nil {
+		return errUntried
+	}
+	const wait, wake = 0, 1
+	millisecond := unix.NsecToTimespec(1e6)
+	if err := futex(s.page, wait, 1, nil); !errors.Is(err, unix.EAGAIN) {
+		return fmt.Errorf("wait for a word that has changed: %w", orUnexpected(err))
+	}
+	err := untilUninterrupted(func() error { return futex(s.page, wait, 0, &millisecond) })
+	if !errors.Is(err, unix.ETIMEDOUT) {
+		return fmt.Errorf("wait for a millisecond: %w", orUnexpected(err))
+	}
+	if err := futex(s.page, wake, 1, nil); err != nil {
+		return fmt.Errorf("wake: %w", err)
+	}
+	return nil
+}
+
+func orUnexpected(err error) error {
+	if err == nil {
+		return errors.New("it was not refused")
+	}
+	return err
+}
+
+// untilUninterrupted makes a system call again for as long as a signal has ended it.
+func untilUninterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func readStat(*scratch) error {
+	_, err := os.ReadFile("/proc/self/stat")
+	return err
+}
+
+func openPidfd(*scratch) error {
+	fd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}

@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// What Linux has shows as there, and nothing is left of what was tried.
+func TestTryAll(t *testing.T) {
+	dir, err := os.MkdirTemp(sharedMemory, "goccl-doctor-test-")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	findings := tryAll(dir)
+	require.Len(t, findings, len(probes))
+	for _, f := range findings {
+		if f.Name != "MADV_POPULATE_WRITE" && f.Name != "pidfd" { // kernels may be older
+			require.Equal(t, OK, f.Verdict, "%+v", f)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.NoError(t, lookAt(dir).err)
+	require.True(t, lookAt(dir).tmpfs)
+}
+
+// Without a directory there is one problem, and what follows from it is not tried.
+func TestTryWithoutDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "missing")
+	require.ErrorIs(t, lookAt(dir).err, unix.ENOENT)
+	findings := tryAll(dir)
+	require.Equal(t, 1, Count(findings, Problem))
+	require.Equal(t, Problem, findings[0].Verdict)
+	require.Contains(t, findings[0].Says, "O_TMPFILE: no such file or directory: jobs cannot make their memory")
+	untried := 0
+	for _, f := range findings {
+		if strings.HasPrefix(f.Says, "not tried") {
+			untried++
+		}
+	}
+	require.Equal(t, 5, untried)
+}
+
+// A file where the directory should be is no place to write to.
+func TestLookAtFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.ErrorContains(t, lookAt(file).err, "this user may not write there")
+}
+
+// What fails is as bad as what is not there without it, and says what to do.
+func TestProbeFails(t *testing.T) {
+	for _, p := range probes {
+		f := p.finding(errors.New("refused"))
+		require.Equal(t, p.verdict, f.Verdict)
+		require.Equal(t, "refused: "+p.without, f.Says)
+		require.NotEmpty(t, f.Do)
+		require.NotEqual(t, OK, p.verdict)
+	}
+}
+
+// Two ranks meet; if they cannot, the reason is the finding. Nothing is left of either.
+func TestTrial(t *testing.T) {
+	require.Equal(t, OK, trial(t.Context()).Verdict, "%+v", trial(t.Context()))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("no more time"))
+	f := trial(ctx)
+	require.Equal(t, Problem, f.Verdict)
+	require.Contains(t, f.Says, "no more time")
+	left, err := filepath.Glob(sharedMemory + "/goccl-*-doctor-*")
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestProcesses(t *testing.T) {
+	findings := Processes(t.Context(), 2, 8)
+	require.Zero(t, Count(findings, Problem), "%+v", findings)
+	require.Equal(t, "a job", findings[len(findings)-1].Name)
+}

@@ -1,0 +1,75 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/reduce"
+)
+
+// cached is a length of which all that two ranks copy stays in their own caches.
+const cached = 64 << 10
+
+// Yardsticks has two goroutine ranks make calls, within about a second, and says what
+// the yardsticks of package measure were. Results are what was measured.
+func Yardsticks(ctx context.Context) (results []measure.Result, all []Finding) {
+	job := measure.Job{
+		Config: ccl.DefaultConfig(),
+		Budget: measure.Budget{Time: 40 * time.Millisecond, Warmup: 1, MinCalls: 3, MaxCalls: 5000},
+	}
+	small, err := job.Measure(ctx, allReduce(cached))
+	if err != nil {
+		return nil, []Finding{ok(PartYardsticks, "goroutines", "two ranks cannot work: %v", err).but(Problem, "what the error says")}
+	}
+	all = append(all, works(small))
+	if y := small.Yardstick(measure.CoreToCore); y.Calls > 0 {
+		all = append(all, ok(PartYardsticks, "core to core", "%s us, one way", measure.Digits(y.P50, 3)))
+	} else {
+		all = append(all, ok(PartYardsticks, "core to core", "not measured: it takes two cores that have nothing else to do").but(Note, ""))
+	}
+	all = append(all, ok(PartYardsticks, "barrier", "%s us, of 2 ranks", measure.Digits(small.Yardstick(measure.Barrier).P50, 3)))
+	all = append(all, copies("copies in cache", small))
+	results = append(results, small)
+
+	// Two ranks copy from and to this much, each.
+	large, err := job.Measure(ctx, allReduce(min(max(reduce.CacheBytes(), 16<<20), 64<<20)))
+	if err != nil {
+		return results, append(all, ok(PartYardsticks, "copies in memory", "not measured: %v", err).but(Note, ""))
+	}
+	return append(results, large), append(all, copies("copies in memory", large))
+}
+
+func allReduce(bytes int) measure.Case {
+	return measure.Case{
+		Collective: ccl.CollAllReduce.String(), DType: ccl.Float32.String(), Op: ccl.Sum.String(),
+		Ranks: 2, Bytes: bytes, InPlace: true,
+	}
+}
+
+// works says whether the results of goroutine ranks are right, and whether somebody
+// else was at work.
+func works(r measure.Result) Finding {
+	for _, row := range r.Rows {
+		if row.Errors > 0 {
+			return ok(PartYardsticks, "goroutines", "%d elements of %s are wrong (%s)", row.Errors, r.Title(), row.Entry).
+				but(Problem, "this is a defect of goccl or of the machine: report it")
+		}
+	}
+	row := r.Algorithms()[0]
+	f := ok(PartYardsticks, "goroutines", "%s of %s: %s us, %.1f times a peer copy, and right", r.Title(), Amount(float64(r.Bytes)), measure.Digits(row.P50, 3), row.XPeerCopy)
+	if r.Company >= 0.5 {
+		f.Says += fmt.Sprintf("; meanwhile others had %.1f of the cores", r.Company)
+		return f.but(Note, "what else runs shows in all times")
+	}
+	return f
+}
+
+// copies says how fast a core copies what it has written itself, and what another one
+// has.
+func copies(name string, r measure.Result) Finding {
+	return ok(PartYardsticks, name, "%s of each of 2 ranks: own %s GB/s, peer's %s GB/s per core", Amount(float64(r.Bytes)),
+		measure.Digits(r.Yardstick(measure.OwnCopy).AlgBW, 3), measure.Digits(r.Yardstick(measure.PeerCopy).AlgBW, 3))
+}
