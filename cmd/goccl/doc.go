@@ -6,9 +6,12 @@
 //	goccl bench --compare A B        what has changed between two runs
 //	goccl bench --sweep FILE         a matrix of measurements, with a report
 //	goccl run -n 4 PROGRAM ...       a program as several ranks, each a process
+//	goccl doctor                     what this machine allows, and what is in the way
+//	goccl doctor --clean             remove what dead jobs have left in /dev/shm
 //
 // docs/configuration.md shows `goccl explain` at work, docs/benchmarking.md `goccl
-// bench`, with the fields of their JSON, and docs/processes.md `goccl run`.
+// bench`, with the fields of their JSON, and docs/processes.md `goccl run` and `goccl
+// doctor`.
 //
 // # Model
 //
@@ -26,6 +29,7 @@
 // What was asked for goes to standard output, mistakes to standard error. The exit
 // status is 0, also where calls would be refused, since saying so is the answer; 1
 // if the configuration is wrong or no group can be made of it, if a result that was
-// measured is wrong, or if nothing could be measured; 80 for flags that make no sense.
+// measured is wrong, if nothing could be measured, or if `goccl doctor` finds a
+// problem; 80 for flags that make no sense.
 // `goccl run` ends as the first rank that failed; docs/processes.md has all its statuses.
 package main

@@ -29,20 +29,27 @@
 // it also starts the program goccl itself again, under other names, which Main answers
 // to before it looks at anything else. So a program of your own does nothing before Main.
 //
+// `goccl doctor` (see docs/processes.md) says what it finds about the machine, each
+// thing with a verdict: about cores, memory and /dev/shm, what ranks as processes need
+// of the kernel, a launcher, the configuration with two calls that it explains, and
+// yardsticks. What it tries leaves nothing behind. With --clean it removes the segments
+// of dead jobs of this user, as shm.Leftover.Remove does, and does nothing else.
+//
 // The tool knows the algorithms of ccl.DefaultRegistry: those that the program imports.
 //
 // # Concurrency
 //
 // `goccl explain` is one run in one goroutine. `goccl bench` hosts the ranks that it
-// measures with dist.Spawn, one group at a time. `goccl run` waits for all processes that
-// this one starts; nothing else may start any.
+// measures with dist.Spawn, one group at a time, and so does `goccl doctor`. `goccl run`
+// waits for all processes that this one starts; nothing else may start any.
 //
 // # Failure
 //
 // What was asked for goes to standard output, mistakes to standard error. The exit
 // status is 0, also where calls would be refused, since saying so is the answer; 1
 // if the configuration is wrong or no group can be made of it, if a result that was
-// measured is wrong, if nothing could be measured, or if `goccl bench --check` finds
-// what is slower than its baseline allows; 80 for flags that make no sense.
+// measured is wrong, if nothing could be measured, if `goccl bench --check` finds what
+// is slower than its baseline allows, or if `goccl doctor` finds a problem that keeps
+// ranks from working; 80 for flags that make no sense.
 // `goccl run` ends as the first rank that failed; docs/processes.md has all its statuses.
 package tool

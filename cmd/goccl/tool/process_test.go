@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 		ccl.Register(wrong())
 		Main()
 	}
+	if job := os.Getenv(asRankZero); job != "" {
+		waitForRankOne(job)
+	}
 	os.Exit(m.Run())
 }
 

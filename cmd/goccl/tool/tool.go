@@ -22,6 +22,7 @@ func Main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
 	var command struct {
 		Bench   benchCommand   `cmd:"" help:"Time collectives, beside the yardsticks of the same run."`
+		Doctor  doctorCommand  `cmd:"" help:"Show what this machine allows, what is in the way, and how fast it is."`
 		Explain explainCommand `cmd:"" help:"Show which algorithm does which call, why, and at what cost."`
 		Run     runCommand     `cmd:"" help:"Start a program as several ranks, each a process, and wait for all."`
 	}

@@ -270,7 +270,7 @@ func TestMistakes(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"", 80, `expected one of "bench", "explain"`},
+		{"", 80, `expected one of "bench", "doctor", "explain"`},
 		{"explian", 80, "explian"},
 		{"explain --rank=2", 80, "unknown flag --rank"},
 		{"explain --bytes=64kb", 80, `--bytes: "64kb" is not a size in bytes; write it like 64KiB`},
@@ -287,6 +287,7 @@ func TestMistakes(t *testing.T) {
 		{"explain --algorithms --ranks=2", 80, "--algorithms describes what is registered"},
 		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
 		{"explain --transport=tcp --ranks=2", 1, `unknown transport "tcp"`},
+		{"doctor --fix", 80, "unknown flag --fix"},
 		{"explain --config=shm.yaml --ranks=2", 1, "ranks as processes are not available yet"},
 	} {
 		require.Contains(t, failed(t, m.status, strings.Fields(m.args)...), m.says, m.args)

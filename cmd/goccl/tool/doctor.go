@@ -1,0 +1,221 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/transport/local"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// doctorCommand is `goccl doctor`.
+type doctorCommand struct {
+	Clean bool `help:"Only remove what dead jobs of this user have left in /dev/shm, and say what that was."`
+	JSON  bool `name:"json" help:"Print one JSON document."`
+}
+
+// Run does what the flags say. The first interrupt ends it when nothing is left of what
+// it tries.
+func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	defer stop()
+	if c.Clean {
+		found, err := shm.Leftovers()
+		if err != nil {
+			return err
+		}
+		return c.clean(stdout, found)
+	}
+	e := examine(ctx)
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	write := e.write
+	if c.JSON {
+		write = func(w io.Writer) error { return writeJSON(w, e) }
+	}
+	return errors.Join(write(stdout), e.judge())
+}
+
+// examination is what `goccl doctor` says: with --json, a document of these fields.
+type examination struct {
+	Date       time.Time        `json:"date"`
+	Machine    measure.Machine  `json:"machine"`
+	Findings   []doctor.Finding `json:"findings"`
+	Config     *configFile      `json:"config,omitempty"` // none if it is wrong
+	Calls      []*call          `json:"calls"`            // two typical ones, as goccl explain has them
+	Yardsticks []measure.Result `json:"yardsticks"`       // as goccl bench has them
+	Leftovers  []leftover       `json:"leftovers"`
+}
+
+// leftover is a shm.Leftover.
+type leftover struct {
+	Path  string    `json:"path"`
+	Job   string    `json:"job"`
+	Ranks int       `json:"ranks"`
+	Bytes int       `json:"bytes"`
+	PID   int       `json:"pid"` // of rank 0, which is dead
+	Made  time.Time `json:"made"`
+}
+
+// examine looks at everything.
+func examine(ctx context.Context) *examination {
+	e := &examination{
+		Date: time.Now().UTC().Truncate(time.Second), Machine: measure.ThisMachine(),
+		Calls: []*call{}, Yardsticks: []measure.Result{}, Leftovers: []leftover{},
+	}
+	e.add(doctor.Machine(e.Machine, "", os.Getenv)...)
+
+	launcher, ranks := doctor.Launcher(os.Getenv)
+	e.add(doctor.Processes(ctx, max(2, e.Machine.Cores, ranks), 2, 8)...)
+	left, err := shm.Leftovers()
+	e.add(doctor.Leftovers(left, err))
+	for _, l := range left {
+		e.Leftovers = append(e.Leftovers, leftover(l))
+	}
+
+	e.add(launcher)
+	e.explain(ranks)
+	if ranks > 0 || launcher.Verdict == doctor.Problem {
+		e.add(doctor.Finding{Part: doctor.PartYardsticks, Name: "all", Verdict: doctor.Note,
+			Says: "not measured in a process that a launcher has started: all of its ranks would measure at once", Do: "run goccl doctor without the launcher"})
+		return e
+	}
+	results, findings := doctor.Yardsticks(ctx)
+	e.Yardsticks = append(e.Yardsticks, results...)
+	e.add(findings...)
+	return e
+}
+
+func (e *examination) add(findings ...doctor.Finding) { e.Findings = append(e.Findings, findings...) }
+
+func (e *examination) found(name string, v doctor.Verdict, says, do string) {
+	e.add(doctor.Finding{Part: doctor.PartConfiguration, Name: name, Verdict: v, Says: says, Do: do})
+}
+
+// explain adds which configuration holds, and what becomes of two calls that training
+// makes all the time: of one number, such as a loss, and of a bucket of gradients. Ranks
+// are those of a launcher, 0 if there is none.
+func (e *examination) explain(ranks int) {
+	launched := ranks > 0
+	config, found, err := loadConfig("")
+	from := fmt.Sprintf("a launcher has started %d ranks", ranks)
+	if err == nil && !launched {
+		ranks = defaultRanks(config)
+		from = fmt.Sprintf("dist.Spawn would host %d", ranks)
+	}
+	var settings *ccl.Settings
+	if err == nil {
+		settings, err = config.Resolve(ccl.Request{Ranks: ranks, RanksFrom: from})
+	}
+	var r *report
+	if err == nil {
+		asked := explainCommand{Collective: []ccl.Collective{ccl.CollAllReduce}, Bytes: []ccl.ByteSize{4, 25 << 20}, Ranks: []int{ranks}}
+		r, err = asked.explain()
+	}
+	if err != nil {
+		e.found("ccl.yaml", doctor.Problem, err.Error(), "mend it, or see `goccl explain`: as it is, dist refuses to begin")
+		return
+	}
+	e.Config = &found
+	e.found("ccl.yaml", doctor.OK, fmt.Sprintf("%s (%s)", found.File, found.FoundBy), "")
+	switch configured := settings.Transport(); {
+	case launched && configured == local.Name:
+		e.found("transport", doctor.Problem, "it is to be local, which connects goroutines, but a launcher has started processes", "configure shm, or auto")
+	case !launched && configured == shm.Name:
+		e.found("transport", doctor.Note, "it is to be shm, which connects processes, but no launcher has started this one", "start ranks with goccl run, or configure auto")
+	}
+	for _, f := range r.Findings {
+		e.found("rules", doctor.Note, f.Origin+": "+f.Message, "see `goccl explain --why`")
+	}
+	for _, c := range r.Worlds[0].Calls {
+		if launched {
+			c.Transport = shm.Name // auto is; what is chosen does not depend on it
+		}
+		e.Calls = append(e.Calls, c)
+		name := fmt.Sprintf("%v %v", c.Collective, ccl.ByteSize(c.Bytes))
+		on := fmt.Sprintf("%s, %v, %s: ", counted(c.Ranks, "rank"), c.DType, c.Op)
+		switch {
+		case c.Refused != "":
+			e.found(name, doctor.Note, on+withoutShape(c.Collective.String(), c.Refused), "see `goccl explain --why`")
+		case c.Note != "":
+			e.found(name, doctor.OK, on+c.Note, "")
+		default:
+			e.found(name, doctor.OK, fmt.Sprintf("%s%s, chosen by %s", on, c.Entry, c.ChosenBy), "")
+		}
+	}
+}
+
+// judge returns the error that problems are.
+func (e *examination) judge() error {
+	switch n := doctor.Count(e.Findings, doctor.Problem); n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("1 problem keeps ranks from working")
+	default:
+		return fmt.Errorf("%d problems keep ranks from working", n)
+	}
+}
+
+// removal is what `goccl doctor --clean` says: with --json, a document of these fields.
+type removal struct {
+	Removed []leftover `json:"removed"`
+	Kept    []kept     `json:"kept"`
+}
+
+type kept struct {
+	leftover
+	Why string `json:"why"`
+}
+
+// clean removes what was found.
+func (c *doctorCommand) clean(stdout io.Writer, found []shm.Leftover) error {
+	r := removal{Removed: []leftover{}, Kept: []kept{}}
+	for _, l := range found {
+		if err := l.Remove(); err != nil {
+			r.Kept = append(r.Kept, kept{leftover(l), err.Error()})
+			continue
+		}
+		r.Removed = append(r.Removed, leftover(l))
+	}
+	write := r.write
+	if c.JSON {
+		write = func(w io.Writer) error { return writeJSON(w, r) }
+	}
+	err := write(stdout)
+	if n := len(r.Kept); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d could not be removed", n, len(found)))
+	}
+	return err
+}
+
+func (r removal) write(stdout io.Writer) error {
+	var b strings.Builder
+	for _, l := range r.Removed {
+		fmt.Fprintf(&b, "removed %v\n", l)
+	}
+	for _, l := range r.Kept {
+		fmt.Fprintf(&b, "kept %v: %s\n", l.leftover, l.Why)
+	}
+	if b.Len() == 0 {
+		b.WriteString("nothing to remove: no dead job of this user has left memory behind\n")
+	}
+	_, err := io.WriteString(stdout, b.String())
+	return err
+}
+
+func (l leftover) String() string {
+	return fmt.Sprintf("%s: %s, of job %s of %d ranks, made at %s by pid %d",
+		l.Path, doctor.Amount(float64(l.Bytes)), l.Job, l.Ranks, l.Made.Format(time.DateTime), l.PID)
+}

@@ -1,0 +1,259 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// examined returns what --json says, and the exit status.
+func examined(t *testing.T) (e examination, status int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = run(context.Background(), []string{"doctor", "--json"}, &stdout, &stderr)
+	d := json.NewDecoder(&stdout)
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&e))
+	require.Equal(t, status != 0, stderr.Len() > 0, "%s", stderr.String())
+	return e, status
+}
+
+func (e *examination) named(t *testing.T, name string) doctor.Finding {
+	t.Helper()
+	for _, f := range e.Findings {
+		if f.Name == name {
+			return f
+		}
+	}
+	t.Fatalf("there is no %q in %+v", name, e.Findings)
+	return doctor.Finding{}
+}
+
+// The page has all findings, in the order of the parts, and the one in
+// docs/processes.md has the same.
+func TestDoctor(t *testing.T) {
+	processes, err := filepath.Abs("../../../docs/processes.md")
+	require.NoError(t, err)
+	withoutLauncher(t)
+	e, status := examined(t)
+	require.Zero(t, status, "%+v", e.Findings)
+	require.Len(t, e.Calls, 2)
+	require.Len(t, e.Yardsticks, 2)
+	require.Equal(t, &configFile{"built-in ccl.yaml", "built in"}, e.Config)
+	require.Contains(t, e.named(t, "all_reduce 25MiB").Says, ", chosen by built-in ccl.yaml:")
+	for _, f := range e.Findings {
+		require.Contains(t, []doctor.Verdict{doctor.OK, doctor.Note, doctor.Problem}, f.Verdict)
+		require.Contains(t, doctor.Parts(), f.Part)
+		require.NotEmpty(t, f.Says)
+	}
+	var page bytes.Buffer
+	require.NoError(t, e.write(&page))
+	require.Equal(t, e.names(), shown(page.String()))
+	require.Regexp(t, `\nno problem, (no note|1 note|\d+ notes)\n$`, page.String())
+
+	document, err := os.ReadFile(processes)
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(document), "```console\n$ goccl doctor\n")
+	require.True(t, found)
+	documented, _, _ := strings.Cut(after, "```\n")
+	require.Equal(t, e.names(), shown(documented), "docs/processes.md")
+}
+
+// underLauncher makes the tests' process one of three ranks, which times nothing.
+func underLauncher(t *testing.T) {
+	t.Helper()
+	t.Setenv("GOCCL_SHM_NAME", "/doctor-test")
+	t.Setenv("GOCCL_SHM_RANK", "1")
+	t.Setenv("GOCCL_SHM_SIZE", "3")
+}
+
+// withoutLauncher is alone, outside of jobs as well.
+func withoutLauncher(t *testing.T) {
+	t.Helper()
+	for _, v := range []string{"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_STEP_ID"} {
+		t.Setenv(v, "")
+	}
+	alone(t)
+}
+
+// names returns the parts and the names of the findings, in the order of the page.
+func (e *examination) names() (all []string) {
+	for _, part := range doctor.Parts() {
+		all = append(all, part)
+		for _, f := range e.Findings {
+			if f.Part == part {
+				all = append(all, f.Name)
+			}
+		}
+	}
+	return all
+}
+
+var findingLine = regexp.MustCompile(`^  (ok|note|problem) +(\S+( \S+)*)  `)
+
+// shown returns the same of a page.
+func shown(page string) (all []string) {
+	for line := range strings.Lines(page) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := findingLine.FindStringSubmatch(line); m != nil {
+			all = append(all, m[2])
+		} else if slices.Contains(doctor.Parts(), line) {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// A configuration that is wrong is a problem with what to do, and the rest is examined
+// all the same.
+func TestDoctorFindsProblems(t *testing.T) {
+	withoutLauncher(t)
+	t.Setenv("GOCCL_CONFIG", "missing.yaml")
+	e, status := examined(t)
+	require.Equal(t, 1, status)
+	require.Nil(t, e.Config)
+	require.Equal(t, 1, doctor.Count(e.Findings, doctor.Problem), "%+v", e.Findings)
+	require.Contains(t, e.named(t, "ccl.yaml").Says, "missing.yaml: cannot read the configuration")
+	require.Equal(t, doctor.OK, e.named(t, "a job").Verdict)
+	require.Len(t, e.Yardsticks, 2)
+
+	t.Setenv("GOCCL_SHM_RANK", "1")
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 1, run(context.Background(), []string{"doctor"}, &stdout, &stderr))
+	require.Equal(t, "goccl: error: 2 problems keep ranks from working\n", stderr.String())
+	require.Regexp(t, `(?m)^  problem  launcher +GOCCL_SHM_NAME and GOCCL_SHM_SIZE are not set .*\n {10,}-> set or unset the variables`, stdout.String())
+	require.Regexp(t, `(?m)^  note     all +not measured`, stdout.String())
+	require.Contains(t, stdout.String(), "\n2 problems, ")
+}
+
+func TestDoctorInterrupted(t *testing.T) {
+	withoutLauncher(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 1, run(ctx, []string{"doctor"}, &stdout, &stderr))
+	require.Equal(t, "goccl: error: interrupted\n", stderr.String())
+	require.Empty(t, stdout.String())
+}
+
+// In a launched process, calls are those of the job, and nothing is timed.
+func TestDoctorUnderALauncher(t *testing.T) {
+	withoutLauncher(t)
+	underLauncher(t)
+	e, status := examined(t)
+	require.Zero(t, status, "%+v", e.Findings)
+	require.Contains(t, e.named(t, "launcher").Says, "rank 1 of 3 by the variables of goccl run")
+	require.Contains(t, e.named(t, "room").Says, "for 3 ranks")
+	require.Empty(t, e.Yardsticks)
+	require.Contains(t, e.named(t, "all").Says, "not measured")
+	for _, c := range e.Calls {
+		require.Equal(t, 3, c.Ranks)
+		require.Equal(t, "shm", c.Transport)
+	}
+
+	writeFile(t, "ccl.yaml", "version: 1\ndefaults: {world_size: 4}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n")
+	e, status = examined(t)
+	require.Equal(t, 1, status)
+	require.Contains(t, e.named(t, "ccl.yaml").Says, "the world size is 4 by ccl.yaml:2 (defaults.world_size), but a launcher has started 3 ranks")
+	require.NoError(t, os.Remove("ccl.yaml"))
+
+	for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
+		var stderr bytes.Buffer
+		require.Equal(t, 1, run(context.Background(), args, brokenWriter{}, &stderr))
+		require.Contains(t, stderr.String(), "no room")
+	}
+
+	t.Setenv("GOCCL_TRANSPORT", "local")
+	e, status = examined(t)
+	require.Equal(t, 1, status)
+	require.Contains(t, e.named(t, "transport").Says, "local, which connects goroutines")
+}
+
+// What a dead job has left behind shows, is removed by --clean, and nothing else is.
+func TestDoctorClean(t *testing.T) {
+	withoutLauncher(t)
+	underLauncher(t)
+	dead, living := makeSegment(t), makeSegment(t)
+	dead.kill()
+	e, status := examined(t)
+	require.Zero(t, status)
+	require.Equal(t, doctor.Note, e.named(t, "leftovers").Verdict)
+	require.Equal(t, "goccl doctor --clean", e.named(t, "leftovers").Do)
+	mine := slices.DeleteFunc(e.Leftovers, func(l leftover) bool { return l.Job != dead.job && l.Job != living.job })
+	require.Len(t, mine, 1)
+	require.Equal(t, dead.job, mine[0].Job)
+	require.Equal(t, dead.path, mine[0].Path)
+	require.Equal(t, 2, mine[0].Ranks)
+	require.Equal(t, shm.SegmentBytes(2), mine[0].Bytes)
+
+	found := shm.Leftover(mine[0])
+	lives := found
+	lives.Path, lives.Job = living.path, living.job
+	var out bytes.Buffer
+	require.ErrorContains(t, (&doctorCommand{}).clean(&out, []shm.Leftover{found, lives}), "1 of 2 could not be removed")
+	require.Contains(t, out.String(), fmt.Sprintf("removed %s: 8.3 MiB, of job %s of 2 ranks, made at ", dead.path, dead.job))
+	require.Regexp(t, "(?m)^kept "+regexp.QuoteMeta(living.path)+": .* is in use", out.String())
+	require.NoFileExists(t, dead.path)
+	require.FileExists(t, living.path)
+
+	out.Reset()
+	require.Error(t, (&doctorCommand{JSON: true}).clean(&out, []shm.Leftover{found, lives})) // one is gone already
+	var r removal
+	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	require.Len(t, r.Removed, 1)
+	require.Len(t, r.Kept, 1)
+	require.Equal(t, living.path, r.Kept[0].Path)
+	require.Contains(t, r.Kept[0].Why, "is in use")
+
+	living.kill()
+	require.NoError(t, shm.Leftover{Path: living.path}.Remove())
+	out.Reset()
+	require.NoError(t, (&doctorCommand{}).clean(&out, nil))
+	require.Equal(t, "nothing to remove: no dead job of this user has left memory behind\n", out.String())
+}
+
+// asRankZero makes the test binary rank 0 of a job whose rank 1 does not come.
+const asRankZero = "GOCCL_TEST_AS_RANK_ZERO"
+
+func waitForRankOne(job string) {
+	_, err := shm.Join(context.Background(), shm.Job{Name: job, Size: 2})
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// A segmentMaker is a rank 0 that waits beside its segment.
+type segmentMaker struct {
+	job, path string
+	kill      func()
+}
+
+func makeSegment(t *testing.T) segmentMaker {
+	t.Helper()
+	job := fmt.Sprintf("tool-test-%x", time.Now().UnixNano())
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), asRankZero+"="+job)
+	require.NoError(t, c.Start())
+	dead := sync.OnceFunc(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	t.Cleanup(dead)
+	path := fmt.Sprintf("/dev/shm/goccl-%d-%s", os.Geteuid(), job)
+	require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, 10*time.Second, time.Millisecond)
+	return segmentMaker{job, path, dead}
+}
