@@ -42,7 +42,7 @@ var probes = []probe{
 	{"O_TMPFILE, linkat", "a job's memory has no name before it is complete", (*scratch).makeFile,
 		Problem, "jobs cannot make their memory", "mount a tmpfs at /dev/shm, and /proc"},
 	{"fallocate", "memory that is not to be had is an error, and no crash", (*scratch).allocate,
-		Problem, "jobs cannot make their memory", enlarge},
+		Problem, "jobs cannot make their memory", "mount a tmpfs with room at /dev/shm; in containers --shm-size=1g, or a volume in memory mounted there"},
 	{"OFD locks", "ranks see each other die", (*scratch).lock,
 		Problem, "jobs refuse to begin", "mount a tmpfs at /dev/shm; Linux has them since 3.15"},
 	{"mmap", "ranks share the file's memory", (*scratch).mapPage,
@@ -131,8 +131,8 @@ func (s *scratch) lock() error {
 		return errUntried
 	}
 	holder, err := unix.Open(s.self(), unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
+	if err != nil { // as linkat has said
+		return errUntried
 	}
 	held, err := s.lockBy(holder)
 	if closed := unix.Close(holder); err == nil {
