@@ -34,8 +34,9 @@
 //	SLURM_PROCID and SLURM_STEP_NUM_TASKS, with SLURM_JOB_ID and SLURM_STEP_ID
 //
 // The first of these that are there count. Stray ones of them do not, nor does a
-// launcher that started one rank. Ranks on several nodes, and variables that do
-// not say which job it is, are errors.
+// launcher that started one rank, but for goccl run: with -n 1 there is one.
+// [IsLaunched] says what has come of it. Ranks on several nodes, and variables that
+// do not say which job it is, are errors.
 //
 // Which rank a goroutine is:
 //
@@ -83,6 +84,6 @@
 // group: its peers get an [*AbortedError] that names it. One that returns nil
 // has left: peers that still need it get a [*PeerLostError]. Spawn waits for
 // all workers and returns a [*RankError] for each that failed, the root cause
-// first; in a launched process that is the one rank it hosts. A panic in a goroutine started with Go ends the process, as it does in
-// any goroutine.
+// first; in a launched process that is the one rank it hosts. A panic in a
+// goroutine started with Go ends the process, as it does in any goroutine.
 package dist

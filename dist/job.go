@@ -18,7 +18,7 @@ import (
 type job struct {
 	ranks    []*rank         // that this process hosts
 	size     int             // how many there are, in all processes
-	launched *launched.Job   // whose one rank it hosts, nil if nobody launched it
+	launched *launched.Job   // whose one rank it hosts, nil if nobody launched it as one
 	from     string          // where size comes from, in words
 	ctx      context.Context // ends the calls that bring no context of their own
 	config   *ccl.Config     // that Spawn has loaded, nil if it did not

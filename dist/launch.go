@@ -16,6 +16,18 @@ import (
 // joinProcesses is how a launched process meets the others; tests play these.
 var joinProcesses = shm.Join
 
+// IsLaunched reports whether a launcher started this process as one of the ranks
+// of a job: Spawn then hosts that one rank, and how many there are is for the
+// launcher to say, not for Ranks. It is false where several goroutine ranks are for
+// the program to start, and for mpirun -n 1 and its like; goccl run -n 1 is meant. It
+// is false as well where the launcher's variables cannot be true; Spawn and
+// InitProcessGroup then say why. It may be called at any time, also before
+// InitProcessGroup (torch.distributed.is_torchelastic_launched).
+func IsLaunched() bool {
+	l, err := launch()
+	return err == nil && l != nil
+}
+
 // launch returns the job as one of whose ranks a launcher started this process,
 // nil if none did.
 func launch() (*launched.Job, error) {

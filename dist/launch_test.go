@@ -263,6 +263,55 @@ func TestLaunchedAsOneRank(t *testing.T) {
 	}
 }
 
+// goccl run -n 1 is one rank, however many cores there are, and whatever the
+// program's own number is.
+func TestLaunchedAlone(t *testing.T) {
+	variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "1"}.set(t)
+	n := newNode(t)
+	var ranks perRank[bool]
+	require.NoError(t, spawn(t, initialised(func(_ context.Context, rank int) error {
+		ranks.put(rank, true)
+		v := []int64{2}
+		assert.NoError(t, dist.AllReduce(v, dist.Sum))
+		assert.Equal(t, []int64{2}, v)
+		size, err := dist.GetWorldSize()
+		assert.Equal(t, 1, size)
+		return err
+	})))
+	require.Equal(t, map[int]bool{0: true}, ranks.values)
+	require.Len(t, n.names, 1)
+	const launcher = "this process is rank 0 of 1 by the variables of goccl run (GOCCL_SHM_RANK=0, GOCCL_SHM_SIZE=1)"
+	err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.Ranks(2))
+	require.EqualError(t, err, "dist.Ranks(2) asks for 2 ranks, but "+launcher+
+		"; start 2 processes, or leave it to the launcher by dist.Spawn without dist.Ranks")
+	err = dist.InitProcessGroup("ccl", dist.WithConfigFile(configFile(t, "world_size: 2")))
+	require.ErrorContains(t, err, launcher)
+}
+
+// IsLaunched is true exactly where Spawn hosts the launcher's one rank.
+func TestIsLaunched(t *testing.T) {
+	require.False(t, dist.IsLaunched())
+	for name, c := range map[string]struct {
+		env  variables
+		want bool
+	}{
+		"goccl run":             {ours, true},
+		"goccl run -n 1":        {variables{"GOCCL_SHM_NAME": "/x", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "1"}, true},
+		"torchrun":              {torchrun, true},
+		"Open MPI":              {mpirun, true},
+		"Slurm":                 {srun, true},
+		"mpirun -n 1":           {mpirun.with(variables{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}), false},
+		"a stray variable":      {variables{"WORLD_SIZE": "4"}, false},
+		"a contradiction":       {ours.with(variables{"GOCCL_SHM_RANK": "3"}), false},
+		"a variable is missing": {variables{"GOCCL_SHM_RANK": "1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.env.set(t)
+			require.Equal(t, c.want, dist.IsLaunched())
+		})
+	}
+}
+
 // What the environment cannot mean is an error before anything is started.
 func TestLauncherErrors(t *testing.T) {
 	for name, c := range map[string]struct {

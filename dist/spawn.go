@@ -70,9 +70,9 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 // that all workers returned nil.
 //
 // In a process that a launcher started as one of several ranks (goccl run,
-// torchrun, mpirun, mpiexec, srun) Spawn hosts that one rank: it runs worker once,
-// with the launcher's rank, and the workers of the others run in processes of
-// their own. There the number of ranks is the launcher's, Ranks may only repeat
+// torchrun, mpirun, mpiexec, srun; see IsLaunched) Spawn hosts that one rank: it runs
+// worker once, with the launcher's rank, and the workers of the others run in
+// processes of their own. There the number of ranks is the launcher's, Ranks may only repeat
 // it, and the process is in one job at a time. What Spawn returns is this rank's
 // error alone; a program that is to end its launcher's job by it exits with a
 // status other than 0.

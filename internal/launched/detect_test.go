@@ -91,6 +91,20 @@ func TestLaunched(t *testing.T) {
 	require.Equal(t, "this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4)", got.String())
 }
 
+// One rank is a job where nobody can have meant anything else.
+func TestOneRank(t *testing.T) {
+	one := variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "1"}
+	for name, v := range map[string]variables{
+		"by hand":              one,
+		"goccl run -n 1":       run.with(one, variables{"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}),
+		"inside of all others": srun.with(openMPI, mpich, torchrun, one),
+	} {
+		got, err := detectIn(v, "a proxy")
+		require.NoError(t, err, name)
+		require.Equal(t, &Job{Rank: 0, Size: 1, Key: "train-17", By: "goccl run", RankFrom: "GOCCL_SHM_RANK=0", SizeFrom: "GOCCL_SHM_SIZE=1"}, got, name)
+	}
+}
+
 func TestNotLaunched(t *testing.T) {
 	for name, v := range map[string]variables{
 		"nothing":                     {},
@@ -100,7 +114,6 @@ func TestNotLaunched(t *testing.T) {
 		"a stray size of Open MPI":    {"OMPI_COMM_WORLD_SIZE": "4"},
 		"the shell of sbatch":         sbatch,
 		"a step without tasks":        sbatch.with(variables{"SLURM_STEP_ID": "0"}),
-		"one rank by hand":            {"GOCCL_SHM_NAME": "/x", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "1"},
 		"one rank by torchrun":        torchrun.with(variables{"RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}),
 		"one rank by mpirun":          openMPI.with(variables{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}),
 		"one rank by mpiexec":         mpich.with(variables{"PMI_RANK": "0", "PMI_SIZE": "1", "MPI_LOCALNRANKS": "1"}),

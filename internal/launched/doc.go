@@ -17,13 +17,16 @@
 // So what a person or an inner launcher sets goes before what an outer one left
 // behind, but for an inner one that stands further down in the list.
 //
-// A process is not one of several ranks, and Detect returns nil, if
+// A process is no rank of a job, and Detect returns nil, if
 //
 //   - none of these are there,
 //   - only some of a launcher's are (but for the first one's): a stray WORLD_SIZE,
 //     or the shell of sbatch, which has SLURM_PROCID and SLURM_NTASKS and is one
 //     process,
-//   - the launcher that decides has started one rank: mpirun -n 1.
+//   - the launcher that decides has started one rank: mpirun -n 1. Programs that know
+//     nothing of ranks are started like that, and srun starts whatever runs on a
+//     cluster. Not so goccl run -n 1: nobody sets our variables who does not mean it,
+//     and who counts up the ranks to compare them begins with one.
 //
 // The ranks of a job find each other by its key. It holds what the launcher
 // says about the job, equal for all ranks and for no other job:

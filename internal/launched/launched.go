@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// Job is what a launcher says about this process. Size is at least 2.
+// Job is what a launcher says about this process. Size is at least 2, or 1 by goccl
+// run.
 type Job struct {
 	Rank, Size int    // 0 <= Rank < Size
 	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'
@@ -35,7 +36,7 @@ func detect(e environment) (*Job, error) {
 			continue
 		}
 		j, err := e.ranks(l.by, l.rank, l.size)
-		if err != nil || j.Size == 1 {
+		if err != nil || j.Size == 1 && !l.alone {
 			return nil, err
 		}
 		if err := l.place(e, j); err != nil {

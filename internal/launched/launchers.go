@@ -10,6 +10,7 @@ import (
 type launcher struct {
 	by         string
 	rank, size string // the variables of these
+	alone      bool   // its job of one rank is a job
 	// there reports whether the launcher's variables are there, all that it takes to
 	// believe them.
 	there func(environment) (bool, error)
@@ -18,11 +19,11 @@ type launcher struct {
 }
 
 var launchers = []launcher{
-	{"goccl run", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE", oursThere, placeOurs},
-	{"torchrun", "RANK", "WORLD_SIZE", torchrunThere, placeTorchrun},
-	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", are("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), placeOpenMPI},
-	{"PMI", "PMI_RANK", "PMI_SIZE", are("PMI_RANK", "PMI_SIZE"), placePMI},
-	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", are("SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"), placeSlurm},
+	{"goccl run", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE", true, oursThere, placeOurs},
+	{"torchrun", "RANK", "WORLD_SIZE", false, torchrunThere, placeTorchrun},
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", false, are("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), placeOpenMPI},
+	{"PMI", "PMI_RANK", "PMI_SIZE", false, are("PMI_RANK", "PMI_SIZE"), placePMI},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", false, are("SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"), placeSlurm},
 }
 
 func are(variables ...string) func(environment) (bool, error) {
