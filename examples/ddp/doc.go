@@ -5,6 +5,11 @@
 //
 //	go run github.com/goccl/goccl/examples/ddp -ranks 4
 //
+// The same program under a launcher trains on processes: once, on as many as there
+// are, and the weights come out the same bit by bit.
+//
+//	goccl run -n 4 ddp
+//
 // # Model
 //
 // Every rank holds the same model and trains it on its own shard of the data.
@@ -17,9 +22,9 @@
 //
 // # Concurrency
 //
-// Each rank is a goroutine started by dist.Spawn, with a model of its own. The
-// data sets are shared and only read. Nothing else is shared, and nothing is
-// exchanged but by collectives.
+// Each rank is a goroutine started by dist.Spawn, or a process started by a
+// launcher, with a model of its own. Goroutines share the data sets and only read
+// them. Nothing else is shared, and nothing is exchanged but by collectives.
 //
 // # Failure
 //

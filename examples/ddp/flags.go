@@ -14,6 +14,7 @@ import (
 
 const usage = `ddp trains a perceptron on handwritten digits, first on one rank, then on
 several, whose gradients are averaged by dist.AllReduce, and compares the two.
+Started by a launcher as several processes it trains once, on all of them.
 
 Usage:
 
@@ -25,6 +26,7 @@ Examples:
   ddp -ranks 7 -algorithm ring     seven ranks, gradients sent around a ring
   ddp -config my.yaml -plot ''     algorithms by rules of your own, no picture
   ddp -epochs 60 -batch 512        larger steps, more of them
+  goccl run -n 4 ddp               four ranks that are processes
 
 Flags:
 
@@ -32,7 +34,7 @@ Flags:
 
 // options is the command line.
 type options struct {
-	ranks int
+	ranks int // 0: as many as the launcher has started
 	job   job
 	plot  string // path of the picture; empty: none
 }
@@ -42,10 +44,14 @@ type options struct {
 func parseFlags(args []string, out io.Writer) (options, error) {
 	o := options{job: job{layers: []int{pixels, 256, 128, classes}, momentum: 0.9}}
 	var config, algorithm, transport string
+	everybody := max(2, runtime.GOMAXPROCS(0)) // one rank has nobody to average with
+	if dist.IsLaunched() {
+		everybody = 0
+	}
 
 	flags := flag.NewFlagSet("ddp", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // command prints the error
-	flags.IntVar(&o.ranks, "ranks", max(2, runtime.GOMAXPROCS(0)), "number of goroutine `ranks`; by default the usable cores, at least 2")
+	flags.IntVar(&o.ranks, "ranks", everybody, "number of `ranks`; by default the usable cores, at least 2, and under a launcher what it has started")
 	flags.IntVar(&o.job.epochs, "epochs", 30, "`passes` over the training set")
 	flags.IntVar(&o.job.batch, "batch", 128, "`samples` per step of all ranks together, rounded up to a multiple of the ranks")
 	flags.Float64Var(&o.job.rate, "lr", 0.05, "learning `rate`")
@@ -53,7 +59,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&config, "config", "", "configuration `file`; by default what dist finds: $GOCCL_CONFIG, ./ccl.yaml, the built-in one")
 	flags.StringVar(&algorithm, "algorithm", "", "`name` of an algorithm of the configuration; by default the configuration's choice")
 	flags.StringVar(&transport, "transport", "", "`name` of a transport; by default the configuration's choice")
-	flags.StringVar(&o.plot, "plot", "ddp-loss.png", "`path` of the picture of the loss, a PNG file; empty: none")
+	flags.StringVar(&o.plot, "plot", "ddp-loss.png", "`path` of the picture of the loss, a PNG file; empty: none; never under a launcher")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -67,7 +73,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q: ddp takes flags only", flags.Arg(0))
-	case o.ranks < 1:
+	case o.ranks < 1 && o.ranks != everybody:
 		return o, fmt.Errorf("-ranks is %d, want at least 1", o.ranks)
 	case o.job.epochs < 1:
 		return o, fmt.Errorf("-epochs is %d, want at least 1", o.job.epochs)

@@ -25,32 +25,41 @@ func command(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "ddp: %v\nddp -h explains the flags\n", err)
 		return 2
 	}
-	if err := compare(o, stdout, stderr); err != nil {
+	if err := learn(o, stdout, stderr); err != nil {
 		fmt.Fprintf(stderr, "ddp: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-// compare trains the same model on one rank and then on o.ranks, and reports
-// how the two runs compare.
-func compare(o options, stdout, stderr io.Writer) error {
+// learn trains the same model on one rank and then on o.ranks, and reports how the
+// two runs compare. If the ranks are processes that a launcher has started, they
+// train once, all of them, and the process of rank 0 reports.
+func learn(o options, stdout, stderr io.Writer) error {
 	digits, err := loadDigits[float32]()
 	if err != nil {
 		return err
 	}
 	trainSet, testSet := digits.split(o.job.seed)
-	way, err := rehearse(o)
+	ranks, way, err := rehearse(o)
 	if err != nil {
 		return err
 	}
 	r := newReport(stdout, stderr, o.job)
-	r.header(trainSet.len(), testSet.len(), way)
-
 	defer r.clearBar()
+	if ranks > 0 {
+		r.header(trainSet.len(), testSet.len(), way)
+	}
+	if dist.IsLaunched() {
+		once, err := spawn(ranks, o.job, trainSet, testSet, r)
+		if err == nil && ranks > 0 {
+			r.ending(once)
+		}
+		return err
+	}
 
 	var runs []run
-	if o.ranks > 1 {
+	if ranks > 1 {
 		alone := o.job
 		// One rank has nobody to choose an algorithm or a transport for.
 		alone.connect = []dist.InitOption{dist.WithConfig(ccl.DefaultConfig())}
@@ -60,17 +69,22 @@ func compare(o options, stdout, stderr io.Writer) error {
 		}
 		runs = append(runs, base)
 	}
-	last, err := spawn(o.ranks, o.job, trainSet, testSet, r)
+	last, err := spawn(ranks, o.job, trainSet, testSet, r)
 	if err != nil {
 		return err
 	}
-	return r.summary(append(runs, last), o.plot)
+	if err := r.comparison(append(runs, last), o.plot); err != nil {
+		return err
+	}
+	r.ending(last)
+	return nil
 }
 
 // rehearse connects the ranks and lets them go again, so that a mistake in flags
-// or configuration shows before anything is trained. It returns in which way the
-// gradients will be averaged.
-func rehearse(o options) (way string, err error) {
+// or configuration shows before anything is trained. It returns how many ranks there
+// are and in which way the gradients will be averaged: nothing in processes that do
+// not host rank 0.
+func rehearse(o options) (ranks int, way string, err error) {
 	err = dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl", o.job.connect...); err != nil {
 			return err
@@ -80,13 +94,22 @@ func rehearse(o options) (way string, err error) {
 			if err != nil {
 				return err
 			}
+			ranks = group.Size()
 			if way, err = wayOf(group.Communicator(), o.job); err != nil {
 				return err
 			}
 		}
 		return dist.DestroyProcessGroup()
-	}, dist.Ranks(o.ranks))
-	return way, err
+	}, hosts(o.ranks))
+	return ranks, way, err
+}
+
+// hosts is dist.Ranks, but for 0 ranks: as many as the launcher has started.
+func hosts(ranks int) dist.SpawnOption {
+	if ranks == 0 {
+		return dist.SpawnOption{}
+	}
+	return dist.Ranks(ranks)
 }
 
 // wayOf asks the configuration which kernel will average the gradients, and why.
@@ -105,7 +128,8 @@ type run struct {
 	*result[float32]
 }
 
-// spawn trains on the given number of goroutine ranks.
+// spawn trains on the given number of ranks. The result is that of rank 0, nil where
+// another process hosts it.
 func spawn(ranks int, j job, trainSet, testSet *dataset[float32], watch watcher) (run, error) {
 	done := run{ranks: ranks}
 	err := dist.Spawn(func(_ context.Context, rank int) error {
@@ -114,6 +138,6 @@ func spawn(ranks int, j job, trainSet, testSet *dataset[float32], watch watcher)
 			done.result = end
 		}
 		return err
-	}, dist.Ranks(ranks))
+	}, hosts(ranks))
 	return done, err
 }

@@ -56,7 +56,7 @@ func TestReadme(t *testing.T) {
 	require.True(t, found)
 	var out strings.Builder
 	o := options{ranks: 2, job: smallJob(2), plot: filepath.Join(t.TempDir(), "ddp-loss.png")}
-	require.NoError(t, compare(o, &out, &out))
+	require.NoError(t, learn(o, &out, &out))
 	printed := strings.Split(out.String(), "\n")
 	for i, line := range printed {
 		printed[i] = steady(line)
@@ -86,11 +86,11 @@ func TestCommunication(t *testing.T) {
 	require.Equal(t, "5.0 % of the training time (0.200 s of 4.00 s)", r.communication())
 }
 
-func TestCompare(t *testing.T) {
+func TestLearn(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 4, 7, 16} {
 		t.Run(fmt.Sprintf("ranks=%d", ranks), func(t *testing.T) {
 			var out strings.Builder
-			require.NoError(t, compare(options{ranks: ranks, job: smallJob(2)}, &out, &out))
+			require.NoError(t, learn(options{ranks: ranks, job: smallJob(2)}, &out, &out))
 			require.Contains(t, out.String(), "on all "+plural(ranks)+" (sha256")
 			require.Equal(t, min(ranks, 2), strings.Count(out.String(), " epoch "), "one rank is not compared with itself")
 			require.Positive(t, lastLine(t, out.String()))

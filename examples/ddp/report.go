@@ -62,9 +62,9 @@ func (r *report) trained(e epoch) {
 	}
 }
 
-// summary compares the runs: a table, the curves of their losses and, at
-// plotPath unless empty, a picture of them. Its last line is the accuracy.
-func (r *report) summary(runs []run, plotPath string) error {
+// comparison compares the runs: a table, the curves of their losses and, at
+// plotPath unless empty, a picture of them.
+func (r *report) comparison(runs []run, plotPath string) error {
 	fmt.Fprintf(r.out, "\n%6s  %8s  %8s  %13s  %13s\n", "ranks", "time", "speed-up", "test accuracy", "communication")
 	var curves []curve
 	base := total(runs[0].epochs).elapsed
@@ -84,11 +84,14 @@ func (r *report) summary(runs []run, plotPath string) error {
 		}
 		fmt.Fprintf(r.out, "picture: %s\n", plotPath)
 	}
-	last := runs[len(runs)-1]
-	fmt.Fprintf(r.out, "communication: %s\n", last.communication())
+	return nil
+}
+
+// ending says what a run has come to. Its last line is the accuracy.
+func (r *report) ending(last run) {
+	fmt.Fprintf(r.out, "\ncommunication: %s\n", last.communication())
 	fmt.Fprintf(r.out, "weights: equal bit by bit on all %s (sha256 %.16s...)\n", plural(last.ranks), last.digest)
 	fmt.Fprintf(r.out, "test accuracy: %.4f\n", total(last.epochs).accuracy)
-	return nil
 }
 
 // clearBar wipes the progress bar, so that a line can be written in its place.

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asProgram makes the test binary the program ddp.
+const asProgram = "DDP_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// process is a rank that has ended.
+type process struct {
+	status      int
+	out, errors string
+}
+
+// launch plays goccl run: it starts ranks processes of the program and waits for all.
+func launch(t *testing.T, ranks int, args ...string) []process {
+	t.Helper()
+	all := make([]process, ranks)
+	name := fmt.Sprintf("/ddp-%d-%x", os.Getpid(), time.Now().UnixNano())
+	var running sync.WaitGroup
+	for rank := range all {
+		running.Go(func() {
+			var out, errs strings.Builder
+			c := exec.CommandContext(t.Context(), os.Args[0], args...)
+			c.Stdout, c.Stderr = &out, &errs
+			c.Env = append(os.Environ(), asProgram+"=1",
+				"GOCCL_SHM_NAME="+name,
+				fmt.Sprintf("GOCCL_SHM_RANK=%d", rank), fmt.Sprintf("GOCCL_SHM_SIZE=%d", ranks))
+			_ = c.Run() // its status says it
+			all[rank] = process{c.ProcessState.ExitCode(), out.String(), errs.String()}
+		})
+	}
+	running.Wait()
+	return all
+}
+
+// What a run says that does not depend on the clock.
+var learned = regexp.MustCompile(`(?m)^ +\d+ +\d\.\d{4} +\d\.\d{4}|^(weights|test accuracy): .*`)
+
+// The same program learns the same weights, bit by bit, whether its ranks are
+// goroutines of one process or processes of a launcher; there rank 0 alone speaks.
+func TestSameBitsAsProcesses(t *testing.T) {
+	digits, err := loadDigits[float32]()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		ranks     int
+		algorithm string
+	}{{1, "auto"}, {2, "auto"}, {3, "auto"}, {4, "auto"}, {8, "auto"}, {3, "ring"}, {4, "tree"}} {
+		t.Run(fmt.Sprintf("ranks=%d/algorithm=%s", c.ranks, c.algorithm), func(t *testing.T) {
+			args := []string{"-epochs", "1", "-batch", "64", "-algorithm", c.algorithm}
+			o, err := parseFlags(args, io.Discard)
+			require.NoError(t, err)
+			trainSet, testSet := digits.split(o.job.seed)
+			var out strings.Builder
+			r := newReport(&out, io.Discard, o.job)
+			goroutines, err := spawn(c.ranks, o.job, trainSet, testSet, r)
+			require.NoError(t, err)
+			r.ending(goroutines)
+			want := learned.FindAllString(out.String(), -1)
+			require.Len(t, want, 3, "an epoch, the weights and the accuracy: %s", out.String())
+
+			for rank, p := range launch(t, c.ranks, args...) {
+				require.Equal(t, process{out: p.out}, p, "rank %d", rank)
+				if rank > 0 {
+					require.Empty(t, p.out, "rank %d", rank)
+					continue
+				}
+				require.Contains(t, p.out, " over shm (")
+				require.Equal(t, want, learned.FindAllString(p.out, -1))
+				require.NotContains(t, p.out, "speed-up", "nothing to compare with")
+				require.Positive(t, lastLine(t, p.out))
+			}
+		})
+	}
+}
+
+// Flags that the launcher contradicts, or that no rank understands, fail all ranks.
+func TestProcessesFail(t *testing.T) {
+	for rank, p := range launch(t, 2, "-ranks", "3", "-epochs", "1") {
+		require.Equal(t, 1, p.status)
+		require.Empty(t, p.out)
+		require.Contains(t, p.errors, fmt.Sprintf("ddp: dist.Ranks(3) asks for 3 ranks, but this process is rank %d of 2", rank))
+	}
+	for _, p := range launch(t, 2, "-algorithm", "nosuch", "-epochs", "1") {
+		require.Equal(t, 1, p.status)
+		require.Empty(t, p.out)
+		require.Contains(t, p.errors, "nosuch")
+	}
+}
