@@ -17,6 +17,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/cmd/goccl/internal/chart"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/dist"
 )
 
 // benchCommand is `goccl bench`. No flag has a default that is not its zero value,
@@ -143,6 +144,9 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 	switch {
 	case c.Compare:
 		return compareFiles(stdout, c.Args[0], c.Args[1])
+	case dist.IsLaunched():
+		return errors.New("goccl bench measures ranks that it hosts as goroutines, and a launcher has started this process as one rank of a job: " +
+			"start it without the launcher; in a clone, make bench-peers times ranks that are processes")
 	case c.Check != "":
 		return c.check(ctx, stdout, bars)
 	case c.Sweep != "":

@@ -16,14 +16,15 @@
 //
 // `goccl explain` reads the configuration as a program would, from the same file
 // and environment, and asks ccl.Settings.Explain about every combination of the
-// flags. Nothing is sent: the transport is opened only to learn up to which length
-// inputs travel with the synchronisation. That length depends on the cores that
-// this process may use, as it does in the program.
+// flags. Nothing is sent, and nothing started: of the transport it only needs to know up
+// to which length inputs travel with the synchronisation. Between goroutines that
+// depends on the cores that this process may use, as it does in the program.
 //
 // `goccl bench` times calls (see docs/benchmarking.md): of what it is asked for it
 // makes cases, has each measured, and prints it before the next begins, so that
 // nothing else happens while something is timed. An interrupt ends it between two
-// calls, with all that was measured until then.
+// calls, with all that was measured until then. It hosts the ranks itself, and refuses
+// to be one of a launcher's.
 //
 // `goccl run` starts a program as several ranks; package launch has all of it. For that
 // it also starts the program goccl itself again, under other names, which Main answers

@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport/local"
+	"github.com/goccl/goccl/transport/shm"
 )
 
 // explainCommand is `goccl explain`.
@@ -25,7 +26,7 @@ type explainCommand struct {
 	DType      []ccl.DType      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []ccl.Op         `placeholder:"NAME" help:"Operations; by default sum."`
 	Algorithm  string           `placeholder:"ENTRY" help:"Takes the place of defaults.algorithm, like dist.WithAlgorithm."`
-	Transport  string           `placeholder:"NAME" help:"Takes the place of defaults.transport, like dist.WithTransport."`
+	Transport  string           `placeholder:"NAME" help:"Takes the place of defaults.transport, like dist.WithTransport; auto: what connects goroutines."`
 	Timeout    timeout          `placeholder:"D" help:"Takes the place of defaults.timeout, like dist.WithTimeout; none: wait for ever."`
 	Why        bool             `help:"Say of every rule why it did not match; a single call always says so."`
 	JSON       bool             `name:"json" help:"Print one JSON document."`
@@ -257,15 +258,13 @@ func orElse[T any](given []T, otherwise ...T) []T {
 	return otherwise
 }
 
-// connect finds out what depends on the transport, by connecting the ranks and
-// letting them go again.
+// connect finds out what depends on the transport. Goroutine ranks are connected and
+// let go again; processes would have to be started, but all that matters of their
+// arena is its geometry.
 func (w *world) connect() error {
-	if name := w.settings.Transport(); name == "shm" {
-		return &ccl.BackendNotAvailableError{
-			Requested: name,
-			Available: []string{local.Name},
-			Reason:    "ranks as processes are not available yet in this version: use the transport local, or auto",
-		}
+	if w.settings.Transport() == shm.Name {
+		w.Transport, w.PayloadLimit = shm.Name, shm.DefaultGeometry(w.Ranks).Payload
+		return nil
 	}
 	for _, ep := range local.New(w.Ranks) {
 		w.Transport, w.PayloadLimit = ep.Name(), ep.PayloadLimit()

@@ -19,6 +19,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport/local"
+	"github.com/goccl/goccl/transport/shm"
 )
 
 var update = flag.Bool("update", false, "rewrite what the documents and testdata say is printed")
@@ -262,9 +263,40 @@ func TestEager(t *testing.T) {
 	require.False(t, reported(t, "explain", "--ranks=2", "--bytes=8", "--algorithm=ring").Worlds[0].Calls[0].Eager)
 }
 
-func TestMistakes(t *testing.T) {
+// What processes would do can be asked without any: more travels with their
+// synchronisation, and that depends on how many there are, not on the cores.
+func TestProcesses(t *testing.T) {
 	alone(t)
 	writeFile(t, "shm.yaml", "version: 1\ndefaults: {transport: shm}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n")
+	r := reported(t, "explain", "--config=shm.yaml", "--ranks=2,64,65536", "--collective=all_reduce", "--bytes=2KiB,64KiB")
+	for i, eager := range [][]bool{{true, true}, {true, false}, {false, false}} {
+		w := r.Worlds[i]
+		require.Equal(t, "shm", w.Transport)
+		require.Equal(t, eager, []bool{w.Calls[0].Eager, w.Calls[1].Eager}, "%d ranks", w.Ranks)
+	}
+	for _, w := range r.Worlds[:2] {
+		endpoints, err := shm.NewHeap(w.Ranks, shm.DefaultGeometry(w.Ranks))
+		require.NoError(t, err)
+		require.Equal(t, endpoints[0].PayloadLimit(), w.PayloadLimit)
+	}
+	require.Contains(t, printed(t, "explain", "--transport=shm", "--ranks=4"), "calls: transport shm, ranks 4")
+}
+
+// A program that hosts its ranks itself is no rank of a launcher.
+func TestLaunched(t *testing.T) {
+	alone(t)
+	for name, value := range map[string]string{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "2"} {
+		t.Setenv(name, value)
+	}
+	const says = "goccl: error: goccl bench measures ranks that it hosts as goroutines, and a launcher has started this process as one rank of a job: "
+	for _, args := range []string{"bench --ranks=2", "bench --check=missing.json", "bench --sweep=missing.yaml"} {
+		require.True(t, strings.HasPrefix(failed(t, 1, strings.Fields(args)...), says), args)
+	}
+	require.Contains(t, failed(t, 1, "bench", "--compare", "missing.json", "missing.json"), "missing.json", "nothing is measured")
+}
+
+func TestMistakes(t *testing.T) {
+	alone(t)
 	for _, m := range []struct {
 		args   string
 		status int
@@ -288,7 +320,6 @@ func TestMistakes(t *testing.T) {
 		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
 		{"explain --transport=tcp --ranks=2", 1, `unknown transport "tcp"`},
 		{"doctor --fix", 80, "unknown flag --fix"},
-		{"explain --config=shm.yaml --ranks=2", 1, "ranks as processes are not available yet"},
 	} {
 		require.Contains(t, failed(t, m.status, strings.Fields(m.args)...), m.says, m.args)
 	}
