@@ -130,3 +130,29 @@ func ExampleWithGroup() {
 	})
 	// Output: [3]
 }
+
+// A program with a number of ranks of its own, which a launcher may start with
+// another.
+func ExampleIsLaunched() {
+	var options []dist.SpawnOption
+	if !dist.IsLaunched() { // else the launcher has started as many as there are
+		options = append(options, dist.Ranks(4))
+	}
+	err := dist.Spawn(func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		ranks, err := dist.GetWorldSize()
+		if err != nil {
+			return err
+		}
+		if rank == 0 {
+			fmt.Println(ranks, "ranks")
+		}
+		return dist.DestroyProcessGroup()
+	}, options...)
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: 4 ranks
+}

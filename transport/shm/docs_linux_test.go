@@ -1,0 +1,34 @@
+package shm
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What docs/processes.md says that a job takes of /dev/shm.
+func TestDocumentedSizes(t *testing.T) {
+	text, err := os.ReadFile("../../docs/processes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "| ranks | MiB |\n|---|---|\n")
+	if !found {
+		t.Fatal("docs/processes.md has no table of sizes")
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	for row := range strings.Lines(table + "\n") {
+		var ranks int
+		if _, err := fmt.Sscanf(row, "| %d |", &ranks); err != nil {
+			t.Fatal(row, err)
+		}
+		h, err := newHeader(Job{Name: "x", Size: ranks}, DefaultGeometry(ranks).layout(ranks).total)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("| %d | %.1f |\n", ranks, float64(h.total())/(1<<20)); row != want {
+			t.Errorf("docs/processes.md says %s, and it is %s", row, want)
+		}
+	}
+}
