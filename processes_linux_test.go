@@ -26,6 +26,9 @@ func TestProcessesGuide(t *testing.T) {
 		}
 		switch f.language {
 		case "console":
+			if strings.HasPrefix(f.text, "$ goccl doctor\n") {
+				continue // what it finds is this machine's, and its own test's
+			}
 			is := ""
 			for line := range strings.Lines(f.text) {
 				if command, ok := strings.CutPrefix(line, "$ "); ok {
