@@ -88,7 +88,9 @@ func awaitRoom(r *rank, e *transport.Entry, absent int) error {
 	return r.Drain(absent)
 }
 
-func awaitPiece(r *rank, _ *transport.Entry, _ int) error { return r.Staging().Stage(data(1, r.me), 0, 0) }
+func awaitPiece(r *rank, _ *transport.Entry, _ int) error {
+	return r.Staging().Stage(data(1, r.me), 0, 0)
+}
 
 func stagePiece(r *rank) error { return r.Staging().Stage(nil, 0, 0) }
 
