@@ -227,11 +227,10 @@ func (c *Communicator) Abort(cause error) {
 func (c *Communicator) Err() error {
 	c.free.RLock()
 	defer c.free.RUnlock()
-	switch c.freed {
-	case nil:
-	case errFreed:
+	switch {
+	case errors.Is(c.freed, errFreed):
 		return nil
-	default:
+	case c.freed != nil:
 		return c.freed
 	}
 	if f := c.ep.Failure(); f != nil {
