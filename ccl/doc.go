@@ -24,6 +24,10 @@
 // Which kernel does which call [Settings.Explain] tells before, and
 // [Communicator.LastChoice] afterwards.
 //
+// Memory that all ranks of a node see is made by [CreateSharedRegion], to hold data
+// once that all read, and by [Alloc], for buffers that collectives need not copy
+// between processes.
+//
 // Results of reductions are the same bits on all ranks and in all runs. Which bits,
 // the algorithm's documentation says.
 //
