@@ -65,7 +65,8 @@ func decodePlace(b []byte) occupant {
 const (
 	absent   = iota // the rank has not attached
 	attached        // it has, and holds its lock for as long as it lives
-	gaveUp          // it has left before the segment was ready
+	gaveUp          // it has left before the segment was ready, for reasons of its own
+	ranOut          // or because its time was over
 )
 
 // header is what all ranks of a job agree on.

@@ -21,8 +21,9 @@ import (
 // made, and a file whose creator's lock is free is dead for good. The others open
 // the file, check it, take their locks, map it and attach. When all have, rank 0
 // takes the name away and says that the segment is ready. From then on the file
-// lives exactly as long as the ranks, however they end; what a rank 0 that is
-// killed before leaves behind is found by Leftovers.
+// lives exactly as long as the ranks, however they end. If rank 0 is killed before,
+// the others take the name away, once all have attached; what is left behind because
+// one never did is found by Leftovers.
 type segment struct {
 	arena            // zero at first, aligned to a page
 	file      arena  // the whole mapping
@@ -50,7 +51,7 @@ const (
 // openSegment makes or finds the segment of a job, with an arena of size bytes that
 // are zero. It is collective: it returns on all ranks when all have attached. If
 // one dies or gives up before, it fails at once on all that have attached. Nothing
-// is left of it where it fails, unless rank 0 is killed.
+// is left of it where it fails, unless rank 0 is killed before all have attached.
 //
 // errors.As finds *transport.AllocationFailedError (no memory to be had),
 // *transport.PeerLostError (a rank died), *transport.AbortedError (a rank gave up
@@ -76,7 +77,7 @@ func openSegment(ctx context.Context, j Job, size int) (*segment, error) {
 		err = s.safely(func() error { return s.gather(w) })
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.giveUp())
+		return nil, errors.Join(err, s.giveUp(err))
 	}
 	return s, nil
 }
@@ -165,7 +166,7 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 		return false, fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
 	}
 	switch {
-	case f.creator.state == gaveUp:
+	case f.creator.state == gaveUp || f.creator.state == ranOut:
 		return false, &transport.AbortedError{By: 0, Cause: fmt.Errorf("pid %d left shared memory %s before all ranks had joined; its own error says why", f.creator.pid, s.path)}
 	case !f.held:
 		if st := new(unix.Stat_t); unix.Fstat(f.fd, st) == nil && st.Nlink == 0 {
@@ -224,7 +225,7 @@ func (s *segment) enter() error {
 // gather waits until all ranks have attached.
 func (s *segment) gather(w *waiting) error {
 	for {
-		missing, err := s.survey()
+		missing, err := s.survey(w)
 		if s.ready().Load() != 0 {
 			return nil
 		}
@@ -248,21 +249,24 @@ func (s *segment) gather(w *waiting) error {
 }
 
 // survey returns the ranks that have not attached, and an error if one that has is
-// dead or gave up. A death comes first: whoever gave up did so after it.
-func (s *segment) survey() (missing []int, err error) {
-	left := -1
+// dead or gave up. A death comes first: whoever gave up did so after it. And one that
+// gave up beats one whose time was over, for which others may have that reason.
+func (s *segment) survey(w *waiting) (missing []int, err error) {
+	left, late := -1, -1
 	for rank := range s.header.ranks {
 		switch s.place(rank).state.Load() {
 		case absent:
 			missing = append(missing, rank)
 		case gaveUp:
 			left = rank
+		case ranOut:
+			late = rank
 		}
 	}
 	// The kernel looks through all locks to find one. So rank 0 tests the others, and
 	// they test rank 0, which gives up where it finds one dead.
 	tested := s.header.ranks
-	if s.rank != 0 && left < 0 {
+	if s.rank != 0 && left < 0 && late < 0 {
 		tested = 1
 	}
 	for rank := range tested {
@@ -273,6 +277,9 @@ func (s *segment) survey() (missing []int, err error) {
 	}
 	if left >= 0 {
 		return missing, &transport.AbortedError{By: left, Cause: fmt.Errorf("pid %d left shared memory %s before all ranks had joined; its own error says why", s.pid(left), s.path)}
+	}
+	if late >= 0 {
+		return missing, w.late(s, missing, late)
 	}
 	return missing, nil
 }
@@ -303,16 +310,43 @@ func (s *segment) safely(f func() error) error {
 	return err
 }
 
-// giveUp leaves a segment that is not ready.
-func (s *segment) giveUp() error {
+// giveUp leaves a segment that is not ready, because of err.
+func (s *segment) giveUp(err error) error {
 	if s.attached {
-		_ = s.safely(func() error { s.place(s.rank).state.Store(gaveUp); return nil }) // memory that is gone tells nobody
+		state := uint32(gaveUp)
+		if late := (*transport.TimeoutError)(nil); errors.As(err, &late) {
+			state = ranOut
+		}
+		_ = s.safely(func() error { s.place(s.rank).state.Store(state); return nil }) // memory that is gone tells nobody
 	}
-	var err error
-	if s.named {
-		err = unlinkFile(s.fd, s.path)
+	lost := (*transport.PeerLostError)(nil)
+	var left error
+	if s.named || errors.As(err, &lost) && lost.Rank == 0 && s.complete() {
+		left = unlinkFile(s.fd, s.path)
 	}
-	return errors.Join(err, s.close())
+	return errors.Join(left, s.close())
+}
+
+// complete reports whether the segment, whose creator is dead, is this rank's to remove:
+// all ranks have attached, so that nobody will look for it any more, and this one holds
+// the lock of those who remove.
+func (s *segment) complete() bool {
+	if !s.attached {
+		return false
+	}
+	err := s.safely(func() error {
+		for rank := range s.header.ranks {
+			if s.place(rank).state.Load() == absent {
+				return errors.New("a rank is to come, and to learn from the file that its creator is dead")
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false
+	}
+	ok, err := tryLock(s.fd, reaping)
+	return ok && err == nil
 }
 
 // close unmaps the segment and lets go of this rank's lock, so that the others see
@@ -349,16 +383,21 @@ func (w *waiting) pause() bool {
 	return w.ctx.Err() == nil
 }
 
-// ended is the error of a wait that ctx has ended. Where no rank is missing, rank 0
-// has yet to say that the segment is ready.
+// ended is the error of a wait that ctx has ended.
 func (w *waiting) ended(s *segment, missing []int) error {
 	cause := context.Cause(w.ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
-		late := &transport.TimeoutError{Missing: missing, By: s.rank, After: time.Since(w.start).Round(time.Millisecond)}
-		if s.attached && len(missing) == 0 {
-			late.Behind = []int{0}
-		}
-		cause = late
+		return w.late(s, missing, s.rank)
 	}
 	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, cause)
+}
+
+// late is the error of a wait that is over because the time of rank by is. Where no rank
+// is missing, rank 0 has yet to say that the segment is ready.
+func (w *waiting) late(s *segment, missing []int, by int) error {
+	e := &transport.TimeoutError{Missing: missing, By: by, After: time.Since(w.start).Round(time.Millisecond)}
+	if s.attached && len(missing) == 0 {
+		e.Behind = []int{0}
+	}
+	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, e)
 }
