@@ -34,6 +34,9 @@ type Communicator struct {
 	free  sync.RWMutex // held for reading where the endpoint is used outside of calls
 	freed error        // errFreed, or the failure of the group, once the endpoint is free
 
+	guard  transport.Guard // nil where shared memory cannot vanish
+	faults bool            // whether faults were panics before the call
+
 	busy     atomic.Bool // a call is running
 	inside   bool        // it has begun to synchronise
 	claiming bool        // this rank runs the bodies of others
@@ -100,6 +103,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 		logger: slog.New(slog.DiscardHandler),
 	}
 	c.regions, _ = ep.(transport.Regions)
+	c.guard, _ = ep.(transport.Guard)
 	for _, o := range opts {
 		if o.settings != nil {
 			c.settings = o.settings
@@ -133,7 +137,15 @@ func (c *Communicator) init(ctx context.Context) error {
 	if c.size == 1 {
 		return ctx.Err()
 	}
-	err := c.agree(ctx)
+	agree := func(c *Communicator) error { return c.agree(ctx) }
+	var err error
+	if c.guard == nil {
+		err = agree(c)
+	} else {
+		c.guarded()
+		defer c.unguarded()
+		err = c.caught(agree)
+	}
 	c.joined = c.seq
 	return err
 }

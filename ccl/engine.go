@@ -49,11 +49,18 @@ func (c *Communicator) begin(coll Collective) error {
 		return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
 			coll, c.rank, ErrConcurrentUse)
 	}
+	c.guarded()
 	if c.closed.Load() {
 		c.end()
 		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
 	}
-	if f := c.ep.Failure(); f != nil {
+	var f *transport.Failure
+	if c.guard == nil {
+		f = c.ep.Failure()
+	} else {
+		f = c.failure()
+	}
+	if f != nil {
 		err := c.failedBefore(coll, f)
 		c.end()
 		return err
@@ -62,6 +69,7 @@ func (c *Communicator) begin(coll Collective) error {
 }
 
 func (c *Communicator) end() {
+	c.unguarded()
 	c.busy.Store(false)
 	if c.closed.Load() && c.busy.CompareAndSwap(false, true) {
 		_ = c.release() // Close has returned already
@@ -91,12 +99,10 @@ func (c *Communicator) run(ctx context.Context, r *request) error {
 	c.prepare(ctx, r, p)
 	c.inside = true
 	defer c.abandon()
-	role, err := c.ep.Enter(&c.entry)
-	if c.regions != nil {
-		c.memory = c.ep.Memory()
-	}
-	if err == nil {
-		err = c.execute(role)
+	if c.guard == nil {
+		err = c.perform()
+	} else {
+		err = c.caught((*Communicator).perform)
 	}
 	if err != nil {
 		err = c.failed(r.coll, err)
@@ -104,6 +110,18 @@ func (c *Communicator) run(ctx context.Context, r *request) error {
 	c.inside = false
 	c.end()
 	return err
+}
+
+// perform does a rank's part of the call that it has prepared.
+func (c *Communicator) perform() error {
+	role, err := c.ep.Enter(&c.entry)
+	if c.regions != nil {
+		c.memory = c.ep.Memory()
+	}
+	if err != nil {
+		return err
+	}
+	return c.execute(role)
 }
 
 // abandon ends a call that did not end, because a kernel left its goroutine with
@@ -219,6 +237,11 @@ func (c *Call) begin(rank int) {
 func (c *Call) body() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
+			if guard := c.comm.guard; guard != nil {
+				if err = guard.Vanished(v); err != nil {
+					return
+				}
+			}
 			err = &KernelPanicError{Kernel: c.name(), Value: v, Stack: debug.Stack()}
 		}
 	}()

@@ -104,6 +104,17 @@ type Endpoint interface {
 	Staging() Staging
 }
 
+// Guard is what an endpoint implements whose memory can vanish under it, like that of a
+// file that somebody truncates: where a process would die of touching it, its methods
+// panic, or return as if nothing was. Whoever makes calls of it does so under
+// debug.SetPanicOnFault, and recovers. Close, Fail, Failure, Print, Refuse and Withdraw need
+// neither.
+type Guard interface {
+	// Vanished returns the error that stands for v, which was recovered, if that is a
+	// fault in memory of the endpoint, and else nil.
+	Vanished(v any) error
+}
+
 // Entry is what one rank brings to a call: the contents of its line.
 type Entry struct {
 	Ctx   context.Context // ends this rank's waits in the call

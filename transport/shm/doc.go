@@ -20,8 +20,9 @@
 // the job's name (see Job). Rank 0 makes it without a name, gives it all of its memory,
 // and only then the name; the others find it, check its header, and say who they are.
 // When all have, the name is taken away: from then on the kernel frees the file when the
-// last rank ends, however it ends. What a rank 0 leaves behind that was killed before is
-// found and removed by [Leftovers]. Every rank holds a lock on a byte of the file for as
+// last rank ends, however it ends. If rank 0 is killed before, the others take the name
+// away; what it leaves behind for one that has yet to come is found and removed by
+// [Leftovers]. Every rank holds a lock on a byte of the file for as
 // long as it lives, across pid namespaces, and whoever waits for a rank looks at its
 // lock now and then. Ranks poll if together they may use a core for each; else they
 // yield, and soon sleep on a futex in the arena.
@@ -39,6 +40,8 @@
 // pid for those who wait for it.
 //
 // Memory that the system does not have is an error of Join, since the file gets all of it
-// there, and not a signal at the first touch. docs/processes.md says what to do about
+// there, and not a signal at the first touch. If somebody truncates the file later, calls
+// on it fail instead of the process: its endpoint is a transport.Guard. Only programs that
+// touch a region themselves are not protected. docs/processes.md says what to do about
 // each error.
 package shm

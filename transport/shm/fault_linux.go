@@ -25,15 +25,21 @@ func (a arena) guarded(f func()) (err error) {
 		if v == nil {
 			return
 		}
-		if fault, ok := v.(interface{ Addr() uintptr }); ok {
-			if off, ok := a.offsetOf(fault.Addr()); ok {
-				err = fmt.Errorf("%w (found at offset %d of %d)", errGone, off, a.size)
-				return
-			}
+		if err = a.vanished(v); err == nil {
+			panic(v)
 		}
-		panic(v)
 	}()
 	f()
+	return nil
+}
+
+// vanished returns errGone if v, which was recovered, is a fault in the arena.
+func (a arena) vanished(v any) error {
+	if fault, ok := v.(interface{ Addr() uintptr }); ok {
+		if off, ok := a.offsetOf(fault.Addr()); ok {
+			return fmt.Errorf("%w (found at offset %d of %d)", errGone, off, a.size)
+		}
+	}
 	return nil
 }
 

@@ -30,8 +30,9 @@ const (
 	asleep
 )
 
-// slice is how long a rank sleeps at most before it looks whether others are dead.
-const slice = 50 * time.Millisecond
+// slice is how long a rank sleeps at most before it looks whether others are dead: one
+// that dies between leaving a token and the system call keeps others from waking it.
+var slice = 50 * time.Millisecond
 
 // soon is what a yield takes at most if nobody computes: a rank that was waiting for
 // the core does not keep it for longer.
@@ -44,9 +45,12 @@ func (p *processes) Wake(rank int) {
 	if p.gone {
 		return
 	}
-	if token := p.states[rank].Token(); token.Swap(oneToken) == asleep {
-		futex(token, futexWake, 1, nil)
-	}
+	// Whoever sleeps on memory that is gone finds that out by itself.
+	_ = p.segment.file.guarded(func() {
+		if token := p.states[rank].Token(); token.Swap(oneToken) == asleep {
+			futex(token, futexWake, 1, nil)
+		}
+	})
 }
 
 // Sleep implements lines.Rest.
@@ -62,6 +66,9 @@ func (p *processes) Sleep(rank int, ctx context.Context) {
 	}
 	token.Store(noToken)
 }
+
+// Woken implements lines.Processes.
+func (p *processes) Woken(rank int) bool { return p.states[rank].Token().Load() == oneToken }
 
 // Yield implements lines.Processes. It is a raw system call: by another one the
 // runtime would give this goroutine's place to a new thread, and wake it for that.

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -38,13 +39,16 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 		_ = rest.unmap()
 		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)
 	}
-	poll := j.Size <= usableCores(s, j.Size)
-	var ep *endpoint
-	ep = n.endpoint(j.Rank, poll, regions{make: func(ctx context.Context, number, size int) (transport.Region, error) {
-		return openRegion(ctx, j, number, size, ep.Failed)
+	var poll bool
+	if err := s.safely(func() error { poll = j.Size <= usableCores(s, j.Size); return nil }); err != nil {
+		return nil, errors.Join(err, rest.unmap())
+	}
+	m := &mapped{segment: s}
+	m.endpoint = n.endpoint(j.Rank, poll, regions{make: func(ctx context.Context, number, size int) (transport.Region, error) {
+		return openRegion(ctx, j, number, size, func() bool { return m.Failure() != nil })
 	}})
-	ep.mapping = rest
-	return ep, nil
+	m.mapping = rest
+	return m, nil
 }
 
 // usableCores counts the cores that the ranks may run on, all together: each may be

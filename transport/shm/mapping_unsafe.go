@@ -20,6 +20,13 @@ func mapFile(fd, size int) (arena, error) {
 // unmap takes back mapFile.
 func (a arena) unmap() error { return unix.MunmapPtr(a.base, uintptr(a.size)) }
 
+// blank puts memory of this process alone, all zero, in the place of the mapping.
+func (a arena) blank() error {
+	_, err := unix.MmapPtr(-1, 0, a.base, uintptr(a.size), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)
+	return err
+}
+
 // from returns the arena that begins at offset off.
 func (a arena) from(off int) arena {
 	a.check(off, 0)

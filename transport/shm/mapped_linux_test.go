@@ -1,0 +1,92 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
+)
+
+// What can be called at any time survives that the memory vanishes, on any goroutine, and
+// from then on the group has failed for that.
+func TestEndpointOutlivesItsMemory(t *testing.T) {
+	for name, use := range map[string]func(*mapped){
+		"Abort":    func(m *mapped) { m.Fail(&transport.Failure{Kind: transport.FailureAborted, Text: "late"}) },
+		"Err":      func(m *mapped) { m.Failure() },
+		"Print":    func(m *mapped) { m.Print(0) },
+		"Refuse":   func(m *mapped) { m.Refuse(1) },
+		"Withdraw": func(m *mapped) { m.Withdraw() },
+		"Close": func(m *mapped) {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own(t)
+			ep, err := Join(context.Background(), Job{Name: "job", Size: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := ep.(*mapped)
+			ticker := make(chan struct{})
+			if err := unix.Ftruncate(m.segment.fd, 0); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(0, func() { // as a call's ticker does
+				m.group.Wake(0)
+				close(ticker)
+			})
+			<-ticker
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				use(m)
+			}()
+			<-done
+			if f := m.Failure(); f == nil || f.Kind != transport.FailureAborted || !errors.Is(f.Cause, errGone) {
+				t.Errorf("the failure is %+v, want that the memory is gone", f)
+			}
+			if !m.Failed() {
+				t.Error("the group lives")
+			}
+			if err := errors.Join(m.Close(), m.Free(), m.Free()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Only faults in memory of the endpoint stand for that it is gone.
+func TestVanished(t *testing.T) {
+	own(t)
+	ep, err := Join(context.Background(), Job{Name: "job", Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := ep.(*mapped)
+	region, err := m.Region(context.Background(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(p *byte) error { return m.Vanished(fault(p)) }
+	for name, c := range map[string]struct {
+		err  error
+		gone bool
+	}{
+		"the arena":       {at(&m.arena.bytes(5, 1)[0]), true},
+		"a region":        {at(&region.Bytes()[99]), true},
+		"other memory":    {at(new(byte)), false},
+		"no fault at all": {m.Vanished("mine"), false},
+	} {
+		if errors.Is(c.err, errGone) != c.gone || !c.gone && c.err != nil {
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+	if err := errors.Join(region.Free(), m.Close(), m.Free()); err != nil {
+		t.Error(err)
+	}
+}
