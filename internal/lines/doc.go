@@ -36,6 +36,9 @@
 //
 // # Failure
 //
+// A timeout names the ranks that have not entered the call. If all have, it goes from each
+// rank that sleeps to the one it sleeps for, and names the one at the end.
+//
 // Failures, refusals, departures, contexts and timeouts interrupt a wait. After
 // they were read the word is tested once more, and only if it is still behind
 // has the wait failed.

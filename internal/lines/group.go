@@ -39,6 +39,8 @@ type Processes interface {
 	// Yield leaves the core to whoever waits for it, and reports whether the core came
 	// back soon.
 	Yield() (soon bool)
+	// Woken reports whether there is a token for rank that it has not taken yet.
+	Woken(rank int) bool
 	// Dead reports whether rank's process has ended, and which it was.
 	Dead(rank int) (pid int, dead bool)
 }

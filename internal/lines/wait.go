@@ -3,6 +3,7 @@ package lines
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -316,10 +317,37 @@ func (r *Member) interrupted(i interruption, peer int) error {
 	}
 	e := &transport.TimeoutError{Missing: r.missing(), By: r.rank, Seq: r.seq, After: r.limit.After}
 	if len(e.Missing) == 0 && peer >= 0 {
-		e.Behind = []int{peer}
+		e.Behind = []int{r.behind(peer)}
 	}
 	return e
 }
+
+// behind returns the rank that peer, for which this one waits, waits for in the end: it
+// goes from each rank that sleeps to the one it sleeps for. Where that leads in a circle
+// of processes, one that was stopped in its sleep has been woken and does not get up.
+func (r *Member) behind(peer int) int {
+	var circle []int
+	for who := peer; who != r.rank && !slices.Contains(circle, who); {
+		on := r.group.states[who].waitOn.Load()
+		if on == 0 || on > uint64(r.Size()) {
+			return who
+		}
+		circle = append(circle, who)
+		who = int(on) - 1
+	}
+	lies := func(who int) bool { return r.group.others != nil && r.group.others.Woken(who) }
+	if slices.ContainsFunc(circle, lies) {
+		time.Sleep(getUpTime) // its own ticker may have woken it just now
+	}
+	if i := slices.IndexFunc(circle, lies); i >= 0 {
+		return circle[i]
+	}
+	return peer
+}
+
+// getUpTime is what a process takes at most to run after it was woken, unless it is
+// stopped.
+const getUpTime = 20 * time.Millisecond
 
 // lost returns the error of a wait for a peer that has left or ended.
 func (r *Member) lost(peer int) error {

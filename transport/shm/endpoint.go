@@ -46,10 +46,11 @@ func (n *node) endpoint(rank int, poll bool, r regions) *endpoint {
 type endpoint struct {
 	*lines.Member
 	*node
-	piece   uint64 // pieces of windows so far
-	regions *regions
-	inPlace bool    // the buffers of the current call lie in regions on all ranks
-	mapping mapping // nil on the heap
+	piece     uint64 // pieces of windows so far
+	regions   *regions
+	inRegions bool    // the buffers of the current call may lie in regions,
+	inPlace   bool    // and do on all ranks
+	mapping   mapping // nil on the heap
 }
 
 func (ep *endpoint) Name() string { return Name }
@@ -62,15 +63,15 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	if err := ep.Begin(e); err != nil {
 		return transport.Own, err
 	}
-	inRegions := e.Exposed && len(ep.regions.all) > 0
-	if inRegions {
+	ep.inRegions = e.Exposed && len(ep.regions.all) > 0
+	if ep.inRegions {
 		ep.show(e)
 	}
 	ep.Publish(e)
 	if err := ep.AwaitAll(); err != nil {
 		return transport.Own, err
 	}
-	ep.inPlace = inRegions && ep.allShown()
+	ep.inPlace = ep.inRegions && ep.allShown()
 	return transport.Own, ep.Admit()
 }
 
@@ -92,6 +93,16 @@ func (ep *endpoint) Staging() transport.Staging {
 		return nil
 	}
 	return ep
+}
+
+// Withdraw implements transport.Endpoint. No rank ever touches another's memory, so there
+// is nobody to wait for, unless that lies in regions.
+func (ep *endpoint) Withdraw() (ended bool) {
+	if ep.inRegions {
+		return ep.Member.Withdraw()
+	}
+	ep.StepOut()
+	return false
 }
 
 func (ep *endpoint) Close() error {
