@@ -67,6 +67,11 @@
 // while it slept the call may have been completed, and the group have failed in the
 // next.
 //
+// Tokens: between processes a token is a word of shared memory and a futex. token_test.go
+// is a model of them alone, and shows what they need so that no wake is lost. One rule no
+// protocol can keep: a waker may be killed between leaving a token and the system call. So
+// such sleeps are bounded.
+//
 // Sleep: a rank that waits for a peer stores waitOn, adds itself to sleepers and
 // tests again before it receives from its channel; the peer stores what is
 // waited for and then loads sleepers. For completed and folders no flags are

@@ -1,0 +1,61 @@
+package shm
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/internal/lines"
+)
+
+// No wake is lost: a rank that sleeps for others, and for one that waits for it, gets up
+// when they are there, and not only when its slice of sleep is over.
+func TestNoWakeIsLost(t *testing.T) {
+	defer func(old time.Duration) { slice = old }(slice)
+	slice = time.Hour
+	const (
+		ranks  = 4
+		rounds = 20000
+	)
+	s := alone(t, ranks*lines.StateBytes)
+	p := &processes{segment: s}
+	for r := range ranks {
+		p.states = append(p.states, at[lines.State](s.arena, r*lines.StateBytes))
+	}
+	var arrived, released atomic.Int64
+	wait := func(rank int, word *atomic.Int64, target int64) {
+		for word.Load() < target {
+			p.Sleep(rank, nil)
+		}
+	}
+	done := make(chan struct{}, ranks)
+	go func() {
+		for i := range int64(rounds) {
+			wait(0, &arrived, (ranks-1)*(i+1))
+			released.Store(i + 1)
+			for r := 1; r < ranks; r++ {
+				p.Wake(r)
+			}
+		}
+		done <- struct{}{}
+	}()
+	for r := 1; r < ranks; r++ {
+		go func() {
+			for i := range int64(rounds) {
+				arrived.Add(1)
+				p.Wake(0)
+				wait(r, &released, i+1)
+			}
+			done <- struct{}{}
+		}()
+	}
+	// The ranks sleep on memory that the end of the test would take from under them.
+	defer time.AfterFunc(time.Minute, func() {
+		panic(fmt.Sprintf("a wake was lost after %d of %d rounds, in which %d of %d have arrived",
+			released.Load(), rounds, arrived.Load()-released.Load()*(ranks-1), ranks-1))
+	}).Stop()
+	for range ranks {
+		<-done
+	}
+}
