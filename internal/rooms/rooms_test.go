@@ -41,6 +41,7 @@ var rules = []rule{
 		"a kernel has to be one that an outsider could have written"},
 	{"dist", []string{"ccl", "topology", "algorithms", "transport", "transport/...", "internal/goroutine", "internal/launched"}, nil,
 		"the front door names the concrete parts"},
+	{"internal/processtest", []string{"dist", "ccl"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
 		"private parts are leaves"},
 	{"internal/lines", []string{"transport", "internal/spin", "internal/bulk"}, nil, "the transports' protocol knows their contract"},

@@ -1,0 +1,63 @@
+package processtest
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var cuts = flag.Int("cuts", 6, "so many jobs whose shared memory is truncated")
+
+// Shared memory that is truncated while ranks use it is an error on all of them: none
+// dies of it.
+func TestTruncated(t *testing.T) {
+	random := rand.New(rand.NewPCG(*seed, 3))
+	for i := range *cuts {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			ranks := []int{2, 4, 8}[i%3]
+			p := part{Config: config(ranks), Calls: calls(ranks), Timeout: patience / 2}
+			point := p.Calls[random.IntN(len(p.Calls))].point()
+			p.Calls = slices.Repeat(p.Calls, 16/ranks) // another group would have other memory
+			j := start(t, ranks, p, func(rank int, p *part) { p.Talks = rank == 0 })
+			j.ranks[0].await(point, 1)
+			file := j.ranks[0].segment()
+			length := []int64{0, 4096, 20000, 1 << 20}[random.IntN(4)]
+			t.Logf("%d ranks, to %d bytes at %s", ranks, length, point)
+			time.Sleep(somewhat(random, 4*time.Millisecond))
+			if err := os.Truncate(file, length); err != nil {
+				t.Fatal(err)
+			}
+			cut := time.Now()
+			for _, r := range j.ranks {
+				got := r.sound()
+				if got.Err == "" {
+					t.Errorf("rank %d at %s: no error", r.number, got.Point)
+				}
+				t.Logf("rank %d at %s after %v: %s", r.number, got.Point, got.at.Sub(cut), got.Err)
+			}
+			j.leavesNothing()
+		})
+	}
+}
+
+// segment returns where the shared memory of a rank can be opened.
+func (r *rank) segment() string {
+	r.job.t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", r.pid()))
+	if err != nil {
+		r.job.t.Fatal(err)
+	}
+	for _, file := range files {
+		if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "/dev/shm/") {
+			return file
+		}
+	}
+	r.job.t.Fatalf("rank %d has no shared memory open", r.number)
+	return ""
+}
