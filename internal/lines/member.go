@@ -36,6 +36,7 @@ type Member struct {
 	spin, maxSpin, parks int
 	maxYields            int    // 0 where ranks are goroutines
 	sleepWaits           int    // so many waits do not yield
+	backOff              int    // how many it were after the last bad yield, 0 after a good one
 	calm                 uint64 // the last event after which all was as if there were none
 	suspicious           bool   // this rank has slept for a while, and looks whether others are dead
 

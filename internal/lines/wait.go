@@ -25,11 +25,13 @@ const (
 
 // Processes yield before they sleep: a yield to a rank that is there to run costs a
 // tenth of what it takes to sleep and be woken. But a yield to somebody who computes
-// costs a slice of the scheduler, which is milliseconds; after such a one ranks do
-// not yield for a while.
+// costs a slice of the scheduler, which is milliseconds; after such a one ranks sleep
+// at once in the next waits: in a few, since everybody computes now and then between
+// two calls, and in twice as many if the first yield after them is as bad.
 const (
-	maxYields  = 100
-	sleepWaits = 200 // waits without yields after one that took long
+	maxYields     = 100
+	minSleepWaits = 4
+	maxSleepWaits = 256
 )
 
 // purpose is what a wait is for.
@@ -109,7 +111,8 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 	case w.yields < r.maxYields && r.sleepWaits == 0:
 		w.yields++
 		if !r.group.others.Yield() {
-			r.sleepWaits = sleepWaits
+			r.backOff = min(max(2*r.backOff, minSleepWaits), maxSleepWaits)
+			r.sleepWaits = r.backOff
 		}
 		if w.looked && r.group.words.events.Load() == w.events {
 			return r.cancellation(), peer
@@ -141,6 +144,7 @@ func (r *Member) park(peer int) {
 func (r *Member) endWait(w *wait) {
 	if !w.parked {
 		if w.yields > 0 {
+			r.backOff = 0
 			r.spin = min(max(r.spin/2, minSpin), r.maxSpin)
 		} else {
 			r.spin = min(2*r.spin, r.maxSpin)
