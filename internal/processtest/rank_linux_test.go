@@ -26,6 +26,7 @@ type part struct {
 	Timeout time.Duration
 	Talks   bool // says where it is
 	Late    bool // waits for its standard input before the first call
+	Region  int  // bytes of a region that all ranks populate and read
 }
 
 type call struct {
@@ -46,6 +47,7 @@ type result struct {
 	Elapsed            time.Duration // of the same
 	Wrong              string        // what must never be
 	Rounds, TotalCalls int
+	Shared, Resident   int // bytes by which the region has grown this rank's part of shared memory, and what it sees of it
 }
 
 func TestMain(m *testing.M) {
@@ -116,6 +118,11 @@ func (p *part) rounds(config *ccl.Config, buffer []float32, at func(string), r *
 		if p.Late && r.TotalCalls == 0 {
 			if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
 				panic(err)
+			}
+		}
+		if p.Region > 0 {
+			if err := r.share(p.Region); err != nil {
+				return err
 			}
 		}
 		for _, c := range p.Calls {
