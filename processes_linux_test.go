@@ -61,7 +61,7 @@ func build(t *testing.T, program, source string) {
 // shell runs a command line and returns its standard output.
 func shell(t *testing.T, home, line string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "sh", "-c", line)
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", line)
 	c.Dir = home
 	c.Env = append(os.Environ(), "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"),
 		"GOCCL_CONFIG=", "GOCCL_ALGORITHM=", "GOCCL_TRANSPORT=", "GOCCL_TIMEOUT=", "GOCCL_WORLD_SIZE=",

@@ -149,7 +149,7 @@ func TestRealLaunchers(t *testing.T) {
 			t.Parallel()
 			command := r.command(t)
 			keys := map[string]bool{}
-			for _, before := range [][]string{nil, {"sh", "-c", `"$0"; exit $?`}} { // at once, and by way of a shell
+			for _, before := range [][]string{nil, {"/bin/sh", "-c", `"$0"; exit $?`}} { // at once, and by way of a shell
 				ranks, job := map[int]bool{}, map[string]bool{}
 				for _, v := range r.start(t, command, "3", before...) {
 					require.Empty(t, v.Err)

@@ -26,7 +26,7 @@ func ended(t *testing.T, err error) int {
 
 // The program starts ranks, and is silent if all goes well.
 func TestRun(t *testing.T) {
-	c, stderr := program(t, "run", "-n", "2", "sh", "-c", "echo rank $RANK of $WORLD_SIZE -n $0", "--quiet")
+	c, stderr := program(t, "run", "-n", "2", "/bin/sh", "-c", "echo rank $RANK of $WORLD_SIZE -n $0", "--quiet")
 	stdout, err := c.Output()
 	require.NoError(t, err, "%s", stderr)
 	require.Equal(t, []string{"[0] rank 0 of 2 -n --quiet\n", "[1] rank 1 of 2 -n --quiet\n"}, slices.Sorted(strings.Lines(string(stdout))))
@@ -46,7 +46,7 @@ func TestRunArguments(t *testing.T) {
 
 // What it says of a failure, and with which status it ends.
 func TestRunFailure(t *testing.T) {
-	c, stderr := program(t, "run", "-n", "3", "--", "sh", "-c", `if [ $RANK = 2 ]; then echo out of luck >&2; exit 42; fi; sleep 1000`)
+	c, stderr := program(t, "run", "-n", "3", "--", "/bin/sh", "-c", `if [ $RANK = 2 ]; then echo out of luck >&2; exit 42; fi; sleep 1000`)
 	stdout, err := c.Output()
 	require.Equal(t, 42, ended(t, err))
 	require.Empty(t, string(stdout))
