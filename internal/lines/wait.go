@@ -108,7 +108,7 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 		if w.looked && r.group.words.events.Load() == w.events {
 			return r.cancellation(), peer
 		}
-	case w.yields < r.maxYields && r.sleepWaits == 0:
+	case w.yields < r.maxYields && r.sleepWaits == 0 && !w.parked:
 		w.yields++
 		if !r.group.others.Yield() {
 			r.backOff = min(max(2*r.backOff, minSleepWaits), maxSleepWaits)
@@ -143,11 +143,13 @@ func (r *Member) park(peer int) {
 
 func (r *Member) endWait(w *wait) {
 	if !w.parked {
-		if w.yields > 0 {
-			r.backOff = 0
-			r.spin = min(max(r.spin/2, minSpin), r.maxSpin)
-		} else {
+		if w.yields == 0 {
 			r.spin = min(2*r.spin, r.maxSpin)
+			return
+		}
+		r.spin = min(max(r.spin/2, minSpin), r.maxSpin)
+		if r.sleepWaits == 0 {
+			r.backOff = 0 // all of them were good
 		}
 		return
 	}
