@@ -23,6 +23,7 @@ type part struct {
 	Config  string // ccl.yaml
 	Rounds  int    // 0: for ever
 	Calls   []call // of a round
+	Repeat  int    // so many times more, in the same round
 	Timeout time.Duration
 	Talks   bool // says where it is
 	Late    bool // waits for its standard input before the first call
@@ -125,7 +126,8 @@ func (p *part) rounds(config *ccl.Config, buffer []float32, at func(string), r *
 				return err
 			}
 		}
-		for _, c := range p.Calls {
+		for i := range len(p.Calls) * (1 + p.Repeat) {
+			c := p.Calls[i%len(p.Calls)]
 			v := buffer[:c.Elements]
 			for i := range v {
 				v[i] = float32(rank + i%5)

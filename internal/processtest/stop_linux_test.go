@@ -34,8 +34,8 @@ func TestStoppedForLong(t *testing.T) {
 	for i := range *stops {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			ranks := []int{2, 4, 8}[i%3]
-			many := slices.Repeat(calls(ranks), 16/ranks) // it is stopped before it leaves the group
-			j, victim := stopped(t, random, ranks, part{Config: config(ranks), Calls: many, Timeout: timeout})
+			// It is stopped before it leaves the group.
+			j, victim := stopped(t, random, ranks, part{Config: config(ranks), Calls: calls(ranks), Repeat: 1000, Timeout: timeout})
 			began := time.Now()
 			j.others(victim, func(r *rank) {
 				got := r.sound()
