@@ -71,7 +71,9 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	if err := ep.AwaitAll(); err != nil {
 		return transport.Own, err
 	}
-	ep.inPlace = ep.inRegions && ep.allShown()
+	if inPlace := ep.inRegions && ep.allShown(); inPlace != ep.inPlace {
+		ep.inPlace = inPlace // a group without regions never writes it
+	}
 	return transport.Own, ep.Admit()
 }
 
