@@ -42,21 +42,27 @@ type Kernel struct {
 	// runs it: its Run may be executed for any rank by any goroutine.
 	Shared bool
 	// Shares: of the inputs of others the kernel looks at its Share of each piece only,
-	// as FoldToAll does. What a rank would look at of its own need not be copied to
+	// as FoldToAll does, or in a reduce-scatter at its block. What a rank would look at of its own need not be copied to
 	// where others see it, where it has to be copied at all.
 	Shares bool
+	// Ordered: the kernel folds ranks in their order, x0 op x1 op x2 ..., whatever it
+	// brackets, so that operations that do not commute are safe with it. Others are
+	// refused such operations.
+	Ordered bool
 	// Run executes the call on one rank. It is not called in groups of one rank,
 	// nor where nothing moves (Shape.Total is 0): there is nothing to do.
 	Run func(*Call) error
 }
 
 // Shape is what all ranks of a call share and what decides which kernel runs. The
-// counts of an all-gather are not in it: Supports and Cost depend on Bytes and Total.
+// root and the lengths of blocks are not in it: Supports and Cost depend on Bytes and
+// Total, and where blocks that are not alike cost otherwise, Cost is that of such as
+// are.
 type Shape struct {
 	Collective Collective
 	Ranks      int
 	Bytes      int // of one rank's input; of the longest, where they differ
-	Total      int // bytes of the result on one rank
+	Total      int // bytes of the result on one rank; of the longest
 	DType      DType
 	Op         Op // Sum where the collective does not reduce
 	Topology   *topology.Topology

@@ -46,36 +46,88 @@ func (c *Call) Topology() *topology.Topology { return c.plan.shape.Topology }
 // Shape returns what all ranks share of the call.
 func (c *Call) Shape() Shape { return c.plan.shape }
 
-// In returns this rank's input. It is not to be written unless it is Out. In a
-// broadcast it is empty on all ranks but the root.
+// In returns this rank's input. It is not to be written unless it is Out. It is
+// empty where only the root has one: in a broadcast and a scatter, on all ranks but
+// the root.
 func (c *Call) In() Buffer { return c.in }
 
 // Out returns this rank's output: the same memory as In where the caller works
-// in place, disjoint from it otherwise, and ranks may differ in that. Of an
-// all-gather, use OutOf: between the ranks' places there may be gaps, and a rank
-// that works in place has OutOf(Rank) as its In.
+// in place, disjoint from it otherwise, and ranks may differ in that. It is empty
+// where only the root has one: in a reduce and a gather, on all ranks but the root.
+//
+// Where an output is made of blocks, use OutOf: between them there may be gaps. In an
+// all-gather and a gather a rank that works in place has OutOf(Rank) as its In; in a
+// reduce-scatter and a scatter, InOf(Rank) as its Out.
 func (c *Call) Out() Buffer { return c.out }
 
-// OutOf returns the place of rank's input in this rank's output of an
-// all-gather.
-func (c *Call) OutOf(rank int) Buffer {
-	at := 0
-	if c.places != nil {
-		at = c.places[rank]
-	} else {
-		for _, n := range c.counts[:rank] {
-			at += n
-		}
-	}
-	return c.out.Slice(at, at+c.counts[rank])
+// InOf returns the block of this rank's input that is for another rank, in a
+// reduce-scatter, an all-to-all and, on the root, a scatter. Blocks are packed, in
+// the order of ranks.
+func (c *Call) InOf(rank int) Buffer {
+	at := c.Part(c.rank, rank)
+	return c.in.Slice(at.Lo, at.Hi)
 }
 
-// Root returns the rank whose input a broadcast spreads.
-func (c *Call) Root() int { return c.root }
+// OutOf returns the place of the block of another rank in this rank's output: in an
+// all-gather and, on the root, a gather, of that rank's input; in an all-to-all, of
+// what it has for this one.
+func (c *Call) OutOf(rank int) Buffer {
+	var at, n int
+	switch {
+	case c.matrix != nil:
+		n = c.matrix.sent(c.Size(), rank, c.rank)
+		for r := 0; r < rank && c.places == nil; r++ {
+			at += c.matrix.sent(c.Size(), r, c.rank)
+		}
+	case c.counts != nil:
+		n = c.counts[rank]
+		for r := 0; r < rank && c.places == nil; r++ {
+			at += c.counts[r]
+		}
+	default:
+		n = c.each
+		at = rank * n
+	}
+	if c.places != nil {
+		at = c.places[rank]
+	}
+	return c.out.Slice(at, at+n)
+}
 
-// Counts returns the lengths of all ranks' inputs of an all-gather, in elements.
-// It is not to be written.
-func (c *Call) Counts() []int { return c.counts }
+// Part returns where in the input of rank `from` the block for rank `to` lies: in a
+// reduce-scatter, a scatter, where only the root's input has any, and an all-to-all.
+func (c *Call) Part(from, to int) Range {
+	var lo, n int
+	switch {
+	case c.matrix != nil:
+		n = c.matrix.sent(c.Size(), from, to)
+		for r := range to {
+			lo += c.matrix.sent(c.Size(), from, r)
+		}
+	case c.counts != nil:
+		n = c.counts[to]
+		for _, k := range c.counts[:to] {
+			lo += k
+		}
+	default:
+		n = c.each
+		lo = to * n
+	}
+	return Range{lo, lo + n}
+}
+
+// CountOf returns the length of a rank's block, in elements: of what it brings to an
+// all-gather or a gather, and of what it gets from a reduce-scatter or a scatter.
+func (c *Call) CountOf(rank int) int {
+	if c.counts != nil {
+		return c.counts[rank]
+	}
+	return c.each
+}
+
+// Root returns the rank whose input a broadcast or a scatter spreads, or that gets
+// the result of a reduce or a gather.
+func (c *Call) Root() int { return c.root }
 
 // Scratch returns memory for n elements of the call's type, n >= 0, that is this
 // rank's alone until Run returns. What is in it is left over from other calls.

@@ -44,6 +44,8 @@ type Communicator struct {
 	seq      uint64 // of the last call entered or refused
 	joined   uint64 // the calls that New made; users' calls count from there
 	call     Call
+	lengths  lengths
+	spare    []byte // for inputs that are not the user's own
 	entry    transport.Entry
 	plans    [planCache]plan
 	_        [padBytes]byte

@@ -188,7 +188,7 @@ func TestParseErrors(t *testing.T) {
 		{v + "defaults: {transport: 7}\n", ":2: defaults.transport: want a text, got the number 7; quotes make it one"},
 		{v + "topology: {kind: 7}\n", ":2: topology.kind: want a text, got the number 7; quotes make it one"},
 		{v + "topology: {kind: ring}\n", `:2: topology.kind: unknown kind "ring" (did you mean ring_1d?); use one of ring_1d, torus_2d, mesh_2d_no_wrap`},
-		{v + "rules:\n  - {collective: allreduce, algorithm: a}\n", `:3: rules[1].collective: unknown collective "allreduce" (did you mean all_reduce?); use one of all_reduce, all_gather_v, broadcast`},
+		{v + "rules:\n  - {collective: allreduce, algorithm: a}\n", `:3: rules[1].collective: unknown collective "allreduce" (did you mean all_reduce?); use one of all_reduce, reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan, exscan`},
 		{v + "rules:\n  - {dtype: float23, algorithm: a}\n", `:3: rules[1].dtype: unknown dtype "float23" (did you mean float32?); use one of uint8, int32, int64, float32, float64`},
 		{v + "rules:\n  - {op: band, algorithm: a}\n", `:3: rules[1].op: unknown op "band"; use one of sum, avg, product, min, max`},
 		{v + "rules:\n  - {op: sum, collective: broadcast, algorithm: a}\n", ":3: rules[1]: broadcast takes no op: the rule would never match"},

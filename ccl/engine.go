@@ -17,9 +17,13 @@ type request struct {
 	in, out Buffer
 	count   int // elements that all ranks agree on
 	bytes   int // of one rank's input, of the longest where they differ
+	total   int // of one rank's result, of the longest where they differ
 	root    int
-	counts  []int
-	displs  []int // nil: packed
+	each    int    // elements of a block, where all blocks are alike
+	counts  []int  // of the blocks, where they are not
+	matrix  matrix // of those of an all-to-all, where they are not
+	displs  []int  // where blocks go in out; nil: packed
+	lengths uint64 // hash of counts
 	opts    CallOption
 }
 
@@ -30,15 +34,15 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 	r.coll, r.dtype, r.op = coll, dtype, 0
 	r.in.data, r.in.shift = in.data, in.shift
 	r.out.data, r.out.shift = out.data, out.shift
-	r.count, r.bytes, r.root = out.Len(), len(out.data), 0
-	r.counts, r.displs = nil, nil
+	r.count, r.bytes, r.total, r.root = out.Len(), len(out.data), len(out.data), 0
+	r.each, r.counts, r.matrix, r.displs, r.lengths = 0, nil, nil, nil, 0
 	r.opts = mergeCallOptions(opts)
 	return r
 }
 
 // begin starts a call: after it, the call must end with end. The error of a group
 // that has failed or was closed consumes no number.
-func (c *Communicator) begin(coll Collective) error {
+func (c *Communicator) begin(coll Collective, opts []CallOption) error {
 	if c == nil {
 		return fmt.Errorf("ccl: %v: %w: it is nil", coll, ErrInvalidCommunicator)
 	}
@@ -79,21 +83,36 @@ func (c *Communicator) end() {
 // refuse ends a call whose arguments are refused: it consumes a number, so that
 // the group lives on if all ranks refuse theirs, and touches nothing else.
 func (c *Communicator) refuse(err error) error {
-	c.seq++
-	c.ep.Refuse(c.seq)
+	err = c.refused(err)
 	c.end()
 	return err
 }
 
-// run makes the call that begin has started: it chooses the kernel, synchronises
-// with all ranks, and runs it.
+// refused is refuse without the end.
+func (c *Communicator) refused(err error) error {
+	c.seq++
+	if c.size > 1 {
+		c.ep.Refuse(c.seq)
+	}
+	return err
+}
+
+// run makes the call that begin has started, and ends it.
 func (c *Communicator) run(ctx context.Context, r *request) error {
+	err := c.step(ctx, r)
+	c.end()
+	return err
+}
+
+// step is all of a call between its begin and its end, or one of several: it chooses
+// the kernel, synchronises with all ranks, and runs it.
+func (c *Communicator) step(ctx context.Context, r *request) error {
 	p, err := c.choose(r)
 	if err != nil {
-		return c.refuse(err)
+		return c.refused(err)
 	}
 	if err := ctx.Err(); err != nil {
-		return c.refuse(fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", r.coll, c.rank, err))
+		return c.refused(fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", r.coll, c.rank, err))
 	}
 	c.seq++
 	c.prepare(ctx, r, p)
@@ -108,7 +127,6 @@ func (c *Communicator) run(ctx context.Context, r *request) error {
 		err = c.failed(r.coll, err)
 	}
 	c.inside = false
-	c.end()
 	return err
 }
 
@@ -152,7 +170,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		call.fold.set(r.dtype, r.op)
 	}
 
-	if r.coll == CollAllGatherV || r.root != p.root {
+	if r.root != p.root || r.lengths != p.lengths {
 		p.print(r)
 	}
 	e := &c.entry
@@ -216,13 +234,14 @@ func (c *Communicator) executeAll() error {
 }
 
 // impersonate makes the call that of another rank. What ranks do not share of a
-// call is in its memory's buffers, but for the places of an all-gather; so there is
-// no need to touch what the other rank's core has in its cache.
+// call is in its memory's buffers, but for the places of blocks; so there is, as a
+// rule, no need to touch what the other rank's core has in its cache.
 func (c *Communicator) impersonate(rank int) {
 	call := &c.call
 	call.begin(rank)
 	call.in.data, call.out.data = c.memory.Buffers(rank)
-	if call.coll == CollAllGatherV {
+	switch call.coll {
+	case CollAllGather, CollGather, CollAllToAll:
 		call.places = c.ep.Peer(rank).(*Communicator).call.displs
 	}
 }
@@ -263,19 +282,20 @@ type plan struct {
 	choice    Choice
 	shape     Shape
 	work      int // bytes that the bodies of all ranks touch
-	// The fingerprint for a root; that of an all-gather is made anew for each call.
+	// The fingerprint for a root and for lengths.
 	root        int
+	lengths     uint64
 	fingerprint transport.Print
 	hash        uint64
 }
 
 // print makes the fingerprint of a request.
 func (p *plan) print(r *request) {
-	f := fingerprint{coll: r.coll, dtype: r.dtype, op: r.op, count: r.count, root: r.root, entry: p.choice.ID}
-	if r.coll == CollAllGatherV {
-		f.counts = hashCounts(r.counts)
+	f := fingerprint{
+		coll: r.coll, dtype: r.dtype, op: r.op, count: r.count, root: r.root,
+		entry: p.choice.ID, counts: r.lengths,
 	}
-	p.root, p.fingerprint = r.root, f.print()
+	p.root, p.lengths, p.fingerprint = r.root, r.lengths, f.print()
 	p.hash = hash(p.fingerprint)
 }
 
@@ -293,7 +313,7 @@ const planCache = 16
 
 // choose returns the plan for a request.
 func (c *Communicator) choose(r *request) (*plan, error) {
-	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.count << r.out.shift}
+	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.total}
 	p := &c.plans[(uint(r.bytes)/8*7+uint(r.coll)*5+uint(r.op)+uint(len(r.opts.algorithm))*3)%planCache]
 	if p.key == key && p.algorithm == r.opts.algorithm {
 		return p, nil
@@ -305,8 +325,11 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 	switch r.coll {
 	case CollBarrier: // whose whole work is the synchronisation
 	case collRegion, collAlloc:
-		next.choice = Choice{Entry: "the engine", Kernel: regionKernel}
+		next.choice = Choice{Entry: engineEntry, Kernel: regionKernel}
 		next.shape.Total = r.bytes
+	case collGatherLengths, collScatterLengths, collAllToAllLengths:
+		next.choice = Choice{Entry: engineEntry, Kernel: lengthsKernel}
+		next.shape = next.choice.shape(next.shape, c.ep.PayloadLimit())
 	default:
 		choice, err := c.settings.Choose(next.shape, r.opts.algorithm)
 		if err != nil {
@@ -457,3 +480,6 @@ func refusedBySome(ranks []int, size int) *MismatchError {
 	}
 	return disagreement("arguments", texts)
 }
+
+// engineEntry stands for an entry's name where the engine's own kernels run.
+const engineEntry = "the engine"

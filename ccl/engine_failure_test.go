@@ -72,7 +72,7 @@ func TestMismatch(t *testing.T) {
 		{"op", reduce(999, ccl.Avg), reduce(999, ccl.Min), []string{"avg", "min"}},
 		{"root", broadcast(9, 0), broadcast(9, 2), []string{"0", "2"}},
 		{"collective", reduce(9, ccl.Sum), broadcast(9, 0), []string{"all_reduce", "broadcast"}},
-		{"collective", barrier, gather(5, 5, 5), []string{"barrier", "all_gather_v"}},
+		{"collective", barrier, gather(5, 5, 5), []string{"barrier", "all_gather"}},
 		{"algorithm", by("direct", reduce(500, ccl.Sum)), by("ring", reduce(500, ccl.Sum)), []string{"direct", "ring"}},
 	}
 	everyWorld(t, func(t *testing.T, connect connector) {

@@ -62,7 +62,7 @@ func TestKernelPanics(t *testing.T) {
 func TestPanicPlace(t *testing.T) {
 	for name, run := range map[string]func(*ccl.Call) error{
 		"slice":  func(c *ccl.Call) error { return c.Send(1-c.Rank(), c.In().Slice(0, 99)) },
-		"index":  func(c *ccl.Call) error { return c.Send(c.Counts()[7], c.In()) },
+		"index":  func(c *ccl.Call) error { return c.Send([]int{1}[c.Size()+5], c.In()) },
 		"params": func(c *ccl.Call) error { _ = ccl.ParamsOf[int](c); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ func TestExplain(t *testing.T) {
 	rules := s.Explain(shape, "", 0).Rules
 	require.Equal(t, "dtype: float32, and the call has int32", rules[1].Why)
 	require.Equal(t, "op: max, and the call has sum", rules[2].Why)
-	shape.Collective = CollAllGatherV
-	require.Equal(t, "op: max, and all_gather_v takes none", s.Explain(shape, "", 0).Rules[2].Why)
+	shape.Collective = CollAllGather
+	require.Equal(t, "op: max, and all_gather takes none", s.Explain(shape, "", 0).Rules[2].Why)
 	shape.Collective = CollBroadcast
 	rules = s.Explain(shape, "", 0).Rules
 	require.Equal(t, Verdict{1, "ccl.yaml:8", "plain", true, "the first rule that matches"}, rules[0])

@@ -11,10 +11,10 @@ import (
 // A fingerprint is what all ranks of a call must agree on, in five words:
 //
 //	0  collective (8 bits), dtype (8), op (32, from bit 32)
-//	1  count: elements of the vector; of an all-gather, the sum of all inputs
+//	1  count: elements of the vector; of a call on blocks, the sum of all blocks
 //	2  root
 //	3  the algorithm's entry
-//	4  a hash of an all-gather's counts
+//	4  a hash of the lengths of blocks that are not alike
 type fingerprint struct {
 	coll   Collective
 	dtype  DType
@@ -64,7 +64,7 @@ func mix(h uint64) uint64 {
 	return h
 }
 
-// hashCounts returns a hash of an all-gather's counts.
+// hashCounts returns a hash of the lengths of blocks.
 func hashCounts(counts []int) uint64 {
 	h := uint64(len(counts))
 	for _, n := range counts {

@@ -81,6 +81,29 @@ func (f *folder) pastCaches(n int) bool {
 	return !slices.ContainsFunc(f.dsts, func(dst unsafe.Pointer) bool { return slices.Contains(f.srcs, dst) })
 }
 
+// scan folds n bytes of all sources, in order, and stores to each destination what
+// has come together with its source, or before it. It stops if the group has failed.
+func (f *folder) scan(n int, exclusive bool, ep transport.Endpoint) bool {
+	for {
+		if ep.Failed() {
+			return false
+		}
+		k := min(f.stretch, n)
+		for r := len(f.dsts) - 1; r >= 0; r-- {
+			last := r + 1
+			if exclusive {
+				last--
+			}
+			reduce.Many(f.typ, f.op, f.dsts[r:r+1], f.srcs[:last], k>>f.shift, f.ranks, false)
+		}
+		if n -= k; n == 0 {
+			return true
+		}
+		advance(f.dsts, k)
+		advance(f.srcs, k)
+	}
+}
+
 // pair stores a op b to dst; all have the same length. It stops if the group has
 // failed.
 func (f *folder) pair(dst, a, b []byte, ep transport.Endpoint) bool {

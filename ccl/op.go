@@ -34,5 +34,10 @@ func (o Op) String() string {
 	return fmt.Sprintf("op(%d)", uint32(o))
 }
 
-// implemented reports whether the engine has folds for o.
-func (o Op) implemented() bool { return o <= Max }
+// checkFor says why there is no such reduction of a type.
+func (o Op) checkFor(coll Collective, _ DType) error {
+	if o > Max {
+		return fmt.Errorf("ccl: %v: operation %v is %w", coll, o, ErrNotImplemented)
+	}
+	return nil
+}

@@ -111,7 +111,7 @@ func (c *Communicator) IsLeader() bool { return c.rank == 0 }
 // region makes memory that all ranks see and leaves it in shared, and in made what
 // gives it back: one part for all or, for Alloc, one for each. The ranks agree on count.
 func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
-	if err := c.begin(coll); err != nil {
+	if err := c.begin(coll, nil); err != nil {
 		return err
 	}
 	c.made, c.shared = nil, nil
@@ -127,7 +127,7 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)})
 	}
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
-	r.count, r.bytes = count, parts*part
+	r.count, r.bytes, r.total = count, parts*part, count<<shift
 	if c.rank == 0 && (c.regions == nil || c.size == 1) {
 		r.in.data = alignedBytes(r.bytes) // goroutines share all memory: the leader's is everybody's
 	}

@@ -209,8 +209,8 @@ func TestFindings(t *testing.T) {
 		{"  - {algorithm: reducer}\n  - {algorithm: plain}\n  - {algorithm: reducer}\n", []string{
 			"ccl.yaml:6: rule 3 never matches: rules 1 and 2 (ccl.yaml:4, ccl.yaml:5) together match all that it does"}},
 		{"  - {algorithm: reducer}\n", []string{
-			"ccl.yaml:4: no rule matches all_gather_v or broadcast: such calls fail; end the rules with one that has an algorithm only"}},
-		{"  - {bytes: 4-1MiB, ranks: 2-, dtype: float32, op: max, algorithm: plain}\n  - {collective: broadcast, algorithm: plain}\n  - {collective: all_gather_v, algorithm: plain}\n", []string{
+			"ccl.yaml:4: no rule matches reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan or exscan: such calls fail; end the rules with one that has an algorithm only"}},
+		{"  - {bytes: 4-1MiB, ranks: 2-, dtype: float32, op: max, algorithm: plain}\n  - {collective: broadcast, algorithm: plain}\n  - {collective: all_gather, algorithm: plain}\n", []string{
 			"ccl.yaml:6: no rule matches all_reduce of uint8, int32, int64 or float64: such calls fail; end the rules with one that has an algorithm only",
 			"ccl.yaml:6: no rule matches all_reduce of float32 by sum, avg, product or min: such calls fail; end the rules with one that has an algorithm only",
 			"ccl.yaml:6: no rule matches all_reduce of float32 by max of 0-3 bytes: such calls fail; end the rules with one that has an algorithm only",

@@ -63,7 +63,7 @@ func testRegistry() *Registry {
 			Name:       "fancy",
 			Topologies: []topology.Kind{topology.Ring1D, topology.Torus2D},
 			Params:     func() any { return &fancyParams{Chunk: 4 << 10, Depth: 2, Label: "none"} },
-			Kernels:    map[Collective]*Kernel{CollAllReduce: {Supports: fancySupports}, CollAllGatherV: {Supports: fancySupports}},
+			Kernels:    map[Collective]*Kernel{CollAllReduce: {Supports: fancySupports}, CollAllGather: {Supports: fancySupports}},
 		},
 		{
 			Name: "ring",

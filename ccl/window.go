@@ -13,9 +13,10 @@ type Window struct {
 	mode windowMode
 	// The piece is the bytes lo to hi of every buffer that is so long.
 	lo, hi int
-	// What FoldToAll has folded of a piece that is staged, relative to the piece: it
-	// lies in this rank's own output.
+	// What FoldToAll has folded of a piece that is staged, relative to the piece. It
+	// lies in this rank's own output, or where it has none in spare.
 	resultLo, resultHi int
+	spare              []byte
 }
 
 // windowMode is where a window's inputs come from.
@@ -71,7 +72,7 @@ func (c *Call) stagedWindow(w *Window, s transport.Staging, f func(*Window) erro
 		w.resultLo, w.resultHi = 0, 0
 		var own Range // which no other rank looks at
 		if c.plan.choice.Kernel.Shares {
-			own = w.Share()
+			own = w.own()
 		}
 		piece := c.in.data[min(lo, len(c.in.data)):min(w.hi, len(c.in.data))]
 		if err := s.Stage(piece, own.Lo<<c.out.shift, own.Hi<<c.out.shift); err != nil {
@@ -82,13 +83,13 @@ func (c *Call) stagedWindow(w *Window, s transport.Staging, f func(*Window) erro
 		}
 		var mine []byte
 		if w.resultLo < w.resultHi {
-			mine = c.out.data[w.lo+w.resultLo : w.lo+w.resultHi]
+			mine = w.results()[w.resultLo:w.resultHi]
 		}
 		if err := s.Share(w.resultLo, mine); err != nil {
 			return err
 		}
 		for r := range c.Size() {
-			if lo, hi, result := s.Shared(r); lo < hi && r != c.Rank() {
+			if lo, hi, result := s.Shared(r); lo < hi && r != c.Rank() && len(c.out.data) > 0 {
 				copy(c.out.data[w.lo+lo:w.lo+hi], result)
 			}
 		}
@@ -96,15 +97,43 @@ func (c *Call) stagedWindow(w *Window, s transport.Staging, f func(*Window) erro
 	return nil
 }
 
+// own returns the part of the piece that only this rank looks at, of all inputs.
+func (w *Window) own() Range {
+	c := w.call
+	if c.coll != CollReduceScatter {
+		return w.Share()
+	}
+	at := c.Part(c.rank, c.rank)
+	lo, hi := max(at.Lo<<c.out.shift, w.lo), min(at.Hi<<c.out.shift, w.hi)
+	if lo >= hi {
+		return Range{}
+	}
+	return Range{(lo - w.lo) >> c.out.shift, (hi - w.lo) >> c.out.shift}
+}
+
+// results returns where the fold of a piece that is staged goes.
+func (w *Window) results() []byte {
+	c := w.call
+	if len(c.out.data) > 0 {
+		return c.out.data[w.lo:w.hi]
+	}
+	if n := w.hi - w.lo; cap(w.spare) < n {
+		w.spare = make([]byte, (n+63)&^63)
+	}
+	return w.spare[:w.hi-w.lo]
+}
+
 // inputBytes returns the length of rank's input.
 func (c *Call) inputBytes(rank int) int {
 	switch c.plan.shape.Collective {
-	case CollAllGatherV:
-		return c.counts[rank] << c.out.shift
-	case CollBroadcast:
+	case CollAllGather, CollGather:
+		return c.CountOf(rank) << c.out.shift
+	case CollBroadcast, CollScatter:
 		if rank != c.root {
 			return 0
 		}
+	case CollAllToAll:
+		return c.Part(rank, c.Size()-1).Hi << c.out.shift
 	}
 	return c.plan.shape.Bytes
 }
@@ -146,12 +175,12 @@ func (w *Window) Len() int { return (w.hi - w.lo) >> w.call.out.shift }
 const shareBytes = 64
 
 // Share returns the part of the piece that this execution is to fold: the parts
-// of all ranks make up the piece. It may be empty, and it is all of it where
-// every rank folds for itself.
+// of all ranks make up the piece. It may be empty, and it is all of it where every
+// rank folds for itself.
 func (w *Window) Share() Range {
 	c := w.call
 	n := w.hi - w.lo
-	if w.mode == fromPayloads {
+	if w.mode == fromPayloads || w.mode == fromStaging && (c.coll == CollScan || c.coll == CollExScan) {
 		return Range{0, n >> c.out.shift}
 	}
 	lo, hi := Split((n+shareBytes-1)/shareBytes, c.Rank(), c.Size())
@@ -160,18 +189,15 @@ func (w *Window) Share() Range {
 
 // FoldToAll folds the range of all ranks' inputs in rank order, ((x0 op x1) op
 // x2) ..., in one pass, applies the operation's epilogue, and stores the result
-// to the same place of all ranks' outputs. Every rank folds its Share, at once or
-// in ranges that follow each other.
+// to the same place of all ranks' outputs, or of the root's, where no other rank has
+// one. Every rank folds its Share, at once or in ranges that follow each other.
 func (w *Window) FoldToAll(part Range) error {
 	c := w.call
+	lo, hi, err := w.bytes(part)
+	if err != nil || lo == hi || w.mode == fromPayloads && len(c.out.data) == 0 {
+		return err
+	}
 	f := &c.fold
-	lo, hi := part.Lo<<c.out.shift, part.Hi<<c.out.shift
-	if lo < 0 || lo > hi || hi > w.hi-w.lo {
-		return c.fail(errors.New("the kernel folds a block outside of the window's piece"))
-	}
-	if lo == hi {
-		return nil
-	}
 	f.reset()
 	for r := range c.Size() {
 		f.from(w.of(r)[lo:hi])
@@ -181,12 +207,12 @@ func (w *Window) FoldToAll(part Range) error {
 		f.to(c.out.data[lo:hi])
 	case fromMemory:
 		for r := range c.Size() {
-			_, recv := c.comm.memory.Buffers(r)
-			f.to(recv[lo:hi])
+			if _, recv := c.comm.memory.Buffers(r); len(recv) > 0 {
+				f.to(recv[lo:hi])
+			}
 		}
-		c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	case fromStaging:
-		f.to(c.out.data[w.lo+lo : w.lo+hi])
+		f.to(w.results()[lo:hi])
 		switch {
 		case w.resultLo == w.resultHi:
 			w.resultLo, w.resultHi = lo, hi
@@ -195,10 +221,99 @@ func (w *Window) FoldToAll(part Range) error {
 		default:
 			return c.fail(errors.New("the kernel folds blocks of one piece that do not follow each other"))
 		}
+	}
+	switch {
+	case w.mode == fromPayloads:
+	case c.coll == CollReduce:
+		c.moved += c.Size() * (hi - lo) // the root's own store is taken for one to another
+	default:
 		c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	}
-	if !f.many(hi-lo, c.comm.ep) {
-		return c.fail(transport.ErrFailed)
+	return w.folded(f.many(hi-lo, c.comm.ep))
+}
+
+// Fold folds dst.Len elements of all ranks' inputs, from element `at` on, in rank
+// order, applies the operation's epilogue, and stores the result to dst, a buffer of
+// this rank: as much of it as lies in the piece.
+func (w *Window) Fold(dst Buffer, at int) error {
+	c := w.call
+	lo, hi := w.clip(at, dst)
+	if lo >= hi {
+		return nil
+	}
+	f := &c.fold
+	f.reset()
+	for r := range c.Size() {
+		f.from(w.of(r)[lo-w.lo : hi-w.lo])
+	}
+	from := at << c.out.shift
+	f.to(dst.data[lo-from : hi-from])
+	if w.mode != fromPayloads {
+		c.moved += (c.Size() - 1) * (hi - lo)
+	}
+	return w.folded(f.many(hi-lo, c.comm.ep))
+}
+
+// ScanToAll folds the range of all ranks' inputs in rank order and stores to the same
+// place of every rank's output what has come together by then: in a scan with that
+// rank's own input, in an exclusive scan without, and nothing on rank 0. Every rank
+// does its Share.
+func (w *Window) ScanToAll(part Range) error {
+	c := w.call
+	lo, hi, err := w.bytes(part)
+	if err != nil || lo == hi {
+		return err
+	}
+	f := &c.fold
+	f.reset()
+	exclusive := c.coll == CollExScan
+	if w.mode != fromMemory { // for this rank alone
+		last := c.rank + 1
+		if exclusive {
+			last--
+		}
+		if last == 0 {
+			return nil
+		}
+		for r := range last {
+			f.from(w.of(r)[lo:hi])
+		}
+		f.to(c.out.data[w.lo+lo : w.lo+hi])
+		if w.mode == fromStaging {
+			c.moved += c.rank * (hi - lo)
+		}
+		return w.folded(f.many(hi-lo, c.comm.ep))
+	}
+	for r := range c.Size() {
+		_, recv := c.comm.memory.Buffers(r)
+		f.from(w.of(r)[lo:hi])
+		f.to(recv[lo:hi])
+	}
+	c.moved += 2 * (c.Size() - 1) * (hi - lo)
+	return w.folded(f.scan(hi-lo, exclusive, c.comm.ep))
+}
+
+// bytes returns a range of the piece in bytes.
+func (w *Window) bytes(part Range) (lo, hi int, err error) {
+	c := w.call
+	lo, hi = part.Lo<<c.out.shift, part.Hi<<c.out.shift
+	if lo < 0 || lo > hi || hi > w.hi-w.lo {
+		return 0, 0, c.fail(errors.New("the kernel folds a block outside of the window's piece"))
+	}
+	return lo, hi, nil
+}
+
+// clip returns which bytes of the inputs lie both in the piece and in the part that
+// begins at an element and is as long as dst.
+func (w *Window) clip(at int, dst Buffer) (lo, hi int) {
+	from := at << w.call.out.shift
+	return max(from, w.lo), min(from+len(dst.data), w.hi)
+}
+
+// folded is how a verb ends that folds, unless the group failed in between.
+func (w *Window) folded(ok bool) error {
+	if !ok {
+		return w.call.fail(transport.ErrFailed)
 	}
 	return nil
 }
@@ -207,12 +322,26 @@ func (w *Window) FoldToAll(part Range) error {
 // which is as long as the whole input.
 func (w *Window) Copy(dst Buffer, rank int) error {
 	c := w.call
-	src := w.of(rank)
-	at := min(w.lo, len(dst.data))
 	if len(dst.data) != c.inputBytes(rank) {
 		return c.fail(errors.New("the kernel copies an input to a buffer of another length"))
 	}
-	into := dst.data[at : at+len(src)]
+	return w.CopyPart(dst, rank, 0)
+}
+
+// CopyPart copies dst.Len elements of rank's input, from element `at` on, to dst: as
+// many as lie in the piece.
+func (w *Window) CopyPart(dst Buffer, rank, at int) error {
+	c := w.call
+	lo, hi := w.clip(at, dst)
+	if lo >= hi {
+		return nil
+	}
+	src := w.of(rank)
+	if hi-w.lo > len(src) {
+		return c.fail(errors.New("the kernel copies more than there is of an input"))
+	}
+	from := at << c.out.shift
+	into, src := dst.data[lo-from:hi-from], src[lo-w.lo:hi-w.lo]
 	if same(into, src) {
 		return nil
 	}

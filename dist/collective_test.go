@@ -112,13 +112,13 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "counts of another group",
 			call: func(int) error { return dist.AllGatherV(make([]int32, 2), make([]int32, 1), []int{1, 1}) },
-			text: "ccl: all_gather_v: counts has 2 elements, want 3",
-			as:   &dist.InvalidBufferSizeError{Operation: "all_gather_v", Buffer: "counts", Expected: 3, Actual: 2},
+			text: "ccl: all_gather: counts has 2 elements, want 3",
+			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "counts", Expected: 3, Actual: 2},
 		}, {
 			name: "output too short",
 			call: func(int) error { return dist.AllGatherV(make([]int32, 2), make([]int32, 1), []int{1, 1, 1}) },
-			text: "ccl: all_gather_v: recv has 2 elements, want 3",
-			as:   &dist.InvalidBufferSizeError{Operation: "all_gather_v", Buffer: "recv", Expected: 3, Actual: 2},
+			text: "ccl: all_gather: recv has 2 elements, want 3",
+			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "recv", Expected: 3, Actual: 2},
 		}, {
 			name: "cancelled context",
 			call: func(int) error {

@@ -53,7 +53,7 @@ func TestUninitialised(t *testing.T) {
 			"get_backend":    func() error { _, err := dist.GetBackend(opts...); return err },
 			"all_reduce":     func() error { return dist.AllReduce([]float32{1}, dist.Sum, opts...) },
 			"all_reduce nil": func() error { return dist.AllReduce[float32](nil, dist.Sum, opts...) },
-			"all_gather_v":   func() error { return dist.AllGatherV([]float32{1}, []float32{1}, []int{1}, opts...) },
+			"all_gather":     func() error { return dist.AllGatherV([]float32{1}, []float32{1}, []int{1}, opts...) },
 			"broadcast":      func() error { return dist.Broadcast([]float32{1}, 0, opts...) },
 			"barrier":        func() error { return dist.Barrier(opts...) },
 		}
@@ -535,5 +535,5 @@ func TestFindingsAreLogged(t *testing.T) {
 	err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfig(config), dist.WithLogger(logger)), dist.Ranks(3))
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
-	require.Contains(t, log.String(), `at=mine.yaml:3 finding="no rule matches all_gather_v or broadcast: such calls fail;`)
+	require.Contains(t, log.String(), `at=mine.yaml:3 finding="no rule matches all_gather or broadcast: such calls fail;`)
 }

@@ -10,46 +10,88 @@ var Algorithm = &ccl.Algorithm{
 	Doc:  "every rank reads the others' inputs in place; all-reduce gives the bits of the sequential fold in rank order",
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
-			Doc:    "each rank folds its block of all inputs and stores it to all outputs",
-			Cost:   allReduceCost,
-			Eager:  true,
-			Shared: true,
-			Shares: true,
-			Run:    allReduce,
+			Doc:  "each rank folds its share of all inputs and stores it to all outputs",
+			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }), // read from all but one, stored to as many
+			Run:  foldToAll, Shares: true, Eager: true, Shared: true, Ordered: true,
 		},
-		ccl.CollAllGatherV: {
-			Doc:    "each rank copies every input to its place",
-			Cost:   copyCost,
-			Eager:  true,
-			Shared: true,
-			Run:    allGatherV,
+		ccl.CollReduce: {
+			Doc:  "each rank folds its share of all inputs and stores it to the root's output",
+			Cost: windowCost(func(s ccl.Shape) int { return s.Ranks * s.Bytes }),
+			Run:  foldToAll, Shares: true, Eager: true, Shared: true, Ordered: true,
+		},
+		ccl.CollReduceScatter: {
+			Doc:  "each rank folds its block of all inputs",
+			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  reduceScatter, Shares: true, Eager: true, Shared: true, Ordered: true,
+		},
+		ccl.CollScan: {
+			Doc:  "each rank folds its share of all inputs and stores what has come together to one output after the other",
+			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
+			Run:  scan, Eager: true, Shared: true, Ordered: true,
+		},
+		ccl.CollExScan: {
+			Doc:  "like scan",
+			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
+			Run:  scan, Eager: true, Shared: true, Ordered: true,
+		},
+		ccl.CollAllGather: {
+			Doc:  "each rank copies every input to its place",
+			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  allGather, Eager: true, Shared: true,
 		},
 		ccl.CollBroadcast: {
-			Doc:    "each rank copies the root's input",
-			Cost:   copyCost,
-			Eager:  true,
-			Shared: true,
-			Run:    broadcast,
+			Doc:  "each rank copies the root's input",
+			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  broadcast, Eager: true, Shared: true,
+		},
+		ccl.CollGather: {
+			Doc:  "the root copies every input to its place",
+			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  gather, Eager: true, Shared: true,
+		},
+		ccl.CollScatter: {
+			Doc:  "each rank copies its block of the root's input",
+			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  scatter, Eager: true, Shared: true,
+		},
+		ccl.CollAllToAll: {
+			Doc:  "each rank copies its block of every input",
+			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  allToAll, Eager: true, Shared: true,
 		},
 	},
 }
 
-func allReduce(c *ccl.Call) error {
+// windowCost is the cost of a kernel that opens a window and moves so many bytes
+// through it; what travels with the synchronisation is free.
+func windowCost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
+	return func(s ccl.Shape) ccl.Cost {
+		if s.Eager {
+			return ccl.Cost{}
+		}
+		return ccl.Cost{Steps: 1, Bytes: bytes(s)}
+	}
+}
+
+func foldToAll(c *ccl.Call) error {
 	return c.Window(func(w *ccl.Window) error {
 		return w.FoldToAll(w.Share())
 	})
 }
 
-// allReduceCost: each byte is read from all ranks but the one that folds it, and
-// stored to as many.
-func allReduceCost(s ccl.Shape) ccl.Cost {
-	if s.Eager {
-		return ccl.Cost{}
-	}
-	return ccl.Cost{Steps: 1, Bytes: 2 * (s.Ranks - 1) * s.Bytes}
+func reduceScatter(c *ccl.Call) error {
+	return c.Window(func(w *ccl.Window) error {
+		return w.Fold(c.Out(), c.Part(c.Rank(), c.Rank()).Lo)
+	})
 }
 
-func allGatherV(c *ccl.Call) error {
+func scan(c *ccl.Call) error {
+	return c.Window(func(w *ccl.Window) error {
+		return w.ScanToAll(w.Share())
+	})
+}
+
+func allGather(c *ccl.Call) error {
 	return c.Window(func(w *ccl.Window) error {
 		for i := range c.Size() {
 			from := (c.Rank() + i) % c.Size() // not all from the same at once
@@ -67,10 +109,34 @@ func broadcast(c *ccl.Call) error {
 	})
 }
 
-// copyCost: every rank copies what it does not have.
-func copyCost(s ccl.Shape) ccl.Cost {
-	if s.Eager {
-		return ccl.Cost{}
-	}
-	return ccl.Cost{Steps: 1, Bytes: (s.Ranks - 1) * s.Total}
+func gather(c *ccl.Call) error {
+	return c.Window(func(w *ccl.Window) error {
+		if c.Rank() != c.Root() {
+			return nil
+		}
+		for from := range c.Size() {
+			if err := w.Copy(c.OutOf(from), from); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func scatter(c *ccl.Call) error {
+	return c.Window(func(w *ccl.Window) error {
+		return w.CopyPart(c.Out(), c.Root(), c.Part(c.Root(), c.Rank()).Lo)
+	})
+}
+
+func allToAll(c *ccl.Call) error {
+	return c.Window(func(w *ccl.Window) error {
+		for i := range c.Size() {
+			from := (c.Rank() + i) % c.Size()
+			if err := w.CopyPart(c.OutOf(from), from, c.Part(from, c.Rank()).Lo); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -37,7 +37,7 @@ var Algorithm = &ccl.Algorithm{
 			Cost: allReduceCost,
 			Run:  allReduce,
 		},
-		ccl.CollAllGatherV: {
+		ccl.CollAllGather: {
 			Doc:  "every input is passed on around the ring",
 			Cost: allGatherVCost,
 			Run:  allGatherV,

@@ -69,7 +69,7 @@ var Algorithm = &ccl.Algorithm{
 			Cost: allReduceCost,
 			Run:  allReduce,
 		},
-		ccl.CollAllGatherV: {
+		ccl.CollAllGather: {
 			Doc:  "inputs go up the tree to rank 0, and down each edge those that are missing below it",
 			Cost: allGatherVCost,
 			Run:  allGatherV,

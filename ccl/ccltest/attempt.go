@@ -60,14 +60,14 @@ func (a *typed[T]) buffer(n, shift int) []T {
 func newAttempt[T ccl.Element](r *rank, j *job) *typed[T] {
 	a := &typed[T]{rank: r, job: j}
 	length := j.count
-	if j.coll == ccl.CollAllGatherV {
+	if j.coll == ccl.CollAllGather {
 		a.displs, length = j.displs(r.me)
 	}
 	a.out = a.buffer(length, j.shift)
 	switch {
 	case j.coll == ccl.CollBroadcast:
 		a.in = a.out[:j.input(r.me)]
-	case j.placing.inPlace(r.me) && j.coll == ccl.CollAllGatherV:
+	case j.placing.inPlace(r.me) && j.coll == ccl.CollAllGather:
 		at := a.start(r.me)
 		a.in = a.out[at : at+j.counts[r.me]]
 	case j.placing.inPlace(r.me):
@@ -126,7 +126,7 @@ func (a *typed[T]) collective(ctx context.Context, opts ...ccl.CallOption) error
 	switch c := a.rank.comm; a.job.coll {
 	case ccl.CollAllReduce:
 		return ccl.AllReduce(ctx, c, a.in, a.out, a.job.op, opts...)
-	case ccl.CollAllGatherV:
+	case ccl.CollAllGather:
 		return ccl.AllGatherV(ctx, c, a.in, a.out, a.job.counts, a.displs, opts...)
 	default:
 		return ccl.Broadcast(ctx, c, a.out, a.job.root, opts...)
@@ -138,7 +138,7 @@ func (a *typed[T]) right() error {
 	switch j.coll {
 	case ccl.CollAllReduce:
 		return a.rightReduction()
-	case ccl.CollAllGatherV:
+	case ccl.CollAllGather:
 		for r, n := range j.counts {
 			at := a.start(r)
 			for i, got := range a.out[at : at+n] {
@@ -214,7 +214,7 @@ func (a *typed[T]) output(i int) bool {
 		return false
 	}
 	i -= fence/ccl.DTypeOf[T]().Size() + a.job.shift
-	if i < 0 || i >= len(a.out) || a.job.coll != ccl.CollAllGatherV {
+	if i < 0 || i >= len(a.out) || a.job.coll != ccl.CollAllGather {
 		return i >= 0 && i < len(a.out)
 	}
 	for r, n := range a.job.counts {

@@ -91,7 +91,7 @@ func (s *subject) costRow(w world, n int, like *job) (row string, wrong bool, er
 	m := newMeter(s, n)
 	err = s.with(w, n, probe{observe: m.see}, func(g *group) error {
 		j := &job{coll: like.coll, dtype: like.dtype, op: like.op, count: like.count, root: min(like.root, n-1)}
-		if s.coll == ccl.CollAllGatherV {
+		if s.coll == ccl.CollAllGather {
 			for r := range n {
 				j.counts = append(j.counts, like.counts[r%len(like.counts)])
 			}

@@ -14,9 +14,9 @@ func FuzzRightKernels(f *testing.F) {
 		Name: "right", Doc: "an algorithm of the tests",
 		Params: func() any { return &chunkParams{Chunk: 1 << 20} },
 		Kernels: map[ccl.Collective]*ccl.Kernel{
-			ccl.CollAllReduce:  foldReduceKernel(none),
-			ccl.CollAllGatherV: ringGatherKernel(none),
-			ccl.CollBroadcast:  chunkChainKernel(none),
+			ccl.CollAllReduce: foldReduceKernel(none),
+			ccl.CollAllGather: ringGatherKernel(none),
+			ccl.CollBroadcast: chunkChainKernel(none),
 		},
 	}, RankOrdered(), Params("chunk: 16"))
 }

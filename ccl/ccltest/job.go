@@ -85,7 +85,7 @@ func (j *job) displs(rank int) (displs []int, length int) {
 // input returns how many elements rank brings.
 func (j *job) input(rank int) int {
 	switch {
-	case j.coll == ccl.CollAllGatherV:
+	case j.coll == ccl.CollAllGather:
 		return j.counts[rank]
 	case j.coll == ccl.CollBroadcast && rank != j.root:
 		return 0
@@ -100,7 +100,7 @@ func (j *job) String() string {
 		text += fmt.Sprintf(", %v of %d elements", j.op, j.count)
 	case ccl.CollBroadcast:
 		text += fmt.Sprintf(", %d elements from root %d", j.count, j.root)
-	case ccl.CollAllGatherV:
+	case ccl.CollAllGather:
 		text += fmt.Sprintf(", counts %v", j.counts)
 		text += [...]string{"", ", with gaps", ", with gaps, in reverse order", ", with gaps, each rank in its own order"}[j.places]
 	}

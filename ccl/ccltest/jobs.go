@@ -52,7 +52,7 @@ const long = 600 << 10
 // jobs returns brief calls of all kinds.
 func (g *group) jobs() []*job {
 	switch g.s.coll {
-	case ccl.CollAllGatherV:
+	case ccl.CollAllGather:
 		return g.gathers()
 	case ccl.CollBroadcast:
 		return g.broadcasts()
@@ -115,7 +115,7 @@ func (g *group) gathers() []*job {
 	}
 	var jobs []*job
 	add := func(d ccl.DType, length func(r int) int) {
-		j := &job{coll: ccl.CollAllGatherV, dtype: d, counts: make([]int, n)}
+		j := &job{coll: ccl.CollAllGather, dtype: d, counts: make([]int, n)}
 		for r := range j.counts {
 			j.counts[r] = length(r)
 		}

@@ -214,8 +214,8 @@ func ringGather(f fault) func(*ccl.Call) error {
 				return b.Slice(0, min(b.Len(), c.In().Len()))
 			case packs:
 				at := 0
-				for _, n := range c.Counts()[:rank] {
-					at += n
+				for r := range rank {
+					at += c.CountOf(r)
 				}
 				return c.Out().Slice(at, at+b.Len())
 			}

@@ -4,7 +4,7 @@ import "github.com/goccl/goccl/ccl"
 
 // costMutants are right, but declare another cost than they have.
 func costMutants() []mutant {
-	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGatherV, ccl.CollBroadcast
+	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGather, ccl.CollBroadcast
 	ring := func(change func(*ccl.Cost, ccl.Shape)) *ccl.Kernel {
 		k := ringReduceKernel(none)
 		k.Cost = func(s ccl.Shape) ccl.Cost {

@@ -13,7 +13,7 @@ import (
 // messageMutants send what nobody receives, wait for what nobody sends, fail, or
 // refuse what they do not say that they would.
 func messageMutants(stop <-chan struct{}) []mutant {
-	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGatherV, ccl.CollBroadcast
+	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGather, ccl.CollBroadcast
 
 	var asked atomic.Int64
 	fickle := ringReduceKernel(none)

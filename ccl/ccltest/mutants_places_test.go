@@ -5,7 +5,7 @@ import "github.com/goccl/goccl/ccl"
 // placeMutants write where they may not, or do not get along with where their
 // buffers lie.
 func placeMutants() []mutant {
-	reduce, gather := ccl.CollAllReduce, ccl.CollAllGatherV
+	reduce, gather := ccl.CollAllReduce, ccl.CollAllGather
 	return []mutant{
 		{"writes to its input", "Guards", reduce, after(func(c *ccl.Call, err error) error {
 			c.In().Bytes()[0]++

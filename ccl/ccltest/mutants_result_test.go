@@ -10,7 +10,7 @@ import (
 
 // resultMutants compute something else, in general or at some sizes.
 func resultMutants() []mutant {
-	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGatherV, ccl.CollBroadcast
+	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGather, ccl.CollBroadcast
 	long := func(s *subject) { s.short = false }
 	return []mutant{
 		{string(wrongBlock), "Result", reduce, ringReduceKernel(wrongBlock), nil},

@@ -138,7 +138,7 @@ func TestRightKernelsPass(t *testing.T) {
 		"reduction by doubling":      subjectOf(ccl.CollAllReduce, doublingReduceKernel(none)),
 		"reduction through a window": subjectOf(ccl.CollAllReduce, foldReduceKernel(none)),
 		"reduction by hand":          subjectOf(ccl.CollAllReduce, byHandKernel(inRankOrder, sumOrMin)),
-		"gather":                     subjectOf(ccl.CollAllGatherV, ringGatherKernel(none)),
+		"gather":                     subjectOf(ccl.CollAllGather, ringGatherKernel(none)),
 		"broadcast":                  subjectOf(ccl.CollBroadcast, chainKernel(none)),
 		"broadcast in chunks":        chunks,
 		"broadcast in two parts":     subjectOf(ccl.CollBroadcast, inPartsKernel(2, 3, none)),

@@ -23,7 +23,7 @@ import (
 // benchCommand is `goccl bench`. No flag has a default that is not its zero value,
 // so that those which do not go together can be told apart; Run fills them in.
 type benchCommand struct {
-	Args       []string      `arg:"" optional:"" name:"collective" help:"all_reduce, all_gather_v, broadcast or barrier; by default all_reduce. With --compare: two files."`
+	Args       []string      `arg:"" optional:"" name:"collective" help:"all_reduce, all_gather, broadcast or barrier; by default all_reduce. With --compare: two files."`
 	Begin      measure.Size  `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two."`
 	End        measure.Size  `short:"e" placeholder:"64M" help:"Length of the longest."`
 	Factor     int           `short:"f" placeholder:"4" help:"From each length to the next."`

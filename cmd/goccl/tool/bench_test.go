@@ -46,7 +46,7 @@ func steady(text string) string {
 
 func TestBenchTable(t *testing.T) {
 	alone(t)
-	text := printed(t, bench("all_reduce", "all_gather_v", "broadcast", "barrier", "--ranks=2,3", "-b1K", "-e2KiB", "-f2",
+	text := printed(t, bench("all_reduce", "all_gather", "broadcast", "barrier", "--ranks=2,3", "-b1K", "-e2KiB", "-f2",
 		"--algorithm=auto,ring,grid", "--out-of-place", "--root=1", "--consume")...)
 	const head = `
  size count type op entry p# p# min algbw busbw own copy peer copy x own x peer errors
@@ -65,7 +65,7 @@ func TestBenchTable(t *testing.T) {
 	want := "machine\nconfiguration built-in ccl.yaml (built in)\nclock # ns a reading, which every time has in it once\n"
 	for range 2 {
 		want += "\nall_reduce of float# by sum, out of place, result read, # ranks over local" + head + rows("sum", unfit) +
-			"\nall_gather_v of float#, out of place, result read, # ranks over local" + head + rows("-", unfit) +
+			"\nall_gather of float#, out of place, result read, # ranks over local" + head + rows("-", unfit) +
 			"\nbroadcast of float# from rank #, result read, # ranks over local" + head + rows("-", unfit) +
 			"\nbarrier, # ranks over local" + head + " - - - - - # # # - - - - - - #\n"
 	}

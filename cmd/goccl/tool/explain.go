@@ -278,7 +278,7 @@ func (w *world) connect() error {
 // shapeOf returns the shape of a call in which all ranks bring the same length.
 func shapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {
 	s := ccl.Shape{Collective: coll, Ranks: t.Count(), Bytes: bytes, Total: bytes, DType: dtype, Op: op, Topology: t}
-	if coll == ccl.CollAllGatherV {
+	if coll == ccl.CollAllGather {
 		s.Total = bytes * s.Ranks
 	}
 	return s

@@ -83,7 +83,7 @@ func runTyped[T ccl.Element](c *call) error {
 		err = dist.AllReduce(x, op)
 	case ccl.CollBroadcast:
 		err = dist.Broadcast(x, 0)
-	case ccl.CollAllGatherV:
+	case ccl.CollAllGather:
 		counts := make([]int, c.Ranks)
 		for i := range counts {
 			counts[i] = n

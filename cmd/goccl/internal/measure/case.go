@@ -9,7 +9,7 @@ import (
 // The names of the collectives. A barrier needs no algorithm.
 var (
 	allReduce  = ccl.CollAllReduce.String()
-	allGatherV = ccl.CollAllGatherV.String()
+	allGatherV = ccl.CollAllGather.String()
 	broadcast  = ccl.CollBroadcast.String()
 	barrier    = ccl.CollBarrier.String()
 )

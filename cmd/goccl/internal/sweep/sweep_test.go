@@ -18,7 +18,7 @@ const whole = `version: 1
 title: Everything
 config: rules/ccl.yaml
 transport: local
-collectives: [all_reduce, all_gather_v, broadcast, barrier]
+collectives: [all_reduce, all_gather, broadcast, barrier]
 algorithms: [direct, auto]
 ranks: [2, 3]
 bytes: {begin: 4, end: 1K, factor: 2}
@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 		Path: "dir/a.yaml", Text: whole, Title: "Everything", Config: filepath.Join("dir", "rules", "ccl.yaml"), Transport: "local",
 		Entries: []string{"direct", "auto"},
 		Plan: measure.Plan{
-			Collectives: []string{"all_reduce", "all_gather_v", "broadcast", "barrier"},
+			Collectives: []string{"all_reduce", "all_gather", "broadcast", "barrier"},
 			DTypes:      []string{"float32", "uint8"},
 			Ops:         []string{"sum", "max"},
 			Ranks:       []int{2, 3},

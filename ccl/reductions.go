@@ -1,0 +1,163 @@
+package ccl
+
+import (
+	"context"
+	"fmt"
+)
+
+// Reduce reduces the ranks' send buffers element by element with op and gives the
+// result to root alone, in recv. send has the same length, at least 1, on all ranks,
+// and so has root's recv; they are the same slice (in place) or disjoint. On other
+// ranks recv is empty, and send stays as it is.
+//
+// Refused with *InvalidBufferSizeError, *InvalidRootError, *InvalidArgumentError
+// (partial overlap) or ErrNotImplemented; fails with *CollectiveFailedError, after
+// which root's recv is unspecified.
+func Reduce[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, root int, opts ...CallOption) error {
+	return c.reduce(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, root, opts)
+}
+
+func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffer, op Op, root int, opts []CallOption) error {
+	if err := c.begin(CollReduce, opts); err != nil {
+		return err
+	}
+	if err := c.checkReduce(send, recv, dtype, op, root); err != nil {
+		return c.refuse(err)
+	}
+	r := c.ask(CollReduce, dtype, send, recv, opts)
+	r.op, r.root = op, root
+	r.count, r.bytes, r.total = send.Len(), len(send.data), len(send.data)
+	if c.size == 1 {
+		return c.alone(ctx, r, recv, send)
+	}
+	return c.run(ctx, r)
+}
+
+func (c *Communicator) checkReduce(send, recv Buffer, dtype DType, op Op, root int) error {
+	if err := c.checkRoot(root); err != nil {
+		return err
+	}
+	if c.rank == root {
+		return checkReduction(CollReduce, send, recv, dtype, op)
+	}
+	if recv.Len() > 0 {
+		return &InvalidBufferSizeError{Operation: CollReduce.String(), Buffer: "recv", Expected: 0, Actual: recv.Len()}
+	}
+	return checkReduction(CollReduce, send, send, dtype, op)
+}
+
+// Scan gives rank r, in recv, the reduction of the send buffers of ranks 0 to r. The
+// lengths of send and recv are the same, at least 1, on all ranks; they are the same
+// slice (in place) or disjoint. Avg is not implemented: the mean of how many?
+//
+// Refused and fails like AllReduce.
+func Scan[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
+	return c.scan(ctx, CollScan, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, opts)
+}
+
+// ExScan is Scan without the rank's own buffer: rank r gets the reduction of those of
+// ranks 0 to r-1. There is nothing to give to rank 0, whose recv stays as it is.
+func ExScan[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
+	return c.scan(ctx, CollExScan, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, opts)
+}
+
+func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, op Op, opts []CallOption) error {
+	if err := c.begin(coll, opts); err != nil {
+		return err
+	}
+	err := checkReduction(coll, send, recv, dtype, op)
+	if err == nil && op == Avg {
+		err = fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
+	}
+	if err != nil {
+		return c.refuse(err)
+	}
+	r := c.ask(coll, dtype, send, recv, opts)
+	r.op = op
+	if c.size == 1 {
+		if coll == CollExScan {
+			recv, send = Buffer{}, Buffer{}
+		}
+		return c.alone(ctx, r, recv, send)
+	}
+	return c.run(ctx, r)
+}
+
+// ReduceScatter reduces the ranks' send buffers element by element with op and deals
+// the result out: recv of rank r gets its elements from r*len(recv) on. recv has the
+// same length, at least 1, on all ranks, and send is as many times as long as there
+// are ranks. recv is disjoint from send or exactly this rank's block of it.
+//
+// Refused with *InvalidBufferSizeError, *InvalidArgumentError (overlap) or
+// ErrNotImplemented; fails with *CollectiveFailedError, after which recv is
+// unspecified.
+func ReduceScatter[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
+	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, nil, opts)
+}
+
+// ReduceScatterV is ReduceScatter with blocks of unlike lengths: rank r gets the next
+// counts[r] elements after the blocks of the ranks before it. counts is the same on
+// all ranks; recv has counts[r] elements, which may be none, and send as many as all
+// blocks together, at least 1.
+//
+// It has the errors of ReduceScatter, and *InvalidArgumentError for negative counts.
+func ReduceScatterV[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, counts []int, opts ...CallOption) error {
+	if counts == nil {
+		counts = []int{}
+	}
+	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, counts, opts)
+}
+
+func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, recv Buffer, op Op, counts []int, opts []CallOption) error {
+	const coll = CollReduceScatter
+	if err := c.begin(coll, opts); err != nil {
+		return err
+	}
+	b := blocks{operation: coll.String(), each: recv.Len(), counts: counts}
+	err := b.sum(c.size)
+	switch {
+	case err != nil:
+	case recv.Len() != b.count(c.rank):
+		err = b.wrong("recv", b.count(c.rank), recv.Len())
+	case send.Len() != b.total:
+		err = b.wrong("send", b.total, send.Len())
+	default:
+		err = checkReduction(coll, send, send, dtype, op)
+	}
+	at := b.packed(c.rank)
+	if err == nil && !within(recv, send, at) {
+		err = &InvalidArgumentError{b.operation, "recv overlaps send, but is not this rank's block of it"}
+	}
+	if err != nil {
+		return c.refuse(err)
+	}
+	r := c.ask(coll, dtype, send, recv, opts)
+	r.op = op
+	b.put(r)
+	r.bytes, r.total = len(send.data), b.longest<<send.shift
+	if c.size == 1 {
+		return c.alone(ctx, r, recv, send)
+	}
+	return c.run(ctx, r)
+}
+
+// checkReduction checks what all reductions have in common, of a vector that is
+// reduced to recv.
+func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op) error {
+	switch {
+	case len(send.data) != len(recv.data):
+		return &InvalidBufferSizeError{Operation: coll.String(), Buffer: "recv", Expected: send.Len(), Actual: recv.Len()}
+	case len(send.data) == 0:
+		return &InvalidBufferSizeError{Operation: coll.String(), Buffer: "send", Expected: 1, Actual: 0}
+	case !same(send.data, recv.data) && overlap(send.data, recv.data):
+		return &InvalidArgumentError{coll.String(), "send and recv overlap in part; they must be the same slice or disjoint"}
+	}
+	return op.checkFor(coll, dtype)
+}
+
+func (c *Communicator) checkRoot(root int) error {
+	if root < 0 || root >= c.size {
+		return &InvalidRootError{Root: root, Size: c.size}
+	}
+	return nil
+}
