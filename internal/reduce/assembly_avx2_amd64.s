@@ -27,6 +27,12 @@ only:
 	JEQ          minimum
 	CMPB         op+0(FP), $0x04
 	JEQ          maximum
+	CMPB         op+0(FP), $0x05
+	JEQ          and
+	CMPB         op+0(FP), $0x06
+	JEQ          or
+	CMPB         op+0(FP), $0x07
+	JEQ          xor
 	MOVQ         $0x00ff00ff00ff00ff, R11
 	VMOVQ        R11, X0
 	VPBROADCASTQ X0, Y0
@@ -745,6 +751,414 @@ maximumVectorDestinations:
 maximumVectors:
 	CMPQ DI, $0x00000020
 	JGE  maximumVector
+	JMP  return
+
+and:
+	JMP andBlocks
+
+andBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     andBlockFolded
+	VPAND   (R10)(SI*1), Y0, Y0
+	VPAND   32(R10)(SI*1), Y1, Y1
+	VPAND   64(R10)(SI*1), Y2, Y2
+	VPAND   96(R10)(SI*1), Y3, Y3
+	VPAND   128(R10)(SI*1), Y4, Y4
+	VPAND   160(R10)(SI*1), Y5, Y5
+	VPAND   192(R10)(SI*1), Y6, Y6
+	VPAND   224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     andBlockSources
+
+andBlockSource:
+	MOVQ  (CX)(R12*8), R11
+	VPAND (R11)(SI*1), Y0, Y0
+	VPAND 32(R11)(SI*1), Y1, Y1
+	VPAND 64(R11)(SI*1), Y2, Y2
+	VPAND 96(R11)(SI*1), Y3, Y3
+	VPAND 128(R11)(SI*1), Y4, Y4
+	VPAND 160(R11)(SI*1), Y5, Y5
+	VPAND 192(R11)(SI*1), Y6, Y6
+	VPAND 224(R11)(SI*1), Y7, Y7
+	INCQ  R12
+
+andBlockSources:
+	CMPQ R12, BX
+	JLT  andBlockSource
+
+andBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     andBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     andBlockDestinations
+
+andBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+andBlockDestinations:
+	CMPQ R12, DX
+	JLT  andBlockDestination
+	JMP  andBlockDone
+
+andBlockStream:
+	XORQ R12, R12
+
+andBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      andBlockStreams
+
+andBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+andBlocks:
+	CMPQ DI, $0x00000100
+	JGE  andBlock
+	JMP  andVectors
+
+andVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     andVectorFolded
+	VPAND   (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     andVectorSources
+
+andVectorSource:
+	MOVQ  (CX)(R12*8), R11
+	VPAND (R11)(SI*1), Y0, Y0
+	INCQ  R12
+
+andVectorSources:
+	CMPQ R12, BX
+	JLT  andVectorSource
+
+andVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     andVectorDestinations
+
+andVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+andVectorDestinations:
+	CMPQ R12, DX
+	JLT  andVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+andVectors:
+	CMPQ DI, $0x00000020
+	JGE  andVector
+	JMP  return
+
+or:
+	JMP orBlocks
+
+orBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     orBlockFolded
+	VPOR    (R10)(SI*1), Y0, Y0
+	VPOR    32(R10)(SI*1), Y1, Y1
+	VPOR    64(R10)(SI*1), Y2, Y2
+	VPOR    96(R10)(SI*1), Y3, Y3
+	VPOR    128(R10)(SI*1), Y4, Y4
+	VPOR    160(R10)(SI*1), Y5, Y5
+	VPOR    192(R10)(SI*1), Y6, Y6
+	VPOR    224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     orBlockSources
+
+orBlockSource:
+	MOVQ (CX)(R12*8), R11
+	VPOR (R11)(SI*1), Y0, Y0
+	VPOR 32(R11)(SI*1), Y1, Y1
+	VPOR 64(R11)(SI*1), Y2, Y2
+	VPOR 96(R11)(SI*1), Y3, Y3
+	VPOR 128(R11)(SI*1), Y4, Y4
+	VPOR 160(R11)(SI*1), Y5, Y5
+	VPOR 192(R11)(SI*1), Y6, Y6
+	VPOR 224(R11)(SI*1), Y7, Y7
+	INCQ R12
+
+orBlockSources:
+	CMPQ R12, BX
+	JLT  orBlockSource
+
+orBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     orBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     orBlockDestinations
+
+orBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+orBlockDestinations:
+	CMPQ R12, DX
+	JLT  orBlockDestination
+	JMP  orBlockDone
+
+orBlockStream:
+	XORQ R12, R12
+
+orBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      orBlockStreams
+
+orBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+orBlocks:
+	CMPQ DI, $0x00000100
+	JGE  orBlock
+	JMP  orVectors
+
+orVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     orVectorFolded
+	VPOR    (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     orVectorSources
+
+orVectorSource:
+	MOVQ (CX)(R12*8), R11
+	VPOR (R11)(SI*1), Y0, Y0
+	INCQ R12
+
+orVectorSources:
+	CMPQ R12, BX
+	JLT  orVectorSource
+
+orVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     orVectorDestinations
+
+orVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+orVectorDestinations:
+	CMPQ R12, DX
+	JLT  orVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+orVectors:
+	CMPQ DI, $0x00000020
+	JGE  orVector
+	JMP  return
+
+xor:
+	JMP xorBlocks
+
+xorBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     xorBlockFolded
+	VPXOR   (R10)(SI*1), Y0, Y0
+	VPXOR   32(R10)(SI*1), Y1, Y1
+	VPXOR   64(R10)(SI*1), Y2, Y2
+	VPXOR   96(R10)(SI*1), Y3, Y3
+	VPXOR   128(R10)(SI*1), Y4, Y4
+	VPXOR   160(R10)(SI*1), Y5, Y5
+	VPXOR   192(R10)(SI*1), Y6, Y6
+	VPXOR   224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     xorBlockSources
+
+xorBlockSource:
+	MOVQ  (CX)(R12*8), R11
+	VPXOR (R11)(SI*1), Y0, Y0
+	VPXOR 32(R11)(SI*1), Y1, Y1
+	VPXOR 64(R11)(SI*1), Y2, Y2
+	VPXOR 96(R11)(SI*1), Y3, Y3
+	VPXOR 128(R11)(SI*1), Y4, Y4
+	VPXOR 160(R11)(SI*1), Y5, Y5
+	VPXOR 192(R11)(SI*1), Y6, Y6
+	VPXOR 224(R11)(SI*1), Y7, Y7
+	INCQ  R12
+
+xorBlockSources:
+	CMPQ R12, BX
+	JLT  xorBlockSource
+
+xorBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     xorBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     xorBlockDestinations
+
+xorBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+xorBlockDestinations:
+	CMPQ R12, DX
+	JLT  xorBlockDestination
+	JMP  xorBlockDone
+
+xorBlockStream:
+	XORQ R12, R12
+
+xorBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      xorBlockStreams
+
+xorBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+xorBlocks:
+	CMPQ DI, $0x00000100
+	JGE  xorBlock
+	JMP  xorVectors
+
+xorVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     xorVectorFolded
+	VPXOR   (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     xorVectorSources
+
+xorVectorSource:
+	MOVQ  (CX)(R12*8), R11
+	VPXOR (R11)(SI*1), Y0, Y0
+	INCQ  R12
+
+xorVectorSources:
+	CMPQ R12, BX
+	JLT  xorVectorSource
+
+xorVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     xorVectorDestinations
+
+xorVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+xorVectorDestinations:
+	CMPQ R12, DX
+	JLT  xorVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+xorVectors:
+	CMPQ DI, $0x00000020
+	JGE  xorVector
 
 return:
 	VZEROUPPER
@@ -6025,6 +6439,1922 @@ maximumVectorDestinations:
 
 maximumVectors:
 	CMPQ DI, $0x00000010
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldInt8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX2, MMX+
+TEXT ·foldInt8AVX2(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINSB (R10)(SI*1), Y0, Y0
+	VPMINSB 32(R10)(SI*1), Y1, Y1
+	VPMINSB 64(R10)(SI*1), Y2, Y2
+	VPMINSB 96(R10)(SI*1), Y3, Y3
+	VPMINSB 128(R10)(SI*1), Y4, Y4
+	VPMINSB 160(R10)(SI*1), Y5, Y5
+	VPMINSB 192(R10)(SI*1), Y6, Y6
+	VPMINSB 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINSB (R11)(SI*1), Y0, Y0
+	VPMINSB 32(R11)(SI*1), Y1, Y1
+	VPMINSB 64(R11)(SI*1), Y2, Y2
+	VPMINSB 96(R11)(SI*1), Y3, Y3
+	VPMINSB 128(R11)(SI*1), Y4, Y4
+	VPMINSB 160(R11)(SI*1), Y5, Y5
+	VPMINSB 192(R11)(SI*1), Y6, Y6
+	VPMINSB 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     minimumVectorFolded
+	VPMINSB (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     minimumVectorSources
+
+minimumVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINSB (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000020
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXSB (R10)(SI*1), Y0, Y0
+	VPMAXSB 32(R10)(SI*1), Y1, Y1
+	VPMAXSB 64(R10)(SI*1), Y2, Y2
+	VPMAXSB 96(R10)(SI*1), Y3, Y3
+	VPMAXSB 128(R10)(SI*1), Y4, Y4
+	VPMAXSB 160(R10)(SI*1), Y5, Y5
+	VPMAXSB 192(R10)(SI*1), Y6, Y6
+	VPMAXSB 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXSB (R11)(SI*1), Y0, Y0
+	VPMAXSB 32(R11)(SI*1), Y1, Y1
+	VPMAXSB 64(R11)(SI*1), Y2, Y2
+	VPMAXSB 96(R11)(SI*1), Y3, Y3
+	VPMAXSB 128(R11)(SI*1), Y4, Y4
+	VPMAXSB 160(R11)(SI*1), Y5, Y5
+	VPMAXSB 192(R11)(SI*1), Y6, Y6
+	VPMAXSB 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     maximumVectorFolded
+	VPMAXSB (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     maximumVectorSources
+
+maximumVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXSB (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000020
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldInt16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX2, MMX+
+TEXT ·foldInt16AVX2(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x02
+	JEQ  product
+	CMPB op+0(FP), $0x03
+	JEQ  minimum
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  sumBlocks
+
+sumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     sumBlockFolded
+	VPADDW  (R10)(SI*1), Y0, Y0
+	VPADDW  32(R10)(SI*1), Y1, Y1
+	VPADDW  64(R10)(SI*1), Y2, Y2
+	VPADDW  96(R10)(SI*1), Y3, Y3
+	VPADDW  128(R10)(SI*1), Y4, Y4
+	VPADDW  160(R10)(SI*1), Y5, Y5
+	VPADDW  192(R10)(SI*1), Y6, Y6
+	VPADDW  224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     sumBlockSources
+
+sumBlockSource:
+	MOVQ   (CX)(R12*8), R11
+	VPADDW (R11)(SI*1), Y0, Y0
+	VPADDW 32(R11)(SI*1), Y1, Y1
+	VPADDW 64(R11)(SI*1), Y2, Y2
+	VPADDW 96(R11)(SI*1), Y3, Y3
+	VPADDW 128(R11)(SI*1), Y4, Y4
+	VPADDW 160(R11)(SI*1), Y5, Y5
+	VPADDW 192(R11)(SI*1), Y6, Y6
+	VPADDW 224(R11)(SI*1), Y7, Y7
+	INCQ   R12
+
+sumBlockSources:
+	CMPQ R12, BX
+	JLT  sumBlockSource
+
+sumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     sumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     sumBlockDestinations
+
+sumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+sumBlockDestinations:
+	CMPQ R12, DX
+	JLT  sumBlockDestination
+	JMP  sumBlockDone
+
+sumBlockStream:
+	XORQ R12, R12
+
+sumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      sumBlockStreams
+
+sumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+sumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  sumBlock
+	JMP  sumVectors
+
+sumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     sumVectorFolded
+	VPADDW  (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     sumVectorSources
+
+sumVectorSource:
+	MOVQ   (CX)(R12*8), R11
+	VPADDW (R11)(SI*1), Y0, Y0
+	INCQ   R12
+
+sumVectorSources:
+	CMPQ R12, BX
+	JLT  sumVectorSource
+
+sumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     sumVectorDestinations
+
+sumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+sumVectorDestinations:
+	CMPQ R12, DX
+	JLT  sumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+sumVectors:
+	CMPQ DI, $0x00000020
+	JGE  sumVector
+	JMP  return
+
+product:
+	JMP productBlocks
+
+productBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     productBlockFolded
+	VPMULLW (R10)(SI*1), Y0, Y0
+	VPMULLW 32(R10)(SI*1), Y1, Y1
+	VPMULLW 64(R10)(SI*1), Y2, Y2
+	VPMULLW 96(R10)(SI*1), Y3, Y3
+	VPMULLW 128(R10)(SI*1), Y4, Y4
+	VPMULLW 160(R10)(SI*1), Y5, Y5
+	VPMULLW 192(R10)(SI*1), Y6, Y6
+	VPMULLW 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     productBlockSources
+
+productBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMULLW (R11)(SI*1), Y0, Y0
+	VPMULLW 32(R11)(SI*1), Y1, Y1
+	VPMULLW 64(R11)(SI*1), Y2, Y2
+	VPMULLW 96(R11)(SI*1), Y3, Y3
+	VPMULLW 128(R11)(SI*1), Y4, Y4
+	VPMULLW 160(R11)(SI*1), Y5, Y5
+	VPMULLW 192(R11)(SI*1), Y6, Y6
+	VPMULLW 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+productBlockSources:
+	CMPQ R12, BX
+	JLT  productBlockSource
+
+productBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     productBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     productBlockDestinations
+
+productBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+productBlockDestinations:
+	CMPQ R12, DX
+	JLT  productBlockDestination
+	JMP  productBlockDone
+
+productBlockStream:
+	XORQ R12, R12
+
+productBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      productBlockStreams
+
+productBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+productBlocks:
+	CMPQ DI, $0x00000100
+	JGE  productBlock
+	JMP  productVectors
+
+productVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     productVectorFolded
+	VPMULLW (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     productVectorSources
+
+productVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMULLW (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+productVectorSources:
+	CMPQ R12, BX
+	JLT  productVectorSource
+
+productVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     productVectorDestinations
+
+productVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+productVectorDestinations:
+	CMPQ R12, DX
+	JLT  productVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+productVectors:
+	CMPQ DI, $0x00000020
+	JGE  productVector
+	JMP  return
+
+minimum:
+	JMP minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINSW (R10)(SI*1), Y0, Y0
+	VPMINSW 32(R10)(SI*1), Y1, Y1
+	VPMINSW 64(R10)(SI*1), Y2, Y2
+	VPMINSW 96(R10)(SI*1), Y3, Y3
+	VPMINSW 128(R10)(SI*1), Y4, Y4
+	VPMINSW 160(R10)(SI*1), Y5, Y5
+	VPMINSW 192(R10)(SI*1), Y6, Y6
+	VPMINSW 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINSW (R11)(SI*1), Y0, Y0
+	VPMINSW 32(R11)(SI*1), Y1, Y1
+	VPMINSW 64(R11)(SI*1), Y2, Y2
+	VPMINSW 96(R11)(SI*1), Y3, Y3
+	VPMINSW 128(R11)(SI*1), Y4, Y4
+	VPMINSW 160(R11)(SI*1), Y5, Y5
+	VPMINSW 192(R11)(SI*1), Y6, Y6
+	VPMINSW 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     minimumVectorFolded
+	VPMINSW (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     minimumVectorSources
+
+minimumVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINSW (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000020
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXSW (R10)(SI*1), Y0, Y0
+	VPMAXSW 32(R10)(SI*1), Y1, Y1
+	VPMAXSW 64(R10)(SI*1), Y2, Y2
+	VPMAXSW 96(R10)(SI*1), Y3, Y3
+	VPMAXSW 128(R10)(SI*1), Y4, Y4
+	VPMAXSW 160(R10)(SI*1), Y5, Y5
+	VPMAXSW 192(R10)(SI*1), Y6, Y6
+	VPMAXSW 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXSW (R11)(SI*1), Y0, Y0
+	VPMAXSW 32(R11)(SI*1), Y1, Y1
+	VPMAXSW 64(R11)(SI*1), Y2, Y2
+	VPMAXSW 96(R11)(SI*1), Y3, Y3
+	VPMAXSW 128(R11)(SI*1), Y4, Y4
+	VPMAXSW 160(R11)(SI*1), Y5, Y5
+	VPMAXSW 192(R11)(SI*1), Y6, Y6
+	VPMAXSW 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     maximumVectorFolded
+	VPMAXSW (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     maximumVectorSources
+
+maximumVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXSW (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000020
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldUint16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX2, MMX+
+TEXT ·foldUint16AVX2(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINUW (R10)(SI*1), Y0, Y0
+	VPMINUW 32(R10)(SI*1), Y1, Y1
+	VPMINUW 64(R10)(SI*1), Y2, Y2
+	VPMINUW 96(R10)(SI*1), Y3, Y3
+	VPMINUW 128(R10)(SI*1), Y4, Y4
+	VPMINUW 160(R10)(SI*1), Y5, Y5
+	VPMINUW 192(R10)(SI*1), Y6, Y6
+	VPMINUW 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINUW (R11)(SI*1), Y0, Y0
+	VPMINUW 32(R11)(SI*1), Y1, Y1
+	VPMINUW 64(R11)(SI*1), Y2, Y2
+	VPMINUW 96(R11)(SI*1), Y3, Y3
+	VPMINUW 128(R11)(SI*1), Y4, Y4
+	VPMINUW 160(R11)(SI*1), Y5, Y5
+	VPMINUW 192(R11)(SI*1), Y6, Y6
+	VPMINUW 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     minimumVectorFolded
+	VPMINUW (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     minimumVectorSources
+
+minimumVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINUW (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000020
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXUW (R10)(SI*1), Y0, Y0
+	VPMAXUW 32(R10)(SI*1), Y1, Y1
+	VPMAXUW 64(R10)(SI*1), Y2, Y2
+	VPMAXUW 96(R10)(SI*1), Y3, Y3
+	VPMAXUW 128(R10)(SI*1), Y4, Y4
+	VPMAXUW 160(R10)(SI*1), Y5, Y5
+	VPMAXUW 192(R10)(SI*1), Y6, Y6
+	VPMAXUW 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXUW (R11)(SI*1), Y0, Y0
+	VPMAXUW 32(R11)(SI*1), Y1, Y1
+	VPMAXUW 64(R11)(SI*1), Y2, Y2
+	VPMAXUW 96(R11)(SI*1), Y3, Y3
+	VPMAXUW 128(R11)(SI*1), Y4, Y4
+	VPMAXUW 160(R11)(SI*1), Y5, Y5
+	VPMAXUW 192(R11)(SI*1), Y6, Y6
+	VPMAXUW 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     maximumVectorFolded
+	VPMAXUW (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     maximumVectorSources
+
+maximumVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXUW (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000020
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldUint32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX2, MMX+
+TEXT ·foldUint32AVX2(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINUD (R10)(SI*1), Y0, Y0
+	VPMINUD 32(R10)(SI*1), Y1, Y1
+	VPMINUD 64(R10)(SI*1), Y2, Y2
+	VPMINUD 96(R10)(SI*1), Y3, Y3
+	VPMINUD 128(R10)(SI*1), Y4, Y4
+	VPMINUD 160(R10)(SI*1), Y5, Y5
+	VPMINUD 192(R10)(SI*1), Y6, Y6
+	VPMINUD 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINUD (R11)(SI*1), Y0, Y0
+	VPMINUD 32(R11)(SI*1), Y1, Y1
+	VPMINUD 64(R11)(SI*1), Y2, Y2
+	VPMINUD 96(R11)(SI*1), Y3, Y3
+	VPMINUD 128(R11)(SI*1), Y4, Y4
+	VPMINUD 160(R11)(SI*1), Y5, Y5
+	VPMINUD 192(R11)(SI*1), Y6, Y6
+	VPMINUD 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     minimumVectorFolded
+	VPMINUD (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     minimumVectorSources
+
+minimumVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINUD (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000020
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Y0
+	VMOVUPS 32(R9)(SI*1), Y1
+	VMOVUPS 64(R9)(SI*1), Y2
+	VMOVUPS 96(R9)(SI*1), Y3
+	VMOVUPS 128(R9)(SI*1), Y4
+	VMOVUPS 160(R9)(SI*1), Y5
+	VMOVUPS 192(R9)(SI*1), Y6
+	VMOVUPS 224(R9)(SI*1), Y7
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXUD (R10)(SI*1), Y0, Y0
+	VPMAXUD 32(R10)(SI*1), Y1, Y1
+	VPMAXUD 64(R10)(SI*1), Y2, Y2
+	VPMAXUD 96(R10)(SI*1), Y3, Y3
+	VPMAXUD 128(R10)(SI*1), Y4, Y4
+	VPMAXUD 160(R10)(SI*1), Y5, Y5
+	VPMAXUD 192(R10)(SI*1), Y6, Y6
+	VPMAXUD 224(R10)(SI*1), Y7, Y7
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXUD (R11)(SI*1), Y0, Y0
+	VPMAXUD 32(R11)(SI*1), Y1, Y1
+	VPMAXUD 64(R11)(SI*1), Y2, Y2
+	VPMAXUD 96(R11)(SI*1), Y3, Y3
+	VPMAXUD 128(R11)(SI*1), Y4, Y4
+	VPMAXUD 160(R11)(SI*1), Y5, Y5
+	VPMAXUD 192(R11)(SI*1), Y6, Y6
+	VPMAXUD 224(R11)(SI*1), Y7, Y7
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Y0, (R8)(SI*1)
+	VMOVUPS Y1, 32(R8)(SI*1)
+	VMOVUPS Y2, 64(R8)(SI*1)
+	VMOVUPS Y3, 96(R8)(SI*1)
+	VMOVUPS Y4, 128(R8)(SI*1)
+	VMOVUPS Y5, 160(R8)(SI*1)
+	VMOVUPS Y6, 192(R8)(SI*1)
+	VMOVUPS Y7, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	VMOVUPS Y1, 32(R11)(SI*1)
+	VMOVUPS Y2, 64(R11)(SI*1)
+	VMOVUPS Y3, 96(R11)(SI*1)
+	VMOVUPS Y4, 128(R11)(SI*1)
+	VMOVUPS Y5, 160(R11)(SI*1)
+	VMOVUPS Y6, 192(R11)(SI*1)
+	VMOVUPS Y7, 224(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y0, (R11)(SI*1)
+	VMOVNTPS Y1, 32(R11)(SI*1)
+	VMOVNTPS Y2, 64(R11)(SI*1)
+	VMOVNTPS Y3, 96(R11)(SI*1)
+	VMOVNTPS Y4, 128(R11)(SI*1)
+	VMOVNTPS Y5, 160(R11)(SI*1)
+	VMOVNTPS Y6, 192(R11)(SI*1)
+	VMOVNTPS Y7, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	VMOVUPS (R9)(SI*1), Y0
+	CMPQ    BX, $0x01
+	JEQ     maximumVectorFolded
+	VPMAXUD (R10)(SI*1), Y0, Y0
+	MOVQ    $0x00000002, R12
+	JMP     maximumVectorSources
+
+maximumVectorSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXUD (R11)(SI*1), Y0, Y0
+	INCQ    R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVUPS Y0, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y0, (R11)(SI*1)
+	INCQ    R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000020
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldUint64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX2, MMX+
+TEXT ·foldUint64AVX2(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB         op+0(FP), $0x04
+	JEQ          maximum
+	MOVQ         $0x8000000000000000, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Y0
+	JMP          minimumBlocks
+
+minimumBlock:
+	VMOVUPS   (R9)(SI*1), Y1
+	VMOVUPS   32(R9)(SI*1), Y2
+	VMOVUPS   64(R9)(SI*1), Y3
+	VMOVUPS   96(R9)(SI*1), Y4
+	VMOVUPS   128(R9)(SI*1), Y5
+	VMOVUPS   160(R9)(SI*1), Y6
+	VMOVUPS   192(R9)(SI*1), Y7
+	VMOVUPS   224(R9)(SI*1), Y8
+	CMPQ      BX, $0x01
+	JEQ       minimumBlockFolded
+	VMOVUPS   (R10)(SI*1), Y9
+	VPXOR     Y0, Y1, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y1, Y1
+	VMOVUPS   32(R10)(SI*1), Y9
+	VPXOR     Y0, Y2, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y2, Y2
+	VMOVUPS   64(R10)(SI*1), Y9
+	VPXOR     Y0, Y3, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y3, Y3
+	VMOVUPS   96(R10)(SI*1), Y9
+	VPXOR     Y0, Y4, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y4, Y4
+	VMOVUPS   128(R10)(SI*1), Y9
+	VPXOR     Y0, Y5, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y5, Y5
+	VMOVUPS   160(R10)(SI*1), Y9
+	VPXOR     Y0, Y6, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y6, Y6
+	VMOVUPS   192(R10)(SI*1), Y9
+	VPXOR     Y0, Y7, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y7, Y7
+	VMOVUPS   224(R10)(SI*1), Y9
+	VPXOR     Y0, Y8, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y8, Y8
+	MOVQ      $0x00000002, R12
+	JMP       minimumBlockSources
+
+minimumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VMOVUPS   (R11)(SI*1), Y9
+	VPXOR     Y0, Y1, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y1, Y1
+	VMOVUPS   32(R11)(SI*1), Y9
+	VPXOR     Y0, Y2, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y2, Y2
+	VMOVUPS   64(R11)(SI*1), Y9
+	VPXOR     Y0, Y3, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y3, Y3
+	VMOVUPS   96(R11)(SI*1), Y9
+	VPXOR     Y0, Y4, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y4, Y4
+	VMOVUPS   128(R11)(SI*1), Y9
+	VPXOR     Y0, Y5, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y5, Y5
+	VMOVUPS   160(R11)(SI*1), Y9
+	VPXOR     Y0, Y6, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y6, Y6
+	VMOVUPS   192(R11)(SI*1), Y9
+	VPXOR     Y0, Y7, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y7, Y7
+	VMOVUPS   224(R11)(SI*1), Y9
+	VPXOR     Y0, Y8, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y9, Y8, Y8
+	INCQ      R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Y1, (R8)(SI*1)
+	VMOVUPS Y2, 32(R8)(SI*1)
+	VMOVUPS Y3, 64(R8)(SI*1)
+	VMOVUPS Y4, 96(R8)(SI*1)
+	VMOVUPS Y5, 128(R8)(SI*1)
+	VMOVUPS Y6, 160(R8)(SI*1)
+	VMOVUPS Y7, 192(R8)(SI*1)
+	VMOVUPS Y8, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y1, (R11)(SI*1)
+	VMOVUPS Y2, 32(R11)(SI*1)
+	VMOVUPS Y3, 64(R11)(SI*1)
+	VMOVUPS Y4, 96(R11)(SI*1)
+	VMOVUPS Y5, 128(R11)(SI*1)
+	VMOVUPS Y6, 160(R11)(SI*1)
+	VMOVUPS Y7, 192(R11)(SI*1)
+	VMOVUPS Y8, 224(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y1, (R11)(SI*1)
+	VMOVNTPS Y2, 32(R11)(SI*1)
+	VMOVNTPS Y3, 64(R11)(SI*1)
+	VMOVNTPS Y4, 96(R11)(SI*1)
+	VMOVNTPS Y5, 128(R11)(SI*1)
+	VMOVNTPS Y6, 160(R11)(SI*1)
+	VMOVNTPS Y7, 192(R11)(SI*1)
+	VMOVNTPS Y8, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	VMOVUPS   (R9)(SI*1), Y1
+	CMPQ      BX, $0x01
+	JEQ       minimumVectorFolded
+	VMOVUPS   (R10)(SI*1), Y2
+	VPXOR     Y0, Y1, Y3
+	VPXOR     Y0, Y2, Y4
+	VPCMPGTQ  Y4, Y3, Y3
+	VPBLENDVB Y3, Y2, Y1, Y1
+	MOVQ      $0x00000002, R12
+	JMP       minimumVectorSources
+
+minimumVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VMOVUPS   (R11)(SI*1), Y2
+	VPXOR     Y0, Y1, Y3
+	VPXOR     Y0, Y2, Y4
+	VPCMPGTQ  Y4, Y3, Y3
+	VPBLENDVB Y3, Y2, Y1, Y1
+	INCQ      R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVUPS Y1, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y1, (R11)(SI*1)
+	INCQ    R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000020
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	MOVQ         $0x8000000000000000, R11
+	VMOVQ        R11, X0
+	VPBROADCASTQ X0, Y0
+	JMP          maximumBlocks
+
+maximumBlock:
+	VMOVUPS   (R9)(SI*1), Y1
+	VMOVUPS   32(R9)(SI*1), Y2
+	VMOVUPS   64(R9)(SI*1), Y3
+	VMOVUPS   96(R9)(SI*1), Y4
+	VMOVUPS   128(R9)(SI*1), Y5
+	VMOVUPS   160(R9)(SI*1), Y6
+	VMOVUPS   192(R9)(SI*1), Y7
+	VMOVUPS   224(R9)(SI*1), Y8
+	CMPQ      BX, $0x01
+	JEQ       maximumBlockFolded
+	VMOVUPS   (R10)(SI*1), Y9
+	VPXOR     Y0, Y1, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y1, Y9, Y1
+	VMOVUPS   32(R10)(SI*1), Y9
+	VPXOR     Y0, Y2, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y2, Y9, Y2
+	VMOVUPS   64(R10)(SI*1), Y9
+	VPXOR     Y0, Y3, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y3, Y9, Y3
+	VMOVUPS   96(R10)(SI*1), Y9
+	VPXOR     Y0, Y4, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y4, Y9, Y4
+	VMOVUPS   128(R10)(SI*1), Y9
+	VPXOR     Y0, Y5, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y5, Y9, Y5
+	VMOVUPS   160(R10)(SI*1), Y9
+	VPXOR     Y0, Y6, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y6, Y9, Y6
+	VMOVUPS   192(R10)(SI*1), Y9
+	VPXOR     Y0, Y7, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y7, Y9, Y7
+	VMOVUPS   224(R10)(SI*1), Y9
+	VPXOR     Y0, Y8, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y8, Y9, Y8
+	MOVQ      $0x00000002, R12
+	JMP       maximumBlockSources
+
+maximumBlockSource:
+	MOVQ      (CX)(R12*8), R11
+	VMOVUPS   (R11)(SI*1), Y9
+	VPXOR     Y0, Y1, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y1, Y9, Y1
+	VMOVUPS   32(R11)(SI*1), Y9
+	VPXOR     Y0, Y2, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y2, Y9, Y2
+	VMOVUPS   64(R11)(SI*1), Y9
+	VPXOR     Y0, Y3, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y3, Y9, Y3
+	VMOVUPS   96(R11)(SI*1), Y9
+	VPXOR     Y0, Y4, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y4, Y9, Y4
+	VMOVUPS   128(R11)(SI*1), Y9
+	VPXOR     Y0, Y5, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y5, Y9, Y5
+	VMOVUPS   160(R11)(SI*1), Y9
+	VPXOR     Y0, Y6, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y6, Y9, Y6
+	VMOVUPS   192(R11)(SI*1), Y9
+	VPXOR     Y0, Y7, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y7, Y9, Y7
+	VMOVUPS   224(R11)(SI*1), Y9
+	VPXOR     Y0, Y8, Y10
+	VPXOR     Y0, Y9, Y11
+	VPCMPGTQ  Y11, Y10, Y10
+	VPBLENDVB Y10, Y8, Y9, Y8
+	INCQ      R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Y1, (R8)(SI*1)
+	VMOVUPS Y2, 32(R8)(SI*1)
+	VMOVUPS Y3, 64(R8)(SI*1)
+	VMOVUPS Y4, 96(R8)(SI*1)
+	VMOVUPS Y5, 128(R8)(SI*1)
+	VMOVUPS Y6, 160(R8)(SI*1)
+	VMOVUPS Y7, 192(R8)(SI*1)
+	VMOVUPS Y8, 224(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y1, (R11)(SI*1)
+	VMOVUPS Y2, 32(R11)(SI*1)
+	VMOVUPS Y3, 64(R11)(SI*1)
+	VMOVUPS Y4, 96(R11)(SI*1)
+	VMOVUPS Y5, 128(R11)(SI*1)
+	VMOVUPS Y6, 160(R11)(SI*1)
+	VMOVUPS Y7, 192(R11)(SI*1)
+	VMOVUPS Y8, 224(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Y1, (R11)(SI*1)
+	VMOVNTPS Y2, 32(R11)(SI*1)
+	VMOVNTPS Y3, 64(R11)(SI*1)
+	VMOVNTPS Y4, 96(R11)(SI*1)
+	VMOVNTPS Y5, 128(R11)(SI*1)
+	VMOVNTPS Y6, 160(R11)(SI*1)
+	VMOVNTPS Y7, 192(R11)(SI*1)
+	VMOVNTPS Y8, 224(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	VMOVUPS   (R9)(SI*1), Y1
+	CMPQ      BX, $0x01
+	JEQ       maximumVectorFolded
+	VMOVUPS   (R10)(SI*1), Y2
+	VPXOR     Y0, Y1, Y3
+	VPXOR     Y0, Y2, Y4
+	VPCMPGTQ  Y4, Y3, Y3
+	VPBLENDVB Y3, Y1, Y2, Y1
+	MOVQ      $0x00000002, R12
+	JMP       maximumVectorSources
+
+maximumVectorSource:
+	MOVQ      (CX)(R12*8), R11
+	VMOVUPS   (R11)(SI*1), Y2
+	VPXOR     Y0, Y1, Y3
+	VPXOR     Y0, Y2, Y4
+	VPCMPGTQ  Y4, Y3, Y3
+	VPBLENDVB Y3, Y1, Y2, Y1
+	INCQ      R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVUPS Y1, (R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Y1, (R11)(SI*1)
+	INCQ    R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000020, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000020
 	JGE  maximumVector
 
 return:

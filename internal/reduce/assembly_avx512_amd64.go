@@ -161,3 +161,113 @@ func foldFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int,
 //
 //go:noescape
 func foldBFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+
+// foldInt8AVX512 folds bytes bytes from at on, whole elements, taken
+// as n elements of type int8:
+//
+//	for i := range n {
+//		x := srcs[0][i]
+//		for _, src := range srcs[1:] {
+//			x = x op src[i]
+//		}
+//		x = x / by
+//		for _, dst := range dsts {
+//			dst[i] = x
+//		}
+//	}
+//
+// op is the number of an Op; mode, factor and shift are those of the divisor by, for
+// sums. Of a block of 256 bytes every source is read before a result is stored, so
+// that a destination may be any of the sources. With stream whole blocks are stored
+// past the caches, and every destination is aligned to 64 bytes.
+//
+//go:noescape
+func foldInt8AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+
+// foldInt16AVX512 folds bytes bytes from at on, whole elements, taken
+// as n elements of type int16:
+//
+//	for i := range n {
+//		x := srcs[0][i]
+//		for _, src := range srcs[1:] {
+//			x = x op src[i]
+//		}
+//		x = x / by
+//		for _, dst := range dsts {
+//			dst[i] = x
+//		}
+//	}
+//
+// op is the number of an Op; mode, factor and shift are those of the divisor by, for
+// sums. Of a block of 256 bytes every source is read before a result is stored, so
+// that a destination may be any of the sources. With stream whole blocks are stored
+// past the caches, and every destination is aligned to 64 bytes.
+//
+//go:noescape
+func foldInt16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+
+// foldUint16AVX512 folds bytes bytes from at on, whole elements, taken
+// as n elements of type uint16:
+//
+//	for i := range n {
+//		x := srcs[0][i]
+//		for _, src := range srcs[1:] {
+//			x = x op src[i]
+//		}
+//		x = x / by
+//		for _, dst := range dsts {
+//			dst[i] = x
+//		}
+//	}
+//
+// op is the number of an Op; mode, factor and shift are those of the divisor by, for
+// sums. Of a block of 256 bytes every source is read before a result is stored, so
+// that a destination may be any of the sources. With stream whole blocks are stored
+// past the caches, and every destination is aligned to 64 bytes.
+//
+//go:noescape
+func foldUint16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+
+// foldUint32AVX512 folds bytes bytes from at on, whole elements, taken
+// as n elements of type uint32:
+//
+//	for i := range n {
+//		x := srcs[0][i]
+//		for _, src := range srcs[1:] {
+//			x = x op src[i]
+//		}
+//		x = x / by
+//		for _, dst := range dsts {
+//			dst[i] = x
+//		}
+//	}
+//
+// op is the number of an Op; mode, factor and shift are those of the divisor by, for
+// sums. Of a block of 256 bytes every source is read before a result is stored, so
+// that a destination may be any of the sources. With stream whole blocks are stored
+// past the caches, and every destination is aligned to 64 bytes.
+//
+//go:noescape
+func foldUint32AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+
+// foldUint64AVX512 folds bytes bytes from at on, whole elements, taken
+// as n elements of type uint64:
+//
+//	for i := range n {
+//		x := srcs[0][i]
+//		for _, src := range srcs[1:] {
+//			x = x op src[i]
+//		}
+//		x = x / by
+//		for _, dst := range dsts {
+//			dst[i] = x
+//		}
+//	}
+//
+// op is the number of an Op; mode, factor and shift are those of the divisor by, for
+// sums. Of a block of 256 bytes every source is read before a result is stored, so
+// that a destination may be any of the sources. With stream whole blocks are stored
+// past the caches, and every destination is aligned to 64 bytes.
+//
+//go:noescape
+func foldUint64AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)

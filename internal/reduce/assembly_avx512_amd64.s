@@ -27,6 +27,12 @@ only:
 	JEQ          minimum
 	CMPB         op+0(FP), $0x04
 	JEQ          maximum
+	CMPB         op+0(FP), $0x05
+	JEQ          and
+	CMPB         op+0(FP), $0x06
+	JEQ          or
+	CMPB         op+0(FP), $0x07
+	JEQ          xor
 	MOVQ         $0x00ff00ff00ff00ff, R11
 	VMOVQ        R11, X0
 	VPBROADCASTQ X0, Z0
@@ -607,6 +613,366 @@ maximumVectorDestinations:
 maximumVectors:
 	CMPQ DI, $0x00000001
 	JGE  maximumVector
+	JMP  return
+
+and:
+	JMP andBlocks
+
+andBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     andBlockFolded
+	VPANDQ  (R10)(SI*1), Z0, Z0
+	VPANDQ  64(R10)(SI*1), Z1, Z1
+	VPANDQ  128(R10)(SI*1), Z2, Z2
+	VPANDQ  192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     andBlockSources
+
+andBlockSource:
+	MOVQ   (CX)(R12*8), R11
+	VPANDQ (R11)(SI*1), Z0, Z0
+	VPANDQ 64(R11)(SI*1), Z1, Z1
+	VPANDQ 128(R11)(SI*1), Z2, Z2
+	VPANDQ 192(R11)(SI*1), Z3, Z3
+	INCQ   R12
+
+andBlockSources:
+	CMPQ R12, BX
+	JLT  andBlockSource
+
+andBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     andBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     andBlockDestinations
+
+andBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+andBlockDestinations:
+	CMPQ R12, DX
+	JLT  andBlockDestination
+	JMP  andBlockDone
+
+andBlockStream:
+	XORQ R12, R12
+
+andBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      andBlockStreams
+
+andBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+andBlocks:
+	CMPQ DI, $0x00000100
+	JGE  andBlock
+	JMP  andVectors
+
+andVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        andVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPANDQ     Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        andVectorSources
+
+andVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPANDQ     Z1, Z0, Z0
+	INCQ       R12
+
+andVectorSources:
+	CMPQ R12, BX
+	JLT  andVectorSource
+
+andVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      andVectorDestinations
+
+andVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+andVectorDestinations:
+	CMPQ R12, DX
+	JLT  andVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+andVectors:
+	CMPQ DI, $0x00000001
+	JGE  andVector
+	JMP  return
+
+or:
+	JMP orBlocks
+
+orBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     orBlockFolded
+	VPORQ   (R10)(SI*1), Z0, Z0
+	VPORQ   64(R10)(SI*1), Z1, Z1
+	VPORQ   128(R10)(SI*1), Z2, Z2
+	VPORQ   192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     orBlockSources
+
+orBlockSource:
+	MOVQ  (CX)(R12*8), R11
+	VPORQ (R11)(SI*1), Z0, Z0
+	VPORQ 64(R11)(SI*1), Z1, Z1
+	VPORQ 128(R11)(SI*1), Z2, Z2
+	VPORQ 192(R11)(SI*1), Z3, Z3
+	INCQ  R12
+
+orBlockSources:
+	CMPQ R12, BX
+	JLT  orBlockSource
+
+orBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     orBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     orBlockDestinations
+
+orBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+orBlockDestinations:
+	CMPQ R12, DX
+	JLT  orBlockDestination
+	JMP  orBlockDone
+
+orBlockStream:
+	XORQ R12, R12
+
+orBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      orBlockStreams
+
+orBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+orBlocks:
+	CMPQ DI, $0x00000100
+	JGE  orBlock
+	JMP  orVectors
+
+orVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        orVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPORQ      Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        orVectorSources
+
+orVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPORQ      Z1, Z0, Z0
+	INCQ       R12
+
+orVectorSources:
+	CMPQ R12, BX
+	JLT  orVectorSource
+
+orVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      orVectorDestinations
+
+orVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+orVectorDestinations:
+	CMPQ R12, DX
+	JLT  orVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+orVectors:
+	CMPQ DI, $0x00000001
+	JGE  orVector
+	JMP  return
+
+xor:
+	JMP xorBlocks
+
+xorBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     xorBlockFolded
+	VPXORQ  (R10)(SI*1), Z0, Z0
+	VPXORQ  64(R10)(SI*1), Z1, Z1
+	VPXORQ  128(R10)(SI*1), Z2, Z2
+	VPXORQ  192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     xorBlockSources
+
+xorBlockSource:
+	MOVQ   (CX)(R12*8), R11
+	VPXORQ (R11)(SI*1), Z0, Z0
+	VPXORQ 64(R11)(SI*1), Z1, Z1
+	VPXORQ 128(R11)(SI*1), Z2, Z2
+	VPXORQ 192(R11)(SI*1), Z3, Z3
+	INCQ   R12
+
+xorBlockSources:
+	CMPQ R12, BX
+	JLT  xorBlockSource
+
+xorBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     xorBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     xorBlockDestinations
+
+xorBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+xorBlockDestinations:
+	CMPQ R12, DX
+	JLT  xorBlockDestination
+	JMP  xorBlockDone
+
+xorBlockStream:
+	XORQ R12, R12
+
+xorBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      xorBlockStreams
+
+xorBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+xorBlocks:
+	CMPQ DI, $0x00000100
+	JGE  xorBlock
+	JMP  xorVectors
+
+xorVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        xorVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPXORQ     Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        xorVectorSources
+
+xorVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPXORQ     Z1, Z0, Z0
+	INCQ       R12
+
+xorVectorSources:
+	CMPQ R12, BX
+	JLT  xorVectorSource
+
+xorVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      xorVectorDestinations
+
+xorVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+xorVectorDestinations:
+	CMPQ R12, DX
+	JLT  xorVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+xorVectors:
+	CMPQ DI, $0x00000001
+	JGE  xorVector
 
 return:
 	VZEROUPPER
@@ -4594,6 +4960,1580 @@ maximumVectorDestinations:
 	JLT  maximumVectorDestination
 	ADDQ $0x00000020, SI
 	SUBQ $0x00000020, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000001
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldInt8AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·foldInt8AVX512(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINSB (R10)(SI*1), Z0, Z0
+	VPMINSB 64(R10)(SI*1), Z1, Z1
+	VPMINSB 128(R10)(SI*1), Z2, Z2
+	VPMINSB 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINSB (R11)(SI*1), Z0, Z0
+	VPMINSB 64(R11)(SI*1), Z1, Z1
+	VPMINSB 128(R11)(SI*1), Z2, Z2
+	VPMINSB 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        minimumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMINSB    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        minimumVectorSources
+
+minimumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMINSB    Z1, Z0, Z0
+	INCQ       R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000001
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXSB (R10)(SI*1), Z0, Z0
+	VPMAXSB 64(R10)(SI*1), Z1, Z1
+	VPMAXSB 128(R10)(SI*1), Z2, Z2
+	VPMAXSB 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXSB (R11)(SI*1), Z0, Z0
+	VPMAXSB 64(R11)(SI*1), Z1, Z1
+	VPMAXSB 128(R11)(SI*1), Z2, Z2
+	VPMAXSB 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        maximumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMAXSB    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        maximumVectorSources
+
+maximumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMAXSB    Z1, Z0, Z0
+	INCQ       R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000001
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldInt16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·foldInt16AVX512(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x02
+	JEQ  product
+	CMPB op+0(FP), $0x03
+	JEQ  minimum
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  sumBlocks
+
+sumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     sumBlockFolded
+	VPADDW  (R10)(SI*1), Z0, Z0
+	VPADDW  64(R10)(SI*1), Z1, Z1
+	VPADDW  128(R10)(SI*1), Z2, Z2
+	VPADDW  192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     sumBlockSources
+
+sumBlockSource:
+	MOVQ   (CX)(R12*8), R11
+	VPADDW (R11)(SI*1), Z0, Z0
+	VPADDW 64(R11)(SI*1), Z1, Z1
+	VPADDW 128(R11)(SI*1), Z2, Z2
+	VPADDW 192(R11)(SI*1), Z3, Z3
+	INCQ   R12
+
+sumBlockSources:
+	CMPQ R12, BX
+	JLT  sumBlockSource
+
+sumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     sumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     sumBlockDestinations
+
+sumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+sumBlockDestinations:
+	CMPQ R12, DX
+	JLT  sumBlockDestination
+	JMP  sumBlockDone
+
+sumBlockStream:
+	XORQ R12, R12
+
+sumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      sumBlockStreams
+
+sumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+sumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  sumBlock
+	JMP  sumVectors
+
+sumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        sumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPADDW     Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        sumVectorSources
+
+sumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPADDW     Z1, Z0, Z0
+	INCQ       R12
+
+sumVectorSources:
+	CMPQ R12, BX
+	JLT  sumVectorSource
+
+sumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      sumVectorDestinations
+
+sumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+sumVectorDestinations:
+	CMPQ R12, DX
+	JLT  sumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+sumVectors:
+	CMPQ DI, $0x00000001
+	JGE  sumVector
+	JMP  return
+
+product:
+	JMP productBlocks
+
+productBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     productBlockFolded
+	VPMULLW (R10)(SI*1), Z0, Z0
+	VPMULLW 64(R10)(SI*1), Z1, Z1
+	VPMULLW 128(R10)(SI*1), Z2, Z2
+	VPMULLW 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     productBlockSources
+
+productBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMULLW (R11)(SI*1), Z0, Z0
+	VPMULLW 64(R11)(SI*1), Z1, Z1
+	VPMULLW 128(R11)(SI*1), Z2, Z2
+	VPMULLW 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+productBlockSources:
+	CMPQ R12, BX
+	JLT  productBlockSource
+
+productBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     productBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     productBlockDestinations
+
+productBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+productBlockDestinations:
+	CMPQ R12, DX
+	JLT  productBlockDestination
+	JMP  productBlockDone
+
+productBlockStream:
+	XORQ R12, R12
+
+productBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      productBlockStreams
+
+productBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+productBlocks:
+	CMPQ DI, $0x00000100
+	JGE  productBlock
+	JMP  productVectors
+
+productVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        productVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMULLW    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        productVectorSources
+
+productVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMULLW    Z1, Z0, Z0
+	INCQ       R12
+
+productVectorSources:
+	CMPQ R12, BX
+	JLT  productVectorSource
+
+productVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      productVectorDestinations
+
+productVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+productVectorDestinations:
+	CMPQ R12, DX
+	JLT  productVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+productVectors:
+	CMPQ DI, $0x00000001
+	JGE  productVector
+	JMP  return
+
+minimum:
+	JMP minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINSW (R10)(SI*1), Z0, Z0
+	VPMINSW 64(R10)(SI*1), Z1, Z1
+	VPMINSW 128(R10)(SI*1), Z2, Z2
+	VPMINSW 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINSW (R11)(SI*1), Z0, Z0
+	VPMINSW 64(R11)(SI*1), Z1, Z1
+	VPMINSW 128(R11)(SI*1), Z2, Z2
+	VPMINSW 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        minimumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMINSW    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        minimumVectorSources
+
+minimumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMINSW    Z1, Z0, Z0
+	INCQ       R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000001
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXSW (R10)(SI*1), Z0, Z0
+	VPMAXSW 64(R10)(SI*1), Z1, Z1
+	VPMAXSW 128(R10)(SI*1), Z2, Z2
+	VPMAXSW 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXSW (R11)(SI*1), Z0, Z0
+	VPMAXSW 64(R11)(SI*1), Z1, Z1
+	VPMAXSW 128(R11)(SI*1), Z2, Z2
+	VPMAXSW 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        maximumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMAXSW    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        maximumVectorSources
+
+maximumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMAXSW    Z1, Z0, Z0
+	INCQ       R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000001
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldUint16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·foldUint16AVX512(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINUW (R10)(SI*1), Z0, Z0
+	VPMINUW 64(R10)(SI*1), Z1, Z1
+	VPMINUW 128(R10)(SI*1), Z2, Z2
+	VPMINUW 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINUW (R11)(SI*1), Z0, Z0
+	VPMINUW 64(R11)(SI*1), Z1, Z1
+	VPMINUW 128(R11)(SI*1), Z2, Z2
+	VPMINUW 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        minimumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMINUW    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        minimumVectorSources
+
+minimumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMINUW    Z1, Z0, Z0
+	INCQ       R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000001
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXUW (R10)(SI*1), Z0, Z0
+	VPMAXUW 64(R10)(SI*1), Z1, Z1
+	VPMAXUW 128(R10)(SI*1), Z2, Z2
+	VPMAXUW 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXUW (R11)(SI*1), Z0, Z0
+	VPMAXUW 64(R11)(SI*1), Z1, Z1
+	VPMAXUW 128(R11)(SI*1), Z2, Z2
+	VPMAXUW 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        maximumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMAXUW    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        maximumVectorSources
+
+maximumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMAXUW    Z1, Z0, Z0
+	INCQ       R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000001
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldUint32AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·foldUint32AVX512(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINUD (R10)(SI*1), Z0, Z0
+	VPMINUD 64(R10)(SI*1), Z1, Z1
+	VPMINUD 128(R10)(SI*1), Z2, Z2
+	VPMINUD 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINUD (R11)(SI*1), Z0, Z0
+	VPMINUD 64(R11)(SI*1), Z1, Z1
+	VPMINUD 128(R11)(SI*1), Z2, Z2
+	VPMINUD 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        minimumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMINUD    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        minimumVectorSources
+
+minimumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMINUD    Z1, Z0, Z0
+	INCQ       R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000001
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXUD (R10)(SI*1), Z0, Z0
+	VPMAXUD 64(R10)(SI*1), Z1, Z1
+	VPMAXUD 128(R10)(SI*1), Z2, Z2
+	VPMAXUD 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXUD (R11)(SI*1), Z0, Z0
+	VPMAXUD 64(R11)(SI*1), Z1, Z1
+	VPMAXUD 128(R11)(SI*1), Z2, Z2
+	VPMAXUD 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        maximumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMAXUD    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        maximumVectorSources
+
+maximumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMAXUD    Z1, Z0, Z0
+	INCQ       R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+maximumVectors:
+	CMPQ DI, $0x00000001
+	JGE  maximumVector
+
+return:
+	VZEROUPPER
+	CMPB stream+56(FP), $0x00
+	JEQ  stored
+	SFENCE
+
+stored:
+	RET
+
+// func foldUint64AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+TEXT ·foldUint64AVX512(SB), NOSPLIT, $0-88
+	MOVQ dsts+8(FP), AX
+	MOVQ srcs+16(FP), CX
+	MOVQ ndsts+24(FP), DX
+	MOVQ nsrcs+32(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ bytes+48(FP), DI
+	MOVQ (AX), R8
+	MOVQ (CX), R9
+	XORQ R10, R10
+	CMPQ BX, $0x01
+	JEQ  only
+	MOVQ 8(CX), R10
+
+only:
+	CMPB op+0(FP), $0x04
+	JEQ  maximum
+	JMP  minimumBlocks
+
+minimumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     minimumBlockFolded
+	VPMINUQ (R10)(SI*1), Z0, Z0
+	VPMINUQ 64(R10)(SI*1), Z1, Z1
+	VPMINUQ 128(R10)(SI*1), Z2, Z2
+	VPMINUQ 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     minimumBlockSources
+
+minimumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMINUQ (R11)(SI*1), Z0, Z0
+	VPMINUQ 64(R11)(SI*1), Z1, Z1
+	VPMINUQ 128(R11)(SI*1), Z2, Z2
+	VPMINUQ 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+minimumBlockSources:
+	CMPQ R12, BX
+	JLT  minimumBlockSource
+
+minimumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     minimumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     minimumBlockDestinations
+
+minimumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+minimumBlockDestinations:
+	CMPQ R12, DX
+	JLT  minimumBlockDestination
+	JMP  minimumBlockDone
+
+minimumBlockStream:
+	XORQ R12, R12
+
+minimumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      minimumBlockStreams
+
+minimumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+minimumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  minimumBlock
+	JMP  minimumVectors
+
+minimumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        minimumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMINUQ    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        minimumVectorSources
+
+minimumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMINUQ    Z1, Z0, Z0
+	INCQ       R12
+
+minimumVectorSources:
+	CMPQ R12, BX
+	JLT  minimumVectorSource
+
+minimumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      minimumVectorDestinations
+
+minimumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+minimumVectorDestinations:
+	CMPQ R12, DX
+	JLT  minimumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
+
+minimumVectors:
+	CMPQ DI, $0x00000001
+	JGE  minimumVector
+	JMP  return
+
+maximum:
+	JMP maximumBlocks
+
+maximumBlock:
+	VMOVUPS (R9)(SI*1), Z0
+	VMOVUPS 64(R9)(SI*1), Z1
+	VMOVUPS 128(R9)(SI*1), Z2
+	VMOVUPS 192(R9)(SI*1), Z3
+	CMPQ    BX, $0x01
+	JEQ     maximumBlockFolded
+	VPMAXUQ (R10)(SI*1), Z0, Z0
+	VPMAXUQ 64(R10)(SI*1), Z1, Z1
+	VPMAXUQ 128(R10)(SI*1), Z2, Z2
+	VPMAXUQ 192(R10)(SI*1), Z3, Z3
+	MOVQ    $0x00000002, R12
+	JMP     maximumBlockSources
+
+maximumBlockSource:
+	MOVQ    (CX)(R12*8), R11
+	VPMAXUQ (R11)(SI*1), Z0, Z0
+	VPMAXUQ 64(R11)(SI*1), Z1, Z1
+	VPMAXUQ 128(R11)(SI*1), Z2, Z2
+	VPMAXUQ 192(R11)(SI*1), Z3, Z3
+	INCQ    R12
+
+maximumBlockSources:
+	CMPQ R12, BX
+	JLT  maximumBlockSource
+
+maximumBlockFolded:
+	CMPB    stream+56(FP), $0x00
+	JNE     maximumBlockStream
+	VMOVUPS Z0, (R8)(SI*1)
+	VMOVUPS Z1, 64(R8)(SI*1)
+	VMOVUPS Z2, 128(R8)(SI*1)
+	VMOVUPS Z3, 192(R8)(SI*1)
+	MOVQ    $0x00000001, R12
+	JMP     maximumBlockDestinations
+
+maximumBlockDestination:
+	MOVQ    (AX)(R12*8), R11
+	VMOVUPS Z0, (R11)(SI*1)
+	VMOVUPS Z1, 64(R11)(SI*1)
+	VMOVUPS Z2, 128(R11)(SI*1)
+	VMOVUPS Z3, 192(R11)(SI*1)
+	INCQ    R12
+
+maximumBlockDestinations:
+	CMPQ R12, DX
+	JLT  maximumBlockDestination
+	JMP  maximumBlockDone
+
+maximumBlockStream:
+	XORQ R12, R12
+
+maximumBlockStreams:
+	MOVQ     (AX)(R12*8), R11
+	VMOVNTPS Z0, (R11)(SI*1)
+	VMOVNTPS Z1, 64(R11)(SI*1)
+	VMOVNTPS Z2, 128(R11)(SI*1)
+	VMOVNTPS Z3, 192(R11)(SI*1)
+	INCQ     R12
+	CMPQ     R12, DX
+	JLT      maximumBlockStreams
+
+maximumBlockDone:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000100, DI
+
+maximumBlocks:
+	CMPQ DI, $0x00000100
+	JGE  maximumBlock
+	JMP  maximumVectors
+
+maximumVector:
+	MOVQ       $0x00000040, R11
+	CMPQ       DI, R11
+	CMOVQLT    DI, R11
+	MOVQ       $-1, R12
+	BZHIQ      R11, R12, R12
+	KMOVQ      R12, K1
+	VMOVDQU8.Z (R9)(SI*1), K1, Z0
+	CMPQ       BX, $0x01
+	JEQ        maximumVectorFolded
+	VMOVDQU8.Z (R10)(SI*1), K1, Z1
+	VPMAXUQ    Z1, Z0, Z0
+	MOVQ       $0x00000002, R12
+	JMP        maximumVectorSources
+
+maximumVectorSource:
+	MOVQ       (CX)(R12*8), R11
+	VMOVDQU8.Z (R11)(SI*1), K1, Z1
+	VPMAXUQ    Z1, Z0, Z0
+	INCQ       R12
+
+maximumVectorSources:
+	CMPQ R12, BX
+	JLT  maximumVectorSource
+
+maximumVectorFolded:
+	VMOVDQU8 Z0, K1, (R8)(SI*1)
+	MOVQ     $0x00000001, R12
+	JMP      maximumVectorDestinations
+
+maximumVectorDestination:
+	MOVQ     (AX)(R12*8), R11
+	VMOVDQU8 Z0, K1, (R11)(SI*1)
+	INCQ     R12
+
+maximumVectorDestinations:
+	CMPQ R12, DX
+	JLT  maximumVectorDestination
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000040, DI
 
 maximumVectors:
 	CMPQ DI, $0x00000001

@@ -3,6 +3,7 @@
 package reduce
 
 import (
+	"math"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -28,9 +29,12 @@ const callBytes = 256 << 10
 
 // fold folds bytes of all sources into all destinations, dividing by ranks if op
 // is Avg, and returns how many bytes it has done: all of them, or those for which
-// there are instructions. The rest is for the Go loops. It does not mind which
-// destinations are sources.
+// there are instructions, which is none where there is no assembly for t and op. The
+// rest is for the Go loops. It does not mind which destinations are sources.
 func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, ranks int, stream bool) (done int) {
+	if t = kernels[t][op]; t == none {
+		return 0
+	}
 	if m == avx512 && bytes < line {
 		// A vector that is masked touches the cache line after what it reads all the
 		// same, and that may be in use by another core.
@@ -61,6 +65,31 @@ func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, 
 		done += n
 	}
 	return done
+}
+
+// none stands for a type where there is no assembly.
+const none Type = math.MaxUint8
+
+// kernels says by the assembly for which type an operation gives the right bits: sums
+// and products of integers do not depend on the sign, operations on bits not even on
+// the size, and a complex sum is one of twice as many floats. Where there is none, the
+// loops in Go do it. An average that has none is a sum by assembly all the same, tile
+// by tile, and a division in Go.
+var kernels = [len(types)][len(ops)]Type{
+	Uint8:      {Uint8, Uint8, Uint8, Uint8, Uint8, Uint8, Uint8, Uint8},
+	Int32:      {Int32, Int32, Int32, Int32, Int32, Uint8, Uint8, Uint8},
+	Int64:      {Int64, Int64, Int64, Int64, Int64, Uint8, Uint8, Uint8},
+	Float32:    {Float32, Float32, Float32, Float32, Float32, none, none, none},
+	Float64:    {Float64, Float64, Float64, Float64, Float64, none, none, none},
+	Float16:    {Float16, Float16, Float16, Float16, Float16, none, none, none},
+	BFloat16:   {BFloat16, BFloat16, BFloat16, BFloat16, BFloat16, none, none, none},
+	Int8:       {Uint8, none, Uint8, Int8, Int8, Uint8, Uint8, Uint8},
+	Int16:      {Int16, none, Int16, Int16, Int16, Uint8, Uint8, Uint8},
+	Uint16:     {Int16, none, Int16, Uint16, Uint16, Uint8, Uint8, Uint8},
+	Uint32:     {Int32, none, Int32, Uint32, Uint32, Uint8, Uint8, Uint8},
+	Uint64:     {Int64, none, Int64, Uint64, Uint64, Uint8, Uint8, Uint8},
+	Complex64:  {Float32, Float32, none, none, none, none, none, none},
+	Complex128: {Float64, Float64, none, none, none, none, none, none},
 }
 
 // line is the length of a cache line.
@@ -109,6 +138,16 @@ func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 			foldFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		case BFloat16:
 			foldBFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Int8:
+			foldInt8AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Int16:
+			foldInt16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Uint16:
+			foldUint16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Uint32:
+			foldUint32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Uint64:
+			foldUint64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		}
 	case avx512:
 		switch t {
@@ -126,6 +165,16 @@ func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 			foldFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		case BFloat16:
 			foldBFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Int8:
+			foldInt8AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Int16:
+			foldInt16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Uint16:
+			foldUint16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Uint32:
+			foldUint32AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		case Uint64:
+			foldUint64AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		}
 	}
 }

@@ -15,20 +15,20 @@ var sizes = []struct {
 
 // BenchmarkPair counts the bytes of one buffer: two are read and one is written.
 func BenchmarkPair(b *testing.B) {
-	benchmarkPair[uint8](b, Uint8)
-	benchmarkPair[int32](b, Int32)
-	benchmarkPair[int64](b, Int64)
-	benchmarkPair[float32](b, Float32)
-	benchmarkPair[float64](b, Float64)
-	benchmarkPair[float16](b, Float16)
-	benchmarkPair[bfloat16](b, BFloat16)
+	for _, o := range testers {
+		o.benchmarkPair(b)
+	}
 }
 
-func benchmarkPair[T element](b *testing.B, typ Type) {
-	for _, op := range []Op{Sum, Product, Min, Max} {
+func (o oracle[T]) benchmarkPair(b *testing.B) {
+	typ := o.typ
+	for _, op := range opsOf(typ) {
+		if op == Avg {
+			continue // the same as Sum
+		}
 		for _, size := range sizes {
 			n := size.bytes / typ.Size()
-			p := pointers([]buffer[T]{digits[T](n), digits[T](n), digits[T](n)})
+			p := pointers([]buffer[T]{digits(o, n), digits(o, n), digits(o, n)})
 			for _, m := range supported {
 				b.Run(fmt.Sprintf("type=%v/op=%v/bytes=%s/by=%v", typ, op, size.name, m), func(b *testing.B) {
 					rate(b, size.bytes, func() { m.pair(typ, op, p[0], p[1], p[2], n) })
@@ -43,21 +43,18 @@ func benchmarkPair[T element](b *testing.B, typ Type) {
 // loops take no longer for one number than for another, infinities included, and
 // what a cache adds is the business of whole collectives.
 func BenchmarkMany(b *testing.B) {
-	benchmarkMany[uint8](b, Uint8)
-	benchmarkMany[int32](b, Int32)
-	benchmarkMany[int64](b, Int64)
-	benchmarkMany[float32](b, Float32)
-	benchmarkMany[float64](b, Float64)
-	benchmarkMany[float16](b, Float16)
-	benchmarkMany[bfloat16](b, BFloat16)
+	for _, o := range testers {
+		o.benchmarkMany(b)
+	}
 }
 
-func benchmarkMany[T element](b *testing.B, typ Type) {
+func (o oracle[T]) benchmarkMany(b *testing.B) {
+	typ := o.typ
 	for _, size := range sizes {
 		n := size.bytes / typ.Size()
 		var buffers []buffer[T]
 		for range 8 {
-			buffers = append(buffers, digits[T](n))
+			buffers = append(buffers, digits(o, n))
 		}
 		for _, srcs := range []int{2, 3, 8} {
 			p := pointers(buffers[:srcs])
@@ -78,6 +75,32 @@ func benchmarkMany[T element](b *testing.B, typ Type) {
 	}
 }
 
+// BenchmarkScan counts the bytes of one buffer, as a scan does on every rank.
+func BenchmarkScan(b *testing.B) {
+	for _, o := range testers {
+		o.benchmarkScan(b)
+	}
+}
+
+func (o oracle[T]) benchmarkScan(b *testing.B) {
+	const ranks = 4
+	for _, size := range sizes {
+		n := size.bytes / o.typ.Size()
+		var buffers []buffer[T]
+		for range ranks {
+			buffers = append(buffers, digits(o, n))
+		}
+		p := pointers(buffers)
+		for _, exclusive := range []bool{false, true} {
+			for _, m := range supported {
+				b.Run(fmt.Sprintf("type=%v/op=sum/bytes=%s/srcs=%d/exclusive=%v/by=%v", o.typ, size.name, ranks, exclusive, m), func(b *testing.B) {
+					rate(b, size.bytes, func() { m.scan(o.typ, Sum, p, p, n, exclusive) })
+				})
+			}
+		}
+	}
+}
+
 // rate calls f, which works on buffers of so many bytes, and reports GB/s.
 func rate(b *testing.B, bytes int, f func()) {
 	for b.Loop() {
@@ -87,11 +110,11 @@ func rate(b *testing.B, bytes int, f func()) {
 }
 
 // digits returns n random numbers from 1 to 9.
-func digits[T element](n int) buffer[T] {
+func digits[T element](o oracle[T], n int) buffer[T] {
 	r := rand.New(rand.NewPCG(11, 12))
-	d := full(n, T(0))
+	d := full(n, o.of(0))
 	for i := range d.body() {
-		d.body()[i] = of[T](1 + r.IntN(9))
+		d.body()[i] = o.of(1 + r.IntN(9))
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -48,11 +49,17 @@ func full[T element](n int, v T) buffer[T] {
 
 func (b buffer[T]) body() []T          { return b.whole[guards : len(b.whole)-guards] }
 func (b buffer[T]) at() unsafe.Pointer { return unsafe.Pointer(&b.whole[guards]) }
-func (b buffer[T]) clone() buffer[T]   { return buffer[T]{slices.Clone(b.whole)} }
+func (b buffer[T]) raw() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&b.whole[0])), len(b.whole)*int(unsafe.Sizeof(b.whole[0])))
+}
+func (b buffer[T]) clone() buffer[T] { return buffer[T]{slices.Clone(b.whole)} }
 
 // require fails unless b has the bits of want, guards included.
 func (b buffer[T]) require(t *testing.T, want buffer[T], what string, args ...any) {
 	t.Helper()
+	if bytes.Equal(b.raw(), want.raw()) {
+		return
+	}
 	for i := range want.whole {
 		if !same(b.whole[i], want.whole[i]) {
 			t.Errorf(what, args...)
@@ -68,4 +75,11 @@ func pointers[T element](buffers []buffer[T]) []unsafe.Pointer {
 		ps[k] = b.at()
 	}
 	return ps
+}
+
+// fromBytes returns the element that a machine of this kind reads from raw.
+func fromBytes[T element](raw []byte) T {
+	var x T
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&x)), unsafe.Sizeof(x)), raw)
+	return x
 }

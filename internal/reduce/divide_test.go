@@ -7,10 +7,10 @@ import (
 )
 
 func TestDivide(t *testing.T) {
-	forEachType(t, testDivide[uint8], testDivide[int32], testDivide[int64], testDivide[float32], testDivide[float64], testDivide[float16], testDivide[bfloat16])
+	forEachType(t, tester.testDivide)
 }
 
-func testDivide[T element](t *testing.T, o oracle[T]) {
+func (o oracle[T]) testDivide(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(5, 6))
 		divisors := []int{1 << 10, 1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 24, 1 << 30, 1<<30 + 1, math.MaxInt32}

@@ -46,3 +46,9 @@ func divisorOf(t Type, by int) divisor {
 	}
 	return divisor{mode: mode, factor: math.Float64bits(factor)}
 }
+
+// inverseOfByte returns the inverse of a divisor of bytes, held in sixteen binary
+// places and rounded up. Up to a divisor of 256 that adds less than 1/by to a
+// quotient, too little to reach the next integer; above, all quotients stay below
+// one. It has sixteen bits, since the divisor is not one.
+func inverseOfByte(by int) uint16 { return uint16(1<<16/by + 1) }

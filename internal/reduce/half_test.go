@@ -92,6 +92,8 @@ func halfOracle[T float16 | bfloat16](typ Type, f format[T]) oracle[T] {
 		sum:     func(a, b T) T { return narrow(float32s.sum(widen(a), widen(b))) },
 		product: func(a, b T) T { return narrow(float32s.product(widen(a), widen(b))) },
 		divide:  func(a T, by int) T { return narrow(float32s.divide(widen(a), by)) },
+		scale:   func(a T, factor float64) T { return narrow(float32s.scale(widen(a), factor)) },
+		of:      func(i int) T { return f.nearest(float64(i)) },
 		below:   func(a, b T) bool { return rankOf(f.value(a)) < rankOf(f.value(b)) },
 		many: func(op Op, all []T, ranks int) T { // held in float32, rounded once
 			wide := make([]float32, 0, 16)
@@ -241,7 +243,7 @@ func testEvery[T float16 | bfloat16](t *testing.T, o oracle[T], f format[T]) {
 	}
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		dst := every[T]()
-		for _, op := range allOps {
+		for _, op := range opsOf(o.typ) {
 			for _, with := range []T{f.nearest(-0.7), 3} {
 				checkPair(t, m, o, op, dst, every[T](), full(1<<16, with), "every half first")
 				quiet(t, op, dst)

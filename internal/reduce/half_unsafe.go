@@ -46,14 +46,14 @@ func narrowAt(t Type, to unsafe.Pointer, from []float32) {
 }
 
 // halfLoops returns the loops over two operands for Float16 or BFloat16.
-func halfLoops(t Type) (loops [len(ops)]func(dst, a, b unsafe.Pointer, n int)) {
-	for op := range loops {
-		loops[op] = func(dst, a, b unsafe.Pointer, n int) {
+func halfLoops(t Type) (all loops) {
+	for _, op := range []Op{Sum, Product, Min, Max} {
+		all[op] = func(dst, a, b unsafe.Pointer, n int) {
 			dsts, srcs := [...]unsafe.Pointer{dst}, [...]unsafe.Pointer{a, b}
-			halves(t, Op(op), dsts[:], srcs[:], 0, n, 1)
+			halves(t, op, dsts[:], srcs[:], 0, n, 1)
 		}
 	}
-	return loops
+	return all
 }
 
 func halfDivision(t Type) func(p unsafe.Pointer, n, by int) {

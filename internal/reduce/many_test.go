@@ -23,12 +23,13 @@ type manyCase struct {
 }
 
 func TestMany(t *testing.T) {
-	forEachType(t, testMany[uint8], testMany[int32], testMany[int64], testMany[float32], testMany[float64], testMany[float16], testMany[bfloat16])
+	forEachType(t, tester.testMany)
 }
 
-func testMany[T element](t *testing.T, o oracle[T]) {
+func (o oracle[T]) testMany(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(7, 8))
+		all := opsOf(o.typ)
 		tile := tileBytes / o.typ.Size()
 		if o.typ.half() {
 			tile = halfTile
@@ -36,14 +37,14 @@ func testMany[T element](t *testing.T, o oracle[T]) {
 		for sources := 1; sources <= 9; sources++ {
 			for i, alias := range aliases(r, sources) {
 				c := manyCase{sources: sources, alias: alias}
-				for _, c.op = range allOps {
+				for _, c.op = range all {
 					for _, c.n = range []int{0, 9, 32 + r.IntN(169)} {
 						c.ranks, c.stream = 1+r.IntN(300), r.IntN(3) == 0
 						checkMany(t, m, o, r, c)
 					}
 				}
 				// Around a tile the counts and operations take turns.
-				c.op, c.stream = allOps[i%len(allOps)], i%2 == 0
+				c.op, c.stream = all[i%len(all)], i%2 == 0
 				c.n, c.ranks = tile-1+i%3, sources
 				checkMany(t, m, o, r, c)
 				if sources <= 3 {
@@ -57,14 +58,14 @@ func testMany[T element](t *testing.T, o oracle[T]) {
 
 // Every length, with and without what is not stored to caches.
 func TestManyLengths(t *testing.T) {
-	forEachType(t, testLengths[uint8], testLengths[int32], testLengths[int64], testLengths[float32], testLengths[float64], testLengths[float16], testLengths[bfloat16])
+	forEachType(t, tester.testLengths)
 }
 
-func testLengths[T element](t *testing.T, o oracle[T]) {
+func (o oracle[T]) testLengths(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(19, 20))
 		for n := range 201 {
-			for _, op := range allOps {
+			for _, op := range opsOf(o.typ) {
 				checkMany(t, m, o, r, manyCase{op, 3, []int{1, fresh}, n, 1 + r.IntN(9), false})
 				checkMany(t, m, o, r, manyCase{op, 2, []int{fresh, fresh}, n, 1 + r.IntN(9), true})
 			}
@@ -72,7 +73,7 @@ func testLengths[T element](t *testing.T, o oracle[T]) {
 		// More than one call of assembly works on.
 		n := 100<<10/o.typ.Size() + 5
 		checkMany(t, m, o, r, manyCase{Avg, 3, []int{fresh, 2}, n, 3, false})
-		checkMany(t, m, o, r, manyCase{Max, 2, []int{fresh, fresh}, n, 1, true})
+		checkMany(t, m, o, r, manyCase{Product, 2, []int{fresh, fresh}, n, 1, true})
 	})
 }
 
@@ -211,6 +212,13 @@ func TestManyAverage(t *testing.T) {
 		average(t, m, Int32, []int32{math.MaxInt32, 1}, 2, math.MinInt32/2)
 		average(t, m, Int64, []int64{1, 2, 4}, 4, 1)
 		average(t, m, Int64, []int64{math.MaxInt64, math.MaxInt64}, 2, -1)
+		average(t, m, Int8, []int8{100, 100}, 3, -18) // -56 / 3
+		average(t, m, Int16, []int16{-4, -3}, 2, -3)
+		average(t, m, Uint16, []uint16{60000, 60000}, 7, 7780) // 54464 / 7
+		average(t, m, Uint32, []uint32{1 << 31, 1 << 30}, 3, 1<<30)
+		average(t, m, Uint64, []uint64{1 << 63, 1 << 62}, 3, 1<<62)
+		average(t, m, Complex64, []complex64{1 + 2i, 2 + 7i}, 3, 1+3i)
+		average(t, m, Complex128, []complex128{1 + 2i, 2 + 7i}, 4, 0.75+2.25i)
 		average(t, m, Float32, []float32{1, 2}, 3, 1)
 		average(t, m, Float32, []float32{0.1}, 3, float32(0.1)/3)
 		average(t, m, Float64, []float64{1, 2, 4}, 7, 1)
@@ -296,9 +304,10 @@ func FuzzMany(f *testing.F) {
 	f.Add(uint8(2), uint8(1), uint8(2), uint16(200), uint16(6), true, []byte{9, 9}, []byte{0xff, 0x80, 0})
 	f.Add(uint8(5), uint8(0), uint8(5), uint16(777), uint16(2), false, []byte{1}, []byte{0x7b, 0xff, 0x64, 0x01, 0x80})
 	f.Add(uint8(6), uint8(1), uint8(3), uint16(260), uint16(5), true, []byte{9, 2}, []byte{0x7f, 0x81, 0x00, 0x01, 0xff, 0x7f})
+	f.Add(uint8(12), uint8(2), uint8(3), uint16(700), uint16(5), false, []byte{2, 0}, []byte{0xff, 0x7f, 0x81})
+	f.Add(uint8(11), uint8(7), uint8(3), uint16(300), uint16(5), false, []byte{1}, []byte{0xff, 0x7f, 0x81})
 	f.Fuzz(func(t *testing.T, typ, op, sources uint8, n, ranks uint16, stream bool, alias, data []byte) {
 		c := manyCase{
-			op:      allOps[int(op)%len(allOps)],
 			sources: 1 + int(sources)%9,
 			n:       int(n) % 9000,
 			ranks:   1 + int(ranks),
@@ -311,38 +320,26 @@ func FuzzMany(f *testing.F) {
 				c.alias = append(c.alias, fresh)
 			}
 		}
+		number := int(typ) % len(types)
+		all := opsOf(Type(number))
+		c.op = all[int(op)%len(all)]
 		for _, m := range supported {
-			switch Type(int(typ) % len(types)) {
-			case Uint8:
-				fuzzMany(t, m, uint8s, c, data, func(b uint64) uint8 { return uint8(b) })
-			case Int32:
-				fuzzMany(t, m, int32s, c, data, func(b uint64) int32 { return int32(b) })
-			case Int64:
-				fuzzMany(t, m, int64s, c, data, func(b uint64) int64 { return int64(b) })
-			case Float32:
-				fuzzMany(t, m, float32s, c, data, func(b uint64) float32 { return math.Float32frombits(uint32(b)) })
-			case Float64:
-				fuzzMany(t, m, float64s, c, data, math.Float64frombits)
-			case Float16:
-				fuzzMany(t, m, float16s, c, data, func(b uint64) float16 { return float16(b) })
-			case BFloat16:
-				fuzzMany(t, m, bfloat16s, c, data, func(b uint64) bfloat16 { return bfloat16(b) })
-			}
+			testers[number].fuzzMany(t, m, c, data)
 		}
 	})
 }
 
 // fuzzMany draws all elements from data, over and over.
-func fuzzMany[T element](t *testing.T, m implementation, o oracle[T], c manyCase, data []byte, element func(bits uint64) T) {
+func (o oracle[T]) fuzzMany(t *testing.T, m implementation, c manyCase, data []byte) {
 	next := 0
-	o.special = []T{0}
+	o.special = make([]T, 1)
 	o.any = func(*rand.Rand) T {
-		var bits uint64
-		for range min(o.typ.Size(), len(data)) {
-			bits = bits<<8 | uint64(data[next%len(data)])
+		raw := make([]byte, o.typ.Size())
+		for i := range min(len(raw), len(data)) {
+			raw[i] = data[next%len(data)]
 			next++
 		}
-		return element(bits)
+		return fromBytes[T](raw)
 	}
 	checkMany(t, m, o, rand.New(rand.NewPCG(9, 10)), c)
 }

@@ -43,16 +43,16 @@ func (m implementation) many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, rank
 	if t.half() {
 		halves(t, op, dsts, srcs, done/t.Size(), n, ranks)
 	} else {
-		tiles(t, op, dsts, srcs, done/t.Size(), n, ranks)
+		m.tiles(t, op, dsts, srcs, done/t.Size(), n, ranks)
 	}
 }
 
-// tiles is Many in Go for the other types, for the elements from done to n.
-func tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
+// tiles is Many for the other types, for the elements from done to n, by pairs.
+func (m implementation) tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 	if done == n {
 		return
 	}
-	pair, size := pairs[t][op], t.Size()
+	size := t.Size()
 
 	var acc unsafe.Pointer // where the running fold of a tile lies
 	home := accumulator(dsts, srcs)
@@ -70,10 +70,10 @@ func tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 		if len(srcs) == 1 {
 			move(acc, unsafe.Add(srcs[0], at), count*size)
 		} else {
-			pair(acc, unsafe.Add(srcs[0], at), unsafe.Add(srcs[1], at), count)
+			m.pair(t, op, acc, unsafe.Add(srcs[0], at), unsafe.Add(srcs[1], at), count)
 		}
 		for k := 2; k < len(srcs); k++ {
-			pair(acc, acc, unsafe.Add(srcs[k], at), count)
+			m.pair(t, op, acc, acc, unsafe.Add(srcs[k], at), count)
 		}
 		if op == Avg {
 			divisions[t](acc, count, ranks)
@@ -101,11 +101,11 @@ func accumulator(dsts, srcs []unsafe.Pointer) int {
 	})
 }
 
-// spares holds tiles for folds that no destination can hold: a single
+// spares holds tiles for folds that no destination can hold: those of a single
 // destination which is also a late source, as when one rank that is not among
-// the first two receives a reduction in place. They come from a pool since the
-// pointer passes through a function value, so that an array in Many's frame
-// would be allocated by every call.
+// the first two receives a reduction in place, and those that Scan does not store.
+// They come from a pool since the pointer passes through a function value, so that an
+// array in Many's frame would be allocated by every call.
 var spares = sync.Pool{New: func() any { return new([tileBytes / 8]uint64) }}
 
 // move copies n bytes between buffers that are equal or disjoint.

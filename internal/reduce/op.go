@@ -14,9 +14,33 @@ const (
 	Product Op = 2
 	Min     Op = 3
 	Max     Op = 4
+	BAnd    Op = 5 // bit by bit
+	BOr     Op = 6
+	BXor    Op = 7
 )
 
-var ops = [...]string{Sum: "sum", Avg: "avg", Product: "product", Min: "min", Max: "max"}
+var ops = [...]string{
+	Sum: "sum", Avg: "avg", Product: "product", Min: "min", Max: "max",
+	BAnd: "band", BOr: "bor", BXor: "bxor",
+}
+
+// Defined reports whether elements of type t can be folded with op: complex numbers
+// have no order, and only integers are taken bit by bit. It is false if either is none
+// of the constants.
+func Defined(t Type, op Op) bool {
+	if int(t) >= len(types) {
+		return false
+	}
+	switch op {
+	case Sum, Avg, Product:
+		return true
+	case Min, Max:
+		return types[t].kind != complexes
+	case BAnd, BOr, BXor:
+		return types[t].kind == integers
+	}
+	return false
+}
 
 // String returns the operation's name, such as "sum".
 func (op Op) String() string {

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -9,17 +10,8 @@ import (
 )
 
 // element is the Go type of any [Type].
-type element interface{ number | float16 | bfloat16 }
-
-// of returns an integer that has a T.
-func of[T element](i int) T {
-	switch any(T(0)).(type) {
-	case float16:
-		return T(toFloat16(float32(i)))
-	case bfloat16:
-		return T(toBFloat16(float32(i)))
-	}
-	return T(i)
+type element interface {
+	number | float16 | bfloat16 | complex64 | complex128
 }
 
 // isNaN says it of the types that Go cannot compare as well.
@@ -40,29 +32,53 @@ type oracle[T element] struct {
 	sum, product func(a, b T) T
 	divide       func(a T, by int) T
 	below        func(a, b T) bool                 // the order of Min and Max; no operand is NaN
+	bitwise      func(op Op, a, b T) T             // of integers only
 	many         func(op Op, all []T, ranks int) T // nil: every step is rounded to T
+	scale        func(a T, factor float64) T
+	of           func(i int) T // a small integer, as both parts of a complex number
 	special      []T
 	any          func(r *rand.Rand) T
 }
 
-// forEachType runs a test once per element type. Generic functions are no
-// values, hence one argument for each.
-func forEachType(t *testing.T,
-	u8 func(*testing.T, oracle[uint8]),
-	i32 func(*testing.T, oracle[int32]),
-	i64 func(*testing.T, oracle[int64]),
-	f32 func(*testing.T, oracle[float32]),
-	f64 func(*testing.T, oracle[float64]),
-	f16 func(*testing.T, oracle[float16]),
-	bf16 func(*testing.T, oracle[bfloat16]),
-) {
-	t.Run("uint8", func(t *testing.T) { u8(t, uint8s) })
-	t.Run("int32", func(t *testing.T) { i32(t, int32s) })
-	t.Run("int64", func(t *testing.T) { i64(t, int64s) })
-	t.Run("float32", func(t *testing.T) { f32(t, float32s) })
-	t.Run("float64", func(t *testing.T) { f64(t, float64s) })
-	t.Run("float16", func(t *testing.T) { f16(t, float16s) })
-	t.Run("bfloat16", func(t *testing.T) { bf16(t, bfloat16s) })
+// tester is what an oracle of any type tests and times.
+type tester interface {
+	testPair(t *testing.T)
+	testAlignment(t *testing.T)
+	testPieces(t *testing.T)
+	testSpecial(t *testing.T)
+	testDivide(t *testing.T)
+	testMany(t *testing.T)
+	testLengths(t *testing.T)
+	testScan(t *testing.T)
+	testScale(t *testing.T)
+	fuzzMany(t *testing.T, m implementation, c manyCase, data []byte)
+	benchmarkPair(b *testing.B)
+	benchmarkMany(b *testing.B)
+	benchmarkScan(b *testing.B)
+}
+
+// testers holds the oracle of each type, at its number.
+var testers = [len(types)]tester{
+	uint8s, int32s, int64s, float32s, float64s, float16s, bfloat16s,
+	int8s, int16s, uint16s, uint32s, uint64s, complex64s, complex128s,
+}
+
+// forEachType runs a test once per element type.
+func forEachType(t *testing.T, test func(tester, *testing.T)) {
+	for typ, o := range testers {
+		t.Run(Type(typ).String(), func(t *testing.T) { test(o, t) })
+	}
+}
+
+// opsOf returns the operations that are defined for a type.
+func opsOf(t Type) []Op {
+	switch t {
+	case Float32, Float64, Float16, BFloat16:
+		return []Op{Sum, Avg, Product, Min, Max}
+	case Complex64, Complex128:
+		return []Op{Sum, Avg, Product}
+	}
+	return []Op{Sum, Avg, Product, Min, Max, BAnd, BOr, BXor}
 }
 
 // forEachImplementation runs a test with each set of loops, those of this machine
@@ -89,6 +105,8 @@ func (o oracle[T]) fold(op Op, a, b T) T {
 		return o.sum(a, b)
 	case op == Product:
 		return o.product(a, b)
+	case op >= BAnd:
+		return o.bitwise(op, a, b)
 	case isNaN(a) || isNaN(b): // NaN in, NaN out
 		return o.sum(a, b)
 	case o.below(a, b) == (op == Min):
@@ -114,10 +132,23 @@ func (o oracle[T]) reduce(op Op, all []T, ranks int) T {
 
 // same compares bits, but for NaN, of which there are many.
 func same[T element](a, b T) bool {
-	if isNaN(a) || isNaN(b) {
-		return isNaN(a) && isNaN(b)
+	switch a := any(a).(type) {
+	case float32:
+		return sameFloats(float64(a), float64(any(b).(float32)))
+	case float64:
+		return sameFloats(a, any(b).(float64))
+	case complex64:
+		b := any(b).(complex64)
+		return same(real(a), real(b)) && same(imag(a), imag(b))
+	case complex128:
+		b := any(b).(complex128)
+		return same(real(a), real(b)) && same(imag(a), imag(b))
 	}
-	return a == b && math.Signbit(float64(a)) == math.Signbit(float64(b))
+	return a == b || isNaN(a) && isNaN(b)
+}
+
+func sameFloats(a, b float64) bool {
+	return a != a && b != b || a == b && math.Signbit(a) == math.Signbit(b)
 }
 
 // value draws a special value once in four times.
@@ -128,48 +159,78 @@ func (o oracle[T]) value(r *rand.Rand) T {
 	return o.any(r)
 }
 
-// Integers of up to 32 bits are exact in int64, so that wrapping is a
-// truncation; 64-bit ones take the low word of the unsigned 128-bit result.
+// Integers of up to 32 bits have sums and products in int64 whose last digits are
+// right, so that wrapping is a truncation; 64-bit ones take the low word of the
+// unsigned 128-bit result.
 
-var uint8s = oracle[uint8]{
-	typ:     Uint8,
-	sum:     func(a, b uint8) uint8 { return uint8(int64(a) + int64(b)) },
-	product: func(a, b uint8) uint8 { return uint8(int64(a) * int64(b)) },
-	divide:  func(a uint8, by int) uint8 { return uint8(math.Floor(float64(a) / float64(by))) },
-	below:   func(a, b uint8) bool { return int64(a)-int64(b) < 0 },
-	special: []uint8{0, 1, 2, 127, 128, 129, 254, 255},
-	any:     func(r *rand.Rand) uint8 { return uint8(r.Uint32()) },
+var (
+	uint8s  = shortInts[uint8](Uint8)
+	int32s  = shortInts[int32](Int32)
+	int8s   = shortInts[int8](Int8)
+	int16s  = shortInts[int16](Int16)
+	uint16s = shortInts[uint16](Uint16)
+	uint32s = shortInts[uint32](Uint32)
+	int64s  = longInts[int64](Int64)
+	uint64s = longInts[uint64](Uint64)
+)
+
+func shortInts[T int8 | int16 | int32 | uint8 | uint16 | uint32](typ Type) oracle[T] {
+	o := ints[T](typ)
+	o.sum = func(a, b T) T { return T(int64(a) + int64(b)) }
+	o.product = func(a, b T) T { return T(int64(a) * int64(b)) }
+	o.divide = func(a T, by int) T { return T(int64(math.Trunc(float64(a) / float64(by)))) }
+	o.below = func(a, b T) bool { return int64(a)-int64(b) < 0 }
+	return o
 }
 
-var int32s = oracle[int32]{
-	typ:     Int32,
-	sum:     func(a, b int32) int32 { return int32(int64(a) + int64(b)) },
-	product: func(a, b int32) int32 { return int32(int64(a) * int64(b)) },
-	divide:  func(a int32, by int) int32 { return int32(math.Trunc(float64(a) / float64(by))) },
-	below:   func(a, b int32) bool { return int64(a)-int64(b) < 0 },
-	special: []int32{0, 1, -1, 2, -2, math.MaxInt32, math.MinInt32, math.MinInt32 + 1},
-	any:     func(r *rand.Rand) int32 { return int32(r.Uint32()) },
-}
-
-var int64s = oracle[int64]{
-	typ: Int64,
-	sum: func(a, b int64) int64 {
+func longInts[T int64 | uint64](typ Type) oracle[T] {
+	o := ints[T](typ)
+	o.sum = func(a, b T) T {
 		low, _ := bits.Add64(uint64(a), uint64(b), 0)
-		return int64(low)
-	},
-	product: func(a, b int64) int64 {
+		return T(low)
+	}
+	o.product = func(a, b T) T {
 		_, low := bits.Mul64(uint64(a), uint64(b))
-		return int64(low)
-	},
-	divide: func(a int64, by int) int64 {
+		return T(low)
+	}
+	o.divide = func(a T, by int) T {
 		if a < 0 {
-			return -int64(-uint64(a) / uint64(by))
+			return -T(-uint64(a) / uint64(by))
 		}
-		return int64(uint64(a) / uint64(by))
-	},
-	below:   func(a, b int64) bool { return uint64(a)^1<<63 < uint64(b)^1<<63 },
-	special: []int64{0, 1, -1, 2, -2, math.MaxInt64, math.MinInt64, math.MinInt64 + 1},
-	any:     func(r *rand.Rand) int64 { return int64(r.Uint64()) },
+		return T(uint64(a) / uint64(by))
+	}
+	var sign uint64
+	if ^T(0) < 0 {
+		sign = 1 << 63
+	}
+	o.below = func(a, b T) bool { return uint64(a)^sign < uint64(b)^sign }
+	return o
+}
+
+// ints is what all integers have in common.
+func ints[T integer](typ Type) oracle[T] {
+	width := 8 * typ.Size()
+	first := T(1) << (width - 1)
+	return oracle[T]{
+		typ: typ,
+		bitwise: func(op Op, a, b T) (c T) {
+			for i := range width {
+				ones := a>>i&1 + b>>i&1
+				if op == BAnd && ones == 2 || op == BOr && ones > 0 || op == BXor && ones == 1 {
+					c += 1 << i
+				}
+			}
+			return c
+		},
+		scale: func(a T, factor float64) T { // all digits of the product, then the last ones
+			product, _ := big.NewFloat(factor).Int(nil)
+			product.Mul(product, big.NewInt(int64(a)))
+			return T(product.And(product, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
+		},
+		of:      func(i int) T { return T(i) },
+		special: []T{0, 1, 2, ^T(0), ^T(1), first - 1, first, first + 1},
+		any:     func(r *rand.Rand) T { return T(r.Uint64()) },
+	}
 }
 
 // float64 has more than twice the digits of float32, so that rounding a result
@@ -180,6 +241,8 @@ var float32s = oracle[float32]{
 	sum:     func(a, b float32) float32 { return float32(float64(a) + float64(b)) },
 	product: func(a, b float32) float32 { return float32(float64(a) * float64(b)) },
 	divide:  func(a float32, by int) float32 { return a / float32(by) },
+	scale:   func(a float32, factor float64) float32 { return float32(float64(float32(factor)) * float64(a)) },
+	of:      func(i int) float32 { return float32(i) },
 	below:   func(a, b float32) bool { return rankOf(float64(a)) < rankOf(float64(b)) },
 	special: []float32{
 		0, float32(math.Copysign(0, -1)), 1, -1, 0.1, -0.1,
@@ -199,6 +262,8 @@ var float64s = oracle[float64]{
 	sum:     func(a, b float64) float64 { return a + b },
 	product: func(a, b float64) float64 { return a * b },
 	divide:  func(a float64, by int) float64 { return a / float64(by) },
+	scale:   func(a float64, factor float64) float64 { return factor * a },
+	of:      func(i int) float64 { return float64(i) },
 	below:   func(a, b float64) bool { return rankOf(a) < rankOf(b) },
 	special: []float64{
 		0, math.Copysign(0, -1), 1, -1, 0.1, -0.1,
@@ -211,6 +276,50 @@ var float64s = oracle[float64]{
 		}
 		return math.Float64frombits(r.Uint64())
 	},
+}
+
+var (
+	complex64s = complexOracle(Complex64, float32s,
+		func(re, im float32) complex64 { return complex(re, im) },
+		func(x complex64) (re, im float32) { return real(x), imag(x) })
+	complex128s = complexOracle(Complex128, float64s,
+		func(re, im float64) complex128 { return complex(re, im) },
+		func(x complex128) (re, im float64) { return real(x), imag(x) })
+)
+
+// complexOracle is made of the oracle for the parts, step by step: x-y is x+(-y).
+func complexOracle[T complex64 | complex128, P float](typ Type, parts oracle[P], join func(re, im P) T, split func(T) (re, im P)) oracle[T] {
+	o := oracle[T]{
+		typ: typ,
+		sum: func(x, y T) T {
+			a, b := split(x)
+			c, d := split(y)
+			return join(parts.sum(a, c), parts.sum(b, d))
+		},
+		product: func(x, y T) T {
+			a, b := split(x)
+			c, d := split(y)
+			return join(parts.sum(parts.product(a, c), -parts.product(b, d)), parts.sum(parts.product(a, d), parts.product(b, c)))
+		},
+		divide: func(x T, by int) T {
+			a, b := split(x)
+			return join(parts.divide(a, by), parts.divide(b, by))
+		},
+		scale: func(x T, factor float64) T {
+			a, b := split(x)
+			return join(parts.scale(a, factor), parts.scale(b, factor))
+		},
+		of:  func(i int) T { return join(P(i), P(i)) },
+		any: func(r *rand.Rand) T { return join(parts.any(r), parts.any(r)) },
+	}
+	for i, re := range parts.special {
+		for k, im := range parts.special {
+			if (i+k)%4 == 0 { // some of each
+				o.special = append(o.special, join(re, im))
+			}
+		}
+	}
+	return o
 }
 
 // rankOf maps floats that are not NaN to integers in the same order, with -0

@@ -89,3 +89,74 @@ func maximum[T number](dst, a, b []T) {
 		dst[i] = max(a[i], b[i])
 	}
 }
+
+func and[T integer](dst, a, b []T) {
+	n := len(dst)
+	a, b = a[:n:n], b[:n:n]
+	for i := 0; i < n-7; i += 8 {
+		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
+		d[0] = x[0] & y[0]
+		d[1] = x[1] & y[1]
+		d[2] = x[2] & y[2]
+		d[3] = x[3] & y[3]
+		d[4] = x[4] & y[4]
+		d[5] = x[5] & y[5]
+		d[6] = x[6] & y[6]
+		d[7] = x[7] & y[7]
+	}
+	for i := n &^ 7; i < n; i++ {
+		dst[i] = a[i] & b[i]
+	}
+}
+
+func or[T integer](dst, a, b []T) {
+	n := len(dst)
+	a, b = a[:n:n], b[:n:n]
+	for i := 0; i < n-7; i += 8 {
+		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
+		d[0] = x[0] | y[0]
+		d[1] = x[1] | y[1]
+		d[2] = x[2] | y[2]
+		d[3] = x[3] | y[3]
+		d[4] = x[4] | y[4]
+		d[5] = x[5] | y[5]
+		d[6] = x[6] | y[6]
+		d[7] = x[7] | y[7]
+	}
+	for i := n &^ 7; i < n; i++ {
+		dst[i] = a[i] | b[i]
+	}
+}
+
+func xor[T integer](dst, a, b []T) {
+	n := len(dst)
+	a, b = a[:n:n], b[:n:n]
+	for i := 0; i < n-7; i += 8 {
+		d, x, y := (*[8]T)(dst[i:i+8]), (*[8]T)(a[i:i+8]), (*[8]T)(b[i:i+8])
+		d[0] = x[0] ^ y[0]
+		d[1] = x[1] ^ y[1]
+		d[2] = x[2] ^ y[2]
+		d[3] = x[3] ^ y[3]
+		d[4] = x[4] ^ y[4]
+		d[5] = x[5] ^ y[5]
+		d[6] = x[6] ^ y[6]
+		d[7] = x[7] ^ y[7]
+	}
+	for i := n &^ 7; i < n; i++ {
+		dst[i] = a[i] ^ b[i]
+	}
+}
+
+// productComplex multiplies complex numbers, each a real part with the imaginary one
+// behind it: (a+bi)(c+di) = (ac-bd) + (ad+bc)i. Go's own product is rounded in other
+// places, which are not specified. It does not recover infinities that become NaN.
+func productComplex[T float](dst, a, b []T) {
+	n := len(dst)
+	a, b = a[:n:n], b[:n:n]
+	for i := 0; i < n-1; i += 2 {
+		d, x, y := (*[2]T)(dst[i:i+2]), (*[2]T)(a[i:i+2]), (*[2]T)(b[i:i+2])
+		re := T(x[0]*y[0]) - T(x[1]*y[1])
+		im := T(x[0]*y[1]) + T(x[1]*y[0])
+		d[0], d[1] = re, im
+	}
+}

@@ -6,16 +6,14 @@ import (
 	"testing"
 )
 
-var allOps = []Op{Sum, Avg, Product, Min, Max}
-
 func TestPair(t *testing.T) {
-	forEachType(t, testPair[uint8], testPair[int32], testPair[int64], testPair[float32], testPair[float64], testPair[float16], testPair[bfloat16])
+	forEachType(t, tester.testPair)
 }
 
-func testPair[T element](t *testing.T, o oracle[T]) {
+func (o oracle[T]) testPair(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(1, 2))
-		for _, op := range allOps {
+		for _, op := range opsOf(o.typ) {
 			for n := range 201 {
 				for offset := range 2 {
 					a := newBuffer(o, r, n, n+offset)
@@ -35,14 +33,14 @@ func testPair[T element](t *testing.T, o oracle[T]) {
 
 // Each operand at every distance from a cache line that its elements allow.
 func TestPairAlignment(t *testing.T) {
-	forEachType(t, testAlignment[uint8], testAlignment[int32], testAlignment[int64], testAlignment[float32], testAlignment[float64], testAlignment[float16], testAlignment[bfloat16])
+	forEachType(t, tester.testAlignment)
 }
 
-func testAlignment[T element](t *testing.T, o oracle[T]) {
+func (o oracle[T]) testAlignment(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(13, 14))
 		lines := 64 / o.typ.Size()
-		for _, op := range allOps {
+		for _, op := range opsOf(o.typ) {
 			for _, n := range []int{1, lines - 1, lines + 1, 4*lines + 3} {
 				for offset := range lines {
 					for moved := range 3 {
@@ -61,10 +59,10 @@ func testAlignment[T element](t *testing.T, o oracle[T]) {
 
 // Above the bytes of one call of assembly the work is cut to pieces.
 func TestPairPieces(t *testing.T) {
-	forEachType(t, testPieces[uint8], testPieces[int32], testPieces[int64], testPieces[float32], testPieces[float64], testPieces[float16], testPieces[bfloat16])
+	forEachType(t, tester.testPieces)
 }
 
-func testPieces[T element](t *testing.T, o oracle[T]) {
+func (o oracle[T]) testPieces(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(15, 16))
 		n := 200<<10/o.typ.Size() + 7
@@ -94,10 +92,10 @@ func checkPair[T element](t *testing.T, m implementation, o oracle[T], op Op, ds
 // Every special value against every other one: signs, infinities, NaN on either
 // side, overflow (C23).
 func TestPairSpecialValues(t *testing.T) {
-	forEachType(t, testSpecial[uint8], testSpecial[int32], testSpecial[int64], testSpecial[float32], testSpecial[float64], testSpecial[float16], testSpecial[bfloat16])
+	forEachType(t, tester.testSpecial)
 }
 
-func testSpecial[T element](t *testing.T, o oracle[T]) {
+func (o oracle[T]) testSpecial(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	n := len(o.special) * len(o.special)
 	a, b := newBuffer(o, r, n, 0), newBuffer(o, r, n, 0)
@@ -107,7 +105,7 @@ func testSpecial[T element](t *testing.T, o oracle[T]) {
 		}
 	}
 	forEachImplementation(t, func(t *testing.T, m implementation) {
-		for _, op := range allOps {
+		for _, op := range opsOf(o.typ) {
 			checkPair(t, m, o, op, newBuffer(o, r, n, 0), a, b, "special values")
 		}
 	})
@@ -122,6 +120,7 @@ func TestPairPromises(t *testing.T) {
 			{16, Product, 17, 16},
 			{200, Min, 100, 100}, // unsigned: as a signed byte 200 is negative
 			{200, Max, 100, 200},
+			{0b1100, BAnd, 0b1010, 0b1000}, {0b1100, BOr, 0b1010, 0b1110}, {0b1100, BXor, 0b1010, 0b0110},
 		})
 	})
 	t.Run("int32", func(t *testing.T) {
@@ -144,6 +143,48 @@ func TestPairPromises(t *testing.T) {
 			{-5, Max, 3, 3}, {3, Max, -5, 3}, {-5, Max, -3, -3}, {5, Max, 3, 5},
 			{math.MinInt64, Min, math.MaxInt64, math.MinInt64},
 			{math.MinInt64, Max, math.MaxInt64, math.MaxInt64},
+		})
+	})
+	t.Run("int8", func(t *testing.T) {
+		promises(t, Int8, []promise[int8]{
+			{100, Sum, 100, -56}, {-128, Product, -1, -128}, {-1, Min, 1, -1}, {-1, Max, 1, 1},
+			{-4, BAnd, 7, 4}, {-4, BOr, 3, -1}, {-4, BXor, -1, 3},
+		})
+	})
+	t.Run("int16", func(t *testing.T) {
+		promises(t, Int16, []promise[int16]{
+			{math.MaxInt16, Sum, 1, math.MinInt16}, {math.MinInt16, Product, -1, math.MinInt16},
+			{255, Sum, 1, 256}, // a carry into the second byte
+			{-1, Min, 1, -1}, {-1, Max, 1, 1}, {0x7f0f, BAnd, 0x0ff0, 0x0f00},
+		})
+	})
+	t.Run("uint16", func(t *testing.T) {
+		promises(t, Uint16, []promise[uint16]{
+			{math.MaxUint16, Sum, 2, 1}, {0x101, Product, 0x101, 0x201},
+			{0x8000, Min, 1, 1}, {0x8000, Max, 1, 0x8000}, {0xff00, BXor, 0x0ff0, 0xf0f0},
+		})
+	})
+	t.Run("uint32", func(t *testing.T) {
+		promises(t, Uint32, []promise[uint32]{
+			{math.MaxUint32, Sum, 2, 1}, {1<<16 + 1, Product, 1<<16 + 1, 1<<17 + 1},
+			{1 << 31, Min, 1, 1}, {1 << 31, Max, 1, 1 << 31}, {0xffff_0000, BOr, 0x0ff0, 0xffff_0ff0},
+		})
+	})
+	t.Run("uint64", func(t *testing.T) {
+		promises(t, Uint64, []promise[uint64]{
+			{math.MaxUint64, Sum, 2, 1}, {1<<32 + 1, Product, 1<<32 + 1, 1<<33 + 1},
+			{1 << 63, Min, 1, 1}, {1 << 63, Max, 1, 1 << 63}, {1<<63 + 1, BAnd, 1<<63 + 2, 1 << 63},
+		})
+	})
+	t.Run("complex64", func(t *testing.T) { promises(t, Complex64, complexPromises[complex64](math.MaxFloat32)) })
+	t.Run("complex128", func(t *testing.T) { promises(t, Complex128, complexPromises[complex128](math.MaxFloat64)) })
+	t.Run("products are rounded before they are subtracted", func(t *testing.T) {
+		const e32, e64 = 0x1p-12, 0x1p-27
+		promises(t, Complex64, []promise[complex64]{
+			{complex(1+e32, 1), Product, complex(1+e32, 1+2*e32), complex(0, 2+4*e32)},
+		})
+		promises(t, Complex128, []promise[complex128]{
+			{complex(1+e64, 1), Product, complex(1+e64, 1+2*e64), complex(0, 2+4*e64)},
 		})
 	})
 	t.Run("float32", func(t *testing.T) { promises(t, Float32, floatPromises[float32](math.MaxFloat32, 1<<24)) })
@@ -179,6 +220,20 @@ func floatPromises[T float32 | float64](largest, coarse T) []promise[T] {
 		{nan, Min, -inf, nan}, {-inf, Min, nan, nan}, {nan, Max, inf, nan}, {inf, Max, nan, nan},
 		{-inf, Min, -largest, -inf}, {inf, Max, largest, inf},
 		{-5, Min, 3, -5}, {3, Min, -5, -5}, {-5, Max, -3, -3}, {3, Max, -5, 3},
+	}
+}
+
+// complexPromises takes the largest finite part.
+func complexPromises[T complex64 | complex128](largest T) []promise[T] {
+	inf, nan := T(complex(math.Inf(1), 0)), T(complex(math.NaN(), math.NaN()))
+	infs := T(complex(math.Inf(1), math.Inf(1)))
+	return []promise[T]{
+		{1 + 2i, Sum, 3 - 5i, 4 - 3i},
+		{1 + 2i, Product, 3 - 5i, 13 + 1i},
+		{1i, Product, 1i, -1},
+		{largest + 1i, Sum, largest + 2i, inf + 3i},
+		{infs, Product, infs, T(complex(math.NaN(), math.Inf(1)))}, // the real part is inf - inf
+		{infs, Product, 0, nan},
 	}
 }
 

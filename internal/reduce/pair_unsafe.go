@@ -8,6 +8,9 @@ import "unsafe"
 func Pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) { best.pair(t, op, dst, a, b, n) }
 
 func (m implementation) pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) {
+	if op == Avg {
+		op = Sum
+	}
 	dsts, srcs := [...]unsafe.Pointer{dst}, [...]unsafe.Pointer{a, b}
 	done := m.fold(t, op, dsts[:], srcs[:], n*t.Size(), 1, false)
 	if rest := n - done/t.Size(); rest > 0 {
@@ -17,7 +20,7 @@ func (m implementation) pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) {
 
 // Divide is the epilogue of [Avg] for type t: it divides n elements at p by `by`,
 // in place, with 1 <= by <= 1<<31-1. Floats are rounded as by one true division,
-// integers are truncated toward zero.
+// both parts of a complex number too, integers are truncated toward zero.
 func Divide(t Type, p unsafe.Pointer, n, by int) { best.divide(t, p, n, by) }
 
 func (m implementation) divide(t Type, p unsafe.Pointer, n, by int) {
@@ -28,35 +31,70 @@ func (m implementation) divide(t Type, p unsafe.Pointer, n, by int) {
 	}
 }
 
-// pairs holds the loops in Go.
+// pairs holds the loops in Go, where the operation is defined. Avg is Sum.
 var pairs = [len(types)][len(ops)]func(dst, a, b unsafe.Pointer, n int){
-	Uint8:    loops[uint8](),
-	Int32:    loops[int32](),
-	Int64:    loops[int64](),
-	Float32:  loops[float32](),
-	Float64:  loops[float64](),
-	Float16:  halfLoops(Float16),
-	BFloat16: halfLoops(BFloat16),
+	Uint8:      integerLoops[uint8](),
+	Int32:      integerLoops[int32](),
+	Int64:      integerLoops[int64](),
+	Float32:    floatLoops[float32](),
+	Float64:    floatLoops[float64](),
+	Float16:    halfLoops(Float16),
+	BFloat16:   halfLoops(BFloat16),
+	Int8:       integerLoops[int8](),
+	Int16:      integerLoops[int16](),
+	Uint16:     integerLoops[uint16](),
+	Uint32:     integerLoops[uint32](),
+	Uint64:     integerLoops[uint64](),
+	Complex64:  complexLoops[float32](),
+	Complex128: complexLoops[float64](),
 }
 
-func loops[T number]() [len(ops)]func(dst, a, b unsafe.Pointer, n int) {
-	return [len(ops)]func(dst, a, b unsafe.Pointer, n int){
+type loops = [len(ops)]func(dst, a, b unsafe.Pointer, n int)
+
+func integerLoops[T integer]() loops {
+	return loops{
 		Sum:     sumAt[T],
-		Avg:     sumAt[T],
+		Product: productAt[T],
+		Min:     minimumAt[T],
+		Max:     maximumAt[T],
+		BAnd:    andAt[T],
+		BOr:     orAt[T],
+		BXor:    xorAt[T],
+	}
+}
+
+func floatLoops[T float]() loops {
+	return loops{
+		Sum:     sumAt[T],
 		Product: productAt[T],
 		Min:     minimumAt[T],
 		Max:     maximumAt[T],
 	}
 }
 
+// complexLoops takes the type of the parts.
+func complexLoops[T float]() loops {
+	return loops{
+		Sum:     func(dst, a, b unsafe.Pointer, n int) { sumAt[T](dst, a, b, 2*n) },
+		Product: func(dst, a, b unsafe.Pointer, n int) { productComplexAt[T](dst, a, b, 2*n) },
+	}
+}
+
 var divisions = [len(types)]func(p unsafe.Pointer, n, by int){
-	Uint8:    func(p unsafe.Pointer, n, by int) { divideBytes(view[uint8](p, n), by) },
-	Int32:    func(p unsafe.Pointer, n, by int) { divideInts(view[int32](p, n), by) },
-	Int64:    func(p unsafe.Pointer, n, by int) { divideInts(view[int64](p, n), by) },
-	Float32:  func(p unsafe.Pointer, n, by int) { divideFloats(view[float32](p, n), by) },
-	Float64:  func(p unsafe.Pointer, n, by int) { divideFloats(view[float64](p, n), by) },
-	Float16:  halfDivision(Float16),
-	BFloat16: halfDivision(BFloat16),
+	Uint8:      func(p unsafe.Pointer, n, by int) { divideShorts(view[uint8](p, n), by) },
+	Int32:      func(p unsafe.Pointer, n, by int) { divideInts(view[int32](p, n), by) },
+	Int64:      func(p unsafe.Pointer, n, by int) { divideInts(view[int64](p, n), by) },
+	Float32:    func(p unsafe.Pointer, n, by int) { divideFloats(view[float32](p, n), by) },
+	Float64:    func(p unsafe.Pointer, n, by int) { divideFloats(view[float64](p, n), by) },
+	Float16:    halfDivision(Float16),
+	BFloat16:   halfDivision(BFloat16),
+	Int8:       func(p unsafe.Pointer, n, by int) { divideShorts(view[int8](p, n), by) },
+	Int16:      func(p unsafe.Pointer, n, by int) { divideShorts(view[int16](p, n), by) },
+	Uint16:     func(p unsafe.Pointer, n, by int) { divideShorts(view[uint16](p, n), by) },
+	Uint32:     func(p unsafe.Pointer, n, by int) { divideInts(view[uint32](p, n), by) },
+	Uint64:     func(p unsafe.Pointer, n, by int) { divideInts(view[uint64](p, n), by) },
+	Complex64:  func(p unsafe.Pointer, n, by int) { divideFloats(view[float32](p, 2*n), by) },
+	Complex128: func(p unsafe.Pointer, n, by int) { divideFloats(view[float64](p, 2*n), by) },
 }
 
 func sumAt[T number](dst, a, b unsafe.Pointer, n int) {
@@ -67,12 +105,28 @@ func productAt[T number](dst, a, b unsafe.Pointer, n int) {
 	product(view[T](dst, n), view[T](a, n), view[T](b, n))
 }
 
+func productComplexAt[T float](dst, a, b unsafe.Pointer, n int) {
+	productComplex(view[T](dst, n), view[T](a, n), view[T](b, n))
+}
+
 func minimumAt[T number](dst, a, b unsafe.Pointer, n int) {
 	minimum(view[T](dst, n), view[T](a, n), view[T](b, n))
 }
 
 func maximumAt[T number](dst, a, b unsafe.Pointer, n int) {
 	maximum(view[T](dst, n), view[T](a, n), view[T](b, n))
+}
+
+func andAt[T integer](dst, a, b unsafe.Pointer, n int) {
+	and(view[T](dst, n), view[T](a, n), view[T](b, n))
+}
+
+func orAt[T integer](dst, a, b unsafe.Pointer, n int) {
+	or(view[T](dst, n), view[T](a, n), view[T](b, n))
+}
+
+func xorAt[T integer](dst, a, b unsafe.Pointer, n int) {
+	xor(view[T](dst, n), view[T](a, n), view[T](b, n))
 }
 
 // view makes a slice of the n elements at p, which may be nil if n is 0.

@@ -79,7 +79,7 @@ func (m *machine) function(e element) {
 	f.JEQ(operand.LabelRef("only"))
 	f.MOVQ(operand.Mem{Base: f.srcs, Disp: 8}, f.src1)
 	f.Label("only")
-	for _, o := range e.operations[1:] { // the first one is Sum, and Avg
+	for _, o := range e.operations[1:] { // the first one is Sum, and Avg, where there is one
 		f.CMPB(f.argument("op"), operand.Imm(o.number))
 		f.JEQ(operand.LabelRef(o.name))
 	}

@@ -4,7 +4,8 @@ import "github.com/mmcloughlin/avo/operand"
 
 // What the instruction sets lack is made of what they have: neither multiplies
 // bytes or divides integers, and AVX2 neither multiplies integers of 64 bits nor
-// has their least and greatest.
+// has their least and greatest. The division of an average is written for Uint8,
+// Int32 and Int64.
 
 // evenBytes has the bits of every other byte, beginning with the first.
 const evenBytes = 0x00ff00ff00ff00ff
@@ -65,6 +66,41 @@ func maximumInt64(m *machine) step {
 		greater := m.vector()
 		m.VPCMPGTQ(y, x, greater)
 		m.VPBLENDVB(greater, x, y, x)
+	}
+}
+
+func minimumUint64(m *machine) step {
+	if m.avx512 {
+		return plain((*context).VPMINUQ)(m)
+	}
+	greater := greaterUint64(m)
+	return func(x vector, y operand.Op) {
+		y = m.inRegister(y)
+		m.VPBLENDVB(greater(x, y), y, x, x)
+	}
+}
+
+func maximumUint64(m *machine) step {
+	if m.avx512 {
+		return plain((*context).VPMAXUQ)(m)
+	}
+	greater := greaterUint64(m)
+	return func(x vector, y operand.Op) {
+		y = m.inRegister(y)
+		m.VPBLENDVB(greater(x, y), x, y, x)
+	}
+}
+
+// greaterUint64 writes x > y: with their first bits exchanged, signed numbers have the
+// order of unsigned ones.
+func greaterUint64(m *machine) func(x vector, y operand.Op) vector {
+	first := m.repeated(1 << 63)
+	return func(x vector, y operand.Op) vector {
+		greater, other := m.vector(), m.vector()
+		m.xor(first, x, greater)
+		m.xor(first, y, other)
+		m.VPCMPGTQ(other, greater, greater)
+		return greater
 	}
 }
 

@@ -32,12 +32,17 @@ type step func(x vector, y operand.Op)
 // label; it may jump to label + "Finished", which follows.
 type finish func(label string, x []vector)
 
+// The types that have a function. Package reduce folds others as one of these, and
+// one of these as another, where the bits are the same: its table says which.
 var elements = []element{
 	{name: "Uint8", operations: []operation{
 		{"sum", 0, plain((*context).VPADDB), divideUint8},
 		{"product", 2, multiplyBytes, nil},
 		{"minimum", 3, plain((*context).VPMINUB), nil},
 		{"maximum", 4, plain((*context).VPMAXUB), nil},
+		{"and", 5, wordwise((*machine).and), nil}, // of all integers, as the next two
+		{"or", 6, wordwise((*machine).or), nil},
+		{"xor", 7, wordwise((*machine).xor), nil},
 	}},
 	{name: "Int32", operations: []operation{
 		{"sum", 0, plain((*context).VPADDD), divideInt32},
@@ -60,6 +65,28 @@ var elements = []element{
 	}},
 	{name: "Float16", operations: float32s, half: float16},
 	{name: "BFloat16", operations: float32s, half: bfloat16},
+	{name: "Int8", operations: []operation{
+		{"minimum", 3, plain((*context).VPMINSB), nil},
+		{"maximum", 4, plain((*context).VPMAXSB), nil},
+	}},
+	{name: "Int16", operations: []operation{
+		{"sum", 0, plain((*context).VPADDW), nil},
+		{"product", 2, plain((*context).VPMULLW), nil},
+		{"minimum", 3, plain((*context).VPMINSW), nil},
+		{"maximum", 4, plain((*context).VPMAXSW), nil},
+	}},
+	{name: "Uint16", operations: []operation{
+		{"minimum", 3, plain((*context).VPMINUW), nil},
+		{"maximum", 4, plain((*context).VPMAXUW), nil},
+	}},
+	{name: "Uint32", operations: []operation{
+		{"minimum", 3, plain((*context).VPMINUD), nil},
+		{"maximum", 4, plain((*context).VPMAXUD), nil},
+	}},
+	{name: "Uint64", operations: []operation{
+		{"minimum", 3, minimumUint64, nil},
+		{"maximum", 4, maximumUint64, nil},
+	}},
 }
 
 var float32s = []operation{
@@ -76,5 +103,12 @@ type instruction = func(c *context, ops ...operand.Op)
 func plain(op instruction) func(*machine) step {
 	return func(m *machine) step {
 		return func(x vector, y operand.Op) { op(m.context, y, x, x) }
+	}
+}
+
+// wordwise is an operation on bits.
+func wordwise(op func(m *machine, y, x operand.Op, to vector)) func(*machine) step {
+	return func(m *machine) step {
+		return func(x vector, y operand.Op) { op(m, y, x, x) }
 	}
 }

@@ -1,0 +1,109 @@
+package reduce
+
+import "unsafe"
+
+// Scan stores the folds of the first sources, in one pass over memory: to
+// destination k that of the sources 0 to k, with exclusive that of those before k:
+//
+//	dsts[k][i] = (srcs[0][i] op srcs[1][i]) ... op srcs[k][i]
+//
+// Each has the bits that [Many] gives for the same sources. The first destination of an
+// exclusive scan is not touched, since there is nothing to fold. A destination that is
+// nil is left out, as are all from len(dsts) on, which is at most len(srcs). op is
+// not [Avg].
+//
+// A destination may be its own source exactly, that of the same index; otherwise the
+// buffers do not overlap. Scan keeps neither slice.
+func Scan(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive bool) {
+	best.scan(t, op, dsts, srcs, n, exclusive)
+}
+
+func (m implementation) scan(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive bool) {
+	for len(dsts) > 0 && dsts[len(dsts)-1] == nil {
+		dsts = dsts[:len(dsts)-1] // nor are their sources read
+	}
+	switch {
+	case len(dsts) == 0 || n == 0:
+	case t.half():
+		scanHalves(t, op, dsts, srcs, n, exclusive)
+	case exclusive:
+		m.scanExclusive(t, op, dsts, srcs, n)
+	default:
+		m.scanInclusive(t, op, dsts, srcs, n)
+	}
+}
+
+// scanInclusive holds the running fold of a tile in the destination it was stored to
+// last.
+func (m implementation) scanInclusive(t Type, op Op, dsts, srcs []unsafe.Pointer, n int) {
+	spare := spares.Get().(*[tileBytes / 8]uint64)
+	defer spares.Put(spare)
+	size := t.Size()
+	for done := 0; done < n; done += tileBytes / size {
+		at, count := done*size, min(n-done, tileBytes/size)
+		acc := unsafe.Add(srcs[0], at)
+		if dsts[0] != nil {
+			move(unsafe.Add(dsts[0], at), acc, count*size)
+		}
+		for k := 1; k < len(dsts); k++ {
+			to := unsafe.Pointer(spare)
+			if dsts[k] != nil {
+				to = unsafe.Add(dsts[k], at)
+			}
+			m.pair(t, op, to, acc, unsafe.Add(srcs[k], at), count)
+			acc = to
+		}
+	}
+}
+
+// scanExclusive takes a spare tile for each step, two in turns: the fold that
+// is stored to a destination is folded with the source first, which may lie there.
+func (m implementation) scanExclusive(t Type, op Op, dsts, srcs []unsafe.Pointer, n int) {
+	even, odd := spares.Get().(*[tileBytes / 8]uint64), spares.Get().(*[tileBytes / 8]uint64)
+	defer spares.Put(even)
+	defer spares.Put(odd)
+	size := t.Size()
+	for done := 0; done < n; done += tileBytes / size {
+		at, count := done*size, min(n-done, tileBytes/size)
+		acc := unsafe.Add(srcs[0], at)
+		for k := 1; k < len(dsts); k++ {
+			next := unsafe.Pointer(even)
+			if k%2 == 1 {
+				next = unsafe.Pointer(odd)
+			}
+			if k+1 < len(dsts) {
+				m.pair(t, op, next, acc, unsafe.Add(srcs[k], at), count)
+			}
+			if dsts[k] != nil {
+				move(unsafe.Add(dsts[k], at), acc, count*size)
+			}
+			acc = next
+		}
+	}
+}
+
+// scanHalves holds the running fold in float32, as halves does. A source is read before
+// its destination is stored.
+func scanHalves(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive bool) {
+	var room [2][halfTile]float32
+	for done := 0; done < n; done += halfTile {
+		at, count := done*t.Size(), min(n-done, halfTile)
+		acc, x := room[0][:count], room[1][:count]
+		widenAt(t, acc, unsafe.Add(srcs[0], at))
+		if dsts[0] != nil && !exclusive {
+			narrowAt(t, unsafe.Add(dsts[0], at), acc)
+		}
+		for k := 1; k < len(dsts); k++ {
+			widenAt(t, x, unsafe.Add(srcs[k], at))
+			if !exclusive {
+				foldFloats(op, acc, x)
+			}
+			if dsts[k] != nil {
+				narrowAt(t, unsafe.Add(dsts[k], at), acc)
+			}
+			if exclusive {
+				foldFloats(op, acc, x)
+			}
+		}
+	}
+}
