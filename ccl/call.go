@@ -206,6 +206,26 @@ func (c *Call) Copy(dst, src Buffer) error {
 	return nil
 }
 
+// Fold stores a op b to dst, buffers of this rank of one length. dst is equal to a or
+// to b, or disjoint from them.
+func (c *Call) Fold(dst, a, b Buffer) error {
+	switch {
+	case c.err != nil:
+		return c.err
+	case len(a.data) != len(dst.data) || len(b.data) != len(dst.data):
+		return c.fail(fmt.Errorf("fold of %d and %d elements into %d", a.Len(), b.Len(), dst.Len()))
+	}
+	for _, x := range [...]Buffer{a, b} {
+		if !same(x.data, dst.data) && overlap(x.data, dst.data) {
+			return c.fail(errors.New("fold of a buffer into one that overlaps it in part"))
+		}
+	}
+	if !c.fold.pair(dst.data, a.data, b.data, c.comm.ep) {
+		return c.fail(transport.ErrFailed)
+	}
+	return nil
+}
+
 // transfer sends b and receives dst part by part, in turns: however few bytes a
 // transport holds, a part waits only for parts with lower numbers, so that no
 // cycle of ranks that transfer at the same time can wait for each other.

@@ -5,33 +5,65 @@ import (
 	"math/bits"
 	"reflect"
 
+	"github.com/goccl/goccl/half"
 	"github.com/goccl/goccl/internal/reduce"
 )
 
-// Element is the set of types that collectives move and reduce.
+// Element is the set of types that collectives move and reduce: all integers, floats
+// and complex numbers, named types among them, and the two floats of 16 bits. Of types
+// made of uint16 it is uint16 alone: such a type is often a float of 16 bits, and must
+// not be summed as an integer (see half.AsFloat16 and half.AsBFloat16).
+//
+// docs/types.md has the table of the operations that each type has.
 type Element interface {
-	~uint8 | ~int32 | ~int64 | ~float32 | ~float64
+	~int | ~int8 | ~int16 | ~int32 | ~int64 |
+		~uint | ~uint8 | uint16 | ~uint32 | ~uint64 | ~uintptr |
+		~float32 | ~float64 | half.Float16 | half.BFloat16 |
+		~complex64 | ~complex128
 }
 
-// DType names an element type at run time.
+// DType names an element type at run time. int, uint and uintptr are Int64 and Uint64,
+// or those of 32 bits where that is how long they are.
 type DType uint8
 
 // The element types.
 const (
 	Uint8 DType = iota + 1
+	Int8
+	Uint16
+	Int16
+	Uint32
 	Int32
+	Uint64
 	Int64
 	Float32
 	Float64
+	Float16  // of half.Float16
+	BFloat16 // of half.BFloat16
+	Complex64
+	Complex128
 )
 
 // DTypes returns all element types.
-func DTypes() []DType { return []DType{Uint8, Int32, Int64, Float32, Float64} }
+func DTypes() []DType {
+	var all []DType
+	for d := Uint8; d <= Complex128; d++ {
+		all = append(all, d)
+	}
+	return all
+}
+
+var reduceTypes = [...]reduce.Type{
+	Uint8: reduce.Uint8, Int8: reduce.Int8, Uint16: reduce.Uint16, Int16: reduce.Int16,
+	Uint32: reduce.Uint32, Int32: reduce.Int32, Uint64: reduce.Uint64, Int64: reduce.Int64,
+	Float16: reduce.Float16, BFloat16: reduce.BFloat16, Float32: reduce.Float32, Float64: reduce.Float64,
+	Complex64: reduce.Complex64, Complex128: reduce.Complex128,
+}
 
 // String returns the name that ccl.yaml and error messages use, such as
 // "float32".
 func (d DType) String() string {
-	if d < Uint8 || d > Float64 {
+	if d < Uint8 || d > Complex128 {
 		return fmt.Sprintf("dtype(%d)", uint8(d))
 	}
 	return d.reduce().String()
@@ -44,20 +76,48 @@ func (d DType) Size() int { return d.reduce().Size() }
 func (d DType) shift() uint8 { return uint8(bits.TrailingZeros(uint(d.Size()))) }
 
 // reduce returns the type under the number that the folds know it by.
-func (d DType) reduce() reduce.Type { return reduce.Type(d - Uint8) }
+func (d DType) reduce() reduce.Type { return reduceTypes[d] }
+
+// integer reports whether the type is one of integers, and signed whether with a sign.
+func (d DType) integer() (integer, signed bool) {
+	switch d {
+	case Uint8, Uint16, Uint32, Uint64:
+		return true, false
+	case Int8, Int16, Int32, Int64:
+		return true, true
+	}
+	return false, false
+}
+
+// complex reports whether the type is one of complex numbers.
+func (d DType) complex() bool { return d == Complex64 || d == Complex128 }
 
 // DTypeOf returns the DType of T, which may be a named type.
 func DTypeOf[T Element]() DType {
-	switch reflect.TypeFor[T]().Kind() {
-	case reflect.Uint8:
-		return Uint8
-	case reflect.Int32:
-		return Int32
-	case reflect.Int64:
-		return Int64
-	case reflect.Float32:
-		return Float32
-	default: // Element admits no other kind
-		return Float64
+	switch kind := reflect.TypeFor[T]().Kind(); kind {
+	case reflect.Int, reflect.Uint, reflect.Uintptr:
+		return dtypeOfWord[bits.UintSize/64][kind != reflect.Int]
+	case reflect.Struct:
+		return dtypeOfHalf[T]()
+	default:
+		return dtypeOfKind[kind]
 	}
+}
+
+var dtypeOfKind = [...]DType{
+	reflect.Uint8: Uint8, reflect.Int8: Int8, reflect.Uint16: Uint16, reflect.Int16: Int16,
+	reflect.Uint32: Uint32, reflect.Int32: Int32, reflect.Uint64: Uint64, reflect.Int64: Int64,
+	reflect.Float32: Float32, reflect.Float64: Float64,
+	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
+}
+
+// dtypeOfWord is by whether words have 64 bits, and by whether they are unsigned.
+var dtypeOfWord = [...]map[bool]DType{{false: Int32, true: Uint32}, {false: Int64, true: Uint64}}
+
+func dtypeOfHalf[T Element]() DType {
+	var zero T
+	if _, ok := any(zero).(half.Float16); ok {
+		return Float16
+	}
+	return BFloat16
 }

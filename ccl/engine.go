@@ -167,7 +167,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call.begin(c.rank)
 	call.places = r.displs
 	if r.dtype != 0 {
-		call.fold.set(r.dtype, r.op)
+		call.fold.set(r.dtype, p.shape.Op)
 	}
 
 	if r.root != p.root || r.lengths != p.lengths {
@@ -292,7 +292,7 @@ type plan struct {
 // print makes the fingerprint of a request.
 func (p *plan) print(r *request) {
 	f := fingerprint{
-		coll: r.coll, dtype: r.dtype, op: r.op, count: r.count, root: r.root,
+		coll: r.coll, dtype: r.dtype, op: r.op.id(), count: r.count, root: r.root,
 		entry: p.choice.ID, counts: r.lengths,
 	}
 	p.root, p.lengths, p.fingerprint = r.root, r.lengths, f.print()
@@ -320,7 +320,7 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 	}
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
 		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
-		DType: r.dtype, Op: r.op, Topology: c.settings.Topology(),
+		DType: r.dtype, Op: r.op.folds(), Topology: c.settings.Topology(),
 	}}
 	switch r.coll {
 	case CollBarrier: // whose whole work is the synchronisation

@@ -18,7 +18,7 @@ import (
 type fingerprint struct {
 	coll   Collective
 	dtype  DType
-	op     Op
+	op     uint32 // its id
 	count  int
 	root   int
 	entry  uint64
@@ -34,7 +34,7 @@ func (f *fingerprint) print() transport.Print {
 
 func fingerprintOf(p transport.Print) fingerprint {
 	return fingerprint{
-		coll: Collective(p[0]), dtype: DType(p[0] >> 8), op: Op(p[0] >> 32),
+		coll: Collective(p[0]), dtype: DType(p[0] >> 8), op: uint32(p[0] >> 32),
 		count: int(p[1]), root: int(p[2]), entry: p[3], counts: p[4],
 	}
 }
@@ -86,7 +86,7 @@ func (c *Communicator) mismatch() *MismatchError {
 	}{
 		{"collective", func(f fingerprint) string { return f.coll.String() }},
 		{"dtype", func(f fingerprint) string { return f.dtype.String() }},
-		{"op", func(f fingerprint) string { return f.op.String() }},
+		{"op", func(f fingerprint) string { return opText(f.op) }},
 		{"count", func(f fingerprint) string { return fmt.Sprint(f.count) }},
 		{"root", func(f fingerprint) string { return fmt.Sprint(f.root) }},
 		{"counts", func(f fingerprint) string { return fmt.Sprintf("those with hash %08x", uint32(f.counts)) }},

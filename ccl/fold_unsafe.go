@@ -22,6 +22,9 @@ type folder struct {
 	stretch int // what is folded of each buffer between two looks
 
 	dsts, srcs []unsafe.Pointer // from where the fold has got to
+
+	user  userFold // takes the place of op, unless nil
+	tiles []byte   // where it folds
 }
 
 func newFolder(ranks int) folder {
@@ -36,7 +39,10 @@ func newFolder(ranks int) folder {
 }
 
 func (f *folder) set(d DType, op Op) {
-	f.typ, f.op, f.shift = d.reduce(), reduce.Op(op), d.shift()
+	f.typ, f.op, f.shift, f.user = d.reduce(), reduce.Op(op), d.shift(), nil
+	if m := op.made(); m != nil {
+		f.user = m.run
+	}
 }
 
 // reset forgets the buffers of the fold before.
@@ -48,6 +54,9 @@ func (f *folder) from(b []byte) { f.srcs = append(f.srcs, pointer(b)) }
 // many folds n bytes of all sources, in order, into all destinations, with the
 // op's epilogue. It stops if the group has failed.
 func (f *folder) many(n int, ep transport.Endpoint) bool {
+	if f.user != nil {
+		return f.manyUser(n, ep)
+	}
 	stream := f.pastCaches(n)
 	for {
 		if ep.Failed() {
@@ -84,18 +93,15 @@ func (f *folder) pastCaches(n int) bool {
 // scan folds n bytes of all sources, in order, and stores to each destination what
 // has come together with its source, or before it. It stops if the group has failed.
 func (f *folder) scan(n int, exclusive bool, ep transport.Endpoint) bool {
+	if f.user != nil {
+		return f.scanUser(n, exclusive, ep)
+	}
 	for {
 		if ep.Failed() {
 			return false
 		}
 		k := min(f.stretch, n)
-		for r := len(f.dsts) - 1; r >= 0; r-- {
-			last := r + 1
-			if exclusive {
-				last--
-			}
-			reduce.Many(f.typ, f.op, f.dsts[r:r+1], f.srcs[:last], k>>f.shift, f.ranks, false)
-		}
+		reduce.Scan(f.typ, f.op, f.dsts, f.srcs, k>>f.shift, exclusive)
 		if n -= k; n == 0 {
 			return true
 		}
@@ -113,15 +119,31 @@ func (f *folder) pair(dst, a, b []byte, ep transport.Endpoint) bool {
 			return false
 		}
 		hi := min(lo+stretch, len(dst))
+		if f.user != nil {
+			f.user(pointer(dst[lo:]), pointer(a[lo:]), pointer(b[lo:]), (hi-lo)>>f.shift)
+			continue
+		}
 		reduce.Pair(f.typ, f.op, pointer(dst[lo:]), pointer(a[lo:]), pointer(b[lo:]), (hi-lo)>>f.shift)
 	}
 	return true
 }
 
+// scaled returns send times the factor of an operation that has one, in memory of the
+// communicator, and otherwise send itself.
+func (c *Communicator) scaled(send Buffer, d DType, op Op) Buffer {
+	m := op.made()
+	if m == nil || !m.scales {
+		return send
+	}
+	to := c.spareBuffer(send.Len(), send.shift)
+	reduce.Scale(d.reduce(), pointer(to.data), pointer(send.data), send.Len(), m.factor)
+	return to
+}
+
 // finish applies the op's epilogue to b: Avg's division. It stops if the group has
 // failed.
 func (f *folder) finish(b []byte, ep transport.Endpoint) bool {
-	if f.op != reduce.Avg {
+	if f.op != reduce.Avg || f.user != nil {
 		return true
 	}
 	for len(b) > 0 {

@@ -24,11 +24,11 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 	if err := c.checkReduce(send, recv, dtype, op, root); err != nil {
 		return c.refuse(err)
 	}
-	r := c.ask(CollReduce, dtype, send, recv, opts)
+	r := c.ask(CollReduce, dtype, c.scaled(send, dtype, op), recv, opts)
 	r.op, r.root = op, root
 	r.count, r.bytes, r.total = send.Len(), len(send.data), len(send.data)
 	if c.size == 1 {
-		return c.alone(ctx, r, recv, send)
+		return c.alone(ctx, r, recv, r.in)
 	}
 	return c.run(ctx, r)
 }
@@ -72,13 +72,13 @@ func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, s
 	if err != nil {
 		return c.refuse(err)
 	}
-	r := c.ask(coll, dtype, send, recv, opts)
+	r := c.ask(coll, dtype, c.scaled(send, dtype, op), recv, opts)
 	r.op = op
 	if c.size == 1 {
 		if coll == CollExScan {
-			recv, send = Buffer{}, Buffer{}
+			return c.alone(ctx, r, Buffer{}, Buffer{})
 		}
-		return c.alone(ctx, r, recv, send)
+		return c.alone(ctx, r, recv, r.in)
 	}
 	return c.run(ctx, r)
 }
@@ -131,12 +131,12 @@ func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, rec
 	if err != nil {
 		return c.refuse(err)
 	}
-	r := c.ask(coll, dtype, send, recv, opts)
+	r := c.ask(coll, dtype, c.scaled(send, dtype, op), recv, opts)
 	r.op = op
 	b.put(r)
 	r.bytes, r.total = len(send.data), b.longest<<send.shift
 	if c.size == 1 {
-		return c.alone(ctx, r, recv, send)
+		return c.alone(ctx, r, recv, r.in)
 	}
 	return c.run(ctx, r)
 }

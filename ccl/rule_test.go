@@ -211,11 +211,12 @@ func TestFindings(t *testing.T) {
 		{"  - {algorithm: reducer}\n", []string{
 			"ccl.yaml:4: no rule matches reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan or exscan: such calls fail; end the rules with one that has an algorithm only"}},
 		{"  - {bytes: 4-1MiB, ranks: 2-, dtype: float32, op: max, algorithm: plain}\n  - {collective: broadcast, algorithm: plain}\n  - {collective: all_gather, algorithm: plain}\n", []string{
-			"ccl.yaml:6: no rule matches all_reduce of uint8, int32, int64 or float64: such calls fail; end the rules with one that has an algorithm only",
-			"ccl.yaml:6: no rule matches all_reduce of float32 by sum, avg, product or min: such calls fail; end the rules with one that has an algorithm only",
-			"ccl.yaml:6: no rule matches all_reduce of float32 by max of 0-3 bytes: such calls fail; end the rules with one that has an algorithm only",
-			"ccl.yaml:6: no rule matches all_reduce of float32 by max of 1048577- bytes: such calls fail; end the rules with one that has an algorithm only",
-			"ccl.yaml:6: no rule matches all_reduce of float32 by max of 4-1MiB bytes on 1 rank: such calls fail; end the rules with one that has an algorithm only"}},
+			"ccl.yaml:6: no rule matches gather, scatter or all_to_all: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce, reduce, reduce_scatter, scan or exscan of uint8, int8, uint16, int16, uint32, int32, uint64, int64, float64, float16, bfloat16, complex64 or complex128: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce, reduce, reduce_scatter, scan or exscan of float32 by sum, avg, product, min, band, bor or bxor: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce, reduce, reduce_scatter, scan or exscan of float32 by max of 0-3 bytes: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce, reduce, reduce_scatter, scan or exscan of float32 by max of 1048577- bytes: such calls fail; end the rules with one that has an algorithm only",
+			"ccl.yaml:6: no rule matches all_reduce, reduce, reduce_scatter, scan or exscan of float32 by max of 4-1MiB bytes on 1 rank: such calls fail; end the rules with one that has an algorithm only"}},
 	} {
 		s := resolve(t, entriesOfRules+c.rules, Request{})
 		var got []string

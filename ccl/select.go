@@ -108,6 +108,9 @@ func (k *candidate) refuse(shape Shape) error {
 	if kernel == nil {
 		return fmt.Errorf("algorithm %s has no kernel for %s", k.algorithm.Name, shape.Collective)
 	}
+	if shape.Collective.Reduces() && !kernel.Ordered && !shape.Op.commutes() {
+		return fmt.Errorf("operation %v does not commute, and the kernel does not keep the order of ranks", shape.Op)
+	}
 	if kernel.Supports == nil {
 		return nil
 	}

@@ -155,7 +155,9 @@ func fold(in [][]float32, i int, columns, rows []int) (sum float32) {
 }
 
 // outcome is what an all-reduce gave and took.
-type outcome[T ccl.Element] struct {
+type outcome[T interface {
+	~uint8 | ~int32 | ~int64 | ~float32 | ~float64
+}] struct {
 	topology       *topology.Topology
 	out            [][]T          // by rank
 	sentTo         []map[int]bool // by rank
@@ -174,7 +176,9 @@ func (r *recorder) Put(to int, m *transport.Message) (int, error) {
 }
 
 // allReduce sums the ranks' inputs by grid, and watches it.
-func allReduce[T ccl.Element](t *testing.T, kind topology.Kind, w, h int, chunk ccl.ByteSize, in [][]T) outcome[T] {
+func allReduce[T interface {
+	~uint8 | ~int32 | ~int64 | ~float32 | ~float64
+}](t *testing.T, kind topology.Kind, w, h int, chunk ccl.ByteSize, in [][]T) outcome[T] {
 	ranks := w * h
 	seen := outcome[T]{out: make([][]T, ranks), sentTo: make([]map[int]bool, ranks)}
 	took, declared := make([]ccl.Cost, ranks), make([]ccl.Cost, ranks)

@@ -36,7 +36,7 @@ func (r *rank) attempt(j *job) attempt {
 }
 
 // typed implements attempt.
-type typed[T ccl.Element] struct {
+type typed[T number] struct {
 	rank    *rank
 	job     *job
 	in, out []T // what the call gets; the same in place and in a broadcast
@@ -57,7 +57,7 @@ func (a *typed[T]) buffer(n, shift int) []T {
 	return memory[lo : lo+n]
 }
 
-func newAttempt[T ccl.Element](r *rank, j *job) *typed[T] {
+func newAttempt[T number](r *rank, j *job) *typed[T] {
 	a := &typed[T]{rank: r, job: j}
 	length := j.count
 	if j.coll == ccl.CollAllGather {
@@ -179,7 +179,7 @@ func (a *typed[T]) rightReduction() error {
 }
 
 // inputs fills xs with element i of all ranks' inputs.
-func inputs[T ccl.Element](j *job, i int, xs []T) []T {
+func inputs[T number](j *job, i int, xs []T) []T {
 	for r := range xs {
 		xs[r] = value[T](j, r, i)
 	}
@@ -188,7 +188,7 @@ func inputs[T ccl.Element](j *job, i int, xs []T) []T {
 
 // slip says which common mistake makes got of want, the result of xs; "" if none
 // that it knows.
-func slip[T ccl.Element](j *job, got, want T, xs []T) string {
+func slip[T number](j *job, got, want T, xs []T) string {
 	is := func(op ccl.Op, x T) bool {
 		return x != 0 && (identical(got, x) || j.numbers == rough && near(op, got, x, xs))
 	}
@@ -266,7 +266,7 @@ func (a *typed[T]) bits() []uint64 {
 	return b
 }
 
-func spoiled[T ccl.Element](i int) T { return T(33 + i%5) }
+func spoiled[T number](i int) T { return T(33 + i%5) }
 
 func (a *typed[T]) spoil() {
 	for _, m := range a.memory {

@@ -17,7 +17,7 @@ const (
 
 // value returns element i of rank's input to a job. It differs from rank to rank,
 // from element to element and from job to job.
-func value[T ccl.Element](j *job, rank, i int) T {
+func value[T number](j *job, rank, i int) T {
 	h := mix(mix(j.salt+uint64(rank)<<32) + uint64(i))
 	if !isFloat[T]() {
 		return T(h)
@@ -42,14 +42,14 @@ func value[T ccl.Element](j *job, rank, i int) T {
 	return T(int(h>>8%(1<<16)) - 1<<15)
 }
 
-func isFloat[T ccl.Element]() bool {
+func isFloat[T number]() bool {
 	var one T = 1
 	return one/2 != 0
 }
 
 // fold is the definition of a reduction: ((x0 op x1) op x2) ..., rounded to T at
 // every step.
-func fold[T ccl.Element](op ccl.Op, xs []T) T {
+func fold[T number](op ccl.Op, xs []T) T {
 	acc := xs[0]
 	for _, x := range xs[1:] {
 		switch op {
@@ -71,7 +71,7 @@ func fold[T ccl.Element](op ccl.Op, xs []T) T {
 
 // identical reports whether a and b are the same bits, but that one NaN is as
 // good as another.
-func identical[T ccl.Element](a, b T) bool {
+func identical[T number](a, b T) bool {
 	if a != b {
 		return a != a && b != b
 	}
@@ -81,7 +81,7 @@ func identical[T ccl.Element](a, b T) bool {
 // near reports whether got may come from folding xs in another order: every
 // operation rounds once, and no intermediate sum is larger than that of the
 // magnitudes.
-func near[T ccl.Element](op ccl.Op, got, want T, xs []T) bool {
+func near[T number](op ccl.Op, got, want T, xs []T) bool {
 	scale := 0.0
 	switch op {
 	case ccl.Sum, ccl.Avg:

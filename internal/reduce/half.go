@@ -102,3 +102,15 @@ func foldFloats(op Op, acc, x []float32) {
 		maximum(acc, acc, x)
 	}
 }
+
+// Float16Bits rounds x to nearest even and returns the bits of the float16.
+func Float16Bits(x float32) uint16 { return uint16(toFloat16(x)) }
+
+// Float16Value returns the number whose bits a float16 has.
+func Float16Value(bits uint16) float32 { return float16(bits).widen() }
+
+// BFloat16Bits rounds x to nearest even and returns the bits of the bfloat16.
+func BFloat16Bits(x float32) uint16 { return uint16(toBFloat16(x)) }
+
+// BFloat16Value returns the number whose bits a bfloat16 has.
+func BFloat16Value(bits uint16) float32 { return bfloat16(bits).widen() }

@@ -9,7 +9,7 @@ import (
 )
 
 // bench is one case while it is measured.
-type bench[T ccl.Element] struct {
+type bench[T scalar] struct {
 	c          Case
 	op         ccl.Op
 	schedule   *schedule
@@ -24,7 +24,7 @@ type bench[T ccl.Element] struct {
 }
 
 // rank is what one rank has: memory, and a count of its calls.
-type rank[T ccl.Element] struct {
+type rank[T scalar] struct {
 	id   int
 	comm *ccl.Communicator
 	// The input, and where the result of an algorithm goes: send is a part of recv
@@ -40,7 +40,7 @@ type rank[T ccl.Element] struct {
 }
 
 // newBench returns nil if there is nothing to measure: if all entries are refused.
-func newBench[T ccl.Element](c Case, budget Budget, entries []chosen) *bench[T] {
+func newBench[T scalar](c Case, budget Budget, entries []chosen) *bench[T] {
 	b := &bench[T]{c: c, ranks: make([]*rank[T], c.Ranks)}
 	b.op, _ = c.op() // which choose has looked at
 	for rank := range c.Ranks {

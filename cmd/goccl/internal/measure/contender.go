@@ -8,7 +8,7 @@ import (
 )
 
 // contender is something that is timed.
-type contender[T ccl.Element] struct {
+type contender[T scalar] struct {
 	library, name string
 	run           func(r *rank[T]) error
 	// result is where the result is afterwards, and want the pattern that it has to
@@ -47,7 +47,7 @@ func (b *bench[T]) addEntry(e chosen) {
 	b.contenders = append(b.contenders, k)
 }
 
-func meet[T ccl.Element](r *rank[T]) error { return r.comm.Barrier(background) }
+func meet[T scalar](r *rank[T]) error { return r.comm.Barrier(background) }
 
 // addYardsticks adds those that the case can have: there is nothing to copy for a
 // barrier, and a word needs two cores to go between.

@@ -198,7 +198,7 @@ func (c Case) memory() float64 {
 }
 
 // measure hosts the ranks of a case, and makes the rows of what they measured.
-func measure[T ccl.Element](ctx context.Context, j *Job, settings *ccl.Settings, c Case) (Result, error) {
+func measure[T scalar](ctx context.Context, j *Job, settings *ccl.Settings, c Case) (Result, error) {
 	entries, err := j.choose(settings, c)
 	if err != nil {
 		return Result{}, err

@@ -12,7 +12,7 @@ const period = 251
 
 // value returns element i of a rank's input, an integer so small that floats add
 // the values of all ranks exactly in any order.
-func value[T ccl.Element](op ccl.Op, rank, i int) T {
+func value[T scalar](op ccl.Op, rank, i int) T {
 	if op == ccl.Product {
 		return 1 + T((i+rank)%4/3)
 	}
@@ -21,7 +21,7 @@ func value[T ccl.Element](op ccl.Op, rank, i int) T {
 
 // pattern returns two periods of what element i has, so that a period can begin
 // anywhere in the first.
-func pattern[T ccl.Element](element func(i int) T) []T {
+func pattern[T scalar](element func(i int) T) []T {
 	p := make([]T, 2*period)
 	for i := range p {
 		p[i] = element(i % period)
@@ -30,7 +30,7 @@ func pattern[T ccl.Element](element func(i int) T) []T {
 }
 
 // reduced is element i of the reduction of all ranks' inputs.
-func reduced[T ccl.Element](op ccl.Op, ranks, i int) T {
+func reduced[T scalar](op ccl.Op, ranks, i int) T {
 	acc := value[T](op, 0, i)
 	for r := 1; r < ranks; r++ {
 		switch x := value[T](op, r, i); op {
@@ -54,14 +54,14 @@ func reduced[T ccl.Element](op ccl.Op, ranks, i int) T {
 }
 
 // fill writes a pattern to x, from a phase below period on.
-func fill[T ccl.Element](x, pattern []T, phase int) {
+func fill[T scalar](x, pattern []T, phase int) {
 	for lo := 0; lo < len(x); lo += period {
 		copy(x[lo:], pattern[phase:phase+period])
 	}
 }
 
 // differing returns how many elements of x are not those of a pattern.
-func differing[T ccl.Element](x, pattern []T, phase int) (wrong int) {
+func differing[T scalar](x, pattern []T, phase int) (wrong int) {
 	for lo := 0; lo < len(x); lo += period {
 		got := x[lo:min(lo+period, len(x))]
 		want := pattern[phase:][:len(got)]
@@ -75,7 +75,7 @@ func differing[T ccl.Element](x, pattern []T, phase int) (wrong int) {
 }
 
 // read loads one element of every cache line of x.
-func read[T ccl.Element](x []T) (sum T) {
+func read[T scalar](x []T) (sum T) {
 	const line = 64
 	step := line / ccl.DTypeOf[T]().Size()
 	for i := 0; i < len(x); i += step {

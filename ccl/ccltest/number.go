@@ -1,0 +1,6 @@
+package ccltest
+
+// number is the set of types that there is arithmetic for.
+type number interface {
+	~uint8 | ~int32 | ~int64 | ~float32 | ~float64
+}
