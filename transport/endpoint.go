@@ -134,6 +134,9 @@ type Entry struct {
 	// Work is the number of bytes that the bodies of all ranks touch, by which
 	// the transport decides how many ranks should run them.
 	Work int
+	// Patient: waits of this rank in the call sleep at once, where others poll or yield
+	// first: no core should be spent on them. Ranks may differ in it.
+	Patient bool
 }
 
 // Print is a call's fingerprint: what it means is the engine's business.
@@ -166,8 +169,12 @@ type Message struct {
 // Stream tells messages of different origin between the same two ranks apart.
 type Stream uint32
 
-// CollectiveStream is the stream of messages inside collectives.
-const CollectiveStream Stream = 1
+const (
+	// CollectiveStream is the stream of messages inside collectives.
+	CollectiveStream Stream = 1
+	// PointToPointStream is the stream of messages of a Lane.
+	PointToPointStream Stream = 2
+)
 
 // Memory shows other ranks' buffers in place.
 type Memory interface {
