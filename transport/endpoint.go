@@ -102,13 +102,16 @@ type Endpoint interface {
 	// call where ranks have Regions: it is that of the call entered last.
 	Memory() Memory
 	Staging() Staging
+
+	// Lane returns the endpoint's lane, always the same.
+	Lane() Lane
 }
 
 // Guard is what an endpoint implements whose memory can vanish under it, like that of a
 // file that somebody truncates: where a process would die of touching it, its methods
 // panic, or return as if nothing was. Whoever makes calls of it does so under
 // debug.SetPanicOnFault, and recovers. Close, Fail, Failure, Print, Refuse and Withdraw need
-// neither.
+// neither, nor do Group, and Wake and Withdraw of its lane.
 type Guard interface {
 	// Vanished returns the error that stands for v, which was recovered, if that is a
 	// fault in memory of the endpoint, and else nil.
