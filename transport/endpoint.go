@@ -102,13 +102,16 @@ type Endpoint interface {
 	// call where ranks have Regions: it is that of the call entered last.
 	Memory() Memory
 	Staging() Staging
+
+	// Lane returns the endpoint's lane, always the same.
+	Lane() Lane
 }
 
 // Guard is what an endpoint implements whose memory can vanish under it, like that of a
 // file that somebody truncates: where a process would die of touching it, its methods
 // panic, or return as if nothing was. Whoever makes calls of it does so under
 // debug.SetPanicOnFault, and recovers. Close, Fail, Failure, Print, Refuse and Withdraw need
-// neither.
+// neither, nor do Group, and Wake and Withdraw of its lane.
 type Guard interface {
 	// Vanished returns the error that stands for v, which was recovered, if that is a
 	// fault in memory of the endpoint, and else nil.
@@ -134,6 +137,9 @@ type Entry struct {
 	// Work is the number of bytes that the bodies of all ranks touch, by which
 	// the transport decides how many ranks should run them.
 	Work int
+	// Patient: waits of this rank in the call sleep at once, where others poll or yield
+	// first: no core should be spent on them. Ranks may differ in it.
+	Patient bool
 }
 
 // Print is a call's fingerprint: what it means is the engine's business.
@@ -166,8 +172,12 @@ type Message struct {
 // Stream tells messages of different origin between the same two ranks apart.
 type Stream uint32
 
-// CollectiveStream is the stream of messages inside collectives.
-const CollectiveStream Stream = 1
+const (
+	// CollectiveStream is the stream of messages inside collectives.
+	CollectiveStream Stream = 1
+	// PointToPointStream is the stream of messages of a Lane.
+	PointToPointStream Stream = 2
+)
 
 // Memory shows other ranks' buffers in place.
 type Memory interface {

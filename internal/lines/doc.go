@@ -24,11 +24,15 @@
 // arrived, is done or is out; and a rank that enters loads the failure after its
 // own arrival is visible: of the two, one sees the other.
 //
+// A [Lane] waits beside its rank's calls, with a word (resting) and a token of its own.
+// It sleeps for all ranks at once, and its events are those of the group.
+//
 // Package internal/syncmodel holds the protocol as an explicit-state model.
 //
 // # Concurrency
 //
-// A [Member] belongs to one goroutine, but for Fail, Failed, Failure and Leave.
+// A [Member] belongs to one goroutine, but for Fail, Failed, Failure, Leave, Seat
+// and Gone; its [Lane] to another.
 // A wait polls the word it waits for, for a while that adapts to how earlier
 // waits ended, and then parks on a channel: it announces whom it waits for
 // (waitOn, sleepers), tests once more and sleeps; whoever stores a word loads

@@ -2,13 +2,13 @@ package lines
 
 import "context"
 
-// Goroutines is the Rest of ranks that are goroutines of one process: each sleeps on
+// Goroutines is the Rest of ranks that are goroutines of one process: each sleeper has
 // a channel of its own.
 type Goroutines []chan struct{}
 
 // NewGoroutines returns the Rest of so many ranks.
 func NewGoroutines(ranks int) Goroutines {
-	g := make(Goroutines, ranks)
+	g := make(Goroutines, 2*ranks)
 	for i := range g {
 		g[i] = make(chan struct{}, 1)
 	}
@@ -16,21 +16,21 @@ func NewGoroutines(ranks int) Goroutines {
 }
 
 // Wake implements Rest.
-func (g Goroutines) Wake(rank int) {
+func (g Goroutines) Wake(sleeper int) {
 	select {
-	case g[rank] <- struct{}{}:
+	case g[sleeper] <- struct{}{}:
 	default:
 	}
 }
 
 // Sleep implements Rest.
-func (g Goroutines) Sleep(rank int, ctx context.Context) {
+func (g Goroutines) Sleep(sleeper int, ctx context.Context) {
 	if ctx == nil {
-		<-g[rank]
+		<-g[sleeper]
 		return
 	}
 	select {
-	case <-g[rank]:
+	case <-g[sleeper]:
 	case <-ctx.Done():
 	}
 }

@@ -22,14 +22,15 @@ type Causes interface {
 	Load(rank int) *transport.Failure
 }
 
-// Rest is how ranks sleep and wake each other.
+// Rest is how ranks sleep and wake each other. The sleepers of R ranks are numbered: r is
+// rank r in its calls, and R+r is its lane.
 type Rest interface {
-	// Wake leaves a token for rank: it ends the sleep the rank is in, or its next one.
-	Wake(rank int)
-	// Sleep waits until there is a token for rank, the caller's own, and takes it; or
-	// until ctx ends, unless it is nil. It may return for no reason, and does so now and
-	// then where ranks are Processes.
-	Sleep(rank int, ctx context.Context)
+	// Wake leaves a token for a sleeper: it ends the sleep it is in, or its next one.
+	Wake(sleeper int)
+	// Sleep waits until there is a token for the sleeper, and takes it; or until ctx ends,
+	// unless it is nil. It may return for no reason, and does so now and then where ranks
+	// are Processes.
+	Sleep(sleeper int, ctx context.Context)
 }
 
 // Processes is the Rest of ranks that are processes: they can end without a word,
@@ -52,7 +53,7 @@ func NewGroup(states []*State, words *Words, causes Causes, rest Rest) *Group {
 	return g
 }
 
-// Wake leaves a token for rank.
+// Wake leaves a token for rank in its calls.
 func (g *Group) Wake(rank int) { g.rest.Wake(rank) }
 
 // WakeAll leaves a token for every rank.
@@ -75,6 +76,20 @@ func (g *Group) WakeOthers(me int) {
 func (g *Group) announce() {
 	g.words.events.Add(1)
 	g.WakeAll()
+	for r := range g.states {
+		g.rest.Wake(g.lane(r))
+	}
+}
+
+// lane is the sleeper that rank's lane is.
+func (g *Group) lane(rank int) int { return len(g.states) + rank }
+
+// WakeLane wakes rank's lane if it sleeps, after the caller has stored a word of a
+// lane's messages.
+func (g *Group) WakeLane(rank int) {
+	if g.states[rank].resting.Load() != 0 {
+		g.rest.Wake(g.lane(rank))
+	}
 }
 
 // WakeWaiter wakes rank if it sleeps for `me`, who has stored a word before.

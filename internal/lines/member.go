@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/internal/bulk"
-	"github.com/goccl/goccl/internal/spin"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -33,12 +32,11 @@ type Member struct {
 	homeCtx  context.Context
 	homeStop func() bool // guarded by mu
 
-	spin, maxSpin, parks int
-	maxYields            int    // 0 where ranks are goroutines
-	sleepWaits           int    // so many waits do not yield
-	backOff              int    // how many it were after the last bad yield, 0 after a good one
-	calm                 uint64 // the last event after which all was as if there were none
-	suspicious           bool   // this rank has slept for a while, and looks whether others are dead
+	eager      budget
+	patient    budget  // of patient calls: nothing
+	budget     *budget // of the current call
+	calm       uint64  // the last event after which all was as if there were none
+	suspicious bool    // this rank has slept for a while, and looks whether others are dead
 
 	ticks     atomic.Uint64
 	tickerFor time.Duration // the timeout that the ticker was started for
@@ -59,14 +57,8 @@ type Slots [][2][]byte
 // NewMember returns rank's hand on g. slots is shared by all ranks of g. Its waits
 // poll before they park if poll is set.
 func NewMember(g *Group, rank int, slots Slots, poll bool) *Member {
-	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots}
-	if poll {
-		r.maxSpin = max(spin.Pauses(spinTime), minSpin)
-		r.spin = r.maxSpin
-	}
-	if g.others != nil {
-		r.maxYields = maxYields
-	}
+	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots, eager: newBudget(poll, g.others)}
+	r.budget = &r.eager
 	return r
 }
 
@@ -96,6 +88,10 @@ func (r *Member) Begin(e *transport.Entry) error {
 	r.seq, r.entered = e.Seq, e.Seq
 	r.exposed = e.Exposed
 	r.ctx, r.ctxDone = e.Ctx, e.Ctx.Done()
+	r.budget = &r.eager
+	if e.Patient {
+		r.budget = &r.patient
+	}
 	r.limit = r.timeout
 	if e.Limit.After != 0 {
 		r.limit = e.Limit

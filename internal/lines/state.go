@@ -34,7 +34,10 @@ type line struct {
 //	288  left         8   1: it has left the group
 //	296  waitOn       8   whom it sleeps for: rank+1, or everyone
 //	304  token        4   where ranks are processes: what wakes it
-//	308  -          204
+//	308  -           76
+//	384  resting      8   1: its lane sleeps
+//	392  laneToken    4   where ranks are processes: what wakes that
+//	396  -          116
 type State struct {
 	line         [2]line
 	done         atomic.Uint64
@@ -44,12 +47,21 @@ type State struct {
 	left         atomic.Uint64
 	waitOn       atomic.Uint64
 	token        atomic.Uint32
-	_            [204]byte
+	_            [76]byte
+	resting      atomic.Uint64
+	laneToken    atomic.Uint32
+	_            [116]byte
 }
 
-// Token returns the word that Processes may use to wake the state's rank; several
-// write it.
-func (s *State) Token() *atomic.Uint32 { return &s.token }
+// Tokens returns the words that Processes may use to wake sleepers, in their order;
+// several write each.
+func Tokens(states []*State) []*atomic.Uint32 {
+	tokens := make([]*atomic.Uint32, 2*len(states))
+	for rank, s := range states {
+		tokens[rank], tokens[len(states)+rank] = &s.token, &s.laneToken
+	}
+	return tokens
+}
 
 // StateBytes is the size of a State, by which arenas lay them out.
 const StateBytes = 512

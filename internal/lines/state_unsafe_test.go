@@ -24,6 +24,9 @@ func TestLayout(t *testing.T) {
 		"State.refusedLast":  {unsafe.Offsetof(s.refusedLast), 280},
 		"State.left":         {unsafe.Offsetof(s.left), 288},
 		"State.waitOn":       {unsafe.Offsetof(s.waitOn), 296},
+		"State.token":        {unsafe.Offsetof(s.token), 304},
+		"State.resting":      {unsafe.Offsetof(s.resting), 384},
+		"State.laneToken":    {unsafe.Offsetof(s.laneToken), 392},
 		"size of Words":      {unsafe.Sizeof(w), WordsBytes},
 	} {
 		if c[0] != c[1] {

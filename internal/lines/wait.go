@@ -7,31 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goccl/goccl/internal/spin"
 	"github.com/goccl/goccl/transport"
-)
-
-// A wait polls for as many pauses as its rank's budget allows before it parks.
-// The budget is halved after a park and doubled after a success, so that ranks
-// that share a core learn to park at once, and full again now and then, so that
-// they notice when they no longer do. To be woken takes 3 to 25 microseconds: who
-// polls for twice as long at most doubles what a wait costs the machine.
-const (
-	spinTime      = 50 * time.Microsecond
-	minSpin       = 32
-	fullSpinParks = 64 // every so many parks the budget is full again
-	lookEvery     = 64 // pauses between two looks at what may interrupt a wait
-)
-
-// Processes yield before they sleep: a yield to a rank that is there to run costs a
-// tenth of what it takes to sleep and be woken. But a yield to somebody who computes
-// costs a slice of the scheduler, which is milliseconds; after such a one ranks sleep
-// at once in the next waits: in a few, since everybody computes now and then between
-// two calls, and in twice as many if the first yield after them is as bad.
-const (
-	maxYields     = 100
-	minSleepWaits = 4
-	maxSleepWaits = 256
 )
 
 // purpose is what a wait is for.
@@ -57,15 +33,6 @@ const (
 	peerFinished              // the peer ended the call and will send no more
 	timeIsUp                  // the call's timeout has passed
 )
-
-// wait is the state of one wait; its zero value begins one.
-type wait struct {
-	pauses int
-	yields int
-	looked bool
-	parked bool
-	events uint64 // as of the last look
-}
 
 // await returns when *word has reached target, which peer is to store, or the
 // wait is interrupted.
@@ -98,29 +65,22 @@ func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) erro
 // step is one step of a wait: a pause, or a sleep until there may be news. After
 // it the caller tests what it waits for.
 func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) {
-	switch {
-	case w.pauses < r.spin:
-		w.pauses++
-		spin.Pause()
+	switch r.budget.spend(w, r.group.others) {
+	case paused:
 		if w.pauses%lookEvery != 0 {
 			return none, peer
 		}
 		if w.looked && r.group.words.events.Load() == w.events {
 			return r.cancellation(), peer
 		}
-	case w.yields < r.maxYields && r.sleepWaits == 0 && !w.parked:
-		w.yields++
-		if !r.group.others.Yield() {
-			r.backOff = min(max(2*r.backOff, minSleepWaits), maxSleepWaits)
-			r.sleepWaits = r.backOff
-		}
+	case yielded:
 		if w.looked && r.group.words.events.Load() == w.events {
 			return r.cancellation(), peer
 		}
-	case !w.parked:
-		w.parked = true
-		r.park(peer)
-	default:
+	case announced:
+		r.state.waitOn.Store(uint64(peer) + 1)
+		r.group.words.sleepers.Add(1)
+	case asleep:
 		r.Sleep()
 		r.suspicious = r.group.others != nil
 	}
@@ -129,32 +89,12 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 	return r.look(peer, why)
 }
 
-// park announces that this rank is about to sleep for peer.
-func (r *Member) park(peer int) {
-	r.state.waitOn.Store(uint64(peer) + 1)
-	r.group.words.sleepers.Add(1)
-	r.parks++
-	r.sleepWaits = max(r.sleepWaits-1, 0)
-	r.spin = min(max(r.spin/2, minSpin), r.maxSpin)
-	if r.parks%fullSpinParks == 0 {
-		r.spin = r.maxSpin
-	}
-}
-
 func (r *Member) endWait(w *wait) {
-	if !w.parked {
-		if w.yields == 0 {
-			r.spin = min(2*r.spin, r.maxSpin)
-			return
-		}
-		r.spin = min(max(r.spin/2, minSpin), r.maxSpin)
-		if r.sleepWaits == 0 {
-			r.backOff = 0 // all of them were good
-		}
-		return
+	r.budget.end(w)
+	if w.parked {
+		r.group.words.sleepers.Add(-1)
+		r.state.waitOn.Store(0)
 	}
-	r.group.words.sleepers.Add(-1)
-	r.state.waitOn.Store(0)
 }
 
 // Sleep waits for a token, the call's context or a tick of its timeout. Callers
@@ -356,7 +296,7 @@ func (r *Member) behind(peer int) int {
 const getUpTime = 20 * time.Millisecond
 
 // lost returns the error of a wait for a peer that has left or ended.
-func (r *Member) lost(peer int) error {
+func (r *Member) lost(peer int) *transport.PeerLostError {
 	e := &transport.PeerLostError{Rank: peer}
 	if r.group.others != nil {
 		e.PID, _ = r.group.others.Dead(peer)

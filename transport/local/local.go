@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"runtime"
 	"sync/atomic"
 
@@ -34,12 +35,20 @@ func New(ranks int) []transport.Endpoint { return NewWaiting(ranks, Auto) }
 func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	cores := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	total := hosted.Add(int64(ranks))
+	parked := how == Park || how == Auto && total > int64(cores)
+	return newGroup(ranks, parked, cores, func() { hosted.Add(-1) })
+}
+
+// newGroup returns the endpoints of a new group, each of which calls left when it leaves.
+func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoint {
 	g := &group{
-		parked:   how == Park || how == Auto && total > int64(cores),
-		cores:    cores,
-		handles:  make([]handle, ranks),
-		claimed:  make([]paddedWord, ranks),
-		outboxes: make([]atomic.Pointer[outboxes], ranks),
+		parked:  parked,
+		cores:   cores,
+		left:    left,
+		handles: make([]handle, ranks),
+		claimed: make([]paddedWord, ranks),
+		calls:   make(mailboxes, ranks),
+		lanes:   make(mailboxes, ranks),
 	}
 	states := make([]*lines.State, ranks)
 	for i := range states {
@@ -53,7 +62,8 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	}
 	eps := make([]transport.Endpoint, ranks)
 	for i := range eps {
-		eps[i] = &endpoint{Member: lines.NewMember(g.Group, i, slots, !g.parked), group: g}
+		m := lines.NewMember(g.Group, i, slots, !g.parked)
+		eps[i] = &endpoint{Member: m, group: g, lane: lane{lines.NewLane(m, !g.parked), g, i}}
 	}
 	return eps
 }
@@ -78,13 +88,16 @@ func newSlots(ranks int) lines.Slots {
 // group is what the ranks of one group share.
 type group struct {
 	*lines.Group
-	parked   bool
-	cores    int
-	causes   causes
-	handles  []handle
-	outboxes []atomic.Pointer[outboxes] // by sender, made on first use
-	last     lastArriver                // of parked groups
-	claimed  []paddedWord               // of others: by rank, the last call in which its body was claimed
+	parked  bool
+	cores   int
+	left    func()
+	causes  causes
+	handles []handle
+	calls   mailboxes    // messages inside of calls,
+	lanes   mailboxes    // and outside
+	last    lastArriver  // of parked groups
+	claimed []paddedWord // of others: by rank, the last call in which its body was claimed
+	further lines.Rendezvous
 }
 
 // handle is what a rank shows the others in place: two cache lines.
@@ -106,6 +119,7 @@ type endpoint struct {
 	_ [128]byte // nobody else's memory on the cache lines that a rank writes
 	*lines.Member
 	group  *group
+	lane   lane
 	seq    int64 // of the current call
 	shared bool  // any rank may run its bodies
 	ran    int64 // bodies that this rank ended in it
@@ -188,7 +202,16 @@ func (ep *endpoint) Free() error { return nil }
 
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
-		hosted.Add(-1)
+		ep.group.left()
 	}
 	return nil
+}
+
+// Group implements transport.Groups. A new group waits as this one does: its ranks are
+// goroutines that are there already.
+func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	g := ep.group
+	return g.further.Group(ctx, ep.Member, number, members, func(ranks int) []transport.Endpoint {
+		return newGroup(ranks, g.parked, g.cores, func() {})
+	})
 }

@@ -14,19 +14,23 @@ type mailbox struct {
 	message transport.Message // the last one
 	_       [64]byte
 	taken   atomic.Uint64 // messages taken so far
-	_       [120]byte
+	viewed  atomic.Uint64 // of a lane: the last message that the receiver has looked at
+	_       [112]byte
 }
+
+// mailboxes are those of a group, by sender and receiver.
+type mailboxes []atomic.Pointer[outboxes]
 
 // outboxes are the mailboxes of one sender, by receiver.
 type outboxes []atomic.Pointer[mailbox]
 
-// box returns the mailbox of an ordered pair, which either end makes on first
-// use: most algorithms need few of the pairs that there are.
-func (ep *endpoint) box(from, to int) *mailbox {
-	p := &ep.group.outboxes[from]
+// of returns the mailbox of an ordered pair, which either end makes on first use: most
+// algorithms need few of the pairs that there are.
+func (all mailboxes) of(from, to int) *mailbox {
+	p := &all[from]
 	row := p.Load()
 	if row == nil {
-		made := make(outboxes, ep.Size())
+		made := make(outboxes, len(all))
 		p.CompareAndSwap(nil, &made)
 		row = p.Load()
 	}
@@ -39,7 +43,7 @@ func (ep *endpoint) box(from, to int) *mailbox {
 }
 
 func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
-	b := ep.box(ep.Rank(), to)
+	b := ep.group.calls.of(ep.Rank(), to)
 	n := b.posted.Load()
 	if err := ep.AwaitMessage(&b.taken, n, to); err != nil {
 		return 0, err
@@ -51,12 +55,12 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 }
 
 func (ep *endpoint) Drain(to int) error {
-	b := ep.box(ep.Rank(), to)
+	b := ep.group.calls.of(ep.Rank(), to)
 	return ep.AwaitMessage(&b.taken, b.posted.Load(), to)
 }
 
 func (ep *endpoint) Next(from int) (transport.Message, error) {
-	b := ep.box(from, ep.Rank())
+	b := ep.group.calls.of(from, ep.Rank())
 	if err := ep.AwaitMessage(&b.posted, b.taken.Load()+1, from); err != nil {
 		return transport.Message{}, err
 	}
@@ -64,7 +68,7 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 }
 
 func (ep *endpoint) Take(from int) {
-	b := ep.box(from, ep.Rank())
+	b := ep.group.calls.of(from, ep.Rank())
 	b.taken.Add(1)
 	ep.group.WakeWaiter(ep.Rank(), from)
 }

@@ -15,6 +15,8 @@ type node struct {
 	geometry Geometry
 	group    *lines.Group
 	slots    lines.Slots
+	poll     bool             // waits poll before they sleep
+	further  lines.Rendezvous // on the heap
 }
 
 func newNode(a arena, g Geometry, ranks int, rest lines.Rest) *node {
@@ -36,16 +38,17 @@ func (n *node) states() []*lines.State {
 	return states
 }
 
-// endpoint returns a rank's endpoint, whose waits poll before they sleep if poll is
-// set.
-func (n *node) endpoint(rank int, poll bool, r regions) *endpoint {
-	return &endpoint{Member: lines.NewMember(n.group, rank, n.slots, poll), node: n, regions: &r}
+// endpoint returns a rank's endpoint, whose regions make makes.
+func (n *node) endpoint(rank int, make makeRegion) *endpoint {
+	m := lines.NewMember(n.group, rank, n.slots, n.poll)
+	return &endpoint{Member: m, node: n, lane: lane{lines.NewLane(m, n.poll), n, rank}, regions: &regions{make: make}}
 }
 
-// endpoint implements transport.Endpoint, Staging, Memory and Regions.
+// endpoint implements transport.Endpoint, Staging, Memory, Regions and Groups.
 type endpoint struct {
 	*lines.Member
 	*node
+	lane      lane
 	piece     uint64 // pieces of windows so far
 	regions   *regions
 	inRegions bool    // the buffers of the current call may lie in regions,

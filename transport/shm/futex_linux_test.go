@@ -19,10 +19,11 @@ func TestNoWakeIsLost(t *testing.T) {
 		rounds = 20000
 	)
 	s := alone(t, ranks*lines.StateBytes)
-	p := &processes{segment: s}
+	var states []*lines.State
 	for r := range ranks {
-		p.states = append(p.states, at[lines.State](s.arena, r*lines.StateBytes))
+		states = append(states, at[lines.State](s.arena, r*lines.StateBytes))
 	}
+	p := &processes{segment: s, tokens: lines.Tokens(states)}
 	var arrived, released atomic.Int64
 	wait := func(rank int, word *atomic.Int64, target int64) {
 		for word.Load() < target {

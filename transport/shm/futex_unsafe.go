@@ -9,16 +9,15 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/goccl/goccl/internal/lines"
 	"golang.org/x/sys/unix"
 )
 
-// processes is how ranks that are processes rest: on a futex, each on the token of
-// its own state. A token is no token, a token, or the mark of a rank that sleeps or is
+// processes is how ranks that are processes rest: on a futex, each sleeper on a token of
+// its own. A token is no token, a token, or the mark of a rank that sleeps or is
 // about to; whoever leaves a token where that mark was makes the system call.
 type processes struct {
 	segment *segment
-	states  []*lines.State
+	tokens  []*atomic.Uint32 // by sleeper
 
 	mu   sync.RWMutex // held for reading where the mapping is touched outside of calls
 	gone bool
@@ -39,7 +38,7 @@ var slice = 50 * time.Millisecond
 const soon = 300 * time.Microsecond
 
 // Wake implements lines.Rest.
-func (p *processes) Wake(rank int) {
+func (p *processes) Wake(sleeper int) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.gone {
@@ -47,19 +46,19 @@ func (p *processes) Wake(rank int) {
 	}
 	// Whoever sleeps on memory that is gone finds that out by itself.
 	_ = p.segment.file.guarded(func() {
-		if token := p.states[rank].Token(); token.Swap(oneToken) == asleep {
+		if token := p.tokens[sleeper]; token.Swap(oneToken) == asleep {
 			futex(token, futexWake, 1, nil)
 		}
 	})
 }
 
 // Sleep implements lines.Rest.
-func (p *processes) Sleep(rank int, ctx context.Context) {
+func (p *processes) Sleep(sleeper int, ctx context.Context) {
 	if ctx != nil {
-		stop := context.AfterFunc(ctx, func() { p.Wake(rank) })
+		stop := context.AfterFunc(ctx, func() { p.Wake(sleeper) })
 		defer stop()
 	}
-	token := p.states[rank].Token()
+	token := p.tokens[sleeper]
 	if token.CompareAndSwap(noToken, asleep) {
 		timeout := unix.NsecToTimespec(slice.Nanoseconds())
 		futex(token, futexWait, asleep, &timeout)
@@ -68,7 +67,7 @@ func (p *processes) Sleep(rank int, ctx context.Context) {
 }
 
 // Woken implements lines.Processes.
-func (p *processes) Woken(rank int) bool { return p.states[rank].Token().Load() == oneToken }
+func (p *processes) Woken(rank int) bool { return p.tokens[rank].Load() == oneToken }
 
 // Yield implements lines.Processes. It is a raw system call: by another one the
 // runtime would give this goroutine's place to a new thread, and wake it for that.

@@ -40,8 +40,38 @@ func DefaultGeometry(ranks int) Geometry {
 // and pieces of a few elements.
 func SmallestGeometry(ranks int) Geometry {
 	g := Geometry{Payload: transport.InlineBytes, Slot: 16, Slots: 1, Piece: 144}
-	g.Pool = ranks * ranks * g.channelBytes()
+	g.Pool = 2 * ranks * ranks * g.channelBytes()
 	return g
+}
+
+// GroupGeometry returns the sizes for a group that some ranks of another form, of which a
+// job may have many: about 1 MiB, or a little more, for up to 8 ranks.
+//
+//   - Payloads of 4 KiB are what waits for its latency; larger ones share the windows.
+//   - Pieces share 256 KiB per half.
+//   - The pool has room for all pairs of up to 8 ranks, in calls and in lanes; of more, for
+//     sixteen pairs of each.
+func GroupGeometry(ranks int) Geometry {
+	ranks = max(ranks, 1)
+	g := Geometry{
+		Payload: min(DefaultGeometry(ranks).Payload, 4<<10),
+		Slots:   2,
+		Pool:    256 << 10,
+		Piece:   min(max(256<<10/ranks, 4<<10), 64<<10) &^ 127,
+	}
+	pairs := max(ranks*min(2*(ranks-1), 16), 1)
+	g.Slot = min(max(g.Pool/pairs/g.Slots-512, 1<<10), 16<<10) &^ 127
+	g.Pool = max(g.Pool, pairs*g.channelBytes())
+	return g
+}
+
+// ofGroup is GroupGeometry for ranks of a group whose own geometry is g: no part is
+// larger than there.
+func (g Geometry) ofGroup(ranks int) Geometry {
+	of := GroupGeometry(ranks)
+	of.Payload, of.Piece = min(of.Payload, g.Payload), min(of.Piece, g.Piece)
+	of.Slot, of.Slots = min(of.Slot, g.Slot), min(of.Slots, g.Slots)
+	return of
 }
 
 func (g Geometry) validate(ranks int) error {
@@ -64,15 +94,16 @@ func (g Geometry) validate(ranks int) error {
 //	records     R * 1024      the ranks' failures
 //	payloads    R * 2 * P     payloads longer than a line's
 //	shown       R * 128       where the ranks' buffers lie in regions
-//	pairs       R * R * 8     offsets of the channels of ordered pairs, 0: none yet
+//	pairs       R * R * 8     offsets of the channels of ordered pairs in calls, 0: none yet
+//	lanes       R * R * 8     the same of lanes
 //	stages      R * 256       the ranks' positions in windows
 //	pieces      R * 4 * W     two staged pieces, two results
 //	channels    Pool          slots for messages, taken on first use
 type layout struct {
-	ranks                                                                      int
-	words, free, states, records, payloads, shown, pairs, stages, pieces, pool int
-	payload, piece                                                             int // aligned lengths
-	total                                                                      int
+	ranks                                                                             int
+	words, free, states, records, payloads, shown, pairs, lanes, stages, pieces, pool int
+	payload, piece                                                                    int // aligned lengths
+	total                                                                             int
 }
 
 func (g Geometry) layout(ranks int) layout {
@@ -89,6 +120,7 @@ func (g Geometry) layout(ranks int) layout {
 	l.payloads = part(ranks * 2 * l.payload)
 	l.shown = part(ranks * shownBytes)
 	l.pairs = part(ranks * ranks * 8)
+	l.lanes = part(ranks * ranks * 8)
 	l.stages = part(ranks * stageBytes)
 	l.pieces = part(ranks * 4 * l.piece)
 	l.pool = part(g.Pool)

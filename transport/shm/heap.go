@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"context"
 	"runtime"
 
 	"github.com/goccl/goccl/internal/lines"
@@ -13,12 +14,23 @@ func NewHeap(ranks int, g Geometry) ([]transport.Endpoint, error) {
 	if err := g.validate(ranks); err != nil {
 		return nil, err
 	}
+	return newHeap(ranks, g, ranks <= min(runtime.GOMAXPROCS(0), runtime.NumCPU())), nil
+}
+
+func newHeap(ranks int, g Geometry, poll bool) []transport.Endpoint {
 	n := newNode(heapArena(g.layout(ranks).total), g, ranks, lines.NewGoroutines(ranks))
-	spin := ranks <= min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	n.poll = poll
 	eps := make([]transport.Endpoint, ranks)
-	r := heapRegions()
+	regions := heapRegions()
 	for i := range eps {
-		eps[i] = n.endpoint(i, spin, *r)
+		eps[i] = n.endpoint(i, regions)
 	}
-	return eps, nil
+	return eps
+}
+
+// Group implements transport.Groups for ranks with an arena on the heap.
+func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	return ep.further.Group(ctx, ep.Member, number, members, func(ranks int) []transport.Endpoint {
+		return newHeap(ranks, ep.geometry.ofGroup(ranks), ep.poll)
+	})
 }

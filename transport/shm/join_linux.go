@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
+	"github.com/goccl/goccl/internal/lines"
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +26,11 @@ var geometryOf = DefaultGeometry
 // *transport.AllocationFailedError and *transport.AbortedError; other errors say what
 // is wrong with the job or with what lies in the place of its memory.
 func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
-	g := geometryOf(j.Size)
+	return join(ctx, j, geometryOf(j.Size), func(s *segment) bool { return j.Size <= usableCores(s, j.Size) })
+}
+
+// join is Join with a geometry, and with what decides whether waits poll.
+func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (transport.Endpoint, error) {
 	if err := g.validate(j.Size); err != nil {
 		return nil, err
 	}
@@ -34,19 +40,16 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 	}
 	rest := &processes{segment: s}
 	n := newNode(s.arena, g, j.Size, rest)
-	rest.states = n.states()
+	rest.tokens = lines.Tokens(n.states())
 	if err := n.populate(j.Rank); err != nil {
 		_ = rest.unmap()
 		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)
 	}
-	var poll bool
-	if err := s.safely(func() error { poll = j.Size <= usableCores(s, j.Size); return nil }); err != nil {
+	if err := s.safely(func() error { n.poll = poll(s); return nil }); err != nil {
 		return nil, errors.Join(err, rest.unmap())
 	}
-	m := &mapped{segment: s}
-	m.endpoint = n.endpoint(j.Rank, poll, regions{make: func(ctx context.Context, number, size int) (transport.Region, error) {
-		return openRegion(ctx, j, number, size, func() bool { return m.Failure() != nil })
-	}})
+	m := &mapped{segment: s, job: j}
+	m.endpoint = n.endpoint(j.Rank, m.makeRegion)
 	m.mapping = rest
 	return m, nil
 }
@@ -72,28 +75,44 @@ func usableCores(s *segment, ranks int) int {
 	return cores
 }
 
-// openRegion makes a region of a job, in a segment of its own. A failure of the group
-// ends the wait for its ranks.
-func openRegion(ctx context.Context, j Job, number, size int, failed func() bool) (transport.Region, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		for ctx.Err() == nil {
-			if failed() {
-				cancel(transport.ErrFailed)
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(longestPause):
-			}
+// makeRegion makes a region, in a segment of its own.
+func (m *mapped) makeRegion(ctx context.Context, number, size int) (transport.Region, error) {
+	ctx, stop := watched(ctx, func() error {
+		if m.Failure() != nil {
+			return transport.ErrFailed
 		}
-	}()
+		return nil
+	})
+	defer stop()
+	j := m.job
 	j.Name = fmt.Sprintf("%s-region-%d", j.Name, number)
 	s, err := openSegment(ctx, j, size)
 	if err != nil {
 		return nil, err
 	}
 	return segmentRegion{s, size}, nil
+}
+
+// watched returns a context that ends, for the reason that gone returns, soon after it
+// returns one. Once stop has returned gone is not called any more.
+func watched(ctx context.Context, gone func() error) (watched context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		for ctx.Err() == nil {
+			if err := gone(); err != nil {
+				cancel(err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(longestPause):
+			}
+		}
+	})
+	return ctx, func() {
+		cancel(nil)
+		watcher.Wait()
+	}
 }
 
 type segmentRegion struct {

@@ -14,12 +14,15 @@ import (
 type mapped struct {
 	*endpoint
 	segment *segment
+	job     Job
 	gone    sync.Once
 }
 
 // Vanished implements transport.Guard.
 func (m *mapped) Vanished(v any) error {
 	mappings := []*segment{m.segment}
+	m.regions.mu.Lock() // the lane's goroutine has faults, too
+	defer m.regions.mu.Unlock()
 	for _, r := range m.regions.all {
 		if r, ok := r.(segmentRegion); ok {
 			mappings = append(mappings, r.segment)

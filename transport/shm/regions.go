@@ -11,9 +11,22 @@ import (
 // regions are the regions of a group, in the order in which they were made, which is
 // the same on all ranks: the number of one is its name.
 type regions struct {
-	// make returns the region with a number.
-	make func(ctx context.Context, number, size int) (transport.Region, error)
+	make makeRegion
+	mu   sync.Mutex         // held by their rank to write all, and by others to read it
 	all  []transport.Region // nil: it was freed
+}
+
+// makeRegion returns the region with a number.
+type makeRegion func(ctx context.Context, number, size int) (transport.Region, error)
+
+// set notes the region with a number.
+func (r *regions) set(number int, region transport.Region) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if number == len(r.all) {
+		r.all = append(r.all, nil)
+	}
+	r.all[number] = region
 }
 
 // shown is where the buffers lie that a rank brought to the call entered last: each
@@ -35,12 +48,13 @@ const (
 
 // Region implements transport.Regions.
 func (ep *endpoint) Region(ctx context.Context, size int) (transport.Region, error) {
-	r, err := ep.regions.make(ctx, len(ep.regions.all), size)
+	number := len(ep.regions.all)
+	r, err := ep.regions.make(ctx, number, size)
 	if err != nil {
 		return nil, err
 	}
-	ep.regions.all = append(ep.regions.all, r)
-	return &freeable{Region: r, ep: ep, number: len(ep.regions.all) - 1}, nil
+	ep.regions.set(number, r)
+	return &freeable{Region: r, ep: ep, number: number}, nil
 }
 
 // freeable is a region that its endpoint forgets when it is freed.
@@ -53,7 +67,7 @@ type freeable struct {
 
 func (f *freeable) Free() (err error) {
 	f.once.Do(func() {
-		f.ep.regions.all[f.number] = nil
+		f.ep.regions.set(f.number, nil)
 		err = f.Region.Free()
 	})
 	return err
@@ -101,19 +115,19 @@ func (ep *endpoint) memoryAt(place, bytes uint64) []byte {
 
 // heapRegions makes the regions of ranks that are goroutines with an arena on the
 // heap: whoever asks first for a region makes it.
-func heapRegions() *regions {
+func heapRegions() makeRegion {
 	var (
 		mu   sync.Mutex
 		made []heapRegion
 	)
-	return &regions{make: func(_ context.Context, number, size int) (transport.Region, error) {
+	return func(_ context.Context, number, size int) (transport.Region, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		for len(made) <= number {
 			made = append(made, heapRegion(heapArena(size).bytes(0, size)))
 		}
 		return made[number], nil
-	}}
+	}
 }
 
 type heapRegion []byte

@@ -38,6 +38,12 @@ type naiveGroup struct {
 	closed   []bool
 	calls    map[uint64]*naiveCall
 	streams  map[[2]int][]transport.Message
+	events   int // failures, departures, refusals
+	changes  int // of anything
+	letters  map[[2]int][]transport.Message
+	viewed   map[[2]int]bool
+	lanes    []*naiveLane
+	further  map[string][]*naive // by number and members: groups to which not all have come
 }
 
 // naiveCall is what is known of one call, by rank.
@@ -60,11 +66,13 @@ func newNaive(n int, kind naiveKind) []*naive {
 	g := &naiveGroup{
 		naiveKind: kind, n: n, attached: make([]any, n), closed: make([]bool, n),
 		calls: map[uint64]*naiveCall{}, streams: map[[2]int][]transport.Message{},
+		letters: map[[2]int][]transport.Message{}, viewed: map[[2]int]bool{}, further: map[string][]*naive{},
 	}
 	g.changed = sync.NewCond(&g.mu)
 	eps := make([]*naive, n)
 	for i := range eps {
 		eps[i] = &naive{naiveGroup: g, rank: i}
+		g.lanes = append(g.lanes, &naiveLane{naive: eps[i]})
 	}
 	return eps
 }
@@ -84,6 +92,7 @@ func (g *naiveGroup) locked(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f()
+	g.changes++
 	g.changed.Broadcast()
 }
 
@@ -277,12 +286,18 @@ func (ep *naive) Print(rank int) transport.Print {
 	return ep.now.entered[rank].Print
 }
 
-func (ep *naive) Refuse(seq uint64) { ep.locked(func() { ep.call(seq).refused[ep.rank] = true }) }
+func (ep *naive) Refuse(seq uint64) {
+	ep.locked(func() {
+		ep.call(seq).refused[ep.rank] = true
+		ep.events++
+	})
+}
 
 func (ep *naive) Fail(f *transport.Failure) (recorded *transport.Failure) {
 	ep.locked(func() {
 		if ep.failure == nil {
 			ep.failure = f
+			ep.events++
 		}
 		recorded = ep.failure
 	})
@@ -328,7 +343,10 @@ func (ep *naive) Withdraw() (ended bool) {
 func (ep *naive) Free() error { return nil }
 
 func (ep *naive) Close() error {
-	ep.locked(func() { ep.closed[ep.rank] = true })
+	ep.locked(func() {
+		ep.closed[ep.rank] = true
+		ep.events++
+	})
 	return nil
 }
 

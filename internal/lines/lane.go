@@ -1,0 +1,96 @@
+package lines
+
+import (
+	"sync/atomic"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Lane is the part of a transport.Lane that all transports share. It belongs to one
+// goroutine, but for Wake.
+type Lane struct {
+	_      [128]byte // nobody else's memory on the cache lines that it writes
+	member *Member
+	budget budget
+	events uint64 // as of the end of the last Rest
+	dead   []bool // by rank: processes that were found dead
+	woken  atomic.Bool
+	_      [128]byte
+}
+
+// NewLane returns the lane of a rank, whose rests poll if poll is set.
+func NewLane(r *Member, poll bool) *Lane {
+	return &Lane{member: r, budget: newBudget(poll, r.group.others), dead: make([]bool, r.Size())}
+}
+
+// Rest implements transport.Lane.
+func (l *Lane) Rest(ready func() bool, patient bool) {
+	own := &l.budget
+	if patient {
+		own = new(budget)
+	}
+	g := l.member.group
+	var w wait
+	for !ready() && !l.news() {
+		switch own.spend(&w, g.others) {
+		case announced:
+			l.member.state.resting.Store(1)
+		case asleep:
+			g.rest.Sleep(g.lane(l.member.rank), nil)
+			l.findDead()
+		}
+	}
+	own.end(&w)
+	if w.parked {
+		l.member.state.resting.Store(0)
+	}
+}
+
+// news reports whether Wake was called or there were events, once.
+func (l *Lane) news() bool {
+	if l.woken.Load() && l.woken.Swap(false) {
+		return true
+	}
+	events := l.member.group.words.events.Load()
+	news := events != l.events
+	l.events = events
+	return news
+}
+
+// findDead looks whether processes have died since it did so last, which is news.
+func (l *Lane) findDead() {
+	for peer := range l.dead {
+		if !l.dead[peer] && l.member.dead(peer) {
+			l.dead[peer] = true
+			l.woken.Store(true)
+		}
+	}
+}
+
+// Wake implements transport.Lane.
+func (l *Lane) Wake() {
+	l.woken.Store(true)
+	g := l.member.group
+	g.rest.Wake(g.lane(l.member.rank))
+}
+
+// WaitOut rests until ok, whatever happens.
+func (l *Lane) WaitOut(ok func() bool) {
+	for !ok() {
+		l.Rest(ok, true)
+	}
+}
+
+// Failed reports whether the group has failed.
+func (l *Lane) Failed() bool { return l.member.Failed() }
+
+// Lost implements transport.Lane.
+func (l *Lane) Lost(peer int) error {
+	switch r := l.member; {
+	case r.closed.Load():
+		return transport.ErrClosed
+	case l.dead[peer] || r.group.states[peer].left.Load() != 0:
+		return r.lost(peer)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package transport
+
+// Lane carries messages between two ranks outside of calls. Each endpoint has one beside
+// its collectives: one goroutine at a time may use it, while another makes calls. Every
+// ordered pair of different ranks has a stream of its own here, in order, apart from the
+// messages of collectives; what is in Message.Seq and Clock is its users' business.
+//
+// A lane shares its group's failure, departures and deaths with the endpoint. Nothing in
+// it waits but Rest and Withdraw: who uses it looks at what it is after, Endpoint.Failed and
+// Lost, and then rests until there may be news.
+type Lane interface {
+	// TryPut is Endpoint.Put if there is room; else ok is false, and nothing was put. Where
+	// the memory of the sender itself is shown, it must not change before TryDrained of it,
+	// or Withdraw. errors.As finds *AllocationFailedError, if there is no memory for one more
+	// pair of ranks.
+	TryPut(to int, m *Message) (n int, ok bool, err error)
+	// TryDrained reports whether rank `to` has taken all that was put.
+	TryDrained(to int) bool
+	// TryNext is Endpoint.Next if there is something; else ok is false. Once the group has
+	// failed it shows no part that it has not shown before. errors.As finds *ProtocolError.
+	TryNext(from int) (view Message, ok bool, err error)
+	// Take gives the view of TryNext back to the sender.
+	Take(from int)
+
+	// Rest returns when ready does true; or, since it returned last, Wake was called or an
+	// event was noticed: a failure of the group, a departure, a refusal, the death of a rank,
+	// Close of this endpoint. ready looks at this lane, and is called again and again by the
+	// caller's goroutine. A patient rest sleeps at once; else it polls and yields first, as
+	// waits in calls do.
+	Rest(ready func() bool, patient bool)
+	// Wake ends the Rest that this rank is in, or its next one. It may be called at any time
+	// by anyone.
+	Wake()
+	// Lost is a *PeerLostError if peer has left the group, or if it has died and a Rest has
+	// noticed that, and ErrClosed if this endpoint was closed. What peer sent before is still
+	// there: look with TryNext once more after Lost.
+	Lost(peer int) error
+	// Withdraw ends the use of a lane whose group has failed: it gives back the views that this
+	// rank has not taken, and returns when no other rank has a view of this rank's memory, nor
+	// will get one. For that it waits until they take theirs or withdraw. Of the lane, only
+	// Wake may be called afterwards.
+	Withdraw()
+}

@@ -1,0 +1,65 @@
+package shm
+
+import (
+	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/transport"
+)
+
+// lane implements transport.Lane: messages go through channels of their own, from the
+// pool that those of calls come from.
+type lane struct {
+	*lines.Lane
+	*node
+	rank int
+}
+
+// Lane implements transport.Endpoint.
+func (ep *endpoint) Lane() transport.Lane { return &ep.lane }
+
+func (l *lane) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
+	word := l.pair(l.layout.lanes, l.rank, to)
+	off := int(word.Load())
+	if off == 0 {
+		if off, err = l.takeChannel(word, l.rank, to); err != nil {
+			return 0, false, err
+		}
+	}
+	if c := at[channel](l.arena, off); c.posted.Load()-c.taken.Load() >= uint64(l.geometry.Slots) {
+		return 0, false, nil
+	}
+	n = l.write(off, m)
+	l.group.WakeLane(to)
+	return n, true, nil
+}
+
+func (l *lane) TryDrained(to int) bool {
+	off := int(l.pair(l.layout.lanes, l.rank, to).Load())
+	if off == 0 {
+		return true
+	}
+	c := at[channel](l.arena, off)
+	return c.taken.Load() == c.posted.Load()
+}
+
+func (l *lane) TryNext(from int) (view transport.Message, ok bool, err error) {
+	off := int(l.pair(l.layout.lanes, from, l.rank).Load())
+	if off == 0 || l.Failed() {
+		return view, false, nil
+	}
+	c := at[channel](l.arena, off)
+	part := c.taken.Load()
+	if c.posted.Load() <= part {
+		return view, false, nil
+	}
+	view, err = l.read(off, part, from)
+	return view, err == nil, err
+}
+
+func (l *lane) Take(from int) {
+	c := at[channel](l.arena, int(l.pair(l.layout.lanes, from, l.rank).Load()))
+	c.taken.Add(1)
+	l.group.WakeLane(from)
+}
+
+// Withdraw implements transport.Lane: nobody has a view of this rank's memory.
+func (l *lane) Withdraw() {}
