@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"cmp"
 	"math/bits"
 	"unsafe"
 )
@@ -40,4 +41,9 @@ func alignedBytes(n int) []byte {
 // elements returns the n elements that lie in b.
 func elements[T Element](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// comparePlaces orders memory by where it begins.
+func comparePlaces(a, b []byte) int {
+	return cmp.Compare(uintptr(pointer(a)), uintptr(pointer(b)))
 }

@@ -76,7 +76,12 @@ func (c *Communicator) Barrier(ctx context.Context, opts ...CallOption) error {
 // alone is a call of a group of one rank, where every collective is a copy or
 // nothing. It cannot fail but for a wrong algorithm or a context that has ended.
 func (c *Communicator) alone(ctx context.Context, r *request, dst, src Buffer) error {
-	defer c.end()
+	err := c.copyAlone(ctx, r, dst, src)
+	c.end()
+	return err
+}
+
+func (c *Communicator) copyAlone(ctx context.Context, r *request, dst, src Buffer) error {
 	if r.opts.algorithm != "" {
 		if _, err := c.choose(r); err != nil {
 			return err

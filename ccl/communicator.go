@@ -24,6 +24,7 @@ type Communicator struct {
 	regions    transport.Regions // not nil where they do not, but can
 	rank, size int
 	settings   *Settings
+	queue      queue
 	logger     *slog.Logger
 	warn       func(seq uint64, missing []int)
 
@@ -46,6 +47,7 @@ type Communicator struct {
 	call     Call
 	lengths  lengths
 	spare    []byte // for inputs that are not the user's own
+	bundled  []byte // for tensors that travel together
 	entry    transport.Entry
 	plans    [planCache]plan
 	_        [padBytes]byte
@@ -74,6 +76,8 @@ func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 type CallOption struct {
 	algorithm string
 	timeout   time.Duration
+	queued    bool   // the call comes from the queue
+	sum       uint64 // of its inputs
 }
 
 // WithAlgorithm chooses the algorithm of one call by the name of its entry in
@@ -92,6 +96,7 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 		if next.timeout != 0 {
 			o.timeout = next.timeout
 		}
+		o.queued = o.queued || next.queued
 	}
 	return o
 }

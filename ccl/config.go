@@ -30,6 +30,7 @@ type Config struct {
 	transport given[string]
 	timeout   given[time.Duration] // 0: none
 	worldSize given[int]
+	debug     given[bool]
 	entries   []*entry // in the order of the file
 	topology  arrangement
 	rules     []rule

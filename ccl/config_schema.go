@@ -38,6 +38,7 @@ func (c *Config) read(root node) error {
 				"transport":  into(&c.transport, oneOf("transport", transports)),
 				"timeout":    into(&c.timeout, node.timeout),
 				"world_size": into(&c.worldSize, node.size),
+				"debug":      into(&c.debug, node.boolean),
 			})
 		},
 		"algorithms": func(n node) error { return n.each(c.readEntry) },

@@ -46,6 +46,9 @@ func (c *Communicator) begin(coll Collective, opts []CallOption) error {
 	if c == nil {
 		return fmt.Errorf("ccl: %v: %w: it is nil", coll, ErrInvalidCommunicator)
 	}
+	if c.queue.length.Load() > 0 && !(len(opts) > 0 && opts[0].queued) {
+		c.turn()
+	}
 	if !c.busy.CompareAndSwap(false, true) {
 		if c.closed.Load() {
 			return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
@@ -176,6 +179,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	e := &c.entry
 	e.Ctx, e.Seq = ctx, c.seq
 	e.Print, e.Hash = p.fingerprint, p.hash
+	e.Patient = r.opts.queued
 	e.Limit = transport.Timeout{}
 	if r.opts.timeout != 0 {
 		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}

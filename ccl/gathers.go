@@ -28,10 +28,7 @@ func AllGather[T Element](ctx context.Context, c *Communicator, send, recv []T, 
 // places that overlap); fails with *CollectiveFailedError, after which recv is
 // unspecified.
 func AllGatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, opts ...CallOption) error {
-	if counts == nil {
-		counts = []int{}
-	}
-	return c.allGather(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, opts)
+	return c.allGather(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), some(counts), displs, opts)
 }
 
 func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Buffer, counts, displs []int, opts []CallOption) error {
@@ -143,9 +140,7 @@ func (c *Communicator) gatherV(ctx context.Context, dtype DType, send, recv Buff
 	case c.rank != root:
 		err = b.none("recv", recv)
 	default:
-		if b.counts == nil {
-			b.counts = []int{}
-		}
+		b.counts = some(counts)
 		err = c.checkGather(&b, send, recv)
 	}
 	if err != nil {
@@ -265,9 +260,7 @@ func (c *Communicator) scatterV(ctx context.Context, dtype DType, send, recv Buf
 	case c.rank != root:
 		err = b.none("send", send)
 	default:
-		if b.counts == nil {
-			b.counts = []int{}
-		}
+		b.counts = some(counts)
 		err = c.checkScatter(&b, send, recv)
 	}
 	if err != nil {
@@ -365,14 +358,8 @@ func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, 
 	if err := c.begin(coll, opts); err != nil {
 		return err
 	}
-	if sendCounts == nil {
-		sendCounts = []int{}
-	}
-	if recvCounts == nil {
-		recvCounts = []int{}
-	}
-	out := blocks{operation: coll.String(), counts: sendCounts, displs: sendDispls}
-	in := blocks{operation: coll.String(), counts: recvCounts, displs: recvDispls}
+	out := blocks{operation: coll.String(), counts: some(sendCounts), displs: sendDispls}
+	in := blocks{operation: coll.String(), counts: some(recvCounts), displs: recvDispls}
 	err := out.sum(c.size)
 	if err == nil {
 		err = out.fit("send", send.Len())

@@ -102,10 +102,7 @@ func ReduceScatter[T Element](ctx context.Context, c *Communicator, send, recv [
 //
 // It has the errors of ReduceScatter, and *InvalidArgumentError for negative counts.
 func ReduceScatterV[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, counts []int, opts ...CallOption) error {
-	if counts == nil {
-		counts = []int{}
-	}
-	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, counts, opts)
+	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, some(counts), opts)
 }
 
 func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, recv Buffer, op Op, counts []int, opts []CallOption) error {

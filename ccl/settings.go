@@ -29,6 +29,7 @@ type Settings struct {
 	topology   *topology.Topology
 	transport  given[string]
 	timeout    given[time.Duration]
+	debug      given[bool]
 	algorithm  given[string]
 	candidates []*candidate // one for each entry, in the order of the file
 	values     []Setting
@@ -51,6 +52,7 @@ func (c *Config) Resolve(r Request) (*Settings, error) {
 		algorithm: override(c.algorithm, r.Algorithm, r.Algorithm != ""),
 		transport: override(c.transport, r.Transport, r.Transport != ""),
 		timeout:   override(c.timeout, max(r.Timeout, 0), r.Timeout != 0),
+		debug:     c.debug,
 	}
 	steps := []func(Request) error{s.checkOptions, s.findAlgorithms, s.resolveWorldSize, s.arrange, s.checkUse, s.checkRules}
 	for _, step := range steps {

@@ -29,6 +29,7 @@ func (s *Settings) collectValues() {
 	} else {
 		add("defaults.timeout", s.timeout.value, c.place(s.timeout.origin))
 	}
+	add("defaults.debug", s.debug.value, c.place(s.debug.origin))
 	add("topology.kind", s.topology.Kind(), c.place(c.topology.kind.origin))
 	add("topology.w", s.topology.W(), c.place(c.topology.w.origin))
 	add("topology.h", s.topology.H(), c.place(c.topology.h.origin))

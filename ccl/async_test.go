@@ -1,0 +1,219 @@
+package ccl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
+)
+
+// Calls that are begun are done in order, also those that are waited for by nobody, and
+// before a call that is made after them.
+func TestAsyncOrder(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, n := range []int{1, 2, 3} {
+			g := group(t, connect, n)
+			errs := each(n, func(r int) error {
+				x, y := []int64{int64(r + 1)}, make([]int64, n)
+				var works []*ccl.Work
+				for range 20 {
+					works = append(works,
+						ccl.AllReduceAsync(bg, g[r], x, x, ccl.Sum),     // x = sum on all ranks,
+						ccl.AllGatherAsync(bg, g[r], x, y),              // y = all of them
+						ccl.ReduceScatterAsync(bg, g[r], y, x, ccl.Max), // x = that again
+						ccl.BroadcastAsync(bg, g[r], x, 0),
+						g[r].BarrierAsync(bg))
+				}
+				if err := sum(g[r], 5); err != nil { // after all of these
+					return err
+				}
+				want := int64(n * (n + 1) / 2)
+				for range 19 {
+					want *= int64(n)
+				}
+				if x[0] != want || !slices.Equal(y, slices.Repeat([]int64{want}, n)) {
+					return fmt.Errorf("got %d and %d, want %d", x, y, want)
+				}
+				for _, w := range works {
+					select {
+					case <-w.Done():
+					default:
+						return errors.New("a call is done before one that was begun earlier")
+					}
+					if err := errors.Join(w.Err(), w.Wait(bg), w.Wait(bg)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			require.NoError(t, errors.Join(errs...))
+		}
+	})
+}
+
+// Every twin does what its collective does.
+func TestAsyncTwins(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		const n = 2
+		g := group(t, connect, n)
+		errs := each(n, func(r int) error {
+			c, me := g[r], int32(r)
+			in := []int32{me + 1, me + 3}
+			var out [16][]int32
+			for i := range out {
+				out[i] = make([]int32, 2)
+			}
+			recv, send, counts := out[3], []int32(nil), []int(nil)
+			if r == 1 {
+				recv = nil
+			} else {
+				send, counts = in, []int{1, 1}
+			}
+			buf := []int32{me + 8}
+			recvV := recv
+			if r == 0 {
+				recvV = out[15]
+			}
+			works := []*ccl.Work{
+				ccl.AllReduceAsync(bg, c, in, out[0], ccl.Sum),
+				ccl.AllReduceCoalescedAsync(bg, c, [][]int32{buf}, ccl.Sum),
+				ccl.ReduceScatterAsync(bg, c, in, out[1][:1], ccl.Sum),
+				ccl.ReduceScatterVAsync(bg, c, in, out[2][:2*r], ccl.Sum, []int{0, 2}),
+				ccl.ReduceAsync(bg, c, in, recv, ccl.Sum, 0),
+				ccl.ScanAsync(bg, c, in, out[4], ccl.Sum),
+				ccl.ExScanAsync(bg, c, in, out[5], ccl.Sum),
+				ccl.AllGatherAsync(bg, c, in[:1], out[6]),
+				ccl.AllGatherVAsync(bg, c, in[:1], out[7], []int{1, 1}, []int{1, 0}),
+				ccl.GatherVAsync(bg, c, in[:1], recvV, counts, nil, 0),
+				ccl.ScatterAsync(bg, c, send, out[8][:1], 0),
+				ccl.ScatterVAsync(bg, c, send, counts, nil, out[9][:1], 0),
+				ccl.AllToAllAsync(bg, c, in, out[10]),
+				ccl.AllToAllVAsync(bg, c, in, []int{1, 1}, nil, out[11], []int{1, 1}, []int{1, 0}),
+				ccl.GatherAsync(bg, c, in[1:], out[12][:2-2*r], 0),
+				ccl.BroadcastAsync(bg, c, out[13], 0),
+			}
+			for _, w := range works {
+				if err := w.Wait(bg); err != nil {
+					return err
+				}
+			}
+			rank := func(a, b []int32) []int32 {
+				if r == 0 {
+					return a
+				}
+				return b
+			}
+			for i, want := range [][]int32{
+				{3, 7}, rank([]int32{3, 0}, []int32{7, 0}), rank([]int32{0, 0}, []int32{3, 7}), rank([]int32{3, 7}, []int32{0, 0}),
+				rank([]int32{1, 3}, []int32{3, 7}), rank([]int32{0, 0}, []int32{1, 3}), {1, 2}, {2, 1},
+				rank([]int32{1, 0}, []int32{3, 0}), rank([]int32{1, 0}, []int32{3, 0}),
+				rank([]int32{1, 2}, []int32{3, 4}), rank([]int32{2, 1}, []int32{4, 3}),
+				rank([]int32{3, 4}, []int32{0, 0}), {0, 0},
+			} {
+				if !slices.Equal(out[i], want) {
+					return fmt.Errorf("rank %d, out[%d] is %d, want %d", r, i, out[i], want)
+				}
+			}
+			if want := rank([]int32{1, 2}, []int32{0, 0}); !slices.Equal(out[15], want) || buf[0] != 17 {
+				return fmt.Errorf("rank %d: gathered %d, coalesced %d", r, out[15], buf)
+			}
+			return nil
+		})
+		require.NoError(t, errors.Join(errs...))
+	})
+}
+
+// What is wrong with a call is the error of its Work, and the calls after it go on.
+func TestAsyncRefused(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		errs := each(2, func(r int) error {
+			bad := ccl.AllReduceAsync(bg, g[r], []int32{1}, []int32{1, 2}, ccl.Sum)
+			x := []int32{1}
+			good := ccl.AllReduceAsync(bg, g[r], x, x, ccl.Sum)
+			var size *ccl.InvalidBufferSizeError
+			if !errors.As(bad.Wait(bg), &size) || !errors.As(bad.Err(), &size) {
+				return fmt.Errorf("got %v", bad.Err())
+			}
+			if err := good.Wait(bg); err != nil || x[0] != 2 {
+				return fmt.Errorf("%d, %w", x, err)
+			}
+			return nil
+		})
+		require.NoError(t, errors.Join(errs...))
+	})
+	var c *ccl.Communicator
+	require.ErrorIs(t, ccl.BroadcastAsync(bg, c, []int32{1}, 0).Wait(bg), ccl.ErrInvalidCommunicator)
+}
+
+// Wait's context ends the waiting only; that of the call ends the call.
+func TestAsyncContexts(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		x := []int32{1}
+		w := ccl.AllReduceAsync(bg, g[0], x, x, ccl.Sum)
+		ended, cancel := context.WithCancel(bg)
+		cancel()
+		require.ErrorIs(t, w.Wait(ended), context.Canceled)
+		require.NoError(t, w.Err())
+		require.NoError(t, ccl.AllReduce(bg, g[1], []int32{2}, []int32{0}, ccl.Sum))
+		require.NoError(t, w.Wait(bg))
+		require.Equal(t, int32(3), x[0])
+		require.NoError(t, w.Wait(ended), "it is done: nothing to wait for")
+
+		running, stop := context.WithCancel(bg)
+		w = ccl.AllReduceAsync(running, g[0], x, x, ccl.Sum)
+		after := g[0].BarrierAsync(bg)
+		stop()
+		err := ccl.AllReduce(bg, g[1], []int32{2}, []int32{0}, ccl.Sum)
+		require.Error(t, err)
+		require.ErrorIs(t, w.Wait(bg), context.Canceled)
+		require.Error(t, after.Wait(bg))
+	})
+}
+
+// Close ends what waits for its turn; nothing is left running.
+func TestAsyncClosed(t *testing.T) {
+	before := runtime.NumGoroutine()
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		var works []*ccl.Work
+		for range 5 {
+			works = append(works, g[0].BarrierAsync(bg))
+		}
+		require.NoError(t, g[0].Close())
+		for _, w := range works {
+			require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
+		}
+	})
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, patient, 1e6)
+}
+
+// A call that is begun allocates its Work, and where it is waited for a channel.
+func TestAsyncAllocates(t *testing.T) {
+	g := group(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, 1)
+	x := make([]float32, 100)
+	once := func() {
+		w := ccl.AllReduceAsync(bg, g[0], x, x, ccl.Sum)
+		for w.Wait(bg) != nil {
+		}
+	}
+	for range 100 {
+		once()
+	}
+	var a, b runtime.MemStats
+	runtime.ReadMemStats(&a)
+	for range 1000 {
+		once()
+	}
+	runtime.ReadMemStats(&b)
+	require.LessOrEqual(t, b.Mallocs-a.Mallocs, uint64(2*1000+100))
+}

@@ -1,0 +1,143 @@
+package ccl
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// AllReduceCoalesced is AllReduce, in place, of many tensors in one call: their number
+// and lengths are the same on all ranks, which is checked before anything moves. Short
+// ones travel together, which saves most of what a call of each would cost; the bits
+// of algorithms other than direct depend on who travels with whom. Tensors may be
+// empty, but not all of them, and do not overlap.
+//
+// Refused with *InvalidBufferSizeError, *InvalidArgumentError (overlap) or
+// ErrNotImplemented; fails with *CollectiveFailedError, after which the tensors are
+// unspecified, unless it is a *MismatchError.
+func AllReduceCoalesced[T Element](ctx context.Context, c *Communicator, tensors [][]T, op Op, opts ...CallOption) error {
+	if c == nil {
+		return c.begin(CollAllReduce, nil)
+	}
+	return c.allReduceCoalesced(ctx, DTypeOf[T](), buffersOf(tensors), op, opts)
+}
+
+func buffersOf[T Element](tensors [][]T) []Buffer {
+	buffers := make([]Buffer, len(tensors))
+	for i, t := range tensors {
+		buffers[i] = bufferOf(t)
+	}
+	return buffers
+}
+
+// Tensors shorter than packBytes travel together, up to bundleBytes at a time. To copy
+// some to a place and back costs less than a call of each, longer ones cost more to
+// copy.
+const (
+	packBytes   = 64 << 10
+	bundleBytes = 1 << 20
+)
+
+func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tensors []Buffer, op Op, opts []CallOption) error {
+	if err := c.begin(CollAllReduce, opts); err != nil {
+		return err
+	}
+	err := checkCoalesced(dtype, tensors, op)
+	if err != nil {
+		return c.refuse(err)
+	}
+	defer c.end()
+	lengths := uint64(len(tensors))
+	for _, t := range tensors {
+		lengths = mix(lengths ^ uint64(t.Len()))
+	}
+	for len(tensors) > 0 {
+		n := bundle(tensors)
+		if err := c.reduceBundle(ctx, dtype, tensors[:n], op, lengths, opts); err != nil {
+			return err
+		}
+		tensors = tensors[n:]
+	}
+	return nil
+}
+
+func checkCoalesced(dtype DType, tensors []Buffer, op Op) error {
+	const operation = "all_reduce_coalesced"
+	total := 0
+	places := make([][]byte, 0, len(tensors))
+	for _, t := range tensors {
+		total += t.Len()
+		if t.Len() > 0 {
+			places = append(places, t.data)
+		}
+	}
+	if total == 0 {
+		return &InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0}
+	}
+	slices.SortFunc(places, comparePlaces)
+	for i := range len(places) - 1 {
+		if overlap(places[i], places[i+1]) {
+			return &InvalidArgumentError{operation, fmt.Sprintf("two of the tensors, of %d and %d bytes, overlap", len(places[i]), len(places[i+1]))}
+		}
+	}
+	return op.checkFor(CollAllReduce, dtype)
+}
+
+// bundle returns how many of the tensors travel together.
+func bundle(tensors []Buffer) int {
+	bytes := 0
+	for i, t := range tensors {
+		bytes += len(t.data)
+		if i > 0 && (len(t.data) >= packBytes || bytes > bundleBytes) {
+			return i
+		}
+		if len(t.data) >= packBytes {
+			return i + 1
+		}
+	}
+	return len(tensors)
+}
+
+// reduceBundle reduces tensors that travel together.
+func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []Buffer, op Op, lengths uint64, opts []CallOption) error {
+	whole := tensors[0]
+	if len(tensors) > 1 {
+		n := 0
+		for _, t := range tensors {
+			n += t.Len()
+		}
+		whole = c.bundleBuffer(n, whole.shift)
+		at := whole.data
+		for _, t := range tensors {
+			at = at[copy(at, t.data):]
+		}
+	}
+	if whole.Len() == 0 {
+		return nil // on all ranks
+	}
+	r := c.ask(CollAllReduce, dtype, c.scaled(whole, dtype, op), whole, opts)
+	r.op, r.lengths = op, lengths
+	var err error
+	if c.size == 1 {
+		err = c.copyAlone(ctx, r, whole, r.in)
+	} else {
+		err = c.step(ctx, r)
+	}
+	if err != nil || len(tensors) == 1 {
+		return err
+	}
+	from := whole.data
+	for _, t := range tensors {
+		from = from[copy(t.data, from):]
+	}
+	return nil
+}
+
+// bundleBuffer returns memory of the communicator for n elements that travel together.
+func (c *Communicator) bundleBuffer(n int, shift uint8) Buffer {
+	bytes := n << shift
+	if cap(c.bundled) < bytes {
+		c.bundled = alignedBytes(bytes)
+	}
+	return Buffer{data: c.bundled[:bytes:bytes], shift: shift}
+}

@@ -1,0 +1,124 @@
+package ccl
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Work is a call that was begun and need not be waited for. Its buffers, counts and
+// displacements belong to it until it is done: they are not to be written, nor its
+// outputs read, before (with debug in ccl.yaml that is checked). One that nobody waits
+// for costs nothing. Its methods may be called by anyone at any time.
+type Work struct {
+	ctx  context.Context
+	args arguments
+	next *Work // in the queue
+
+	mu    sync.Mutex
+	ended bool
+	err   error
+	done  chan struct{} // made by the first who waits before the end
+}
+
+// Wait returns when the call is done, with its error, or when ctx ends, with that of
+// ctx: then the call goes on. It may be called any number of times.
+func (w *Work) Wait(ctx context.Context) error {
+	if ended, err := w.state(); ended {
+		return err
+	}
+	select {
+	case <-w.Done():
+		_, err := w.state()
+		return err
+	case <-ctx.Done():
+		if ended, err := w.state(); ended {
+			return err
+		}
+		return fmt.Errorf("ccl: waiting for %v, which goes on: %w", w.args.coll, ctx.Err())
+	}
+}
+
+// Done returns a channel that is closed when the call is done.
+func (w *Work) Done() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done == nil {
+		w.done = make(chan struct{})
+		if w.ended {
+			close(w.done)
+		}
+	}
+	return w.done
+}
+
+// Err returns the error of a call that is done, nil if it succeeded or goes on.
+func (w *Work) Err() error {
+	_, err := w.state()
+	return err
+}
+
+func (w *Work) state() (ended bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended, w.err
+}
+
+func (w *Work) finish(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended, w.err = true, err
+	if w.done != nil {
+		close(w.done)
+	}
+	w.ctx, w.args = nil, arguments{coll: w.args.coll} // the buffers are the caller's again
+}
+
+// arguments are those of any call.
+type arguments struct {
+	coll                   Collective
+	dtype                  DType
+	op                     Op
+	send, recv             Buffer
+	tensors                []Buffer // of a coalesced all-reduce
+	root                   int
+	counts, displs         []int // those of the buffer that has blocks, or of send
+	recvCounts, recvDispls []int
+	opts                   [1]CallOption
+}
+
+// do makes a call.
+func (c *Communicator) do(ctx context.Context, a *arguments) error {
+	opts := a.opts[:]
+	switch a.coll {
+	case CollBarrier:
+		return c.Barrier(ctx, opts...)
+	case CollAllReduce:
+		if a.tensors != nil {
+			return c.allReduceCoalesced(ctx, a.dtype, a.tensors, a.op, opts)
+		}
+		return c.allReduce(ctx, a.dtype, a.send, a.recv, a.op, opts)
+	case CollReduce:
+		return c.reduce(ctx, a.dtype, a.send, a.recv, a.op, a.root, opts)
+	case CollReduceScatter:
+		return c.reduceScatter(ctx, a.dtype, a.send, a.recv, a.op, a.counts, opts)
+	case CollScan, CollExScan:
+		return c.scan(ctx, a.coll, a.dtype, a.send, a.recv, a.op, opts)
+	case CollAllGather:
+		return c.allGather(ctx, a.dtype, a.send, a.recv, a.counts, a.displs, opts)
+	case CollBroadcast:
+		return c.broadcast(ctx, a.dtype, a.recv, a.root, opts)
+	case CollGather:
+		return c.gather(ctx, a.dtype, a.send, a.recv, a.root, opts)
+	case collGatherLengths:
+		return c.gatherV(ctx, a.dtype, a.send, a.recv, a.counts, a.displs, a.root, opts)
+	case CollScatter:
+		return c.scatter(ctx, a.dtype, a.send, a.recv, a.root, opts)
+	case collScatterLengths:
+		return c.scatterV(ctx, a.dtype, a.send, a.recv, a.counts, a.displs, a.root, opts)
+	case CollAllToAll:
+		return c.allToAll(ctx, a.dtype, a.send, a.recv, opts)
+	default: // collAllToAllLengths
+		return c.allToAllV(ctx, a.dtype, a.send, a.counts, a.displs, a.recv, a.recvCounts, a.recvDispls, opts)
+	}
+}
