@@ -51,7 +51,7 @@ const (
 // openSegment makes or finds the segment of a job, with an arena of size bytes that
 // are zero. It is collective: it returns on all ranks when all have attached. If
 // one dies or gives up before, it fails at once on all that have attached. Nothing
-// is left of it where it fails, unless rank 0 is killed before all have attached.
+// is left of it where it fails, unless rank 0 is killed and another rank never comes.
 //
 // errors.As finds *transport.AllocationFailedError (no memory to be had),
 // *transport.PeerLostError (a rank died), *transport.AbortedError (a rank gave up
