@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/goccl/goccl/transport/shm"
 )
 
 // patience is how long anything may take before a test fails for a hang.
@@ -197,25 +195,6 @@ func (j *job) leavesNothing() {
 			_ = os.Remove(file)
 		}
 	}
-}
-
-// removeLeftovers removes what rank 0 has left for ranks that were to come and learn from
-// it that it is dead, and returns how many files that were.
-func (j *job) removeLeftovers() (n int) {
-	j.t.Helper()
-	all, err := shm.Leftovers()
-	if err != nil {
-		j.t.Error(err)
-	}
-	for _, l := range all {
-		if strings.Contains(l.Path, j.name) {
-			n++
-			if err := l.Remove(); err != nil {
-				j.t.Error(err)
-			}
-		}
-	}
-	return n
 }
 
 // others runs f for every rank but one at the same time.

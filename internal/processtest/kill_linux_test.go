@@ -45,13 +45,13 @@ func calls(ranks int) (all []call) {
 func TestKilled(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 0))
 	var took []time.Duration
-	where, missed, left := map[string]int{}, 0, 0
+	where, missed := map[string]int{}, 0
 	defer func() {
 		slices.Sort(took)
 		if n := len(took); n > 0 {
 			t.Logf("seed %d: %d jobs, of which one rank was killed at %v", *seed, *kills, where)
 			t.Logf("%d survivors knew: half of them within %v of the kill, 99 %% within %v, all within %v", n, took[n/2], took[n*99/100], took[n-1])
-			t.Logf("%d missed a rank that had not come; %d files were left for one that was to come", missed, left)
+			t.Logf("%d missed a rank that had not come", missed)
 		}
 	}()
 	for i := range *kills {
@@ -97,9 +97,6 @@ func TestKilled(t *testing.T) {
 				default:
 					t.Errorf("rank %d at %s after %v: %s; want that rank %d (pid %d) is lost", r, got.Point, got.at.Sub(killed), cmp.Or(got.Err, "no error"), victim, v.pid())
 				}
-			}
-			if outside && victim == 0 {
-				left += j.removeLeftovers()
 			}
 			j.leavesNothing()
 		})

@@ -20,9 +20,9 @@
 // the job's name (see Job). Rank 0 makes it without a name, gives it all of its memory,
 // and only then the name; the others find it, check its header, and say who they are.
 // When all have, the name is taken away: from then on the kernel frees the file when the
-// last rank ends, however it ends. If rank 0 is killed before, the others take the name
-// away; what it leaves behind for one that has yet to come is found and removed by
-// [Leftovers]. Every rank holds a lock on a byte of the file for as
+// last rank ends, however it ends. If rank 0 is killed before, the last of the others
+// takes the name away; what is left behind where one never comes is found and removed by
+// [Leftovers] and [RemoveLeftovers]. Every rank holds a lock on a byte of the file for as
 // long as it lives, across pid namespaces, and whoever waits for a rank looks at its
 // lock now and then. Ranks poll if together they may use a core for each; else they
 // yield, and soon sleep on a futex in the arena.

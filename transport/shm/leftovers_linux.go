@@ -39,6 +39,22 @@ func Leftovers() ([]Leftover, error) {
 	return all, nil
 }
 
+// RemoveLeftovers removes what dead jobs of this user have left behind whose names begin
+// with prefix. It fails if there are files of such names that are no leftovers.
+func RemoveLeftovers(prefix string) error {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return fmt.Errorf("shared memory: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filePrefix()+prefix) {
+			errs = append(errs, Leftover{Path: filepath.Join(directory, e.Name())}.Remove())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Remove removes the segment; that it is gone already is no error. It fails if
 // there is a segment of a living job by now, however young.
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,31 @@ func TestLeftoversAreDead(t *testing.T) {
 	}
 	f.Close()
 	removeLeftovers(t, 1)
+}
+
+// What is another job's stays, though its name begins alike, and so does what lives.
+func TestRemoveLeftovers(t *testing.T) {
+	own(t)
+	for _, name := range []string{"job-1", "job-2", "jobs-1"} {
+		dead := startRank(t, rankSpec{Job: Job{Name: name, Rank: 0, Size: 2}, Stop: "named"})
+		dead.await("at named")
+		dead.kill()
+	}
+	zero := startRank(t, rankSpec{Job: Job{Name: "job-3", Rank: 0, Size: 2}})
+	zero.await("at named")
+	if err := RemoveLeftovers("job-"); err == nil || !strings.Contains(err.Error(), "is in use") || strings.Contains(err.Error(), "job-2") {
+		t.Errorf("got %v", err)
+	}
+	if left := files(t); !slices.Equal(left, []string{filePrefix() + "job-3", filePrefix() + "jobs-1"}) {
+		t.Errorf("%q are there", left)
+	}
+	startRank(t, rankSpec{Job: Job{Name: "job-3", Rank: 1, Size: 2}}).joined()
+	zero.joined()
+	for range 2 {
+		if err := RemoveLeftovers("job"); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // A creator that runs, though its lock is free, is left alone.

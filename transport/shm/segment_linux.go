@@ -22,8 +22,8 @@ import (
 // the file, check it, take their locks, map it and attach. When all have, rank 0
 // takes the name away and says that the segment is ready. From then on the file
 // lives exactly as long as the ranks, however they end. If rank 0 is killed before,
-// the others take the name away, once all have attached; what is left behind because
-// one never did is found by Leftovers.
+// the others attach all the same, to learn it, and the last of them takes the name away;
+// what is left behind because one never came is found by Leftovers.
 type segment struct {
 	arena            // zero at first, aligned to a page
 	file      arena  // the whole mapping
@@ -51,7 +51,7 @@ const (
 // openSegment makes or finds the segment of a job, with an arena of size bytes that
 // are zero. It is collective: it returns on all ranks when all have attached. If
 // one dies or gives up before, it fails at once on all that have attached. Nothing
-// is left of it where it fails, unless rank 0 is killed before all have attached.
+// is left of it where it fails, unless rank 0 is killed and another rank never comes.
 //
 // errors.As finds *transport.AllocationFailedError (no memory to be had),
 // *transport.PeerLostError (a rank died), *transport.AbortedError (a rank gave up
@@ -131,7 +131,7 @@ func (s *segment) occupied() error {
 }
 
 func (f *found) stale() error {
-	return fmt.Errorf("shared memory %s was left behind by a job of this name (%s): remove it with `goccl doctor --clean` or rm, or give the job another name", f.path, f.describe())
+	return fmt.Errorf("shared memory %s was left behind by a job of this name (%s): if it is still there, remove it with `goccl doctor --clean` or rm, or give the job another name", f.path, f.describe())
 }
 
 // attach waits for the segment to appear, and takes this rank's place in it.
@@ -172,6 +172,9 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 		if st := new(unix.Stat_t); unix.Fstat(f.fd, st) == nil && st.Nlink == 0 {
 			return true, nil
 		}
+		if f.creator.state == attached { // no segment had a name before
+			s.mourn(f)
+		}
 		return false, fmt.Errorf("%w; %w", &transport.PeerLostError{Rank: 0, PID: f.creator.pid}, f.stale())
 	}
 	atPoint("found")
@@ -198,6 +201,17 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 		if !w.pause() {
 			return false, w.ended(s, nil)
 		}
+	}
+}
+
+// mourn takes this rank's place in a file whose creator is dead, if it is free: so that
+// the last rank to know can tell that it is, and removes the file.
+func (s *segment) mourn(f *found) {
+	if ok, err := tryLock(s.fd, s.rank); !ok || err != nil {
+		return
+	}
+	if own, err := f.place(s.rank); err == nil && own.state == absent {
+		_ = s.enter() // else the file is left behind
 	}
 }
 

@@ -177,25 +177,25 @@ func TestLocksAreNotInherited(t *testing.T) {
 }
 
 // A rank that is killed while the ranks gather ends the gathering: all that have
-// attached by then learn who it was, and the others miss it. A file is left only for a
-// rank that is still to come, and Leftovers finds and removes it.
+// attached by then learn who it was, and the others miss it. A file is left only for
+// ranks that are still to come, and the last of them removes it.
 func TestKilledWhileGathering(t *testing.T) {
 	for _, c := range []struct {
 		victim int
 		point  string
 		others [3]string // where they are by then
 		known  bool      // the others can know
-		left   int       // files
 	}{
-		{0, "made", [3]string{}, false, 0}, // the others see nothing
-		{0, "named", [3]string{1: "attached", 2: "attached"}, true, 0},
-		{0, "named", [3]string{1: "attached", 2: "found"}, true, 0},
-		{0, "named", [3]string{1: "attached"}, true, 1}, // the last learns it from the file
-		{0, "gathered", [3]string{1: "attached", 2: "attached"}, true, 0},
-		{0, "unnamed", [3]string{1: "attached", 2: "attached"}, true, 0},
-		{1, "found", [3]string{0: "named", 2: "attached"}, false, 0},
-		{1, "locked", [3]string{0: "named", 2: "attached"}, false, 0},
-		{1, "attached", [3]string{0: "named", 2: "locked"}, true, 0},
+		{0, "made", [3]string{}, false}, // the others see nothing
+		{0, "named", [3]string{1: "attached", 2: "attached"}, true},
+		{0, "named", [3]string{1: "attached", 2: "found"}, true},
+		{0, "named", [3]string{1: "attached"}, true}, // the last learns it from the file
+		{0, "named", [3]string{}, true},              // and so do both
+		{0, "gathered", [3]string{1: "attached", 2: "attached"}, true},
+		{0, "unnamed", [3]string{1: "attached", 2: "attached"}, true},
+		{1, "found", [3]string{0: "named", 2: "attached"}, false},
+		{1, "locked", [3]string{0: "named", 2: "attached"}, false},
+		{1, "attached", [3]string{0: "named", 2: "locked"}, true},
 	} {
 		t.Run(fmt.Sprintf("rank %d %s", c.victim, c.point), func(t *testing.T) {
 			own(t)
@@ -248,14 +248,13 @@ func TestKilledWhileGathering(t *testing.T) {
 				t.Errorf("the others learned it after %v", d)
 			}
 			for _, spec := range late {
+				if left := files(t); len(left) != 1 {
+					t.Errorf("before rank %d comes %q are there, want one file", spec.Job.Rank, left)
+				}
 				if got := startRank(t, spec).result(); got.Lost == nil || got.Lost.Rank != c.victim || got.Lost.PID != victim.pid() {
 					t.Errorf("rank %d, which comes later: %+v", spec.Job.Rank, got)
 				}
 			}
-			if left := files(t); len(left) != c.left {
-				t.Fatalf("left behind: %q, want %d", left, c.left)
-			}
-			removeLeftovers(t, c.left)
 		})
 	}
 }
@@ -433,15 +432,15 @@ func TestRanksDisagree(t *testing.T) {
 	zero.joined()
 }
 
-// What a dead job has left behind is named with its creator and never touched,
-// neither by rank 0 nor by the others (S2.8).
+// What a dead job has left behind is named with its creator, and rank 0 does not take its
+// place (S2.8). Nor do the others remove it, while one is missing that it may be for.
 func TestStaleFile(t *testing.T) {
 	own(t)
-	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named"})
+	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
 	dead.await("at named")
 	dead.kill()
-	for i := range 2 {
-		got := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 2}}).result()
+	for _, i := range []int{0, 1, 1} {
+		got := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}}).result()
 		for _, want := range []string{directory + "/" + filePrefix() + "job was left behind", fmt.Sprintf("by pid %d, which is dead", dead.pid()), "goccl doctor --clean"} {
 			if !strings.Contains(got.Err, want) {
 				t.Errorf("rank %d got %q, want %q", i, got.Err, want)
@@ -452,11 +451,11 @@ func TestStaleFile(t *testing.T) {
 		}
 	}
 	l := removeLeftovers(t, 1)[0]
-	want := Leftover{Path: filePath("job"), Job: "job", Ranks: 2, Bytes: l.Bytes, PID: dead.pid(), Made: l.Made}
+	want := Leftover{Path: filePath("job"), Job: "job", Ranks: 3, Bytes: l.Bytes, PID: dead.pid(), Made: l.Made}
 	if l != want || l.Bytes < 1<<16 || time.Since(l.Made) > time.Minute || time.Since(l.Made) < -time.Second {
 		t.Errorf("got %+v, want %+v", l, want)
 	}
-	for _, r := range startJob(t, "job", 2) {
+	for _, r := range startJob(t, "job", 3) {
 		r.joined()
 	}
 }

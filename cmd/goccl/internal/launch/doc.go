@@ -25,6 +25,10 @@
 // themselves, but not what they have started, would also die if launcher and keeper
 // were killed together: they ask the kernel for it.
 //
+// Ranks that are killed before all of them have joined leave a segment in /dev/shm. It
+// has a name that begins with that of the job, and launcher or keeper removes it in the
+// end.
+//
 // Both images are started with a name that Reexecuted knows, so a program that runs
 // jobs has to call that first.
 //

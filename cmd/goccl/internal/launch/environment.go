@@ -26,10 +26,10 @@ func withoutRanks(environment []string) []string {
 	})
 }
 
-// rankVariables are those by which a rank finds its place in the job of that key.
-func rankVariables(key string, rank, ranks int) []string {
+// rankVariables are those by which a rank finds its place in the job of that name.
+func rankVariables(job string, rank, ranks int) []string {
 	return []string{
-		"GOCCL_SHM_NAME=" + key,
+		"GOCCL_SHM_NAME=/" + job,
 		fmt.Sprintf("GOCCL_SHM_RANK=%d", rank),
 		fmt.Sprintf("GOCCL_SHM_SIZE=%d", ranks),
 		fmt.Sprintf("RANK=%d", rank),

@@ -12,12 +12,15 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"time"
+
+	"github.com/goccl/goccl/transport/shm"
 )
 
 // The names under which Run starts images of this program.
 const (
-	keeperName = "goccl-keeper"
-	rankName   = "goccl-rank" // then cores or "", the program's file, its arguments
+	keeperName = "goccl-keeper" // then the name of the job
+	rankName   = "goccl-rank"   // then cores or "", the program's file, its arguments
 )
 
 // keeperPipe is the descriptor of the keeper's pipe: in the keeper the end to read
@@ -29,15 +32,16 @@ const keeperPipe = 3
 func Reexecuted() {
 	switch os.Args[0] {
 	case keeperName:
-		os.Exit(keep(os.NewFile(keeperPipe, "ranks")))
+		os.Exit(keep(os.NewFile(keeperPipe, "ranks"), os.Args[1]))
 	case rankName:
 		os.Exit(become(os.NewFile(keeperPipe, "keeper"), os.Args[1], os.Args[2], os.Args[3:]))
 	}
 }
 
 // keep reads "+pid" for ranks that begin and "-pid" for those that are over. When
-// nobody is left who could write, the launcher is dead, and the rest is killed.
-func keep(ranks *os.File) int {
+// nobody is left who could write, the launcher is dead, and the rest is killed. Then
+// nothing is to remain of the job's shared memory either.
+func keep(ranks *os.File, job string) int {
 	signal.Ignore(Signals...) // it has to outlive a launcher that heeds them
 	groups := make(map[int]bool)
 	for lines := bufio.NewScanner(ranks); lines.Scan(); {
@@ -51,6 +55,12 @@ func keep(ranks *os.File) int {
 	}
 	for pid := range groups {
 		signalGroup(pid, syscall.SIGKILL)
+	}
+	for range 100 {
+		time.Sleep(10 * time.Millisecond) // what is killed takes its time to die
+		if shm.RemoveLeftovers(job+"-") == nil {
+			break
+		}
 	}
 	return 0
 }

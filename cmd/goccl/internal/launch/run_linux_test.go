@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/goccl/goccl/dist"
 )
 
 func init() {
@@ -24,6 +26,28 @@ func init() {
 			if cores, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
 				fmt.Print("runs on ", strings.TrimSpace(cores), "\n")
 			}
+		}
+	}
+	// Ranks 0 and 1 see the job's shared memory, which waits for the others.
+	programs["joining"] = func([]string) {
+		if os.Getenv("RANK") == "0" {
+			go func() { panic(dist.InitProcessGroup("ccl")) }()
+		}
+		file := fileOf(os.Getenv("GOCCL_SHM_NAME"))
+		if os.Getenv("RANK") == "0" {
+			fmt.Println("pid", os.Getpid())
+		} else if os.Getenv("RANK") == "1" {
+			fmt.Println("sees", file)
+		}
+		time.Sleep(time.Hour)
+	}
+}
+
+// fileOf waits for the shared memory of the job of that name.
+func fileOf(job string) string {
+	for ; ; time.Sleep(time.Millisecond) {
+		if files, _ := filepath.Glob("/dev/shm/goccl-*-" + job[1:] + "-*"); len(files) == 1 {
+			return files[0]
 		}
 	}
 }
@@ -139,6 +163,39 @@ func TestKilledKeeper(t *testing.T) {
 	require.Equal(t, 130, launcher.ProcessState.ExitCode())
 }
 
+// A job that ends while its ranks join, of which one is still to come, leaves nothing in
+// /dev/shm, whoever ends it.
+func TestLeftovers(t *testing.T) {
+	for name, kills := range map[string]func(launcher *os.Process, zero int){
+		"rank 0 killed":     func(_ *os.Process, zero int) { kill(t, zero) },
+		"launcher signaled": func(launcher *os.Process, _ int) { require.NoError(t, launcher.Signal(unix.SIGTERM)) },
+		"launcher killed":   func(launcher *os.Process, _ int) { kill(t, launcher.Pid) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			launcher := command("launcher", "3", "joining")
+			out, err := launcher.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, launcher.Start())
+			lines := bufio.NewReader(out)
+			var zero int
+			var file string
+			for zero == 0 || file == "" { // in any order
+				line, err := lines.ReadString('\n')
+				require.NoError(t, err)
+				_, _ = fmt.Sscanf(line, "[0] pid %d", &zero)
+				_, _ = fmt.Sscanf(line, "[1] sees %s", &file)
+			}
+			require.FileExists(t, file)
+			kills(launcher.Process, zero)
+			require.Error(t, launcher.Wait())
+			if name == "launcher killed" {
+				require.Eventually(t, func() bool { _, err := os.Stat(file); return os.IsNotExist(err) }, 30*time.Second, 5*time.Millisecond)
+			}
+			require.NoFileExists(t, file)
+		})
+	}
+}
+
 // keeperOf finds the keeper of a launcher by its name.
 func keeperOf(t *testing.T, launcher int) (pid int) {
 	t.Helper()
@@ -146,7 +203,7 @@ func keeperOf(t *testing.T, launcher int) (pid int) {
 	require.NoError(t, err)
 	for _, file := range files {
 		command, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		if err != nil || string(command) != keeperName+"\x00" {
+		if err != nil || !strings.HasPrefix(string(command), keeperName+"\x00") {
 			continue
 		}
 		status, err := os.ReadFile(file)

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/goccl/goccl/transport/shm"
 )
 
 // Run starts the job and returns when it is over: nil if all ranks have ended with
@@ -24,7 +26,7 @@ func (j *Job) Run() error {
 	// that for their parent.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l := &launcher{Job: j, ranks: make([]rank, j.Ranks), finished: make(chan int, j.Ranks), children: make(chan child, 1)}
+	l := &launcher{Job: j, name: newName(), ranks: make([]rank, j.Ranks), finished: make(chan int, j.Ranks), children: make(chan child, 1)}
 	defer l.closeFiles()
 	if err := l.prepare(); err != nil {
 		return &RefusedError{statusUsage, err}
@@ -35,16 +37,25 @@ func (j *Job) Run() error {
 	}
 	l.watch()
 	l.dismissKeeper()
+	_ = shm.RemoveLeftovers(l.name + "-") // what cannot be removed is for goccl doctor, which says why
 	if err != nil {
 		return &RefusedError{statusFailed, err}
 	}
 	return l.result()
 }
 
+// newName returns a name that no other job has.
+func newName() string {
+	key := make([]byte, 8)
+	_, _ = rand.Read(key) // never fails
+	return fmt.Sprintf("goccl-%x", key)
+}
+
 // A launcher is a Job that runs. All of it belongs to the goroutine of Run, except
 // for what is said to be others'.
 type launcher struct {
 	*Job
+	name     string // of the job
 	ranks    []rank
 	shares   [][]int // of cores, one for each rank, or nil
 	out, err *output
@@ -167,11 +178,9 @@ func (l *launcher) startAll() error {
 		return fmt.Errorf("starting the keeper of the ranks: %w", err)
 	}
 	l.wait()
-	key := make([]byte, 8)
-	_, _ = rand.Read(key) // never fails
 	environment := withoutRanks(l.Environment)
 	for i := range l.ranks {
-		variables := rankVariables(fmt.Sprintf("/goccl-%x", key), i, l.Ranks)
+		variables := rankVariables(l.name, i, l.Ranks)
 		if err := l.start(i, slices.Concat(environment, variables)); err != nil {
 			return fmt.Errorf("starting rank %d: %w", i, err)
 		}
@@ -188,7 +197,7 @@ func (l *launcher) startKeeper() error {
 	l.names = w
 	// It holds nothing of the launcher's: who waits for the end of the output would
 	// wait for the keeper as well.
-	l.keeper, err = os.StartProcess(l.program, []string{keeperName}, &os.ProcAttr{
+	l.keeper, err = os.StartProcess(l.program, []string{keeperName, l.name}, &os.ProcAttr{
 		Files: []*os.File{l.null, l.null, l.null, r},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
