@@ -174,7 +174,7 @@ func TestLengthsThatDiffer(t *testing.T) {
 			}
 			return ccl.AllToAllV(bg, g[r], []int32{7, 8, 9}, []int{1, 1, 1}, nil, recv, in, nil)
 		}) {
-			require.EqualError(t, m, "ranks disagree on counts: rank 2 sends 1 elements to rank 1 on rank 2; rank 1 expects 2 from rank 2 on rank 1")
+			require.EqualError(t, m, "ranks disagree on counts: rank 2 sends 1 elements to rank 1 on rank 2, rank 1 expects 2 from rank 2 on rank 1")
 		}
 		require.Equal(t, make([]int32, 9), untouched)
 		mismatch(func(r int) error {

@@ -111,6 +111,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	}
 	c.regions, _ = ep.(transport.Regions)
 	c.guard, _ = ep.(transport.Guard)
+	c.queue.serve = c.serve
 	for _, o := range opts {
 		if o.settings != nil {
 			c.settings = o.settings

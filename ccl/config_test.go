@@ -108,8 +108,8 @@ func TestParseErrors(t *testing.T) {
 
 		// names of keys
 		{v + "default: {}\n", ":2: default: unknown key (did you mean defaults?); known keys: algorithms, defaults, rules, topology, version"},
-		{v + "defaults:\n  timeot: 5s\n", ":3: defaults.timeot: unknown key (did you mean timeout?); known keys: algorithm, timeout, transport, world_size"},
-		{v + "defaults: {World-Size: 5}\n", `:2: defaults."World-Size": unknown key (did you mean world_size?); known keys: algorithm, timeout, transport, world_size`},
+		{v + "defaults:\n  timeot: 5s\n", ":3: defaults.timeot: unknown key (did you mean timeout?); known keys: algorithm, debug, timeout, transport, world_size"},
+		{v + "defaults: {World-Size: 5}\n", `:2: defaults."World-Size": unknown key (did you mean world_size?); known keys: algorithm, debug, timeout, transport, world_size`},
 		{v + "topology: {size: 4}\n", ":2: topology.size: unknown key; known keys: count, h, kind, w"},
 		{v + "rules:\n  - {algorithm: a}\n  - {byte: 4}\n", ":4: rules[2].byte: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, op, ranks"},
 		{v + "algorithms:\n  a:\n    module: a\n    parms: {}\n", ":5: algorithms.a.parms: unknown key (did you mean params?); known keys: module, params, topology, world_size"},

@@ -2,7 +2,6 @@ package ccl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -14,11 +13,13 @@ type queue struct {
 	length      atomic.Int64 // of the queue, with the call that runs
 	mu          sync.Mutex
 	first, last *Work
+	serve       func() // Communicator.serve
 }
 
 // begun is the Work of a call that waits for its turn now.
 func (c *Communicator) begun(ctx context.Context, a arguments, opts []CallOption) *Work {
 	w := &Work{ctx: ctx, args: a}
+	w.end.L = &w.mu
 	if c == nil {
 		w.finish(fmt.Errorf("ccl: %v: %w: it is nil", a.coll, ErrInvalidCommunicator))
 		return w
@@ -31,7 +32,7 @@ func (c *Communicator) begun(ctx context.Context, a arguments, opts []CallOption
 	defer q.mu.Unlock()
 	if q.first == nil {
 		q.first = w
-		go c.serve(w)
+		go q.serve()
 	} else {
 		q.last.next = w
 	}
@@ -40,30 +41,30 @@ func (c *Communicator) begun(ctx context.Context, a arguments, opts []CallOption
 	return w
 }
 
-// serve makes the calls of the queue, of which w is the first.
-func (c *Communicator) serve(w *Work) {
-	for w != nil {
-		w = c.serveOne(w)
+// serve makes the calls of the queue until there are none.
+func (c *Communicator) serve() {
+	for c.serveFirst() {
 	}
 }
 
-// serveOne makes the first call of the queue and returns the next.
-func (c *Communicator) serveOne(w *Work) (next *Work) {
-	err := errors.New("its kernel ended the goroutine by runtime.Goexit")
-	ended := false
+// serveFirst makes the first call of the queue and reports whether there is another.
+func (c *Communicator) serveFirst() (more bool) {
+	q := &c.queue
+	q.mu.Lock()
+	w := q.first
+	q.mu.Unlock()
+	err, returned := errGoexit, false
 	defer func() {
-		q := &c.queue
 		w.finish(err)
 		q.mu.Lock()
-		q.first = w.next
-		if q.first == nil {
+		if q.first = w.next; q.first == nil {
 			q.last = nil
 		}
-		next = q.first
+		more = q.first != nil
 		q.mu.Unlock()
 		q.length.Add(-1)
-		if !ended && next != nil {
-			go c.serve(next)
+		if more && !returned { // this goroutine ends
+			go q.serve()
 		}
 	}()
 	if err = w.args.check(c); err == nil {
@@ -71,8 +72,8 @@ func (c *Communicator) serveOne(w *Work) (next *Work) {
 	} else {
 		err = c.refusedInTurn(&w.args, err)
 	}
-	ended = true
-	return nil
+	returned = true
+	return
 }
 
 // turn waits until the calls that were begun before are done.
@@ -81,7 +82,7 @@ func (c *Communicator) turn() {
 	w := c.queue.last
 	c.queue.mu.Unlock()
 	if w != nil {
-		<-w.Done()
+		_ = w.Wait(context.Background()) // its error is for those who began it
 	}
 }
 

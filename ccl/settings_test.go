@@ -125,6 +125,7 @@ func TestResolveEverything(t *testing.T) {
 		{"algorithms.fancy.world_size", "4", "ccl.yaml:8"},
 		{"algorithms.plain.module", "plain", "ccl.yaml:4"},
 		{"defaults.algorithm", "fancy", "ccl.yaml:2"},
+		{"defaults.debug", "false", "default"},
 		{"defaults.timeout", "1m30s", "ccl.yaml:2"},
 		{"defaults.transport", "local", "ccl.yaml:2"},
 		{"rules[1].algorithm", "fancy", "ccl.yaml:12"},

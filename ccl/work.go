@@ -16,9 +16,10 @@ type Work struct {
 	next *Work // in the queue
 
 	mu    sync.Mutex
+	end   sync.Cond // of those who wait and nothing else can stop
 	ended bool
 	err   error
-	done  chan struct{} // made by the first who waits before the end
+	done  chan struct{} // made by the first who asks for it
 }
 
 // Wait returns when the call is done, with its error, or when ctx ends, with that of
@@ -26,6 +27,14 @@ type Work struct {
 func (w *Work) Wait(ctx context.Context) error {
 	if ended, err := w.state(); ended {
 		return err
+	}
+	if ctx.Done() == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for !w.ended {
+			w.end.Wait()
+		}
+		return w.err
 	}
 	select {
 	case <-w.Done():
@@ -68,6 +77,7 @@ func (w *Work) finish(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended, w.err = true, err
+	w.end.Broadcast()
 	if w.done != nil {
 		close(w.done)
 	}
