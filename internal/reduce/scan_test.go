@@ -39,7 +39,7 @@ func (o oracle[T]) testScan(t *testing.T) {
 			for _, exclusive := range []bool{false, true} {
 				for sources := 1; sources <= 9; sources++ {
 					for _, where := range places(r, sources) {
-						for _, n := range []int{0, 1 + r.IntN(9), 32 + r.IntN(69)} {
+						for _, n := range []int{r.IntN(10), 16 + r.IntN(512/o.typ.Size())} {
 							checkScan(t, m, o, r, scanCase{op, sources, where, n, exclusive})
 						}
 					}
