@@ -28,10 +28,7 @@ func TestScan(t *testing.T) { forEachType(t, tester.testScan) }
 func (o oracle[T]) testScan(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(23, 24))
-		tile := tileBytes / o.typ.Size()
-		if o.typ.half() {
-			tile = halfTile
-		}
+		tile := tileBytes / o.typ.Size() // of halves, some of halfTile
 		for _, op := range opsOf(o.typ) {
 			if op == Avg {
 				continue
