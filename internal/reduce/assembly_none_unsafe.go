@@ -10,6 +10,6 @@ import "unsafe"
 var supported = []implementation{plain}
 
 // fold leaves everything to the Go loops.
-func (implementation) fold(_ Type, _ Op, _, _ []unsafe.Pointer, _, _ int, _ bool) (done int) {
+func (implementation) fold(_ Type, _ Op, _, _ []unsafe.Pointer, _, _, _ int, _ bool) (done int) {
 	return 0
 }

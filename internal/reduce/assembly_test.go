@@ -46,7 +46,7 @@ func TestAssemblyFolds(t *testing.T) {
 						rest = 1 << 20
 					}
 					p := pointers([]buffer[uint8]{full(bytes, uint8(0)), full(bytes, uint8(0))})
-					if done := m.fold(typ, op, p, p, bytes, 1, false); done != bytes-bytes%rest {
+					if done := m.fold(typ, op, p, p, 0, bytes, 1, false); done != bytes-bytes%rest {
 						t.Fatalf("%v of %v, %d bytes: assembly folds %d", op, typ, bytes, done)
 					}
 				}

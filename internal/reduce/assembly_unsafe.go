@@ -27,11 +27,12 @@ var supported = func() []implementation {
 // collector, for which that is some 10 us from memory.
 const callBytes = 256 << 10
 
-// fold folds bytes of all sources into all destinations, dividing by ranks if op
-// is Avg, and returns how many bytes it has done: all of them, or those for which
-// there are instructions, which is none where there is no assembly for t and op. The
-// rest is for the Go loops. It does not mind which destinations are sources.
-func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, ranks int, stream bool) (done int) {
+// fold folds bytes of all sources into all destinations, from the byte at on, dividing
+// by ranks if op is Avg, and returns how many bytes it has done: all of them, or those
+// for which there are instructions, which is none where there is no assembly for t and
+// op. The rest is for the Go loops. It does not mind which destinations are sources.
+// Only from the beginning of the buffers on may it stream.
+func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, at, bytes, ranks int, stream bool) (done int) {
 	if t = kernels[t][op]; t == none {
 		return 0
 	}
@@ -61,7 +62,7 @@ func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes, 
 	piece := pieceBytes(len(dsts) + len(srcs))
 	for done < bytes {
 		n := min(piece, bytes-done)
-		m.call(t, op, dsts, srcs, done, n, stream, d)
+		m.call(t, op, dsts, srcs, at+done, n, stream, d)
 		done += n
 	}
 	return done

@@ -22,7 +22,7 @@ func (o oracle[T]) testDivide(t *testing.T) {
 			copy(p.body(), o.special)
 			checkDivide(t, m, o, p, by)
 		}
-		for n := range 201 {
+		for n := range o.lengths() {
 			checkDivide(t, m, o, newBuffer(o, r, n, n), 3)
 		}
 	})
@@ -43,11 +43,31 @@ func checkDivide[T element](t *testing.T, m implementation, o oracle[T], p buffe
 func TestDivideEveryByte(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		for by := 1; by <= 520; by++ {
-			p := full(256, uint8(0))
+			p, signed := full(256, uint8(0)), full(256, int8(0))
 			for i := range p.body() {
-				p.body()[i] = uint8(i)
+				p.body()[i], signed.body()[i] = uint8(i), int8(i)
 			}
 			checkDivide(t, m, uint8s, p, by)
+			checkDivide(t, m, int8s, signed, by)
+		}
+	})
+}
+
+// Every number of 16 bits, by divisors around those that matter: the longest inverses,
+// and from 1<<16 on all is zero.
+func TestDivideEveryShort(t *testing.T) {
+	divisors := []int{1, 2, 3, 5, 6, 7, 10, 100, 255, 256, 257, 641, 10007, math.MaxInt32}
+	for shift := 14; shift <= 17; shift++ {
+		divisors = append(divisors, 1<<shift-1, 1<<shift, 1<<shift+1)
+	}
+	forEachImplementation(t, func(t *testing.T, m implementation) {
+		signed, unsigned := full(1<<16, int16(0)), full(1<<16, uint16(0))
+		for _, by := range divisors {
+			for i := range 1 << 16 {
+				signed.body()[i], unsigned.body()[i] = int16(i), uint16(i)
+			}
+			checkDivide(t, m, int16s, signed, by)
+			checkDivide(t, m, uint16s, unsigned, by)
 		}
 	})
 }

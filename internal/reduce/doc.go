@@ -4,11 +4,12 @@
 //
 // # Model
 //
-// A [Type] says what the elements are and an [Op] how two of them become one.
-// [Pair] gives the loop over two buffers, [Many] folds any number of sources
-// into any number of destinations in one pass over memory, and [Divide] is the
-// last step of [Avg]. [Many] divides by itself; who folds with [Pair] divides
-// when everything is summed.
+// A [Type] says what the elements are and an [Op] how two of them become one;
+// [Defined] says which go together. [Pair] gives the loop over two buffers, [Many]
+// folds any number of sources into any number of destinations in one pass over memory,
+// and [Divide] is the last step of [Avg]. [Many] divides by itself; who folds with
+// [Pair] divides when everything is summed. [Scan] stores every fold on the way, and
+// [Scale] multiplies a buffer by a factor.
 //
 // The bits are part of the contract, because ranks compare them:
 //
@@ -24,11 +25,16 @@
 //     operations; a fold of many is more exact than a chain of pairs. What is too
 //     large becomes infinity, subnormals are kept, and NaN comes out quiet.
 //   - Integers wrap around.
+//   - Complex numbers are two floats. A sum is that of the parts, Avg divides both,
+//     and a product is (ac-bd) + (ad+bc)i, in which each product, the difference and the
+//     sum are rounded. An infinity that becomes NaN on the way is not recovered.
 //   - Min and Max of floats give NaN if one operand is NaN, whatever its
 //     position, and order -0 below +0. Which of the possible NaNs results, from
 //     any operation, is not specified.
 //   - Avg is Sum, then one division by the number of ranks. Integers, whose sum
 //     wraps like any other, are truncated toward zero.
+//   - A result of [Scan] is what [Many] gives for the same sources: halves are rounded
+//     when they are stored, while the fold goes on in float32.
 //
 // Buffers are raw memory aligned to their element, no more: they may lie in a
 // Go slice or in a mapping shared by processes.
@@ -41,7 +47,9 @@
 // the loops in Go fold the last elements, fewer than 32 bytes of each buffer. What the loops in Go give is the specification, and the
 // tests hold both to it. The assembly keeps the running fold of 256 bytes in
 // registers over all sources; of a buffer of 16-bit floats, which are widened there,
-// that is 128 bytes. Programs in _gen write it: make generate. No call of it works
+// that is 128 bytes. There is one function for types that have the same bits; what
+// has none, which is products of complex numbers and the division of some integers, is
+// left to the loops in Go. Programs in _gen write it: make generate. No call of it works
 // on more than 256 KiB, since a goroutine cannot be stopped there. The build tag
 // noasm leaves it out, as does the race detector, which would not see what it does.
 //
@@ -58,7 +66,7 @@
 // # Failure
 //
 // Nothing here fails: the caller has checked types, operations, lengths and
-// overlaps. A [Type] or [Op] that is none of the constants, a negative count, or
-// a divisor below one breaks a precondition; the call may panic or give wrong
-// results.
+// overlaps. A [Type] or [Op] that is none of the constants, two that are not
+// [Defined] together, a negative count, or a divisor below one breaks a precondition;
+// the call may panic or give wrong results.
 package reduce

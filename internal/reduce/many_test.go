@@ -38,10 +38,13 @@ func (o oracle[T]) testMany(t *testing.T) {
 			for i, alias := range aliases(r, sources) {
 				c := manyCase{sources: sources, alias: alias}
 				for _, c.op = range all {
-					for _, c.n = range []int{0, 9, 32 + r.IntN(169)} {
+					for _, c.n = range []int{r.IntN(10), 16 + r.IntN(512/o.typ.Size())} {
 						c.ranks, c.stream = 1+r.IntN(300), r.IntN(3) == 0
 						checkMany(t, m, o, r, c)
 					}
+				}
+				if sources > 4 {
+					continue
 				}
 				// Around a tile the counts and operations take turns.
 				c.op, c.stream = all[i%len(all)], i%2 == 0
@@ -64,7 +67,7 @@ func TestManyLengths(t *testing.T) {
 func (o oracle[T]) testLengths(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(19, 20))
-		for n := range 201 {
+		for n := range o.lengths() {
 			for _, op := range opsOf(o.typ) {
 				checkMany(t, m, o, r, manyCase{op, 3, []int{1, fresh}, n, 1 + r.IntN(9), false})
 				checkMany(t, m, o, r, manyCase{op, 2, []int{fresh, fresh}, n, 1 + r.IntN(9), true})
@@ -250,6 +253,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	const n = 3001
 	srcs := []buffer[float32]{full(n, float32(1)), full(n, float32(1)), full(n, float32(1))}
 	from := pointers(srcs)
+	apart := pointers([]buffer[float32]{full(n, float32(1)), full(n, float32(1)), full(n, float32(1))})
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		for _, typ := range []Type{Float32, Float16, BFloat16} {
 			for _, to := range [][]buffer[float32]{srcs, srcs[2:]} {
@@ -265,6 +269,14 @@ func TestNothingIsAllocated(t *testing.T) {
 			})
 			if allocs != 0 {
 				t.Errorf("%v, two operands and a division: %v allocations per call", typ, allocs)
+			}
+			allocs = testing.AllocsPerRun(100, func() {
+				m.scan(typ, Max, apart, from, n, false)
+				m.scan(typ, Max, from, from, n, true)
+				Scale(typ, from[0], from[0], n, 0.5)
+			})
+			if allocs != 0 {
+				t.Errorf("%v, two scans and a factor: %v allocations per call", typ, allocs)
 			}
 		}
 	})

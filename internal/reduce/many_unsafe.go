@@ -39,7 +39,7 @@ func (m implementation) many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, rank
 	if len(dsts) == 0 || len(srcs) == 0 {
 		return
 	}
-	done := m.fold(t, op, dsts, srcs, n*t.Size(), ranks, stream)
+	done := m.fold(t, op, dsts, srcs, 0, n*t.Size(), ranks, stream)
 	if t.half() {
 		halves(t, op, dsts, srcs, done/t.Size(), n, ranks)
 	} else {

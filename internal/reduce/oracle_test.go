@@ -153,11 +153,15 @@ func sameFloats(a, b float64) bool {
 
 // value draws a special value once in four times.
 func (o oracle[T]) value(r *rand.Rand) T {
-	if r.IntN(4) == 0 {
-		return o.special[r.IntN(len(o.special))]
+	if draw := r.Uint32(); draw%4 == 0 {
+		return o.special[(draw>>2)%uint32(len(o.special))]
 	}
 	return o.any(r)
 }
+
+// lengths is the number of lengths, from 0 on, after which nothing new comes: blocks of
+// assembly, single vectors and single elements are all among them.
+func (o oracle[T]) lengths() int { return min(201, 40+640/o.typ.Size()) }
 
 // Integers of up to 32 bits have sums and products in int64 whose last digits are
 // right, so that wrapping is a truncation; 64-bit ones take the low word of the
@@ -209,18 +213,17 @@ func longInts[T int64 | uint64](typ Type) oracle[T] {
 
 // ints is what all integers have in common.
 func ints[T integer](typ Type) oracle[T] {
-	width := 8 * typ.Size()
-	first := T(1) << (width - 1)
+	first := T(1) << (8*typ.Size() - 1)
 	return oracle[T]{
 		typ: typ,
-		bitwise: func(op Op, a, b T) (c T) {
-			for i := range width {
-				ones := a>>i&1 + b>>i&1
-				if op == BAnd && ones == 2 || op == BOr && ones > 0 || op == BXor && ones == 1 {
-					c += 1 << i
-				}
+		bitwise: func(op Op, a, b T) T { // in terms of the two others
+			switch op {
+			case BAnd:
+				return ^(^a | ^b)
+			case BOr:
+				return ^(^a & ^b)
 			}
-			return c
+			return (a | b) - (a & b)
 		},
 		scale: func(a T, factor float64) T { // all digits of the product, then the last ones
 			product, _ := big.NewFloat(factor).Int(nil)

@@ -14,7 +14,7 @@ func (o oracle[T]) testPair(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, op := range opsOf(o.typ) {
-			for n := range 201 {
+			for n := range o.lengths() {
 				for offset := range 2 {
 					a := newBuffer(o, r, n, n+offset)
 					b := newBuffer(o, r, n, 3*n+offset)

@@ -28,10 +28,7 @@ func TestScan(t *testing.T) { forEachType(t, tester.testScan) }
 func (o oracle[T]) testScan(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(23, 24))
-		tile := tileBytes / o.typ.Size()
-		if o.typ.half() {
-			tile = halfTile
-		}
+		tile := tileBytes / o.typ.Size() // of halves, some of halfTile
 		for _, op := range opsOf(o.typ) {
 			if op == Avg {
 				continue
@@ -39,7 +36,7 @@ func (o oracle[T]) testScan(t *testing.T) {
 			for _, exclusive := range []bool{false, true} {
 				for sources := 1; sources <= 9; sources++ {
 					for _, where := range places(r, sources) {
-						for _, n := range []int{0, 1 + r.IntN(9), 32 + r.IntN(69)} {
+						for _, n := range []int{r.IntN(10), 16 + r.IntN(512/o.typ.Size())} {
 							checkScan(t, m, o, r, scanCase{op, sources, where, n, exclusive})
 						}
 					}

@@ -25,7 +25,7 @@ func (m implementation) scan(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, 
 	switch {
 	case len(dsts) == 0 || n == 0:
 	case t.half():
-		scanHalves(t, op, dsts, srcs, n, exclusive)
+		m.scanHalves(t, op, dsts, srcs, n, exclusive)
 	case exclusive:
 		m.scanExclusive(t, op, dsts, srcs, n)
 	default:
@@ -82,11 +82,12 @@ func (m implementation) scanExclusive(t Type, op Op, dsts, srcs []unsafe.Pointer
 	}
 }
 
-// scanHalves holds the running fold in float32, as halves does. A source is read before
-// its destination is stored.
-func scanHalves(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive bool) {
+// scanHalves leaves to Go what assembly does not fold, and there holds the running
+// fold in float32, as halves does. A source is read before its destination is stored.
+func (m implementation) scanHalves(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive bool) {
+	done := m.foldEach(t, op, dsts, srcs, n*t.Size(), exclusive) / t.Size()
 	var room [2][halfTile]float32
-	for done := 0; done < n; done += halfTile {
+	for ; done < n; done += halfTile {
 		at, count := done*t.Size(), min(n-done, halfTile)
 		acc, x := room[0][:count], room[1][:count]
 		widenAt(t, acc, unsafe.Add(srcs[0], at))
@@ -104,6 +105,29 @@ func scanHalves(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive boo
 			if exclusive {
 				foldFloats(op, acc, x)
 			}
+		}
+	}
+}
+
+// foldEach folds every result of a scan by itself, tile by tile, which assembly does
+// sooner than Go converts a tile to float32 and back, up to some hundred sources. The last
+// result comes first: its destination may be a source that no other one needs. It
+// returns how many bytes it has done.
+func (m implementation) foldEach(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes int, exclusive bool) (done int) {
+	for {
+		folded := 0
+		for k := len(dsts) - 1; k >= 0; k-- {
+			sources := k + 1
+			if exclusive {
+				sources = k
+			}
+			if dsts[k] != nil && sources > 0 {
+				folded = m.fold(t, op, dsts[k:k+1], srcs[:sources], done, min(bytes-done, tileBytes), 1, false)
+			}
+		}
+		done += folded
+		if folded < tileBytes {
+			return done
 		}
 	}
 }
