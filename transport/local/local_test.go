@@ -18,3 +18,51 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+// A group of some ranks of a larger one, which has ended, is one like any other.
+func TestGroupConformance(t *testing.T) {
+	transporttest.Test(t, func(t testing.TB, ranks int) []transport.Endpoint {
+		outer := local.NewWaiting(ranks+1, local.Poll)
+		members := make([]int, ranks)
+		for i := range members {
+			members[i] = ranks - i
+		}
+		eps := make([]transport.Endpoint, ranks)
+		for i, m := range members {
+			ep, err := outer[m].(transport.Groups).Group(t.Context(), 7, members)
+			if err != nil {
+				t.Fatal(err)
+			}
+			eps[i] = ep
+		}
+		for _, ep := range outer {
+			if err := ep.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return eps
+	})
+}
+
+// Nothing of a lane allocates once its ranks know each other.
+func TestLaneAllocatesNothing(t *testing.T) {
+	eps := local.NewWaiting(2, local.Poll)
+	from, to := eps[0].Lane(), eps[1].Lane()
+	there := func() bool { _, ok, _ := to.TryNext(0); return ok }
+	m := transport.Message{Bytes: make([]byte, 100), Total: 100, Stream: transport.PointToPointStream}
+	exchange := func() {
+		if _, ok, err := from.TryPut(1, &m); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		to.Rest(there, false)
+		to.Rest(there, true)
+		to.Take(0)
+		if !from.TryDrained(1) || from.Lost(1) != nil {
+			t.Fatal("not taken")
+		}
+	}
+	exchange()
+	if n := testing.AllocsPerRun(100, exchange); n != 0 {
+		t.Errorf("%v allocations per message", n)
+	}
+}

@@ -89,3 +89,21 @@ func TestPoolIsBounded(t *testing.T) {
 		t.Errorf("got %v, want an *AllocationFailedError of %d bytes", err, g.channelBytes())
 	}
 }
+
+// Groups of a few ranks are small, and messages of all pairs fit, in calls and in lanes.
+func TestGroupGeometry(t *testing.T) {
+	for ranks := 1; ranks <= 64; ranks++ {
+		g := GroupGeometry(ranks)
+		if err := g.validate(ranks); err != nil {
+			t.Error(err)
+		}
+		if n := g.layout(ranks).total; ranks <= 8 && n > 3<<19 || n > 5<<20 {
+			t.Errorf("%d ranks take %d bytes", ranks, n)
+		}
+		for _, g := range []Geometry{g, DefaultGeometry(ranks).ofGroup(ranks), SmallestGeometry(ranks).ofGroup(ranks)} {
+			if pairs := 2 * ranks * (ranks - 1); ranks <= 8 && pairs*g.channelBytes() > g.Pool {
+				t.Errorf("%d ranks: %+v has no room for %d pairs", ranks, g, pairs)
+			}
+		}
+	}
+}

@@ -24,3 +24,29 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+// A group of some ranks of a larger one, which has ended.
+func TestGroupConformance(t *testing.T) {
+	transporttest.Test(t, func(t testing.TB, ranks int) []transport.Endpoint {
+		outer, err := shm.NewHeap(ranks+1, shm.SmallestGeometry(ranks+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		members := make([]int, ranks)
+		for i := range members {
+			members[i] = ranks - i
+		}
+		eps := make([]transport.Endpoint, ranks)
+		for i, m := range members {
+			if eps[i], err = outer[m].(transport.Groups).Group(t.Context(), 7, members); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, ep := range outer {
+			if err := ep.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return eps
+	})
+}

@@ -30,6 +30,7 @@ type rankSpec struct {
 	Stop    string        // the point of openSegment to stop at until told to go on
 	Timeout time.Duration // of openSegment, from Stop if there is one
 	Cancel  bool          // after Timeout, instead of a deadline
+	Groups  uint64        // to form, instead of all that
 }
 
 // rankResult is what openSegment came to on a rank.
@@ -60,6 +61,10 @@ func playRank(text string) {
 	}
 	directory = spec.Dir
 	in := bufio.NewScanner(os.Stdin)
+	if spec.Groups > 0 {
+		playGroups(spec, in)
+		return
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	end := func() {
 		if spec.Cancel {

@@ -15,10 +15,11 @@ import (
 func (r *rank) entry() *transport.Entry {
 	r.seq++
 	return &transport.Entry{
-		Ctx:   r.ctx,
-		Seq:   r.seq,
-		Hash:  mix(r.seq) + r.badHash,
-		Print: printOf(r.me, r.seq),
+		Ctx:     r.ctx,
+		Seq:     r.seq,
+		Hash:    mix(r.seq) + r.badHash,
+		Print:   printOf(r.me, r.seq),
+		Patient: r.patient,
 	}
 }
 

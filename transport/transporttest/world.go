@@ -40,6 +40,7 @@ type rank struct {
 	// What it brings to its calls that others need not.
 	ctx     context.Context
 	badHash uint64 // what is wrong with its hashes
+	patient bool
 }
 
 // errHung says that a group made no progress.

@@ -1,0 +1,257 @@
+package shm
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
+)
+
+// small is a geometry of which many groups can be made in little time.
+func small(ranks int) Geometry {
+	g := SmallestGeometry(ranks)
+	g.Payload, g.Piece = 1<<10, 1<<10
+	return g
+}
+
+// mappings counts the segments that this process has mapped.
+func mappings() (n int) {
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		panic(err)
+	}
+	return strings.Count(string(text), "/goccl-") + strings.Count(string(text), directory)
+}
+
+// comeAndGo forms groups of all ranks, makes a call in each and ends it.
+func comeAndGo(ep transport.Endpoint, first, groups uint64) error {
+	members := make([]int, ep.Size())
+	for i := range members {
+		members[i] = i
+	}
+	for number := first; number < first+groups; number++ {
+		inner, err := ep.(transport.Groups).Group(context.Background(), number, members)
+		if err != nil {
+			return fmt.Errorf("group %d: %w", number, err)
+		}
+		_, err = inner.Enter(&transport.Entry{Ctx: context.Background(), Seq: 1})
+		if err := errors.Join(err, inner.Close(), inner.Free()); err != nil {
+			return fmt.Errorf("group %d: %w", number, err)
+		}
+	}
+	return nil
+}
+
+// A thousand groups made and ended leave memory, mappings, descriptors and goroutines as
+// they were.
+func TestGroupsGiveBack(t *testing.T) {
+	own(t)
+	defer JoinWith(small)()
+	const ranks = 2
+	eps := make([]transport.Endpoint, ranks)
+	all := func(what func(rank int) error) {
+		t.Helper()
+		errs := make([]error, ranks)
+		var each sync.WaitGroup
+		for rank := range ranks {
+			each.Go(func() { errs[rank] = what(rank) })
+		}
+		each.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all(func(rank int) (err error) {
+		eps[rank], err = Join(t.Context(), Job{Name: "job", Rank: rank, Size: ranks})
+		return err
+	})
+	groups := func(first, n uint64) { all(func(rank int) error { return comeAndGo(eps[rank], first, n) }) }
+	measure := func() (files, maps, goroutines int, memory uint64) {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return openFiles(), mappings(), runtime.NumGoroutine(), m.HeapAlloc
+	}
+	groups(1, 100)
+	files, maps, goroutines, memory := measure()
+	groups(101, 1000)
+	nowFiles, nowMaps, nowGoroutines, nowMemory := measure()
+	if maps == 0 || nowFiles != files || nowMaps != maps || nowGoroutines > goroutines || nowMemory > memory+256<<10 {
+		t.Errorf("after 1000 groups there are %d files, %d mappings, %d goroutines and %d bytes, before %d, %d, %d and %d",
+			nowFiles, nowMaps, nowGoroutines, nowMemory, files, maps, goroutines, memory)
+	}
+	all(func(rank int) error { return errors.Join(eps[rank].Close(), eps[rank].Free()) })
+}
+
+// groupResult is what a rank in a process of its own says of groups.
+type groupResult struct {
+	Err           string
+	Files, Maps   int                      // more than before
+	Lost, Missing *transport.PeerLostError // of a lane, and of Group
+}
+
+// playGroups is a rank that forms groups, and then rests until another one is dead.
+func playGroups(spec rankSpec, in *bufio.Scanner) {
+	geometryOf = small
+	var r groupResult
+	ep, err := Join(context.Background(), spec.Job)
+	if err == nil {
+		err = comeAndGo(ep, 1, 20)
+	}
+	files, maps := openFiles(), mappings()
+	if err == nil {
+		err = comeAndGo(ep, 21, spec.Groups)
+	}
+	r.Files, r.Maps = openFiles()-files, mappings()-maps
+	if err != nil {
+		r.Err = err.Error()
+		reply("groups", r)
+		return
+	}
+	members := []int{1, 0}
+	inner, err := ep.(transport.Groups).Group(context.Background(), 0, members)
+	if err != nil {
+		r.Err = err.Error()
+	}
+	reply("groups", r)
+	if err != nil || !in.Scan() {
+		return
+	}
+	for !errors.As(inner.Lane().Lost(0), &r.Lost) {
+		inner.Lane().Rest(func() bool { return false }, false)
+	}
+	_, err = ep.(transport.Groups).Group(context.Background(), 1<<40, members)
+	errors.As(err, &r.Missing)
+	if err := errors.Join(inner.Close(), inner.Free(), ep.Close(), ep.Free()); err != nil {
+		r.Err = err.Error()
+	}
+	reply("rested", r)
+}
+
+// Processes form groups as well, and notice in them that one has died.
+func TestGroupsOfProcesses(t *testing.T) {
+	own(t)
+	var ranks []*rank
+	for i := range 2 {
+		ranks = append(ranks, startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 2}, Groups: 200}))
+	}
+	for i, r := range ranks {
+		got := ask[groupResult](r, "", "groups")
+		if got != (groupResult{}) {
+			t.Fatalf("rank %d: %+v", i, got)
+		}
+	}
+	ranks[1].kill()
+	got := ask[groupResult](ranks[0], "go on", "rested")
+	want := transport.PeerLostError{Rank: 0, PID: ranks[1].pid()} // its rank in the group
+	if got.Err != "" || got.Lost == nil || *got.Lost != want || got.Missing == nil || *got.Missing != want {
+		t.Errorf("%+v: lost %v, missing %v; want %v", got, got.Lost, got.Missing, want)
+	}
+}
+
+// The memory of a group can vanish by itself.
+func TestTruncatedGroup(t *testing.T) {
+	own(t)
+	outer, err := Join(t.Context(), Job{Name: "job", Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ep, err := outer.(transport.Groups).Group(t.Context(), 1, []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := ep.(*mapped)
+	region, err := inner.Region(t.Context(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := inner.Vanished(fault(&region.Bytes()[0])); !errors.Is(err, errGone) {
+		t.Errorf("a fault in a region of a group: %v", err)
+	}
+	if err := unix.Ftruncate(inner.segment.fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	inner.Lane().Wake()
+	if f := inner.Failure(); f == nil || !errors.Is(f.Cause, errGone) {
+		t.Errorf("the failure is %+v", f)
+	}
+	if _, err := inner.Group(t.Context(), 2, []int{0}); !errors.Is(err, transport.ErrFailed) {
+		t.Errorf("a group of a group that is gone: %v", err)
+	}
+	if outer.Failed() {
+		t.Error("the outer group has failed, too")
+	}
+	if err := errors.Join(region.Free(), ep.Close(), ep.Free(), outer.Close(), outer.Free()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A member that does not come is named when the time is over, and the failure of the outer
+// group ends the wait at once.
+func TestGroupThatNeverForms(t *testing.T) {
+	own(t)
+	defer JoinWith(small)()
+	eps := make([]transport.Endpoint, 2)
+	var each sync.WaitGroup
+	for rank := range eps {
+		each.Go(func() {
+			var err error
+			if eps[rank], err = Join(t.Context(), Job{Name: "job", Rank: rank, Size: 2}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	each.Wait()
+	if t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := eps[0].(transport.Groups).Group(ctx, 1, []int{0, 1})
+	if late := (*transport.TimeoutError)(nil); !errors.As(err, &late) || fmt.Sprint(late.Missing) != "[1]" {
+		t.Errorf("got %v, want *TimeoutError of rank 1", err)
+	}
+	defer stopAt(func(point string) {
+		if point == "named" {
+			eps[1].Fail(&transport.Failure{Kind: transport.FailureAborted, By: 1, Text: "over"})
+		}
+	})()
+	if _, err := eps[0].(transport.Groups).Group(t.Context(), 2, []int{0, 1}); !errors.Is(err, transport.ErrFailed) {
+		t.Errorf("got %v, want %v", err, transport.ErrFailed)
+	}
+	for _, ep := range eps {
+		if err := errors.Join(ep.Close(), ep.Free()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Names of groups differ where groups do, and leave room for those of regions.
+func TestGroupNames(t *testing.T) {
+	names := map[string]bool{}
+	for _, job := range []string{"/job", "job-group-1", strings.Repeat("j", maxName-1), strings.Repeat("j", maxName)} {
+		for _, number := range []uint64{0, 1, 10, 1 << 63} {
+			for _, first := range []int{0, 1, 65535} {
+				name := groupName(job, number, first)
+				if _, err := newHeader(Job{Name: name + "-region-1000000", Size: 1}, 1); err != nil || names[name] {
+					t.Errorf("%q: %v, or twice", name, err)
+				}
+				names[name] = true
+				inner := groupName(name, number, first)
+				if names[inner] {
+					t.Errorf("%q twice", inner)
+				}
+				names[inner] = true
+			}
+		}
+	}
+}

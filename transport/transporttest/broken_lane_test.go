@@ -1,0 +1,174 @@
+package transporttest
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// brokenLanes are transports whose lanes, groups or patience are wrong in one point.
+var brokenLanes = []broken{
+	{check: "Lane/Order", what: "loses the clock", says: "a Total of",
+		wrap: withLane(func(l *naiveLane) transport.Lane { return clocklessLane{l} })},
+	{check: "Lane/Order", what: "sees room late", says: hangs,
+		wrap: withLane(func(l *naiveLane) transport.Lane { return noDrainLane{l} })},
+	{check: "Lane/Drain", what: "is always drained", says: "is true before", races: true,
+		wrap: withLane(func(l *naiveLane) transport.Lane { return drainedLane{l} })},
+	{check: "Lane/Beside", what: "shares the streams of calls", says: "a Total of",
+		wrap: withLane(func(l *naiveLane) transport.Lane { return mixedLane{l} })},
+	{check: "Lane/Wake", what: "Wake does nothing", says: hangs,
+		wrap: withLane(func(l *naiveLane) transport.Lane { return deafLane{l} })},
+	{check: "Lane/Events", what: "Fail wakes no lane", says: hangs,
+		wrap: func(ep *naive) transport.Endpoint { return silentFailure{ep} }},
+	{check: "Lane/Events", what: "nobody is ever lost", says: hangs,
+		wrap: withLane(func(l *naiveLane) transport.Lane { return losesNobody{l} })},
+	{check: "Lane/Left", what: "Close takes messages back", says: "is not there",
+		wrap: func(ep *naive) transport.Endpoint { return takesBack{ep} }},
+	{check: "Lane/Withdraw", what: "Withdraw does not wait", says: "while its sender withdraws", races: true,
+		wrap: withLane(func(l *naiveLane) transport.Lane { return hastyLane{l} })},
+	{check: "Lane/Withdraw", what: "shows messages after a failure", says: "although the group has failed", kind: copies,
+		wrap: withLane(func(l *naiveLane) transport.Lane { return undeterredLane{l} })},
+
+	{check: "Group/Members", what: "sorts the members", says: "says that it is rank",
+		wrap: func(ep *naive) transport.Endpoint { return sortedGroup{ep} }},
+	{check: "Group/Apart", what: "a failure reaches the outer group", says: "the group has failed",
+		wrap: func(ep *naive) transport.Endpoint { return tiedGroup{ep} }},
+	{check: "Group/Refused", what: "is deaf to the context", says: "no error instead of",
+		wrap: func(ep *naive) transport.Endpoint { return deafGroup{ep} }},
+	{check: "Group/Gone", what: "waits for who has left", says: "no error instead of",
+		wrap: func(ep *naive) transport.Endpoint { return silentClose{ep} }},
+	{check: "Group/Leaks", what: "keeps its groups", says: "garbage: false",
+		wrap: func(ep *naive) transport.Endpoint { return &hoarder{naive: ep} }},
+	{check: "Patient", what: "the patient do not wait", says: "panic",
+		wrap: func(ep *naive) transport.Endpoint { return hastyPatient{ep} }},
+}
+
+// otherLane is an endpoint with another lane.
+type otherLane struct {
+	*naive
+	lane transport.Lane
+}
+
+func (ep otherLane) Lane() transport.Lane { return ep.lane }
+
+func withLane(lane func(l *naiveLane) transport.Lane) func(*naive) transport.Endpoint {
+	return func(ep *naive) transport.Endpoint { return otherLane{ep, lane(ep.lanes[ep.rank])} }
+}
+
+type clocklessLane struct{ *naiveLane }
+
+func (l clocklessLane) TryPut(to int, m *transport.Message) (int, bool, error) {
+	lost := *m
+	lost.Clock = 0
+	return l.naiveLane.TryPut(to, &lost)
+}
+
+type noDrainLane struct{ *naiveLane }
+
+func (noDrainLane) TryDrained(int) bool { return false }
+
+type drainedLane struct{ *naiveLane }
+
+func (drainedLane) TryDrained(int) bool { return true }
+
+type mixedLane struct{ *naiveLane }
+
+func (l mixedLane) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
+	l.locked(func() {
+		stream := [2]int{l.rank, to}
+		if ok = len(l.streams[stream]) == 0; ok {
+			l.streams[stream], n = append(l.streams[stream], *m), len(m.Bytes)
+		}
+	})
+	return n, ok, nil
+}
+
+type deafLane struct{ *naiveLane }
+
+func (deafLane) Wake() {}
+
+type losesNobody struct{ *naiveLane }
+
+func (losesNobody) Lost(int) error { return nil }
+
+type takesBack struct{ *naive }
+
+func (ep takesBack) Close() error {
+	ep.locked(func() {
+		for q := range ep.n {
+			delete(ep.letters, [2]int{ep.rank, q})
+		}
+	})
+	return ep.naive.Close()
+}
+
+type hastyLane struct{ *naiveLane }
+
+func (hastyLane) Withdraw() {}
+
+type undeterredLane struct{ *naiveLane }
+
+func (l undeterredLane) TryNext(from int) (view transport.Message, ok bool, err error) {
+	l.locked(func() {
+		if letters := l.letters[[2]int{from, l.rank}]; len(letters) > 0 {
+			view, ok = letters[0], true
+		}
+	})
+	return view, ok, nil
+}
+
+type sortedGroup struct{ *naive }
+
+func (ep sortedGroup) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	return ep.naive.Group(ctx, number, slices.Sorted(slices.Values(members)))
+}
+
+type tiedGroup struct{ *naive }
+
+// tied is an endpoint whose failure is that of another, too.
+type tied struct {
+	transport.Endpoint
+	outer *naive
+}
+
+func (ep tiedGroup) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	inner, err := ep.naive.Group(ctx, number, members)
+	return tied{inner, ep.naive}, err
+}
+
+func (ep tied) Fail(f *transport.Failure) *transport.Failure {
+	ep.outer.Fail(f)
+	return ep.Endpoint.Fail(f)
+}
+
+type deafGroup struct{ *naive }
+
+func (ep deafGroup) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	return ep.naive.Group(context.WithoutCancel(ctx), number, members)
+}
+
+type hoarder struct {
+	*naive
+	mu   sync.Mutex
+	kept []transport.Endpoint
+}
+
+func (ep *hoarder) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	inner, err := ep.naive.Group(ctx, number, members)
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	ep.kept = append(ep.kept, inner)
+	return inner, err
+}
+
+type hastyPatient struct{ *naive }
+
+func (ep hastyPatient) Enter(e *transport.Entry) (transport.Role, error) {
+	if !e.Patient {
+		return ep.naive.Enter(e)
+	}
+	ep.locked(func() { ep.publish(e) })
+	return transport.Own, nil
+}
