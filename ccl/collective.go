@@ -24,6 +24,7 @@ const (
 	collRegion
 	collAlloc
 	collSplit
+	collNewGroup
 	collGatherLengths // what GatherV, ScatterV and AllToAllV begin with
 	collScatterLengths
 	collAllToAllLengths
@@ -44,6 +45,7 @@ var collectiveNames = [...]string{
 	collRegion:          "create_shared_region",
 	collAlloc:           "alloc",
 	collSplit:           "split",
+	collNewGroup:        "new_group",
 	collGatherLengths:   "gather_v",
 	collScatterLengths:  "scatter_v",
 	collAllToAllLengths: "all_to_all_v",

@@ -23,6 +23,8 @@ type Communicator struct {
 	memory     transport.Memory  // nil where ranks do not share memory
 	regions    transport.Regions // not nil where they do not, but can
 	rank, size int
+	name       string
+	global     []int // the ranks of the first group that these are; nil: this is the first
 	settings   *Settings
 	queue      queue
 	logger     *slog.Logger
@@ -62,6 +64,7 @@ const padBytes = 128
 type Option struct {
 	settings *Settings
 	logger   *slog.Logger
+	name     string
 }
 
 // WithSettings gives the group its configuration, which has to be the same on all
@@ -118,6 +121,9 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 		}
 		if o.logger != nil {
 			c.logger = o.logger
+		}
+		if o.name != "" {
+			c.name = o.name
 		}
 	}
 	if err := c.init(ctx); err != nil {

@@ -327,11 +327,11 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 		DType: r.dtype, Op: r.op.folds(), Topology: c.settings.Topology(),
 	}}
 	switch r.coll {
-	case CollBarrier: // whose whole work is the synchronisation
+	case CollBarrier, collNewGroup: // whose whole work is the synchronisation
 	case collRegion, collAlloc:
 		next.choice = Choice{Entry: engineEntry, Kernel: regionKernel}
 		next.shape.Total = r.bytes
-	case collGatherLengths, collScatterLengths, collAllToAllLengths:
+	case collGatherLengths, collScatterLengths, collAllToAllLengths, collSplit:
 		next.choice = Choice{Entry: engineEntry, Kernel: lengthsKernel}
 		next.shape = next.choice.shape(next.shape, c.ep.PayloadLimit())
 	default:
@@ -398,7 +398,7 @@ func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunic
 func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
 	e := &CollectiveFailedError{
 		Operation: coll.String(), Message: message,
-		Rank: c.rank, Peer: -1, Seq: c.number(c.seq), Err: c.cause(f),
+		Rank: c.rank, Peer: -1, Seq: c.number(c.seq), Group: c.name, Err: c.cause(f),
 	}
 	if c.call.plan != nil {
 		e.Algorithm = c.call.plan.choice.Entry

@@ -89,7 +89,7 @@ func (c *Communicator) mismatch() *MismatchError {
 		{"op", func(f fingerprint) string { return opText(f.op) }},
 		{"count", func(f fingerprint) string { return fmt.Sprint(f.count) }},
 		{"root", func(f fingerprint) string { return fmt.Sprint(f.root) }},
-		{"counts", func(f fingerprint) string { return fmt.Sprintf("those with hash %08x", uint32(f.counts)) }},
+		{lengthsField(prints[0].coll), func(f fingerprint) string { return fmt.Sprintf("those with hash %08x", uint32(f.counts)) }},
 		{"algorithm", func(f fingerprint) string { return c.entryName(f.entry) }},
 	} {
 		texts := make([]string, c.size)
@@ -119,4 +119,12 @@ func disagreement(field string, texts []string) *MismatchError {
 		return nil
 	}
 	return m
+}
+
+// lengthsField returns what the fifth word is a hash of.
+func lengthsField(coll Collective) string {
+	if coll == collNewGroup {
+		return "ranks"
+	}
+	return "counts"
 }

@@ -63,6 +63,7 @@ func (c *Communicator) exchangeLengths(ctx context.Context, coll Collective, dty
 	r.count, r.each, r.root = len(l.mine), len(l.mine), root
 	r.bytes = len(in.data)
 	if c.size == 1 {
+		c.seq++
 		copy(l.all, l.mine)
 		return nil
 	}

@@ -47,7 +47,7 @@ const userTile = 4096
 // manyUser is many for a user's operation.
 func (f *folder) manyUser(n int, ep transport.Endpoint) bool {
 	acc := f.tile(0)
-	for ; n > 0; n -= userTile {
+	for {
 		if ep.Failed() {
 			return false
 		}
@@ -60,15 +60,17 @@ func (f *folder) manyUser(n int, ep transport.Endpoint) bool {
 		for _, dst := range f.dsts {
 			moveBytes(dst, running, k)
 		}
+		if n -= k; n == 0 {
+			return true
+		}
 		advance(f.dsts, k)
 		advance(f.srcs, k)
 	}
-	return true
 }
 
 // scanUser is scan for a user's operation.
 func (f *folder) scanUser(n int, exclusive bool, ep transport.Endpoint) bool {
-	for ; n > 0; n -= userTile {
+	for {
 		if ep.Failed() {
 			return false
 		}
@@ -88,10 +90,12 @@ func (f *folder) scanUser(n int, exclusive bool, ep transport.Endpoint) bool {
 			}
 			running = next
 		}
+		if n -= k; n == 0 {
+			return true
+		}
 		advance(f.dsts, k)
 		advance(f.srcs, k)
 	}
-	return true
 }
 
 // tile returns one of two stretches for running folds, which the folder keeps.
