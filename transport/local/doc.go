@@ -13,6 +13,10 @@
 // polling would only take away the core of the rank that is waited for. Large
 // calls get helpers, as many as there are cores.
 //
+// Groups that ranks form (transport.Groups) wait as the group does that they come from, and
+// are made by the first member to come. Messages of lanes are pointers, too: therefore a
+// rank whose group has failed has to withdraw before its memory is its own again.
+//
 // # Concurrency
 //
 // As the contract in package transport says: an endpoint belongs to its rank.

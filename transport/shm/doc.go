@@ -12,6 +12,10 @@
 // shown in place: each says in the arena where its own lie. [Geometry] says how large
 // the parts are; layout in geometry.go draws them.
 //
+// Messages of lanes go through channels of their own, from the pool that those of calls
+// come from. A group that some ranks form (transport.Groups) has an arena of its own: of
+// processes, a segment like that of a job, of the size that [GroupGeometry] says.
+//
 // A kernel that is right here does not rely on buffering, on shared memory or on
 // seeing more than one piece at once; that is what the conformance suite uses the
 // heap arena for, with the smallest geometry.
