@@ -15,6 +15,7 @@ type CallOption struct {
 	ctx       context.Context
 	timeout   time.Duration
 	algorithm string
+	limit     int // on objects
 }
 
 // WithGroup makes the call act on g, from any goroutine. A nil g makes it
@@ -48,6 +49,9 @@ func merge(opts []CallOption) (o CallOption) {
 		}
 		if add.algorithm != "" {
 			o.algorithm = add.algorithm
+		}
+		if add.limit != 0 {
+			o.limit = add.limit
 		}
 	}
 	return o
