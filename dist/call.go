@@ -97,10 +97,14 @@ func prepare(opts []CallOption) (c call, err error) {
 // call counts on this rank as it does on the others.
 func (c *call) root(global int) int {
 	rank, err := c.group.GroupRank(global)
-	if err != nil {
+	switch {
+	case err == nil:
+		return rank
+	case global >= 0 && global < c.comm.Size(): // the number of another rank in the group
 		return -1
+	default:
+		return global
 	}
-	return rank
 }
 
 // rooted says in the caller's number, which is global, what package ccl found

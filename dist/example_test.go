@@ -97,6 +97,60 @@ func ExampleAllGatherV() {
 	// [1 2 3]
 }
 
+func ExampleAllReduceCoalesced() {
+	run(func(rank int) error {
+		weights, bias := []float32{1, 2}, []float32{float32(rank)}
+		if err := dist.AllReduceCoalesced([][]float32{weights, bias}, dist.Sum); err != nil {
+			return err
+		}
+		if rank == 0 {
+			fmt.Println(weights, bias)
+		}
+		return nil
+	})
+	// Output: [3 6] [3]
+}
+
+func ExamplePremulSum() {
+	run(func(rank int) error {
+		tensor := []float64{float64(rank)}
+		if err := dist.AllReduce(tensor, dist.PremulSum(0.5)); err != nil {
+			return err
+		}
+		if rank == 0 {
+			fmt.Println(tensor)
+		}
+		return nil
+	})
+	// Output: [1.5]
+}
+
+// The gradients of one layer travel while those of the next are computed.
+func ExampleWork() {
+	run(func(rank int) error {
+		var works []*dist.Work
+		grads := make([][]float64, 3)
+		for layer := range grads {
+			grads[layer] = []float64{float64(layer * rank)} // a long computation
+			work, err := dist.AllReduceAsync(grads[layer], dist.Avg)
+			if err != nil {
+				return err
+			}
+			works = append(works, work)
+		}
+		for _, work := range works {
+			if err := work.Wait(context.Background()); err != nil {
+				return err
+			}
+		}
+		if rank == 0 {
+			fmt.Println(grads)
+		}
+		return nil
+	})
+	// Output: [[0] [1] [2]]
+}
+
 func ExampleReduce() {
 	run(func(rank int) error {
 		tensor := []int64{int64(rank), 10}

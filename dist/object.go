@@ -195,9 +195,9 @@ func (c *objects) failed(err error) error {
 
 // member returns the group rank of a global rank that has to be in the group.
 func (c *objects) member(global int) (int, error) {
-	root := c.root(global)
-	if root < 0 {
-		return root, &InvalidRootError{Root: global, Size: c.comm.Size()}
+	root, err := c.group.GroupRank(global)
+	if err != nil {
+		return -1, &InvalidRootError{Root: global, Size: c.comm.Size()}
 	}
 	return root, nil
 }

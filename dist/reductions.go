@@ -41,6 +41,21 @@ func deployed[T ccl.Element](input []T, err error) error {
 	}
 }
 
+// AllReduceCoalesced is AllReduce of many tensors in one call, for less than a call
+// of each costs. Their number and lengths are the same on all ranks; single ones
+// may be empty. Unlike torch's, which it is named after, it is checked: ranks that
+// bring other lengths are all told so, by *MismatchError, before anything moves.
+//
+// It has the errors of AllReduce, and refuses tensors that overlap with
+// *InvalidArgumentError.
+func AllReduceCoalesced[T ccl.Element](tensors [][]T, op ReduceOp, opts ...CallOption) error {
+	c, err := prepare(opts)
+	if err != nil {
+		return err
+	}
+	return ccl.AllReduceCoalesced(c.ctx, c.comm, tensors, op, c.opts[:c.n]...)
+}
+
 // Reduce is AllReduce for rank dst alone: the result takes the place of its
 // tensor, and those of the others stay as they are (torch leaves what becomes of
 // them open).
