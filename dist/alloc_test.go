@@ -33,6 +33,12 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 		"Broadcast with options": func(b *buffers) error {
 			return dist.Broadcast(b.small, 1, dist.WithGroup(b.group), dist.WithContext(b.ctx))
 		},
+		"Reduce": func(b *buffers) error {
+			return dist.Reduce(b.small, 1, dist.Sum)
+		},
+		"AllGather": func(b *buffers) error {
+			return dist.AllGather(b.output, b.small[:1])
+		},
 		"AllGatherV": func(b *buffers) error {
 			return dist.AllGatherV(b.output, b.small[:1], b.counts)
 		},

@@ -17,7 +17,7 @@ var (
 	// ErrAlreadyInitialized: two calls of InitProcessGroup by one rank without a
 	// DestroyProcessGroup in between.
 	ErrAlreadyInitialized = errors.New("default process group has been initialized already")
-	// ErrNotDeployed: the tensor of a reduction is nil.
+	// ErrNotDeployed: the input of a reduction is nil.
 	ErrNotDeployed = errors.New("tensor is not deployed")
 	// ErrGoexit: a worker ended by runtime.Goexit instead of returning.
 	ErrGoexit = errors.New("worker ended by runtime.Goexit and did not return " +

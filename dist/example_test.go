@@ -2,8 +2,10 @@ package dist_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/goccl/goccl/dist"
 )
@@ -43,71 +45,6 @@ func run(worker func(rank int) error) {
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func ExampleAllReduce() {
-	run(func(rank int) error {
-		tensor := []int64{int64(rank), 10}
-		if err := dist.AllReduce(tensor, dist.Sum); err != nil {
-			return err
-		}
-		fmt.Println(tensor)
-		return nil
-	})
-	// Output:
-	// [3 30]
-	// [3 30]
-	// [3 30]
-}
-
-func ExampleBroadcast() {
-	run(func(rank int) error {
-		tensor := make([]float64, 2)
-		if rank == 1 {
-			tensor = []float64{0.5, 0.25}
-		}
-		if err := dist.Broadcast(tensor, 1); err != nil {
-			return err
-		}
-		fmt.Println(tensor)
-		return nil
-	})
-	// Output:
-	// [0.5 0.25]
-	// [0.5 0.25]
-	// [0.5 0.25]
-}
-
-func ExampleAllGatherV() {
-	run(func(rank int) error {
-		counts := []int{2, 0, 1} // how many elements each rank brings
-		input := [][]int32{{1, 2}, {}, {3}}[rank]
-		output := make([]int32, 3)
-		if err := dist.AllGatherV(output, input, counts); err != nil {
-			return err
-		}
-		fmt.Println(output)
-		return nil
-	})
-	// Output:
-	// [1 2 3]
-	// [1 2 3]
-	// [1 2 3]
-}
-
-func ExampleBarrier() {
-	written := make([]string, 3) // by every rank, in its place
-	run(func(rank int) error {
-		written[rank] = fmt.Sprintf("part %d", rank)
-		if err := dist.Barrier(); err != nil { // all have written
-			return err
-		}
-		if rank == 0 {
-			fmt.Println(written)
-		}
-		return nil
-	})
-	// Output: [part 0 part 1 part 2]
 }
 
 // A pool of goroutines has no rank of its own: it is handed the group.
@@ -155,4 +92,118 @@ func ExampleIsLaunched() {
 		fmt.Println(err)
 	}
 	// Output: 4 ranks
+}
+
+// Errors come back on all ranks; a corrected second attempt works.
+func ExampleInitProcessGroup() {
+	err := dist.Spawn(func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("nccl"); rank == 0 {
+			fmt.Println(err)
+		}
+		if err := dist.InitProcessGroup("ccl", dist.WithTimeout(10*time.Second)); err != nil {
+			return err
+		}
+		backend, err := dist.GetBackend()
+		if rank == 0 {
+			fmt.Println(backend, dist.IsInitialized())
+		}
+		return errors.Join(err, dist.DestroyProcessGroup())
+	}, dist.Ranks(2))
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// unknown backend "nccl" (available: ccl): there is none for GPUs; tensors are slices in main memory; use dist.InitProcessGroup("ccl"), goccl's own backend and not oneCCL
+	// ccl true
+}
+
+// After it there can be another group, as often as need be.
+func ExampleDestroyProcessGroup() {
+	run(func(rank int) error {
+		for round := range 2 {
+			if err := dist.DestroyProcessGroup(); err != nil {
+				return err
+			}
+			if err := dist.InitProcessGroup("ccl"); err != nil {
+				return err
+			}
+			if rank == 0 {
+				fmt.Println("group", round)
+			}
+		}
+		return nil
+	})
+	// Output:
+	// group 0
+	// group 1
+}
+
+func ExampleGetRank() {
+	run(func(int) error {
+		rank, err := dist.GetRank()
+		if err != nil {
+			return err
+		}
+		ranks, err := dist.GetWorldSize()
+		if err != nil {
+			return err
+		}
+		if rank == 2 {
+			fmt.Println("rank", rank, "of", ranks)
+		}
+		return nil
+	})
+	// Output: rank 2 of 3
+}
+
+// In the default group, which all ranks are in, the two numbers are the same.
+func ExampleProcessGroup_GroupRank() {
+	run(func(rank int) error {
+		group, err := dist.Default()
+		if err != nil {
+			return err
+		}
+		inGroup, err := group.GroupRank(2)
+		if err != nil {
+			return err
+		}
+		inJob, err := group.GlobalRank(inGroup)
+		if rank == 0 {
+			fmt.Println(inGroup, inJob)
+		}
+		return err
+	})
+	// Output: 2 2
+}
+
+// A goroutine that acts for its rank.
+func ExampleGo() {
+	run(func(rank int) error {
+		done := make(chan error)
+		dist.Go(func() { done <- dist.Barrier() })
+		err := <-done
+		if rank == 0 {
+			fmt.Println("all were here")
+		}
+		return err
+	})
+	// Output: all were here
+}
+
+// Whoever waits in vain gets to know for whom.
+func ExampleTimeoutError() {
+	over := make(chan struct{})
+	run(func(rank int) error {
+		if rank > 0 {
+			<-over // instead of the call that rank 0 makes
+			return nil
+		}
+		defer close(over)
+		err := dist.AllReduce([]float32{1}, dist.Sum, dist.WithCallTimeout(20*time.Millisecond))
+		if late, ok := errors.AsType[*dist.TimeoutError](err); ok {
+			fmt.Println("missing:", late.Missing)
+		}
+		return nil
+	})
+	// Output: missing: [1 2]
 }

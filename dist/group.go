@@ -36,6 +36,19 @@ func (g *ProcessGroup) GlobalRank(rank int) (int, error) {
 	return rank, nil
 }
 
+// GroupRank returns the group rank of the job's rank number global. In the default
+// group they are the same. For a rank that is not in the group it returns
+// *InvalidArgumentError.
+func (g *ProcessGroup) GroupRank(global int) (int, error) {
+	if global < 0 || global >= g.Size() {
+		return 0, &InvalidArgumentError{
+			Operation: "group_rank",
+			Message:   fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", global, g.Size(), g.Size()-1),
+		}
+	}
+	return global, nil
+}
+
 // Communicator returns the group's communicator, for package ccl's form of the
 // collectives. It belongs to the group: it is closed by DestroyProcessGroup.
 func (g *ProcessGroup) Communicator() *ccl.Communicator { return g.comm }

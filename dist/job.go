@@ -199,6 +199,9 @@ func consequence(rank int, err error) bool {
 	if slices.Contains(said(err, "accepted"), rank) {
 		return true
 	}
+	if object, ok := errors.AsType[*ObjectError](err); ok {
+		return object.Rank != rank
+	}
 	lost, ok := errors.AsType[*PeerLostError](err)
 	return ok && lost.Rank != rank
 }

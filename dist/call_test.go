@@ -11,64 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type gradient float32 // named types are elements too
-
-// Every function hands its arguments on in the right places.
-func TestCollectives(t *testing.T) {
-	for _, ranks := range []int{1, 2, 3, 5} {
-		sum := ranks * (ranks + 1) / 2
-		err := spawn(t, initialised(func(ctx context.Context, rank int) error {
-			mine := int64(rank + 1)
-			product := int64(1)
-			for r := range ranks {
-				product *= int64(r + 1)
-			}
-			for _, c := range []struct {
-				op   dist.ReduceOp
-				want int64
-			}{{dist.Sum, int64(sum)}, {dist.Avg, int64(sum / ranks)}, {dist.Product, product}, {dist.Min, 1}, {dist.Max, int64(ranks)}} {
-				tensor := []int64{mine, -7}
-				if err := dist.AllReduce(tensor, c.op); err != nil {
-					return err
-				}
-				assert.Equal(t, c.want, tensor[0], "%v of %d ranks", c.op, ranks)
-			}
-			grads := []gradient{gradient(mine)}
-			if err := dist.AllReduce(grads, dist.Sum); err != nil {
-				return err
-			}
-			assert.Equal(t, []gradient{gradient(sum)}, grads)
-
-			for root := range ranks {
-				tensor := []uint8{uint8(rank), uint8(rank + 1)}
-				if err := dist.Broadcast(tensor, root); err != nil {
-					return err
-				}
-				assert.Equal(t, []uint8{uint8(root), uint8(root + 1)}, tensor)
-			}
-
-			var counts []int
-			var input, want []float64
-			for r := range ranks {
-				counts = append(counts, r)
-				for i := range r {
-					want = append(want, float64(100*r+i))
-				}
-			}
-			for i := range rank {
-				input = append(input, float64(100*rank+i))
-			}
-			output := make([]float64, len(want))
-			if err := dist.AllGatherV(output, input, counts); err != nil {
-				return err
-			}
-			assert.Equal(t, append([]float64{}, want...), output)
-			return dist.Barrier()
-		}), dist.Ranks(ranks))
-		require.NoError(t, err)
-	}
-}
-
 // S4.13, S1.8, C2, C9: a call that every rank refuses leaves the group as it is,
 // and refusals of dist count like those of ccl.
 func TestRefusals(t *testing.T) {
@@ -95,10 +37,85 @@ func TestRefusals(t *testing.T) {
 			call: func(rank int) error { return dist.AllReduce(map[int][]float32{0: {}, 1: {}}[rank], dist.Sum) },
 			text: "send has 0 elements, want 1",
 		}, {
-			name: "bitwise op",
-			call: func(int) error { return dist.AllReduce([]int32{1}, dist.BXor) },
-			text: "ccl: all_reduce: operation bxor is not implemented",
+			name: "bits of floats",
+			call: func(int) error { return dist.AllReduce([]float32{1}, dist.BXor) },
+			text: "ccl: all_reduce: operation bxor of float32 is not implemented: only integers have it",
 			is:   []error{dist.ErrNotImplemented},
+		}, {
+			name: "nil to reduce",
+			call: func(int) error { return dist.Reduce[float32](nil, 1, dist.Sum) },
+			text: "dist: reduce: tensor is not deployed: it is nil: ccl: reduce: send has 0 elements, want 1",
+			is:   []error{dist.ErrNotDeployed},
+		}, {
+			name: "nil to reduce and scatter",
+			call: func(int) error { return dist.ReduceScatter(make([]float32, 1), nil, dist.Sum) },
+			text: "dist: reduce_scatter: tensor is not deployed: it is nil: ccl: reduce_scatter: send has 0 elements, want 3",
+			is:   []error{dist.ErrNotDeployed},
+		}, {
+			name: "mean of how many",
+			call: func(int) error { return dist.Scan(make([]float32, 1), make([]float32, 1), dist.Avg) },
+			text: "ccl: scan: operation avg is not implemented",
+			is:   []error{dist.ErrNotImplemented},
+		}, {
+			name: "output of another length",
+			call: func(int) error { return dist.AllGather(make([]int32, 4), make([]int32, 1)) },
+			text: "ccl: all_gather: recv has 4 elements, want 3",
+			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "recv", Expected: 3, Actual: 4},
+		}, {
+			name: "gather to whom",
+			call: func(int) error { return dist.Gather(make([]int32, 3), make([]int32, 1), 7) },
+			text: "ccl: root 7 is not a rank of a group of 3 (0 to 2)",
+			as:   &dist.InvalidRootError{Root: 7, Size: 3},
+		}, {
+			name: "reduce to whom",
+			call: func(int) error { return dist.Reduce([]int32{1}, -7, dist.Sum) },
+			text: "ccl: root -7 is not a rank of a group of 3 (0 to 2)",
+			as:   &dist.InvalidRootError{Root: -7, Size: 3},
+		}, {
+			name: "outputs at the wrong side, and none at the right one",
+			call: func(rank int) error {
+				output := make([]int32, 3)
+				if rank == 1 {
+					output = nil
+				}
+				return dist.Gather(output, make([]int32, 1), 1)
+			},
+			text: "ccl: gather: recv has ",
+		}, {
+			name: "inputs at the wrong side, and none at the right one",
+			call: func(rank int) error {
+				input := make([]int32, 3)
+				if rank == 1 {
+					input = nil
+				}
+				return dist.Scatter(make([]int32, 1), input, 1)
+			},
+			text: "ccl: scatter: ",
+		}, {
+			name: "lengths that the root has wrong",
+			call: func(rank int) error {
+				var output []int32
+				var counts []int
+				if rank == 1 {
+					output, counts = make([]int32, 4), []int{2, 1, 1}
+				}
+				return dist.GatherV(output, make([]int32, 1), counts, 1)
+			},
+			text: "ranks disagree on counts",
+		}, {
+			name: "lengths that two ranks see differently",
+			call: func(rank int) error {
+				expected := []int{1, 1, 1}
+				if rank == 2 {
+					expected[0] = 2
+				}
+				return dist.AllToAllV(make([]int32, 4), make([]int32, 3), expected, []int{1, 1, 1})
+			},
+			text: "rank 0 sends 1 elements to rank 2 on rank 0, rank 2 expects 2 from rank 0 on rank 2",
+		}, {
+			name: "what cannot be divided",
+			call: func(int) error { return dist.AllToAll(make([]int32, 4), make([]int32, 4)) },
+			text: "ccl: all_to_all: 4 elements cannot be dealt out evenly to 3 ranks",
 		}, {
 			name: "wrong root",
 			call: func(int) error { return dist.Broadcast([]int32{1}, 3) },
@@ -196,6 +213,11 @@ func TestLengthZero(t *testing.T) {
 		assert.NoError(t, dist.Broadcast[float32](nil, 0))
 		assert.NoError(t, dist.Broadcast([]float32{}, 1))
 		assert.NoError(t, dist.AllGatherV[float32](nil, nil, []int{0, 0}))
+		assert.NoError(t, dist.AllGather[float32](nil, nil))
+		assert.NoError(t, dist.Gather[float32](nil, nil, 1))
+		assert.NoError(t, dist.Scatter[float32](nil, nil, 1))
+		assert.NoError(t, dist.AllToAll[float32](nil, nil))
+		assert.NoError(t, dist.AllToAllV[float32](nil, nil, []int{0, 0}, []int{0, 0}))
 		return nil
 	}), dist.Ranks(2))
 	require.NoError(t, err)
@@ -255,6 +277,12 @@ func TestWithGroup(t *testing.T) {
 		assert.Equal(t, 2, global)
 		_, err = group.GlobalRank(3)
 		assert.EqualError(t, err, "ccl: global_rank: 3 is not a rank of a group of 3 (0 to 2)")
+
+		local, err := group.GroupRank(2)
+		assert.NoError(t, err)
+		assert.Equal(t, 2, local)
+		_, err = group.GroupRank(-1)
+		assert.EqualError(t, err, "ccl: group_rank: -1 is not a rank of a group of 3 (0 to 2)")
 
 		sum := []int64{int64(rank)}
 		assert.NoError(t, dist.AllReduce(sum, dist.Sum, dist.WithGroup(group)))

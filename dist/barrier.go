@@ -1,0 +1,23 @@
+package dist
+
+import "time"
+
+// Barrier returns when all ranks of the group have called it. When the timeout is
+// over the error, *TimeoutError, names every rank that has not.
+func Barrier(opts ...CallOption) error {
+	c, err := prepare(opts)
+	if err != nil {
+		return err
+	}
+	return c.comm.Barrier(c.ctx, c.opts[:c.n]...)
+}
+
+// MonitoredBarrier is Barrier with a timeout of its own, in the place where torch
+// has it: Barrier(WithCallTimeout(timeout)).
+func MonitoredBarrier(timeout time.Duration, opts ...CallOption) error {
+	o := merge(opts)
+	if timeout != 0 {
+		o.timeout = timeout
+	}
+	return Barrier(o)
+}

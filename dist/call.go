@@ -1,0 +1,117 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// CallOption is an option of a single call. Of two of a kind the later holds.
+type CallOption struct {
+	group     *ProcessGroup
+	grouped   bool
+	ctx       context.Context
+	timeout   time.Duration
+	algorithm string
+	limit     int // on objects
+}
+
+// WithGroup makes the call act on g, from any goroutine. A nil g makes it
+// return *InvalidArgumentError, one that was destroyed ErrNotInitialized.
+func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped: true} }
+
+// WithContext ends the call when ctx is done, with ctx's error. If the call was
+// waiting, that fails the group on all ranks. Without it, or if ctx is nil, the
+// context of SpawnContext counts.
+func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
+
+// WithCallTimeout takes the place of the configured timeout; 0 leaves that as it
+// is, a negative d waits for ever. The ranks of a call need not agree on it.
+func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
+
+// WithCallAlgorithm chooses an entry of ccl.yaml's algorithms for this call, on
+// all ranks alike. The empty name leaves the choice to ccl.yaml.
+func WithCallAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
+
+func merge(opts []CallOption) (o CallOption) {
+	for i := range opts {
+		add := &opts[i]
+		if add.grouped {
+			o.group, o.grouped = add.group, true
+		}
+		if add.ctx != nil {
+			o.ctx = add.ctx
+		}
+		if add.timeout != 0 {
+			o.timeout = add.timeout
+		}
+		if add.algorithm != "" {
+			o.algorithm = add.algorithm
+		}
+		if add.limit != 0 {
+			o.limit = add.limit
+		}
+	}
+	return o
+}
+
+// call is what a collective of this package hands on to package ccl.
+type call struct {
+	group *ProcessGroup
+	comm  *ccl.Communicator
+	ctx   context.Context
+	opts  [2]ccl.CallOption
+	n     int // how many of opts there are
+}
+
+func prepare(opts []CallOption) (c call, err error) {
+	o := merge(opts)
+	g := o.group
+	if o.grouped {
+		err = g.usable()
+	} else {
+		g, err = Default()
+	}
+	if err != nil {
+		return c, err
+	}
+	c.group, c.comm, c.ctx = g, g.comm, o.ctx
+	if c.ctx == nil {
+		c.ctx = g.rank.job.ctx
+	}
+	if o.timeout != 0 {
+		c.opts[c.n] = ccl.WithTimeout(o.timeout)
+		c.n++
+	}
+	if o.algorithm != "" {
+		c.opts[c.n] = ccl.WithAlgorithm(o.algorithm)
+		c.n++
+	}
+	return c, nil
+}
+
+// root returns the group rank of a global rank that the caller has named, and no
+// rank's number if it is not in the group: package ccl refuses that, so that the
+// call counts on this rank as it does on the others.
+func (c *call) root(global int) int {
+	rank, err := c.group.GroupRank(global)
+	switch {
+	case err == nil:
+		return rank
+	case global >= 0 && global < c.comm.Size(): // the number of another rank in the group
+		return -1
+	default:
+		return global
+	}
+}
+
+// rooted says in the caller's number, which is global, what package ccl found
+// wrong with a root.
+func (c *call) rooted(global int, err error) error {
+	if invalid, ok := errors.AsType[*InvalidRootError](err); ok {
+		return &InvalidRootError{Root: global, Size: invalid.Size}
+	}
+	return err
+}

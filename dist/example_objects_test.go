@@ -1,0 +1,74 @@
+package dist_test
+
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/dist"
+)
+
+// The others need not know how long the slice is.
+func ExampleBroadcastObject() {
+	run(func(rank int) error {
+		var names []string
+		if rank == 0 {
+			names = []string{"loss", "accuracy"}
+		}
+		if err := dist.BroadcastObject(&names, 0); err != nil {
+			return err
+		}
+		if rank == 2 {
+			fmt.Println(names)
+		}
+		return nil
+	})
+	// Output: [loss accuracy]
+}
+
+func ExampleAllGatherObject() {
+	run(func(rank int) error {
+		all, err := dist.AllGatherObject(map[string]int{"rank": rank})
+		if err != nil {
+			return err
+		}
+		if rank == 1 {
+			fmt.Println(all)
+		}
+		return nil
+	})
+	// Output: [map[rank:0] map[rank:1] map[rank:2]]
+}
+
+func ExampleGatherObject() {
+	run(func(rank int) error {
+		all, err := dist.GatherObject(fmt.Sprintf("rank %d was here", rank), 0)
+		if err != nil {
+			return err
+		}
+		for _, text := range all { // of which there are none on others
+			fmt.Println(text)
+		}
+		return nil
+	})
+	// Output:
+	// rank 0 was here
+	// rank 1 was here
+	// rank 2 was here
+}
+
+func ExampleScatterObject() {
+	run(func(rank int) error {
+		var jobs []string
+		if rank == 0 {
+			jobs = []string{"read", "train", "write"}
+		}
+		job, err := dist.ScatterObject(jobs, 0)
+		if err != nil {
+			return err
+		}
+		if rank == 1 {
+			fmt.Println(job)
+		}
+		return nil
+	})
+	// Output: train
+}

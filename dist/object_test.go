@@ -1,0 +1,319 @@
+package dist_test
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// checkpoint is an object like those of programs: of a length that no other rank
+// knows, and with pointers.
+type checkpoint struct {
+	Step    int
+	Names   []string
+	Weights map[string][]float64
+	Next    *checkpoint
+}
+
+func checkpointOf(rank int) *checkpoint {
+	if rank == 0 {
+		return nil
+	}
+	return &checkpoint{
+		Step:    rank,
+		Names:   strings.Split(strings.Repeat("layer ", 100*rank), " "),
+		Weights: map[string][]float64{"w": make([]float64, rank)},
+		Next:    checkpointOf(rank - 1),
+	}
+}
+
+// S3.10: receivers know nothing but the type.
+func TestObjects(t *testing.T) {
+	for _, ranks := range []int{1, 2, 3, 5} {
+		var all []*checkpoint
+		for r := range ranks {
+			all = append(all, checkpointOf(r))
+		}
+		err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+			mine := checkpointOf(rank)
+			got, err := dist.AllGatherObject(mine)
+			if err != nil {
+				return err
+			}
+			assert.Equal(t, all, got)
+			for root := range ranks {
+				// What the others have is replaced, not mixed with what comes.
+				obj := &checkpoint{Step: 4711, Weights: map[string][]float64{"stale": nil}}
+				if rank == root {
+					obj = mine
+				}
+				if err := dist.BroadcastObject(&obj, root); err != nil {
+					return err
+				}
+				assert.Equal(t, all[root], obj)
+				if rank == root {
+					assert.Same(t, mine, obj, "the sender's stays")
+				}
+
+				got, err := dist.GatherObject(mine, root)
+				if err != nil {
+					return err
+				}
+				if rank == root {
+					assert.Equal(t, all, got)
+				} else {
+					assert.Nil(t, got)
+				}
+
+				var objs []*checkpoint
+				if rank == root {
+					objs = all
+				}
+				one, err := dist.ScatterObject(objs, root)
+				if err != nil {
+					return err
+				}
+				assert.Equal(t, mine, one)
+			}
+			return nil
+		}), dist.Ranks(ranks))
+		require.NoError(t, err)
+	}
+}
+
+type shape interface{ area() float64 }
+
+type square struct{ Side float64 }
+
+func (s square) area() float64 { return s.Side * s.Side }
+
+func init() { gob.Register(square{}) }
+
+// Interfaces travel with what they hold, or without; and types need only resemble
+// each other.
+func TestTypesOfObjects(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		var s shape
+		if rank == 1 {
+			s = square{3}
+		}
+		shapes, err := dist.AllGatherObject(s)
+		if err != nil {
+			return err
+		}
+		assert.Equal(t, []shape{nil, square{3}}, shapes)
+
+		if rank == 0 {
+			return dist.BroadcastObject(&struct{ Side, Extra float32 }{2, 7}, 0)
+		}
+		var q square
+		err = dist.BroadcastObject(&q, 0)
+		assert.Equal(t, square{2}, q)
+		return err
+	}), dist.Ranks(2))
+	require.NoError(t, err)
+}
+
+var errSecret = errors.New("this is nobody's business")
+
+// stubborn is an object that cannot be encoded.
+type stubborn []error
+
+func (s stubborn) GobEncode() ([]byte, error) {
+	if s[0] == nil {
+		panic("no!")
+	}
+	return nil, s[0]
+}
+
+func (s *stubborn) GobDecode([]byte) error { return nil }
+
+// What one rank has wrong is an error on all, which names it, and the group lives.
+func TestRefusedObjects(t *testing.T) {
+	const broken = 1
+	for _, refusal := range []struct {
+		name string
+		call func(rank int) error
+		text string
+		is   error
+	}{
+		{
+			name: "an object that will not be encoded",
+			call: func(rank int) error {
+				var obj any = 1
+				if rank == broken {
+					obj = stubborn{errSecret}
+				}
+				_, err := dist.AllGatherObject(obj)
+				return err
+			},
+			text: "dist: all_gather_object: rank 1: gob: type not registered for interface: dist_test.stubborn",
+		}, {
+			name: "a method that fails",
+			call: func(rank int) error { return dist.BroadcastObject(&stubborn{errSecret}, broken) },
+			text: "dist: broadcast_object: rank 1: this is nobody's business",
+			is:   errSecret,
+		}, {
+			name: "a method that panics",
+			call: func(rank int) error { return dist.BroadcastObject(&stubborn{nil}, broken) },
+			text: "dist: broadcast_object: rank 1: encoding a dist_test.stubborn panicked: no!",
+		}, {
+			name: "a type that cannot be sent",
+			call: func(rank int) error { return dist.BroadcastObject(new(func()), broken) },
+			text: "dist: broadcast_object: rank 1: gob: type dist.parcel[func()] has no exported fields",
+		}, {
+			name: "a long error",
+			call: func(rank int) error {
+				return dist.BroadcastObject(&stubborn{errors.New(strings.Repeat("blah ", 300))}, broken)
+			},
+			text: "dist: broadcast_object: rank 1: blah",
+		}, {
+			name: "nil to store to",
+			call: func(rank int) error {
+				obj := new(int)
+				if rank == broken {
+					obj = nil
+				}
+				return dist.BroadcastObject(obj, 0)
+			},
+			text: "dist: broadcast_object: rank 1: ccl: broadcast_object: the pointer to the object is nil",
+		}, {
+			name: "a root that is none",
+			call: func(rank int) error {
+				dst := 0
+				if rank == broken {
+					dst = 3
+				}
+				_, err := dist.GatherObject(rank, dst)
+				return err
+			},
+			text: "dist: gather_object: rank 1: ccl: root 3 is not a rank of a group of 3 (0 to 2)",
+		}, {
+			name: "too few objects",
+			call: func(rank int) error {
+				var objs []int
+				if rank == broken {
+					objs = []int{1, 2}
+				}
+				_, err := dist.ScatterObject(objs, broken)
+				return err
+			},
+			text: "dist: scatter_object: rank 1: ccl: scatter_object: objs has 2 elements, want 3",
+		}, {
+			name: "objects at the wrong side",
+			call: func(rank int) error {
+				var objs []int
+				if rank != 2 {
+					objs = []int{1, 2, 3}
+				}
+				_, err := dist.ScatterObject(objs, 0)
+				return err
+			},
+			text: "dist: scatter_object: rank 1: ccl: scatter_object: objs has 3 elements, want 0",
+		}, {
+			name: "one object that is too long",
+			call: func(rank int) error {
+				var objs []string
+				if rank == broken {
+					objs = []string{"", strings.Repeat("x", 2000), "y"}
+				}
+				_, err := dist.ScatterObject(objs, broken, dist.WithObjectLimit(1<<20), dist.WithObjectLimit(1000+rank))
+				return err
+			},
+			text: "bytes, and 1000 are allowed: see dist.WithObjectLimit",
+		}, {
+			name: "a limit that is none",
+			call: func(rank int) error {
+				limit := 100
+				if rank == broken {
+					limit = -1
+				}
+				_, err := dist.AllGatherObject(rank, dist.WithObjectLimit(limit))
+				return err
+			},
+			text: "dist: all_gather_object: rank 1: ccl: all_gather_object: the limit of an object is -1 bytes",
+		},
+	} {
+		t.Run(refusal.name, func(t *testing.T) {
+			err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+				err := refusal.call(rank)
+				assert.ErrorContains(t, err, refusal.text)
+				assert.Less(t, len(err.Error()), 2000)
+				var object *dist.ObjectError
+				if assert.ErrorAs(t, err, &object) {
+					assert.Equal(t, broken, object.Rank)
+				}
+				if refusal.is != nil {
+					assert.Equal(t, rank == broken, errors.Is(err, refusal.is), "the cause is on its rank")
+				}
+				all, err := dist.AllGatherObject(rank)
+				assert.Equal(t, []int{0, 1, 2}, all, "the group is as it was")
+				return err
+			}), dist.Ranks(3))
+			require.NoError(t, err)
+		})
+	}
+}
+
+// A rank whose own refusal it is comes first among the errors of Spawn.
+func TestRankWithoutObjectIsTheRootCause(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		return dist.BroadcastObject(&stubborn{errSecret}, 2)
+	}), dist.Ranks(3))
+	require.ErrorIs(t, err, errSecret)
+	errs := err.(interface{ Unwrap() []error }).Unwrap()
+	require.Equal(t, 2, errs[0].(*dist.RankError).Rank)
+}
+
+// What cannot be decoded is an error where it cannot, and the group lives.
+func TestObjectOfAnotherType(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		if rank == 0 {
+			text := "seven"
+			if err := dist.BroadcastObject(&text, 0); err != nil {
+				return err
+			}
+			return dist.Barrier()
+		}
+		number := 7
+		err := dist.BroadcastObject(&number, 0)
+		assert.ErrorContains(t, err, "dist: broadcast_object: the object of rank 0 cannot be decoded to a int: gob: ")
+		assert.Equal(t, 7, number)
+		return dist.Barrier()
+	}), dist.Ranks(2))
+	require.NoError(t, err)
+}
+
+// A peer that announces what it has not does not make others allocate it.
+func TestObjectsOfALiar(t *testing.T) {
+	for _, header := range [][]int64{{1 << 50, 1 << 50}, {1 << 50, -1}, {7, -1 << 63}, {-1 << 63, 7}} {
+		err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+			if rank == 0 {
+				group, err := dist.Default()
+				if err != nil {
+					return err
+				}
+				c := group.Communicator()
+				if err := ccl.AllGather(ctx, c, header, make([]int64, 4)); err != nil {
+					return err
+				}
+				if header[0] < 0 {
+					return ccl.Broadcast(ctx, c, make([]byte, 1<<10), 0)
+				}
+				return nil
+			}
+			var object *dist.ObjectError
+			_, err := dist.AllGatherObject(rank)
+			assert.ErrorAs(t, err, &object, "%v", header)
+			return nil
+		}), dist.Ranks(2))
+		require.NoError(t, err)
+	}
+}
