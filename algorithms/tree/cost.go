@@ -19,6 +19,40 @@ func allReduceCost(s ccl.Shape) ccl.Cost {
 	}
 }
 
+// reduceCost is the first half of an all-reduce, the same from any root.
+func reduceCost(s ccl.Shape) ccl.Cost {
+	p := s.Params.(*Params)
+	return ccl.Cost{
+		Steps: p.chunks(s.Bytes) - 1 + p.of(s.Ranks, 0).Height(),
+		Bytes: (s.Ranks - 1) * s.Bytes,
+	}
+}
+
+func reduceScatterCost(s ccl.Shape) ccl.Cost {
+	up, down := reduceCost(s), scatterCost(s)
+	return ccl.Cost{Steps: up.Steps + down.Steps, Bytes: up.Bytes + down.Bytes}
+}
+
+// gatherCost: a block crosses as many edges as its rank is deep.
+func gatherCost(s ccl.Shape) ccl.Cost {
+	tree := s.Params.(*Params).of(s.Ranks, 0)
+	return ccl.Cost{Steps: tree.Height(), Bytes: depths(tree, s.Ranks) * s.Bytes}
+}
+
+func scatterCost(s ccl.Shape) ccl.Cost {
+	tree := s.Params.(*Params).of(s.Ranks, 0)
+	return ccl.Cost{Steps: chunkSteps(tree, 0), Bytes: depths(tree, s.Ranks) * s.Total}
+}
+
+// depths returns the sum of the depths of all ranks.
+func depths(tree topology.Tree, ranks int) int {
+	sum := 0
+	for rank := range ranks {
+		sum += tree.Depth(rank)
+	}
+	return sum
+}
+
 func broadcastCost(s ccl.Shape) ccl.Cost {
 	p := s.Params.(*Params)
 	return ccl.Cost{
@@ -43,18 +77,18 @@ func chunkSteps(tree topology.Tree, rank int) int {
 	return steps
 }
 
-// allGatherVCost: each input crosses every edge once, up or down.
-func allGatherVCost(s ccl.Shape) ccl.Cost {
+// allGatherCost: each input crosses every edge once, up or down.
+func allGatherCost(s ccl.Shape) ccl.Cost {
 	p := s.Params.(*Params)
 	return ccl.Cost{
-		Steps: allGatherVSteps(p.of(s.Ranks, 0), s.Ranks, p.chunks(s.Bytes)),
+		Steps: allGatherSteps(p.of(s.Ranks, 0), s.Ranks, p.chunks(s.Bytes)),
 		Bytes: (s.Ranks - 1) * s.Total,
 	}
 }
 
-// allGatherVSteps plays an all-gather of n chunks from each rank with a clock for
+// allGatherSteps plays an all-gather of n chunks from each rank with a clock for
 // each rank: there is no formula that is shorter.
-func allGatherVSteps(tree topology.Tree, ranks, n int) int {
+func allGatherSteps(tree topology.Tree, ranks, n int) int {
 	clocks := make([]int, ranks)
 	send := func(from, to int) {
 		clocks[from]++

@@ -1,0 +1,101 @@
+package tree
+
+import (
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
+
+// A rank's bundle is its block and, after it, the bundles of its children in their
+// order: the blocks of its subtree, which travel in one message.
+
+func bundleLen(c *ccl.Call, tree topology.Tree, rank int) int {
+	n := c.CountOf(rank)
+	for i := range tree.Degree(rank) {
+		n += bundleLen(c, tree, tree.Child(rank, i))
+	}
+	return n
+}
+
+// bundleOf returns where in the bundle of its parent the bundle of child is.
+func bundleOf(c *ccl.Call, tree topology.Tree, child int) (lo, hi int) {
+	parent, _ := tree.Parent(child)
+	lo = c.CountOf(parent)
+	for i := 0; tree.Child(parent, i) != child; i++ {
+		lo += bundleLen(c, tree, tree.Child(parent, i))
+	}
+	return lo, lo + bundleLen(c, tree, child)
+}
+
+// eachBlock calls f for each block of rank's bundle.
+func eachBlock(c *ccl.Call, tree topology.Tree, rank int, bundle ccl.Buffer, f func(rank int, block ccl.Buffer) error) error {
+	at := c.CountOf(rank)
+	if err := f(rank, bundle.Slice(0, at)); err != nil {
+		return err
+	}
+	for i := range tree.Degree(rank) {
+		child := tree.Child(rank, i)
+		n := bundleLen(c, tree, child)
+		if err := eachBlock(c, tree, child, bundle.Slice(at, at+n), f); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+func gather(c *ccl.Call) error {
+	me, tree := c.Rank(), ccl.ParamsOf[Params](c).of(c.Size(), c.Root())
+	parent, below := tree.Parent(me)
+	if below && tree.Degree(me) == 0 {
+		return c.Send(parent, c.In())
+	}
+	bundle := c.Scratch(bundleLen(c, tree, me))
+	for i := range tree.Degree(me) {
+		child := tree.Served(me, tree.Degree(me)-1-i) // the lowest subtree, which is ready first
+		lo, hi := bundleOf(c, tree, child)
+		if err := c.Recv(child, bundle.Slice(lo, hi)); err != nil {
+			return err
+		}
+	}
+	if err := c.Copy(bundle.Slice(0, c.In().Len()), c.In()); err != nil {
+		return err
+	}
+	if below {
+		return c.Send(parent, bundle)
+	}
+	return eachBlock(c, tree, me, bundle, func(rank int, block ccl.Buffer) error {
+		return c.Copy(c.OutOf(rank), block)
+	})
+}
+
+func scatter(c *ccl.Call) error {
+	tree := ccl.ParamsOf[Params](c).of(c.Size(), c.Root())
+	return dealOut(c, tree, c.Scratch(bundleLen(c, tree, c.Rank())), c.InOf)
+}
+
+// dealOut gives every rank its block, which the root has in from(rank). bundle is
+// memory for this rank's bundle.
+func dealOut(c *ccl.Call, tree topology.Tree, bundle ccl.Buffer, from func(rank int) ccl.Buffer) error {
+	me := c.Rank()
+	parent, below := tree.Parent(me)
+	var err error
+	switch {
+	case !below:
+		err = eachBlock(c, tree, me, bundle, func(rank int, block ccl.Buffer) error {
+			return c.Copy(block, from(rank))
+		})
+	case tree.Degree(me) == 0:
+		return c.Recv(parent, c.Out())
+	default:
+		err = c.Recv(parent, bundle)
+	}
+	for i := 0; err == nil && i < tree.Degree(me); i++ {
+		child := tree.Served(me, i)
+		lo, hi := bundleOf(c, tree, child)
+		err = c.Send(child, bundle.Slice(lo, hi))
+	}
+	if err != nil {
+		return err
+	}
+	return c.Copy(c.Out(), bundle.Slice(0, c.Out().Len()))
+}

@@ -1,0 +1,98 @@
+package tree
+
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
+
+func allGather(c *ccl.Call) error {
+	p := ccl.ParamsOf[Params](c)
+	tree, n := p.of(c.Size(), 0), p.chunks(c.Shape().Bytes)
+	if err := c.Copy(c.OutOf(c.Rank()), c.In()); err != nil {
+		return err
+	}
+	for source := range c.Size() {
+		if err := passUp(c, tree, c.OutOf(source), n, source); err != nil {
+			return fmt.Errorf("input of rank %d: %w", source, err)
+		}
+	}
+	// The last first: what is below a rank has higher numbers than the rank
+	// itself, so that most of what it has comes before what it has to wait for.
+	for source := c.Size() - 1; source >= 0; source-- {
+		if err := passDown(c, tree, c.OutOf(source), n, source); err != nil {
+			return fmt.Errorf("input of rank %d: %w", source, err)
+		}
+	}
+	return nil
+}
+
+func broadcast(c *ccl.Call) error {
+	p := ccl.ParamsOf[Params](c)
+	return passDown(c, p.of(c.Size(), c.Root()), c.Out(), p.chunks(c.Shape().Bytes), c.Root())
+}
+
+// passUp takes b from source up to the root.
+func passUp(c *ccl.Call, tree topology.Tree, b ccl.Buffer, n, source int) error {
+	child, ok := tree.Branch(c.Rank(), source)
+	if !ok && c.Rank() != source {
+		return nil // source is not below this rank
+	}
+	parent, _ := tree.Parent(c.Rank())
+	for i := range n + 1 {
+		if err := pass(c, b, i, n, parent, child); err != nil {
+			return fmt.Errorf("up, chunk %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// passDown takes b down to all ranks but source and those above it, which have it.
+func passDown(c *ccl.Call, tree topology.Tree, b ccl.Buffer, n, source int) error {
+	child, ok := tree.Branch(c.Rank(), source)
+	parent, _ := tree.Parent(c.Rank())
+	if ok || c.Rank() == source {
+		parent = topology.None
+	}
+	for i := range n + 1 {
+		if err := serve(c, tree, b, i, n, child, parent); err != nil {
+			return fmt.Errorf("down, chunk %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// serve sends chunk i-1 of b to all children but the one that has it, to the last
+// of them while chunk i comes in from rank `from`.
+func serve(c *ccl.Call, tree topology.Tree, b ccl.Buffer, i, n, has, from int) error {
+	last := topology.None
+	for k := 0; i > 0 && k < tree.Degree(c.Rank()); k++ {
+		child := tree.Served(c.Rank(), k)
+		if child == has {
+			continue
+		}
+		if last != topology.None {
+			if err := c.Send(last, b.Block(i-1, n)); err != nil {
+				return err
+			}
+		}
+		last = child
+	}
+	return pass(c, b, i, n, last, from)
+}
+
+// pass sends chunk i-1 of b to rank `to` while chunk i comes in from rank `from`.
+// There are chunks 0 to n-1; topology.None is nobody.
+func pass(c *ccl.Call, b ccl.Buffer, i, n, to, from int) error {
+	sending, receiving := i > 0 && to != topology.None, i < n && from != topology.None
+	switch {
+	case sending && receiving:
+		return c.SendRecv(to, b.Block(i-1, n), from, b.Block(i, n))
+	case sending:
+		return c.Send(to, b.Block(i-1, n))
+	case receiving:
+		return c.Recv(from, b.Block(i, n))
+	}
+	return nil
+}
