@@ -27,6 +27,7 @@ type Communicator struct {
 	global     []int // the ranks of the first group that these are; nil: this is the first
 	settings   *Settings
 	queue      queue
+	post       post
 	logger     *slog.Logger
 	warn       func(seq uint64, missing []int)
 
@@ -115,6 +116,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	c.regions, _ = ep.(transport.Regions)
 	c.guard, _ = ep.(transport.Guard)
 	c.queue.serve = c.serve
+	c.post.init(c)
 	for _, o := range opts {
 		if o.settings != nil {
 			c.settings = o.settings
@@ -203,13 +205,21 @@ func (c *Communicator) Close() error {
 	c.closed.Store(true)
 	err := c.ep.Close()
 	if c.busy.CompareAndSwap(false, true) { // or the call that runs does it when it ends
-		err = errors.Join(err, c.release())
+		err = errors.Join(err, c.retire())
 	}
 	return err
 }
 
-// release frees the endpoint of a communicator that is closed and runs no call, nor
-// ever will: it stays busy.
+// retire frees the endpoint of a communicator that is closed and runs no call, nor ever
+// will, since it stays busy; or has it freed as soon as no message is under way.
+func (c *Communicator) retire() error {
+	if c.post.stop() {
+		return nil
+	}
+	return c.release()
+}
+
+// release frees the endpoint, of which nothing runs any more.
 func (c *Communicator) release() error {
 	c.free.Lock()
 	defer c.free.Unlock()

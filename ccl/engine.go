@@ -79,7 +79,7 @@ func (c *Communicator) end() {
 	c.unguarded()
 	c.busy.Store(false)
 	if c.closed.Load() && c.busy.CompareAndSwap(false, true) {
-		_ = c.release() // Close has returned already
+		_ = c.retire() // Close has returned already
 	}
 }
 

@@ -20,6 +20,8 @@ type Work struct {
 	ended bool
 	err   error
 	done  chan struct{} // made by the first who asks for it
+
+	source int // of a message
 }
 
 // Wait returns when the call is done, with its error, or when ctx ends, with that of
@@ -65,6 +67,14 @@ func (w *Work) Done() <-chan struct{} {
 func (w *Work) Err() error {
 	_, err := w.state()
 	return err
+}
+
+// Source returns the rank that sent the message of an Irecv that is done; before, and
+// for other calls, it means nothing.
+func (w *Work) Source() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.source
 }
 
 func (w *Work) state() (ended bool, err error) {

@@ -1,0 +1,289 @@
+package ccl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+func numbers(seed, n int) []int32 {
+	x := make([]int32, n)
+	for i := range x {
+		x[i] = int32(seed*1_000_003 + i)
+	}
+	return x
+}
+
+// Messages of all lengths arrive, also of none and of many parts.
+func TestSendRecv(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		errs := each(2, func(r int) error {
+			for i, n := range []int{0, 1, 3, 4, 5, 100, 5000} {
+				if r == 0 {
+					if err := ccl.Send(bg, g[0], numbers(i, n), 1, 7); err != nil {
+						return err
+					}
+					continue
+				}
+				got := make([]int32, n)
+				from, err := ccl.Recv(bg, g[1], got, []int{0, ccl.AnySource}[i%2], 7)
+				if err != nil || from != 0 {
+					return fmt.Errorf("from %d: %w", from, err)
+				}
+				if !slices.Equal(got, numbers(i, n)) {
+					return fmt.Errorf("%d elements differ", n)
+				}
+			}
+			return nil
+		})
+		require.NoError(t, errors.Join(errs...))
+	})
+}
+
+// Tags sort messages, whatever the order in which they come; among those of one tag it
+// is the order in which they were sent.
+func TestTags(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		var sends []*ccl.Work
+		for i := range 12 {
+			sends = append(sends, ccl.Isend(bg, g[0], numbers(i, 1+40*i), 1, i%3))
+		}
+		for _, tag := range []int{2, 0, 1} {
+			for i := tag; i < 12; i += 3 {
+				got := make([]int32, 1+40*i)
+				_, err := ccl.Recv(bg, g[1], got, 0, tag)
+				require.NoError(t, err)
+				require.Equal(t, numbers(i, 1+40*i), got)
+			}
+		}
+		for _, w := range sends {
+			require.NoError(t, w.Wait(bg))
+		}
+	})
+}
+
+// Of several receives that fit, the one begun first gets the message; AnySource tells
+// who sent.
+func TestIrecv(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		const n = 4
+		g := group(t, connect, n)
+		var works []*ccl.Work
+		var bufs [][]int32
+		for range 2 * (n - 1) {
+			b := make([]int32, 50)
+			bufs = append(bufs, b)
+			works = append(works, ccl.Irecv(bg, g[0], b, ccl.AnySource, 1))
+		}
+		require.NoError(t, errors.Join(each(n, func(r int) error {
+			if r == 0 {
+				return nil
+			}
+			return errors.Join(ccl.Send(bg, g[r], numbers(r, 50), 0, 1), ccl.Send(bg, g[r], numbers(r+100, 50), 0, 1))
+		})...))
+		seen := make([]int, n)
+		for i, w := range works {
+			require.NoError(t, w.Wait(bg))
+			from := w.Source()
+			require.Equal(t, numbers(from+100*seen[from], 50), bufs[i])
+			seen[from]++
+		}
+		require.Equal(t, []int{0, 2, 2, 2}, seen)
+	})
+}
+
+// All ranks exchange at the same time, around rings and with themselves, while they make
+// collectives.
+func TestExchangeBesideCollectives(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, n := range []int{1, 2, 3, 5} {
+			g := group(t, connect, n)
+			errs := each(n, func(r int) error {
+				for step := range 20 {
+					w := ccl.AllReduceAsync(bg, g[r], numbers(r, 300), make([]int32, 300), ccl.Sum)
+					to, from := (r+step)%n, (r-step%n+n)%n
+					got := make([]int32, 33*step)
+					source, err := ccl.SendRecv(bg, g[r], numbers(r+step, 33*step), to, got, from, step)
+					if err == nil && (source != from || !slices.Equal(got, numbers(from+step, 33*step))) {
+						err = fmt.Errorf("step %d: wrong message from %d", step, source)
+					}
+					if err := errors.Join(err, sum(g[r], 10), w.Wait(bg)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			require.NoError(t, errors.Join(errs...))
+		}
+	})
+}
+
+// Another type or length is an error of the receive, and the message waits for one that
+// fits.
+func TestMessageMismatch(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		for _, early := range []bool{false, true} {
+			w := ccl.Isend(bg, g[0], numbers(1, 90), 1, 5)
+			if early { // the message is there before somebody wants it
+				x := ccl.Isend(bg, g[0], numbers(2, 2), 1, 6)
+				_, err := ccl.Recv(bg, g[1], make([]int32, 2), 0, 6)
+				require.NoError(t, errors.Join(err, x.Wait(bg)))
+			}
+			var m *ccl.MismatchError
+			_, err := ccl.Recv(bg, g[1], make([]int32, 89), 0, 5)
+			require.ErrorAs(t, err, &m)
+			require.EqualError(t, err, "ccl: recv, rank 1: from rank 0, tag 5: ranks disagree on count: sent 90 on rank 0, expected 89 on rank 1")
+			_, err = ccl.Recv(bg, g[1], make([]float32, 90), 0, 5)
+			require.ErrorAs(t, err, &m)
+			require.Equal(t, "dtype", m.Field)
+			got := make([]int32, 90)
+			_, err = ccl.Recv(bg, g[1], got, ccl.AnySource, 5)
+			require.NoError(t, err)
+			require.Equal(t, numbers(1, 90), got)
+			require.NoError(t, w.Wait(bg))
+		}
+		allSum(t, g, 10)
+	})
+}
+
+func TestMessagesRefused(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		var bad *ccl.InvalidArgumentError
+		x := []int32{1}
+		require.ErrorAs(t, ccl.Send(bg, g[0], x, 2, 0), &bad)
+		require.ErrorAs(t, ccl.Send(bg, g[0], x, ccl.AnySource, 0), &bad)
+		require.ErrorAs(t, ccl.Send(bg, g[0], x, 1, -1), &bad)
+		_, err := ccl.Recv(bg, g[0], x, -1, 0)
+		require.ErrorAs(t, err, &bad)
+		_, err = ccl.SendRecv(bg, g[0], x, 1, x, 1, 0)
+		require.ErrorAs(t, err, &bad)
+		require.ErrorAs(t, ccl.Irecv(bg, g[0], x, 3, 0).Wait(bg), &bad)
+		require.ErrorIs(t, ccl.Isend[int32](bg, nil, x, 0, 0).Wait(bg), ccl.ErrInvalidCommunicator)
+		allSum(t, g, 10)
+	})
+}
+
+// A receive that nobody serves ends in time, or with its context, and harms nobody.
+func TestRecvGivesUp(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 3)
+		_, err := ccl.Recv(bg, g[0], make([]int32, 1), 2, 0, ccl.WithTimeout(10*time.Millisecond))
+		var late *ccl.TimeoutError
+		require.ErrorAs(t, err, &late)
+		require.Equal(t, []int{2}, late.Behind)
+		w := ccl.Irecv(bg, g[0], make([]int32, 1), ccl.AnySource, 0, ccl.WithTimeout(10*time.Millisecond))
+		require.ErrorAs(t, w.Wait(bg), &late)
+		require.Equal(t, []int{1, 2}, late.Behind)
+
+		ctx, cancel := context.WithCancel(bg)
+		w = ccl.Irecv(ctx, g[0], make([]int32, 1), 1, 0)
+		other := ccl.Irecv(bg, g[0], make([]int32, 1), 1, 0)
+		cancel()
+		require.ErrorIs(t, w.Wait(bg), context.Canceled)
+		_, err = ccl.Recv(ctx, g[0], make([]int32, 1), 1, 0)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NoError(t, ccl.Send(bg, g[1], []int32{1}, 0, 0))
+		require.NoError(t, other.Wait(bg))
+		allSum(t, g, 10)
+	})
+}
+
+// Who waits for a rank that leaves gets to know it; what it sent before it left arrives.
+func TestMessagesOfTheLost(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 3)
+		first, second := ccl.Irecv(bg, g[0], make([]int32, 1), 2, 0), ccl.Irecv(bg, g[0], make([]int32, 1), 2, 0)
+		require.NoError(t, ccl.Send(bg, g[2], []int32{1}, 0, 0))
+		require.NoError(t, g[2].Close())
+		require.NoError(t, first.Wait(bg))
+		var lost *ccl.PeerLostError
+		require.ErrorAs(t, second.Wait(bg), &lost)
+		require.Equal(t, 2, lost.Rank)
+		any := ccl.Irecv(bg, g[0], make([]int32, 1), ccl.AnySource, 0)
+		require.NoError(t, ccl.Send(bg, g[1], []int32{1}, 0, 0), "rank 1 is still there")
+		require.NoError(t, any.Wait(bg))
+		require.ErrorAs(t, ccl.Send(bg, g[0], numbers(0, 1000), 2, 0), &lost)
+	})
+}
+
+// The failure of the group ends its messages, and so does Close.
+func TestMessagesEnd(t *testing.T) {
+	before := runtime.NumGoroutine()
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 3)
+		works := []*ccl.Work{
+			ccl.Irecv(bg, g[0], make([]int32, 1), 2, 0), ccl.Irecv(bg, g[1], make([]int32, 1), ccl.AnySource, 0),
+			ccl.Isend(bg, g[2], numbers(1, 10_000), 1, 1),
+		}
+		g[1].Abort(errors.New("had enough"))
+		for _, w := range works {
+			var aborted *ccl.AbortedError
+			require.ErrorAs(t, w.Wait(bg), &aborted)
+			require.Equal(t, 1, aborted.By)
+		}
+		require.ErrorContains(t, ccl.Send(bg, g[0], []int32{1}, 1, 0), "had enough")
+
+		g = group(t, connect, 2)
+		w := ccl.Irecv(bg, g[0], make([]int32, 1), 1, 0)
+		require.NoError(t, g[0].Close())
+		require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
+		require.ErrorIs(t, ccl.Send(bg, g[0], []int32{1}, 1, 0), ccl.ErrClosed)
+	})
+	for deadline := time.Now().Add(patient); runtime.NumGoroutine() > before; runtime.Gosched() {
+		require.True(t, time.Now().Before(deadline), "%d goroutines more", runtime.NumGoroutine()-before)
+	}
+}
+
+// Everybody sends everybody random messages at once, by tags, while others go on.
+func TestRandomMessages(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+				const n, each_ = 4, 40
+				g := group(t, connect, n)
+				length := func(from, to, i int) int {
+					return rand.New(rand.NewPCG(seed, uint64(from<<20|to<<10|i))).IntN(200)
+				}
+				errs := each(n, func(r int) error {
+					random := rand.New(rand.NewPCG(seed, uint64(r)))
+					var works []*ccl.Work
+					var checks []func() error
+					for _, k := range random.Perm(n * each_) {
+						peer, i := k/each_, k%each_
+						out := numbers(i, length(r, peer, i))
+						in := make([]int32, length(peer, r, i))
+						works = append(works, ccl.Isend(bg, g[r], out, peer, i), ccl.Irecv(bg, g[r], in, peer, i))
+						checks = append(checks, func() error {
+							if !slices.Equal(in, numbers(i, len(in))) {
+								return fmt.Errorf("message %d from %d to %d differs", i, peer, r)
+							}
+							return nil
+						})
+					}
+					err := sum(g[r], 100)
+					for _, w := range works {
+						err = errors.Join(err, w.Wait(bg))
+					}
+					for _, check := range checks {
+						err = errors.Join(err, check())
+					}
+					return err
+				})
+				require.NoError(t, errors.Join(errs...))
+			})
+		}
+	})
+}

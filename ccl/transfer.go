@@ -1,0 +1,172 @@
+package ccl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// message is what is asked of one end of a message: to send it, or to receive it.
+type message struct {
+	sending bool
+	dtype   DType
+	buf     Buffer
+	peer    int // or AnySource
+	tag     int
+}
+
+func (m *message) what() string {
+	if m.sending {
+		return "send"
+	}
+	return "recv"
+}
+
+// transfer is a send or a receive that is under way.
+type transfer struct {
+	Work
+	message
+
+	deadline time.Time // zero: none
+	limit    time.Duration
+	unhook   func() bool // ends the look at ctx
+	begun    bool        // the other end can see some of the message
+	moved    int         // bytes
+	next     *transfer   // of those that are kept for later
+}
+
+func newTransfer() *transfer {
+	t := new(transfer)
+	t.end.L = &t.mu
+	return t
+}
+
+// set makes t ready to be begun.
+func (t *transfer) set(m message, ctx context.Context, o CallOption) {
+	t.message = m
+	t.ctx, t.limit, t.unhook = ctx, o.timeout, nil
+	t.begun, t.moved, t.source = false, 0, m.peer
+	t.ended, t.err, t.done = false, nil, nil
+}
+
+// received ends a receive that has its message.
+func (t *transfer) received(from int) {
+	t.mu.Lock()
+	t.source = from
+	t.mu.Unlock()
+}
+
+// arrival is a message that came before somebody wanted it.
+type arrival struct {
+	tag   int
+	dtype DType
+	total int
+	bytes []byte
+}
+
+// incoming is the message that a rank is sending to this one.
+type incoming struct {
+	to    *transfer // who gets it; nil: nobody yet
+	kept  *arrival  // then it goes here; nil: no message has begun
+	total int
+	got   int
+}
+
+// fits reports whether a receive is for messages from a rank with a tag.
+func (t *transfer) fits(from, tag int) bool {
+	return (t.peer == from || t.peer == AnySource) && t.tag == tag
+}
+
+// mismatch says how a message differs from what a receive expects; nil if it does not.
+func (t *transfer) mismatch(me, from int, dtype DType, total int) error {
+	if dtype != t.dtype {
+		return &MismatchError{Field: "dtype", Values: []MismatchValue{
+			{Value: "sent " + dtype.String(), Ranks: []int{from}}, {Value: "expected " + t.dtype.String(), Ranks: []int{me}},
+		}}
+	}
+	if total != len(t.buf.data) {
+		return &MismatchError{Field: "count", Values: []MismatchValue{
+			{Value: fmt.Sprintf("sent %d", total>>t.buf.shift), Ranks: []int{from}},
+			{Value: fmt.Sprintf("expected %d", t.buf.Len()), Ranks: []int{me}},
+		}}
+	}
+	return nil
+}
+
+// failedTransfer is the error of a transfer.
+func (c *Communicator) failedTransfer(t *transfer, cause error) error {
+	e := &CollectiveFailedError{Operation: t.what(), Rank: c.rank, Peer: -1, Group: c.name, Err: cause}
+	verb, peer := "from", "any rank"
+	if t.sending {
+		verb = "to"
+	}
+	if t.peer != AnySource {
+		e.Peer, peer = t.peer, fmt.Sprintf("rank %d", t.peer)
+	}
+	e.Message = fmt.Sprintf("%s %s, tag %d", verb, peer, t.tag)
+	return e
+}
+
+// overdue returns why a transfer that goes on should end now, nil if it need not.
+func (c *Communicator) overdue(t *transfer, now time.Time) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	if t.deadline.IsZero() || now.Before(t.deadline) {
+		return nil
+	}
+	late := &TimeoutError{By: c.rank, After: t.limit, Behind: []int{t.peer}}
+	if t.peer == AnySource {
+		late.Behind = nil
+		for r := range c.size {
+			if r != c.rank {
+				late.Behind = append(late.Behind, r)
+			}
+		}
+	}
+	return late
+}
+
+// failure is how a transfer's error fails the group.
+func (p *post) failure(err error) *transport.Failure {
+	f := &transport.Failure{Kind: transport.FailureAborted, By: p.comm.rank, Text: err.Error(), Cause: err}
+	if late, ok := errors.AsType[*TimeoutError](err); ok {
+		f.Kind, f.Ranks, f.After = transport.FailureStuck, late.Behind, late.After
+	}
+	return f
+}
+
+// groupFailure returns why the group has failed. It does not look at calls, which may
+// run meanwhile.
+func (p *post) groupFailure() error {
+	f := p.comm.ep.Failure()
+	if f.Kind != transport.FailureMismatch {
+		return p.comm.cause(f)
+	}
+	if f.Cause != nil {
+		return f.Cause
+	}
+	return &AbortedError{By: f.By, Cause: errors.New(f.Text)}
+}
+
+// lost returns why nobody is there for a transfer any more, nil if somebody is.
+func (p *post) lost(t *transfer) error {
+	if t.peer == p.comm.rank {
+		return nil
+	}
+	if t.peer != AnySource {
+		return p.lane.Lost(t.peer)
+	}
+	var err error
+	for r := range p.comm.size {
+		if r != p.comm.rank {
+			if err = p.lane.Lost(r); err == nil || errors.Is(err, transport.ErrClosed) {
+				return err
+			}
+		}
+	}
+	return err // nil in a group of one rank
+}
