@@ -225,7 +225,7 @@ func TestMessagesEnd(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 3)
 		works := []*ccl.Work{
-			ccl.Irecv(bg, g[0], make([]int32, 1), 2, 0), ccl.Irecv(bg, g[1], make([]int32, 1), ccl.AnySource, 0),
+			ccl.Irecv(bg, g[0], make([]int32, 1), 2, 0), ccl.Irecv(bg, g[1], make([]int32, 1), 0, 0),
 			ccl.Isend(bg, g[2], numbers(1, 10_000), 1, 1),
 		}
 		g[1].Abort(errors.New("had enough"))
