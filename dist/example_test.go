@@ -94,6 +94,21 @@ func ExampleIsLaunched() {
 	// Output: 4 ranks
 }
 
+// It returns what went wrong, the cause first.
+func ExampleSpawn() {
+	err := dist.Spawn(func(ctx context.Context, rank int) error {
+		if rank == 1 {
+			return errors.New("no more data")
+		}
+		<-ctx.Done() // because of rank 1
+		return context.Cause(ctx)
+	}, dist.Ranks(3))
+	fmt.Println(err)
+	// Output:
+	// rank 1: no more data
+	// ranks 0, 2: rank 1: no more data
+}
+
 // Errors come back on all ranks; a corrected second attempt works.
 func ExampleInitProcessGroup() {
 	err := dist.Spawn(func(_ context.Context, rank int) error {
