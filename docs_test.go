@@ -120,3 +120,22 @@ func write(t *testing.T, file, text string) {
 		t.Fatal(err)
 	}
 }
+
+var exampleLink = regexp.MustCompile(`\[([A-Za-z_]+)\]\(\.\./(dist/[a-z_]+_test\.go)\)`)
+
+// TestLinkedExamples looks for the examples that guides lead to: a function is linked
+// to the file that has its example.
+func TestLinkedExamples(t *testing.T) {
+	links := 0
+	for file, document := range documents(t) {
+		for _, m := range exampleLink.FindAllStringSubmatch(document, -1) {
+			links++
+			if !strings.Contains(read(t, m[2]), "\nfunc Example"+m[1]+"() {") {
+				t.Errorf("%s: %s has no example of %s", file, m[2], m[1])
+			}
+		}
+	}
+	if links < 30 {
+		t.Errorf("found %d links to examples, want those of docs/from-torch.md", links)
+	}
+}

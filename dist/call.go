@@ -3,9 +3,11 @@ package dist
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 // CallOption is an option of a single call. Of two of a kind the later holds.
@@ -57,6 +59,14 @@ func merge(opts []CallOption) (o CallOption) {
 	return o
 }
 
+// target returns the group that the call is for.
+func (o CallOption) target() (*ProcessGroup, error) {
+	if o.grouped {
+		return o.group, o.group.usable()
+	}
+	return Default()
+}
+
 // call is what a collective of this package hands on to package ccl.
 type call struct {
 	group *ProcessGroup
@@ -68,12 +78,7 @@ type call struct {
 
 func prepare(opts []CallOption) (c call, err error) {
 	o := merge(opts)
-	g := o.group
-	if o.grouped {
-		err = g.usable()
-	} else {
-		g, err = Default()
-	}
+	g, err := o.target()
 	if err != nil {
 		return c, err
 	}
@@ -92,26 +97,27 @@ func prepare(opts []CallOption) (c call, err error) {
 	return c, nil
 }
 
-// root returns the group rank of a global rank that the caller has named, and no
-// rank's number if it is not in the group: package ccl refuses that, so that the
-// call counts on this rank as it does on the others.
+// root returns the group rank of a global rank that the caller has named, and what
+// is none if that is not in the group: package ccl refuses it, so that the call counts
+// on this rank as it does on the others.
 func (c *call) root(global int) int {
 	rank, err := c.group.GroupRank(global)
 	switch {
 	case err == nil:
 		return rank
-	case global >= 0 && global < c.comm.Size(): // the number of another rank in the group
-		return -1
-	default:
+	case c.group.isDefault():
 		return global
+	default:
+		return -1
 	}
 }
 
 // rooted says in the caller's number, which is global, what package ccl found
 // wrong with a root.
 func (c *call) rooted(global int, err error) error {
-	if invalid, ok := errors.AsType[*InvalidRootError](err); ok {
-		return &InvalidRootError{Root: global, Size: invalid.Size}
+	if _, ok := errors.AsType[*InvalidRootError](err); ok && !c.group.isDefault() {
+		return fmt.Errorf("dist: rank %d is not in the group of %s: %w",
+			global, transport.RanksText(c.group.Ranks()), &InvalidRootError{Root: global, Size: c.comm.Size()})
 	}
 	return err
 }

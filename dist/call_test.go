@@ -282,7 +282,7 @@ func TestWithGroup(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Equal(t, 2, local)
 		_, err = group.GroupRank(-1)
-		assert.EqualError(t, err, "ccl: group_rank: -1 is not a rank of a group of 3 (0 to 2)")
+		assert.EqualError(t, err, "ccl: group_rank: -1 is not in the group of ranks 0-2")
 
 		sum := []int64{int64(rank)}
 		assert.NoError(t, dist.AllReduce(sum, dist.Sum, dist.WithGroup(group)))
@@ -305,7 +305,7 @@ func TestWithGroup(t *testing.T) {
 		handles <- group
 		assert.Equal(t, []int64{3}, <-sums)
 
-		const text = "ccl: with_group: the process group is nil: pass one from dist.Default"
+		const text = "ccl: with_group: the process group is nil: pass one from dist.Default, or leave the call to the ranks that dist.NewGroup has given one"
 		assert.EqualError(t, dist.Barrier(dist.WithGroup(nil)), text)
 		_, rankErr := dist.GetRank(dist.WithGroup(nil))
 		assert.EqualError(t, rankErr, text)

@@ -61,13 +61,24 @@
 // without goroutine-local state altogether.
 //
 // Buffers come in torch's order, output before input; package ccl has them in
-// MPI's, send before recv.
+// MPI's, send before recv. Errors about buffers are package ccl's and call an input
+// send and an output recv.
+//
+// [NewGroup] and [Split] make groups of some of the ranks, for WithGroup. A src or
+// dst is a rank of the job in all of them, as in torch; [ProcessGroup.GlobalRank] and
+// [ProcessGroup.GroupRank] translate.
+//
+// Every collective has a twin, such as [AllReduceAsync], that begins it and returns
+// a [Work]. [BroadcastObject] and its like carry any value that encoding/gob can
+// write. docs/from-torch.md has all of torch's calls, and what stands for them.
 //
 // # Concurrency
 //
 // Every function may be called from any goroutine at any time. The collectives
 // of one rank on one group follow each other: two that overlap return
-// [ErrConcurrentUse] where it is seen. A warm collective allocates nothing.
+// [ErrConcurrentUse] where it is seen. What Async functions have begun is done in
+// that order, and before any call that is made later. A warm collective allocates
+// nothing, or its Work.
 //
 // # Failure
 //
@@ -86,4 +97,8 @@
 // all workers and returns a [*RankError] for each that failed, the root cause
 // first; in a launched process that is the one rank it hosts. A panic in a
 // goroutine started with Go ends the process, as it does in any goroutine.
+//
+// A group that NewGroup or Split has made fails by itself, the others live on;
+// errors of its calls count ranks as the group does. All groups of a rank end with
+// its default group, and with its worker.
 package dist

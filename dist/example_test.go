@@ -94,6 +94,21 @@ func ExampleIsLaunched() {
 	// Output: 4 ranks
 }
 
+// It returns what went wrong, the cause first.
+func ExampleSpawn() {
+	err := dist.Spawn(func(ctx context.Context, rank int) error {
+		if rank == 1 {
+			return errors.New("no more data")
+		}
+		<-ctx.Done() // because of rank 1
+		return context.Cause(ctx)
+	}, dist.Ranks(3))
+	fmt.Println(err)
+	// Output:
+	// rank 1: no more data
+	// ranks 0, 2: rank 1: no more data
+}
+
 // Errors come back on all ranks; a corrected second attempt works.
 func ExampleInitProcessGroup() {
 	err := dist.Spawn(func(_ context.Context, rank int) error {
@@ -156,11 +171,10 @@ func ExampleGetRank() {
 	// Output: rank 2 of 3
 }
 
-// In the default group, which all ranks are in, the two numbers are the same.
 func ExampleProcessGroup_GroupRank() {
 	run(func(rank int) error {
-		group, err := dist.Default()
-		if err != nil {
+		group, err := dist.NewGroup([]int{1, 2})
+		if err != nil || group == nil {
 			return err
 		}
 		inGroup, err := group.GroupRank(2)
@@ -168,12 +182,12 @@ func ExampleProcessGroup_GroupRank() {
 			return err
 		}
 		inJob, err := group.GlobalRank(inGroup)
-		if rank == 0 {
+		if rank == 1 {
 			fmt.Println(inGroup, inJob)
 		}
 		return err
 	})
-	// Output: 2 2
+	// Output: 1 2
 }
 
 // A goroutine that acts for its rank.
@@ -206,4 +220,38 @@ func ExampleTimeoutError() {
 		return nil
 	})
 	// Output: missing: [1 2]
+}
+
+// Every second rank; the others have nothing to do with the group.
+func ExampleNewGroup() {
+	run(func(rank int) error {
+		group, err := dist.NewGroup([]int{0, 2}) // on all ranks
+		if err != nil || group == nil {
+			return err
+		}
+		tensor := []int64{int64(10 * rank)}
+		if err := dist.Broadcast(tensor, 2, dist.WithGroup(group)); err != nil { // from rank 2 of the job
+			return err
+		}
+		if group.Rank() == 0 {
+			fmt.Println(group.Ranks(), tensor)
+		}
+		return dist.DestroyProcessGroup(dist.WithGroup(group))
+	})
+	// Output: [0 2] [20]
+}
+
+// Rows of a grid, two ranks wide.
+func ExampleSplit() {
+	run(func(rank int) error {
+		row, err := dist.Split(rank/2, rank)
+		if err != nil {
+			return err
+		}
+		if rank == 1 {
+			fmt.Println(row.Ranks())
+		}
+		return nil
+	})
+	// Output: [0 1]
 }

@@ -5,11 +5,15 @@ import (
 	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 // ProcessGroup is one rank's handle on a group of ranks that are connected. Its
 // methods may be called from any goroutine and never fail for being late: after
 // DestroyProcessGroup they still say what the group was.
+//
+// A rank has its default group and those that NewGroup and Split have made of it,
+// which end with it.
 type ProcessGroup struct {
 	rank    *rank
 	comm    *ccl.Communicator
@@ -23,6 +27,16 @@ func (g *ProcessGroup) Rank() int { return g.comm.Rank() }
 // Size returns the number of ranks in the group.
 func (g *ProcessGroup) Size() int { return g.comm.Size() }
 
+// Ranks returns the job's ranks that are in the group, in the order of their group
+// ranks. The slice belongs to the caller.
+func (g *ProcessGroup) Ranks() []int {
+	ranks := make([]int, g.Size())
+	for r := range ranks {
+		ranks[r] = g.comm.GlobalRank(r)
+	}
+	return ranks
+}
+
 // GlobalRank returns the job's rank that is rank number rank of the group. In
 // the default group they are the same. For a number that is no rank of the
 // group it returns *InvalidArgumentError.
@@ -33,25 +47,33 @@ func (g *ProcessGroup) GlobalRank(rank int) (int, error) {
 			Message:   fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", rank, g.Size(), g.Size()-1),
 		}
 	}
-	return rank, nil
+	return g.comm.GlobalRank(rank), nil
 }
 
 // GroupRank returns the group rank of the job's rank number global. In the default
 // group they are the same. For a rank that is not in the group it returns
 // *InvalidArgumentError.
 func (g *ProcessGroup) GroupRank(global int) (int, error) {
-	if global < 0 || global >= g.Size() {
-		return 0, &InvalidArgumentError{
-			Operation: "group_rank",
-			Message:   fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", global, g.Size(), g.Size()-1),
+	if g.isDefault() && global >= 0 && global < g.Size() {
+		return global, nil
+	}
+	for r := range g.Size() {
+		if g.comm.GlobalRank(r) == global {
+			return r, nil
 		}
 	}
-	return global, nil
+	return 0, &InvalidArgumentError{
+		Operation: "group_rank",
+		Message:   fmt.Sprintf("%d is not in the group of %s", global, transport.RanksText(g.Ranks())),
+	}
 }
 
 // Communicator returns the group's communicator, for package ccl's form of the
-// collectives. It belongs to the group: it is closed by DestroyProcessGroup.
+// collectives. It belongs to the group: it is closed by DestroyProcessGroup. Its ranks are
+// group ranks.
 func (g *ProcessGroup) Communicator() *ccl.Communicator { return g.comm }
+
+func (g *ProcessGroup) isDefault() bool { return g.comm.Name() == "" }
 
 func (g *ProcessGroup) close() error {
 	g.closed.Store(true)
@@ -64,7 +86,7 @@ func (g *ProcessGroup) usable() error {
 	case g == nil:
 		return &InvalidArgumentError{
 			Operation: "with_group",
-			Message:   "the process group is nil: pass one from dist.Default",
+			Message:   "the process group is nil: pass one from dist.Default, or leave the call to the ranks that dist.NewGroup has given one",
 		}
 	case g.closed.Load():
 		return fmt.Errorf("dist: the process group that WithGroup names was destroyed: %w: %w", ErrNotInitialized, ErrClosed)

@@ -278,21 +278,29 @@ func initFailed(backend string, err error) error {
 	return &InitializationFailedError{Backend: backend, Err: err}
 }
 
-// DestroyProcessGroup takes the caller's rank out of its default process group.
-// It waits for nobody: a peer that still needs the rank gets *PeerLostError. It
-// returns ErrNotInitialized if there is no group, and ErrUnbound in a goroutine
-// without a rank. Afterwards InitProcessGroup can be called again, any number of
-// times.
-func DestroyProcessGroup() error {
-	r, err := self()
+// DestroyProcessGroup takes the caller's rank out of its default process group, and
+// of all that were made of it; with WithGroup, out of that group alone, unless it is
+// the default one. It waits for nobody: a peer that still needs the rank gets
+// *PeerLostError. It returns ErrNotInitialized if there is no group, and ErrUnbound
+// in a goroutine without a rank. Afterwards InitProcessGroup can be called again,
+// any number of times.
+func DestroyProcessGroup(opts ...CallOption) error {
+	g, err := merge(opts).target()
 	if err != nil {
 		return err
 	}
-	g := r.leave()
-	if g == nil {
-		_, err := r.current()
-		return err
+	if !g.isDefault() {
+		g.disown()
+		return g.close()
+	}
+	groups := g.rank.leave()
+	if len(groups) == 0 { // another goroutine was faster
+		return notInitialized()
+	}
+	var errs []error
+	for _, g := range groups {
+		errs = append(errs, g.close())
 	}
 	refreshAlone()
-	return g.close()
+	return errors.Join(errs...)
 }

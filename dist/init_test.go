@@ -56,9 +56,9 @@ func TestUninitialised(t *testing.T) {
 			"all_gather":     func() error { return dist.AllGatherV([]float32{1}, []float32{1}, []int{1}, opts...) },
 			"broadcast":      func() error { return dist.Broadcast([]float32{1}, 0, opts...) },
 			"barrier":        func() error { return dist.Barrier(opts...) },
+			"destroy":        func() error { return dist.DestroyProcessGroup(opts...) },
 		}
 		if opts == nil {
-			calls["destroy"] = dist.DestroyProcessGroup
 			calls["default"] = func() error { _, err := dist.Default(); return err }
 		}
 		for name, call := range calls {

@@ -38,10 +38,11 @@ type rank struct {
 	group atomic.Pointer[ProcessGroup]
 
 	// Guarded by job.mu:
-	attempts int      // calls of InitProcessGroup so far
-	joining  *attempt // the one under way
-	ended    bool     // the worker has ended,
-	err      error    // with this error
+	groups   []*ProcessGroup // that were made of the default one
+	attempts int             // calls of InitProcessGroup so far
+	joining  *attempt        // the one under way
+	ended    bool            // the worker has ended,
+	err      error           // with this error
 }
 
 // newJob makes the job of that many ranks, l's if it is one.
@@ -125,11 +126,24 @@ func (r *rank) settle(g *ProcessGroup) error {
 	return nil
 }
 
-// leave takes the default group away from the rank.
-func (r *rank) leave() *ProcessGroup {
+// leave takes its groups away from the rank. The default group is the last of them.
+func (r *rank) leave() []*ProcessGroup {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
-	return r.group.Swap(nil)
+	return r.left()
+}
+
+// left is leave where job.mu is held.
+func (r *rank) left() []*ProcessGroup {
+	groups := r.groups
+	if g := r.group.Swap(nil); g != nil {
+		groups = append(groups, g)
+	}
+	r.groups = nil
+	for _, g := range groups {
+		g.closed.Store(true)
+	}
+	return groups
 }
 
 // end is the end of the rank's worker. Groups and attempts that still need the
@@ -148,15 +162,14 @@ func (r *rank) end(err error) {
 	if r.joining != nil {
 		r.joining.fail(r.absence())
 	}
-	g := r.group.Swap(nil)
+	groups := r.left()
 	j.mu.Unlock()
-	if g == nil {
-		return
+	for _, g := range groups {
+		if err != nil {
+			g.comm.Abort(err)
+		}
+		_ = g.close() // it never waits, and nobody is left to tell
 	}
-	if err != nil {
-		g.comm.Abort(err)
-	}
-	_ = g.close() // it never waits, and nobody is left to tell
 }
 
 // absence says because of whom, and why, an attempt fails that needs the rank
@@ -193,14 +206,17 @@ func (r *rank) endedError() error {
 // consequence reports whether the error of a rank only says that another one
 // failed.
 func consequence(rank int, err error) bool {
+	if object, ok := errors.AsType[*ObjectError](err); ok {
+		return object.Rank != rank
+	}
+	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok {
+		rank = failed.Rank // as its group counts, like all others in err
+	}
 	if aborted, ok := errors.AsType[*AbortedError](err); ok {
 		return aborted.By != rank
 	}
 	if slices.Contains(said(err, "accepted"), rank) {
 		return true
-	}
-	if object, ok := errors.AsType[*ObjectError](err); ok {
-		return object.Rank != rank
 	}
 	lost, ok := errors.AsType[*PeerLostError](err)
 	return ok && lost.Rank != rank

@@ -163,6 +163,42 @@ func sum(t *testing.T) {
 	assert.Equal(t, []int64{6}, v)
 }
 
+// A launched process is in groups with others.
+func TestLaunchedGroup(t *testing.T) {
+	ours.set(t)
+	n := newNode(t)
+	wait := n.others(t, func(c *ccl.Communicator, err error) {
+		if !assert.NoError(t, err) {
+			return
+		}
+		ctx := context.Background()
+		g, err := c.NewGroup(ctx, []int{1, 2})
+		if assert.NoError(t, err) && g != nil {
+			assert.NoError(t, ccl.Broadcast(ctx, g, []int{7}, 1))
+			assert.NoError(t, g.Close())
+		}
+		reduce(t)(c, nil)
+	})
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		g, err := dist.NewGroup([]int{1, 2})
+		if err != nil {
+			return err
+		}
+		tensor := []int{rank}
+		if err := dist.Broadcast(tensor, 2, dist.WithGroup(g)); err != nil {
+			return err
+		}
+		assert.Equal(t, []int{7}, tensor, "from rank 2, which is rank 1 of the group")
+		if err := dist.DestroyProcessGroup(dist.WithGroup(g)); err != nil {
+			return err
+		}
+		sum(t)
+		return nil
+	}))
+	wait()
+	require.NoError(t, err)
+}
+
 // A launched process hosts one rank, the launcher's, and is it on every goroutine.
 func TestLaunchedSpawn(t *testing.T) {
 	for launcher, c := range map[string]struct {

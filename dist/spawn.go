@@ -176,6 +176,9 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 func (j *job) failure(cancelled error) error {
 	blamed := map[int]bool{} // ranks that made others fail
 	for _, r := range j.ended {
+		if failed, ok := errors.AsType[*CollectiveFailedError](r.err); ok && failed.Group != "" {
+			continue // its ranks are those of another group
+		}
 		if aborted, ok := errors.AsType[*AbortedError](r.err); ok {
 			blamed[aborted.By] = true
 		}
