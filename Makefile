@@ -30,10 +30,11 @@ single: ## run the tests with one processor, where nobody may wait by spinning
 noasm: ## run the tests without assembly
 	$(GO) test -tags noasm ./...
 
-generate: ## write what is made by programs: the list of algorithms, assembly
+generate: ## write what is made by programs: the lists of algorithms and types, assembly
 	$(GO) generate ./internal/reduce
-	$(GO) run ./cmd/goccl explain --algorithms --markdown > docs/algorithms.md.new
-	mv docs/algorithms.md.new docs/algorithms.md
+	for page in algorithms types; do \
+		$(GO) run ./cmd/goccl explain --$$page --markdown > docs/$$page.md.new && mv docs/$$page.md.new docs/$$page.md || exit 1; \
+	done
 
 check: ## formatting, vet, linters, generated files, and builds for the other platforms
 	@test -z "$$(gofmt -l .)" || { echo "gofmt has something to say about:"; gofmt -l .; exit 1; }
@@ -48,7 +49,9 @@ check: ## formatting, vet, linters, generated files, and builds for the other pl
 	for f in "$$new"/*; do \
 		cmp "$$f" "internal/reduce/$${f##*/}" || { echo "internal/reduce is not what internal/reduce/_gen writes: make generate"; exit 1; }; \
 	done
-	@$(GO) run ./cmd/goccl explain --algorithms --markdown | cmp - docs/algorithms.md || { echo "docs/algorithms.md is not what the code says: make generate"; exit 1; }
+	@for page in algorithms types; do \
+		$(GO) run ./cmd/goccl explain --$$page --markdown | cmp - docs/$$page.md || { echo "docs/$$page.md is not what the code says: make generate"; exit 1; }; \
+	done
 	$(GO) mod verify
 
 bench: ## time all-reduces beside the yardsticks of the same run, for about a minute

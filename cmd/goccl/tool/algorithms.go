@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/topology"
 )
 
@@ -83,13 +84,10 @@ func describeAlgorithms(w io.Writer, registry *ccl.Registry, c *explainCommand) 
 		}
 		all.Algorithms = append(all.Algorithms, described)
 	}
-	switch {
-	case c.JSON:
+	if c.JSON {
 		return writeJSON(w, all)
-	case c.Markdown:
-		return all.write(w, &markdown{})
 	}
-	return all.write(w, &plain{})
+	return all.write(w, c.page())
 }
 
 func describe(a *ccl.Algorithm) (algorithm, error) {
@@ -163,14 +161,14 @@ type probe struct {
 }
 
 func (p probe) shape(dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {
-	s := shapeOf(p.coll, dtype, op, bytes, t)
+	s := measure.ShapeOf(p.coll, dtype, op, bytes, t)
 	if p.algorithm.Params != nil {
 		s.Params = p.algorithm.Params()
 	}
 	return s
 }
 
-// shapes returns shapes of all types and operations, and of some lengths.
+// shapes returns shapes of all types and operations that there are, and of some lengths.
 func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
 	ops := []ccl.Op{ccl.Sum}
 	if p.coll.Reduces() {
@@ -178,6 +176,9 @@ func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
 	}
 	for _, dtype := range ccl.DTypes() {
 		for _, op := range ops {
+			if measure.Undefined(p.coll, op, dtype) != nil {
+				continue
+			}
 			for _, bytes := range costBytes {
 				all = append(all, p.shape(dtype, op, bytes, t))
 			}

@@ -23,8 +23,8 @@ import (
 // benchCommand is `goccl bench`. No flag has a default that is not its zero value,
 // so that those which do not go together can be told apart; Run fills them in.
 type benchCommand struct {
-	Args       []string      `arg:"" optional:"" name:"collective" help:"all_reduce, all_gather, broadcast or barrier; by default all_reduce. With --compare: two files."`
-	Begin      measure.Size  `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two."`
+	Args       []string      `arg:"" optional:"" name:"collective" help:"Collectives, by the names of ccl.yaml, and barrier; by default all_reduce. With --compare: two files."`
+	Begin      measure.Size  `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. What is dealt out to the ranks has whole blocks."`
 	End        measure.Size  `short:"e" placeholder:"64M" help:"Length of the longest."`
 	Factor     int           `short:"f" placeholder:"4" help:"From each length to the next."`
 	Ranks      []int         `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core, at least 2."`
@@ -33,9 +33,9 @@ type benchCommand struct {
 	Transport  string        `placeholder:"NAME" help:"Takes the place of defaults.transport, like dist.WithTransport."`
 	DType      []string      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []string      `placeholder:"NAME" help:"Operations; by default sum."`
-	InPlace    bool          `help:"Measure results that take the place of the input; that is the default."`
+	InPlace    bool          `help:"Measure results that take the place of the input, or inputs that lie in the result; that is the default."`
 	OutOfPlace bool          `help:"Measure results beside the input. Both flags: both."`
-	Root       int           `placeholder:"RANK" help:"Root of broadcasts; by default 0."`
+	Root       int           `placeholder:"RANK" help:"Root of collectives that have one; by default 0."`
 	Consume    bool          `help:"The time includes reading the whole result."`
 	Time       time.Duration `placeholder:"200ms" help:"Time for each row, with all that happens around a call; yardsticks are rows as well."`
 	Warmup     *int          `placeholder:"5" help:"Calls of each row that go before and do not count."`

@@ -61,7 +61,7 @@ func TestCheckFails(t *testing.T) {
 	require.Equal(t, 1, run(t.Context(), checking(), &stdout, &stderr))
 	_, again, found := strings.Cut(stdout.String(), "\nOnce more, what is slower or unclear:\n")
 	require.True(t, found)
-	require.Regexp(t, `\n +64 +16 float32 +sum direct +`, again)
+	require.Regexp(t, `\n +64 +16 +float32 +sum direct +`, again)
 	require.Regexp(t, `\nall_reduce +float32 +sum +2 +in +4KiB +direct +(own|peer)_copy +0.00 +[\d.]+ +[\d.]+ +0.00 +slower\n`, again)
 	require.Regexp(t, `^goccl: error: slower than baseline.json allows, twice:
  +all_reduce of float32 by sum, in place, 2 ranks, 64 bytes, direct: [\d.]+ times (own|peer)_copy, and 0.00 in the baseline

@@ -58,9 +58,9 @@ var benchColumns = []struct {
 	name, unit string
 	width      int
 }{
-	{"size", "", 7}, {"count", "", 9}, {"type", "", 7}, {"op", "", 7}, {"entry", "", -13},
+	{"size", "", 7}, {"count", "", 9}, {"type", "", 10}, {"op", "", 7}, {"entry", "", -13},
 	{"p50", "us", 8}, {"p99", "us", 8}, {"min", "us", 8}, {"algbw", "GB/s", 7}, {"busbw", "GB/s", 7},
-	{"own copy", "us", 8}, {"peer copy", "us", 9}, {"x own", "", 6}, {"x peer", "", 6}, {"errors", "", 6},
+	{"own copy", "us", 8}, {"peer copy", "us", 9}, {"floor", "us", 8}, {"x own", "", 6}, {"x peer", "", 6}, {"x floor", "", 7}, {"errors", "", 6},
 }
 
 // add prints the rows of a case.
@@ -123,8 +123,8 @@ func benchCells(r measure.Result, row measure.Row) []string {
 		return append(cells, "refused: "+withoutShape(r.Collective, row.Refused))
 	}
 	return append(cells, measure.Digits(row.P50, 4), measure.Digits(row.P99, 4), measure.Digits(row.Min, 4), measure.Digits(row.AlgBW, 3), measure.Digits(row.BusBW, 3),
-		measure.Digits(r.Yardstick(measure.OwnCopy).P50, 4), measure.Digits(r.Yardstick(measure.PeerCopy).P50, 4),
-		measure.Multiple(row.XOwnCopy), measure.Multiple(row.XPeerCopy), strconv.Itoa(row.Errors))
+		measure.Digits(r.Yardstick(measure.OwnCopy).P50, 4), measure.Digits(r.Yardstick(measure.PeerCopy).P50, 4), measure.Digits(r.Floor().P50, 4),
+		measure.Multiple(row.XOwnCopy), measure.Multiple(row.XPeerCopy), measure.Multiple(row.XFloor), strconv.Itoa(row.Errors))
 }
 
 // entryText names the entry of a row, and what the rules made of auto.

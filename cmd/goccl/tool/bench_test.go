@@ -49,13 +49,13 @@ func TestBenchTable(t *testing.T) {
 	text := printed(t, bench("all_reduce", "all_gather", "broadcast", "barrier", "--ranks=2,3", "-b1K", "-e2KiB", "-f2",
 		"--algorithm=auto,ring,grid", "--out-of-place", "--root=1", "--consume")...)
 	const head = `
- size count type op entry p# p# min algbw busbw own copy peer copy x own x peer errors
- us us us GB/s GB/s us us
+ size count type op entry p# p# min algbw busbw own copy peer copy floor x own x peer x floor errors
+ us us us GB/s GB/s us us us
 `
 	rows := func(op, refused string) (lines string) {
 		for range 2 {
 			for _, entry := range []string{"auto (direct)", "ring"} {
-				lines += " #KiB # float# " + op + " " + entry + strings.Repeat(" #", 10) + "\n"
+				lines += " #KiB # float# " + op + " " + entry + strings.Repeat(" #", 12) + "\n"
 			}
 			lines += " #KiB # float# " + op + " grid refused: " + refused + "\n"
 		}
@@ -67,7 +67,7 @@ func TestBenchTable(t *testing.T) {
 		want += "\nall_reduce of float# by sum, out of place, result read, # ranks over local" + head + rows("sum", unfit) +
 			"\nall_gather of float#, out of place, result read, # ranks over local" + head + rows("-", unfit) +
 			"\nbroadcast of float# from rank #, result read, # ranks over local" + head + rows("-", unfit) +
-			"\nbarrier, # ranks over local" + head + " - - - - - # # # - - - - - - #\n"
+			"\nbarrier, # ranks over local" + head + " - - - - - # # # - - - - - - - - #\n"
 	}
 	require.Equal(t, want, steady(text))
 }
@@ -91,7 +91,7 @@ func TestBenchDefaults(t *testing.T) {
 	text := printed(t, bench("-b8", "-e8")...)
 	require.Contains(t, text, "configuration  ccl.yaml (working directory)\n")
 	require.Contains(t, text, "in place, 3 ranks over local\n")
-	require.Regexp(t, `8 +2 float32 +sum ring  `, text)
+	require.Regexp(t, `8 +2 +float32 +sum ring  `, text)
 	t.Setenv("GOCCL_WORLD_SIZE", "1")
 	require.Contains(t, printed(t, bench("-e4")...), "in place, 1 rank over local\n")
 }

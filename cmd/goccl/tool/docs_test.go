@@ -16,15 +16,17 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// `make generate` leaves docs/algorithms.md as it is.
-func TestAlgorithmsPage(t *testing.T) {
-	page, err := filepath.Abs("../../../docs/algorithms.md")
+// `make generate` leaves docs/algorithms.md and docs/types.md as they are.
+func TestGeneratedPages(t *testing.T) {
+	docs, err := filepath.Abs("../../../docs")
 	require.NoError(t, err)
 	alone(t)
-	want, err := os.ReadFile(page)
-	require.NoError(t, err)
-	if is := printed(t, "explain", "--algorithms", "--markdown"); is != string(want) {
-		t.Fatal("docs/algorithms.md is not what the code says: make generate")
+	for _, name := range []string{"algorithms", "types"} {
+		want, err := os.ReadFile(filepath.Join(docs, name+".md"))
+		require.NoError(t, err)
+		if is := printed(t, "explain", "--"+name, "--markdown"); is != string(want) {
+			t.Errorf("docs/%s.md is not what the code says: make generate", name)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/topology"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
 )
@@ -31,7 +31,8 @@ type explainCommand struct {
 	Why        bool             `help:"Say of every rule why it did not match; a single call always says so."`
 	JSON       bool             `name:"json" help:"Print one JSON document."`
 	Algorithms bool             `help:"Describe the registered algorithms, whatever the configuration."`
-	Markdown   bool             `help:"With --algorithms: print docs/algorithms.md."`
+	Types      bool             `help:"Show which operations there are of which element types."`
+	Markdown   bool             `help:"With --algorithms or --types: print docs/algorithms.md or docs/types.md."`
 }
 
 // Validate looks at the flags that only make sense together.
@@ -41,8 +42,10 @@ func (c *explainCommand) Validate() error {
 	switch {
 	case c.Algorithms && aboutCalls:
 		return errors.New("--algorithms describes what is registered, whatever the configuration: it goes with --json or --markdown only")
-	case c.Markdown && !c.Algorithms:
-		return errors.New("--markdown goes with --algorithms")
+	case c.Types && (aboutCalls || c.Algorithms || c.JSON):
+		return errors.New("--types is the same whatever the call: it goes with --markdown only")
+	case c.Markdown && !c.Algorithms && !c.Types:
+		return errors.New("--markdown goes with --algorithms or --types")
 	case c.Markdown && c.JSON:
 		return errors.New("--markdown and --json are two forms of the same: choose one")
 	}
@@ -64,6 +67,9 @@ func (c *explainCommand) Run(stdout io.Writer) error {
 	if c.Algorithms {
 		return describeAlgorithms(stdout, ccl.DefaultRegistry(), c)
 	}
+	if c.Types {
+		return describeTypes(stdout, c.page())
+	}
 	r, err := c.explain()
 	switch {
 	case err != nil:
@@ -72,6 +78,14 @@ func (c *explainCommand) Run(stdout io.Writer) error {
 		return writeJSON(stdout, r)
 	}
 	return r.write(stdout, c.Why)
+}
+
+// page returns the form of what is no report.
+func (c *explainCommand) page() page {
+	if c.Markdown {
+		return markdown{}
+	}
+	return plain{}
 }
 
 func writeJSON(w io.Writer, v any) error {
@@ -140,7 +154,7 @@ type call struct {
 	DType      ccl.DType         `json:"dtype"`
 	Op         string            `json:"op,omitempty"` // if the collective reduces
 	Bytes      int               `json:"bytes"`        // of one rank's input
-	Total      int               `json:"total"`        // of the result on one rank
+	Total      int               `json:"total"`        // of the result on one rank, the longest
 	Refused    string            `json:"refused,omitempty"`
 	Note       string            `json:"note,omitempty"`
 	Entry      string            `json:"entry,omitempty"`
@@ -239,7 +253,7 @@ func (c *explainCommand) world(config *ccl.Config, n int) (*world, error) {
 			}
 			for _, op := range ops {
 				for _, bytes := range orElse(c.Bytes, defaultBytes...) {
-					w.Calls = append(w.Calls, w.explain(shapeOf(coll, dtype, op, int(bytes), settings.Topology())))
+					w.Calls = append(w.Calls, w.explain(measure.ShapeOf(coll, dtype, op, int(bytes), settings.Topology())))
 				}
 			}
 		}
@@ -275,15 +289,6 @@ func (w *world) connect() error {
 	return nil
 }
 
-// shapeOf returns the shape of a call in which all ranks bring the same length.
-func shapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {
-	s := ccl.Shape{Collective: coll, Ranks: t.Count(), Bytes: bytes, Total: bytes, DType: dtype, Op: op, Topology: t}
-	if coll == ccl.CollAllGather {
-		s.Total = bytes * s.Ranks
-	}
-	return s
-}
-
 // explain says how a call of this shape is done.
 func (w *world) explain(s ccl.Shape) *call {
 	c := &call{
@@ -294,12 +299,16 @@ func (w *world) explain(s ccl.Shape) *call {
 	if s.Collective.Reduces() {
 		c.Op = s.Op.String()
 	}
+	undefined := measure.Undefined(s.Collective, s.Op, s.DType)
 	switch {
 	case s.Bytes%s.DType.Size() != 0:
 		c.Refused = fmt.Sprintf("%v bytes are no whole number of %v", s.Bytes, s.DType)
 		return c
 	case s.Bytes > math.MaxInt/(4*s.Ranks*s.Ranks):
 		c.Refused = "the cost of so much is more than can be counted"
+		return c
+	case undefined != nil:
+		c.Refused = undefined.Error()
 		return c
 	case s.Ranks == 1:
 		c.Note = "a group of one rank copies its own input, and no kernel runs"

@@ -66,8 +66,8 @@ func TestWrongKernel(t *testing.T) {
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, 1, exit.ExitCode())
 	require.Equal(t, "goccl: error: 2 rows have wrong results: see the column errors\n", stderr.String())
-	require.Regexp(t, `(?m)^ +1KiB +256 float32 +sum direct .* 0$`, string(stdout))
-	require.Regexp(t, `(?m)^ +1KiB +256 float32 +sum wrong .* 2$`, string(stdout))
+	require.Regexp(t, `(?m)^ +1KiB +256 +float32 +sum direct .* 0$`, string(stdout))
+	require.Regexp(t, `(?m)^ +1KiB +256 +float32 +sum wrong .* 2$`, string(stdout))
 	require.FileExists(t, "a.json")
 }
 

@@ -121,7 +121,13 @@ func TestCombinations(t *testing.T) {
 			seen[strings.Join(append(c.row()[:6], c.Op), " ")] = true
 		}
 	}
-	const perRankCount = 2 * 2 * (2 + 1 + 1) // types, lengths, operations of each collective
+	perRankCount := 0
+	for _, coll := range ccl.Collectives() {
+		perRankCount += 2 * 2 // types and lengths
+		if coll.Reduces() {
+			perRankCount += 2 * 2 // the other operation
+		}
+	}
 	require.Len(t, seen, 2*perRankCount)
 }
 
@@ -220,6 +226,30 @@ rules:
 	require.Contains(t, printed(t, "explain", "--ranks=2048", "--bytes=1024GiB", "--collective=broadcast"), "more than can be counted")
 }
 
+// What there is no operation for is refused, with the words of the call.
+func TestUndefined(t *testing.T) {
+	alone(t)
+	text := printed(t, "explain", "--ranks=2", "--bytes=1KiB", "--collective=all_reduce,scan,broadcast", "--dtype=complex64,float32", "--op=min,avg,band")
+	require.Equal(t, 2, strings.Count(text, "refused: operation min of complex64 is not implemented\n"))
+	require.Equal(t, 2, strings.Count(text, "refused: operation band of complex64 is not implemented\n"))
+	require.Equal(t, 2, strings.Count(text, "refused: operation band of float32 is not implemented\n"))
+	require.Equal(t, 2, strings.Count(text, "refused: operation avg is not implemented\n"), "a scan of either type")
+	require.Equal(t, 8, strings.Count(text, "refused: "))
+}
+
+// A call says how long the result is, of the rank that gets most.
+func TestTotals(t *testing.T) {
+	alone(t)
+	got := map[string]int{}
+	for _, c := range reported(t, "explain", "--ranks=3", "--bytes=64").Worlds[0].Calls {
+		got[c.Collective.String()] = c.Total
+	}
+	require.Equal(t, map[string]int{
+		"all_reduce": 64, "reduce": 64, "scan": 64, "exscan": 64, "broadcast": 64, "all_to_all": 64,
+		"all_gather": 192, "gather": 192, "reduce_scatter": 24, "scatter": 24,
+	}, got)
+}
+
 // World sizes that a configuration is not for are rows; if there is no other, the
 // command fails.
 func TestWorlds(t *testing.T) {
@@ -314,7 +344,10 @@ func TestMistakes(t *testing.T) {
 		{"explain --op=mean", 80, `unknown op "mean"`},
 		{"explain --timeout=5", 80, `want a duration with its unit, such as 60s, or none; got "5"`},
 		{"explain --timeout=-5s", 80, `got "-5s"`},
-		{"explain --markdown", 80, "--markdown goes with --algorithms"},
+		{"explain --markdown", 80, "--markdown goes with --algorithms or --types"},
+		{"explain --types --json", 80, "--types is the same whatever the call"},
+		{"explain --types --op=sum", 80, "--types is the same whatever the call"},
+		{"explain --types --algorithms", 80, "--types is the same whatever the call"},
 		{"explain --algorithms --markdown --json", 80, "choose one"},
 		{"explain --algorithms --ranks=2", 80, "--algorithms describes what is registered"},
 		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
@@ -330,7 +363,7 @@ func TestMistakes(t *testing.T) {
 // A full disk, or a pager that has been left, is an error.
 func TestOutputFails(t *testing.T) {
 	alone(t)
-	for _, args := range []string{"explain", "explain --json", "explain --algorithms", "explain --algorithms --json"} {
+	for _, args := range []string{"explain", "explain --json", "explain --algorithms", "explain --algorithms --json", "explain --types"} {
 		var stderr bytes.Buffer
 		require.Equal(t, 1, run(context.Background(), strings.Fields(args), brokenWriter{}, &stderr))
 		require.Contains(t, stderr.String(), "no room")
@@ -398,9 +431,9 @@ func TestDescribe(t *testing.T) {
 	for _, line := range []string{
 		"For tests. Topologies: mesh_2d_no_wrap.",
 		`| depth | int | 3 | this \| that |`,
-		"Of 1000 shapes that were tried, it does not support:" +
-			" 400 such as 1KiB of uint8 by sum on mesh_2d_no_wrap 3x1 (3 ranks) (the number of ranks is odd);" +
-			" 100 such as 1KiB of uint8 by sum on mesh_2d_no_wrap 4x4 (16 ranks) (too many ranks).",
+		"Of 3600 shapes that were tried, it does not support:" +
+			" 1440 such as 1KiB of uint8 by sum on mesh_2d_no_wrap 3x1 (3 ranks) (the number of ranks is odd);" +
+			" 360 such as 1KiB of uint8 by sum on mesh_2d_no_wrap 4x4 (16 ranks) (too many ranks).",
 		"| ranks | steps of 1KiB | 64KiB | 1MiB | 64MiB | moved | per rank |",
 		"| 2, mesh_2d_no_wrap 2x1 | 2 | 2 | 2 | 2 | 1 to 2 | 0.5 to 1 |",
 		"| 8, mesh_2d_no_wrap 4x2 | 4 | 4 | 4 | 4 | 1 to 2 | 0.125 to 0.25 |",

@@ -30,6 +30,7 @@ var (
 var yardsticks = map[string]look{
 	measure.OwnCopy:    {"own copy", grey, vg.Points(1.2), dashed, nil},
 	measure.PeerCopy:   {"peer copy", grey, vg.Points(1.2), nil, nil},
+	measure.Floor:      {"floor", grey, vg.Points(0.6), dashed, nil},
 	measure.Barrier:    {"barrier", grey, vg.Points(1.2), dotted, nil},
 	measure.CoreToCore: {"core to core, one way", grey, vg.Points(0.6), dotted, nil},
 }

@@ -140,7 +140,7 @@ func (e Expected) validate() error {
 	if e.Collective == barrier {
 		p.DTypes = nil
 	}
-	if e.Collective != allReduce {
+	if !e.collective().Reduces() {
 		p.Ops = nil
 	}
 	if err := p.Validate(); err != nil {

@@ -9,14 +9,14 @@ import (
 )
 
 // bench is one case while it is measured.
-type bench[T scalar] struct {
+type bench[T ccl.Element] struct {
 	c          Case
 	op         ccl.Op
 	schedule   *schedule
 	contenders []*contender[T]
 	ranks      []*rank[T]
 	inputs     [][]T // pattern of each rank's input
-	reduced    []T   // pattern of their reduction
+	reduced    [][]T // patterns of their reductions, up to each rank's
 	// turn is what all ranks do next. Rank 0 writes it before a barrier, and the
 	// others read it right after.
 	turn turn
@@ -24,34 +24,41 @@ type bench[T scalar] struct {
 }
 
 // rank is what one rank has: memory, and a count of its calls.
-type rank[T scalar] struct {
+type rank[T ccl.Element] struct {
 	id   int
 	comm *ccl.Communicator
-	// The input, and where the result of an algorithm goes: send is a part of recv
-	// where it works in place. The yardsticks copy send to room, which is recv
-	// otherwise.
+	// The input, which every rank has and writes, also where only the root's matters,
+	// and where the result of an algorithm goes, if the rank gets one. In place one is a
+	// part of the other, or the same. The yardsticks copy to room, which recv is a part
+	// of otherwise.
 	send, recv, room []T
 	calls            int
 	elapsed          time.Duration // in the call that was made last
 	gaveUp           bool          // it was not finished, and does not count
-	consumed         T
+	consumed         int
 	wrong            []int // elements, of each contender
 	_                [128]byte
 }
 
 // newBench returns nil if there is nothing to measure: if all entries are refused.
-func newBench[T scalar](c Case, budget Budget, entries []chosen) *bench[T] {
+func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []chosen) *bench[T] {
 	b := &bench[T]{c: c, ranks: make([]*rank[T], c.Ranks)}
 	b.op, _ = c.op() // which choose has looked at
-	for rank := range c.Ranks {
-		b.inputs = append(b.inputs, pattern(func(i int) T { return value[T](b.op, rank, i) }))
+	together := 1
+	if c.Op != "" {
+		together = c.Ranks
 	}
-	b.reduced = pattern(func(i int) T { return reduced[T](b.op, c.Ranks, i) })
+	for rank := range c.Ranks {
+		b.inputs = append(b.inputs, pattern(func(i int) T { return e.value(b.op, rank, i, together) }))
+	}
+	if c.Op != "" {
+		b.reduced = e.reductions(b.op, b.inputs)
+	}
 	b.addYardsticks()
 	yardsticks := len(b.contenders)
-	for _, e := range entries {
-		if e.refused == "" {
-			b.addEntry(e)
+	for _, entry := range entries {
+		if entry.refused == "" {
+			b.addEntry(entry)
 		}
 	}
 	if len(b.contenders) == yardsticks {
@@ -89,14 +96,17 @@ func (b *bench[T]) work(ctx context.Context, comm *ccl.Communicator) error {
 
 func (b *bench[T]) newRank(comm *ccl.Communicator) *rank[T] {
 	r := &rank[T]{id: comm.Rank(), comm: comm, wrong: make([]int, len(b.contenders))}
-	count, total := b.c.Count(), b.c.Total()/b.c.elementSize()
-	r.room = make([]T, total)
-	if b.c.InPlace {
-		r.recv = make([]T, total)
-		r.send = r.recv[r.id*count%total:][:count] // in an all-gather each has a place
+	in, out := b.c.Count(), b.c.Total()/b.c.elementSize()
+	if coll := b.c.collective(); r.id != b.c.Root && (coll == ccl.CollReduce || coll == ccl.CollGather) {
+		out = 0
+	}
+	longer := max(in, out)
+	r.room = make([]T, longer)
+	if b.c.InPlace { // the shorter of the two lies at the rank's place in the longer
+		both := make([]T, longer)
+		r.send, r.recv = both[r.id*in%longer:][:in], both[r.id*out%longer:][:out]
 	} else {
-		r.recv = r.room
-		r.send = make([]T, count)
+		r.send, r.recv = make([]T, in), r.room[:out]
 	}
 	return r
 }
@@ -126,8 +136,8 @@ func (b *bench[T]) call(r *rank[T], t turn) error {
 	if r.id == 0 && t.counts && !r.gaveUp {
 		b.schedule.record(t.contender, b.slowest()/k.parts)
 	}
-	if k.result != nil {
-		r.wrong[t.contender] += b.differing(k, r, phase)
+	if k.wrong != nil {
+		r.wrong[t.contender] += k.wrong(r, phase)
 	}
 	return nil
 }
@@ -137,19 +147,6 @@ func (b *bench[T]) slowest() (d time.Duration) {
 		d = max(d, r.elapsed)
 	}
 	return d
-}
-
-// differing counts the wrong elements in the result of a contender.
-func (b *bench[T]) differing(k *contender[T], r *rank[T], phase int) (wrong int) {
-	x := k.result(r)
-	if b.c.Collective != allGatherV {
-		return differing(x, k.want(r, r.id), phase)
-	}
-	for place := range b.c.Ranks {
-		n := b.c.Count()
-		wrong += differing(x[place*n:][:n], k.want(r, place), phase)
-	}
-	return wrong
 }
 
 // rows returns the rows of the case: the yardsticks, and the entries in the order

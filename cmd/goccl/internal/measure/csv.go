@@ -10,7 +10,7 @@ import (
 // measured. Numbers that there are none of are empty.
 var Columns = []string{
 	"library", "collective", "entry", "dtype", "op", "ranks", "bytes", "in_place", "consume",
-	"calls", "p50_us", "p99_us", "min_us", "algbw_gbs", "busbw_gbs", "x_own_copy", "x_peer_copy", "errors",
+	"calls", "p50_us", "p99_us", "min_us", "algbw_gbs", "busbw_gbs", "x_own_copy", "x_peer_copy", "x_floor", "errors",
 }
 
 // WriteCSV writes the results as CSV (RFC 4180, but with lines that end in "\n"),
@@ -29,7 +29,7 @@ func WriteCSV(w io.Writer, results []Result) error {
 				row.Library, r.Collective, row.Entry, r.DType, r.Op,
 				strconv.Itoa(r.Ranks), strconv.Itoa(r.Bytes), strconv.FormatBool(r.InPlace), strconv.FormatBool(r.Consume),
 				strconv.Itoa(row.Calls), number(row.P50), number(row.P99), number(row.Min),
-				number(row.AlgBW), number(row.BusBW), number(row.XOwnCopy), number(row.XPeerCopy), strconv.Itoa(row.Errors),
+				number(row.AlgBW), number(row.BusBW), number(row.XOwnCopy), number(row.XPeerCopy), number(row.XFloor), strconv.Itoa(row.Errors),
 			})
 			if err != nil {
 				return err

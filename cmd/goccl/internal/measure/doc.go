@@ -8,10 +8,14 @@
 // would, with dist.Spawn and dist.InitProcessGroup, and lets contenders take turns:
 // each algorithm that was asked for, and the yardsticks, which are
 //
-//   - own copy: every rank copies as many bytes as the result has, of its own
-//     input, and then all meet in a barrier;
-//   - peer copy: the same, but of what the next rank has just written (in an
-//     all-gather: of what each rank has written, to where it belongs);
+//   - own copy: every rank copies its own input, as much of it as it brings or gets,
+//     whichever is longer, and then all meet in a barrier; where it gets all inputs, its
+//     own as many times;
+//   - peer copy: the same, but of what the next rank has just written (where a rank gets
+//     all inputs: of what each has written, to where it belongs);
+//   - floor: the memory traffic of the collective, by copies of a rank's own input. Mostly
+//     that is the own copy. A reduce or a reduce-scatter reads the whole input and stores
+//     one R-th of it, and in a gather or a scatter each rank moves one block;
 //   - barrier: all ranks meet;
 //   - core to core: ranks 0 and 1 pass a word back and forth, and one way is half
 //     of a round trip.

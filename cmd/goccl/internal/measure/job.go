@@ -70,23 +70,13 @@ func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 			return Result{}, err
 		}
 	}
-	var dtype ccl.DType
+	dtype := ccl.Uint8
 	if c.Collective != barrier {
 		if err := dtype.UnmarshalText([]byte(c.DType)); err != nil {
 			return Result{}, err
 		}
 	}
-	switch dtype {
-	case ccl.Int32:
-		return measure[int32](ctx, j, settings, c)
-	case ccl.Int64:
-		return measure[int64](ctx, j, settings, c)
-	case ccl.Float32:
-		return measure[float32](ctx, j, settings, c)
-	case ccl.Float64:
-		return measure[float64](ctx, j, settings, c)
-	}
-	return measure[uint8](ctx, j, settings, c)
+	return measureOf[dtype](ctx, j, settings, c)
 }
 
 // Resolve returns the configuration of a group of that many ranks. If rules are to be
@@ -124,16 +114,17 @@ func (j *Job) choose(settings *ccl.Settings, c Case) (all []chosen, err error) {
 	if c.Collective == barrier {
 		return []chosen{{}}, nil
 	}
-	shape := ccl.Shape{Ranks: c.Ranks, Bytes: c.Bytes, Total: c.Total(), Topology: settings.Topology()}
-	if err := shape.Collective.UnmarshalText([]byte(c.Collective)); err != nil {
+	var coll ccl.Collective
+	var dtype ccl.DType
+	if err := errors.Join(coll.UnmarshalText([]byte(c.Collective)), dtype.UnmarshalText([]byte(c.DType))); err != nil {
 		return nil, err
 	}
-	if err := shape.DType.UnmarshalText([]byte(c.DType)); err != nil {
+	op, err := c.op()
+	if err != nil {
 		return nil, err
 	}
-	if shape.Op, err = c.op(); err != nil {
-		return nil, err
-	}
+	shape := ShapeOf(coll, dtype, op, c.Bytes, settings.Topology())
+	undefined := Undefined(coll, op, dtype)
 	entries := j.Entries
 	if len(entries) == 0 {
 		entries = []string{settings.Algorithm()}
@@ -149,6 +140,8 @@ func (j *Job) choose(settings *ccl.Settings, c Case) (all []chosen, err error) {
 		switch {
 		case err != nil && entry != Auto && !configured(settings, entry):
 			return nil, err
+		case undefined != nil:
+			one.refused = undefined.Error()
 		case err != nil:
 			one.refused = err.Error()
 		case entry == Auto && c.Ranks > 1: // one rank has nobody to choose an algorithm for
@@ -187,24 +180,30 @@ func (c Case) fits(have int) error {
 // memory returns how many bytes the buffers of all ranks have, which can be more
 // than an integer holds.
 func (c Case) memory() float64 {
-	input, total := float64(c.Bytes), float64(c.Bytes)
-	if c.Collective == allGatherV {
-		total *= float64(c.Ranks)
+	of := func(input, result float64) float64 {
+		if c.InPlace {
+			return 2 * max(input, result)
+		}
+		return input + max(input, result)
 	}
-	if c.InPlace {
-		input = total
+	input, ranks := float64(c.Bytes), float64(c.Ranks)
+	switch c.collective() {
+	case ccl.CollAllGather:
+		return ranks * of(input, ranks*input)
+	case ccl.CollGather:
+		return of(input, ranks*input) + (ranks-1)*of(input, 0)
 	}
-	return float64(c.Ranks) * (input + total)
+	return ranks * of(input, input)
 }
 
 // measure hosts the ranks of a case, and makes the rows of what they measured.
-func measure[T scalar](ctx context.Context, j *Job, settings *ccl.Settings, c Case) (Result, error) {
+func measure[T ccl.Element](ctx context.Context, j *Job, settings *ccl.Settings, c Case, e elements[T]) (Result, error) {
 	entries, err := j.choose(settings, c)
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{Case: c}
-	runs := newBench[T](c, j.Budget, entries)
+	runs := newBench(c, j.Budget, e, entries)
 	if runs == nil { // all are refused
 		for _, e := range entries {
 			result.Rows = append(result.Rows, e.row())

@@ -14,9 +14,9 @@ type Plan struct {
 	DTypes      []string
 	Ops         []string // for collectives that reduce
 	Ranks       []int
-	Bytes       []int  // of one rank's input, rounded up to whole elements
+	Bytes       []int  // of one rank's input, rounded to what can be measured
 	InPlace     []bool // for collectives that can be both
-	Root        int    // of a broadcast
+	Root        int    // of collectives that have one
 	Consume     bool
 }
 
@@ -75,18 +75,26 @@ func (p *Plan) Cases() (cases []Case) {
 	for _, ranks := range p.Ranks {
 		for _, collective := range p.Collectives {
 			c := Case{Collective: collective, Ranks: ranks}
-			switch collective {
-			case barrier:
+			coll := c.collective()
+			if coll == ccl.CollBarrier {
 				cases = append(cases, c)
 				continue
-			case broadcast:
+			}
+			if coll.Rooted() {
 				c.Root = p.Root
+			}
+			ops, places := []string{""}, placesOf(coll)
+			if coll.Reduces() {
+				ops = p.Ops
+			}
+			if len(places) > 1 {
+				places = p.InPlace
 			}
 			c.Consume = p.Consume
 			for _, dtype := range p.DTypes {
 				c.DType = dtype
-				for _, c.Op = range p.opsOf(collective) {
-					for _, c.InPlace = range p.placesOf(collective) {
+				for _, c.Op = range ops {
+					for _, c.InPlace = range places {
 						cases = append(cases, c.ofLengths(p.Bytes)...)
 					}
 				}
@@ -96,26 +104,28 @@ func (p *Plan) Cases() (cases []Case) {
 	return cases
 }
 
-func (p *Plan) opsOf(collective string) []string {
-	if collective == allReduce {
-		return p.Ops
-	}
-	return []string{""}
-}
-
-// placesOf knows that a broadcast has one buffer.
-func (p *Plan) placesOf(collective string) []bool {
-	if collective == broadcast {
+// placesOf returns whether the collective can be in place, and whether it cannot.
+func placesOf(coll ccl.Collective) []bool {
+	switch coll {
+	case ccl.CollBarrier:
+		return nil
+	case ccl.CollBroadcast: // has one buffer
 		return []bool{true}
+	case ccl.CollAllToAll: // would overwrite what others read
+		return []bool{false}
 	}
-	return p.InPlace
+	return []bool{true, false}
 }
 
-// ofLengths returns c once for each length in whole elements.
+// ofLengths returns c once for each length that can be measured: whole elements, rounded
+// up; of what is dealt out to the ranks whole blocks, rounded down, but one element each
+// at least.
 func (c Case) ofLengths(lengths []int) (cases []Case) {
 	size := c.elementSize()
+	least := c.parts() * size
 	for _, b := range lengths {
 		c.Bytes = (b + size - 1) / size * size
+		c.Bytes = max(least, c.Bytes/least*least)
 		if !slices.Contains(cases, c) {
 			cases = append(cases, c)
 		}

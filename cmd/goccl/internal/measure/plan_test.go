@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 func TestSizes(t *testing.T) {
@@ -31,13 +33,19 @@ func TestBandwidth(t *testing.T) {
 		ranks      int
 		alg, bus   float64
 	}{
-		{allReduce, 2, 1, 1},
-		{allReduce, 8, 1, 1.75},
-		{allGatherV, 2, 2, 1},
-		{allGatherV, 8, 8, 7},
-		{broadcast, 8, 1, 1},
+		{"all_reduce", 2, 1, 1},
+		{"all_reduce", 8, 1, 1.75},
+		{"all_gather", 2, 2, 1},
+		{"all_gather", 8, 8, 7},
+		{"broadcast", 8, 1, 1},
+		{"reduce", 8, 1, 1},
+		{"scan", 8, 1, 1},
+		{"gather", 8, 8, 7},
+		{"reduce_scatter", 8, 1, 0.875},
+		{"scatter", 8, 1, 0.875},
+		{"all_to_all", 8, 1, 0.875},
 		{barrier, 8, 0, 0},
-		{allReduce, 1, 1, 0},
+		{"all_reduce", 1, 1, 0},
 	} {
 		c := Case{Collective: m.collective, Ranks: m.ranks, Bytes: 1e6, DType: "float32"}
 		if m.collective == barrier {
@@ -51,7 +59,7 @@ func TestBandwidth(t *testing.T) {
 
 func TestCases(t *testing.T) {
 	p := Plan{
-		Collectives: []string{allReduce, allGatherV, broadcast, barrier},
+		Collectives: []string{"all_reduce", "all_gather", "broadcast", barrier},
 		DTypes:      []string{"uint8", "float64"},
 		Ops:         []string{"sum", "max", "avg"},
 		Ranks:       []int{2, 5},
@@ -68,8 +76,8 @@ func TestCases(t *testing.T) {
 	for _, c := range cases {
 		require.False(t, seen[c], "%+v", c)
 		seen[c] = true
-		require.Equal(t, c.Collective == allReduce, c.Op != "")
-		require.Equal(t, c.Collective == broadcast, c.Root == 1)
+		require.Equal(t, c.Collective == "all_reduce", c.Op != "")
+		require.Equal(t, c.Collective == "broadcast", c.Root == 1)
 		require.Equal(t, c.Collective == barrier, !c.Consume && c.Bytes == 0 && c.DType == "")
 		if c.DType == "float64" {
 			require.Zero(t, c.Bytes%8)
@@ -81,10 +89,48 @@ func TestCases(t *testing.T) {
 	require.Equal(t, "barrier, 2 ranks", cases[perRanks-1].Title())
 }
 
+// Roots and places are those that a collective has, and inputs that are dealt out have
+// whole blocks: the real size is the one that is said.
+func TestCasesOfAll(t *testing.T) {
+	p := Plan{
+		Collectives: names(ccl.Collectives()),
+		DTypes:      []string{"float32"},
+		Ops:         []string{"sum"},
+		Ranks:       []int{3},
+		Bytes:       []int{1, 8, 64, 1 << 10},
+		InPlace:     []bool{true, false},
+		Root:        2,
+	}
+	titles, sizes := map[string]int{}, map[string][]int{}
+	for _, c := range p.Cases() {
+		titles[c.Title()]++
+		if places := placesOf(c.collective()); c.InPlace == places[0] {
+			sizes[c.Collective] = append(sizes[c.Collective], c.Bytes)
+		}
+	}
+	whole, blocks := []int{4, 8, 64, 1024}, []int{12, 60, 1020}
+	require.Equal(t, map[string][]int{
+		"all_reduce": whole, "reduce": whole, "scan": whole, "exscan": whole, "all_gather": whole, "broadcast": whole, "gather": whole,
+		"reduce_scatter": blocks, "scatter": blocks, "all_to_all": blocks,
+	}, sizes)
+	require.Equal(t, map[string]int{
+		"all_reduce of float32 by sum, in place, 3 ranks": 4, "all_reduce of float32 by sum, out of place, 3 ranks": 4,
+		"reduce of float32 by sum to rank 2, in place, 3 ranks": 4, "reduce of float32 by sum to rank 2, out of place, 3 ranks": 4,
+		"scan of float32 by sum, in place, 3 ranks": 4, "scan of float32 by sum, out of place, 3 ranks": 4,
+		"exscan of float32 by sum, in place, 3 ranks": 4, "exscan of float32 by sum, out of place, 3 ranks": 4,
+		"all_gather of float32, in place, 3 ranks": 4, "all_gather of float32, out of place, 3 ranks": 4,
+		"gather of float32 to rank 2, in place, 3 ranks": 4, "gather of float32 to rank 2, out of place, 3 ranks": 4,
+		"broadcast of float32 from rank 2, 3 ranks":           4,
+		"reduce_scatter of float32 by sum, in place, 3 ranks": 3, "reduce_scatter of float32 by sum, out of place, 3 ranks": 3,
+		"scatter of float32 from rank 2, in place, 3 ranks": 3, "scatter of float32 from rank 2, out of place, 3 ranks": 3,
+		"all_to_all of float32, 3 ranks": 3,
+	}, titles)
+}
+
 func TestValidate(t *testing.T) {
 	for says, p := range map[string]Plan{
 		`unknown collective "allreduce" (did you mean all_reduce?)`: {Collectives: []string{"allreduce"}},
-		"barrier can be measured as well":                           {Collectives: []string{"all_to_all"}},
+		"barrier can be measured as well":                           {Collectives: []string{"all_to_one"}},
 		`unknown dtype "float"`:                                     {DTypes: []string{"float"}},
 		`unknown op "mean"`:                                         {Ops: []string{"mean"}},
 		"0 ranks: from 1 to 65536":                                  {Ranks: []int{0}},
@@ -113,13 +159,16 @@ func TestValidate(t *testing.T) {
 
 // What does not fit is refused before it is allocated.
 func TestMemory(t *testing.T) {
-	c := Case{Collective: allGatherV, Ranks: 4, Bytes: 1 << 20, InPlace: true}
+	c := Case{Collective: "all_gather", Ranks: 4, Bytes: 1 << 20, InPlace: true}
 	require.NoError(t, c.fits(32<<20))
 	require.NoError(t, c.fits(0), "nobody knows how much there is")
 	require.ErrorContains(t, c.fits(32<<20-1), "needs 32 MiB of memory, and 31 are available")
 	c.InPlace = false
 	require.NoError(t, c.fits(20<<20))
 	require.Error(t, c.fits(20<<20-1))
-	c.Ranks, c.Bytes = 1<<16, 1<<40
+	c.Collective = "gather" // only the root has all
+	require.NoError(t, c.fits(11<<20))
+	require.Error(t, c.fits(11<<20-1))
+	c.Collective, c.Ranks, c.Bytes = "all_gather", 1<<16, 1<<40
 	require.Error(t, c.fits(1<<62), "more than can be counted")
 }

@@ -19,6 +19,7 @@ const (
 const (
 	OwnCopy    = "own_copy"
 	PeerCopy   = "peer_copy"
+	Floor      = "floor"
 	Barrier    = "barrier"
 	CoreToCore = "core_to_core"
 )
@@ -41,6 +42,7 @@ type Row struct {
 	// The median over that of a yardstick.
 	XOwnCopy  float64 `json:"x_own_copy"`
 	XPeerCopy float64 `json:"x_peer_copy"`
+	XFloor    float64 `json:"x_floor"`
 	Errors    int     `json:"errors"` // wrong elements, over all calls and ranks
 }
 
@@ -79,17 +81,23 @@ func (r Result) Algorithms() (rows []Row) {
 	return rows
 }
 
+// Floor returns the row of the yardstick that has the memory traffic of the case and
+// nothing else, which can be the own copy.
+func (r Result) Floor() Row { return r.Yardstick(r.floor()) }
+
 // compared returns the rows with bandwidths and ratios.
 func (c Case) compared(rows []Row) []Row {
-	own, peer := Result{Rows: rows}.Yardstick(OwnCopy), Result{Rows: rows}.Yardstick(PeerCopy)
+	r := Result{Case: c, Rows: rows}
+	own, peer, floor := r.Yardstick(OwnCopy), r.Yardstick(PeerCopy), r.Floor()
 	for i := range rows {
 		row := &rows[i]
-		if row.Library == Yardstick && row.Entry != OwnCopy && row.Entry != PeerCopy || c.Bytes == 0 {
+		if c.Bytes == 0 || row.Library == Yardstick && (row.Entry == Barrier || row.Entry == CoreToCore) {
 			continue
 		}
 		row.AlgBW, row.BusBW = c.Bandwidth(row.P50)
 		row.AlgBW, row.BusBW = rounded(row.AlgBW), rounded(row.BusBW)
 		row.XOwnCopy, row.XPeerCopy = ratio(row.P50, own.P50), ratio(row.P50, peer.P50)
+		row.XFloor = ratio(row.P50, floor.P50)
 	}
 	return rows
 }

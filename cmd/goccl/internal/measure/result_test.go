@@ -12,7 +12,7 @@ import (
 
 // document is one with all that a document can have.
 func document() *Document {
-	c := Case{Collective: allReduce, DType: "float32", Op: "sum", Ranks: 4, Bytes: 1 << 20, InPlace: true}
+	c := Case{Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 4, Bytes: 1 << 20, InPlace: true}
 	return &Document{
 		Version: 1,
 		Date:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
@@ -34,11 +34,11 @@ func document() *Document {
 func TestCSV(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, WriteCSV(&b, document().Results))
-	require.Equal(t, `library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls,p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors
-yardstick,all_reduce,own_copy,float32,sum,4,1048576,true,false,100,50,60.5,49.001,20.97,31.46,1,0.625,0
-yardstick,all_reduce,peer_copy,float32,sum,4,1048576,true,false,100,80,90,70,13.11,19.66,1.6,1,0
-goccl,all_reduce,auto,float32,sum,4,1048576,true,false,99,100,200,90,10.49,15.73,2,1.25,3
-goccl,barrier,,,,2,0,false,false,1,0.2,0.3,0.1,,,,,0
+	require.Equal(t, `library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls,p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,x_floor,errors
+yardstick,all_reduce,own_copy,float32,sum,4,1048576,true,false,100,50,60.5,49.001,20.97,31.46,1,0.625,1,0
+yardstick,all_reduce,peer_copy,float32,sum,4,1048576,true,false,100,80,90,70,13.11,19.66,1.6,1,1.6,0
+goccl,all_reduce,auto,float32,sum,4,1048576,true,false,99,100,200,90,10.49,15.73,2,1.25,2,3
+goccl,barrier,,,,2,0,false,false,1,0.2,0.3,0.1,,,,,,0
 `, b.String())
 	require.ErrorIs(t, WriteCSV(full{}, document().Results), os.ErrPermission)
 }

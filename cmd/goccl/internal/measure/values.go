@@ -10,18 +10,25 @@ import "github.com/goccl/goccl/ccl"
 // leave the caches in another state.
 const period = 251
 
-// value returns element i of a rank's input, an integer so small that floats add
-// the values of all ranks exactly in any order.
-func value[T scalar](op ccl.Op, rank, i int) T {
+// value returns element i of a rank's input. Of these, any sum over so many ranks as come
+// together is exact, whatever its order; so are products.
+func (e elements[T]) value(op ccl.Op, rank, i, together int) T {
 	if op == ccl.Product {
-		return 1 + T((i+rank)%4/3)
+		if (i+rank)%4 == 3 {
+			return e.base
+		}
+		return e.of(1)
 	}
-	return T((i*37+rank*101)%period - period/2)
+	if apart := (together-1)/e.most + 1; rank%apart != 0 { // more ranks than can all have something
+		return e.of(0)
+	}
+	largest := min(period/2, max(1, e.most/together-1)) // complex numbers have one more
+	return e.of(((i*37+rank*101)%period - period/2) % (largest + 1))
 }
 
 // pattern returns two periods of what element i has, so that a period can begin
 // anywhere in the first.
-func pattern[T scalar](element func(i int) T) []T {
+func pattern[T any](element func(i int) T) []T {
 	p := make([]T, 2*period)
 	for i := range p {
 		p[i] = element(i % period)
@@ -29,39 +36,34 @@ func pattern[T scalar](element func(i int) T) []T {
 	return p
 }
 
-// reduced is element i of the reduction of all ranks' inputs.
-func reduced[T scalar](op ccl.Op, ranks, i int) T {
-	acc := value[T](op, 0, i)
-	for r := 1; r < ranks; r++ {
-		switch x := value[T](op, r, i); op {
-		case ccl.Product:
-			acc *= x
-		case ccl.Min:
-			acc = min(acc, x)
-		case ccl.Max:
-			acc = max(acc, x)
-		default:
-			acc += x
+// reductions returns the patterns of what comes of the inputs' patterns: what a scan gives
+// each rank, the last of which is the reduction of all. Avg, which no scan has, is there
+// only.
+func (e elements[T]) reductions(op ccl.Op, inputs [][]T) [][]T {
+	all := make([][]T, len(inputs))
+	running := inputs[0]
+	for r, x := range inputs {
+		if r > 0 {
+			running = pattern(func(i int) T { return e.fold(op, running[i], x[i]) })
 		}
+		all[r] = running
 	}
-	if op != ccl.Avg {
-		return acc
+	if op == ccl.Avg {
+		all[len(all)-1] = pattern(func(i int) T { return e.divide(running[i], len(inputs)) })
 	}
-	if one := T(1); one/2 != 0 { // floats
-		return acc / T(ranks)
-	}
-	return T(int64(acc) / int64(ranks))
+	return all
 }
 
 // fill writes a pattern to x, from a phase below period on.
-func fill[T scalar](x, pattern []T, phase int) {
+func fill[T any](x, pattern []T, phase int) {
 	for lo := 0; lo < len(x); lo += period {
 		copy(x[lo:], pattern[phase:phase+period])
 	}
 }
 
-// differing returns how many elements of x are not those of a pattern.
-func differing[T scalar](x, pattern []T, phase int) (wrong int) {
+// differing returns how many elements of x are not those of a pattern from a phase on.
+func differing[T comparable](x, pattern []T, phase int) (wrong int) {
+	phase %= period
 	for lo := 0; lo < len(x); lo += period {
 		got := x[lo:min(lo+period, len(x))]
 		want := pattern[phase:][:len(got)]
@@ -74,12 +76,15 @@ func differing[T scalar](x, pattern []T, phase int) (wrong int) {
 	return wrong
 }
 
-// read loads one element of every cache line of x.
-func read[T scalar](x []T) (sum T) {
+// read loads one element of every cache line of x, and returns how many of them are not
+// the first.
+func read[T ccl.Element](x []T) (others int) {
 	const line = 64
 	step := line / ccl.DTypeOf[T]().Size()
 	for i := 0; i < len(x); i += step {
-		sum += x[i]
+		if x[i] != x[0] {
+			others++
+		}
 	}
-	return sum
+	return others
 }

@@ -67,17 +67,17 @@ type reportSection struct {
 
 // reportRow is one length.
 type reportRow struct {
-	Size, Count                      string
-	OwnCopy, PeerCopy, Barrier, Core string // medians
-	Cells                            []reportCell
+	Size, Count                             string
+	OwnCopy, PeerCopy, Floor, Barrier, Core string // medians
+	Cells                                   []reportCell
 }
 
 // reportCell is what one entry needed.
 type reportCell struct {
-	P50, P99, BusBW, XPeer string
-	Refused                string
-	Errors                 int
-	Fastest                bool
+	P50, P99, BusBW, XPeer, XFloor string
+	Refused                        string
+	Errors                         int
+	Fastest                        bool
 }
 
 func (s *reportSection) fill() error {
@@ -112,6 +112,7 @@ func newReportRow(r measure.Result) reportRow {
 	row := reportRow{
 		Size: "-", Count: "-",
 		OwnCopy: yardstick(measure.OwnCopy), PeerCopy: yardstick(measure.PeerCopy),
+		Floor:   measure.Digits(r.Floor().P50, 4),
 		Barrier: yardstick(measure.Barrier), Core: yardstick(measure.CoreToCore),
 	}
 	if r.Bytes > 0 {
@@ -125,7 +126,7 @@ func newReportRow(r measure.Result) reportRow {
 	}
 	for _, a := range r.Algorithms() {
 		row.Cells = append(row.Cells, reportCell{
-			P50: measure.Digits(a.P50, 4), P99: measure.Digits(a.P99, 4), BusBW: measure.Digits(a.BusBW, 3), XPeer: measure.Multiple(a.XPeerCopy),
+			P50: measure.Digits(a.P50, 4), P99: measure.Digits(a.P99, 4), BusBW: measure.Digits(a.BusBW, 3), XPeer: measure.Multiple(a.XPeerCopy), XFloor: measure.Multiple(a.XFloor),
 			Refused: a.Refused, Errors: a.Errors, Fastest: a.P50 == fastest && fastest > 0,
 		})
 	}

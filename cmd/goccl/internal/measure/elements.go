@@ -1,0 +1,131 @@
+package measure
+
+import (
+	"context"
+	"math"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
+)
+
+// elements is what has to be known of a type to make inputs and to say what becomes of
+// them: there is no arithmetic that all types have.
+type elements[T ccl.Element] struct {
+	of     func(n int) T // an element that has n in it, 1 for n = 1; exact up to most
+	most   int
+	base   T                         // powers of it are exact
+	fold   func(op ccl.Op, a, b T) T // of operations that are defined
+	divide func(sum T, by int) T
+}
+
+// measureCase is measure for one type.
+type measureCase func(ctx context.Context, j *Job, settings *ccl.Settings, c Case) (Result, error)
+
+var measureOf = map[ccl.DType]measureCase{
+	ccl.Uint8:      of(integers[uint8]()),
+	ccl.Int8:       of(integers[int8]()),
+	ccl.Uint16:     of(integers[uint16]()),
+	ccl.Int16:      of(integers[int16]()),
+	ccl.Uint32:     of(integers[uint32]()),
+	ccl.Int32:      of(integers[int32]()),
+	ccl.Uint64:     of(integers[uint64]()),
+	ccl.Int64:      of(integers[int64]()),
+	ccl.Float32:    of(floats[float32](1 << 24)),
+	ccl.Float64:    of(floats[float64](1 << 53)),
+	ccl.Float16:    of(halves(half.NewFloat16, 1<<11)),
+	ccl.BFloat16:   of(halves(half.NewBFloat16, 1<<8)),
+	ccl.Complex64:  of(complexes[complex64](1 << 24)),
+	ccl.Complex128: of(complexes[complex128](1 << 53)),
+}
+
+func of[T ccl.Element](e elements[T]) measureCase {
+	return func(ctx context.Context, j *Job, settings *ccl.Settings, c Case) (Result, error) {
+		return measure(ctx, j, settings, c, e)
+	}
+}
+
+// integers wrap: all sums are exact.
+func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64]() elements[T] {
+	return elements[T]{
+		of:   func(n int) T { return T(n) },
+		most: math.MaxInt,
+		base: 2,
+		fold: func(op ccl.Op, a, b T) T {
+			switch op {
+			case ccl.Product:
+				return a * b
+			case ccl.Min:
+				return min(a, b)
+			case ccl.Max:
+				return max(a, b)
+			case ccl.BAnd:
+				return a & b
+			case ccl.BOr:
+				return a | b
+			case ccl.BXor:
+				return a ^ b
+			}
+			return a + b
+		},
+		divide: func(sum T, by int) T {
+			if T(0)-1 > 0 { // unsigned
+				return T(uint64(sum) / uint64(by))
+			}
+			return T(int64(sum) / int64(by))
+		},
+	}
+}
+
+func floats[T float32 | float64](most int) elements[T] {
+	return elements[T]{
+		of:     func(n int) T { return T(n) },
+		most:   most,
+		base:   2,
+		fold:   foldFloats[T],
+		divide: func(sum T, by int) T { return sum / T(by) },
+	}
+}
+
+func foldFloats[T float32 | float64](op ccl.Op, a, b T) T {
+	switch op {
+	case ccl.Product:
+		return a * b
+	case ccl.Min:
+		return min(a, b)
+	case ccl.Max:
+		return max(a, b)
+	}
+	return a + b
+}
+
+func halves[T interface {
+	half.Float16 | half.BFloat16
+	Float32() float32
+}](round func(float32) T, most int) elements[T] {
+	return elements[T]{
+		of:     func(n int) T { return round(float32(n)) },
+		most:   most,
+		base:   round(2),
+		fold:   func(op ccl.Op, a, b T) T { return round(foldFloats(op, a.Float32(), b.Float32())) },
+		divide: func(sum T, by int) T { return round(sum.Float32() / float32(by)) },
+	}
+}
+
+// complexes have two parts that differ, so that none can be taken for the other.
+func complexes[T complex64 | complex128](most int) elements[T] {
+	return elements[T]{
+		of:   func(n int) T { return T(complex(float64(n), float64(1-n))) },
+		most: most,
+		base: 1i, // whose powers never grow
+		fold: func(op ccl.Op, a, b T) T {
+			if op == ccl.Product {
+				return a * b
+			}
+			return a + b
+		},
+		divide: func(sum T, by int) T {
+			x, n := complex128(sum), float64(by)
+			return T(complex(real(x)/n, imag(x)/n))
+		},
+	}
+}

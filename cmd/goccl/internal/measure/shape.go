@@ -1,0 +1,44 @@
+package measure
+
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
+
+// ShapeOf returns the shape of a call in which all ranks bring as many bytes and get as
+// many. Where an input is dealt out to the ranks, and cannot be evenly, blocks differ by
+// one element, as those of the variants with counts may.
+func ShapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {
+	return ccl.Shape{
+		Collective: coll, Ranks: t.Count(), Bytes: bytes, Total: total(coll, bytes, t.Count(), dtype.Size()),
+		DType: dtype, Op: op, Topology: t,
+	}
+}
+
+// total returns the length in bytes of the result on one rank, the longest if they
+// differ. size is that of an element.
+func total(coll ccl.Collective, bytes, ranks, size int) int {
+	switch coll {
+	case ccl.CollAllGather, ccl.CollGather:
+		return bytes * ranks
+	case ccl.CollReduceScatter, ccl.CollScatter:
+		return (bytes/size + ranks - 1) / ranks * size
+	}
+	return bytes
+}
+
+// Undefined says that there is no such reduction, in the words with which the call would
+// be refused, and returns nil if there is.
+func Undefined(coll ccl.Collective, op ccl.Op, dtype ccl.DType) error {
+	switch scans := coll == ccl.CollScan || coll == ccl.CollExScan; {
+	case !coll.Reduces():
+		return nil
+	case !op.Defined(dtype):
+		return fmt.Errorf("ccl: %v: operation %v of %v is %w", coll, op, dtype, ccl.ErrNotImplemented)
+	case op == ccl.Avg && scans:
+		return fmt.Errorf("ccl: %v: operation %v is %w", coll, op, ccl.ErrNotImplemented)
+	}
+	return nil
+}
