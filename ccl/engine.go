@@ -24,6 +24,7 @@ type request struct {
 	matrix  matrix // of those of an all-to-all, where they are not
 	displs  []int  // where blocks go in out; nil: packed
 	lengths uint64 // hash of counts
+	begun   bool   // ranks have met for the call before, to tell each other lengths
 	opts    CallOption
 }
 
@@ -35,7 +36,7 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 	r.in.data, r.in.shift = in.data, in.shift
 	r.out.data, r.out.shift = out.data, out.shift
 	r.count, r.bytes, r.total, r.root = out.Len(), len(out.data), len(out.data), 0
-	r.each, r.counts, r.matrix, r.displs, r.lengths = 0, nil, nil, nil, 0
+	r.each, r.counts, r.matrix, r.displs, r.lengths, r.begun = 0, nil, nil, nil, 0, false
 	r.opts = mergeCallOptions(opts)
 	return r
 }
@@ -114,7 +115,7 @@ func (c *Communicator) step(ctx context.Context, r *request) error {
 	if err != nil {
 		return c.refused(err)
 	}
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && !r.begun { // of one that has begun, the wait for the others will tell
 		return c.refused(fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", r.coll, c.rank, err))
 	}
 	c.seq++

@@ -154,7 +154,9 @@ func (c *Communicator) gatherV(ctx context.Context, dtype DType, send, recv Buff
 	if err := b.sum(c.size); err != nil {
 		return c.refuse(err)
 	}
-	return c.gatherBlocks(ctx, c.ask(CollGather, dtype, send, recv, opts), &b, root)
+	r := c.ask(CollGather, dtype, send, recv, opts)
+	r.begun = true
+	return c.gatherBlocks(ctx, r, &b, root)
 }
 
 // none refuses what belongs to the root alone.
@@ -274,7 +276,9 @@ func (c *Communicator) scatterV(ctx context.Context, dtype DType, send, recv Buf
 	if err := b.sum(c.size); err != nil {
 		return c.refuse(err)
 	}
-	return c.scatterBlocks(ctx, c.ask(CollScatter, dtype, send, recv, opts), &b, root)
+	r := c.ask(CollScatter, dtype, send, recv, opts)
+	r.begun = true
+	return c.scatterBlocks(ctx, r, &b, root)
 }
 
 // pack returns the blocks of a buffer one after the other: in the buffer itself, if
@@ -381,7 +385,7 @@ func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, 
 		return err
 	}
 	r := c.ask(CollAllToAll, dtype, c.pack(send, &out), recv, opts)
-	r.matrix, r.displs = c.lengths.matrix, recvDispls
+	r.matrix, r.displs, r.begun = c.lengths.matrix, recvDispls, true
 	var longestOut, longestIn int
 	r.count, longestOut, longestIn = r.matrix.sums(c.size)
 	r.bytes, r.total = longestOut<<send.shift, longestIn<<send.shift

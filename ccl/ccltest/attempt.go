@@ -3,7 +3,6 @@ package ccltest
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
@@ -15,65 +14,65 @@ type attempt interface {
 	call(ctx context.Context, opts ...ccl.CallOption) error
 	right() error     // the output holds the result
 	fences() error    // nothing else was written
-	bits() []uint64   // of the output, zeros but -0 and NaNs made equal
+	bits() []uint64   // of the result
 	renew(j *job)     // another job of the same kind, in the same memory
 	spoil()           // overwrite everything, now that nobody else looks
 	untouched() error // nobody has written since spoil
 }
 
-func (r *rank) attempt(j *job) attempt {
-	switch j.dtype {
-	case ccl.Uint8:
-		return newAttempt[uint8](r, j)
-	case ccl.Int32:
-		return newAttempt[int32](r, j)
-	case ccl.Int64:
-		return newAttempt[int64](r, j)
-	case ccl.Float32:
-		return newAttempt[float32](r, j)
-	}
-	return newAttempt[float64](r, j)
-}
+func (r *rank) attempt(j *job) attempt { return kindNamed(j.dtype).attempt(r, j) }
 
 // typed implements attempt.
-type typed[T number] struct {
+type typed[T ccl.Element] struct {
+	*oracle[T]
 	rank    *rank
 	job     *job
-	in, out []T // what the call gets; the same in place and in a broadcast
-	displs  []int
+	even    bool // the call is made in the form for blocks that are alike
+	in, out area[T]
 	memory  [][]T // the allocations that in and out lie in
 	before  [][]T // what they held
+}
+
+// area is a buffer that a call gets. A broadcast's input lies in its output.
+type area[T ccl.Element] struct {
+	layout
+	elements []T
+	memory   int // the allocation that it lies in
+	at       int // and where
 }
 
 // A fence is as long as the widest vector registers, twice.
 const fence = 128
 
-// buffer returns n elements with fences around them, shift elements off.
-func (a *typed[T]) buffer(n, shift int) []T {
-	elements := fence / ccl.DTypeOf[T]().Size()
-	lo := elements + shift
-	memory := make([]T, lo+n+elements)
+// allocate returns a buffer with fences around it, shift elements off.
+func (a *typed[T]) allocate(l layout, shift int) area[T] {
+	around := fence / a.job.dtype.Size()
+	b := area[T]{layout: l, memory: len(a.memory), at: around + shift}
+	memory := make([]T, b.at+l.length+around)
 	a.memory = append(a.memory, memory)
-	return memory[lo : lo+n]
+	b.elements = memory[b.at : b.at+l.length]
+	return b
 }
 
-func newAttempt[T number](r *rank, j *job) *typed[T] {
-	a := &typed[T]{rank: r, job: j}
-	length := j.count
-	if j.coll == ccl.CollAllGather {
-		a.displs, length = j.displs(r.me)
-	}
-	a.out = a.buffer(length, j.shift)
+// within returns the part of b that begins at an element, as a buffer.
+func (b area[T]) within(l layout, at int) area[T] {
+	return area[T]{layout: l, memory: b.memory, at: b.at + at, elements: b.elements[at : at+l.length]}
+}
+
+func newAttempt[T ccl.Element](o *oracle[T], r *rank, j *job) *typed[T] {
+	a := &typed[T]{oracle: o, rank: r, job: j, even: j.even()}
+	send, recv := j.send(r.me), j.recv(r.me)
+	at, shared := j.shared(r.me, send, recv)
 	switch {
-	case j.coll == ccl.CollBroadcast:
-		a.in = a.out[:j.input(r.me)]
-	case j.placing.inPlace(r.me) && j.coll == ccl.CollAllGather:
-		at := a.start(r.me)
-		a.in = a.out[at : at+j.counts[r.me]]
-	case j.placing.inPlace(r.me):
-		a.in = a.out
+	case shared && recv.length >= send.length:
+		a.out = a.allocate(recv, j.shift)
+		a.in = a.out.within(send, at)
+	case shared:
+		a.in = a.allocate(send, j.shift)
+		a.out = a.in.within(recv, at)
 	default:
-		a.in = a.buffer(j.input(r.me), j.shift*2)
+		a.out = a.allocate(recv, j.shift)
+		a.in = a.allocate(send, j.shift*2)
 	}
 	a.fill()
 	return a
@@ -84,11 +83,13 @@ func newAttempt[T number](r *rank, j *job) *typed[T] {
 func (a *typed[T]) fill() {
 	for _, m := range a.memory {
 		for i := range m {
-			m[i] = T(90 + i%7)
+			m[i] = a.of(90 + i%7)
 		}
 	}
-	for i := range a.in {
-		a.in[i] = value[T](a.job, a.rank.me, i)
+	for _, b := range a.in.blocks {
+		for i := range b.n {
+			a.in.elements[b.at+i] = a.value(a.job, b.from, b.lo+i)
+		}
 	}
 	a.before = a.before[:0]
 	for _, m := range a.memory {
@@ -101,18 +102,6 @@ func (a *typed[T]) renew(j *job) {
 	a.fill()
 }
 
-// start returns where rank's input goes in the output of an all-gather.
-func (a *typed[T]) start(rank int) int {
-	if a.displs != nil {
-		return a.displs[rank]
-	}
-	at := 0
-	for _, n := range a.job.counts[:rank] {
-		at += n
-	}
-	return at
-}
-
 func (a *typed[T]) call(ctx context.Context, opts ...ccl.CallOption) error {
 	err := a.collective(ctx, opts...)
 	if err == nil {
@@ -123,81 +112,125 @@ func (a *typed[T]) call(ctx context.Context, opts ...ccl.CallOption) error {
 }
 
 func (a *typed[T]) collective(ctx context.Context, opts ...ccl.CallOption) error {
-	switch c := a.rank.comm; a.job.coll {
+	j, c, in, out := a.job, a.rank.comm, a.in.elements, a.out.elements
+	switch j.coll {
 	case ccl.CollAllReduce:
-		return ccl.AllReduce(ctx, c, a.in, a.out, a.job.op, opts...)
-	case ccl.CollAllGather:
-		return ccl.AllGatherV(ctx, c, a.in, a.out, a.job.counts, a.displs, opts...)
-	default:
-		return ccl.Broadcast(ctx, c, a.out, a.job.root, opts...)
+		return ccl.AllReduce(ctx, c, in, out, j.op, opts...)
+	case ccl.CollReduce:
+		return ccl.Reduce(ctx, c, in, out, j.op, j.root, opts...)
+	case ccl.CollScan:
+		return ccl.Scan(ctx, c, in, out, j.op, opts...)
+	case ccl.CollExScan:
+		return ccl.ExScan(ctx, c, in, out, j.op, opts...)
+	case ccl.CollBroadcast:
+		return ccl.Broadcast(ctx, c, out, j.root, opts...)
 	}
+	if !a.even {
+		return a.uneven(ctx, opts...)
+	}
+	switch j.coll {
+	case ccl.CollReduceScatter:
+		return ccl.ReduceScatter(ctx, c, in, out, j.op, opts...)
+	case ccl.CollAllGather:
+		return ccl.AllGather(ctx, c, in, out, opts...)
+	case ccl.CollGather:
+		return ccl.Gather(ctx, c, in, out, j.root, opts...)
+	case ccl.CollScatter:
+		return ccl.Scatter(ctx, c, in, out, j.root, opts...)
+	}
+	return ccl.AllToAll(ctx, c, in, out, opts...)
+}
+
+// uneven makes a call in the form for unlike blocks.
+func (a *typed[T]) uneven(ctx context.Context, opts ...ccl.CallOption) error {
+	j, c, in, out := a.job, a.rank.comm, a.in.elements, a.out.elements
+	switch j.coll {
+	case ccl.CollReduceScatter:
+		return ccl.ReduceScatterV(ctx, c, in, out, j.op, j.counts, opts...)
+	case ccl.CollAllGather:
+		return ccl.AllGatherV(ctx, c, in, out, j.counts, a.out.displs, opts...)
+	case ccl.CollGather:
+		return ccl.GatherV(ctx, c, in, out, a.out.counts, a.out.displs, j.root, opts...)
+	case ccl.CollScatter:
+		return ccl.ScatterV(ctx, c, in, a.in.counts, a.in.displs, out, j.root, opts...)
+	}
+	return ccl.AllToAllV(ctx, c, in, a.in.counts, a.in.displs, out, a.out.counts, a.out.displs, opts...)
 }
 
 func (a *typed[T]) right() error {
-	j := a.job
-	switch j.coll {
-	case ccl.CollAllReduce:
-		return a.rightReduction()
-	case ccl.CollAllGather:
-		for r, n := range j.counts {
-			at := a.start(r)
-			for i, got := range a.out[at : at+n] {
-				if want := value[T](j, r, i); !identical(got, want) {
-					return fmt.Errorf("element %d of rank %d's input arrived as %v instead of %v", i, r, got, want)
-				}
+	for _, b := range a.out.blocks {
+		got := a.out.elements[b.at : b.at+b.n]
+		if b.folds > 0 {
+			if err := a.rightReduction(got, b); err != nil {
+				return err
 			}
-		}
-		return nil
-	}
-	for i, got := range a.out {
-		if want := value[T](j, j.root, i); !identical(got, want) {
-			return fmt.Errorf("element %d is %v instead of %v", i, got, want)
-		}
-	}
-	return nil
-}
-
-func (a *typed[T]) rightReduction() error {
-	j, n := a.job, a.rank.n
-	j.once.Do(func() {
-		want, xs := make([]T, j.count), make([]T, n)
-		for i := range want {
-			want[i] = fold(j.op, inputs(j, i, xs))
-		}
-		j.expected = want
-	})
-	want := j.expected.([]T)
-	for i, got := range a.out {
-		if identical(got, want[i]) {
 			continue
 		}
-		if xs := inputs(j, i, make([]T, n)); a.rank.g.s.rankOrdered || j.numbers != rough || !near(j.op, got, want[i], xs) {
-			return fmt.Errorf("element %d is %v instead of %v, the %v of %v%s", i, got, want[i], j.op, xs, slip(j, got, want[i], xs))
+		for i, got := range got {
+			want := a.value(a.job, b.from, b.lo+i)
+			switch {
+			case a.identical(got, want):
+			case len(a.out.blocks) > 1:
+				return fmt.Errorf("element %d of what rank %d brings for it arrived as %v instead of %v", i, b.from, got, want)
+			default:
+				return fmt.Errorf("element %d is %v instead of %v", i, got, want)
+			}
 		}
 	}
 	return nil
 }
 
-// inputs fills xs with element i of all ranks' inputs.
-func inputs[T number](j *job, i int, xs []T) []T {
+func (a *typed[T]) rightReduction(results []T, b block) error {
+	j, xs := a.job, make([]T, b.folds)
+	want := func(i int) T { return a.fold(j.op, a.inputs(i, xs)) }
+	if j.coll == ccl.CollAllReduce { // the same on all ranks
+		j.once.Do(func() {
+			all := make([]T, j.count)
+			for i := range all {
+				all[i] = want(i)
+			}
+			j.expected = all
+		})
+		all := j.expected.([]T)
+		want = func(i int) T { return all[i] }
+	}
+	for i, got := range results {
+		want := want(b.lo + i)
+		if a.identical(got, want) {
+			continue
+		}
+		a.inputs(b.lo+i, xs)
+		ordered := a.rank.g.s.rankOrdered || j.numbers != rough
+		if ordered && a.wide != nil && a.identical(got, a.wide(j.op, xs)) {
+			continue
+		}
+		if ordered || !a.near(j.op, got, want, xs) {
+			return fmt.Errorf("element %d is %v instead of %v, the %v of %v%s", i, got, want, j.op, xs, a.slip(got, want, xs))
+		}
+	}
+	return nil
+}
+
+// inputs fills xs with element i of the ranks' inputs, from rank 0 on.
+func (a *typed[T]) inputs(i int, xs []T) []T {
 	for r := range xs {
-		xs[r] = value[T](j, r, i)
+		xs[r] = a.value(a.job, r, i)
 	}
 	return xs
 }
 
 // slip says which common mistake makes got of want, the result of xs; "" if none
 // that it knows.
-func slip[T number](j *job, got, want T, xs []T) string {
+func (a *typed[T]) slip(got, want T, xs []T) string {
 	is := func(op ccl.Op, x T) bool {
-		return x != 0 && (identical(got, x) || j.numbers == rough && near(op, got, x, xs))
+		return !a.identical(x, a.of(0)) && (a.identical(got, x) || a.job.numbers == rough && a.near(op, got, x, xs))
 	}
 	switch {
-	case j.op != ccl.Avg:
+	case a.job.op != ccl.Avg:
 		return ""
-	case is(ccl.Sum, fold(ccl.Sum, xs)):
+	case is(ccl.Sum, a.fold(ccl.Sum, xs)):
 		return ": it is the sum; Finish is missing"
-	case is(ccl.Avg, want/T(len(xs))):
+	case is(ccl.Avg, a.divided(want, len(xs))):
 		return ": it has been divided twice; Finish was called twice, or by two ranks"
 	}
 	return ""
@@ -208,27 +241,26 @@ func (a *typed[T]) isRoot() bool {
 	return a.job.coll == ccl.CollBroadcast && a.rank.me == a.job.root
 }
 
-// output reports whether element i of the memory that out lies in may be written.
-func (a *typed[T]) output(i int) bool {
+// written returns, for each element of the memory that out lies in, whether it may be
+// written.
+func (a *typed[T]) written() []bool {
+	may := make([]bool, len(a.memory[a.out.memory]))
 	if a.isRoot() {
-		return false
+		return may
 	}
-	i -= fence/ccl.DTypeOf[T]().Size() + a.job.shift
-	if i < 0 || i >= len(a.out) || a.job.coll != ccl.CollAllGather {
-		return i >= 0 && i < len(a.out)
-	}
-	for r, n := range a.job.counts {
-		if at := a.start(r); at <= i && i < at+n {
-			return true
+	for _, b := range a.out.blocks {
+		for i := range b.n {
+			may[a.out.at+b.at+i] = true
 		}
 	}
-	return false
+	return may
 }
 
 func (a *typed[T]) fences() error {
+	may := a.written()
 	for k, m := range a.memory {
 		for i, got := range m {
-			if k == 0 && a.output(i) || identical(got, a.before[k][i]) {
+			if k == a.out.memory && may[i] || a.identical(got, a.before[k][i]) {
 				continue
 			}
 			return fmt.Errorf("%s has been written: %v became %v", a.place(k, i), a.before[k][i], got)
@@ -239,39 +271,41 @@ func (a *typed[T]) fences() error {
 
 // place says what element i of allocation k is.
 func (a *typed[T]) place(k, i int) string {
-	name, buffer, shift := "output", a.out, a.job.shift
+	name, buffer := "output", a.out
 	switch {
-	case k > 0:
-		name, buffer, shift = "input", a.in, 2*shift
+	case k != a.out.memory || a.in.length > a.out.length:
+		name, buffer = "input", a.in
 	case a.isRoot():
 		name = "root's buffer"
 	}
-	switch at := i - fence/ccl.DTypeOf[T]().Size() - shift; {
+	switch at := i - buffer.at; {
 	case at < 0:
 		return fmt.Sprintf("memory in front of the %s, at element %d,", name, at)
-	case at >= len(buffer):
-		return fmt.Sprintf("memory behind the %s of %d elements, at element %d,", name, len(buffer), at)
-	case name == "output":
+	case at >= buffer.length:
+		return fmt.Sprintf("memory behind the %s of %d elements, at element %d,", name, buffer.length, at)
+	case name == "output" && len(buffer.blocks) > 0:
 		return fmt.Sprintf("element %d of the output, in a gap between the ranks' places,", at)
+	case name == "output":
+		return fmt.Sprintf("element %d of the output, which gets no result,", at)
 	default:
 		return fmt.Sprintf("element %d of the %s", at, name)
 	}
 }
 
 func (a *typed[T]) bits() []uint64 {
-	b := make([]uint64, len(a.out))
-	for i, x := range a.out {
-		b[i] = math.Float64bits(float64(x))
+	var all []uint64
+	for _, b := range a.out.blocks {
+		for _, x := range a.out.elements[b.at : b.at+b.n] {
+			all = append(all, a.oracle.bits(x))
+		}
 	}
-	return b
+	return all
 }
-
-func spoiled[T number](i int) T { return T(33 + i%5) }
 
 func (a *typed[T]) spoil() {
 	for _, m := range a.memory {
 		for i := range m {
-			m[i] = spoiled[T](i)
+			m[i] = a.of(33 + i%5)
 		}
 	}
 }
@@ -279,7 +313,7 @@ func (a *typed[T]) spoil() {
 func (a *typed[T]) untouched() error {
 	for _, m := range a.memory {
 		for i, got := range m {
-			if got != spoiled[T](i) {
+			if !a.identical(got, a.of(33+i%5)) {
 				return fmt.Errorf("after its call had returned one of its buffers was written: element %d became %v", i, got)
 			}
 		}

@@ -3,12 +3,18 @@ package ccltest
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 )
 
-// costs makes calls one by one, and adds up what they took.
+// costs makes calls one by one, and adds up what they took. Cost is declared for blocks
+// that are alike, and for scans through a window where that shows ranks' own memory: see
+// ccl.Shape and ccl.Kernel.
 func costs(s *subject, w world, n int) error {
+	if !s.declares(w) {
+		return &skipped{why: "a window whose inputs are copied lets every rank scan for itself, which Cost is not about", rest: true}
+	}
 	m := newMeter(s, n)
 	return s.with(w, n, probe{observe: m.see}, func(g *group) error {
 		jobs, err := g.supported(append(g.jobs(), g.longJobs()...))
@@ -16,7 +22,7 @@ func costs(s *subject, w world, n int) error {
 			return err
 		}
 		for _, j := range jobs {
-			if j.shape(g).Total == 0 {
+			if j.shape(g).Total == 0 || !j.alike() {
 				continue // nothing moves, and no kernel runs
 			}
 			err := g.each(func(r *rank) error { return r.attempt(j).call(context.Background()) })
@@ -29,6 +35,13 @@ func costs(s *subject, w world, n int) error {
 		}
 		return nil
 	})
+}
+
+// declares reports whether the kernel's Cost is about w: that of a scan through a window
+// is about ranks that share memory.
+func (s *subject) declares(w world) bool {
+	scan := s.coll == ccl.CollScan || s.coll == ccl.CollExScan
+	return !(scan && s.kernel().Shared && w.copies)
 }
 
 // meter sees what a call takes on each rank, and what each takes it to cost.
@@ -70,7 +83,8 @@ func (m *meter) compare() error {
 // a formula shows: of a call whose length all of them divide, or else of calls like
 // the one that failed.
 func (s *subject) costTable(w world, failed *job) string {
-	for _, like := range []*job{{coll: s.coll, dtype: ccl.Float32, count: 840, counts: []int{840}}, failed} {
+	plain := &job{coll: s.coll, dtype: ccl.Float32, op: ccl.Sum, count: 840}
+	for _, like := range []*job{plain, failed} {
 		table, differs := "", false
 		for n := 2; n <= 8; n++ {
 			row, wrong, err := s.costRow(w, n, like)
@@ -90,12 +104,7 @@ func (s *subject) costTable(w world, failed *job) string {
 func (s *subject) costRow(w world, n int, like *job) (row string, wrong bool, err error) {
 	m := newMeter(s, n)
 	err = s.with(w, n, probe{observe: m.see}, func(g *group) error {
-		j := &job{coll: like.coll, dtype: like.dtype, op: like.op, count: like.count, root: min(like.root, n-1)}
-		if s.coll == ccl.CollAllGather {
-			for r := range n {
-				j.counts = append(j.counts, like.counts[r%len(like.counts)])
-			}
-		}
+		j := like.on(n)
 		if _, err := g.supported([]*job{j}); err != nil {
 			return err
 		}
@@ -105,4 +114,23 @@ func (s *subject) costRow(w world, n int, like *job) (row string, wrong bool, er
 		return err
 	})
 	return row, m.compare() != nil, err
+}
+
+// on returns a call like j on n ranks, of blocks that are alike.
+func (j *job) on(n int) *job {
+	like := &job{coll: j.coll, ranks: n, dtype: j.dtype, op: j.op, count: j.count, root: min(j.root, n-1)}
+	each := func(length int) []int { return slices.Repeat([]int{length}, n) }
+	switch {
+	case j.matrix != nil:
+		like.matrix = slices.Repeat([][]int{each(j.matrix[0][0])}, n)
+	case j.counts != nil:
+		like.counts = each(j.counts[0])
+	case j.coll == ccl.CollAllToAll:
+		like.matrix = slices.Repeat([][]int{each(j.count / n)}, n)
+	case j.coll == ccl.CollReduceScatter || j.coll == ccl.CollScatter:
+		like.counts = each(j.count / n)
+	case j.coll == ccl.CollAllGather || j.coll == ccl.CollGather:
+		like.counts = each(j.count)
+	}
+	return like
 }

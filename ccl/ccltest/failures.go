@@ -17,9 +17,14 @@ func (g *group) sample() (*job, error) { return g.sampleOf(5) }
 
 func (g *group) sampleOf(elements int) (*job, error) {
 	n := len(g.ranks)
-	j := &job{coll: g.s.coll, dtype: ccl.Int32, op: ccl.Sum, count: elements*n + 1, root: n - 1, counts: make([]int, n)}
-	for r := range j.counts {
-		j.counts[r] = elements + r
+	j := g.call(ccl.Int32, ccl.Sum, elements*n+1, n-1)
+	for r := range n {
+		if j.counts != nil {
+			j.counts[r] = elements + r
+		}
+		for to := range j.matrix {
+			j.matrix[r][to] = elements + (r+2*to)%3
+		}
 	}
 	jobs := []*job{j}
 	if k := g.s.kernel(); k.Supports != nil {
@@ -177,7 +182,7 @@ func namesLost(err error, who int) error {
 // enough for that.
 func leaves(s *subject, w world, n int) error {
 	const short = 5
-	const helped = 34 << 10 // 4 bytes each, as inputs and outputs of n ranks, are more than 256 KiB
+	const helped = 68 << 10 // 4 bytes each, as inputs or outputs of n ranks, are more than 256 KiB
 	lengths := []int{short}
 	if w.helps && s.kernel().Shared {
 		lengths = append(lengths, helped/(n*n))

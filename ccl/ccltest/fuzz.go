@@ -55,8 +55,8 @@ type input struct {
 	// layout stands for placing, places and shift, two bits each, and from 128 on
 	// for inputs that round.
 	layout uint8
-	// count is the length of a vector. counts are the lengths of an all-gather's
-	// inputs; those of ranks for which there is no byte have their share of count.
+	// count is the length of a vector, or of all blocks together. counts are lengths of
+	// blocks, for which that does not count.
 	count  uint16
 	counts []byte
 	delays uint64 // their seed; 0: none
@@ -98,31 +98,35 @@ func (in *input) decode(targets []*subject) (s *subject, w world, n int, j *job)
 		w = jittered(w)[0]
 	}
 	n = 1 + int(in.ranks)%mostRanks
-	j = &job{
-		coll: s.coll, dtype: choose(dtypes, in.dtype), op: choose(ccl.Ops(), in.op), root: int(in.root) % n,
-		placing: placing(in.layout % 4), places: places(in.layout / 4 % 4), shift: int(in.layout / 16 % 4),
-		counts: make([]int, n),
+	t := choose(kinds, in.dtype)
+	g := &group{s: s, ranks: make([]*rank, n)}
+	count := int(in.count) % (1 + w.brief()/t.dtype.Size())
+	if s.coll.Reduces() {
+		count = max(count, 1)
 	}
-	j.count = int(in.count) % (1 + w.brief()/j.dtype.Size())
-	for r := range j.counts {
-		j.counts[r] = j.count / n
-		if r < len(in.counts) {
-			j.counts[r] = int(in.counts[r])
+	j = g.call(t.dtype, choose(g.ops(&t), in.op), count, int(in.root))
+	j.placing, j.places, j.shift = placing(in.layout%4), places(in.layout/4%4), int(in.layout/16%4)
+	for r, n := range in.counts {
+		switch {
+		case r < len(j.counts):
+			j.counts[r] = int(n)
+		case n > 0 && r < len(j.matrix)*len(j.matrix):
+			j.matrix[r/len(j.matrix)][r%len(j.matrix)] = int(n)
 		}
 	}
-	if s.coll == ccl.CollAllReduce {
-		j.count = max(j.count, 1)
-		if in.layout >= 128 {
-			j.numbers = peculiar(j.dtype, j.op)
-		}
+	if j.coll == ccl.CollReduceScatter && total(j.counts) == 0 {
+		j.counts[j.root] = 1
+	}
+	if s.coll.Reduces() && in.layout >= 128 {
+		j.numbers = peculiar(&t, j.op)
 	}
 	return s, w, n, j
 }
 
 // peculiar returns the inputs of a reduction that are not exact, where there are any.
-func peculiar(d ccl.DType, op ccl.Op) numbers {
+func peculiar(t *kind, op ccl.Op) numbers {
 	switch {
-	case d != ccl.Float32 && d != ccl.Float64:
+	case !t.float:
 		return exact
 	case op == ccl.Min || op == ccl.Max:
 		return odd
@@ -164,12 +168,10 @@ func (in *input) try(targets []*subject) (broken *check, err error) {
 			}
 			o.ranks = append(o.ranks, a.bits())
 		}
-		if s.coll == ccl.CollAllReduce {
-			if err := compare([]outcome{o}, []outcome{o}); err != nil {
-				return breaks("SameBits", err)
-			}
+		if err := compare([]outcome{o}, []outcome{o}); err != nil {
+			return breaks("SameBits", err)
 		}
-		if n > 1 && j.shape(g).Total > 0 {
+		if n > 1 && j.shape(g).Total > 0 && j.alike() && s.declares(w) {
 			if err := m.compare(); err != nil {
 				return breaks("Cost", err)
 			}

@@ -2,6 +2,7 @@ package ccltest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/goccl/goccl/ccl"
@@ -10,99 +11,68 @@ import (
 // job is one call that all ranks of a group make.
 type job struct {
 	coll    ccl.Collective
+	ranks   int
 	dtype   ccl.DType
 	op      ccl.Op  // of a reduction
 	count   int     // elements of a vector
-	root    int     // of a broadcast
-	counts  []int   // of an all-gather
-	places  places  // of an all-gather
+	root    int     // where there is one
+	counts  []int   // lengths of blocks, where each rank has one
+	matrix  [][]int // of an all-to-all: how many elements each rank has for each
+	vform   bool    // it is made in the form for unlike blocks, though they may be alike
+	places  places  // how blocks lie where they may lie anyhow
 	numbers numbers // what the inputs are like
 	placing placing // which ranks work in place
 	shift   int     // elements by which buffers lie off their allocation
 	salt    uint64  // makes the inputs other than those of other jobs
+	refused bool    // the engine itself refuses it
 
 	once     sync.Once
-	expected any // what a reduction has to give, a []T
+	expected any // what comes together of all ranks in a reduction, a []T
 }
 
-// placing says which ranks work in place.
-type placing uint8
-
-const (
-	apart   placing = iota // none
-	inside                 // all
-	mixed                  // some
-	flipped                // the others
-)
-
-func (p placing) inPlace(rank int) bool {
-	switch p {
-	case inside:
-		return true
-	case mixed:
-		return rank%2 == 0
-	case flipped:
-		return rank%2 != 0
-	}
-	return false
+// alike reports whether all blocks have the same length.
+func (j *job) alike() bool {
+	rows := append(slices.Clone(j.matrix), j.counts)
+	all := slices.Concat(rows...)
+	return len(all) == 0 || slices.Min(all) == slices.Max(all)
 }
 
-// places says where the inputs go in the output of an all-gather.
-type places uint8
-
-const (
-	packed   places = iota // displs is nil
-	spaced                 // with gaps
-	reversed               // with gaps, the last rank's first
-	rotated                // with gaps, and every rank has its own order
-)
-
-// displs returns rank's displacements, nil if packed, and how long its output is.
-func (j *job) displs(rank int) (displs []int, length int) {
-	if j.places == packed {
-		for _, n := range j.counts {
-			length += n
-		}
-		return nil, length
-	}
-	n := len(j.counts)
-	displs = make([]int, n)
-	for i := range n {
-		r := i
-		switch j.places {
-		case reversed:
-			r = n - 1 - i
-		case rotated:
-			r = (i + rank) % n
-		}
-		length += 1 + i%3
-		displs[r] = length
-		length += j.counts[r]
-	}
-	return displs, length + 2
-}
-
-// input returns how many elements rank brings.
-func (j *job) input(rank int) int {
-	switch {
-	case j.coll == ccl.CollAllGather:
-		return j.counts[rank]
-	case j.coll == ccl.CollBroadcast && rank != j.root:
-		return 0
-	}
-	return j.count
+// even reports whether the call can be made in the form for blocks that are alike,
+// and is.
+func (j *job) even() bool {
+	return !j.vform && j.alike() && (j.places == packed || j.coll == ccl.CollReduceScatter)
 }
 
 func (j *job) String() string {
 	text := fmt.Sprintf("%v of %v", j.coll, j.dtype)
-	switch j.coll {
-	case ccl.CollAllReduce:
-		text += fmt.Sprintf(", %v of %d elements", j.op, j.count)
-	case ccl.CollBroadcast:
-		text += fmt.Sprintf(", %d elements from root %d", j.count, j.root)
-	case ccl.CollAllGather:
+	if j.coll.Reduces() {
+		text += fmt.Sprintf(", %v", j.op)
+	}
+	switch {
+	case j.matrix != nil && j.alike():
+		text += fmt.Sprintf(", blocks of %d", j.matrix[0][0])
+	case j.matrix != nil:
+		text += fmt.Sprintf(", counts %v", j.matrix)
+	case j.counts != nil:
 		text += fmt.Sprintf(", counts %v", j.counts)
-		text += [...]string{"", ", with gaps", ", with gaps, in reverse order", ", with gaps, each rank in its own order"}[j.places]
+	case j.coll.Reduces():
+		text += fmt.Sprintf(" of %d elements", j.count)
+	default:
+		text += fmt.Sprintf(", %d elements", j.count)
+	}
+	switch j.coll {
+	case ccl.CollReduce, ccl.CollGather:
+		text += fmt.Sprintf(" to root %d", j.root)
+	case ccl.CollBroadcast, ccl.CollScatter:
+		text += fmt.Sprintf(" from root %d", j.root)
+	}
+	if j.counts != nil || j.matrix != nil {
+		if !j.even() {
+			text += ", in the form for unlike blocks"
+		}
+		if j.coll != ccl.CollReduceScatter {
+			text += [...]string{"", ", with gaps", ", with gaps, in reverse order", ", with gaps, each rank in its own order"}[j.places]
+		}
 	}
 	text += [...]string{"", ", in place", ", in place on even ranks", ", in place on odd ranks"}[j.placing]
 	if j.shift > 0 {
@@ -114,18 +84,27 @@ func (j *job) String() string {
 // shape returns what the engine asks a kernel's Supports with.
 func (j *job) shape(g *group) ccl.Shape {
 	longest, total := 0, 0
-	for r := range g.ranks {
-		longest = max(longest, j.input(r))
-		total += j.input(r)
+	for r := range j.ranks {
+		longest = max(longest, elements(j.send(r)))
+		total = max(total, elements(j.recv(r)))
 	}
-	if j.coll == ccl.CollAllReduce {
-		total = j.count
+	size, op := j.dtype.Size(), j.op
+	if op == premul {
+		op = ccl.Sum // of what is multiplied before a kernel sees it
 	}
-	size := j.dtype.Size()
 	return ccl.Shape{
-		Collective: j.coll, Ranks: len(g.ranks), Bytes: longest * size, Total: total * size,
-		DType: j.dtype, Op: j.op, Topology: g.settings.Topology(),
+		Collective: j.coll, Ranks: j.ranks, Bytes: longest * size, Total: total * size,
+		DType: j.dtype, Op: op, Topology: g.settings.Topology(),
 	}
+}
+
+// elements returns how many elements there are in the blocks of a buffer.
+func elements(l layout) int {
+	sum := 0
+	for _, b := range l.blocks {
+		sum += b.n
+	}
+	return sum
 }
 
 // supported returns those of the jobs that the kernel supports, each with a salt
@@ -136,7 +115,9 @@ func (g *group) supported(jobs []*job) ([]*job, error) {
 	for _, j := range jobs {
 		_, err := g.settings.Choose(j.shape(g), "")
 		if err != nil {
-			why = err
+			if why == nil {
+				why = err
+			}
 			continue
 		}
 		j.salt = mix(uint64(len(can)))

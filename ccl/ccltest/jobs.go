@@ -6,29 +6,60 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// dtypes in an order in which neighbours differ much.
-var dtypes = []ccl.DType{ccl.Float32, ccl.Int64, ccl.Uint8, ccl.Float64, ccl.Int32}
+// call returns a call of about count elements: that many in a vector, or in all blocks
+// of one input together. k chooses what else there is to choose; k and k+n, in groups
+// of n ranks, are of the same root.
+func (g *group) call(d ccl.DType, op ccl.Op, count, k int) *job {
+	n, h := len(g.ranks), mix(uint64(k))
+	j := &job{coll: g.s.coll, ranks: n, dtype: d, count: count, root: k % n, vform: h>>16%4 == 0}
+	if g.s.coll.Reduces() {
+		j.op = op
+	}
+	style, who := int(h%4), int(h>>8%uint64(n))
+	switch g.s.coll {
+	case ccl.CollAllGather, ccl.CollGather, ccl.CollReduceScatter, ccl.CollScatter:
+		j.counts = deal(count, n, style, who)
+	case ccl.CollAllToAll:
+		for from := range n {
+			j.matrix = append(j.matrix, deal(count, n, style, who))
+			if style > 0 { // no two rows are alike
+				style, who = 1+style%3, (who+from)%n
+			}
+		}
+	}
+	return j
+}
 
-// sizes returns vector lengths: around the number of ranks, and a longer one.
-func (g *group) sizes() []int {
-	n, longer := len(g.ranks), 1000
+// deal deals about count elements out to n ranks: in style 0 evenly, in the others not.
+func deal(count, n, style, who int) []int {
+	counts := make([]int, n)
+	for r := range counts {
+		lo, hi := ccl.Split(count, r, n)
+		switch style {
+		case 0:
+			counts[r] = max(count/n, min(count, 1))
+		case 1:
+			counts[r] = hi - lo
+		case 2: // all to one
+			counts[who] = count
+		case 3: // from next to nothing to twice as much
+			counts[(who+r)%n] = (hi-lo)*2*r/n + (r+who)%2
+		}
+	}
+	if style == 3 && total(counts) == 0 {
+		counts[who] = count
+	}
+	return counts
+}
+
+// sizes returns lengths around the number of ranks, and a longer one.
+func (g *group) sizes() (short []int, longer int) {
+	n := len(g.ranks)
+	longer = 1000
 	if g.world.scarce {
 		longer = 150
 	}
-	return distinct(1, n-1, n, n+1, longer)
-}
-
-// edges returns vector lengths around those at which something switches, if these
-// are from least to most bytes.
-func (g *group) edges(d ccl.DType, least, most int) []int {
-	var counts []int
-	for _, at := range g.switches {
-		if least <= at && at <= most {
-			n := at / d.Size()
-			counts = append(counts, n-1, n, n+1)
-		}
-	}
-	return distinct(counts...)
+	return distinct(1, n-1, n, n+1, 7*n+3), longer
 }
 
 // distinct returns those that are above zero, each once.
@@ -36,6 +67,37 @@ func distinct(counts ...int) []int {
 	slices.Sort(counts)
 	counts = slices.Compact(counts)
 	return slices.DeleteFunc(counts, func(n int) bool { return n < 1 })
+}
+
+// edges returns calls around the lengths of inputs at which something switches, if
+// these are from least to most bytes. Each is tried with two types.
+func (g *group) edges(least, most int) []*job {
+	n, spread := len(g.ranks), 1
+	if g.s.coll == ccl.CollAllGather || g.s.coll == ccl.CollGather {
+		spread = n // all inputs together are so much longer than one
+	}
+	var jobs []*job
+	for i, at := range g.switches {
+		if at < least || at*spread > most {
+			continue
+		}
+		for k := range 6 {
+			t := kinds[(i*3+k+n)%len(kinds)]
+			if count := at/t.dtype.Size() + k%3 - 1; count > 0 {
+				ops := g.ops(&t)
+				jobs = append(jobs, g.call(t.dtype, ops[(i+k)%len(ops)], count*spread, len(jobs)))
+			}
+		}
+	}
+	return jobs
+}
+
+// ops returns the operations that the collective has for a type: a scan has no means.
+func (g *group) ops(t *kind) []ccl.Op {
+	if g.s.coll != ccl.CollScan && g.s.coll != ccl.CollExScan {
+		return t.ops
+	}
+	return slices.DeleteFunc(slices.Clone(t.ops), func(op ccl.Op) bool { return op == ccl.Avg })
 }
 
 // brief returns up to how many bytes calls are cheap.
@@ -51,111 +113,58 @@ const long = 600 << 10
 
 // jobs returns brief calls of all kinds.
 func (g *group) jobs() []*job {
-	switch g.s.coll {
-	case ccl.CollAllGather:
-		return g.gathers()
-	case ccl.CollBroadcast:
-		return g.broadcasts()
+	var jobs []*job
+	if g.s.coll.Reduces() {
+		jobs = g.reductions()
+	} else {
+		jobs = g.moves()
 	}
-	return g.reductions()
+	return append(jobs, g.edges(0, g.world.brief())...)
 }
 
-// reductions pairs all types with all operations at one small size each, or at
-// all of them where calls are cheap, and samples at the other sizes.
+// reductions pairs all types with all their operations, at a short size each, which
+// differs from number to number of ranks, and samples at the longer one.
 func (g *group) reductions() []*job {
 	var jobs []*job
-	add := func(d ccl.DType, op ccl.Op, count int, n numbers) {
-		jobs = append(jobs, &job{coll: ccl.CollAllReduce, dtype: d, op: op, count: count, numbers: n})
-	}
-	sizes, ops := g.sizes(), ccl.Ops()
-	for i, d := range dtypes {
-		for k, op := range ops {
-			if len(g.ranks) <= 4 && !g.s.short && !g.world.jitter {
-				for _, n := range sizes[:len(sizes)-1] {
-					add(d, op, n, exact)
-				}
-			} else {
-				add(d, op, sizes[(i+k)%len(sizes)], exact)
-			}
-		}
-		add(d, ops[i%len(ops)], sizes[len(sizes)-1], exact)
-		for k, n := range g.edges(d, 0, g.world.brief()) {
-			if (i+k)%3 == 0 {
-				add(d, ops[(i+k)%len(ops)], n, exact)
-			}
-		}
-	}
-	for _, d := range []ccl.DType{ccl.Float32, ccl.Float64} {
-		add(d, ccl.Min, 61, odd)
-		add(d, ccl.Max, 61, odd)
-		for _, op := range []ccl.Op{ccl.Sum, ccl.Avg, ccl.Product} {
-			add(d, op, 7, rough)
-			add(d, op, 97, rough)
-		}
-	}
-	return jobs
-}
-
-// gathers makes the ranks' inputs equally long, different, or empty in part or
-// altogether.
-func (g *group) gathers() []*job {
-	n := len(g.ranks)
-	lengths := []func(r int) int{
-		func(int) int { return 0 },
-		func(int) int { return 1 },
-		func(int) int { return n + 1 },
-		func(r int) int { return r },
-		func(r int) int { return n - 1 - r },
-		func(r int) int { return (r * 7) % 3 },
-		func(r int) int { return 40 * (r % 2) },
-		func(r int) int { return 100 + 37*r%11 },
-	}
-	for r := range n {
-		lengths = append(lengths, func(q int) int { return max(0, 1-max(q-r, r-q)) * 13 }) // rank r alone
-	}
-	var jobs []*job
-	add := func(d ccl.DType, length func(r int) int) {
-		j := &job{coll: ccl.CollAllGather, dtype: d, counts: make([]int, n)}
-		for r := range j.counts {
-			j.counts[r] = length(r)
-		}
+	add := func(t *kind, op ccl.Op, count int, of numbers) {
+		j := g.call(t.dtype, op, count, len(jobs))
+		j.numbers = of
 		jobs = append(jobs, j)
 	}
-	for i, length := range lengths {
-		add(dtypes[i%len(dtypes)], length)
-	}
-	for i, d := range dtypes {
-		for k, count := range g.edges(d, 0, g.world.brief()/n) {
-			if (i+k)%2 == 0 {
-				add(d, func(r int) int { return max(0, count-(r+k)%n) })
+	short, longer := g.sizes()
+	for i := range kinds {
+		t := &kinds[i]
+		ops := g.ops(t)
+		for k, op := range ops {
+			add(t, op, short[(i+k+len(g.ranks)-2+len(short))%len(short)], exact)
+		}
+		add(t, ops[(i+len(g.ranks))%len(ops)], longer, exact)
+		if !t.float {
+			continue
+		}
+		for _, op := range ops {
+			switch op {
+			case ccl.Min, ccl.Max:
+				add(t, op, 61, odd)
+			default:
+				add(t, op, 7, rough)
+				add(t, op, 97, rough)
 			}
 		}
 	}
 	return jobs
 }
 
-// broadcasts tries all roots, and all sizes.
-func (g *group) broadcasts() []*job {
-	n := len(g.ranks)
+// moves tries all types, roots and sizes, and no elements at all.
+func (g *group) moves() []*job {
 	var jobs []*job
-	add := func(count int) {
-		i := len(jobs)
-		jobs = append(jobs, &job{coll: ccl.CollBroadcast, dtype: dtypes[i%len(dtypes)], count: count, root: i % n})
-	}
-	sizes := append(g.sizes(), 0)
-	for range n {
-		for _, count := range sizes {
-			if len(jobs) < 60 || count <= 1 {
-				add(count)
-			}
-		}
-	}
-	for _, d := range dtypes {
-		for _, count := range g.edges(d, 0, g.world.brief()) {
-			if (len(jobs)+count)%2 == 0 {
-				add(count)
-			}
-		}
+	short, longer := g.sizes()
+	sizes := append(short, longer, 0)
+	n := len(g.ranks)
+	for i := range max(2*n, 48) {
+		round, root := i/n, i%n
+		t, count := kinds[(round+root)%len(kinds)], sizes[(round+2*root)%len(sizes)]
+		jobs = append(jobs, g.call(t.dtype, ccl.Sum, count, i))
 	}
 	return jobs
 }
@@ -166,17 +175,21 @@ func (g *group) longJobs() []*job {
 	if len(g.ranks) != 2 || g.world.scarce || g.s.short {
 		return nil
 	}
-	var jobs []*job
-	for i, d := range dtypes {
-		counts := append(g.edges(d, g.world.brief()+1, long), long/d.Size())
-		for k, count := range counts {
-			if (i+k)%3 == 0 {
-				jobs = append(jobs, &job{
-					coll: g.s.coll, dtype: d, op: ccl.Ops()[(i+k)%len(ccl.Ops())],
-					count: count, root: i % 2, counts: []int{count, count - i},
-				})
-			}
-		}
+	jobs := every(3, g.edges(g.world.brief()+1, long))
+	for i, t := range []kind{kinds[0], kinds[len(kinds)/2], kinds[len(kinds)-1]} {
+		ops := g.ops(&t)
+		jobs = append(jobs, g.call(t.dtype, ops[i%len(ops)], long/t.dtype.Size(), i))
 	}
 	return jobs
+}
+
+// every returns about one in k of the jobs, in no rhythm, and the first.
+func every(k int, jobs []*job) []*job {
+	var some []*job
+	for i, j := range jobs {
+		if i == 0 || mix(uint64(i))%uint64(k) == 0 {
+			some = append(some, j)
+		}
+	}
+	return some
 }

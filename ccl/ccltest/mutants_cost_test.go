@@ -21,9 +21,9 @@ func costMutants() []mutant {
 	}
 	alwaysEager := foldReduceKernel(none)
 	alwaysEager.Cost = func(ccl.Shape) ccl.Cost { return ccl.Cost{} }
-	allLongest := ringGatherKernel(none)
-	allLongest.Cost = func(s ccl.Shape) ccl.Cost {
-		return ccl.Cost{Steps: s.Ranks - 1, Bytes: (s.Ranks - 1) * s.Ranks * s.Bytes}
+	ownAlone := ringGatherKernel(none)
+	ownAlone.Cost = func(s ccl.Shape) ccl.Cost {
+		return ccl.Cost{Steps: s.Ranks - 1, Bytes: (s.Ranks - 1) * s.Bytes}
 	}
 	fixedChunk := chunkChainKernel(none)
 	fixedChunk.Cost = func(s ccl.Shape) ccl.Cost {
@@ -38,7 +38,7 @@ func costMutants() []mutant {
 		{"declares the cost of one rank", "Cost", reduce, ring(func(c *ccl.Cost, s ccl.Shape) { c.Bytes /= s.Ranks }), nil},
 		{"declares a cost for inputs that travel for free", "Cost", reduce, notEager, nil},
 		{"declares that all inputs travel for free", "Cost", reduce, alwaysEager, nil},
-		{"declares all inputs as long as the longest", "Cost", gather, allLongest, nil},
+		{"declares what one rank sends for all", "Cost", gather, ownAlone, nil},
 		{"declares a cost that does not look at its parameters", "Cost", broadcast, fixedChunk, chunked},
 		{string(ignoresParams), "Cost", broadcast, chunkChainKernel(ignoresParams), chunked},
 	}

@@ -40,24 +40,24 @@ func global() *ccl.Kernel {
 	return k
 }
 
-// knowing takes two calls on the same input buffer for one.
+// knowing takes two calls on the same output buffer for one.
 func knowing() *ccl.Kernel {
 	var mu sync.Mutex
 	results := make(map[*byte][]byte)
 	k := ringReduceKernel(none)
 	k.Run = func(c *ccl.Call) error {
 		mu.Lock()
-		result, ok := results[&c.In().Bytes()[0]]
+		result, ok := results[&c.Out().Bytes()[0]]
 		mu.Unlock()
 		if ok {
 			copy(c.Out().Bytes(), result)
 			return nil
 		}
-		in := &c.In().Bytes()[0]
+		out := &c.Out().Bytes()[0]
 		err := ringReduce(none)(c)
 		mu.Lock()
 		defer mu.Unlock()
-		results[in] = append(result, c.Out().Bytes()...)
+		results[out] = append(result, c.Out().Bytes()...)
 		return err
 	}
 	return k

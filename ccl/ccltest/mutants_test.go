@@ -31,7 +31,7 @@ func TestMutants(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
 	mutants := slices.Concat(messageMutants(stop), resultMutants(), orderMutants(), placeMutants(),
-		costMutants(), failureMutants(stop), stateMutants(stop), racingMutants)
+		rootedMutants(), costMutants(), failureMutants(stop), stateMutants(stop), racingMutants)
 	for _, c := range checks {
 		seen := slices.ContainsFunc(mutants, func(m mutant) bool { return m.check == c.name })
 		// Cancel is about waits before any kernel runs, see TestCancelSeesDeafWorld.
@@ -122,6 +122,12 @@ func subjectOf(coll ccl.Collective, k *ccl.Kernel) *subject {
 // hangs makes a subject's calls and groups give up soon.
 func hangs(s *subject) { s.timeout, s.patience = 200*time.Millisecond, time.Second }
 
+// ordered declares that a subject folds in rank order.
+func ordered(s *subject) *subject {
+	s.rankOrdered = true
+	return s
+}
+
 // chunked gives a subject parameters, with chunks so small that the suite tries
 // lengths around them.
 func chunked(s *subject) {
@@ -144,6 +150,13 @@ func TestRightKernelsPass(t *testing.T) {
 		"broadcast in two parts":     subjectOf(ccl.CollBroadcast, inPartsKernel(2, 3, none)),
 		"broadcast in three parts":   subjectOf(ccl.CollBroadcast, inPartsKernel(3, 2, none)),
 		"broadcast both ways":        subjectOf(ccl.CollBroadcast, twoArmsKernel(none)),
+		"reduce":                     subjectOf(ccl.CollReduce, chainReduce(none)),
+		"reduce-scatter":             subjectOf(ccl.CollReduceScatter, pairwiseReduce(none)),
+		"gather to a root":           subjectOf(ccl.CollGather, linearGather(none)),
+		"scatter":                    subjectOf(ccl.CollScatter, linearScatter(none)),
+		"all-to-all":                 subjectOf(ccl.CollAllToAll, pairwise(none)),
+		"scan":                       ordered(subjectOf(ccl.CollScan, chainScan(none))),
+		"exclusive scan":             ordered(subjectOf(ccl.CollExScan, chainExScan(none))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := s.validate(); err != nil {

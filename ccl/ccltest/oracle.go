@@ -1,10 +1,290 @@
 package ccltest
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
 )
+
+// kind is an element type, as far as the suite has to know it.
+type kind struct {
+	dtype   ccl.DType
+	float   bool     // results depend on the order of operations
+	ops     []ccl.Op // those that there are of it, and last a user's own
+	attempt func(r *rank, j *job) attempt
+}
+
+// The element types, in an order in which neighbours differ much. This is the only
+// place where they are listed: whatever else looks at elements asks their oracle.
+var kinds = []kind{
+	kindOf(float32s),
+	kindOf(int64s),
+	kindOf(integers[uint8]()),
+	kindOf(float64s),
+	kindOf(int32s),
+	kindOf(floats(0x1p-7, 1<<3, half.BFloat16.Float32, half.NewBFloat16)),
+	kindOf(integers[uint32]()),
+	kindOf(complexes(0x1p-23, func(x complex64) (float32, float32) { return real(x), imag(x) }, func(re, im float32) complex64 { return complex(re, im) })),
+	kindOf(integers[int8]()),
+	kindOf(floats(0x1p-10, 1<<6, half.Float16.Float32, half.NewFloat16)),
+	kindOf(integers[uint64]()),
+	kindOf(complexes(0x1p-52, func(x complex128) (float64, float64) { return real(x), imag(x) }, func(re, im float64) complex128 { return complex(re, im) })),
+	kindOf(integers[int16]()),
+	kindOf(integers[uint16]()),
+}
+
+var (
+	int32s   = integers[int32]()
+	int64s   = integers[int64]()
+	float32s = floats(0x1p-23, 1<<16, func(x float32) float32 { return x }, func(x float32) float32 { return x })
+	float64s = floats(0x1p-52, 1<<16, func(x float64) float64 { return x }, func(x float64) float64 { return x })
+)
+
+// premul is the one operation of its kind that the suite tries.
+var premul = ccl.PremulSum(factor)
+
+const factor = 3
+
+func kindOf[T ccl.Element](o *oracle[T]) kind {
+	d := ccl.DTypeOf[T]()
+	o.user = ccl.NewOp(fmt.Sprintf("ccltest: a user's operation on %v", d), o.float, func(dst, a, b []T) {
+		for i := range dst {
+			dst[i] = o.own(a[i], b[i])
+		}
+	})
+	ops := slices.DeleteFunc(append(ccl.Ops(), premul), func(op ccl.Op) bool { return !op.Defined(d) })
+	return kind{
+		dtype: d, float: o.float, ops: append(ops, o.user),
+		attempt: func(r *rank, j *job) attempt { return newAttempt(o, r, j) },
+	}
+}
+
+func kindNamed(d ccl.DType) *kind {
+	return &kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.dtype == d })]
+}
+
+// oracle is what the suite knows about the elements of a type: Go has no arithmetic
+// for some of them, and not the same for all others.
+type oracle[T ccl.Element] struct {
+	float bool
+	// value returns element i of rank's input to a job. It differs from rank to rank,
+	// from element to element and from job to job.
+	value func(j *job, rank, i int) T
+	// of returns a small number, from 0 on.
+	of func(i int) T
+	// step returns a op b, rounded to T. Of PremulSum it is what Sum does.
+	step func(op ccl.Op, a, b T) T
+	// wide is fold where the engine may as well round in the end only; nil: it may not.
+	wide func(op ccl.Op, xs []T) T
+	// scaled returns x by the factor of PremulSum, divided x by a number of ranks.
+	scaled  func(x T) T
+	divided func(x T, n int) T
+	// own is a op b of user, the operation of a user. That of integers does not
+	// commute.
+	own  func(a, b T) T
+	user ccl.Op
+	// identical reports whether a and b are the same bits, but that one NaN is as
+	// good as another.
+	identical func(a, b T) bool
+	// near reports whether got may come from folding xs in another order than want.
+	near func(op ccl.Op, got, want T, xs []T) bool
+	// bits returns what differs where elements do.
+	bits func(x T) uint64
+}
+
+// fold is the definition of a reduction: ((x0 op x1) op x2) ..., rounded to T at
+// every step.
+func (o *oracle[T]) fold(op ccl.Op, xs []T) T {
+	acc := o.operand(op, xs[0])
+	for _, x := range xs[1:] {
+		if op == o.user {
+			acc = o.own(acc, x)
+		} else {
+			acc = o.step(op, acc, o.operand(op, x))
+		}
+	}
+	if op == ccl.Avg {
+		acc = o.divided(acc, len(xs))
+	}
+	return acc
+}
+
+// operand returns what an input contributes.
+func (o *oracle[T]) operand(op ccl.Op, x T) T {
+	if op == premul {
+		return o.scaled(x)
+	}
+	return x
+}
+
+type integer interface {
+	~uint8 | ~int8 | uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64
+}
+
+func integers[T integer]() *oracle[T] {
+	width := 8 * ccl.DTypeOf[T]().Size()
+	low := T(1)<<(width/2) - 1 // the lower half of the bits
+	return &oracle[T]{
+		value: func(j *job, rank, i int) T { return T(j.hash(rank, i)) },
+		of:    func(i int) T { return T(i) },
+		step: func(op ccl.Op, a, b T) T {
+			switch op {
+			case ccl.Product:
+				return a * b
+			case ccl.Min:
+				return min(a, b)
+			case ccl.Max:
+				return max(a, b)
+			case ccl.BAnd:
+				return a & b
+			case ccl.BOr:
+				return a | b
+			case ccl.BXor:
+				return a ^ b
+			}
+			return a + b
+		},
+		scaled:  func(x T) T { return x * factor },
+		divided: func(x T, n int) T { return x / T(n) },
+		// The halves of the bits are p and q of px+q, and this is one such function
+		// after the other.
+		own: func(a, b T) T {
+			p, q := a>>(width/2)&low, a&low
+			r, s := b>>(width/2)&low, b&low
+			return p*r<<(width/2) | (r*q+s)&low
+		},
+		identical: func(a, b T) bool { return a == b },
+		near:      func(_ ccl.Op, got, want T, _ []T) bool { return got == want },
+		bits:      func(x T) uint64 { return uint64(x) },
+	}
+}
+
+// floats computes in float64, and rounds every result to T, which is what T's own
+// arithmetic would do: float64 has so many more digits than the other types that
+// rounding twice is rounding once (S. A. Figueroa, When is Double Rounding Innocuous?).
+// epsilon is the distance from 1 to the next number. Of so many integers around zero,
+// times the factor of PremulSum, sums over all ranks need no rounding.
+func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, value func(T) F, nearest func(F) T) *oracle[T] {
+	to := func(x T) float64 { return float64(value(x)) }
+	from := func(x float64) T { return nearest(F(x)) }
+	o := &oracle[T]{
+		float:   true,
+		value:   func(j *job, rank, i int) T { return from(j.float(j.hash(rank, i), integers)) },
+		of:      func(i int) T { return from(float64(i)) },
+		step:    func(op ccl.Op, a, b T) T { return from(combined(op, to(a), to(b))) },
+		scaled:  func(x T) T { return from(to(x) * factor) },
+		divided: func(x T, n int) T { return from(to(x) / float64(n)) },
+		own:     func(a, b T) T { return from(to(a) + to(b)) },
+		identical: func(a, b T) bool {
+			x, y := to(a), to(b)
+			return x == y && math.Signbit(x) == math.Signbit(y) || x != x && y != y
+		},
+		bits: func(x T) uint64 { return math.Float64bits(to(x)) },
+	}
+	// Every operation rounds once, and no intermediate sum is larger than that of the
+	// magnitudes.
+	o.near = func(op ccl.Op, got, want T, xs []T) bool {
+		scale := 0.0
+		switch op {
+		case ccl.Min, ccl.Max:
+		case ccl.Product:
+			scale = math.Abs(to(want))
+		default:
+			for _, x := range xs {
+				scale += math.Abs(to(o.operand(op, x)))
+			}
+		}
+		return math.Abs(to(got)-to(want)) <= 2*float64(len(xs))*epsilon*scale
+	}
+	if ccl.DTypeOf[T]().Size() == 2 { // a window's folds are in float32
+		o.wide = func(op ccl.Op, xs []T) T {
+			if op == o.user {
+				return o.fold(op, xs)
+			}
+			acc := value(o.operand(op, xs[0]))
+			for _, x := range xs[1:] {
+				acc = F(combined(op, float64(acc), to(o.operand(op, x))))
+			}
+			if op == ccl.Avg {
+				acc /= F(len(xs))
+			}
+			return nearest(acc)
+		}
+	}
+	return o
+}
+
+// combined returns a op b of floats.
+func combined(op ccl.Op, a, b float64) float64 {
+	switch op {
+	case ccl.Product:
+		return a * b
+	case ccl.Min:
+		return min(a, b)
+	case ccl.Max:
+		return max(a, b)
+	}
+	return a + b
+}
+
+// complexes computes with the parts of numbers.
+func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, parts func(T) (re, im P), of func(re, im P) T) *oracle[T] {
+	o := &oracle[T]{
+		float: true,
+		value: func(j *job, rank, i int) T {
+			h := j.hash(rank, i)
+			if j.op == ccl.Product && j.numbers == exact {
+				// 2+i, turned by right angles. Products of these have no zeros, whose
+				// signs depend on the order, and few digits.
+				return [...]T{of(2, 1), of(-1, 2), of(-2, -1), of(1, -2)}[h%4]
+			}
+			return of(P(j.float(h, 1<<16)), P(j.float(mix(h), 1<<16)))
+		},
+		of: func(i int) T { return of(P(i), P(i)) },
+		step: func(op ccl.Op, x, y T) T {
+			a, b := parts(x)
+			c, d := parts(y)
+			if op == ccl.Product {
+				return of(P(a*c)-P(b*d), P(a*d)+P(b*c))
+			}
+			return of(a+c, b+d)
+		},
+		scaled:  func(x T) T { a, b := parts(x); return of(a*factor, b*factor) },
+		divided: func(x T, n int) T { a, b := parts(x); return of(a/P(n), b/P(n)) },
+		own: func(x, y T) T {
+			a, b := parts(x)
+			c, d := parts(y)
+			return of(a+c, b+d)
+		},
+		bits: func(x T) uint64 {
+			a, b := parts(x)
+			return mix(math.Float64bits(float64(a))) ^ math.Float64bits(float64(b))
+		},
+	}
+	o.identical = func(x, y T) bool { return o.bits(x) == o.bits(y) }
+	size := func(x T) float64 {
+		a, b := parts(x)
+		return math.Abs(float64(a)) + math.Abs(float64(b))
+	}
+	o.near = func(op ccl.Op, got, want T, xs []T) bool {
+		scale := 0.0
+		if op == ccl.Product {
+			scale = 1
+		}
+		for _, x := range xs {
+			if op == ccl.Product {
+				scale *= size(x)
+			} else {
+				scale += size(o.operand(op, x))
+			}
+		}
+		return size(got-want) <= 4*float64(len(xs))*epsilon*scale
+	}
+	return o
+}
 
 // numbers says what a job's inputs are like.
 type numbers uint8
@@ -15,85 +295,28 @@ const (
 	odd                  // for Min and Max: floats among which are NaN, infinities and zeros of both signs
 )
 
-// value returns element i of rank's input to a job. It differs from rank to rank,
-// from element to element and from job to job.
-func value[T number](j *job, rank, i int) T {
-	h := mix(mix(j.salt+uint64(rank)<<32) + uint64(i))
-	if !isFloat[T]() {
-		return T(h)
-	}
+// hash returns what element i of rank's input is made of.
+func (j *job) hash(rank, i int) uint64 { return mix(mix(j.salt+uint64(rank)<<32) + uint64(i)) }
+
+// float returns the floating-point number that h stands for: of exact ones, of so many
+// integers.
+func (j *job) float(h uint64, integers int) float64 {
 	sign := 1 - 2*float64(h>>63)
 	unit := float64(h<<1>>12) / (1 << 52) // at least 0, below 1
 	power := int(h % 8)
 	switch {
 	case j.numbers == odd && power == 0:
-		return T(math.NaN())
+		return math.NaN()
 	case j.numbers == odd && power == 1:
-		return T(math.Inf(int(sign)))
+		return math.Inf(int(sign))
 	case j.numbers == odd && power < 4:
-		return T(math.Copysign(0, sign))
+		return math.Copysign(0, sign)
 	case j.numbers == rough && j.op == ccl.Product:
-		return T(sign * (0.5 + unit))
+		return sign * (0.5 + unit)
 	case j.numbers == rough:
-		return T(math.Ldexp(sign*(0.5+unit), power))
-	case j.op == ccl.Product:
-		return T(math.Ldexp(sign, power%5-2))
+		return math.Ldexp(sign*(0.5+unit), power)
+	case j.op == ccl.Product: // 16 of them do not leave the range of float16
+		return math.Ldexp(sign, power%3-1)
 	}
-	return T(int(h>>8%(1<<16)) - 1<<15)
-}
-
-func isFloat[T number]() bool {
-	var one T = 1
-	return one/2 != 0
-}
-
-// fold is the definition of a reduction: ((x0 op x1) op x2) ..., rounded to T at
-// every step.
-func fold[T number](op ccl.Op, xs []T) T {
-	acc := xs[0]
-	for _, x := range xs[1:] {
-		switch op {
-		case ccl.Sum, ccl.Avg:
-			acc += x
-		case ccl.Product:
-			acc *= x
-		case ccl.Min:
-			acc = min(acc, x)
-		case ccl.Max:
-			acc = max(acc, x)
-		}
-	}
-	if op == ccl.Avg {
-		acc /= T(len(xs))
-	}
-	return acc
-}
-
-// identical reports whether a and b are the same bits, but that one NaN is as
-// good as another.
-func identical[T number](a, b T) bool {
-	if a != b {
-		return a != a && b != b
-	}
-	return a != 0 || math.Signbit(float64(a)) == math.Signbit(float64(b))
-}
-
-// near reports whether got may come from folding xs in another order: every
-// operation rounds once, and no intermediate sum is larger than that of the
-// magnitudes.
-func near[T number](op ccl.Op, got, want T, xs []T) bool {
-	scale := 0.0
-	switch op {
-	case ccl.Sum, ccl.Avg:
-		for _, x := range xs {
-			scale += math.Abs(float64(x))
-		}
-	case ccl.Product:
-		scale = math.Abs(float64(want))
-	}
-	epsilon := 0x1p-52
-	if ccl.DTypeOf[T]() == ccl.Float32 {
-		epsilon = 0x1p-23
-	}
-	return math.Abs(float64(got)-float64(want)) <= 2*float64(len(xs))*epsilon*scale
+	return float64(int(h>>8%uint64(integers)) - integers/2)
 }

@@ -9,9 +9,10 @@ import (
 
 // The oracle against sums done by hand.
 func TestFold(t *testing.T) {
+	fold, identical, near := float64s.fold, float64s.identical, float64s.near
 	wantInt := func(op ccl.Op, want int32, xs ...int32) {
 		t.Helper()
-		if got := fold(op, xs); got != want {
+		if got := int32s.fold(op, xs); got != want {
 			t.Errorf("%v of %v is %v instead of %v", op, xs, got, want)
 		}
 	}
@@ -52,8 +53,8 @@ func TestValues(t *testing.T) {
 	kinds := make(map[string]int)
 	for r := range ranks {
 		for i := range count {
-			seen[value[int64](&job{}, r, i)] = true
-			x := value[float64](&job{numbers: odd, op: ccl.Min}, r, i)
+			seen[int64s.value(&job{}, r, i)] = true
+			x := float64s.value(&job{numbers: odd, op: ccl.Min}, r, i)
 			switch {
 			case x != x:
 				kinds["NaN"]++
@@ -78,10 +79,10 @@ func TestValues(t *testing.T) {
 		for _, op := range []ccl.Op{ccl.Sum, ccl.Product} {
 			up, down := make([]float32, ranks), make([]float32, ranks)
 			for r := range ranks {
-				up[r] = value[float32](&job{op: op}, r, i)
+				up[r] = float32s.value(&job{op: op}, r, i)
 				down[ranks-1-r] = up[r]
 			}
-			if fold(op, up) != fold(op, down) {
+			if float32s.fold(op, up) != float32s.fold(op, down) {
 				t.Fatalf("%v of exact numbers depends on the order: %v", op, up)
 			}
 		}

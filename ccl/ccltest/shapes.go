@@ -15,8 +15,10 @@ func supports(s *subject, w world, n int) error {
 	}
 	return s.with(w, n, probe{}, func(g *group) error {
 		jobs := every(2, g.jobs())
-		if s.coll == ccl.CollAllReduce {
-			jobs = append(jobs, &job{coll: s.coll, dtype: ccl.Int32, op: ccl.BAnd, count: 5})
+		if s.coll.Reduces() {
+			odd := g.call(ccl.Float32, ccl.BAnd, 5, 0) // floats have no bits
+			odd.refused = true
+			jobs = append(jobs, odd)
 		}
 		return g.each(func(r *rank) error {
 			for _, j := range jobs {
@@ -34,7 +36,7 @@ func (r *rank) admission(j *job) error {
 	_, cannot := r.g.settings.Choose(j.shape(r.g), "")
 	a := r.attempt(j)
 	err := a.call(context.Background())
-	if cannot == nil && j.op != ccl.BAnd {
+	if cannot == nil && !j.refused {
 		return r.g.s.supposed(err)
 	}
 	if !errors.Is(err, ccl.ErrNotImplemented) {

@@ -1,6 +1,0 @@
-package ccltest
-
-// number is the set of types that there is arithmetic for.
-type number interface {
-	~uint8 | ~int32 | ~int64 | ~float32 | ~float64
-}
