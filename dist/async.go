@@ -4,8 +4,8 @@ import "github.com/goccl/goccl/ccl"
 
 // Work is a collective that was begun by the Async twin of its function: that
 // returns at once, and what was begun is done in the order in which it was begun,
-// before any call on the group that is made later. Its buffers belong to it until
-// it is done. torch's async_op=True is the twin, wait is Wait, is_completed whether
+// before any collective that the rank calls later on the group. Or it is a message of
+// Isend or Irecv. Its buffers belong to it until it is done. torch's async_op=True is the twin, wait is Wait, is_completed whether
 // Done is closed, and exception is Err; a Work that nobody waits for costs nothing.
 //
 // The error of the twin itself says that there is no group to call on. What is

@@ -69,7 +69,8 @@
 // [ProcessGroup.GroupRank] translate.
 //
 // Every collective has a twin, such as [AllReduceAsync], that begins it and returns
-// a [Work]. [BroadcastObject] and its like carry any value that encoding/gob can
+// a [Work]. [Send] and [Recv] carry messages between two ranks, beside collectives;
+// [BroadcastObject] and its like carry any value that encoding/gob can
 // write. docs/from-torch.md has all of torch's calls, and what stands for them.
 //
 // # Concurrency
@@ -77,7 +78,8 @@
 // Every function may be called from any goroutine at any time. The collectives
 // of one rank on one group follow each other: two that overlap return
 // [ErrConcurrentUse] where it is seen. What Async functions have begun is done in
-// that order, and before any call that is made later. A warm collective allocates
+// that order, and before any collective that is called later. Messages may be sent
+// and received by several goroutines at once. A warm collective allocates
 // nothing, or its Work.
 //
 // # Failure
