@@ -2,14 +2,16 @@ package dist
 
 import "github.com/goccl/goccl/ccl"
 
-// Work is a collective that was begun by the Async twin of its function: that
-// returns at once, and what was begun is done in the order in which it was begun,
-// before any collective that the rank calls later on the group. Or it is a message of
-// Isend or Irecv. Its buffers belong to it until it is done. torch's async_op=True is the twin, wait is Wait, is_completed whether
-// Done is closed, and exception is Err; a Work that nobody waits for costs nothing.
+// Work is a collective that was begun by the Async twin of its function, or a message
+// that Isend or Irecv has begun: these return at once. Collectives that were begun are
+// done in that order, before any that the rank calls later on the group. The buffers
+// belong to the Work until it is done; one that nobody waits for costs nothing.
 //
-// The error of the twin itself says that there is no group to call on. What is
-// wrong with the arguments is the error of the Work, in the words of package ccl.
+// torch's wait is Wait, is_completed whether Done is closed, and exception is Err.
+//
+// An error of the function that begins a Work says that there is no group to call on.
+// What is wrong with the arguments is the error of the Work, in the words of package
+// ccl.
 type Work = ccl.Work
 
 // AllReduceAsync begins an AllReduce; see there and Work.
