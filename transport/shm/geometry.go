@@ -23,7 +23,7 @@ type Geometry struct {
 //     each.
 //   - Pieces of half a MiB are long enough for the two synchronisations that each
 //     costs; with more than four ranks they share 8 MiB.
-//   - The pool has room for eight pairs of each rank.
+//   - The pool has room for all pairs of up to 32 ranks, in calls and in lanes.
 func DefaultGeometry(ranks int) Geometry {
 	ranks = max(ranks, 1)
 	g := Geometry{
@@ -32,7 +32,11 @@ func DefaultGeometry(ranks int) Geometry {
 		Pool:    4 << 20,
 		Piece:   min(max(2<<20/ranks, 16<<10), 512<<10) &^ 127,
 	}
-	g.Slot = min(max(g.Pool/(8*ranks)/g.Slots-512, 1<<10), 16<<10) &^ 127
+	if ranks > 8 {
+		g.Pool = 8 << 20
+	}
+	pairs := max(2*ranks*(ranks-1), 1)
+	g.Slot = min(max(g.Pool/pairs/g.Slots-512, 1<<10), 16<<10) &^ 127
 	return g
 }
 
