@@ -58,7 +58,7 @@ var benchColumns = []struct {
 	name, unit string
 	width      int
 }{
-	{"size", "", 7}, {"count", "", 9}, {"type", "", 10}, {"op", "", 7}, {"entry", "", -13},
+	{"size", "", 8}, {"count", "", 9}, {"type", "", 10}, {"op", "", 7}, {"entry", "", -13},
 	{"p50", "us", 8}, {"p99", "us", 8}, {"min", "us", 8}, {"algbw", "GB/s", 7}, {"busbw", "GB/s", 7},
 	{"own copy", "us", 8}, {"peer copy", "us", 9}, {"floor", "us", 8}, {"x own", "", 6}, {"x peer", "", 6}, {"x floor", "", 7}, {"errors", "", 6},
 }

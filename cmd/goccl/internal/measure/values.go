@@ -30,9 +30,10 @@ func (e elements[T]) value(op ccl.Op, rank, i, together int) T {
 // anywhere in the first.
 func pattern[T any](element func(i int) T) []T {
 	p := make([]T, 2*period)
-	for i := range p {
-		p[i] = element(i % period)
+	for i := range period {
+		p[i] = element(i)
 	}
+	copy(p[period:], p[:period])
 	return p
 }
 

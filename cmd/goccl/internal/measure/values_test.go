@@ -63,7 +63,11 @@ func testValues[T ccl.Element](t *testing.T, e elements[T]) {
 		if !op.Defined(ccl.DTypeOf[T]()) {
 			continue
 		}
-		for _, ranks := range []int{1, 3, 4, 64, 300, 1000} {
+		counts := []int{1, 3, 7}
+		if e.most < 1<<12 { // more than come together exactly, if each has something
+			counts = append(counts, 64, 300)
+		}
+		for _, ranks := range counts {
 			var inputs [][]T
 			for r := range ranks {
 				inputs = append(inputs, pattern(func(i int) T { return e.value(op, r, i, ranks) }))
