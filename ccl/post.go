@@ -28,6 +28,7 @@ type post struct {
 	recvs   []*transfer        // in order
 	from    []incoming         // by sender
 	early   map[int][]*arrival // by sender, in order
+	message transport.Message  // the part that is put
 	turn    int                // whose messages AnySource looks at first
 	spare   *transfer
 	timer   *time.Timer
@@ -330,10 +331,11 @@ func (p *post) send(t *transfer) (moved bool) {
 		p.ended(t, nil)
 		return true
 	}
-	n, ok, err := p.lane.TryPut(t.peer, &transport.Message{
+	p.message = transport.Message{
 		Bytes: t.buf.data[t.moved:], Total: len(t.buf.data),
 		Stream: transport.PointToPointStream, Seq: uint64(t.tag), Clock: uint32(t.dtype),
-	})
+	}
+	n, ok, err := p.lane.TryPut(t.peer, &p.message)
 	switch {
 	case err != nil:
 		p.ended(t, p.comm.failedTransfer(t, err))
