@@ -72,3 +72,20 @@ func ExampleScatterObject() {
 	})
 	// Output: train
 }
+
+func ExampleSendObject() {
+	run(func(rank int) error {
+		if rank == 2 {
+			return dist.SendObject(map[string]float64{"loss": 0.25}, 0, 0)
+		}
+		if rank == 0 {
+			metrics, source, err := dist.RecvObject[map[string]float64](dist.AnySource, 0)
+			if err != nil {
+				return err
+			}
+			fmt.Println(metrics, "from", source)
+		}
+		return nil
+	})
+	// Output: map[loss:0.25] from 2
+}

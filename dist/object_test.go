@@ -317,3 +317,30 @@ func TestObjectsOfALiar(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// An object to one rank, from any; and what is wrong with it stays with its sender.
+func TestSendObject(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		if rank > 0 {
+			if err := dist.SendObject(func() {}, 0, 3); !strings.Contains(err.Error(), "send_object") {
+				return err
+			}
+			if err := dist.SendObject(checkpointOf(rank), 0, 3, dist.WithObjectLimit(1)); !strings.Contains(err.Error(), "1 are allowed") {
+				return err
+			}
+			return dist.SendObject(checkpointOf(rank), 0, 3)
+		}
+		seen := make([]bool, 3)
+		for range 2 {
+			got, source, err := dist.RecvObject[*checkpoint](dist.AnySource, 3)
+			if err != nil {
+				return err
+			}
+			assert.Equal(t, checkpointOf(source), got)
+			seen[source] = true
+		}
+		assert.Equal(t, []bool{false, true, true}, seen)
+		return nil
+	}), dist.Ranks(3))
+	require.NoError(t, err)
+}
