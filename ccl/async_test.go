@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/algorithms/direct"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
@@ -215,4 +216,37 @@ func TestAsyncAllocates(t *testing.T) {
 	}
 	runtime.ReadMemStats(&b)
 	require.LessOrEqual(t, b.Mallocs-a.Mallocs, uint64(1000+100))
+}
+
+// With debug, an input that is changed while its call waits for its turn is found, and
+// the call refused.
+func TestAsyncDebug(t *testing.T) {
+	config, err := ccl.ParseConfig("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"))
+	require.NoError(t, err)
+	s, err := config.Resolve(ccl.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 2})
+	require.NoError(t, err)
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, spoil := range []bool{false, true} {
+			g := join(t, connect, s)
+			x := []int32{1}
+			first := g[0].BarrierAsync(bg)
+			second := ccl.AllReduceAsync(bg, g[0], x, x, ccl.Sum)
+			if spoil {
+				x[0] = 2
+			}
+			require.NoError(t, g[1].Barrier(bg))
+			require.NoError(t, first.Wait(bg))
+			err := ccl.AllReduce(bg, g[1], []int32{1}, []int32{0}, ccl.Sum)
+			if !spoil {
+				require.NoError(t, errors.Join(err, second.Wait(bg)))
+				continue
+			}
+			var bad *ccl.InvalidArgumentError
+			require.ErrorAs(t, second.Wait(bg), &bad)
+			require.ErrorContains(t, bad, "an input was changed after the call was begun")
+			var m *ccl.MismatchError
+			require.ErrorAs(t, err, &m)
+			require.Equal(t, "arguments", m.Field)
+		}
+	})
 }

@@ -20,7 +20,7 @@ defaults: {algorithm: plain, transport: shm, timeout: 10s, world_size: 3}
 algorithms: {plain: {module: plain}, other: {module: plain}, fixed: {module: plain, world_size: 5}}
 `
 	none, all := map[string]string{"GOCCL_TIMEOUT": ""}, map[string]string{
-		"GOCCL_ALGORITHM": "other", "GOCCL_TRANSPORT": "local", "GOCCL_TIMEOUT": "20s", "GOCCL_WORLD_SIZE": "4",
+		"GOCCL_ALGORITHM": "other", "GOCCL_TRANSPORT": "local", "GOCCL_TIMEOUT": "20s", "GOCCL_WORLD_SIZE": "4", "GOCCL_DEBUG": "true",
 	}
 	options := Request{Algorithm: "fixed", Transport: "auto", Timeout: 30 * time.Second, Ranks: 5}
 	type values = map[string]Setting
@@ -47,6 +47,7 @@ algorithms: {plain: {module: plain}, other: {module: plain}, fixed: {module: pla
 			"defaults.algorithm": {Value: "other", Origin: "GOCCL_ALGORITHM"},
 			"defaults.transport": {Value: "local", Origin: "GOCCL_TRANSPORT"},
 			"defaults.timeout":   {Value: "20s", Origin: "GOCCL_TIMEOUT"},
+			"defaults.debug":     {Value: "true", Origin: "GOCCL_DEBUG"},
 			"world_size":         {Value: "4", Origin: "GOCCL_WORLD_SIZE"},
 		}},
 		{"one variable", file, map[string]string{"GOCCL_TIMEOUT": "none"}, Request{Ranks: 3}, values{
@@ -104,6 +105,7 @@ func TestWrongEnvironment(t *testing.T) {
 		{"GOCCL_WORLD_SIZE", "four", `environment: GOCCL_WORLD_SIZE: "four" is not a number of ranks`},
 		{"GOCCL_WORLD_SIZE", "010", `environment: GOCCL_WORLD_SIZE: "010" is not a number of ranks`},
 		{"GOCCL_WORLD_SIZE", "0", `environment: GOCCL_WORLD_SIZE: "0" is out of range: from 1 to 65536 ranks are allowed`},
+		{"GOCCL_DEBUG", "maybe", `environment: GOCCL_DEBUG: "maybe" is neither true nor false`},
 		{"GOCCL_ALGORITHM", "plian", `ccl.yaml: defaults.algorithm (GOCCL_ALGORITHM): there is no entry "plian" in algorithms (did you mean plain?); entries: plain, fancy, small, sized`},
 		{"GOCCL_TRANSPORT", "tcp", `ccl.yaml: defaults.transport (GOCCL_TRANSPORT): unknown transport "tcp"; use one of auto, local, shm`},
 		{"GOCCL_WORLD_SIZE", "2", "the world size is 2 by GOCCL_WORLD_SIZE, but the number of ranks is 4; start 2 ranks, or set GOCCL_WORLD_SIZE to 4"},
