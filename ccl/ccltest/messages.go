@@ -17,11 +17,11 @@ func (s *subject) calls(w world, n int) error {
 		return err
 	}
 	err = s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.jobs()
+		most := 60
 		if s.short {
-			jobs = every(2, jobs)
+			most = 30
 		}
-		return g.run(jobs, func(attempt) error { return nil })
+		return g.run(g.some(most, g.jobs()), func(attempt) error { return nil })
 	})
 	if s.made == nil {
 		s.made = make(map[string]error)

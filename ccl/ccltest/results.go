@@ -39,8 +39,8 @@ func do(a attempt, j *job, judge func(a attempt) error) error {
 func results(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		jobs := g.jobs()
-		if s.short && n > 8 {
-			jobs = every(3, jobs)
+		if w.name != park.name { // where calls on more ranks than there are cores are fast
+			jobs = g.some(80, jobs)
 		}
 		if !w.copies {
 			jobs = append(jobs, g.longJobs()...)
@@ -54,7 +54,7 @@ func pieces(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		jobs := g.longJobs()
 		if w.scarce {
-			jobs = g.jobs()
+			jobs = g.some(60, g.jobs())
 		}
 		if len(jobs) == 0 {
 			return &skipped{why: "long calls are for two ranks, and not for -short nor -race"}
@@ -66,8 +66,7 @@ func pieces(s *subject, w world, n int) error {
 func jitter(s *subject, w world, n int) error {
 	for seed := range 2 {
 		err := s.with(w, n, probe{seed: uint64(seed)}, func(g *group) error {
-			jobs := append(g.jobs(), g.longJobs()...)
-			return g.run(every(3, jobs[seed:]), attempt.right)
+			return g.run(g.some(30, g.jobs()[seed:]), attempt.right)
 		})
 		if err != nil {
 			return fmt.Errorf("%w (delays with seed %d)", err, seed)
@@ -78,7 +77,7 @@ func jitter(s *subject, w world, n int) error {
 
 func guards(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := every(2, g.jobs())
+		jobs := g.some(60, g.jobs())
 		for i, j := range jobs {
 			j.shift = i % 4
 			j.places = places(i % 4)
@@ -97,7 +96,7 @@ func inPlace(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		var jobs []*job
 		for p := apart; p <= flipped; p++ {
-			for i, j := range every(5, g.jobs()) {
+			for i, j := range g.some(25, g.jobs()) {
 				j.placing = p
 				j.places = places(i % 4)
 				jobs = append(jobs, j)
@@ -166,7 +165,8 @@ func (g *group) floats() []*job {
 		if !t.float {
 			continue
 		}
-		for k, count := range distinct(1, len(g.ranks), 12, 37, 150) {
+		counts := [][]int{{1, 37}, {len(g.ranks), 150}, {12, 37}}[i%3]
+		for k, count := range counts {
 			for _, op := range ops {
 				j := g.call(t.dtype, op, count, i+k)
 				j.numbers = rough
