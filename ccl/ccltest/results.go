@@ -37,30 +37,38 @@ func do(a attempt, j *job, judge func(a attempt) error) error {
 }
 
 func results(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.jobs()
-		if w.name != park.name { // where calls on more ranks than there are cores are fast
-			jobs = g.some(80, jobs)
-		}
-		if !w.copies {
-			jobs = append(jobs, g.longJobs()...)
-		}
-		return g.run(jobs, attempt.right)
-	})
+	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.resultJobs(), attempt.right) })
 }
 
-// pieces makes calls that are longer than what a world shows at once.
+// resultJobs are calls of all kinds, types and operations in one world, and many of
+// them in the others: park is fast where there are more ranks than cores.
+func (g *group) resultJobs() []*job {
+	jobs := g.jobs()
+	if g.world.name != park.name {
+		jobs = g.some(80, jobs)
+	}
+	if !g.world.copies {
+		jobs = append(jobs, g.longJobs()...)
+	}
+	return jobs
+}
+
 func pieces(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.longJobs()
-		if w.scarce {
-			jobs = g.some(60, g.jobs())
-		}
+		jobs := g.pieceJobs()
 		if len(jobs) == 0 {
 			return &skipped{why: "long calls are for two ranks, and not for -short nor -race"}
 		}
 		return g.run(jobs, attempt.right)
 	})
+}
+
+// pieceJobs are calls that are longer than what a world shows at once.
+func (g *group) pieceJobs() []*job {
+	if g.world.scarce {
+		return g.some(60, g.jobs())
+	}
+	return g.longJobs()
 }
 
 func jitter(s *subject, w world, n int) error {
@@ -76,14 +84,17 @@ func jitter(s *subject, w world, n int) error {
 }
 
 func guards(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.some(60, g.jobs())
-		for i, j := range jobs {
-			j.shift = i % 4
-			j.places = places(i % 4)
-		}
-		return g.run(jobs, neatly)
-	})
+	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.guardJobs(), neatly) })
+}
+
+// guardJobs are calls whose buffers and blocks lie anyhow.
+func (g *group) guardJobs() []*job {
+	jobs := g.some(60, g.jobs())
+	for i, j := range jobs {
+		j.shift = i % 4
+		j.places = places(i % 4)
+	}
+	return jobs
 }
 
 func inPlace(s *subject, w world, n int) error {
@@ -93,17 +104,20 @@ func inPlace(s *subject, w world, n int) error {
 	case ccl.CollAllToAll:
 		return &skipped{why: "an all-to-all has no form in place", rest: true}
 	}
-	return s.with(w, n, probe{}, func(g *group) error {
-		var jobs []*job
-		for p := apart; p <= flipped; p++ {
-			for i, j := range g.some(25, g.jobs()) {
-				j.placing = p
-				j.places = places(i % 4)
-				jobs = append(jobs, j)
-			}
+	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.placedJobs(), neatly) })
+}
+
+// placedJobs are the same calls in place on all ranks, on none and on some.
+func (g *group) placedJobs() []*job {
+	var jobs []*job
+	for p := apart; p <= flipped; p++ {
+		for i, j := range g.some(25, g.jobs()) {
+			j.placing = p
+			j.places = places(i % 4)
+			jobs = append(jobs, j)
 		}
-		return g.run(jobs, neatly)
-	})
+	}
+	return jobs
 }
 
 // neatly judges what an attempt wrote to where.
