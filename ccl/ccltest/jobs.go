@@ -183,9 +183,13 @@ func (g *group) longJobs() []*job {
 }
 
 // some returns about so many of the jobs, the first among them. Which others differs
-// with the number of ranks and the world, so that all come up in the end.
+// with the number of ranks and the world, so that all come up in the end. With -short
+// and -race it is half as many.
 func (g *group) some(most int, jobs []*job) []*job {
 	var taken []*job
+	if g.s.short {
+		most /= 2
+	}
 	seed := mix(uint64(len(g.ranks)<<8 + len(g.world.name)))
 	for i, j := range jobs {
 		if i == 0 || mix(seed+uint64(i))%uint64(len(jobs)) < uint64(most) {

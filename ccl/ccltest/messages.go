@@ -17,11 +17,7 @@ func (s *subject) calls(w world, n int) error {
 		return err
 	}
 	err = s.with(w, n, probe{}, func(g *group) error {
-		most := 60
-		if s.short {
-			most = 30
-		}
-		return g.run(g.some(most, g.jobs()), func(attempt) error { return nil })
+		return g.run(g.some(60, g.jobs()), func(attempt) error { return nil })
 	})
 	if s.made == nil {
 		s.made = make(map[string]error)
