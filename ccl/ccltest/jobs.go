@@ -136,7 +136,7 @@ func (g *group) reductions() []*job {
 		t := &kinds[i]
 		ops := g.ops(t)
 		for k, op := range ops {
-			add(t, op, short[(i+k+len(g.ranks)-2+len(short))%len(short)], exact)
+			add(t, op, short[(i+k)*(1+len(g.ranks)%3)%len(short)], exact)
 		}
 		add(t, ops[(i+len(g.ranks))%len(ops)], longer, exact)
 		if !t.float {
