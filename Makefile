@@ -30,11 +30,12 @@ single: ## run the tests with one processor, where nobody may wait by spinning
 noasm: ## run the tests without assembly
 	$(GO) test -tags noasm ./...
 
-generate: ## write what is made by programs: the lists of algorithms and types, assembly
+generate: ## write what is made by programs: the lists of algorithms, types and what is tested, assembly
 	$(GO) generate ./internal/reduce
 	for page in algorithms types; do \
 		$(GO) run ./cmd/goccl explain --$$page --markdown > docs/$$page.md.new && mv docs/$$page.md.new docs/$$page.md || exit 1; \
 	done
+	$(GO) test -count=1 -run TestCoverageTable ./ccl/ccltest -args -update
 
 check: ## formatting, vet, linters, generated files, and builds for the other platforms
 	@test -z "$$(gofmt -l .)" || { echo "gofmt has something to say about:"; gofmt -l .; exit 1; }

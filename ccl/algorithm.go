@@ -32,7 +32,10 @@ type Kernel struct {
 	// Supports says in words why a shape is not supported; nil: all are. A call
 	// of a shape that is not is refused before any data moves.
 	Supports func(Shape) error
-	// Cost declares what an execution costs. The conformance suite measures it.
+	// Cost declares what an execution costs. The conformance suite measures it. For a
+	// scan through a window it is what that takes where ranks share memory: where its
+	// inputs are copied, every rank folds for itself, and reads those of all ranks
+	// before it.
 	Cost func(Shape) Cost
 	// Eager: for small inputs the kernel's window may show the payloads that
 	// travel with the synchronisation instead of the ranks' own buffers. It

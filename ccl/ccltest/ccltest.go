@@ -22,9 +22,9 @@ type Option struct {
 // are among those tried.
 func Params(fields string) Option { return Option{params: fields} }
 
-// RankOrdered declares that reductions give the bits of the sequential fold in
-// rank order, ((x0 op x1) op x2) ..., for floats too. Without it a reduction may
-// order its operations as it likes, the same on all ranks and in all runs.
+// RankOrdered declares that reductions give the bits of the sequential fold in rank
+// order, for floats too: those of 16 bits rounded at every step, or once in the end.
+// Without it a reduction may order its operations as it likes, but always the same.
 func RankOrdered() Option { return Option{rankOrdered: true} }
 
 // A call that waits longer than callTimeout has hung: nothing that the suite does

@@ -17,7 +17,11 @@ func costs(s *subject, w world, n int) error {
 	}
 	m := newMeter(s, n)
 	return s.with(w, n, probe{observe: m.see}, func(g *group) error {
-		jobs, err := g.supported(append(g.jobs(), g.longJobs()...))
+		jobs := g.some(60, g.jobs())
+		if w.name == park.name {
+			jobs = append(jobs, g.longJobs()...)
+		}
+		jobs, err := g.supported(jobs)
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,14 @@
 // depend on the order of operations the inputs are integers, or floats that need
 // no rounding; where they do, ranks, runs and worlds are compared with each other.
 //
+// The calls are of all element types and all operations, those of users among them, at
+// lengths around the number of ranks and around those at which transport, engine or
+// kernel change their ways; with all roots; of blocks that are alike, in both forms that
+// such calls have, or unlike, empty, or all in one. Result makes all of them in one
+// world, and a part in others; other checks take samples, which change with the world
+// and the number of ranks. A kernel takes a second or two of a processor. What there is
+// of each in this repository is in docs/coverage.md.
+//
 // # Checks
 //
 // They are run in this order. Each takes a kernel to keep the rules before its own,
@@ -48,14 +56,14 @@
 //	          messages arrive in parts (C16)
 //	Guards    a kernel writes to its output and nowhere else: not to inputs, not
 //	          around buffers, which are aligned to their elements and no more, and not
-//	          to the gaps of an all-gather, whose places may be in any order (S0.3,
-//	          C14, C15)
+//	          to the gaps between blocks, which may be in any order (S0.3, C14, C15)
 //	InPlace   the result is the same whether all ranks work in place, none, or some
 //	          (C25)
 //	Jitter    the result does not depend on timing (S1.7)
 //	SameBits  the result is the same bits on all ranks, in all runs and worlds, in
 //	          place or not, whatever the timing and GOMAXPROCS (S0.15, S2.13, C21)
-//	Cost      Cost declares exactly the steps and bytes that the kernel takes
+//	Cost      Cost declares exactly the steps and bytes that the kernel takes, where
+//	          blocks are alike
 //	Cancel    a call whose context has ended is refused; a wait that is cancelled or
 //	          times out ends the call on all ranks, with an error that names who gave
 //	          up or who is missing (C17, C18, S2.23)

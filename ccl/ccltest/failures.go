@@ -182,9 +182,13 @@ func namesLost(err error, who int) error {
 // enough for that.
 func leaves(s *subject, w world, n int) error {
 	const short = 5
-	const helped = 68 << 10 // 4 bytes each, as inputs or outputs of n ranks, are more than 256 KiB
+	helped := 34 << 10 // 4 bytes each, as inputs and outputs of n ranks, are more than 256 KiB
+	switch s.coll {
+	case ccl.CollAllGather, ccl.CollGather, ccl.CollReduceScatter, ccl.CollScatter:
+		helped *= 2 // only one of the two is as long
+	}
 	lengths := []int{short}
-	if w.helps && s.kernel().Shared {
+	if w.helps && s.kernel().Shared && (n <= 3 || !s.short) {
 		lengths = append(lengths, helped/(n*n))
 	}
 	for _, length := range lengths {

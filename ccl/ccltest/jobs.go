@@ -136,7 +136,7 @@ func (g *group) reductions() []*job {
 		t := &kinds[i]
 		ops := g.ops(t)
 		for k, op := range ops {
-			add(t, op, short[(i+k+len(g.ranks)-2+len(short))%len(short)], exact)
+			add(t, op, short[(i+k)*(1+len(g.ranks)%3)%len(short)], exact)
 		}
 		add(t, ops[(i+len(g.ranks))%len(ops)], longer, exact)
 		if !t.float {
@@ -169,27 +169,32 @@ func (g *group) moves() []*job {
 	return jobs
 }
 
-// longJobs returns a few long calls, which cost time: two ranks show what they
-// have to show.
+// longJobs returns a call or two that are long, which cost time: two ranks show what
+// they have to show.
 func (g *group) longJobs() []*job {
 	if len(g.ranks) != 2 || g.world.scarce || g.s.short {
 		return nil
 	}
-	jobs := every(3, g.edges(g.world.brief()+1, long))
-	for i, t := range []kind{kinds[0], kinds[len(kinds)/2], kinds[len(kinds)-1]} {
-		ops := g.ops(&t)
-		jobs = append(jobs, g.call(t.dtype, ops[i%len(ops)], long/t.dtype.Size(), i))
-	}
-	return jobs
+	t := kinds[(int(g.s.coll)+len(g.world.name))%len(kinds)]
+	ops := g.ops(&t)
+	k := int(g.s.coll) / 2
+	jobs := []*job{g.call(t.dtype, ops[k%len(ops)], long/t.dtype.Size(), k)}
+	return append(jobs, g.some(1, g.edges(g.world.brief()+1, long))...)
 }
 
-// every returns about one in k of the jobs, in no rhythm, and the first.
-func every(k int, jobs []*job) []*job {
-	var some []*job
+// some returns about so many of the jobs, the first among them. Which others differs
+// with the number of ranks and the world, so that all come up in the end. With -short
+// and -race it is half as many.
+func (g *group) some(most int, jobs []*job) []*job {
+	var taken []*job
+	if g.s.short {
+		most /= 2
+	}
+	seed := mix(uint64(len(g.ranks)<<8 + len(g.world.name)))
 	for i, j := range jobs {
-		if i == 0 || mix(uint64(i))%uint64(k) == 0 {
-			some = append(some, j)
+		if i == 0 || mix(seed+uint64(i))%uint64(len(jobs)) < uint64(most) {
+			taken = append(taken, j)
 		}
 	}
-	return some
+	return taken
 }

@@ -17,11 +17,7 @@ func (s *subject) calls(w world, n int) error {
 		return err
 	}
 	err = s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.jobs()
-		if s.short {
-			jobs = every(2, jobs)
-		}
-		return g.run(jobs, func(attempt) error { return nil })
+		return g.run(g.some(60, g.jobs()), func(attempt) error { return nil })
 	})
 	if s.made == nil {
 		s.made = make(map[string]error)

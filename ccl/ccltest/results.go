@@ -37,25 +37,25 @@ func do(a attempt, j *job, judge func(a attempt) error) error {
 }
 
 func results(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.jobs()
-		if s.short && n > 8 {
-			jobs = every(3, jobs)
-		}
-		if !w.copies {
-			jobs = append(jobs, g.longJobs()...)
-		}
-		return g.run(jobs, attempt.right)
-	})
+	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.resultJobs(), attempt.right) })
 }
 
-// pieces makes calls that are longer than what a world shows at once.
+// resultJobs are calls of all kinds, types and operations in one world, and many of
+// them in the others: park is fast where there are more ranks than cores.
+func (g *group) resultJobs() []*job {
+	jobs := g.jobs()
+	if g.world.name != park.name {
+		jobs = g.some(80, jobs)
+	}
+	if !g.world.copies {
+		jobs = append(jobs, g.longJobs()...)
+	}
+	return jobs
+}
+
 func pieces(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := g.longJobs()
-		if w.scarce {
-			jobs = g.jobs()
-		}
+		jobs := g.pieceJobs()
 		if len(jobs) == 0 {
 			return &skipped{why: "long calls are for two ranks, and not for -short nor -race"}
 		}
@@ -63,11 +63,18 @@ func pieces(s *subject, w world, n int) error {
 	})
 }
 
+// pieceJobs are calls that are longer than what a world shows at once.
+func (g *group) pieceJobs() []*job {
+	if g.world.scarce {
+		return g.some(60, g.jobs())
+	}
+	return g.longJobs()
+}
+
 func jitter(s *subject, w world, n int) error {
 	for seed := range 2 {
 		err := s.with(w, n, probe{seed: uint64(seed)}, func(g *group) error {
-			jobs := append(g.jobs(), g.longJobs()...)
-			return g.run(every(3, jobs[seed:]), attempt.right)
+			return g.run(g.some(30, g.jobs()[seed:]), attempt.right)
 		})
 		if err != nil {
 			return fmt.Errorf("%w (delays with seed %d)", err, seed)
@@ -77,14 +84,17 @@ func jitter(s *subject, w world, n int) error {
 }
 
 func guards(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := every(2, g.jobs())
-		for i, j := range jobs {
-			j.shift = i % 4
-			j.places = places(i % 4)
-		}
-		return g.run(jobs, neatly)
-	})
+	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.guardJobs(), neatly) })
+}
+
+// guardJobs are calls whose buffers and blocks lie anyhow.
+func (g *group) guardJobs() []*job {
+	jobs := g.some(60, g.jobs())
+	for i, j := range jobs {
+		j.shift = i % 4
+		j.places = places(i % 4)
+	}
+	return jobs
 }
 
 func inPlace(s *subject, w world, n int) error {
@@ -94,17 +104,20 @@ func inPlace(s *subject, w world, n int) error {
 	case ccl.CollAllToAll:
 		return &skipped{why: "an all-to-all has no form in place", rest: true}
 	}
-	return s.with(w, n, probe{}, func(g *group) error {
-		var jobs []*job
-		for p := apart; p <= flipped; p++ {
-			for i, j := range every(5, g.jobs()) {
-				j.placing = p
-				j.places = places(i % 4)
-				jobs = append(jobs, j)
-			}
+	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.placedJobs(), neatly) })
+}
+
+// placedJobs are the same calls in place on all ranks, on none and on some.
+func (g *group) placedJobs() []*job {
+	var jobs []*job
+	for p := apart; p <= flipped; p++ {
+		for i, j := range g.some(25, g.jobs()) {
+			j.placing = p
+			j.places = places(i % 4)
+			jobs = append(jobs, j)
 		}
-		return g.run(jobs, neatly)
-	})
+	}
+	return jobs
 }
 
 // neatly judges what an attempt wrote to where.
@@ -166,7 +179,8 @@ func (g *group) floats() []*job {
 		if !t.float {
 			continue
 		}
-		for k, count := range distinct(1, len(g.ranks), 12, 37, 150) {
+		counts := [][]int{{1, 37}, {len(g.ranks), 150}, {12, 37}}[i%3]
+		for k, count := range counts {
 			for _, op := range ops {
 				j := g.call(t.dtype, op, count, i+k)
 				j.numbers = rough

@@ -14,7 +14,7 @@ func supports(s *subject, w world, n int) error {
 		return s.supposed(err)
 	}
 	return s.with(w, n, probe{}, func(g *group) error {
-		jobs := every(2, g.jobs())
+		jobs := g.some(40, g.jobs())
 		if s.coll.Reduces() {
 			odd := g.call(ccl.Float32, ccl.BAnd, 5, 0) // floats have no bits
 			odd.refused = true
