@@ -17,14 +17,12 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-func TestConformance(t *testing.T) { ccltest.Test(t, doubletree.Algorithm) }
-
-func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, doubletree.Algorithm) }
-
 // With small chunks both halves of every vector are pipelines.
-func TestConformanceSmallChunks(t *testing.T) {
+func TestConformance(t *testing.T) {
 	ccltest.Test(t, doubletree.Algorithm, ccltest.Params("chunk: 64"))
 }
+
+func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, doubletree.Algorithm) }
 
 // The bits of an all-reduce are fixed by the number of ranks and the half that an
 // element is in: a rank's input is folded with its children's results, that first

@@ -17,7 +17,8 @@
 // An all-to-all is a ring of shifts, in which every rank sends to the next, then to the
 // one after it, and so on: blocks go straight to where they belong (pairwise exchange:
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication
-// operations in MPICH, 2005). All pairs of ranks exchange messages then.
+// operations in MPICH, 2005). All pairs of ranks exchange messages then, for which a
+// transport has to have room; tree takes fewer.
 //
 // There is no gather and no scatter: passed on along a chain, blocks would travel half
 // of its length on average.
