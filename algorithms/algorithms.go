@@ -25,6 +25,7 @@ package algorithms
 
 import (
 	_ "github.com/goccl/goccl/algorithms/direct"
+	_ "github.com/goccl/goccl/algorithms/doubletree"
 	_ "github.com/goccl/goccl/algorithms/grid"
 	_ "github.com/goccl/goccl/algorithms/ring"
 	_ "github.com/goccl/goccl/algorithms/tree"

@@ -39,7 +39,8 @@
 //
 // A [Tree] is the arithmetic of tree algorithms: parent, children, depth, and in
 // which child's subtree a rank is, in a k-ary or binomial tree with any rank as its
-// root. It too is the same for every Kind.
+// root. It too is the same for every Kind. [TwoTrees] is a pair of binary trees, and the
+// steps in which a pipeline runs over both.
 //
 // # Concurrency
 //

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/algorithms/ring"
@@ -22,7 +23,20 @@ func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, ring.Algorithm) }
 
 // With small chunks vectors go around the ring many times.
 func TestConformanceSmallChunks(t *testing.T) {
-	ccltest.Test(t, ring.Algorithm, ccltest.Params("chunk: 64"))
+	pipelines := of(ring.Algorithm, ccl.CollAllReduce, ccl.CollReduce, ccl.CollReduceScatter,
+		ccl.CollBroadcast, ccl.CollExScan)
+	ccltest.Test(t, pipelines, ccltest.Params("chunk: 64"))
+}
+
+// of returns the algorithm with the kernels of some collectives, where parameters
+// make no difference to the others.
+func of(a *ccl.Algorithm, colls ...ccl.Collective) *ccl.Algorithm {
+	some := *a
+	some.Kernels = make(map[ccl.Collective]*ccl.Kernel)
+	for _, coll := range colls {
+		some.Kernels[coll] = a.Kernels[coll]
+	}
+	return &some
 }
 
 // The bits of an all-reduce are fixed by the number of ranks, the count and the
@@ -65,16 +79,77 @@ func TestBits(t *testing.T) {
 	}
 }
 
+// Other reductions are folded along the ring as well: a reduce-scatter from the rank
+// after the one that gets the block, a reduce from the one after the root, scans from
+// rank 0 (C21).
+func TestBitsOfTheOthers(t *testing.T) {
+	const ranks, each, root = 5, 40, 2
+	in := make([][]float32, ranks)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for r := range in {
+		for range ranks * each {
+			in[r] = append(in[r], float32(rnd.NormFloat64()))
+		}
+	}
+	along := func(i, first, n int) float32 {
+		x := in[first%ranks][i]
+		for k := 1; k < n; k++ {
+			x += in[(first+k)%ranks][i]
+		}
+		return x
+	}
+	check := func(what string, rank, from int, got []float32, first, n int) {
+		for i := range got {
+			assert.Equal(t, along(from+i, first, n), got[i], "%s, rank %d, element %d", what, rank, i)
+		}
+	}
+	onRing(t, 64, ranks, func(ctx context.Context, c *ccl.Communicator) error {
+		r := c.Rank()
+		block, all := make([]float32, each), make([]float32, ranks*each)
+		if err := ccl.ReduceScatter(ctx, c, in[r], block, ccl.Sum); err != nil {
+			return err
+		}
+		check("reduce_scatter", r, r*each, block, r+1, ranks)
+		var out []float32
+		if r == root {
+			out = all
+		}
+		if err := ccl.Reduce(ctx, c, in[r], out, ccl.Sum, root); err != nil {
+			return err
+		}
+		check("reduce", r, 0, out, root+1, ranks)
+		if err := ccl.Scan(ctx, c, in[r], all, ccl.Sum); err != nil {
+			return err
+		}
+		check("scan", r, 0, all, 0, r+1)
+		if err := ccl.ExScan(ctx, c, in[r], all, ccl.Sum); err != nil || r == 0 {
+			return err
+		}
+		check("exscan", r, 0, all, 0, r)
+		return nil
+	})
+}
+
 // allReduce sums the ranks' inputs by ring, and returns what each got.
 func allReduce(t *testing.T, chunk int, in [][]float32) [][]float32 {
+	out := make([][]float32, len(in))
+	onRing(t, chunk, len(in), func(ctx context.Context, c *ccl.Communicator) error {
+		out[c.Rank()] = make([]float32, len(in[c.Rank()]))
+		return ccl.AllReduce(ctx, c, in[c.Rank()], out[c.Rank()], ccl.Sum)
+	})
+	return out
+}
+
+// onRing calls f on each of so many ranks, whose calls are done by ring.
+func onRing(t *testing.T, chunk, ranks int, f func(ctx context.Context, c *ccl.Communicator) error) {
 	config, err := ccl.ParseConfig("test", fmt.Appendf(nil,
 		"version: 1\ndefaults: {algorithm: ring}\nalgorithms: {ring: {module: ring, params: {chunk: %d}}}\n", chunk))
 	require.NoError(t, err)
-	settings, err := config.Resolve(ccl.Request{Ranks: len(in)})
+	settings, err := config.Resolve(ccl.Request{Ranks: ranks})
 	require.NoError(t, err)
-	out, errs := make([][]float32, len(in)), make([]error, len(in))
+	errs := make([]error, ranks)
 	var wg sync.WaitGroup
-	for r, ep := range local.New(len(in)) {
+	for r, ep := range local.New(ranks) {
 		wg.Go(func() {
 			c, err := ccl.New(context.Background(), ep, ccl.WithSettings(settings))
 			if err != nil {
@@ -82,13 +157,11 @@ func allReduce(t *testing.T, chunk int, in [][]float32) [][]float32 {
 				return
 			}
 			defer c.Close()
-			out[r] = make([]float32, len(in[r]))
-			errs[r] = ccl.AllReduce(context.Background(), c, in[r], out[r], ccl.Sum)
+			errs[r] = f(context.Background(), c)
 		})
 	}
 	wg.Wait()
 	require.NoError(t, errors.Join(errs...))
-	return out
 }
 
 func TestParams(t *testing.T) {

@@ -15,9 +15,20 @@
 // short ones.
 //
 // An all-reduce folds the inputs up the tree to rank 0, which finishes the result
-// and passes it down. A broadcast goes down the tree of its root. An all-gather
+// and passes it down; a reduce-scatter passes down each edge the blocks of the ranks
+// below it. A broadcast goes down the tree of its root, a reduce up. An all-gather
 // takes each input up to rank 0, and then down each edge those that the ranks below
-// it lack: every rank gets every input once.
+// it lack: every rank gets every input once. In a gather and a scatter the blocks of a
+// subtree travel together, in one message for each edge.
+//
+// Two kernels are made for few steps with a tree for each rank, which together are
+// neither of the kinds. In a scan a rank gets what comes before it from the ranks 1, 2,
+// 4, ... places back (W. D. Hillis, G. L. Steele: Data parallel algorithms, 1986); in an
+// exclusive one every input first moves to the next rank. In an all-to-all a block with
+// j ranks to go moves by the bits of j, with all others that are to move as far at the
+// time (J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby: Efficient algorithms for
+// all-to-all communications in multiport message-passing systems, 1997): that takes
+// log2(R) steps, in half of which a block moves on average.
 //
 // An entry in ccl.yaml:
 //
@@ -26,8 +37,9 @@
 // There is no kernel for a barrier: it is the engine's own, whatever the
 // algorithm.
 //
-// Bits: in an all-reduce a rank folds its own input with the results of its
-// children, in ascending order; rank 0's result is everybody's. With arity k the
+// Bits: in an all-reduce and a reduce-scatter a rank folds its own input with the
+// results of its children, in ascending order; rank 0's result is everybody's. A reduce
+// does the same with the root and rank 0 in each other's place. With arity k the
 // children of rank r are k*r+1 to k*r+k, so that 7 ranks and arity 2 give
 //
 //	(x0 + ((x1 + x3) + x4)) + ((x2 + x5) + x6)
@@ -37,9 +49,16 @@
 //
 //	((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7))
 //
-// The result is fixed by the number of ranks, the kind and the arity, and the same
-// on all ranks and in all runs. All elements are folded alike: neither the count
-// nor the chunk matters. For floating-point sums it differs from direct's.
+// In a scan a rank adds what the rank 1 place back has, then what the one 2 places back
+// has then, and so on: ranks 5 and 6 get
+//
+//	(x0 + x1) + ((x2 + x3) + (x4 + x5))
+//	(x0 + (x1 + x2)) + ((x3 + x4) + (x5 + x6))
+//
+// The result is fixed by the number of ranks, the kind and the arity, and in a reduce
+// the root; in scans by the rank alone. It is the same on all ranks and in all runs. All
+// elements are folded alike: neither the count nor the chunk matters. For floating-point
+// sums it differs from direct's.
 //
 // # Concurrency
 //

@@ -22,19 +22,32 @@ func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, tree.Algorithm) }
 
 // With small chunks every vector is a pipeline.
 func TestConformanceSmallChunks(t *testing.T) {
-	ccltest.Test(t, tree.Algorithm, ccltest.Params("chunk: 64"))
+	pipelines := of(tree.Algorithm, ccl.CollAllReduce, ccl.CollReduce, ccl.CollAllGather, ccl.CollExScan)
+	ccltest.Test(t, pipelines, ccltest.Params("chunk: 64"))
 }
 
 func TestConformanceBinomial(t *testing.T) {
-	ccltest.Test(t, tree.Algorithm, ccltest.Params("kind: binomial, chunk: 1KiB"))
+	trees := of(tree.Algorithm, ccl.CollAllReduce, ccl.CollAllGather, ccl.CollGather, ccl.CollScatter)
+	ccltest.Test(t, trees, ccltest.Params("kind: binomial, chunk: 1KiB"))
 }
 
 func TestConformanceChain(t *testing.T) {
-	ccltest.Test(t, tree.Algorithm, ccltest.Params("arity: 1, chunk: 1KiB"))
+	ccltest.Test(t, of(tree.Algorithm, ccl.CollReduceScatter), ccltest.Params("arity: 1, chunk: 1KiB"))
 }
 
 func TestConformanceArity3(t *testing.T) {
-	ccltest.Test(t, tree.Algorithm, ccltest.Params("arity: 3, chunk: 1KiB"))
+	ccltest.Test(t, of(tree.Algorithm, ccl.CollAllGather, ccl.CollScatter), ccltest.Params("arity: 3, chunk: 1KiB"))
+}
+
+// of returns the algorithm with the kernels of some collectives, where parameters
+// make no difference to the others.
+func of(a *ccl.Algorithm, colls ...ccl.Collective) *ccl.Algorithm {
+	some := *a
+	some.Kernels = make(map[ccl.Collective]*ccl.Kernel)
+	for _, coll := range colls {
+		some.Kernels[coll] = a.Kernels[coll]
+	}
+	return &some
 }
 
 // The bits of an all-reduce are fixed by the number of ranks, the kind and the
@@ -109,18 +122,49 @@ func TestBitsOfTheDocumentation(t *testing.T) {
 	require.Equal(t, heap, allReduce(t, "arity: 2", in[:7])[0][0])
 	pairs := ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]))
 	require.Equal(t, pairs, allReduce(t, "kind: binomial", in)[0][0])
+
+	out := make([][3]float32, 8)
+	onTree(t, "kind: binomial", 8, func(ctx context.Context, c *ccl.Communicator) error {
+		r := c.Rank()
+		if err := ccl.Scan(ctx, c, in[r], out[r][:1], ccl.Sum); err != nil {
+			return err
+		}
+		if err := ccl.ExScan(ctx, c, in[r], out[r][1:2], ccl.Sum); err != nil {
+			return err
+		}
+		if r != 3 {
+			return ccl.Reduce(ctx, c, in[r], nil, ccl.Sum, 3)
+		}
+		return ccl.Reduce(ctx, c, in[r], out[r][2:], ccl.Sum, 3)
+	})
+	five := (x[0] + x[1]) + ((x[2] + x[3]) + (x[4] + x[5]))
+	six := (x[0] + (x[1] + x[2])) + ((x[3] + x[4]) + (x[5] + x[6]))
+	require.Equal(t, []float32{five, six}, []float32{out[5][0], out[6][0]})
+	require.Equal(t, []float32{five, six}, []float32{out[6][1], out[7][1]})
+	toRoot := ((x[3] + x[1]) + (x[2] + x[0])) + ((x[4] + x[5]) + (x[6] + x[7]))
+	require.Equal(t, toRoot, out[3][2])
 }
 
 // allReduce sums the ranks' inputs by tree, and returns what each got.
 func allReduce(t *testing.T, params string, in [][]float32) [][]float32 {
+	out := make([][]float32, len(in))
+	onTree(t, params, len(in), func(ctx context.Context, c *ccl.Communicator) error {
+		out[c.Rank()] = make([]float32, len(in[c.Rank()]))
+		return ccl.AllReduce(ctx, c, in[c.Rank()], out[c.Rank()], ccl.Sum)
+	})
+	return out
+}
+
+// onTree calls f on each of so many ranks, whose calls are done by tree.
+func onTree(t *testing.T, params string, ranks int, f func(ctx context.Context, c *ccl.Communicator) error) {
 	config, err := ccl.ParseConfig("test", fmt.Appendf(nil,
 		"version: 1\ndefaults: {algorithm: tree}\nalgorithms: {tree: {module: tree, params: {%s}}}\n", params))
 	require.NoError(t, err)
-	settings, err := config.Resolve(ccl.Request{Ranks: len(in)})
+	settings, err := config.Resolve(ccl.Request{Ranks: ranks})
 	require.NoError(t, err)
-	out, errs := make([][]float32, len(in)), make([]error, len(in))
+	errs := make([]error, ranks)
 	var wg sync.WaitGroup
-	for r, ep := range local.New(len(in)) {
+	for r, ep := range local.New(ranks) {
 		wg.Go(func() {
 			c, err := ccl.New(context.Background(), ep, ccl.WithSettings(settings))
 			if err != nil {
@@ -128,13 +172,11 @@ func allReduce(t *testing.T, params string, in [][]float32) [][]float32 {
 				return
 			}
 			defer c.Close()
-			out[r] = make([]float32, len(in[r]))
-			errs[r] = ccl.AllReduce(context.Background(), c, in[r], out[r], ccl.Sum)
+			errs[r] = f(context.Background(), c)
 		})
 	}
 	wg.Wait()
 	require.NoError(t, errors.Join(errs...))
-	return out
 }
 
 func TestParams(t *testing.T) {

@@ -1,0 +1,66 @@
+package doubletree
+
+import (
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
+
+func allReduceCost(s ccl.Shape) ccl.Cost {
+	p := newPlay(s)
+	p.up()
+	p.down()
+	return ccl.Cost{Steps: slices.Max(p.clocks), Bytes: 2 * (s.Ranks - 1) * s.Bytes}
+}
+
+func reduceCost(s ccl.Shape) ccl.Cost {
+	p := newPlay(s)
+	p.up()
+	return ccl.Cost{Steps: slices.Max(p.clocks), Bytes: (s.Ranks - 1) * s.Bytes}
+}
+
+func broadcastCost(s ccl.Shape) ccl.Cost {
+	p := newPlay(s)
+	p.down()
+	return ccl.Cost{Steps: slices.Max(p.clocks), Bytes: (s.Ranks - 1) * s.Bytes}
+}
+
+// play goes through the steps with a clock for each rank, which says how many messages
+// lie on the longest chain up to there: where ranks wait, chains are shorter than steps
+// are many, and there is no formula that is shorter than this.
+type play struct {
+	two    topology.TwoTrees // the same from any root
+	n      int               // chunks of each half
+	clocks []int
+}
+
+func newPlay(s ccl.Shape) *play {
+	return &play{topology.NewTwoTrees(s.Ranks, 0), s.Params.(*Params).chunks(s.Bytes), make([]int, s.Ranks)}
+}
+
+func (p *play) down() {
+	p.steps(func(parent, child, step int) (from, to, first int) { return parent, child, step })
+}
+
+func (p *play) up() {
+	p.steps(func(parent, child, step int) (from, to, first int) { return child, parent, p.two.Span() - step })
+}
+
+// steps sends all chunks over all edges, of which way says from where to where and
+// when for the first time.
+func (p *play) steps(way func(parent, child, step int) (from, to, first int)) {
+	for t := range p.two.Span() + 2*p.n {
+		before := slices.Clone(p.clocks)
+		for tree := range 2 {
+			for child := 1; child < len(p.clocks); child++ {
+				parent, _ := p.two.Parent(tree, child)
+				from, to, first := way(parent, child, p.two.Step(tree, child))
+				if i := t - first; i >= 0 && i%2 == 0 && i/2 < p.n {
+					p.clocks[from] = max(p.clocks[from], before[from]+1)
+					p.clocks[to] = max(p.clocks[to], before[from]+1)
+				}
+			}
+		}
+	}
+}
