@@ -435,7 +435,7 @@ func TestDefaultConfig(t *testing.T) {
 		_, err := ParseConfig("ccl.yaml", []byte(strings.Join(lines, "\n")))
 		require.NoError(t, err, "%s", line)
 	}
-	require.Equal(t, 4, examples)
+	require.Equal(t, 3, examples)
 	grid := strings.NewReplacer("# w:", "w:", "# h:", "h:", "kind: ring_1d ", "kind: torus_2d ").Replace(string(goccl.DefaultConfig))
 	c = parse(t, grid)
 	require.Equal(t, 3, c.topology.w.value)

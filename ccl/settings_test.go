@@ -59,6 +59,7 @@ func testRegistry() *Registry {
 		{Name: "direct", Kernels: all},
 		{Name: "tree", Kernels: all},
 		{Name: "grid", Kernels: all},
+		{Name: "doubletree", Kernels: all},
 		{
 			Name:       "fancy",
 			Topologies: []topology.Kind{topology.Ring1D, topology.Torus2D},
