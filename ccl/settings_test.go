@@ -283,7 +283,7 @@ func TestResolveOrder(t *testing.T) {
 		grid    = "topology: {kind: torus_2d, w: 3, h: 1}\n"
 	)
 	_, err := tryResolve(t, unknown+size+grid, Request{})
-	require.EqualError(t, err, `ccl.yaml:2: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, fancy, grid, plain, ring, tree; a program has to import the package that registers it`)
+	require.EqualError(t, err, `ccl.yaml:2: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, doubletree, fancy, grid, plain, ring, tree; a program has to import the package that registers it`)
 	require.ErrorAs(t, err, new(*ConfigError))
 
 	fixed := strings.Replace(unknown, "fency", "fancy", 1)
