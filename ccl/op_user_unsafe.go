@@ -9,7 +9,7 @@ import (
 )
 
 // NewOp makes f an operation on elements of type T. f stores a[i] op b[i] to dst[i],
-// for slices of one length of which dst may be a; it may look at more than one element
+// for slices of one length of which dst may be a or b; it may look at more than one element
 // at a time, but where a vector is cut is not for it to say. The operation is
 // associative, but for rounding; commutative says whether a op b is b op a too. One
 // that is not is refused by kernels that do not keep the order of ranks, with
@@ -37,7 +37,7 @@ func NewOp[T Element](name string, commutative bool, f func(dst, a, b []T)) Op {
 	return o
 }
 
-// userFold stores n elements of a op b to dst, which may be a.
+// userFold stores n elements of a op b to dst, which may be a or b.
 type userFold func(dst, a, b unsafe.Pointer, n int)
 
 // userTile is the stretch of every buffer that a user's operation finishes before it

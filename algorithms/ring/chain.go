@@ -54,23 +54,9 @@ func reduce(c *ccl.Call) error {
 	})
 }
 
-func scan(c *ccl.Call) error {
-	n := chunks(c.Shape().Bytes, ccl.ParamsOf[Params](c).Chunk)
-	prev, next := c.Rank()-1, c.Rank()+1
-	if prev < 0 {
-		prev = topology.None
-		if err := c.Copy(c.Out(), c.In()); err != nil {
-			return err
-		}
-	}
-	if next == c.Size() {
-		next = topology.None
-	}
-	return foldAlong(c, prev, next, n, c.Out().Block)
-}
-
-// foldAlong is one rank's part of a pipeline of n chunks: what comes from prev is
-// folded with this rank's input to chunk i of have, while chunk i-1 goes on to next.
+// foldAlong is one rank's part of a reduction's pipeline of n chunks: what comes from
+// prev is folded with this rank's input to chunk i of have, while chunk i-1 goes on to
+// next.
 // The first rank, whose prev is topology.None, has what it sends; the last sends
 // nothing. have keeps at least two chunks.
 func foldAlong(c *ccl.Call, prev, next, n int, have func(i, n int) ccl.Buffer) error {
@@ -101,52 +87,66 @@ func chainCost(s ccl.Shape) ccl.Cost {
 	}
 }
 
-// exScan moves every input one rank on, and folds there what comes from the ranks
-// before with it: a rank can fold what it receives once, and so either with its own
-// input, for the ranks behind it, or with that of the rank before, for itself.
-func exScan(c *ccl.Call) error {
+// scan folds along the ring from rank 0 on: what comes from the rank before stands
+// on the left of this rank's input, and both together go on.
+func scan(c *ccl.Call) error {
 	n := chunks(c.Shape().Bytes, ccl.ParamsOf[Params](c).Chunk)
 	spare := c.Scratch(c.In().Block(0, n).Len())
-	for i := range n {
-		in, out := c.In().Block(i, n), c.Out().Block(i, n)
-		if err := exScanChunk(c, in, out, spare.Slice(0, in.Len())); err != nil {
+	return passOn(c, n, spare, c.Out().Block, func(in, out, before, have ccl.Buffer) error {
+		if c.Rank() == 0 {
+			return c.Copy(out, in)
+		}
+		return c.Fold(out, before, in)
+	})
+}
+
+// exScan is scan, but what comes is the result, and what goes on lies in spare memory.
+func exScan(c *ccl.Call) error {
+	n := chunks(c.Shape().Bytes, ccl.ParamsOf[Params](c).Chunk)
+	if c.Rank() == 0 {
+		return passOn(c, n, ccl.Buffer{}, c.In().Block, func(in, out, before, have ccl.Buffer) error { return nil })
+	}
+	spare := c.Scratch(2 * c.In().Block(0, n).Len())
+	going := func(i, n int) ccl.Buffer { return spare.Block(1, 2).Slice(0, c.In().Block(i, n).Len()) }
+	return passOn(c, n, spare.Block(0, 2), going, func(in, out, before, have ccl.Buffer) error {
+		if c.Rank() < c.Size()-1 {
+			if err := c.Fold(have, before, in); err != nil {
+				return err
+			}
+		}
+		return c.Copy(out, before) // which may be in
+	})
+}
+
+// passOn is one rank's part of a pipeline of n chunks from rank 0 to the last: chunk
+// i-1 of have goes on while chunk i comes from the rank before, to spare, and then fold
+// makes chunk i of have of it.
+func passOn(c *ccl.Call, n int, spare ccl.Buffer, have func(i, n int) ccl.Buffer, fold func(in, out, before, have ccl.Buffer) error) error {
+	me := c.Rank()
+	for i := range n + 1 {
+		var in, before ccl.Buffer
+		if i < n {
+			in = c.In().Block(i, n)
+		}
+		sending, receiving := i > 0 && me < c.Size()-1, i < n && me > 0
+		if receiving {
+			before = spare.Slice(0, in.Len())
+		}
+		var err error
+		switch {
+		case sending && receiving:
+			err = c.SendRecv(me+1, have(i-1, n), me-1, before)
+		case sending:
+			err = c.Send(me+1, have(i-1, n))
+		case receiving:
+			err = c.Recv(me-1, before)
+		}
+		if err == nil && i < n {
+			err = fold(in, c.Out().Block(i, n), before, have(i, n))
+		}
+		if err != nil {
 			return fmt.Errorf("chunk %d: %w", i, err)
 		}
 	}
 	return nil
-}
-
-func exScanChunk(c *ccl.Call, in, out, before ccl.Buffer) error {
-	me, last := c.Rank(), c.Size()-1
-	var err error
-	switch me {
-	case 0:
-		return c.Send(1, in)
-	case last:
-		err = c.Recv(me-1, before)
-	default:
-		err = c.SendRecv(me+1, in, me-1, before)
-	}
-	switch {
-	case err != nil:
-		return err
-	case me == 1:
-		err = c.Copy(out, before)
-	default:
-		err = c.RecvReduce(me-1, out, before)
-	}
-	if err != nil || me == last {
-		return err
-	}
-	return c.Send(me+1, out)
-}
-
-// exScanCost: with every chunk each rank but the last sends its input, and then each
-// but the first the fold.
-func exScanCost(s ccl.Shape) ccl.Cost {
-	n := chunks(s.Bytes, s.Params.(*Params).Chunk)
-	if s.Ranks == 2 {
-		return ccl.Cost{Steps: n, Bytes: s.Bytes}
-	}
-	return ccl.Cost{Steps: 2*n + s.Ranks - 3, Bytes: (2*s.Ranks - 3) * s.Bytes}
 }

@@ -12,7 +12,7 @@
 //
 // A broadcast is a pipeline of chunks down the chain that begins at the root, a
 // reduction one along the chain that ends there, and a scan one from rank 0 to the last
-// rank. In an exclusive scan every input first moves to the next rank.
+// rank.
 //
 // An all-to-all is a ring of shifts, in which every rank sends to the next, then to the
 // one after it, and so on: blocks go straight to where they belong (pairwise exchange:

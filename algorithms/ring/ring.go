@@ -65,12 +65,12 @@ var Algorithm = &ccl.Algorithm{
 		ccl.CollScan: {
 			Doc:  "chunks are folded along the ring, in a pipeline from rank 0 to the last",
 			Cost: chainCost,
-			Run:  scan,
+			Run:  scan, Ordered: true,
 		},
 		ccl.CollExScan: {
-			Doc:  "inputs move to the next rank, where they are folded as in a scan",
-			Cost: exScanCost,
-			Run:  exScan,
+			Doc:  "like scan, but what comes is the result before it is folded",
+			Cost: chainCost,
+			Run:  exScan, Ordered: true,
 		},
 	},
 }

@@ -23,8 +23,9 @@
 //
 // Two kernels are made for few steps with a tree for each rank, which together are
 // neither of the kinds. In a scan a rank gets what comes before it from the ranks 1, 2,
-// 4, ... places back (W. D. Hillis, G. L. Steele: Data parallel algorithms, 1986); in an
-// exclusive one every input first moves to the next rank. In an all-to-all a block with
+// 4, ... places back (W. D. Hillis, G. L. Steele: Data parallel algorithms, 1986), and in
+// an exclusive one it folds that twice, with its own input to pass on and without for
+// itself. In an all-to-all a block with
 // j ranks to go moves by the bits of j, with all others that are to move as far at the
 // time (J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby: Efficient algorithms for
 // all-to-all communications in multiport message-passing systems, 1997): that takes

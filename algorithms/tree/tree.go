@@ -108,12 +108,12 @@ var Algorithm = &ccl.Algorithm{
 		ccl.CollScan: {
 			Doc:  "in round k every rank sends the fold that it has to the rank 2^k places on, whatever the kind of tree (Hillis and Steele, 1986)",
 			Cost: scanCost,
-			Run:  scan,
+			Run:  scan, Ordered: true,
 		},
 		ccl.CollExScan: {
-			Doc:  "inputs move to the next rank, where they are folded as in a scan",
-			Cost: exScanCost,
-			Run:  exScan,
+			Doc:  "like scan, with a second fold of all that comes",
+			Cost: scanCost,
+			Run:  exScan, Ordered: true,
 		},
 	},
 }
