@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/internal/reduce"
+	"github.com/goccl/goccl/transport/local"
 )
 
 // Results are stored past the caches if all of them are large and none is stored
@@ -38,5 +39,26 @@ func TestPastCaches(t *testing.T) {
 			f.to(b)
 		}
 		require.Equal(t, c.want, f.pastCaches(c.share), c.name)
+	}
+}
+
+// A copy past the caches is a copy, wherever its buffers begin and end.
+func TestCopy(t *testing.T) {
+	ep := local.New(1)[0]
+	f := newFolder(1)
+	src := make([]byte, 2*foldBytes+200)
+	for i := range src {
+		src[i] = byte(i*7 + i>>8)
+	}
+	for _, work := range []int{0, reduce.CacheBytes() + 1} {
+		for _, n := range []int{0, 1, 63, 64, 65, 1000, foldBytes + 1, 2*foldBytes + 100} {
+			for _, at := range []int{0, 1, 32, 63} {
+				dst := make([]byte, len(src)+64)
+				require.True(t, f.copy(dst[at:at+n], src[at/2:at/2+n], work, ep))
+				require.Equal(t, src[at/2:at/2+n], dst[at:at+n])
+				require.Equal(t, make([]byte, at), dst[:at])
+				require.Equal(t, make([]byte, len(dst)-at-n), dst[at+n:])
+			}
+		}
 	}
 }

@@ -110,6 +110,28 @@ func (f *folder) scan(n int, exclusive bool, ep transport.Endpoint) bool {
 	}
 }
 
+// copy copies src to dst, in a call in which all ranks together touch so many bytes:
+// past the caches, where that is more than they hold. It stops if the group has failed.
+func (f *folder) copy(dst, src []byte, work int, ep transport.Endpoint) bool {
+	stream := work > reduce.CacheBytes()
+	for len(src) > 0 {
+		if ep.Failed() {
+			return false
+		}
+		n := min(len(src), foldBytes)
+		if stream {
+			f.reset()
+			f.to(dst)
+			f.from(src)
+			reduce.Many(reduce.Uint8, reduce.Sum, f.dsts, f.srcs, n, 1, true)
+		} else {
+			copy(dst[:n], src)
+		}
+		dst, src = dst[n:], src[n:]
+	}
+	return true
+}
+
 // pair stores a op b to dst; all have the same length. It stops if the group has
 // failed.
 func (f *folder) pair(dst, a, b []byte, ep transport.Endpoint) bool {

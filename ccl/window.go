@@ -348,12 +348,5 @@ func (w *Window) CopyPart(dst Buffer, rank, at int) error {
 	if rank != c.Rank() && w.mode != fromPayloads {
 		c.moved += len(src)
 	}
-	for len(src) > 0 {
-		if c.comm.ep.Failed() {
-			return c.fail(transport.ErrFailed)
-		}
-		n := copy(into, src[:min(len(src), foldBytes)])
-		into, src = into[n:], src[n:]
-	}
-	return nil
+	return w.folded(c.fold.copy(into, src, c.plan.work, c.comm.ep))
 }
