@@ -2,9 +2,9 @@
 //
 // It has two kinds of users. Programs that prefer explicit handles to the
 // goroutine-bound calls of package dist make a [Communicator] with [New] and call
-// [AllReduce], [AllGatherV], [Broadcast] and [Communicator.Barrier] on it. Designers
-// of algorithms describe one as an [Algorithm] of kernels, [Register] it, and name
-// it in ccl.yaml; the conformance suite is package ccl/ccltest.
+// [AllReduce] and the other functions of this package on it. Designers of algorithms
+// describe one as an [Algorithm] of kernels, [Register] it, and name it in ccl.yaml;
+// the conformance suite is package ccl/ccltest.
 //
 // # Model
 //
@@ -15,6 +15,19 @@
 // All ranks synchronise and compare fingerprints, of what must be equal everywhere:
 // the collective, type, operation, count, root and algorithm. Only then does the
 // kernel run, which moves and folds data with the verbs of a [Call].
+//
+// The reductions are [AllReduce], [AllReduceCoalesced] for many tensors, [Reduce],
+// [ReduceScatter], [Scan] and [ExScan]; what moves data are [AllGather], [Broadcast],
+// [Gather], [Scatter] and [AllToAll]; V in a name stands for blocks of unlike lengths.
+// Each has a twin, such as [AllReduceAsync], that begins it and returns a [Work].
+// Buffers are slices of any [Element]; operations are [Sum] and its like, [PremulSum],
+// and what [NewOp] makes. Ranks are those of the group, and send comes before recv, as
+// in MPI.
+//
+// [Send], [Recv], [SendRecv], [Isend] and [Irecv] carry messages between two ranks. They
+// are no calls in this sense: nobody else takes part, and the receiver compares tag,
+// type and length. [Communicator.Split] and [Communicator.NewGroup] make groups of some
+// of the ranks, with calls, messages and a failure of their own.
 //
 // A kernel exchanges messages ([Call.SendRecv] and its relatives) or looks at all
 // ranks' inputs through a window ([Call.Window]). It says what it costs, and the suite
@@ -33,9 +46,11 @@
 //
 // # Concurrency
 //
-// A Communicator belongs to one rank, whose calls on it follow each other. Calls on
-// different communicators are independent. Settings, Configs and Registries are safe
-// for concurrent use.
+// A Communicator belongs to one rank, whose calls on it follow each other. What was
+// begun is done in that order, by a goroutine that is there while there is any, and
+// before any call that is made later. Messages may be sent and received by several
+// goroutines at once, also while a call runs. Calls on different communicators are
+// independent. Settings, Configs and Registries are safe for concurrent use.
 //
 // # Failure
 //
@@ -45,11 +60,16 @@
 // them. Refused arguments are [InvalidBufferSizeError], [InvalidRootError],
 // [InvalidArgumentError], [ErrNotImplemented], or a context that had ended before the
 // call: if all ranks refuse a call, the group lives on; if some do, the others get
-// MismatchError with the field "arguments".
+// MismatchError with the field "arguments". A call that was begun has all its errors in
+// its Work. With debug in ccl.yaml it is refused if its input was changed before its turn.
 //
 // After a failure other than a mismatch the contents of outputs are unspecified. When a
 // call has returned, whatever it returned, no rank touches its buffers any more; only a
 // kernel that never returns is left behind, after a second timeout. Without
 // a cancelled context, a timeout or a panic, a call that succeeds on one rank succeeds on
 // all; with one, the last call may be torn, and nil means that one's own output is right.
+//
+// A send or a receive that fails for itself, for want of a peer or of time, leaves the
+// group alone, unless its message had begun to move (see [Send]). The failure of a group
+// ends its messages as well, and no other group.
 package ccl
