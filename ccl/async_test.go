@@ -218,7 +218,7 @@ func TestAsyncAllocates(t *testing.T) {
 	require.LessOrEqual(t, b.Mallocs-a.Mallocs, uint64(1000+100))
 }
 
-// With debug, an input that is changed while its call waits for its turn is found, and
+// With debug, a buffer that is changed while its call waits for its turn is found, and
 // the call refused.
 func TestAsyncDebug(t *testing.T) {
 	config, err := ccl.ParseConfig("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"))
@@ -226,27 +226,54 @@ func TestAsyncDebug(t *testing.T) {
 	s, err := config.Resolve(ccl.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 2})
 	require.NoError(t, err)
 	everyWorld(t, func(t *testing.T, connect connector) {
-		for _, spoil := range []bool{false, true} {
+		for _, spoil := range []string{"", "input", "output"} {
 			g := join(t, connect, s)
-			x := []int32{1}
+			x, y := []int32{1}, []int32{0}
 			first := g[0].BarrierAsync(bg)
-			second := ccl.AllReduceAsync(bg, g[0], x, x, ccl.Sum)
-			if spoil {
+			second := ccl.AllReduceAsync(bg, g[0], x, y, ccl.Sum)
+			switch spoil {
+			case "input":
 				x[0] = 2
+			case "output":
+				y[0] = 2
 			}
 			require.NoError(t, g[1].Barrier(bg))
 			require.NoError(t, first.Wait(bg))
 			err := ccl.AllReduce(bg, g[1], []int32{1}, []int32{0}, ccl.Sum)
-			if !spoil {
+			if spoil == "" {
 				require.NoError(t, errors.Join(err, second.Wait(bg)))
 				continue
 			}
 			var bad *ccl.InvalidArgumentError
 			require.ErrorAs(t, second.Wait(bg), &bad)
-			require.ErrorContains(t, bad, "an input was changed after the call was begun")
+			require.ErrorContains(t, bad, "a buffer was changed after the call was begun and before its turn came")
 			var m *ccl.MismatchError
 			require.ErrorAs(t, err, &m)
 			require.Equal(t, "arguments", m.Field)
 		}
 	})
+}
+
+// An input that is changed while its call runs is found when it is done.
+func TestAsyncDebugWhileItRuns(t *testing.T) {
+	x := []int32{1}
+	spoiler := &ccl.Algorithm{Name: "spoiler", Doc: "of a test", Kernels: map[ccl.Collective]*ccl.Kernel{
+		ccl.CollAllReduce: {
+			Doc: "of a test", Cost: func(ccl.Shape) ccl.Cost { return ccl.Cost{} },
+			Run: func(c *ccl.Call) error {
+				if c.Rank() == 0 {
+					x[0]++
+				}
+				return nil
+			},
+		},
+	}}
+	config, err := ccl.ParseConfig("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {spoiler: {module: spoiler}}\nrules: [{algorithm: spoiler}]\n"))
+	require.NoError(t, err)
+	s, err := config.Resolve(ccl.Request{Registry: ccl.NewRegistry(spoiler), Ranks: 2})
+	require.NoError(t, err)
+	g := join(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, s)
+	w := ccl.AllReduceAsync(bg, g[0], x, []int32{0}, ccl.Sum)
+	require.NoError(t, ccl.AllReduceAsync(bg, g[1], []int32{1}, []int32{0}, ccl.Sum).Wait(bg))
+	require.ErrorContains(t, w.Wait(bg), "a buffer was changed after the call was begun and while it ran")
 }

@@ -80,8 +80,7 @@ func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 type CallOption struct {
 	algorithm string
 	timeout   time.Duration
-	queued    bool   // the call comes from the queue
-	sum       uint64 // of its inputs
+	queued    bool // the call comes from the queue
 }
 
 // WithAlgorithm chooses the algorithm of one call by the name of its entry in

@@ -2,33 +2,52 @@ package ccl
 
 import "hash/maphash"
 
-// With debug in the configuration, buffers are looked at while they belong to a call:
-// a sum of a Work's inputs is made when it is begun, and again when its turn comes.
+// With debug in the configuration, buffers are looked at while they belong to a call: a
+// sum is made of what is in them when the call is begun, and again when its turn comes;
+// and of its inputs once more when it is done.
 
 var seal = maphash.MakeSeed()
 
-// seal remembers what is in the inputs.
+// sums are those of a call's buffers.
+type sums struct {
+	on          bool
+	all, inputs uint64
+}
+
+// seal remembers what is in the buffers.
 func (a *arguments) seal(c *Communicator) {
 	if c.settings.debug.value {
-		a.opts[0].sum = a.sum()
+		a.sums = sums{true, a.sum(a.send, a.recv), a.sum(a.send)}
 	}
 }
 
-// check says that somebody changed the inputs since.
-func (a *arguments) check(c *Communicator) error {
-	if !c.settings.debug.value || a.sum() == a.opts[0].sum {
+// atTurn says that somebody has changed a buffer since.
+func (a *arguments) atTurn() error {
+	if !a.sums.on || a.sum(a.send, a.recv) == a.sums.all {
 		return nil
 	}
-	return &InvalidArgumentError{a.coll.String(), "an input was changed after the call was begun and before it was done; " +
-		"buffers belong to the call until its Work is done (found because of defaults.debug)"}
+	return a.changed("before its turn came")
 }
 
-func (a *arguments) sum() uint64 {
+// atEnd says that somebody has changed an input while the call ran, where that is not an
+// output as well.
+func (a *arguments) atEnd() error {
+	if !a.sums.on || a.tensors != nil || overlap(a.send.data, a.recv.data) || a.sum(a.send) == a.sums.inputs {
+		return nil
+	}
+	return a.changed("while it ran")
+}
+
+func (a *arguments) changed(when string) error {
+	return &InvalidArgumentError{a.coll.String(), "a buffer was changed after the call was begun and " + when +
+		"; buffers belong to the call until its Work is done (found because of defaults.debug)"}
+}
+
+func (a *arguments) sum(buffers ...Buffer) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seal)
-	h.Write(a.send.data)
-	if a.coll == CollBroadcast {
-		h.Write(a.recv.data)
+	for _, b := range buffers {
+		h.Write(b.data)
 	}
 	for _, b := range a.tensors {
 		h.Write(b.data)

@@ -89,9 +89,6 @@ func (d DType) integer() (integer, signed bool) {
 	return false, false
 }
 
-// complex reports whether the type is one of complex numbers.
-func (d DType) complex() bool { return d == Complex64 || d == Complex128 }
-
 // DTypeOf returns the DType of T, which may be a named type.
 func DTypeOf[T Element]() DType {
 	switch kind := reflect.TypeFor[T]().Kind(); kind {

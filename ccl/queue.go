@@ -67,10 +67,10 @@ func (c *Communicator) serveFirst() (more bool) {
 			go q.serve()
 		}
 	}()
-	if err = w.args.check(c); err == nil {
-		err = c.do(w.ctx, &w.args)
-	} else {
+	if err = w.args.atTurn(); err != nil {
 		err = c.refusedInTurn(&w.args, err)
+	} else if err = c.do(w.ctx, &w.args); err == nil {
+		err = w.args.atEnd()
 	}
 	returned = true
 	return

@@ -105,6 +105,7 @@ type arguments struct {
 	counts, displs         []int // those of the buffer that has blocks, or of send
 	recvCounts, recvDispls []int
 	opts                   [1]CallOption
+	sums                   sums // of debug
 }
 
 // do makes a call.

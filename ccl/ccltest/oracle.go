@@ -248,7 +248,7 @@ func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, p
 			a, b := parts(x)
 			c, d := parts(y)
 			if op == ccl.Product {
-				return of(P(a*c)-P(b*d), P(a*d)+P(b*c))
+				return of(P(a*c)-P(b*d), P(a*d)+P(b*c)) //nolint:unconvert // it rounds: no product is fused into a sum
 			}
 			return of(a+c, b+d)
 		},

@@ -7,15 +7,20 @@ import (
 	"testing"
 )
 
-// What docs/processes.md says that a job takes of /dev/shm.
+// What docs/processes.md says that a job takes of /dev/shm, and a group in it.
 func TestDocumentedSizes(t *testing.T) {
+	documentedSizes(t, "| ranks | MiB |\n|---|---|\n", DefaultGeometry)
+	documentedSizes(t, "| ranks of the group | MiB |\n|---|---|\n", GroupGeometry)
+}
+
+func documentedSizes(t *testing.T, head string, geometry func(ranks int) Geometry) {
 	text, err := os.ReadFile("../../docs/processes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, found := strings.Cut(string(text), "| ranks | MiB |\n|---|---|\n")
+	_, table, found := strings.Cut(string(text), head)
 	if !found {
-		t.Fatal("docs/processes.md has no table of sizes")
+		t.Fatalf("docs/processes.md has no table that begins with %s", head)
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	for row := range strings.Lines(table + "\n") {
@@ -23,7 +28,7 @@ func TestDocumentedSizes(t *testing.T) {
 		if _, err := fmt.Sscanf(row, "| %d |", &ranks); err != nil {
 			t.Fatal(row, err)
 		}
-		h, err := newHeader(Job{Name: "x", Size: ranks}, DefaultGeometry(ranks).layout(ranks).total)
+		h, err := newHeader(Job{Name: "x", Size: ranks}, geometry(ranks).layout(ranks).total)
 		if err != nil {
 			t.Fatal(err)
 		}
