@@ -14,7 +14,7 @@ func AllReduceAsync[T Element](ctx context.Context, c *Communicator, send, recv 
 
 // AllReduceCoalescedAsync begins an AllReduceCoalesced; see there and Work.
 func AllReduceCoalescedAsync[T Element](ctx context.Context, c *Communicator, tensors [][]T, op Op, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllReduce, op: op, tensors: buffersOf(tensors)}, opts)
+	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllReduce, op: op, tensors: appendBuffers([]Buffer{}, tensors)}, opts)
 }
 
 // ReduceAsync begins a Reduce; see there and Work.

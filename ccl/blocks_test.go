@@ -3,12 +3,15 @@ package ccl_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
 )
 
 // Calls whose blocks are of unlike lengths, which not all ranks know.
@@ -306,4 +309,38 @@ func TestCoalescedMismatch(t *testing.T) {
 			require.Equal(t, int32(1), tensors[r][0][0])
 		}
 	})
+}
+
+// Calls that are made again allocate nothing, also those of several steps.
+func TestSeveralStepsAllocateNothing(t *testing.T) {
+	connect := func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }
+	g := group(t, connect, 2)
+	calls := func(times int) {
+		require.NoError(t, errors.Join(each(2, func(r int) (err error) {
+			c := g[r]
+			x, y := make([]int32, 100), make([]int32, 200)
+			tensors := [][]int32{x[:3], x[10:], y}
+			counts, even := []int{40, 60}, []int{50, 50}
+			var at0 []int
+			recv := []int32(nil)
+			if r == 0 {
+				at0, recv = counts, y
+			}
+			for range times {
+				err = errors.Join(err,
+					ccl.AllReduceCoalesced(bg, c, tensors, ccl.PremulSum(3)),
+					ccl.GatherV(bg, c, x[:counts[r]], recv, at0, nil, 0),
+					ccl.ScatterV(bg, c, recv[:len(recv)/2], at0, nil, x[:counts[r]], 0),
+					ccl.AllToAllV(bg, c, x, even, nil, y[:100], even, nil),
+				)
+			}
+			return err
+		})...))
+	}
+	calls(100)
+	var a, b runtime.MemStats
+	runtime.ReadMemStats(&a)
+	calls(10_000)
+	runtime.ReadMemStats(&b)
+	require.Less(t, b.Mallocs-a.Mallocs, uint64(1000))
 }

@@ -16,16 +16,16 @@ import (
 // ErrNotImplemented; fails with *CollectiveFailedError, after which the tensors are
 // unspecified, unless it is a *MismatchError.
 func AllReduceCoalesced[T Element](ctx context.Context, c *Communicator, tensors [][]T, op Op, opts ...CallOption) error {
-	if c == nil {
-		return c.begin(CollAllReduce, nil)
+	if err := c.begin(CollAllReduce, opts); err != nil {
+		return err
 	}
-	return c.allReduceCoalesced(ctx, DTypeOf[T](), buffersOf(tensors), op, opts)
+	c.tensors = appendBuffers(c.tensors[:0], tensors)
+	return c.allReduceCoalesced(ctx, DTypeOf[T](), c.tensors, op, opts)
 }
 
-func buffersOf[T Element](tensors [][]T) []Buffer {
-	buffers := make([]Buffer, len(tensors))
-	for i, t := range tensors {
-		buffers[i] = bufferOf(t)
+func appendBuffers[T Element](buffers []Buffer, tensors [][]T) []Buffer {
+	for _, t := range tensors {
+		buffers = append(buffers, bufferOf(t))
 	}
 	return buffers
 }
@@ -38,12 +38,9 @@ const (
 	bundleBytes = 1 << 20
 )
 
+// allReduceCoalesced makes the call that begin has started, and ends it.
 func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tensors []Buffer, op Op, opts []CallOption) error {
-	if err := c.begin(CollAllReduce, opts); err != nil {
-		return err
-	}
-	err := checkCoalesced(dtype, tensors, op)
-	if err != nil {
+	if err := c.checkCoalesced(dtype, tensors, op); err != nil {
 		return c.refuse(err)
 	}
 	defer c.end()
@@ -61,16 +58,16 @@ func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tens
 	return nil
 }
 
-func checkCoalesced(dtype DType, tensors []Buffer, op Op) error {
+func (c *Communicator) checkCoalesced(dtype DType, tensors []Buffer, op Op) error {
 	const operation = "all_reduce_coalesced"
-	total := 0
-	places := make([][]byte, 0, len(tensors))
+	total, places := 0, c.places[:0]
 	for _, t := range tensors {
 		total += t.Len()
 		if t.Len() > 0 {
 			places = append(places, t.data)
 		}
 	}
+	c.places = places
 	if total == 0 {
 		return &InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0}
 	}

@@ -51,6 +51,8 @@ type Communicator struct {
 	lengths  lengths
 	spare    []byte // for inputs that are not the user's own
 	bundled  []byte // for tensors that travel together
+	tensors  []Buffer
+	places   [][]byte // of them
 	entry    transport.Entry
 	plans    [planCache]plan
 	_        [padBytes]byte

@@ -313,15 +313,29 @@ type planKey struct {
 	total int
 }
 
-// planCache is the number of plans that a communicator remembers.
-const planCache = 16
+// planCache is the number of plans that a communicator remembers, a power of two.
+const planCache = 32
+
+// place returns where the plan for a key goes, unless it goes to the place beside it.
+func (k *planKey) place(algorithm string) uint {
+	h := uint64(k.bytes)*0x9e3779b97f4a7c15 ^ uint64(k.total)*0xbf58476d1ce4e5b9 ^
+		(uint64(k.coll)<<40|uint64(k.dtype)<<32|uint64(k.op))*0x94d049bb133111eb ^ uint64(len(algorithm))
+	return uint(h>>40) % planCache
+}
 
 // choose returns the plan for a request.
 func (c *Communicator) choose(r *request) (*plan, error) {
 	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.total}
-	p := &c.plans[(uint(r.bytes)/8*7+uint(r.coll)*5+uint(r.op)+uint(len(r.opts.algorithm))*3)%planCache]
+	at := key.place(r.opts.algorithm)
+	p, beside := &c.plans[at], &c.plans[at^1]
 	if p.key == key && p.algorithm == r.opts.algorithm {
 		return p, nil
+	}
+	if beside.key == key && beside.algorithm == r.opts.algorithm {
+		return beside, nil
+	}
+	if p.key != (planKey{}) {
+		p = beside
 	}
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
 		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,

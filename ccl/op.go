@@ -57,10 +57,23 @@ func (o Op) Defined(d DType) bool { return o.checkFor(CollAllReduce, d) == nil }
 // Every factor that a program uses is remembered, in some hundred bytes; a program
 // that needs a new one for each step had better multiply by itself.
 func PremulSum(factor float64) Op {
-	return makeOp(&madeOp{
+	madeOps.RLock()
+	o, ok := madeOps.byFactor[math.Float64bits(factor)]
+	madeOps.RUnlock()
+	if ok {
+		return o
+	}
+	o = makeOp(&madeOp{
 		name:   fmt.Sprintf("premul_sum(%v)", factor),
 		factor: factor, scales: true, commutes: true,
 	})
+	madeOps.Lock()
+	defer madeOps.Unlock()
+	if madeOps.byFactor == nil {
+		madeOps.byFactor = map[uint64]Op{}
+	}
+	madeOps.byFactor[math.Float64bits(factor)] = o
+	return o
 }
 
 // madeOp is an operation that was made while the program ran.
@@ -77,8 +90,9 @@ type madeOp struct {
 // madeOps are all of them. Op firstMade+i is number i.
 var madeOps struct {
 	sync.RWMutex
-	all    []*madeOp
-	byName map[string]Op
+	all      []*madeOp
+	byName   map[string]Op
+	byFactor map[uint64]Op // of PremulSum, by the factor's bits
 }
 
 const firstMade = 1 << 8

@@ -116,6 +116,9 @@ func (c *Communicator) do(ctx context.Context, a *arguments) error {
 		return c.Barrier(ctx, opts...)
 	case CollAllReduce:
 		if a.tensors != nil {
+			if err := c.begin(a.coll, opts); err != nil {
+				return err
+			}
 			return c.allReduceCoalesced(ctx, a.dtype, a.tensors, a.op, opts)
 		}
 		return c.allReduce(ctx, a.dtype, a.send, a.recv, a.op, opts)
