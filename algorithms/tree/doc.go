@@ -56,6 +56,11 @@
 //	(x0 + x1) + ((x2 + x3) + (x4 + x5))
 //	(x0 + (x1 + x2)) + ((x3 + x4) + (x5 + x6))
 //
+// and in an exclusive one ranks 6 and 7
+//
+//	(x0 + (x1 + x2)) + ((x3 + x4) + x5)
+//	((x0 + x1) + (x2 + x3)) + ((x4 + x5) + x6)
+//
 // The result is fixed by the number of ranks, the kind and the arity, and in a reduce
 // the root; in scans by the rank alone. It is the same on all ranks and in all runs. All
 // elements are folded alike: neither the count nor the chunk matters. For floating-point

@@ -140,7 +140,9 @@ func TestBitsOfTheDocumentation(t *testing.T) {
 	five := (x[0] + x[1]) + ((x[2] + x[3]) + (x[4] + x[5]))
 	six := (x[0] + (x[1] + x[2])) + ((x[3] + x[4]) + (x[5] + x[6]))
 	require.Equal(t, []float32{five, six}, []float32{out[5][0], out[6][0]})
-	require.Equal(t, []float32{five, six}, []float32{out[6][1], out[7][1]})
+	before6 := (x[0] + (x[1] + x[2])) + ((x[3] + x[4]) + x[5])
+	before7 := ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + x[6])
+	require.Equal(t, []float32{before6, before7}, []float32{out[6][1], out[7][1]})
 	toRoot := ((x[3] + x[1]) + (x[2] + x[0])) + ((x[4] + x[5]) + (x[6] + x[7]))
 	require.Equal(t, toRoot, out[3][2])
 }
