@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race single noasm generate check bench bench-check bench-peers kill fuzz ci
+.PHONY: help demo test race single noasm generate check bench bench-check bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -64,8 +64,12 @@ bench-check: ## compare ratios to the yardsticks with benchmarks/baseline.json; 
 bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far as they are installed
 	$(GO) run ./benchmarks/peers $(ARGS)
 
-kill: ## kill, stop and delay ranks that are processes, 500 times, for about ten minutes
-	$(GO) test -v -count=1 -timeout 30m ./internal/processtest -kills 500 -stops 30 -cuts 60 -idle 10s $(ARGS)
+kill: ## kill, stop and delay ranks that are processes, 1000 times, for about ten minutes
+	$(GO) test -v -count=1 -timeout 30m ./internal/processtest -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s $(ARGS)
+
+programs: ## run thousands of random programs, on processes and on goroutines, for about five minutes
+	$(GO) test -count=1 -timeout 30m ./internal/processtest -run TestRandomPrograms -programs 3000 $(ARGS)
+	$(GO) test -count=1 -timeout 30m ./ccl -run TestRandomPrograms -programs 1000
 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl

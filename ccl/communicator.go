@@ -131,9 +131,18 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	}
 	if err := c.init(ctx); err != nil {
 		_ = c.Close()
-		return nil, &InitializationFailedError{Backend: ep.Name(), Err: err}
+		return nil, initializationFailed(ep.Name(), c.name, err)
 	}
 	return c, nil
+}
+
+// initializationFailed is the error of a group, the first or one that has a name, that
+// could not be set up.
+func initializationFailed(backend, group string, err error) error {
+	if group != "" {
+		err = fmt.Errorf("group %s: %w", group, err)
+	}
+	return &InitializationFailedError{Backend: backend, Err: err}
 }
 
 func (c *Communicator) init(ctx context.Context) error {

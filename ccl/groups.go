@@ -18,7 +18,8 @@ import (
 // one, but for the topology, which is a ring, and what is for other numbers of ranks.
 //
 // It is collective. Fails with *CollectiveFailedError, or, if the new group could not
-// be set up while this one lives on, with *InitializationFailedError.
+// be set up while this one lives on, with *InitializationFailedError, which names the
+// new group and counts ranks as it does.
 func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOption) (*Communicator, error) {
 	const coll = collSplit
 	if err := c.begin(coll, opts); err != nil {
@@ -96,13 +97,11 @@ func (c *Communicator) checkMembers(members []int) error {
 // group sets up the group of some ranks, this one among them, that the call with that
 // number makes.
 func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
-	failed := func(err error) error {
-		return &InitializationFailedError{Backend: c.ep.Name(), Err: err}
-	}
 	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number))
 	if c.name != "" {
 		name += " of the group " + c.name
 	}
+	failed := func(err error) error { return initializationFailed(c.ep.Name(), name, err) }
 	settings, err := c.settings.forGroup(len(members), "a group "+name)
 	if err != nil {
 		return nil, failed(err)

@@ -2,8 +2,8 @@ package ccl_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/programs"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
+
+var randomPrograms = flag.Int("programs", 12, "so many random programs on each kind of world")
 
 // closing closes groups at the end of a test.
 func closing(t *testing.T, c *ccl.Communicator) *ccl.Communicator {
@@ -202,149 +205,17 @@ func TestManyGroups(t *testing.T) {
 	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 }
 
-// Random programs on random groups that overlap, some of it begun and waited for later,
-// against what they have to give. Every rank is in many groups at once, and makes the
-// calls of each in the same order as the others.
+// Random programs on groups that overlap give what they have to (S1.6-S1.10, S2.15).
 func TestRandomPrograms(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
-		for seed := range uint64(6) {
+		for seed := range uint64(*randomPrograms) {
 			t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-				const n = 4
+				n := 2 + int(seed%4)
 				g := group(t, connect, n)
-				require.NoError(t, errors.Join(each(n, func(r int) error { return program(g[r], seed) })...))
+				p := programs.New(seed, programs.Options{Ranks: n, Events: 150, Longest: 3000, Algorithms: []string{"direct", "ring"}})
+				require.NoError(t, errors.Join(each(n, func(r int) error { return p.Run(bg, g[r]) })...))
+				allSum(t, g, 10)
 			})
 		}
 	})
-}
-
-// program is what every rank does: the same numbers for all.
-func program(world *ccl.Communicator, seed uint64) (err error) {
-	random := rand.New(rand.NewPCG(seed, 1))
-	me, n := world.Rank(), world.Size()
-	type member struct {
-		comm  *ccl.Communicator
-		ranks []int
-	}
-	var groups []member
-	for range 5 {
-		ranks := random.Perm(n)[:1+random.IntN(n)]
-		slices.Sort(ranks)
-		c, err := world.NewGroup(bg, ranks)
-		if err != nil {
-			return err
-		}
-		groups = append(groups, member{c, ranks})
-	}
-	defer func() {
-		for _, m := range groups {
-			if m.comm != nil {
-				err = errors.Join(err, m.comm.Close())
-			}
-		}
-	}()
-	var later []func() error
-	for step := range 150 {
-		m := groups[random.IntN(len(groups))]
-		kind, count, root := random.IntN(5), 1+random.IntN(300), random.IntN(len(m.ranks))
-		async, settle := random.IntN(2) == 0, random.IntN(8) == 0
-		if m.comm != nil {
-			check, w, err := randomCall(m.comm, m.ranks, kind, count, root, step, async)
-			if err != nil {
-				return fmt.Errorf("step %d: %w", step, err)
-			}
-			if w == nil {
-				err = check()
-			} else {
-				later = append(later, func() error { return errors.Join(w.Wait(bg), check()) })
-			}
-			if err != nil {
-				return fmt.Errorf("rank %d, step %d: %w", me, step, err)
-			}
-		}
-		for settle && len(later) > 0 {
-			if err := later[0](); err != nil {
-				return fmt.Errorf("rank %d, before step %d: %w", me, step, err)
-			}
-			later = later[1:]
-		}
-	}
-	for _, wait := range later {
-		err = errors.Join(err, wait())
-	}
-	return err
-}
-
-// randomCall makes or begins a call, and returns how to check what it gave.
-func randomCall(c *ccl.Communicator, ranks []int, kind, count, root, step int, async bool) (check func() error, w *ccl.Work, err error) {
-	n, me := len(ranks), c.Rank()
-	value := func(rank, i int) int64 { return int64(ranks[rank]*1000 + i*7 + step) }
-	fill := func(rank, count int) []int64 {
-		x := make([]int64, count)
-		for i := range x {
-			x[i] = value(rank, i)
-		}
-		return x
-	}
-	total := func(i int) (sum int64) {
-		for r := range n {
-			sum += value(r, i)
-		}
-		return sum
-	}
-	var in, out, want []int64
-	switch kind {
-	case 0:
-		in, out = fill(me, count), make([]int64, count)
-		for i := range out {
-			want = append(want, total(i))
-		}
-		if async {
-			w = ccl.AllReduceAsync(bg, c, in, out, ccl.Sum)
-		} else {
-			err = ccl.AllReduce(bg, c, in, out, ccl.Sum)
-		}
-	case 1:
-		in, out = fill(me, count), make([]int64, count*n)
-		for r := range n {
-			want = append(want, fill(r, count)...)
-		}
-		if async {
-			w = ccl.AllGatherAsync(bg, c, in, out)
-		} else {
-			err = ccl.AllGather(bg, c, in, out)
-		}
-	case 2:
-		out, want = fill(me, count), fill(root, count)
-		if async {
-			w = ccl.BroadcastAsync(bg, c, out, root)
-		} else {
-			err = ccl.Broadcast(bg, c, out, root)
-		}
-	case 3:
-		in, out = fill(me, count*n), make([]int64, count)
-		for i := range out {
-			want = append(want, total(me*count+i))
-		}
-		if async {
-			w = ccl.ReduceScatterAsync(bg, c, in, out, ccl.Sum)
-		} else {
-			err = ccl.ReduceScatter(bg, c, in, out, ccl.Sum)
-		}
-	default:
-		in, out = fill(me, count*n), make([]int64, count*n)
-		for r := range n {
-			want = append(want, fill(r, count*n)[me*count:(me+1)*count]...)
-		}
-		if async {
-			w = ccl.AllToAllAsync(bg, c, in, out)
-		} else {
-			err = ccl.AllToAll(bg, c, in, out)
-		}
-	}
-	return func() error {
-		if !slices.Equal(out, want) {
-			return fmt.Errorf("call kind %d of %d elements in %v is wrong", kind, count, ranks)
-		}
-		return nil
-	}, w, err
 }

@@ -287,3 +287,24 @@ func TestRandomMessages(t *testing.T) {
 		}
 	})
 }
+
+// A message that fails the group when its time is up ends all others, whoever waits for
+// them.
+func TestOneTimeIsUpForAll(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for range 20 {
+			g := group(t, connect, 2)
+			ctx, cancel := context.WithTimeout(bg, 5*time.Millisecond)
+			first := ccl.Isend(ctx, g[0], numbers(1, 5000), 1, 1) // that nobody takes
+			errs := each(20, func(i int) error {
+				_, err := ccl.Recv(bg, g[0], make([]int32, 1), 1, 2)
+				return err
+			})
+			require.ErrorIs(t, first.Wait(bg), context.DeadlineExceeded)
+			for _, err := range errs {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+			cancel()
+		}
+	})
+}

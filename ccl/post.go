@@ -542,7 +542,8 @@ func (p *post) ended(t *transfer, err error) {
 	t.finish(err)
 }
 
-// each calls f for all transfers there are; f may end the one it is called for.
+// each calls f for all transfers there are; f may end the one it is called for, or all:
+// one that has ended is not looked at any more, since it may be somebody else's.
 func (p *post) each(f func(t *transfer)) {
 	var all []*transfer
 	for _, queue := range p.sends {
@@ -555,7 +556,9 @@ func (p *post) each(f func(t *transfer)) {
 		}
 	}
 	for _, t := range all {
-		f(t)
+		if !t.isOver() {
+			f(t)
+		}
 	}
 }
 

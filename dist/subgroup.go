@@ -19,7 +19,8 @@ import (
 //
 // Refused with *InvalidArgumentError (a rank that is not there, the same one twice,
 // or none at all). Ranks that name different ones all get *MismatchError; where the
-// new group cannot be set up its members get *InitializationFailedError.
+// new group cannot be set up its members get *InitializationFailedError, which names
+// it and counts ranks as it does.
 func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 	c, err := prepare(opts)
 	if err != nil {

@@ -28,6 +28,27 @@ type part struct {
 	Talks   bool // says where it is
 	Late    bool // waits for its standard input before the first call
 	Region  int  // bytes of a region that all ranks populate and read
+
+	Scene  string // what ranks do before calls, one of scenes
+	Seed   uint64 // of its choices
+	Victim int    // who dies in it
+	Count  int    // how much of it
+}
+
+// scenes are what ranks do between init and destroy, beside calls.
+var scenes map[string]func(p *part, at func(string), r *result) error
+
+func init() { // they know part
+	scenes = map[string]func(p *part, at func(string), r *result) error{
+		"":            func(*part, func(string), *result) error { return nil },
+		"program":     (*part).program,
+		"many groups": (*part).manyGroups,
+		"await":       (*part).await,
+		"mixture":     (*part).mixture,
+	}
+	for name := range works {
+		scenes[name] = (*part).work
+	}
 }
 
 type call struct {
@@ -48,6 +69,10 @@ type result struct {
 	Elapsed            time.Duration // of the same
 	Wrong              string        // what must never be
 	Rounds, TotalCalls int
+	LostAt             time.Time // when the error came
+	LostRank           int       // of all ranks, which Lost counts as its group does
+	Text               string    // that a scene says
+	Grown              belongings
 	Shared, Resident   int // bytes by which the region has grown this rank's part of shared memory, and what it sees of it
 }
 
@@ -125,6 +150,9 @@ func (p *part) rounds(config *ccl.Config, buffer []float32, at func(string), r *
 			if err := r.share(p.Region); err != nil {
 				return err
 			}
+		}
+		if err := scenes[p.Scene](p, at, r); err != nil {
+			return err
 		}
 		for i := range len(p.Calls) * (1 + p.Repeat) {
 			c := p.Calls[i%len(p.Calls)]

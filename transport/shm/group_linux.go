@@ -20,13 +20,18 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	gone := func() error {
 		return m.segment.safely(func() error { return m.Gone(members, func(int) bool { return false }) })
 	}
+	j := Job{Name: groupName(m.job.Name, number, members[0]), Rank: rank, Size: len(members)}
 	if err := gone(); err != nil {
+		removeOrphan(j)
 		return nil, err
 	}
 	ctx, stop := watched(ctx, gone)
 	defer stop()
-	j := Job{Name: groupName(m.job.Name, number, members[0]), Rank: rank, Size: len(members)}
-	return join(ctx, j, m.geometry.ofGroup(j.Size), func(*segment) bool { return m.poll })
+	ep, err := join(ctx, j, m.geometry.ofGroup(j.Size), func(*segment) bool { return m.poll })
+	if err != nil {
+		removeOrphan(j)
+	}
+	return ep, err
 }
 
 // maxGroupName is the length of the longest name of a group: it leaves room for those of

@@ -88,6 +88,7 @@ func (m *mapped) makeRegion(ctx context.Context, number, size int) (transport.Re
 	j.Name = fmt.Sprintf("%s-region-%d", j.Name, number)
 	s, err := openSegment(ctx, j, size)
 	if err != nil {
+		removeOrphan(j)
 		return nil, err
 	}
 	return segmentRegion{s, size}, nil

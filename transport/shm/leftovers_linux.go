@@ -85,6 +85,23 @@ func (l Leftover) Remove() error {
 	return unlinkFile(f.fd, l.Path)
 }
 
+// removeOrphan removes the segment of a group, or of a region, that could not be made,
+// if its creator is dead. Its ranks know each other by the segment of the job, and need
+// not find the file to learn that: some never look for it.
+func removeOrphan(j Job) {
+	f, err := findFile(filePath(strings.TrimPrefix(j.Name, "/")))
+	if err != nil {
+		return
+	}
+	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
+	if f.held {
+		return // its creator removes it
+	}
+	if ok, err := tryLock(f.fd, reaping); ok && err == nil { // or somebody else does
+		_ = unlinkFile(f.fd, f.path) // else it is a leftover
+	}
+}
+
 // dead is nil if all who ever had to do with a segment are dead, and says who is not.
 func (f *found) dead() error {
 	if filepath.Base(f.path) != filePrefix()+f.header.name {
