@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/goccl/goccl/algorithms/direct"
+	"github.com/goccl/goccl/algorithms/doubletree"
 	"github.com/goccl/goccl/algorithms/grid"
 	"github.com/goccl/goccl/algorithms/ring"
 	"github.com/goccl/goccl/algorithms/tree"
@@ -52,7 +53,7 @@ func TestCoverageTable(t *testing.T) {
 		}
 		columns = append(columns, "blocks", "in place", "worlds", "calls")
 		text.WriteString(row(columns) + row(slices.Repeat([]string{"---"}, len(columns))))
-		for _, a := range []*ccl.Algorithm{direct.Algorithm, grid.Algorithm, ring.Algorithm, tree.Algorithm} {
+		for _, a := range []*ccl.Algorithm{direct.Algorithm, grid.Algorithm, ring.Algorithm, tree.Algorithm, doubletree.Algorithm} {
 			if a.Kernels[coll] == nil {
 				continue
 			}
