@@ -135,7 +135,12 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 		c.shared = r.in.data
 		return c.alone(ctx, r, Buffer{}, Buffer{})
 	}
-	return c.run(ctx, r)
+	err := c.run(ctx, r)
+	if err != nil && c.made != nil { // by this rank, and nobody will have it
+		_ = c.made.Free()
+		c.made, c.shared = nil, nil
+	}
+	return err
 }
 
 // regionKernel is how regions are made: it is the engine's own.

@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 )
 
-var deaths = flag.Int("deaths", 21, "so many jobs of which one rank is killed at work in groups")
+var deaths = flag.Int("deaths", 24, "so many jobs of which one rank is killed at work in groups")
 
 // A rank that is killed while calls that were begun, messages or objects are under way,
 // or groups are being made, is named soon by all who need it; those who do not, in
@@ -91,6 +92,7 @@ var works = map[string]func(*place) (ranks []int, err error){
 	"received of": (*place).receivedOf,
 	"objects":     (*place).objects,
 	"both ways":   (*place).bothWays,
+	"regions":     (*place).regions,
 }
 
 // work works until the victim dies, and beside that, and longer, with the others.
@@ -311,6 +313,15 @@ func (w *place) objects() ([]int, error) {
 		_, err = dist.AllGatherObject(o)
 	default:
 		_, err = dist.GatherObject(o, root)
+	}
+	return w.all.Ranks(), err
+}
+
+func (w *place) regions() ([]int, error) {
+	ctx := context.Background()
+	region, err := ccl.CreateSharedRegion[uint8](ctx, w.all.Communicator(), 10_000)
+	if err == nil {
+		err = errors.Join(region.Fence(ctx), region.Close())
 	}
 	return w.all.Ranks(), err
 }

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -15,12 +16,8 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
-	// Who has come is not looked at: none returns before all have, and the segment says so
-	// then, which beats whatever has become of them.
-	gone := func() error {
-		return m.segment.safely(func() error { return m.Gone(members, func(int) bool { return false }) })
-	}
 	j := Job{Name: groupName(m.job.Name, number, members[0]), Rank: rank, Size: len(members)}
+	gone := m.goneOf(members)
 	if err := gone(); err != nil {
 		removeOrphan(j)
 		return nil, err
@@ -29,9 +26,31 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	defer stop()
 	ep, err := join(ctx, j, m.geometry.ofGroup(j.Size), func(*segment) bool { return m.poll })
 	if err != nil {
-		removeOrphan(j)
+		return nil, m.notMade(j, err, gone)
 	}
-	return ep, err
+	return ep, nil
+}
+
+// goneOf returns what says why some ranks will not all come to a segment: it is that of a
+// group or of a region. Who has come already is not looked at: none goes on before all
+// have, and the segment says so then, which beats whatever has become of them.
+func (m *mapped) goneOf(members []int) func() error {
+	return func() error {
+		return m.segment.safely(func() error { return m.Gone(members, func(int) bool { return false }) })
+	}
+}
+
+// notMade cleans up after a group or a region that could not be made, and returns why.
+// Where others have given up because one is dead, that is the reason.
+func (m *mapped) notMade(j Job, err error, gone func() error) error {
+	removeOrphan(j)
+	reason := gone()
+	aborted, others := errors.AsType[*transport.AbortedError](err)
+	lost, dead := errors.AsType[*transport.PeerLostError](reason)
+	if others && dead && lost.Rank != aborted.By {
+		return reason
+	}
+	return err
 }
 
 // maxGroupName is the length of the longest name of a group: it leaves room for those of

@@ -77,19 +77,18 @@ func usableCores(s *segment, ranks int) int {
 
 // makeRegion makes a region, in a segment of its own.
 func (m *mapped) makeRegion(ctx context.Context, number, size int) (transport.Region, error) {
-	ctx, stop := watched(ctx, func() error {
-		if m.Failure() != nil {
-			return transport.ErrFailed
-		}
-		return nil
-	})
+	all := make([]int, m.Size())
+	for rank := range all {
+		all[rank] = rank
+	}
+	gone := m.goneOf(all)
+	ctx, stop := watched(ctx, gone)
 	defer stop()
 	j := m.job
 	j.Name = fmt.Sprintf("%s-region-%d", j.Name, number)
 	s, err := openSegment(ctx, j, size)
 	if err != nil {
-		removeOrphan(j)
-		return nil, err
+		return nil, m.notMade(j, err, gone)
 	}
 	return segmentRegion{s, size}, nil
 }
