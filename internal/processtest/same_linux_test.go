@@ -26,9 +26,11 @@ func TestSameAsProcesses(t *testing.T) {
 				if err := dist.InitProcessGroup("ccl", dist.WithConfig(parsed)); err != nil {
 					return err
 				}
-				if want[rank], err = mixture(); err != nil {
+				text, err := mixture()
+				if err != nil {
 					return err
 				}
+				want[rank] = text
 				return dist.DestroyProcessGroup()
 			}, dist.Ranks(ranks)); err != nil {
 				t.Fatal(err)
@@ -75,7 +77,6 @@ func mixture() (string, error) {
 			return "", err
 		}
 		begun = append(begun, work)
-		defer func() { _ = v }()
 		fmt.Fprintln(&text, "in a group of", g.Ranks(), "rank", g.Rank())
 		all, err := dist.AllGatherObject(map[string]int{"rank": rank}, dist.WithGroup(g))
 		if err := errors.Join(err, work.Wait(context.Background())); err != nil {
