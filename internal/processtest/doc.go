@@ -1,6 +1,6 @@
 // Package processtest holds the tests of jobs whose ranks are processes, used as
-// programs use them, through package dist: ranks that are killed, stopped or late, or
-// whose shared memory is truncated. It contains no code.
+// programs use them, through package dist: random programs of all calls, and ranks that
+// are killed, stopped or late, or whose shared memory is truncated. It contains no code.
 //
 // # Model
 //
