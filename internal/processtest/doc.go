@@ -7,9 +7,11 @@
 // The test binary plays ranks as processes of its own: started with a variable of the
 // environment, it does what that says instead of running tests. One rank says where it is;
 // the test waits for it to come to some point, then for a random moment more, and does
-// its harm. That moment is the experiment; nothing else here sleeps.
+// its harm. That moment is the experiment; nothing else here sleeps,
+// but for ranks of random programs, which are late now and then.
 //
-// A short form of the tests runs with all others; make kill runs the long one.
+// A short form of the tests runs with all others; make kill and make programs run the
+// long ones.
 //
 // # Concurrency
 //
