@@ -308,3 +308,23 @@ func TestOneTimeIsUpForAll(t *testing.T) {
 		}
 	})
 }
+
+// Close, while others are about to send and receive, leaves nobody waiting.
+func TestCloseAmongMessages(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for range 30 {
+			g := group(t, connect, 2)
+			errs := each(5, func(i int) error {
+				if i == 0 {
+					return g[0].Close()
+				}
+				_, err := ccl.Recv(bg, g[0], make([]int32, 1), 1, i)
+				if !errors.Is(err, ccl.ErrClosed) {
+					return fmt.Errorf("the receive ended with %w", err)
+				}
+				return nil
+			})
+			require.NoError(t, errors.Join(errs...))
+		}
+	})
+}

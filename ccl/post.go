@@ -88,7 +88,7 @@ func (p *post) begin(t *transfer, waits bool) {
 	}
 	p.limit(t)
 	p.enter(t)
-	p.doubt = p.doubt || !t.isOver() && p.lost(t) != nil
+	p.doubt = p.doubt || !t.isOver() && p.doubts(t)
 	switch {
 	case p.driving:
 		p.lane.Wake() // to look at the lists anew
@@ -96,6 +96,15 @@ func (p *post) begin(t *transfer, waits bool) {
 		p.driving = true
 		go p.drive(nil, nil)
 	}
+}
+
+// doubts reports whether nobody may be there for a transfer any more.
+func (p *post) doubts(t *transfer) (yes bool) {
+	if p.comm.guard != nil {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() { yes = yes || recover() != nil }() // memory has vanished: the driver will see
+	}
+	return p.lost(t) != nil
 }
 
 // limit says when a transfer ends at the latest.
@@ -185,42 +194,53 @@ func (t *transfer) isOver() bool {
 // drive moves messages until both transfers have ended, or, if there are none of these,
 // until there is no other.
 func (p *post) drive(t, u *transfer) {
-	patient := t == nil && u == nil
-	c := p.comm
-	if c.guard != nil {
-		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	for !p.driven(t, u) {
 	}
+}
+
+// driven is drive, but returns false if memory has vanished; that is the end of the group,
+// which all transfers are to know.
+func (p *post) driven(t, u *transfer) (done bool) {
+	if guard := p.comm.guard; guard != nil {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() {
+			if v := recover(); v != nil {
+				p.vanished(v)
+			}
+		}()
+	}
+	patient := t == nil && u == nil
 	for p.goOn(t, u) {
 		before := p.moves
-		if err := p.rest(patient); err != nil {
-			c.ep.Fail(p.failure(err))
-		}
+		p.lane.Rest(p.ready, patient)
 		if p.moves == before || p.moves%examineEvery == 0 {
-			p.mu.Lock()
-			p.examine()
-			p.mu.Unlock()
+			p.look()
 		}
 	}
+	return true
 }
 
 // examineEvery is how many moves a driver makes, as long as it finds one after the
 // other, before it looks at deadlines.
 const examineEvery = 256
 
-// rest moves what can be moved and returns when something was, or when there may be
-// news of another kind. The error is that memory has vanished.
-func (p *post) rest(patient bool) (err error) {
-	if guard := p.comm.guard; guard != nil {
-		defer func() {
-			if v := recover(); v != nil {
-				if err = guard.Vanished(v); err == nil {
-					panic(v)
-				}
-			}
-		}()
+// vanished fails the group if v, which was recovered, is a fault in its memory.
+func (p *post) vanished(v any) {
+	err := p.comm.guard.Vanished(v)
+	if err == nil {
+		panic(v)
 	}
-	p.lane.Rest(p.ready, patient)
-	return nil
+	p.comm.ep.Fail(p.failure(err))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doubt = true
+}
+
+// look examines the transfers.
+func (p *post) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.examine()
 }
 
 // goOn reports whether the driver has to go on; if not, it is the driver no more.
@@ -281,6 +301,8 @@ func (p *post) stop() (driving bool) {
 	}
 	if p.driving {
 		p.lane.Wake()
+	} else if p.pending() {
+		p.end(ErrClosed) // nobody drives yet
 	}
 	return p.driving
 }
@@ -640,7 +662,7 @@ func (p *post) fail(err error) {
 func (p *post) end(cause error) {
 	if p.dead == nil {
 		p.dead = cause
-		if p.comm.ep.Failed() {
+		if p.comm.ep.Failure() != nil {
 			p.lane.Withdraw()
 		}
 	}
