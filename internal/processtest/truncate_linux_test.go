@@ -1,6 +1,7 @@
 package processtest
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/goccl/goccl/dist"
 )
 
 var cuts = flag.Int("cuts", 6, "so many jobs whose shared memory is truncated")
@@ -23,6 +26,9 @@ func TestTruncated(t *testing.T) {
 			p := part{Config: config(ranks), Calls: calls(ranks), Timeout: patience / 2}
 			point := p.Calls[random.IntN(len(p.Calls))].point()
 			p.Repeat = 1000 // another group would have other memory
+			if i%2 == 1 {
+				p.Scene, point = "messages", "messages"
+			}
 			j := start(t, ranks, p, func(rank int, p *part) { p.Talks = rank == 0 })
 			j.ranks[0].await(point, 1)
 			file := j.ranks[0].segment()
@@ -42,6 +48,29 @@ func TestTruncated(t *testing.T) {
 			}
 			j.leavesNothing()
 		})
+	}
+}
+
+// messages sends messages around the ranks, and reduces beside that, until it fails.
+func (p *part) messages(at func(string), _ *result) error {
+	g, err := dist.Default()
+	if err != nil {
+		return err
+	}
+	next, before := (g.Rank()+1)%g.Size(), (g.Rank()+g.Size()-1)%g.Size()
+	in, out := make([]int32, 5000), make([]int32, 5000)
+	for {
+		at("messages")
+		w, err := dist.AllReduceAsync(in, dist.Sum)
+		if err != nil {
+			return err
+		}
+		if _, err := dist.SendRecv(make([]int32, len(out)), before, out, next, 0); err != nil {
+			return err
+		}
+		if err := w.Wait(context.Background()); err != nil {
+			return err
+		}
 	}
 }
 
