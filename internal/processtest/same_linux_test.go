@@ -103,11 +103,12 @@ func mixture() (string, error) {
 		return "", err
 	}
 	fmt.Fprintln(&text, object, dist.Broadcast([]int{0}, size)) // no such rank
-	if rank == 0 {
+	switch rank {
+	case 0:
 		if err := dist.Send(third[:1], 1, 9); err != nil {
 			return "", err
 		}
-	} else if rank == 1 {
+	case 1:
 		_, err := dist.Recv(make([]float64, 1), 0, 9)
 		fmt.Fprintln(&text, err)
 		if _, err := dist.Recv(third[:1], dist.AnySource, 9); err != nil {

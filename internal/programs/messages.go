@@ -114,8 +114,7 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 	}
 	async := d.IntN(2) == 0
 	d.add(g.members[to], "recvs "+text, func(r *run) error {
-		var seen []int // from each rank
-		seen = make([]int, g.size())
+		seen := make([]int, g.size()) // from each rank
 		check := func(source int, x []T) error {
 			if source < 0 || source >= g.size() || seen[source] == counts[source] {
 				return fmt.Errorf("a message is from rank %d", source)
