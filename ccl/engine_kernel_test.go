@@ -84,13 +84,13 @@ func TestDeadlockedKernel(t *testing.T) {
 		}}
 		g := join(t, connect, settings(t, 3, patient, map[string]*ccl.Kernel{"wait": wait}))
 		for r, err := range each(3, func(r int) error {
-			return sum(g[r], 5, ccl.WithAlgorithm("wait"), ccl.WithTimeout(50*time.Millisecond))
+			return sum(g[r], 5, ccl.WithAlgorithm("wait"), ccl.WithTimeout(time.Second)) // by when all wait
 		}) {
 			var timeout *ccl.TimeoutError
 			require.ErrorAs(t, err, &timeout)
 			require.Equal(t, []int{(timeout.By + 1) % 3}, timeout.Behind)
 			require.EqualError(t, err, fmt.Sprintf(
-				"ccl: all_reduce by wait, call 1, rank %d: receive from rank %d: timed out after 50ms in call 1: rank %d waited for rank %d inside this call",
+				"ccl: all_reduce by wait, call 1, rank %d: receive from rank %d: timed out after 1s in call 1: rank %d waited for rank %d inside this call",
 				r, (r+1)%3, timeout.By, (timeout.By+1)%3))
 		}
 	})
