@@ -46,7 +46,7 @@ func (w *Work) Wait(ctx context.Context) error {
 		if ended, err := w.state(); ended {
 			return err
 		}
-		return fmt.Errorf("ccl: waiting for %v, which goes on: %w", w.args.coll, ctx.Err())
+		return fmt.Errorf("ccl: waiting for a call, which goes on: %w", ctx.Err())
 	}
 }
 
@@ -91,7 +91,7 @@ func (w *Work) finish(err error) {
 	if w.done != nil {
 		close(w.done)
 	}
-	w.ctx, w.args = nil, arguments{coll: w.args.coll} // the buffers are the caller's again
+	w.ctx, w.args = nil, arguments{} // the buffers are the caller's again
 }
 
 // arguments are those of any call.
