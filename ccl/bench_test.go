@@ -65,8 +65,9 @@ func BenchmarkPingPong(b *testing.B) {
 // Two ranks compute and reduce what they have computed, step by step, and each is the
 // slower one in every other step. Who reduces at once waits for the other in each step;
 // who begins the reduction, and waits for it only when the next step's is to begin, does
-// not. The ratio of the times is reported: 1 would be no gain; where steps cost nothing
-// but their computation, and each rank has a core, 1.33 is what can be had.
+// not. The ratio of the times is reported: 1 would be no gain; where each rank has a core,
+// the waiting for the other's computation is worth 1.33, and to be woken after it a little
+// more.
 func BenchmarkOverlap(b *testing.B) {
 	const steps = 50
 	run := func(async bool) time.Duration {
