@@ -26,6 +26,7 @@ type job struct {
 	mu       sync.Mutex
 	attempts map[int]*attempt // those that some rank has still to begin, by number
 	ended    []*rank          // in the order in which their workers ended
+	failed   *RankError       // the first that ended with an error
 }
 
 // rank is one rank of a job, from the start of its worker to the end of it.
@@ -147,12 +148,17 @@ func (r *rank) left() []*ProcessGroup {
 }
 
 // end is the end of the rank's worker. Groups and attempts that still need the
-// rank fail.
-func (r *rank) end(err error) {
+// rank fail, and may make other workers fail before end returns, so it returns
+// who was the first to fail, if any has.
+func (r *rank) end(err error) (first *RankError) {
 	j := r.job
 	j.mu.Lock()
 	r.ended, r.err = true, err
 	j.ended = append(j.ended, r)
+	if err != nil && j.failed == nil {
+		j.failed = &RankError{r.number, err}
+	}
+	first = j.failed
 	for number, a := range j.attempts {
 		if number > r.attempts {
 			a.fail(r.absence())
@@ -170,6 +176,7 @@ func (r *rank) end(err error) {
 		}
 		_ = g.close() // it never waits, and nobody is left to tell
 	}
+	return first
 }
 
 // absence says because of whom, and why, an attempt fails that needs the rank

@@ -162,9 +162,8 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 		if v := recover(); v != nil {
 			err = &PanicError{Rank: r.number, Value: v, Stack: debug.Stack()}
 		}
-		r.end(err)
-		if err != nil {
-			cancel(&RankError{r.number, err})
+		if first := r.end(err); err != nil {
+			cancel(first)
 		}
 	}()
 	err = worker(ctx, r.number)
