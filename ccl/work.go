@@ -132,14 +132,10 @@ func (c *Communicator) do(ctx context.Context, a *arguments) error {
 		return c.allGather(ctx, a.dtype, a.send, a.recv, a.counts, a.displs, opts)
 	case CollBroadcast:
 		return c.broadcast(ctx, a.dtype, a.recv, a.root, opts)
-	case CollGather:
-		return c.gather(ctx, a.dtype, a.send, a.recv, a.root, opts)
-	case collGatherLengths:
-		return c.gatherV(ctx, a.dtype, a.send, a.recv, a.counts, a.displs, a.root, opts)
-	case CollScatter:
-		return c.scatter(ctx, a.dtype, a.send, a.recv, a.root, opts)
-	case collScatterLengths:
-		return c.scatterV(ctx, a.dtype, a.send, a.recv, a.counts, a.displs, a.root, opts)
+	case CollGather, CollScatter:
+		return c.rooted(ctx, a.coll, a.dtype, a.send, a.recv, a.root, opts)
+	case collGatherLengths, collScatterLengths:
+		return c.rootedV(ctx, a.coll, a.dtype, a.send, a.recv, a.counts, a.displs, a.root, opts)
 	case CollAllToAll:
 		return c.allToAll(ctx, a.dtype, a.send, a.recv, opts)
 	default: // collAllToAllLengths
