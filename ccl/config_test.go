@@ -255,9 +255,7 @@ func TestParseBombs(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := time.Now()
 			_, err := ParseConfig("ccl.yaml", []byte(b.text))
-			took := time.Since(start)
 			runtime.ReadMemStats(&after)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 			if b.want == "" {
@@ -265,6 +263,12 @@ func TestParseBombs(t *testing.T) {
 			} else {
 				require.ErrorContains(t, err, b.want)
 				require.Less(t, len(err.Error()), 300)
+			}
+			took := time.Hour
+			for try := 0; try < 10 && took >= time.Second; try++ { // one can fall into a pause of the machine
+				start := time.Now()
+				_, _ = ParseConfig("ccl.yaml", []byte(b.text))
+				took = min(took, time.Since(start))
 			}
 			require.Less(t, took, time.Second) // some milliseconds; the rest is for the race detector
 		})
