@@ -111,7 +111,8 @@ func (c *Communicator) exchange(ctx context.Context, text []byte) ([][]byte, err
 // exchangeStaged shows the texts piece by piece, the lengths first.
 func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 	s := c.ep.Staging()
-	if err := s.Stage(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), 0, 0); err != nil {
+	s.Stage(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), 0, 0)
+	if err := s.Turn(); err != nil {
 		return err
 	}
 	lengths, longest := make([]int, c.size), 0
@@ -119,20 +120,15 @@ func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 		lengths[r] = int(binary.LittleEndian.Uint64(s.Staged(r, 8)))
 		longest = max(longest, lengths[r])
 	}
-	if err := s.Share(0, nil); err != nil {
-		return err
-	}
 	step := s.PieceBytes()
 	for lo := 0; lo < longest; lo += step {
-		if err := s.Stage(text[min(lo, len(text)):min(lo+step, len(text))], 0, 0); err != nil {
+		s.Stage(text[min(lo, len(text)):min(lo+step, len(text))], 0, 0)
+		if err := s.Turn(); err != nil {
 			return err
 		}
 		for r := range texts {
 			n := min(lo+step, lengths[r]) - min(lo, lengths[r])
 			texts[r] = append(texts[r], s.Staged(r, n)...)
-		}
-		if err := s.Share(0, nil); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -34,6 +34,7 @@ type Communicator struct {
 	made      transport.Region // by the last call that made one
 	shared    []byte           // its memory
 	allocated []transport.Region
+	placed    bool // buffers may lie in memory of regions
 
 	free  sync.RWMutex // held for reading where the endpoint is used outside of calls
 	freed error        // errFreed, or the failure of the group, once the endpoint is free

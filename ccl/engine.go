@@ -136,6 +136,9 @@ func (c *Communicator) step(ctx context.Context, r *request) error {
 
 // perform does a rank's part of the call that it has prepared.
 func (c *Communicator) perform() error {
+	if c.entry.Staged {
+		c.call.stage(c.ep.Staging(), 0)
+	}
 	role, err := c.ep.Enter(&c.entry)
 	if c.regions != nil {
 		c.memory = c.ep.Memory()
@@ -189,6 +192,12 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	e.Payload, e.Send, e.Recv = nil, nil, nil
 	e.Exposed = moves && !call.payload
 	e.Shared = e.Exposed && p.choice.Kernel.Shared
+	// Windows onto copies need no synchronisation of their own for the first piece, and
+	// nobody touches memory of this rank, for which it would have to stay.
+	e.Staged = e.Shared && c.memory == nil && !c.placed
+	if e.Staged {
+		e.Exposed, e.Shared = false, false
+	}
 	e.Work = p.work
 	if call.payload {
 		e.Payload = r.in.data

@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -62,53 +63,80 @@ func (c *Call) Window(f func(*Window) error) error {
 	return c.fail(f(w))
 }
 
-// stagedWindow shows copies of the inputs, piece by piece.
+// stagedWindow shows copies of the inputs, piece by piece. What ranks have folded of
+// one piece they share with the staging of the next.
 func (c *Call) stagedWindow(w *Window, s transport.Staging, f func(*Window) error) error {
 	w.mode = fromStaging
-	longest := w.hi
-	step := s.PieceBytes()
+	longest, step := w.hi, s.PieceBytes()
+	if !c.comm.entry.Staged {
+		c.stage(s, 0)
+	}
 	for lo := 0; lo < longest; lo += step {
-		w.lo, w.hi = lo, min(lo+step, longest)
-		w.resultLo, w.resultHi = 0, 0
-		var own Range // which no other rank looks at
-		if c.plan.choice.Kernel.Shares {
-			own = w.own()
-		}
-		piece := c.in.data[min(lo, len(c.in.data)):min(w.hi, len(c.in.data))]
-		if err := s.Stage(piece, own.Lo<<c.out.shift, own.Hi<<c.out.shift); err != nil {
+		if err := s.Turn(); err != nil {
 			return err
 		}
+		if lo > 0 && c.foldsToAll() {
+			c.takeResults(s, lo-step)
+		}
+		w.lo, w.hi = lo, min(lo+step, longest)
+		w.resultLo, w.resultHi = 0, 0
 		if err := f(w); err != nil {
 			return err
 		}
-		var mine []byte
 		if w.resultLo < w.resultHi {
-			mine = w.results()[w.resultLo:w.resultHi]
+			s.Share(w.resultLo, w.results()[w.resultLo:w.resultHi])
 		}
-		if err := s.Share(w.resultLo, mine); err != nil {
-			return err
-		}
-		for r := range c.Size() {
-			if lo, hi, result := s.Shared(r); lo < hi && r != c.Rank() && len(c.out.data) > 0 {
-				copy(c.out.data[w.lo+lo:w.lo+hi], result)
-			}
+		if lo+step < longest {
+			c.stage(s, lo+step)
 		}
 	}
+	if !c.foldsToAll() {
+		return nil
+	}
+	if err := s.Turn(); err != nil {
+		return err
+	}
+	c.takeResults(s, (longest-1)/step*step)
 	return nil
 }
 
-// own returns the part of the piece that only this rank looks at, of all inputs.
-func (w *Window) own() Range {
-	c := w.call
+// stage stages the piece of this rank's input that begins at a byte.
+func (c *Call) stage(s transport.Staging, lo int) {
+	hi := min(lo+s.PieceBytes(), c.bytes)
+	var own Range // which no other rank looks at
+	if c.plan.choice.Kernel.Shares {
+		own = c.own(lo, hi)
+	}
+	s.Stage(c.in.data[min(lo, len(c.in.data)):min(hi, len(c.in.data))], own.Lo<<c.out.shift, own.Hi<<c.out.shift)
+}
+
+// takeResults takes what the other ranks have folded of the piece that begins at a byte.
+func (c *Call) takeResults(s transport.Staging, at int) {
+	if len(c.out.data) == 0 {
+		return
+	}
+	for r := range c.Size() {
+		if lo, hi, result := s.Shared(r); lo < hi && r != c.rank {
+			copy(c.out.data[at+lo:at+hi], result)
+		}
+	}
+}
+
+// foldsToAll reports whether windows of the call have FoldToAll.
+func (c *Call) foldsToAll() bool { return c.coll == CollAllReduce || c.coll == CollReduce }
+
+// own returns the part of the piece of bytes lo to hi that only this rank looks at, of
+// all inputs.
+func (c *Call) own(lo, hi int) Range {
 	if c.coll != CollReduceScatter {
-		return w.Share()
+		return c.share(hi - lo)
 	}
 	at := c.Part(c.rank, c.rank)
-	lo, hi := max(at.Lo<<c.out.shift, w.lo), min(at.Hi<<c.out.shift, w.hi)
-	if lo >= hi {
+	from, to := max(at.Lo<<c.out.shift, lo), min(at.Hi<<c.out.shift, hi)
+	if from >= to {
 		return Range{}
 	}
-	return Range{(lo - w.lo) >> c.out.shift, (hi - w.lo) >> c.out.shift}
+	return Range{(from - lo) >> c.out.shift, (to - lo) >> c.out.shift}
 }
 
 // results returns where the fold of a piece that is staged goes.
@@ -183,6 +211,11 @@ func (w *Window) Share() Range {
 	if w.mode == fromPayloads || w.mode == fromStaging && (c.coll == CollScan || c.coll == CollExScan) {
 		return Range{0, n >> c.out.shift}
 	}
+	return c.share(n)
+}
+
+// share returns this rank's share of a piece of n bytes.
+func (c *Call) share(n int) Range {
 	lo, hi := Split((n+shareBytes-1)/shareBytes, c.Rank(), c.Size())
 	return Range{min(lo*shareBytes, n) >> c.out.shift, min(hi*shareBytes, n) >> c.out.shift}
 }
@@ -190,9 +223,13 @@ func (w *Window) Share() Range {
 // FoldToAll folds the range of all ranks' inputs in rank order, ((x0 op x1) op
 // x2) ..., in one pass, applies the operation's epilogue, and stores the result
 // to the same place of all ranks' outputs, or of the root's, where no other rank has
-// one. Every rank folds its Share, at once or in ranges that follow each other.
+// one. It is for all-reduces and reduces. Every rank folds its Share, at once or in
+// ranges that follow each other.
 func (w *Window) FoldToAll(part Range) error {
 	c := w.call
+	if !c.foldsToAll() {
+		return c.fail(fmt.Errorf("the kernel calls FoldToAll, which all-reduces and reduces have, in a call of %s", c.coll))
+	}
 	lo, hi, err := w.bytes(part)
 	if err != nil || lo == hi || w.mode == fromPayloads && len(c.out.data) == 0 {
 		return err

@@ -134,6 +134,9 @@ type Entry struct {
 	Exposed bool
 	// Shared: any rank's body may be run by any rank.
 	Shared bool
+	// Staged: Enter is a turn of Staging, on all ranks or none, and shows what was
+	// staged before. Where there is Memory it is ignored.
+	Staged bool
 	// Work is the number of bytes that the bodies of all ranks touch, by which
 	// the transport decides how many ranks should run them.
 	Work int
@@ -186,21 +189,23 @@ type Memory interface {
 	Buffers(rank int) (send, recv []byte)
 }
 
-// Staging shows copies of other ranks' buffers, piece by piece. All ranks pass
-// through the same pieces.
+// Staging shows copies of other ranks' memory, turn by turn: what a rank stages and
+// shares before a turn all see after it, until they come to the next. All ranks make
+// the same turns.
 type Staging interface {
 	// PieceBytes is the length of the longest piece, a multiple of 16.
 	PieceBytes() int
-	// Stage copies this rank's part of the next piece, which may be empty, to
-	// where the others see it, and waits until all have staged theirs.
+	// Stage copies a piece of this rank's input, which may be empty, for the next turn.
 	// Bytes lo to hi of it may be left out: nobody will look at them.
-	Stage(piece []byte, lo, hi int) error
-	// Staged returns the first n bytes that rank staged.
+	Stage(piece []byte, lo, hi int)
+	// Share copies a result for the next turn: the bytes of some piece from lo on. Who
+	// shares nothing need not call it.
+	Share(lo int, result []byte)
+	// Turn waits until all ranks have come to it. It returns at once if Enter was one,
+	// and neither Turn nor Complete has been called since.
+	Turn() error
+	// Staged returns the first n bytes that rank staged before the last turn.
 	Staged(rank, n int) []byte
-	// Share copies result, which is this rank's of the piece's bytes from lo on and may
-	// be empty, to where the others see it, says that this rank has done with the
-	// staged copies, and waits until all have.
-	Share(lo int, result []byte) error
-	// Shared returns what rank published: the bytes lo to hi of the piece.
+	// Shared returns what rank shared before the last turn: bytes lo to hi.
 	Shared(rank int) (lo, hi int, result []byte)
 }

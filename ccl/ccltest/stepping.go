@@ -119,11 +119,9 @@ type steppingStaging struct {
 	stepper
 }
 
-func (s *steppingStaging) Stage(piece []byte, lo, hi int) error {
-	s.begin(looking, 0)
-	err := s.Staging.Stage(piece, lo, hi)
-	s.succeed(err)
-	return err
+func (s *steppingStaging) Stage(piece []byte, lo, hi int) {
+	s.step()
+	s.Staging.Stage(piece, lo, hi)
 }
 
 func (s *steppingStaging) Staged(rank, n int) []byte {
@@ -131,9 +129,14 @@ func (s *steppingStaging) Staged(rank, n int) []byte {
 	return s.Staging.Staged(rank, n)
 }
 
-func (s *steppingStaging) Share(lo int, result []byte) error {
+func (s *steppingStaging) Share(lo int, result []byte) {
+	s.step()
+	s.Staging.Share(lo, result)
+}
+
+func (s *steppingStaging) Turn() error {
 	s.begin(looking, 0)
-	err := s.Staging.Share(lo, result)
+	err := s.Staging.Turn()
 	s.succeed(err)
 	return err
 }

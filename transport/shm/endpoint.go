@@ -49,7 +49,9 @@ type endpoint struct {
 	*lines.Member
 	*node
 	lane      lane
-	piece     uint64 // pieces of windows so far
+	turn      uint64 // turns of windows so far
+	entered   bool   // the last of them was Enter, and its Turn is still to come
+	shares    result // at the next
 	regions   *regions
 	inRegions bool    // the buffers of the current call may lie in regions,
 	inPlace   bool    // and do on all ranks
@@ -70,6 +72,9 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	if ep.inRegions {
 		ep.show(e)
 	}
+	if e.Staged {
+		ep.showResult()
+	}
 	ep.Publish(e)
 	if err := ep.AwaitAll(); err != nil {
 		return transport.Own, err
@@ -77,7 +82,13 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	if inPlace := ep.inRegions && ep.allShown(); inPlace != ep.inPlace {
 		ep.inPlace = inPlace // a group without regions never writes it
 	}
-	return transport.Own, ep.Admit()
+	if err := ep.Admit(); err != nil {
+		return transport.Own, err
+	}
+	if ep.entered = e.Staged && !ep.inPlace; ep.entered {
+		ep.turn++
+	}
+	return transport.Own, nil
 }
 
 // Claim and Release are never called: every rank runs its own body.

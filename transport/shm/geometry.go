@@ -100,7 +100,7 @@ func (g Geometry) validate(ranks int) error {
 //	shown       R * 128       where the ranks' buffers lie in regions
 //	pairs       R * R * 8     offsets of the channels of ordered pairs in calls, 0: none yet
 //	lanes       R * R * 8     the same of lanes
-//	stages      R * 256       the ranks' positions in windows
+//	stages      R * 128       the ranks' positions in windows
 //	pieces      R * 4 * W     two staged pieces, two results
 //	channels    Pool          slots for messages, taken on first use
 type layout struct {

@@ -68,8 +68,10 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return cutBuffers{ep} }},
 	{check: "Staging", what: "Share publishes all of the result", says: "Shared(", kind: copies,
 		wrap: func(ep *naive) transport.Endpoint { return wholeShare{ep} }},
-	{check: "Staging", what: "Stage does not wait", says: "panic", kind: copies,
-		wrap: func(ep *naive) transport.Endpoint { return unawaitedStage{ep} }},
+	{check: "Staging", what: "Turn does not wait", says: "panic", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return unawaitedTurn{ep} }},
+	{check: "Staging", what: "what was shared once is shared again", says: "Shared(", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return lastingShare{ep} }},
 
 	{check: "Messages/Order", what: "loses the clock", says: "Clock 0", kind: copies,
 		wrap: func(ep *naive) transport.Endpoint { return clockless{ep} }},
@@ -312,17 +314,24 @@ func (ep cutBuffers) Buffers(rank int) (send, recv []byte) {
 type wholeShare struct{ *naive }
 
 func (ep wholeShare) Staging() transport.Staging { return ep }
-func (ep wholeShare) Share(int, []byte) error {
-	return ep.naive.Share(0, make([]byte, ep.PieceBytes()))
+func (ep wholeShare) Share(int, []byte)          { ep.naive.Share(0, make([]byte, ep.PieceBytes())) }
+
+type unawaitedTurn struct{ *naive }
+
+func (ep unawaitedTurn) Staging() transport.Staging { return ep }
+
+func (ep unawaitedTurn) Turn() error {
+	ep.locked(func() { ep.turn() })
+	return nil
 }
 
-type unawaitedStage struct{ *naive }
+type lastingShare struct{ *naive }
 
-func (ep unawaitedStage) Staging() transport.Staging { return ep }
+func (ep lastingShare) Staging() transport.Staging { return ep }
 
-func (ep unawaitedStage) Stage(piece []byte, _, _ int) error {
-	ep.locked(func() { ep.stage(piece) })
-	return nil
+func (ep lastingShare) Share(lo int, result []byte) {
+	ep.naive.Share(lo, result)
+	ep.lasting = true
 }
 
 type clockless struct{ *naive }

@@ -32,8 +32,9 @@ var waits = []wait{
 	{name: "Next", inside: true, block: awaitMessage},
 	{name: "Drain", inside: true, block: awaitTaking},
 	{name: "Put", inside: true, block: awaitRoom},
-	{name: "Stage", inside: true, staging: true, block: awaitPiece},
-	{name: "Share", inside: true, staging: true, prepare: stagePiece, block: awaitResults},
+	{name: "Turn", inside: true, staging: true, block: awaitTurn},
+	{name: "second Turn", inside: true, staging: true, prepare: turn, block: awaitTurn},
+	{name: "Enter, a turn", staging: true, block: enterStaged},
 }
 
 func enterPlain(r *rank, e *transport.Entry, _ int) error {
@@ -88,13 +89,21 @@ func awaitRoom(r *rank, e *transport.Entry, absent int) error {
 	return r.Drain(absent)
 }
 
-func awaitPiece(r *rank, _ *transport.Entry, _ int) error {
-	return r.Staging().Stage(data(1, r.me), 0, 0)
+func enterStaged(r *rank, e *transport.Entry, _ int) error {
+	r.Staging().Stage(data(1, r.me), 0, 0)
+	e.Staged = true
+	_, err := r.Enter(e)
+	return err
 }
 
-func stagePiece(r *rank) error { return r.Staging().Stage(nil, 0, 0) }
+func awaitTurn(r *rank, _ *transport.Entry, _ int) error { return turn(r) }
 
-func awaitResults(r *rank, _ *transport.Entry, _ int) error { return r.Staging().Share(0, []byte{1}) }
+func turn(r *rank) error {
+	s := r.Staging()
+	s.Stage(data(1, r.me), 0, 0)
+	s.Share(0, []byte{1})
+	return s.Turn()
+}
 
 // event is something that ends a wait.
 type event struct {

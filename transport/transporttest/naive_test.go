@@ -20,7 +20,10 @@ type naive struct {
 	entry   *transport.Entry
 	limit   transport.Timeout
 	begin   time.Time
-	claims  int // of the current call, since the rank got the role Everyone
+	claims  int        // of the current call, since the rank got the role Everyone
+	next    naivePiece // what it shows at the next turn
+	entered bool       // the last turn was Enter
+	lasting bool       // broken: what it has shared it shares again
 }
 
 type naiveKind struct {
@@ -58,7 +61,6 @@ type naiveCall struct {
 type naivePiece struct {
 	staged, result []byte
 	lo, hi         int
-	shared         bool
 }
 
 // newNaive connects ranks through a naive transport.
@@ -233,6 +235,9 @@ func (ep *naive) publish(e *transport.Entry) {
 	line.Payload = bytes.Clone(e.Payload)
 	ep.now, ep.entry, ep.begin, ep.claims = ep.call(e.Seq), e, time.Now(), 0
 	ep.now.entered[ep.rank] = &line
+	if ep.entered = e.Staged && ep.copies; ep.entered {
+		ep.turn()
+	}
 	ep.limit = ep.timeout
 	if e.Limit.After > 0 {
 		ep.limit = e.Limit
@@ -420,45 +425,43 @@ func (ep *naive) Buffers(rank int) (send, recv []byte) {
 
 func (ep *naive) PieceBytes() int { return 160 }
 
-func (ep *naive) Stage(piece []byte, _, _ int) (err error) {
+func (ep *naive) Stage(piece []byte, _, _ int) { ep.next.staged = bytes.Clone(piece) }
+
+func (ep *naive) Share(lo int, result []byte) {
+	ep.next.result, ep.next.lo, ep.next.hi = bytes.Clone(result), lo, lo+len(result)
+}
+
+func (ep *naive) Turn() (err error) {
+	if ep.entered {
+		ep.entered = false
+		return nil
+	}
 	ep.locked(func() {
-		ep.stage(piece)
+		ep.turn()
 		err = ep.await(func(q int) bool { return len(ep.now.pieces[q]) >= len(ep.now.pieces[ep.rank]) })
 	})
 	return err
 }
 
-func (ep *naive) stage(piece []byte) {
-	p := naivePiece{staged: bytes.Clone(piece), result: make([]byte, ep.PieceBytes())}
-	ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], p)
+// turn shows what the rank has staged and shared.
+func (ep *naive) turn() {
+	ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], ep.next)
+	if !ep.lasting {
+		ep.next = naivePiece{}
+	}
 	ep.changed.Broadcast()
 }
 
-// piece is what rank has to do with this rank's current piece.
+// piece is what rank showed at this rank's last turn.
 func (ep *naive) piece(rank int) *naivePiece {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
 	return &ep.now.pieces[rank][len(ep.now.pieces[ep.rank])-1]
 }
 
-func (ep *naive) Staged(rank, n int) []byte {
-	ep.mu.Lock()
-	defer ep.mu.Unlock()
-	return ep.piece(rank).staged[:n]
-}
-
-func (ep *naive) Share(lo int, result []byte) (err error) {
-	ep.locked(func() {
-		p := ep.piece(ep.rank)
-		copy(p.result[lo:], result)
-		p.lo, p.hi, p.shared = lo, lo+len(result), true
-		ep.changed.Broadcast()
-		err = ep.await(func(q int) bool { return ep.piece(q).shared })
-	})
-	return err
-}
+func (ep *naive) Staged(rank, n int) []byte { return ep.piece(rank).staged[:n] }
 
 func (ep *naive) Shared(rank int) (lo, hi int, result []byte) {
-	ep.mu.Lock()
-	defer ep.mu.Unlock()
 	p := ep.piece(rank)
-	return p.lo, p.hi, p.result[p.lo:p.hi]
+	return p.lo, p.hi, p.result
 }

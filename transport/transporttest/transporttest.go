@@ -101,7 +101,7 @@ var checks = []check{
 	{"Window/Uneven", anySize, unevenWindows,
 		"ranks may bring buffers of different lengths to a window, or none"},
 	{"Staging", anySize, staging,
-		"every rank sees what each rank staged until it calls Share, and what each rank shared until it stages the next piece"},
+		"after a turn every rank sees what each rank staged and shared before it, until it comes to the next; Enter of a Staged call is a turn"},
 
 	{"Messages/Order", several, messageOrder,
 		"the bytes of a pair of ranks arrive once, unchanged and in the order in which they were put, with the Total, Seq, Clock and Stream of their message"},

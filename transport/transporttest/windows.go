@@ -3,6 +3,8 @@ package transporttest
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/goccl/goccl/transport"
 )
 
 // buffers are what a rank shows in windows. They are rewritten before and after
@@ -55,6 +57,7 @@ func (r *rank) window(length int, inPlace, shared bool) error {
 	piece := max(length, 1)
 	if s := r.Staging(); s != nil {
 		piece = s.PieceBytes()
+		r.stageFirst(e, in, shared)
 	}
 	err := r.call(e, func(b *rank) error {
 		if r.Staging() == nil {
@@ -121,13 +124,37 @@ func (r *rank) copyBlocks(seq uint64, length int) error {
 	return nil
 }
 
+// stageFirst stages the first piece of a call's input, for Enter to show it or else for
+// the first turn after that.
+func (r *rank) stageFirst(e *transport.Entry, in []byte, enter bool) {
+	s := r.Staging()
+	s.Stage(in[:min(s.PieceBytes(), len(in))], 0, 0)
+	e.Staged = enter
+}
+
+// turn makes the next turn of windows, and may be late for what follows.
+func (r *rank) turn() error {
+	if err := r.Staging().Turn(); err != nil {
+		return fmt.Errorf("Turn: %w", err)
+	}
+	r.yield()
+	return nil
+}
+
+// copyPieces stages each piece, but the first, before the turn that shows the results
+// of the one before.
 func (r *rank) copyPieces(seq uint64, in, out []byte) error {
 	s := r.Staging()
 	piece := s.PieceBytes()
 	for at := 0; at < len(in); at += piece {
 		end := min(at+piece, len(in))
-		if err := s.Stage(in[at:end], 0, 0); err != nil {
-			return fmt.Errorf("Stage: %w", err)
+		if err := r.turn(); err != nil {
+			return err
+		}
+		if at > 0 {
+			if err := r.takeResults(out, at-piece, at); err != nil {
+				return err
+			}
 		}
 		lo, hi := block(end-at, r.me, r.n)
 		for q := range r.n {
@@ -136,17 +163,29 @@ func (r *rank) copyPieces(seq uint64, in, out []byte) error {
 				return err
 			}
 		}
-		if err := s.Share(lo, s.Staged((r.me+1)%r.n, end-at)[lo:hi]); err != nil {
-			return fmt.Errorf("Share: %w", err)
+		s.Share(lo, s.Staged((r.me+1)%r.n, end-at)[lo:hi])
+		if end < len(in) {
+			s.Stage(in[end:min(end+piece, len(in))], 0, 0)
 		}
-		for q := range r.n {
-			lo, hi, result := s.Shared(q)
-			if wantLo, wantHi := block(end-at, q, r.n); lo != wantLo || hi != wantHi || len(result) != hi-lo {
-				return fmt.Errorf("rank %d shared bytes %d to %d, Shared says %d to %d with %d bytes",
-					q, wantLo, wantHi, lo, hi, len(result))
-			}
-			copy(out[at+lo:], result)
+	}
+	if err := r.turn(); err != nil {
+		return err
+	}
+	if len(in) == 0 {
+		return nil
+	}
+	return r.takeResults(out, (len(in)-1)/piece*piece, len(in))
+}
+
+// takeResults copies what all ranks shared of the piece from `at` to end.
+func (r *rank) takeResults(out []byte, at, end int) error {
+	for q := range r.n {
+		lo, hi, result := r.Staging().Shared(q)
+		if wantLo, wantHi := block(end-at, q, r.n); lo != wantLo || hi != wantHi || len(result) != hi-lo {
+			return fmt.Errorf("rank %d shared bytes %d to %d, Shared says %d to %d with %d bytes",
+				q, wantLo, wantHi, lo, hi, len(result))
 		}
+		copy(out[at+lo:], result)
 	}
 	return nil
 }
@@ -190,6 +229,9 @@ func (r *rank) gather(length func(q int) int, shared bool) error {
 	}
 	e.Send, e.Recv, e.Exposed = in, out, true
 	e.Shared, e.Work = shared, at[r.n]
+	if r.Staging() != nil {
+		r.stageFirst(e, in, shared)
+	}
 	err := r.call(e, func(b *rank) error {
 		if r.Staging() != nil {
 			return r.gatherPieces(in, out, at, longest)
@@ -225,16 +267,16 @@ func (r *rank) gatherPieces(in, out []byte, at []int, longest int) error {
 	s := r.Staging()
 	piece := s.PieceBytes()
 	for lo := 0; lo < longest; lo += piece {
-		if err := s.Stage(in[min(lo, len(in)):min(lo+piece, len(in))], 0, 0); err != nil {
-			return fmt.Errorf("Stage: %w", err)
+		if lo > 0 {
+			s.Stage(in[min(lo, len(in)):min(lo+piece, len(in))], 0, 0)
+		}
+		if err := r.turn(); err != nil {
+			return err
 		}
 		for q := range r.n {
 			length := at[q+1] - at[q]
 			n := min(lo+piece, length) - min(lo, length)
 			copy(out[at[q]+min(lo, length):], s.Staged(q, n))
-		}
-		if err := s.Share(0, nil); err != nil {
-			return fmt.Errorf("Share: %w", err)
 		}
 	}
 	return nil
@@ -258,16 +300,27 @@ func staging(h *harness, n int) error {
 			for call := range 30 {
 				e := r.entry()
 				e.Exposed = call%4 != 3
+				turns := call % 7
+				e.Staged = call%3 == 0
+				if e.Staged {
+					r.show(sizes, int(e.Seq), 0)
+				}
 				if err := r.enter(e); err != nil {
 					return err
 				}
-				if !e.Exposed {
-					continue
-				}
-				for k := range call % 4 {
-					if err := r.onePiece(sizes, int(e.Seq), k); err != nil {
-						return fmt.Errorf("call %d, piece %d: %w", e.Seq, k, err)
+				for k := range turns { // none is fine, also if Enter was one
+					if k > 0 || !e.Staged {
+						r.show(sizes, int(e.Seq), k)
 					}
+					if err := r.turn(); err != nil {
+						return fmt.Errorf("call %d: %w", e.Seq, err)
+					}
+					if err := r.lookTwice(sizes, int(e.Seq), k); err != nil {
+						return fmt.Errorf("call %d, turn %d: %w", e.Seq, k, err)
+					}
+				}
+				if !e.Exposed {
+					continue // who is late has still to find what others showed
 				}
 				if err := r.complete(); err != nil {
 					return err
@@ -278,52 +331,60 @@ func staging(h *harness, n int) error {
 	})
 }
 
-func (r *rank) onePiece(sizes []int, seq, k int) error {
-	s := r.Staging()
-	length := func(q int) int { return sizes[(seq+k+5*q)%len(sizes)] }
-	mine := append([]byte(nil), data(length(r.me), r.me, seq, k)...)
-	gap := func(q int) (lo, hi int) { // what a rank leaves out
-		if n := length(q); (seq+q)%2 == 0 {
-			return n / 4, n/4 + n/3
-		}
-		return 0, 0
+// shown is what a rank shows at turn k of a call.
+type shown struct {
+	piece          []byte
+	gapLo, gapHi   int // what it leaves out
+	shares         bool
+	partLo, partHi int
+}
+
+func shows(sizes []int, q, seq, k int) (v shown) {
+	n := sizes[(seq+k+5*q)%len(sizes)]
+	v.piece = data(n, q, seq, k)
+	if (seq+q)%2 == 0 {
+		v.gapLo, v.gapHi = n/4, n/4+n/3
 	}
-	from, to := gap(r.me)
-	if err := s.Stage(mine, from, to); err != nil {
-		return fmt.Errorf("Stage: %w", err)
-	}
-	poison(mine) // it has been copied
-	for range 2 {
-		for q := range r.n {
-			lo, hi := gap(q)
-			got, want := s.Staged(q, length(q)), data(length(q), q, seq, k)
-			if err := same(got[:lo], want[:lo], "Staged(%d), up to %d", q, lo); err != nil {
-				return err
-			}
-			if err := same(got[hi:], want[hi:], "Staged(%d), from %d on", q, hi); err != nil {
-				return err
-			}
-		}
-		r.yield()
-	}
-	part := func(q int) (lo, hi int) {
+	if v.shares = (seq+q+k)%3 != 0; v.shares {
 		n := sizes[(seq+2*k+q)%len(sizes)]
-		return n / 3, n
+		v.partLo, v.partHi = n/3, n
 	}
-	result := func(q, lo, hi int) []byte { return data(hi-lo, q, seq, k, 1) }
-	lo, hi := part(r.me)
-	shared := bytes.Clone(result(r.me, lo, hi))
-	if err := s.Share(lo, shared); err != nil {
-		return fmt.Errorf("Share: %w", err)
+	return v
+}
+
+func (v *shown) result(q, seq, k int) []byte { return data(v.partHi-v.partLo, q, seq, k, 1) }
+
+// show stages and shares what this rank shows at turn k of a call.
+func (r *rank) show(sizes []int, seq, k int) {
+	v := shows(sizes, r.me, seq, k)
+	piece := bytes.Clone(v.piece)
+	r.Staging().Stage(piece, v.gapLo, v.gapHi)
+	poison(piece) // it has been copied
+	if v.shares {
+		result := bytes.Clone(v.result(r.me, seq, k))
+		r.Staging().Share(v.partLo, result)
+		poison(result)
 	}
-	poison(shared)
+}
+
+// lookTwice looks at what all ranks show at turn k of a call.
+func (r *rank) lookTwice(sizes []int, seq, k int) error {
+	s := r.Staging()
 	for range 2 {
 		for q := range r.n {
-			lo, hi, got := s.Shared(q)
-			if wantLo, wantHi := part(q); lo != wantLo || hi != wantHi {
-				return fmt.Errorf("Shared(%d) is bytes %d to %d instead of %d to %d", q, lo, hi, wantLo, wantHi)
+			v := shows(sizes, q, seq, k)
+			got := s.Staged(q, len(v.piece))
+			if err := same(got[:v.gapLo], v.piece[:v.gapLo], "Staged(%d), up to %d", q, v.gapLo); err != nil {
+				return err
 			}
-			if err := same(got, result(q, lo, hi), "Shared(%d)", q); err != nil {
+			if err := same(got[v.gapHi:], v.piece[v.gapHi:], "Staged(%d), from %d on", q, v.gapHi); err != nil {
+				return err
+			}
+			lo, hi, result := s.Shared(q)
+			if hi-lo != v.partHi-v.partLo || v.shares && lo != v.partLo {
+				return fmt.Errorf("Shared(%d) is bytes %d to %d instead of %d to %d", q, lo, hi, v.partLo, v.partHi)
+			}
+			if err := same(result, v.result(q, seq, k), "Shared(%d)", q); err != nil {
 				return err
 			}
 		}
