@@ -72,6 +72,9 @@
 // protocol can keep: a waker may be killed between leaving a token and the system call. So
 // such sleeps are bounded.
 //
+// Turns: ranks that do not see each other's memory show copies in two halves, which they
+// use in turns. turn_test.go is a model of them alone, and shows that two are enough.
+//
 // Sleep: a rank that waits for a peer stores waitOn, adds itself to sleepers and
 // tests again before it receives from its channel; the peer stores what is
 // waited for and then loads sleepers. For completed and folders no flags are

@@ -21,8 +21,8 @@ type Geometry struct {
 //
 //   - Folding everybody's payload pays up to 128 KiB over all ranks, up to 64 KiB of
 //     each.
-//   - Pieces of half a MiB are long enough for the two synchronisations that each
-//     costs; with more than four ranks they share 8 MiB.
+//   - Pieces of half a MiB are long enough for the synchronisation that each costs;
+//     with more than four ranks they share 8 MiB.
 //   - The pool has room for all pairs of up to 32 ranks, in calls and in lanes.
 func DefaultGeometry(ranks int) Geometry {
 	ranks = max(ranks, 1)
