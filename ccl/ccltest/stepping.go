@@ -119,19 +119,9 @@ type steppingStaging struct {
 	stepper
 }
 
-func (s *steppingStaging) Stage(piece []byte, lo, hi int) {
-	s.step()
-	s.Staging.Stage(piece, lo, hi)
-}
-
 func (s *steppingStaging) Staged(rank, n int) []byte {
 	s.step()
 	return s.Staging.Staged(rank, n)
-}
-
-func (s *steppingStaging) Share(lo int, result []byte) {
-	s.step()
-	s.Staging.Share(lo, result)
 }
 
 func (s *steppingStaging) Turn() error {
