@@ -68,8 +68,10 @@ var reals = map[string]real{
 		return []string{"-n", n}
 	}},
 	"torchrun": {"torchrun", []string{"torchrun"}, "", "NotFoundError", func(dir, n string) []string {
-		// Redirected as by -r and -t, since some versions fail without.
-		return []string{"--standalone", "--no_python", "--nproc_per_node", n, "--monitor_interval", "0.05", "--log_dir", dir, "-r", "0:1", "-t", "0:1"}
+		// Redirected as by -r and -t, since some versions fail without. What --standalone
+		// does, but for a port that all such jobs of the machine would share.
+		id := strings.ReplaceAll(strings.TrimPrefix(dir, "/"), "/", "-") // of this start
+		return []string{"--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0", "--rdzv_id", id, "--no_python", "--nproc_per_node", n, "--monitor_interval", "0.05", "--log_dir", dir, "-r", "0:1", "-t", "0:1"}
 	}},
 	"Slurm": {"Slurm", []string{"srun"}, "", "Unable to", func(_, n string) []string { return []string{"-N", "1", "-n", n} }},
 }
