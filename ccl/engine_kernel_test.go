@@ -188,6 +188,20 @@ func TestKernelMisusesVerbs(t *testing.T) {
 	}
 }
 
+// FoldToAll is for collectives that fold to all: others have a result to share on no
+// transport.
+func TestFoldToAllOfABroadcast(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		odd := &ccl.Kernel{Run: rightReduce}
+		group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"odd": odd}))
+		for _, err := range each(2, func(r int) error {
+			return ccl.Broadcast(t.Context(), group[r], make([]float32, 100), 0, ccl.WithAlgorithm("odd"))
+		}) {
+			require.ErrorContains(t, err, "the kernel calls FoldToAll, which all-reduces and reduces have, in a call of broadcast")
+		}
+	})
+}
+
 // A kernel that drops the error of a fold which was cut short does not pass for
 // successful.
 func TestKernelDropsFailedFold(t *testing.T) {

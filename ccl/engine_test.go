@@ -54,7 +54,7 @@ func settings(t *testing.T, n int, timeout time.Duration, kernels map[string]*cc
 			k.Cost = func(ccl.Shape) ccl.Cost { return ccl.Cost{} }
 		}
 		registry.Register(&ccl.Algorithm{
-			Name: name, Doc: "of a test", Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollAllReduce: k},
+			Name: name, Doc: "of a test", Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollAllReduce: k, ccl.CollBroadcast: k},
 		})
 		text += fmt.Sprintf("  %s: {module: %s}\n", name, name)
 	}

@@ -135,24 +135,27 @@ func chunked(s *subject) {
 func TestRightKernelsPass(t *testing.T) {
 	chunks := subjectOf(ccl.CollBroadcast, chunkChainKernel(none))
 	chunked(chunks)
+	unshared := foldReduceKernel(none)
+	unshared.Eager, unshared.Shared = false, false
 	for name, s := range map[string]*subject{
-		"reduction around a ring":    subjectOf(ccl.CollAllReduce, ringReduceKernel(none)),
-		"reduction by doubling":      subjectOf(ccl.CollAllReduce, doublingReduceKernel(none)),
-		"reduction through a window": subjectOf(ccl.CollAllReduce, foldReduceKernel(none)),
-		"reduction by hand":          subjectOf(ccl.CollAllReduce, byHandKernel(inRankOrder, sumOrMin)),
-		"gather":                     subjectOf(ccl.CollAllGather, ringGatherKernel(none)),
-		"broadcast":                  subjectOf(ccl.CollBroadcast, chainKernel(none)),
-		"broadcast in chunks":        chunks,
-		"broadcast in two parts":     subjectOf(ccl.CollBroadcast, inPartsKernel(2, 3, none)),
-		"broadcast in three parts":   subjectOf(ccl.CollBroadcast, inPartsKernel(3, 2, none)),
-		"broadcast both ways":        subjectOf(ccl.CollBroadcast, twoArmsKernel(none)),
-		"reduce":                     subjectOf(ccl.CollReduce, chainReduce(none)),
-		"reduce-scatter":             subjectOf(ccl.CollReduceScatter, pairwiseReduce(none)),
-		"gather to a root":           subjectOf(ccl.CollGather, linearGather(none)),
-		"scatter":                    subjectOf(ccl.CollScatter, linearScatter(none)),
-		"all-to-all":                 subjectOf(ccl.CollAllToAll, pairwise(none)),
-		"scan":                       ordered(subjectOf(ccl.CollScan, chainScan(none))),
-		"exclusive scan":             ordered(subjectOf(ccl.CollExScan, chainExScan(none))),
+		"reduction around a ring":                              subjectOf(ccl.CollAllReduce, ringReduceKernel(none)),
+		"reduction by doubling":                                subjectOf(ccl.CollAllReduce, doublingReduceKernel(none)),
+		"reduction through a window":                           subjectOf(ccl.CollAllReduce, foldReduceKernel(none)),
+		"reduction through a window that its rank has to open": subjectOf(ccl.CollAllReduce, unshared),
+		"reduction by hand":                                    subjectOf(ccl.CollAllReduce, byHandKernel(inRankOrder, sumOrMin)),
+		"gather":                                               subjectOf(ccl.CollAllGather, ringGatherKernel(none)),
+		"broadcast":                                            subjectOf(ccl.CollBroadcast, chainKernel(none)),
+		"broadcast in chunks":                                  chunks,
+		"broadcast in two parts":                               subjectOf(ccl.CollBroadcast, inPartsKernel(2, 3, none)),
+		"broadcast in three parts":                             subjectOf(ccl.CollBroadcast, inPartsKernel(3, 2, none)),
+		"broadcast both ways":                                  subjectOf(ccl.CollBroadcast, twoArmsKernel(none)),
+		"reduce":                                               subjectOf(ccl.CollReduce, chainReduce(none)),
+		"reduce-scatter":                                       subjectOf(ccl.CollReduceScatter, pairwiseReduce(none)),
+		"gather to a root":                                     subjectOf(ccl.CollGather, linearGather(none)),
+		"scatter":                                              subjectOf(ccl.CollScatter, linearScatter(none)),
+		"all-to-all":                                           subjectOf(ccl.CollAllToAll, pairwise(none)),
+		"scan":                                                 ordered(subjectOf(ccl.CollScan, chainScan(none))),
+		"exclusive scan":                                       ordered(subjectOf(ccl.CollExScan, chainExScan(none))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := s.validate(); err != nil {
