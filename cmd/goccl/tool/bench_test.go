@@ -41,7 +41,8 @@ func steady(text string) string {
 	text = eitherCopy.ReplaceAllString(text, "#")
 	text = verdictWord.ReplaceAllString(text, "#\n")
 	text = anyNumber.ReplaceAllString(text, "#")
-	return space.ReplaceAllString(text, " ")
+	text = space.ReplaceAllString(text, " ")
+	return strings.ReplaceAll(text, " # - # #\n", " # # # #\n") // what a machine with company measures again
 }
 
 func TestBenchTable(t *testing.T) {
