@@ -166,6 +166,11 @@ func (c *Communicator) abandon() {
 
 var errGoexit = errors.New("it ended its goroutine by runtime.Goexit")
 
+// stagedEarly is up to how many bytes of a rank's result the first piece is staged before
+// the call is entered. It saves a synchronisation; but by when a longer result is made,
+// what was staged so early has left the caches.
+const stagedEarly = 1 << 20
+
 // prepare sets up the call and what the rank brings to its synchronisation.
 func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call := &c.call
@@ -192,11 +197,12 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	e.Payload, e.Send, e.Recv = nil, nil, nil
 	e.Exposed = moves && !call.payload
 	e.Shared = e.Exposed && p.choice.Kernel.Shared
-	// Windows onto copies need no synchronisation of their own for the first piece, and
-	// nobody touches memory of this rank, for which it would have to stay.
-	e.Staged = e.Shared && c.memory == nil && !c.placed
-	if e.Staged {
+	e.Staged = false
+	if e.Shared && c.memory == nil && !c.placed {
+		// Nobody touches memory of this rank, for which it would have to stay, and
+		// Enter can show the first piece.
 		e.Exposed, e.Shared = false, false
+		e.Staged = p.shape.Total <= stagedEarly
 	}
 	e.Work = p.work
 	if call.payload {
