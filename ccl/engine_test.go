@@ -535,3 +535,55 @@ func TestWarnsAtHalf(t *testing.T) {
 		require.Equal(t, 1, bytes.Count([]byte(written.String()), []byte("\n")))
 	})
 }
+
+// Results that are so long that their first piece is staged after the call is entered
+// are right among others, however far a rank gets ahead.
+func TestLongAndShortResults(t *testing.T) {
+	const ranks = 3
+	wholeIsRight := func(whole []int32, i int) error {
+		for k, x := range whole {
+			if want := int32(k%(len(whole)/ranks) + i + k/(len(whole)/ranks)); x != want {
+				return fmt.Errorf("call %d: %d at %d instead of %d", i, x, k, want)
+			}
+		}
+		return nil
+	}
+	everyWorld(t, func(t *testing.T, connect connector) {
+		group := join(t, connect, settings(t, ranks, patient, nil))
+		for _, err := range each(ranks, func(rank int) error {
+			for i, n := range []int{5000, 300_000, 10, 262_144, 262_145, 400_000, 3} {
+				mine, whole := make([]int32, n), make([]int32, n/ranks*ranks)
+				for k := range mine {
+					mine[k] = int32(k + i + rank)
+				}
+				part := make([]int32, len(whole)/ranks)
+				if err := ccl.AllGather(t.Context(), group[rank], mine[:len(part)], whole); err != nil {
+					return err
+				}
+				if err := wholeIsRight(whole, i); err != nil {
+					return fmt.Errorf("all-gather, rank %d: %w", rank, err)
+				}
+				if err := ccl.AllReduce(t.Context(), group[rank], mine, mine, ccl.Sum); err != nil {
+					return err
+				}
+				for k, x := range mine {
+					if want := int32(ranks*(k+i) + 3); x != want { // 0 + 1 + 2
+						return fmt.Errorf("call %d: rank %d has %d at %d instead of %d", i, rank, x, k, want)
+					}
+				}
+				if rank != i%ranks {
+					clear(whole)
+				}
+				if err := ccl.Broadcast(t.Context(), group[rank], whole, i%ranks); err != nil {
+					return err
+				}
+				if err := wholeIsRight(whole, i); err != nil {
+					return fmt.Errorf("broadcast, rank %d: %w", rank, err)
+				}
+			}
+			return nil
+		}) {
+			require.NoError(t, err)
+		}
+	})
+}
