@@ -136,8 +136,10 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 		return c.alone(ctx, r, Buffer{}, Buffer{})
 	}
 	err := c.run(ctx, r)
-	c.placed = c.placed || err == nil // which it is on all ranks, or the group has failed
-	if err != nil && c.made != nil {  // by this rank, and nobody will have it
+	if err == nil {
+		c.placed = true // as on all other ranks, or the group has failed
+	}
+	if err != nil && c.made != nil { // by this rank, and nobody will have it
 		_ = c.made.Free()
 		c.made, c.shared = nil, nil
 	}

@@ -201,8 +201,8 @@ type Staging interface {
 	// Share copies a result for the next turn: the bytes of some piece from lo on. Who
 	// shares nothing need not call it.
 	Share(lo int, result []byte)
-	// Turn waits until all ranks have come to it. It returns at once if Enter was one,
-	// and neither Turn nor Complete has been called since.
+	// Turn waits until all ranks have come to it. The first after an Enter that was a
+	// turn is that one, and returns at once.
 	Turn() error
 	// Staged returns the first n bytes that rank staged before the last turn.
 	Staged(rank, n int) []byte
