@@ -15,7 +15,7 @@ import (
 // runCommand is `goccl run`.
 type runCommand struct {
 	Args     []string      `arg:"" optional:"" passthrough:"partial" name:"program" help:"The program and its arguments. Flags after its name are its own."`
-	Ranks    int           `short:"n" placeholder:"N" help:"How many processes to start."`
+	Ranks    *int          `short:"n" placeholder:"N" help:"How many processes to start."`
 	Pin      bool          `help:"Keep each rank on cores of its own: its share of those that this process may use."`
 	NoPrefix bool          `help:"Show lines as they are, without the rank that has written them."`
 	Quiet    bool          `short:"q" help:"Show the lines of rank 0 only."`
@@ -36,12 +36,12 @@ The exit status is 0 if all ranks have ended with 0, and else that of the first 
 // together.
 func (c *runCommand) Validate() error {
 	switch program := c.program(); {
-	case c.Ranks == 0:
+	case c.Ranks == nil:
 		return errors.New("-n is missing: say how many ranks to start, as in goccl run -n 4 ./train")
-	case c.Ranks < 0 || c.Ranks > ccl.MaxRanks:
-		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", c.Ranks, ccl.MaxRanks)
+	case *c.Ranks < 1 || *c.Ranks > ccl.MaxRanks:
+		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", *c.Ranks, ccl.MaxRanks)
 	case len(program) == 0 || program[0] == "":
-		return fmt.Errorf("the program is missing: say what to start, as in goccl run -n %d ./train", c.Ranks)
+		return fmt.Errorf("the program is missing: say what to start, as in goccl run -n %d ./train", *c.Ranks)
 	case c.Output != "" && (c.Quiet || c.NoPrefix):
 		return errors.New("--output shows nothing and writes files without prefixes: --quiet and --no-prefix do not go with it")
 	case c.Grace < 0:
@@ -73,7 +73,7 @@ func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 	}
 	defer signal.Stop(signals)
 	job := launch.Job{
-		Ranks:       c.Ranks,
+		Ranks:       *c.Ranks,
 		Program:     file,
 		Args:        args,
 		Grace:       c.Grace,

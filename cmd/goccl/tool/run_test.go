@@ -75,6 +75,7 @@ func TestRunUsage(t *testing.T) {
 		"true":                         "-n is missing: say how many ranks to start, as in goccl run -n 4 ./train",
 		"-n 4":                         "the program is missing: say what to start, as in goccl run -n 4 ./train",
 		"-n 4 --":                      "the program is missing: say what to start, as in goccl run -n 4 ./train",
+		"-n 0 true":                    "-n 0: from 1 to 65536 ranks are possible",
 		"--ranks=-1 true":              "-n -1: from 1 to 65536 ranks are possible",
 		"-n 65537 true":                "-n 65537: from 1 to 65536 ranks are possible",
 		"-n two true":                  `--ranks: expected a valid 64 bit int but got "two"`,

@@ -6,15 +6,20 @@ import (
 	"strings"
 )
 
-// contradicting are the beginnings of variables by which other launchers say which
-// rank a process is, and of how many. Of Slurm's, those about the job, which name its
-// directories and resources, stay.
+// contradicting are the beginnings of variables by which other launchers tell a process
+// its rank, the number of ranks, and where their server is. What a user sets for a
+// library stays (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl), and so do Slurm's variables
+// about the job, which name its directories and resources.
 var contradicting = []string{
 	"GOCCL_SHM_",
 	"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
 	"GROUP_RANK=", "GROUP_WORLD_SIZE=", "ROLE_RANK=", "ROLE_WORLD_SIZE=", "ROLE_NAME=",
-	"TORCHELASTIC_", "MASTER_",
-	"OMPI_", "PMIX_", "PMI_", "MPI_LOCAL", "HYDI_",
+	"TORCHELASTIC_", "MASTER_ADDR=", "MASTER_PORT=",
+	"OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "OMPI_APP_CTX_NUM_PROCS=", "OMPI_NUM_APP_CTX=", "OMPI_FIRST_RANKS=",
+	"OMPI_FILE_LOCATION=", "OMPI_ARGV=", "OMPI_COMMAND=", "OMPI_MCA_ess", "OMPI_MCA_orte_", "OMPI_MCA_pmix=",
+	"PMIX_ID=", "PMIX_NAMESPACE=", "PMIX_RANK=", "PMIX_SERVER_", "PMIX_VERSION=", "PMIX_HOSTNAME=",
+	"PMIX_SECURITY_MODE=", "PMIX_GDS_MODULE=", "PMIX_BFROP_BUFFER_TYPE=", "PMIX_PTL_MODULE=", "PMIX_DSTORE_", "PMIX_SYSTEM_TMPDIR=",
+	"PMI_", "MPI_LOCAL", "HYDI_",
 	"SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NODEID=", "SLURM_GTIDS=", "SLURM_TASK_PID=",
 	"SLURM_STEP", "SLURM_NTASKS", "SLURM_NPROCS=", "SLURM_TASKS_PER_NODE=",
 }

@@ -14,11 +14,14 @@ import (
 // Of an outer launcher, nothing stays that says which rank a process is; everything
 // else stays as it is.
 func TestEnvironment(t *testing.T) {
-	stays := []string{"PATH=/bin", "RANKING=1", "MY_RANK=2", "SLURM_JOB_ID=17", "SLURM_CPUS_PER_TASK=4", "GOCCL_CONFIG=a.yaml", "EMPTY="}
+	stays := []string{
+		"PATH=/bin", "RANKING=1", "MY_RANK=2", "SLURM_JOB_ID=17", "SLURM_CPUS_PER_TASK=4", "GOCCL_CONFIG=a.yaml", "EMPTY=",
+		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_btl=self,vader", "PMIX_MCA_gds=hash", "MASTER_KEY=1",
+	}
 	goes := []string{
 		"GOCCL_SHM_NAME=/a", "GOCCL_SHM_RANK=1", "GOCCL_SHM_SIZE=2", "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
 		"TORCHELASTIC_RUN_ID=none", "MASTER_ADDR=h", "MASTER_PORT=1", "GROUP_RANK=0", "ROLE_RANK=0", "OMPI_COMM_WORLD_RANK=1",
-		"PMIX_RANK=1", "PMI_RANK=1", "MPI_LOCALRANKID=1", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=2", "SLURM_NTASKS=2",
+		"OMPI_MCA_ess_base_jobid=1", "OMPI_MCA_orte_precondition_transports=1", "PMIX_SERVER_URI2=a", "PMIX_NAMESPACE=1", "PMIX_RANK=1", "PMI_RANK=1", "MPI_LOCALRANKID=1", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=2", "SLURM_NTASKS=2",
 	}
 	var both []string
 	for i, v := range goes {

@@ -31,11 +31,11 @@ var measureOf = map[ccl.DType]measureCase{
 	ccl.Uint64:     of(integers[uint64]()),
 	ccl.Int64:      of(integers[int64]()),
 	ccl.Float32:    of(floats[float32](1 << 24)),
-	ccl.Float64:    of(floats[float64](1 << 53)),
+	ccl.Float64:    of(floats[float64](min(1<<53, math.MaxInt))),
 	ccl.Float16:    of(halves(half.NewFloat16, 1<<11)),
 	ccl.BFloat16:   of(halves(half.NewBFloat16, 1<<8)),
 	ccl.Complex64:  of(complexes[complex64](1 << 24)),
-	ccl.Complex128: of(complexes[complex128](1 << 53)),
+	ccl.Complex128: of(complexes[complex128](min(1<<53, math.MaxInt))),
 }
 
 func of[T ccl.Element](e elements[T]) measureCase {
