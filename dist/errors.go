@@ -130,6 +130,9 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("the worker of rank %d panicked: %v", e.Rank, e.Value)
 }
 
+// text is what Go writes of the panic.
+func (e *PanicError) text() string { return fmt.Sprintf("panic: %v", e.Value) }
+
 // Unwrap returns the value of the panic if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)

@@ -135,7 +135,9 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 			_ = comm.Close()
 		}
 		_ = r.settle(nil)
-		return initFailed(backend, err)
+		err = initFailed(backend, err)
+		reportInit(err)
+		return err
 	}
 	g := &ProcessGroup{rank: r, comm: comm, backend: backend}
 	if err := r.settle(g); err != nil {
@@ -143,6 +145,7 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 		return err
 	}
 	refreshAlone()
+	takeBack()
 	return nil
 }
 
@@ -160,6 +163,7 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 	settings, err := o.resolve(r.job)
 	if err != nil {
 		if r.job.launched != nil {
+			reportInit(initFailed(backend, err)) // before the peers hear of it
 			a.excuse(err, cmp.Or(o.timeout, excuseTimeout))
 		}
 		return nil, err

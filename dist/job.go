@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -208,25 +207,6 @@ func notInitialized() error {
 
 func (r *rank) endedError() error {
 	return fmt.Errorf("dist: the worker of rank %d has ended, and its process group with it: %w", r.number, ErrNotInitialized)
-}
-
-// consequence reports whether the error of a rank only says that another one
-// failed.
-func consequence(rank int, err error) bool {
-	if object, ok := errors.AsType[*ObjectError](err); ok {
-		return object.Rank != rank
-	}
-	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok {
-		rank = failed.Rank // as its group counts, like all others in err
-	}
-	if aborted, ok := errors.AsType[*AbortedError](err); ok {
-		return aborted.By != rank
-	}
-	if slices.Contains(said(err, "accepted"), rank) {
-		return true
-	}
-	lost, ok := errors.AsType[*PeerLostError](err)
-	return ok && lost.Rank != rank
 }
 
 // said returns the ranks that have accepted, or refused, the arguments of the call

@@ -93,6 +93,9 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	o := mergeSpawn(opts)
 	ranks, from, config, err := o.resolve(l)
 	if err != nil {
+		if l != nil {
+			report(l.Rank, launched.FailedInit, err)
+		}
 		return err
 	}
 	j := newJob(o.ctx, l, ranks, from, config)
@@ -162,6 +165,7 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 		if v := recover(); v != nil {
 			err = &PanicError{Rank: r.number, Value: v, Stack: debug.Stack()}
 		}
+		r.reportWorker(err) // before the peers hear of it
 		if first := r.end(err); err != nil {
 			cancel(first)
 		}

@@ -45,10 +45,44 @@
 //	            known only to who speaks PMI, which would make the process an MPI one
 //	Slurm       SLURM_JOB_ID, SLURM_STEP_ID, SLURM_RESTART_COUNT
 //
+// # Reports
+//
+// A rank that fails tells its launcher why. A launcher names a file for it, another
+// one for every rank, in a directory that exists:
+//
+//	goccl run   GOCCL_ERROR_FILE: one [Report] as JSON
+//	torchrun    TORCHELASTIC_ERROR_FILE: what torch's own ErrorHandler would write
+//
+// Package dist writes it ([Report.Send]) when InitProcessGroup fails, when a worker of
+// Spawn fails, and when Spawn fails before the worker starts; it removes it
+// ([TakeBack]) when InitProcessGroup or the worker succeeds after all. The last report
+// counts. It is written to a temporary file, whose name begins with that of the report,
+// and renamed: a reader finds all of it or nothing. Nothing is written where no
+// launcher names a file. A report that cannot be written is dropped: the error goes to
+// the program in any case.
+//
+// The report of a worker is written before the peers hear of its failure. So a launcher
+// that sees a rank end because another has failed finds the report of that other,
+// unless its process died without one (killed by a signal, os.Exit, a panic outside of
+// the worker) or is stuck. A report alone is no failure: the exit status of the process
+// says whether its rank failed. Programs that do not use goccl never write one.
+//
+//	{"version":1, "rank":2, "pid":4183, "time":"2026-11-20T14:32:47.123456789+01:00",
+//	 "kind":"panic", "message":"panic: runtime error: index out of range [3] with length 3",
+//	 "frames":[{"function":"main.step","file":"/home/ada/train/step.go","line":41}]}
+//	{"version":1, "rank":0, "pid":4181, "time":"2026-11-20T14:32:47.123502031+01:00",
+//	 "kind":"error", "message":"ccl: all_reduce by direct, call 7, rank 0: aborted by rank 2: ...",
+//	 "because":"aborted", "ranks":[2]}
+//
+// The root cause of a job is the earliest report without because; else, of those with
+// because, the ranks that they name: of "peer_lost" the process that has ended, of
+// "timeout" the rank that is waited for.
+//
 // # Concurrency
 //
 // Detect may be called by anyone at any time. It depends on nothing but getenv
-// and, under MPICH, on /proc.
+// and, under MPICH, on /proc. So may Send, TakeBack and ReadReport; of two that Send at
+// once one wins.
 //
 // # Failure
 //

@@ -1,0 +1,109 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/internal/launched"
+)
+
+// reported says that a report of this process may be with the launcher.
+var reported atomic.Bool
+
+// report tells the launcher of rank number rank why it failed. What cannot be reported
+// is dropped: err goes to the caller in any case.
+func report(rank int, kind launched.FailKind, err error) {
+	r := &launched.Report{
+		Version: 1, Rank: rank, PID: os.Getpid(), Time: time.Now(),
+		Kind: kind, Message: err.Error(),
+	}
+	r.Because, r.Ranks = because(rank, err)
+	if p, ok := errors.AsType[*PanicError](err); ok && p.Rank == rank {
+		r.Kind, r.Message, r.Frames = launched.FailedPanic, p.text(), launched.OwnFrames(p.Stack)
+	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Because == "" {
+		r.Frames = launched.OwnFrames(k.Stack)
+	} else if errors.Is(err, ErrGoexit) {
+		r.Kind = launched.FailedGoexit
+	}
+	reported.Store(true)
+	_ = r.Send(os.Getenv)
+}
+
+// takeBack removes the report of a failure that the program has overcome.
+func takeBack() {
+	if reported.CompareAndSwap(true, false) {
+		_ = launched.TakeBack(os.Getenv)
+	}
+}
+
+// reportWorker reports how the worker of a launched process ended.
+func (r *rank) reportWorker(err error) {
+	switch {
+	case r.job.launched == nil:
+	case err == nil:
+		takeBack()
+	default:
+		report(r.number, launched.FailedError, err)
+	}
+}
+
+// reportInit reports an attempt to initialise that failed, in a launched process.
+func reportInit(err error) {
+	if l, unknown := launch(); unknown == nil && l != nil {
+		report(l.Rank, launched.FailedInit, err)
+	}
+}
+
+// because says how the error of a rank follows from other ranks, and from which: empty
+// if the failure is the rank's own. Ranks are those of the job; there are none where the
+// error counts them as another group does.
+func because(rank int, err error) (how launched.Because, ranks []int) {
+	if object, ok := errors.AsType[*ObjectError](err); ok {
+		if object.Rank == rank {
+			return "", nil
+		}
+		return launched.BecauseAborted, []int{object.Rank}
+	}
+	grouped := false
+	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok {
+		rank, grouped = failed.Rank, failed.Group != "" // as its group counts, like all others in err
+	}
+	defer func() {
+		if grouped {
+			ranks = nil
+		}
+		ranks = slices.Sorted(slices.Values(ranks))
+	}()
+	if aborted, ok := errors.AsType[*AbortedError](err); ok {
+		if aborted.By == rank {
+			return "", nil
+		}
+		return launched.BecauseAborted, []int{aborted.By}
+	}
+	if slices.Contains(said(err, "accepted"), rank) {
+		return launched.BecauseRefused, said(err, "refused")
+	}
+	if lost, ok := errors.AsType[*PeerLostError](err); ok && lost.Rank != rank {
+		return launched.BecausePeerLost, []int{lost.Rank}
+	}
+	if late, ok := errors.AsType[*TimeoutError](err); ok {
+		return launched.BecauseTimeout, slices.Concat(late.Missing, late.Behind)
+	}
+	if errors.Is(err, context.Canceled) {
+		return launched.BecauseCanceled, nil
+	}
+	return "", nil
+}
+
+// consequence reports whether the error of a rank only says that another one failed.
+func consequence(rank int, err error) bool {
+	switch how, _ := because(rank, err); how {
+	case launched.BecauseAborted, launched.BecauseRefused, launched.BecausePeerLost:
+		return true
+	}
+	return false
+}

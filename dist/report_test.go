@@ -1,0 +1,180 @@
+package dist_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/launched"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// reportFile makes the launcher name a file for the report of this process, and returns
+// what that says.
+func reportFile(t *testing.T) (read func() *launched.Report) {
+	file := filepath.Join(t.TempDir(), "rank-1")
+	t.Setenv("GOCCL_ERROR_FILE", file)
+	return func() *launched.Report {
+		r, err := launched.ReadReport(file)
+		require.NoError(t, err)
+		return r
+	}
+}
+
+// A worker that fails tells the launcher before it tells its peers.
+func TestWorkerReports(t *testing.T) {
+	ours.set(t)
+	read := reportFile(t)
+	n := newNode(t)
+	wait := n.others(t, func(c *ccl.Communicator, err error) {
+		if err == nil {
+			_, err = ccl.Recv(context.Background(), c, []int{0}, 1, 0) // that never comes
+		}
+		aborted, ok := errors.AsType[*dist.AbortedError](err)
+		if !assert.True(t, ok, "%v", err) {
+			return
+		}
+		assert.Equal(t, 1, aborted.By)
+		if r := read(); assert.NotNil(t, r, "the peers know, and the launcher does not") {
+			assert.Equal(t, "the disk is full", r.Message)
+		}
+	})
+	err := spawn(t, initialised(func(context.Context, int) error { return errors.New("the disk is full") }))
+	wait()
+	require.ErrorContains(t, err, "the disk is full")
+	r := read()
+	require.Equal(t, 1, r.Rank)
+	require.Equal(t, os.Getpid(), r.PID)
+	require.Equal(t, launched.FailedError, r.Kind)
+	require.Empty(t, r.Because)
+	require.Empty(t, r.Frames)
+	require.False(t, r.Time.IsZero())
+
+	// A worker that succeeds takes it back.
+	require.NoError(t, spawn(t, func(context.Context, int) error { return nil }))
+	require.Nil(t, read())
+	require.NotEmpty(t, os.Getenv("GOCCL_ERROR_FILE"))
+	entries, err := os.ReadDir(filepath.Dir(os.Getenv("GOCCL_ERROR_FILE")))
+	require.NoError(t, err)
+	require.Empty(t, entries, "nothing else is left there")
+}
+
+func panics(v []int) int { return v[3] }
+
+// The report of a panic has its message and the program's own functions.
+func TestPanicReports(t *testing.T) {
+	ours.set(t)
+	read := reportFile(t)
+	require.Error(t, spawn(t, func(context.Context, int) error {
+		panics([]int{1, 2, 3})
+		return nil
+	}))
+	r := read()
+	require.NotNil(t, r)
+	require.Equal(t, launched.FailedPanic, r.Kind)
+	require.Equal(t, "panic: runtime error: index out of range [3] with length 3", r.Message)
+	require.Len(t, r.Frames, 2, "%v", r.Frames)
+	require.Equal(t, "github.com/goccl/goccl/dist_test.panics", r.Frames[0].Function)
+	require.Equal(t, "report_test.go", filepath.Base(r.Frames[0].File))
+	require.Positive(t, r.Frames[0].Line)
+	require.Contains(t, r.Frames[1].Function, "TestPanicReports")
+}
+
+// A report says whether the failure is a consequence, and of which ranks.
+func TestConsequenceReports(t *testing.T) {
+	in := func(err error) error {
+		return &dist.CollectiveFailedError{Operation: "all_reduce", Rank: 1, Peer: -1, Err: err}
+	}
+	for _, c := range []struct {
+		name  string
+		err   error
+		how   launched.Because
+		ranks []int
+	}{
+		{"own", errors.New("no"), "", nil},
+		{"own, in a call", in(&dist.AbortedError{By: 1, Cause: errors.New("no")}), "", nil},
+		{"aborted", in(&dist.AbortedError{By: 2, Cause: errors.New("no")}), launched.BecauseAborted, []int{2}},
+		{"peer lost", in(&dist.PeerLostError{Rank: 0}), launched.BecausePeerLost, []int{0}},
+		{"timeout", in(&dist.TimeoutError{Missing: []int{2, 0}}), launched.BecauseTimeout, []int{0, 2}},
+		{"canceled", in(context.Canceled), launched.BecauseCanceled, nil},
+		{"refused", in(&dist.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
+			{Value: "accepted", Ranks: []int{1}}, {Value: "refused", Ranks: []int{0, 2}},
+		}}), launched.BecauseRefused, []int{0, 2}},
+		{"of a group", &dist.CollectiveFailedError{Operation: "barrier", Rank: 0, Peer: 1, Group: "x", Err: &dist.PeerLostError{Rank: 1}},
+			launched.BecausePeerLost, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ours.set(t)
+			read := reportFile(t)
+			require.Error(t, spawn(t, func(context.Context, int) error { return c.err }))
+			r := read()
+			require.NotNil(t, r)
+			require.Equal(t, c.err.Error(), r.Message)
+			require.Equal(t, c.how, r.Because)
+			require.Equal(t, c.ranks, r.Ranks)
+		})
+	}
+}
+
+// An InitProcessGroup that fails is reported, and taken back if another succeeds.
+func TestInitReports(t *testing.T) {
+	ours.set(t)
+	read := reportFile(t)
+	require.Error(t, dist.InitProcessGroup("nccl"))
+	r := read()
+	require.NotNil(t, r)
+	require.Equal(t, launched.FailedInit, r.Kind)
+	require.Equal(t, 1, r.Rank)
+	require.Contains(t, r.Message, `unknown backend "nccl"`)
+
+	n := newNode(t)
+	wait := n.others(t, func(*ccl.Communicator, error) {})
+	require.NoError(t, dist.InitProcessGroup("ccl"))
+	require.Nil(t, read())
+	require.NoError(t, dist.DestroyProcessGroup())
+	wait()
+
+	require.Error(t, spawn(t, func(context.Context, int) error { return nil }, dist.Ranks(7)))
+	r = read()
+	require.NotNil(t, r, "Spawn failed before the worker started")
+	require.Equal(t, launched.FailedInit, r.Kind)
+}
+
+// torchrun gets its own format.
+func TestTorchReports(t *testing.T) {
+	torchrun.set(t)
+	file := filepath.Join(t.TempDir(), "error.json")
+	t.Setenv("TORCHELASTIC_ERROR_FILE", file)
+	require.Error(t, spawn(t, func(context.Context, int) error {
+		panics([]int{1, 2, 3})
+		return nil
+	}))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var got struct {
+		Message struct {
+			Message   string
+			ExtraInfo struct {
+				Stack string `json:"py_callstack"`
+				Time  int64  `json:"timestamp,string"`
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &got))
+	require.Equal(t, "panic: runtime error: index out of range [3] with length 3", got.Message.Message)
+	require.Contains(t, got.Message.ExtraInfo.Stack, got.Message.Message+"\n  github.com/goccl/goccl/dist_test.panics\n    ")
+	require.Positive(t, got.Message.ExtraInfo.Time)
+}
+
+// Goroutine ranks have no launcher to tell.
+func TestOnlyLaunchedRanksReport(t *testing.T) {
+	read := reportFile(t)
+	require.Error(t, spawn(t, func(context.Context, int) error { return errors.New("no") }, dist.Ranks(2)))
+	require.Nil(t, read())
+}
