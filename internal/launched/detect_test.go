@@ -51,12 +51,25 @@ func (v variables) with(others ...variables) variables {
 }
 
 // detectIn is Detect below the proxy of that identity, "" for none.
-func detectIn(v variables, proxy string) (*Job, error) {
-	return detect(environment{func(name string) string { return v[name] }, func() string { return proxy }})
+func detectIn(v variables, proxy string) (*Job, error) { return detectAmong(v, proxy, nil) }
+
+// detectAmong is detectIn in the namespaces of these names.
+func detectAmong(v variables, proxy string, namespaces variables) (*Job, error) {
+	return detect(environment{
+		get:       func(name string) string { return v[name] },
+		proxy:     func() string { return proxy },
+		namespace: func(kind string) string { return namespaces[kind] },
+	})
 }
 
 func TestLaunched(t *testing.T) {
 	const proxy = "pid:[4026531836] 26962 8190345"
+	namespaces := variables{"net": "net:[4026531840]", "pid": "pid:[4026531836]"}
+	inNet := digest(namespaces["net"])
+	server := func(uri string) string {
+		return digest(namespaces["net"], "", "", "", "", "", "", uri) // of PMIX_SERVER_URI2, the last to be looked at
+	}
+	nowhere := digest(namespaces["net"], "", "", "", "", "", "", "", namespaces["pid"])
 	for name, c := range map[string]struct {
 		v                  variables
 		by, key            string
@@ -64,22 +77,22 @@ func TestLaunched(t *testing.T) {
 	}{
 		"by hand":               {byHand, "goccl run", "train-17", "GOCCL_SHM_RANK=1", "GOCCL_SHM_SIZE=4"},
 		"goccl run":             {run, "goccl run", "goccl-0123456789abcdef", "GOCCL_SHM_RANK=1", "GOCCL_SHM_SIZE=4"},
-		"torchrun":              {torchrun, "torchrun", "torchrun-none-127.0.0.1-29500-0", "RANK=1", "WORLD_SIZE=4"},
-		"torchrun --standalone": {standalone, "torchrun", "torchrun-5f582714-e222-44be-bb4e-18cc5f0e95bb-l-" + digest("5f582714-e222-44be-bb4e-18cc5f0e95bb", "localhost", "46331", "0"), "RANK=1", "WORLD_SIZE=4"},
-		"mpirun":                {openMPI, "Open MPI", "openmpi-96337921-" + digest("96337920.0;tcp4://127.0.0.1:59029"), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
+		"torchrun":              {torchrun, "torchrun", "torchrun-none-127.0.0.1-29500-0-" + inNet, "RANK=1", "WORLD_SIZE=4"},
+		"torchrun --standalone": {standalone, "torchrun", "torchrun-5f582714-e222-44be-bb4e-18cc5f0e95bb-l-" + digest("5f582714-e222-44be-bb4e-18cc5f0e95bb", "localhost", "46331", "0", inNet), "RANK=1", "WORLD_SIZE=4"},
+		"mpirun":                {openMPI, "Open MPI", "openmpi-96337921-" + server("96337920.0;tcp4://127.0.0.1:59029"), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
 		"mpirun of version 5": {openMPI.with(variables{"PMIX_NAMESPACE": "prterun-vm-2611@1", "PMIX_SERVER_URI2": ""}), "Open MPI",
-			"openmpi-prterun-vm-2611_1-" + digest("") + "-" + digest("prterun-vm-2611@1", digest("")), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
+			"openmpi-prterun-vm-2611_1-" + nowhere + "-" + digest("prterun-vm-2611@1", nowhere), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
 		"mpiexec.mpich":        {mpich, "PMI", "pmi-" + digest(proxy), "PMI_RANK=1", "PMI_SIZE=4"},
 		"srun":                 {srun, "Slurm", "slurm-4711-2-0", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4"},
 		"srun, requeued":       {srun.with(variables{"SLURM_RESTART_COUNT": "3"}), "Slurm", "slurm-4711-2-3", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4"},
-		"mpirun inside srun":   {srun.with(openMPI), "Open MPI", "openmpi-96337921-" + digest("96337920.0;tcp4://127.0.0.1:59029"), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
-		"torchrun inside srun": {srun.with(torchrun), "torchrun", "torchrun-none-127.0.0.1-29500-0", "RANK=1", "WORLD_SIZE=4"},
+		"mpirun inside srun":   {srun.with(openMPI), "Open MPI", "openmpi-96337921-" + server("96337920.0;tcp4://127.0.0.1:59029"), "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"},
+		"torchrun inside srun": {srun.with(torchrun), "torchrun", "torchrun-none-127.0.0.1-29500-0-" + inNet, "RANK=1", "WORLD_SIZE=4"},
 		"ours inside of all":   {srun.with(openMPI, mpich, torchrun, run), "goccl run", "goccl-0123456789abcdef", "GOCCL_SHM_RANK=1", "GOCCL_SHM_SIZE=4"},
 		"mpiexec.mpich below srun --mpi=pmi2": {srunPMI2.with(mpich), "PMI",
 			"pmi-4711.2-0-" + digest(proxy), "PMI_RANK=1", "PMI_SIZE=4"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := detectIn(c.v, proxy)
+			got, err := detectAmong(c.v, proxy, namespaces)
 			require.NoError(t, err)
 			require.Equal(t, &Job{Rank: 1, Size: 4, Key: c.key, By: c.by, RankFrom: c.rankFrom, SizeFrom: c.sizeFrom}, got)
 			require.LessOrEqual(t, len(got.Key), 64)
@@ -219,38 +232,67 @@ func TestErrors(t *testing.T) {
 // Everything that tells two jobs of a launcher apart makes another key.
 func TestKeysDiffer(t *testing.T) {
 	seen := map[string]string{}
+	host := variables{"net": "net:[1]", "pid": "pid:[1]"}
+	container := variables{"net": "net:[2]", "pid": "pid:[2]"}
+	mpirun5 := openMPI.with(variables{"PMIX_NAMESPACE": "prterun-vm-7@1", "PMIX_SERVER_URI2": ""})
+	uri41 := mpirun5.with(variables{"PMIX_SERVER_URI41": "prterun-vm-7@0.0;tcp4://127.0.0.1:59029"})
 	for name, c := range map[string]struct {
 		v     variables
 		proxy string
+		in    variables // namespaces, host if nil
 	}{
-		"goccl run":         {run, ""},
-		"another name":      {run.with(variables{"GOCCL_SHM_NAME": "/goccl-1123456789abcdef"}), ""},
-		"torchrun":          {torchrun, ""},
-		"another id":        {torchrun.with(variables{"TORCHELASTIC_RUN_ID": "mine"}), ""},
-		"another address":   {torchrun.with(variables{"MASTER_ADDR": "127.0.0.2"}), ""},
-		"another port":      {torchrun.with(variables{"MASTER_PORT": "29501"}), ""},
-		"another restart":   {torchrun.with(variables{"TORCHELASTIC_RESTART_COUNT": "1"}), ""},
-		"standalone":        {standalone, ""},
-		"another port, too": {standalone.with(variables{"MASTER_PORT": "46332"}), ""},
-		"mpirun":            {openMPI, ""},
-		"another namespace": {openMPI.with(variables{"PMIX_NAMESPACE": "96337922"}), ""},
-		"another server":    {openMPI.with(variables{"PMIX_SERVER_URI2": "96337920.0;tcp4://127.0.0.1:59030"}), ""},
-		"mpiexec":           {mpich, "pid:[1] 7 99"},
-		"another start":     {mpich, "pid:[1] 7 100"},
-		"below srun":        {srunPMI2.with(mpich), "pid:[1] 7 99"},
-		"srun, PMI":         {srunPMI2, ""},
-		"requeued, PMI":     {srunPMI2.with(variables{"SLURM_RESTART_COUNT": "1"}), ""},
-		"srun":              {srun, ""},
-		"another job":       {srun.with(variables{"SLURM_JOB_ID": "4712"}), ""},
-		"another step":      {srun.with(variables{"SLURM_STEP_ID": "3"}), ""},
-		"requeued":          {srun.with(variables{"SLURM_RESTART_COUNT": "1"}), ""},
+		"goccl run":         {run, "", nil},
+		"another name":      {run.with(variables{"GOCCL_SHM_NAME": "/goccl-1123456789abcdef"}), "", nil},
+		"torchrun":          {torchrun, "", nil},
+		"another id":        {torchrun.with(variables{"TORCHELASTIC_RUN_ID": "mine"}), "", nil},
+		"another address":   {torchrun.with(variables{"MASTER_ADDR": "127.0.0.2"}), "", nil},
+		"another port":      {torchrun.with(variables{"MASTER_PORT": "29501"}), "", nil},
+		"another restart":   {torchrun.with(variables{"TORCHELASTIC_RESTART_COUNT": "1"}), "", nil},
+		"standalone":        {standalone, "", nil},
+		"another port, too": {standalone.with(variables{"MASTER_PORT": "46332"}), "", nil},
+		"mpirun":            {openMPI, "", nil},
+		"another namespace": {openMPI.with(variables{"PMIX_NAMESPACE": "96337922"}), "", nil},
+		"another server":    {openMPI.with(variables{"PMIX_SERVER_URI2": "96337920.0;tcp4://127.0.0.1:59030"}), "", nil},
+		"mpiexec":           {mpich, "pid:[1] 7 99", nil},
+		"another start":     {mpich, "pid:[1] 7 100", nil},
+		"below srun":        {srunPMI2.with(mpich), "pid:[1] 7 99", nil},
+		"srun, PMI":         {srunPMI2, "", nil},
+		"requeued, PMI":     {srunPMI2.with(variables{"SLURM_RESTART_COUNT": "1"}), "", nil},
+		"srun":              {srun, "", nil},
+		"another job":       {srun.with(variables{"SLURM_JOB_ID": "4712"}), "", nil},
+		"another step":      {srun.with(variables{"SLURM_STEP_ID": "3"}), "", nil},
+		"requeued":          {srun.with(variables{"SLURM_RESTART_COUNT": "1"}), "", nil},
+		// All that a container has in common with another one may be /dev/shm.
+		"torchrun in a container":                   {torchrun, "", container},
+		"mpirun in a container":                     {openMPI, "", container},
+		"mpirun 5":                                  {uri41, "", host},
+		"mpirun 5, another server":                  {uri41.with(variables{"PMIX_SERVER_URI41": "prterun-vm-7@0.0;tcp4://127.0.0.1:59030"}), "", host},
+		"mpirun 5 in a container":                   {uri41, "", container},
+		"mpirun without an address":                 {mpirun5, "", host},
+		"mpirun without an address, in a container": {mpirun5, "", variables{"net": "net:[1]", "pid": "pid:[2]"}},
 	} {
-		j, err := detectIn(c.v, c.proxy)
+		in := c.in
+		if in == nil {
+			in = host
+		}
+		j, err := detectAmong(c.v, c.proxy, in)
 		require.NoError(t, err, name)
 		require.Empty(t, seen[j.Key], "%s has the key of", name)
 		seen[j.Key] = name
-		again, err := detectIn(c.v, c.proxy)
+		again, err := detectAmong(c.v, c.proxy, in)
 		require.NoError(t, err)
 		require.Equal(t, j, again)
+	}
+}
+
+// A rank may have a pid namespace of its own, as by a container for each rank: where an
+// address says which job it is, ranks in several pid namespaces have one key.
+func TestRanksInContainers(t *testing.T) {
+	for name, v := range map[string]variables{"torchrun": torchrun, "mpirun": openMPI} {
+		one, err := detectAmong(v, "", variables{"net": "net:[1]", "pid": "pid:[1]"})
+		require.NoError(t, err)
+		other, err := detectAmong(v, "", variables{"net": "net:[1]", "pid": "pid:[2]"})
+		require.NoError(t, err)
+		require.Equal(t, one.Key, other.Key, name)
 	}
 }

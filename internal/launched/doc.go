@@ -32,12 +32,17 @@
 // says about the job, equal for all ranks and for no other job:
 //
 //	goccl run   the name
-//	torchrun    TORCHELASTIC_RUN_ID, MASTER_ADDR, MASTER_PORT and
-//	            TORCHELASTIC_RESTART_COUNT. Without --standalone the id is "none" and
-//	            the port always the same; then it is the port, held by torchrun itself,
-//	            that keeps two jobs from being there at once
+//	torchrun    TORCHELASTIC_RUN_ID, MASTER_ADDR, MASTER_PORT,
+//	            TORCHELASTIC_RESTART_COUNT and the network namespace. Without
+//	            --standalone the id is "none" and the port always the same; then it is
+//	            the port, held by torchrun itself, that keeps two jobs from being there
+//	            at once, which it can only within one network namespace: containers may
+//	            share /dev/shm and not the network
 //	Open MPI    PMIX_NAMESPACE, and the address of mpirun's own server in
-//	            PMIX_SERVER_URI2: version 4 makes the namespace from 16 bits of a hash
+//	            PMIX_SERVER_URI2, 21, 3, 4, 41 and so on, with the network namespace:
+//	            version 4 makes PMIX_NAMESPACE from 16 bits of a hash, and version 5
+//	            from a host name and a process id. Where there is no address the pid
+//	            namespace takes its place
 //	PMI         PMI_JOBID with SLURM_RESTART_COUNT where srun says it; and the
 //	            hydra_pmi_proxy among the ancestors of the process, by pid, start time
 //	            and namespace of pids. There is one for each job and node, and MPICH
@@ -81,8 +86,8 @@
 // # Concurrency
 //
 // Detect may be called by anyone at any time. It depends on nothing but getenv
-// and, under MPICH, on /proc. So may Send, TakeBack and ReadReport; of two that Send at
-// once one wins.
+// and, under torchrun, Open MPI and MPICH, on /proc. So may Send, TakeBack and
+// ReadReport; of two that Send at once one wins.
 //
 // # Failure
 //

@@ -19,13 +19,14 @@ type Job struct {
 // it was not. getenv is os.Getenv or of its kind; a variable that is set to
 // nothing counts as unset. Errors are *Error.
 func Detect(getenv func(string) string) (*Job, error) {
-	return detect(environment{getenv, hydraProxy})
+	return detect(environment{getenv, hydraProxy, ownNamespace})
 }
 
 // environment is what a process can know about itself.
 type environment struct {
-	get   func(string) string
-	proxy func() string // hydraProxy
+	get       func(string) string
+	proxy     func() string            // hydraProxy
+	namespace func(kind string) string // ownNamespace
 }
 
 func detect(e environment) (*Job, error) {

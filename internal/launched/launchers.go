@@ -65,7 +65,8 @@ func placeTorchrun(e environment, j *Job) error {
 	if err := e.identified(j, "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT", "LOCAL_WORLD_SIZE"); err != nil {
 		return err
 	}
-	j.Key = key("torchrun", e.get("TORCHELASTIC_RUN_ID"), e.get("MASTER_ADDR"), e.get("MASTER_PORT"), e.get("TORCHELASTIC_RESTART_COUNT"))
+	j.Key = key("torchrun", e.get("TORCHELASTIC_RUN_ID"), e.get("MASTER_ADDR"), e.get("MASTER_PORT"), e.get("TORCHELASTIC_RESTART_COUNT"),
+		digest(e.namespace("net")))
 	return e.together(j, "LOCAL_WORLD_SIZE")
 }
 
@@ -73,8 +74,24 @@ func placeOpenMPI(e environment, j *Job) error {
 	if err := e.identified(j, "PMIX_NAMESPACE", "OMPI_COMM_WORLD_LOCAL_SIZE"); err != nil {
 		return err
 	}
-	j.Key = key("openmpi", e.get("PMIX_NAMESPACE"), digest(e.get("PMIX_SERVER_URI2")))
+	j.Key = key("openmpi", e.get("PMIX_NAMESPACE"), digest(e.mpirun()...))
 	return e.together(j, "OMPI_COMM_WORLD_LOCAL_SIZE")
+}
+
+// mpirun identifies Open MPI's mpirun on this machine: by the address of its server and the
+// network namespace in which that is unique. Which variables hold the address depends on the
+// version of PMIx. Where none does, PMIX_NAMESPACE has the process id of mpirun, and the
+// pid namespace tells those apart.
+func (e environment) mpirun() []string {
+	parts, found := []string{e.namespace("net")}, false
+	for _, version := range []string{"61", "51", "41", "4", "3", "21", "2"} {
+		uri := e.get("PMIX_SERVER_URI" + version)
+		parts, found = append(parts, uri), found || uri != ""
+	}
+	if !found {
+		parts = append(parts, e.namespace("pid"))
+	}
+	return parts
 }
 
 // placePMI knows where the ranks are by what launchers add to PMI: MPICH's and

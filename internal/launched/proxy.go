@@ -11,8 +11,8 @@ import (
 // ranks of one job on this node: the nearest ancestor of that name, since there
 // may be shells in between. It returns "" if there is none or /proc does not say.
 func hydraProxy() string {
-	namespace, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
+	namespace := ownNamespace("pid")
+	if namespace == "" {
 		return ""
 	}
 	for pid := os.Getppid(); pid > 0; {
@@ -30,6 +30,16 @@ func hydraProxy() string {
 		pid = parent
 	}
 	return ""
+}
+
+// ownNamespace identifies the namespace of a kind, "net" or "pid", in which this process
+// is, among all that this machine has now. It returns "" if /proc does not say.
+func ownNamespace(kind string) string {
+	name, err := os.Readlink("/proc/self/ns/" + kind)
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 // parseStat reads /proc/PID/stat (proc_pid_stat(5)): pid, name in parentheses,
