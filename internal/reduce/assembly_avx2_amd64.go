@@ -4,8 +4,8 @@
 
 package reduce
 
-// foldUint8AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type uint8:
+// foldUint8AVX2 folds bytes bytes from at on, a multiple of 32,
+// taken as n elements of type uint8:
 //
 //	for i := range n {
 //		x := srcs[0][i]
@@ -26,8 +26,8 @@ package reduce
 //go:noescape
 func foldUint8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldInt32AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type int32:
+// foldInt32AVX2 folds bytes bytes from at on, a multiple of 32,
+// taken as n elements of type int32:
 //
 //	for i := range n {
 //		x := srcs[0][i]
@@ -48,8 +48,8 @@ func foldUint8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at 
 //go:noescape
 func foldInt32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldInt64AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type int64:
+// foldInt64AVX2 folds bytes bytes from at on, a multiple of 32,
+// taken as n elements of type int64:
 //
 //	for i := range n {
 //		x := srcs[0][i]
@@ -70,8 +70,8 @@ func foldInt32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at 
 //go:noescape
 func foldInt64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldFloat32AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type float32:
+// foldFloat32AVX2 folds bytes bytes from at on, a multiple of 32,
+// taken as n elements of type float32:
 //
 //	for i := range n {
 //		x := srcs[0][i]
@@ -92,8 +92,8 @@ func foldInt64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at 
 //go:noescape
 func foldFloat32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldFloat64AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type float64:
+// foldFloat64AVX2 folds bytes bytes from at on, a multiple of 32,
+// taken as n elements of type float64:
 //
 //	for i := range n {
 //		x := srcs[0][i]
@@ -114,8 +114,8 @@ func foldFloat32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, a
 //go:noescape
 func foldFloat64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldFloat16AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type float16:
+// foldFloat16AVX2 folds bytes bytes from at on, a multiple of 32,
+// taken as n elements of type float16:
 //
 //	for i := range n {
 //		x := srcs[0][i]
@@ -138,8 +138,8 @@ func foldFloat64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, a
 //go:noescape
 func foldFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldBFloat16AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type bfloat16:
+// foldBFloat16AVX2 folds bytes bytes from at on, a multiple of 32,
+// taken as n elements of type bfloat16:
 //
 //	for i := range n {
 //		x := srcs[0][i]
@@ -161,113 +161,3 @@ func foldFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, a
 //
 //go:noescape
 func foldBFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
-
-// foldInt8AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type int8:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
-//
-//go:noescape
-func foldInt8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
-
-// foldInt16AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type int16:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
-//
-//go:noescape
-func foldInt16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
-
-// foldUint16AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type uint16:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
-//
-//go:noescape
-func foldUint16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
-
-// foldUint32AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type uint32:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
-//
-//go:noescape
-func foldUint32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
-
-// foldUint64AVX2 folds bytes bytes from at on, a multiple of 32, taken
-// as n elements of type uint64:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
-//
-//go:noescape
-func foldUint64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)

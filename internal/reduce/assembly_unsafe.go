@@ -16,7 +16,7 @@ var supported = func() []implementation {
 	if cpu.X86.HasAVX2 && cpu.X86.HasF16C {
 		list = append(list, avx2)
 	}
-	if len(list) == 2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasBMI2 {
+	if len(list) == 2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ {
 		list = append(list, avx512)
 	}
 	return list
@@ -33,27 +33,17 @@ const callBytes = 256 << 10
 // op. The rest is for the Go loops. It does not mind which destinations are sources.
 // Only from the beginning of the buffers on may it stream.
 func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, at, bytes, ranks int, stream bool) (done int) {
-	if t = kernels[t][op]; t == none {
+	if t = kernels[t][op]; m == plain || t == none {
 		return 0
 	}
-	if m == avx512 && bytes < line {
-		// A vector that is masked touches the cache line after what it reads all the
-		// same, and that may be in use by another core.
-		m = avx2
-	}
-	switch m {
-	case plain:
-		return 0
-	case avx2:
-		bytes &^= 31
-	}
+	bytes &^= 31 // what a vector of AVX2 holds, and half of one of AVX-512 that is widened
 	var d divisor
 	if op == Avg {
 		d = divisorOf(t, ranks)
 	}
 	if stream {
 		head, same := beforeLine(dsts)
-		stream = same && head < bytes && (m == avx512 || head%32 == 0)
+		stream = same && head < bytes && head%32 == 0
 		if stream && head > 0 {
 			m.call(t, op, dsts, srcs, 0, head, false, d)
 			done = head
@@ -71,11 +61,11 @@ func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 // none stands for a type where there is no assembly.
 const none Type = math.MaxUint8
 
-// kernels says by the assembly for which type an operation gives the right bits: sums
-// and products of integers do not depend on the sign, operations on bits not even on
-// the size, and a complex sum is one of twice as many floats. Where there is none, the
-// loops in Go do it. An average that has none is a sum by assembly all the same, tile
-// by tile, and a division in Go.
+// kernels names the type whose assembly gives the right bits for an operation: sums and
+// products of integers do not depend on the sign, operations on bits not even on the size,
+// and a complex sum is one of twice as many floats. Where it says none, the loops in Go
+// reduce. An average that has none divides in Go, tile by tile, after a sum by assembly if
+// the sum has one.
 var kernels = [len(types)][len(ops)]Type{
 	Uint8:      {Uint8, Uint8, Uint8, Uint8, Uint8, Uint8, Uint8, Uint8},
 	Int32:      {Int32, Int32, Int32, Int32, Int32, Uint8, Uint8, Uint8},
@@ -84,11 +74,11 @@ var kernels = [len(types)][len(ops)]Type{
 	Float64:    {Float64, Float64, Float64, Float64, Float64, none, none, none},
 	Float16:    {Float16, Float16, Float16, Float16, Float16, none, none, none},
 	BFloat16:   {BFloat16, BFloat16, BFloat16, BFloat16, BFloat16, none, none, none},
-	Int8:       {Uint8, none, Uint8, Int8, Int8, Uint8, Uint8, Uint8},
-	Int16:      {Int16, none, Int16, Int16, Int16, Uint8, Uint8, Uint8},
-	Uint16:     {Int16, none, Int16, Uint16, Uint16, Uint8, Uint8, Uint8},
-	Uint32:     {Int32, none, Int32, Uint32, Uint32, Uint8, Uint8, Uint8},
-	Uint64:     {Int64, none, Int64, Uint64, Uint64, Uint8, Uint8, Uint8},
+	Int8:       {Uint8, none, Uint8, none, none, Uint8, Uint8, Uint8},
+	Int16:      {none, none, none, none, none, Uint8, Uint8, Uint8},
+	Uint16:     {none, none, none, none, none, Uint8, Uint8, Uint8},
+	Uint32:     {Int32, none, Int32, none, none, Uint8, Uint8, Uint8},
+	Uint64:     {Int64, none, Int64, none, none, Uint8, Uint8, Uint8},
 	Complex64:  {Float32, Float32, none, none, none, none, none, none},
 	Complex128: {Float64, Float64, none, none, none, none, none, none},
 }
@@ -122,60 +112,24 @@ func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 	to, ndsts := (**byte)(unsafe.Pointer(&dsts[0])), len(dsts)
 	from, nsrcs := (**byte)(unsafe.Pointer(&srcs[0])), len(srcs)
 	o := uint8(op)
-	switch m {
-	case avx2:
-		switch t {
-		case Uint8:
-			foldUint8AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Int32:
-			foldInt32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Int64:
-			foldInt64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Float32:
-			foldFloat32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Float64:
-			foldFloat64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Float16:
-			foldFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case BFloat16:
-			foldBFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Int8:
-			foldInt8AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Int16:
-			foldInt16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Uint16:
-			foldUint16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Uint32:
-			foldUint32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Uint64:
-			foldUint64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		}
-	case avx512:
-		switch t {
-		case Uint8:
-			foldUint8AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Int32:
-			foldInt32AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Int64:
-			foldInt64AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Float32:
-			foldFloat32AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Float64:
-			foldFloat64AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Float16:
-			foldFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case BFloat16:
+	switch t {
+	case Uint8:
+		foldUint8AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+	case Int32:
+		foldInt32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+	case Int64:
+		foldInt64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+	case Float32:
+		foldFloat32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+	case Float64:
+		foldFloat64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+	case Float16:
+		foldFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+	case BFloat16:
+		if m == avx512 {
 			foldBFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Int8:
-			foldInt8AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Int16:
-			foldInt16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Uint16:
-			foldUint16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Uint32:
-			foldUint32AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
-		case Uint64:
-			foldUint64AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		} else {
+			foldBFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		}
 	}
 }

@@ -41,21 +41,24 @@
 //
 // The loops are plain generic Go over slices; only the files that say so make
 // slices of pointers. Go has no arithmetic on floats of 16 bits: they are widened,
-// some hundred at a time, for the loops of float32. Where the machine has AVX2 or
-// AVX-512, assembly does the same for whole vectors, faster: after AVX-512
-// there is nothing left to do, unless a buffer has fewer than 64 bytes; after AVX2
-// the loops in Go fold the last elements, fewer than 32 bytes of each buffer. What the loops in Go give is the specification, and the
-// tests hold both to it. The assembly keeps the running fold of 256 bytes in
-// registers over all sources; of a buffer of 16-bit floats, which are widened there,
-// that is 128 bytes. There is one function for types that have the same bits; what
-// has none, which is products of complex numbers and the division of some integers, is
-// left to the loops in Go. Programs in _gen write it: make generate. No call of it works
-// on more than 256 KiB, since a goroutine cannot be stopped there. The build tag
-// noasm leaves it out, as does the race detector, which would not see what it does.
+// some hundred at a time, for the loops of float32. The loops in Go are the specification,
+// and the tests hold the assembly to it.
 //
-// With AVX2 goes F16C, which converts float16: no processor of Intel or AMD has the
-// one without the other, and one that has folds in Go. The instructions that there
-// are for bfloat16 are not used: they take subnormals for zeros.
+// Where the machine has AVX2 there is assembly for the types that training loops reduce:
+// float32, float64, float16, bfloat16, int32, int64 and uint8. Another type uses the
+// function of one of these where the bits are the same, as sums of uint32 do, and
+// otherwise the loops in Go. The assembly works on whole vectors; the loops in Go reduce
+// the last elements, fewer than 32 bytes of each buffer. AVX-512 is used for bfloat16
+// alone: for the other types it is no faster where data comes from the second-level cache
+// or beyond. The assembly keeps the running result of 256 bytes in registers over all
+// sources; of a buffer of 16-bit floats, which are widened there, that is 128 bytes.
+// No call of it works on more than 256 KiB, since a goroutine cannot be stopped there.
+// Programs in _gen write it: make generate. The build tag noasm leaves it out, as does the
+// race detector, which would not see what it does.
+//
+// AVX2 is used only together with F16C, which converts float16; every processor of Intel
+// and AMD that has the one has the other. The bfloat16 instructions of AVX-512 are not
+// used: they treat subnormals as zeros.
 //
 // # Concurrency
 //

@@ -17,8 +17,8 @@ const blockBytes = 256
 
 const signature = "func(op uint8, dsts, srcs **byte, ndsts, nsrcs, at, bytes int, stream bool, mode, factor, shift uint64)"
 
-const doc = `fold%[1]s%[2]s folds bytes bytes from at on, %[3]s, taken
-as n elements of type %[4]s:
+const doc = `fold%[1]s%[2]s folds bytes bytes from at on, a multiple of 32,
+taken as n elements of type %[3]s:
 
 	for i := range n {
 		x := srcs[0][i]
@@ -32,7 +32,7 @@ as n elements of type %[4]s:
 	}
 
 op is the number of an Op; mode, factor and shift are those of the divisor by, for
-sums. Of a block of %[5]d bytes every source is read before a result is stored, so
+sums. Of a block of %[4]d bytes every source is read before a result is stored, so
 that a destination may be any of the sources. With stream whole blocks are stored
 past the caches, and every destination is aligned to 64 bytes.`
 
@@ -48,16 +48,12 @@ type function struct {
 }
 
 func (m *machine) function(e element) {
-	extent := "a multiple of 32"
-	if m.avx512 {
-		extent = "whole elements"
-	}
 	m.Function("fold" + e.name + m.name)
 	block, stride := blockBytes, m.width
 	if e.half != nil { // half of what it is in registers
 		block, stride = block/2, stride/2
 	}
-	text := fmt.Sprintf(doc, e.name, m.name, extent, strings.ToLower(e.name), block)
+	text := fmt.Sprintf(doc, e.name, m.name, strings.ToLower(e.name), block)
 	if e.half != nil {
 		text += "\n\nHere x is a float32, rounded when it is stored."
 	}
@@ -98,7 +94,7 @@ func (m *machine) function(e element) {
 }
 
 // operation writes the loops for one operation: over blocks, and over the vectors
-// that are left. AVX-512 stores the last elements through a mask.
+// that are left.
 func (f *function) operation(o operation) {
 	s := stretch{function: f, step: o.step(f.machine)}
 	if f.element.half != nil {
@@ -110,24 +106,20 @@ func (f *function) operation(o operation) {
 	}
 	s.name, s.x, s.streams = o.name+"Block", f.vectors(blockBytes/f.width), true
 	block := len(s.x) * f.stride // bytes in memory
-	f.loop(o.name+"Blocks", s, block, block)
+	f.loop(o.name+"Blocks", s, block)
 
 	s.name, s.x, s.streams = o.name+"Vector", f.vectors(1), false
-	least := f.stride
-	if f.avx512 {
-		s.mask, least = f.K(), 1
-	}
-	f.loop(o.name+"Vectors", s, f.stride, least)
+	f.loop(o.name+"Vectors", s, f.stride)
 }
 
-// loop writes a loop that folds by bytes as long as least bytes are left.
-func (f *function) loop(name string, s stretch, bytes, least int) {
+// loop writes a loop that folds by bytes as long as that many are left.
+func (f *function) loop(name string, s stretch, bytes int) {
 	f.JMP(operand.LabelRef(name))
 	f.Label(s.name)
 	s.write()
 	f.ADDQ(operand.U32(bytes), f.at)
 	f.SUBQ(operand.U32(bytes), f.left)
 	f.Label(name)
-	f.CMPQ(f.left, operand.U32(least))
+	f.CMPQ(f.left, operand.U32(bytes))
 	f.JGE(operand.LabelRef(s.name))
 }

@@ -38,7 +38,7 @@ func bfloat16(m *machine) half {
 			m.VCMPPS(unordered, x, x, nan)
 			m.VPADDD(odd, x, x)
 			m.VPSRLD(operand.Imm(16), x, x)
-			m.or(quiet, upper, upper)
+			m.VPOR(quiet, upper, upper)
 			m.VPBLENDVB(nan, upper, x, x)
 			m.VEXTRACTI128(operand.Imm(1), x, upper.AsX())
 			m.VPACKUSDW(upper.AsX(), x.AsX(), x.AsX())

@@ -2,10 +2,9 @@ package main
 
 import "github.com/mmcloughlin/avo/operand"
 
-// What the instruction sets lack is made of what they have: neither multiplies
-// bytes or divides integers, and AVX2 neither multiplies integers of 64 bits nor
-// has their least and greatest. The division of an average is written for Uint8,
-// Int32 and Int64.
+// What AVX2 lacks is made of what it has: it neither multiplies bytes, nor divides
+// integers, nor multiplies integers of 64 bits, nor has their least and greatest. The
+// division of an average is written for Uint8, Int32 and Int64.
 
 // evenBytes has the bits of every other byte, beginning with the first.
 const evenBytes = 0x00ff00ff00ff00ff
@@ -20,18 +19,15 @@ func multiplyBytes(m *machine) step {
 		m.VPMULLW(y, x, low)
 		m.and(even, low, low)
 		m.VPSRLW(operand.Imm(8), x, x)
-		m.andNot(y, even, odd)
+		m.VPANDN(y, even, odd)
 		m.VPMULLW(odd, x, x)
-		m.or(low, x, x)
+		m.VPOR(low, x, x)
 	}
 }
 
 // multiplyInt64 is made of 32-bit products: the low one, and above it the sum of
 // the two crossed ones.
 func multiplyInt64(m *machine) step {
-	if m.avx512 {
-		return plain((*context).VPMULLQ)(m)
-	}
 	return func(x vector, y operand.Op) {
 		y = m.inRegister(y)
 		crossed, other := m.vector(), m.vector()
@@ -46,9 +42,6 @@ func multiplyInt64(m *machine) step {
 }
 
 func minimumInt64(m *machine) step {
-	if m.avx512 {
-		return plain((*context).VPMINSQ)(m)
-	}
 	return func(x vector, y operand.Op) {
 		y = m.inRegister(y)
 		greater := m.vector()
@@ -58,49 +51,11 @@ func minimumInt64(m *machine) step {
 }
 
 func maximumInt64(m *machine) step {
-	if m.avx512 {
-		return plain((*context).VPMAXSQ)(m)
-	}
 	return func(x vector, y operand.Op) {
 		y = m.inRegister(y)
 		greater := m.vector()
 		m.VPCMPGTQ(y, x, greater)
 		m.VPBLENDVB(greater, x, y, x)
-	}
-}
-
-func minimumUint64(m *machine) step {
-	if m.avx512 {
-		return plain((*context).VPMINUQ)(m)
-	}
-	greater := greaterUint64(m)
-	return func(x vector, y operand.Op) {
-		y = m.inRegister(y)
-		m.VPBLENDVB(greater(x, y), y, x, x)
-	}
-}
-
-func maximumUint64(m *machine) step {
-	if m.avx512 {
-		return plain((*context).VPMAXUQ)(m)
-	}
-	greater := greaterUint64(m)
-	return func(x vector, y operand.Op) {
-		y = m.inRegister(y)
-		m.VPBLENDVB(greater(x, y), x, y, x)
-	}
-}
-
-// greaterUint64 writes x > y: with their first bits exchanged, signed numbers have the
-// order of unsigned ones.
-func greaterUint64(m *machine) func(x vector, y operand.Op) vector {
-	first := m.repeated(1 << 63)
-	return func(x vector, y operand.Op) vector {
-		greater, other := m.vector(), m.vector()
-		m.xor(first, x, greater)
-		m.xor(first, y, other)
-		m.VPCMPGTQ(other, greater, greater)
-		return greater
 	}
 }
 
@@ -117,7 +72,7 @@ func divideUint8(m *machine) finish {
 			m.VPMULHUW(inverse, x, x)
 			m.VPMULHUW(inverse, odd, odd)
 			m.VPSLLW(operand.Imm(8), odd, odd)
-			m.or(odd, x, x)
+			m.VPOR(odd, x, x)
 		}
 	}
 }
@@ -139,8 +94,8 @@ func divideInt32(m *machine) finish {
 			m.VPSRLQ(shift, x, x)
 			m.VPSRLQ(shift, odd, odd)
 			m.VPSLLQ(operand.Imm(32), odd, odd)
-			m.or(odd, x, x)
-			m.xor(sign, x, x)
+			m.VPOR(odd, x, x)
+			m.VPXOR(sign, x, x)
 			m.VPSUBD(sign, x, x)
 		}
 	}
@@ -160,7 +115,7 @@ func divideInt64(m *machine) finish {
 			sign, a, b, c := m.vector(), m.vector(), m.vector(), m.vector()
 			m.VPSRAD(operand.Imm(31), x, sign)
 			m.VPSHUFD(operand.Imm(0b11_11_01_01), sign, sign) // upper halves only
-			m.xor(sign, x, x)
+			m.VPXOR(sign, x, x)
 			m.VPSUBQ(sign, x, x)
 
 			m.VPMULUDQ(inverse, x, a) // low by low
@@ -178,7 +133,7 @@ func divideInt64(m *machine) finish {
 			m.VPADDQ(c, x, x)
 
 			m.VPSRLQ(shift, x, x)
-			m.xor(sign, x, x)
+			m.VPXOR(sign, x, x)
 			m.VPSUBQ(sign, x, x)
 		}
 	}

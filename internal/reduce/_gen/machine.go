@@ -13,9 +13,10 @@ type context = build.Context
 // A machine is an instruction set, with the file that is being written for it.
 type machine struct {
 	*context
-	name   string
-	width  int // of a vector, in bytes
-	avx512 bool
+	name     string
+	width    int // of a vector, in bytes
+	avx512   bool
+	elements []element // the types that it has a function for
 }
 
 // A vector is a register of the machine's width.
@@ -63,18 +64,12 @@ func (m *machine) repeated(word uint64) vector {
 	return v
 }
 
-// Operations on bits have other names where there are masks for them.
-
-func (m *machine) and(y, x operand.Op, to vector)    { m.bitwise(m.VPAND, m.VPANDQ, y, x, to) }
-func (m *machine) andNot(y, x operand.Op, to vector) { m.bitwise(m.VPANDN, m.VPANDNQ, y, x, to) }
-func (m *machine) or(y, x operand.Op, to vector)     { m.bitwise(m.VPOR, m.VPORQ, y, x, to) }
-func (m *machine) xor(y, x operand.Op, to vector)    { m.bitwise(m.VPXOR, m.VPXORQ, y, x, to) }
-
-func (m *machine) bitwise(op func(y, x, to operand.Op), masked func(...operand.Op), y, x operand.Op, to vector) {
+// and is the one operation on bits that both instruction sets need.
+func (m *machine) and(y, x operand.Op, to vector) {
 	if m.avx512 {
-		masked(y, x, to)
+		m.VPANDQ(y, x, to)
 	} else {
-		op(y, x, to)
+		m.VPAND(y, x, to)
 	}
 }
 

@@ -19,8 +19,8 @@ func main() {
 		os.Exit(2)
 	}
 	for _, m := range []*machine{
-		{name: "AVX2", width: 32},
-		{name: "AVX512", width: 64, avx512: true},
+		{name: "AVX2", width: 32, elements: elements},
+		{name: "AVX512", width: 64, avx512: true, elements: []element{bfloat16s}},
 	} {
 		if err := m.write(os.Args[1]); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", m.name, err)
@@ -33,7 +33,7 @@ func main() {
 func (m *machine) write(dir string) error {
 	m.context = build.NewContext()
 	m.ConstraintExpr("!noasm,!race")
-	for _, e := range elements {
+	for _, e := range m.elements {
 		m.function(e)
 	}
 	file, err := m.Result()

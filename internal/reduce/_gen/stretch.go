@@ -5,14 +5,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A stretch is the body of a loop: it folds what fits into the vectors x, with a
-// mask only the bytes that are left. Masked loads and stores do not touch memory
-// beyond.
+// A stretch is the body of a loop: it folds what fits into the vectors x.
 type stretch struct {
 	*function
 	name    string
 	x       []vector
-	mask    reg.Register // nil: there is none
 	step    step
 	finish  finish // nil: there is nothing to finish
 	half    *half  // nil: elements lie in memory as they are folded
@@ -20,9 +17,6 @@ type stretch struct {
 }
 
 func (s *stretch) write() {
-	if s.mask != nil {
-		s.setMask()
-	}
 	p, i := s.GP64(), s.GP64()
 
 	s.load(s.src0)
@@ -82,17 +76,6 @@ func (s *stretch) write() {
 	}
 }
 
-// setMask sets a bit for each byte that is left, or for a whole stride.
-func (s *stretch) setMask() {
-	count, bits := s.GP64(), s.GP64()
-	s.MOVQ(operand.U32(s.stride), count)
-	s.CMPQ(s.left, count)
-	s.CMOVQLT(s.left, count)
-	s.MOVQ(operand.I32(-1), bits)
-	s.BZHIQ(count, bits, bits)
-	s.KMOVQ(bits, s.mask)
-}
-
 // memory is where vector j of the buffer at p lies.
 func (s *stretch) memory(p reg.Register, j int) operand.Mem {
 	return operand.Mem{Base: p, Index: s.at, Scale: 1, Disp: j * s.stride}
@@ -106,22 +89,16 @@ func (s *stretch) load(p reg.Register) {
 
 // read moves one vector from memory to a register.
 func (s *stretch) read(from operand.Mem, to vector) {
-	switch {
-	case s.mask != nil:
-		s.VMOVDQU8_Z(from, s.mask, to)
-		if s.half != nil {
-			s.half.widen(s.lower(to), to)
-		}
-	case s.half != nil:
+	if s.half != nil {
 		s.half.widen(from, to)
-	default:
+	} else {
 		s.VMOVUPS(from, to)
 	}
 }
 
 func (s *stretch) fold(p reg.Register) {
 	for j, x := range s.x {
-		if s.mask != nil || s.half != nil {
+		if s.half != nil {
 			y := s.vector()
 			s.read(s.memory(p, j), y)
 			s.step(x, y)
@@ -133,11 +110,7 @@ func (s *stretch) fold(p reg.Register) {
 
 func (s *stretch) store(p reg.Register) {
 	for j, x := range s.x {
-		if s.mask != nil {
-			s.VMOVDQU8(x, s.mask, s.memory(p, j))
-		} else {
-			s.VMOVUPS(s.stored(x), s.memory(p, j))
-		}
+		s.VMOVUPS(s.stored(x), s.memory(p, j))
 	}
 }
 

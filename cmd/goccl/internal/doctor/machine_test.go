@@ -175,7 +175,7 @@ func TestControlGroups(t *testing.T) {
 }
 
 func TestVectors(t *testing.T) {
-	require.Equal(t, OK, vectors("amd64", "AVX-512", "", "").Verdict)
+	require.Equal(t, OK, vectors("amd64", "AVX2 and AVX-512", "", "").Verdict)
 	require.Equal(t, OK, vectors("arm64", "Go", "", "").Verdict)
 	require.Contains(t, vectors("arm64", "Go", "", "").Says, "assembly for amd64 only")
 	for _, f := range []Finding{
