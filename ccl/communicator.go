@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,16 +35,14 @@ type Communicator struct {
 	allocated []transport.Region
 	placed    bool // buffers may lie in memory of regions
 
-	free  sync.RWMutex // held for reading where the endpoint is used outside of calls
-	freed error        // errFreed, or the failure of the group, once the endpoint is free
+	ended atomic.Pointer[error] // the failure of the group, for when the endpoint is free
 
 	guard  transport.Guard // nil where shared memory cannot vanish
 	faults bool            // whether faults were panics before the call
 
-	busy     atomic.Bool // a call is running
-	inside   bool        // it has begun to synchronise
-	claiming bool        // this rank runs the bodies of others
-	closed   atomic.Bool
+	life     lifetime
+	inside   bool   // the call that runs has begun to synchronise
+	claiming bool   // this rank runs the bodies of others
 	seq      uint64 // of the last call entered or refused
 	joined   uint64 // the calls that New made; users' calls count from there
 	call     Call
@@ -117,6 +114,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	}
 	c.regions, _ = ep.(transport.Regions)
 	c.guard, _ = ep.(transport.Guard)
+	c.life.word.Store(open)
 	c.queue.serve = c.serve
 	c.post.init(c)
 	for _, o := range opts {
@@ -213,43 +211,15 @@ func (c *Communicator) LastChoice() Choice {
 // Close leaves the group. It never waits; a rank that still needs this one gets
 // PeerLostError. Calls after it return ErrClosed. Closing twice is a no-op.
 func (c *Communicator) Close() error {
-	c.closed.Store(true)
+	if !c.life.close() {
+		return nil
+	}
 	err := c.ep.Close()
-	if c.busy.CompareAndSwap(false, true) { // or the call that runs does it when it ends
-		err = errors.Join(err, c.retire())
+	if driving := c.post.stop(); !driving {
+		err = errors.Join(err, c.drop()) // the post's hold; else the driver drops it
 	}
-	return err
+	return errors.Join(err, c.drop())
 }
-
-// retire frees the endpoint of a communicator that is closed and runs no call, nor ever
-// will, since it stays busy; or has it freed as soon as no message is under way.
-func (c *Communicator) retire() error {
-	if c.post.stop() {
-		return nil
-	}
-	return c.release()
-}
-
-// release frees the endpoint, of which nothing runs any more.
-func (c *Communicator) release() error {
-	c.free.Lock()
-	defer c.free.Unlock()
-	if c.freed != nil {
-		return nil
-	}
-	c.freed = errFreed
-	if f := c.ep.Failure(); f != nil {
-		c.freed = c.cause(f)
-	}
-	err := c.ep.Free()
-	for _, r := range c.allocated {
-		err = errors.Join(err, r.Free())
-	}
-	return err
-}
-
-// errFreed says that a communicator was closed while its group lived.
-var errFreed = errors.New("closed")
 
 // Abort fails the group on all ranks, also for a call that is running: they get
 // AbortedError with this rank and cause. It never waits, does nothing to a group
@@ -261,25 +231,24 @@ func (c *Communicator) Abort(cause error) {
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	c.free.RLock()
-	defer c.free.RUnlock()
-	if c.freed == nil {
-		c.ep.Fail(&transport.Failure{
-			Kind: transport.FailureAborted, By: c.rank, Text: cause.Error(), Cause: cause,
-		})
+	if !c.life.hold() {
+		return // closed
 	}
+	c.ep.Fail(&transport.Failure{
+		Kind: transport.FailureAborted, By: c.rank, Text: cause.Error(), Cause: cause,
+	})
+	_ = c.drop()
 }
 
 // Err returns the failure that ended the group, nil while it lives.
 func (c *Communicator) Err() error {
-	c.free.RLock()
-	defer c.free.RUnlock()
-	switch {
-	case errors.Is(c.freed, errFreed):
+	if !c.life.hold() {
+		if cause := c.ended.Load(); cause != nil {
+			return *cause
+		}
 		return nil
-	case c.freed != nil:
-		return c.freed
 	}
+	defer c.drop() //nolint:errcheck // Close has returned already
 	if f := c.ep.Failure(); f != nil {
 		return c.cause(f)
 	}

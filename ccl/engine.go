@@ -50,18 +50,10 @@ func (c *Communicator) begin(coll Collective, opts []CallOption) error {
 	if c.queue.length.Load() > 0 && !(len(opts) > 0 && opts[0].queued) {
 		c.turn()
 	}
-	if !c.busy.CompareAndSwap(false, true) {
-		if c.closed.Load() {
-			return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
-		}
-		return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
-			coll, c.rank, ErrConcurrentUse)
+	if was, ok := c.life.enter(); !ok {
+		return c.notEntered(coll, was)
 	}
 	c.guarded()
-	if c.closed.Load() {
-		c.end()
-		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
-	}
 	var f *transport.Failure
 	if c.guard == nil {
 		f = c.ep.Failure()
@@ -76,12 +68,22 @@ func (c *Communicator) begin(coll Collective, opts []CallOption) error {
 	return nil
 }
 
+// notEntered is the error of a call that may not begin, for what the word of the
+// communicator's lifetime was.
+func (c *Communicator) notEntered(coll Collective, was uint64) error {
+	switch {
+	case was == 0:
+		return fmt.Errorf("ccl: %v: %w: New has not made it", coll, ErrInvalidCommunicator)
+	case was&closing != 0:
+		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
+	}
+	return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
+		coll, c.rank, ErrConcurrentUse)
+}
+
 func (c *Communicator) end() {
 	c.unguarded()
-	c.busy.Store(false)
-	if c.closed.Load() && c.busy.CompareAndSwap(false, true) {
-		_ = c.retire() // Close has returned already
-	}
+	c.leave()
 }
 
 // refuse ends a call whose arguments are refused: it consumes a number, so that

@@ -128,11 +128,10 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 
 // connect returns the endpoint of a group of members.
 func (c *Communicator) connect(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
-	c.free.RLock()
-	defer c.free.RUnlock()
-	if c.freed != nil {
+	if !c.life.hold() {
 		return nil, ErrClosed
 	}
+	defer c.drop() //nolint:errcheck // Close has returned already
 	groups, ok := c.ep.(transport.Groups)
 	if !ok {
 		return nil, fmt.Errorf("the transport %s has no groups", c.ep.Name())

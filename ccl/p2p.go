@@ -111,7 +111,7 @@ func (c *Communicator) checkMessage(t *message) error {
 		return nil
 	case c == nil:
 		return fmt.Errorf("ccl: %s: %w: it is nil", what, ErrInvalidCommunicator)
-	case c.closed.Load():
+	case c.life.isClosed():
 		return fmt.Errorf("ccl: %s on rank %d: communicator: %w", what, c.rank, ErrClosed)
 	case !t.sending && t.peer == AnySource:
 	case t.peer < 0 || t.peer >= c.size:

@@ -22,7 +22,7 @@ type post struct {
 
 	mu      sync.Mutex
 	driving bool
-	stopped bool // the communicator is closed: the driver gives back the endpoint
+	stopped bool // the communicator is closed: the driver drops the post's hold
 	dead    error
 	sends   [][]*transfer      // by receiver, in order
 	recvs   []*transfer        // in order
@@ -264,7 +264,7 @@ func (p *post) goOn(t, u *transfer) bool {
 	}
 	p.driving = false
 	if p.stopped {
-		_ = p.comm.release() // Close has returned already
+		_ = p.comm.drop() // the post's hold; Close has returned already
 	}
 	return false
 }
@@ -288,7 +288,7 @@ func (p *post) pending() bool {
 }
 
 // stop ends all transfers; the communicator is closed. It reports whether somebody
-// drives, who then gives back the endpoint.
+// drives, who then drops the post's hold of the endpoint.
 func (p *post) stop() (driving bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -587,7 +587,7 @@ func (p *post) each(f func(t *transfer)) {
 // examine looks for what ends transfers before their time.
 func (p *post) examine() {
 	switch {
-	case p.stopped || p.comm.closed.Load():
+	case p.stopped || p.comm.life.isClosed():
 		p.end(ErrClosed)
 		return
 	case p.comm.ep.Failed():

@@ -44,8 +44,8 @@ func (m *mapped) safely(f func()) {
 		return
 	}
 	m.gone.Do(func() {
-		if m.segment.file.blank() != nil {
-			return // no memory for that either
+		if m.segment.blank() != nil {
+			return // no memory for that either, or m was freed, which its caller must not let happen
 		}
 		gone = fmt.Errorf("shared memory %s: %w", m.segment.path, gone)
 		m.endpoint.Fail(&transport.Failure{Kind: transport.FailureAborted, By: m.Rank(), Text: gone.Error(), Cause: gone})

@@ -25,16 +25,17 @@ import (
 // the others attach all the same, to learn it, and the last of them takes the name away;
 // what is left behind because one never came is found by Leftovers.
 type segment struct {
-	arena            // zero at first, aligned to a page
-	file      arena  // the whole mapping
-	header    header // as in the file
-	path      string
-	rank      int
-	fd        int
-	named     bool // rank 0: the file has its name
-	attached  bool // this rank's place says so
-	closeOnce sync.Once
-	closeErr  error
+	arena           // zero at first, aligned to a page
+	file     arena  // the whole mapping
+	header   header // as in the file
+	path     string
+	rank     int
+	fd       int
+	named    bool // rank 0: the file has its name
+	attached bool // this rank's place says so
+
+	mu    sync.Mutex // guards what follows, and what is mapped at the addresses of file
+	freed bool       // nothing of this segment: they may be anybody's
 }
 
 // atPoint is called when this process has come to a point of openSegment; tests stop
@@ -366,16 +367,31 @@ func (s *segment) complete() bool {
 // close unmaps the segment and lets go of this rank's lock, so that the others see
 // this rank dead only when it can touch nothing any more. Nothing of the segment
 // may be used afterwards, but close.
-func (s *segment) close() error {
-	s.closeOnce.Do(func() {
-		if s.file.size > 0 {
-			s.closeErr = s.file.unmap()
-		}
-		if s.fd >= 0 {
-			s.closeErr = errors.Join(s.closeErr, unix.Close(s.fd))
-		}
-	})
-	return s.closeErr
+func (s *segment) close() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.freed {
+		return nil
+	}
+	s.freed = true
+	if s.file.size > 0 {
+		err = s.file.unmap()
+	}
+	if s.fd >= 0 {
+		err = errors.Join(err, unix.Close(s.fd))
+	}
+	return err
+}
+
+// blank puts memory of this process alone, all zero, in the place of the mapping. It
+// fails if that was given back.
+func (s *segment) blank() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.freed {
+		return errors.New("the segment is closed")
+	}
+	return s.file.blank()
 }
 
 // waiting is the wait of one openSegment.
