@@ -1,6 +1,10 @@
 package ccl
 
-import "context"
+import (
+	"context"
+
+	"github.com/goccl/goccl/transport"
+)
 
 // AllReduce reduces the ranks' send buffers element by element with op and gives
 // every rank the result in recv. send and recv have the same length, at least 1,
@@ -87,7 +91,7 @@ func (c *Communicator) copyAlone(ctx context.Context, r *request, dst, src Buffe
 			return err
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := transport.ContextError(ctx); err != nil {
 		return err
 	}
 	if !same(dst.data, src.data) {

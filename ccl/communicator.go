@@ -160,7 +160,7 @@ func (c *Communicator) init(ctx context.Context) error {
 	c.ep.SetTimeout(transport.Timeout{After: c.settings.Timeout(), Warn: c.warn})
 	c.ep.Attach(c)
 	if c.size == 1 {
-		return ctx.Err()
+		return transport.ContextError(ctx)
 	}
 	agree := func(c *Communicator) error { return c.agree(ctx) }
 	var err error

@@ -117,7 +117,7 @@ func (c *Communicator) step(ctx context.Context, r *request) error {
 	if err != nil {
 		return c.refused(err)
 	}
-	if err := ctx.Err(); err != nil && !r.begun { // of one that has begun, the wait for the others will tell
+	if err := transport.ContextError(ctx); err != nil && !r.begun { // of one that has begun, the wait for the others will tell
 		return c.refused(fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", r.coll, c.rank, err))
 	}
 	c.seq++

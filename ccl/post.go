@@ -153,7 +153,7 @@ func (p *post) enter(t *transfer) {
 
 // refuses says why there is no new transfer.
 func (p *post) refuses(t *transfer) error {
-	switch err := t.ctx.Err(); {
+	switch err := transport.ContextError(t.ctx); {
 	case p.stopped:
 		return p.comm.failedTransfer(t, ErrClosed)
 	case p.dead != nil:

@@ -112,7 +112,7 @@ func (c *Communicator) failedTransfer(t *transfer, cause error) error {
 
 // overdue returns why a transfer that goes on should end now, nil if it need not.
 func (c *Communicator) overdue(t *transfer, now time.Time) error {
-	if err := t.ctx.Err(); err != nil {
+	if err := transport.ContextError(t.ctx); err != nil {
 		return err
 	}
 	if t.deadline.IsZero() || now.Before(t.deadline) {

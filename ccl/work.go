@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/goccl/goccl/transport"
 )
 
 // Work is a call that was begun and need not be waited for. Its buffers, counts and
@@ -25,7 +27,7 @@ type Work struct {
 }
 
 // Wait returns when the call is done, with its error, or when ctx ends, with that of
-// ctx: then the call goes on. It may be called any number of times.
+// ctx and its cause: then the call goes on. It may be called any number of times.
 func (w *Work) Wait(ctx context.Context) error {
 	if ended, err := w.state(); ended {
 		return err
@@ -46,7 +48,7 @@ func (w *Work) Wait(ctx context.Context) error {
 		if ended, err := w.state(); ended {
 			return err
 		}
-		return fmt.Errorf("ccl: waiting for a call, which goes on: %w", ctx.Err())
+		return fmt.Errorf("ccl: waiting for a call, which goes on: %w", transport.ContextError(ctx))
 	}
 }
 

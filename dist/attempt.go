@@ -114,7 +114,7 @@ func (a *attempt) meet(r *rank, timeout time.Duration) (transport.Endpoint, erro
 		a.fail(r.number, err)
 		return nil, err
 	default:
-		err := j.ctx.Err()
+		err := transport.ContextError(j.ctx)
 		a.fail(r.number, err)
 		return nil, err
 	}

@@ -24,9 +24,9 @@ type CallOption struct {
 // return *InvalidArgumentError, one that was destroyed ErrNotInitialized.
 func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped: true} }
 
-// WithContext ends the call when ctx is done, with ctx's error. If the call was
-// waiting, that fails the group on all ranks. Without it, or if ctx is nil, the
-// context of SpawnContext counts.
+// WithContext ends the call when ctx is done, with ctx's error and its cause
+// (context.Cause): errors.Is finds both. If the call was waiting, that fails the group
+// on all ranks. Without it, or if ctx is nil, the context of SpawnContext counts.
 func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 
 // WithCallTimeout takes the place of the configured timeout; 0 leaves that as it

@@ -59,10 +59,11 @@ type RankError struct {
 	Err  error
 }
 
-// Error shows the stack as well if it was the worker of this rank that
-// panicked.
-func (e *RankError) Error() string {
-	s := fmt.Sprintf("rank %d: %v", e.Rank, e.Err)
+func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
+
+// withStack is Error, and the stack if it was the worker of this rank that panicked.
+func (e *RankError) withStack() string {
+	s := e.Error()
 	if p, ok := e.Err.(*PanicError); ok { //nolint:errorlint // that of another rank shows its own
 		s += "\n\n" + string(p.Stack)
 	}
@@ -73,8 +74,8 @@ func (e *RankError) Error() string {
 func (e *RankError) Unwrap() error { return e.Err }
 
 // rankErrors is what Spawn returns: the errors of all ranks that failed, the
-// causes first. Its text says once what several ranks say in the same words, and
-// is cut where many say nearly the same.
+// causes first. Its text says once what several ranks say in the same words, is cut where
+// many say nearly the same, and has the stacks of workers that panicked.
 type rankErrors []*RankError
 
 // textLines is the number of different errors that the text of rankErrors shows.
@@ -100,7 +101,7 @@ func (e rankErrors) Error() string {
 // groupText is the text of errors that differ in their ranks alone.
 func groupText(e []*RankError) string {
 	if len(e) == 1 {
-		return e[0].Error()
+		return e[0].withStack()
 	}
 	ranks := make([]int, len(e))
 	for i := range e {

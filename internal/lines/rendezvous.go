@@ -64,7 +64,7 @@ type meeting struct {
 func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, members []int, form func(ranks int) []transport.Endpoint) (transport.Endpoint, error) {
 	rank, err := r.Seat(members)
 	if err == nil {
-		err = ctx.Err()
+		err = transport.ContextError(ctx)
 	}
 	if err != nil {
 		return nil, err

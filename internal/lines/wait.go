@@ -252,7 +252,7 @@ func (r *Member) interrupted(i interruption, peer int) error {
 	case groupFailed:
 		return transport.ErrFailed
 	case cancelled:
-		return r.ctx.Err()
+		return transport.ContextError(r.ctx)
 	case peerRefused:
 		return &transport.RefusedError{Ranks: r.refusers(), Seq: r.seq}
 	case peerLeft:

@@ -1,0 +1,167 @@
+package dist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/shm"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var errStop = errors.New("the user pressed stop")
+
+// ending is a context that was ended by errStop, and shows it from the second look on.
+type ending struct {
+	context.Context
+	looks atomic.Int64
+}
+
+func newEnding(t *testing.T) *ending {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+	return &ending{Context: ctx}
+}
+
+func (e *ending) Err() error {
+	if e.looks.Add(1) == 1 {
+		return nil
+	}
+	return e.Context.Err()
+}
+
+// Whatever a context ends has its cause as well as its error.
+func TestCauseOfAContext(t *testing.T) {
+	for name, f := range map[string]func(ctx context.Context) error{
+		"call": func(ctx context.Context) error { return dist.Barrier(dist.WithContext(ctx)) },
+		"all-reduce": func(ctx context.Context) error {
+			return dist.AllReduce([]int{1}, dist.Sum, dist.WithContext(ctx))
+		},
+		"begun call": func(ctx context.Context) error {
+			w, err := dist.BarrierAsync(dist.WithContext(ctx))
+			if err != nil {
+				return err
+			}
+			return w.Wait(context.Background())
+		},
+		"Wait": func(ctx context.Context) error {
+			w, err := dist.BarrierAsync()
+			if err != nil {
+				return err
+			}
+			ctx.Err() // Wait looks once
+			return w.Wait(ctx)
+		},
+		"Recv": func(ctx context.Context) error {
+			_, err := dist.Recv([]int{1}, 1, 0, dist.WithContext(ctx))
+			return err
+		},
+		"object": func(ctx context.Context) error {
+			return dist.BroadcastObject(new(int), 1, dist.WithContext(ctx))
+		},
+		"group": func(ctx context.Context) error {
+			_, err := dist.NewGroup([]int{0, 1}, dist.WithContext(ctx))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, looks := range []int64{0, 1} { // it ends while the call waits, or before
+				done := make(chan struct{})
+				err := spawn(t, initialised(func(_ context.Context, rank int) error {
+					if rank == 1 {
+						<-done
+						return nil
+					}
+					defer close(done)
+					ctx := newEnding(t)
+					ctx.looks.Store(looks)
+					err := f(ctx)
+					assert.ErrorIs(t, err, context.Canceled)
+					assert.ErrorIs(t, err, errStop)
+					assert.ErrorContains(t, err, "the user pressed stop")
+					return nil
+				}), dist.Ranks(2))
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// The same of a group of one rank, of InitProcessGroup, and of Spawn.
+func TestCauseOfASpawn(t *testing.T) {
+	ctx := newEnding(t)
+	ctx.looks.Store(1)
+	done := make(chan struct{})
+	err := spawn(t, func(_ context.Context, rank int) error {
+		if rank == 1 {
+			<-done
+			return nil
+		}
+		defer close(done)
+		return dist.InitProcessGroup("ccl")
+	}, dist.Ranks(2), dist.SpawnContext(ctx))
+	require.ErrorIs(t, err, errStop)
+	require.ErrorIs(t, err, context.Canceled)
+
+	err = spawn(t, func(context.Context, int) error { return dist.InitProcessGroup("ccl") }, dist.Ranks(1), dist.SpawnContext(ctx))
+	require.ErrorIs(t, err, errStop)
+	require.ErrorIs(t, err, context.Canceled)
+
+	err = spawn(t, initialised(func(context.Context, int) error {
+		return dist.AllReduce([]int{1}, dist.Sum, dist.WithContext(ctx))
+	}), dist.Ranks(1))
+	require.ErrorIs(t, err, errStop)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// The processes of a launcher alike.
+func TestCauseOfAJoin(t *testing.T) {
+	ours.set(t)
+	dist.JoinBy(t, func(ctx context.Context, _ shm.Job) (transport.Endpoint, error) {
+		return nil, fmt.Errorf("not joined: %w", context.Cause(ctx)) // as shm.Join does
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+	err := spawn(t, func(context.Context, int) error { return dist.InitProcessGroup("ccl") }, dist.SpawnContext(ctx))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errStop)
+
+	// The peers of a rank whose context ends hear the cause.
+	n := newNode(t)
+	wait := n.others(t, func(c *ccl.Communicator, err error) {
+		if err == nil {
+			err = c.Barrier(context.Background())
+		}
+		assert.ErrorContains(t, err, "aborted by rank 1: context canceled: the user pressed stop")
+	})
+	err = spawn(t, initialised(func(context.Context, int) error {
+		return dist.Barrier(dist.WithContext(newEnding(t)))
+	}))
+	wait()
+	require.ErrorIs(t, err, errStop)
+}
+
+// A worker whose context ends because another has failed says because of which, once.
+func TestCauseOfAWorker(t *testing.T) {
+	err := spawn(t, func(ctx context.Context, rank int) error {
+		if rank == 1 {
+			return thisPanics()
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}, dist.Ranks(2))
+	require.ErrorContains(t, err, "rank 0: rank 1: the worker of rank 1 panicked: at the disco")
+	var first *dist.RankError
+	require.ErrorAs(t, err, &first)
+	require.Equal(t, 1, first.Rank)
+	require.Equal(t, 1, countStacks(err), "%v", err)
+}
+
+func countStacks(err error) int { return strings.Count(err.Error(), "dist_test.thisPanics(") }
