@@ -26,7 +26,8 @@
 // else:
 //
 //	GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, which go before all others:
-//	    the job's name, a slash and what follows it; the rank; the number of ranks
+//	    the job's name, a slash and what follows it; the rank; the number of ranks.
+//	    With GOCCL_SHM_SECRET jobs of one name do not meet, if each has its own
 //	torchrun's RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
 //	    TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT
 //	Open MPI's OMPI_COMM_WORLD_RANK, _SIZE and _LOCAL_SIZE, with PMIX_NAMESPACE

@@ -86,7 +86,7 @@ func (a *attempt) meetProcesses(timeout time.Duration) (transport.Endpoint, erro
 	// All ranks have made the same number of attempts, and what one of an earlier
 	// attempt left behind has another name.
 	name := fmt.Sprintf("%s-%d", j.launched.Key, a.number)
-	endpoint, err := joinProcesses(ctx, shm.Job{Name: name, Rank: j.launched.Rank, Size: j.launched.Size})
+	endpoint, err := joinProcesses(ctx, shm.Job{Name: name, Rank: j.launched.Rank, Size: j.launched.Size, Secret: j.launched.Secret})
 	if err != nil && a.isOver() {
 		return nil, errElsewhere
 	}

@@ -52,6 +52,7 @@ type node struct {
 	mu    sync.Mutex
 	meets map[string]*meeting
 	names []string    // in the order in which they came
+	jobs  []shm.Job   // that this process has joined
 	next  chan string // the same, for those who play others
 }
 
@@ -63,7 +64,12 @@ type meeting struct {
 
 func newNode(t *testing.T) *node {
 	n := &node{meets: map[string]*meeting{}, next: make(chan string, 100)}
-	dist.JoinBy(t, n.join)
+	dist.JoinBy(t, func(ctx context.Context, j shm.Job) (transport.Endpoint, error) {
+		n.mu.Lock()
+		n.jobs = append(n.jobs, j)
+		n.mu.Unlock()
+		return n.join(ctx, j)
+	})
 	return n
 }
 
@@ -254,6 +260,19 @@ func TestLaunchedSpawn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The ranks of goccl run bring the secret of their job.
+func TestLaunchedWithSecret(t *testing.T) {
+	ours.with(variables{"GOCCL_SHM_SECRET": "hush"}).set(t)
+	n := newNode(t)
+	wait := n.others(t, reduce(t))
+	require.NoError(t, dist.InitProcessGroup("ccl"))
+	sum(t)
+	wait()
+	require.NoError(t, dist.DestroyProcessGroup())
+	require.Len(t, n.jobs, 1)
+	require.Equal(t, "hush", n.jobs[0].Secret)
 }
 
 // Without Spawn a process is the launcher's rank.

@@ -104,6 +104,17 @@ func TestLaunched(t *testing.T) {
 	require.Equal(t, "this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4)", got.String())
 }
 
+// A secret belongs to the job and is not shown.
+func TestSecret(t *testing.T) {
+	j, err := detectIn(run.with(variables{"GOCCL_SHM_SECRET": "hush"}), "")
+	require.NoError(t, err)
+	require.Equal(t, "hush", j.Secret)
+	require.NotContains(t, j.String()+j.Key, "hush")
+	j, err = detectIn(torchrun.with(variables{"GOCCL_SHM_SECRET": "hush"}), "")
+	require.NoError(t, err, "what an outer goccl run has left is nobody's")
+	require.Empty(t, j.Secret)
+}
+
 // One rank is a job where nobody can have meant anything else.
 func TestOneRank(t *testing.T) {
 	one := variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "1"}

@@ -31,7 +31,9 @@
 // The ranks of a job find each other by its key. It holds what the launcher
 // says about the job, equal for all ranks and for no other job:
 //
-//	goccl run   the name
+//	goccl run   the name; and GOCCL_SHM_SECRET, which goccl run makes for each job, keeps
+//	            jobs of one name apart. Ranks that are started by hand need none, and then
+//	            the name has to be the job's own
 //	torchrun    TORCHELASTIC_RUN_ID, MASTER_ADDR, MASTER_PORT,
 //	            TORCHELASTIC_RESTART_COUNT and the network namespace. Without
 //	            --standalone the id is "none" and the port always the same; then it is

@@ -11,6 +11,7 @@ type Job struct {
 	Rank, Size int    // 0 <= Rank < Size
 	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'
 	By         string // who says so: "goccl run", "torchrun", "Open MPI", "PMI" or "Slurm"
+	Secret     string // of the job, "" if it has none: other jobs of that key have other ones
 	RankFrom   string // such as "RANK=1"
 	SizeFrom   string // such as "WORLD_SIZE=4"
 }

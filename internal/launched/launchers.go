@@ -53,6 +53,7 @@ func oursThere(e environment) (bool, error) {
 
 func placeOurs(e environment, j *Job) error {
 	j.Key = keyOfName(e.get("GOCCL_SHM_NAME")[1:])
+	j.Secret = e.get("GOCCL_SHM_SECRET")
 	return nil
 }
 

@@ -19,6 +19,57 @@ func filePrefix() string { return fmt.Sprintf("goccl-%d-", os.Geteuid()) }
 
 func filePath(job string) string { return filepath.Join(directory, filePrefix()+job) }
 
+// Anybody may make files in the directory, and two jobs may have one name. So a job's
+// segment has the first of these names that is not in the way of it: its own, and that with
+// a number, of which no job's name has the character before it.
+const names = 16
+
+// numbered returns the k-th name of a segment whose first is path.
+func numbered(path string, k int) string {
+	if k == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s~%d", path, k)
+}
+
+// errOthers says that a file belongs to another user, or to another job of this name. A
+// segment has the next name then.
+var errOthers = errors.New("it is not this job's")
+
+// findJob returns the segment of the job that h describes, nil if there is none. It passes
+// over files of others. Err says what is in the way: of all names, if it returns nil, and
+// else of some.
+func findJob(path string, h header) (f *found, passed, err error) {
+	free := false
+	for k := range names {
+		f, err := findFile(numbered(path, k))
+		if err == nil {
+			if f.header.secret == h.secret {
+				return f, passed, nil
+			}
+			err = f.others()
+			_ = unix.Close(f.fd)
+		}
+		switch {
+		case errors.Is(err, unix.ENOENT):
+			free = true
+		case errors.Is(err, errOthers):
+			passed = err
+		case !free: // rank 0 would stop here, too
+			return nil, passed, err
+		}
+	}
+	if !free {
+		return nil, passed, passed
+	}
+	return nil, passed, nil
+}
+
+// others is the error of a segment that belongs to another job.
+func (f *found) others() error {
+	return fmt.Errorf("shared memory %s belongs to another job of this name (%s): %w", f.path, f.describe(), errOthers)
+}
+
 // refused says why the directory does not yield the bytes that a segment needs. All
 // reasons look alike, since they look alike to who has to remedy them.
 func refused(need int, reason error) error {
@@ -195,11 +246,11 @@ func (f *found) describe() string {
 // checkFile finds what keeps a file from being a segment of this user.
 func checkFile(path string, st *unix.Stat_t) error {
 	const remedy = "remove it, or give the job another name"
+	if uid := os.Geteuid(); int(st.Uid) != uid {
+		return fmt.Errorf("shared memory %s belongs to user %d, this process to user %d: have it removed, or give the job another name; %w", path, st.Uid, uid, errOthers)
+	}
 	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG {
 		return fmt.Errorf("shared memory %s is a %s, not a regular file: %s", path, kindText(kind), remedy)
-	}
-	if uid := os.Geteuid(); int(st.Uid) != uid {
-		return fmt.Errorf("shared memory %s belongs to user %d, this process to user %d: have it removed, or give the job another name", path, st.Uid, uid)
 	}
 	if mode := st.Mode &^ unix.S_IFMT; mode != 0o600 {
 		return fmt.Errorf("shared memory %s has mode %04o, want 0600: others may have written to it: %s", path, mode, remedy)

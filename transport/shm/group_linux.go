@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"strings"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -16,7 +14,8 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
-	j := Job{Name: groupName(m.job.Name, number, members[0]), Rank: rank, Size: len(members)}
+	// Groups without common members, of which members[0] is the first, may have one number.
+	j := m.segment.header.part(rank, len(members), "-group-%d-%d", number, members[0])
 	gone := m.goneOf(members)
 	if err := gone(); err != nil {
 		removeOrphan(j)
@@ -51,21 +50,4 @@ func (m *mapped) notMade(j Job, err error, gone func() error) error {
 		return reason
 	}
 	return err
-}
-
-// maxGroupName is the length of the longest name of a group: it leaves room for those of
-// regions.
-const maxGroupName = 96
-
-// groupName returns the job's name of a group of a job's ranks: groups without common
-// members, of which first is the first, may have one number. Long names, as of groups in
-// groups in groups, end in a hash.
-func groupName(job string, number uint64, first int) string {
-	name := fmt.Sprintf("%s-group-%d-%d", strings.TrimPrefix(job, "/"), number, first)
-	if len(name) <= maxGroupName {
-		return name
-	}
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(name)) // it cannot fail
-	return fmt.Sprintf("%s-%016x", name[:maxGroupName-17], hash.Sum64())
 }

@@ -254,23 +254,111 @@ func TestGroupThatNeverForms(t *testing.T) {
 	}
 }
 
-// Names of groups differ where groups do, and leave room for those of regions.
-func TestGroupNames(t *testing.T) {
-	names := map[string]bool{}
-	for _, job := range []string{"/job", "job-group-1", strings.Repeat("j", maxName-1), strings.Repeat("j", maxName)} {
-		for _, number := range []uint64{0, 1, 10, 1 << 63} {
-			for _, first := range []int{0, 1, 65535} {
-				name := groupName(job, number, first)
-				if _, err := newHeader(Job{Name: name + "-region-1000000", Size: 1}, 1); err != nil || names[name] {
-					t.Errorf("%q: %v, or twice", name, err)
-				}
-				names[name] = true
-				inner := groupName(name, number, first)
-				if names[inner] {
-					t.Errorf("%q twice", inner)
-				}
-				names[inner] = true
+// Names of groups and regions differ where these do, and are names of jobs however long the
+// job's own is.
+func TestPartNames(t *testing.T) {
+	seen := map[string]bool{}
+	var parts func(h header, deep int)
+	parts = func(h header, deep int) {
+		for _, part := range []Job{
+			h.part(0, 1, "-region-%d", 0), h.part(0, 1, "-region-%d", 1000000),
+			h.part(0, 1, "-group-%d-%d", 0, 0), h.part(0, 1, "-group-%d-%d", uint64(1)<<63, 65535),
+		} {
+			of, err := newHeader(part, 1)
+			if err != nil || seen[part.Name] {
+				t.Fatalf("%q: %v, or twice", part.Name, err)
+			}
+			if seen[part.Name] = true; deep > 0 {
+				parts(of, deep-1)
 			}
 		}
 	}
+	for _, job := range []string{"/job", "job-group-1", strings.Repeat("j", maxName-1), strings.Repeat("j", maxName)} {
+		h, err := newHeader(Job{Name: job, Size: 1}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts(h, 3)
+	}
+}
+
+// A job of the longest name makes regions and groups.
+func TestLongestName(t *testing.T) {
+	own(t)
+	defer JoinWith(small)()
+	ep, err := Join(t.Context(), Job{Name: strings.Repeat("j", maxName), Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	region, err := ep.(transport.Regions).Region(t.Context(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := ep.(transport.Groups).Group(t.Context(), 1, []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(region.Free(), inner.Close(), inner.Free(), ep.Close(), ep.Free()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two jobs that run under one name, one started after the other had joined, make groups at
+// once and do not meet in them.
+func TestGroupsOfTwoJobsOfOneName(t *testing.T) {
+	own(t)
+	defer JoinWith(small)()
+	const jobs, ranks = 2, 2
+	var eps, groups [jobs][ranks]transport.Endpoint
+	each := func(f func(job, rank int) error) {
+		t.Helper()
+		var all sync.WaitGroup
+		errs := make([]error, jobs*ranks)
+		for i := range errs {
+			all.Go(func() { errs[i] = f(i/ranks, i%ranks) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for job := range jobs {
+		var all sync.WaitGroup
+		for rank := range ranks {
+			all.Go(func() {
+				var err error
+				if eps[job][rank], err = Join(t.Context(), Job{Name: "job", Rank: rank, Size: ranks}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	// Rank 0 of one job and rank 1 of the other are there first.
+	var come sync.WaitGroup
+	come.Add(2)
+	each(func(job, rank int) (err error) {
+		if job == rank {
+			come.Done()
+		} else {
+			come.Wait()
+		}
+		groups[job][rank], err = eps[job][rank].(transport.Groups).Group(ctx, 1, []int{0, 1})
+		return err
+	})
+	each(func(job, rank int) error {
+		ep := groups[job][rank]
+		_, err := ep.Enter(&transport.Entry{Ctx: ctx, Seq: 1, Payload: []byte{byte(job)}})
+		for peer := range ranks {
+			if got := ep.Payload(peer, 1)[0]; err == nil && got != byte(job) {
+				err = fmt.Errorf("rank %d of job %d is in a group with rank %d of job %d", rank, job, peer, got)
+			}
+		}
+		return err
+	})
+	each(func(job, rank int) error {
+		return errors.Join(groups[job][rank].Close(), groups[job][rank].Free(), eps[job][rank].Close(), eps[job][rank].Free())
+	})
 }

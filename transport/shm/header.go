@@ -2,7 +2,10 @@ package shm
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -20,6 +23,8 @@ import (
 //	 24  ranks    8       R
 //	 32  arena    8       bytes of the arena
 //	 40  name     2       length of the job's name, then up to 128 bytes of it
+//	176  secret   32      digest of the job's secret, zero: it has none
+//	208  id       16      random: no other segment has it
 //	256  ready    4       1 when all ranks have attached
 //	384  places   R * 16  who the ranks are
 //	     arena            at the next multiple of a page
@@ -35,7 +40,9 @@ const (
 	maxName       = 128
 	magic         = "GOCCLSHM"
 	byteOrder     = 0x01020304
-	headerVersion = 1
+	headerVersion = 2
+	secretOffset  = 176
+	idOffset      = 208
 )
 
 // A place is what a rank says of itself; it alone writes it.
@@ -73,11 +80,16 @@ const (
 type header struct {
 	name               string // of the job, without its slash
 	ranks, arena, page int
+	secret             [32]byte
+	id                 [16]byte // chosen by rank 0
 }
 
 // newHeader returns the header of a job's segment with an arena of size bytes.
 func newHeader(j Job, size int) (header, error) {
 	h := header{name: strings.TrimPrefix(j.Name, "/"), ranks: j.Size, arena: size, page: os.Getpagesize()}
+	if j.Secret != "" {
+		h.secret = sha256.Sum256([]byte(j.Secret))
+	}
 	if j.Rank < 0 || j.Rank >= j.Size {
 		return h, fmt.Errorf("rank %d is not one of a job of %d ranks", j.Rank, j.Size)
 	}
@@ -105,6 +117,17 @@ func (h header) validate() error {
 	return nil
 }
 
+// part returns the job of a segment that belongs to this one's: a group's or a region's. Its
+// secret is this segment's id, so that segments of two jobs that run under one name never meet.
+func (h header) part(rank, size int, format string, args ...any) Job {
+	name := h.name + fmt.Sprintf(format, args...)
+	if len(name) > maxName {
+		hash := sha256.Sum256([]byte(name))
+		name = name[:maxName-17] + "-" + hex.EncodeToString(hash[:8])
+	}
+	return Job{Name: name, Rank: rank, Size: size, Secret: hex.EncodeToString(h.id[:])}
+}
+
 // offset is where the arena begins.
 func (h header) offset() int {
 	return (placesOffset + h.ranks*placeBytes + h.page - 1) &^ (h.page - 1)
@@ -125,6 +148,8 @@ func (h header) encode() []byte {
 	le.PutUint64(b[32:], uint64(h.arena))
 	le.PutUint16(b[40:], uint16(len(h.name)))
 	copy(b[42:], h.name)
+	copy(b[secretOffset:], h.secret[:])
+	copy(b[idOffset:], h.id[:])
 	return b
 }
 
@@ -150,6 +175,8 @@ func parseHeader(b []byte) (header, error) {
 		return header{}, fmt.Errorf("its header is corrupt: pages of %d bytes, %d ranks, an arena of %d bytes, a name of %d", page, ranks, size, n)
 	}
 	h := header{name: string(b[42 : 42+n]), ranks: int(ranks), arena: int(size), page: int(page)}
+	copy(h.secret[:], b[secretOffset:])
+	copy(h.id[:], b[idOffset:])
 	if err := h.validate(); err != nil {
 		return header{}, fmt.Errorf("its header is corrupt: %w", err)
 	}
@@ -165,6 +192,8 @@ func (h header) differs(want header) error {
 	switch {
 	case h.name != want.name:
 		return fmt.Errorf("it belongs to job %q, not to %q", h.name, want.name)
+	case h.secret != want.secret:
+		return errors.New("it belongs to another job of this name, which has another secret")
 	case h.ranks != want.ranks:
 		return fmt.Errorf("it is for %d ranks, this process is one of %d: give all the same size", h.ranks, want.ranks)
 	case h.page != want.page:

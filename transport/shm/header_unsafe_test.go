@@ -14,7 +14,7 @@ import (
 
 func testHeader(t testing.TB) header {
 	t.Helper()
-	h, err := newHeader(Job{Name: "/job-1.a_B", Rank: 1, Size: 3}, 10000)
+	h, err := newHeader(Job{Name: "/job-1.a_B", Rank: 1, Size: 3, Secret: "hush"}, 10000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,10 +35,14 @@ func TestHeaderSurvivesItsBytes(t *testing.T) {
 	}
 }
 
-// No single bit can change without being noticed, by the parser or by who compares.
+// No single bit can change without being noticed, by the parser or by who compares, but for
+// those of the id, which rank 0 chooses.
 func TestHeaderNoticesEveryBit(t *testing.T) {
 	h := testHeader(t)
 	for i := range headBytes * 8 {
+		if i/8 >= idOffset && i/8 < idOffset+len(h.id) {
+			continue
+		}
 		b := h.encode()
 		b[i/8] ^= 1 << (i % 8)
 		if got, err := parseHeader(b); err == nil && got.differs(h) == nil {
@@ -69,6 +73,7 @@ func TestHeaderSaysWhatIsWrong(t *testing.T) {
 		"name \"\" has 0 characters":               func(b []byte) { le.PutUint16(b[40:], 0) },
 		"has the character '/'":                    func(b []byte) { b[42] = '/' },
 		`job "job-1.a_C", not to "job-1.a_B"`:      func(b []byte) { b[50] = 'C' },
+		"has another secret":                       func(b []byte) { b[secretOffset] ^= 1 },
 		"bytes behind the name":                    func(b []byte) { b[255] = 1 },
 	} {
 		b := h.encode()
@@ -91,24 +96,24 @@ func TestJobIsChecked(t *testing.T) {
 		job  Job
 		size int
 	}{
-		"rank 2 is not one of a job of 2":   {Job{"x", 2, 2}, 1},
-		"rank -1 is not":                    {Job{"x", -1, 2}, 1},
-		"rank 0 is not one of a job of 0":   {Job{"x", 0, 0}, 1},
-		"65537 ranks, want 1 to 65536":      {Job{"x", 0, 65537}, 1},
-		"arena of 0":                        {Job{"x", 0, 1}, 0},
-		"arena of -1":                       {Job{"x", 0, 1}, -1},
-		"arena of 9223372036854775807":      {Job{"x", 0, 65536}, math.MaxInt},
-		"has 0 characters":                  {Job{"/", 0, 1}, 1},
-		"has 129 characters":                {Job{strings.Repeat("x", 129), 0, 1}, 1},
-		`"/x" has the character '/'`:        {Job{"//x", 0, 1}, 1},
-		`"../x" has the character '/'`:      {Job{"../x", 0, 1}, 1},
-		`"a\x00b" has the character '\x00'`: {Job{"a\x00b", 0, 1}, 1},
+		"rank 2 is not one of a job of 2":   {Job{Name: "x", Rank: 2, Size: 2}, 1},
+		"rank -1 is not":                    {Job{Name: "x", Rank: -1, Size: 2}, 1},
+		"rank 0 is not one of a job of 0":   {Job{Name: "x", Rank: 0, Size: 0}, 1},
+		"65537 ranks, want 1 to 65536":      {Job{Name: "x", Rank: 0, Size: 65537}, 1},
+		"arena of 0":                        {Job{Name: "x", Rank: 0, Size: 1}, 0},
+		"arena of -1":                       {Job{Name: "x", Rank: 0, Size: 1}, -1},
+		"arena of 9223372036854775807":      {Job{Name: "x", Rank: 0, Size: 65536}, math.MaxInt},
+		"has 0 characters":                  {Job{Name: "/", Rank: 0, Size: 1}, 1},
+		"has 129 characters":                {Job{Name: strings.Repeat("x", 129), Rank: 0, Size: 1}, 1},
+		`"/x" has the character '/'`:        {Job{Name: "//x", Rank: 0, Size: 1}, 1},
+		`"../x" has the character '/'`:      {Job{Name: "../x", Rank: 0, Size: 1}, 1},
+		`"a\x00b" has the character '\x00'`: {Job{Name: "a\x00b", Rank: 0, Size: 1}, 1},
 	} {
 		if _, err := newHeader(c.job, c.size); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v, %d bytes: got %v, want %q", c.job, c.size, err, want)
 		}
 	}
-	if h, err := newHeader(Job{strings.Repeat("x", 128), 65535, 65536}, 1); err != nil || h.total() > 2<<20 {
+	if h, err := newHeader(Job{Name: strings.Repeat("x", 128), Rank: 65535, Size: 65536}, 1); err != nil || h.total() > 2<<20 {
 		t.Errorf("the largest job: %v, %d bytes", err, h.total())
 	}
 }

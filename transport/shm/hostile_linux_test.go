@@ -82,20 +82,13 @@ func TestForeignFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "has mode 4600, want 0600"},
-		"other user": {func(t *testing.T, path string) {
-			write(same)(t, path)
-			if err := os.Chown(path, os.Geteuid()+1, os.Getegid()); err != nil {
-				os.Remove(path)
-				t.Skipf("this user cannot give a file to another one: %v", err)
-			}
-		}, fmt.Sprintf("belongs to user %d, this process to user %d", os.Geteuid()+1, os.Geteuid())},
 		"empty":       {write(func(b []byte) []byte { return nil }), "it has 0 bytes, fewer than"},
 		"truncated":   {write(func(b []byte) []byte { return b[:len(b)-1] }), fmt.Sprintf("it has %d bytes, its header says %d", good.total()-1, good.total())},
 		"longer":      {write(func(b []byte) []byte { return append(b, 0) }), fmt.Sprintf("it has %d bytes, its header says %d", good.total()+1, good.total())},
 		"text":        {write(func(b []byte) []byte { return bytes.Repeat([]byte("some text "), 1000) }), `it begins with "some tex"`},
 		"zeros":       {write(func(b []byte) []byte { clear(b); return b }), `it begins with "\x00\x00`},
 		"byte order":  {write(func(b []byte) []byte { b[8], b[9], b[10], b[11] = b[11], b[10], b[9], b[8]; return b }), "its byte order is"},
-		"version":     {write(func(b []byte) []byte { le.PutUint32(b[12:], 2); return b }), "its layout has version 2"},
+		"version":     {write(func(b []byte) []byte { le.PutUint32(b[12:], 3); return b }), "its layout has version 3"},
 		"other job":   {write(func(b []byte) []byte { b[42] = 'J'; return b }), `it belongs to job "Job", not to "job"`},
 		"other ranks": {write(func(b []byte) []byte { le.PutUint64(b[24:], 3); return b }), "it is for 3 ranks, this process is one of 2"},
 		"other arena": {write(func(b []byte) []byte { le.PutUint64(b[32:], size+1); return append(b, 0) }), "its arena has 5001 bytes, this process wants 5000"},
@@ -146,19 +139,68 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// A rank that may not even open what lies in the segment's place says whose it is.
-func TestFileOfAnotherUser(t *testing.T) {
+// Files of other users, whatever they are, are in nobody's way: all ranks pass over them
+// alike, whether they may open them or not, and though they are there for some ranks only.
+func TestFilesOfAnotherUser(t *testing.T) {
 	own(t)
 	const nobody = 65534
+	change := as(t, nobody)
 	path := filepath.Join(directory, fmt.Sprintf("goccl-%d-job", nobody))
-	if err := os.WriteFile(path, []byte("secret"), 0o600); err != nil {
+	err := errors.Join(
+		os.WriteFile(path, []byte("secret"), 0o600),
+		os.Symlink("nowhere", path+"~1"),
+		os.Mkdir(path+"~2", 0o700),
+		unix.Mkfifo(path+"~3", 0o666),
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.Remove(path) })
+	job := Job{Name: "job", Size: 3}
+	early := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 2, Size: 3}}, change)
+	zero := startRank(t, rankSpec{Job: job, Stop: "named"}, change)
+	zero.await("at named")
+	if _, err := os.Lstat(path + "~4"); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(path); err != nil { // the name is free for who comes now
+		t.Fatal(err)
+	}
+	job.Rank = 1
+	one := startRank(t, rankSpec{Job: job}, change)
+	zero.goOn()
+	for _, r := range []*rank{zero, one, early} {
+		r.joined()
+	}
+	if left := files(t); len(left) != 3 {
+		t.Errorf("%q are there, want the other user's three", left)
+	}
+	for k := 1; k < 4; k++ {
+		if err := os.Remove(numbered(path, k)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Where all names are another user's, all ranks say so at once.
+func TestAllNamesAreAnotherUsers(t *testing.T) {
+	own(t)
+	const nobody = 65534
+	change := as(t, nobody)
+	path := filepath.Join(directory, fmt.Sprintf("goccl-%d-job", nobody))
+	for k := range names {
+		if err := os.WriteFile(numbered(path, k), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range 2 {
-		got := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 2}}, as(t, nobody)).result()
-		if want := fmt.Sprintf("belongs to user 0, this process to user %d", nobody); !strings.Contains(got.Err, want) || got.Elapsed > time.Second {
+		got := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 2}}, change).result()
+		if want := fmt.Sprintf("job~15 belongs to user 0, this process to user %d", nobody); !strings.Contains(got.Err, want) || got.Elapsed > time.Second {
 			t.Errorf("rank %d: %q after %v, want %q", i, got.Err, got.Elapsed, want)
+		}
+	}
+	for k := range names {
+		if err := os.Remove(numbered(path, k)); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -6,4 +6,7 @@ type Job struct {
 	// and "-", behind an optional "/".
 	Name       string
 	Rank, Size int // 0 <= Rank < Size <= 65536
+	// Secret tells jobs of one name apart, if they have one each: ranks that bring another
+	// secret, or none, are of another job, and never meet this one's. The empty secret is none.
+	Secret string
 }

@@ -48,7 +48,7 @@ func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (tra
 	if err := s.safely(func() error { n.poll = poll(s); return nil }); err != nil {
 		return nil, errors.Join(err, rest.unmap())
 	}
-	m := &mapped{segment: s, job: j}
+	m := &mapped{segment: s}
 	m.endpoint = n.endpoint(j.Rank, m.makeRegion)
 	m.mapping = rest
 	return m, nil
@@ -84,8 +84,7 @@ func (m *mapped) makeRegion(ctx context.Context, number, size int) (transport.Re
 	gone := m.goneOf(all)
 	ctx, stop := watched(ctx, gone)
 	defer stop()
-	j := m.job
-	j.Name = fmt.Sprintf("%s-region-%d", j.Name, number)
+	j := m.segment.header.part(m.Rank(), m.Size(), "-region-%d", number)
 	s, err := openSegment(ctx, j, size)
 	if err != nil {
 		return nil, m.notMade(j, err, gone)

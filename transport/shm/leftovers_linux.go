@@ -89,8 +89,12 @@ func (l Leftover) Remove() error {
 // if its creator is dead. Its ranks know each other by the segment of the job, and need
 // not find the file to learn that: some never look for it.
 func removeOrphan(j Job) {
-	f, err := findFile(filePath(strings.TrimPrefix(j.Name, "/")))
+	h, err := newHeader(j, 1)
 	if err != nil {
+		return
+	}
+	f, _, err := findJob(filePath(h.name), h)
+	if f == nil || err != nil {
 		return
 	}
 	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
@@ -104,7 +108,7 @@ func removeOrphan(j Job) {
 
 // dead is nil if all who ever had to do with a segment are dead, and says who is not.
 func (f *found) dead() error {
-	if filepath.Base(f.path) != filePrefix()+f.header.name {
+	if name, _, _ := strings.Cut(filepath.Base(f.path), "~"); name != filePrefix()+f.header.name {
 		return fmt.Errorf("shared memory %s belongs to job %q by its header", f.path, f.header.name)
 	}
 	if locked(f.fd, 0, maxRanks) {

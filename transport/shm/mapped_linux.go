@@ -14,7 +14,6 @@ import (
 type mapped struct {
 	*endpoint
 	segment *segment
-	job     Job
 	gone    sync.Once
 }
 

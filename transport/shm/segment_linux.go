@@ -2,6 +2,7 @@ package shm
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -19,7 +20,8 @@ import (
 // Rank 0 makes the file without a name, gives it its memory, header and lock, and
 // only then the name, which fails if there is one: no rank ever sees a file half
 // made, and a file whose creator's lock is free is dead for good. The others open
-// the file, check it, take their locks, map it and attach. When all have, rank 0
+// the file, check it, take their locks, map it and attach. Files of other users and of
+// jobs that have another secret are in nobody's way: see findJob. When all have, rank 0
 // takes the name away and says that the segment is ready. From then on the file
 // lives exactly as long as the ranks, however they end. If rank 0 is killed before,
 // the others attach all the same, to learn it, and the last of them takes the name away;
@@ -28,7 +30,8 @@ type segment struct {
 	arena           // zero at first, aligned to a page
 	file     arena  // the whole mapping
 	header   header // as in the file
-	path     string
+	first    string // the first of the names that the file may have,
+	path     string // and the one that it has, or would have
 	rank     int
 	fd       int
 	named    bool // rank 0: the file has its name
@@ -67,7 +70,7 @@ func openSegment(ctx context.Context, j Job, size int) (*segment, error) {
 	if err := checkDirectory(h.total()); err != nil {
 		return nil, err
 	}
-	s := &segment{header: h, path: filePath(h.name), rank: j.Rank, fd: -1}
+	s := &segment{header: h, first: filePath(h.name), path: filePath(h.name), rank: j.Rank, fd: -1}
 	w := &waiting{ctx: ctx, start: time.Now()}
 	if j.Rank == 0 {
 		err = s.create(w)
@@ -88,6 +91,7 @@ func (s *segment) create(w *waiting) (err error) {
 	if s.fd, err = makeFile(s.header.total()); err != nil {
 		return err
 	}
+	_, _ = rand.Read(s.header.id[:]) // never fails
 	if _, err := unix.Pwrite(s.fd, s.header.encode(), 0); err != nil {
 		return fmt.Errorf("shared memory %s cannot be written: %w", s.path, err)
 	}
@@ -98,7 +102,8 @@ func (s *segment) create(w *waiting) (err error) {
 		return err
 	}
 	atPoint("made")
-	for w.ctx.Err() == nil {
+	for k := 0; w.ctx.Err() == nil; {
+		s.path = numbered(s.first, k)
 		err := nameFile(s.fd, s.path)
 		if err == nil {
 			s.named = true
@@ -108,8 +113,13 @@ func (s *segment) create(w *waiting) (err error) {
 		if !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
 		}
-		if err := s.occupied(); err != nil {
+		switch err := s.occupied(); {
+		case errors.Is(err, errOthers) && k < names-1:
+			k++
+		case err != nil:
 			return err
+		default:
+			k = 0
 		}
 	}
 	return w.ended(s, nil)
@@ -125,7 +135,10 @@ func (s *segment) occupied() error {
 		return err
 	}
 	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
-	if f.held {
+	switch {
+	case f.header.secret != s.header.secret:
+		return f.others()
+	case f.held:
 		return fmt.Errorf("shared memory %s: another job of this name is gathering its ranks (%s): every job and every attempt needs a name of its own", s.path, f.describe())
 	}
 	return f.stale()
@@ -138,20 +151,23 @@ func (f *found) stale() error {
 // attach waits for the segment to appear, and takes this rank's place in it.
 func (s *segment) attach(w *waiting) error {
 	for {
-		f, err := findFile(s.path)
-		switch {
-		case err == nil:
-			s.fd = f.fd
+		f, passed, err := findJob(s.first, s.header)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			s.fd, s.path = f.fd, f.path
 			if again, err := s.take(f, w); !again {
 				return err
 			}
 			_ = unix.Close(s.fd) // removed meanwhile
-			s.fd = -1
-		case !errors.Is(err, unix.ENOENT):
-			return err
+			s.fd, s.path = -1, s.first
 		}
 		if !w.pause() {
 			err := w.ended(s, []int{0})
+			if passed != nil {
+				err = fmt.Errorf("%w; %w", err, passed)
+			}
 			if full := checkFree(s.header.total()); full != nil { // which rank 0 will have noticed
 				err = fmt.Errorf("%w; %w", err, full)
 			}
@@ -166,6 +182,7 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 	if err := f.header.differs(s.header); err != nil {
 		return false, fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
 	}
+	s.header.id = f.header.id
 	switch {
 	case f.creator.state == gaveUp || f.creator.state == ranOut:
 		return false, &transport.AbortedError{By: 0, Cause: fmt.Errorf("pid %d left shared memory %s before all ranks had joined; its own error says why", f.creator.pid, s.path)}

@@ -339,6 +339,45 @@ func TestTwoJobsGathering(t *testing.T) {
 	}
 }
 
+// Two jobs of one name start at once, each with a secret of its own: they never meet, in
+// whatever order their ranks come.
+func TestTwoJobsWithSecrets(t *testing.T) {
+	own(t)
+	const jobs, size = 2, 3
+	var ranks [jobs][size]*rank
+	start := func(job, rank int, stop string) {
+		spec := rankSpec{Job: Job{Name: "job", Rank: rank, Size: size, Secret: fmt.Sprint("of job ", job)}, Stop: stop}
+		ranks[job][rank] = startRank(t, spec)
+	}
+	start(1, 2, "")
+	start(0, 0, "named")
+	ranks[0][0].await("at named")
+	start(1, 1, "") // finds the file of job 0
+	start(0, 1, "attached")
+	ranks[0][1].await("at attached")
+	start(1, 0, "")
+	start(0, 2, "")
+	for _, r := range ranks[1] {
+		r.joined()
+	}
+	ranks[0][0].goOn()
+	ranks[0][1].goOn()
+	for _, r := range ranks[0] {
+		r.joined()
+	}
+	for job, ranks := range ranks {
+		var want []int
+		for _, r := range ranks {
+			want = append(want, r.pid())
+		}
+		for i, r := range ranks {
+			if got := ask[[]int](r, "pids", "pids"); !slices.Equal(got, want) {
+				t.Errorf("rank %d of job %d is in a group with %v, want %v", i, job, got, want)
+			}
+		}
+	}
+}
+
 // Two jobs of one name, of which the first runs already: its name is free again, and
 // they never meet.
 func TestTwoJobsRunning(t *testing.T) {

@@ -25,7 +25,7 @@ type runCommand struct {
 
 // Help is what `goccl run --help` says besides the flags.
 func (c *runCommand) Help() string {
-	return `Every process is one rank. It finds its place in RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and for this library in GOCCL_SHM_NAME, GOCCL_SHM_RANK, GOCCL_SHM_SIZE. Rank 0 has the standard input.
+	return `Every process is one rank. It finds its place in RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and for this library in GOCCL_SHM_NAME, GOCCL_SHM_SECRET, GOCCL_SHM_RANK, GOCCL_SHM_SIZE. Rank 0 has the standard input.
 
 The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. Nothing that the ranks have started in their process groups is left behind.
 

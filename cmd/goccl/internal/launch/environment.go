@@ -31,10 +31,11 @@ func withoutRanks(environment []string) []string {
 	})
 }
 
-// rankVariables are those by which a rank finds its place in the job of that name.
-func rankVariables(job string, rank, ranks int) []string {
+// rankVariables are those by which a rank finds its place in the job of that name and secret.
+func rankVariables(job, secret string, rank, ranks int) []string {
 	return []string{
 		"GOCCL_SHM_NAME=/" + job,
+		"GOCCL_SHM_SECRET=" + secret,
 		fmt.Sprintf("GOCCL_SHM_RANK=%d", rank),
 		fmt.Sprintf("GOCCL_SHM_SIZE=%d", ranks),
 		fmt.Sprintf("RANK=%d", rank),

@@ -32,9 +32,9 @@ func TestEnvironment(t *testing.T) {
 	}
 	require.Equal(t, stays, withoutRanks(both))
 	require.Equal(t, []string{
-		"GOCCL_SHM_NAME=/goccl-1", "GOCCL_SHM_RANK=2", "GOCCL_SHM_SIZE=4",
+		"GOCCL_SHM_NAME=/goccl-1", "GOCCL_SHM_SECRET=hush", "GOCCL_SHM_RANK=2", "GOCCL_SHM_SIZE=4",
 		"RANK=2", "WORLD_SIZE=4", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=4",
-	}, rankVariables("goccl-1", 2, 4))
+	}, rankVariables("goccl-1", "hush", 2, 4))
 }
 
 // Cores are dealt out completely, in order, and evenly.

@@ -26,7 +26,7 @@ func (j *Job) Run() error {
 	// that for their parent.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l := &launcher{Job: j, name: newName(), ranks: make([]rank, j.Ranks), finished: make(chan int, j.Ranks), children: make(chan child, 1)}
+	l := &launcher{Job: j, name: newName(), secret: newSecret(), ranks: make([]rank, j.Ranks), finished: make(chan int, j.Ranks), children: make(chan child, 1)}
 	defer l.closeFiles()
 	if err := l.prepare(); err != nil {
 		return &RefusedError{statusUsage, err}
@@ -51,11 +51,15 @@ func newName() string {
 	return fmt.Sprintf("goccl-%x", key)
 }
 
+// newSecret returns what only the ranks of one job know, by which they know each other.
+func newSecret() string { return rand.Text() }
+
 // A launcher is a Job that runs. All of it belongs to the goroutine of Run, except
 // for what is said to be others'.
 type launcher struct {
 	*Job
 	name     string // of the job
+	secret   string // of the job, too, and in no other process's arguments
 	ranks    []rank
 	shares   [][]int // of cores, one for each rank, or nil
 	out, err *output
@@ -180,7 +184,7 @@ func (l *launcher) startAll() error {
 	l.wait()
 	environment := withoutRanks(l.Environment)
 	for i := range l.ranks {
-		variables := rankVariables(l.name, i, l.Ranks)
+		variables := rankVariables(l.name, l.secret, i, l.Ranks)
 		if err := l.start(i, slices.Concat(environment, variables)); err != nil {
 			return fmt.Errorf("starting rank %d: %w", i, err)
 		}

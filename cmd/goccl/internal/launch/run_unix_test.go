@@ -142,13 +142,15 @@ func TestRanks(t *testing.T) {
 		out, stderr := run(t, testJob(2, "environment"))
 		var key string
 		for i, line := range sortedLines(out) {
-			m := regexp.MustCompile(`^\[(\d)\] ORDINARY=stays GOCCL_SHM_NAME=(/goccl-[0-9a-f]{16}) GOCCL_SHM_RANK=(\d) GOCCL_SHM_SIZE=2 RANK=(\d) WORLD_SIZE=2 LOCAL_RANK=(\d) LOCAL_WORLD_SIZE=2\n$`).FindStringSubmatch(line)
+			m := regexp.MustCompile(`^\[(\d)\] ORDINARY=stays GOCCL_SHM_NAME=(/goccl-[0-9a-f]{16}) GOCCL_SHM_SECRET=([A-Z2-7]{26}) GOCCL_SHM_RANK=(\d) GOCCL_SHM_SIZE=2 RANK=(\d) WORLD_SIZE=2 LOCAL_RANK=(\d) LOCAL_WORLD_SIZE=2\n$`).FindStringSubmatch(line)
 			require.NotNil(t, m, line)
-			for _, rank := range []int{1, 3, 4, 5} {
+			for _, rank := range []int{1, 4, 5, 6} {
 				require.Equal(t, fmt.Sprint(i), m[rank])
 			}
-			require.Contains(t, []string{"", m[2]}, key)
-			key = m[2]
+			require.Contains(t, []string{"", m[2] + m[3]}, key)
+			key = m[2] + m[3]
+			require.False(t, keys[m[3]] && i == 0, "a secret was used again")
+			keys[m[3]] = true
 		}
 		require.False(t, keys[key], "a key was used again")
 		keys[key] = true
