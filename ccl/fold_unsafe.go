@@ -12,6 +12,13 @@ import (
 // the group has failed, counted over all buffers.
 const foldBytes = 256 << 10
 
+// A folder that touches memory of other ranks gets their endpoint and stops if the group
+// has failed, because a rank that gives up waits for it. Where a rank folds copies or
+// memory of its own the endpoint is nil and nothing stops the folder: all that the call
+// needs is there, so that a later failure must not end it (rule payloadsSuffice of
+// docs/model.md).
+func stopped(ep transport.Endpoint) bool { return ep != nil && ep.Failed() }
+
 // folder folds the elements of one call. Its slices are as long as the group is
 // large and are kept from call to call.
 type folder struct {
@@ -52,14 +59,14 @@ func (f *folder) to(b []byte)   { f.dsts = append(f.dsts, pointer(b)) }
 func (f *folder) from(b []byte) { f.srcs = append(f.srcs, pointer(b)) }
 
 // many folds n bytes of all sources, in order, into all destinations, with the
-// op's epilogue. It stops if the group has failed.
+// op's epilogue. It reports false if it was stopped.
 func (f *folder) many(n int, ep transport.Endpoint) bool {
 	if f.user != nil {
 		return f.manyUser(n, ep)
 	}
 	stream := f.pastCaches(n)
 	for {
-		if ep.Failed() {
+		if stopped(ep) {
 			return false
 		}
 		k := min(f.stretch, n)
@@ -97,7 +104,7 @@ func (f *folder) scan(n int, exclusive bool, ep transport.Endpoint) bool {
 		return f.scanUser(n, exclusive, ep)
 	}
 	for {
-		if ep.Failed() {
+		if stopped(ep) {
 			return false
 		}
 		k := min(f.stretch, n)
@@ -111,11 +118,11 @@ func (f *folder) scan(n int, exclusive bool, ep transport.Endpoint) bool {
 }
 
 // copy copies src to dst, in a call in which all ranks together touch so many bytes:
-// past the caches, where that is more than they hold. It stops if the group has failed.
+// past the caches, where that is more than they hold. It reports false if it was stopped.
 func (f *folder) copy(dst, src []byte, work int, ep transport.Endpoint) bool {
 	stream := work > reduce.CacheBytes()
 	for len(src) > 0 {
-		if ep.Failed() {
+		if stopped(ep) {
 			return false
 		}
 		n := min(len(src), foldBytes)
@@ -132,12 +139,12 @@ func (f *folder) copy(dst, src []byte, work int, ep transport.Endpoint) bool {
 	return true
 }
 
-// pair stores a op b to dst; all have the same length. It stops if the group has
-// failed.
+// pair stores a op b to dst; all have the same length. It reports false if it was
+// stopped.
 func (f *folder) pair(dst, a, b []byte, ep transport.Endpoint) bool {
 	const stretch = foldBytes / 4
 	for lo := 0; lo < len(dst); lo += stretch {
-		if ep.Failed() {
+		if stopped(ep) {
 			return false
 		}
 		hi := min(lo+stretch, len(dst))
@@ -162,19 +169,9 @@ func (c *Communicator) scaled(send Buffer, d DType, op Op) Buffer {
 	return to
 }
 
-// finish applies the op's epilogue to b: Avg's division. It stops if the group has
-// failed.
-func (f *folder) finish(b []byte, ep transport.Endpoint) bool {
-	if f.op != reduce.Avg || f.user != nil {
-		return true
+// finish applies the op's epilogue to b, memory of this rank: Avg's division.
+func (f *folder) finish(b []byte) {
+	if f.op == reduce.Avg && f.user == nil {
+		reduce.Divide(f.typ, pointer(b), len(b)>>f.shift, f.ranks)
 	}
-	for len(b) > 0 {
-		if ep.Failed() {
-			return false
-		}
-		n := min(len(b), foldBytes)
-		reduce.Divide(f.typ, pointer(b), n>>f.shift, f.ranks)
-		b = b[n:]
-	}
-	return true
 }

@@ -48,7 +48,7 @@ const userTile = 4096
 func (f *folder) manyUser(n int, ep transport.Endpoint) bool {
 	acc := f.tile(0)
 	for {
-		if ep.Failed() {
+		if stopped(ep) {
 			return false
 		}
 		k := min(userTile, n)
@@ -71,7 +71,7 @@ func (f *folder) manyUser(n int, ep transport.Endpoint) bool {
 // scanUser is scan for a user's operation.
 func (f *folder) scanUser(n int, exclusive bool, ep transport.Endpoint) bool {
 	for {
-		if ep.Failed() {
+		if stopped(ep) {
 			return false
 		}
 		k := min(userTile, n)

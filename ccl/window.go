@@ -266,7 +266,7 @@ func (w *Window) FoldToAll(part Range) error {
 	default:
 		c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	}
-	return w.folded(f.many(hi-lo, c.comm.ep))
+	return w.folded(f.many(hi-lo, w.watched()))
 }
 
 // Fold folds dst.Len elements of all ranks' inputs, from element `at` on, in rank
@@ -288,7 +288,7 @@ func (w *Window) Fold(dst Buffer, at int) error {
 	if w.mode != fromPayloads {
 		c.moved += (c.Size() - 1) * (hi - lo)
 	}
-	return w.folded(f.many(hi-lo, c.comm.ep))
+	return w.folded(f.many(hi-lo, w.watched()))
 }
 
 // ScanToAll folds the range of all ranks' inputs in rank order and stores to the same
@@ -319,7 +319,7 @@ func (w *Window) ScanToAll(part Range) error {
 		if w.mode == fromStaging {
 			c.moved += c.rank * (hi - lo)
 		}
-		return w.folded(f.many(hi-lo, c.comm.ep))
+		return w.folded(f.many(hi-lo, w.watched()))
 	}
 	for r := range c.Size() {
 		_, recv := c.comm.memory.Buffers(r)
@@ -327,7 +327,7 @@ func (w *Window) ScanToAll(part Range) error {
 		f.to(recv[lo:hi])
 	}
 	c.moved += 2 * (c.Size() - 1) * (hi - lo)
-	return w.folded(f.scan(hi-lo, exclusive, c.comm.ep))
+	return w.folded(f.scan(hi-lo, exclusive, w.watched()))
 }
 
 // bytes returns a range of the piece in bytes.
@@ -345,6 +345,15 @@ func (w *Window) bytes(part Range) (lo, hi int, err error) {
 func (w *Window) clip(at int, dst Buffer) (lo, hi int) {
 	from := at << w.call.out.shift
 	return max(from, w.lo), min(from+len(dst.data), w.hi)
+}
+
+// watched returns what tells a fold of this window that the group has failed: the
+// endpoint if it touches memory of other ranks, nil if all it needs is in copies.
+func (w *Window) watched() transport.Endpoint {
+	if w.mode == fromMemory {
+		return w.call.comm.ep
+	}
+	return nil
 }
 
 // folded is how a verb ends that folds, unless the group failed in between.
@@ -385,5 +394,5 @@ func (w *Window) CopyPart(dst Buffer, rank, at int) error {
 	if rank != c.Rank() && w.mode != fromPayloads {
 		c.moved += len(src)
 	}
-	return w.folded(c.fold.copy(into, src, c.plan.work, c.comm.ep))
+	return w.folded(c.fold.copy(into, src, c.plan.work, w.watched()))
 }

@@ -163,7 +163,14 @@ var program = [...]instruction{
 		}
 		return loadFail
 	}},
+	// The payloads are here, and nobody else's memory is touched: nothing that happens now may end the call.
+	// A look at fail would find the failure of a call that others, who succeeded in this one, have made since.
 	readPayload: {"reads the payload of PEER", func(v *move) pc {
+		if !v.has(payloadsSuffice) && v.fail.kind != none {
+			v.me.verdict = v.fail
+			v.me.why = foundFail
+			return v.giveUp()
+		}
 		v.readLine(v.peer())
 		if v.nextPeer() {
 			return readPayload

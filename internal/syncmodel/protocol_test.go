@@ -164,6 +164,8 @@ var mutants = []struct {
 	{wordThenEvent, scenario{spinning, "i -", "lost"}, progress},
 	{firstCause, scenario{spinning, "w i", "mismatch"}, oneVerdict},
 
+	{payloadsSuffice, scenario{spinning, "ii i ii", "lost"}, agreement},
+	{payloadsSuffice, scenario{spinning, "i? i!", "aborted"}, agreement},
 	{failBeatsReached, scenario{spinning, "W? w?", "none cancelled"}, windowSafety},
 	{completionSync, scenario{spinning, "wiiw wiiw", "none"}, windowSafety},
 	{earlyLeave, scenario{spinning, "W? w?", "none cancelled"}, windowSafety},

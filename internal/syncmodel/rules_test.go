@@ -14,6 +14,7 @@ const (
 	wordThenEvent
 	firstCause
 
+	payloadsSuffice
 	failBeatsReached
 	completionSync
 	earlyLeave
@@ -51,6 +52,7 @@ var ruleWords = [rules]string{
 	wordThenEvent:    "events is bumped after the word that it announces was stored",
 	firstCause:       "every rank returns the cause that won the CAS",
 
+	payloadsSuffice:  "a rank that reads payloads looks at nothing any more",
 	failBeatsReached: "a rank that published and reached all peers loads fail before it touches their memory",
 	completionSync:   "a call that exposed memory succeeds when all ranks are done",
 	earlyLeave:       "a failed call that exposed memory waits for every peer that may have entered",

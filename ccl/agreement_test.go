@@ -1,0 +1,148 @@
+package ccl_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// halting is an endpoint whose rank halts where it looks at what another rank has
+// brought: at a payload, or at a staged copy of the last piece.
+type halting struct {
+	transport.Endpoint
+	halt func(turn int)
+	turn int
+}
+
+func (h *halting) Enter(e *transport.Entry) (transport.Role, error) {
+	h.turn = 0
+	return h.Endpoint.Enter(e)
+}
+
+func (h *halting) Payload(rank, n int) []byte {
+	if rank != h.Rank() {
+		h.halt(0)
+	}
+	return h.Endpoint.Payload(rank, n)
+}
+
+func (h *halting) Staging() transport.Staging {
+	if s := h.Endpoint.Staging(); s != nil {
+		return haltingStaging{s, h}
+	}
+	return nil
+}
+
+type haltingStaging struct {
+	transport.Staging
+	h *halting
+}
+
+func (s haltingStaging) Turn() error {
+	s.h.turn++
+	return s.Staging.Turn()
+}
+
+func (s haltingStaging) Staged(rank, n int) []byte {
+	s.h.halt(s.h.turn)
+	return s.Staging.Staged(rank, n)
+}
+
+// A call that succeeds on one rank succeeds on all, also if the group fails while another
+// rank still looks at payloads or at the copies of the last piece: nobody's memory is
+// touched, and there is nothing left to wait for.
+func TestFailureWhileCopiesAreRead(t *testing.T) {
+	const ranks = 3
+	piece := shm.SmallestGeometry(ranks).Piece
+	whole := func(c *ccl.Communicator, n int) error { return sum(c, n) }
+	calls := map[string]func(c *ccl.Communicator, n int) error{
+		"all-reduce": whole,
+		"all-gather": func(c *ccl.Communicator, n int) error {
+			recv := make([]float32, ranks*n)
+			if err := ccl.AllGather(bg, c, slices.Repeat([]float32{1}, n), recv); err != nil {
+				return err
+			}
+			return holds(recv, 1)
+		},
+		"reduce-scatter": func(c *ccl.Communicator, n int) error {
+			recv := make([]float32, n)
+			if err := ccl.ReduceScatter(bg, c, slices.Repeat([]float32{1}, ranks*n), recv, ccl.Avg); err != nil {
+				return err
+			}
+			return holds(recv, 1)
+		},
+		"scan": func(c *ccl.Communicator, n int) error {
+			recv := make([]float32, n)
+			if err := ccl.Scan(bg, c, slices.Repeat([]float32{1}, n), recv, ccl.Sum); err != nil {
+				return err
+			}
+			return holds(recv, float32(c.Rank()+1))
+		},
+	}
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for name, call := range calls {
+			for _, bytes := range []int{24, piece, 3 * piece} {
+				t.Run(fmt.Sprintf("%s/%d", name, bytes), func(t *testing.T) {
+					eps, err := connect(ranks)
+					require.NoError(t, err)
+					var (
+						late   = &halting{Endpoint: eps[ranks-1], halt: func(int) {}}
+						halts  = make(chan struct{}) // that rank has come to where it halts
+						failed = make(chan struct{})
+						last   int // turn of the call
+					)
+					eps[ranks-1] = late // whose block is in the last piece
+					group := join(t, func(int) ([]transport.Endpoint, error) { return eps, nil }, settings(t, ranks, patient, nil))
+					// The same call before tells how many turns it has, and whether it is of those
+					// which look at copies.
+					looks := -1
+					late.halt = func(turn int) { looks = turn }
+					require.NoError(t, errors.Join(each(ranks, func(r int) error { return call(group[r], bytes/4) })...))
+					if looks < 0 || looks < late.turn {
+						return // it touches other ranks' memory, or ends with a turn
+					}
+					last = late.turn
+					var once bool
+					late.halt = func(turn int) {
+						if turn == last && !once {
+							once = true
+							close(halts)
+							<-failed
+						}
+					}
+					errs := each(ranks, func(r int) error {
+						err := call(group[r], bytes/4)
+						if r == 0 {
+							select {
+							case <-halts:
+							case <-time.After(patient):
+								return errors.New("the last rank does not halt")
+							}
+							group[0].Abort(errors.New("after the call"))
+							close(failed)
+						}
+						return err
+					})
+					require.NoError(t, errors.Join(errs...))
+				})
+			}
+		}
+	})
+}
+
+func holds(x []float32, want float32) error {
+	for i, got := range x {
+		if got != want {
+			return fmt.Errorf("element %d of %d is %v, want %v", i, len(x), got, want)
+		}
+	}
+	return nil
+}
