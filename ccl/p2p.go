@@ -22,7 +22,8 @@ const AnySource = math.MinInt
 // Refused with *InvalidArgumentError. Fails with *CollectiveFailedError around
 // *PeerLostError, *TimeoutError, the error of ctx, ErrClosed, or the group's failure.
 // The group lives on, unless the message had begun to be received, or lies where the
-// other rank could see it, when the time was up or ctx ended.
+// other rank could see it, when the time was up or ctx ended. However it ends, the other
+// rank does not look at buf any more; while it copies buf, Send waits for that.
 func Send[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int, opts ...CallOption) error {
 	_, err := c.exchangeMessages(ctx, message{sending: true, dtype: DTypeOf[T](), buf: bufferOf(buf), peer: to, tag: tag}, message{}, opts)
 	return err

@@ -287,8 +287,8 @@ func (p *post) pending() bool {
 	return false
 }
 
-// stop ends all transfers; the communicator is closed. It reports whether somebody
-// drives, who then drops the post's hold of the endpoint.
+// stop ends all transfers; the communicator is closed. It reports whether a driver does
+// that, which then drops the post's hold of the endpoint.
 func (p *post) stop() (driving bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -301,8 +301,9 @@ func (p *post) stop() (driving bool) {
 	}
 	if p.driving {
 		p.lane.Wake()
-	} else if p.pending() {
-		p.end(ErrClosed) // nobody drives yet
+	} else if p.pending() { // those who wait for it do not drive yet
+		p.driving = true
+		go p.drive(nil, nil)
 	}
 	return p.driving
 }
@@ -310,13 +311,13 @@ func (p *post) stop() (driving bool) {
 // move moves what can be moved now, and reports whether something was. The lock is
 // held.
 func (p *post) move() (moved bool) {
-	if p.dead != nil {
-		return false
-	}
 	for to, queue := range p.sends {
 		if len(queue) > 0 && to != p.comm.rank && p.send(queue[0]) {
 			moved = true
 		}
+	}
+	if p.dead != nil {
+		return moved
 	}
 	for i := 0; i < len(p.recvs); i++ {
 		t := p.recvs[i]
@@ -346,6 +347,9 @@ func (p *post) move() (moved bool) {
 
 // send moves the next part of a message.
 func (p *post) send(t *transfer) (moved bool) {
+	if t.cause != nil {
+		return p.withdraw(t, t.cause)
+	}
 	if t.begun && t.moved == len(t.buf.data) {
 		if !p.lane.TryDrained(t.peer) {
 			return false
@@ -598,6 +602,9 @@ func (p *post) examine() {
 	var next time.Time
 	var gone []*transfer
 	p.each(func(t *transfer) {
+		if t.cause != nil {
+			return // it has given up
+		}
 		if err := p.comm.overdue(t, now); err != nil {
 			p.giveUp(t, err)
 			return
@@ -645,7 +652,7 @@ func (p *post) giveUp(t *transfer, err error) {
 				in.to, in.kept = nil, &arrival{tag: t.tag, dtype: t.dtype, total: in.total}
 			}
 		}
-		p.ended(t, p.comm.failedTransfer(t, err))
+		p.withdraw(t, err)
 	default:
 		p.comm.ep.Fail(p.failure(err))
 		p.end(err)
@@ -658,14 +665,35 @@ func (p *post) fail(err error) {
 	p.end(p.groupFailure())
 }
 
-// end ends all transfers, for good.
+// end ends all transfers, for good: those whose buffers other ranks see as soon as they do
+// no more.
 func (p *post) end(cause error) {
 	if p.dead == nil {
 		p.dead = cause
-		if p.comm.ep.Failure() != nil {
-			p.lane.Withdraw()
+	}
+	p.each(func(t *transfer) {
+		if t.cause == nil {
+			p.withdraw(t, cause)
+		}
+	})
+	clear(p.from)
+}
+
+// withdraw ends a transfer that did not succeed, and reports whether it has. A send whose
+// buffer another rank is looking at stays on its list until that rank has taken it, and has
+// succeeded then: whatever ends it, its buffer is its caller's again only when no other rank
+// can see it. (syncmodel, lane: closeWithdraws, lostWithdraws, viewedIsAwaited)
+func (p *post) withdraw(t *transfer, cause error) (ended bool) {
+	if t.sending && t.begun {
+		switch taken, ok := p.lane.TryWithdraw(t.peer); {
+		case !ok:
+			t.cause = cause
+			return false
+		case taken && t.moved == len(t.buf.data):
+			p.ended(t, nil)
+			return true
 		}
 	}
-	p.each(func(t *transfer) { p.ended(t, p.comm.failedTransfer(t, cause)) })
-	clear(p.from)
+	p.ended(t, p.comm.failedTransfer(t, cause))
+	return true
 }

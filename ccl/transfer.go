@@ -35,6 +35,7 @@ type transfer struct {
 	unhook   func() bool // ends the look at ctx
 	begun    bool        // the other end can see some of the message
 	moved    int         // bytes
+	cause    error       // a send that ends so when no other rank sees its buffer any more
 	next     *transfer   // of those that are kept for later
 }
 
@@ -48,7 +49,7 @@ func newTransfer() *transfer {
 func (t *transfer) set(m message, ctx context.Context, o CallOption) {
 	t.message = m
 	t.ctx, t.limit, t.unhook = ctx, o.timeout, nil
-	t.begun, t.moved, t.source = false, 0, m.peer
+	t.begun, t.moved, t.cause, t.source = false, 0, nil, m.peer
 	t.ended, t.err, t.done = false, nil, nil
 }
 

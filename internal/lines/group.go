@@ -72,7 +72,8 @@ func (g *Group) WakeOthers(me int) {
 	}
 }
 
-// announce makes an event visible: everybody looks at the group's state anew.
+// announce makes an event visible, after the word that says what it is was stored: all ranks
+// look at the group's state anew. (syncmodel: wordThenEvent; lane: laneWordThenEvent)
 func (g *Group) announce() {
 	g.words.events.Add(1)
 	g.WakeAll()
@@ -85,7 +86,7 @@ func (g *Group) announce() {
 func (g *Group) lane(rank int) int { return len(g.states) + rank }
 
 // WakeLane wakes rank's lane if it sleeps, after the caller has stored a word of a
-// lane's messages.
+// lane's messages. (syncmodel, lane: postThenResting, takeThenResting)
 func (g *Group) WakeLane(rank int) {
 	if g.states[rank].resting.Load() != 0 {
 		g.rest.Wake(g.lane(rank))

@@ -23,7 +23,8 @@ func NewLane(r *Member, poll bool) *Lane {
 	return &Lane{member: r, budget: newBudget(poll, r.group.others), dead: make([]bool, r.Size())}
 }
 
-// Rest implements transport.Lane.
+// Rest implements transport.Lane. It tests once more after it has said that it rests.
+// (syncmodel, lane: announceThenTest)
 func (l *Lane) Rest(ready func() bool, patient bool) {
 	own := &l.budget
 	if patient {
@@ -46,7 +47,8 @@ func (l *Lane) Rest(ready func() bool, patient bool) {
 	}
 }
 
-// news reports whether Wake was called or there were events, once.
+// news reports whether Wake was called or there were events, once: it compares with the
+// events of the last Rest, whenever this one began. (syncmodel, lane: newsAreKept)
 func (l *Lane) news() bool {
 	if l.woken.Load() && l.woken.Swap(false) {
 		return true
@@ -72,13 +74,6 @@ func (l *Lane) Wake() {
 	l.woken.Store(true)
 	g := l.member.group
 	g.rest.Wake(g.lane(l.member.rank))
-}
-
-// WaitOut rests until ok, whatever happens.
-func (l *Lane) WaitOut(ok func() bool) {
-	for !ok() {
-		l.Rest(ok, true)
-	}
 }
 
 // Failed reports whether the group has failed.

@@ -75,6 +75,10 @@
 // Turns: ranks that do not see each other's memory show copies in two halves, which they
 // use in turns. turn_test.go is a model of them alone, and shows that two are enough.
 //
+// Lanes: between goroutines a lane shows a message in place, until the receiver has copied
+// it. lane_test.go is a model of that alone: one sender, one receiver, and a failure and
+// closes at any moment. It shows when a send may return, and what ends a rest.
+//
 // Sleep: a rank that waits for a peer stores waitOn, adds itself to sleepers and
 // tests again before it receives from its channel; the peer stores what is
 // waited for and then loads sleepers. For completed and folders no flags are

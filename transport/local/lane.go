@@ -34,44 +34,44 @@ func (l *lane) TryDrained(to int) bool {
 	return b.taken.Load() == b.posted.Load()
 }
 
-// TryNext implements transport.Lane. Somebody whose group fails looks whether his message
-// is being viewed; so the receiver says that it views it, and then looks whether the group
-// has failed. Of the two, one sees the other.
+// TryNext implements transport.Lane. The receiver claims a message before it looks at it,
+// and the sender claims it to take it back: one of them gets it. (syncmodel, lane:
+// claimIsCAS)
 func (l *lane) TryNext(from int) (view transport.Message, ok bool, err error) {
 	b := l.inbox(from)
 	n := b.taken.Load() + 1
 	if b.posted.Load() < n {
 		return view, false, nil
 	}
-	if b.viewed.Load() < n {
-		b.viewed.Store(n)
-		if l.Failed() {
-			b.viewed.Store(n - 1)
-			l.group.WakeLane(from)
+	claim := b.claim.Load()
+	if claim < viewedBy(n) {
+		if l.Failed() || !b.claim.CompareAndSwap(claim, viewedBy(n)) {
 			return view, false, nil
 		}
+	} else if claim != viewedBy(n) {
+		return view, false, nil
 	}
 	return b.message, true, nil
 }
 
+// Take implements transport.Lane. (syncmodel, lane: takeAfterCopy)
 func (l *lane) Take(from int) {
 	l.inbox(from).taken.Add(1)
 	l.group.WakeLane(from)
 }
 
-// Withdraw implements transport.Lane.
-func (l *lane) Withdraw() {
-	for peer := range l.group.lanes {
-		in := l.inbox(peer)
-		in.viewed.Store(in.taken.Load())
-		l.group.WakeLane(peer)
+// TryWithdraw implements transport.Lane. It does not ask why: whatever has happened to
+// either rank, a message that is being viewed is the receiver's until that has taken it.
+// (syncmodel, lane: closeWithdraws, lostWithdraws, viewedIsAwaited)
+func (l *lane) TryWithdraw(to int) (taken, ok bool) {
+	b := l.outbox(to)
+	n := b.posted.Load()
+	if b.taken.Load() == n {
+		return true, true
 	}
-	l.WaitOut(func() bool {
-		for peer := range l.group.lanes {
-			if out := l.outbox(peer); out.viewed.Load() > out.taken.Load() {
-				return false
-			}
-		}
-		return true
-	})
+	claim := b.claim.Load()
+	if claim < viewedBy(n) {
+		return false, b.claim.CompareAndSwap(claim, withdrawn(n))
+	}
+	return false, claim == withdrawn(n)
 }

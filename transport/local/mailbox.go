@@ -14,9 +14,14 @@ type mailbox struct {
 	message transport.Message // the last one
 	_       [64]byte
 	taken   atomic.Uint64 // messages taken so far
-	viewed  atomic.Uint64 // of a lane: the last message that the receiver has looked at
+	claim   atomic.Uint64 // of a lane: who has got the last message that is claimed
 	_       [112]byte
 }
+
+// Values of claim; they only grow. The receiver views message n, or the sender has taken it
+// back, which ends the stream.
+func viewedBy(n uint64) uint64  { return 2 * n }
+func withdrawn(n uint64) uint64 { return 2*n + 1 }
 
 // mailboxes are those of a group, by sender and receiver.
 type mailboxes []atomic.Pointer[outboxes]

@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -26,8 +27,10 @@ var brokenLanes = []broken{
 		wrap: withLane(func(l *naiveLane) transport.Lane { return losesNobody{l} })},
 	{check: "Lane/Left", what: "Close takes messages back", says: "is not there",
 		wrap: func(ep *naive) transport.Endpoint { return takesBack{ep} }},
-	{check: "Lane/Withdraw", what: "Withdraw does not wait", says: "while its sender withdraws", races: true,
+	{check: "Lane/Withdraw", what: "withdraws what is viewed", says: "while its sender withdraws", races: true,
 		wrap: withLane(func(l *naiveLane) transport.Lane { return hastyLane{l} })},
+	{check: "Lane/Withdraw", what: "withdraws what is viewed of a rank that has left", says: "as its receiver leaves", races: true,
+		wrap: withLane(func(l *naiveLane) transport.Lane { return disloyalLane{l} })},
 	{check: "Lane/Withdraw", what: "shows messages after a failure", says: "although the group has failed", kind: copies,
 		wrap: withLane(func(l *naiveLane) transport.Lane { return undeterredLane{l} })},
 
@@ -133,7 +136,16 @@ func (ep takesBack) Close() error {
 
 type hastyLane struct{ *naiveLane }
 
-func (hastyLane) Withdraw() {}
+func (hastyLane) TryWithdraw(int) (taken, ok bool) { return false, true }
+
+type disloyalLane struct{ *naiveLane }
+
+func (l disloyalLane) TryWithdraw(to int) (taken, ok bool) {
+	if _, left := errors.AsType[*transport.PeerLostError](l.Lost(to)); left {
+		return false, true
+	}
+	return l.naiveLane.TryWithdraw(to)
+}
 
 type undeterredLane struct{ *naiveLane }
 

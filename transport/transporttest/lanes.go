@@ -370,23 +370,30 @@ func laneLeft(h *harness, n int) error {
 	return nil
 }
 
-// laneWithdraw fails the group while one rank has a view of another's message, or may be
-// about to get one, or when it has none.
+// laneWithdraw lets a rank take back what it has put, for all reasons that there are, while
+// the other has a view of it, or may be about to get one, or when it has none.
 func laneWithdraw(h *harness, n int) error {
 	const (
-		takes = iota
-		keeps
+		takes = iota // the receiver has a view
 		races
 		comesLate
+		kinds
 	)
-	for trial := range 40 {
-		kind := trial % 4
+	reasons := []struct {
+		name string
+		do   func(sender, receiver *rank)
+	}{
+		{"the group fails", func(sender, _ *rank) { sender.Fail(failureBy(0, 0)) }},
+		{"its sender leaves", func(sender, _ *rank) { sender.Close() }},
+		{"its receiver leaves", func(_, receiver *rank) { receiver.Close() }},
+	}
+	for trial := range 16 * kinds * len(reasons) {
+		kind, reason := trial%kinds, reasons[trial/kinds%len(reasons)]
 		err := h.world(n, uint64(trial), func(w *world) error {
 			memory := make([]byte, 16)
-			viewed, failed := newGate(1), newGate(1)
+			viewed, withdrew := newGate(1), newGate(1)
 			return w.each(func(r *rank) error {
 				lane := r.Lane()
-				defer lane.Withdraw()
 				if r.me == 0 {
 					m := letter(1, 0, 1, len(memory), 0)
 					m.Bytes = memory
@@ -394,48 +401,53 @@ func laneWithdraw(h *harness, n int) error {
 						return fmt.Errorf("TryPut of the first message: ok %v, error %w", ok, err)
 					}
 					switch kind {
-					case takes, keeps:
+					case takes:
 						if err := w.await(viewed.opened); err != nil {
 							return err
 						}
 					case races:
 						r.pause()
 					}
-					r.Fail(failureBy(0, trial))
-					failed.pass()
-					lane.Withdraw()
+					reason.do(w.ranks[0], w.ranks[1])
+					gone := func() bool { _, ok := lane.TryWithdraw(1); return ok }
+					for !gone() {
+						if w.stopping() {
+							return errStopped
+						}
+						lane.Rest(gone, trial%2 == 0)
+					}
+					withdrew.pass()
 					poison(memory) // mine again
+					if _, ok := lane.TryWithdraw(1); !ok {
+						return errors.New("TryWithdraw: what was withdrawn is viewed")
+					}
 					return nil
 				}
 				if kind == comesLate {
-					if err := w.await(failed.opened); err != nil {
+					if err := w.await(withdrew.opened); err != nil {
 						return err
 					}
 				}
-				for !r.Failed() || kind == comesLate {
+				for {
 					view, ok, err := lane.TryNext(0)
 					switch {
 					case err != nil:
 						return err
-					case ok && kind == comesLate:
+					case ok && kind == comesLate && r.Failed():
 						return errors.New("TryNext shows a message although the group has failed")
-					case kind == comesLate:
-						return nil
-					case !ok:
-						lane.Rest(func() bool { return r.there(0) }, false)
-						continue
-					}
-					viewed.pass()
-					yield(200)
-					if err := same(view.Bytes, make([]byte, 16), "a message that is viewed while its sender withdraws"); err != nil {
-						return err
-					}
-					if kind != keeps {
+					case ok:
+						viewed.pass()
+						yield(200)
+						if err := same(view.Bytes, make([]byte, 16), "a message that is viewed while its sender withdraws, as "+reason.name); err != nil {
+							return err
+						}
 						lane.Take(0)
+						return nil
+					case r.Failed() || lane.Lost(0) != nil:
+						return nil
 					}
-					return nil
+					lane.Rest(func() bool { return r.there(0) }, false)
 				}
-				return nil
 			})
 		})
 		if err != nil {

@@ -93,20 +93,15 @@ func (l *naiveLane) Lost(peer int) error {
 	return nil
 }
 
-func (l *naiveLane) Withdraw() {
+func (l *naiveLane) TryWithdraw(to int) (taken, ok bool) {
 	l.locked(func() {
-		for q := range l.n {
-			l.viewed[[2]int{q, l.rank}] = false
-		}
-		l.changed.Broadcast()
-		for q := 0; q < l.n; {
-			if !l.copies && l.viewed[[2]int{l.rank, q}] {
-				l.changed.Wait()
-			} else {
-				q++
-			}
+		stream := [2]int{l.rank, to}
+		taken = len(l.letters[stream]) == 0
+		if ok = taken || l.copies || !l.viewed[stream]; ok && !l.copies {
+			l.letters[stream] = nil
 		}
 	})
+	return taken, ok
 }
 
 // Group implements transport.Groups.

@@ -125,7 +125,7 @@ var checks = []check{
 	{"Lane/Left", few, laneLeft,
 		"what a rank had put before it left is there when Lost says that it has"},
 	{"Lane/Withdraw", pair, laneWithdraw,
-		"after a failure TryNext shows nothing new, and Withdraw returns only when nobody has a view of this rank's memory"},
+		"after a failure TryNext shows nothing new; and whatever has happened to either rank, TryWithdraw says that this rank's memory is its own again only when no other rank has a view of it, nor will get one"},
 
 	{"Group/Members", anySize, groupMembers,
 		"ranks form groups in any order of ranks, disjoint and overlapping ones, of one rank, all at the same time and while they make calls, and groups of groups; each has calls, messages and a lane of its own"},

@@ -1,0 +1,151 @@
+package ccl_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+)
+
+// What the post does at places where tests cannot stop by themselves: they tap the lanes.
+
+// taps are called by one rank's lane, where they are not nil.
+type taps struct {
+	put      func(to int)            // something was put
+	view     func(from int)          // there is a view, of which nothing has been copied
+	take     func(from int)          // before it is given back
+	withdraw func(to int, free bool) // the rank has asked for its memory
+}
+
+type tapped struct {
+	transport.Endpoint
+	lane tappedLane
+}
+
+func (ep *tapped) Lane() transport.Lane { return &ep.lane }
+
+type tappedLane struct {
+	transport.Lane
+	taps *taps
+}
+
+func (l *tappedLane) TryPut(to int, m *transport.Message) (int, bool, error) {
+	n, ok, err := l.Lane.TryPut(to, m)
+	if ok && l.taps.put != nil {
+		l.taps.put(to)
+	}
+	return n, ok, err
+}
+
+func (l *tappedLane) TryNext(from int) (transport.Message, bool, error) {
+	view, ok, err := l.Lane.TryNext(from)
+	if ok && l.taps.view != nil {
+		l.taps.view(from)
+	}
+	return view, ok, err
+}
+
+func (l *tappedLane) Take(from int) {
+	if l.taps.take != nil {
+		l.taps.take(from)
+	}
+	l.Lane.Take(from)
+}
+
+func (l *tappedLane) TryWithdraw(to int) (taken, ok bool) {
+	taken, ok = l.Lane.TryWithdraw(to)
+	if l.taps.withdraw != nil {
+		l.taps.withdraw(to, ok)
+	}
+	return taken, ok
+}
+
+// tap connects ranks so that the lane of rank i calls taps[i].
+func tap(connect connector, taps ...*taps) connector {
+	return func(ranks int) ([]transport.Endpoint, error) {
+		eps, err := connect(ranks)
+		for i := range eps {
+			if i < len(taps) && taps[i] != nil {
+				eps[i] = &tapped{eps[i], tappedLane{eps[i].Lane(), taps[i]}}
+			}
+		}
+		return eps, err
+	}
+}
+
+// gate is a channel that may be closed several times.
+type gate struct {
+	sync.Once
+	open chan struct{}
+}
+
+func newGate() *gate    { return &gate{open: make(chan struct{})} }
+func (g *gate) Open()   { g.Do(func() { close(g.open) }) }
+func (g *gate) Waited() { <-g.open }
+
+// A rank that closes while its group lives takes back what has not been received: the
+// buffer is its caller's again, and no receive gets what the caller writes to it.
+func TestCloseTakesMessagesBack(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		put := newGate()
+		g := group(t, tap(connect, &taps{put: func(int) { put.Open() }}), 2)
+		buf := numbers(1, 4)
+		w := ccl.Isend(bg, g[0], buf, 1, 0)
+		put.Waited()
+		require.NoError(t, g[0].Close())
+		require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
+		copy(buf, numbers(2, 4))
+		got := make([]int32, 4)
+		_, err := ccl.Recv(bg, g[1], got, 0, 0)
+		if g[0].Transport() == "shm" { // there it is a copy
+			require.NoError(t, err)
+			require.Equal(t, numbers(1, 4), got)
+			return
+		}
+		var lost *ccl.PeerLostError
+		require.ErrorAs(t, err, &lost)
+		require.Equal(t, 0, lost.Rank)
+	})
+}
+
+// A send to a rank that leaves ends when that rank does not look at the buffer any more;
+// if that rank has received the message, it has succeeded.
+func TestSendToOneThatLeavesWhileItCopies(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		viewed, goOn, asked := newGate(), newGate(), newGate()
+		copying := false // a plain word: the buffer's users are ordered, or the race detector tells
+		g := group(t, tap(connect,
+			&taps{withdraw: func(_ int, free bool) { asked.Open() }},
+			&taps{view: func(int) { viewed.Open(); goOn.Waited(); copying = true }}), 2)
+		buf, got := numbers(1, 4), make([]int32, 4)
+		received := ccl.Irecv(bg, g[1], got, 0, 0)
+		sent := make(chan error, 1)
+		go func() {
+			err := ccl.Send(bg, g[0], buf, 1, 0)
+			copy(buf, numbers(2, 4)) // it is mine again
+			sent <- err
+		}()
+		viewed.Waited()
+		closed := make(chan error, 1)
+		go func() { closed <- g[1].Close() }()
+		if g[0].Transport() == "local" {
+			select {
+			case err := <-sent:
+				require.Failf(t, "the send returned while rank 1 was looking at its buffer", "%v", err)
+			case <-asked.open:
+			}
+		}
+		goOn.Open()
+		err := <-sent
+		require.NoError(t, errors.Join(<-closed, received.Wait(bg)))
+		require.Equal(t, numbers(1, 4), got)
+		if g[0].Transport() == "local" {
+			require.NoError(t, err)
+			require.True(t, copying)
+		}
+	})
+}
