@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"unsafe"
+
+	"github.com/goccl/goccl/transport"
 )
 
 // bufferOf returns the memory of s as a Buffer.
@@ -21,6 +23,15 @@ func pointer(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b
 
 // same reports whether a and b are the same memory.
 func same(a, b []byte) bool { return pointer(a) == pointer(b) && len(a) == len(b) }
+
+// spanOf returns where b lies.
+func spanOf(b []byte) transport.Span {
+	if len(b) == 0 {
+		return transport.Span{}
+	}
+	at := uint64(uintptr(pointer(b)))
+	return transport.Span{Lo: at, Hi: at + uint64(len(b))}
+}
 
 // overlap reports whether a and b share memory.
 func overlap(a, b []byte) bool {

@@ -114,6 +114,7 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 	}
 	r := c.ask(CollAllReduce, dtype, c.scaled(whole, dtype, op), whole, opts)
 	r.op, r.lengths = op, lengths
+	r.writes = firstOf(tensors)
 	var err error
 	if c.size == 1 {
 		err = c.copyAlone(ctx, r, whole, r.in)
@@ -126,6 +127,17 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 	from := whole.data
 	for _, t := range tensors {
 		from = from[copy(t.data, from):]
+	}
+	return nil
+}
+
+// firstOf returns the first tensor that is not empty. Of tensors that travel together it
+// stands for all: ranks that share their tensors share this one.
+func firstOf(tensors []Buffer) []byte {
+	for _, t := range tensors {
+		if len(t.data) > 0 {
+			return t.data
+		}
 	}
 	return nil
 }

@@ -15,9 +15,10 @@ type request struct {
 	dtype   DType
 	op      Op
 	in, out Buffer
-	count   int // elements that all ranks agree on
-	bytes   int // of one rank's input, of the longest where they differ
-	total   int // of one rank's result, of the longest where they differ
+	writes  []byte // memory of the user's that it writes
+	count   int    // elements that all ranks agree on
+	bytes   int    // of one rank's input, of the longest where they differ
+	total   int    // of one rank's result, of the longest where they differ
 	root    int
 	each    int    // elements of a block, where all blocks are alike
 	counts  []int  // of the blocks, where they are not
@@ -35,6 +36,7 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 	r.coll, r.dtype, r.op = coll, dtype, 0
 	r.in.data, r.in.shift = in.data, in.shift
 	r.out.data, r.out.shift = out.data, out.shift
+	r.writes = out.data
 	r.count, r.bytes, r.total, r.root = out.Len(), len(out.data), len(out.data), 0
 	r.each, r.counts, r.matrix, r.displs, r.lengths, r.begun = 0, nil, nil, nil, 0, false
 	r.opts = mergeCallOptions(opts)
@@ -197,6 +199,10 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	}
 	moves := p.shape.Total > 0
 	e.Payload, e.Send, e.Recv = nil, nil, nil
+	e.Reads, e.Writes = transport.Span{}, transport.Span{}
+	if moves {
+		e.Writes = spanOf(r.writes)
+	}
 	e.Exposed = moves && !call.payload
 	e.Shared = e.Exposed && p.choice.Kernel.Shared
 	e.Staged = false
@@ -211,6 +217,9 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Payload = r.in.data
 	} else {
 		e.Send, e.Recv = r.in.data, r.out.data
+		if moves {
+			e.Reads = spanOf(r.in.data)
+		}
 	}
 }
 
@@ -440,7 +449,7 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 		if f.By != c.rank {
 			e.Peer = f.By
 		}
-	case transport.FailureMismatch:
+	case transport.FailureMismatch, transport.FailureOverlap:
 	default:
 		if len(f.Ranks) > 0 {
 			e.Peer = f.Ranks[0]
@@ -454,6 +463,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	f := &transport.Failure{By: rank, Seq: c.seq, Text: err.Error()}
 	var (
 		mismatch *transport.MismatchError
+		overlap  *transport.OverlapError
 		refused  *transport.RefusedError
 		lost     *PeerLostError
 		timeout  *TimeoutError
@@ -462,6 +472,8 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	case errors.As(err, &mismatch):
 		m := c.mismatch()
 		f.Kind, f.Text, f.Cause = transport.FailureMismatch, m.Error(), m
+	case errors.As(err, &overlap):
+		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
 	case errors.As(err, &refused):
 		f.Kind, f.Ranks = transport.FailureRefused, refused.Ranks
 	case errors.As(err, &lost):
@@ -486,6 +498,8 @@ func (c *Communicator) cause(f *transport.Failure) error {
 			return f.Cause
 		}
 		return c.mismatch()
+	case transport.FailureOverlap:
+		return sameMemory(f.Ranks, c.size)
 	case transport.FailureRefused:
 		return refusedBySome(f.Ranks, c.size)
 	case transport.FailurePeerLost:
@@ -515,6 +529,22 @@ func refusedBySome(ranks []int, size int) *MismatchError {
 		texts[r] = "refused"
 	}
 	return disagreement("arguments", texts)
+}
+
+// sameMemory is the mismatch of a call that writes memory which several ranks brought.
+func sameMemory(ranks []int, size int) *MismatchError {
+	texts := make([]string, size)
+	for r := range texts {
+		texts[r] = "memory of its own"
+	}
+	for _, r := range ranks {
+		texts[r] = "the same memory"
+	}
+	m := &MismatchError{Field: buffersField}
+	for r, text := range texts {
+		m.add(text, r)
+	}
+	return m
 }
 
 // engineEntry stands for an entry's name where the engine's own kernels run.

@@ -82,12 +82,16 @@ func (e *CollectiveFailedError) Error() string {
 func (e *CollectiveFailedError) Unwrap() error { return e.Err }
 
 // MismatchError says in which respect the ranks of one call differ. Field is
-// "collective", "dtype", "op", "count", "root", "counts", "algorithm", or
-// "arguments" where some ranks refused theirs. It is equal on all ranks.
+// "collective", "dtype", "op", "count", "root", "counts", "algorithm", "buffers" where
+// goroutine ranks brought the same memory to a call that writes it, or "arguments" where
+// some ranks refused theirs. It is equal on all ranks.
 type MismatchError struct {
 	Field  string
 	Values []MismatchValue
 }
+
+// buffersField: goroutine ranks brought the same memory to a call that writes it.
+const buffersField = "buffers"
 
 // MismatchValue is one of the values that ranks brought to a call.
 type MismatchValue struct {
@@ -103,6 +107,9 @@ func (e *MismatchError) Error() string {
 			b.WriteByte(',')
 		}
 		fmt.Fprintf(&b, " %s on %s", v.Value, transport.RanksText(v.Ranks))
+	}
+	if e.Field == buffersField {
+		b.WriteString("; a buffer that a call writes must belong to one rank alone")
 	}
 	return b.String()
 }

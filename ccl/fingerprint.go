@@ -108,17 +108,22 @@ func (c *Communicator) mismatch() *MismatchError {
 func disagreement(field string, texts []string) *MismatchError {
 	m := &MismatchError{Field: field}
 	for r, text := range texts {
-		i := slices.IndexFunc(m.Values, func(v MismatchValue) bool { return v.Value == text })
-		if i < 0 {
-			i = len(m.Values)
-			m.Values = append(m.Values, MismatchValue{Value: text})
-		}
-		m.Values[i].Ranks = append(m.Values[i].Ranks, r)
+		m.add(text, r)
 	}
 	if len(m.Values) < 2 {
 		return nil
 	}
 	return m
+}
+
+// add says that rank brought value.
+func (e *MismatchError) add(value string, rank int) {
+	i := slices.IndexFunc(e.Values, func(v MismatchValue) bool { return v.Value == value })
+	if i < 0 {
+		i = len(e.Values)
+		e.Values = append(e.Values, MismatchValue{Value: value})
+	}
+	e.Values[i].Ranks = append(e.Values[i].Ranks, rank)
 }
 
 // lengthsField returns what the fifth word is a hash of.

@@ -83,6 +83,15 @@
 // and received by several goroutines at once. A warm collective allocates
 // nothing, or its Work.
 //
+// A buffer that a collective writes belongs to one rank. Goroutine ranks must not bring
+// the same slice, nor slices that overlap, where one of them is an output: a global
+// tensor, which every process of a torch script has for itself, all goroutines of a Go
+// program have in common. All ranks then get a [*MismatchError] with the field "buffers",
+// which names those that did, and no rank has written anything. Slices that ranks only
+// read may be shared. Three things are not found: an input that was copied before the
+// call began, as short ones are, while it is another rank's output; of tensors that
+// travel together in one AllReduceCoalesced, all but the first; and what messages write.
+//
 // # Failure
 //
 // Errors are typed; errors.Is and errors.As find the types and values that this

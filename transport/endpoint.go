@@ -28,9 +28,10 @@ type Endpoint interface {
 
 	// Enter publishes e as this rank's line of call e.Seq and waits for the
 	// lines of all other ranks. Seq is one more than that of the last call
-	// entered or refused. The errors are those of a wait, and *MismatchError
-	// where the hashes differ, on every rank that does not find the group failed
-	// by then. For an Exposed call a failure beats having reached everybody. e and
+	// entered or refused. The errors are those of a wait, *MismatchError where
+	// the hashes differ, and *OverlapError where Memory is there and what one
+	// rank writes overlaps what another reads or writes; these two on every rank
+	// that does not find the group failed by then. For an Exposed call a failure beats having reached everybody. e and
 	// what it points to are the caller's again when Enter returns, but for Send
 	// and Recv.
 	//
@@ -129,6 +130,10 @@ type Entry struct {
 	Payload []byte
 	// Send and Recv are this rank's buffers, shown through Memory when Exposed.
 	Send, Recv []byte
+	// Reads and Writes are the user's memory that the call reads and writes for this
+	// rank once all have entered; where ranks share an address space they are compared.
+	// Reads is ignored beside a Payload.
+	Reads, Writes Span
 	// Exposed: the call touches other ranks' memory, through windows or
 	// messages, and ends with Complete.
 	Exposed bool
@@ -144,6 +149,13 @@ type Entry struct {
 	// first: no core should be spent on them. Ranks may differ in it.
 	Patient bool
 }
+
+// Span is memory of this process by its addresses, from Lo to before Hi. An empty one is
+// the zero Span.
+type Span struct{ Lo, Hi uint64 }
+
+// Overlaps reports whether s and t share memory.
+func (s Span) Overlaps(t Span) bool { return s.Lo < t.Hi && t.Lo < s.Hi }
 
 // Print is a call's fingerprint: what it means is the engine's business.
 type Print [5]uint64

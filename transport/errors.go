@@ -86,6 +86,17 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("ranks made different calls as call %d", e.Seq)
 }
 
+// OverlapError is returned by Enter where one rank writes memory in the call that
+// another reads or writes in it: Ranks brought it, in ascending order.
+type OverlapError struct {
+	Ranks []int
+	Seq   uint64
+}
+
+func (e *OverlapError) Error() string {
+	return fmt.Sprintf("%s brought the same memory to call %d", RanksText(e.Ranks), e.Seq)
+}
+
 // RefusedError is returned by Enter where Ranks refused call Seq for its
 // arguments and this rank did not.
 type RefusedError struct {

@@ -35,6 +35,8 @@ const (
 	FailureStuck
 	// FailureAborted: rank By gave up.
 	FailureAborted
+	// FailureOverlap: Ranks brought the same memory to call Seq, which writes it.
+	FailureOverlap
 )
 
 // Timeout bounds the waits of a call.

@@ -23,6 +23,8 @@ type Member struct {
 	exposed   bool   // the current call exposes memory
 	unsettled uint64 // first call of the run refused since the last entry, or 0
 	slots     Slots
+	inline    int      // how long payloads are that travel in a line
+	known     []memory // of all ranks, which was compared last; nil: it is never compared
 
 	ctx     context.Context
 	ctxDone <-chan struct{}
@@ -59,6 +61,10 @@ type Slots [][2][]byte
 func NewMember(g *Group, rank int, slots Slots, poll bool) *Member {
 	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots, eager: newBudget(poll, g.others)}
 	r.budget = &r.eager
+	r.inline = transport.InlineBytes
+	if g.others == nil {
+		r.inline, r.known = inlineBesideMemory, newKnown(len(g.states))
+	}
 	return r
 }
 
@@ -146,8 +152,11 @@ func (r *Member) awaitRefusal(peer int, p *State, first, last uint64) error {
 // Publish makes this rank's line of the call visible and wakes who waits for it.
 func (r *Member) Publish(e *transport.Entry) {
 	l := &r.state.line[e.Seq&1]
-	if copy(l.payload[:], e.Payload) < len(e.Payload) {
+	if copy(l.payload[:r.inline], e.Payload) < len(e.Payload) {
 		bulk.Copy(r.slots[r.rank][e.Seq&1], e.Payload)
+	}
+	if r.known != nil {
+		l.setMemory(e)
 	}
 	l.hash = e.Hash
 	l.print = e.Print
@@ -171,7 +180,8 @@ func (r *Member) AwaitAll() error {
 	return r.Compare()
 }
 
-// Compare returns an error if the lines of the call, all published, differ.
+// Compare returns an error if the lines of the call, all published, differ, or if ranks
+// brought the same memory to it.
 func (r *Member) Compare() error {
 	p := r.seq & 1
 	mine := &r.state.line[p]
@@ -183,6 +193,9 @@ func (r *Member) Compare() error {
 		if e := l.epoch.Load(); e != r.seq {
 			return &transport.ProtocolError{Peer: peer, Text: "it is ahead of a call that not all ranks have entered"}
 		}
+	}
+	if r.known != nil {
+		return r.compareMemory()
 	}
 	return nil
 }
@@ -239,7 +252,7 @@ func (r *Member) Asleep(rank int) bool {
 
 // Payload implements transport.Endpoint.
 func (r *Member) Payload(rank, n int) []byte {
-	if n <= transport.InlineBytes {
+	if n <= r.inline {
 		return r.group.states[rank].line[r.entered&1].payload[:n]
 	}
 	return r.slots[rank][r.entered&1][:n]

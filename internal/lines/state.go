@@ -11,7 +11,7 @@ import (
 //
 //	  0  epoch        8   number of the call, stored last
 //	  8  hash         8   of the fingerprint
-//	 16  payload     48   small inputs, inline
+//	 16  payload     48   small inputs, inline; see memory
 //	 64  print       40   the fingerprint
 //	104  -           24
 type line struct {

@@ -3,6 +3,7 @@ package transporttest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -306,4 +307,64 @@ func (r *rank) mismatch(odd int, exposed, hasty bool) error {
 		return err
 	}
 	return same(e.Recv, data(64, -r.me), "Recv after a mismatch")
+}
+
+func overlap(h *harness, n int) error {
+	for trial := range 4 * n {
+		odd, exposed, reads := trial%n, trial/n&1 != 0, trial/n&2 != 0
+		err := h.world(n, uint64(trial), func(w *world) error {
+			if w.ranks[0].Memory() == nil {
+				h.logf("ranks do not share memory")
+				return nil
+			}
+			return w.each(func(r *rank) error { return r.overlap(odd, exposed, reads) })
+		})
+		if err != nil {
+			return fmt.Errorf("ranks %d and %d bring the same memory (exposed %v, read by one %v): %w", odd, (odd+1)%n, exposed, reads, err)
+		}
+	}
+	return nil
+}
+
+// overlap makes calls in which ranks have memory of their own, or all read the same, or
+// have nothing; and then one to which rank odd brings what the next one writes.
+func (r *rank) overlap(odd int, exposed, reads bool) error {
+	own := func(q int) transport.Span {
+		at := uint64(1<<20 + 100*q)
+		return transport.Span{Lo: at, Hi: at + 100} // they touch
+	}
+	same := transport.Span{Lo: 1 << 30, Hi: 1<<30 + 100}
+	for range 2 {
+		for _, m := range []struct{ reads, writes transport.Span }{{same, own(r.me)}, {own(r.me), transport.Span{}}, {same, transport.Span{}}} {
+			e := r.entry()
+			e.Exposed, e.Reads, e.Writes = exposed, m.reads, m.writes
+			if err := r.enter(e); err != nil {
+				return err
+			}
+			if !exposed {
+				continue
+			}
+			if err := r.complete(); err != nil {
+				return err
+			}
+		}
+	}
+	e := r.entry()
+	next := (odd + 1) % r.n
+	e.Exposed, e.Writes = exposed, own(r.me)
+	if r.me == odd {
+		theirs := transport.Span{Lo: own(next).Hi - 1, Hi: own(next).Hi}
+		if reads {
+			e.Reads = theirs
+		} else {
+			e.Writes = theirs
+		}
+	}
+	r.pause()
+	_, err := r.Enter(e)
+	both := []int{min(odd, next), max(odd, next)}
+	if o, ok := errors.AsType[*transport.OverlapError](err); !ok || o.Seq != e.Seq || !slices.Equal(o.Ranks, both) {
+		return fmt.Errorf("Enter of call %d: %w", e.Seq, wrong(err, "*OverlapError with this number and the ranks %v", both))
+	}
+	return nil
 }

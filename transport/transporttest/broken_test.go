@@ -52,6 +52,10 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return ownPrints{ep} }},
 	{check: "Mismatch", what: "rank 0 does not notice", says: "no error instead of *MismatchError",
 		wrap: func(ep *naive) transport.Endpoint { return unnoticedMismatch{ep} }},
+	{check: "Overlap", what: "rank 0 looks at its own memory only", says: "no error instead of *OverlapError",
+		wrap: func(ep *naive) transport.Endpoint { return unnoticedOverlap{ep} }},
+	{check: "Overlap", what: "takes what is read for what is written", says: "brought the same memory",
+		wrap: func(ep *naive) transport.Endpoint { return writesReads{ep} }},
 
 	{check: "Shared", what: "hands out rank 0 twice", says: "2 times instead of 1", kind: parks,
 		wrap: func(ep *naive) transport.Endpoint { return &twiceClaimed{naive: ep} }},
@@ -250,6 +254,26 @@ func (ep unnoticedMismatch) Enter(e *transport.Entry) (transport.Role, error) {
 		err = nil
 	}
 	return role, err
+}
+
+type unnoticedOverlap struct{ *naive }
+
+func (ep unnoticedOverlap) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.naive.Enter(e)
+	if overlap, ok := errors.AsType[*transport.OverlapError](err); ok && ep.rank == 0 && !slices.Contains(overlap.Ranks, 0) {
+		err = nil
+	}
+	return role, err
+}
+
+type writesReads struct{ *naive }
+
+func (ep writesReads) Enter(e *transport.Entry) (transport.Role, error) {
+	wrong := *e
+	if wrong.Writes.Hi == 0 {
+		wrong.Writes = wrong.Reads
+	}
+	return ep.naive.Enter(&wrong)
 }
 
 type twiceClaimed struct {

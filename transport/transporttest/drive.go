@@ -124,6 +124,9 @@ func failureOf(rank int, seq uint64, err error) *transport.Failure {
 	if _, ok := errors.AsType[*transport.MismatchError](err); ok {
 		f.Kind = transport.FailureMismatch
 	}
+	if e, ok := errors.AsType[*transport.OverlapError](err); ok {
+		f.Kind, f.Ranks = transport.FailureOverlap, e.Ranks
+	}
 	return f
 }
 

@@ -328,7 +328,7 @@ func patientCalls(h *harness, n int) error {
 	})
 }
 
-// greet makes a call with payloads that fit a line.
+// greet makes a call with payloads that fit a line, if payloads travel.
 func (r *rank) greet() error {
-	return r.payload(func(q int) int { return min(5*q, transport.InlineBytes) })
+	return r.payload(func(q int) int { return min(5*q, transport.InlineBytes, r.PayloadLimit()) })
 }

@@ -207,6 +207,9 @@ func (ep *naive) enter(e *transport.Entry) (transport.Role, error) {
 			return transport.Own, &transport.MismatchError{Seq: e.Seq}
 		}
 	}
+	if ranks := c.overlapped(); ranks != nil && !ep.copies {
+		return transport.Own, &transport.OverlapError{Ranks: ranks, Seq: e.Seq}
+	}
 	switch {
 	case e.Exposed && ep.failure != nil:
 		return transport.Own, transport.ErrFailed
@@ -227,6 +230,22 @@ func (ep *naive) enter(e *transport.Entry) (transport.Role, error) {
 		return transport.Everyone, nil
 	}
 	return transport.Nobody, err
+}
+
+// overlapped returns the first rank that writes what others brought as well, and those.
+func (c *naiveCall) overlapped() []int {
+	for p, a := range c.entered {
+		var ranks []int
+		for q, b := range c.entered {
+			if p == q || a.Writes.Overlaps(b.Writes) || len(b.Payload) == 0 && a.Writes.Overlaps(b.Reads) {
+				ranks = append(ranks, q)
+			}
+		}
+		if len(ranks) > 1 {
+			return ranks
+		}
+	}
+	return nil
 }
 
 // publish shows everybody what this rank brings to a call.

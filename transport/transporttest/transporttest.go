@@ -90,6 +90,8 @@ var checks = []check{
 		"Print returns the fingerprint that each rank brought to the call"},
 	{"Mismatch", several, mismatch,
 		"where hashes differ every rank gets *MismatchError, can read all fingerprints, and nobody's memory is touched"},
+	{"Overlap", several, overlap,
+		"where ranks share memory and one writes what another reads or writes, every rank gets *OverlapError with the ranks that brought it; what is only read may be shared"},
 
 	{"Shared", anySize, sharedCalls,
 		"in a Shared call each rank's body is run exactly once, by whoever, and before that rank returns; if the call is Exposed, before any rank returns"},

@@ -1,0 +1,138 @@
+package ccl_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// Memory that a call writes belongs to one rank: a slice that two ranks bring is a
+// *MismatchError on all, whatever the length and the algorithm, and stays as it was.
+func TestOneSliceOnTwoRanks(t *testing.T) {
+	const ranks = 3
+	type memory struct{ shared, own []int32 }
+	type call func(c *ccl.Communicator, m memory, opts ...ccl.CallOption) error
+	shares := func(c *ccl.Communicator, m memory) []int32 { // what a rank brings in place
+		if c.Rank() == 1 {
+			return m.own
+		}
+		return m.shared
+	}
+	for _, x := range []struct {
+		name string
+		do   call
+	}{
+		{"all_reduce in place", func(c *ccl.Communicator, m memory, opts ...ccl.CallOption) error {
+			t := shares(c, m)
+			return ccl.AllReduce(bg, c, t, t, ccl.Sum, opts...)
+		}},
+		{"outputs that overlap in part", func(c *ccl.Communicator, m memory, opts ...ccl.CallOption) error {
+			n, t := len(m.own)/2, shares(c, m)
+			send := make([]int32, n+1)
+			if c.Rank() == 0 {
+				return ccl.AllReduce(bg, c, send, t[:n+1], ccl.Sum, opts...)
+			}
+			return ccl.AllReduce(bg, c, send, t[n-1:], ccl.Sum, opts...)
+		}},
+		{"broadcast", func(c *ccl.Communicator, m memory, opts ...ccl.CallOption) error {
+			return ccl.Broadcast(bg, c, shares(c, m), 2, opts...)
+		}},
+		{"all_reduce_coalesced", func(c *ccl.Communicator, m memory, opts ...ccl.CallOption) error {
+			n, t := len(m.own)/2, shares(c, m)
+			return ccl.AllReduceCoalesced(bg, c, [][]int32{nil, t[:n], t[n:]}, ccl.Sum, opts...)
+		}},
+		{"queued", func(c *ccl.Communicator, m memory, opts ...ccl.CallOption) error {
+			t := shares(c, m)
+			return ccl.AllReduceAsync(bg, c, t, t, ccl.Sum, opts...).Wait(bg)
+		}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			everyWorld(t, func(t *testing.T, connect connector) {
+				for _, n := range []int{4, 12, 100, 30000} {
+					for _, algorithm := range []string{"direct", "ring"} {
+						t.Run(fmt.Sprintf("%s/%d", algorithm, n), func(t *testing.T) {
+							if algorithm == "ring" && x.name == "broadcast" {
+								t.Skip("ring has no broadcast")
+							}
+							group := group(t, connect, ranks)
+							allSum(t, group, 5)
+							m := make([]memory, ranks)
+							shared := slices.Repeat([]int32{7}, n)
+							for r := range m {
+								m[r] = memory{shared, slices.Repeat([]int32{8}, n)}
+							}
+							errs := each(ranks, func(r int) error { return x.do(group[r], m[r], ccl.WithAlgorithm(algorithm)) })
+							for r, err := range errs {
+								var mismatch *ccl.MismatchError
+								require.ErrorAs(t, err, &mismatch)
+								require.Equal(t, &ccl.MismatchError{Field: "buffers", Values: []ccl.MismatchValue{
+									{Value: "the same memory", Ranks: []int{0, 2}}, {Value: "memory of its own", Ranks: []int{1}},
+								}}, mismatch)
+								require.ErrorContains(t, err, "ranks disagree on buffers: the same memory on ranks 0, 2, memory of its own on rank 1; a buffer that a call writes must belong to one rank alone")
+								require.Equal(t, slices.Repeat([]int32{8}, n), m[r].own)
+							}
+							require.Equal(t, slices.Repeat([]int32{7}, n), shared)
+						})
+					}
+				}
+			})
+		})
+	}
+}
+
+// One rank's output is another's input: where that is read after the call has begun.
+func TestOutputThatAnotherRankReads(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		group := group(t, connect, 2)
+		const n = 30000
+		x, y := make([]int32, n), make([]int32, n)
+		errs := each(2, func(r int) error {
+			if r == 0 {
+				return ccl.AllReduce(bg, group[r], y, x, ccl.Sum)
+			}
+			return ccl.AllReduce(bg, group[r], x, make([]int32, n), ccl.Sum)
+		})
+		for _, err := range errs {
+			require.ErrorContains(t, err, "ranks disagree on buffers: the same memory on ranks 0, 1;")
+		}
+	})
+}
+
+// What no call writes may be shared, and what is empty, and neighbours in one slice.
+func TestMemoryThatMayBeShared(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		group := group(t, connect, 3)
+		for _, n := range []int{3, 300, 30000} {
+			input := slices.Repeat([]int32{7}, 3*n)
+			outputs := make([]int32, 3*n)
+			for range 3 { // what was compared once is known
+				errs := each(3, func(r int) error {
+					c, own := group[r], outputs[r*n:(r+1)*n]
+					if err := ccl.AllReduce(bg, c, input[:n], own, ccl.Sum); err != nil {
+						return err
+					}
+					if err := ccl.ReduceScatter(bg, c, input, own, ccl.Sum); err != nil {
+						return err
+					}
+					var root []int32
+					if r == 1 {
+						root = own
+					}
+					if err := ccl.Reduce(bg, c, input[:n], root, ccl.Sum, 1); err != nil {
+						return err
+					}
+					if err := ccl.AllGather(bg, c, input[:0], outputs[:0]); err != nil {
+						return err
+					}
+					return ccl.AllGatherV(bg, c, input[:0], outputs[n:n], []int{0, 0, 0}, nil)
+				})
+				require.Equal(t, make([]error, 3), errs)
+				require.Equal(t, slices.Repeat([]int32{21}, 3*n), outputs)
+			}
+		}
+	})
+}
