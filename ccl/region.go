@@ -62,8 +62,10 @@ func (r *Region[T]) PopulateSlice() []T {
 // visible to all after. Its errors are those of Barrier.
 func (r *Region[T]) Fence(ctx context.Context) error { return r.comm.Barrier(ctx) }
 
-// Close gives the region back on this rank: no slice of it may be used any more. It
-// never waits. Closing twice is a no-op.
+// Close gives the region back on this rank: no slice of it may be used any more, and no
+// Work that is not done may have one. Other ranks may go on using theirs: the memory is free
+// when all have closed it, or their communicators. Close never waits, and may be called
+// while calls on other memory run. Closing twice is a no-op.
 func (r *Region[T]) Close() error {
 	r.all = nil
 	if r.memory == nil {

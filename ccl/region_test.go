@@ -3,12 +3,15 @@ package ccl_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/shm"
 )
 
 // The leader populates, all ranks fence, and all read the same memory (S1.16 to S1.19).
@@ -195,4 +198,86 @@ func TestSplitLocal(t *testing.T) {
 			require.Equal(t, 2, g[r].SplitLocal().Size())
 		}
 	})
+}
+
+// A rank may close a region that others still use in collectives.
+func TestRegionClosedByOne(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		const n, count = 2, 1000
+		g := group(t, connect, n)
+		for r, err := range each(n, func(r int) error {
+			buf, err := ccl.Alloc[int32](bg, g[r], count)
+			if err != nil {
+				return err
+			}
+			region, err := ccl.CreateSharedRegion[int32](bg, g[r], count)
+			if err != nil {
+				return err
+			}
+			if r == 0 {
+				if err := region.Close(); err != nil {
+					return err
+				}
+			} else {
+				buf = region.Slice()
+			}
+			for round := range 3 {
+				for i := range buf {
+					buf[i] = int32(i)
+				}
+				if err := ccl.AllReduce(bg, g[r], buf, buf, ccl.Sum); err != nil {
+					return err
+				}
+				for i, v := range buf {
+					if v != int32(n*i) {
+						return errors.New("a wrong sum")
+					}
+				}
+				if r == 1 && round == 1 {
+					if err := region.Close(); err != nil {
+						return err
+					}
+					buf = make([]int32, count)
+				}
+			}
+			return nil
+		}) {
+			require.NoError(t, err, "rank %d", r)
+		}
+	})
+}
+
+// A communicator may make as many regions as it likes, and collectives work in the
+// 32768th too.
+func TestManyRegions(t *testing.T) {
+	const n, count, regions = 2, 100, 1<<15 + 2
+	g := group(t, func(n int) ([]transport.Endpoint, error) { return shm.NewHeap(n, shm.SmallestGeometry(n)) }, n)
+	for r, err := range each(n, func(r int) error {
+		for k := range regions {
+			region, err := ccl.CreateSharedRegion[int32](bg, g[r], n*count)
+			if err != nil {
+				return err
+			}
+			if k >= regions-5 {
+				buf := region.Slice()[r*count:][:count]
+				for i := range buf {
+					buf[i] = int32(i)
+				}
+				if err := ccl.AllReduce(bg, g[r], buf, buf, ccl.Sum); err != nil {
+					return err
+				}
+				for i, v := range buf {
+					if v != int32(n*i) {
+						return fmt.Errorf("region %d: a wrong sum", k)
+					}
+				}
+			}
+			if err := region.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}) {
+		require.NoError(t, err, "rank %d", r)
+	}
 }

@@ -17,6 +17,9 @@ type Regions interface {
 type Region interface {
 	// Bytes is the memory, the same on all ranks but for where it begins.
 	Bytes() []byte
-	// Free gives the memory back on this rank; from then on nothing may touch it.
+	// Free says that this rank has done with the memory: none of its calls that are to
+	// come has buffers in it. The memory is given back when all ranks have said so, or when
+	// they free their endpoints; until then others may show theirs. Free never waits, may be
+	// called by any goroutine at any time, and twice.
 	Free() error
 }

@@ -1,6 +1,8 @@
 package shm
 
 import (
+	"errors"
+
 	"github.com/goccl/goccl/internal/lines"
 	"github.com/goccl/goccl/transport"
 )
@@ -68,7 +70,7 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	if err := ep.Begin(e); err != nil {
 		return transport.Own, err
 	}
-	ep.inRegions = e.Exposed && len(ep.regions.all) > 0
+	ep.inRegions = e.Exposed && ep.regions.made > 0 // as on all ranks, whichever they have by now
 	if ep.inRegions {
 		ep.show(e)
 	}
@@ -131,8 +133,9 @@ type mapping interface{ unmap() error }
 
 // Free implements transport.Endpoint.
 func (ep *endpoint) Free() error {
-	if ep.mapping == nil {
-		return nil
+	err := ep.regions.free()
+	if ep.mapping != nil {
+		err = errors.Join(err, ep.mapping.unmap())
 	}
-	return ep.mapping.unmap()
+	return err
 }

@@ -74,6 +74,7 @@ const (
 	attached        // it has, and holds its lock for as long as it lives
 	gaveUp          // it has left before the segment was ready, for reasons of its own
 	ranOut          // or because its time was over
+	done            // of a region: it had attached, and uses it no more
 )
 
 // header is what all ranks of a job agree on.

@@ -21,7 +21,7 @@ func newHeap(ranks int, g Geometry, poll bool) []transport.Endpoint {
 	n := newNode(heapArena(g.layout(ranks).total), g, ranks, lines.NewGoroutines(ranks))
 	n.poll = poll
 	eps := make([]transport.Endpoint, ranks)
-	regions := heapRegions()
+	regions := heapRegions(ranks)
 	for i := range eps {
 		eps[i] = n.endpoint(i, regions)
 	}

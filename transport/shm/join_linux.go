@@ -76,7 +76,7 @@ func usableCores(s *segment, ranks int) int {
 }
 
 // makeRegion makes a region, in a segment of its own.
-func (m *mapped) makeRegion(ctx context.Context, number, size int) (transport.Region, error) {
+func (m *mapped) makeRegion(ctx context.Context, number uint64, size int) (memory, error) {
 	all := make([]int, m.Size())
 	for rank := range all {
 		all[rank] = rank
@@ -89,7 +89,7 @@ func (m *mapped) makeRegion(ctx context.Context, number, size int) (transport.Re
 	if err != nil {
 		return nil, m.notMade(j, err, gone)
 	}
-	return segmentRegion{s, size}, nil
+	return segmentMemory{s}, nil
 }
 
 // watched returns a context that ends, for the reason that gone returns, soon after it
@@ -114,13 +114,33 @@ func watched(ctx context.Context, gone func() error) (watched context.Context, s
 	}
 }
 
-type segmentRegion struct {
-	*segment
-	bytes int
+// segmentMemory is the memory of a region that is a segment of its own.
+type segmentMemory struct{ *segment }
+
+func (m segmentMemory) bytes() []byte { return m.arena.bytes(0, m.header.arena) }
+
+// leave says so in the rank's place.
+func (m segmentMemory) leave() {
+	_ = m.safely(func() error { m.place(m.rank).state.Store(done); return nil }) // memory that is gone needs no leave
 }
 
-func (r segmentRegion) Bytes() []byte { return r.arena.bytes(0, r.bytes) }
-func (r segmentRegion) Free() error   { return r.close() }
+func (m segmentMemory) left() (yes bool) {
+	err := m.safely(func() error {
+		for rank := range m.header.ranks {
+			if m.place(rank).state.Load() != done {
+				return nil
+			}
+		}
+		yes = true
+		return nil
+	})
+	return yes || err != nil
+}
+
+func (m segmentMemory) discard() {
+	const how = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	_ = unix.Fallocate(m.fd, how, int64(m.header.offset()), int64(m.header.arena)) // else it is there until all have unmapped it
+}
 
 // populate makes what a rank writes for others present, so that its first calls do
 // not pay for it, and memory that is not to be had is an error here.

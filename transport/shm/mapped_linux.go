@@ -22,8 +22,8 @@ func (m *mapped) Vanished(v any) error {
 	mappings := []*segment{m.segment}
 	m.regions.mu.Lock() // the lane's goroutine has faults, too
 	defer m.regions.mu.Unlock()
-	for _, r := range m.regions.all {
-		if r, ok := r.(segmentRegion); ok {
+	for _, r := range m.regions.have {
+		if r, ok := r.memory.(segmentMemory); ok {
 			mappings = append(mappings, r.segment)
 		}
 	}

@@ -2,21 +2,17 @@ package shm
 
 import "unsafe"
 
-// place returns where b lies in the regions.
-func (ep *endpoint) place(b []byte) uint64 {
+// place returns the number of the region that b lies in, and where.
+func (rs *regions) place(b []byte) (region, offset uint64) {
 	if len(b) == 0 {
-		return anywhere
+		return anywhere, 0
 	}
 	p := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	for i, r := range ep.regions.all {
-		if r == nil {
-			continue
-		}
-		memory := r.Bytes()
-		first := uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
-		if p >= first && p-first <= uintptr(len(memory)-len(b)) && len(b) <= len(memory) {
-			return uint64(i+1)<<regionBits | uint64(p-first)
+	for _, r := range rs.have {
+		first := uintptr(unsafe.Pointer(unsafe.SliceData(r.bytes)))
+		if p >= first && len(b) <= len(r.bytes) && p-first <= uintptr(len(r.bytes)-len(b)) {
+			return r.number, uint64(p - first)
 		}
 	}
-	return nowhere
+	return nowhere, 0
 }

@@ -2,75 +2,157 @@ package shm
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/goccl/goccl/transport"
 )
 
-// regions are the regions of a group, in the order in which they were made, which is
-// the same on all ranks: the number of one is its name.
+// regions are the regions of a group that a rank has. Each has a number, which is the same
+// on all ranks and no other's.
+//
+// A rank says that it has done with a region by Free, at any time. But others may still show
+// it buffers there, and a call of its own may be at work on one. So it keeps the memory until
+// all ranks have done with it, and gives it back where none of its calls is between Enter and
+// the end: at the beginning of the next, when it makes a region, or with the endpoint.
 type regions struct {
-	make makeRegion
-	mu   sync.Mutex         // held by their rank to write all, and by others to read it
-	all  []transport.Region // nil: it was freed
+	make  makeRegion
+	made  uint64 // how many were made: the number of the next
+	mu    sync.Mutex
+	have  []*region   // by number; calls write it under mu, and read it
+	done  atomic.Bool // this rank has done with some
+	apart bool        // the endpoint is free: regions are this rank's own affair
 }
 
-// makeRegion returns the region with a number.
-type makeRegion func(ctx context.Context, number, size int) (transport.Region, error)
+// makeRegion returns the memory of the region with a number.
+type makeRegion func(ctx context.Context, number uint64, size int) (memory, error)
 
-// set notes the region with a number.
-func (r *regions) set(number int, region transport.Region) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if number == len(r.all) {
-		r.all = append(r.all, nil)
+// memory is that of a region as one rank has it.
+type memory interface {
+	bytes() []byte
+	// leave says that this rank has done with it; left reports whether all have.
+	leave()
+	left() bool
+	// discard gives back what all ranks have left, which they may still have mapped.
+	discard()
+	// close gives it back on this rank.
+	close() error
+}
+
+// region implements transport.Region.
+type region struct {
+	memory
+	number uint64
+	of     *regions
+	bytes  []byte // of memory
+	freed  bool   // guarded by of.mu
+}
+
+// Bytes implements transport.Region.
+func (r *region) Bytes() []byte { return r.bytes }
+
+// Free implements transport.Region.
+func (r *region) Free() error {
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	if r.freed {
+		return nil
 	}
-	r.all[number] = region
+	r.freed = true
+	if r.of.apart {
+		return r.close()
+	}
+	r.leave()
+	if r.left() {
+		r.discard()
+	}
+	r.of.done.Store(true)
+	return nil
 }
 
-// shown is where the buffers lie that a rank brought to the call entered last: each
-// a place and a length. A rank writes it before its line, and the others read it
-// until the call is completed.
-type shown struct {
-	send, sendBytes, recv, recvBytes atomic.Uint64
-	_                                [96]byte
+// sweep gives back regions that all ranks have done with. It belongs to calls.
+func (rs *regions) sweep() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	waiting := false
+	rs.have = slices.DeleteFunc(rs.have, func(r *region) bool {
+		if !r.freed {
+			return false
+		}
+		if !r.left() {
+			waiting = true
+			return false
+		}
+		_ = r.close() // of memory that is mapped, and once: it does not fail
+		return true
+	})
+	rs.done.Store(waiting)
 }
+
+// free gives back what this rank has done with, and leaves it alone to it when the others
+// are given back.
+func (rs *regions) free() (err error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.apart = true
+	for _, r := range rs.have {
+		if r.freed {
+			err = errors.Join(err, r.close())
+		}
+	}
+	rs.have = nil
+	return err
+}
+
+// find returns the region with a number, nil if this rank has none.
+func (rs *regions) find(number uint64) *region {
+	for i := int(min(number, uint64(len(rs.have))-1)); i >= 0; i-- { // regions that are gone lie below
+		if r := rs.have[i]; r.number <= number {
+			if r.number == number {
+				return r
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// shown is where the buffers lie that a rank brought to the call entered last. A rank
+// writes it before its line, and the others read it until the call is completed.
+type shown struct {
+	send, recv shownBuffer
+	_          [128 - 48]byte
+}
+
+type shownBuffer struct{ region, offset, length atomic.Uint64 }
 
 const shownBytes = 128
 
-// A place is the number of a region, from 1 on, above the offset in it.
+// What region of a shownBuffer says, where it is not the number of one.
 const (
-	nowhere    = 0
-	anywhere   = 1 << 63 // of a buffer without bytes
-	regionBits = 48
+	nowhere  = math.MaxUint64     // the buffer lies in none
+	anywhere = math.MaxUint64 - 1 // it has no bytes
 )
 
 // Region implements transport.Regions.
 func (ep *endpoint) Region(ctx context.Context, size int) (transport.Region, error) {
-	number := len(ep.regions.all)
-	r, err := ep.regions.make(ctx, number, size)
+	rs := ep.regions
+	rs.sweep()
+	number := rs.made
+	rs.made++
+	m, err := rs.make(ctx, number, size)
 	if err != nil {
 		return nil, err
 	}
-	ep.regions.set(number, r)
-	return &freeable{Region: r, ep: ep, number: number}, nil
-}
-
-// freeable is a region that its endpoint forgets when it is freed.
-type freeable struct {
-	transport.Region
-	ep     *endpoint
-	number int
-	once   sync.Once
-}
-
-func (f *freeable) Free() (err error) {
-	f.once.Do(func() {
-		f.ep.regions.set(f.number, nil)
-		err = f.Region.Free()
-	})
-	return err
+	r := &region{memory: m, number: number, of: rs, bytes: m.bytes()}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.have = append(rs.have, r)
+	return r, nil
 }
 
 func (ep *endpoint) shown(rank int) *shown {
@@ -79,18 +161,26 @@ func (ep *endpoint) shown(rank int) *shown {
 
 // show says where the buffers of a call lie.
 func (ep *endpoint) show(e *transport.Entry) {
+	if ep.regions.done.Load() {
+		ep.regions.sweep()
+	}
 	s := ep.shown(ep.Rank())
-	s.send.Store(ep.place(e.Send))
-	s.sendBytes.Store(uint64(len(e.Send)))
-	s.recv.Store(ep.place(e.Recv))
-	s.recvBytes.Store(uint64(len(e.Recv)))
+	ep.showBuffer(&s.send, e.Send)
+	ep.showBuffer(&s.recv, e.Recv)
 }
 
-// allShown reports whether the buffers of all ranks lie where this one sees them.
+func (ep *endpoint) showBuffer(s *shownBuffer, b []byte) {
+	region, offset := ep.regions.place(b)
+	s.region.Store(region)
+	s.offset.Store(offset)
+	s.length.Store(uint64(len(b)))
+}
+
+// allShown reports whether the buffers of all ranks lie in regions.
 func (ep *endpoint) allShown() bool {
 	for rank := range ep.Size() {
 		s := ep.shown(rank)
-		if s.send.Load() == nowhere || s.recv.Load() == nowhere {
+		if s.send.region.Load() == nowhere || s.recv.region.Load() == nowhere {
 			return false
 		}
 	}
@@ -100,37 +190,56 @@ func (ep *endpoint) allShown() bool {
 // Buffers implements transport.Memory.
 func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 	s := ep.shown(rank)
-	return ep.memoryAt(s.send.Load(), s.sendBytes.Load()), ep.memoryAt(s.recv.Load(), s.recvBytes.Load())
+	return ep.shownMemory(rank, &s.send), ep.shownMemory(rank, &s.recv)
 }
 
-// memoryAt returns what lies at a place. The memory is shared, so a place may be none;
-// that panics, which fails the call.
-func (ep *endpoint) memoryAt(place, bytes uint64) []byte {
-	if place == anywhere {
+// shownMemory returns a buffer that a rank shows. What that says is in memory that is
+// shared; if it cannot be, the call panics, which fails it.
+func (ep *endpoint) shownMemory(rank int, s *shownBuffer) []byte {
+	number, offset, length := s.region.Load(), s.offset.Load(), s.length.Load()
+	if number == anywhere {
 		return nil
 	}
-	offset := place & (1<<regionBits - 1)
-	return ep.regions.all[place>>regionBits-1].Bytes()[offset : offset+bytes : offset+bytes]
+	r := ep.regions.find(number)
+	if r == nil || offset > uint64(len(r.bytes)) || length > uint64(len(r.bytes))-offset {
+		panic(&transport.ProtocolError{Peer: rank,
+			Text: fmt.Sprintf("it shows %d bytes at %d of region %d, which are not there", length, offset, number)})
+	}
+	return r.bytes[offset : offset+length : offset+length]
 }
 
 // heapRegions makes the regions of ranks that are goroutines with an arena on the
 // heap: whoever asks first for a region makes it.
-func heapRegions() makeRegion {
+func heapRegions(ranks int) makeRegion {
 	var (
 		mu   sync.Mutex
-		made []heapRegion
+		made = map[uint64]*heapRegion{} // those that not all have asked for
 	)
-	return func(_ context.Context, number, size int) (transport.Region, error) {
+	return func(_ context.Context, number uint64, size int) (memory, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		for len(made) <= number {
-			made = append(made, heapRegion(heapArena(size).bytes(0, size)))
+		r := made[number]
+		if r == nil {
+			r = &heapRegion{memory: heapArena(size).bytes(0, size), ranks: int64(ranks)}
+			made[number] = r
 		}
-		return made[number], nil
+		if r.asked++; r.asked == ranks {
+			delete(made, number)
+		}
+		return r, nil
 	}
 }
 
-type heapRegion []byte
+// heapRegion is a region on the heap, which all ranks have in one.
+type heapRegion struct {
+	memory []byte
+	ranks  int64
+	asked  int // guarded by heapRegions
+	gone   atomic.Int64
+}
 
-func (r heapRegion) Bytes() []byte { return r }
-func (r heapRegion) Free() error   { return nil }
+func (r *heapRegion) bytes() []byte { return r.memory }
+func (r *heapRegion) leave()        { r.gone.Add(1) }
+func (r *heapRegion) left() bool    { return r.gone.Load() == r.ranks }
+func (r *heapRegion) discard()      {}
+func (r *heapRegion) close() error  { return nil }
