@@ -86,11 +86,9 @@ func (r *Member) PayloadLimit() int {
 }
 
 // Begin starts call e.Seq, up to the point where the rank may publish its line:
-// it settles the run of calls refused before.
+// it settles the run of calls refused before. The call has its number before anything can
+// end it, so that Withdraw asks about this call (rule numberFirst of docs/model.md).
 func (r *Member) Begin(e *transport.Entry) error {
-	if r.closed.Load() {
-		return transport.ErrClosed
-	}
 	r.seq, r.entered = e.Seq, e.Seq
 	r.exposed = e.Exposed
 	r.ctx, r.ctxDone = e.Ctx, e.Ctx.Done()
@@ -104,7 +102,10 @@ func (r *Member) Begin(e *transport.Entry) error {
 	}
 	r.tickStart = r.ticks.Load()
 	r.warned = false
-	if r.unsettled != 0 {
+	switch {
+	case r.closed.Load():
+		return transport.ErrClosed
+	case r.unsettled != 0:
 		return r.settle()
 	}
 	return nil

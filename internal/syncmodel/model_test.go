@@ -45,22 +45,24 @@ const (
 const (
 	byAbort   = '!' // its worker returns an error
 	byStaying = '?' // it neither calls nor leaves
+	closer    = '@' // not a rank, see closing
 )
 
 // Scripts without calls.
 const (
 	noCalls = "-"
 	anyone  = "*" // not a rank: somebody outside the group who aborts it at any time
+	closing = "@" // not a rank: somebody else who closes rank 0 at any time
 )
 
 func newModel(m mode, without rule, scripts string) *model {
 	mod := &model{mode: m, without: without}
 	for _, script := range strings.Fields(scripts) {
-		if script != anyone {
+		if script != anyone && script != closing {
 			mod.ranks++
 		}
 		var calls []call
-		for _, letter := range []byte(strings.TrimRight(script, noCalls+anyone+"!?")) {
+		for _, letter := range []byte(strings.TrimRight(script, noCalls+anyone+closing+"!?")) {
 			c := call{name: letter | 0x20, cancels: letter&0x20 == 0}
 			if c.name == faulty {
 				c.name, c.panics = window, true

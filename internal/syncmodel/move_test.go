@@ -1,5 +1,7 @@
 package syncmodel
 
+import "slices"
+
 // never is a value that events does not have: a wait with it will look.
 const never = -1
 
@@ -65,10 +67,15 @@ func (v *move) nextCall() pc {
 func (v *move) begin() pc {
 	v.lookAfresh()
 	switch {
+	case v.outsider() && v.m.ending[v.r] == closer:
+		return closeRank
 	case v.outsider():
 		return abort
 	case int(v.me.call) < len(v.m.calls[v.r]):
 		return enter
+	}
+	if v.me.closed {
+		return v.gone()
 	}
 	v.me.token = false
 	switch v.m.ending[v.r] {
@@ -81,6 +88,24 @@ func (v *move) begin() pc {
 		return v.announce(storeLeft)
 	}
 	return storeLeft
+}
+
+// beginCall goes on with a call that has its number.
+func (v *move) beginCall() pc {
+	v.me.number = v.seq()
+	if v.me.owed > 0 && v.has(settles) {
+		return v.await(forRefused)
+	}
+	return writeLine
+}
+
+// closable says that somebody may close this rank.
+func (v *move) closable() bool { return v.r == 0 && slices.Contains(v.m.ending, closer) }
+
+// gone is the end of a rank that is closed.
+func (v *move) gone() pc {
+	v.me.token = false
+	return end
 }
 
 // Loops over peers, from the next rank on.
@@ -294,11 +319,11 @@ func (v *move) giveUp() pc {
 	return casFail
 }
 
-// depart is the way out of a failed call. One that was not published has exposed nothing.
+// depart is the way out of a failed call.
 func (v *move) depart() pc {
 	v.me.why, v.me.wait, v.me.peer = none, 0, 0
 	v.lookAfresh()
-	if v.me.made != v.seq() || (!v.exposes() && !v.has(outOfEveryCall)) {
+	if !v.exposes() && !v.has(outOfEveryCall) {
 		return returnFailure
 	}
 	return storeOut
@@ -319,6 +344,8 @@ func (v *move) cause() cause {
 		c.by = uint8(v.peer())
 	case panicked:
 		c.by = uint8(v.m.panicking(v.me.call))
+	case closed:
+		c.kind = lost
 	}
 	return c
 }

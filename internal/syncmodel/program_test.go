@@ -7,6 +7,7 @@ const (
 	blocked pc = iota // the answer of a step that cannot be taken now
 
 	enter
+	beginCall
 	storeRefused
 	returnRefusal
 	writeLine
@@ -28,6 +29,7 @@ const (
 	test
 	testOut
 	poll
+	lookClosed
 	lookFail
 	lookLeft
 	lookRefused
@@ -70,6 +72,8 @@ const (
 	lastTest
 
 	abort
+	closeRank
+	closeLeft
 	storeLeft
 	end
 )
@@ -85,23 +89,38 @@ type instruction struct {
 // what private memory makes of it.
 var program = [...]instruction{
 
-	// A call on a failed group consumes nothing and returns the first cause.
-	enter: {"begins: loads fail", func(v *move) pc {
+	// A call on a failed group consumes nothing and returns the first cause; one on a closed rank does not
+	// begin. Close may come at any time, also between here and the next step.
+	enter: {"begins: loads closed and fail", func(v *move) pc {
 		switch {
+		case v.me.closed:
+			return v.gone()
 		case v.fail.kind != none:
 			v.me.verdict = v.fail
 			return v.failed()
 		case v.name() == refusal:
 			return storeRefused
-		case v.me.owed > 0 && v.has(settles):
-			return v.await(forRefused)
+		case v.closable():
+			return beginCall
 		}
-		return writeLine
+		return v.beginCall()
+	}},
+	// What ends the call from here on is about this call: whoever gives it up asks whether it was completed.
+	beginCall: {"takes the call's number; loads closed", func(v *move) pc {
+		if !v.me.closed {
+			return v.beginCall()
+		}
+		if v.has(numberFirst) {
+			v.me.number = v.seq()
+		}
+		v.me.why = closed
+		return v.giveUp()
 	}},
 
 	// A refused call returns without waiting, so it must not touch the lines: a peer may still be reading
 	// the call before. It leaves word instead, and the next call settles.
 	storeRefused: {"refuses its arguments: stores refused", func(v *move) pc {
+		v.me.number = v.seq()
 		if v.me.owed == 0 {
 			v.me.refused = run{first: v.seq()}
 		}
@@ -250,7 +269,7 @@ var program = [...]instruction{
 	// While a rank slept, peers may have completed the call, and the group have failed in the next.
 	testBodies: {"tests once more whether all bodies were run", func(v *move) pc {
 		for _, q := range v.rank[:v.m.ranks] {
-			if q.done < v.seq() {
+			if q.done < v.me.number {
 				return v.failed()
 			}
 		}
@@ -283,6 +302,15 @@ var program = [...]instruction{
 			return v.idle()
 		}
 		v.me.seen = int8(v.events)
+		if v.closable() {
+			return lookClosed
+		}
+		return lookFail
+	}},
+	lookClosed: {"looks at its own closed", func(v *move) pc {
+		if v.me.closed {
+			return v.interrupt(closed)
+		}
 		return lookFail
 	}},
 	lookFail: {"looks at fail", func(v *move) pc {
@@ -396,7 +424,7 @@ var program = [...]instruction{
 		if !v.has(firstCause) {
 			v.me.verdict = mine
 		}
-		if mine.kind == cancelled || mine.kind == panicked {
+		if mine.kind == cancelled || mine.kind == panicked || v.me.why == closed {
 			v.noteTorn(v.me.call)
 		}
 		then := v.depart()
@@ -407,17 +435,19 @@ var program = [...]instruction{
 	}},
 	// out is for peers that leave early as well: they would wait for each other.
 	storeOut: {"stores out", func(v *move) pc {
-		v.me.out = v.seq()
+		v.me.out = v.me.number
 		switch {
 		case v.folded() && !v.has(leaverWaitsForFolders):
 			return v.wake(lastTest)
 		case v.folded():
 			return v.wake(v.await(forFolders))
-		case !v.exposes() || !v.has(earlyLeave):
-			return v.wake(returnFailure)
+		case v.exposes() && v.me.made == v.seq() && v.has(earlyLeave):
+			v.await(forOut)
+			return v.wake(testBehind)
+		case v.claims() && v.has(leaverTestsBodies):
+			return v.wake(testBodies)
 		}
-		v.await(forOut)
-		return v.wake(testBehind)
+		return v.wake(returnFailure)
 	}},
 	testBehind: {"tests whether PEER has not published this call, and so will find fail", func(v *move) pc {
 		if v.line(v.peer()).epoch < v.seq() {
@@ -585,6 +615,16 @@ var program = [...]instruction{
 		if v.outsider() {
 			v.noteTorn(v.goingOn())
 		}
+		return v.announce(end)
+	}},
+	// Somebody else closes rank 0, whatever it is doing.
+	closeRank: {"closes rank 0: stores its closed", func(v *move) pc {
+		v.rank[0].closed = true
+		v.noteTorn(v.goingOn())
+		return closeLeft
+	}},
+	closeLeft: {"stores left of rank 0", func(v *move) pc {
+		v.rank[0].left = true
 		return v.announce(end)
 	}},
 	storeLeft: {"leaves: stores left", func(v *move) pc {

@@ -93,6 +93,18 @@ var scenarios = []scenario{
 	{spinning, "s s s!", "none aborted"},
 	{spinning, "s s *", "none aborted"},
 
+	// Somebody else closes rank 0: before a call, in it, and beside its end.
+	{all, "ii ii @", "none lost"},
+	{all, "ww ww @", "none lost"},
+	{all, "ss ss @", "none lost"},
+	{all, "ri ri @", "none lost"},
+	{all, "s? s? @", "none lost"},
+	{all, "W w @", "none lost cancelled"},
+	{all, "w w! @", "lost aborted"},
+	{all, "w i @", "mismatch lost"},
+	{parked, "ll ll @", "none lost"},
+	{parked, "mm mm @", "none lost"},
+
 	// A context ends.
 	{all, "S? s?", "none cancelled"},
 	{all, "S? S?", "none cancelled"},
@@ -192,6 +204,7 @@ var mutants = []struct {
 
 	{claimsAreCAS, scenario{spinning, "ss ss", "none"}, windowSafety},
 	{stealThenDone, scenario{spinning, "S s s", "none cancelled"}, windowSafety},
+	{numberFirst, scenario{spinning, "ss ss @", "none lost"}, agreement},
 	{leaverTestsBodies, scenario{spinning, "s! s!", "aborted"}, agreement},
 }
 

@@ -40,6 +40,8 @@ const (
 	stealThenDone
 	leaverTestsBodies
 
+	numberFirst
+
 	rules
 )
 
@@ -75,5 +77,6 @@ var ruleWords = [rules]string{
 	claimsAreCAS:          "a body is claimed by one rank only",
 	stealThenDone:         "a rank is done when it has run the last body that it claimed",
 	leaverTestsBodies:     "a failed call tests once more whether all bodies were run",
+	numberFirst:           "a call has its number before anything can end it, a Close too",
 	lastFinisherCompletes: "who brings finished to the number of ranks completes the call, and nobody else",
 }

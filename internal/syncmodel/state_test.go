@@ -36,7 +36,10 @@ type rank struct {
 
 	claimed uint8 // the last call in which its body was claimed: by itself, or by a peer
 
+	closed bool // it was closed, by itself or by somebody else
+
 	// Private.
+	number  uint8 // of the call that it gives up, if it does
 	at      pc    // the next step
 	then    pc    // where to go on after tokens
 	call    uint8 // index into its script: the number of the call is one more
@@ -101,10 +104,11 @@ const (
 	lost           // a peer left that was still needed
 	arguments      // some ranks refused the call and some did not
 	mismatch       // the ranks made different calls
+	closed         // this rank was closed by somebody else: to the others, it is lost
 	foundFail      // not a cause: this rank found one
 )
 
-var kindNames = [...]string{"none", "cancelled", "panicked", "aborted", "lost", "arguments", "mismatch", "fail is set"}
+var kindNames = [...]string{"none", "cancelled", "panicked", "aborted", "lost", "arguments", "mismatch", "closed", "fail is set"}
 
 func (k kind) String() string { return kindNames[k] }
 

@@ -143,6 +143,8 @@ var brokenTransports = []broken{
 	{check: "Timeout/Warn", what: "one timeout for all calls", says: "after only",
 		wrap: func(ep *naive) transport.Endpoint { return &oneTimeout{naive: ep} }},
 
+	{check: "Close", what: "Withdraw says that all ended well", says: "which this rank has not entered",
+		wrap: func(ep *naive) transport.Endpoint { return alwaysEnded{ep} }},
 	{check: "Close", what: "closing again is an error", says: "closed",
 		wrap: func(ep *naive) transport.Endpoint { return &closeOnce{naive: ep} }},
 	{check: "Leaks", what: "leaves a goroutine behind", says: "goroutines instead of",

@@ -269,7 +269,9 @@ func (r *rank) useAfterClose() error {
 		if _, err := r.Enter(e); !errors.Is(err, transport.ErrClosed) {
 			return fmt.Errorf("Enter (exposed %v, shared %v): %w", e.Exposed, e.Shared, wrong(err, "ErrClosed"))
 		}
-		r.Withdraw()
+		if r.Withdraw() {
+			return fmt.Errorf("Withdraw says that call %d has ended well, which this rank has not entered (exposed %v, shared %v)", e.Seq, e.Exposed, e.Shared)
+		}
 	}
 	if r.n > 1 {
 		if _, err := r.Next((r.me + 1) % r.n); !errors.Is(err, transport.ErrClosed) {
