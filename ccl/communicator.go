@@ -43,6 +43,7 @@ type Communicator struct {
 	life     lifetime
 	inside   bool   // the call that runs has begun to synchronise
 	claiming bool   // this rank runs the bodies of others
+	before   error  // of calls on a group that has failed
 	seq      uint64 // of the last call entered or refused
 	joined   uint64 // the calls that New made; users' calls count from there
 	call     Call

@@ -62,10 +62,8 @@ func (c *Communicator) begin(coll Collective, opts []CallOption) error {
 	} else {
 		f = c.failure()
 	}
-	if f != nil {
-		err := c.failedBefore(coll, f)
-		c.end()
-		return err
+	if f != nil { // the call ends with it, after its own arguments have been looked at
+		c.before = c.failedBefore(coll, f)
 	}
 	return nil
 }
@@ -98,6 +96,9 @@ func (c *Communicator) refuse(err error) error {
 
 // refused is refuse without the end.
 func (c *Communicator) refused(err error) error {
+	if c.before != nil {
+		return fmt.Errorf("%w; and %w", err, c.before)
+	}
 	c.seq++
 	if c.size > 1 {
 		c.ep.Refuse(c.seq)
@@ -118,6 +119,9 @@ func (c *Communicator) step(ctx context.Context, r *request) error {
 	p, err := c.choose(r)
 	if err != nil {
 		return c.refused(err)
+	}
+	if c.before != nil {
+		return c.before
 	}
 	if err := transport.ContextError(ctx); err != nil && !r.begun { // of one that has begun, the wait for the others will tell
 		return c.refused(fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", r.coll, c.rank, err))
@@ -475,7 +479,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	case errors.As(err, &overlap):
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
 	case errors.As(err, &refused):
-		f.Kind, f.Ranks = transport.FailureRefused, refused.Ranks
+		f.Kind, f.Ranks, f.Missing = transport.FailureRefused, refused.Ranks, refused.Missing
 	case errors.As(err, &lost):
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
 	case errors.Is(err, ErrClosed):
@@ -501,7 +505,7 @@ func (c *Communicator) cause(f *transport.Failure) error {
 	case transport.FailureOverlap:
 		return sameMemory(f.Ranks, c.size)
 	case transport.FailureRefused:
-		return refusedBySome(f.Ranks, c.size)
+		return refusedBySome(f, c.size)
 	case transport.FailurePeerLost:
 		return &PeerLostError{Rank: f.Ranks[0], PID: f.PID}
 	case transport.FailureTimeout:
@@ -520,13 +524,16 @@ func (c *Communicator) cause(f *transport.Failure) error {
 }
 
 // refusedBySome is the mismatch of a call that some ranks refused.
-func refusedBySome(ranks []int, size int) *MismatchError {
+func refusedBySome(f *transport.Failure, size int) *MismatchError {
 	texts := make([]string, size)
 	for r := range texts {
 		texts[r] = "accepted"
 	}
-	for _, r := range ranks {
+	for _, r := range f.Ranks {
 		texts[r] = "refused"
+	}
+	for _, r := range f.Missing {
+		texts[r] = "not there yet"
 	}
 	return disagreement("arguments", texts)
 }

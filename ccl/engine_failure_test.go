@@ -178,6 +178,47 @@ func TestRefusedBySome(t *testing.T) {
 	})
 }
 
+// A rank that has not come to a call that another one has refused is not said to have
+// accepted it; and its own mistake is not hidden by the failure.
+func TestRefusedBeforeAllAreThere(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		group := group(t, connect, 3)
+		allSum(t, group, 5)
+		want := &ccl.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
+			{Value: "refused", Ranks: []int{0}}, {Value: "accepted", Ranks: []int{1}}, {Value: "not there yet", Ranks: []int{2}},
+		}}
+		x := make([]int64, 40)
+		require.ErrorAs(t, ccl.AllReduce(bg, group[0], x, x[1:], ccl.Sum), new(*ccl.InvalidBufferSizeError))
+		requireMismatch := func(err error) {
+			t.Helper()
+			var got *ccl.MismatchError
+			require.ErrorAs(t, err, &got)
+			require.Equal(t, want, got)
+		}
+		requireMismatch(ccl.AllReduce(bg, group[1], x, x, ccl.Sum))
+
+		err := ccl.AllReduce(bg, group[2], x, x[2:], ccl.Sum)
+		requireMismatch(err)
+		var size *ccl.InvalidBufferSizeError
+		require.ErrorAs(t, err, &size)
+		require.Equal(t, 38, size.Actual)
+		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
+		require.EqualError(t, err, "ccl: all_reduce: recv has 38 elements, want 40; and ccl: all_reduce, call 1, rank 2: "+
+			"the group has failed before; destroy it and initialize it again: "+want.Error())
+		for _, err := range []error{
+			ccl.AllReduce(bg, group[2], x, x, ccl.Sum, ccl.WithAlgorithm("none such")),
+			ccl.AllReduceCoalesced(bg, group[2], [][]int64{x, x}, ccl.Sum),
+			ccl.Broadcast(bg, group[2], x, 3),
+			ccl.AllReduceAsync(bg, group[2], x, x[1:], ccl.Sum).Wait(bg),
+		} {
+			requireMismatch(err)
+			require.ErrorContains(t, err, "; and ccl: ")
+		}
+		requireMismatch(ccl.AllReduce(bg, group[2], x, x, ccl.Sum))
+		require.ErrorAs(t, ccl.AllReduce(bg, group[0], x, x, ccl.Sum), new(*ccl.MismatchError))
+	})
+}
+
 // A rank that makes no call is named when the time is over; what it does later
 // comes too late.
 func TestTimeoutNamesTheMissing(t *testing.T) {

@@ -84,7 +84,9 @@ func (e *CollectiveFailedError) Unwrap() error { return e.Err }
 // MismatchError says in which respect the ranks of one call differ. Field is
 // "collective", "dtype", "op", "count", "root", "counts", "algorithm", "buffers" where
 // goroutine ranks brought the same memory to a call that writes it, or "arguments" where
-// some ranks refused theirs. It is equal on all ranks.
+// some ranks refused theirs: then the values are "refused", "accepted", and "not there
+// yet" for the ranks that had not come to the call when its group failed. It is equal on
+// all ranks.
 type MismatchError struct {
 	Field  string
 	Values []MismatchValue

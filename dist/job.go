@@ -209,7 +209,8 @@ func (r *rank) endedError() error {
 	return fmt.Errorf("dist: the worker of rank %d has ended, and its process group with it: %w", r.number, ErrNotInitialized)
 }
 
-// said returns the ranks that have accepted, or refused, the arguments of the call
+// said returns the ranks that have accepted or refused the arguments of the call, or
+// have not come to it ("not there yet"),
 // that failed because not all did the same.
 func said(err error, value string) []int {
 	m, ok := errors.AsType[*MismatchError](err)

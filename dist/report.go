@@ -84,7 +84,7 @@ func because(rank int, err error) (how launched.Because, ranks []int) {
 		}
 		return launched.BecauseAborted, []int{aborted.By}
 	}
-	if slices.Contains(said(err, "accepted"), rank) {
+	if slices.Contains(said(err, "accepted"), rank) || slices.Contains(said(err, "not there yet"), rank) {
 		return launched.BecauseRefused, said(err, "refused")
 	}
 	if lost, ok := errors.AsType[*PeerLostError](err); ok && lost.Rank != rank {

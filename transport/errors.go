@@ -98,10 +98,11 @@ func (e *OverlapError) Error() string {
 }
 
 // RefusedError is returned by Enter where Ranks refused call Seq for its
-// arguments and this rank did not.
+// arguments and this rank did not. Missing are those that have done neither yet.
 type RefusedError struct {
-	Ranks []int
-	Seq   uint64
+	Ranks   []int
+	Missing []int
+	Seq     uint64
 }
 
 func (e *RefusedError) Error() string {

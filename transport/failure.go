@@ -11,9 +11,12 @@ type Failure struct {
 	// Ranks are those the failure is about: the one lost, those missing, those
 	// that refused. More than 64 are cut.
 	Ranks []int
-	PID   int           // of the process that was lost, 0 if the rank is none
-	After time.Duration // of a timeout
-	Text  string        // what happened, in words
+	// Missing are the ranks that had neither refused nor entered the call, where others
+	// had refused. More than 64 are cut.
+	Missing []int
+	PID     int           // of the process that was lost, 0 if the rank is none
+	After   time.Duration // of a timeout
+	Text    string        // what happened, in words
 	// Cause is the error itself; it does not leave the process.
 	Cause error
 }

@@ -254,7 +254,7 @@ func (r *Member) interrupted(i interruption, peer int) error {
 	case cancelled:
 		return transport.ContextError(r.ctx)
 	case peerRefused:
-		return &transport.RefusedError{Ranks: r.refusers(), Seq: r.seq}
+		return r.refused()
 	case peerLeft:
 		return r.lost(peer)
 	case peerFinished:
@@ -348,9 +348,19 @@ func (r *Member) missing() []int {
 	return r.which(func(p *State) bool { return !p.arrived(r.seq) })
 }
 
-// refusers returns the ranks that have refused the current call.
-func (r *Member) refusers() []int {
-	return r.which(func(p *State) bool { return p.refused(r.seq) })
+// refused returns who has refused the current call, and who has not come to it.
+func (r *Member) refused() *transport.RefusedError {
+	e := &transport.RefusedError{Seq: r.seq}
+	for rank, p := range r.group.states {
+		switch {
+		case rank == r.rank || p.arrived(r.seq):
+		case p.refused(r.seq):
+			e.Ranks = append(e.Ranks, rank)
+		default:
+			e.Missing = append(e.Missing, rank)
+		}
+	}
+	return e
 }
 
 func (r *Member) which(is func(*State) bool) (ranks []int) {

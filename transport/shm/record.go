@@ -15,12 +15,16 @@ import (
 //	 16  after  8
 //	 24  ranks  2, then 64 * 2
 //	156  pid    4
-//	160  text   2, then up to 862
+//	160  text   2, then up to 732
+//	894  missing 2, then 64 * 2
 const (
-	recordBytes = 1024
-	recordRanks = 64
-	pidOffset   = 156
-	textOffset  = 160
+	recordBytes   = 1024
+	recordRanks   = 64
+	ranksOffset   = 24
+	pidOffset     = 156
+	textOffset    = 160
+	missingOffset = recordBytes - 2 - 2*recordRanks
+	textBytes     = missingOffset - textOffset - 2
 )
 
 // records implements lines.Causes.
@@ -48,13 +52,25 @@ func encodeFailure(b []byte, f *transport.Failure) {
 	le.PutUint64(b[8:], f.Seq)
 	le.PutUint64(b[16:], uint64(f.After))
 	le.PutUint32(b[pidOffset:], uint32(f.PID))
-	ranks := f.Ranks[:min(len(f.Ranks), recordRanks)]
-	le.PutUint16(b[24:], uint16(len(ranks)))
-	for i, rank := range ranks {
-		le.PutUint16(b[26+2*i:], uint16(rank))
-	}
-	n := copy(b[textOffset+2:recordBytes], f.Text)
+	encodeRanks(b[ranksOffset:], f.Ranks)
+	encodeRanks(b[missingOffset:], f.Missing)
+	n := copy(b[textOffset+2:missingOffset], f.Text)
 	le.PutUint16(b[textOffset:], uint16(n))
+}
+
+func encodeRanks(b []byte, ranks []int) {
+	ranks = ranks[:min(len(ranks), recordRanks)]
+	binary.LittleEndian.PutUint16(b, uint16(len(ranks)))
+	for i, rank := range ranks {
+		binary.LittleEndian.PutUint16(b[2+2*i:], uint16(rank))
+	}
+}
+
+func decodeRanks(b []byte) (ranks []int) {
+	for i := range min(int(binary.LittleEndian.Uint16(b)), recordRanks) {
+		ranks = append(ranks, int(binary.LittleEndian.Uint16(b[2+2*i:])))
+	}
+	return ranks
 }
 
 // decodeFailure reads a record; lengths that cannot be are cut, since the memory
@@ -68,10 +84,8 @@ func decodeFailure(b []byte) *transport.Failure {
 		After: time.Duration(le.Uint64(b[16:])),
 		PID:   int(le.Uint32(b[pidOffset:])),
 	}
-	for i := range min(int(le.Uint16(b[24:])), recordRanks) {
-		f.Ranks = append(f.Ranks, int(le.Uint16(b[26+2*i:])))
-	}
-	n := min(int(le.Uint16(b[textOffset:])), recordBytes-textOffset-2)
+	f.Ranks, f.Missing = decodeRanks(b[ranksOffset:]), decodeRanks(b[missingOffset:])
+	n := min(int(le.Uint16(b[textOffset:])), textBytes)
 	f.Text = string(b[textOffset+2 : textOffset+2+n])
 	return f
 }

@@ -14,12 +14,13 @@ func TestFailureSurvivesItsRecord(t *testing.T) {
 	for _, f := range []transport.Failure{
 		{Kind: transport.FailureAborted, By: 3, Seq: 1 << 40, Text: "no more data"},
 		{Kind: transport.FailureTimeout, By: 0, Seq: 7, Ranks: []int{1, 2, 65535}, After: time.Minute},
+		{Kind: transport.FailureRefused, By: 1, Seq: 9, Ranks: []int{0, 3}, Missing: []int{2, 5}},
 		{Kind: transport.FailurePeerLost, By: 65535, Ranks: []int{0}, PID: 1 << 22},
 	} {
 		b := make([]byte, recordBytes)
 		encodeFailure(b, &f)
 		got := decodeFailure(b)
-		if got.Kind != f.Kind || got.By != f.By || got.Seq != f.Seq || !slices.Equal(got.Ranks, f.Ranks) ||
+		if got.Kind != f.Kind || got.By != f.By || got.Seq != f.Seq || !slices.Equal(got.Ranks, f.Ranks) || !slices.Equal(got.Missing, f.Missing) ||
 			got.PID != f.PID || got.After != f.After || got.Text != f.Text || got.Cause != nil {
 			t.Errorf("got %+v, want %+v", got, f)
 		}
@@ -34,12 +35,12 @@ func TestRecordIsBounded(t *testing.T) {
 	for i := range many {
 		many[i] = i
 	}
-	encodeFailure(b[:recordBytes:recordBytes], &transport.Failure{Kind: transport.FailureRefused, Ranks: many, Text: strings.Repeat("x", 5000)})
+	encodeFailure(b[:recordBytes:recordBytes], &transport.Failure{Kind: transport.FailureRefused, Ranks: many, Missing: many, Text: strings.Repeat("x", 5000)})
 	if rest := b[recordBytes:]; !bytes.Equal(rest, bytes.Repeat([]byte{guard}, len(rest))) {
 		t.Error("the record has written beyond its end")
 	}
 	got := decodeFailure(b[:recordBytes])
-	if !slices.Equal(got.Ranks, many[:recordRanks]) || len(got.Text) != recordBytes-textOffset-2 {
+	if !slices.Equal(got.Ranks, many[:recordRanks]) || !slices.Equal(got.Missing, many[:recordRanks]) || len(got.Text) != textBytes {
 		t.Errorf("got %d ranks and %d bytes of text", len(got.Ranks), len(got.Text))
 	}
 }
