@@ -12,7 +12,8 @@ import (
 
 // agree is the first call of every group: the ranks compare the digests of their
 // settings, and if they differ they show each other the settings themselves and
-// find the first that does.
+// find the first that does. It succeeds on all ranks or on none: what a rank does once it
+// has succeeded, and be it that it fails the group, does not make others fail here.
 func (c *Communicator) agree(ctx context.Context) error {
 	digest := c.settings.Digest()
 	var print transport.Print
@@ -27,7 +28,7 @@ func (c *Communicator) agree(ctx context.Context) error {
 		err = c.differingSetting(ctx)
 	}
 	if err == nil {
-		if !c.ep.Failed() {
+		if c.ep.Conclude(true) {
 			return nil
 		}
 		err = transport.ErrFailed // by a rank that was here, and gave up waiting
@@ -35,6 +36,9 @@ func (c *Communicator) agree(ctx context.Context) error {
 	f := c.ep.Failure()
 	if !errors.Is(err, transport.ErrFailed) {
 		f = c.ep.Fail(c.failureOf(err, c.rank))
+	}
+	if c.ep.Conclude(false) {
+		return nil // all had come meanwhile: the next call is the first to fail
 	}
 	c.ep.Withdraw()
 	var differ *MismatchError

@@ -108,8 +108,7 @@ func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
 //
 // Processes that a launcher has started connect through shared memory. A rank
 // that fails by a mistake of its own then still waits for the others, within the
-// timeout, to tell them; and one that fails as soon as it has succeeded may fail
-// those that are still on their way out.
+// timeout, to tell them.
 //
 // Errors are *InitializationFailedError around one of: *ConfigError,
 // *MissingConfigurationError (the configured world size is not the number of

@@ -63,6 +63,10 @@ type Endpoint interface {
 	// Fail records f as the group's failure unless there is one already, wakes
 	// everybody, and returns the recorded one.
 	Fail(f *Failure) *Failure
+	// Conclude decides whether the group has come about: the first rank to call it decides
+	// for all, and all get that answer. Whoever sees that all ranks have come and agree
+	// calls it with true; whoever gives up before calls it with false. It never waits.
+	Conclude(formed bool) (isFormed bool)
 	// Failed reports whether the group has failed; it costs one load.
 	Failed() bool
 	// Failure returns the recorded failure, nil if there is none.
@@ -111,7 +115,7 @@ type Endpoint interface {
 // Guard is what an endpoint implements whose memory can vanish under it, like that of a
 // file that somebody truncates: where a process would die of touching it, its methods
 // panic, or return as if nothing was. Whoever makes calls of it does so under
-// debug.SetPanicOnFault, and recovers. Close, Fail, Failure, Print, Refuse and Withdraw need
+// debug.SetPanicOnFault, and recovers. Close, Conclude, Fail, Failure, Print, Refuse and Withdraw need
 // neither, nor do Group, and Wake and Withdraw of its lane.
 type Guard interface {
 	// Vanished returns the error that stands for v, which was recovered, if that is a

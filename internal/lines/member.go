@@ -289,6 +289,16 @@ func (r *Member) Fail(f *transport.Failure) *transport.Failure {
 	return r.Failure()
 }
 
+// Conclude implements transport.Endpoint.
+func (r *Member) Conclude(isFormed bool) bool {
+	verdict := uint64(unformed)
+	if isFormed {
+		verdict = formed
+	}
+	r.group.words.verdict.CompareAndSwap(undecided, verdict)
+	return r.group.words.verdict.Load() == formed
+}
+
 // Failed implements transport.Endpoint.
 func (r *Member) Failed() bool { return r.group.words.fail.Load() != 0 }
 

@@ -75,8 +75,16 @@ type Words struct {
 	fail     atomic.Uint64 // 0, or 1 + the rank whose failure is the group's
 	events   atomic.Uint64 // grows after every refusal, departure and failure
 	sleepers atomic.Int64  // how many ranks are parked, or about to
-	_        [104]byte
+	verdict  atomic.Uint64 // whether the group has come about: undecided, formed or unformed
+	_        [96]byte
 }
+
+// Values of Words.verdict. It is written once.
+const (
+	undecided = iota
+	formed
+	unformed
+)
 
 // WordsBytes is the size of Words.
 const WordsBytes = 128

@@ -58,6 +58,12 @@ func (m *mapped) Fail(f *transport.Failure) (first *transport.Failure) {
 	return first
 }
 
+// Conclude implements transport.Endpoint.
+func (m *mapped) Conclude(formed bool) (isFormed bool) {
+	m.safely(func() { isFormed = m.endpoint.Conclude(formed) })
+	return isFormed
+}
+
 // Failure implements transport.Endpoint.
 func (m *mapped) Failure() (f *transport.Failure) {
 	m.safely(func() { f = m.endpoint.Failure() })

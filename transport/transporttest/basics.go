@@ -57,6 +57,30 @@ func peers(h *harness, n int) error {
 	})
 }
 
+// conclude lets ranks of two minds decide, in several groups.
+func conclude(h *harness, n int) error {
+	for first := range n {
+		err := h.world(n, 0, func(w *world) error {
+			formed := first%2 == 0
+			if got := w.ranks[first].Conclude(formed); got != formed {
+				return fmt.Errorf("rank %d is the first to conclude %v, and hears %v", first, formed, got)
+			}
+			return w.each(func(r *rank) error {
+				for _, said := range []bool{!formed, formed, !formed} {
+					if got := r.Conclude(said); got != formed {
+						return fmt.Errorf("rank %d says %v and hears %v, where rank %d was the first, with %v", r.me, said, got, first, formed)
+					}
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // groups lets every goroutine be the same rank of two groups.
 func groups(h *harness, n int) error {
 	return h.world(n, 1, func(a *world) error {

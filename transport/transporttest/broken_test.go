@@ -35,6 +35,8 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return shortPayloads{ep} }},
 	{check: "Peers", what: "shows what the neighbour attached", says: "attached",
 		wrap: func(ep *naive) transport.Endpoint { return neighbourPeers{ep} }},
+	{check: "Conclude", what: "every rank decides for itself", says: "and hears",
+		wrap: func(ep *naive) transport.Endpoint { return headstrong{ep} }},
 	{check: "Groups", what: "fails all groups at once", says: "has reached the other",
 		wrap: oneFailureForAll()},
 
@@ -160,6 +162,10 @@ var brokenTransports = []broken{
 type shortPayloads struct{ *naive }
 
 func (shortPayloads) PayloadLimit() int { return 20 }
+
+type headstrong struct{ *naive }
+
+func (headstrong) Conclude(formed bool) bool { return formed }
 
 type neighbourPeers struct{ *naive }
 

@@ -37,6 +37,7 @@ type naiveGroup struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	failure  *transport.Failure
+	verdict  *bool // of Conclude
 	attached []any
 	closed   []bool
 	calls    map[uint64]*naiveCall
@@ -104,6 +105,16 @@ func (g *naiveGroup) wake() { g.locked(func() {}) }
 
 // await waits until there is nothing to wait for any more in all ranks that
 // there reports false of. It is called and returns with the mutex held.
+func (ep *naive) Conclude(formed bool) (isFormed bool) {
+	ep.locked(func() {
+		if ep.verdict == nil {
+			ep.verdict = &formed
+		}
+		isFormed = *ep.verdict
+	})
+	return isFormed
+}
+
 func (ep *naive) await(there func(rank int) bool) error {
 	if ep.limit.After > 0 {
 		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After)), ep.wake).Stop()

@@ -77,6 +77,8 @@ var checks = []check{
 		"Rank and Size are constant and 0 <= Rank < Size; Name is the same on all ranks and not empty; PayloadLimit is 0 or at least InlineBytes; exactly one of Memory and Staging is not nil"},
 	{"Peers", anySize, peers,
 		"Peer returns what that rank has attached, nil before, and nil only then where the ranks share memory"},
+	{"Conclude", anySize, conclude,
+		"the first rank that concludes decides for all, whatever they say, and once for all"},
 	{"Groups", few, groups,
 		"groups of one process do not disturb each other"},
 
