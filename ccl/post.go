@@ -379,10 +379,10 @@ func (p *post) send(t *transfer) (moved bool) {
 
 // recv moves the next part of the message that a rank is sending, if anybody wants it.
 func (p *post) recv(from int) (moved bool) {
-	if from == p.comm.rank {
+	in := &p.from[from]
+	if from == p.comm.rank || in.over {
 		return false
 	}
-	in := &p.from[from]
 	for {
 		m, ok, err := p.lane.TryNext(from)
 		switch {
@@ -649,7 +649,7 @@ func (p *post) giveUp(t *transfer, err error) {
 	case errors.As(err, &lost) || !t.begun:
 		for i := range p.from {
 			if in := &p.from[i]; in.to == t {
-				in.to, in.kept = nil, &arrival{tag: t.tag, dtype: t.dtype, total: in.total}
+				*in = incoming{over: true}
 			}
 		}
 		p.withdraw(t, err)

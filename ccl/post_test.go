@@ -1,6 +1,7 @@
 package ccl_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/shm"
 )
 
 // What the post does at places where tests cannot stop by themselves: they tap the lanes.
@@ -148,4 +150,47 @@ func TestSendToOneThatLeavesWhileItCopies(t *testing.T) {
 			require.True(t, copying)
 		}
 	})
+}
+
+// A rank that is lost in the middle of a message is lost to the receive, from whichever rank
+// that is, and what still comes of the message is no message.
+func TestLostInTheMiddleOfAMessage(t *testing.T) {
+	for _, from := range []int{0, ccl.AnySource} {
+		var sender transport.Endpoint
+		g := group(t, func(n int) ([]transport.Endpoint, error) {
+			eps, err := shm.NewHeap(n, shm.SmallestGeometry(n))
+			sender = eps[0]
+			return eps, err
+		}, 3)
+		whole := numbers(1, 40) // of several parts
+		m := transport.Message{
+			Bytes: bytesOf(whole), Total: 160, Stream: transport.PointToPointStream, Seq: 7, Clock: uint32(ccl.Int32),
+		}
+		put := func() (moved bool) {
+			n, ok, err := sender.Lane().TryPut(1, &m)
+			require.NoError(t, err)
+			m.Bytes = m.Bytes[n:]
+			return ok && len(m.Bytes) > 0
+		}
+		require.True(t, put(), "the first part is not all of it")
+		require.NoError(t, sender.Close())
+		var lost *ccl.PeerLostError
+		_, err := ccl.Recv(bg, g[1], make([]int32, len(whole)), from, 7)
+		require.ErrorAs(t, err, &lost)
+		require.Equal(t, 0, lost.Rank)
+		works := make([]*ccl.Work, 12)
+		for i := range works { // it sends on until it notices
+			for put() {
+			}
+			works[i] = ccl.Irecv(bg, g[1], make([]int32, len(whole)), 0, 7)
+			require.ErrorAs(t, works[i].Wait(bg), &lost, "the rest of the message was received")
+		}
+	}
+}
+
+func bytesOf(x []int32) (b []byte) {
+	for _, v := range x {
+		b = binary.NativeEndian.AppendUint32(b, uint32(v))
+	}
+	return b
 }

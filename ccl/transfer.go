@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -74,6 +75,7 @@ type incoming struct {
 	kept  *arrival  // then it goes here; nil: no message has begun
 	total int
 	got   int
+	over  bool // the rank was lost in the middle of a message: what still comes is the rest of it
 }
 
 // fits reports whether a receive is for messages from a rank with a tag.
@@ -160,6 +162,9 @@ func (p *post) lost(t *transfer) error {
 	}
 	if t.peer != AnySource {
 		return p.lane.Lost(t.peer)
+	}
+	if t.begun {
+		return p.lane.Lost(slices.IndexFunc(p.from, func(in incoming) bool { return in.to == t }))
 	}
 	var err error
 	for r := range p.comm.size {
