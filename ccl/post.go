@@ -3,6 +3,7 @@ package ccl
 import (
 	"context"
 	"errors"
+	"reflect"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -35,7 +36,7 @@ type post struct {
 	armed   time.Time       // when it fires; zero: it does not
 	doubt   bool            // somebody may be gone
 	moves   uint            // that the driver has made
-	home    context.Context // whose end wakes the driver in any case
+	home    context.Context // whose end wakes the driver in any case; a pointer, since others may not be comparable
 	leave   func() bool     // ends that
 }
 
@@ -144,7 +145,7 @@ func (p *post) enter(t *transfer) {
 	}
 	switch ctx := t.ctx; {
 	case ctx.Done() == nil || ctx == p.home:
-	case p.home == nil: // most calls have the same
+	case p.home == nil && reflect.TypeOf(ctx).Kind() == reflect.Pointer: // most calls have the same
 		p.home, p.leave = ctx, context.AfterFunc(ctx, p.wake)
 	default:
 		t.unhook = context.AfterFunc(ctx, p.wake)

@@ -1,6 +1,7 @@
 package ccl_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"sync"
@@ -193,4 +194,28 @@ func bytesOf(x []int32) (b []byte) {
 		b = binary.NativeEndian.AppendUint32(b, uint32(v))
 	}
 	return b
+}
+
+// incomparable is a context of a type that cannot be compared.
+type incomparable struct {
+	context.Context
+	_ []int
+}
+
+// Contexts of types that cannot be compared are contexts like others.
+func TestMessagesUnderIncomparableContexts(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		base, cancel := context.WithCancel(bg)
+		ctx := incomparable{Context: base}
+		var works []*ccl.Work
+		for range 3 {
+			works = append(works, ccl.Irecv(ctx, g[1], make([]int32, 1), 0, 0))
+		}
+		require.NoError(t, ccl.Send(ctx, g[0], []int32{1}, 1, 0))
+		require.NoError(t, works[0].Wait(ctx))
+		cancel()
+		require.ErrorIs(t, works[1].Wait(bg), context.Canceled)
+		require.ErrorIs(t, works[2].Wait(bg), context.Canceled)
+	})
 }
