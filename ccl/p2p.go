@@ -25,7 +25,7 @@ const AnySource = math.MinInt
 // other rank could see it, when the time was up or ctx ended. However it ends, the other
 // rank does not look at buf any more; while it copies buf, Send waits for that.
 func Send[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int, opts ...CallOption) error {
-	_, err := c.exchangeMessages(ctx, message{sending: true, dtype: DTypeOf[T](), buf: bufferOf(buf), peer: to, tag: tag}, message{}, opts)
+	_, _, err := c.exchangeMessages(ctx, message{sending: true, dtype: DTypeOf[T](), buf: bufferOf(buf), peer: to, tag: tag}, message{}, opts)
 	return err
 }
 
@@ -37,7 +37,16 @@ func Send[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int,
 // Recv. Otherwise it is refused and fails like Send; whenever it fails the contents of
 // buf are unspecified.
 func Recv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag int, opts ...CallOption) (source int, err error) {
-	return c.exchangeMessages(ctx, message{}, message{dtype: DTypeOf[T](), buf: bufferOf(buf), peer: from, tag: tag}, opts)
+	source, _, err = c.exchangeMessages(ctx, message{}, message{dtype: DTypeOf[T](), buf: bufferOf(buf), peer: from, tag: tag}, opts)
+	return source, err
+}
+
+// RecvBytes is Recv of bytes of which only the sender knows how many there are: it returns
+// them, and who sent them. A message of more than limit bytes is a *MismatchError, with the
+// field "count", and is left to the next receive.
+func RecvBytes(ctx context.Context, c *Communicator, from, tag, limit int, opts ...CallOption) (data []byte, source int, err error) {
+	source, data, err = c.exchangeMessages(ctx, message{}, message{dtype: Uint8, ofAny: true, most: limit, peer: from, tag: tag}, opts)
+	return data, source, err
 }
 
 // SendRecv does a Send and a Recv at the same time, so that no cycle of ranks that do
@@ -48,7 +57,8 @@ func SendRecv[T Element](ctx context.Context, c *Communicator, send []T, to int,
 	if overlap(out.buf.data, in.buf.data) {
 		return 0, &InvalidArgumentError{"send_recv", "send and recv overlap; they must be disjoint"}
 	}
-	return c.exchangeMessages(ctx, out, in, opts)
+	source, _, err = c.exchangeMessages(ctx, out, in, opts)
+	return source, err
 }
 
 // Isend begins a Send; see there and Work. Any number may be under way.
@@ -63,11 +73,11 @@ func Irecv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag i
 }
 
 // exchangeMessages makes a send, a receive, or both, and waits for them. That whose
-// type is 0 is none.
-func (c *Communicator) exchangeMessages(ctx context.Context, out, in message, opts []CallOption) (source int, err error) {
+// type is 0 is none. It returns who sent the one that was received, and what it is.
+func (c *Communicator) exchangeMessages(ctx context.Context, out, in message, opts []CallOption) (source int, data []byte, err error) {
 	for _, m := range [...]*message{&out, &in} {
 		if err := c.checkMessage(m); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 	}
 	o := mergeCallOptions(opts)
@@ -82,14 +92,14 @@ func (c *Communicator) exchangeMessages(ctx context.Context, out, in message, op
 			err = failed
 		}
 		if !t.sending {
-			source = t.source
+			source, data = t.source, t.buf.data
 		}
 		p.putBack(t)
 	}
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return source, nil
+	return source, data, nil
 }
 
 // beginMessage begins a transfer that somebody may wait for.

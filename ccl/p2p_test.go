@@ -1,6 +1,7 @@
 package ccl_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -325,6 +326,41 @@ func TestCloseAmongMessages(t *testing.T) {
 				return nil
 			})
 			require.NoError(t, errors.Join(errs...))
+		}
+	})
+}
+
+// Bytes of any length are received, also from oneself and early; one that is too long waits.
+func TestRecvBytes(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		var sends []*ccl.Work
+		text := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 30*i) }
+		for i := range 5 {
+			sends = append(sends, ccl.Isend(bg, g[0], text(i), 1, 0), ccl.Isend(bg, g[1], text(i), 1, 1))
+		}
+		sends = append(sends, ccl.Isend(bg, g[0], numbers(1, 1), 1, 2))
+		var m *ccl.MismatchError
+		_, _, err := ccl.RecvBytes(bg, g[1], 0, 2, 1000) // the others are there early
+		require.ErrorAs(t, err, &m)
+		require.Equal(t, "dtype", m.Field)
+		_, err = ccl.Recv(bg, g[1], make([]int32, 1), 0, 2)
+		require.NoError(t, err)
+		for i := range 5 {
+			for tag, from := range []int{0, 1} {
+				if i > 0 {
+					_, _, err := ccl.RecvBytes(bg, g[1], from, tag, 30*i-1)
+					require.ErrorAs(t, err, &m)
+					require.Equal(t, "count", m.Field)
+				}
+				got, source, err := ccl.RecvBytes(bg, g[1], from, tag, 30*i)
+				require.NoError(t, err)
+				require.Equal(t, from, source)
+				require.True(t, bytes.Equal(text(i), got))
+			}
+		}
+		for _, w := range sends {
+			require.NoError(t, w.Wait(bg))
 		}
 	})
 }

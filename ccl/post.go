@@ -455,6 +455,7 @@ func (p *post) address(in *incoming, from int, m *transport.Message) {
 			continue
 		}
 		p.recvs = append(p.recvs[:i], p.recvs[i+1:]...)
+		t.expect(m.Total)
 		t.begun = true
 		in.to = t
 		return
@@ -492,6 +493,7 @@ func (p *post) earlyFrom(from int, t *transfer) (ended bool) {
 		}
 		err := t.mismatch(p.comm.rank, from, a.dtype, a.total)
 		if err == nil {
+			t.expect(a.total)
 			copy(t.buf.data, a.bytes)
 			p.early[from] = append(p.early[from][:i], p.early[from][i+1:]...)
 			t.received(from)
@@ -539,6 +541,7 @@ func (p *post) hand(r, t *transfer) bool {
 		p.ended(r, p.comm.failedTransfer(r, err))
 		return false
 	}
+	r.expect(len(t.buf.data))
 	copy(r.buf.data, t.buf.data)
 	r.received(p.comm.rank)
 	p.ended(r, nil)

@@ -17,6 +17,8 @@ type message struct {
 	buf     Buffer
 	peer    int // or AnySource
 	tag     int
+	ofAny   bool // a receive of a message of any length, up to most bytes: buf is made for it
+	most    int
 }
 
 func (m *message) what() string {
@@ -52,6 +54,13 @@ func (t *transfer) set(m message, ctx context.Context, o CallOption) {
 	t.ctx, t.limit, t.unhook = ctx, o.timeout, nil
 	t.begun, t.moved, t.cause, t.source = false, 0, nil, m.peer
 	t.ended, t.err, t.done = false, nil, nil
+}
+
+// expect makes a buffer for a message that a receive of any length gets.
+func (t *transfer) expect(total int) {
+	if t.ofAny {
+		t.buf.data = make([]byte, total)
+	}
 }
 
 // received ends a receive that has its message.
@@ -90,7 +99,12 @@ func (t *transfer) mismatch(me, from int, dtype DType, total int) error {
 			{Value: "sent " + dtype.String(), Ranks: []int{from}}, {Value: "expected " + t.dtype.String(), Ranks: []int{me}},
 		}}
 	}
-	if total != len(t.buf.data) {
+	if t.ofAny && total > t.most {
+		return &MismatchError{Field: "count", Values: []MismatchValue{
+			{Value: fmt.Sprintf("sent %d", total), Ranks: []int{from}}, {Value: fmt.Sprintf("expected at most %d", t.most), Ranks: []int{me}},
+		}}
+	}
+	if !t.ofAny && total != len(t.buf.data) {
 		return &MismatchError{Field: "count", Values: []MismatchValue{
 			{Value: fmt.Sprintf("sent %d", total>>t.buf.shift), Ranks: []int{from}},
 			{Value: fmt.Sprintf("expected %d", t.buf.Len()), Ranks: []int{me}},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/gob"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
@@ -342,5 +344,64 @@ func TestSendObject(t *testing.T) {
 		assert.Equal(t, []bool{false, true, true}, seen)
 		return nil
 	}), dist.Ranks(3))
+	require.NoError(t, err)
+}
+
+// Several goroutines of two ranks send and receive objects of one tag at once: each object
+// arrives whole, and once.
+func TestObjectsOfOneTagAtOnce(t *testing.T) {
+	const goroutines, each = 4, 50
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		var mu sync.Mutex
+		seen := map[string]int{}
+		errs := make(chan error, goroutines)
+		for g := range goroutines {
+			dist.Go(func() {
+				errs <- func() error {
+					for i := range each {
+						if rank == 1 {
+							if err := dist.SendObject(fmt.Sprint(g, " ", strings.Repeat("x", 17*i), i), 0, 3); err != nil {
+								return err
+							}
+							continue
+						}
+						text, _, err := dist.RecvObject[string](1, 3)
+						if err != nil {
+							return err
+						}
+						mu.Lock()
+						seen[text]++
+						mu.Unlock()
+					}
+					return nil
+				}()
+			})
+		}
+		var err error
+		for range goroutines {
+			err = errors.Join(err, <-errs)
+		}
+		if rank == 0 && err == nil {
+			assert.Len(t, seen, goroutines*each)
+		}
+		return err
+	}), dist.Ranks(2))
+	require.NoError(t, err)
+}
+
+// An object that is longer than its receiver allows is left to the next receive.
+func TestObjectThatIsTooLong(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		if rank == 1 {
+			return dist.SendObject(strings.Repeat("x", 1000), 0, 3)
+		}
+		var differs *dist.MismatchError
+		_, _, err := dist.RecvObject[string](1, 3, dist.WithObjectLimit(1000))
+		require.ErrorAs(t, err, &differs)
+		require.ErrorContains(t, err, "expected at most 1000 on rank 0 (1000 bytes are allowed: see dist.WithObjectLimit)")
+		got, _, err := dist.RecvObject[string](1, 3)
+		require.Equal(t, strings.Repeat("x", 1000), got)
+		return err
+	}), dist.Ranks(2))
 	require.NoError(t, err)
 }
