@@ -2,7 +2,9 @@ package ccl
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,6 +30,43 @@ func (c *Config) WithEnvironment(getenv func(string) string) (*Config, error) {
 		}
 	}
 	return &with, nil
+}
+
+// environmentPrefix is how the names of goccl's variables begin.
+const environmentPrefix = "GOCCL_"
+
+// knownVariables are all variables that goccl reads or sets, whichever package does.
+var knownVariables = []string{
+	"GOCCL_ALGORITHM", "GOCCL_CONFIG", "GOCCL_DEBUG", "GOCCL_TIMEOUT", "GOCCL_TRANSPORT", "GOCCL_WORLD_SIZE",
+	"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SECRET", "GOCCL_SHM_SIZE", "GOCCL_ERROR_FILE",
+}
+
+// CheckEnvironment returns a *ConfigError if a variable of environ, which is as
+// os.Environ writes it, begins with GOCCL_ and is none that goccl knows: a misspelt name
+// would run something else than its author meant. The error names the nearest one. A
+// variable that is set to nothing counts as unset.
+func CheckEnvironment(environ []string) error {
+	var unknown []string
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, environmentPrefix) && value != "" && !slices.Contains(knownVariables, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if unknown == nil {
+		return nil
+	}
+	name := slices.Min(unknown)
+	short := make([]string, len(knownVariables))
+	for i, known := range knownVariables {
+		short[i] = strings.ToLower(strings.TrimPrefix(known, environmentPrefix))
+	}
+	hint := ""
+	if nearest := nearestName(strings.TrimPrefix(name, environmentPrefix), short); nearest != "" {
+		hint = " (did you mean " + environmentPrefix + strings.ToUpper(nearest) + "?)"
+	}
+	return &ConfigError{File: "environment", Key: cut(name), Message: fmt.Sprintf(
+		"goccl has no such variable%s; it has %s; correct or unset it", hint, list(knownVariables))}
 }
 
 func fromVariable[T string | int | bool | time.Duration](getenv func(string) string, variable string, g *given[T], parse func(string) (T, error)) error {

@@ -1,6 +1,12 @@
 package ccl
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,4 +136,40 @@ func TestFindConfigHeedsEnvironment(t *testing.T) {
 	t.Setenv("GOCCL_TIMEOUT", "soon")
 	_, err = FindConfig()
 	require.ErrorAs(t, err, new(*ConfigError))
+}
+
+func TestUnknownVariables(t *testing.T) {
+	require.NoError(t, CheckEnvironment([]string{"PATH=/bin", "GOCCL_ALGORITHM=ring", "GOCCL_SHM_RANK=1", "GOCCL_ERROR_FILE=/e", "GOCCLX=1", "GOCCL_NONE=", "CCL_X=1"}))
+	for name, nearest := range map[string]string{
+		"GOCCL_ALGORTHM":  " (did you mean GOCCL_ALGORITHM?)",
+		"GOCCL_WORLDSIZE": " (did you mean GOCCL_WORLD_SIZE?)",
+		"GOCCL_algorithm": " (did you mean GOCCL_ALGORITHM?)",
+		"GOCCL_SHM_RNAK":  " (did you mean GOCCL_SHM_RANK?)",
+		"GOCCL_COLOURS":   "",
+	} {
+		err := CheckEnvironment([]string{"GOCCL_DEBUG=1", "GOCCL_zzz=1", name + "=x=y"})
+		require.EqualError(t, err, "environment: "+name+": goccl has no such variable"+nearest+"; it has GOCCL_ALGORITHM, GOCCL_CONFIG, "+
+			"GOCCL_DEBUG, GOCCL_TIMEOUT, GOCCL_TRANSPORT, GOCCL_WORLD_SIZE, GOCCL_SHM_NAME, GOCCL_SHM_RANK, GOCCL_SHM_SECRET, GOCCL_SHM_SIZE, "+
+			"GOCCL_ERROR_FILE; correct or unset it")
+		require.ErrorAs(t, err, new(*ConfigError))
+	}
+}
+
+// The table of variables is the one that there is: it has all names that stand in the
+// module's programs, and no other.
+func TestTableOfVariables(t *testing.T) {
+	names := regexp.MustCompile(`\bGOCCL_[A-Z_]*[A-Z]\b`)
+	var found []string
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		others, table, _ := strings.Cut(string(text), "var knownVariables = ")
+		_, below, _ := strings.Cut(table, "}\n")
+		found = append(found, names.FindAllString(others+below, -1)...)
+		return err
+	}))
+	slices.Sort(found)
+	require.ElementsMatch(t, knownVariables, slices.Compact(found))
 }

@@ -27,6 +27,14 @@ func cut(s string) string {
 // one, or nothing if none is near: one edit may be needed, and one more for every
 // three letters.
 func didYouMean(wrong string, names []string) string {
+	if name := nearestName(wrong, names); name != "" {
+		return " (did you mean " + name + "?)"
+	}
+	return ""
+}
+
+// nearestName is that name, or "" if none is near.
+func nearestName(wrong string, names []string) string {
 	wrong = strings.ToLower(wrong)
 	nearest, least := "", 2+len(wrong)/3
 	for _, name := range names {
@@ -37,10 +45,7 @@ func didYouMean(wrong string, names []string) string {
 			nearest, least = name, d
 		}
 	}
-	if nearest == "" {
-		return ""
-	}
-	return " (did you mean " + nearest + "?)"
+	return nearest
 }
 
 // editDistance returns how many bytes have to be inserted, deleted or replaced

@@ -103,8 +103,9 @@ func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
 // is there first. In whichever it is, GOCCL_ALGORITHM, GOCCL_TRANSPORT,
 // GOCCL_TIMEOUT and GOCCL_WORLD_SIZE take the place of its defaults, and
 // WithAlgorithm, WithTransport and WithTimeout the place of both (see
-// ccl.Config.WithEnvironment). All ranks need the same values; the first key in which they
-// differ is named.
+// ccl.Config.WithEnvironment). A variable that begins with GOCCL_ and that goccl does not
+// know is an error, which names the nearest one. All ranks need the same values; the first
+// key in which they differ is named.
 //
 // Processes that a launcher has started connect through shared memory. A rank
 // that fails by a mistake of its own then still waits for the others, within the
@@ -155,6 +156,9 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 	}
 	if r.job == solo {
 		if err := solo.identify(); err != nil {
+			if misspelt := ccl.CheckEnvironment(os.Environ()); misspelt != nil {
+				err = misspelt // what the launcher's variables lack
+			}
 			return nil, err
 		}
 	}
@@ -194,6 +198,9 @@ const excuseTimeout = time.Minute
 
 // resolve makes the settings for the job: all of S4.7 that a rank does by itself.
 func (o *InitOption) resolve(j *job) (*ccl.Settings, error) {
+	if err := ccl.CheckEnvironment(os.Environ()); err != nil {
+		return nil, err
+	}
 	config, err := o.load(j)
 	if err != nil {
 		return nil, err

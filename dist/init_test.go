@@ -537,3 +537,16 @@ func TestFindingsAreLogged(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 	require.Contains(t, log.String(), `at=mine.yaml:3 finding="no rule matches reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan or exscan: such calls fail;`)
 }
+
+// A misspelt variable runs another experiment: it is an error on every rank.
+func TestUnknownVariable(t *testing.T) {
+	t.Setenv("GOCCL_ALGORTHM", "ring")
+	const want = "environment: GOCCL_ALGORTHM: goccl has no such variable (did you mean GOCCL_ALGORITHM?); it has GOCCL_"
+	err := spawn(t, func(context.Context, int) error {
+		err := dist.InitProcessGroup("ccl")
+		assert.ErrorContains(t, err, want)
+		assert.ErrorAs(t, err, new(*dist.ConfigError))
+		return nil
+	}, dist.Ranks(2))
+	require.NoError(t, err)
+}

@@ -22,7 +22,7 @@ const grace = 5 * time.Second
 
 // childMark is a variable of the environment by which everything that a child has
 // started is found again: ranks of MPI leave the process group of their launcher.
-const childMark = "GOCCL_PEERS_CHILD"
+const childMark = "PEERS_CHILD"
 
 // output runs the child until it ends, limit is over or ctx ends, and returns what
 // it has printed. In any case everything that the child had started is dead then.

@@ -18,7 +18,7 @@ import (
 
 // Fakes that hold a pipe open as long as they live. What they are told stands in the
 // environment.
-const pipeOfFake = "GOCCL_PEERS_FAKE_PIPE"
+const pipeOfFake = "TEST_PEERS_FAKE_PIPE"
 
 func init() {
 	// A launcher that does not heed the request to end.

@@ -15,7 +15,7 @@ import (
 )
 
 // The test binary plays peers when this variable says which.
-const fakePeer = "GOCCL_PEERS_FAKE"
+const fakePeer = "TEST_PEERS_FAKE"
 
 func TestMain(m *testing.M) {
 	if play, ok := fakes[os.Getenv(fakePeer)]; ok {

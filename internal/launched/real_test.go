@@ -15,7 +15,7 @@ import (
 
 // reportDir names the directory in which a rank that a launcher has started leaves
 // what Detect says.
-const reportDir = "GOCCL_TEST_LAUNCHED"
+const reportDir = "TEST_GOCCL_LAUNCHED"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(reportDir); dir != "" {

@@ -16,7 +16,7 @@ import (
 )
 
 // partVariable holds the part that the test binary plays as a rank.
-const partVariable = "GOCCL_TEST_PART"
+const partVariable = "TEST_GOCCL_PART"
 
 // A part is what a rank does: init, calls, destroy, again and again.
 type part struct {

@@ -358,7 +358,7 @@ func mountShm(t *testing.T, options string, flags uintptr) {
 	})
 }
 
-const namespaceVariable = "GOCCL_TEST_SEGMENT_MOUNTS"
+const namespaceVariable = "TEST_GOCCL_SEGMENT_MOUNTS"
 
 // inMountNamespace runs the test once more in a process with a mount namespace of
 // its own, in which it returns true.

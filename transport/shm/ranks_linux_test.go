@@ -21,7 +21,7 @@ import (
 
 // The test binary plays ranks as processes of their own: started with this variable
 // it does what a rankSpec says instead of running tests.
-const rankVariable = "GOCCL_TEST_SEGMENT_RANK"
+const rankVariable = "TEST_GOCCL_SEGMENT_RANK"
 
 type rankSpec struct {
 	Dir     string

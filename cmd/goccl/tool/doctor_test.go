@@ -228,7 +228,7 @@ func TestDoctorClean(t *testing.T) {
 }
 
 // asRankZero makes the test binary rank 0 of a job whose rank 1 does not come.
-const asRankZero = "GOCCL_TEST_AS_RANK_ZERO"
+const asRankZero = "TEST_GOCCL_AS_RANK_ZERO"
 
 func waitForRankOne(job string) {
 	_, err := shm.Join(context.Background(), shm.Job{Name: job, Size: 2})

@@ -15,7 +15,7 @@ import (
 )
 
 // asProgram makes the test binary the program goccl, with an algorithm that is wrong.
-const asProgram = "GOCCL_TEST_AS_PROGRAM"
+const asProgram = "TEST_GOCCL_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	launch.Reexecuted()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/cmd/goccl/internal/launch"
 )
 
@@ -39,6 +40,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 	call, err := parser.Parse(args)
 	if ended { // by --help
 		return status
+	}
+	if err == nil {
+		err = ccl.CheckEnvironment(os.Environ())
 	}
 	if err == nil {
 		err = call.Run()

@@ -442,3 +442,14 @@ func TestDescribe(t *testing.T) {
 		require.Contains(t, b.String(), line+"\n")
 	}
 }
+
+// No command runs with a variable that is misspelt.
+func TestMisspeltVariable(t *testing.T) {
+	t.Setenv("GOCCL_ALGORTHM", "ring")
+	for _, args := range [][]string{{"explain"}, {"run", "-n", "1", "true"}, {"bench", "--ranks", "1"}, {"doctor"}} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, 1, run(t.Context(), args, &stdout, &stderr))
+		require.Contains(t, stderr.String(), "GOCCL_ALGORTHM: goccl has no such variable (did you mean GOCCL_ALGORITHM?)")
+		require.Empty(t, stdout.String())
+	}
+}

@@ -15,7 +15,7 @@ import (
 )
 
 // The test binary is the program itself where this variable is set.
-const asProgram = "GOCCL_ALLREDUCE_TEST"
+const asProgram = "TEST_GOCCL_ALLREDUCE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {

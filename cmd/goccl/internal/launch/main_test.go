@@ -22,7 +22,7 @@ import (
 
 // asProgram is a variable with which the test binary is one of the programs below:
 // the one that its first argument names.
-const asProgram = "GOCCL_TEST_AS_PROGRAM"
+const asProgram = "TEST_GOCCL_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	Reexecuted()

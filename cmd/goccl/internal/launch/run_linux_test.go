@@ -74,7 +74,7 @@ func TestPin(t *testing.T) {
 }
 
 // mark is a variable by which everything is found that a launcher has started.
-const mark = "GOCCL_TEST_MARK"
+const mark = "TEST_GOCCL_MARK"
 
 // marked returns the processes that have the mark, and still have an environment.
 func marked(t *testing.T, value string) (pids []string) {
