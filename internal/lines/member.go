@@ -320,36 +320,46 @@ func (r *Member) Withdraw() (ended bool) {
 	if !r.exposed || !r.state.arrived(r.seq) {
 		return false
 	}
-	for peer, p := range r.group.states {
-		if peer == r.rank {
-			continue
+	peer := 0 // all before it are out
+	r.WaitOut(func() bool {
+		for ; peer < len(r.group.states); peer++ {
+			p := r.group.states[peer]
+			if peer != r.rank && p.arrived(r.seq) && p.done.Load() < r.seq && p.out.Load() < r.seq && !r.dead(peer) {
+				return false
+			}
 		}
-		r.WaitOut(func() bool {
-			return !p.arrived(r.seq) || p.done.Load() >= r.seq || p.out.Load() >= r.seq || r.dead(peer)
-		})
-	}
+		return true
+	})
 	return false
 }
 
-// StepOut says that this rank has left the current call on a failure. The call's
-// timeout begins anew: what follows waits for peers that are still inside.
+// StepOut says that this rank has left the current call on a failure.
 func (r *Member) StepOut() {
 	r.state.out.Store(r.seq)
 	r.group.announce()
-	r.tickStart = r.ticks.Load()
-	r.warned = true
-	r.ctxDone = nil
 }
 
 // WaitOut waits, after StepOut, until ok. It is deaf to everything else: peers are
 // still inside a kernel with this rank's buffers in their hands. They look at the
 // failure often; only a kernel that does not return makes it give up, when the
-// call's timeout has passed once more.
+// call's timeout has passed once more. That time has a timer of its own, which Close does
+// not stop.
 func (r *Member) WaitOut(ok func() bool) {
+	if ok() {
+		return
+	}
+	var late atomic.Bool
+	if after := r.limit.After; after > 0 {
+		timer := time.AfterFunc(after, func() {
+			late.Store(true)
+			r.group.Wake(r.rank)
+		})
+		defer timer.Stop()
+	}
 	r.state.waitOn.Store(everyone)
 	r.group.words.sleepers.Add(1)
-	for !ok() && r.overdue() == none {
-		r.Sleep()
+	for !ok() && !late.Load() {
+		r.group.rest.Sleep(r.rank, nil)
 	}
 	r.group.words.sleepers.Add(-1)
 	r.state.waitOn.Store(0)

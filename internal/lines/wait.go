@@ -320,6 +320,7 @@ func (r *Member) armTicker() {
 		return
 	}
 	r.tickerFor = after
+	r.tickStart = r.ticks.Load() // what an earlier ticker has counted was another timeout's
 	r.ticker = startTicker(after, func() {
 		r.ticks.Add(1)
 		r.group.Wake(r.rank)
@@ -327,9 +328,10 @@ func (r *Member) armTicker() {
 }
 
 // overdue reports whether the call's time is up, and warns once when half of it
-// is.
+// is. The ticks are those of the call's own timeout: until the rank has slept in this call
+// the ticker may be that of an earlier one.
 func (r *Member) overdue() interruption {
-	if r.limit.After <= 0 {
+	if r.limit.After <= 0 || r.tickerFor != r.limit.After {
 		return none
 	}
 	n := r.ticks.Load() - r.tickStart

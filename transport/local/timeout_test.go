@@ -12,10 +12,9 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// A timeout is counted in eighths: it ends a call between the timeout and nine
-// eighths of it, and warns between a half and five eighths (S2.23). In a bubble a
-// minute takes no time.
-func TestTimeoutIsCountedInEighths(t *testing.T) {
+// A timeout is counted in sixteenths: it ends a call between the timeout and 1.1 of it,
+// and warns between a half and 0.6. In a bubble a minute takes no time.
+func TestTimeoutIsCountedInSixteenths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Minute
 		eps := local.NewWaiting(3, local.Park)
@@ -36,14 +35,99 @@ func TestTimeoutIsCountedInEighths(t *testing.T) {
 		if !errors.As(err, &late) || !slices.Equal(late.Missing, []int{2}) || late.After != timeout {
 			t.Errorf("got %v, want a timeout of %v that names rank 2", err, timeout)
 		}
-		if took < timeout || took > timeout*9/8 {
+		if took < timeout || took > timeout*11/10 {
 			t.Errorf("it took %v", took)
 		}
-		if len(warned) != 1 || warned[0] < timeout/2 || warned[0] > timeout*5/8 {
+		if len(warned) != 1 || warned[0] < timeout/2 || warned[0] > timeout*6/10 {
 			t.Errorf("warned after %v", warned)
 		}
 		for _, ep := range eps {
 			ep.Close()
 		}
 	})
+}
+
+// Ticks that were counted for the timeout of an earlier call do not end a later one with
+// another.
+func TestTicksOfAnEarlierTimeout(t *testing.T) {
+	for _, waiting := range []local.Waiting{local.Poll, local.Park} {
+		synctest.Test(t, func(t *testing.T) {
+			eps := local.NewWaiting(2, waiting)
+			warn := func(uint64, []int) { t.Error("warned") }
+			calls := func(rank int, works time.Duration) error {
+				ep := eps[rank]
+				for seq, timeout := range []time.Duration{1: 20 * time.Millisecond, 2: time.Minute} {
+					if seq == 0 {
+						continue
+					}
+					if seq == 1 {
+						time.Sleep(works / 10)
+					}
+					e := &transport.Entry{Ctx: context.Background(), Seq: uint64(seq), Exposed: true, Limit: transport.Timeout{After: timeout, Warn: warn}}
+					if _, err := ep.Enter(e); err != nil {
+						return err
+					}
+					if seq == 2 {
+						time.Sleep(works) // with the ticker of call 1
+					}
+					if err := ep.Complete(); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			errs := make(chan error)
+			go func() { errs <- calls(0, 30*time.Millisecond) }()
+			go func() { errs <- calls(1, 60*time.Millisecond) }()
+			for range eps {
+				if err := <-errs; err != nil {
+					t.Error(err)
+				}
+			}
+			for _, ep := range eps {
+				ep.Close()
+			}
+		})
+	}
+}
+
+// A rank that is closed inside a call waits for a peer that is stuck in it as long as any
+// other that gives up: until the timeout has passed once more.
+func TestSecondTimeoutAfterClose(t *testing.T) {
+	for _, waiting := range []local.Waiting{local.Poll, local.Park} {
+		synctest.Test(t, func(t *testing.T) {
+			const timeout = time.Minute
+			eps := local.NewWaiting(2, waiting)
+			over := make(chan struct{})
+			go func() {
+				_, _ = eps[1].Enter(&transport.Entry{Ctx: context.Background(), Seq: 1, Exposed: true})
+				<-over // stuck
+			}()
+			e := &transport.Entry{Ctx: context.Background(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: timeout}}
+			if _, err := eps[0].Enter(e); err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				time.Sleep(time.Second)
+				eps[0].Close()
+			}()
+			begin := time.Now()
+			if err := eps[0].Complete(); !errors.Is(err, transport.ErrClosed) {
+				t.Errorf("Complete returned %v", err)
+			}
+			if took := time.Since(begin); took > 2*time.Second {
+				t.Errorf("Complete returned after %v", took)
+			}
+			eps[0].Fail(&transport.Failure{Kind: transport.FailurePeerLost, Ranks: []int{0}})
+			begin = time.Now()
+			if eps[0].Withdraw() {
+				t.Error("the call has ended well")
+			}
+			if took := time.Since(begin); took < timeout || took > timeout*11/10 {
+				t.Errorf("Withdraw took %v", took)
+			}
+			close(over)
+			eps[1].Close()
+		})
+	}
 }
