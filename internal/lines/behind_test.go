@@ -10,11 +10,11 @@ import (
 // stopped plays processes of which some have been woken and do not get up.
 type stopped map[int]bool
 
-func (s stopped) Wake(int)                   {}
-func (s stopped) Sleep(int, context.Context) {}
-func (s stopped) Yield() bool                { return true }
-func (s stopped) Woken(rank int) bool        { return s[rank] }
-func (s stopped) Dead(int) (int, bool)       { return 0, false }
+func (s stopped) Wake(int)                        {}
+func (s stopped) Sleep(int, context.Context) bool { return true }
+func (s stopped) Yield() bool                     { return true }
+func (s stopped) Woken(rank int) bool             { return s[rank] }
+func (s stopped) Dead(int) (int, bool)            { return 0, false }
 
 type noCauses struct{}
 

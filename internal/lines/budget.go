@@ -57,6 +57,7 @@ type wait struct {
 	yields int
 	looked bool
 	parked bool
+	woken  bool   // from a sleep, and has not looked since
 	events uint64 // as of the last look
 }
 

@@ -24,13 +24,15 @@ func (g Goroutines) Wake(sleeper int) {
 }
 
 // Sleep implements Rest.
-func (g Goroutines) Sleep(sleeper int, ctx context.Context) {
+func (g Goroutines) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	if ctx == nil {
 		<-g[sleeper]
-		return
+		return true
 	}
 	select {
 	case <-g[sleeper]:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }

@@ -29,8 +29,8 @@ type Rest interface {
 	Wake(sleeper int)
 	// Sleep waits until there is a token for the sleeper, and takes it; or until ctx ends,
 	// unless it is nil. It may return for no reason, and does so now and then where ranks
-	// are Processes.
-	Sleep(sleeper int, ctx context.Context)
+	// are Processes. woken reports whether it took a token.
+	Sleep(sleeper int, ctx context.Context) (woken bool)
 }
 
 // Processes is the Rest of ranks that are processes: they can end without a word,

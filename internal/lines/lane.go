@@ -14,6 +14,7 @@ type Lane struct {
 	budget budget
 	events uint64 // as of the end of the last Rest
 	dead   []bool // by rank: processes that were found dead
+	looked suspicion
 	woken  atomic.Bool
 	_      [128]byte
 }
@@ -37,8 +38,10 @@ func (l *Lane) Rest(ready func() bool, patient bool) {
 		case announced:
 			l.member.state.resting.Store(1)
 		case asleep:
-			g.rest.Sleep(g.lane(l.member.rank), nil)
-			l.findDead()
+			woken := g.rest.Sleep(g.lane(l.member.rank), nil)
+			if g.others != nil && l.looked.arises(woken) {
+				l.findDead()
+			}
 		}
 	}
 	own.end(&w)

@@ -38,7 +38,8 @@ type Member struct {
 	patient    budget  // of patient calls: nothing
 	budget     *budget // of the current call
 	calm       uint64  // the last event after which all was as if there were none
-	suspicious bool    // this rank has slept for a while, and looks whether others are dead
+	suspicious bool    // the next look is also at whether others are dead
+	suspicion  suspicion
 
 	ticks     atomic.Uint64
 	tickerFor time.Duration // the timeout that the ticker was started for

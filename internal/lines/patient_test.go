@@ -46,11 +46,11 @@ func TestPatientCallsSleepAtOnce(t *testing.T) {
 // dying is a process that dies while another sleeps for the second time.
 type dying struct{ sleeps, yields int }
 
-func (d *dying) Wake(int)                    {}
-func (d *dying) Sleep(int, context.Context)  { d.sleeps++ }
-func (d *dying) Yield() bool                 { d.yields++; return true }
-func (d *dying) Woken(int) bool              { return false }
-func (d *dying) Dead(int) (pid int, is bool) { return 17, d.sleeps >= 2 }
+func (d *dying) Wake(int)                        {}
+func (d *dying) Sleep(int, context.Context) bool { d.sleeps++; return false }
+func (d *dying) Yield() bool                     { d.yields++; return true }
+func (d *dying) Woken(int) bool                  { return false }
+func (d *dying) Dead(int) (pid int, is bool)     { return 17, d.sleeps >= 2 }
 
 // A lane that rests notices a death, once, and a patient one has neither polled nor
 // yielded before.

@@ -65,6 +65,12 @@ func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) erro
 // step is one step of a wait: a pause, or a sleep until there may be news. After
 // it the caller tests what it waits for.
 func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) {
+	if w.woken { // and what it waits for was not there
+		w.woken = false
+		w.looked = true
+		w.events = r.group.words.events.Load()
+		return r.look(peer, why)
+	}
 	switch r.budget.spend(w, r.group.others) {
 	case paused:
 		if w.pauses%lookEvery != 0 {
@@ -82,7 +88,8 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 		r.group.words.sleepers.Add(1)
 	case asleep:
 		r.Sleep()
-		r.suspicious = r.group.others != nil
+		w.woken = true
+		return none, peer // the test comes first
 	}
 	w.looked = true
 	w.events = r.group.words.events.Load()
@@ -94,6 +101,7 @@ func (r *Member) endWait(w *wait) {
 	if w.parked {
 		r.group.words.sleepers.Add(-1)
 		r.state.waitOn.Store(0)
+		r.suspicious = false
 	}
 }
 
@@ -101,11 +109,12 @@ func (r *Member) endWait(w *wait) {
 // look at the group's state before and after.
 func (r *Member) Sleep() {
 	r.armTicker()
-	if r.ctxDone == nil || r.home(r.ctx) {
-		r.group.rest.Sleep(r.rank, nil)
-		return
+	ctx := r.ctx
+	if r.ctxDone == nil || r.home(ctx) {
+		ctx = nil
 	}
-	r.group.rest.Sleep(r.rank, r.ctx)
+	woken := r.group.rest.Sleep(r.rank, ctx)
+	r.suspicious = r.group.others != nil && r.suspicion.arises(woken)
 }
 
 // home reports whether ctx leaves tokens by itself when it ends: the first

@@ -17,12 +17,12 @@ type neighbour struct {
 	sleeps int
 }
 
-func (n *neighbour) enter()                        { n.state.line[n.seq&1].epoch.Store(n.seq) }
-func (n *neighbour) Wake(int)                      {}
-func (n *neighbour) Sleep(int, context.Context)    { n.sleeps++; n.enter() }
-func (n *neighbour) Yield() bool                   { n.yields++; n.enter(); return !n.busy }
-func (n *neighbour) Dead(int) (pid int, dead bool) { return 1, false }
-func (n *neighbour) Woken(int) bool                { return false }
+func (n *neighbour) enter()                          { n.state.line[n.seq&1].epoch.Store(n.seq) }
+func (n *neighbour) Wake(int)                        {}
+func (n *neighbour) Sleep(int, context.Context) bool { n.sleeps++; n.enter(); return true }
+func (n *neighbour) Yield() bool                     { n.yields++; n.enter(); return !n.busy }
+func (n *neighbour) Dead(int) (pid int, dead bool)   { return 1, false }
+func (n *neighbour) Woken(int) bool                  { return false }
 
 // A rank yields as long as that is good. After a yield that took long it sleeps in the
 // next waits, in twice as many each time that the first yield after them is as bad; a

@@ -53,7 +53,7 @@ func (p *processes) Wake(sleeper int) {
 }
 
 // Sleep implements lines.Rest.
-func (p *processes) Sleep(sleeper int, ctx context.Context) {
+func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	if ctx != nil {
 		stop := context.AfterFunc(ctx, func() { p.Wake(sleeper) })
 		defer stop()
@@ -63,7 +63,7 @@ func (p *processes) Sleep(sleeper int, ctx context.Context) {
 		timeout := unix.NsecToTimespec(slice.Nanoseconds())
 		futex(token, futexWait, asleep, &timeout)
 	}
-	token.Store(noToken)
+	return token.Swap(noToken) == oneToken
 }
 
 // Woken implements lines.Processes.

@@ -24,10 +24,11 @@ func tryLock(fd, at int) (bool, error) {
 	return err == nil, err
 }
 
-// locked reports whether others hold locks on any of n bytes.
+// locked reports whether others hold locks on any of n bytes. Where the kernel does not
+// say, they do: a rank is dead, and a file left behind, only if that is known.
 func locked(fd, at, n int) bool {
 	l := writeLock(at, n)
-	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, l) == nil && l.Type != unix.F_UNLCK
+	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, l) != nil || l.Type != unix.F_UNLCK
 }
 
 func writeLock(at, n int) *unix.Flock_t {
