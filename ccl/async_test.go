@@ -191,7 +191,7 @@ func TestAsyncClosed(t *testing.T) {
 		for range 5 {
 			works = append(works, g[0].BarrierAsync(bg))
 		}
-		require.NoError(t, g[0].Close())
+		requireUnfinished(t, ccl.UnfinishedError{Calls: 5}, g[0].Close())
 		for _, w := range works {
 			require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
 		}

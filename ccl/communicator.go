@@ -27,6 +27,7 @@ type Communicator struct {
 	settings   *Settings
 	queue      queue
 	post       post
+	failedWork atomic.Pointer[Work] // for Drain
 	logger     *slog.Logger
 	warn       func(seq uint64, missing []int)
 
@@ -210,12 +211,18 @@ func (c *Communicator) LastChoice() Choice {
 }
 
 // Close leaves the group. It never waits; a rank that still needs this one gets
-// PeerLostError. Calls after it return ErrClosed. Closing twice is a no-op.
+// PeerLostError. Calls after it return ErrClosed. Closing twice is a no-op. Works that
+// have not ended are dropped, and *UnfinishedError counts them, unless the group has
+// failed, by which they fail in any case. Drain first, or wait for each.
 func (c *Communicator) Close() error {
 	if !c.life.close() {
 		return nil
 	}
-	err := c.ep.Close()
+	err := c.unfinished()
+	if err != nil && c.ep.Failed() {
+		err = nil // they fail in any case
+	}
+	err = errors.Join(err, c.ep.Close())
 	if driving := c.post.stop(); !driving {
 		err = errors.Join(err, c.drop()) // the post's hold; else the driver drops it
 	}

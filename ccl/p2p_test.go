@@ -239,7 +239,7 @@ func TestMessagesEnd(t *testing.T) {
 
 		g = group(t, connect, 2)
 		w := ccl.Irecv(bg, g[0], make([]int32, 1), 1, 0)
-		require.NoError(t, g[0].Close())
+		requireUnfinished(t, ccl.UnfinishedError{Receives: 1}, g[0].Close())
 		require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
 		require.ErrorIs(t, ccl.Send(bg, g[0], []int32{1}, 1, 0), ccl.ErrClosed)
 	})

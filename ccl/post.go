@@ -29,6 +29,7 @@ type post struct {
 	recvs   []*transfer        // in order
 	from    []incoming         // by sender
 	early   map[int][]*arrival // by sender, in order
+	works   counters           // of those that have a Work
 	message transport.Message  // the part that is put
 	turn    int                // whose messages AnySource looks at first
 	spare   *transfer
@@ -81,6 +82,9 @@ func (p *post) begin(t *transfer, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.refuses(t); err != nil {
+		if !waits {
+			p.comm.noteFailed(&t.Work, err)
+		}
 		t.finish(err)
 		return
 	}
@@ -89,6 +93,10 @@ func (p *post) begin(t *transfer, waits bool) {
 	}
 	p.limit(t)
 	p.enter(t)
+	if !waits && !t.isOver() {
+		t.counted = true
+		p.works.of(t).Add(1)
+	}
 	p.doubt = p.doubt || !t.isOver() && p.doubts(t)
 	switch {
 	case p.driving:
@@ -568,6 +576,11 @@ func (p *post) ended(t *transfer, err error) {
 	if t.unhook != nil {
 		t.unhook()
 		t.unhook = nil
+	}
+	if t.counted {
+		t.counted = false
+		p.works.of(t).Add(-1)
+		p.comm.noteFailed(&t.Work, err)
 	}
 	t.finish(err)
 }

@@ -55,6 +55,7 @@ func (c *Communicator) serveFirst() (more bool) {
 	q.mu.Unlock()
 	err, returned := errGoexit, false
 	defer func() {
+		c.noteFailed(w, err)
 		w.finish(err)
 		q.mu.Lock()
 		if q.first = w.next; q.first == nil {
@@ -82,7 +83,7 @@ func (c *Communicator) turn() {
 	w := c.queue.last
 	c.queue.mu.Unlock()
 	if w != nil {
-		_ = w.Wait(context.Background()) // its error is for those who began it
+		_ = w.await(context.Background()) // its error is for those who began it
 	}
 }
 

@@ -37,6 +37,7 @@ type transfer struct {
 	limit    time.Duration
 	unhook   func() bool // ends the look at ctx
 	begun    bool        // the other end can see some of the message
+	counted  bool        // in post.works
 	moved    int         // bytes
 	cause    error       // a send that ends so when no other rank sees its buffer any more
 	next     *transfer   // of those that are kept for later
@@ -53,7 +54,7 @@ func (t *transfer) set(m message, ctx context.Context, o CallOption) {
 	t.message = m
 	t.ctx, t.limit, t.unhook = ctx, o.timeout, nil
 	t.begun, t.moved, t.cause, t.source = false, 0, nil, m.peer
-	t.ended, t.err, t.done = false, nil, nil
+	t.ended, t.asked, t.err, t.done = false, false, nil, nil
 }
 
 // expect makes a buffer for a message that a receive of any length gets.

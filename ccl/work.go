@@ -11,7 +11,8 @@ import (
 // Work is a call that was begun and need not be waited for. Its buffers, counts and
 // displacements belong to it until it is done: they are not to be written, nor its
 // outputs read, before (with debug in ccl.yaml that is checked). One that nobody waits
-// for costs nothing. Its methods may be called by anyone at any time.
+// for costs nothing; but Close drops those that have not ended: see Drain. Its methods may
+// be called by anyone at any time.
 type Work struct {
 	ctx  context.Context
 	args arguments
@@ -20,6 +21,7 @@ type Work struct {
 	mu    sync.Mutex
 	end   sync.Cond // of those who wait and nothing else can stop
 	ended bool
+	asked bool // for the error, after it has ended
 	err   error
 	done  chan struct{} // made by the first who asks for it
 
@@ -29,9 +31,16 @@ type Work struct {
 // Wait returns when the call is done, with its error, or when ctx ends, with that of
 // ctx and its cause: then the call goes on. It may be called any number of times.
 func (w *Work) Wait(ctx context.Context) error {
-	if ended, err := w.state(); ended {
+	if ended, err := w.ask(); ended {
 		return err
 	}
+	err := w.await(ctx)
+	_, _ = w.ask()
+	return err
+}
+
+// await is Wait for the engine, which does not ask for the error.
+func (w *Work) await(ctx context.Context) error {
 	if ctx.Done() == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -67,7 +76,7 @@ func (w *Work) Done() <-chan struct{} {
 
 // Err returns the error of a call that is done, nil if it succeeded or goes on.
 func (w *Work) Err() error {
-	_, err := w.state()
+	_, err := w.ask()
 	return err
 }
 
@@ -77,6 +86,14 @@ func (w *Work) Source() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.source
+}
+
+// ask is state for the program.
+func (w *Work) ask() (ended bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = w.asked || w.ended
+	return w.ended, w.err
 }
 
 func (w *Work) state() (ended bool, err error) {

@@ -5,7 +5,10 @@ import "github.com/goccl/goccl/ccl"
 // Work is a collective that was begun by the Async twin of its function, or a message
 // that Isend or Irecv has begun: these return at once. Collectives that were begun are
 // done in that order, before any that the rank calls later on the group. The buffers
-// belong to the Work until it is done; one that nobody waits for costs nothing.
+// belong to the Work until it is done.
+//
+// One that nobody waits for costs nothing. Spawn completes it when the worker returns nil,
+// and returns its error; DestroyProcessGroup drops it. So wait for a Work before that.
 //
 // torch's wait is Wait, is_completed whether Done is closed, and exception is Err.
 //

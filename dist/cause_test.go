@@ -88,7 +88,9 @@ func TestCauseOfAContext(t *testing.T) {
 					assert.ErrorContains(t, err, "the user pressed stop")
 					return nil
 				}), dist.Ranks(2))
-				require.NoError(t, err)
+				if name != "Wait" { // which leaves a call that goes on
+					require.NoError(t, err)
+				}
 			}
 		})
 	}
@@ -139,10 +141,12 @@ func TestCauseOfAJoin(t *testing.T) {
 		if err == nil {
 			err = c.Barrier(context.Background())
 		}
-		assert.ErrorContains(t, err, "aborted by rank 1: context canceled: the user pressed stop")
+		assert.ErrorContains(t, err, "aborted by rank 1: ")
+		assert.ErrorContains(t, err, "context canceled: the user pressed stop")
 	})
 	err = spawn(t, initialised(func(context.Context, int) error {
-		return dist.Barrier(dist.WithContext(newEnding(t)))
+		_, err := dist.Recv([]int{0}, 0, 0, dist.WithContext(newEnding(t)))
+		return err
 	}))
 	wait()
 	require.ErrorIs(t, err, errStop)

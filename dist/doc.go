@@ -105,7 +105,8 @@
 //
 // A worker that returns an error, panics or leaves by runtime.Goexit fails its
 // group: its peers get an [*AbortedError] that names it. One that returns nil
-// has left: peers that still need it get a [*PeerLostError]. Spawn waits for
+// has left, once what it had begun and not waited for has ended: peers that still
+// need it get a [*PeerLostError]. Spawn waits for
 // all workers and returns a [*RankError] for each that failed, the root cause
 // first; in a launched process that is the one rank it hosts. A panic in a
 // goroutine started with Go ends the process, as it does in any goroutine.

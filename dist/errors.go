@@ -41,6 +41,7 @@ type (
 	PeerLostError             = ccl.PeerLostError
 	AbortedError              = ccl.AbortedError
 	KernelPanicError          = ccl.KernelPanicError
+	UnfinishedError           = ccl.UnfinishedError
 	InvalidBufferSizeError    = ccl.InvalidBufferSizeError
 	InvalidRootError          = ccl.InvalidRootError
 	InvalidArgumentError      = ccl.InvalidArgumentError

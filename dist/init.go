@@ -291,7 +291,8 @@ func initFailed(backend string, err error) error {
 // DestroyProcessGroup takes the caller's rank out of its default process group, and
 // of all that were made of it; with WithGroup, out of that group alone, unless it is
 // the default one. It waits for nobody: a peer that still needs the rank gets
-// *PeerLostError. It returns ErrNotInitialized if there is no group, and ErrUnbound
+// *PeerLostError, and each Work that has not ended is dropped: *UnfinishedError counts
+// them, if their group has not failed. It returns ErrNotInitialized if there is no group, and ErrUnbound
 // in a goroutine without a rank. Afterwards InitProcessGroup can be called again,
 // any number of times.
 func DestroyProcessGroup(opts ...CallOption) error {

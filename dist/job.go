@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -42,7 +43,8 @@ type rank struct {
 	attempts int             // calls of InitProcessGroup so far
 	joining  *attempt        // the one under way
 	ended    bool            // the worker has ended,
-	err      error           // with this error
+	err      error           // with this error;
+	left     error           // or it returned nil, and this is how what it had begun ended
 }
 
 // newJob makes the job of that many ranks, l's if it is one.
@@ -130,11 +132,11 @@ func (r *rank) settle(g *ProcessGroup) error {
 func (r *rank) leave() []*ProcessGroup {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
-	return r.left()
+	return r.take()
 }
 
-// left is leave where job.mu is held.
-func (r *rank) left() []*ProcessGroup {
+// take is leave where job.mu is held.
+func (r *rank) take() []*ProcessGroup {
 	groups := r.groups
 	if g := r.group.Swap(nil); g != nil {
 		groups = append(groups, g)
@@ -144,6 +146,33 @@ func (r *rank) left() []*ProcessGroup {
 		g.closed.Store(true)
 	}
 	return groups
+}
+
+// drain waits until what the worker has begun and not waited for has ended: calls, sends,
+// and receives that a message has matched. Its error is theirs, and counts what is left.
+func (r *rank) drain(ctx context.Context) error {
+	r.job.mu.Lock()
+	groups := slices.Clone(r.groups)
+	if g := r.group.Load(); g != nil {
+		groups = append(groups, g)
+	}
+	r.job.mu.Unlock()
+	var errs []error
+	for _, g := range groups {
+		errs = append(errs, g.comm.Drain(ctx))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the worker returned nil before all that it had begun had ended: %w", err)
+	}
+	return nil
+}
+
+// outcome is the error that Spawn returns for the rank, whose worker has ended.
+func (r *rank) outcome() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.left
 }
 
 // end is the end of the rank's worker. Groups and attempts that still need the
@@ -167,13 +196,13 @@ func (r *rank) end(err error) (first *RankError) {
 	if r.joining != nil {
 		r.joining.fail(r.absence())
 	}
-	groups := r.left()
+	groups := r.take()
 	j.mu.Unlock()
 	for _, g := range groups {
 		if err != nil {
 			g.comm.Abort(err)
 		}
-		_ = g.close() // it never waits, and nobody is left to tell
+		_ = g.close() // it never waits; drain has said what is dropped
 	}
 	return first
 }

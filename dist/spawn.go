@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,11 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 // waits until all have ended, whatever happens. The number of ranks is that of
 // Ranks, else the world size that the configuration asks for, else one for each
 // usable core; but see below for processes that were launched.
+//
+// A worker that returns nil first completes what it has begun by Async functions and by
+// Isend and not waited for: Spawn waits for that as long as its calls would, until they
+// have ended, their timeouts, or ctx. What failed then, and receives without a message,
+// which *UnfinishedError counts, are the error of that rank; no other rank fails by it.
 //
 // A worker's ctx is derived from that of SpawnContext. It is cancelled, with a
 // *RankError as its cause, when another worker fails, so that long computations
@@ -165,7 +171,10 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 		if v := recover(); v != nil {
 			err = &PanicError{Rank: r.number, Value: v, Stack: debug.Stack()}
 		}
-		r.reportWorker(err) // before the peers hear of it
+		if err == nil {
+			r.left = r.drain(ctx)
+		}
+		r.reportWorker(cmp.Or(err, r.left)) // before the peers hear of it
 		if first := r.end(err); err != nil {
 			cancel(first)
 		}
@@ -179,24 +188,25 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 func (j *job) failure(cancelled error) error {
 	blamed := map[int]bool{} // ranks that made others fail
 	for _, r := range j.ended {
-		if failed, ok := errors.AsType[*CollectiveFailedError](r.err); ok && failed.Group != "" {
+		if failed, ok := errors.AsType[*CollectiveFailedError](r.outcome()); ok && failed.Group != "" {
 			continue // its ranks are those of another group
 		}
-		if aborted, ok := errors.AsType[*AbortedError](r.err); ok {
+		if aborted, ok := errors.AsType[*AbortedError](r.outcome()); ok {
 			blamed[aborted.By] = true
 		}
-		for _, rank := range said(r.err, "refused") {
+		for _, rank := range said(r.outcome(), "refused") {
 			blamed[rank] = true
 		}
 	}
 	var causes, rest rankErrors
 	for _, r := range j.ended {
-		if r.err == nil {
+		failed := r.outcome()
+		if failed == nil {
 			continue
 		}
-		heeded := errors.Is(r.err, context.Canceled) || cancelled != nil && errors.Is(r.err, cancelled)
-		err := &RankError{r.number, r.err}
-		if consequence(r.number, r.err) || heeded && !blamed[r.number] {
+		heeded := errors.Is(failed, context.Canceled) || cancelled != nil && errors.Is(failed, cancelled)
+		err := &RankError{r.number, failed}
+		if consequence(r.number, failed) || heeded && !blamed[r.number] {
 			rest = append(rest, err)
 		} else {
 			causes = append(causes, err)

@@ -1,0 +1,118 @@
+package ccl_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// requireUnfinished fails unless err counts what want does.
+func requireUnfinished(t *testing.T, want ccl.UnfinishedError, err error) {
+	t.Helper()
+	var got *ccl.UnfinishedError
+	require.ErrorAs(t, err, &got)
+	require.Equal(t, want, *got)
+}
+
+// begin begins calls and messages of each kind on rank 0 of 2, which end only when rank 1
+// does its part; the receive has no message.
+func begin(c *ccl.Communicator) []*ccl.Work {
+	return []*ccl.Work{
+		c.BarrierAsync(bg), ccl.AllReduceAsync(bg, c, []int32{1}, []int32{0}, ccl.Sum), c.BarrierAsync(bg),
+		ccl.Isend(bg, c, numbers(1, 10_000), 1, 1), ccl.Isend(bg, c, numbers(2, 10_000), 1, 1),
+		ccl.Irecv(bg, c, []int32{0}, 1, 7),
+	}
+}
+
+// answer is what rank 1 does about them.
+func answer(c *ccl.Communicator) error {
+	x := []int32{1}
+	err := errors.Join(c.Barrier(bg), ccl.AllReduce(bg, c, x, x, ccl.Sum), c.Barrier(bg))
+	for range 2 {
+		_, received := ccl.Recv(bg, c, make([]int32, 10_000), 0, 1)
+		err = errors.Join(err, received)
+	}
+	return err
+}
+
+// Drain waits for what was begun, but for receives without a message.
+func TestDrain(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		require.NoError(t, g[0].Drain(bg))
+		works := begin(g[0])
+		stopped, stop := context.WithCancelCause(bg)
+		stop(errors.New("enough"))
+		err := g[0].Drain(stopped)
+		requireUnfinished(t, ccl.UnfinishedError{Calls: 3, Sends: 2, Receives: 1}, err)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "enough")
+
+		errs := each(2, func(r int) error {
+			if r == 1 {
+				return answer(g[1])
+			}
+			return g[0].Drain(bg)
+		})
+		require.NoError(t, errs[1])
+		require.EqualError(t, errs[0], "1 receive has not ended: wait for a Work before its communicator is closed")
+		for i, w := range works[:5] {
+			select {
+			case <-w.Done():
+				require.NoError(t, w.Err())
+			default:
+				require.Fail(t, "not ended", "Work %d", i)
+			}
+		}
+		require.NoError(t, ccl.Send(bg, g[1], []int32{5}, 0, 7))
+		require.NoError(t, works[5].Wait(bg))
+		require.NoError(t, g[0].Drain(bg))
+		require.NoError(t, g[0].Close())
+	})
+}
+
+// Peers that have left end Drain, also where nothing else would.
+func TestDrainWithoutPeers(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		works := []*ccl.Work{
+			g[0].BarrierAsync(bg, ccl.WithTimeout(-1)),
+			ccl.Isend(bg, g[0], numbers(1, 10_000), 1, 1, ccl.WithTimeout(-1)),
+		}
+		require.NoError(t, g[1].Close())
+		err := g[0].Drain(bg)
+		var lost *ccl.PeerLostError
+		require.ErrorAs(t, err, &lost)
+		require.Equal(t, 1, lost.Rank)
+		for _, w := range works {
+			require.ErrorAs(t, w.Err(), &lost)
+		}
+	})
+}
+
+// Close drops what has not ended and counts it, unless the group has failed.
+func TestCloseCounts(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		works := begin(g[0])
+		err := g[0].Close()
+		requireUnfinished(t, ccl.UnfinishedError{Calls: 3, Sends: 2, Receives: 1}, err)
+		require.EqualError(t, err, "3 calls, 2 sends and 1 receive have not ended: wait for a Work before its communicator is closed")
+		require.NoError(t, g[0].Close())
+		for _, w := range works {
+			require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
+		}
+
+		g = group(t, connect, 2)
+		works = begin(g[0])
+		g[1].Abort(errors.New("had enough"))
+		require.NoError(t, g[0].Close())
+		for _, w := range works {
+			require.Error(t, w.Wait(bg))
+		}
+	})
+}
