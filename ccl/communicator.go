@@ -29,6 +29,7 @@ type Communicator struct {
 	post       post
 	failedWork atomic.Pointer[Work] // for Drain
 	logger     *slog.Logger
+	tell       func(*Communicator, *CollectiveFailedError) // nil: nothing is to be told
 	warn       func(seq uint64, missing []int)
 
 	made      transport.Region // by the last call that made one
@@ -67,7 +68,9 @@ const padBytes = 128
 type Option struct {
 	settings *Settings
 	logger   *slog.Logger
+	failures func(*Communicator, *CollectiveFailedError)
 	name     string
+	global   []int
 }
 
 // WithSettings gives the group its configuration, which has to be the same on all
@@ -77,6 +80,15 @@ func WithSettings(s *Settings) Option { return Option{settings: s} }
 // WithLogger gives the communicator a voice: it warns of calls that have waited
 // for half of their timeout. Without it the library is silent.
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
+
+// WithFailures has f called with every *CollectiveFailedError of the communicator, and of
+// the groups made of it, before the call or Work returns it: a rank can tell a supervisor
+// why it fails, also if the program then ends at once. f gets the communicator that failed
+// and may ask it for ranks, but must not make calls. Several goroutines may call f at a
+// time.
+func WithFailures(f func(c *Communicator, err *CollectiveFailedError)) Option {
+	return Option{failures: f}
+}
 
 // CallOption is an option of one call.
 type CallOption struct {
@@ -126,8 +138,11 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 		if o.logger != nil {
 			c.logger = o.logger
 		}
+		if o.failures != nil {
+			c.tell = o.failures
+		}
 		if o.name != "" {
-			c.name = o.name
+			c.name, c.global = o.name, o.global
 		}
 	}
 	if err := c.init(ctx); err != nil {

@@ -459,6 +459,9 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 			e.Peer = f.Ranks[0]
 		}
 	}
+	if c.tell != nil {
+		c.tell(c, e)
+	}
 	return e
 }
 

@@ -116,14 +116,11 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 	if err != nil {
 		return nil, failed(err)
 	}
-	made, err := New(ctx, ep, WithSettings(settings), WithLogger(c.logger), Option{name: name})
-	if err != nil {
-		return nil, err
-	}
+	var global []int
 	for _, r := range members {
-		made.global = append(made.global, c.GlobalRank(r))
+		global = append(global, c.GlobalRank(r))
 	}
-	return made, nil
+	return New(ctx, ep, WithSettings(settings), WithLogger(c.logger), WithFailures(c.tell), Option{name: name, global: global})
 }
 
 // connect returns the endpoint of a group of members.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -170,6 +171,36 @@ func TestGroupsFailAlone(t *testing.T) {
 			}
 			return sum(again[r], 3)
 		})...))
+	})
+}
+
+// WithFailures hears of each call and message that fails, before the program does, also on
+// groups made of the communicator.
+func TestWithFailures(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		heard := make([][]*ccl.CollectiveFailedError, 3) // by rank; each is its goroutine's
+		g := join(t, connect, settings(t, 3, patient, nil), ccl.WithFailures(func(c *ccl.Communicator, err *ccl.CollectiveFailedError) {
+			rank := c.GlobalRank(err.Rank)
+			heard[rank] = append(heard[rank], err)
+		}))
+		require.NoError(t, errors.Join(each(3, func(r int) error {
+			pair, err := g[r].NewGroup(bg, []int{1, 2})
+			if err != nil || r == 0 {
+				return err
+			}
+			closing(t, pair)
+			if _, err := ccl.Recv(bg, g[r], []int{0}, 0, 0, ccl.WithTimeout(time.Millisecond)); len(heard[r]) != 1 || !errors.Is(err, heard[r][0]) {
+				return fmt.Errorf("the receive returned %w, and before %v was told", err, heard[r])
+			}
+			if r == 2 {
+				return pair.Close()
+			}
+			if err := sum(pair, 3); len(heard[r]) != 2 || !errors.Is(err, heard[r][1]) {
+				return fmt.Errorf("the call returned %w, and before %v was told", err, heard[r])
+			}
+			return nil
+		})...))
+		require.Empty(t, heard[0])
 	})
 }
 

@@ -125,6 +125,9 @@ func (c *Communicator) failedTransfer(t *transfer, cause error) error {
 		e.Peer, peer = t.peer, fmt.Sprintf("rank %d", t.peer)
 	}
 	e.Message = fmt.Sprintf("%s %s, tag %d", verb, peer, t.tag)
+	if c.tell != nil {
+		c.tell(c, e)
+	}
 	return e
 }
 

@@ -5,18 +5,39 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/launched"
 )
 
-// reported says that a report of this process may be with the launcher.
-var reported atomic.Bool
+// sent is what the launcher has been told by this process.
+var sent struct {
+	sync.Mutex
+	some, last bool // something; and it was not about a call, after which the program may go on
+	// The last failure of a call that was because of other ranks.
+	because launched.Because
+	ranks   []int
+	group   bool // it was the failure of a group, which does not recover
+}
 
 // report tells the launcher of rank number rank why it failed. What cannot be reported
 // is dropped: err goes to the caller in any case.
 func report(rank int, kind launched.FailKind, err error) {
+	sent.Lock()
+	defer sent.Unlock()
+	r := newReport(rank, kind, err)
+	// An error of the program's own making may hide that its group has failed, and one of a
+	// group of some ranks counts them differently.
+	if r.Because == "" && sent.group || r.Because == sent.because && len(r.Ranks) == 0 {
+		r.Because, r.Ranks = sent.because, sent.ranks
+	}
+	sent.some, sent.last = true, true
+	_ = r.Send(os.Getenv)
+}
+
+func newReport(rank int, kind launched.FailKind, err error) *launched.Report {
 	r := &launched.Report{
 		Version: 1, Rank: rank, PID: os.Getpid(), Time: time.Now(),
 		Kind: kind, Message: err.Error(),
@@ -29,15 +50,39 @@ func report(rank int, kind launched.FailKind, err error) {
 	} else if errors.Is(err, ErrGoexit) {
 		r.Kind = launched.FailedGoexit
 	}
-	reported.Store(true)
-	_ = r.Send(os.Getenv)
+	return r
+}
+
+// reportCall reports a call that failed: the program may end by it at once, without a word
+// to this package. A failure that has been reported is not reported again.
+func (r *rank) reportCall(c *ccl.Communicator, err *CollectiveFailedError) {
+	if errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return // the rank's own doing
+	}
+	how, ranks := because(err.Rank, err.Err)
+	for i := range ranks {
+		ranks[i] = c.GlobalRank(ranks[i])
+	}
+	slices.Sort(ranks)
+	sent.Lock()
+	defer sent.Unlock()
+	if sent.last || sent.some && how == sent.because && slices.Equal(ranks, sent.ranks) {
+		return
+	}
+	sent.some, sent.because, sent.ranks, sent.group = true, how, ranks, how != "" && err.Seq > 0
+	report := newReport(r.number, launched.FailedCall, err)
+	report.Because, report.Ranks = how, ranks
+	_ = report.Send(os.Getenv)
 }
 
 // takeBack removes the report of a failure that the program has overcome.
 func takeBack() {
-	if reported.CompareAndSwap(true, false) {
+	sent.Lock()
+	defer sent.Unlock()
+	if sent.some {
 		_ = launched.TakeBack(os.Getenv)
 	}
+	sent.some, sent.last, sent.because, sent.ranks, sent.group = false, false, "", nil, false
 }
 
 // reportWorker reports how the worker of a launched process ended.

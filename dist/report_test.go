@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
@@ -120,6 +122,65 @@ func TestConsequenceReports(t *testing.T) {
 			require.Equal(t, c.ranks, r.Ranks)
 		})
 	}
+}
+
+// A call that fails is reported before the program hears of it: it may end at once. Ranks
+// are those of the job also where a group counts others. An error of the program's own
+// making does not hide that its group has failed.
+func TestCallReports(t *testing.T) {
+	ours.set(t)
+	read := reportFile(t)
+	n := newNode(t)
+	over := make(chan struct{})
+	wait := n.others(t, func(c *ccl.Communicator, err error) {
+		if !assert.NoError(t, err) {
+			return
+		}
+		g, err := c.NewGroup(context.Background(), []int{1, 2})
+		if assert.NoError(t, err) && g != nil {
+			assert.NoError(t, g.Close())
+		}
+		<-over
+	})
+	err := spawn(t, initialised(func(_ context.Context, rank int) error {
+		defer close(over)
+		g, err := dist.NewGroup([]int{1, 2})
+		if err != nil {
+			return err
+		}
+		_, err = dist.Recv([]int{0}, 0, 0, dist.WithCallTimeout(time.Millisecond))
+		if assert.Error(t, err) {
+			r := read()
+			assert.Equal(t, launched.FailedCall, r.Kind)
+			assert.Equal(t, err.Error(), r.Message)
+			assert.Equal(t, launched.BecauseTimeout, r.Because)
+			assert.Equal(t, []int{0}, r.Ranks)
+		}
+		err = dist.Barrier(dist.WithGroup(g))
+		if assert.Error(t, err) {
+			r := read()
+			assert.Equal(t, launched.FailedCall, r.Kind)
+			assert.Equal(t, err.Error(), r.Message)
+			assert.Equal(t, launched.BecausePeerLost, r.Because)
+			assert.Equal(t, []int{2}, r.Ranks, "rank 1 of the group")
+			first := r.Time
+			assert.Error(t, dist.Barrier(dist.WithGroup(g)))
+			assert.True(t, first.Equal(read().Time), "the same failure was reported again")
+		}
+		return fmt.Errorf("step 7: %v", err) // as some programs do
+	}))
+	wait()
+	require.ErrorContains(t, err, "step 7")
+	r := read()
+	require.Equal(t, launched.FailedError, r.Kind)
+	require.Contains(t, r.Message, "step 7")
+	require.Equal(t, launched.BecausePeerLost, r.Because)
+	require.Equal(t, []int{2}, r.Ranks)
+
+	require.NoError(t, spawn(t, func(context.Context, int) error { return nil }))
+	require.Nil(t, read())
+	require.Error(t, spawn(t, func(context.Context, int) error { return errors.New("no") }))
+	require.Empty(t, read().Because, "what was taken back is forgotten")
 }
 
 // An InitProcessGroup that fails is reported, and taken back if another succeeds.

@@ -58,10 +58,13 @@
 // one for every rank, in a directory that exists:
 //
 //	goccl run   GOCCL_ERROR_FILE: one [Report] as JSON
-//	torchrun    TORCHELASTIC_ERROR_FILE: what torch's own ErrorHandler would write
+//	torchrun    TORCHELASTIC_ERROR_FILE: what torch's own ErrorHandler would write. It
+//	            takes the least time in seconds for the cause; so a consequence gets a
+//	            second more
 //
 // Package dist writes it ([Report.Send]) when InitProcessGroup fails, when a worker of
-// Spawn fails, and when Spawn fails before the worker starts; it removes it
+// Spawn fails, when Spawn fails before the worker starts, and when a call fails, before
+// the program hears of that, since it may end by it at once; it removes it
 // ([TakeBack]) when InitProcessGroup or the worker succeeds after all. The last report
 // counts. It is written to a temporary file, whose name begins with that of the report,
 // and renamed: a reader finds all of it or nothing. Nothing is written where no
@@ -81,9 +84,9 @@
 //	 "kind":"error", "message":"ccl: all_reduce by direct, call 7, rank 0: aborted by rank 2: ...",
 //	 "because":"aborted", "ranks":[2]}
 //
-// The root cause of a job is the earliest report without because; else, of those with
-// because, the ranks that they name: of "peer_lost" the process that has ended, of
-// "timeout" the rank that is waited for.
+// The root cause of a job is the earliest report without because, or a rank that died
+// without one; else the ranks that reports with because name and that have none of their
+// own. cmd/goccl/internal/launch has the whole rule.
 //
 // # Concurrency
 //

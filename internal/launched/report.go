@@ -48,6 +48,7 @@ const (
 	FailedInit   FailKind = "init"   // dist.InitProcessGroup, or dist.Spawn before the worker started
 	FailedError  FailKind = "error"  // the worker returned an error
 	FailedPanic  FailKind = "panic"  // the worker panicked
+	FailedCall   FailKind = "call"   // a call on a group; the program has not ended yet, and may go on
 	FailedGoexit FailKind = "goexit" // the worker ended its goroutine by runtime.Goexit
 )
 
@@ -141,6 +142,10 @@ func (r *Report) torch() any {
 	for _, f := range r.Frames {
 		stack += fmt.Sprintf("\n  %s\n    %s:%d", f.Function, f.File, f.Line)
 	}
+	seconds := r.Time.Unix()
+	if r.Because != "" {
+		seconds++ // after a cause in the same second
+	}
 	type info struct {
 		Stack string `json:"py_callstack"` // shown instead of the message
 		Time  string `json:"timestamp"`    // in seconds; the least is the root cause
@@ -151,7 +156,7 @@ func (r *Report) torch() any {
 	}
 	return struct {
 		Message message `json:"message"`
-	}{message{r.Message, info{stack, strconv.FormatInt(r.Time.Unix(), 10)}}}
+	}{message{r.Message, info{stack, strconv.FormatInt(seconds, 10)}}}
 }
 
 // OwnFrames returns the program's own functions in the stack of a worker, as debug.Stack
