@@ -52,5 +52,5 @@
 // measured is wrong, if nothing could be measured, if `goccl bench --check` finds what
 // is slower than its baseline allows, or if `goccl doctor` finds a problem that keeps
 // ranks from working; 80 for flags that make no sense.
-// `goccl run` ends as the first rank that failed; docs/processes.md has all its statuses.
+// `goccl run` ends as the rank that is to blame; docs/processes.md has all its statuses.
 package tool

@@ -27,9 +27,9 @@ type runCommand struct {
 func (c *runCommand) Help() string {
 	return `Every process is one rank. It finds its place in RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and for this library in GOCCL_SHM_NAME, GOCCL_SHM_SECRET, GOCCL_SHM_RANK, GOCCL_SHM_SIZE. Rank 0 has the standard input.
 
-The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. Nothing that the ranks have started in their process groups is left behind.
+The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. Nothing that the ranks have started in their process groups is left behind. The error names the rank that made the others fail, or that they waited for.
 
-The exit status is 0 if all ranks have ended with 0, and else that of the first rank that failed, or 128 and the number of the signal that it, or the launcher, got. It is 127 if there is no such program, 126 if it cannot be executed, 2 for flags that make no sense, and 1 if a process cannot be started.`
+The exit status is 0 if all ranks have ended with 0, and else that of the rank to blame, or 128 and the number of the signal that it, or the launcher, got. It is 127 if there is no such program, 126 if it cannot be executed, 2 for flags that make no sense, and 1 if a process cannot be started.`
 }
 
 // Validate looks at what has to be there, and at the flags that only make sense

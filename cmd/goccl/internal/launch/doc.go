@@ -46,9 +46,13 @@
 //
 // # Failure
 //
-// A rank fails if it ends with another status than 0, or by a signal. The first that
-// fails ends the job: the groups of the others get SIGTERM and, after the grace
-// period, SIGKILL. What Run returns then is an *EndedError, which names that rank. A
+// A rank fails if it ends with another status than 0, or by a signal, and a job when its
+// first rank does: the groups of the others get SIGTERM and, after the grace period,
+// SIGKILL. What Run returns then is an *EndedError. It names the root cause, which often
+// is another rank than the first to end: ranks that use goccl report why they fail (see
+// package internal/launched), each to a file in a directory of the job, and blame has the
+// rules. Before the SIGTERM a rank that is to blame gets half a second to end by itself,
+// since its own end and its output say most. A
 // signal for the launcher is handed on to all groups; with the grace period, or with
 // a second interrupt, they are killed. If the job cannot even begin, that is a
 // *RefusedError. Both know the exit status that they are for a program.

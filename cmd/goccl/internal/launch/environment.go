@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goccl/goccl/internal/launched"
 )
 
 // contradicting are the beginnings of variables by which other launchers tell a process
@@ -11,7 +13,7 @@ import (
 // library stays (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl), and so do Slurm's variables
 // about the job, which name its directories and resources.
 var contradicting = []string{
-	"GOCCL_SHM_",
+	"GOCCL_SHM_", launched.ReportVariable + "=",
 	"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
 	"GROUP_RANK=", "GROUP_WORLD_SIZE=", "ROLE_RANK=", "ROLE_WORLD_SIZE=", "ROLE_NAME=",
 	"TORCHELASTIC_", "MASTER_ADDR=", "MASTER_PORT=",

@@ -44,6 +44,7 @@ var Signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, sysca
 const (
 	statusFailed        = 1
 	statusUsage         = 2
+	statusCrash         = 2 // of a Go program that panics
 	statusNotExecutable = 126
 	statusNotFound      = 127
 	statusSignal        = 128 // and the signal's number

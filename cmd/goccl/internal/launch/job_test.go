@@ -79,7 +79,7 @@ func TestFind(t *testing.T) {
 func TestEndedError(t *testing.T) {
 	const term, kill = syscall.SIGTERM, syscall.SIGKILL
 	e := &EndedError{
-		First: 1, After: 1234567890, Output: []string{"a", "b"}, OutputName: "standard error",
+		First: 1, Blamed: []int{1}, Reporter: 1, Seen: 1, After: 1234567890, Output: []string{"a", "b"}, OutputName: "standard error",
 		Ranks: []Rank{
 			{PID: 10, Signal: term, Asked: term}, {PID: 11, Exit: 3}, {PID: 12, Signal: term, Asked: term},
 			{PID: 13, Signal: term, Asked: term}, {PID: 14, Exit: 1, Asked: term}, {PID: 15, Signal: kill, Asked: kill}, {PID: 16},
@@ -94,6 +94,8 @@ func TestEndedError(t *testing.T) {
   rank 5: killed, because it had not ended
   rank 6: ended before, with exit status 0`)
 	require.Equal(t, 3, e.ExitCode())
+	e.Crashed, e.Output = true, []string{"panic: no"}
+	require.Contains(t, e.Error(), "\n  it wrote to standard error when it crashed:\n    panic: no\n")
 	e.Ranks[1] = Rank{PID: 11, Signal: syscall.SIGSEGV}
 	require.Equal(t, 139, e.ExitCode())
 	require.Equal(t, 130, (&EndedError{First: -1, Signal: syscall.SIGINT}).ExitCode())

@@ -54,13 +54,11 @@ type stream struct {
 	rest   []byte // a line that has not ended
 	lines  []byte // for the output; kept for its memory
 	last   tail
+	crash  crash
 }
 
 func (s *stream) write(p []byte) {
 	s.last.add(p)
-	if s.out == nil {
-		return
-	}
 	s.rest = append(s.rest, p...)
 	s.lines = s.lines[:0]
 	text := s.rest
@@ -69,7 +67,9 @@ func (s *stream) write(p []byte) {
 		switch {
 		case end < 0 && len(text) <= maxLine:
 			s.rest = append(s.rest[:0], text...)
-			s.out.write(s.lines)
+			if s.out != nil {
+				s.out.write(s.lines)
+			}
 			return
 		case end < 0 || end > maxLine:
 			s.line(text[:maxLine])
@@ -89,6 +89,10 @@ func (s *stream) end() {
 }
 
 func (s *stream) line(text []byte) {
+	s.crash.add(text)
+	if s.out == nil {
+		return
+	}
 	s.lines = append(s.lines, s.prefix...)
 	s.lines = append(s.lines, text...)
 	s.lines = append(s.lines, '\n')
@@ -120,13 +124,33 @@ func (t tail) text() []string {
 	return lines[max(0, len(lines)-tailLines):]
 }
 
-// tailOfFile returns the end of a file, or nothing if it cannot be read.
-func tailOfFile(f *os.File) (t tail) {
+// A crash is the beginning of what the Go runtime writes last when it ends a program: the
+// message of a panic or a fatal error, and the innermost functions.
+type crash []string
+
+// add looks at the next line.
+func (c *crash) add(line []byte) {
+	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
+		*c = (*c)[:0]
+	} else if len(*c) == 0 || len(*c) == tailLines {
+		return
+	}
+	*c = append(*c, string(line[:min(len(line), tailBytes/tailLines)]))
+}
+
+// crashBytes is how much of the end of a file is searched for a crash.
+const crashBytes = 1 << 20
+
+// endOfFile returns the end of a file and the crash in it, or nothing if it cannot be read.
+func endOfFile(f *os.File) (t tail, c crash) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	t = make(tail, min(info.Size(), tailBytes))
-	n, _ := f.ReadAt(t, info.Size()-int64(len(t)))
-	return t[:n]
+	end := make([]byte, min(info.Size(), crashBytes))
+	n, _ := f.ReadAt(end, info.Size()-int64(len(end)))
+	for line := range bytes.Lines(end[:n]) {
+		c.add(bytes.TrimSuffix(line, []byte("\n")))
+	}
+	return tail(end[max(0, n-tailBytes):n]), c
 }

@@ -3,6 +3,8 @@ package launch
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +77,25 @@ func TestTail(t *testing.T) {
 	require.Equal(t, "the end", lines[tailLines-1])
 	last.add(bytes.Repeat([]byte("long"), tailBytes))
 	require.Equal(t, strings.Repeat("long", tailBytes/4), strings.Join(last.text(), ""))
+}
+
+// Of a crash the message is kept, and the innermost functions, however long the rest is.
+func TestCrash(t *testing.T) {
+	text := "panic: an old one, of a child\nall is well\npanic: no [recovered]\n\tpanic: yes\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.f()\n\t/a.go:7 +0x1\n", 9000)
+	s := &stream{} // that is shown nowhere
+	s.write([]byte(text[:33]))
+	s.write([]byte(text[33:]))
+	want := crash{"panic: no [recovered]", "\tpanic: yes", "", "goroutine 1 [running]:", "main.f()", "\t/a.go:7 +0x1", "main.f()", "\t/a.go:7 +0x1", "main.f()", "\t/a.go:7 +0x1"}
+	require.Equal(t, want, s.crash)
+
+	f, err := os.Create(filepath.Join(t.TempDir(), "rank-0.err"))
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.WriteString(text)
+	require.NoError(t, err)
+	last, c := endOfFile(f)
+	require.Equal(t, want, c)
+	require.Equal(t, s.last.text(), last.text())
 }
 
 func TestPrefix(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goccl/goccl/internal/launched"
 	"github.com/goccl/goccl/transport/shm"
 )
 
@@ -26,7 +27,10 @@ func (j *Job) Run() error {
 	// that for their parent.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l := &launcher{Job: j, name: newName(), secret: newSecret(), ranks: make([]rank, j.Ranks), finished: make(chan int, j.Ranks), children: make(chan child, 1)}
+	l := &launcher{
+		Job: j, name: newName(), secret: newSecret(), ranks: make([]rank, j.Ranks), seen: -1,
+		finished: make(chan int, j.Ranks), children: make(chan child, 1),
+	}
 	defer l.closeFiles()
 	if err := l.prepare(); err != nil {
 		return &RefusedError{statusUsage, err}
@@ -37,6 +41,7 @@ func (j *Job) Run() error {
 	}
 	l.watch()
 	l.dismissKeeper()
+	l.removeReports()
 	_ = shm.RemoveLeftovers(l.name + "-") // what cannot be removed is for goccl doctor, which says why
 	if err != nil {
 		return &RefusedError{statusFailed, err}
@@ -65,6 +70,7 @@ type launcher struct {
 	out, err *output
 	program  string      // the file of this program
 	null     *os.File    // the standard input of ranks that have none
+	reports  string      // the directory of the ranks' reports, or "" if none can be had
 	keeper   *os.Process // nil: it has ended
 	names    *os.File    // what the keeper reads
 
@@ -73,9 +79,13 @@ type launcher struct {
 	finished chan int   // ranks that are over, from their goroutines
 	byPID    map[int]int
 
-	first    int            // the rank that failed first, or -1
+	seen     int // the rank that was seen to fail first, or -1
+	patience <-chan time.Time
+	cause    Cause // why it failed, once ending
+	blamed   []int
+	reporter int
 	signal   syscall.Signal // the first that came, if that came before any failure
-	after    time.Duration  // when that was
+	after    time.Duration  // when either was
 	ending   bool           // the ranks were sent a signal
 	killed   bool           // and it was SIGKILL
 	deadline <-chan time.Time
@@ -100,7 +110,7 @@ var streamNames = [2]string{"standard output", "standard error"}
 
 // prepare does what can be refused before anything was started.
 func (l *launcher) prepare() (err error) {
-	l.first, l.byPID = -1, make(map[int]int)
+	l.byPID = make(map[int]int)
 	if l.Pin {
 		cores, err := usableCores()
 		if err != nil {
@@ -117,8 +127,13 @@ func (l *launcher) prepare() (err error) {
 		return err
 	}
 	if l.Directory != "" {
-		return l.makeFiles()
+		if err := l.makeFiles(); err != nil {
+			return err
+		}
+		l.makeReports()
+		return nil
 	}
+	l.makeReports()
 	var mu sync.Mutex
 	l.out, l.err = newOutput(&mu, l.Stdout), newOutput(&mu, l.Stderr)
 	for i := range l.ranks {
@@ -162,6 +177,21 @@ func (l *launcher) makeFiles() error {
 	return err
 }
 
+// makeReports makes the directory of reports. A job runs without them if that fails: the
+// launcher then goes by the order in which ranks end.
+func (l *launcher) makeReports() {
+	l.reports, _ = os.MkdirTemp("", l.name+"-")
+}
+
+func (l *launcher) removeReports() {
+	if l.reports != "" {
+		_ = os.RemoveAll(l.reports)
+	}
+}
+
+// report is the file of a rank's report.
+func (l *launcher) report(i int) string { return filepath.Join(l.reports, fmt.Sprintf("rank-%d", i)) }
+
 func (l *launcher) closeFiles() {
 	files := []*os.File{l.null, l.names}
 	for i := range l.ranks {
@@ -185,6 +215,9 @@ func (l *launcher) startAll() error {
 	environment := withoutRanks(l.Environment)
 	for i := range l.ranks {
 		variables := rankVariables(l.name, l.secret, i, l.Ranks)
+		if l.reports != "" {
+			variables = append(variables, launched.ReportVariable+"="+l.report(i))
+		}
 		if err := l.start(i, slices.Concat(environment, variables)); err != nil {
 			return fmt.Errorf("starting rank %d: %w", i, err)
 		}
@@ -201,7 +234,7 @@ func (l *launcher) startKeeper() error {
 	l.names = w
 	// It holds nothing of the launcher's: who waits for the end of the output would
 	// wait for the keeper as well.
-	l.keeper, err = os.StartProcess(l.program, []string{keeperName, l.name}, &os.ProcAttr{
+	l.keeper, err = os.StartProcess(l.program, []string{keeperName, l.name, l.reports}, &os.ProcAttr{
 		Files: []*os.File{l.null, l.null, l.null, r},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -290,14 +323,40 @@ func (l *launcher) watch() {
 			left--
 		case s := <-l.Signals:
 			l.interrupted(s.(syscall.Signal))
+		case <-l.patience:
+			l.conclude(true)
 		case <-l.deadline:
 			l.end(syscall.SIGKILL)
 		}
 	}
 }
 
-// ended notes how a rank's process has ended, and ends the job if it was the first to
-// fail.
+// patience is how long a rank that is to blame may take to end by itself, once others have
+// ended because of it: its own end, and what it writes, say most.
+const patience = 500 * time.Millisecond
+
+// conclude ends the job once a rank has failed and all that are to blame have ended, or
+// when there was time enough for it. What ranks report from then on is because of that.
+func (l *launcher) conclude(now bool) {
+	if l.seen < 0 || l.ending {
+		return
+	}
+	ranks := make([]Rank, len(l.ranks))
+	for i := range l.ranks {
+		r := &l.ranks[i]
+		if l.reports != "" {
+			r.Report, _ = launched.ReadReport(l.report(i)) // what cannot be read says nothing
+		}
+		ranks[i] = r.Rank
+	}
+	l.cause, l.blamed, l.reporter = blame(ranks, l.seen)
+	alive := func(i int) bool { return !l.ranks[i].ended }
+	if now || l.cause != CauseUnknown && !slices.ContainsFunc(l.blamed, alive) {
+		l.end(syscall.SIGTERM)
+	}
+}
+
+// ended notes how a rank's process has ended, and ends the job if one has failed.
 func (l *launcher) ended(i int, status syscall.WaitStatus) {
 	r := &l.ranks[i]
 	if r.running = false; status.Signaled() {
@@ -305,12 +364,16 @@ func (l *launcher) ended(i int, status syscall.WaitStatus) {
 	} else {
 		r.Exit = status.ExitStatus()
 	}
-	if r.failed() && !l.ending {
-		l.first, l.after = i, time.Since(l.begun)
-		l.end(syscall.SIGTERM)
-	} else if !l.ending {
+	r.ended, r.died = true, time.Now()
+	switch {
+	case l.ending:
+	case r.failed() && l.seen < 0:
+		l.seen, l.after = i, time.Since(l.begun)
+		l.patience = time.After(patience)
+	case !r.failed():
 		signalGroup(r.PID, syscall.SIGTERM) // what it has left behind
 	}
+	l.conclude(false)
 	go l.finish(i)
 }
 
@@ -354,7 +417,7 @@ func (l *launcher) interrupted(s syscall.Signal) {
 	case again:
 		l.end(syscall.SIGKILL)
 	default:
-		if !l.ending {
+		if l.conclude(true); !l.ending {
 			l.signal, l.after = s, time.Since(l.begun)
 		}
 		l.end(s)
@@ -395,7 +458,7 @@ func (l *launcher) dismissKeeper() {
 
 // result is what Run returns when the job was begun.
 func (l *launcher) result() error {
-	if l.first < 0 && l.signal == 0 {
+	if l.seen < 0 && l.signal == 0 {
 		if l.Directory == "" {
 			for k, o := range []*output{l.out, l.err} {
 				if o.err != nil {
@@ -405,27 +468,35 @@ func (l *launcher) result() error {
 		}
 		return nil
 	}
-	e := &EndedError{First: l.first, Signal: l.signal, After: l.after}
+	e := &EndedError{First: -1, Seen: l.seen, Signal: l.signal, After: l.after}
 	for i := range l.ranks {
 		e.Ranks = append(e.Ranks, l.ranks[i].Rank)
 	}
-	if l.first >= 0 && l.ranks[l.first].over {
-		e.Output, e.OutputName = l.ranks[l.first].lastLines()
+	if l.seen >= 0 {
+		e.Cause, e.Blamed, e.First, e.Reporter = l.cause, l.blamed, l.blamed[0], l.reporter
+		if r := &l.ranks[e.First]; r.over {
+			r.show(e)
+		}
 	}
 	return e
 }
 
-// lastLines returns what a rank that is over wrote last: to standard error, or else to
-// standard output.
-func (r *rank) lastLines() (lines []string, name string) {
+// show puts into the error what a rank that is over has written: to standard error, or
+// else to standard output.
+func (r *rank) show(e *EndedError) {
 	for _, k := range []int{1, 0} {
-		last := r.streams[k].last
+		last, crash := r.streams[k].last, r.streams[k].crash
 		if r.files[k] != nil {
-			last = tailOfFile(r.files[k])
+			last, crash = endOfFile(r.files[k])
 		}
-		if lines = last.text(); len(lines) > 0 {
-			return lines, streamNames[k]
+		e.OutputName = streamNames[k]
+		if e.Crashed = len(crash) > 0 && r.crashed(); e.Crashed {
+			e.Output = crash
+		} else {
+			e.Output = last.text()
+		}
+		if len(e.Output) > 0 {
+			return
 		}
 	}
-	return nil, ""
 }
