@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/goccl/goccl/internal/memory"
+
 	"github.com/goccl/goccl/transport"
 )
 
@@ -47,6 +49,17 @@ func alignedBytes(n int) []byte {
 	room := make([]byte, n+63)
 	skip := int(-uintptr(pointer(room)) % 64)
 	return room[skip : skip+n : skip+n]
+}
+
+// sharedBytes is alignedBytes of memory that may be more than there is; it is at least one
+// byte.
+func sharedBytes(n int) ([]byte, error) {
+	room, err := memory.Bytes(n + 64)
+	if err != nil {
+		return nil, err
+	}
+	skip := int(-uintptr(pointer(room)) % 64)
+	return room[skip : skip+n : skip+n], nil
 }
 
 // elements returns the n elements that lie in b.

@@ -32,8 +32,9 @@ type Communicator struct {
 	tell       func(*Communicator, *CollectiveFailedError) // nil: nothing is to be told
 	warn       func(seq uint64, missing []int)
 
-	made      transport.Region // by the last call that made one
-	shared    []byte           // its memory
+	made      transport.Region       // by the last call that made one
+	shared    []byte                 // its memory
+	none      *AllocationFailedError // or why no rank has it
 	allocated []transport.Region
 	placed    bool // buffers may lie in memory of regions
 

@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -23,12 +24,13 @@ type Region[T Element] struct {
 	memory transport.Region // nil: the garbage collector's
 }
 
-// CreateSharedRegion makes a region of count elements, at least one. It is collective:
-// all ranks ask for as many of the same type.
+// CreateSharedRegion makes a region of count elements, at least one; in a group of one rank
+// there may be none. It is collective: all ranks ask for as many of the same type. Between
+// processes each rank gets the memory of its own block.
 //
-// Refused with *InvalidBufferSizeError or, where the memory would be longer than
-// addresses are, *AllocationFailedError; fails with *CollectiveFailedError, in which
-// errors.As finds *AllocationFailedError if the system has no such memory to give.
+// Refused with *InvalidBufferSizeError. If there is no such memory, on whichever rank, all
+// ranks get *AllocationFailedError, and the group lives on, so that they can do without.
+// Fails with *CollectiveFailedError.
 func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
 	var t [1]T
 	size := bufferOf(t[:])
@@ -116,52 +118,71 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	if err := c.begin(coll, nil); err != nil {
 		return err
 	}
-	c.made, c.shared = nil, nil
-	parts := 1
+	c.made, c.shared, c.none = nil, nil, nil
+	parts, least := 1, 1
 	if coll == collAlloc {
 		parts = c.size
 	}
+	if c.size == 1 {
+		least = 0
+	}
 	switch {
-	case count < 1:
-		return c.refuse(&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: 1, Actual: count})
+	case count < least:
+		return c.refuse(&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count})
 	case count > (math.MaxInt/parts-allocBytes)>>shift:
 		return c.refuse(&AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
 			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)})
 	}
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
 	r.count, r.bytes, r.total = count, parts*part, count<<shift
-	if c.rank == 0 && (c.regions == nil || c.size == 1) {
-		r.in.data = alignedBytes(r.bytes) // goroutines share all memory: the leader's is everybody's
+	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader's is everybody's
+		var none error
+		if r.in.data, none = sharedBytes(r.bytes); none != nil && c.size == 1 {
+			return c.refuse(noMemory(r.total, none.Error()))
+		}
 	}
 	if c.size == 1 {
 		c.shared = r.in.data
 		return c.alone(ctx, r, Buffer{}, Buffer{})
 	}
-	err := c.run(ctx, r)
-	if err == nil {
-		c.placed = true // as on all other ranks, or the group has failed
-	}
-	if err != nil && c.made != nil { // by this rank, and nobody will have it
+	err := c.step(ctx, r)
+	none := c.none
+	c.end()
+	switch {
+	case err != nil && c.made != nil: // by this rank, and nobody will have it
 		_ = c.made.Free()
 		c.made, c.shared = nil, nil
+		return err
+	case err != nil:
+		return err
+	case none != nil:
+		return none
 	}
-	return err
+	c.placed = true // as on all other ranks, or the group has failed
+	return nil
 }
 
-// regionKernel is how regions are made: it is the engine's own.
+// noMemory is the error of all ranks where one has not got what it needs of a region.
+func noMemory(asked int, message string) *AllocationFailedError {
+	return &AllocationFailedError{RequestedBytes: asked, Message: message +
+		"; the group lives on, and collectives need no such memory"}
+}
+
+// regionKernel is how regions are made: it is the engine's own. That there is no memory is
+// known to all ranks, and no failure of the call.
 var regionKernel = &Kernel{Run: func(call *Call) error {
 	c := call.comm
 	if c.regions == nil {
-		c.shared, _ = c.memory.Buffers(0)
+		if c.shared, _ = c.memory.Buffers(0); len(c.shared) < call.bytes {
+			c.none = noMemory(call.total, fmt.Sprintf("rank 0, which has it for all, does not get %d bytes", call.bytes))
+		}
 		return nil
 	}
-	ctx := c.entry.Ctx
-	if limit := c.settings.Timeout(); limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
+	made, err := c.regions.Region(call.bytes)
+	if none, ok := errors.AsType[*AllocationFailedError](err); ok {
+		c.none = noMemory(call.total, none.Message)
+		return nil
 	}
-	made, err := c.regions.Region(ctx, call.bytes)
 	if err != nil {
 		return err
 	}

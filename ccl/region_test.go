@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -280,4 +281,52 @@ func TestManyRegions(t *testing.T) {
 	}) {
 		require.NoError(t, err, "rank %d", r)
 	}
+}
+
+// More memory than there is, is none on all ranks, and no rank dies of it; the group lives on.
+func TestRegionLargerThanTheMachine(t *testing.T) {
+	if strconv.IntSize < 64 {
+		t.Skip("addresses end before memory does")
+	}
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, n := range []int{1, 2, 3} {
+			g := group(t, connect, n)
+			for _, count := range []int{math.MaxInt >> 23, math.MaxInt >> 10} { // 2^40, and what is not refused at once
+				for r, err := range each(n, func(r int) error {
+					_, err := ccl.CreateSharedRegion[float32](bg, g[r], count)
+					_, other := ccl.Alloc[float32](bg, g[r], count)
+					for _, err := range []error{err, other} {
+						var none *ccl.AllocationFailedError
+						if !errors.As(err, &none) || none.RequestedBytes != 4*count {
+							return fmt.Errorf("got %w, want *AllocationFailedError of %d bytes", err, 4*count)
+						}
+					}
+					return nil
+				}) {
+					require.NoError(t, err, "rank %d", r)
+				}
+			}
+			allSum(t, g, 10000)
+			for _, c := range g {
+				require.NoError(t, c.Err())
+			}
+		}
+	})
+}
+
+// In a group of one rank a region may be empty (S0.11).
+func TestEmptyRegionAlone(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 1)
+		region, err := ccl.CreateSharedRegion[int32](bg, g[0], 0)
+		require.NoError(t, err)
+		require.Empty(t, region.Slice())
+		require.Empty(t, region.MutSlice())
+		require.Empty(t, region.PopulateSlice())
+		require.NoError(t, errors.Join(region.Fence(bg), region.Close()))
+		_, err = ccl.CreateSharedRegion[int32](bg, g[0], -1)
+		var size *ccl.InvalidBufferSizeError
+		require.ErrorAs(t, err, &size)
+		require.Equal(t, 0, size.Expected)
+	})
 }

@@ -35,7 +35,7 @@ var rules = []rule{
 	{"ccl/ccltest", []string{"ccl", "half", "topology", "transport", "transport/..."}, []string{testify},
 		"the suite runs its subject on real transports"},
 	{"half", []string{"internal/reduce"}, nil, "two types and how they convert, which the folds know"},
-	{"ccl", []string{".", "half", "topology", "transport", "internal/reduce"}, []string{"gopkg.in/yaml.v3"},
+	{"ccl", []string{".", "half", "topology", "transport", "internal/reduce", "internal/memory"}, []string{"gopkg.in/yaml.v3"},
 		"the engine knows the transports' contract only, so that it runs on any"},
 	{"algorithms", []string{"algorithms/...", "ccl"}, nil, "the built-in algorithms by one import, and nothing else"},
 	{"algorithms/...", []string{"ccl", "topology"}, nil,

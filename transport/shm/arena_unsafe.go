@@ -10,9 +10,11 @@ type arena struct {
 
 // heapArena returns an arena of size bytes, all zero, on the heap: the garbage
 // collector neither scans nor moves it.
-func heapArena(size int) arena {
-	words := make([]uint64, (size+127)/8+1)
-	base := unsafe.Pointer(&words[0])
+func heapArena(size int) arena { return arenaIn(make([]byte, size+127), size) }
+
+// arenaIn returns an arena of size bytes in room that is 127 longer.
+func arenaIn(room []byte, size int) arena {
+	base := unsafe.Pointer(unsafe.SliceData(room))
 	if off := uintptr(base) % 128; off != 0 {
 		base = unsafe.Add(base, 128-off)
 	}

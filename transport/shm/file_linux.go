@@ -117,6 +117,19 @@ func checkFree(need int) error {
 // makeFile makes a file of length size that has no name yet and whose memory is
 // there, so that no store to it fails later.
 func makeFile(size int) (fd int, err error) {
+	fd, err = newFile(size)
+	if err != nil {
+		return fd, err
+	}
+	if err := allocate(fd, 0, size); err != nil {
+		_ = unix.Ftruncate(fd, 0) // what is free counts without this file
+		return fd, refused(size, err)
+	}
+	return fd, nil
+}
+
+// newFile makes a file that has no name yet and is empty, but is to have a size.
+func newFile(size int) (fd int, err error) {
 	fd, err = unix.Open(directory, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
 		err = fmt.Errorf("its file system cannot make files without a name (O_TMPFILE): %w", err)
@@ -127,23 +140,28 @@ func makeFile(size int) (fd int, err error) {
 	if err := unix.Fchmod(fd, 0o600); err != nil { // whatever the umask
 		return fd, fmt.Errorf("mode of a file in %s: %w", directory, err)
 	}
+	return fd, nil
+}
+
+// fallocate is a system call that tests let fail.
+var fallocate = unix.Fallocate
+
+// allocate gets the memory of n bytes of a file from offset off on.
+func allocate(fd, off, n int) error {
 	// Piece by piece, since a signal makes the kernel undo the piece it is at.
 	const piece = 1 << 20
-	for off := 0; off < size; {
-		n := min(piece, size-off)
-		switch err := unix.Fallocate(fd, 0, int64(off), int64(n)); {
+	for end := off + n; off < end; {
+		n := min(piece, end-off)
+		switch err := fallocate(fd, 0, int64(off), int64(n)); {
 		case err == nil:
 			off += n
-		case errors.Is(err, unix.EINTR):
-		default:
-			if errors.Is(err, unix.EFBIG) {
-				err = fmt.Errorf("%w (see ulimit -f)", err)
-			}
-			_ = unix.Ftruncate(fd, 0) // what is free counts without this file
-			return fd, refused(size, err)
+		case errors.Is(err, unix.EFBIG):
+			return fmt.Errorf("%w (see ulimit -f)", err)
+		case !errors.Is(err, unix.EINTR):
+			return err
 		}
 	}
-	return fd, nil
+	return nil
 }
 
 // nameFile gives a file without a name its name, which must be free.

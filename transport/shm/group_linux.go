@@ -18,7 +18,7 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	j := m.segment.header.part(rank, len(members), "-group-%d-%d", number, members[0])
 	gone := m.goneOf(members)
 	if err := gone(); err != nil {
-		removeOrphan(j)
+		removeOrphan(j, false)
 		return nil, err
 	}
 	ctx, stop := watched(ctx, gone)
@@ -30,8 +30,7 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	return ep, nil
 }
 
-// goneOf returns what says why some ranks will not all come to a segment: it is that of a
-// group or of a region. Who has come already is not looked at: none goes on before all
+// goneOf returns what says why some ranks will not all come to the segment of a group. Who has come already is not looked at: none goes on before all
 // have, and the segment says so then, which beats whatever has become of them.
 func (m *mapped) goneOf(members []int) func() error {
 	return func() error {
@@ -39,10 +38,10 @@ func (m *mapped) goneOf(members []int) func() error {
 	}
 }
 
-// notMade cleans up after a group or a region that could not be made, and returns why.
+// notMade cleans up after a group that could not be made, and returns why.
 // Where others have given up because one is dead, that is the reason.
 func (m *mapped) notMade(j Job, err error, gone func() error) error {
-	removeOrphan(j)
+	removeOrphan(j, false)
 	reason := gone()
 	aborted, others := errors.AsType[*transport.AbortedError](err)
 	lost, dead := errors.AsType[*transport.PeerLostError](reason)

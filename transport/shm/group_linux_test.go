@@ -97,7 +97,6 @@ type groupResult struct {
 	Err           string
 	Files, Maps   int                      // more than before
 	Lost, Missing *transport.PeerLostError // of a lane, and of Group
-	Unshared      *transport.PeerLostError // of Region
 }
 
 // playGroups is a rank that forms groups, and then rests until another one is dead.
@@ -142,8 +141,6 @@ func playGroups(spec rankSpec, in *bufio.Scanner) {
 	}
 	_, err = ep.(transport.Groups).Group(context.Background(), 1<<40, members)
 	errors.As(err, &r.Missing)
-	_, err = ep.(transport.Regions).Region(context.Background(), 100)
-	errors.As(err, &r.Unshared)
 	if err := errors.Join(inner.Close(), inner.Free(), ep.Close(), ep.Free()); err != nil {
 		r.Err = err.Error()
 	}
@@ -151,7 +148,7 @@ func playGroups(spec rankSpec, in *bufio.Scanner) {
 }
 
 // Processes form groups as well, and notice in them that one has died; of a group that
-// it was about to make nothing is left, and no region waits for it (C19).
+// it was about to make nothing is left (C19).
 func TestGroupsOfProcesses(t *testing.T) {
 	own(t)
 	var ranks []*rank
@@ -171,10 +168,6 @@ func TestGroupsOfProcesses(t *testing.T) {
 	if got.Err != "" || got.Lost == nil || *got.Lost != want || got.Missing == nil || *got.Missing != want {
 		t.Errorf("%+v: lost %v, missing %v; want %v", got, got.Lost, got.Missing, want)
 	}
-	want.Rank = 1
-	if got.Unshared == nil || *got.Unshared != want {
-		t.Errorf("of a region %v is missing, want %v", got.Unshared, want)
-	}
 }
 
 // The memory of a group can vanish by itself.
@@ -189,7 +182,7 @@ func TestTruncatedGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	inner := ep.(*mapped)
-	region, err := inner.Region(t.Context(), 100)
+	region, err := inner.Region(100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +283,7 @@ func TestLongestName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	region, err := ep.(transport.Regions).Region(t.Context(), 100)
+	region, err := ep.(transport.Regions).Region(100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,23 +75,6 @@ func usableCores(s *segment, ranks int) int {
 	return cores
 }
 
-// makeRegion makes a region, in a segment of its own.
-func (m *mapped) makeRegion(ctx context.Context, number uint64, size int) (memory, error) {
-	all := make([]int, m.Size())
-	for rank := range all {
-		all[rank] = rank
-	}
-	gone := m.goneOf(all)
-	ctx, stop := watched(ctx, gone)
-	defer stop()
-	j := m.segment.header.part(m.Rank(), m.Size(), "-region-%d", number)
-	s, err := openSegment(ctx, j, size)
-	if err != nil {
-		return nil, m.notMade(j, err, gone)
-	}
-	return segmentMemory{s}, nil
-}
-
 // watched returns a context that ends, for the reason that gone returns, soon after it
 // returns one. Once stop has returned gone is not called any more.
 func watched(ctx context.Context, gone func() error) (watched context.Context, stop func()) {
@@ -112,34 +95,6 @@ func watched(ctx context.Context, gone func() error) (watched context.Context, s
 		cancel(nil)
 		watcher.Wait()
 	}
-}
-
-// segmentMemory is the memory of a region that is a segment of its own.
-type segmentMemory struct{ *segment }
-
-func (m segmentMemory) bytes() []byte { return m.arena.bytes(0, m.header.arena) }
-
-// leave says so in the rank's place.
-func (m segmentMemory) leave() {
-	_ = m.safely(func() error { m.place(m.rank).state.Store(done); return nil }) // memory that is gone needs no leave
-}
-
-func (m segmentMemory) left() (yes bool) {
-	err := m.safely(func() error {
-		for rank := range m.header.ranks {
-			if m.place(rank).state.Load() != done {
-				return nil
-			}
-		}
-		yes = true
-		return nil
-	})
-	return yes || err != nil
-}
-
-func (m segmentMemory) discard() {
-	const how = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
-	_ = unix.Fallocate(m.fd, how, int64(m.header.offset()), int64(m.header.arena)) // else it is there until all have unmapped it
 }
 
 // populate makes what a rank writes for others present, so that its first calls do

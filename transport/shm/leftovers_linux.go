@@ -86,9 +86,10 @@ func (l Leftover) Remove() error {
 }
 
 // removeOrphan removes the segment of a group, or of a region, that could not be made,
-// if its creator is dead. Its ranks know each other by the segment of the job, and need
-// not find the file to learn that: some never look for it.
-func removeOrphan(j Job) {
+// if its creator is dead, which the caller knows or the file's lock says. Its ranks know
+// each other by the segment of the job, and need not find the file to learn that: some never
+// look for it.
+func removeOrphan(j Job, dead bool) {
 	h, err := newHeader(j, 1)
 	if err != nil {
 		return
@@ -98,7 +99,7 @@ func removeOrphan(j Job) {
 		return
 	}
 	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
-	if f.held {
+	if f.held && !dead {
 		return // its creator removes it
 	}
 	if ok, err := tryLock(f.fd, reaping); ok && err == nil { // or somebody else does

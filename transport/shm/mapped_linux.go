@@ -23,7 +23,7 @@ func (m *mapped) Vanished(v any) error {
 	m.regions.mu.Lock() // the lane's goroutine has faults, too
 	defer m.regions.mu.Unlock()
 	for _, r := range m.regions.have {
-		if r, ok := r.memory.(segmentMemory); ok {
+		if r, ok := r.regionMemory.(segmentMemory); ok {
 			mappings = append(mappings, r.segment)
 		}
 	}

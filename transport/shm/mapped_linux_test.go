@@ -68,7 +68,7 @@ func TestVanished(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := ep.(*mapped)
-	region, err := m.Region(context.Background(), 100)
+	region, err := m.Region(100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,7 @@ type rankSpec struct {
 	Timeout time.Duration // of openSegment, from Stop if there is one
 	Cancel  bool          // after Timeout, instead of a deadline
 	Groups  uint64        // to form, instead of all that
+	Region  bool          // to make one, instead of all that
 }
 
 // rankResult is what openSegment came to on a rank.
@@ -63,6 +64,10 @@ func playRank(text string) {
 	in := bufio.NewScanner(os.Stdin)
 	if spec.Groups > 0 {
 		playGroups(spec, in)
+		return
+	}
+	if spec.Region {
+		playRegion(spec, in)
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())

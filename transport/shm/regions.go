@@ -1,7 +1,6 @@
 package shm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -28,11 +28,12 @@ type regions struct {
 	apart bool        // the endpoint is free: regions are this rank's own affair
 }
 
-// makeRegion returns the memory of the region with a number.
-type makeRegion func(ctx context.Context, number uint64, size int) (memory, error)
+// makeRegion returns the memory of the region with a number, or, on all ranks,
+// *transport.AllocationFailedError.
+type makeRegion func(number uint64, size int) (regionMemory, error)
 
-// memory is that of a region as one rank has it.
-type memory interface {
+// regionMemory is that of a region as one rank has it.
+type regionMemory interface {
 	bytes() []byte
 	// leave says that this rank has done with it; left reports whether all have.
 	leave()
@@ -45,10 +46,10 @@ type memory interface {
 
 // region implements transport.Region.
 type region struct {
-	memory
+	regionMemory
 	number uint64
 	of     *regions
-	bytes  []byte // of memory
+	bytes  []byte // of the memory
 	freed  bool   // guarded by of.mu
 }
 
@@ -139,16 +140,16 @@ const (
 )
 
 // Region implements transport.Regions.
-func (ep *endpoint) Region(ctx context.Context, size int) (transport.Region, error) {
+func (ep *endpoint) Region(size int) (transport.Region, error) {
 	rs := ep.regions
 	rs.sweep()
 	number := rs.made
 	rs.made++
-	m, err := rs.make(ctx, number, size)
+	m, err := rs.make(number, size)
 	if err != nil {
 		return nil, err
 	}
-	r := &region{memory: m, number: number, of: rs, bytes: m.bytes()}
+	r := &region{regionMemory: m, number: number, of: rs, bytes: m.bytes()}
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.have = append(rs.have, r)
@@ -215,16 +216,23 @@ func heapRegions(ranks int) makeRegion {
 		mu   sync.Mutex
 		made = map[uint64]*heapRegion{} // those that not all have asked for
 	)
-	return func(_ context.Context, number uint64, size int) (memory, error) {
+	return func(number uint64, size int) (regionMemory, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		r := made[number]
 		if r == nil {
-			r = &heapRegion{memory: heapArena(size).bytes(0, size), ranks: int64(ranks)}
+			r = &heapRegion{ranks: int64(ranks)}
+			var room []byte
+			if room, r.err = memory.Bytes(size + 127); r.err == nil {
+				r.memory = arenaIn(room, size).bytes(0, size)
+			}
 			made[number] = r
 		}
 		if r.asked++; r.asked == ranks {
 			delete(made, number)
+		}
+		if r.err != nil {
+			return nil, &transport.AllocationFailedError{RequestedBytes: size, Message: r.err.Error()}
 		}
 		return r, nil
 	}
@@ -233,6 +241,7 @@ func heapRegions(ranks int) makeRegion {
 // heapRegion is a region on the heap, which all ranks have in one.
 type heapRegion struct {
 	memory []byte
+	err    error // instead of memory
 	ranks  int64
 	asked  int // guarded by heapRegions
 	gone   atomic.Int64

@@ -1,8 +1,12 @@
 package shm
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,7 +67,7 @@ func makeRegions(t *testing.T, eps []*mapped, seq uint64, size int) []transport.
 		if err = exposed(eps[rank], seq, nil); err != nil {
 			return err
 		}
-		if regions[rank], err = eps[rank].Region(context.Background(), size); err != nil {
+		if regions[rank], err = eps[rank].Region(size); err != nil {
 			return err
 		}
 		return eps[rank].Complete()
@@ -88,7 +92,7 @@ func TestRegionIsGivenBackBetweenCalls(t *testing.T) {
 	require.Equal(t, []byte{1, 2}, send, "another rank shows it")
 	blocks := func() int64 {
 		var st unix.Stat_t
-		require.NoError(t, unix.Fstat(eps[0].regions.have[0].memory.(segmentMemory).fd, &st))
+		require.NoError(t, unix.Fstat(eps[0].regions.have[0].regionMemory.(segmentMemory).fd, &st))
 		return st.Blocks * 512
 	}
 	require.Greater(t, blocks(), int64(1<<20))
@@ -114,4 +118,179 @@ func TestRegionOutlivesItsEndpoint(t *testing.T) {
 	require.NoError(t, errors.Join(kept[0].Free(), left[0].Free(), kept[0].Free()))
 	require.Equal(t, before-3, segments(t))
 	require.EqualValues(t, 1, kept[1].Bytes()[99])
+}
+
+// Each rank gets its own part of a region, and no rank more than that.
+func TestEveryRankAllocatesItsPart(t *testing.T) {
+	const size = 64 << 20
+	eps := joined(t, 2)
+	first, measured := make(chan struct{}, 1), make(chan struct{})
+	first <- struct{}{}
+	t.Cleanup(stopAt(func(point string) {
+		switch point {
+		case "region shared":
+			select {
+			case <-first:
+			default:
+				<-measured
+			}
+		case "region allocated":
+			select {
+			case <-measured:
+				return
+			default:
+			}
+			defer close(measured)
+			var st unix.Stat_t
+			if err := unix.Stat(filePath("job-region-0"), &st); err != nil {
+				t.Error(err)
+			}
+			if taken := st.Blocks * 512; taken < size/2 || taken > size/2+64<<10 {
+				t.Errorf("of %d bytes %d are taken when one of two ranks has its part", size, taken)
+			}
+		}
+	}))
+	for _, r := range makeRegions(t, eps, 1, size) {
+		require.NoError(t, r.Free())
+	}
+}
+
+// Parts are whole pages, and make up the file.
+func TestParts(t *testing.T) {
+	for _, ranks := range []int{1, 2, 3, 7, 1000} {
+		for _, size := range []int{1, 100, 4096, 4097, 8192, 1 << 20, 1<<20 + 1, 1<<40 + 12345} {
+			h, err := newHeader(Job{Name: "job", Size: ranks}, size)
+			require.NoError(t, err)
+			s := &segment{header: h}
+			require.Equal(t, h.offset(), s.part(0))
+			require.Equal(t, h.total(), s.part(ranks))
+			for r := range ranks {
+				require.LessOrEqual(t, s.part(r), s.part(r+1))
+				require.True(t, s.part(r)%h.page == 0 || s.part(r) == h.total())
+			}
+		}
+	}
+}
+
+// A region that a rank has no room for, for whatever reason, is none on all ranks, which all
+// say the same; nothing of it is left, and the next one is made.
+func TestNoRoomForARegion(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T) (heal func())
+		blame string
+	}{
+		"one rank's part": {func(*testing.T) func() {
+			fallocate = func(fd int, mode uint32, off, n int64) error {
+				if off > 1<<18 && off < 1<<19 { // where rank 1's part begins
+					return unix.ENOSPC
+				}
+				return unix.Fallocate(fd, mode, off, n)
+			}
+			return func() { fallocate = unix.Fallocate }
+		}, "rank 1: "},
+		"none at all": {func(*testing.T) func() {
+			fallocate = func(int, uint32, int64, int64) error { return unix.ENOSPC }
+			return func() { fallocate = unix.Fallocate }
+		}, "rank 0: "},
+		"the file is gone": {func(t *testing.T) func() {
+			return stopAt(func(point string) {
+				if point == "region named" {
+					require.NoError(t, unix.Unlink(filePath("job-region-0")))
+				}
+			})
+		}, "rank 1: "},
+		"a name that is taken": {func(t *testing.T) func() {
+			for k := range names {
+				require.NoError(t, unix.Mkdir(numbered(filePath("job-region-0"), k), 0o700))
+			}
+			return func() {
+				for k := range names {
+					require.NoError(t, unix.Rmdir(numbered(filePath("job-region-0"), k)))
+				}
+			}
+		}, "rank 0: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eps := joined(t, 3)
+			heal := c.spoil(t)
+			before, files := segments(t), openFiles()
+			said := make([]string, len(eps))
+			all(t, len(eps), func(rank int) error {
+				if err := exposed(eps[rank], 1, nil); err != nil {
+					return err
+				}
+				_, err := eps[rank].Region(1 << 20)
+				none, ok := errors.AsType[*transport.AllocationFailedError](err)
+				if !ok || none.RequestedBytes != 1<<20 {
+					return fmt.Errorf("got %v, want *AllocationFailedError of %d bytes", err, 1<<20)
+				}
+				said[rank] = none.Message
+				return eps[rank].Complete()
+			})
+			heal()
+			require.True(t, strings.HasPrefix(said[0], c.blame), said[0])
+			require.Equal(t, slices.Repeat(said[:1], len(said)), said)
+			require.Equal(t, before, segments(t))
+			require.Equal(t, files, openFiles())
+			for _, r := range makeRegions(t, eps, 2, 1<<20) {
+				r.Bytes()[0] = 1
+				require.NoError(t, r.Free())
+			}
+			require.Nil(t, eps[0].Failure())
+		})
+	}
+}
+
+// playRegion is a rank that makes a region, and may stop at a point of that.
+func playRegion(spec rankSpec, in *bufio.Scanner) {
+	geometryOf = small
+	ep, err := Join(context.Background(), spec.Job)
+	if err != nil {
+		panic(err)
+	}
+	atPoint = func(point string) {
+		if point == spec.Stop {
+			reply("at", point)
+			in.Scan()
+		}
+	}
+	if err := exposed(ep.(*mapped), 1, nil); err != nil {
+		panic(err)
+	}
+	_, err = ep.(transport.Regions).Region(1 << 20)
+	var lost *transport.PeerLostError
+	errors.As(err, &lost)
+	reply("lost", lost)
+}
+
+// A rank that dies while a region is made fails the others, and leaves nothing behind.
+func TestDeathWhileARegionIsMade(t *testing.T) {
+	for _, dies := range []int{0, 1} {
+		for _, point := range []string{"region named", "region offered", "region shared", "region allocated"} {
+			if dies == 1 && point == "region named" {
+				continue // it is rank 0's alone
+			}
+			t.Run(fmt.Sprintf("rank %d at %s", dies, point), func(t *testing.T) {
+				own(t)
+				var ranks []*rank
+				for i := range 3 {
+					spec := rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}, Region: true}
+					if i == dies {
+						spec.Stop = point
+					}
+					ranks = append(ranks, startRank(t, spec))
+				}
+				ranks[dies].await("at")
+				ranks[dies].kill()
+				for i, r := range ranks {
+					if i == dies {
+						continue
+					}
+					var lost *transport.PeerLostError
+					require.NoError(t, json.Unmarshal([]byte(r.await("lost")), &lost))
+					require.Equal(t, &transport.PeerLostError{Rank: dies, PID: ranks[dies].pid()}, lost)
+				}
+			})
+		}
+	}
 }

@@ -1,0 +1,23 @@
+package memory
+
+import (
+	"errors"
+	"syscall"
+)
+
+// errMore says that a machine never has as much.
+var errMore = errors.New("more than this machine has")
+
+// ask is an error if the system would not give n bytes. What it gives it may still not have
+// when they are written.
+func ask(n int) error {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) == nil && uint64(n)/uint64(max(info.Unit, 1)) > uint64(info.Totalram)+uint64(info.Totalswap) {
+		return errMore
+	}
+	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	return syscall.Munmap(b)
+}

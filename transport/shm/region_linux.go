@@ -1,0 +1,167 @@
+package shm
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
+)
+
+// segmentMemory is the memory of a region that is a segment of its own.
+type segmentMemory struct{ *segment }
+
+// makeRegion makes a region's segment. It is part of a call, whose ranks meet twice: when
+// rank 0 has made a file, and when each has its own part of the memory. So all know how all
+// have fared, and have the region or the same *transport.AllocationFailedError.
+func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
+	j := m.segment.header.part(m.Rank(), m.Size(), "-region-%d", number)
+	h, err := newHeader(j, size)
+	s := &segment{header: h, first: filePath(h.name), path: filePath(h.name), rank: j.Rank, fd: -1}
+	if err == nil && s.rank == 0 {
+		err = s.offer()
+	}
+	if err = m.agree(size, err); err == nil {
+		atPoint("region offered")
+		err = m.agree(size, s.share())
+	}
+	if s.named {
+		_ = unlinkFile(s.fd, s.path) // else it is a leftover
+	}
+	if err == nil {
+		return segmentMemory{s}, nil
+	}
+	_ = s.close()
+	if lost, dead := errors.AsType[*transport.PeerLostError](err); dead && lost.Rank == 0 {
+		removeOrphan(j, true)
+	}
+	return nil, err
+}
+
+// agree tells all ranks how this one has fared, and returns what all return: nil, or what
+// the first has not got; or the error of the wait for them.
+func (ep *endpoint) agree(size int, own error) error {
+	note := make([]byte, min(ep.PieceBytes(), 512))
+	if own != nil {
+		text := own.Error()
+		if none, ok := errors.AsType[*transport.AllocationFailedError](own); ok {
+			text = none.Message
+		}
+		copy(note, text)
+	}
+	ep.Stage(note, len(note), len(note))
+	if err := ep.Turn(); err != nil {
+		return err
+	}
+	for rank := range ep.Size() {
+		if text, _, _ := strings.Cut(string(ep.Staged(rank, len(note))), "\x00"); text != "" {
+			return &transport.AllocationFailedError{RequestedBytes: size, Message: fmt.Sprintf("rank %d: %s", rank, text)}
+		}
+	}
+	return nil
+}
+
+// offer makes the file of a region, without its memory, and gives it its name.
+func (s *segment) offer() (err error) {
+	if err := errors.Join(checkDirectory(s.header.total()), checkFree(s.header.total())); err != nil {
+		return err
+	}
+	if s.fd, err = newFile(s.header.total()); err != nil {
+		return err
+	}
+	if err := allocate(s.fd, 0, s.header.offset()); err != nil {
+		return refused(s.header.total(), err)
+	}
+	if err := unix.Ftruncate(s.fd, int64(s.header.total())); err != nil {
+		return refused(s.header.total(), err)
+	}
+	_, _ = rand.Read(s.header.id[:]) // never fails
+	if _, err := unix.Pwrite(s.fd, s.header.encode(), 0); err != nil {
+		return fmt.Errorf("shared memory %s cannot be written: %w", s.path, err)
+	}
+	if _, err := tryLock(s.fd, 0); err != nil { // nobody else has the file
+		return fmt.Errorf("shared memory %s: %s cannot lock files: %w", s.path, directory, err)
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	for k := range names {
+		s.path = numbered(s.first, k)
+		err := nameFile(s.fd, s.path)
+		if err == nil {
+			s.named = true
+			atPoint("region named")
+			return nil
+		}
+		if !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
+		}
+	}
+	return fmt.Errorf("shared memory %s: all of its %d names are taken", s.first, names)
+}
+
+// share gets this rank's part of a region's memory: the pages lie where the system puts what
+// this rank writes first.
+func (s *segment) share() error {
+	if s.rank != 0 {
+		f, passed, err := findJob(s.first, s.header)
+		switch {
+		case err != nil:
+			return err
+		case f == nil:
+			return errors.Join(fmt.Errorf("shared memory %s is gone", s.first), passed)
+		}
+		s.fd, s.path = f.fd, f.path
+		if err := f.header.differs(s.header); err != nil {
+			return fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
+		}
+		s.header.id = f.header.id
+		if err := s.enter(); err != nil {
+			return err
+		}
+	}
+	lo, hi := s.part(s.rank), s.part(s.rank+1)
+	atPoint("region shared")
+	if err := allocate(s.fd, lo, hi-lo); err != nil {
+		return refused(s.header.total(), err)
+	}
+	atPoint("region allocated")
+	return nil
+}
+
+// part returns where in the file the pages of a rank's part begin. What the rank's block has
+// of its first page is the rank's before it.
+func (s *segment) part(rank int) int {
+	n, r := s.header.arena, s.header.ranks
+	page := os.Getpagesize()
+	at := n/r*rank + min(rank, n%r)
+	return min(s.header.offset()+(at+page-1)&^(page-1), s.header.total())
+}
+
+func (m segmentMemory) bytes() []byte { return m.arena.bytes(0, m.header.arena) }
+
+// leave says so in the rank's place.
+func (m segmentMemory) leave() {
+	_ = m.safely(func() error { m.place(m.rank).state.Store(done); return nil }) // memory that is gone needs no leave
+}
+
+func (m segmentMemory) left() (yes bool) {
+	err := m.safely(func() error {
+		for rank := range m.header.ranks {
+			if m.place(rank).state.Load() != done {
+				return nil
+			}
+		}
+		yes = true
+		return nil
+	})
+	return yes || err != nil
+}
+
+func (m segmentMemory) discard() {
+	const how = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	_ = unix.Fallocate(m.fd, how, int64(m.header.offset()), int64(m.header.arena)) // else it is there until all have unmapped it
+}
