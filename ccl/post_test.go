@@ -3,7 +3,6 @@ package ccl_test
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"sync"
 	"testing"
 
@@ -144,7 +143,10 @@ func TestSendToOneThatLeavesWhileItCopies(t *testing.T) {
 		}
 		goOn.Open()
 		err := <-sent
-		requireUnfinished(t, ccl.UnfinishedError{Receives: 1}, errors.Join(<-closed, received.Wait(bg)))
+		if left := <-closed; g[0].Transport() == "local" { // where Close came while rank 1 looked at the buffer
+			requireUnfinished(t, ccl.UnfinishedError{Receives: 1}, left)
+		}
+		require.NoError(t, received.Wait(bg))
 		require.Equal(t, numbers(1, 4), got)
 		if g[0].Transport() == "local" {
 			require.NoError(t, err)
