@@ -90,7 +90,7 @@ func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
 }
 
 // InitProcessGroup connects the ranks of the job to the default process group.
-// The name of the backend is "ccl"; any other is *InvalidBackendError at once.
+// The name of the backend is "ccl"; any other is *InvalidBackendError.
 //
 // It is collective: the n-th call of a rank waits for the n-th calls of all
 // others, and either all succeed or all fail. It loads the configuration, finds
@@ -151,9 +151,6 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 
 // connect is a rank's own part of an attempt: the installation steps of S4.7.
 func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Communicator, error) {
-	if err := checkBackend(backend); err != nil {
-		return nil, err
-	}
 	if r.job == solo {
 		if err := solo.identify(); err != nil {
 			if misspelt := ccl.CheckEnvironment(os.Environ()); misspelt != nil {
@@ -163,7 +160,11 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 		}
 	}
 	o, ignored := mergeInit(opts)
-	settings, err := o.resolve(r.job)
+	err := checkBackend(backend)
+	var settings *ccl.Settings
+	if err == nil {
+		settings, err = o.resolve(r.job)
+	}
 	if err != nil {
 		if r.job.launched != nil {
 			reportInit(initFailed(backend, err)) // before the peers hear of it

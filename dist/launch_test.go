@@ -477,6 +477,14 @@ func TestLaunchedRankFailsByItself(t *testing.T) {
 	wait()
 	require.NoError(t, dist.DestroyProcessGroup())
 
+	// So is the name of the backend.
+	wait = n.others(t, func(_ *ccl.Communicator, err error) { aborted(t, err, 1, `"nccl"`) })
+	within(t, func() {
+		var invalid *dist.InvalidBackendError
+		require.ErrorAs(t, dist.InitProcessGroup("nccl"), &invalid)
+	})
+	wait()
+
 	// If it cannot meet them, its own mistake is what it returns all the same.
 	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) { return nil, errors.New("no memory") })
 	require.EqualError(t, dist.InitProcessGroup("ccl", dist.WithConfigFile("missing.yaml")),

@@ -187,7 +187,7 @@ func TestCallReports(t *testing.T) {
 func TestInitReports(t *testing.T) {
 	ours.set(t)
 	read := reportFile(t)
-	require.Error(t, dist.InitProcessGroup("nccl"))
+	require.Error(t, dist.InitProcessGroup("nccl", dist.WithTimeout(20*time.Millisecond)))
 	r := read()
 	require.NotNil(t, r)
 	require.Equal(t, launched.FailedInit, r.Kind)

@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -189,6 +190,7 @@ type found struct {
 	made    time.Time
 	creator occupant // rank 0
 	held    bool     // the creator lives
+	verdict uint32
 }
 
 // findFile opens the file of that name and checks whether it is a segment of this
@@ -239,8 +241,15 @@ func (f *found) read() error {
 		return fmt.Errorf("%s is not a segment of shared memory: %w; remove it, or give the job another name", f.path, err)
 	}
 	f.held = locked(f.fd, 0, 1)
-	f.creator, err = f.place(0) // after the lock: one that gave up says so before
-	return err
+	if f.creator, err = f.place(0); err != nil {
+		return err
+	}
+	word := make([]byte, 4)
+	if _, err := unix.Pread(f.fd, word, verdictOffset); err != nil { // after the lock: whoever gives up says so before
+		return fmt.Errorf("shared memory %s cannot be read: %w", f.path, err)
+	}
+	f.verdict = binary.NativeEndian.Uint32(word)
+	return nil
 }
 
 // place reads a rank's place.

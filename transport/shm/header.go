@@ -25,16 +25,20 @@ import (
 //	 40  name     2       length of the job's name, then up to 128 bytes of it
 //	176  secret   32      digest of the job's secret, zero: it has none
 //	208  id       16      random: no other segment has it
-//	256  ready    4       1 when all ranks have attached
-//	384  places   R * 16  who the ranks are
+//	256  verdict  4       whether the ranks have come together; written once
+//	260  said     4       1: why they have not is written down,
+//	384  failure  1024    here, by who holds the lock on byte telling; see record
+//	1408 places   R * 16  who the ranks are
 //	     arena            at the next multiple of a page
 //
 // Magic to name are written before the file has a name itself and never change;
 // their numbers are little-endian, but for order.
 const (
 	headBytes     = 256
-	readyOffset   = 256
-	placesOffset  = 384
+	verdictOffset = 256
+	saidOffset    = 260
+	failureOffset = 384
+	placesOffset  = failureOffset + recordBytes
 	placeBytes    = 16
 	maxRanks      = 1 << 16
 	maxName       = 128
@@ -72,9 +76,15 @@ func decodePlace(b []byte) occupant {
 const (
 	absent   = iota // the rank has not attached
 	attached        // it has, and holds its lock for as long as it lives
-	gaveUp          // it has left before the segment was ready, for reasons of its own
-	ranOut          // or because its time was over
 	done            // of a region: it had attached, and uses it no more
+)
+
+// Values of the verdict. The first to decide decides for all ranks: a rank that gives up
+// while rank 0 says that all are there has come, too.
+const (
+	gathering = iota
+	ready     // all have attached
+	over      // a rank has given up, or a process that was one too many has come
 )
 
 // header is what all ranks of a job agree on.

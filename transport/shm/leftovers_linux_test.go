@@ -3,7 +3,6 @@ package shm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -221,8 +220,8 @@ func TestRankZeroGaveUpUnderARank(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &segment{header: h, path: f.path, rank: 1, fd: f.fd}
-	var aborted *transport.AbortedError
-	if again, err := s.take(f, &waiting{ctx: context.Background()}); again || !errors.As(err, &aborted) || aborted.By != 0 || !strings.Contains(err.Error(), fmt.Sprint("pid ", zero.pid())) {
+	var late *transport.TimeoutError
+	if again, err := s.take(f, &waiting{ctx: context.Background()}); again || !errors.As(err, &late) || late.By != 0 || !slices.Equal(late.Missing, []int{1}) {
 		t.Errorf("got %v, %v", again, err)
 	}
 	if err := s.close(); err != nil {

@@ -7,13 +7,17 @@ import (
 )
 
 // Rank r holds a write lock on byte r of the segment's file for as long as it lives;
-// a process that removes a file left behind holds one on byte reaping while it does.
+// a process that removes a file left behind holds one on byte reaping while it does, and
+// one that writes down why the ranks do not come together holds one on byte telling.
 //
 // They are locks of open file descriptions: the kernel releases them when the last
 // copy of the descriptor is closed, so in particular when the process dies, and
 // shows them across pid namespaces. Two opens of one process exclude each other
 // like those of two processes.
-const reaping = maxRanks
+const (
+	reaping = maxRanks + iota
+	telling
+)
 
 // tryLock takes the lock on a byte; false: somebody else holds it.
 func tryLock(fd, at int) (bool, error) {

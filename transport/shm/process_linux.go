@@ -12,26 +12,26 @@ import (
 
 // ownStart is startOf this process, also where /proc counts processes otherwise than
 // os.Getpid does, because it belongs to another pid namespace.
-func ownStart() (start uint64, ok bool) { return readStart("/proc/self/stat") }
+func ownStart() (start uint64, err error) { return readStart("/proc/self/stat") }
 
 // startOf returns when a process started, in clock ticks since the machine did
 // (proc(5), field 22 of stat), and false if there is none, or only what its parent
 // has yet to collect.
 func startOf(pid int) (start uint64, ok bool) {
-	return readStart(fmt.Sprintf("/proc/%d/stat", pid))
+	start, err := readStart(fmt.Sprintf("/proc/%d/stat", pid))
+	return start, err == nil
 }
 
-func readStart(stat string) (start uint64, ok bool) {
+func readStart(stat string) (start uint64, err error) {
 	b, err := os.ReadFile(stat)
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
 	// The program's name, in parentheses, may hold anything.
 	text := string(b)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
-		return 0, false
+		return 0, fmt.Errorf("%s says of no process that runs when it started: %q", stat, text)
 	}
-	start, err = strconv.ParseUint(fields[19], 10, 64)
-	return start, err == nil
+	return strconv.ParseUint(fields[19], 10, 64)
 }

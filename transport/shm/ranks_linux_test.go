@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
 )
 
 // The test binary plays ranks as processes of their own: started with this variable
@@ -28,6 +29,8 @@ type rankSpec struct {
 	Job     Job
 	Bytes   int
 	Stop    string        // the point of openSegment to stop at until told to go on
+	Then    string        // the same, later
+	Files   int           // how many files it may open from Stop on, none if 1
 	Timeout time.Duration // of openSegment, from Stop if there is one
 	Cancel  bool          // after Timeout, instead of a deadline
 	Groups  uint64        // to form, instead of all that
@@ -81,6 +84,7 @@ func playRank(text string) {
 	if spec.Stop == "" {
 		time.AfterFunc(spec.Timeout, end)
 	}
+	restore := func() {}
 	atPoint = func(point string) {
 		fmt.Println("at", point)
 		if point == spec.Stop {
@@ -88,12 +92,19 @@ func playRank(text string) {
 				os.Exit(3)
 			}
 			time.AfterFunc(spec.Timeout, end)
+			if spec.Files > 0 {
+				restore = limitFiles()
+			}
+		}
+		if point == spec.Then && !in.Scan() {
+			os.Exit(3)
 		}
 	}
 	_, _ = startOf(os.Getpid()) // the runtime's own files are open from now on
 	files, goroutines := openFiles(), runtime.NumGoroutine()
 	start := time.Now()
 	s, err := openSegment(ctx, spec.Job, spec.Bytes)
+	restore()
 	result := rankResult{Elapsed: time.Since(start), Files: openFiles() - files}
 	// What has ended ctx may be on its way out.
 	for limit := time.Now().Add(time.Second); ; runtime.Gosched() {
@@ -149,6 +160,23 @@ func playRank(text string) {
 				panic(err)
 			}
 			reply("closed", openFiles()-files)
+		}
+	}
+}
+
+// limitFiles leaves this process no file descriptor to open, until restore is called.
+func limitFiles() (restore func()) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		panic(err)
+	}
+	none := unix.Rlimit{Max: limit.Max} // what is open stays so
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		panic(err)
+	}
+	return func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			panic(err)
 		}
 	}
 }

@@ -53,8 +53,9 @@ const (
 )
 
 // openSegment makes or finds the segment of a job, with an arena of size bytes that
-// are zero. It is collective: it returns on all ranks when all have attached. If
-// one dies or gives up before, it fails at once on all that have attached. Nothing
+// are zero. It is collective: it returns on all ranks when all have attached, and succeeds on
+// all or on none. If one dies or gives up before, or one comes that cannot be a rank of this
+// job, it fails at once on all that have attached, with the reason. Nothing
 // is left of it where it fails, unless rank 0 is killed and another rank never comes.
 //
 // errors.As finds *transport.AllocationFailedError (no memory to be had),
@@ -79,6 +80,8 @@ func openSegment(ctx context.Context, j Job, size int) (*segment, error) {
 	}
 	if err == nil {
 		err = s.safely(func() error { return s.gather(w) })
+	} else {
+		s.excuse(err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.giveUp(err))
@@ -120,12 +123,13 @@ func (s *segment) create(w *waiting) (err error) {
 			return err
 		default:
 			k = 0
+			w.pause()
 		}
 	}
 	return w.ended(s, nil)
 }
 
-// occupied says who has taken the segment's name; nil if it is free by now.
+// occupied says who has taken the segment's name; nil if it is free by now, or about to be.
 func (s *segment) occupied() error {
 	f, err := findFile(s.path)
 	if errors.Is(err, unix.ENOENT) {
@@ -138,8 +142,10 @@ func (s *segment) occupied() error {
 	switch {
 	case f.header.secret != s.header.secret:
 		return f.others()
+	case f.held && f.verdict != gathering:
+		return nil
 	case f.held:
-		return fmt.Errorf("shared memory %s: another job of this name is gathering its ranks (%s): every job and every attempt needs a name of its own", s.path, f.describe())
+		return s.refuse(f, fmt.Errorf("shared memory %s: another job of this name is gathering its ranks (%s): every job and every attempt needs a name of its own", s.path, f.describe()))
 	}
 	return f.stale()
 }
@@ -179,21 +185,29 @@ func (s *segment) attach(w *waiting) error {
 // take locks and takes this rank's place in the file found. It returns again if
 // the file turns out to be none of this job any more.
 func (s *segment) take(f *found, w *waiting) (again bool, err error) {
-	if err := f.header.differs(s.header); err != nil {
-		return false, fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
-	}
 	s.header.id = f.header.id
+	st := new(unix.Stat_t)
+	removed := unix.Fstat(f.fd, st) == nil && st.Nlink == 0
 	switch {
-	case f.creator.state == gaveUp || f.creator.state == ranOut:
-		return false, &transport.AbortedError{By: 0, Cause: fmt.Errorf("pid %d left shared memory %s before all ranks had joined; its own error says why", f.creator.pid, s.path)}
+	case f.verdict == ready:
+		return true, nil
+	case f.verdict == over && (f.held || removed):
+		return false, f.why()
 	case !f.held:
-		if st := new(unix.Stat_t); unix.Fstat(f.fd, st) == nil && st.Nlink == 0 {
+		if removed {
 			return true, nil
+		}
+		if err := f.header.differs(s.header); err != nil {
+			return false, fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
 		}
 		if f.creator.state == attached { // no segment had a name before
 			s.mourn(f)
 		}
 		return false, fmt.Errorf("%w; %w", &transport.PeerLostError{Rank: 0, PID: f.creator.pid}, f.stale())
+	}
+	if err := f.header.differs(s.header); err != nil {
+		err = s.refuse(f, fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err))
+		return err == nil, err
 	}
 	atPoint("found")
 	for {
@@ -210,16 +224,115 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 			atPoint("locked")
 			return false, s.enter()
 		case other.state != absent && ok:
-			return false, fmt.Errorf("%w: it had joined the job of shared memory %s already: start all ranks again, under another name",
-				&transport.PeerLostError{Rank: s.rank, PID: other.pid}, s.path)
+			err = s.refuse(f, fmt.Errorf("%w: it had joined the job of shared memory %s already: start all ranks again, under another name",
+				&transport.PeerLostError{Rank: s.rank, PID: other.pid}, s.path))
+			return err == nil, err
 		case other.state != absent:
-			return false, fmt.Errorf("shared memory %s: pid %d has joined as rank %d already and is running: two processes were started as this rank, or two jobs have one name", s.path, other.pid, s.rank)
+			err = s.refuse(f, fmt.Errorf("shared memory %s: pid %d has joined as rank %d already and is running: two processes were started as this rank, or two jobs have one name", s.path, other.pid, s.rank))
+			return err == nil, err
 		}
 		// The other holds the lock and is about to say who it is.
 		if !w.pause() {
 			return false, w.ended(s, nil)
 		}
 	}
+}
+
+// refuse returns err, for which this process cannot be a rank of the segment found, and fails
+// its gathering: whoever waits there for this rank, or has taken its place, is to know. It
+// returns nil if the ranks of that segment have all come: then it is of no concern to this one.
+func (s *segment) refuse(f *found, err error) error {
+	if f.end(s.failureOf(err)) == ready {
+		return nil
+	}
+	return err
+}
+
+// excuse tells the others, who wait for this rank in the segment's file, why it cannot attach.
+func (s *segment) excuse(err error) {
+	if s.fd < 0 || s.rank == 0 || s.attached || !locked(s.fd, 0, 1) {
+		return // there is no file, or none with a name, or nobody there
+	}
+	(&found{path: s.path, fd: s.fd}).end(s.failureOf(err))
+}
+
+// end ends the gathering of the segment found for the reason why, unless it has ended, and
+// returns how it has.
+func (f *found) end(why *transport.Failure) (verdict uint32) {
+	head, err := mapFile(f.fd, placesOffset)
+	if err != nil {
+		return over // they learn nothing
+	}
+	verdict = over
+	_ = head.guarded(func() { verdict = endGathering(f.fd, head, why) })
+	_ = head.unmap()
+	return verdict
+}
+
+// endGathering is end where the file is mapped.
+func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
+	word, said := at[atomic.Uint32](file, verdictOffset), at[atomic.Uint32](file, saidOffset)
+	if ok, err := tryLock(fd, telling); ok && err == nil && word.Load() == gathering && said.Load() == 0 {
+		encodeFailure(file.bytes(failureOffset, recordBytes), why)
+		said.Store(1)
+	}
+	word.CompareAndSwap(gathering, over)
+	return word.Load()
+}
+
+// failureOf says why this rank gives up.
+func (s *segment) failureOf(err error) *transport.Failure {
+	f := &transport.Failure{Kind: transport.FailureAborted, By: s.rank, Text: fmt.Sprintf("pid %d cannot join: %v", os.Getpid(), err)}
+	if lost, ok := errors.AsType[*transport.PeerLostError](err); ok {
+		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
+	}
+	if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
+		f.Kind, f.Ranks, f.After = transport.FailureTimeout, late.Missing, late.After
+		if len(late.Missing) == 0 {
+			f.Kind, f.Ranks = transport.FailureStuck, late.Behind
+		}
+	}
+	return f
+}
+
+// why returns the reason for which the gathering has ended.
+func (f *found) why() error {
+	head, err := mapFile(f.fd, placesOffset)
+	if err != nil {
+		return fmt.Errorf("shared memory %s: the ranks have given up, and why cannot be read: %w", f.path, err)
+	}
+	if gone := head.guarded(func() { err = whyOver(head, f.path) }); gone != nil {
+		err = fmt.Errorf("shared memory %s: %w", f.path, gone)
+	}
+	_ = head.unmap()
+	return err
+}
+
+// whyOver is why where the file is mapped.
+func whyOver(file arena, path string) error {
+	said := at[atomic.Uint32](file, saidOffset)
+	for range 100 { // another rank may be about to say it
+		if said.Load() != 0 {
+			break
+		}
+		time.Sleep(firstPause)
+	}
+	if said.Load() == 0 {
+		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could say why", path)
+	}
+	f := decodeFailure(file.bytes(failureOffset, recordBytes))
+	var err error
+	switch {
+	case f.Kind == transport.FailurePeerLost && len(f.Ranks) > 0:
+		err = &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
+	case f.Kind == transport.FailureTimeout:
+		err = &transport.TimeoutError{Missing: f.Ranks, By: f.By, After: f.After}
+	case f.Kind == transport.FailureStuck:
+		err = &transport.TimeoutError{Behind: f.Ranks, By: f.By, After: f.After}
+	default:
+		err = &transport.AbortedError{By: f.By, Cause: errors.New(f.Text)}
+	}
+	return fmt.Errorf("shared memory %s: %w", path, err)
 }
 
 // mourn takes this rank's place in a file whose creator is dead, if it is free: so that
@@ -235,9 +348,12 @@ func (s *segment) mourn(f *found) {
 
 // enter maps the file, whose lock this rank holds, and says who this rank is.
 func (s *segment) enter() error {
-	start, ok := ownStart()
-	if !ok {
-		return errors.New("shared memory: this process cannot read /proc/self/stat: mount /proc")
+	start, err := ownStart()
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("shared memory: this process cannot see when it started: %w: mount /proc", err)
+	case err != nil:
+		return fmt.Errorf("shared memory: this process cannot see when it started: %w", err)
 	}
 	file, err := mapFile(s.fd, s.header.total())
 	if err != nil {
@@ -254,70 +370,61 @@ func (s *segment) enter() error {
 	})
 }
 
-// gather waits until all ranks have attached.
+// gather waits until all ranks have attached, or the gathering is over.
 func (s *segment) gather(w *waiting) error {
 	for {
-		missing, err := s.survey(w)
-		if s.ready().Load() != 0 {
+		missing, err := s.survey()
+		switch s.verdict().Load() {
+		case ready:
 			return nil
+		case over:
+			return whyOver(s.file, s.path)
+		}
+		if err == nil && s.rank == 0 && len(missing) == 0 {
+			atPoint("gathered")
+			if err = unlinkFile(s.fd, s.path); err == nil {
+				s.named = false
+				atPoint("unnamed")
+				s.verdict().CompareAndSwap(gathering, ready)
+				continue
+			}
+		}
+		if err == nil && !w.pause() {
+			err = w.ended(s, missing)
 		}
 		if err != nil {
-			return err
-		}
-		if s.rank == 0 && len(missing) == 0 {
-			atPoint("gathered")
-			if err := unlinkFile(s.fd, s.path); err != nil {
-				return err
+			atPoint("giving up")
+			if endGathering(s.fd, s.file, s.failureOf(err)) == ready {
+				return nil
 			}
-			s.named = false
-			atPoint("unnamed")
-			s.ready().Store(1)
-			return nil
-		}
-		if !w.pause() && s.ready().Load() == 0 {
-			return w.ended(s, missing)
+			return err
 		}
 	}
 }
 
-// survey returns the ranks that have not attached, and an error if one that has is
-// dead or gave up. A death comes first: whoever gave up did so after it. And one that
-// gave up beats one whose time was over, for which others may have that reason.
-func (s *segment) survey(w *waiting) (missing []int, err error) {
-	left, late := -1, -1
+// survey returns the ranks that have not attached, and an error if one that has is dead.
+func (s *segment) survey() (missing []int, err error) {
 	for rank := range s.header.ranks {
-		switch s.place(rank).state.Load() {
-		case absent:
+		if s.place(rank).state.Load() == absent {
 			missing = append(missing, rank)
-		case gaveUp:
-			left = rank
-		case ranOut:
-			late = rank
 		}
 	}
 	// The kernel looks through all locks to find one. So rank 0 tests the others, and
-	// they test rank 0, which gives up where it finds one dead.
+	// they test rank 0, which ends the gathering where it finds one dead.
 	tested := s.header.ranks
-	if s.rank != 0 && left < 0 && late < 0 {
+	if s.rank != 0 {
 		tested = 1
 	}
 	for rank := range tested {
-		// A rank that gives up says so before it lets go of its lock.
-		if state := &s.place(rank).state; state.Load() == attached && !s.alive(rank) && state.Load() == attached {
+		if s.place(rank).state.Load() == attached && !s.alive(rank) {
 			return missing, fmt.Errorf("shared memory %s: %w", s.path, &transport.PeerLostError{Rank: rank, PID: s.pid(rank)})
 		}
-	}
-	if left >= 0 {
-		return missing, &transport.AbortedError{By: left, Cause: fmt.Errorf("pid %d left shared memory %s before all ranks had joined; its own error says why", s.pid(left), s.path)}
-	}
-	if late >= 0 {
-		return missing, w.late(s, missing, late)
 	}
 	return missing, nil
 }
 
-// ready is the word that rank 0 sets when all have attached.
-func (s *segment) ready() *atomic.Uint32 { return at[atomic.Uint32](s.file, readyOffset) }
+// verdict is the word that says whether the ranks have come together.
+func (s *segment) verdict() *atomic.Uint32 { return at[atomic.Uint32](s.file, verdictOffset) }
 
 func (s *segment) place(rank int) *place {
 	return at[place](s.file, placesOffset+rank*placeBytes)
@@ -342,15 +449,8 @@ func (s *segment) safely(f func() error) error {
 	return err
 }
 
-// giveUp leaves a segment that is not ready, because of err.
+// giveUp leaves a segment whose gathering is over, because of err.
 func (s *segment) giveUp(err error) error {
-	if s.attached {
-		state := uint32(gaveUp)
-		if late := (*transport.TimeoutError)(nil); errors.As(err, &late) {
-			state = ranOut
-		}
-		_ = s.safely(func() error { s.place(s.rank).state.Store(state); return nil }) // memory that is gone tells nobody
-	}
 	lost := (*transport.PeerLostError)(nil)
 	var left error
 	if s.named || errors.As(err, &lost) && lost.Rank == 0 && s.complete() {
@@ -434,15 +534,15 @@ func (w *waiting) pause() bool {
 func (w *waiting) ended(s *segment, missing []int) error {
 	cause := context.Cause(w.ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
-		return w.late(s, missing, s.rank)
+		return w.late(s, missing)
 	}
 	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, cause)
 }
 
-// late is the error of a wait that is over because the time of rank by is. Where no rank
-// is missing, rank 0 has yet to say that the segment is ready.
-func (w *waiting) late(s *segment, missing []int, by int) error {
-	e := &transport.TimeoutError{Missing: missing, By: by, After: time.Since(w.start).Round(time.Millisecond)}
+// late is the error of a wait whose time is over. Where no rank is missing, rank 0 has yet to
+// say that the segment is ready.
+func (w *waiting) late(s *segment, missing []int) error {
+	e := &transport.TimeoutError{Missing: missing, By: s.rank, After: time.Since(w.start).Round(time.Millisecond)}
 	if s.attached && len(missing) == 0 {
 		e.Behind = []int{0}
 	}

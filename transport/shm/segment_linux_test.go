@@ -318,24 +318,88 @@ func TestRankZeroIsMissing(t *testing.T) {
 	}
 }
 
-// Two jobs of one name, while the first gathers: every rank of the second is refused
-// at once, by the name of who is there, and the first goes on.
-func TestTwoJobsGathering(t *testing.T) {
+// A rank that is there twice, be it that a second job has the name: all learn it at once, and
+// which processes they are, since nothing can tell whose the other ranks are.
+func TestRankTwice(t *testing.T) {
+	for twice := range 2 {
+		t.Run(fmt.Sprint("rank ", twice), func(t *testing.T) {
+			own(t)
+			var ranks []*rank
+			for i := range 2 { // of 3
+				ranks = append(ranks, startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}}))
+				ranks[i].await("at attached")
+			}
+			second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: twice, Size: 3}})
+			if got := second.result(); !strings.Contains(got.Err, fmt.Sprint("pid ", ranks[twice].pid())) || got.Elapsed > time.Second {
+				t.Errorf("the second rank %d got %q after %v, want that pid %d is there", twice, got.Err, got.Elapsed, ranks[twice].pid())
+			}
+			for i, r := range ranks {
+				got := r.result()
+				if got.AbortedBy == nil || *got.AbortedBy != twice || !strings.Contains(got.Err, fmt.Sprintf("pid %d cannot join", second.pid())) {
+					t.Errorf("rank %d got %+v, want that pid %d is one too many", i, got, second.pid())
+				}
+			}
+		})
+	}
+}
+
+// A second rank 0 that comes when all ranks of the first job are there is another job's.
+func TestSecondJobComesLate(t *testing.T) {
+	for _, point := range []string{"gathered", "unnamed"} {
+		t.Run(point, func(t *testing.T) {
+			own(t)
+			zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: point})
+			one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}})
+			zero.await("at " + point)
+			if point == "gathered" { // the name is there, and all ranks: it fails the first job
+				second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+				if got := second.result(); !strings.Contains(got.Err, "another job of this name") {
+					t.Errorf("the second rank 0: %+v", got)
+				}
+				zero.goOn()
+				for _, r := range []*rank{zero, one} {
+					if got := r.result(); got.AbortedBy == nil || *got.AbortedBy != 0 {
+						t.Errorf("rank %d: %+v, want that it fails as the other does", r.spec.Job.Rank, got)
+					}
+				}
+				return
+			}
+			second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+			second.await("at named")
+			zero.goOn()
+			zero.joined()
+			one.joined()
+			startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
+			second.joined()
+		})
+	}
+}
+
+// A rank that gives up at the moment at which all are there has come: all join, or none.
+func TestGivingUpWhenAllAreThere(t *testing.T) {
 	own(t)
-	var first []*rank
-	for i := range 2 {
-		first = append(first, startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}}))
-		first[i].await("at attached")
+	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "unnamed"})
+	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "attached", Then: "giving up", Timeout: time.Millisecond})
+	one.await("at attached")
+	zero.await("at unnamed")
+	one.goOn()
+	one.await("at giving up")
+	zero.goOn()
+	zero.joined() // before rank 1 has said that it gives up
+	one.goOn()
+	one.joined()
+
+	zero = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "unnamed"})
+	one = startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "attached", Timeout: time.Millisecond})
+	one.await("at attached")
+	zero.await("at unnamed")
+	one.goOn()
+	if got := one.result(); got.Late == nil {
+		t.Errorf("rank 1: %+v", got)
 	}
-	for i := range 2 {
-		second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}})
-		if got := second.result(); !strings.Contains(got.Err, fmt.Sprint("pid ", first[i].pid())) || got.Elapsed > time.Second {
-			t.Errorf("the second rank %d got %q after %v, want that pid %d is there", i, got.Err, got.Elapsed, first[i].pid())
-		}
-	}
-	first = append(first, startRank(t, rankSpec{Job: Job{Name: "job", Rank: 2, Size: 3}}))
-	for _, r := range first {
-		r.joined()
+	zero.goOn()
+	if got := zero.result(); got.Late == nil || got.Late.By != 1 {
+		t.Errorf("rank 0: %+v, want that rank 1 was late", got)
 	}
 }
 
@@ -451,24 +515,44 @@ func TestRankComesBack(t *testing.T) {
 	}
 }
 
-// Ranks that disagree on the job's size or on the geometry are refused at once;
-// those that agree are not disturbed.
+// Ranks that disagree on the job's size or on the geometry all learn it at once, and whom
+// they disagree with.
 func TestRanksDisagree(t *testing.T) {
-	own(t)
-	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
-	zero.await("at named")
 	for want, spec := range map[string]rankSpec{
 		"it is for 2 ranks, this process is one of 3":          {Job: Job{Name: "job", Rank: 2, Size: 3}},
 		"it is for 2 ranks, this process is one of 4":          {Job: Job{Name: "job", Rank: 1, Size: 4}},
 		"its arena has 65536 bytes, this process wants 131072": {Job: Job{Name: "job", Rank: 1, Size: 2}, Bytes: 1 << 17},
 	} {
-		got := startRank(t, spec).result()
-		if !strings.Contains(got.Err, want) || !strings.Contains(got.Err, fmt.Sprintf("by pid %d, which is running", zero.pid())) || got.Elapsed > time.Second {
-			t.Errorf("got %q after %v, want %q and pid %d", got.Err, got.Elapsed, want, zero.pid())
+		t.Run(want, func(t *testing.T) {
+			own(t)
+			zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+			zero.await("at named")
+			other := startRank(t, spec)
+			got := other.result()
+			if !strings.Contains(got.Err, want) || !strings.Contains(got.Err, fmt.Sprintf("by pid %d, which is running", zero.pid())) || got.Elapsed > time.Second {
+				t.Errorf("got %q after %v, want %q and pid %d", got.Err, got.Elapsed, want, zero.pid())
+			}
+			got = zero.result()
+			if got.AbortedBy == nil || *got.AbortedBy != spec.Job.Rank || !strings.Contains(got.Err, want) || !strings.Contains(got.Err, fmt.Sprintf("pid %d cannot join", other.pid())) {
+				t.Errorf("rank 0 got %+v, want %q of pid %d", got, want, other.pid())
+			}
+		})
+	}
+}
+
+// A rank that cannot attach, of whatever cause, says so to those that wait for it.
+func TestRankCannotAttach(t *testing.T) {
+	own(t)
+	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
+	zero.await("at named")
+	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "locked", Files: 1})
+	one.await("at locked")
+	one.goOn() // with no file descriptor left
+	for _, r := range []*rank{one, zero} {
+		if got := r.result(); !strings.Contains(got.Err, "too many open files") || got.Elapsed > 10*time.Second {
+			t.Errorf("rank %d: %+v", r.spec.Job.Rank, got)
 		}
 	}
-	startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
-	zero.joined()
 }
 
 // What a dead job has left behind is named with its creator, and rank 0 does not take its
