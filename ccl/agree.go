@@ -89,12 +89,16 @@ func (c *Communicator) differingSetting(ctx context.Context) error {
 }
 
 // exchange gives every rank the texts of all. It is the one thing that ranks do
-// before they know that they agree on how to do things.
+// before they know that they agree on how to do things, or after they know that they
+// do not.
 func (c *Communicator) exchange(ctx context.Context, text []byte) ([][]byte, error) {
 	c.seq++
-	e := &transport.Entry{Ctx: ctx, Seq: c.seq, Exposed: true, Send: text}
+	e := &transport.Entry{Ctx: ctx, Seq: c.seq, Exposed: true, Send: text, Limit: c.entry.Limit, Patient: c.entry.Patient}
 	if _, err := c.ep.Enter(e); err != nil {
 		return nil, err
+	}
+	if c.regions != nil {
+		c.memory = c.ep.Memory()
 	}
 	texts := make([][]byte, c.size)
 	var err error

@@ -161,6 +161,7 @@ func TestLengthsThatDiffer(t *testing.T) {
 			for r, err := range each(3, call) {
 				require.ErrorAs(t, err, &all[r])
 				require.Equal(t, "counts", all[r].Field)
+				require.Regexp(t, fmt.Sprintf("^ccl: (gather_v|scatter_v|all_to_all_v), call [0-9]+, rank %d: ranks disagree on counts: ", r), err.Error())
 			}
 			allSum(t, g, 10)
 			return all
@@ -305,8 +306,26 @@ func TestCoalescedMismatch(t *testing.T) {
 		for r, err := range each(2, func(r int) error { return ccl.AllReduceCoalesced(bg, g[r], tensors[r], ccl.Sum) }) {
 			var m *ccl.MismatchError
 			require.ErrorAs(t, err, &m)
-			require.Equal(t, "counts", m.Field)
+			require.EqualError(t, m, "ranks disagree on counts: [2 1] on rank 0, [1 2] on rank 1")
 			require.Equal(t, int32(1), tensors[r][0][0])
+		}
+	})
+}
+
+// Of long lists the first difference is said.
+func TestLongListsThatDiffer(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		for _, err := range each(2, func(r int) error {
+			tensors := slices.Repeat([][]int32{make([]int32, 3)}, 1000)
+			for i := range tensors {
+				tensors[i] = make([]int32, 3)
+			}
+			tensors[700+r] = make([]int32, 4)
+			return ccl.AllReduceCoalesced(bg, g[r], tensors, ccl.Sum)
+		}) {
+			require.ErrorContains(t, err, "all_reduce by direct, call 1, ")
+			require.ErrorContains(t, err, "ranks disagree on counts: 4 at index 700 of 1000 on rank 0, 3 at index 700 of 1000 on rank 1")
 		}
 	})
 }

@@ -43,7 +43,11 @@ func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tens
 	if err := c.checkCoalesced(dtype, tensors, op); err != nil {
 		return c.refuse(err)
 	}
-	defer c.end()
+	c.coalesced = tensors
+	defer func() {
+		c.coalesced = nil
+		c.end()
+	}()
 	lengths := uint64(len(tensors))
 	for _, t := range tensors {
 		lengths = mix(lengths ^ uint64(t.Len()))

@@ -43,21 +43,23 @@ type Communicator struct {
 	guard  transport.Guard // nil where shared memory cannot vanish
 	faults bool            // whether faults were panics before the call
 
-	life     lifetime
-	inside   bool   // the call that runs has begun to synchronise
-	claiming bool   // this rank runs the bodies of others
-	before   error  // of calls on a group that has failed
-	seq      uint64 // of the last call entered or refused
-	joined   uint64 // the calls that New made; users' calls count from there
-	call     Call
-	lengths  lengths
-	spare    []byte // for inputs that are not the user's own
-	bundled  []byte // for tensors that travel together
-	tensors  []Buffer
-	places   [][]byte // of them
-	entry    transport.Entry
-	plans    [planCache]plan
-	_        [padBytes]byte
+	life      lifetime
+	inside    bool                          // the call that runs has begun to synchronise
+	claiming  bool                          // this rank runs the bodies of others
+	before    error                         // of calls on a group that has failed
+	differ    atomic.Pointer[MismatchError] // of the call that failed because ranks made different ones
+	seq       uint64                        // of the last call entered or refused
+	joined    uint64                        // the calls that New made; users' calls count from there
+	call      Call
+	lengths   lengths
+	spare     []byte // for inputs that are not the user's own
+	bundled   []byte // for tensors that travel together
+	tensors   []Buffer
+	coalesced []Buffer // all tensors of the call
+	places    [][]byte // of them
+	entry     transport.Entry
+	plans     [planCache]plan
+	_         [padBytes]byte
 }
 
 // padBytes before and after what a rank writes in every call keep other ranks'

@@ -152,6 +152,9 @@ func (c *Communicator) perform() error {
 		c.memory = c.ep.Memory()
 	}
 	if err != nil {
+		if differ, ok := errors.AsType[*transport.MismatchError](err); ok {
+			return c.differing(differ)
+		}
 		return err
 	}
 	return c.execute(role)
@@ -469,7 +472,7 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	f := &transport.Failure{By: rank, Seq: c.seq, Text: err.Error()}
 	var (
-		mismatch *transport.MismatchError
+		mismatch *MismatchError
 		overlap  *transport.OverlapError
 		refused  *transport.RefusedError
 		lost     *PeerLostError
@@ -477,8 +480,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	)
 	switch {
 	case errors.As(err, &mismatch):
-		m := c.mismatch()
-		f.Kind, f.Text, f.Cause = transport.FailureMismatch, m.Error(), m
+		f.Kind, f.Text, f.Cause = transport.FailureMismatch, mismatch.Error(), mismatch
 	case errors.As(err, &overlap):
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
 	case errors.As(err, &refused):
@@ -504,7 +506,10 @@ func (c *Communicator) cause(f *transport.Failure) error {
 		if f.Cause != nil {
 			return f.Cause
 		}
-		return c.mismatch()
+		if m := c.differ.Load(); m != nil {
+			return m // what all ranks have found
+		}
+		return &AbortedError{By: f.By, Cause: errors.New(f.Text)}
 	case transport.FailureOverlap:
 		return sameMemory(f.Ranks, c.size)
 	case transport.FailureRefused:

@@ -1,9 +1,12 @@
 package ccl
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -73,23 +76,104 @@ func hashCounts(counts []int) uint64 {
 	return h
 }
 
-// mismatch says in which field the ranks' fingerprints of the call entered last
-// differ. All ranks have published theirs, so all ranks say the same.
-func (c *Communicator) mismatch() *MismatchError {
+// differing is the error of a call that the ranks have entered with different
+// fingerprints. All have published theirs and say the same. Of what fingerprints have
+// but a hash the ranks tell each other the texts, in one more synchronisation, which all
+// of them make.
+func (c *Communicator) differing(err *transport.MismatchError) error {
 	prints := make([]fingerprint, c.size)
 	for r := range prints {
 		prints[r] = fingerprintOf(c.ep.Print(r))
 	}
+	m, hashed := c.mismatch(prints)
+	if hashed {
+		seq := c.seq
+		texts, err := c.exchange(c.entry.Ctx, []byte(c.hashedText(m.Field)))
+		c.seq = seq // of the call that the error is about: there will be no other
+		switch {
+		case errors.Is(err, transport.ErrFailed):
+			return err
+		case err == nil:
+			if said := disagreement(m.Field, m.said(texts)); said != nil {
+				m = said
+			}
+		}
+	}
+	c.differ.Store(m)
+	return m
+}
+
+// hashedText is what this rank's fingerprint has a hash of.
+func (c *Communicator) hashedText(field string) string {
+	r := &c.call.request
+	if field == "op" {
+		return r.op.String()
+	}
+	lengths := r.counts
+	for _, t := range c.coalesced {
+		lengths = append(lengths, t.Len())
+	}
+	switch {
+	case lengths != nil:
+	case r.each > 0:
+		lengths = slices.Repeat([]int{r.each}, c.size)
+	default:
+		lengths = []int{r.count}
+	}
+	return strings.Trim(fmt.Sprint(lengths), "[]")
+}
+
+// said returns what ranks have said of the field: of lists of numbers that are long where
+// the first difference is.
+func (e *MismatchError) said(texts [][]byte) []string {
+	said, long := make([]string, len(texts)), false
+	lists := make([][]string, len(texts))
+	shortest := math.MaxInt
+	for r, text := range texts {
+		said[r] = string(text)
+		if e.Field == "op" {
+			continue
+		}
+		lists[r] = strings.Fields(said[r])
+		said[r] = "[" + said[r] + "]"
+		long = long || len(text) > 80
+		shortest = min(shortest, len(lists[r]))
+	}
+	if !long {
+		return said
+	}
+	at := 0
+	for at < shortest && !slices.ContainsFunc(lists, func(l []string) bool { return l[at] != lists[0][at] }) {
+		at++
+	}
+	for r, l := range lists {
+		said[r] = fmt.Sprintf("only %d numbers", len(l))
+		if at < len(l) {
+			said[r] = fmt.Sprintf("%s at index %d of %d", l[at], at, len(l))
+		}
+	}
+	return said
+}
+
+// mismatch says in which field fingerprints differ, and whether they have but a hash of
+// that.
+func (c *Communicator) mismatch(prints []fingerprint) (m *MismatchError, hashed bool) {
 	for _, field := range []struct {
 		name string
 		text func(f fingerprint) string
 	}{
 		{"collective", func(f fingerprint) string { return f.coll.String() }},
 		{"dtype", func(f fingerprint) string { return f.dtype.String() }},
-		{"op", func(f fingerprint) string { return opText(f.op) }},
+		{"op", func(f fingerprint) string {
+			hashed = hashed || f.op >= firstMade
+			return opText(f.op)
+		}},
 		{"count", func(f fingerprint) string { return fmt.Sprint(f.count) }},
 		{"root", func(f fingerprint) string { return fmt.Sprint(f.root) }},
-		{lengthsField(prints[0].coll), func(f fingerprint) string { return fmt.Sprintf("those with hash %08x", uint32(f.counts)) }},
+		{lengthsField(prints[0].coll), func(f fingerprint) string {
+			hashed = true
+			return fmt.Sprintf("those with hash %08x", uint32(f.counts))
+		}},
 		{"algorithm", func(f fingerprint) string { return c.entryName(f.entry) }},
 	} {
 		texts := make([]string, c.size)
@@ -97,10 +181,11 @@ func (c *Communicator) mismatch() *MismatchError {
 			texts[r] = field.text(f)
 		}
 		if m := disagreement(field.name, texts); m != nil {
-			return m
+			return m, hashed
 		}
+		hashed = false
 	}
-	return &MismatchError{Field: "fingerprint"}
+	return &MismatchError{Field: "fingerprint"}, false
 }
 
 // disagreement groups ranks by what they say, in the order in which the values

@@ -61,7 +61,7 @@ func (c *Communicator) NewGroup(ctx context.Context, ranks []int, opts ...CallOp
 		return nil, c.refuse(err)
 	}
 	r := c.ask(coll, 0, Buffer{}, Buffer{}, opts)
-	r.count, r.lengths = len(members), hashCounts(members)
+	r.counts, r.lengths = members, hashCounts(members)
 	if c.size == 1 {
 		c.seq++
 		if err := c.alone(ctx, r, Buffer{}, Buffer{}); err != nil {

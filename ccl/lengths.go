@@ -109,7 +109,7 @@ func (c *Communicator) agreeOnLengths(ctx context.Context, coll Collective, dtyp
 			others = append(others, r)
 		}
 	}
-	return c.refused(&MismatchError{Field: "counts", Values: []MismatchValue{
+	return c.refusedLengths(coll, &MismatchError{Field: "counts", Values: []MismatchValue{
 		{Value: "other counts than the ranks have", Ranks: []int{root}},
 		{Value: fmt.Sprintf("of all ranks %v elements", l.counts), Ranks: others},
 	}})
@@ -130,7 +130,17 @@ func (c *Communicator) agreeOnMatrix(ctx context.Context, dtype DType, send, rec
 	}
 	l.matrix = matrix(l.all)
 	if err := l.matrix.disagreement(c.size); err != nil {
-		return c.refused(err)
+		return c.refusedLengths(collAllToAllLengths, err)
 	}
 	return nil
+}
+
+// refusedLengths refuses a call, on all ranks, after they have told each other lengths
+// that do not fit.
+func (c *Communicator) refusedLengths(coll Collective, err error) error {
+	group := ""
+	if c.name != "" {
+		group = " on group " + c.name
+	}
+	return c.refused(fmt.Errorf("ccl: %v, call %d%s, rank %d: %w", coll, c.number(c.seq+1), group, c.rank, err))
 }

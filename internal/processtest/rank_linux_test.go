@@ -45,6 +45,7 @@ func init() { // they know part
 		"many groups": (*part).manyGroups,
 		"await":       (*part).await,
 		"mixture":     (*part).mixture,
+		"factors":     (*part).factors,
 		"messages":    (*part).messages,
 	}
 	for name := range works {
