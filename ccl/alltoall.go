@@ -17,7 +17,7 @@ func AllToAll[T Element](ctx context.Context, c *Communicator, send, recv []T, o
 
 func (c *Communicator) allToAll(ctx context.Context, dtype DType, send, recv Buffer, opts []CallOption) error {
 	const coll = CollAllToAll
-	if err := c.begin(coll, opts); err != nil {
+	if err := c.begin(ctx, coll, opts); err != nil {
 		return err
 	}
 	n := send.Len()
@@ -53,7 +53,7 @@ func AllToAllV[T Element](ctx context.Context, c *Communicator, send []T, sendCo
 
 func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, sendCounts, sendDispls []int, recv Buffer, recvCounts, recvDispls []int, opts []CallOption) error {
 	const coll = collAllToAllLengths
-	if err := c.begin(coll, opts); err != nil {
+	if err := c.begin(ctx, coll, opts); err != nil {
 		return err
 	}
 	out := blocks{operation: coll.String(), counts: some(sendCounts), displs: sendDispls}

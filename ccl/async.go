@@ -4,8 +4,9 @@ import "context"
 
 // Each collective has a twin that begins it and returns at once. What is begun is done
 // in the order in which it was begun, one after the other, and before any call that is
-// made later; ranks that wait in it sleep and leave their cores to computations.
-// Everything that is wrong with a call, its arguments too, is the error of its Work.
+// made later, which is refused in its turn if its context or its timeout ends before.
+// Ranks that wait in it sleep and leave their cores to computations. Everything that is
+// wrong with a call, its arguments too, is the error of its Work.
 
 // AllReduceAsync begins an AllReduce; see there and Work.
 func AllReduceAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) *Work {

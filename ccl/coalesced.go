@@ -16,7 +16,7 @@ import (
 // ErrNotImplemented; fails with *CollectiveFailedError, after which the tensors are
 // unspecified, unless it is a *MismatchError.
 func AllReduceCoalesced[T Element](ctx context.Context, c *Communicator, tensors [][]T, op Op, opts ...CallOption) error {
-	if err := c.begin(CollAllReduce, opts); err != nil {
+	if err := c.begin(ctx, CollAllReduce, opts); err != nil {
 		return err
 	}
 	c.tensors = appendBuffers(c.tensors[:0], tensors)

@@ -23,7 +23,7 @@ func AllReduce[T Element](ctx context.Context, c *Communicator, send, recv []T, 
 }
 
 func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Buffer, op Op, opts []CallOption) error {
-	if err := c.begin(CollAllReduce, opts); err != nil {
+	if err := c.begin(ctx, CollAllReduce, opts); err != nil {
 		return err
 	}
 	if err := checkReduction(CollAllReduce, send, recv, dtype, op); err != nil {
@@ -47,7 +47,7 @@ func Broadcast[T Element](ctx context.Context, c *Communicator, buf []T, root in
 }
 
 func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, root int, opts []CallOption) error {
-	if err := c.begin(CollBroadcast, opts); err != nil {
+	if err := c.begin(ctx, CollBroadcast, opts); err != nil {
 		return err
 	}
 	if err := c.checkRoot(root); err != nil {
@@ -67,7 +67,7 @@ func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, r
 // Barrier returns when all ranks have entered it: every collective begins with a
 // synchronisation of all ranks, and a barrier is nothing else.
 func (c *Communicator) Barrier(ctx context.Context, opts ...CallOption) error {
-	if err := c.begin(CollBarrier, opts); err != nil {
+	if err := c.begin(ctx, CollBarrier, opts); err != nil {
 		return err
 	}
 	r := c.ask(CollBarrier, 0, Buffer{}, Buffer{}, opts)

@@ -237,7 +237,7 @@ func (c *Communicator) Close() error {
 		return nil
 	}
 	err := c.unfinished()
-	if err != nil && c.ep.Failed() {
+	if err != nil && c.ep.Failure() != nil {
 		err = nil // they fail in any case
 	}
 	err = errors.Join(err, c.ep.Close())

@@ -21,8 +21,12 @@ func (a *arguments) seal(c *Communicator) {
 	}
 }
 
-// atTurn says that somebody has changed a buffer since.
+// atTurn says that the call was refused before its turn came, or that somebody has changed a
+// buffer since.
 func (a *arguments) atTurn() error {
+	if a.refused != nil {
+		return a.refused
+	}
 	if !a.sums.on || a.sum(a.send, a.recv) == a.sums.all {
 		return nil
 	}

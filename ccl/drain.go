@@ -109,7 +109,7 @@ func (q *queue) works() (works []*Work) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for w := q.first; w != nil; w = w.next {
-		if ended, _ := w.state(); !ended {
+		if ended, _ := w.state(); !ended && !w.returned {
 			works = append(works, w)
 		}
 	}

@@ -45,12 +45,14 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 
 // begin starts a call: after it, the call must end with end. The error of a group
 // that has failed or was closed consumes no number.
-func (c *Communicator) begin(coll Collective, opts []CallOption) error {
+func (c *Communicator) begin(ctx context.Context, coll Collective, opts []CallOption) error {
 	if c == nil {
 		return fmt.Errorf("ccl: %v: %w: it is nil", coll, ErrInvalidCommunicator)
 	}
 	if c.queue.length.Load() > 0 && !(len(opts) > 0 && opts[0].queued) {
-		c.turn()
+		if err := c.turn(ctx, coll, opts); err != nil {
+			return err
+		}
 	}
 	if was, ok := c.life.enter(); !ok {
 		return c.notEntered(coll, was)
@@ -124,7 +126,7 @@ func (c *Communicator) step(ctx context.Context, r *request) error {
 		return c.before
 	}
 	if err := transport.ContextError(ctx); err != nil && !r.begun { // of one that has begun, the wait for the others will tell
-		return c.refused(fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", r.coll, c.rank, err))
+		return c.refused(c.cancelled(r.coll, err))
 	}
 	c.seq++
 	c.prepare(ctx, r, p)
@@ -140,6 +142,11 @@ func (c *Communicator) step(ctx context.Context, r *request) error {
 	}
 	c.inside = false
 	return err
+}
+
+// cancelled is the error of a call whose context has ended before it began.
+func (c *Communicator) cancelled(coll Collective, err error) error {
+	return fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", coll, c.rank, err)
 }
 
 // perform does a rank's part of the call that it has prepared.

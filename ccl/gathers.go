@@ -29,7 +29,7 @@ func AllGatherV[T Element](ctx context.Context, c *Communicator, send, recv []T,
 }
 
 func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Buffer, counts, displs []int, opts []CallOption) error {
-	if err := c.begin(CollAllGather, opts); err != nil {
+	if err := c.begin(ctx, CollAllGather, opts); err != nil {
 		return err
 	}
 	p := partsOf(CollAllGather, send, recv)

@@ -22,7 +22,7 @@ import (
 // new group and counts ranks as it does.
 func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOption) (*Communicator, error) {
 	const coll = collSplit
-	if err := c.begin(coll, opts); err != nil {
+	if err := c.begin(ctx, coll, opts); err != nil {
 		return nil, err
 	}
 	c.lengths.mine = append(c.lengths.mine[:0], int64(color), int64(key))
@@ -53,7 +53,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 // so with the field "ranks".
 func (c *Communicator) NewGroup(ctx context.Context, ranks []int, opts ...CallOption) (*Communicator, error) {
 	const coll = collNewGroup
-	if err := c.begin(coll, opts); err != nil {
+	if err := c.begin(ctx, coll, opts); err != nil {
 		return nil, err
 	}
 	members := slices.Sorted(slices.Values(ranks))

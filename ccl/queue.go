@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/transport"
 )
 
 // queue holds the calls of a communicator that were begun and wait for their turn. A
@@ -27,7 +30,11 @@ func (c *Communicator) begun(ctx context.Context, a arguments, opts []CallOption
 	w.args.opts[0] = mergeCallOptions(opts)
 	w.args.opts[0].queued = true
 	w.args.seal(c)
-	q := &c.queue
+	c.queue.append(w)
+	return w
+}
+
+func (q *queue) append(w *Work) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.first == nil {
@@ -38,7 +45,6 @@ func (c *Communicator) begun(ctx context.Context, a arguments, opts []CallOption
 	}
 	q.last = w
 	q.length.Add(1)
-	return w
 }
 
 // serve makes the calls of the queue until there are none.
@@ -77,19 +83,61 @@ func (c *Communicator) serveFirst() (more bool) {
 	return
 }
 
-// turn waits until the calls that were begun before are done.
-func (c *Communicator) turn() {
-	c.queue.mu.Lock()
-	w := c.queue.last
-	c.queue.mu.Unlock()
-	if w != nil {
-		_ = w.await(context.Background()) // its error is for those who began it
+// turn waits until the calls that were begun before are done. A call that was given a timeout
+// waits no longer than that; another no longer than the configured one for each call that it
+// waits for. One that gives up is refused: at once for its caller, and in its turn for the
+// other ranks.
+func (c *Communicator) turn(ctx context.Context, coll Collective, opts []CallOption) error {
+	q := &c.queue
+	q.mu.Lock()
+	w, last := q.first, q.last
+	q.mu.Unlock()
+	own := mergeCallOptions(opts).timeout
+	limit := own
+	if own == 0 {
+		limit = c.settings.Timeout()
 	}
+	var timer *time.Timer
+	var late <-chan time.Time
+	if limit > 0 {
+		timer = time.NewTimer(limit)
+		defer timer.Stop()
+		late = timer.C
+	}
+	for w != nil {
+		select {
+		case <-w.Done():
+		case <-ctx.Done():
+			return c.giveUpTurn(coll, c.cancelled(coll, transport.ContextError(ctx)))
+		case <-late:
+			return c.giveUpTurn(coll, fmt.Errorf("ccl: %v on rank %d: waited for a call that was begun before it, and goes on: %w",
+				coll, c.rank, &TimeoutError{By: c.rank, After: limit}))
+		}
+		if w == last {
+			return nil // its error is for those who began it
+		}
+		if own == 0 && timer != nil {
+			timer.Reset(limit)
+		}
+		q.mu.Lock()
+		w = w.next
+		q.mu.Unlock()
+	}
+	return nil
+}
+
+// giveUpTurn puts a call on the queue that is refused when its turn comes. It returns err.
+func (c *Communicator) giveUpTurn(coll Collective, err error) error {
+	w := &Work{ctx: context.Background(), args: arguments{coll: coll, refused: err}, asked: true, returned: true}
+	w.args.opts[0].queued = true
+	w.end.L = &w.mu
+	c.queue.append(w)
+	return err
 }
 
 // refusedInTurn refuses a call of the queue.
 func (c *Communicator) refusedInTurn(a *arguments, err error) error {
-	if err := c.begin(a.coll, a.opts[:]); err != nil {
+	if err := c.begin(context.Background(), a.coll, a.opts[:]); err != nil {
 		return err
 	}
 	return c.refuse(err)

@@ -18,7 +18,7 @@ func Reduce[T Element](ctx context.Context, c *Communicator, send, recv []T, op 
 }
 
 func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffer, op Op, root int, opts []CallOption) error {
-	if err := c.begin(CollReduce, opts); err != nil {
+	if err := c.begin(ctx, CollReduce, opts); err != nil {
 		return err
 	}
 	if err := c.checkReduce(send, recv, dtype, op, root); err != nil {
@@ -62,7 +62,7 @@ func ExScan[T Element](ctx context.Context, c *Communicator, send, recv []T, op 
 }
 
 func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, op Op, opts []CallOption) error {
-	if err := c.begin(coll, opts); err != nil {
+	if err := c.begin(ctx, coll, opts); err != nil {
 		return err
 	}
 	err := checkReduction(coll, send, recv, dtype, op)
@@ -107,7 +107,7 @@ func ReduceScatterV[T Element](ctx context.Context, c *Communicator, send, recv 
 
 func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, recv Buffer, op Op, counts []int, opts []CallOption) error {
 	const coll = CollReduceScatter
-	if err := c.begin(coll, opts); err != nil {
+	if err := c.begin(ctx, coll, opts); err != nil {
 		return err
 	}
 	b := blocks{operation: coll.String(), each: recv.Len(), counts: counts}

@@ -115,7 +115,7 @@ func (c *Communicator) IsLeader() bool { return c.rank == 0 }
 // region makes memory that all ranks see and leaves it in shared, and in made what
 // gives it back: one part for all or, for Alloc, one for each. The ranks agree on count.
 func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
-	if err := c.begin(coll, nil); err != nil {
+	if err := c.begin(ctx, coll, nil); err != nil {
 		return err
 	}
 	c.made, c.shared, c.none = nil, nil, nil

@@ -54,7 +54,7 @@ func (p *parts) none() error {
 
 // rooted makes a gather or a scatter of equal blocks.
 func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, root int, opts []CallOption) error {
-	if err := c.begin(coll, opts); err != nil {
+	if err := c.begin(ctx, coll, opts); err != nil {
 		return err
 	}
 	p := partsOf(coll, send, recv)
@@ -78,7 +78,7 @@ func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType,
 // rootedV makes a gather or a scatter of blocks whose lengths root alone knows. coll
 // is the exchange of the lengths.
 func (c *Communicator) rootedV(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, counts, displs []int, root int, opts []CallOption) error {
-	if err := c.begin(coll, opts); err != nil {
+	if err := c.begin(ctx, coll, opts); err != nil {
 		return err
 	}
 	p := partsOf(coll, send, recv)

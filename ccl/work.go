@@ -18,6 +18,8 @@ type Work struct {
 	args arguments
 	next *Work // in the queue
 
+	returned bool // its caller has returned: it only refuses its call
+
 	mu    sync.Mutex
 	end   sync.Cond // of those who wait and nothing else can stop
 	ended bool
@@ -124,7 +126,8 @@ type arguments struct {
 	counts, displs         []int // those of the buffer that has blocks, or of send
 	recvCounts, recvDispls []int
 	opts                   [1]CallOption
-	sums                   sums // of debug
+	sums                   sums  // of debug
+	refused                error // why the call is refused when its turn comes
 }
 
 // do makes a call.
@@ -135,7 +138,7 @@ func (c *Communicator) do(ctx context.Context, a *arguments) error {
 		return c.Barrier(ctx, opts...)
 	case CollAllReduce:
 		if a.tensors != nil {
-			if err := c.begin(a.coll, opts); err != nil {
+			if err := c.begin(ctx, a.coll, opts); err != nil {
 				return err
 			}
 			return c.allReduceCoalesced(ctx, a.dtype, a.tensors, a.op, opts)

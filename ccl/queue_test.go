@@ -1,0 +1,97 @@
+package ccl_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
+)
+
+// A call that waits for its turn behind calls that were begun ends by its own context and by
+// its own timeout. It is refused in its turn, so that the calls before it go on, and those
+// after it, if all ranks refuse it.
+func TestCallBehindTheQueueGivesUp(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		var x, y [2]int32
+		gone, cancel := context.WithCancelCause(bg)
+		stop := errors.New("the user pressed stop")
+
+		first := ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum)
+		time.AfterFunc(0, func() { cancel(stop) })
+		err := g[0].Barrier(gone)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, stop)
+		err = g[0].Barrier(bg, ccl.WithTimeout(time.Millisecond))
+		late, ok := errors.AsType[*ccl.TimeoutError](err)
+		require.True(t, ok, "got %v", err)
+		require.Equal(t, time.Millisecond, late.After)
+		select {
+		case <-first.Done():
+			require.Fail(t, "the call before has ended")
+		default:
+		}
+
+		require.NoError(t, ccl.AllReduce(bg, g[1], y[:], y[:], ccl.Sum))
+		require.NoError(t, first.Wait(bg))
+		require.ErrorIs(t, g[1].Barrier(gone), context.Canceled)
+		require.ErrorIs(t, g[1].Barrier(gone), context.Canceled)
+		allSum(t, g, 1000)
+	})
+}
+
+// Other ranks hear of such a call that it was refused.
+func TestOthersHearOfACallThatGaveUpItsTurn(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		var x, y [2]int32
+		gone, cancel := context.WithCancel(bg)
+		first := ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum)
+		time.AfterFunc(0, cancel)
+		require.ErrorIs(t, g[0].Barrier(gone), context.Canceled)
+		require.NoError(t, ccl.AllReduce(bg, g[1], y[:], y[:], ccl.Sum))
+		mismatch, ok := errors.AsType[*ccl.MismatchError](g[1].Barrier(bg))
+		require.True(t, ok)
+		require.Equal(t, "arguments", mismatch.Field)
+		require.NoError(t, first.Wait(bg))
+	})
+}
+
+// The configured timeout is for each call, also where several wait for their turns: a queue
+// that goes on keeps nobody from waiting.
+func TestCallBehindALongQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls, timeout = 5, time.Minute
+		parked := func(n int) ([]transport.Endpoint, error) { return local.NewWaiting(n, local.Park), nil }
+		g := join(t, parked, settings(t, 2, timeout, nil))
+		var x, y [2]int32
+		for range calls {
+			ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum)
+		}
+		behind := async(func() error { return g[0].Barrier(bg) })
+		for range calls {
+			time.Sleep(timeout / 2)
+			require.NoError(t, ccl.AllReduce(bg, g[1], y[:], y[:], ccl.Sum))
+		}
+		require.NoError(t, g[1].Barrier(bg))
+		require.NoError(t, behind())
+
+		// One that does not is what it gives up for.
+		w := ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum, ccl.WithTimeout(-1))
+		begun := time.Now()
+		_, ok := errors.AsType[*ccl.TimeoutError](g[0].Barrier(bg))
+		require.True(t, ok)
+		require.Equal(t, timeout, time.Since(begun))
+		g[0].Abort(nil)
+		require.Error(t, w.Wait(bg))
+		g[0].Close()
+		g[1].Close()
+	})
+}
