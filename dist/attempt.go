@@ -112,6 +112,7 @@ func (a *attempt) meet(r *rank, timeout time.Duration) (transport.Endpoint, erro
 		}
 		err := fmt.Errorf("waiting for all %d ranks to call dist.InitProcessGroup: %w", len(j.ranks), late)
 		a.fail(r.number, err)
+		j.waitedFor(late.Missing, timeout)
 		return nil, err
 	default:
 		err := transport.ContextError(j.ctx)

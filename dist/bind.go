@@ -56,6 +56,7 @@ func (r *rank) bind() {
 	bound.Set(r)
 	spawned.Lock()
 	defer spawned.Unlock()
+	r.goroutine = goroutine.ID()
 	r.label = goroutine.CurrentLabel()
 	spawned.labels[r.label] = r
 }

@@ -108,7 +108,8 @@
 // has left, once what it had begun and not waited for has ended: peers that still
 // need it get a [*PeerLostError]. Spawn waits for
 // all workers and returns a [*RankError] for each that failed, the root cause
-// first; in a launched process that is the one rank it hosts. A panic in a
+// first; in a launched process that is the one rank it hosts. A worker that is stuck in
+// code of its own is left behind, and is a [*StuckError]. A panic in a
 // goroutine started with Go ends the process, as it does in any goroutine.
 //
 // A group that NewGroup or Split has made fails by itself, the others live on;

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
@@ -62,11 +63,14 @@ type RankError struct {
 
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
 
-// withStack is Error, and the stack if it was the worker of this rank that panicked.
+// withStack is Error, and the stack if the worker of this rank panicked or is stuck.
 func (e *RankError) withStack() string {
 	s := e.Error()
-	if p, ok := e.Err.(*PanicError); ok { //nolint:errorlint // that of another rank shows its own
-		s += "\n\n" + string(p.Stack)
+	switch err := e.Err.(type) { //nolint:errorlint // those of other ranks show their own
+	case *PanicError:
+		s += "\n\n" + string(err.Stack)
+	case *StuckError:
+		s += "\n\n" + string(err.Stack)
 	}
 	return s
 }
@@ -76,7 +80,7 @@ func (e *RankError) Unwrap() error { return e.Err }
 
 // rankErrors is what Spawn returns: the errors of all ranks that failed, the
 // causes first. Its text says once what several ranks say in the same words, is cut where
-// many say nearly the same, and has the stacks of workers that panicked.
+// many say nearly the same, and has the stacks of workers that panicked or are stuck.
 type rankErrors []*RankError
 
 // textLines is the number of different errors that the text of rankErrors shows.
@@ -139,4 +143,18 @@ func (e *PanicError) text() string { return fmt.Sprintf("panic: %v", e.Value) }
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+// StuckError says that Spawn returned without the worker of a rank: its peers waited for it
+// in vain, until a timeout, and after the same time again it had not come back. Its goroutine
+// is left behind, and its rank has left its groups.
+type StuckError struct {
+	Rank  int
+	After time.Duration // the timeout
+	Stack []byte        // where it was
+}
+
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("the worker of rank %d is stuck: %v after its peers had given up waiting for it, it has not returned; its goroutine is left behind",
+		e.Rank, e.After)
 }

@@ -187,10 +187,7 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 	if err != nil {
 		return nil, err
 	}
-	options := []ccl.Option{ccl.WithSettings(settings), ccl.WithLogger(o.logger)}
-	if r.job.launched != nil {
-		options = append(options, ccl.WithFailures(r.reportCall))
-	}
+	options := []ccl.Option{ccl.WithSettings(settings), ccl.WithLogger(o.logger), ccl.WithFailures(r.callFailed)}
 	comm, err := ccl.New(r.job.ctx, endpoint, options...)
 	if failed, ok := errors.AsType[*InitializationFailedError](err); ok {
 		err = failed.Err // InitProcessGroup says it in its own words

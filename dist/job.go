@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/goroutine"
@@ -27,16 +28,22 @@ type job struct {
 	attempts map[int]*attempt // those that some rank has still to begin, by number
 	ended    []*rank          // in the order in which their workers ended
 	failed   *RankError       // the first that ended with an error
+	patience *time.Timer      // for workers that may be stuck
+
+	running atomic.Int64  // workers that Spawn waits for
+	over    chan struct{} // closed when there are none
 }
 
 // rank is one rank of a job, from the start of its worker to the end of it.
 type rank struct {
-	job    *job
-	number int
-	label  goroutine.Label // of the worker's goroutine
+	job       *job
+	number    int
+	label     goroutine.Label // of the worker's goroutine
+	goroutine int64           // its number
 	// group is the default group; nil before InitProcessGroup and after
 	// DestroyProcessGroup. It is written under job.mu.
 	group atomic.Pointer[ProcessGroup]
+	gone  atomic.Bool // Spawn does not wait for it any more
 
 	// Guarded by job.mu:
 	groups   []*ProcessGroup // that were made of the default one
@@ -44,6 +51,8 @@ type rank struct {
 	joining  *attempt        // the one under way
 	ended    bool            // the worker has ended,
 	err      error           // with this error;
+	late     time.Duration   // how long others have waited for it in vain; 0: they have not
+	timeout  time.Duration   // of the last default group
 	left     error           // or it returned nil, and this is how what it had begun ended
 }
 
@@ -56,6 +65,7 @@ func newJob(ctx context.Context, l *launched.Job, ranks int, from string, config
 		ctx:      ctx,
 		config:   config,
 		attempts: map[int]*attempt{},
+		over:     make(chan struct{}),
 	}
 	if l != nil {
 		j.ranks = []*rank{{job: j, number: l.Rank}}
@@ -95,6 +105,7 @@ func (r *rank) begin() (*attempt, error) {
 	case r.group.Load() != nil:
 		return nil, fmt.Errorf("dist: %w on rank %d: call dist.DestroyProcessGroup first", ErrAlreadyInitialized, r.number)
 	}
+	r.late = 0
 	r.attempts++
 	a := j.attempts[r.attempts]
 	if a == nil {
@@ -125,6 +136,9 @@ func (r *rank) settle(g *ProcessGroup) error {
 		return r.endedError()
 	}
 	r.group.Store(g)
+	if g != nil {
+		r.timeout = g.comm.Settings().Timeout()
+	}
 	return nil
 }
 
@@ -181,6 +195,10 @@ func (r *rank) outcome() error {
 func (r *rank) end(err error) (first *RankError) {
 	j := r.job
 	j.mu.Lock()
+	if r.ended {
+		defer j.mu.Unlock()
+		return j.failed // Spawn has given it up
+	}
 	r.ended, r.err = true, err
 	j.ended = append(j.ended, r)
 	if err != nil && j.failed == nil {
@@ -197,6 +215,8 @@ func (r *rank) end(err error) (first *RankError) {
 		r.joining.fail(r.absence())
 	}
 	groups := r.take()
+	j.waitedInVain(r)
+	j.watch()
 	j.mu.Unlock()
 	for _, g := range groups {
 		if err != nil {

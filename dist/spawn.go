@@ -10,7 +10,6 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/launched"
@@ -56,7 +55,8 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 }
 
 // Spawn runs worker once for every rank, each in a goroutine of its own, and
-// waits until all have ended, whatever happens. The number of ranks is that of
+// waits until all have ended, whatever happens, but for workers that are stuck (see
+// *StuckError). The number of ranks is that of
 // Ranks, else the world size that the configuration asks for, else one for each
 // usable core; but see below for processes that were launched.
 //
@@ -70,7 +70,10 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 // can stop; calls waiting for the failed rank end by themselves.
 //
 // A worker fails by returning an error, by a panic (*PanicError) or by
-// runtime.Goexit (ErrGoexit). Spawn returns a *RankError for each that failed,
+// runtime.Goexit (ErrGoexit). One that is stuck in code of its own while its peers wait
+// makes their calls fail by *TimeoutError; when all others have ended, Spawn waits for it as
+// long again, and then returns without it: its *StuckError has the stack, its goroutine is
+// left behind. Spawn returns a *RankError for each that failed,
 // joined so that errors.Is and errors.As find them all: first those that failed by themselves, in the order in
 // which they did, and then those that only failed because of others. nil says
 // that all workers returned nil.
@@ -112,11 +115,11 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 
 	ctx, cancel := context.WithCancelCause(o.ctx)
 	defer cancel(nil)
-	var workers sync.WaitGroup
+	j.running.Store(int64(len(j.ranks)))
 	for _, r := range j.ranks {
-		workers.Go(func() { r.run(ctx, cancel, worker) })
+		go r.run(ctx, cancel, worker)
 	}
-	workers.Wait()
+	<-j.over
 	return j.failure(context.Cause(ctx))
 }
 
@@ -164,6 +167,7 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 	ctx = pprof.WithLabels(ctx, pprof.Labels("ccl.rank", strconv.Itoa(r.number)))
 	pprof.SetGoroutineLabels(ctx)
 	r.bind()
+	defer r.finished()
 	defer bound.Delete()
 
 	err := ErrGoexit // unless the worker returns or panics
@@ -186,8 +190,12 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 // the order of time, then what followed from them. cancelled is the cause by
 // which the workers' context ended, nil if it did not.
 func (j *job) failure(cancelled error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	blamed := map[int]bool{} // ranks that made others fail
+	stuck := map[int]bool{}
 	for _, r := range j.ended {
+		_, stuck[r.number] = r.err.(*StuckError) //nolint:errorlint // its own
 		if failed, ok := errors.AsType[*CollectiveFailedError](r.outcome()); ok && failed.Group != "" {
 			continue // its ranks are those of another group
 		}
@@ -206,7 +214,9 @@ func (j *job) failure(cancelled error) error {
 		}
 		heeded := errors.Is(failed, context.Canceled) || cancelled != nil && errors.Is(failed, cancelled)
 		err := &RankError{r.number, failed}
-		if consequence(r.number, failed) || heeded && !blamed[r.number] {
+		how, ranks := because(r.number, failed)
+		waited := how == launched.BecauseTimeout && slices.ContainsFunc(ranks, func(other int) bool { return stuck[other] })
+		if consequence(r.number, failed) || waited || heeded && !blamed[r.number] {
 			rest = append(rest, err)
 		} else {
 			causes = append(causes, err)
