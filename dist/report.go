@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ var sent struct {
 	// The last failure of a call that was because of other ranks.
 	because launched.Because
 	ranks   []int
-	group   bool // it was the failure of a group, which does not recover
+	group   bool   // it was the failure of a group, which does not recover
+	text    string // of its error
 }
 
 // report tells the launcher of rank number rank why it failed. What cannot be reported
@@ -28,9 +30,10 @@ func report(rank int, kind launched.FailKind, err error) {
 	sent.Lock()
 	defer sent.Unlock()
 	r := newReport(rank, kind, err)
-	// An error of the program's own making may hide that its group has failed, and one of a
+	// An error of the program's own making may hide that a call has failed, and one of a
 	// group of some ranks counts them differently.
-	if r.Because == "" && sent.group || r.Because == sent.because && len(r.Ranks) == 0 {
+	hidden := sent.group || sent.text != "" && strings.Contains(r.Message, sent.text)
+	if r.Because == "" && hidden || r.Because == sent.because && len(r.Ranks) == 0 {
 		r.Because, r.Ranks = sent.because, sent.ranks
 	}
 	sent.some, sent.last = true, true
@@ -69,7 +72,7 @@ func (r *rank) reportCall(c *ccl.Communicator, err *CollectiveFailedError) {
 	if sent.last || sent.some && how == sent.because && slices.Equal(ranks, sent.ranks) {
 		return
 	}
-	sent.some, sent.because, sent.ranks, sent.group = true, how, ranks, how != "" && err.Seq > 0
+	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, err.Error()
 	report := newReport(r.number, launched.FailedCall, err)
 	report.Because, report.Ranks = how, ranks
 	_ = report.Send(os.Getenv)
@@ -82,7 +85,7 @@ func takeBack() {
 	if sent.some {
 		_ = launched.TakeBack(os.Getenv)
 	}
-	sent.some, sent.last, sent.because, sent.ranks, sent.group = false, false, "", nil, false
+	sent.some, sent.last, sent.because, sent.ranks, sent.group, sent.text = false, false, "", nil, false, ""
 }
 
 // reportWorker reports how the worker of a launched process ended.

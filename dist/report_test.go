@@ -183,6 +183,36 @@ func TestCallReports(t *testing.T) {
 	require.Empty(t, read().Because, "what was taken back is forgotten")
 }
 
+// A message that does not come is no failure of the group. An error that hides it is a
+// consequence nevertheless, and another is the rank's own.
+func TestMessageReports(t *testing.T) {
+	ours.set(t)
+	read := reportFile(t)
+	for _, hides := range []bool{true, false} {
+		n := newNode(t)
+		over := make(chan struct{})
+		wait := n.others(t, func(_ *ccl.Communicator, err error) {
+			assert.NoError(t, err)
+			<-over
+		})
+		require.Error(t, spawn(t, initialised(func(context.Context, int) error {
+			defer close(over)
+			_, err := dist.Recv([]int{0}, 0, 0, dist.WithCallTimeout(time.Millisecond))
+			if hides {
+				return fmt.Errorf("step 7: %v", err) // as some programs do
+			}
+			return errors.New("the disk is full")
+		})))
+		wait()
+		if r := read(); hides {
+			require.Equal(t, launched.BecauseTimeout, r.Because)
+			require.Equal(t, []int{0}, r.Ranks)
+		} else {
+			require.Empty(t, r.Because)
+		}
+	}
+}
+
 // An InitProcessGroup that fails is reported, and taken back if another succeeds.
 func TestInitReports(t *testing.T) {
 	ours.set(t)
