@@ -116,6 +116,9 @@ func (c *Communicator) exchange(ctx context.Context, text []byte) ([][]byte, err
 	return texts, c.ep.Complete()
 }
 
+// longestText is longer than any text of settings.
+const longestText = 16 << 20
+
 // exchangeStaged shows the texts piece by piece, the lengths first.
 func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 	s := c.ep.Staging()
@@ -127,6 +130,9 @@ func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 	for r := range lengths {
 		lengths[r] = int(binary.LittleEndian.Uint64(s.Staged(r, 8)))
 		longest = max(longest, lengths[r])
+		if lengths[r] < 0 || lengths[r] > longestText {
+			return &ProtocolError{Peer: r, Text: fmt.Sprintf("it shows settings of %d bytes", lengths[r])}
+		}
 	}
 	step := s.PieceBytes()
 	for lo := 0; lo < longest; lo += step {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -301,10 +302,8 @@ func (c *Call) begin(rank int) {
 func (c *Call) body() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if guard := c.comm.guard; guard != nil {
-				if err = guard.Vanished(v); err != nil {
-					return
-				}
+			if err = c.comm.fault(v); err != nil {
+				return
 			}
 			err = &KernelPanicError{Kernel: c.name(), Value: v, Stack: debug.Stack()}
 		}
@@ -508,6 +507,11 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 
 // cause returns the group's failure as the error that calls return.
 func (c *Communicator) cause(f *transport.Failure) error {
+	if about := slices.Concat(f.Ranks, f.Missing); slices.ContainsFunc(about, func(r int) bool { return r < 0 || r >= c.size }) ||
+		len(f.Ranks) == 0 && (f.Kind == transport.FailurePeerLost || f.Kind == transport.FailureRefused) {
+		// Where ranks are processes it lies in memory that they share.
+		return &AbortedError{By: f.By, Cause: &ProtocolError{Peer: f.By, Text: fmt.Sprintf("its failure is about ranks %v of %d", about, c.size)}}
+	}
 	switch f.Kind {
 	case transport.FailureMismatch:
 		if f.Cause != nil {
@@ -532,7 +536,7 @@ func (c *Communicator) cause(f *transport.Failure) error {
 	if cause == nil {
 		cause = errors.New(f.Text)
 	}
-	if f.By == c.rank && f.Seq != 0 {
+	if _, found := cause.(*ProtocolError); f.By == c.rank && (f.Seq != 0 || found) { //nolint:errorlint // as it was found
 		return cause // one's own
 	}
 	return &AbortedError{By: f.By, Cause: cause}

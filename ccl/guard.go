@@ -20,12 +20,25 @@ func (c *Communicator) unguarded() {
 	}
 }
 
-// caught runs f, where there is a guard, and returns an error if f touches shared memory
-// that has vanished.
+// fault returns the error that stands for v, which was recovered, if it comes of the
+// memory that ranks share: that has vanished, or holds what no rank writes there. It is nil
+// for all other panics, such as those of kernels.
+func (c *Communicator) fault(v any) error {
+	if e, ok := v.(*ProtocolError); ok {
+		return e
+	}
+	if c.guard != nil {
+		return c.guard.Vanished(v)
+	}
+	return nil
+}
+
+// caught runs f, where there is a guard, and returns an error if f panics because of shared
+// memory.
 func (c *Communicator) caught(f func(*Communicator) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if err = c.guard.Vanished(v); err == nil {
+			if err = c.fault(v); err == nil {
 				panic(v)
 			}
 		}

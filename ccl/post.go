@@ -233,9 +233,9 @@ func (p *post) driven(t, u *transfer) (done bool) {
 // other, before it looks at deadlines.
 const examineEvery = 256
 
-// vanished fails the group if v, which was recovered, is a fault in its memory.
+// vanished fails the group if v, which was recovered, comes of its memory.
 func (p *post) vanished(v any) {
-	err := p.comm.guard.Vanished(v)
+	err := p.comm.fault(v)
 	if err == nil {
 		panic(v)
 	}
@@ -468,8 +468,12 @@ func (p *post) address(in *incoming, from int, m *transport.Message) {
 		in.to = t
 		return
 	}
-	in.kept = &arrival{tag: tag, dtype: dtype, total: m.Total, bytes: make([]byte, 0, m.Total)}
+	in.kept = &arrival{tag: tag, dtype: dtype, total: m.Total, bytes: make([]byte, 0, min(m.Total, keptAtOnce))}
 }
+
+// keptAtOnce is for how many bytes of a message there is memory before they have come: what
+// it says of its length may be wrong.
+const keptAtOnce = 64 << 20
 
 // wanted reports whether somebody waits for a message from a rank.
 func (p *post) wanted(from int) bool {

@@ -221,3 +221,114 @@ func TestMessagesUnderIncomparableContexts(t *testing.T) {
 		require.ErrorIs(t, works[2].Wait(bg), context.Canceled)
 	})
 }
+
+// overwritten is an endpoint in whose memory one of its methods finds what no rank has
+// written, as between processes: it panics with a ProtocolError.
+type overwritten struct {
+	transport.Endpoint
+	lane overwrittenLane
+	in   string // which method
+}
+
+type overwrittenLane struct {
+	transport.Lane
+	ep *overwritten
+}
+
+func (ep *overwritten) Vanished(any) error   { return nil }
+func (ep *overwritten) Lane() transport.Lane { return &ep.lane }
+
+func (ep *overwritten) touch(in string) {
+	if ep.in == in {
+		panic(&transport.ProtocolError{Peer: 1, Text: "its word was overwritten"})
+	}
+}
+
+func (ep *overwritten) Next(from int) (transport.Message, error) {
+	ep.touch("next")
+	return ep.Endpoint.Next(from)
+}
+
+func (ep *overwritten) Take(from int) {
+	ep.touch("take")
+	ep.Endpoint.Take(from)
+}
+
+func (ep *overwritten) Staging() transport.Staging {
+	ep.touch("staging")
+	return ep.Endpoint.Staging()
+}
+
+func (l *overwrittenLane) TryNext(from int) (transport.Message, bool, error) {
+	l.ep.touch("lane next")
+	return l.Lane.TryNext(from)
+}
+
+func (l *overwrittenLane) TryPut(to int, m *transport.Message) (int, bool, error) {
+	l.ep.touch("lane put")
+	return l.Lane.TryPut(to, m)
+}
+
+// Memory that ranks share and that something else has written to fails the group, wherever
+// it is found: in a kernel, in the engine, by the goroutine that moves messages. The process
+// goes on.
+func TestOverwrittenMemory(t *testing.T) {
+	for in, use := range map[string]func(c *ccl.Communicator) error{
+		"next":    func(c *ccl.Communicator) error { return sum(c, 100, ccl.WithAlgorithm("ring")) },
+		"take":    func(c *ccl.Communicator) error { return sum(c, 100, ccl.WithAlgorithm("ring")) },
+		"staging": func(c *ccl.Communicator) error { return sum(c, 1000) },
+		"lane next": func(c *ccl.Communicator) error {
+			return ccl.Irecv(bg, c, make([]int32, 1), 1-c.Rank(), 0).Wait(bg)
+		},
+		"lane put": func(c *ccl.Communicator) error {
+			if c.Rank() == 1 {
+				_, err := ccl.Recv(bg, c, make([]int32, 2), 0, 0)
+				return err
+			}
+			return ccl.Send(bg, c, make([]int32, 2), 1, 0)
+		},
+	} {
+		t.Run(in, func(t *testing.T) {
+			var bad *overwritten
+			g := group(t, func(n int) ([]transport.Endpoint, error) {
+				eps, err := shm.NewHeap(n, shm.SmallestGeometry(n))
+				bad = &overwritten{Endpoint: eps[0]}
+				bad.lane = overwrittenLane{eps[0].Lane(), bad}
+				eps[0] = bad
+				return eps, err
+			}, 2)
+			bad.in = in
+			errs := each(2, func(r int) error { return use(g[r]) })
+			for r, err := range errs {
+				var failed *ccl.CollectiveFailedError
+				require.ErrorAs(t, err, &failed, "rank %d", r)
+				require.ErrorContains(t, err, "its word was overwritten")
+			}
+			var found *ccl.ProtocolError
+			require.ErrorAs(t, errs[0], &found)
+			var aborted *ccl.AbortedError
+			require.ErrorAs(t, errs[1], &aborted)
+			require.Equal(t, 0, aborted.By)
+		})
+	}
+}
+
+// Failures that cannot be are failures all the same.
+func TestOverwrittenFailures(t *testing.T) {
+	for _, f := range []transport.Failure{
+		{Kind: transport.FailurePeerLost}, {Kind: transport.FailureRefused}, {Kind: transport.FailurePeerLost, Ranks: []int{-1}},
+		{Kind: transport.FailureRefused, Ranks: []int{1 << 15}}, {Kind: transport.FailureRefused, Ranks: []int{0}, Missing: []int{9}},
+		{Kind: transport.FailureOverlap, Ranks: []int{7}}, {Kind: 1 << 31, By: 65000}, {},
+	} {
+		var eps []transport.Endpoint
+		g := group(t, func(n int) (_ []transport.Endpoint, err error) {
+			eps, err = shm.NewHeap(n, shm.SmallestGeometry(n))
+			return eps, err
+		}, 2)
+		eps[0].Fail(&f)
+		var aborted *ccl.AbortedError
+		require.ErrorAs(t, sum(g[1], 10), &aborted, "%+v", f)
+		require.ErrorAs(t, ccl.Send(bg, g[1], []int32{1}, 0, 0), &aborted, "%+v", f)
+		require.ErrorAs(t, g[1].Err(), &aborted)
+	}
+}

@@ -116,7 +116,11 @@ func (c *Call) takeResults(s transport.Staging, at int) {
 		return
 	}
 	for r := range c.Size() {
-		if lo, hi, result := s.Shared(r); lo < hi && r != c.rank {
+		lo, hi, result := s.Shared(r)
+		if lo < hi && r != c.rank {
+			if hi > len(c.out.data)-at {
+				panic(&ProtocolError{Peer: r, Text: fmt.Sprintf("it shows results up to byte %d of a piece of %d", hi, len(c.out.data)-at)})
+			}
 			copy(c.out.data[at+lo:at+hi], result)
 		}
 	}
@@ -185,10 +189,19 @@ func (w *Window) of(rank int) []byte {
 		return c.comm.ep.Payload(rank, n)
 	case fromMemory:
 		send, _ := c.comm.memory.Buffers(rank)
-		return send[:n]
+		return shown(rank, send, n)[:n]
 	default:
 		return c.comm.ep.Staging().Staged(rank, hi-lo)
 	}
+}
+
+// shown returns a buffer of rank, of which the call needs n bytes. Where ranks are processes
+// its length is in memory that they share.
+func shown(rank int, b []byte, n int) []byte {
+	if len(b) < n {
+		panic(&ProtocolError{Peer: rank, Text: fmt.Sprintf("it shows a buffer of %d bytes where this rank expects %d", len(b), n)})
+	}
+	return b
 }
 
 // Offset returns where the piece begins in the inputs, in elements.
@@ -245,7 +258,7 @@ func (w *Window) FoldToAll(part Range) error {
 	case fromMemory:
 		for r := range c.Size() {
 			if _, recv := c.comm.memory.Buffers(r); len(recv) > 0 {
-				f.to(recv[lo:hi])
+				f.to(shown(r, recv, hi)[lo:hi])
 			}
 		}
 	case fromStaging:
@@ -324,7 +337,7 @@ func (w *Window) ScanToAll(part Range) error {
 	for r := range c.Size() {
 		_, recv := c.comm.memory.Buffers(r)
 		f.from(w.of(r)[lo:hi])
-		f.to(recv[lo:hi])
+		f.to(shown(r, recv, hi)[lo:hi])
 	}
 	c.moved += 2 * (c.Size() - 1) * (hi - lo)
 	return w.folded(f.scan(hi-lo, exclusive, w.watched()))

@@ -112,10 +112,11 @@ type Endpoint interface {
 	Lane() Lane
 }
 
-// Guard is what an endpoint implements whose memory can vanish under it, like that of a
-// file that somebody truncates: where a process would die of touching it, its methods
-// panic, or return as if nothing was. Whoever makes calls of it does so under
-// debug.SetPanicOnFault, and recovers. Close, Conclude, Fail, Failure, Print, Refuse and Withdraw need
+// Guard is what an endpoint implements that ranks share with other processes. Its memory can
+// vanish under it, like that of a file that somebody truncates: where a process would die of
+// touching it, its methods panic, or return as if nothing was. And it can hold what no rank
+// has written there: then its methods return a *ProtocolError or panic with one. Whoever
+// makes calls of it does so under debug.SetPanicOnFault, and recovers. Close, Conclude, Fail, Failure, Print, Refuse and Withdraw need
 // neither, nor do Group, and Wake and Withdraw of its lane.
 type Guard interface {
 	// Vanished returns the error that stands for v, which was recovered, if that is a

@@ -111,13 +111,18 @@ func (e *RefusedError) Error() string {
 
 // ProtocolError says that a peer did something that the protocol rules out, such
 // as sending a message that nobody expects: a defect of a kernel or of a
-// transport.
+// transport, or memory that ranks share and that something else has written to. Peer is
+// -1 where no rank is to blame. Methods of an endpoint that return no error, or none of
+// this kind, panic with one; see Guard.
 type ProtocolError struct {
 	Peer int
 	Text string
 }
 
 func (e *ProtocolError) Error() string {
+	if e.Peer < 0 {
+		return "protocol error: " + e.Text
+	}
 	return fmt.Sprintf("protocol error with rank %d: %s", e.Peer, e.Text)
 }
 

@@ -2,6 +2,7 @@ package lines
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -310,9 +311,21 @@ func (r *Member) Failure() *transport.Failure {
 	case -1:
 		return nil
 	case r.rank:
-		return r.own.Load() // with its error value, which may not have left the process
+		if f := r.own.Load(); f != nil {
+			return f // with its error value, which may not have left the process
+		}
+	}
+	if by < 0 || by >= r.Size() || by == r.rank {
+		return r.unreadable(by)
 	}
 	return r.group.causes.Load(by)
+}
+
+// unreadable is the failure of a group whose word for it is one that no rank writes.
+func (r *Member) unreadable(by int) *transport.Failure {
+	err := &transport.ProtocolError{Peer: -1, Text: fmt.Sprintf(
+		"the group's memory was overwritten: its word for failures names rank %d of %d, which has not failed", by, r.Size())}
+	return &transport.Failure{Kind: transport.FailureAborted, By: r.rank, Text: err.Error(), Cause: err}
 }
 
 // Withdraw implements transport.Endpoint for calls that every rank runs itself.

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/goccl/goccl/internal/bulk"
@@ -44,13 +45,35 @@ func (n *node) pair(table, from, to int) *atomic.Uint64 {
 func (n *node) takeChannel(word *atomic.Uint64, from, to int) (offset int, err error) {
 	size := n.geometry.channelBytes()
 	off := n.layout.pool + int(at[atomic.Uint64](n.arena, n.layout.free).Add(uint64(size))) - size
-	if off+size > n.layout.total {
+	if off < n.layout.pool {
+		return 0, n.overwritten(from, "how much of the pool is taken", off)
+	}
+	if off > n.layout.total-size {
 		return 0, &transport.AllocationFailedError{RequestedBytes: size, Message: fmt.Sprintf(
 			"no room in the arena for messages from rank %d to rank %d: the pool of %d bytes is used up, of which each pair of ranks takes a part with its first message; let fewer pairs exchange messages, by another algorithm or in smaller groups, or use a larger pool",
 			from, to, n.geometry.Pool)}
 	}
 	word.Store(uint64(off))
 	return off, nil
+}
+
+// channelAt returns what a pair's word says: the offset of its channel, or 0. The word is in
+// memory that ranks share: it panics if there can be no channel.
+func (n *node) channelAt(word *atomic.Uint64, peer int) int {
+	off := word.Load()
+	if off == 0 {
+		return 0
+	}
+	pool, size := uint64(n.layout.pool), uint64(n.geometry.channelBytes())
+	if off < pool || off > uint64(n.layout.total)-size || (off-pool)%size != 0 {
+		panic(n.overwritten(peer, "where its messages go", int(off)))
+	}
+	return int(off)
+}
+
+// overwritten is the error of a word that no rank has written as it is.
+func (n *node) overwritten(peer int, what string, value int) *transport.ProtocolError {
+	return &transport.ProtocolError{Peer: peer, Text: fmt.Sprintf("the group's memory was overwritten: the word for %s is %#x", what, value)}
 }
 
 func (n *node) slot(channelOffset int, part uint64) (*slotHeader, []byte) {
@@ -73,9 +96,14 @@ func (n *node) write(channelOffset int, m *transport.Message) int {
 
 // read returns a part that rank from has put.
 func (n *node) read(channelOffset int, part uint64, from int) (transport.Message, error) {
-	h, data := n.slot(channelOffset, part)
+	shared, data := n.slot(channelOffset, part)
+	h := *shared // once
 	if int(h.n) > len(data) {
 		return transport.Message{}, &transport.ProtocolError{Peer: from, Text: "a message part is longer than its slot"}
+	}
+	if h.total > math.MaxInt || uint64(h.n) > h.total {
+		return transport.Message{}, &transport.ProtocolError{Peer: from,
+			Text: fmt.Sprintf("a message part of %d bytes is longer than its message, of %d", h.n, int64(h.total))}
 	}
 	return transport.Message{Bytes: data[:h.n], Total: int(h.total), Seq: h.seq, Clock: h.clock, Stream: transport.Stream(h.stream)}, nil
 }
@@ -83,8 +111,8 @@ func (n *node) read(channelOffset int, part uint64, from int) (transport.Message
 // outbox returns the offset of this rank's channel to another.
 func (ep *endpoint) outbox(to int) (int, error) {
 	word := ep.pair(ep.layout.pairs, ep.Rank(), to)
-	if off := word.Load(); off != 0 {
-		return int(off), nil
+	if off := ep.channelAt(word, to); off != 0 {
+		return off, nil
 	}
 	off, err := ep.takeChannel(word, ep.Rank(), to)
 	if err == nil {
@@ -110,11 +138,11 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 }
 
 func (ep *endpoint) Drain(to int) error {
-	off := ep.pair(ep.layout.pairs, ep.Rank(), to).Load()
+	off := ep.channelAt(ep.pair(ep.layout.pairs, ep.Rank(), to), to)
 	if off == 0 {
 		return nil
 	}
-	c := at[channel](ep.arena, int(off))
+	c := at[channel](ep.arena, off)
 	return ep.AwaitMessage(&c.taken, c.posted.Load(), to)
 }
 
@@ -123,7 +151,7 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 	if err := ep.AwaitMessage(word, 1, from); err != nil {
 		return transport.Message{}, err
 	}
-	off := int(word.Load())
+	off := ep.channelAt(word, from)
 	c := at[channel](ep.arena, off)
 	part := c.taken.Load()
 	if err := ep.AwaitMessage(&c.posted, part+1, from); err != nil {
@@ -133,7 +161,7 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 }
 
 func (ep *endpoint) Take(from int) {
-	c := at[channel](ep.arena, int(ep.pair(ep.layout.pairs, from, ep.Rank()).Load()))
+	c := at[channel](ep.arena, ep.channelAt(ep.pair(ep.layout.pairs, from, ep.Rank()), from))
 	c.taken.Add(1)
 	ep.group.WakeWaiter(ep.Rank(), from)
 }

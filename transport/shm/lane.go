@@ -18,7 +18,7 @@ func (ep *endpoint) Lane() transport.Lane { return &ep.lane }
 
 func (l *lane) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
 	word := l.pair(l.layout.lanes, l.rank, to)
-	off := int(word.Load())
+	off := l.channelAt(word, to)
 	if off == 0 {
 		if off, err = l.takeChannel(word, l.rank, to); err != nil {
 			return 0, false, err
@@ -33,7 +33,7 @@ func (l *lane) TryPut(to int, m *transport.Message) (n int, ok bool, err error) 
 }
 
 func (l *lane) TryDrained(to int) bool {
-	off := int(l.pair(l.layout.lanes, l.rank, to).Load())
+	off := l.channelAt(l.pair(l.layout.lanes, l.rank, to), to)
 	if off == 0 {
 		return true
 	}
@@ -42,7 +42,7 @@ func (l *lane) TryDrained(to int) bool {
 }
 
 func (l *lane) TryNext(from int) (view transport.Message, ok bool, err error) {
-	off := int(l.pair(l.layout.lanes, from, l.rank).Load())
+	off := l.channelAt(l.pair(l.layout.lanes, from, l.rank), from)
 	if off == 0 || l.Failed() {
 		return view, false, nil
 	}
@@ -56,7 +56,7 @@ func (l *lane) TryNext(from int) (view transport.Message, ok bool, err error) {
 }
 
 func (l *lane) Take(from int) {
-	c := at[channel](l.arena, int(l.pair(l.layout.lanes, from, l.rank).Load()))
+	c := at[channel](l.arena, l.channelAt(l.pair(l.layout.lanes, from, l.rank), from))
 	c.taken.Add(1)
 	l.group.WakeLane(from)
 }

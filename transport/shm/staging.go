@@ -1,9 +1,11 @@
 package shm
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/goccl/goccl/internal/bulk"
+	"github.com/goccl/goccl/transport"
 )
 
 // stage is a rank's position in windows. Turns are counted over all calls, and turn k
@@ -81,6 +83,11 @@ func (ep *endpoint) Staged(rank, n int) []byte { return ep.half(rank, 0, ep.turn
 
 func (ep *endpoint) Shared(rank int) (lo, hi int, bytes []byte) {
 	r := &ep.stage(rank).result[ep.turn&1]
-	lo, hi = int(r.lo), int(r.hi)
+	shows := *r // once
+	if shows.lo > shows.hi || shows.hi > uint64(ep.geometry.Piece) {
+		panic(&transport.ProtocolError{Peer: rank, Text: fmt.Sprintf(
+			"it shows results from byte %d to byte %d of a piece of %d", shows.lo, shows.hi, ep.geometry.Piece)})
+	}
+	lo, hi = int(shows.lo), int(shows.hi)
 	return lo, hi, ep.half(rank, 1, ep.turn)[lo:hi]
 }

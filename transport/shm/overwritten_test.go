@@ -1,0 +1,132 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Whatever is written over the words by which ranks find each other's messages, results and
+// failures, the methods that read them return a *ProtocolError, or panic with one, which
+// whoever calls them recovers. (The engine does: ccl, TestOverwrittenMemory.)
+func TestOverwrittenMemory(t *testing.T) {
+	const n = 3
+	message := transport.Message{Bytes: make([]byte, 16), Total: 64}
+	values := []uint64{1, 8, 127, 1 << 20, 1 << 62, 1<<63 - 128, 1 << 63, math.MaxUint64, math.MaxUint64 - 127}
+	for name, c := range map[string]struct {
+		word func(ep *endpoint) *atomic.Uint64
+		use  func(ep []*endpoint) error
+	}{
+		"lane, put": {laneWord(0, 1), func(ep []*endpoint) error {
+			_, _, err := ep[0].lane.TryPut(1, &message)
+			return err
+		}},
+		"lane, drained": {laneWord(0, 1), func(ep []*endpoint) error { ep[0].lane.TryDrained(1); return nil }},
+		"lane, next": {laneWord(0, 1), func(ep []*endpoint) error {
+			_, _, err := ep[1].lane.TryNext(0)
+			return err
+		}},
+		"lane, take": {laneWord(0, 1), func(ep []*endpoint) error { ep[1].lane.Take(0); return nil }},
+		"put": {callWord(0, 1), func(ep []*endpoint) error {
+			_, err := ep[0].Put(1, &message)
+			return err
+		}},
+		"drain": {callWord(0, 1), func(ep []*endpoint) error { return ep[0].Drain(1) }},
+		"next": {callWord(0, 1), func(ep []*endpoint) error {
+			_, err := ep[1].Next(0)
+			return err
+		}},
+		"take": {callWord(0, 1), func(ep []*endpoint) error { ep[1].Take(0); return nil }},
+	} {
+		for _, v := range values {
+			eps := heapEndpoints(t, n)
+			c.word(eps[0]).Store(v)
+			wantProtocolError(t, fmt.Sprintf("%s: %#x", name, v), func() error { return c.use(eps) })
+		}
+	}
+
+	for name, overwrite := range map[string]func(h *slotHeader){
+		"total":       func(h *slotHeader) { h.total = math.MaxUint64 },
+		"total, min":  func(h *slotHeader) { h.total = 1 << 63 },
+		"short total": func(h *slotHeader) { h.total = 15 },
+		"n":           func(h *slotHeader) { h.n = math.MaxUint32 },
+	} {
+		eps := heapEndpoints(t, n)
+		if _, ok, err := eps[0].lane.TryPut(1, &message); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		h, _ := eps[0].slot(int(laneWord(0, 1)(eps[0]).Load()), 0)
+		overwrite(h)
+		wantProtocolError(t, "slot: "+name, func() error {
+			_, _, err := eps[1].lane.TryNext(0)
+			return err
+		})
+	}
+
+	for _, r := range []result{{1, 0}, {0, 1 << 20}, {math.MaxUint64, math.MaxUint64}, {0, 1 << 63}} {
+		eps := heapEndpoints(t, n)
+		eps[0].stage(0).result[0] = r
+		wantProtocolError(t, fmt.Sprintf("result: %v", r), func() error { eps[1].Shared(0); return nil })
+	}
+
+	eps := heapEndpoints(t, n)
+	at[atomic.Uint64](eps[0].arena, eps[0].layout.free).Store(1<<63 + 5)
+	wantProtocolError(t, "pool", func() error {
+		_, _, err := eps[0].lane.TryPut(1, &message)
+		return err
+	})
+}
+
+// A word for the group's failure that no rank writes is a failure all the same.
+func TestOverwrittenFailure(t *testing.T) {
+	for _, v := range []uint64{4, 2, 1 << 63, math.MaxUint64} { // rank 1 has not failed
+		eps := heapEndpoints(t, 3)
+		at[atomic.Uint64](eps[0].arena, eps[0].layout.words).Store(v)
+		rank := 0
+		if v == 2 {
+			rank = 1
+		}
+		wantProtocolError(t, fmt.Sprintf("fail: %#x", v), func() error { return eps[rank].Failure().Cause })
+	}
+}
+
+func heapEndpoints(t *testing.T, ranks int) (eps []*endpoint) {
+	all, err := NewHeap(ranks, SmallestGeometry(ranks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ep := range all {
+		eps = append(eps, ep.(*endpoint))
+		if err := eps[len(eps)-1].Begin(&transport.Entry{Ctx: t.Context(), Seq: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return eps
+}
+
+func laneWord(from, to int) func(ep *endpoint) *atomic.Uint64 {
+	return func(ep *endpoint) *atomic.Uint64 { return ep.pair(ep.layout.lanes, from, to) }
+}
+
+func callWord(from, to int) func(ep *endpoint) *atomic.Uint64 {
+	return func(ep *endpoint) *atomic.Uint64 { return ep.pair(ep.layout.pairs, from, to) }
+}
+
+func wantProtocolError(t *testing.T, what string, f func() error) {
+	t.Helper()
+	err := func() (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err, _ = v.(error)
+			}
+		}()
+		return f()
+	}()
+	if _, ok := errors.AsType[*transport.ProtocolError](err); !ok {
+		t.Errorf("%s: %v, want a *ProtocolError", what, err)
+	}
+}
