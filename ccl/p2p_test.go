@@ -364,3 +364,41 @@ func TestRecvBytes(t *testing.T) {
 		}
 	})
 }
+
+// Where ranks wait for each other's messages in a chain, all are told to look at the one at
+// its end, whoever is the first whose time is up, and also when others have given up before.
+func TestLateMessagesBlameTheEndOfTheChain(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		const n, missing = 4, 2
+		for _, first := range []int{0, 1, 3, missing} { // all at once
+			g := group(t, connect, n)
+			errs := each(n, func(r int) error {
+				if r == missing {
+					return nil
+				}
+				limit := 150 * time.Millisecond
+				if r == first {
+					limit = 100 * time.Millisecond
+				}
+				for i := range 20 {
+					_, err := ccl.SendRecv(bg, g[r], numbers(r, 300), (r+1)%n, make([]int32, 300), (r+n-1)%n, i, ccl.WithTimeout(limit))
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			for r, err := range errs {
+				if r == missing {
+					continue
+				}
+				var late *ccl.TimeoutError
+				require.ErrorAs(t, err, &late, "rank %d", r)
+				require.Equal(t, []int{missing}, late.Behind, "rank %d of those that wait, rank %d first: %v", r, first, err)
+				var failed *ccl.CollectiveFailedError
+				require.ErrorAs(t, err, &failed)
+				require.Equal(t, missing, failed.Peer)
+			}
+		}
+	})
+}

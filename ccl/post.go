@@ -36,6 +36,7 @@ type post struct {
 	timer   *time.Timer
 	armed   time.Time       // when it fires; zero: it does not
 	doubt   bool            // somebody may be gone
+	late    bool            // the time of a transfer was up since the last driver ended
 	moves   uint            // that the driver has made
 	home    context.Context // whose end wakes the driver in any case; a pointer, since others may not be comparable
 	leave   func() bool     // ends that
@@ -263,19 +264,41 @@ func (p *post) goOn(t, u *transfer) bool {
 	left := p.pending()
 	if t == nil && u == nil {
 		if left {
+			p.lane.WaitFor(p.first())
 			return true
 		}
-	} else if !t.isOver() || !u.isOver() {
+	} else if sent, got := t.isOver(), u.isOver(); !sent || !got {
+		if got {
+			u = t
+		}
+		p.lane.WaitFor(max(u.peer, -1))
 		return true
 	} else if left {
 		go p.drive(nil, nil)
 		return false
 	}
-	p.driving = false
+	if !p.late { // or others that wait for this rank see for whom it waited
+		p.lane.WaitFor(-1)
+	}
+	p.driving, p.late = false, false
 	if p.stopped {
 		_ = p.comm.drop() // the post's hold; Close has returned already
 	}
 	return false
+}
+
+// first returns the rank that the first transfer is with, receives first; -1 if there is none,
+// or it may be with any.
+func (p *post) first() int {
+	if len(p.recvs) > 0 {
+		return max(p.recvs[0].peer, -1)
+	}
+	for to, queue := range p.sends {
+		if len(queue) > 0 {
+			return to
+		}
+	}
+	return -1
 }
 
 // pending reports whether there is something to move.
@@ -665,6 +688,9 @@ func (p *post) arm(next, now time.Time) {
 // giveUp ends a transfer that did not succeed. If the other end can see some of it, only
 // the failure of the group takes that away.
 func (p *post) giveUp(t *transfer, err error) {
+	if _, late := errors.AsType[*TimeoutError](err); late {
+		p.late = true
+	}
 	var lost *PeerLostError
 	switch {
 	case errors.As(err, &lost) || !t.begun:

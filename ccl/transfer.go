@@ -124,6 +124,9 @@ func (c *Communicator) failedTransfer(t *transfer, cause error) error {
 	if t.peer != AnySource {
 		e.Peer, peer = t.peer, fmt.Sprintf("rank %d", t.peer)
 	}
+	if late, ok := errors.AsType[*TimeoutError](cause); ok && len(late.Behind) == 1 {
+		e.Peer = late.Behind[0]
+	}
 	e.Message = fmt.Sprintf("%s %s, tag %d", verb, peer, t.tag)
 	if c.tell != nil {
 		c.tell(c, e)
@@ -139,9 +142,13 @@ func (c *Communicator) overdue(t *transfer, now time.Time) error {
 	if t.deadline.IsZero() || now.Before(t.deadline) {
 		return nil
 	}
-	late := &TimeoutError{By: c.rank, After: t.limit, Behind: []int{t.peer}}
-	if t.peer == AnySource {
-		late.Behind = nil
+	late := &TimeoutError{By: c.rank, After: t.limit}
+	switch t.peer {
+	case c.rank:
+		late.Behind = []int{t.peer}
+	default:
+		late.Behind = []int{c.post.lane.Behind(t.peer)}
+	case AnySource:
 		for r := range c.size {
 			if r != c.rank {
 				late.Behind = append(late.Behind, r)

@@ -38,6 +38,14 @@ type Lane interface {
 	// Wake ends the Rest that this rank is in, or its next one. It may be called at any time
 	// by anyone.
 	Wake()
+	// WaitFor says for which rank the rests that follow are, so that others can tell for whom
+	// they wait in the end; -1: for none in particular, or no more. It stays, also while the
+	// lane does not rest, until the next WaitFor.
+	WaitFor(peer int)
+	// Behind returns the rank for which peer waits in the end: it goes from each rank that
+	// waits, in a call or by its lane, to the one it waits for.
+	Behind(peer int) int
+
 	// Lost is a *PeerLostError if peer has left the group, or if it has died and a Rest has
 	// noticed that, and ErrClosed if this endpoint was closed. What peer sent before is still
 	// there: look with TryNext once more after Lost.

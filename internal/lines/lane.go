@@ -16,12 +16,14 @@ type Lane struct {
 	dead   []bool // by rank: processes that were found dead
 	looked suspicion
 	woken  atomic.Bool
+	on     int  // for whom it rests, -1: for no rank in particular
+	shown  bool // that others see it
 	_      [128]byte
 }
 
 // NewLane returns the lane of a rank, whose rests poll if poll is set.
 func NewLane(r *Member, poll bool) *Lane {
-	return &Lane{member: r, budget: newBudget(poll, r.group.others), dead: make([]bool, r.Size())}
+	return &Lane{member: r, budget: newBudget(poll, r.group.others), dead: make([]bool, r.Size()), on: -1}
 }
 
 // Rest implements transport.Lane. It tests once more after it has said that it rests.
@@ -37,6 +39,10 @@ func (l *Lane) Rest(ready func() bool, patient bool) {
 		switch own.spend(&w, g.others) {
 		case announced:
 			l.member.state.resting.Store(1)
+			if l.on >= 0 {
+				l.shown = true
+				l.member.state.laneWaitOn.Store(uint64(l.on) + 1)
+			}
 		case asleep:
 			woken := g.rest.Sleep(g.lane(l.member.rank), nil)
 			if g.others != nil && l.looked.arises(woken) {
@@ -48,6 +54,28 @@ func (l *Lane) Rest(ready func() bool, patient bool) {
 	if w.parked {
 		l.member.state.resting.Store(0)
 	}
+}
+
+// WaitFor implements transport.Lane. Only a rest that sleeps shows it to others.
+func (l *Lane) WaitFor(peer int) {
+	if l.on = peer; peer < 0 && l.shown {
+		l.shown = false
+		l.member.state.laneWaitOn.Store(0)
+	}
+}
+
+// Behind implements transport.Lane.
+func (l *Lane) Behind(peer int) int {
+	g := l.member.group
+	return l.member.follow(peer, func(who int) uint64 {
+		s := g.states[who]
+		if on := s.waitOn.Load(); on != 0 && on <= uint64(len(g.states)) {
+			return on
+		}
+		return s.laneWaitOn.Load()
+	}, func(who int) bool {
+		return g.others != nil && (g.others.Woken(who) || g.others.Woken(g.lane(who)))
+	})
 }
 
 // news reports whether Wake was called or there were events, once: it compares with the

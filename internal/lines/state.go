@@ -37,7 +37,9 @@ type line struct {
 //	308  -           76
 //	384  resting      8   1: its lane sleeps
 //	392  laneToken    4   where ranks are processes: what wakes that
-//	396  -          116
+//	396  -            4
+//	400  laneWaitOn   8   for whom its lane waits, or gave up waiting: rank+1
+//	408  -          104
 type State struct {
 	line         [2]line
 	done         atomic.Uint64
@@ -50,7 +52,9 @@ type State struct {
 	_            [76]byte
 	resting      atomic.Uint64
 	laneToken    atomic.Uint32
-	_            [116]byte
+	_            [4]byte
+	laneWaitOn   atomic.Uint64
+	_            [104]byte
 }
 
 // Tokens returns the words that Processes may use to wake sleepers, in their order;

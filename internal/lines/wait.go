@@ -277,20 +277,25 @@ func (r *Member) interrupted(i interruption, peer int) error {
 	return e
 }
 
-// behind returns the rank that peer, for which this one waits, waits for in the end: it
-// goes from each rank that sleeps to the one it sleeps for. Where that leads in a circle
-// of processes, one that was stopped in its sleep has been woken and does not get up.
+// behind returns the rank that peer, for which this one waits in a call, waits for in the end.
 func (r *Member) behind(peer int) int {
+	return r.follow(peer, func(who int) uint64 { return r.group.states[who].waitOn.Load() },
+		func(who int) bool { return r.group.others != nil && r.group.others.Woken(who) })
+}
+
+// follow goes from peer, and from each rank that sleeps, to the one it sleeps for, 1 + which
+// on returns. Where that leads in a circle of processes, one that was stopped in its sleep
+// has been woken and does not get up: lies reports that.
+func (r *Member) follow(peer int, on func(who int) uint64, lies func(who int) bool) int {
 	var circle []int
 	for who := peer; who != r.rank && !slices.Contains(circle, who); {
-		on := r.group.states[who].waitOn.Load()
+		on := on(who)
 		if on == 0 || on > uint64(r.Size()) {
 			return who
 		}
 		circle = append(circle, who)
 		who = int(on) - 1
 	}
-	lies := func(who int) bool { return r.group.others != nil && r.group.others.Woken(who) }
 	if slices.ContainsFunc(circle, lies) {
 		time.Sleep(getUpTime) // its own ticker may have woken it just now
 	}

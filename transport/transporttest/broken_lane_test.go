@@ -27,6 +27,8 @@ var brokenLanes = []broken{
 		wrap: withLane(func(l *naiveLane) transport.Lane { return losesNobody{l} })},
 	{check: "Lane/Left", what: "Close takes messages back", says: "is not there",
 		wrap: func(ep *naive) transport.Endpoint { return takesBack{ep} }},
+	{check: "Lane/Behind", what: "blames whom it waits for itself", says: hangs,
+		wrap: withLane(func(l *naiveLane) transport.Lane { return shortSighted{l} })},
 	{check: "Lane/Withdraw", what: "withdraws what is viewed", says: "while its sender withdraws", races: true,
 		wrap: withLane(func(l *naiveLane) transport.Lane { return hastyLane{l} })},
 	{check: "Lane/Withdraw", what: "withdraws what is viewed of a rank that has left", says: "as its receiver leaves", races: true,
@@ -133,6 +135,10 @@ func (ep takesBack) Close() error {
 	})
 	return ep.naive.Close()
 }
+
+type shortSighted struct{ *naiveLane }
+
+func (shortSighted) Behind(peer int) int { return peer }
 
 type hastyLane struct{ *naiveLane }
 

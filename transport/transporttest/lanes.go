@@ -456,3 +456,43 @@ func laneWithdraw(h *harness, n int) error {
 	}
 	return nil
 }
+
+// laneBehind lets ranks wait for each other in a chain, at whose end one does not wait.
+func laneBehind(h *harness, n int) error {
+	return h.world(n, 0, func(w *world) error {
+		over := newGate(1)
+		return w.each(func(r *rank) error {
+			lane := r.Lane()
+			if r.me == n-1 {
+				return w.await(over.opened)
+			}
+			if r.me > 0 { // it rests for the next
+				lane.WaitFor(r.me + 1)
+				for {
+					select {
+					case <-over.opened:
+						lane.WaitFor(-1)
+						return nil
+					case <-r.w.stop:
+						return errStopped
+					default:
+						lane.Rest(never, true)
+					}
+				}
+			}
+			defer func() {
+				over.pass()
+				for _, r := range w.ranks {
+					r.Lane().Wake()
+				}
+			}()
+			for lane.Behind(1) != n-1 { // until all rest
+				if w.stopping() {
+					return errStopped
+				}
+				r.yield()
+			}
+			return nil
+		})
+	})
+}

@@ -79,6 +79,19 @@ func (l *naiveLane) Rest(ready func() bool, _ bool) {
 	}
 }
 
+func (l *naiveLane) WaitFor(peer int) { l.locked(func() { l.waitsFor[l.rank] = peer + 1 }) }
+
+func (l *naiveLane) Behind(peer int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range l.n {
+		if on := l.waitsFor[peer]; on > 0 {
+			peer = on - 1
+		}
+	}
+	return peer
+}
+
 func (l *naiveLane) Wake() { l.locked(func() { l.woken = true }) }
 
 func (l *naiveLane) Lost(peer int) error {

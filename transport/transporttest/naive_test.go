@@ -45,6 +45,7 @@ type naiveGroup struct {
 	events   int // failures, departures, refusals
 	changes  int // of anything
 	letters  map[[2]int][]transport.Message
+	waitsFor map[int]int // by rank, 1 + the rank that its lane waits for
 	viewed   map[[2]int]bool
 	lanes    []*naiveLane
 	further  map[string][]*naive // by number and members: groups to which not all have come
@@ -69,7 +70,7 @@ func newNaive(n int, kind naiveKind) []*naive {
 	g := &naiveGroup{
 		naiveKind: kind, n: n, attached: make([]any, n), closed: make([]bool, n),
 		calls: map[uint64]*naiveCall{}, streams: map[[2]int][]transport.Message{},
-		letters: map[[2]int][]transport.Message{}, viewed: map[[2]int]bool{}, further: map[string][]*naive{},
+		waitsFor: map[int]int{}, letters: map[[2]int][]transport.Message{}, viewed: map[[2]int]bool{}, further: map[string][]*naive{},
 	}
 	g.changed = sync.NewCond(&g.mu)
 	eps := make([]*naive, n)

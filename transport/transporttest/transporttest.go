@@ -128,6 +128,8 @@ var checks = []check{
 		"a failure, a departure and Close end the Rest of every rank, and Lost says who has left"},
 	{"Lane/Left", few, laneLeft,
 		"what a rank had put before it left is there when Lost says that it has"},
+	{"Lane/Behind", []int{2, 3, 4}, laneBehind,
+		"Behind goes from each rank that rests for one to that one, and ends at the rank that does not rest"},
 	{"Lane/Withdraw", pair, laneWithdraw,
 		"after a failure TryNext shows nothing new; and whatever has happened to either rank, TryWithdraw says that this rank's memory is its own again only when no other rank has a view of it, nor will get one"},
 
