@@ -13,7 +13,8 @@ import (
 
 // Communicator is one rank's handle on a group of connected ranks. Its ranks make
 // the same calls in the same order; one rank's calls follow each other, and two
-// that overlap are refused with ErrConcurrentUse where that is seen. Abort, Close,
+// that overlap are refused with ErrConcurrentUse where that is seen. Calls of one that New
+// has not made return ErrInvalidCommunicator. Abort, Close,
 // Err, Rank, Size, Settings and Transport may be called at any time by anyone. The
 // buffers of the last call stay reachable until the next one.
 type Communicator struct {
@@ -165,6 +166,9 @@ func initializationFailed(backend, group string, err error) error {
 }
 
 func (c *Communicator) init(ctx context.Context) error {
+	if ctx == nil {
+		return nilContext("new")
+	}
 	if c.settings == nil {
 		s, err := DefaultConfig().Resolve(Request{Ranks: c.size, RanksFrom: fmt.Sprintf("the transport connects %d ranks", c.size)})
 		if err != nil {
@@ -212,7 +216,12 @@ func (c *Communicator) Rank() int { return c.rank }
 func (c *Communicator) Size() int { return c.size }
 
 // Transport returns the name of the transport that connects the group.
-func (c *Communicator) Transport() string { return c.ep.Name() }
+func (c *Communicator) Transport() string {
+	if c.ep == nil {
+		return "" // of a zero Communicator
+	}
+	return c.ep.Name()
+}
 
 // Settings returns the group's configuration.
 func (c *Communicator) Settings() *Settings { return c.settings }

@@ -44,11 +44,11 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 	return r
 }
 
-// begin starts a call: after it, the call must end with end. The error of a group
-// that has failed or was closed consumes no number.
+// begin starts a call: after it, the call must end with end, unless begin returns an error.
+// That of a group that has failed or was closed consumes no number.
 func (c *Communicator) begin(ctx context.Context, coll Collective, opts []CallOption) error {
 	if c == nil {
-		return fmt.Errorf("ccl: %v: %w: it is nil", coll, ErrInvalidCommunicator)
+		return c.unmade(coll.String())
 	}
 	if c.queue.length.Load() > 0 && !(len(opts) > 0 && opts[0].queued) {
 		if err := c.turn(ctx, coll, opts); err != nil {
@@ -59,6 +59,9 @@ func (c *Communicator) begin(ctx context.Context, coll Collective, opts []CallOp
 		return c.notEntered(coll, was)
 	}
 	c.guarded()
+	if ctx == nil {
+		return c.refuse(nilContext(coll.String()))
+	}
 	var f *transport.Failure
 	if c.guard == nil {
 		f = c.ep.Failure()
@@ -76,12 +79,17 @@ func (c *Communicator) begin(ctx context.Context, coll Collective, opts []CallOp
 func (c *Communicator) notEntered(coll Collective, was uint64) error {
 	switch {
 	case was == 0:
-		return fmt.Errorf("ccl: %v: %w: New has not made it", coll, ErrInvalidCommunicator)
+		return c.unmade(coll.String())
 	case was&closing != 0:
 		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
 	}
 	return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
 		coll, c.rank, ErrConcurrentUse)
+}
+
+// nilContext refuses a context that is nil, which would be one that no call can end by.
+func nilContext(operation string) error {
+	return &InvalidArgumentError{operation, "the context is nil: use context.Background"}
 }
 
 func (c *Communicator) end() {

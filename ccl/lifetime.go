@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 )
 
@@ -68,6 +69,17 @@ func (l *lifetime) hold() bool {
 
 // isClosed reports whether Close was called.
 func (l *lifetime) isClosed() bool { return l.word.Load()&closing != 0 }
+
+// unmade is the error of a communicator that New has not made: nil or zero.
+func (c *Communicator) unmade(operation string) error {
+	switch {
+	case c == nil:
+		return fmt.Errorf("ccl: %s: %w: it is nil", operation, ErrInvalidCommunicator)
+	case c.life.word.Load() == 0:
+		return fmt.Errorf("ccl: %s: %w: New has not made it", operation, ErrInvalidCommunicator)
+	}
+	return nil
+}
 
 // leave ends the call that runs.
 func (c *Communicator) leave() {

@@ -76,7 +76,7 @@ func Irecv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag i
 // type is 0 is none. It returns who sent the one that was received, and what it is.
 func (c *Communicator) exchangeMessages(ctx context.Context, out, in message, opts []CallOption) (source int, data []byte, err error) {
 	for _, m := range [...]*message{&out, &in} {
-		if err := c.checkMessage(m); err != nil {
+		if err := c.checkMessage(ctx, m); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -105,7 +105,7 @@ func (c *Communicator) exchangeMessages(ctx context.Context, out, in message, op
 // beginMessage begins a transfer that somebody may wait for.
 func (c *Communicator) beginMessage(ctx context.Context, m message, opts []CallOption) *Work {
 	t := newTransfer()
-	if err := c.checkMessage(&m); err != nil {
+	if err := c.checkMessage(ctx, &m); err != nil {
 		t.finish(err)
 		return &t.Work
 	}
@@ -115,13 +115,17 @@ func (c *Communicator) beginMessage(ctx context.Context, m message, opts []CallO
 }
 
 // checkMessage checks the arguments of a send or a receive.
-func (c *Communicator) checkMessage(t *message) error {
-	what := t.what()
-	switch {
-	case t.dtype == 0: // there is none
+func (c *Communicator) checkMessage(ctx context.Context, t *message) error {
+	if t.dtype == 0 { // there is none
 		return nil
-	case c == nil:
-		return fmt.Errorf("ccl: %s: %w: it is nil", what, ErrInvalidCommunicator)
+	}
+	what := t.what()
+	if err := c.unmade(what); err != nil {
+		return err
+	}
+	switch {
+	case ctx == nil:
+		return nilContext(what)
 	case c.life.isClosed():
 		return fmt.Errorf("ccl: %s on rank %d: communicator: %w", what, c.rank, ErrClosed)
 	case !t.sending && t.peer == AnySource:

@@ -23,8 +23,8 @@ type queue struct {
 func (c *Communicator) begun(ctx context.Context, a arguments, opts []CallOption) *Work {
 	w := &Work{ctx: ctx, args: a}
 	w.end.L = &w.mu
-	if c == nil {
-		w.finish(fmt.Errorf("ccl: %v: %w: it is nil", a.coll, ErrInvalidCommunicator))
+	if err := c.unmade(a.coll.String()); err != nil {
+		w.finish(err)
 		return w
 	}
 	w.args.opts[0] = mergeCallOptions(opts)
@@ -88,6 +88,9 @@ func (c *Communicator) serveFirst() (more bool) {
 // waits for. One that gives up is refused: at once for its caller, and in its turn for the
 // other ranks.
 func (c *Communicator) turn(ctx context.Context, coll Collective, opts []CallOption) error {
+	if ctx == nil {
+		return c.giveUpTurn(coll, nilContext(coll.String()))
+	}
 	q := &c.queue
 	q.mu.Lock()
 	w, last := q.first, q.last

@@ -31,8 +31,12 @@ type Work struct {
 }
 
 // Wait returns when the call is done, with its error, or when ctx ends, with that of
-// ctx and its cause: then the call goes on. It may be called any number of times.
+// ctx and its cause: then the call goes on. It may be called any number of times. A context
+// that is nil is an *InvalidArgumentError.
 func (w *Work) Wait(ctx context.Context) error {
+	if ctx == nil {
+		return nilContext("wait")
+	}
 	if ended, err := w.ask(); ended {
 		return err
 	}
