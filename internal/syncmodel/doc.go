@@ -23,10 +23,12 @@
 // Publish: in call s a rank writes line s mod 2, then stores epoch s there.
 //
 // Wait: it tests one peer after the other. While a test fails it looks, once in
-// any case and then whenever events has changed, at fail, left and refused, and
-// at its context. All these only interrupt: the test is repeated, and only if it
-// fails again is the call lost. So a call that succeeded on one rank succeeds on
-// all, whatever that rank does next.
+// any case and then whenever events has changed, at fail, and at left, the word it
+// waits for and refused of every peer, and at its context. All these only interrupt:
+// the test is repeated, and only if it fails again is the call lost. So a call that
+// succeeded on one rank succeeds on all, whatever that rank does next. The look at
+// all peers is left out if there was one after the last event that found nobody who
+// has left, or refused this call or one to come.
 //
 // Overwrite: line s mod 2 is written anew for s+2, after all epochs s+1 were
 // seen, each of which was stored after its rank had read everything of s.
@@ -48,6 +50,17 @@
 // for each other too. If it exposed memory it then waits, deaf to everything
 // else, for each peer until that peer has not published the call (it will find
 // fail), is done, or is out.
+//
+// Payloads: a call that exposes nothing ends as soon as all are reached. Whoever reads
+// payloads looks at nothing any more, least of all at fail.
+//
+// Close: somebody else sets closed of a rank at any time, then its left, and bumps
+// events. The rank loads closed before it takes a number, again when it has it, and in
+// every look. lifetime_test.go is a model of who frees what it used.
+//
+// Deaths: a process that dies stores nothing and bumps no events. Where ranks are
+// processes sleeps are bounded. After one that ran out a rank looks at everything, and
+// at the locks that the living hold.
 //
 // Parked mode: a rank adds 1 and the number of calls it refused before to
 // arrived. Who makes it ranks times s is last; it raises folders, compares,
@@ -73,7 +86,8 @@
 // such sleeps are bounded.
 //
 // Turns: ranks that do not see each other's memory show copies in two halves, which they
-// use in turns. turn_test.go is a model of them alone, and shows that two are enough.
+// use in turns. turn_test.go is a model of them alone, with failures and deaths, and shows
+// that two are enough and that calls made of them keep agreement.
 //
 // Lanes: between goroutines a lane shows a message in place, until the receiver has copied
 // it. lane_test.go is a model of that alone: one sender, one receiver, and a failure and

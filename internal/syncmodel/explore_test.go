@@ -10,7 +10,8 @@ type node struct {
 	state
 	parent int
 	rank   int
-	lost   bool // the rank did not take a step but lost its context
+	lost   bool   // the rank did not take a step but lost its context,
+	did    string // or this
 }
 
 // explore visits every state that the ranks can reach by taking their steps in any order, nearest first. It
@@ -21,8 +22,9 @@ func (m *model) explore(want string) (int, *violation) {
 	visited := map[state]struct{}{nodes[0].state: {}}
 
 	// visit adds what rank r makes of node i, and reports whether it can make anything of it.
+	did := ""
 	visit := func(i, r int, lost bool, act func(*state, int) bool) bool {
-		n := node{state: nodes[i].state, parent: i, rank: r, lost: lost}
+		n := node{state: nodes[i].state, parent: i, rank: r, lost: lost, did: did}
 		if !act(&n.state, r) {
 			return false
 		}
@@ -43,6 +45,13 @@ func (m *model) explore(want string) (int, *violation) {
 			moved = visit(i, r, false, m.step) || moved
 			if m.mayLose(&nodes[i].state, r) {
 				visit(i, r, true, m.lose) // it may; nobody can rely on it
+			}
+			if m.mayDie() {
+				did = "sleeps until its sleep runs out"
+				moved = visit(i, r, false, m.runOut) || moved
+				did = "dies"
+				visit(i, r, false, m.die) // it may
+				did = ""
 			}
 			if m.wrong != nil {
 				return len(nodes), m.traced(nodes, len(nodes)-1)
@@ -67,17 +76,20 @@ func (m *model) explore(want string) (int, *violation) {
 func (m *model) traced(nodes []node, i int) *violation {
 	for ; i > 0; i = nodes[i].parent {
 		n := nodes[i]
-		m.wrong.trace = "\t" + m.words(&nodes[n.parent].state, n.rank, n.lost) + "\n" + m.wrong.trace
+		m.wrong.trace = "\t" + m.words(&nodes[n.parent].state, n.rank, n.lost, n.did) + "\n" + m.wrong.trace
 	}
 	return m.wrong
 }
 
 // words says what rank r does next.
-func (m *model) words(s *state, r int, lost bool) string {
+func (m *model) words(s *state, r int, lost bool, did string) string {
 	v := m.move(s, r)
 	does := program[v.me.at].does
 	if lost {
 		does = "loses its context, or its patience"
+	}
+	if did != "" {
+		does = did
 	}
 	peer := fmt.Sprintf("rank %d", v.peer())
 	waits := [...]string{
@@ -88,7 +100,7 @@ func (m *model) words(s *state, r int, lost bool) string {
 		forCompleted: "whether the call is completed",
 		forFolders:   "whether folders is 0",
 	}
-	does = strings.NewReplacer("PEER", peer, "WAIT", waits[v.me.wait], "WHY", v.me.why.String()).Replace(does)
+	does = strings.NewReplacer("PEER", peer, "LOOK", fmt.Sprintf("rank %d", v.looked()), "WAIT", waits[v.me.wait], "WHY", v.me.why.String()).Replace(does)
 	switch {
 	case v.outsider():
 		return "somebody outside: " + does

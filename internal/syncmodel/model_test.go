@@ -45,6 +45,7 @@ const (
 const (
 	byAbort   = '!' // its worker returns an error
 	byStaying = '?' // it neither calls nor leaves
+	byDying   = '+' // its process may die at any time, without an event; else it leaves
 	closer    = '@' // not a rank, see closing
 )
 
@@ -62,7 +63,7 @@ func newModel(m mode, without rule, scripts string) *model {
 			mod.ranks++
 		}
 		var calls []call
-		for _, letter := range []byte(strings.TrimRight(script, noCalls+anyone+closing+"!?")) {
+		for _, letter := range []byte(strings.TrimRight(script, noCalls+anyone+closing+"!?+")) {
 			c := call{name: letter | 0x20, cancels: letter&0x20 == 0}
 			if c.name == faulty {
 				c.name, c.panics = window, true
@@ -118,6 +119,57 @@ func (m *model) lose(s *state, r int) bool {
 	v.me.at = v.interrupt(cancelled)
 	return true
 }
+
+// runOut ends the sleep of a rank without a token, where sleeps are bounded because processes may die: once
+// in a wait at any time, so that others may go on while the rank looks at them, and then where it does not only
+// load the same values again.
+func (m *model) runOut(s *state, r int) bool {
+	v := m.move(s, r)
+	switch {
+	case v.me.at != sleep || v.me.token:
+		return false
+	case v.me.wait.interruptible() && v.me.known&ranOut == 0:
+		v.me.known |= ranOut
+	case !v.noticeable():
+		return false
+	}
+	v.me.suspects = v.me.wait.interruptible() && v.has(sleepersSuspect)
+	v.me.at = test
+	return true
+}
+
+// ranOut in known: a sleep has run out in this wait.
+const ranOut = 1 << 7
+
+func (v *move) noticeable() bool {
+	switch v.me.wait {
+	case forOut:
+		return v.reached() || v.rank[v.peer()].dead && v.has(deadAreOut)
+	case forFolders:
+		return v.reached()
+	}
+	var dead uint8
+	for q := range v.rank {
+		dead |= v.deadBit(q)
+	}
+	return v.reached() || v.has(sleepersSuspect) && (dead != v.me.known&^ranOut || v.fail.kind != none || v.me.seen != int8(v.events))
+}
+
+// die ends a rank's process. What it has stored stays.
+func (m *model) die(s *state, r int) bool {
+	q := &s.rank[r]
+	if r >= int(m.ranks) || m.ending[r] != byDying || q.at == end {
+		return false
+	}
+	*q = rank{
+		line: q.line, done: q.done, out: q.out, refused: q.refused, left: q.left, waitOn: q.waitOn, claimed: q.claimed,
+		dead: true, at: end, exposed: q.exposed, made: q.made, ok: q.ok, failed: q.failed, refusals: q.refusals, tore: q.tore,
+	}
+	return true
+}
+
+// mayDie says that ranks are processes that may die.
+func (m *model) mayDie() bool { return strings.ContainsRune(string(m.ending), byDying) }
 
 // mayLose says that the call in which rank r is has a context that may end.
 func (m *model) mayLose(s *state, r int) bool {

@@ -59,7 +59,7 @@ func (v *move) nextCall() pc {
 	me := v.me
 	me.call++
 	me.exposed = 0
-	me.then, me.peer, me.wait, me.why = 0, 0, 0, none
+	me.then, me.peer, me.wait, me.why, me.who, me.known = 0, 0, 0, none, 0, 0
 	me.slept, me.folding, me.helped = false, false, false
 	return v.begin()
 }
@@ -134,6 +134,7 @@ func (v *move) await(w wait) pc {
 }
 
 func (v *move) lookAfresh() {
+	v.me.known, v.me.suspects = 0, false
 	if v.has(freshLook) {
 		v.me.seen = never
 	}
@@ -159,6 +160,69 @@ func (v *move) reached() bool {
 	}
 }
 
+// Looking at what may end a wait.
+
+// looked returns whom a look is at: one peer after the other.
+func (v *move) looked() int { return (v.r + 1 + int(v.me.look)) % int(v.m.ranks) }
+
+// lookGone loads what a peer that is gone leaves behind.
+func (v *move) lookGone() {
+	q := v.looked()
+	v.me.sawLeft = v.rank[q].left
+	if v.me.suspects {
+		v.me.sawLeft = v.me.sawLeft || v.rank[q].dead
+		v.me.known |= v.deadBit(q)
+	}
+}
+
+func (v *move) deadBit(q int) uint8 {
+	if v.rank[q].dead {
+		return 1 << q
+	}
+	return 0
+}
+
+// lookReached reports whether the peer it looks at has done what it waits for.
+func (v *move) lookReached() bool {
+	q := &v.rank[v.looked()]
+	switch v.me.wait {
+	case forRefused:
+		return q.refused.covers(v.seq()-v.me.owed, v.me.owed)
+	case forEpoch, forCompleted:
+		return v.line(v.looked()).epoch >= v.seq()
+	}
+	return q.done >= v.seq()
+}
+
+// lookOn goes on to the next peer, or ends the look.
+func (v *move) lookOn() pc {
+	v.me.sawLeft = false
+	v.me.look++
+	if v.me.look < v.m.ranks-1 && v.has(looksAtAll) {
+		return lookLeft
+	}
+	if v.me.quiet {
+		v.me.calm = v.me.before
+		if !v.has(calmBefore) {
+			v.me.calm = int8(v.events)
+		}
+	}
+	v.endLook()
+	return test
+}
+
+// bump bumps events. What ranks have seen before is forgotten: all older values differ from it alike, and so
+// equal states are seen to be equal.
+func (v *move) bump() {
+	v.events++
+	for q := range v.rank {
+		p := &v.rank[q]
+		p.seen, p.before, p.calm = never, never, never
+	}
+}
+
+func (v *move) endLook() { v.me.before, v.me.quiet, v.me.look, v.me.suspects = 0, false, 0, false }
+
 // idle is where nothing is left but to wait. A spinning rank would load the same values again, so it is held
 // until that makes a difference. Flags are for words that a peer stores without leaving tokens for all.
 func (v *move) idle() pc {
@@ -174,7 +238,11 @@ func (v *move) idle() pc {
 }
 
 func (v *move) interrupt(why kind) pc {
-	v.me.why = why
+	v.me.why, v.me.sawLeft = why, false
+	if why == lost || why == arguments {
+		v.me.who = uint8(v.looked())
+	}
+	v.endLook()
 	if v.has(secondTest) {
 		return retest
 	}
@@ -341,7 +409,7 @@ func (v *move) cause() cause {
 	c := cause{kind: v.me.why, by: uint8(v.r), call: v.seq()}
 	switch c.kind {
 	case lost, arguments:
-		c.by = uint8(v.peer())
+		c.by = v.me.who
 	case panicked:
 		c.by = uint8(v.m.panicking(v.me.call))
 	case closed:

@@ -31,8 +31,11 @@ const (
 	poll
 	lookClosed
 	lookFail
+	lookCalm
 	lookLeft
+	lookWord
 	lookRefused
+	lookQuiet
 	retest
 	setWaitOn
 	addSleeper
@@ -78,7 +81,7 @@ const (
 	end
 )
 
-// An instruction is one step: in words, for traces (PEER is the peer it is about, WAIT what is waited for,
+// An instruction is one step: in words, for traces (PEER is the peer it is about, LOOK the one it looks at, WAIT what is waited for,
 // WHY what interrupted), and in deed: it changes the state and answers with the next step.
 type instruction struct {
 	does string
@@ -291,14 +294,17 @@ var program = [...]instruction{
 		}
 		return v.idle()
 	}},
-	testOut: {"tests whether PEER is out", func(v *move) pc {
-		if v.rank[v.peer()].out >= v.seq() {
+	testOut: {"tests whether PEER is out, or dead", func(v *move) pc {
+		q := &v.rank[v.peer()]
+		if q.out >= v.seq() || q.dead && v.has(deadAreOut) {
 			return v.endWait()
 		}
 		return v.idle()
 	}},
+	// After a sleep that ran out it looks also where events has not changed: whoever stored what it waits for,
+	// or a failure, may have died before it said so.
 	poll: {"loads events", func(v *move) pc {
-		if v.me.seen == int8(v.events) {
+		if v.me.seen == int8(v.events) && !v.me.suspects {
 			return v.idle()
 		}
 		v.me.seen = int8(v.events)
@@ -318,28 +324,69 @@ var program = [...]instruction{
 			v.me.verdict = v.fail
 			return v.interrupt(foundFail)
 		}
+		return lookCalm
+	}},
+	// The wait is in vain whoever is missing, so it looks at all peers; unless it did so after the last event,
+	// and nothing that had happened by then concerns this call or one to come.
+	lookCalm: {"loads events once more, whether anything has happened since it looked at all", func(v *move) pc {
+		if v.me.calm == int8(v.events) && !v.me.suspects {
+			return test
+		}
+		v.me.before, v.me.quiet, v.me.look = int8(v.events), true, 0
+		if !v.has(looksAtAll) {
+			v.me.look = v.me.peer
+		}
 		return lookLeft
 	}},
-	// In this order: who refused this call and then left is known to have refused it.
-	lookLeft: {"looks at left of PEER", func(v *move) pc {
-		v.me.sawLeft = v.rank[v.peer()].left
+	// Departures and deaths are loaded before the word that they may end the wait for: what a rank did before it
+	// left counts. And refused is loaded after left and judged before it: who refused this call and then left
+	// is known to have refused it.
+	lookLeft: {"looks at left of LOOK, and at its lock if it suspects anything", func(v *move) pc {
+		if !v.has(leftThenWord) {
+			if v.lookReached() {
+				return v.lookOn()
+			}
+			return lookWord
+		}
+		v.lookGone()
 		if v.me.sawLeft && !v.has(refusedBeatsLeft) {
 			return v.interrupt(lost)
 		}
-		return lookRefused
+		return lookWord
 	}},
-	lookRefused: {"looks at refused of PEER", func(v *move) pc {
+	lookWord: {"tests whether LOOK has done all the same what it waits for", func(v *move) pc {
+		if !v.has(leftThenWord) {
+			v.lookGone()
+		} else if v.lookReached() {
+			v.me.sawLeft = false
+			return lookQuiet
+		}
+		if v.me.wait == forEpoch || v.me.wait == forCompleted {
+			return lookRefused
+		}
+		if v.me.sawLeft {
+			v.me.sawLeft = false
+			return v.interrupt(lost)
+		}
+		return lookQuiet
+	}},
+	lookRefused: {"looks at refused of LOOK", func(v *move) pc {
 		left := v.me.sawLeft
 		v.me.sawLeft = false
 		switch {
-		case v.rank[v.peer()].refused.covers(v.seq(), 1):
+		case v.rank[v.looked()].refused.covers(v.seq(), 1):
 			return v.interrupt(arguments)
 		case left:
 			return v.interrupt(lost)
-		case v.me.wait == forCompleted && v.nextPeer(): // it waits for all of them
-			return lookLeft
 		}
-		return test
+		return lookQuiet
+	}},
+	lookQuiet: {"looks whether LOOK has left, or refused this call or one to come", func(v *move) pc {
+		q := &v.rank[v.looked()]
+		if v.has(calmIsQuiet) && (q.left || q.refused.first+q.refused.count > v.seq()) {
+			v.me.quiet = false
+		}
+		return v.lookOn()
 	}},
 	retest: {"is interrupted (WHY): tests once more WAIT", func(v *move) pc {
 		if v.reached() {
@@ -381,7 +428,7 @@ var program = [...]instruction{
 
 	// Events are rare: they wake everybody, flagged or not.
 	bumpEvents: {"bumps events", func(v *move) pc {
-		v.events++
+		v.bump()
 		return v.tokens(v.resume())
 	}},
 	leaveTokens: {"leaves a token for PEER", func(v *move) pc {

@@ -42,6 +42,14 @@ const (
 
 	numberFirst
 
+	looksAtAll
+	leftThenWord
+	calmBefore
+	calmIsQuiet
+
+	sleepersSuspect
+	deadAreOut
+
 	rules
 )
 
@@ -77,6 +85,12 @@ var ruleWords = [rules]string{
 	claimsAreCAS:          "a body is claimed by one rank only",
 	stealThenDone:         "a rank is done when it has run the last body that it claimed",
 	leaverTestsBodies:     "a failed call tests once more whether all bodies were run",
+	looksAtAll:            "a wait looks at all peers, whoever it waits for",
+	leftThenWord:          "left of a peer, and its lock, are loaded before the word of that peer",
+	calmBefore:            "a look at all counts for the events that were loaded before it",
+	calmIsQuiet:           "looks at all are left out only after one that found nobody who has left or refused this call or one to come",
+	sleepersSuspect:       "a sleep is bounded, and after one that ran out a rank looks at everything and at the others' locks",
+	deadAreOut:            "a failed call does not wait for the dead",
 	numberFirst:           "a call has its number before anything can end it, a Close too",
 	lastFinisherCompletes: "who brings finished to the number of ranks completes the call, and nobody else",
 }

@@ -36,24 +36,32 @@ type rank struct {
 
 	claimed uint8 // the last call in which its body was claimed: by itself, or by a peer
 
+	dead   bool // its process has ended, without an event
 	closed bool // it was closed, by itself or by somebody else
 
 	// Private.
-	number  uint8 // of the call that it gives up, if it does
-	at      pc    // the next step
-	then    pc    // where to go on after tokens
-	call    uint8 // index into its script: the number of the call is one more
-	owed    uint8 // calls refused since it last published
-	peer    uint8 // position in a loop over its peers
-	wait    wait
-	seen    int8 // events, as of the last look of this wait
-	sawLeft bool // a peer's left, as loaded
-	slept   bool // whether sleepers was not 0, as loaded
-	flagged bool // it counts among sleepers
-	why     kind // what interrupted it
-	folding bool // it is the last arriver
-	helped  bool // it will run no more bodies in this call
-	ran     uint8
+	number   uint8 // of the call that it gives up, if it does
+	at       pc    // the next step
+	then     pc    // where to go on after tokens
+	call     uint8 // index into its script: the number of the call is one more
+	owed     uint8 // calls refused since it last published
+	peer     uint8 // position in a loop over its peers
+	wait     wait
+	seen     int8  // events, as of the last look of this wait
+	look     uint8 // position in a loop over those it looks at
+	before   int8  // events, as of the beginning of that,
+	quiet    bool  // which has found nothing so far
+	calm     int8  // events, as of a look at all that has found nothing
+	sawLeft  bool  // a peer's left, as loaded
+	who      uint8 // is gone, or has refused
+	suspects bool  // its sleep ran out: it looks at locks
+	known    uint8 // the dead (bits) it has found in this wait
+	slept    bool  // whether sleepers was not 0, as loaded
+	flagged  bool  // it counts among sleepers
+	why      kind  // what interrupted it
+	folding  bool  // it is the last arriver
+	helped   bool  // it will run no more bodies in this call
+	ran      uint8
 
 	// Notes of the checker.
 	exposed  uint8 // the call in which its memory may be touched

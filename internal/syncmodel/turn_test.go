@@ -3,9 +3,13 @@ package syncmodel
 import "testing"
 
 // Where ranks do not see each other's memory they show copies, turn by turn. This is a
-// model of its own, of three ranks that make some turns, in any order of their steps. How
-// a rank tells that it has come to a turn, by a word or by entering a call, does not
-// matter: either only grows.
+// model of its own, of three ranks that make a call of some turns, in any order of their
+// steps. How a rank tells that it has come to a turn, by a word or by entering a call, does
+// not matter: either only grows.
+//
+// Rank 0 fails the group when it has succeeded, in a call that is not modelled. Rank 1 may
+// give up inside the call where it waits, in some runs, and the process of rank 2 may die
+// at any step.
 
 // Steps of a rank at a turn.
 const (
@@ -17,21 +21,31 @@ const (
 	lookAtFirst  // it looks at what that one shows
 	lookAtSecond // and the other
 	goOn         // to the next turn
+	lookFirst    // one peer has not come: it looks at what ends the wait
+	lookSecond   // or the other
+	retestFirst  // that has interrupted it
+	retestSecond
+	failAfterward // it has succeeded: rank 0 fails the group
+	callOver
 )
 
 // What a half holds: the turn for which it was written, or
 const torn = 255
 
-const turns = 5 // each half is written again, and read again
+const turns = 4 // each half is written again, and read again
 
 type turner struct {
 	turn, step uint8 // turns are counted from 1
 	came       uint8 // to which turn
 	half       [2]uint8
 	wrong      bool // it has seen something else than its turn shows
+	succeeded  bool
+	failed     bool
+	dead       bool
 }
 
-// A turnRule is a part of the protocol without which a rank sees something else.
+// A turnRule is a part of the protocol without which a rank sees something else, waits for
+// ever, or fails a call that succeeds elsewhere.
 type turnRule string
 
 const (
@@ -39,90 +53,181 @@ const (
 	awaitAll       turnRule = "a rank goes on when all have come"
 	halvesInTurns  turnRule = "turns use the halves in turns"
 	lookBeforeNext turnRule = "a rank has looked before it comes to the next turn"
+	copiesSuffice  turnRule = "a rank that looks at copies looks at nothing else"
+	comeBeatsFail  turnRule = "a rank that was interrupted tests once more whether the other has come"
+	turnsEnd       turnRule = "a wait for a turn looks at failures and deaths"
 )
 
-type table [3]turner
+type table struct {
+	rank  [3]turner
+	fail  bool
+	gives bool // rank 1 may give up
+}
 
 // step returns the state after rank's next step, and whether it can make one.
 func (s table) step(rank int, without turnRule) (table, bool) {
-	program := []uint8{beginCopy, endCopy, come, awaitFirst, awaitSecond, lookAtFirst, lookAtSecond, goOn}
-	switch without {
-	case copyBeforeCome:
-		program = []uint8{come, beginCopy, endCopy, awaitFirst, awaitSecond, lookAtFirst, lookAtSecond, goOn}
-	case awaitAll:
-		program = []uint8{beginCopy, endCopy, come, awaitFirst, lookAtFirst, goOn}
-	}
-	r := &s[rank]
-	if r.turn > turns {
-		return s, false
-	}
+	r := &s.rank[rank]
 	half := r.turn & 1
 	if without == halvesInTurns {
 		half = 0
 	}
-	step := program[r.step]
-	peer := &s[(rank+1)%3]
-	if step == awaitSecond || step == lookAtSecond {
-		peer = &s[(rank+2)%3]
+	peer := &s.rank[(rank+1)%3]
+	switch r.step {
+	case awaitSecond, lookAtSecond, lookSecond, retestSecond:
+		peer = &s.rank[(rank+2)%3]
 	}
-	r.step++
-	switch step {
+	fail := func() {
+		s.fail, r.failed, r.step = true, true, callOver
+	}
+	next := r.step + 1
+	switch r.step {
 	case beginCopy:
 		r.half[half] = torn
 	case endCopy:
 		r.half[half] = r.turn
+		if without == copyBeforeCome {
+			next = awaitFirst
+		}
 	case come:
 		r.came = r.turn
+		if without == copyBeforeCome {
+			next = beginCopy
+		}
 	case awaitFirst, awaitSecond:
 		if peer.came < r.turn {
-			return s, false
+			r.step += lookFirst - awaitFirst
+			return s, true
 		}
-		if without == lookBeforeNext && step == awaitSecond && r.turn < turns {
+		switch {
+		case without == lookBeforeNext && r.step == awaitSecond && r.turn < turns:
 			r.came++ // before it looks
+		case without == awaitAll:
+			next = lookAtFirst
 		}
+	case lookFirst, lookSecond:
+		switch {
+		case (s.fail || peer.dead) && without != turnsEnd:
+			next = r.step + retestFirst - lookFirst
+		case peer.came < r.turn:
+			return s, false // it would look at the same again
+		default:
+			next = r.step + awaitFirst - lookFirst
+		}
+	case retestFirst, retestSecond:
+		if peer.came < r.turn || without == comeBeatsFail {
+			fail()
+			return s, true
+		}
+		next = r.step + awaitFirst - retestFirst + 1
 	case lookAtFirst, lookAtSecond:
+		if without == copiesSuffice && s.fail {
+			fail()
+			return s, true
+		}
 		r.wrong = r.wrong || peer.half[half] != r.turn
+		if without == awaitAll {
+			next = goOn
+		}
 	case goOn:
-		r.turn, r.step = r.turn+1, 0
+		if r.turn == turns {
+			r.succeeded = true
+			next = callOver
+			if rank == 0 {
+				next = failAfterward
+			}
+			break
+		}
+		r.turn++
+		next = firstStep(without)
+	case failAfterward:
+		s.fail = true
+		next = callOver
+	case callOver:
+		return s, false
 	}
+	r.step = next
 	return s, true
 }
 
-// seesWrong reports whether a rank can see something else than a turn shows, or wait for
-// ever, and how many states there are.
-func seesWrong(without turnRule) (wrong bool, states int) {
-	first := turner{turn: 1}
-	visited := map[table]bool{{first, first, first}: true}
-	queue := []table{{first, first, first}}
-	for ; states < len(queue); states++ {
+func firstStep(without turnRule) uint8 {
+	if without == copyBeforeCome {
+		return come
+	}
+	return beginCopy
+}
+
+// others returns the states after what may come in between: that a rank dies, or gives up.
+func (s table) others() (all []table) {
+	if r := s.rank[2]; r.step != callOver {
+		r.dead, r.step = true, callOver
+		next := s
+		next.rank[2] = r
+		all = append(all, next)
+	}
+	if r := s.rank[1]; s.gives && (r.step == lookFirst || r.step == lookSecond) {
+		r.failed, r.step = true, callOver
+		next := s
+		next.fail, next.rank[1] = true, r
+		all = append(all, next)
+	}
+	return all
+}
+
+// bad reports what must not be: that a rank has seen something else than a turn shows; or,
+// where none gives up inside the call, that it succeeds on one rank and fails on another.
+func (s table) bad() bool {
+	var succeeded, failed bool
+	for _, r := range s.rank {
+		if r.wrong {
+			return true
+		}
+		succeeded, failed = succeeded || r.succeeded, failed || r.failed
+	}
+	return succeeded && failed && !s.gives
+}
+
+// seesWrong reports whether a state can come that must not be, or a rank can wait for ever,
+// and how many states there are.
+func seesWrong(without turnRule, gives bool) (wrong bool, states int) {
+	first := turner{turn: 1, step: firstStep(without)}
+	start := table{rank: [3]turner{first, first, first}, gives: gives}
+	visited := map[table]bool{start: true}
+	queue := []table{start}
+	visit := func(s table) {
+		wrong = wrong || s.bad()
+		if !visited[s] {
+			visited[s] = true
+			queue = append(queue, s)
+		}
+	}
+	for ; states < len(queue) && !wrong; states++ {
+		s := queue[states]
 		stuck := true
-		for rank := range queue[states] {
-			next, ok := queue[states].step(rank, without)
-			if !ok {
-				wrong = wrong || queue[states][rank].wrong
-				continue
-			}
-			stuck = false
-			wrong = wrong || next[rank].wrong
-			if !visited[next] {
-				visited[next] = true
-				queue = append(queue, next)
+		for rank := range s.rank {
+			if next, ok := s.step(rank, without); ok {
+				stuck = false
+				visit(next)
 			}
 		}
-		for _, r := range queue[states] {
-			wrong = wrong || stuck && r.turn <= turns
+		for _, r := range s.rank {
+			wrong = wrong || stuck && r.step != callOver
+		}
+		for _, next := range s.others() {
+			visit(next)
 		}
 	}
 	return wrong, states
 }
 
 func TestTurns(t *testing.T) {
-	if wrong, states := seesWrong(""); wrong || states < 500 {
-		t.Errorf("a rank sees something else: %v, in %d states", wrong, states)
+	for _, gives := range []bool{false, true} {
+		if wrong, states := seesWrong("", gives); wrong || states < 500 {
+			t.Errorf("a rank sees something else, waits for ever, or fails alone: %v, in %d states", wrong, states)
+		}
 	}
-	for _, rule := range []turnRule{copyBeforeCome, awaitAll, halvesInTurns, lookBeforeNext} {
-		if wrong, _ := seesWrong(rule); !wrong {
-			t.Errorf("no rank sees anything else without the rule: %s", rule)
+	for _, rule := range []turnRule{copyBeforeCome, awaitAll, halvesInTurns, lookBeforeNext, copiesSuffice, comeBeatsFail, turnsEnd} {
+		if wrong, _ := seesWrong(rule, false); !wrong {
+			t.Errorf("nothing goes wrong without the rule: %s", rule)
 		}
 	}
 }
