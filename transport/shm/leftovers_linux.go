@@ -77,7 +77,7 @@ func (l Leftover) Remove() error {
 	case err != nil:
 		return fmt.Errorf("shared memory %s cannot be locked: %w", l.Path, err)
 	case !ok:
-		return fmt.Errorf("shared memory %s is being removed by another process", l.Path)
+		return fmt.Errorf("shared memory %s is being removed by another process: %w", l.Path, errLeaving)
 	}
 	if err := f.dead(); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (f *found) dead() error {
 		return fmt.Errorf("shared memory %s belongs to job %q by its header", f.path, f.header.name)
 	}
 	if locked(f.fd, 0, maxRanks) {
-		return fmt.Errorf("shared memory %s is in use (%s)", f.path, f.describe())
+		return fmt.Errorf("shared memory %s is in use (%s): %w", f.path, f.describe(), errLeaving)
 	}
 	if start, ok := startOf(f.creator.pid); ok && start == f.creator.start {
 		return fmt.Errorf("shared memory %s: pid %d, which made it, is running", f.path, f.creator.pid)

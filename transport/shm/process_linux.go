@@ -5,10 +5,14 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A process id is used again once its process is dead; together with the time at
 // which the process started it is unique.
+
+// tick is the unit of these times: USER_HZ is 100 on all machines that Go knows.
+const tick = 10 * time.Millisecond
 
 // ownStart is startOf this process, also where /proc counts processes otherwise than
 // os.Getpid does, because it belongs to another pid namespace.

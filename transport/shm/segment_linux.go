@@ -56,7 +56,8 @@ const (
 // are zero. It is collective: it returns on all ranks when all have attached, and succeeds on
 // all or on none. If one dies or gives up before, or one comes that cannot be a rank of this
 // job, it fails at once on all that have attached, with the reason. Nothing
-// is left of it where it fails, unless rank 0 is killed and another rank never comes.
+// is left of it where it fails, unless rank 0 is killed and another rank never comes; what is
+// left then the next job of that name removes.
 //
 // errors.As finds *transport.AllocationFailedError (no memory to be had),
 // *transport.PeerLostError (a rank died), *transport.AbortedError (a rank gave up
@@ -105,6 +106,7 @@ func (s *segment) create(w *waiting) (err error) {
 		return err
 	}
 	atPoint("made")
+	var leaving error
 	for k := 0; w.ctx.Err() == nil; {
 		s.path = numbered(s.first, k)
 		err := nameFile(s.fd, s.path)
@@ -119,17 +121,25 @@ func (s *segment) create(w *waiting) (err error) {
 		switch err := s.occupied(); {
 		case errors.Is(err, errOthers) && k < names-1:
 			k++
-		case err != nil:
-			return err
-		default:
-			k = 0
+		case errors.Is(err, errLeaving) || err == nil:
+			k, leaving = 0, err
 			w.pause()
+		default:
+			return err
 		}
 	}
-	return w.ended(s, nil)
+	if err := w.ended(s, nil); leaving == nil {
+		return err
+	} else {
+		return fmt.Errorf("%w; %w", err, leaving)
+	}
 }
 
-// occupied says who has taken the segment's name; nil if it is free by now, or about to be.
+// errLeaving says that what has the segment's name is about to lose it.
+var errLeaving = errors.New("its ranks are about to leave it")
+
+// occupied says who has taken the segment's name; nil if it is free by now. What a dead job
+// has left behind it removes.
 func (s *segment) occupied() error {
 	f, err := findFile(s.path)
 	if errors.Is(err, unix.ENOENT) {
@@ -140,23 +150,41 @@ func (s *segment) occupied() error {
 	}
 	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
 	switch {
+	case !f.held:
+		return Leftover{Path: f.path}.Remove()
 	case f.header.secret != s.header.secret:
 		return f.others()
-	case f.held && f.verdict != gathering:
-		return nil
-	case f.held:
+	case f.verdict != gathering:
+		return fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), errLeaving)
+	default:
 		return s.refuse(f, fmt.Errorf("shared memory %s: another job of this name is gathering its ranks (%s): every job and every attempt needs a name of its own", s.path, f.describe()))
 	}
-	return f.stale()
 }
 
 func (f *found) stale() error {
-	return fmt.Errorf("shared memory %s was left behind by a job of this name (%s): if it is still there, remove it with `goccl doctor --clean` or rm, or give the job another name", f.path, f.describe())
+	return fmt.Errorf("shared memory %s was left behind by a job of this name (%s): start all ranks again, and rank 0 removes it", f.path, f.describe())
+}
+
+// left reports whether a segment whose creator is dead may be left over from an earlier
+// job: rank 0 of this one then takes its place, and the others wait for it. It is this job's
+// own if it has the job's secret, or was made when this process was certainly there already.
+func (s *segment) left(f *found) (over bool) {
+	if s.header.secret != [32]byte{} {
+		return false
+	}
+	start, err := ownStart()
+	var now unix.Timespec
+	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return true
+	}
+	age := time.Duration(now.Nano()) - time.Duration(start+1)*tick // at least
+	return f.made.Before(time.Now().Add(-age))
 }
 
 // attach waits for the segment to appear, and takes this rank's place in it.
 func (s *segment) attach(w *waiting) error {
 	for {
+		w.stale = nil
 		f, passed, err := findJob(s.first, s.header)
 		if err != nil {
 			return err
@@ -171,8 +199,10 @@ func (s *segment) attach(w *waiting) error {
 		}
 		if !w.pause() {
 			err := w.ended(s, []int{0})
-			if passed != nil {
-				err = fmt.Errorf("%w; %w", err, passed)
+			for _, why := range []error{passed, w.stale} {
+				if why != nil {
+					err = fmt.Errorf("%w; %w", err, why)
+				}
 			}
 			if full := checkFree(s.header.total()); full != nil { // which rank 0 will have noticed
 				err = fmt.Errorf("%w; %w", err, full)
@@ -195,6 +225,11 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 		return false, f.why()
 	case !f.held:
 		if removed {
+			return true, nil
+		}
+		if s.left(f) {
+			w.stale = f.stale()
+			atPoint("waiting")
 			return true, nil
 		}
 		if err := f.header.differs(s.header); err != nil {
@@ -516,6 +551,7 @@ type waiting struct {
 	ctx   context.Context
 	start time.Time
 	last  time.Duration // the last pause
+	stale error         // what lay in the segment's place
 }
 
 // pause sleeps for a while, and reports whether ctx lives.

@@ -178,7 +178,8 @@ func TestLocksAreNotInherited(t *testing.T) {
 
 // A rank that is killed while the ranks gather ends the gathering: all that have
 // attached by then learn who it was, and the others miss it. A file is left only for
-// ranks that are still to come, and the last of them removes it.
+// ranks that are still to come, which know by the secret that it is theirs, and the last of
+// them removes it.
 func TestKilledWhileGathering(t *testing.T) {
 	for _, c := range []struct {
 		victim int
@@ -204,7 +205,7 @@ func TestKilledWhileGathering(t *testing.T) {
 			var others []*rank
 			var late []rankSpec
 			for i := range size {
-				spec := rankSpec{Job: Job{Name: "job", Rank: i, Size: size}, Stop: c.others[i]}
+				spec := rankSpec{Job: Job{Name: "job", Rank: i, Size: size, Secret: "hush"}, Stop: c.others[i]}
 				if i == c.victim {
 					spec.Stop = c.point
 					victim = startRank(t, spec)
@@ -555,30 +556,88 @@ func TestRankCannotAttach(t *testing.T) {
 	}
 }
 
-// What a dead job has left behind is named with its creator, and rank 0 does not take its
-// place (S2.8). Nor do the others remove it, while one is missing that it may be for.
+// What a dead job has left behind does not keep the next of its name from starting: rank 0
+// removes it, and the others wait for that, whichever comes first.
 func TestStaleFile(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		t.Run(fmt.Sprintf("rank %d first", first), func(t *testing.T) {
+			own(t)
+			dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
+			dead.await("at named")
+			dead.kill()
+			all, err := Leftovers()
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%+v, %v", all, err)
+			}
+			l := all[0]
+			want := Leftover{Path: filePath("job"), Job: "job", Ranks: 3, Bytes: l.Bytes, PID: dead.pid(), Made: l.Made}
+			if l != want || l.Bytes < 1<<16 || time.Since(l.Made) > time.Minute || time.Since(l.Made) < -time.Second {
+				t.Errorf("got %+v, want %+v", l, want)
+			}
+			ranks := make([]*rank, 3)
+			start := func(i int, stop string) {
+				ranks[i] = startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}, Stop: stop})
+			}
+			if first == 0 {
+				start(0, "named")
+				ranks[0].await("at named")
+				start(1, "")
+			} else {
+				start(1, "waiting")
+				ranks[1].await("at waiting")
+				ranks[1].goOn()
+				start(0, "named")
+				ranks[0].await("at named")
+			}
+			start(2, "")
+			ranks[0].goOn()
+			for _, r := range ranks {
+				r.joined()
+			}
+		})
+	}
+}
+
+// Rank 0 waits for ranks of the dead job that are about to learn of that.
+func TestStaleFileWithRanks(t *testing.T) {
 	own(t)
 	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
 	dead.await("at named")
+	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 3}, Stop: "attached"})
+	one.await("at attached")
 	dead.kill()
-	for _, i := range []int{0, 1, 1} {
-		got := startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}}).result()
-		for _, want := range []string{directory + "/" + filePrefix() + "job was left behind", fmt.Sprintf("by pid %d, which is dead", dead.pid()), "goccl doctor --clean"} {
-			if !strings.Contains(got.Err, want) {
-				t.Errorf("rank %d got %q, want %q", i, got.Err, want)
-			}
+	late := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "made", Timeout: 50 * time.Millisecond})
+	late.await("at made")
+	late.goOn()
+	if got := late.result(); !strings.Contains(got.Err, "is in use") || got.Late == nil {
+		t.Errorf("while rank 1 of the dead job lives: %+v", got)
+	}
+	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "made"})
+	zero.await("at made")
+	zero.goOn()
+	one.goOn()
+	if got := one.result(); got.Lost == nil || got.Lost.PID != dead.pid() {
+		t.Errorf("rank 1 of the dead job: %+v", got)
+	}
+	zero.await("at named")
+	startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
+	zero.joined()
+}
+
+// If rank 0 does not come again, the others say what lies there, which stays.
+func TestStaleFileStays(t *testing.T) {
+	own(t)
+	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named"})
+	dead.await("at named")
+	dead.kill()
+	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "waiting", Timeout: time.Millisecond})
+	one.await("at waiting")
+	one.goOn()
+	got := one.result()
+	for _, want := range []string{directory + "/" + filePrefix() + "job was left behind", fmt.Sprintf("by pid %d, which is dead", dead.pid()), "waited for rank 0"} {
+		if !strings.Contains(got.Err, want) {
+			t.Errorf("rank 1 got %q, want %q", got.Err, want)
 		}
-		if i == 1 && (got.Lost == nil || got.Lost.PID != dead.pid()) {
-			t.Errorf("rank 1 got %+v, which may be this job's own rank 0", got)
-		}
 	}
-	l := removeLeftovers(t, 1)[0]
-	want := Leftover{Path: filePath("job"), Job: "job", Ranks: 3, Bytes: l.Bytes, PID: dead.pid(), Made: l.Made}
-	if l != want || l.Bytes < 1<<16 || time.Since(l.Made) > time.Minute || time.Since(l.Made) < -time.Second {
-		t.Errorf("got %+v, want %+v", l, want)
-	}
-	for _, r := range startJob(t, "job", 3) {
-		r.joined()
-	}
+	removeLeftovers(t, 1)
 }
