@@ -106,5 +106,5 @@ func (a *attempt) excuse(err error, timeout time.Duration) {
 	endpoint.Fail(&transport.Failure{
 		Kind: transport.FailureAborted, By: endpoint.Rank(), Text: err.Error(), Cause: err,
 	})
-	_ = endpoint.Close() // nothing is left to do about it
+	_ = errors.Join(endpoint.Close(), endpoint.Free()) // nothing is left to do about it
 }
