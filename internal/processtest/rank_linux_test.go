@@ -47,6 +47,7 @@ func init() { // they know part
 		"mixture":     (*part).mixture,
 		"factors":     (*part).factors,
 		"messages":    (*part).messages,
+		"room":        (*part).room,
 	}
 	for name := range works {
 		scenes[name] = (*part).work

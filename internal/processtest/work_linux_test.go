@@ -93,6 +93,7 @@ var works = map[string]func(*place) (ranks []int, err error){
 	"objects":     (*place).objects,
 	"both ways":   (*place).bothWays,
 	"regions":     (*place).regions,
+	"no room":     (*place).noRoom,
 }
 
 // work works until the victim dies, and beside that, and longer, with the others.
