@@ -15,7 +15,10 @@ import (
 //
 // A new group has its own calls and its own failure: calls on different groups may run
 // at the same time, and closing one leaves the others alone. It is configured as this
-// one, but for the topology, which is a ring, and what is for other numbers of ranks.
+// one, but for the topology, which is a ring, and what is for other numbers of ranks. If
+// the configured algorithm is not for the new group (a grid, an entry with a world size of
+// its own), rules choose, or without rules the first entry that can; Explain and
+// LastChoice say so.
 //
 // It is collective. Fails with *CollectiveFailedError, or, if the new group could not
 // be set up while this one lives on, with *InitializationFailedError, which names the

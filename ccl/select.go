@@ -66,7 +66,11 @@ func (s *Settings) pick(shape Shape, force string) (k *candidate, why string, er
 	}
 	for i, r := range s.config.rules {
 		if k := s.candidate(r.algorithm.value); r.matches(shape, k.algorithm) {
-			return k, fmt.Sprintf("%s: rule %d", s.config.place(r.origin), i+1), nil
+			why = fmt.Sprintf("%s: rule %d", s.config.place(r.origin), i+1)
+			if s.instead != "" {
+				why += " (" + s.instead + ")"
+			}
+			return k, why, nil
 		}
 	}
 	return nil, "", fmt.Errorf("ccl: %s: %w: no rule of %s matches; entries that can: %s",

@@ -31,6 +31,7 @@ type Settings struct {
 	timeout    given[time.Duration]
 	debug      given[bool]
 	algorithm  given[string]
+	instead    string       // of a group for which the configured algorithm is not: why rules choose
 	candidates []*candidate // one for each entry, in the order of the file
 	values     []Setting
 	digest     [sha256.Size]byte

@@ -4,7 +4,9 @@ import "github.com/goccl/goccl/topology"
 
 // forGroup returns the settings of a group of some of the ranks: those of the whole,
 // without the world size, and without a grid, which some of its ranks do not make. What
-// is not for so few ranks, a rule or, by its name, an algorithm, is left out.
+// is not for so few ranks is left out: rules, and the algorithm that does everything, for
+// which rules choose then. Where no rule is left the entries do what they can, in their
+// order.
 func (s *Settings) forGroup(ranks int, from string) (*Settings, error) {
 	c := *s.config
 	c.worldSize = given[int]{}
@@ -15,7 +17,7 @@ func (s *Settings) forGroup(ranks int, from string) (*Settings, error) {
 	}
 	g := &Settings{
 		config: &c, ranks: ranks, ranksFrom: from,
-		algorithm: s.algorithm, transport: s.transport, timeout: s.timeout, debug: s.debug,
+		algorithm: s.algorithm, transport: s.transport, timeout: s.timeout, debug: s.debug, instead: s.instead,
 	}
 	var err error
 	if g.topology, err = c.arrange(ranks, "; "+from); err != nil {
@@ -26,10 +28,9 @@ func (s *Settings) forGroup(ranks int, from string) (*Settings, error) {
 		k.unfit = k.misfit(g)
 		g.candidates = append(g.candidates, &k)
 	}
+	unfit := ""
 	if g.algorithm.value != auto {
-		if k := g.candidate(g.algorithm.value); k.unfit != "" {
-			return nil, c.errorAt(g.algorithm.origin, "defaults.algorithm", "%s", k.unfit)
-		}
+		unfit = g.candidate(g.algorithm.value).unfit
 	}
 	c.rules = nil
 	for _, r := range s.config.rules {
@@ -37,6 +38,28 @@ func (s *Settings) forGroup(ranks int, from string) (*Settings, error) {
 			c.rules = append(c.rules, r)
 		}
 	}
+	if unfit != "" {
+		err := c.errorAt(g.algorithm.origin, "defaults.algorithm", "%s; add an entry that is for groups of any size, such as direct: {module: direct}", unfit)
+		g.instead = "auto, since " + unfit
+		g.algorithm = given[string]{auto, origin{by: g.instead}}
+		if len(c.rules) == 0 {
+			c.rules = g.ruleOfEntries()
+		}
+		if len(c.rules) == 0 {
+			return nil, err
+		}
+	}
 	g.collectValues()
 	return g, nil
+}
+
+// ruleOfEntries are the rules of a group for which none is left: its entries, in their
+// order.
+func (s *Settings) ruleOfEntries() (rules []rule) {
+	for _, k := range s.candidates {
+		if k.unfit == "" {
+			rules = append(rules, rule{origin: k.entry.origin, algorithm: given[string]{k.entry.name, k.entry.origin}})
+		}
+	}
+	return rules
 }
