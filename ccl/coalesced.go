@@ -44,10 +44,13 @@ func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tens
 		return c.refuse(err)
 	}
 	c.coalesced = tensors
-	defer func() {
-		c.coalesced = nil
-		c.end()
-	}()
+	err := c.reduceBundles(ctx, dtype, tensors, op, opts)
+	c.coalesced = nil
+	c.end() // not deferred: abandon ends the call of a kernel that does not return
+	return err
+}
+
+func (c *Communicator) reduceBundles(ctx context.Context, dtype DType, tensors []Buffer, op Op, opts []CallOption) error {
 	lengths := uint64(len(tensors))
 	for _, t := range tensors {
 		lengths = mix(lengths ^ uint64(t.Len()))

@@ -187,7 +187,7 @@ func (c *Communicator) abandon() {
 		_ = c.ep.Release(true) // the failure is recorded
 	}
 	c.ep.Withdraw()
-	c.inside = false
+	c.inside, c.coalesced = false, nil
 	c.end()
 }
 
@@ -384,6 +384,20 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 	if p.key != (planKey{}) {
 		p = beside
 	}
+	if err := c.plan(r, key, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// plan writes the plan for a request.
+func (c *Communicator) plan(r *request, key planKey, p *plan) error {
+	known := false
+	defer func() {
+		if !known { // this goroutine is ending, in code of a user's, and nobody comes to end the call
+			_ = c.refuse(nil)
+		}
+	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
 		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
 		DType: r.dtype, Op: r.op.folds(), Topology: c.settings.Topology(),
@@ -399,7 +413,8 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 	default:
 		choice, err := c.settings.Choose(next.shape, r.opts.algorithm)
 		if err != nil {
-			return nil, err
+			known = true
+			return err
 		}
 		next.choice = choice
 		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
@@ -407,7 +422,8 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 	}
 	next.print(r)
 	*p = next
-	return p, nil
+	known = true
+	return nil
 }
 
 // entryName returns the name of the algorithm's entry that has the id.

@@ -276,6 +276,47 @@ func TestKernelExitsGoroutine(t *testing.T) {
 	})
 }
 
+// A coalesced call that a kernel leaves in this way has ended once: what follows hears of the
+// failure.
+func TestKernelExitsGoroutineOfACoalescedCall(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		exit := &ccl.Kernel{Run: func(*ccl.Call) error { runtime.Goexit(); return nil }}
+		group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"exit": exit}))
+		each(2, func(r int) error {
+			x := make([]float32, 100)
+			return ccl.AllReduceCoalesced(bg, group[r], [][]float32{x}, ccl.Sum, ccl.WithAlgorithm("exit"))
+		})
+		for r, err := range each(2, func(r int) error { return group[r].Barrier(bg) }) {
+			require.ErrorIs(t, err, ccl.ErrInvalidCommunicator, "rank %d", r)
+			require.ErrorContains(t, err, "failed before")
+			require.NoError(t, group[r].Close())
+			require.ErrorIs(t, group[r].Barrier(bg), ccl.ErrClosed)
+		}
+	})
+}
+
+// A kernel that panics when it is asked whether it supports a shape does not, and one that
+// leaves its goroutine then has made no call: the group lives on.
+func TestSupportsDoesNotReturn(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, n := range []int{1, 2} {
+			panics := &ccl.Kernel{Run: rightReduce, Supports: func(ccl.Shape) error { panic("do not ask") }}
+			exits := &ccl.Kernel{Run: rightReduce, Supports: func(ccl.Shape) error { runtime.Goexit(); return nil }}
+			group := join(t, connect, settings(t, n, patient, map[string]*ccl.Kernel{"panics": panics}))
+			for r, err := range each(n, func(r int) error { return sum(group[r], 100, ccl.WithAlgorithm("panics")) }) {
+				require.ErrorIs(t, err, ccl.ErrNotImplemented, "rank %d", r)
+				broken, ok := errors.AsType[*ccl.KernelPanicError](err)
+				require.True(t, ok, "got %v", err)
+				require.Equal(t, "do not ask", broken.Value)
+			}
+			allSum(t, group, 100)
+			group = join(t, connect, settings(t, n, patient, map[string]*ccl.Kernel{"exits": exits}))
+			each(n, func(r int) error { return sum(group[r], 100, ccl.WithAlgorithm("exits")) })
+			allSum(t, group, 100)
+		}
+	})
+}
+
 // A kernel is asked whether it supports a shape with everything that ranks share,
 // and one that does not is refused before anything moves.
 func TestSupports(t *testing.T) {

@@ -3,6 +3,7 @@ package ccl
 import (
 	"fmt"
 	"hash/fnv"
+	"runtime/debug"
 	"slices"
 )
 
@@ -24,7 +25,8 @@ type Choice struct {
 //
 // What was chosen is never replaced in silence. If it cannot do the shape, or
 // no rule matches, the error wraps ErrNotImplemented, says who chose it and why
-// it cannot, and names the entries that can (S4.13). If force is no entry, or one
+// it cannot, and names the entries that can (S4.13); *KernelPanicError is in it if the kernel
+// panicked when it was asked. If force is no entry, or one
 // that is not for this group, the error is an *InvalidArgumentError.
 func (s *Settings) Choose(shape Shape, force string) (Choice, error) {
 	k, why, err := s.pick(shape, force)
@@ -120,6 +122,16 @@ func (k *candidate) refuse(shape Shape) error {
 	}
 	shape.Params = k.params
 	shape.Eager = false
+	return k.supports(kernel, shape)
+}
+
+// supports asks the kernel. One that panics does not support the shape.
+func (k *candidate) supports(kernel *Kernel, shape Shape) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &KernelPanicError{Kernel: k.entry.name + " " + shape.Collective.String(), Value: v, Stack: debug.Stack()}
+		}
+	}()
 	return kernel.Supports(shape)
 }
 
