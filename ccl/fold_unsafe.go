@@ -15,8 +15,7 @@ const foldBytes = 256 << 10
 // A folder that touches memory of other ranks gets their endpoint and stops if the group
 // has failed, because a rank that gives up waits for it. Where a rank folds copies or
 // memory of its own the endpoint is nil and nothing stops the folder: all that the call
-// needs is there, so that a later failure must not end it (rule payloadsSuffice of
-// docs/model.md).
+// needs is there, so that a later failure must not end it (rule payloadsSuffice).
 func stopped(ep transport.Endpoint) bool { return ep != nil && ep.Failed() }
 
 // folder folds the elements of one call. Its slices are as long as the group is

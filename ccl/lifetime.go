@@ -15,7 +15,8 @@ import (
 // the word frees the endpoint. By then the endpoint is closed and none of its methods runs;
 // and nothing changes the word any more, so that this happens once and nobody comes after.
 //
-// A communicator that New has not made has a word of zero.
+// A communicator that New has not made has a word of zero. The rules are those of
+// docs/model.md.
 type lifetime struct{ word atomic.Uint64 }
 
 const (
@@ -28,6 +29,7 @@ const (
 const open = oneHold // of the post
 
 // enter is the beginning of a call. Where it is refused, was is the word that says why.
+// Rule noneInClosed.
 func (l *lifetime) enter() (was uint64, ok bool) {
 	for !l.word.CompareAndSwap(open, open|inCall) {
 		was = l.word.Load()
@@ -41,7 +43,8 @@ func (l *lifetime) enter() (was uint64, ok bool) {
 	return was, true
 }
 
-// close is the beginning of Close, which gets a hold; false: it is not the first.
+// close is the beginning of Close, which gets a hold; false: it is not the first. Rules
+// closeHolds and firstCloses.
 func (l *lifetime) close() bool {
 	for {
 		was := l.word.Load()
@@ -54,7 +57,7 @@ func (l *lifetime) close() bool {
 	}
 }
 
-// hold takes a hold, unless the endpoint is free, or about to be.
+// hold takes a hold, unless the endpoint is free, or about to be. Rule noneAfterFree.
 func (l *lifetime) hold() bool {
 	for {
 		was := l.word.Load()
@@ -92,7 +95,8 @@ func (c *Communicator) leave() {
 func (c *Communicator) drop() error { return c.goAway(oneHold) }
 
 // goAway takes inCall or a hold out of the word, and frees the endpoint if nobody else
-// uses it. What Err returns afterwards is noted before: here it can still be read.
+// uses it. What Err returns afterwards is noted before: here it can still be read. Rules
+// lastFrees and noteFirst.
 func (c *Communicator) goAway(part uint64) error {
 	for {
 		was := c.life.word.Load()

@@ -320,7 +320,7 @@ func (p *post) pending() bool {
 }
 
 // stop ends all transfers; the communicator is closed. It reports whether a driver does
-// that, which then drops the post's hold of the endpoint.
+// that, which then drops the post's hold of the endpoint (rule driverKeeps).
 func (p *post) stop() (driving bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -361,7 +361,8 @@ func (w *Window) clip(at int, dst Buffer) (lo, hi int) {
 }
 
 // watched returns what tells a fold of this window that the group has failed: the
-// endpoint if it touches memory of other ranks, nil if all it needs is in copies.
+// endpoint if it touches memory of other ranks, nil if all it needs is in copies (rule
+// copiesSuffice).
 func (w *Window) watched() transport.Endpoint {
 	if w.mode == fromMemory {
 		return w.call.comm.ep

@@ -27,7 +27,8 @@
 // A [Lane] waits beside its rank's calls, with a word (resting) and a token of its own.
 // It sleeps for all ranks at once, and its events are those of the group.
 //
-// Package internal/syncmodel holds the protocol as an explicit-state model.
+// Package internal/syncmodel holds the protocol as an explicit-state model, and
+// docs/model.md says which of its rules, which comments name, is where.
 //
 // # Concurrency
 //

@@ -103,7 +103,8 @@ func (g *Group) WakeWaiter(me, rank int) {
 	}
 }
 
-// WakeWaiters wakes all ranks that sleep for `me`, which may be one of them.
+// WakeWaiters wakes all ranks that sleep for `me`, which may be one of them and has stored
+// a word before (rules storeThenSleepers and storeBeforeWake).
 func (g *Group) WakeWaiters(me int) {
 	if g.words.sleepers.Load() == 0 {
 		return

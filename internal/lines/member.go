@@ -89,7 +89,7 @@ func (r *Member) PayloadLimit() int {
 
 // Begin starts call e.Seq, up to the point where the rank may publish its line:
 // it settles the run of calls refused before. The call has its number before anything can
-// end it, so that Withdraw asks about this call (rule numberFirst of docs/model.md).
+// end it, so that Withdraw asks about this call (rule numberFirst).
 func (r *Member) Begin(e *transport.Entry) error {
 	r.seq, r.entered = e.Seq, e.Seq
 	r.exposed = e.Exposed
@@ -124,7 +124,7 @@ func (r *Member) Refused() uint64 {
 
 // settle waits until every peer has refused the run of calls that this rank has
 // refused. A peer that entered one of them instead fails the group, which ends
-// the wait.
+// the wait. Rule settles.
 func (r *Member) settle() error {
 	first, last := r.unsettled, r.seq-1
 	for peer, p := range r.group.states {
@@ -152,7 +152,8 @@ func (r *Member) awaitRefusal(peer int, p *State, first, last uint64) error {
 	return nil
 }
 
-// Publish makes this rank's line of the call visible and wakes who waits for it.
+// Publish makes this rank's line of the call visible and wakes who waits for it. Rule
+// twoLines.
 func (r *Member) Publish(e *transport.Entry) {
 	l := &r.state.line[e.Seq&1]
 	if copy(l.payload[:r.inline], e.Payload) < len(e.Payload) {
@@ -206,7 +207,7 @@ func (r *Member) Compare() error {
 // Admit is the entry check of a call that exposes memory: after its own arrival
 // is visible and all peers are reached a rank must not go on if the group has
 // failed, since the one that failed may have looked before it arrived. At this
-// one place failure beats having reached everybody.
+// one place failure beats having reached everybody. Rule failBeatsReached.
 func (r *Member) Admit() error {
 	if r.exposed && r.Failed() {
 		return transport.ErrFailed
@@ -214,14 +215,14 @@ func (r *Member) Admit() error {
 	return nil
 }
 
-// Complete implements transport.Endpoint.
+// Complete implements transport.Endpoint. Rule completionSync.
 func (r *Member) Complete() error {
 	r.Done(r.rank)
 	return r.AwaitDone()
 }
 
 // Done says that the part of a rank in the current call is over: its own, or that of
-// another, whose body this rank has run.
+// another, whose body this rank has run. Rule everyStoreWakes.
 func (r *Member) Done(rank int) {
 	r.group.states[rank].done.Store(r.seq)
 	r.group.WakeWaiters(rank)
@@ -277,7 +278,7 @@ func (r *Member) Refuse(seq uint64) {
 	r.group.announce()
 }
 
-// Fail implements transport.Endpoint.
+// Fail implements transport.Endpoint. Rule firstCause.
 func (r *Member) Fail(f *transport.Failure) *transport.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -328,7 +329,8 @@ func (r *Member) unreadable(by int) *transport.Failure {
 	return &transport.Failure{Kind: transport.FailureAborted, By: r.rank, Text: err.Error(), Cause: err}
 }
 
-// Withdraw implements transport.Endpoint for calls that every rank runs itself.
+// Withdraw implements transport.Endpoint for calls that every rank runs itself. Rules
+// earlyLeave and deadAreOut.
 func (r *Member) Withdraw() (ended bool) {
 	r.StepOut()
 	if !r.exposed || !r.state.arrived(r.seq) {
@@ -347,7 +349,8 @@ func (r *Member) Withdraw() (ended bool) {
 	return false
 }
 
-// StepOut says that this rank has left the current call on a failure.
+// StepOut says that this rank has left the current call on a failure. Rule outOfEveryCall:
+// it wakes everybody.
 func (r *Member) StepOut() {
 	r.state.out.Store(r.seq)
 	r.group.announce()

@@ -9,7 +9,7 @@ const suspectAfter = 50 * time.Millisecond
 // suspicion says when a rank looks at whether others, which are processes, have died: that
 // is no event, and takes a system call for each of them. It does so after a sleep that ran
 // out, since a rank that died may have stored what the sleeper waits for and not woken it,
-// and else now and then (rule sleepersSuspect of docs/model.md). A rank that was woken
+// and else now and then (rule sleepersSuspect). A rank that was woken
 // tests what it waits for first.
 type suspicion struct{ looked time.Time }
 

@@ -35,7 +35,7 @@ const (
 )
 
 // await returns when *word has reached target, which peer is to store, or the
-// wait is interrupted.
+// wait is interrupted. Rules secondTest and, for the words of turns, comeBeatsFail.
 func (r *Member) await(word *atomic.Uint64, target uint64, peer int, why purpose) error {
 	if word.Load() >= target {
 		return nil
@@ -63,7 +63,8 @@ func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) erro
 }
 
 // step is one step of a wait: a pause, or a sleep until there may be news. After
-// it the caller tests what it waits for.
+// it the caller tests what it waits for. Rules freshLook (looked), flagThenTest (announced)
+// and testAfterTake (woken).
 func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) {
 	if w.woken { // and what it waits for was not there
 		w.woken = false
@@ -150,7 +151,8 @@ func (r *Member) cancellation() interruption {
 	}
 }
 
-// look reads everything that can interrupt a wait for peer, and returns who did.
+// look reads everything that can interrupt a wait for peer, and returns who did. A wait for
+// a message or a turn looks at that peer alone (rule turnsEnd).
 func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 	if i := r.lookAround(); i != none {
 		return i, peer
@@ -169,7 +171,8 @@ func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 
 // lookAtAll looks at all peers: whoever is missing, the wait is in vain. It loads
 // nothing of theirs after an event that has brought nothing that concerns this
-// call or one to come: nobody has left or has refused one.
+// call or one to come: nobody has left or has refused one. Rules looksAtAll, calmBefore and
+// calmIsQuiet.
 func (r *Member) lookAtAll(why purpose) (i interruption, who int) {
 	events := r.group.words.events.Load()
 	if events == r.calm && !r.suspicious {
@@ -190,7 +193,8 @@ func (r *Member) lookAtAll(why purpose) (i interruption, who int) {
 
 // lookAt reads what peer has done that ends a wait for it. Departures are loaded
 // first: what a rank did before it left counts. And they are judged last: a rank
-// that refuses a call and then leaves has refused it.
+// that refuses a call and then leaves has refused it. Rules leftThenWord and
+// refusedBeatsLeft.
 func (r *Member) lookAt(peer int, why purpose) interruption {
 	if peer == r.rank {
 		return none

@@ -70,6 +70,8 @@ const (
 	driverKeeps   lifeRule = "the post's part is given up by its driver, if there is one"
 )
 
+var lifeRules = []lifeRule{closeHolds, firstCloses, lastFrees, noneAfterFree, noneInClosed, noteFirst, driverKeeps}
+
 // step returns the state after u's next step, whether u can make one, and what is wrong.
 func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
 	n = s
@@ -246,7 +248,7 @@ func TestLifetime(t *testing.T) {
 	if wrong, states := freesWrong(""); wrong != "" || states < 1000 {
 		t.Errorf("an endpoint is %s, in %d states", wrong, states)
 	}
-	for _, rule := range []lifeRule{closeHolds, firstCloses, lastFrees, noneAfterFree, noneInClosed, noteFirst, driverKeeps} {
+	for _, rule := range lifeRules {
 		wrong, _ := freesWrong(rule)
 		if wrong == "" {
 			t.Errorf("nothing goes wrong without the rule: %s", rule)

@@ -58,6 +58,8 @@ const (
 	turnsEnd       turnRule = "a wait for a turn looks at failures and deaths"
 )
 
+var turnRules = []turnRule{copyBeforeCome, awaitAll, halvesInTurns, lookBeforeNext, copiesSuffice, comeBeatsFail, turnsEnd}
+
 type table struct {
 	rank  [3]turner
 	fail  bool
@@ -225,7 +227,7 @@ func TestTurns(t *testing.T) {
 			t.Errorf("a rank sees something else, waits for ever, or fails alone: %v, in %d states", wrong, states)
 		}
 	}
-	for _, rule := range []turnRule{copyBeforeCome, awaitAll, halvesInTurns, lookBeforeNext, copiesSuffice, comeBeatsFail, turnsEnd} {
+	for _, rule := range turnRules {
 		if wrong, _ := seesWrong(rule, false); !wrong {
 			t.Errorf("nothing goes wrong without the rule: %s", rule)
 		}

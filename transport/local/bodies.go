@@ -36,7 +36,7 @@ func (ep *endpoint) claimAsleep() (rank int, ok bool) {
 }
 
 // claim claims a rank's body in the current call. A rank whose own was claimed by
-// another takes none: it counts as done as soon as that one was run.
+// another takes none: it counts as done as soon as that one was run. Rule claimsAreCAS.
 func (ep *endpoint) claim(rank int) bool {
 	word := &ep.group.claimed[rank]
 	last := word.Load()
@@ -44,7 +44,8 @@ func (ep *endpoint) claim(rank int) bool {
 }
 
 // awaitBodies waits until all bodies were run. This rank's own was before those of
-// others, but it counts as done only now: until here it touches the others' memory.
+// others, but it counts as done only now: until here it touches the others' memory. Rule
+// stealThenDone.
 func (ep *endpoint) awaitBodies(failed bool) error {
 	if failed {
 		return nil

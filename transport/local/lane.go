@@ -18,6 +18,7 @@ func (ep *endpoint) Lane() transport.Lane { return &ep.lane }
 func (l *lane) outbox(to int) *mailbox  { return l.group.lanes.of(l.rank, to) }
 func (l *lane) inbox(from int) *mailbox { return l.group.lanes.of(from, l.rank) }
 
+// TryPut implements transport.Lane. (syncmodel, lane: writeThenPost)
 func (l *lane) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
 	if !l.TryDrained(to) {
 		return 0, false, nil
@@ -62,7 +63,8 @@ func (l *lane) Take(from int) {
 
 // TryWithdraw implements transport.Lane. It does not ask why: whatever has happened to
 // either rank, a message that is being viewed is the receiver's until that has taken it.
-// (syncmodel, lane: closeWithdraws, lostWithdraws, viewedIsAwaited)
+// (syncmodel, lane: closeWithdraws, lostWithdraws, failureWithdraws, viewedIsAwaited,
+// takenSucceeds)
 func (l *lane) TryWithdraw(to int) (taken, ok bool) {
 	b := l.outbox(to)
 	n := b.posted.Load()

@@ -31,7 +31,7 @@ type paddedWord struct {
 // 4.0 to 3.4 (4 ranks), 4 B from 4.4 to 2.8 us (8 ranks, on 2 cores).
 const helpBytes = 256 << 10
 
-// arrive enters a call of a parked group.
+// arrive enters a call of a parked group. Rule countsRefused.
 func (ep *endpoint) arrive(e *transport.Entry) (transport.Role, error) {
 	l := &ep.group.last
 	refused := int64(ep.Refused())
@@ -42,7 +42,8 @@ func (ep *endpoint) arrive(e *transport.Entry) (transport.Role, error) {
 	return ep.follow(e)
 }
 
-// lead is what the last arriver does: all others sleep, or are about to.
+// lead is what the last arriver does: all others sleep, or are about to. Rules
+// folderLooksAtFail, resetThenOpen and completeThenWake.
 func (ep *endpoint) lead(e *transport.Entry) (transport.Role, error) {
 	l := &ep.group.last
 	// One who gives up sets the failure and then waits until there are no
@@ -91,7 +92,7 @@ func (ep *endpoint) follow(e *transport.Entry) (transport.Role, error) {
 }
 
 // rest sleeps until the call is completed or, if this rank may help, until there
-// are bodies to run, which makes it a folder.
+// are bodies to run, which makes it a folder. Rule helpersAreFolders.
 func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 	l := &ep.group.last
 	for l.completed.Load() < ep.seq {
@@ -117,7 +118,7 @@ func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 	return false, nil
 }
 
-// claimNext is Claim of parked groups.
+// claimNext is Claim of parked groups. Rule claimersLookAtFail.
 func (ep *endpoint) claimNext() (rank int, ok bool) {
 	if ep.Failed() {
 		return 0, false
@@ -130,7 +131,7 @@ func (ep *endpoint) claimNext() (rank int, ok bool) {
 	return int(i), true
 }
 
-// putBack is Release of parked groups.
+// putBack is Release of parked groups. Rule lastFinisherCompletes.
 func (ep *endpoint) putBack(failed bool) error {
 	l := &ep.group.last
 	if failed {
@@ -147,7 +148,8 @@ func (ep *endpoint) putBack(failed bool) error {
 	return err
 }
 
-// putDown ends this rank's time as a folder, and wakes those who wait for that.
+// putDown ends this rank's time as a folder, and wakes those who wait for that. Rule
+// loweringWakes.
 func (ep *endpoint) putDown() {
 	if ep.group.last.folders.Add(-1) == 0 && ep.Failed() {
 		ep.group.WakeAll()
@@ -155,7 +157,8 @@ func (ep *endpoint) putDown() {
 }
 
 // withdrawParked is Withdraw of parked groups: nobody but folders touches this rank's
-// memory, and none begins once the failure is set.
+// memory, and none begins once the failure is set. Rules leaverWaitsForFolders and
+// leaverTestsCompleted.
 func (ep *endpoint) withdrawParked() (ended bool) {
 	l := &ep.group.last
 	ep.StepOut()

@@ -176,7 +176,7 @@ func (ep *endpoint) Release(failed bool) error {
 }
 
 // Withdraw implements transport.Endpoint. A call whose bodies others may run may
-// have been completed by then.
+// have been completed by then. Rule leaverTestsBodies.
 func (ep *endpoint) Withdraw() (ended bool) {
 	switch {
 	case !ep.shared:

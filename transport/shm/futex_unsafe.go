@@ -30,14 +30,15 @@ const (
 )
 
 // slice is how long a rank sleeps at most before it looks whether others are dead: one
-// that dies between leaving a token and the system call keeps others from waking it.
+// that dies between leaving a token and the system call keeps others from waking it (rule
+// wakersLive).
 var slice = 50 * time.Millisecond
 
 // soon is what a yield takes at most if nobody computes: a rank that was waiting for
 // the core does not keep it for longer.
 const soon = 300 * time.Microsecond
 
-// Wake implements lines.Rest.
+// Wake implements lines.Rest. Rule tokenIsLeft.
 func (p *processes) Wake(sleeper int) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -52,7 +53,7 @@ func (p *processes) Wake(sleeper int) {
 	})
 }
 
-// Sleep implements lines.Rest.
+// Sleep implements lines.Rest. Rule kernelCompares.
 func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	if ctx != nil {
 		stop := context.AfterFunc(ctx, func() { p.Wake(sleeper) })

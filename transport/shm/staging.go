@@ -12,7 +12,8 @@ import (
 // uses the halves k mod 2. A rank writes those of turn k+2 when it has seen everybody at
 // turn k+1, and a rank gets there only when it has done with what turn k showed: two
 // halves are enough. A turn is also over for who has seen all enter a call in which
-// Enter was that turn; turn does not count to it then.
+// Enter was that turn; turn does not count to it then. Rules halvesInTurns, lookBeforeNext,
+// copyBeforeCome (Stage and Share are before Turn) and awaitAll.
 //
 //	0  turn    8      the last turn that the rank has come to by Turn
 //	8  lo, hi  2 * 16 by parity: which bytes its result holds

@@ -1,0 +1,64 @@
+package syncmodel
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// docs/model.md has every rule in the words of its model, and says in which file of the code
+// it is, where a comment names it.
+func TestPage(t *testing.T) {
+	const root = "../.."
+	page, err := os.ReadFile(filepath.Join(root, "docs/model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string][2]string{} // by words: name and file
+	for _, row := range regexp.MustCompile(`(?m)^\| (\w+) \| (.+) \| (\S+\.go) \|$`).FindAllStringSubmatch(string(page), -1) {
+		in[row[2]] = [2]string{row[1], row[3]}
+	}
+	var rules []string
+	for r := nothing + 1; int(r) < len(ruleWords); r++ {
+		rules = append(rules, ruleWords[r])
+	}
+	for _, r := range []tokenRule{storeBeforeWake, tokenIsLeft, kernelCompares, testAfterTake, wakersLive} {
+		rules = append(rules, string(r))
+	}
+	for _, r := range turnRules {
+		rules = append(rules, string(r))
+	}
+	for _, r := range lifeRules {
+		rules = append(rules, string(r))
+	}
+	for _, r := range laneRules {
+		rules = append(rules, string(r))
+	}
+	for _, words := range rules {
+		row, ok := in[words]
+		if !ok {
+			t.Errorf("docs/model.md does not have the rule: %s", words)
+			continue
+		}
+		delete(in, words)
+		name, file := row[0], row[1]
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		named := false
+		for line := range strings.Lines(string(text)) {
+			_, comment, ok := strings.Cut(line, "//")
+			named = named || ok && regexp.MustCompile(`\b`+name+`\b`).MatchString(comment)
+		}
+		if !named {
+			t.Errorf("no comment in %s names the rule %s", file, name)
+		}
+	}
+	for words := range in {
+		t.Errorf("no model has the rule of docs/model.md: %s", words)
+	}
+}
