@@ -150,8 +150,12 @@ func known() (g *ProcessGroup, own bool, err error) {
 
 // Go starts fn in a goroutine that has the caller's rank, until fn returns or
 // the rank's worker ends. A caller without a rank has none to give. Spawn does
-// not wait for fn, and a panic in it ends the process, as in any goroutine.
+// not wait for fn, and a panic in it ends the process, as in any goroutine. A nil fn is
+// none.
 func Go(fn func()) {
+	if fn == nil {
+		return
+	}
 	r := bound.Get()
 	if r == nil {
 		go fn()

@@ -355,3 +355,15 @@ func in[T any](where func(func()), f func() T) T {
 func plain(f func()) { go f() }
 
 func now(f func()) { f() }
+
+// A nil function is none, with a rank and without.
+func TestGoNothing(t *testing.T) {
+	before := dist.Bound()
+	dist.Go(nil)
+	err := spawn(t, func(context.Context, int) error {
+		dist.Go(nil)
+		return nil
+	}, dist.Ranks(2))
+	require.NoError(t, err)
+	require.Equal(t, before, dist.Bound())
+}
