@@ -104,7 +104,8 @@
 // a new InitProcessGroup recover.
 //
 // A worker that returns an error, panics or leaves by runtime.Goexit fails its
-// group: its peers get an [*AbortedError] that names it. One that returns nil
+// group: its peers get an [*AbortedError] that names it, goroutine ranks also if it has
+// left by a deferred DestroyProcessGroup a moment before. One that returns nil
 // has left, once what it had begun and not waited for has ended: peers that still
 // need it get a [*PeerLostError]. Spawn waits for
 // all workers and returns a [*RankError] for each that failed, the root cause

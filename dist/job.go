@@ -43,7 +43,8 @@ type rank struct {
 	// group is the default group; nil before InitProcessGroup and after
 	// DestroyProcessGroup. It is written under job.mu.
 	group atomic.Pointer[ProcessGroup]
-	gone  atomic.Bool // Spawn does not wait for it any more
+	gone  atomic.Bool   // Spawn does not wait for it any more
+	done  chan struct{} // closed when the worker has ended
 
 	// Guarded by job.mu:
 	groups   []*ProcessGroup // that were made of the default one
@@ -52,6 +53,7 @@ type rank struct {
 	ended    bool            // the worker has ended,
 	err      error           // with this error;
 	late     time.Duration   // how long others have waited for it in vain; 0: they have not
+	back     bool            // it knows that its group has failed
 	timeout  time.Duration   // of the last default group
 	left     error           // or it returned nil, and this is how what it had begun ended
 }
@@ -68,13 +70,17 @@ func newJob(ctx context.Context, l *launched.Job, ranks int, from string, config
 		over:     make(chan struct{}),
 	}
 	if l != nil {
-		j.ranks = []*rank{{job: j, number: l.Rank}}
+		j.ranks = []*rank{newRank(j, l.Rank)}
 		return j
 	}
 	for i := range ranks {
-		j.ranks = append(j.ranks, &rank{job: j, number: i})
+		j.ranks = append(j.ranks, newRank(j, i))
 	}
 	return j
+}
+
+func newRank(j *job, number int) *rank {
+	return &rank{job: j, number: number, done: make(chan struct{})}
 }
 
 // identify finds out, in every attempt, which rank a process without Spawn is.
@@ -105,7 +111,7 @@ func (r *rank) begin() (*attempt, error) {
 	case r.group.Load() != nil:
 		return nil, fmt.Errorf("dist: %w on rank %d: call dist.DestroyProcessGroup first", ErrAlreadyInitialized, r.number)
 	}
-	r.late = 0
+	r.late, r.back = 0, false
 	r.attempts++
 	a := j.attempts[r.attempts]
 	if a == nil {
@@ -205,6 +211,7 @@ func (r *rank) end(err error) (first *RankError) {
 		j.failed = &RankError{r.number, err}
 	}
 	first = j.failed
+	close(r.done)
 	for number, a := range j.attempts {
 		if number > r.attempts {
 			a.fail(r.absence())

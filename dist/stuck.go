@@ -5,13 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/goroutine"
 )
 
 // A worker is stuck if its peers timed out waiting for it, in a collective or an attempt to
 // initialise, or in a message by whose timeout a peer's worker failed; if it has made no call
-// since; if all other workers have ended; and if after another timeout that is still so.
+// since, by which it would know; if all other workers have ended; and if after another timeout that is still so.
 // Spawn then returns without it.
 
 // waitedFor notes that ranks were waited for in vain, and for how long. job.mu is held.
@@ -28,7 +27,7 @@ func (j *job) waitedFor(ranks []int, after time.Duration) {
 // job.mu is held.
 func (j *job) waitedInVain(r *rank) {
 	failed, ok := errors.AsType[*CollectiveFailedError](r.err)
-	if !ok || failed.Seq != 0 || failed.Group != "" {
+	if !ok || !isMessage(failed) || failed.Group != "" {
 		return
 	}
 	if late, ok := errors.AsType[*TimeoutError](failed.Err); ok {
@@ -43,7 +42,7 @@ func (j *job) watch() {
 	waits := false
 	for _, r := range j.ranks {
 		if !r.ended {
-			if waits = r.late > 0; !waits {
+			if waits = r.isLate(); !waits {
 				break
 			}
 			limit = max(limit, r.late)
@@ -58,12 +57,16 @@ func (j *job) watch() {
 	}
 }
 
+// isLate reports whether others have waited for the rank in vain and it has not come back.
+// job.mu is held.
+func (r *rank) isLate() bool { return r.late > 0 && !r.back }
+
 // giveUp ends the ranks whose workers are stuck, unless one of those that were has come.
 func (j *job) giveUp(after time.Duration) {
 	j.mu.Lock()
 	var stuck []*rank
 	for _, r := range j.ranks {
-		if !r.ended && r.late == 0 {
+		if !r.ended && !r.isLate() {
 			stuck = nil
 			break
 		} else if !r.ended {
@@ -73,7 +76,7 @@ func (j *job) giveUp(after time.Duration) {
 	j.mu.Unlock()
 	for _, r := range stuck {
 		err := &StuckError{Rank: r.number, After: after, Stack: r.stack()}
-		if r.end(err); r.isStuck() {
+		if _ = r.end(err); r.isStuck() {
 			r.finished()
 		}
 	}
@@ -100,26 +103,4 @@ func (r *rank) finished() {
 	if !r.gone.Swap(true) && r.job.running.Add(-1) == 0 {
 		close(r.job.over)
 	}
-}
-
-// callFailed hears of every call of the rank that fails.
-func (r *rank) callFailed(c *ccl.Communicator, err *CollectiveFailedError) {
-	if r.job.launched != nil {
-		r.reportCall(c, err)
-		return
-	}
-	j := r.job
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	r.late = 0
-	late, ok := errors.AsType[*TimeoutError](err.Err)
-	if !ok || err.Seq == 0 { // who waits for a message may try again: see waitedInVain
-		j.watch()
-		return
-	}
-	var ranks []int
-	for _, rank := range slices.Concat(late.Missing, late.Behind) {
-		ranks = append(ranks, c.GlobalRank(rank))
-	}
-	j.waitedFor(ranks, max(late.After, c.Settings().Timeout()))
 }

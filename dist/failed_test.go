@@ -1,0 +1,82 @@
+package dist_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/goccl/goccl/dist"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A worker that fails past a deferred DestroyProcessGroup tells its peers why, in calls
+// that wait for it and in later ones, and Spawn's error begins with it.
+func TestWorkerFailsPastDestroy(t *testing.T) {
+	full := errors.New("the disk is full")
+	for name, fail := range map[string]func() error{
+		"error": func() error { return full },
+		"panic": func() error { panic(full) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := spawn(t, joined(func(_ context.Context, rank int) (err error) {
+				defer func() {
+					if destroyed := dist.DestroyProcessGroup(); err == nil {
+						err = destroyed
+					}
+				}()
+				if rank == 1 {
+					return fail()
+				}
+				for range 2 {
+					err = dist.Barrier()
+					assert.ErrorIs(t, err, full)
+					var aborted *dist.AbortedError
+					if assert.ErrorAs(t, err, &aborted) {
+						assert.Equal(t, 1, aborted.By)
+					}
+				}
+				return err
+			}), dist.Ranks(3))
+			require.ErrorIs(t, err, full)
+			require.True(t, strings.HasPrefix(err.Error(), "rank 1: the "), "%v", err)
+			var first *dist.RankError
+			require.ErrorAs(t, err, &first)
+			require.Equal(t, 1, first.Rank)
+		})
+	}
+}
+
+// A peer that has left without an error has left, and one of a group is named as its group
+// counts.
+func TestPeerLeftOrFailed(t *testing.T) {
+	full := errors.New("the disk is full")
+	lost0 := make(chan struct{})
+	err := spawn(t, joined(func(_ context.Context, rank int) error {
+		g, err := dist.NewGroup([]int{1, 2})
+		if err != nil {
+			return err
+		}
+		switch rank {
+		case 0:
+			return dist.DestroyProcessGroup()
+		case 1:
+			err = dist.Barrier()
+			var lost *dist.PeerLostError
+			assert.ErrorAs(t, err, &lost)
+			close(lost0)
+			err = dist.Barrier(dist.WithGroup(g))
+			var aborted *dist.AbortedError
+			if assert.ErrorAs(t, err, &aborted) {
+				assert.Equal(t, 1, aborted.By, "of the group")
+				assert.ErrorIs(t, err, full)
+			}
+			return nil
+		default:
+			<-lost0
+			return errors.Join(full, dist.DestroyProcessGroup())
+		}
+	}), dist.Ranks(3))
+	require.ErrorIs(t, err, full)
+}
