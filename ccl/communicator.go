@@ -242,10 +242,10 @@ func (c *Communicator) LastChoice() Choice {
 // have not ended are dropped, and *UnfinishedError counts them, unless the group has
 // failed, by which they fail in any case. Drain first, or wait for each.
 func (c *Communicator) Close() error {
+	err := c.unfinished() // as soon as the communicator is closed its queue ends by itself
 	if !c.life.close() {
 		return nil
 	}
-	err := c.unfinished()
 	if err != nil && c.ep.Failure() != nil {
 		err = nil // they fail in any case
 	}
