@@ -69,9 +69,10 @@ bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far 
 kill: ## kill, stop and delay ranks that are processes, 1000 times, for about ten minutes
 	$(GO) test -v -count=1 -timeout 30m ./internal/processtest -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s $(ARGS)
 
-programs: ## run thousands of random programs, on processes and on goroutines, for about five minutes
-	$(GO) test -count=1 -timeout 30m ./internal/processtest -run TestRandomPrograms -programs 3000 $(ARGS)
-	$(GO) test -count=1 -timeout 30m ./ccl -run TestRandomPrograms -programs 1000
+programs: ## run thousands of random programs, on processes and on goroutines, for about fifteen minutes
+	$(GO) test -count=1 -timeout 60m ./internal/processtest -run 'TestRandom(Programs|Departures)' -programs 3000 -departures 2000 $(ARGS)
+	$(GO) test -count=1 -timeout 60m ./ccl -run 'TestRandom(Programs|Departures)' -programs 1000 -departures 4000
+	$(GO) test -count=1 -timeout 60m ./dist -run TestRandomDepartures -departures 4000
 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl

@@ -99,7 +99,7 @@ func (j *job) start(number, size int, p part) *rank {
 func (r *rank) listen(out io.Reader) {
 	var last report
 	in := bufio.NewScanner(out)
-	in.Buffer(nil, 1<<20)
+	in.Buffer(nil, 1<<24)
 	for in.Scan() {
 		if point, ok := strings.CutPrefix(in.Text(), "at "); ok {
 			r.points <- point

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/programs"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,6 +77,7 @@ type result struct {
 	LostRank           int       // of all ranks, which Lost counts as its group does
 	Text               string    // that a scene says
 	Grown              belongings
+	Account            *programs.Account
 	Shared, Resident   int // bytes by which the region has grown this rank's part of shared memory, and what it sees of it
 }
 
@@ -114,7 +116,11 @@ func (p *part) play() (r result) {
 		}
 	}
 
-	err = p.rounds(config, buffer, at, &r)
+	if p.Scene == departing {
+		err = p.departures(config, &r)
+	} else {
+		err = p.rounds(config, buffer, at, &r)
+	}
 	_ = dist.DestroyProcessGroup() // unless there is none
 	if err != nil {
 		r.Err = err.Error()

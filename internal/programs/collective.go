@@ -72,29 +72,43 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 	for r, rank := range g.members {
 		prepare := c.of(d, k.name, r)
 		async := d.IntN(2) == 0
-		d.add(rank, text, func(run *run) error {
+		if d.begins != nil {
+			async = d.begins[rank]
+		}
+		d.addReady(rank, text, func() func(*run) error {
 			o := prepare()
-			sent := slices.Clone(o.send)
-			inPlace := len(o.send) > 0 && len(o.recv) > 0 && within(&o.recv[0], o.send)
-			check := func() error {
-				if !inPlace {
-					if err := same("send", o.send, sent); err != nil {
-						return err
-					}
+			e := c.ending(&o, text, async)
+			return func(run *run) error {
+				comm := run.groups[g]
+				if async {
+					run.later(&c.event, o.begin(run.ctx, comm), e)
+					return nil
 				}
-				return same("recv", o.recv, o.want)
+				return run.ended(e, o.call(run.ctx, comm))
 			}
-			comm := run.groups[g]
-			if async {
-				run.later(g, &c.event, o.begin(run.ctx, comm), check)
-				return nil
-			}
-			if err := o.call(run.ctx, comm); err != nil {
-				return err
-			}
-			return check()
 		})
 	}
+}
+
+// ending says what the operands of a rank are to be at the end of the call.
+func (c *call[T]) ending(o *operands[T], text string, async bool) *ending {
+	e := &ending{group: c.g, what: Outcome{Event: c.event, Kind: Call, Text: text, Async: async}}
+	sent := slices.Clone(o.send)
+	apart := len(o.send) == 0 || len(o.recv) == 0 || !within(&o.recv[0], o.send) && !within(&o.send[0], o.recv)
+	inPlace := !apart && within(&o.recv[0], o.send)
+	e.check = func() error {
+		if !inPlace {
+			if err := same("send", o.send, sent); err != nil {
+				return err
+			}
+		}
+		return same("recv", o.recv, o.want)
+	}
+	if apart {
+		e.input = func() error { return same("send", o.send, sent) }
+	}
+	e.spoil, e.kept = c.spoils(o.send, o.recv)
+	return e
 }
 
 // within reports whether x is an element of s.

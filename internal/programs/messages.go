@@ -2,6 +2,7 @@ package programs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -16,6 +17,12 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 	tag, count := d.IntN(sharedTags), 1
 	ready := new(int)
 	form := d.IntN(4)
+	if d.prompt {
+		form = 0
+		if g.size() > 1 && from == to {
+			to = (from + 1) % g.size()
+		}
+	}
 	if from == to && form < 2 {
 		form += 2 // one end has to be begun before the other waits
 	}
@@ -30,41 +37,55 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 	}
 	text := fmt.Sprintf("from rank %d to rank %d, of %d %v, tag %d, in %s", from, to, lengths, ccl.DTypeOf[T](), tag, g.name)
 	data := func(i int) []T { return n.data(event, 10*i+g.members[from], lengths[i], n.bits) }
+	what := Outcome{Event: event, Text: text, From: g.members[from], To: g.members[to]}
 	send := func(async bool) {
-		d.add(g.members[from], "send "+text, func(r *run) error {
+		d.addReady(g.members[from], "send "+text, func() func(*run) error {
+			var all []func(*run) error
 			for i := range lengths {
-				x, was := data(i), data(i)
-				if async {
-					r.later(g, ready, ccl.Isend(r.ctx, r.groups[g], x, to, tag), func() error { return same("what was sent", x, was) })
-				} else if err := ccl.Send(r.ctx, r.groups[g], x, to, tag); err != nil {
-					return err
-				} else if err := same("what was sent", x, was); err != nil {
-					return err
-				}
+				x := data(i)
+				e := n.sending(g, what, i, async, x)
+				all = append(all, func(r *run) error {
+					if async {
+						r.later(ready, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
+						return nil
+					}
+					return r.ended(e, ccl.Send(r.ctx, r.groups[g], x, to, tag))
+				})
 			}
-			return nil
+			return inTurn(all)
 		})
 	}
 	recv := func(async bool) {
-		d.add(g.members[to], "recv "+text, func(r *run) error {
+		d.addReady(g.members[to], "recv "+text, func() func(*run) error {
+			var all []func(*run) error
 			for i := range lengths {
-				x := n.data(event, 1000+r.rank, lengths[i], n.bits)
-				check := func(source int) error {
-					if source != from {
-						return fmt.Errorf("the message is from rank %d", source)
+				x, again, want := n.data(event, 1000+g.members[to], lengths[i], n.bits), make([]T, lengths[i]), data(i)
+				all = append(all, func(r *run) error {
+					var source int
+					e := n.receiving(g, what, i, async, x, want, &source)
+					if async {
+						w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
+						check := e.check
+						e.check = func() error {
+							source = w.Source()
+							return check()
+						}
+						r.later(ready, w, e)
+						return nil
 					}
-					return same("the message", x, data(i))
-				}
-				if async {
-					w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
-					r.later(g, ready, w, func() error { return check(w.Source()) })
-				} else if source, err := ccl.Recv(r.ctx, r.groups[g], x, from, tag); err != nil {
-					return err
-				} else if err := check(source); err != nil {
-					return err
-				}
+					var err error
+					source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
+					if lost := r.ended(e, err); lost != nil || err == nil || r.notes == nil {
+						return lost
+					}
+					// Who has not got a message whole must not get its rest.
+					e = n.receiving(g, what, i, async, again, want, &source)
+					e.what.Kind = Retry
+					source, err = ccl.Recv(r.ctx, r.groups[g], again, from, tag)
+					return r.ended(e, err)
+				})
 			}
-			return nil
+			return inTurn(all)
 		})
 	}
 	first, second := send, recv
@@ -103,9 +124,10 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 		d.add(rank, "sends "+text, func(r *run) error {
 			for i := range counts[from] {
 				x := data(from, i)
+				e := n.sending(g, Outcome{}, i, async, x)
 				if async {
-					r.later(g, &event, ccl.Isend(r.ctx, r.groups[g], x, to, tag), func() error { return same("what was sent", x, data(from, i)) })
-				} else if err := ccl.Send(r.ctx, r.groups[g], x, to, tag); err != nil {
+					r.later(&event, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
+				} else if err := r.ended(e, ccl.Send(r.ctx, r.groups[g], x, to, tag)); err != nil {
 					return err
 				}
 			}
@@ -139,7 +161,7 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 			all, bufs = append(all, ccl.Irecv(r.ctx, r.groups[g], x, ccl.AnySource, tag)), append(bufs, x)
 		}
 		for i, w := range all {
-			r.later(g, &event, w, func() error {
+			check := func() error {
 				if i > 0 {
 					return nil // the first looks at all, in the order in which they were begun
 				}
@@ -152,7 +174,8 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 					}
 				}
 				return nil
-			})
+			}
+			r.later(&event, w, &ending{group: g, check: check, spoil: func() {}})
 		}
 		return nil
 	})
@@ -169,16 +192,57 @@ func (n *numbers[T]) exchange(d *drawing, g *group) {
 	text := fmt.Sprintf("send_recv of %d %v, %d ahead, tag %d, in %s", lengths, ccl.DTypeOf[T](), ahead, tag, g.name)
 	for r, rank := range g.members {
 		to, from := (r+ahead)%g.size(), (r-ahead+g.size())%g.size()
-		d.add(rank, text, func(run *run) error {
-			x := make([]T, lengths[from])
-			source, err := ccl.SendRecv(run.ctx, run.groups[g], n.data(event, rank, lengths[r], n.bits), to, x, from, tag)
-			if err != nil {
-				return err
+		d.addReady(rank, text, func() func(*run) error {
+			send, x := n.data(event, rank, lengths[r], n.bits), make([]T, lengths[from])
+			want := n.data(event, g.members[from], lengths[from], n.bits)
+			var source int
+			out := n.sending(g, Outcome{Event: event, Text: text, From: rank, To: g.members[to]}, 0, false, send)
+			in := n.receiving(g, Outcome{Event: event, Text: text, From: g.members[from], To: rank}, 0, false, x, want, &source)
+			return func(run *run) (err error) {
+				source, err = ccl.SendRecv(run.ctx, run.groups[g], send, to, x, from, tag)
+				if err != nil { // of which of the two is not said
+					out.what.Kind, in.what.Kind = Exchange, Exchange
+				}
+				if failed := run.ended(in, err); failed != nil {
+					return failed
+				}
+				return run.ended(out, err)
 			}
-			if source != from {
-				return fmt.Errorf("the message is from rank %d, want %d", source, from)
-			}
-			return same("the message", x, n.data(event, g.members[from], lengths[from], n.bits))
 		})
 	}
+}
+
+// inTurn does one thing after the other.
+func inTurn(all []func(*run) error) func(*run) error {
+	return func(r *run) error {
+		for _, do := range all {
+			if err := do(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// sending says what is looked at when message number i of an event has been sent.
+func (n *numbers[T]) sending(g *group, what Outcome, i int, async bool, x []T) *ending {
+	what.Kind, what.Index, what.Async = Send, i, async
+	was := slices.Clone(x)
+	e := &ending{group: g, what: what, check: func() error { return same("what was sent", x, was) }}
+	e.input = e.check
+	e.spoil, e.kept = n.spoils(x)
+	return e
+}
+
+// receiving is sending of the other end; source says who has sent it.
+func (n *numbers[T]) receiving(g *group, what Outcome, i int, async bool, x, want []T, source *int) *ending {
+	what.Kind, what.Index, what.Async = Recv, i, async
+	e := &ending{group: g, what: what, check: func() error {
+		if from := g.members[*source]; from != what.From {
+			return fmt.Errorf("the message is from rank %d, want %d", from, what.From)
+		}
+		return same("the message", x, want)
+	}}
+	e.spoil, e.kept = n.spoils(x)
+	return e
 }

@@ -96,3 +96,26 @@ func same[T ccl.Element](what string, got, want []T) error {
 	}
 	return nil
 }
+
+// spoils returns what rewrites buffers, and what looks whether they have stayed so.
+func (n *numbers[T]) spoils(buffers ...[]T) (spoil func(), kept func() error) {
+	spoilt := n.of(101 & (1<<n.bits - 1))
+	spoil = func() {
+		for _, b := range buffers {
+			for i := range b {
+				b[i] = spoilt
+			}
+		}
+	}
+	kept = func() error {
+		for _, b := range buffers {
+			for i := range b {
+				if b[i] != spoilt {
+					return fmt.Errorf("element %d of %d, which its owner had rewritten after the end of the call, became %v", i, len(b), b[i])
+				}
+			}
+		}
+		return nil
+	}
+	return spoil, kept
+}

@@ -28,12 +28,13 @@ type Program struct {
 type part struct {
 	event int
 	text  string
-	do    func(r *run) error
+	ready func() func(r *run) error // prepares buffers and results; what it returns does the part
 }
 
 // A group is one of ranks of the job.
 type group struct {
 	name    string
+	number  int   // of those that a program makes; 0 is the group of all ranks
 	members []int // ranks of the job, in the order of the group's
 	owed    int   // messages of which one end is put off
 }
@@ -46,7 +47,11 @@ type drawing struct {
 	Options
 	program *Program
 	event   int
-	made    int      // groups
+	made    int  // groups
+	prompt  bool // no end of a message is put off
+	long    bool // no lengths of a few elements
+	bursts  map[*group][]burst
+	begins  []bool   // which ranks begin all their calls and wait later; nil: each as it likes
 	groups  []*group // that are open; the first is that of all ranks
 	owed    []owed
 }
@@ -115,7 +120,12 @@ func (d *drawing) draw(end bool) {
 
 // add adds a part to a rank's.
 func (d *drawing) add(rank int, text string, do func(r *run) error) {
-	d.program.parts[rank] = append(d.program.parts[rank], part{d.event, text, do})
+	d.addReady(rank, text, func() func(*run) error { return do })
+}
+
+// addReady adds a part whose buffers can be prepared before its turn.
+func (d *drawing) addReady(rank int, text string, ready func() func(r *run) error) {
+	d.program.parts[rank] = append(d.program.parts[rank], part{d.event, text, ready})
 }
 
 // pause lets a rank be late.
@@ -140,7 +150,7 @@ func (d *drawing) some(g *group) []int {
 
 func (d *drawing) open(members []int) *group {
 	d.made++
-	g := &group{name: fmt.Sprintf("group %d of ranks %d", d.made, members), members: members}
+	g := &group{name: fmt.Sprintf("group %d of ranks %d", d.made, members), number: d.made, members: members}
 	d.groups = append(d.groups, g)
 	return g
 }
@@ -225,6 +235,9 @@ func (d *drawing) close(g *group) {
 // length draws a number of elements, mostly small, from least on.
 func (d *drawing) length(least int) int {
 	limit := d.Longest
+	if d.long {
+		return 300 + d.IntN(1200)
+	}
 	switch d.IntN(10) {
 	case 0, 1, 2:
 		limit = 4

@@ -3,6 +3,7 @@ package programs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -126,4 +127,104 @@ func play(t *testing.T, first, others *Program) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+// Each rule of departures is broken by an account that the check then finds, and a job in
+// which nothing is wrong passes.
+func TestDeparturesCheck(t *testing.T) {
+	p := &Departures{program: &Program{}, groups: []*group{{name: "all", members: []int{0, 1}}}}
+	ok := func(kind Kind, event int) Outcome {
+		return Outcome{Kind: kind, Event: event, From: 0, To: 1, At: int64(event)}
+	}
+	failed := func(kind Kind, event int, f func(*Outcome)) Outcome {
+		o := ok(kind, event)
+		o.Err = "an error"
+		f(&o)
+		return o
+	}
+	lost := func(rank int) func(*Outcome) { return func(o *Outcome) { o.Lost = []int{rank} } }
+	closed := func(o *Outcome) { o.Closed = true }
+	aborted := func(o *Outcome) { o.By = []int{1} }
+	for _, c := range []struct {
+		text   string
+		ranks  [2][]Outcome
+		leaves Leaving // of rank 1
+	}{
+		{"", [2][]Outcome{{ok(Call, 1), ok(Send, 2), failed(Call, 3, lost(1))}, {ok(Call, 1), ok(Recv, 2)}}, Leaving{Close, 2, nil}},
+		{"", [2][]Outcome{{ok(Call, 1)}, {failed(Call, 1, closed)}}, Leaving{Close, 0, nil}},
+		{"", [2][]Outcome{{failed(Call, 1, lost(1))}, {ok(Call, 1)}}, Leaving{Close, 0, nil}},
+		{"", [2][]Outcome{{failed(Call, 1, aborted)}, {}}, Leaving{Fail, 1, nil}},
+		{"torn", [2][]Outcome{{failed(Call, 1, lost(1))}, {ok(Call, 1)}}, Leaving{Close, 1, nil}},
+		{"torn", [2][]Outcome{{failed(Call, 1, lost(1))}, {ok(Call, 1)}}, Leaving{Return, 0, nil}},
+		{"ran alone", [2][]Outcome{{ok(Call, 1)}, {}}, Leaving{Close, 0, nil}},
+		{"ran alone", [2][]Outcome{{ok(Call, 1), ok(Call, 2)}, {failed(Call, 1, closed), failed(Call, 2, closed)}}, Leaving{Close, 1, nil}},
+		{"dropped", [2][]Outcome{{}, {failed(Call, 1, closed)}}, Leaving{Return, 1, nil}},
+		{"dropped", [2][]Outcome{{}, {failed(Send, 1, closed)}}, Leaving{Return, 1, nil}},
+		{"names", [2][]Outcome{{failed(Call, 1, closed)}, {}}, Leaving{Close, 0, nil}},
+		{"names", [2][]Outcome{{failed(Call, 1, lost(0))}, {}}, Leaving{Close, 0, nil}},
+		{"names", [2][]Outcome{{failed(Call, 1, lost(1))}, {}}, Leaving{Close, 2, nil}},
+		{"names", [2][]Outcome{{failed(Call, 1, aborted)}, {}}, Leaving{Close, 0, nil}},
+		{"names", [2][]Outcome{{failed(Call, 1, func(*Outcome) {})}, {}}, Leaving{Close, 0, nil}},
+		{"lost message", [2][]Outcome{{ok(Send, 1)}, {failed(Recv, 1, lost(1))}}, Leaving{Close, 1, nil}},
+	} {
+		accounts := []*Account{
+			{Rank: 0, Outcomes: c.ranks[0], Left: []*Leaving{nil}},
+			{Rank: 1, Outcomes: c.ranks[1], Left: []*Leaving{&c.leaves}},
+		}
+		err := p.Check(accounts)
+		if c.text == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, ": "+c.text+": ")
+		}
+	}
+}
+
+// A rank by itself finds a wrong result, an input that was written, a buffer that is written
+// after the call, and a Close that does not count what it drops.
+func TestAccountFinds(t *testing.T) {
+	n := integers[int32](30)
+	g := &group{name: "all", members: []int{0, 1}}
+	x, want, source := []int32{1, 2}, []int32{1, 3}, 0
+	c, err := ccl.New(context.Background(), local.New(1)[0])
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	a := &Account{Left: make([]*Leaving, 1)}
+	a.ended(c, n.receiving(g, Outcome{}, 0, false, x, want, &source), nil)
+	x[1] = 7
+	sent := n.sending(g, Outcome{}, 0, true, want)
+	want[0]++
+	b := &begun{ending: *sent, group: g}
+	a.begins(c, b)
+	a.ended(c, &b.ending, ccl.ErrClosed)
+	a.works = nil
+	a.works = append(a.works, b)
+	b.began = now() - 1
+	a.leave([]*group{g}, Close)
+	a.counted()
+	for _, look := range a.kept {
+		look()
+	}
+	require.Len(t, a.Wrong, 4)
+	for i, text := range []string{"buffers: event 0, recv", "buffers: event 0, send", "not counted: ", "written late: "} {
+		require.Contains(t, a.Wrong[i], text)
+	}
+}
+
+// Departures are drawn alike everywhere, and another seed is another program.
+func TestDeparturesSeed(t *testing.T) {
+	lines := func(seed uint64) (all []string) {
+		p := NewDepartures(seed, options, Close, Abort)
+		for rank, parts := range p.program.parts {
+			for _, part := range parts {
+				all = append(all, fmt.Sprint(rank, part.event, part.text))
+			}
+			for _, l := range append(p.leaves[rank], p.ends[rank]) {
+				all = append(all, fmt.Sprint(l.event, l.way, l.beside, l.delay, l.group != nil))
+			}
+		}
+		return all
+	}
+	require.Equal(t, lines(7), lines(7))
+	require.NotEqual(t, lines(7), lines(8))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -15,15 +16,28 @@ type run struct {
 	groups map[*group]*ccl.Communicator
 	part   *part
 	begun  []*begun
+	notes  *Account // where ranks leave at random moments: errors are noted there, and the program goes on
 }
 
 // begun is what a rank has begun and will wait for.
 type begun struct {
+	group  *group
+	part   *part
+	ready  *int // the event that it needs all ranks to come to
+	work   *ccl.Work
+	ending ending
+	began  int64     // where there are notes: when,
+	noted  sync.Once // and whether its end is there
+}
+
+// ending is what is looked at when a call, a send or a receive ends.
+type ending struct {
 	group *group
-	part  *part
-	ready *int // the event that it needs all ranks to come to
-	work  *ccl.Work
-	check func() error
+	what  Outcome
+	check func() error // looks at what a success has left in the buffers
+	input func() error // looks, after an error, whether what was only read is as it was; nil: nothing was
+	spoil func()       // rewrites the buffers, which are the caller's again
+	kept  func() error // looks whether they are still as spoil has left them
 }
 
 // Run does the part of one rank, whose communicator, of as many ranks as the program is
@@ -40,7 +54,7 @@ func (p *Program) Run(ctx context.Context, all *ccl.Communicator) (err error) {
 	}()
 	for i := range p.parts[r.rank] {
 		r.part = &p.parts[r.rank][i]
-		if err := r.part.do(r); err != nil {
+		if err := r.part.ready()(r); err != nil {
 			return fmt.Errorf("program %d, rank %d, event %d, %s: %w", p.seed, r.rank, r.part.event, r.part.text, err)
 		}
 	}
@@ -70,9 +84,26 @@ func (r *run) join(g *group, c *ccl.Communicator, err error) error {
 	return nil
 }
 
+// ended looks at the buffers of a call that has ended, and rewrites them at once.
+func (r *run) ended(e *ending, err error) error {
+	if r.notes != nil {
+		r.notes.ended(r.groups[e.group], e, err)
+		return nil
+	}
+	if err == nil {
+		err = e.check()
+		e.spoil()
+	}
+	return err
+}
+
 // later notes what has been begun.
-func (r *run) later(g *group, ready *int, work *ccl.Work, check func() error) {
-	r.begun = append(r.begun, &begun{g, r.part, ready, work, check})
+func (r *run) later(ready *int, work *ccl.Work, e *ending) {
+	b := &begun{group: e.group, part: r.part, ready: ready, work: work, ending: *e}
+	r.begun = append(r.begun, b)
+	if r.notes != nil {
+		r.notes.begins(r.groups[e.group], b)
+	}
 }
 
 // settle waits for what has been begun and is asked for.
@@ -89,11 +120,11 @@ func (r *run) settle(backwards bool, asked func(*begun) bool) error {
 		slices.Reverse(now)
 	}
 	for _, b := range now {
-		err := b.work.Wait(r.ctx)
-		if err == nil {
-			err = b.check()
+		if r.notes != nil {
+			r.notes.await(r.groups[b.group], b)
+			continue
 		}
-		if err != nil {
+		if err := r.ended(&b.ending, b.work.Wait(r.ctx)); err != nil {
 			return fmt.Errorf("waiting for event %d, %s: %w", b.part.event, b.part.text, err)
 		}
 	}
