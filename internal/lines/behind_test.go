@@ -53,3 +53,47 @@ func TestBehind(t *testing.T) {
 		t.Errorf("blames rank %d, want 1", got)
 	}
 }
+
+// drowsy plays processes that were woken, of which some get up after they were looked at so
+// many times.
+type drowsy map[int]int
+
+func (d drowsy) Wake(int)                        {}
+func (d drowsy) Sleep(int, context.Context) bool { return true }
+func (d drowsy) Yield() bool                     { return true }
+func (d drowsy) Dead(int) (int, bool)            { return 0, false }
+func (d drowsy) Woken(sleeper int) bool {
+	d[sleeper]--
+	return d[sleeper] >= 0
+}
+
+// So does a message: a token that is there for a rank that does not sleep any more says
+// nothing, and ranks that get up late are not the one that does not.
+func TestBehindOfMessages(t *testing.T) {
+	const ranks, ever = 4, 1 << 30
+	lane := func(rank int) int { return ranks + rank }
+	for name, c := range map[string]struct {
+		woken  drowsy
+		up     int // the rank that has given up, 0: none
+		blamed int
+	}{
+		"a circle":                      {drowsy{}, 0, 1},
+		"one stopped in its sleep":      {drowsy{lane(3): ever}, 0, 3},
+		"one that has given up before":  {drowsy{lane(2): ever, lane(3): ever}, 2, 3},
+		"an event for calls, and lanes": {drowsy{1: ever, 2: ever, 3: ever, lane(3): ever}, 0, 3},
+		"others that get up late":       {drowsy{lane(1): 3, lane(2): 4, lane(3): ever}, 0, 3},
+	} {
+		states := make([]*State, ranks)
+		for r := range states { // each waits for the next
+			states[r] = new(State)
+			states[r].laneWaitOn.Store(uint64((r+1)%ranks + 1))
+			if r != c.up {
+				states[r].resting.Store(1)
+			}
+		}
+		r := NewMember(NewGroup(states, new(Words), noCauses{}, c.woken), 0, nil, false)
+		if got := NewLane(r, false).Behind(1); got != c.blamed {
+			t.Errorf("%s: blames rank %d, want %d", name, got, c.blamed)
+		}
+	}
+}

@@ -74,7 +74,12 @@ func (l *Lane) Behind(peer int) int {
 		}
 		return s.laneWaitOn.Load()
 	}, func(who int) bool {
-		return g.others != nil && (g.others.Woken(who) || g.others.Woken(g.lane(who)))
+		if g.others == nil {
+			return false
+		}
+		// A token that nobody sleeps for says nothing: one who has given up leaves it there.
+		s := g.states[who]
+		return s.waitOn.Load() != 0 && g.others.Woken(who) || s.resting.Load() != 0 && g.others.Woken(g.lane(who))
 	})
 }
 

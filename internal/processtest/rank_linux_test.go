@@ -48,6 +48,7 @@ func init() { // they know part
 		"mixture":     (*part).mixture,
 		"factors":     (*part).factors,
 		"messages":    (*part).messages,
+		"ring":        (*part).ring,
 		"room":        (*part).room,
 	}
 	for name := range works {
