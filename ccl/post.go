@@ -322,7 +322,20 @@ func (p *post) pending() bool {
 // stop ends all transfers; the communicator is closed. It reports whether a driver does
 // that, which then drops the post's hold of the endpoint (rule driverKeeps).
 func (p *post) stop() (driving bool) {
-	p.mu.Lock()
+	if p.mu.TryLock() {
+		return p.halt()
+	}
+	go func() { // a long message may be being copied, and Close does not wait
+		p.mu.Lock()
+		if !p.halt() {
+			_ = p.comm.drop()
+		}
+	}()
+	return true
+}
+
+// halt is stop for who holds the lock, which it gives back.
+func (p *post) halt() (driving bool) {
 	defer p.mu.Unlock()
 	p.stopped = true
 	if p.timer != nil {
@@ -429,6 +442,7 @@ func (p *post) recv(from int) (moved bool) {
 			p.address(in, from, &m)
 		}
 		if in.got+len(m.Bytes) > in.total {
+			p.lane.Take(from)
 			p.fail(&transport.ProtocolError{Peer: from, Text: "a message is longer than it said"})
 			return true
 		}
