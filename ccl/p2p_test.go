@@ -402,3 +402,28 @@ func TestLateMessagesBlameTheEndOfTheChain(t *testing.T) {
 		}
 	})
 }
+
+// Of messages that came before somebody wanted them AnySource gets the first that came,
+// whichever rank sent it.
+func TestAnySourceTakesEarlyMessagesAsTheyCame(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 4)
+		order := []int{3, 1, 2, 1, 3}
+		var sends []*ccl.Work
+		for i, from := range order {
+			sends = append(sends, ccl.Isend(bg, g[from], numbers(i, 2), 0, 5), ccl.Isend(bg, g[from], numbers(i, 1), 0, 9))
+			_, err := ccl.Recv(bg, g[0], make([]int32, 1), from, 9)
+			require.NoError(t, err)
+		}
+		for i, from := range order {
+			got := make([]int32, 2)
+			source, err := ccl.Recv(bg, g[0], got, ccl.AnySource, 5)
+			require.NoError(t, err)
+			require.Equal(t, from, source)
+			require.Equal(t, numbers(i, 2), got)
+		}
+		for _, w := range sends {
+			require.NoError(t, w.Wait(bg))
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,13 +26,13 @@ type post struct {
 	driving bool
 	stopped bool // the communicator is closed: the driver drops the post's hold
 	dead    error
-	sends   [][]*transfer      // by receiver, in order
-	recvs   []*transfer        // in order
-	from    []incoming         // by sender
-	early   map[int][]*arrival // by sender, in order
-	works   counters           // of those that have a Work
-	message transport.Message  // the part that is put
-	turn    int                // whose messages AnySource looks at first
+	sends   [][]*transfer     // by receiver, in order
+	recvs   []*transfer       // in order
+	from    []incoming        // by sender
+	early   []*arrival        // messages that nobody wanted yet, in the order in which they came
+	works   counters          // of those that have a Work
+	message transport.Message // the part that is put
+	turn    int               // whose messages AnySource looks at first
 	spare   *transfer
 	timer   *time.Timer
 	armed   time.Time       // when it fires; zero: it does not
@@ -44,7 +45,6 @@ type post struct {
 
 func (p *post) init(c *Communicator) {
 	p.comm, p.lane = c, c.ep.Lane()
-	p.early = map[int][]*arrival{}
 	p.ready = func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -464,7 +464,7 @@ func (p *post) recv(from int) (moved bool) {
 			p.ended(t, nil)
 			return true
 		}
-		p.keep(from, kept)
+		p.keep(kept)
 		if !p.wanted(from) {
 			return true
 		}
@@ -472,11 +472,11 @@ func (p *post) recv(from int) (moved bool) {
 }
 
 // keep keeps a message for the receive that fits, which may have begun since.
-func (p *post) keep(from int, a *arrival) {
-	p.early[from] = append(p.early[from], a)
+func (p *post) keep(a *arrival) {
+	p.early = append(p.early, a)
 	for i := 0; i < len(p.recvs); i++ {
-		if t := p.recvs[i]; t.fits(from, a.tag) {
-			p.earlyFrom(from, t)
+		if t := p.recvs[i]; t.fits(a.from, a.tag) {
+			p.fromEarly(t) // there is no other that fits: it would have got that
 			if t.Err() == nil {
 				return
 			}
@@ -505,7 +505,7 @@ func (p *post) address(in *incoming, from int, m *transport.Message) {
 		in.to = t
 		return
 	}
-	in.kept = &arrival{tag: tag, dtype: dtype, total: m.Total, bytes: make([]byte, 0, min(m.Total, keptAtOnce))}
+	in.kept = &arrival{from: from, tag: tag, dtype: dtype, total: m.Total, bytes: make([]byte, 0, min(m.Total, keptAtOnce))}
 }
 
 // keptAtOnce is for how many bytes of a message there is memory before they have come: what
@@ -522,30 +522,19 @@ func (p *post) wanted(from int) bool {
 	return false
 }
 
-// fromEarly ends a receive, which is on no list, if a message has come before it.
+// fromEarly ends a receive, which need be on no list, with the first message that fits of
+// those that have come before it.
 func (p *post) fromEarly(t *transfer) (ended bool) {
-	if t.peer != AnySource {
-		return p.earlyFrom(t.peer, t)
-	}
-	for k := range p.comm.size {
-		if p.earlyFrom((p.turn+1+k)%p.comm.size, t) {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *post) earlyFrom(from int, t *transfer) (ended bool) {
-	for i, a := range p.early[from] {
-		if !t.fits(from, a.tag) {
+	for i, a := range p.early {
+		if !t.fits(a.from, a.tag) {
 			continue
 		}
-		err := t.mismatch(p.comm.rank, from, a.dtype, a.total)
+		err := t.mismatch(p.comm.rank, a.from, a.dtype, a.total)
 		if err == nil {
 			t.expect(a.total)
 			copy(t.buf.data, a.bytes)
-			p.early[from] = append(p.early[from][:i], p.early[from][i+1:]...)
-			t.received(from)
+			p.early = slices.Delete(p.early, i, i+1)
+			t.received(a.from)
 		} else {
 			err = p.comm.failedTransfer(t, err)
 		}

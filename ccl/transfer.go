@@ -73,6 +73,7 @@ func (t *transfer) received(from int) {
 
 // arrival is a message that came before somebody wanted it.
 type arrival struct {
+	from  int
 	tag   int
 	dtype DType
 	total int
