@@ -99,6 +99,7 @@ type CallOption struct {
 	algorithm string
 	timeout   time.Duration
 	queued    bool // the call comes from the queue
+	global    bool // Work.Source is a rank of the first group
 }
 
 // WithAlgorithm chooses the algorithm of one call by the name of its entry in
@@ -109,6 +110,10 @@ func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry
 // lets it wait for ever.
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
+// WithGlobalSource makes the Source of an Irecv a rank of the first group, as GlobalRank
+// returns it, where ranks of the message's group are numbered otherwise.
+func WithGlobalSource() CallOption { return CallOption{global: true} }
+
 func mergeCallOptions(opts []CallOption) (o CallOption) {
 	for _, next := range opts {
 		if next.algorithm != "" {
@@ -118,6 +123,7 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 			o.timeout = next.timeout
 		}
 		o.queued = o.queued || next.queued
+		o.global = o.global || next.global
 	}
 	return o
 }

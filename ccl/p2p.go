@@ -109,7 +109,11 @@ func (c *Communicator) beginMessage(ctx context.Context, m message, opts []CallO
 		t.finish(err)
 		return &t.Work
 	}
-	t.set(m, ctx, mergeCallOptions(opts))
+	o := mergeCallOptions(opts)
+	t.set(m, ctx, o)
+	if o.global {
+		t.ranks = c.global
+	}
 	c.post.begin(t, false)
 	return &t.Work
 }

@@ -27,7 +27,8 @@ type Work struct {
 	err   error
 	done  chan struct{} // made by the first who asks for it
 
-	source int // of a message
+	source int   // of a message
+	ranks  []int // of the group that sources are numbers in, where they are not the message's
 }
 
 // Wait returns when the call is done, with its error, or when ctx ends, with that of
@@ -87,10 +88,13 @@ func (w *Work) Err() error {
 }
 
 // Source returns the rank that sent the message of an Irecv that is done; before, and
-// for other calls, it means nothing.
+// for other calls, it means nothing. See WithGlobalSource.
 func (w *Work) Source() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.ranks != nil && w.source >= 0 {
+		return w.ranks[w.source]
+	}
 	return w.source
 }
 

@@ -17,7 +17,7 @@ func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 	if err != nil {
 		return err
 	}
-	to, err := c.peer(dst)
+	to, err := c.peer(c.operation, dst)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func RecvObject[T any](src, tag int, opts ...CallOption) (obj T, source int, err
 	if err != nil {
 		return obj, 0, err
 	}
-	from, err := c.peer(src)
+	from, err := c.peer(c.operation, src)
 	if err != nil {
 		return obj, 0, err
 	}

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/goccl/goccl/ccl"
@@ -28,7 +29,7 @@ func Send[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) error {
 	if err != nil {
 		return err
 	}
-	to, err := c.peer(dst)
+	to, err := c.peer("send", dst)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source i
 	if err != nil {
 		return 0, err
 	}
-	from, err := c.peer(src)
+	from, err := c.peer("recv", src)
 	if err != nil {
 		return 0, err
 	}
@@ -62,11 +63,11 @@ func SendRecv[T ccl.Element](output []T, src int, input []T, dst, tag int, opts 
 	if err != nil {
 		return 0, err
 	}
-	from, err := c.peer(src)
+	from, err := c.peer("send_recv", src)
 	if err != nil {
 		return 0, err
 	}
-	to, err := c.peer(dst)
+	to, err := c.peer("send_recv", dst)
 	if err != nil {
 		return 0, err
 	}
@@ -84,8 +85,8 @@ func Isend[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) (*Work, 
 	return ccl.Isend(c.ctx, c.comm, tensor, c.root(dst), tag, c.opts[:c.n]...), nil
 }
 
-// Irecv begins a Recv; see there and Work, whose Source says who sent the message, as
-// a group rank. Of several that fit a message the one begun first gets it.
+// Irecv begins a Recv; see there and Work, whose Source says who sent the message. Of
+// several that fit a message the one begun first gets it.
 func Irecv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (*Work, error) {
 	c, err := prepare(opts)
 	if err != nil {
@@ -95,7 +96,10 @@ func Irecv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (*Work, 
 	if src != AnySource {
 		from = c.root(src)
 	}
-	return ccl.Irecv(c.ctx, c.comm, tensor, from, tag, c.opts[:c.n]...), nil
+	var with [len(c.opts) + 1]ccl.CallOption
+	n := copy(with[:], c.opts[:c.n])
+	with[n] = ccl.WithGlobalSource()
+	return ccl.Irecv(c.ctx, c.comm, tensor, from, tag, with[:n+1]...), nil
 }
 
 // P2POp is one of the operations of BatchIsendIrecv, made by SendOp or RecvOp.
@@ -135,12 +139,17 @@ func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	return works, nil
 }
 
-// peer returns the group rank of a global rank, or AnySource.
-func (c *call) peer(global int) (int, error) {
+// peer returns the group rank of a global rank, or AnySource. operation is the call that
+// names it.
+func (c *call) peer(operation string, global int) (int, error) {
 	if global == AnySource {
 		return AnySource, nil
 	}
-	return c.group.GroupRank(global)
+	rank, err := c.group.GroupRank(global)
+	if bad, ok := errors.AsType[*InvalidArgumentError](err); ok {
+		return 0, &InvalidArgumentError{Operation: operation, Message: bad.Message}
+	}
+	return rank, err
 }
 
 // sender returns the global rank of the sender of a message that has been received.

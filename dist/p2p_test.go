@@ -46,7 +46,7 @@ func TestMessages(t *testing.T) {
 			}
 			assert.NoError(t, errors.Join(works[0].Wait(ctx), works[1].Wait(ctx)))
 			assert.Equal(t, elements(next, 3), output)
-			assert.Equal(t, (me+1)%len(ranks), works[0].Source(), "a group rank")
+			assert.Equal(t, next, works[0].Source())
 
 			if first := ranks[0]; rank != first {
 				if err := dist.Send([]int{rank}, first, 9, in); err != nil {
@@ -73,7 +73,7 @@ func TestMessages(t *testing.T) {
 				return err
 			}
 			assert.NoError(t, work.Wait(ctx))
-			assert.Equal(t, me, work.Source())
+			assert.Equal(t, rank, work.Source())
 		}
 		return dist.Barrier()
 	}), dist.Ranks(5))
@@ -90,14 +90,14 @@ func TestRefusedMessages(t *testing.T) {
 		if rank == 0 {
 			in, one := dist.WithGroup(pair), make([]int, 1)
 			refusals := map[string]error{
-				"ccl: group_rank: 3 is not in the group of ranks 0-2":  dist.Send(one, 3, 0),
-				"ccl: group_rank: 1 is not in the group of ranks 0, 2": dist.Send(one, 1, 0, in),
-				"ccl: send: the tag is -1, and must not be negative":   dist.Send(one, 1, -1),
-				"is not in the group of ranks 0-2":                     dist.Send(one, dist.AnySource+1, 0),
+				"ccl: send: 3 is not in the group of ranks 0-2":      dist.Send(one, 3, 0),
+				"ccl: send: 1 is not in the group of ranks 0, 2":     dist.Send(one, 1, 0, in),
+				"ccl: send: the tag is -1, and must not be negative": dist.Send(one, 1, -1),
+				"is not in the group of ranks 0-2":                   dist.Send(one, dist.AnySource+1, 0),
 			}
-			_, refusals["ccl: group_rank: -1 is not in the group of ranks 0-2"] = dist.Recv(one, -1, 0)
-			_, refusals["ccl: group_rank: 4 is not in the group of ranks 0-2"] = dist.SendRecv(one, 4, []int{1}, 0, 0)
-			_, refusals["ccl: group_rank: 5 is not in the group of ranks 0-2"] = dist.SendRecv(one, 0, []int{1}, 5, 0)
+			_, refusals["ccl: recv: -1 is not in the group of ranks 0-2"] = dist.Recv(one, -1, 0)
+			_, refusals["ccl: send_recv: 4 is not in the group of ranks 0-2"] = dist.SendRecv(one, 4, []int{1}, 0, 0)
+			_, refusals["ccl: send_recv: 5 is not in the group of ranks 0-2"] = dist.SendRecv(one, 0, []int{1}, 5, 0)
 			_, refusals["ccl: batch_isend_irecv: operation 1 is empty: make it by dist.SendOp or dist.RecvOp"] =
 				dist.BatchIsendIrecv([]dist.P2POp{dist.SendOp(one, 1, 0), {}})
 			works, err := dist.BatchIsendIrecv([]dist.P2POp{dist.SendOp(one, 1, 0), dist.RecvOp(one, 1, 0)}, in)
