@@ -58,6 +58,9 @@ func (e *UnfinishedError) or() error {
 // of them, before, if the program has not asked for it by Wait or Err. Drain may be called by
 // anyone at any time; nothing is left if it returns nil, unless more was begun meanwhile.
 func (c *Communicator) Drain(ctx context.Context) error {
+	if err := c.unmade("drain"); err != nil {
+		return err
+	}
 	if ctx == nil {
 		return nilContext("drain")
 	}

@@ -39,6 +39,13 @@ func answer(c *ccl.Communicator) error {
 	return err
 }
 
+// A communicator that New has not made has nothing to drain.
+func TestDrainRefuses(t *testing.T) {
+	var none *ccl.Communicator
+	require.ErrorIs(t, none.Drain(bg), ccl.ErrInvalidCommunicator)
+	require.ErrorIs(t, new(ccl.Communicator).Drain(bg), ccl.ErrInvalidCommunicator)
+}
+
 // Drain waits for what was begun, but for receives without a message.
 func TestDrain(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
