@@ -72,7 +72,7 @@ kill: ## kill, stop and delay ranks that are processes, 1000 times, for about te
 programs: ## run thousands of random programs, on processes and on goroutines, for about fifteen minutes
 	$(GO) test -count=1 -timeout 60m ./internal/processtest -run 'TestRandom(Programs|Departures)' -programs 3000 -departures 2000 $(ARGS)
 	$(GO) test -count=1 -timeout 60m ./ccl -run 'TestRandom(Programs|Departures)' -programs 1000 -departures 4000
-	$(GO) test -count=1 -timeout 60m ./dist -run TestRandomDepartures -departures 4000
+	$(GO) test -count=1 -timeout 60m ./dist -run TestRandomDepartures -departures 150
 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl

@@ -266,7 +266,8 @@ func (c *checking) names(a *Account, o *Outcome) {
 			c.wrong(a.Rank, "names: %v names rank %d of the job, which has not left", o, o.Lost[0])
 		}
 	case o.By != nil:
-		if l := left(o.By); l == nil || l.Way != Abort && l.Way != Fail {
+		// A worker may fail after it has left: package dist tells its peers why.
+		if l := left(o.By); l == nil || l.Way != Abort && c.accounts[o.By[0]].Way != Fail {
 			c.wrong(a.Rank, "names: %v names rank %d of the job, which has not failed", o, o.By[0])
 		}
 	default:

@@ -29,8 +29,8 @@
 //     because it had failed before.
 //   - torn: a call succeeds on all ranks if all make it, and each that leaves the group leaves
 //     after its own part of the call, and of all calls before, has ended.
-//   - names: an error is PeerLostError or AbortedError with a rank that has left by then, or
-//     has aborted, or it is ErrClosed on a rank that has left.
+//   - names: an error is PeerLostError with a rank that has left by then, AbortedError with one
+//     that has left and aborted or whose worker fails, or ErrClosed on a rank that has left.
 //   - dropped: the calls and sends that a worker has begun before it returns without an error
 //     are completed, unless another worker has failed.
 //   - not counted: a Close or DestroyProcessGroup that drops calls or messages says so.

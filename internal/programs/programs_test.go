@@ -171,6 +171,9 @@ func TestDeparturesCheck(t *testing.T) {
 			{Rank: 0, Outcomes: c.ranks[0], Left: []*Leaving{nil}},
 			{Rank: 1, Outcomes: c.ranks[1], Left: []*Leaving{&c.leaves}},
 		}
+		if c.leaves.Way == Fail {
+			accounts[1].Way = Fail
+		}
 		err := p.Check(accounts)
 		if c.text == "" {
 			require.NoError(t, err)
