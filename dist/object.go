@@ -43,7 +43,7 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 // fields, no functions or channels, gob.Register for what an interface holds. The
 // types of two ranks need not be the same, as long as gob converts one to the other.
 //
-// An object that cannot be encoded, is longer than WithObjectLimit allows, or comes
+// An object that cannot be encoded, holds itself, is longer than WithObjectLimit allows, or comes
 // with arguments that are wrong, is an *ObjectError on all ranks, which names the
 // rank and leaves the group unharmed. What cannot be decoded is an error on the
 // ranks that cannot. Lengths that come from other ranks are checked before memory
@@ -277,6 +277,9 @@ func encode[T any](obj T) (data []byte, err error) {
 			err = fmt.Errorf("encoding a %v panicked: %v", reflect.TypeFor[T](), v)
 		}
 	}()
+	if err := checkDepth(reflect.ValueOf(&obj).Elem()); err != nil {
+		return nil, fmt.Errorf("encoding a %v: %w", reflect.TypeFor[T](), err)
+	}
 	var b bytes.Buffer
 	err = gob.NewEncoder(&b).Encode(parcel[T]{obj})
 	return b.Bytes(), err
