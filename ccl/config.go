@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,8 +114,17 @@ func loadConfig(path, namedBy string) (*Config, error) {
 	return ParseConfig(path, data)
 }
 
-// readFile reads no more of a file than is needed to see that it is too long.
+// readFile reads no more of a file than is needed to see that it is too long. A pipe, which
+// can be read once, is read once in a process.
 func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && isStream(info) {
+		return readStream(path, info)
+	}
+	return readAll(path)
+}
+
+func readAll(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -123,11 +133,58 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
 }
 
+// isStream reports whether a file can be read once only, and perhaps has to be waited for.
+func isStream(info fs.FileInfo) bool {
+	return info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice|fs.ModeSocket) != 0
+}
+
+// streamTimeout is how long a configuration is waited for that comes from a pipe.
+const streamTimeout = time.Minute
+
+// stream is a file that is read once in a process, for all its ranks.
+type stream struct {
+	info  fs.FileInfo
+	ended chan struct{}
+	data  []byte
+	err   error
+}
+
+var streams struct {
+	sync.Mutex
+	all []*stream
+}
+
+// readStream returns what a pipe holds: one rank reads it, and all get it.
+func readStream(path string, info fs.FileInfo) ([]byte, error) {
+	streams.Lock()
+	i := slices.IndexFunc(streams.all, func(s *stream) bool { return os.SameFile(s.info, info) })
+	if i < 0 {
+		i = len(streams.all)
+		s := &stream{info: info, ended: make(chan struct{})}
+		streams.all = append(streams.all, s)
+		go func() {
+			s.data, s.err = readAll(path)
+			close(s.ended)
+		}()
+	}
+	s := streams.all[i]
+	streams.Unlock()
+	timer := time.NewTimer(streamTimeout)
+	defer timer.Stop()
+	select {
+	case <-s.ended:
+		return s.data, s.err
+	case <-timer.C:
+		return nil, fmt.Errorf("it is a pipe, and its writer has not closed it within %v", streamTimeout)
+	}
+}
+
 // FindConfig returns the configuration of this process: the file that the
 // environment variable GOCCL_CONFIG names, else ./ccl.yaml, else the built-in
 // one, and in it what the environment says (see WithEnvironment). A file that is
-// named and missing is an error, as is one that cannot be read or has a mistake:
-// nothing falls back from an error.
+// named and missing is an error, as is one that cannot be read or has a mistake, and a
+// ./ccl.yaml that is a link to nothing, or no file: nothing falls back from an error. What
+// a pipe holds, GOCCL_CONFIG=<(generate), is read once, for all ranks of the process.
 func FindConfig() (*Config, error) {
 	c, err := findFile()
 	if err != nil {
@@ -141,8 +198,17 @@ func findFile() (*Config, error) {
 	if path := os.Getenv(variable); path != "" {
 		return loadConfig(path, variable)
 	}
+	info, err := os.Stat(local)
+	if err == nil && isStream(info) {
+		return nil, &ConfigError{File: local, Message: fmt.Sprintf(
+			"it is a pipe or a device: make it a file, or name it by %s", variable)}
+	}
 	c, err := loadConfig(local, "")
 	if errors.Is(err, fs.ErrNotExist) {
+		if link, _ := os.Readlink(local); link != "" {
+			return nil, &ConfigError{File: local, Err: err, Message: fmt.Sprintf(
+				"it is a link to %s, which does not exist: correct or remove it", link)}
+		}
 		return DefaultConfig(), nil
 	}
 	return c, err
