@@ -476,7 +476,7 @@ func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunic
 func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
 	e := &CollectiveFailedError{
 		Operation: coll.String(), Message: message,
-		Rank: c.rank, Peer: -1, Seq: c.number(c.seq), Group: c.name, Err: c.cause(f),
+		Rank: c.rank, Peer: -1, Seq: c.number(c.seq), Group: c.name, GlobalRanks: c.global, Err: c.cause(f),
 	}
 	if c.call.plan != nil {
 		e.Algorithm = c.call.plan.choice.Entry

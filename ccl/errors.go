@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,7 +53,10 @@ type CollectiveFailedError struct {
 	Peer      int    // the rank to blame, -1 if none
 	Seq       uint64 // number of the call on its group, from 1; 0 if the rank has made none
 	Group     string // name of the group, "" for a job's default group
-	Err       error
+	// GlobalRanks are the ranks of the job, or of the first group, that the group's ranks
+	// are; nil in the first group. All other ranks of the error are the group's.
+	GlobalRanks []int
+	Err         error
 }
 
 func (e *CollectiveFailedError) Error() string {
@@ -75,7 +79,48 @@ func (e *CollectiveFailedError) Error() string {
 		b.WriteString(": ")
 	}
 	b.WriteString(e.Err.Error())
+	e.translate(&b)
 	return b.String()
+}
+
+// translate says which ranks of the job those are that the error names, where they have
+// another number there.
+func (e *CollectiveFailedError) translate(b *strings.Builder) {
+	named := e.ranks()
+	slices.Sort(named)
+	separator := " (of the job: "
+	for _, r := range slices.Compact(named) {
+		if r >= 0 && r < len(e.GlobalRanks) && e.GlobalRanks[r] != r {
+			fmt.Fprintf(b, "%srank %d is %d", separator, r, e.GlobalRanks[r])
+			separator = ", "
+		}
+	}
+	if separator == ", " {
+		b.WriteByte(')')
+	}
+}
+
+// ranks returns the ranks that the error names.
+func (e *CollectiveFailedError) ranks() []int {
+	ranks := []int{e.Rank, e.Peer}
+	if lost, ok := errors.AsType[*PeerLostError](e.Err); ok {
+		ranks = append(ranks, lost.Rank)
+	}
+	if late, ok := errors.AsType[*TimeoutError](e.Err); ok {
+		ranks = append(append(append(ranks, late.Missing...), late.Behind...), late.By)
+	}
+	if aborted, ok := errors.AsType[*AbortedError](e.Err); ok {
+		ranks = append(ranks, aborted.By)
+	}
+	if protocol, ok := errors.AsType[*ProtocolError](e.Err); ok {
+		ranks = append(ranks, protocol.Peer)
+	}
+	if mismatch, ok := errors.AsType[*MismatchError](e.Err); ok {
+		for _, v := range mismatch.Values {
+			ranks = append(ranks, v.Ranks...)
+		}
+	}
+	return ranks
 }
 
 // Unwrap returns the cause.

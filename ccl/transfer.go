@@ -117,7 +117,7 @@ func (t *transfer) mismatch(me, from int, dtype DType, total int) error {
 
 // failedTransfer is the error of a transfer.
 func (c *Communicator) failedTransfer(t *transfer, cause error) error {
-	e := &CollectiveFailedError{Operation: t.what(), Rank: c.rank, Peer: -1, Group: c.name, Err: cause}
+	e := &CollectiveFailedError{Operation: t.what(), Rank: c.rank, Peer: -1, Group: c.name, GlobalRanks: c.global, Err: cause}
 	verb, peer := "from", "any rank"
 	if t.sending {
 		verb = "to"

@@ -114,6 +114,7 @@
 // goroutine started with Go ends the process, as it does in any goroutine.
 //
 // A group that NewGroup or Split has made fails by itself, the others live on;
-// errors of its calls count ranks as the group does. All groups of a rank end with
+// errors of its calls count ranks as the group does, and
+// say which ranks of the job those are. All groups of a rank end with
 // its default group, and with its worker.
 package dist
