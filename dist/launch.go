@@ -90,6 +90,9 @@ func (a *attempt) meetProcesses(timeout time.Duration) (transport.Endpoint, erro
 	if err != nil && a.isOver() {
 		return nil, errElsewhere
 	}
+	if missing, ok := errors.AsType[*transport.NotAvailableError](err); ok {
+		return nil, &BackendNotAvailableError{Requested: missing.Transport, Available: []string{local.Name}, Reason: missing.Reason}
+	}
 	if ended := j.ctx.Err(); ended != nil && err != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err) // which is the cause alone
 	}

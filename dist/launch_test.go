@@ -485,6 +485,14 @@ func TestLaunchedRankFailsByItself(t *testing.T) {
 	})
 	wait()
 
+	// Elsewhere than on Linux there is nothing to meet in.
+	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) {
+		return nil, &transport.NotAvailableError{Transport: "shm", Reason: "ranks as processes need Linux"}
+	})
+	var unavailable *dist.BackendNotAvailableError
+	require.ErrorAs(t, dist.InitProcessGroup("ccl"), &unavailable)
+	require.Equal(t, &dist.BackendNotAvailableError{Requested: "shm", Available: []string{"local"}, Reason: "ranks as processes need Linux"}, unavailable)
+
 	// If it cannot meet them, its own mistake is what it returns all the same.
 	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) { return nil, errors.New("no memory") })
 	require.EqualError(t, dist.InitProcessGroup("ccl", dist.WithConfigFile("missing.yaml")),

@@ -109,6 +109,16 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s refused the arguments of call %d", RanksText(e.Ranks), e.Seq)
 }
 
+// NotAvailableError says that a transport does not exist on this system.
+type NotAvailableError struct {
+	Transport string // its name
+	Reason    string
+}
+
+func (e *NotAvailableError) Error() string {
+	return fmt.Sprintf("transport %q is not available: %s", e.Transport, e.Reason)
+}
+
 // ProtocolError says that a peer did something that the protocol rules out, such
 // as sending a message that nobody expects: a defect of a kernel or of a
 // transport, or memory that ranks share and that something else has written to. Peer is

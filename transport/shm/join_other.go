@@ -4,13 +4,15 @@ package shm
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 
 	"github.com/goccl/goccl/transport"
 )
 
-// Join is for Linux; elsewhere it returns an error that says so.
+// Join is for Linux; elsewhere errors.As finds *transport.NotAvailableError.
 func Join(context.Context, Job) (transport.Endpoint, error) {
-	return nil, fmt.Errorf("shm: ranks as processes need Linux, and this is %s: run them as goroutines with dist.Spawn", runtime.GOOS)
+	return nil, &transport.NotAvailableError{
+		Transport: Name,
+		Reason:    "ranks as processes need Linux, and this is " + runtime.GOOS + ": run them as goroutines with dist.Spawn",
+	}
 }

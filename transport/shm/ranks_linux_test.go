@@ -84,10 +84,11 @@ func playRank(text string) {
 	if spec.Stop == "" {
 		time.AfterFunc(spec.Timeout, end)
 	}
-	restore := func() {}
+	restore, stopped := func() {}, false
 	atPoint = func(point string) {
 		fmt.Println("at", point)
-		if point == spec.Stop {
+		if point == spec.Stop && !stopped {
+			stopped = true
 			if !in.Scan() {
 				os.Exit(3)
 			}

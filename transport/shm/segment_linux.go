@@ -227,7 +227,7 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 		if removed {
 			return true, nil
 		}
-		if s.left(f) {
+		if f.header.name == s.header.name && s.left(f) {
 			w.stale = f.stale()
 			atPoint("waiting")
 			return true, nil
