@@ -56,16 +56,15 @@ type Rendezvous struct {
 // meeting is a group to which not all members have come.
 type meeting struct {
 	members []int
-	seats   []transport.Endpoint // nil where somebody has come
+	seats   []transport.Endpoint // nil where a member has come, or will not come
 }
 
 // Group is transport.Groups for a rank: the first member to come forms the endpoints of
-// all.
+// all. Every member takes its seat, or it is closed: by itself here, if it cannot be a member
+// after all, or by Left. So the others, who may be in the new group already, wait for none that
+// does not come.
 func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, members []int, form func(ranks int) []transport.Endpoint) (transport.Endpoint, error) {
 	rank, err := r.Seat(members)
-	if err == nil {
-		err = transport.ContextError(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +83,8 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	if hasCome(rank) {
 		return nil, fmt.Errorf("group %d of the ranks %v: rank %d has come to it already: every group needs a number of its own", number, members, r.rank)
 	}
-	if err := r.Gone(members, hasCome); err != nil {
-		return nil, err
+	if err = transport.ContextError(ctx); err == nil {
+		err = r.Gone(members, hasCome)
 	}
 	ep := m.seats[rank]
 	m.seats[rank] = nil
@@ -93,7 +92,29 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 		open = slices.Delete(open, i, i+1)
 	}
 	v.keep(number, open)
+	if err != nil {
+		ep.Fail(&transport.Failure{Kind: transport.FailureAborted, By: rank, Text: err.Error(), Cause: err})
+		_ = ep.Close() // nothing is left to do about it
+		return nil, err
+	}
 	return ep, nil
+}
+
+// Left closes the seats that a rank which has left its group has not taken.
+func (v *Rendezvous) Left(rank int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for number, open := range v.open {
+		for _, m := range open {
+			if i := slices.Index(m.members, rank); i >= 0 && m.seats[i] != nil {
+				_ = m.seats[i].Close()
+				m.seats[i] = nil
+			}
+		}
+		v.keep(number, slices.DeleteFunc(open, func(m *meeting) bool {
+			return !slices.ContainsFunc(m.seats, func(ep transport.Endpoint) bool { return ep != nil })
+		}))
+	}
 }
 
 func (v *Rendezvous) keep(number uint64, open []*meeting) {

@@ -203,6 +203,7 @@ func (ep *endpoint) Free() error { return nil }
 func (ep *endpoint) Close() error {
 	if ep.Leave() {
 		ep.group.left()
+		ep.group.further.Left(ep.Rank())
 	}
 	return nil
 }

@@ -124,7 +124,9 @@ func (ep *endpoint) Withdraw() (ended bool) {
 }
 
 func (ep *endpoint) Close() error {
-	ep.Leave()
+	if ep.Leave() {
+		ep.further.Left(ep.Rank())
+	}
 	return nil
 }
 

@@ -195,13 +195,17 @@ func groupRefused(h *harness, n int) error {
 		}
 		cancelled, cancel := context.WithCancel(context.Background())
 		cancel()
+		all := make([]int, n)
+		for i := range all {
+			all[i] = i
+		}
 		err := w.each(func(r *rank) error {
 			for _, members := range [][]int{nil, {r.me, n}, {-1, r.me}, {r.me, r.me}, {(r.me + 1) % n}} {
 				if _, err := r.form(context.Background(), 9, members); err == nil {
 					return fmt.Errorf("rank %d of %d: Group takes %v for members", r.me, n, members)
 				}
 			}
-			if _, err := r.form(cancelled, 9, []int{r.me, (r.me + 1) % n}); !errors.Is(err, context.Canceled) {
+			if _, err := r.form(cancelled, 9, all); !errors.Is(err, context.Canceled) {
 				return fmt.Errorf("Group under a context that has ended: %w", wrong(err, "%q", context.Canceled))
 			}
 			return r.greet()
