@@ -28,6 +28,9 @@
 //	GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, which go before all others:
 //	    the job's name, a slash and what follows it; the rank; the number of ranks.
 //	    With GOCCL_SHM_SECRET jobs of one name do not meet, if each has its own
+//	torch's RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, set by hand for one node: where
+//	    the address is this node's, the port says which job it is; rank 0 holds it while
+//	    the ranks join
 //	torchrun's RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
 //	    TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT
 //	Open MPI's OMPI_COMM_WORLD_RANK, _SIZE and _LOCAL_SIZE, with PMIX_NAMESPACE

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -86,6 +87,11 @@ func (a *attempt) meetProcesses(timeout time.Duration) (transport.Endpoint, erro
 	// All ranks have made the same number of attempts, and what one of an earlier
 	// attempt left behind has another name.
 	name := fmt.Sprintf("%s-%d", j.launched.Key, a.number)
+	release, err := j.holdPort()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	endpoint, err := joinProcesses(ctx, shm.Job{Name: name, Rank: j.launched.Rank, Size: j.launched.Size, Secret: j.launched.Secret})
 	if err != nil && a.isOver() {
 		return nil, errElsewhere
@@ -97,6 +103,20 @@ func (a *attempt) meetProcesses(timeout time.Duration) (transport.Endpoint, erro
 		err = fmt.Errorf("%w: %w", ended, err) // which is the cause alone
 	}
 	return endpoint, err
+}
+
+// holdPort makes rank 0 of a job that is known by a port hold it, until release: no other job
+// of that port joins meanwhile.
+func (j *job) holdPort() (release func(), err error) {
+	l := j.launched
+	if l.Port == 0 || l.Rank != 0 {
+		return func() {}, nil
+	}
+	port, err := net.Listen("tcp", fmt.Sprintf(":%d", l.Port))
+	if err != nil {
+		return nil, fmt.Errorf("rank 0 cannot hold MASTER_PORT=%d while the ranks join, by which they know their job: %w; if another job has it, give this one another", l.Port, err)
+	}
+	return func() { _ = port.Close() }, nil
 }
 
 // excuse fails an attempt for the other processes, whose ranks would wait for this

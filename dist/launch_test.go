@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -260,6 +261,39 @@ func TestLaunchedSpawn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What torch's env:// reads is a job of processes; rank 0 holds the port while they join, and
+// a second rank 0 fails.
+func TestLaunchedByHand(t *testing.T) {
+	held, err := net.Listen("tcp", ":0")
+	require.NoError(t, err)
+	port := held.Addr().(*net.TCPAddr).Port
+	by := variables{"WORLD_SIZE": "3", "MASTER_ADDR": "localhost", "MASTER_PORT": fmt.Sprint(port)}
+
+	by.with(variables{"RANK": "0"}).set(t)
+	newNode(t)
+	within(t, func() {
+		require.ErrorContains(t, dist.InitProcessGroup("ccl"), fmt.Sprintf("rank 0 cannot hold MASTER_PORT=%d", port))
+	})
+	require.NoError(t, held.Close())
+	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) {
+		_, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+		assert.Error(t, err, "the port is free while the ranks join")
+		return nil, errors.New("enough")
+	})
+	require.ErrorContains(t, dist.InitProcessGroup("ccl"), "enough")
+	again, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	require.NoError(t, err, "the port is held for ever")
+	require.NoError(t, again.Close())
+
+	by.with(variables{"RANK": "1"}).set(t)
+	n := newNode(t)
+	wait := n.others(t, reduce(t))
+	within(t, func() { require.NoError(t, dist.InitProcessGroup("ccl")); sum(t) })
+	wait()
+	require.NoError(t, dist.DestroyProcessGroup())
+	require.Contains(t, n.names[0], fmt.Sprintf("env-%d-", port))
 }
 
 // The ranks of goccl run bring the secret of their job.

@@ -1,6 +1,7 @@
 package launched
 
 import (
+	"errors"
 	"maps"
 	"testing"
 
@@ -22,6 +23,7 @@ var (
 		"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "OMP_NUM_THREADS": "1", "RANK": "1", "ROLE_NAME": "default", "ROLE_RANK": "1", "ROLE_WORLD_SIZE": "4",
 		"TORCHELASTIC_MAX_RESTARTS": "0", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_USE_AGENT_STORE": "True", "WORLD_SIZE": "4",
 	}
+	env        = variables{"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
 	standalone = torchrun.with(variables{
 		"MASTER_ADDR": "localhost", "MASTER_PORT": "46331", "TORCHELASTIC_RUN_ID": "5f582714-e222-44be-bb4e-18cc5f0e95bb", "TORCHELASTIC_USE_AGENT_STORE": "False",
 	})
@@ -59,6 +61,12 @@ func detectAmong(v variables, proxy string, namespaces variables) (*Job, error) 
 		get:       func(name string) string { return v[name] },
 		proxy:     func() string { return proxy },
 		namespace: func(kind string) string { return namespaces[kind] },
+		local: func(host string) error {
+			if host != "localhost" {
+				return errors.New("it is another one's")
+			}
+			return nil
+		},
 	})
 }
 
@@ -102,6 +110,30 @@ func TestLaunched(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "pmi-4711.2-2", got.Key)
 	require.Equal(t, "this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4)", got.String())
+}
+
+// What torch's env:// reads makes ranks, set by hand for one node.
+func TestEnv(t *testing.T) {
+	host, container := variables{"net": "net:[1]"}, variables{"net": "net:[2]"}
+	j, err := detectAmong(env, "", host)
+	require.NoError(t, err)
+	require.Equal(t, &Job{Rank: 1, Size: 4, Key: "env-29500-" + digest("net:[1]"), Port: 29500, By: "env://", RankFrom: "RANK=1", SizeFrom: "WORLD_SIZE=4"}, j)
+	other, err := detectAmong(env, "", container)
+	require.NoError(t, err)
+	require.NotEqual(t, j.Key, other.Key)
+	other, err = detectAmong(env.with(variables{"MASTER_PORT": "29501"}), "", host)
+	require.NoError(t, err)
+	require.NotEqual(t, j.Key, other.Key)
+	none, err := detectIn(env.with(variables{"RANK": "0", "WORLD_SIZE": "1"}), "")
+	require.NoError(t, err)
+	require.Nil(t, none)
+}
+
+func TestIsLocal(t *testing.T) {
+	for _, host := range []string{"localhost", "127.0.0.1", "127.0.1.1", "::1"} {
+		require.NoError(t, isLocal(host), host)
+	}
+	require.Error(t, isLocal("192.0.2.1"), "of an example")
 }
 
 // A secret belongs to the job and is not shown.
@@ -209,10 +241,17 @@ func TestErrors(t *testing.T) {
 			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and SLURM_STEP_NUM_NODES=2 says that they are on 2 nodes" + oneBy},
 
 		// Without a key ranks might meet those of another job.
-		"torch's variables by hand": {variables{"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}, Missing,
-			[]string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "LOCAL_WORLD_SIZE"},
-			"this process is rank 1 of 4 by the variables of torchrun (RANK=1, WORLD_SIZE=4), but they do not say of which job on which nodes: " +
-				"TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT and LOCAL_WORLD_SIZE are not set" + give},
+		"env:// without a port": {env.with(variables{"MASTER_PORT": ""}), Missing, []string{"MASTER_PORT"},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), but they do not say of which job on which nodes: " +
+				"MASTER_PORT is not set" + give},
+		"env:// and a port that cannot be": {env.with(variables{"MASTER_PORT": "70000"}), Contradiction, []string{"MASTER_PORT"},
+			"MASTER_PORT=70000: ports are numbers from 1 to 65535"},
+		"env:// on another node": {env.with(variables{"MASTER_ADDR": "far.example"}), Nodes, []string{"MASTER_ADDR"},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and MASTER_ADDR=far.example is no address of this node (it is another one's)" + oneBy},
+		"env:// on two nodes": {env.with(variables{"LOCAL_WORLD_SIZE": "2"}), Nodes, []string{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and LOCAL_WORLD_SIZE=2 says that only 2 of them are on this node" + oneBy},
+		"env:// on two nodes of Slurm": {env.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and SLURM_STEP_NUM_NODES=2 says that they are on 2 nodes" + oneBy},
 		"mpirun without a namespace": {openMPI.with(variables{"PMIX_NAMESPACE": ""}), Missing, []string{"PMIX_NAMESPACE"},
 			"this process is rank 1 of 4 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4), but they do not say of which job on which nodes: " +
 				"PMIX_NAMESPACE is not set" + give},

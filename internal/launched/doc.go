@@ -4,12 +4,14 @@
 //
 // # Model
 //
-// [Detect] asks for five launchers in this order, and the first whose variables
+// [Detect] asks for six launchers in this order, and the first whose variables
 // are there decides:
 //
 //	goccl run   GOCCL_SHM_NAME, GOCCL_SHM_RANK, GOCCL_SHM_SIZE (S2.24): any of
 //	            them, and then all three
-//	torchrun    RANK and WORLD_SIZE, with TORCHELASTIC_RUN_ID or MASTER_ADDR
+//	env://      RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as a person sets them for
+//	            torch's init method of that name, and no TORCHELASTIC_RUN_ID
+//	torchrun    RANK, WORLD_SIZE and TORCHELASTIC_RUN_ID
 //	Open MPI    OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE
 //	PMI         PMI_RANK and PMI_SIZE: MPICH's and Intel's mpiexec, srun --mpi=pmi2
 //	Slurm       SLURM_STEP_ID, SLURM_PROCID and SLURM_STEP_NUM_TASKS: srun
@@ -34,6 +36,9 @@
 //	goccl run   the name; and GOCCL_SHM_SECRET, which goccl run makes for each job, keeps
 //	            jobs of one name apart. Ranks that are started by hand need none, and then
 //	            the name has to be the job's own
+//	env://      MASTER_PORT and the network namespace, where MASTER_ADDR is an address of
+//	            this node. Rank 0 holds the port while the job joins, so that rank 0 of a
+//	            second job fails; other ranks of that one are not told apart
 //	torchrun    TORCHELASTIC_RUN_ID, MASTER_ADDR, MASTER_PORT,
 //	            TORCHELASTIC_RESTART_COUNT and the network namespace. Without
 //	            --standalone the id is "none" and the port always the same; then it is
@@ -91,7 +96,7 @@
 // # Concurrency
 //
 // Detect may be called by anyone at any time. It depends on nothing but getenv
-// and, under torchrun, Open MPI and MPICH, on /proc. So may Send, TakeBack and
+// and, under torchrun, Open MPI and MPICH, on /proc; for env:// on the addresses of this node. So may Send, TakeBack and
 // ReadReport; of two that Send at once one wins.
 //
 // # Failure

@@ -10,7 +10,8 @@ import (
 type Job struct {
 	Rank, Size int    // 0 <= Rank < Size
 	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'
-	By         string // who says so: "goccl run", "torchrun", "Open MPI", "PMI" or "Slurm"
+	By         string // who says so: "goccl run", "env://", "torchrun", "Open MPI", "PMI" or "Slurm"
+	Port       int    // that rank 0 holds while the job joins, so that no second job has this key; 0: none
 	Secret     string // of the job, "" if it has none: other jobs of that key have other ones
 	RankFrom   string // such as "RANK=1"
 	SizeFrom   string // such as "WORLD_SIZE=4"
@@ -20,7 +21,7 @@ type Job struct {
 // it was not. getenv is os.Getenv or of its kind; a variable that is set to
 // nothing counts as unset. Errors are *Error.
 func Detect(getenv func(string) string) (*Job, error) {
-	return detect(environment{getenv, hydraProxy, ownNamespace})
+	return detect(environment{getenv, hydraProxy, ownNamespace, isLocal})
 }
 
 // environment is what a process can know about itself.
@@ -28,6 +29,7 @@ type environment struct {
 	get       func(string) string
 	proxy     func() string            // hydraProxy
 	namespace func(kind string) string // ownNamespace
+	local     func(host string) error  // isLocal
 }
 
 func detect(e environment) (*Job, error) {

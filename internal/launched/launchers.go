@@ -20,6 +20,7 @@ type launcher struct {
 
 var launchers = []launcher{
 	{"goccl run", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE", true, oursThere, placeOurs},
+	{"env://", "RANK", "WORLD_SIZE", false, envThere, placeEnv},
 	{"torchrun", "RANK", "WORLD_SIZE", false, torchrunThere, placeTorchrun},
 	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", false, are("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), placeOpenMPI},
 	{"PMI", "PMI_RANK", "PMI_SIZE", false, are("PMI_RANK", "PMI_SIZE"), placePMI},
@@ -57,9 +58,44 @@ func placeOurs(e environment, j *Job) error {
 	return nil
 }
 
+// envThere reports whether a person, or a script, has set what torch's init method env://
+// reads, and torchrun has not.
+func envThere(e environment) (bool, error) {
+	return len(e.unset("RANK", "WORLD_SIZE", "MASTER_ADDR")) == 0 && e.get("TORCHELASTIC_RUN_ID") == "", nil
+}
+
+// placeEnv takes the ranks for ranks on this node if MASTER_ADDR is, where rank 0 would be by
+// torch's rules. The port says which job it is: rank 0 holds it.
+func placeEnv(e environment, j *Job) (err error) {
+	if err := e.identified(j, "MASTER_PORT"); err != nil {
+		return err
+	}
+	if j.Port, err = e.number("MASTER_PORT", 1); err != nil {
+		return err
+	}
+	if j.Port > 65535 {
+		return &Error{Contradiction, []string{"MASTER_PORT"}, fmt.Sprintf("MASTER_PORT=%d: ports are numbers from 1 to 65535", j.Port)}
+	}
+	if e.get("LOCAL_WORLD_SIZE") != "" {
+		if err := e.together(j, "LOCAL_WORLD_SIZE"); err != nil {
+			return err
+		}
+	}
+	if e.get("SLURM_STEP_NUM_NODES") != "" {
+		if err := e.oneNode(j); err != nil {
+			return err
+		}
+	}
+	if err := e.local(e.get("MASTER_ADDR")); err != nil {
+		return nodes(j, "MASTER_ADDR", "", fmt.Sprintf("MASTER_ADDR=%s is no address of this node (%v)", e.get("MASTER_ADDR"), err))
+	}
+	j.Key = key("env", e.get("MASTER_PORT"), digest(e.namespace("net")))
+	return nil
+}
+
 // torchrunThere does not take a stray WORLD_SIZE for torchrun.
 func torchrunThere(e environment) (bool, error) {
-	return len(e.unset("RANK", "WORLD_SIZE")) == 0 && len(e.unset("TORCHELASTIC_RUN_ID", "MASTER_ADDR")) < 2, nil
+	return len(e.unset("RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID")) == 0, nil
 }
 
 func placeTorchrun(e environment, j *Job) error {

@@ -115,6 +115,13 @@ func checkFree(need int) error {
 	return nil
 }
 
+// noDescriptor reports whether a process, or the machine, can open no more files.
+func noDescriptor(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
+
+func noFile(err error) error {
+	return fmt.Errorf("shared memory: this process can open no file in %s: %w (see ulimit -n)", directory, err)
+}
+
 // makeFile makes a file of length size that has no name yet and whose memory is
 // there, so that no store to it fails later.
 func makeFile(size int) (fd int, err error) {
@@ -134,6 +141,9 @@ func newFile(size int) (fd int, err error) {
 	fd, err = unix.Open(directory, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
 		err = fmt.Errorf("its file system cannot make files without a name (O_TMPFILE): %w", err)
+	}
+	if noDescriptor(err) {
+		return -1, noFile(err)
 	}
 	if err != nil {
 		return -1, refused(size, err)
@@ -200,6 +210,9 @@ func findFile(path string) (*found, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil, err
+	}
+	if noDescriptor(err) {
+		return nil, noFile(err)
 	}
 	if err != nil {
 		var st unix.Stat_t

@@ -641,3 +641,18 @@ func TestStaleFileStays(t *testing.T) {
 	}
 	removeLeftovers(t, 1)
 }
+
+// A process that can open no more files says so at once, and not that others did not come.
+func TestNoFileDescriptors(t *testing.T) {
+	own(t)
+	for i := range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		restore := limitFiles()
+		_, err := openSegment(ctx, Job{Name: "job", Rank: i, Size: 2}, 100)
+		restore()
+		if !errors.Is(err, unix.EMFILE) || ctx.Err() != nil || strings.Contains(err.Error(), "tmpfs") {
+			t.Errorf("rank %d: %v", i, err)
+		}
+		cancel()
+	}
+}
