@@ -147,14 +147,14 @@ func (c *Communicator) overdue(t *transfer, now time.Time) error {
 	switch t.peer {
 	case c.rank:
 		late.Behind = []int{t.peer}
-	default:
-		late.Behind = []int{c.post.lane.Behind(t.peer)}
 	case AnySource:
 		for r := range c.size {
 			if r != c.rank {
 				late.Behind = append(late.Behind, r)
 			}
 		}
+	default:
+		late.Behind = []int{c.post.lane.Behind(t.peer)}
 	}
 	return late
 }
