@@ -41,9 +41,9 @@ func isMessage(err *CollectiveFailedError) bool {
 	return err.Operation == "send" || err.Operation == "recv"
 }
 
-// lastWords is how long a call that has lost a peer waits for the peer's worker to end. One
-// that fails leaves by a deferred DestroyProcessGroup, as a rule, and has its error for Spawn
-// a moment later.
+// lastWords is how long after a rank has left its group a call that has lost it waits for
+// its worker to end. A worker that fails leaves by a deferred DestroyProcessGroup, as a rule,
+// and Spawn has its error a moment later.
 const lastWords = 250 * time.Millisecond
 
 // sayWhy puts the error of the worker into that of a call that has lost its rank, if the
@@ -54,8 +54,11 @@ func (r *rank) sayWhy(c *ccl.Communicator, err *CollectiveFailedError) {
 		return
 	}
 	peer := r.job.ranks[c.GlobalRank(lost.Rank)]
-	if !isMessage(err) { // with the post's lock held
-		patience := time.NewTimer(lastWords)
+	r.job.mu.Lock()
+	rest := time.Until(peer.leftAt.Add(lastWords))
+	r.job.mu.Unlock()
+	if rest > 0 && !isMessage(err) { // which holds the post's lock
+		patience := time.NewTimer(rest)
 		defer patience.Stop()
 		select {
 		case <-peer.done:

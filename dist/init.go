@@ -302,6 +302,7 @@ func DestroyProcessGroup(opts ...CallOption) error {
 	if err != nil {
 		return err
 	}
+	g.rank.leaves()
 	if !g.isDefault() {
 		g.disown()
 		return g.close()

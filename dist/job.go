@@ -55,6 +55,7 @@ type rank struct {
 	late     time.Duration   // how long others have waited for it in vain; 0: they have not
 	back     bool            // it knows that its group has failed
 	timeout  time.Duration   // of the last default group
+	leftAt   time.Time       // when it called DestroyProcessGroup last
 	left     error           // or it returned nil, and this is how what it had begun ended
 }
 
@@ -153,6 +154,13 @@ func (r *rank) leave() []*ProcessGroup {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
 	return r.take()
+}
+
+// leaves notes that the rank leaves a group, before its peers can see it.
+func (r *rank) leaves() {
+	r.job.mu.Lock()
+	defer r.job.mu.Unlock()
+	r.leftAt = time.Now()
 }
 
 // take is leave where job.mu is held.
