@@ -187,7 +187,29 @@ func TestReportsAreRemoved(t *testing.T) {
 	kill(t, launcher.Process.Pid)
 	require.Error(t, launcher.Wait())
 	require.Eventually(t, func() bool { return len(left()) == 0 }, 30*time.Second, 5*time.Millisecond)
+}
 
-	t.Setenv("TMPDIR", filepath.Join(dir, "missing")) // then there are none
-	require.Equal(t, 1, start(testJob(2, "exit", "1", "3")).failure(t).First)
+// There is a keeper before there is anything that it has to remove: the launcher may be
+// killed at any moment.
+func TestKeeperComesBeforeReports(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	l := &launcher{Job: testJob(2, "echo"), name: newName(), ranks: make([]rank, 2)}
+	require.NoError(t, l.prepare())
+	require.NoError(t, l.null.Close())
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, files)
+}
+
+// Where nothing can be written to TMPDIR, reports are beside the shared memory, and the
+// error of the job is as good.
+func TestReportsWithoutTemporaryDirectory(t *testing.T) {
+	before, err := filepath.Glob("/dev/shm/goccl-????????????????")
+	require.NoError(t, err)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	testBlame(t, "panic", "return it", "barrier")
+	after, err := filepath.Glob("/dev/shm/goccl-????????????????")
+	require.NoError(t, err)
+	require.Subset(t, before, after)
 }

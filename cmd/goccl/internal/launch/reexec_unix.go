@@ -19,7 +19,7 @@ import (
 
 // The names under which Run starts images of this program.
 const (
-	keeperName = "goccl-keeper" // then the name of the job, and the directory of its reports or ""
+	keeperName = "goccl-keeper" // then the name of the job
 	rankName   = "goccl-rank"   // then cores or "", the program's file, its arguments
 )
 
@@ -32,7 +32,7 @@ const keeperPipe = 3
 func Reexecuted() {
 	switch os.Args[0] {
 	case keeperName:
-		os.Exit(keep(os.NewFile(keeperPipe, "ranks"), os.Args[1], os.Args[2]))
+		os.Exit(keep(os.NewFile(keeperPipe, "ranks"), os.Args[1]))
 	case rankName:
 		os.Exit(become(os.NewFile(keeperPipe, "keeper"), os.Args[1], os.Args[2], os.Args[3:]))
 	}
@@ -41,7 +41,7 @@ func Reexecuted() {
 // keep reads "+pid" for ranks that begin and "-pid" for those that are over. When
 // nobody is left who could write, the launcher is dead, and the rest is killed. Then
 // nothing is to remain of the job's shared memory and reports either.
-func keep(ranks *os.File, job, reports string) int {
+func keep(ranks *os.File, job string) int {
 	signal.Ignore(Signals...) // it has to outlive a launcher that heeds them
 	groups := make(map[int]bool)
 	for lines := bufio.NewScanner(ranks); lines.Scan(); {
@@ -62,9 +62,7 @@ func keep(ranks *os.File, job, reports string) int {
 			break
 		}
 	}
-	if reports != "" {
-		_ = os.RemoveAll(reports)
-	}
+	removeReports(job)
 	return 0
 }
 

@@ -100,9 +100,11 @@ func gone(t *testing.T, value string) {
 }
 
 // Whenever a launcher is killed, its ranks are, with all they have started, and the
-// keeper ends.
+// keeper ends. No directory of reports is left.
 func TestKilledLauncher(t *testing.T) {
 	const moments = 25
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
 	for i := range moments {
 		value := fmt.Sprintf("%d.%d", os.Getpid(), i)
 		launcher := command("launcher", "2", "parent", "waits", "stubborn")
@@ -123,11 +125,15 @@ func TestKilledLauncher(t *testing.T) {
 		kill(t, launcher.Process.Pid)
 		require.Error(t, launcher.Wait())
 		gone(t, value)
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, files)
 	}
 }
 
 // If launcher and keeper are killed together, the ranks die nevertheless.
 func TestKilledLauncherAndKeeper(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // where the directory of reports stays
 	value := fmt.Sprintf("%d.both", os.Getpid())
 	launcher := command("launcher", "2", "stubborn")
 	launcher.Env = append(launcher.Env, mark+"="+value)

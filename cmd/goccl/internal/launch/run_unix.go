@@ -41,7 +41,7 @@ func (j *Job) Run() error {
 	}
 	l.watch()
 	l.dismissKeeper()
-	l.removeReports()
+	removeReports(l.name)
 	_ = shm.RemoveLeftovers(l.name + "-") // what cannot be removed is for goccl doctor, which says why
 	if err != nil {
 		return &RefusedError{statusFailed, err}
@@ -130,10 +130,8 @@ func (l *launcher) prepare() (err error) {
 		if err := l.makeFiles(); err != nil {
 			return err
 		}
-		l.makeReports()
 		return nil
 	}
-	l.makeReports()
 	var mu sync.Mutex
 	l.out, l.err = newOutput(&mu, l.Stdout), newOutput(&mu, l.Stderr)
 	for i := range l.ranks {
@@ -177,15 +175,27 @@ func (l *launcher) makeFiles() error {
 	return err
 }
 
-// makeReports makes the directory of reports. A job runs without them if that fails: the
-// launcher then goes by the order in which ranks end.
+// makeReports makes the directory of reports, when there is a keeper to remove it. A job
+// runs without them if that fails: the launcher then goes by the order in which ranks end.
 func (l *launcher) makeReports() {
-	l.reports, _ = os.MkdirTemp("", l.name+"-")
+	for _, dir := range reportDirectories(l.name) {
+		if os.Mkdir(dir, 0o700) == nil {
+			l.reports, _ = filepath.Abs(dir) // ranks may go elsewhere
+			return
+		}
+	}
 }
 
-func (l *launcher) removeReports() {
-	if l.reports != "" {
-		_ = os.RemoveAll(l.reports)
+// reportDirectories are where the reports of the job of that name may be, the first that can
+// be made: containers often have no place to write to but the memory that ranks share.
+func reportDirectories(name string) []string {
+	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}
+}
+
+// removeReports removes the directory of the reports of the job of that name.
+func removeReports(name string) {
+	for _, dir := range reportDirectories(name) {
+		_ = os.RemoveAll(dir) // what is not there is no error
 	}
 }
 
@@ -212,6 +222,7 @@ func (l *launcher) startAll() error {
 		return fmt.Errorf("starting the keeper of the ranks: %w", err)
 	}
 	l.wait()
+	l.makeReports()
 	environment := withoutRanks(l.Environment)
 	for i := range l.ranks {
 		variables := rankVariables(l.name, l.secret, i, l.Ranks)
@@ -234,7 +245,7 @@ func (l *launcher) startKeeper() error {
 	l.names = w
 	// It holds nothing of the launcher's: who waits for the end of the output would
 	// wait for the keeper as well.
-	l.keeper, err = os.StartProcess(l.program, []string{keeperName, l.name, l.reports}, &os.ProcAttr{
+	l.keeper, err = os.StartProcess(l.program, []string{keeperName, l.name}, &os.ProcAttr{
 		Files: []*os.File{l.null, l.null, l.null, r},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
