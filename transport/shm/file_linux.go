@@ -37,11 +37,15 @@ func numbered(path string, k int) string {
 // segment has the next name then.
 var errOthers = errors.New("it is not this job's")
 
+// errAnotherJob says that it is another job's, which gives the name back when its ranks have
+// come together.
+var errAnotherJob = fmt.Errorf("it has the name until its ranks have come together: %w", errOthers)
+
 // findJob returns the segment of the job that h describes, nil if there is none. It passes
-// over files of others. Err says what is in the way: of all names, if it returns nil, and
-// else of some.
+// over files of others. Err says what is in the way: of all names for good, if it returns nil,
+// and else of some.
 func findJob(path string, h header) (f *found, passed, err error) {
-	free := false
+	free, busy := false, false
 	for k := range names {
 		f, err := findFile(numbered(path, k))
 		if err == nil {
@@ -55,12 +59,12 @@ func findJob(path string, h header) (f *found, passed, err error) {
 		case errors.Is(err, unix.ENOENT):
 			free = true
 		case errors.Is(err, errOthers):
-			passed = err
+			passed, busy = err, busy || errors.Is(err, errAnotherJob)
 		case !free: // rank 0 would stop here, too
 			return nil, passed, err
 		}
 	}
-	if !free {
+	if !free && !busy {
 		return nil, passed, passed
 	}
 	return nil, passed, nil
@@ -68,7 +72,7 @@ func findJob(path string, h header) (f *found, passed, err error) {
 
 // others is the error of a segment that belongs to another job.
 func (f *found) others() error {
-	return fmt.Errorf("shared memory %s belongs to another job of this name (%s): %w", f.path, f.describe(), errOthers)
+	return fmt.Errorf("shared memory %s belongs to another job of this name (%s): %w", f.path, f.describe(), errAnotherJob)
 }
 
 // refused says why the directory does not yield the bytes that a segment needs. All

@@ -106,7 +106,8 @@ func (s *segment) create(w *waiting) (err error) {
 		return err
 	}
 	atPoint("made")
-	var leaving error
+	var leaving error // why a name is about to be free
+	busy := false     // one that has been passed over is
 	for k := 0; w.ctx.Err() == nil; {
 		s.path = numbered(s.first, k)
 		err := nameFile(s.fd, s.path)
@@ -118,11 +119,19 @@ func (s *segment) create(w *waiting) (err error) {
 		if !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
 		}
-		switch err := s.occupied(); {
+		err = s.occupied()
+		if errors.Is(err, errAnotherJob) {
+			leaving, busy = err, true
+		}
+		switch {
 		case errors.Is(err, errOthers) && k < names-1:
 			k++
 		case errors.Is(err, errLeaving) || err == nil:
-			k, leaving = 0, err
+			k, busy, leaving = 0, false, err
+			w.pause()
+		case errors.Is(err, errOthers) && busy:
+			k, busy = 0, false
+			atPoint("all names taken")
 			w.pause()
 		default:
 			return err

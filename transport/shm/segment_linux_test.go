@@ -443,6 +443,61 @@ func TestTwoJobsWithSecrets(t *testing.T) {
 	}
 }
 
+// More jobs than names, each with a secret of its own: the last waits until one of the others
+// has come together.
+func TestMoreJobsThanNames(t *testing.T) {
+	own(t)
+	all := make(chan struct{}, 1)
+	old := atPoint
+	t.Cleanup(func() { atPoint = old })
+	atPoint = func(point string) {
+		if point == "all names taken" {
+			select {
+			case all <- struct{}{}:
+			default:
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	job := func(k, rank int) Job { return Job{Name: "job", Rank: rank, Size: 2, Secret: fmt.Sprint("of job ", k)} }
+	errs := make(chan error, 2*(names+1))
+	open := func(k, rank int) {
+		s, err := openSegment(ctx, job(k, rank), 5000)
+		if err == nil {
+			err = s.close()
+		}
+		errs <- err
+	}
+	for k := range names {
+		go open(k, 0)
+	}
+	for len(files(t)) < names {
+		time.Sleep(time.Millisecond)
+	}
+	go open(names, 0)
+	select {
+	case <-all:
+	case err := <-errs:
+		t.Fatal(err)
+	}
+	h, err := newHeader(job(names, 1), 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, passed, err := findJob(filePath("job"), h); f != nil || passed == nil || err != nil {
+		t.Fatalf("rank 1 finds %v, %v, %v, and should look again", f, passed, err)
+	}
+	for k := range names + 1 {
+		go open(k, 1)
+	}
+	for range 2 * (names + 1) {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Two jobs of one name, of which the first runs already: its name is free again, and
 // they never meet.
 func TestTwoJobsRunning(t *testing.T) {
