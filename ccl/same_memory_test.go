@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 // Memory that a call writes belongs to one rank: a slice that two ranks bring is a
@@ -133,6 +134,55 @@ func TestMemoryThatMayBeShared(t *testing.T) {
 				require.Equal(t, make([]error, 3), errs)
 				require.Equal(t, slices.Repeat([]int32{21}, 3*n), outputs)
 			}
+		}
+	})
+}
+
+// lateAfterEnter is an endpoint whose rank, once it has entered a call, does nothing until goOn is
+// closed.
+type lateAfterEnter struct {
+	transport.Endpoint
+	goOn <-chan struct{}
+}
+
+func (ep *lateAfterEnter) Enter(e *transport.Entry) (transport.Role, error) {
+	role, err := ep.Endpoint.Enter(e)
+	if ep.goOn != nil {
+		<-ep.goOn
+	}
+	return role, err
+}
+
+// A short input is the one that was there when its rank entered the call, for its own rank
+// too: another, whose output it is, may have ended the call by then.
+func TestShortInputThatAnotherRankWrites(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, n := range []int{1, 12} {
+			late := new(lateAfterEnter)
+			g := group(t, func(ranks int) ([]transport.Endpoint, error) {
+				eps, err := connect(ranks)
+				late.Endpoint, eps[1] = eps[1], late
+				return eps, err
+			}, 2)
+			allSum(t, g, n)
+			goOn := make(chan struct{})
+			late.goOn = goOn
+			x, y := slices.Repeat([]int32{1}, n), make([]int32, n)
+			errs := each(2, func(r int) error {
+				if r == 0 {
+					defer close(goOn)
+					return ccl.AllReduce(bg, g[r], x, x, ccl.Sum)
+				}
+				return ccl.AllReduce(bg, g[r], x, y, ccl.Sum)
+			})
+			if errs[1] != nil { // it was not copied
+				require.ErrorContains(t, errs[0], "ranks disagree on buffers")
+				require.ErrorContains(t, errs[1], "ranks disagree on buffers")
+				continue
+			}
+			require.Equal(t, make([]error, 2), errs)
+			require.Equal(t, slices.Repeat([]int32{2}, n), x)
+			require.Equal(t, slices.Repeat([]int32{2}, n), y)
 		}
 	})
 }

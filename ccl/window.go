@@ -181,12 +181,13 @@ func (w *Window) of(rank int) []byte {
 	c := w.call
 	n := c.inputBytes(rank)
 	lo, hi := min(w.lo, n), min(w.hi, n)
-	if rank == c.rank {
+	switch {
+	case w.mode == fromPayloads: // of this rank, too: another may have written its output there since
+		return c.comm.ep.Payload(rank, n)
+	case rank == c.rank:
 		return c.in.data[lo:hi] // and not a copy, which may not be in this core's caches
 	}
 	switch w.mode {
-	case fromPayloads:
-		return c.comm.ep.Payload(rank, n)
 	case fromMemory:
 		send, _ := c.comm.memory.Buffers(rank)
 		return shown(rank, send, n)[:n]

@@ -92,8 +92,9 @@
 // program have in common. All ranks then get a [*MismatchError] with the field "buffers",
 // which names those that did, and no rank has written anything. Slices that ranks only
 // read may be shared. Three things are not found: an input that was copied before the
-// call began, as short ones are, while it is another rank's output; of tensors that
-// travel together in one AllReduceCoalesced, all but the first; and what messages write.
+// call began, as short ones are, while it is another rank's output (the call takes what was
+// there before); of tensors that travel together in one AllReduceCoalesced, all but the
+// first; and what messages write.
 //
 // # Failure
 //
