@@ -33,6 +33,7 @@ func TestBehind(t *testing.T) {
 		"the end of a chain":              {[]int{1, 2, 3, nobody}, nil, 3},
 		"the end of a chain, just woken":  {[]int{1, 2, 3, nobody}, stopped{1: true}, 3},
 		"a circle":                        {[]int{1, 2, 0}, nil, 1},
+		"who waits for itself":            {[]int{1, 2, 2}, nil, 2},
 		"one stopped in its sleep":        {[]int{1, 2, 0}, stopped{2: true}, 2},
 		"one stopped in another's circle": {[]int{1, 2, 3, 2}, stopped{3: true}, 3},
 	} {

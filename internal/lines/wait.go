@@ -294,7 +294,7 @@ func (r *Member) follow(peer int, on func(who int) uint64, lies func(who int) bo
 	var circle []int
 	for who := peer; who != r.rank && !slices.Contains(circle, who); {
 		on := on(who)
-		if on == 0 || on > uint64(r.Size()) {
+		if on == 0 || on > uint64(r.Size()) || on == uint64(who)+1 { // of itself it wants a message
 			return who
 		}
 		circle = append(circle, who)
