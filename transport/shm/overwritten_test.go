@@ -94,6 +94,27 @@ func TestOverwrittenFailure(t *testing.T) {
 	}
 }
 
+// A failure is that of the rank in whose record it is, also if another is written there.
+func TestOverwrittenRecord(t *testing.T) {
+	eps := heapEndpoints(t, 2)
+	eps[1].Fail(&transport.Failure{Kind: transport.FailureAborted, By: 65000})
+	if by := eps[0].Failure().By; by != 1 {
+		t.Errorf("the failure of rank 1 is by rank %d", by)
+	}
+}
+
+// A buffer in a region that this rank has not, and never had, is a *ProtocolError.
+func TestOverwrittenRegion(t *testing.T) {
+	eps := heapEndpoints(t, 2)
+	for _, number := range []uint64{0, 1, 1 << 63, math.MaxUint64} {
+		eps[1].shown(1).send.region.Store(number)
+		wantProtocolError(t, fmt.Sprintf("region %d", number), func() error {
+			_, _ = eps[0].Buffers(1)
+			return nil
+		})
+	}
+}
+
 func heapEndpoints(t *testing.T, ranks int) (eps []*endpoint) {
 	all, err := NewHeap(ranks, SmallestGeometry(ranks))
 	if err != nil {

@@ -38,7 +38,9 @@ func (r records) Store(rank int, f *transport.Failure) {
 }
 
 func (r records) Load(rank int) *transport.Failure {
-	return decodeFailure(r.record(rank))
+	f := decodeFailure(r.record(rank))
+	f.By = rank // whose record it is, whatever that says
+	return f
 }
 
 func (r records) record(rank int) []byte {

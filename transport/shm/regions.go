@@ -111,8 +111,8 @@ func (rs *regions) free() (err error) {
 
 // find returns the region with a number, nil if this rank has none.
 func (rs *regions) find(number uint64) *region {
-	for i := int(min(number, uint64(len(rs.have))-1)); i >= 0; i-- { // regions that are gone lie below
-		if r := rs.have[i]; r.number <= number {
+	for _, r := range slices.Backward(rs.have[:min(number+1, uint64(len(rs.have)))]) { // regions that are gone lie below
+		if r.number <= number {
 			if r.number == number {
 				return r
 			}
