@@ -244,7 +244,6 @@ func (f *found) read() error {
 	if err := checkFile(f.path, &st); err != nil {
 		return err
 	}
-	f.made = time.Unix(st.Mtim.Unix())
 	b := make([]byte, headBytes)
 	n, err := unix.Pread(f.fd, b, 0)
 	if err != nil {
@@ -257,6 +256,7 @@ func (f *found) read() error {
 	if err != nil {
 		return fmt.Errorf("%s is not a segment of shared memory: %w; remove it, or give the job another name", f.path, err)
 	}
+	f.made = time.Now().Add(-time.Duration(sinceBoot() - f.header.made))
 	f.held = locked(f.fd, 0, 1)
 	if f.creator, err = f.place(0); err != nil {
 		return err

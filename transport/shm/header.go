@@ -25,6 +25,7 @@ import (
 //	 40  name     2       length of the job's name, then up to 128 bytes of it
 //	176  secret   32      digest of the job's secret, zero: it has none
 //	208  id       16      random: no other segment has it
+//	224  made     8       when, in nanoseconds since the machine started
 //	256  verdict  4       whether the ranks have come together; written once
 //	260  said     4       1: why they have not is written down,
 //	384  failure  1024    here, by who holds the lock on byte telling; see record
@@ -47,6 +48,7 @@ const (
 	headerVersion = 2
 	secretOffset  = 176
 	idOffset      = 208
+	madeOffset    = 224
 )
 
 // A place is what a rank says of itself; it alone writes it.
@@ -93,6 +95,7 @@ type header struct {
 	ranks, arena, page int
 	secret             [32]byte
 	id                 [16]byte // chosen by rank 0
+	made               uint64   // when, by sinceBoot
 }
 
 // newHeader returns the header of a job's segment with an arena of size bytes.
@@ -161,6 +164,7 @@ func (h header) encode() []byte {
 	copy(b[42:], h.name)
 	copy(b[secretOffset:], h.secret[:])
 	copy(b[idOffset:], h.id[:])
+	le.PutUint64(b[madeOffset:], h.made)
 	return b
 }
 
@@ -188,6 +192,7 @@ func parseHeader(b []byte) (header, error) {
 	h := header{name: string(b[42 : 42+n]), ranks: int(ranks), arena: int(size), page: int(page)}
 	copy(h.secret[:], b[secretOffset:])
 	copy(h.id[:], b[idOffset:])
+	h.made = le.Uint64(b[madeOffset:])
 	if err := h.validate(); err != nil {
 		return header{}, fmt.Errorf("its header is corrupt: %w", err)
 	}

@@ -36,11 +36,11 @@ func TestHeaderSurvivesItsBytes(t *testing.T) {
 }
 
 // No single bit can change without being noticed, by the parser or by who compares, but for
-// those of the id, which rank 0 chooses.
+// those of the id and of the time, which rank 0 chooses.
 func TestHeaderNoticesEveryBit(t *testing.T) {
 	h := testHeader(t)
 	for i := range headBytes * 8 {
-		if i/8 >= idOffset && i/8 < idOffset+len(h.id) {
+		if i/8 >= idOffset && i/8 < madeOffset+8 {
 			continue
 		}
 		b := h.encode()

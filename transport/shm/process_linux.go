@@ -1,11 +1,14 @@
 package shm
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A process id is used again once its process is dead; together with the time at
@@ -13,6 +16,20 @@ import (
 
 // tick is the unit of these times: USER_HZ is 100 on all machines that Go knows.
 const tick = 10 * time.Millisecond
+
+// sinceBoot is the time since the machine started, in nanoseconds.
+func sinceBoot() uint64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // Linux has this clock
+	return uint64(now.Nano())
+}
+
+// sign says which segment this is, and when it was made. The times of the file would not do:
+// they change as ranks write to it.
+func (h *header) sign() {
+	_, _ = rand.Read(h.id[:]) // never fails
+	h.made = sinceBoot()
+}
 
 // ownStart is startOf this process, also where /proc counts processes otherwise than
 // os.Getpid does, because it belongs to another pid namespace.

@@ -1,7 +1,6 @@
 package shm
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -78,7 +77,7 @@ func (s *segment) offer() (err error) {
 	if err := unix.Ftruncate(s.fd, int64(s.header.total())); err != nil {
 		return refused(s.header.total(), err)
 	}
-	_, _ = rand.Read(s.header.id[:]) // never fails
+	s.header.sign()
 	if _, err := unix.Pwrite(s.fd, s.header.encode(), 0); err != nil {
 		return fmt.Errorf("shared memory %s cannot be written: %w", s.path, err)
 	}

@@ -629,6 +629,11 @@ func TestStaleFile(t *testing.T) {
 			if l != want || l.Bytes < 1<<16 || time.Since(l.Made) > time.Minute || time.Since(l.Made) < -time.Second {
 				t.Errorf("got %+v, want %+v", l, want)
 			}
+			// A rank of the dead job that maps it changes its time.
+			later := time.Now().Add(time.Minute)
+			if err := os.Chtimes(l.Path, later, later); err != nil {
+				t.Fatal(err)
+			}
 			ranks := make([]*rank, 3)
 			start := func(i int, stop string) {
 				ranks[i] = startRank(t, rankSpec{Job: Job{Name: "job", Rank: i, Size: 3}, Stop: stop})
