@@ -48,6 +48,7 @@ type Lane interface {
 
 	// Lost is a *PeerLostError if peer has left the group, or if it has died and a Rest has
 	// noticed that, and ErrClosed if this endpoint was closed. What peer sent before is still
-	// there: look with TryNext once more after Lost.
+	// there: look with TryNext once more after Lost. It may be called at any time by anyone, as
+	// long as the endpoint is not free.
 	Lost(peer int) error
 }

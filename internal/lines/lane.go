@@ -7,13 +7,13 @@ import (
 )
 
 // Lane is the part of a transport.Lane that all transports share. It belongs to one
-// goroutine, but for Wake.
+// goroutine, but for Wake and Lost.
 type Lane struct {
 	_      [128]byte // nobody else's memory on the cache lines that it writes
 	member *Member
 	budget budget
-	events uint64 // as of the end of the last Rest
-	dead   []bool // by rank: processes that were found dead
+	events uint64        // as of the end of the last Rest
+	dead   []atomic.Bool // by rank: processes that were found dead
 	looked suspicion
 	woken  atomic.Bool
 	on     int  // for whom it rests, -1: for no rank in particular
@@ -23,7 +23,7 @@ type Lane struct {
 
 // NewLane returns the lane of a rank, whose rests poll if poll is set.
 func NewLane(r *Member, poll bool) *Lane {
-	return &Lane{member: r, budget: newBudget(poll, r.group.others), dead: make([]bool, r.Size()), on: -1}
+	return &Lane{member: r, budget: newBudget(poll, r.group.others), dead: make([]atomic.Bool, r.Size()), on: -1}
 }
 
 // Rest implements transport.Lane. It tests once more after it has said that it rests.
@@ -98,8 +98,8 @@ func (l *Lane) news() bool {
 // findDead looks whether processes have died since it did so last, which is news.
 func (l *Lane) findDead() {
 	for peer := range l.dead {
-		if !l.dead[peer] && l.member.dead(peer) {
-			l.dead[peer] = true
+		if !l.dead[peer].Load() && l.member.dead(peer) {
+			l.dead[peer].Store(true)
 			l.woken.Store(true)
 		}
 	}
@@ -120,7 +120,7 @@ func (l *Lane) Lost(peer int) error {
 	switch r := l.member; {
 	case r.closed.Load():
 		return transport.ErrClosed
-	case l.dead[peer] || r.group.states[peer].left.Load() != 0:
+	case l.dead[peer].Load() || r.group.states[peer].left.Load() != 0:
 		return r.lost(peer)
 	}
 	return nil
