@@ -24,8 +24,9 @@ type Member struct {
 	exposed   bool   // the current call exposes memory
 	unsettled uint64 // first call of the run refused since the last entry, or 0
 	slots     Slots
-	inline    int      // how long payloads are that travel in a line
-	known     []memory // of all ranks, which was compared last; nil: it is never compared
+	inline    int       // how long payloads are that travel in a line
+	known     []memory  // of all ranks, which was compared last; nil: it is never compared
+	sorted    []written // room for what many ranks write
 
 	ctx     context.Context
 	ctxDone <-chan struct{}

@@ -1,8 +1,10 @@
 package lines
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -67,12 +69,62 @@ func (r *Member) compareMemory() error {
 	for rank, s := range r.group.states {
 		r.known[rank] = s.line[p].memory()
 	}
-	if !overlapping(r.known) {
+	if !r.overlapping() {
 		return nil
 	}
 	err := &transport.OverlapError{Ranks: overlapped(r.known), Seq: r.seq}
 	clear(r.known)
 	return err
+}
+
+// pairRanks is up to how many ranks all pairs of them are looked at. That takes as long there
+// as to sort what they write, 5 us; with 1024 ranks it takes 3 ms, and to sort 0.1.
+const pairRanks = 64
+
+// overlapping reports whether what one rank writes overlaps what another reads or writes.
+func (r *Member) overlapping() bool {
+	if len(r.known) <= pairRanks {
+		return overlapping(r.known)
+	}
+	if r.sorted == nil {
+		r.sorted = make([]written, 0, len(r.known))
+	}
+	return overlappingSorted(r.known, r.sorted)
+}
+
+// written is what a rank writes.
+type written struct {
+	transport.Span
+	rank int
+}
+
+// overlappingSorted is overlapping for many ranks; it needs room for as many.
+func overlappingSorted(all []memory, sorted []written) bool {
+	for rank, m := range all {
+		if m.writes.Hi != 0 {
+			sorted = append(sorted, written{m.writes, rank})
+		}
+	}
+	slices.SortFunc(sorted, func(a, b written) int { return cmp.Compare(a.Lo, b.Lo) })
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i-1].Overlaps(sorted[i].Span) {
+			return true
+		}
+	}
+	for rank, m := range all { // what is written is apart, so that its ends are in order as well
+		i, _ := slices.BinarySearchFunc(sorted, m.reads.Lo, func(w written, lo uint64) int {
+			if w.Hi <= lo {
+				return -1
+			}
+			return 1
+		})
+		for ; i < len(sorted) && sorted[i].Lo < m.reads.Hi; i++ {
+			if sorted[i].rank != rank {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // overlapping reports whether what one rank writes overlaps what another reads or writes.
