@@ -116,7 +116,8 @@ func (f *found) dead() error {
 		return fmt.Errorf("shared memory %s is in use (%s): %w", f.path, f.describe(), errLeaving)
 	}
 	if start, ok := startOf(f.creator.pid); ok && start == f.creator.start {
-		return fmt.Errorf("shared memory %s: pid %d, which made it, is running", f.path, f.creator.pid)
+		// The kernel takes a process's locks from it before it is gone.
+		return fmt.Errorf("shared memory %s: pid %d, which made it, is running: %w", f.path, f.creator.pid, errLeaving)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
 
@@ -682,6 +684,32 @@ func TestStaleFileWithRanks(t *testing.T) {
 	zero.await("at named")
 	startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}}).joined()
 	zero.joined()
+}
+
+// A process that dies loses its locks before it is gone: rank 0 of the next job waits for that.
+func TestStaleFileOfOneThatIsDying(t *testing.T) {
+	own(t)
+	h := header{name: "job", ranks: 1, arena: 5000, page: os.Getpagesize()}
+	file := append(h.encode(), make([]byte, h.total()-headBytes)...)
+	start, err := ownStart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.NativeEndian.PutUint64(file[placesOffset:], start)
+	binary.NativeEndian.PutUint32(file[placesOffset+8:], uint32(os.Getpid()))
+	binary.NativeEndian.PutUint32(file[placesOffset+12:], attached)
+	if err := os.WriteFile(filePath("job"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = openSegment(ctx, Job{Name: "job", Size: 1}, 5000)
+	if _, late := errors.AsType[*transport.TimeoutError](err); !late || !strings.Contains(err.Error(), "which made it, is running") {
+		t.Errorf("%v, want a wait for pid %d", err, os.Getpid())
+	}
+	if err := os.Remove(filePath("job")); err != nil {
+		t.Error(err)
+	}
 }
 
 // If rank 0 does not come again, the others say what lies there, which stays.
