@@ -477,7 +477,7 @@ func (p *post) keep(a *arrival) {
 	for i := 0; i < len(p.recvs); i++ {
 		if t := p.recvs[i]; t.fits(a.from, a.tag) {
 			p.fromEarly(t) // there is no other that fits: it would have got that
-			if t.Err() == nil {
+			if _, err := t.state(); err == nil {
 				return
 			}
 			i-- // it has ended, and its place is another's

@@ -338,3 +338,29 @@ func TestOverwrittenFailures(t *testing.T) {
 		require.ErrorAs(t, g[1].Err(), &aborted)
 	}
 }
+
+// A receive that fails when the message is there that was coming as it began is not forgotten:
+// nobody has asked for its error.
+func TestDrainOfReceiveThatFailedInMidMessage(t *testing.T) {
+	coming, goOn := newGate(), newGate()
+	g := group(t, tap(func(n int) ([]transport.Endpoint, error) { return shm.NewHeap(n, shm.SmallestGeometry(n)) },
+		&taps{put: func(int) { goOn.Waited() }}, &taps{take: func(int) { coming.Open() }}), 2)
+	other := ccl.Irecv(bg, g[1], make([]int32, 1), 0, 9)
+	send := ccl.Isend(bg, g[0], numbers(0, 3000), 1, 1)
+	coming.Waited() // its first part
+	w := ccl.Irecv(bg, g[1], make([]int32, 5), 0, 1)
+	goOn.Open()
+	<-w.Done()
+	err := g[1].Drain(bg)
+	var mismatch *ccl.MismatchError
+	require.ErrorAs(t, err, &mismatch)
+	require.Equal(t, "count", mismatch.Field)
+	var unfinished *ccl.UnfinishedError
+	require.ErrorAs(t, err, &unfinished)
+	require.Equal(t, ccl.UnfinishedError{Receives: 1}, *unfinished)
+	_, err = ccl.Recv(bg, g[1], make([]int32, 3000), 0, 1)
+	require.NoError(t, err)
+	require.NoError(t, send.Wait(bg))
+	require.NoError(t, ccl.Send(bg, g[0], []int32{1}, 1, 9))
+	require.NoError(t, other.Wait(bg))
+}
