@@ -73,7 +73,8 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 // runtime.Goexit (ErrGoexit). One that is stuck in code of its own while its peers wait
 // makes their calls fail by *TimeoutError; when all others have ended, Spawn waits for it as
 // long again, and then returns without it: its *StuckError has the stack, its goroutine is
-// left behind. Spawn returns a *RankError for each that failed,
+// left behind. A worker that waits by means of the program's own, a channel or a lock, for one
+// that has failed has to heed ctx: Spawn waits for it as long as it does. Spawn returns a *RankError for each that failed,
 // joined so that errors.Is and errors.As find them all: first those that failed by themselves, in the order in
 // which they did, and then those that only failed because of others. nil says
 // that all workers returned nil.
