@@ -28,7 +28,9 @@
 // takes the name away; what is left behind where one never comes is found and removed by
 // [Leftovers] and [RemoveLeftovers]. Every rank holds a lock on a byte of the file for as
 // long as it lives, across pid namespaces, and whoever waits for a rank looks at its
-// lock now and then. Ranks poll if together they may use a core for each; else they
+// lock now and then. A rank that cannot reach the file tells the others by a symbolic link
+// beside it, which is gone after a second; one that cannot reach a group's file, by the arena
+// of the group whose ranks make it. Ranks poll if together they may use a core for each; else they
 // yield, and soon sleep on a futex in the arena.
 //
 // # Concurrency

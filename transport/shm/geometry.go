@@ -96,6 +96,7 @@ func (g Geometry) validate(ranks int) error {
 //	pool        128           how much of the pool has been taken
 //	states      R * 512       the ranks' lines
 //	records     R * 1024      the ranks' failures
+//	unmade      R * 2 * 1152  the groups that the ranks could not make last; see unmade
 //	payloads    R * 2 * P     payloads longer than a line's
 //	shown       R * 128       where the ranks' buffers lie in regions
 //	pairs       R * R * 8     offsets of the channels of ordered pairs in calls, 0: none yet
@@ -104,10 +105,10 @@ func (g Geometry) validate(ranks int) error {
 //	pieces      R * 4 * W     two staged pieces, two results
 //	channels    Pool          slots for messages, taken on first use
 type layout struct {
-	ranks                                                                             int
-	words, free, states, records, payloads, shown, pairs, lanes, stages, pieces, pool int
-	payload, piece                                                                    int // aligned lengths
-	total                                                                             int
+	ranks                                                                                     int
+	words, free, states, records, unmade, payloads, shown, pairs, lanes, stages, pieces, pool int
+	payload, piece                                                                            int // aligned lengths
+	total                                                                                     int
 }
 
 func (g Geometry) layout(ranks int) layout {
@@ -121,6 +122,7 @@ func (g Geometry) layout(ranks int) layout {
 	l.free = part(8)
 	l.states = part(ranks * lines.StateBytes)
 	l.records = part(ranks * recordBytes)
+	l.unmade = part(ranks * unmadeSlots * unmadeBytes)
 	l.payloads = part(ranks * 2 * l.payload)
 	l.shown = part(ranks * shownBytes)
 	l.pairs = part(ranks * ranks * 8)

@@ -14,6 +14,7 @@ func TestLayoutKnowsItsParts(t *testing.T) {
 	for what, sizes := range map[string][2]uintptr{
 		"lines.State": {unsafe.Sizeof(lines.State{}), lines.StateBytes},
 		"lines.Words": {unsafe.Sizeof(lines.Words{}), lines.WordsBytes},
+		"unmade":      {unsafe.Sizeof(unmade{}), unmadeBytes},
 		"stage":       {unsafe.Sizeof(stage{}), stageBytes},
 		"channel":     {unsafe.Sizeof(channel{}), channelHead},
 	} {

@@ -16,37 +16,87 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	}
 	// Groups without common members, of which members[0] is the first, may have one number.
 	j := m.segment.header.part(rank, len(members), "-group-%d-%d", number, members[0])
-	gone := m.goneOf(members)
-	if err := gone(); err != nil {
-		removeOrphan(j, false)
-		return nil, err
-	}
-	ctx, stop := watched(ctx, gone)
-	defer stop()
-	ep, err := join(ctx, j, m.geometry.ofGroup(j.Size), func(*segment) bool { return m.poll })
+	gone := m.goneOf(number, members)
+	ep, err := m.meet(ctx, j, gone)
 	if err != nil {
-		return nil, m.notMade(j, err, gone)
+		return nil, m.notMade(number, members[0], j, err, gone)
 	}
 	return ep, nil
 }
 
-// goneOf returns what says why some ranks will not all come to the segment of a group. Who has come already is not looked at: none goes on before all
-// have, and the segment says so then, which beats whatever has become of them.
-func (m *mapped) goneOf(members []int) func() error {
+// meet joins the members' job, unless gone says why it cannot come about, or until it does.
+func (m *mapped) meet(ctx context.Context, j Job, gone func() error) (transport.Endpoint, error) {
+	if err := gone(); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	ctx, stop := watched(ctx, gone)
+	defer stop()
+	return join(ctx, j, m.geometry.ofGroup(j.Size), func(*segment) bool { return m.poll })
+}
+
+// goneOf returns what says why some ranks will not all come to the segment of a group. Who
+// has come already is not looked at: none goes on before all have, and the segment says so
+// then, which beats whatever has become of them.
+func (m *mapped) goneOf(number uint64, members []int) func() error {
 	return func() error {
-		return m.segment.safely(func() error { return m.Gone(members, func(int) bool { return false }) })
+		return m.segment.safely(func() error {
+			if err := m.heard(number, members); err != nil {
+				return err
+			}
+			return m.Gone(members, func(int) bool { return false })
+		})
 	}
 }
 
-// notMade cleans up after a group that could not be made, and returns why.
-// Where others have given up because one is dead, that is the reason.
-func (m *mapped) notMade(j Job, err error, gone func() error) error {
+// notMade cleans up after a group that could not be made, tells the other members, and
+// returns why. Where others have given up because one is dead, that is the reason.
+func (m *mapped) notMade(number uint64, first int, j Job, err error, gone func() error) error {
 	removeOrphan(j, false)
 	reason := gone()
+	if reason == nil { // else they know
+		m.safely(func() { m.tell(number, first, failureOf(j.Rank, err)) })
+	}
 	aborted, others := errors.AsType[*transport.AbortedError](err)
 	lost, dead := errors.AsType[*transport.PeerLostError](reason)
 	if others && dead && lost.Rank != aborted.By {
 		return reason
 	}
 	return err
+}
+
+// tell says that this rank cannot make a group. (See unmade.)
+func (m *mapped) tell(number uint64, first int, why *transport.Failure) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	u := m.unmade(m.Rank(), m.told%unmadeSlots)
+	m.told++
+	u.first.Store(0)
+	encodeFailure(u.record[:], why)
+	u.number.Store(number)
+	u.first.Store(uint64(first) + 1)
+}
+
+// heard returns why another member cannot make a group, nil if none has said so.
+func (m *mapped) heard(number uint64, members []int) error {
+	for i, rank := range members {
+		for k := range unmadeSlots {
+			u := m.unmade(rank, k)
+			is := func() bool { return u.first.Load() == uint64(members[0])+1 && u.number.Load() == number }
+			if rank == m.Rank() || !is() {
+				continue
+			}
+			why := decodeFailure(u.record[:])
+			if why.By < 0 || why.By >= len(members) {
+				why.By = i
+			}
+			if is() { // and was while it was read
+				return gaveUp(why)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *mapped) unmade(rank, k int) *unmade {
+	return at[unmade](m.arena, m.layout.unmade+(rank*unmadeSlots+k)*unmadeBytes)
 }

@@ -19,14 +19,30 @@ var geometryOf = DefaultGeometry
 // Join makes this process one rank of a job, whose ranks are processes of one node,
 // and returns its endpoint. It is collective: it returns on all ranks when all have
 // joined, or fails on all that are there, at the latest when ctx ends. Nothing stays
-// behind in /dev/shm once all have joined, however they end.
+// behind in /dev/shm once all have joined, however they end. A rank that gets
+// no file descriptor or no memory stays in Join for a second to tell the others.
 //
 // errors.As finds *transport.TimeoutError (the deadline of ctx has passed; it names
 // the ranks that did not come), *transport.PeerLostError,
 // *transport.AllocationFailedError and *transport.AbortedError; other errors say what
 // is wrong with the job or with what lies in the place of its memory.
 func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
-	return join(ctx, j, geometryOf(j.Size), func(s *segment) bool { return j.Size <= usableCores(s, j.Size) })
+	g := geometryOf(j.Size)
+	if err := g.validate(j.Size); err != nil {
+		return nil, err
+	}
+	h, err := newHeader(j, g.layout(j.Size).total)
+	if err != nil {
+		return nil, fmt.Errorf("shared memory: %w", err)
+	}
+	waiting, stop := watched(ctx, h.noticed)
+	ep, err := join(waiting, j, g, func(s *segment) bool { return j.Size <= usableCores(s, j.Size) })
+	stop()
+	if err != nil {
+		h.notify(ctx, j.Rank, err)
+		return nil, err
+	}
+	return ep, nil
 }
 
 // join is Join with a geometry, and with what decides whether waits poll.

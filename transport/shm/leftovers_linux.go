@@ -24,7 +24,13 @@ func Leftovers() ([]Leftover, error) {
 		if !strings.HasPrefix(e.Name(), filePrefix()) {
 			continue
 		}
-		f, err := findFile(filepath.Join(directory, e.Name()))
+		path := filepath.Join(directory, e.Name())
+		if n, ok := readNotice(path); ok && n.state() == gone {
+			job, _, _ := strings.Cut(strings.TrimPrefix(e.Name(), filePrefix()), "~")
+			all = append(all, Leftover{Path: path, Job: job, Ranks: n.ranks, PID: n.pid, Made: n.when()})
+			continue
+		}
+		f, err := findFile(path)
 		if err != nil {
 			continue // gone, or not ours to judge
 		}
@@ -64,6 +70,12 @@ func RemoveLeftovers(prefix string) error {
 // old one, for which Remove holds a lock on the old one that only one process can
 // hold.
 func (l Leftover) Remove() error {
+	if n, ok := readNotice(l.Path); ok {
+		if n.state() != gone {
+			return fmt.Errorf("shared memory %s is in use: rank %d (pid %d) tells others that it cannot join: %w", l.Path, n.rank, n.pid, errLeaving)
+		}
+		return removeNotice(l.Path)
+	}
 	f, err := findFile(l.Path)
 	if errors.Is(err, unix.ENOENT) {
 		return nil

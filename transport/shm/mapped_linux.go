@@ -15,6 +15,8 @@ type mapped struct {
 	*endpoint
 	segment *segment
 	gone    sync.Once
+	telling sync.Mutex // guards what follows, and this rank's slots of unmade
+	told    int        // groups that this rank could not make
 }
 
 // Vanished implements transport.Guard.

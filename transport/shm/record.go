@@ -2,6 +2,7 @@ package shm
 
 import (
 	"encoding/binary"
+	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -25,6 +26,22 @@ const (
 	textOffset    = 160
 	missingOffset = recordBytes - 2 - 2*recordRanks
 	textBytes     = missingOffset - textOffset - 2
+)
+
+// unmade is where a rank says, in the memory of the group whose ranks make another, that it
+// could not make that, and why: a rank that cannot reach the new group's memory has no other
+// place to say it. Each rank has a few, which it uses in turn, since it may make several
+// groups at once.
+type unmade struct {
+	number atomic.Uint64 // of the group that could not be made,
+	first  atomic.Uint64 // and its first member, plus 1; stored last
+	_      [128 - 16]byte
+	record [recordBytes]byte
+}
+
+const (
+	unmadeSlots = 2
+	unmadeBytes = 128 + recordBytes
 )
 
 // records implements lines.Causes.

@@ -280,7 +280,7 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 // its gathering: whoever waits there for this rank, or has taken its place, is to know. It
 // returns nil if the ranks of that segment have all come: then it is of no concern to this one.
 func (s *segment) refuse(f *found, err error) error {
-	if f.end(s.failureOf(err)) == ready {
+	if f.end(failureOf(s.rank, err)) == ready {
 		return nil
 	}
 	return err
@@ -291,7 +291,7 @@ func (s *segment) excuse(err error) {
 	if s.fd < 0 || s.rank == 0 || s.attached || !locked(s.fd, 0, 1) {
 		return // there is no file, or none with a name, or nobody there
 	}
-	(&found{path: s.path, fd: s.fd}).end(s.failureOf(err))
+	(&found{path: s.path, fd: s.fd}).end(failureOf(s.rank, err))
 }
 
 // end ends the gathering of the segment found for the reason why, unless it has ended, and
@@ -318,19 +318,36 @@ func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
 	return word.Load()
 }
 
-// failureOf says why this rank gives up.
-func (s *segment) failureOf(err error) *transport.Failure {
-	f := &transport.Failure{Kind: transport.FailureAborted, By: s.rank, Text: fmt.Sprintf("pid %d cannot join: %v", os.Getpid(), err)}
+// failureOf says why a rank gives up because of err, which may be what another one said.
+func failureOf(rank int, err error) *transport.Failure {
+	f := &transport.Failure{Kind: transport.FailureAborted, By: rank, Text: fmt.Sprintf("pid %d cannot join: %v", os.Getpid(), err)}
+	if aborted, ok := errors.AsType[*transport.AbortedError](err); ok && aborted.Cause != nil {
+		f.By, f.Text = aborted.By, aborted.Cause.Error()
+	}
 	if lost, ok := errors.AsType[*transport.PeerLostError](err); ok {
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
 	}
 	if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
-		f.Kind, f.Ranks, f.After = transport.FailureTimeout, late.Missing, late.After
+		f.Kind, f.By, f.Ranks, f.After = transport.FailureTimeout, late.By, late.Missing, late.After
 		if len(late.Missing) == 0 {
 			f.Kind, f.Ranks = transport.FailureStuck, late.Behind
 		}
 	}
 	return f
+}
+
+// gaveUp is the error of a rank that hears f from the one that has given up.
+func gaveUp(f *transport.Failure) error {
+	switch {
+	case f.Kind == transport.FailurePeerLost && len(f.Ranks) > 0:
+		return &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
+	case f.Kind == transport.FailureTimeout:
+		return &transport.TimeoutError{Missing: f.Ranks, By: f.By, After: f.After}
+	case f.Kind == transport.FailureStuck:
+		return &transport.TimeoutError{Behind: f.Ranks, By: f.By, After: f.After}
+	default:
+		return &transport.AbortedError{By: f.By, Cause: errors.New(f.Text)}
+	}
 }
 
 // why returns the reason for which the gathering has ended.
@@ -358,19 +375,7 @@ func whyOver(file arena, path string) error {
 	if said.Load() == 0 {
 		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could say why", path)
 	}
-	f := decodeFailure(file.bytes(failureOffset, recordBytes))
-	var err error
-	switch {
-	case f.Kind == transport.FailurePeerLost && len(f.Ranks) > 0:
-		err = &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
-	case f.Kind == transport.FailureTimeout:
-		err = &transport.TimeoutError{Missing: f.Ranks, By: f.By, After: f.After}
-	case f.Kind == transport.FailureStuck:
-		err = &transport.TimeoutError{Behind: f.Ranks, By: f.By, After: f.After}
-	default:
-		err = &transport.AbortedError{By: f.By, Cause: errors.New(f.Text)}
-	}
-	return fmt.Errorf("shared memory %s: %w", path, err)
+	return fmt.Errorf("shared memory %s: %w", path, gaveUp(decodeFailure(file.bytes(failureOffset, recordBytes))))
 }
 
 // mourn takes this rank's place in a file whose creator is dead, if it is free: so that
@@ -432,7 +437,7 @@ func (s *segment) gather(w *waiting) error {
 		}
 		if err != nil {
 			atPoint("giving up")
-			if endGathering(s.fd, s.file, s.failureOf(err)) == ready {
+			if endGathering(s.fd, s.file, failureOf(s.rank, err)) == ready {
 				return nil
 			}
 			return err

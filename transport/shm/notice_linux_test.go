@@ -1,0 +1,177 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
+)
+
+// A rank that never reaches the job's file tells those that wait for it, at once.
+func TestRankCannotReachTheFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		unable int
+		text   string
+	}{
+		"rank 0 has no memory":          {0, "no space left on device"},
+		"rank 2 has no file descriptor": {2, "too many open files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own(t)
+			defer JoinWith(small)()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			var once sync.Once
+			attached, restoreFiles := make(chan struct{}, 3), func() {}
+			defer stopAt(func(point string) {
+				switch point {
+				case "attached":
+					attached <- struct{}{}
+				case "noticed": // the others, which are in this process, too, may open files again
+					once.Do(restoreFiles)
+				}
+			})()
+			errs := make([]error, 3)
+			join := func(r int) { _, errs[r] = Join(ctx, Job{Name: "job", Rank: r, Size: 3}) }
+			var all sync.WaitGroup
+			for r := range 3 {
+				if r != c.unable {
+					all.Go(func() { join(r) })
+				}
+			}
+			if c.unable == 0 {
+				fallocate = func(int, uint32, int64, int64) error { return unix.ENOSPC }
+				defer func() { fallocate = unix.Fallocate }()
+			} else {
+				<-attached
+				<-attached // from now on they open no file
+				restoreFiles = limitFiles()
+			}
+			join(c.unable)
+			once.Do(restoreFiles)
+			all.Wait()
+			if ctx.Err() != nil {
+				t.Error("they waited for each other")
+			}
+			for r, err := range errs {
+				aborted, ok := errors.AsType[*transport.AbortedError](err)
+				if err == nil || !strings.Contains(err.Error(), c.text) || r != c.unable && (!ok || aborted.By != c.unable) {
+					t.Errorf("rank %d: %v", r, err)
+				}
+			}
+		})
+	}
+}
+
+// What a rank has left behind that was killed while it said that it cannot join, or one that
+// was not of this job, never ends a later one.
+func TestStaleNotices(t *testing.T) {
+	start, err := ownStart()
+	now := time.Duration(sinceBoot())
+	namespace, err1 := pidNamespace()
+	dead := exec.Command("true")
+	if err := errors.Join(err, err1, dead.Run()); err != nil {
+		t.Fatal(err)
+	}
+	here := notice{rank: 1, ranks: 2, pid: os.Getpid(), namespace: namespace, made: now, text: "no"}
+	change := func(f func(*notice)) string {
+		n := here
+		f(&n)
+		return n.String()
+	}
+	for name, c := range map[string]struct {
+		target string
+		secret string
+		left   bool // and removed by the next job, unless stays
+		stays  bool
+	}{
+		"of a dead process":        {target: change(func(n *notice) { n.pid = dead.Process.Pid }), left: true},
+		"before this process":      {target: change(func(n *notice) { n.made = time.Duration(start)*tick - 1 }), left: true},
+		"long ago":                 {target: change(func(n *notice) { n.made -= noticeLimit }), left: true},
+		"of another machine's run": {target: change(func(n *notice) { n.made += time.Hour }), left: true},
+		"of another namespace":     {target: change(func(n *notice) { n.namespace = "pid:[1]" }), stays: true},
+		"of another secret":        {target: here.String(), secret: "other", stays: true},
+		"no notice":                {target: "/etc/passwd", stays: true},
+		"cut short":                {target: noticeMagic + " 1 1", stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own(t)
+			defer JoinWith(small)()
+			left, err := newHeader(Job{Name: "job", Size: 2, Secret: c.secret}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := left.noticePath()
+			put := func() {
+				t.Helper()
+				if err := os.Symlink(c.target, path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put()
+			if all, err := Leftovers(); err != nil || (len(all) == 1) != c.left || c.left && (all[0].Path != path || all[0].Job != "job" || all[0].Ranks != 2) {
+				t.Errorf("leftovers: %+v, %v", all, err)
+			}
+			if err := (Leftover{Path: path}).Remove(); (err == nil) != c.left {
+				t.Errorf("Remove: %v", err)
+			}
+			if c.left {
+				put()
+			}
+			var all sync.WaitGroup
+			for r := range 2 {
+				all.Go(func() {
+					ep, err := Join(t.Context(), Job{Name: "job", Rank: r, Size: 2})
+					if err == nil {
+						err = errors.Join(ep.Close(), ep.Free())
+					}
+					if err != nil {
+						t.Errorf("rank %d: %v", r, err)
+					}
+				})
+			}
+			all.Wait()
+			if _, err := os.Lstat(path); (err == nil) != c.stays {
+				t.Errorf("after the job: %v", err)
+			}
+			_ = os.Remove(path)
+		})
+	}
+}
+
+// The text of a notice is one line that a terminal shows, and other users' are none.
+func TestNotices(t *testing.T) {
+	own(t)
+	path := directory + "/notice"
+	n := notice{rank: 3, ranks: 4, pid: 4, namespace: "pid:[5]", made: 6, text: "a\nb \x1b[31m" + strings.Repeat("ä", 1000)}.clean()
+	if len(n.text) > noticeText || !strings.HasPrefix(n.text, "a b  [31mä") || !n.leave(path) || n.leave(path) {
+		t.Errorf("%q", n.text)
+	}
+	if got, ok := readNotice(path); !ok || got != n {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Lchown(path, 4711, 4711); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := readNotice(path); ok {
+			t.Errorf("of another user: %+v", got)
+		}
+	}
+	for _, target := range []string{"", "x", fmt.Sprint(noticeMagic, " -1/2 1 n 1 x"), fmt.Sprint(noticeMagic, " 2/2 1 n 1 x"), fmt.Sprint(noticeMagic, " 1 1 n 1 x"), fmt.Sprint(noticeMagic, " 1/2 x n 1 x"), fmt.Sprint(noticeMagic, " 1/2 1 n x x")} {
+		if n, ok := parseNotice(target); ok {
+			t.Errorf("%q is %+v", target, n)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
