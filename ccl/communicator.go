@@ -28,7 +28,7 @@ type Communicator struct {
 	settings   *Settings
 	queue      queue
 	post       post
-	failedWork atomic.Pointer[Work] // for Drain
+	unasked    failedWorks // for Drain
 	logger     *slog.Logger
 	tell       func(*Communicator, *CollectiveFailedError) // nil: nothing is to be told
 	warn       func(seq uint64, missing []int)

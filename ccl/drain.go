@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/goccl/goccl/transport"
@@ -55,7 +57,7 @@ func (e *UnfinishedError) or() error {
 // receive: *UnfinishedError counts those. Every Work ends by its own context and timeout;
 // if ctx ends first, the error has that of ctx, and *UnfinishedError counts all that is
 // left. The error has also those of Works that failed, while Drain waited or, of the first
-// of them, before, if the program has not asked for it by Wait or Err. Drain may be called by
+// sixteen, before, if the program has not asked for them by Wait or Err. Drain may be called by
 // anyone at any time; nothing is left if it returns nil, unless more was begun meanwhile.
 func (c *Communicator) Drain(ctx context.Context) error {
 	if err := c.unmade("drain"); err != nil {
@@ -76,22 +78,44 @@ func (c *Communicator) Drain(ctx context.Context) error {
 			}
 		}
 	}
-	if w := c.failedWork.Swap(nil); w != nil && !w.wasAsked() {
+	for _, w := range c.unasked.take() {
 		errs = append(errs, w.Wait(context.Background())) // it is about to end, if it has not
 	}
 	return errors.Join(append(errs, c.unfinished())...)
 }
 
-// noteFailed keeps a Work that is about to end with err for Drain, unless it has one that
-// the program has not asked about. A group that has failed fails all that follow in the same
-// way, so one is enough.
+// noteFailed keeps a Work that is about to end with err for Drain.
 func (c *Communicator) noteFailed(w *Work, err error) {
-	if err == nil {
-		return
+	if err != nil {
+		c.unasked.add(w)
 	}
-	if before := c.failedWork.Load(); before == nil || before.wasAsked() {
-		c.failedWork.CompareAndSwap(before, w)
+}
+
+// failedWorks are the first Works that have failed, or are about to, of those that the
+// program has not asked about. A group that has failed fails all that follow in the same way,
+// so a few are enough.
+type failedWorks struct {
+	mu    sync.Mutex
+	works []*Work
+}
+
+const failedKept = 16
+
+func (f *failedWorks) add(w *Work) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.works = slices.DeleteFunc(f.works, (*Work).wasAsked)
+	if len(f.works) < failedKept {
+		f.works = append(f.works, w)
 	}
+}
+
+func (f *failedWorks) take() []*Work {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	works := slices.DeleteFunc(f.works, (*Work).wasAsked)
+	f.works = nil
+	return works
 }
 
 func (w *Work) wasAsked() bool {

@@ -3,6 +3,7 @@ package ccl_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -121,5 +122,27 @@ func TestCloseCounts(t *testing.T) {
 		for _, w := range works {
 			require.Error(t, w.Wait(bg))
 		}
+	})
+}
+
+// That the program has asked about one Work that failed says nothing of others.
+func TestDrainOfSeveralThatFailed(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 1)
+		send := ccl.Isend(bg, g[0], []int32{1}, 0, 3)
+		var works []*ccl.Work
+		for range 3 {
+			w := ccl.Irecv(bg, g[0], make([]int32, 2), 0, 3) // too long
+			<-w.Done()
+			works = append(works, w)
+		}
+		require.Error(t, works[0].Wait(bg))
+		_, err := ccl.Recv(bg, g[0], make([]int32, 1), 0, 3)
+		require.NoError(t, err)
+		require.NoError(t, send.Wait(bg))
+		err = g[0].Drain(bg)
+		require.Error(t, err)
+		require.Equal(t, 2, strings.Count(err.Error(), "recv"), "%v", err)
+		require.NoError(t, g[0].Drain(bg))
 	})
 }

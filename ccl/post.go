@@ -94,7 +94,9 @@ func (p *post) begin(t *transfer, waits bool) {
 	}
 	p.limit(t)
 	p.enter(t)
-	if !waits && !t.isOver() {
+	if ended, err := t.state(); !waits && ended {
+		p.comm.noteFailed(&t.Work, err)
+	} else if !waits {
 		t.counted = true
 		p.works.of(t).Add(1)
 	}
