@@ -60,8 +60,9 @@
 // them. Refused arguments are [InvalidBufferSizeError], [InvalidRootError],
 // [InvalidArgumentError], [ErrNotImplemented], or a context that had ended before the
 // call: if all ranks refuse a call, the group lives on; if some do, the others get
-// MismatchError with the field "arguments". A call that was begun has all its errors in
-// its Work. With debug in ccl.yaml it is refused if its input was changed before its turn.
+// MismatchError with the field "arguments", which has the errors of those. A call that was
+// begun has all its errors in its Work. With debug in ccl.yaml it is refused if its input was
+// changed before its turn.
 //
 // After a failure other than a mismatch the contents of outputs are unspecified. When a
 // call has returned, whatever it returned, no rank touches its buffers any more; only a

@@ -112,7 +112,7 @@ func (c *Communicator) refused(err error) error {
 	}
 	c.seq++
 	if c.size > 1 {
-		c.ep.Refuse(c.seq)
+		c.ep.Refuse(c.seq, oneLine(err.Error()))
 	}
 	return err
 }
@@ -395,7 +395,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 	known := false
 	defer func() {
 		if !known { // this goroutine is ending, in code of a user's, and nobody comes to end the call
-			_ = c.refuse(nil)
+			_ = c.refuse(fmt.Errorf("ccl: %v on rank %d: its goroutine ended while a kernel was chosen", r.coll, c.rank))
 		}
 	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
@@ -515,6 +515,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
 	case errors.As(err, &refused):
 		f.Kind, f.Ranks, f.Missing = transport.FailureRefused, refused.Ranks, refused.Missing
+		f.Text = writeReasons(refused.Why)
 	case errors.As(err, &lost):
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
 	case errors.Is(err, ErrClosed):
@@ -564,21 +565,6 @@ func (c *Communicator) cause(f *transport.Failure) error {
 		return cause // one's own
 	}
 	return &AbortedError{By: f.By, Cause: cause}
-}
-
-// refusedBySome is the mismatch of a call that some ranks refused.
-func refusedBySome(f *transport.Failure, size int) *MismatchError {
-	texts := make([]string, size)
-	for r := range texts {
-		texts[r] = "accepted"
-	}
-	for _, r := range f.Ranks {
-		texts[r] = "refused"
-	}
-	for _, r := range f.Missing {
-		texts[r] = "not there yet"
-	}
-	return disagreement("arguments", texts)
 }
 
 // sameMemory is the mismatch of a call that writes memory which several ranks brought.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 )
 
 // Ranks that make different calls all learn in which respect, and no buffer is
@@ -185,7 +188,7 @@ func TestRefusedBeforeAllAreThere(t *testing.T) {
 		group := group(t, connect, 3)
 		allSum(t, group, 5)
 		want := &ccl.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
-			{Value: "refused", Ranks: []int{0}}, {Value: "accepted", Ranks: []int{1}}, {Value: "not there yet", Ranks: []int{2}},
+			{Value: "refused", Ranks: []int{0}, Why: "ccl: all_reduce: recv has 39 elements, want 40"}, {Value: "accepted", Ranks: []int{1}}, {Value: "not there yet", Ranks: []int{2}},
 		}}
 		x := make([]int64, 40)
 		require.ErrorAs(t, ccl.AllReduce(bg, group[0], x, x[1:], ccl.Sum), new(*ccl.InvalidBufferSizeError))
@@ -216,6 +219,85 @@ func TestRefusedBeforeAllAreThere(t *testing.T) {
 		}
 		requireMismatch(ccl.AllReduce(bg, group[2], x, x, ccl.Sum))
 		require.ErrorAs(t, ccl.AllReduce(bg, group[0], x, x, ccl.Sum), new(*ccl.MismatchError))
+	})
+}
+
+// The peers of ranks that refuse a call are told why, and so are these in their next call:
+// all return the same error. A reason is that of this call, or it is left out.
+func TestReasonsOfRefusals(t *testing.T) {
+	wordy := &ccl.Kernel{Run: rightReduce, Supports: func(s ccl.Shape) error {
+		return errors.New("no\n\tfewer\x1b[31m than\xff " + strings.Repeat("é", 500))
+	}}
+	exits := &ccl.Kernel{Run: rightReduce, Supports: func(ccl.Shape) error { runtime.Goexit(); return nil }}
+	x := make([]int64, 40)
+	short := func(by int) func(c *ccl.Communicator) error {
+		return func(c *ccl.Communicator) error { return ccl.AllReduce(bg, c, x, x[by:], ccl.Sum) }
+	}
+	rootless := func(c *ccl.Communicator) error { return ccl.Broadcast(bg, c, x, 7) }
+	type calls []func(c *ccl.Communicator) error
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for _, c := range []struct {
+			name    string
+			refused [3]calls // by rank, one after the other
+			want    string   // the others accept the call after theirs
+		}{
+			{"one", [3]calls{{}, {}, {short(1)}},
+				"accepted on rank 0, not there yet on rank 1, refused on rank 2 (ccl: all_reduce: recv has 39 elements, want 40)"},
+			{"two", [3]calls{{}, {short(1)}, {rootless}},
+				"accepted on rank 0, refused on rank 1 (ccl: all_reduce: recv has 39 elements, want 40), " +
+					"refused on rank 2 (ccl: root 7 is not a rank of a group of 3 (0 to 2))"},
+			{"two for one reason", [3]calls{{}, {short(2)}, {short(2)}},
+				"accepted on rank 0, refused on ranks 1, 2 (ccl: all_reduce: recv has 38 elements, want 40)"},
+			{"after a call that all refused", [3]calls{{short(1)}, {short(1)}, {rootless, short(2)}},
+				"accepted on rank 0, not there yet on rank 1, refused on rank 2 (ccl: all_reduce: recv has 38 elements, want 40)"},
+			{"and more calls", [3]calls{{}, {}, {rootless, short(1), short(2), short(3)}},
+				"accepted on rank 0, not there yet on rank 1, refused on rank 2 (ccl: root 7 is not a rank of a group of 3 (0 to 2))"},
+			{"after and more", [3]calls{{short(1)}, {short(1)}, {short(1), short(2), short(3), rootless}},
+				"accepted on rank 0, not there yet on rank 1, refused on rank 2"},
+			{"for ever", [3]calls{{}, {}, {func(c *ccl.Communicator) error {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					_ = ccl.AllReduce(bg, c, x, x, ccl.Sum, ccl.WithAlgorithm("exits"))
+				}()
+				<-done
+				return errors.New("exited")
+			}}}, "accepted on rank 0, not there yet on rank 1, refused on rank 2 (ccl: all_reduce on rank 2: its goroutine ended while a kernel was chosen)"},
+		} {
+			group := join(t, connect, settings(t, 3, patient, map[string]*ccl.Kernel{"exits": exits}))
+			allSum(t, group, 5)
+			for r, refused := range c.refused {
+				for _, call := range refused {
+					require.Error(t, call(group[r]), c.name)
+				}
+			}
+			for r := range group {
+				var got *ccl.MismatchError
+				require.ErrorAs(t, sum(group[r], 40), &got, "%s: rank %d", c.name, r)
+				require.EqualError(t, got, "ranks disagree on arguments: "+c.want, "%s: rank %d", c.name, r)
+			}
+		}
+
+		group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"wordy": wordy}))
+		require.Error(t, ccl.AllReduce(bg, group[0], x, x, ccl.Sum, ccl.WithAlgorithm("wordy")))
+		var whys []string
+		for r := range group {
+			got, ok := errors.AsType[*ccl.MismatchError](sum(group[1-r], 40))
+			require.True(t, ok)
+			require.Equal(t, "refused", got.Values[0].Value)
+			whys = append(whys, got.Values[0].Why)
+		}
+		require.Equal(t, whys[0], whys[1])
+		require.Contains(t, whys[0], "no fewer [31m than\ufffd ééé")
+		require.Regexp(t, "é[.]{3}$", whys[0])
+		require.LessOrEqual(t, len(whys[0]), transport.ReasonBytes)
+		require.Greater(t, len(whys[0]), transport.ReasonBytes-5)
+
+		eps, err := connect(2)
+		require.NoError(t, err)
+		eps[0].Fail(&transport.Failure{Kind: transport.FailureAborted, By: 0, Text: "it failed before"})
+		eps[0].Refuse(1, "it refused after")
+		require.Equal(t, "it failed before", eps[1].Failure().Text, "a refusal leaves failures alone")
 	})
 }
 

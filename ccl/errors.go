@@ -130,8 +130,8 @@ func (e *CollectiveFailedError) Unwrap() error { return e.Err }
 // "collective", "dtype", "op", "count", "root", "counts", "algorithm", "buffers" where
 // goroutine ranks brought the same memory to a call that writes it, or "arguments" where
 // some ranks refused theirs: then the values are "refused", "accepted", and "not there
-// yet" for the ranks that had not come to the call when its group failed. It is equal on
-// all ranks.
+// yet" for the ranks that had not come to the call when its group failed; ranks that
+// refused with different errors have a value each. It is equal on all ranks.
 type MismatchError struct {
 	Field  string
 	Values []MismatchValue
@@ -140,10 +140,13 @@ type MismatchError struct {
 // buffersField: goroutine ranks brought the same memory to a call that writes it.
 const buffersField = "buffers"
 
-// MismatchValue is one of the values that ranks brought to a call.
+// MismatchValue is one of the values that ranks brought to a call. Where it is "refused",
+// Why is the text of the error that the calls of these ranks returned: one line of at most
+// transport.ReasonBytes bytes, "" if it is not known.
 type MismatchValue struct {
 	Value string
 	Ranks []int
+	Why   string
 }
 
 func (e *MismatchError) Error() string {
@@ -154,6 +157,9 @@ func (e *MismatchError) Error() string {
 			b.WriteByte(',')
 		}
 		fmt.Fprintf(&b, " %s on %s", v.Value, transport.RanksText(v.Ranks))
+		if v.Why != "" {
+			fmt.Fprintf(&b, " (%s)", v.Why)
+		}
 	}
 	if e.Field == buffersField {
 		b.WriteString("; a buffer that a call writes must belong to one rank alone")

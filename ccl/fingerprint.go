@@ -202,11 +202,14 @@ func disagreement(field string, texts []string) *MismatchError {
 }
 
 // add says that rank brought value.
-func (e *MismatchError) add(value string, rank int) {
-	i := slices.IndexFunc(e.Values, func(v MismatchValue) bool { return v.Value == value })
+func (e *MismatchError) add(value string, rank int) { e.addFor(value, "", rank) }
+
+// addFor is add with a reason.
+func (e *MismatchError) addFor(value, why string, rank int) {
+	i := slices.IndexFunc(e.Values, func(v MismatchValue) bool { return v.Value == value && v.Why == why })
 	if i < 0 {
 		i = len(e.Values)
-		e.Values = append(e.Values, MismatchValue{Value: value})
+		e.Values = append(e.Values, MismatchValue{Value: value, Why: why})
 	}
 	e.Values[i].Ranks = append(e.Values[i].Ranks, rank)
 }

@@ -281,10 +281,11 @@ func said(err error, value string) []int {
 	if !ok || m.Field != "arguments" {
 		return nil
 	}
+	var ranks []int
 	for _, v := range m.Values {
-		if v.Value == value {
-			return v.Ranks
+		if v.Value == value { // of "refused" there is one for each reason
+			ranks = append(ranks, v.Ranks...)
 		}
 	}
-	return nil
+	return ranks
 }

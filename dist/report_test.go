@@ -106,7 +106,7 @@ func TestConsequenceReports(t *testing.T) {
 		{"timeout", in(&dist.TimeoutError{Missing: []int{2, 0}}), launched.BecauseTimeout, []int{0, 2}},
 		{"canceled", in(context.Canceled), launched.BecauseCanceled, nil},
 		{"refused", in(&dist.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
-			{Value: "accepted", Ranks: []int{1}}, {Value: "refused", Ranks: []int{0, 2}},
+			{Value: "refused", Ranks: []int{0}, Why: "no"}, {Value: "accepted", Ranks: []int{1}}, {Value: "refused", Ranks: []int{2}, Why: "not so"},
 		}}), launched.BecauseRefused, []int{0, 2}},
 		{"of a group", &dist.CollectiveFailedError{Operation: "barrier", Rank: 0, Peer: 1, Group: "x", Err: &dist.PeerLostError{Rank: 1}},
 			launched.BecausePeerLost, nil},

@@ -5,6 +5,9 @@ import "context"
 // InlineBytes is the payload that travels in a line itself.
 const InlineBytes = 48
 
+// ReasonBytes is how much of a reason for which a rank refuses a call reaches the others.
+const ReasonBytes = 240
+
 // Endpoint is one rank's end of a transport. The package comment says how its
 // methods are used together and by whom.
 type Endpoint interface {
@@ -58,8 +61,10 @@ type Endpoint interface {
 
 	// Refuse consumes call seq without entering it; it never waits. If other ranks
 	// enter that call they get *RefusedError, and record it; this rank's next
-	// Enter then returns ErrFailed.
-	Refuse(seq uint64)
+	// Enter then returns ErrFailed. The error has the first ReasonBytes bytes of why,
+	// which a rank keeps for two calls: the first that it refused since its last
+	// Enter, and the latest.
+	Refuse(seq uint64, why string)
 	// Fail records f as the group's failure unless there is one already, wakes
 	// everybody, and returns the recorded one.
 	Fail(f *Failure) *Failure

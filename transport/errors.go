@@ -98,9 +98,12 @@ func (e *OverlapError) Error() string {
 }
 
 // RefusedError is returned by Enter where Ranks refused call Seq for its
-// arguments and this rank did not. Missing are those that have done neither yet.
+// arguments and this rank did not. Why is the reason that each of Ranks gave, "" where
+// it is not kept any more; ranks that share memory with other processes must not trust
+// its characters. Missing are the ranks that have done neither yet.
 type RefusedError struct {
 	Ranks   []int
+	Why     []string
 	Missing []int
 	Seq     uint64
 }

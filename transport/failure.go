@@ -16,10 +16,13 @@ type Failure struct {
 	Missing []int
 	PID     int           // of the process that was lost, 0 if the rank is none
 	After   time.Duration // of a timeout
-	Text    string        // what happened, in words
+	Text    string        // what happened, in words; at least TextBytes of it are kept
 	// Cause is the error itself; it does not leave the process.
 	Cause error
 }
+
+// TextBytes is how much of a failure's Text reaches the ranks of other processes, at least.
+const TextBytes = 700
 
 // FailureKind says what kind of failure it was.
 type FailureKind uint32

@@ -21,6 +21,9 @@ type noCauses struct{}
 func (noCauses) Store(int, *transport.Failure) {}
 func (noCauses) Load(int) *transport.Failure   { return nil }
 
+func (noCauses) StoreReason(int, uint64, bool, string) {}
+func (noCauses) LoadReason(int, uint64) string         { return "" }
+
 // A timeout blames the rank for which all wait in the end, not the one that waits for it.
 func TestBehind(t *testing.T) {
 	const nobody = -1

@@ -15,11 +15,18 @@ type Group struct {
 	others Processes // rest, if ranks are processes; else nil
 }
 
-// Causes is where ranks write down failures: each rank into a place of its own,
-// before it tries to make its failure the group's.
+// Causes is where ranks write down failures, each into a place of its own, before it
+// tries to make its failure the group's; and, beside them, why they refuse calls.
 type Causes interface {
 	Store(rank int, f *transport.Failure)
 	Load(rank int) *transport.Failure
+	// StoreReason writes down why rank refuses call seq. It replaces the reason of the
+	// latest refusal, or where the call is the first of a run those of the last run. It
+	// leaves failures alone.
+	StoreReason(rank int, seq uint64, first bool, why string)
+	// LoadReason returns why rank refused call seq, or "" if that has been replaced. The
+	// rank may be writing another reason at the same time.
+	LoadReason(rank int, seq uint64) string
 }
 
 // Rest is how ranks sleep and wake each other. The sleepers of R ranks are numbered: r is

@@ -268,8 +268,11 @@ func (r *Member) Print(rank int) transport.Print {
 	return r.group.states[rank].line[r.entered&1].print
 }
 
-// Refuse implements transport.Endpoint.
-func (r *Member) Refuse(seq uint64) {
+// Refuse implements transport.Endpoint. The reason is there before a word says that the
+// call was refused. That of the first call of a run stays for as long as a rank may look
+// for it: this rank's next run begins after a call that all ranks have entered.
+func (r *Member) Refuse(seq uint64, why string) {
+	r.group.causes.StoreReason(r.rank, seq, r.unsettled == 0, why[:min(len(why), transport.ReasonBytes)])
 	if r.unsettled == 0 {
 		r.unsettled = seq
 		r.state.refusedFirst.Store(seq)

@@ -374,7 +374,7 @@ func (r *Member) missing() []int {
 	return r.which(func(p *State) bool { return !p.arrived(r.seq) })
 }
 
-// refused returns who has refused the current call, and who has not come to it.
+// refused returns who has refused the current call, and why, and who has not come to it.
 func (r *Member) refused() *transport.RefusedError {
 	e := &transport.RefusedError{Seq: r.seq}
 	for rank, p := range r.group.states {
@@ -382,6 +382,7 @@ func (r *Member) refused() *transport.RefusedError {
 		case rank == r.rank || p.arrived(r.seq):
 		case p.refused(r.seq):
 			e.Ranks = append(e.Ranks, rank)
+			e.Why = append(e.Why, r.group.causes.LoadReason(rank, r.seq))
 		default:
 			e.Missing = append(e.Missing, rank)
 		}

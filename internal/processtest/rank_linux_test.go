@@ -47,6 +47,7 @@ func init() { // they know part
 		"await":       (*part).await,
 		"mixture":     (*part).mixture,
 		"factors":     (*part).factors,
+		"refusal":     (*part).refusal,
 		"messages":    (*part).messages,
 		"ring":        (*part).ring,
 		"room":        (*part).room,

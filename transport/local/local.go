@@ -55,7 +55,7 @@ func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoi
 		states[i] = new(lines.State)
 	}
 	g.Group = lines.NewGroup(states, new(lines.Words), &g.causes, lines.NewGoroutines(ranks))
-	g.causes = make(causes, ranks)
+	g.causes = causes{failures: make([]*transport.Failure, ranks), reasons: make([][2]atomic.Pointer[reason], ranks)}
 	var slots lines.Slots
 	if !g.parked {
 		slots = newSlots(ranks)
@@ -107,12 +107,39 @@ type handle struct {
 	_          [128 - 56]byte
 }
 
-// causes implements lines.Causes. A rank's place is written once and read only
-// after the group's word says that it is the one.
-type causes []*transport.Failure
+// causes implements lines.Causes. A rank's place for its failure is written once and read
+// only after the group's word says that it is the one. Of its reasons for refusing calls
+// the first is for the first call of the latest run, the second for the latest call.
+type causes struct {
+	failures []*transport.Failure
+	reasons  [][2]atomic.Pointer[reason]
+}
 
-func (c *causes) Store(rank int, f *transport.Failure) { (*c)[rank] = f }
-func (c *causes) Load(rank int) *transport.Failure     { return (*c)[rank] }
+// reason is why a rank refused call seq. It never changes.
+type reason struct {
+	seq uint64
+	why string
+}
+
+func (c *causes) Store(rank int, f *transport.Failure) { c.failures[rank] = f }
+func (c *causes) Load(rank int) *transport.Failure     { return c.failures[rank] }
+
+func (c *causes) StoreReason(rank int, seq uint64, first bool, why string) {
+	at := &c.reasons[rank][1]
+	if first {
+		at = &c.reasons[rank][0]
+	}
+	at.Store(&reason{seq, why})
+}
+
+func (c *causes) LoadReason(rank int, seq uint64) string {
+	for i := range c.reasons[rank] {
+		if r := c.reasons[rank][i].Load(); r != nil && r.seq == seq {
+			return r.why
+		}
+	}
+	return ""
+}
 
 // endpoint implements transport.Endpoint.
 type endpoint struct {

@@ -97,6 +97,7 @@ func (g Geometry) validate(ranks int) error {
 //	states      R * 512       the ranks' lines
 //	records     R * 1024      the ranks' failures
 //	unmade      R * 2 * 1152  the groups that the ranks could not make last; see unmade
+//	reasons     R * 512       why ranks refused calls; see reason
 //	payloads    R * 2 * P     payloads longer than a line's
 //	shown       R * 128       where the ranks' buffers lie in regions
 //	pairs       R * R * 8     offsets of the channels of ordered pairs in calls, 0: none yet
@@ -105,10 +106,10 @@ func (g Geometry) validate(ranks int) error {
 //	pieces      R * 4 * W     two staged pieces, two results
 //	channels    Pool          slots for messages, taken on first use
 type layout struct {
-	ranks                                                                                     int
-	words, free, states, records, unmade, payloads, shown, pairs, lanes, stages, pieces, pool int
-	payload, piece                                                                            int // aligned lengths
-	total                                                                                     int
+	ranks                                                                                              int
+	words, free, states, records, reasons, unmade, payloads, shown, pairs, lanes, stages, pieces, pool int
+	payload, piece                                                                                     int // aligned lengths
+	total                                                                                              int
 }
 
 func (g Geometry) layout(ranks int) layout {
@@ -123,6 +124,7 @@ func (g Geometry) layout(ranks int) layout {
 	l.states = part(ranks * lines.StateBytes)
 	l.records = part(ranks * recordBytes)
 	l.unmade = part(ranks * unmadeSlots * unmadeBytes)
+	l.reasons = part(ranks * 2 * reasonBytes)
 	l.payloads = part(ranks * 2 * l.payload)
 	l.shown = part(ranks * shownBytes)
 	l.pairs = part(ranks * ranks * 8)

@@ -79,7 +79,9 @@ func (m *mapped) Print(rank int) (p transport.Print) {
 }
 
 // Refuse implements transport.Endpoint.
-func (m *mapped) Refuse(seq uint64) { m.safely(func() { m.endpoint.Refuse(seq) }) }
+func (m *mapped) Refuse(seq uint64, why string) {
+	m.safely(func() { m.endpoint.Refuse(seq, why) })
+}
 
 // Withdraw implements transport.Endpoint.
 func (m *mapped) Withdraw() (ended bool) {

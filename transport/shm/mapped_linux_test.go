@@ -17,7 +17,7 @@ func TestEndpointOutlivesItsMemory(t *testing.T) {
 		"Abort":    func(m *mapped) { m.Fail(&transport.Failure{Kind: transport.FailureAborted, Text: "late"}) },
 		"Err":      func(m *mapped) { m.Failure() },
 		"Print":    func(m *mapped) { m.Print(0) },
-		"Refuse":   func(m *mapped) { m.Refuse(1) },
+		"Refuse":   func(m *mapped) { m.Refuse(1, "no") },
 		"Withdraw": func(m *mapped) { m.Withdraw() },
 		"Close": func(m *mapped) {
 			if err := m.Close(); err != nil {

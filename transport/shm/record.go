@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"cmp"
 	"encoding/binary"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,8 @@ const (
 	missingOffset = recordBytes - 2 - 2*recordRanks
 	textBytes     = missingOffset - textOffset - 2
 )
+
+const _ = uint(textBytes - transport.TextBytes) // which is kept
 
 // unmade is where a rank says, in the memory of the group whose ranks make another, that it
 // could not make that, and why: a rank that cannot reach the new group's memory has no other
@@ -62,6 +65,65 @@ func (r records) Load(rank int) *transport.Failure {
 
 func (r records) record(rank int) []byte {
 	return r.arena.bytes(r.layout.records+rank*recordBytes, recordBytes)
+}
+
+// A reason is why a rank refused a call:
+//
+//	 0  seq     8  of the call; 0: there is none, or it is being written
+//	 8  length  8  of the text
+//	16  text  240
+//
+// Its rank may replace it while others read it, so that it is words.
+type reason struct {
+	seq, length atomic.Uint64
+	text        [transport.ReasonBytes / 8]atomic.Uint64
+}
+
+const reasonBytes = 256
+
+// reason returns one of a rank's reasons: 0 is for the first call of its latest run of
+// refused ones, 1 for the latest call.
+func (r records) reason(rank, i int) *reason {
+	return at[reason](r.arena, r.layout.reasons+(2*rank+i)*reasonBytes)
+}
+
+func (r records) StoreReason(rank int, seq uint64, first bool, why string) {
+	if first {
+		r.reason(rank, 0).store(seq, why)
+		return
+	}
+	r.reason(rank, 1).store(seq, why)
+}
+
+func (r records) LoadReason(rank int, seq uint64) string {
+	return cmp.Or(r.reason(rank, 0).load(seq), r.reason(rank, 1).load(seq))
+}
+
+func (r *reason) store(seq uint64, why string) {
+	var b [transport.ReasonBytes]byte
+	n := copy(b[:], why)
+	r.seq.Store(0)
+	r.length.Store(uint64(n))
+	for i := range (n + 7) / 8 {
+		r.text[i].Store(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	r.seq.Store(seq)
+}
+
+// load returns the reason if it is that of call seq, from before it was read until after.
+func (r *reason) load(seq uint64) string {
+	if r.seq.Load() != seq {
+		return ""
+	}
+	var b [transport.ReasonBytes]byte
+	n := min(r.length.Load(), uint64(len(b)))
+	for i := range (n + 7) / 8 {
+		binary.LittleEndian.PutUint64(b[8*i:], r.text[i].Load())
+	}
+	if r.seq.Load() != seq {
+		return ""
+	}
+	return string(b[:n])
 }
 
 func encodeFailure(b []byte, f *transport.Failure) {

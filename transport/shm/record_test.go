@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,4 +61,48 @@ func FuzzDecodeFailure(f *testing.F) {
 			t.Errorf("%d ranks, %d bytes of text", len(got.Ranks), len(got.Text))
 		}
 	})
+}
+
+// A reason is read as it was written or not at all: not while it is replaced, nor as that
+// of another call; and whatever lies in its place is bounded.
+func TestReasonIsWholeOrNotThere(t *testing.T) {
+	var r reason
+	check := func(seq uint64, want string) {
+		t.Helper()
+		if got := r.load(seq); got != want {
+			t.Errorf("the reason for call %d is %q, want %q", seq, got, want)
+		}
+	}
+	check(1, "")
+	long := strings.Repeat("0123456789abcdef", 30)
+	for seq, why := range []string{1: "", 2: "a", 3: "12345678", 4: "123456789", 5: long[:transport.ReasonBytes]} {
+		if seq > 0 {
+			r.store(uint64(seq), why)
+			check(uint64(seq), why)
+			check(uint64(seq)-1, "")
+		}
+	}
+	r.store(6, long)
+	check(6, long[:transport.ReasonBytes])
+	r.length.Store(1 << 63)
+	check(6, long[:transport.ReasonBytes])
+	r.seq.Store(0) // as in the middle of another store
+	check(6, "")
+
+	var writer sync.WaitGroup
+	const calls = 20_000
+	text := func(seq int) string { return strings.Repeat(string(rune('a'+seq%26)), 1+seq%transport.ReasonBytes) }
+	writer.Go(func() {
+		for seq := 1; seq <= calls; seq++ {
+			r.store(uint64(seq), text(seq))
+		}
+	})
+	for last := uint64(0); last < calls; {
+		if last = r.seq.Load(); last > 0 {
+			if got := r.load(last); got != "" && got != text(int(last)) {
+				t.Fatalf("the reason for call %d is %q, want %q", last, got, text(int(last)))
+			}
+		}
+	}
+	writer.Wait()
 }

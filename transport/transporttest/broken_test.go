@@ -96,6 +96,10 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return silentRefusal{ep} }},
 	{check: "Refuse/Runs", what: "only the first refusal of a run is announced", says: hangs,
 		wrap: func(ep *naive) transport.Endpoint { return firstRefusalOnly{ep} }},
+	{check: "Refuse/Alone", what: "the reasons get lost", says: "the reason of rank",
+		wrap: func(ep *naive) transport.Endpoint { return reasonlessRefusal{ep} }},
+	{check: "Refuse/On", what: "one reason for all calls", says: "the reason of rank",
+		wrap: func(ep *naive) transport.Endpoint { return newestReason{ep} }},
 
 	{check: "Fail/First", what: "the last failure wins", says: "the recorded failure is",
 		wrap: func(ep *naive) transport.Endpoint { return lastFailure{ep} }},
@@ -411,11 +415,27 @@ func (noDrain) Drain(int) error { return nil }
 
 type silentRefusal struct{ *naive }
 
-func (silentRefusal) Refuse(uint64) {}
+func (silentRefusal) Refuse(uint64, string) {}
+
+type reasonlessRefusal struct{ *naive }
+
+func (ep reasonlessRefusal) Refuse(seq uint64, _ string) { ep.naive.Refuse(seq, "") }
+
+// newestReason has one reason for each rank, that of its latest refusal.
+type newestReason struct{ *naive }
+
+func (ep newestReason) Refuse(seq uint64, why string) {
+	ep.naive.Refuse(seq, why)
+	ep.locked(func() {
+		for _, c := range ep.calls {
+			c.why[ep.rank] = ep.call(seq).why[ep.rank]
+		}
+	})
+}
 
 type firstRefusalOnly struct{ *naive }
 
-func (ep firstRefusalOnly) Refuse(seq uint64) {
+func (ep firstRefusalOnly) Refuse(seq uint64, _ string) {
 	ep.locked(func() { ep.call(seq).refused[ep.rank] = !ep.call(seq - 1).refused[ep.rank] })
 }
 

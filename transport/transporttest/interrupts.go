@@ -56,7 +56,7 @@ func enterShared(r *rank, e *transport.Entry, _ int) error {
 
 // enterSettling refuses a call before. e is of the call after it.
 func enterSettling(r *rank, e *transport.Entry, _ int) error {
-	r.Refuse(e.Seq)
+	r.Refuse(e.Seq, reason(r.me, e.Seq))
 	r.seq++
 	e.Seq = r.seq
 	_, err := r.Enter(e)
@@ -327,7 +327,7 @@ func bystander(h *harness, n int) error {
 					if leaves {
 						r.Close()
 					} else {
-						r.Refuse(e.Seq)
+						r.Refuse(e.Seq, reason(r.me, e.Seq))
 					}
 					happened.pass()
 					return nil

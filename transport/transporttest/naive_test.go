@@ -55,6 +55,7 @@ type naiveGroup struct {
 type naiveCall struct {
 	entered              []*transport.Entry
 	refused, done, out   []bool
+	why                  []string // of those that refused
 	pieces               [][]naivePiece
 	open, ended          bool // the last arriver is there; all bodies have been run
 	claimed, run, active int  // bodies handed out and run; ranks that run them
@@ -84,7 +85,7 @@ func newNaive(n int, kind naiveKind) []*naive {
 func (g *naiveGroup) call(seq uint64) *naiveCall {
 	if g.calls[seq] == nil {
 		g.calls[seq] = &naiveCall{
-			entered: make([]*transport.Entry, g.n), refused: make([]bool, g.n), done: make([]bool, g.n),
+			entered: make([]*transport.Entry, g.n), refused: make([]bool, g.n), why: make([]string, g.n), done: make([]bool, g.n),
 			out: make([]bool, g.n), pieces: make([][]naivePiece, g.n),
 		}
 	}
@@ -150,11 +151,11 @@ func (ep *naive) interrupted(absent []int) error {
 	for _, q := range absent {
 		for seq := ep.entry.Seq - 1; ep.call(seq).refused[ep.rank]; seq-- {
 			if ep.call(seq).entered[q] != nil {
-				return &transport.RefusedError{Ranks: []int{ep.rank}, Seq: seq}
+				return &transport.RefusedError{Ranks: []int{ep.rank}, Why: []string{ep.call(seq).why[ep.rank]}, Seq: seq}
 			}
 		}
 		if ep.now.refused[q] {
-			return &transport.RefusedError{Ranks: []int{q}, Seq: ep.entry.Seq}
+			return &transport.RefusedError{Ranks: []int{q}, Why: []string{ep.now.why[q]}, Seq: ep.entry.Seq}
 		}
 		if ep.closed[q] {
 			return &transport.PeerLostError{Rank: q}
@@ -322,8 +323,9 @@ func (ep *naive) Print(rank int) transport.Print {
 	return ep.now.entered[rank].Print
 }
 
-func (ep *naive) Refuse(seq uint64) {
+func (ep *naive) Refuse(seq uint64, why string) {
 	ep.locked(func() {
+		ep.call(seq).why[ep.rank] = why[:min(len(why), transport.ReasonBytes)]
 		ep.call(seq).refused[ep.rank] = true
 		ep.events++
 	})

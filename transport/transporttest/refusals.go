@@ -4,14 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/transport"
 )
 
+// reason is why a rank refuses a call: now and then it is longer than what is kept.
+func reason(rank int, seq uint64) string {
+	why := fmt.Sprintf("rank %d refuses call %d", rank, seq)
+	if seq%3 == 0 {
+		why = strings.Repeat(why+", ", 30)
+	}
+	return why
+}
+
 // refuse refuses the next call.
 func (r *rank) refuse() {
 	r.seq++
-	r.Refuse(r.seq)
+	r.Refuse(r.seq, reason(r.me, r.seq))
 }
 
 // refuseAll mixes runs of refused calls with good ones. A slow rank looks at what
@@ -56,15 +66,29 @@ func refuseAll(h *harness, n int) error {
 }
 
 // refusedBy returns an error unless err is a *RefusedError for call seq by one or
-// more of who.
+// more of who, with their reasons.
 func refusedBy(err error, seq uint64, who ...int) error {
+	return refusedSince(err, seq, true, who...)
+}
+
+// refusedSince is refusedBy for ranks that may have refused further calls since: unless
+// theirs are kept, their reasons may be gone.
+func refusedSince(err error, seq uint64, kept bool, who ...int) error {
 	e, ok := errors.AsType[*transport.RefusedError](err)
 	if !ok || e.Seq != seq || len(e.Ranks) == 0 {
 		return wrong(err, "*RefusedError for call %d", seq)
 	}
-	for _, r := range e.Ranks {
+	for i, r := range e.Ranks {
 		if !slices.Contains(who, r) {
 			return wrong(err, "only ranks %v", who)
+		}
+		if len(e.Why) != len(e.Ranks) {
+			return wrong(err, "a reason for each rank, not %q", e.Why)
+		}
+		why := reason(r, seq)
+		why = why[:min(len(why), transport.ReasonBytes)]
+		if got := e.Why[i]; got != why && (kept || got != "") {
+			return wrong(err, "the reason of rank %d, %q, not %q", r, why, got)
 		}
 	}
 	return nil
@@ -141,6 +165,38 @@ func refuseRuns(h *harness, n int) error {
 	return nil
 }
 
+// refuseOn lets a rank refuse a call, and more of them, while the others enter it.
+func refuseOn(h *harness, n int) error {
+	for trial := range 24 * n {
+		who, before, more := trial%n, trial/n%3, trial/n/3%4*7
+		err := h.world(n, uint64(trial), func(w *world) error {
+			return w.each(func(r *rank) error {
+				if err := r.enter(r.entry()); err != nil {
+					return err
+				}
+				for range before { // all do
+					r.refuse()
+				}
+				r.pause()
+				if r.me == who {
+					for range 1 + more {
+						r.refuse()
+						r.yield()
+					}
+					return nil
+				}
+				e := r.entry()
+				_, err := r.Enter(e)
+				return refusedSince(err, e.Seq, before == 0 || more == 0, who)
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("rank %d refuses %d calls and the others %d: %w", who, before+1+more, before, err)
+		}
+	}
+	return nil
+}
+
 // enterAfterRefusal enters the call after one that only the ranks of who have
 // refused. It need not notice so by itself: the others make the group fail.
 func (r *rank) enterAfterRefusal(noticed *gate, who []int) error {
@@ -190,5 +246,8 @@ func (r *rank) leaveRefused(e *transport.Entry, err error, refusal uint64, who [
 	if f.Kind != transport.FailureRefused {
 		return fmt.Errorf("the failure is %+v", f)
 	}
-	return refusedBy(&transport.RefusedError{Ranks: f.Ranks, Seq: f.Seq}, refusal, who...)
+	if f.Seq != refusal || len(f.Ranks) == 0 || slices.ContainsFunc(f.Ranks, func(r int) bool { return !slices.Contains(who, r) }) {
+		return fmt.Errorf("the failure is %+v, want one of ranks %v in call %d", f, who, refusal)
+	}
+	return nil
 }

@@ -149,9 +149,11 @@ var checks = []check{
 	{"Refuse/All", anySize, refuseAll,
 		"calls that all ranks refuse leave the group as it was, and never touch what a slow rank still reads of the call before"},
 	{"Refuse/Alone", several, refuseAlone,
-		"if some ranks refuse a call that others enter, these get *RefusedError with those ranks and the number of the call; they make the group fail, which ends the next Enter of the ranks that refused"},
+		"if some ranks refuse a call that others enter, these get *RefusedError with those ranks, their reasons and the number of the call; they make the group fail, which ends the next Enter of the ranks that refused"},
 	{"Refuse/Runs", few, refuseRuns,
 		"a rank that has refused more calls than another is noticed at the first call on which they differ"},
+	{"Refuse/On", few, refuseOn,
+		"the reason of a rank that goes on refusing calls is that of the call in question, or none; that of the first call that it refused since its last Enter is kept"},
 
 	{"Fail/First", anySize, failFirst,
 		"the first failure is everybody's, with its kind, rank, call, ranks and text, and later ones change nothing"},

@@ -1,0 +1,57 @@
+package ccl
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Reasons arrive for the ranks that gave them, as many as there is room for.
+func TestReasonsSurviveTheirText(t *testing.T) {
+	long := strings.Repeat("x", 2*transport.ReasonBytes)
+	for _, c := range []struct{ why, want []string }{
+		{nil, nil},
+		{[]string{""}, []string{""}},
+		{[]string{"a", "", "b", "a", "-"}, []string{"a", "", "b", "a", "-"}},
+		{[]string{" a\n\tb\x00c \xff"}, []string{"a b c \ufffd"}},
+		{[]string{long + "1", "y" + long, "z" + long, "short", long + "2"},
+			[]string{long[:237] + "...", "y" + long[:236] + "...", "", "short", long[:237] + "..."}},
+		{slices.Repeat([]string{"same"}, 100), append(slices.Repeat([]string{"same"}, 64), make([]string, 36)...)},
+	} {
+		text := writeReasons(c.why)
+		require.LessOrEqual(t, len(text), transport.TextBytes)
+		got := readReasons(text, len(c.why))
+		require.Equal(t, append([]string{}, c.want...), got)
+		require.Equal(t, text, writeReasons(got), "what was read says the same")
+	}
+	var many []string
+	for i := range 64 {
+		many = append(many, fmt.Sprint(i))
+	}
+	require.Equal(t, many, readReasons(writeReasons(many), 64))
+}
+
+// The text of a failure may be anything where ranks are processes.
+func FuzzReadReasons(f *testing.F) {
+	f.Add(writeReasons([]string{"a", "b"}), 2)
+	f.Add("0000\n\x1b[2J\n", 9)
+	f.Add("\xff~z/:", 3)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		n = int(uint(n) % 100)
+		why := readReasons(text, n)
+		if len(why) != n {
+			t.Fatalf("%d reasons for %d ranks", len(why), n)
+		}
+		for _, w := range why {
+			if len(w) > transport.ReasonBytes || w != oneLine(w) || bytes.ContainsAny([]byte(w), "\n\x1b\x00") {
+				t.Errorf("the reason is %q", w)
+			}
+		}
+	})
+}
