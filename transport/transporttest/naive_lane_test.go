@@ -107,13 +107,13 @@ func (l *naiveLane) Lost(peer int) error {
 }
 
 func (l *naiveLane) TryWithdraw(to int) (taken, ok bool) {
-	l.locked(func() {
-		stream := [2]int{l.rank, to}
-		taken = len(l.letters[stream]) == 0
-		if ok = taken || l.copies || !l.viewed[stream]; ok && !l.copies {
-			l.letters[stream] = nil
-		}
-	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stream := [2]int{l.rank, to}
+	taken = len(l.letters[stream]) == 0
+	if ok = taken || l.copies || !l.viewed[stream]; ok && !l.copies {
+		l.letters[stream] = nil // no rank waits for that
+	}
 	return taken, ok
 }
 
