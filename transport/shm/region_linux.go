@@ -13,9 +13,11 @@ import (
 // segmentMemory is the memory of a region that is a segment of its own.
 type segmentMemory struct{ *segment }
 
-// makeRegion makes a region's segment. It is part of a call, whose ranks meet twice: when
-// rank 0 has made a file, and when each has its own part of the memory. So all know how all
-// have fared, and have the region or the same *transport.AllocationFailedError.
+// makeRegion makes a region's segment. It is part of a call, whose ranks meet three times:
+// when rank 0 has made a file, when each rank has its own part of the memory, and when rank 0
+// has removed the file's name. So all know how all have fared, and have the region or the same
+// *transport.AllocationFailedError; and if rank 0 dies before it removes the name, the others
+// learn of it while they can still remove it.
 func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 	j := m.segment.header.part(m.Rank(), m.Size(), "-region-%d", number)
 	h, err := newHeader(j, size)
@@ -28,7 +30,13 @@ func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 		err = m.agree(size, s.share())
 	}
 	if s.named {
+		atPoint("region to be unnamed")
 		_ = unlinkFile(s.fd, s.path) // else it is a leftover
+	}
+	if _, none := errors.AsType[*transport.AllocationFailedError](err); err == nil || none {
+		if lost := m.agree(size, nil); lost != nil {
+			err = lost
+		}
 	}
 	if err == nil {
 		return segmentMemory{s}, nil

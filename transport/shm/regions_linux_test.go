@@ -266,8 +266,8 @@ func playRegion(spec rankSpec, in *bufio.Scanner) {
 // A rank that dies while a region is made fails the others, and leaves nothing behind.
 func TestDeathWhileARegionIsMade(t *testing.T) {
 	for _, dies := range []int{0, 1} {
-		for _, point := range []string{"region named", "region offered", "region shared", "region allocated"} {
-			if dies == 1 && point == "region named" {
+		for _, point := range []string{"region named", "region offered", "region shared", "region allocated", "region to be unnamed"} {
+			if dies == 1 && (point == "region named" || point == "region to be unnamed") {
 				continue // it is rank 0's alone
 			}
 			t.Run(fmt.Sprintf("rank %d at %s", dies, point), func(t *testing.T) {
