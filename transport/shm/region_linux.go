@@ -85,14 +85,7 @@ func (s *segment) offer() (err error) {
 	if err := unix.Ftruncate(s.fd, int64(s.header.total())); err != nil {
 		return refused(s.header.total(), err)
 	}
-	s.header.sign()
-	if _, err := unix.Pwrite(s.fd, s.header.encode(), 0); err != nil {
-		return fmt.Errorf("shared memory %s cannot be written: %w", s.path, err)
-	}
-	if _, err := tryLock(s.fd, 0); err != nil { // nobody else has the file
-		return fmt.Errorf("shared memory %s: %s cannot lock files: %w", s.path, directory, err)
-	}
-	if err := s.enter(); err != nil {
+	if err := s.fill(); err != nil {
 		return err
 	}
 	for k := range names {

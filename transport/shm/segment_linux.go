@@ -89,11 +89,8 @@ func openSegment(ctx context.Context, j Job, size int) (*segment, error) {
 	return s, nil
 }
 
-// create makes the segment. Only rank 0 does.
-func (s *segment) create(w *waiting) (err error) {
-	if s.fd, err = makeFile(s.header.total()); err != nil {
-		return err
-	}
+// fill writes the header of a new file, which has no name yet, and takes rank 0's place in it.
+func (s *segment) fill() error {
 	s.header.sign()
 	if _, err := unix.Pwrite(s.fd, s.header.encode(), 0); err != nil {
 		return fmt.Errorf("shared memory %s cannot be written: %w", s.path, err)
@@ -101,7 +98,15 @@ func (s *segment) create(w *waiting) (err error) {
 	if _, err := tryLock(s.fd, 0); err != nil { // nobody else has the file
 		return fmt.Errorf("shared memory %s: %s cannot lock files: %w", s.path, directory, err)
 	}
-	if err := s.enter(); err != nil {
+	return s.enter()
+}
+
+// create makes the segment. Only rank 0 does.
+func (s *segment) create(w *waiting) (err error) {
+	if s.fd, err = makeFile(s.header.total()); err != nil {
+		return err
+	}
+	if err := s.fill(); err != nil {
 		return err
 	}
 	atPoint("made")
