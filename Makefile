@@ -67,10 +67,10 @@ bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far 
 	$(GO) run ./benchmarks/peers $(ARGS)
 
 kill: ## kill, stop and delay ranks that are processes, 1000 times, for about ten minutes
-	$(GO) test -v -count=1 -timeout 30m ./internal/processtest -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s $(ARGS)
+	$(GO) test -v -count=1 -timeout 30m ./test/processes -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s $(ARGS)
 
 programs: ## run thousands of random programs, on processes and on goroutines, for about fifteen minutes
-	$(GO) test -count=1 -timeout 60m ./internal/processtest -run 'TestRandom(Programs|Departures)' -programs 3000 -departures 2000 $(ARGS)
+	$(GO) test -count=1 -timeout 60m ./test/processes -run 'TestRandom(Programs|Departures)' -programs 3000 -departures 2000 $(ARGS)
 	$(GO) test -count=1 -timeout 60m ./ccl -run 'TestRandom(Programs|Departures)' -programs 1000 -departures 4000
 	$(GO) test -count=1 -timeout 60m ./dist -run TestRandomDepartures -departures 150
 
@@ -85,6 +85,6 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzKernels -fuzztime 30s ./algorithms/tree
 	$(GO) test -run '^$$' -fuzz FuzzMany -fuzztime 30s ./internal/reduce
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./cmd/goccl/internal/sweep
-	$(GO) test -run '^$$' -fuzz FuzzKeyOfName -fuzztime 30s ./internal/launched
+	$(GO) test -run '^$$' -fuzz FuzzKeyOfName -fuzztime 30s ./internal/launchenv
 
 ci: check test single noasm race ## what has to pass before a change lands

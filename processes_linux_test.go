@@ -82,7 +82,7 @@ func startBy(t *testing.T, home, line string) {
 		t.Skip(launcher, "is not installed")
 	}
 	if launcher == "torchrun" && !strings.Contains(shell(t, home, "torchrun --help"), "--nproc-per-node") {
-		t.Skip("this torchrun writes its flags in another way; internal/launched tests it")
+		t.Skip("this torchrun writes its flags in another way; internal/launchenv tests it")
 	}
 	if is := shell(t, home, line); is != "average of 4 ranks: [1.5 1]\n" {
 		t.Errorf("%s prints %q", line, is)
@@ -99,7 +99,7 @@ var (
 // that who looks for what a program prints finds it there.
 func TestTroubleshooting(t *testing.T) {
 	var code strings.Builder
-	for _, room := range []string{"ccl", "dist", "internal/launched", "transport", "transport/shm"} {
+	for _, room := range []string{"ccl", "dist", "internal/launchenv", "transport", "transport/shm"} {
 		files, err := filepath.Glob(room + "/*.go")
 		if err != nil {
 			t.Fatal(err)

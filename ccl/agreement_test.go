@@ -22,7 +22,7 @@ type halting struct {
 	turn int
 }
 
-func (h *halting) Enter(e *transport.Entry) (transport.Role, error) {
+func (h *halting) Enter(e *transport.Arrival) (transport.Role, error) {
 	h.turn = 0
 	return h.Endpoint.Enter(e)
 }
@@ -46,14 +46,14 @@ type haltingStaging struct {
 	h *halting
 }
 
-func (s haltingStaging) Turn() error {
+func (s haltingStaging) Flip() error {
 	s.h.turn++
-	return s.Staging.Turn()
+	return s.Staging.Flip()
 }
 
-func (s haltingStaging) Staged(rank, n int) []byte {
+func (s haltingStaging) Input(rank, n int) []byte {
 	s.h.halt(s.h.turn)
-	return s.Staging.Staged(rank, n)
+	return s.Staging.Input(rank, n)
 }
 
 // A call that succeeds on one rank succeeds on all, also if the group fails while another

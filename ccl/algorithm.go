@@ -41,13 +41,13 @@ type Kernel struct {
 	// travel with the synchronisation instead of the ranks' own buffers. It
 	// saves the second synchronisation.
 	Eager bool
-	// Shared: the kernel uses a window and no messages, and does not ask who
+	// AnyRunner: the kernel uses a window and no messages, and does not ask who
 	// runs it: its Run may be executed for any rank by any goroutine.
-	Shared bool
-	// Shares: of the inputs of others the kernel looks at its Share of each piece only,
-	// as FoldToAll does, or in a reduce-scatter at its block. What a rank would look at of its own need not be copied to
+	AnyRunner bool
+	// ReadsOwnPart: of the inputs of others the kernel looks at its part (View.Mine) of each piece only,
+	// as ReduceToAll does, or in a reduce-scatter at its block. What a rank would look at of its own need not be copied to
 	// where others see it, where it has to be copied at all.
-	Shares bool
+	ReadsOwnPart bool
 	// Ordered: the kernel folds ranks in their order, x0 op x1 op x2 ..., whatever it
 	// brackets, so that operations that do not commute are safe with it. Others are
 	// refused such operations.
@@ -107,7 +107,7 @@ func (a *Algorithm) Validate() error {
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is undocumented; its Doc has to be a sentence, with the source", a.Name, coll)
 		case k.Cost == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v declares no Cost", a.Name, coll)
-		case k.Eager && !k.Shared:
+		case k.Eager && !k.AnyRunner:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Eager but not Shared", a.Name, coll)
 		}
 	}

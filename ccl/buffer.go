@@ -23,13 +23,13 @@ func (b Buffer) Slice(lo, hi int) Buffer {
 // Block returns block i of the n into which the buffer is cut, 0 <= i < n. Their
 // lengths differ by at most one element, the longer ones first.
 func (b Buffer) Block(i, n int) Buffer {
-	lo, hi := Split(b.Len(), i, n)
+	lo, hi := BlockRange(b.Len(), i, n)
 	return b.Slice(lo, hi)
 }
 
-// Split returns where part i of n begins and ends when count things are dealt
+// BlockRange returns where part i of n begins and ends when count things are dealt
 // out evenly: the first count mod n parts get one more than the others.
-func Split(count, i, n int) (lo, hi int) {
+func BlockRange(count, i, n int) (lo, hi int) {
 	q, r := count/n, count%n
 	lo = i*q + min(i, r)
 	hi = lo + q

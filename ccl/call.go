@@ -23,7 +23,7 @@ type Call struct {
 	places []int // displs of that rank
 
 	payload bool // windows show payloads
-	window  Window
+	window  View
 	opened  bool // the call has had its window
 	fold    folder
 	scratch []byte
@@ -55,23 +55,23 @@ func (c *Call) In() Buffer { return c.in }
 // in place, disjoint from it otherwise, and ranks may differ in that. It is empty
 // where only the root has one: in a reduce and a gather, on all ranks but the root.
 //
-// Where an output is made of blocks, use OutOf: between them there may be gaps. In an
-// all-gather and a gather a rank that works in place has OutOf(Rank) as its In; in a
-// reduce-scatter and a scatter, InOf(Rank) as its Out.
+// Where an output is made of blocks, use OutBlock: between them there may be gaps. In an
+// all-gather and a gather a rank that works in place has OutBlock(Rank) as its In; in a
+// reduce-scatter and a scatter, InBlock(Rank) as its Out.
 func (c *Call) Out() Buffer { return c.out }
 
-// InOf returns the block of this rank's input that is for another rank, in a
+// InBlock returns the block of this rank's input that is for another rank, in a
 // reduce-scatter, an all-to-all and, on the root, a scatter. Blocks are packed, in
 // the order of ranks.
-func (c *Call) InOf(rank int) Buffer {
-	at := c.Part(c.rank, rank)
+func (c *Call) InBlock(rank int) Buffer {
+	at := c.InRange(c.rank, rank)
 	return c.in.Slice(at.Lo, at.Hi)
 }
 
-// OutOf returns the place of the block of another rank in this rank's output: in an
+// OutBlock returns the place of the block of another rank in this rank's output: in an
 // all-gather and, on the root, a gather, of that rank's input; in an all-to-all, of
 // what it has for this one.
-func (c *Call) OutOf(rank int) Buffer {
+func (c *Call) OutBlock(rank int) Buffer {
 	var at, n int
 	switch {
 	case c.matrix != nil:
@@ -94,9 +94,9 @@ func (c *Call) OutOf(rank int) Buffer {
 	return c.out.Slice(at, at+n)
 }
 
-// Part returns where in the input of rank `from` the block for rank `to` lies: in a
+// InRange returns where in the input of rank `from` the block for rank `to` lies: in a
 // reduce-scatter, a scatter, where only the root's input has any, and an all-to-all.
-func (c *Call) Part(from, to int) Range {
+func (c *Call) InRange(from, to int) Range {
 	var lo, n int
 	switch {
 	case c.matrix != nil:
@@ -116,9 +116,9 @@ func (c *Call) Part(from, to int) Range {
 	return Range{lo, lo + n}
 }
 
-// CountOf returns the length of a rank's block, in elements: of what it brings to an
+// BlockLen returns the length of a rank's block, in elements: of what it brings to an
 // all-gather or a gather, and of what it gets from a reduce-scatter or a scatter.
-func (c *Call) CountOf(rank int) int {
+func (c *Call) BlockLen(rank int) int {
 	if c.counts != nil {
 		return c.counts[rank]
 	}
@@ -155,22 +155,22 @@ func (c *Call) Traffic() Cost { return Cost{Steps: int(c.clock), Bytes: c.moved}
 
 // nobody stands for the missing end of a one-way transfer. It is no number that a
 // kernel can come by.
-const nobody = math.MinInt
+const none = math.MinInt
 
 // Send sends b to rank `to`, which has to receive as many elements.
 func (c *Call) Send(to int, b Buffer) error {
-	return c.transfer(to, b, nobody, Buffer{}, Buffer{}, false)
+	return c.transfer(to, b, none, Buffer{}, Buffer{}, false)
 }
 
 // Recv receives from rank `from`, which has to send dst.Len elements.
 func (c *Call) Recv(from int, dst Buffer) error {
-	return c.transfer(nobody, Buffer{}, from, dst, Buffer{}, false)
+	return c.transfer(none, Buffer{}, from, dst, Buffer{}, false)
 }
 
 // RecvReduce receives from rank `from` and stores (with op received) to dst. with
 // is as long as dst, and equal to it or disjoint.
 func (c *Call) RecvReduce(from int, dst, with Buffer) error {
-	return c.transfer(nobody, Buffer{}, from, dst, with, true)
+	return c.transfer(none, Buffer{}, from, dst, with, true)
 }
 
 // SendRecv does a Send and a Recv at the same time. b and dst are disjoint.
@@ -184,11 +184,11 @@ func (c *Call) SendRecvReduce(to int, b Buffer, from int, dst, with Buffer) erro
 	return c.transfer(to, b, from, dst, with, true)
 }
 
-// Finish applies the operation's epilogue to b: the division of Avg. A kernel
+// Epilogue applies the operation's epilogue to b: the division of Avg. A kernel
 // does so exactly once for each element that is fully reduced, on one rank, before
 // it goes to others; or on every rank that has reduced it for itself. A window's
-// FoldToAll does it by itself.
-func (c *Call) Finish(b Buffer) { c.fold.finish(b.data) }
+// ReduceToAll does it by itself.
+func (c *Call) Epilogue(b Buffer) { c.fold.finish(b.data) }
 
 // Copy copies src to dst, buffers of this rank of the same length. They are
 // equal or disjoint.
@@ -202,9 +202,9 @@ func (c *Call) Copy(dst, src Buffer) error {
 	return nil
 }
 
-// Fold stores a op b to dst, buffers of this rank of one length. dst is equal to a or
+// Reduce stores a op b to dst, buffers of this rank of one length. dst is equal to a or
 // to b, or disjoint from them.
-func (c *Call) Fold(dst, a, b Buffer) error {
+func (c *Call) Reduce(dst, a, b Buffer) error {
 	switch {
 	case c.err != nil:
 		return c.err
@@ -227,7 +227,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	if c.err != nil {
 		return c.err
 	}
-	sending, receiving := to != nobody, from != nobody
+	sending, receiving := to != none, from != none
 	if err := c.checkPeers(to, from); err != nil {
 		return c.fail(err)
 	}
@@ -262,7 +262,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 			receiving = got < len(dst.data)
 		}
 	}
-	if to != nobody {
+	if to != none {
 		if err := ep.Drain(to); err != nil {
 			return c.lost("send to", to, err)
 		}
@@ -311,7 +311,7 @@ func (c *Call) lost(verb string, peer int, err error) error {
 func (c *Call) checkPeers(to, from int) error {
 	for _, peer := range [...]int{to, from} {
 		switch {
-		case peer == nobody:
+		case peer == none:
 		case peer < 0 || peer >= c.Size():
 			return fmt.Errorf("rank %d is not a rank of a group of %d", peer, c.Size())
 		case peer == c.Rank():

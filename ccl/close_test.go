@@ -18,10 +18,10 @@ type closedAtEnter struct {
 	armed bool
 }
 
-func (ep *closedAtEnter) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep *closedAtEnter) Enter(e *transport.Arrival) (transport.Role, error) {
 	if ep.armed {
 		if err := ep.Close(); err != nil {
-			return transport.Own, err
+			return transport.RunOwn, err
 		}
 	}
 	return ep.Endpoint.Enter(e)

@@ -41,8 +41,8 @@ type Communicator struct {
 
 	ended atomic.Pointer[error] // the failure of the group, for when the endpoint is free
 
-	guard  transport.Guard // nil where shared memory cannot vanish
-	faults bool            // whether faults were panics before the call
+	guard  transport.FaultGuard // nil where shared memory cannot vanish
+	faults bool                 // whether faults were panics before the call
 
 	life      lifetime
 	inside    bool                          // the call that runs has begun to synchronise
@@ -58,7 +58,7 @@ type Communicator struct {
 	tensors   []Buffer
 	coalesced []Buffer // all tensors of the call
 	places    [][]byte // of them
-	entry     transport.Entry
+	entry     transport.Arrival
 	plans     [planCache]plan
 	_         [padBytes]byte
 }
@@ -137,7 +137,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 		logger: slog.New(slog.DiscardHandler),
 	}
 	c.regions, _ = ep.(transport.Regions)
-	c.guard, _ = ep.(transport.Guard)
+	c.guard, _ = ep.(transport.FaultGuard)
 	c.life.word.Store(open)
 	c.queue.serve = c.serve
 	c.post.init(c)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/internal/programs"
+	"github.com/goccl/goccl/test/stress"
 )
 
 var (
@@ -25,17 +25,17 @@ func TestRandomDepartures(t *testing.T) {
 		for i := range uint64(*departures) {
 			seed := *departureSeed + i
 			n := 2 + int(seed%4%3)
-			p := programs.NewDepartures(seed, programs.Options{
+			p := stress.NewDepartures(seed, stress.Options{
 				Ranks: n, Events: []int{5, 20, 60}[seed/3%3], Longest: []int{100, 3000, 100, 100, 1 << 16}[seed%5],
 				Algorithms: []string{"direct", "ring"},
-			}, programs.Close, programs.Close, programs.Abort)
+			}, stress.Close, stress.Close, stress.Abort)
 			goroutines := runtime.NumGoroutine()
 			g := group(t, connect, n)
-			accounts := make([]*programs.Account, n)
+			accounts := make([]*stress.Account, n)
 			done := make(chan error)
 			go func() {
 				done <- errors.Join(each(n, func(r int) (err error) {
-					accounts[r], err = p.Run(bg, g[r], programs.Exits{})
+					accounts[r], err = p.Run(bg, g[r], stress.Exits{})
 					return err
 				})...)
 			}()

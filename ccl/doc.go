@@ -30,9 +30,9 @@
 // of the ranks, with calls, messages and a failure of their own.
 //
 // A kernel exchanges messages ([Call.SendRecv] and its relatives) or looks at all
-// ranks' inputs through a window ([Call.Window]). It says what it costs, and the suite
+// ranks' inputs through a window ([Call.View]). It says what it costs, and the suite
 // measures that. Who writes one needs [Algorithm], [Kernel], [Call], [Buffer], [Shape],
-// [Cost], [ParamsOf] and [Window]; docs/writing-an-algorithm.md leads through them.
+// [Cost], [ParamsOf] and [View]; docs/writing-an-algorithm.md leads through them.
 //
 // Which kernel does which call [Settings.Explain] tells before, and
 // [Communicator.LastChoice] afterwards.

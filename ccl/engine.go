@@ -161,7 +161,7 @@ func (c *Communicator) cancelled(coll Collective, err error) error {
 // perform does a rank's part of the call that it has prepared.
 func (c *Communicator) perform() error {
 	if c.entry.Staged {
-		c.call.stage(c.ep.Staging(), 0)
+		c.call.putInput(c.ep.Staging(), 0)
 	}
 	role, err := c.ep.Enter(&c.entry)
 	if c.regions != nil {
@@ -214,8 +214,8 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	}
 	e := &c.entry
 	e.Ctx, e.Seq = ctx, c.seq
-	e.Print, e.Hash = p.fingerprint, p.hash
-	e.Patient = r.opts.queued
+	e.Fingerprint, e.Hash = p.fingerprint, p.hash
+	e.NoSpin = r.opts.queued
 	e.Limit = transport.Timeout{}
 	if r.opts.timeout != 0 {
 		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}
@@ -227,12 +227,12 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Writes = spanOf(r.writes)
 	}
 	e.Exposed = moves && !call.payload
-	e.Shared = e.Exposed && p.choice.Kernel.Shared
+	e.AnyRunner = e.Exposed && p.choice.Kernel.AnyRunner
 	e.Staged = false
-	if e.Shared && c.memory == nil && !c.placed {
+	if e.AnyRunner && c.memory == nil && !c.placed {
 		// Nobody touches memory of this rank, for which it would have to stay, and
 		// Enter can show the first piece.
-		e.Exposed, e.Shared = false, false
+		e.Exposed, e.AnyRunner = false, false
 		e.Staged = p.shape.Total <= stagedEarly
 	}
 	e.Work = p.work
@@ -249,9 +249,9 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 // execute does a rank's part after all have entered.
 func (c *Communicator) execute(role transport.Role) error {
 	switch role {
-	case transport.Nobody:
+	case transport.RunNone:
 		return nil
-	case transport.Everyone:
+	case transport.RunClaimed:
 		return c.executeAll()
 	}
 	if c.call.plan.shape.Total == 0 {
@@ -337,7 +337,7 @@ type plan struct {
 	// The fingerprint for a root and for lengths.
 	root        int
 	lengths     uint64
-	fingerprint transport.Print
+	fingerprint transport.Fingerprint
 	hash        uint64
 }
 

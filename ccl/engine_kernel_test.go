@@ -29,7 +29,7 @@ func TestKernelPanics(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		everyWorld(t, func(t *testing.T, connect connector) {
 			for culprit := range 3 {
-				crash := &ccl.Kernel{Shared: shared, Run: func(c *ccl.Call) error {
+				crash := &ccl.Kernel{AnyRunner: shared, Run: func(c *ccl.Call) error {
 					if c.Rank() == culprit {
 						panic(errKernel)
 					}
@@ -100,7 +100,7 @@ func TestDeadlockedKernel(t *testing.T) {
 func TestKernelErrors(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		everyWorld(t, func(t *testing.T, connect connector) {
-			bad := &ccl.Kernel{Shared: shared, Run: func(c *ccl.Call) error {
+			bad := &ccl.Kernel{AnyRunner: shared, Run: func(c *ccl.Call) error {
 				if c.Rank() == 1 {
 					return fmt.Errorf("step 3: %w", errKernel)
 				}
@@ -154,23 +154,23 @@ func TestKernelMisusesVerbs(t *testing.T) {
 			return errors.Join(rightReduce(c), rightReduce(c))
 		}, "the kernel opened a second window"},
 		"fold too much": {func(c *ccl.Call) error {
-			return c.Window(func(w *ccl.Window) error { return w.FoldToAll(ccl.Range{Lo: 0, Hi: w.Len() + 1}) })
+			return c.View(func(w *ccl.View) error { return w.ReduceToAll(ccl.Range{Lo: 0, Hi: w.Len() + 1}) })
 		}, "outside of the window's piece"},
 		"copy a piece to another length": {func(c *ccl.Call) error {
-			return c.Window(func(w *ccl.Window) error { return w.Copy(c.Out().Slice(0, 1), 0) })
+			return c.View(func(w *ccl.View) error { return w.Copy(c.Out().Slice(0, 1), 0) })
 		}, "buffer of another length"},
 		"drop the error of a verb": {func(c *ccl.Call) error {
 			_ = c.Send(c.Rank(), c.In())
 			return nil
 		}, "exchanges a message with itself"},
 		"drop the error of a window": {func(c *ccl.Call) error {
-			return c.Window(func(w *ccl.Window) error {
-				_ = w.FoldToAll(ccl.Range{Lo: -1, Hi: 1})
+			return c.View(func(w *ccl.View) error {
+				_ = w.ReduceToAll(ccl.Range{Lo: -1, Hi: 1})
 				return nil
 			})
 		}, "outside of the window's piece"},
 		"drop the error of a window's copy": {func(c *ccl.Call) error {
-			return c.Window(func(w *ccl.Window) error {
+			return c.View(func(w *ccl.View) error {
 				_ = w.Copy(c.Out().Slice(0, 1), 0)
 				return nil
 			})
@@ -188,7 +188,7 @@ func TestKernelMisusesVerbs(t *testing.T) {
 	}
 }
 
-// FoldToAll is for collectives that fold to all: others have a result to share on no
+// ReduceToAll is for collectives that fold to all: others have a result to share on no
 // transport.
 func TestFoldToAllOfABroadcast(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -197,7 +197,7 @@ func TestFoldToAllOfABroadcast(t *testing.T) {
 		for _, err := range each(2, func(r int) error {
 			return ccl.Broadcast(t.Context(), group[r], make([]float32, 100), 0, ccl.WithAlgorithm("odd"))
 		}) {
-			require.ErrorContains(t, err, "the kernel calls FoldToAll, which all-reduces and reduces have, in a call of broadcast")
+			require.ErrorContains(t, err, "the kernel calls ReduceToAll, which all-reduces and reduces have, in a call of broadcast")
 		}
 	})
 }
@@ -208,9 +208,9 @@ func TestKernelDropsFailedFold(t *testing.T) {
 	for _, waiting := range []local.Waiting{local.Poll, local.Park} { // elsewhere folds are not cut short
 		var group []*ccl.Communicator
 		deaf := &ccl.Kernel{Run: func(c *ccl.Call) error {
-			return c.Window(func(w *ccl.Window) error {
+			return c.View(func(w *ccl.View) error {
 				group[c.Rank()].Abort(errKernel)
-				_ = w.FoldToAll(w.Share())
+				_ = w.ReduceToAll(w.Mine())
 				return nil
 			})
 		}}
@@ -230,10 +230,10 @@ func TestOwnMemoryInAFailedGroup(t *testing.T) {
 		var group []*ccl.Communicator
 		finish := &ccl.Kernel{Run: func(c *ccl.Call) error {
 			group[c.Rank()].Abort(errKernel)
-			if err := c.Fold(c.Out(), c.In(), c.In()); err != nil {
+			if err := c.Reduce(c.Out(), c.In(), c.In()); err != nil {
 				return err
 			}
-			c.Finish(c.Out())
+			c.Epilogue(c.Out())
 			return nil
 		}}
 		group = join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"finish": finish}))

@@ -140,7 +140,7 @@ func ExampleAlgorithm() {
 						}
 						sum = c.Out()
 					}
-					c.Finish(c.Out())
+					c.Epilogue(c.Out())
 					for r := 1; r < c.Size(); r++ {
 						if err := c.Send(r, c.Out()); err != nil {
 							return err

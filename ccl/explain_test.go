@@ -47,7 +47,7 @@ func TestExplainCost(t *testing.T) {
 	registry := testRegistry()
 	plain, _ := registry.Lookup("plain")
 	*plain.Kernels[CollAllReduce] = Kernel{
-		Doc: "for tests", Eager: true, Shared: true, Run: func(*Call) error { return nil },
+		Doc: "for tests", Eager: true, AnyRunner: true, Run: func(*Call) error { return nil },
 		Cost: func(s Shape) Cost {
 			if s.Eager {
 				return Cost{}

@@ -28,14 +28,14 @@ type fingerprint struct {
 	counts uint64
 }
 
-func (f *fingerprint) print() transport.Print {
-	return transport.Print{
+func (f *fingerprint) print() transport.Fingerprint {
+	return transport.Fingerprint{
 		uint64(f.coll) | uint64(f.dtype)<<8 | uint64(f.op)<<32,
 		uint64(f.count), uint64(f.root), f.entry, f.counts,
 	}
 }
 
-func fingerprintOf(p transport.Print) fingerprint {
+func fingerprintOf(p transport.Fingerprint) fingerprint {
 	return fingerprint{
 		coll: Collective(p[0]), dtype: DType(p[0] >> 8), op: uint32(p[0] >> 32),
 		count: int(p[1]), root: int(p[2]), entry: p[3], counts: p[4],
@@ -45,7 +45,7 @@ func fingerprintOf(p transport.Print) fingerprint {
 // hash folds a fingerprint to one word: products of pairs of words, each word
 // scrambled by a constant of its own, so that the multiplications run side by
 // side.
-func hash(p transport.Print) uint64 {
+func hash(p transport.Fingerprint) uint64 {
 	return fold(p[0]^0x9e3779b97f4a7c15, p[1]^0xbf58476d1ce4e5b9) ^
 		fold(p[2]^0x94d049bb133111eb, p[3]^0xd6e8feb86659fd93) ^
 		fold(p[4]^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
@@ -83,7 +83,7 @@ func hashCounts(counts []int) uint64 {
 func (c *Communicator) differing(err *transport.MismatchError) error {
 	prints := make([]fingerprint, c.size)
 	for r := range prints {
-		prints[r] = fingerprintOf(c.ep.Print(r))
+		prints[r] = fingerprintOf(c.ep.Fingerprint(r))
 	}
 	m, hashed := c.mismatch(prints)
 	if hashed {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/internal/programs"
+	"github.com/goccl/goccl/test/stress"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -247,7 +247,7 @@ func TestRandomPrograms(t *testing.T) {
 			t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 				n := 2 + int(seed%4)
 				g := group(t, connect, n)
-				p := programs.New(seed, programs.Options{Ranks: n, Events: 150, Longest: 3000, Algorithms: []string{"direct", "ring"}})
+				p := stress.New(seed, stress.Options{Ranks: n, Events: 150, Longest: 3000, Algorithms: []string{"direct", "ring"}})
 				require.NoError(t, errors.Join(each(n, func(r int) error { return p.Run(bg, g[r]) })...))
 				allSum(t, g, 10)
 			})

@@ -57,7 +57,7 @@ func (ep *stopping) count(n int) {
 	}
 }
 
-func (ep *stopping) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep *stopping) Enter(e *transport.Arrival) (transport.Role, error) {
 	defer ep.use(ep.atEnter)()
 	return ep.Endpoint.Enter(e)
 }

@@ -19,7 +19,7 @@ import (
 // on to a goroutine of its own what is left over in the end.
 type post struct {
 	comm  *Communicator
-	lane  transport.Lane
+	lane  transport.P2P
 	ready func() bool // whether something could be moved, which it does
 
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ type post struct {
 }
 
 func (p *post) init(c *Communicator) {
-	p.comm, p.lane = c, c.ep.Lane()
+	p.comm, p.lane = c, c.ep.P2P()
 	p.ready = func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()

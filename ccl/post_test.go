@@ -29,15 +29,15 @@ type tapped struct {
 	lane tappedLane
 }
 
-func (ep *tapped) Lane() transport.Lane { return &ep.lane }
+func (ep *tapped) P2P() transport.P2P { return &ep.lane }
 
 type tappedLane struct {
-	transport.Lane
+	transport.P2P
 	taps *taps
 }
 
 func (l *tappedLane) TryPut(to int, m *transport.Message) (int, bool, error) {
-	n, ok, err := l.Lane.TryPut(to, m)
+	n, ok, err := l.P2P.TryPut(to, m)
 	if ok && l.taps.put != nil {
 		l.taps.put(to)
 	}
@@ -45,7 +45,7 @@ func (l *tappedLane) TryPut(to int, m *transport.Message) (int, bool, error) {
 }
 
 func (l *tappedLane) TryNext(from int) (transport.Message, bool, error) {
-	view, ok, err := l.Lane.TryNext(from)
+	view, ok, err := l.P2P.TryNext(from)
 	if ok && l.taps.view != nil {
 		l.taps.view(from)
 	}
@@ -56,11 +56,11 @@ func (l *tappedLane) Take(from int) {
 	if l.taps.take != nil {
 		l.taps.take(from)
 	}
-	l.Lane.Take(from)
+	l.P2P.Take(from)
 }
 
 func (l *tappedLane) TryWithdraw(to int) (taken, ok bool) {
-	taken, ok = l.Lane.TryWithdraw(to)
+	taken, ok = l.P2P.TryWithdraw(to)
 	if l.taps.withdraw != nil {
 		l.taps.withdraw(to, ok)
 	}
@@ -73,7 +73,7 @@ func tap(connect connector, taps ...*taps) connector {
 		eps, err := connect(ranks)
 		for i := range eps {
 			if i < len(taps) && taps[i] != nil {
-				eps[i] = &tapped{eps[i], tappedLane{eps[i].Lane(), taps[i]}}
+				eps[i] = &tapped{eps[i], tappedLane{eps[i].P2P(), taps[i]}}
 			}
 		}
 		return eps, err
@@ -176,7 +176,7 @@ func TestLostInTheMiddleOfAMessage(t *testing.T) {
 			Bytes: bytesOf(whole), Total: 160, Stream: transport.PointToPointStream, Seq: 7, Clock: uint32(ccl.Int32),
 		}
 		put := func() (moved bool) {
-			n, ok, err := sender.Lane().TryPut(1, &m)
+			n, ok, err := sender.P2P().TryPut(1, &m)
 			require.NoError(t, err)
 			m.Bytes = m.Bytes[n:]
 			return ok && len(m.Bytes) > 0
@@ -237,12 +237,12 @@ type overwritten struct {
 }
 
 type overwrittenLane struct {
-	transport.Lane
+	transport.P2P
 	ep *overwritten
 }
 
-func (ep *overwritten) Vanished(any) error   { return nil }
-func (ep *overwritten) Lane() transport.Lane { return &ep.lane }
+func (ep *overwritten) Vanished(any) error { return nil }
+func (ep *overwritten) P2P() transport.P2P { return &ep.lane }
 
 func (ep *overwritten) touch(in string) {
 	if ep.in == in {
@@ -267,12 +267,12 @@ func (ep *overwritten) Staging() transport.Staging {
 
 func (l *overwrittenLane) TryNext(from int) (transport.Message, bool, error) {
 	l.ep.touch("lane next")
-	return l.Lane.TryNext(from)
+	return l.P2P.TryNext(from)
 }
 
 func (l *overwrittenLane) TryPut(to int, m *transport.Message) (int, bool, error) {
 	l.ep.touch("lane put")
-	return l.Lane.TryPut(to, m)
+	return l.P2P.TryPut(to, m)
 }
 
 // Memory that ranks share and that something else has written to fails the group, wherever
@@ -299,7 +299,7 @@ func TestOverwrittenMemory(t *testing.T) {
 			g := group(t, func(n int) ([]transport.Endpoint, error) {
 				eps, err := shm.NewHeap(n, shm.SmallestGeometry(n))
 				bad = &overwritten{Endpoint: eps[0]}
-				bad.lane = overwrittenLane{eps[0].Lane(), bad}
+				bad.lane = overwrittenLane{eps[0].P2P(), bad}
 				eps[0] = bad
 				return eps, err
 			}, 2)

@@ -11,7 +11,7 @@ import (
 
 // Region is memory that all ranks of a node share: it is there once, however many
 // ranks read it. Its life has phases. CreateSharedRegion makes it, zero at first; it is
-// populated, by the leader through MutSlice or by all ranks through PopulateSlice;
+// populated, by the leader through LeaderSlice or by all ranks through BlockSlice;
 // Fence makes what was written visible to all; from then on it is read, through Slice,
 // without a copy. Later writes are allowed where ranks agree on who writes what, and
 // need another Fence.
@@ -43,20 +43,20 @@ func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count i
 // Slice returns the whole region, to be read after a Fence.
 func (r *Region[T]) Slice() []T { return r.all }
 
-// MutSlice returns the whole region to the leader, which is rank 0, and nothing to the
+// LeaderSlice returns the whole region to the leader, which is rank 0, and nothing to the
 // others.
-func (r *Region[T]) MutSlice() []T {
+func (r *Region[T]) LeaderSlice() []T {
 	if !r.comm.IsLeader() {
 		return nil
 	}
 	return r.all
 }
 
-// PopulateSlice returns this rank's block of the region: the blocks of all ranks, in
+// BlockSlice returns this rank's block of the region: the blocks of all ranks, in
 // their order, make it up, and no two overlap. Memory that a rank writes first lies,
 // where the system can choose, near the core that the rank runs on.
-func (r *Region[T]) PopulateSlice() []T {
-	lo, hi := Split(len(r.all), r.comm.rank, r.comm.size)
+func (r *Region[T]) BlockSlice() []T {
+	lo, hi := BlockRange(len(r.all), r.comm.rank, r.comm.size)
 	return r.all[lo:hi:hi]
 }
 

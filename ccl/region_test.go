@@ -26,11 +26,11 @@ func TestSharedRegion(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				for i := range region.MutSlice() {
-					region.MutSlice()[i] = int64(i * i)
+				for i := range region.LeaderSlice() {
+					region.LeaderSlice()[i] = int64(i * i)
 				}
-				if (len(region.MutSlice()) > 0) != g[r].IsLeader() || g[r].IsLeader() != (r == 0) {
-					return errors.New("MutSlice is the leader's")
+				if (len(region.LeaderSlice()) > 0) != g[r].IsLeader() || g[r].IsLeader() != (r == 0) {
+					return errors.New("LeaderSlice is the leader's")
 				}
 				if err := region.Fence(t.Context()); err != nil {
 					return err
@@ -67,7 +67,7 @@ func TestPopulate(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			block := region.PopulateSlice()
+			block := region.BlockSlice()
 			for i := range block {
 				block[i] = float32(r + 1)
 			}
@@ -321,8 +321,8 @@ func TestEmptyRegionAlone(t *testing.T) {
 		region, err := ccl.CreateSharedRegion[int32](bg, g[0], 0)
 		require.NoError(t, err)
 		require.Empty(t, region.Slice())
-		require.Empty(t, region.MutSlice())
-		require.Empty(t, region.PopulateSlice())
+		require.Empty(t, region.LeaderSlice())
+		require.Empty(t, region.BlockSlice())
 		require.NoError(t, errors.Join(region.Fence(bg), region.Close()))
 		_, err = ccl.CreateSharedRegion[int32](bg, g[0], -1)
 		var size *ccl.InvalidBufferSizeError

@@ -145,7 +145,7 @@ type lateAfterEnter struct {
 	goOn <-chan struct{}
 }
 
-func (ep *lateAfterEnter) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep *lateAfterEnter) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.Endpoint.Enter(e)
 	if ep.goOn != nil {
 		<-ep.goOn

@@ -17,7 +17,7 @@ type Request struct {
 	Transport string        // takes the place of defaults.transport; "": as configured
 	Timeout   time.Duration // takes the place of defaults.timeout; 0: as configured; negative: none
 	Ranks     int           // how many ranks there are, hosted or launched; at least 1
-	RanksFrom string        // who says so, a clause for messages: "dist.Spawn hosts 4 ranks: dist.Ranks(4)"
+	RanksFrom string        // who says so, a clause for messages: "dist.Spawn hosts 4 ranks: dist.WithRanks(4)"
 }
 
 // Settings is the effective configuration of one group. It is immutable and safe

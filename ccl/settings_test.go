@@ -300,14 +300,14 @@ func TestResolveOrder(t *testing.T) {
 // S4.5: the world size that is configured and the ranks that there are.
 func TestWorldSizeMismatch(t *testing.T) {
 	const start = "version: 1\nalgorithms:\n  sized: {module: plain, world_size: 3}\n"
-	from := "dist.Spawn hosts 4 ranks: dist.Ranks(4)"
+	from := "dist.Spawn hosts 4 ranks: dist.WithRanks(4)"
 	for _, c := range []struct{ text, algorithm, key, want string }{
 		{start + "topology: {count: 6}\n", "", "topology.count",
-			"the world size is 6 by ccl.yaml:4 (topology.count), but dist.Spawn hosts 4 ranks: dist.Ranks(4); start 6 ranks, or set topology.count to 4"},
+			"the world size is 6 by ccl.yaml:4 (topology.count), but dist.Spawn hosts 4 ranks: dist.WithRanks(4); start 6 ranks, or set topology.count to 4"},
 		{start + "defaults: {world_size: 2}\n", "", "defaults.world_size",
-			"the world size is 2 by ccl.yaml:4 (defaults.world_size), but dist.Spawn hosts 4 ranks: dist.Ranks(4); start 2 ranks, or set defaults.world_size to 4"},
+			"the world size is 2 by ccl.yaml:4 (defaults.world_size), but dist.Spawn hosts 4 ranks: dist.WithRanks(4); start 2 ranks, or set defaults.world_size to 4"},
 		{start, "sized", "algorithms.sized.world_size",
-			"the world size is 3 by ccl.yaml:3 (algorithms.sized.world_size), but dist.Spawn hosts 4 ranks: dist.Ranks(4); start 3 ranks, or set algorithms.sized.world_size to 4"},
+			"the world size is 3 by ccl.yaml:3 (algorithms.sized.world_size), but dist.Spawn hosts 4 ranks: dist.WithRanks(4); start 3 ranks, or set algorithms.sized.world_size to 4"},
 	} {
 		_, err := tryResolve(t, c.text, Request{Algorithm: c.algorithm, Ranks: 4, RanksFrom: from})
 		require.EqualError(t, err, c.want)

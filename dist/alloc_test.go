@@ -87,7 +87,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 						runtime.ReadMemStats(&after)
 					}
 					return dist.Barrier()
-				}), dist.Ranks(ranks))
+				}), dist.WithRanks(ranks))
 				require.NoError(t, err)
 				allowed := uint64(bearable)
 				if name == "AllReduceAsync" {

@@ -109,7 +109,7 @@ func TestAsyncTwins(t *testing.T) {
 		}
 		<-work.Done()
 		return work.Err()
-	}), dist.Ranks(ranks))
+	}), dist.WithRanks(ranks))
 	require.NoError(t, err)
 }
 
@@ -136,7 +136,7 @@ func TestAsync(t *testing.T) {
 			assert.Equal(t, 7, root.Root)
 		}
 		return nil
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 
 	var group *dist.ProcessGroup
@@ -158,6 +158,6 @@ func TestCoalesced(t *testing.T) {
 		var mismatch *dist.MismatchError
 		assert.ErrorAs(t, err, &mismatch, "as many elements in all")
 		return nil
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 }

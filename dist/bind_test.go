@@ -53,7 +53,7 @@ func TestWhoKnowsItsRank(t *testing.T) {
 		assert.NoError(t, a.rankErr)
 		assert.ErrorIs(t, a.reduce, dist.ErrUnbound)
 		return dist.Barrier()
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	close(requests)
 	stranger.Wait()
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestForeignLabels(t *testing.T) {
 		assert.True(t, ok)
 		assert.Equal(t, []string{"0", "1", "2"}[rank], label)
 		return dist.Barrier()
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -112,7 +112,7 @@ func TestPoolOfAnotherRank(t *testing.T) {
 		assert.NoError(t, <-explicit)
 		assert.Equal(t, []int64{3}, tensor)
 		return dist.Barrier()
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	close(pool)
 	workers.Wait()
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestWithoutRank(t *testing.T) {
 			return nil
 		})
 		return dist.Barrier()
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -154,7 +154,7 @@ func TestNoRankBeforeInit(t *testing.T) {
 			assert.False(t, in(where, dist.IsInitialized))
 		}
 		return nil
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -185,7 +185,7 @@ func TestOneRankIsEverywhere(t *testing.T) {
 			}
 			use(t)
 			return nil
-		}, dist.Ranks(1)))
+		}, dist.WithRanks(1)))
 	})
 }
 
@@ -242,7 +242,7 @@ func TestTwoJobs(t *testing.T) {
 				assert.Equal(t, ranks, size)
 				asked.Wait()
 				return err
-			}), dist.Ranks(ranks))
+			}), dist.WithRanks(ranks))
 		}()
 	}
 	within(t, func() {
@@ -270,11 +270,11 @@ func TestSpawnInSpawn(t *testing.T) {
 			got, err := dist.GetRank()
 			assert.Equal(t, inner, got)
 			return err
-		}), dist.Ranks(3), dist.SpawnContext(ctx))
+		}), dist.WithRanks(3), dist.WithSpawnContext(ctx))
 		got, rankErr := dist.GetRank()
 		assert.Equal(t, outer, got)
 		return errors.Join(err, rankErr, dist.Barrier())
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -300,7 +300,7 @@ func TestGoOutlivesWorker(t *testing.T) {
 			})
 		}
 		return dist.Barrier()
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.NoError(t, err)
 	close(ended)
 	<-checked
@@ -325,7 +325,7 @@ func TestBindingsDoNotLeak(t *testing.T) {
 		}
 		all.Wait()
 		return dist.Barrier()
-	}), dist.Ranks(ranks))
+	}), dist.WithRanks(ranks))
 	require.NoError(t, err)
 	require.Zero(t, dist.Labels())
 	within(t, func() {
@@ -363,7 +363,7 @@ func TestGoNothing(t *testing.T) {
 	err := spawn(t, func(context.Context, int) error {
 		dist.Go(nil)
 		return nil
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.NoError(t, err)
 	require.Equal(t, before, dist.Bound())
 }

@@ -26,7 +26,7 @@ func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped
 
 // WithContext ends the call when ctx is done, with ctx's error and its cause
 // (context.Cause): errors.Is finds both. If the call was waiting, that fails the group
-// on all ranks. Without it, or if ctx is nil, the context of SpawnContext counts.
+// on all ranks. Without it, or if ctx is nil, the context of WithSpawnContext counts.
 func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 
 // WithCallTimeout takes the place of the configured timeout; 0 leaves that as it

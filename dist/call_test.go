@@ -177,7 +177,7 @@ func TestRefusals(t *testing.T) {
 			assert.Equal(t, []int32{3}, tensor, "the group is as it was")
 		}
 		return nil
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -203,7 +203,7 @@ func TestRefusalOfOneRank(t *testing.T) {
 		assert.ErrorAs(t, err, &mismatch, "a group that has failed says why, whatever it is asked,")
 		assert.ErrorIs(t, err, dist.ErrNotDeployed, "and hides no mistake of the rank's own")
 		return nil
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -219,7 +219,7 @@ func TestLengthZero(t *testing.T) {
 		assert.NoError(t, dist.AllToAll[float32](nil, nil))
 		assert.NoError(t, dist.AllToAllV[float32](nil, nil, []int{0, 0}, []int{0, 0}))
 		return nil
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -238,7 +238,7 @@ func TestCallTimeout(t *testing.T) {
 			assert.Equal(t, []int{1}, timeout.Missing)
 		}
 		return nil
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -253,7 +253,7 @@ func TestCallOptions(t *testing.T) {
 			dist.WithCallAlgorithm("direct"), dist.WithCallAlgorithm("ring"), dist.WithCallTimeout(time.Minute))
 		assert.Equal(t, []int32{2}, tensor)
 		return err
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -310,7 +310,7 @@ func TestWithGroup(t *testing.T) {
 		_, rankErr := dist.GetRank(dist.WithGroup(nil))
 		assert.EqualError(t, rankErr, text)
 		return err
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	close(over)
 	require.NoError(t, err)
 	for range 3 {

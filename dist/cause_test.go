@@ -87,7 +87,7 @@ func TestCauseOfAContext(t *testing.T) {
 					assert.ErrorIs(t, err, errStop)
 					assert.ErrorContains(t, err, "the user pressed stop")
 					return nil
-				}), dist.Ranks(2))
+				}), dist.WithRanks(2))
 				if name != "Wait" { // which leaves a call that goes on
 					require.NoError(t, err)
 				}
@@ -108,17 +108,17 @@ func TestCauseOfASpawn(t *testing.T) {
 		}
 		defer close(done)
 		return dist.InitProcessGroup("ccl")
-	}, dist.Ranks(2), dist.SpawnContext(ctx))
+	}, dist.WithRanks(2), dist.WithSpawnContext(ctx))
 	require.ErrorIs(t, err, errStop)
 	require.ErrorIs(t, err, context.Canceled)
 
-	err = spawn(t, func(context.Context, int) error { return dist.InitProcessGroup("ccl") }, dist.Ranks(1), dist.SpawnContext(ctx))
+	err = spawn(t, func(context.Context, int) error { return dist.InitProcessGroup("ccl") }, dist.WithRanks(1), dist.WithSpawnContext(ctx))
 	require.ErrorIs(t, err, errStop)
 	require.ErrorIs(t, err, context.Canceled)
 
 	err = spawn(t, initialised(func(context.Context, int) error {
 		return dist.AllReduce([]int{1}, dist.Sum, dist.WithContext(ctx))
-	}), dist.Ranks(1))
+	}), dist.WithRanks(1))
 	require.ErrorIs(t, err, errStop)
 	require.ErrorIs(t, err, context.Canceled)
 }
@@ -131,7 +131,7 @@ func TestCauseOfAJoin(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errStop)
-	err := spawn(t, func(context.Context, int) error { return dist.InitProcessGroup("ccl") }, dist.SpawnContext(ctx))
+	err := spawn(t, func(context.Context, int) error { return dist.InitProcessGroup("ccl") }, dist.WithSpawnContext(ctx))
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, errStop)
 
@@ -160,7 +160,7 @@ func TestCauseOfAWorker(t *testing.T) {
 		}
 		<-ctx.Done()
 		return context.Cause(ctx)
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.ErrorContains(t, err, "rank 0: rank 1: the worker of rank 1 panicked: at the disco")
 	var first *dist.RankError
 	require.ErrorAs(t, err, &first)

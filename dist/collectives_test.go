@@ -109,7 +109,7 @@ func TestInPlace(t *testing.T) {
 			}
 			assert.Equal(t, append([]float64{}, want...), output)
 			return dist.Barrier()
-		}), dist.Ranks(ranks))
+		}), dist.WithRanks(ranks))
 		require.NoError(t, err)
 	}
 }
@@ -165,7 +165,7 @@ func TestReductions(t *testing.T) {
 				assert.Equal(t, elements(0, 3), tensor, "there is nothing for rank 0")
 			}
 			return nil
-		}), dist.Ranks(ranks))
+		}), dist.WithRanks(ranks))
 		require.NoError(t, err)
 	}
 }
@@ -230,7 +230,7 @@ func TestGathers(t *testing.T) {
 				assert.Equal(t, elements(root, total)[at:at+counts[rank]], output)
 			}
 			return nil
-		}), dist.Ranks(ranks))
+		}), dist.WithRanks(ranks))
 		require.NoError(t, err)
 	}
 }
@@ -272,7 +272,7 @@ func TestAllToAll(t *testing.T) {
 			}
 			assert.Equal(t, want, output)
 			return nil
-		}), dist.Ranks(ranks))
+		}), dist.WithRanks(ranks))
 		require.NoError(t, err)
 	}
 }
@@ -299,7 +299,7 @@ func TestElementsAndOps(t *testing.T) {
 		assert.Equal(t, []uint8{7, 7}, bits)
 		assert.Equal(t, []float32{1.5}, scaled)
 		return nil
-	}, dist.WithAlgorithm("direct")), dist.Ranks(3))
+	}, dist.WithAlgorithm("direct")), dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -321,6 +321,6 @@ func TestMonitoredBarrier(t *testing.T) {
 			assert.Equal(t, []int{1, 2}, timeout.Missing)
 		}
 		return nil
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 }

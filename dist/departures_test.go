@@ -11,7 +11,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
-	"github.com/goccl/goccl/internal/programs"
+	"github.com/goccl/goccl/test/stress"
 	"github.com/stretchr/testify/require"
 )
 
@@ -29,16 +29,16 @@ func TestRandomDepartures(t *testing.T) {
 	for i := range uint64(*departures) {
 		seed := *departureSeed + i
 		n := 2 + int(seed%4%3)
-		ways := [][]programs.Way{
-			{programs.Destroy, programs.Fail},
-			{programs.Destroy, programs.Return},
-			{programs.Destroy, programs.Return, programs.Fail},
+		ways := [][]stress.Way{
+			{stress.Destroy, stress.Fail},
+			{stress.Destroy, stress.Return},
+			{stress.Destroy, stress.Return, stress.Fail},
 		}[seed%3]
-		p := programs.NewDepartures(seed, programs.Options{
+		p := stress.NewDepartures(seed, stress.Options{
 			Ranks: n, Events: []int{5, 20, 60}[seed/12%3], Longest: []int{100, 3000, 100, 100, 1 << 16}[seed%5],
 			Algorithms: []string{"direct", "ring"},
 		}, ways...)
-		accounts := make([]*programs.Account, n)
+		accounts := make([]*stress.Account, n)
 		enough := errors.New("this rank has had enough")
 		goroutines := runtime.NumGoroutine()
 		err := spawn(t, func(_ context.Context, rank int) error {
@@ -49,7 +49,7 @@ func TestRandomDepartures(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			a, err := p.Run(context.Background(), all.Communicator(), programs.Exits{
+			a, err := p.Run(context.Background(), all.Communicator(), stress.Exits{
 				NewGroup: func(ranks []int) (*ccl.Communicator, func() error, error) {
 					g, err := dist.NewGroup(ranks)
 					if g == nil {
@@ -60,17 +60,17 @@ func TestRandomDepartures(t *testing.T) {
 				Destroy: func() error { return dist.DestroyProcessGroup(dist.WithGroup(all)) },
 			})
 			accounts[rank] = a
-			if err == nil && a.Way == programs.Fail {
+			if err == nil && a.Way == stress.Fail {
 				err = enough
 			}
 			return err
-		}, dist.Ranks(n))
+		}, dist.WithRanks(n))
 		fails, drains := false, false
 		for _, a := range accounts {
 			require.NotNil(t, a, "seed %d: %v", seed, err)
 			a.Settle(watchdog)
-			fails = fails || a.Way == programs.Fail
-			drains = drains || a.Way == programs.Return
+			fails = fails || a.Way == stress.Fail
+			drains = drains || a.Way == stress.Return
 		}
 		var lost *dist.PeerLostError
 		var aborted *dist.AbortedError

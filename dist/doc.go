@@ -9,7 +9,7 @@
 //			return err
 //		}
 //		return dist.DestroyProcessGroup()
-//	}, dist.Ranks(4))
+//	}, dist.WithRanks(4))
 //
 // # Model
 //

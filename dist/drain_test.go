@@ -73,7 +73,7 @@ func TestWorkerDrains(t *testing.T) {
 		works.put(rank, begun)
 		sums.put(rank, x)
 		return nil
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 	for rank, all := range works.values {
 		require.Equal(t, []int{3}, sums.values[rank])
@@ -103,7 +103,7 @@ func TestWorkerDropsReceives(t *testing.T) {
 			_, err := dist.Recv([]int{0}, 1, 0)
 			return err
 		}
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.EqualError(t, err, "rank 0: the worker returned nil before all that it had begun had ended: "+
 		"1 receive has not ended: wait for a Work before its communicator is closed")
 	require.Equal(t, dist.UnfinishedError{Receives: 1}, requireUnfinished(t, err))
@@ -117,7 +117,7 @@ func TestDrainFails(t *testing.T) {
 			return err
 		}
 		return nil
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	var lost *dist.PeerLostError
 	require.ErrorAs(t, err, &lost)
 	require.Equal(t, 1, lost.Rank)
@@ -131,7 +131,7 @@ func TestDrainFails(t *testing.T) {
 		}
 		awaitLeft(t, 0)
 		return nil
-	}), dist.Ranks(2), dist.SpawnContext(stopped))
+	}), dist.WithRanks(2), dist.WithSpawnContext(stopped))
 	require.ErrorIs(t, err, errStop)
 	require.Equal(t, dist.UnfinishedError{Calls: 1}, requireUnfinished(t, err))
 }
@@ -152,6 +152,6 @@ func TestDestroyCounts(t *testing.T) {
 		assert.ErrorIs(t, w.Wait(context.Background()), ccl.ErrClosed)
 		assert.ErrorIs(t, v.Wait(context.Background()), ccl.ErrClosed)
 		return err
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.Equal(t, dist.UnfinishedError{Calls: 1, Receives: 1}, requireUnfinished(t, err))
 }

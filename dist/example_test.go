@@ -24,7 +24,7 @@ func Example() {
 			fmt.Println(grads)
 		}
 		return dist.DestroyProcessGroup()
-	}, dist.Ranks(4))
+	}, dist.WithRanks(4))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func run(worker func(rank int) error) {
 			return err
 		}
 		return dist.DestroyProcessGroup()
-	}, dist.Ranks(3))
+	}, dist.WithRanks(3))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func ExampleWithGroup() {
 func ExampleIsLaunched() {
 	var options []dist.SpawnOption
 	if !dist.IsLaunched() { // else the launcher has started as many as there are
-		options = append(options, dist.Ranks(4))
+		options = append(options, dist.WithRanks(4))
 	}
 	err := dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl"); err != nil {
@@ -102,7 +102,7 @@ func ExampleSpawn() {
 		}
 		<-ctx.Done() // because of rank 1
 		return context.Cause(ctx)
-	}, dist.Ranks(3))
+	}, dist.WithRanks(3))
 	fmt.Println(err)
 	// Output:
 	// rank 1: no more data
@@ -123,7 +123,7 @@ func ExampleInitProcessGroup() {
 			fmt.Println(backend, dist.IsInitialized())
 		}
 		return errors.Join(err, dist.DestroyProcessGroup())
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestWorkerFailsPastDestroy(t *testing.T) {
 					}
 				}
 				return err
-			}), dist.Ranks(3))
+			}), dist.WithRanks(3))
 			require.ErrorIs(t, err, full)
 			require.True(t, strings.HasPrefix(err.Error(), "rank 1: the "), "%v", err)
 			var first *dist.RankError
@@ -77,6 +77,6 @@ func TestPeerLeftOrFailed(t *testing.T) {
 			<-lost0
 			return errors.Join(full, dist.DestroyProcessGroup())
 		}
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.ErrorIs(t, err, full)
 }

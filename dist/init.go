@@ -98,7 +98,7 @@ func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
 // ranks, in this order; the first step that fails on any rank fails it on all,
 // and nothing is left of it, so that a corrected second attempt works.
 //
-// The configuration comes from WithConfig, WithConfigFile, SpawnConfigFile, the
+// The configuration comes from WithConfig, WithConfigFile, WithSpawnConfigFile, the
 // environment's GOCCL_CONFIG, ./ccl.yaml or the one that is built in, whichever
 // is there first. In whichever it is, GOCCL_ALGORITHM, GOCCL_TRANSPORT,
 // GOCCL_TIMEOUT and GOCCL_WORLD_SIZE take the place of its defaults, and

@@ -85,7 +85,7 @@ func TestUninitialised(t *testing.T) {
 	}
 	require.EqualError(t, dist.Barrier(), "dist: default process group has not been initialized: call dist.InitProcessGroup first")
 	require.NoError(t, life(t.Context(), 0), "without Spawn")
-	require.NoError(t, spawn(t, life, dist.Ranks(3)))
+	require.NoError(t, spawn(t, life, dist.WithRanks(3)))
 }
 
 // Outside of Spawn a process is rank 0 of 1 (S0.8, S4.18).
@@ -127,7 +127,7 @@ func TestDoubleInit(t *testing.T) {
 			return err
 		}
 		return dist.InitProcessGroup("ccl")
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -151,7 +151,7 @@ func TestDestroyAndInitAgain(t *testing.T) {
 			}
 		}
 		return nil
-	}, dist.Ranks(ranks))
+	}, dist.WithRanks(ranks))
 	require.NoError(t, err)
 	within(t, func() {
 		for runtime.NumGoroutine() > before+1 { // and this one
@@ -177,7 +177,7 @@ func TestInitAgainAfterFailure(t *testing.T) {
 			}
 		}
 		return initialised(func(context.Context, int) error { return dist.AllReduce(make([]int32, 5), dist.Sum) })(ctx, rank)
-	}, dist.Ranks(3))
+	}, dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -198,7 +198,7 @@ func TestConcurrentInitOfOneRank(t *testing.T) {
 		assert.ErrorContains(t, err, "another goroutine of rank 0 is in InitProcessGroup")
 		close(second)
 		return <-errs
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -246,7 +246,7 @@ func TestFailureOfOneRankIsOfAll(t *testing.T) {
 					assert.ErrorIs(t, dist.Barrier(), dist.ErrNotInitialized)
 
 					return initialised(func(context.Context, int) error { return dist.Barrier() })(ctx, rank)
-				}, dist.Ranks(3), dist.SpawnConfigFile(good))
+				}, dist.WithRanks(3), dist.WithSpawnConfigFile(good))
 				require.NoError(t, err)
 			})
 		}
@@ -262,7 +262,7 @@ func TestFailureOfAllRanks(t *testing.T) {
 		assert.ErrorAs(t, err, &config)
 		assert.ErrorIs(t, err, fs.ErrNotExist)
 		return nil
-	}, dist.Ranks(3))
+	}, dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -283,7 +283,7 @@ func TestRanksDisagreeOnConfig(t *testing.T) {
 		assert.ErrorContains(t, err, "ranks disagree on defaults.timeout: 20s on ranks 0, 2, 21s on rank 1")
 		assert.False(t, dist.IsInitialized())
 		return initialised(func(context.Context, int) error { return nil })(ctx, rank)
-	}, dist.Ranks(3))
+	}, dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -292,11 +292,11 @@ func TestRanksDisagreeOnConfig(t *testing.T) {
 func TestWorldSizeUnlikeHosted(t *testing.T) {
 	file := configFile(t, "world_size: 3")
 	t.Run("Spawn", func(t *testing.T) {
-		err := spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfigFile(file)), dist.Ranks(2))
+		err := spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfigFile(file)), dist.WithRanks(2))
 		var missing *dist.MissingConfigurationError
 		require.ErrorAs(t, err, &missing)
 		require.ErrorContains(t, err, `initialization of "ccl" failed: the world size is 3 by `+file+`:2 (defaults.world_size), `+
-			`but dist.Spawn hosts 2 ranks: dist.Ranks(2); start 3 ranks, or set defaults.world_size to 2`)
+			`but dist.Spawn hosts 2 ranks: dist.WithRanks(2); start 3 ranks, or set defaults.world_size to 2`)
 	})
 	t.Run("without Spawn", func(t *testing.T) {
 		err := dist.InitProcessGroup("ccl", dist.WithConfigFile(file))
@@ -321,18 +321,18 @@ func TestWhichConfig(t *testing.T) {
 			group, err := dist.Default()
 			d = group.Communicator().Settings().Timeout()
 			return err
-		}, opts...), append(spawnOpts, dist.Ranks(1))...)
+		}, opts...), append(spawnOpts, dist.WithRanks(1))...)
 		require.NoError(t, err)
 		return d
 	}
-	named := []dist.SpawnOption{dist.SpawnConfigFile(ofSpawn)}
+	named := []dist.SpawnOption{dist.WithSpawnConfigFile(ofSpawn)}
 
 	require.Equal(t, time.Minute, timeout(nil), "built in")
 	require.NoError(t, os.Rename(configFile(t, "timeout: 15s"), "ccl.yaml"))
 	require.Equal(t, 15*time.Second, timeout(nil), "./ccl.yaml")
 	t.Setenv("GOCCL_CONFIG", configFile(t, "timeout: 14s"))
 	require.Equal(t, 14*time.Second, timeout(nil), "GOCCL_CONFIG")
-	require.Equal(t, 13*time.Second, timeout(named), "SpawnConfigFile")
+	require.Equal(t, 13*time.Second, timeout(named), "WithSpawnConfigFile")
 	require.Equal(t, 12*time.Second, timeout(named, dist.WithConfigFile(file)), "WithConfigFile")
 	t.Setenv("GOCCL_TIMEOUT", "16s") // goes before all files
 	require.Equal(t, 16*time.Second, timeout(nil), "GOCCL_TIMEOUT")
@@ -357,7 +357,7 @@ func TestNamedConfigIsMissing(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	err = dist.Spawn(func(context.Context, int) error { return nil })
 	require.EqualError(t, err, path+reason+"; GOCCL_CONFIG names this file: correct or unset it")
-	err = dist.Spawn(func(context.Context, int) error { return nil }, dist.SpawnConfigFile("other.yaml"), dist.Ranks(2))
+	err = dist.Spawn(func(context.Context, int) error { return nil }, dist.WithSpawnConfigFile("other.yaml"), dist.WithRanks(2))
 	require.EqualError(t, err, "other.yaml"+reason)
 }
 
@@ -367,7 +367,7 @@ func TestAlgorithmAndTransportByOption(t *testing.T) {
 		assert.Equal(t, "ring", group.Communicator().Settings().Algorithm())
 		assert.Equal(t, "local", group.Communicator().Transport())
 		return err
-	}, dist.WithAlgorithm("ring"), dist.WithTransport("local")), dist.Ranks(2))
+	}, dist.WithAlgorithm("ring"), dist.WithTransport("local")), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -430,7 +430,7 @@ func TestRankNeverInitialises(t *testing.T) {
 				defer others.Done()
 				errs.put(rank, dist.InitProcessGroup("ccl", c.opts...))
 				return nil
-			}, dist.Ranks(4))
+			}, dist.WithRanks(4))
 			require.Len(t, errs.values, 3)
 			for rank, err := range errs.values {
 				require.ErrorContains(t, err, c.text, "rank %d", rank)
@@ -459,7 +459,7 @@ func TestInitTimeoutNamesTheMissing(t *testing.T) {
 			assert.Equal(t, 30*time.Millisecond, timeout.After)
 		}
 		return initialised(func(context.Context, int) error { return dist.Barrier() })(ctx, rank)
-	}, dist.Ranks(4))
+	}, dist.WithRanks(4))
 	require.NoError(t, err)
 }
 
@@ -478,7 +478,7 @@ func TestInitIsCancelled(t *testing.T) {
 		defer over.Done()
 		errs.put(rank, dist.InitProcessGroup("ccl"))
 		return nil
-	}, dist.Ranks(3), dist.SpawnContext(ctx))
+	}, dist.WithRanks(3), dist.WithSpawnContext(ctx))
 	require.NoError(t, err)
 	for rank := range 2 {
 		require.ErrorIs(t, errs.values[rank], context.Canceled)
@@ -500,7 +500,7 @@ func TestAttemptsPairUp(t *testing.T) {
 			assert.ErrorIs(t, err, fs.ErrNotExist, "rank %d", rank)
 		}
 		return initialised(func(context.Context, int) error { return dist.Barrier() })(ctx, rank)
-	}, dist.Ranks(3))
+	}, dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -521,7 +521,7 @@ func TestWorkerEndsDuringInit(t *testing.T) {
 		assert.ErrorIs(t, <-errs, dist.ErrConcurrentUse, "for one of them is inside")
 		close(begun)
 		return broken
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.ErrorIs(t, err, broken)
 	within(t, func() { require.ErrorContains(t, <-errs, `initialization of "ccl" failed: `) })
 }
@@ -532,7 +532,7 @@ func TestFindingsAreLogged(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	config, err := ccl.ParseConfig("mine.yaml", []byte("version: 1\nalgorithms: {ring: {module: ring}}\nrules: [{collective: all_reduce, algorithm: ring}]\n"))
 	require.NoError(t, err)
-	err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfig(config), dist.WithLogger(logger)), dist.Ranks(3))
+	err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfig(config), dist.WithLogger(logger)), dist.WithRanks(3))
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 	require.Contains(t, log.String(), `at=mine.yaml:3 finding="no rule matches reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan or exscan: such calls fail;`)
@@ -547,6 +547,6 @@ func TestUnknownVariable(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 		assert.ErrorAs(t, err, new(*dist.ConfigError))
 		return nil
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.NoError(t, err)
 }

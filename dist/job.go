@@ -11,7 +11,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/goroutine"
-	"github.com/goccl/goccl/internal/launched"
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // job is one Spawn, or a process without one: the ranks it hosts and how they
@@ -19,7 +19,7 @@ import (
 type job struct {
 	ranks    []*rank         // that this process hosts
 	size     int             // how many there are, in all processes
-	launched *launched.Job   // whose one rank it hosts, nil if nobody launched it as one
+	launched *launchenv.Job  // whose one rank it hosts, nil if nobody launched it as one
 	from     string          // where size comes from, in words
 	ctx      context.Context // ends the calls that bring no context of their own
 	config   *ccl.Config     // that Spawn has loaded, nil if it did not
@@ -60,7 +60,7 @@ type rank struct {
 }
 
 // newJob makes the job of that many ranks, l's if it is one.
-func newJob(ctx context.Context, l *launched.Job, ranks int, from string, config *ccl.Config) *job {
+func newJob(ctx context.Context, l *launchenv.Job, ranks int, from string, config *ccl.Config) *job {
 	j := &job{
 		size:     ranks,
 		launched: l,
@@ -248,7 +248,7 @@ func (r *rank) absence() (by int, cause error) {
 	if r.err != nil {
 		return r.number, r.err
 	}
-	return nobody, fmt.Errorf("the worker of rank %d returned without a call of dist.InitProcessGroup to match: %w",
+	return none, fmt.Errorf("the worker of rank %d returned without a call of dist.InitProcessGroup to match: %w",
 		r.number, &PeerLostError{Rank: r.number})
 }
 

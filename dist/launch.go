@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/goccl/goccl/internal/launched"
+	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
@@ -31,16 +31,16 @@ func IsLaunched() bool {
 
 // launch returns the job as one of whose ranks a launcher started this process,
 // nil if none did.
-func launch() (*launched.Job, error) {
-	l, err := launched.Detect(os.Getenv)
-	e, ok := errors.AsType[*launched.Error](err)
+func launch() (*launchenv.Job, error) {
+	l, err := launchenv.Detect(os.Getenv)
+	e, ok := errors.AsType[*launchenv.Error](err)
 	if !ok {
 		return l, err
 	}
 	switch e.Kind {
-	case launched.Missing:
+	case launchenv.Missing:
 		return nil, &MissingConfigurationError{Missing: e.Variables, Message: e.Message}
-	case launched.Nodes:
+	case launchenv.Nodes:
 		return nil, &BackendNotAvailableError{Requested: shm.Name, Available: []string{local.Name}, Reason: e.Message}
 	default:
 		return nil, &InitializationFailedError{Backend: backendName, Err: e}

@@ -251,7 +251,7 @@ func TestLaunchedSpawn(t *testing.T) {
 						}
 					}
 					return nil
-				}, dist.Ranks(3))
+				}, dist.WithRanks(3))
 				require.NoError(t, err)
 			}
 			require.Equal(t, 2, workers)
@@ -343,7 +343,7 @@ func TestLaunchedAsOneRank(t *testing.T) {
 			require.NoError(t, spawn(t, initialised(func(_ context.Context, rank int) error {
 				ranks.put(rank, true)
 				return dist.Barrier()
-			}), dist.Ranks(2)))
+			}), dist.WithRanks(2)))
 			require.Len(t, ranks.values, 2)
 			require.NoError(t, dist.InitProcessGroup("ccl"))
 			require.Equal(t, answer{}, ask())
@@ -370,8 +370,8 @@ func TestLaunchedAlone(t *testing.T) {
 	require.Equal(t, map[int]bool{0: true}, ranks.values)
 	require.Len(t, n.names, 1)
 	const launcher = "this process is rank 0 of 1 by the variables of goccl run (GOCCL_SHM_RANK=0, GOCCL_SHM_SIZE=1)"
-	err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.Ranks(2))
-	require.EqualError(t, err, "dist.Ranks(2) asks for 2 ranks, but "+launcher+
+	err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.WithRanks(2))
+	require.EqualError(t, err, "dist.WithRanks(2) asks for 2 ranks, but "+launcher+
 		"; start 2 processes, or leave it to the launcher by dist.Spawn without dist.Ranks")
 	err = dist.InitProcessGroup("ccl", dist.WithConfigFile(configFile(t, "world_size: 2")))
 	require.ErrorContains(t, err, launcher)
@@ -447,8 +447,8 @@ func TestLaunchedWorldSize(t *testing.T) {
 	torchrun.set(t)
 	const launcher = "this process is rank 1 of 3 by the variables of torchrun (RANK=1, WORLD_SIZE=3)"
 
-	err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.Ranks(4))
-	require.EqualError(t, err, "dist.Ranks(4) asks for 4 ranks, but "+launcher+
+	err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.WithRanks(4))
+	require.EqualError(t, err, "dist.WithRanks(4) asks for 4 ranks, but "+launcher+
 		"; start 4 processes, or leave it to the launcher by dist.Spawn without dist.Ranks")
 	var missing *dist.MissingConfigurationError
 	require.ErrorAs(t, err, &missing)
@@ -564,7 +564,7 @@ func TestTransports(t *testing.T) {
 		err := dist.InitProcessGroup("ccl", dist.WithTransport("shm"))
 		require.EqualError(t, err, fmt.Sprintf(text, 2))
 		require.ErrorAs(t, err, &unavailable)
-		err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithTransport("shm")), dist.Ranks(4))
+		err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithTransport("shm")), dist.WithRanks(4))
 		require.ErrorAs(t, err, &unavailable)
 		require.ErrorContains(t, err, fmt.Sprintf(text, 4))
 	})
@@ -628,7 +628,7 @@ func TestLaunchedRankIsAlone(t *testing.T) {
 	err = spawn(t, func(context.Context, int) error {
 		dist.Go(cancel)
 		return dist.InitProcessGroup("ccl", dist.WithTimeout(-1))
-	}, dist.SpawnContext(ctx))
+	}, dist.WithSpawnContext(ctx))
 	require.ErrorIs(t, err, context.Canceled)
 
 	n := newNode(t)

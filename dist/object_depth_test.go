@@ -49,7 +49,7 @@ func TestObjectThatHoldsItself(t *testing.T) {
 				}
 				assert.Regexp(t, "holds itself, and gob cannot write that|is more than 100000 values deep", err)
 				return dist.Barrier() // the group is unharmed
-			}), dist.Ranks(2))
+			}), dist.WithRanks(2))
 			require.NoError(t, err)
 		})
 	}
@@ -76,6 +76,6 @@ func TestObjectThatSharesParts(t *testing.T) {
 		assert.Equal(t, "shared", o.K.Map["t"].Name)
 		assert.True(t, time.Unix(1, 0).Equal(o.At))
 		return nil
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }

@@ -85,7 +85,7 @@ func TestObjects(t *testing.T) {
 				assert.Equal(t, mine, one)
 			}
 			return nil
-		}), dist.Ranks(ranks))
+		}), dist.WithRanks(ranks))
 		require.NoError(t, err)
 	}
 }
@@ -119,7 +119,7 @@ func TestTypesOfObjects(t *testing.T) {
 		err = dist.BroadcastObject(&q, 0)
 		assert.Equal(t, square{2}, q)
 		return err
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -258,7 +258,7 @@ func TestRefusedObjects(t *testing.T) {
 				all, err := dist.AllGatherObject(rank)
 				assert.Equal(t, []int{0, 1, 2}, all, "the group is as it was")
 				return err
-			}), dist.Ranks(3))
+			}), dist.WithRanks(3))
 			require.NoError(t, err)
 		})
 	}
@@ -268,7 +268,7 @@ func TestRefusedObjects(t *testing.T) {
 func TestRankWithoutObjectIsTheRootCause(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		return dist.BroadcastObject(&stubborn{errSecret}, 2)
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.ErrorIs(t, err, errSecret)
 	errs := err.(interface{ Unwrap() []error }).Unwrap()
 	require.Equal(t, 2, errs[0].(*dist.RankError).Rank)
@@ -289,7 +289,7 @@ func TestObjectOfAnotherType(t *testing.T) {
 		assert.ErrorContains(t, err, "dist: broadcast_object: the object of rank 0 cannot be decoded to a int: gob: ")
 		assert.Equal(t, 7, number)
 		return dist.Barrier()
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -315,7 +315,7 @@ func TestObjectsOfALiar(t *testing.T) {
 			_, err := dist.AllGatherObject(rank)
 			assert.ErrorAs(t, err, &object, "%v", header)
 			return nil
-		}), dist.Ranks(2))
+		}), dist.WithRanks(2))
 		require.NoError(t, err)
 	}
 }
@@ -343,7 +343,7 @@ func TestSendObject(t *testing.T) {
 		}
 		assert.Equal(t, []bool{false, true, true}, seen)
 		return nil
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -385,7 +385,7 @@ func TestObjectsOfOneTagAtOnce(t *testing.T) {
 			assert.Len(t, seen, goroutines*each)
 		}
 		return err
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -402,6 +402,6 @@ func TestObjectThatIsTooLong(t *testing.T) {
 		got, _, err := dist.RecvObject[string](1, 3)
 		require.Equal(t, strings.Repeat("x", 1000), got)
 		return err
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }

@@ -76,7 +76,7 @@ func TestMessages(t *testing.T) {
 			assert.Equal(t, rank, work.Source())
 		}
 		return dist.Barrier()
-	}), dist.Ranks(5))
+	}), dist.WithRanks(5))
 	require.NoError(t, err)
 }
 
@@ -115,7 +115,7 @@ func TestRefusedMessages(t *testing.T) {
 			assert.ErrorContains(t, err, "the process group is nil")
 		}
 		return dist.Barrier()
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -142,6 +142,6 @@ func TestMessagesThatDoNotCome(t *testing.T) {
 			assert.Equal(t, []int{0}, late.Behind)
 		}
 		return dist.Barrier()
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }

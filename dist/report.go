@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/internal/launched"
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // sent is what the launcher has been told by this process.
@@ -18,7 +18,7 @@ var sent struct {
 	sync.Mutex
 	some, last bool // something; and it was not about a call, after which the program may go on
 	// The last failure of a call that was because of other ranks.
-	because launched.Because
+	because launchenv.Because
 	ranks   []int
 	group   bool   // it was the failure of a group, which does not recover
 	text    string // of its error
@@ -26,7 +26,7 @@ var sent struct {
 
 // report tells the launcher of rank number rank why it failed. What cannot be reported
 // is dropped: err goes to the caller in any case.
-func report(rank int, kind launched.FailKind, err error) {
+func report(rank int, kind launchenv.FailKind, err error) {
 	sent.Lock()
 	defer sent.Unlock()
 	r := newReport(rank, kind, err)
@@ -40,18 +40,18 @@ func report(rank int, kind launched.FailKind, err error) {
 	_ = r.Send(os.Getenv)
 }
 
-func newReport(rank int, kind launched.FailKind, err error) *launched.Report {
-	r := &launched.Report{
+func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
+	r := &launchenv.Report{
 		Version: 1, Rank: rank, PID: os.Getpid(), Time: time.Now(),
 		Kind: kind, Message: err.Error(),
 	}
 	r.Because, r.Ranks = because(rank, err)
 	if p, ok := errors.AsType[*PanicError](err); ok && p.Rank == rank {
-		r.Kind, r.Message, r.Frames = launched.FailedPanic, p.text(), launched.OwnFrames(p.Stack)
+		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, p.text(), launchenv.OwnFrames(p.Stack)
 	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Because == "" {
-		r.Frames = launched.OwnFrames(k.Stack)
+		r.Frames = launchenv.OwnFrames(k.Stack)
 	} else if errors.Is(err, ErrGoexit) {
-		r.Kind = launched.FailedGoexit
+		r.Kind = launchenv.FailedGoexit
 	}
 	return r
 }
@@ -73,7 +73,7 @@ func (r *rank) reportCall(c *ccl.Communicator, err *CollectiveFailedError) {
 		return
 	}
 	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, err.Error()
-	report := newReport(r.number, launched.FailedCall, err)
+	report := newReport(r.number, launchenv.FailedCall, err)
 	report.Because, report.Ranks = how, ranks
 	_ = report.Send(os.Getenv)
 }
@@ -83,7 +83,7 @@ func takeBack() {
 	sent.Lock()
 	defer sent.Unlock()
 	if sent.some {
-		_ = launched.TakeBack(os.Getenv)
+		_ = launchenv.TakeBack(os.Getenv)
 	}
 	sent.some, sent.last, sent.because, sent.ranks, sent.group, sent.text = false, false, "", nil, false, ""
 }
@@ -95,26 +95,26 @@ func (r *rank) reportWorker(err error) {
 	case err == nil:
 		takeBack()
 	default:
-		report(r.number, launched.FailedError, err)
+		report(r.number, launchenv.FailedError, err)
 	}
 }
 
 // reportInit reports an attempt to initialise that failed, in a launched process.
 func reportInit(err error) {
 	if l, unknown := launch(); unknown == nil && l != nil {
-		report(l.Rank, launched.FailedInit, err)
+		report(l.Rank, launchenv.FailedInit, err)
 	}
 }
 
 // because says how the error of a rank follows from other ranks, and from which: empty
 // if the failure is the rank's own. Ranks are those of the job; there are none where the
 // error counts them as another group does.
-func because(rank int, err error) (how launched.Because, ranks []int) {
+func because(rank int, err error) (how launchenv.Because, ranks []int) {
 	if object, ok := errors.AsType[*ObjectError](err); ok {
 		if object.Rank == rank {
 			return "", nil
 		}
-		return launched.BecauseAborted, []int{object.Rank}
+		return launchenv.BecauseAborted, []int{object.Rank}
 	}
 	grouped := false
 	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok {
@@ -130,19 +130,19 @@ func because(rank int, err error) (how launched.Because, ranks []int) {
 		if aborted.By == rank {
 			return "", nil
 		}
-		return launched.BecauseAborted, []int{aborted.By}
+		return launchenv.BecauseAborted, []int{aborted.By}
 	}
 	if slices.Contains(said(err, "accepted"), rank) || slices.Contains(said(err, "not there yet"), rank) {
-		return launched.BecauseRefused, said(err, "refused")
+		return launchenv.BecauseRefused, said(err, "refused")
 	}
 	if lost, ok := errors.AsType[*PeerLostError](err); ok && lost.Rank != rank {
-		return launched.BecausePeerLost, []int{lost.Rank}
+		return launchenv.BecausePeerLost, []int{lost.Rank}
 	}
 	if late, ok := errors.AsType[*TimeoutError](err); ok {
-		return launched.BecauseTimeout, slices.Concat(late.Missing, late.Behind)
+		return launchenv.BecauseTimeout, slices.Concat(late.Missing, late.Behind)
 	}
 	if errors.Is(err, context.Canceled) {
-		return launched.BecauseCanceled, nil
+		return launchenv.BecauseCanceled, nil
 	}
 	return "", nil
 }
@@ -150,7 +150,7 @@ func because(rank int, err error) (how launched.Because, ranks []int) {
 // consequence reports whether the error of a rank only says that another one failed.
 func consequence(rank int, err error) bool {
 	switch how, _ := because(rank, err); how {
-	case launched.BecauseAborted, launched.BecauseRefused, launched.BecausePeerLost:
+	case launchenv.BecauseAborted, launchenv.BecauseRefused, launchenv.BecausePeerLost:
 		return true
 	}
 	return false

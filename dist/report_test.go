@@ -12,18 +12,18 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
-	"github.com/goccl/goccl/internal/launched"
+	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // reportFile makes the launcher name a file for the report of this process, and returns
 // what that says.
-func reportFile(t *testing.T) (read func() *launched.Report) {
+func reportFile(t *testing.T) (read func() *launchenv.Report) {
 	file := filepath.Join(t.TempDir(), "rank-1")
 	t.Setenv("GOCCL_ERROR_FILE", file)
-	return func() *launched.Report {
-		r, err := launched.ReadReport(file)
+	return func() *launchenv.Report {
+		r, err := launchenv.ReadReport(file)
 		require.NoError(t, err)
 		return r
 	}
@@ -53,7 +53,7 @@ func TestWorkerReports(t *testing.T) {
 	r := read()
 	require.Equal(t, 1, r.Rank)
 	require.Equal(t, os.Getpid(), r.PID)
-	require.Equal(t, launched.FailedError, r.Kind)
+	require.Equal(t, launchenv.FailedError, r.Kind)
 	require.Empty(t, r.Because)
 	require.Empty(t, r.Frames)
 	require.False(t, r.Time.IsZero())
@@ -79,7 +79,7 @@ func TestPanicReports(t *testing.T) {
 	}))
 	r := read()
 	require.NotNil(t, r)
-	require.Equal(t, launched.FailedPanic, r.Kind)
+	require.Equal(t, launchenv.FailedPanic, r.Kind)
 	require.Equal(t, "panic: runtime error: index out of range [3] with length 3", r.Message)
 	require.Len(t, r.Frames, 2, "%v", r.Frames)
 	require.Equal(t, "github.com/goccl/goccl/dist_test.panics", r.Frames[0].Function)
@@ -96,20 +96,20 @@ func TestConsequenceReports(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		err   error
-		how   launched.Because
+		how   launchenv.Because
 		ranks []int
 	}{
 		{"own", errors.New("no"), "", nil},
 		{"own, in a call", in(&dist.AbortedError{By: 1, Cause: errors.New("no")}), "", nil},
-		{"aborted", in(&dist.AbortedError{By: 2, Cause: errors.New("no")}), launched.BecauseAborted, []int{2}},
-		{"peer lost", in(&dist.PeerLostError{Rank: 0}), launched.BecausePeerLost, []int{0}},
-		{"timeout", in(&dist.TimeoutError{Missing: []int{2, 0}}), launched.BecauseTimeout, []int{0, 2}},
-		{"canceled", in(context.Canceled), launched.BecauseCanceled, nil},
+		{"aborted", in(&dist.AbortedError{By: 2, Cause: errors.New("no")}), launchenv.BecauseAborted, []int{2}},
+		{"peer lost", in(&dist.PeerLostError{Rank: 0}), launchenv.BecausePeerLost, []int{0}},
+		{"timeout", in(&dist.TimeoutError{Missing: []int{2, 0}}), launchenv.BecauseTimeout, []int{0, 2}},
+		{"canceled", in(context.Canceled), launchenv.BecauseCanceled, nil},
 		{"refused", in(&dist.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
 			{Value: "refused", Ranks: []int{0}, Why: "no"}, {Value: "accepted", Ranks: []int{1}}, {Value: "refused", Ranks: []int{2}, Why: "not so"},
-		}}), launched.BecauseRefused, []int{0, 2}},
+		}}), launchenv.BecauseRefused, []int{0, 2}},
 		{"of a group", &dist.CollectiveFailedError{Operation: "barrier", Rank: 0, Peer: 1, Group: "x", Err: &dist.PeerLostError{Rank: 1}},
-			launched.BecausePeerLost, nil},
+			launchenv.BecausePeerLost, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ours.set(t)
@@ -151,17 +151,17 @@ func TestCallReports(t *testing.T) {
 		_, err = dist.Recv([]int{0}, 0, 0, dist.WithCallTimeout(time.Millisecond))
 		if assert.Error(t, err) {
 			r := read()
-			assert.Equal(t, launched.FailedCall, r.Kind)
+			assert.Equal(t, launchenv.FailedCall, r.Kind)
 			assert.Equal(t, err.Error(), r.Message)
-			assert.Equal(t, launched.BecauseTimeout, r.Because)
+			assert.Equal(t, launchenv.BecauseTimeout, r.Because)
 			assert.Equal(t, []int{0}, r.Ranks)
 		}
 		err = dist.Barrier(dist.WithGroup(g))
 		if assert.Error(t, err) {
 			r := read()
-			assert.Equal(t, launched.FailedCall, r.Kind)
+			assert.Equal(t, launchenv.FailedCall, r.Kind)
 			assert.Equal(t, err.Error(), r.Message)
-			assert.Equal(t, launched.BecausePeerLost, r.Because)
+			assert.Equal(t, launchenv.BecausePeerLost, r.Because)
 			assert.Equal(t, []int{2}, r.Ranks, "rank 1 of the group")
 			first := r.Time
 			assert.Error(t, dist.Barrier(dist.WithGroup(g)))
@@ -172,9 +172,9 @@ func TestCallReports(t *testing.T) {
 	wait()
 	require.ErrorContains(t, err, "step 7")
 	r := read()
-	require.Equal(t, launched.FailedError, r.Kind)
+	require.Equal(t, launchenv.FailedError, r.Kind)
 	require.Contains(t, r.Message, "step 7")
-	require.Equal(t, launched.BecausePeerLost, r.Because)
+	require.Equal(t, launchenv.BecausePeerLost, r.Because)
 	require.Equal(t, []int{2}, r.Ranks)
 
 	require.NoError(t, spawn(t, func(context.Context, int) error { return nil }))
@@ -205,7 +205,7 @@ func TestMessageReports(t *testing.T) {
 		})))
 		wait()
 		if r := read(); hides {
-			require.Equal(t, launched.BecauseTimeout, r.Because)
+			require.Equal(t, launchenv.BecauseTimeout, r.Because)
 			require.Equal(t, []int{0}, r.Ranks)
 		} else {
 			require.Empty(t, r.Because)
@@ -220,7 +220,7 @@ func TestInitReports(t *testing.T) {
 	require.Error(t, dist.InitProcessGroup("nccl", dist.WithTimeout(20*time.Millisecond)))
 	r := read()
 	require.NotNil(t, r)
-	require.Equal(t, launched.FailedInit, r.Kind)
+	require.Equal(t, launchenv.FailedInit, r.Kind)
 	require.Equal(t, 1, r.Rank)
 	require.Contains(t, r.Message, `unknown backend "nccl"`)
 
@@ -231,10 +231,10 @@ func TestInitReports(t *testing.T) {
 	require.NoError(t, dist.DestroyProcessGroup())
 	wait()
 
-	require.Error(t, spawn(t, func(context.Context, int) error { return nil }, dist.Ranks(7)))
+	require.Error(t, spawn(t, func(context.Context, int) error { return nil }, dist.WithRanks(7)))
 	r = read()
 	require.NotNil(t, r, "Spawn failed before the worker started")
-	require.Equal(t, launched.FailedInit, r.Kind)
+	require.Equal(t, launchenv.FailedInit, r.Kind)
 }
 
 // torchrun gets its own format.
@@ -266,6 +266,6 @@ func TestTorchReports(t *testing.T) {
 // Goroutine ranks have no launcher to tell.
 func TestOnlyLaunchedRanksReport(t *testing.T) {
 	read := reportFile(t)
-	require.Error(t, spawn(t, func(context.Context, int) error { return errors.New("no") }, dist.Ranks(2)))
+	require.Error(t, spawn(t, func(context.Context, int) error { return errors.New("no") }, dist.WithRanks(2)))
 	require.Nil(t, read())
 }

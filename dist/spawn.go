@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/internal/launched"
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // SpawnOption is an option of Spawn. Of two of a kind the later holds.
@@ -24,19 +24,19 @@ type SpawnOption struct {
 	ctx    context.Context
 }
 
-// Ranks says how many ranks Spawn hosts, from 1 to 65536. In a launched process it
+// WithRanks says how many ranks Spawn hosts, from 1 to 65536. In a launched process it
 // has to be the number of ranks that the launcher started.
-func Ranks(n int) SpawnOption { return SpawnOption{ranks: n, ranked: true} }
+func WithRanks(n int) SpawnOption { return SpawnOption{ranks: n, ranked: true} }
 
-// SpawnConfigFile takes the configuration from the file path, in the format of
+// WithSpawnConfigFile takes the configuration from the file path, in the format of
 // ccl.yaml: the number of ranks, and what InitProcessGroup does if it is given
 // no other.
-func SpawnConfigFile(path string) SpawnOption { return SpawnOption{file: path, filed: true} }
+func WithSpawnConfigFile(path string) SpawnOption { return SpawnOption{file: path, filed: true} }
 
-// SpawnContext is the parent of the context that workers get, and ends the
+// WithSpawnContext is the parent of the context that workers get, and ends the
 // calls that bring no context of their own. Without it, or if ctx is nil, it is
 // context.Background.
-func SpawnContext(ctx context.Context) SpawnOption { return SpawnOption{ctx: ctx} }
+func WithSpawnContext(ctx context.Context) SpawnOption { return SpawnOption{ctx: ctx} }
 
 func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 	o.ctx = context.Background()
@@ -65,7 +65,7 @@ func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
 // have ended, their timeouts, or ctx. What failed then, and receives without a message,
 // which *UnfinishedError counts, are the error of that rank; no other rank fails by it.
 //
-// A worker's ctx is derived from that of SpawnContext. It is cancelled, with a
+// A worker's ctx is derived from that of WithSpawnContext. It is cancelled, with a
 // *RankError as its cause, when another worker fails, so that long computations
 // can stop; calls waiting for the failed rank end by themselves.
 //
@@ -104,7 +104,7 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	ranks, from, config, err := o.resolve(l)
 	if err != nil {
 		if l != nil {
-			report(l.Rank, launched.FailedInit, err)
+			report(l.Rank, launchenv.FailedInit, err)
 		}
 		return err
 	}
@@ -126,7 +126,7 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 
 // resolve says how many ranks there are, in words who says so, and which
 // configuration was loaded, to know it or as the options say.
-func (o *SpawnOption) resolve(l *launched.Job) (ranks int, from string, config *ccl.Config, err error) {
+func (o *SpawnOption) resolve(l *launchenv.Job) (ranks int, from string, config *ccl.Config, err error) {
 	switch {
 	case o.filed:
 		config, err = loadConfig(o.file)
@@ -139,21 +139,21 @@ func (o *SpawnOption) resolve(l *launched.Job) (ranks int, from string, config *
 	if o.ranked && (o.ranks < 1 || o.ranks > ccl.MaxRanks) {
 		return 0, "", nil, &InvalidArgumentError{
 			Operation: "spawn",
-			Message:   fmt.Sprintf("dist.Ranks(%d): from 1 to %d ranks are possible", o.ranks, ccl.MaxRanks),
+			Message:   fmt.Sprintf("dist.WithRanks(%d): from 1 to %d ranks are possible", o.ranks, ccl.MaxRanks),
 		}
 	}
 	if l != nil {
 		if o.ranked && o.ranks != l.Size {
 			return 0, "", nil, &MissingConfigurationError{
 				Missing: []string{"dist.Ranks"},
-				Message: fmt.Sprintf("dist.Ranks(%d) asks for %d ranks, but %v; start %d processes, or leave it to the launcher by dist.Spawn without dist.Ranks",
+				Message: fmt.Sprintf("dist.WithRanks(%d) asks for %d ranks, but %v; start %d processes, or leave it to the launcher by dist.Spawn without dist.Ranks",
 					o.ranks, o.ranks, l, o.ranks),
 			}
 		}
 		return l.Size, l.String(), config, nil
 	}
 	if o.ranked {
-		ranks, from = o.ranks, fmt.Sprintf("dist.Ranks(%d)", o.ranks)
+		ranks, from = o.ranks, fmt.Sprintf("dist.WithRanks(%d)", o.ranks)
 	} else if n, origin, ok := config.WorldSize(""); ok {
 		ranks, from = n, origin
 	} else {
@@ -216,7 +216,7 @@ func (j *job) failure(cancelled error) error {
 		heeded := errors.Is(failed, context.Canceled) || cancelled != nil && errors.Is(failed, cancelled)
 		err := &RankError{r.number, failed}
 		how, ranks := because(r.number, failed)
-		waited := how == launched.BecauseTimeout && slices.ContainsFunc(ranks, func(other int) bool { return stuck[other] })
+		waited := how == launchenv.BecauseTimeout && slices.ContainsFunc(ranks, func(other int) bool { return stuck[other] })
 		if consequence(r.number, failed) || waited || heeded && !blamed[r.number] {
 			rest = append(rest, err)
 		} else {

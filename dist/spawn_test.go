@@ -18,11 +18,11 @@ import (
 func TestSpawnRefuses(t *testing.T) {
 	require.EqualError(t, dist.Spawn(nil), "ccl: spawn: the worker is nil")
 	for n, text := range map[int]string{
-		0:     "ccl: spawn: dist.Ranks(0): from 1 to 65536 ranks are possible",
-		-1:    "ccl: spawn: dist.Ranks(-1): from 1 to 65536 ranks are possible",
-		65537: "ccl: spawn: dist.Ranks(65537): from 1 to 65536 ranks are possible",
+		0:     "ccl: spawn: dist.WithRanks(0): from 1 to 65536 ranks are possible",
+		-1:    "ccl: spawn: dist.WithRanks(-1): from 1 to 65536 ranks are possible",
+		65537: "ccl: spawn: dist.WithRanks(65537): from 1 to 65536 ranks are possible",
 	} {
-		err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.Ranks(n))
+		err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.WithRanks(n))
 		require.EqualError(t, err, text)
 		var invalid *dist.InvalidArgumentError
 		require.ErrorAs(t, err, &invalid)
@@ -44,10 +44,10 @@ func TestHowManyRanks(t *testing.T) {
 		require.Equal(t, started.Load(), size.Load())
 		return int(started.Load())
 	}
-	require.Equal(t, 5, count(dist.Ranks(5)))
-	require.Equal(t, 3, count(dist.Ranks(5), dist.Ranks(3)), "the later option holds")
+	require.Equal(t, 5, count(dist.WithRanks(5)))
+	require.Equal(t, 3, count(dist.WithRanks(5), dist.WithRanks(3)), "the later option holds")
 	require.Equal(t, runtime.GOMAXPROCS(0), count())
-	require.Equal(t, 3, count(dist.SpawnConfigFile(configFile(t, "world_size: 3"))))
+	require.Equal(t, 3, count(dist.WithSpawnConfigFile(configFile(t, "world_size: 3"))))
 	t.Setenv("GOCCL_CONFIG", configFile(t, "world_size: 4"))
 	require.Equal(t, 4, count())
 }
@@ -88,7 +88,7 @@ func TestWorkerFails(t *testing.T) {
 				assert.ErrorAs(t, again, &aborted, "the first cause, at once")
 				assert.ErrorIs(t, again, dist.ErrInvalidCommunicator)
 				return err
-			}, dist.Ranks(4))
+			}, dist.WithRanks(4))
 
 			require.ErrorIs(t, err, end.is)
 			errs := err.(interface{ Unwrap() []error }).Unwrap()
@@ -120,7 +120,7 @@ func TestPanicShowsItsStack(t *testing.T) {
 			return thisPanics()
 		}
 		return dist.Barrier()
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	var p *dist.PanicError
 	require.ErrorAs(t, err, &p)
 	require.Equal(t, 1, p.Rank)
@@ -145,7 +145,7 @@ func TestRequireInWorker(t *testing.T) {
 			require.Equal(fake, 1, 2)
 		}
 		return dist.Barrier()
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.Contains(t, fake.message, "Not equal")
 	require.ErrorIs(t, err, dist.ErrGoexit)
 	require.ErrorContains(t, err, "rank 0: worker ended by runtime.Goexit and did not return "+
@@ -168,7 +168,7 @@ func TestWorkerLeaves(t *testing.T) {
 			assert.Equal(t, 1, lost.Rank)
 		}
 		return nil
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.NoError(t, err)
 }
 
@@ -188,7 +188,7 @@ func TestRootCauseFirst(t *testing.T) {
 			return broken
 		}
 		return dist.Barrier()
-	}), dist.Ranks(4))
+	}), dist.WithRanks(4))
 	errs := err.(interface{ Unwrap() []error }).Unwrap()
 	require.Len(t, errs, 4)
 	require.EqualError(t, errs[0], "rank 3: no more data")
@@ -225,7 +225,7 @@ func TestCancelledRankIsTheRootCause(t *testing.T) {
 			others.Wait()
 			return err
 		}
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.ErrorIs(t, err, context.Canceled)
 	errs := err.(interface{ Unwrap() []error }).Unwrap()
 	require.Len(t, errs, 3)
@@ -246,13 +246,13 @@ func TestSpawnWaitsForAll(t *testing.T) {
 		<-failed
 		<-ctx.Done()
 		return nil
-	}, dist.Ranks(5))
+	}, dist.WithRanks(5))
 	require.EqualError(t, err, "rank 0: early")
 	require.EqualValues(t, 5, ended.Load())
 }
 
-// SpawnContext is the parent of the workers' contexts and ends their calls.
-func TestSpawnContext(t *testing.T) {
+// WithSpawnContext is the parent of the workers' contexts and ends their calls.
+func TestWithSpawnContext(t *testing.T) {
 	type key struct{}
 	parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -265,7 +265,7 @@ func TestSpawnContext(t *testing.T) {
 		err := dist.Barrier()
 		assert.ErrorIs(t, err, context.Canceled)
 		return nil
-	}), dist.Ranks(2), dist.SpawnContext(parent))
+	}), dist.WithRanks(2), dist.WithSpawnContext(parent))
 	require.NoError(t, err)
 }
 
@@ -273,6 +273,6 @@ func TestSpawnContext(t *testing.T) {
 func TestNilContexts(t *testing.T) {
 	err := spawn(t, initialised(func(context.Context, int) error {
 		return dist.Barrier(dist.WithContext(nil)) //nolint:staticcheck // that is the point
-	}), dist.Ranks(2), dist.SpawnContext(nil)) //nolint:staticcheck // that is the point
+	}), dist.WithRanks(2), dist.WithSpawnContext(nil)) //nolint:staticcheck // that is the point
 	require.NoError(t, err)
 }

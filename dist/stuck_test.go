@@ -46,18 +46,18 @@ func TestStuckWorker(t *testing.T) {
 	requireStuck(t, spawn(t, joined(func(_ context.Context, rank int) error {
 		stuck(rank)
 		return dist.Barrier()
-	}, short), dist.Ranks(3)))
+	}, short), dist.WithRanks(3)))
 
 	requireStuck(t, spawn(t, func(ctx context.Context, rank int) error {
 		stuck(rank)
 		return dist.InitProcessGroup("ccl", short)
-	}, dist.Ranks(3)))
+	}, dist.WithRanks(3)))
 
 	err := spawn(t, joined(func(_ context.Context, rank int) error {
 		stuck(rank)
 		_, err := dist.Recv([]int{0}, 1, 0)
 		return err
-	}, short), dist.Ranks(3))
+	}, short), dist.WithRanks(3))
 	var e *dist.StuckError
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, 1, e.Rank)
@@ -66,7 +66,7 @@ func TestStuckWorker(t *testing.T) {
 		stuck(rank)
 		assert.Error(t, dist.Barrier())
 		return dist.DestroyProcessGroup()
-	}, short), dist.Ranks(3))
+	}, short), dist.WithRanks(3))
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, 1, e.Rank)
 
@@ -88,7 +88,7 @@ func TestLateWorkerIsNotStuck(t *testing.T) {
 		assert.Error(t, dist.Barrier()) // it hears of the timeout, and saves its work
 		<-time.After(4 * stuckLimit)
 		return nil
-	}, dist.WithTimeout(stuckLimit)), dist.Ranks(2))
+	}, dist.WithTimeout(stuckLimit)), dist.WithRanks(2))
 	var stuck *dist.StuckError
 	require.NotErrorAs(t, err, &stuck)
 	var late *dist.TimeoutError

@@ -72,7 +72,7 @@ func TestNewGroup(t *testing.T) {
 			assert.Contains(t, []int{1, 3}, object.Rank, "a global rank; 4 is in the group")
 		}
 		return dist.Barrier(in)
-	}), dist.Ranks(5))
+	}), dist.WithRanks(5))
 	require.NoError(t, err)
 }
 
@@ -103,7 +103,7 @@ func TestSplit(t *testing.T) {
 		}
 		assert.Equal(t, []int{rank}, one.Ranks())
 		return dist.Barrier(dist.WithGroup(one))
-	}), dist.Ranks(6))
+	}), dist.WithRanks(6))
 	require.NoError(t, err)
 }
 
@@ -127,7 +127,7 @@ func TestRefusedGroups(t *testing.T) {
 			assert.ErrorAs(t, err, &invalid)
 		}
 		return errors.Join(dist.Barrier(dist.WithGroup(half)), dist.Barrier()) // they live on
-	}), dist.Ranks(4))
+	}), dist.WithRanks(4))
 	require.NoError(t, err)
 }
 
@@ -155,7 +155,7 @@ func TestGroupsEnd(t *testing.T) {
 		}
 		assert.ErrorIs(t, dist.Barrier(dist.WithGroup(b)), dist.ErrNotInitialized)
 		return dist.InitProcessGroup("ccl")
-	}), dist.Ranks(2))
+	}), dist.WithRanks(2))
 	require.NoError(t, err)
 }
 
@@ -180,7 +180,7 @@ func TestWorkerFailsInGroup(t *testing.T) {
 			return broken
 		}
 		return nil
-	}), dist.Ranks(3))
+	}), dist.WithRanks(3))
 	require.ErrorIs(t, err, broken)
 	errs := err.(interface{ Unwrap() []error }).Unwrap()
 	require.Len(t, errs, 2)

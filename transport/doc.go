@@ -16,14 +16,14 @@
 // a rank that refuses a call for its arguments says so with [Endpoint.Refuse]
 // and consumes the number without entering.
 //
-// Beside its calls an endpoint has a [Lane], for messages that belong to none. Where
+// Beside its calls an endpoint has a [P2P], for messages that belong to none. Where
 // endpoints implement [Groups], some ranks of a group can form another.
 //
 // # Concurrency
 //
 // An endpoint belongs to its rank: its methods are called by one goroutine at a
 // time. [Endpoint.Fail], [Endpoint.Failed], [Endpoint.Failure],
-// [Endpoint.Close], [Endpoint.Rank], [Endpoint.Size] and [Lane.Wake] may be called at
+// [Endpoint.Close], [Endpoint.Rank], [Endpoint.Size] and [P2P.Wake] may be called at
 // any time by anyone. The lane of an endpoint has a goroutine of its own, and
 // [Groups] may be used by any.
 //

@@ -38,11 +38,11 @@ type Endpoint interface {
 	// what it points to are the caller's again when Enter returns, but for Send
 	// and Recv.
 	//
-	// For a call with e.Shared the answer may be Everyone: the caller runs the
+	// For a call with e.AnyRunner the answer may be RunClaimed: the caller runs the
 	// bodies that Claim hands out, its own or those of ranks that sleep, and then
-	// calls Release, which takes the place of Complete; or Nobody: the call has been
+	// calls Release, which takes the place of Complete; or RunNone: the call has been
 	// run by other ranks.
-	Enter(e *Entry) (Role, error)
+	Enter(e *Arrival) (Role, error)
 	// Claim hands out the next rank whose body the caller has to run.
 	Claim() (rank int, ok bool)
 	// Release ends a series of claims; failed says that the body claimed last
@@ -56,8 +56,8 @@ type Endpoint interface {
 	// call entered last. It stays valid until this rank enters or refuses its next
 	// call.
 	Payload(rank, n int) []byte
-	// Print returns the fingerprint that rank brought to the call entered last.
-	Print(rank int) Print
+	// Fingerprint returns the fingerprint that rank brought to the call entered last.
+	Fingerprint(rank int) Fingerprint
 
 	// Refuse consumes call seq without entering it; it never waits. If other ranks
 	// enter that call they get *RefusedError, and record it; this rank's next
@@ -113,29 +113,29 @@ type Endpoint interface {
 	Memory() Memory
 	Staging() Staging
 
-	// Lane returns the endpoint's lane, always the same.
-	Lane() Lane
+	// P2P returns the endpoint's channel for messages beside calls, always the same.
+	P2P() P2P
 }
 
-// Guard is what an endpoint implements that ranks share with other processes. Its memory can
+// FaultGuard is what an endpoint implements that ranks share with other processes. Its memory can
 // vanish under it, like that of a file that somebody truncates: where a process would die of
 // touching it, its methods panic, or return as if nothing was. And it can hold what no rank
 // has written there: then its methods return a *ProtocolError or panic with one. Whoever
 // makes calls of it does so under debug.SetPanicOnFault, and recovers. Close, Conclude, Fail, Failure, Print, Refuse and Withdraw need
 // neither, nor do Group, and Wake and Withdraw of its lane.
-type Guard interface {
+type FaultGuard interface {
 	// Vanished returns the error that stands for v, which was recovered, if that is a
 	// fault in memory of the endpoint, and else nil.
 	Vanished(v any) error
 }
 
-// Entry is what one rank brings to a call: the contents of its line.
-type Entry struct {
-	Ctx   context.Context // ends this rank's waits in the call
-	Limit Timeout         // unless zero, takes the place of SetTimeout's for this call
-	Seq   uint64          // number of the call
-	Hash  uint64          // of Print; compared in every call
-	Print Print           // what all ranks must agree on
+// Arrival is what one rank brings to a call: the contents of its line.
+type Arrival struct {
+	Ctx         context.Context // ends this rank's waits in the call
+	Limit       Timeout         // unless zero, takes the place of SetTimeout's for this call
+	Seq         uint64          // number of the call
+	Hash        uint64          // of Print; compared in every call
+	Fingerprint Fingerprint     // what all ranks must agree on
 	// Payload, at most PayloadLimit bytes, is shown to all ranks.
 	Payload []byte
 	// Send and Recv are this rank's buffers, shown through Memory when Exposed.
@@ -147,17 +147,17 @@ type Entry struct {
 	// Exposed: the call touches other ranks' memory, through windows or
 	// messages, and ends with Complete.
 	Exposed bool
-	// Shared: any rank's body may be run by any rank.
-	Shared bool
+	// AnyRunner: any rank's body may be run by any rank.
+	AnyRunner bool
 	// Staged: Enter is a turn of Staging, on all ranks or none, and shows what was
 	// staged before. Where there is Memory it is ignored.
 	Staged bool
 	// Work is the number of bytes that the bodies of all ranks touch, by which
 	// the transport decides how many ranks should run them.
 	Work int
-	// Patient: waits of this rank in the call sleep at once, where others poll or yield
+	// NoSpin: waits of this rank in the call sleep at once, where others poll or yield
 	// first: no core should be spent on them. Ranks may differ in it.
-	Patient bool
+	NoSpin bool
 }
 
 // Span is memory of this process by its addresses, from Lo to before Hi. An empty one is
@@ -167,19 +167,19 @@ type Span struct{ Lo, Hi uint64 }
 // Overlaps reports whether s and t share memory.
 func (s Span) Overlaps(t Span) bool { return s.Lo < t.Hi && t.Lo < s.Hi }
 
-// Print is a call's fingerprint: what it means is the engine's business.
-type Print [5]uint64
+// Fingerprint is a call's fingerprint: what it means is the engine's business.
+type Fingerprint [5]uint64
 
 // Role says what a rank does once all have entered a call.
 type Role uint8
 
 const (
-	// Own: run your own body.
-	Own Role = iota
-	// Everyone: run the bodies that Claim hands out, then Release.
-	Everyone
-	// Nobody: your body has been run.
-	Nobody
+	// RunOwn: run your own body.
+	RunOwn Role = iota
+	// RunClaimed: run the bodies that Claim hands out, then Release.
+	RunClaimed
+	// RunNone: your body has been run.
+	RunNone
 )
 
 // Message is bytes on their way between two ranks, with what travels beside
@@ -217,17 +217,17 @@ type Memory interface {
 type Staging interface {
 	// PieceBytes is the length of the longest piece, a multiple of 16.
 	PieceBytes() int
-	// Stage copies a piece of this rank's input, which may be empty, for the next turn.
+	// PutInput copies a piece of this rank's input, which may be empty, for the next turn.
 	// Bytes lo to hi of it may be left out: nobody will look at them.
-	Stage(piece []byte, lo, hi int)
-	// Share copies a result for the next turn: the bytes of some piece from lo on. Who
+	PutInput(piece []byte, lo, hi int)
+	// PutResult copies a result for the next turn: the bytes of some piece from lo on. Who
 	// shares nothing need not call it.
-	Share(lo int, result []byte)
-	// Turn waits until all ranks have come to it. The first after an Enter that was a
+	PutResult(lo int, result []byte)
+	// Flip waits until all ranks have come to it. The first after an Enter that was a
 	// turn is that one, and returns at once.
-	Turn() error
-	// Staged returns the first n bytes that rank staged before the last turn.
-	Staged(rank, n int) []byte
-	// Shared returns what rank shared before the last turn: bytes lo to hi.
-	Shared(rank int) (lo, hi int, result []byte)
+	Flip() error
+	// Input returns the first n bytes that rank staged before the last turn.
+	Input(rank, n int) []byte
+	// Result returns what rank shared before the last turn: bytes lo to hi.
+	Result(rank int) (lo, hi int, result []byte)
 }

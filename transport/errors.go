@@ -79,7 +79,7 @@ func (e *AbortedError) Error() string {
 func (e *AbortedError) Unwrap() error { return e.Cause }
 
 // MismatchError is returned by Enter where ranks entered one call with
-// different hashes; Endpoint.Print holds what each brought.
+// different hashes; Endpoint.Fingerprint holds what each brought.
 type MismatchError struct{ Seq uint64 }
 
 func (e *MismatchError) Error() string {

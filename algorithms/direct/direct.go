@@ -12,52 +12,52 @@ var Algorithm = &ccl.Algorithm{
 		ccl.CollAllReduce: {
 			Doc:  "each rank folds its share of all inputs and stores it to all outputs",
 			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }), // read from all but one, stored to as many
-			Run:  foldToAll, Shares: true, Eager: true, Shared: true, Ordered: true,
+			Run:  foldToAll, ReadsOwnPart: true, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollReduce: {
 			Doc:  "each rank folds its share of all inputs and stores it to the root's output",
 			Cost: windowCost(func(s ccl.Shape) int { return s.Ranks * s.Bytes }),
-			Run:  foldToAll, Shares: true, Eager: true, Shared: true, Ordered: true,
+			Run:  foldToAll, ReadsOwnPart: true, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollReduceScatter: {
 			Doc:  "each rank folds its block of all inputs",
 			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
-			Run:  reduceScatter, Shares: true, Eager: true, Shared: true, Ordered: true,
+			Run:  reduceScatter, ReadsOwnPart: true, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollScan: {
 			Doc:  "each rank folds its share of all inputs and stores what has come together to one output after the other",
 			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
-			Run:  scan, Eager: true, Shared: true, Ordered: true,
+			Run:  scan, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollExScan: {
 			Doc:  "like scan",
 			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
-			Run:  scan, Eager: true, Shared: true, Ordered: true,
+			Run:  scan, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollAllGather: {
 			Doc:  "each rank copies every input to its place",
 			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  allGather, Eager: true, Shared: true,
+			Run:  allGather, Eager: true, AnyRunner: true,
 		},
 		ccl.CollBroadcast: {
 			Doc:  "each rank copies the root's input",
 			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  broadcast, Eager: true, Shared: true,
+			Run:  broadcast, Eager: true, AnyRunner: true,
 		},
 		ccl.CollGather: {
 			Doc:  "the root copies every input to its place",
 			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
-			Run:  gather, Eager: true, Shared: true,
+			Run:  gather, Eager: true, AnyRunner: true,
 		},
 		ccl.CollScatter: {
 			Doc:  "each rank copies its block of the root's input",
 			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  scatter, Eager: true, Shared: true,
+			Run:  scatter, Eager: true, AnyRunner: true,
 		},
 		ccl.CollAllToAll: {
 			Doc:  "each rank copies its block of every input",
 			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  allToAll, Eager: true, Shared: true,
+			Run:  allToAll, Eager: true, AnyRunner: true,
 		},
 	},
 }
@@ -74,28 +74,28 @@ func windowCost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
 }
 
 func foldToAll(c *ccl.Call) error {
-	return c.Window(func(w *ccl.Window) error {
-		return w.FoldToAll(w.Share())
+	return c.View(func(w *ccl.View) error {
+		return w.ReduceToAll(w.Mine())
 	})
 }
 
 func reduceScatter(c *ccl.Call) error {
-	return c.Window(func(w *ccl.Window) error {
-		return w.Fold(c.Out(), c.Part(c.Rank(), c.Rank()).Lo)
+	return c.View(func(w *ccl.View) error {
+		return w.Reduce(c.Out(), c.InRange(c.Rank(), c.Rank()).Lo)
 	})
 }
 
 func scan(c *ccl.Call) error {
-	return c.Window(func(w *ccl.Window) error {
-		return w.ScanToAll(w.Share())
+	return c.View(func(w *ccl.View) error {
+		return w.ScanToAll(w.Mine())
 	})
 }
 
 func allGather(c *ccl.Call) error {
-	return c.Window(func(w *ccl.Window) error {
+	return c.View(func(w *ccl.View) error {
 		for i := range c.Size() {
 			from := (c.Rank() + i) % c.Size() // not all from the same at once
-			if err := w.Copy(c.OutOf(from), from); err != nil {
+			if err := w.Copy(c.OutBlock(from), from); err != nil {
 				return err
 			}
 		}
@@ -104,18 +104,18 @@ func allGather(c *ccl.Call) error {
 }
 
 func broadcast(c *ccl.Call) error {
-	return c.Window(func(w *ccl.Window) error {
+	return c.View(func(w *ccl.View) error {
 		return w.Copy(c.Out(), c.Root())
 	})
 }
 
 func gather(c *ccl.Call) error {
-	return c.Window(func(w *ccl.Window) error {
+	return c.View(func(w *ccl.View) error {
 		if c.Rank() != c.Root() {
 			return nil
 		}
 		for from := range c.Size() {
-			if err := w.Copy(c.OutOf(from), from); err != nil {
+			if err := w.Copy(c.OutBlock(from), from); err != nil {
 				return err
 			}
 		}
@@ -124,16 +124,16 @@ func gather(c *ccl.Call) error {
 }
 
 func scatter(c *ccl.Call) error {
-	return c.Window(func(w *ccl.Window) error {
-		return w.CopyPart(c.Out(), c.Root(), c.Part(c.Root(), c.Rank()).Lo)
+	return c.View(func(w *ccl.View) error {
+		return w.CopyPart(c.Out(), c.Root(), c.InRange(c.Root(), c.Rank()).Lo)
 	})
 }
 
 func allToAll(c *ccl.Call) error {
-	return c.Window(func(w *ccl.Window) error {
+	return c.View(func(w *ccl.View) error {
 		for i := range c.Size() {
 			from := (c.Rank() + i) % c.Size()
-			if err := w.CopyPart(c.OutOf(from), from, c.Part(from, c.Rank()).Lo); err != nil {
+			if err := w.CopyPart(c.OutBlock(from), from, c.InRange(from, c.Rank()).Lo); err != nil {
 				return err
 			}
 		}

@@ -178,7 +178,7 @@ func foldUp(c *ccl.Call, two topology.TwoTrees, n int, have func(tree, i int) cc
 			return fmt.Errorf("up, step %d: %w", t, err)
 		}
 		if receiving && !below {
-			c.Finish(dst)
+			c.Epilogue(dst)
 		}
 	}
 	return nil

@@ -125,7 +125,7 @@ func order(kind topology.Kind, w, h, chunk, count, i int) (columns, rows []int) 
 // it that is, and how long the block is.
 func locate(i, count, n int) (block, at, length int) {
 	for b := range n {
-		if lo, hi := ccl.Split(count, b, n); i < hi {
+		if lo, hi := ccl.BlockRange(count, b, n); i < hi {
 			return b, i - lo, hi - lo
 		}
 	}

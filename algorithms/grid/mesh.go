@@ -35,7 +35,7 @@ func onMesh(c *ccl.Call) error {
 			return fmt.Errorf("column: %w", err)
 		}
 		if north == topology.None { // the corner
-			c.Finish(out)
+			c.Epilogue(out)
 		}
 		if err := broadcast(c, north, south, out, n); err != nil {
 			return fmt.Errorf("column: %w", err)

@@ -43,7 +43,7 @@ func torusPart(c *ccl.Call, in, out ccl.Buffer) error {
 	if err != nil {
 		return fmt.Errorf("column: %w", err)
 	}
-	c.Finish(sum)
+	c.Epilogue(sum)
 	if err := allGather(c, column, block); err != nil {
 		return fmt.Errorf("column: %w", err)
 	}

@@ -42,7 +42,7 @@ func reduce(c *ccl.Call) error {
 		if err := foldAlong(c, ring.Prev, topology.None, n, c.Out().Block); err != nil {
 			return err
 		}
-		c.Finish(c.Out())
+		c.Epilogue(c.Out())
 		return nil
 	case ring.Prev:
 		return foldAlong(c, topology.None, ring.Next, n, c.In().Block)
@@ -96,7 +96,7 @@ func scan(c *ccl.Call) error {
 		if c.Rank() == 0 {
 			return c.Copy(out, in)
 		}
-		return c.Fold(out, before, in)
+		return c.Reduce(out, before, in)
 	})
 }
 
@@ -110,7 +110,7 @@ func exScan(c *ccl.Call) error {
 	going := func(i, n int) ccl.Buffer { return spare.Block(1, 2).Slice(0, c.In().Block(i, n).Len()) }
 	return passOn(c, n, spare.Block(0, 2), going, func(in, out, before, have ccl.Buffer) error {
 		if c.Rank() < c.Size()-1 {
-			if err := c.Fold(have, before, in); err != nil {
+			if err := c.Reduce(have, before, in); err != nil {
 				return err
 			}
 		}

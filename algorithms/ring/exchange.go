@@ -9,12 +9,12 @@ import (
 
 func allGather(c *ccl.Call) error {
 	ring := topology.NewRing(c.Size(), c.Rank())
-	if err := c.Copy(c.OutOf(c.Rank()), c.In()); err != nil {
+	if err := c.Copy(c.OutBlock(c.Rank()), c.In()); err != nil {
 		return err
 	}
 	for s := range c.Size() - 1 {
 		send, recv := ring.Block(-s), ring.Block(-s-1)
-		if err := c.SendRecv(ring.Next, c.OutOf(send), ring.Prev, c.OutOf(recv)); err != nil {
+		if err := c.SendRecv(ring.Next, c.OutBlock(send), ring.Prev, c.OutBlock(recv)); err != nil {
 			return fmt.Errorf("step %d: %w", s, err)
 		}
 	}
@@ -27,12 +27,12 @@ func allGatherCost(s ccl.Shape) ccl.Cost {
 
 func allToAll(c *ccl.Call) error {
 	ring := topology.NewRing(c.Size(), c.Rank())
-	if err := c.Copy(c.OutOf(c.Rank()), c.InOf(c.Rank())); err != nil {
+	if err := c.Copy(c.OutBlock(c.Rank()), c.InBlock(c.Rank())); err != nil {
 		return err
 	}
 	for s := 1; s < c.Size(); s++ {
 		to, from := ring.Block(s), ring.Block(-s)
-		if err := c.SendRecv(to, c.InOf(to), from, c.OutOf(from)); err != nil {
+		if err := c.SendRecv(to, c.InBlock(to), from, c.OutBlock(from)); err != nil {
 			return fmt.Errorf("step %d: %w", s, err)
 		}
 	}

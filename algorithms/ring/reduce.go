@@ -38,7 +38,7 @@ func allReducePart(c *ccl.Call, in, out ccl.Buffer) error {
 		}
 		have = out
 	}
-	c.Finish(out.Block(ring.Block(1), n))
+	c.Epilogue(out.Block(ring.Block(1), n))
 
 	// All-gather: pass the reduced blocks on, starting with our own.
 	for s := range n - 1 {
@@ -60,7 +60,7 @@ func reduceScatter(c *ccl.Call) error {
 	n := chunks(c.Shape().Total, ccl.ParamsOf[Params](c).Chunk)
 	longest := 0
 	for r := range c.Size() {
-		longest = max(longest, c.InOf(r).Block(0, n).Len())
+		longest = max(longest, c.InBlock(r).Block(0, n).Len())
 	}
 	spare := c.Scratch(2 * longest)
 	for i := range n {
@@ -78,9 +78,9 @@ func reduceScatter(c *ccl.Call) error {
 func reduceScatterPart(c *ccl.Call, i, n int, spare ccl.Buffer) error {
 	ring := topology.NewRing(c.Size(), c.Rank())
 	out := c.Out().Block(i, n)
-	have := c.InOf(ring.Prev).Block(i, n)
+	have := c.InBlock(ring.Prev).Block(i, n)
 	for s := range c.Size() - 1 {
-		with := c.InOf(ring.Block(-s-2)).Block(i, n)
+		with := c.InBlock(ring.Block(-s-2)).Block(i, n)
 		next := spare.Block(s%2, 2).Slice(0, with.Len())
 		if s == c.Size()-2 {
 			next = out
@@ -90,7 +90,7 @@ func reduceScatterPart(c *ccl.Call, i, n int, spare ccl.Buffer) error {
 		}
 		have = next
 	}
-	c.Finish(out)
+	c.Epilogue(out)
 	return nil
 }
 

@@ -56,9 +56,9 @@ func TestBits(t *testing.T) {
 					want := make([]float32, count)
 					rounds := (4*count + ranks*chunk - 1) / (ranks * chunk)
 					for round := range rounds {
-						first, last := ccl.Split(count, round, rounds)
+						first, last := ccl.BlockRange(count, round, rounds)
 						for b := range ranks {
-							lo, hi := ccl.Split(last-first, b, ranks)
+							lo, hi := ccl.BlockRange(last-first, b, ranks)
 							for i := first + lo; i < first+hi; i++ {
 								for step := range ranks {
 									if x := in[(b+step)%ranks][i]; step == 0 {

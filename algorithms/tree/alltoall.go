@@ -17,7 +17,7 @@ func allToAll(c *ccl.Call) error {
 	half := c.Size() / 2 * longest // the most that goes in a round
 	spare := c.Scratch(2*half + c.Size()*longest)
 	slots := spare.Slice(2*half, spare.Len())
-	if err := c.Copy(c.OutOf(c.Rank()), c.InOf(c.Rank())); err != nil {
+	if err := c.Copy(c.OutBlock(c.Rank()), c.InBlock(c.Rank())); err != nil {
 		return err
 	}
 	for d := 1; d < c.Size(); d *= 2 {
@@ -52,11 +52,11 @@ func onTheWay(c *ccl.Call, ring topology.Ring, slots ccl.Buffer, j, d int) ccl.B
 	gone := j & (d - 1)
 	switch gone {
 	case 0:
-		return c.InOf(ring.Block(j))
+		return c.InBlock(ring.Block(j))
 	case j:
-		return c.OutOf(ring.Block(-j))
+		return c.OutBlock(ring.Block(-j))
 	}
-	block := c.Part(ring.Block(-gone), ring.Block(j-gone))
+	block := c.InRange(ring.Block(-gone), ring.Block(j-gone))
 	return slots.Block(j, c.Size()).Slice(0, block.Hi-block.Lo)
 }
 
@@ -64,7 +64,7 @@ func longestBlock(c *ccl.Call) int {
 	longest := 0
 	for from := range c.Size() {
 		for to := range c.Size() {
-			block := c.Part(from, to)
+			block := c.InRange(from, to)
 			longest = max(longest, block.Hi-block.Lo)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // order: the blocks of its subtree, which travel in one message.
 
 func bundleLen(c *ccl.Call, tree topology.Tree, rank int) int {
-	n := c.CountOf(rank)
+	n := c.BlockLen(rank)
 	for i := range tree.Degree(rank) {
 		n += bundleLen(c, tree, tree.Child(rank, i))
 	}
@@ -19,7 +19,7 @@ func bundleLen(c *ccl.Call, tree topology.Tree, rank int) int {
 // bundleOf returns where in the bundle of its parent the bundle of child is.
 func bundleOf(c *ccl.Call, tree topology.Tree, child int) (lo, hi int) {
 	parent, _ := tree.Parent(child)
-	lo = c.CountOf(parent)
+	lo = c.BlockLen(parent)
 	for i := 0; tree.Child(parent, i) != child; i++ {
 		lo += bundleLen(c, tree, tree.Child(parent, i))
 	}
@@ -28,7 +28,7 @@ func bundleOf(c *ccl.Call, tree topology.Tree, child int) (lo, hi int) {
 
 // eachBlock calls f for each block of rank's bundle.
 func eachBlock(c *ccl.Call, tree topology.Tree, rank int, bundle ccl.Buffer, f func(rank int, block ccl.Buffer) error) error {
-	at := c.CountOf(rank)
+	at := c.BlockLen(rank)
 	if err := f(rank, bundle.Slice(0, at)); err != nil {
 		return err
 	}
@@ -64,13 +64,13 @@ func gather(c *ccl.Call) error {
 		return c.Send(parent, bundle)
 	}
 	return eachBlock(c, tree, me, bundle, func(rank int, block ccl.Buffer) error {
-		return c.Copy(c.OutOf(rank), block)
+		return c.Copy(c.OutBlock(rank), block)
 	})
 }
 
 func scatter(c *ccl.Call) error {
 	tree := ccl.ParamsOf[Params](c).of(c.Size(), c.Root())
-	return dealOut(c, tree, c.Scratch(bundleLen(c, tree, c.Rank())), c.InOf)
+	return dealOut(c, tree, c.Scratch(bundleLen(c, tree, c.Rank())), c.InBlock)
 }
 
 // dealOut gives every rank its block, which the root has in from(rank). bundle is

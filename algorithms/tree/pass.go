@@ -10,18 +10,18 @@ import (
 func allGather(c *ccl.Call) error {
 	p := ccl.ParamsOf[Params](c)
 	tree, n := p.of(c.Size(), 0), p.chunks(c.Shape().Bytes)
-	if err := c.Copy(c.OutOf(c.Rank()), c.In()); err != nil {
+	if err := c.Copy(c.OutBlock(c.Rank()), c.In()); err != nil {
 		return err
 	}
 	for source := range c.Size() {
-		if err := passUp(c, tree, c.OutOf(source), n, source); err != nil {
+		if err := passUp(c, tree, c.OutBlock(source), n, source); err != nil {
 			return fmt.Errorf("input of rank %d: %w", source, err)
 		}
 	}
 	// The last first: what is below a rank has higher numbers than the rank
 	// itself, so that most of what it has comes before what it has to wait for.
 	for source := c.Size() - 1; source >= 0; source-- {
-		if err := passDown(c, tree, c.OutOf(source), n, source); err != nil {
+		if err := passDown(c, tree, c.OutBlock(source), n, source); err != nil {
 			return fmt.Errorf("input of rank %d: %w", source, err)
 		}
 	}

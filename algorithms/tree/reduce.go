@@ -43,7 +43,7 @@ func reduceScatter(c *ccl.Call) error {
 		return err
 	}
 	return dealOut(c, tree, spare.Slice(length, length+bundle), func(rank int) ccl.Buffer {
-		at := c.Part(0, rank)
+		at := c.InRange(0, rank)
 		return folded.Slice(at.Lo, at.Hi)
 	})
 }
@@ -96,7 +96,7 @@ func foldChunk(c *ccl.Call, tree topology.Tree, i, n int, have func(i, n int) cc
 		}
 	}
 	if !below {
-		c.Finish(chunk)
+		c.Epilogue(chunk)
 	}
 	return nil
 }

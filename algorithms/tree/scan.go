@@ -16,7 +16,7 @@ func scan(c *ccl.Call) error {
 	for i := range n {
 		have, out := c.In().Block(i, n), c.Out().Block(i, n)
 		err := atDistances(c, &have, spare.Slice(0, have.Len()), func(before ccl.Buffer) error {
-			err := c.Fold(out, before, have)
+			err := c.Reduce(out, before, have)
 			have = out
 			return err
 		})
@@ -40,7 +40,7 @@ func exScan(c *ccl.Call) error {
 		going := spare.Block(1, 2).Slice(0, have.Len())
 		first := true
 		err := atDistances(c, &have, spare.Block(0, 2).Slice(0, have.Len()), func(before ccl.Buffer) error {
-			if err := c.Fold(going, before, have); err != nil {
+			if err := c.Reduce(going, before, have); err != nil {
 				return err
 			}
 			have = going
@@ -48,7 +48,7 @@ func exScan(c *ccl.Call) error {
 				first = false
 				return c.Copy(out, before) // which may be the input
 			}
-			return c.Fold(out, before, out)
+			return c.Reduce(out, before, out)
 		})
 		if err != nil {
 			return fmt.Errorf("chunk %d: %w", i, err)

@@ -45,7 +45,7 @@ func costs(s *subject, w world, n int) error {
 // is about ranks that share memory.
 func (s *subject) declares(w world) bool {
 	scan := s.coll == ccl.CollScan || s.coll == ccl.CollExScan
-	return !(scan && s.kernel().Shared && w.copies)
+	return !(scan && s.kernel().AnyRunner && w.copies)
 }
 
 // meter sees what a call takes on each rank, and what each takes it to cost.

@@ -188,7 +188,7 @@ func leaves(s *subject, w world, n int) error {
 		helped *= 2 // only one of the two is as long
 	}
 	lengths := []int{short}
-	if w.helps && s.kernel().Shared && (n <= 3 || !s.short) {
+	if w.helps && s.kernel().AnyRunner && (n <= 3 || !s.short) {
 		lengths = append(lengths, helped/(n*n))
 	}
 	for _, length := range lengths {

@@ -34,7 +34,7 @@ func (g *group) call(d ccl.DType, op ccl.Op, count, k int) *job {
 func deal(count, n, style, who int) []int {
 	counts := make([]int, n)
 	for r := range counts {
-		lo, hi := ccl.Split(count, r, n)
+		lo, hi := ccl.BlockRange(count, r, n)
 		switch style {
 		case 0:
 			counts[r] = max(count/n, min(count, 1))

@@ -57,7 +57,7 @@ func chainReduce(f fault) *ccl.Kernel {
 					}
 				}
 				if f != noFinish {
-					c.Finish(c.Out())
+					c.Epilogue(c.Out())
 				}
 				return nil
 			}
@@ -79,12 +79,12 @@ func pairwiseReduce(f fault) *ccl.Kernel {
 		Cost: func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: s.Ranks - 1, Bytes: (s.Ranks - 1) * s.Bytes} },
 		Run: func(c *ccl.Call) error {
 			n := c.Size()
-			block := c.InOf
+			block := c.InBlock
 			switch f {
 			case dealsEvenly:
 				block = func(rank int) ccl.Buffer { return c.In().Block(rank, n) }
 			case firstOnes:
-				block = func(rank int) ccl.Buffer { return c.In().Slice(0, c.CountOf(rank)) }
+				block = func(rank int) ccl.Buffer { return c.In().Slice(0, c.BlockLen(rank)) }
 			}
 			with := block(c.Rank())
 			for s := 1; s < n; s++ {
@@ -101,7 +101,7 @@ func pairwiseReduce(f fault) *ccl.Kernel {
 				with = c.Out()
 			}
 			if f != noFinish {
-				c.Finish(c.Out())
+				c.Epilogue(c.Out())
 			}
 			return nil
 		},
@@ -123,7 +123,7 @@ func linearGather(f fault) *ccl.Kernel {
 			}
 			at := 0
 			for r := range c.Size() {
-				place := c.OutOf(r)
+				place := c.OutBlock(r)
 				if f == packs {
 					place = c.Out().Slice(at, at+place.Len())
 					at += place.Len()
@@ -158,7 +158,7 @@ func linearScatter(f fault) *ccl.Kernel {
 				return c.Recv(root, c.Out())
 			}
 			for r := range c.Size() {
-				block := c.InOf(r)
+				block := c.InBlock(r)
 				if f == firstOnes {
 					block = c.In().Slice(0, block.Len())
 				}
@@ -187,19 +187,19 @@ func pairwise(f fault) *ccl.Kernel {
 		Run: func(c *ccl.Call) error {
 			n := c.Size()
 			place := func(from int) ccl.Buffer {
-				b := c.OutOf(from)
+				b := c.OutBlock(from)
 				if f != packs {
 					return b
 				}
 				at := 0
 				for r := range from {
-					at += c.OutOf(r).Len()
+					at += c.OutBlock(r).Len()
 				}
 				return c.Out().Slice(at, at+b.Len())
 			}
-			block := c.InOf
+			block := c.InBlock
 			if f == firstOnes {
-				block = func(to int) ccl.Buffer { return c.In().Slice(0, c.InOf(to).Len()) }
+				block = func(to int) ccl.Buffer { return c.In().Slice(0, c.InBlock(to).Len()) }
 			}
 			if f != forgetsOwn {
 				if err := c.Copy(place(c.Rank()), block(c.Rank())); err != nil {

@@ -75,10 +75,10 @@ func ringReduce(f fault) func(*ccl.Call) error {
 		}
 		mine := out.Block(ring.Block(1), n)
 		if f != noFinish {
-			c.Finish(mine)
+			c.Epilogue(mine)
 		}
 		if f == twoFinishes {
-			c.Finish(mine)
+			c.Epilogue(mine)
 		}
 		for s := range n - 1 {
 			send, recv := ring.Block(1-s), ring.Block(-s)
@@ -133,7 +133,7 @@ func doublingReduce(f fault) func(*ccl.Call) error {
 			}
 			have, next, other = next, other, next
 		}
-		c.Finish(have)
+		c.Epilogue(have)
 		return c.Copy(c.Out(), have)
 	}
 }
@@ -156,12 +156,12 @@ const (
 func foldReduce(f fault) func(*ccl.Call) error {
 	return func(c *ccl.Call) error {
 		if f == secondWindow {
-			if err := c.Window(func(*ccl.Window) error { return nil }); err != nil {
+			if err := c.View(func(*ccl.View) error { return nil }); err != nil {
 				return err
 			}
 		}
-		return c.Window(func(w *ccl.Window) error {
-			share := w.Share()
+		return c.View(func(w *ccl.View) error {
+			share := w.Mine()
 			switch f {
 			case firstPiece:
 				if w.Offset() > 0 {
@@ -171,19 +171,19 @@ func foldReduce(f fault) func(*ccl.Call) error {
 				share = ccl.Range{Lo: 0, Hi: w.Len()}
 			case neighbours:
 				size := c.Shape().DType.Size()
-				lo, hi := ccl.Split((w.Len()*size+63)/64, (c.Rank()+1)%c.Size(), c.Size())
+				lo, hi := ccl.BlockRange((w.Len()*size+63)/64, (c.Rank()+1)%c.Size(), c.Size())
 				share = ccl.Range{Lo: min(lo*64/size, w.Len()), Hi: min(hi*64/size, w.Len())}
 			case backwards:
 				for i := share.Hi; i > share.Lo; i-- {
-					if err := w.FoldToAll(ccl.Range{Lo: i - 1, Hi: i}); err != nil {
+					if err := w.ReduceToAll(ccl.Range{Lo: i - 1, Hi: i}); err != nil {
 						return err
 					}
 				}
 				return nil
 			}
-			err := w.FoldToAll(share)
+			err := w.ReduceToAll(share)
 			if f == peersInput && !c.Shape().Eager && share.Lo == 0 && share.Hi > 0 {
-				w.Of((c.Rank() + 1) % c.Size()).Bytes()[0]++
+				w.Input((c.Rank() + 1) % c.Size()).Bytes()[0]++
 			}
 			return err
 		})
@@ -208,14 +208,14 @@ func ringGather(f fault) func(*ccl.Call) error {
 	return func(c *ccl.Call) error {
 		ring := topology.NewRing(c.Size(), c.Rank())
 		place := func(rank int) ccl.Buffer {
-			b := c.OutOf(rank)
+			b := c.OutBlock(rank)
 			switch f {
 			case ownCount:
 				return b.Slice(0, min(b.Len(), c.In().Len()))
 			case packs:
 				at := 0
 				for r := range rank {
-					at += c.CountOf(r)
+					at += c.BlockLen(r)
 				}
 				return c.Out().Slice(at, at+b.Len())
 			}
@@ -413,7 +413,7 @@ func powersOfTwo(s ccl.Shape) error {
 }
 
 func foldReduceKernel(f fault) *ccl.Kernel {
-	return &ccl.Kernel{Doc: "through a window", Cost: foldReduceCost, Run: foldReduce(f), Eager: true, Shared: true}
+	return &ccl.Kernel{Doc: "through a window", Cost: foldReduceCost, Run: foldReduce(f), Eager: true, AnyRunner: true}
 }
 
 func ringGatherKernel(f fault) *ccl.Kernel {

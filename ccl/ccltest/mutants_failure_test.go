@@ -53,7 +53,7 @@ func scrambling() *ccl.Kernel {
 // deafEndpoint does not notice that a context has ended.
 type deafEndpoint struct{ transport.Endpoint }
 
-func (d deafEndpoint) Enter(e *transport.Entry) (transport.Role, error) {
+func (d deafEndpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	e.Ctx = context.Background()
 	return d.Endpoint.Enter(e)
 }

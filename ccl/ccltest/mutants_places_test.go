@@ -25,7 +25,7 @@ func gapWriter() *ccl.Kernel {
 	k.Run = func(c *ccl.Call) error {
 		mine := append([]byte(nil), c.In().Bytes()...)
 		clear(c.Out().Bytes())
-		copy(c.OutOf(c.Rank()).Bytes(), mine)
+		copy(c.OutBlock(c.Rank()).Bytes(), mine)
 		return ringGather(none)(c)
 	}
 	return k
@@ -45,7 +45,7 @@ func outOfPlace() *ccl.Kernel {
 func allAlike() *ccl.Kernel {
 	k := ringGatherKernel(none)
 	k.Run = func(c *ccl.Call) error {
-		mine := c.OutOf(c.Rank())
+		mine := c.OutBlock(c.Rank())
 		if mine.Len() == 0 || c.In().Len() == 0 || &mine.Bytes()[0] != &c.In().Bytes()[0] {
 			next, prev := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
 			if err := c.SendRecv(next, ccl.Buffer{}, prev, ccl.Buffer{}); err != nil {

@@ -25,7 +25,7 @@ var racingMutants = []mutant{
 // sharedRing sends messages on behalf of ranks that sleep.
 func sharedRing() *ccl.Kernel {
 	k := ringReduceKernel(none)
-	k.Shared = true
+	k.AnyRunner = true
 	return k
 }
 

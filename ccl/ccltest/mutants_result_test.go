@@ -66,7 +66,7 @@ func remembering() *ccl.Kernel {
 
 // sharing declares that a kernel looks at its share of others' inputs only.
 func sharing(k *ccl.Kernel) *ccl.Kernel {
-	k.Shares = true
+	k.ReadsOwnPart = true
 	return k
 }
 

@@ -136,7 +136,7 @@ func TestRightKernelsPass(t *testing.T) {
 	chunks := subjectOf(ccl.CollBroadcast, chunkChainKernel(none))
 	chunked(chunks)
 	unshared := foldReduceKernel(none)
-	unshared.Eager, unshared.Shared = false, false
+	unshared.Eager, unshared.AnyRunner = false, false
 	for name, s := range map[string]*subject{
 		"reduction around a ring":                              subjectOf(ccl.CollAllReduce, ringReduceKernel(none)),
 		"reduction by doubling":                                subjectOf(ccl.CollAllReduce, doublingReduceKernel(none)),

@@ -47,7 +47,7 @@ func newStepping(ep transport.Endpoint, step func(), t *trace) transport.Endpoin
 	return s
 }
 
-func (s *stepping) Enter(e *transport.Entry) (transport.Role, error) {
+func (s *stepping) Enter(e *transport.Arrival) (transport.Role, error) {
 	s.begin(entering, 0)
 	role, err := s.Endpoint.Enter(e)
 	s.succeed(err)
@@ -119,21 +119,21 @@ type steppingStaging struct {
 	stepper
 }
 
-func (s *steppingStaging) Staged(rank, n int) []byte {
+func (s *steppingStaging) Input(rank, n int) []byte {
 	s.step()
-	return s.Staging.Staged(rank, n)
+	return s.Staging.Input(rank, n)
 }
 
-func (s *steppingStaging) Turn() error {
+func (s *steppingStaging) Flip() error {
 	s.begin(looking, 0)
-	err := s.Staging.Turn()
+	err := s.Staging.Flip()
 	s.succeed(err)
 	return err
 }
 
-func (s *steppingStaging) Shared(rank int) (lo, hi int, result []byte) {
+func (s *steppingStaging) Result(rank int) (lo, hi int, result []byte) {
 	s.step()
-	return s.Staging.Shared(rank)
+	return s.Staging.Result(rank)
 }
 
 // delays returns a function that at some of a rank's steps gives way to others, and

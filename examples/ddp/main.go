@@ -109,7 +109,7 @@ func hosts(ranks int) dist.SpawnOption {
 	if ranks == 0 {
 		return dist.SpawnOption{}
 	}
-	return dist.Ranks(ranks)
+	return dist.WithRanks(ranks)
 }
 
 // wayOf asks the configuration which kernel will average the gradients, and why.

@@ -97,7 +97,7 @@ func TestProcessesFail(t *testing.T) {
 	for rank, p := range launch(t, 2, "-ranks", "3", "-epochs", "1") {
 		require.Equal(t, 1, p.status)
 		require.Empty(t, p.out)
-		require.Contains(t, p.errors, fmt.Sprintf("ddp: dist.Ranks(3) asks for 3 ranks, but this process is rank %d of 2", rank))
+		require.Contains(t, p.errors, fmt.Sprintf("ddp: dist.WithRanks(3) asks for 3 ranks, but this process is rank %d of 2", rank))
 	}
 	for _, p := range launch(t, 2, "-algorithm", "nosuch", "-epochs", "1") {
 		require.Equal(t, 1, p.status)

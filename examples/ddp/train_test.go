@@ -116,7 +116,7 @@ func TestDiverges(t *testing.T) {
 	err := dist.Spawn(func(context.Context, int) error {
 		_, err := train(j, trainSet, testSet, nobody{})
 		return err
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.ErrorContains(t, err, "diverged")
 }
 
@@ -134,7 +134,7 @@ func TestSameOnAllRanksNotices(t *testing.T) {
 		}
 		_, errs[rank] = sameOnAllRanks(weights)
 		return dist.DestroyProcessGroup()
-	}, dist.Ranks(ranks))
+	}, dist.WithRanks(ranks))
 	require.NoError(t, err)
 	for _, err := range errs {
 		require.ErrorContains(t, err, "weights differ")
@@ -148,7 +148,7 @@ func trainOn[F float](t *testing.T, ranks int, j job, trainSet, testSet *dataset
 	err := dist.Spawn(func(_ context.Context, rank int) (err error) {
 		results[rank], err = train(j, trainSet, testSet, nobody{})
 		return err
-	}, dist.Ranks(ranks))
+	}, dist.WithRanks(ranks))
 	require.NoError(t, err)
 	return results
 }

@@ -55,7 +55,7 @@ func run(out io.Writer, ranks int, file string, times int) error {
 		}
 		all[rank] = measured
 		return dist.DestroyProcessGroup()
-	}, dist.Ranks(ranks))
+	}, dist.WithRanks(ranks))
 	if err != nil {
 		return err
 	}

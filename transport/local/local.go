@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -50,20 +50,20 @@ func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoi
 		calls:   make(mailboxes, ranks),
 		lanes:   make(mailboxes, ranks),
 	}
-	states := make([]*lines.State, ranks)
+	states := make([]*groupsync.State, ranks)
 	for i := range states {
-		states[i] = new(lines.State)
+		states[i] = new(groupsync.State)
 	}
-	g.Group = lines.NewGroup(states, new(lines.Words), &g.causes, lines.NewGoroutines(ranks))
+	g.Group = groupsync.NewGroup(states, new(groupsync.Words), &g.causes, groupsync.NewGoroutines(ranks))
 	g.causes = causes{failures: make([]*transport.Failure, ranks), reasons: make([][2]atomic.Pointer[reason], ranks)}
-	var slots lines.Slots
+	var slots groupsync.Slots
 	if !g.parked {
 		slots = newSlots(ranks)
 	}
 	eps := make([]transport.Endpoint, ranks)
 	for i := range eps {
-		m := lines.NewMember(g.Group, i, slots, !g.parked)
-		eps[i] = &endpoint{Member: m, group: g, lane: lane{lines.NewLane(m, !g.parked), g, i}}
+		m := groupsync.NewMember(g.Group, i, slots, !g.parked)
+		eps[i] = &endpoint{Member: m, group: g, p2p: p2p{groupsync.NewP2P(m, !g.parked), g, i}}
 	}
 	return eps
 }
@@ -73,10 +73,10 @@ func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoi
 // with their number, since every rank folds all slots.
 const slotBudget = 4096
 
-func newSlots(ranks int) lines.Slots {
+func newSlots(ranks int) groupsync.Slots {
 	n := max(slotBudget/ranks, transport.InlineBytes)
 	n = (n + 127) &^ 127
-	slots := make(lines.Slots, ranks)
+	slots := make(groupsync.Slots, ranks)
 	for i := range slots {
 		for p := range slots[i] {
 			slots[i][p] = make([]byte, n)
@@ -87,7 +87,7 @@ func newSlots(ranks int) lines.Slots {
 
 // group is what the ranks of one group share.
 type group struct {
-	*lines.Group
+	*groupsync.Group
 	parked  bool
 	cores   int
 	left    func()
@@ -97,7 +97,7 @@ type group struct {
 	lanes   mailboxes    // and outside
 	last    lastArriver  // of parked groups
 	claimed []paddedWord // of others: by rank, the last call in which its body was claimed
-	further lines.Rendezvous
+	further groupsync.Rendezvous
 }
 
 // handle is what a rank shows the others in place: two cache lines.
@@ -107,7 +107,7 @@ type handle struct {
 	_          [128 - 56]byte
 }
 
-// causes implements lines.Causes. A rank's place for its failure is written once and read
+// causes implements groupsync.Causes. A rank's place for its failure is written once and read
 // only after the group's word says that it is the one. Of its reasons for refusing calls
 // the first is for the first call of the latest run, the second for the latest call.
 type causes struct {
@@ -144,9 +144,9 @@ func (c *causes) LoadReason(rank int, seq uint64) string {
 // endpoint implements transport.Endpoint.
 type endpoint struct {
 	_ [128]byte // nobody else's memory on the cache lines that a rank writes
-	*lines.Member
+	*groupsync.Member
 	group  *group
-	lane   lane
+	p2p    p2p
 	seq    int64 // of the current call
 	shared bool  // any rank may run its bodies
 	ran    int64 // bodies that this rank ended in it
@@ -165,10 +165,10 @@ func (ep *endpoint) Peer(rank int) any {
 	return nil
 }
 
-func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
-	ep.seq, ep.shared = int64(e.Seq), e.Shared
+func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
+	ep.seq, ep.shared = int64(e.Seq), e.AnyRunner
 	if err := ep.Begin(e); err != nil {
-		return transport.Own, err
+		return transport.RunOwn, err
 	}
 	if e.Exposed {
 		h := &ep.group.handles[ep.Rank()]
@@ -179,13 +179,13 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	}
 	ep.Publish(e)
 	if err := ep.AwaitAll(); err != nil {
-		return transport.Own, err
+		return transport.RunOwn, err
 	}
-	if err := ep.Admit(); err != nil || !e.Shared {
-		return transport.Own, err
+	if err := ep.Admit(); err != nil || !e.AnyRunner {
+		return transport.RunOwn, err
 	}
 	ep.bodies = bodies{running: nobody}
-	return transport.Everyone, nil
+	return transport.RunClaimed, nil
 }
 
 func (ep *endpoint) Claim() (rank int, ok bool) {

@@ -47,7 +47,7 @@ func TestGroupConformance(t *testing.T) {
 // Nothing of a lane allocates once its ranks know each other.
 func TestLaneAllocatesNothing(t *testing.T) {
 	eps := local.NewWaiting(2, local.Poll)
-	from, to := eps[0].Lane(), eps[1].Lane()
+	from, to := eps[0].P2P(), eps[1].P2P()
 	there := func() bool { _, ok, _ := to.TryNext(0); return ok }
 	m := transport.Message{Bytes: make([]byte, 100), Total: 100, Stream: transport.PointToPointStream}
 	exchange := func() {

@@ -26,9 +26,9 @@ func TestTimeoutIsCountedInSixteenths(t *testing.T) {
 				t.Errorf("warned of call %d, missing %v; want call 1, missing 2", seq, missing)
 			}
 		}})
-		go eps[1].Enter(&transport.Entry{Ctx: t.Context(), Seq: 1})
+		go eps[1].Enter(&transport.Arrival{Ctx: t.Context(), Seq: 1})
 		synctest.Wait()
-		_, err := eps[0].Enter(&transport.Entry{Ctx: context.Background(), Seq: 1})
+		_, err := eps[0].Enter(&transport.Arrival{Ctx: context.Background(), Seq: 1})
 		took := time.Since(begin)
 
 		var late *transport.TimeoutError
@@ -63,7 +63,7 @@ func TestTicksOfAnEarlierTimeout(t *testing.T) {
 					if seq == 1 {
 						time.Sleep(works / 10)
 					}
-					e := &transport.Entry{Ctx: context.Background(), Seq: uint64(seq), Exposed: true, Limit: transport.Timeout{After: timeout, Warn: warn}}
+					e := &transport.Arrival{Ctx: context.Background(), Seq: uint64(seq), Exposed: true, Limit: transport.Timeout{After: timeout, Warn: warn}}
 					if _, err := ep.Enter(e); err != nil {
 						return err
 					}
@@ -100,10 +100,10 @@ func TestSecondTimeoutAfterClose(t *testing.T) {
 			eps := local.NewWaiting(2, waiting)
 			over := make(chan struct{})
 			go func() {
-				_, _ = eps[1].Enter(&transport.Entry{Ctx: context.Background(), Seq: 1, Exposed: true})
+				_, _ = eps[1].Enter(&transport.Arrival{Ctx: context.Background(), Seq: 1, Exposed: true})
 				<-over // stuck
 			}()
-			e := &transport.Entry{Ctx: context.Background(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: timeout}}
+			e := &transport.Arrival{Ctx: context.Background(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: timeout}}
 			if _, err := eps[0].Enter(e); err != nil {
 				t.Fatal(err)
 			}

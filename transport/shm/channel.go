@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/goccl/goccl/internal/bulk"
+	"github.com/goccl/goccl/internal/memmove"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -88,7 +88,7 @@ func (n *node) write(channelOffset int, m *transport.Message) int {
 	part := c.posted.Load()
 	h, data := n.slot(channelOffset, part)
 	size := min(len(data), len(m.Bytes))
-	bulk.Copy(data, m.Bytes[:size])
+	memmove.Copy(data, m.Bytes[:size])
 	*h = slotHeader{total: uint64(m.Total), seq: m.Seq, n: uint32(size), clock: m.Clock, stream: uint32(m.Stream)}
 	c.posted.Store(part + 1)
 	return size

@@ -3,7 +3,7 @@ package shm
 import (
 	"errors"
 
-	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -15,42 +15,42 @@ type node struct {
 	arena    arena
 	layout   layout
 	geometry Geometry
-	group    *lines.Group
-	slots    lines.Slots
-	poll     bool             // waits poll before they sleep
-	further  lines.Rendezvous // on the heap
+	group    *groupsync.Group
+	slots    groupsync.Slots
+	poll     bool                 // waits poll before they sleep
+	further  groupsync.Rendezvous // on the heap
 }
 
-func newNode(a arena, g Geometry, ranks int, rest lines.Rest) *node {
-	n := &node{arena: a, geometry: g, layout: g.layout(ranks), slots: make(lines.Slots, ranks)}
+func newNode(a arena, g Geometry, ranks int, rest groupsync.Rest) *node {
+	n := &node{arena: a, geometry: g, layout: g.layout(ranks), slots: make(groupsync.Slots, ranks)}
 	for i := range n.slots {
 		for p := range n.slots[i] {
 			n.slots[i][p] = a.bytes(n.layout.payloads+(2*i+p)*n.layout.payload, g.Payload)
 		}
 	}
-	n.group = lines.NewGroup(n.states(), at[lines.Words](a, n.layout.words), records{a, n.layout}, rest)
+	n.group = groupsync.NewGroup(n.states(), at[groupsync.Words](a, n.layout.words), records{a, n.layout}, rest)
 	return n
 }
 
-func (n *node) states() []*lines.State {
-	states := make([]*lines.State, n.layout.ranks)
+func (n *node) states() []*groupsync.State {
+	states := make([]*groupsync.State, n.layout.ranks)
 	for i := range states {
-		states[i] = at[lines.State](n.arena, n.layout.states+i*lines.StateBytes)
+		states[i] = at[groupsync.State](n.arena, n.layout.states+i*groupsync.StateBytes)
 	}
 	return states
 }
 
 // endpoint returns a rank's endpoint, whose regions make makes.
 func (n *node) endpoint(rank int, make makeRegion) *endpoint {
-	m := lines.NewMember(n.group, rank, n.slots, n.poll)
-	return &endpoint{Member: m, node: n, lane: lane{lines.NewLane(m, n.poll), n, rank}, regions: &regions{make: make}}
+	m := groupsync.NewMember(n.group, rank, n.slots, n.poll)
+	return &endpoint{Member: m, node: n, p2p: p2p{groupsync.NewP2P(m, n.poll), n, rank}, regions: &regions{make: make}}
 }
 
 // endpoint implements transport.Endpoint, Staging, Memory, Regions and Groups.
 type endpoint struct {
-	*lines.Member
+	*groupsync.Member
 	*node
-	lane      lane
+	p2p       p2p
 	turn      uint64 // turns of windows so far
 	entered   bool   // the last of them was Enter, and its Turn is still to come
 	shares    result // at the next
@@ -66,9 +66,9 @@ func (ep *endpoint) Name() string { return Name }
 func (ep *endpoint) Attach(any)   {}
 func (ep *endpoint) Peer(int) any { return nil }
 
-func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if err := ep.Begin(e); err != nil {
-		return transport.Own, err
+		return transport.RunOwn, err
 	}
 	ep.inRegions = e.Exposed && ep.regions.made > 0 // as on all ranks, whichever they have by now
 	if ep.inRegions {
@@ -79,18 +79,18 @@ func (ep *endpoint) Enter(e *transport.Entry) (transport.Role, error) {
 	}
 	ep.Publish(e)
 	if err := ep.AwaitAll(); err != nil {
-		return transport.Own, err
+		return transport.RunOwn, err
 	}
 	if inPlace := ep.inRegions && ep.allShown(); inPlace != ep.inPlace {
 		ep.inPlace = inPlace // a group without regions never writes it
 	}
 	if err := ep.Admit(); err != nil {
-		return transport.Own, err
+		return transport.RunOwn, err
 	}
 	if ep.entered = e.Staged && !ep.inPlace; ep.entered {
 		ep.turn++
 	}
-	return transport.Own, nil
+	return transport.RunOwn, nil
 }
 
 // Claim and Release are never called: every rank runs its own body.

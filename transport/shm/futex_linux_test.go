@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/internal/groupsync"
 )
 
 // No wake is lost: a rank that sleeps for others, and for one that waits for it, gets up
@@ -18,12 +18,12 @@ func TestNoWakeIsLost(t *testing.T) {
 		ranks  = 4
 		rounds = 20000
 	)
-	s := alone(t, ranks*lines.StateBytes)
-	var states []*lines.State
+	s := alone(t, ranks*groupsync.StateBytes)
+	var states []*groupsync.State
 	for r := range ranks {
-		states = append(states, at[lines.State](s.arena, r*lines.StateBytes))
+		states = append(states, at[groupsync.State](s.arena, r*groupsync.StateBytes))
 	}
-	p := &processes{segment: s, tokens: lines.Tokens(states)}
+	p := &processes{segment: s, tokens: groupsync.Tokens(states)}
 	var arrived, released atomic.Int64
 	wait := func(rank int, word *atomic.Int64, target int64) {
 		for word.Load() < target {

@@ -3,7 +3,7 @@ package shm
 import (
 	"fmt"
 
-	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -119,9 +119,9 @@ func (g Geometry) layout(ranks int) layout {
 		l.total += align(n)
 		return offset
 	}
-	l.words = part(lines.WordsBytes)
+	l.words = part(groupsync.WordsBytes)
 	l.free = part(8)
-	l.states = part(ranks * lines.StateBytes)
+	l.states = part(ranks * groupsync.StateBytes)
 	l.records = part(ranks * recordBytes)
 	l.unmade = part(ranks * unmadeSlots * unmadeBytes)
 	l.reasons = part(ranks * 2 * reasonBytes)

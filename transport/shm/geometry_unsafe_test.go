@@ -5,19 +5,19 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
 
 // The sizes that the layout counts with are those of the structures.
 func TestLayoutKnowsItsParts(t *testing.T) {
 	for what, sizes := range map[string][2]uintptr{
-		"lines.State": {unsafe.Sizeof(lines.State{}), lines.StateBytes},
-		"lines.Words": {unsafe.Sizeof(lines.Words{}), lines.WordsBytes},
-		"unmade":      {unsafe.Sizeof(unmade{}), unmadeBytes},
-		"stage":       {unsafe.Sizeof(stage{}), stageBytes},
-		"reason":      {unsafe.Sizeof(reason{}), reasonBytes},
-		"channel":     {unsafe.Sizeof(channel{}), channelHead},
+		"groupsync.State": {unsafe.Sizeof(groupsync.State{}), groupsync.StateBytes},
+		"groupsync.Words": {unsafe.Sizeof(groupsync.Words{}), groupsync.WordsBytes},
+		"unmade":          {unsafe.Sizeof(unmade{}), unmadeBytes},
+		"stage":           {unsafe.Sizeof(stage{}), stageBytes},
+		"reason":          {unsafe.Sizeof(reason{}), reasonBytes},
+		"channel":         {unsafe.Sizeof(channel{}), channelHead},
 	} {
 		if sizes[0] != sizes[1] {
 			t.Errorf("%s is %d bytes long, the layout gives it %d", what, sizes[0], sizes[1])

@@ -43,7 +43,7 @@ func comeAndGo(ep transport.Endpoint, first, groups uint64) error {
 		if err != nil {
 			return fmt.Errorf("group %d: %w", number, err)
 		}
-		_, err = inner.Enter(&transport.Entry{Ctx: context.Background(), Seq: 1})
+		_, err = inner.Enter(&transport.Arrival{Ctx: context.Background(), Seq: 1})
 		if err := errors.Join(err, inner.Close(), inner.Free()); err != nil {
 			return fmt.Errorf("group %d: %w", number, err)
 		}
@@ -136,8 +136,8 @@ func playGroups(spec rankSpec, in *bufio.Scanner) {
 		_, _ = ep.(transport.Groups).Group(context.Background(), 1<<40, members)
 		return
 	}
-	for !errors.As(inner.Lane().Lost(0), &r.Lost) {
-		inner.Lane().Rest(func() bool { return false }, false)
+	for !errors.As(inner.P2P().Lost(0), &r.Lost) {
+		inner.P2P().Rest(func() bool { return false }, false)
 	}
 	_, err = ep.(transport.Groups).Group(context.Background(), 1<<40, members)
 	errors.As(err, &r.Missing)
@@ -192,7 +192,7 @@ func TestTruncatedGroup(t *testing.T) {
 	if err := unix.Ftruncate(inner.segment.fd, 0); err != nil {
 		t.Fatal(err)
 	}
-	inner.Lane().Wake()
+	inner.P2P().Wake()
 	if f := inner.Failure(); f == nil || !errors.Is(f.Cause, errGone) {
 		t.Errorf("the failure is %+v", f)
 	}
@@ -343,7 +343,7 @@ func TestGroupsOfTwoJobsOfOneName(t *testing.T) {
 	})
 	each(func(job, rank int) error {
 		ep := groups[job][rank]
-		_, err := ep.Enter(&transport.Entry{Ctx: ctx, Seq: 1, Payload: []byte{byte(job)}})
+		_, err := ep.Enter(&transport.Arrival{Ctx: ctx, Seq: 1, Payload: []byte{byte(job)}})
 		for peer := range ranks {
 			if got := ep.Payload(peer, 1)[0]; err == nil && got != byte(job) {
 				err = fmt.Errorf("rank %d of job %d is in a group with rank %d of job %d", rank, job, peer, got)

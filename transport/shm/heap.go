@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -18,7 +18,7 @@ func NewHeap(ranks int, g Geometry) ([]transport.Endpoint, error) {
 }
 
 func newHeap(ranks int, g Geometry, poll bool) []transport.Endpoint {
-	n := newNode(heapArena(g.layout(ranks).total), g, ranks, lines.NewGoroutines(ranks))
+	n := newNode(heapArena(g.layout(ranks).total), g, ranks, groupsync.NewGoroutines(ranks))
 	n.poll = poll
 	eps := make([]transport.Endpoint, ranks)
 	regions := heapRegions(ranks)

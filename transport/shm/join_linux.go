@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goccl/goccl/internal/lines"
+	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
@@ -56,7 +56,7 @@ func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (tra
 	}
 	rest := &processes{segment: s}
 	n := newNode(s.arena, g, j.Size, rest)
-	rest.tokens = lines.Tokens(n.states())
+	rest.tokens = groupsync.Tokens(n.states())
 	if err := n.populate(j.Rank); err != nil {
 		_ = rest.unmap()
 		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)

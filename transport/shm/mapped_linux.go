@@ -72,9 +72,9 @@ func (m *mapped) Failure() (f *transport.Failure) {
 	return f
 }
 
-// Print implements transport.Endpoint.
-func (m *mapped) Print(rank int) (p transport.Print) {
-	m.safely(func() { p = m.endpoint.Print(rank) })
+// Fingerprint implements transport.Endpoint.
+func (m *mapped) Fingerprint(rank int) (p transport.Fingerprint) {
+	m.safely(func() { p = m.endpoint.Fingerprint(rank) })
 	return p
 }
 

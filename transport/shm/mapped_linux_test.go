@@ -16,7 +16,7 @@ func TestEndpointOutlivesItsMemory(t *testing.T) {
 	for name, use := range map[string]func(*mapped){
 		"Abort":    func(m *mapped) { m.Fail(&transport.Failure{Kind: transport.FailureAborted, Text: "late"}) },
 		"Err":      func(m *mapped) { m.Failure() },
-		"Print":    func(m *mapped) { m.Print(0) },
+		"Print":    func(m *mapped) { m.Fingerprint(0) },
 		"Refuse":   func(m *mapped) { m.Refuse(1, "no") },
 		"Withdraw": func(m *mapped) { m.Withdraw() },
 		"Close": func(m *mapped) {

@@ -22,15 +22,15 @@ func TestOverwrittenMemory(t *testing.T) {
 		use  func(ep []*endpoint) error
 	}{
 		"lane, put": {laneWord(0, 1), func(ep []*endpoint) error {
-			_, _, err := ep[0].lane.TryPut(1, &message)
+			_, _, err := ep[0].p2p.TryPut(1, &message)
 			return err
 		}},
-		"lane, drained": {laneWord(0, 1), func(ep []*endpoint) error { ep[0].lane.TryDrained(1); return nil }},
+		"lane, drained": {laneWord(0, 1), func(ep []*endpoint) error { ep[0].p2p.TryDrained(1); return nil }},
 		"lane, next": {laneWord(0, 1), func(ep []*endpoint) error {
-			_, _, err := ep[1].lane.TryNext(0)
+			_, _, err := ep[1].p2p.TryNext(0)
 			return err
 		}},
-		"lane, take": {laneWord(0, 1), func(ep []*endpoint) error { ep[1].lane.Take(0); return nil }},
+		"lane, take": {laneWord(0, 1), func(ep []*endpoint) error { ep[1].p2p.Take(0); return nil }},
 		"put": {callWord(0, 1), func(ep []*endpoint) error {
 			_, err := ep[0].Put(1, &message)
 			return err
@@ -56,13 +56,13 @@ func TestOverwrittenMemory(t *testing.T) {
 		"n":           func(h *slotHeader) { h.n = math.MaxUint32 },
 	} {
 		eps := heapEndpoints(t, n)
-		if _, ok, err := eps[0].lane.TryPut(1, &message); !ok || err != nil {
+		if _, ok, err := eps[0].p2p.TryPut(1, &message); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		h, _ := eps[0].slot(int(laneWord(0, 1)(eps[0]).Load()), 0)
 		overwrite(h)
 		wantProtocolError(t, "slot: "+name, func() error {
-			_, _, err := eps[1].lane.TryNext(0)
+			_, _, err := eps[1].p2p.TryNext(0)
 			return err
 		})
 	}
@@ -70,13 +70,13 @@ func TestOverwrittenMemory(t *testing.T) {
 	for _, r := range []result{{1, 0}, {0, 1 << 20}, {math.MaxUint64, math.MaxUint64}, {0, 1 << 63}} {
 		eps := heapEndpoints(t, n)
 		eps[0].stage(0).result[0] = r
-		wantProtocolError(t, fmt.Sprintf("result: %v", r), func() error { eps[1].Shared(0); return nil })
+		wantProtocolError(t, fmt.Sprintf("result: %v", r), func() error { eps[1].Result(0); return nil })
 	}
 
 	eps := heapEndpoints(t, n)
 	at[atomic.Uint64](eps[0].arena, eps[0].layout.free).Store(1<<63 + 5)
 	wantProtocolError(t, "pool", func() error {
-		_, _, err := eps[0].lane.TryPut(1, &message)
+		_, _, err := eps[0].p2p.TryPut(1, &message)
 		return err
 	})
 }
@@ -122,7 +122,7 @@ func heapEndpoints(t *testing.T, ranks int) (eps []*endpoint) {
 	}
 	for _, ep := range all {
 		eps = append(eps, ep.(*endpoint))
-		if err := eps[len(eps)-1].Begin(&transport.Entry{Ctx: t.Context(), Seq: 1}); err != nil {
+		if err := eps[len(eps)-1].Begin(&transport.Arrival{Ctx: t.Context(), Seq: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

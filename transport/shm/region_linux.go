@@ -59,12 +59,12 @@ func (ep *endpoint) agree(size int, own error) error {
 		}
 		copy(note, text)
 	}
-	ep.Stage(note, len(note), len(note))
-	if err := ep.Turn(); err != nil {
+	ep.PutInput(note, len(note), len(note))
+	if err := ep.Flip(); err != nil {
 		return err
 	}
 	for rank := range ep.Size() {
-		if text, _, _ := strings.Cut(string(ep.Staged(rank, len(note))), "\x00"); text != "" {
+		if text, _, _ := strings.Cut(string(ep.Input(rank, len(note))), "\x00"); text != "" {
 			return &transport.AllocationFailedError{RequestedBytes: size, Message: fmt.Sprintf("rank %d: %s", rank, text)}
 		}
 	}

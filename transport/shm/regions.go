@@ -161,7 +161,7 @@ func (ep *endpoint) shown(rank int) *shown {
 }
 
 // show says where the buffers of a call lie.
-func (ep *endpoint) show(e *transport.Entry) {
+func (ep *endpoint) show(e *transport.Arrival) {
 	if ep.regions.done.Load() {
 		ep.regions.sweep()
 	}

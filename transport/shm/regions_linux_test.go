@@ -55,7 +55,7 @@ func segments(t *testing.T) int { return strings.Count(mappedAreas(t), directory
 
 // exposed enters a call that shows a buffer.
 func exposed(ep *mapped, seq uint64, b []byte) error {
-	_, err := ep.Enter(&transport.Entry{Ctx: context.Background(), Seq: seq, Exposed: true, Send: b, Recv: b})
+	_, err := ep.Enter(&transport.Arrival{Ctx: context.Background(), Seq: seq, Exposed: true, Send: b, Recv: b})
 	return err
 }
 

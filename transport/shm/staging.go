@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/goccl/goccl/internal/bulk"
+	"github.com/goccl/goccl/internal/memmove"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -40,18 +40,18 @@ func (ep *endpoint) half(rank, which int, turn uint64) []byte {
 
 func (ep *endpoint) PieceBytes() int { return ep.geometry.Piece }
 
-func (ep *endpoint) Stage(piece []byte, lo, hi int) {
+func (ep *endpoint) PutInput(piece []byte, lo, hi int) {
 	half := ep.half(ep.Rank(), 0, ep.turn+1)
-	bulk.Copy(half, piece[:lo])
-	bulk.Copy(half[hi:], piece[hi:])
+	memmove.Copy(half, piece[:lo])
+	memmove.Copy(half[hi:], piece[hi:])
 }
 
-func (ep *endpoint) Share(lo int, bytes []byte) {
+func (ep *endpoint) PutResult(lo int, bytes []byte) {
 	ep.shares = result{uint64(lo), uint64(lo + len(bytes))}
-	bulk.Copy(ep.half(ep.Rank(), 1, ep.turn+1)[lo:], bytes)
+	memmove.Copy(ep.half(ep.Rank(), 1, ep.turn+1)[lo:], bytes)
 }
 
-func (ep *endpoint) Turn() error {
+func (ep *endpoint) Flip() error {
 	if ep.entered {
 		ep.entered = false
 		return nil
@@ -80,9 +80,9 @@ func (ep *endpoint) showResult() {
 	ep.shares = result{}
 }
 
-func (ep *endpoint) Staged(rank, n int) []byte { return ep.half(rank, 0, ep.turn)[:n] }
+func (ep *endpoint) Input(rank, n int) []byte { return ep.half(rank, 0, ep.turn)[:n] }
 
-func (ep *endpoint) Shared(rank int) (lo, hi int, bytes []byte) {
+func (ep *endpoint) Result(rank int) (lo, hi int, bytes []byte) {
 	r := &ep.stage(rank).result[ep.turn&1]
 	shows := *r // once
 	if shows.lo > shows.hi || shows.hi > uint64(ep.geometry.Piece) {

@@ -208,7 +208,7 @@ func (r *rank) payload(length func(q int) int) error {
 	return r.payloadCall(r.entry(), length)
 }
 
-func (r *rank) payloadCall(e *transport.Entry, length func(q int) int) error {
+func (r *rank) payloadCall(e *transport.Arrival, length func(q int) int) error {
 	mine := append([]byte(nil), data(length(r.me), r.me, int(e.Seq))...)
 	e.Payload = mine
 	if err := r.enter(e); err != nil {
@@ -268,7 +268,7 @@ func prints(h *harness, n int) error {
 
 func (r *rank) checkPrints(seq uint64) error {
 	for q := range r.n {
-		if p := r.Print(q); p != printOf(q, seq) {
+		if p := r.Fingerprint(q); p != printOf(q, seq) {
 			return fmt.Errorf("call %d: Print(%d) is %x instead of %x", seq, q, p, printOf(q, seq))
 		}
 	}
@@ -312,7 +312,7 @@ func (r *rank) mismatch(odd int, exposed, hasty bool) error {
 	if r.me == odd {
 		e.Hash++
 	}
-	e.Exposed, e.Shared = exposed, exposed
+	e.Exposed, e.AnyRunner = exposed, exposed
 	e.Send, e.Recv = append([]byte(nil), data(64, r.me)...), append([]byte(nil), data(64, -r.me)...)
 	r.pause()
 	_, err := r.Enter(e)

@@ -12,29 +12,29 @@ import (
 // brokenLanes are transports whose lanes, groups or patience are wrong in one point.
 var brokenLanes = []broken{
 	{check: "Lane/Order", what: "loses the clock", says: "a Total of",
-		wrap: withLane(func(l *naiveLane) transport.Lane { return clocklessLane{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return clocklessLane{l} })},
 	{check: "Lane/Order", what: "sees room late", says: hangs,
-		wrap: withLane(func(l *naiveLane) transport.Lane { return noDrainLane{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return noDrainLane{l} })},
 	{check: "Lane/Drain", what: "is always drained", says: "is true before", races: true,
-		wrap: withLane(func(l *naiveLane) transport.Lane { return drainedLane{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return drainedLane{l} })},
 	{check: "Lane/Beside", what: "shares the streams of calls", says: "a Total of",
 		wrap: func(ep *naive) transport.Endpoint { return &mixedStreams{naive: ep} }},
 	{check: "Lane/Wake", what: "Wake does nothing", says: hangs,
-		wrap: withLane(func(l *naiveLane) transport.Lane { return deafLane{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return deafLane{l} })},
 	{check: "Lane/Events", what: "Fail wakes no lane", says: hangs,
 		wrap: func(ep *naive) transport.Endpoint { return silentFailure{ep} }},
 	{check: "Lane/Events", what: "nobody is ever lost", says: hangs,
-		wrap: withLane(func(l *naiveLane) transport.Lane { return losesNobody{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return losesNobody{l} })},
 	{check: "Lane/Left", what: "Close takes messages back", says: "is not there",
 		wrap: func(ep *naive) transport.Endpoint { return takesBack{ep} }},
 	{check: "Lane/Behind", what: "blames whom it waits for itself", says: hangs,
-		wrap: withLane(func(l *naiveLane) transport.Lane { return shortSighted{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return shortSighted{l} })},
 	{check: "Lane/Withdraw", what: "withdraws what is viewed", says: "while its sender withdraws", races: true,
-		wrap: withLane(func(l *naiveLane) transport.Lane { return hastyLane{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return hastyLane{l} })},
 	{check: "Lane/Withdraw", what: "withdraws what is viewed of a rank that has left", says: "as its receiver leaves", races: true,
-		wrap: withLane(func(l *naiveLane) transport.Lane { return disloyalLane{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return disloyalLane{l} })},
 	{check: "Lane/Withdraw", what: "shows messages after a failure", says: "although the group has failed", kind: copies,
-		wrap: withLane(func(l *naiveLane) transport.Lane { return undeterredLane{l} })},
+		wrap: withLane(func(l *naiveLane) transport.P2P { return undeterredLane{l} })},
 
 	{check: "Group/Members", what: "sorts the members", says: "says that it is rank",
 		wrap: func(ep *naive) transport.Endpoint { return sortedGroup{ep} }},
@@ -53,12 +53,12 @@ var brokenLanes = []broken{
 // otherLane is an endpoint with another lane.
 type otherLane struct {
 	*naive
-	lane transport.Lane
+	lane transport.P2P
 }
 
-func (ep otherLane) Lane() transport.Lane { return ep.lane }
+func (ep otherLane) P2P() transport.P2P { return ep.lane }
 
-func withLane(lane func(l *naiveLane) transport.Lane) func(*naive) transport.Endpoint {
+func withLane(lane func(l *naiveLane) transport.P2P) func(*naive) transport.Endpoint {
 	return func(ep *naive) transport.Endpoint { return otherLane{ep, lane(ep.lanes[ep.rank])} }
 }
 
@@ -85,7 +85,7 @@ type mixedStreams struct {
 	mixed bool
 }
 
-func (ep *mixedStreams) Lane() transport.Lane { return mixedLane{ep.lanes[ep.rank], ep} }
+func (ep *mixedStreams) P2P() transport.P2P { return mixedLane{ep.lanes[ep.rank], ep} }
 
 func (ep *mixedStreams) Put(to int, m *transport.Message) (n int, err error) {
 	ep.locked(func() {
@@ -210,10 +210,10 @@ func (ep *hoarder) Group(ctx context.Context, number uint64, members []int) (tra
 
 type hastyPatient struct{ *naive }
 
-func (ep hastyPatient) Enter(e *transport.Entry) (transport.Role, error) {
-	if !e.Patient {
+func (ep hastyPatient) Enter(e *transport.Arrival) (transport.Role, error) {
+	if !e.NoSpin {
 		return ep.naive.Enter(e)
 	}
 	ep.locked(func() { ep.publish(e) })
-	return transport.Own, nil
+	return transport.RunOwn, nil
 }

@@ -194,9 +194,9 @@ func (ep sharedFailure) Fail(f *transport.Failure) *transport.Failure {
 
 type unawaitedEnter struct{ *naive }
 
-func (ep unawaitedEnter) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep unawaitedEnter) Enter(e *transport.Arrival) (transport.Role, error) {
 	ep.locked(func() { ep.publish(e) })
-	return transport.Own, nil
+	return transport.RunOwn, nil
 }
 
 type stalePayload struct{ *naive }
@@ -214,7 +214,7 @@ func (ep stalePayload) Payload(rank, n int) (p []byte) {
 
 type aliasedPayload struct{ *naive }
 
-func (ep aliasedPayload) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep aliasedPayload) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
 	ep.locked(func() { ep.now.entered[ep.rank].Payload = e.Payload })
 	return role, err
@@ -235,7 +235,7 @@ func slottedPayloads(parities uint64) func(*naive) transport.Endpoint {
 	}
 }
 
-func (ep slotted) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep slotted) Enter(e *transport.Arrival) (transport.Role, error) {
 	ep.slots.Store([2]uint64{uint64(ep.rank), e.Seq % ep.use}, slices.Clone(e.Payload))
 	return ep.naive.Enter(e)
 }
@@ -247,7 +247,7 @@ func (ep slotted) Payload(rank, n int) []byte {
 
 type noExposedPayload struct{ *naive }
 
-func (ep noExposedPayload) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep noExposedPayload) Enter(e *transport.Arrival) (transport.Role, error) {
 	if e.Exposed {
 		e.Payload = nil
 	}
@@ -256,11 +256,11 @@ func (ep noExposedPayload) Enter(e *transport.Entry) (transport.Role, error) {
 
 type ownPrints struct{ *naive }
 
-func (ep ownPrints) Print(int) transport.Print { return ep.naive.Print(ep.rank) }
+func (ep ownPrints) Fingerprint(int) transport.Fingerprint { return ep.naive.Fingerprint(ep.rank) }
 
 type unnoticedMismatch struct{ *naive }
 
-func (ep unnoticedMismatch) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep unnoticedMismatch) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
 	if ep.rank == 0 && errors.As(err, new(*transport.MismatchError)) {
 		err = nil
@@ -270,7 +270,7 @@ func (ep unnoticedMismatch) Enter(e *transport.Entry) (transport.Role, error) {
 
 type unnoticedOverlap struct{ *naive }
 
-func (ep unnoticedOverlap) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep unnoticedOverlap) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
 	if overlap, ok := errors.AsType[*transport.OverlapError](err); ok && ep.rank == 0 && !slices.Contains(overlap.Ranks, 0) {
 		err = nil
@@ -280,7 +280,7 @@ func (ep unnoticedOverlap) Enter(e *transport.Entry) (transport.Role, error) {
 
 type writesReads struct{ *naive }
 
-func (ep writesReads) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep writesReads) Enter(e *transport.Arrival) (transport.Role, error) {
 	wrong := *e
 	if wrong.Writes.Hi == 0 {
 		wrong.Writes = wrong.Reads
@@ -305,10 +305,10 @@ func (ep *twiceClaimed) Claim() (int, bool) {
 
 type idleRank struct{ *naive }
 
-func (ep idleRank) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep idleRank) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
-	if ep.rank == 0 && e.Shared && err == nil {
-		return transport.Nobody, ep.Complete()
+	if ep.rank == 0 && e.AnyRunner && err == nil {
+		return transport.RunNone, ep.Complete()
 	}
 	return role, err
 }
@@ -350,13 +350,13 @@ func (ep cutBuffers) Buffers(rank int) (send, recv []byte) {
 type wholeShare struct{ *naive }
 
 func (ep wholeShare) Staging() transport.Staging { return ep }
-func (ep wholeShare) Share(int, []byte)          { ep.naive.Share(0, make([]byte, ep.PieceBytes())) }
+func (ep wholeShare) PutResult(int, []byte)      { ep.naive.PutResult(0, make([]byte, ep.PieceBytes())) }
 
 type unawaitedTurn struct{ *naive }
 
 func (ep unawaitedTurn) Staging() transport.Staging { return ep }
 
-func (ep unawaitedTurn) Turn() error {
+func (ep unawaitedTurn) Flip() error {
 	ep.locked(func() { ep.turn() })
 	return nil
 }
@@ -365,8 +365,8 @@ type lastingShare struct{ *naive }
 
 func (ep lastingShare) Staging() transport.Staging { return ep }
 
-func (ep lastingShare) Share(lo int, result []byte) {
-	ep.naive.Share(lo, result)
+func (ep lastingShare) PutResult(lo int, result []byte) {
+	ep.naive.PutResult(lo, result)
 	ep.lasting = true
 }
 
@@ -485,7 +485,7 @@ func (ep deafComplete) Complete() error {
 
 type deafEnter struct{ *naive }
 
-func (ep deafEnter) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep deafEnter) Enter(e *transport.Arrival) (transport.Role, error) {
 	e.Ctx = context.WithoutCancel(e.Ctx)
 	return ep.naive.Enter(e)
 }
@@ -499,7 +499,7 @@ type patientClose struct {
 	inCall sync.Mutex
 }
 
-func (ep *patientClose) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep *patientClose) Enter(e *transport.Arrival) (transport.Role, error) {
 	ep.inCall.Lock()
 	defer ep.inCall.Unlock()
 	return ep.naive.Enter(e)
@@ -523,7 +523,7 @@ func (ep behindIsMissing) Complete() error {
 
 type oneByOne struct{ *naive }
 
-func (ep oneByOne) Enter(e *transport.Entry) (role transport.Role, err error) {
+func (ep oneByOne) Enter(e *transport.Arrival) (role transport.Role, err error) {
 	ep.locked(func() {
 		ep.publish(e)
 		for q := range ep.n {
@@ -532,12 +532,12 @@ func (ep oneByOne) Enter(e *transport.Entry) (role transport.Role, err error) {
 			}
 		}
 	})
-	return transport.Own, err
+	return transport.RunOwn, err
 }
 
 type cancelFirst struct{ *naive }
 
-func (ep cancelFirst) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep cancelFirst) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
 	if err == nil {
 		err = e.Ctx.Err()
@@ -547,7 +547,7 @@ func (ep cancelFirst) Enter(e *transport.Entry) (transport.Role, error) {
 
 type noEntryCheck struct{ *naive }
 
-func (ep noEntryCheck) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep noEntryCheck) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
 	if errors.Is(err, transport.ErrFailed) && e.Exposed {
 		ep.locked(func() {
@@ -570,7 +570,7 @@ func (ep failureFirst) Next(from int) (transport.Message, error) {
 
 type departureFirst struct{ *naive }
 
-func (ep departureFirst) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep departureFirst) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
 	runtime.Gosched()
 	ep.locked(func() {
@@ -596,7 +596,7 @@ func (ep endlessWithdraw) Withdraw() bool {
 
 type cancelFails struct{ *naive }
 
-func (ep cancelFails) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep cancelFails) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
 	if errors.Is(err, e.Ctx.Err()) && err != nil {
 		ep.Fail(failureOf(ep.rank, e.Seq, err))
@@ -606,7 +606,7 @@ func (ep cancelFails) Enter(e *transport.Entry) (transport.Role, error) {
 
 type allMissing struct{ *naive }
 
-func (ep allMissing) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep allMissing) Enter(e *transport.Arrival) (transport.Role, error) {
 	role, err := ep.naive.Enter(e)
 	if t, ok := errors.AsType[*transport.TimeoutError](err); ok {
 		t.Missing = nil
@@ -628,7 +628,7 @@ func (ep noWarning) SetTimeout(t transport.Timeout) {
 
 type noLimit struct{ *naive }
 
-func (ep noLimit) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep noLimit) Enter(e *transport.Arrival) (transport.Role, error) {
 	e.Limit = transport.Timeout{}
 	return ep.naive.Enter(e)
 }
@@ -638,7 +638,7 @@ type oneTimeout struct {
 	begin time.Time
 }
 
-func (ep *oneTimeout) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep *oneTimeout) Enter(e *transport.Arrival) (transport.Role, error) {
 	if ep.begin.IsZero() {
 		ep.begin = time.Now()
 	}
@@ -663,21 +663,21 @@ func (ep *closeOnce) Close() error {
 
 type leakyGoroutine struct{ *naive }
 
-func (ep leakyGoroutine) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep leakyGoroutine) Enter(e *transport.Arrival) (transport.Role, error) {
 	go func() { <-e.Ctx.Done() }()
 	return ep.naive.Enter(e)
 }
 
 type leakyTimer struct{ *naive }
 
-func (ep leakyTimer) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep leakyTimer) Enter(e *transport.Arrival) (transport.Role, error) {
 	time.AfterFunc(time.Hour, func() { runtime.KeepAlive(ep) })
 	return ep.naive.Enter(e)
 }
 
 type leakyContext struct{ *naive }
 
-func (ep leakyContext) Enter(e *transport.Entry) (transport.Role, error) {
+func (ep leakyContext) Enter(e *transport.Arrival) (transport.Role, error) {
 	context.AfterFunc(e.Ctx, func() { runtime.KeepAlive(ep) })
 	return ep.naive.Enter(e)
 }

@@ -12,30 +12,30 @@ import (
 
 // entry begins the next call with an entry that all ranks agree on, unless
 // badHash says otherwise.
-func (r *rank) entry() *transport.Entry {
+func (r *rank) entry() *transport.Arrival {
 	r.seq++
-	return &transport.Entry{
-		Ctx:     r.ctx,
-		Seq:     r.seq,
-		Hash:    mix(r.seq) + r.badHash,
-		Print:   printOf(r.me, r.seq),
-		Patient: r.patient,
+	return &transport.Arrival{
+		Ctx:         r.ctx,
+		Seq:         r.seq,
+		Hash:        mix(r.seq) + r.badHash,
+		Fingerprint: printOf(r.me, r.seq),
+		NoSpin:      r.patient,
 	}
 }
 
 // printOf makes fingerprints that differ between ranks: to a transport they are
 // just bytes, it compares hashes.
-func printOf(rank int, seq uint64) transport.Print {
-	return transport.Print{seq, uint64(rank), mix(seq), ^seq, mix(seq + uint64(rank))}
+func printOf(rank int, seq uint64) transport.Fingerprint {
+	return transport.Fingerprint{seq, uint64(rank), mix(seq), ^seq, mix(seq + uint64(rank))}
 }
 
 // enter makes a call that is not Shared, up to where its body would begin.
-func (r *rank) enter(e *transport.Entry) error {
+func (r *rank) enter(e *transport.Arrival) error {
 	role, err := r.Enter(e)
 	if err != nil {
 		return fmt.Errorf("Enter of call %d: %w", e.Seq, err)
 	}
-	if role != transport.Own {
+	if role != transport.RunOwn {
 		return fmt.Errorf("Enter of call %d, which is not Shared, answered role %d instead of Own", e.Seq, role)
 	}
 	return nil
@@ -51,13 +51,13 @@ func (r *rank) complete() error {
 
 // call makes call e as the engine does. body does one rank's part, with that
 // rank's endpoint; it is run by the rank itself, or in a Shared call by any.
-func (r *rank) call(e *transport.Entry, body func(b *rank) error) error {
+func (r *rank) call(e *transport.Arrival, body func(b *rank) error) error {
 	role, err := r.Enter(e)
 	if err != nil {
 		return r.leave(e, fmt.Errorf("Enter of call %d: %w", e.Seq, err))
 	}
 	switch {
-	case role == transport.Own:
+	case role == transport.RunOwn:
 		if err := body(r); err != nil {
 			_ = r.leave(e, err) // err stands, whatever Withdraw says
 			return err
@@ -69,18 +69,18 @@ func (r *rank) call(e *transport.Entry, body func(b *rank) error) error {
 			return r.leave(e, err)
 		}
 		return nil
-	case !e.Shared:
+	case !e.AnyRunner:
 		return fmt.Errorf("Enter of call %d, which is not Shared, answered role %d instead of Own", e.Seq, role)
-	case role == transport.Everyone:
+	case role == transport.RunClaimed:
 		return r.everyone(e, body)
-	case role == transport.Nobody:
+	case role == transport.RunNone:
 		return nil
 	}
 	return fmt.Errorf("Enter of call %d answered role %d, which does not exist", e.Seq, role)
 }
 
 // everyone runs the bodies that Claim hands out.
-func (r *rank) everyone(e *transport.Entry, body func(b *rank) error) error {
+func (r *rank) everyone(e *transport.Arrival, body func(b *rank) error) error {
 	for {
 		b, ok := r.Claim()
 		if !ok {
@@ -104,7 +104,7 @@ func (r *rank) everyone(e *transport.Entry, body func(b *rank) error) error {
 
 // leave gives up call e after err, and returns err unless the call turns out to
 // be complete.
-func (r *rank) leave(e *transport.Entry, err error) error {
+func (r *rank) leave(e *transport.Arrival, err error) error {
 	r.Fail(failureOf(r.me, e.Seq, err))
 	if r.Withdraw() {
 		return nil

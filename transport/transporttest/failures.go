@@ -109,7 +109,7 @@ func failAfterwards(h *harness, n int) error {
 					return err
 				}
 				e := r.entry()
-				e.Exposed, e.Shared = kind&1 != 0, kind&2 != 0
+				e.Exposed, e.AnyRunner = kind&1 != 0, kind&2 != 0
 				if _, err := r.Enter(e); !errors.Is(err, transport.ErrFailed) {
 					return fmt.Errorf("Enter of call %d: %w", e.Seq, wrong(err, "ErrFailed"))
 				}

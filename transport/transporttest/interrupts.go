@@ -20,7 +20,7 @@ type wait struct {
 	// prepare, unless nil, is what all ranks do inside the call beforehand.
 	prepare func(r *rank) error
 	// block waits; it returns nil only if the transport is broken.
-	block func(r *rank, e *transport.Entry, absent int) error
+	block func(r *rank, e *transport.Arrival, absent int) error
 }
 
 var waits = []wait{
@@ -37,25 +37,25 @@ var waits = []wait{
 	{name: "Enter, a turn", staging: true, block: enterStaged},
 }
 
-func enterPlain(r *rank, e *transport.Entry, _ int) error {
+func enterPlain(r *rank, e *transport.Arrival, _ int) error {
 	_, err := r.Enter(e)
 	return err
 }
 
-func enterExposed(r *rank, e *transport.Entry, _ int) error {
+func enterExposed(r *rank, e *transport.Arrival, _ int) error {
 	e.Exposed = true
 	_, err := r.Enter(e)
 	return err
 }
 
-func enterShared(r *rank, e *transport.Entry, _ int) error {
-	e.Exposed, e.Shared, e.Work = true, true, work[3]
+func enterShared(r *rank, e *transport.Arrival, _ int) error {
+	e.Exposed, e.AnyRunner, e.Work = true, true, work[3]
 	_, err := r.Enter(e)
 	return err
 }
 
 // enterSettling refuses a call before. e is of the call after it.
-func enterSettling(r *rank, e *transport.Entry, _ int) error {
+func enterSettling(r *rank, e *transport.Arrival, _ int) error {
 	r.Refuse(e.Seq, reason(r.me, e.Seq))
 	r.seq++
 	e.Seq = r.seq
@@ -63,14 +63,14 @@ func enterSettling(r *rank, e *transport.Entry, _ int) error {
 	return err
 }
 
-func awaitCompletion(r *rank, _ *transport.Entry, _ int) error { return r.Complete() }
+func awaitCompletion(r *rank, _ *transport.Arrival, _ int) error { return r.Complete() }
 
-func awaitMessage(r *rank, _ *transport.Entry, absent int) error {
+func awaitMessage(r *rank, _ *transport.Arrival, absent int) error {
 	_, err := r.Next(absent)
 	return err
 }
 
-func awaitTaking(r *rank, e *transport.Entry, absent int) error {
+func awaitTaking(r *rank, e *transport.Arrival, absent int) error {
 	m := letter(e.Seq, r.me, absent, 1, 0)
 	if _, err := r.put(absent, &m); err != nil {
 		return fmt.Errorf("the first Put: %w", err)
@@ -79,7 +79,7 @@ func awaitTaking(r *rank, e *transport.Entry, absent int) error {
 }
 
 // awaitRoom fills the stream. If that cannot be done it awaits that all is taken.
-func awaitRoom(r *rank, e *transport.Entry, absent int) error {
+func awaitRoom(r *rank, e *transport.Arrival, absent int) error {
 	for i := range 1000 {
 		m := letter(e.Seq, r.me, absent, 64<<10, i)
 		if _, err := r.Put(absent, &m); err != nil {
@@ -89,20 +89,20 @@ func awaitRoom(r *rank, e *transport.Entry, absent int) error {
 	return r.Drain(absent)
 }
 
-func enterStaged(r *rank, e *transport.Entry, _ int) error {
-	r.Staging().Stage(data(1, r.me), 0, 0)
+func enterStaged(r *rank, e *transport.Arrival, _ int) error {
+	r.Staging().PutInput(data(1, r.me), 0, 0)
 	e.Staged = true
 	_, err := r.Enter(e)
 	return err
 }
 
-func awaitTurn(r *rank, _ *transport.Entry, _ int) error { return turn(r) }
+func awaitTurn(r *rank, _ *transport.Arrival, _ int) error { return turn(r) }
 
 func turn(r *rank) error {
 	s := r.Staging()
-	s.Stage(data(1, r.me), 0, 0)
-	s.Share(0, []byte{1})
-	return s.Turn()
+	s.PutInput(data(1, r.me), 0, 0)
+	s.PutResult(0, []byte{1})
+	return s.Flip()
 }
 
 // event is something that ends a wait.
@@ -114,7 +114,7 @@ type event struct {
 	// happen, unless nil, is done by the absent rank. Otherwise time does it.
 	happen func(absent *rank, cancel func())
 	// right reports what is wrong with the error of a wait.
-	right func(err error, e *transport.Entry, wt *wait, absent int) error
+	right func(err error, e *transport.Arrival, wt *wait, absent int) error
 }
 
 var (
@@ -142,7 +142,7 @@ var (
 	departure = event{
 		name:   "departure",
 		happen: func(absent *rank, _ func()) { absent.Close() },
-		right: func(err error, _ *transport.Entry, _ *wait, absent int) error {
+		right: func(err error, _ *transport.Arrival, _ *wait, absent int) error {
 			if e, ok := errors.AsType[*transport.PeerLostError](err); !ok || e.Rank != absent {
 				return wrong(err, "*PeerLostError for rank %d", absent)
 			}
@@ -162,8 +162,8 @@ var (
 )
 
 // is looks for want.
-func is(want error) func(error, *transport.Entry, *wait, int) error {
-	return func(err error, _ *transport.Entry, _ *wait, _ int) error {
+func is(want error) func(error, *transport.Arrival, *wait, int) error {
+	return func(err error, _ *transport.Arrival, _ *wait, _ int) error {
 		if !errors.Is(err, want) {
 			return wrong(err, "%q", want)
 		}
@@ -172,7 +172,7 @@ func is(want error) func(error, *transport.Entry, *wait, int) error {
 }
 
 // timeoutNaming looks for the absent rank in a *TimeoutError.
-func timeoutNaming(err error, e *transport.Entry, wt *wait, absent int) error {
+func timeoutNaming(err error, e *transport.Arrival, wt *wait, absent int) error {
 	t, ok := errors.AsType[*transport.TimeoutError](err)
 	if !ok {
 		return wrong(err, "*TimeoutError")
@@ -296,7 +296,7 @@ func interrupt(h *harness, n int, wt *wait, ev event, early bool, seed uint64) e
 }
 
 // begin brings a rank inside call e.
-func (wt *wait) begin(r *rank, e *transport.Entry) error {
+func (wt *wait) begin(r *rank, e *transport.Arrival) error {
 	e.Exposed = true
 	if err := r.enter(e); err != nil || wt.prepare == nil {
 		return err
@@ -316,7 +316,7 @@ func bystander(h *harness, n int) error {
 					return err
 				}
 				e := r.entry()
-				e.Exposed, e.Shared = exposed, exposed
+				e.Exposed, e.AnyRunner = exposed, exposed
 				switch {
 				case r.me == 1:
 					if err := w.await(noticed.opened); err != nil {

@@ -29,7 +29,7 @@ func (m *mail) step(n int) (ended bool) {
 // send puts what there is room for, and reports whether that was anything.
 func (r *rank) send(m *mail) (moved bool, err error) {
 	for len(m.letters) > 0 {
-		n, ok, err := r.Lane().TryPut(m.peer, &m.letters[0])
+		n, ok, err := r.P2P().TryPut(m.peer, &m.letters[0])
 		if err != nil {
 			return moved, fmt.Errorf("TryPut to rank %d: %w", m.peer, err)
 		}
@@ -54,7 +54,7 @@ func (r *rank) fetch(m *mail) (moved bool, err error) {
 		}
 		moved = true
 		m.step(n)
-		r.Lane().Take(m.peer)
+		r.P2P().Take(m.peer)
 	}
 	return moved, nil
 }
@@ -62,7 +62,7 @@ func (r *rank) fetch(m *mail) (moved bool, err error) {
 // glimpse looks at the next part twice.
 func (r *rank) glimpse(m *mail) (n int, ok bool, err error) {
 	for range 2 {
-		view, there, err := r.Lane().TryNext(m.peer)
+		view, there, err := r.P2P().TryNext(m.peer)
 		if err != nil {
 			return 0, false, fmt.Errorf("TryNext from rank %d: %w", m.peer, err)
 		}
@@ -104,7 +104,7 @@ func (r *rank) deliver(out, in []*mail, patient bool) error {
 		case r.Failed():
 			return transport.ErrFailed
 		case !moved:
-			r.Lane().Rest(func() bool { return r.canMove(out, in) || r.delivered(out, in) }, patient)
+			r.P2P().Rest(func() bool { return r.canMove(out, in) || r.delivered(out, in) }, patient)
 		}
 	}
 }
@@ -115,19 +115,19 @@ func (r *rank) delivered(out, in []*mail) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(out, func(m *mail) bool { return !r.Lane().TryDrained(m.peer) })
+	return !slices.ContainsFunc(out, func(m *mail) bool { return !r.P2P().TryDrained(m.peer) })
 }
 
 // canMove reports whether deliver has anything to do, for which it suffices to know of
 // lanes without messages under way.
 func (r *rank) canMove(out, in []*mail) bool {
-	return slices.ContainsFunc(out, func(m *mail) bool { return len(m.letters) > 0 && r.Lane().TryDrained(m.peer) }) ||
+	return slices.ContainsFunc(out, func(m *mail) bool { return len(m.letters) > 0 && r.P2P().TryDrained(m.peer) }) ||
 		slices.ContainsFunc(in, func(m *mail) bool { return len(m.letters) > 0 && r.there(m.peer) })
 }
 
 // there reports whether there is something from a rank, or an error.
 func (r *rank) there(from int) bool {
-	_, ok, err := r.Lane().TryNext(from)
+	_, ok, err := r.P2P().TryNext(from)
 	return ok || err != nil
 }
 
@@ -212,7 +212,7 @@ func laneDrain(h *harness, n int) error {
 		taken := 0
 		buffer := make([]byte, 300)
 		return w.each(func(r *rank) error {
-			lane := r.Lane()
+			lane := r.P2P()
 			for i := range 200 {
 				m := letter(uint64(i), 0, n-1, len(buffer), 0)
 				switch r.me {
@@ -262,18 +262,18 @@ func laneWake(h *harness, n int) error {
 			defer close(woken)
 			go func() {
 				for range woken {
-					r.Lane().Wake()
+					r.P2P().Wake()
 				}
 			}()
 			for i := range 300 {
 				woken <- struct{}{}
 				r.yield()
-				r.Lane().Rest(never, i%2 == 0) // hangs if the wake is lost
+				r.P2P().Rest(never, i%2 == 0) // hangs if the wake is lost
 				if r.w.stopping() {
 					return errStopped
 				}
 			}
-			r.Lane().Rest(func() bool { return true }, false)
+			r.P2P().Rest(func() bool { return true }, false)
 			return nil
 		})
 	})
@@ -299,20 +299,20 @@ func laneEvents(h *harness, n int) error {
 		{"a rank fails the group", func(r *rank) { r.Fail(failureBy(r.me, 0)) }, func(r *rank) bool { return r.Failed() }},
 		{"a rank leaves", func(r *rank) { r.Close() }, func(r *rank) bool {
 			lost := (*transport.PeerLostError)(nil)
-			return errors.As(r.Lane().Lost(n-1), &lost) && lost.Rank == n-1
+			return errors.As(r.P2P().Lost(n-1), &lost) && lost.Rank == n-1
 		}},
 		{"the endpoint is closed", func(r *rank) {
 			for _, r := range r.w.ranks {
 				r.Close()
 			}
-		}, func(r *rank) bool { return errors.Is(r.Lane().Lost(n-1), transport.ErrClosed) }},
+		}, func(r *rank) bool { return errors.Is(r.P2P().Lost(n-1), transport.ErrClosed) }},
 	}
 	for trial := range 8 * len(acts) {
 		act := acts[trial%len(acts)]
 		err := h.world(n, uint64(trial), func(w *world) error {
 			return w.each(func(r *rank) error {
 				if r.me == n-1 {
-					if err := r.Lane().Lost(0); err != nil {
+					if err := r.P2P().Lost(0); err != nil {
 						return fmt.Errorf("Lost(0) at first: %w", err)
 					}
 					r.pause()
@@ -323,7 +323,7 @@ func laneEvents(h *harness, n int) error {
 					if w.stopping() {
 						return errStopped
 					}
-					r.Lane().Rest(never, (trial+r.me)%2 == 0)
+					r.P2P().Rest(never, (trial+r.me)%2 == 0)
 				}
 				return nil
 			})
@@ -349,7 +349,7 @@ func laneLeft(h *harness, n int) error {
 					return r.Close()
 				case n - 1:
 					r.pause()
-					lane := r.Lane()
+					lane := r.P2P()
 					for lane.Lost(0) == nil {
 						if r.Failed() {
 							return transport.ErrFailed
@@ -393,7 +393,7 @@ func laneWithdraw(h *harness, n int) error {
 			memory := make([]byte, 16)
 			viewed, withdrew := newGate(1), newGate(1)
 			return w.each(func(r *rank) error {
-				lane := r.Lane()
+				lane := r.P2P()
 				if r.me == 0 {
 					m := letter(1, 0, 1, len(memory), 0)
 					m.Bytes = memory
@@ -462,7 +462,7 @@ func laneBehind(h *harness, n int) error {
 	return h.world(n, 0, func(w *world) error {
 		over := newGate(1)
 		return w.each(func(r *rank) error {
-			lane := r.Lane()
+			lane := r.P2P()
 			if r.me == n-1 {
 				return w.await(over.opened)
 			}
@@ -483,7 +483,7 @@ func laneBehind(h *harness, n int) error {
 			defer func() {
 				over.pass()
 				for _, r := range w.ranks {
-					r.Lane().Wake()
+					r.P2P().Wake()
 				}
 			}()
 			for lane.Behind(1) != n-1 { // until all rest

@@ -40,7 +40,7 @@ func withdrawInside(h *harness, n int) error {
 					return err
 				}
 				e := r.entry()
-				e.Exposed, e.Shared, e.Work = true, shared, bytes
+				e.Exposed, e.AnyRunner, e.Work = true, shared, bytes
 				if r.me == leaver {
 					e.Ctx, e.Send = ctx, memory
 				}
@@ -94,7 +94,7 @@ func withdrawEarly(h *harness, n int) error {
 					return err
 				}
 				e := r.entry()
-				e.Exposed, e.Shared, e.Work = true, shared, work[trial%len(work)]
+				e.Exposed, e.AnyRunner, e.Work = true, shared, work[trial%len(work)]
 				body := func(b *rank) error { return fmt.Errorf("rank %d runs the body of rank %d", r.me, b.me) }
 				if r.me == leaver {
 					r.pause()
@@ -265,12 +265,12 @@ func closing(h *harness, n int) error {
 func (r *rank) useAfterClose() error {
 	for i := range 4 {
 		e := r.entry()
-		e.Exposed, e.Shared = i&1 != 0, i&2 != 0
+		e.Exposed, e.AnyRunner = i&1 != 0, i&2 != 0
 		if _, err := r.Enter(e); !errors.Is(err, transport.ErrClosed) {
-			return fmt.Errorf("Enter (exposed %v, shared %v): %w", e.Exposed, e.Shared, wrong(err, "ErrClosed"))
+			return fmt.Errorf("Enter (exposed %v, shared %v): %w", e.Exposed, e.AnyRunner, wrong(err, "ErrClosed"))
 		}
 		if r.Withdraw() {
-			return fmt.Errorf("Withdraw says that call %d has ended well, which this rank has not entered (exposed %v, shared %v)", e.Seq, e.Exposed, e.Shared)
+			return fmt.Errorf("Withdraw says that call %d has ended well, which this rank has not entered (exposed %v, shared %v)", e.Seq, e.Exposed, e.AnyRunner)
 		}
 	}
 	if r.n > 1 {
@@ -326,7 +326,7 @@ func markedWorld(ctx context.Context, h *harness, n, trial int) (weak.Pointer[ma
 			for range 10 {
 				r.pause() // so that others wait long enough to use what they have
 				e := r.entry()
-				e.Ctx, e.Shared, e.Exposed, e.Work = ctx, true, true, work[3]
+				e.Ctx, e.AnyRunner, e.Exposed, e.Work = ctx, true, true, work[3]
 				if err := r.call(e, func(*rank) error { return nil }); err != nil {
 					return err
 				}

@@ -17,7 +17,7 @@ type naiveLane struct {
 	seen  int // events as of the end of the last Rest
 }
 
-func (ep *naive) Lane() transport.Lane { return ep.lanes[ep.rank] }
+func (ep *naive) P2P() transport.P2P { return ep.lanes[ep.rank] }
 
 func (l *naiveLane) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
 	l.locked(func() {

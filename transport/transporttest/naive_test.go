@@ -17,7 +17,7 @@ type naive struct {
 	rank    int
 	timeout transport.Timeout
 	now     *naiveCall // the current call
-	entry   *transport.Entry
+	entry   *transport.Arrival
 	limit   transport.Timeout
 	begin   time.Time
 	claims  int        // of the current call, since the rank got the role Everyone
@@ -53,7 +53,7 @@ type naiveGroup struct {
 
 // naiveCall is what is known of one call, by rank.
 type naiveCall struct {
-	entered              []*transport.Entry
+	entered              []*transport.Arrival
 	refused, done, out   []bool
 	why                  []string // of those that refused
 	pieces               [][]naivePiece
@@ -85,7 +85,7 @@ func newNaive(n int, kind naiveKind) []*naive {
 func (g *naiveGroup) call(seq uint64) *naiveCall {
 	if g.calls[seq] == nil {
 		g.calls[seq] = &naiveCall{
-			entered: make([]*transport.Entry, g.n), refused: make([]bool, g.n), why: make([]string, g.n), done: make([]bool, g.n),
+			entered: make([]*transport.Arrival, g.n), refused: make([]bool, g.n), why: make([]string, g.n), done: make([]bool, g.n),
 			out: make([]bool, g.n), pieces: make([][]naivePiece, g.n),
 		}
 	}
@@ -199,39 +199,39 @@ func (ep *naive) Peer(rank int) (v any) {
 func (ep *naive) SetTimeout(t transport.Timeout) { ep.timeout = t }
 func (ep *naive) PayloadLimit() int              { return 1000 }
 
-func (ep *naive) Enter(e *transport.Entry) (role transport.Role, err error) {
+func (ep *naive) Enter(e *transport.Arrival) (role transport.Role, err error) {
 	ep.locked(func() { role, err = ep.enter(e) })
 	return role, err
 }
 
-func (ep *naive) enter(e *transport.Entry) (transport.Role, error) {
+func (ep *naive) enter(e *transport.Arrival) (transport.Role, error) {
 	if ep.closed[ep.rank] {
 		ep.now = nil
-		return transport.Own, transport.ErrClosed
+		return transport.RunOwn, transport.ErrClosed
 	}
 	ep.publish(e)
 	c := ep.now
 	last := !slices.Contains(c.entered, nil)
 	if err := ep.await(func(q int) bool { return c.entered[q] != nil }); err != nil {
-		return transport.Own, err
+		return transport.RunOwn, err
 	}
 	for _, other := range c.entered {
 		if other.Hash != e.Hash {
-			return transport.Own, &transport.MismatchError{Seq: e.Seq}
+			return transport.RunOwn, &transport.MismatchError{Seq: e.Seq}
 		}
 	}
 	if ranks := c.overlapped(); ranks != nil && !ep.copies {
-		return transport.Own, &transport.OverlapError{Ranks: ranks, Seq: e.Seq}
+		return transport.RunOwn, &transport.OverlapError{Ranks: ranks, Seq: e.Seq}
 	}
 	switch {
 	case e.Exposed && ep.failure != nil:
-		return transport.Own, transport.ErrFailed
-	case !ep.parks || !e.Shared:
-		return transport.Own, nil
+		return transport.RunOwn, transport.ErrFailed
+	case !ep.parks || !e.AnyRunner:
+		return transport.RunOwn, nil
 	case last:
 		c.open = true
 		c.active++
-		return transport.Everyone, nil
+		return transport.RunClaimed, nil
 	}
 	help := false
 	err := ep.await(func(int) bool {
@@ -240,9 +240,9 @@ func (ep *naive) enter(e *transport.Entry) (transport.Role, error) {
 	})
 	if help && err == nil {
 		c.active++
-		return transport.Everyone, nil
+		return transport.RunClaimed, nil
 	}
-	return transport.Nobody, err
+	return transport.RunNone, err
 }
 
 // overlapped returns the first rank that writes what others brought as well, and those.
@@ -262,7 +262,7 @@ func (c *naiveCall) overlapped() []int {
 }
 
 // publish shows everybody what this rank brings to a call.
-func (ep *naive) publish(e *transport.Entry) {
+func (ep *naive) publish(e *transport.Arrival) {
 	line := *e
 	line.Payload = bytes.Clone(e.Payload)
 	ep.now, ep.entry, ep.begin, ep.claims = ep.call(e.Seq), e, time.Now(), 0
@@ -317,10 +317,10 @@ func (ep *naive) Payload(rank, n int) []byte {
 	return ep.now.entered[rank].Payload[:n]
 }
 
-func (ep *naive) Print(rank int) transport.Print {
+func (ep *naive) Fingerprint(rank int) transport.Fingerprint {
 	ep.mu.Lock()
 	defer ep.mu.Unlock()
-	return ep.now.entered[rank].Print
+	return ep.now.entered[rank].Fingerprint
 }
 
 func (ep *naive) Refuse(seq uint64, why string) {
@@ -364,7 +364,7 @@ func (ep *naive) Withdraw() (ended bool) {
 		}
 		for q := 0; q < ep.n; {
 			mayTouch := ep.entry.Exposed && q != ep.rank && c.entered[q] != nil && !c.done[q] && !c.out[q]
-			if ep.parks && ep.entry.Shared {
+			if ep.parks && ep.entry.AnyRunner {
 				mayTouch = c.active > 0
 			}
 			if mayTouch && (ep.limit.After == 0 || time.Now().Before(end)) {
@@ -458,13 +458,13 @@ func (ep *naive) Buffers(rank int) (send, recv []byte) {
 
 func (ep *naive) PieceBytes() int { return 160 }
 
-func (ep *naive) Stage(piece []byte, _, _ int) { ep.next.staged = bytes.Clone(piece) }
+func (ep *naive) PutInput(piece []byte, _, _ int) { ep.next.staged = bytes.Clone(piece) }
 
-func (ep *naive) Share(lo int, result []byte) {
+func (ep *naive) PutResult(lo int, result []byte) {
 	ep.next.result, ep.next.lo, ep.next.hi = bytes.Clone(result), lo, lo+len(result)
 }
 
-func (ep *naive) Turn() (err error) {
+func (ep *naive) Flip() (err error) {
 	if ep.entered {
 		ep.entered = false
 		return nil
@@ -492,9 +492,9 @@ func (ep *naive) piece(rank int) *naivePiece {
 	return &ep.now.pieces[rank][len(ep.now.pieces[ep.rank])-1]
 }
 
-func (ep *naive) Staged(rank, n int) []byte { return ep.piece(rank).staged[:n] }
+func (ep *naive) Input(rank, n int) []byte { return ep.piece(rank).staged[:n] }
 
-func (ep *naive) Shared(rank int) (lo, hi int, result []byte) {
+func (ep *naive) Result(rank int) (lo, hi int, result []byte) {
 	p := ep.piece(rank)
 	return p.lo, p.hi, p.result
 }

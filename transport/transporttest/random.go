@@ -114,7 +114,7 @@ func (r *rank) finalCall(script *rand.Rand) error {
 		e := r.entry()
 		n := min(r.PayloadLimit(), a)
 		e.Payload = data(n, r.me, int(e.Seq))
-		e.Shared, e.Work, e.Exposed = true, work[b%len(work)], flag
+		e.AnyRunner, e.Work, e.Exposed = true, work[b%len(work)], flag
 		return r.call(e, func(b *rank) error {
 			return b.checkPayloads(e.Seq, func(int) int { return n })
 		})

@@ -180,7 +180,7 @@ func reachedLeaving(h *harness, n int) error {
 						r.yield()
 					}
 					e := r.entry()
-					e.Exposed, e.Shared, e.Work = kind&1 != 0, kind&2 != 0, work[trial%len(work)]
+					e.Exposed, e.AnyRunner, e.Work = kind&1 != 0, kind&2 != 0, work[trial%len(work)]
 					err := r.call(e, func(b *rank) error {
 						if slow {
 							b.yield()

@@ -127,7 +127,7 @@ func refuseAlone(h *harness, n int) error {
 					}
 				}
 				e := r.entry()
-				e.Exposed, e.Shared = exposed, exposed
+				e.Exposed, e.AnyRunner = exposed, exposed
 				return r.enterRefused(e, noticed, who)
 			})
 		})
@@ -219,7 +219,7 @@ func (r *rank) enterAfterRefusal(noticed *gate, who []int) error {
 
 // enterRefused enters a call that the ranks of who refuse. All that entered have
 // to notice before anyone makes the group fail, unless noticed is nil.
-func (r *rank) enterRefused(e *transport.Entry, noticed *gate, who []int) error {
+func (r *rank) enterRefused(e *transport.Arrival, noticed *gate, who []int) error {
 	r.pause()
 	_, err := r.Enter(e)
 	if noticed != nil || !errors.Is(err, transport.ErrFailed) {
@@ -238,7 +238,7 @@ func (r *rank) enterRefused(e *transport.Entry, noticed *gate, who []int) error 
 
 // leaveRefused gives up call e. refusal is the call that the ranks of who have
 // refused.
-func (r *rank) leaveRefused(e *transport.Entry, err error, refusal uint64, who []int) error {
+func (r *rank) leaveRefused(e *transport.Arrival, err error, refusal uint64, who []int) error {
 	if r.leave(e, err) == nil {
 		return fmt.Errorf("Withdraw says that call %d has ended well", e.Seq)
 	}

@@ -27,7 +27,7 @@ func sharedCalls(h *harness, n int) error {
 			var exposedCalls, otherCalls [2]int
 			for i := range calls {
 				e := r.entry()
-				e.Shared, e.Work = true, work[i/3%len(work)]
+				e.AnyRunner, e.Work = true, work[i/3%len(work)]
 				e.Exposed = i%3 != 0
 				e.Payload = data(limit, r.me, int(e.Seq))
 				p := e.Seq % 2
@@ -70,7 +70,7 @@ func sharedFailing(h *harness, n int) error {
 					}
 				}
 				e := r.entry()
-				e.Shared, e.Exposed, e.Work = true, true, bytes
+				e.AnyRunner, e.Exposed, e.Work = true, true, bytes
 				r.pause()
 				err := r.call(e, func(b *rank) error {
 					b.yield()

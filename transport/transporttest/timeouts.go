@@ -45,7 +45,7 @@ func timeoutMissing(h *harness, n int) error {
 					warnings <- warning{seq, missing, time.Since(begin)}
 				}})
 				e := r.entry()
-				e.Exposed, e.Shared = exposed, exposed
+				e.Exposed, e.AnyRunner = exposed, exposed
 				_, err := r.Enter(e)
 				took := time.Since(begin)
 				var missing []int

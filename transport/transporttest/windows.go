@@ -53,7 +53,7 @@ func (r *rank) window(length int, inPlace, shared bool) error {
 		out = in
 	}
 	e.Send, e.Recv, e.Exposed = in, out, true
-	e.Shared, e.Work = shared, 2*length*r.n
+	e.AnyRunner, e.Work = shared, 2*length*r.n
 	piece := max(length, 1)
 	if s := r.Staging(); s != nil {
 		piece = s.PieceBytes()
@@ -126,15 +126,15 @@ func (r *rank) copyBlocks(seq uint64, length int) error {
 
 // stageFirst stages the first piece of a call's input, for Enter to show it or else for
 // the first turn after that.
-func (r *rank) stageFirst(e *transport.Entry, in []byte, enter bool) {
+func (r *rank) stageFirst(e *transport.Arrival, in []byte, enter bool) {
 	s := r.Staging()
-	s.Stage(in[:min(s.PieceBytes(), len(in))], 0, 0)
+	s.PutInput(in[:min(s.PieceBytes(), len(in))], 0, 0)
 	e.Staged = enter
 }
 
 // turn makes the next turn of windows, and may be late for what follows.
 func (r *rank) turn() error {
-	if err := r.Staging().Turn(); err != nil {
+	if err := r.Staging().Flip(); err != nil {
 		return fmt.Errorf("Turn: %w", err)
 	}
 	r.yield()
@@ -159,13 +159,13 @@ func (r *rank) copyPieces(seq uint64, in, out []byte) error {
 		lo, hi := block(end-at, r.me, r.n)
 		for q := range r.n {
 			want := data(len(in), q, int(seq))[at:end]
-			if err := same(s.Staged(q, end-at), want, "what rank %d staged of the piece at %d", q, at); err != nil {
+			if err := same(s.Input(q, end-at), want, "what rank %d staged of the piece at %d", q, at); err != nil {
 				return err
 			}
 		}
-		s.Share(lo, s.Staged((r.me+1)%r.n, end-at)[lo:hi])
+		s.PutResult(lo, s.Input((r.me+1)%r.n, end-at)[lo:hi])
 		if end < len(in) {
-			s.Stage(in[end:min(end+piece, len(in))], 0, 0)
+			s.PutInput(in[end:min(end+piece, len(in))], 0, 0)
 		}
 	}
 	if err := r.turn(); err != nil {
@@ -180,7 +180,7 @@ func (r *rank) copyPieces(seq uint64, in, out []byte) error {
 // takeResults copies what all ranks shared of the piece from `at` to end.
 func (r *rank) takeResults(out []byte, at, end int) error {
 	for q := range r.n {
-		lo, hi, result := r.Staging().Shared(q)
+		lo, hi, result := r.Staging().Result(q)
 		if wantLo, wantHi := block(end-at, q, r.n); lo != wantLo || hi != wantHi || len(result) != hi-lo {
 			return fmt.Errorf("rank %d shared bytes %d to %d, Shared says %d to %d with %d bytes",
 				q, wantLo, wantHi, lo, hi, len(result))
@@ -228,7 +228,7 @@ func (r *rank) gather(length func(q int) int, shared bool) error {
 		in = nil
 	}
 	e.Send, e.Recv, e.Exposed = in, out, true
-	e.Shared, e.Work = shared, at[r.n]
+	e.AnyRunner, e.Work = shared, at[r.n]
 	if r.Staging() != nil {
 		r.stageFirst(e, in, shared)
 	}
@@ -268,7 +268,7 @@ func (r *rank) gatherPieces(in, out []byte, at []int, longest int) error {
 	piece := s.PieceBytes()
 	for lo := 0; lo < longest; lo += piece {
 		if lo > 0 {
-			s.Stage(in[min(lo, len(in)):min(lo+piece, len(in))], 0, 0)
+			s.PutInput(in[min(lo, len(in)):min(lo+piece, len(in))], 0, 0)
 		}
 		if err := r.turn(); err != nil {
 			return err
@@ -276,7 +276,7 @@ func (r *rank) gatherPieces(in, out []byte, at []int, longest int) error {
 		for q := range r.n {
 			length := at[q+1] - at[q]
 			n := min(lo+piece, length) - min(lo, length)
-			copy(out[at[q]+min(lo, length):], s.Staged(q, n))
+			copy(out[at[q]+min(lo, length):], s.Input(q, n))
 		}
 	}
 	return nil
@@ -358,11 +358,11 @@ func (v *shown) result(q, seq, k int) []byte { return data(v.partHi-v.partLo, q,
 func (r *rank) show(sizes []int, seq, k int) {
 	v := shows(sizes, r.me, seq, k)
 	piece := bytes.Clone(v.piece)
-	r.Staging().Stage(piece, v.gapLo, v.gapHi)
+	r.Staging().PutInput(piece, v.gapLo, v.gapHi)
 	poison(piece) // it has been copied
 	if v.shares {
 		result := bytes.Clone(v.result(r.me, seq, k))
-		r.Staging().Share(v.partLo, result)
+		r.Staging().PutResult(v.partLo, result)
 		poison(result)
 	}
 }
@@ -373,14 +373,14 @@ func (r *rank) lookTwice(sizes []int, seq, k int) error {
 	for range 2 {
 		for q := range r.n {
 			v := shows(sizes, q, seq, k)
-			got := s.Staged(q, len(v.piece))
+			got := s.Input(q, len(v.piece))
 			if err := same(got[:v.gapLo], v.piece[:v.gapLo], "Staged(%d), up to %d", q, v.gapLo); err != nil {
 				return err
 			}
 			if err := same(got[v.gapHi:], v.piece[v.gapHi:], "Staged(%d), from %d on", q, v.gapHi); err != nil {
 				return err
 			}
-			lo, hi, result := s.Shared(q)
+			lo, hi, result := s.Result(q)
 			if hi-lo != v.partHi-v.partLo || v.shares && lo != v.partLo {
 				return fmt.Errorf("Shared(%d) is bytes %d to %d instead of %d to %d", q, lo, hi, v.partLo, v.partHi)
 			}

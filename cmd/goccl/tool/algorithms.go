@@ -116,7 +116,7 @@ func describe(a *ccl.Algorithm) (algorithm, error) {
 
 func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
 	p := probe{a, coll, a.Kernels[coll]}
-	d := kernel{Collective: coll, Doc: p.Doc, Eager: p.Eager, Shared: p.Shared, Refuses: []refusal{}}
+	d := kernel{Collective: coll, Doc: p.Doc, Eager: p.Eager, Shared: p.AnyRunner, Refuses: []refusal{}}
 	for _, kind := range orElse(a.Topologies, topology.Ring1D) {
 		for _, n := range costRanks {
 			t, err := arrange(kind, n)

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/cmd/goccl/internal/launch"
+	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
 
 // asProgram makes the test binary the program goccl, with an algorithm that is wrong.
 const asProgram = "TEST_GOCCL_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	launch.Reexecuted()
+	launcher.Reexecuted()
 	if os.Getenv(asProgram) != "" {
 		ccl.Register(wrong())
 		Main()

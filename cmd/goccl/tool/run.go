@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/cmd/goccl/internal/launch"
+	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
 
 // runCommand is `goccl run`.
@@ -61,18 +61,18 @@ func (c *runCommand) program() []string {
 // Run starts the ranks, and returns when all have ended.
 func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 	args := c.program()
-	file, err := launch.Find(args[0])
+	file, err := launcher.Find(args[0])
 	if err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 16)
-	for _, s := range launch.Signals {
+	for _, s := range launcher.Signals {
 		if !signal.Ignored(s) { // by nohup, or by a shell that does not want to pass interrupts on
 			signal.Notify(signals, s)
 		}
 	}
 	defer signal.Stop(signals)
-	job := launch.Job{
+	job := launcher.Job{
 		Ranks:       *c.Ranks,
 		Program:     file,
 		Args:        args,

@@ -49,7 +49,7 @@ func TestExplainedIsWhatRuns(t *testing.T) {
 				}
 			}
 			return dist.DestroyProcessGroup()
-		}, dist.Ranks(w.Ranks))
+		}, dist.WithRanks(w.Ranks))
 		require.NoError(t, err)
 		for _, c := range w.Calls {
 			entries[c.Entry]++

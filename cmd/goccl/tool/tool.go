@@ -9,13 +9,13 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/cmd/goccl/internal/launch"
+	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
 
 // Main runs the command that the program's arguments name, and ends the program. It is
 // all that the program does, since `goccl run` starts the program again for its own ends.
 func Main() {
-	launch.Reexecuted()
+	launcher.Reexecuted()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -30,7 +30,7 @@ func together[T ccl.Element](t *testing.T, op ccl.Op, a, b T) (result T, err err
 			result, err = x[0], err2
 		}
 		return dist.DestroyProcessGroup()
-	}, dist.Ranks(2))
+	}, dist.WithRanks(2))
 	require.NoError(t, spawned)
 	return result, err
 }

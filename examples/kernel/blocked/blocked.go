@@ -33,13 +33,13 @@ var Algorithm = &ccl.Algorithm{
 	Params: func() any { return &Params{Block: 16 << 10} },
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
-			Doc:      "folds blocks of a window in rank order",
-			Supports: supports,
-			Cost:     cost,
-			Eager:    true, // short inputs may come with the synchronisation
-			Shared:   true, // no messages: any goroutine may run it for any rank
-			Shares:   true, // and of the others' inputs it looks at its share only
-			Run:      allReduce,
+			Doc:          "folds blocks of a window in rank order",
+			Supports:     supports,
+			Cost:         cost,
+			Eager:        true, // short inputs may come with the synchronisation
+			AnyRunner:    true, // no messages: any goroutine may run it for any rank
+			ReadsOwnPart: true, // and of the others' inputs it looks at its share only
+			Run:          allReduce,
 		},
 	},
 }
@@ -54,10 +54,10 @@ func supports(s ccl.Shape) error {
 
 func allReduce(c *ccl.Call) error {
 	block := int(ccl.ParamsOf[Params](c).Block) / c.Shape().DType.Size()
-	return c.Window(func(w *ccl.Window) error {
-		share := w.Share() // what this rank is to fold of this piece
+	return c.View(func(w *ccl.View) error {
+		share := w.Mine() // what this rank is to fold of this piece
 		for lo := share.Lo; lo < share.Hi; lo += block {
-			if err := w.FoldToAll(ccl.Range{Lo: lo, Hi: min(lo+block, share.Hi)}); err != nil {
+			if err := w.ReduceToAll(ccl.Range{Lo: lo, Hi: min(lo+block, share.Hi)}); err != nil {
 				return err
 			}
 		}

@@ -47,7 +47,7 @@ func allReduce(c *ccl.Call) error {
 		}
 		have, next, spare = next, spare, next
 	}
-	c.Finish(have)
+	c.Epilogue(have)
 	if err := c.Copy(out, have); err != nil || me >= extra {
 		return err
 	}

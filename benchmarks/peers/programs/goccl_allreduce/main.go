@@ -32,7 +32,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	worker := func(_ context.Context, rank int) error { return a.measureAll(rank, stdout) }
-	if err := dist.Spawn(worker, dist.Ranks(a.ranks), dist.SpawnContext(ctx)); err != nil {
+	if err := dist.Spawn(worker, dist.WithRanks(a.ranks), dist.WithSpawnContext(ctx)); err != nil {
 		fmt.Fprintf(stderr, "goccl_allreduce: %v\n", err)
 		return 1
 	}

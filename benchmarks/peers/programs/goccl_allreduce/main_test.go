@@ -94,7 +94,7 @@ func TestWrongElementsAreCounted(t *testing.T) {
 			t.Errorf("rank %d: %d elements are wrong in another round, want 20", rank, n)
 		}
 		return dist.DestroyProcessGroup()
-	}, dist.Ranks(3))
+	}, dist.WithRanks(3))
 	require.NoError(t, err)
 }
 

@@ -1,13 +1,13 @@
 package doctor
 
 import (
-	"github.com/goccl/goccl/internal/launched"
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // Launcher says who started this process as one of several ranks, and how many they
 // are: 0 if nobody did.
 func Launcher(getenv func(string) string) (f Finding, ranks int) {
-	job, err := launched.Detect(getenv)
+	job, err := launchenv.Detect(getenv)
 	switch {
 	case err != nil:
 		return ok(PartConfiguration, "launcher", "%v", err).but(Problem, "set or unset the variables that it names: as it is, dist refuses to begin"), 0

@@ -228,7 +228,7 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *ccl.Settings,
 			return err
 		}
 		return dist.DestroyProcessGroup()
-	}, dist.Ranks(c.Ranks), dist.SpawnContext(ctx))
+	}, dist.WithRanks(c.Ranks), dist.WithSpawnContext(ctx))
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}

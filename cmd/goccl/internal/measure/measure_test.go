@@ -262,7 +262,7 @@ func TestYardsticksAreVerified(t *testing.T) {
 				lengths[i][r.id] = len(result)
 			}
 			return dist.DestroyProcessGroup()
-		}, dist.Ranks(3)), m.collective)
+		}, dist.WithRanks(3)), m.collective)
 		got := map[string][3]int{}
 		for i, k := range b.contenders {
 			if k.library == Yardstick && k.wrong != nil {

@@ -1,0 +1,215 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/dist"
+)
+
+var blames = flag.Int("blames", 0, "how many jobs fail in each way; 0: one in every third way")
+
+// A culprit is a way in which rank 2 of 4 makes the others fail, between two calls.
+type culprit struct {
+	do    func() error
+	cause Cause
+	says  string // in the error of the job
+}
+
+const noLuck = "out of luck"
+
+var culprits = map[string]culprit{
+	"error": {func() error { return errors.New(noLuck) }, CauseFailed, noLuck},
+	"panic": {func() error { panic(noLuck) }, CauseFailed, "\n  panic: " + noLuck},
+	"panic in a goroutine": {func() error {
+		go func() { panic(noLuck) }()
+		select {}
+	}, CauseFailed, "\n    panic: " + noLuck},
+	"exit": {func() error {
+		fmt.Fprintln(os.Stderr, noLuck)
+		os.Exit(3)
+		return nil
+	}, CauseFailed, "exit status 3"},
+	"log.Fatal": {func() error {
+		log.Fatal(noLuck)
+		return nil
+	}, CauseFailed, noLuck},
+	"SIGKILL": {func() error {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}, CauseFailed, "SIGKILL"},
+	"fatal error": {func() error {
+		new(sync.Mutex).Unlock()
+		return nil
+	}, CauseFailed, "\n    fatal error: sync: unlock of unlocked mutex"},
+	"return": {func() error { return errReturn }, CauseLeft, "left while others needed it"},
+	"sleep":  {func() error { time.Sleep(time.Hour); return nil }, CauseSilent, "was waited for in vain"},
+	"stop": {func() error {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		select {}
+	}, CauseSilent, "was waited for in vain"},
+}
+
+var errReturn = errors.New("the worker returns nil")
+
+// victims are what the others do with the error of a call.
+var victims = map[string]func(error) error{
+	"return it":   func(err error) error { return err },
+	"hide it":     func(err error) error { return fmt.Errorf("step 7: %v", err) }, // as some do
+	"exit by it":  func(err error) error { log.Fatal(err); return nil },
+	"panic by it": func(err error) error { panic(err) },
+}
+
+// calls are what the others are in.
+var calls = map[string]func(rank int, opts ...dist.CallOption) error{
+	"barrier": func(_ int, opts ...dist.CallOption) error { return dist.Barrier(opts...) },
+	"group": func(rank int, opts ...dist.CallOption) error {
+		g, err := dist.NewGroup([]int{0, 2, 3}) // rank 2 of the job is rank 1 of the group
+		if err != nil {
+			return err
+		}
+		if rank == 1 {
+			return dist.Barrier(opts...)
+		}
+		if rank == 2 {
+			return nil
+		}
+		return dist.Barrier(append(opts, dist.WithGroup(g))...)
+	},
+	// Each rank but the first sees only one that waits itself.
+	"ring": func(rank int, opts ...dist.CallOption) error {
+		if rank == 2 {
+			return nil
+		}
+		_, err := dist.SendRecv([]int{0}, (rank+3)%4, []int{rank}, (rank+1)%4, 0, opts...)
+		return err
+	},
+}
+
+func init() {
+	programs["blame"] = func(args []string) {
+		culprit, victim, call := culprits[args[0]], victims[args[1]], calls[args[2]]
+		var opts []dist.CallOption
+		if culprit.cause == CauseSilent {
+			opts = append(opts, dist.WithCallTimeout(200*time.Millisecond))
+		}
+		worker := func(_ context.Context, rank int) error {
+			if err := dist.InitProcessGroup("ccl"); err != nil {
+				return err
+			}
+			defer func() { _ = dist.DestroyProcessGroup() }() // also past an error
+			if err := dist.Barrier(); err != nil {
+				return victim(err)
+			}
+			if rank == 2 {
+				if args[2] == "group" {
+					_ = call(rank)
+				}
+				err := culprit.do()
+				if errors.Is(err, errReturn) {
+					return nil
+				}
+				return err
+			}
+			if err := call(rank, opts...); err != nil {
+				return victim(err)
+			}
+			return nil
+		}
+		if err := dist.Spawn(worker); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// However a rank makes others fail, and whatever these do then, the error of the job names
+// it, says why, and never names one of the others.
+func TestBlame(t *testing.T) {
+	for i, name := range slices.Sorted(maps.Keys(culprits)) {
+		for j, victim := range slices.Sorted(maps.Keys(victims)) {
+			for k, call := range slices.Sorted(maps.Keys(calls)) {
+				if *blames > 0 || (i+j+k)%3 == 0 {
+					t.Run(name+", others "+victim+", in "+call, func(t *testing.T) {
+						for range max(*blames, 1) {
+							testBlame(t, name, victim, call)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func testBlame(t *testing.T, name, victim, call string) {
+	job := testJob(4, "blame", name, victim, call)
+	job.Grace = 50 * time.Millisecond
+	e := start(job).failure(t)
+	require.Equal(t, 2, e.First, "%v", e)
+	require.Equal(t, culprits[name].cause, e.Cause, "%v", e)
+	require.Contains(t, e.Error(), culprits[name].says)
+	require.NotZero(t, e.ExitCode())
+}
+
+// Nothing is left of the ranks' reports, also if the launcher is killed.
+func TestReportsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	left := func() []string {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		require.NoError(t, err)
+		return files
+	}
+	start(testJob(2, "exit", "1", "3")).failure(t)
+	require.Empty(t, left())
+	r := start(testJob(2, "orderly"))
+	r.out.await(t, "up\n", 2)
+	require.Len(t, left(), 1)
+	r.signals <- syscall.SIGTERM
+	r.failure(t)
+	require.Empty(t, left())
+
+	launcher := command("launcher", "2", "sleep")
+	require.NoError(t, launcher.Start())
+	require.Eventually(t, func() bool { return len(left()) == 1 }, 30*time.Second, 5*time.Millisecond)
+	kill(t, launcher.Process.Pid)
+	require.Error(t, launcher.Wait())
+	require.Eventually(t, func() bool { return len(left()) == 0 }, 30*time.Second, 5*time.Millisecond)
+}
+
+// There is a keeper before there is anything that it has to remove: the launcher may be
+// killed at any moment.
+func TestKeeperComesBeforeReports(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	l := &launcher{Job: testJob(2, "echo"), name: newName(), ranks: make([]rank, 2)}
+	require.NoError(t, l.prepare())
+	require.NoError(t, l.null.Close())
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, files)
+}
+
+// Where nothing can be written to TMPDIR, reports are beside the shared memory, and the
+// error of the job is as good.
+func TestReportsWithoutTemporaryDirectory(t *testing.T) {
+	before, err := filepath.Glob("/dev/shm/goccl-????????????????")
+	require.NoError(t, err)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	testBlame(t, "panic", "return it", "barrier")
+	after, err := filepath.Glob("/dev/shm/goccl-????????????????")
+	require.NoError(t, err)
+	require.Subset(t, before, after)
+}

@@ -1,0 +1,40 @@
+package launcher
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// shares deals cores out to ranks: each gets as many as any other or one more, next
+// to each other.
+func shares(cores []int, ranks int) ([][]int, error) {
+	if ranks > len(cores) {
+		return nil, fmt.Errorf("%d ranks cannot have a core each: this process may use %d", ranks, len(cores))
+	}
+	all := make([][]int, ranks)
+	for i := range all {
+		all[i] = cores[i*len(cores)/ranks : (i+1)*len(cores)/ranks]
+	}
+	return all, nil
+}
+
+// formatCores and parseCores carry a share to the process that it is for.
+func formatCores(cores []int) string {
+	words := make([]string, len(cores))
+	for i, c := range cores {
+		words[i] = strconv.Itoa(c)
+	}
+	return strings.Join(words, ",")
+}
+
+func parseCores(text string) (cores []int, err error) {
+	for _, word := range strings.Split(text, ",") {
+		c, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, err
+		}
+		cores = append(cores, c)
+	}
+	return cores, nil
+}

@@ -1,0 +1,48 @@
+package launcher
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccl/goccl/internal/launchenv"
+)
+
+// contradicting are the beginnings of variables by which other launchers tell a process
+// its rank, the number of ranks, and where their server is. What a user sets for a
+// library stays (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl), and so do Slurm's variables
+// about the job, which name its directories and resources.
+var contradicting = []string{
+	"GOCCL_SHM_", launchenv.ReportVariable + "=",
+	"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
+	"GROUP_RANK=", "GROUP_WORLD_SIZE=", "ROLE_RANK=", "ROLE_WORLD_SIZE=", "ROLE_NAME=",
+	"TORCHELASTIC_", "MASTER_ADDR=", "MASTER_PORT=",
+	"OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "OMPI_APP_CTX_NUM_PROCS=", "OMPI_NUM_APP_CTX=", "OMPI_FIRST_RANKS=",
+	"OMPI_FILE_LOCATION=", "OMPI_ARGV=", "OMPI_COMMAND=", "OMPI_MCA_ess", "OMPI_MCA_orte_", "OMPI_MCA_pmix=",
+	"PMIX_ID=", "PMIX_NAMESPACE=", "PMIX_RANK=", "PMIX_SERVER_", "PMIX_VERSION=", "PMIX_HOSTNAME=",
+	"PMIX_SECURITY_MODE=", "PMIX_GDS_MODULE=", "PMIX_BFROP_BUFFER_TYPE=", "PMIX_PTL_MODULE=", "PMIX_DSTORE_", "PMIX_SYSTEM_TMPDIR=",
+	"PMI_", "MPI_LOCAL", "HYDI_",
+	"SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NODEID=", "SLURM_GTIDS=", "SLURM_TASK_PID=",
+	"SLURM_STEP", "SLURM_NTASKS", "SLURM_NPROCS=", "SLURM_TASKS_PER_NODE=",
+}
+
+// withoutRanks returns the variables that name no rank of another launcher.
+func withoutRanks(environment []string) []string {
+	return slices.DeleteFunc(slices.Clone(environment), func(variable string) bool {
+		return slices.ContainsFunc(contradicting, func(start string) bool { return strings.HasPrefix(variable, start) })
+	})
+}
+
+// rankVariables are those by which a rank finds its place in the job of that name and secret.
+func rankVariables(job, secret string, rank, ranks int) []string {
+	return []string{
+		"GOCCL_SHM_NAME=/" + job,
+		"GOCCL_SHM_SECRET=" + secret,
+		fmt.Sprintf("GOCCL_SHM_RANK=%d", rank),
+		fmt.Sprintf("GOCCL_SHM_SIZE=%d", ranks),
+		fmt.Sprintf("RANK=%d", rank),
+		fmt.Sprintf("WORLD_SIZE=%d", ranks),
+		fmt.Sprintf("LOCAL_RANK=%d", rank),
+		fmt.Sprintf("LOCAL_WORLD_SIZE=%d", ranks),
+	}
+}

@@ -1,0 +1,103 @@
+//go:build unix
+
+package launcher
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Of an outer launcher, nothing stays that says which rank a process is; everything
+// else stays as it is.
+func TestEnvironment(t *testing.T) {
+	stays := []string{
+		"PATH=/bin", "RANKING=1", "MY_RANK=2", "SLURM_JOB_ID=17", "SLURM_CPUS_PER_TASK=4", "GOCCL_CONFIG=a.yaml", "EMPTY=",
+		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_btl=self,vader", "PMIX_MCA_gds=hash", "MASTER_KEY=1",
+	}
+	goes := []string{
+		"GOCCL_SHM_NAME=/a", "GOCCL_SHM_RANK=1", "GOCCL_SHM_SIZE=2", "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
+		"TORCHELASTIC_RUN_ID=none", "MASTER_ADDR=h", "MASTER_PORT=1", "GROUP_RANK=0", "ROLE_RANK=0", "OMPI_COMM_WORLD_RANK=1",
+		"OMPI_MCA_ess_base_jobid=1", "OMPI_MCA_orte_precondition_transports=1", "PMIX_SERVER_URI2=a", "PMIX_NAMESPACE=1", "PMIX_RANK=1", "PMI_RANK=1", "MPI_LOCALRANKID=1", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=2", "SLURM_NTASKS=2",
+	}
+	var both []string
+	for i, v := range goes {
+		both = append(both, v)
+		if i < len(stays) {
+			both = append(both, stays[i])
+		}
+	}
+	require.Equal(t, stays, withoutRanks(both))
+	require.Equal(t, []string{
+		"GOCCL_SHM_NAME=/goccl-1", "GOCCL_SHM_SECRET=hush", "GOCCL_SHM_RANK=2", "GOCCL_SHM_SIZE=4",
+		"RANK=2", "WORLD_SIZE=4", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=4",
+	}, rankVariables("goccl-1", "hush", 2, 4))
+}
+
+// Cores are dealt out completely, in order, and evenly.
+func TestShares(t *testing.T) {
+	all, err := shares([]int{0, 1, 4, 5, 9}, 2)
+	require.NoError(t, err)
+	require.Equal(t, [][]int{{0, 1}, {4, 5, 9}}, all)
+	all, err = shares([]int{7, 8}, 2)
+	require.NoError(t, err)
+	require.Equal(t, [][]int{{7}, {8}}, all)
+	_, err = shares([]int{7, 8}, 3)
+	require.EqualError(t, err, "3 ranks cannot have a core each: this process may use 2")
+
+	cores, err := parseCores(formatCores([]int{4, 5, 19}))
+	require.NoError(t, err)
+	require.Equal(t, []int{4, 5, 19}, cores)
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, mode os.FileMode) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, nil, mode))
+		return file
+	}
+	runs, data := write("runs", 0o700), write("data", 0o600)
+	t.Setenv("PATH", dir)
+	for program, want := range map[string]string{runs: runs, "runs": runs} {
+		file, err := Find(program)
+		require.NoError(t, err)
+		require.Equal(t, want, file)
+	}
+	for program, status := range map[string]int{"missing": 127, dir + "/missing": 127, data: 126, dir: 126} {
+		_, err := Find(program)
+		var refused *RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, status, refused.ExitCode(), "%v", err)
+		require.Contains(t, err.Error(), program)
+	}
+}
+
+func TestEndedError(t *testing.T) {
+	const term, kill = syscall.SIGTERM, syscall.SIGKILL
+	e := &EndedError{
+		First: 1, Blamed: []int{1}, Reporter: 1, Seen: 1, After: 1234567890, Output: []string{"a", "b"}, OutputName: "standard error",
+		Ranks: []Rank{
+			{PID: 10, Signal: term, Asked: term}, {PID: 11, Exit: 3}, {PID: 12, Signal: term, Asked: term},
+			{PID: 13, Signal: term, Asked: term}, {PID: 14, Exit: 1, Asked: term}, {PID: 15, Signal: kill, Asked: kill}, {PID: 16},
+		},
+	}
+	require.EqualError(t, e, `rank 1 (pid 11) was the first to fail, after 1.235s: exit status 3
+  the last that it wrote to standard error:
+    a
+    b
+  ranks 0, 2-3: ended by SIGTERM
+  rank 4: ended after SIGTERM, with exit status 1
+  rank 5: killed, because it had not ended
+  rank 6: ended before, with exit status 0`)
+	require.Equal(t, 3, e.ExitCode())
+	e.Crashed, e.Output = true, []string{"panic: no"}
+	require.Contains(t, e.Error(), "\n  it wrote to standard error when it crashed:\n    panic: no\n")
+	e.Ranks[1] = Rank{PID: 11, Signal: syscall.SIGSEGV}
+	require.Equal(t, 139, e.ExitCode())
+	require.Equal(t, 130, (&EndedError{First: -1, Signal: syscall.SIGINT}).ExitCode())
+	require.Equal(t, "ranks 0-2, 4, 6-7", ranksText([]int{0, 1, 2, 4, 6, 7}))
+}

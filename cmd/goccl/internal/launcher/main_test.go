@@ -1,0 +1,184 @@
+//go:build unix
+
+package launcher
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asProgram is a variable with which the test binary is one of the programs below:
+// the one that its first argument names.
+const asProgram = "TEST_GOCCL_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	Reexecuted()
+	if os.Getenv(asProgram) != "" {
+		programs[os.Args[1]](os.Args[2:])
+		os.Exit(0)
+	}
+	os.Setenv(asProgram, "1")
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // a second for each program
+	os.Exit(m.Run())
+}
+
+// programs are what ranks run. More are added by tests.
+var programs = map[string]func(args []string){
+	// Prints its arguments.
+	"echo": func(args []string) { fmt.Println(strings.Join(args, " ")) },
+	// Says that it is up and goes on until a signal ends it.
+	"stay": func([]string) { stay() },
+	// The same, in silence.
+	"sleep": func([]string) { time.Sleep(time.Hour) },
+	// Heeds nothing but SIGKILL.
+	"stubborn": func([]string) {
+		signal.Ignore(Signals...)
+		stay()
+	},
+	// Ends with the status of its argument, if it is the rank of the other.
+	"exit": func(args []string) {
+		if os.Getenv("RANK") == args[0] {
+			os.Exit(number(args[1]))
+		}
+	},
+	// Runs a job of the other programs.
+	"launcher": func(args []string) {
+		job := testJob(number(args[0]), args[1:]...)
+		job.Stdin, job.Stdout, job.Stderr = os.Stdin, os.Stdout, os.Stderr
+		job.Grace = time.Minute
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, Signals...)
+		job.Signals = signals
+		if err := job.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			var status interface{ ExitCode() int }
+			if errors.As(err, &status) {
+				os.Exit(status.ExitCode())
+			}
+			os.Exit(99)
+		}
+	},
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func stay() {
+	fmt.Println("up")
+	time.Sleep(time.Hour)
+}
+
+func self() string {
+	file, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return file
+}
+
+// command is one of the programs.
+func command(args ...string) *exec.Cmd {
+	c := exec.Command(self(), args...)
+	c.Env = append(os.Environ(), asProgram+"=1")
+	return c
+}
+
+// testJob is a job that runs one of the programs.
+func testJob(ranks int, args ...string) *Job {
+	return &Job{
+		Ranks: ranks, Program: self(), Args: append([]string{"program"}, args...),
+		Grace: time.Minute, Environment: os.Environ(), Stdout: io.Discard, Stderr: io.Discard,
+	}
+}
+
+// A screen is an output that can be waited for.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func newScreen() *screen { return &screen{more: make(chan struct{}, 1)} }
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p)
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// await waits until a text is there so many times.
+func (s *screen) await(t *testing.T, text string, times int) {
+	t.Helper()
+	for late := time.After(time.Minute); strings.Count(s.String(), text) < times; {
+		select {
+		case <-s.more:
+		case <-late:
+			t.Fatalf("waited for %d times %q, and got\n%s", times, text, s)
+		}
+	}
+}
+
+// A running job is one in a goroutine of its own.
+type running struct {
+	*Job
+	out, err *screen
+	signals  chan os.Signal
+	ended    chan error
+}
+
+func start(job *Job) *running {
+	r := &running{Job: job, out: newScreen(), err: newScreen(), signals: make(chan os.Signal), ended: make(chan error, 1)}
+	job.Stdout, job.Stderr, job.Signals = r.out, r.err, r.signals
+	go func() { r.ended <- job.Run() }()
+	return r
+}
+
+// failure returns what a job that fails returns.
+func (r *running) failure(t *testing.T) *EndedError {
+	t.Helper()
+	select {
+	case err := <-r.ended:
+		var ended *EndedError
+		require.ErrorAs(t, err, &ended)
+		return ended
+	case <-time.After(time.Minute):
+		t.Fatal("the job does not end")
+		return nil
+	}
+}
+
+// kill ends a process of a test by force.
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	require.Greater(t, pid, 1)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+}

@@ -1,0 +1,98 @@
+//go:build unix
+
+package launcher
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// The names under which Run starts images of this program.
+const (
+	keeperName = "goccl-keeper" // then the name of the job
+	rankName   = "goccl-rank"   // then cores or "", the program's file, its arguments
+)
+
+// keeperPipe is the descriptor of the keeper's pipe: in the keeper the end to read
+// from, in a rank the end to write to.
+const keeperPipe = 3
+
+// Reexecuted does what this process is for, and does not return, if Job.Run has
+// started it. Programs that call Job.Run call this first.
+func Reexecuted() {
+	switch os.Args[0] {
+	case keeperName:
+		os.Exit(keep(os.NewFile(keeperPipe, "ranks"), os.Args[1]))
+	case rankName:
+		os.Exit(become(os.NewFile(keeperPipe, "keeper"), os.Args[1], os.Args[2], os.Args[3:]))
+	}
+}
+
+// keep reads "+pid" for ranks that begin and "-pid" for those that are over. When
+// nobody is left who could write, the launcher is dead, and the rest is killed. Then
+// nothing is to remain of the job's shared memory and reports either.
+func keep(ranks *os.File, job string) int {
+	signal.Ignore(Signals...) // it has to outlive a launcher that heeds them
+	groups := make(map[int]bool)
+	for lines := bufio.NewScanner(ranks); lines.Scan(); {
+		if pid, err := strconv.Atoi(lines.Text()); err == nil {
+			if pid > 0 {
+				groups[pid] = true
+			} else {
+				delete(groups, -pid)
+			}
+		}
+	}
+	for pid := range groups {
+		signalGroup(pid, syscall.SIGKILL)
+	}
+	for range 100 {
+		time.Sleep(10 * time.Millisecond) // what is killed takes its time to die
+		if shm.RemoveLeftovers(job+"-") == nil {
+			break
+		}
+	}
+	removeReports(job)
+	return 0
+}
+
+// begins and over are what the keeper reads.
+func begins(pid int) string { return fmt.Sprintf("%+d\n", pid) }
+func over(pid int) string   { return fmt.Sprintf("%+d\n", -pid) }
+
+// become tells the keeper, goes to its cores, and becomes the program, which has the
+// same process id. It returns the exit status if that fails.
+func become(keeper *os.File, cores, program string, args []string) int {
+	runtime.LockOSThread() // the program runs on the cores of the thread that starts it
+	if _, err := keeper.WriteString(begins(os.Getpid())); err != nil {
+		fmt.Fprintf(os.Stderr, "goccl run: nobody keeps this rank: %v\n", err)
+		return statusFailed
+	}
+	syscall.CloseOnExec(keeperPipe)
+	if cores != "" {
+		share, err := parseCores(cores)
+		if err == nil {
+			err = useCores(share)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "goccl run: pinning this rank to the cores %s: %v\n", cores, err)
+			return statusFailed
+		}
+	}
+	err := syscall.Exec(program, args, os.Environ())
+	fmt.Fprintf(os.Stderr, "goccl run: %s cannot be executed: %v\n", program, err)
+	if errors.Is(err, fs.ErrNotExist) { // or its interpreter
+		return statusNotFound
+	}
+	return statusNotExecutable
+}

@@ -1,0 +1,236 @@
+package launcher
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/goccl/goccl/dist"
+)
+
+func init() {
+	programs["cores"] = func([]string) {
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			panic(err)
+		}
+		for line := range strings.Lines(string(status)) {
+			if cores, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+				fmt.Print("runs on ", strings.TrimSpace(cores), "\n")
+			}
+		}
+	}
+	// Ranks 0 and 1 see the job's shared memory, which waits for the others.
+	programs["joining"] = func([]string) {
+		if os.Getenv("RANK") == "0" {
+			go func() { panic(dist.InitProcessGroup("ccl")) }()
+		}
+		file := fileOf(os.Getenv("GOCCL_SHM_NAME"))
+		if os.Getenv("RANK") == "0" {
+			fmt.Println("pid", os.Getpid())
+		} else if os.Getenv("RANK") == "1" {
+			fmt.Println("sees", file)
+		}
+		time.Sleep(time.Hour)
+	}
+}
+
+// fileOf waits for the shared memory of the job of that name.
+func fileOf(job string) string {
+	for ; ; time.Sleep(time.Millisecond) {
+		if files, _ := filepath.Glob("/dev/shm/goccl-*-" + job[1:] + "-*"); len(files) == 1 {
+			return files[0]
+		}
+	}
+}
+
+// Every rank runs on its share of the cores, and the launcher where it did.
+func TestPin(t *testing.T) {
+	cores, err := usableCores()
+	require.NoError(t, err)
+	job := testJob(len(cores), "cores")
+	job.Pin = true
+	out, _ := run(t, job)
+	for i, c := range cores {
+		require.Contains(t, out.String(), fmt.Sprintf("[%d] runs on %d\n", i, c))
+	}
+	after, err := usableCores()
+	require.NoError(t, err)
+	require.Equal(t, cores, after)
+
+	job = testJob(len(cores)+1, "cores")
+	job.Pin = true
+	var refused *RefusedError
+	require.ErrorAs(t, job.Run(), &refused)
+	require.Equal(t, 2, refused.ExitCode())
+}
+
+// mark is a variable by which everything is found that a launcher has started.
+const mark = "TEST_GOCCL_MARK"
+
+// marked returns the processes that have the mark, and still have an environment.
+func marked(t *testing.T, value string) (pids []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	require.NoError(t, err)
+	for _, file := range files {
+		if environment, err := os.ReadFile(file); err == nil && bytes.Contains(environment, []byte(mark+"="+value+"\x00")) {
+			pids = append(pids, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	return pids
+}
+
+// gone waits until nothing has the mark.
+func gone(t *testing.T, value string) {
+	t.Helper()
+	var left []string
+	require.Eventually(t, func() bool {
+		left = marked(t, value)
+		return len(left) == 0
+	}, 30*time.Second, 5*time.Millisecond)
+}
+
+// Whenever a launcher is killed, its ranks are, with all they have started, and the
+// keeper ends. No directory of reports is left.
+func TestKilledLauncher(t *testing.T) {
+	const moments = 25
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	for i := range moments {
+		value := fmt.Sprintf("%d.%d", os.Getpid(), i)
+		launcher := command("launcher", "2", "parent", "waits", "stubborn")
+		launcher.Env = append(launcher.Env, mark+"="+value)
+		out, err := launcher.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, launcher.Start())
+		if i == 0 { // all are there
+			lines := bufio.NewReader(out)
+			for range 2 {
+				_, err := lines.ReadString('\n')
+				require.NoError(t, err)
+			}
+			require.Len(t, marked(t, value), 1+1+2+2)
+		} else { // some are there
+			<-time.After(time.Duration(i) * 2 * time.Millisecond)
+		}
+		kill(t, launcher.Process.Pid)
+		require.Error(t, launcher.Wait())
+		gone(t, value)
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, files)
+	}
+}
+
+// If launcher and keeper are killed together, the ranks die nevertheless.
+func TestKilledLauncherAndKeeper(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // where the directory of reports stays
+	value := fmt.Sprintf("%d.both", os.Getpid())
+	launcher := command("launcher", "2", "stubborn")
+	launcher.Env = append(launcher.Env, mark+"="+value)
+	out, err := launcher.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, launcher.Start())
+	lines := bufio.NewReader(out)
+	for range 2 {
+		_, err := lines.ReadString('\n')
+		require.NoError(t, err)
+	}
+	kill(t, keeperOf(t, launcher.Process.Pid))
+	kill(t, launcher.Process.Pid)
+	require.Error(t, launcher.Wait())
+	gone(t, value)
+}
+
+// The keeper is no part of the job: without it, the job goes on.
+func TestKilledKeeper(t *testing.T) {
+	launcher := command("launcher", "1", "orderly")
+	out, err := launcher.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, launcher.Start())
+	lines := bufio.NewReader(out)
+	_, err = lines.ReadString('\n')
+	require.NoError(t, err)
+	kill(t, keeperOf(t, launcher.Process.Pid))
+	require.NoError(t, launcher.Process.Signal(unix.SIGINT))
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "[0] got interrupt\n", line)
+	require.Error(t, launcher.Wait())
+	require.Equal(t, 130, launcher.ProcessState.ExitCode())
+}
+
+// A job that ends while its ranks join, of which one is still to come, leaves nothing in
+// /dev/shm, whoever ends it.
+func TestLeftovers(t *testing.T) {
+	for name, kills := range map[string]func(launcher *os.Process, zero int){
+		"rank 0 killed":     func(_ *os.Process, zero int) { kill(t, zero) },
+		"launcher signaled": func(launcher *os.Process, _ int) { require.NoError(t, launcher.Signal(unix.SIGTERM)) },
+		"launcher killed":   func(launcher *os.Process, _ int) { kill(t, launcher.Pid) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			launcher := command("launcher", "3", "joining")
+			out, err := launcher.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, launcher.Start())
+			lines := bufio.NewReader(out)
+			var zero int
+			var file string
+			for zero == 0 || file == "" { // in any order
+				line, err := lines.ReadString('\n')
+				require.NoError(t, err)
+				_, _ = fmt.Sscanf(line, "[0] pid %d", &zero)
+				_, _ = fmt.Sscanf(line, "[1] sees %s", &file)
+			}
+			require.FileExists(t, file)
+			kills(launcher.Process, zero)
+			require.Error(t, launcher.Wait())
+			if name == "launcher killed" {
+				require.Eventually(t, func() bool { _, err := os.Stat(file); return os.IsNotExist(err) }, 30*time.Second, 5*time.Millisecond)
+			}
+			require.NoFileExists(t, file)
+		})
+	}
+}
+
+// keeperOf finds the keeper of a launcher by its name.
+func keeperOf(t *testing.T, launcher int) (pid int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/status")
+	require.NoError(t, err)
+	for _, file := range files {
+		command, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		if err != nil || !strings.HasPrefix(string(command), keeperName+"\x00") {
+			continue
+		}
+		status, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", launcher)) {
+			_, err = fmt.Sscanf(filepath.Base(filepath.Dir(file)), "%d", &pid)
+			require.NoError(t, err)
+			return pid
+		}
+	}
+	t.Fatal("no keeper")
+	return 0
+}
+
+// A launcher waits for orphans, which would stay in their groups else, and does not mix
+// them up with its ranks.
+func TestOrphans(t *testing.T) {
+	launcher := command("launcher", "3", "parent", "does not", "stay")
+	text, err := launcher.CombinedOutput()
+	require.NoError(t, err, "%s", text) // and not after the grace period of a minute
+	launcher = command("launcher", "3", "daemon", "exit", "0", "5")
+	text, err = launcher.CombinedOutput() // one of the daemons ends with status 5
+	require.NoError(t, err, "%s", text)
+	require.Equal(t, 3, strings.Count(string(text), "daemon "))
+}

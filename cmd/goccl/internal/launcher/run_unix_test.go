@@ -1,0 +1,428 @@
+//go:build unix
+
+package launcher
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func init() {
+	programs["environment"] = func([]string) {
+		var line []string
+		for _, v := range os.Environ() {
+			name, _, _ := strings.Cut(v, "=")
+			if strings.Contains(name, "RANK") || strings.HasSuffix(name, "WORLD_SIZE") || strings.HasPrefix(name, "GOCCL_SHM") || name == "ORDINARY" {
+				line = append(line, v)
+			}
+		}
+		fmt.Println(strings.Join(line, " "))
+		fmt.Fprintln(os.Stderr, "a word for standard error")
+	}
+	programs["cat"] = func([]string) {
+		text, err := io.ReadAll(os.Stdin)
+		fmt.Printf("read %q, %v", text, err) // a last line without an end
+	}
+	// Writes lines in pieces of one byte.
+	programs["pieces"] = func(args []string) {
+		for range number(args[0]) {
+			for _, c := range []byte("a line of rank " + os.Getenv("RANK") + "\n") {
+				if _, err := os.Stdout.Write([]byte{c}); err != nil {
+					panic(err)
+				}
+			}
+		}
+	}
+	programs["long"] = func(args []string) { fmt.Println(strings.Repeat(os.Getenv("RANK"), number(args[0]))) }
+	// Rank 1 fails when a gate opens; the others stay.
+	programs["failing"] = func(args []string) {
+		if os.Getenv("RANK") != "1" {
+			stay()
+		}
+		for i := range 12 {
+			fmt.Fprintf(os.Stderr, "line %d\n", i)
+		}
+		waitForFile(args[0])
+		os.Exit(3)
+	}
+	programs["abort"] = func([]string) {
+		if os.Getenv("RANK") != "1" {
+			stay()
+		}
+		signal.Reset()
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		time.Sleep(time.Hour)
+	}
+	programs["orderly"] = func([]string) {
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, Signals...)
+		fmt.Println("up")
+		fmt.Println("got", <-asked)
+	}
+	// Starts one of the programs in its own group, and waits for it as `go run` does,
+	// or not.
+	programs["parent"] = func(args []string) {
+		child := command(args[1:]...)
+		child.Stdout = os.Stdout
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		if args[0] == "waits" {
+			_ = child.Wait()
+		}
+	}
+	programs["daemon"] = func(args []string) {
+		child := command(args...)
+		child.Stdout = os.Stdout
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println("daemon", child.Process.Pid)
+	}
+	programs["group"] = func([]string) {
+		group, err := syscall.Getpgid(0)
+		fmt.Println(group == os.Getpid(), err)
+	}
+}
+
+// waitForFile opens a FIFO, which waits for the other side.
+func waitForFile(fifo string) {
+	f, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	f.Close()
+}
+
+// gate is a FIFO at which programs wait, and what lets them through.
+func gate(t *testing.T) (fifo string, open func()) {
+	fifo = filepath.Join(t.TempDir(), "gate")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	return fifo, func() {
+		f, err := os.OpenFile(fifo, os.O_RDONLY, 0)
+		require.NoError(t, err)
+		f.Close()
+	}
+}
+
+// run runs a job that succeeds and returns what it shows.
+func run(t *testing.T, job *Job) (out, err *screen) {
+	t.Helper()
+	out, err = newScreen(), newScreen()
+	job.Stdout, job.Stderr = out, err
+	require.NoError(t, job.Run())
+	return out, err
+}
+
+func sortedLines(s *screen) []string {
+	return slices.Sorted(strings.Lines(s.String()))
+}
+
+// Every rank has its place, the same key, and nothing of an outer launcher's.
+func TestRanks(t *testing.T) {
+	t.Setenv("ORDINARY", "stays")
+	t.Setenv("OMPI_COMM_WORLD_RANK", "7")
+	t.Setenv("GOCCL_SHM_RANK", "7")
+	t.Setenv("RANK", "7")
+	keys := map[string]bool{}
+	for range 2 {
+		out, stderr := run(t, testJob(2, "environment"))
+		var key string
+		for i, line := range sortedLines(out) {
+			m := regexp.MustCompile(`^\[(\d)\] ORDINARY=stays GOCCL_SHM_NAME=(/goccl-[0-9a-f]{16}) GOCCL_SHM_SECRET=([A-Z2-7]{26}) GOCCL_SHM_RANK=(\d) GOCCL_SHM_SIZE=2 RANK=(\d) WORLD_SIZE=2 LOCAL_RANK=(\d) LOCAL_WORLD_SIZE=2\n$`).FindStringSubmatch(line)
+			require.NotNil(t, m, line)
+			for _, rank := range []int{1, 4, 5, 6} {
+				require.Equal(t, fmt.Sprint(i), m[rank])
+			}
+			require.Contains(t, []string{"", m[2] + m[3]}, key)
+			key = m[2] + m[3]
+			require.False(t, keys[m[3]] && i == 0, "a secret was used again")
+			keys[m[3]] = true
+		}
+		require.False(t, keys[key], "a key was used again")
+		keys[key] = true
+		require.Equal(t, []string{"[0] a word for standard error\n", "[1] a word for standard error\n"}, sortedLines(stderr))
+	}
+}
+
+// Rank 0 has the standard input, the others' is empty. A last line without an end is
+// not lost.
+func TestStandardInput(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	_, err = w.WriteString("some text")
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	job := testJob(2, "cat")
+	job.Stdin = r
+	out, _ := run(t, job)
+	require.NoError(t, r.Close())
+	require.Equal(t, []string{`[0] read "some text", <nil>` + "\n", `[1] read "", <nil>` + "\n"}, sortedLines(out))
+}
+
+// Lines that ranks write at the same time, in pieces, come out whole.
+func TestTornLines(t *testing.T) {
+	const ranks, lines = 3, 100
+	out, _ := run(t, testJob(ranks, "pieces", fmt.Sprint(lines)))
+	count := map[string]int{}
+	for line := range strings.Lines(out.String()) {
+		count[line]++
+	}
+	want := map[string]int{}
+	for i := range ranks {
+		want[fmt.Sprintf("[%d] a line of rank %d\n", i, i)] = lines
+	}
+	require.Equal(t, want, count)
+}
+
+// A line that is longer than a pipe and the longest line is not lost, either.
+func TestLongLinesOfRanks(t *testing.T) {
+	out, _ := run(t, testJob(2, "long", fmt.Sprint(maxLine+10)))
+	var want []string
+	for i := range 2 {
+		digit := fmt.Sprint(i)
+		want = append(want, "["+digit+"] "+strings.Repeat(digit, 10)+"\n", "["+digit+"] "+strings.Repeat(digit, maxLine)+"\n")
+	}
+	slices.Sort(want)
+	require.True(t, slices.Equal(want, sortedLines(out)))
+}
+
+func TestQuietWithoutPrefix(t *testing.T) {
+	job := testJob(3, "echo", "hello")
+	job.Quiet = true
+	out, _ := run(t, job)
+	require.Equal(t, "[0] hello\n", out.String())
+	job = testJob(2, "echo", "hello")
+	job.NoPrefix = true
+	out, _ = run(t, job)
+	require.Equal(t, "hello\nhello\n", out.String())
+}
+
+// What quiet ranks write is kept for the error.
+func TestQuietFailure(t *testing.T) {
+	fifo, open := gate(t)
+	job := testJob(2, "failing", fifo)
+	job.Quiet = true
+	r := start(job)
+	r.out.await(t, "[0] up\n", 1)
+	open()
+	e := r.failure(t)
+	require.Equal(t, "line 11", e.Output[9])
+	require.Empty(t, r.err.String())
+}
+
+// Files take the place of outputs, byte by byte. Those of another run are kept.
+func TestDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "run")
+	job := testJob(2, "cat")
+	job.Directory = dir
+	out, stderr := run(t, job)
+	require.Empty(t, out.String()+stderr.String())
+	for name, want := range map[string]string{"rank-0.out": `read "", <nil>`, "rank-1.out": `read "", <nil>`, "rank-0.err": "", "rank-1.err": ""} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "rank-0.out")))
+	var refused *RefusedError
+	require.ErrorAs(t, job.Run(), &refused)
+	require.Equal(t, 2, refused.ExitCode())
+	require.ErrorIs(t, refused, os.ErrExist)
+	require.Contains(t, refused.Error(), "rank-0.err")
+	require.NoFileExists(t, filepath.Join(dir, "rank-0.out"), "it was made by a job that did not begin")
+	require.FileExists(t, filepath.Join(dir, "rank-0.err"))
+
+	fifo, open := gate(t)
+	job = testJob(2, "failing", fifo)
+	job.Directory = t.TempDir()
+	r := start(job)
+	open()
+	require.Equal(t, "line 11", r.failure(t).Output[9])
+}
+
+// The first rank that fails ends the others, and its error is the job's.
+func TestFirstFailure(t *testing.T) {
+	fifo, open := gate(t)
+	r := start(testJob(4, "failing", fifo))
+	r.out.await(t, "up\n", 3)
+	open()
+	e := r.failure(t)
+	require.Equal(t, 1, e.First)
+	require.Equal(t, 3, e.ExitCode())
+	require.Regexp(t, `^rank 1 \(pid \d+\) was the first to fail, after [0-9.]+m?s: exit status 3
+  the last that it wrote to standard error:
+    line 2
+    line 3
+    line 4
+    line 5
+    line 6
+    line 7
+    line 8
+    line 9
+    line 10
+    line 11
+  ranks 0, 2-3: ended by SIGTERM$`, e.Error())
+}
+
+func TestDeathBySignal(t *testing.T) {
+	e := start(testJob(2, "abort")).failure(t)
+	require.Equal(t, 1, e.First)
+	require.Equal(t, 137, e.ExitCode())
+	require.Contains(t, e.Error(), ": SIGKILL (killed)")
+}
+
+// A rank that ends with 0 ends nobody else; one that was ended is no failure of its own.
+func TestStatus(t *testing.T) {
+	require.NoError(t, testJob(3, "exit", "1", "0").Run())
+	e := start(testJob(3, "exit", "2", "77")).failure(t)
+	require.Equal(t, 2, e.First)
+	require.Equal(t, 77, e.ExitCode())
+}
+
+// Ranks that do not heed SIGTERM are killed when the grace period is over.
+func TestGrace(t *testing.T) {
+	job := testJob(2, "stubborn")
+	job.Grace = 20 * time.Millisecond
+	r := start(job)
+	r.out.await(t, "up\n", 2)
+	r.signals <- syscall.SIGTERM
+	e := r.failure(t)
+	require.Equal(t, 143, e.ExitCode())
+	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0-1: killed, because it had not ended$`, e.Error())
+}
+
+// Signals reach the ranks as they are. Who ends in an orderly way then has not failed,
+// but the job was ended by the signal.
+func TestSignals(t *testing.T) {
+	for _, s := range Signals {
+		r := start(testJob(2, "orderly"))
+		r.out.await(t, "up\n", 2)
+		r.signals <- s
+		e := r.failure(t)
+		require.Equal(t, 128+int(s.(syscall.Signal)), e.ExitCode())
+		require.Equal(t, -1, e.First)
+		r.out.await(t, fmt.Sprintf("got %v\n", s), 2)
+	}
+}
+
+// A second interrupt kills without any grace.
+func TestSecondInterrupt(t *testing.T) {
+	r := start(testJob(2, "stubborn")) // with a minute of grace
+	r.out.await(t, "up\n", 2)
+	r.signals <- syscall.SIGINT
+	r.signals <- syscall.SIGINT
+	e := r.failure(t)
+	require.Equal(t, 130, e.ExitCode())
+	require.Equal(t, syscall.SIGKILL, e.Ranks[0].Signal)
+}
+
+// After that, nothing can keep the launcher, not even an output that nobody takes.
+func TestStuckOutput(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	job := testJob(1, "long", fmt.Sprint(1<<20))
+	signals := make(chan os.Signal)
+	job.Stdout, job.Stderr, job.Signals = w, w, signals
+	ended := make(chan error, 1)
+	go func() { ended <- job.Run() }()
+	_, err = r.Read(make([]byte, 1)) // the rank writes
+	require.NoError(t, err)
+	for range 3 {
+		signals <- syscall.SIGINT
+	}
+	var e *EndedError
+	require.ErrorAs(t, <-ended, &e)
+	require.Equal(t, 130, e.ExitCode())
+	require.NoError(t, w.Close())
+}
+
+func TestOwnGroups(t *testing.T) {
+	out, _ := run(t, testJob(2, "group"))
+	require.Equal(t, []string{"[0] true <nil>\n", "[1] true <nil>\n"}, sortedLines(out))
+}
+
+// What ranks have started gets the signals, too, and is killed with them.
+func TestGrandchildren(t *testing.T) {
+	r := start(testJob(2, "parent", "waits", "orderly"))
+	r.out.await(t, "up\n", 2)
+	r.signals <- syscall.SIGTERM
+	r.failure(t)
+	r.out.await(t, "got terminated\n", 2) // though its parent has ended at once
+
+	job := testJob(2, "parent", "waits", "stubborn")
+	job.Grace = 20 * time.Millisecond
+	r = start(job)
+	r.out.await(t, "up\n", 2)
+	r.signals <- syscall.SIGTERM
+	r.failure(t) // which comes when its outputs are closed
+}
+
+// What a rank leaves behind is asked to end, and killed if it does not.
+func TestLeftBehind(t *testing.T) {
+	job := testJob(2, "parent", "does not", "stay")
+	require.NoError(t, job.Run())
+	job = testJob(2, "parent", "does not", "stubborn")
+	job.Grace = 20 * time.Millisecond
+	require.NoError(t, job.Run())
+}
+
+// Who leaves the group is on its own, and nobody waits for it though it holds the
+// output.
+func TestDaemon(t *testing.T) {
+	out, _ := run(t, testJob(1, "daemon", "sleep"))
+	var pid int
+	_, err := fmt.Sscanf(regexp.MustCompile(`daemon \d+`).FindString(out.String()), "daemon %d", &pid)
+	require.NoError(t, err)
+	kill(t, pid)
+}
+
+// What is in a pipe when all who matter are dead is read, though others could write.
+func TestRestOfPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer w.Close()
+	text := strings.Repeat("0123456789abcde\n", 50<<10/16) // less than a pipe holds, more than one read
+	_, err = w.WriteString(text)
+	require.NoError(t, err)
+	require.NoError(t, r.SetReadDeadline(time.Now()))
+	var shown bytes.Buffer
+	s := linesTo(&shown)
+	s.prefix = ""
+	s.readFrom(r)
+	require.Equal(t, text, shown.String())
+}
+
+func TestManyRanks(t *testing.T) {
+	out, _ := run(t, testJob(64, "echo", "here"))
+	for i := range 64 {
+		require.Contains(t, out.String(), fmt.Sprintf("[%d] here\n", i))
+	}
+}
+
+// A program that turns out not to be executable is known by the status of shells.
+func TestNotExecutable(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script")
+	for text, status := range map[string]int{"no program": 126, "#!/no/such/interpreter": 127} {
+		require.NoError(t, os.WriteFile(script, []byte(text), 0o700))
+		job := testJob(1)
+		job.Program = script
+		e := start(job).failure(t)
+		require.Equal(t, status, e.ExitCode())
+		require.Contains(t, e.Error(), "goccl run: "+script+" cannot be executed: ")
+	}
+}

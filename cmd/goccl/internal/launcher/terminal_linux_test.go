@@ -1,0 +1,97 @@
+package launcher
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	programs["line"] = func([]string) {
+		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		fmt.Printf("got %q, %v\n", line, err)
+		stay()
+	}
+	// A process 1 that waits for one of the programs, and for nothing else.
+	programs["careless"] = func(args []string) {
+		child := command(args...)
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if err := child.Run(); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// terminal makes a terminal, and shows what is written to it.
+func terminal(t *testing.T) (keyboard, side *os.File, shown *screen) {
+	t.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	side, err = os.OpenFile(filepath.Join("/dev/pts", fmt.Sprint(number)), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	shown = newScreen()
+	go io.Copy(shown, keyboard)
+	return keyboard, side, shown
+}
+
+// On a terminal, what is typed goes to rank 0, prefixes have colours, and ctrl-C
+// reaches the ranks by way of the launcher.
+func TestTerminal(t *testing.T) {
+	for setting, prefix := range map[string]string{"NO_COLOR=": "\x1b[36m[0]\x1b[0m ", "NO_COLOR=1": "[0] "} {
+		keyboard, side, shown := terminal(t)
+		launcher := command("launcher", "2", "line")
+		launcher.Env = append(launcher.Env, setting)
+		launcher.Stdin, launcher.Stdout, launcher.Stderr = side, side, side
+		launcher.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		require.NoError(t, launcher.Start())
+		require.NoError(t, side.Close())
+		_, err := keyboard.WriteString("typed\n")
+		require.NoError(t, err)
+		shown.await(t, prefix+`got "typed\n", <nil>`, 1)
+		shown.await(t, `got "", EOF`, 1)
+		shown.await(t, "up", 2)
+		_, err = keyboard.Write([]byte{3})
+		require.NoError(t, err)
+		var exit *exec.ExitError
+		require.ErrorAs(t, launcher.Wait(), &exit)
+		require.Equal(t, 130, exit.ExitCode())
+		shown.await(t, "ranks 0-1: ended by SIGINT", 1)
+		require.NoError(t, keyboard.Close())
+	}
+}
+
+// As process 1 of a container, a launcher does what it does elsewhere, and so it does
+// beside a process 1 that does not wait for orphans.
+func TestProcessOne(t *testing.T) {
+	unshare := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
+	if out, err := exec.Command("unshare", append(unshare, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("no process 1 can be had here: unshare: %v\n%s; TestOrphans has what matters", err, out)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 30*time.Second) // less than the grace period
+	defer cancel()
+	contained := func(args ...string) (string, error) {
+		text, err := exec.CommandContext(soon, "unshare", append(append(unshare, self()), args...)...).CombinedOutput()
+		return string(text), err
+	}
+	text, err := contained("launcher", "2", "parent", "does not", "stay")
+	require.NoError(t, err, text)
+	text, err = contained("careless", "launcher", "2", "parent", "does not", "stay")
+	require.NoError(t, err, text)
+	text, err = contained("launcher", "2", "exit", "1", "5")
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit, text)
+	require.Equal(t, 5, exit.ExitCode(), text)
+}

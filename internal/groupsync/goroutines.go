@@ -1,0 +1,38 @@
+package groupsync
+
+import "context"
+
+// Goroutines is the Rest of ranks that are goroutines of one process: each sleeper has
+// a channel of its own.
+type Goroutines []chan struct{}
+
+// NewGoroutines returns the Rest of so many ranks.
+func NewGoroutines(ranks int) Goroutines {
+	g := make(Goroutines, 2*ranks)
+	for i := range g {
+		g[i] = make(chan struct{}, 1)
+	}
+	return g
+}
+
+// Wake implements Rest. Rule tokensStay.
+func (g Goroutines) Wake(sleeper int) {
+	select {
+	case g[sleeper] <- struct{}{}:
+	default:
+	}
+}
+
+// Sleep implements Rest.
+func (g Goroutines) Sleep(sleeper int, ctx context.Context) (woken bool) {
+	if ctx == nil {
+		<-g[sleeper]
+		return true
+	}
+	select {
+	case <-g[sleeper]:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,41 @@
+package groupsync
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// departed plays processes of which all others are dead.
+type departed struct{ stopped }
+
+func (departed) Dead(rank int) (int, bool) { return 7, rank != 0 }
+
+// Whether a rank is lost others than the lane's goroutine ask, too, while it notices that.
+func TestLostBesideRest(t *testing.T) {
+	states := []*State{new(State), new(State)}
+	l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, departed{}), 0, nil, false), false)
+	asked := make(chan struct{})
+	over := make(chan error)
+	go func() {
+		for first := true; ; first = false {
+			err := l.Lost(1)
+			if first {
+				close(asked)
+			}
+			if err != nil {
+				over <- err
+				return
+			}
+		}
+	}()
+	<-asked
+	l.looked.looked = l.looked.looked.AddDate(1, 0, 0) // a while ago
+	l.Rest(func() bool { return false }, true)
+	err := <-over
+	lost, ok := errors.AsType[*transport.PeerLostError](err)
+	if !ok || lost.Rank != 1 || lost.PID != 7 {
+		t.Errorf("got %v", err)
+	}
+}

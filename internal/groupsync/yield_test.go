@@ -1,0 +1,75 @@
+package groupsync
+
+import (
+	"context"
+	"testing"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// neighbour is a process that enters each call as soon as this rank yields to it or
+// sleeps, and computes meanwhile if it is busy.
+type neighbour struct {
+	state  *State
+	seq    uint64
+	busy   bool
+	yields int
+	sleeps int
+}
+
+func (n *neighbour) enter()                          { n.state.line[n.seq&1].epoch.Store(n.seq) }
+func (n *neighbour) Wake(int)                        {}
+func (n *neighbour) Sleep(int, context.Context) bool { n.sleeps++; n.enter(); return true }
+func (n *neighbour) Yield() bool                     { n.yields++; n.enter(); return !n.busy }
+func (n *neighbour) Dead(int) (pid int, dead bool)   { return 1, false }
+func (n *neighbour) Woken(int) bool                  { return false }
+
+// A rank yields as long as that is good. After a yield that took long it sleeps in the
+// next waits, in twice as many each time that the first yield after them is as bad; a
+// good one makes up for all.
+func TestYieldsBackOff(t *testing.T) {
+	states := []*State{new(State), new(State)}
+	n := &neighbour{state: states[1]}
+	r := NewMember(NewGroup(states, new(Words), nil, n), 0, nil, false)
+	call := func() (yielded bool) {
+		n.seq++
+		yields := n.yields
+		e := &transport.Arrival{Ctx: context.Background(), Seq: n.seq}
+		if err := r.Begin(e); err != nil {
+			t.Fatal(err)
+		}
+		r.Publish(e)
+		if err := r.AwaitAll(); err != nil {
+			t.Fatal(err)
+		}
+		return n.yields > yields
+	}
+	sleepsUntilYield := func() (sleeps int) {
+		for !call() {
+			sleeps++
+		}
+		return sleeps
+	}
+
+	for range 10 {
+		if !call() {
+			t.Fatal("a rank sleeps although yields are good")
+		}
+	}
+	n.busy = true
+	call()
+	want := minSleepWaits
+	for range 10 {
+		if got := sleepsUntilYield(); got != want {
+			t.Fatalf("a rank sleeps in %d waits after a bad yield, want %d", got, want)
+		}
+		want = min(2*want, maxSleepWaits)
+	}
+	n.busy = false
+	sleepsUntilYield()
+	n.busy = true
+	call()
+	if got := sleepsUntilYield(); got != minSleepWaits {
+		t.Errorf("after a good yield and a bad one a rank sleeps in %d waits, want %d", got, minSleepWaits)
+	}
+}

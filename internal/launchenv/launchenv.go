@@ -1,0 +1,95 @@
+package launchenv
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Job is what a launcher says about this process. Size is at least 2, or 1 by goccl
+// run.
+type Job struct {
+	Rank, Size int    // 0 <= Rank < Size
+	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'
+	By         string // who says so: "goccl run", "env://", "torchrun", "Open MPI", "PMI" or "Slurm"
+	Port       int    // that rank 0 holds while the job joins, so that no second job has this key; 0: none
+	Secret     string // of the job, "" if it has none: other jobs of that key have other ones
+	RankFrom   string // such as "RANK=1"
+	SizeFrom   string // such as "WORLD_SIZE=4"
+}
+
+// Detect returns the job as one of whose ranks this process was started, nil if
+// it was not. getenv is os.Getenv or of its kind; a variable that is set to
+// nothing counts as unset. Errors are *Error.
+func Detect(getenv func(string) string) (*Job, error) {
+	return detect(environment{getenv, hydraProxy, ownNamespace, isLocal})
+}
+
+// environment is what a process can know about itself.
+type environment struct {
+	get       func(string) string
+	proxy     func() string            // hydraProxy
+	namespace func(kind string) string // ownNamespace
+	local     func(host string) error  // isLocal
+}
+
+func detect(e environment) (*Job, error) {
+	for _, l := range launchers {
+		if there, err := l.there(e); err != nil {
+			return nil, err
+		} else if !there {
+			continue
+		}
+		j, err := e.ranks(l.by, l.rank, l.size)
+		if err != nil || j.Size == 1 && !l.alone {
+			return nil, err
+		}
+		if err := l.place(e, j); err != nil {
+			return nil, err
+		}
+		return j, nil
+	}
+	return nil, nil
+}
+
+// ranks reads the variables rank and size.
+func (e environment) ranks(by, rank, size string) (*Job, error) {
+	j := &Job{By: by, RankFrom: rank + "=" + e.get(rank), SizeFrom: size + "=" + e.get(size)}
+	var err error
+	if j.Size, err = e.number(size, 1); err != nil {
+		return nil, err
+	}
+	if j.Rank, err = e.number(rank, 0); err != nil {
+		return nil, err
+	}
+	if j.Rank >= j.Size {
+		return nil, &Error{Contradiction, []string{rank, size}, fmt.Sprintf(
+			"%s and %s contradict each other: ranks count from 0, and the last of %d is %d",
+			j.RankFrom, j.SizeFrom, j.Size, j.Size-1)}
+	}
+	return j, nil
+}
+
+// number reads a variable that is set.
+func (e environment) number(variable string, least int) (int, error) {
+	n, err := strconv.Atoi(e.get(variable))
+	if err != nil || n < least {
+		return 0, &Error{Contradiction, []string{variable}, fmt.Sprintf(
+			"%s=%s: the launcher's variable should be a number from %d on", variable, e.get(variable), least)}
+	}
+	return n, nil
+}
+
+// unset returns those of the variables that are not set.
+func (e environment) unset(variables ...string) (missing []string) {
+	for _, v := range variables {
+		if e.get(v) == "" {
+			missing = append(missing, v)
+		}
+	}
+	return missing
+}
+
+// String says in words what the launcher says.
+func (j *Job) String() string {
+	return fmt.Sprintf("this process is rank %d of %d by the variables of %s (%s, %s)", j.Rank, j.Size, j.By, j.RankFrom, j.SizeFrom)
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package processtest
-
-const raceDetector = false

@@ -1,3 +1,0 @@
-// Package rooms holds the test that proves who may import whom in this module. It
-// contains no code.
-package rooms

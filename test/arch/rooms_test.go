@@ -1,0 +1,218 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/goccl/goccl"
+
+// A rule says what the packages of one room may import of this module and of
+// others; the standard library is free. Patterns are relative to the module's
+// root and may end in "/..."; "." is the root package.
+type rule struct {
+	room    string
+	imports []string
+	others  []string
+	why     string
+}
+
+// The first rule whose room matches a package holds for it.
+var rules = []rule{
+	{".", nil, nil, "the root package is the manual's first page and the default configuration"},
+	{"topology", nil, nil, "topology is pure arithmetic"},
+	{"transport", nil, nil, "the contract must not lean on one of its implementations"},
+	{"transport/transporttest", []string{"transport"}, []string{testify},
+		"the suite knows the contract, not a transport"},
+	{"transport/...", []string{"transport", "internal/..."}, []string{"golang.org/x/sys/unix"},
+		"a transport moves bytes and knows nothing of collectives"},
+	{"ccl/ccltest", []string{"ccl", "half", "topology", "transport", "transport/..."}, []string{testify},
+		"the suite runs its subject on real transports"},
+	{"half", []string{"internal/reduce"}, nil, "two types and how they convert, which the folds know"},
+	{"ccl", []string{".", "half", "topology", "transport", "internal/reduce", "internal/memory"}, []string{"gopkg.in/yaml.v3"},
+		"the engine knows the transports' contract only, so that it runs on any"},
+	{"algorithms", []string{"algorithms/...", "ccl"}, nil, "the built-in algorithms by one import, and nothing else"},
+	{"algorithms/...", []string{"ccl", "topology"}, nil,
+		"a kernel has to be one that an outsider could have written"},
+	{"dist", []string{"ccl", "half", "topology", "algorithms", "transport", "transport/...", "internal/goroutine", "internal/launchenv"}, nil,
+		"the front door names the concrete parts"},
+	{"test/stress", []string{"ccl", "half"}, nil, "random programs use what users' programs use"},
+	{"test/processes", []string{"dist", "ccl", "test/stress"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
+	{"test/arch", nil, nil, "it reads the module's source and runs nothing of it"},
+	{"test/syncmodel", nil, nil, "a model that used the code would share its mistakes"},
+	{"internal/goroutine", nil, []string{"github.com/petermattis/goid"},
+		"private parts are leaves"},
+	{"internal/groupsync", []string{"transport", "internal/spin", "internal/memmove"}, nil, "the transports' protocol knows their contract"},
+	{"internal/reduce", nil, []string{"golang.org/x/sys/cpu"}, "private parts are leaves"},
+	{"internal/...", nil, nil, "private parts are leaves"},
+	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool"}, nil, "the tool with the built-in algorithms is nothing more than that"},
+	{"cmd/goccl/tool", []string{"dist", "ccl", "half", "topology", "algorithms", "transport", "transport/...", "cmd/goccl/internal/..."},
+		[]string{"github.com/alecthomas/kong", "github.com/schollz", "golang.org/x/term"}, "a tool shows what the public rooms know"},
+	{"cmd/goccl/internal/launcher", []string{"transport/shm", "internal/launchenv", "dist"}, []string{"golang.org/x/sys/unix", "golang.org/x/term"},
+		"a launcher starts any program, reads why its ranks failed, removes what a dead one left, and is tested with ranks"},
+	{"cmd/goccl/internal/doctor", []string{"ccl", "transport/shm", "internal/launchenv", "internal/reduce", "cmd/goccl/internal/measure"}, []string{"golang.org/x/sys/unix"},
+		"the doctor asks those who know"},
+	{"cmd/goccl/internal/...", []string{"dist", "ccl", "half", "topology", "cmd/goccl/internal/..."}, []string{"gonum.org/v1/plot", "gopkg.in/yaml.v3"},
+		"what is measured is what programs use"},
+	{"examples/...", []string{"dist", "ccl", "half", "topology", "algorithms", "algorithms/...", "examples/..."}, heavy,
+		"an example shows what users can do"},
+	{"benchmarks/...", []string{"dist", "ccl", "half"}, []string{"gonum.org"},
+		"a benchmark measures what users get"},
+}
+
+// For tests, the subject's own room and the test rooms are open as well.
+var testRooms = []string{"ccl/ccltest", "transport/transporttest", "test/stress", "algorithms", "algorithms/...", "transport", "transport/..."}
+
+const testify = "github.com/stretchr/testify"
+
+// The dependencies of examples and tools, which users of the library must not get.
+var heavy = []string{"gonum.org", "github.com/schollz", "github.com/guptarohit", "github.com/alecthomas", "golang.org/x/term", testify}
+
+type pkg struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+	Deps                               []string
+}
+
+// TestRooms proves that no package of this module imports upwards.
+func TestRooms(t *testing.T) {
+	seen := 0
+	for _, p := range list(t, "./...") {
+		name := relative(p.ImportPath)
+		i := slices.IndexFunc(rules, func(r rule) bool { return match(r.room, name) })
+		if i < 0 {
+			t.Errorf("%s is in no room: give it a rule", p.ImportPath)
+			continue
+		}
+		seen++
+		r := rules[i]
+		for _, imported := range p.Imports {
+			if !r.allows(imported) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, r.why)
+			}
+		}
+		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+			inTest := rule{imports: append(testRooms, name), others: []string{testify}}
+			if !r.allows(imported) && !inTest.allows(imported) {
+				t.Errorf("a test of %s imports %s: %s", p.ImportPath, imported, r.why)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d packages were checked", seen)
+	}
+}
+
+// TestLibraryIsLight proves that a program that imports the library gets none of
+// the dependencies of its examples and tools.
+func TestLibraryIsLight(t *testing.T) {
+	for _, p := range list(t, "./dist", "./ccl") {
+		for _, dep := range p.Deps {
+			if slices.ContainsFunc(heavy, func(h string) bool { return under(dep, h) }) {
+				t.Errorf("%s depends on %s", p.ImportPath, dep)
+			}
+		}
+	}
+}
+
+// TestYAMLInOneFile proves that one file of the library reads yaml. Tools have files
+// of their own to read.
+func TestYAMLInOneFile(t *testing.T) {
+	tools, err := filepath.Abs("../../cmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var readers []string
+	for _, file := range files(t) {
+		if imports(t, file, "gopkg.in/yaml.v3") && !under(file, tools) {
+			readers = append(readers, file)
+		}
+	}
+	if len(readers) != 1 {
+		t.Errorf("yaml is read in %v, want one file", readers)
+	}
+}
+
+// TestUnsafeIsNamed proves that unsafe code stands in files that say so.
+func TestUnsafeIsNamed(t *testing.T) {
+	for _, file := range files(t) {
+		name := strings.TrimSuffix(strings.TrimSuffix(file, ".go"), "_test")
+		if imports(t, file, "unsafe") != strings.HasSuffix(name, "_unsafe") {
+			t.Errorf("%s: a file imports unsafe if and only if its name ends in _unsafe", file)
+		}
+	}
+}
+
+// files returns the Go files of this module, with tests.
+func files(t *testing.T) []string {
+	t.Helper()
+	const format = `{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}` +
+		`{{range .TestGoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}`
+	out, err := exec.Command("go", "list", "-f", format, module+"/...").Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	return strings.Fields(string(out))
+}
+
+func (r rule) allows(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case !strings.Contains(first, "."):
+		return true // the standard library
+	case under(imported, module):
+		return slices.ContainsFunc(r.imports, func(p string) bool { return match(p, relative(imported)) })
+	}
+	return slices.ContainsFunc(r.others, func(o string) bool { return under(imported, o) })
+}
+
+func relative(importPath string) string {
+	if importPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, module+"/")
+}
+
+func match(pattern, name string) bool {
+	if room, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return strings.HasPrefix(name, room+"/")
+	}
+	return pattern == name
+}
+
+func under(importPath, root string) bool {
+	return importPath == root || strings.HasPrefix(importPath, root+"/")
+}
+
+func list(t *testing.T, patterns ...string) (pkgs []pkg) {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,TestImports,XTestImports,Deps"}, patterns...)...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+func explain(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return err.Error() + ": " + string(exit.Stderr)
+	}
+	return err.Error()
+}

@@ -1,0 +1,97 @@
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+	"golang.org/x/sys/unix"
+)
+
+// Where /dev/shm has no room for shared memory that ranks ask for, all of them hear the
+// same, go on, and get some that there is room for.
+func TestNoRoom(t *testing.T) {
+	const ranks = 3
+	if tooMuch(ranks) == 0 {
+		t.Skip("/dev/shm has no limit")
+	}
+	j := start(t, ranks, part{Config: config(ranks), Rounds: 1, Calls: calls(ranks), Timeout: patience / 2, Scene: "room"}, nil)
+	said := ""
+	for _, r := range j.ranks {
+		got := r.sound()
+		if r.number == 0 {
+			said = got.Text
+		}
+		if got.Err != "" || got.Text != said {
+			t.Errorf("rank %d at %s: %s; says\n%s, and rank 0\n%s", r.number, got.Point, got.Err, got.Text, said)
+		}
+	}
+	j.leavesNothing()
+}
+
+// tooMuch is so many bytes that the part of each of so many ranks is more than all of
+// /dev/shm; 0 if that has no limit.
+func tooMuch(ranks int) int {
+	var s unix.Statfs_t
+	if err := unix.Statfs("/dev/shm", &s); err != nil {
+		panic(err)
+	}
+	return int(s.Blocks) * int(s.Bsize) * (ranks + 1)
+}
+
+// room asks for too much, then for little.
+func (p *part) room(_ func(string), r *result) error {
+	all, err := dist.Default()
+	if err != nil {
+		return err
+	}
+	ctx, c := context.Background(), all.Communicator()
+	for range 3 {
+		_, err1 := ccl.CreateSharedRegion[uint8](ctx, c, tooMuch(c.Size()))
+		_, err2 := ccl.Alloc[float32](ctx, c, tooMuch(c.Size()))
+		for _, err := range []error{err1, err2} {
+			failed, ok := errors.AsType[*ccl.AllocationFailedError](err)
+			if !ok {
+				return fmt.Errorf("want an AllocationFailedError, got %w", err)
+			}
+			r.Text += fmt.Sprintln(failed.RequestedBytes, failed)
+		}
+		region, err := ccl.CreateSharedRegion[uint8](ctx, c, 10_000)
+		if err != nil {
+			return err
+		}
+		v, err := ccl.Alloc[float32](ctx, c, 1000)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(dist.AllReduce(v, dist.Sum), region.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noRoom asks for memory that there is no room for, and goes on without.
+func (w *place) noRoom() ([]int, error) {
+	ctx, c := context.Background(), w.all.Communicator()
+	bytes := tooMuch(w.size)
+	if bytes == 0 {
+		return w.all.Ranks(), dist.Barrier()
+	}
+	var err error
+	if w.IntN(2) == 0 {
+		_, err = ccl.CreateSharedRegion[uint8](ctx, c, bytes)
+	} else {
+		_, err = ccl.Alloc[uint8](ctx, c, bytes)
+	}
+	if _, ok := errors.AsType[*ccl.AllocationFailedError](err); ok {
+		return w.all.Ranks(), dist.Barrier()
+	}
+	if err == nil {
+		err = fmt.Errorf("there was room for %d bytes", bytes)
+	}
+	return w.all.Ranks(), err
+}

@@ -1,0 +1,367 @@
+package stress
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// A Kind is what an Outcome is of.
+type Kind string
+
+const (
+	Call     Kind = "call"     // a collective
+	Send     Kind = "send"     // also that of an exchange that succeeded
+	Recv     Kind = "recv"     // the same
+	Retry    Kind = "retry"    // of a receive that failed
+	Exchange Kind = "exchange" // one that failed
+)
+
+// An Outcome is how a call, a send or a receive of a rank ended.
+type Outcome struct {
+	Event, Index, Group int
+	Kind                Kind
+	Text                string
+	From, To            int // of a message, ranks of the job
+	Async               bool
+
+	At     int64  // when the rank saw the end, in nanoseconds
+	Err    string // "" if it succeeded
+	Closed bool   // the error is ErrClosed,
+	Lost   []int  // or PeerLostError with this rank of the job,
+	By     []int  // or AbortedError with this one
+	Failed bool   // the group had failed by then, whatever ended this
+}
+
+func (o *Outcome) ok() bool { return o.Err == "" }
+
+// A Leaving is how a rank left a group.
+type Leaving struct {
+	Way   Way
+	Began int64 // in nanoseconds
+	Err   error `json:"-"` // of Close or Destroy; a second one's, too
+}
+
+// An Account is what became of one rank's part. Run makes it, Settle completes it; it
+// can travel as JSON.
+type Account struct {
+	Rank     int
+	Way      Way // how the caller of Run is to end the worker: Return, Fail or not at all
+	Outcomes []Outcome
+	Left     []*Leaving // by the number of the group; nil: it is none of the rank's
+	Wrong    []string   // what a rank sees by itself
+
+	mu    sync.Mutex
+	works []*begun
+	comms []*ccl.Communicator // of the works
+	kept  []func()
+	watch sync.WaitGroup
+}
+
+// now is the time on the clock that all processes of a machine have in common.
+func now() int64 { return time.Now().UnixNano() }
+
+func (a *Account) wrong(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Wrong = append(a.Wrong, fmt.Sprintf(format, args...))
+}
+
+// leave notes that the rank is about to leave groups, and reports whether it is in all of
+// them so far.
+func (a *Account) leave(groups []*group, way Way) (first bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	first = true
+	began := now()
+	for _, g := range groups {
+		if a.Left[g.number] == nil {
+			a.Left[g.number] = &Leaving{Way: way, Began: began}
+		} else {
+			first = false
+		}
+	}
+	return first
+}
+
+// left notes the error of a Close or a Destroy.
+func (a *Account) left(groups []*group, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, g := range groups {
+		l := a.Left[g.number]
+		l.Err = errors.Join(l.Err, err)
+	}
+}
+
+// counted checks that who closes a group is told of what that drops.
+func (a *Account) counted() {
+	for number, l := range a.Left {
+		if l == nil || l.Way == Return || l.Way == Fail || l.Err != nil {
+			continue
+		}
+		for _, b := range a.works {
+			if o := &b.ending.what; b.ending.group.number == number && b.began < l.Began && o.Closed && !o.Failed {
+				a.wrong("not counted: %s was dropped, and the %s that did it returned nil", b.ending.text(), l.Way)
+			}
+		}
+	}
+}
+
+// ended notes an outcome. The buffers are the rank's again: it looks at them and rewrites
+// them at once.
+func (a *Account) ended(c *ccl.Communicator, e *ending, err error) {
+	o := e.what
+	o.Group, o.At = e.group.number, now()
+	look := e.check
+	if err != nil {
+		look = e.input
+		o.blame(e.group, err)
+	}
+	var bad error
+	if look != nil {
+		bad = look()
+	}
+	e.spoil()
+	o.Failed = c.Err() != nil
+	if bad != nil {
+		a.wrong("buffers: %s, after %q: %v", e.text(), o.Err, bad)
+	}
+	kept := e.kept
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Outcomes = append(a.Outcomes, o)
+	e.what = o
+	if kept != nil {
+		a.kept = append(a.kept, func() {
+			if err := kept(); err != nil {
+				a.wrong("written late: %s, after %q: %v", e.text(), o.Err, err)
+			}
+		})
+	}
+}
+
+func (e *ending) text() string {
+	return fmt.Sprintf("event %d, %s of %s", e.what.Event, e.what.Kind, e.what.Text)
+}
+
+// blame notes an error and whom it names.
+func (o *Outcome) blame(g *group, err error) {
+	o.Err = err.Error()
+	rank := func(r int) []int {
+		if r < 0 || r >= g.size() {
+			return []int{-1}
+		}
+		return []int{g.members[r]}
+	}
+	if e, ok := errors.AsType[*ccl.AbortedError](err); ok {
+		o.By = rank(e.By)
+	} else if e, ok := errors.AsType[*ccl.PeerLostError](err); ok {
+		o.Lost = rank(e.Rank)
+	} else {
+		o.Closed = errors.Is(err, ccl.ErrClosed)
+	}
+}
+
+// begins notes what has begun. Of every other the end is seen at once.
+func (a *Account) begins(c *ccl.Communicator, b *begun) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b.began = now()
+	a.works, a.comms = append(a.works, b), append(a.comms, c)
+	if len(a.works)%2 == 0 {
+		a.watch.Go(func() { a.await(c, b) })
+	}
+}
+
+// await notes the outcome of what has begun.
+func (a *Account) await(c *ccl.Communicator, b *begun) {
+	err := b.work.Wait(context.Background())
+	b.noted.Do(func() { a.ended(c, &b.ending, err) })
+}
+
+// Settle notes the outcome of all that has begun, and looks at the buffers a last time. By
+// now the rank has left all its groups.
+func (a *Account) Settle(patience time.Duration) {
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for i, b := range a.works {
+		select {
+		case <-b.work.Done():
+			a.await(a.comms[i], b)
+		case <-limit.C:
+			a.wrong("no end: %s, a Work, has neither a result nor an error", b.ending.text())
+			return
+		}
+	}
+	a.watch.Wait()
+	a.counted()
+	for _, look := range a.kept {
+		look()
+	}
+}
+
+// Check says what is wrong with what became of the ranks, by rank: nil is nothing.
+func (p *Departures) Check(accounts []*Account) error {
+	c := &checking{program: p, accounts: accounts}
+	for _, a := range accounts {
+		for _, text := range a.Wrong {
+			c.wrong(a.Rank, "%s", text)
+		}
+		for i := range a.Outcomes {
+			o := &a.Outcomes[i]
+			c.names(a, o)
+			if c.dropped(a.Rank, o) {
+				c.wrong(a.Rank, "dropped: %v, and its worker returned without an error", o)
+			}
+		}
+	}
+	for _, g := range p.groups {
+		c.calls(g)
+	}
+	c.messages()
+	return errors.Join(c.errs...)
+}
+
+type checking struct {
+	program  *Departures
+	accounts []*Account
+	errs     []error
+}
+
+func (c *checking) wrong(rank int, format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("program %d, rank %d: "+format, append([]any{c.program.program.seed, rank}, args...)...))
+}
+
+func (o *Outcome) String() string {
+	text := fmt.Sprintf("event %d, %s", o.Event, o.Kind)
+	if o.Kind != Call {
+		text += fmt.Sprintf(" %d", o.Index)
+	}
+	return fmt.Sprintf("%s of %s (%q)", text, o.Text, o.Err)
+}
+
+// names checks that an error is that of a departure, and names a rank that has left.
+func (c *checking) names(a *Account, o *Outcome) {
+	left := func(ranks []int) *Leaving {
+		if l := c.accounts[max(ranks[0], 0)].Left[o.Group]; ranks[0] >= 0 && l != nil && l.Began <= o.At {
+			return l
+		}
+		return nil
+	}
+	switch {
+	case o.ok():
+	case o.Closed:
+		if left([]int{a.Rank}) == nil {
+			c.wrong(a.Rank, "names: %v is an error of a rank that has left, and this one has not", o)
+		}
+	case o.Lost != nil:
+		if left(o.Lost) == nil {
+			c.wrong(a.Rank, "names: %v names rank %d of the job, which has not left", o, o.Lost[0])
+		}
+	case o.By != nil:
+		// A worker may fail after it has left: package dist tells its peers why.
+		if l := left(o.By); l == nil || l.Way != Abort && c.accounts[o.By[0]].Way != Fail {
+			c.wrong(a.Rank, "names: %v names rank %d of the job, which has not failed", o, o.By[0])
+		}
+	default:
+		c.wrong(a.Rank, "names: %v is no error of a departure", o)
+	}
+}
+
+// calls checks the collectives of a group: all of a call's ranks make it in the same event.
+func (c *checking) calls(g *group) {
+	byEvent := map[int]map[int]*Outcome{} // event -> rank
+	for _, rank := range g.members {
+		for i := range c.accounts[rank].Outcomes {
+			o := &c.accounts[rank].Outcomes[i]
+			if o.Kind != Call || o.Group != g.number {
+				continue
+			}
+			if byEvent[o.Event] == nil {
+				byEvent[o.Event] = map[int]*Outcome{}
+			}
+			byEvent[o.Event][rank] = o
+		}
+	}
+	events := make([]int, 0, len(byEvent))
+	for event := range byEvent {
+		events = append(events, event)
+	}
+	slices.Sort(events)
+	whole := true              // so far all ranks have made all calls, and have left none while it ran
+	failed := map[int]string{} // why a rank makes no further call
+	for _, event := range events {
+		of := byEvent[event]
+		for _, rank := range g.members {
+			o := of[rank]
+			if o == nil {
+				failed[rank] = cmp.Or(failed[rank], fmt.Sprintf("did not make the call of event %d", event))
+			}
+			whole = whole && o != nil && c.untorn(rank, o)
+		}
+		for _, rank := range g.members {
+			o := of[rank]
+			if o == nil {
+				continue
+			}
+			for _, peer := range g.members {
+				if o.ok() && failed[peer] != "" {
+					c.wrong(rank, "ran alone: %v succeeded, and rank %d %s", o, peer, failed[peer])
+				}
+			}
+			if !o.ok() && whole {
+				c.wrong(rank, "torn: %v failed, and all ranks made it, and none left before its own had ended", o)
+			}
+		}
+		for rank, o := range of {
+			if !o.ok() && failed[rank] == "" {
+				failed[rank] = fmt.Sprintf("had failed in event %d, %s", event, o.Err)
+			}
+		}
+	}
+}
+
+// dropped reports whether a call or a send was not made because the rank's worker returned,
+// without an error, though no worker had failed, which ends the contexts of the others.
+func (c *checking) dropped(rank int, o *Outcome) bool {
+	if l := c.accounts[rank].Left[o.Group]; !o.Closed || l == nil || l.Way != Return || o.Kind != Call && o.Kind != Send {
+		return false
+	}
+	return !slices.ContainsFunc(c.accounts, func(a *Account) bool { return a.Way == Fail })
+}
+
+// untorn reports whether a rank left a call's group, if at all, after its part of the call
+// had ended.
+func (c *checking) untorn(rank int, o *Outcome) bool {
+	l := c.accounts[rank].Left[o.Group]
+	return l == nil || l.Way == Return && !o.Closed || o.At <= l.Began
+}
+
+// messages checks that what was sent before its sender left arrives.
+func (c *checking) messages() {
+	type key struct{ event, index, group, from, to int }
+	sent := map[key]*Outcome{}
+	each := func(kind Kind, f func(a *Account, k key, o *Outcome)) {
+		for _, a := range c.accounts {
+			for i := range a.Outcomes {
+				if o := &a.Outcomes[i]; o.Kind == kind {
+					f(a, key{o.Event, o.Index, o.Group, o.From, o.To}, o)
+				}
+			}
+		}
+	}
+	each(Send, func(_ *Account, k key, o *Outcome) { sent[k] = o })
+	each(Recv, func(a *Account, k key, o *Outcome) {
+		l := a.Left[o.Group]
+		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && (l == nil || o.At <= l.Began) {
+			c.wrong(a.Rank, "lost message: %v failed, the send succeeded, and the group lives", o)
+		}
+	})
+}

@@ -1,0 +1,302 @@
+package stress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// A Way is how a rank leaves.
+type Way string
+
+const (
+	Close   Way = "close"   // Communicator.Close of each of its groups
+	Abort   Way = "abort"   // the same after Communicator.Abort
+	Destroy Way = "destroy" // Exits.Destroy, once for all groups
+	Return  Way = "return"  // whoever called Run ends the rank's worker without an error
+	Fail    Way = "fail"    // the same with an error, which aborts the rank's groups
+)
+
+// Departures are random programs in which ranks leave at random moments.
+type Departures struct {
+	program *Program
+	groups  []*group // the first is that of all ranks
+	leaves  [][]leave
+	ends    []leave // of ranks that come to the end
+}
+
+// A leave is when and how a rank leaves a group, or, if that is nil, all.
+type leave struct {
+	event   int
+	group   *group
+	way     Way
+	beside  bool          // another goroutine does it, while calls run
+	delay   time.Duration // from the event on
+	further int           // how many events the rank tries afterwards
+}
+
+// Exits are how a rank makes and leaves groups where that is not package ccl's to say.
+// What is nil is done by package ccl.
+type Exits struct {
+	NewGroup func(ranks []int) (c *ccl.Communicator, leave func() error, err error)
+	Destroy  func() error
+}
+
+// NewDepartures draws a program in which ranks leave, in these ways.
+func NewDepartures(seed uint64, o Options, ways ...Way) *Departures {
+	p := &Program{seed: seed, parts: make([][]part, o.Ranks)}
+	d := &drawing{Rand: rand.New(rand.NewPCG(seed, 1)), Options: o, program: p, bursts: map[*group][]burst{}}
+	// A rank whose worker returns leaves once its calls and sends are done. What these wait
+	// for must not wait for the rank in turn.
+	d.prompt = slices.Contains(ways, Return)
+	all := &group{name: "all"}
+	for r := range o.Ranks {
+		all.members = append(all.members, r)
+	}
+	p.all, d.groups = all, []*group{all}
+	for range d.IntN(6) {
+		members := d.Perm(o.Ranks)[:2+d.IntN(o.Ranks-1)]
+		slices.Sort(members)
+		d.open(members)
+	}
+	groups := slices.Clone(d.groups)
+	for d.event = 1; d.event <= o.Events || len(d.owed) > 0; d.event++ {
+		d.drawDeparting(d.event > o.Events)
+	}
+	for _, i := range d.Perm(len(groups)) {
+		d.burst(groups[i], types[d.IntN(len(types))])
+		d.event++
+	}
+	q := &Departures{program: p, groups: groups, leaves: make([][]leave, o.Ranks)}
+	for _, g := range groups {
+		if len(groups) == 1 || d.IntN(4) > 0 {
+			for _, r := range d.some(g) {
+				rank := g.members[r]
+				q.leaves[rank] = append(q.leaves[rank], d.leave(g, ways))
+			}
+		}
+	}
+	for _, leaves := range q.leaves {
+		slices.SortStableFunc(leaves, func(a, b leave) int { return a.event - b.event })
+	}
+	for range o.Ranks {
+		q.ends = append(q.ends, leave{way: ways[d.IntN(len(ways))], delay: time.Duration(d.IntN(2))})
+	}
+	return q
+}
+
+// drawDeparting draws an event, or several of a kind, and what ranks do before.
+func (d *drawing) drawDeparting(end bool) {
+	for rank := range d.Ranks {
+		if d.IntN(12) == 0 {
+			d.pause(rank)
+		}
+		if d.IntN(12) == 0 {
+			d.settle(rank)
+		}
+	}
+	if i := slices.IndexFunc(d.owed, func(o owed) bool { return end || o.due <= d.event }); i >= 0 {
+		o := d.owed[i]
+		d.owed = slices.Delete(d.owed, i, i+1)
+		o.draw()
+		return
+	}
+	g, t := d.groups[d.IntN(len(d.groups))], types[d.IntN(len(types))]
+	switch n := d.IntN(100); {
+	case n < 60:
+		d.burst(g, t)
+	case n < 90:
+		t.messages(d, g)
+	default:
+		t.exchange(d, g)
+	}
+}
+
+// A burst is calls of a kind that follow each other without a pause.
+type burst struct{ first, last int }
+
+// burst draws one.
+func (d *drawing) burst(g *group, t drawings) {
+	k := kinds[d.IntN(len(kinds))]
+	if d.IntN(3) == 0 {
+		k = kinds[1]
+	}
+	if d.IntN(3) > 0 {
+		for range d.Ranks {
+			d.begins = append(d.begins, d.IntN(2) == 0)
+		}
+	}
+	d.long = d.IntN(2) == 0
+	b := burst{first: d.event}
+	for range d.IntN(24) {
+		t.collective(d, g, k)
+		d.event++
+	}
+	t.collective(d, g, k)
+	b.last = d.event
+	d.bursts[g] = append(d.bursts[g], b)
+	d.long, d.begins = false, nil
+}
+
+// leave draws when and how a rank leaves a group, or all where that is the first: in most
+// cases while a burst runs, or is in the queue.
+func (d *drawing) leave(g *group, ways []Way) leave {
+	l := leave{event: 1 + d.IntN(d.event), way: ways[d.IntN(len(ways))], further: d.IntN(3)}
+	if bursts := d.bursts[g]; d.IntN(5) > 0 {
+		b := bursts[len(bursts)-1-d.IntN(min(len(bursts), 2))]
+		if l.event = b.last + 1; d.IntN(2) == 0 {
+			l.event = b.first + d.IntN(b.last-b.first+1)
+		}
+	}
+	switch d.IntN(4) {
+	case 0:
+	case 1:
+		l.delay = time.Duration(d.IntN(200)) * time.Microsecond
+	default:
+		l.delay = time.Duration(d.IntN(30_000))
+	}
+	if g.number > 0 {
+		l.group, l.way = g, Close
+	}
+	l.beside = l.way != Return && l.way != Fail && d.IntN(2) == 0
+	return l
+}
+
+// Run does the part of one rank, whose communicator, of as many ranks as the program is
+// for, it gets. It returns what has become of it; the error is that of groups that could not
+// be made. If the account's Way is Return or Fail the caller then ends the rank's worker so.
+// Once that is done the account has to be settled.
+func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits) (*Account, error) {
+	rank := all.Rank()
+	a := &Account{Rank: rank, Left: make([]*Leaving, len(p.groups))}
+	r := &run{ctx: ctx, rank: rank, groups: map[*group]*ccl.Communicator{p.program.all: all}, notes: a}
+	x := &exiting{run: r, program: p, exits: exits, leave: map[*group]func() error{p.program.all: all.Close}}
+	parts := p.program.parts[rank]
+	todo := make([]func(*run) error, len(parts))
+	for i := range parts {
+		todo[i] = parts[i].ready()
+	}
+	for _, g := range p.groups[1:] {
+		if err := x.open(g); err != nil {
+			return a, err
+		}
+	}
+	if err := all.Barrier(ctx); err != nil {
+		return a, fmt.Errorf("the first barrier: %w", err)
+	}
+	leaves, stop := p.leaves[rank], -1
+	for i := range parts {
+		r.part = &parts[i]
+		for len(leaves) > 0 && leaves[0].event <= r.part.event {
+			l := leaves[0]
+			leaves = leaves[1:]
+			if !x.take(l) {
+				return a, nil
+			}
+			if l.group == nil && !l.beside && stop < 0 {
+				stop = r.part.event + l.further
+			}
+		}
+		if stop >= 0 && r.part.event >= stop {
+			break
+		}
+		if err := todo[i](r); err != nil {
+			a.wrong("event %d, %s: %v", r.part.event, r.part.text, err)
+		}
+	}
+	x.beside.Wait()
+	return a, x.end(p.ends[rank])
+}
+
+// exiting is a rank that leaves.
+type exiting struct {
+	*run
+	program *Departures
+	exits   Exits
+	leave   map[*group]func() error
+	beside  sync.WaitGroup
+}
+
+// open makes a group.
+func (x *exiting) open(g *group) error {
+	var c *ccl.Communicator
+	var err error
+	if x.exits.NewGroup == nil {
+		if c, err = x.groups[x.program.program.all].NewGroup(x.ctx, g.members); c != nil {
+			x.leave[g] = c.Close
+		}
+	} else {
+		c, x.leave[g], err = x.exits.NewGroup(g.members)
+	}
+	if err := x.join(g, c, err); err != nil {
+		return fmt.Errorf("%s: %w", g.name, err)
+	}
+	return nil
+}
+
+// errGone is why ranks abort their groups.
+var errGone = errors.New("this rank has had enough")
+
+// take leaves as l says, and reports whether the program goes on.
+func (x *exiting) take(l leave) (goOn bool) {
+	if l.beside {
+		x.beside.Go(func() {
+			busy(l.delay)
+			x.depart(l)
+		})
+		return true
+	}
+	busy(l.delay)
+	if l.way == Return || l.way == Fail {
+		x.beside.Wait()
+	}
+	x.depart(l)
+	return l.way != Return && l.way != Fail
+}
+
+// busy waits for a moment too short for a sleep.
+func busy(d time.Duration) {
+	for start := time.Now(); time.Since(start) < d; {
+	}
+}
+
+func (x *exiting) depart(l leave) {
+	var groups []*group
+	for _, g := range x.program.groups {
+		if (l.group == nil || l.group == g) && slices.Contains(g.members, x.rank) {
+			groups = append(groups, g)
+		}
+	}
+	a := x.notes
+	switch l.way {
+	case Return, Fail:
+		a.leave(groups, l.way)
+		a.Way = l.way
+	case Destroy:
+		a.leave(groups, l.way)
+		a.left(groups, x.exits.Destroy())
+	default:
+		for _, g := range groups {
+			one := []*group{g}
+			if first := a.leave(one, l.way); first && l.way == Abort { // after a Close it says nothing
+				x.groups[g].Abort(errGone)
+			}
+			a.left(one, x.leave[g]())
+		}
+	}
+}
+
+// end leaves the groups in which the rank still is.
+func (x *exiting) end(l leave) error {
+	if l.way != Return || l.delay > 0 {
+		_ = x.settle(false, func(*begun) bool { return true })
+	}
+	x.take(leave{way: l.way})
+	return nil
+}

@@ -1,0 +1,248 @@
+package stress
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// Tags: those below are for all messages between two ranks, others for one event.
+const sharedTags = 3
+
+// messages draws some messages from one rank to another, of one tag. One end may be put
+// off to a later event.
+func (n *numbers[T]) messages(d *drawing, g *group) {
+	from, to := d.IntN(g.size()), d.IntN(g.size())
+	tag, count := d.IntN(sharedTags), 1
+	ready := new(int)
+	form := d.IntN(4)
+	if d.prompt {
+		form = 0
+		if g.size() > 1 && from == to {
+			to = (from + 1) % g.size()
+		}
+	}
+	if from == to && form < 2 {
+		form += 2 // one end has to be begun before the other waits
+	}
+	if form >= 2 {
+		tag = sharedTags + d.event // what is put off must not be overtaken
+		count = 1 + d.IntN(3)
+	}
+	event := d.event
+	lengths := make([]int, count)
+	for i := range lengths {
+		lengths[i] = d.length(0)
+	}
+	text := fmt.Sprintf("from rank %d to rank %d, of %d %v, tag %d, in %s", from, to, lengths, ccl.DTypeOf[T](), tag, g.name)
+	data := func(i int) []T { return n.data(event, 10*i+g.members[from], lengths[i], n.bits) }
+	what := Outcome{Event: event, Text: text, From: g.members[from], To: g.members[to]}
+	send := func(async bool) {
+		d.addReady(g.members[from], "send "+text, func() func(*run) error {
+			var all []func(*run) error
+			for i := range lengths {
+				x := data(i)
+				e := n.sending(g, what, i, async, x)
+				all = append(all, func(r *run) error {
+					if async {
+						r.later(ready, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
+						return nil
+					}
+					return r.ended(e, ccl.Send(r.ctx, r.groups[g], x, to, tag))
+				})
+			}
+			return inTurn(all)
+		})
+	}
+	recv := func(async bool) {
+		d.addReady(g.members[to], "recv "+text, func() func(*run) error {
+			var all []func(*run) error
+			for i := range lengths {
+				x, again, want := n.data(event, 1000+g.members[to], lengths[i], n.bits), make([]T, lengths[i]), data(i)
+				all = append(all, func(r *run) error {
+					var source int
+					e := n.receiving(g, what, i, async, x, want, &source)
+					if async {
+						w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
+						check := e.check
+						e.check = func() error {
+							source = w.Source()
+							return check()
+						}
+						r.later(ready, w, e)
+						return nil
+					}
+					var err error
+					source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
+					if lost := r.ended(e, err); lost != nil || err == nil || r.notes == nil {
+						return lost
+					}
+					// Who has not got a message whole must not get its rest.
+					e = n.receiving(g, what, i, async, again, want, &source)
+					e.what.Kind = Retry
+					source, err = ccl.Recv(r.ctx, r.groups[g], again, from, tag)
+					return r.ended(e, err)
+				})
+			}
+			return inTurn(all)
+		})
+	}
+	first, second := send, recv
+	switch form {
+	case 0, 1: // both now
+		*ready = d.event
+		send(d.IntN(2) == 0)
+		recv(d.IntN(2) == 0)
+		return
+	case 2:
+		first, second = recv, send
+	}
+	first(true)
+	g.owed++
+	d.owed = append(d.owed, owed{d.event + 1 + d.IntN(20), func() {
+		*ready = d.event
+		second(d.IntN(2) == 0)
+		g.owed--
+	}})
+}
+
+// gathering draws messages of one length to one rank, which takes them from whoever
+// comes first.
+func (n *numbers[T]) gathering(d *drawing, g *group) {
+	to, tag, length := d.IntN(g.size()), sharedTags+d.event, d.length(0)
+	event := d.event
+	counts, total := make([]int, g.size()), 0
+	for _, r := range d.some(g) {
+		counts[r] = 1 + d.IntN(3)
+		total += counts[r]
+	}
+	text := fmt.Sprintf("of %d %v from %d to rank %d, tag %d, in %s", length, ccl.DTypeOf[T](), counts, to, tag, g.name)
+	data := func(from, i int) []T { return n.data(event, 10*i+g.members[from], length, n.bits) }
+	for from, rank := range g.members {
+		async := d.IntN(2) == 0 || from == to
+		d.add(rank, "sends "+text, func(r *run) error {
+			for i := range counts[from] {
+				x := data(from, i)
+				e := n.sending(g, Outcome{}, i, async, x)
+				if async {
+					r.later(&event, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
+				} else if err := r.ended(e, ccl.Send(r.ctx, r.groups[g], x, to, tag)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	async := d.IntN(2) == 0
+	d.add(g.members[to], "recvs "+text, func(r *run) error {
+		seen := make([]int, g.size()) // from each rank
+		check := func(source int, x []T) error {
+			if source < 0 || source >= g.size() || seen[source] == counts[source] {
+				return fmt.Errorf("a message is from rank %d", source)
+			}
+			seen[source]++
+			return same(fmt.Sprintf("message %d from rank %d", seen[source]-1, source), x, data(source, seen[source]-1))
+		}
+		var all []*ccl.Work
+		var bufs [][]T
+		for range total {
+			x := make([]T, length)
+			if !async {
+				source, err := ccl.Recv(r.ctx, r.groups[g], x, ccl.AnySource, tag)
+				if err == nil {
+					err = check(source, x)
+				}
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			all, bufs = append(all, ccl.Irecv(r.ctx, r.groups[g], x, ccl.AnySource, tag)), append(bufs, x)
+		}
+		for i, w := range all {
+			check := func() error {
+				if i > 0 {
+					return nil // the first looks at all, in the order in which they were begun
+				}
+				for i, w := range all {
+					if err := w.Wait(r.ctx); err != nil {
+						return err
+					}
+					if err := check(w.Source(), bufs[i]); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			r.later(&event, w, &ending{group: g, check: check, spoil: func() {}})
+		}
+		return nil
+	})
+}
+
+// exchange draws messages of all ranks at once, to the one that is so far ahead.
+func (n *numbers[T]) exchange(d *drawing, g *group) {
+	ahead, tag := d.IntN(g.size()), sharedTags+d.event
+	event := d.event
+	lengths := make([]int, g.size())
+	for r := range lengths {
+		lengths[r] = d.length(0)
+	}
+	text := fmt.Sprintf("send_recv of %d %v, %d ahead, tag %d, in %s", lengths, ccl.DTypeOf[T](), ahead, tag, g.name)
+	for r, rank := range g.members {
+		to, from := (r+ahead)%g.size(), (r-ahead+g.size())%g.size()
+		d.addReady(rank, text, func() func(*run) error {
+			send, x := n.data(event, rank, lengths[r], n.bits), make([]T, lengths[from])
+			want := n.data(event, g.members[from], lengths[from], n.bits)
+			var source int
+			out := n.sending(g, Outcome{Event: event, Text: text, From: rank, To: g.members[to]}, 0, false, send)
+			in := n.receiving(g, Outcome{Event: event, Text: text, From: g.members[from], To: rank}, 0, false, x, want, &source)
+			return func(run *run) (err error) {
+				source, err = ccl.SendRecv(run.ctx, run.groups[g], send, to, x, from, tag)
+				if err != nil { // of which of the two is not said
+					out.what.Kind, in.what.Kind = Exchange, Exchange
+				}
+				if failed := run.ended(in, err); failed != nil {
+					return failed
+				}
+				return run.ended(out, err)
+			}
+		})
+	}
+}
+
+// inTurn does one thing after the other.
+func inTurn(all []func(*run) error) func(*run) error {
+	return func(r *run) error {
+		for _, do := range all {
+			if err := do(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// sending says what is looked at when message number i of an event has been sent.
+func (n *numbers[T]) sending(g *group, what Outcome, i int, async bool, x []T) *ending {
+	what.Kind, what.Index, what.Async = Send, i, async
+	was := slices.Clone(x)
+	e := &ending{group: g, what: what, check: func() error { return same("what was sent", x, was) }}
+	e.input = e.check
+	e.spoil, e.kept = n.spoils(x)
+	return e
+}
+
+// receiving is sending of the other end; source says who has sent it.
+func (n *numbers[T]) receiving(g *group, what Outcome, i int, async bool, x, want []T, source *int) *ending {
+	what.Kind, what.Index, what.Async = Recv, i, async
+	e := &ending{group: g, what: what, check: func() error {
+		if from := g.members[*source]; from != what.From {
+			return fmt.Errorf("the message is from rank %d, want %d", from, what.From)
+		}
+		return same("the message", x, want)
+	}}
+	e.spoil, e.kept = n.spoils(x)
+	return e
+}

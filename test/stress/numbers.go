@@ -1,0 +1,121 @@
+package stress
+
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
+)
+
+// numbers is what a program knows of an element type: which integers it has, and how
+// they are divided. Programs compute with these integers and nothing else.
+type numbers[T ccl.Element] struct {
+	bits int // of integers that the type has, from 0 on
+	of   func(x int64) T
+	over func(x int64, n int) T // x by n
+}
+
+// types draw calls and messages of one type each.
+var types = []drawings{
+	of(integers[uint8](8)), of(integers[int8](7)),
+	of(integers[uint16](16)), of(integers[int16](15)),
+	of(integers[uint32](32)), of(integers[int32](31)),
+	of(integers[uint64](60)), of(integers[int64](60)), of(integers[int](31)),
+	of(floats(24, func(x float64) float32 { return float32(x) })),
+	of(floats(53, func(x float64) float64 { return x })),
+	of(floats(11, func(x float64) half.Float16 { return half.NewFloat16(float32(x)) })),
+	of(floats(8, func(x float64) half.BFloat16 { return half.NewBFloat16(float32(x)) })),
+	of(floats(24, func(x float64) complex64 { return complex(float32(x), 0) })),
+	of(floats(53, func(x float64) complex128 { return complex(x, 0) })),
+}
+
+// drawings are what is drawn of one type.
+type drawings struct {
+	collective func(d *drawing, g *group, k kind)
+	messages   func(d *drawing, g *group)
+	gathering  func(d *drawing, g *group)
+	exchange   func(d *drawing, g *group)
+}
+
+func of[T ccl.Element](n *numbers[T]) drawings {
+	return drawings{
+		collective: n.collective,
+		messages:   n.messages,
+		gathering:  n.gathering,
+		exchange:   n.exchange,
+	}
+}
+
+func integers[T interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | uint16 | ~uint32 | ~uint64
+}](bits int) *numbers[T] {
+	return &numbers[T]{
+		bits: bits,
+		of:   func(x int64) T { return T(x) },
+		over: func(x int64, n int) T { return T(x / int64(n)) },
+	}
+}
+
+func floats[T ccl.Element](bits int, nearest func(float64) T) *numbers[T] {
+	return &numbers[T]{
+		bits: bits,
+		of:   func(x int64) T { return nearest(float64(x)) },
+		over: func(x int64, n int) T { return nearest(float64(x) / float64(n)) },
+	}
+}
+
+// hash returns a number that differs with all that it is given. It is that of
+// SplitMix64 (G. L. Steele Jr., D. Lea, C. H. Flood, Fast Splittable Pseudorandom
+// Number Generators).
+func hash(event, rank, i int) int64 {
+	x := uint64(event)<<40 ^ uint64(rank)<<32 ^ uint64(i)
+	for range 2 {
+		x += 0x9e3779b97f4a7c15
+		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		x ^= x >> 31
+	}
+	return int64(x >> 1)
+}
+
+// data returns n elements of a rank's in an event, which have so many bits.
+func (n *numbers[T]) data(event, rank, count, bits int) []T {
+	x := make([]T, count)
+	for i := range x {
+		x[i] = n.of(hash(event, rank, i) & (1<<bits - 1))
+	}
+	return x
+}
+
+// same says how two slices differ.
+func same[T ccl.Element](what string, got, want []T) error {
+	for i := range want {
+		if got[i] != want[i] {
+			return fmt.Errorf("element %d of %d of %s is %v, want %v", i, len(want), what, got[i], want[i])
+		}
+	}
+	return nil
+}
+
+// spoils returns what rewrites buffers, and what looks whether they have stayed so.
+func (n *numbers[T]) spoils(buffers ...[]T) (spoil func(), kept func() error) {
+	spoilt := n.of(101 & (1<<n.bits - 1))
+	spoil = func() {
+		for _, b := range buffers {
+			for i := range b {
+				b[i] = spoilt
+			}
+		}
+	}
+	kept = func() error {
+		for _, b := range buffers {
+			for i := range b {
+				if b[i] != spoilt {
+					return fmt.Errorf("element %d of %d, which its owner had rewritten after the end of the call, became %v", i, len(b), b[i])
+				}
+			}
+		}
+		return nil
+	}
+	return spoil, kept
+}

@@ -1,0 +1,417 @@
+package syncmodel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A lane between goroutine ranks shows a message in place. This is a model of its own: one
+// rank sends two messages to another, which copies them, while at any time the group may
+// fail and either rank may be closed by somebody else. The places in the code:
+// transport/local/p2p.go (put, drained, next, take, withdraw), internal/groupsync/p2p.go (rest,
+// news, events), ccl/post.go (look, and what a send or a receive ends with).
+
+// A letter box is what sender and receiver of a pair share, and where each of them stands.
+type letterbox struct {
+	posted, claim, taken uint8 // words of the mailbox
+	memory               uint8 // the message that the sender's buffer holds, or:
+
+	fail    bool
+	left    [2]bool
+	events  uint8
+	resting [2]bool
+	token   [2]bool
+
+	at, event  [2]uint8 // next steps, and events as of the last look, of sender and receiver
+	flagged    [2]bool
+	sending    uint8 // the number of the message
+	withdraws  bool  // it has given up
+	copying    bool  // the receiver reads memory
+	copied     uint8 // what it began to read
+	failedSend uint8 // the message whose send returned an error
+	happens    [3]uint8
+}
+
+// What memory holds after a send has returned: whatever its caller writes.
+const callersOwn = 99
+
+const (
+	theSender = iota
+	theReceiver
+)
+
+// Steps of the sender.
+const (
+	writeMessage uint8 = iota
+	storePosted
+	wakeReceiver // if it rests
+	testTaken    // also the first half of TryWithdraw
+	claimBack    // the second: only who withdraws
+	senderNews   // whether events have grown
+	senderRests  // announces that it sleeps, or sleeps
+	senderClosed // looks
+	senderFail
+	senderLost
+	sendSucceeds // its caller writes to memory
+	sendFails    // the same
+	senderThrough
+)
+
+// Steps of the receiver.
+const (
+	testPosted uint8 = iota
+	receiverFails
+	claimView
+	beginRead
+	endRead
+	storeTaken
+	wakeSender
+	receiverNews
+	receiverRests
+	receiverClosed
+	receiverFail
+	receiverLost
+	receiverThrough
+)
+
+// What happens at any time, or never: the group fails, the sender is closed, the receiver
+// is. Each in steps: a word, events, a token for each rank.
+const (
+	theFailure = iota
+	sendersClose
+	receiversClose
+)
+
+const (
+	storeWord uint8 = iota
+	growEvents
+	tokenForSender
+	tokenForReceiver
+	happened
+)
+
+// A laneRule is a part of the protocol without which a property breaks.
+type laneRule string
+
+const (
+	closeWithdraws    laneRule = "a send of a rank that is closed takes its message back, also while the group lives"
+	lostWithdraws     laneRule = "a send to a rank that has left takes its message back"
+	failureWithdraws  laneRule = "a send of a group that has failed takes its message back"
+	viewedIsAwaited   laneRule = "a message that is viewed cannot be taken back: the send waits until it is taken"
+	takenSucceeds     laneRule = "a send that gives up has succeeded if its message was taken"
+	claimIsCAS        laneRule = "of the receiver that looks and the sender that takes back one gets the message"
+	writeThenPost     laneRule = "a message is written before posted is stored"
+	takeAfterCopy     laneRule = "a receiver has copied a message before it stores taken"
+	postThenResting   laneRule = "a sender stores posted before it loads resting"
+	takeThenResting   laneRule = "a receiver stores taken before it loads resting"
+	announceThenTest  laneRule = "a rank tests once more after it has said that it rests"
+	newsAreKept       laneRule = "a rest compares events with those of the last one, not with those at its beginning"
+	laneWordThenEvent laneRule = "events grows after the word that it announces was stored"
+)
+
+var laneRules = []laneRule{
+	closeWithdraws, lostWithdraws, failureWithdraws, viewedIsAwaited, takenSucceeds, claimIsCAS, writeThenPost,
+	takeAfterCopy, postThenResting, takeThenResting, announceThenTest, newsAreKept, laneWordThenEvent,
+}
+
+const lettersSent = 2
+
+// viewOf and backOf are the values of claim.
+func viewOf(n uint8) uint8 { return 2 * n }
+func backOf(n uint8) uint8 { return 2*n + 1 }
+
+// send is the sender's next step; ok is false if it can make none.
+func (s letterbox) send(without laneRule) (_ letterbox, wrong string, ok bool) {
+	n := s.sending
+	at := &s.at[theSender]
+	switch *at {
+	case writeMessage:
+		if without == writeThenPost {
+			s.posted, *at = n, storePosted
+			return s, "", true
+		}
+		if s.copying {
+			wrong = "the next message is written while the one before is copied"
+		}
+		s.memory, *at = n, storePosted
+	case storePosted:
+		if without == writeThenPost {
+			s.memory = n
+		}
+		if without == postThenResting {
+			if s.resting[theReceiver] {
+				s.token[theReceiver] = true
+			}
+			*at = wakeReceiver
+			return s, "", true
+		}
+		s.posted, *at = n, wakeReceiver
+	case wakeReceiver:
+		if without == postThenResting {
+			s.posted = n
+		} else if s.resting[theReceiver] {
+			s.token[theReceiver] = true
+		}
+		*at = testTaken
+	case testTaken:
+		switch {
+		case s.taken == n && (without != takenSucceeds || !s.withdraws):
+			*at = sendSucceeds
+		case s.taken == n:
+			*at = sendFails
+		case s.withdraws:
+			*at = claimBack
+		default:
+			*at = senderNews
+		}
+	case claimBack:
+		switch {
+		case without == claimIsCAS:
+			s.claim, *at = backOf(n), sendFails
+		case s.claim < viewOf(n):
+			s.claim, *at = backOf(n), sendFails
+		case without == viewedIsAwaited:
+			*at = sendFails
+		default:
+			*at = senderNews
+		}
+	case senderNews:
+		*at = senderRests
+		if s.event[theSender] != s.events {
+			s.event[theSender], *at = s.events, senderClosed
+			s.resting[theSender], s.flagged[theSender] = false, false
+		}
+	case senderRests:
+		if ok := s.rest(theSender, without); !ok {
+			return s, "", false
+		}
+		if *at = testTaken; without == announceThenTest && s.flagged[theSender] {
+			*at = senderRests
+		}
+	case senderClosed:
+		*at = senderFail
+		if s.left[theSender] {
+			s.giveUp(without == closeWithdraws)
+		}
+	case senderFail:
+		*at = senderLost
+		if s.fail {
+			s.giveUp(without == failureWithdraws)
+		}
+	case senderLost:
+		*at = testTaken
+		if s.left[theReceiver] {
+			s.giveUp(without == lostWithdraws)
+		}
+	case sendSucceeds, sendFails:
+		if s.copying {
+			wrong = "a send has returned while its buffer is copied"
+		}
+		if *at == sendFails && s.taken >= n {
+			wrong = "a send fails although its message was received"
+		}
+		switch { // who has given up begins nothing
+		case *at == sendFails:
+			s.failedSend, *at = n, senderThrough
+		case s.withdraws || n == lettersSent:
+			*at = senderThrough
+		default:
+			s.sending, *at = n+1, writeMessage
+		}
+		s.memory = callersOwn
+		s.resting[theSender], s.flagged[theSender] = false, false
+		if without == newsAreKept {
+			s.event[theSender] = s.events
+		}
+	default:
+		return s, "", false
+	}
+	return s, wrong, true
+}
+
+// giveUp makes the sender take its message back, or return at once.
+func (s *letterbox) giveUp(atOnce bool) {
+	s.withdraws, s.at[theSender] = true, testTaken
+	if atOnce {
+		s.at[theSender] = sendFails
+	}
+}
+
+// rest is a step of a rest: it announces it, or sleeps until there is a token.
+func (s *letterbox) rest(who int, without laneRule) (ok bool) {
+	if !s.flagged[who] {
+		s.flagged[who], s.resting[who] = true, true
+		return true
+	}
+	ok = s.token[who]
+	s.token[who] = false
+	return ok
+}
+
+// receive is the receiver's next step.
+func (s letterbox) receive(without laneRule) (_ letterbox, wrong string, ok bool) {
+	n := s.taken + 1
+	at := &s.at[theReceiver]
+	switch *at {
+	case testPosted:
+		switch {
+		case s.posted >= n && s.claim < viewOf(n):
+			*at = receiverFails
+		default: // none, or it was taken back
+			*at = receiverNews
+		}
+	case receiverFails:
+		if *at = claimView; s.fail {
+			*at = receiverNews
+		}
+	case claimView:
+		if *at = beginRead; s.claim >= viewOf(n) && without != claimIsCAS {
+			*at = receiverNews
+			break
+		}
+		s.claim = viewOf(n)
+		s.resting[theReceiver], s.flagged[theReceiver] = false, false
+		if without == takeAfterCopy {
+			s.taken = n
+		}
+	case beginRead:
+		s.copying, s.copied, *at = true, s.memory, endRead
+	case endRead:
+		if without == takeAfterCopy {
+			n--
+		}
+		if s.copied != n || s.memory != n {
+			wrong = fmt.Sprintf("the receive of message %d gets what is not in it", n)
+		}
+		if s.failedSend == n {
+			wrong = fmt.Sprintf("message %d is received although its send has failed", n)
+		}
+		s.copying, *at = false, storeTaken
+	case storeTaken:
+		if without == takeThenResting {
+			if s.resting[theSender] {
+				s.token[theSender] = true
+			}
+		} else if without != takeAfterCopy {
+			s.taken = n
+		}
+		*at = wakeSender
+	case wakeSender:
+		if without == takeThenResting {
+			s.taken = n
+		} else if s.resting[theSender] {
+			s.token[theSender] = true
+		}
+		if *at = testPosted; s.taken == lettersSent {
+			*at = receiverThrough
+		}
+		if without == newsAreKept {
+			s.event[theReceiver] = s.events
+		}
+	case receiverNews:
+		*at = receiverRests
+		if s.event[theReceiver] != s.events {
+			s.event[theReceiver], *at = s.events, receiverClosed
+			s.resting[theReceiver], s.flagged[theReceiver] = false, false
+		}
+	case receiverRests:
+		if ok := s.rest(theReceiver, without); !ok {
+			return s, "", false
+		}
+		if *at = testPosted; without == announceThenTest && s.flagged[theReceiver] {
+			*at = receiverRests
+		}
+	case receiverClosed, receiverFail, receiverLost:
+		ends := [...]bool{s.left[theReceiver], s.fail, s.left[theSender]}[*at-receiverClosed]
+		if *at++; ends {
+			*at = receiverThrough
+		} else if *at == receiverThrough {
+			*at = testPosted
+		}
+	default:
+		return s, "", false
+	}
+	return s, wrong, true
+}
+
+// happen is the next step of something that happens.
+func (s letterbox) happen(what int, without laneRule) (letterbox, bool) {
+	at := &s.happens[what]
+	step := *at
+	if without == laneWordThenEvent && step <= growEvents {
+		step ^= storeWord ^ growEvents
+	}
+	switch step {
+	case storeWord:
+		switch what {
+		case theFailure:
+			s.fail = true
+		case sendersClose:
+			s.left[theSender] = true
+		case receiversClose:
+			s.left[theReceiver] = true
+		}
+	case growEvents:
+		s.events++
+	case tokenForSender:
+		s.token[theSender] = true
+	case tokenForReceiver:
+		s.token[theReceiver] = true
+	case happened:
+		return s, false
+	}
+	*at++
+	return s, true
+}
+
+// lettersBreak returns how a property breaks, if it does, and the number of states.
+func lettersBreak(without laneRule) (wrong string, states int) {
+	first := letterbox{sending: 1}
+	visited := map[letterbox]bool{first: true}
+	queue := []letterbox{first}
+	add := func(s letterbox) {
+		if !visited[s] {
+			visited[s] = true
+			queue = append(queue, s)
+		}
+	}
+	for ; states < len(queue) && wrong == ""; states++ {
+		s := queue[states]
+		stuck := true
+		for _, step := range []func(laneRule) (letterbox, string, bool){s.send, s.receive} {
+			if next, bad, ok := step(without); ok {
+				stuck = false
+				if wrong = bad; bad != "" {
+					return wrong, states
+				}
+				add(next)
+			}
+		}
+		for what := range s.happens {
+			if next, ok := s.happen(what, without); ok {
+				stuck = stuck && s.happens[what] == 0 // it need not begin, but ends
+				add(next)
+			}
+		}
+		through := s.at == [2]uint8{senderThrough, receiverThrough}
+		if stuck && !through {
+			wrong = fmt.Sprintf("a rank rests for ever: %+v", s)
+		}
+	}
+	return wrong, states
+}
+
+func TestLane(t *testing.T) {
+	wrong, states := lettersBreak("")
+	if wrong != "" || states < 5000 {
+		t.Errorf("%s (%d states)", wrong, states)
+	}
+	t.Logf("%d states", states)
+	for _, rule := range laneRules {
+		wrong, states := lettersBreak(rule)
+		if wrong == "" {
+			t.Errorf("nothing breaks without the rule: %s", rule)
+		}
+		t.Logf("without %q: %s (%d states)", rule, wrong, states)
+	}
+}

@@ -1,0 +1,79 @@
+package local
+
+import (
+	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport"
+)
+
+// lane implements transport.P2P: messages go by pointer, as in calls.
+type p2p struct {
+	*groupsync.P2P
+	group *group
+	rank  int
+}
+
+// P2P implements transport.Endpoint.
+func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
+
+func (l *p2p) outbox(to int) *mailbox  { return l.group.lanes.of(l.rank, to) }
+func (l *p2p) inbox(from int) *mailbox { return l.group.lanes.of(from, l.rank) }
+
+// TryPut implements transport.P2P. (syncmodel, lane: writeThenPost)
+func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
+	if !l.TryDrained(to) {
+		return 0, false, nil
+	}
+	b := l.outbox(to)
+	b.message = *m
+	b.posted.Add(1)
+	l.group.WakeP2P(to)
+	return len(m.Bytes), true, nil
+}
+
+func (l *p2p) TryDrained(to int) bool {
+	b := l.outbox(to)
+	return b.taken.Load() == b.posted.Load()
+}
+
+// TryNext implements transport.P2P. The receiver claims a message before it looks at it,
+// and the sender claims it to take it back: one of them gets it. (syncmodel, lane:
+// claimIsCAS)
+func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
+	b := l.inbox(from)
+	n := b.taken.Load() + 1
+	if b.posted.Load() < n {
+		return view, false, nil
+	}
+	claim := b.claim.Load()
+	if claim < viewedBy(n) {
+		if l.Failed() || !b.claim.CompareAndSwap(claim, viewedBy(n)) {
+			return view, false, nil
+		}
+	} else if claim != viewedBy(n) {
+		return view, false, nil
+	}
+	return b.message, true, nil
+}
+
+// Take implements transport.P2P. (syncmodel, lane: takeAfterCopy)
+func (l *p2p) Take(from int) {
+	l.inbox(from).taken.Add(1)
+	l.group.WakeP2P(from)
+}
+
+// TryWithdraw implements transport.P2P. It does not ask why: whatever has happened to
+// either rank, a message that is being viewed is the receiver's until that has taken it.
+// (syncmodel, lane: closeWithdraws, lostWithdraws, failureWithdraws, viewedIsAwaited,
+// takenSucceeds)
+func (l *p2p) TryWithdraw(to int) (taken, ok bool) {
+	b := l.outbox(to)
+	n := b.posted.Load()
+	if b.taken.Load() == n {
+		return true, true
+	}
+	claim := b.claim.Load()
+	if claim < viewedBy(n) {
+		return false, b.claim.CompareAndSwap(claim, withdrawn(n))
+	}
+	return false, claim == withdrawn(n)
+}

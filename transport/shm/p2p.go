@@ -1,0 +1,66 @@
+package shm
+
+import (
+	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport"
+)
+
+// lane implements transport.P2P: messages go through channels of their own, from the
+// pool that those of calls come from.
+type p2p struct {
+	*groupsync.P2P
+	*node
+	rank int
+}
+
+// P2P implements transport.Endpoint.
+func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
+
+func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
+	word := l.pair(l.layout.lanes, l.rank, to)
+	off := l.channelAt(word, to)
+	if off == 0 {
+		if off, err = l.takeChannel(word, l.rank, to); err != nil {
+			return 0, false, err
+		}
+	}
+	if c := at[channel](l.arena, off); c.posted.Load()-c.taken.Load() >= uint64(l.geometry.Slots) {
+		return 0, false, nil
+	}
+	n = l.write(off, m)
+	l.group.WakeP2P(to)
+	return n, true, nil
+}
+
+func (l *p2p) TryDrained(to int) bool {
+	off := l.channelAt(l.pair(l.layout.lanes, l.rank, to), to)
+	if off == 0 {
+		return true
+	}
+	c := at[channel](l.arena, off)
+	return c.taken.Load() == c.posted.Load()
+}
+
+func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
+	off := l.channelAt(l.pair(l.layout.lanes, from, l.rank), from)
+	if off == 0 || l.Failed() {
+		return view, false, nil
+	}
+	c := at[channel](l.arena, off)
+	part := c.taken.Load()
+	if c.posted.Load() <= part {
+		return view, false, nil
+	}
+	view, err = l.read(off, part, from)
+	return view, err == nil, err
+}
+
+func (l *p2p) Take(from int) {
+	c := at[channel](l.arena, l.channelAt(l.pair(l.layout.lanes, from, l.rank), from))
+	c.taken.Add(1)
+	l.group.WakeP2P(from)
+}
+
+// TryWithdraw implements transport.P2P: no rank has a view of this rank's memory. It
+// touches no shared memory, so that it needs no guard.
+func (l *p2p) TryWithdraw(int) (taken, ok bool) { return false, true }
