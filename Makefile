@@ -33,7 +33,7 @@ noasm: ## run the tests without assembly
 generate: ## write what is made by programs: the lists of algorithms, types and what is tested, assembly
 	$(GO) generate ./internal/reduce
 	for page in algorithms types; do \
-		$(GO) run ./cmd/goccl explain --$$page --markdown > docs/$$page.md.new && mv docs/$$page.md.new docs/$$page.md || exit 1; \
+		$(GO) run ./cmd/goccl explain --$$page --markdown > docs/reference/$$page.md.new && mv docs/reference/$$page.md.new docs/reference/$$page.md || exit 1; \
 	done
 	$(GO) test -count=1 -run TestCoverageTable ./ccl/ccltest -args -update
 
@@ -53,7 +53,7 @@ check: ## formatting, vet, linters, generated files, and builds for the other pl
 		cmp "$$f" "internal/reduce/$${f##*/}" || { echo "internal/reduce is not what internal/reduce/_gen writes: make generate"; exit 1; }; \
 	done
 	@for page in algorithms types; do \
-		$(GO) run ./cmd/goccl explain --$$page --markdown | cmp - docs/$$page.md || { echo "docs/$$page.md is not what the code says: make generate"; exit 1; }; \
+		$(GO) run ./cmd/goccl explain --$$page --markdown | cmp - docs/reference/$$page.md || { echo "docs/reference/$$page.md is not what the code says: make generate"; exit 1; }; \
 	done
 	$(GO) mod verify
 

@@ -2,8 +2,10 @@ package goccl_test
 
 import (
 	"flag"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -42,20 +44,18 @@ func fences(document string) (all []fence) {
 	return all
 }
 
-// documents returns the README and the guides.
+// documents returns all Markdown files of the repository by name.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("docs/*.md")
+	texts := make(map[string]string)
+	err := filepath.WalkDir(".", func(file string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(file) == ".md" {
+			texts[filepath.ToSlash(file)] = read(t, file)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	texts := make(map[string]string)
-	for _, file := range append(files, "README.md") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[file] = string(text)
 	}
 	return texts
 }
@@ -65,9 +65,9 @@ var (
 	excerptLabel = regexp.MustCompile(`^<!-- in ([a-z_./]+) -->`) // the block is a part of one
 )
 
-// TestDocumentedCode looks at all Go code of the README and the guides. A program
-// is run, and prints the text block that follows it. An excerpt stands in the file
-// that a comment above it names. Files are those of guides; see TestGuide.
+// TestDocumentedCode checks all Go code in the documents. A program is run and must
+// print the text block that follows it. An excerpt must be part of the file that the
+// comment above it names. Blocks labelled with a file name are TestGuide's.
 func TestDocumentedCode(t *testing.T) {
 	programs := 0
 	for file, document := range documents(t) {
@@ -121,7 +121,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-var exampleLink = regexp.MustCompile(`\[([A-Za-z_]+)\]\(\.\./(dist/[a-z_]+_test\.go)\)`)
+var exampleLink = regexp.MustCompile(`\[([A-Za-z_]+)\]\((?:\.\./)+(dist/[a-z_]+_test\.go)\)`)
 
 // TestLinkedExamples looks for the examples that guides lead to: a function is linked
 // to the file that has its example.
@@ -136,6 +136,46 @@ func TestLinkedExamples(t *testing.T) {
 		}
 	}
 	if links < 30 {
-		t.Errorf("found %d links to examples, want those of docs/from-torch.md", links)
+		t.Errorf("found %d links to examples, want those of docs/guides/from-torch.md", links)
+	}
+}
+
+var (
+	code        = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading     = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinks follows the relative links of all documents: the file must exist, and the
+// heading too if the link names one.
+func TestLinks(t *testing.T) {
+	all := documents(t)
+	anchors := func(file string) map[string]bool {
+		found := make(map[string]bool)
+		for _, m := range heading.FindAllStringSubmatch(all[file], -1) {
+			words := punctuation.ReplaceAllString(strings.ToLower(m[1]), "")
+			found[strings.ReplaceAll(words, " ", "-")] = true
+		}
+		return found
+	}
+	for file, document := range all {
+		document = code.ReplaceAllString(document, "")
+		for _, m := range link.FindAllStringSubmatch(document, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if target == "" {
+				target = file
+			} else {
+				target = path.Join(path.Dir(file), target)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads to no file", file, m[1])
+			} else if anchor != "" && !anchors(target)[anchor] {
+				t.Errorf("%s: the link %s leads to no heading", file, m[1])
+			}
+		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-const guide = "docs/writing-an-algorithm.md"
+const guide = "docs/guides/writing-an-algorithm.md"
 
-// TestGuide does what docs/writing-an-algorithm.md says, in a module of its own: it
+// TestGuide does what docs/guides/writing-an-algorithm.md says, in a module of its own: it
 // writes the files, runs the commands of sh and console blocks after each other, and
 // compares what those in console blocks print. Times, line numbers and which of several ranks was the
 // first to fail may differ.

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-const processes = "docs/processes.md"
+const processes = "docs/guides/processes.md"
 
-// TestProcessesGuide does what docs/processes.md says: it writes and builds the
+// TestProcessesGuide does what docs/guides/processes.md says: it writes and builds the
 // program, and runs the commands of console blocks, which print what the guide says,
 // and those launchers of the sh block that are installed.
 func TestProcessesGuide(t *testing.T) {

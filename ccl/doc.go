@@ -32,7 +32,7 @@
 // A kernel exchanges messages ([Call.SendRecv] and its relatives) or looks at all
 // ranks' inputs through a window ([Call.View]). It says what it costs, and the suite
 // measures that. Who writes one needs [Algorithm], [Kernel], [Call], [Buffer], [Shape],
-// [Cost], [ParamsOf] and [View]; docs/writing-an-algorithm.md leads through them.
+// [Cost], [ParamsOf] and [View]; docs/guides/writing-an-algorithm.md leads through them.
 //
 // Which kernel does which call [Settings.Explain] tells before, and
 // [Communicator.LastChoice] afterwards.

@@ -14,7 +14,7 @@ import (
 // made of uint16 it is uint16 alone: such a type is often a float of 16 bits, and must
 // not be summed as an integer (see half.AsFloat16 and half.AsBFloat16).
 //
-// docs/types.md has the table of the operations that each type has.
+// docs/reference/types.md has the table of the operations that each type has.
 type Element interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 |
 		~uint | ~uint8 | uint16 | ~uint32 | ~uint64 | ~uintptr |

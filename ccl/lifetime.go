@@ -16,7 +16,7 @@ import (
 // and nothing changes the word any more, so that this happens once and nobody comes after.
 //
 // A communicator that New has not made has a word of zero. The rules are those of
-// docs/model.md.
+// docs/inside/model.md.
 type lifetime struct{ word atomic.Uint64 }
 
 const (

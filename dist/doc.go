@@ -75,7 +75,7 @@
 // Every collective has a twin, such as [AllReduceAsync], that begins it and returns
 // a [Work]. [Send] and [Recv] carry messages between two ranks, beside collectives;
 // [BroadcastObject] and its like carry any value that encoding/gob can
-// write. docs/from-torch.md has all of torch's calls, and what stands for them.
+// write. docs/guides/from-torch.md has all of torch's calls, and what stands for them.
 //
 // # Concurrency
 //

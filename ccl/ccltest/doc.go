@@ -32,7 +32,7 @@
 // such calls have, or unlike, empty, or all in one. Result makes all of them in one
 // world, and a part in others; other checks take samples, which change with the world
 // and the number of ranks. A kernel takes a second or two of a processor. What there is
-// of each in this repository is in docs/coverage.md.
+// of each in this repository is in docs/reference/coverage.md.
 //
 // # Checks
 //

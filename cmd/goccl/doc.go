@@ -9,8 +9,8 @@
 //	goccl doctor                     what this machine allows, and what is in the way
 //	goccl doctor --clean             remove what dead jobs have left in /dev/shm
 //
-// docs/configuration.md shows `goccl explain` at work, docs/benchmarking.md `goccl
-// bench`, with the fields of their JSON, and docs/processes.md `goccl run` and `goccl
+// docs/guides/configuration.md shows `goccl explain` at work, docs/guides/benchmarking.md `goccl
+// bench`, with the fields of their JSON, and docs/guides/processes.md `goccl run` and `goccl
 // doctor`.
 //
 // # Model
@@ -31,5 +31,5 @@
 // if the configuration is wrong or no group can be made of it, if a result that was
 // measured is wrong, if nothing could be measured, or if `goccl doctor` finds a
 // problem; 80 for flags that make no sense.
-// `goccl run` ends as the first rank that failed; docs/processes.md has all its statuses.
+// `goccl run` ends as the first rank that failed; docs/guides/processes.md has all its statuses.
 package main

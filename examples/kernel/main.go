@@ -3,7 +3,7 @@
 //
 // The algorithm is in doubling/doubling.go, its proof in doubling/doubling_test.go,
 // and ccl.yaml names it. blocked is a second one, which uses a window.
-// docs/writing-an-algorithm.md leads through all of it.
+// docs/guides/writing-an-algorithm.md leads through all of it.
 //
 // To compare algorithms of your own copy main.go, compare.go and ccl.yaml, import
 // your packages below, and name them in ccl.yaml: every entry there is compared.

@@ -28,7 +28,7 @@
 // It sleeps for all ranks at once, and its events are those of the group.
 //
 // Package test/syncmodel holds the protocol as an explicit-state model, and
-// docs/model.md says which of its rules, which comments name, is where.
+// docs/inside/model.md says which of its rules, which comments name, is where.
 //
 // # Concurrency
 //

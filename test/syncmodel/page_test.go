@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// docs/model.md has every rule in the words of its model, and says in which file of the code
+// docs/inside/model.md has every rule in the words of its model, and says in which file of the code
 // it is, where a comment names it.
 func TestPage(t *testing.T) {
 	const root = "../.."
-	page, err := os.ReadFile(filepath.Join(root, "docs/model.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/inside/model.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestPage(t *testing.T) {
 	for _, words := range rules {
 		row, ok := in[words]
 		if !ok {
-			t.Errorf("docs/model.md does not have the rule: %s", words)
+			t.Errorf("docs/inside/model.md does not have the rule: %s", words)
 			continue
 		}
 		delete(in, words)
@@ -59,6 +59,6 @@ func TestPage(t *testing.T) {
 		}
 	}
 	for words := range in {
-		t.Errorf("no model has the rule of docs/model.md: %s", words)
+		t.Errorf("no model has the rule of docs/inside/model.md: %s", words)
 	}
 }

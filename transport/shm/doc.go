@@ -48,6 +48,6 @@
 // Memory that the system does not have is an error of Join, since the file gets all of it
 // there, and not a signal at the first touch. If somebody truncates the file later, calls
 // on it fail instead of the process: its endpoint is a transport.Guard. Only programs that
-// touch a region themselves are not protected. docs/processes.md says what to do about
+// touch a region themselves are not protected. docs/guides/processes.md says what to do about
 // each error.
 package shm

@@ -19,7 +19,7 @@ type page interface {
 	table(b *bytes.Buffer, rows [][]string) // the first row is the head
 }
 
-// markdown is the form of docs/algorithms.md and docs/types.md.
+// markdown is the form of docs/reference/algorithms.md and docs/reference/types.md.
 type markdown struct{}
 
 func (markdown) begin(b *bytes.Buffer, flag string) {

@@ -20,7 +20,7 @@
 // to which length inputs travel with the synchronisation. Between goroutines that
 // depends on the cores that this process may use, as it does in the program.
 //
-// `goccl bench` times calls (see docs/benchmarking.md): of what it is asked for it
+// `goccl bench` times calls (see docs/guides/benchmarking.md): of what it is asked for it
 // makes cases, has each measured, and prints it before the next begins, so that
 // nothing else happens while something is timed. An interrupt ends it between two
 // calls, with all that was measured until then. It hosts the ranks itself, and refuses
@@ -30,7 +30,7 @@
 // it also starts the program goccl itself again, under other names, which Main answers
 // to before it looks at anything else. So a program of your own does nothing before Main.
 //
-// `goccl doctor` (see docs/processes.md) says what it finds about the machine, each
+// `goccl doctor` (see docs/guides/processes.md) says what it finds about the machine, each
 // thing with a verdict: about cores, memory and /dev/shm, what ranks as processes need
 // of the kernel, a launcher, the configuration with two calls that it explains, and
 // yardsticks. What it tries leaves nothing behind. With --clean it removes the segments
@@ -52,5 +52,5 @@
 // measured is wrong, if nothing could be measured, if `goccl bench --check` finds what
 // is slower than its baseline allows, or if `goccl doctor` finds a problem that keeps
 // ranks from working; 80 for flags that make no sense.
-// `goccl run` ends as the rank that is to blame; docs/processes.md has all its statuses.
+// `goccl run` ends as the rank that is to blame; docs/guides/processes.md has all its statuses.
 package tool

@@ -16,16 +16,16 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// `make generate` leaves docs/algorithms.md and docs/types.md as they are.
+// `make generate` leaves docs/reference/algorithms.md and docs/reference/types.md as they are.
 func TestGeneratedPages(t *testing.T) {
-	docs, err := filepath.Abs("../../../docs")
+	docs, err := filepath.Abs("../../../docs/reference")
 	require.NoError(t, err)
 	alone(t)
 	for _, name := range []string{"algorithms", "types"} {
 		want, err := os.ReadFile(filepath.Join(docs, name+".md"))
 		require.NoError(t, err)
 		if is := printed(t, "explain", "--"+name, "--markdown"); is != string(want) {
-			t.Errorf("docs/%s.md is not what the code says: make generate", name)
+			t.Errorf("docs/reference/%s.md is not what the code says: make generate", name)
 		}
 	}
 }
@@ -36,10 +36,10 @@ var (
 )
 
 // TestConfigurationPage runs the commands in the console blocks of
-// docs/configuration.md, beside the files that the page shows, and compares what
+// docs/guides/configuration.md, beside the files that the page shows, and compares what
 // they print.
 func TestConfigurationPage(t *testing.T) {
-	page, err := filepath.Abs("../../../docs/configuration.md")
+	page, err := filepath.Abs("../../../docs/guides/configuration.md")
 	require.NoError(t, err)
 	alone(t)
 	was, is, commands := rewritten(t, page, func(line string) string { return typed(t, line) })
@@ -51,13 +51,13 @@ func TestConfigurationPage(t *testing.T) {
 	require.GreaterOrEqual(t, commands, 8)
 }
 
-var measureAsReaders = flag.Bool("benchmarks", false, "with -update: measure what docs/benchmarking.md says is printed")
+var measureAsReaders = flag.Bool("benchmarks", false, "with -update: measure what docs/guides/benchmarking.md says is printed")
 
-// TestBenchmarkingPage does the same with docs/benchmarking.md, whose numbers differ
+// TestBenchmarkingPage does the same with docs/guides/benchmarking.md, whose numbers differ
 // from run to run. A reader measures more than is measured here; -benchmarks does
 // what readers do.
 func TestBenchmarkingPage(t *testing.T) {
-	page, err := filepath.Abs("../../../docs/benchmarking.md")
+	page, err := filepath.Abs("../../../docs/guides/benchmarking.md")
 	require.NoError(t, err)
 	write := *update && *measureAsReaders
 	baseline, err := measure.ReadBaseline("../../../benchmarks/baseline.json")

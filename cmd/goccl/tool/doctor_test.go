@@ -45,9 +45,9 @@ func (e *examination) named(t *testing.T, name string) doctor.Finding {
 }
 
 // The page has all findings, in the order of the parts, and the one in
-// docs/processes.md has the same.
+// docs/guides/processes.md has the same.
 func TestDoctor(t *testing.T) {
-	processes, err := filepath.Abs("../../../docs/processes.md")
+	processes, err := filepath.Abs("../../../docs/guides/processes.md")
 	require.NoError(t, err)
 	withoutLauncher(t)
 	e, status := examined(t)
@@ -71,7 +71,7 @@ func TestDoctor(t *testing.T) {
 	_, after, found := strings.Cut(string(document), "```console\n$ goccl doctor\n")
 	require.True(t, found)
 	documented, _, _ := strings.Cut(after, "```\n")
-	require.Equal(t, e.names(), shown(documented), "docs/processes.md")
+	require.Equal(t, e.names(), shown(documented), "docs/guides/processes.md")
 }
 
 // underLauncher makes the tests' process one of three ranks, which times nothing.

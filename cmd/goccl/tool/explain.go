@@ -32,7 +32,7 @@ type explainCommand struct {
 	JSON       bool             `name:"json" help:"Print one JSON document."`
 	Algorithms bool             `help:"Describe the registered algorithms, whatever the configuration."`
 	Types      bool             `help:"Show which operations there are of which element types."`
-	Markdown   bool             `help:"With --algorithms or --types: print docs/algorithms.md or docs/types.md."`
+	Markdown   bool             `help:"With --algorithms or --types: print docs/reference/algorithms.md or docs/reference/types.md."`
 }
 
 // Validate looks at the flags that only make sense together.

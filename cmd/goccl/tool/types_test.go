@@ -35,7 +35,7 @@ func together[T ccl.Element](t *testing.T, op ccl.Op, a, b T) (result T, err err
 	return result, err
 }
 
-// gives holds the library to a sentence of docs/types.md.
+// gives holds the library to a sentence of docs/reference/types.md.
 func gives[T ccl.Element](t *testing.T, want T, op ccl.Op, a, b T) {
 	t.Helper()
 	got, err := together(t, op, a, b)

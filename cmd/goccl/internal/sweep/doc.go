@@ -3,7 +3,7 @@
 //
 // # Model
 //
-// A File says what is measured and how; docs/benchmarking.md lists its keys. Its
+// A File says what is measured and how; docs/guides/benchmarking.md lists its keys. Its
 // cells are the cases of a measure.Plan, each with all algorithms in it, since those
 // take turns. A Store is a directory with a file for each cell that is done. It
 // belongs to one File, configuration, machine and program, which its Fingerprint
