@@ -95,8 +95,8 @@ func TestDocumentedCode(t *testing.T) {
 			}
 		}
 	}
-	if programs < 4 {
-		t.Errorf("found %d programs, want the README's two and the guides' at least", programs)
+	if programs < 9 {
+		t.Errorf("found %d programs, want those of the README, the tutorial and the guides", programs)
 	}
 }
 

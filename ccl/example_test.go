@@ -7,8 +7,52 @@ import (
 
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
+
+// A program with explicit handles: four ranks form two pairs, each pair adds its ranks,
+// and one pair sends its sum to the other. With package dist these calls are Split,
+// AllReduce with WithGroup(pair), Send and Recv.
+func Example() {
+	worker := func(ctx context.Context, endpoint transport.Endpoint) error {
+		c, err := ccl.New(ctx, endpoint)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		pair, err := c.Split(ctx, c.Rank()/2, 0) // ranks 0 and 1, ranks 2 and 3
+		if err != nil {
+			return err
+		}
+		defer pair.Close()
+		sum := []int64{int64(c.Rank())}
+		if err := ccl.AllReduce(ctx, pair, sum, sum, ccl.Sum); err != nil {
+			return err
+		}
+		const tag = 7
+		switch c.Rank() {
+		case 2:
+			return ccl.Send(ctx, c, sum, 0, tag)
+		case 0:
+			other := make([]int64, 1)
+			_, err := ccl.Recv(ctx, c, other, 2, tag)
+			fmt.Println("0+1 is", sum, "and 2+3 is", other)
+			return err
+		}
+		return nil
+	}
+	var ranks sync.WaitGroup
+	for _, endpoint := range local.New(4) {
+		ranks.Go(func() {
+			if err := worker(context.Background(), endpoint); err != nil {
+				fmt.Println(err)
+			}
+		})
+	}
+	ranks.Wait()
+	// Output: 0+1 is [1] and 2+3 is [5]
+}
 
 // onRanks runs f once for each of n connected ranks.
 func onRanks(n int, f func(c *ccl.Communicator) error) {

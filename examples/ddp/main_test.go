@@ -46,11 +46,11 @@ each step; \d+\.\d % by rank 0, waiting for slower ranks included\n`, text)
 	require.NoError(t, err)
 }
 
-// What the README shows is what is printed, but for the numbers.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+// The output in the tutorial is what the program prints, except for the numbers.
+func TestTutorial(t *testing.T) {
+	tutorial, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "README.md"))
 	require.NoError(t, err)
-	_, shown, found := strings.Cut(string(readme), "<!-- printed by make demo -->\n```text\n")
+	_, shown, found := strings.Cut(string(tutorial), "<!-- printed by make demo -->\n```text\n")
 	require.True(t, found)
 	shown, _, found = strings.Cut(shown, "```")
 	require.True(t, found)
