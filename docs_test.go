@@ -2,6 +2,7 @@ package goccl_test
 
 import (
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -177,5 +178,31 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s: the link %s leads to no heading", file, m[1])
 			}
 		}
+	}
+}
+
+var decision = regexp.MustCompile(`^# (\d{4}): (.+)\n\n- Status: ((?:accepted|superseded by)\b.*)\n- Date: (\d{4}-\d\d-\d\d)\n`)
+
+// TestDecisions compares the index of the decision records with their heads: number,
+// title, status and date.
+func TestDecisions(t *testing.T) {
+	files, err := filepath.Glob("docs/inside/adr/[0-9]*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := read(t, "docs/inside/adr/README.md")
+	for _, file := range files {
+		head := decision.FindStringSubmatch(read(t, file))
+		if head == nil {
+			t.Errorf("%s does not begin with number, title, status and date", file)
+			continue
+		}
+		row := fmt.Sprintf("| [%s](%s) | %s | %s | %s |\n", head[1], filepath.Base(file), head[2], head[3], head[4])
+		if !strings.Contains(index, row) {
+			t.Errorf("the index of decisions does not have %s", row)
+		}
+	}
+	if strings.Count(index, "\n| [") != len(files) {
+		t.Errorf("the index has another number of decisions than the folder, which has %d", len(files))
 	}
 }
