@@ -243,8 +243,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	for sending || receiving {
 		if sending {
 			c.message = transport.Message{
-				Bytes: b.data[sent:], Total: len(b.data),
-				Stream: transport.CollectiveStream, Seq: c.comm.seq, Clock: clock,
+				Bytes: b.data[sent:], Total: len(b.data), Seq: c.comm.seq, Clock: clock,
 			}
 			n, err := ep.Put(to, &c.message)
 			if err != nil {
@@ -281,7 +280,7 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 	}
 	n := len(m.Bytes)
 	switch {
-	case m.Stream != transport.CollectiveStream || m.Seq != c.comm.seq:
+	case m.Seq != c.comm.seq:
 		return 0, &transport.ProtocolError{Peer: from,
 			Text: fmt.Sprintf("a message of call %d in call %d", m.Seq, c.comm.seq)}
 	case m.Total != len(dst) || got+n > len(dst):

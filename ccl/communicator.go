@@ -188,7 +188,6 @@ func (c *Communicator) init(ctx context.Context) error {
 	c.call = Call{comm: c, fold: newFolder(c.size)}
 	c.warn = c.warnOf
 	c.ep.SetTimeout(transport.Timeout{After: c.settings.Timeout(), Warn: c.warn})
-	c.ep.Attach(c)
 	if c.size == 1 {
 		return transport.ContextError(ctx)
 	}

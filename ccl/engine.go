@@ -205,6 +205,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call.payload = p.shape.Eager
 	call.begin(c.rank)
 	call.places = r.displs
+	c.entry.Displs = r.displs
 	if r.dtype != 0 {
 		call.fold.set(r.dtype, p.shape.Op)
 	}
@@ -287,16 +288,15 @@ func (c *Communicator) executeAll() error {
 	}
 }
 
-// impersonate makes the call that of another rank. What ranks do not share of a
-// call is in its memory's buffers, but for the places of blocks; so there is, as a
-// rule, no need to touch what the other rank's core has in its cache.
+// impersonate switches the call to another rank. Per-rank state is the two buffers and, for
+// three collectives, the displacements; no other cache line of that rank is touched.
 func (c *Communicator) impersonate(rank int) {
 	call := &c.call
 	call.begin(rank)
 	call.in.data, call.out.data = c.memory.Buffers(rank)
 	switch call.coll {
 	case CollAllGather, CollGather, CollAllToAll:
-		call.places = c.ep.Peer(rank).(*Communicator).call.displs
+		call.places = c.memory.Displs(rank)
 	}
 }
 
@@ -332,6 +332,7 @@ type plan struct {
 	key       planKey
 	algorithm string // that the call was forced to
 	choice    Choice
+	entry     uint64 // entryID of choice.Entry; 0 where the engine does the call itself
 	shape     Shape
 	work      int // bytes that the bodies of all ranks touch
 	// The fingerprint for a root and for lengths.
@@ -345,7 +346,7 @@ type plan struct {
 func (p *plan) print(r *request) {
 	f := fingerprint{
 		coll: r.coll, dtype: r.dtype, op: r.op.id(), count: r.count, root: r.root,
-		entry: p.choice.ID, counts: r.lengths,
+		entry: p.entry, counts: r.lengths,
 	}
 	p.root, p.lengths, p.fingerprint = r.root, r.lengths, f.print()
 	p.hash = hash(p.fingerprint)
@@ -416,7 +417,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 			known = true
 			return err
 		}
-		next.choice = choice
+		next.choice, next.entry = choice, entryID(choice.Entry)
 		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
 		next.work = c.size * (key.bytes + key.total)
 	}

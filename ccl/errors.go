@@ -46,7 +46,6 @@ type (
 // the one that cancelled or gave up, which gets its own error.
 type CollectiveFailedError struct {
 	Operation string // the collective, such as "all_reduce"
-	Code      int    // reserved for transports whose errors are numbers; 0
 	Message   string // what this rank was doing, "" if the call did not start
 	Algorithm string // the algorithm's entry in ccl.yaml, "" if none was chosen
 	Rank      int    // the rank that returns the error

@@ -3,6 +3,7 @@ package ccl
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/bits"
 	"slices"
@@ -40,6 +41,14 @@ func fingerprintOf(p transport.Fingerprint) fingerprint {
 		coll: Collective(p[0]), dtype: DType(p[0] >> 8), op: uint32(p[0] >> 32),
 		count: int(p[1]), root: int(p[2]), entry: p[3], counts: p[4],
 	}
+}
+
+// entryID stands for an algorithm's entry in fingerprints: the FNV-1a hash of its name,
+// which is the same in all processes.
+func entryID(entry string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(entry))
+	return h.Sum64()
 }
 
 // hash folds a fingerprint to one word: products of pairs of words, each word

@@ -405,8 +405,7 @@ func (p *post) send(t *transfer) (moved bool) {
 		return true
 	}
 	p.message = transport.Message{
-		Bytes: t.buf.data[t.moved:], Total: len(t.buf.data),
-		Stream: transport.PointToPointStream, Seq: uint64(t.tag), Clock: uint32(t.dtype),
+		Bytes: t.buf.data[t.moved:], Total: len(t.buf.data), Seq: uint64(t.tag), Clock: uint32(t.dtype),
 	}
 	n, ok, err := p.lane.TryPut(t.peer, &p.message)
 	switch {

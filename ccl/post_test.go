@@ -173,7 +173,7 @@ func TestLostInTheMiddleOfAMessage(t *testing.T) {
 		}, 3)
 		whole := numbers(1, 40) // of several parts
 		m := transport.Message{
-			Bytes: bytesOf(whole), Total: 160, Stream: transport.PointToPointStream, Seq: 7, Clock: uint32(ccl.Int32),
+			Bytes: bytesOf(whole), Total: 160, Seq: 7, Clock: uint32(ccl.Int32),
 		}
 		put := func() (moved bool) {
 			n, ok, err := sender.P2P().TryPut(1, &m)

@@ -2,7 +2,6 @@ package ccl
 
 import (
 	"fmt"
-	"hash/fnv"
 	"runtime/debug"
 	"slices"
 )
@@ -14,7 +13,6 @@ type Choice struct {
 	Kernel    *Kernel
 	Params    any    // of the entry; nil if the algorithm has none
 	Why       string // "ccl.yaml:31: rule 1", "ccl.yaml:5: defaults.algorithm", or "option"
-	ID        uint64 // stands for Entry, and is the same in all processes
 }
 
 // Choose returns the kernel for a shape, whose Params and Eager it ignores: the
@@ -43,7 +41,6 @@ func (s *Settings) Choose(shape Shape, force string) (Choice, error) {
 		Kernel:    k.algorithm.Kernels[shape.Collective],
 		Params:    k.params,
 		Why:       why,
-		ID:        entryID(k.entry.name),
 	}, nil
 }
 
@@ -77,13 +74,6 @@ func (s *Settings) pick(shape Shape, force string) (k *candidate, why string, er
 	}
 	return nil, "", fmt.Errorf("ccl: %s: %w: no rule of %s matches; entries that can: %s",
 		shapeText(shape), ErrNotImplemented, s.config.file, list(s.able(shape)))
-}
-
-// entryID is the FNV-1a hash of an entry's name.
-func entryID(name string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(name))
-	return h.Sum64()
 }
 
 // takes reports whether the rule, which chooses the algorithm a, is for the

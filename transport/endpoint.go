@@ -17,11 +17,6 @@ type Endpoint interface {
 	// Name is the transport's name in ccl.yaml, such as "local".
 	Name() string
 
-	// Attach leaves v where ranks that share an address space find it with
-	// Peer, which returns nil where they do not or while nothing is attached.
-	Attach(v any)
-	Peer(rank int) any
-
 	// SetTimeout bounds each call that follows.
 	SetTimeout(t Timeout)
 
@@ -140,6 +135,9 @@ type Arrival struct {
 	Payload []byte
 	// Send and Recv are this rank's buffers, shown through Memory when Exposed.
 	Send, Recv []byte
+	// Displs, shown through Memory to a rank that runs this rank's body, are where blocks
+	// begin in Recv. A transport does not look at them.
+	Displs []int
 	// Reads and Writes are the user's memory that the call reads and writes for this
 	// rank once all have entered; where ranks share an address space they are compared.
 	// Reads is ignored beside a Payload.
@@ -187,28 +185,20 @@ const (
 // part; Seq is the call it belongs to; Clock is the sender's count of dependent
 // steps, for measuring an algorithm's critical path.
 type Message struct {
-	Bytes  []byte
-	Total  int
-	Stream Stream
-	Seq    uint64
-	Clock  uint32
+	Bytes []byte
+	Total int
+	Seq   uint64
+	Clock uint32
 }
-
-// Stream tells messages of different origin between the same two ranks apart.
-type Stream uint32
-
-const (
-	// CollectiveStream is the stream of messages inside collectives.
-	CollectiveStream Stream = 1
-	// PointToPointStream is the stream of messages of a Lane.
-	PointToPointStream Stream = 2
-)
 
 // Memory shows other ranks' buffers in place.
 type Memory interface {
 	// Buffers returns the Send and Recv that rank brought to the call entered
 	// last, which was Exposed. Touch them only between Enter and Complete.
 	Buffers(rank int) (send, recv []byte)
+	// Displs returns the Displs that rank brought to the call entered last, to a rank that
+	// runs that rank's body: Claim has handed it out.
+	Displs(rank int) []int
 }
 
 // Staging shows copies of other ranks' memory, turn by turn: what a rank stages and

@@ -100,11 +100,12 @@ type group struct {
 	further groupsync.Rendezvous
 }
 
-// handle is what a rank shows the others in place: two cache lines.
+// handle is what a rank shows the others in place: two cache lines, of which most calls
+// touch the first.
 type handle struct {
 	send, recv []byte
-	attached   atomic.Pointer[any]
-	_          [128 - 56]byte
+	displs     []int
+	_          [128 - 72]byte
 }
 
 // causes implements groupsync.Causes. A rank's place for its failure is written once and read
@@ -156,15 +157,6 @@ type endpoint struct {
 
 func (ep *endpoint) Name() string { return Name }
 
-func (ep *endpoint) Attach(v any) { ep.group.handles[ep.Rank()].attached.Store(&v) }
-
-func (ep *endpoint) Peer(rank int) any {
-	if p := ep.group.handles[rank].attached.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
 func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	ep.seq, ep.shared = int64(e.Seq), e.AnyRunner
 	if err := ep.Begin(e); err != nil {
@@ -173,6 +165,9 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if e.Exposed {
 		h := &ep.group.handles[ep.Rank()]
 		h.send, h.recv = e.Send, e.Recv
+		if e.Displs != nil || h.displs != nil {
+			h.displs = e.Displs
+		}
 	}
 	if ep.group.parked {
 		return ep.arrive(e)
@@ -223,6 +218,9 @@ func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 	h := &ep.group.handles[rank]
 	return h.send, h.recv
 }
+
+// Displs implements transport.Memory.
+func (ep *endpoint) Displs(rank int) []int { return ep.group.handles[rank].displs }
 
 // Free implements transport.Endpoint: the garbage collector does it.
 func (ep *endpoint) Free() error { return nil }

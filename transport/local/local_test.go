@@ -49,7 +49,7 @@ func TestLaneAllocatesNothing(t *testing.T) {
 	eps := local.NewWaiting(2, local.Poll)
 	from, to := eps[0].P2P(), eps[1].P2P()
 	there := func() bool { _, ok, _ := to.TryNext(0); return ok }
-	m := transport.Message{Bytes: make([]byte, 100), Total: 100, Stream: transport.PointToPointStream}
+	m := transport.Message{Bytes: make([]byte, 100), Total: 100}
 	exchange := func() {
 		if _, ok, err := from.TryPut(1, &m); !ok || err != nil {
 			t.Fatal(ok, err)

@@ -27,8 +27,8 @@ const (
 )
 
 type slotHeader struct {
-	total, seq       uint64
-	n, clock, stream uint32
+	total, seq uint64
+	n, clock   uint32
 }
 
 func (g Geometry) slotBytes() int    { return slotHead + (g.Slot+63)&^63 }
@@ -89,7 +89,7 @@ func (n *node) write(channelOffset int, m *transport.Message) int {
 	h, data := n.slot(channelOffset, part)
 	size := min(len(data), len(m.Bytes))
 	memmove.Copy(data, m.Bytes[:size])
-	*h = slotHeader{total: uint64(m.Total), seq: m.Seq, n: uint32(size), clock: m.Clock, stream: uint32(m.Stream)}
+	*h = slotHeader{total: uint64(m.Total), seq: m.Seq, n: uint32(size), clock: m.Clock}
 	c.posted.Store(part + 1)
 	return size
 }
@@ -105,7 +105,7 @@ func (n *node) read(channelOffset int, part uint64, from int) (transport.Message
 		return transport.Message{}, &transport.ProtocolError{Peer: from,
 			Text: fmt.Sprintf("a message part of %d bytes is longer than its message, of %d", h.n, int64(h.total))}
 	}
-	return transport.Message{Bytes: data[:h.n], Total: int(h.total), Seq: h.seq, Clock: h.clock, Stream: transport.Stream(h.stream)}, nil
+	return transport.Message{Bytes: data[:h.n], Total: int(h.total), Seq: h.seq, Clock: h.clock}, nil
 }
 
 // outbox returns the offset of this rank's channel to another.

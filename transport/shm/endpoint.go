@@ -62,10 +62,6 @@ type endpoint struct {
 
 func (ep *endpoint) Name() string { return Name }
 
-// Attach and Peer do nothing: ranks do not see each other's values.
-func (ep *endpoint) Attach(any)   {}
-func (ep *endpoint) Peer(int) any { return nil }
-
 func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if err := ep.Begin(e); err != nil {
 		return transport.RunOwn, err

@@ -88,7 +88,7 @@ func TestForeignFiles(t *testing.T) {
 		"text":       {write(func(b []byte) []byte { return bytes.Repeat([]byte("some text "), 1000) }), `it begins with "some tex"`},
 		"zeros":      {write(func(b []byte) []byte { clear(b); return b }), `it begins with "\x00\x00`},
 		"byte order": {write(func(b []byte) []byte { b[8], b[9], b[10], b[11] = b[11], b[10], b[9], b[8]; return b }), "its byte order is"},
-		"version":    {write(func(b []byte) []byte { le.PutUint32(b[12:], 3); return b }), "its layout has version 3"},
+		"version":    {write(func(b []byte) []byte { le.PutUint32(b[12:], headerVersion+1); return b }), fmt.Sprintf("its layout has version %d", headerVersion+1)},
 		"other job":  {write(func(b []byte) []byte { b[42] = 'J'; return b }), `it belongs to job "Job", not to "job"`},
 		"bytes at random": {write(func(b []byte) []byte {
 			for i := range b[16:headBytes] {

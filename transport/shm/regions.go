@@ -194,6 +194,9 @@ func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 	return ep.shownMemory(rank, &s.send), ep.shownMemory(rank, &s.recv)
 }
 
+// Displs implements transport.Memory. It is never called: every rank runs its own body.
+func (ep *endpoint) Displs(int) []int { return nil }
+
 // shownMemory returns a buffer that a rank shows. What that says is in memory that is
 // shared; if it cannot be, the call panics, which fails it.
 func (ep *endpoint) shownMemory(rank int, s *shownBuffer) []byte {

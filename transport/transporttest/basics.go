@@ -36,27 +36,6 @@ func identity(h *harness, n int) error {
 	})
 }
 
-func peers(h *harness, n int) error {
-	return h.world(n, 0, func(w *world) error {
-		return w.each(func(r *rank) error {
-			if v := r.Peer(r.me); v != nil {
-				return fmt.Errorf("Peer(%d) is a %T before it has attached anything", r.me, v)
-			}
-			r.Attach(r)
-			if err := r.enter(r.entry()); err != nil {
-				return err
-			}
-			for q := range n {
-				v := r.Peer(q)
-				if v != any(w.ranks[q]) && (v != nil || r.Memory() != nil) {
-					return fmt.Errorf("Peer(%d) is a %T, and not what that rank attached", q, v)
-				}
-			}
-			return r.enter(r.entry()) // nobody closes while others look
-		})
-	})
-}
-
 // conclude lets ranks of two minds decide, in several groups.
 func conclude(h *harness, n int) error {
 	for first := range n {

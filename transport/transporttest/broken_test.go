@@ -33,8 +33,6 @@ var (
 var brokenTransports = []broken{
 	{check: "Identity", what: "carries short payloads only", says: "PayloadLimit is 20",
 		wrap: func(ep *naive) transport.Endpoint { return shortPayloads{ep} }},
-	{check: "Peers", what: "shows what the neighbour attached", says: "attached",
-		wrap: func(ep *naive) transport.Endpoint { return neighbourPeers{ep} }},
 	{check: "Conclude", what: "every rank decides for itself", says: "and hears",
 		wrap: func(ep *naive) transport.Endpoint { return headstrong{ep} }},
 	{check: "Groups", what: "fails all groups at once", says: "has reached the other",
@@ -63,6 +61,8 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return &twiceClaimed{naive: ep} }},
 	{check: "Shared", what: "rank 0's body is never run", says: "0 times instead of 1",
 		wrap: func(ep *naive) transport.Endpoint { return idleRank{ep} }},
+	{check: "Shared", what: "shows the neighbour's displacements", says: "displacements [", kind: parks,
+		wrap: func(ep *naive) transport.Endpoint { return neighbourDispls{ep} }},
 	{check: "Shared/Failing", what: "a failed body counts as run", says: "no error instead of", kind: parks,
 		wrap: func(ep *naive) transport.Endpoint { return failedIsRun{ep} }},
 
@@ -170,10 +170,6 @@ func (shortPayloads) PayloadLimit() int { return 20 }
 type headstrong struct{ *naive }
 
 func (headstrong) Conclude(formed bool) bool { return formed }
-
-type neighbourPeers struct{ *naive }
-
-func (ep neighbourPeers) Peer(rank int) any { return ep.naive.Peer(max(rank-1, 0)) }
 
 type sharedFailure struct {
 	*naive
@@ -329,6 +325,12 @@ func (ep neighbourBuffers) Memory() transport.Memory { return ep }
 func (ep neighbourBuffers) Buffers(rank int) (send, recv []byte) {
 	return ep.naive.Buffers((rank + 1) % ep.n)
 }
+
+type neighbourDispls struct{ *naive }
+
+func (ep neighbourDispls) Memory() transport.Memory { return ep }
+
+func (ep neighbourDispls) Displs(rank int) []int { return ep.naive.Displs((rank + 1) % ep.n) }
 
 type noCompletion struct{ *naive }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/goccl/goccl/transport"
@@ -88,6 +89,11 @@ func (r *rank) everyone(e *transport.Arrival, body func(b *rank) error) error {
 		}
 		if b < 0 || b >= r.n {
 			return fmt.Errorf("call %d: Claim handed out rank %d of %d", e.Seq, b, r.n)
+		}
+		if e.Displs != nil && r.Memory() != nil {
+			if displs, want := r.Memory().Displs(b), []int{b, int(e.Seq)}; !slices.Equal(displs, want) {
+				return fmt.Errorf("call %d: rank %d shows displacements %v instead of %v", e.Seq, b, displs, want)
+			}
 		}
 		if err := body(r.w.ranks[b]); err != nil {
 			r.Fail(failureOf(r.me, e.Seq, err))

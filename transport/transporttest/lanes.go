@@ -134,9 +134,7 @@ func (r *rank) there(from int) bool {
 // letters returns messages from one rank to another, of all the lengths.
 func letters(from, to int, lengths []int) (all []transport.Message) {
 	for i, length := range lengths {
-		m := letter(uint64(i), from, to, length, 7)
-		m.Stream = transport.PointToPointStream
-		all = append(all, m)
+		all = append(all, letter(uint64(i), from, to, length, 7))
 	}
 	return all
 }

@@ -11,8 +11,7 @@ import (
 func letter(seq uint64, from, to, length, number int) transport.Message {
 	k := mix(seq + uint64(from)<<20 + uint64(to)<<30 + uint64(number)<<40)
 	return transport.Message{
-		Bytes: data(length, int(k)), Total: length,
-		Stream: transport.Stream(k >> 32), Seq: seq + k&1, Clock: uint32(k),
+		Bytes: data(length, int(k)), Total: length, Seq: seq + k&1, Clock: uint32(k),
 	}
 }
 
@@ -83,9 +82,9 @@ func (r *rank) look(from int, want transport.Message) (int, error) {
 func sameMessage(view, want transport.Message) error {
 	n := len(view.Bytes)
 	switch {
-	case view.Total != want.Total || view.Seq != want.Seq || view.Clock != want.Clock || view.Stream != want.Stream:
-		return fmt.Errorf("a Total of %d, Seq %d, Clock %d, Stream %d instead of %d, %d, %d, %d", view.Total, view.Seq,
-			view.Clock, view.Stream, want.Total, want.Seq, want.Clock, want.Stream)
+	case view.Total != want.Total || view.Seq != want.Seq || view.Clock != want.Clock:
+		return fmt.Errorf("a Total of %d, Seq %d, Clock %d instead of %d, %d, %d", view.Total, view.Seq,
+			view.Clock, want.Total, want.Seq, want.Clock)
 	case n > len(want.Bytes) || n < min(1, len(want.Bytes)):
 		return fmt.Errorf("%d bytes where %d are missing", n, len(want.Bytes))
 	case !bytes.Equal(view.Bytes, want.Bytes[:n]):

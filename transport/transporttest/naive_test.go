@@ -38,7 +38,6 @@ type naiveGroup struct {
 	changed  *sync.Cond
 	failure  *transport.Failure
 	verdict  *bool // of Conclude
-	attached []any
 	closed   []bool
 	calls    map[uint64]*naiveCall
 	streams  map[[2]int][]transport.Message
@@ -69,7 +68,7 @@ type naivePiece struct {
 // newNaive connects ranks through a naive transport.
 func newNaive(n int, kind naiveKind) []*naive {
 	g := &naiveGroup{
-		naiveKind: kind, n: n, attached: make([]any, n), closed: make([]bool, n),
+		naiveKind: kind, n: n, closed: make([]bool, n),
 		calls: map[uint64]*naiveCall{}, streams: map[[2]int][]transport.Message{},
 		waitsFor: map[int]int{}, letters: map[[2]int][]transport.Message{}, viewed: map[[2]int]bool{}, further: map[string][]*naive{},
 	}
@@ -186,15 +185,6 @@ func (ep *naive) interrupted(absent []int) error {
 func (ep *naive) Rank() int    { return ep.rank }
 func (ep *naive) Size() int    { return ep.n }
 func (ep *naive) Name() string { return "naive" }
-
-func (ep *naive) Attach(v any) { ep.locked(func() { ep.attached[ep.rank] = v }) }
-
-func (ep *naive) Peer(rank int) (v any) {
-	if !ep.copies {
-		ep.locked(func() { v = ep.attached[rank] })
-	}
-	return v
-}
 
 func (ep *naive) SetTimeout(t transport.Timeout) { ep.timeout = t }
 func (ep *naive) PayloadLimit() int              { return 1000 }
@@ -454,6 +444,12 @@ func (ep *naive) Buffers(rank int) (send, recv []byte) {
 	ep.mu.Lock()
 	defer ep.mu.Unlock()
 	return ep.now.entered[rank].Send, ep.now.entered[rank].Recv
+}
+
+func (ep *naive) Displs(rank int) []int {
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	return ep.now.entered[rank].Displs
 }
 
 func (ep *naive) PieceBytes() int { return 160 }

@@ -28,7 +28,9 @@ func sharedCalls(h *harness, n int) error {
 			for i := range calls {
 				e := r.entry()
 				e.AnyRunner, e.Work = true, work[i/3%len(work)]
-				e.Exposed = i%3 != 0
+				if e.Exposed = i%3 != 0; e.Exposed {
+					e.Displs = []int{r.me, int(e.Seq)}
+				}
 				e.Payload = data(limit, r.me, int(e.Seq))
 				p := e.Seq % 2
 				runs, want := exposedRuns[p], &exposedCalls[p]

@@ -75,8 +75,6 @@ var (
 var checks = []check{
 	{"Identity", anySize, identity,
 		"Rank and Size are constant and 0 <= Rank < Size; Name is the same on all ranks and not empty; PayloadLimit is 0 or at least InlineBytes; exactly one of Memory and Staging is not nil"},
-	{"Peers", anySize, peers,
-		"Peer returns what that rank has attached, nil before, and nil only then where the ranks share memory"},
 	{"Conclude", anySize, conclude,
 		"the first rank that concludes decides for all, whatever they say, and once for all"},
 	{"Groups", few, groups,
@@ -96,7 +94,7 @@ var checks = []check{
 		"where ranks share memory and one writes what another reads or writes, every rank gets *OverlapError with the ranks that brought it; what is only read may be shared"},
 
 	{"Shared", anySize, sharedCalls,
-		"in a Shared call each rank's body is run exactly once, by whoever, and before that rank returns; if the call is Exposed, before any rank returns"},
+		"in a Shared call each rank's body is run exactly once, by whoever, and before that rank returns; if the call is Exposed, before any rank returns; the rank that runs it sees the displacements that the other brought"},
 	{"Shared/Failing", several, sharedFailing,
 		"a Shared and Exposed call in which one body failed is completed on no rank, and no rank hangs"},
 
@@ -108,7 +106,7 @@ var checks = []check{
 		"after a turn every rank sees what each rank staged and shared before it, until it comes to the next; Enter of a Staged call is a turn"},
 
 	{"Messages/Order", several, messageOrder,
-		"the bytes of a pair of ranks arrive once, unchanged and in the order in which they were put, with the Total, Seq, Clock and Stream of their message"},
+		"the bytes of a pair of ranks arrive once, unchanged and in the order in which they were put, with the Total, Seq and Clock of their message"},
 	{"Messages/AllPairs", several, messageAllPairs,
 		"every ordered pair has its own stream: ranks that put and take in turns do not block each other, whatever the sizes"},
 	{"Messages/Held", several, messagesHeld,
@@ -117,7 +115,7 @@ var checks = []check{
 		"Drain returns only after the receiver has taken all that was put, and then the sender may overwrite its memory"},
 
 	{"Lane/Order", several, laneOrder,
-		"what a rank puts in its lane arrives once, unchanged and in order, in parts, with the Total, Seq, Clock and Stream of its message; and Rest returns when there may be more to put, to take, or to find drained"},
+		"what a rank puts in its lane arrives once, unchanged and in order, in parts, with the Total, Seq and Clock of its message; and Rest returns when there may be more to put, to take, or to find drained"},
 	{"Lane/Drain", few, laneDrain,
 		"TryDrained is true only after the receiver has taken all that was put, and then the sender may overwrite its memory"},
 	{"Lane/Beside", few, laneBeside,
