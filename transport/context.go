@@ -6,9 +6,8 @@ import (
 	"fmt"
 )
 
-// ContextError returns why ctx has ended, nil while it lives: the error of ctx,
-// context.Canceled or context.DeadlineExceeded, and with it the cause that it was ended
-// with (context.WithCancelCause), so that errors.Is and errors.As find both.
+// ContextError returns why ctx has ended, nil if it has not. errors.Is finds context.Canceled or
+// context.DeadlineExceeded, and the cause that was given to context.WithCancelCause.
 func ContextError(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {

@@ -1,38 +1,37 @@
-// Package transport is the contract between the engine of collectives (package
-// ccl) and the media that connect ranks: goroutines of one process
-// (transport/local), processes of one node (transport/shm).
+// Package transport is the contract between the engine of collectives (package ccl) and the
+// media that connect ranks: goroutines of one process (transport/local), processes of one node
+// (transport/shm).
 //
 // # Model
 //
-// A transport connects the R ranks of a group. Each rank holds one [Endpoint].
-// The endpoint knows bytes; it does not know element types, operations or
-// collectives. It offers steps, not callbacks, and the engine strings them
-// together: a call [Endpoint.Enter]s (every rank publishes one line and waits
-// for everybody else's), moves bytes, by messages between ordered pairs or
-// through a window on everybody's buffers, and, where users' memory was
-// exposed, [Endpoint.Complete]s.
+// A transport connects the ranks of a group. Each rank holds one [Endpoint]. The endpoint moves
+// bytes; it does not know element types, operations or collectives. Its methods are steps, and
+// the engine puts calls together from them:
 //
-// Calls are numbered from 1. All ranks enter the same calls in the same order;
-// a rank that refuses a call for its arguments says so with [Endpoint.Refuse]
-// and consumes the number without entering.
+//   - [Sync]: the ranks Enter a call. Each publishes one line (payload, hash, fingerprint) and
+//     waits for the lines of all others. A call that touches other ranks' memory ends with
+//     Complete.
+//   - [Memory] or [Staging]: the buffers of all ranks, in place or as copies.
+//   - [Messages]: bytes between ordered pairs of ranks, inside of calls.
+//   - [P2P]: messages that belong to no call.
+//   - [Lifecycle]: failures, leaving, closing.
+//   - [Groups] and [Regions], which an endpoint may implement as well: groups of some of the
+//     ranks; memory that all ranks see.
 //
-// Beside its calls an endpoint has a [P2P], for messages that belong to none. Where
-// endpoints implement [Groups], some ranks of a group can form another.
+// Calls are numbered from 1. All ranks enter the same calls in the same order. A rank that
+// rejects the arguments of a call consumes its number with Refuse instead of entering it.
 //
 // # Concurrency
 //
-// An endpoint belongs to its rank: its methods are called by one goroutine at a
-// time. [Endpoint.Fail], [Endpoint.Failed], [Endpoint.Failure],
-// [Endpoint.Close], [Endpoint.Rank], [Endpoint.Size] and [P2P.Wake] may be called at
-// any time by anyone. The lane of an endpoint has a goroutine of its own, and
-// [Groups] may be used by any.
+// One goroutine at a time calls the methods of an endpoint. Exceptions: any goroutine may call
+// Fail, Failed, Failure, Close, Rank, Size and [P2P.Wake] at any time; the methods of P2P belong
+// to one goroutine of their own; [Groups] may be used by any.
 //
 // # Failure
 //
-// A group is fail-stop. The first failure that [Endpoint.Fail] records is the
-// failure of the group; every wait notices it. Refusals, departures, failures
-// and cancelled contexts only interrupt a wait: the wait tests once more
-// whether what it waited for is there, and fails only if it is not. Waits
-// return a context's error, [*PeerLostError], [*TimeoutError],
-// [*RefusedError], [*ProtocolError] or [ErrFailed].
+// A group is fail-stop. The first failure that Fail records is the failure of the group, and
+// every wait notices it. Refusals, departures, failures and cancelled contexts interrupt a wait:
+// it tests its condition once more and fails only if that still does not hold. Waits return the
+// error of a context, [*PeerLostError], [*TimeoutError], [*RefusedError], [*ProtocolError] or
+// [ErrFailed].
 package transport

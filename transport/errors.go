@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// ErrClosed is returned for the use of an endpoint after Close.
+// ErrClosed is the error of an endpoint that is used after Close.
 var ErrClosed = errors.New("closed")
 
-// ErrFailed is returned by a wait that ended because the group has failed:
-// Endpoint.Failure says why.
+// ErrFailed is the error of a wait that ended because the group has failed. Endpoint.Failure
+// returns why.
 var ErrFailed = errors.New("the group has failed")
 
-// PeerLostError says that a rank that is needed is gone: it left the group,
-// its worker ended or its process died. PID is 0 for a rank of this process.
+// PeerLostError reports that a required rank is gone: it left the group, its worker ended, or
+// its process died. PID is 0 for a rank of this process.
 type PeerLostError struct {
 	Rank int
 	PID  int
@@ -28,10 +28,9 @@ func (e *PeerLostError) Error() string {
 	return fmt.Sprintf("peer lost: rank %d has left the group", e.Rank)
 }
 
-// TimeoutError says that a call waited longer than its timeout, which rank By was
-// the first to do. Missing are the ranks that have not entered call Seq, or not
-// joined the group if Seq is 0; Behind are those that have, but did not get to the
-// point that By waited for.
+// TimeoutError reports that a call waited longer than its timeout. Rank By was the first to do
+// so. Missing are the ranks that have not entered call Seq, or not joined the group if Seq is 0.
+// Behind are the ranks that have, but did not reach the point that By waited for.
 type TimeoutError struct {
 	Missing, Behind []int
 	By              int
@@ -56,13 +55,12 @@ func (e *TimeoutError) Error() string {
 	return b.String()
 }
 
-// Timeout makes errors of this type look like other timeouts of the standard
-// library.
+// Timeout returns true, as the timeout errors of the standard library do.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// AbortedError says that rank By gave up, and why: its worker returned an error
-// or panicked, its context was cancelled, its kernel failed. Across processes
-// Cause holds the text of the cause alone.
+// AbortedError reports that rank By gave up, and why: its worker returned an error or panicked,
+// its context was cancelled, or its kernel failed. Across processes Cause is an error with the
+// text of the cause; errors.Is and errors.As do not find the cause itself.
 type AbortedError struct {
 	By    int
 	Cause error
@@ -78,16 +76,16 @@ func (e *AbortedError) Error() string {
 // Unwrap returns the cause.
 func (e *AbortedError) Unwrap() error { return e.Cause }
 
-// MismatchError is returned by Enter where ranks entered one call with
-// different hashes; Endpoint.Fingerprint holds what each brought.
+// MismatchError is returned by Enter if ranks entered one call with different hashes.
+// Endpoint.Fingerprint returns what each rank brought.
 type MismatchError struct{ Seq uint64 }
 
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("ranks made different calls as call %d", e.Seq)
 }
 
-// OverlapError is returned by Enter where one rank writes memory in the call that
-// another reads or writes in it: Ranks brought it, in ascending order.
+// OverlapError is returned by Enter if one rank writes memory in the call that another rank
+// reads or writes in it. Ranks, in ascending order, brought that memory.
 type OverlapError struct {
 	Ranks []int
 	Seq   uint64
@@ -97,10 +95,10 @@ func (e *OverlapError) Error() string {
 	return fmt.Sprintf("%s brought the same memory to call %d", RanksText(e.Ranks), e.Seq)
 }
 
-// RefusedError is returned by Enter where Ranks refused call Seq for its
-// arguments and this rank did not. Why is the reason that each of Ranks gave, "" where
-// it is not kept any more; ranks that share memory with other processes must not trust
-// its characters. Missing are the ranks that have done neither yet.
+// RefusedError is returned by Enter if Ranks rejected the arguments of call Seq and this rank did
+// not. Why has the reason of each of Ranks, "" if it is no longer kept. Where ranks are
+// processes the texts come from shared memory and may contain any characters. Missing are the
+// ranks that have neither entered nor refused the call.
 type RefusedError struct {
 	Ranks   []int
 	Why     []string
@@ -112,7 +110,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s refused the arguments of call %d", RanksText(e.Ranks), e.Seq)
 }
 
-// NotAvailableError says that a transport does not exist on this system.
+// NotAvailableError reports that this system does not have a transport.
 type NotAvailableError struct {
 	Transport string // its name
 	Reason    string
@@ -122,11 +120,10 @@ func (e *NotAvailableError) Error() string {
 	return fmt.Sprintf("transport %q is not available: %s", e.Transport, e.Reason)
 }
 
-// ProtocolError says that a peer did something that the protocol rules out, such
-// as sending a message that nobody expects: a defect of a kernel or of a
-// transport, or memory that ranks share and that something else has written to. Peer is
-// -1 where no rank is to blame. Methods of an endpoint that return no error, or none of
-// this kind, panic with one; see Guard.
+// ProtocolError reports that a peer broke the protocol, for example with a message that no rank
+// expects: a defect of a kernel or of a transport, or shared memory that another program has
+// written to. Peer is -1 if no rank is to blame. Methods of an endpoint that return no error, or
+// no error of this type, panic with one; see FaultGuard.
 type ProtocolError struct {
 	Peer int
 	Text string
@@ -139,8 +136,7 @@ func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("protocol error with rank %d: %s", e.Peer, e.Text)
 }
 
-// AllocationFailedError says that a transport could not get the memory it
-// needs.
+// AllocationFailedError reports that a transport could not get the memory it needs.
 type AllocationFailedError struct {
 	RequestedBytes int
 	Message        string

@@ -4,24 +4,26 @@ import "context"
 
 // Groups is implemented by endpoints whose ranks can form further groups.
 type Groups interface {
-	// Group connects some ranks of this group in a group of its own, and returns this rank's
-	// endpoint in it. members are their ranks here, in the order of their ranks there, each
-	// once and the caller's among them; only members call it, all with the same arguments.
-	// number tells groups apart: no two groups of this one that have a member in common ever
-	// have the same.
+	// Group connects some ranks of this group as a group of its own and returns this rank's
+	// endpoint in it. members are their ranks in this group, in the order of their ranks in the
+	// new one. Preconditions:
 	//
-	// It is no step of a call: it may be called at any time before Close, by several
-	// goroutines, while another makes calls of this endpoint. It may return before the others
-	// have called it.
+	//   - each member appears once, the caller among them;
+	//   - only members call Group, all with the same arguments;
+	//   - no two groups of this one that have a member in common have the same number.
 	//
-	// The new group has its own calls, from 1 on, its own failure and its own departures;
-	// closing either group leaves the other alone. It waits as this one does.
+	// Group is not a step of a call. Several goroutines may call it at any time before Close,
+	// also while another goroutine makes calls of this endpoint. It may return before the other
+	// members have called it.
 	//
-	// errors.Is finds ErrFailed and ErrClosed, if this group has failed or its endpoint was
-	// closed before all members came, and what has ended ctx; errors.As finds *TimeoutError
-	// (the deadline of ctx has passed), *PeerLostError (a member has left this group or died
-	// before it came), *AbortedError (one has given up) and *AllocationFailedError. The ranks in
-	// them are those of the new group. Other errors say what is wrong with the arguments, or
-	// with what lies in the place of the group's memory.
+	// The new group has its own calls, numbered from 1, its own failure and its own departures.
+	// Closing either group does not affect the other. The new group waits as this one does.
+	//
+	// errors.Is finds ErrFailed if this group has failed, ErrClosed if this endpoint was closed
+	// before all members came, and the error of ctx. errors.As finds *TimeoutError (the
+	// deadline of ctx has passed), *PeerLostError (a member left this group or died before it
+	// came), *AbortedError (a member gave up) and *AllocationFailedError; their ranks are ranks
+	// of the new group. Other errors describe invalid arguments, or a file in the place of the
+	// group's memory that does not belong to it.
 	Group(ctx context.Context, number uint64, members []int) (Endpoint, error)
 }

@@ -1,54 +1,54 @@
 package transport
 
-// P2P carries messages between two ranks outside of calls. Each endpoint has one beside
-// its collectives: one goroutine at a time may use it, while another makes calls. Every
-// ordered pair of different ranks has a stream of its own here, in order, apart from the
-// messages of collectives; what is in Message.Seq and Clock is its users' business.
+// P2P carries messages between two ranks outside of calls. One goroutine at a time may use it,
+// also while another goroutine makes calls of the endpoint. Each ordered pair of different ranks
+// has its own stream, in order, separate from the streams of calls. Message.Seq and
+// Message.Clock are free for the users of P2P.
 //
-// A lane shares its group's failure, departures and deaths with the endpoint. Only Rest
-// waits: who uses a lane looks at what it is after, Endpoint.Failed and Lost, and then
-// rests until there may be news.
+// A P2P shares the failure, departures and deaths of its group with the endpoint. Only Rest
+// blocks. Callers poll their condition, Endpoint.Failed and Lost, and then call Rest until
+// something may have changed.
 type P2P interface {
-	// TryPut is Endpoint.Put if there is room; else ok is false, and nothing was put. Where
-	// the memory of the sender itself is shown, it must not change before TryDrained or
-	// TryWithdraw says so, whatever happens to either rank. errors.As finds
-	// *AllocationFailedError, if there is no memory for one more pair of ranks.
+	// TryPut does what Endpoint.Put does if there is room; otherwise ok is false and nothing
+	// was put. Where the transport shows the sender's own memory, m.Bytes must not change before
+	// TryDrained or TryWithdraw allows it, whatever happens to either rank. errors.As finds
+	// *AllocationFailedError if the transport has no memory for another pair of ranks.
 	TryPut(to int, m *Message) (n int, ok bool, err error)
-	// TryDrained reports whether rank `to` has taken all that was put.
+	// TryDrained reports whether rank `to` has taken everything that was put.
 	TryDrained(to int) bool
-	// TryNext is Endpoint.Next if there is something; else ok is false. Once the group has
-	// failed it shows no part that it has not shown before. errors.As finds *ProtocolError.
+	// TryNext does what Endpoint.Next does if a part has arrived; otherwise ok is false. Once the
+	// group has failed it returns no part that it had not returned before. errors.As finds
+	// *ProtocolError.
 	TryNext(from int) (view Message, ok bool, err error)
-	// Take gives the view of TryNext back to the sender. Who has got a view takes it soon, also
-	// when the group has failed or its endpoint is closed: the sender may be waiting for that.
+	// Take gives the view of TryNext back to the sender. A receiver calls it soon, also after
+	// the group has failed or the endpoint was closed, because the sender may be waiting for it.
 	Take(from int)
-	// TryWithdraw ends this rank's stream to rank `to`, for whatever reason: a failure, a
-	// departure, Close. ok is false as long as rank `to` has a view of this rank's memory, which
-	// ends a Rest when it takes it. Once ok is true, no rank has such a view nor will get one,
-	// and no more can be put; taken reports that all that was put had been taken. Where ranks
-	// see copies ok is always true, and what was put may still be taken.
+	// TryWithdraw ends this rank's stream to rank `to`, for any reason: a failure, a departure,
+	// Close. While rank `to` has a view of this rank's memory, ok is false; taking that view
+	// ends a Rest of this rank. Once ok is true, no rank has such a view or will get one, and no
+	// more can be put; taken reports that everything that was put had been taken. Where the
+	// transport copies, ok is always true, and what was put may still be taken.
 	TryWithdraw(to int) (taken, ok bool)
 
-	// Rest returns when ready does true; or, since it returned last, Wake was called or an
-	// event was noticed: a failure of the group, a departure, a refusal, the death of a rank,
-	// Close of this endpoint. ready looks at this lane, and is called again and again by the
-	// caller's goroutine. A patient rest sleeps at once; else it polls and yields first, as
-	// waits in calls do.
-	Rest(ready func() bool, patient bool)
-	// Wake ends the Rest that this rank is in, or its next one. It may be called at any time
-	// by anyone.
+	// Rest blocks until ready returns true, or, since the last Rest returned, Wake was called or
+	// an event was noticed: a failure of the group, a departure, a refusal, the death of a rank,
+	// Close of this endpoint. The caller's goroutine calls ready repeatedly; ready inspects this
+	// P2P. With noSpin Rest sleeps at once; otherwise it polls and yields first, as the waits of
+	// calls do.
+	Rest(ready func() bool, noSpin bool)
+	// Wake ends the Rest in progress, or the next one. Any goroutine may call it at any time.
 	Wake()
-	// WaitFor says for which rank the rests that follow are, so that others can tell for whom
-	// they wait in the end; -1: for none in particular, or no more. It stays, also while the
-	// lane does not rest, until the next WaitFor.
+	// WaitFor announces the rank that this rank waits for, so that others can find out for whom
+	// they wait in the end; -1: for no particular one, or no longer. It holds until the next
+	// WaitFor, also between Rests.
 	WaitFor(peer int)
-	// Behind returns the rank for which peer waits in the end: it goes from each rank that
-	// waits, in a call or by its lane, to the one it waits for.
+	// Behind follows the chain of waits, in calls and in P2Ps, from peer to its end, and returns
+	// the rank there.
 	Behind(peer int) int
 
-	// Lost is a *PeerLostError if peer has left the group, or if it has died and a Rest has
-	// noticed that, and ErrClosed if this endpoint was closed. What peer sent before is still
-	// there: look with TryNext once more after Lost. It may be called at any time by anyone, as
-	// long as the endpoint is not free.
+	// Lost returns a *PeerLostError if peer has left the group, or has died and a Rest has
+	// noticed; ErrClosed if this endpoint was closed; otherwise nil. What peer sent before may
+	// still be there: call TryNext once more after Lost. Any goroutine may call it at any time
+	// until the endpoint is freed.
 	Lost(peer int) error
 }

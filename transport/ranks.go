@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// RanksText writes ranks, in ascending order, for a message: "rank 3", "ranks 0, 2",
-// "ranks 0-7".
+// RanksText returns the text of ranks, in ascending order, for a message: "rank 3",
+// "ranks 0, 2", "ranks 0-7".
 func RanksText(ranks []int) string {
 	if len(ranks) == 1 {
 		return "rank " + strconv.Itoa(ranks[0])
