@@ -206,3 +206,29 @@ func TestDecisions(t *testing.T) {
 		t.Errorf("the index has another number of decisions than the folder, which has %d", len(files))
 	}
 }
+
+var (
+	frame    = regexp.MustCompile("(?m)^\\| (`[^|]+`) \\| (\\[[^|]+) \\|")
+	function = regexp.MustCompile("`(\\w+)`")
+	goFile   = regexp.MustCompile(`\]\(([\w./]+\.go)\)`)
+)
+
+// TestWalk finds every function of CONTRIBUTING.md's walk through a call in a file of
+// its row.
+func TestWalk(t *testing.T) {
+	rows := frame.FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1)
+	for _, row := range rows {
+		source := ""
+		for _, file := range goFile.FindAllStringSubmatch(row[2], -1) {
+			source += read(t, file[1])
+		}
+		for _, f := range function.FindAllStringSubmatch(row[1], -1) {
+			if !regexp.MustCompile(`(?m)^func (\([^)]+\) )?` + f[1] + `[\[(]`).MatchString(source) {
+				t.Errorf("CONTRIBUTING.md: no function %s in %s", f[1], row[2])
+			}
+		}
+	}
+	if len(rows) < 12 {
+		t.Errorf("found %d frames of the walk", len(rows))
+	}
+}
