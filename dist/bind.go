@@ -13,14 +13,14 @@ import (
 // workers and of Go.
 var bound goroutine.Local[rank]
 
-// solo is the job of a process that lives without Spawn.
+// solo is the job of a process that does not call Spawn.
 var solo = newJob(context.Background(), nil, 1, "", nil)
 
-// alone is the rank that goroutines without one act as: that of the only job
-// there is, if it is a job of one.
-var alone atomic.Pointer[rank]
+// soleRank is the rank that unbound goroutines act as: the rank of the only job in
+// the process, if that job hosts one rank; otherwise nil.
+var soleRank atomic.Pointer[rank]
 
-func init() { alone.Store(solo.ranks[0]) }
+func init() { soleRank.Store(solo.ranks[0]) }
 
 // spawned holds the jobs whose Spawn has not returned.
 var spawned = struct {
@@ -37,7 +37,7 @@ func (j *job) register() error {
 			"%v, in one job at a time: wait for the other dist.Spawn to return, or call dist.DestroyProcessGroup first", j.launched)}
 	}
 	spawned.jobs[j] = struct{}{}
-	chooseAlone()
+	chooseSoleRank()
 	return nil
 }
 
@@ -48,10 +48,10 @@ func (j *job) unregister() {
 	for _, r := range j.ranks {
 		delete(spawned.labels, r.label)
 	}
-	chooseAlone()
+	chooseSoleRank()
 }
 
-// bind makes the calling goroutine, a worker's, the rank's.
+// bind gives the rank to the calling goroutine, which runs its worker.
 func (r *rank) bind() {
 	bound.Set(r)
 	spawned.Lock()
@@ -61,27 +61,26 @@ func (r *rank) bind() {
 	spawned.labels[r.label] = r
 }
 
-// refreshAlone has to be called after every change in which jobs live.
-func refreshAlone() {
+// refreshSoleRank must be called whenever the living jobs change.
+func refreshSoleRank() {
 	spawned.Lock()
 	defer spawned.Unlock()
-	chooseAlone()
+	chooseSoleRank()
 }
 
-// chooseAlone is refreshAlone where spawned is locked.
-func chooseAlone() {
+// chooseSoleRank is refreshSoleRank for callers that hold spawned.
+func chooseSoleRank() {
 	var r *rank
 	if jobs := living(); len(jobs) == 0 {
 		r = solo.ranks[0]
 	} else if len(jobs) == 1 && len(jobs[0].ranks) == 1 {
 		r = jobs[0].ranks[0]
 	}
-	alone.Store(r)
+	soleRank.Store(r)
 }
 
-// living returns the jobs that a goroutine without a rank may mean: those that
-// Spawn runs, and the process itself once it has a process group. spawned is
-// locked.
+// living returns the running jobs: those of Spawn, and the process itself while it has a
+// process group. The caller holds spawned.
 func living() []*job {
 	var jobs []*job
 	for j := range spawned.jobs {
@@ -98,7 +97,7 @@ func self() (*rank, error) {
 	if r := bound.Get(); r != nil {
 		return r, nil
 	}
-	if r := alone.Load(); r != nil {
+	if r := soleRank.Load(); r != nil {
 		return r, nil
 	}
 	return nil, unboundError()
@@ -108,7 +107,7 @@ func unboundError() error {
 	spawned.Lock()
 	defer spawned.Unlock()
 	switch jobs := living(); len(jobs) {
-	case 0: // it has ended in this very moment
+	case 0: // the job has just ended
 		return notInitialized()
 	case 1:
 		return fmt.Errorf("dist: %w, and the process hosts %d: "+
@@ -120,9 +119,9 @@ func unboundError() error {
 	}
 }
 
-// known returns the default group that the calling goroutine may ask about: its
-// rank's own, or that of any rank of the only job there is, since most answers
-// are the same on all of them.
+// known returns the default group whose properties the calling goroutine may read: that
+// of its own rank, else that of any rank of the only living job, since most properties
+// are the same on all ranks.
 func known() (g *ProcessGroup, own bool, err error) {
 	r, err := self()
 	var jobs []*job
@@ -148,10 +147,10 @@ func known() (g *ProcessGroup, own bool, err error) {
 	return nil, false, notInitialized()
 }
 
-// Go starts fn in a goroutine that has the caller's rank, until fn returns or
-// the rank's worker ends. A caller without a rank has none to give. Spawn does
-// not wait for fn, and a panic in it ends the process, as in any goroutine. A nil fn is
-// none.
+// Go starts fn in a goroutine that has the caller's rank until fn returns or
+// the rank's worker ends. If the caller has no rank, neither has fn. Spawn does
+// not wait for fn, and a panic in fn ends the process, as in any goroutine. A nil fn is
+// ignored.
 func Go(fn func()) {
 	if fn == nil {
 		return

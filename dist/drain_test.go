@@ -104,7 +104,7 @@ func TestWorkerDropsReceives(t *testing.T) {
 			return err
 		}
 	}), dist.WithRanks(3))
-	require.EqualError(t, err, "rank 0: the worker returned nil before all that it had begun had ended: "+
+	require.EqualError(t, err, "rank 0: the worker returned nil before its asynchronous calls had ended: "+
 		"1 receive has not ended: wait for a Work before its communicator is closed")
 	require.Equal(t, dist.UnfinishedError{Receives: 1}, requireUnfinished(t, err))
 }

@@ -128,7 +128,7 @@ func ExampleInitProcessGroup() {
 		log.Fatal(err)
 	}
 	// Output:
-	// unknown backend "nccl" (available: ccl): there is none for GPUs; tensors are slices in main memory; use dist.InitProcessGroup("ccl"), goccl's own backend and not oneCCL
+	// unknown backend "nccl" (available: ccl): goccl has no GPU backend; tensors are slices in main memory; use dist.InitProcessGroup("ccl"), goccl's own backend and not oneCCL
 	// ccl true
 }
 

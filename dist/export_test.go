@@ -25,9 +25,9 @@ func Labels() int {
 	return len(spawned.labels)
 }
 
-// Attempts returns how many attempts the job of the process without Spawn keeps.
-func Attempts() int {
+// OpenRendezvous returns how many attempts the job of the process without Spawn keeps.
+func OpenRendezvous() int {
 	solo.mu.Lock()
 	defer solo.mu.Unlock()
-	return len(solo.attempts)
+	return len(solo.open)
 }

@@ -14,7 +14,7 @@ func (r *rank) callFailed(c *ccl.Communicator, err *CollectiveFailedError) {
 		r.reportCall(c, err)
 		return
 	}
-	r.sayWhy(c, err)
+	r.addCause(c, err)
 	j := r.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -41,28 +41,28 @@ func isMessage(err *CollectiveFailedError) bool {
 	return err.Operation == "send" || err.Operation == "recv"
 }
 
-// lastWords is how long after a rank has left its group a call that has lost it waits for
+// abortGrace is how long after a rank has left its group a call that has lost it waits for
 // its worker to end. A worker that fails leaves by a deferred DestroyProcessGroup, as a rule,
 // and Spawn has its error a moment later.
-const lastWords = 250 * time.Millisecond
+const abortGrace = 250 * time.Millisecond
 
-// sayWhy puts the error of the worker into that of a call that has lost its rank, if the
+// addCause puts the error of the worker into that of a call that has lost its rank, if the
 // worker has failed.
-func (r *rank) sayWhy(c *ccl.Communicator, err *CollectiveFailedError) {
+func (r *rank) addCause(c *ccl.Communicator, err *CollectiveFailedError) {
 	lost, ok := err.Err.(*PeerLostError) //nolint:errorlint // nothing else is lost by its text
 	if !ok || lost.Rank == err.Rank {
 		return
 	}
 	peer := r.job.ranks[c.GlobalRank(lost.Rank)]
 	r.job.mu.Lock()
-	rest := time.Until(peer.leftAt.Add(lastWords))
+	rest := time.Until(peer.leftAt.Add(abortGrace))
 	r.job.mu.Unlock()
 	if rest > 0 && !isMessage(err) { // which holds the post's lock
-		patience := time.NewTimer(rest)
-		defer patience.Stop()
+		timer := time.NewTimer(rest)
+		defer timer.Stop()
 		select {
 		case <-peer.done:
-		case <-patience.C:
+		case <-timer.C:
 		}
 	}
 	r.job.mu.Lock()

@@ -8,14 +8,15 @@ import (
 	"os"
 	"time"
 
-	// The algorithms that ccl.yaml can name without further ado.
+	// Registers the algorithms that ccl.yaml can name.
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
 )
 
-// InitOption is an option of InitProcessGroup. Of two of a kind the later
-// holds.
-type InitOption struct {
+// InitOption is an option of InitProcessGroup. Later options override earlier ones.
+type InitOption struct{ set func(*initOptions) }
+
+type initOptions struct {
 	config     *ccl.Config
 	configured bool
 	file       string
@@ -24,113 +25,101 @@ type InitOption struct {
 	transport  string
 	timeout    time.Duration
 	logger     *slog.Logger
-	ignored    string
+	ignored    []string
 }
 
-// WithConfig takes the configuration from c, which beats every file. A nil c
-// makes InitProcessGroup fail.
-func WithConfig(c *ccl.Config) InitOption { return InitOption{config: c, configured: true} }
+// WithConfig uses the configuration c, which overrides every file. A nil c makes
+// InitProcessGroup fail.
+func WithConfig(c *ccl.Config) InitOption {
+	return InitOption{func(o *initOptions) { o.config, o.configured = c, true }}
+}
 
-// WithConfigFile takes the configuration from the file path, in the format of
+// WithConfigFile loads the configuration from the file path, in the format of
 // ccl.yaml.
-func WithConfigFile(path string) InitOption { return InitOption{file: path, filed: true} }
+func WithConfigFile(path string) InitOption {
+	return InitOption{func(o *initOptions) { o.file, o.filed = path, true }}
+}
 
-// WithAlgorithm takes the place of defaults.algorithm: an entry of ccl.yaml's
-// algorithms, or "auto". The empty name leaves it as configured.
-func WithAlgorithm(entry string) InitOption { return InitOption{algorithm: entry} }
+// WithAlgorithm overrides defaults.algorithm: an entry of ccl.yaml's algorithms, or
+// "auto". The empty name is ignored.
+func WithAlgorithm(entry string) InitOption {
+	return InitOption{func(o *initOptions) { o.algorithm = cmp.Or(entry, o.algorithm) }}
+}
 
-// WithTransport takes the place of defaults.transport: "auto", "local", which
-// connects goroutines of one process, or "shm", which connects the processes that
-// a launcher has started. The empty name leaves it as configured.
-func WithTransport(name string) InitOption { return InitOption{transport: name} }
+// WithTransport overrides defaults.transport: "auto", "local", which connects
+// goroutines of one process, or "shm", which connects processes that a launcher has
+// started. The empty name is ignored.
+func WithTransport(name string) InitOption {
+	return InitOption{func(o *initOptions) { o.transport = cmp.Or(name, o.transport) }}
+}
 
-// WithTimeout takes the place of defaults.timeout, which bounds every wait for
-// other ranks, that of InitProcessGroup included. 0 leaves it as configured, a
-// negative one waits for ever.
-func WithTimeout(d time.Duration) InitOption { return InitOption{timeout: d} }
+// WithTimeout overrides defaults.timeout, which bounds every wait for other ranks,
+// including InitProcessGroup itself. 0 is ignored; a negative d waits for ever.
+func WithTimeout(d time.Duration) InitOption {
+	return InitOption{func(o *initOptions) { o.timeout = cmp.Or(d, o.timeout) }}
+}
 
-// WithLogger tells l what happens to the group: options that are ignored, what
-// ccl.Settings.Findings finds in its configuration, calls that have waited for
-// half of their timeout. Without it nothing is logged.
-func WithLogger(l *slog.Logger) InitOption { return InitOption{logger: l} }
+// WithLogger logs to l: ignored options, what ccl.Settings.Findings reports about the
+// configuration, and calls that have waited for half of their timeout. Without it
+// nothing is logged.
+func WithLogger(l *slog.Logger) InitOption {
+	return InitOption{func(o *initOptions) { o.logger = cmp.Or(l, o.logger) }}
+}
 
-// WithWorldSize is accepted for torch's sake and ignored, which the logger is
-// told: ccl.yaml and Spawn, or the launcher, say how many ranks there are.
-func WithWorldSize(n int) InitOption { return InitOption{ignored: fmt.Sprintf("WithWorldSize(%d)", n)} }
+// WithWorldSize is accepted for compatibility with torch, ignored, and logged:
+// ccl.yaml and Spawn, or the launcher, determine the number of ranks.
+func WithWorldSize(n int) InitOption { return ignore("WithWorldSize(%d)", n) }
 
-// WithRank is accepted for torch's sake and ignored, which the logger is told:
-// Spawn or the launcher says which rank a goroutine is.
-func WithRank(rank int) InitOption { return InitOption{ignored: fmt.Sprintf("WithRank(%d)", rank)} }
+// WithRank is accepted for compatibility with torch, ignored, and logged: Spawn or
+// the launcher determines a goroutine's rank.
+func WithRank(rank int) InitOption { return ignore("WithRank(%d)", rank) }
 
-func mergeInit(opts []InitOption) (o InitOption, ignored []string) {
-	for _, add := range opts {
-		if add.configured {
-			o.config, o.configured = add.config, true
-		}
-		if add.filed {
-			o.file, o.filed = add.file, true
-		}
-		if add.algorithm != "" {
-			o.algorithm = add.algorithm
-		}
-		if add.transport != "" {
-			o.transport = add.transport
-		}
-		if add.timeout != 0 {
-			o.timeout = add.timeout
-		}
-		if add.logger != nil {
-			o.logger = add.logger
-		}
-		if add.ignored != "" {
-			ignored = append(ignored, add.ignored)
-		}
-	}
-	return o, ignored
+func ignore(format string, n int) InitOption {
+	return InitOption{func(o *initOptions) { o.ignored = append(o.ignored, fmt.Sprintf(format, n)) }}
 }
 
 // InitProcessGroup connects the ranks of the job to the default process group.
 // The name of the backend is "ccl"; any other is *InvalidBackendError.
 //
 // It is collective: the n-th call of a rank waits for the n-th calls of all
-// others, and either all succeed or all fail. It loads the configuration, finds
-// the algorithms, resolves the world size, makes the topology, and connects the
-// ranks, in this order; the first step that fails on any rank fails it on all,
-// and nothing is left of it, so that a corrected second attempt works.
+// others, and either all succeed or all fail. In this order it loads the configuration,
+// finds the algorithms, determines the world size, builds the topology, and connects
+// the ranks. The first step that fails on any rank fails the call on all; nothing is
+// left behind, so the call can be retried.
 //
-// The configuration comes from WithConfig, WithConfigFile, WithSpawnConfigFile, the
-// environment's GOCCL_CONFIG, ./ccl.yaml or the one that is built in, whichever
-// is there first. In whichever it is, GOCCL_ALGORITHM, GOCCL_TRANSPORT,
-// GOCCL_TIMEOUT and GOCCL_WORLD_SIZE take the place of its defaults, and
-// WithAlgorithm, WithTransport and WithTimeout the place of both (see
-// ccl.Config.WithEnvironment). A variable that begins with GOCCL_ and that goccl does not
-// know is an error, which names the nearest one. All ranks need the same values; the first
-// key in which they differ is named.
+// The configuration comes from the first of these that is set: WithConfig,
+// WithConfigFile, WithSpawnConfigFile, the environment variable GOCCL_CONFIG,
+// ./ccl.yaml, the built-in configuration. GOCCL_ALGORITHM, GOCCL_TRANSPORT,
+// GOCCL_TIMEOUT and GOCCL_WORLD_SIZE override its defaults; WithAlgorithm,
+// WithTransport and WithTimeout override both (see ccl.Config.WithEnvironment). An
+// unknown variable whose name starts with GOCCL_ is an error that suggests the nearest
+// known one. All ranks need the same values; the error names the first key that
+// differs.
 //
-// Processes that a launcher has started connect through shared memory. A rank
-// that fails by a mistake of its own then still waits for the others, within the
+// Processes that a launcher started connect through shared memory. A rank
+// whose own arguments or configuration are wrong still waits for the others, within the
 // timeout, to tell them.
 //
 // Errors are *InitializationFailedError around one of: *ConfigError,
 // *MissingConfigurationError (the configured world size is not the number of
-// ranks, or variables of the launcher are missing), *BackendNotAvailableError (a
-// transport that is not for these ranks), *MismatchError, *TimeoutError (with the
-// ranks that did not call), *PeerLostError (a worker has returned without
-// calling), the error of the context, or *AbortedError, which names the rank
-// whose own error has one of the other forms. A rank that has a group already
-// gets ErrAlreadyInitialized, a goroutine without a rank ErrUnbound; these two
-// concern the caller alone.
+// ranks, or launcher variables are missing), *BackendNotAvailableError (the
+// transport cannot connect these ranks), *MismatchError, *TimeoutError (with the
+// ranks that did not call), *PeerLostError (a worker returned without
+// calling), the context's error, or *AbortedError, which names the rank
+// that failed with any of the other errors. A rank that already has a group gets
+// ErrAlreadyInitialized, a goroutine without a rank ErrUnbound; these two
+// errors concern the caller alone.
 func InitProcessGroup(backend string, opts ...InitOption) error {
 	r, err := self()
 	if err != nil {
 		return err
 	}
-	a, err := r.begin()
+	m, err := r.enter()
 	if err != nil {
 		return err
 	}
-	comm, err := r.connect(a, backend, opts)
-	if err := a.conclude(r, err); err != nil {
+	comm, err := r.connect(m, backend, opts)
+	if err := m.conclude(r, err); err != nil {
 		if comm != nil {
 			_ = comm.Close()
 		}
@@ -144,13 +133,14 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 		_ = g.close()
 		return err
 	}
-	refreshAlone()
+	refreshSoleRank()
 	takeBack()
 	return nil
 }
 
-// connect is a rank's own part of an attempt: the installation steps of S4.7.
-func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Communicator, error) {
+// connect is the rank's own part of InitProcessGroup: it resolves the settings, meets
+// the other ranks, and makes the communicator.
+func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.Communicator, error) {
 	if r.job == solo {
 		if err := solo.identify(); err != nil {
 			if misspelt := ccl.CheckEnvironment(os.Environ()); misspelt != nil {
@@ -159,7 +149,12 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 			return nil, err
 		}
 	}
-	o, ignored := mergeInit(opts)
+	var o initOptions
+	for _, opt := range opts {
+		if opt.set != nil {
+			opt.set(&o)
+		}
+	}
 	err := checkBackend(backend)
 	var settings *ccl.Settings
 	if err == nil {
@@ -167,13 +162,13 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 	}
 	if err != nil {
 		if r.job.launched != nil {
-			reportInit(initFailed(backend, err)) // before the peers hear of it
-			a.excuse(err, cmp.Or(o.timeout, excuseTimeout))
+			reportInit(initFailed(backend, err)) // before the peers learn of it
+			m.announceFailure(err, cmp.Or(o.timeout, announceTimeout))
 		}
 		return nil, err
 	}
 	if o.logger != nil {
-		for _, option := range ignored {
+		for _, option := range o.ignored {
 			o.logger.Info("dist: InitProcessGroup ignores an option: the configuration and dist.Spawn or the launcher decide",
 				"option", option, "rank", r.number, "ranks", r.job.size)
 		}
@@ -183,23 +178,23 @@ func (r *rank) connect(a *attempt, backend string, opts []InitOption) (*ccl.Comm
 			}
 		}
 	}
-	endpoint, err := a.meet(r, settings.Timeout())
+	endpoint, err := m.meet(r, settings.Timeout())
 	if err != nil {
 		return nil, err
 	}
 	options := []ccl.Option{ccl.WithSettings(settings), ccl.WithLogger(o.logger), ccl.WithFailures(r.callFailed)}
 	comm, err := ccl.New(r.job.ctx, endpoint, options...)
 	if failed, ok := errors.AsType[*InitializationFailedError](err); ok {
-		err = failed.Err // InitProcessGroup says it in its own words
+		err = failed.Err // InitProcessGroup adds its own wrapper
 	}
 	return comm, err
 }
 
-// excuseTimeout takes the place of the timeout that could not be found out.
-const excuseTimeout = time.Minute
+// announceTimeout bounds announceFailure if the configured timeout is unknown.
+const announceTimeout = time.Minute
 
-// resolve makes the settings for the job: all of S4.7 that a rank does by itself.
-func (o *InitOption) resolve(j *job) (*ccl.Settings, error) {
+// resolve loads the configuration and makes the settings for the job.
+func (o *initOptions) resolve(j *job) (*ccl.Settings, error) {
 	if err := ccl.CheckEnvironment(os.Environ()); err != nil {
 		return nil, err
 	}
@@ -220,8 +215,8 @@ func (o *InitOption) resolve(j *job) (*ccl.Settings, error) {
 	return settings, j.checkTransport(settings.Transport())
 }
 
-// ranksFrom says where the number of ranks comes from, and, in a process that is
-// one rank because nobody said otherwise, how to get as many as are configured.
+// ranksFrom describes where the number of ranks comes from. If the process is one rank
+// by default, it adds how to start the configured number.
 func (j *job) ranksFrom(config *ccl.Config, algorithm string) string {
 	if n, _, ok := config.WorldSize(algorithm); ok && j == solo && j.launched == nil {
 		return fmt.Sprintf("%s (call InitProcessGroup inside dist.Spawn, or start the program with goccl run -n %d)", j.from, n)
@@ -229,9 +224,8 @@ func (j *job) ranksFrom(config *ccl.Config, algorithm string) string {
 	return j.from
 }
 
-// load returns the configuration that the options ask for, the job's where they
-// ask for none, and else the one of the process.
-func (o *InitOption) load(j *job) (*ccl.Config, error) {
+// load returns the configuration of the options, else the job's, else the process's.
+func (o *initOptions) load(j *job) (*ccl.Config, error) {
 	switch {
 	case o.configured && o.config == nil:
 		return nil, &InvalidArgumentError{Operation: "init_process_group", Message: "the configuration of dist.WithConfig is nil"}
@@ -246,8 +240,7 @@ func (o *InitOption) load(j *job) (*ccl.Config, error) {
 	}
 }
 
-// loadConfig reads a file of the program's choice. The environment still has its
-// say: only options go before it.
+// loadConfig reads the file path. Environment variables override it.
 func loadConfig(path string) (*ccl.Config, error) {
 	c, err := ccl.LoadConfig(path)
 	if err != nil {
@@ -256,17 +249,17 @@ func loadConfig(path string) (*ccl.Config, error) {
 	return c.WithEnvironment(os.Getenv)
 }
 
-// instead says for backends of other libraries what to use in their place.
+// instead has a hint for each backend name of other libraries.
 var instead = map[string]string{
-	"":       "the name has to be given",
-	"nccl":   "there is none for GPUs; tensors are slices in main memory",
-	"gloo":   "\"ccl\" is what takes its place on CPUs",
+	"":       "the name is required",
+	"nccl":   "goccl has no GPU backend; tensors are slices in main memory",
+	"gloo":   "\"ccl\" replaces it on CPUs",
 	"mpi":    "\"ccl\" needs no MPI",
-	"ucc":    "\"ccl\" is what takes its place on CPUs",
+	"ucc":    "\"ccl\" replaces it on CPUs",
 	"oneccl": "it belongs to another library",
 }
 
-// backendName is the name of the one backend there is.
+// backendName is the only backend.
 const backendName = "ccl"
 
 func checkBackend(name string) error {
@@ -280,23 +273,22 @@ func checkBackend(name string) error {
 	return &InvalidBackendError{Requested: name, Available: []string{backendName}, Hint: hint}
 }
 
-// initFailed wraps the error of an attempt. A backend that does not exist is not
-// worth the words, and one error has them already.
+// initFailed wraps an error of InitProcessGroup, except an invalid backend and an error
+// that is already wrapped.
 func initFailed(backend string, err error) error {
-	switch err.(type) { //nolint:errorlint // one that another rank had is worth them
+	switch err.(type) { //nolint:errorlint // another rank's error is wrapped
 	case *InvalidBackendError, *InitializationFailedError:
 		return err
 	}
 	return &InitializationFailedError{Backend: backend, Err: err}
 }
 
-// DestroyProcessGroup takes the caller's rank out of its default process group, and
-// of all that were made of it; with WithGroup, out of that group alone, unless it is
-// the default one. It waits for nobody: a peer that still needs the rank gets
-// *PeerLostError, and each Work that has not ended is dropped: *UnfinishedError counts
-// them, if their group has not failed. It returns ErrNotInitialized if there is no group, and ErrUnbound
-// in a goroutine without a rank. Afterwards InitProcessGroup can be called again,
-// any number of times.
+// DestroyProcessGroup removes the caller's rank from its default process group and from
+// all groups made of it; with WithGroup of another group, from that group alone. It does
+// not wait for other ranks: a peer that still needs the rank gets *PeerLostError.
+// Unfinished Works are dropped; *UnfinishedError counts them unless their group has
+// failed. Without a group the error is ErrNotInitialized, in a goroutine without a rank
+// ErrUnbound. InitProcessGroup can be called again afterwards, any number of times.
 func DestroyProcessGroup(opts ...CallOption) error {
 	g, err := merge(opts).target()
 	if err != nil {
@@ -308,13 +300,13 @@ func DestroyProcessGroup(opts ...CallOption) error {
 		return g.close()
 	}
 	groups := g.rank.leave()
-	if len(groups) == 0 { // another goroutine was faster
+	if len(groups) == 0 { // another goroutine has destroyed it
 		return notInitialized()
 	}
 	var errs []error
 	for _, g := range groups {
 		errs = append(errs, g.close())
 	}
-	refreshAlone()
+	refreshSoleRank()
 	return errors.Join(errs...)
 }

@@ -25,12 +25,12 @@ func TestUnknownBackend(t *testing.T) {
 	t.Setenv("GOCCL_CONFIG", "does-not-exist.yaml") // would be found missing
 	const use = `use dist.InitProcessGroup("ccl"), goccl's own backend and not oneCCL`
 	for name, text := range map[string]string{
-		"nccl":   `unknown backend "nccl" (available: ccl): there is none for GPUs; tensors are slices in main memory; ` + use,
-		"gloo":   `unknown backend "gloo" (available: ccl): "ccl" is what takes its place on CPUs; ` + use,
+		"nccl":   `unknown backend "nccl" (available: ccl): goccl has no GPU backend; tensors are slices in main memory; ` + use,
+		"gloo":   `unknown backend "gloo" (available: ccl): "ccl" replaces it on CPUs; ` + use,
 		"mpi":    `unknown backend "mpi" (available: ccl): "ccl" needs no MPI; ` + use,
-		"ucc":    `unknown backend "ucc" (available: ccl): "ccl" is what takes its place on CPUs; ` + use,
+		"ucc":    `unknown backend "ucc" (available: ccl): "ccl" replaces it on CPUs; ` + use,
 		"oneccl": `unknown backend "oneccl" (available: ccl): it belongs to another library; ` + use,
-		"":       `unknown backend "" (available: ccl): the name has to be given; ` + use,
+		"":       `unknown backend "" (available: ccl): the name is required; ` + use,
 		"CCL":    `unknown backend "CCL" (available: ccl): ` + use,
 	} {
 		err := dist.InitProcessGroup(name)
@@ -108,7 +108,7 @@ func TestWithoutSpawn(t *testing.T) {
 	require.NoError(t, dist.Barrier())
 	require.NoError(t, dist.DestroyProcessGroup())
 	require.False(t, dist.IsInitialized())
-	require.Zero(t, dist.Attempts())
+	require.Zero(t, dist.OpenRendezvous())
 }
 
 // C29: two inits without a destroy are an error that says what to do, and harm

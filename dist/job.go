@@ -14,27 +14,27 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// job is one Spawn, or a process without one: the ranks it hosts and how they
-// find each other.
+// job is one Spawn, or a process that does not call it: the ranks it hosts and how they
+// meet.
 type job struct {
-	ranks    []*rank         // that this process hosts
-	size     int             // how many there are, in all processes
-	launched *launchenv.Job  // whose one rank it hosts, nil if nobody launched it as one
-	from     string          // where size comes from, in words
-	ctx      context.Context // ends the calls that bring no context of their own
-	config   *ccl.Config     // that Spawn has loaded, nil if it did not
+	ranks    []*rank         // hosted by this process
+	size     int             // number of ranks in all processes
+	launched *launchenv.Job  // the launcher's job, nil if no launcher started the process
+	from     string          // describes where size comes from
+	ctx      context.Context // for calls without a context of their own
+	config   *ccl.Config     // loaded by Spawn, or nil
 
-	mu       sync.Mutex
-	attempts map[int]*attempt // those that some rank has still to begin, by number
-	ended    []*rank          // in the order in which their workers ended
-	failed   *RankError       // the first that ended with an error
-	patience *time.Timer      // for workers that may be stuck
+	mu          sync.Mutex
+	open        map[int]*rendezvous // by number; those that some rank has yet to enter
+	ended       []*rank             // in the order in which their workers ended
+	failed      *RankError          // the first that ended with an error
+	giveUpTimer *time.Timer         // for workers that may be stuck
 
 	running atomic.Int64  // workers that Spawn waits for
-	over    chan struct{} // closed when there are none
+	over    chan struct{} // closed when running is 0
 }
 
-// rank is one rank of a job, from the start of its worker to the end of it.
+// rank is one rank of a job, from the start of its worker to its end.
 type rank struct {
 	job       *job
 	number    int
@@ -43,23 +43,23 @@ type rank struct {
 	// group is the default group; nil before InitProcessGroup and after
 	// DestroyProcessGroup. It is written under job.mu.
 	group atomic.Pointer[ProcessGroup]
-	gone  atomic.Bool   // Spawn does not wait for it any more
+	gone  atomic.Bool   // Spawn no longer waits for it
 	done  chan struct{} // closed when the worker has ended
 
 	// Guarded by job.mu:
-	groups   []*ProcessGroup // that were made of the default one
-	attempts int             // calls of InitProcessGroup so far
-	joining  *attempt        // the one under way
-	ended    bool            // the worker has ended,
-	err      error           // with this error;
-	late     time.Duration   // how long others have waited for it in vain; 0: they have not
-	back     bool            // it knows that its group has failed
-	timeout  time.Duration   // of the last default group
-	leftAt   time.Time       // when it called DestroyProcessGroup last
-	left     error           // or it returned nil, and this is how what it had begun ended
+	groups  []*ProcessGroup // made of the default one
+	inits   int             // calls of InitProcessGroup so far
+	joining *rendezvous     // the current one
+	ended   bool            // the worker has ended
+	err     error           // of the worker, once it has ended
+	late    time.Duration   // the longest timeout of a peer that waited for it, or 0
+	back    bool            // a call has told it that its group failed
+	timeout time.Duration   // of the last default group
+	leftAt  time.Time       // when it last called DestroyProcessGroup
+	left    error           // of drain, after a worker that returned nil
 }
 
-// newJob makes the job of that many ranks, l's if it is one.
+// newJob makes a job of that many ranks, or, unless l is nil, of l's one rank.
 func newJob(ctx context.Context, l *launchenv.Job, ranks int, from string, config *ccl.Config) *job {
 	j := &job{
 		size:     ranks,
@@ -67,7 +67,7 @@ func newJob(ctx context.Context, l *launchenv.Job, ranks int, from string, confi
 		from:     from,
 		ctx:      ctx,
 		config:   config,
-		attempts: map[int]*attempt{},
+		open:     map[int]*rendezvous{},
 		over:     make(chan struct{}),
 	}
 	if l != nil {
@@ -84,7 +84,8 @@ func newRank(j *job, number int) *rank {
 	return &rank{job: j, number: number, done: make(chan struct{})}
 }
 
-// identify finds out, in every attempt, which rank a process without Spawn is.
+// identify determines which rank a process without Spawn is; every InitProcessGroup
+// calls it.
 func (j *job) identify() error {
 	l, err := launch()
 	if err != nil {
@@ -99,8 +100,8 @@ func (j *job) identify() error {
 	return nil
 }
 
-// begin enters the rank's next attempt to initialise.
-func (r *rank) begin() (*attempt, error) {
+// enter enters the rank's next rendezvous.
+func (r *rank) enter() (*rendezvous, error) {
 	j := r.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -113,28 +114,28 @@ func (r *rank) begin() (*attempt, error) {
 		return nil, fmt.Errorf("dist: %w on rank %d: call dist.DestroyProcessGroup first", ErrAlreadyInitialized, r.number)
 	}
 	r.late, r.back = 0, false
-	r.attempts++
-	a := j.attempts[r.attempts]
-	if a == nil {
-		a = newAttempt(j)
+	r.inits++
+	m := j.open[r.inits]
+	if m == nil {
+		m = newRendezvous(j)
 		for _, gone := range j.ended {
-			if gone.attempts < r.attempts {
-				a.fail(gone.absence())
+			if gone.inits < r.inits {
+				m.fail(gone.absence())
 			}
 		}
-		if !a.failed {
-			j.attempts[r.attempts] = a
+		if !m.failed {
+			j.open[r.inits] = m
 		}
 	}
-	if a.begun++; a.begun == len(j.ranks) {
-		delete(j.attempts, r.attempts)
+	if m.entered++; m.entered == len(j.ranks) {
+		delete(j.open, r.inits)
 	}
-	r.joining = a
-	return a, nil
+	r.joining = m
+	return m, nil
 }
 
-// settle ends the rank's attempt: g becomes its default group, nil if the
-// attempt failed.
+// settle ends the rank's rendezvous: g becomes its default group, nil if the
+// rendezvous failed.
 func (r *rank) settle(g *ProcessGroup) error {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
@@ -149,21 +150,21 @@ func (r *rank) settle(g *ProcessGroup) error {
 	return nil
 }
 
-// leave takes its groups away from the rank. The default group is the last of them.
+// leave removes and returns the rank's groups, the default group last.
 func (r *rank) leave() []*ProcessGroup {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
 	return r.take()
 }
 
-// leaves notes that the rank leaves a group, before its peers can see it.
+// leaves records, before the rank's peers can notice, that it leaves a group.
 func (r *rank) leaves() {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
 	r.leftAt = time.Now()
 }
 
-// take is leave where job.mu is held.
+// take is leave for callers that hold job.mu.
 func (r *rank) take() []*ProcessGroup {
 	groups := r.groups
 	if g := r.group.Swap(nil); g != nil {
@@ -176,8 +177,8 @@ func (r *rank) take() []*ProcessGroup {
 	return groups
 }
 
-// drain waits until what the worker has begun and not waited for has ended: calls, sends,
-// and receives that a message has matched. Its error is theirs, and counts what is left.
+// drain waits for the worker's unfinished calls, sends, and receives that have matched
+// a message. It returns their errors and counts the unmatched receives.
 func (r *rank) drain(ctx context.Context) error {
 	r.job.mu.Lock()
 	groups := slices.Clone(r.groups)
@@ -190,12 +191,12 @@ func (r *rank) drain(ctx context.Context) error {
 		errs = append(errs, g.comm.Drain(ctx))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the worker returned nil before all that it had begun had ended: %w", err)
+		return fmt.Errorf("the worker returned nil before its asynchronous calls had ended: %w", err)
 	}
 	return nil
 }
 
-// outcome is the error that Spawn returns for the rank, whose worker has ended.
+// outcome returns Spawn's error for the rank, whose worker has ended.
 func (r *rank) outcome() error {
 	if r.err != nil {
 		return r.err
@@ -203,15 +204,15 @@ func (r *rank) outcome() error {
 	return r.left
 }
 
-// end is the end of the rank's worker. Groups and attempts that still need the
-// rank fail, and may make other workers fail before end returns, so it returns
-// who was the first to fail, if any has.
+// end records that the rank's worker has ended with err. Groups and rendezvous that
+// still need the rank fail, which may fail other workers before end returns; so end
+// returns the first failure, or nil.
 func (r *rank) end(err error) (first *RankError) {
 	j := r.job
 	j.mu.Lock()
 	if r.ended {
 		defer j.mu.Unlock()
-		return j.failed // Spawn has given it up
+		return j.failed // Spawn has abandoned the worker
 	}
 	r.ended, r.err = true, err
 	j.ended = append(j.ended, r)
@@ -220,10 +221,10 @@ func (r *rank) end(err error) (first *RankError) {
 	}
 	first = j.failed
 	close(r.done)
-	for number, a := range j.attempts {
-		if number > r.attempts {
-			a.fail(r.absence())
-			delete(j.attempts, number)
+	for number, m := range j.open {
+		if number > r.inits {
+			m.fail(r.absence())
+			delete(j.open, number)
 		}
 	}
 	if r.joining != nil {
@@ -237,18 +238,18 @@ func (r *rank) end(err error) (first *RankError) {
 		if err != nil {
 			g.comm.Abort(err)
 		}
-		_ = g.close() // it never waits; drain has said what is dropped
+		_ = g.close() // does not wait; drain has reported what is dropped
 	}
 	return first
 }
 
-// absence says because of whom, and why, an attempt fails that needs the rank
-// now that its worker has ended. job.mu is held.
+// absence returns the rank that makes a rendezvous fail, and why, if it still needs r,
+// whose worker has ended. The caller holds job.mu.
 func (r *rank) absence() (by int, cause error) {
 	if r.err != nil {
 		return r.number, r.err
 	}
-	return none, fmt.Errorf("the worker of rank %d returned without a call of dist.InitProcessGroup to match: %w",
+	return noRank, fmt.Errorf("the worker of rank %d returned without a call of dist.InitProcessGroup to match: %w",
 		r.number, &PeerLostError{Rank: r.number})
 }
 
@@ -273,17 +274,16 @@ func (r *rank) endedError() error {
 	return fmt.Errorf("dist: the worker of rank %d has ended, and its process group with it: %w", r.number, ErrNotInitialized)
 }
 
-// said returns the ranks that have accepted or refused the arguments of the call, or
-// have not come to it ("not there yet"),
-// that failed because not all did the same.
-func said(err error, value string) []int {
+// ranksThat returns the ranks that "accepted" or "refused" the arguments of the failed
+// call, or were "not there yet". It returns nil if the call failed for another reason.
+func ranksThat(err error, value string) []int {
 	m, ok := errors.AsType[*MismatchError](err)
 	if !ok || m.Field != "arguments" {
 		return nil
 	}
 	var ranks []int
 	for _, v := range m.Values {
-		if v.Value == value { // of "refused" there is one for each reason
+		if v.Value == value { // "refused" stands once for each reason
 			ranks = append(ranks, v.Ranks...)
 		}
 	}

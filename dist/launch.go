@@ -14,23 +14,22 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// joinProcesses is how a launched process meets the others; tests play these.
+// joinProcesses connects a process to the others of its job; tests replace it.
 var joinProcesses = shm.Join
 
 // IsLaunched reports whether a launcher started this process as one of the ranks
-// of a job: Spawn then hosts that one rank, and how many there are is for the
-// launcher to say, not for Ranks. It is false where several goroutine ranks are for
-// the program to start, and for mpirun -n 1 and its like; goccl run -n 1 is meant. It
-// is false as well where the launcher's variables cannot be true; Spawn and
-// InitProcessGroup then say why. It may be called at any time, also before
-// InitProcessGroup (torch.distributed.is_torchelastic_launched).
+// of a job: Spawn then hosts that one rank, and the launcher determines the number of
+// ranks. It is false if the program starts its ranks as goroutines, if a launcher other
+// than goccl run started a single rank, and if the launcher's variables are invalid;
+// Spawn and InitProcessGroup then return the reason. It may be called at any time, also
+// before InitProcessGroup (torch.distributed.is_torchelastic_launched).
 func IsLaunched() bool {
 	l, err := launch()
 	return err == nil && l != nil
 }
 
-// launch returns the job as one of whose ranks a launcher started this process,
-// nil if none did.
+// launch returns the job of the launcher that started this process as a rank, nil
+// if none did.
 func launch() (*launchenv.Job, error) {
 	l, err := launchenv.Detect(os.Getenv)
 	e, ok := errors.AsType[*launchenv.Error](err)
@@ -47,8 +46,8 @@ func launch() (*launchenv.Job, error) {
 	}
 }
 
-// checkTransport says why the ranks of a job cannot be connected by the transport
-// of that name: "auto" is shm between processes, and local between goroutines.
+// checkTransport returns an error if the named transport cannot connect the ranks of
+// the job. "auto" is shm between processes and local between goroutines.
 func (j *job) checkTransport(name string) error {
 	switch {
 	case j.launched != nil && name == local.Name:
@@ -68,9 +67,9 @@ func (j *job) checkTransport(name string) error {
 	return nil
 }
 
-// meetProcesses connects the rank of a launched process with those of the others.
-func (a *attempt) meetProcesses(timeout time.Duration) (transport.Endpoint, error) {
-	j := a.job
+// meetProcesses connects the process's rank with those of the job's other processes.
+func (m *rendezvous) meetProcesses(timeout time.Duration) (transport.Endpoint, error) {
+	j := m.job
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
 	if timeout > 0 {
@@ -79,34 +78,34 @@ func (a *attempt) meetProcesses(timeout time.Duration) (transport.Endpoint, erro
 	}
 	go func() { // the worker may end meanwhile
 		select {
-		case <-a.over:
+		case <-m.over:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	// All ranks have made the same number of attempts, and what one of an earlier
-	// attempt left behind has another name.
-	name := fmt.Sprintf("%s-%d", j.launched.Key, a.number)
+	// The number is the same on all ranks, and separates the job's files from those that
+	// an earlier rendezvous may have left behind.
+	name := fmt.Sprintf("%s-%d", j.launched.Key, m.number)
 	release, err := j.holdPort()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	endpoint, err := joinProcesses(ctx, shm.Job{Name: name, Rank: j.launched.Rank, Size: j.launched.Size, Secret: j.launched.Secret})
-	if err != nil && a.isOver() {
+	if err != nil && m.isOver() {
 		return nil, errElsewhere
 	}
 	if missing, ok := errors.AsType[*transport.NotAvailableError](err); ok {
 		return nil, &BackendNotAvailableError{Requested: missing.Transport, Available: []string{local.Name}, Reason: missing.Reason}
 	}
 	if ended := j.ctx.Err(); ended != nil && err != nil && !errors.Is(err, ended) {
-		err = fmt.Errorf("%w: %w", ended, err) // which is the cause alone
+		err = fmt.Errorf("%w: %w", ended, err) // err is the context's cause alone
 	}
 	return endpoint, err
 }
 
-// holdPort makes rank 0 of a job that is known by a port hold it, until release: no other job
-// of that port joins meanwhile.
+// holdPort makes rank 0 of a job that is identified by a port listen on it until
+// release, so that no other job with that port can join meanwhile.
 func (j *job) holdPort() (release func(), err error) {
 	l := j.launched
 	if l.Port == 0 || l.Rank != 0 {
@@ -114,20 +113,20 @@ func (j *job) holdPort() (release func(), err error) {
 	}
 	port, err := net.Listen("tcp", fmt.Sprintf(":%d", l.Port))
 	if err != nil {
-		return nil, fmt.Errorf("rank 0 cannot hold MASTER_PORT=%d while the ranks join, by which they know their job: %w; if another job has it, give this one another", l.Port, err)
+		return nil, fmt.Errorf("rank 0 cannot hold MASTER_PORT=%d, which identifies the job, while the ranks join: %w; if another job uses it, choose another port", l.Port, err)
 	}
 	return func() { _ = port.Close() }, nil
 }
 
-// excuse fails an attempt for the other processes, whose ranks would wait for this
-// one in vain: err is its own mistake. To tell them it has to meet them first.
-func (a *attempt) excuse(err error, timeout time.Duration) {
-	endpoint, joinErr := a.meetProcesses(timeout)
+// announceFailure joins the other processes only to tell them that this rank failed with
+// err; without it they would wait until the timeout.
+func (m *rendezvous) announceFailure(err error, timeout time.Duration) {
+	endpoint, joinErr := m.meetProcesses(timeout)
 	if joinErr != nil {
-		return // then they know no more than this rank, and err goes before it
+		return // the caller returns err, which matters more
 	}
 	endpoint.Fail(&transport.Failure{
 		Kind: transport.FailureAborted, By: endpoint.Rank(), Text: err.Error(), Cause: err,
 	})
-	_ = errors.Join(endpoint.Close(), endpoint.Free()) // nothing is left to do about it
+	_ = errors.Join(endpoint.Close(), endpoint.Free()) // the caller returns err
 }

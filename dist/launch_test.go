@@ -372,7 +372,7 @@ func TestLaunchedAlone(t *testing.T) {
 	const launcher = "this process is rank 0 of 1 by the variables of goccl run (GOCCL_SHM_RANK=0, GOCCL_SHM_SIZE=1)"
 	err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.WithRanks(2))
 	require.EqualError(t, err, "dist.WithRanks(2) asks for 2 ranks, but "+launcher+
-		"; start 2 processes, or leave it to the launcher by dist.Spawn without dist.Ranks")
+		"; start 2 processes, or omit dist.WithRanks")
 	err = dist.InitProcessGroup("ccl", dist.WithConfigFile(configFile(t, "world_size: 2")))
 	require.ErrorContains(t, err, launcher)
 }
@@ -449,10 +449,10 @@ func TestLaunchedWorldSize(t *testing.T) {
 
 	err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.WithRanks(4))
 	require.EqualError(t, err, "dist.WithRanks(4) asks for 4 ranks, but "+launcher+
-		"; start 4 processes, or leave it to the launcher by dist.Spawn without dist.Ranks")
+		"; start 4 processes, or omit dist.WithRanks")
 	var missing *dist.MissingConfigurationError
 	require.ErrorAs(t, err, &missing)
-	require.Equal(t, []string{"dist.Ranks"}, missing.Missing)
+	require.Equal(t, []string{"dist.WithRanks"}, missing.Missing)
 
 	for name, in := range map[string]func(func() error) error{
 		"Spawn":         func(f func() error) error { return spawn(t, func(context.Context, int) error { return f() }) },

@@ -215,7 +215,7 @@ func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
 	excuse := ""
 	if err != nil {
 		excuse = err.Error()
-		excuse = excuse[:min(len(excuse), maxExcuse)]
+		excuse = excuse[:min(len(excuse), maxErrorText)]
 		mine = []int64{-1 - int64(len(excuse)), int64(objectLimit)}
 	}
 	all := make([]int64, 2*c.comm.Size())
@@ -242,13 +242,13 @@ func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
 	return lengths, nil
 }
 
-// maxExcuse is how many bytes of an error's text other ranks get to see.
-const maxExcuse = 1 << 10
+// maxErrorText is how many bytes of an error's text other ranks get to see.
+const maxErrorText = 1 << 10
 
 // excuse gives all ranks the text, of n bytes, by which one of them sends nothing.
 // own is the caller's error, if it has one.
 func (c *objects) excuse(rank, n int, text string, own error) error {
-	theirs := make([]byte, min(n, maxExcuse))
+	theirs := make([]byte, min(n, maxErrorText))
 	if rank == c.comm.Rank() {
 		copy(theirs, text)
 	}

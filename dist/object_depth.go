@@ -14,7 +14,7 @@ const maxObjectDepth = 100_000
 // checkDepth returns an error if v holds itself, or is too deep for gob. Objects of types
 // that cannot hold themselves are not looked at.
 func checkDepth(v reflect.Value) error {
-	d := depth{deep: map[reflect.Type]bool{}, ended: map[place]int{}}
+	d := depth{deep: map[reflect.Type]bool{}, ended: map[reference]int{}}
 	_, err := d.of(v, 0)
 	return err
 }
@@ -22,11 +22,11 @@ func checkDepth(v reflect.Value) error {
 // depth is a walk through what gob would encode.
 type depth struct {
 	deep  map[reflect.Type]bool // whether values of a type can have any depth
-	ended map[place]int         // how deep things behind pointers are; inside: the walk is in it
+	ended map[reference]int     // how deep things behind pointers are; inside: the walk is in it
 }
 
-// place is what a pointer, map or slice refers to.
-type place struct {
+// reference is what a pointer, map or slice refers to.
+type reference struct {
 	at  uintptr
 	n   int
 	typ reflect.Type
@@ -47,7 +47,7 @@ func (d *depth) of(v reflect.Value, at int) (deepest int, err error) {
 		if v.IsNil() {
 			return 0, nil
 		}
-		p := place{v.Pointer(), 0, v.Type()}
+		p := reference{v.Pointer(), 0, v.Type()}
 		if v.Kind() == reflect.Slice {
 			p.n = v.Len()
 		}

@@ -104,7 +104,7 @@ func Irecv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (*Work, 
 
 // P2POp is one of the operations of BatchIsendIrecv, made by SendOp or RecvOp.
 type P2POp struct {
-	begin func(opts []CallOption) (*Work, error)
+	start func(opts []CallOption) (*Work, error)
 }
 
 // SendOp is an Isend that has not begun.
@@ -122,7 +122,7 @@ func RecvOp[T ccl.Element](tensor []T, src, tag int) P2POp {
 // was made by nobody is refused, with *InvalidArgumentError, before any has begun.
 func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	for i, op := range ops {
-		if op.begin == nil {
+		if op.start == nil {
 			return nil, &InvalidArgumentError{
 				Operation: "batch_isend_irecv",
 				Message:   fmt.Sprintf("operation %d is empty: make it by dist.SendOp or dist.RecvOp", i),
@@ -132,7 +132,7 @@ func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	works := make([]*Work, len(ops))
 	for i, op := range ops {
 		var err error
-		if works[i], err = op.begin(opts); err != nil {
+		if works[i], err = op.start(opts); err != nil {
 			return works[:i], err // those that have begun go on
 		}
 	}

@@ -10,74 +10,72 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// attempt is one collective try to initialise the default group: the n-th call
-// of InitProcessGroup by every rank of a job. Each rank first meets the others,
-// then connects, then brings in its verdict; the attempt succeeds on all ranks
-// or on none.
-type attempt struct {
+// rendezvous is one collective InitProcessGroup: the n-th call of every rank of a job.
+// Each rank meets the others, connects, and submits its verdict. A rendezvous succeeds
+// on all ranks or on none.
+type rendezvous struct {
 	job    *job
-	number int           // of the process's attempts, from 1
+	number int           // within the process, from 1
 	met    chan struct{} // closed when all ranks are here
-	over   chan struct{} // closed when the attempt is decided
+	over   chan struct{} // closed when the outcome is decided
 
 	// Guarded by job.mu:
-	begun     int    // ranks that have begun
-	here      []bool // ranks that have come to meet the others
-	arrived   int    // how many they are
+	entered   int    // ranks that have entered
+	here      []bool // ranks that have called meet
+	arrived   int    // number of these
 	endpoints []transport.Endpoint
-	verdicts  int        // ranks that have brought in theirs
-	lost      *RankError // the first that could not connect because of another
+	verdicts  int        // ranks that have submitted theirs
+	lost      *RankError // the first rank that could not connect because of another
 
 	// Guarded by job.mu until over is closed, and constant from then on:
 	failed bool
 	cause  error // why it failed
-	by     int   // because of this rank, or nobody
+	by     int   // the rank that made it fail, or noRank
 }
 
-// nobody stands for the rank that made an attempt fail where none did anything
-// that it would report itself.
-const none = -1
+// noRank means that a rendezvous failed without an error of any rank's own.
+const noRank = -1
 
-// errElsewhere is the verdict of a rank that finds the attempt failed already.
-var errElsewhere = errors.New("the attempt failed on another rank")
+// errElsewhere is the verdict of a rank whose rendezvous another rank has failed.
+var errElsewhere = errors.New("InitProcessGroup failed on another rank")
 
-// attempts counts those of the process: in one that was launched, for the names
-// by which processes meet.
-var attempts atomic.Int64
+// rendezvousCount numbers the process's rendezvous: the number is part of the name by
+// which processes meet.
+var rendezvousCount atomic.Int64
 
-func newAttempt(j *job) *attempt {
-	return &attempt{
+func newRendezvous(j *job) *rendezvous {
+	return &rendezvous{
 		job:    j,
-		number: int(attempts.Add(1)),
+		number: int(rendezvousCount.Add(1)),
 		met:    make(chan struct{}),
 		over:   make(chan struct{}),
 		here:   make([]bool, len(j.ranks)),
 	}
 }
 
-// isOver reports whether the attempt is decided.
-func (a *attempt) isOver() bool {
+// isOver reports whether the outcome is decided.
+func (m *rendezvous) isOver() bool {
 	select {
-	case <-a.over:
+	case <-m.over:
 		return true
 	default:
 		return false
 	}
 }
 
-// meet waits until all ranks are here and returns r's endpoint. The endpoints
-// are made no earlier because a transport chooses its way of waiting by how many
-// ranks the process hosts, and by then nobody is in an earlier group any more.
-func (a *attempt) meet(r *rank, timeout time.Duration) (transport.Endpoint, error) {
-	j := a.job
+// meet waits for all ranks and returns r's endpoint. The endpoints are created only
+// then because a transport chooses between polling and parking by the number of ranks
+// that the process hosts, and by then no rank is still in an earlier group.
+func (m *rendezvous) meet(r *rank, timeout time.Duration) (transport.Endpoint, error) {
+	j := m.job
 	if j.launched != nil {
-		return a.meetProcesses(timeout)
+		return m.meetProcesses(timeout)
 	}
 	j.mu.Lock()
-	a.here[r.number] = true
-	if a.arrived++; a.arrived == len(j.ranks) && !a.failed {
-		a.endpoints = local.New(len(j.ranks))
-		close(a.met)
+	m.here[r.number] = true
+	if m.arrived++; m.arrived == len(j.ranks) && !m.failed {
+		m.endpoints = local.New(len(j.ranks))
+		close(m.met)
 	}
 	j.mu.Unlock()
 
@@ -89,77 +87,77 @@ func (a *attempt) meet(r *rank, timeout time.Duration) (transport.Endpoint, erro
 	}
 	var late *TimeoutError
 	select {
-	case <-a.met:
-	case <-a.over:
+	case <-m.met:
+	case <-m.over:
 	case <-j.ctx.Done():
 	case <-expired:
 		late = &TimeoutError{After: timeout}
 	}
 
-	// What ended the wait may have come together with what was waited for.
+	// The ranks may have met at the moment at which the wait was ended.
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
-	case a.endpoints != nil:
-		return a.endpoints[r.number], nil
-	case a.failed:
+	case m.endpoints != nil:
+		return m.endpoints[r.number], nil
+	case m.failed:
 		return nil, errElsewhere
 	case late != nil:
-		for number, here := range a.here {
+		for number, here := range m.here {
 			if !here {
 				late.Missing = append(late.Missing, number)
 			}
 		}
 		err := fmt.Errorf("waiting for all %d ranks to call dist.InitProcessGroup: %w", len(j.ranks), late)
-		a.fail(r.number, err)
+		m.fail(r.number, err)
 		j.waitedFor(late.Missing, timeout)
 		return nil, err
 	default:
 		err := transport.ContextError(j.ctx)
-		a.fail(r.number, err)
+		m.fail(r.number, err)
 		return nil, err
 	}
 }
 
-// conclude brings in the verdict of rank r and waits for that on the whole: nil
-// on all ranks, or on none.
-func (a *attempt) conclude(r *rank, err error) error {
+// conclude submits the verdict of rank r and waits for the outcome: nil on all ranks or
+// on none.
+func (m *rendezvous) conclude(r *rank, err error) error {
 	own := err != nil && !errors.Is(err, errElsewhere) && !consequence(r.number, err)
-	a.job.mu.Lock()
-	a.verdicts++
-	if err != nil && a.lost == nil {
-		a.lost = &RankError{r.number, err}
+	m.job.mu.Lock()
+	m.verdicts++
+	if err != nil && m.lost == nil {
+		m.lost = &RankError{r.number, err}
 	}
 	switch {
-	case a.failed:
+	case m.failed:
 	case own:
-		a.fail(r.number, err)
-	case a.verdicts < len(a.job.ranks):
-		// Whoever failed this rank, if it failed, is about to say why.
-	case a.lost != nil:
-		a.fail(a.lost.Rank, a.lost.Err)
+		m.fail(r.number, err)
+	case m.verdicts < len(m.job.ranks):
+		// If this rank failed, the rank that caused it is about to submit why.
+	case m.lost != nil:
+		m.fail(m.lost.Rank, m.lost.Err)
 	default:
-		close(a.over)
+		close(m.over)
 	}
-	a.job.mu.Unlock()
+	m.job.mu.Unlock()
 
-	<-a.over
+	<-m.over
 	switch {
-	case !a.failed:
+	case !m.failed:
 		return nil
 	case own:
 		return err
-	case a.by == none || a.by == r.number:
-		return a.cause
+	case m.by == noRank || m.by == r.number:
+		return m.cause
 	default:
-		return &AbortedError{By: a.by, Cause: a.cause}
+		return &AbortedError{By: m.by, Cause: m.cause}
 	}
 }
 
-// fail decides the attempt, unless it is decided. job.mu is held.
-func (a *attempt) fail(by int, cause error) {
-	if !a.isOver() {
-		a.failed, a.by, a.cause = true, by, cause
-		close(a.over)
+// fail decides the outcome unless it is decided. The caller holds job.mu.
+func (m *rendezvous) fail(by int, cause error) {
+	if !m.isOver() {
+		m.failed, m.by, m.cause = true, by, cause
+		close(m.over)
 	}
 }

@@ -132,8 +132,8 @@ func because(rank int, err error) (how launchenv.Because, ranks []int) {
 		}
 		return launchenv.BecauseAborted, []int{aborted.By}
 	}
-	if slices.Contains(said(err, "accepted"), rank) || slices.Contains(said(err, "not there yet"), rank) {
-		return launchenv.BecauseRefused, said(err, "refused")
+	if slices.Contains(ranksThat(err, "accepted"), rank) || slices.Contains(ranksThat(err, "not there yet"), rank) {
+		return launchenv.BecauseRefused, ranksThat(err, "refused")
 	}
 	if lost, ok := errors.AsType[*PeerLostError](err); ok && lost.Rank != rank {
 		return launchenv.BecausePeerLost, []int{lost.Rank}

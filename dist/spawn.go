@@ -15,8 +15,10 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// SpawnOption is an option of Spawn. Of two of a kind the later holds.
-type SpawnOption struct {
+// SpawnOption is an option of Spawn. Later options override earlier ones.
+type SpawnOption struct{ set func(*spawnOptions) }
+
+type spawnOptions struct {
 	ranks  int
 	ranked bool
 	file   string
@@ -24,74 +26,61 @@ type SpawnOption struct {
 	ctx    context.Context
 }
 
-// WithRanks says how many ranks Spawn hosts, from 1 to 65536. In a launched process it
-// has to be the number of ranks that the launcher started.
-func WithRanks(n int) SpawnOption { return SpawnOption{ranks: n, ranked: true} }
-
-// WithSpawnConfigFile takes the configuration from the file path, in the format of
-// ccl.yaml: the number of ranks, and what InitProcessGroup does if it is given
-// no other.
-func WithSpawnConfigFile(path string) SpawnOption { return SpawnOption{file: path, filed: true} }
-
-// WithSpawnContext is the parent of the context that workers get, and ends the
-// calls that bring no context of their own. Without it, or if ctx is nil, it is
-// context.Background.
-func WithSpawnContext(ctx context.Context) SpawnOption { return SpawnOption{ctx: ctx} }
-
-func mergeSpawn(opts []SpawnOption) (o SpawnOption) {
-	o.ctx = context.Background()
-	for _, add := range opts {
-		if add.ranked {
-			o.ranks, o.ranked = add.ranks, true
-		}
-		if add.filed {
-			o.file, o.filed = add.file, true
-		}
-		if add.ctx != nil {
-			o.ctx = add.ctx
-		}
-	}
-	return o
+// WithRanks makes Spawn host n ranks, from 1 to 65536. In a process that a launcher
+// started, n must be the launcher's number of ranks.
+func WithRanks(n int) SpawnOption {
+	return SpawnOption{func(o *spawnOptions) { o.ranks, o.ranked = n, true }}
 }
 
-// Spawn runs worker once for every rank, each in a goroutine of its own, and
-// waits until all have ended, whatever happens, but for workers that are stuck (see
-// *StuckError). The number of ranks is that of
-// Ranks, else the world size that the configuration asks for, else one for each
-// usable core; but see below for processes that were launched.
+// WithSpawnConfigFile loads the configuration from the file path, in the format of
+// ccl.yaml. It determines the number of ranks, and configures InitProcessGroup unless
+// that has options of its own.
+func WithSpawnConfigFile(path string) SpawnOption {
+	return SpawnOption{func(o *spawnOptions) { o.file, o.filed = path, true }}
+}
+
+// WithSpawnContext sets the parent of the context that workers get, and the context of
+// calls that have none of their own. Without it, or if ctx is nil, it is
+// context.Background.
+func WithSpawnContext(ctx context.Context) SpawnOption {
+	return SpawnOption{func(o *spawnOptions) { o.ctx = cmp.Or(ctx, o.ctx) }}
+}
+
+// Spawn runs worker once for every rank, each in its own goroutine, and waits until all
+// have ended, except workers that are stuck (see *StuckError). The number of ranks is
+// that of WithRanks, else the world size in the configuration, else one for each usable
+// core; see below for processes that a launcher started.
 //
-// A worker that returns nil first completes what it has begun by Async functions and by
-// Isend and not waited for: Spawn waits for that as long as its calls would, until they
-// have ended, their timeouts, or ctx. What failed then, and receives without a message,
-// which *UnfinishedError counts, are the error of that rank; no other rank fails by it.
+// After a worker returns nil, Spawn waits for the asynchronous calls and Isends that it
+// started, until they end, their timeouts, or ctx. Their errors are that rank's; other
+// ranks do not fail by them. *UnfinishedError counts receives that matched no message.
 //
 // A worker's ctx is derived from that of WithSpawnContext. It is cancelled, with a
 // *RankError as its cause, when another worker fails, so that long computations
-// can stop; calls waiting for the failed rank end by themselves.
+// can stop; calls that wait for the failed rank end without it.
 //
 // A worker fails by returning an error, by a panic (*PanicError) or by
-// runtime.Goexit (ErrGoexit). One that is stuck in code of its own while its peers wait
-// makes their calls fail by *TimeoutError; when all others have ended, Spawn waits for it as
-// long again, and then returns without it: its *StuckError has the stack, its goroutine is
-// left behind. A worker that waits by means of the program's own, a channel or a lock, for one
-// that has failed has to heed ctx: Spawn waits for it as long as it does. Spawn returns a *RankError for each that failed,
-// joined so that errors.Is and errors.As find them all: first those that failed by themselves, in the order in
-// which they did, and then those that only failed because of others. nil says
-// that all workers returned nil.
+// runtime.Goexit (ErrGoexit). A worker that is stuck in its own code makes its peers'
+// calls fail by *TimeoutError; once all others have ended, Spawn waits for it for the
+// same time again and then returns without it: its *StuckError has the stack, and its
+// goroutine remains. Spawn waits without limit for a worker that waits, on a channel or
+// lock of the program, for one that has failed: such a worker must select on ctx.
+//
+// Spawn returns a *RankError for each worker that failed, joined so that errors.Is and
+// errors.As find them all: first the causes, in the order of time, then those that
+// failed because of others. It returns nil if all workers returned nil.
 //
 // In a process that a launcher started as one of several ranks (goccl run,
-// torchrun, mpirun, mpiexec, srun; see IsLaunched) Spawn hosts that one rank: it runs
-// worker once, with the launcher's rank, and the workers of the others run in
-// processes of their own. There the number of ranks is the launcher's, Ranks may only repeat
-// it, and the process is in one job at a time. What Spawn returns is this rank's
-// error alone; a program that is to end its launcher's job by it exits with a
-// status other than 0.
+// torchrun, mpirun, mpiexec, srun; see IsLaunched) Spawn runs worker once, with the
+// launcher's rank; the other ranks run in processes of their own. The number of ranks is
+// the launcher's, WithRanks must be equal to it, and the process is in one job at a
+// time. Spawn returns this rank's error alone; to end the launcher's job, the program
+// must exit with a status other than 0.
 //
-// Before any worker starts, Spawn fails with *InvalidArgumentError,
-// *ConfigError, or, where a launcher's variables are there,
-// *MissingConfigurationError (some are not, or Ranks is unlike the launcher's),
-// *BackendNotAvailableError (ranks on several nodes) or
-// *InitializationFailedError (they contradict each other).
+// Before any worker starts, Spawn fails with *InvalidArgumentError or *ConfigError; if
+// launcher variables are set, also with *MissingConfigurationError (some are missing, or
+// WithRanks differs from the launcher's number), *BackendNotAvailableError (ranks on
+// several nodes) or *InitializationFailedError (they contradict each other).
 func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption) error {
 	if worker == nil {
 		return &InvalidArgumentError{Operation: "spawn", Message: "the worker is nil"}
@@ -100,7 +89,12 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	if err != nil {
 		return err
 	}
-	o := mergeSpawn(opts)
+	o := spawnOptions{ctx: context.Background()}
+	for _, opt := range opts {
+		if opt.set != nil {
+			opt.set(&o)
+		}
+	}
 	ranks, from, config, err := o.resolve(l)
 	if err != nil {
 		if l != nil {
@@ -124,9 +118,9 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	return j.failure(context.Cause(ctx))
 }
 
-// resolve says how many ranks there are, in words who says so, and which
-// configuration was loaded, to know it or as the options say.
-func (o *SpawnOption) resolve(l *launchenv.Job) (ranks int, from string, config *ccl.Config, err error) {
+// resolve returns the number of ranks, a description of where it comes from, and the
+// configuration if it was loaded for that or for WithSpawnConfigFile.
+func (o *spawnOptions) resolve(l *launchenv.Job) (ranks int, from string, config *ccl.Config, err error) {
 	switch {
 	case o.filed:
 		config, err = loadConfig(o.file)
@@ -145,8 +139,8 @@ func (o *SpawnOption) resolve(l *launchenv.Job) (ranks int, from string, config 
 	if l != nil {
 		if o.ranked && o.ranks != l.Size {
 			return 0, "", nil, &MissingConfigurationError{
-				Missing: []string{"dist.Ranks"},
-				Message: fmt.Sprintf("dist.WithRanks(%d) asks for %d ranks, but %v; start %d processes, or leave it to the launcher by dist.Spawn without dist.Ranks",
+				Missing: []string{"dist.WithRanks"},
+				Message: fmt.Sprintf("dist.WithRanks(%d) asks for %d ranks, but %v; start %d processes, or omit dist.WithRanks",
 					o.ranks, o.ranks, l, o.ranks),
 			}
 		}
@@ -162,8 +156,7 @@ func (o *SpawnOption) resolve(l *launchenv.Job) (ranks int, from string, config 
 	return ranks, fmt.Sprintf("dist.Spawn hosts %d ranks: %s", ranks, from), config, nil
 }
 
-// run is the life of the rank's worker, from its goroutine's first step to its
-// last.
+// run is the goroutine of the rank's worker.
 func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker func(context.Context, int) error) {
 	ctx = pprof.WithLabels(ctx, pprof.Labels("ccl.rank", strconv.Itoa(r.number)))
 	pprof.SetGoroutineLabels(ctx)
@@ -179,7 +172,7 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 		if err == nil {
 			r.left = r.drain(ctx)
 		}
-		r.reportWorker(cmp.Or(err, r.left)) // before the peers hear of it
+		r.reportWorker(cmp.Or(err, r.left)) // before the peers learn of it
 		if first := r.end(err); err != nil {
 			cancel(first)
 		}
@@ -187,23 +180,23 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 	err = worker(ctx, r.number)
 }
 
-// failure joins the errors of workers that have all ended: first the causes, in
-// the order of time, then what followed from them. cancelled is the cause by
-// which the workers' context ended, nil if it did not.
+// failure joins the errors of the workers, which have all ended: first the causes, in
+// the order of time, then their consequences. cancelled is the cause with which the
+// workers' context was cancelled, or nil.
 func (j *job) failure(cancelled error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	blamed := map[int]bool{} // ranks that made others fail
 	stuck := map[int]bool{}
 	for _, r := range j.ended {
-		_, stuck[r.number] = r.err.(*StuckError) //nolint:errorlint // its own
+		_, stuck[r.number] = r.err.(*StuckError) //nolint:errorlint // not a wrapped one
 		if failed, ok := errors.AsType[*CollectiveFailedError](r.outcome()); ok && failed.Group != "" {
-			continue // its ranks are those of another group
+			continue // it numbers ranks as another group does
 		}
 		if aborted, ok := errors.AsType[*AbortedError](r.outcome()); ok {
 			blamed[aborted.By] = true
 		}
-		for _, rank := range said(r.outcome(), "refused") {
+		for _, rank := range ranksThat(r.outcome(), "refused") {
 			blamed[rank] = true
 		}
 	}

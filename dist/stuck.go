@@ -48,12 +48,12 @@ func (j *job) watch() {
 			limit = max(limit, r.late)
 		}
 	}
-	if j.patience != nil {
-		j.patience.Stop()
-		j.patience = nil
+	if j.giveUpTimer != nil {
+		j.giveUpTimer.Stop()
+		j.giveUpTimer = nil
 	}
 	if waits {
-		j.patience = time.AfterFunc(limit, func() { j.giveUp(limit) })
+		j.giveUpTimer = time.AfterFunc(limit, func() { j.giveUp(limit) })
 	}
 }
 

@@ -104,7 +104,7 @@ func rehearse(o options) (ranks int, way string, err error) {
 	return ranks, way, err
 }
 
-// hosts is dist.Ranks, but for 0 ranks: as many as the launcher has started.
+// hosts is dist.WithRanks, except for 0 ranks: then it is as many as the launcher started.
 func hosts(ranks int) dist.SpawnOption {
 	if ranks == 0 {
 		return dist.SpawnOption{}
