@@ -2,175 +2,146 @@ package dist
 
 import "github.com/goccl/goccl/ccl"
 
-// Work is a collective that was begun by the Async twin of its function, or a message
-// that Isend or Irecv has begun: these return at once. Collectives that were begun are
-// done in that order, before any that the rank calls later on the group. The buffers
-// belong to the Work until it is done.
+// Work is an asynchronous call: a collective started by the Async form of its function,
+// or a message started by Isend or Irecv. Collectives run in the order in which they
+// were started, before any that the rank calls later on the group. The buffers belong to
+// the Work until it is done.
 //
-// One that nobody waits for costs nothing. Spawn completes it when the worker returns nil,
-// and returns its error; DestroyProcessGroup drops it. So wait for a Work before that.
+// A Work need not be waited for. Spawn completes it after the worker returns nil, and
+// returns its error; DestroyProcessGroup drops it, so wait for it before that.
 //
-// torch's wait is Wait, is_completed whether Done is closed, and exception is Err.
+// torch's wait is Wait, is_completed tests whether Done is closed, and exception is Err.
 //
-// An error of the function that begins a Work says that there is no group to call on.
-// What is wrong with the arguments is the error of the Work, in the words of package
-// ccl.
+// An error returned by the function itself means that there is no group to call on.
+// Invalid arguments are the error of the Work, in package ccl's words: send and recv
+// instead of input and output.
 type Work = ccl.Work
 
-// AllReduceAsync begins an AllReduce; see there and Work.
+// start makes the Work of f unless the caller has no group.
+func start(opts []CallOption, f func(c call) *Work) (*Work, error) {
+	c, err := prepare(opts)
+	if err != nil {
+		return nil, err
+	}
+	return f(c), nil
+}
+
+// AllReduceAsync starts AllReduce and returns its Work.
 func AllReduceAsync[T ccl.Element](tensor []T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.AllReduceAsync(c.ctx, c.comm, tensor, tensor, op, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.AllReduceAsync(c.ctx, c.comm, tensor, tensor, op, c.opts[:c.n]...)
+	})
 }
 
-// AllReduceCoalescedAsync begins an AllReduceCoalesced; see there and Work.
+// AllReduceCoalescedAsync starts AllReduceCoalesced and returns its Work.
 func AllReduceCoalescedAsync[T ccl.Element](tensors [][]T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.AllReduceCoalescedAsync(c.ctx, c.comm, tensors, op, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.AllReduceCoalescedAsync(c.ctx, c.comm, tensors, op, c.opts[:c.n]...)
+	})
 }
 
-// ReduceAsync begins a Reduce; see there and Work.
+// ReduceAsync starts Reduce and returns its Work.
 func ReduceAsync[T ccl.Element](tensor []T, dst int, op ReduceOp, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	root := c.root(dst)
-	var output []T
-	if root == c.comm.Rank() {
-		output = tensor
-	}
-	return ccl.ReduceAsync(c.ctx, c.comm, tensor, output, op, root, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		root := c.root(dst)
+		return ccl.ReduceAsync(c.ctx, c.comm, tensor, onlyAt(root, &c, tensor), op, root, c.opts[:c.n]...)
+	})
 }
 
-// ReduceScatterAsync begins a ReduceScatter; see there and Work.
+// ReduceScatterAsync starts ReduceScatter and returns its Work.
 func ReduceScatterAsync[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.ReduceScatterAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.ReduceScatterAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...)
+	})
 }
 
-// ReduceScatterVAsync begins a ReduceScatterV; see there and Work.
+// ReduceScatterVAsync starts ReduceScatterV and returns its Work.
 func ReduceScatterVAsync[T ccl.Element](output, input []T, op ReduceOp, counts []int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.ReduceScatterVAsync(c.ctx, c.comm, input, output, op, counts, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.ReduceScatterVAsync(c.ctx, c.comm, input, output, op, counts, c.opts[:c.n]...)
+	})
 }
 
-// ScanAsync begins a Scan; see there and Work.
+// ScanAsync starts Scan and returns its Work.
 func ScanAsync[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.ScanAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.ScanAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...)
+	})
 }
 
-// ExScanAsync begins an ExScan; see there and Work.
+// ExScanAsync starts ExScan and returns its Work.
 func ExScanAsync[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.ExScanAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.ExScanAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...)
+	})
 }
 
-// BroadcastAsync begins a Broadcast; see there and Work.
+// BroadcastAsync starts Broadcast and returns its Work.
 func BroadcastAsync[T ccl.Element](tensor []T, src int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.BroadcastAsync(c.ctx, c.comm, tensor, c.root(src), c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.BroadcastAsync(c.ctx, c.comm, tensor, c.root(src), c.opts[:c.n]...)
+	})
 }
 
-// AllGatherAsync begins an AllGather; see there and Work.
+// AllGatherAsync starts AllGather and returns its Work.
 func AllGatherAsync[T ccl.Element](output, input []T, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.AllGatherAsync(c.ctx, c.comm, input, output, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.AllGatherAsync(c.ctx, c.comm, input, output, c.opts[:c.n]...)
+	})
 }
 
-// AllGatherVAsync begins an AllGatherV; see there and Work.
+// AllGatherVAsync starts AllGatherV and returns its Work.
 func AllGatherVAsync[T ccl.Element](output, input []T, counts []int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.AllGatherVAsync(c.ctx, c.comm, input, output, counts, nil, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.AllGatherVAsync(c.ctx, c.comm, input, output, counts, nil, c.opts[:c.n]...)
+	})
 }
 
-// GatherAsync begins a Gather; see there and Work.
+// GatherAsync starts Gather and returns its Work.
 func GatherAsync[T ccl.Element](output, input []T, dst int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.GatherAsync(c.ctx, c.comm, input, output, c.root(dst), c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.GatherAsync(c.ctx, c.comm, input, output, c.root(dst), c.opts[:c.n]...)
+	})
 }
 
-// GatherVAsync begins a GatherV; see there and Work.
+// GatherVAsync starts GatherV and returns its Work.
 func GatherVAsync[T ccl.Element](output, input []T, counts []int, dst int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.GatherVAsync(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.GatherVAsync(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:c.n]...)
+	})
 }
 
-// ScatterAsync begins a Scatter; see there and Work.
+// ScatterAsync starts Scatter and returns its Work.
 func ScatterAsync[T ccl.Element](output, input []T, src int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.ScatterAsync(c.ctx, c.comm, input, output, c.root(src), c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.ScatterAsync(c.ctx, c.comm, input, output, c.root(src), c.opts[:c.n]...)
+	})
 }
 
-// ScatterVAsync begins a ScatterV; see there and Work.
+// ScatterVAsync starts ScatterV and returns its Work.
 func ScatterVAsync[T ccl.Element](output, input []T, counts []int, src int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.ScatterVAsync(c.ctx, c.comm, input, counts, nil, output, c.root(src), c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.ScatterVAsync(c.ctx, c.comm, input, counts, nil, output, c.root(src), c.opts[:c.n]...)
+	})
 }
 
-// AllToAllAsync begins an AllToAll; see there and Work.
+// AllToAllAsync starts AllToAll and returns its Work.
 func AllToAllAsync[T ccl.Element](output, input []T, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.AllToAllAsync(c.ctx, c.comm, input, output, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.AllToAllAsync(c.ctx, c.comm, input, output, c.opts[:c.n]...)
+	})
 }
 
-// AllToAllVAsync begins an AllToAllV; see there and Work.
+// AllToAllVAsync starts AllToAllV and returns its Work.
 func AllToAllVAsync[T ccl.Element](output, input []T, outputCounts, inputCounts []int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.AllToAllVAsync(c.ctx, c.comm, input, inputCounts, nil, output, outputCounts, nil, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.AllToAllVAsync(c.ctx, c.comm, input, inputCounts, nil, output, outputCounts, nil, c.opts[:c.n]...)
+	})
 }
 
-// BarrierAsync begins a Barrier; see there and Work.
+// BarrierAsync starts Barrier and returns its Work.
 func BarrierAsync(opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return c.comm.BarrierAsync(c.ctx, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return c.comm.BarrierAsync(c.ctx, c.opts[:c.n]...)
+	})
 }

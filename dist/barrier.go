@@ -2,8 +2,8 @@ package dist
 
 import "time"
 
-// Barrier returns when all ranks of the group have called it. When the timeout is
-// over the error, *TimeoutError, names every rank that has not.
+// Barrier returns when all ranks of the group have called it. After the timeout its
+// *TimeoutError names every rank that has not.
 func Barrier(opts ...CallOption) error {
 	c, err := prepare(opts)
 	if err != nil {
@@ -12,8 +12,7 @@ func Barrier(opts ...CallOption) error {
 	return c.comm.Barrier(c.ctx, c.opts[:c.n]...)
 }
 
-// MonitoredBarrier is Barrier with a timeout of its own, in the place where torch
-// has it: Barrier(WithCallTimeout(timeout)).
+// MonitoredBarrier is Barrier(WithCallTimeout(timeout)), with torch's arguments.
 func MonitoredBarrier(timeout time.Duration, opts ...CallOption) error {
 	o := merge(opts)
 	if timeout != 0 {

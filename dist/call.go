@@ -10,31 +10,31 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// CallOption is an option of a single call. Of two of a kind the later holds.
+// CallOption is an option of a single call. Later options override earlier ones.
 type CallOption struct {
 	group     *ProcessGroup
 	grouped   bool
 	ctx       context.Context
 	timeout   time.Duration
 	algorithm string
-	limit     int // on objects
+	limit     int // of objects, in bytes
 }
 
-// WithGroup makes the call act on g, from any goroutine. A nil g makes it
-// return *InvalidArgumentError, one that was destroyed ErrNotInitialized.
+// WithGroup makes the call act on g, from any goroutine. If g is nil the call returns
+// *InvalidArgumentError, if g was destroyed ErrNotInitialized.
 func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped: true} }
 
 // WithContext ends the call when ctx is done, with ctx's error and its cause
-// (context.Cause): errors.Is finds both. If the call was waiting, that fails the group
-// on all ranks. Without it, or if ctx is nil, the context of WithSpawnContext counts.
+// (context.Cause): errors.Is finds both. If the call was waiting, the group fails
+// on all ranks. Without it, or if ctx is nil, the call uses that of WithSpawnContext.
 func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 
-// WithCallTimeout takes the place of the configured timeout; 0 leaves that as it
-// is, a negative d waits for ever. The ranks of a call need not agree on it.
+// WithCallTimeout overrides the configured timeout; 0 is ignored, a negative d waits
+// for ever. Ranks may use different timeouts.
 func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
-// WithCallAlgorithm chooses an entry of ccl.yaml's algorithms for this call, on
-// all ranks alike. The empty name leaves the choice to ccl.yaml.
+// WithCallAlgorithm chooses an entry of ccl.yaml's algorithms for this call, the same
+// on all ranks. With the empty name ccl.yaml chooses.
 func WithCallAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
 
 func merge(opts []CallOption) (o CallOption) {
@@ -67,13 +67,13 @@ func (o CallOption) target() (*ProcessGroup, error) {
 	return Default()
 }
 
-// call is what a collective of this package hands on to package ccl.
+// call holds what a collective of this package passes to package ccl.
 type call struct {
 	group *ProcessGroup
 	comm  *ccl.Communicator
 	ctx   context.Context
 	opts  [2]ccl.CallOption
-	n     int // how many of opts there are
+	n     int // how many of opts are set
 }
 
 func prepare(opts []CallOption) (c call, err error) {
@@ -97,9 +97,8 @@ func prepare(opts []CallOption) (c call, err error) {
 	return c, nil
 }
 
-// root returns the group rank of a global rank that the caller has named, and what
-// is none if that is not in the group: package ccl refuses it, so that the call counts
-// on this rank as it does on the others.
+// root maps a global rank to a group rank, or to an invalid one if it is not a member,
+// so that ccl rejects the call and consumes its number.
 func (c *call) root(global int) int {
 	rank, err := c.group.GroupRank(global)
 	switch {
@@ -112,8 +111,7 @@ func (c *call) root(global int) int {
 	}
 }
 
-// rooted says in the caller's number, which is global, what package ccl found
-// wrong with a root.
+// rooted restores the global rank in ccl's error for an invalid root.
 func (c *call) rooted(global int, err error) error {
 	if _, ok := errors.AsType[*InvalidRootError](err); ok && !c.group.isDefault() {
 		return fmt.Errorf("dist: rank %d is not in the group of %s: %w",

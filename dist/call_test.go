@@ -30,7 +30,7 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "empty tensor",
 			call: func(int) error { return dist.AllReduce([]float32{}, dist.Sum) },
-			text: "dist: all_reduce: the tensor has no shards: ccl: all_reduce: send has 0 elements, want 1",
+			text: "dist: all_reduce: the tensor is empty: ccl: all_reduce: send has 0 elements, want 1",
 			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "send", Expected: 1, Actual: 0},
 		}, {
 			name: "nil on one rank, empty on the others",

@@ -54,8 +54,8 @@ type (
 	ConfigError               = ccl.ConfigError
 )
 
-// RankError says how the worker of a rank ended: with the error it returned,
-// with a *PanicError, or with ErrGoexit.
+// RankError is the failure of a rank's worker: the error it returned, a *PanicError, a
+// *StuckError, or ErrGoexit.
 type RankError struct {
 	Rank int
 	Err  error
@@ -63,10 +63,10 @@ type RankError struct {
 
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
 
-// withStack is Error, and the stack if the worker of this rank panicked or is stuck.
+// withStack is Error, followed by the stack if the rank's worker panicked or is stuck.
 func (e *RankError) withStack() string {
 	s := e.Error()
-	switch err := e.Err.(type) { //nolint:errorlint // those of other ranks show their own
+	switch err := e.Err.(type) { //nolint:errorlint // not another rank's, in a wrapped error
 	case *PanicError:
 		s += "\n\n" + string(err.Stack)
 	case *StuckError:
@@ -78,12 +78,12 @@ func (e *RankError) withStack() string {
 // Unwrap returns the worker's error.
 func (e *RankError) Unwrap() error { return e.Err }
 
-// rankErrors is what Spawn returns: the errors of all ranks that failed, the
-// causes first. Its text says once what several ranks say in the same words, is cut where
-// many say nearly the same, and has the stacks of workers that panicked or are stuck.
+// rankErrors is Spawn's error: those of all ranks that failed, the causes first. Its text
+// shows equal texts once, at most textLines different ones, and the stacks of workers
+// that panicked or are stuck.
 type rankErrors []*RankError
 
-// textLines is the number of different errors that the text of rankErrors shows.
+// textLines is the number of different errors in the text of rankErrors.
 const textLines = 8
 
 func (e rankErrors) Error() string {
@@ -103,7 +103,7 @@ func (e rankErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// groupText is the text of errors that differ in their ranks alone.
+// groupText is the text of errors that differ only in their ranks.
 func groupText(e []*RankError) string {
 	if len(e) == 1 {
 		return e[0].withStack()
@@ -125,10 +125,10 @@ func (e rankErrors) Unwrap() []error {
 	return errs
 }
 
-// PanicError says that the worker of a rank panicked; the process survives it.
+// PanicError reports that the worker of a rank panicked. The process continues.
 type PanicError struct {
 	Rank  int
-	Value any // what it panicked with
+	Value any // of the panic
 	Stack []byte
 }
 
@@ -136,7 +136,7 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("the worker of rank %d panicked: %v", e.Rank, e.Value)
 }
 
-// text is what Go writes of the panic.
+// text is the line that Go prints for the panic.
 func (e *PanicError) text() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // Unwrap returns the value of the panic if it is an error.
@@ -145,16 +145,16 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// StuckError says that Spawn returned without the worker of a rank: its peers waited for it
-// in vain, until a timeout, and after the same time again it had not come back. Its goroutine
-// is left behind, and its rank has left its groups.
+// StuckError reports that Spawn returned without the worker of a rank: its peers timed
+// out waiting for it, and after the same time again it had not returned or made a call.
+// Its goroutine remains, and its rank has left its groups.
 type StuckError struct {
 	Rank  int
 	After time.Duration // the timeout
-	Stack []byte        // where it was
+	Stack []byte        // of the worker
 }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("the worker of rank %d is stuck: %v after its peers had given up waiting for it, it has not returned; its goroutine is left behind",
+	return fmt.Sprintf("the worker of rank %d is stuck: %v after its peers had timed out waiting for it, it has not returned; its goroutine remains",
 		e.Rank, e.After)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// callFailed hears of every call of the rank that fails, before it returns.
+// callFailed is called for every failed call of the rank, before the call returns.
 func (r *rank) callFailed(c *ccl.Communicator, err *CollectiveFailedError) {
 	if r.job.launched != nil {
 		r.reportCall(c, err)
@@ -18,7 +18,7 @@ func (r *rank) callFailed(c *ccl.Communicator, err *CollectiveFailedError) {
 	j := r.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if isMessage(err) { // who waits for one may try again: see waitedInVain
+	if isMessage(err) { // its rank may try again: see waitedInVain
 		r.late = 0
 		j.watch()
 		return
@@ -36,20 +36,20 @@ func (r *rank) callFailed(c *ccl.Communicator, err *CollectiveFailedError) {
 	j.waitedFor(ranks, max(late.After, c.Settings().Timeout()))
 }
 
-// isMessage reports whether a send or a receive has failed, and not a collective.
+// isMessage reports whether err is that of a send or a receive.
 func isMessage(err *CollectiveFailedError) bool {
 	return err.Operation == "send" || err.Operation == "recv"
 }
 
-// abortGrace is how long after a rank has left its group a call that has lost it waits for
-// its worker to end. A worker that fails leaves by a deferred DestroyProcessGroup, as a rule,
-// and Spawn has its error a moment later.
+// abortGrace is how long a call that lost a peer waits for the peer's worker to end,
+// counted from when the peer left. A failing worker usually leaves by a deferred
+// DestroyProcessGroup, and its error is known a moment later.
 const abortGrace = 250 * time.Millisecond
 
-// addCause puts the error of the worker into that of a call that has lost its rank, if the
-// worker has failed.
+// addCause replaces the error of a call that lost a peer by the error of the peer's
+// worker, if the worker failed.
 func (r *rank) addCause(c *ccl.Communicator, err *CollectiveFailedError) {
-	lost, ok := err.Err.(*PeerLostError) //nolint:errorlint // nothing else is lost by its text
+	lost, ok := err.Err.(*PeerLostError) //nolint:errorlint // a wrapped one has words of its own
 	if !ok || lost.Rank == err.Rank {
 		return
 	}
@@ -57,7 +57,7 @@ func (r *rank) addCause(c *ccl.Communicator, err *CollectiveFailedError) {
 	r.job.mu.Lock()
 	rest := time.Until(peer.leftAt.Add(abortGrace))
 	r.job.mu.Unlock()
-	if rest > 0 && !isMessage(err) { // which holds the post's lock
+	if rest > 0 && !isMessage(err) { // a message's call holds a lock that others need
 		timer := time.NewTimer(rest)
 		defer timer.Stop()
 		select {

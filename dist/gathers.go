@@ -2,8 +2,8 @@ package dist
 
 import "github.com/goccl/goccl/ccl"
 
-// Broadcast copies rank src's tensor to all ranks, which bring one of the same
-// length and type. Length 0 is allowed. A src that is not in the group is refused
+// Broadcast copies rank src's tensor to the tensors of all ranks, which have the same
+// length and type. Length 0 is allowed. A src that is not in the group is rejected
 // with *InvalidRootError.
 func Broadcast[T ccl.Element](tensor []T, src int, opts ...CallOption) error {
 	c, err := prepare(opts)
@@ -13,14 +13,13 @@ func Broadcast[T ccl.Element](tensor []T, src int, opts ...CallOption) error {
 	return c.rooted(src, ccl.Broadcast(c.ctx, c.comm, tensor, c.root(src), c.opts[:c.n]...))
 }
 
-// AllGather puts the inputs of all ranks into output on every rank: rank r's goes
-// to output[r*len(input):]. len(input) is the same on all ranks and may be 0,
-// len(output) as many times that as there are ranks. input may be exactly its own
-// place in output and must otherwise be apart from it
-// (torch.distributed.all_gather_into_tensor).
+// AllGather copies the inputs of all ranks to output on every rank: rank r's to
+// output[r*len(input):]. len(input) is the same on all ranks and may be 0; len(output)
+// is len(input) times the number of ranks. input may be exactly the rank's own block of
+// output and must otherwise not overlap it (torch.distributed.all_gather_into_tensor).
 //
-// Wrong lengths are refused with *InvalidBufferSizeError, which calls input send
-// and output recv, and overlaps with *InvalidArgumentError.
+// Wrong lengths are rejected with *InvalidBufferSizeError, overlaps with
+// *InvalidArgumentError.
 func AllGather[T ccl.Element](output, input []T, opts ...CallOption) error {
 	c, err := prepare(opts)
 	if err != nil {
@@ -29,12 +28,12 @@ func AllGather[T ccl.Element](output, input []T, opts ...CallOption) error {
 	return ccl.AllGather(c.ctx, c.comm, input, output, c.opts[:c.n]...)
 }
 
-// AllGatherV is AllGather with inputs of unlike lengths, which lie in output one
-// after the other in rank order: rank r brings counts[r] elements, which may be 0.
-// len(input) is the caller's own count, len(output) at least the sum of all, and
-// counts the same on all ranks.
+// AllGatherV is AllGather with inputs of different lengths, which lie in output one
+// after the other in rank order: rank r's has counts[r] elements, which may be 0.
+// len(input) is the caller's own count, len(output) at least the sum of counts, and
+// counts is the same on all ranks.
 //
-// It has the errors of AllGather, and refuses negative counts with
+// It has the errors of AllGather, and rejects negative counts with
 // *InvalidArgumentError.
 func AllGatherV[T ccl.Element](output, input []T, counts []int, opts ...CallOption) error {
 	c, err := prepare(opts)
@@ -44,10 +43,9 @@ func AllGatherV[T ccl.Element](output, input []T, counts []int, opts ...CallOpti
 	return ccl.AllGatherV(c.ctx, c.comm, input, output, counts, nil, c.opts[:c.n]...)
 }
 
-// Gather is AllGather for rank dst alone. On the others output is nil; one with
-// elements is refused with *InvalidBufferSizeError.
+// Gather is AllGather for rank dst alone. On other ranks output must be nil or empty.
 //
-// It has the errors of AllGather; a dst that is not in the group is refused with
+// It has the errors of AllGather, and rejects a dst that is not in the group with
 // *InvalidRootError.
 func Gather[T ccl.Element](output, input []T, dst int, opts ...CallOption) error {
 	c, err := prepare(opts)
@@ -57,12 +55,12 @@ func Gather[T ccl.Element](output, input []T, dst int, opts ...CallOption) error
 	return c.rooted(dst, ccl.Gather(c.ctx, c.comm, input, output, c.root(dst), c.opts[:c.n]...))
 }
 
-// GatherV is Gather with inputs of unlike lengths, which only rank dst has to
-// know: its counts say how many elements each rank brings, and its output has at
-// least as many as all of them. On the others output and counts are nil.
+// GatherV is Gather with inputs of different lengths, which only rank dst needs to
+// know: its counts[r] is the length of rank r's input, and len(output) is at least the
+// sum of counts. On other ranks output and counts must be nil or empty.
 //
-// It has the errors of Gather. Where counts are not what ranks bring, all ranks
-// get *MismatchError, and the group is unharmed.
+// It has the errors of Gather. If counts differ from the lengths of the inputs, all
+// ranks get *MismatchError, and the group is intact.
 func GatherV[T ccl.Element](output, input []T, counts []int, dst int, opts ...CallOption) error {
 	c, err := prepare(opts)
 	if err != nil {
@@ -71,11 +69,10 @@ func GatherV[T ccl.Element](output, input []T, counts []int, dst int, opts ...Ca
 	return c.rooted(dst, ccl.GatherV(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:c.n]...))
 }
 
-// Scatter deals the input of rank src out: rank r's output gets the elements from
-// r*len(output) on. len(output) is the same on all ranks and may be 0, len(input)
-// as many times that as there are ranks; on ranks other than src input is nil,
-// and one with elements is refused with *InvalidBufferSizeError. src's output may
-// be exactly its own block of input and must otherwise be apart from it.
+// Scatter distributes the input of rank src: rank r's output gets the elements from
+// r*len(output) on. len(output) is the same on all ranks and may be 0; src's len(input)
+// is len(output) times the number of ranks. On other ranks input must be nil or empty.
+// src's output may be exactly its own block of input and must otherwise not overlap it.
 //
 // It has the errors of Gather.
 func Scatter[T ccl.Element](output, input []T, src int, opts ...CallOption) error {
@@ -86,10 +83,9 @@ func Scatter[T ccl.Element](output, input []T, src int, opts ...CallOption) erro
 	return c.rooted(src, ccl.Scatter(c.ctx, c.comm, input, output, c.root(src), c.opts[:c.n]...))
 }
 
-// ScatterV is Scatter with blocks of unlike lengths, which only rank src has to
-// know: rank r's output gets the counts[r] elements of input that follow those of
-// the ranks before it, and has that length. On ranks other than src input and
-// counts are nil.
+// ScatterV is Scatter with blocks of different lengths: rank r's output, of length
+// counts[r], gets the elements of input that follow those of ranks 0 to r-1. Only rank
+// src needs counts; on other ranks input and counts must be nil or empty.
 //
 // It has the errors of GatherV.
 func ScatterV[T ccl.Element](output, input []T, counts []int, src int, opts ...CallOption) error {
@@ -101,11 +97,11 @@ func ScatterV[T ccl.Element](output, input []T, counts []int, src int, opts ...C
 }
 
 // AllToAll gives every rank its block of every input: block r of rank s's input
-// goes to block s of rank r's output. input and output are apart and have the same
-// length on all ranks, which the number of ranks divides
+// goes to block s of rank r's output. input and output do not overlap and have the same
+// length on all ranks, a multiple of the number of ranks
 // (torch.distributed.all_to_all_single).
 //
-// It has the errors of AllGather; a length that cannot be divided is refused with
+// It has the errors of AllGather, and rejects a length that is not a multiple with
 // *InvalidArgumentError.
 func AllToAll[T ccl.Element](output, input []T, opts ...CallOption) error {
 	c, err := prepare(opts)
@@ -115,14 +111,14 @@ func AllToAll[T ccl.Element](output, input []T, opts ...CallOption) error {
 	return ccl.AllToAll(c.ctx, c.comm, input, output, c.opts[:c.n]...)
 }
 
-// AllToAllV is AllToAll with blocks of unlike lengths: inputCounts[r] elements of
-// input, after those for the ranks before r, go to rank r, and outputCounts[s]
-// elements of output, after those of the ranks before s, come from rank s. Counts
+// AllToAllV is AllToAll with blocks of different lengths: inputCounts[r] elements of
+// input, after those for ranks 0 to r-1, go to rank r, and outputCounts[s]
+// elements of output, after those of ranks 0 to s-1, come from rank s. Counts
 // may be 0.
 //
-// It has the errors of AllToAll. Where what one rank sends is not what another
-// expects, all ranks get *MismatchError, which names the first two, and the group
-// is unharmed.
+// It has the errors of AllToAll. If one rank sends a different count than another
+// expects, all ranks get *MismatchError, which names the first such pair, and the group
+// is intact.
 func AllToAllV[T ccl.Element](output, input []T, outputCounts, inputCounts []int, opts ...CallOption) error {
 	c, err := prepare(opts)
 	if err != nil {

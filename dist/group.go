@@ -8,12 +8,11 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// ProcessGroup is one rank's handle on a group of ranks that are connected. Its
-// methods may be called from any goroutine and never fail for being late: after
-// DestroyProcessGroup they still say what the group was.
+// ProcessGroup is one rank's handle on a group of connected ranks. Its methods may be
+// called from any goroutine, also after DestroyProcessGroup: they then describe the
+// former group.
 //
-// A rank has its default group and those that NewGroup and Split have made of it,
-// which end with it.
+// The groups that NewGroup and Split make of a default group end with it.
 type ProcessGroup struct {
 	rank    *rank
 	comm    *ccl.Communicator
@@ -21,13 +20,13 @@ type ProcessGroup struct {
 	closed  atomic.Bool
 }
 
-// Rank returns the group rank of the rank whose handle this is.
+// Rank returns the group rank of the handle's owner.
 func (g *ProcessGroup) Rank() int { return g.comm.Rank() }
 
 // Size returns the number of ranks in the group.
 func (g *ProcessGroup) Size() int { return g.comm.Size() }
 
-// Ranks returns the job's ranks that are in the group, in the order of their group
+// Ranks returns the global ranks of the group's members, in the order of their group
 // ranks. The slice belongs to the caller.
 func (g *ProcessGroup) Ranks() []int {
 	ranks := make([]int, g.Size())
@@ -37,9 +36,8 @@ func (g *ProcessGroup) Ranks() []int {
 	return ranks
 }
 
-// GlobalRank returns the job's rank that is rank number rank of the group. In
-// the default group they are the same. For a number that is no rank of the
-// group it returns *InvalidArgumentError.
+// GlobalRank returns the global rank of a group rank. In the default group they are the
+// same. If the group has no such rank the error is *InvalidArgumentError.
 func (g *ProcessGroup) GlobalRank(rank int) (int, error) {
 	if rank < 0 || rank >= g.Size() {
 		return 0, &InvalidArgumentError{
@@ -50,9 +48,8 @@ func (g *ProcessGroup) GlobalRank(rank int) (int, error) {
 	return g.comm.GlobalRank(rank), nil
 }
 
-// GroupRank returns the group rank of the job's rank number global. In the default
-// group they are the same. For a rank that is not in the group it returns
-// *InvalidArgumentError.
+// GroupRank returns the group rank of a global rank. In the default group they are the
+// same. If the rank is not in the group the error is *InvalidArgumentError.
 func (g *ProcessGroup) GroupRank(global int) (int, error) {
 	if g.isDefault() && global >= 0 && global < g.Size() {
 		return global, nil
@@ -68,9 +65,8 @@ func (g *ProcessGroup) GroupRank(global int) (int, error) {
 	}
 }
 
-// Communicator returns the group's communicator, for package ccl's form of the
-// collectives. It belongs to the group: it is closed by DestroyProcessGroup. Its ranks are
-// group ranks.
+// Communicator returns the group's communicator, for use with package ccl, whose ranks
+// are group ranks. It belongs to the group: DestroyProcessGroup closes it.
 func (g *ProcessGroup) Communicator() *ccl.Communicator { return g.comm }
 
 func (g *ProcessGroup) isDefault() bool { return g.comm.Name() == "" }
@@ -80,13 +76,13 @@ func (g *ProcessGroup) close() error {
 	return g.comm.Close()
 }
 
-// usable says why g, which a caller has named, cannot be used.
+// usable returns an error if g, the group of WithGroup, cannot be used.
 func (g *ProcessGroup) usable() error {
 	switch {
 	case g == nil:
 		return &InvalidArgumentError{
 			Operation: "with_group",
-			Message:   "the process group is nil: pass one from dist.Default, or leave the call to the ranks that dist.NewGroup has given one",
+			Message:   "the process group is nil: pass that of dist.Default, or call only on ranks for which dist.NewGroup returned a group",
 		}
 	case g.closed.Load():
 		return fmt.Errorf("dist: the process group that WithGroup names was destroyed: %w: %w", ErrNotInitialized, ErrClosed)
@@ -95,7 +91,7 @@ func (g *ProcessGroup) usable() error {
 }
 
 // Default returns the default process group of the caller's rank. The handle
-// works from any goroutine. Without one the error is ErrNotInitialized, in a
+// works from any goroutine. Without a group the error is ErrNotInitialized, in a
 // goroutine without a rank ErrUnbound.
 func Default() (*ProcessGroup, error) {
 	r, err := self()
@@ -105,9 +101,8 @@ func Default() (*ProcessGroup, error) {
 	return r.current()
 }
 
-// IsInitialized reports whether there is a process group that GetRank,
-// GetWorldSize and GetBackend answer for. It never fails. A group that has
-// failed is there until DestroyProcessGroup.
+// IsInitialized reports whether the process group that GetRank, GetWorldSize and
+// GetBackend describe exists. A group that has failed exists until DestroyProcessGroup.
 func IsInitialized() bool {
 	_, _, err := known()
 	return err == nil
@@ -116,9 +111,9 @@ func IsInitialized() bool {
 // GetRank returns the caller's rank. Before InitProcessGroup it returns
 // ErrNotInitialized.
 //
-// In a goroutine that has no rank of its own, the answer is the rank whose
-// worker started it, if it has still the profiler labels it inherited from it,
-// and otherwise 0. Where several jobs live it is ErrUnbound instead of 0.
+// In a goroutine without a rank, the result is the rank whose worker started the
+// goroutine, if it still has the profiler labels that it inherited, otherwise 0; while
+// several jobs run, it is ErrUnbound instead of 0.
 func GetRank(opts ...CallOption) (int, error) {
 	g, own, err := askedGroup(opts)
 	if err != nil || !own {
@@ -127,9 +122,8 @@ func GetRank(opts ...CallOption) (int, error) {
 	return g.Rank(), nil
 }
 
-// GetWorldSize returns the number of ranks, as ccl.yaml resolved it (see the
-// package comment for who is asked). Before InitProcessGroup it returns
-// ErrNotInitialized.
+// GetWorldSize returns the number of ranks in the group. Before InitProcessGroup it
+// returns ErrNotInitialized.
 func GetWorldSize(opts ...CallOption) (int, error) {
 	g, _, err := askedGroup(opts)
 	if err != nil {
@@ -138,8 +132,8 @@ func GetWorldSize(opts ...CallOption) (int, error) {
 	return g.Size(), nil
 }
 
-// GetBackend returns the name that was given to InitProcessGroup. Before it the
-// error is ErrNotInitialized.
+// GetBackend returns the backend's name, as passed to InitProcessGroup. Before
+// InitProcessGroup it returns ErrNotInitialized.
 func GetBackend(opts ...CallOption) (string, error) {
 	g, _, err := askedGroup(opts)
 	if err != nil {
@@ -148,8 +142,8 @@ func GetBackend(opts ...CallOption) (string, error) {
 	return g.backend, nil
 }
 
-// askedGroup returns the group that a question is about; own says that it is
-// the caller's, and not just one like it.
+// askedGroup returns the group to describe; own reports whether it is the caller's, not
+// another rank's handle on it.
 func askedGroup(opts []CallOption) (g *ProcessGroup, own bool, err error) {
 	if o := merge(opts); o.grouped {
 		return o.group, true, o.group.usable()

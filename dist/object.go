@@ -10,21 +10,20 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// objectLimit is how many bytes an object may have where WithObjectLimit says
-// nothing else.
+// objectLimit is the default of WithObjectLimit.
 const objectLimit = 64 << 20
 
-// WithObjectLimit bounds the encoded length of each object of a call, which is
-// 64 MiB otherwise; where ranks differ the lowest bound counts for all. 0 leaves it
-// as it is. Calls that move no objects ignore it.
+// WithObjectLimit bounds the encoded length of each object of a call, in bytes; the
+// default is 64 MiB. If ranks differ the lowest limit applies to all. 0 is ignored, and
+// calls other than those of objects ignore the option.
 func WithObjectLimit(bytes int) CallOption { return CallOption{limit: bytes} }
 
-// ObjectError says that a call that moves objects failed on the arguments or the
-// object of one rank: all ranks get it, and the group is unharmed. On that rank
-// Err is the cause, on others its text.
+// ObjectError reports that the arguments or the object of one rank made a call of
+// objects fail: all ranks get it, and the group is intact. On that rank Err is the
+// cause, on others its text.
 type ObjectError struct {
 	Operation string // such as "broadcast_object"
-	Rank      int    // of the job
+	Rank      int    // global
 	Err       error
 }
 
@@ -35,21 +34,20 @@ func (e *ObjectError) Error() string {
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
-// BroadcastObject gives every rank rank src's *obj, in its own *obj. The others
-// need to know nothing but the type: not how long a slice is, nor what a map holds.
-// Theirs is replaced as a whole; src's is left alone.
+// BroadcastObject copies rank src's *obj to *obj on all other ranks. Only the type must
+// be known there, not the lengths of slices or the contents of maps. *obj is replaced as
+// a whole; src's is unchanged.
 //
-// Objects travel as package encoding/gob writes them, with its rules: exported
-// fields, no functions or channels, gob.Register for what an interface holds. The
-// types of two ranks need not be the same, as long as gob converts one to the other.
+// Objects are encoded by package encoding/gob, with its rules: exported fields, no
+// functions or channels, gob.Register for values of interfaces. The types on two ranks
+// may differ if gob converts one to the other.
 //
-// An object that cannot be encoded, holds itself, is longer than WithObjectLimit allows, or comes
-// with arguments that are wrong, is an *ObjectError on all ranks, which names the
-// rank and leaves the group unharmed. What cannot be decoded is an error on the
-// ranks that cannot. Lengths that come from other ranks are checked before memory
-// is allocated for them, and decoding runs no code but the GobDecode and
-// UnmarshalBinary methods of T's own types, which is less than torch's pickle does;
-// but gob is not made for hostile input, and peers have to be trusted.
+// If an object cannot be encoded, contains itself, or exceeds WithObjectLimit, or if
+// the arguments are invalid, all ranks get an *ObjectError that names the rank, and the
+// group is intact. Only the ranks that cannot decode an object get that error. Lengths
+// from other ranks are checked before memory is allocated. Decoding runs only the
+// GobDecode and UnmarshalBinary methods of T's types, which is less than torch's pickle
+// runs; but gob is not designed for hostile input, so peers must be trusted.
 func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 	c, err := prepareObjects("broadcast_object", opts)
 	if err != nil {
@@ -127,8 +125,8 @@ func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 	return decodeAll[T](&c, all, lengths)
 }
 
-// ScatterObject gives rank r objs[r] of rank src, which has as many as there are
-// ranks; on the others objs is empty. Its errors are those of BroadcastObject.
+// ScatterObject returns rank src's objs[r] on rank r. src passes one object for each
+// rank, the others none. Its errors are those of BroadcastObject.
 func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err error) {
 	c, err := prepareObjects("scatter_object", opts)
 	if err != nil {
@@ -140,7 +138,7 @@ func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err err
 		want = c.comm.Size()
 	}
 	var all, longest []byte
-	lengths := make([]int64, want) // of all objects, where they are
+	lengths := make([]int64, want) // of all objects, on the root
 	switch {
 	case err != nil:
 	case len(objs) != want:
@@ -156,7 +154,7 @@ func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err err
 		return obj, err
 	}
 	if mine[0] < 0 || mine[0] > int64(c.limit) {
-		return obj, c.failed(fmt.Errorf("rank %d announces an object of %d bytes, and %d are allowed", root, mine[0], c.limit))
+		return obj, c.failed(fmt.Errorf("rank %d announces an object of %d bytes, but the limit is %d", root, mine[0], c.limit))
 	}
 	var counts []int
 	for _, n := range lengths {
@@ -169,11 +167,11 @@ func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err err
 	return decode[T](&c, root, data)
 }
 
-// objects is a call that moves objects.
+// objects is a call of objects.
 type objects struct {
 	call
 	operation string
-	limit     int // on the length of each; of all ranks, once they have agreed
+	limit     int // of each object; the lowest of all ranks after agree
 }
 
 func prepareObjects(operation string, opts []CallOption) (c objects, err error) {
@@ -185,7 +183,7 @@ func prepareObjects(operation string, opts []CallOption) (c objects, err error) 
 	return c, err
 }
 
-// failed wraps the error of one of the collectives that a call is made of.
+// failed adds the operation to the error of one of the call's collectives.
 func (c *objects) failed(err error) error {
 	if err == nil {
 		return nil
@@ -193,7 +191,7 @@ func (c *objects) failed(err error) error {
 	return fmt.Errorf("dist: %s: %w", c.operation, err)
 }
 
-// member returns the group rank of a global rank that has to be in the group.
+// member returns the group rank of a global rank, or -1 and *InvalidRootError.
 func (c *objects) member(global int) (int, error) {
 	root, err := c.group.GroupRank(global)
 	if err != nil {
@@ -202,21 +200,21 @@ func (c *objects) member(global int) (int, error) {
 	return root, nil
 }
 
-// agree tells all ranks how long everybody's data is, or that a rank, by its err,
-// has none to send. Nothing else moves then: all ranks return the error of the
-// first such rank, and those that have one themselves their own.
+// agree returns the lengths of all ranks' data. If any rank passes an error, all ranks
+// return one: those that passed an error their own, the others that of the first such
+// rank.
 func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
 	if err == nil && c.limit < 0 {
 		err = &InvalidArgumentError{Operation: c.operation, Message: fmt.Sprintf("the limit of an object is %d bytes", c.limit)}
 	}
-	// A rank announces how long its data is, or, as a number below zero, its
-	// excuse; and how long it lets data be.
+	// Each rank announces the length of its data, or -1 minus the length of its error
+	// text, and its size limit.
 	mine := []int64{int64(len(data)), int64(c.limit)}
-	excuse := ""
+	text := ""
 	if err != nil {
-		excuse = err.Error()
-		excuse = excuse[:min(len(excuse), maxErrorText)]
-		mine = []int64{-1 - int64(len(excuse)), int64(objectLimit)}
+		text = err.Error()
+		text = text[:min(len(text), maxErrorText)]
+		mine = []int64{-1 - int64(len(text)), int64(objectLimit)}
 	}
 	all := make([]int64, 2*c.comm.Size())
 	if err := c.failed(ccl.AllGather(c.ctx, c.comm, mine, all, c.opts[:c.n]...)); err != nil {
@@ -231,23 +229,27 @@ func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
 		}
 	}
 	if blamed >= 0 {
-		return nil, c.excuse(blamed, -1-lengths[blamed], excuse, err)
+		return nil, c.shareError(blamed, -1-lengths[blamed], text, err)
 	}
 	for r, n := range lengths {
 		if n > c.limit {
-			return nil, c.blame(r, fmt.Errorf(
-				"the object has %d bytes, and %d are allowed: see dist.WithObjectLimit", n, c.limit))
+			return nil, c.blame(r, c.tooLong(n))
 		}
 	}
 	return lengths, nil
 }
 
-// maxErrorText is how many bytes of an error's text other ranks get to see.
+// tooLong is the error of an object of n bytes.
+func (c *objects) tooLong(n int) error {
+	return fmt.Errorf("the object has %d bytes, but the limit is %d: see dist.WithObjectLimit", n, c.limit)
+}
+
+// maxErrorText bounds the part of an error's text that other ranks get, in bytes.
 const maxErrorText = 1 << 10
 
-// excuse gives all ranks the text, of n bytes, by which one of them sends nothing.
-// own is the caller's error, if it has one.
-func (c *objects) excuse(rank, n int, text string, own error) error {
+// shareError broadcasts the error text, of n bytes, of a rank. own is the caller's
+// error, or nil.
+func (c *objects) shareError(rank, n int, text string, own error) error {
 	theirs := make([]byte, min(n, maxErrorText))
 	if rank == c.comm.Rank() {
 		copy(theirs, text)
@@ -261,14 +263,14 @@ func (c *objects) excuse(rank, n int, text string, own error) error {
 	return c.blame(rank, errors.New(string(theirs)))
 }
 
-// blame names a rank of the group to all.
+// blame returns the error of a rank of the group.
 func (c *objects) blame(rank int, err error) error {
 	global, _ := c.group.GlobalRank(rank) // it is in the group
 	return &ObjectError{c.operation, global, err}
 }
 
-// parcel is what travels: gob leaves pointers and interfaces that are nil out of
-// structs, and has no way to write them by themselves.
+// parcel holds an object for gob, which omits nil pointers and interfaces in structs and
+// cannot write them by themselves.
 type parcel[T any] struct{ Object T }
 
 func encode[T any](obj T) (data []byte, err error) {
@@ -285,8 +287,8 @@ func encode[T any](obj T) (data []byte, err error) {
 	return b.Bytes(), err
 }
 
-// encodeAll returns the objects one after the other, and the longest by itself. It
-// sets their lengths.
+// encodeAll returns the encoded objects one after the other, and the longest by itself.
+// It sets their lengths.
 func encodeAll[T any](objs []T, lengths []int64) (all, longest []byte, err error) {
 	for i, obj := range objs {
 		data, err := encode(obj)
@@ -302,7 +304,7 @@ func encodeAll[T any](objs []T, lengths []int64) (all, longest []byte, err error
 	return all, longest, nil
 }
 
-// decode returns the object of a rank from its data.
+// decode decodes the object of a rank.
 func decode[T any](c *objects, rank int, data []byte) (obj T, err error) {
 	defer func() {
 		if v := recover(); v != nil { // in a method of the object
@@ -316,7 +318,7 @@ func decode[T any](c *objects, rank int, data []byte) (obj T, err error) {
 	return p.Object, nil
 }
 
-// decodeAll returns the objects of all ranks, whose data has these lengths.
+// decodeAll decodes the objects of all ranks, whose data has these lengths.
 func decodeAll[T any](c *objects, all []byte, lengths []int) ([]T, error) {
 	objs := make([]T, len(lengths))
 	at := 0

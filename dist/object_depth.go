@@ -7,21 +7,21 @@ import (
 	"reflect"
 )
 
-// maxObjectDepth is how many values may hold each other in an object. Package gob takes a
-// stack frame for each, and a stack that is too deep ends the process.
+// maxObjectDepth bounds the nesting of values in an object. Package gob recurses into
+// each level, and a stack overflow ends the process.
 const maxObjectDepth = 100_000
 
-// checkDepth returns an error if v holds itself, or is too deep for gob. Objects of types
-// that cannot hold themselves are not looked at.
+// checkDepth returns an error if v contains itself or is nested too deeply for gob. It
+// skips types whose depth is bounded.
 func checkDepth(v reflect.Value) error {
 	d := depth{deep: map[reflect.Type]bool{}, ended: map[reference]int{}}
 	_, err := d.of(v, 0)
 	return err
 }
 
-// depth is a walk through what gob would encode.
+// depth walks the values that gob would encode.
 type depth struct {
-	deep  map[reflect.Type]bool // whether values of a type can have any depth
+	deep  map[reflect.Type]bool // whether the depth of a type's values is unbounded
 	ended map[reference]int     // how deep things behind pointers are; inside: the walk is in it
 }
 
@@ -34,7 +34,7 @@ type reference struct {
 
 const inside = -1
 
-// of returns the depth of v, which lies at another depth of its object.
+// of returns the depth of v below level at of the object.
 func (d *depth) of(v reflect.Value, at int) (deepest int, err error) {
 	if at > maxObjectDepth {
 		return 0, fmt.Errorf("it is more than %d values deep", maxObjectDepth)
@@ -98,9 +98,9 @@ var (
 	binaryMarshaler = reflect.TypeFor[encoding.BinaryMarshaler]()
 )
 
-// isDeep reports whether values of a type can have any depth: it has an interface in it,
-// or itself. within are the types that it lies in. Types that encode themselves are not
-// deep to gob.
+// isDeep reports whether the depth of a type's values is unbounded: the type contains an
+// interface or itself. within are the enclosing types. gob does not recurse into types
+// that encode themselves.
 func (d *depth) isDeep(t reflect.Type, within []reflect.Type) (deep bool) {
 	if known, ok := d.deep[t]; ok {
 		return known

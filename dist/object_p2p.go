@@ -7,11 +7,11 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// SendObject sends obj to rank dst, with a tag that is not negative, as one message of
-// bytes: what package encoding/gob makes of it. See BroadcastObject for what gob writes,
-// and Send for when it returns and how it fails. An object that cannot be encoded, or is
-// longer than WithObjectLimit allows, is not sent. Several goroutines may send and receive
-// objects of one tag at once.
+// SendObject sends obj, encoded by package encoding/gob, to rank dst as one message with
+// a tag of 0 or more. See BroadcastObject for what gob encodes, and Send for when it
+// returns and how it fails. An object that cannot be encoded, or exceeds
+// WithObjectLimit, is not sent. Several goroutines may send and receive objects of one
+// tag at once.
 func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 	c, err := prepareObjects("send_object", opts)
 	if err != nil {
@@ -23,7 +23,7 @@ func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 	}
 	data, err := encode(obj)
 	if err == nil && len(data) > c.limit {
-		err = fmt.Errorf("the object has %d bytes, and %d are allowed: see dist.WithObjectLimit", len(data), c.limit)
+		err = c.tooLong(len(data))
 	}
 	if err == nil {
 		err = ccl.Send(c.ctx, c.comm, data, to, tag, c.opts[:c.n]...)
@@ -31,13 +31,13 @@ func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 	return c.failed(err)
 }
 
-// RecvObject returns the object that rank src, or AnySource, has sent by SendObject with
-// the tag, and who it was. One that is longer than WithObjectLimit allows is a
-// *MismatchError, and is left to the next RecvObject, which may allow more. Its other
+// RecvObject returns the next object that rank src, or AnySource, sent by SendObject
+// with the tag, and its sender. An object that exceeds WithObjectLimit is a
+// *MismatchError and stays for the next RecvObject, which may allow more. Its other
 // errors are those of Recv.
 //
-// Tensors of bytes and objects need tags of their own: RecvObject takes either, and what is
-// no object cannot be decoded. A tensor of another type is a *MismatchError.
+// Use different tags for objects and for tensors of bytes: RecvObject receives either,
+// and fails to decode a tensor. A tensor of another type is a *MismatchError.
 func RecvObject[T any](src, tag int, opts ...CallOption) (obj T, source int, err error) {
 	c, err := prepareObjects("recv_object", opts)
 	if err != nil {
@@ -49,7 +49,7 @@ func RecvObject[T any](src, tag int, opts ...CallOption) (obj T, source int, err
 	}
 	data, from, err := ccl.RecvBytes(c.ctx, c.comm, from, tag, c.limit, c.opts[:c.n]...)
 	if m, differs := errors.AsType[*MismatchError](err); differs && m.Field == "count" {
-		return obj, 0, c.failed(fmt.Errorf("%w (%d bytes are allowed: see dist.WithObjectLimit)", err, c.limit))
+		return obj, 0, c.failed(fmt.Errorf("%w (the limit is %d bytes: see dist.WithObjectLimit)", err, c.limit))
 	}
 	if err != nil {
 		return obj, 0, c.failed(err)

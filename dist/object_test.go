@@ -229,7 +229,7 @@ func TestRefusedObjects(t *testing.T) {
 				_, err := dist.ScatterObject(objs, broken, dist.WithObjectLimit(1<<20), dist.WithObjectLimit(1000+rank))
 				return err
 			},
-			text: "bytes, and 1000 are allowed: see dist.WithObjectLimit",
+			text: "bytes, but the limit is 1000: see dist.WithObjectLimit",
 		}, {
 			name: "a limit that is none",
 			call: func(rank int) error {
@@ -327,7 +327,7 @@ func TestSendObject(t *testing.T) {
 			if err := dist.SendObject(func() {}, 0, 3); !strings.Contains(err.Error(), "send_object") {
 				return err
 			}
-			if err := dist.SendObject(checkpointOf(rank), 0, 3, dist.WithObjectLimit(1)); !strings.Contains(err.Error(), "1 are allowed") {
+			if err := dist.SendObject(checkpointOf(rank), 0, 3, dist.WithObjectLimit(1)); !strings.Contains(err.Error(), "the limit is 1:") {
 				return err
 			}
 			return dist.SendObject(checkpointOf(rank), 0, 3)
@@ -398,7 +398,7 @@ func TestObjectThatIsTooLong(t *testing.T) {
 		var differs *dist.MismatchError
 		_, _, err := dist.RecvObject[string](1, 3, dist.WithObjectLimit(1000))
 		require.ErrorAs(t, err, &differs)
-		require.ErrorContains(t, err, "expected at most 1000 on rank 0 (1000 bytes are allowed: see dist.WithObjectLimit)")
+		require.ErrorContains(t, err, "expected at most 1000 on rank 0 (the limit is 1000 bytes: see dist.WithObjectLimit)")
 		got, _, err := dist.RecvObject[string](1, 3)
 		require.Equal(t, strings.Repeat("x", 1000), got)
 		return err

@@ -2,14 +2,13 @@ package dist
 
 import "github.com/goccl/goccl/ccl"
 
-// ReduceOp is a reduction. Those that this package does not name are made by
-// ccl.NewOp.
+// ReduceOp is a reduction. ccl.NewOp makes others than those below.
 type ReduceOp = ccl.Op
 
-// The reductions. Integers wrap; Avg is Sum and then one division by the number
-// of ranks, which truncates for integers; Min and Max propagate NaN and order
-// -0 below +0, and complex numbers have no order; the bitwise ones are for
-// integers. An op that a type does not have is refused with ErrNotImplemented.
+// The reductions. Integers wrap. Avg is Sum followed by one division by the number
+// of ranks, which truncates for integers. Min and Max propagate NaN, order -0 below +0,
+// and do not support complex numbers. BAnd, BOr and BXor support integers only. An op
+// that a type does not support is rejected with ErrNotImplemented.
 const (
 	Sum     = ccl.Sum
 	Avg     = ccl.Avg
@@ -22,5 +21,5 @@ const (
 )
 
 // PremulSum returns the reduction that multiplies every rank's elements by
-// factor, which is the same on all ranks, and sums up; see ccl.PremulSum.
+// factor, the same on all ranks, and sums them; see ccl.PremulSum.
 func PremulSum(factor float64) ReduceOp { return ccl.PremulSum(factor) }

@@ -7,23 +7,21 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// AnySource as the src of a receive takes the first message, of the tag, from
-// whichever rank.
+// AnySource as the src of a receive matches a message of the tag from any rank.
 const AnySource = ccl.AnySource
 
-// Send sends the tensor to rank dst, with a tag that is not negative (torch's
-// default is 0). It returns when the tensor may be used again: that may be before it
-// has been received, or not before it is being received, so two ranks that are to
-// exchange tensors had better use SendRecv.
+// Send sends the tensor to rank dst, with a tag of 0 or more (torch's default is 0). It
+// returns when the tensor may be reused. Depending on its length that is before the
+// receiver is ready or not, so two ranks that exchange tensors should use SendRecv.
 //
 // Messages of one tag from one rank to another arrive in the order in which they were
-// sent. They are apart from collectives, which may go on at the same time, and
-// several goroutines may send and receive at once. A rank may send to itself what it
-// receives by another call at the same time.
+// sent. Messages are independent of collectives, which may run at the same time, and
+// several goroutines may send and receive at once. A rank may send to itself if another
+// goroutine receives.
 //
-// A dst that is not in the group and a negative tag are refused with
-// *InvalidArgumentError. It fails with *CollectiveFailedError; see ccl.Send for when
-// the group lives on.
+// A dst that is not in the group and a negative tag are rejected with
+// *InvalidArgumentError. Other errors are *CollectiveFailedError; see ccl.Send for which
+// of them leave the group intact.
 func Send[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) error {
 	c, err := prepare(opts)
 	if err != nil {
@@ -36,12 +34,10 @@ func Send[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) error {
 	return ccl.Send(c.ctx, c.comm, tensor, to, tag, c.opts[:c.n]...)
 }
 
-// Recv receives into the tensor a message from rank src, or AnySource, that was sent
-// with the tag and has the type and length of the tensor, and returns who sent it.
-//
-// If the next message of the tag has another type or length, the error is
-// *MismatchError, and the message is left to the next Recv. Otherwise its errors are
-// those of Send; whenever it fails the contents of the tensor are unspecified.
+// Recv receives a message of the tag from rank src, or AnySource, into the tensor, and
+// returns its sender. The message must have the tensor's type and length; otherwise the
+// error is *MismatchError, and the message stays for the next Recv. Its other errors are
+// those of Send. After an error the contents of the tensor are unspecified.
 func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source int, err error) {
 	c, err := prepare(opts)
 	if err != nil {
@@ -55,9 +51,9 @@ func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source i
 	return c.sender(source, err)
 }
 
-// SendRecv does a Send of input and a Recv into output at the same time, so that no
-// cycle of ranks that do so waits for each other. output and input are apart. torch
-// has no such call, MPI calls it MPI_Sendrecv.
+// SendRecv sends input and receives into output at the same time, so that a cycle of
+// ranks does not deadlock (MPI_Sendrecv; torch has no such call). output and input must
+// not overlap.
 func SendRecv[T ccl.Element](output []T, src int, input []T, dst, tag int, opts ...CallOption) (source int, err error) {
 	c, err := prepare(opts)
 	if err != nil {
@@ -75,51 +71,44 @@ func SendRecv[T ccl.Element](output []T, src int, input []T, dst, tag int, opts 
 	return c.sender(source, err)
 }
 
-// Isend begins a Send; see there and Work. Any number may be under way, and they are
-// not in the queue of collectives.
+// Isend starts Send and returns its Work. Any number may run at once; they do not wait
+// for asynchronous collectives.
 func Isend[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return ccl.Isend(c.ctx, c.comm, tensor, c.root(dst), tag, c.opts[:c.n]...), nil
+	return start(opts, func(c call) *Work {
+		return ccl.Isend(c.ctx, c.comm, tensor, c.root(dst), tag, c.opts[:c.n]...)
+	})
 }
 
-// Irecv begins a Recv; see there and Work, whose Source says who sent the message. Of
-// several that fit a message the one begun first gets it.
+// Irecv starts Recv and returns its Work, whose Source is the sender. A message goes to
+// the earliest receive that matches it.
 func Irecv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	from := src
-	if src != AnySource {
-		from = c.root(src)
-	}
-	var with [len(c.opts) + 1]ccl.CallOption
-	n := copy(with[:], c.opts[:c.n])
-	with[n] = ccl.WithGlobalSource()
-	return ccl.Irecv(c.ctx, c.comm, tensor, from, tag, with[:n+1]...), nil
+	return start(opts, func(c call) *Work {
+		from := src
+		if src != AnySource {
+			from = c.root(src)
+		}
+		return ccl.Irecv(c.ctx, c.comm, tensor, from, tag, append(c.opts[:c.n], ccl.WithGlobalSource())...)
+	})
 }
 
-// P2POp is one of the operations of BatchIsendIrecv, made by SendOp or RecvOp.
+// P2POp is an operation of BatchIsendIrecv, made by SendOp or RecvOp.
 type P2POp struct {
 	start func(opts []CallOption) (*Work, error)
 }
 
-// SendOp is an Isend that has not begun.
+// SendOp returns an Isend for BatchIsendIrecv to start.
 func SendOp[T ccl.Element](tensor []T, dst, tag int) P2POp {
 	return P2POp{func(opts []CallOption) (*Work, error) { return Isend(tensor, dst, tag, opts...) }}
 }
 
-// RecvOp is an Irecv that has not begun.
+// RecvOp returns an Irecv for BatchIsendIrecv to start.
 func RecvOp[T ccl.Element](tensor []T, src, tag int) P2POp {
 	return P2POp{func(opts []CallOption) (*Work, error) { return Irecv(tensor, src, tag, opts...) }}
 }
 
-// BatchIsendIrecv begins all operations, in their order, and returns their Works in
-// the same order. What is wrong with one is the error of its Work; an operation that
-// was made by nobody is refused, with *InvalidArgumentError, before any has begun.
+// BatchIsendIrecv starts all operations in order and returns their Works in the same
+// order. The error of an operation is that of its Work. A zero P2POp is rejected with
+// *InvalidArgumentError before any operation starts.
 func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	for i, op := range ops {
 		if op.start == nil {
@@ -133,14 +122,14 @@ func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	for i, op := range ops {
 		var err error
 		if works[i], err = op.start(opts); err != nil {
-			return works[:i], err // those that have begun go on
+			return works[:i], err // these continue
 		}
 	}
 	return works, nil
 }
 
-// peer returns the group rank of a global rank, or AnySource. operation is the call that
-// names it.
+// peer returns the group rank of a global rank, or AnySource. operation is that of its
+// error.
 func (c *call) peer(operation string, global int) (int, error) {
 	if global == AnySource {
 		return AnySource, nil
@@ -152,7 +141,7 @@ func (c *call) peer(operation string, global int) (int, error) {
 	return rank, err
 }
 
-// sender returns the global rank of the sender of a message that has been received.
+// sender returns the global rank of a message's sender, given as a group rank.
 func (c *call) sender(rank int, err error) (int, error) {
 	if err != nil {
 		return 0, err

@@ -13,25 +13,26 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// sent is what the launcher has been told by this process.
+// sent is what this process has reported to the launcher.
 var sent struct {
 	sync.Mutex
-	some, last bool // something; and it was not about a call, after which the program may go on
-	// The last failure of a call that was because of other ranks.
+	some bool // anything
+	last bool // a failure other than of a call; after a failed call the program may continue
+	// The last failed call that other ranks caused.
 	because launchenv.Because
 	ranks   []int
-	group   bool   // it was the failure of a group, which does not recover
-	text    string // of its error
+	group   bool   // the call's group has failed
+	text    string // of the error
 }
 
-// report tells the launcher of rank number rank why it failed. What cannot be reported
-// is dropped: err goes to the caller in any case.
+// report tells the launcher why the rank failed. Errors of reporting are dropped: the
+// caller gets err in any case.
 func report(rank int, kind launchenv.FailKind, err error) {
 	sent.Lock()
 	defer sent.Unlock()
 	r := newReport(rank, kind, err)
-	// An error of the program's own making may hide that a call has failed, and one of a
-	// group of some ranks counts them differently.
+	// The program's own error may hide that a call has failed, and the error of a
+	// subgroup numbers ranks as the subgroup does.
 	hidden := sent.group || sent.text != "" && strings.Contains(r.Message, sent.text)
 	if r.Because == "" && hidden || r.Because == sent.because && len(r.Ranks) == 0 {
 		r.Because, r.Ranks = sent.because, sent.ranks
@@ -56,11 +57,11 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 	return r
 }
 
-// reportCall reports a call that failed: the program may end by it at once, without a word
-// to this package. A failure that has been reported is not reported again.
+// reportCall reports a failed call, since the program may exit without another call of
+// this package. A failure is reported once.
 func (r *rank) reportCall(c *ccl.Communicator, err *CollectiveFailedError) {
 	if errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return // the rank's own doing
+		return // the rank itself ended the call
 	}
 	how, ranks := because(err.Rank, err.Err)
 	for i := range ranks {
@@ -78,7 +79,7 @@ func (r *rank) reportCall(c *ccl.Communicator, err *CollectiveFailedError) {
 	_ = report.Send(os.Getenv)
 }
 
-// takeBack removes the report of a failure that the program has overcome.
+// takeBack removes the report of a failure from which the program has recovered.
 func takeBack() {
 	sent.Lock()
 	defer sent.Unlock()
@@ -88,7 +89,7 @@ func takeBack() {
 	sent.some, sent.last, sent.because, sent.ranks, sent.group, sent.text = false, false, "", nil, false, ""
 }
 
-// reportWorker reports how the worker of a launched process ended.
+// reportWorker tells the launcher, if any, how the worker ended.
 func (r *rank) reportWorker(err error) {
 	switch {
 	case r.job.launched == nil:
@@ -99,16 +100,16 @@ func (r *rank) reportWorker(err error) {
 	}
 }
 
-// reportInit reports an attempt to initialise that failed, in a launched process.
+// reportInit tells the launcher, if any, that InitProcessGroup failed.
 func reportInit(err error) {
 	if l, unknown := launch(); unknown == nil && l != nil {
 		report(l.Rank, launchenv.FailedInit, err)
 	}
 }
 
-// because says how the error of a rank follows from other ranks, and from which: empty
-// if the failure is the rank's own. Ranks are those of the job; there are none where the
-// error counts them as another group does.
+// because returns how other ranks caused the error of a rank, and which: "" if the
+// failure is the rank's own. ranks are global, and nil if the error numbers them as a
+// subgroup does.
 func because(rank int, err error) (how launchenv.Because, ranks []int) {
 	if object, ok := errors.AsType[*ObjectError](err); ok {
 		if object.Rank == rank {
@@ -118,7 +119,7 @@ func because(rank int, err error) (how launchenv.Because, ranks []int) {
 	}
 	grouped := false
 	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok {
-		rank, grouped = failed.Rank, failed.Group != "" // as its group counts, like all others in err
+		rank, grouped = failed.Rank, failed.Group != "" // a group rank, as all ranks in err
 	}
 	defer func() {
 		if grouped {
@@ -147,7 +148,7 @@ func because(rank int, err error) (how launchenv.Because, ranks []int) {
 	return "", nil
 }
 
-// consequence reports whether the error of a rank only says that another one failed.
+// consequence reports whether another rank's failure caused the error of a rank.
 func consequence(rank int, err error) bool {
 	switch how, _ := because(rank, err); how {
 	case launchenv.BecauseAborted, launchenv.BecauseRefused, launchenv.BecausePeerLost:

@@ -8,12 +8,16 @@ import (
 	"github.com/goccl/goccl/internal/goroutine"
 )
 
-// A worker is stuck if its peers timed out waiting for it, in a collective or an attempt to
-// initialise, or in a message by whose timeout a peer's worker failed; if it has made no call
-// since, by which it would know; if all other workers have ended; and if after another timeout that is still so.
+// A worker is stuck if all of these hold, and still hold one timeout later:
+//   - a peer timed out waiting for it: in a collective, in InitProcessGroup, or in a
+//     message whose timeout failed the peer's worker
+//   - no call has since told it that its group failed
+//   - all other workers have ended
+//
 // Spawn then returns without it.
 
-// waitedFor notes that ranks were waited for in vain, and for how long. job.mu is held.
+// waitedFor records that a wait for ranks timed out after that time. The caller holds
+// job.mu.
 func (j *job) waitedFor(ranks []int, after time.Duration) {
 	for _, r := range j.ranks {
 		if slices.Contains(ranks, r.number) {
@@ -23,8 +27,8 @@ func (j *job) waitedFor(ranks []int, after time.Duration) {
 	j.watch()
 }
 
-// waitedInVain notes for whom a worker has waited that failed by the timeout of a message.
-// job.mu is held.
+// waitedInVain calls waitedFor if the worker of r failed by the timeout of a message. The
+// caller holds job.mu.
 func (j *job) waitedInVain(r *rank) {
 	failed, ok := errors.AsType[*CollectiveFailedError](r.err)
 	if !ok || !isMessage(failed) || failed.Group != "" {
@@ -35,44 +39,37 @@ func (j *job) waitedInVain(r *rank) {
 	}
 }
 
-// watch begins or ends the wait for workers of which nothing is to be expected. job.mu is
-// held.
+// watch restarts the timer of giveUp if all living workers are late, and stops it
+// otherwise. The caller holds job.mu.
 func (j *job) watch() {
-	var limit time.Duration
-	waits := false
-	for _, r := range j.ranks {
-		if !r.ended {
-			if waits = r.isLate(); !waits {
-				break
-			}
-			limit = max(limit, r.late)
-		}
-	}
 	if j.giveUpTimer != nil {
 		j.giveUpTimer.Stop()
 		j.giveUpTimer = nil
 	}
-	if waits {
+	if late, limit := j.lateWorkers(); late != nil {
 		j.giveUpTimer = time.AfterFunc(limit, func() { j.giveUp(limit) })
 	}
 }
 
-// isLate reports whether others have waited for the rank in vain and it has not come back.
-// job.mu is held.
-func (r *rank) isLate() bool { return r.late > 0 && !r.back }
-
-// giveUp ends the ranks whose workers are stuck, unless one of those that were has come.
-func (j *job) giveUp(after time.Duration) {
-	j.mu.Lock()
-	var stuck []*rank
+// lateWorkers returns the ranks of all living workers and their longest timeout, or nil
+// if one of them is not late. The caller holds job.mu.
+func (j *job) lateWorkers() (late []*rank, limit time.Duration) {
 	for _, r := range j.ranks {
-		if !r.ended && !r.isLate() {
-			stuck = nil
-			break
-		} else if !r.ended {
-			stuck = append(stuck, r)
+		switch {
+		case r.ended:
+		case r.late == 0 || r.back:
+			return nil, 0
+		default:
+			late, limit = append(late, r), max(limit, r.late)
 		}
 	}
+	return late, limit
+}
+
+// giveUp ends the ranks whose workers are stuck, unless one has made a call meanwhile.
+func (j *job) giveUp(after time.Duration) {
+	j.mu.Lock()
+	stuck, _ := j.lateWorkers()
 	j.mu.Unlock()
 	for _, r := range stuck {
 		err := &StuckError{Rank: r.number, After: after, Stack: r.stack()}
@@ -82,7 +79,7 @@ func (j *job) giveUp(after time.Duration) {
 	}
 }
 
-// stack returns where the worker is.
+// stack returns the stack of the worker's goroutine.
 func (r *rank) stack() []byte {
 	spawned.Lock()
 	id := r.goroutine
@@ -90,15 +87,15 @@ func (r *rank) stack() []byte {
 	return goroutine.Stack(id)
 }
 
-// isStuck reports whether Spawn has given up the worker.
+// isStuck reports whether Spawn has abandoned the worker.
 func (r *rank) isStuck() bool {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
-	_, stuck := r.err.(*StuckError) //nolint:errorlint // its own
+	_, stuck := r.err.(*StuckError) //nolint:errorlint // not a wrapped one
 	return stuck
 }
 
-// finished is the last that a worker's goroutine does, or is done for it if it is stuck.
+// finished is the last action of a worker's goroutine; giveUp calls it for a stuck one.
 func (r *rank) finished() {
 	if !r.gone.Swap(true) && r.job.running.Add(-1) == 0 {
 		close(r.job.over)

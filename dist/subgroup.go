@@ -8,43 +8,41 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// NewGroup makes a group of some of the job's ranks, in ascending order however
-// they are given (torch.distributed.new_group). All ranks of the default group, or
-// of that of WithGroup, call it in the same order with the same ranks; those that
-// are not among them get nil, with which they have nothing to do.
+// NewGroup makes a group of some of the job's ranks, in ascending order
+// (torch.distributed.new_group). All ranks of the default group, or of that of
+// WithGroup, call it in the same order with the same ranks; ranks that are not members
+// get nil.
 //
-// A group has its own calls and its own failure: those of different groups may
-// overlap, in different goroutines, and the others go on when one fails. In errors
-// of its calls ranks are group ranks; the error says of which group.
+// Groups are independent: calls of different groups may overlap, in different
+// goroutines, and if one group fails the others continue. Errors of a group's calls use
+// group ranks and name the group.
 //
-// Refused with *InvalidArgumentError (a rank that is not there, the same one twice,
-// or none at all). Ranks that name different ones all get *MismatchError; where the
-// new group cannot be set up its members get *InitializationFailedError, which names
-// it and counts ranks as it does.
+// *InvalidArgumentError rejects an unknown rank, a repeated rank, and an empty list. If
+// ranks pass different lists, all get *MismatchError. If the group cannot be set up, its
+// members get *InitializationFailedError, which names the group and uses its ranks.
 func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 	c, err := prepare(opts)
 	if err != nil {
 		return nil, err
 	}
-	var stranger error
+	var unknown error
 	members := make([]int, len(ranks))
 	for i, global := range ranks {
 		if members[i], err = c.group.GroupRank(global); err != nil {
-			members[i], stranger = -1, err // refused below, where it counts
+			members[i], unknown = -1, err // ccl rejects it, and consumes the call's number
 		}
 	}
 	comm, err := c.comm.NewGroup(c.ctx, members, c.opts[:c.n]...)
-	if _, refused := errors.AsType[*InvalidArgumentError](err); refused && stranger != nil {
-		return nil, stranger
+	if _, invalid := errors.AsType[*InvalidArgumentError](err); invalid && unknown != nil {
+		return nil, unknown
 	}
 	return c.group.adopt(comm, err)
 }
 
-// Split makes groups of the ranks of the default group, or of that of WithGroup:
-// those that bring the same color, 0 or more, are one, in the order of their keys,
-// and of their ranks where those are alike. A rank whose color is negative is in
-// none and gets nil (MPI's MPI_Comm_split). See NewGroup for what groups are; its
-// errors are those of NewGroup.
+// Split divides the default group, or that of WithGroup: ranks with the same color, 0 or
+// more, form a group, in the order of their keys; equal keys keep the order of ranks. A
+// rank with a negative color is in no group and gets nil (MPI_Comm_split). It has the
+// errors of NewGroup; see there.
 func Split(color, key int, opts ...CallOption) (*ProcessGroup, error) {
 	c, err := prepare(opts)
 	if err != nil {
@@ -54,7 +52,7 @@ func Split(color, key int, opts ...CallOption) (*ProcessGroup, error) {
 	return c.group.adopt(comm, err)
 }
 
-// adopt gives the rank of g a group that was made of g. A nil comm is none.
+// adopt makes comm, a communicator made of g's, a group of g's rank; nil if comm is nil.
 func (g *ProcessGroup) adopt(comm *ccl.Communicator, err error) (*ProcessGroup, error) {
 	if err != nil || comm == nil {
 		return nil, err
@@ -63,7 +61,7 @@ func (g *ProcessGroup) adopt(comm *ccl.Communicator, err error) (*ProcessGroup, 
 	made := &ProcessGroup{rank: r, comm: comm, backend: g.backend}
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
-	if g.closed.Load() { // meanwhile, by another goroutine or the end of the worker
+	if g.closed.Load() { // by another goroutine or the end of the worker
 		_ = made.close()
 		return nil, fmt.Errorf("dist: the process group was destroyed while another was made of it: %w", ErrNotInitialized)
 	}
@@ -71,7 +69,7 @@ func (g *ProcessGroup) adopt(comm *ccl.Communicator, err error) (*ProcessGroup, 
 	return made, nil
 }
 
-// disown takes a group that is not the default one away from its rank.
+// disown removes a group other than the default one from its rank.
 func (g *ProcessGroup) disown() {
 	g.rank.job.mu.Lock()
 	defer g.rank.job.mu.Unlock()

@@ -19,7 +19,7 @@ func TestNewGroup(t *testing.T) {
 		}
 		if rank == 0 || rank == 2 {
 			assert.Nil(t, g)
-			assert.ErrorContains(t, dist.Barrier(dist.WithGroup(g)), "leave the call to the ranks that dist.NewGroup has given one")
+			assert.ErrorContains(t, dist.Barrier(dist.WithGroup(g)), "call only on ranks for which dist.NewGroup returned a group")
 			return nil
 		}
 		in := dist.WithGroup(g)
@@ -118,7 +118,7 @@ func TestRefusedGroups(t *testing.T) {
 			"new_group: rank 1 is named twice":     func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{1, 1}) },
 			"new_group: the group has no ranks":    func() (*dist.ProcessGroup, error) { return dist.NewGroup(nil) },
 			" is not in the group of ranks ":       func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{(rank + 2) % 4}, dist.WithGroup(half)) },
-			"pass one from dist.Default, or leave": func() (*dist.ProcessGroup, error) { return dist.Split(0, 0, dist.WithGroup(nil)) },
+			"pass that of dist.Default, or call": func() (*dist.ProcessGroup, error) { return dist.Split(0, 0, dist.WithGroup(nil)) },
 		} {
 			g, err := call()
 			assert.Nil(t, g)
