@@ -305,7 +305,7 @@ func TestWithGroup(t *testing.T) {
 		handles <- group
 		assert.Equal(t, []int64{3}, <-sums)
 
-		const text = "ccl: with_group: the process group is nil: pass one from dist.Default, or leave the call to the ranks that dist.NewGroup has given one"
+		const text = "ccl: with_group: the process group is nil: pass that of dist.Default, or call only on ranks for which dist.NewGroup returned a group"
 		assert.EqualError(t, dist.Barrier(dist.WithGroup(nil)), text)
 		_, rankErr := dist.GetRank(dist.WithGroup(nil))
 		assert.EqualError(t, rankErr, text)

@@ -25,7 +25,7 @@ func Labels() int {
 	return len(spawned.labels)
 }
 
-// OpenRendezvous returns how many attempts the job of the process without Spawn keeps.
+// OpenRendezvous returns the number of open rendezvous of the process without Spawn.
 func OpenRendezvous() int {
 	solo.mu.Lock()
 	defer solo.mu.Unlock()

@@ -114,10 +114,10 @@ func TestRefusedGroups(t *testing.T) {
 			return err
 		}
 		for text, call := range map[string]func() (*dist.ProcessGroup, error){
-			"4 is not in the group of ranks 0-3":   func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{0, 4}) },
-			"new_group: rank 1 is named twice":     func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{1, 1}) },
-			"new_group: the group has no ranks":    func() (*dist.ProcessGroup, error) { return dist.NewGroup(nil) },
-			" is not in the group of ranks ":       func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{(rank + 2) % 4}, dist.WithGroup(half)) },
+			"4 is not in the group of ranks 0-3": func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{0, 4}) },
+			"new_group: rank 1 is named twice":   func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{1, 1}) },
+			"new_group: the group has no ranks":  func() (*dist.ProcessGroup, error) { return dist.NewGroup(nil) },
+			" is not in the group of ranks ":     func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{(rank + 2) % 4}, dist.WithGroup(half)) },
 			"pass that of dist.Default, or call": func() (*dist.ProcessGroup, error) { return dist.Split(0, 0, dist.WithGroup(nil)) },
 		} {
 			g, err := call()
