@@ -7,64 +7,64 @@ func init() { ccl.Register(Algorithm) }
 // Algorithm is the algorithm that `module: direct` names. It has no parameters.
 var Algorithm = &ccl.Algorithm{
 	Name: "direct",
-	Doc:  "every rank reads the others' inputs in place; all-reduce gives the bits of the sequential fold in rank order",
+	Doc:  "every rank reads the others' inputs in place; all-reduce gives the bits of the sequential reduction in rank order",
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
-			Doc:  "each rank folds its share of all inputs and stores it to all outputs",
-			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }), // read from all but one, stored to as many
-			Run:  foldToAll, ReadsOwnPart: true, Eager: true, AnyRunner: true, Ordered: true,
+			Doc:  "each rank reduces its part of all inputs and stores the result to all outputs",
+			Cost: viewCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }), // read from all but one, stored to as many
+			Run:  reduceToAll, ReadsOwnPart: true, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollReduce: {
-			Doc:  "each rank folds its share of all inputs and stores it to the root's output",
-			Cost: windowCost(func(s ccl.Shape) int { return s.Ranks * s.Bytes }),
-			Run:  foldToAll, ReadsOwnPart: true, Eager: true, AnyRunner: true, Ordered: true,
+			Doc:  "each rank reduces its part of all inputs and stores the result to the root's output",
+			Cost: viewCost(func(s ccl.Shape) int { return s.Ranks * s.Bytes }),
+			Run:  reduceToAll, ReadsOwnPart: true, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollReduceScatter: {
-			Doc:  "each rank folds its block of all inputs",
-			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Doc:  "each rank reduces its block of all inputs",
+			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
 			Run:  reduceScatter, ReadsOwnPart: true, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollScan: {
-			Doc:  "each rank folds its share of all inputs and stores what has come together to one output after the other",
-			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
+			Doc:  "each rank reduces its part of the inputs, one after the other, and stores every partial result to that rank's output",
+			Cost: viewCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
 			Run:  scan, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollExScan: {
 			Doc:  "like scan",
-			Cost: windowCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
+			Cost: viewCost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
 			Run:  scan, Eager: true, AnyRunner: true, Ordered: true,
 		},
 		ccl.CollAllGather: {
-			Doc:  "each rank copies every input to its place",
-			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Doc:  "each rank copies every input into its output",
+			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
 			Run:  allGather, Eager: true, AnyRunner: true,
 		},
 		ccl.CollBroadcast: {
 			Doc:  "each rank copies the root's input",
-			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
 			Run:  broadcast, Eager: true, AnyRunner: true,
 		},
 		ccl.CollGather: {
-			Doc:  "the root copies every input to its place",
-			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Doc:  "the root copies every input into its output",
+			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
 			Run:  gather, Eager: true, AnyRunner: true,
 		},
 		ccl.CollScatter: {
 			Doc:  "each rank copies its block of the root's input",
-			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
 			Run:  scatter, Eager: true, AnyRunner: true,
 		},
 		ccl.CollAllToAll: {
 			Doc:  "each rank copies its block of every input",
-			Cost: windowCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
 			Run:  allToAll, Eager: true, AnyRunner: true,
 		},
 	},
 }
 
-// windowCost is the cost of a kernel that opens a window and moves so many bytes
-// through it; what travels with the synchronisation is free.
-func windowCost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
+// viewCost returns the cost of a kernel that opens a view and moves that number of bytes
+// through it. Data that travels with the synchronisation is free.
+func viewCost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
 	return func(s ccl.Shape) ccl.Cost {
 		if s.Eager {
 			return ccl.Cost{}
@@ -73,7 +73,7 @@ func windowCost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
 	}
 }
 
-func foldToAll(c *ccl.Call) error {
+func reduceToAll(c *ccl.Call) error {
 	return c.View(func(w *ccl.View) error {
 		return w.ReduceToAll(w.Mine())
 	})
@@ -94,7 +94,7 @@ func scan(c *ccl.Call) error {
 func allGather(c *ccl.Call) error {
 	return c.View(func(w *ccl.View) error {
 		for i := range c.Size() {
-			from := (c.Rank() + i) % c.Size() // not all from the same at once
+			from := (c.Rank() + i) % c.Size() // so that ranks do not all read the same input at once
 			if err := w.Copy(c.OutBlock(from), from); err != nil {
 				return err
 			}

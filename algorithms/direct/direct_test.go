@@ -10,7 +10,7 @@ import (
 	"github.com/goccl/goccl/ccl/ccltest"
 )
 
-// Reductions give the bits of the sequential fold in rank order (S2.13, C21).
+// Reductions give the bits of the sequential reduction in rank order.
 func TestConformance(t *testing.T) { ccltest.Test(t, direct.Algorithm, ccltest.RankOrdered()) }
 
 func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, direct.Algorithm, ccltest.RankOrdered()) }

@@ -26,9 +26,9 @@ func broadcastCost(s ccl.Shape) ccl.Cost {
 	return ccl.Cost{Steps: slices.Max(p.clocks), Bytes: (s.Ranks - 1) * s.Bytes}
 }
 
-// play goes through the steps with a clock for each rank, which says how many messages
-// lie on the longest chain up to there: where ranks wait, chains are shorter than steps
-// are many, and there is no formula that is shorter than this.
+// play simulates the steps with a clock for each rank, the length of the longest chain of
+// messages that ends there. The chain is shorter than the number of steps where ranks
+// wait, and no formula for it is shorter than the simulation.
 type play struct {
 	two    topology.TwoTrees // the same from any root
 	n      int               // chunks of each half
@@ -36,20 +36,20 @@ type play struct {
 }
 
 func newPlay(s ccl.Shape) *play {
-	return &play{topology.NewTwoTrees(s.Ranks, 0), s.Params.(*Params).chunks(s.Bytes), make([]int, s.Ranks)}
+	return &play{topology.NewTwoTrees(s.Ranks, 0), chunks(s), make([]int, s.Ranks)}
 }
 
 func (p *play) down() {
-	p.steps(func(parent, child, step int) (from, to, first int) { return parent, child, step })
+	p.run(func(parent, child, step int) (from, to, first int) { return parent, child, step })
 }
 
 func (p *play) up() {
-	p.steps(func(parent, child, step int) (from, to, first int) { return child, parent, p.two.Span() - step })
+	p.run(func(parent, child, step int) (from, to, first int) { return child, parent, p.two.Span() - step })
 }
 
-// steps sends all chunks over all edges, of which way says from where to where and
-// when for the first time.
-func (p *play) steps(way func(parent, child, step int) (from, to, first int)) {
+// run sends all chunks over all edges. way returns the direction of an edge and the step
+// in which the first chunk crosses it.
+func (p *play) run(way func(parent, child, step int) (from, to, first int)) {
 	for t := range p.two.Span() + 2*p.n {
 		before := slices.Clone(p.clocks)
 		for tree := range 2 {

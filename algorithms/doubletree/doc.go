@@ -4,28 +4,24 @@
 //
 // # Model
 //
-// In a binary tree a rank with two children sends a broadcast twice, and a leaf not at
-// all. Two trees in which no rank has more than two children together, with half of
-// the vector over each, let every rank send no more than the vector (topology.TwoTrees;
-// P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast,
-// reduction and scan, 2009). So a long vector takes as long as along a chain, and its
-// first chunk no longer than down a tree.
+// In a binary tree a rank with two children sends a broadcast twice, and a leaf does not
+// send at all. Two trees share the work: each carries half of the vector, and no rank has
+// more than two children in both together, so that none sends more than one vector
+// (topology.TwoTrees; P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full
+// bandwidth broadcast, reduction and scan, 2009). A long vector takes as long as along a
+// chain, and its first chunk no longer than down a tree.
 //
 // Both halves go in chunks, one after the other down each tree. In every step a rank
-// sends one chunk at most and receives one: to a child in one tree what it has got
-// before, while something comes from a parent. Ranks do their steps in the same order,
-// and so none waits for one that waits for it. A reduction is the same backwards, and an
-// all-reduce a reduction to rank 0 and a broadcast from there.
+// sends at most one chunk and receives at most one: while a chunk comes from a parent, an
+// earlier one goes to a child. All ranks make their steps in the same order, so that no
+// cycle of ranks waits for each other. A reduction makes the same steps backwards. An
+// all-reduce is a reduction to rank 0 followed by a broadcast from there.
 //
-// Bits: a rank folds its own input with the results of its children in the tree of the
-// element's half, that first whose chunks have the earlier steps. The result is fixed by
-// the number of ranks, the root, and which half an element is in, and so by the count;
-// it is the same on all ranks and in all runs. The chunk does not matter. For
-// floating-point sums it differs from direct's.
-//
-// # Concurrency
-//
-// Kernels keep no state between calls.
+// Bits: a rank reduces its own input with the results of its children in the tree of the
+// element's half, the child with the earlier steps first. The result is determined by the
+// number of ranks, the root, and the half that an element is in, and so by the count. It is
+// the same on all ranks and in all runs. The chunk does not matter. For floating-point sums
+// the result differs from direct's.
 //
 // # Failure
 //

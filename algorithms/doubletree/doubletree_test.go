@@ -25,8 +25,8 @@ func TestConformance(t *testing.T) {
 func FuzzKernels(f *testing.F) { ccltest.Fuzz(f, doubletree.Algorithm) }
 
 // The bits of an all-reduce are fixed by the number of ranks and the half that an
-// element is in: a rank's input is folded with its children's results, that first
-// whose steps on the way up are the earlier ones (C21).
+// element is in: a rank's input is reduced with its children's results, first with the
+// child whose steps on the way up are earlier.
 func TestBits(t *testing.T) {
 	for _, ranks := range []int{2, 3, 4, 7, 8, 13} {
 		two := topology.NewTwoTrees(ranks, 0)
@@ -38,8 +38,8 @@ func TestBits(t *testing.T) {
 					in[r] = append(in[r], float32(rnd.NormFloat64()))
 				}
 			}
-			var fold func(tree, rank, i int) float32
-			fold = func(tree, rank, i int) float32 {
+			var reduced func(tree, rank, i int) float32
+			reduced = func(tree, rank, i int) float32 {
 				x := in[rank][i]
 				var children []int
 				for k := range two.Degree(tree, rank) {
@@ -49,7 +49,7 @@ func TestBits(t *testing.T) {
 					children[0], children[1] = children[1], children[0] // up is down backwards
 				}
 				for _, child := range children {
-					x += fold(tree, child, i)
+					x += reduced(tree, child, i)
 				}
 				return x
 			}
@@ -59,7 +59,7 @@ func TestBits(t *testing.T) {
 				if i >= count-count/2 {
 					tree = 1
 				}
-				want[i] = fold(tree, 0, i)
+				want[i] = reduced(tree, 0, i)
 			}
 			for _, chunk := range []int{64, 256, 1 << 40} { // no arithmetic overflows
 				t.Run(fmt.Sprintf("ranks=%d/count=%d/chunk=%d", ranks, count, chunk), func(t *testing.T) {

@@ -1,28 +1,17 @@
 package grid
 
 import (
-	"fmt"
-
+	"github.com/goccl/goccl/algorithms/internal/steps"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
 
 func init() { ccl.Register(Algorithm) }
 
-// Params are the parameters of an entry with `module: grid`.
-type Params struct {
-	// Chunk bounds a message, so that long vectors stay in the cache and keep
-	// the links of a mesh busy. A power of two keeps the pieces aligned.
-	Chunk ccl.ByteSize `yaml:"chunk" doc:"longest message, in bytes"`
-}
-
-// Validate reports a chunk that holds no element.
-func (p *Params) Validate() error {
-	if p.Chunk < 64 {
-		return fmt.Errorf("chunk is %v, want at least 64 bytes", p.Chunk)
-	}
-	return nil
-}
+// Params are the parameters of an entry with `module: grid`. Their only field, Chunk of
+// type ccl.ByteSize, bounds a message, at least 64 bytes, so that long vectors stay in the
+// cache and keep the links of a mesh busy.
+type Params = steps.Params
 
 // Algorithm is the algorithm that `module: grid` names; its parameters are
 // Params.
@@ -47,8 +36,8 @@ func allReduce(c *ccl.Call) error {
 	return onMesh(c)
 }
 
-// cost: on both kinds each byte crosses W-1 links of each row and H-1 between the
-// rows, twice.
+// cost: on both kinds each byte crosses W-1 links of each row and H-1 links between rows,
+// twice.
 func cost(s ccl.Shape) ccl.Cost {
 	steps := meshSteps(s)
 	if s.Topology.Kind() == topology.Torus2D {
@@ -57,8 +46,5 @@ func cost(s ccl.Shape) ccl.Cost {
 	return ccl.Cost{Steps: steps, Bytes: 2 * (s.Ranks - 1) * s.Bytes}
 }
 
-// pieces returns how many pieces of at most size chunks a vector makes.
-func pieces(s ccl.Shape, size int) int {
-	size *= int(s.Params.(*Params).Chunk)
-	return max(1, (s.Bytes+size-1)/size)
-}
+// parts returns the number of parts of at most n chunks into which a vector is cut.
+func parts(s ccl.Shape, n int) int { return steps.Parts(s.Bytes, n, s.Params.(*Params).Chunk) }

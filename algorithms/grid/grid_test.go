@@ -27,8 +27,8 @@ func TestConformanceSmallChunks(t *testing.T) {
 	ccltest.Test(t, grid.Algorithm, ccltest.Params("chunk: 64"))
 }
 
-// Extents that the suite does not choose: the sums are right, messages go to
-// neighbours and just to those whom the phases name, and the cost is the declared.
+// With extents that the suite does not choose the sums are right, messages go exactly to
+// the neighbours that the phases name, and the cost is as declared.
 func TestExtents(t *testing.T) {
 	for _, kind := range grid.Algorithm.Topologies {
 		for _, extents := range [][2]int{{1, 2}, {2, 1}, {1, 6}, {6, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3}, {2, 5}, {3, 4}, {4, 4}} {
@@ -75,10 +75,10 @@ func receivers(grid *topology.Topology, rank int) map[int]bool {
 	return found
 }
 
-// The bits are those that the package comment promises (C21): on a torus block d
-// of block b of each part is folded along the rows beginning at column b, and
-// these along the column beginning at row d; on a mesh from East to West, and
-// from South to North, whatever the chunk.
+// The bits are those that the package comment promises: on a torus block d of block b of
+// each part is reduced along the rows beginning at column b, and these along the column
+// beginning at row d; on a mesh from East to West, and from South to North, whatever the
+// chunk.
 func TestBits(t *testing.T) {
 	for _, kind := range grid.Algorithm.Topologies {
 		for _, extents := range [][2]int{{1, 5}, {5, 1}, {2, 2}, {3, 2}, {2, 4}, {3, 3}} {
@@ -96,7 +96,7 @@ func TestBits(t *testing.T) {
 						want := make([]float32, count)
 						for i := range want {
 							columns, rows := order(kind, w, h, chunk, count, i)
-							want[i] = fold(in, i, columns, rows)
+							want[i] = sum(in, i, columns, rows)
 						}
 						for _, got := range allReduce(t, kind, w, h, ccl.ByteSize(chunk), in).out {
 							require.Equal(t, want, got)
@@ -108,8 +108,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// order returns in which order the columns of each row, and then the rows, are
-// folded to element i of count.
+// order returns the order in which the columns of each row, and then the rows, are reduced
+// to element i of count.
 func order(kind topology.Kind, w, h, chunk, count, i int) (columns, rows []int) {
 	if kind == topology.Mesh2DNoWrap {
 		return around(w-1, -1, w), around(h-1, -1, h)
@@ -121,8 +121,8 @@ func order(kind topology.Kind, w, h, chunk, count, i int) (columns, rows []int) 
 	return around(b, 1, w), around(d, 1, h)
 }
 
-// locate returns which of the n blocks of count elements has element i, where in
-// it that is, and how long the block is.
+// locate returns the block, of n of count elements, that has element i, the position of i
+// in it, and its length.
 func locate(i, count, n int) (block, at, length int) {
 	for b := range n {
 		if lo, hi := ccl.BlockRange(count, b, n); i < hi {
@@ -141,9 +141,9 @@ func around(first, step, n int) []int {
 	return order
 }
 
-// fold adds up element i of the inputs, each row in the order of columns, and then
-// the rows. Adding to zero changes no bits.
-func fold(in [][]float32, i int, columns, rows []int) (sum float32) {
+// sum adds up element i of the inputs, each row in the order of columns, and then the rows.
+// Adding to zero changes no bits.
+func sum(in [][]float32, i int, columns, rows []int) (sum float32) {
 	for _, y := range rows {
 		var row float32
 		for _, x := range columns {
@@ -154,7 +154,7 @@ func fold(in [][]float32, i int, columns, rows []int) (sum float32) {
 	return sum
 }
 
-// outcome is what an all-reduce gave and took.
+// outcome is the result and the cost of an all-reduce.
 type outcome[T interface {
 	~uint8 | ~int32 | ~int64 | ~float32 | ~float64
 }] struct {
@@ -164,7 +164,7 @@ type outcome[T interface {
 	took, declared ccl.Cost
 }
 
-// recorder is an endpoint that remembers to whom its rank sends.
+// recorder is an endpoint that records the ranks to which its rank sends.
 type recorder struct {
 	transport.Endpoint
 	sentTo map[int]bool
@@ -175,7 +175,7 @@ func (r *recorder) Put(to int, m *transport.Message) (int, error) {
 	return r.Endpoint.Put(to, m)
 }
 
-// allReduce sums the ranks' inputs by grid, and watches it.
+// allReduce sums the ranks' inputs by grid.
 func allReduce[T interface {
 	~uint8 | ~int32 | ~int64 | ~float32 | ~float64
 }](t *testing.T, kind topology.Kind, w, h int, chunk ccl.ByteSize, in [][]T) outcome[T] {
@@ -243,7 +243,7 @@ func TestRegistered(t *testing.T) {
 	require.Same(t, grid.Algorithm, got)
 }
 
-// S4.9: an algorithm for 2-D topologies cannot be chosen on a ring.
+// An algorithm for 2-D topologies cannot be chosen on a ring.
 func TestNotOnARing(t *testing.T) {
 	const entries = "version: 1\nalgorithms: {mine: {module: grid}}\n"
 	for key, choice := range map[string]string{
@@ -264,7 +264,7 @@ func TestNotOnARing(t *testing.T) {
 	}
 }
 
-// S4.10: without w and h the grid is a square, or there is none.
+// Without w and h the grid is a square, or the configuration is an error.
 func TestSquare(t *testing.T) {
 	const text = "version: 1\ndefaults: {algorithm: mine}\nalgorithms: {mine: {module: grid}}\ntopology: {kind: torus_2d}\n"
 	settings, err := resolve(t, grid.Algorithm, 9, text)

@@ -3,19 +3,20 @@ package grid
 import (
 	"fmt"
 
+	"github.com/goccl/goccl/algorithms/internal/steps"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
 
-// meshSteps: a row's reduction ends before the column's begins, and so on; the last
-// of n chunks leaves one end of a line after n steps and takes k-2 more to the
-// other, k ranks away.
+// meshSteps: the reduction of a row ends before that of the column begins, and so on. In
+// a line of k ranks the last of n chunks leaves one end after n steps and reaches the
+// other k-2 steps later.
 func meshSteps(s ccl.Shape) int {
 	line := func(k int) int {
 		if k == 1 {
 			return 0
 		}
-		return pieces(s, 1) + k - 2
+		return parts(s, 1) + k - 2
 	}
 	return 2*line(s.Topology.W()) + 2*line(s.Topology.H())
 }
@@ -24,71 +25,32 @@ func onMesh(c *ccl.Call) error {
 	near := c.Topology().Neighbors(c.Rank())
 	east, west := near[topology.East], near[topology.West]
 	north, south := near[topology.North], near[topology.South]
-	out, n := c.Out(), pieces(c.Shape(), 1)
+	in, out, n := c.In().Block, c.Out().Block, parts(c.Shape(), 1)
 
-	sum, err := reduce(c, east, west, c.In(), out, n)
-	if err != nil {
-		return fmt.Errorf("row: %w", err)
-	}
-	if west == topology.None { // the first column
-		if _, err := reduce(c, south, north, sum, out, n); err != nil {
-			return fmt.Errorf("column: %w", err)
-		}
-		if north == topology.None { // the corner
-			c.Epilogue(out)
-		}
-		if err := broadcast(c, north, south, out, n); err != nil {
-			return fmt.Errorf("column: %w", err)
-		}
-	}
-	if err := broadcast(c, west, east, out, n); err != nil {
-		return fmt.Errorf("row: %w", err)
-	}
-	return nil
-}
-
-// reduce is one rank's part in a pipeline of n chunks that folds the inputs along a
-// line: what comes from one side goes on to the other, with this rank's input added.
-// None stands for the side beyond an end. It returns where the fold is: in out, or
-// in in where nothing comes.
-func reduce(c *ccl.Call, from, to int, in, out ccl.Buffer, n int) (ccl.Buffer, error) {
 	sum := out
-	if from == topology.None {
+	if east == topology.None { // this end of the row receives nothing
 		sum = in
 	}
-	for i := range n + 1 {
-		var err error
-		switch recv, send := from != topology.None && i < n, to != topology.None && i > 0; {
-		case recv && send:
-			err = c.SendRecvReduce(to, sum.Block(i-1, n), from, sum.Block(i, n), in.Block(i, n))
-		case recv:
-			err = c.RecvReduce(from, sum.Block(i, n), in.Block(i, n))
-		case send:
-			err = c.Send(to, sum.Block(i-1, n))
+	if err := steps.Chain(c, east, west, n, sum, in); err != nil {
+		return fmt.Errorf("row, reduce: %w", err)
+	}
+	if west == topology.None { // the first column
+		row := sum
+		if south != topology.None {
+			sum = out
 		}
-		if err != nil {
-			return ccl.Buffer{}, fmt.Errorf("reduce, chunk %d: %w", i, err)
+		if err := steps.Chain(c, south, north, n, sum, row); err != nil {
+			return fmt.Errorf("column, reduce: %w", err)
+		}
+		if north == topology.None { // the corner
+			c.Epilogue(c.Out())
+		}
+		if err := steps.Chain(c, north, south, n, out, nil); err != nil {
+			return fmt.Errorf("column, broadcast: %w", err)
 		}
 	}
-	return sum, nil
-}
-
-// broadcast is one rank's part in a pipeline of n chunks that passes buf on along a
-// line.
-func broadcast(c *ccl.Call, from, to int, buf ccl.Buffer, n int) error {
-	for i := range n + 1 {
-		var err error
-		switch recv, send := from != topology.None && i < n, to != topology.None && i > 0; {
-		case recv && send:
-			err = c.SendRecv(to, buf.Block(i-1, n), from, buf.Block(i, n))
-		case recv:
-			err = c.Recv(from, buf.Block(i, n))
-		case send:
-			err = c.Send(to, buf.Block(i-1, n))
-		}
-		if err != nil {
-			return fmt.Errorf("broadcast, chunk %d: %w", i, err)
-		}
+	if err := steps.Chain(c, west, east, n, out, nil); err != nil {
+		return fmt.Errorf("row, broadcast: %w", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package ring
 import (
 	"fmt"
 
+	"github.com/goccl/goccl/algorithms/internal/steps"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
@@ -12,13 +13,7 @@ func allGather(c *ccl.Call) error {
 	if err := c.Copy(c.OutBlock(c.Rank()), c.In()); err != nil {
 		return err
 	}
-	for s := range c.Size() - 1 {
-		send, recv := ring.Block(-s), ring.Block(-s-1)
-		if err := c.SendRecv(ring.Next, c.OutBlock(send), ring.Prev, c.OutBlock(recv)); err != nil {
-			return fmt.Errorf("step %d: %w", s, err)
-		}
-	}
-	return nil
+	return steps.AllGather(c, ring, 0, c.OutBlock)
 }
 
 func allGatherCost(s ccl.Shape) ccl.Cost {

@@ -1,29 +1,18 @@
 package ring
 
 import (
-	"fmt"
-
+	"github.com/goccl/goccl/algorithms/internal/steps"
 	"github.com/goccl/goccl/ccl"
 )
 
 func init() { ccl.Register(Algorithm) }
 
-// Params are the parameters of an entry with `module: ring`.
-type Params struct {
-	// Chunk bounds a message: longer vectors go around the ring in parts, so
-	// that a part is still in the cache when it comes round again, and what
-	// passes from rank to rank is a pipeline. A power of two keeps the parts
-	// aligned. An all-gather and an all-to-all fold nothing, and send whole blocks.
-	Chunk ccl.ByteSize `yaml:"chunk" doc:"longest message, in bytes"`
-}
-
-// Validate reports a chunk that holds no element.
-func (p *Params) Validate() error {
-	if p.Chunk < 64 {
-		return fmt.Errorf("chunk is %v, want at least 64 bytes", p.Chunk)
-	}
-	return nil
-}
+// Params are the parameters of an entry with `module: ring`. Their only field, Chunk of
+// type ccl.ByteSize, bounds a message, at least 64 bytes: longer vectors go around the
+// ring in parts, so that a part is still in the cache when it comes round again, and
+// along a chain in a pipeline of chunks. An all-gather and an all-to-all send whole
+// blocks.
+type Params = steps.Params
 
 // Algorithm is the algorithm that `module: ring` names; its parameters are
 // Params.
@@ -38,12 +27,12 @@ var Algorithm = &ccl.Algorithm{
 			Run:  allReduce,
 		},
 		ccl.CollReduce: {
-			Doc:  "chunks are folded along the ring, in a pipeline that ends at the root",
+			Doc:  "chunks are reduced along the ring, in a pipeline that ends at the root",
 			Cost: chainCost,
 			Run:  reduce,
 		},
 		ccl.CollReduceScatter: {
-			Doc:  "every block is folded once around the ring, and ends at its rank (Patarasuk and Yuan, 2009)",
+			Doc:  "every block is reduced once around the ring, and ends at its rank (Patarasuk and Yuan, 2009)",
 			Cost: reduceScatterCost,
 			Run:  reduceScatter,
 		},
@@ -58,24 +47,19 @@ var Algorithm = &ccl.Algorithm{
 			Run:  broadcast,
 		},
 		ccl.CollAllToAll: {
-			Doc:  "in step s every rank sends to the one s places on: pairwise exchange (Thakur, Rabenseifner and Gropp, 2005)",
+			Doc:  "in step s every rank sends to the rank s places on: pairwise exchange (Thakur, Rabenseifner and Gropp, 2005)",
 			Cost: allToAllCost,
 			Run:  allToAll,
 		},
 		ccl.CollScan: {
-			Doc:  "chunks are folded along the ring, in a pipeline from rank 0 to the last",
+			Doc:  "chunks are reduced along the ring, in a pipeline from rank 0 to the last",
 			Cost: chainCost,
 			Run:  scan, Ordered: true,
 		},
 		ccl.CollExScan: {
-			Doc:  "like scan, but what comes is the result before it is folded",
+			Doc:  "like scan, but a rank takes what comes as its result, before it adds its input",
 			Cost: chainCost,
 			Run:  exScan, Ordered: true,
 		},
 	},
-}
-
-// chunks returns in how many parts of at most a chunk so many bytes go.
-func chunks(bytes int, chunk ccl.ByteSize) int {
-	return max(1, (bytes+int(chunk)-1)/int(chunk))
 }

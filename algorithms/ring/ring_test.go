@@ -40,7 +40,7 @@ func of(a *ccl.Algorithm, colls ...ccl.Collective) *ccl.Algorithm {
 }
 
 // The bits of an all-reduce are fixed by the number of ranks, the count and the
-// chunk: block b of each round is folded around the ring beginning at rank b (C21).
+// chunk: block b of each part is reduced around the ring beginning at rank b.
 func TestBits(t *testing.T) {
 	for _, ranks := range []int{2, 3, 5, 8} {
 		for _, chunk := range []int{64, 256, 4096} {
@@ -79,9 +79,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// Other reductions are folded along the ring as well: a reduce-scatter from the rank
-// after the one that gets the block, a reduce from the one after the root, scans from
-// rank 0 (C21).
+// Other reductions also go along the ring: a reduce-scatter from the rank after the one
+// that gets the block, a reduce from the one after the root, scans from rank 0.
 func TestBitsOfTheOthers(t *testing.T) {
 	const ranks, each, root = 5, 40, 2
 	in := make([][]float32, ranks)
@@ -140,7 +139,7 @@ func allReduce(t *testing.T, chunk int, in [][]float32) [][]float32 {
 	return out
 }
 
-// onRing calls f on each of so many ranks, whose calls are done by ring.
+// onRing calls f on each of a number of ranks whose calls are done by ring.
 func onRing(t *testing.T, chunk, ranks int, f func(ctx context.Context, c *ccl.Communicator) error) {
 	config, err := ccl.ParseConfig("test", fmt.Appendf(nil,
 		"version: 1\ndefaults: {algorithm: ring}\nalgorithms: {ring: {module: ring, params: {chunk: %d}}}\n", chunk))
@@ -177,7 +176,7 @@ func TestRegistered(t *testing.T) {
 	require.Same(t, ring.Algorithm, got)
 }
 
-// The largest chunk that a configuration can ask for is one round, and no
+// With the largest chunk that a configuration can have a vector goes around once, and no
 // arithmetic overflows.
 func TestLargestChunk(t *testing.T) {
 	for _, got := range allReduce(t, 1<<40, [][]float32{{1, 2}, {3, 4}, {5, 6}, {7, 8}}) {

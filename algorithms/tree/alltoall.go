@@ -14,7 +14,7 @@ import (
 func allToAll(c *ccl.Call) error {
 	ring := topology.NewRing(c.Size(), c.Rank())
 	longest := longestBlock(c)
-	half := c.Size() / 2 * longest // the most that goes in a round
+	half := c.Size() / 2 * longest // the longest message of a round
 	spare := c.Scratch(2*half + c.Size()*longest)
 	slots := spare.Slice(2*half, spare.Len())
 	if err := c.Copy(c.OutBlock(c.Rank()), c.InBlock(c.Rank())); err != nil {
@@ -45,8 +45,8 @@ func allToAll(c *ccl.Call) error {
 	return nil
 }
 
-// onTheWay returns where this rank has, before round d, the block that had j ranks to
-// go: in its input, if it has not moved yet; in its output, if it is there; else in
+// onTheWay returns where this rank has, before round d, the block that had j ranks to go
+// at first: in its input if it has not moved yet, in its output if it has arrived, else in
 // a slot.
 func onTheWay(c *ccl.Call, ring topology.Ring, slots ccl.Buffer, j, d int) ccl.Buffer {
 	gone := j & (d - 1)

@@ -5,7 +5,7 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// A rank's bundle is its block and, after it, the bundles of its children in their
+// The bundle of a rank is its block followed by the bundles of its children in their
 // order: the blocks of its subtree, which travel in one message.
 
 func bundleLen(c *ccl.Call, tree topology.Tree, rank int) int {
@@ -16,7 +16,7 @@ func bundleLen(c *ccl.Call, tree topology.Tree, rank int) int {
 	return n
 }
 
-// bundleOf returns where in the bundle of its parent the bundle of child is.
+// bundleOf returns the range of child's bundle in the bundle of its parent.
 func bundleOf(c *ccl.Call, tree topology.Tree, child int) (lo, hi int) {
 	parent, _ := tree.Parent(child)
 	lo = c.BlockLen(parent)
@@ -73,8 +73,8 @@ func scatter(c *ccl.Call) error {
 	return dealOut(c, tree, c.Scratch(bundleLen(c, tree, c.Rank())), c.InBlock)
 }
 
-// dealOut gives every rank its block, which the root has in from(rank). bundle is
-// memory for this rank's bundle.
+// dealOut sends every rank its block, which the root has in from(rank). bundle is memory
+// for this rank's bundle.
 func dealOut(c *ccl.Call, tree topology.Tree, bundle ccl.Buffer, from func(rank int) ccl.Buffer) error {
 	me := c.Rank()
 	parent, below := tree.Parent(me)

@@ -7,9 +7,9 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// allReduceCost: a chunk leaves each rank one step after its children have sent
-// it, so that the root has the last one n-1 steps after the first, which took as
-// many as the tree is high. Every edge is crossed twice.
+// allReduceCost: a chunk leaves each rank one step after its children have sent it. The
+// root has the first chunk after as many steps as the tree is high, and the last one n-1
+// steps later. Every edge is crossed twice.
 func allReduceCost(s ccl.Shape) ccl.Cost {
 	p := s.Params.(*Params)
 	tree, n := p.of(s.Ranks, 0), p.chunks(s.Bytes)
@@ -33,7 +33,7 @@ func reduceScatterCost(s ccl.Shape) ccl.Cost {
 	return ccl.Cost{Steps: up.Steps + down.Steps, Bytes: up.Bytes + down.Bytes}
 }
 
-// gatherCost: a block crosses as many edges as its rank is deep.
+// gatherCost: a block crosses one edge for each level of its rank's depth.
 func gatherCost(s ccl.Shape) ccl.Cost {
 	tree := s.Params.(*Params).of(s.Ranks, 0)
 	return ccl.Cost{Steps: tree.Height(), Bytes: depths(tree, s.Ranks) * s.Bytes}
@@ -61,14 +61,14 @@ func broadcastCost(s ccl.Shape) ccl.Cost {
 	}
 }
 
-// downSteps returns how many steps n chunks take from root to everybody. No rank
-// has more children than its parent, and so none falls behind the root, which
-// begins with another chunk every Degree steps.
+// downSteps returns the number of steps of n chunks from root to all ranks. No rank has
+// more children than its parent, so none falls behind the root, which starts a chunk
+// every Degree steps.
 func downSteps(tree topology.Tree, root, n int) int {
 	return (n-1)*tree.Degree(root) + chunkSteps(tree, root)
 }
 
-// chunkSteps returns how many steps a chunk takes from rank to everybody below.
+// chunkSteps returns the number of steps of one chunk from rank to all ranks below it.
 func chunkSteps(tree topology.Tree, rank int) int {
 	steps := 0
 	for i := range tree.Degree(rank) {
@@ -86,8 +86,8 @@ func allGatherCost(s ccl.Shape) ccl.Cost {
 	}
 }
 
-// allGatherSteps plays an all-gather of n chunks from each rank with a clock for
-// each rank: there is no formula that is shorter.
+// allGatherSteps simulates an all-gather of n chunks from each rank with a clock for each
+// rank. No formula is shorter.
 func allGatherSteps(tree topology.Tree, ranks, n int) int {
 	clocks := make([]int, ranks)
 	send := func(from, to int) {

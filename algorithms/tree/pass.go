@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 
+	"github.com/goccl/goccl/algorithms/internal/steps"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
@@ -18,8 +19,8 @@ func allGather(c *ccl.Call) error {
 			return fmt.Errorf("input of rank %d: %w", source, err)
 		}
 	}
-	// The last first: what is below a rank has higher numbers than the rank
-	// itself, so that most of what it has comes before what it has to wait for.
+	// The last source first: the ranks below a rank have higher numbers than the rank
+	// itself, so that it passes on most of what it has before it has to wait.
 	for source := c.Size() - 1; source >= 0; source-- {
 		if err := passDown(c, tree, c.OutBlock(source), n, source); err != nil {
 			return fmt.Errorf("input of rank %d: %w", source, err)
@@ -33,22 +34,20 @@ func broadcast(c *ccl.Call) error {
 	return passDown(c, p.of(c.Size(), c.Root()), c.Out(), p.chunks(c.Shape().Bytes), c.Root())
 }
 
-// passUp takes b from source up to the root.
+// passUp sends b from source up to the root.
 func passUp(c *ccl.Call, tree topology.Tree, b ccl.Buffer, n, source int) error {
 	child, ok := tree.Branch(c.Rank(), source)
 	if !ok && c.Rank() != source {
 		return nil // source is not below this rank
 	}
 	parent, _ := tree.Parent(c.Rank())
-	for i := range n + 1 {
-		if err := pass(c, b, i, n, parent, child); err != nil {
-			return fmt.Errorf("up, chunk %d: %w", i, err)
-		}
+	if err := steps.Chain(c, child, parent, n, b.Block, nil); err != nil {
+		return fmt.Errorf("up, %w", err)
 	}
 	return nil
 }
 
-// passDown takes b down to all ranks but source and those above it, which have it.
+// passDown sends b down to all ranks except source and those above it, which have it.
 func passDown(c *ccl.Call, tree topology.Tree, b ccl.Buffer, n, source int) error {
 	child, ok := tree.Branch(c.Rank(), source)
 	parent, _ := tree.Parent(c.Rank())
@@ -63,8 +62,8 @@ func passDown(c *ccl.Call, tree topology.Tree, b ccl.Buffer, n, source int) erro
 	return nil
 }
 
-// serve sends chunk i-1 of b to all children but the one that has it, to the last
-// of them while chunk i comes in from rank `from`.
+// serve sends chunk i-1 of b to all children except has, to the last of them while chunk
+// i comes in from rank `from`.
 func serve(c *ccl.Call, tree topology.Tree, b ccl.Buffer, i, n, has, from int) error {
 	last := topology.None
 	for k := 0; i > 0 && k < tree.Degree(c.Rank()); k++ {
@@ -79,20 +78,5 @@ func serve(c *ccl.Call, tree topology.Tree, b ccl.Buffer, i, n, has, from int) e
 		}
 		last = child
 	}
-	return pass(c, b, i, n, last, from)
-}
-
-// pass sends chunk i-1 of b to rank `to` while chunk i comes in from rank `from`.
-// There are chunks 0 to n-1; topology.None is nobody.
-func pass(c *ccl.Call, b ccl.Buffer, i, n, to, from int) error {
-	sending, receiving := i > 0 && to != topology.None, i < n && from != topology.None
-	switch {
-	case sending && receiving:
-		return c.SendRecv(to, b.Block(i-1, n), from, b.Block(i, n))
-	case sending:
-		return c.Send(to, b.Block(i-1, n))
-	case receiving:
-		return c.Recv(from, b.Block(i, n))
-	}
-	return nil
+	return steps.ChainStep(c, from, last, i, n, b.Block, nil)
 }

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/goccl/goccl/algorithms/internal/steps"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
 )
 
-// scan folds at distances 1, 2, 4, ...: what comes from so far before stands on the
-// left of what this rank has, and after distance d that is the fold of 2d ranks, or of
-// as many as there are.
+// scan reduces at distances 1, 2, 4, ...: what comes from the rank d before is the left
+// operand of what this rank has. After distance d that is the result of 2d ranks, or of
+// all before this one if those are fewer.
 func scan(c *ccl.Call) error {
 	n := ccl.ParamsOf[Params](c).chunks(c.Shape().Bytes)
 	spare := c.Scratch(c.In().Block(0, n).Len())
@@ -30,8 +32,8 @@ func scan(c *ccl.Call) error {
 	return nil
 }
 
-// exScan is scan, with a second fold of all that comes: the first begins with this
-// rank's input, goes on, and lies in spare memory; the second is the result.
+// exScan is scan with a second reduction of all that comes. The first begins with this
+// rank's input, lies in scratch memory and goes to other ranks; the second is the result.
 func exScan(c *ccl.Call) error {
 	n := ccl.ParamsOf[Params](c).chunks(c.Shape().Bytes)
 	spare := c.Scratch(2 * c.In().Block(0, n).Len())
@@ -57,22 +59,21 @@ func exScan(c *ccl.Call) error {
 	return nil
 }
 
-// atDistances sends, at distances 1, 2, 4, ..., what this rank has then to the rank so
-// far behind, receives what that before has to spare, and calls fold with it.
-func atDistances(c *ccl.Call, have *ccl.Buffer, spare ccl.Buffer, fold func(before ccl.Buffer) error) error {
+// atDistances sends, at distances 1, 2, 4, ..., what this rank has then to the rank that
+// far behind it, receives into spare what the rank that far before it has, and calls
+// reduce with that.
+func atDistances(c *ccl.Call, have *ccl.Buffer, spare ccl.Buffer, reduce func(before ccl.Buffer) error) error {
 	for d := 1; d < c.Size(); d *= 2 {
 		to, from := c.Rank()+d, c.Rank()-d
-		var err error
-		switch {
-		case to < c.Size() && from >= 0:
-			err = c.SendRecv(to, *have, from, spare)
-		case to < c.Size():
-			err = c.Send(to, *have)
-		case from >= 0:
-			err = c.Recv(from, spare)
+		if to >= c.Size() {
+			to = topology.None
 		}
-		if err == nil && from >= 0 {
-			err = fold(spare)
+		if from < 0 {
+			from = topology.None
+		}
+		err := steps.SendRecv(c, to, *have, from, spare)
+		if err == nil && from != topology.None {
+			err = reduce(spare)
 		}
 		if err != nil {
 			return fmt.Errorf("distance %d: %w", d, err)
@@ -81,10 +82,11 @@ func atDistances(c *ccl.Call, have *ccl.Buffer, spare ccl.Buffer, fold func(befo
 	return nil
 }
 
-// rounds returns how many distances 1, 2, 4, ... there are between so many ranks.
+// rounds returns the number of distances 1, 2, 4, ... below ranks.
 func rounds(ranks int) int { return bits.Len(uint(ranks - 1)) }
 
-// scanSends returns how many vectors ranks send in a scan: at distance d all but d.
+// scanSends returns the number of vectors sent in a scan: at distance d all but d ranks
+// send one.
 func scanSends(ranks int) int {
 	n := 0
 	for d := 1; d < ranks; d *= 2 {

@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 
+	"github.com/goccl/goccl/algorithms/internal/steps"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
@@ -12,20 +13,20 @@ func init() { ccl.Register(Algorithm) }
 // The kinds of trees that Params.Kind names.
 const (
 	Kary     = "kary"     // up to Arity children each: topology.NewKaryTree
-	Binomial = "binomial" // made of pairs: topology.NewBinomialTree
+	Binomial = "binomial" // topology.NewBinomialTree
 )
 
 // Params are the parameters of an entry with `module: tree`.
 type Params struct {
 	// Kind is Kary or Binomial.
 	Kind string `yaml:"kind" doc:"kary or binomial"`
-	// Arity is how many children a rank of a kary tree has. 1 makes a chain. More
-	// children make the tree lower, which suits short vectors; but a rank serves
-	// them one after the other, which takes long vectors longer.
+	// Arity is the number of children of a rank in a kary tree. 1 makes a chain. More
+	// children make the tree lower, which suits short vectors. A rank serves its
+	// children one after the other, which makes long vectors slower.
 	Arity int `yaml:"arity" doc:"children of a rank in a kary tree; 1 makes a chain"`
 	// Chunk bounds a message: longer vectors go in chunks, and a rank passes one
-	// on while the next comes in. A power of two keeps the chunks aligned. Blocks
-	// that travel together, in a gather, a scatter and an all-to-all, are one message.
+	// on while the next comes in. A power of two keeps the chunks aligned. A gather, a
+	// scatter and an all-to-all ignore it: blocks that travel together are one message.
 	Chunk ccl.ByteSize `yaml:"chunk" doc:"longest message, in bytes"`
 }
 
@@ -39,13 +40,11 @@ func (p *Params) Validate() error {
 		return fmt.Errorf("arity is %d, but a binomial tree is made of pairs; remove arity, or choose kind %s", p.Arity, Kary)
 	case p.Arity < 1:
 		return fmt.Errorf("arity is %d, want at least 1", p.Arity)
-	case p.Chunk < 64:
-		return fmt.Errorf("chunk is %v, want at least 64 bytes", p.Chunk)
 	}
-	return nil
+	return (&steps.Params{Chunk: p.Chunk}).Validate()
 }
 
-// of returns the tree of so many ranks.
+// of returns the tree of a number of ranks.
 func (p *Params) of(ranks, root int) topology.Tree {
 	if p.Kind == Binomial {
 		return topology.NewBinomialTree(ranks, root)
@@ -53,10 +52,8 @@ func (p *Params) of(ranks, root int) topology.Tree {
 	return topology.NewKaryTree(ranks, root, p.Arity)
 }
 
-// chunks returns in how many chunks a vector goes.
-func (p *Params) chunks(bytes int) int {
-	return max(1, (bytes+int(p.Chunk)-1)/int(p.Chunk))
-}
+// chunks returns the number of chunks into which a vector is cut.
+func (p *Params) chunks(bytes int) int { return steps.Parts(bytes, 1, p.Chunk) }
 
 // Algorithm is the algorithm that `module: tree` names; its parameters are
 // Params.
@@ -66,22 +63,22 @@ var Algorithm = &ccl.Algorithm{
 	Params: func() any { return &Params{Kind: Kary, Arity: 2, Chunk: 256 << 10} },
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
-			Doc:  "chunks are folded up the tree to rank 0, and the result comes down",
+			Doc:  "chunks are reduced up the tree to rank 0, and the result comes down",
 			Cost: allReduceCost,
 			Run:  allReduce,
 		},
 		ccl.CollReduce: {
-			Doc:  "chunks are folded up the tree of the root",
+			Doc:  "chunks are reduced up the tree of the root",
 			Cost: reduceCost,
 			Run:  reduce,
 		},
 		ccl.CollReduceScatter: {
-			Doc:  "chunks are folded up the tree to rank 0, and what comes down each edge are the blocks of the ranks below it",
+			Doc:  "chunks are reduced up the tree to rank 0, and down each edge come the blocks of the ranks below it",
 			Cost: reduceScatterCost,
 			Run:  reduceScatter,
 		},
 		ccl.CollAllGather: {
-			Doc:  "inputs go up the tree to rank 0, and down each edge those that are missing below it",
+			Doc:  "inputs go up the tree to rank 0, and down each edge those that the ranks below it lack",
 			Cost: allGatherCost,
 			Run:  allGather,
 		},
@@ -91,7 +88,7 @@ var Algorithm = &ccl.Algorithm{
 			Run:  broadcast,
 		},
 		ccl.CollGather: {
-			Doc:  "every rank sends what it has and what came from below in one message up the tree of the root",
+			Doc:  "every rank sends its block and those from below in one message up the tree of the root",
 			Cost: gatherCost,
 			Run:  gather,
 		},
@@ -101,17 +98,17 @@ var Algorithm = &ccl.Algorithm{
 			Run:  scatter,
 		},
 		ccl.CollAllToAll: {
-			Doc:  "in round k blocks that have bit k in their way to go move 2^k ranks on, in one message, whatever the kind of tree (Bruck and others, 1997)",
+			Doc:  "in round k every block whose distance has bit k moves 2^k ranks on, all in one message, whatever the kind of tree (Bruck and others, 1997)",
 			Cost: allToAllCost,
 			Run:  allToAll,
 		},
 		ccl.CollScan: {
-			Doc:  "in round k every rank sends the fold that it has to the rank 2^k places on, whatever the kind of tree (Hillis and Steele, 1986)",
+			Doc:  "in round k every rank sends its partial result to the rank 2^k places on, whatever the kind of tree (Hillis and Steele, 1986)",
 			Cost: scanCost,
 			Run:  scan, Ordered: true,
 		},
 		ccl.CollExScan: {
-			Doc:  "like scan, with a second fold of all that comes",
+			Doc:  "like scan, with a second reduction of all that comes",
 			Cost: scanCost,
 			Run:  exScan, Ordered: true,
 		},

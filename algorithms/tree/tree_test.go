@@ -51,8 +51,7 @@ func of(a *ccl.Algorithm, colls ...ccl.Collective) *ccl.Algorithm {
 }
 
 // The bits of an all-reduce are fixed by the number of ranks, the kind and the
-// arity: a rank's input is folded with its children's results, in ascending order
-// (C21).
+// arity: a rank's input is reduced with its children's results, in ascending order.
 func TestBits(t *testing.T) {
 	for _, ranks := range []int{2, 3, 4, 7, 8, 13} {
 		for _, count := range []int{1, 50, 1000} {
@@ -70,7 +69,7 @@ func TestBits(t *testing.T) {
 				}
 				return sum
 			}
-			// kary folds the subtree of rank r, binomial that of the ranks r to r+n-1.
+			// kary reduces the subtree of rank r, binomial the ranks r to r+n-1.
 			var kary func(arity, r int) []float32
 			kary = func(arity, r int) []float32 {
 				x := in[r]
@@ -157,7 +156,7 @@ func allReduce(t *testing.T, params string, in [][]float32) [][]float32 {
 	return out
 }
 
-// onTree calls f on each of so many ranks, whose calls are done by tree.
+// onTree calls f on each of a number of ranks whose calls are done by tree.
 func onTree(t *testing.T, params string, ranks int, f func(ctx context.Context, c *ccl.Communicator) error) {
 	config, err := ccl.ParseConfig("test", fmt.Appendf(nil,
 		"version: 1\ndefaults: {algorithm: tree}\nalgorithms: {tree: {module: tree, params: {%s}}}\n", params))

@@ -17,12 +17,12 @@ import (
 
 var update = flag.Bool("update", false, "write the lists of exported declarations")
 
-// private are the packages that no program outside of this module can or would import.
-var private = []string{"internal/...", "test/...", "cmd/...", "examples/...", "benchmarks/..."}
+// private lists the packages that programs outside of this module cannot or do not import.
+var private = []string{"internal/...", "algorithms/internal/...", "test/...", "cmd/...", "examples/...", "benchmarks/..."}
 
-// TestExported holds the exported declarations of every public package, without their
-// comments, to a list in testdata/api, so that a change of the surface is seen. After one
-// that is meant: go test ./test/arch -run TestExported -update.
+// TestExported compares the exported declarations of every public package, without their
+// comments, with a list in testdata/api, so that no change of the surface goes unnoticed.
+// After an intended one: go test ./test/arch -run TestExported -update.
 func TestExported(t *testing.T) {
 	lists := map[string]bool{}
 	for _, p := range goFiles(t) {
@@ -43,7 +43,7 @@ func TestExported(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("the exported declarations of %s are not those of %s; if that is meant, run this test with -update and say it in CHANGELOG.md:\n%s",
+			t.Errorf("the exported declarations of %s are not those of %s; if the change is intended, run this test with -update and note it in CHANGELOG.md:\n%s",
 				name, file, difference(string(want), got))
 		}
 	}
@@ -53,13 +53,12 @@ func TestExported(t *testing.T) {
 	}
 	for _, file := range there {
 		if !lists[file] {
-			t.Errorf("%s: there is no such package", file)
+			t.Errorf("%s: no such package", file)
 		}
 	}
 }
 
-// exported returns the exported declarations of a package, one after the other in the
-// order of their texts.
+// exported returns the exported declarations of a package, sorted.
 func exported(t *testing.T, files []string) string {
 	t.Helper()
 	var texts []string
@@ -110,7 +109,7 @@ func receiver(method *ast.FuncDecl) string {
 	}
 }
 
-// difference returns the lines that only one of two texts has.
+// difference returns the lines of which only one of two texts has a copy.
 func difference(want, got string) string {
 	var b strings.Builder
 	for _, side := range []struct{ sign, text, other string }{{"-", want, got}, {"+", got, want}} {

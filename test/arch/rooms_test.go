@@ -13,8 +13,8 @@ import (
 
 const module = "github.com/goccl/goccl"
 
-// A rule says what the packages of one room may import of this module and of
-// others; the standard library is free. Patterns are relative to the module's
+// A rule lists what the packages of one room may import of this module and of other
+// modules. The standard library is always allowed. Patterns are relative to the module's
 // root and may end in "/..."; "." is the root package.
 type rule struct {
 	room    string
@@ -23,7 +23,7 @@ type rule struct {
 	why     string
 }
 
-// The first rule whose room matches a package holds for it.
+// The first rule whose room matches a package applies.
 var rules = []rule{
 	{".", nil, nil, "the root package is the manual's first page and the default configuration"},
 	{"topology", nil, nil, "topology is pure arithmetic"},
@@ -34,11 +34,11 @@ var rules = []rule{
 		"a transport moves bytes and knows nothing of collectives"},
 	{"ccl/ccltest", []string{"ccl", "half", "topology", "transport", "transport/..."}, []string{testify},
 		"the suite runs its subject on real transports"},
-	{"half", []string{"internal/reduce"}, nil, "two types and how they convert, which the folds know"},
+	{"half", []string{"internal/reduce"}, nil, "two types and their conversions, which reduce knows"},
 	{"ccl", []string{".", "half", "topology", "transport", "internal/reduce", "internal/memory"}, []string{"gopkg.in/yaml.v3"},
 		"the engine knows the transports' contract only, so that it runs on any"},
 	{"algorithms", []string{"algorithms/...", "ccl"}, nil, "the built-in algorithms by one import, and nothing else"},
-	{"algorithms/...", []string{"ccl", "topology"}, nil,
+	{"algorithms/...", []string{"ccl", "topology", "algorithms/internal/..."}, nil,
 		"a kernel has to be one that an outsider could have written"},
 	{"dist", []string{"ccl", "half", "topology", "algorithms", "transport", "transport/...", "internal/goroutine", "internal/launchenv"}, nil,
 		"the front door names the concrete parts"},
@@ -66,12 +66,12 @@ var rules = []rule{
 		"a benchmark measures what users get"},
 }
 
-// For tests, the subject's own room and the test rooms are open as well.
+// Tests may also import their own package and these.
 var testRooms = []string{"ccl/ccltest", "transport/transporttest", "test/stress", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 const testify = "github.com/stretchr/testify"
 
-// The dependencies of examples and tools, which users of the library must not get.
+// heavy lists dependencies of examples and tools that users of the library must not get.
 var heavy = []string{"gonum.org", "github.com/schollz", "github.com/guptarohit", "github.com/alecthomas", "golang.org/x/term", testify}
 
 type pkg struct {
@@ -87,7 +87,7 @@ func TestRooms(t *testing.T) {
 		name := relative(p.ImportPath)
 		i := slices.IndexFunc(rules, func(r rule) bool { return match(r.room, name) })
 		if i < 0 {
-			t.Errorf("%s is in no room: give it a rule", p.ImportPath)
+			t.Errorf("%s has no rule: add one", p.ImportPath)
 			continue
 		}
 		seen++
@@ -109,8 +109,8 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// TestLibraryIsLight proves that a program that imports the library gets none of
-// the dependencies of its examples and tools.
+// TestLibraryIsLight proves that importing the library brings in no dependency of its
+// examples and tools.
 func TestLibraryIsLight(t *testing.T) {
 	for _, p := range list(t, "./dist", "./ccl") {
 		for _, dep := range p.Deps {
@@ -121,8 +121,8 @@ func TestLibraryIsLight(t *testing.T) {
 	}
 }
 
-// TestYAMLInOneFile proves that one file of the library reads yaml. Tools have files
-// of their own to read.
+// TestYAMLInOneFile proves that one file of the library reads yaml. Tools read their own
+// files.
 func TestYAMLInOneFile(t *testing.T) {
 	tools, err := filepath.Abs("../../cmd")
 	if err != nil {
@@ -139,12 +139,12 @@ func TestYAMLInOneFile(t *testing.T) {
 	}
 }
 
-// TestUnsafeIsNamed proves that unsafe code stands in files that say so.
+// TestUnsafeIsNamed proves that unsafe code is in files named after it.
 func TestUnsafeIsNamed(t *testing.T) {
 	for _, file := range files(t) {
 		name := strings.TrimSuffix(strings.TrimSuffix(file, ".go"), "_test")
 		if imports(t, file, "unsafe") != strings.HasSuffix(name, "_unsafe") {
-			t.Errorf("%s: a file imports unsafe if and only if its name ends in _unsafe", file)
+			t.Errorf("%s: exactly the files that import unsafe have names that end in _unsafe", file)
 		}
 	}
 }
