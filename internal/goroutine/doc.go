@@ -22,8 +22,4 @@
 // All methods may be called by any number of goroutines at once. [Local.Get]
 // takes no lock and never waits; Set and Delete take a lock for a time that is
 // constant on average.
-//
-// # Failure
-//
-// None.
 package goroutine

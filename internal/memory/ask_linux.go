@@ -5,11 +5,10 @@ import (
 	"syscall"
 )
 
-// errMore says that a machine never has as much.
+// errMore rejects a length beyond the machine's memory and swap space.
 var errMore = errors.New("more than this machine has")
 
-// ask is an error if the system would not give n bytes. What it gives it may still not have
-// when they are written.
+// ask returns an error if the system refuses n bytes.
 func ask(n int) error {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) == nil && uint64(n)/uint64(max(info.Unit, 1)) > uint64(info.Totalram)+uint64(info.Totalswap) { //nolint:unconvert // they have 32 bits elsewhere

@@ -4,8 +4,7 @@ package memory
 
 import "syscall"
 
-// ask is an error if the system would not give n bytes. What it gives it may still not have
-// when they are written.
+// ask returns an error if the system refuses n bytes.
 func ask(n int) error {
 	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {

@@ -1,29 +1,20 @@
-// Package memory gets memory of any length, or an error where there is none: Go's own make
-// ends the process then.
+// Package memory allocates memory of any length, and returns an error where Go's make would
+// end the process because the system has too little.
 //
 // # Model
 //
-// Before the runtime asks the system for a long run of memory, the package does so, in the
-// same way, and gives it back at once. What the system would refuse is an error then. What it
-// gives to everybody, and has not got when it is written to, is found out later, as ever.
-//
-// # Concurrency
-//
-// Its function may be called by any number of goroutines at once. Two that ask for what only
-// one can get may both be told that it is there.
-//
-// # Failure
-//
-// The system's error, or that no machine has as much.
+// Before a long allocation the package requests as much from the system, in the same way as
+// the Go runtime, and returns it at once. A refusal is an error. Two goroutines that need
+// memory that only one can get may both succeed here, and memory that the system has
+// overcommitted is missing only when it is written.
 package memory
 
 import "fmt"
 
-// trial is from how many bytes on the system is asked first.
+// trial is the length in bytes from which Bytes tries the system first.
 const trial = 1 << 20
 
-// Bytes returns n bytes, zero at first, n >= 0, or says why the system does not give them.
-// The error of a length that no machine has is like that of one that this machine lacks.
+// Bytes returns n zero bytes, n >= 0, or the system's error. It may be called concurrently.
 func Bytes(n int) ([]byte, error) {
 	if n >= trial {
 		if err := ask(n); err != nil {

@@ -1,3 +1,3 @@
-// Package arch holds the test that proves who may import whom in this module. It
-// contains no code.
+// Package arch tests the source of this module: which package imports which, what the
+// public packages export, and that they are documented. It contains no code.
 package arch

@@ -6,12 +6,14 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestDocumented proves that every exported name of the public rooms has a doc
-// comment, and that every package says its model, its concurrency and its
+// TestDocumented proves that every exported name of the public packages has a doc comment,
+// that every package has a section on its model, and that a public package with waits or
+// shared state, one that imports context or sync, has sections on its concurrency and its
 // failures.
 func TestDocumented(t *testing.T) {
 	names := 0
@@ -21,12 +23,17 @@ func TestDocumented(t *testing.T) {
 			continue
 		}
 		d := documentation(t, filepath.Join("../..", name), p.ImportPath)
-		for _, section := range []string{"# Model", "# Concurrency", "# Failure"} {
+		public := !slices.ContainsFunc(private, func(pattern string) bool { return match(pattern, name) })
+		sections := []string{"# Model"}
+		if public && slices.ContainsFunc(p.Imports, func(i string) bool { return i == "context" || under(i, "sync") }) {
+			sections = append(sections, "# Concurrency", "# Failure")
+		}
+		for _, section := range sections {
 			if !strings.Contains(d.Doc, section) {
 				t.Errorf("%s: the package comment has no section %q", p.ImportPath, section)
 			}
 		}
-		if strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "test/") {
+		if !public && !strings.HasPrefix(name, "cmd/") && !strings.HasPrefix(name, "benchmarks/") {
 			continue
 		}
 		check := func(what, comment string) {

@@ -11,10 +11,6 @@
 // The colours are those of Okabe and Ito, Color Universal Design (2008), which the
 // colour-blind can tell apart; the marks tell the lines apart in grey.
 //
-// # Concurrency
-//
-// Functions can be called from anywhere at any time.
-//
 // # Failure
 //
 // Results without lengths, such as those of barriers alone, are an error: there is
