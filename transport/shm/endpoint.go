@@ -40,10 +40,10 @@ func (n *node) states() []*groupsync.State {
 	return states
 }
 
-// endpoint returns a rank's endpoint, whose regions make makes.
-func (n *node) endpoint(rank int, make makeRegion) *endpoint {
+// endpoint returns a rank's endpoint, whose regions alloc makes.
+func (n *node) endpoint(rank int, alloc makeRegion) *endpoint {
 	m := groupsync.NewMember(n.group, rank, n.slots, n.poll)
-	return &endpoint{Member: m, node: n, p2p: p2p{groupsync.NewP2P(m, n.poll), n, rank}, regions: &regions{make: make}}
+	return &endpoint{Member: m, node: n, p2p: p2p{groupsync.NewP2P(m, n.poll), n, rank}, regions: &regions{alloc: alloc}}
 }
 
 // endpoint implements transport.Endpoint, Staging, Memory, Regions and Groups.

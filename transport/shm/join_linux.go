@@ -118,7 +118,7 @@ func watched(ctx context.Context, gone func() error) (watched context.Context, s
 func (n *node) populate(rank int) error {
 	l := n.layout
 	for _, part := range [...]struct{ off, bytes int }{
-		{l.states, l.ranks * 512},
+		{l.states, l.ranks * groupsync.StateBytes},
 		{l.payloads + 2*rank*l.payload, 2 * l.payload},
 		{l.pieces + 4*rank*l.piece, 4 * l.piece},
 	} {

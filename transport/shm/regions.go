@@ -20,7 +20,7 @@ import (
 // all ranks have done with it, and gives it back where none of its calls is between Enter and
 // the end: at the beginning of the next, when it makes a region, or with the endpoint.
 type regions struct {
-	make  makeRegion
+	alloc makeRegion
 	made  uint64 // how many were made: the number of the next
 	mu    sync.Mutex
 	have  []*region   // by number; calls write it under mu, and read it
@@ -145,7 +145,7 @@ func (ep *endpoint) Region(size int) (transport.Region, error) {
 	rs.sweep()
 	number := rs.made
 	rs.made++
-	m, err := rs.make(number, size)
+	m, err := rs.alloc(number, size)
 	if err != nil {
 		return nil, err
 	}
