@@ -91,14 +91,14 @@ func (d DType) integer() (integer, signed bool) {
 
 // DTypeOf returns the DType of T, which may be a named type.
 func DTypeOf[T Element]() DType {
-	switch kind := reflect.TypeFor[T]().Kind(); kind {
-	case reflect.Int, reflect.Uint, reflect.Uintptr:
-		return dtypeOfWord[bits.UintSize/64][kind != reflect.Int]
-	case reflect.Struct:
-		return dtypeOfHalf[T]()
-	default:
+	if kind := reflect.TypeFor[T]().Kind(); kind != reflect.Struct {
 		return dtypeOfKind[kind]
 	}
+	var zero T
+	if _, ok := any(zero).(half.Float16); ok {
+		return Float16
+	}
+	return BFloat16
 }
 
 var dtypeOfKind = [...]DType{
@@ -106,15 +106,13 @@ var dtypeOfKind = [...]DType{
 	reflect.Uint32: Uint32, reflect.Int32: Int32, reflect.Uint64: Uint64, reflect.Int64: Int64,
 	reflect.Float32: Float32, reflect.Float64: Float64,
 	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
+	reflect.Int: word(Int32, Int64), reflect.Uint: word(Uint32, Uint64), reflect.Uintptr: word(Uint32, Uint64),
 }
 
-// dtypeOfWord is by whether words have 64 bits, and by whether they are unsigned.
-var dtypeOfWord = [...]map[bool]DType{{false: Int32, true: Uint32}, {false: Int64, true: Uint64}}
-
-func dtypeOfHalf[T Element]() DType {
-	var zero T
-	if _, ok := any(zero).(half.Float16); ok {
-		return Float16
+// word returns the type that has the size of a word.
+func word(of32, of64 DType) DType {
+	if bits.UintSize == 32 {
+		return of32
 	}
-	return BFloat16
+	return of64
 }
