@@ -30,8 +30,8 @@ type request struct {
 	opts    CallOption
 }
 
-// ask begins the rank's next request. It is written word by word, where it will
-// stay: processors stall on a struct that is copied right after it was filled.
+// ask starts the rank's next request. It sets every field by itself, in place: a small call
+// would notice the copy of a struct, and even zeroing it first.
 func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []CallOption) *request {
 	r := &c.call.request
 	r.coll, r.dtype, r.op = coll, dtype, 0
@@ -345,7 +345,7 @@ type plan struct {
 // print makes the fingerprint of a request.
 func (p *plan) print(r *request) {
 	f := fingerprint{
-		coll: r.coll, dtype: r.dtype, op: r.op.id(), count: r.count, root: r.root,
+		coll: r.coll, dtype: r.dtype, op: r.op.fingerprintID(), count: r.count, root: r.root,
 		entry: p.entry, counts: r.lengths,
 	}
 	p.root, p.lengths, p.fingerprint = r.root, r.lengths, f.print()
@@ -367,7 +367,7 @@ const planCache = 32
 // place returns where the plan for a key goes, unless it goes to the place beside it.
 func (k *planKey) place(algorithm string) uint {
 	h := uint64(k.bytes)*0x9e3779b97f4a7c15 ^ uint64(k.total)*0xbf58476d1ce4e5b9 ^
-		(uint64(k.coll)<<40|uint64(k.dtype)<<32|uint64(k.op))*0x94d049bb133111eb ^ uint64(len(algorithm))
+		(uint64(k.coll)<<40^uint64(k.dtype)<<32^uint64(k.op))*0x94d049bb133111eb ^ uint64(len(algorithm))
 	return uint(h>>40) % planCache
 }
 
@@ -401,7 +401,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
 		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
-		DType: r.dtype, Op: r.op.folds(), Topology: c.settings.Topology(),
+		DType: r.dtype, Op: r.op.kernelOp(), Topology: c.settings.Topology(),
 	}}
 	switch r.coll {
 	case CollBarrier, collNewGroup: // whose whole work is the synchronisation

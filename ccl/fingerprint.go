@@ -22,7 +22,7 @@ import (
 type fingerprint struct {
 	coll   Collective
 	dtype  DType
-	op     uint32 // its id
+	op     uint32 // its fingerprintID
 	count  int
 	root   int
 	entry  uint64
@@ -94,8 +94,8 @@ func (c *Communicator) differing(err *transport.MismatchError) error {
 	for r := range prints {
 		prints[r] = fingerprintOf(c.ep.Fingerprint(r))
 	}
-	m, hashed := c.mismatch(prints)
-	if hashed {
+	m, isHash := c.mismatch(prints)
+	if isHash {
 		seq := c.seq
 		texts, err := c.exchange(c.entry.Ctx, []byte(c.hashedText(m.Field)))
 		c.seq = seq // of the call that the error is about: there will be no other
@@ -166,7 +166,7 @@ func (e *MismatchError) said(texts [][]byte) []string {
 
 // mismatch says in which field fingerprints differ, and whether they have but a hash of
 // that.
-func (c *Communicator) mismatch(prints []fingerprint) (m *MismatchError, hashed bool) {
+func (c *Communicator) mismatch(prints []fingerprint) (m *MismatchError, isHash bool) {
 	for _, field := range []struct {
 		name string
 		text func(f fingerprint) string
@@ -174,13 +174,16 @@ func (c *Communicator) mismatch(prints []fingerprint) (m *MismatchError, hashed 
 		{"collective", func(f fingerprint) string { return f.coll.String() }},
 		{"dtype", func(f fingerprint) string { return f.dtype.String() }},
 		{"op", func(f fingerprint) string {
-			hashed = hashed || f.op >= firstMade
-			return opText(f.op)
+			if f.op < hashed {
+				return Op(f.op).String()
+			}
+			isHash = true
+			return fmt.Sprintf("one with hash %08x", f.op)
 		}},
 		{"count", func(f fingerprint) string { return fmt.Sprint(f.count) }},
 		{"root", func(f fingerprint) string { return fmt.Sprint(f.root) }},
 		{lengthsField(prints[0].coll), func(f fingerprint) string {
-			hashed = true
+			isHash = true
 			return fmt.Sprintf("those with hash %08x", uint32(f.counts))
 		}},
 		{"algorithm", func(f fingerprint) string { return c.entryName(f.entry) }},
@@ -190,9 +193,9 @@ func (c *Communicator) mismatch(prints []fingerprint) (m *MismatchError, hashed 
 			texts[r] = field.text(f)
 		}
 		if m := disagreement(field.name, texts); m != nil {
-			return m, hashed
+			return m, isHash
 		}
-		hashed = false
+		isHash = false
 	}
 	return &MismatchError{Field: "fingerprint"}, false
 }

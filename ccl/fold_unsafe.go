@@ -45,9 +45,11 @@ func newFolder(ranks int) folder {
 }
 
 func (f *folder) set(d DType, op Op) {
-	f.typ, f.op, f.shift, f.user = d.reduce(), reduce.Op(op), d.shift(), nil
-	if m := op.made(); m != nil {
-		f.user = m.run
+	f.typ, f.shift, f.op, f.user = d.reduce(), d.shift(), 0, nil
+	if op < Op(len(builtin)) {
+		f.op = builtin[op].op
+	} else {
+		f.user = op.user().run
 	}
 }
 
@@ -159,12 +161,12 @@ func (f *folder) pair(dst, a, b []byte, ep transport.Endpoint) bool {
 // scaled returns send times the factor of an operation that has one, in memory of the
 // communicator, and otherwise send itself.
 func (c *Communicator) scaled(send Buffer, d DType, op Op) Buffer {
-	m := op.made()
-	if m == nil || !m.scales {
+	factor, ok := op.factor()
+	if !ok {
 		return send
 	}
 	to := c.spareBuffer(send.Len(), send.shift)
-	reduce.Scale(d.reduce(), pointer(to.data), pointer(send.data), send.Len(), m.factor)
+	reduce.Scale(d.reduce(), pointer(to.data), pointer(send.data), send.Len(), factor)
 	return to
 }
 

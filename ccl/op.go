@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/goccl/goccl/internal/reduce"
 )
 
-// Op is a reduction, applied element by element over the ranks' inputs in the
-// order ((x0 op x1) op x2) ... of the algorithm's documentation. Ops are compared
-// with ==. The constants are built in; PremulSum and NewOp make others.
-type Op uint32
+// Op is a reduction. It is applied element by element over the ranks' inputs, in the order
+// ((x0 op x1) op x2) ... that the algorithm documents. Ops are compared with ==. The constants
+// are built in; PremulSum and NewOp make others.
+type Op uint64
 
-// The reductions. Integers wrap. Avg is Sum followed by one division by the number of
-// ranks, which truncates for integers. Min and Max propagate NaN and order -0 below +0;
-// complex numbers have no order. The bitwise operations are for integers. A call with
-// an operation that its type does not have returns ErrNotImplemented before any data
-// moves.
+// The built-in reductions. Integers wrap. Avg is Sum followed by one division by the number of
+// ranks, which truncates for integers. Min and Max propagate NaN and order -0 below +0; complex
+// numbers have no order. The bitwise operations are for integers. A call with an operation that
+// its type does not have returns ErrNotImplemented before any data moves.
 const (
 	Sum Op = iota
 	Avg
@@ -30,176 +30,159 @@ const (
 	BXor
 )
 
-var opNames = [...]string{"sum", "avg", "product", "min", "max", "band", "bor", "bxor"}
+// builtin are the operations by their Op, with their numbers in package reduce.
+var builtin = [...]struct {
+	name string
+	op   reduce.Op
+}{
+	Sum: {"sum", reduce.Sum}, Avg: {"avg", reduce.Avg}, Product: {"product", reduce.Product},
+	Min: {"min", reduce.Min}, Max: {"max", reduce.Max},
+	BAnd: {"band", reduce.BAnd}, BOr: {"bor", reduce.BOr}, BXor: {"bxor", reduce.BXor},
+}
 
-// Ops returns the reductions that are built in.
+// The other Ops. From firstUser on they are indices of the operations of NewOp. From firstFactor
+// on they are those of PremulSum: the bits of the factor xor nanBits. The numbers below
+// firstFactor would be NaNs, so every factor has a number of its own.
+const (
+	firstUser   Op = 1 << 8
+	firstFactor Op = 1 << 51
+	nanBits     Op = 0x7ff8 << 48
+)
+
+// Ops returns the built-in reductions.
 func Ops() []Op { return []Op{Sum, Avg, Product, Min, Max, BAnd, BOr, BXor} }
+
+// PremulSum returns the operation that multiplies every rank's input by factor and then sums:
+// each product is rounded to the type. Of complex numbers both parts are multiplied. For integers
+// the factor must be an integer of the type. All ranks must give the same factor.
+func PremulSum(factor float64) Op {
+	if math.IsNaN(factor) {
+		return math.MaxUint64 ^ nanBits // a NaN whose number is above firstFactor
+	}
+	return Op(math.Float64bits(factor)) ^ nanBits
+}
+
+// factor returns the factor of a PremulSum.
+func (o Op) factor() (factor float64, ok bool) {
+	return math.Float64frombits(uint64(o ^ nanBits)), o >= firstFactor
+}
+
+// userOp is an operation of NewOp.
+type userOp struct {
+	name     string
+	commutes bool
+	dtype    DType
+	run      userFold
+}
+
+// userOps are the operations of NewOp. They are added by name, once each, and never removed.
+var userOps struct {
+	sync.RWMutex
+	all []*userOp
+}
+
+// addUserOp returns the Op of m. It reports false if there is an operation of that name.
+func addUserOp(m *userOp) (o Op, ok bool) {
+	userOps.Lock()
+	defer userOps.Unlock()
+	if slices.ContainsFunc(userOps.all, func(other *userOp) bool { return other.name == m.name }) {
+		return 0, false
+	}
+	userOps.all = append(userOps.all, m)
+	return firstUser + Op(len(userOps.all)-1), true
+}
+
+// user returns the operation of NewOp that o is, nil if it is another.
+func (o Op) user() *userOp {
+	if o < firstUser || o >= firstFactor {
+		return nil
+	}
+	userOps.RLock()
+	defer userOps.RUnlock()
+	if i := o - firstUser; i < Op(len(userOps.all)) {
+		return userOps.all[i]
+	}
+	return nil
+}
 
 // String returns the name that ccl.yaml and error messages use, such as "sum".
 func (o Op) String() string {
-	if int(o) < len(opNames) {
-		return opNames[o]
+	if o < Op(len(builtin)) {
+		return builtin[o].name
 	}
-	if m := o.made(); m != nil {
+	if factor, ok := o.factor(); ok {
+		return fmt.Sprintf("premul_sum(%v)", factor)
+	}
+	if m := o.user(); m != nil {
 		return m.name
 	}
-	return fmt.Sprintf("op(%d)", uint32(o))
+	return fmt.Sprintf("op(%d)", uint64(o))
 }
 
 // Defined reports whether elements of type d can be reduced by o.
 func (o Op) Defined(d DType) bool { return o.checkFor(CollAllReduce, d) == nil }
 
-// PremulSum returns the operation that multiplies every rank's input by factor and
-// sums up: each product is rounded to the type, and then it is Sum. Of complex numbers
-// both parts are multiplied; for integers the factor has to be an integer that the
-// type has. All ranks give the same factor.
-//
-// Every factor that a program uses is remembered, in some hundred bytes; a program
-// that needs a new one for each step had better multiply by itself.
-func PremulSum(factor float64) Op {
-	madeOps.RLock()
-	o, ok := madeOps.byFactor[math.Float64bits(factor)]
-	madeOps.RUnlock()
-	if ok {
-		return o
-	}
-	o = makeOp(&madeOp{
-		name:   fmt.Sprintf("premul_sum(%v)", factor),
-		factor: factor, scales: true, commutes: true,
-	})
-	madeOps.Lock()
-	defer madeOps.Unlock()
-	if madeOps.byFactor == nil {
-		madeOps.byFactor = map[uint64]Op{}
-	}
-	madeOps.byFactor[math.Float64bits(factor)] = o
-	return o
-}
-
-// madeOp is an operation that was made while the program ran.
-type madeOp struct {
-	name     string
-	id       uint32 // stands for the name in all processes
-	factor   float64
-	scales   bool // factor * x, summed up
-	commutes bool
-	dtype    DType // of a user's operation
-	run      userFold
-}
-
-// madeOps are all of them. Op firstMade+i is number i.
-var madeOps struct {
-	sync.RWMutex
-	all      []*madeOp
-	byName   map[string]Op
-	byFactor map[uint64]Op // of PremulSum, by the factor's bits
-}
-
-const firstMade = 1 << 8
-
-// makeOp returns the operation of m's name, which is m unless there is one.
-func makeOp(m *madeOp) Op {
-	madeOps.Lock()
-	defer madeOps.Unlock()
-	if o, ok := madeOps.byName[m.name]; ok {
-		return o
-	}
-	h := fnv.New32a()
-	h.Write([]byte(m.name))
-	m.id = h.Sum32() | 1<<31
-	o := Op(firstMade + len(madeOps.all))
-	madeOps.all = append(madeOps.all, m)
-	if madeOps.byName == nil {
-		madeOps.byName = map[string]Op{}
-	}
-	madeOps.byName[m.name] = o
-	return o
-}
-
-// made returns what was made of o, nil if it is built in, or no operation.
-func (o Op) made() *madeOp {
-	if o < firstMade {
-		return nil
-	}
-	madeOps.RLock()
-	defer madeOps.RUnlock()
-	if i := int(o - firstMade); i < len(madeOps.all) {
-		return madeOps.all[i]
-	}
-	return nil
-}
-
-// folds returns the operation that kernels fold with.
-func (o Op) folds() Op {
-	if m := o.made(); m != nil && m.scales {
+// kernelOp returns the operation that kernels see: a PremulSum is a Sum of inputs that were
+// multiplied before the call.
+func (o Op) kernelOp() Op {
+	if o >= firstFactor {
 		return Sum
 	}
 	return o
 }
 
-// id returns what stands for o in all processes.
-func (o Op) id() uint32 {
-	if m := o.made(); m != nil {
-		return m.id
-	}
-	return uint32(o)
-}
-
-// opText returns the name of the operation that has an id.
-func opText(id uint32) string {
-	if id < firstMade {
-		return Op(id).String()
-	}
-	madeOps.RLock()
-	defer madeOps.RUnlock()
-	for _, m := range madeOps.all {
-		if m.id == id {
-			return m.name
-		}
-	}
-	return fmt.Sprintf("an operation that this process has not made (%08x)", id)
-}
-
-// commutes reports whether o gives the same whatever the order of the ranks, but for
-// rounding.
+// commutes reports whether the result is the same for every order of the ranks, except rounding.
 func (o Op) commutes() bool {
-	m := o.made()
+	m := o.user()
 	return m == nil || m.commutes
 }
 
-// checkFor says why there is no such reduction of a type.
-func (o Op) checkFor(coll Collective, d DType) error {
-	if o <= Product || o <= Max && d <= BFloat16 {
-		return nil // the usual case
+// hashed is set in the fingerprintID of operations that are not built in.
+const hashed = 1 << 31
+
+// fingerprintID returns what stands for o in fingerprints, the same in all processes: the number
+// of a built-in operation, or a hash.
+func (o Op) fingerprintID() uint32 {
+	if o >= firstFactor {
+		return uint32(mix(uint64(o))) | hashed
 	}
-	why := ""
+	m := o.user()
+	if m == nil {
+		return uint32(o)
+	}
+	h := fnv.New32a()
+	h.Write([]byte(m.name))
+	return h.Sum32() | hashed
+}
+
+// checkFor returns an error if elements of type d cannot be reduced by o.
+func (o Op) checkFor(coll Collective, d DType) error {
+	if o < Op(len(builtin)) && reduce.Defined(d.reduce(), builtin[o].op) {
+		return nil
+	}
+	why := "there is no such operation"
 	integer, signed := d.integer()
-	m := o.made()
+	factor, premul := o.factor()
+	m := o.user()
 	switch {
-	case m == nil && o <= BXor:
-		if reduce.Defined(d.reduce(), reduce.Op(o)) {
-			return nil
-		}
+	case o == Min || o == Max:
+		why = "complex numbers have no order"
+	case o < Op(len(builtin)):
 		why = "only integers have it"
-		if o == Min || o == Max {
-			why = "complex numbers have no order"
-		}
-	case m == nil:
-		why = "there is no such operation"
-	case m.scales && integer:
-		if fitsInteger(m.factor, d.Size()*8, signed) {
+	case premul && integer:
+		if fitsInteger(factor, d.Size()*8, signed) {
 			return nil
 		}
 		why = "the factor is not an integer of that type"
-	case m.scales, m.dtype == d:
+	case premul, m != nil && m.dtype == d:
 		return nil
-	default:
+	case m != nil:
 		why = fmt.Sprintf("it was made for %v", m.dtype)
 	}
 	return fmt.Errorf("ccl: %v: operation %v of %v is %w: %s", coll, o, d, ErrNotImplemented, why)
 }
 
-// fitsInteger reports whether x is an integer of so many bits.
+// fitsInteger reports whether x is an integer of that many bits.
 func fitsInteger(x float64, bits int, signed bool) bool {
 	lo, hi := 0.0, math.Ldexp(1, bits)
 	if signed {

@@ -3,6 +3,7 @@ package ccl_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -146,6 +147,23 @@ func TestPremulSum(t *testing.T) {
 			require.ErrorContains(t, err, "premul_sum(1) on rank 1")
 		}
 	})
+}
+
+// Every factor has an operation of its own, and none is a built-in one.
+func TestPremulSumNumbers(t *testing.T) {
+	seen := map[ccl.Op]float64{}
+	for _, op := range append(ccl.Ops(), affine) {
+		seen[op] = -1
+	}
+	for _, factor := range []float64{0, math.Copysign(0, -1), 1, -1, 0.5, 5e-324, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()} {
+		op := ccl.PremulSum(factor)
+		require.NotContains(t, seen, op, "%v", factor)
+		seen[op] = factor
+		require.Equal(t, op, ccl.PremulSum(factor))
+		require.Equal(t, fmt.Sprintf("premul_sum(%v)", factor), op.String())
+		require.True(t, op.Defined(ccl.Float32), "%v", factor)
+	}
+	require.Equal(t, ccl.PremulSum(math.NaN()), ccl.PremulSum(math.Float64frombits(0x7ff8000000000003)))
 }
 
 // Which operations there are for which type.

@@ -20,18 +20,18 @@ import (
 // taken, like Register: call it where a package's variables are initialised.
 func NewOp[T Element](name string, commutative bool, f func(dst, a, b []T)) Op {
 	d := DTypeOf[T]()
-	m := &madeOp{name: name, dtype: d, commutes: commutative}
+	m := &userOp{name: name, dtype: d, commutes: commutative}
 	m.run = func(dst, a, b unsafe.Pointer, n int) {
 		f(unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(a), n), unsafe.Slice((*T)(b), n))
 	}
 	switch {
 	case name == "" || f == nil:
 		panic("ccl: NewOp needs a name and a function")
-	case slices.Contains(opNames[:], name):
+	case slices.ContainsFunc(Ops(), func(o Op) bool { return o.String() == name }):
 		panic(fmt.Sprintf("ccl: NewOp: the operation %s is built in", name))
 	}
-	o := makeOp(m)
-	if o.made() != m {
+	o, ok := addUserOp(m)
+	if !ok {
 		panic(fmt.Sprintf("ccl: NewOp: the operation %s was made before", name))
 	}
 	return o

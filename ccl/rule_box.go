@@ -25,7 +25,7 @@ var allCalls = box{
 	ranks:       interval{1, MaxRanks},
 }
 
-func bitsOf[T ~uint8 | ~uint32](values []T) (bits uint64) {
+func bitsOf[T ~uint8 | ~uint64](values []T) (bits uint64) {
 	for _, v := range values {
 		bits |= 1 << v
 	}
@@ -158,7 +158,7 @@ func (b box) String() string {
 
 // namesOf lists the values whose bits are set: "sum, min or max".
 func namesOf[T interface {
-	~uint8 | ~uint32
+	~uint8 | ~uint64
 	fmt.Stringer
 }](bits uint64, values []T) string {
 	var names []string
