@@ -33,7 +33,7 @@ func TestAsyncTwins(t *testing.T) {
 			name   string
 			output int // its length; that of the input for calls with one tensor
 			call   func(output []int64) error
-			begin  func(output []int64) (*dist.Work, error)
+			start  func(output []int64) (*dist.Work, error)
 		}{
 			{"AllReduce", 3,
 				func(o []int64) error { return dist.AllReduce(o, dist.Max) },

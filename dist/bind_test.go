@@ -25,8 +25,8 @@ type answer struct {
 func TestWhoKnowsItsRank(t *testing.T) {
 	// A goroutine that no worker started runs functions for workers.
 	requests := make(chan func())
-	var stranger sync.WaitGroup
-	stranger.Go(func() {
+	var unbound sync.WaitGroup
+	unbound.Go(func() {
 		for f := range requests {
 			f()
 		}
@@ -49,13 +49,13 @@ func TestWhoKnowsItsRank(t *testing.T) {
 		answers := make(chan answer)
 		requests <- func() { answers <- ask() }
 		a = <-answers
-		assert.Equal(t, 0, a.rank, "stranger")
+		assert.Equal(t, 0, a.rank, "unbound")
 		assert.NoError(t, a.rankErr)
 		assert.ErrorIs(t, a.reduce, dist.ErrUnbound)
 		return dist.Barrier()
 	}), dist.WithRanks(3))
 	close(requests)
-	stranger.Wait()
+	unbound.Wait()
 	require.NoError(t, err)
 }
 
