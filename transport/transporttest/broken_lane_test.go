@@ -29,6 +29,8 @@ var brokenLanes = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return takesBack{ep} }},
 	{check: "Lane/Behind", what: "blames whom it waits for itself", says: hangs,
 		wrap: withLane(func(l *naiveLane) transport.P2P { return shortSighted{l} })},
+	{check: "Lane/Served", what: "believes that a rank waits for what was sent to it", says: "and that does not go on",
+		wrap: withLane(func(l *naiveLane) transport.P2P { return credulousLane{l} })},
 	{check: "Lane/Withdraw", what: "withdraws what is viewed", says: "while its sender withdraws", races: true,
 		wrap: withLane(func(l *naiveLane) transport.P2P { return hastyLane{l} })},
 	{check: "Lane/Withdraw", what: "withdraws what is viewed of a rank that has left", says: "as its receiver leaves", races: true,
@@ -139,6 +141,12 @@ func (ep takesBack) Close() error {
 type shortSighted struct{ *naiveLane }
 
 func (shortSighted) Behind(peer int) int { return peer }
+
+type credulousLane struct{ *naiveLane }
+
+func (l credulousLane) Behind(peer int) int {
+	return l.behind(peer, func(int, int) bool { return true })
+}
 
 type hastyLane struct{ *naiveLane }
 

@@ -484,13 +484,99 @@ func laneBehind(h *harness, n int) error {
 					r.P2P().Wake()
 				}
 			}()
-			for lane.Behind(1) != n-1 { // until all rest
-				if w.stopping() {
-					return errStopped
-				}
-				r.yield()
-			}
-			return nil
+			return r.untilBehind(1, n-1) // all rest
 		})
 	})
+}
+
+// laneServed stops a rank that has rested for another, after that has sent it something: as it
+// takes that, as it has taken it, or as it is about to rest again.
+func laneServed(h *harness, n int) error {
+	for where := range 3 {
+		err := h.world(n, 0, func(w *world) error {
+			rests, stopped, checked := newGate(1), newGate(1), newGate(1)
+			stop := func() error {
+				stopped.pass()
+				return w.await(checked.opened)
+			}
+			return w.each(func(r *rank) error {
+				lane := r.P2P()
+				switch r.me {
+				case 0:
+					if err := r.untilBehind(1, 2); err != nil {
+						return err
+					}
+					rests.pass()
+					if err := w.await(stopped.opened); err != nil {
+						return err
+					}
+					defer checked.pass()
+					if got := lane.Behind(1); got != 1 {
+						return fmt.Errorf("Behind(1) is %d, although rank %d has sent rank 1 something and that does not go on", got, got)
+					}
+				case 1:
+					lane.WaitFor(2)
+					if err := r.takeOne(2, func() error {
+						if where == 0 {
+							return stop()
+						}
+						return nil
+					}); err != nil {
+						return err
+					}
+					switch where {
+					case 1:
+						return stop()
+					case 2:
+						var err error
+						lane.Rest(func() bool { err = stop(); return true }, false)
+						return err
+					}
+				case 2:
+					if err := w.await(rests.opened); err != nil {
+						return err
+					}
+					if _, ok, err := lane.TryPut(1, &transport.Message{Bytes: make([]byte, 16), Total: 16}); !ok || err != nil {
+						return fmt.Errorf("TryPut of the first message: ok %v, error %w", ok, err)
+					}
+					return w.await(checked.opened)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOne rests until there is a part from a rank, and takes it after it has called viewed.
+func (r *rank) takeOne(from int, viewed func() error) (err error) {
+	lane, taken := r.P2P(), false
+	for !taken && err == nil {
+		if r.w.stopping() {
+			return errStopped
+		}
+		lane.Rest(func() bool {
+			var ok bool
+			if _, ok, err = lane.TryNext(from); ok {
+				taken, err = true, viewed()
+				lane.Take(from)
+			}
+			return taken || err != nil
+		}, true)
+	}
+	return err
+}
+
+// untilBehind waits until Behind(peer) is what it should be, since ranks rest.
+func (r *rank) untilBehind(peer, want int) error {
+	for r.P2P().Behind(peer) != want {
+		if r.w.stopping() {
+			return errStopped
+		}
+		r.yield()
+	}
+	return nil
 }

@@ -64,6 +64,7 @@ func (l *naiveLane) Rest(ready func() bool, _ bool) {
 		changes := l.changes
 		l.mu.Unlock()
 		if ready() {
+			l.locked(func() { l.waitsFor[l.rank] = 0 })
 			return
 		}
 		l.mu.Lock()
@@ -79,13 +80,19 @@ func (l *naiveLane) Rest(ready func() bool, _ bool) {
 	}
 }
 
-func (l *naiveLane) WaitFor(peer int) { l.locked(func() { l.waitsFor[l.rank] = peer + 1 }) }
+func (l *naiveLane) WaitFor(peer int) {
+	l.locked(func() { l.waitsFor[l.rank] = peer + 1 })
+}
 
 func (l *naiveLane) Behind(peer int) int {
+	return l.behind(peer, func(who, on int) bool { return len(l.letters[[2]int{on, who}]) == 0 })
+}
+
+func (l *naiveLane) behind(peer int, waits func(who, on int) bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for range l.n {
-		if on := l.waitsFor[peer]; on > 0 {
+		if on := l.waitsFor[peer]; on > 0 && waits(peer, on-1) {
 			peer = on - 1
 		}
 	}

@@ -128,6 +128,8 @@ var checks = []check{
 		"what a rank had put before it left is there when Lost says that it has"},
 	{"Lane/Behind", []int{2, 3, 4}, laneBehind,
 		"Behind goes from each rank that rests for one to that one, and ends at the rank that does not rest"},
+	{"Lane/Served", []int{3}, laneServed,
+		"Behind ends at a rank that has rested for another as soon as that has sent it something, until it rests again"},
 	{"Lane/Withdraw", pair, laneWithdraw,
 		"after a failure TryNext shows nothing new; and whatever has happened to either rank, TryWithdraw says that this rank's memory is its own again only when no other rank has a view of it, nor will get one"},
 
