@@ -51,6 +51,17 @@ func alignedBytes(n int) []byte {
 	return room[skip : skip+n : skip+n]
 }
 
+// scratch is memory that is kept, and grows when more is needed.
+type scratch []byte
+
+// bytes returns n bytes that begin at a cache line, with what the last use has left in them.
+func (s *scratch) bytes(n int) []byte {
+	if cap(*s) < n || *s == nil {
+		*s = alignedBytes(max(n, 1))
+	}
+	return (*s)[:n:n]
+}
+
 // sharedBytes is alignedBytes of memory that may be more than there is; it is at least one
 // byte.
 func sharedBytes(n int) ([]byte, error) {

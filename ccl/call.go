@@ -25,8 +25,8 @@ type Call struct {
 	payload bool // windows show payloads
 	window  View
 	opened  bool // the call has had its window
-	fold    folder
-	scratch []byte
+	reducer reducer
+	scratch scratch
 	message transport.Message
 	clock   uint32
 	moved   int
@@ -136,11 +136,7 @@ func (c *Call) Root() int { return c.root }
 // allocation only where a communicator has not needed as much before, and is kept
 // for later calls.
 func (c *Call) Scratch(n int) Buffer {
-	bytes := n << c.out.shift
-	if cap(c.scratch) < bytes {
-		c.scratch = make([]byte, (bytes+63)&^63) // whole cache lines: aligned for all types
-	}
-	return Buffer{data: c.scratch[:bytes:bytes], shift: c.out.shift}
+	return Buffer{data: c.scratch.bytes(n << c.out.shift), shift: c.out.shift}
 }
 
 // ParamsOf returns the parameters of the call's algorithm, as its Params made
@@ -188,7 +184,7 @@ func (c *Call) SendRecvReduce(to int, b Buffer, from int, dst, with Buffer) erro
 // does so exactly once for each element that is fully reduced, on one rank, before
 // it goes to others; or on every rank that has reduced it for itself. A window's
 // ReduceToAll does it by itself.
-func (c *Call) Epilogue(b Buffer) { c.fold.finish(b.data) }
+func (c *Call) Epilogue(b Buffer) { c.reducer.finish(b.data) }
 
 // Copy copies src to dst, buffers of this rank of the same length. They are
 // equal or disjoint.
@@ -216,7 +212,7 @@ func (c *Call) Reduce(dst, a, b Buffer) error {
 			return c.fail(errors.New("fold of a buffer into one that overlaps it in part"))
 		}
 	}
-	c.fold.pair(dst.data, a.data, b.data, nil)
+	c.reducer.pair(dst.data, a.data, b.data, nil)
 	return nil
 }
 
@@ -289,7 +285,7 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 	}
 	ok := true
 	if reduce {
-		ok = c.fold.pair(dst[got:got+n], with[got:got+n], m.Bytes, ep)
+		ok = c.reducer.pair(dst[got:got+n], with[got:got+n], m.Bytes, ep)
 	} else {
 		copy(dst[got:], m.Bytes)
 	}

@@ -110,7 +110,7 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 		for _, t := range tensors {
 			n += t.Len()
 		}
-		whole = c.bundleBuffer(n, whole.shift)
+		whole.data = c.bundled.bytes(n << whole.shift)
 		at := whole.data
 		for _, t := range tensors {
 			at = at[copy(at, t.data):]
@@ -119,7 +119,7 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 	if whole.Len() == 0 {
 		return nil // on all ranks
 	}
-	r := c.ask(CollAllReduce, dtype, c.scaled(whole, dtype, op), whole, opts)
+	r := c.ask(CollAllReduce, dtype, c.premultiplied(whole, dtype, op), whole, opts)
 	r.op, r.lengths = op, lengths
 	r.writes = firstOf(tensors)
 	var err error
@@ -147,13 +147,4 @@ func firstOf(tensors []Buffer) []byte {
 		}
 	}
 	return nil
-}
-
-// bundleBuffer returns memory of the communicator for n elements that travel together.
-func (c *Communicator) bundleBuffer(n int, shift uint8) Buffer {
-	bytes := n << shift
-	if cap(c.bundled) < bytes {
-		c.bundled = alignedBytes(bytes)
-	}
-	return Buffer{data: c.bundled[:bytes:bytes], shift: shift}
 }

@@ -29,7 +29,7 @@ func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Bu
 	if err := checkReduction(CollAllReduce, send, recv, dtype, op); err != nil {
 		return c.refuse(err)
 	}
-	r := c.ask(CollAllReduce, dtype, c.scaled(send, dtype, op), recv, opts)
+	r := c.ask(CollAllReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op = op
 	if c.size == 1 {
 		return c.alone(ctx, r, recv, r.in)

@@ -53,8 +53,8 @@ type Communicator struct {
 	joined    uint64                        // the calls that New made; users' calls count from there
 	call      Call
 	lengths   lengths
-	spare     []byte // for inputs that are not the user's own
-	bundled   []byte // for tensors that travel together
+	spare     scratch // for inputs that are not the user's own
+	bundled   scratch // for tensors that travel together
 	tensors   []Buffer
 	coalesced []Buffer // all tensors of the call
 	places    [][]byte // of them
@@ -185,7 +185,7 @@ func (c *Communicator) init(ctx context.Context) error {
 	if n := c.settings.WorldSize(); n != c.size {
 		return fmt.Errorf("the settings are for %d ranks, the transport connects %d", n, c.size)
 	}
-	c.call = Call{comm: c, fold: newFolder(c.size)}
+	c.call = Call{comm: c, reducer: newReducer(c.size)}
 	c.warn = c.warnOf
 	c.ep.SetTimeout(transport.Timeout{After: c.settings.Timeout(), Warn: c.warn})
 	if c.size == 1 {

@@ -207,7 +207,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call.places = r.displs
 	c.entry.Displs = r.displs
 	if r.dtype != 0 {
-		call.fold.set(r.dtype, p.shape.Op)
+		call.reducer.set(r.dtype, p.shape.Op)
 	}
 
 	if r.root != p.root || r.lengths != p.lengths {

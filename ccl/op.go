@@ -72,7 +72,7 @@ type userOp struct {
 	name     string
 	commutes bool
 	dtype    DType
-	run      userFold
+	run      userReduce
 }
 
 // userOps are the operations of NewOp. They are added by name, once each, and never removed.

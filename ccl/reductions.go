@@ -24,7 +24,7 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 	if err := c.checkReduce(send, recv, dtype, op, root); err != nil {
 		return c.refuse(err)
 	}
-	r := c.ask(CollReduce, dtype, c.scaled(send, dtype, op), recv, opts)
+	r := c.ask(CollReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op, r.root = op, root
 	r.count, r.bytes, r.total = send.Len(), len(send.data), len(send.data)
 	if c.size == 1 {
@@ -72,7 +72,7 @@ func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, s
 	if err != nil {
 		return c.refuse(err)
 	}
-	r := c.ask(coll, dtype, c.scaled(send, dtype, op), recv, opts)
+	r := c.ask(coll, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op = op
 	if c.size == 1 {
 		if coll == CollExScan {
@@ -128,7 +128,7 @@ func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, rec
 	if err != nil {
 		return c.refuse(err)
 	}
-	r := c.ask(coll, dtype, c.scaled(send, dtype, op), recv, opts)
+	r := c.ask(coll, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op = op
 	b.put(r)
 	r.bytes, r.total = len(send.data), b.longest<<send.shift

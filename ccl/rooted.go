@@ -167,9 +167,5 @@ func (c *Communicator) pack(send Buffer, b *blocks) Buffer {
 // spareBuffer returns memory of the communicator for n elements of a call's input, until
 // the next call.
 func (c *Communicator) spareBuffer(n int, shift uint8) Buffer {
-	bytes := n << shift
-	if cap(c.spare) < bytes {
-		c.spare = alignedBytes(max(bytes, 1))
-	}
-	return Buffer{data: c.spare[:bytes:bytes], shift: shift}
+	return Buffer{data: c.spare.bytes(n << shift), shift: shift}
 }

@@ -17,7 +17,7 @@ type View struct {
 	// What ReduceToAll has folded of a piece that is staged, relative to the piece. It
 	// lies in this rank's own output, or where it has none in spare.
 	resultLo, resultHi int
-	spare              []byte
+	spare              scratch
 }
 
 // viewMode is where a window's inputs come from.
@@ -149,10 +149,7 @@ func (w *View) results() []byte {
 	if len(c.out.data) > 0 {
 		return c.out.data[w.lo:w.hi]
 	}
-	if n := w.hi - w.lo; cap(w.spare) < n {
-		w.spare = make([]byte, (n+63)&^63)
-	}
-	return w.spare[:w.hi-w.lo]
+	return w.spare.bytes(w.hi - w.lo)
 }
 
 // inputBytes returns the length of rank's input.
@@ -248,7 +245,7 @@ func (w *View) ReduceToAll(part Range) error {
 	if err != nil || lo == hi || w.mode == fromPayloads && len(c.out.data) == 0 {
 		return err
 	}
-	f := &c.fold
+	f := &c.reducer
 	f.reset()
 	for r := range c.Size() {
 		f.from(w.input(r)[lo:hi])
@@ -292,7 +289,7 @@ func (w *View) Reduce(dst Buffer, at int) error {
 	if lo >= hi {
 		return nil
 	}
-	f := &c.fold
+	f := &c.reducer
 	f.reset()
 	for r := range c.Size() {
 		f.from(w.input(r)[lo-w.lo : hi-w.lo])
@@ -315,7 +312,7 @@ func (w *View) ScanToAll(part Range) error {
 	if err != nil || lo == hi {
 		return err
 	}
-	f := &c.fold
+	f := &c.reducer
 	f.reset()
 	exclusive := c.coll == CollExScan
 	if w.mode != fromMemory { // for this rank alone
@@ -409,5 +406,5 @@ func (w *View) CopyPart(dst Buffer, rank, at int) error {
 	if rank != c.Rank() && w.mode != fromPayloads {
 		c.moved += len(src)
 	}
-	return w.reduced(c.fold.copy(into, src, c.plan.work, w.watched()))
+	return w.reduced(c.reducer.copy(into, src, c.plan.work, w.watched()))
 }

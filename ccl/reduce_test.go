@@ -31,7 +31,7 @@ func TestPastCaches(t *testing.T) {
 		{"one in place", mixed, 100 * share, false},
 		{"to one rank, which reads it next", outputs[:1], 100 * share, false},
 	} {
-		f := newFolder(ranks)
+		f := newReducer(ranks)
 		for _, b := range inputs {
 			f.from(b)
 		}
@@ -45,13 +45,13 @@ func TestPastCaches(t *testing.T) {
 // A copy past the caches is a copy, wherever its buffers begin and end.
 func TestCopy(t *testing.T) {
 	ep := local.New(1)[0]
-	f := newFolder(1)
-	src := make([]byte, 2*foldBytes+200)
+	f := newReducer(1)
+	src := make([]byte, 2*chunkBytes+200)
 	for i := range src {
 		src[i] = byte(i*7 + i>>8)
 	}
 	for _, work := range []int{0, reduce.CacheBytes() + 1} {
-		for _, n := range []int{0, 1, 63, 64, 65, 1000, foldBytes + 1, 2*foldBytes + 100} {
+		for _, n := range []int{0, 1, 63, 64, 65, 1000, chunkBytes + 1, 2*chunkBytes + 100} {
 			for _, at := range []int{0, 1, 32, 63} {
 				dst := make([]byte, len(src)+64)
 				require.True(t, f.copy(dst[at:at+n], src[at/2:at/2+n], work, ep))
