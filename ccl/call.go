@@ -9,27 +9,26 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Call is one execution of a kernel on one rank: what to do, and the verbs to do
-// it with. Verbs block until the memory they were given may be used again, and
-// return an error when the call cannot be completed; the kernel then returns it,
-// with what it was doing if that helps. After an error all further verbs return it,
-// and so does the call. A Call belongs to the goroutine that runs it and is over when
-// Run returns.
+// Call is one execution of a kernel on one rank: the task, and the verbs to do it with. Verbs
+// block until the memory they were given may be used again. They return an error when the call
+// cannot be completed; the kernel then returns that error, wrapped if that helps. After an error
+// all further verbs return it, and so does the call. A Call belongs to the goroutine that runs it
+// and ends when Run returns.
 type Call struct {
 	comm *Communicator
 	plan *plan
 	request
-	rank   int   // that it is executed for
+	rank   int   // the call is executed for it
 	places []int // displs of that rank
 
-	payload bool // windows show payloads
-	window  View
-	opened  bool // the call has had its window
+	payload bool // the view shows payloads
+	view    View
+	opened  bool // the call has had its view
 	reducer reducer
 	scratch scratch
 	message transport.Message
 	clock   uint32
-	moved   int
+	moved   int    // bytes, for Traffic
 	doing   string // what the verb that failed was doing
 	err     error  // the first error of a verb
 }
@@ -43,34 +42,31 @@ func (c *Call) Size() int { return c.comm.size }
 // Topology returns the kind, extents and neighbours of the group.
 func (c *Call) Topology() *topology.Topology { return c.plan.shape.Topology }
 
-// Shape returns what all ranks share of the call.
+// Shape returns the facts about the call that are the same on all ranks.
 func (c *Call) Shape() Shape { return c.plan.shape }
 
-// In returns this rank's input. It is not to be written unless it is Out. It is
-// empty where only the root has one: in a broadcast and a scatter, on all ranks but
-// the root.
+// In returns this rank's input. It must not be written unless it is also Out. In a broadcast and
+// a scatter it is empty on all ranks except the root.
 func (c *Call) In() Buffer { return c.in }
 
-// Out returns this rank's output: the same memory as In where the caller works
-// in place, disjoint from it otherwise, and ranks may differ in that. It is empty
-// where only the root has one: in a reduce and a gather, on all ranks but the root.
+// Out returns this rank's output: the same memory as In where the caller works in place,
+// otherwise disjoint from it; ranks may differ in that. In a reduce and a gather it is empty on
+// all ranks except the root.
 //
-// Where an output is made of blocks, use OutBlock: between them there may be gaps. In an
-// all-gather and a gather a rank that works in place has OutBlock(Rank) as its In; in a
-// reduce-scatter and a scatter, InBlock(Rank) as its Out.
+// Where an output is made of blocks, use OutBlock: there may be gaps between blocks. A rank that
+// works in place has OutBlock(Rank) as its In in an all-gather and a gather, and InBlock(Rank) as
+// its Out in a reduce-scatter and a scatter.
 func (c *Call) Out() Buffer { return c.out }
 
-// InBlock returns the block of this rank's input that is for another rank, in a
-// reduce-scatter, an all-to-all and, on the root, a scatter. Blocks are packed, in
-// the order of ranks.
+// InBlock returns the block of this rank's input that is for another rank. It is for
+// reduce-scatters, all-to-alls and, on the root, scatters. Blocks are packed, in rank order.
 func (c *Call) InBlock(rank int) Buffer {
 	at := c.InRange(c.rank, rank)
 	return c.in.Slice(at.Lo, at.Hi)
 }
 
-// OutBlock returns the place of the block of another rank in this rank's output: in an
-// all-gather and, on the root, a gather, of that rank's input; in an all-to-all, of
-// what it has for this one.
+// OutBlock returns the block of this rank's output that another rank fills: with its input in an
+// all-gather and, on the root, a gather; with its block for this rank in an all-to-all.
 func (c *Call) OutBlock(rank int) Buffer {
 	var at, n int
 	switch {
@@ -94,8 +90,8 @@ func (c *Call) OutBlock(rank int) Buffer {
 	return c.out.Slice(at, at+n)
 }
 
-// InRange returns where in the input of rank `from` the block for rank `to` lies: in a
-// reduce-scatter, a scatter, where only the root's input has any, and an all-to-all.
+// InRange returns the position of the block for rank `to` in the input of rank `from`. It is for
+// reduce-scatters, scatters, where only the root's input has blocks, and all-to-alls.
 func (c *Call) InRange(from, to int) Range {
 	var lo, n int
 	switch {
@@ -116,8 +112,8 @@ func (c *Call) InRange(from, to int) Range {
 	return Range{lo, lo + n}
 }
 
-// BlockLen returns the length of a rank's block, in elements: of what it brings to an
-// all-gather or a gather, and of what it gets from a reduce-scatter or a scatter.
+// BlockLen returns the length of a rank's block in elements: its input in an all-gather or a
+// gather, its output in a reduce-scatter or a scatter.
 func (c *Call) BlockLen(rank int) int {
 	if c.counts != nil {
 		return c.counts[rank]
@@ -125,48 +121,45 @@ func (c *Call) BlockLen(rank int) int {
 	return c.each
 }
 
-// Root returns the rank whose input a broadcast or a scatter spreads, or that gets
-// the result of a reduce or a gather.
+// Root returns the rank that has the input of a broadcast or a scatter, or that gets the result
+// of a reduce or a gather.
 func (c *Call) Root() int { return c.root }
 
-// Scratch returns memory for n elements of the call's type, n >= 0, that is this
-// rank's alone until Run returns. What is in it is left over from other calls.
-// There is one such memory: asked twice, Scratch returns the same, or moves what
-// no longer fits, which a kernel must not do while it uses the first. It costs an
-// allocation only where a communicator has not needed as much before, and is kept
-// for later calls.
+// Scratch returns memory for n elements of the call's type, n >= 0, that belongs to this rank
+// until Run returns. Its contents are unspecified. There is one such memory: a second call of
+// Scratch returns the same memory, or replaces it if n is larger, so a kernel must not use the
+// result of the first call after it. The communicator keeps the memory and allocates only when a
+// call needs more than any before.
 func (c *Call) Scratch(n int) Buffer {
 	return Buffer{data: c.scratch.bytes(n << c.out.shift), shift: c.out.shift}
 }
 
-// ParamsOf returns the parameters of the call's algorithm, as its Params made
-// them and ccl.yaml filled them. P is the struct's type; another type is a
-// mistake of the kernel and panics.
+// ParamsOf returns the parameters of the call's algorithm, as made by its Params and filled in
+// from ccl.yaml. P is the type of that struct; ParamsOf panics for another type.
 func ParamsOf[P any](c *Call) *P { return c.plan.shape.Params.(*P) }
 
-// Traffic returns what this execution has cost so far: messages on its longest
-// chain, and bytes sent by this rank or, through a window, read from and stored
-// to others.
+// Traffic returns what this execution has cost so far: the messages on its longest chain, and the
+// bytes that it has sent, or read from and stored to other ranks through a view. The conformance
+// suite compares it with Kernel.Cost.
 func (c *Call) Traffic() Cost { return Cost{Steps: int(c.clock), Bytes: c.moved} }
 
-// nobody stands for the missing end of a one-way transfer. It is no number that a
-// kernel can come by.
-const none = math.MinInt
+// noRank is the missing end of a one-way transfer. A kernel cannot compute it by mistake.
+const noRank = math.MinInt
 
-// Send sends b to rank `to`, which has to receive as many elements.
+// Send sends b to rank `to`, which must receive the same number of elements.
 func (c *Call) Send(to int, b Buffer) error {
-	return c.transfer(to, b, none, Buffer{}, Buffer{}, false)
+	return c.transfer(to, b, noRank, Buffer{}, Buffer{}, false)
 }
 
-// Recv receives from rank `from`, which has to send dst.Len elements.
+// Recv receives dst from rank `from`, which must send dst.Len elements.
 func (c *Call) Recv(from int, dst Buffer) error {
-	return c.transfer(none, Buffer{}, from, dst, Buffer{}, false)
+	return c.transfer(noRank, Buffer{}, from, dst, Buffer{}, false)
 }
 
-// RecvReduce receives from rank `from` and stores (with op received) to dst. with
-// is as long as dst, and equal to it or disjoint.
+// RecvReduce receives dst.Len elements from rank `from` and stores (with op received) to dst.
+// with has the length of dst, and is the same memory or disjoint from it.
 func (c *Call) RecvReduce(from int, dst, with Buffer) error {
-	return c.transfer(none, Buffer{}, from, dst, with, true)
+	return c.transfer(noRank, Buffer{}, from, dst, with, true)
 }
 
 // SendRecv does a Send and a Recv at the same time. b and dst are disjoint.
@@ -180,14 +173,13 @@ func (c *Call) SendRecvReduce(to int, b Buffer, from int, dst, with Buffer) erro
 	return c.transfer(to, b, from, dst, with, true)
 }
 
-// Epilogue applies the operation's epilogue to b: the division of Avg. A kernel
-// does so exactly once for each element that is fully reduced, on one rank, before
-// it goes to others; or on every rank that has reduced it for itself. A window's
-// ReduceToAll does it by itself.
-func (c *Call) Epilogue(b Buffer) { c.reducer.finish(b.data) }
+// Epilogue applies the operation's epilogue to b: the division of Avg. A kernel calls it exactly
+// once for each element that is fully reduced: on one rank, before the element goes to others, or
+// on every rank that has reduced it for itself. The verbs of a View do it themselves.
+func (c *Call) Epilogue(b Buffer) { c.reducer.epilogue(b.data) }
 
-// Copy copies src to dst, buffers of this rank of the same length. They are
-// equal or disjoint.
+// Copy copies src to dst, buffers of this rank of the same length. They are the same memory or
+// disjoint.
 func (c *Call) Copy(dst, src Buffer) error {
 	if len(dst.data) != len(src.data) {
 		return c.fail(fmt.Errorf("copy of %d elements to %d", src.Len(), dst.Len()))
@@ -198,32 +190,32 @@ func (c *Call) Copy(dst, src Buffer) error {
 	return nil
 }
 
-// Reduce stores a op b to dst, buffers of this rank of one length. dst is equal to a or
-// to b, or disjoint from them.
+// Reduce stores a op b to dst, buffers of this rank of the same length. dst is the same memory as
+// a or b, or disjoint from them.
 func (c *Call) Reduce(dst, a, b Buffer) error {
 	switch {
 	case c.err != nil:
 		return c.err
 	case len(a.data) != len(dst.data) || len(b.data) != len(dst.data):
-		return c.fail(fmt.Errorf("fold of %d and %d elements into %d", a.Len(), b.Len(), dst.Len()))
+		return c.fail(fmt.Errorf("reduction of %d and %d elements into %d", a.Len(), b.Len(), dst.Len()))
 	}
 	for _, x := range [...]Buffer{a, b} {
 		if !same(x.data, dst.data) && overlap(x.data, dst.data) {
-			return c.fail(errors.New("fold of a buffer into one that overlaps it in part"))
+			return c.fail(errors.New("reduction of a buffer into one that overlaps it in part"))
 		}
 	}
 	c.reducer.pair(dst.data, a.data, b.data, nil)
 	return nil
 }
 
-// transfer sends b and receives dst part by part, in turns: however few bytes a
-// transport holds, a part waits only for parts with lower numbers, so that no
-// cycle of ranks that transfer at the same time can wait for each other.
+// transfer sends b and receives dst part by part, alternately: a part waits only for parts with
+// lower numbers, so a cycle of ranks that transfer at the same time never deadlocks, however few
+// bytes the transport holds.
 func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce bool) error {
 	if c.err != nil {
 		return c.err
 	}
-	sending, receiving := to != none, from != none
+	sending, receiving := to != noRank, from != noRank
 	if err := c.checkPeers(to, from); err != nil {
 		return c.fail(err)
 	}
@@ -257,7 +249,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 			receiving = got < len(dst.data)
 		}
 	}
-	if to != none {
+	if to != noRank {
 		if err := ep.Drain(to); err != nil {
 			return c.lost("send to", to, err)
 		}
@@ -267,7 +259,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 	return nil
 }
 
-// receive takes the next part of a message to dst[got:].
+// receive stores the next part of a message to dst[got:].
 func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, error) {
 	ep := c.comm.ep
 	m, err := ep.Next(from)
@@ -306,7 +298,7 @@ func (c *Call) lost(verb string, peer int, err error) error {
 func (c *Call) checkPeers(to, from int) error {
 	for _, peer := range [...]int{to, from} {
 		switch {
-		case peer == none:
+		case peer == noRank:
 		case peer < 0 || peer >= c.Size():
 			return fmt.Errorf("rank %d is not a rank of a group of %d", peer, c.Size())
 		case peer == c.Rank():
@@ -328,8 +320,8 @@ func checkBuffers(b, dst, with Buffer, reduce bool) error {
 	return nil
 }
 
-// fail remembers a verb's first error, so that a kernel that drops it does not
-// pass for successful. It returns err, which may be nil.
+// fail records a verb's first error, so that a kernel that ignores it does not succeed. It
+// returns err, which may be nil.
 func (c *Call) fail(err error) error {
 	if c.err == nil {
 		c.err = err

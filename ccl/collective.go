@@ -2,13 +2,13 @@ package ccl
 
 import "fmt"
 
-// Collective says what is computed, whatever the algorithm.
+// Collective is what a call computes, by whichever algorithm.
 type Collective uint8
 
-// The collectives. Where ranks bring, or get, unlike lengths it is the same
-// collective: AllGather and AllGatherV are both CollAllGather.
+// The collectives. Calls with blocks of different lengths belong to the same collective:
+// AllGather and AllGatherV are both CollAllGather.
 const (
-	CollBarrier       Collective = iota + 1 // nobody returns before all have entered
+	CollBarrier       Collective = iota + 1 // no rank returns before all have entered
 	CollAllReduce                           // every rank gets the reduction of all inputs
 	CollReduce                              // the root gets the reduction of all inputs
 	CollReduceScatter                       // every rank gets its block of the reduction
@@ -25,65 +25,83 @@ const (
 	collAlloc
 	collSplit
 	collNewGroup
-	collGatherLengths // what GatherV, ScatterV and AllToAllV begin with
+	collGatherLengths // the first step of GatherV, ScatterV and AllToAllV
 	collScatterLengths
 	collAllToAllLengths
 )
 
-var collectiveNames = [...]string{
-	CollBarrier:         "barrier",
-	CollAllReduce:       "all_reduce",
-	CollReduce:          "reduce",
-	CollReduceScatter:   "reduce_scatter",
-	CollAllGather:       "all_gather",
-	CollBroadcast:       "broadcast",
-	CollGather:          "gather",
-	CollScatter:         "scatter",
-	CollAllToAll:        "all_to_all",
-	CollScan:            "scan",
-	CollExScan:          "exscan",
-	collRegion:          "create_shared_region",
-	collAlloc:           "alloc",
-	collSplit:           "split",
-	collNewGroup:        "new_group",
-	collGatherLengths:   "gather_v",
-	collScatterLengths:  "scatter_v",
-	collAllToAllLengths: "all_to_all_v",
+// collectives is the table of all collectives.
+var collectives = [...]struct {
+	name    string // in ccl.yaml and error messages
+	kernels bool   // algorithms have kernels for it
+	reduces bool   // it takes an Op
+	rooted  bool   // one rank, the root, has another part than the others
+	input   input  // what a rank brings
+	view    verb   // which verbs its views have, besides those that all views have
+	placed  bool   // outputs are made of blocks, which may have displacements
+}{
+	CollBarrier:       {name: "barrier"},
+	CollAllReduce:     {name: "all_reduce", kernels: true, reduces: true, view: reduceToAll},
+	CollReduce:        {name: "reduce", kernels: true, reduces: true, rooted: true, view: reduceToAll},
+	CollReduceScatter: {name: "reduce_scatter", kernels: true, reduces: true, view: reduceBlock},
+	CollAllGather:     {name: "all_gather", kernels: true, input: oneBlock, placed: true},
+	CollBroadcast:     {name: "broadcast", kernels: true, rooted: true, input: ofRoot},
+	CollGather:        {name: "gather", kernels: true, rooted: true, input: oneBlock, placed: true},
+	CollScatter:       {name: "scatter", kernels: true, rooted: true, input: ofRoot},
+	CollAllToAll:      {name: "all_to_all", kernels: true, input: blockForEach, placed: true},
+	CollScan:          {name: "scan", kernels: true, reduces: true, view: scanToAll},
+	CollExScan:        {name: "exscan", kernels: true, reduces: true, view: scanToAll},
+
+	collRegion:          {name: "create_shared_region"},
+	collAlloc:           {name: "alloc"},
+	collSplit:           {name: "split"},
+	collNewGroup:        {name: "new_group"},
+	collGatherLengths:   {name: "gather_v"},
+	collScatterLengths:  {name: "scatter_v"},
+	collAllToAllLengths: {name: "all_to_all_v"},
 }
 
-// Collectives returns the collectives that algorithms have kernels for: all but
-// the barrier, which is the engine's own.
+// input is what a rank brings to a collective.
+type input uint8
+
+const (
+	vector       input = iota // of the same length on all ranks
+	oneBlock                  // its own block
+	ofRoot                    // everything, on the root; nothing on others
+	blockForEach              // a block for each rank
+)
+
+// verb is a verb that only the views of some collectives have.
+type verb uint8
+
+const (
+	reduceToAll verb = iota + 1
+	reduceBlock      // Reduce, of the rank's own block
+	scanToAll
+)
+
+// Collectives returns the collectives that algorithms have kernels for: all except the barrier,
+// which is the engine's own.
 func Collectives() []Collective {
 	var all []Collective
-	for c := CollAllReduce; c <= CollExScan; c++ {
-		all = append(all, c)
+	for c := range collectives {
+		if collectives[c].kernels {
+			all = append(all, Collective(c))
+		}
 	}
 	return all
 }
 
-// String returns the name that ccl.yaml and error messages use, such as
-// "all_reduce".
+// String returns the name that ccl.yaml and error messages use, such as "all_reduce".
 func (c Collective) String() string {
-	if int(c) < len(collectiveNames) && collectiveNames[c] != "" {
-		return collectiveNames[c]
+	if int(c) < len(collectives) && collectives[c].name != "" {
+		return collectives[c].name
 	}
 	return fmt.Sprintf("collective(%d)", uint8(c))
 }
 
 // Reduces reports whether the collective takes an Op.
-func (c Collective) Reduces() bool {
-	switch c {
-	case CollAllReduce, CollReduce, CollReduceScatter, CollScan, CollExScan:
-		return true
-	}
-	return false
-}
+func (c Collective) Reduces() bool { return int(c) < len(collectives) && collectives[c].reduces }
 
 // Rooted reports whether one rank, the root, has another part than the others.
-func (c Collective) Rooted() bool {
-	switch c {
-	case CollReduce, CollBroadcast, CollGather, CollScatter:
-		return true
-	}
-	return false
-}
+func (c Collective) Rooted() bool { return int(c) < len(collectives) && collectives[c].rooted }

@@ -294,8 +294,7 @@ func (c *Communicator) impersonate(rank int) {
 	call := &c.call
 	call.begin(rank)
 	call.in.data, call.out.data = c.memory.Buffers(rank)
-	switch call.coll {
-	case CollAllGather, CollGather, CollAllToAll:
+	if collectives[call.coll].placed {
 		call.places = c.memory.Displs(rank)
 	}
 }

@@ -150,12 +150,12 @@ func TestKernelMisusesVerbs(t *testing.T) {
 		"send what nobody expects": {func(c *ccl.Call) error {
 			return c.SendRecv(ring(c).Next, c.In().Slice(0, 3), ring(c).Prev, c.Scratch(5))
 		}, "it sent 12 bytes where this rank expects 20"},
-		"open two windows": {func(c *ccl.Call) error {
+		"open two views": {func(c *ccl.Call) error {
 			return errors.Join(rightReduce(c), rightReduce(c))
-		}, "the kernel opened a second window"},
-		"fold too much": {func(c *ccl.Call) error {
+		}, "the kernel opened a second view"},
+		"reduce too much": {func(c *ccl.Call) error {
 			return c.View(func(w *ccl.View) error { return w.ReduceToAll(ccl.Range{Lo: 0, Hi: w.Len() + 1}) })
-		}, "outside of the window's piece"},
+		}, "outside of the view's piece"},
 		"copy a piece to another length": {func(c *ccl.Call) error {
 			return c.View(func(w *ccl.View) error { return w.Copy(c.Out().Slice(0, 1), 0) })
 		}, "buffer of another length"},
@@ -163,13 +163,13 @@ func TestKernelMisusesVerbs(t *testing.T) {
 			_ = c.Send(c.Rank(), c.In())
 			return nil
 		}, "exchanges a message with itself"},
-		"drop the error of a window": {func(c *ccl.Call) error {
+		"drop the error of a view": {func(c *ccl.Call) error {
 			return c.View(func(w *ccl.View) error {
 				_ = w.ReduceToAll(ccl.Range{Lo: -1, Hi: 1})
 				return nil
 			})
-		}, "outside of the window's piece"},
-		"drop the error of a window's copy": {func(c *ccl.Call) error {
+		}, "outside of the view's piece"},
+		"drop the error of a view's copy": {func(c *ccl.Call) error {
 			return c.View(func(w *ccl.View) error {
 				_ = w.Copy(c.Out().Slice(0, 1), 0)
 				return nil

@@ -162,8 +162,8 @@ func (c *Communicator) premultiplied(send Buffer, d DType, op Op) Buffer {
 	return to
 }
 
-// finish applies the op's epilogue to b, memory of this rank: Avg's division.
-func (f *reducer) finish(b []byte) {
+// epilogue applies the op's epilogue to b, memory of this rank: Avg's division.
+func (f *reducer) epilogue(b []byte) {
 	if f.op == reduce.Avg {
 		reduce.Divide(f.typ, pointer(b), len(b)>>f.shift, f.ranks)
 	}
