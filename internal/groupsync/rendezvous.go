@@ -80,7 +80,10 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 		return nil, fmt.Errorf("group %d: rank %d says that its ranks are %v, others %v: all have to say the same", number, r.rank, members, m.members)
 	}
 	hasCome := func(rank int) bool { return m.seats[rank] == nil }
-	if hasCome(rank) {
+	switch {
+	case hasCome(rank) && r.closed.Load(): // Left has closed the seat
+		return nil, transport.ErrClosed
+	case hasCome(rank):
 		return nil, fmt.Errorf("group %d of the ranks %v: rank %d has come to it already: every group needs a number of its own", number, members, r.rank)
 	}
 	if err = transport.ContextError(ctx); err == nil {

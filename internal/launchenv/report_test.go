@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ReadReport reads what Send wrote last.
+// What Send writes ReadReport reads, the last report alone.
 func TestReports(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r")
 	getenv := func(name string) string {
