@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A call that all ranks reject leaves the group intact, and consumes a number whether dist
-// or ccl rejects it.
+// S4.13, S1.8, C2, C9: a call that every rank refuses leaves the group as it is,
+// and refusals of dist count like those of ccl.
 func TestRefusals(t *testing.T) {
 	refusals := []struct {
 		name string
@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// If one rank rejects a call, the other ranks' errors name it.
+// One rank that refuses alone is named to all the others.
 func TestRefusalOfOneRank(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		tensor := []float32{1}
@@ -191,7 +191,7 @@ func TestRefusalOfOneRank(t *testing.T) {
 		err := dist.AllReduce(tensor, dist.Sum)
 		if rank == 1 {
 			assert.ErrorIs(t, err, dist.ErrNotDeployed)
-			err = dist.Barrier() // returns the error of the call that only this rank rejected
+			err = dist.Barrier() // learns that it was alone with it
 		}
 		var mismatch *dist.MismatchError
 		if assert.ErrorAs(t, err, &mismatch, "rank %d", rank) {
@@ -223,7 +223,7 @@ func TestLengthZero(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The error of a call's timeout names the ranks that did not make the call.
+// The timeout of a call names who did not make it.
 func TestCallTimeout(t *testing.T) {
 	late := make(chan struct{})
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -242,7 +242,7 @@ func TestCallTimeout(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Zero options change nothing; later options override earlier ones.
+// Options that say nothing leave everything as it is; the later one holds.
 func TestCallOptions(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		done, cancel := context.WithCancel(ctx)
@@ -261,7 +261,7 @@ func TestWithGroup(t *testing.T) {
 	handles := make(chan *dist.ProcessGroup, 3)
 	over := make(chan struct{})
 	sums := make(chan []int64, 3)
-	explicit := func() { // without a rank, in any goroutine
+	explicit := func() { // without any rank, for whoever asks
 		group := <-handles
 		rank, err := dist.GetRank(dist.WithGroup(group))
 		assert.NoError(t, err)

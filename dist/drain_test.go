@@ -19,7 +19,7 @@ func requireUnfinished(t *testing.T, err error) dist.UnfinishedError {
 	return *e
 }
 
-// joined is a worker that leaves its group for Spawn to close.
+// joined is a worker that leaves its group to Spawn.
 func joined(w worker, opts ...dist.InitOption) worker {
 	return func(ctx context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl", opts...); err != nil {
@@ -37,7 +37,8 @@ func awaitLeft(t *testing.T, rank int) {
 	assert.Equal(t, rank, lost.Rank)
 }
 
-// After a worker returns nil, its asynchronous calls complete, in all its groups.
+// A worker that returns nil completes what it has begun and not waited for, in all its
+// groups.
 func TestWorkerDrains(t *testing.T) {
 	var works perRank[[]*dist.Work]
 	var sums perRank[[]int]
@@ -48,14 +49,14 @@ func TestWorkerDrains(t *testing.T) {
 			return err
 		}
 		x := []int{rank + 1}
-		var started []*dist.Work
+		var begun []*dist.Work
 		for range 50 {
 			w, err := dist.AllReduceAsync(x, dist.Max)
 			v, err2 := dist.AllReduceAsync([]int{rank}, dist.Sum, dist.WithGroup(g))
 			if err := errors.Join(err, err2); err != nil {
 				return err
 			}
-			started = append(started, w, v)
+			begun = append(begun, w, v)
 		}
 		switch rank {
 		case 0:
@@ -63,13 +64,13 @@ func TestWorkerDrains(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			started = append(started, w)
+			begun = append(begun, w)
 		case 1:
 			if _, err := dist.Recv(received, 0, 0); err != nil {
 				return err
 			}
 		}
-		works.put(rank, started)
+		works.put(rank, begun)
 		sums.put(rank, x)
 		return nil
 	}), dist.WithRanks(3))
@@ -88,7 +89,7 @@ func TestWorkerDrains(t *testing.T) {
 	require.Equal(t, []int{42}, received)
 }
 
-// A receive that matched no message is dropped and counted, for its rank alone.
+// A receive that no message has matched is dropped and counted, for its rank alone.
 func TestWorkerDropsReceives(t *testing.T) {
 	err := spawn(t, joined(func(_ context.Context, rank int) error {
 		switch rank {
@@ -108,7 +109,7 @@ func TestWorkerDropsReceives(t *testing.T) {
 	require.Equal(t, dist.UnfinishedError{Receives: 1}, requireUnfinished(t, err))
 }
 
-// An error of a call that Spawn waits for is that of its rank.
+// What fails while Spawn waits for it is the error of its rank.
 func TestDrainFails(t *testing.T) {
 	err := spawn(t, joined(func(_ context.Context, rank int) error {
 		if rank == 0 {
@@ -135,7 +136,7 @@ func TestDrainFails(t *testing.T) {
 	require.Equal(t, dist.UnfinishedError{Calls: 1}, requireUnfinished(t, err))
 }
 
-// DestroyProcessGroup does not wait, and counts the Works it drops.
+// DestroyProcessGroup does not wait, and counts what it drops.
 func TestDestroyCounts(t *testing.T) {
 	destroyed := make(chan struct{})
 	err := spawn(t, joined(func(_ context.Context, rank int) error {

@@ -6,7 +6,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// Other ranks need not know the length of the slice.
+// The others need not know how long the slice is.
 func ExampleBroadcastObject() {
 	run(func(rank int) error {
 		var names []string
@@ -44,7 +44,7 @@ func ExampleGatherObject() {
 		if err != nil {
 			return err
 		}
-		for _, text := range all { // empty on other ranks
+		for _, text := range all { // of which there are none on others
 			fmt.Println(text)
 		}
 		return nil

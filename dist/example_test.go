@@ -31,7 +31,7 @@ func Example() {
 	// Output: [1.5 1]
 }
 
-// run runs an example on three connected ranks.
+// run is what the other examples share: three ranks, connected.
 func run(worker func(rank int) error) {
 	err := dist.Spawn(func(ctx context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl"); err != nil {
@@ -47,7 +47,7 @@ func run(worker func(rank int) error) {
 	}
 }
 
-// A pool of goroutines has no rank of its own, so it gets the group.
+// A pool of goroutines has no rank of its own: it is handed the group.
 func ExampleWithGroup() {
 	run(func(rank int) error {
 		group, err := dist.Default()
@@ -68,10 +68,11 @@ func ExampleWithGroup() {
 	// Output: [3]
 }
 
-// A program with its own number of ranks, which a launcher may start with another.
+// A program with a number of ranks of its own, which a launcher may start with
+// another.
 func ExampleIsLaunched() {
 	var options []dist.SpawnOption
-	if !dist.IsLaunched() { // otherwise the launcher determines the number
+	if !dist.IsLaunched() { // else the launcher has started as many as there are
 		options = append(options, dist.WithRanks(4))
 	}
 	err := dist.Spawn(func(_ context.Context, rank int) error {
@@ -93,13 +94,13 @@ func ExampleIsLaunched() {
 	// Output: 4 ranks
 }
 
-// Spawn returns the errors of all workers, the cause first.
+// It returns what went wrong, the cause first.
 func ExampleSpawn() {
 	err := dist.Spawn(func(ctx context.Context, rank int) error {
 		if rank == 1 {
 			return errors.New("no more data")
 		}
-		<-ctx.Done() // cancelled by rank 1's error
+		<-ctx.Done() // because of rank 1
 		return context.Cause(ctx)
 	}, dist.WithRanks(3))
 	fmt.Println(err)
@@ -108,7 +109,7 @@ func ExampleSpawn() {
 	// ranks 0, 2: rank 1: no more data
 }
 
-// Errors are returned on all ranks, and InitProcessGroup can be retried.
+// Errors come back on all ranks; a corrected second attempt works.
 func ExampleInitProcessGroup() {
 	err := dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("nccl"); rank == 0 {
@@ -131,7 +132,7 @@ func ExampleInitProcessGroup() {
 	// ccl true
 }
 
-// Groups can be destroyed and initialised again any number of times.
+// After it there can be another group, as often as need be.
 func ExampleDestroyProcessGroup() {
 	run(func(rank int) error {
 		for round := range 2 {
@@ -203,12 +204,12 @@ func ExampleGo() {
 	// Output: all were here
 }
 
-// A timeout names the ranks that the caller waited for.
+// Whoever waits in vain gets to know for whom.
 func ExampleTimeoutError() {
 	over := make(chan struct{})
 	run(func(rank int) error {
 		if rank > 0 {
-			<-over // instead of rank 0's call
+			<-over // instead of the call that rank 0 makes
 			return nil
 		}
 		defer close(over)
@@ -221,7 +222,7 @@ func ExampleTimeoutError() {
 	// Output: missing: [1 2]
 }
 
-// Every second rank; the others get no group.
+// Every second rank; the others have nothing to do with the group.
 func ExampleNewGroup() {
 	run(func(rank int) error {
 		group, err := dist.NewGroup([]int{0, 2}) // on all ranks
@@ -229,7 +230,7 @@ func ExampleNewGroup() {
 			return err
 		}
 		tensor := []int64{int64(10 * rank)}
-		if err := dist.Broadcast(tensor, 2, dist.WithGroup(group)); err != nil { // from global rank 2
+		if err := dist.Broadcast(tensor, 2, dist.WithGroup(group)); err != nil { // from rank 2 of the job
 			return err
 		}
 		if group.Rank() == 0 {

@@ -29,7 +29,7 @@ func TestSpawnRefuses(t *testing.T) {
 	}
 }
 
-// The number of ranks: WithRanks, else the configuration's, else the usable cores.
+// S4.5: Ranks, else what the configuration resolves to, else the usable cores.
 func TestHowManyRanks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	count := func(opts ...dist.SpawnOption) int {
@@ -76,7 +76,7 @@ func TestWorkerFails(t *testing.T) {
 				}
 				err := dist.AllReduce([]float32{1}, dist.Sum)
 				again := dist.Barrier()
-				<-ctx.Done() // cancelled by rank 2's failure
+				<-ctx.Done() // because of rank 2
 				causes.put(rank, context.Cause(ctx))
 
 				var aborted *dist.AbortedError
@@ -113,7 +113,7 @@ func TestWorkerFails(t *testing.T) {
 
 func thisPanics() error { panic("at the disco") }
 
-// The stack of a panic is shown once, by the rank that panicked.
+// The stack of a panic is shown once, by the rank that had it.
 func TestPanicShowsItsStack(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if rank == 1 {
@@ -136,7 +136,8 @@ type fakeT struct{ message string }
 func (f *fakeT) Errorf(format string, args ...any) { f.message = fmt.Sprintf(format, args...) }
 func (f *fakeT) FailNow()                          { runtime.Goexit() }
 
-// A failure of testify's require in a worker ends the worker, and the others do not hang.
+// testify's require in a worker ends the worker, not the test's goroutine, and
+// not in a hang of the others.
 func TestRequireInWorker(t *testing.T) {
 	fake := &fakeT{}
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -152,7 +153,7 @@ func TestRequireInWorker(t *testing.T) {
 		"rank 1: ccl: barrier, ")
 }
 
-// A worker that returns nil has left: ranks that still need it get that error.
+// A worker that returns nil has left: who still needs it is told so.
 func TestWorkerLeaves(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if err := dist.Barrier(); err != nil {
@@ -171,8 +172,8 @@ func TestWorkerLeaves(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A worker that returned its cancelled context's error comes after the one that caused the
-// cancellation, whichever returned first.
+// A worker that only heeded its context comes after the one because of which it
+// was cancelled, whoever was first to return.
 func TestRootCauseFirst(t *testing.T) {
 	broken := errors.New("no more data")
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -196,7 +197,8 @@ func TestRootCauseFirst(t *testing.T) {
 	require.Contains(t, texts, "rank 1: stopped: rank 3: no more data")
 }
 
-// The rank whose own context was cancelled is the cause, also if it returns last.
+// The rank whose own context was cancelled is the root cause, also where it
+// returns last.
 func TestCancelledRankIsTheRootCause(t *testing.T) {
 	var others sync.WaitGroup
 	others.Add(2)
@@ -216,8 +218,8 @@ func TestCancelledRankIsTheRootCause(t *testing.T) {
 				others.Done()
 				return err
 			}
-			// If the call was rejected because the context had ended before it, the caller must end
-			// the group.
+			// Where the call was refused, because the context had ended before it,
+			// it is for the caller to end the group.
 			group, _ := dist.Default()
 			group.Communicator().Abort(err)
 			others.Wait()
@@ -230,7 +232,8 @@ func TestCancelledRankIsTheRootCause(t *testing.T) {
 	require.Equal(t, 2, errs[0].(*dist.RankError).Rank, "%v", err)
 }
 
-// Spawn waits for all workers, also for those not affected by the failure.
+// Spawn waits for all workers, also for those that have nothing to do with the
+// failure.
 func TestSpawnWaitsForAll(t *testing.T) {
 	var ended atomic.Int64
 	failed := make(chan struct{})
@@ -266,7 +269,7 @@ func TestWithSpawnContext(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A nil context is ignored.
+// A nil context is none.
 func TestNilContexts(t *testing.T) {
 	err := spawn(t, initialised(func(context.Context, int) error {
 		return dist.Barrier(dist.WithContext(nil)) //nolint:staticcheck // that is the point

@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The output of the default model, trained in fewer and smaller steps, and that it learns.
+// The default model, in fewer but smaller steps: what it prints, and that it
+// learns.
 func TestCommand(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "loss.png")
 	var out, errs strings.Builder
@@ -65,7 +66,7 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// steady removes what differs from run to run.
+// steady takes away what differs from run to run.
 func steady(line string) string {
 	return regexp.MustCompile(`[0-9a-f]{16}|\d+(\.\d+)?| +`).ReplaceAllStringFunc(line, func(s string) string {
 		if strings.TrimSpace(s) == "" {
@@ -97,7 +98,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// lastLine returns the accuracy at the end of the output.
+// lastLine returns the accuracy that the output ends with.
 func lastLine(t *testing.T, out string) (accuracy float64) {
 	t.Helper()
 	end := regexp.MustCompile(`\ntest accuracy: (\d\.\d{4})\n$`).FindStringSubmatch(out)
@@ -143,7 +144,7 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, out.String(), "Examples:")
 }
 
-// Mistakes that only the training can find make it fail.
+// What the flags cannot know to be wrong is a failed training.
 func TestFailures(t *testing.T) {
 	for _, args := range [][]string{
 		{"-algorithm", "nosuch"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +9,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// job configures the training; it is the same on every rank.
+// job says what to train and how; it is the same on every rank.
 type job struct {
 	layers   []int // units per layer: pixels first, classes last
 	epochs   int
@@ -21,39 +20,39 @@ type job struct {
 	connect  []dist.InitOption
 }
 
-// perRank is the number of samples of each rank per step.
+// perRank is what each of the ranks trains on per step.
 func (j job) perRank(ranks int) int { return (j.batch + ranks - 1) / ranks }
 
-// epoch is the result of one pass over the training set.
+// epoch is what one pass over the training set came to.
 type epoch struct {
 	number        int           // from 1
 	loss          float64       // mean over the epoch's steps, in nats
-	accuracy      float64       // share of the test set classified correctly after the epoch
+	accuracy      float64       // share of the test set named rightly after the epoch
 	samples       int           // trained on by all ranks together
 	elapsed       time.Duration // without the test
-	communicating time.Duration // the part of elapsed that this rank waited for collectives, slower ranks included
+	communicating time.Duration // the part of elapsed that this rank spent in collectives, waiting for slower ranks included
 }
 
-// result is the result of a training on one rank. The losses and the weights are the
-// same on every rank.
+// result is what a rank has when the training is over. The losses and the
+// weights are the same on every rank.
 type result[F float] struct {
 	losses  []F // of every step, mean over all ranks
 	epochs  []epoch
-	sending time.Duration // sum over all collectives of the shortest wait of any rank
+	sending time.Duration // what each collective took the rank that came last to it, added up
 	weights []F
 	digest  digest // of the weights, proven equal on all ranks
 }
 
-// watcher follows the training on rank 0.
+// watcher is told on rank 0 how the training goes.
 type watcher interface {
 	connected(*dist.ProcessGroup)
 	trained(epoch)
 }
 
-// train is the work of one rank: every rank trains the same model on its
-// own shard of the data, and averaging the gradients keeps the models
-// equal, bit by bit. An error ends the rank without DestroyProcessGroup, so that the
-// collectives of the other ranks fail instead of waiting.
+// train is the whole work of one rank: every rank trains the same model on its
+// own shard of the data, and the average of their gradients keeps the models
+// equal, bit by bit. An error ends the rank without DestroyProcessGroup: that
+// is how the other ranks learn of it, instead of waiting.
 func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*result[F], error) {
 	if err := dist.InitProcessGroup("ccl", j.connect...); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		watch.connected(group)
 	}
 
-	// Every rank has different random weights, and replaces them by those of rank 0.
+	// Every rank draws other weights, and takes those of rank 0.
 	model := newMLP[F](j.layers, j.seed+uint64(rank))
 	if err := dist.Broadcast(model.params, 0); err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 	shard := sampler{samples: trainSet.len(), ranks: ranks, rank: rank, seed: j.seed}
 
 	done := &result[F]{weights: model.params}
-	var collectives []time.Duration // how long this rank waited for each
+	var collectives []time.Duration // what each took this rank
 	for number := 1; number <= j.epochs; number++ {
 		var losses []F
 		first := len(collectives)
@@ -84,22 +83,11 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		start := time.Now()
 		for step := range slices.Chunk(indices, j.perRank(ranks)) {
 			losses = append(losses, model.loss(trainSet.batch(step)))
+			model.backward()
 
-			// The gradients of a layer are averaged while those of the layers below are
-			// computed.
-			var works []*dist.Work
-			for grads := range model.backward() {
-				work, err := dist.AllReduceAsync(grads, dist.Avg)
-				if err != nil {
-					return nil, err
-				}
-				works = append(works, work)
-			}
 			sent := time.Now()
-			for _, work := range works {
-				if err := work.Wait(context.Background()); err != nil {
-					return nil, err
-				}
+			if err := dist.AllReduce(model.grads, dist.Avg); err != nil {
+				return nil, err
 			}
 			collectives = append(collectives, time.Since(sent))
 
@@ -128,8 +116,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		done.epochs = append(done.epochs, e)
 	}
 
-	// The rank that comes last to a collective waits for no other rank: its wait is the
-	// shortest.
+	// Who comes last waits for nobody, so that it is there the shortest.
 	if err := dist.AllReduce(collectives, dist.Min); err != nil {
 		return nil, err
 	}
@@ -143,8 +130,8 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 	return done, dist.DestroyProcessGroup()
 }
 
-// test returns the share of the test set that the model classifies correctly. Every
-// rank counts in its part of the set, and the counts are added.
+// test returns the share of the test set that the model names rightly. Every
+// rank looks at its part of the set; the counts are added up.
 func test[F float](model *mlp[F], set *dataset[F], rank, ranks int) (float64, error) {
 	var mine []int
 	for i := rank; i < set.len(); i += ranks {

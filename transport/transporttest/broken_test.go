@@ -12,18 +12,16 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// broken is a transport that is wrong in one point.
+// broken is a transport with one defect.
 type broken struct {
 	check string // that catches it
 	what  string // is wrong
-	says  string // part of what the check has to say
+	says  string // part of the check's error
+	hangs bool   // the check's error is that a group makes no progress
 	races bool   // the race detector catches it by itself
 	kind  naiveKind
 	wrap  func(ep *naive) transport.Endpoint
 }
-
-// hangs is what a check says when a group makes no progress.
-var hangs = errHung.Error()
 
 var (
 	parks  = naiveKind{parks: true}
@@ -33,7 +31,7 @@ var (
 var brokenTransports = []broken{
 	{check: "Identity", what: "carries short payloads only", says: "PayloadLimit is 20",
 		wrap: func(ep *naive) transport.Endpoint { return shortPayloads{ep} }},
-	{check: "Conclude", what: "every rank decides for itself", says: "and hears",
+	{check: "Conclude", what: "every rank decides for itself", says: "concluded",
 		wrap: func(ep *naive) transport.Endpoint { return headstrong{ep} }},
 	{check: "Groups", what: "fails all groups at once", says: "has reached the other",
 		wrap: oneFailureForAll()},
@@ -48,22 +46,22 @@ var brokenTransports = []broken{
 		wrap: slottedPayloads(1)},
 	{check: "Payload/Mixed", what: "exposed calls carry no payload", says: "panic",
 		wrap: func(ep *naive) transport.Endpoint { return noExposedPayload{ep} }},
-	{check: "Print", what: "shows the own fingerprint for all", says: "Print(",
-		wrap: func(ep *naive) transport.Endpoint { return ownPrints{ep} }},
+	{check: "Fingerprint", what: "shows the own fingerprint for all", says: "Fingerprint(",
+		wrap: func(ep *naive) transport.Endpoint { return ownFingerprints{ep} }},
 	{check: "Mismatch", what: "rank 0 does not notice", says: "no error instead of *MismatchError",
 		wrap: func(ep *naive) transport.Endpoint { return unnoticedMismatch{ep} }},
 	{check: "Overlap", what: "rank 0 looks at its own memory only", says: "no error instead of *OverlapError",
 		wrap: func(ep *naive) transport.Endpoint { return unnoticedOverlap{ep} }},
-	{check: "Overlap", what: "takes what is read for what is written", says: "brought the same memory",
+	{check: "Overlap", what: "treats reads as writes", says: "brought the same memory",
 		wrap: func(ep *naive) transport.Endpoint { return writesReads{ep} }},
 
-	{check: "Shared", what: "hands out rank 0 twice", says: "2 times instead of 1", kind: parks,
+	{check: "AnyRunner", what: "Claim returns rank 0 twice", says: "2 times instead of 1", kind: parks,
 		wrap: func(ep *naive) transport.Endpoint { return &twiceClaimed{naive: ep} }},
-	{check: "Shared", what: "rank 0's body is never run", says: "0 times instead of 1",
+	{check: "AnyRunner", what: "rank 0's body is never run", says: "0 times instead of 1",
 		wrap: func(ep *naive) transport.Endpoint { return idleRank{ep} }},
-	{check: "Shared", what: "shows the neighbour's displacements", says: "displacements [", kind: parks,
+	{check: "AnyRunner", what: "shows the neighbour's displacements", says: "displacements [", kind: parks,
 		wrap: func(ep *naive) transport.Endpoint { return neighbourDispls{ep} }},
-	{check: "Shared/Failing", what: "a failed body counts as run", says: "no error instead of", kind: parks,
+	{check: "AnyRunner/Failing", what: "a failed body counts as run", says: "no error instead of", kind: parks,
 		wrap: func(ep *naive) transport.Endpoint { return failedIsRun{ep} }},
 
 	{check: "Window", what: "shows the neighbour's buffers", says: "seen by rank",
@@ -72,84 +70,86 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return noCompletion{ep} }},
 	{check: "Window/Uneven", what: "cuts buffers to the own length", says: "bytes of",
 		wrap: func(ep *naive) transport.Endpoint { return cutBuffers{ep} }},
-	{check: "Staging", what: "Share publishes all of the result", says: "Shared(", kind: copies,
-		wrap: func(ep *naive) transport.Endpoint { return wholeShare{ep} }},
-	{check: "Staging", what: "Turn does not wait", says: "panic", kind: copies,
-		wrap: func(ep *naive) transport.Endpoint { return unawaitedTurn{ep} }},
-	{check: "Staging", what: "what was shared once is shared again", says: "Shared(", kind: copies,
-		wrap: func(ep *naive) transport.Endpoint { return lastingShare{ep} }},
+	{check: "Staging", what: "PutResult publishes all of the result", says: "Result(", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return wholeResult{ep} }},
+	{check: "Staging", what: "Flip does not wait", says: "panic", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return unawaitedFlip{ep} }},
+	{check: "Staging", what: "a result is published again by the next flip", says: "Result(", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return lastingResult{ep} }},
 
 	{check: "Messages/Order", what: "loses the clock", says: "Clock 0", kind: copies,
 		wrap: func(ep *naive) transport.Endpoint { return clockless{ep} }},
-	{check: "Messages/Order", what: "puts empty messages nowhere", says: hangs,
+	{check: "Messages/Order", what: "puts empty messages nowhere", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return dropsEmpty{ep} }},
-	{check: "Messages/AllPairs", what: "Put waits until all is taken", says: hangs,
+	{check: "Messages/AllPairs", what: "Put waits until all is taken", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return rendezvousPut{ep} }},
 	{check: "Messages/Held", what: "one buffer for the views of all ranks", says: "message from rank",
 		wrap: func(ep *naive) transport.Endpoint { return &oneView{naive: ep} }},
 	{check: "Messages/Drain", what: "Drain does not wait", says: "before message", races: true,
 		wrap: func(ep *naive) transport.Endpoint { return noDrain{ep} }},
 
-	{check: "Refuse/All", what: "two slots, and nobody waits for refusals", says: "Payload(",
+	{check: "Refuse/All", what: "two slots, and no rank waits for refusals", says: "Payload(",
 		wrap: slottedPayloads(2)},
-	{check: "Refuse/Alone", what: "refusals are not announced", says: hangs,
+	{check: "Refuse/Alone", what: "no rank notices refusals", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return silentRefusal{ep} }},
-	{check: "Refuse/Runs", what: "only the first refusal of a run is announced", says: hangs,
+	{check: "Refuse/Runs", what: "only the first refusal of a run is noticed", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return firstRefusalOnly{ep} }},
-	{check: "Refuse/Alone", what: "the reasons get lost", says: "the reason of rank",
+	{check: "Refuse/Alone", what: "loses the reasons", says: "the reason of rank",
 		wrap: func(ep *naive) transport.Endpoint { return reasonlessRefusal{ep} }},
 	{check: "Refuse/On", what: "one reason for all calls", says: "the reason of rank",
 		wrap: func(ep *naive) transport.Endpoint { return newestReason{ep} }},
 
-	{check: "Fail/First", what: "the last failure wins", says: "the recorded failure is",
+	{check: "Fail/First", what: "the last failure wins", says: "the failure that",
 		wrap: func(ep *naive) transport.Endpoint { return lastFailure{ep} }},
-	{check: "Fail/First", what: "the text gets lost", says: "the recorded failure is",
+	{check: "Fail/First", what: "loses the text", says: "the failure that",
 		wrap: func(ep *naive) transport.Endpoint { return textlessFailure{ep} }},
-	{check: "Fail/Afterwards", what: "Withdraw says that all ended well", says: "has ended well",
+	{check: "Fail/Afterwards", what: "Withdraw always returns true", says: "Withdraw returned true",
 		wrap: func(ep *naive) transport.Endpoint { return alwaysEnded{ep} }},
-	{check: "Interrupt/Failure", what: "Fail wakes nobody", says: hangs,
+	{check: "Interrupt/Failure", what: "Fail wakes no rank", says: "failure meets", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return silentFailure{ep} }},
-	{check: "Interrupt/Cancel", what: "Complete is deaf to the context", says: hangs,
+	{check: "Interrupt/Cancel", what: "Complete ignores the context", says: "cancelled context meets Complete", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return deafComplete{ep} }},
-	{check: "Interrupt/Deadline", what: "Enter is deaf to the context", says: hangs,
+	{check: "Interrupt/Deadline", what: "Enter ignores the context", says: "deadline meets", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return deafEnter{ep} }},
-	{check: "Interrupt/Departure", what: "Close is not noticed", says: hangs,
+	{check: "Interrupt/Departure", what: "no rank notices Close", says: "departure meets", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return silentClose{ep} }},
-	{check: "Interrupt/OwnClose", what: "Close waits for the end of the call", says: hangs,
-		wrap: func(ep *naive) transport.Endpoint { return &patientClose{naive: ep} }},
-	{check: "Interrupt/Timeout", what: "takes those behind for missing", says: "is absent in call",
+	{check: "Interrupt/Refusal", what: "no rank notices refusals", says: "refusal meets", hangs: true,
+		wrap: func(ep *naive) transport.Endpoint { return silentRefusal{ep} }},
+	{check: "Interrupt/OwnClose", what: "Close waits for the end of the call", says: "closing of the own endpoint meets", hangs: true,
+		wrap: func(ep *naive) transport.Endpoint { return &waitingClose{naive: ep} }},
+	{check: "Interrupt/Timeout", what: "names ranks behind as missing", says: "timeout meets Complete",
 		wrap: func(ep *naive) transport.Endpoint { return behindIsMissing{ep} }},
-	{check: "Interrupt/Bystander", what: "waits for one rank after the other", says: hangs,
+	{check: "Interrupt/Bystander", what: "waits for one rank after the other", says: "of rank 2 while rank 1 is missing", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return oneByOne{ep} }},
 
-	{check: "Reached/Enter", what: "a cancelled context beats having reached all", says: "all others had entered",
+	{check: "Reached", what: "a cancelled context wins over all having entered", says: "cancelled context meets Enter, which has been reached",
 		wrap: func(ep *naive) transport.Endpoint { return cancelFirst{ep} }},
-	{check: "Reached/Enter", what: "no look at the failure on entry", says: "no error instead of ErrFailed",
+	{check: "Reached", what: "an exposed Enter ignores an earlier failure", says: "failure meets Enter (Exposed), which has been reached",
 		wrap: func(ep *naive) transport.Endpoint { return noEntryCheck{ep} }},
-	{check: "Reached/Inside", what: "a failure beats a message", says: "a message was put",
+	{check: "Reached", what: "a failure wins over a message", says: "failure meets Next, which has been reached",
 		wrap: func(ep *naive) transport.Endpoint { return failureFirst{ep} }},
-	{check: "Reached/Leaving", what: "a departure beats having reached all", says: "has left the group",
+	{check: "Reached/Leaving", what: "a departure wins over all having entered", says: "has left the group",
 		wrap: func(ep *naive) transport.Endpoint { return departureFirst{ep} }},
 
 	{check: "Withdraw/Inside", what: "Withdraw does not wait", says: "while another rank was inside", races: true,
 		wrap: func(ep *naive) transport.Endpoint { return hastyWithdraw{ep} }},
-	{check: "Withdraw/Early", what: "no look at the failure on entry", says: "runs the body",
+	{check: "Withdraw/Early", what: "an exposed Enter ignores an earlier failure", says: "runs the body",
 		wrap: func(ep *naive) transport.Endpoint { return noEntryCheck{ep} }},
-	{check: "Withdraw/Stuck", what: "Withdraw waits for ever", says: hangs,
+	{check: "Withdraw/Stuck", what: "Withdraw waits for ever", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return endlessWithdraw{ep} }},
 
 	{check: "Context", what: "a cancelled context fails the group", says: "the group has failed",
 		wrap: func(ep *naive) transport.Endpoint { return cancelFails{ep} }},
-	{check: "Timeout/Missing", what: "names everybody", says: "but ranks",
+	{check: "Timeout/Missing", what: "names all ranks", says: "but ranks",
 		wrap: func(ep *naive) transport.Endpoint { return allMissing{ep} }},
-	{check: "Timeout/Missing", what: "never warns", says: "a call of Warn happened 0 times",
+	{check: "Timeout/Missing", what: "never warns", says: "Warn was called 0 times",
 		wrap: func(ep *naive) transport.Endpoint { return noWarning{ep} }},
 	{check: "Timeout/Limit", what: "ignores Limit", says: "timed out",
 		wrap: func(ep *naive) transport.Endpoint { return noLimit{ep} }},
 	{check: "Timeout/Warn", what: "one timeout for all calls", says: "after only",
 		wrap: func(ep *naive) transport.Endpoint { return &oneTimeout{naive: ep} }},
 
-	{check: "Close", what: "Withdraw says that all ended well", says: "which this rank has not entered",
+	{check: "Close", what: "Withdraw always returns true", says: "which this rank has not entered",
 		wrap: func(ep *naive) transport.Endpoint { return alwaysEnded{ep} }},
 	{check: "Close", what: "closing again is an error", says: "closed",
 		wrap: func(ep *naive) transport.Endpoint { return &closeOnce{naive: ep} }},
@@ -199,7 +199,7 @@ type stalePayload struct{ *naive }
 
 func (ep stalePayload) Payload(rank, n int) (p []byte) {
 	ep.locked(func() {
-		c := ep.calls[ep.entry.Seq-1]
+		c := ep.calls[ep.arrival.Seq-1]
 		if c == nil || len(c.entered[rank].Payload) < n {
 			c = ep.now
 		}
@@ -237,7 +237,7 @@ func (ep slotted) Enter(e *transport.Arrival) (transport.Role, error) {
 }
 
 func (ep slotted) Payload(rank, n int) []byte {
-	p, _ := ep.slots.Load([2]uint64{uint64(rank), ep.entry.Seq % ep.use})
+	p, _ := ep.slots.Load([2]uint64{uint64(rank), ep.arrival.Seq % ep.use})
 	return p.([]byte)[:min(n, len(p.([]byte)))]
 }
 
@@ -250,9 +250,11 @@ func (ep noExposedPayload) Enter(e *transport.Arrival) (transport.Role, error) {
 	return ep.naive.Enter(e)
 }
 
-type ownPrints struct{ *naive }
+type ownFingerprints struct{ *naive }
 
-func (ep ownPrints) Fingerprint(int) transport.Fingerprint { return ep.naive.Fingerprint(ep.rank) }
+func (ep ownFingerprints) Fingerprint(int) transport.Fingerprint {
+	return ep.naive.Fingerprint(ep.rank)
+}
 
 type unnoticedMismatch struct{ *naive }
 
@@ -349,25 +351,25 @@ func (ep cutBuffers) Buffers(rank int) (send, recv []byte) {
 	return send[:min(len(own), len(send))], recv
 }
 
-type wholeShare struct{ *naive }
+type wholeResult struct{ *naive }
 
-func (ep wholeShare) Staging() transport.Staging { return ep }
-func (ep wholeShare) PutResult(int, []byte)      { ep.naive.PutResult(0, make([]byte, ep.PieceBytes())) }
+func (ep wholeResult) Staging() transport.Staging { return ep }
+func (ep wholeResult) PutResult(int, []byte)      { ep.naive.PutResult(0, make([]byte, ep.PieceBytes())) }
 
-type unawaitedTurn struct{ *naive }
+type unawaitedFlip struct{ *naive }
 
-func (ep unawaitedTurn) Staging() transport.Staging { return ep }
+func (ep unawaitedFlip) Staging() transport.Staging { return ep }
 
-func (ep unawaitedTurn) Flip() error {
-	ep.locked(func() { ep.turn() })
+func (ep unawaitedFlip) Flip() error {
+	ep.locked(func() { ep.flip() })
 	return nil
 }
 
-type lastingShare struct{ *naive }
+type lastingResult struct{ *naive }
 
-func (ep lastingShare) Staging() transport.Staging { return ep }
+func (ep lastingResult) Staging() transport.Staging { return ep }
 
-func (ep lastingShare) PutResult(lo int, result []byte) {
+func (ep lastingResult) PutResult(lo int, result []byte) {
 	ep.naive.PutResult(lo, result)
 	ep.lasting = true
 }
@@ -481,7 +483,7 @@ func (ep silentFailure) Fail(f *transport.Failure) *transport.Failure {
 type deafComplete struct{ *naive }
 
 func (ep deafComplete) Complete() error {
-	ep.entry.Ctx = context.Background()
+	ep.arrival.Ctx = context.Background()
 	return ep.naive.Complete()
 }
 
@@ -496,18 +498,18 @@ type silentClose struct{ *naive }
 
 func (silentClose) Close() error { return nil }
 
-type patientClose struct {
+type waitingClose struct {
 	*naive
 	inCall sync.Mutex
 }
 
-func (ep *patientClose) Enter(e *transport.Arrival) (transport.Role, error) {
+func (ep *waitingClose) Enter(e *transport.Arrival) (transport.Role, error) {
 	ep.inCall.Lock()
 	defer ep.inCall.Unlock()
 	return ep.naive.Enter(e)
 }
 
-func (ep *patientClose) Close() error {
+func (ep *waitingClose) Close() error {
 	ep.inCall.Lock()
 	defer ep.inCall.Unlock()
 	return ep.naive.Close()

@@ -11,94 +11,98 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// entry begins the next call with an entry that all ranks agree on, unless
-// badHash says otherwise.
-func (r *rank) entry() *transport.Arrival {
+// arrival begins the next call. All ranks' arrivals agree unless badHash is set.
+func (r *rank) arrival() *transport.Arrival {
 	r.seq++
 	return &transport.Arrival{
 		Ctx:         r.ctx,
 		Seq:         r.seq,
 		Hash:        mix(r.seq) + r.badHash,
-		Fingerprint: printOf(r.me, r.seq),
-		NoSpin:      r.patient,
+		Fingerprint: fingerprintOf(r.me, r.seq),
+		NoSpin:      r.noSpin,
 	}
 }
 
-// printOf makes fingerprints that differ between ranks: to a transport they are
-// just bytes, it compares hashes.
-func printOf(rank int, seq uint64) transport.Fingerprint {
+// fingerprintOf makes fingerprints that differ between ranks. A transport compares
+// hashes; fingerprints are mere bytes to it.
+func fingerprintOf(rank int, seq uint64) transport.Fingerprint {
 	return transport.Fingerprint{seq, uint64(rank), mix(seq), ^seq, mix(seq + uint64(rank))}
 }
 
-// enter makes a call that is not Shared, up to where its body would begin.
-func (r *rank) enter(e *transport.Arrival) error {
+// enter makes a call without AnyRunner, up to where its body would begin.
+func (r *rank) enter(e *transport.Arrival) {
 	role, err := r.Enter(e)
-	if err != nil {
-		return fmt.Errorf("Enter of call %d: %w", e.Seq, err)
+	mustIn(err, "Enter of call %d", e.Seq)
+	r.checkRole(e, role)
+}
+
+func (r *rank) checkRole(e *transport.Arrival, role transport.Role) {
+	if role > transport.RunNone || role != transport.RunOwn && !e.AnyRunner {
+		fail("Enter of call %d (AnyRunner %v) returned role %d", e.Seq, e.AnyRunner, role)
 	}
-	if role != transport.RunOwn {
-		return fmt.Errorf("Enter of call %d, which is not Shared, answered role %d instead of Own", e.Seq, role)
+}
+
+// sync makes plain calls.
+func (r *rank) sync(calls int) {
+	for range calls {
+		r.enter(r.arrival())
 	}
-	return nil
 }
 
 // complete ends a call that was Exposed.
-func (r *rank) complete() error {
-	if err := r.Complete(); err != nil {
-		return fmt.Errorf("Complete of call %d: %w", r.seq, err)
-	}
-	return nil
-}
+func (r *rank) complete() { mustIn(r.Complete(), "Complete of call %d", r.seq) }
 
-// call makes call e as the engine does. body does one rank's part, with that
-// rank's endpoint; it is run by the rank itself, or in a Shared call by any.
-func (r *rank) call(e *transport.Arrival, body func(b *rank) error) error {
+// call makes call e as the engine does. body does the part of the rank that it gets,
+// by that rank's endpoint; with AnyRunner any rank may run it.
+func (r *rank) call(e *transport.Arrival, body func(b *rank)) error {
 	role, err := r.Enter(e)
 	if err != nil {
 		return r.leave(e, fmt.Errorf("Enter of call %d: %w", e.Seq, err))
 	}
-	switch {
-	case role == transport.RunOwn:
-		if err := body(r); err != nil {
-			_ = r.leave(e, err) // err stands, whatever Withdraw says
-			return err
-		}
-		if !e.Exposed {
-			return nil
-		}
-		if err := r.complete(); err != nil {
-			return r.leave(e, err)
-		}
+	r.checkRole(e, role)
+	switch role {
+	case transport.RunNone:
 		return nil
-	case !e.AnyRunner:
-		return fmt.Errorf("Enter of call %d, which is not Shared, answered role %d instead of Own", e.Seq, role)
-	case role == transport.RunClaimed:
-		return r.everyone(e, body)
-	case role == transport.RunNone:
-		return nil
+	case transport.RunClaimed:
+		return r.runClaimed(e, body)
 	}
-	return fmt.Errorf("Enter of call %d answered role %d, which does not exist", e.Seq, role)
+	if err := protected(func() { body(r) }); err != nil {
+		_ = r.leave(e, err) // err stands, whatever Withdraw returns
+		return err
+	}
+	if e.Exposed {
+		if err := r.Complete(); err != nil {
+			return r.leave(e, fmt.Errorf("Complete of call %d: %w", e.Seq, err))
+		}
+	}
+	return nil
 }
 
-// everyone runs the bodies that Claim hands out.
-func (r *rank) everyone(e *transport.Arrival, body func(b *rank) error) error {
+// displsOf are the displacements that a rank brings to a call, if to any.
+func displsOf(rank int, seq uint64) []int { return []int{rank, int(seq)} }
+
+// runClaimed runs the bodies that Claim returns.
+func (r *rank) runClaimed(e *transport.Arrival, body func(b *rank)) error {
 	for {
 		b, ok := r.Claim()
 		if !ok {
 			break
 		}
 		if b < 0 || b >= r.n {
-			return fmt.Errorf("call %d: Claim handed out rank %d of %d", e.Seq, b, r.n)
+			return fmt.Errorf("call %d: Claim returned rank %d of %d", e.Seq, b, r.n)
 		}
-		if e.Displs != nil && r.Memory() != nil {
-			if displs, want := r.Memory().Displs(b), []int{b, int(e.Seq)}; !slices.Equal(displs, want) {
-				return fmt.Errorf("call %d: rank %d shows displacements %v instead of %v", e.Seq, b, displs, want)
+		err := protected(func() {
+			if e.Displs != nil && r.Memory() != nil {
+				if displs, want := r.Memory().Displs(b), displsOf(b, e.Seq); !slices.Equal(displs, want) {
+					fail("call %d: rank %d's body gets displacements %v instead of %v", e.Seq, b, displs, want)
+				}
 			}
-		}
-		if err := body(r.w.ranks[b]); err != nil {
+			body(r.w.ranks[b])
+		})
+		if err != nil {
 			r.Fail(failureOf(r.me, e.Seq, err))
 			_ = r.Release(true)
-			_ = r.leave(e, err) // err stands, whatever Release and Withdraw say
+			_ = r.leave(e, err) // err stands, whatever Release and Withdraw return
 			return err
 		}
 	}
@@ -108,8 +112,8 @@ func (r *rank) everyone(e *transport.Arrival, body func(b *rank) error) error {
 	return nil
 }
 
-// leave gives up call e after err, and returns err unless the call turns out to
-// be complete.
+// leave gives up call e after err. It returns err unless the call turns out to be
+// complete.
 func (r *rank) leave(e *transport.Arrival, err error) error {
 	r.Fail(failureOf(r.me, e.Seq, err))
 	if r.Withdraw() {
@@ -141,12 +145,11 @@ const maxData = 1 << 20
 
 var noise = sync.OnceValue(func() []byte {
 	b := make([]byte, 2*maxData)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // it always fills all
+	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // it always fills all of b
 	return b
 })
 
-// data returns n bytes, at most maxData, that are different for each key. Nobody
-// writes them.
+// data returns n bytes, at most maxData, that differ for each key. They are read-only.
 func data(n int, key ...int) []byte {
 	var at uint64
 	for _, k := range key {
@@ -156,42 +159,42 @@ func data(n int, key ...int) []byte {
 	return noise()[at : at+uint64(n) : at+uint64(n)]
 }
 
-// mix makes numbers that lie close to each other lie far apart: it is the output
-// function of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
-// Generators, 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// mix spreads numbers that lie close to each other.
+func mix(x uint64) uint64 { return rand.NewPCG(x, 0).Uint64() }
 
-// same returns an error if got is not want.
-func same(got, want []byte, what string, args ...any) error {
+// same fails unless got is want.
+func same(got, want []byte, what string, args ...any) {
 	if bytes.Equal(got, want) {
-		return nil
+		return
 	}
 	what = fmt.Sprintf(what, args...)
 	if len(got) != len(want) {
-		return fmt.Errorf("%s: %d bytes instead of %d", what, len(got), len(want))
+		fail("%s: %d bytes instead of %d", what, len(got), len(want))
 	}
 	i := 0
 	for got[i] == want[i] {
 		i++
 	}
-	return fmt.Errorf("%s: byte %d of %d is %#02x instead of %#02x", what, i, len(want), got[i], want[i])
+	fail("%s: byte %d of %d is %#02x instead of %#02x", what, i, len(want), got[i], want[i])
 }
 
-// wrong complains about err, which is nil or not the right one.
-func wrong(err error, want string, args ...any) error {
+// expect fails unless errors.Is finds want in err.
+func expect(err, want error) {
+	if !errors.Is(err, want) {
+		wrong(err, "%q", want)
+	}
+}
+
+// wrong fails because err is not what was wanted. err may be nil.
+func wrong(err error, want string, args ...any) {
 	want = fmt.Sprintf(want, args...)
 	if err == nil {
-		return fmt.Errorf("no error instead of %s", want)
+		fail("no error instead of %s", want)
 	}
-	return fmt.Errorf("%w, instead of %s", err, want)
+	fail("%w, instead of %s", err, want)
 }
 
-// poison overwrites memory that is its owner's again.
+// poison overwrites memory that belongs to its owner again.
 func poison(b []byte) {
 	for i := range b {
 		b[i] = 0xee

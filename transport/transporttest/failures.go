@@ -1,7 +1,6 @@
 package transporttest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,8 +8,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// failureBy is a failure that says by which rank it was recorded in all its
-// parts.
+// failureBy is a failure all of whose fields tell which rank recorded it.
 func failureBy(rank, trial int) *transport.Failure {
 	f := &transport.Failure{
 		Kind: 1 + transport.FailureKind(rank+trial)%transport.FailureAborted,
@@ -22,106 +20,78 @@ func failureBy(rank, trial int) *transport.Failure {
 		f.Ranks = append(f.Ranks, 10*rank+i)
 	}
 	if trial%5 == 4 {
-		f.Ranks = make([]int, 64)
-		for i := range f.Ranks {
-			f.Ranks[i] = 100*rank + i
+		f.Ranks = nil
+		for i := range 64 {
+			f.Ranks = append(f.Ranks, 100*rank+i)
 		}
 	}
 	return f
 }
 
 // sameFailure compares what reaches every rank.
-func sameFailure(got, want *transport.Failure) error {
+func sameFailure(got, want *transport.Failure, what string) {
 	if got == nil || got.Kind != want.Kind || got.By != want.By || got.Seq != want.Seq ||
 		got.After != want.After || got.Text != want.Text || !slices.Equal(got.Ranks, want.Ranks) {
-		return fmt.Errorf("the recorded failure is %+v instead of %+v", got, want)
+		fail("the failure that %s is %+v instead of %+v", what, got, want)
 	}
-	return nil
 }
 
-func failFirst(h *harness, n int) error {
+func failFirst(h *harness, n int) {
 	for trial := range 20 {
-		err := h.world(n, uint64(trial), func(w *world) error {
-			recorded := make([]*transport.Failure, n)
-			err := w.each(func(r *rank) error { // all at once
-				if r.Failure() != nil && !r.Failed() {
-					return errors.New("Failure is there, but Failed is false")
-				}
-				r.yield()
-				recorded[r.me] = r.Fail(failureBy(r.me, trial))
-				if !r.Failed() {
-					return errors.New("Failed is false after Fail")
-				}
-				return nil
-			})
-			if err != nil {
-				return err
+		all := newGate(n)
+		recorded := make([]*transport.Failure, n)
+		h.each(n, uint64(trial), "", func(r *rank) { // all at once
+			if r.Failure() != nil && !r.Failed() {
+				fail("Failure is not nil, but Failed is false")
 			}
-			if recorded[0] == nil || recorded[0].By < 0 || recorded[0].By >= n {
-				return fmt.Errorf("Fail returned %+v", recorded[0])
+			r.yield()
+			recorded[r.me] = r.Fail(failureBy(r.me, trial))
+			if !r.Failed() {
+				fail("Failed is false after Fail")
+			}
+			r.meet(all)
+			if f := recorded[0]; f == nil || f.By < 0 || f.By >= n {
+				fail("Fail returned %+v on rank 0", f)
 			}
 			want := failureBy(recorded[0].By, trial)
-			return w.each(func(r *rank) error {
-				if err := sameFailure(recorded[r.me], want); err != nil {
-					return fmt.Errorf("what Fail returned: %w", err)
-				}
-				for range 2 {
-					if err := sameFailure(r.Failure(), want); err != nil {
-						return err
-					}
-					late := r.Fail(failureBy(r.me, trial+1))
-					if err := sameFailure(late, want); err != nil {
-						return fmt.Errorf("after another Fail: %w", err)
-					}
-				}
-				return nil
-			})
+			sameFailure(recorded[r.me], want, "Fail returned")
+			for range 2 {
+				sameFailure(r.Failure(), want, "was recorded")
+				sameFailure(r.Fail(failureBy(r.me, trial+1)), want, "another Fail returned")
+			}
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-func failAfterwards(h *harness, n int) error {
+func failAfterwards(h *harness, n int) {
 	for trial := range 8 * n {
 		by, kind, outside := trial%n, trial/n%4, trial/n >= 4
-		err := h.world(n, uint64(trial), func(w *world) error {
-			failed := newGate(1)
-			return w.each(func(r *rank) error {
-				if err := r.enter(r.entry()); err != nil {
-					return err
+		exposed, anyRunner := kind&1 != 0, kind&2 != 0
+		failed := newGate(1)
+		what := fmt.Sprintf("rank %d fails (Exposed %v, AnyRunner %v)", by, exposed, anyRunner)
+		h.each(n, uint64(trial), what, func(r *rank) {
+			r.sync(1)
+			if r.me == by { // and makes no call any more
+				record := func() {
+					r.Fail(failureBy(by, trial))
+					failed.pass()
 				}
-				if r.me == by {
-					fail := func() {
-						r.Fail(failureBy(by, trial))
-						failed.pass()
-					}
-					if outside {
-						go fail()
-					} else {
-						fail()
-					}
-					return nil // and makes no call any more
+				if outside {
+					go record()
+				} else {
+					record()
 				}
-				if err := w.await(failed.opened); err != nil {
-					return err
-				}
-				e := r.entry()
-				e.Exposed, e.AnyRunner = kind&1 != 0, kind&2 != 0
-				if _, err := r.Enter(e); !errors.Is(err, transport.ErrFailed) {
-					return fmt.Errorf("Enter of call %d: %w", e.Seq, wrong(err, "ErrFailed"))
-				}
-				if r.Withdraw() {
-					return fmt.Errorf("Withdraw says that call %d has ended well, which not all have entered", e.Seq)
-				}
-				return sameFailure(r.Failure(), failureBy(by, trial))
-			})
+				return
+			}
+			r.await(failed)
+			e := r.arrival()
+			e.Exposed, e.AnyRunner = exposed, anyRunner
+			_, err := r.Enter(e)
+			expect(err, transport.ErrFailed)
+			if r.Withdraw() {
+				fail("Withdraw returned true for call %d, which not all have entered", e.Seq)
+			}
+			sameFailure(r.Failure(), failureBy(by, trial), "was recorded")
 		})
-		if err != nil {
-			return fmt.Errorf("rank %d fails (exposed %v, shared %v): %w", by, kind&1 != 0, kind&2 != 0, err)
-		}
 	}
-	return nil
 }

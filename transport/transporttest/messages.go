@@ -1,9 +1,6 @@
 package transporttest
 
 import (
-	"bytes"
-	"fmt"
-
 	"github.com/goccl/goccl/transport"
 )
 
@@ -18,297 +15,207 @@ func letter(seq uint64, from, to, length, number int) transport.Message {
 // noRank stands for the missing end of a one-way exchange.
 const noRank = -1
 
-// exchange sends a message to one rank while it receives one from another, in
-// turns, the way the engine does.
-func (r *rank) exchange(to int, out transport.Message, from int, want transport.Message) error {
+// exchange sends a message to one rank while it receives another from a second one,
+// part by part, as the engine does.
+func (r *rank) exchange(to int, out transport.Message, from int, want transport.Message) {
 	sending, receiving := to != noRank, from != noRank
 	for sending || receiving {
 		if sending {
-			n, err := r.put(to, &out)
-			if err != nil {
-				return err
-			}
-			out.Bytes = out.Bytes[n:]
+			out.Bytes = out.Bytes[r.put(to, &out):]
 			sending = len(out.Bytes) > 0
 		}
 		if receiving {
-			n, err := r.receive(from, want)
-			if err != nil {
-				return err
-			}
+			n := r.look(from, want)
+			r.Take(from)
 			want.Bytes = want.Bytes[n:]
 			receiving = len(want.Bytes) > 0
 		}
 	}
-	return nil
 }
 
-func (r *rank) put(to int, m *transport.Message) (int, error) {
+func (r *rank) put(to int, m *transport.Message) int {
 	n, err := r.Put(to, m)
-	if err != nil {
-		return 0, fmt.Errorf("Put to rank %d: %w", to, err)
-	}
+	mustIn(err, "Put to rank %d", to)
 	if n > len(m.Bytes) || n < min(1, len(m.Bytes)) {
-		return 0, fmt.Errorf("Put of %d bytes to rank %d took %d", len(m.Bytes), to, n)
+		fail("Put of %d bytes to rank %d took %d", len(m.Bytes), to, n)
 	}
-	return n, nil
+	return n
 }
 
-// receive takes the next bytes of want.
-func (r *rank) receive(from int, want transport.Message) (int, error) {
-	n, err := r.look(from, want)
-	if err == nil {
-		r.Take(from)
-	}
-	return n, err
-}
+func (r *rank) drain(to int) { mustIn(r.Drain(to), "Drain to rank %d", to) }
 
-// look awaits the next bytes of want, and looks twice.
-func (r *rank) look(from int, want transport.Message) (int, error) {
+// look waits for the next bytes of want and looks at them twice.
+func (r *rank) look(from int, want transport.Message) int {
 	view, err := r.Next(from)
-	if err != nil {
-		return 0, fmt.Errorf("Next from rank %d: %w", from, err)
-	}
+	mustIn(err, "Next from rank %d", from)
 	for range 2 {
-		if err := sameMessage(view, want); err != nil {
-			return 0, fmt.Errorf("message from rank %d to rank %d: %w", from, r.me, err)
-		}
+		r.checkMessage(from, view, want)
 		r.yield()
 	}
-	return len(view.Bytes), nil
+	return len(view.Bytes)
 }
 
-// sameMessage returns an error if view is not the beginning of want.
-func sameMessage(view, want transport.Message) error {
+// checkMessage fails unless view is the beginning of want.
+func (r *rank) checkMessage(from int, view, want transport.Message) {
 	n := len(view.Bytes)
 	switch {
 	case view.Total != want.Total || view.Seq != want.Seq || view.Clock != want.Clock:
-		return fmt.Errorf("a Total of %d, Seq %d, Clock %d instead of %d, %d, %d", view.Total, view.Seq,
-			view.Clock, want.Total, want.Seq, want.Clock)
+		fail("message from rank %d: a Total of %d, Seq %d, Clock %d instead of %d, %d, %d", from,
+			view.Total, view.Seq, view.Clock, want.Total, want.Seq, want.Clock)
 	case n > len(want.Bytes) || n < min(1, len(want.Bytes)):
-		return fmt.Errorf("%d bytes where %d are missing", n, len(want.Bytes))
-	case !bytes.Equal(view.Bytes, want.Bytes[:n]):
-		return same(view.Bytes, want.Bytes[:n], "the next %d bytes", n)
+		fail("message from rank %d: %d bytes where %d are missing", from, n, len(want.Bytes))
 	}
-	return nil
+	same(view.Bytes, want.Bytes[:n], "message from rank %d, the next %d bytes", from, n)
 }
 
-// conversation makes an exposed call in which talk exchanges messages.
-func (r *rank) conversation(talk func(seq uint64) error) error {
-	e := r.entry()
+// conversation makes an Exposed call in which talk exchanges messages.
+func (r *rank) conversation(talk func(seq uint64)) error {
+	e := r.arrival()
 	e.Exposed = true
-	return r.call(e, func(*rank) error { return talk(e.Seq) })
+	return r.call(e, func(*rank) { talk(e.Seq) })
 }
 
-// sizes returns lengths of messages around what the transport takes at once,
-// which a message from rank 0 to rank 1 finds out.
-func (w *world) sizes() ([]int, error) {
+// converse is conversation for a call that must succeed.
+func (r *rank) converse(talk func(seq uint64)) { must(r.conversation(talk)) }
+
+// sizes returns message lengths around what the transport takes at once, which a
+// message from rank 0 to rank 1 measures.
+func (w *world) sizes() []int {
 	const length = 64 << 10
 	took := 0
-	err := w.each(func(r *rank) error {
-		return r.conversation(func(seq uint64) error {
+	w.each(func(r *rank) {
+		r.converse(func(seq uint64) {
 			m := letter(seq, 0, 1, length, 0)
 			switch r.me {
 			case 0:
-				n, err := r.put(1, &m)
-				if err != nil {
-					return err
+				took = r.put(1, &m)
+				if m.Bytes = m.Bytes[took:]; took < length {
+					r.exchange(1, m, noRank, m)
 				}
-				took = n
-				m.Bytes = m.Bytes[n:]
-				if n == length {
-					return nil
-				}
-				return r.exchange(1, m, noRank, m)
 			case 1:
-				return r.exchange(noRank, m, 0, m)
+				r.exchange(noRank, m, 0, m)
 			}
-			return nil
 		})
 	})
 	if took == length {
-		return []int{0, 1, 47, 64, 4096, 64<<10 + 1, maxData}, err
+		return []int{0, 1, 47, 64, 4096, 64<<10 + 1, maxData}
 	}
-	return []int{0, 1, took - 1, took, took + 1, 5*took + took/2}, err
+	return []int{0, 1, took - 1, took, took + 1, 5*took + took/2}
 }
 
-func messageOrder(h *harness, n int) error {
-	return h.world(n, 0, func(w *world) error {
-		sizes, err := w.sizes()
-		if err != nil {
-			return err
-		}
-		return w.each(func(r *rank) error {
-			next, previous := (r.me+1)%n, (r.me+n-1)%n
-			for range 3 {
-				err := r.conversation(func(seq uint64) error {
-					for i := range 4 * len(sizes) {
-						length := sizes[(i+i/len(sizes))%len(sizes)]
-						out := letter(seq, r.me, next, length, i)
-						want := letter(seq, previous, r.me, length, i)
-						if err := r.exchange(next, out, previous, want); err != nil {
-							return fmt.Errorf("message %d of %d bytes: %w", i, length, err)
-						}
-					}
-					return r.Drain(next)
-				})
-				if err != nil {
-					return err
-				}
-				err = r.conversation(func(seq uint64) error { // one way only
-					for i := range 20 {
-						m := letter(seq, 0, n-1, sizes[i%len(sizes)], i)
-						var err error
-						switch r.me {
-						case 0:
-							err = r.exchange(n-1, m, noRank, m)
-						case n - 1:
-							err = r.exchange(noRank, m, 0, m)
-						}
-						if err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+// eachOfSizes is harness.each for scripts that use message lengths.
+func (h *harness) eachOfSizes(n int, script func(r *rank, sizes []int)) {
+	h.world(n, 0, "", func(w *world) {
+		sizes := w.sizes()
+		w.each(func(r *rank) { script(r, sizes) })
 	})
 }
 
-func messageAllPairs(h *harness, n int) error {
-	return h.world(n, 0, func(w *world) error {
-		sizes, err := w.sizes()
-		if err != nil {
-			return err
-		}
-		return w.each(func(r *rank) error {
-			for i := range 2 * len(sizes) {
-				length := func(from int) int { return sizes[(i+from*(i/len(sizes)))%len(sizes)] }
-				if err := r.allPairs(length); err != nil {
-					return err
+func messageOrder(h *harness, n int) {
+	h.eachOfSizes(n, func(r *rank, sizes []int) {
+		next, previous := (r.me+1)%n, (r.me+n-1)%n
+		for range 3 {
+			r.converse(func(seq uint64) {
+				for i := range 4 * len(sizes) {
+					length := sizes[(i+i/len(sizes))%len(sizes)]
+					r.exchange(next, letter(seq, r.me, next, length, i), previous, letter(seq, previous, r.me, length, i))
 				}
-			}
-			return nil
-		})
+				r.drain(next)
+			})
+			r.converse(func(seq uint64) { // one way only
+				for i := range 20 {
+					m := letter(seq, 0, n-1, sizes[i%len(sizes)], i)
+					switch r.me {
+					case 0:
+						r.exchange(n-1, m, noRank, m)
+					case n - 1:
+						r.exchange(noRank, m, 0, m)
+					}
+				}
+			})
+		}
 	})
 }
 
-// allPairs makes a call in which every rank sends length(rank) bytes to every
-// other, to its successor first.
+func messageAllPairs(h *harness, n int) {
+	h.eachOfSizes(n, func(r *rank, sizes []int) {
+		for i := range 2 * len(sizes) {
+			must(r.allPairs(func(from int) int { return sizes[(i+from*(i/len(sizes)))%len(sizes)] }))
+		}
+	})
+}
+
+// allPairs makes a call in which every rank sends length(rank) bytes to every other
+// rank, to its successor first.
 func (r *rank) allPairs(length func(from int) int) error {
-	return r.conversation(func(seq uint64) error {
+	return r.conversation(func(seq uint64) {
 		for shift := 1; shift < r.n; shift++ {
 			to, from := (r.me+shift)%r.n, (r.me+r.n-shift)%r.n
-			out := letter(seq, r.me, to, length(r.me), shift)
-			want := letter(seq, from, r.me, length(from), shift)
-			if err := r.exchange(to, out, from, want); err != nil {
-				return err
-			}
-			if err := r.Drain(to); err != nil {
-				return fmt.Errorf("Drain to rank %d: %w", to, err)
-			}
+			r.exchange(to, letter(seq, r.me, to, length(r.me), shift), from, letter(seq, from, r.me, length(from), shift))
+			r.drain(to)
 		}
-		return nil
 	})
 }
 
-func messagesHeld(h *harness, n int) error {
-	return h.world(n, 0, func(w *world) error {
-		return w.each(func(r *rank) error {
-			for range 50 {
-				if err := r.conversation(r.holdAll); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+func messagesHeld(h *harness, n int) {
+	h.each(n, 0, "", func(r *rank) {
+		for range 50 {
+			r.converse(r.holdAll)
+		}
 	})
 }
 
-// holdAll sends a byte to every rank and takes those it gets when it has all.
-func (r *rank) holdAll(seq uint64) error {
+// holdAll sends a byte to every rank, waits for one from every rank, and takes them then.
+func (r *rank) holdAll(seq uint64) {
 	for shift := 1; shift < r.n; shift++ {
 		to := (r.me + shift) % r.n
 		m := letter(seq, r.me, to, 1, 0)
-		if _, err := r.put(to, &m); err != nil {
-			return err
-		}
+		r.put(to, &m)
 	}
 	views := make([]transport.Message, r.n)
 	for shift := 1; shift < r.n; shift++ {
 		from := (r.me + shift) % r.n
-		view, err := r.Next(from)
-		if err != nil {
-			return fmt.Errorf("Next from rank %d: %w", from, err)
-		}
-		views[from] = view
+		var err error
+		views[from], err = r.Next(from)
+		mustIn(err, "Next from rank %d", from)
 		r.yield()
 	}
 	for shift := r.n - 1; shift > 0; shift-- {
 		from := (r.me + shift) % r.n
-		if err := sameMessage(views[from], letter(seq, from, r.me, 1, 0)); err != nil {
-			return fmt.Errorf("message from rank %d to rank %d: %w", from, r.me, err)
-		}
+		r.checkMessage(from, views[from], letter(seq, from, r.me, 1, 0))
 		r.Take(from)
 	}
-	return nil
 }
 
-func messageDrain(h *harness, n int) error {
-	return h.world(n, 0, func(w *world) error {
-		sizes, err := w.sizes()
-		if err != nil {
-			return err
-		}
-		taken := 0 // by the rank that receives, before its last Take
-		buf := make([]byte, maxData)
-		return w.each(func(r *rank) error {
-			for i := range 12 * n {
-				from, to := i%n, (i+1)%n
-				err := r.conversation(func(seq uint64) error {
-					m := letter(seq, from, to, sizes[i/n%len(sizes)], i)
-					switch r.me {
-					case from:
-						m.Bytes = buf[:copy(buf, m.Bytes)]
-						if err := r.exchange(to, m, noRank, m); err != nil {
-							return err
-						}
-						if err := r.Drain(to); err != nil {
-							return fmt.Errorf("Drain to rank %d: %w", to, err)
-						}
-						if taken != i+1 {
-							return fmt.Errorf("Drain to rank %d returned before message %d was taken", to, i)
-						}
-						poison(m.Bytes)
-					case to:
-						r.pause()
-						for {
-							n, err := r.look(from, m)
-							if err != nil {
-								return err
-							}
-							m.Bytes = m.Bytes[n:]
-							if len(m.Bytes) == 0 {
-								taken = i + 1
-							}
-							r.Take(from)
-							if len(m.Bytes) == 0 {
-								return nil
-							}
-						}
+func messageDrain(h *harness, n int) {
+	taken := 0 // messages that the receiver has looked at, written before its last Take
+	buf := make([]byte, maxData)
+	h.eachOfSizes(n, func(r *rank, sizes []int) {
+		for i := range 12 * n {
+			from, to := i%n, (i+1)%n
+			r.converse(func(seq uint64) {
+				m := letter(seq, from, to, sizes[i/n%len(sizes)], i)
+				switch r.me {
+				case from:
+					m.Bytes = buf[:copy(buf, m.Bytes)]
+					r.exchange(to, m, noRank, m)
+					r.drain(to)
+					if taken != i+1 {
+						fail("Drain to rank %d returned before message %d was taken", to, i)
 					}
-					return nil
-				})
-				if err != nil {
-					return err
+					poison(m.Bytes)
+				case to:
+					r.pause()
+					for last := false; !last; {
+						n := r.look(from, m)
+						m.Bytes = m.Bytes[n:]
+						if last = len(m.Bytes) == 0; last {
+							taken = i + 1
+						}
+						r.Take(from)
+					}
 				}
-			}
-			return nil
-		})
+			})
+		}
 	})
 }

@@ -10,25 +10,25 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// naive is a transport that is right for being plain: one mutex, one condition,
-// and nothing is ever overwritten.
+// naive is a transport that is plainly right: one mutex, one condition variable, and
+// nothing is ever overwritten.
 type naive struct {
 	*naiveGroup
 	rank    int
 	timeout transport.Timeout
 	now     *naiveCall // the current call
-	entry   *transport.Arrival
+	arrival *transport.Arrival
 	limit   transport.Timeout
 	begin   time.Time
-	claims  int        // of the current call, since the rank got the role Everyone
-	next    naivePiece // what it shows at the next turn
-	entered bool       // the last turn was Enter
-	lasting bool       // broken: what it has shared it shares again
+	claims  int        // of the current call, since the rank got RunClaimed
+	next    naivePiece // what the next flip publishes
+	flipped bool       // Enter was a flip, which the next Flip does not repeat
+	lasting bool       // broken: each flip publishes it again
 }
 
 type naiveKind struct {
 	copies bool // Staging instead of Memory, and messages in small pieces
-	parks  bool // the last arriver runs the bodies of Shared calls, others help with large ones
+	parks  bool // the last arriver runs the bodies of AnyRunner calls, others help with large ones
 }
 
 type naiveGroup struct {
@@ -44,10 +44,10 @@ type naiveGroup struct {
 	events   int // failures, departures, refusals
 	changes  int // of anything
 	letters  map[[2]int][]transport.Message
-	waitsFor map[int]int // by rank, 1 + the rank that its lane waits for
+	waitsFor map[int]int // by rank, 1 + the rank that it waits for
 	viewed   map[[2]int]bool
-	lanes    []*naiveLane
-	further  map[string][]*naive // by number and members: groups to which not all have come
+	p2ps     []*naiveP2P
+	further  map[string][]*naive // by number and members: groups that not all members have joined
 }
 
 // naiveCall is what is known of one call, by rank.
@@ -61,8 +61,8 @@ type naiveCall struct {
 }
 
 type naivePiece struct {
-	staged, result []byte
-	lo, hi         int
+	input, result []byte
+	lo, hi        int
 }
 
 // newNaive connects ranks through a naive transport.
@@ -76,7 +76,7 @@ func newNaive(n int, kind naiveKind) []*naive {
 	eps := make([]*naive, n)
 	for i := range eps {
 		eps[i] = &naive{naiveGroup: g, rank: i}
-		g.lanes = append(g.lanes, &naiveLane{naive: eps[i]})
+		g.p2ps = append(g.p2ps, &naiveP2P{naive: eps[i]})
 	}
 	return eps
 }
@@ -91,7 +91,7 @@ func (g *naiveGroup) call(seq uint64) *naiveCall {
 	return g.calls[seq]
 }
 
-// locked runs f, which may change the group, and tells everybody.
+// locked runs f, which may change the group, and wakes all ranks.
 func (g *naiveGroup) locked(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,12 +100,10 @@ func (g *naiveGroup) locked(f func()) {
 	g.changed.Broadcast()
 }
 
-// wake wakes everybody, holding the mutex: it must not fall between a rank's look
-// at what it waits for and its sleep.
+// wake wakes all ranks. It holds the mutex, so as not to fall between a rank's look at
+// what it waits for and its sleep.
 func (g *naiveGroup) wake() { g.locked(func() {}) }
 
-// await waits until there is nothing to wait for any more in all ranks that
-// there reports false of. It is called and returns with the mutex held.
 func (ep *naive) Conclude(formed bool) (isFormed bool) {
 	ep.locked(func() {
 		if ep.verdict == nil {
@@ -116,12 +114,14 @@ func (ep *naive) Conclude(formed bool) (isFormed bool) {
 	return isFormed
 }
 
+// await waits until there is true for all other ranks. It is called and returns with the
+// mutex held.
 func (ep *naive) await(there func(rank int) bool) error {
 	if ep.limit.After > 0 {
 		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After)), ep.wake).Stop()
 		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After/2)), ep.wake).Stop()
 	}
-	defer context.AfterFunc(ep.entry.Ctx, ep.wake)()
+	defer context.AfterFunc(ep.arrival.Ctx, ep.wake)()
 	for {
 		var absent []int
 		for q := range ep.n {
@@ -148,13 +148,13 @@ func (ep *naive) interrupted(absent []int) error {
 	}
 	var missing []int
 	for _, q := range absent {
-		for seq := ep.entry.Seq - 1; ep.call(seq).refused[ep.rank]; seq-- {
+		for seq := ep.arrival.Seq - 1; ep.call(seq).refused[ep.rank]; seq-- {
 			if ep.call(seq).entered[q] != nil {
 				return &transport.RefusedError{Ranks: []int{ep.rank}, Why: []string{ep.call(seq).why[ep.rank]}, Seq: seq}
 			}
 		}
 		if ep.now.refused[q] {
-			return &transport.RefusedError{Ranks: []int{q}, Why: []string{ep.now.why[q]}, Seq: ep.entry.Seq}
+			return &transport.RefusedError{Ranks: []int{q}, Why: []string{ep.now.why[q]}, Seq: ep.arrival.Seq}
 		}
 		if ep.closed[q] {
 			return &transport.PeerLostError{Rank: q}
@@ -163,16 +163,16 @@ func (ep *naive) interrupted(absent []int) error {
 			missing = append(missing, q)
 		}
 	}
-	if err := ep.entry.Ctx.Err(); err != nil {
+	if err := ep.arrival.Ctx.Err(); err != nil {
 		return err
 	}
 	if after := time.Since(ep.begin); ep.limit.After > 0 {
 		if after >= ep.limit.After/2 && ep.limit.Warn != nil {
-			ep.limit.Warn(ep.entry.Seq, missing)
+			ep.limit.Warn(ep.arrival.Seq, missing)
 			ep.limit.Warn = nil
 		}
 		if after >= ep.limit.After {
-			e := &transport.TimeoutError{Missing: missing, Seq: ep.entry.Seq, After: ep.limit.After}
+			e := &transport.TimeoutError{Missing: missing, Seq: ep.arrival.Seq, After: ep.limit.After}
 			if len(missing) == 0 {
 				e.Behind = absent
 			}
@@ -235,7 +235,7 @@ func (ep *naive) enter(e *transport.Arrival) (transport.Role, error) {
 	return transport.RunNone, err
 }
 
-// overlapped returns the first rank that writes what others brought as well, and those.
+// overlapped returns the first rank that writes what others brought, and those others.
 func (c *naiveCall) overlapped() []int {
 	for p, a := range c.entered {
 		var ranks []int
@@ -251,14 +251,14 @@ func (c *naiveCall) overlapped() []int {
 	return nil
 }
 
-// publish shows everybody what this rank brings to a call.
+// publish shows all ranks what this rank brings to a call.
 func (ep *naive) publish(e *transport.Arrival) {
 	line := *e
 	line.Payload = bytes.Clone(e.Payload)
-	ep.now, ep.entry, ep.begin, ep.claims = ep.call(e.Seq), e, time.Now(), 0
+	ep.now, ep.arrival, ep.begin, ep.claims = ep.call(e.Seq), e, time.Now(), 0
 	ep.now.entered[ep.rank] = &line
-	if ep.entered = e.Staged && ep.copies; ep.entered {
-		ep.turn()
+	if ep.flipped = e.Staged && ep.copies; ep.flipped {
+		ep.flip()
 	}
 	ep.limit = ep.timeout
 	if e.Limit.After > 0 {
@@ -353,8 +353,8 @@ func (ep *naive) Withdraw() (ended bool) {
 			defer time.AfterFunc(ep.limit.After, ep.wake).Stop()
 		}
 		for q := 0; q < ep.n; {
-			mayTouch := ep.entry.Exposed && q != ep.rank && c.entered[q] != nil && !c.done[q] && !c.out[q]
-			if ep.parks && ep.entry.AnyRunner {
+			mayTouch := ep.arrival.Exposed && q != ep.rank && c.entered[q] != nil && !c.done[q] && !c.out[q]
+			if ep.parks && ep.arrival.AnyRunner {
 				mayTouch = c.active > 0
 			}
 			if mayTouch && (ep.limit.After == 0 || time.Now().Before(end)) {
@@ -378,8 +378,8 @@ func (ep *naive) Close() error {
 	return nil
 }
 
-// room is how many bytes of a message travel at once, so that the suite's pieces
-// do not end with the transport's.
+// room is how many bytes of a message travel at once. It is chosen so that the parts of
+// the suite and of the transport differ.
 func (ep *naive) room(m *transport.Message) int {
 	if ep.copies {
 		return min(len(m.Bytes), 1000)
@@ -454,26 +454,26 @@ func (ep *naive) Displs(rank int) []int {
 
 func (ep *naive) PieceBytes() int { return 160 }
 
-func (ep *naive) PutInput(piece []byte, _, _ int) { ep.next.staged = bytes.Clone(piece) }
+func (ep *naive) PutInput(piece []byte, _, _ int) { ep.next.input = bytes.Clone(piece) }
 
 func (ep *naive) PutResult(lo int, result []byte) {
 	ep.next.result, ep.next.lo, ep.next.hi = bytes.Clone(result), lo, lo+len(result)
 }
 
 func (ep *naive) Flip() (err error) {
-	if ep.entered {
-		ep.entered = false
+	if ep.flipped {
+		ep.flipped = false
 		return nil
 	}
 	ep.locked(func() {
-		ep.turn()
+		ep.flip()
 		err = ep.await(func(q int) bool { return len(ep.now.pieces[q]) >= len(ep.now.pieces[ep.rank]) })
 	})
 	return err
 }
 
-// turn shows what the rank has staged and shared.
-func (ep *naive) turn() {
+// flip publishes what the rank has put.
+func (ep *naive) flip() {
 	ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], ep.next)
 	if !ep.lasting {
 		ep.next = naivePiece{}
@@ -481,14 +481,14 @@ func (ep *naive) turn() {
 	ep.changed.Broadcast()
 }
 
-// piece is what rank showed at this rank's last turn.
+// piece is what rank published by this rank's last flip.
 func (ep *naive) piece(rank int) *naivePiece {
 	ep.mu.Lock()
 	defer ep.mu.Unlock()
 	return &ep.now.pieces[rank][len(ep.now.pieces[ep.rank])-1]
 }
 
-func (ep *naive) Input(rank, n int) []byte { return ep.piece(rank).staged[:n] }
+func (ep *naive) Input(rank, n int) []byte { return ep.piece(rank).input[:n] }
 
 func (ep *naive) Result(rank int) (lo, hi int, result []byte) {
 	p := ep.piece(rank)

@@ -9,69 +9,59 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Ways in which the last call of a random group can fail because of one rank,
-// beside closes and fails.
+// ending is how the last call of a random group ends because of one rank.
+type ending int
+
 const (
-	refuses = fails + 1 + iota
-	mismatches
-	cancels
+	endsWell ending = iota
+	endsByDeparture
+	endsByFailure
+	endsByRefusal
+	endsByMismatch
+	endsByContext
 	endings
 )
 
-var endingNames = [endings]string{"all well", "departure", "failure", "refusal", "mismatch", "cancelled context"}
-
-// random lets all ranks follow the same script, with delays of their own.
-func random(h *harness, n int) error {
-	for trial := range 96 {
-		if err := randomGroup(h, n, uint64(trial)); err != nil {
-			return fmt.Errorf("trial %d: %w", trial, err)
-		}
-	}
-	return nil
+func (e ending) String() string {
+	return [...]string{"all well", "departure", "failure", "refusal", "mismatch", "cancelled context"}[e]
 }
 
-func randomGroup(h *harness, n int, seed uint64) error {
+// random lets all ranks follow the same script, with delays of their own.
+func random(h *harness, n int) {
+	for trial := range uint64(96) {
+		randomGroup(h, n, trial)
+	}
+}
+
+func randomGroup(h *harness, n int, seed uint64) {
 	end := rand.New(rand.NewPCG(seed, 1))
-	steps, culprit, ending := end.IntN(30), end.IntN(n), int(seed)%endings
-	return h.world(n, seed, func(w *world) error {
-		nothingFailed := true // at the culprit, if its context was cancelled
-		err := w.each(func(r *rank) error {
-			script := rand.New(rand.NewPCG(seed, 0))
-			for range steps {
-				if err := r.anyCall(script); err != nil {
-					return err
-				}
-				r.yield()
-			}
-			if r.me == culprit {
-				err := r.misbehave(ending, script)
-				if ending == cancels {
-					nothingFailed = err == nil && !r.Failed()
-				}
-				return allowed(err, ending, r.me, culprit, r.seq)
-			}
-			return allowed(r.finalCall(script), ending, r.me, culprit, r.seq)
-		})
-		if err != nil {
-			return fmt.Errorf("%d calls, then %s by rank %d: %w", steps, endingNames[ending], culprit, err)
+	steps, culprit, ending := end.IntN(30), end.IntN(n), ending(seed)%endings
+	nothingFailed := true // at the culprit, if its context was cancelled
+	all := newGate(n)
+	h.each(n, seed, fmt.Sprintf("trial %d: %d calls, then %s by rank %d", seed, steps, ending, culprit), func(r *rank) {
+		script := rand.New(rand.NewPCG(seed, 0))
+		for range steps {
+			must(r.anyCall(script))
+			r.yield()
 		}
-		err = w.each(func(r *rank) error {
-			if r.me == culprit && ending == closes {
-				return nil
-			}
-			f := r.Failure()
-			if ending == nothing || ending == cancels && nothingFailed {
-				if f != nil {
-					return fmt.Errorf("nothing failed, but the failure is %+v", f)
-				}
-				return nil
-			}
-			return expectedFailure(f, ending, culprit)
-		})
-		if err != nil {
-			return fmt.Errorf("after %s by rank %d: %w", endingNames[ending], culprit, err)
+		var err error
+		if r.me == culprit {
+			err = r.misbehave(ending, script)
+			nothingFailed = ending != endsByContext || err == nil && !r.Failed()
+		} else {
+			err = r.finalCall(script)
 		}
-		return nil
+		r.checkEnd(err, ending, culprit)
+		r.meet(all)
+		switch f := r.Failure(); {
+		case r.me == culprit && ending == endsByDeparture:
+		case ending == endsWell || ending == endsByContext && nothingFailed:
+			if f != nil {
+				fail("nothing failed, but the failure is %+v", f)
+			}
+		default:
+			checkFailure(f, ending, culprit)
+		}
 	})
 }
 
@@ -79,22 +69,20 @@ func randomGroup(h *harness, n int, seed uint64) error {
 func (r *rank) anyCall(script *rand.Rand) error {
 	switch script.IntN(5) {
 	case 0:
-		return r.enter(r.entry())
+		r.sync(1)
 	case 1:
 		limit := min(r.PayloadLimit(), 4096)
 		a, b := script.IntN(limit+1), script.IntN(limit+1)
-		return r.payload(func(q int) int { return [...]int{a, b}[q%2] })
+		r.payload(func(q int) int { return [...]int{a, b}[q%2] })
 	case 2:
-		for range 1 + script.IntN(3) {
-			r.refuse()
-		}
-		return nil
+		r.refuse(1 + script.IntN(3))
+	default:
+		return r.finalCall(script)
 	}
-	return r.finalCall(script)
+	return nil
 }
 
-// finalCall makes the script's next call in a way that ends well also if it
-// fails.
+// finalCall makes the script's next call in a way that ends well also if it fails.
 func (r *rank) finalCall(script *rand.Rand) error {
 	unit := 500
 	if s := r.Staging(); s != nil {
@@ -110,27 +98,29 @@ func (r *rank) finalCall(script *rand.Rand) error {
 		return r.gather(length, flag)
 	case 2:
 		return r.allPairs(func(from int) int { return length(from) / 4 })
-	default:
-		e := r.entry()
-		n := min(r.PayloadLimit(), a)
-		e.Payload = data(n, r.me, int(e.Seq))
-		e.AnyRunner, e.Work, e.Exposed = true, work[b%len(work)], flag
-		return r.call(e, func(b *rank) error {
-			return b.checkPayloads(e.Seq, func(int) int { return n })
-		})
 	}
+	e := r.arrival()
+	n := min(r.PayloadLimit(), a)
+	e.Payload = data(n, r.me, int(e.Seq))
+	e.AnyRunner, e.Work, e.Exposed = true, work[b%len(work)], flag
+	return r.call(e, func(b *rank) { b.checkPayloads(e.Seq, func(int) int { return n }, "in a body") })
 }
 
-// misbehave is what the culprit does instead of the last call.
-func (r *rank) misbehave(ending int, script *rand.Rand) error {
+// misbehave is what the culprit does instead of the last call, or before it.
+func (r *rank) misbehave(ending ending, script *rand.Rand) error {
 	r.pause()
 	switch ending {
-	case refuses:
-		r.refuse()
+	case endsByDeparture:
+		return r.Close()
+	case endsByFailure:
+		r.Fail(failureBy(r.me, 0))
+		return nil
+	case endsByRefusal:
+		r.refuse(1)
 		r.pause()
-	case mismatches:
+	case endsByMismatch:
 		r.badHash = 1
-	case cancels:
+	case endsByContext:
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		times := r.rnd.IntN(300)
@@ -139,62 +129,59 @@ func (r *rank) misbehave(ending int, script *rand.Rand) error {
 			cancel()
 		}()
 		r.ctx = ctx
-	case closes, fails:
-		r.goWay(ending)
-		return nil
 	}
 	return r.finalCall(script)
 }
 
-// allowed complains about the error of rank me's last call.
-func allowed(err error, ending, me, culprit int, seq uint64) error {
-	if err == nil {
-		if ending == nothing || ending == cancels || (ending == closes || ending == fails) && me == culprit {
-			return nil
-		}
-		return wrong(err, "an error")
+// checkEnd fails unless err may be the error of this rank's last call.
+func (r *rank) checkEnd(err error, ending ending, culprit int) {
+	isCulprit := r.me == culprit
+	gone := isCulprit && (ending == endsByDeparture || ending == endsByFailure)
+	if err == nil && (gone || ending == endsWell || ending == endsByContext) {
+		return
 	}
-	ok := errors.Is(err, transport.ErrFailed)
+	if errors.Is(err, transport.ErrFailed) && ending != endsWell && !(isCulprit && ending == endsByContext) {
+		return
+	}
 	switch ending {
-	case nothing:
-		ok = false
-	case closes:
-		e, is := errors.AsType[*transport.PeerLostError](err)
-		ok = ok || is && e.Rank == culprit
-	case refuses:
-		at := seq // of the last call; the refusal was the culprit's last but one
-		if me == culprit {
+	case endsByDeparture:
+		lost(err, culprit)
+	case endsByRefusal:
+		at := r.seq // the last call; the culprit refused the one before
+		if isCulprit {
 			at--
 		}
-		ok = ok || refusedBy(err, at, culprit) == nil
-	case mismatches:
-		ok = ok || errors.As(err, new(*transport.MismatchError))
-	case cancels:
-		ok = ok && me != culprit || errors.Is(err, context.Canceled) && me == culprit
+		refusedBy(err, at, culprit)
+	case endsByMismatch:
+		as[*transport.MismatchError](err)
+	case endsByContext:
+		if isCulprit {
+			expect(err, context.Canceled)
+			return
+		}
+		fallthrough
+	default:
+		wrong(err, "what a %s by rank %d leads to", ending, culprit)
 	}
-	if !ok {
-		return wrong(err, "what a %s by rank %d leads to", endingNames[ending], culprit)
-	}
-	return nil
 }
 
-// expectedFailure complains about the failure of a group that culprit brought
-// down.
-func expectedFailure(f *transport.Failure, ending, culprit int) error {
+// checkFailure fails unless f is the failure of a group that culprit brought down.
+func checkFailure(f *transport.Failure, ending ending, culprit int) {
 	kinds := [endings]transport.FailureKind{
-		closes: transport.FailurePeerLost, fails: failureBy(culprit, 0).Kind, refuses: transport.FailureRefused,
-		mismatches: transport.FailureMismatch, cancels: transport.FailureAborted,
+		endsByDeparture: transport.FailurePeerLost, endsByFailure: failureBy(culprit, 0).Kind, endsByRefusal: transport.FailureRefused,
+		endsByMismatch: transport.FailureMismatch, endsByContext: transport.FailureAborted,
 	}
+	ok := f != nil && f.Kind == kinds[ending]
 	switch {
-	case f == nil:
-		return errors.New("there is no failure")
-	case f.Kind != kinds[ending]:
-	case ending == fails:
-		return sameFailure(f, failureBy(culprit, 0))
-	case ending == cancels && f.By != culprit:
-	case (ending == closes || ending == refuses) && (len(f.Ranks) != 1 || f.Ranks[0] != culprit):
-	default:
-		return nil
+	case !ok:
+	case ending == endsByFailure:
+		sameFailure(f, failureBy(culprit, 0), "was recorded")
+	case ending == endsByContext:
+		ok = f.By == culprit
+	case ending != endsByMismatch:
+		ok = len(f.Ranks) == 1 && f.Ranks[0] == culprit
 	}
-	return fmt.Errorf("the failure is %+v", f)
+	if !ok {
+		fail("the failure is %+v", f)
+	}
 }

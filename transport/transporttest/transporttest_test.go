@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -32,9 +33,9 @@ func endpoints(naives []*naive, wrap func(ep *naive) transport.Endpoint) []trans
 	return eps
 }
 
-// TestBroken lets checks meet the transports that they are there to catch.
+// TestBroken lets checks meet the broken transports that they have to catch.
 func TestBroken(t *testing.T) {
-	for _, b := range slices.Concat(brokenTransports, brokenLanes) {
+	for _, b := range slices.Concat(brokenTransports, brokenP2P) {
 		t.Run(strings.ReplaceAll(b.check, "/", ".")+" "+b.what, func(t *testing.T) {
 			if b.races && raceDetector {
 				t.Skip("the race detector catches this one, and would fail the test with it")
@@ -43,8 +44,8 @@ func TestBroken(t *testing.T) {
 			if err == nil {
 				t.Fatal("not caught")
 			}
-			if !strings.Contains(err.Error(), b.says) {
-				t.Fatalf("caught for another reason than %q: %v", b.says, err)
+			if !strings.Contains(err.Error(), b.says) || b.hangs && !errors.Is(err, errHung) {
+				t.Fatalf("caught for another reason than %q (hangs %v): %v", b.says, b.hangs, err)
 			}
 		})
 	}
@@ -57,8 +58,8 @@ func (b *broken) meet(t *testing.T, c *check) error {
 		logf:     t.Logf,
 		patience: 10 * time.Second,
 	}
-	if b.says == hangs || strings.HasSuffix(b.check, "Leaks") {
-		h.patience = 100 * time.Millisecond // these use all of it
+	if b.hangs || strings.HasSuffix(b.check, "Leaks") {
+		h.patience = 100 * time.Millisecond // they use all of it
 	}
 	for _, n := range c.ranks {
 		if n <= 4 {
@@ -76,19 +77,30 @@ func checkNamed(t *testing.T, name string) *check {
 			return &checks[i]
 		}
 	}
-	t.Fatalf("there is no check %q", name)
+	t.Fatalf("no check is called %q", name)
 	return nil
 }
 
-// TestEveryCheckCatches makes sure that no check is there for nothing.
+// TestEveryCheckCatches makes sure that no check is useless.
 func TestEveryCheckCatches(t *testing.T) {
 	caught := map[string]bool{}
-	for _, b := range slices.Concat(brokenTransports, brokenLanes) {
+	for _, b := range slices.Concat(brokenTransports, brokenP2P) {
 		caught[b.check] = true
 	}
 	for _, c := range checks {
 		if !caught[c.name] {
-			t.Errorf("check %q: there is no broken transport that it catches", c.name)
+			t.Errorf("check %q: it catches no broken transport", c.name)
+		}
+	}
+}
+
+// TestExceptionsNameWaits makes sure that no exception has lost its wait.
+func TestExceptionsNameWaits(t *testing.T) {
+	for _, table := range []map[cell]outcome{exceptions, reachedExceptions} {
+		for c := range table {
+			if !slices.ContainsFunc(waits, func(wt wait) bool { return wt.name == c.wait }) {
+				t.Errorf("no wait is called %q", c.wait)
+			}
 		}
 	}
 }

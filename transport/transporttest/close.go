@@ -1,0 +1,124 @@
+package transporttest
+
+import (
+	"context"
+	"runtime"
+	"time"
+	"weak"
+
+	"github.com/goccl/goccl/transport"
+)
+
+func closing(h *harness, n int) {
+	for trial := range 4 {
+		h.each(n, uint64(trial), "", func(r *rank) {
+			for range trial + 1 {
+				must(r.window(64, false, true))
+			}
+			again := make(chan error)
+			for range 2 { // also at the same time
+				go func() { again <- r.Close() }()
+			}
+			for _, err := range []error{r.Close(), <-again, <-again, r.Close()} {
+				mustIn(err, "Close")
+			}
+			r.useAfterClose()
+		})
+	}
+}
+
+func (r *rank) useAfterClose() {
+	for i := range 4 {
+		e := r.arrival()
+		e.Exposed, e.AnyRunner = i&1 != 0, i&2 != 0
+		_, err := r.Enter(e)
+		expect(err, transport.ErrClosed)
+		if r.Withdraw() {
+			fail("Withdraw returned true for call %d, which this rank has not entered (Exposed %v, AnyRunner %v)", e.Seq, e.Exposed, e.AnyRunner)
+		}
+	}
+	if r.n > 1 {
+		_, err := r.Next((r.me + 1) % r.n)
+		expect(err, transport.ErrClosed)
+	}
+	if r.Rank() != r.me || r.Size() != r.n {
+		fail("the endpoint returns rank %d of %d", r.Rank(), r.Size())
+	}
+	r.Fail(failureBy(r.me, 0)) // its result is of no use any more
+	r.Failed()
+	r.Failure()
+}
+
+// marker is memory to which anything that a transport leaves behind refers.
+type marker [64]byte
+
+// mark makes this rank's timeout, which no call reaches, refer to a marker.
+func (r *rank) mark(m *marker) {
+	r.SetTimeout(transport.Timeout{After: time.Hour, Warn: func(uint64, []int) { runtime.KeepAlive(m) }})
+}
+
+// leavesNothing fails if goroutines or the marker outlive use. use has to close every
+// endpoint that refers to the marker.
+func (h *harness) leavesNothing(use func(m *marker)) {
+	before := runtime.NumGoroutine()
+	m := new(marker)
+	mark := weak.Make(m)
+	use(m)
+	for end := time.Now().Add(h.patience); runtime.NumGoroutine() > before || mark.Value() != nil; runtime.GC() {
+		if time.Now().After(end) {
+			fail("after Close there are %d goroutines instead of %d, and what the timeouts refer to is garbage: %v\n%s",
+				runtime.NumGoroutine(), before, mark.Value() == nil, stacks())
+		}
+	}
+}
+
+// leaks uses timers and contexts in groups, and closes them.
+func leaks(h *harness, n int) {
+	// A context that outlives the groups, as that of a program does.
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for trial := range 4 {
+		h.leavesNothing(func(m *marker) {
+			h.each(n, uint64(trial), "", func(r *rank) {
+				r.mark(m)
+				for range 10 {
+					r.pause() // so that others wait long enough to use timers
+					e := r.arrival()
+					e.Ctx, e.AnyRunner, e.Exposed, e.Work = ctx, true, true, work[3]
+					must(r.call(e, func(*rank) {}))
+				}
+				if trial%2 == 0 {
+					return
+				}
+				if r.me == n-1 { // the last rank leaves while the others wait for it
+					yield(400)
+					mustIn(r.Close(), "Close")
+					return
+				}
+				e := r.arrival()
+				e.Ctx, e.Limit = ctx, transport.Timeout{After: 2 * time.Hour}
+				_, err := r.Enter(e)
+				lost(err, n-1)
+			})
+		})
+	}
+}
+
+// groupLeaks keeps the outer group: nothing of the others may hang on it.
+func groupLeaks(h *harness, n int) {
+	h.withGroups(n, 0, func(w *world) {
+		for trial := range uint64(4) {
+			h.leavesNothing(func(m *marker) {
+				groups := w.form([]uint64{trial}, [][]int{{n - 1, 0}})
+				groups[0].each(func(r *rank) {
+					r.mark(m)
+					for range 5 {
+						r.pause()
+						r.greet()
+					}
+				})
+				leaveAll(groups...)
+			})
+		}
+	})
+}

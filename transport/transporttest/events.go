@@ -1,0 +1,322 @@
+package transporttest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// The checks Interrupt and Reached are a table of events and waits. In Interrupt an event
+// meets a wait that would not end without it; in Reached it meets a wait whose condition is
+// true already. The outcome of a pair is that of the event, or success if the wait has been
+// reached, except for the pairs in exceptions and reachedExceptions.
+
+// wait is a way to wait for a rank, the peer.
+type wait struct {
+	name string
+	// inside: the wait begins when all ranks have entered the call, which is Exposed.
+	// Otherwise the peer does not enter the call.
+	inside bool
+	// has reports whether the transport has this wait. nil: every transport has.
+	has func(ep transport.Endpoint) bool
+	// before, unless nil, is what all ranks do first inside the call.
+	before func(r *rank)
+	// start, unless nil, is what the waiting rank does without waiting; then it blocks.
+	start func(r *rank, e *transport.Arrival, peer int)
+	block func(r *rank, e *transport.Arrival, peer int) error
+	// The wait is reached when the peer has done supply, or, if the wait is mutual,
+	// when all other ranks have blocked in it, even if they gave up.
+	supply func(r *rank, e *transport.Arrival, waiter int)
+	mutual bool
+	// Transports may return at once, without an error: unless the event came before (late),
+	// or always.
+	optional int
+}
+
+const (
+	late = 1 + iota
+	always
+)
+
+var waits = []wait{
+	{name: "Enter", mutual: true, block: enterWith(func(*transport.Arrival) {})},
+	{name: "Enter (Exposed)", mutual: true, block: enterWith(func(e *transport.Arrival) { e.Exposed = true })},
+	{name: "Enter (AnyRunner)", block: enterWith(func(e *transport.Arrival) {
+		e.Exposed, e.AnyRunner, e.Work = true, true, work[3]
+	})},
+	{name: "Enter (Staged)", mutual: true, has: stages, start: putInput,
+		block: enterWith(func(e *transport.Arrival) { e.Staged = true })},
+	{name: "Enter (after a refused call)", block: refuseAndEnter},
+	{name: "Complete", inside: true, mutual: true,
+		block: func(r *rank, _ *transport.Arrival, _ int) error { return r.Complete() }},
+	{name: "Next", inside: true, supply: putByte,
+		block: func(r *rank, _ *transport.Arrival, peer int) error { _, err := r.Next(peer); return err }},
+	{name: "Drain", inside: true, start: putByte, supply: takeByte,
+		block: func(r *rank, _ *transport.Arrival, peer int) error { return r.Drain(peer) }},
+	{name: "Put", inside: true, block: putAll},
+	{name: "Flip", inside: true, mutual: true, has: stages, start: putInput, block: flip},
+	{name: "second Flip", inside: true, mutual: true, has: stages, before: (*rank).flip, start: putInput, block: flip},
+	{name: "Region", inside: true, optional: always, has: hasRegions, block: makeRegion},
+	{name: "Rest", block: rest},
+	{name: "Group", optional: late, has: hasGroups, block: formAll},
+}
+
+func stages(ep transport.Endpoint) bool { return ep.Staging() != nil }
+
+func hasRegions(ep transport.Endpoint) bool {
+	_, ok := ep.(transport.Regions)
+	return ok && stages(ep)
+}
+
+func hasGroups(ep transport.Endpoint) bool {
+	_, ok := ep.(transport.Groups)
+	return ok
+}
+
+func enterWith(change func(e *transport.Arrival)) func(*rank, *transport.Arrival, int) error {
+	return func(r *rank, e *transport.Arrival, _ int) error {
+		change(e)
+		_, err := r.Enter(e)
+		return err
+	}
+}
+
+// refuseAndEnter refuses call e and enters the next, which e becomes.
+func refuseAndEnter(r *rank, e *transport.Arrival, _ int) error {
+	r.Refuse(e.Seq, reason(r.me, e.Seq))
+	r.seq++
+	e.Seq = r.seq
+	_, err := r.Enter(e)
+	return err
+}
+
+func putByte(r *rank, e *transport.Arrival, to int) {
+	m := letter(e.Seq, r.me, to, 1, 0)
+	r.put(to, &m)
+}
+
+func takeByte(r *rank, e *transport.Arrival, from int) {
+	r.look(from, letter(e.Seq, from, r.me, 1, 0))
+	r.Take(from)
+}
+
+// putAll fills the stream. If that cannot be done it waits until all is taken.
+func putAll(r *rank, e *transport.Arrival, peer int) error {
+	for i := range 1000 {
+		m := letter(e.Seq, r.me, peer, 64<<10, i)
+		if _, err := r.Put(peer, &m); err != nil {
+			return err
+		}
+	}
+	return r.Drain(peer)
+}
+
+func putInput(r *rank, _ *transport.Arrival, _ int) {
+	r.Staging().PutInput(data(1, r.me), 0, 0)
+	r.Staging().PutResult(0, []byte{1})
+}
+
+func flip(r *rank, _ *transport.Arrival, _ int) error { return r.Staging().Flip() }
+
+func makeRegion(r *rank, _ *transport.Arrival, _ int) error {
+	_, err := r.Endpoint.(transport.Regions).Region(64)
+	return err
+}
+
+// rest rests until the group has failed or the peer is lost.
+func rest(r *rank, e *transport.Arrival, peer int) error {
+	for {
+		if r.Failed() {
+			return transport.ErrFailed
+		}
+		if err := r.P2P().Lost(peer); err != nil {
+			return err
+		}
+		r.checkStop()
+		r.P2P().Rest(never, (int(e.Seq)+r.me)%2 == 0)
+	}
+}
+
+func never() bool { return false }
+
+// formAll forms a group of all ranks, in which the peer is rank 0.
+func formAll(r *rank, e *transport.Arrival, peer int) error {
+	members := []int{peer}
+	for q := range r.n {
+		if q != peer {
+			members = append(members, q)
+		}
+	}
+	ep, err := r.form(e.Ctx, 1, members)
+	if err == nil {
+		err = errors.Join(ep.Close(), ep.Free())
+	}
+	return err
+}
+
+// event is something that ends a wait.
+type event struct {
+	name string
+	// happen is what the peer does; nil: time does it.
+	happen  func(peer *rank, cancel func())
+	outcome outcome
+}
+
+// meeting is the pair of an event and a wait, on one rank.
+type meeting struct {
+	*rank
+	e     *transport.Arrival
+	wait  *wait
+	peer  int
+	early bool // the event came before the wait
+}
+
+// outcome fails unless err is what a wait has to return.
+type outcome func(m *meeting, err error)
+
+var (
+	failure = &event{
+		name: "failure",
+		happen: func(peer *rank, _ func()) {
+			by := peer
+			if peer.rnd.IntN(2) == 0 {
+				by = peer.w.ranks[0] // any goroutine may record a failure at any endpoint
+			}
+			by.Fail(failureBy(peer.me, 0))
+		},
+		outcome: is(transport.ErrFailed),
+	}
+	cancelled = &event{
+		name:    "cancelled context",
+		happen:  func(_ *rank, cancel func()) { cancel() },
+		outcome: is(context.Canceled),
+	}
+	deadline  = &event{name: "deadline", outcome: is(context.DeadlineExceeded)}
+	timeout   = &event{name: "timeout", outcome: timedOut}
+	departure = &event{
+		name:    "departure",
+		happen:  func(peer *rank, _ func()) { peer.Close() },
+		outcome: func(m *meeting, err error) { lost(err, m.peer) },
+	}
+	refusal = &event{
+		name:    "refusal",
+		happen:  func(peer *rank, _ func()) { peer.Refuse(peer.seq, reason(peer.me, peer.seq)) },
+		outcome: func(m *meeting, err error) { refusedBy(err, m.e.Seq, m.peer) },
+	}
+	ownClose = &event{
+		name: "closing of the own endpoint",
+		happen: func(peer *rank, _ func()) {
+			for _, r := range peer.w.ranks[:peer.me] {
+				r.Close()
+			}
+		},
+		outcome: func(m *meeting, err error) { closed(m, err, m.peer) },
+	}
+)
+
+// cell is one cell of the table.
+type cell struct {
+	event *event
+	wait  string
+}
+
+// exceptions are the outcomes that are not the event's. nil: the event does not end the
+// wait.
+var exceptions = map[cell]outcome{
+	// Rest has neither a context nor a timeout, and a refusal ends it without a trace.
+	{cancelled, "Rest"}: nil,
+	{deadline, "Rest"}:  nil,
+	{timeout, "Rest"}:   nil,
+	{refusal, "Rest"}:   nil,
+	// Group is outside of calls: it has a context, whose deadline is its timeout.
+	{cancelled, "Group"}: cancelledOrAborted,
+	{deadline, "Group"}:  deadlineOrTimeout,
+	{timeout, "Group"}:   nil,
+	{refusal, "Group"}:   nil,
+	{departure, "Group"}: func(_ *meeting, err error) { lost(err, 0) },
+	{ownClose, "Group"}:  func(m *meeting, err error) { closed(m, err, 0) },
+	// A rank does not refuse a call that it has entered.
+	{refusal, "Complete"}:    nil,
+	{refusal, "Next"}:        nil,
+	{refusal, "Drain"}:       nil,
+	{refusal, "Put"}:         nil,
+	{refusal, "Flip"}:        nil,
+	{refusal, "second Flip"}: nil,
+	{refusal, "Region"}:      nil,
+	// The peer would have to refuse two calls: Refuse/Runs.
+	{refusal, "Enter (after a refused call)"}: nil,
+}
+
+// reachedExceptions are the outcomes that are not success.
+var reachedExceptions = map[cell]outcome{
+	// Before memory is exposed a failure wins over all ranks having entered.
+	{failure, "Enter (Exposed)"}: is(transport.ErrFailed),
+}
+
+func (ev *event) on(wt *wait) outcome {
+	if out, ok := exceptions[cell{ev, wt.name}]; ok {
+		return out
+	}
+	return ev.outcome
+}
+
+func is(want error) outcome { return func(_ *meeting, err error) { expect(err, want) } }
+
+// as returns the T in err, and fails if there is none.
+func as[T error](err error) T {
+	e, ok := errors.AsType[T](err)
+	if !ok {
+		wrong(err, "%T", e)
+	}
+	return e
+}
+
+// lost fails unless err is a *PeerLostError for rank.
+func lost(err error, rank int) {
+	if e, ok := errors.AsType[*transport.PeerLostError](err); !ok || e.Rank != rank {
+		wrong(err, "*PeerLostError for rank %d", rank)
+	}
+}
+
+// closed is the outcome of ownClose, which closes the endpoints of all waiting ranks: one may
+// notice first that another has left, but not that the peer has.
+func closed(m *meeting, err error, peer int) {
+	if e, ok := errors.AsType[*transport.PeerLostError](err); !ok || m.n == 2 || e.Rank == peer {
+		expect(err, transport.ErrClosed)
+	}
+}
+
+// cancelledOrAborted is the outcome of a Group that is cancelled on all ranks: one may hear
+// first that another gave up.
+func cancelledOrAborted(m *meeting, err error) {
+	if _, ok := errors.AsType[*transport.AbortedError](err); !ok || m.n == 2 {
+		expect(err, context.Canceled)
+	}
+}
+
+// deadlineOrTimeout is the outcome of a Group whose context's deadline passes, before it
+// waits or then.
+func deadlineOrTimeout(_ *meeting, err error) {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		as[*transport.TimeoutError](err)
+	}
+}
+
+// timedOut fails unless err is a *TimeoutError that names the peer.
+func timedOut(m *meeting, err error) {
+	t := as[*transport.TimeoutError](err)
+	missing, behind := []int{m.peer}, []int(nil)
+	if m.wait.inside {
+		missing, behind = behind, missing
+	}
+	if !slices.Equal(t.Missing, missing) || !slices.Equal(t.Behind, behind) || t.Seq != m.e.Seq || t.After < m.e.Limit.After {
+		fail("the error is %+v, but rank %d is absent in call %d, which has a timeout of %v",
+			*t, m.peer, m.e.Seq, m.e.Limit.After)
+	}
+}
+
+// firstLimit is the shortest time of a call that ends by time.
+const firstLimit = 10 * time.Millisecond

@@ -1,0 +1,280 @@
+package transporttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// interruptedBy lets an event meet all waits, before and after they have begun.
+func interruptedBy(ev *event) func(h *harness, n int) {
+	return func(h *harness, n int) {
+		for i := range waits {
+			wt := &waits[i]
+			switch {
+			case ev.on(wt) == nil:
+			case ev.happen == nil:
+				inTime(firstLimit, func(limit time.Duration) { interrupt(h, n, wt, ev, false, 0, limit) })
+			default:
+				for trial := range uint64(4) {
+					interrupt(h, n, wt, ev, trial == 0, trial, 0)
+				}
+			}
+		}
+	}
+}
+
+// errTooShort reports that the time of a call was over before the wait began.
+var errTooShort = errors.New("the call's time was over before all ranks had entered it")
+
+// inTime runs f, again and again with more time as long as the machine is too slow for
+// what f does before its time is over.
+func inTime(limit time.Duration, f func(limit time.Duration)) {
+	for {
+		err := protected(func() { f(limit) })
+		if limit *= 2; limit > 2*time.Second || !errors.Is(err, errTooShort) && !errors.As(err, new(*transport.TimeoutError)) {
+			must(err)
+			return
+		}
+	}
+}
+
+// interrupt lets all ranks except the last, the peer, wait for the peer until ev happens.
+func interrupt(h *harness, n int, wt *wait, ev *event, early bool, seed uint64, limit time.Duration) {
+	ctx, cancel := context.WithCancel(context.Background())
+	if ev == deadline {
+		ctx, cancel = context.WithTimeout(context.Background(), limit)
+	}
+	defer cancel()
+	peer := n - 1
+	ready, happened, over := newGate(peer), newGate(1), newGate(peer)
+	when := map[bool]string{true: "before it", false: "in it"}[early]
+	h.each(n, seed, fmt.Sprintf("%s meets %s, %s", ev.name, wt.name, when), func(r *rank) {
+		if wt.has != nil && !wt.has(r.Endpoint) {
+			return
+		}
+		r.sync(1)
+		m := &meeting{r, r.arrival(), wt, peer, early}
+		if r.me != peer {
+			m.e.Ctx = ctx
+			if ev == timeout {
+				m.e.Limit.After = limit
+			}
+		}
+		if wt.inside {
+			err := protected(m.enter)
+			if err != nil && ev.happen == nil && !errors.Is(err, transport.ErrFailed) {
+				err = errTooShort
+			}
+			must(err)
+		}
+		if r.me == peer {
+			r.await(ready)
+			if ev.happen != nil {
+				if !early {
+					r.pause()
+				}
+				ev.happen(r, cancel)
+			}
+			happened.pass()
+			r.await(over)
+			if wt.inside {
+				_ = r.leave(m.e, errStopped) // not before: leaving ends some waits
+			}
+			return
+		}
+		ready.pass()
+		if early {
+			r.await(happened)
+		}
+		err := m.block()
+		if err != nil || wt.optional == 0 || wt.optional == late && early {
+			ev.on(wt)(m, err)
+		}
+		r.await(happened)
+		r.meet(over)
+		_ = r.leave(m.e, err)
+	})
+}
+
+// enter brings the rank inside the call.
+func (m *meeting) enter() {
+	m.e.Exposed = true
+	m.rank.enter(m.e)
+	if m.wait.before != nil {
+		m.wait.before(m.rank)
+	}
+}
+
+// block starts and waits.
+func (m *meeting) block() (err error) {
+	if m.wait.start != nil {
+		err = protected(func() { m.wait.start(m.rank, m.e, m.peer) })
+	}
+	if err == nil {
+		err = m.wait.block(m.rank, m.e, m.peer)
+	}
+	return err
+}
+
+// reached lets events meet waits that have been reached.
+func reached(h *harness, n int) {
+	for i := range waits {
+		for trial, ev := range []*event{cancelled, departure, failure} {
+			if wt := &waits[i]; wt.mutual || wt.supply != nil {
+				reach(h, n, wt, ev, uint64(trial))
+			}
+		}
+	}
+}
+
+// reach lets the last rank wait under a context that has ended, after the others, one by
+// one, have done what it waits for, and ev has happened at the last of them, the peer.
+func reach(h *harness, n int, wt *wait, ev *event, seed uint64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	peer, waiter := n-2, n-1
+	ready, turns, over := newGate(n), newTurns(n), newGate(n)
+	h.each(n, seed, fmt.Sprintf("%s meets %s, which has been reached", ev.name, wt.name), func(r *rank) {
+		if wt.has != nil && !wt.has(r.Endpoint) {
+			return
+		}
+		r.sync(1)
+		m := &meeting{r, r.arrival(), wt, peer, true}
+		m.e.Ctx = ctx
+		if wt.inside {
+			m.enter()
+		}
+		if wt.start != nil && (wt.mutual || r.me == waiter) {
+			wt.start(r, m.e, peer)
+		}
+		r.meet(ready)
+		cancel()
+		r.await(turns[r.me])
+		switch {
+		case r.me == waiter:
+			err := wt.block(r, m.e, peer)
+			if out := reachedExceptions[cell{ev, wt.name}]; out != nil {
+				out(m, err)
+			} else if err != nil {
+				wrong(err, "success")
+			}
+		case wt.mutual:
+			expect(wt.block(r, m.e, waiter), context.Canceled)
+		case r.me == peer:
+			wt.supply(r, m.e, waiter)
+		}
+		if r.me == peer {
+			ev.happen(r, cancel)
+		}
+		if r.me != waiter {
+			turns[r.me+1].pass()
+		}
+		if wt.inside {
+			r.meet(over)
+			_ = r.leave(m.e, errStopped)
+		}
+	})
+}
+
+// reachedLeaving lets a rank leave or fail the group right after its last call, which others may
+// still be in. They could take that for the end of the call for a short moment only, so there
+// are as many trials as fit into a twentieth of a second.
+func reachedLeaving(h *harness, n int) {
+	end := time.Now().Add(50 * time.Millisecond)
+	for trial := 0; trial < 16*n || trial < 2000 && time.Now().Before(end); trial++ {
+		who, kind, ev, slow := trial%n, trial/n%4, []*event{departure, failure}[trial/n/4%2], trial/n/8%2 == 0
+		exposed, anyRunner := kind&1 != 0, kind&2 != 0
+		what := fmt.Sprintf("%s of rank %d after a call (Exposed %v, AnyRunner %v)", ev.name, who, exposed, anyRunner)
+		h.each(n, uint64(trial), what, func(r *rank) {
+			for range 3 {
+				if slow {
+					r.yield()
+				}
+				e := r.arrival()
+				e.Exposed, e.AnyRunner, e.Work = exposed, anyRunner, work[trial%len(work)]
+				must(r.call(e, func(b *rank) {
+					if slow {
+						b.yield()
+					}
+				}))
+			}
+			if r.me == who {
+				ev.happen(r, nil)
+			}
+		})
+	}
+}
+
+// bystander lets rank 0 wait while rank 2 leaves or refuses the call and rank 1 is missing.
+func bystander(h *harness, n int) {
+	for trial := range 16 {
+		ev := []*event{refusal, departure}[trial&1]
+		exposed, early := trial&2 != 0, trial&4 != 0
+		happened, noticed := newGate(1), newGate(1)
+		h.each(n, uint64(trial), ev.name+" of rank 2 while rank 1 is missing", func(r *rank) {
+			r.sync(1)
+			m := &meeting{r, r.arrival(), &waits[0], 2, early}
+			m.e.Exposed, m.e.AnyRunner = exposed, exposed
+			switch {
+			case r.me == 1:
+				r.await(noticed)
+			case r.me == 2:
+				r.pause()
+				ev.happen(r, nil)
+				happened.pass()
+				return
+			case early:
+				r.await(happened)
+			}
+			_, err := r.Enter(m.e)
+			noticed.pass()
+			ev.outcome(m, err)
+		})
+	}
+}
+
+// contexts ends rank 0's call by its context while rank 1 waits as well and rank 2 is yet to
+// come.
+func contexts(h *harness, n int) {
+	for trial := range 21 {
+		ctx, cancel := context.WithCancel(context.Background())
+		want := context.Canceled
+		if trial%3 == 2 {
+			ctx, cancel = context.WithDeadline(context.Background(), time.Now().Add(-time.Hour))
+			want = context.DeadlineExceeded
+		}
+		gone := newGate(1)
+		h.each(n, uint64(trial), "", func(r *rank) {
+			r.sync(trial % 2)
+			e := r.arrival()
+			switch r.me {
+			case 0:
+				if trial%3 == 0 {
+					cancel()
+				} else {
+					go func() {
+						yield(20 * trial)
+						cancel()
+					}()
+				}
+				e.Ctx = ctx
+				_, err := r.Enter(e)
+				gone.pass()
+				expect(err, want)
+				return
+			case 1: // its own context does not end
+				other, cancelOther := context.WithCancel(context.Background())
+				defer cancelOther()
+				e.Ctx = other
+			case 2:
+				r.await(gone)
+			}
+			r.enter(e)
+		})
+		cancel()
+	}
+}

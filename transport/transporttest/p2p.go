@@ -1,0 +1,364 @@
+package transporttest
+
+import (
+	"slices"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// mail is one end of P2P messages: those still to be sent to a rank, or to come from one, in
+// order.
+type mail struct {
+	peer    int
+	letters []transport.Message
+}
+
+// step moves on by n bytes, and reports whether a message ended there.
+func (m *mail) step(n int) (ended bool) {
+	first := &m.letters[0]
+	first.Bytes = first.Bytes[n:]
+	if len(first.Bytes) > 0 {
+		return false
+	}
+	m.letters = m.letters[1:]
+	return true
+}
+
+// send puts as much as there is room for, and reports whether that was anything.
+func (r *rank) send(m *mail) (moved bool) {
+	for len(m.letters) > 0 {
+		n, ok, err := r.P2P().TryPut(m.peer, &m.letters[0])
+		mustIn(err, "P2P: TryPut to rank %d", m.peer)
+		if left := len(m.letters[0].Bytes); n > left || n < 0 || ok && n < min(1, left) || !ok && n != 0 {
+			fail("TryPut of %d bytes to rank %d took %d, ok %v", left, m.peer, n, ok)
+		}
+		if !ok {
+			break
+		}
+		moved = true
+		m.step(n)
+	}
+	return moved
+}
+
+// fetch takes what has arrived, and reports whether that was anything.
+func (r *rank) fetch(m *mail) (moved bool) {
+	for len(m.letters) > 0 {
+		n, ok := r.glimpse(m)
+		if !ok {
+			break
+		}
+		moved = true
+		m.step(n)
+		r.P2P().Take(m.peer)
+	}
+	return moved
+}
+
+// glimpse looks at the next part twice.
+func (r *rank) glimpse(m *mail) (n int, ok bool) {
+	for range 2 {
+		view, there, err := r.P2P().TryNext(m.peer)
+		mustIn(err, "P2P: TryNext from rank %d", m.peer)
+		if !there {
+			if ok {
+				fail("TryNext from rank %d: what it returned before is gone", m.peer)
+			}
+			return 0, false
+		}
+		r.checkMessage(m.peer, view, m.letters[0])
+		n, ok = len(view.Bytes), true
+	}
+	return n, ok
+}
+
+// deliver sends and fetches mail until all of it has arrived and was taken.
+func (r *rank) deliver(out, in []*mail, noSpin bool) {
+	for {
+		moved := false
+		for _, m := range out {
+			moved = r.send(m) || moved
+		}
+		for _, m := range in {
+			moved = r.fetch(m) || moved
+		}
+		if r.delivered(out, in) {
+			return
+		}
+		r.checkFailed()
+		if !moved {
+			r.P2P().Rest(func() bool { return r.canMove(out, in) || r.delivered(out, in) }, noSpin)
+		}
+	}
+}
+
+// checkFailed ends the script if the group has failed.
+func (r *rank) checkFailed() {
+	if r.Failed() {
+		must(transport.ErrFailed)
+	}
+}
+
+// ring delivers messages of these lengths to the next rank, and from the previous one.
+func (r *rank) ring(lengths []int, noSpin bool) {
+	next, previous := (r.me+1)%r.n, (r.me+r.n-1)%r.n
+	out, in := &mail{next, letters(r.me, next, lengths)}, &mail{previous, letters(previous, r.me, lengths)}
+	r.deliver([]*mail{out}, []*mail{in}, noSpin)
+}
+
+func (r *rank) delivered(out, in []*mail) bool {
+	pending := func(m *mail) bool { return len(m.letters) > 0 }
+	undrained := func(m *mail) bool { return !r.P2P().TryDrained(m.peer) }
+	return !slices.ContainsFunc(out, pending) && !slices.ContainsFunc(in, pending) && !slices.ContainsFunc(out, undrained)
+}
+
+// canMove reports whether deliver has anything to do. To send, it waits for streams without
+// a message under way.
+func (r *rank) canMove(out, in []*mail) bool {
+	return slices.ContainsFunc(out, func(m *mail) bool { return len(m.letters) > 0 && r.P2P().TryDrained(m.peer) }) ||
+		slices.ContainsFunc(in, func(m *mail) bool { return len(m.letters) > 0 && r.arrived(m.peer) })
+}
+
+// arrived reports whether there is a message from a rank, or an error.
+func (r *rank) arrived(from int) bool {
+	_, ok, err := r.P2P().TryNext(from)
+	return ok || err != nil
+}
+
+// letters returns messages from one rank to another, of these lengths.
+func letters(from, to int, lengths []int) (all []transport.Message) {
+	for i, length := range lengths {
+		all = append(all, letter(uint64(i), from, to, length, 7))
+	}
+	return all
+}
+
+func p2pOrder(h *harness, n int) {
+	h.eachOfSizes(n, func(r *rank, sizes []int) {
+		for i := range 4 {
+			var out, in []*mail
+			for shift := 1; shift < n; shift++ {
+				to, from := (r.me+shift)%n, (r.me+n-shift)%n
+				out = append(out, &mail{to, letters(r.me, to, sizes)})
+				in = append(in, &mail{from, letters(from, r.me, sizes)})
+			}
+			r.pause()
+			r.deliver(out, in, (i+r.me)%2 == 0)
+		}
+	})
+}
+
+// p2pBeside lets a second goroutine of each rank use its P2P while the first makes calls in
+// which messages go between the same ranks.
+func p2pBeside(h *harness, n int) {
+	h.each(n, 0, "", func(r *rank) {
+		next, previous := (r.me+1)%n, (r.me+n-1)%n
+		beside := make(chan error, 1)
+		go func() {
+			beside <- r.failing(func() {
+				for i := range 20 {
+					r.ring([]int{0, 1, 40, 300}, i%2 == 0)
+				}
+			})
+		}()
+		err := protected(func() {
+			for i := range 60 {
+				r.converse(func(seq uint64) {
+					r.exchange(next, letter(seq, r.me, next, 40*i, i), previous, letter(seq, previous, r.me, 40*i, i))
+					r.drain(next)
+				})
+			}
+		})
+		if other := <-beside; err == nil || other != nil && consequence(err) {
+			mustIn(other, "P2P beside calls")
+		}
+		must(err)
+	})
+}
+
+func p2pDrain(h *harness, n int) {
+	// A plain trace: the rank that finds a stream drained has to see what was done before.
+	taken := 0
+	buffer := make([]byte, 300)
+	h.each(n, 0, "", func(r *rank) {
+		for i := range 200 {
+			m := letter(uint64(i), 0, n-1, len(buffer), 0)
+			switch r.me {
+			case 0:
+				m.Bytes = buffer[:copy(buffer, m.Bytes)]
+				r.deliver([]*mail{{n - 1, []transport.Message{m}}}, nil, i%2 == 0)
+				if taken != i+1 {
+					fail("TryDrained is true before message %d was taken", i)
+				}
+				poison(buffer)
+			case n - 1:
+				r.pause()
+				for in := (&mail{0, []transport.Message{m}}); len(in.letters) > 0; {
+					took, ok := r.glimpse(in)
+					r.checkFailed()
+					if !ok {
+						r.P2P().Rest(func() bool { return r.arrived(0) }, i%3 == 0)
+						continue
+					}
+					if in.step(took) {
+						taken = i + 1
+					}
+					r.P2P().Take(0)
+				}
+			}
+		}
+	})
+}
+
+// p2pWake lets a goroutine of each rank wake it before or while it rests.
+func p2pWake(h *harness, n int) {
+	h.each(n, 0, "", func(r *rank) {
+		wake := make(chan struct{})
+		defer close(wake)
+		go func() {
+			for range wake {
+				r.P2P().Wake()
+			}
+		}()
+		for i := range 300 {
+			wake <- struct{}{}
+			r.yield()
+			r.P2P().Rest(never, i%2 == 0) // hangs if the wake is lost
+			r.checkStop()
+		}
+		r.P2P().Rest(func() bool { return true }, false)
+	})
+}
+
+// p2pLeft lets a rank leave right after it has put a message.
+func p2pLeft(h *harness, n int) {
+	for trial := range 20 {
+		h.each(n, uint64(trial), "", func(r *rank) {
+			m := letters(0, n-1, []int{8})
+			switch r.me {
+			case 0:
+				r.send(&mail{n - 1, m})
+				mustIn(r.Close(), "Close")
+			case n - 1:
+				r.pause()
+				for r.P2P().Lost(0) == nil {
+					r.checkFailed()
+					r.P2P().Rest(never, trial%2 == 0)
+				}
+				if !r.fetch(&mail{0, m}) {
+					fail("what the rank had put before it left is not there")
+				}
+			}
+		})
+	}
+}
+
+// When the receiver gets a view of a message that is withdrawn.
+const (
+	viewBefore = iota
+	viewAtOnce
+	viewAfter
+	moments
+)
+
+// p2pWithdraw lets a rank take back what it has put, for every reason, while the other has a
+// view of it, or may be about to get one, or has none.
+func p2pWithdraw(h *harness, n int) {
+	reasons := []struct {
+		name string
+		do   func(sender, receiver *rank)
+	}{
+		{"the group fails", func(sender, _ *rank) { sender.Fail(failureBy(0, 0)) }},
+		{"its sender leaves", func(sender, _ *rank) { sender.Close() }},
+		{"its receiver leaves", func(_, receiver *rank) { receiver.Close() }},
+	}
+	for trial := range 16 * moments * len(reasons) {
+		moment, reason := trial%moments, reasons[trial/moments%len(reasons)]
+		memory := make([]byte, 16)
+		viewed, withdrawn := newGate(1), newGate(1)
+		h.each(n, uint64(trial), "a message is withdrawn as "+reason.name, func(r *rank) {
+			if r.me == 1 {
+				if moment == viewAfter {
+					r.await(withdrawn)
+				}
+				r.viewOnce(moment, viewed)
+				return
+			}
+			p := r.P2P()
+			m := letter(1, 0, 1, len(memory), 0)
+			m.Bytes = memory
+			if _, ok, err := p.TryPut(1, &m); !ok || err != nil {
+				fail("TryPut of the first message: ok %v, error %w", ok, err)
+			}
+			switch moment {
+			case viewBefore:
+				r.await(viewed)
+			case viewAtOnce:
+				r.pause()
+			}
+			reason.do(r, r.w.ranks[1])
+			gone := func() bool { _, ok := p.TryWithdraw(1); return ok }
+			for !gone() {
+				r.checkStop()
+				p.Rest(gone, trial%2 == 0)
+			}
+			withdrawn.pass()
+			poison(memory) // it is the sender's again
+			if !gone() {
+				fail("TryWithdraw returns false after it returned true")
+			}
+		})
+	}
+}
+
+// viewOnce looks at 16 zero bytes from rank 0, if it gets them before that has gone.
+func (r *rank) viewOnce(moment int, viewed *gate) {
+	p := r.P2P()
+	for {
+		view, ok, err := p.TryNext(0)
+		mustIn(err, "TryNext")
+		switch {
+		case ok && moment == viewAfter && r.Failed():
+			fail("TryNext returns a message although the group has failed")
+		case ok:
+			viewed.pass()
+			yield(200)
+			same(view.Bytes, make([]byte, 16), "a message that is viewed while it is withdrawn")
+			p.Take(0)
+			return
+		case r.Failed() || p.Lost(0) != nil:
+			return
+		}
+		p.Rest(func() bool { return r.arrived(0) }, false)
+	}
+}
+
+// p2pBehind lets ranks wait for each other in a chain, whose last rank does not wait.
+func p2pBehind(h *harness, n int) {
+	over := newGate(1)
+	h.each(n, 0, "", func(r *rank) {
+		p := r.P2P()
+		switch r.me {
+		case n - 1:
+			r.await(over)
+		case 0:
+			defer func() {
+				over.pass()
+				for _, r := range r.w.ranks {
+					r.P2P().Wake()
+				}
+			}()
+			for p.Behind(1) != n-1 { // until all rest
+				r.checkStop()
+				r.yield()
+			}
+		default: // rests for the next rank
+			p.WaitFor(r.me + 1)
+			for !over.isOpen() {
+				r.checkStop()
+				p.Rest(never, true)
+			}
+			p.WaitFor(-1)
+		}
+	})
+}
