@@ -136,7 +136,7 @@ func TestDoctorFindsProblems(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, 1, run(context.Background(), []string{"doctor"}, &stdout, &stderr))
 	require.Equal(t, "goccl: error: 2 problems keep ranks from working\n", stderr.String())
-	require.Regexp(t, `(?m)^  problem  launcher +GOCCL_SHM_NAME and GOCCL_SHM_SIZE are not set .*\n {10,}-> set or unset the variables`, stdout.String())
+	require.Regexp(t, `(?m)^  problem  launcher +GOCCL_SHM_NAME and GOCCL_SHM_SIZE are not set: .*\n {10,}-> set or unset the variables`, stdout.String())
 	require.Regexp(t, `(?m)^  note     all +not measured`, stdout.String())
 	require.Contains(t, stdout.String(), "\n2 problems, ")
 }
