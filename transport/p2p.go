@@ -39,11 +39,18 @@ type P2P interface {
 	// Wake ends the Rest in progress, or the next one. Any goroutine may call it at any time.
 	Wake()
 	// WaitFor announces the rank that this rank waits for, so that others can find out for whom
-	// they wait in the end; -1: for no particular one, or no longer. It holds until the next
-	// WaitFor, also between Rests.
+	// they wait in the end; -1: for no particular one, or no longer. Once a Rest has slept, this
+	// rank counts as waiting for peer, also between Rests, until peer puts something for it or
+	// takes something from it, and again as soon as another Rest sleeps. A WaitFor of another
+	// rank ends it.
 	WaitFor(peer int)
 	// Behind follows the chain of waits, in calls and in P2Ps, from peer to its end, and returns
-	// the rank there.
+	// the rank there. A rank that got what it waited for and does not go on is the end, wherever
+	// it was stopped.
+	//
+	// A rank that calls Behind gives up. It counts as waiting for the rank of its last WaitFor
+	// until that rank serves it or the next WaitFor, so that other ranks that time out at the
+	// same moment do not take it for the end.
 	Behind(peer int) int
 
 	// Lost returns a *PeerLostError if peer has left the group, or has died and a Rest has

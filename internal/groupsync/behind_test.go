@@ -13,7 +13,7 @@ type stopped map[int]bool
 func (s stopped) Wake(int)                        {}
 func (s stopped) Sleep(int, context.Context) bool { return true }
 func (s stopped) Yield() bool                     { return true }
-func (s stopped) Woken(rank int) bool             { return s[rank] }
+func (s stopped) Asleep(rank int) bool            { return !s[rank] }
 func (s stopped) Dead(int) (int, bool)            { return 0, false }
 
 type noCauses struct{}
@@ -66,10 +66,13 @@ func (d drowsy) Wake(int)                        {}
 func (d drowsy) Sleep(int, context.Context) bool { return true }
 func (d drowsy) Yield() bool                     { return true }
 func (d drowsy) Dead(int) (int, bool)            { return 0, false }
-func (d drowsy) Woken(sleeper int) bool {
+func (d drowsy) Asleep(sleeper int) bool {
 	d[sleeper]--
-	return d[sleeper] >= 0
+	return d[sleeper] < 0
 }
+
+// nothing plays lanes without messages.
+func nothing(int, int) uint64 { return 0 }
 
 // So does a message: a token that is there for a rank that does not sleep any more says
 // nothing, and ranks that get up late are not the one that does not.
@@ -90,14 +93,79 @@ func TestBehindOfMessages(t *testing.T) {
 		states := make([]*State, ranks)
 		for r := range states { // each waits for the next
 			states[r] = new(State)
-			states[r].laneWaitOn.Store(uint64((r+1)%ranks + 1))
-			if r != c.up {
-				states[r].resting.Store(1)
+			on := uint64((r+1)%ranks + 1)
+			if r == c.up && r != 0 {
+				on |= gaveUp
 			}
+			states[r].laneWaitOn.Store(on)
 		}
 		r := NewMember(NewGroup(states, new(Words), noCauses{}, c.woken), 0, nil, false)
-		if got := NewP2P(r, false).Behind(1); got != c.blamed {
+		if got := NewP2P(r, false, nothing).Behind(1); got != c.blamed {
 			t.Errorf("%s: blames rank %d, want %d", name, got, c.blamed)
 		}
+	}
+}
+
+// waking plays processes: all sleep but those in up, and a sleep is what sleep does.
+type waking struct {
+	stopped
+	sleep func()
+}
+
+func (w waking) Sleep(int, context.Context) bool { w.sleep(); return true }
+
+// A rank that is stopped after its lane was woken is blamed by those that wait for each other in
+// a circle with it: whether what it waits for has come, or something else has, and wherever it is
+// stopped.
+func TestStoppedAfterItsSleep(t *testing.T) {
+	const ranks, victim = 3, 2
+	for _, c := range []struct {
+		name   string
+		before int // the rank that has sent something to the one that is stopped
+	}{{"what it waits for has come", 0}, {"something else has come", 1}} {
+		states := []*State{new(State), new(State), new(State)}
+		var served [ranks][ranks]uint64
+		count := func(by, of int) uint64 { return served[by][of] }
+		up := stopped{}
+		rest := &waking{stopped: up}
+		lane := func(rank int) *P2P {
+			return NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, rest), rank, nil, false), false, count)
+		}
+		asker := lane(0)
+		blames := func(want int, where string) {
+			t.Helper()
+			if got := asker.Behind(1); got != want {
+				t.Errorf("%s, it is stopped as it %s: blames rank %d, want %d", c.name, where, got, want)
+			}
+		}
+		asker.WaitFor(1)
+		states[1].laneWaitOn.Store(asker.edgeTo(1, victim))
+		l := lane(victim)
+		l.WaitFor(0)
+		rest.sleep = func() {
+			blames(1, "sleeps") // as any in the circle
+			served[c.before][victim]++
+			up[ranks+victim] = c.before != 0 // else nothing but the count tells
+		}
+		looks := 0
+		l.Rest(func() bool {
+			if looks++; looks < 3 {
+				return false
+			}
+			blames(victim, "moves what has come")
+			return true
+		}, true)
+		blames(victim, "has moved it")
+		rest.sleep = func() {
+			up[ranks+victim] = false
+			blames(1, "sleeps again")
+			l.Wake()
+		}
+		l.WaitFor(0)
+		l.Rest(func() bool { return false }, true)
+		up[ranks+victim] = true
+		blames(victim, "looks why it was woken")
+		l.Behind(0)
+		blames(1, "gives up") // as any in the circle
 	}
 }

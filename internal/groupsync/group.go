@@ -47,8 +47,8 @@ type Processes interface {
 	// Yield leaves the core to whoever waits for it, and reports whether the core came
 	// back soon.
 	Yield() (soon bool)
-	// Woken reports whether there is a token for rank that it has not taken yet.
-	Woken(rank int) bool
+	// Asleep reports whether a sleeper sleeps and there is no token for it.
+	Asleep(sleeper int) bool
 	// Dead reports whether rank's process has ended, and which it was.
 	Dead(rank int) (pid int, dead bool)
 }

@@ -16,14 +16,19 @@ type P2P struct {
 	dead   []atomic.Bool // by rank: processes that were found dead
 	looked suspicion
 	woken  atomic.Bool
-	on     int  // for whom it rests, -1: for no rank in particular
-	shown  bool // that others see it
+	served Served
+	on     int    // for whom it rests, -1: for no rank in particular
+	shown  uint64 // what laneWaitOn says
 	_      [128]byte
 }
 
-// NewLane returns the lane of a rank, whose rests poll if poll is set.
-func NewP2P(r *Member, poll bool) *P2P {
-	return &P2P{member: r, budget: newBudget(poll, r.group.others), dead: make([]atomic.Bool, r.Size()), on: -1}
+// Served returns how many parts of P2P messages rank `by` has put for rank `of` and taken
+// from it; it only grows. Any rank of the group may call it.
+type Served func(by, of int) uint64
+
+// NewP2P returns the P2P of a rank, whose rests poll if poll is set.
+func NewP2P(r *Member, poll bool, served Served) *P2P {
+	return &P2P{member: r, budget: newBudget(poll, r.group.others), dead: make([]atomic.Bool, r.Size()), served: served, on: -1}
 }
 
 // Rest implements transport.P2P. It tests once more after it has said that it rests.
@@ -35,15 +40,16 @@ func (l *P2P) Rest(ready func() bool, patient bool) {
 	}
 	g := l.member.group
 	var w wait
-	for !ready() && !l.news() {
+	for {
+		edge := l.edge(&w) // before ready looks: what comes later makes it void
+		if ready() || l.news() {
+			break
+		}
 		switch own.spend(&w, g.others) {
 		case announced:
 			l.member.state.resting.Store(1)
-			if l.on >= 0 {
-				l.shown = true
-				l.member.state.laneWaitOn.Store(uint64(l.on) + 1)
-			}
 		case asleep:
+			l.show(edge)
 			woken := g.rest.Sleep(g.p2p(l.member.rank), nil)
 			if g.others != nil && l.looked.arises(woken) {
 				l.findDead()
@@ -58,28 +64,61 @@ func (l *P2P) Rest(ready func() bool, patient bool) {
 
 // WaitFor implements transport.P2P. Only a rest that sleeps shows it to others.
 func (l *P2P) WaitFor(peer int) {
-	if l.on = peer; peer < 0 && l.shown {
-		l.shown = false
-		l.member.state.laneWaitOn.Store(0)
+	if l.on != peer || l.shown&gaveUp != 0 {
+		l.show(0)
+	}
+	l.on = peer
+}
+
+// A value of laneWaitOn says for whom the lane waits, rank+1, and what that rank had served
+// it when it looked last; gaveUp may be set.
+const (
+	edgeRank   = 1<<24 - 1
+	edgeServed = ^uint64(edgeRank) &^ gaveUp
+)
+
+// edge is the value for a wait that has begun to sleep.
+func (l *P2P) edge(w *wait) uint64 {
+	if !w.parked || l.on < 0 {
+		return 0
+	}
+	return l.edgeTo(l.member.rank, l.on)
+}
+
+func (l *P2P) edgeTo(waiter, on int) uint64 {
+	return l.served(on, waiter)<<24&edgeServed | uint64(on+1)
+}
+
+func (l *P2P) show(edge uint64) {
+	if l.shown != edge {
+		l.shown = edge
+		l.member.state.laneWaitOn.Store(edge)
 	}
 }
 
-// Behind implements transport.P2P.
+// Behind implements transport.P2P. What a lane shows counts only as long as the rank that it
+// waits for has served it nothing more: if that has, and the lane has not looked, it is the
+// lane's rank that does not go on, wherever it was stopped.
 func (l *P2P) Behind(peer int) int {
+	if l.on >= 0 {
+		l.shown = l.edgeTo(l.member.rank, l.on) | gaveUp
+		l.member.state.laneWaitOn.Store(l.shown)
+	}
 	g := l.member.group
 	return l.member.follow(peer, func(who int) uint64 {
 		s := g.states[who]
-		if on := s.waitOn.Load(); on != 0 && on <= uint64(len(g.states)) {
+		if on := s.waitOn.Load() &^ gaveUp; on != 0 && on <= uint64(len(g.states)) {
 			return on
 		}
-		return s.laneWaitOn.Load()
-	}, func(who int) bool {
-		if g.others == nil {
-			return false
+		edge := s.laneWaitOn.Load() &^ gaveUp
+		on := edge & edgeRank
+		if on == 0 || on > uint64(len(g.states)) || on != uint64(who)+1 && edge != l.edgeTo(who, int(on)-1) {
+			return 0
 		}
-		// A token that nobody sleeps for says nothing: one who has given up leaves it there.
+		return on
+	}, func(who int) bool {
 		s := g.states[who]
-		return s.waitOn.Load() != 0 && g.others.Woken(who) || s.resting.Load() != 0 && g.others.Woken(g.p2p(who))
+		return isUp(&s.waitOn, g.others, who) || isUp(&s.laneWaitOn, g.others, g.p2p(who))
 	})
 }
 

@@ -15,7 +15,7 @@ func (departed) Dead(rank int) (int, bool) { return 7, rank != 0 }
 // Whether a rank is lost others than the lane's goroutine ask, too, while it notices that.
 func TestLostBesideRest(t *testing.T) {
 	states := []*State{new(State), new(State)}
-	l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, departed{}), 0, nil, false), false)
+	l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, departed{}), 0, nil, false), false, nothing)
 	asked := make(chan struct{})
 	over := make(chan error)
 	go func() {

@@ -49,7 +49,7 @@ type dying struct{ sleeps, yields int }
 func (d *dying) Wake(int)                        {}
 func (d *dying) Sleep(int, context.Context) bool { d.sleeps++; return false }
 func (d *dying) Yield() bool                     { d.yields++; return true }
-func (d *dying) Woken(int) bool                  { return false }
+func (d *dying) Asleep(int) bool                 { return true }
 func (d *dying) Dead(int) (pid int, is bool)     { return 17, d.sleeps >= 2 }
 
 // A lane that rests notices a death, once, and a patient one has neither polled nor
@@ -58,7 +58,7 @@ func TestLaneNoticesDeath(t *testing.T) {
 	for _, patient := range []bool{false, true} {
 		d := new(dying)
 		states := []*State{new(State), new(State)}
-		l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, d), 0, nil, true), true)
+		l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, d), 0, nil, true), true, nothing)
 		budget := l.budget
 		if err := l.Lost(1); err != nil {
 			t.Errorf("lost at first: %v", err)

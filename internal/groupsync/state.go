@@ -32,13 +32,13 @@ type line struct {
 //	272  refusedFirst 8   the latest run of refused calls
 //	280  refusedLast  8
 //	288  left         8   1: it has left the group
-//	296  waitOn       8   whom it sleeps for: rank+1, or everyone
+//	296  waitOn       8   whom it sleeps for: rank+1, or everyone; and gaveUp
 //	304  token        4   where ranks are processes: what wakes it
 //	308  -           76
 //	384  resting      8   1: its lane sleeps
 //	392  laneToken    4   where ranks are processes: what wakes that
 //	396  -            4
-//	400  laneWaitOn   8   for whom its lane waits, or gave up waiting: rank+1
+//	400  laneWaitOn   8   for whom its lane waits, and since what; and gaveUp (see Lane)
 //	408  -          104
 type State struct {
 	line         [2]line
@@ -72,6 +72,9 @@ const StateBytes = 512
 
 // everyone in waitOn: the rank sleeps until anything happens.
 const everyone = ^uint64(0)
+
+// gaveUp in waitOn or laneWaitOn: the wait ended since its time was up.
+const gaveUp = 1 << 63
 
 // Words are the words of a group that several ranks write. They are off the hot
 // path: a call only loads them.

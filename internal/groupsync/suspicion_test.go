@@ -20,7 +20,7 @@ type mortal struct {
 func (m *mortal) Wake(int)                        {}
 func (m *mortal) Sleep(int, context.Context) bool { return m.sleep() }
 func (m *mortal) Yield() bool                     { return false }
-func (m *mortal) Woken(int) bool                  { return false }
+func (m *mortal) Asleep(int) bool                 { return true }
 func (m *mortal) Dead(int) (int, bool)            { m.looks++; return 17, m.dead }
 
 // call makes a call of rank 0 of three, the others of which are not there yet when it
@@ -88,7 +88,7 @@ func TestSleeperFindsDeath(t *testing.T) {
 func TestBusyLaneFindsDeath(t *testing.T) {
 	m, r, _ := mortalGroup()
 	m.sleep = func() bool { return true }
-	l := NewP2P(r, false)
+	l := NewP2P(r, false, nothing)
 	rests := func() {
 		n := 0
 		l.Rest(func() bool { n++; return n > 4 }, true)

@@ -274,6 +274,9 @@ func (r *Member) interrupted(i interruption, peer int) error {
 		return &transport.ProtocolError{Peer: peer,
 			Text: "it ended the call while this rank waits to exchange a message with it"}
 	}
+	if on := r.state.waitOn.Load(); on != 0 {
+		r.state.waitOn.Store(on | gaveUp)
+	}
 	e := &transport.TimeoutError{Missing: r.missing(), By: r.rank, Seq: r.seq, After: r.limit.After}
 	if len(e.Missing) == 0 && peer >= 0 {
 		e.Behind = []int{r.behind(peer)}
@@ -283,13 +286,21 @@ func (r *Member) interrupted(i interruption, peer int) error {
 
 // behind returns the rank that peer, for which this one waits in a call, waits for in the end.
 func (r *Member) behind(peer int) int {
-	return r.follow(peer, func(who int) uint64 { return r.group.states[who].waitOn.Load() },
-		func(who int) bool { return r.group.others != nil && r.group.others.Woken(who) })
+	return r.follow(peer, func(who int) uint64 { return r.group.states[who].waitOn.Load() &^ gaveUp },
+		func(who int) bool { return isUp(&r.group.states[who].waitOn, r.group.others, who) })
 }
 
-// follow goes from peer, and from each rank that sleeps, to the one it sleeps for, 1 + which
-// on returns. Where that leads in a circle of processes, one that was stopped in its sleep
-// has been woken and does not get up: lies reports that.
+// isUp reports whether a sleeper among processes, whose word says for whom it waits, neither
+// sleeps nor has given up. All others that wait for each other are up for a moment at most.
+func isUp(waitOn *atomic.Uint64, others Processes, sleeper int) bool {
+	on := waitOn.Load()
+	return others != nil && on != 0 && on&gaveUp == 0 && !others.Asleep(sleeper)
+}
+
+// follow goes from peer, and from each rank that waits, to the one it waits for, 1 + which
+// on returns. Where that leads in a circle of processes, one may have been stopped that could
+// do something for another in the circle, though not for the one it waits for: it stays up,
+// which lies reports.
 func (r *Member) follow(peer int, on func(who int) uint64, lies func(who int) bool) int {
 	var circle []int
 	for who := peer; who != r.rank && !slices.Contains(circle, who); {

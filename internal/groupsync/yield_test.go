@@ -22,7 +22,7 @@ func (n *neighbour) Wake(int)                        {}
 func (n *neighbour) Sleep(int, context.Context) bool { n.sleeps++; n.enter(); return true }
 func (n *neighbour) Yield() bool                     { n.yields++; n.enter(); return !n.busy }
 func (n *neighbour) Dead(int) (pid int, dead bool)   { return 1, false }
-func (n *neighbour) Woken(int) bool                  { return false }
+func (n *neighbour) Asleep(int) bool                 { return true }
 
 // A rank yields as long as that is good. After a yield that took long it sleeps in the
 // next waits, in twice as many each time that the first yield after them is as bad; a

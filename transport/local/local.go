@@ -63,7 +63,7 @@ func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoi
 	eps := make([]transport.Endpoint, ranks)
 	for i := range eps {
 		m := groupsync.NewMember(g.Group, i, slots, !g.parked)
-		eps[i] = &endpoint{Member: m, group: g, p2p: p2p{groupsync.NewP2P(m, !g.parked), g, i}}
+		eps[i] = &endpoint{Member: m, group: g, p2p: p2p{groupsync.NewP2P(m, !g.parked, g.served), g, i}}
 	}
 	return eps
 }

@@ -47,6 +47,15 @@ func (all mailboxes) of(from, to int) *mailbox {
 	return b.Load()
 }
 
+// find is of, but makes no mailbox: it returns nil if neither end has.
+func (all mailboxes) find(from, to int) *mailbox {
+	row := all[from].Load()
+	if row == nil {
+		return nil
+	}
+	return (*row)[to].Load()
+}
+
 func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 	b := ep.group.calls.of(ep.Rank(), to)
 	n := b.posted.Load()

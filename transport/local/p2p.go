@@ -61,6 +61,17 @@ func (l *p2p) Take(from int) {
 	l.group.WakeP2P(from)
 }
 
+// served implements groupsync.Served.
+func (g *group) served(by, of int) (parts uint64) {
+	if b := g.lanes.find(by, of); b != nil {
+		parts += b.posted.Load()
+	}
+	if b := g.lanes.find(of, by); b != nil {
+		parts += b.taken.Load()
+	}
+	return parts
+}
+
 // TryWithdraw implements transport.P2P. It does not ask why: whatever has happened to
 // either rank, a message that is being viewed is the receiver's until that has taken it.
 // (syncmodel, lane: closeWithdraws, lostWithdraws, failureWithdraws, viewedIsAwaited,

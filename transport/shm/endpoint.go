@@ -43,7 +43,7 @@ func (n *node) states() []*groupsync.State {
 // endpoint returns a rank's endpoint, whose regions alloc makes.
 func (n *node) endpoint(rank int, alloc makeRegion) *endpoint {
 	m := groupsync.NewMember(n.group, rank, n.slots, n.poll)
-	return &endpoint{Member: m, node: n, p2p: p2p{groupsync.NewP2P(m, n.poll), n, rank}, regions: &regions{alloc: alloc}}
+	return &endpoint{Member: m, node: n, p2p: p2p{groupsync.NewP2P(m, n.poll, n.served), n, rank}, regions: &regions{alloc: alloc}}
 }
 
 // endpoint implements transport.Endpoint, Staging, Memory, Regions and Groups.

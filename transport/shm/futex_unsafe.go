@@ -67,8 +67,8 @@ func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	return token.Swap(noToken) == oneToken
 }
 
-// Woken implements lines.Processes.
-func (p *processes) Woken(rank int) bool { return p.tokens[rank].Load() == oneToken }
+// Asleep implements groupsync.Processes.
+func (p *processes) Asleep(sleeper int) bool { return p.tokens[sleeper].Load() == asleep }
 
 // Yield implements lines.Processes. It is a raw system call: by another one the
 // runtime would give this goroutine's place to a new thread, and wake it for that.

@@ -61,6 +61,17 @@ func (l *p2p) Take(from int) {
 	l.group.WakeP2P(from)
 }
 
+// served implements groupsync.Served.
+func (n *node) served(by, of int) (parts uint64) {
+	if off := n.channelAt(n.pair(n.layout.lanes, by, of), by); off != 0 {
+		parts += at[channel](n.arena, off).posted.Load()
+	}
+	if off := n.channelAt(n.pair(n.layout.lanes, of, by), of); off != 0 {
+		parts += at[channel](n.arena, off).taken.Load()
+	}
+	return parts
+}
+
 // TryWithdraw implements transport.P2P: no rank has a view of this rank's memory. It
 // touches no shared memory, so that it needs no guard.
 func (l *p2p) TryWithdraw(int) (taken, ok bool) { return false, true }

@@ -29,6 +29,8 @@ var brokenP2P = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return takesBack{ep} }},
 	{check: "P2P/Behind", what: "returns the rank that it waits for itself", hangs: true,
 		wrap: withP2P(func(p *naiveP2P) transport.P2P { return shortSighted{p} })},
+	{check: "P2P/Served", what: "follows a rank that was sent something", says: "stays in place",
+		wrap: withP2P(func(p *naiveP2P) transport.P2P { return credulousP2P{p} })},
 	{check: "P2P/Withdraw", what: "withdraws what is viewed", says: "viewed while it is withdrawn", races: true,
 		wrap: withP2P(func(p *naiveP2P) transport.P2P { return hastyP2P{p} })},
 	{check: "P2P/Withdraw", what: "withdraws what is viewed of a rank that has left", says: "as its receiver leaves", races: true,
@@ -149,6 +151,12 @@ func (ep takesBack) Close() error {
 type shortSighted struct{ *naiveP2P }
 
 func (shortSighted) Behind(peer int) int { return peer }
+
+type credulousP2P struct{ *naiveP2P }
+
+func (p credulousP2P) Behind(peer int) int {
+	return p.behind(peer, func(int, int) bool { return true })
+}
 
 type hastyP2P struct{ *naiveP2P }
 

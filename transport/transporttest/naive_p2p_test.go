@@ -64,6 +64,7 @@ func (p *naiveP2P) Rest(ready func() bool, _ bool) {
 		changes := p.changes
 		p.mu.Unlock()
 		if ready() {
+			p.locked(func() { p.waitsFor[p.rank] = 0 })
 			return
 		}
 		p.mu.Lock()
@@ -82,10 +83,14 @@ func (p *naiveP2P) Rest(ready func() bool, _ bool) {
 func (p *naiveP2P) WaitFor(peer int) { p.locked(func() { p.waitsFor[p.rank] = peer + 1 }) }
 
 func (p *naiveP2P) Behind(peer int) int {
+	return p.behind(peer, func(who, on int) bool { return len(p.letters[[2]int{on, who}]) == 0 })
+}
+
+func (p *naiveP2P) behind(peer int, waits func(who, on int) bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for range p.n {
-		if on := p.waitsFor[peer]; on > 0 {
+		if on := p.waitsFor[peer]; on > 0 && waits(peer, on-1) {
 			peer = on - 1
 		}
 	}

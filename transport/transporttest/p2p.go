@@ -348,10 +348,7 @@ func p2pBehind(h *harness, n int) {
 					r.P2P().Wake()
 				}
 			}()
-			for p.Behind(1) != n-1 { // until all rest
-				r.checkStop()
-				r.yield()
-			}
+			r.untilBehind(1, n-1) // all rest
 		default: // rests for the next rank
 			p.WaitFor(r.me + 1)
 			for !over.isOpen() {
@@ -361,4 +358,63 @@ func p2pBehind(h *harness, n int) {
 			p.WaitFor(-1)
 		}
 	})
+}
+
+// untilBehind waits until Behind(peer) is want because ranks rest.
+func (r *rank) untilBehind(peer, want int) {
+	for r.P2P().Behind(peer) != want {
+		r.checkStop()
+		r.yield()
+	}
+}
+
+// p2pServed stops rank 1, which has rested for rank 2, after that has sent it something: with
+// the view, after Take, or at the next Rest.
+func p2pServed(h *harness, n int) {
+	for where := range 3 {
+		rests, stopped, checked := newGate(1), newGate(1), newGate(1)
+		h.each(n, 0, "", func(r *rank) {
+			p := r.P2P()
+			stop := func(here bool) {
+				if here {
+					stopped.pass()
+					r.await(checked)
+				}
+			}
+			switch r.me {
+			case 0:
+				r.untilBehind(1, 2)
+				rests.pass()
+				r.await(stopped)
+				got := p.Behind(1)
+				checked.pass()
+				if got != 1 {
+					fail("Behind(1) is %d, although that rank has sent rank 1 something, which stays in place", got)
+				}
+			case 1:
+				p.WaitFor(2)
+				var ok bool
+				var err error
+				for there := func() bool {
+					if _, ok, err = p.TryNext(2); ok {
+						stop(where == 0)
+						p.Take(2)
+					}
+					return ok || err != nil
+				}; !ok; mustIn(err, "TryNext") {
+					r.checkStop()
+					p.Rest(there, true)
+				}
+				stop(where == 1)
+				p.Rest(func() bool { stop(where == 2); return true }, false)
+			case 2:
+				r.await(rests)
+				m := letter(1, 2, 1, 16, 0)
+				if _, ok, err := p.TryPut(1, &m); !ok || err != nil {
+					fail("TryPut of the first message: ok %v, error %w", ok, err)
+				}
+				r.await(checked)
+			}
+		})
+	}
 }
