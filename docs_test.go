@@ -124,7 +124,7 @@ func write(t *testing.T, file, text string) {
 
 var exampleLink = regexp.MustCompile(`\[([A-Za-z_]+)\]\((?:\.\./)+(dist/[a-z_]+_test\.go)\)`)
 
-// TestLinkedExamples looks for the examples that guides lead to: a function is linked
+// TestLinkedExamples checks the examples that guides refer to: the link of a function leads
 // to the file that has its example.
 func TestLinkedExamples(t *testing.T) {
 	links := 0

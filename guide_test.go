@@ -11,10 +11,10 @@ import (
 
 const guide = "docs/guides/writing-an-algorithm.md"
 
-// TestGuide does what docs/guides/writing-an-algorithm.md says, in a module of its own: it
-// writes the files, runs the commands of sh and console blocks after each other, and
-// compares what those in console blocks print. Times, line numbers and which of several ranks was the
-// first to fail may differ.
+// TestGuide follows docs/guides/writing-an-algorithm.md in a module of its own: it
+// writes the files, runs the commands of sh and console blocks one after the other, and
+// compares the output of those in console blocks. Times, line numbers and which of several
+// ranks failed first may differ.
 func TestGuide(t *testing.T) {
 	root, err := filepath.Abs(".")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestGuide(t *testing.T) {
 		}
 		if f.language == "sh" {
 			for line := range strings.Lines(f.text) {
-				if strings.HasPrefix(line, "go ") { // what it prints depends on what has been downloaded
+				if strings.HasPrefix(line, "go ") { // its output depends on what has been downloaded
 					runCommand(t, root, mine, line)
 				}
 			}
@@ -71,7 +71,7 @@ func TestGuide(t *testing.T) {
 }
 
 // runCommand runs a command of the go tool and returns what it prints: in the
-// clone if it is about the clone's examples, else in the reader's module.
+// clone if it uses the clone's examples, else in the reader's module.
 func runCommand(t *testing.T, root, mine, command string) string {
 	t.Helper()
 	words := strings.Fields(command)
@@ -90,7 +90,7 @@ func runCommand(t *testing.T, root, mine, command string) string {
 
 var varying = regexp.MustCompile(`\d+\.\d+s?|rank \d+|\(cached\)|\w+\.go:\d+| +`)
 
-// steady takes away what differs from run to run.
+// steady removes what differs from run to run.
 func steady(output string) string {
 	return varying.ReplaceAllStringFunc(output, func(s string) string {
 		if strings.TrimSpace(s) == "" {

@@ -11,9 +11,9 @@ import (
 
 const processes = "docs/guides/processes.md"
 
-// TestProcessesGuide does what docs/guides/processes.md says: it writes and builds the
-// program, and runs the commands of console blocks, which print what the guide says,
-// and those launchers of the sh block that are installed.
+// TestProcessesGuide follows docs/guides/processes.md: it writes and builds the
+// program, runs the commands of console blocks and compares their output with the guide,
+// and runs the installed launchers of the sh block.
 func TestProcessesGuide(t *testing.T) {
 	home := t.TempDir()
 	build(t, filepath.Join(home, "bin", "goccl"), "./cmd/goccl")
@@ -27,7 +27,7 @@ func TestProcessesGuide(t *testing.T) {
 		switch f.language {
 		case "console":
 			if strings.HasPrefix(f.text, "$ goccl doctor\n") {
-				continue // what it finds is this machine's, and its own test's
+				continue // its output depends on the machine, and it has its own test
 			}
 			is := ""
 			for line := range strings.Lines(f.text) {
@@ -75,7 +75,7 @@ func shell(t *testing.T, home, line string) string {
 	return string(out)
 }
 
-// startBy starts the guide's program by another launcher.
+// startBy starts the guide's program with another launcher.
 func startBy(t *testing.T, home, line string) {
 	launcher := strings.Fields(line)[0]
 	if _, err := exec.LookPath(launcher); err != nil {
@@ -95,8 +95,7 @@ var (
 	joint  = regexp.MustCompile(`"\s*\+\s*"`) // of a text in two pieces
 )
 
-// TestTroubleshooting finds every text of the guide's tables of errors in the code, so
-// that who looks for what a program prints finds it there.
+// TestTroubleshooting finds every text of the guide's tables of errors in the code.
 func TestTroubleshooting(t *testing.T) {
 	var code strings.Builder
 	for _, room := range []string{"ccl", "dist", "internal/launchenv", "transport", "transport/shm"} {

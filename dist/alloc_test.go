@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A warm call allocates nothing: neither its options nor the way to the group. One
-// that is begun allocates its Work. What is counted is the whole process, over ten
-// thousand calls of every rank; the runtime's own few allocations, such as for
-// goroutines that park, are in it.
+// A warm call does not allocate, neither for its options nor for the lookup of its group;
+// an asynchronous one allocates its Work. The test counts all allocations of the process
+// over ten thousand calls of every rank, including the runtime's few, such as those for
+// goroutines that park.
 func TestWarmCallsDoNotAllocate(t *testing.T) {
 	const calls, bearable = 10_000, 100
-	// What a rank's calls work on is made once, like everything that is warm.
+	// The buffers of a rank's calls are allocated once.
 	type buffers struct {
 		ctx           context.Context
 		group         *dist.ProcessGroup
@@ -91,7 +91,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 				require.NoError(t, err)
 				allowed := uint64(bearable)
 				if name == "AllReduceAsync" {
-					allowed += uint64(calls * ranks * 5 / 4) // and at times a goroutine that makes them
+					allowed += uint64(calls * ranks * 5 / 4) // and now and then a goroutine that makes them
 				}
 				require.LessOrEqual(t, after.Mallocs-before.Mallocs, allowed, "allocations in %d calls", calls*ranks)
 			})
@@ -99,7 +99,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// The whole way of a call of one rank: who am I, options, checks.
+// A call of a single rank: the rank lookup, the options, the checks.
 func BenchmarkAllReduceOfOneRank(b *testing.B) {
 	if err := dist.InitProcessGroup("ccl"); err != nil {
 		b.Fatal(err)

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every twin does what its function does, with the same arguments.
+// Every Async form has the results of its function with the same arguments.
 func TestAsyncTwins(t *testing.T) {
 	const ranks = 3
 	counts := []int{1, 0, 2}
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
-		// What the root of gathers and scatters alone has.
+		// Only the root of gathers and scatters passes these.
 		at := func(root, n int) []int64 {
 			if rank == root {
 				return elements(rank, n)
@@ -31,9 +31,9 @@ func TestAsyncTwins(t *testing.T) {
 		mine := elements(rank, counts[rank])
 		for _, twins := range []struct {
 			name   string
-			output int // its length; the input of calls that have but one tensor
+			output int // its length; that of the input for calls with one tensor
 			call   func(output []int64) error
-			begin  func(output []int64) (*dist.Work, error)
+			start  func(output []int64) (*dist.Work, error)
 		}{
 			{"AllReduce", 3,
 				func(o []int64) error { return dist.AllReduce(o, dist.Max) },
@@ -82,7 +82,7 @@ func TestAsyncTwins(t *testing.T) {
 			{"AllToAll", ranks,
 				func(o []int64) error { return dist.AllToAll(o, in) },
 				func(o []int64) (*dist.Work, error) { return dist.AllToAllAsync(o, in) }},
-			{"AllToAllV", ranks * counts[rank], // everyone sends counts[r] elements to rank r
+			{"AllToAllV", ranks * counts[rank], // all ranks send counts[r] elements to rank r
 				func(o []int64) error {
 					return dist.AllToAllV(o, in, []int{counts[rank], counts[rank], counts[rank]}, counts)
 				},
@@ -94,7 +94,7 @@ func TestAsyncTwins(t *testing.T) {
 			if err := twins.call(want); err != nil {
 				return err
 			}
-			work, err := twins.begin(got)
+			work, err := twins.start(got)
 			if err != nil {
 				return err
 			}
@@ -113,8 +113,8 @@ func TestAsyncTwins(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Many are begun, and a call that is not waits for them; what is wrong with one is
-// its Work's to say.
+// Many calls may be queued, and a synchronous call waits for them. Invalid arguments are
+// the error of the Work.
 func TestAsync(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		wrong, err := dist.BroadcastAsync([]int64{1}, 7)
@@ -145,7 +145,7 @@ func TestAsync(t *testing.T) {
 	require.ErrorContains(t, err, "the process group is nil")
 }
 
-// Tensors of unlike lengths, one of them empty; and other lengths on another rank.
+// Tensors of different lengths, one of them empty, and a length that differs on one rank.
 func TestCoalesced(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		tensors := [][]int64{elements(rank, 3), {}, elements(rank, 70_000)}

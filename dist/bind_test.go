@@ -13,20 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answer is what a goroutine gets to know about itself.
+// answer is what a goroutine learns about itself.
 type answer struct {
 	rank    int
 	rankErr error
-	reduce  error // of a collective that all other goroutines leave alone
+	reduce  error // of a collective that no other goroutine joins
 }
 
-// S4.12, S4.18: a rank is known in its worker's goroutine, in those started with
-// Go, and to GetRank by inheritance; nowhere else.
+// A rank is known in its worker's goroutine, in goroutines started with Go, and to
+// GetRank in goroutines that inherit the worker's labels; nowhere else.
 func TestWhoKnowsItsRank(t *testing.T) {
-	// A goroutine that no worker started does what workers ask it to.
+	// A goroutine that no worker started runs functions for workers.
 	requests := make(chan func())
-	var stranger sync.WaitGroup
-	stranger.Go(func() {
+	var unbound sync.WaitGroup
+	unbound.Go(func() {
 		for f := range requests {
 			f()
 		}
@@ -49,18 +49,18 @@ func TestWhoKnowsItsRank(t *testing.T) {
 		answers := make(chan answer)
 		requests <- func() { answers <- ask() }
 		a = <-answers
-		assert.Equal(t, 0, a.rank, "stranger")
+		assert.Equal(t, 0, a.rank, "unbound")
 		assert.NoError(t, a.rankErr)
 		assert.ErrorIs(t, a.reduce, dist.ErrUnbound)
 		return dist.Barrier()
 	}), dist.WithRanks(3))
 	close(requests)
-	stranger.Wait()
+	unbound.Wait()
 	require.NoError(t, err)
 }
 
-// Foreign profiler labels do not disturb who a bound goroutine is; those who
-// inherit them are strangers, whatever the labels say.
+// Foreign profiler labels do not change a bound goroutine's rank; unbound goroutines that
+// inherit them have no rank.
 func TestForeignLabels(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		pprof.Do(context.Background(), pprof.Labels("ccl.rank", "7"), func(context.Context) {
@@ -70,7 +70,7 @@ func TestForeignLabels(t *testing.T) {
 			assert.Equal(t, 0, a.rank)
 			assert.ErrorIs(t, a.reduce, dist.ErrUnbound)
 		})
-		// Do has taken all labels away on its return: it was not given ctx.
+		// Do has removed all labels on its return, since it was not given ctx.
 		assert.Equal(t, answer{rank: rank}, ask())
 		assert.Equal(t, 0, in(plain, ask).rank)
 
@@ -82,7 +82,7 @@ func TestForeignLabels(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A pool that one rank has started must not act for another.
+// A pool started by one rank must not act for another.
 func TestPoolOfAnotherRank(t *testing.T) {
 	pool := make(chan func())
 	var workers sync.WaitGroup
@@ -118,8 +118,7 @@ func TestPoolOfAnotherRank(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What has the same answer on all ranks, everybody may ask; what acts for a rank
-// needs one.
+// Properties that are the same on all ranks need no rank; calls that act for a rank do.
 func TestWithoutRank(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		in(plain, func() error {
@@ -145,7 +144,7 @@ func TestWithoutRank(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// C9: before InitProcessGroup nobody gets a rank, bound or not.
+// Before InitProcessGroup no goroutine gets a rank, bound or not.
 func TestNoRankBeforeInit(t *testing.T) {
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		for _, where := range []func(func()){now, dist.Go, plain} {
@@ -189,7 +188,7 @@ func TestOneRankIsEverywhere(t *testing.T) {
 	})
 }
 
-// A process of one rank has it at every moment, whoever initialises meanwhile.
+// A process of one rank is that rank at every moment, whichever goroutine initialises.
 func TestOneRankIsNeverUnbound(t *testing.T) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -218,10 +217,9 @@ func TestOneRankIsNeverUnbound(t *testing.T) {
 	<-stopped
 }
 
-// Rank state belongs to its job: two of them, as in tests that run in parallel,
-// do not meet.
+// Rank state belongs to its job: two jobs, as in tests that run in parallel, stay apart.
 func TestTwoJobs(t *testing.T) {
-	var both, asked sync.WaitGroup // both are there; neither ends before this goroutine has asked
+	var both, asked sync.WaitGroup // both run; neither ends before this goroutine has asked
 	both.Add(2)
 	asked.Add(1)
 	errs := make(chan error)
@@ -262,8 +260,8 @@ func TestTwoJobs(t *testing.T) {
 	})
 }
 
-// A worker may spawn: its own rank is that of its own job, and the inner one's
-// ranks are those of theirs.
+// A worker may call Spawn: its rank is still that of its own job, and the inner workers'
+// ranks are those of the inner job.
 func TestSpawnInSpawn(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, outer int) error {
 		err := dist.Spawn(initialised(func(ctx context.Context, inner int) error {
@@ -278,8 +276,8 @@ func TestSpawnInSpawn(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Bindings end with the worker: a goroutine that outlives it has no rank, and
-// does not get one of another job.
+// A binding ends with the worker: a goroutine that outlives it has no rank, and gets none
+// of another job.
 func TestGoOutlivesWorker(t *testing.T) {
 	ended, checked := make(chan struct{}), make(chan struct{})
 	err := spawn(t, func(ctx context.Context, rank int) error {
@@ -306,7 +304,7 @@ func TestGoOutlivesWorker(t *testing.T) {
 	<-checked
 }
 
-// Nothing leaks: not by a hundred thousand goroutines, nor by the workers.
+// A hundred thousand goroutines, and the workers, leave no bindings behind.
 func TestBindingsDoNotLeak(t *testing.T) {
 	const ranks, children = 2, 50_000
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -329,14 +327,14 @@ func TestBindingsDoNotLeak(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, dist.Labels())
 	within(t, func() {
-		for dist.Bound() != 0 { // the last children are past their last word, but for a few steps
+		for dist.Bound() != 0 { // the last children are about to remove theirs
 			runtime.Gosched()
 		}
 	})
 }
 
-// ask finds out what the calling goroutine is. The collective is one that any
-// rank refuses by itself and alike, so that it needs no company.
+// ask returns what the calling goroutine is. Every rank rejects the collective by itself,
+// so that it waits for no other rank.
 func ask() (a answer) {
 	a.rank, a.rankErr = dist.GetRank()
 	if _, err := dist.Default(); err != nil {
@@ -345,7 +343,7 @@ func ask() (a answer) {
 	return a
 }
 
-// in runs f where `where` puts it and returns its answer.
+// in runs f in the goroutine that `where` chooses and returns its answer.
 func in[T any](where func(func()), f func() T) T {
 	answers := make(chan T, 1)
 	where(func() { answers <- f() })
@@ -356,7 +354,7 @@ func plain(f func()) { go f() }
 
 func now(f func()) { f() }
 
-// A nil function is none, with a rank and without.
+// A nil function is ignored, with a rank and without.
 func TestGoNothing(t *testing.T) {
 	before := dist.Bound()
 	dist.Go(nil)

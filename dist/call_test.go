@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// S4.13, S1.8, C2, C9: a call that every rank refuses leaves the group as it is,
-// and refusals of dist count like those of ccl.
+// A call that all ranks reject leaves the group intact, and consumes a number whether dist
+// or ccl rejects it.
 func TestRefusals(t *testing.T) {
 	refusals := []struct {
 		name string
@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// One rank that refuses alone is named to all the others.
+// If one rank rejects a call, the other ranks' errors name it.
 func TestRefusalOfOneRank(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		tensor := []float32{1}
@@ -191,7 +191,7 @@ func TestRefusalOfOneRank(t *testing.T) {
 		err := dist.AllReduce(tensor, dist.Sum)
 		if rank == 1 {
 			assert.ErrorIs(t, err, dist.ErrNotDeployed)
-			err = dist.Barrier() // learns that it was alone with it
+			err = dist.Barrier() // returns the error of the call that only this rank rejected
 		}
 		var mismatch *dist.MismatchError
 		if assert.ErrorAs(t, err, &mismatch, "rank %d", rank) {
@@ -223,7 +223,7 @@ func TestLengthZero(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The timeout of a call names who did not make it.
+// The error of a call's timeout names the ranks that did not make the call.
 func TestCallTimeout(t *testing.T) {
 	late := make(chan struct{})
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -242,7 +242,7 @@ func TestCallTimeout(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Options that say nothing leave everything as it is; the later one holds.
+// Zero options change nothing; later options override earlier ones.
 func TestCallOptions(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		done, cancel := context.WithCancel(ctx)
@@ -261,7 +261,7 @@ func TestWithGroup(t *testing.T) {
 	handles := make(chan *dist.ProcessGroup, 3)
 	over := make(chan struct{})
 	sums := make(chan []int64, 3)
-	explicit := func() { // without any rank, for whoever asks
+	explicit := func() { // without a rank, in any goroutine
 		group := <-handles
 		rank, err := dist.GetRank(dist.WithGroup(group))
 		assert.NoError(t, err)

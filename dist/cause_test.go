@@ -18,7 +18,7 @@ import (
 
 var errStop = errors.New("the user pressed stop")
 
-// ending is a context that was ended by errStop, and shows it from the second look on.
+// ending is a context that errStop ended, visible from the second look on.
 type ending struct {
 	context.Context
 	looks atomic.Int64
@@ -37,14 +37,14 @@ func (e *ending) Err() error {
 	return e.Context.Err()
 }
 
-// Whatever a context ends has its cause as well as its error.
+// The error of a call that a context ends contains the context's error and its cause.
 func TestCauseOfAContext(t *testing.T) {
 	for name, f := range map[string]func(ctx context.Context) error{
 		"call": func(ctx context.Context) error { return dist.Barrier(dist.WithContext(ctx)) },
 		"all-reduce": func(ctx context.Context) error {
 			return dist.AllReduce([]int{1}, dist.Sum, dist.WithContext(ctx))
 		},
-		"begun call": func(ctx context.Context) error {
+		"asynchronous call": func(ctx context.Context) error {
 			w, err := dist.BarrierAsync(dist.WithContext(ctx))
 			if err != nil {
 				return err
@@ -56,7 +56,7 @@ func TestCauseOfAContext(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			ctx.Err() // Wait looks once
+			ctx.Err() // Wait checks it once
 			return w.Wait(ctx)
 		},
 		"Recv": func(ctx context.Context) error {
@@ -72,7 +72,7 @@ func TestCauseOfAContext(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, looks := range []int64{0, 1} { // it ends while the call waits, or before
+			for _, looks := range []int64{0, 1} { // it ends during the wait, or before
 				done := make(chan struct{})
 				err := spawn(t, initialised(func(_ context.Context, rank int) error {
 					if rank == 1 {
@@ -88,7 +88,7 @@ func TestCauseOfAContext(t *testing.T) {
 					assert.ErrorContains(t, err, "the user pressed stop")
 					return nil
 				}), dist.WithRanks(2))
-				if name != "Wait" { // which leaves a call that goes on
+				if name != "Wait" { // after which the call continues
 					require.NoError(t, err)
 				}
 			}
@@ -96,7 +96,7 @@ func TestCauseOfAContext(t *testing.T) {
 	}
 }
 
-// The same of a group of one rank, of InitProcessGroup, and of Spawn.
+// The same for a group of one rank, InitProcessGroup and Spawn.
 func TestCauseOfASpawn(t *testing.T) {
 	ctx := newEnding(t)
 	ctx.looks.Store(1)
@@ -123,7 +123,7 @@ func TestCauseOfASpawn(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// The processes of a launcher alike.
+// The same for processes of a launcher.
 func TestCauseOfAJoin(t *testing.T) {
 	ours.set(t)
 	dist.JoinBy(t, func(ctx context.Context, _ shm.Job) (transport.Endpoint, error) {
@@ -135,7 +135,7 @@ func TestCauseOfAJoin(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, errStop)
 
-	// The peers of a rank whose context ends hear the cause.
+	// The peers of a rank whose context ends get the cause.
 	n := newNode(t)
 	wait := n.others(t, func(c *ccl.Communicator, err error) {
 		if err == nil {
@@ -152,7 +152,7 @@ func TestCauseOfAJoin(t *testing.T) {
 	require.ErrorIs(t, err, errStop)
 }
 
-// A worker whose context ends because another has failed says because of which, once.
+// A worker whose context ended because another failed names that one once.
 func TestCauseOfAWorker(t *testing.T) {
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		if rank == 1 {

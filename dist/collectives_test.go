@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// element is what rank r brings at place i of a buffer; no two are the same.
+// element is rank r's element i of a buffer; no two are the same.
 func element(r, i int) int64 { return int64(1000*r + i + 1) }
 
 // elements is rank r's buffer of n elements.
@@ -23,8 +23,8 @@ func elements(r, n int) []int64 {
 	return s
 }
 
-// sums returns the sums of the ranks' elements at n places from place `from` on, of
-// ranks 0 to last.
+// sums returns n sums over ranks 0 to last of the ranks' elements, the first that of
+// element `from`.
 func sums(last, from, n int) []int64 {
 	s := make([]int64, n)
 	for i := range s {
@@ -35,7 +35,7 @@ func sums(last, from, n int) []int64 {
 	return s
 }
 
-// counts of blocks of unlike lengths, one of them without elements: 2, 0, 1, 2, ...
+// counts of blocks of different lengths, one of them empty: 2, 0, 1, 2, ...
 func unlike(ranks int) (counts []int, total int) {
 	for r := range ranks {
 		n := (r + 2) % 3
@@ -48,7 +48,7 @@ func unlike(ranks int) (counts []int, total int) {
 	return counts, total
 }
 
-// start returns where block r begins.
+// start returns the offset of block r.
 func start(counts []int, r int) int {
 	at := 0
 	for _, n := range counts[:r] {
@@ -114,8 +114,8 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// Every function hands its arguments on in the right places, apart and, where that
-// is allowed, in place; and roots are each rank once.
+// Every function passes its arguments on correctly, with separate buffers and, where that
+// is allowed, in place; every rank is the root once.
 func TestReductions(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 5} {
 		err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -303,7 +303,7 @@ func TestElementsAndOps(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A monitored barrier names all who are missing, within its own limit.
+// A monitored barrier names all missing ranks, within its own limit.
 func TestMonitoredBarrier(t *testing.T) {
 	late := make(chan struct{})
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {

@@ -21,8 +21,8 @@ var (
 )
 
 // Random programs in which ranks leave at random moments, by DestroyProcessGroup or by the
-// end of their workers: what began ends, with what it has to give or with an error that names
-// a rank that left, and nothing is left of the job.
+// end of their workers: every call ends with its result or with an error that names
+// a rank that left, and the job leaves nothing behind.
 func TestRandomDepartures(t *testing.T) {
 	config, err := ccl.ParseConfig("test", []byte("version: 1\nalgorithms: {direct: {module: direct}, ring: {module: ring}}\nrules: [{algorithm: direct}]\n"))
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ func requireUnfinished(t *testing.T, err error) dist.UnfinishedError {
 	return *e
 }
 
-// joined is a worker that leaves its group to Spawn.
+// joined is a worker that leaves its group for Spawn to close.
 func joined(w worker, opts ...dist.InitOption) worker {
 	return func(ctx context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl", opts...); err != nil {
@@ -37,8 +37,7 @@ func awaitLeft(t *testing.T, rank int) {
 	assert.Equal(t, rank, lost.Rank)
 }
 
-// A worker that returns nil completes what it has begun and not waited for, in all its
-// groups.
+// After a worker returns nil, its asynchronous calls complete, in all its groups.
 func TestWorkerDrains(t *testing.T) {
 	var works perRank[[]*dist.Work]
 	var sums perRank[[]int]
@@ -49,14 +48,14 @@ func TestWorkerDrains(t *testing.T) {
 			return err
 		}
 		x := []int{rank + 1}
-		var begun []*dist.Work
+		var started []*dist.Work
 		for range 50 {
 			w, err := dist.AllReduceAsync(x, dist.Max)
 			v, err2 := dist.AllReduceAsync([]int{rank}, dist.Sum, dist.WithGroup(g))
 			if err := errors.Join(err, err2); err != nil {
 				return err
 			}
-			begun = append(begun, w, v)
+			started = append(started, w, v)
 		}
 		switch rank {
 		case 0:
@@ -64,13 +63,13 @@ func TestWorkerDrains(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			begun = append(begun, w)
+			started = append(started, w)
 		case 1:
 			if _, err := dist.Recv(received, 0, 0); err != nil {
 				return err
 			}
 		}
-		works.put(rank, begun)
+		works.put(rank, started)
 		sums.put(rank, x)
 		return nil
 	}), dist.WithRanks(3))
@@ -89,7 +88,7 @@ func TestWorkerDrains(t *testing.T) {
 	require.Equal(t, []int{42}, received)
 }
 
-// A receive that no message has matched is dropped and counted, for its rank alone.
+// A receive that matched no message is dropped and counted, for its rank alone.
 func TestWorkerDropsReceives(t *testing.T) {
 	err := spawn(t, joined(func(_ context.Context, rank int) error {
 		switch rank {
@@ -109,7 +108,7 @@ func TestWorkerDropsReceives(t *testing.T) {
 	require.Equal(t, dist.UnfinishedError{Receives: 1}, requireUnfinished(t, err))
 }
 
-// What fails while Spawn waits for it is the error of its rank.
+// An error of a call that Spawn waits for is that of its rank.
 func TestDrainFails(t *testing.T) {
 	err := spawn(t, joined(func(_ context.Context, rank int) error {
 		if rank == 0 {
@@ -136,7 +135,7 @@ func TestDrainFails(t *testing.T) {
 	require.Equal(t, dist.UnfinishedError{Calls: 1}, requireUnfinished(t, err))
 }
 
-// DestroyProcessGroup does not wait, and counts what it drops.
+// DestroyProcessGroup does not wait, and counts the Works it drops.
 func TestDestroyCounts(t *testing.T) {
 	destroyed := make(chan struct{})
 	err := spawn(t, joined(func(_ context.Context, rank int) error {

@@ -44,7 +44,7 @@ func ExampleBroadcast() {
 
 func ExampleAllGatherV() {
 	run(func(rank int) error {
-		counts := []int{2, 0, 1} // how many elements each rank brings
+		counts := []int{2, 0, 1} // of rank r's elements
 		input := [][]int32{{1, 2}, {}, {3}}[rank]
 		output := make([]int32, 3)
 		if err := dist.AllGatherV(output, input, counts); err != nil {
@@ -87,7 +87,7 @@ func ExamplePremulSum() {
 	// Output: [1.5]
 }
 
-// The gradients of one layer travel while those of the next are computed.
+// The gradients of one layer travel while the next ones are computed.
 func ExampleWork() {
 	run(func(rank int) error {
 		var works []*dist.Work
@@ -119,7 +119,7 @@ func ExampleReduce() {
 		if err := dist.Reduce(tensor, 1, dist.Max); err != nil {
 			return err
 		}
-		if rank == 1 { // the others have what they had
+		if rank == 1 { // the other ranks' tensors are unchanged
 			fmt.Println(tensor)
 		}
 		return nil
@@ -144,7 +144,7 @@ func ExampleReduceScatter() {
 
 func ExampleReduceScatterV() {
 	run(func(rank int) error {
-		counts := []int{2, 0, 1} // how many elements each rank gets
+		counts := []int{2, 0, 1} // of rank r's elements
 		output := make([]int64, counts[rank])
 		if err := dist.ReduceScatterV(output, []int64{1, 2, 3}, dist.Sum, counts); err != nil {
 			return err
@@ -171,10 +171,10 @@ func ExampleScan() {
 	// Output: [20]
 }
 
-// How many elements the ranks before this one have.
+// The number of elements on lower ranks.
 func ExampleExScan() {
 	run(func(rank int) error {
-		offset := make([]int64, 1) // nothing comes to rank 0
+		offset := make([]int64, 1) // unchanged on rank 0
 		if err := dist.ExScan(offset, []int64{int64(rank + 1)}, dist.Sum); err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func ExampleGather() {
 func ExampleGatherV() {
 	run(func(rank int) error {
 		var output []int64
-		var counts []int // which rank 0 alone has to know
+		var counts []int // needed on rank 0 alone
 		if rank == 0 {
 			counts = []int{2, 0, 1}
 			output = make([]int64, 3)
@@ -258,7 +258,7 @@ func ExampleScatter() {
 func ExampleScatterV() {
 	run(func(rank int) error {
 		var input []int64
-		var counts []int // which rank 0 alone has to know
+		var counts []int // needed on rank 0 alone
 		if rank == 0 {
 			input, counts = []int64{1, 2, 3}, []int{2, 0, 1}
 		}
@@ -290,7 +290,7 @@ func ExampleAllToAll() {
 	// Output: [1 11 21]
 }
 
-// Every rank r keeps nothing and sends r elements to each of the others.
+// Every rank r sends r elements to each other rank and none to itself.
 func ExampleAllToAllV() {
 	run(func(rank int) error {
 		inputCounts, outputCounts := make([]int, 3), make([]int, 3)
@@ -318,7 +318,7 @@ func ExampleAllToAllV() {
 func ExampleMonitoredBarrier() {
 	run(func(rank int) error {
 		if err := dist.MonitoredBarrier(10 * time.Second); err != nil {
-			return err // it names all who have not come by then
+			return err // it names all ranks that have not called
 		}
 		if rank == 0 {
 			fmt.Println("all are here")
@@ -329,7 +329,7 @@ func ExampleMonitoredBarrier() {
 }
 
 func ExampleBarrier() {
-	written := make([]string, 3) // by every rank, in its place
+	written := make([]string, 3) // each rank writes its own element
 	run(func(rank int) error {
 		written[rank] = fmt.Sprintf("part %d", rank)
 		if err := dist.Barrier(); err != nil { // all have written

@@ -6,7 +6,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// The others need not know how long the slice is.
+// Other ranks need not know the length of the slice.
 func ExampleBroadcastObject() {
 	run(func(rank int) error {
 		var names []string
@@ -44,7 +44,7 @@ func ExampleGatherObject() {
 		if err != nil {
 			return err
 		}
-		for _, text := range all { // of which there are none on others
+		for _, text := range all { // empty on other ranks
 			fmt.Println(text)
 		}
 		return nil

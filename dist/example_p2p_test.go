@@ -7,7 +7,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// Rank 1 takes what comes first from anybody.
+// Rank 1 receives from any rank.
 func ExampleRecv() {
 	run(func(rank int) error {
 		if rank != 1 {
@@ -16,7 +16,7 @@ func ExampleRecv() {
 		sum := int64(0)
 		for range 2 {
 			tensor := make([]int64, 1)
-			if _, err := dist.Recv(tensor, dist.AnySource, 0); err != nil { // and who sent it
+			if _, err := dist.Recv(tensor, dist.AnySource, 0); err != nil { // the sender is ignored
 				return err
 			}
 			sum += tensor[0]
@@ -51,7 +51,7 @@ func ExampleIsend() {
 			if err != nil {
 				return err
 			}
-			return work.Wait(context.Background()) // until then tensor is not to be changed
+			return work.Wait(context.Background()) // until then tensor must not be changed
 		case 1:
 			work, err := dist.Irecv(tensor, 0, 0)
 			if err != nil {

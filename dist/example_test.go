@@ -31,7 +31,7 @@ func Example() {
 	// Output: [1.5 1]
 }
 
-// run is what the other examples share: three ranks, connected.
+// run runs an example on three connected ranks.
 func run(worker func(rank int) error) {
 	err := dist.Spawn(func(ctx context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl"); err != nil {
@@ -47,7 +47,7 @@ func run(worker func(rank int) error) {
 	}
 }
 
-// A pool of goroutines has no rank of its own: it is handed the group.
+// A pool of goroutines has no rank of its own, so it gets the group.
 func ExampleWithGroup() {
 	run(func(rank int) error {
 		group, err := dist.Default()
@@ -68,11 +68,10 @@ func ExampleWithGroup() {
 	// Output: [3]
 }
 
-// A program with a number of ranks of its own, which a launcher may start with
-// another.
+// A program with its own number of ranks, which a launcher may start with another.
 func ExampleIsLaunched() {
 	var options []dist.SpawnOption
-	if !dist.IsLaunched() { // else the launcher has started as many as there are
+	if !dist.IsLaunched() { // otherwise the launcher determines the number
 		options = append(options, dist.WithRanks(4))
 	}
 	err := dist.Spawn(func(_ context.Context, rank int) error {
@@ -94,13 +93,13 @@ func ExampleIsLaunched() {
 	// Output: 4 ranks
 }
 
-// It returns what went wrong, the cause first.
+// Spawn returns the errors of all workers, the cause first.
 func ExampleSpawn() {
 	err := dist.Spawn(func(ctx context.Context, rank int) error {
 		if rank == 1 {
 			return errors.New("no more data")
 		}
-		<-ctx.Done() // because of rank 1
+		<-ctx.Done() // cancelled by rank 1's error
 		return context.Cause(ctx)
 	}, dist.WithRanks(3))
 	fmt.Println(err)
@@ -109,7 +108,7 @@ func ExampleSpawn() {
 	// ranks 0, 2: rank 1: no more data
 }
 
-// Errors come back on all ranks; a corrected second attempt works.
+// Errors are returned on all ranks, and InitProcessGroup can be retried.
 func ExampleInitProcessGroup() {
 	err := dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("nccl"); rank == 0 {
@@ -132,7 +131,7 @@ func ExampleInitProcessGroup() {
 	// ccl true
 }
 
-// After it there can be another group, as often as need be.
+// Groups can be destroyed and initialised again any number of times.
 func ExampleDestroyProcessGroup() {
 	run(func(rank int) error {
 		for round := range 2 {
@@ -204,12 +203,12 @@ func ExampleGo() {
 	// Output: all were here
 }
 
-// Whoever waits in vain gets to know for whom.
+// A timeout names the ranks that the caller waited for.
 func ExampleTimeoutError() {
 	over := make(chan struct{})
 	run(func(rank int) error {
 		if rank > 0 {
-			<-over // instead of the call that rank 0 makes
+			<-over // instead of rank 0's call
 			return nil
 		}
 		defer close(over)
@@ -222,7 +221,7 @@ func ExampleTimeoutError() {
 	// Output: missing: [1 2]
 }
 
-// Every second rank; the others have nothing to do with the group.
+// Every second rank; the others get no group.
 func ExampleNewGroup() {
 	run(func(rank int) error {
 		group, err := dist.NewGroup([]int{0, 2}) // on all ranks
@@ -230,7 +229,7 @@ func ExampleNewGroup() {
 			return err
 		}
 		tensor := []int64{int64(10 * rank)}
-		if err := dist.Broadcast(tensor, 2, dist.WithGroup(group)); err != nil { // from rank 2 of the job
+		if err := dist.Broadcast(tensor, 2, dist.WithGroup(group)); err != nil { // from global rank 2
 			return err
 		}
 		if group.Rank() == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A worker that fails past a deferred DestroyProcessGroup tells its peers why, in calls
-// that wait for it and in later ones, and Spawn's error begins with it.
+// The peers of a worker that fails after a deferred DestroyProcessGroup get its error, in
+// waiting and later calls, and Spawn's error starts with it.
 func TestWorkerFailsPastDestroy(t *testing.T) {
 	full := errors.New("the disk is full")
 	for name, fail := range map[string]func() error{
@@ -48,8 +48,8 @@ func TestWorkerFailsPastDestroy(t *testing.T) {
 	}
 }
 
-// A peer that has left without an error has left, and one of a group is named as its group
-// counts.
+// A peer that left without an error is reported as lost, and errors of a group use its
+// ranks.
 func TestPeerLeftOrFailed(t *testing.T) {
 	full := errors.New("the disk is full")
 	lost0 := make(chan struct{})

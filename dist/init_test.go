@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// S4.2, C5: any other name is an error at once, before anything is loaded.
+// Any other backend name is an error at once, before anything is loaded.
 func TestUnknownBackend(t *testing.T) {
-	t.Setenv("GOCCL_CONFIG", "does-not-exist.yaml") // would be found missing
+	t.Setenv("GOCCL_CONFIG", "does-not-exist.yaml") // is not loaded
 	const use = `use dist.InitProcessGroup("ccl"), goccl's own backend and not oneCCL`
 	for name, text := range map[string]string{
 		"nccl":   `unknown backend "nccl" (available: ccl): goccl has no GPU backend; tensors are slices in main memory; ` + use,
@@ -42,8 +42,8 @@ func TestUnknownBackend(t *testing.T) {
 	}
 }
 
-// S4.4, C9: before init and after destroy everything but IsInitialized is an
-// error. The group of a destroyed init does not come back to life by WithGroup.
+// Before init and after destroy everything but IsInitialized returns an error. WithGroup
+// does not revive a destroyed group.
 func TestUninitialised(t *testing.T) {
 	check := func(t *testing.T, opts ...dist.CallOption) {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestUninitialised(t *testing.T) {
 	require.NoError(t, spawn(t, life, dist.WithRanks(3)))
 }
 
-// Outside of Spawn a process is rank 0 of 1 (S0.8, S4.18).
+// Outside of Spawn a process is rank 0 of 1.
 func TestWithoutSpawn(t *testing.T) {
 	require.False(t, dist.IsInitialized())
 	require.NoError(t, dist.InitProcessGroup("ccl"))
@@ -111,8 +111,8 @@ func TestWithoutSpawn(t *testing.T) {
 	require.Zero(t, dist.OpenRendezvous())
 }
 
-// C29: two inits without a destroy are an error that says what to do, and harm
-// neither the group nor later inits.
+// Two inits without a destroy are an error that says what to do; the group and later
+// inits are not affected.
 func TestDoubleInit(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if rank == 1 {
@@ -131,8 +131,8 @@ func TestDoubleInit(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Destroy and init, where other libraries hang or race: again and again, with ranks
-// that are generations apart in their goroutines, and nothing left behind.
+// Repeated destroy and init work even if the ranks' goroutines are generations apart, and
+// leave nothing behind.
 func TestDestroyAndInitAgain(t *testing.T) {
 	const ranks, times = 3, 200
 	before := runtime.NumGoroutine()
@@ -154,13 +154,13 @@ func TestDestroyAndInitAgain(t *testing.T) {
 	}, dist.WithRanks(ranks))
 	require.NoError(t, err)
 	within(t, func() {
-		for runtime.NumGoroutine() > before+1 { // and this one
+		for runtime.NumGoroutine() > before+1 { // the 1 is this goroutine
 			runtime.Gosched()
 		}
 	})
 }
 
-// A group that failed can be replaced, on all ranks alike.
+// All ranks can replace a group that failed.
 func TestInitAgainAfterFailure(t *testing.T) {
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		for i := range 3 {
@@ -168,7 +168,7 @@ func TestInitAgainAfterFailure(t *testing.T) {
 				return err
 			}
 			wrong := make([]int32, 5+(rank+i)%2)
-			for range 2 { // the group has failed, and stays so
+			for range 2 { // the group stays failed
 				var mismatch *dist.MismatchError
 				assert.ErrorAs(t, dist.AllReduce(wrong, dist.Sum), &mismatch)
 			}
@@ -183,7 +183,7 @@ func TestInitAgainAfterFailure(t *testing.T) {
 
 // One goroutine of a rank at a time may be in InitProcessGroup.
 func TestConcurrentInitOfOneRank(t *testing.T) {
-	second := make(chan struct{}) // rank 1 keeps away until rank 0 has called twice
+	second := make(chan struct{}) // rank 1 waits until rank 0 has called twice
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		if rank == 1 {
 			<-second
@@ -202,8 +202,8 @@ func TestConcurrentInitOfOneRank(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// S4.7: a step that fails on one rank fails the attempt on all of them, they are
-// uninitialised, and a corrected second attempt works.
+// A step that fails on one rank fails InitProcessGroup on all; no rank is initialised,
+// and a retry works.
 func TestFailureOfOneRankIsOfAll(t *testing.T) {
 	good := configFile(t, "timeout: 20s")
 	steps := map[string]struct {
@@ -253,7 +253,7 @@ func TestFailureOfOneRankIsOfAll(t *testing.T) {
 	}
 }
 
-// Every rank that makes a mistake is told of its own.
+// Every rank gets the error of its own mistake.
 func TestFailureOfAllRanks(t *testing.T) {
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		err := dist.InitProcessGroup("ccl", dist.WithConfigFile("missing.yaml"))
@@ -266,7 +266,7 @@ func TestFailureOfAllRanks(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A setting that differs is named, with who has which.
+// The error of a setting that differs names it and the values of the ranks.
 func TestRanksDisagreeOnConfig(t *testing.T) {
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		timeout := 20 * time.Second
@@ -287,8 +287,8 @@ func TestRanksDisagreeOnConfig(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Nobody waits for ranks that nobody started; both sizes are named,
-// where they come from and the remedy.
+// A world size of ranks that were never started fails without waiting; the error names
+// both sizes, their sources and the remedy.
 func TestWorldSizeUnlikeHosted(t *testing.T) {
 	file := configFile(t, "world_size: 3")
 	t.Run("Spawn", func(t *testing.T) {
@@ -308,7 +308,7 @@ func TestWorldSizeUnlikeHosted(t *testing.T) {
 	})
 }
 
-// The order of the look-up, seen in the timeout that holds.
+// The order in which configurations are looked up, seen in the resulting timeout.
 func TestWhichConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	config, err := ccl.LoadConfig(configFile(t, "timeout: 11s"))
@@ -334,7 +334,7 @@ func TestWhichConfig(t *testing.T) {
 	require.Equal(t, 14*time.Second, timeout(nil), "GOCCL_CONFIG")
 	require.Equal(t, 13*time.Second, timeout(named), "WithSpawnConfigFile")
 	require.Equal(t, 12*time.Second, timeout(named, dist.WithConfigFile(file)), "WithConfigFile")
-	t.Setenv("GOCCL_TIMEOUT", "16s") // goes before all files
+	t.Setenv("GOCCL_TIMEOUT", "16s") // overrides all files
 	require.Equal(t, 16*time.Second, timeout(nil), "GOCCL_TIMEOUT")
 	require.Equal(t, 16*time.Second, timeout(named), "GOCCL_TIMEOUT")
 	require.Equal(t, 16*time.Second, timeout(named, dist.WithConfigFile(file)), "GOCCL_TIMEOUT")
@@ -346,7 +346,7 @@ func TestWhichConfig(t *testing.T) {
 	require.Equal(t, time.Duration(0), timeout(named, dist.WithTimeout(-1)), "no timeout")
 }
 
-// A named file that is missing is an error that says who named it.
+// The error of a missing file names what referred to it.
 func TestNamedConfigIsMissing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.yaml")
 	t.Setenv("GOCCL_CONFIG", path)
@@ -371,7 +371,7 @@ func TestAlgorithmAndTransportByOption(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// S4.6, C6: what torch's programs pass is accepted, ignored, and said.
+// Options of torch's programs are accepted, ignored, and logged.
 func TestIgnoredOptions(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
@@ -386,14 +386,14 @@ func TestIgnoredOptions(t *testing.T) {
 	require.Contains(t, log.String(), "option=WithRank(3) rank=0 ranks=1")
 }
 
-// A rank that does not come is named, and the wait ends as soon as it is known
-// that it will not.
+// The error names a rank that does not call, and the wait ends as soon as it is known
+// that the rank will not.
 func TestRankNeverInitialises(t *testing.T) {
 	const missing = 2
 	for name, c := range map[string]struct {
-		absent func(others *sync.WaitGroup) error // the rest of rank `missing`
+		absent func(others *sync.WaitGroup) error // how rank `missing` stays away
 		text   string                             // of the others
-		as     any                                // is in it
+		as     any                                // wrapped in it
 		opts   []dist.InitOption
 	}{
 		"its worker returned": {
@@ -440,8 +440,8 @@ func TestRankNeverInitialises(t *testing.T) {
 	}
 }
 
-// The timeout lists the missing, to the ranks that waited and to those that come
-// too late; then all can try again.
+// The timeout lists the missing ranks, both for ranks that waited and for those that call
+// too late; then all can retry.
 func TestInitTimeoutNamesTheMissing(t *testing.T) {
 	var waited sync.WaitGroup
 	waited.Add(2)
@@ -463,7 +463,7 @@ func TestInitTimeoutNamesTheMissing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Spawn's context ends the wait for others.
+// Spawn's context ends the wait for other ranks.
 func TestInitIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var errs perRank[error]
@@ -486,8 +486,8 @@ func TestInitIsCancelled(t *testing.T) {
 	}
 }
 
-// The n-th attempt of a rank meets the n-th of the others, wherever they are by
-// then: a rank that fails three times by itself fails three attempts of all.
+// The n-th call of a rank meets the n-th calls of the others, also if they make it later:
+// a rank that fails three times fails three calls of all.
 func TestAttemptsPairUp(t *testing.T) {
 	const bad = 3
 	err := spawn(t, func(ctx context.Context, rank int) error {
@@ -504,29 +504,29 @@ func TestAttemptsPairUp(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A worker that ends while a goroutine of its rank is in InitProcessGroup takes
-// the attempt with it.
+// A worker that ends while a goroutine of its rank is in InitProcessGroup fails the
+// rendezvous.
 func TestWorkerEndsDuringInit(t *testing.T) {
 	broken := errors.New("out of paper")
-	begun := make(chan struct{}) // a goroutine of rank 0 is in InitProcessGroup
+	entered := make(chan struct{}) // a goroutine of rank 0 is in InitProcessGroup
 	errs := make(chan error)
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		if rank == 1 {
-			<-begun
+			<-entered
 			return nil
 		}
 		for range 2 {
 			dist.Go(func() { errs <- dist.InitProcessGroup("ccl") })
 		}
 		assert.ErrorIs(t, <-errs, dist.ErrConcurrentUse, "for one of them is inside")
-		close(begun)
+		close(entered)
 		return broken
 	}, dist.WithRanks(2))
 	require.ErrorIs(t, err, broken)
 	within(t, func() { require.ErrorContains(t, <-errs, `initialization of "ccl" failed: `) })
 }
 
-// What is odd about the rules is told to the logger, once.
+// The logger gets what Findings reports about the rules, once.
 func TestFindingsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
@@ -538,7 +538,7 @@ func TestFindingsAreLogged(t *testing.T) {
 	require.Contains(t, log.String(), `at=mine.yaml:3 finding="no rule matches reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan or exscan: such calls fail;`)
 }
 
-// A misspelt variable runs another experiment: it is an error on every rank.
+// A misspelt variable would silently run another experiment: it is an error on all ranks.
 func TestUnknownVariable(t *testing.T) {
 	t.Setenv("GOCCL_ALGORTHM", "ring")
 	const want = "environment: GOCCL_ALGORTHM: goccl has no such variable (did you mean GOCCL_ALGORITHM?); it has GOCCL_"

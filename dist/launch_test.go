@@ -29,14 +29,14 @@ func (v variables) set(t *testing.T) {
 	}
 }
 
-// with returns v with what other has.
+// with returns v overridden by other.
 func (v variables) with(other variables) variables {
 	v = maps.Clone(v)
 	maps.Copy(v, other)
 	return v
 }
 
-// What launchers tell rank 1 of 3.
+// The variables of rank 1 of 3.
 var (
 	ours     = variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "3"}
 	torchrun = variables{
@@ -48,13 +48,13 @@ var (
 )
 
 // node plays a node's shared memory: ranks that join under one name meet. This
-// process is one of them, and goroutines without dist play the other processes.
+// process is one of them; goroutines without dist play the other processes.
 type node struct {
 	mu    sync.Mutex
 	meets map[string]*meeting
 	names []string    // in the order in which they came
-	jobs  []shm.Job   // that this process has joined
-	next  chan string // the same, for those who play others
+	jobs  []shm.Job   // joined by this process
+	next  chan string // the same, for the players of other processes
 }
 
 type meeting struct {
@@ -74,7 +74,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-// join is shm.Join on this node.
+// join replaces shm.Join on this node.
 func (n *node) join(ctx context.Context, j shm.Job) (transport.Endpoint, error) {
 	m, err := n.enter(j)
 	if err != nil {
@@ -123,9 +123,9 @@ func (n *node) enter(j shm.Job) (*meeting, error) {
 	return m, nil
 }
 
-// others plays the processes of ranks 0 and 2 of 3 in the job that this process is
-// about to join: each runs f on its communicator, or on why it has none. wait
-// returns when they have ended.
+// others plays the processes of ranks 0 and 2 of 3 in the job that this process is about to
+// join: each runs f with its communicator or the error of joining. wait returns when they
+// have ended.
 func (n *node) others(t *testing.T, f func(c *ccl.Communicator, err error)) (wait func()) {
 	t.Helper()
 	config, err := ccl.FindConfig()
@@ -152,7 +152,7 @@ func (n *node) others(t *testing.T, f func(c *ccl.Communicator, err error)) (wai
 	return func() { within(t, all.Wait) }
 }
 
-// reduce is what others do beside sum.
+// reduce is the part of the other ranks in sum.
 func reduce(t *testing.T) func(*ccl.Communicator, error) {
 	return func(c *ccl.Communicator, err error) {
 		if assert.NoError(t, err) {
@@ -163,14 +163,14 @@ func reduce(t *testing.T) func(*ccl.Communicator, error) {
 	}
 }
 
-// sum is an all-reduce by rank 1 beside others that reduce.
+// sum is an all-reduce by rank 1; the others run reduce.
 func sum(t *testing.T) {
 	v := []int64{2}
 	assert.NoError(t, dist.AllReduce(v, dist.Sum))
 	assert.Equal(t, []int64{6}, v)
 }
 
-// A launched process is in groups with others.
+// A process of a launcher is in groups with others.
 func TestLaunchedGroup(t *testing.T) {
 	ours.set(t)
 	n := newNode(t)
@@ -206,11 +206,11 @@ func TestLaunchedGroup(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A launched process hosts one rank, the launcher's, and is it on every goroutine.
+// A process of a launcher hosts the launcher's rank, and is it on every goroutine.
 func TestLaunchedSpawn(t *testing.T) {
 	for launcher, c := range map[string]struct {
 		env  variables
-		name string // by which the ranks meet, but for the number of the attempt
+		name string // by which the ranks meet, without the number of the rendezvous
 	}{
 		"goccl run": {ours, "train-17-"},
 		"torchrun":  {torchrun, "torchrun-none-127.0.0.1-29500-0-"},
@@ -263,8 +263,8 @@ func TestLaunchedSpawn(t *testing.T) {
 	}
 }
 
-// What torch's env:// reads is a job of processes; rank 0 holds the port while they join, and
-// a second rank 0 fails.
+// torch's env:// variables make a job of processes; rank 0 holds the port while they join,
+// and a second rank 0 fails.
 func TestLaunchedByHand(t *testing.T) {
 	held, err := net.Listen("tcp", ":0")
 	require.NoError(t, err)
@@ -296,7 +296,7 @@ func TestLaunchedByHand(t *testing.T) {
 	require.Contains(t, n.names[0], fmt.Sprintf("env-%d-", port))
 }
 
-// The ranks of goccl run bring the secret of their job.
+// The ranks of goccl run join with the secret of their job.
 func TestLaunchedWithSecret(t *testing.T) {
 	ours.with(variables{"GOCCL_SHM_SECRET": "hush"}).set(t)
 	n := newNode(t)
@@ -330,7 +330,7 @@ func TestLaunchedWithoutSpawn(t *testing.T) {
 	require.NotEqual(t, n.names[0], n.names[1])
 }
 
-// Where nobody launched several ranks, all is as ever.
+// If no launcher started several ranks, the process is one rank.
 func TestLaunchedAsOneRank(t *testing.T) {
 	for name, v := range map[string]variables{
 		"mpirun -n 1":        {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"},
@@ -352,8 +352,7 @@ func TestLaunchedAsOneRank(t *testing.T) {
 	}
 }
 
-// goccl run -n 1 is one rank, however many cores there are, and whatever the
-// program's own number is.
+// goccl run -n 1 is one rank, whatever the number of cores and the program's own number.
 func TestLaunchedAlone(t *testing.T) {
 	variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "1"}.set(t)
 	n := newNode(t)
@@ -377,7 +376,7 @@ func TestLaunchedAlone(t *testing.T) {
 	require.ErrorContains(t, err, launcher)
 }
 
-// IsLaunched is true exactly where Spawn hosts the launcher's one rank.
+// IsLaunched is true exactly if Spawn hosts the launcher's one rank.
 func TestIsLaunched(t *testing.T) {
 	require.False(t, dist.IsLaunched())
 	for name, c := range map[string]struct {
@@ -401,20 +400,20 @@ func TestIsLaunched(t *testing.T) {
 	}
 }
 
-// What the environment cannot mean is an error before anything is started.
+// Contradictory variables are an error before anything starts.
 func TestLauncherErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  variables
-		text string // that it begins with
+		text string // prefix of the error
 		as   any
 	}{
 		"no name": {variables{"GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "3"},
-			"GOCCL_SHM_NAME is not set though others of their kind are: ", new(*dist.MissingConfigurationError)},
+			"GOCCL_SHM_NAME is not set: ", new(*dist.MissingConfigurationError)},
 		"no key": {variables{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"},
-			"this process is rank 1 of 3 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=3), but they do not say of which job on which nodes: ",
+			"this process is rank 1 of 3 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=3), but they do not identify the job and its nodes: ",
 			new(*dist.MissingConfigurationError)},
 		"two nodes": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "2"}),
-			`transport "shm" is not available: this process is rank 1 of 3 by the variables of torchrun (RANK=1, WORLD_SIZE=3), and LOCAL_WORLD_SIZE=2 says `,
+			`transport "shm" is not available: this process is rank 1 of 3 by the variables of torchrun (RANK=1, WORLD_SIZE=3), and by LOCAL_WORLD_SIZE=2 only `,
 			new(*dist.BackendNotAvailableError)},
 		"no such rank": {ours.with(variables{"GOCCL_SHM_RANK": "3"}), `initialization of "ccl" failed: GOCCL_SHM_RANK=3 and GOCCL_SHM_SIZE=3 contradict each other: `,
 			new(*dist.InitializationFailedError)},
@@ -441,8 +440,7 @@ func TestLauncherErrors(t *testing.T) {
 	require.NoError(t, dist.DestroyProcessGroup())
 }
 
-// S4.5, C6: Ranks and the configuration may repeat the launcher's number, not
-// contradict it.
+// WithRanks and the configuration may repeat the launcher's number but not contradict it.
 func TestLaunchedWorldSize(t *testing.T) {
 	torchrun.set(t)
 	const launcher = "this process is rank 1 of 3 by the variables of torchrun (RANK=1, WORLD_SIZE=3)"
@@ -491,8 +489,7 @@ func aborted(t *testing.T, err error, by int, text string) {
 	}
 }
 
-// A rank that cannot take part tells the others before it returns, and all can try
-// again.
+// A rank that cannot take part tells the others before it returns, and all can retry.
 func TestLaunchedRankFailsByItself(t *testing.T) {
 	ours.set(t)
 	n := newNode(t)
@@ -519,7 +516,7 @@ func TestLaunchedRankFailsByItself(t *testing.T) {
 	})
 	wait()
 
-	// Elsewhere than on Linux there is nothing to meet in.
+	// The shared memory of processes needs Linux.
 	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) {
 		return nil, &transport.NotAvailableError{Transport: "shm", Reason: "ranks as processes need Linux"}
 	})
@@ -527,15 +524,15 @@ func TestLaunchedRankFailsByItself(t *testing.T) {
 	require.ErrorAs(t, dist.InitProcessGroup("ccl"), &unavailable)
 	require.Equal(t, &dist.BackendNotAvailableError{Requested: "shm", Available: []string{"local"}, Reason: "ranks as processes need Linux"}, unavailable)
 
-	// If it cannot meet them, its own mistake is what it returns all the same.
+	// If it cannot meet them, it returns its own error all the same.
 	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) { return nil, errors.New("no memory") })
 	require.EqualError(t, dist.InitProcessGroup("ccl", dist.WithConfigFile("missing.yaml")),
 		`initialization of "ccl" failed: missing.yaml: cannot read the configuration: no such file or directory`)
 	require.EqualError(t, dist.InitProcessGroup("ccl"), `initialization of "ccl" failed: no memory`)
 }
 
-// auto is shm between processes and local between goroutines; neither does what
-// the other is for.
+// auto is shm between processes and local between goroutines; each rejects the other's
+// ranks.
 func TestTransports(t *testing.T) {
 	var unavailable *dist.BackendNotAvailableError
 	t.Run("local between processes", func(t *testing.T) {
@@ -570,7 +567,7 @@ func TestTransports(t *testing.T) {
 	})
 }
 
-// The worker's failure reaches the other processes, and theirs this one.
+// A worker's failure reaches the other processes, and theirs reaches this one.
 func TestLaunchedWorkerFails(t *testing.T) {
 	broken := errors.New("out of memory")
 	barrier := func(text string) func(*ccl.Communicator, error) {
@@ -613,7 +610,7 @@ func TestLaunchedWorkerFails(t *testing.T) {
 	require.Zero(t, dist.Bound())
 }
 
-// Nobody waits for longer than the timeout, the context or the worker.
+// No wait outlasts the timeout, the context or the worker.
 func TestLaunchedRankIsAlone(t *testing.T) {
 	ours.set(t)
 	newNode(t)
@@ -635,7 +632,7 @@ func TestLaunchedRankIsAlone(t *testing.T) {
 	left := make(chan error)
 	err = spawn(t, func(context.Context, int) error {
 		dist.Go(func() { left <- dist.InitProcessGroup("ccl", dist.WithTimeout(-1)) })
-		<-n.next // it has begun to wait
+		<-n.next // it is waiting
 		return nil
 	})
 	require.NoError(t, err)
@@ -644,8 +641,8 @@ func TestLaunchedRankIsAlone(t *testing.T) {
 		`peer lost: rank 1 has left the group`)
 }
 
-// A launched process is its rank in one job at a time: attempts of two would not
-// count alike in all processes.
+// A process of a launcher is in one job at a time: two would number their rendezvous
+// differently in different processes.
 func TestLaunchedOneJobAtATime(t *testing.T) {
 	ours.set(t)
 	n := newNode(t)

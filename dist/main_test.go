@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests bring their own environment: they may run under a launcher.
+// The tests clear their environment: they may run under a launcher.
 func TestMain(m *testing.M) {
 	for _, v := range []string{
 		"GOCCL_CONFIG", "GOCCL_ALGORITHM", "GOCCL_TRANSPORT", "GOCCL_TIMEOUT", "GOCCL_WORLD_SIZE",
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// watchdog is how long anything may take before the test fails for a hang.
+// watchdog bounds everything that may hang.
 const watchdog = 30 * time.Second
 
 // worker is what Spawn runs.
@@ -38,7 +38,7 @@ func spawn(t testing.TB, w worker, opts ...dist.SpawnOption) error {
 	return err
 }
 
-// within runs f in a goroutine of its own and fails if it hangs.
+// within runs f in its own goroutine and fails if it hangs.
 func within(t testing.TB, f func()) {
 	t.Helper()
 	done := make(chan struct{})

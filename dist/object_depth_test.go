@@ -20,7 +20,7 @@ type knot struct {
 	Map  map[string]*knot
 }
 
-// An object that holds itself is an error on all ranks, where gob would end the process.
+// An object that contains itself is an error on all ranks; gob alone would end the process.
 func TestObjectThatHoldsItself(t *testing.T) {
 	rings := map[string]func() knot{
 		"pointer": func() knot { k := &knot{}; k.Next = &knot{Next: k}; return *k },
@@ -48,14 +48,14 @@ func TestObjectThatHoldsItself(t *testing.T) {
 					assert.Equal(t, 0, object.Rank)
 				}
 				assert.Regexp(t, "holds itself, and gob cannot write that|is more than 100000 values deep", err)
-				return dist.Barrier() // the group is unharmed
+				return dist.Barrier() // the group is intact
 			}), dist.WithRanks(2))
 			require.NoError(t, err)
 		})
 	}
 }
 
-// What is shared, and not a ring, travels as before, and so does what encodes itself.
+// Shared values that form no cycle are encoded, and so are types that encode themselves.
 func TestObjectThatSharesParts(t *testing.T) {
 	shared := &knot{Name: "shared"}
 	err := spawn(t, initialised(func(_ context.Context, rank int) error {

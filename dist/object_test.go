@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkpoint is an object like those of programs: of a length that no other rank
-// knows, and with pointers.
+// checkpoint resembles objects of programs: a length that other ranks do not know, and
+// pointers.
 type checkpoint struct {
 	Step    int
 	Names   []string
@@ -36,7 +36,7 @@ func checkpointOf(rank int) *checkpoint {
 	}
 }
 
-// S3.10: receivers know nothing but the type.
+// Receivers need to know only the type.
 func TestObjects(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 5} {
 		var all []*checkpoint
@@ -51,7 +51,7 @@ func TestObjects(t *testing.T) {
 			}
 			assert.Equal(t, all, got)
 			for root := range ranks {
-				// What the others have is replaced, not mixed with what comes.
+				// The others' values are replaced, not merged.
 				obj := &checkpoint{Step: 4711, Weights: map[string][]float64{"stale": nil}}
 				if rank == root {
 					obj = mine
@@ -98,8 +98,7 @@ func (s square) area() float64 { return s.Side * s.Side }
 
 func init() { gob.Register(square{}) }
 
-// Interfaces travel with what they hold, or without; and types need only resemble
-// each other.
+// Interfaces are sent with or without a value, and types need only be compatible.
 func TestTypesOfObjects(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		var s shape
@@ -137,7 +136,7 @@ func (s stubborn) GobEncode() ([]byte, error) {
 
 func (s *stubborn) GobDecode([]byte) error { return nil }
 
-// What one rank has wrong is an error on all, which names it, and the group lives.
+// The mistake of one rank is an error on all, which names it; the group is intact.
 func TestRefusedObjects(t *testing.T) {
 	const broken = 1
 	for _, refusal := range []struct {
@@ -264,7 +263,7 @@ func TestRefusedObjects(t *testing.T) {
 	}
 }
 
-// A rank whose own refusal it is comes first among the errors of Spawn.
+// The rank whose argument was rejected comes first among the errors of Spawn.
 func TestRankWithoutObjectIsTheRootCause(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		return dist.BroadcastObject(&stubborn{errSecret}, 2)
@@ -274,7 +273,7 @@ func TestRankWithoutObjectIsTheRootCause(t *testing.T) {
 	require.Equal(t, 2, errs[0].(*dist.RankError).Rank)
 }
 
-// What cannot be decoded is an error where it cannot, and the group lives.
+// A rank that cannot decode an object gets an error; the group is intact.
 func TestObjectOfAnotherType(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if rank == 0 {
@@ -293,7 +292,7 @@ func TestObjectOfAnotherType(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A peer that announces what it has not does not make others allocate it.
+// A peer that announces a huge length does not make others allocate it.
 func TestObjectsOfALiar(t *testing.T) {
 	for _, header := range [][]int64{{1 << 50, 1 << 50}, {1 << 50, -1}, {7, -1 << 63}, {-1 << 63, 7}} {
 		err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -320,7 +319,7 @@ func TestObjectsOfALiar(t *testing.T) {
 	}
 }
 
-// An object to one rank, from any; and what is wrong with it stays with its sender.
+// An object to one rank, from any rank; the errors of an object stay with its sender.
 func TestSendObject(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if rank > 0 {
@@ -389,7 +388,7 @@ func TestObjectsOfOneTagAtOnce(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// An object that is longer than its receiver allows is left to the next receive.
+// An object that exceeds its receiver's limit stays for the next receive.
 func TestObjectThatIsTooLong(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if rank == 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ranks name each other by global ranks, in groups too.
+// Messages use global ranks, in groups too.
 func TestMessages(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		all, err := dist.Default()
@@ -80,7 +80,7 @@ func TestMessages(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Messages that are refused leave the group as it is, also where one rank alone is.
+// Rejected messages leave the group intact, even if only one rank's is rejected.
 func TestRefusedMessages(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		pair, err := dist.NewGroup([]int{0, 2})
@@ -119,7 +119,7 @@ func TestRefusedMessages(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A message that nobody sends, and one of another length.
+// A receive without a message, and a message of another length.
 func TestMessagesThatDoNotCome(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if rank == 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reportFile makes the launcher name a file for the report of this process, and returns
-// what that says.
+// reportFile makes the launcher name a report file for this process, and returns a function
+// that reads it.
 func reportFile(t *testing.T) (read func() *launchenv.Report) {
 	file := filepath.Join(t.TempDir(), "rank-1")
 	t.Setenv("GOCCL_ERROR_FILE", file)
@@ -29,14 +29,14 @@ func reportFile(t *testing.T) (read func() *launchenv.Report) {
 	}
 }
 
-// A worker that fails tells the launcher before it tells its peers.
+// A worker that fails is reported to the launcher before its peers learn of it.
 func TestWorkerReports(t *testing.T) {
 	ours.set(t)
 	read := reportFile(t)
 	n := newNode(t)
 	wait := n.others(t, func(c *ccl.Communicator, err error) {
 		if err == nil {
-			_, err = ccl.Recv(context.Background(), c, []int{0}, 1, 0) // that never comes
+			_, err = ccl.Recv(context.Background(), c, []int{0}, 1, 0) // without a message
 		}
 		aborted, ok := errors.AsType[*dist.AbortedError](err)
 		if !assert.True(t, ok, "%v", err) {
@@ -58,7 +58,7 @@ func TestWorkerReports(t *testing.T) {
 	require.Empty(t, r.Frames)
 	require.False(t, r.Time.IsZero())
 
-	// A worker that succeeds takes it back.
+	// A worker that succeeds removes the report.
 	require.NoError(t, spawn(t, func(context.Context, int) error { return nil }))
 	require.Nil(t, read())
 	require.NotEmpty(t, os.Getenv("GOCCL_ERROR_FILE"))
@@ -88,7 +88,7 @@ func TestPanicReports(t *testing.T) {
 	require.Contains(t, r.Frames[1].Function, "TestPanicReports")
 }
 
-// A report says whether the failure is a consequence, and of which ranks.
+// A report has whether other ranks caused the failure, and which.
 func TestConsequenceReports(t *testing.T) {
 	in := func(err error) error {
 		return &dist.CollectiveFailedError{Operation: "all_reduce", Rank: 1, Peer: -1, Err: err}
@@ -124,9 +124,9 @@ func TestConsequenceReports(t *testing.T) {
 	}
 }
 
-// A call that fails is reported before the program hears of it: it may end at once. Ranks
-// are those of the job also where a group counts others. An error of the program's own
-// making does not hide that its group has failed.
+// A failed call is reported before it returns, since the program may exit at once. The
+// report has global ranks also for calls of a subgroup. The program's own error does not
+// hide that its group has failed.
 func TestCallReports(t *testing.T) {
 	ours.set(t)
 	read := reportFile(t)
@@ -183,8 +183,8 @@ func TestCallReports(t *testing.T) {
 	require.Empty(t, read().Because, "what was taken back is forgotten")
 }
 
-// A message that does not come is no failure of the group. An error that hides it is a
-// consequence nevertheless, and another is the rank's own.
+// A message that does not arrive does not fail the group. A program's error that contains
+// the receive's is a consequence of it; any other error is the rank's own.
 func TestMessageReports(t *testing.T) {
 	ours.set(t)
 	read := reportFile(t)
@@ -213,7 +213,7 @@ func TestMessageReports(t *testing.T) {
 	}
 }
 
-// An InitProcessGroup that fails is reported, and taken back if another succeeds.
+// A failed InitProcessGroup is reported, and the report is removed if another succeeds.
 func TestInitReports(t *testing.T) {
 	ours.set(t)
 	read := reportFile(t)
@@ -237,7 +237,7 @@ func TestInitReports(t *testing.T) {
 	require.Equal(t, launchenv.FailedInit, r.Kind)
 }
 
-// torchrun gets its own format.
+// torchrun gets its own report format.
 func TestTorchReports(t *testing.T) {
 	torchrun.set(t)
 	file := filepath.Join(t.TempDir(), "error.json")
@@ -263,7 +263,7 @@ func TestTorchReports(t *testing.T) {
 	require.Positive(t, got.Message.ExtraInfo.Time)
 }
 
-// Goroutine ranks have no launcher to tell.
+// Goroutine ranks report nothing: they have no launcher.
 func TestOnlyLaunchedRanksReport(t *testing.T) {
 	read := reportFile(t)
 	require.Error(t, spawn(t, func(context.Context, int) error { return errors.New("no") }, dist.WithRanks(2)))

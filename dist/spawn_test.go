@@ -29,7 +29,7 @@ func TestSpawnRefuses(t *testing.T) {
 	}
 }
 
-// S4.5: Ranks, else what the configuration resolves to, else the usable cores.
+// The number of ranks: WithRanks, else the configuration's, else the usable cores.
 func TestHowManyRanks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	count := func(opts ...dist.SpawnOption) int {
@@ -76,7 +76,7 @@ func TestWorkerFails(t *testing.T) {
 				}
 				err := dist.AllReduce([]float32{1}, dist.Sum)
 				again := dist.Barrier()
-				<-ctx.Done() // because of rank 2
+				<-ctx.Done() // cancelled by rank 2's failure
 				causes.put(rank, context.Cause(ctx))
 
 				var aborted *dist.AbortedError
@@ -113,7 +113,7 @@ func TestWorkerFails(t *testing.T) {
 
 func thisPanics() error { panic("at the disco") }
 
-// The stack of a panic is shown once, by the rank that had it.
+// The stack of a panic is shown once, by the rank that panicked.
 func TestPanicShowsItsStack(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if rank == 1 {
@@ -136,8 +136,7 @@ type fakeT struct{ message string }
 func (f *fakeT) Errorf(format string, args ...any) { f.message = fmt.Sprintf(format, args...) }
 func (f *fakeT) FailNow()                          { runtime.Goexit() }
 
-// testify's require in a worker ends the worker, not the test's goroutine, and
-// not in a hang of the others.
+// A failure of testify's require in a worker ends the worker, and the others do not hang.
 func TestRequireInWorker(t *testing.T) {
 	fake := &fakeT{}
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -153,7 +152,7 @@ func TestRequireInWorker(t *testing.T) {
 		"rank 1: ccl: barrier, ")
 }
 
-// A worker that returns nil has left: who still needs it is told so.
+// A worker that returns nil has left: ranks that still need it get that error.
 func TestWorkerLeaves(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if err := dist.Barrier(); err != nil {
@@ -172,8 +171,8 @@ func TestWorkerLeaves(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A worker that only heeded its context comes after the one because of which it
-// was cancelled, whoever was first to return.
+// A worker that returned its cancelled context's error comes after the one that caused the
+// cancellation, whichever returned first.
 func TestRootCauseFirst(t *testing.T) {
 	broken := errors.New("no more data")
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
@@ -197,8 +196,7 @@ func TestRootCauseFirst(t *testing.T) {
 	require.Contains(t, texts, "rank 1: stopped: rank 3: no more data")
 }
 
-// The rank whose own context was cancelled is the root cause, also where it
-// returns last.
+// The rank whose own context was cancelled is the cause, also if it returns last.
 func TestCancelledRankIsTheRootCause(t *testing.T) {
 	var others sync.WaitGroup
 	others.Add(2)
@@ -218,8 +216,8 @@ func TestCancelledRankIsTheRootCause(t *testing.T) {
 				others.Done()
 				return err
 			}
-			// Where the call was refused, because the context had ended before it,
-			// it is for the caller to end the group.
+			// If the call was rejected because the context had ended before it, the caller must end
+			// the group.
 			group, _ := dist.Default()
 			group.Communicator().Abort(err)
 			others.Wait()
@@ -232,8 +230,7 @@ func TestCancelledRankIsTheRootCause(t *testing.T) {
 	require.Equal(t, 2, errs[0].(*dist.RankError).Rank, "%v", err)
 }
 
-// Spawn waits for all workers, also for those that have nothing to do with the
-// failure.
+// Spawn waits for all workers, also for those not affected by the failure.
 func TestSpawnWaitsForAll(t *testing.T) {
 	var ended atomic.Int64
 	failed := make(chan struct{})
@@ -269,7 +266,7 @@ func TestWithSpawnContext(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A nil context is none.
+// A nil context is ignored.
 func TestNilContexts(t *testing.T) {
 	err := spawn(t, initialised(func(context.Context, int) error {
 		return dist.Barrier(dist.WithContext(nil)) //nolint:staticcheck // that is the point

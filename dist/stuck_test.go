@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stuckLimit is the timeout: short, and enough for ranks to meet on a busy machine.
+// stuckLimit is the timeout: short, but long enough for ranks to meet on a busy machine.
 const stuckLimit = 250 * time.Millisecond
 
 func stuckHere(release chan struct{}) { <-release }
 
-// requireStuck fails unless err says first that rank 1 is stuck, and where.
+// requireStuck checks that err starts with stuck rank 1 and has its stack.
 func requireStuck(t *testing.T, err error) {
 	t.Helper()
 	var stuck *dist.StuckError
@@ -32,8 +32,8 @@ func requireStuck(t *testing.T, err error) {
 	require.Equal(t, []int{1}, late.Missing)
 }
 
-// Spawn returns without a worker that is stuck in code of its own, also if its peers say
-// nothing of the timeout, or never came to have a group.
+// Spawn returns without a worker that is stuck in its own code, also if its peers do not
+// return the timeout, or never had a group.
 func TestStuckWorker(t *testing.T) {
 	short := dist.WithTimeout(stuckLimit)
 	release, ended := make(chan struct{}), make(chan struct{}, 4)
@@ -70,13 +70,13 @@ func TestStuckWorker(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, 1, e.Rank)
 
-	close(release) // they find that their rank has ended
+	close(release) // their next call finds that the rank has ended
 	for range 4 {
 		<-ended
 	}
 }
 
-// A worker that comes back from what its peers took for the end is waited for.
+// A worker that makes a call after its peers' timeout is waited for.
 func TestLateWorkerIsNotStuck(t *testing.T) {
 	gone := make(chan struct{})
 	err := spawn(t, joined(func(_ context.Context, rank int) error {
@@ -85,7 +85,7 @@ func TestLateWorkerIsNotStuck(t *testing.T) {
 			return dist.Barrier()
 		}
 		<-gone
-		assert.Error(t, dist.Barrier()) // it hears of the timeout, and saves its work
+		assert.Error(t, dist.Barrier()) // it gets the timeout, and saves its work
 		<-time.After(4 * stuckLimit)
 		return nil
 	}, dist.WithTimeout(stuckLimit)), dist.WithRanks(2))

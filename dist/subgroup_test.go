@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Groups have ranks of their own, and calls name global ranks in them as well.
+// Groups number ranks on their own; calls of dist use global ranks.
 func TestNewGroup(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		g, err := dist.NewGroup([]int{4, 1, 3}) // sorted
@@ -57,7 +57,7 @@ func TestNewGroup(t *testing.T) {
 		}
 
 		var root *dist.InvalidRootError
-		err = dist.Broadcast(tensor, 2, in) // which is group rank of 4, and global rank of a stranger
+		err = dist.Broadcast(tensor, 2, in) // 2 is group rank of 4, and global rank of a non-member
 		if assert.ErrorAs(t, err, &root) {
 			assert.Equal(t, dist.InvalidRootError{Root: 2, Size: 3}, *root)
 		}
@@ -76,7 +76,7 @@ func TestNewGroup(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Groups of groups, in the order of keys.
+// Groups of groups, ordered by key.
 func TestSplit(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		half, err := dist.Split(rank%2, -rank)
@@ -84,7 +84,7 @@ func TestSplit(t *testing.T) {
 			return err
 		}
 		assert.Equal(t, [][]int{{4, 2, 0}, {5, 3, 1}}[rank%2], half.Ranks())
-		color := half.Rank() // the first of each half is left out
+		color := half.Rank() // the first of each half is in no group
 		if color == 0 {
 			color = -1
 		}
@@ -97,7 +97,7 @@ func TestSplit(t *testing.T) {
 			return nil
 		}
 		assert.Equal(t, [][]int{{2, 0}, {3, 1}}[rank%2], pair.Ranks())
-		one, err := dist.NewGroup([]int{rank % 2}, dist.WithGroup(pair)) // by global ranks
+		one, err := dist.NewGroup([]int{rank % 2}, dist.WithGroup(pair)) // global ranks
 		if err != nil || rank > 1 {
 			return err
 		}
@@ -126,7 +126,7 @@ func TestRefusedGroups(t *testing.T) {
 			var invalid *dist.InvalidArgumentError
 			assert.ErrorAs(t, err, &invalid)
 		}
-		return errors.Join(dist.Barrier(dist.WithGroup(half)), dist.Barrier()) // they live on
+		return errors.Join(dist.Barrier(dist.WithGroup(half)), dist.Barrier()) // both are intact
 	}), dist.WithRanks(4))
 	require.NoError(t, err)
 }
@@ -159,8 +159,8 @@ func TestGroupsEnd(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A worker that fails ends the calls of its groups, too; its error comes first, though
-// those of the others count ranks as the group does.
+// A worker that fails ends the calls of its groups, too. Its error comes first, though
+// those of the other ranks use group ranks.
 func TestWorkerFailsInGroup(t *testing.T) {
 	broken := errors.New("out of memory")
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// curve is the training loss of a run over the time spent training: before the
+// curve is the training loss of a run over its training time: before the
 // first step and after every epoch.
 type curve struct {
 	name    string
@@ -20,7 +20,7 @@ type curve struct {
 	loss    []float64 // in nats
 }
 
-// lossFloor is where the logarithmic scale ends: a loss may round to 0.
+// lossFloor is the lower end of the logarithmic scale: a loss may round to 0.
 const lossFloor = 1e-6
 
 func newCurve(name string, first float32, epochs []epoch) curve {
@@ -34,8 +34,8 @@ func newCurve(name string, first float32, epochs []epoch) curve {
 	return c
 }
 
-// at returns the loss at a time, interpolated between its neighbours as the
-// straight line of a logarithmic scale, and NaN after the end of the run.
+// at returns the loss at a time, interpolated linearly on the logarithmic scale,
+// and NaN after the end of the run.
 func (c curve) at(seconds float64) float64 {
 	for i := 1; i < len(c.seconds); i++ {
 		t0, t1 := c.seconds[i-1], c.seconds[i]

@@ -24,8 +24,8 @@ const (
 //go:embed data/digits.csv.gz
 var digitsFile []byte
 
-// dataset is a list of images, pixels scaled to 0..1, and what they show. It
-// is read-only once made, and therefore shared by all ranks of a process.
+// dataset is a list of images, with pixels scaled to 0..1, and their labels. It
+// is read-only, so all ranks of a process share it.
 type dataset[F float] struct {
 	images []F // len(labels) rows of pixels values
 	labels []uint8
@@ -44,8 +44,8 @@ func (d *dataset[F]) batch(indices []int) (images []F, labels []uint8) {
 	return images, labels
 }
 
-// split deals the rows into a training and a test set, about 80 to 20, by a
-// permutation that depends on the seed alone.
+// split divides the rows into a training and a test set, about 80 to 20, by a
+// permutation that depends only on the seed.
 func (d *dataset[F]) split(seed uint64) (train, test *dataset[F]) {
 	order := rand.New(rand.NewPCG(seed, 0)).Perm(d.len())
 	cut := d.len() * 4 / 5
@@ -66,8 +66,8 @@ func loadDigits[F float]() (*dataset[F], error) {
 	return parseDigits[F](unzip)
 }
 
-// parseDigits reads rows of 64 pixels and a label, separated by commas. The
-// first row that is anything else is an error that names its line.
+// parseDigits parses rows of 64 pixels and a label, separated by commas. The error of an
+// invalid row names its line.
 func parseDigits[F float](r io.Reader) (*dataset[F], error) {
 	var d dataset[F]
 	rows := bufio.NewScanner(r)

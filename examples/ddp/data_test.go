@@ -24,11 +24,11 @@ func TestDigits(t *testing.T) {
 	require.Equal(t, []int{178, 182, 177, 183, 181, 182, 181, 179, 174, 180}, perClass)
 }
 
-// Train and test set together are the whole, without overlap; the seed, and
-// nothing else, decides who is where.
+// The training and the test set are disjoint and together the whole; only the seed decides
+// which row is in which.
 func TestSplit(t *testing.T) {
 	rows := strings.Builder{}
-	for i := range 100 { // every row different: pixels 0 and 1 count
+	for i := range 100 { // every row differs in pixels 0 and 1
 		fmt.Fprintf(&rows, "%d,%d%s,%d\n", i/10, i%10, strings.Repeat(",0", pixels-2), i%classes)
 	}
 	d, err := parseDigits[float64](strings.NewReader(rows.String()))

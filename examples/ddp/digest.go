@@ -15,9 +15,9 @@ type digest [sha256.Size]byte
 
 func (d digest) String() string { return fmt.Sprintf("%x", d[:]) }
 
-// sameOnAllRanks proves that all ranks hold the same bits: every rank hashes
-// its own, and the smallest and the largest of each quarter of the hashes must
-// be the rank's own quarter. It is a collective call; if any two ranks differ, it
+// sameOnAllRanks verifies that all ranks hold the same bits: every rank hashes
+// its values, and the minimum and the maximum of each quarter of the hashes over all
+// ranks must be the rank's own. It is a collective call; if any two ranks differ, it
 // fails on all of them.
 func sameOnAllRanks[F float](values []F) (digest, error) {
 	hash := sha256.New()

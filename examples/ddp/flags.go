@@ -13,7 +13,7 @@ import (
 )
 
 const usage = `ddp trains a perceptron on handwritten digits, first on one rank, then on
-several, whose gradients are averaged by dist.AllReduce, and compares the two.
+several, which average their gradients, and compares the two.
 Started by a launcher as several processes it trains once, on all of them.
 
 Usage:
@@ -24,7 +24,7 @@ Examples:
 
   ddp                              one rank per core
   ddp -ranks 7 -algorithm ring     seven ranks, gradients sent around a ring
-  ddp -config my.yaml -plot ''     algorithms by rules of your own, no picture
+  ddp -config my.yaml -plot ''     algorithms by your own rules, no picture
   ddp -epochs 60 -batch 512        larger steps, more of them
   goccl run -n 4 ddp               four ranks that are processes
 
@@ -39,19 +39,19 @@ type options struct {
 	plot  string // path of the picture; empty: none
 }
 
-// parseFlags reads the command line. For -h it writes the explanation to out
+// parseFlags parses the command line. For -h it writes the help to out
 // and returns flag.ErrHelp.
 func parseFlags(args []string, out io.Writer) (options, error) {
 	o := options{job: job{layers: []int{pixels, 256, 128, classes}, momentum: 0.9}}
 	var config, algorithm, transport string
-	everybody := max(2, runtime.GOMAXPROCS(0)) // one rank has nobody to average with
+	all := max(2, runtime.GOMAXPROCS(0)) // one rank has nothing to average
 	if dist.IsLaunched() {
-		everybody = 0
+		all = 0
 	}
 
 	flags := flag.NewFlagSet("ddp", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // command prints the error
-	flags.IntVar(&o.ranks, "ranks", everybody, "number of `ranks`; by default the usable cores, at least 2, and under a launcher what it has started")
+	flags.IntVar(&o.ranks, "ranks", all, "number of `ranks`; by default the usable cores, at least 2; under a launcher its number of ranks")
 	flags.IntVar(&o.job.epochs, "epochs", 30, "`passes` over the training set")
 	flags.IntVar(&o.job.batch, "batch", 128, "`samples` per step of all ranks together, rounded up to a multiple of the ranks")
 	flags.Float64Var(&o.job.rate, "lr", 0.05, "learning `rate`")
@@ -73,7 +73,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q: ddp takes flags only", flags.Arg(0))
-	case o.ranks < 1 && o.ranks != everybody:
+	case o.ranks < 1 && o.ranks != all:
 		return o, fmt.Errorf("-ranks is %d, want at least 1", o.ranks)
 	case o.job.epochs < 1:
 		return o, fmt.Errorf("-epochs is %d, want at least 1", o.job.epochs)

@@ -14,8 +14,8 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// command is the program: it returns the exit status, 0 for success, 1 for a
-// failed training and 2 for flags that make no sense.
+// command runs the program and returns the exit status: 0 for success, 1 for a
+// failed training, 2 for invalid flags.
 func command(args []string, stdout, stderr io.Writer) int {
 	o, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
@@ -32,9 +32,9 @@ func command(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// learn trains the same model on one rank and then on o.ranks, and reports how the
-// two runs compare. If the ranks are processes that a launcher has started, they
-// train once, all of them, and the process of rank 0 reports.
+// learn trains the same model on one rank and then on o.ranks, and compares the
+// two runs. If a launcher started the ranks as processes, it trains once, on all of
+// them, and the process of rank 0 reports.
 func learn(o options, stdout, stderr io.Writer) error {
 	digits, err := loadDigits[float32]()
 	if err != nil {
@@ -61,7 +61,7 @@ func learn(o options, stdout, stderr io.Writer) error {
 	var runs []run
 	if ranks > 1 {
 		alone := o.job
-		// One rank has nobody to choose an algorithm or a transport for.
+		// One rank needs no algorithm and no transport.
 		alone.connect = []dist.InitOption{dist.WithConfig(ccl.DefaultConfig())}
 		base, err := spawn(1, alone, trainSet, testSet, r)
 		if err != nil {
@@ -80,10 +80,9 @@ func learn(o options, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// rehearse connects the ranks and lets them go again, so that a mistake in flags
-// or configuration shows before anything is trained. It returns how many ranks there
-// are and in which way the gradients will be averaged: nothing in processes that do
-// not host rank 0.
+// rehearse connects the ranks and disconnects them, so that mistakes in flags
+// or configuration show before the training. It returns the number of ranks and how the
+// gradients will be averaged: nothing in processes that do not host rank 0.
 func rehearse(o options) (ranks int, way string, err error) {
 	err = dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl", o.job.connect...); err != nil {
@@ -112,9 +111,12 @@ func hosts(ranks int) dist.SpawnOption {
 	return dist.WithRanks(ranks)
 }
 
-// wayOf asks the configuration which kernel will average the gradients, and why.
+// wayOf returns which kernel will average the gradients of the largest layer, and why.
 func wayOf(c *ccl.Communicator, j job) (string, error) {
-	bytes := 4 * parameters(j.layers)
+	bytes := 0
+	for l := range len(j.layers) - 1 {
+		bytes = max(bytes, 4*parameters(j.layers[l:l+2]))
+	}
 	choice, err := c.Settings().Choose(ccl.Shape{
 		Collective: ccl.CollAllReduce, Ranks: c.Size(), Bytes: bytes, Total: bytes,
 		DType: ccl.Float32, Op: ccl.Avg, Topology: c.Settings().Topology(),
@@ -122,14 +124,14 @@ func wayOf(c *ccl.Communicator, j job) (string, error) {
 	return fmt.Sprintf("%s over %s (%s)", choice.Entry, c.Transport(), choice.Why), err
 }
 
-// run is a finished training: what rank 0 had in the end.
+// run is a finished training, with the result of rank 0.
 type run struct {
 	ranks int
 	*result[float32]
 }
 
-// spawn trains on the given number of ranks. The result is that of rank 0, nil where
-// another process hosts it.
+// spawn trains on the given number of ranks. It returns the result of rank 0, nil if
+// another process hosts that.
 func spawn(ranks int, j job, trainSet, testSet *dataset[float32], watch watcher) (run, error) {
 	done := run{ranks: ranks}
 	err := dist.Spawn(func(_ context.Context, rank int) error {

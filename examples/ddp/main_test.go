@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The default model, in fewer but smaller steps: what it prints, and that it
-// learns.
+// The output of the default model, trained in fewer and smaller steps, and that it learns.
 func TestCommand(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "loss.png")
 	var out, errs strings.Builder
@@ -66,7 +65,7 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// steady takes away what differs from run to run.
+// steady removes what differs from run to run.
 func steady(line string) string {
 	return regexp.MustCompile(`[0-9a-f]{16}|\d+(\.\d+)?| +`).ReplaceAllStringFunc(line, func(s string) string {
 		if strings.TrimSpace(s) == "" {
@@ -98,7 +97,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// lastLine returns the accuracy that the output ends with.
+// lastLine returns the accuracy at the end of the output.
 func lastLine(t *testing.T, out string) (accuracy float64) {
 	t.Helper()
 	end := regexp.MustCompile(`\ntest accuracy: (\d\.\d{4})\n$`).FindStringSubmatch(out)
@@ -144,7 +143,7 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, out.String(), "Examples:")
 }
 
-// What the flags cannot know to be wrong is a failed training.
+// Mistakes that only the training can find make it fail.
 func TestFailures(t *testing.T) {
 	for _, args := range [][]string{
 		{"-algorithm", "nosuch"},

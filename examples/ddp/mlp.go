@@ -1,37 +1,39 @@
 package main
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
 )
 
-// float is what a model computes in: float32 to train, float64 to prove that
+// float is the type that a model computes with: float32 to train, float64 to prove that
 // the training is right.
 type float interface{ float32 | float64 }
 
 // mlp is a multilayer perceptron with ReLU between its layers and softmax
 // cross-entropy as its loss. Parameters and gradients are one flat slice each,
-// in the same order, so that a single broadcast or all-reduce moves them all.
+// in the same order, so that one broadcast sends all parameters.
 // A model belongs to one goroutine.
 type mlp[F float] struct {
 	params, grads []F
 	layers        []layer[F]
 }
 
-// layer is a fully connected one: out = in · weights + bias. The slices are
-// views of the model's params and grads, or hold a batch, one row per sample.
+// layer is fully connected: out = in · weights + bias. Parameters and gradients are
+// views of the model's; in, out and dout hold a batch, one row per sample.
 type layer[F float] struct {
 	inputs, outputs   int
 	weights, dweights []F // inputs rows of outputs columns
 	bias, dbias       []F
+	grads             []F // dweights, then dbias
 	in, out           []F // in is the out of the layer before
-	dout              []F // the loss differentiated by out
+	dout              []F // the derivative of the loss by out
 }
 
-// newMLP makes a model with sizes[i] units in its i-th layer, the first being
-// the input and the last the classes. Weights are drawn from the seed, normal
-// with variance 2/inputs (He et al., "Delving Deep into Rectifiers", 2015).
+// newMLP makes a model with sizes[i] units in its i-th layer; the first is the input,
+// the last has the classes. The weights are random by the seed, normal with variance
+// 2/inputs (He et al., "Delving Deep into Rectifiers", 2015).
 func newMLP[F float](sizes []int, seed uint64) *mlp[F] {
 	n := parameters(sizes)
 	m := &mlp[F]{params: make([]F, n), grads: make([]F, n)}
@@ -44,7 +46,7 @@ func newMLP[F float](sizes []int, seed uint64) *mlp[F] {
 		m.layers = append(m.layers, layer[F]{
 			inputs: in, outputs: out,
 			weights: params[:w], bias: params[w : w+out],
-			dweights: grads[:w], dbias: grads[w : w+out],
+			dweights: grads[:w], dbias: grads[w : w+out], grads: grads[:w+out],
 		})
 		params, grads = params[w+out:], grads[w+out:]
 
@@ -113,34 +115,37 @@ func (m *mlp[F]) loss(images []F, labels []uint8) F {
 	return sum / samples
 }
 
-// backward sets grads to the gradient of what loss returned last.
-func (m *mlp[F]) backward() {
-	clear(m.grads)
-	for i := len(m.layers) - 1; i >= 0; i-- {
-		l := &m.layers[i]
-		n := len(l.dout) / l.outputs
-		for row := range n {
-			for j, v := range l.dout[row*l.outputs:][:l.outputs] {
-				l.dbias[j] += v
+// backward computes the gradient of the last loss. It yields the gradients of one layer
+// at a time, from the last layer to the first, and does not touch them afterwards.
+func (m *mlp[F]) backward() iter.Seq[[]F] {
+	return func(yield func([]F) bool) {
+		for i := len(m.layers) - 1; i >= 0; i-- {
+			l := &m.layers[i]
+			n := len(l.dout) / l.outputs
+			clear(l.grads)
+			for row := range n {
+				for j, v := range l.dout[row*l.outputs:][:l.outputs] {
+					l.dbias[j] += v
+				}
 			}
-		}
-		mulAdd(l.dweights, l.in, l.dout, l.inputs, n, l.outputs, 1, l.inputs) // inᵀ · dout
-		if i == 0 {
-			return
-		}
-		below := &m.layers[i-1]
-		below.dout = resize(below.dout, len(below.out))
-		clear(below.dout)
-		mulAdd(below.dout, l.dout, transpose(l.weights, l.outputs), n, l.outputs, l.inputs, l.outputs, 1)
-		for j, v := range below.out {
-			if v == 0 { // the ReLU was shut
-				below.dout[j] = 0
+			mulAdd(l.dweights, l.in, l.dout, l.inputs, n, l.outputs, 1, l.inputs) // inᵀ · dout
+			if !yield(l.grads) || i == 0 {
+				return
+			}
+			below := &m.layers[i-1]
+			below.dout = resize(below.dout, len(below.out))
+			clear(below.dout)
+			mulAdd(below.dout, l.dout, transpose(l.weights, l.outputs), n, l.outputs, l.inputs, l.outputs, 1)
+			for j, v := range below.out {
+				if v == 0 { // the ReLU's derivative is 0
+					below.dout[j] = 0
+				}
 			}
 		}
 	}
 }
 
-// correct counts the images that the model names rightly.
+// correct counts the images that the model classifies correctly.
 func (m *mlp[F]) correct(images []F, labels []uint8) int {
 	logits := m.forward(images)
 	right := 0
@@ -159,8 +164,8 @@ func (m *mlp[F]) correct(images []F, labels []uint8) int {
 }
 
 // mulAdd adds the product of a (m×k) and b (k×n, row by row) to c (m×n, row by
-// row). Element (i, p) of a stands at a[i*down+p*right], so that a transposed
-// matrix needs no copy. Four rows of b are folded into a row of c at a time,
+// row). Element (i, p) of a is a[i*down+p*right], so that a transposed
+// matrix needs no copy. Four rows of b are added to a row of c at a time,
 // which quarters the loads and stores of c.
 func mulAdd[F float](c, a, b []F, m, k, n, down, right int) {
 	for i := range m {
@@ -195,7 +200,7 @@ func transpose[F float](a []F, columns int) []F {
 	return t
 }
 
-// resize returns s with n elements of any content, reallocated only to grow.
+// resize returns s with n elements of unspecified content, reallocated only to grow.
 func resize[F float](s []F, n int) []F {
 	if cap(s) < n {
 		return make([]F, n)

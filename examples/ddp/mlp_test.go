@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mulAdd against the definition of a matrix product, for sizes on either side
-// of its unrolling and for both ways to lie in memory.
+// mulAdd equals the definition of a matrix product, for sizes around the
+// unrolling and for both layouts of a.
 func TestMulAdd(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	fill := func(n int) []float64 {
@@ -54,7 +54,8 @@ func TestGradient(t *testing.T) {
 		m.params[i] += 0.01 * float64(i%5) // no bias stays 0
 	}
 	m.loss(images, labels)
-	m.backward()
+	for range m.backward() { // computes m.grads
+	}
 	grads := slices.Clone(m.grads)
 	require.Positive(t, slices.Max(grads))
 
@@ -69,8 +70,8 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// A model that knows nothing is as uncertain as ten classes allow: its loss is
-// log 10. And the loss does not overflow where exp would.
+// A model with zero parameters is equally uncertain about all ten classes: its loss is
+// log 10. The loss does not overflow where exp would.
 func TestLoss(t *testing.T) {
 	images, labels := noise(3, 8)
 	m := newMLP[float32]([]int{8, 10}, 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asProgram makes the test binary the program ddp.
+// asProgram makes the test binary run as the program ddp.
 const asProgram = "DDP_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func launch(t *testing.T, ranks int, args ...string) []process {
 			c.Env = append(os.Environ(), asProgram+"=1",
 				"GOCCL_SHM_NAME="+name,
 				fmt.Sprintf("GOCCL_SHM_RANK=%d", rank), fmt.Sprintf("GOCCL_SHM_SIZE=%d", ranks))
-			_ = c.Run() // its status says it
+			_ = c.Run() // its status is the result
 			all[rank] = process{c.ProcessState.ExitCode(), out.String(), errs.String()}
 		})
 	}
@@ -52,11 +52,11 @@ func launch(t *testing.T, ranks int, args ...string) []process {
 	return all
 }
 
-// What a run says that does not depend on the clock.
+// The lines of the output that do not depend on the clock.
 var learned = regexp.MustCompile(`(?m)^ +\d+ +\d\.\d{4} +\d\.\d{4}|^(weights|test accuracy): .*`)
 
-// The same program learns the same weights, bit by bit, whether its ranks are
-// goroutines of one process or processes of a launcher; there rank 0 alone speaks.
+// The same program learns the same weights, bit by bit, on goroutines of one process and on
+// processes of a launcher; there only rank 0 reports.
 func TestSameBitsAsProcesses(t *testing.T) {
 	digits, err := loadDigits[float32]()
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestSameBitsAsProcesses(t *testing.T) {
 	}
 }
 
-// Flags that the launcher contradicts, or that no rank understands, fail all ranks.
+// Flags that contradict the launcher, or are unknown, fail all ranks.
 func TestProcessesFail(t *testing.T) {
 	for rank, p := range launch(t, 2, "-ranks", "3", "-epochs", "1") {
 		require.Equal(t, 1, p.status)

@@ -13,8 +13,8 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// report writes what a reader sees of the training: lines to out, and a
-// progress bar to bars if that is a terminal. It is a watcher.
+// report is the watcher that writes to the terminal: lines to out, and a
+// progress bar to bars if that is a terminal.
 type report struct {
 	out, bars io.Writer
 	job       job
@@ -23,8 +23,8 @@ type report struct {
 
 func newReport(out, bars io.Writer, j job) *report { return &report{out: out, bars: bars, job: j} }
 
-// header says what is going to be trained, before anything runs, and in which way
-// the ranks' gradients will be averaged.
+// header describes the training before it starts, and how the gradients will be
+// averaged.
 func (r *report) header(trainSamples, testSamples int, way string) {
 	params := parameters(r.job.layers)
 	fmt.Fprintf(r.out, "model     %s perceptron: %d float32 parameters, %d KiB of gradients per step\n",
@@ -87,22 +87,22 @@ func (r *report) comparison(runs []run, plotPath string) error {
 	return nil
 }
 
-// ending says what a run has come to. Its last line is the accuracy.
+// ending reports the result of a run. Its last line is the accuracy.
 func (r *report) ending(last run) {
 	fmt.Fprintf(r.out, "\ncommunication: %s\n", last.communication())
 	fmt.Fprintf(r.out, "weights: equal bit by bit on all %s (sha256 %.16s...)\n", plural(last.ranks), last.digest)
 	fmt.Fprintf(r.out, "test accuracy: %.4f\n", total(last.epochs).accuracy)
 }
 
-// clearBar wipes the progress bar, so that a line can be written in its place.
+// clearBar erases the progress bar before a line is written.
 func (r *report) clearBar() {
 	if r.bar != nil {
-		_ = r.bar.Clear() // an ornament: its errors do not matter
+		_ = r.bar.Clear() // errors of the progress bar do not matter
 	}
 }
 
-// communication says what the collectives cost, and what comes to that because ranks
-// are not equally fast.
+// communication reports the cost of the collectives, without and with the wait for
+// slower ranks.
 func (r run) communication() string {
 	t := total(r.epochs)
 	text := fmt.Sprintf("%.1f %% of the training time (%.3f s of %.2f s)",
@@ -113,10 +113,10 @@ func (r run) communication() string {
 	return text
 }
 
-// communication is the share of the epoch that rank 0 spent in collectives.
+// communication is the share of the epoch that rank 0 waited for collectives.
 func (e epoch) communication() float64 { return e.communicating.Seconds() / e.elapsed.Seconds() }
 
-// total adds epochs up; loss and accuracy are those of the last.
+// total sums the epochs; loss and accuracy are those of the last.
 func total(epochs []epoch) epoch {
 	sum := epochs[len(epochs)-1]
 	for _, e := range epochs[:len(epochs)-1] {

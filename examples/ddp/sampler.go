@@ -2,15 +2,15 @@ package main
 
 import "math/rand/v2"
 
-// sampler deals the indices 0..samples-1 to the ranks, anew in every epoch, by
+// sampler distributes the indices 0..samples-1 to the ranks in every epoch, by
 // the rule of torch's DistributedSampler (shuffle=True, drop_last=False): all
-// ranks draw the same permutation from seed+epoch, pad it to a multiple of
-// ranks by starting over from its front, and rank r takes every ranks-th index
+// ranks compute the same permutation from seed+epoch, pad it to a multiple of
+// ranks by repeating its start, and rank r takes every ranks-th index
 // from the r-th on.
 //
-// All shards are therefore equally long, so that the mean over the ranks of
-// their mean gradients is the mean over all samples; and the k-th batches of
-// all ranks together are the k-th piece of the padded permutation.
+// All shards therefore have the same length, so that the mean over the ranks of
+// their mean gradients is the mean over all samples. The k-th batches of
+// all ranks together are the k-th part of the padded permutation.
 type sampler struct {
 	samples, ranks, rank int
 	seed                 uint64

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The laws of torch's DistributedSampler, drop_last=False (A2), for more
+// The rules of torch's DistributedSampler, drop_last=False, for more
 // samples than ranks, as many, and fewer.
 func TestSampler(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 4, 7, 16} {
@@ -22,7 +22,7 @@ func TestSampler(t *testing.T) {
 				}
 				require.Len(t, order, samples)
 
-				padded := slices.Clone(order) // torch's own two steps: repeat, then cut
+				padded := slices.Clone(order) // torch's two steps: repeat, then cut
 				for len(padded)%ranks != 0 {
 					padded = append(padded, order[:min(samples, ranks-len(padded)%ranks)]...)
 				}

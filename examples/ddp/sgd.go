@@ -7,7 +7,7 @@ type sgd[F float] struct {
 	velocity       []F
 }
 
-// step moves the parameters against the gradients, which stay as they are.
+// step moves the parameters against the gradients, which are unchanged.
 func (s *sgd[F]) step(params, grads []F) {
 	if s.velocity == nil {
 		s.velocity = make([]F, len(params))

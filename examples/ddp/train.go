@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// job says what to train and how; it is the same on every rank.
+// job configures the training; it is the same on every rank.
 type job struct {
 	layers   []int // units per layer: pixels first, classes last
 	epochs   int
@@ -20,39 +21,39 @@ type job struct {
 	connect  []dist.InitOption
 }
 
-// perRank is what each of the ranks trains on per step.
+// perRank is the number of samples of each rank per step.
 func (j job) perRank(ranks int) int { return (j.batch + ranks - 1) / ranks }
 
-// epoch is what one pass over the training set came to.
+// epoch is the result of one pass over the training set.
 type epoch struct {
 	number        int           // from 1
 	loss          float64       // mean over the epoch's steps, in nats
-	accuracy      float64       // share of the test set named rightly after the epoch
+	accuracy      float64       // share of the test set classified correctly after the epoch
 	samples       int           // trained on by all ranks together
 	elapsed       time.Duration // without the test
-	communicating time.Duration // the part of elapsed that this rank spent in collectives, waiting for slower ranks included
+	communicating time.Duration // the part of elapsed that this rank waited for collectives, slower ranks included
 }
 
-// result is what a rank has when the training is over. The losses and the
-// weights are the same on every rank.
+// result is the result of a training on one rank. The losses and the weights are the
+// same on every rank.
 type result[F float] struct {
 	losses  []F // of every step, mean over all ranks
 	epochs  []epoch
-	sending time.Duration // what each collective took the rank that came last to it, added up
+	sending time.Duration // sum over all collectives of the shortest wait of any rank
 	weights []F
 	digest  digest // of the weights, proven equal on all ranks
 }
 
-// watcher is told on rank 0 how the training goes.
+// watcher follows the training on rank 0.
 type watcher interface {
 	connected(*dist.ProcessGroup)
 	trained(epoch)
 }
 
-// train is the whole work of one rank: every rank trains the same model on its
-// own shard of the data, and the average of their gradients keeps the models
-// equal, bit by bit. An error ends the rank without DestroyProcessGroup: that
-// is how the other ranks learn of it, instead of waiting.
+// train is the work of one rank: every rank trains the same model on its
+// own shard of the data, and averaging the gradients keeps the models
+// equal, bit by bit. An error ends the rank without DestroyProcessGroup, so that the
+// collectives of the other ranks fail instead of waiting.
 func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*result[F], error) {
 	if err := dist.InitProcessGroup("ccl", j.connect...); err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		watch.connected(group)
 	}
 
-	// Every rank draws other weights, and takes those of rank 0.
+	// Every rank has different random weights, and replaces them by those of rank 0.
 	model := newMLP[F](j.layers, j.seed+uint64(rank))
 	if err := dist.Broadcast(model.params, 0); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 	shard := sampler{samples: trainSet.len(), ranks: ranks, rank: rank, seed: j.seed}
 
 	done := &result[F]{weights: model.params}
-	var collectives []time.Duration // what each took this rank
+	var collectives []time.Duration // how long this rank waited for each
 	for number := 1; number <= j.epochs; number++ {
 		var losses []F
 		first := len(collectives)
@@ -83,11 +84,22 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		start := time.Now()
 		for step := range slices.Chunk(indices, j.perRank(ranks)) {
 			losses = append(losses, model.loss(trainSet.batch(step)))
-			model.backward()
 
+			// The gradients of a layer are averaged while those of the layers below are
+			// computed.
+			var works []*dist.Work
+			for grads := range model.backward() {
+				work, err := dist.AllReduceAsync(grads, dist.Avg)
+				if err != nil {
+					return nil, err
+				}
+				works = append(works, work)
+			}
 			sent := time.Now()
-			if err := dist.AllReduce(model.grads, dist.Avg); err != nil {
-				return nil, err
+			for _, work := range works {
+				if err := work.Wait(context.Background()); err != nil {
+					return nil, err
+				}
 			}
 			collectives = append(collectives, time.Since(sent))
 
@@ -116,7 +128,8 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		done.epochs = append(done.epochs, e)
 	}
 
-	// Who comes last waits for nobody, so that it is there the shortest.
+	// The rank that comes last to a collective waits for no other rank: its wait is the
+	// shortest.
 	if err := dist.AllReduce(collectives, dist.Min); err != nil {
 		return nil, err
 	}
@@ -130,8 +143,8 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 	return done, dist.DestroyProcessGroup()
 }
 
-// test returns the share of the test set that the model names rightly. Every
-// rank looks at its part of the set; the counts are added up.
+// test returns the share of the test set that the model classifies correctly. Every
+// rank counts in its part of the set, and the counts are added.
 func test[F float](model *mlp[F], set *dataset[F], rank, ranks int) (float64, error) {
 	var mine []int
 	for i := rank; i < set.len(); i += ranks {

@@ -12,11 +12,11 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// Data-parallel training is the training of one rank that sees the batches of
-// all: the average over the ranks of their mean gradients is the mean gradient
-// of the union of their batches, since torch's DistributedSampler (A2) makes
-// the parts equally large by repeating samples. In float64 nothing but the
-// order of additions remains to differ.
+// Data-parallel training equals the training of one rank on the batches of all ranks:
+// the average over the ranks of their mean gradients is the mean gradient
+// of the union of their batches, since torch's DistributedSampler makes
+// the parts equally large by repeating samples. In float64 only the order of additions
+// makes a difference.
 func TestEqualsOneRank(t *testing.T) {
 	trainSet, testSet := someDigits[float64](t, 101) // a multiple of none of the rank counts: all of them pad
 	for _, algorithm := range []string{"", "ring"} {
@@ -42,8 +42,8 @@ func TestEqualsOneRank(t *testing.T) {
 	}
 }
 
-// trainOnUnion is the oracle: no ranks, no collectives; in every step one model
-// sees the batches of all the ranks, put together.
+// trainOnUnion is the oracle, without ranks and collectives: in every step one model
+// trains on the union of the batches of all ranks.
 func trainOnUnion(j job, ranks int, trainSet *dataset[float64]) []float64 {
 	model := newMLP[float64](j.layers, j.seed)
 	optimizer := sgd[float64]{rate: j.rate, momentum: j.momentum}
@@ -62,15 +62,16 @@ func trainOnUnion(j job, ranks int, trainSet *dataset[float64]) []float64 {
 		}
 		for _, union := range steps {
 			losses = append(losses, model.loss(trainSet.batch(union)))
-			model.backward()
+			for range model.backward() { // computes model.grads
+			}
 			optimizer.step(model.params, model.grads)
 		}
 	}
 	return losses
 }
 
-// Ranks agree on every bit of the weights and of what they report, although
-// each draws weights of its own at first; and a second run repeats the first.
+// Ranks agree on every bit of the weights and of the results, although
+// each starts with different weights; and a second run repeats the first.
 func TestSameBits(t *testing.T) {
 	trainSet, testSet := someDigits[float32](t, 101)
 	for _, ranks := range []int{1, 2, 3, 4, 7, 16} {
@@ -108,13 +109,13 @@ func TestMoreRanksThanSamples(t *testing.T) {
 	}
 }
 
-// A training that went out of bounds says so, on every rank.
+// A training that diverged is an error on every rank.
 func TestDiverges(t *testing.T) {
 	trainSet, testSet := someDigits[float32](t, 50)
 	j := smallJob(5)
 	j.rate = 1e30
 	err := dist.Spawn(func(context.Context, int) error {
-		_, err := train(j, trainSet, testSet, nobody{})
+		_, err := train(j, trainSet, testSet, silent{})
 		return err
 	}, dist.WithRanks(2))
 	require.ErrorContains(t, err, "diverged")
@@ -141,12 +142,12 @@ func TestSameOnAllRanksNotices(t *testing.T) {
 	}
 }
 
-// trainOn returns what every rank has in the end.
+// trainOn returns the results of all ranks.
 func trainOn[F float](t *testing.T, ranks int, j job, trainSet, testSet *dataset[F]) []*result[F] {
 	t.Helper()
 	results := make([]*result[F], ranks)
 	err := dist.Spawn(func(_ context.Context, rank int) (err error) {
-		results[rank], err = train(j, trainSet, testSet, nobody{})
+		results[rank], err = train(j, trainSet, testSet, silent{})
 		return err
 	}, dist.WithRanks(ranks))
 	require.NoError(t, err)
@@ -171,13 +172,13 @@ func someDigits[F float](t *testing.T, n int) (trainSet, testSet *dataset[F]) {
 	return d.pick(all[:n]), d.pick(all[n:])
 }
 
-// nobody watches a training.
-type nobody struct{}
+// silent is a watcher that ignores the training.
+type silent struct{}
 
-func (nobody) connected(*dist.ProcessGroup) {}
-func (nobody) trained(epoch)                {}
+func (silent) connected(*dist.ProcessGroup) {}
+func (silent) trained(epoch)                {}
 
-// bits makes equality of floats equality of their bits.
+// bits returns the bits of floats, so that their equality is exact.
 func bits(values []float32) []uint32 {
 	b := make([]uint32, 0, len(values))
 	for v := range slices.Values(values) {

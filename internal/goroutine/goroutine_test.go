@@ -26,7 +26,7 @@ func TestIDsOfStackAndGoidAgree(t *testing.T) {
 	}
 }
 
-// With the parser in place of goid, everything else must go on as before.
+// Everything works as before with the parser instead of goid.
 func TestFallbackToStack(t *testing.T) {
 	checkOnce.Do(check)
 	require.False(t, fromStack, "goid does not know this version of Go: update it")
@@ -44,7 +44,7 @@ func TestFallbackToStack(t *testing.T) {
 func TestLocalIsPerGoroutine(t *testing.T) {
 	var l Local[int]
 	require.Nil(t, l.Get())
-	l.Delete() // of nothing
+	l.Delete() // without a value
 
 	one, two := 1, 2
 	l.Set(&one)
@@ -67,14 +67,14 @@ func TestLocalIsPerGoroutine(t *testing.T) {
 	require.Equal(t, 1, l.Len())
 
 	l.Delete()
-	l.Delete() // twice is once
+	l.Delete() // a second time
 	require.Nil(t, l.Get())
 	require.Zero(t, l.Len())
 	require.Nil(t, l.table.Load())
 }
 
-// Against a map as the oracle: put with many ids, found again at every fill,
-// also when ids that were deleted leave gaps in the chains.
+// A map is the oracle: many ids are found again at every fill, also when deleted ids leave
+// gaps in the chains.
 func TestTableAgainstMap(t *testing.T) {
 	var l Local[int64]
 	want := map[int64]*int64{}
@@ -97,7 +97,7 @@ func TestTableAgainstMap(t *testing.T) {
 		}
 		l.put(l.table.Load(), id, &v)
 		want[id] = &v
-		if id%3 == 0 { // empty the slot of another, as its Delete does
+		if id%3 == 0 { // empty another goroutine's slot, as its Delete does
 			gone := id/2 + 1
 			if want[gone] != nil {
 				tb := l.table.Load()
@@ -120,8 +120,8 @@ func TestTableAgainstMap(t *testing.T) {
 	require.Nil(t, find(1<<40))
 }
 
-// A hundred thousand goroutines come and go: the table stays as small as the
-// number that live at once asks for, and is gone with the last of them.
+// A hundred thousand goroutines come and go: the table's size follows the number that
+// live at once, and the table is removed with the last of them.
 func TestNothingLeaks(t *testing.T) {
 	var l Local[int]
 	const total, atOnce = 100_000, 500

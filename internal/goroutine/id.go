@@ -11,9 +11,9 @@ import (
 
 var (
 	checkOnce sync.Once
-	// fromStack says that goid does not know this version of the runtime. It is
+	// fromStack is set if goid does not support this version of the runtime. It is
 	// written once, before the first table of the process is published, and read
-	// only by those who have found a table or published one.
+	// only after a table was found or published.
 	fromStack bool
 )
 
@@ -27,8 +27,7 @@ func id() int64 {
 	return goid.Get()
 }
 
-// stackID reads the id from the first words of a stack trace, "goroutine 17
-// [running]:".
+// stackID parses the start of a stack trace, "goroutine 17 [running]:".
 func stackID() int64 {
 	var buf [64]byte
 	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))

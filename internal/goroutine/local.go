@@ -15,11 +15,10 @@ type Local[V any] struct {
 	used int        // slots of table with an id, live or not
 }
 
-// table is a hash table with linear probing. Readers run beside a writer:
-// entries are filled in place, and a table that has to change its size is
-// replaced by a copy. An entry is read with its own id by its own goroutine
-// only, which is also the one that fills and empties it; all other readers just
-// pass it, so they may see any mixture of its old and new contents.
+// table is a hash table with linear probing. Readers run concurrently with one writer:
+// entries are written in place, and to change its size a table is replaced by a copy.
+// Only its own goroutine writes an entry and reads its value; other readers skip the
+// entry, so they may see any mixture of its old and new contents.
 type table[V any] struct {
 	shift uint // 64 - log2(len(slots))
 	slots []slot[V]
@@ -30,7 +29,7 @@ type slot[V any] struct {
 	value atomic.Pointer[V] // nil: deleted, free for another id
 }
 
-// minSlots keeps the table from being resized for a handful of goroutines.
+// minSlots avoids resizing for a handful of goroutines.
 const minSlots = 64
 
 // Get returns the calling goroutine's value, nil if it has none.
@@ -142,8 +141,8 @@ func (l *Local[V]) put(t *table[V], id int64, v *V) {
 	}
 }
 
-// home is where the search for id begins: multiplicative hashing (Knuth, The
-// Art of Computer Programming, vol. 3, 6.4), since ids come in runs.
+// home is the first slot to search for id: multiplicative hashing (Knuth, The
+// Art of Computer Programming, vol. 3, 6.4), since ids are often consecutive.
 func (t *table[V]) home(id int64) int {
 	return int(uint64(id) * 0x9E3779B97F4A7C15 >> t.shift)
 }

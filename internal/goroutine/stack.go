@@ -12,8 +12,8 @@ func ID() int64 {
 	return id()
 }
 
-// Stack returns the stack of the goroutine with that number as debug.Stack writes it, nil
-// if it has ended. It stops all goroutines for a moment.
+// Stack returns the stack of the goroutine with that number in the format of debug.Stack,
+// nil if it has ended. It stops all goroutines for a moment.
 func Stack(id int64) []byte {
 	all := make([]byte, 1<<18)
 	for {

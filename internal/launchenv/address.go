@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// isLocal returns an error unless host is the name of an address of this node, or is one.
+// isLocal returns an error unless host is an address of this node, or the name of one.
 func isLocal(host string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -29,5 +29,5 @@ func isLocal(host string) error {
 			}
 		}
 	}
-	return errors.New("it is another one's")
+	return errors.New("it is another node's")
 }

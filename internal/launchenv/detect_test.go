@@ -10,8 +10,8 @@ import (
 
 type variables map[string]string
 
-// What launchers set, as far as it matters, on rank 1 of 4: taken from ranks that
-// print their environment, and for Slurm from its documentation.
+// The relevant variables of launchers, on rank 1 of 4: copied from real ranks, and for Slurm
+// from its documentation.
 var (
 	byHand = variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "4"}
 	run    = variables{
@@ -43,7 +43,7 @@ var (
 	sbatch   = variables{"SLURM_JOB_ID": "4711", "SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_NPROCS": "4", "SLURM_NNODES": "1"}
 )
 
-// with returns v with what others have; a variable that they set to nothing is unset.
+// with returns v overridden by others; an empty value unsets a variable.
 func (v variables) with(others ...variables) variables {
 	v = maps.Clone(v)
 	for _, o := range others {
@@ -52,10 +52,10 @@ func (v variables) with(others ...variables) variables {
 	return v
 }
 
-// detectIn is Detect below the proxy of that identity, "" for none.
+// detectIn is Detect below a proxy of that identity, "" for none.
 func detectIn(v variables, proxy string) (*Job, error) { return detectAmong(v, proxy, nil) }
 
-// detectAmong is detectIn in the namespaces of these names.
+// detectAmong is detectIn in these namespaces.
 func detectAmong(v variables, proxy string, namespaces variables) (*Job, error) {
 	return detect(environment{
 		get:       func(name string) string { return v[name] },
@@ -75,7 +75,7 @@ func TestLaunched(t *testing.T) {
 	namespaces := variables{"net": "net:[4026531840]", "pid": "pid:[4026531836]"}
 	inNet := digest(namespaces["net"])
 	server := func(uri string) string {
-		return digest(namespaces["net"], "", "", "", "", "", "", uri) // of PMIX_SERVER_URI2, the last to be looked at
+		return digest(namespaces["net"], "", "", "", "", "", "", uri) // PMIX_SERVER_URI2 is looked up last
 	}
 	nowhere := digest(namespaces["net"], "", "", "", "", "", "", "", namespaces["pid"])
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestLaunched(t *testing.T) {
 	require.Equal(t, "this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4)", got.String())
 }
 
-// What torch's env:// reads makes ranks, set by hand for one node.
+// torch's env:// variables, set by hand for one node, make ranks.
 func TestEnv(t *testing.T) {
 	host, container := variables{"net": "net:[1]"}, variables{"net": "net:[2]"}
 	j, err := detectAmong(env, "", host)
@@ -136,7 +136,7 @@ func TestIsLocal(t *testing.T) {
 	require.Error(t, isLocal("192.0.2.1"), "of an example")
 }
 
-// A secret belongs to the job and is not shown.
+// A secret belongs to the job and is not part of its text.
 func TestSecret(t *testing.T) {
 	j, err := detectIn(run.with(variables{"GOCCL_SHM_SECRET": "hush"}), "")
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestSecret(t *testing.T) {
 	require.Empty(t, j.Secret)
 }
 
-// One rank is a job where nobody can have meant anything else.
+// A single rank is a job only if the variables cannot have been set by accident.
 func TestOneRank(t *testing.T) {
 	one := variables{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "1"}
 	for name, v := range map[string]variables{
@@ -197,20 +197,20 @@ func TestErrors(t *testing.T) {
 		variables []string
 		text      string
 	}{
-		// S2.24: all of them are required.
+		// All of them are required.
 		"no name": {byHand.with(variables{"GOCCL_SHM_NAME": ""}), Missing, []string{"GOCCL_SHM_NAME"},
-			"GOCCL_SHM_NAME is not set though others of their kind are: " + wholly},
+			"GOCCL_SHM_NAME is not set: " + wholly},
 		"a name alone": {variables{"GOCCL_SHM_NAME": "/x"}, Missing, []string{"GOCCL_SHM_RANK", "GOCCL_SHM_SIZE"},
-			"GOCCL_SHM_RANK and GOCCL_SHM_SIZE are not set though others of their kind are: " + wholly},
+			"GOCCL_SHM_RANK and GOCCL_SHM_SIZE are not set: " + wholly},
 		"no size, but torchrun's": {torchrun.with(byHand, variables{"GOCCL_SHM_SIZE": ""}), Missing, []string{"GOCCL_SHM_SIZE"},
-			"GOCCL_SHM_SIZE is not set though others of their kind are: " + wholly},
-		// S2.9
+			"GOCCL_SHM_SIZE is not set: " + wholly},
+		// Names start with a slash and have no other.
 		"a name without a slash": {byHand.with(variables{"GOCCL_SHM_NAME": "x"}), Contradiction, []string{"GOCCL_SHM_NAME"},
-			"GOCCL_SHM_NAME=x: the name of a job is a slash and what follows it, without another slash, such as /train-17"},
+			"GOCCL_SHM_NAME=x: a job's name is a slash followed by text without a slash, such as /train-17"},
 		"a name of a slash": {byHand.with(variables{"GOCCL_SHM_NAME": "/"}), Contradiction, []string{"GOCCL_SHM_NAME"},
-			"GOCCL_SHM_NAME=/: the name of a job is a slash and what follows it, without another slash, such as /train-17"},
+			"GOCCL_SHM_NAME=/: a job's name is a slash followed by text without a slash, such as /train-17"},
 		"a path": {byHand.with(variables{"GOCCL_SHM_NAME": "/../x"}), Contradiction, []string{"GOCCL_SHM_NAME"},
-			"GOCCL_SHM_NAME=/../x: the name of a job is a slash and what follows it, without another slash, such as /train-17"},
+			"GOCCL_SHM_NAME=/../x: a job's name is a slash followed by text without a slash, such as /train-17"},
 		"size 0": {byHand.with(variables{"GOCCL_SHM_SIZE": "0"}), Contradiction, []string{"GOCCL_SHM_SIZE"},
 			"GOCCL_SHM_SIZE=0: the launcher's variable should be a number from 1 on"},
 		"rank -1": {byHand.with(variables{"GOCCL_SHM_RANK": "-1"}), Contradiction, []string{"GOCCL_SHM_RANK"},
@@ -222,47 +222,47 @@ func TestErrors(t *testing.T) {
 		"rank 1 of 1": {byHand.with(variables{"GOCCL_SHM_SIZE": "1"}), Contradiction, []string{"GOCCL_SHM_RANK", "GOCCL_SHM_SIZE"},
 			"GOCCL_SHM_RANK=1 and GOCCL_SHM_SIZE=1 contradict each other: ranks count from 0, and the last of 1 is 0"},
 		"more here than anywhere": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "5"}), Contradiction, []string{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
-			"LOCAL_WORLD_SIZE=5 and WORLD_SIZE=4 contradict each other: there cannot be more ranks on this node than on all"},
+			"LOCAL_WORLD_SIZE=5 and WORLD_SIZE=4 contradict each other: this node cannot have more ranks than the job"},
 		"a number here in words": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "some"}), Contradiction, []string{"LOCAL_WORLD_SIZE"},
 			"LOCAL_WORLD_SIZE=some: the launcher's variable should be a number from 1 on"},
 
 		"torchrun on two nodes": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "2"}), Nodes, []string{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
-			"this process is rank 1 of 4 by the variables of torchrun (RANK=1, WORLD_SIZE=4), and LOCAL_WORLD_SIZE=2 says that only 2 of them are on this node" + oneBy},
+			"this process is rank 1 of 4 by the variables of torchrun (RANK=1, WORLD_SIZE=4), and by LOCAL_WORLD_SIZE=2 only 2 of them are on this node" + oneBy},
 		"mpirun on two nodes": {openMPI.with(variables{"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}), Nodes, []string{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
 			"this process is rank 1 of 4 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4), " +
-				"and OMPI_COMM_WORLD_LOCAL_SIZE=3 says that only 3 of them are on this node" + oneBy},
+				"and by OMPI_COMM_WORLD_LOCAL_SIZE=3 only 3 of them are on this node" + oneBy},
 		"mpiexec on two nodes": {mpich.with(variables{"MPI_LOCALNRANKS": "2"}), Nodes, []string{"MPI_LOCALNRANKS", "PMI_SIZE"},
-			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and MPI_LOCALNRANKS=2 says that only 2 of them are on this node" + oneBy},
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and by MPI_LOCALNRANKS=2 only 2 of them are on this node" + oneBy},
 		"Cray's PMI on two nodes": {mpich.with(variables{"MPI_LOCALNRANKS": "", "PMI_LOCAL_SIZE": "2"}), Nodes, []string{"PMI_LOCAL_SIZE", "PMI_SIZE"},
-			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and PMI_LOCAL_SIZE=2 says that only 2 of them are on this node" + oneBy},
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and by PMI_LOCAL_SIZE=2 only 2 of them are on this node" + oneBy},
 		"srun on two nodes": {srun.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
-			"this process is rank 1 of 4 by the variables of Slurm (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4), and SLURM_STEP_NUM_NODES=2 says that they are on 2 nodes" + oneBy},
+			"this process is rank 1 of 4 by the variables of Slurm (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4), and by SLURM_STEP_NUM_NODES=2 they are on 2 nodes" + oneBy},
 		"srun --mpi=pmi2 on two nodes": {srunPMI2.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
-			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and SLURM_STEP_NUM_NODES=2 says that they are on 2 nodes" + oneBy},
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and by SLURM_STEP_NUM_NODES=2 they are on 2 nodes" + oneBy},
 
-		// Without a key ranks might meet those of another job.
+		// Without a key, ranks might meet those of another job.
 		"env:// without a port": {env.with(variables{"MASTER_PORT": ""}), Missing, []string{"MASTER_PORT"},
-			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), but they do not say of which job on which nodes: " +
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), but they do not identify the job and its nodes: " +
 				"MASTER_PORT is not set" + give},
 		"env:// and a port that cannot be": {env.with(variables{"MASTER_PORT": "70000"}), Contradiction, []string{"MASTER_PORT"},
 			"MASTER_PORT=70000: ports are numbers from 1 to 65535"},
 		"env:// on another node": {env.with(variables{"MASTER_ADDR": "far.example"}), Nodes, []string{"MASTER_ADDR"},
-			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and MASTER_ADDR=far.example is no address of this node (it is another one's)" + oneBy},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and MASTER_ADDR=far.example is not an address of this node (it is another one's)" + oneBy},
 		"env:// on two nodes": {env.with(variables{"LOCAL_WORLD_SIZE": "2"}), Nodes, []string{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
-			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and LOCAL_WORLD_SIZE=2 says that only 2 of them are on this node" + oneBy},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and by LOCAL_WORLD_SIZE=2 only 2 of them are on this node" + oneBy},
 		"env:// on two nodes of Slurm": {env.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
-			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and SLURM_STEP_NUM_NODES=2 says that they are on 2 nodes" + oneBy},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and by SLURM_STEP_NUM_NODES=2 they are on 2 nodes" + oneBy},
 		"mpirun without a namespace": {openMPI.with(variables{"PMIX_NAMESPACE": ""}), Missing, []string{"PMIX_NAMESPACE"},
-			"this process is rank 1 of 4 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4), but they do not say of which job on which nodes: " +
+			"this process is rank 1 of 4 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4), but they do not identify the job and its nodes: " +
 				"PMIX_NAMESPACE is not set" + give},
 		"PMI alone": {variables{"PMI_RANK": "1", "PMI_SIZE": "4"}, Missing, []string{"MPI_LOCALNRANKS"},
-			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), but they do not say of which job on which nodes: " +
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), but they do not identify the job and its nodes: " +
 				"MPI_LOCALNRANKS is not set" + give},
 		"mpiexec.mpich, and no proxy in sight": {mpich, Missing, []string{"PMI_JOBID"},
-			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), but they do not say of which job on which nodes: " +
+			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), but they do not identify the job and its nodes: " +
 				"PMI_JOBID is not set" + give},
 		"srun without a job": {srun.with(variables{"SLURM_JOB_ID": ""}), Missing, []string{"SLURM_JOB_ID"},
-			"this process is rank 1 of 4 by the variables of Slurm (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4), but they do not say of which job on which nodes: " +
+			"this process is rank 1 of 4 by the variables of Slurm (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4), but they do not identify the job and its nodes: " +
 				"SLURM_JOB_ID is not set" + give},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestErrors(t *testing.T) {
 	require.ErrorContains(t, err, "PMI_JOBID is not set", "the proxy is that of the spawning job as well")
 }
 
-// Everything that tells two jobs of a launcher apart makes another key.
+// Everything that distinguishes two jobs of a launcher makes another key.
 func TestKeysDiffer(t *testing.T) {
 	seen := map[string]string{}
 	host := variables{"net": "net:[1]", "pid": "pid:[1]"}
@@ -312,7 +312,7 @@ func TestKeysDiffer(t *testing.T) {
 		"another job":       {srun.with(variables{"SLURM_JOB_ID": "4712"}), "", nil},
 		"another step":      {srun.with(variables{"SLURM_STEP_ID": "3"}), "", nil},
 		"requeued":          {srun.with(variables{"SLURM_RESTART_COUNT": "1"}), "", nil},
-		// All that a container has in common with another one may be /dev/shm.
+		// A container may share only /dev/shm with another one.
 		"torchrun in a container":                   {torchrun, "", container},
 		"mpirun in a container":                     {openMPI, "", container},
 		"mpirun 5":                                  {uri41, "", host},
@@ -335,8 +335,8 @@ func TestKeysDiffer(t *testing.T) {
 	}
 }
 
-// A rank may have a pid namespace of its own, as by a container for each rank: where an
-// address says which job it is, ranks in several pid namespaces have one key.
+// Ranks may have their own pid namespaces, as in one container for each rank: if an
+// address identifies the job, such ranks have one key.
 func TestRanksInContainers(t *testing.T) {
 	for name, v := range map[string]variables{"torchrun": torchrun, "mpirun": openMPI} {
 		one, err := detectAmong(v, "", variables{"net": "net:[1]", "pid": "pid:[1]"})

@@ -1,24 +1,23 @@
 package launchenv
 
-// Error says why a process that was started as one of several ranks cannot be
-// one. Its text says what to do.
+// Error is the reason why a process that was started as one of several ranks cannot be
+// one. Its text has the remedy.
 type Error struct {
 	Kind Kind
-	// Variables of the environment that it is about: those that are missing, or
-	// those whose values are to blame.
+	// Variables are the environment variables that are missing or have wrong values.
 	Variables []string
 	Message   string
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Kind tells errors apart by what would help.
+// Kind classifies errors by their remedy.
 type Kind int
 
 const (
-	// Missing: variables have to be set.
+	// Missing: variables must be set.
 	Missing Kind = iota + 1
-	// Contradiction: variables are set to what cannot be.
+	// Contradiction: values are invalid or contradict each other.
 	Contradiction
 	// Nodes: the ranks are not all on this node.
 	Nodes

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// longest is the length of the longest key.
+// longest bounds the length of a key.
 const longest = 64
 
-// key makes a key of a launcher's name for its jobs, which differ if any part
-// does. It can be read where the parts are short and plain; a hash of all of
-// them follows where they are not.
+// key makes a key from the launcher's name and the parts; keys differ if any part
+// does. If the parts are short and plain the key consists of them, otherwise it ends with
+// their hash.
 func key(launcher string, parts ...string) string {
 	plain := launcher
 	for _, p := range parts {
 		if strings.Contains(p, "-") {
-			plain = "" // where the part ends would be anyone's guess
+			plain = "" // ambiguous: parts are separated by -
 			break
 		}
 		plain += "-" + p
@@ -27,7 +27,7 @@ func key(launcher string, parts ...string) string {
 	return hashed(launcher+"-"+strings.Join(parts, "-"), parts)
 }
 
-// keyOfName is the name itself, if it can be.
+// keyOfName returns the name itself if it is a valid key.
 func keyOfName(name string) string {
 	if isPlain(name) {
 		return name
@@ -35,7 +35,7 @@ func keyOfName(name string) string {
 	return hashed(name, []string{name})
 }
 
-// isPlain reports whether s can be a key, and a file's name.
+// isPlain reports whether s is a valid key and file name.
 func isPlain(s string) bool {
 	return len(s) <= longest && s[0] != '.' && strings.IndexFunc(s, isOdd) < 0
 }
@@ -44,7 +44,7 @@ func isOdd(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", r)
 }
 
-// hashed returns as much of text as can be read in a key, and a hash of the parts.
+// hashed returns a key: text, made valid and cut, and a hash of the parts.
 func hashed(text string, parts []string) string {
 	text = strings.Map(func(r rune) rune {
 		if isOdd(r) {
@@ -64,7 +64,7 @@ func digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write([]byte(p))
-		h.Write([]byte{0}) // no variable holds it
+		h.Write([]byte{0}) // separates the parts: variables contain no 0
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -22,7 +22,7 @@ func TestKey(t *testing.T) {
 	require.NotEqual(t, keyOfName(long+"1"), keyOfName(long+"2"))
 }
 
-// Whatever a name is, its key can be the name of a file, and no other name has it.
+// The key of any name is a valid file name, and no other name has it.
 func FuzzKeyOfName(f *testing.F) {
 	for _, name := range []string{"train-17", ".", "..", ".x", "ä ö", "\xff\n", strings.Repeat("long", 20)} {
 		f.Add(name, name+"x")

@@ -5,26 +5,24 @@ import (
 	"strconv"
 )
 
-// Job is what a launcher says about this process. Size is at least 2, or 1 by goccl
-// run.
+// Job describes this process's rank and job. Size is at least 2, or 1 for goccl run.
 type Job struct {
 	Rank, Size int    // 0 <= Rank < Size
 	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'
-	By         string // who says so: "goccl run", "env://", "torchrun", "Open MPI", "PMI" or "Slurm"
-	Port       int    // that rank 0 holds while the job joins, so that no second job has this key; 0: none
-	Secret     string // of the job, "" if it has none: other jobs of that key have other ones
+	By         string // the launcher: "goccl run", "env://", "torchrun", "Open MPI", "PMI" or "Slurm"
+	Port       int    // held by rank 0 while the job joins, so that no second job has this key; 0: none
+	Secret     string // keeps jobs with the same key apart; "": none
 	RankFrom   string // such as "RANK=1"
 	SizeFrom   string // such as "WORLD_SIZE=4"
 }
 
-// Detect returns the job as one of whose ranks this process was started, nil if
-// it was not. getenv is os.Getenv or of its kind; a variable that is set to
-// nothing counts as unset. Errors are *Error.
+// Detect returns the job of which a launcher started this process as a rank, or nil.
+// getenv works like os.Getenv; an empty variable counts as unset. Errors are *Error.
 func Detect(getenv func(string) string) (*Job, error) {
 	return detect(environment{getenv, hydraProxy, ownNamespace, isLocal})
 }
 
-// environment is what a process can know about itself.
+// environment is what a process can find out about itself; tests replace it.
 type environment struct {
 	get       func(string) string
 	proxy     func() string            // hydraProxy
@@ -34,16 +32,16 @@ type environment struct {
 
 func detect(e environment) (*Job, error) {
 	for _, l := range launchers {
-		if there, err := l.there(e); err != nil {
+		if present, err := l.present(e); err != nil {
 			return nil, err
-		} else if !there {
+		} else if !present {
 			continue
 		}
 		j, err := e.ranks(l.by, l.rank, l.size)
 		if err != nil || j.Size == 1 && !l.alone {
 			return nil, err
 		}
-		if err := l.place(e, j); err != nil {
+		if err := l.identify(e, j); err != nil {
 			return nil, err
 		}
 		return j, nil
@@ -79,7 +77,7 @@ func (e environment) number(variable string, least int) (int, error) {
 	return n, nil
 }
 
-// unset returns those of the variables that are not set.
+// unset returns the variables that are not set.
 func (e environment) unset(variables ...string) (missing []string) {
 	for _, v := range variables {
 		if e.get(v) == "" {
@@ -89,7 +87,7 @@ func (e environment) unset(variables ...string) (missing []string) {
 	return missing
 }
 
-// String says in words what the launcher says.
+// String describes the job in a sentence.
 func (j *Job) String() string {
 	return fmt.Sprintf("this process is rank %d of %d by the variables of %s (%s, %s)", j.Rank, j.Size, j.By, j.RankFrom, j.SizeFrom)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Two jobs of torchrun that have nothing in common but the machine, since each has a
-// network of its own, have two keys, though torchrun tells both the same.
+// Two jobs of torchrun on one machine with separate networks have two keys, though torchrun
+// sets the same variables for both.
 func TestNamespacesTellJobsApart(t *testing.T) {
 	keys := map[string]bool{}
 	for _, flags := range []uintptr{0, syscall.CLONE_NEWNET, syscall.CLONE_NEWNET} {
@@ -36,7 +36,7 @@ func TestNamespacesTellJobsApart(t *testing.T) {
 		require.Empty(t, v.Err)
 		keys[v.Job.Key] = true
 	}
-	// The namespaces of the second and the third may have had one number, one after the
-	// other: they were not there at once.
+	// The second and third namespace may have had the same number, one after the other: they
+	// did not exist at the same time.
 	require.GreaterOrEqual(t, len(keys), 2)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // hydraProxy identifies the process through which MPICH's mpiexec starts the
-// ranks of one job on this node: the nearest ancestor of that name, since there
-// may be shells in between. It returns "" if there is none or /proc does not say.
+// ranks of one job on this node: the nearest ancestor of that name; shells may be in
+// between. It returns "" if no ancestor has the name or /proc is not readable.
 func hydraProxy() string {
 	namespace := ownNamespace("pid")
 	if namespace == "" {
@@ -32,8 +32,8 @@ func hydraProxy() string {
 	return ""
 }
 
-// ownNamespace identifies the namespace of a kind, "net" or "pid", in which this process
-// is, among all that this machine has now. It returns "" if /proc does not say.
+// ownNamespace identifies this process's namespace of a kind, "net" or "pid", among those
+// that exist on this machine now. It returns "" if /proc is not readable.
 func ownNamespace(kind string) string {
 	name, err := os.Readlink("/proc/self/ns/" + kind)
 	if err != nil {
@@ -42,8 +42,8 @@ func ownNamespace(kind string) string {
 	return name
 }
 
-// parseStat reads /proc/PID/stat (proc_pid_stat(5)): pid, name in parentheses,
-// which may itself hold any character, state, parent ..., as 22nd the start time
+// parseStat parses /proc/PID/stat (proc_pid_stat(5)): pid; name in parentheses,
+// which may contain any character; state; parent; ...; as 22nd field the start time
 // in clock ticks since boot.
 func parseStat(text string) (name string, parent int, start string, ok bool) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')

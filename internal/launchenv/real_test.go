@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reportDir names the directory in which a rank that a launcher has started leaves
-// what Detect says.
+// reportDir names the directory in which a rank that a launcher has started writes the
+// result of Detect.
 const reportDir = "TEST_GOCCL_LAUNCHED"
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// verdict is what a rank reports.
+// verdict is the result of Detect in a rank.
 type verdict struct {
 	Job *Job
 	Err string
@@ -51,12 +51,12 @@ func report(dir string) int {
 	return 0
 }
 
-// A real launcher, and how it is told to start n ranks.
+// A real launcher, and its arguments for n ranks.
 type real struct {
 	by       string
 	commands []string // under which it may be installed
-	says     string   // in its --version, to tell it from others of that name
-	broken   string   // in its output where it is installed and cannot start anything
+	says     string   // in its --version, to distinguish launchers of one name
+	broken   string   // in its output if it is installed but cannot start anything
 	args     func(dir, n string) []string
 }
 
@@ -68,8 +68,8 @@ var reals = map[string]real{
 		return []string{"-n", n}
 	}},
 	"torchrun": {"torchrun", []string{"torchrun"}, "", "NotFoundError", func(dir, n string) []string {
-		// Redirected as by -r and -t, since some versions fail without. What --standalone
-		// does, but for a port that all such jobs of the machine would share.
+		// Redirected as by -r and -t, since some versions fail otherwise. The rest is what
+		// --standalone does, without the port that all such jobs of the machine share.
 		id := strings.ReplaceAll(strings.TrimPrefix(dir, "/"), "/", "-") // of this start
 		return []string{"--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0", "--rdzv_id", id, "--no_python", "--nproc_per_node", n, "--monitor_interval", "0.05", "--log_dir", dir, "-r", "0:1", "-t", "0:1"}
 	}},
@@ -102,8 +102,8 @@ func skip(t *testing.T, why string) {
 	t.Skipf("only TestLaunched has what this launcher sets, as it was seen elsewhere: %s", why)
 }
 
-// start has n ranks started, each by the words in before and the path of this
-// program, and returns what they report.
+// start starts n ranks, each by the command `before` and the path of this program, and
+// returns their results.
 func (r real) start(t *testing.T, command, n string, before ...string) (verdicts []verdict) {
 	t.Helper()
 	self, err := os.Executable()
@@ -116,8 +116,8 @@ func (r real) start(t *testing.T, command, n string, before ...string) (verdicts
 		}
 	}
 	cmd.Env = append(cmd.Env, reportDir+"="+dir)
-	// An input that does not end before the launcher does: MPICH's mpiexec hands the end
-	// on to its proxy, and dies by SIGPIPE if that, as quick as these ranks, is gone by
+	// The input must not end before the launcher: MPICH's mpiexec forwards the end
+	// to its proxy, and dies by SIGPIPE if that, as quick as these ranks, is gone by
 	// then.
 	_, err = cmd.StdinPipe()
 	require.NoError(t, err)
@@ -148,15 +148,15 @@ func foreign(variable string) bool {
 	return false
 }
 
-// What real launchers set is understood: every rank has another number and all
-// have one key, which is another one at the next start.
+// Detect understands real launchers: every rank has another number and all
+// have one key, which differs at the next start.
 func TestRealLaunchers(t *testing.T) {
 	for name, r := range reals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := r.command(t)
 			keys := map[string]bool{}
-			for _, before := range [][]string{nil, {"/bin/sh", "-c", `"$0"; exit $?`}} { // at once, and by way of a shell
+			for _, before := range [][]string{nil, {"/bin/sh", "-c", `"$0"; exit $?`}} { // directly, and through a shell
 				ranks, job := map[int]bool{}, map[string]bool{}
 				for _, v := range r.start(t, command, "3", before...) {
 					require.Empty(t, v.Err)

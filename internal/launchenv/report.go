@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The variables by which launchers name a file for the error of a rank.
+// Variables with which launchers name a file for the error of a rank.
 const (
 	ReportVariable  = "GOCCL_ERROR_FILE"
 	torchErrorsFile = "TORCHELASTIC_ERROR_FILE"
@@ -27,20 +27,20 @@ type Report struct {
 	PID     int       `json:"pid"`
 	Time    time.Time `json:"time"` // when the rank failed, to the nanosecond
 	Kind    FailKind  `json:"kind"`
-	// Message is the text of the error, or "panic: " and what the program panicked with.
+	// Message is the text of the error, or "panic: " and the value of the panic.
 	Message string `json:"message"`
-	// Frames are where the program panicked: its own functions, the innermost first,
-	// without those of the Go runtime and of goccl.
+	// Frames are the program's own functions on the stack of the panic, the innermost
+	// first, without those of the Go runtime and of goccl.
 	Frames []Frame `json:"frames,omitempty"`
-	// Because is empty if the failure is the rank's own. Otherwise it says in which way
-	// the failure is only a consequence, and Ranks says of which ranks.
+	// Because is empty if the failure is the rank's own. Otherwise the ranks in Ranks
+	// caused it in this way.
 	Because Because `json:"because,omitempty"`
-	// Ranks are the ranks that the error names, numbered as in the job and ascending. It
-	// may be empty even if Because is not: some errors number ranks as their group does.
+	// Ranks are the global ranks that the error names, ascending. It may be empty even if
+	// Because is not: errors of a subgroup use group ranks.
 	Ranks []int `json:"ranks,omitempty"`
 }
 
-// FailKind says what failed.
+// FailKind is the kind of a failure.
 type FailKind string
 
 // Kinds of failures.
@@ -52,15 +52,15 @@ const (
 	FailedGoexit FailKind = "goexit" // the worker ended its goroutine by runtime.Goexit
 )
 
-// Because says how a failure follows from other ranks.
+// Because is the way in which other ranks caused a failure.
 type Because string
 
 // Ways in which a rank fails because of others.
 const (
-	BecauseAborted  Because = "aborted"   // Ranks failed, and said so to this rank
+	BecauseAborted  Because = "aborted"   // Ranks failed, and told this rank
 	BecauseRefused  Because = "refused"   // Ranks refused the arguments of a call that this rank accepted
 	BecausePeerLost Because = "peer_lost" // Ranks left, or their processes ended
-	BecauseTimeout  Because = "timeout"   // this rank waited for Ranks in vain
+	BecauseTimeout  Because = "timeout"   // this rank's wait for Ranks timed out
 	BecauseCanceled Because = "canceled"  // the context of the job ended
 )
 
@@ -75,8 +75,8 @@ func (f Frame) String() string {
 	return fmt.Sprintf("%s at %s:%d", f.Function, filepath.Base(f.File), f.Line)
 }
 
-// Send writes r to the file that the launcher has named, if it has named one. The
-// report before it is replaced.
+// Send writes r to the file that the launcher has named, if any. It replaces an earlier
+// report.
 func (r *Report) Send(getenv func(string) string) error {
 	switch {
 	case getenv(ReportVariable) != "":
@@ -100,8 +100,7 @@ func TakeBack(getenv func(string) string) error {
 	return nil
 }
 
-// ReadReport reads the report in the file path. It returns nil if the rank has made
-// none.
+// ReadReport reads the report in the file path. It returns nil if the rank wrote none.
 func ReadReport(path string) (*Report, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
@@ -116,7 +115,7 @@ func ReadReport(path string) (*Report, error) {
 	return r, nil
 }
 
-// replace writes v to the file path as JSON. No reader ever finds part of it.
+// replace writes v to the file path as JSON, atomically.
 func replace(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -159,8 +158,9 @@ func (r *Report) torch() any {
 	}{message{r.Message, info{stack, strconv.FormatInt(seconds, 10)}}}
 }
 
-// OwnFrames returns the program's own functions in the stack of a worker, as debug.Stack
-// writes it: without those of the Go runtime and of goccl, and of a panic those below it.
+// OwnFrames returns the program's own functions in the stack of a worker, in the format of
+// debug.Stack, without those of the Go runtime and of goccl. Of a panic it returns the
+// functions below the panic.
 func OwnFrames(stack []byte) (frames []Frame) {
 	_, below, panicked := strings.Cut(string(stack), "\npanic(")
 	if !panicked {
@@ -168,34 +168,34 @@ func OwnFrames(stack []byte) (frames []Frame) {
 	}
 	lines := strings.Split(below, "\n")
 	for i := 1; i+1 < len(lines); i++ {
-		function, place := lines[i], lines[i+1]
+		function, position := lines[i], lines[i+1]
 		if strings.HasPrefix(function, library+"dist.(*rank).run") || strings.HasPrefix(function, "created by ") {
-			break // what follows has started the worker
+			break // the rest of the stack started the worker
 		}
-		if f, ok := frame(function, place); ok && !isLibrary(f.Function) {
+		if f, ok := frame(function, position); ok && !isLibrary(f.Function) {
 			frames = append(frames, f)
 		}
 	}
 	return frames
 }
 
-// frame reads the two lines that debug.Stack writes for a function.
-func frame(function, place string) (f Frame, ok bool) {
+// frame parses the two lines of debug.Stack for a function.
+func frame(function, position string) (f Frame, ok bool) {
 	arguments := strings.LastIndexByte(function, '(')
-	place, indented := strings.CutPrefix(place, "\t")
+	position, indented := strings.CutPrefix(position, "\t")
 	if arguments <= 0 || function[0] == '\t' || !indented {
 		return f, false
 	}
-	place, _, _ = strings.Cut(place, " +0x")
-	colon := strings.LastIndexByte(place, ':')
+	position, _, _ = strings.Cut(position, " +0x")
+	colon := strings.LastIndexByte(position, ':')
 	if colon < 0 {
 		return f, false
 	}
-	line, err := strconv.Atoi(place[colon+1:])
-	return Frame{function[:arguments], place[:colon], line}, err == nil
+	line, err := strconv.Atoi(position[colon+1:])
+	return Frame{function[:arguments], position[:colon], line}, err == nil
 }
 
-// library is how the names of goccl's functions begin.
+// library is the prefix of the names of goccl's functions.
 const library = "github.com/goccl/goccl/"
 
 // isLibrary reports whether a function belongs to the Go runtime or to goccl.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What Send writes ReadReport reads, the last report alone.
+// ReadReport reads what Send wrote last.
 func TestReports(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r")
 	getenv := func(name string) string {

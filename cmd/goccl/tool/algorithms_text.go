@@ -62,15 +62,15 @@ func (plain) table(b *bytes.Buffer, rows [][]string) {
 	b.WriteString("\n")
 }
 
-const aboutKernels = `A kernel is one collective done by one module. A shared kernel uses a window and no messages, so that any
-goroutine can run any rank's part of a call. An eager one takes short inputs from the synchronisation that
-every call begins with, where the transport has room for them.
+const aboutKernels = `A kernel is one collective done by one module. The kernels of a module may be marked:
 
-The costs are those that the kernels declare, and the conformance suite holds them to it. They are for
-default parameters, float32 and inputs of equal length on all ranks. Steps are the messages on the longest
-chain in which each has to wait for the one before it; a window counts as one. Moved is what all ranks
-together send to others, or read from and store to others through a window, in multiples of one rank's input;
-per rank is the same divided by the number of ranks. A dash stands for what is not supported.`
+- Shared: it uses a view and no messages, so any goroutine can run any rank's part of a call.
+- Eager: short inputs travel with the synchronisation that begins every call, if the transport has room.
+
+Kernels declare their costs, and the conformance suite measures them. The tables are for default parameters, float32 and
+equal lengths on all ranks. Steps: the messages on the longest chain in which each waits for the one before it; a view counts
+as one. Moved: what all ranks together send, or read and store through a view, in multiples of one rank's input. Per
+rank: the same divided by the number of ranks. A dash: not supported.`
 
 // write prints the catalogue.
 func (c catalogue) write(w io.Writer, form page) error {

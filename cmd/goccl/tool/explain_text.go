@@ -99,10 +99,10 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 	caption, rows := folded(rows)
 	fmt.Fprintf(b, "calls: %s\n\n", caption)
 	writeTable(b, rows)
-	b.WriteString("\nBYTES: of one rank's input. STEPS: on the longest chain of messages that wait for each other; a\n" +
-		"window is one. MOVED: bytes that all ranks together send, or read and store through a window.\n")
+	b.WriteString("\nBYTES: of one rank's input. STEPS: messages on the longest chain in which each waits for the one before;\n" +
+		"a view counts as one. MOVED: bytes that all ranks together send, or read and store through a view.\n")
 	if eager {
-		b.WriteString("eager: the inputs travel with the synchronisation that every call begins with.\n")
+		b.WriteString("eager: the inputs travel with the synchronisation that begins every call.\n")
 	}
 	return calls
 }

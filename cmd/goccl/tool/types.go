@@ -35,24 +35,24 @@ var goTypes = []struct {
 	{"complex128", ccl.DTypeOf[complex128]()},
 }
 
-const aboutTypes = `These are the types of elements, by their names in ccl.yaml, and the operations that each has.
-What only moves elements takes all types; all_reduce, reduce, reduce_scatter, scan and exscan take an operation.
-One that a type does not have is refused before anything is sent, with an error that ccl.ErrNotImplemented is found in.`
+const aboutTypes = `The element types, by their names in ccl.yaml, and the operations of each. Collectives that only move data take all types;
+all_reduce, reduce, reduce_scatter, scan and exscan take an operation. An operation that a type does not have is rejected before
+anything is sent; errors.Is finds ccl.ErrNotImplemented.`
 
 // typeNotes are what the table cannot say. A test holds the library to each.
 var typeNotes = [][]string{
 	{"about", ""},
-	{"avg", "The sum, and then one division by the number of ranks, which truncates integers toward zero. Scans do not have it: how many inputs come together differs from rank to rank."},
+	{"avg", "The sum, then one division by the number of ranks, which truncates integers toward zero. Scans do not have it, because the number of inputs differs from rank to rank."},
 	{"integers", "Sums and products wrap around, as in Go; so does the sum that avg divides."},
-	{"band, bor, bxor", "Bit by bit, of integers, whatever their signs."},
-	{"NaN", "If any rank has one, the result is one, also of min and max. Which of several it is, is open."},
-	{"-0", "Min and max take it for less than +0. A sum of nothing but -0 is -0: a fold starts with the first input, not with a zero."},
-	{"float16, bfloat16", "Folded in float32, and rounded to nearest even where a result is stored: by direct once, by algorithms that send partial results at every step. What is too large becomes an infinity; subnormals stay."},
-	{"complex64, complex128", "No order, and so no min and max; the product of a+bi and c+di is (ac-bd)+(ad+bc)i, and avg divides both parts."},
-	{"speed", "Reductions of float32, float64, float16, bfloat16, int32, int64 and uint8 are in assembly where the processor has AVX2, as are band, bor and bxor of all integers, sums and products of int8, uint32 and uint64, and complex sums. All else is a loop in Go, which costs more than a memory copy: up to 10 times as much in the caches. go test -bench Pair ./internal/reduce prints the figures."},
-	{"named types", "Like the type that they are made of; but those made of uint16 are refused by the compiler, since such a type is often a float of 16 bits. half.AsFloat16 and half.AsBFloat16 show their memory as halves."},
-	{"ccl.PremulSum(f)", "Of all types: every input times f, rounded to the type, and then the sum. Of complex numbers both parts are multiplied; of integers f has to be one that the type has."},
-	{"ccl.NewOp", "An operation of your own, for the one type that it is made for."},
+	{"band, bor, bxor", "Bit by bit, on signed and unsigned integers."},
+	{"NaN", "If any rank has one, the result is one, for min and max too. Which of several is unspecified."},
+	{"-0", "Min and max order it below +0. A sum of -0 alone is -0, because a reduction starts with the first input, not with zero."},
+	{"float16, bfloat16", "Reduced in float32, and rounded to nearest even when a result is stored: once by direct, at every step by algorithms that send partial results. Overflow becomes infinity; subnormals stay."},
+	{"complex64, complex128", "No order, so no min and max; the product of a+bi and c+di is (ac-bd)+(ad+bc)i, and avg divides both parts."},
+	{"speed", "With AVX2 these reductions are in assembly: all of float32, float64, float16, bfloat16, int32, int64 and uint8; band, bor and bxor of all integers; sums and products of int8, uint32 and uint64; complex sums. All others are loops in Go, which cost more than a memory copy: up to 10 times as much in the caches. go test -bench Pair ./internal/reduce prints the figures."},
+	{"named types", "Like their underlying type, except types made of uint16: those do not compile, because such a type is often a 16-bit float. half.AsFloat16 and half.AsBFloat16 view their memory as halves."},
+	{"ccl.PremulSum(f)", "For all types: every input times f, rounded to the type, then the sum. Both parts of a complex number are multiplied. For integers f must be a value of the type."},
+	{"ccl.NewOp", "A user-defined operation, for one type."},
 }
 
 // describeTypes prints the table of types and operations.
@@ -80,7 +80,7 @@ func describeTypes(w io.Writer, form page) error {
 		rows = append(rows, row)
 	}
 	form.table(&b, rows)
-	form.heading(&b, 2, "What comes of it")
+	form.heading(&b, 2, "Rules of the operations")
 	form.table(&b, typeNotes)
 	_, err := w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n'))
 	return err

@@ -1,5 +1,5 @@
-// Package blocked provides the algorithm "blocked": an all-reduce through a window,
-// a block at a time.
+// Package blocked provides the algorithm "blocked": an all-reduce through a view,
+// block by block.
 package blocked
 
 import (
@@ -13,9 +13,9 @@ func init() { ccl.Register(Algorithm) }
 
 // Params are what an entry with `module: blocked` can say under params.
 type Params struct {
-	// Block bounds what is folded at once, so that the blocks of all ranks fit
+	// Block is the most that is reduced at once. The blocks of all ranks should fit
 	// into the cache together.
-	Block ccl.ByteSize `yaml:"block" doc:"most that is folded at once, in bytes"`
+	Block ccl.ByteSize `yaml:"block" doc:"most that is reduced at once, in bytes"`
 }
 
 // Validate reports a block that holds no element.
@@ -29,22 +29,22 @@ func (p *Params) Validate() error {
 // Algorithm is the algorithm that `module: blocked` in ccl.yaml names.
 var Algorithm = &ccl.Algorithm{
 	Name:   "blocked",
-	Doc:    "every rank folds its share of everybody's buffers, a block at a time",
+	Doc:    "every rank reduces its part of all ranks' buffers, block by block",
 	Params: func() any { return &Params{Block: 16 << 10} },
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
-			Doc:          "folds blocks of a window in rank order",
+			Doc:          "reduces blocks of a view in rank order",
 			Supports:     supports,
 			Cost:         cost,
 			Eager:        true, // short inputs may come with the synchronisation
 			AnyRunner:    true, // no messages: any goroutine may run it for any rank
-			ReadsOwnPart: true, // and of the others' inputs it looks at its share only
+			ReadsOwnPart: true, // and it reads only its own part of the other ranks' inputs
 			Run:          allReduce,
 		},
 	},
 }
 
-// supports leaves the average of integers, which is cut, to others.
+// supports rejects the average of integers, which is truncated.
 func supports(s ccl.Shape) error {
 	if s.Op == ccl.Avg && s.DType != ccl.Float32 && s.DType != ccl.Float64 {
 		return errors.New("averages are for floats here")
@@ -55,9 +55,9 @@ func supports(s ccl.Shape) error {
 func allReduce(c *ccl.Call) error {
 	block := int(ccl.ParamsOf[Params](c).Block) / c.Shape().DType.Size()
 	return c.View(func(w *ccl.View) error {
-		share := w.Mine() // what this rank is to fold of this piece
-		for lo := share.Lo; lo < share.Hi; lo += block {
-			if err := w.ReduceToAll(ccl.Range{Lo: lo, Hi: min(lo+block, share.Hi)}); err != nil {
+		mine := w.Mine() // the part of this piece that this rank reduces
+		for lo := mine.Lo; lo < mine.Hi; lo += block {
+			if err := w.ReduceToAll(ccl.Range{Lo: lo, Hi: min(lo+block, mine.Hi)}); err != nil {
 				return err
 			}
 		}
@@ -65,8 +65,8 @@ func allReduce(c *ccl.Call) error {
 	})
 }
 
-// cost: every byte is read from all ranks but the one that folds it, and stored to
-// as many. What came with the synchronisation costs nothing.
+// cost: every byte is read from all ranks except the one that reduces it, and stored to
+// as many. Inputs that came with the synchronisation cost nothing.
 func cost(s ccl.Shape) ccl.Cost {
 	if s.Eager {
 		return ccl.Cost{}
