@@ -403,6 +403,62 @@ func TestLateMessagesBlameTheEndOfTheChain(t *testing.T) {
 	})
 }
 
+// A rank that has given up a receive counts as waiting for its sender until its next call,
+// whichever that is, and no longer.
+func TestWhoGaveUpIsBlamedAfterItsNextCall(t *testing.T) {
+	for name, next := range map[string]struct {
+		call   func(g []*ccl.Communicator) error // of rank 1
+		blamed int
+	}{
+		"none": {func([]*ccl.Communicator) error { return nil }, 2},
+		"a message that is there": {func(g []*ccl.Communicator) error {
+			_, err := ccl.Recv(bg, g[1], make([]int32, 1), 0, 7)
+			return err
+		}, 1},
+		"a message that has to come": {func(g []*ccl.Communicator) error {
+			w := ccl.Irecv(bg, g[1], make([]int32, 1), 0, 8)
+			return errors.Join(ccl.Send(bg, g[0], []int32{1}, 1, 8), w.Wait(bg))
+		}, 1},
+		"a message whose context ends": {func(g []*ccl.Communicator) error {
+			ctx, cancel := context.WithCancel(bg)
+			w := ccl.Irecv(ctx, g[1], make([]int32, 1), 2, 0)
+			cancel()
+			if err := w.Wait(bg); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		}, 1},
+		"a collective": {func(g []*ccl.Communicator) error {
+			return errors.Join(each(3, func(r int) error { return sum(g[r], 10) })...)
+		}, 1},
+		"a collective that it refuses": {func(g []*ccl.Communicator) error {
+			err := ccl.AllReduce(bg, g[1], make([]float32, 1), make([]float32, 2), ccl.Sum)
+			if _, refused := errors.AsType[*ccl.InvalidBufferSizeError](err); !refused {
+				return fmt.Errorf("the call returned %w", err)
+			}
+			return nil
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyWorld(t, func(t *testing.T, connect connector) {
+				g := group(t, connect, 3)
+				for _, tag := range []int{7, 9} {
+					_ = ccl.Isend(bg, g[0], []int32{1}, 1, tag)
+				}
+				_, err := ccl.Recv(bg, g[1], make([]int32, 1), 0, 9) // by which the other is there, too
+				require.NoError(t, err)
+				var late *ccl.TimeoutError
+				_, err = ccl.Recv(bg, g[1], make([]int32, 1), 2, 0, ccl.WithTimeout(20*time.Millisecond))
+				require.ErrorAs(t, err, &late)
+				require.NoError(t, next.call(g))
+				_, err = ccl.Recv(bg, g[0], make([]int32, 1), 1, 0, ccl.WithTimeout(20*time.Millisecond))
+				require.ErrorAs(t, err, &late)
+				require.Equal(t, []int{next.blamed}, late.Behind)
+			})
+		})
+	}
+}
+
 // Of messages that came before somebody wanted them AnySource gets the first that came,
 // whichever rank sent it.
 func TestAnySourceTakesEarlyMessagesAsTheyCame(t *testing.T) {

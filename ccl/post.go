@@ -37,7 +37,7 @@ type post struct {
 	timer   *time.Timer
 	armed   time.Time       // when it fires; zero: it does not
 	doubt   bool            // somebody may be gone
-	late    bool            // the time of a transfer was up since the last driver ended
+	late    bool            // the lane shows that the time of the last transfer was up
 	moves   uint            // that the driver has made
 	home    context.Context // whose end wakes the driver in any case; a pointer, since others may not be comparable
 	leave   func() bool     // ends that
@@ -92,6 +92,9 @@ func (p *post) begin(t *transfer, waits bool) {
 	if p.sends == nil {
 		p.sends, p.from = make([][]*transfer, p.comm.size), make([]incoming, p.comm.size)
 	}
+	if p.late {
+		p.comeBack()
+	}
 	p.limit(t)
 	p.enter(t)
 	if ended, err := t.state(); !waits && ended {
@@ -107,6 +110,18 @@ func (p *post) begin(t *transfer, waits bool) {
 	case !waits && p.pending():
 		p.driving = true
 		go p.drive(nil, nil)
+	}
+}
+
+// comeBack ends what the lane shows of a wait that was given up: this rank makes a call again.
+func (p *post) comeBack() {
+	if p.comm.guard != nil {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() { p.doubt = p.doubt || recover() != nil }() // memory has vanished: the driver will see
+	}
+	p.late = false
+	if !p.driving { // else the driver does
+		p.lane.WaitFor(-1)
 	}
 }
 
@@ -266,6 +281,7 @@ func (p *post) goOn(t, u *transfer) bool {
 	left := p.pending()
 	if t == nil && u == nil {
 		if left {
+			p.late = false
 			p.lane.WaitFor(p.first())
 			return true
 		}
@@ -273,16 +289,17 @@ func (p *post) goOn(t, u *transfer) bool {
 		if got {
 			u = t
 		}
+		p.late = false
 		p.lane.WaitFor(max(u.peer, -1))
 		return true
 	} else if left {
 		go p.drive(nil, nil)
 		return false
 	}
-	if !p.late { // or others that wait for this rank see for whom it waited
+	if !p.late { // or others that wait for this rank see for whom it waited, until its next call
 		p.lane.WaitFor(-1)
 	}
-	p.driving, p.late = false, false
+	p.driving = false
 	if p.stopped {
 		_ = p.comm.drop() // the post's hold; Close has returned already
 	}
@@ -693,6 +710,10 @@ func (p *post) arm(next, now time.Time) {
 // the failure of the group takes that away.
 func (p *post) giveUp(t *transfer, err error) {
 	if _, late := errors.AsType[*TimeoutError](err); late {
+		if p.comm.ep.Failed() { // meanwhile: whom others waited for until then says nothing any more
+			p.end(p.groupFailure())
+			return
+		}
 		p.late = true
 	}
 	var lost *PeerLostError

@@ -3,6 +3,7 @@ package ccl_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type taps struct {
 	view     func(from int)          // there is a view, of which nothing has been copied
 	take     func(from int)          // before it is given back
 	withdraw func(to int, free bool) // the rank has asked for its memory
+	behind   func()                  // before the rank looks for whom others wait
 }
 
 type tapped struct {
@@ -50,6 +52,13 @@ func (l *tappedLane) TryNext(from int) (transport.Message, bool, error) {
 		l.taps.view(from)
 	}
 	return view, ok, err
+}
+
+func (l *tappedLane) Behind(peer int) int {
+	if l.taps.behind != nil {
+		l.taps.behind()
+	}
+	return l.P2P.Behind(peer)
 }
 
 func (l *tappedLane) Take(from int) {
@@ -363,4 +372,17 @@ func TestDrainOfReceiveThatFailedInMidMessage(t *testing.T) {
 	require.NoError(t, send.Wait(bg))
 	require.NoError(t, ccl.Send(bg, g[0], []int32{1}, 1, 9))
 	require.NoError(t, other.Wait(bg))
+}
+
+// A group that fails while a rank whose time is up looks for whom it has waited has failed: what
+// others wait for says nothing any more, since they have heard of it.
+func TestFailsWhileARankBlames(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		var g []*ccl.Communicator
+		g = group(t, tap(connect, &taps{behind: func() { g[2].Abort(errors.New("had enough")) }}), 3)
+		_, err := ccl.Recv(bg, g[0], make([]int32, 1), 1, 0, ccl.WithTimeout(10*time.Millisecond))
+		var aborted *ccl.AbortedError
+		require.ErrorAs(t, err, &aborted)
+		require.Equal(t, 2, aborted.By)
+	})
 }

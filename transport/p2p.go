@@ -49,8 +49,8 @@ type P2P interface {
 	// it was stopped.
 	//
 	// A rank that calls Behind gives up. It counts as waiting for the rank of its last WaitFor
-	// until that rank serves it or the next WaitFor, so that other ranks that time out at the
-	// same moment do not take it for the end.
+	// until that rank serves it, or its own next WaitFor, Enter or Refuse, so that other ranks
+	// that time out at the same moment do not take it for the end.
 	Behind(peer int) int
 
 	// Lost returns a *PeerLostError if peer has left the group, or has died and a Rest has

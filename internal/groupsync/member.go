@@ -49,6 +49,7 @@ type Member struct {
 	warned    bool
 
 	closed atomic.Bool
+	gaveUp atomic.Bool                       // its lane shows that it gave up, unless it waits again
 	own    atomic.Pointer[transport.Failure] // what this rank has recorded
 	mu     sync.Mutex                        // guards what follows, and the making of failures
 	ticker *ticker
@@ -105,6 +106,7 @@ func (r *Member) Begin(e *transport.Arrival) error {
 	}
 	r.tickStart = r.ticks.Load()
 	r.warned = false
+	r.goesOn()
 	switch {
 	case r.closed.Load():
 		return transport.ErrClosed
@@ -112,6 +114,17 @@ func (r *Member) Begin(e *transport.Arrival) error {
 		return r.settle()
 	}
 	return nil
+}
+
+// goesOn ends what the lane shows of a wait that it gave up: this rank makes a call again.
+func (r *Member) goesOn() {
+	if !r.gaveUp.Load() {
+		return
+	}
+	r.gaveUp.Store(false)
+	if on := r.state.laneWaitOn.Load(); on&gaveUp != 0 {
+		r.state.laneWaitOn.CompareAndSwap(on, 0)
+	}
 }
 
 // Refused returns how many calls were refused since the last entry; Begin
@@ -279,6 +292,7 @@ func (r *Member) Refuse(seq uint64, why string) {
 	}
 	r.state.refusedLast.Store(seq)
 	r.seq = seq
+	r.goesOn()
 	r.group.announce()
 }
 

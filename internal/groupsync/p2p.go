@@ -103,6 +103,7 @@ func (l *P2P) Behind(peer int) int {
 	if l.on >= 0 {
 		l.shown = l.edgeTo(l.member.rank, l.on) | gaveUp
 		l.member.state.laneWaitOn.Store(l.shown)
+		l.member.gaveUp.Store(true)
 	}
 	g := l.member.group
 	return l.member.follow(peer, func(who int) uint64 {

@@ -31,6 +31,10 @@ var brokenP2P = []broken{
 		wrap: withP2P(func(p *naiveP2P) transport.P2P { return shortSighted{p} })},
 	{check: "P2P/Served", what: "follows a rank that was sent something", says: "stays in place",
 		wrap: withP2P(func(p *naiveP2P) transport.P2P { return credulousP2P{p} })},
+	{check: "P2P/GaveUp", what: "forgets a wait as it ends", says: "has just given up",
+		wrap: withP2P(func(p *naiveP2P) transport.P2P { return forgetfulP2P{p} })},
+	{check: "P2P/GaveUp", what: "never forgets a wait", says: "entered a call since",
+		wrap: withP2P(func(p *naiveP2P) transport.P2P { return resentfulP2P{p} })},
 	{check: "P2P/Withdraw", what: "withdraws what is viewed", says: "viewed while it is withdrawn", races: true,
 		wrap: withP2P(func(p *naiveP2P) transport.P2P { return hastyP2P{p} })},
 	{check: "P2P/Withdraw", what: "withdraws what is viewed of a rank that has left", says: "as its receiver leaves", races: true,
@@ -156,6 +160,19 @@ type credulousP2P struct{ *naiveP2P }
 
 func (p credulousP2P) Behind(peer int) int {
 	return p.behind(peer, func(int, int) bool { return true })
+}
+
+type forgetfulP2P struct{ *naiveP2P }
+
+func (p forgetfulP2P) Rest(ready func() bool, noSpin bool) {
+	p.naiveP2P.Rest(ready, noSpin)
+	p.WaitFor(-1)
+}
+
+type resentfulP2P struct{ *naiveP2P }
+
+func (p resentfulP2P) Behind(peer int) int {
+	return p.behind(peer, func(who, on int) bool { return len(p.letters[[2]int{on, who}]) == 0 })
 }
 
 type hastyP2P struct{ *naiveP2P }

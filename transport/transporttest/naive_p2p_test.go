@@ -80,9 +80,12 @@ func (p *naiveP2P) Rest(ready func() bool, _ bool) {
 	}
 }
 
-func (p *naiveP2P) WaitFor(peer int) { p.locked(func() { p.waitsFor[p.rank] = peer + 1 }) }
+func (p *naiveP2P) WaitFor(peer int) {
+	p.locked(func() { p.waitsFor[p.rank], p.gaveUp[p.rank] = peer+1, false })
+}
 
 func (p *naiveP2P) Behind(peer int) int {
+	p.locked(func() { p.gaveUp[p.rank] = true })
 	return p.behind(peer, func(who, on int) bool { return len(p.letters[[2]int{on, who}]) == 0 })
 }
 
@@ -95,6 +98,13 @@ func (p *naiveP2P) behind(peer int, waits func(who, on int) bool) int {
 		}
 	}
 	return peer
+}
+
+// goesOn ends the wait that this rank gave up.
+func (ep *naive) goesOn() {
+	if ep.gaveUp[ep.rank] {
+		ep.waitsFor[ep.rank] = 0
+	}
 }
 
 func (p *naiveP2P) Wake() { p.locked(func() { p.woken = true }) }

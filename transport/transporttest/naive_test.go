@@ -45,6 +45,7 @@ type naiveGroup struct {
 	changes  int // of anything
 	letters  map[[2]int][]transport.Message
 	waitsFor map[int]int // by rank, 1 + the rank that it waits for
+	gaveUp   map[int]bool
 	viewed   map[[2]int]bool
 	p2ps     []*naiveP2P
 	further  map[string][]*naive // by number and members: groups that not all members have joined
@@ -70,7 +71,7 @@ func newNaive(n int, kind naiveKind) []*naive {
 	g := &naiveGroup{
 		naiveKind: kind, n: n, closed: make([]bool, n),
 		calls: map[uint64]*naiveCall{}, streams: map[[2]int][]transport.Message{},
-		waitsFor: map[int]int{}, letters: map[[2]int][]transport.Message{}, viewed: map[[2]int]bool{}, further: map[string][]*naive{},
+		waitsFor: map[int]int{}, gaveUp: map[int]bool{}, letters: map[[2]int][]transport.Message{}, viewed: map[[2]int]bool{}, further: map[string][]*naive{},
 	}
 	g.changed = sync.NewCond(&g.mu)
 	eps := make([]*naive, n)
@@ -253,6 +254,7 @@ func (c *naiveCall) overlapped() []int {
 
 // publish shows all ranks what this rank brings to a call.
 func (ep *naive) publish(e *transport.Arrival) {
+	ep.goesOn()
 	line := *e
 	line.Payload = bytes.Clone(e.Payload)
 	ep.now, ep.arrival, ep.begin, ep.claims = ep.call(e.Seq), e, time.Now(), 0
@@ -317,6 +319,7 @@ func (ep *naive) Refuse(seq uint64, why string) {
 	ep.locked(func() {
 		ep.call(seq).why[ep.rank] = why[:min(len(why), transport.ReasonBytes)]
 		ep.call(seq).refused[ep.rank] = true
+		ep.goesOn()
 		ep.events++
 	})
 }

@@ -418,3 +418,50 @@ func p2pServed(h *harness, n int) {
 		})
 	}
 }
+
+// p2pGaveUp lets rank 1 give up its rest for rank 2, and then go on in one way or another.
+func p2pGaveUp(h *harness, n int) {
+	for _, way := range []struct {
+		name string
+		do   func(r *rank)
+	}{
+		{"announced that it waits for none", func(r *rank) { r.P2P().WaitFor(-1) }},
+		{"entered a call", func(r *rank) { r.sync(1) }},
+		{"refused a call", func(r *rank) { r.refuse(1) }},
+	} {
+		woken, gaveUp, checked, wentOn := newGate(1), newGate(1), newGate(1), newGate(n)
+		h.each(n, 0, "", func(r *rank) {
+			p := r.P2P()
+			switch r.me {
+			case 0:
+				r.untilBehind(1, 2)
+				woken.pass()
+				r.w.ranks[1].P2P().Wake()
+				r.await(gaveUp)
+				if got := p.Behind(1); got != 2 {
+					fail("Behind(1) is %d, although rank 1 has just given up waiting for rank 2", got)
+				}
+				checked.pass()
+			case 1:
+				p.WaitFor(2)
+				for !woken.isOpen() {
+					r.checkStop()
+					p.Rest(never, true)
+				}
+				if got := p.Behind(2); got != 2 {
+					fail("Behind(2) is %d, although rank 2 does not wait", got)
+				}
+				gaveUp.pass()
+			}
+			r.await(checked)
+			way.do(r)
+			r.meet(wentOn)
+			if r.me != 0 {
+				return
+			}
+			if got := p.Behind(1); got != 1 {
+				fail("Behind(1) is %d: rank 1 gave up waiting for it, and has %s since", got, way.name)
+			}
+		})
+	}
+}

@@ -128,6 +128,8 @@ var checks = []check{
 		"Behind follows the ranks that rest for another one, and ends at the rank that does not"},
 	{"P2P/Served", []int{3}, p2pServed,
 		"Behind ends at a rank that rested for another one as soon as that has sent it something, until it rests again"},
+	{"P2P/GaveUp", []int{3}, p2pGaveUp,
+		"a rank that calls Behind after its Rest counts as waiting for the rank that it announced, until its next call or WaitFor"},
 	{"P2P/Withdraw", pair, p2pWithdraw,
 		"after a failure TryNext returns nothing new; TryWithdraw returns ok only when no other rank has a view of this rank's memory, nor will get one, whatever happened to either rank"},
 
