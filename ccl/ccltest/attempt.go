@@ -8,16 +8,15 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// attempt is one rank's part of a job: its buffers, the call, and what has to be
-// true of them afterwards.
+// attempt is one rank's part of a job: its buffers, the call, and the checks afterwards.
 type attempt interface {
 	call(ctx context.Context, opts ...ccl.CallOption) error
-	right() error     // the output holds the result
-	fences() error    // nothing else was written
+	right() error     // checks that the output holds the result
+	fences() error    // checks that nothing else was written
 	bits() []uint64   // of the result
-	renew(j *job)     // another job of the same kind, in the same memory
-	spoil()           // overwrite everything, now that nobody else looks
-	untouched() error // nobody has written since spoil
+	renew(j *job)     // prepares another job of the same kind in the same memory
+	spoil()           // overwrites everything, after the call
+	untouched() error // checks that nothing was written since spoil
 }
 
 func (r *rank) attempt(j *job) attempt { return kindNamed(j.dtype).attempt(r, j) }
@@ -27,21 +26,21 @@ type typed[T ccl.Element] struct {
 	*oracle[T]
 	rank    *rank
 	job     *job
-	even    bool // the call is made in the form for blocks that are alike
+	even    bool // the call is made in the form for blocks of equal length
 	in, out area[T]
-	memory  [][]T // the allocations that in and out lie in
-	before  [][]T // what they held
+	memory  [][]T // the allocations of in and out
+	before  [][]T // their contents before the call
 }
 
-// area is a buffer that a call gets. A broadcast's input lies in its output.
+// area is a buffer of a call. A broadcast's input is its output.
 type area[T ccl.Element] struct {
 	layout
 	elements []T
-	memory   int // the allocation that it lies in
-	at       int // and where
+	memory   int // index of the allocation
+	at       int // first element in it
 }
 
-// A fence is as long as the widest vector registers, twice.
+// fence is twice the length of the widest vector register, in bytes.
 const fence = 128
 
 // allocate returns a buffer with fences around it, shift elements off.
@@ -78,8 +77,8 @@ func newAttempt[T ccl.Element](o *oracle[T], r *rank, j *job) *typed[T] {
 	return a
 }
 
-// fill writes the inputs of the job, and to the rest of the memory what is neither
-// zero nor left over from a job before.
+// fill writes the inputs of the job, and to the rest of the memory values that are neither
+// zero nor left over from an earlier job.
 func (a *typed[T]) fill() {
 	for _, m := range a.memory {
 		for i := range m {
@@ -141,7 +140,7 @@ func (a *typed[T]) collective(ctx context.Context, opts ...ccl.CallOption) error
 	return ccl.AllToAll(ctx, c, in, out, opts...)
 }
 
-// uneven makes a call in the form for unlike blocks.
+// uneven makes a call in the form for blocks of unequal lengths.
 func (a *typed[T]) uneven(ctx context.Context, opts ...ccl.CallOption) error {
 	j, c, in, out := a.job, a.rank.comm, a.in.elements, a.out.elements
 	switch j.coll {
@@ -160,7 +159,7 @@ func (a *typed[T]) uneven(ctx context.Context, opts ...ccl.CallOption) error {
 func (a *typed[T]) right() error {
 	for _, b := range a.out.blocks {
 		got := a.out.elements[b.at : b.at+b.n]
-		if b.folds > 0 {
+		if b.terms > 0 {
 			if err := a.rightReduction(got, b); err != nil {
 				return err
 			}
@@ -171,7 +170,7 @@ func (a *typed[T]) right() error {
 			switch {
 			case a.identical(got, want):
 			case len(a.out.blocks) > 1:
-				return fmt.Errorf("element %d of what rank %d brings for it arrived as %v instead of %v", i, b.from, got, want)
+				return fmt.Errorf("element %d of rank %d's block arrived as %v instead of %v", i, b.from, got, want)
 			default:
 				return fmt.Errorf("element %d is %v instead of %v", i, got, want)
 			}
@@ -181,8 +180,8 @@ func (a *typed[T]) right() error {
 }
 
 func (a *typed[T]) rightReduction(results []T, b block) error {
-	j, xs := a.job, make([]T, b.folds)
-	want := func(i int) T { return a.fold(j.op, a.inputs(i, xs)) }
+	j, xs := a.job, make([]T, b.terms)
+	want := func(i int) T { return a.reduce(j.op, a.inputs(i, xs)) }
 	if j.coll == ccl.CollAllReduce { // the same on all ranks
 		j.once.Do(func() {
 			all := make([]T, j.count)
@@ -211,7 +210,7 @@ func (a *typed[T]) rightReduction(results []T, b block) error {
 	return nil
 }
 
-// inputs fills xs with element i of the ranks' inputs, from rank 0 on.
+// inputs fills xs with element i of the ranks' inputs, in rank order.
 func (a *typed[T]) inputs(i int, xs []T) []T {
 	for r := range xs {
 		xs[r] = a.value(a.job, r, i)
@@ -219,8 +218,8 @@ func (a *typed[T]) inputs(i int, xs []T) []T {
 	return xs
 }
 
-// slip says which common mistake makes got of want, the result of xs; "" if none
-// that it knows.
+// slip names the common mistake that yields got instead of want, the reduction of xs; "" if
+// it knows none.
 func (a *typed[T]) slip(got, want T, xs []T) string {
 	is := func(op ccl.Op, x T) bool {
 		return !a.identical(x, a.of(0)) && (a.identical(got, x) || a.job.numbers == rough && a.near(op, got, x, xs))
@@ -228,21 +227,20 @@ func (a *typed[T]) slip(got, want T, xs []T) string {
 	switch {
 	case a.job.op != ccl.Avg:
 		return ""
-	case is(ccl.Sum, a.fold(ccl.Sum, xs)):
-		return ": it is the sum; Finish is missing"
+	case is(ccl.Sum, a.reduce(ccl.Sum, xs)):
+		return ": it is the sum; Epilogue was not called"
 	case is(ccl.Avg, a.divided(want, len(xs))):
-		return ": it has been divided twice; Finish was called twice, or by two ranks"
+		return ": it was divided twice; Epilogue was called twice, or by two ranks"
 	}
 	return ""
 }
 
-// isRoot reports whether the one buffer is the input of a broadcast.
+// isRoot reports whether the buffer is the input of a broadcast.
 func (a *typed[T]) isRoot() bool {
 	return a.job.coll == ccl.CollBroadcast && a.rank.me == a.job.root
 }
 
-// written returns, for each element of the memory that out lies in, whether it may be
-// written.
+// written returns, for each element of out's allocation, whether it may be written.
 func (a *typed[T]) written() []bool {
 	may := make([]bool, len(a.memory[a.out.memory]))
 	if a.isRoot() {
@@ -263,13 +261,13 @@ func (a *typed[T]) fences() error {
 			if k == a.out.memory && may[i] || a.identical(got, a.before[k][i]) {
 				continue
 			}
-			return fmt.Errorf("%s has been written: %v became %v", a.place(k, i), a.before[k][i], got)
+			return fmt.Errorf("%s was written: %v became %v", a.place(k, i), a.before[k][i], got)
 		}
 	}
 	return nil
 }
 
-// place says what element i of allocation k is.
+// place describes element i of allocation k.
 func (a *typed[T]) place(k, i int) string {
 	name, buffer := "output", a.out
 	switch {
@@ -284,9 +282,9 @@ func (a *typed[T]) place(k, i int) string {
 	case at >= buffer.length:
 		return fmt.Sprintf("memory behind the %s of %d elements, at element %d,", name, buffer.length, at)
 	case name == "output" && len(buffer.blocks) > 0:
-		return fmt.Sprintf("element %d of the output, in a gap between the ranks' places,", at)
+		return fmt.Sprintf("element %d of the output, in a gap between blocks,", at)
 	case name == "output":
-		return fmt.Sprintf("element %d of the output, which gets no result,", at)
+		return fmt.Sprintf("element %d of the output, which has no result,", at)
 	default:
 		return fmt.Sprintf("element %d of the %s", at, name)
 	}
@@ -314,7 +312,7 @@ func (a *typed[T]) untouched() error {
 	for _, m := range a.memory {
 		for i, got := range m {
 			if !a.identical(got, a.of(33+i%5)) {
-				return fmt.Errorf("after its call had returned one of its buffers was written: element %d became %v", i, got)
+				return fmt.Errorf("after its call had returned, one of its buffers was written: element %d became %v", i, got)
 			}
 		}
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// byHandKernel is an all-reduce through a window. Where the inputs travel with the
+// byHandKernel is an all-reduce through a view. Where the inputs travel with the
 // synchronisation it reduces float32 itself: it starts from a rank of its choice, and
-// folds with a function of its own.
-func byHandKernel(start func(*ccl.Call) int, fold func(op ccl.Op, acc, x float32) float32) *ccl.Kernel {
+// reduces with a function of its own.
+func byHandKernel(start func(*ccl.Call) int, reduce func(op ccl.Op, acc, x float32) float32) *ccl.Kernel {
 	return byHand(func(c *ccl.Call, w *ccl.View) error {
 		first, out := start(c), c.Out().Bytes()
 		for i := 0; i < len(out); i += 4 {
 			acc := at(w.Input(first%c.Size()), i)
 			for d := 1; d < c.Size(); d++ {
-				acc = fold(c.Shape().Op, acc, at(w.Input((first+d)%c.Size()), i))
+				acc = reduce(c.Shape().Op, acc, at(w.Input((first+d)%c.Size()), i))
 			}
 			put(c.Out(), i, acc)
 		}
@@ -25,7 +25,7 @@ func byHandKernel(start func(*ccl.Call) int, fold func(op ccl.Op, acc, x float32
 }
 
 func byHand(reduce func(c *ccl.Call, w *ccl.View) error) *ccl.Kernel {
-	k := foldReduceKernel(none)
+	k := viewReduceKernel(none)
 	right := k.Run
 	k.Run = func(c *ccl.Call) error {
 		s := c.Shape()

@@ -15,29 +15,28 @@ type Option struct {
 	rankOrdered bool
 }
 
-// Params gives the algorithm parameters other than its defaults, written as
-// between the braces of an entry's params in ccl.yaml: "chunk: 64, depth: 2".
-// Small ones bring its switching points within reach of the suite: sizes around
-// each parameter of type ccl.ByteSize, and around that times the number of ranks,
-// are among those tried.
+// Params sets parameters of the algorithm, written as between the braces of an entry's
+// params in ccl.yaml: "chunk: 64, depth: 2". Small ones bring its switching points within
+// reach of the suite, which tries sizes around each parameter of type ccl.ByteSize, and
+// around its product with the number of ranks.
 func Params(fields string) Option { return Option{params: fields} }
 
-// RankOrdered declares that reductions give the bits of the sequential fold in rank
-// order, for floats too: those of 16 bits rounded at every step, or once in the end.
-// Without it a reduction may order its operations as it likes, but always the same.
+// RankOrdered declares that reductions give the bits of the sequential reduction in rank
+// order, also for floats; 16-bit floats may be rounded at every step, or once at the end.
+// Without it a reduction may use any order of operations, but always the same one.
 func RankOrdered() Option { return Option{rankOrdered: true} }
 
-// A call that waits longer than callTimeout has hung: nothing that the suite does
-// comes near it, also on a loaded machine. A group in which no call ends for
-// patience, in which every wait would have ended, hangs outside of its verbs.
+// A call that waits longer than callTimeout has hung: no call of the suite comes near it,
+// even on a loaded machine. A group in which no call ends within patience, when every wait
+// would have ended, hangs outside of its verbs.
 const (
 	callTimeout = 5 * time.Second
 	patience    = 2 * callTimeout
 )
 
-// Test runs all checks on all kernels of a, as subtests called
-// collective/Check/world/ranks=R; below a topology's name first where a is for
-// certain kinds. The algorithm does not have to be registered.
+// Test runs all checks on all kernels of a, as subtests named
+// collective/Check/world/ranks=R, and below the name of a topology if a supports only
+// certain kinds. The algorithm need not be registered.
 func Test(t *testing.T, a *ccl.Algorithm, opts ...Option) { newSubject(a, opts).test(t) }
 
 func (s *subject) test(t *testing.T) {
@@ -62,19 +61,19 @@ func (s *subject) testKernels(t *testing.T) {
 					failed = append(failed, c.name)
 				}
 				if !goOn {
-					t.Logf("the checks after %s are left out: the kernel would fail or hang in them too", c.name)
+					t.Logf("the checks after %s are skipped: the kernel would fail or hang in them too", c.name)
 					break
 				}
 			}
 			if len(failed) > 1 {
-				t.Logf("%d checks failed, often for one reason: begin with the first failure, of %s", len(failed), failed[0])
+				t.Logf("%d checks failed, often for one reason: begin with the first, %s", len(failed), failed[0])
 			}
 		})
 	}
 }
 
-// check runs c in all worlds until it fails, and reports whether the checks after
-// it make sense: not if they stand on this one, nor if the kernel hangs.
+// check runs c in all worlds until it fails. goOn reports whether the next checks make
+// sense: not if c failed and they depend on it, nor if the kernel hangs.
 func (s *subject) check(t *testing.T, c *check) (passed, goOn bool) {
 	var hangs, over bool
 	passed = t.Run(c.name, func(t *testing.T) {
@@ -95,8 +94,8 @@ func (s *subject) check(t *testing.T, c *check) (passed, goOn bool) {
 	return passed, passed || !c.ground && !hangs
 }
 
-// try is one case of a check. It reports whether the kernel hangs, and whether the
-// check is over for another reason.
+// try runs one case of a check. It reports whether the kernel hangs, and whether the check
+// is over for another reason.
 func (s *subject) try(t *testing.T, c *check, w world, n int) (hangs, over bool) {
 	err := c.run(s, w, n)
 	if skip, ok := errors.AsType[*skipped](err); ok {

@@ -97,9 +97,9 @@ func TestCancelSeesDeafWorld(t *testing.T) {
 		}
 		return eps, err
 	}
-	s := subjectOf(ccl.CollAllReduce, foldReduceKernel(none))
+	s := subjectOf(ccl.CollAllReduce, viewReduceKernel(none))
 	hangs(s)
 	if err := cancels(s, deaf, 2); err == nil {
-		t.Error("nobody noticed")
+		t.Error("it was not noticed")
 	}
 }

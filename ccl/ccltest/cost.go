@@ -8,12 +8,12 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// costs makes calls one by one, and adds up what they took. Cost is declared for blocks
-// that are alike, and for scans through a window where that shows ranks' own memory: see
-// ccl.Shape and ccl.Kernel.
+// costs compares the cost of single calls with the declared one. Cost is declared for blocks
+// of equal length, and for scans through a view only where ranks share memory: see ccl.Shape
+// and ccl.Kernel.
 func costs(s *subject, w world, n int) error {
 	if !s.declares(w) {
-		return &skipped{why: "a window whose inputs are copied lets every rank scan for itself, which Cost is not about", rest: true}
+		return &skipped{why: "Cost does not cover scans through a view of copies, where every rank scans for itself", rest: true}
 	}
 	m := newMeter(s, n)
 	return s.with(w, n, probe{observe: m.see}, func(g *group) error {
@@ -26,7 +26,7 @@ func costs(s *subject, w world, n int) error {
 			return err
 		}
 		for _, j := range jobs {
-			if j.shape(g).Total == 0 || !j.alike() {
+			if j.shape(g).Total == 0 || !j.equalBlocks() {
 				continue // nothing moves, and no kernel runs
 			}
 			err := g.each(func(r *rank) error { return r.attempt(j).call(context.Background()) })
@@ -41,14 +41,14 @@ func costs(s *subject, w world, n int) error {
 	})
 }
 
-// declares reports whether the kernel's Cost is about w: that of a scan through a window
-// is about ranks that share memory.
+// declares reports whether the kernel's Cost covers w: for a scan through a view it covers
+// only ranks that share memory.
 func (s *subject) declares(w world) bool {
 	scan := s.coll == ccl.CollScan || s.coll == ccl.CollExScan
 	return !(scan && s.kernel().AnyRunner && w.copies)
 }
 
-// meter sees what a call takes on each rank, and what each takes it to cost.
+// meter records the cost of a call on each rank, and the cost declared there.
 type meter struct {
 	kernel         *ccl.Kernel
 	took, declared []ccl.Cost
@@ -63,7 +63,7 @@ func (m *meter) see(c *ccl.Call) {
 	m.declared[c.Rank()] = m.kernel.Cost(c.Shape())
 }
 
-// total returns what the call took on all ranks together.
+// total returns the cost on all ranks together.
 func (m *meter) total() ccl.Cost {
 	var total ccl.Cost
 	for _, took := range m.took {
@@ -83,9 +83,9 @@ func (m *meter) compare() error {
 	return nil
 }
 
-// costTable shows for 2 to 8 ranks what a call takes and what Cost declares, so that
-// a formula shows: of a call whose length all of them divide, or else of calls like
-// the one that failed.
+// costTable lists the actual and the declared cost for 2 to 8 ranks, so that the right
+// formula can be seen: of a call whose length is divisible by all of them, or else of calls
+// like the one that failed.
 func (s *subject) costTable(w world, failed *job) string {
 	plain := &job{coll: s.coll, dtype: ccl.Float32, op: ccl.Sum, count: 840}
 	for _, like := range []*job{plain, failed} {
@@ -93,7 +93,7 @@ func (s *subject) costTable(w world, failed *job) string {
 		for n := 2; n <= 8; n++ {
 			row, wrong, err := s.costRow(w, n, like)
 			if err != nil {
-				continue // it is not for so many ranks, or fails
+				continue // not supported on n ranks, or fails
 			}
 			table, differs = table+row, differs || wrong
 		}
@@ -120,7 +120,7 @@ func (s *subject) costRow(w world, n int, like *job) (row string, wrong bool, er
 	return row, m.compare() != nil, err
 }
 
-// on returns a call like j on n ranks, of blocks that are alike.
+// on returns a call like j on n ranks, with blocks of equal length.
 func (j *job) on(n int) *job {
 	like := &job{coll: j.coll, ranks: n, dtype: j.dtype, op: j.op, count: j.count, root: min(j.root, n-1)}
 	each := func(length int) []int { return slices.Repeat([]int{length}, n) }

@@ -34,7 +34,7 @@ Pairs: types with an operation. User: an operation of ccl.NewOp, which for integ
 Blocks: equal or different lengths (also zero), packed, with gaps, or in another order.
 `
 
-// The tables in docs/reference/coverage.md are of the calls that the suite makes.
+// docs/reference/coverage.md lists the calls that the suite makes.
 func TestCoverageTable(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(coverageHead)
@@ -76,20 +76,20 @@ func TestCoverageTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(have) != text.String() {
-		t.Errorf("docs/reference/coverage.md is not what the suite does: make generate")
+		t.Errorf("docs/reference/coverage.md is out of date: make generate")
 	}
 }
 
 func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
-// coverage is what calls there are of a kernel.
+// coverage counts the calls of a kernel.
 type coverage struct {
 	pairs                    map[string]bool
 	dtypes                   map[ccl.DType]bool
 	ops                      map[string]bool
 	ranks, roots             map[int]bool
 	bytes                    []int
-	blocks, placings, worlds []string // in the order in which they come
+	blocks, placings, worlds []string // with repetitions
 	calls                    int
 }
 
@@ -142,7 +142,7 @@ func (c *coverage) add(j *job, g *group) {
 	c.bytes = append(c.bytes, j.shape(g).Bytes)
 	c.worlds = append(c.worlds, g.world.name)
 	if j.counts != nil || j.matrix != nil {
-		c.blocks = append(c.blocks, map[bool]string{true: "equal", false: "different"}[j.alike()])
+		c.blocks = append(c.blocks, map[bool]string{true: "equal", false: "different"}[j.equalBlocks()])
 		if j.coll != ccl.CollReduceScatter {
 			c.blocks = append(c.blocks, [...]string{"packed", "with gaps", "in reverse", "each rank's own order"}[j.places])
 		}
@@ -155,7 +155,7 @@ func (c *coverage) add(j *job, g *group) {
 	}
 }
 
-// opName returns the operation's name; all of users are one.
+// opName returns the operation's name, "user" for every user-defined one.
 func opName(op ccl.Op) string {
 	name, _, _ := strings.Cut(op.String(), "(")
 	if strings.HasPrefix(name, "ccltest:") {
@@ -190,7 +190,7 @@ func texts[K comparable](set map[K]bool) []string {
 	return all
 }
 
-// listed returns what there is, each once.
+// listed joins the texts, each once.
 func listed(all []string) string {
 	all = slices.Compact(slices.Sorted(slices.Values(all)))
 	if len(all) == 0 {
@@ -199,7 +199,7 @@ func listed(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// numbersText returns numbers with runs of them in short.
+// numbersText joins numbers, with ranges for runs.
 func numbersText(set map[int]bool) string {
 	var parts []string
 	all := slices.SortedFunc(maps.Keys(set), cmp.Compare[int])

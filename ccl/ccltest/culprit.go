@@ -8,15 +8,15 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// culprit is a rank whose kernel panicked or failed by itself. What with is lost to
-// its call if another rank has failed before, perhaps by a consequence.
+// culprit is a rank whose kernel panicked or failed by itself. Its call returns another
+// error if another rank failed first, perhaps as a consequence.
 type culprit struct {
 	rank int
 	err  error
 }
 
-// runKernel runs the subject's kernel, looks for culprits, and calls observe, unless
-// that is nil. By its name kernels are found in stacks: see runFrame.
+// runKernel runs the subject's kernel, records culprits, and calls observe unless that is
+// nil. runFrame contains its name.
 func (g *group) runKernel(c *ccl.Call, observe func(*ccl.Call)) (err error) {
 	defer func() {
 		v := recover()
@@ -35,19 +35,19 @@ func (g *group) runKernel(c *ccl.Call, observe func(*ccl.Call)) (err error) {
 	return err
 }
 
-// byItself reports whether no verb has led to the error of rank's kernel.
+// byItself reports whether the error of rank's kernel did not come from a verb.
 func (g *group) byItself(rank int, err error) bool {
 	return !g.ranks[rank].trace.verb() && weight(err) == ownFault && !errors.Is(err, transport.ErrFailed)
 }
 
-// How near errors are to the cause, see weight.
+// The values of weight.
 const (
-	anEcho = iota // what another rank's error led to
-	aMiss         // messages missed each other
+	anEcho = iota // a consequence of another rank's error
+	aMiss         // messages did not match
 	ownFault
 )
 
-// weight says how near err is to the cause of what went wrong.
+// weight rates how close err is to the cause of a failure.
 func weight(err error) int {
 	_, aborted := errors.AsType[*ccl.AbortedError](err)
 	_, lost := errors.AsType[*ccl.PeerLostError](err)

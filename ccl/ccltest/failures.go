@@ -11,8 +11,8 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// sample returns a call in which everything has something to do, of about 5
-// elements for each rank: that is several parts in the smallest world.
+// sample returns a call with data on all ranks, about 5 elements for each rank: several
+// pieces in the smallest world.
 func (g *group) sample() (*job, error) { return g.sampleOf(5) }
 
 func (g *group) sampleOf(elements int) (*job, error) {
@@ -46,8 +46,7 @@ func cancels(s *subject, w world, n int) error {
 	return nil
 }
 
-// cancelledBefore makes a call with a context that has ended, and then one that
-// is right.
+// cancelledBefore makes a call with a context that has ended, and then a valid one.
 func cancelledBefore(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		j, err := g.sample()
@@ -69,8 +68,8 @@ func cancelledBefore(s *subject, w world, n int) error {
 	})
 }
 
-// cancelledWaiting cancels rank 0 while it waits for the last rank, which calls
-// when it is too late.
+// cancelledWaiting cancels rank 0 while it waits for the last rank, which calls only after
+// that.
 func cancelledWaiting(s *subject, w world, n int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -78,7 +77,7 @@ func cancelledWaiting(s *subject, w world, n int) error {
 	returned := make(chan struct{})
 	p := probe{step: func(rank int) {
 		if rank == 0 && armed.CompareAndSwap(true, false) {
-			go func() { // rank 0 has seen a live context, and is about to wait
+			go func() { // rank 0 has checked its context and is about to wait
 				yield(n * 10)
 				cancel()
 			}()
@@ -108,7 +107,7 @@ func cancelledWaiting(s *subject, w world, n int) error {
 	})
 }
 
-// missing lets the last rank make no call.
+// missing makes a call on all ranks except the last.
 func missing(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		j, err := g.sample()
@@ -137,11 +136,11 @@ func namesAborter(err error, by int) error {
 	return nil
 }
 
-// exit is a way for a rank to end its part in a group.
+// exit is a way in which a rank leaves a group.
 type exit struct {
 	name string
 	do   func(r *rank, cancel func())
-	// own judges the error of the rank itself, others that of the rest.
+	// own checks the error of the rank itself, others those of the other ranks.
 	own, others func(err error, who int) error
 }
 
@@ -175,24 +174,22 @@ func namesLost(err error, who int) error {
 	return nil
 }
 
-// leaves ends the part of a rank at every step that one takes in a call, each
-// time in a new group: its own part, or that of the next. Where there are many
-// steps not all of the later ones are tried. Where ranks that are
-// awake help to run the others' bodies, it does so again in a call that is long
-// enough for that.
+// leaves makes a call in a new group for every step of every rank; at that step the rank or
+// the next one leaves. Of many steps it tries only some of the later ones. Where ranks that
+// are awake run the others' bodies, it repeats this with a call long enough for that.
 func leaves(s *subject, w world, n int) error {
 	const short = 5
-	helped := 34 << 10 // 4 bytes each, as inputs and outputs of n ranks, are more than 256 KiB
+	helped := 34 << 10 // of 4 bytes each: the inputs and outputs of n ranks are longer than 256 KiB
 	switch s.coll {
 	case ccl.CollAllGather, ccl.CollGather, ccl.CollReduceScatter, ccl.CollScatter:
-		helped *= 2 // only one of the two is as long
+		helped *= 2 // only one of the two is that long
 	}
 	lengths := []int{short}
 	if w.helps && s.kernel().AnyRunner && (n <= 3 || !s.short) {
 		lengths = append(lengths, helped/(n*n))
 	}
 	for _, length := range lengths {
-		stride, dense := 1, 64 // after so many steps they are tried more sparsely
+		stride, dense := 1, 64 // number of steps after which the stride doubles
 		if n > 3 || length > short || s.short {
 			stride = n + 2
 		}
@@ -219,8 +216,7 @@ func leaves(s *subject, w world, n int) error {
 	return nil
 }
 
-// leaving is a call in which rank who exits when rank trigger takes a step of that
-// number.
+// leaving is a call in which rank who exits when rank trigger takes step number step.
 type leaving struct {
 	s       *subject
 	w       world
@@ -232,7 +228,7 @@ type leaving struct {
 	who     int
 }
 
-// try makes the call in a new group; trigger may not get so far.
+// try makes the call in a new group. reached is false if trigger takes fewer steps.
 func (l *leaving) try() (reached bool, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -281,7 +277,7 @@ func (l *leaving) try() (reached bool, err error) {
 	return steps.Load() > int64(l.step), err
 }
 
-// judge says what is wrong with what a rank got.
+// judge checks the result or the error of a rank.
 func (l *leaving) judge(a attempt, err error, rank int) error {
 	switch {
 	case err == nil:

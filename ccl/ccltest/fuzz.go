@@ -9,12 +9,11 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Fuzz makes single calls of a's kernels of which the fuzzer chooses everything:
-// the kernel, the world and its delays, 1 to 16 ranks, type, operation, root, counts,
-// and where the buffers lie. It holds them to the rules of Completes, Messages,
-// Supports, Result, Guards, SameBits and Cost; a failure names the one that was broken.
-// Calls that the kernel does not support, and numbers of ranks that the topology does
-// not take, are skipped: there is nothing to see.
+// Fuzz makes single calls of a's kernels. The fuzzer chooses the kernel, the world and its
+// delays, 1 to 16 ranks, type, operation, root, counts, and the positions of the buffers.
+// Fuzz checks the rules of Completes, Messages, Supports, Result, Guards, SameBits and Cost;
+// a failure names the broken one. It skips calls that the kernel does not support, and
+// numbers of ranks that the topology does not allow.
 //
 // Without -fuzz it is a plain test of a few dozen calls for each kernel.
 func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
@@ -36,7 +35,7 @@ func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 	})
 }
 
-// targets returns a subject for each kernel in each kind of topology that it is for.
+// targets returns a subject for each kernel in each kind of topology that it supports.
 func (s *subject) targets() []*subject {
 	if s.algorithm.Topologies == nil {
 		return s.kernels()
@@ -48,21 +47,19 @@ func (s *subject) targets() []*subject {
 	return all
 }
 
-// input is what the fuzzer chooses. Each of the numbers stands for one of the choices
-// that there are, whatever its value.
+// input is the fuzzer's choice. Every value of each number stands for one of the options.
 type input struct {
 	kernel, world, ranks, dtype, op, root uint8
-	// layout stands for placing, places and shift, two bits each, and from 128 on
-	// for inputs that round.
+	// layout encodes placing, places and shift, in two bits each; from 128 on inputs round.
 	layout uint8
-	// count is the length of a vector, or of all blocks together. counts are lengths of
-	// blocks, for which that does not count.
+	// count is the length of a vector, or of all blocks together except those whose length
+	// is in counts.
 	count  uint16
 	counts []byte
-	delays uint64 // their seed; 0: none
+	delays uint64 // seed of the delays; 0: none
 }
 
-// seeds returns inputs for so many kernels that differ from each other in everything.
+// seeds returns the first inputs for a number of kernels, which differ in everything.
 func seeds(kernels int) []input {
 	var all []input
 	for kernel := range kernels {
@@ -87,10 +84,10 @@ func seeds(kernels int) []input {
 	return all
 }
 
-// choose returns the choice that x stands for.
+// choose returns the option that x stands for.
 func choose[T any](choices []T, x uint8) T { return choices[int(x)%len(choices)] }
 
-// decode returns what the input stands for.
+// decode returns the call that the input stands for.
 func (in *input) decode(targets []*subject) (s *subject, w world, n int, j *job) {
 	s = choose(targets, in.kernel)
 	w = choose([]world{poll, park, arena, smallest}, in.world)
@@ -123,7 +120,7 @@ func (in *input) decode(targets []*subject) (s *subject, w world, n int, j *job)
 	return s, w, n, j
 }
 
-// peculiar returns the inputs of a reduction that are not exact, where there are any.
+// peculiar returns the kind of inexact inputs of a reduction, or exact if it has none.
 func peculiar(t *kind, op ccl.Op) numbers {
 	switch {
 	case !t.float:
@@ -134,7 +131,7 @@ func peculiar(t *kind, op ccl.Op) numbers {
 	return rough
 }
 
-// try makes the call, and returns the check whose rule it broke, and how.
+// try makes the call and returns the check whose rule it broke, with the error.
 func (in *input) try(targets []*subject) (broken *check, err error) {
 	s, w, n, j := in.decode(targets)
 	if _, err := s.settings(n, nil); err != nil {
@@ -171,7 +168,7 @@ func (in *input) try(targets []*subject) (broken *check, err error) {
 		if err := compare([]outcome{o}, []outcome{o}); err != nil {
 			return breaks("SameBits", err)
 		}
-		if n > 1 && j.shape(g).Total > 0 && j.alike() && s.declares(w) {
+		if n > 1 && j.shape(g).Total > 0 && j.equalBlocks() && s.declares(w) {
 			if err := m.compare(); err != nil {
 				return breaks("Cost", err)
 			}

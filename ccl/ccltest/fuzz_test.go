@@ -14,7 +14,7 @@ func FuzzRightKernels(f *testing.F) {
 		Name: "right", Doc: "an algorithm of the tests",
 		Params: func() any { return &chunkParams{Chunk: 1 << 20} },
 		Kernels: map[ccl.Collective]*ccl.Kernel{
-			ccl.CollAllReduce: foldReduceKernel(none),
+			ccl.CollAllReduce: viewReduceKernel(none),
 			ccl.CollAllGather: ringGatherKernel(none),
 			ccl.CollBroadcast: chunkChainKernel(none),
 		},
@@ -52,7 +52,7 @@ func TestFuzzFindsOddSize(t *testing.T) {
 // One input breaks each of the rules that Fuzz holds kernels to.
 func TestFuzzNamesRule(t *testing.T) {
 	costly := ringReduceKernel(none)
-	costly.Cost = foldReduceCost
+	costly.Cost = viewReduceCost
 	for _, test := range []struct {
 		check  string
 		kernel *ccl.Kernel

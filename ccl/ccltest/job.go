@@ -15,32 +15,31 @@ type job struct {
 	dtype   ccl.DType
 	op      ccl.Op  // of a reduction
 	count   int     // elements of a vector
-	root    int     // where there is one
-	counts  []int   // lengths of blocks, where each rank has one
-	matrix  [][]int // of an all-to-all: how many elements each rank has for each
-	vform   bool    // it is made in the form for unlike blocks, though they may be alike
-	places  places  // how blocks lie where they may lie anyhow
-	numbers numbers // what the inputs are like
-	placing placing // which ranks work in place
-	shift   int     // elements by which buffers lie off their allocation
-	salt    uint64  // makes the inputs other than those of other jobs
-	refused bool    // the engine itself refuses it
+	root    int     // of a rooted collective
+	counts  []int   // lengths of blocks, if each rank has one
+	matrix  [][]int // all-to-all: the number of elements from each rank for each rank
+	vform   bool    // the form for unequal blocks is used, even for equal ones
+	places  places  // arrangement of blocks, where the collective allows any
+	numbers numbers // kind of inputs
+	placing placing // ranks that work in place
+	shift   int     // elements between the fence and the buffer
+	salt    uint64  // makes the inputs differ from those of other jobs
+	refused bool    // the engine itself refuses the call
 
 	once     sync.Once
-	expected any // what comes together of all ranks in a reduction, a []T
+	expected any // result of an all-reduce, a []T
 }
 
-// alike reports whether all blocks have the same length.
-func (j *job) alike() bool {
+// equalBlocks reports whether all blocks have the same length.
+func (j *job) equalBlocks() bool {
 	rows := append(slices.Clone(j.matrix), j.counts)
 	all := slices.Concat(rows...)
 	return len(all) == 0 || slices.Min(all) == slices.Max(all)
 }
 
-// even reports whether the call can be made in the form for blocks that are alike,
-// and is.
+// even reports whether the call is made in the form for blocks of equal length.
 func (j *job) even() bool {
-	return !j.vform && j.alike() && (j.places == packed || j.coll == ccl.CollReduceScatter)
+	return !j.vform && j.equalBlocks() && (j.places == packed || j.coll == ccl.CollReduceScatter)
 }
 
 func (j *job) String() string {
@@ -49,7 +48,7 @@ func (j *job) String() string {
 		text += fmt.Sprintf(", %v", j.op)
 	}
 	switch {
-	case j.matrix != nil && j.alike():
+	case j.matrix != nil && j.equalBlocks():
 		text += fmt.Sprintf(", blocks of %d", j.matrix[0][0])
 	case j.matrix != nil:
 		text += fmt.Sprintf(", counts %v", j.matrix)
@@ -68,7 +67,7 @@ func (j *job) String() string {
 	}
 	if j.counts != nil || j.matrix != nil {
 		if !j.even() {
-			text += ", in the form for unlike blocks"
+			text += ", in the form for unequal blocks"
 		}
 		if j.coll != ccl.CollReduceScatter {
 			text += [...]string{"", ", with gaps", ", with gaps, in reverse order", ", with gaps, each rank in its own order"}[j.places]
@@ -81,7 +80,7 @@ func (j *job) String() string {
 	return text + [...]string{"", ", floats that round", ", with NaN, infinities and -0"}[j.numbers]
 }
 
-// shape returns what the engine asks a kernel's Supports with.
+// shape returns the shape that the engine passes to a kernel's Supports.
 func (j *job) shape(g *group) ccl.Shape {
 	longest, total := 0, 0
 	for r := range j.ranks {
@@ -90,7 +89,7 @@ func (j *job) shape(g *group) ccl.Shape {
 	}
 	size, op := j.dtype.Size(), j.op
 	if op == premul {
-		op = ccl.Sum // of what is multiplied before a kernel sees it
+		op = ccl.Sum // inputs are multiplied before the kernel sees them
 	}
 	return ccl.Shape{
 		Collective: j.coll, Ranks: j.ranks, Bytes: longest * size, Total: total * size,
@@ -98,7 +97,7 @@ func (j *job) shape(g *group) ccl.Shape {
 	}
 }
 
-// elements returns how many elements there are in the blocks of a buffer.
+// elements returns the number of elements in the blocks of a buffer.
 func elements(l layout) int {
 	sum := 0
 	for _, b := range l.blocks {
@@ -107,8 +106,8 @@ func elements(l layout) int {
 	return sum
 }
 
-// supported returns those of the jobs that the kernel supports, each with a salt
-// of its own. An error says that there is none.
+// supported returns the jobs that the kernel supports, each with a salt of its own. It
+// returns an error if it supports none.
 func (g *group) supported(jobs []*job) ([]*job, error) {
 	var can []*job
 	var why error

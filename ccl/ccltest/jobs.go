@@ -6,9 +6,8 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// call returns a call of about count elements: that many in a vector, or in all blocks
-// of one input together. k chooses what else there is to choose; k and k+n, in groups
-// of n ranks, are of the same root.
+// call returns a call of about count elements: in a vector, or in all blocks of one input
+// together. k selects everything else; in groups of n ranks k and k+n have the same root.
 func (g *group) call(d ccl.DType, op ccl.Op, count, k int) *job {
 	n, h := len(g.ranks), mix(uint64(k))
 	j := &job{coll: g.s.coll, ranks: n, dtype: d, count: count, root: k % n, vform: h>>16%4 == 0}
@@ -22,7 +21,7 @@ func (g *group) call(d ccl.DType, op ccl.Op, count, k int) *job {
 	case ccl.CollAllToAll:
 		for from := range n {
 			j.matrix = append(j.matrix, deal(count, n, style, who))
-			if style > 0 { // no two rows are alike
+			if style > 0 { // no two rows are equal
 				style, who = 1+style%3, (who+from)%n
 			}
 		}
@@ -30,7 +29,7 @@ func (g *group) call(d ccl.DType, op ccl.Op, count, k int) *job {
 	return j
 }
 
-// deal deals about count elements out to n ranks: in style 0 evenly, in the others not.
+// deal divides about count elements among n ranks: evenly in style 0, otherwise not.
 func deal(count, n, style, who int) []int {
 	counts := make([]int, n)
 	for r := range counts {
@@ -40,9 +39,9 @@ func deal(count, n, style, who int) []int {
 			counts[r] = max(count/n, min(count, 1))
 		case 1:
 			counts[r] = hi - lo
-		case 2: // all to one
+		case 2: // all to one rank
 			counts[who] = count
-		case 3: // from next to nothing to twice as much
+		case 3: // from almost none to twice the average
 			counts[(who+r)%n] = (hi-lo)*2*r/n + (r+who)%2
 		}
 	}
@@ -62,19 +61,19 @@ func (g *group) sizes() (short []int, longer int) {
 	return distinct(1, n-1, n, n+1, 7*n+3), longer
 }
 
-// distinct returns those that are above zero, each once.
+// distinct returns the counts above zero, each once, sorted.
 func distinct(counts ...int) []int {
 	slices.Sort(counts)
 	counts = slices.Compact(counts)
 	return slices.DeleteFunc(counts, func(n int) bool { return n < 1 })
 }
 
-// edges returns calls around the lengths of inputs at which something switches, if
-// these are from least to most bytes. Each is tried with two types.
+// edges returns calls around the lengths of inputs, from least to most bytes, at which some
+// part switches paths. Each is tried with two types.
 func (g *group) edges(least, most int) []*job {
 	n, spread := len(g.ranks), 1
 	if g.s.coll == ccl.CollAllGather || g.s.coll == ccl.CollGather {
-		spread = n // all inputs together are so much longer than one
+		spread = n // all inputs together are n times as long
 	}
 	var jobs []*job
 	for i, at := range g.switches {
@@ -92,7 +91,7 @@ func (g *group) edges(least, most int) []*job {
 	return jobs
 }
 
-// ops returns the operations that the collective has for a type: a scan has no means.
+// ops returns the collective's operations on a type: a scan has no Avg.
 func (g *group) ops(t *kind) []ccl.Op {
 	if g.s.coll != ccl.CollScan && g.s.coll != ccl.CollExScan {
 		return t.ops
@@ -100,7 +99,7 @@ func (g *group) ops(t *kind) []ccl.Op {
 	return slices.DeleteFunc(slices.Clone(t.ops), func(op ccl.Op) bool { return op == ccl.Avg })
 }
 
-// brief returns up to how many bytes calls are cheap.
+// brief returns the length in bytes up to which calls are cheap.
 func (w world) brief() int {
 	if w.scarce {
 		return 1 << 10
@@ -108,7 +107,7 @@ func (w world) brief() int {
 	return 20 << 10
 }
 
-// long is more than the engine folds without a look at the group.
+// long is more than the engine reduces between two checks for a failed group.
 const long = 600 << 10
 
 // jobs returns brief calls of all kinds.
@@ -122,8 +121,8 @@ func (g *group) jobs() []*job {
 	return append(jobs, g.edges(0, g.world.brief())...)
 }
 
-// reductions pairs all types with all their operations, at a short size each, which
-// differs from number to number of ranks, and samples at the longer one.
+// reductions pairs all types with all their operations, each at a short size that depends
+// on the number of ranks, and samples pairs at the longer size.
 func (g *group) reductions() []*job {
 	var jobs []*job
 	add := func(t *kind, op ccl.Op, count int, of numbers) {
@@ -155,7 +154,7 @@ func (g *group) reductions() []*job {
 	return jobs
 }
 
-// moves tries all types, roots and sizes, and no elements at all.
+// moves combines all types, roots and sizes, including no elements.
 func (g *group) moves() []*job {
 	var jobs []*job
 	short, longer := g.sizes()
@@ -169,8 +168,7 @@ func (g *group) moves() []*job {
 	return jobs
 }
 
-// longJobs returns a call or two that are long, which cost time: two ranks show what
-// they have to show.
+// longJobs returns one or two long calls. They are slow, and two ranks suffice.
 func (g *group) longJobs() []*job {
 	if len(g.ranks) != 2 || g.world.scarce || g.s.short {
 		return nil
@@ -182,9 +180,9 @@ func (g *group) longJobs() []*job {
 	return append(jobs, g.some(1, g.edges(g.world.brief()+1, long))...)
 }
 
-// some returns about so many of the jobs, the first among them. Which others differs
-// with the number of ranks and the world, so that all come up in the end. With -short
-// and -race it is half as many.
+// some returns the first job and about most of the others, half as many with -short and
+// -race. The selection depends on the number of ranks and the world, so that the cases of a
+// check together include all jobs.
 func (g *group) some(most int, jobs []*job) []*job {
 	var taken []*job
 	if g.s.short {

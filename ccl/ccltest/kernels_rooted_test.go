@@ -11,12 +11,12 @@ import (
 const (
 	usesInput   fault = "collects in its input what it passes on"
 	twice       fault = "reduces one input twice"
-	firstOnes   fault = "takes the first elements for everybody's block"
+	firstOnes   fault = "takes the first elements for every rank's block"
 	ignoresOwn  fault = "leaves out its own input"
 	addsOwn     fault = "adds its own input"
 	fromTheEnd  fault = "begins at the last rank"
 	writesFirst fault = "writes to the output of rank 0, which gets no result"
-	dealsEvenly fault = "deals unlike blocks out evenly"
+	dealsEvenly fault = "deals unequal blocks out evenly"
 )
 
 // chainReduce passes what has come together on, from the rank after the root to the
@@ -56,7 +56,7 @@ func chainReduce(f fault) *ccl.Kernel {
 						return err
 					}
 				}
-				if f != noFinish {
+				if f != noEpilogue {
 					c.Epilogue(c.Out())
 				}
 				return nil
@@ -100,7 +100,7 @@ func pairwiseReduce(f fault) *ccl.Kernel {
 				}
 				with = c.Out()
 			}
-			if f != noFinish {
+			if f != noEpilogue {
 				c.Epilogue(c.Out())
 			}
 			return nil
@@ -108,7 +108,7 @@ func pairwiseReduce(f fault) *ccl.Kernel {
 	}
 }
 
-// linearGather lets everybody send to the root.
+// linearGather sends from all ranks to the root.
 func linearGather(f fault) *ccl.Kernel {
 	return &ccl.Kernel{
 		Doc:  "straight to the root",
@@ -144,7 +144,7 @@ func linearGather(f fault) *ccl.Kernel {
 	}
 }
 
-// linearScatter lets the root send to everybody.
+// linearScatter sends from the root to all ranks.
 func linearScatter(f fault) *ccl.Kernel {
 	return &ccl.Kernel{
 		Doc:  "straight from the root",
@@ -294,14 +294,14 @@ func rootedMutants() []mutant {
 	all, scan, exscan := ccl.CollAllToAll, ccl.CollScan, ccl.CollExScan
 	return []mutant{
 		{"reduce: " + string(rootZero), "Completes", reduce, chainReduce(rootZero), hangs},
-		{"reduce: " + string(noFinish), "Result", reduce, chainReduce(noFinish), nil},
+		{"reduce: " + string(noEpilogue), "Result", reduce, chainReduce(noEpilogue), nil},
 		{"reduce: " + string(ignoresOwn), "Result", reduce, chainReduce(ignoresOwn), nil},
 		{"reduce: " + string(twice), "Result", reduce, chainReduce(twice), nil},
 		{"reduce: " + string(usesInput), "Guards", reduce, chainReduce(usesInput), nil},
 		{"reduce_scatter: " + string(dealsEvenly), "Completes", reduceScatter, pairwiseReduce(dealsEvenly), hangs},
 		{"reduce_scatter: " + string(firstOnes), "Result", reduceScatter, pairwiseReduce(firstOnes), nil},
 		{"reduce_scatter: " + string(ignoresOwn), "Result", reduceScatter, pairwiseReduce(ignoresOwn), nil},
-		{"reduce_scatter: " + string(noFinish), "Result", reduceScatter, pairwiseReduce(noFinish), nil},
+		{"reduce_scatter: " + string(noEpilogue), "Result", reduceScatter, pairwiseReduce(noEpilogue), nil},
 		{"gather: " + string(rootZero), "Completes", gather, linearGather(rootZero), hangs},
 		{"gather: " + string(forgetsOwn), "Result", gather, linearGather(forgetsOwn), nil},
 		{"gather: " + string(packs), "Guards", gather, linearGather(packs), nil},

@@ -16,17 +16,17 @@ type fault string
 const none fault = ""
 
 const (
-	wrongBlock  fault = "sends the wrong block"
-	oneStep     fault = "is one step short"
-	noFinish    fault = "forgets Finish"
-	twoFinishes fault = "calls Finish twice"
-	sendFirst   fault = "sends before it receives, on all ranks"
-	wrongPeer   fault = "sends to the wrong neighbour"
-	skipsEmpty  fault = "does not send blocks that are empty, but waits for them"
-	early       fault = "returns early on one rank"
-	ownOutput   fault = "takes its output for its input"
-	heldOutput  fault = "adds to what its output held before"
-	shortCount  fault = "counts elements in 16 bits"
+	wrongBlock   fault = "sends the wrong block"
+	oneStep      fault = "is one step short"
+	noEpilogue   fault = "forgets Epilogue"
+	twoEpilogues fault = "calls Epilogue twice"
+	sendFirst    fault = "sends before it receives, on all ranks"
+	wrongPeer    fault = "sends to the wrong neighbour"
+	skipsEmpty   fault = "does not send blocks that are empty, but waits for them"
+	early        fault = "returns early on one rank"
+	ownOutput    fault = "takes its output for its input"
+	heldOutput   fault = "adds to what its output held before"
+	shortCount   fault = "counts elements in 16 bits"
 )
 
 // ringReduce is an all-reduce around a ring.
@@ -74,10 +74,10 @@ func ringReduce(f fault) func(*ccl.Call) error {
 			have = out
 		}
 		mine := out.Block(ring.Block(1), n)
-		if f != noFinish {
+		if f != noEpilogue {
 			c.Epilogue(mine)
 		}
-		if f == twoFinishes {
+		if f == twoEpilogues {
 			c.Epilogue(mine)
 		}
 		for s := range n - 1 {
@@ -144,45 +144,45 @@ func doublingReduceCost(s ccl.Shape) ccl.Cost {
 }
 
 const (
-	firstPiece   fault = "folds the first piece only"
-	everybodys   fault = "folds everybody's share"
-	backwards    fault = "folds its share from the end"
-	secondWindow fault = "opens a second window"
-	peersInput   fault = "writes to the input of another rank"
-	neighbours   fault = "folds its neighbour's share, though it is declared to look at its own"
+	firstPiece fault = "reduces the first piece only"
+	allParts   fault = "reduces all parts"
+	backwards  fault = "reduces its part from the end"
+	secondView fault = "opens a second view"
+	peersInput fault = "writes to the input of another rank"
+	neighbours fault = "reduces its neighbour's part, though it is declared to read its own"
 )
 
-// foldReduce is an all-reduce through a window.
-func foldReduce(f fault) func(*ccl.Call) error {
+// viewReduce is an all-reduce through a view.
+func viewReduce(f fault) func(*ccl.Call) error {
 	return func(c *ccl.Call) error {
-		if f == secondWindow {
+		if f == secondView {
 			if err := c.View(func(*ccl.View) error { return nil }); err != nil {
 				return err
 			}
 		}
 		return c.View(func(w *ccl.View) error {
-			share := w.Mine()
+			mine := w.Mine()
 			switch f {
 			case firstPiece:
 				if w.Offset() > 0 {
 					return nil
 				}
-			case everybodys:
-				share = ccl.Range{Lo: 0, Hi: w.Len()}
+			case allParts:
+				mine = ccl.Range{Lo: 0, Hi: w.Len()}
 			case neighbours:
 				size := c.Shape().DType.Size()
 				lo, hi := ccl.BlockRange((w.Len()*size+63)/64, (c.Rank()+1)%c.Size(), c.Size())
-				share = ccl.Range{Lo: min(lo*64/size, w.Len()), Hi: min(hi*64/size, w.Len())}
+				mine = ccl.Range{Lo: min(lo*64/size, w.Len()), Hi: min(hi*64/size, w.Len())}
 			case backwards:
-				for i := share.Hi; i > share.Lo; i-- {
+				for i := mine.Hi; i > mine.Lo; i-- {
 					if err := w.ReduceToAll(ccl.Range{Lo: i - 1, Hi: i}); err != nil {
 						return err
 					}
 				}
 				return nil
 			}
-			err := w.ReduceToAll(share)
-			if f == peersInput && !c.Shape().Eager && share.Lo == 0 && share.Hi > 0 {
+			err := w.ReduceToAll(mine)
+			if f == peersInput && !c.Shape().Eager && mine.Lo == 0 && mine.Hi > 0 {
 				w.Input((c.Rank() + 1) % c.Size()).Bytes()[0]++
 			}
 			return err
@@ -190,7 +190,7 @@ func foldReduce(f fault) func(*ccl.Call) error {
 	}
 }
 
-func foldReduceCost(s ccl.Shape) ccl.Cost {
+func viewReduceCost(s ccl.Shape) ccl.Cost {
 	if s.Eager {
 		return ccl.Cost{}
 	}
@@ -199,7 +199,7 @@ func foldReduceCost(s ccl.Shape) ccl.Cost {
 
 const (
 	forgetsOwn fault = "forgets its own input"
-	ownCount   fault = "takes its own count for everybody's"
+	ownCount   fault = "takes its own count for all ranks'"
 	packs      fault = "packs what it gathers"
 )
 
@@ -412,8 +412,8 @@ func powersOfTwo(s ccl.Shape) error {
 	return nil
 }
 
-func foldReduceKernel(f fault) *ccl.Kernel {
-	return &ccl.Kernel{Doc: "through a window", Cost: foldReduceCost, Run: foldReduce(f), Eager: true, AnyRunner: true}
+func viewReduceKernel(f fault) *ccl.Kernel {
+	return &ccl.Kernel{Doc: "through a view", Cost: viewReduceCost, Run: viewReduce(f), Eager: true, AnyRunner: true}
 }
 
 func ringGatherKernel(f fault) *ccl.Kernel {

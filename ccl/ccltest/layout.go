@@ -2,34 +2,33 @@ package ccltest
 
 import "github.com/goccl/goccl/ccl"
 
-// layout says what lies where in a buffer of a call.
+// layout describes the contents of a buffer of a call.
 type layout struct {
 	length int
 	blocks []block
-	counts []int // of the blocks, where there is one for each rank
-	displs []int // where those begin; nil: packed
+	counts []int // lengths of the blocks, if every rank has one
+	displs []int // their first elements; nil: packed
 }
 
-// block is a run of elements of a buffer: elements of a rank's input, or of a
-// reduction.
+// block is a run of elements of a buffer: of a rank's input, or of a reduction.
 type block struct {
 	at, n int
 	from  int // the rank
-	folds int // how many ranks, from 0 on, come together; 0: it is no reduction
-	lo    int // where in the inputs it begins, if all blocks of each are packed
+	terms int // the number of ranks, from 0 on, whose inputs are reduced; 0: no reduction
+	lo    int // its first element in the inputs, if the blocks of each are packed
 }
 
-// whole is the layout of a buffer that is one block.
+// whole is the layout of a buffer of one block.
 func whole(b block) layout { return layout{length: b.n, blocks: []block{b}} }
 
-// places says how the blocks of a buffer lie.
+// places is an arrangement of the blocks of a buffer.
 type places uint8
 
 const (
 	packed   places = iota // displs is nil
 	spaced                 // with gaps
 	reversed               // with gaps, the last rank's first
-	rotated                // with gaps, and every rank has its own order
+	rotated                // with gaps, in an order of each rank's own
 )
 
 // spread returns the layout of rank's buffer with one block for each rank.
@@ -60,7 +59,7 @@ func (p places) spread(rank int, counts []int) layout {
 	return l
 }
 
-// dealt is spread of blocks of rank's own input.
+// dealt is spread with blocks of rank's own input.
 func (p places) dealt(rank int, counts []int) layout {
 	l := p.spread(rank, counts)
 	for r := range l.blocks {
@@ -77,7 +76,7 @@ func total(counts []int) int {
 	return sum
 }
 
-// send returns what rank's input is like.
+// send returns the layout of rank's input.
 func (j *job) send(rank int) layout {
 	switch j.coll {
 	case ccl.CollAllGather, ccl.CollGather:
@@ -99,7 +98,7 @@ func (j *job) send(rank int) layout {
 	return whole(block{n: j.count, from: rank})
 }
 
-// recv returns what rank's output has to be like.
+// recv returns the layout of rank's expected output.
 func (j *job) recv(rank int) layout {
 	switch j.coll {
 	case ccl.CollReduce, ccl.CollGather:
@@ -113,7 +112,7 @@ func (j *job) recv(rank int) layout {
 	case ccl.CollScatter:
 		return whole(block{n: j.counts[rank], from: j.root, lo: total(j.counts[:rank])})
 	case ccl.CollReduceScatter:
-		return whole(block{n: j.counts[rank], folds: j.ranks, lo: total(j.counts[:rank])})
+		return whole(block{n: j.counts[rank], terms: j.ranks, lo: total(j.counts[:rank])})
 	case ccl.CollAllToAll:
 		column := make([]int, j.ranks)
 		for r := range column {
@@ -127,24 +126,24 @@ func (j *job) recv(rank int) layout {
 	case ccl.CollBroadcast:
 		return whole(block{n: j.count, from: j.root})
 	case ccl.CollScan:
-		return whole(block{n: j.count, folds: rank + 1})
+		return whole(block{n: j.count, terms: rank + 1})
 	case ccl.CollExScan:
 		if rank == 0 {
-			return layout{length: j.count} // which stays as it is
+			return layout{length: j.count} // it stays unchanged
 		}
-		return whole(block{n: j.count, folds: rank})
+		return whole(block{n: j.count, terms: rank})
 	}
-	return whole(block{n: j.count, folds: j.ranks})
+	return whole(block{n: j.count, terms: j.ranks})
 }
 
-// placing says which ranks work in place.
+// placing is the set of ranks that work in place.
 type placing uint8
 
 const (
 	apart   placing = iota // none
 	inside                 // all
-	mixed                  // some
-	flipped                // the others
+	mixed                  // even ranks
+	flipped                // odd ranks
 )
 
 func (p placing) inPlace(rank int) bool {
@@ -159,8 +158,8 @@ func (p placing) inPlace(rank int) bool {
 	return false
 }
 
-// shared reports whether rank works in place, and where in its longer buffer the
-// shorter begins then.
+// shared reports whether rank works in place, and then the position of the shorter buffer
+// in the longer one.
 func (j *job) shared(rank int, send, recv layout) (at int, ok bool) {
 	switch j.coll {
 	case ccl.CollAllToAll:

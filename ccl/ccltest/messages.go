@@ -8,8 +8,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// calls makes calls of all kinds, without a look at their results, and returns how
-// they failed. It makes them once: three checks judge them, each by its own rule.
+// calls makes calls of all kinds, without checking their results, and returns their error.
+// It makes them once for three checks, each of which judges the error by its own rule.
 func (s *subject) calls(w world, n int) error {
 	key := fmt.Sprintf("%s/%d", w.name, n)
 	err, made := s.made[key]
@@ -26,13 +26,13 @@ func (s *subject) calls(w world, n int) error {
 	return err
 }
 
-// completes leaves messages that miss each other to the check after it, and refused
-// calls to the one after that.
+// completes leaves mismatched messages to the next check, and refused calls to the one after
+// that.
 func completes(s *subject, w world, n int) error {
 	err := s.calls(w, n)
 	switch blame(err) {
 	case "Messages":
-		return &skipped{why: "messages miss each other, which is for Messages", rest: true}
+		return &skipped{why: "messages do not match, which is for Messages", rest: true}
 	case "Supports":
 		return nil
 	}
@@ -47,8 +47,7 @@ func messages(s *subject, w world, n int) error {
 	return err
 }
 
-// blame returns the name of the check whose rule is broken by a call that ends with
-// err, "" if none is.
+// blame returns the name of the check whose rule a call breaks that ends with err; "" if none.
 func blame(err error) string {
 	_, skip := errors.AsType[*skipped](err)
 	_, panicked := errors.AsType[*ccl.KernelPanicError](err)
@@ -66,7 +65,7 @@ func blame(err error) string {
 	return "Completes"
 }
 
-// supposed says of a call that failed or was refused why it should not have been.
+// supposed adds to the error of a call why it should not have failed or been refused.
 func (s *subject) supposed(err error) error {
 	what, kind := "failed", blame(err)
 	switch {
@@ -83,14 +82,14 @@ func (s *subject) supposed(err error) error {
 	return fmt.Errorf("the kernel's Supports does not refuse this shape, but it %s: %w", what, err)
 }
 
-// astray reports whether err says that a message was not the one expected, or that
-// ranks wait for each other in vain.
+// astray reports whether err means that a message was not the expected one, or that ranks
+// wait for each other forever.
 func astray(err error) bool {
 	_, protocol := errors.AsType[*transport.ProtocolError](err)
 	return protocol || stuck(err)
 }
 
-// stuck reports whether err says that a kernel hangs.
+// stuck reports whether err means that a kernel hangs.
 func stuck(err error) bool {
 	_, timeout := errors.AsType[*ccl.TimeoutError](err)
 	return timeout || errors.Is(err, errHangs)

@@ -14,12 +14,12 @@ func costMutants() []mutant {
 		}
 		return k
 	}
-	notEager := foldReduceKernel(none)
+	notEager := viewReduceKernel(none)
 	notEager.Cost = func(s ccl.Shape) ccl.Cost {
 		s.Eager = false
-		return foldReduceCost(s)
+		return viewReduceCost(s)
 	}
-	alwaysEager := foldReduceKernel(none)
+	alwaysEager := viewReduceKernel(none)
 	alwaysEager.Cost = func(ccl.Shape) ccl.Cost { return ccl.Cost{} }
 	ownAlone := ringGatherKernel(none)
 	ownAlone.Cost = func(s ccl.Shape) ccl.Cost {

@@ -10,7 +10,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// messageMutants send what nobody receives, wait for what nobody sends, fail, or
+// messageMutants send messages that no rank receives, wait for messages that no rank sends, fail, or
 // refuse what they do not say that they would.
 func messageMutants(stop <-chan struct{}) []mutant {
 	reduce, gather, broadcast := ccl.CollAllReduce, ccl.CollAllGather, ccl.CollBroadcast
@@ -70,8 +70,8 @@ func messageMutants(stop <-chan struct{}) []mutant {
 		}), nil},
 		{"sends a message to itself", "Completes", reduce, before(func(c *ccl.Call) error { return c.Send(c.Rank(), c.In()) }), nil},
 		{string(sameMemory), "Completes", reduce, doublingReduceKernel(sameMemory), nil},
-		{string(secondWindow), "Completes", reduce, foldReduceKernel(secondWindow), nil},
-		{string(backwards), "Completes", reduce, foldReduceKernel(backwards), nil},
+		{string(secondView), "Completes", reduce, viewReduceKernel(secondView), nil},
+		{string(backwards), "Completes", reduce, viewReduceKernel(backwards), nil},
 
 		{"supports a shape on some ranks", "Supports", reduce, fickle, nil},
 		{"refuses while it runs", "Supports", reduce, refusing, nil},

@@ -11,7 +11,7 @@ func placeMutants() []mutant {
 			c.In().Bytes()[0]++
 			return err
 		}), nil},
-		{string(peersInput), "Guards", reduce, foldReduceKernel(peersInput), nil},
+		{string(peersInput), "Guards", reduce, viewReduceKernel(peersInput), nil},
 		{"writes to the gaps of an all-gather", "Guards", gather, gapWriter(), nil},
 		{string(packs), "Guards", gather, ringGatherKernel(packs), nil},
 		{"works out of place only", "InPlace", reduce, outOfPlace(), nil},

@@ -17,7 +17,7 @@ import (
 var racingMutants = []mutant{
 	{"is Shared, but sends messages", "Messages", ccl.CollAllReduce, sharedRing(), hangs},
 	{"writes beyond its output", "Guards", ccl.CollAllReduce, overrun(), nil},
-	{string(everybodys), "InPlace", ccl.CollAllReduce, foldReduceKernel(everybodys), nil},
+	{string(allParts), "InPlace", ccl.CollAllReduce, viewReduceKernel(allParts), nil},
 	{"goes on writing to its output after its call", "Leave", ccl.CollAllReduce, haunting(), nil},
 	{"allocates", "Allocs", ccl.CollAllReduce, wasteful(), nil},
 }
@@ -41,8 +41,8 @@ func overrun() *ccl.Kernel {
 // The element that is written, and of what, is named.
 func TestGuardsNameElement(t *testing.T) {
 	for want, k := range map[string]*ccl.Kernel{
-		": memory behind the output of 1 elements, at element 1, has been written: 95 became ": overrun(),
-		": element 0 of the input has been written: ": after(func(c *ccl.Call, err error) error {
+		": memory behind the output of 1 elements, at element 1, was written: 95 became ": overrun(),
+		": element 0 of the input was written: ": after(func(c *ccl.Call, err error) error {
 			c.In().Bytes()[0]++
 			return err
 		}),
@@ -52,7 +52,7 @@ func TestGuardsNameElement(t *testing.T) {
 		}
 	}
 	err := guards(subjectOf(ccl.CollBroadcast, rootWriter()), poll, 2)
-	if err == nil || !strings.Contains(err.Error(), "element 0 of the root's buffer has been written") {
+	if err == nil || !strings.Contains(err.Error(), "element 0 of the root's buffer was written") {
 		t.Errorf("%v", err)
 	}
 }

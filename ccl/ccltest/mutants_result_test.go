@@ -15,8 +15,8 @@ func resultMutants() []mutant {
 	return []mutant{
 		{string(wrongBlock), "Result", reduce, ringReduceKernel(wrongBlock), nil},
 		{string(oneStep), "Result", reduce, ringReduceKernel(oneStep), nil},
-		{string(noFinish), "Result", reduce, ringReduceKernel(noFinish), nil},
-		{string(twoFinishes), "Result", reduce, ringReduceKernel(twoFinishes), nil},
+		{string(noEpilogue), "Result", reduce, ringReduceKernel(noEpilogue), nil},
+		{string(twoEpilogues), "Result", reduce, ringReduceKernel(twoEpilogues), nil},
 		{string(ownOutput), "Result", reduce, ringReduceKernel(ownOutput), nil},
 		{string(heldOutput), "Result", reduce, ringReduceKernel(heldOutput), nil},
 		{string(shortCount), "Result", reduce, ringReduceKernel(shortCount), long},
@@ -29,14 +29,14 @@ func resultMutants() []mutant {
 		{"sums whatever the operation", "Result", reduce, byHandKernel(inRankOrder, onlySum), nil},
 		{"overlooks NaN", "Result", reduce, byHandKernel(inRankOrder, lessThan), nil},
 		{"takes scratch memory for zeroed", "Result", reduce, byHand(sumsInScratch), nil},
-		{string(neighbours), "Result", reduce, sharing(foldReduceKernel(neighbours)), nil},
-		{"is declared to fold in rank order, but does not", "Result", reduce, ringReduceKernel(none),
+		{string(neighbours), "Result", reduce, sharing(viewReduceKernel(neighbours)), nil},
+		{"is declared to reduce in rank order, but does not", "Result", reduce, ringReduceKernel(none),
 			func(s *subject) { s.rankOrdered = true }},
 		// This one keeps state, but it need not wait for State: its state is wrong in
 		// the very next call.
 		{"reads the buffer of a call before", "Result", broadcast, remembering(), nil},
 
-		{string(firstPiece), "Pieces", reduce, foldReduceKernel(firstPiece), nil},
+		{string(firstPiece), "Pieces", reduce, viewReduceKernel(firstPiece), nil},
 	}
 }
 
@@ -64,7 +64,7 @@ func remembering() *ccl.Kernel {
 	return k
 }
 
-// sharing declares that a kernel looks at its share of others' inputs only.
+// sharing declares that a kernel reads its own part of others' inputs only.
 func sharing(k *ccl.Kernel) *ccl.Kernel {
 	k.ReadsOwnPart = true
 	return k
@@ -74,13 +74,13 @@ func sharing(k *ccl.Kernel) *ccl.Kernel {
 func orderMutants() []mutant {
 	return []mutant{
 		{"assumes that the root comes first", "Jitter", ccl.CollBroadcast, hasty(), nil},
-		{"folds its own input first", "SameBits", ccl.CollAllReduce,
+		{"reduces its own input first", "SameBits", ccl.CollAllReduce,
 			byHandKernel((*ccl.Call).Rank, sumOrMin), nil},
-		{"folds in an order that changes from run to run", "SameBits", ccl.CollAllReduce,
+		{"reduces in an order that changes from run to run", "SameBits", ccl.CollAllReduce,
 			byHandKernel(anyRank, sumOrMin), nil},
-		{"folds in an order that depends on GOMAXPROCS", "SameBits", ccl.CollAllReduce,
+		{"reduces in an order that depends on GOMAXPROCS", "SameBits", ccl.CollAllReduce,
 			byHandKernel(func(*ccl.Call) int { return runtime.GOMAXPROCS(0) }, sumOrMin), nil},
-		{"folds in another order in place", "SameBits", ccl.CollAllReduce,
+		{"reduces in another order in place", "SameBits", ccl.CollAllReduce,
 			byHandKernel(func(c *ccl.Call) int {
 				if inPlaceCall(c) {
 					return 1

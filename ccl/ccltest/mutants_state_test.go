@@ -21,7 +21,7 @@ func stateMutants(stop <-chan struct{}) []mutant {
 	}
 }
 
-// global passes nothing but the turn, and leaves the data where everybody can see
+// global passes nothing but the turn, and leaves the data where all ranks can see
 // it.
 func global() *ccl.Kernel {
 	var board blackboard

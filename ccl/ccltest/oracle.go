@@ -9,16 +9,16 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// kind is an element type, as far as the suite has to know it.
+// kind is an element type.
 type kind struct {
 	dtype   ccl.DType
 	float   bool     // results depend on the order of operations
-	ops     []ccl.Op // those that there are of it, and last a user's own
+	ops     []ccl.Op // all operations that the type has, a user-defined one last
 	attempt func(r *rank, j *job) attempt
 }
 
-// The element types, in an order in which neighbours differ much. This is the only
-// place where they are listed: whatever else looks at elements asks their oracle.
+// kinds lists the element types, in an order in which neighbours differ much. No other code
+// lists them: whatever else depends on the type of elements asks their oracle.
 var kinds = []kind{
 	kindOf(float32s),
 	kindOf(int64s),
@@ -43,14 +43,14 @@ var (
 	float64s = floats(0x1p-52, 1<<16, func(x float64) float64 { return x }, func(x float64) float64 { return x })
 )
 
-// premul is the one operation of its kind that the suite tries.
+// premul is the only PremulSum that the suite tries.
 var premul = ccl.PremulSum(factor)
 
 const factor = 3
 
 func kindOf[T ccl.Element](o *oracle[T]) kind {
 	d := ccl.DTypeOf[T]()
-	o.user = ccl.NewOp(fmt.Sprintf("ccltest: a user's operation on %v", d), o.float, func(dst, a, b []T) {
+	o.user = ccl.NewOp(fmt.Sprintf("ccltest: a user-defined operation on %v", d), o.float, func(dst, a, b []T) {
 		for i := range dst {
 			dst[i] = o.own(a[i], b[i])
 		}
@@ -66,38 +66,36 @@ func kindNamed(d ccl.DType) *kind {
 	return &kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.dtype == d })]
 }
 
-// oracle is what the suite knows about the elements of a type: Go has no arithmetic
-// for some of them, and not the same for all others.
+// oracle defines the arithmetic on a type's elements: Go has none for some types, and
+// not the same for all others.
 type oracle[T ccl.Element] struct {
 	float bool
-	// value returns element i of rank's input to a job. It differs from rank to rank,
-	// from element to element and from job to job.
+	// value returns element i of rank's input to a job. It differs between ranks, elements
+	// and jobs.
 	value func(j *job, rank, i int) T
-	// of returns a small number, from 0 on.
+	// of returns the small number i.
 	of func(i int) T
-	// step returns a op b, rounded to T. Of PremulSum it is what Sum does.
+	// step returns a op b, rounded to T. For PremulSum that is the sum.
 	step func(op ccl.Op, a, b T) T
-	// wide is fold where the engine may as well round in the end only; nil: it may not.
+	// wide is reduce where the engine may also round only at the end; nil: it may not.
 	wide func(op ccl.Op, xs []T) T
-	// scaled returns x by the factor of PremulSum, divided x by a number of ranks.
+	// scaled returns x times the factor of PremulSum, divided x over a number of ranks.
 	scaled  func(x T) T
 	divided func(x T, n int) T
-	// own is a op b of user, the operation of a user. That of integers does not
-	// commute.
+	// own is a op b of user, the user-defined operation. On integers it does not commute.
 	own  func(a, b T) T
 	user ccl.Op
-	// identical reports whether a and b are the same bits, but that one NaN is as
-	// good as another.
+	// identical reports whether a and b have the same bits. All NaNs are identical.
 	identical func(a, b T) bool
-	// near reports whether got may come from folding xs in another order than want.
+	// near reports whether got may be xs reduced in another order than want.
 	near func(op ccl.Op, got, want T, xs []T) bool
-	// bits returns what differs where elements do.
+	// bits returns a number that differs where elements differ.
 	bits func(x T) uint64
 }
 
-// fold is the definition of a reduction: ((x0 op x1) op x2) ..., rounded to T at
-// every step.
-func (o *oracle[T]) fold(op ccl.Op, xs []T) T {
+// reduce is the definition of a reduction: ((x0 op x1) op x2) ..., rounded to T at every
+// step.
+func (o *oracle[T]) reduce(op ccl.Op, xs []T) T {
 	acc := o.operand(op, xs[0])
 	for _, x := range xs[1:] {
 		if op == o.user {
@@ -112,7 +110,7 @@ func (o *oracle[T]) fold(op ccl.Op, xs []T) T {
 	return acc
 }
 
-// operand returns what an input contributes.
+// operand returns the operand that an input becomes.
 func (o *oracle[T]) operand(op ccl.Op, x T) T {
 	if op == premul {
 		return o.scaled(x)
@@ -149,8 +147,8 @@ func integers[T integer]() *oracle[T] {
 		},
 		scaled:  func(x T) T { return x * factor },
 		divided: func(x T, n int) T { return x / T(n) },
-		// The halves of the bits are p and q of px+q, and this is one such function
-		// after the other.
+		// The halves of the bits are p and q of the function px+q, and the operation is
+		// composition.
 		own: func(a, b T) T {
 			p, q := a>>(width/2)&low, a&low
 			r, s := b>>(width/2)&low, b&low
@@ -162,11 +160,11 @@ func integers[T integer]() *oracle[T] {
 	}
 }
 
-// floats computes in float64, and rounds every result to T, which is what T's own
-// arithmetic would do: float64 has so many more digits than the other types that
-// rounding twice is rounding once (S. A. Figueroa, When is Double Rounding Innocuous?).
-// epsilon is the distance from 1 to the next number. Of so many integers around zero,
-// times the factor of PremulSum, sums over all ranks need no rounding.
+// floats computes in float64 and rounds every result to T, which equals T's own arithmetic:
+// float64 has so many more digits than the other types that the second rounding changes
+// nothing (S. A. Figueroa, When is Double Rounding Innocuous?). epsilon is the distance from
+// 1 to the next number. Inputs are drawn from the given number of integers around zero, so
+// few that sums over all ranks need no rounding, even times the factor of PremulSum.
 func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, value func(T) F, nearest func(F) T) *oracle[T] {
 	to := func(x T) float64 { return float64(value(x)) }
 	from := func(x float64) T { return nearest(F(x)) }
@@ -199,10 +197,10 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 		}
 		return math.Abs(to(got)-to(want)) <= 2*float64(len(xs))*epsilon*scale
 	}
-	if ccl.DTypeOf[T]().Size() == 2 { // a window's folds are in float32
+	if ccl.DTypeOf[T]().Size() == 2 { // a view reduces in float32
 		o.wide = func(op ccl.Op, xs []T) T {
 			if op == o.user {
-				return o.fold(op, xs)
+				return o.reduce(op, xs)
 			}
 			acc := value(o.operand(op, xs[0]))
 			for _, x := range xs[1:] {
@@ -230,15 +228,15 @@ func combined(op ccl.Op, a, b float64) float64 {
 	return a + b
 }
 
-// complexes computes with the parts of numbers.
+// complexes computes with the parts of the numbers.
 func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, parts func(T) (re, im P), of func(re, im P) T) *oracle[T] {
 	o := &oracle[T]{
 		float: true,
 		value: func(j *job, rank, i int) T {
 			h := j.hash(rank, i)
 			if j.op == ccl.Product && j.numbers == exact {
-				// 2+i, turned by right angles. Products of these have no zeros, whose
-				// signs depend on the order, and few digits.
+				// 2+i, rotated by right angles. Products of these have few digits, and no
+				// zeros, whose signs would depend on the order.
 				return [...]T{of(2, 1), of(-1, 2), of(-2, -1), of(1, -2)}[h%4]
 			}
 			return of(P(j.float(h, 1<<16)), P(j.float(mix(h), 1<<16)))
@@ -286,19 +284,19 @@ func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, p
 	return o
 }
 
-// numbers says what a job's inputs are like.
+// numbers is the kind of a job's inputs.
 type numbers uint8
 
 const (
 	exact numbers = iota // any integers; floats whose results are exact in any order
 	rough                // floats whose sums and products depend on the order
-	odd                  // for Min and Max: floats among which are NaN, infinities and zeros of both signs
+	odd                  // for Min and Max: floats including NaN, infinities and zeros of both signs
 )
 
-// hash returns what element i of rank's input is made of.
+// hash returns the random bits of element i of rank's input.
 func (j *job) hash(rank, i int) uint64 { return mix(mix(j.salt+uint64(rank)<<32) + uint64(i)) }
 
-// float returns the floating-point number that h stands for: of exact ones, of so many
+// float makes a floating-point number of h. Exact ones are drawn from the given number of
 // integers.
 func (j *job) float(h uint64, integers int) float64 {
 	sign := 1 - 2*float64(h>>63)

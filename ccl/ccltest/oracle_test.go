@@ -8,11 +8,11 @@ import (
 )
 
 // The oracle against sums done by hand.
-func TestFold(t *testing.T) {
-	fold, identical, near := float64s.fold, float64s.identical, float64s.near
+func TestReduce(t *testing.T) {
+	reduce, identical, near := float64s.reduce, float64s.identical, float64s.near
 	wantInt := func(op ccl.Op, want int32, xs ...int32) {
 		t.Helper()
-		if got := int32s.fold(op, xs); got != want {
+		if got := int32s.reduce(op, xs); got != want {
 			t.Errorf("%v of %v is %v instead of %v", op, xs, got, want)
 		}
 	}
@@ -27,7 +27,7 @@ func TestFold(t *testing.T) {
 	nan, negative := math.NaN(), math.Copysign(0, -1)
 	wantFloat := func(op ccl.Op, want float64, xs ...float64) {
 		t.Helper()
-		if got := fold(op, xs); !identical(got, want) {
+		if got := reduce(op, xs); !identical(got, want) {
 			t.Errorf("%v of %v is %v instead of %v", op, xs, got, want)
 		}
 	}
@@ -82,7 +82,7 @@ func TestValues(t *testing.T) {
 				up[r] = float32s.value(&job{op: op}, r, i)
 				down[ranks-1-r] = up[r]
 			}
-			if float32s.fold(op, up) != float32s.fold(op, down) {
+			if float32s.reduce(op, up) != float32s.reduce(op, down) {
 				t.Fatalf("%v of exact numbers depends on the order: %v", op, up)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// report fails t if err is not nil: by it the rule of c was broken.
+// report fails t if err, a violation of the rule of c, is not nil.
 func report(t *testing.T, err error, c *check) {
 	t.Helper()
 	if err != nil {
@@ -17,9 +17,9 @@ func report(t *testing.T, err error, c *check) {
 	}
 }
 
-// failure says how the test called name failed, which rule was broken, and how to
-// see it again, and then shows the evidence. An input that has just been found by
-// fuzzing has no name yet: go test prints how to see that again.
+// failure describes the failure of the test called name: the error, the broken rule, the
+// command that repeats it, and the evidence. An input that fuzzing has just found has no
+// name yet; go test prints how to repeat that.
 func failure(err error, c *check, name string) string {
 	text := fmt.Sprintf("%v\nrule: %s: %s", err, c.name, c.rule)
 	if strings.Contains(name, "/") {
@@ -31,7 +31,7 @@ func failure(err error, c *check, name string) string {
 	return text
 }
 
-// evidence is an error and what is too long to stand before its rule.
+// evidence is an error with a text that is too long to precede the rule.
 type evidence struct {
 	error
 	text string
@@ -39,9 +39,8 @@ type evidence struct {
 
 func (e *evidence) Unwrap() error { return e.error }
 
-// replay returns the command that runs the test called name and nothing else, from
-// wherever its module can be seen. The flags are those by which the suite chooses
-// its cases.
+// replay returns the command that runs only the test called name, from any directory of its
+// module, with the flags on which the suite's choice of cases depends.
 func replay(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
@@ -57,7 +56,7 @@ func replay(name string) string {
 	return fmt.Sprintf("%s -run '%s' %s", command, strings.Join(parts, "/"), testedPackage())
 }
 
-// testedPackage returns the path of the package whose test this is.
+// testedPackage returns the path of the package under test.
 func testedPackage() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if path, ok := strings.CutSuffix(info.Path, ".test"); ok {

@@ -59,7 +59,7 @@ func TestSeveralFailures(t *testing.T) {
 	if len(v.rules) != 2 {
 		t.Fatalf("the rules are %v", v.rules)
 	}
-	hint, rule := strings.Index(v.output, "begin with the first failure, of Cost"), strings.LastIndex(v.output, "rule: ")
+	hint, rule := strings.Index(v.output, "begin with the first, Cost"), strings.LastIndex(v.output, "rule: ")
 	if hint < rule {
 		t.Errorf("it does not end with where to begin:\n%s", v.output)
 	}

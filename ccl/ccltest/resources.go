@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// state lets two groups work side by side.
+// state makes calls in two groups concurrently.
 func state(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(one *group) error {
 		return s.with(w, n, probe{}, func(two *group) error {
@@ -24,8 +24,8 @@ func state(s *subject, w world, n int) error {
 	})
 }
 
-// twice makes calls, each of them two times on the same buffers with other inputs.
-// From the middle on, they are the same calls in another order.
+// twice makes every call twice on the same buffers, with other inputs. fromMiddle rotates
+// the order of the calls.
 func (g *group) twice(fromMiddle bool) error {
 	jobs, err := g.supported(g.some(50, g.jobs()))
 	if err != nil {
@@ -56,9 +56,9 @@ func (g *group) twice(fromMiddle bool) error {
 	})
 }
 
-// allocationCalls is how many calls all ranks make together while allocations are
-// counted, and allocationSlack how many of those belong to the Go runtime, which
-// allocates when goroutines park and when they move to another thread.
+// allocationCalls is the number of calls of all ranks while allocations are counted, and
+// allocationSlack the number of allocations left to the Go runtime, which allocates when
+// goroutines park and when they move to another thread.
 const (
 	allocationCalls = 10200
 	allocationSlack = 100
@@ -113,8 +113,7 @@ func allocations(s *subject, w world, n int) error {
 	})
 }
 
-// leaks opens and closes groups, of which some have failed, and counts
-// goroutines.
+// leaks opens and closes groups, some of which have failed, and counts goroutines.
 func leaks(s *subject, w world, n int) error {
 	before := runtime.NumGoroutine()
 	for i := range 5 {

@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// run makes all ranks of g do the jobs, and judge each.
+// run does the jobs on all ranks of g, and calls judge after each.
 func (g *group) run(jobs []*job, judge func(a attempt) error) error {
 	jobs, err := g.supported(jobs)
 	if err != nil {
@@ -24,7 +24,7 @@ func (g *group) run(jobs []*job, judge func(a attempt) error) error {
 	})
 }
 
-// do makes one rank's part of a job, and judges it.
+// do does one rank's part of a job, and calls judge.
 func do(a attempt, j *job, judge func(a attempt) error) error {
 	err := a.call(context.Background())
 	if err == nil {
@@ -40,8 +40,8 @@ func results(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.resultJobs(), attempt.right) })
 }
 
-// resultJobs are calls of all kinds, types and operations in one world, and many of
-// them in the others: park is fast where there are more ranks than cores.
+// resultJobs are calls of all kinds, types and operations in park, which is fast with more
+// ranks than cores, and many of them in the other worlds.
 func (g *group) resultJobs() []*job {
 	jobs := g.jobs()
 	if g.world.name != park.name {
@@ -57,13 +57,13 @@ func pieces(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error {
 		jobs := g.pieceJobs()
 		if len(jobs) == 0 {
-			return &skipped{why: "long calls are for two ranks, and not for -short nor -race"}
+			return &skipped{why: "long calls are made on two ranks only, without -short and -race"}
 		}
 		return g.run(jobs, attempt.right)
 	})
 }
 
-// pieceJobs are calls that are longer than what a world shows at once.
+// pieceJobs are calls whose inputs are longer than a piece.
 func (g *group) pieceJobs() []*job {
 	if g.world.scarce {
 		return g.some(60, g.jobs())
@@ -87,7 +87,7 @@ func guards(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.guardJobs(), neatly) })
 }
 
-// guardJobs are calls whose buffers and blocks lie anyhow.
+// guardJobs are calls with buffers and blocks at any position.
 func (g *group) guardJobs() []*job {
 	jobs := g.some(60, g.jobs())
 	for i, j := range jobs {
@@ -107,7 +107,7 @@ func inPlace(s *subject, w world, n int) error {
 	return s.with(w, n, probe{}, func(g *group) error { return g.run(g.placedJobs(), neatly) })
 }
 
-// placedJobs are the same calls in place on all ranks, on none and on some.
+// placedJobs are the same calls in place on all ranks, on none, and on some.
 func (g *group) placedJobs() []*job {
 	var jobs []*job
 	for p := apart; p <= flipped; p++ {
@@ -120,7 +120,7 @@ func (g *group) placedJobs() []*job {
 	return jobs
 }
 
-// neatly judges what an attempt wrote to where.
+// neatly checks the result and that nothing else was written.
 func neatly(a attempt) error {
 	if err := a.fences(); err != nil {
 		return err
@@ -128,8 +128,8 @@ func neatly(a attempt) error {
 	return a.right()
 }
 
-// sameBits lets all ranks do the same jobs in all worlds, some of them with another
-// GOMAXPROCS, and compares everything with the first results.
+// sameBits does the same jobs in all worlds, in some of them with another GOMAXPROCS, and
+// compares all results with the first.
 func sameBits(s *subject, _ world, n int) error {
 	worlds := []world{poll, park, arena, smallest}
 	worlds = append(worlds, jittered(poll, smallest)...)
@@ -167,8 +167,8 @@ func sameBits(s *subject, _ world, n int) error {
 	return nil
 }
 
-// floats returns calls whose results depend on the order of operations, at sizes
-// that all worlds share.
+// floats returns calls whose results depend on the order of operations, the same ones in
+// all worlds.
 func (g *group) floats() []*job {
 	var jobs []*job
 	ops := []ccl.Op{ccl.Sum}
@@ -191,7 +191,7 @@ func (g *group) floats() []*job {
 	return jobs
 }
 
-// outcome is what all ranks got from a job.
+// outcome is the result of a job on all ranks.
 type outcome struct {
 	job   *job
 	ranks [][]uint64
@@ -215,8 +215,8 @@ func (g *group) collect(jobs []*job) ([]outcome, error) {
 	return all, err
 }
 
-// compare compares what ranks got with what they had at first: with what rank 0 had,
-// where all get the same.
+// compare compares results with those of the first run: of rank 0, if all ranks get the
+// same result, else of the same rank.
 func compare(first, again []outcome) error {
 	for i, o := range again {
 		for r, got := range o.ranks {
@@ -228,7 +228,7 @@ func compare(first, again []outcome) error {
 			want := first[i].ranks[then]
 			for k := range got {
 				if got[k] != want[k] {
-					return fmt.Errorf("%v: element %d has the bits %016x on rank %d, and had %016x on rank %d at first",
+					return fmt.Errorf("%v: element %d has the bits %016x on rank %d, and had %016x on rank %d in the first run",
 						o.job, k, got[k], r, want[k], then)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// supports makes calls that the kernel does not support, between others.
+// supports mixes calls that the kernel does not support with others.
 func supports(s *subject, w world, n int) error {
 	if err := s.calls(w, n); blame(err) == "Supports" {
 		return s.supposed(err)
@@ -31,7 +31,7 @@ func supports(s *subject, w world, n int) error {
 	})
 }
 
-// admission makes a call, and after one that has to be refused a barrier.
+// admission makes a call and, if it must be refused, a barrier after it.
 func (r *rank) admission(j *job) error {
 	_, cannot := r.g.settings.Choose(j.shape(r.g), "")
 	a := r.attempt(j)

@@ -10,7 +10,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// runFrame is in all stacks, as the runtime writes them, what called the kernel.
+// runFrame begins the line of the kernel's caller in a stack trace.
 const runFrame = "github.com/goccl/goccl/ccl/ccltest.(*group).runKernel("
 
 func stacks() string {
@@ -18,7 +18,8 @@ func stacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// kernelStacks returns the stacks of those goroutines that run a kernel, down to it.
+// kernelStacks returns the stacks of the goroutines that run a kernel, without the frames
+// below it.
 func kernelStacks() string {
 	text := "goroutines in the kernel:"
 	for stack := range strings.SplitSeq(stacks(), "\n\n") {
@@ -29,7 +30,7 @@ func kernelStacks() string {
 	return text
 }
 
-// withFrames adds to a panic which of the kernel's lines led to it.
+// withFrames adds to a panic the lines of the kernel that led to it.
 func withFrames(err error) error {
 	if e, ok := errors.AsType[*ccl.KernelPanicError](err); ok {
 		return fmt.Errorf("%w%s", err, kernelFrames(string(e.Stack)))
@@ -44,7 +45,7 @@ func kernelFrames(stack string) string {
 	stack, _, _ = strings.Cut(stack, "\n"+runFrame)
 	lines := strings.Split(stack, "\n")
 	text, most := "", 3
-	for i := 2; i+1 < len(lines) && most > 0; i += 2 { // a function, and its place
+	for i := 2; i+1 < len(lines) && most > 0; i += 2 { // a function, then its file and line
 		foreign := []string{"runtime.", "github.com/goccl/goccl/ccl."}
 		if slices.ContainsFunc(foreign, func(p string) bool { return strings.HasPrefix(lines[i], p) }) {
 			continue

@@ -1,6 +1,7 @@
 package ccltest
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -8,9 +9,9 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// stepping is an endpoint that calls step before everything its rank waits for or
-// reads from others, and before its body, and traces what the rank is about. Where
-// ranks run each other's bodies step is called by any goroutine.
+// stepping is an endpoint that calls step before its rank waits for or reads from other
+// ranks, and before its body, and traces the rank's activity. Where ranks run each other's
+// bodies any goroutine may call step.
 type stepping struct {
 	transport.Endpoint
 	stepper
@@ -18,14 +19,14 @@ type stepping struct {
 	staging transport.Staging
 }
 
-// stepper is what the parts of a stepping endpoint have in common.
+// stepper is shared by the parts of a stepping endpoint.
 type stepper struct {
 	step  func()
 	trace *trace
 }
 
-// begin is a step to something that a rank may wait for, and succeed is the end of it.
-func (s *stepper) begin(a activity, peer int) {
+// start is a step before a wait, and succeed the end of the wait.
+func (s *stepper) start(a activity, peer int) {
 	s.trace.set(a, peer)
 	s.step()
 }
@@ -48,7 +49,7 @@ func newStepping(ep transport.Endpoint, step func(), t *trace) transport.Endpoin
 }
 
 func (s *stepping) Enter(e *transport.Arrival) (transport.Role, error) {
-	s.begin(entering, 0)
+	s.start(entering, 0)
 	role, err := s.Endpoint.Enter(e)
 	s.succeed(err)
 	s.step()
@@ -61,12 +62,12 @@ func (s *stepping) Claim() (rank int, ok bool) {
 }
 
 func (s *stepping) Release(failed bool) error {
-	s.begin(ended, 0)
+	s.start(ended, 0)
 	return s.Endpoint.Release(failed)
 }
 
 func (s *stepping) Complete() error {
-	s.begin(ended, 0)
+	s.start(ended, 0)
 	return s.Endpoint.Complete()
 }
 
@@ -76,21 +77,21 @@ func (s *stepping) Payload(rank, n int) []byte {
 }
 
 func (s *stepping) Put(to int, m *transport.Message) (n int, err error) {
-	s.begin(sending, to)
+	s.start(sending, to)
 	n, err = s.Endpoint.Put(to, m)
 	s.succeed(err)
 	return n, err
 }
 
 func (s *stepping) Drain(to int) error {
-	s.begin(sending, to)
+	s.start(sending, to)
 	err := s.Endpoint.Drain(to)
 	s.succeed(err)
 	return err
 }
 
 func (s *stepping) Next(from int) (view transport.Message, err error) {
-	s.begin(receiving, from)
+	s.start(receiving, from)
 	view, err = s.Endpoint.Next(from)
 	s.succeed(err)
 	return view, err
@@ -125,7 +126,7 @@ func (s *steppingStaging) Input(rank, n int) []byte {
 }
 
 func (s *steppingStaging) Flip() error {
-	s.begin(looking, 0)
+	s.start(looking, 0)
 	err := s.Staging.Flip()
 	s.succeed(err)
 	return err
@@ -136,9 +137,9 @@ func (s *steppingStaging) Result(rank int) (lo, hi int, result []byte) {
 	return s.Staging.Result(rank)
 }
 
-// delays returns a function that at some of a rank's steps gives way to others, and
-// at fewer lets them get far ahead, as seed says: the less often the more ranks there
-// are and the more steps its call has had.
+// delays returns a function that yields at some of a rank's steps, and at fewer of them
+// spins while others get far ahead, depending on seed. It does so less often with more
+// ranks, and after more steps of a call.
 func delays(seed uint64, ranks int, t *trace) func() {
 	var total, inCall atomic.Uint64
 	return func() {
@@ -163,11 +164,5 @@ func yield(times int) {
 	}
 }
 
-// mix makes numbers that lie close to each other lie far apart (the finalizer of
-// SplitMix64, S. Vigna).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// mix hashes x: close numbers become very different ones.
+func mix(x uint64) uint64 { return rand.NewPCG(x, 7).Uint64() }

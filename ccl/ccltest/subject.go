@@ -10,8 +10,7 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// subject is what is tested: an algorithm, and of it one kernel in one kind of
-// topology.
+// subject is the tested algorithm, and one of its kernels in one kind of topology.
 type subject struct {
 	algorithm   *ccl.Algorithm
 	coll        ccl.Collective
@@ -21,7 +20,7 @@ type subject struct {
 	timeout     time.Duration    // of calls
 	patience    time.Duration    // with groups
 	short       bool             // fewer cases
-	made        map[string]error // what calls returned
+	made        map[string]error // results of calls, see calls
 }
 
 func newSubject(a *ccl.Algorithm, opts []Option) *subject {
@@ -55,7 +54,7 @@ func (s *subject) kernels() []*subject {
 
 func (s *subject) kernel() *ccl.Kernel { return s.algorithm.Kernels[s.coll] }
 
-// validate looks at what the algorithm declares, without running it.
+// validate checks the algorithm's declarations without running it.
 func (s *subject) validate() error {
 	if err := s.algorithm.Validate(); err != nil {
 		return err
@@ -77,7 +76,7 @@ func (s *subject) validate() error {
 	return nil
 }
 
-// validateKernel looks for a call that the kernel supports, without making it.
+// validateKernel looks for a call that the kernel supports, without making the call.
 func (s *subject) validateKernel() error {
 	var none error
 	for n := 2; n <= mostRanks; n++ {
@@ -90,11 +89,11 @@ func (s *subject) validateKernel() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("on 2 to %d ranks it supports nothing that could be tested: %w", mostRanks, errors.Unwrap(none))
+	return fmt.Errorf("on 2 to %d ranks it supports no call of the suite: %w", mostRanks, errors.Unwrap(none))
 }
 
-// settings returns the configuration of a group of n ranks in which the kernel
-// does its collective, by run unless that is nil.
+// settings returns the configuration of a group of n ranks in which the kernel, with run in
+// place of its own Run unless that is nil, does its collective.
 func (s *subject) settings(n int, run func(*ccl.Call) error) (*ccl.Settings, error) {
 	kernel := *s.kernel()
 	if run != nil {
@@ -129,8 +128,8 @@ topology: {kind: %[5]v%[6]s}
 	return config.Resolve(ccl.Request{Registry: ccl.NewRegistry(&only), Ranks: n})
 }
 
-// entry returns what the algorithm is called in the configuration, and so in errors:
-// its own name, if an entry can have that.
+// entry returns the algorithm's name in the configuration, and so in errors: its own name,
+// if an entry can have that.
 func (s *subject) entry() string {
 	name := s.algorithm.Name
 	text := fmt.Sprintf("version: 1\nalgorithms: {%q: {module: %[1]q}}\n", name)

@@ -83,10 +83,10 @@ func TestHangText(t *testing.T) {
 }
 
 // Common mistakes about averages are called by their names.
-func TestFinishText(t *testing.T) {
-	for f, want := range map[fault]string{noFinish: "Finish is missing", twoFinishes: "Finish was called twice", wrongBlock: ""} {
+func TestEpilogueText(t *testing.T) {
+	for f, want := range map[fault]string{noEpilogue: "Epilogue was not called", twoEpilogues: "Epilogue was called twice", wrongBlock: ""} {
 		err := results(subjectOf(ccl.CollAllReduce, ringReduceKernel(f)), poll, 2)
-		if err == nil || !strings.Contains(err.Error(), want) || want == "" && strings.Contains(err.Error(), "Finish") {
+		if err == nil || !strings.Contains(err.Error(), want) || want == "" && strings.Contains(err.Error(), "Epilogue") {
 			t.Errorf("a kernel that %s: %v", f, err)
 		}
 	}
@@ -122,10 +122,10 @@ all_reduce of float32, sum of 840 elements:
 		}
 	}
 	// Where that is right the table is of the call that failed.
-	eager := foldReduceKernel(none)
+	eager := viewReduceKernel(none)
 	eager.Cost = func(s ccl.Shape) ccl.Cost {
 		s.Eager = false
-		return foldReduceCost(s)
+		return viewReduceCost(s)
 	}
 	err := costs(subjectOf(ccl.CollAllReduce, eager), poll, 2)
 	if err == nil || !strings.Contains(err.Error(), "\n      3        4        4        0         1        0        16\n") {

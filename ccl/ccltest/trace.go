@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// activity is what a rank is about.
+// activity is what a rank is doing.
 type activity uint32
 
 const (
-	outside activity = iota // of calls
+	outside activity = iota // not in a call
 	entering
 	computing
 	sending
@@ -30,15 +30,14 @@ func (a activity) text(peer int) string {
 	case receiving:
 		return fmt.Sprintf("waits for a message from rank %d", peer)
 	case looking:
-		return "waits for the next piece of its window"
+		return "waits for the next piece of its view"
 	case ended:
 		return "has returned from its kernel"
 	}
 	return "is in no call"
 }
 
-// trace is what a rank was last about. After a verb that failed it stays what it
-// was.
+// trace is a rank's last activity. It does not change after a verb has failed.
 type trace struct{ word atomic.Uint64 }
 
 func (t *trace) set(a activity, peer int) { t.word.Store(uint64(a)<<32 | uint64(peer)) }
@@ -53,7 +52,7 @@ func (t *trace) verb() bool {
 
 func (t *trace) String() string { return t.activity().text(int(uint32(t.word.Load()))) }
 
-// traces says of each rank what it was last about.
+// traces lists the last activity of each rank.
 func (g *group) traces() string {
 	var b strings.Builder
 	for _, r := range g.ranks {

@@ -16,28 +16,28 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// world is a way to connect ranks; the package comment says why there are several.
+// world is a way to connect ranks; see the package comment.
 type world struct {
 	name   string
 	about  string
 	open   func(ranks int) ([]transport.Endpoint, error)
 	jitter bool
-	copies bool // messages and windows are copied, part by part
-	scarce bool // its messages are so short that long calls take long
-	helps  bool // several ranks run everybody's bodies where there is much to do
+	copies bool // messages and views are copied, in pieces
+	scarce bool // its messages are so short that long calls are slow
+	helps  bool // in large calls several ranks run the bodies of all
 }
 
 var (
-	poll = world{name: "poll", about: "goroutines that share memory, each running its own part", open: func(ranks int) ([]transport.Endpoint, error) {
+	poll = world{name: "poll", about: "goroutines that share memory; each runs its own part", open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Poll), nil
 	}}
 	park = world{name: "park", about: "goroutines that sleep; the last to arrive runs the others' parts", helps: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return local.NewWaiting(ranks, local.Park), nil
 	}}
-	arena = world{name: "arena", about: "nothing shared but an arena: messages and windows are copied", copies: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	arena = world{name: "arena", about: "processes' shared memory, on the heap: messages and views are copied", copies: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.DefaultGeometry(ranks))
 	}}
-	smallest = world{name: "smallest", about: "like arena, with messages of 16 bytes and windows of 144: a message arrives in parts, and a window shows its inputs bit by bit", copies: true, scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
+	smallest = world{name: "smallest", about: "like arena, with messages of 16 bytes and views of 144: messages and inputs arrive in pieces", copies: true, scarce: true, open: func(ranks int) ([]transport.Endpoint, error) {
 		return shm.NewHeap(ranks, shm.SmallestGeometry(ranks))
 	}}
 	// everywhere is for checks that compare worlds.
@@ -54,7 +54,7 @@ func jittered(worlds ...world) []world {
 	return worlds
 }
 
-// in adds to the error of a case what its world is like.
+// in adds the description of the world to an error.
 func (w world) in(err error) error {
 	if err == nil || w.about == "" {
 		return err
@@ -68,9 +68,9 @@ type group struct {
 	world    world
 	settings *ccl.Settings
 	ranks    []*rank
-	switches []int // lengths in bytes around which something changes
+	switches []int // lengths in bytes at which some part may switch paths
 	stop     sync.Once
-	alive    atomic.Uint64           // calls ended
+	alive    atomic.Uint64           // number of calls that have ended
 	culprit  atomic.Pointer[culprit] // the first
 }
 
@@ -83,17 +83,17 @@ type rank struct {
 	trace trace
 }
 
-// probe is what a check wants to see of a group; its zero value is nothing.
+// probe contains the hooks of a check. The zero value has none.
 type probe struct {
 	seed    uint64          // of the delays
-	step    func(rank int)  // called before everything that a rank asks of its endpoint
+	step    func(rank int)  // called before each call of a rank's endpoint
 	observe func(*ccl.Call) // called after each run of the kernel
 }
 
-// errHangs says that a group made no progress outside of a call's waits.
+// errHangs is the error of a group that makes no progress outside of a call's waits.
 var errHangs = errors.New("no call has ended")
 
-// with connects n ranks in world w, lets play use them, and closes them.
+// with connects n ranks in world w, calls play with them, and closes them.
 func (s *subject) with(w world, n int, p probe, play func(g *group) error) error {
 	g, err := s.connect(w, n, p)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *subject) connect(w world, n int, p probe) (*group, error) {
 	return g, nil
 }
 
-// stepOf returns what a rank does at each of its steps.
+// stepOf returns the function that a rank calls at each of its steps.
 func (p probe) stepOf(r *rank, jitter bool) func() {
 	delays := delays(mix(p.seed)+uint64(r.me), r.n, &r.trace)
 	return func() {
@@ -147,8 +147,8 @@ func (p probe) stepOf(r *rank, jitter bool) func() {
 	}
 }
 
-// switches returns lengths of inputs, in bytes, around which a transport, the
-// engine or the kernel may take another path.
+// switches returns lengths of inputs, in bytes, at which a transport, the engine or the
+// kernel may switch paths.
 func (s *subject) switches(ep transport.Endpoint, settings *ccl.Settings) []int {
 	at := []int{transport.InlineBytes, ep.PayloadLimit()}
 	if staging := ep.Staging(); staging != nil {
@@ -176,9 +176,9 @@ func (g *group) close() {
 	}
 }
 
-// each runs script once per rank, side by side, and returns of their errors the one
-// nearest to the cause, the first if there are several. A rank that fails its script
-// aborts the group, so that the others end too.
+// each runs script on all ranks concurrently, and returns the error nearest to the cause,
+// the first of several. A rank that fails its script aborts the group, so that the others
+// end too.
 func (g *group) each(script func(r *rank) error) error {
 	outcomes := make(chan error, len(g.ranks))
 	for _, r := range g.ranks {
@@ -217,7 +217,7 @@ func (g *group) each(script func(r *rank) error) error {
 	return result
 }
 
-// next returns the next outcome; it is not alive if there is none for too long.
+// next returns the next outcome. alive is false if no call ends for too long.
 func (g *group) next(outcomes <-chan error) (err error, alive bool) {
 	watchdog := time.NewTicker(g.s.patience)
 	defer watchdog.Stop()
@@ -237,7 +237,7 @@ func (g *group) next(outcomes <-chan error) (err error, alive bool) {
 	}
 }
 
-// abandon ends the group's calls.
+// abandon aborts the group's calls.
 func (g *group) abandon(err error) {
 	g.stop.Do(func() {
 		for _, r := range g.ranks {
