@@ -14,14 +14,14 @@ import (
 // lengths of the vectors that are summed, in float32.
 var lengths = []int{1, 256, 4 << 10, 256 << 10}
 
-// measurements are what one rank has seen.
+// measurements are the times that one rank has measured.
 type measurements struct {
 	took   [][][]time.Duration // by length, entry and call
-	chosen []string            // by length: what the rules of ccl.yaml choose
+	chosen []string            // by length: the entry that the rules of ccl.yaml choose
 }
 
-// compare is what every rank does: all entries in turns, so that whatever else the
-// machine does disturbs all alike.
+// compare runs on every rank. It alternates between the entries, so that other load on the
+// machine disturbs all of them equally.
 func compare(entries []string, times int) (*measurements, error) {
 	group, err := dist.Default()
 	if err != nil {
@@ -50,10 +50,10 @@ func compare(entries []string, times int) (*measurements, error) {
 	return m, nil
 }
 
-// call makes one all-reduce of n elements, checks it, and returns how long it took
-// on this rank and which entry did it. All ranks begin together, on inputs that they have just written; and
-// nobody does anything else before all are done, since other ranks' work would be
-// timed with the call where there are more ranks than cores.
+// call makes one all-reduce of n elements, checks it, and returns its time on this rank and
+// the entry that did it. All ranks start together, on inputs that they have just written,
+// and none continues before all have finished: with more ranks than cores its other work
+// would be timed as well.
 func call(group *dist.ProcessGroup, n int, opts ...dist.CallOption) (took time.Duration, entry string, err error) {
 	rank, size := group.Rank(), group.Size()
 	x := make([]float32, n)
@@ -80,8 +80,8 @@ func call(group *dist.ProcessGroup, n int, opts ...dist.CallOption) (took time.D
 	return took, entry, nil
 }
 
-// printTable prints the median of each entry at each length. A call takes as long
-// as it takes its slowest rank.
+// printTable prints the median of each entry at each length. The time of a call is that of
+// its slowest rank.
 func printTable(out io.Writer, entries []string, all []*measurements) error {
 	fmt.Fprintf(out, "all_reduce of float32 on %d ranks, median in microseconds\n\n", len(all))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

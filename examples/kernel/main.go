@@ -1,12 +1,12 @@
-// Command kernel compares an algorithm of one's own with the built-in ones: each
-// does the same all-reduce, in turns, in one run.
+// Command kernel compares your own algorithm with the built-in ones: in one run each does
+// the same all-reduce, by turns.
 //
-// The algorithm is in doubling/doubling.go, its proof in doubling/doubling_test.go,
-// and ccl.yaml names it. blocked is a second one, which uses a window.
-// docs/guides/writing-an-algorithm.md leads through all of it.
+// The algorithm is in doubling/doubling.go, its test in doubling/doubling_test.go, and
+// ccl.yaml names it. blocked is a second one, which uses a view.
+// docs/guides/writing-an-algorithm.md explains all of it.
 //
-// To compare algorithms of your own copy main.go, compare.go and ccl.yaml, import
-// your packages below, and name them in ccl.yaml: every entry there is compared.
+// To compare your algorithms copy main.go, compare.go and ccl.yaml, import your packages
+// below, and name them in ccl.yaml: every entry there is compared.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 var ownConfig []byte
 
 func main() {
-	ranks := flag.Int("ranks", 4, "how many goroutines take part")
+	ranks := flag.Int("ranks", 4, "number of goroutine ranks")
 	file := flag.String("config", "", "a ccl.yaml to use instead of the example's")
 	flag.Parse()
 	if err := run(os.Stdout, *ranks, *file, 200); err != nil {
@@ -37,8 +37,8 @@ func main() {
 	}
 }
 
-// run compares all entries of the configuration on so many ranks, and prints a
-// table: the median of times calls of each, and what the rules choose.
+// run compares all entries of the configuration on a number of ranks and prints a table:
+// the median time of that many calls of each, and the entry that the rules choose.
 func run(out io.Writer, ranks int, file string, times int) error {
 	config, err := load(file)
 	if err != nil {

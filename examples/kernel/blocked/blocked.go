@@ -11,7 +11,7 @@ import (
 
 func init() { ccl.Register(Algorithm) }
 
-// Params are what an entry with `module: blocked` can say under params.
+// Params are the parameters of an entry with `module: blocked`.
 type Params struct {
 	// Block is the most that is reduced at once. The blocks of all ranks should fit
 	// into the cache together.

@@ -12,13 +12,14 @@ func init() { ccl.Register(Algorithm) }
 // Algorithm is the algorithm that `module: doubling` in ccl.yaml names.
 var Algorithm = &ccl.Algorithm{
 	Name: "doubling",
-	Doc:  "ranks exchange all they have with a partner 1, 2, 4, ... places away",
+	Doc:  "ranks exchange their whole vectors with a partner 1, 2, 4, ... places away",
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {Doc: "recursive doubling (Thakur, Rabenseifner, Gropp, 2005)", Cost: cost, Run: allReduce},
 	},
 }
 
-// parts: 2 to the rounds of the ranks exchange, and the extra ones let them do so.
+// parts returns the number of rounds, the largest with 2^rounds <= ranks, and the number
+// of ranks that are left over.
 func parts(ranks int) (rounds, extra int) {
 	rounds = bits.Len(uint(ranks)) - 1
 	return rounds, ranks - 1<<rounds
@@ -28,7 +29,7 @@ func allReduce(c *ccl.Call) error {
 	me, in, out := c.Rank(), c.In(), c.Out()
 	rounds, extra := parts(c.Size())
 	power := 1 << rounds
-	if me >= power { // an extra rank: another acts for it
+	if me >= power { // a rank that is left over: another acts for it
 		if err := c.Send(me-power, in); err != nil {
 			return err
 		}
