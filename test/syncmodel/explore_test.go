@@ -44,7 +44,7 @@ func (m *model) explore(want string) (int, *violation) {
 		for r := range m.calls {
 			moved = visit(i, r, false, m.step) || moved
 			if m.mayLose(&nodes[i].state, r) {
-				visit(i, r, true, m.lose) // it may; nobody can rely on it
+				visit(i, r, true, m.lose) // it may, or may not
 			}
 			if m.mayDie() {
 				did = "sleeps until its sleep runs out"
@@ -98,12 +98,12 @@ func (m *model) words(s *state, r int, lost bool, did string) string {
 		forDone:      "whether " + peer + " is done",
 		forOut:       "whether " + peer + " is done",
 		forCompleted: "whether the call is completed",
-		forFolders:   "whether folders is 0",
+		forRunners:   "whether runners is 0",
 	}
 	does = strings.NewReplacer("PEER", peer, "LOOK", fmt.Sprintf("rank %d", v.looked()), "WAIT", waits[v.me.wait], "WHY", v.me.why.String()).Replace(does)
 	switch {
 	case v.outsider():
-		return "somebody outside: " + does
+		return "another goroutine: " + does
 	case int(v.me.call) == len(m.calls[r]):
 		return fmt.Sprintf("rank %d, at its end: %s", r, does)
 	}

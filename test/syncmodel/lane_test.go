@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// A lane between goroutine ranks shows a message in place. This is a model of its own: one
+// A lane between goroutine ranks shows a message in place. This is a separate model: one
 // rank sends two messages to another, which copies them, while at any time the group may
-// fail and either rank may be closed by somebody else. The places in the code:
+// fail and either rank may be closed by another goroutine. The places in the code:
 // transport/local/p2p.go (put, drained, next, take, withdraw), internal/groupsync/p2p.go (rest,
 // news, events), ccl/post.go (look, and what a send or a receive ends with).
 
-// A letter box is what sender and receiver of a pair share, and where each of them stands.
+// A letterbox is the state that sender and receiver of a pair share, and the step of each.
 type letterbox struct {
 	posted, claim, taken uint8 // words of the mailbox
 	memory               uint8 // the message that the sender's buffer holds, or:
@@ -27,7 +27,7 @@ type letterbox struct {
 	sending    uint8 // the number of the message
 	withdraws  bool  // it has given up
 	copying    bool  // the receiver reads memory
-	copied     uint8 // what it began to read
+	copied     uint8 // the message that it started to read
 	failedSend uint8 // the message whose send returned an error
 	happens    [3]uint8
 }
@@ -62,7 +62,7 @@ const (
 	testPosted uint8 = iota
 	receiverFails
 	claimView
-	beginRead
+	startRead
 	endRead
 	storeTaken
 	wakeSender
@@ -94,18 +94,18 @@ const (
 type laneRule string
 
 const (
-	closeWithdraws    laneRule = "a send of a rank that is closed takes its message back, also while the group lives"
+	closeWithdraws    laneRule = "a send of a rank that is closed takes its message back, even while the group lives"
 	lostWithdraws     laneRule = "a send to a rank that has left takes its message back"
 	failureWithdraws  laneRule = "a send of a group that has failed takes its message back"
 	viewedIsAwaited   laneRule = "a message that is viewed cannot be taken back: the send waits until it is taken"
 	takenSucceeds     laneRule = "a send that gives up has succeeded if its message was taken"
-	claimIsCAS        laneRule = "of the receiver that looks and the sender that takes back one gets the message"
+	claimIsCAS        laneRule = "either the receiver that views or the sender that takes back gets the message"
 	writeThenPost     laneRule = "a message is written before posted is stored"
 	takeAfterCopy     laneRule = "a receiver has copied a message before it stores taken"
 	postThenResting   laneRule = "a sender stores posted before it loads resting"
 	takeThenResting   laneRule = "a receiver stores taken before it loads resting"
-	announceThenTest  laneRule = "a rank tests once more after it has said that it rests"
-	newsAreKept       laneRule = "a rest compares events with those of the last one, not with those at its beginning"
+	announceThenTest  laneRule = "a rank tests once more after it has announced that it rests"
+	newsAreKept       laneRule = "a rest compares events with those of the last rest, not with those at its start"
 	laneWordThenEvent laneRule = "events grows after the word that it announces was stored"
 )
 
@@ -210,7 +210,7 @@ func (s letterbox) send(without laneRule) (_ letterbox, wrong string, ok bool) {
 		if *at == sendFails && s.taken >= n {
 			wrong = "a send fails although its message was received"
 		}
-		switch { // who has given up begins nothing
+		switch { // a sender that has given up starts nothing
 		case *at == sendFails:
 			s.failedSend, *at = n, senderThrough
 		case s.withdraws || n == lettersSent:
@@ -265,7 +265,7 @@ func (s letterbox) receive(without laneRule) (_ letterbox, wrong string, ok bool
 			*at = receiverNews
 		}
 	case claimView:
-		if *at = beginRead; s.claim >= viewOf(n) && without != claimIsCAS {
+		if *at = startRead; s.claim >= viewOf(n) && without != claimIsCAS {
 			*at = receiverNews
 			break
 		}
@@ -274,7 +274,7 @@ func (s letterbox) receive(without laneRule) (_ letterbox, wrong string, ok bool
 		if without == takeAfterCopy {
 			s.taken = n
 		}
-	case beginRead:
+	case startRead:
 		s.copying, s.copied, *at = true, s.memory, endRead
 	case endRead:
 		if without == takeAfterCopy {
@@ -389,13 +389,13 @@ func lettersBreak(without laneRule) (wrong string, states int) {
 		}
 		for what := range s.happens {
 			if next, ok := s.happen(what, without); ok {
-				stuck = stuck && s.happens[what] == 0 // it need not begin, but ends
+				stuck = stuck && s.happens[what] == 0 // it need not start, but must end
 				add(next)
 			}
 		}
 		through := s.at == [2]uint8{senderThrough, receiverThrough}
 		if stuck && !through {
-			wrong = fmt.Sprintf("a rank rests for ever: %+v", s)
+			wrong = fmt.Sprintf("a rank rests forever: %+v", s)
 		}
 	}
 	return wrong, states

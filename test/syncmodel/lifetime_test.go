@@ -2,9 +2,9 @@ package syncmodel
 
 import "testing"
 
-// Who frees an endpoint: a model of its own, of a rank's calls, two Closes, somebody who
-// looks at the endpoint beside calls, and the driver of the post, in any order of their
-// steps. They share one word, and the post's two flags under its lock. An atomic loop of
+// Who frees an endpoint: a separate model of a rank's calls, two Closes, a goroutine that
+// reads the endpoint beside calls, and the driver of p2p, in any order of their steps. They
+// share one word, and the two flags of p2p under its lock. An atomic loop of
 // load and compare-and-swap is one step here.
 
 // The word.
@@ -17,9 +17,9 @@ const (
 // Steps of a user of the endpoint.
 const (
 	comeIn   uint8 = iota // take a part of the word, or be refused
-	beginUse              // of the endpoint
+	startUse              // of the endpoint
 	endUse
-	stopThePost // Close: says so, and asks whether somebody drives
+	stopThePost // Close: sets stopped, and reads driving
 	noteIt      // uses the endpoint once more, if Close was called
 	giveUpPart  // takes its part out of the word
 	freeIt      // the one that leaves isClose alone
@@ -30,7 +30,7 @@ const (
 	finished
 )
 
-// Users, by index. The post drives from the beginning.
+// Users, by index. The driver runs from the start.
 const (
 	theCaller uint8 = iota // makes two calls
 	closerOne
@@ -61,13 +61,13 @@ type life struct {
 type lifeRule string
 
 const (
-	closeHolds    lifeRule = "Close holds the endpoint until it has closed it and stopped the post"
-	firstCloses   lifeRule = "of several Closes one goes on"
-	lastFrees     lifeRule = "who leaves closing alone in the word frees"
+	closeHolds    lifeRule = "Close holds the endpoint until it has closed it and stopped p2p"
+	firstCloses   lifeRule = "only the first of several Closes proceeds"
+	lastFrees     lifeRule = "the one that leaves closing alone in the word frees"
 	noneAfterFree lifeRule = "a hold is refused when closing is alone in the word"
-	noneInClosed  lifeRule = "no call enters what is closed"
-	noteFirst     lifeRule = "what is read of the endpoint at the end is read before the part is given up"
-	driverKeeps   lifeRule = "the post's part is given up by its driver, if there is one"
+	noneInClosed  lifeRule = "no call enters a closed endpoint"
+	noteFirst     lifeRule = "the last read of the endpoint precedes giving up the hold"
+	driverKeeps   lifeRule = "the hold of p2p is given up by its driver, if it has one"
 )
 
 var lifeRules = []lifeRule{closeHolds, firstCloses, lastFrees, noneAfterFree, noneInClosed, noteFirst, driverKeeps}
@@ -112,7 +112,7 @@ func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
 	}
 	switch me.at {
 	case comeIn:
-		me.at = beginUse
+		me.at = startUse
 		switch {
 		case u == theCaller && n.word&isClose != 0 && has(noneInClosed):
 			me.at = finished
@@ -130,7 +130,7 @@ func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
 		default:
 			n.word += oneHold
 		}
-	case beginUse:
+	case startUse:
 		use(true)
 		me.at = endUse
 	case endUse:
@@ -220,7 +220,7 @@ func (s *life) afterPost(u uint8) uint8 {
 // freesWrong returns what can go wrong, and how many states there are.
 func freesWrong(without lifeRule) (what string, states int) {
 	start := life{word: oneHold, driving: true}
-	start.user[driver].at = beginUse
+	start.user[driver].at = startUse
 	visited := map[life]bool{start: true}
 	queue := []life{start}
 	for ; states < len(queue); states++ {

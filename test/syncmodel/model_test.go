@@ -12,7 +12,7 @@ type model struct {
 	wrong   *violation
 }
 
-// A mode says how ranks wait and who runs the bodies.
+// A mode is how ranks wait and which ranks run the bodies.
 type mode uint8
 
 const (
@@ -23,8 +23,8 @@ const (
 
 var modeNames = map[mode]string{spinning: "spinning", sleeping: "sleeping", parked: "parked"}
 
-// A call is a letter of a script. Ranks that have different letters make different calls; capitals do not
-// count: they mark a call whose context may end, at any point of any wait.
+// A call is a letter of a script. Ranks with different letters make different calls. A capital is the same
+// call with a context that may end, at any point of any wait.
 type call struct {
 	name    byte
 	panics  bool
@@ -32,13 +32,13 @@ type call struct {
 }
 
 const (
-	inline      = 'i' // one sync: the data is in the lines
-	window      = 'w' // ranks touch each other's memory
-	largeWindow = 'l' // a window; in parked mode it wants helpers
-	shared      = 's' // a window; ranks that are awake run the bodies of those that are not
-	messages    = 'm' // a window to the protocol; in parked mode every rank runs its own body
-	faulty      = 'x' // a window whose kernel panics on this rank
-	refusal     = 'r' // a call that this rank refuses for its arguments
+	inline    = 'i' // one sync: the data is in the lines
+	view      = 'w' // ranks touch each other's memory
+	largeView = 'l' // a view; in parked mode with helpers
+	shared    = 's' // a view; ranks that are awake run the bodies of those that are not
+	messages  = 'm' // like a view to the protocol; in parked mode every rank runs its own body
+	faulty    = 'x' // a view whose kernel panics on this rank
+	refusal   = 'r' // a call that this rank refuses for its arguments
 )
 
 // After its calls a rank leaves, unless the last letter is one of these.
@@ -52,8 +52,8 @@ const (
 // Scripts without calls.
 const (
 	noCalls = "-"
-	anyone  = "*" // not a rank: somebody outside the group who aborts it at any time
-	closing = "@" // not a rank: somebody else who closes rank 0 at any time
+	anyone  = "*" // not a rank: another goroutine that aborts the group at any time
+	closing = "@" // not a rank: another goroutine that closes rank 0 at any time
 )
 
 func newModel(m mode, without rule, scripts string) *model {
@@ -66,7 +66,7 @@ func newModel(m mode, without rule, scripts string) *model {
 		for _, letter := range []byte(strings.TrimRight(script, noCalls+anyone+closing+"!?+")) {
 			c := call{name: letter | 0x20, cancels: letter&0x20 == 0}
 			if c.name == faulty {
-				c.name, c.panics = window, true
+				c.name, c.panics = view, true
 			}
 			calls = append(calls, c)
 		}
@@ -76,7 +76,7 @@ func newModel(m mode, without rule, scripts string) *model {
 	return mod
 }
 
-func (m *model) folds(name byte) bool { return m.mode == parked && name != messages }
+func (m *model) runForAll(name byte) bool { return m.mode == parked && name != messages }
 
 // panicking returns the rank whose kernel panics in a call, or -1.
 func (m *model) panicking(i uint8) int {
@@ -93,7 +93,7 @@ func (m *model) start() state {
 	for r := range s.rank {
 		s.rank[r].at = end
 		if r < len(m.calls) {
-			s.rank[r].at = m.move(&s, r).begin()
+			s.rank[r].at = m.move(&s, r).start()
 		}
 	}
 	return s
@@ -121,8 +121,8 @@ func (m *model) lose(s *state, r int) bool {
 }
 
 // runOut ends the sleep of a rank without a token, where sleeps are bounded because processes may die: once
-// in a wait at any time, so that others may go on while the rank looks at them, and then where it does not only
-// load the same values again.
+// in a wait at any time, so that others may continue while the rank looks at them, and then only where the rank
+// would load new values.
 func (m *model) runOut(s *state, r int) bool {
 	v := m.move(s, r)
 	switch {
@@ -138,14 +138,14 @@ func (m *model) runOut(s *state, r int) bool {
 	return true
 }
 
-// ranOut in known: a sleep has run out in this wait.
+// ranOut in known: a sleep has timed out in this wait.
 const ranOut = 1 << 7
 
 func (v *move) noticeable() bool {
 	switch v.me.wait {
 	case forOut:
 		return v.reached() || v.rank[v.peer()].dead && v.has(deadAreOut)
-	case forFolders:
+	case forRunners:
 		return v.reached()
 	}
 	var dead uint8
@@ -168,10 +168,10 @@ func (m *model) die(s *state, r int) bool {
 	return true
 }
 
-// mayDie says that ranks are processes that may die.
+// mayDie reports whether ranks are processes that may die.
 func (m *model) mayDie() bool { return strings.ContainsRune(string(m.ending), byDying) }
 
-// mayLose says that the call in which rank r is has a context that may end.
+// mayLose reports whether the current call of rank r has a context that may end.
 func (m *model) mayLose(s *state, r int) bool {
 	i := int(s.rank[r].call)
 	return i < len(m.calls[r]) && m.calls[r][i].cancels

@@ -23,14 +23,15 @@ func (v *move) seq() uint8 { return v.me.call + 1 }
 func (v *move) bit() uint8 { return 1 << v.me.call }
 func (v *move) name() byte { return v.m.calls[v.r][v.me.call].name }
 
-// folded says that the last arriver runs the bodies of all.
-func (v *move) folded() bool { return v.m.folds(v.name()) }
+// runForAll reports whether the last arriver runs the bodies of all.
+func (v *move) runForAll() bool { return v.m.runForAll(v.name()) }
 
-// claims says that ranks run each other's bodies, though not the last arriver those of all: each body is
-// claimed before it is run, by its own rank or by one that finds it asleep.
+// claims reports whether ranks run each other's bodies without a last arriver: each body is claimed before it
+// is run, by its own rank or by one that finds it asleep.
 func (v *move) claims() bool { return v.m.mode != parked && v.name() == shared }
 
-// exposes says that other ranks touch memory of this one. Who runs another's body writes its output.
+// exposes reports whether other ranks touch memory of this one: a rank that runs another's body writes its
+// output.
 func (v *move) exposes() bool { return v.m.mode == parked || v.name() != inline }
 
 func (v *move) line(q int) *line {
@@ -60,11 +61,11 @@ func (v *move) nextCall() pc {
 	me.call++
 	me.exposed = 0
 	me.then, me.peer, me.wait, me.why, me.who, me.known = 0, 0, 0, none, 0, 0
-	me.slept, me.folding, me.helped = false, false, false
-	return v.begin()
+	me.slept, me.last, me.helped = false, false, false
+	return v.start()
 }
 
-func (v *move) begin() pc {
+func (v *move) start() pc {
 	v.lookAfresh()
 	switch {
 	case v.outsider() && v.m.ending[v.r] == closer:
@@ -90,8 +91,8 @@ func (v *move) begin() pc {
 	return storeLeft
 }
 
-// beginCall goes on with a call that has its number.
-func (v *move) beginCall() pc {
+// startCall goes on with a call that has its number.
+func (v *move) startCall() pc {
 	v.me.number = v.seq()
 	if v.me.owed > 0 && v.has(settles) {
 		return v.await(forRefused)
@@ -99,7 +100,7 @@ func (v *move) beginCall() pc {
 	return writeLine
 }
 
-// closable says that somebody may close this rank.
+// closable reports whether another goroutine may close this rank.
 func (v *move) closable() bool { return v.r == 0 && slices.Contains(v.m.ending, closer) }
 
 // gone is the end of a rank that is closed.
@@ -156,13 +157,13 @@ func (v *move) reached() bool {
 	case forCompleted:
 		return v.completed >= v.seq()
 	default:
-		return v.folders == 0
+		return v.runners == 0
 	}
 }
 
 // Looking at what may end a wait.
 
-// looked returns whom a look is at: one peer after the other.
+// looked returns the peer that the rank looks at.
 func (v *move) looked() int { return (v.r + 1 + int(v.me.look)) % int(v.m.ranks) }
 
 // lookGone loads what a peer that is gone leaves behind.
@@ -283,9 +284,9 @@ func (v *move) advance() pc {
 		return testBodies
 	case w == forOut:
 		return v.failed()
-	case w == forFolders:
+	case w == forRunners:
 		return lastTest
-	case w == forCompleted && !v.folded():
+	case w == forCompleted && !v.runForAll():
 		return touch
 	}
 	return v.succeeded()
@@ -329,7 +330,7 @@ func (v *move) resume() pc {
 	return then
 }
 
-// leaveToken sends without blocking; nobody counts the tokens of a rank that has ended.
+// leaveToken sends without blocking. The tokens of a rank that has ended do not count.
 func (v *move) leaveToken() {
 	q := &v.rank[v.peer()]
 	if q.at == sleep || (q.at != end && v.has(tokensStay)) {
@@ -337,24 +338,24 @@ func (v *move) leaveToken() {
 	}
 }
 
-// Folding.
+// Running the bodies of other ranks.
 
 func (v *move) fold() pc {
 	switch {
-	case v.name() == largeWindow && !v.has(resetThenOpen):
+	case v.name() == largeView && !v.has(resetThenOpen):
 		return openJob
-	case v.name() == largeWindow:
+	case v.name() == largeView:
 		return resetClaim
-	case !v.has(folderLooksAtFail):
+	case !v.has(runnerLooksAtFail):
 		return v.runAll()
 	}
-	return loadFailFolding
+	return loadFailRunning
 }
 
-// runAll runs the bodies of all, or tells all that they have arrived: the last arriver looked at fail for
-// them when nobody was missing.
+// runAll runs the bodies of all, or announces that all have arrived: the last arriver looked at fail for
+// them after that.
 func (v *move) runAll() pc {
-	if v.folded() {
+	if v.runForAll() {
 		return runBodies
 	}
 	return v.complete()
@@ -367,7 +368,7 @@ func (v *move) complete() pc {
 	return storeCompleted
 }
 
-func (v *move) stopFolding() pc {
+func (v *move) stopRunning() pc {
 	if v.me.why != none {
 		return v.giveUp()
 	}
@@ -379,8 +380,8 @@ func (v *move) stopFolding() pc {
 
 func (v *move) giveUp() pc {
 	switch {
-	case v.me.folding:
-		return lowerFolders
+	case v.me.last:
+		return lowerRunners
 	case v.me.why == foundFail:
 		return v.depart()
 	}
@@ -418,5 +419,5 @@ func (v *move) cause() cause {
 	return c
 }
 
-// outsider says that this is nobody's rank: it only aborts.
+// outsider reports whether this is not a rank, but a goroutine that only aborts.
 func (v *move) outsider() bool { return v.r >= int(v.m.ranks) }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// docs/inside/model.md has every rule in the words of its model, and says in which file of the code
-// it is, where a comment names it.
+// docs/inside/model.md lists every rule in the words of its model, with the file that implements it;
+// a comment there names the rule.
 func TestPage(t *testing.T) {
 	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs/inside/model.md"))

@@ -7,7 +7,7 @@ const (
 	blocked pc = iota // the answer of a step that cannot be taken now
 
 	enter
-	beginCall
+	startCall
 	storeRefused
 	returnRefusal
 	writeLine
@@ -55,8 +55,8 @@ const (
 	returnFailure
 
 	arrive
-	raiseFolders
-	loadFailFolding
+	raiseRunners
+	loadFailRunning
 	runBodies
 	storeCompleted
 	lowerCompleted
@@ -65,12 +65,12 @@ const (
 	openJob
 	lookJob
 	lookClaim
-	joinFolders
+	joinRunners
 	loadFailClaiming
 	claimBody
 	runBody
 	addFinished
-	lowerFolders
+	lowerRunners
 	loadFailLowered
 	lastTest
 
@@ -93,8 +93,8 @@ type instruction struct {
 var program = [...]instruction{
 
 	// A call on a failed group consumes nothing and returns the first cause; one on a closed rank does not
-	// begin. Close may come at any time, also between here and the next step.
-	enter: {"begins: loads closed and fail", func(v *move) pc {
+	// start. Close may come at any time, also between this and the next step.
+	enter: {"enters: loads closed and fail", func(v *move) pc {
 		switch {
 		case v.me.closed:
 			return v.gone()
@@ -104,14 +104,14 @@ var program = [...]instruction{
 		case v.name() == refusal:
 			return storeRefused
 		case v.closable():
-			return beginCall
+			return startCall
 		}
-		return v.beginCall()
+		return v.startCall()
 	}},
 	// What ends the call from here on is about this call: whoever gives it up asks whether it was completed.
-	beginCall: {"takes the call's number; loads closed", func(v *move) pc {
+	startCall: {"takes the call's number; loads closed", func(v *move) pc {
 		if !v.me.closed {
-			return v.beginCall()
+			return v.startCall()
 		}
 		if v.has(numberFirst) {
 			v.me.number = v.seq()
@@ -176,7 +176,7 @@ var program = [...]instruction{
 			return v.giveUp()
 		case v.nextPeer():
 			return compare
-		case v.me.folding:
+		case v.me.last:
 			return v.fold()
 		case !v.exposes():
 			return readPayload
@@ -185,7 +185,7 @@ var program = [...]instruction{
 		}
 		return loadFail
 	}},
-	// The payloads are here, and nobody else's memory is touched: nothing that happens now may end the call.
+	// The payloads are here, and no other memory is touched: nothing that happens now may end the call.
 	// A look at fail would find the failure of a call that others, who succeeded in this one, have made since.
 	readPayload: {"reads the payload of PEER", func(v *move) pc {
 		if !v.has(payloadsSuffice) && v.fail.kind != none {
@@ -237,8 +237,8 @@ var program = [...]instruction{
 	}},
 	succeed: {"returns: success", (*move).succeeded},
 
-	// Bodies of ranks that have arrived, but sleep. Who claims a body runs it; who finds its own claimed has
-	// nothing left to do.
+	// Bodies of ranks that have arrived, but sleep. A rank that claims a body runs it; one that finds its own
+	// claimed has nothing left to do.
 	claimOwn: {"claims its own body: CAS on claimed", func(v *move) pc {
 		if v.me.claimed == v.seq() {
 			return v.await(forBodies)
@@ -279,15 +279,15 @@ var program = [...]instruction{
 		return v.succeeded()
 	}},
 
-	// A wait. What interrupts it only interrupts: the test has the last word, so that a rank that was given
-	// all it needs succeeds, whatever its peers did next.
+	// A wait. What interrupts it only interrupts: the test decides, so that a rank that has all it needs
+	// succeeds, whatever its peers did next.
 	test: {"tests WAIT", func(v *move) pc {
 		switch {
 		case v.me.wait == forOut && v.rank[v.peer()].done < v.seq():
 			return testOut
 		case v.reached():
 			return v.endWait()
-		case v.me.wait == forCompleted && v.name() == largeWindow && !v.me.helped:
+		case v.me.wait == forCompleted && v.name() == largeView && !v.me.helped:
 			return lookJob
 		case v.me.wait.interruptible():
 			return poll
@@ -301,8 +301,8 @@ var program = [...]instruction{
 		}
 		return v.idle()
 	}},
-	// After a sleep that ran out it looks also where events has not changed: whoever stored what it waits for,
-	// or a failure, may have died before it said so.
+	// After a sleep that timed out it looks even if events has not changed: a rank that stored the awaited word,
+	// or a failure, may have died before it bumped events.
 	poll: {"loads events", func(v *move) pc {
 		if v.me.seen == int8(v.events) && !v.me.suspects {
 			return v.idle()
@@ -426,7 +426,7 @@ var program = [...]instruction{
 		return v.afterWait()
 	}},
 
-	// Events are rare: they wake everybody, flagged or not.
+	// Events are rare: they wake all ranks, flagged or not.
 	bumpEvents: {"bumps events", func(v *move) pc {
 		v.bump()
 		return v.tokens(v.resume())
@@ -460,7 +460,7 @@ var program = [...]instruction{
 		return v.resume()
 	}},
 
-	// Failing. The first cause is everybody's.
+	// Failing. The first cause is that of all ranks.
 	casFail: {"fails the group (WHY): CAS on fail", func(v *move) pc {
 		mine := v.cause()
 		won := v.fail.kind == none
@@ -484,10 +484,10 @@ var program = [...]instruction{
 	storeOut: {"stores out", func(v *move) pc {
 		v.me.out = v.me.number
 		switch {
-		case v.folded() && !v.has(leaverWaitsForFolders):
+		case v.runForAll() && !v.has(leaverWaitsForRunners):
 			return v.wake(lastTest)
-		case v.folded():
-			return v.wake(v.await(forFolders))
+		case v.runForAll():
+			return v.wake(v.await(forRunners))
 		case v.exposes() && v.me.made == v.seq() && v.has(earlyLeave):
 			v.await(forOut)
 			return v.wake(testBehind)
@@ -504,8 +504,8 @@ var program = [...]instruction{
 	}},
 	returnFailure: {"returns the failure", (*move).failed},
 
-	// Parked mode: the last to arrive runs the call for all. The same pair again: it raises folders and then
-	// loads fail, a leaver stores fail and then loads folders.
+	// Parked mode: the last to arrive runs the call for all. The same pair again: it raises runners and then
+	// loads fail, a leaver stores fail and then loads runners.
 	arrive: {"adds its calls to arrived", func(v *move) pc {
 		v.arrived++
 		if v.has(countsRefused) {
@@ -514,16 +514,16 @@ var program = [...]instruction{
 		v.me.owed = 0
 		v.me.exposed = v.seq()
 		if v.arrived == v.m.ranks*v.seq() {
-			return raiseFolders
+			return raiseRunners
 		}
 		return v.await(forCompleted)
 	}},
-	raiseFolders: {"is last: raises folders", func(v *move) pc {
-		v.folders++
-		v.me.folding = true
+	raiseRunners: {"is last: raises runners", func(v *move) pc {
+		v.runners++
+		v.me.last = true
 		return compare
 	}},
-	loadFailFolding: {"loads fail before it touches its peers' memory", func(v *move) pc {
+	loadFailRunning: {"loads fail before it touches its peers' memory", func(v *move) pc {
 		switch {
 		case v.fail.kind != none:
 			v.me.verdict = v.fail
@@ -544,11 +544,11 @@ var program = [...]instruction{
 		v.completed = v.seq()
 		return lowerCompleted
 	}},
-	lowerCompleted: {"lowers folders", func(v *move) pc {
-		v.folders--
-		v.me.folding = false
+	lowerCompleted: {"lowers runners", func(v *move) pc {
+		v.runners--
+		v.me.last = false
 		then := succeed
-		if !v.folded() {
+		if !v.runForAll() {
 			then = touch
 		}
 		if !v.has(completeThenWake) {
@@ -558,7 +558,7 @@ var program = [...]instruction{
 	}},
 
 	// A large call is a job: whoever wakes claims bodies. All who are in here are participants of the call,
-	// so nobody is when the next last arriver resets the counters.
+	// so none is when the next last arriver resets the counters.
 	resetClaim: {"resets claim", func(v *move) pc {
 		v.claim = 0
 		return resetFinished
@@ -587,13 +587,13 @@ var program = [...]instruction{
 		switch {
 		case v.claim >= v.m.ranks:
 			return poll
-		case !v.has(helpersAreFolders):
+		case !v.has(helpersAreRunners):
 			return loadFailClaiming
 		}
-		return joinFolders
+		return joinRunners
 	}},
-	joinFolders: {"helps: raises folders", func(v *move) pc {
-		v.folders++
+	joinRunners: {"helps: raises runners", func(v *move) pc {
+		v.runners++
 		return loadFailClaiming
 	}},
 	loadFailClaiming: {"loads fail before it claims a body", func(v *move) pc {
@@ -617,35 +617,35 @@ var program = [...]instruction{
 	addFinished: {"adds the bodies it ran to finished", func(v *move) pc {
 		v.finished += v.me.ran
 		v.me.ran = 0
-		helper := !v.me.folding
+		helper := !v.me.last
 		switch {
 		case v.has(lastFinisherCompletes) && v.finished == v.m.ranks:
 			return v.complete()
 		case !v.has(lastFinisherCompletes) && !helper:
 			return v.complete()
-		case !v.has(helpersAreFolders) && helper:
-			return v.stopFolding()
+		case !v.has(helpersAreRunners) && helper:
+			return v.stopRunning()
 		}
-		return lowerFolders
+		return lowerRunners
 	}},
 
 	// Who stops without having completed the call: on a failure, or because others still run bodies.
-	lowerFolders: {"lowers folders", func(v *move) pc {
-		v.folders--
-		v.me.folding = false
-		if v.folders > 0 || !v.has(loweringWakes) {
-			return v.stopFolding()
+	lowerRunners: {"lowers runners", func(v *move) pc {
+		v.runners--
+		v.me.last = false
+		if v.runners > 0 || !v.has(loweringWakes) {
+			return v.stopRunning()
 		}
 		return loadFailLowered
 	}},
-	loadFailLowered: {"loads fail: leavers may be waiting for folders", func(v *move) pc {
-		then := v.stopFolding()
+	loadFailLowered: {"loads fail: leavers may be waiting for runners", func(v *move) pc {
+		then := v.stopRunning()
 		if v.fail.kind != none {
 			return v.tokens(then)
 		}
 		return then
 	}},
-	// While a leaver waited for folders, the call may have been completed.
+	// While a leaver waited for runners, the call may have been completed.
 	lastTest: {"tests once more whether the call was completed", func(v *move) pc {
 		if v.completed >= v.seq() && v.has(leaverTestsCompleted) {
 			return v.succeeded()

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// A property is what the protocol promises; the package comment says what each means.
+// A property is a promise of the protocol; the package comment defines each.
 type property string
 
 const (
-	dataSafety   property = "data safety" // S2.15, C13
-	windowSafety property = "window safety"
-	agreement    property = "agreement" // S1.6, S1.11
+	dataSafety   property = "data safety"
+	memorySafety property = "memory safety"
+	agreement    property = "agreement"
 	oneVerdict   property = "one verdict"
-	rightVerdict property = "right verdict" // C17
-	progress     property = "progress"      // S2.23
+	rightVerdict property = "right verdict"
+	progress     property = "progress"
 )
 
-// A violation is a property that does not hold, and the shortest way to where it does not.
+// A violation is a property that does not hold, and the shortest sequence of steps that leads to it.
 type violation struct {
 	property property
 	what     string
@@ -59,7 +59,7 @@ func (v *move) checkEpoch(epoch uint8) {
 func (v *move) touchAll() {
 	for q := range v.rank[:v.m.ranks] {
 		if q != v.r && v.rank[q].exposed != v.seq() {
-			v.violate(windowSafety, "rank %d, in call %d, touches memory of rank %d, which is not in it", v.r, v.seq(), q)
+			v.violate(memorySafety, "rank %d, in call %d, touches memory of rank %d, which is not in it", v.r, v.seq(), q)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (v *move) touchAll() {
 // noteTorn notes that some ranks may find all they need in call i and others not. Where the last arriver runs
 // the call for all, that cannot happen.
 func (v *move) noteTorn(i uint8) {
-	if int(i) < len(v.m.calls[0]) && !v.m.folds(v.m.calls[0][i].name) {
+	if int(i) < len(v.m.calls[0]) && !v.m.runForAll(v.m.calls[0][i].name) {
 		v.me.tore |= 1 << i
 	}
 }
@@ -76,7 +76,7 @@ func (v *move) noteTorn(i uint8) {
 // published it or, if it ends with a completion, not all are done.
 func (v *move) goingOn() uint8 {
 	for i, c := range v.m.calls[0] {
-		completes := c.name != inline && !v.m.folds(c.name)
+		completes := c.name != inline && !v.m.runForAll(c.name)
 		for _, q := range v.rank[:v.m.ranks] {
 			if c.name != refusal && (int(q.made) <= i || completes && int(q.done) <= i) {
 				return uint8(i)
@@ -109,11 +109,11 @@ func (v *move) checkVerdict() {
 	}
 }
 
-// checkEnd is for states in which nothing happens any more.
+// checkEnd checks states without successors.
 func (v *move) checkEnd(want string) {
 	for r, q := range v.rank {
 		if q.at != end {
-			v.violate(progress, "rank %d waits for ever", r)
+			v.violate(progress, "rank %d waits forever", r)
 		}
 	}
 	if !slices.Contains(strings.Fields(want), v.fail.kind.String()) {

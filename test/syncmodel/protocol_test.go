@@ -11,8 +11,8 @@ const (
 	all  = flat | parked
 )
 
-// A scenario is a script for every rank, and the kinds of failure with which the group may end; none means
-// that it lives. In parked mode inline calls and windows are the same.
+// A scenario is a script for every rank, and the kinds of failure with which the group may end; none: it
+// stays alive. In parked mode inline calls and views are the same.
 type scenario struct {
 	modes   mode
 	scripts string
@@ -20,8 +20,8 @@ type scenario struct {
 }
 
 var scenarios = []scenario{
-	// Nothing goes wrong. Whoever leaves after its last call must not harm those who are still in it; whoever
-	// stays does not wake them either.
+	// Nothing goes wrong. A rank that leaves after its last call must not harm those that are still in it; one
+	// that stays does not wake them either.
 	{all, "iwi iwi", "none"},
 	{flat, "wiiw wiiw", "none"},
 	{flat, "iw? iw?", "none"},
@@ -83,7 +83,7 @@ var scenarios = []scenario{
 	{spinning | parked, "w! w w", "aborted"},
 	{spinning, "ii i! i", "aborted lost"},
 
-	// Somebody outside the group aborts it.
+	// Another goroutine aborts the group.
 	{spinning | parked, "ii ii *", "none aborted"},
 	{spinning, "ww ww *", "none aborted"},
 	{spinning, "ri ri *", "none aborted"},
@@ -97,7 +97,7 @@ var scenarios = []scenario{
 	{spinning, "s s s!", "none aborted"},
 	{spinning, "s s *", "none aborted"},
 
-	// Somebody else closes rank 0: before a call, in it, and beside its end.
+	// Another goroutine closes rank 0: before a call, in it, and beside its end.
 	{all, "ii ii @", "none lost"},
 	{spinning, "ww ww @", "none lost"},
 	{sleeping, "w w @", "none lost"},
@@ -110,7 +110,7 @@ var scenarios = []scenario{
 	{parked, "l l @", "none lost"},
 	{parked, "m m @", "none lost"},
 
-	// Whoever is missing, the wait for another ends.
+	// Whichever rank is missing, the wait for another ends.
 	{flat, "i -? -", "lost"},
 	{spinning, "i -? r", "arguments"},
 	{spinning, "ri r r?", "lost"},
@@ -183,7 +183,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// mutants says for every rule what breaks without it, and where.
+// mutants lists for every rule the property that breaks without it, and the scenario.
 var mutants = []struct {
 	without rule
 	scenario
@@ -201,9 +201,9 @@ var mutants = []struct {
 
 	{payloadsSuffice, scenario{spinning, "ii i ii", "lost"}, agreement},
 	{payloadsSuffice, scenario{spinning, "i? i!", "aborted"}, agreement},
-	{failBeatsReached, scenario{spinning, "W? w?", "none cancelled"}, windowSafety},
-	{completionSync, scenario{spinning, "wiiw wiiw", "none"}, windowSafety},
-	{earlyLeave, scenario{spinning, "W? w?", "none cancelled"}, windowSafety},
+	{failBeatsReached, scenario{spinning, "W? w?", "none cancelled"}, memorySafety},
+	{completionSync, scenario{spinning, "wiiw wiiw", "none"}, memorySafety},
+	{earlyLeave, scenario{spinning, "W? w?", "none cancelled"}, memorySafety},
 	{outOfEveryCall, scenario{spinning, "w i", "mismatch"}, progress},
 
 	{storeThenSleepers, scenario{sleeping, "i? i? i?", "none"}, progress},
@@ -214,19 +214,19 @@ var mutants = []struct {
 	{tokensStay, scenario{parked, "ii? ii?", "none"}, progress},
 
 	{countsRefused, scenario{parked, "rri rri", "none"}, progress},
-	{folderLooksAtFail, scenario{parked, "I i", "none cancelled"}, windowSafety},
-	{folderLooksAtFail, scenario{parked, "M M", "none cancelled"}, windowSafety},
-	{leaverWaitsForFolders, scenario{parked, "I i", "none cancelled"}, windowSafety},
+	{runnerLooksAtFail, scenario{parked, "I i", "none cancelled"}, memorySafety},
+	{runnerLooksAtFail, scenario{parked, "M M", "none cancelled"}, memorySafety},
+	{leaverWaitsForRunners, scenario{parked, "I i", "none cancelled"}, memorySafety},
 	{loweringWakes, scenario{parked, "W? W?", "none cancelled"}, progress},
 	{leaverTestsCompleted, scenario{parked, "I i", "none cancelled"}, agreement},
 	{completeThenWake, scenario{parked, "ii? ii?", "none"}, progress},
-	{resetThenOpen, scenario{parked, "ll? ll?", "none"}, windowSafety},
-	{helpersAreFolders, scenario{parked, "L? l?", "none cancelled"}, windowSafety},
-	{claimersLookAtFail, scenario{parked, "L? l?", "none cancelled"}, windowSafety},
-	{lastFinisherCompletes, scenario{parked, "ll? ll?", "none"}, windowSafety},
+	{resetThenOpen, scenario{parked, "ll? ll?", "none"}, memorySafety},
+	{helpersAreRunners, scenario{parked, "L? l?", "none cancelled"}, memorySafety},
+	{claimersLookAtFail, scenario{parked, "L? l?", "none cancelled"}, memorySafety},
+	{lastFinisherCompletes, scenario{parked, "ll? ll?", "none"}, memorySafety},
 
-	{claimsAreCAS, scenario{spinning, "ss ss", "none"}, windowSafety},
-	{stealThenDone, scenario{spinning, "S s s", "none cancelled"}, windowSafety},
+	{claimsAreCAS, scenario{spinning, "ss ss", "none"}, memorySafety},
+	{stealThenDone, scenario{spinning, "S s s", "none cancelled"}, memorySafety},
 	{looksAtAll, scenario{spinning, "i -? -", "lost"}, progress},
 	{leftThenWord, scenario{sleeping, "i+ i i", "none lost"}, agreement},
 	{calmBefore, scenario{spinning, "ri r r?", "lost"}, progress},

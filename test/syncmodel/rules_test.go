@@ -1,10 +1,10 @@
 package syncmodel
 
-// A rule is one clause of the protocol. A model can do without one of them; then some property must break.
+// A rule is one clause of the protocol. A model can leave one out; then some property must break.
 type rule uint8
 
 const (
-	nothing rule = iota // is left out: the protocol as it stands
+	nothing rule = iota // left out: the complete protocol
 
 	settles
 	twoLines
@@ -26,13 +26,13 @@ const (
 	tokensStay
 
 	countsRefused
-	folderLooksAtFail
-	leaverWaitsForFolders
+	runnerLooksAtFail
+	leaverWaitsForRunners
 	loweringWakes
 	leaverTestsCompleted
 	completeThenWake
 	resetThenOpen
-	helpersAreFolders
+	helpersAreRunners
 	claimersLookAtFail
 	lastFinisherCompletes
 
@@ -55,42 +55,42 @@ const (
 
 var ruleWords = [rules]string{
 	settles:          "a rank that refused calls publishes when every peer has refused the same calls",
-	twoLines:         "consecutive calls use two lines in turn",
-	freshLook:        "every wait looks at fail, left and refused once before it trusts an unchanged events",
+	twoLines:         "consecutive calls alternate between two lines",
+	freshLook:        "every wait looks at fail, left and refused once before it relies on an unchanged events",
 	secondTest:       "an interrupted wait tests once more before it fails",
 	refusedBeatsLeft: "refused is loaded after left and judged before it",
 	wordThenEvent:    "events is bumped after the word that it announces was stored",
 	firstCause:       "every rank returns the cause that won the CAS",
 
-	payloadsSuffice:  "a rank that reads payloads looks at nothing any more",
+	payloadsSuffice:  "a rank that reads payloads checks nothing else",
 	failBeatsReached: "a rank that published and reached all peers loads fail before it touches their memory",
 	completionSync:   "a call that exposed memory succeeds when all ranks are done",
 	earlyLeave:       "a failed call that exposed memory waits for every peer that may have entered",
-	outOfEveryCall:   "every failed call that was published stores out, also one that exposed nothing",
+	outOfEveryCall:   "every failed call that was published stores out, even if it exposed nothing",
 
 	storeThenSleepers: "a rank stores its epoch before it loads sleepers",
-	everyStoreWakes:   "done and out wake those who sleep for this rank, as the epoch does",
-	flagThenTest:      "a rank tests once more after it was flagged as asleep",
+	everyStoreWakes:   "done and out wake the ranks that sleep for this rank, as the epoch does",
+	flagThenTest:      "a rank tests once more after it has flagged itself as asleep",
 	tokensStay:        "a token stays in the channel for a rank that is not asleep yet",
 
-	countsRefused:         "arrived grows by the refused calls as well",
-	folderLooksAtFail:     "the last arriver loads fail after it raised folders and before it touches memory",
-	leaverWaitsForFolders: "a failed call returns when folders is 0",
-	loweringWakes:         "whoever lowers folders to 0 then loads fail and, if it is set, leaves tokens",
-	leaverTestsCompleted:  "when folders is 0 a failed call tests once more whether it was completed",
+	countsRefused:         "arrived counts refused calls as well",
+	runnerLooksAtFail:     "the last arriver loads fail after it raises runners and before it touches memory",
+	leaverWaitsForRunners: "a failed call returns when runners is 0",
+	loweringWakes:         "a rank that lowers runners to 0 then loads fail and, if it is set, leaves tokens",
+	leaverTestsCompleted:  "when runners is 0 a failed call tests once more whether it was completed",
 	completeThenWake:      "the last arriver stores completed before it leaves tokens",
 	resetThenOpen:         "claim and finished are reset before the job is opened",
-	helpersAreFolders:     "a helper raises folders before it runs bodies",
+	helpersAreRunners:     "a helper raises runners before it runs bodies",
 	claimersLookAtFail:    "fail is loaded before every claim",
 	claimsAreCAS:          "a body is claimed by one rank only",
 	stealThenDone:         "a rank is done when it has run the last body that it claimed",
 	leaverTestsBodies:     "a failed call tests once more whether all bodies were run",
-	looksAtAll:            "a wait looks at all peers, whoever it waits for",
+	looksAtAll:            "a wait looks at all peers, whichever it waits for",
 	leftThenWord:          "left of a peer, and its lock, are loaded before the word of that peer",
-	calmBefore:            "a look at all counts for the events that were loaded before it",
-	calmIsQuiet:           "looks at all are left out only after one that found nobody who has left or refused this call or one to come",
-	sleepersSuspect:       "a sleep is bounded, and after one that ran out a rank looks at everything and at the others' locks",
+	calmBefore:            "a look at all peers covers the events that were loaded before it",
+	calmIsQuiet:           "looks at all peers are left out only after one that found that none has left or refused this call or a later one",
+	sleepersSuspect:       "a sleep is bounded, and after it timed out a rank looks at everything and at the others' locks",
 	deadAreOut:            "a failed call does not wait for the dead",
-	numberFirst:           "a call has its number before anything can end it, a Close too",
-	lastFinisherCompletes: "who brings finished to the number of ranks completes the call, and nobody else",
+	numberFirst:           "a call has its number before anything, also a Close, can end it",
+	lastFinisherCompletes: "exactly the rank that brings finished to the number of ranks completes the call",
 }

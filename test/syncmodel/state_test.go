@@ -5,19 +5,19 @@ import "fmt"
 // maxRanks bounds the ranks of a scenario: with three, every rule between two meets a bystander.
 const maxRanks = 3
 
-// A state is everything the ranks share, and where each of them stands. It is comparable, and small.
+// A state is everything that the ranks share, and the step of each. It is comparable and small.
 type state struct {
 	rank [maxRanks]rank
 
 	// Words of the group, written by several ranks.
-	fail     cause // CAS from the zero cause: the first failure is everybody's
+	fail     cause // CAS from the zero cause: the first failure is that of all ranks
 	events   uint8 // bumped after every refusal, departure and failure
-	sleepers uint8 // how many ranks are flagged as asleep
+	sleepers uint8 // number of ranks flagged as asleep
 
 	// The same, for parked mode.
 	arrived   uint8 // calls made or refused, over all ranks
 	completed uint8 // the last call of which every body was run
-	folders   uint8 // how many ranks may be running the bodies of others
+	runners   uint8 // number of ranks that may be running the bodies of others
 	job       uint8 // the last call that wants helpers
 	claim     uint8 // bodies handed out, of the current call
 	finished  uint8 // bodies that were run, of the current call
@@ -37,7 +37,7 @@ type rank struct {
 	claimed uint8 // the last call in which its body was claimed: by itself, or by a peer
 
 	dead   bool // its process has ended, without an event
-	closed bool // it was closed, by itself or by somebody else
+	closed bool // it was closed, by itself or by another goroutine
 
 	// Private.
 	number   uint8 // of the call that it gives up, if it does
@@ -54,12 +54,12 @@ type rank struct {
 	calm     int8  // events, as of a look at all that has found nothing
 	sawLeft  bool  // a peer's left, as loaded
 	who      uint8 // is gone, or has refused
-	suspects bool  // its sleep ran out: it looks at locks
+	suspects bool  // its sleep timed out: it looks at locks
 	known    uint8 // the dead (bits) it has found in this wait
 	slept    bool  // whether sleepers was not 0, as loaded
 	flagged  bool  // it counts among sleepers
 	why      kind  // what interrupted it
-	folding  bool  // it is the last arriver
+	last     bool  // it is the last arriver
 	helped   bool  // it will run no more bodies in this call
 	ran      uint8
 
@@ -108,11 +108,11 @@ const (
 	none      kind = iota
 	cancelled      // a context ended, or a timeout passed
 	panicked       // the kernel failed on one rank
-	aborted        // a worker returned an error, or somebody outside the group ended it
+	aborted        // a worker returned an error, or another goroutine aborted the group
 	lost           // a peer left that was still needed
 	arguments      // some ranks refused the call and some did not
 	mismatch       // the ranks made different calls
-	closed         // this rank was closed by somebody else: to the others, it is lost
+	closed         // this rank was closed by another goroutine: to the others, it is lost
 	foundFail      // not a cause: this rank found one
 )
 
@@ -126,11 +126,11 @@ type wait uint8
 const (
 	forRefused   wait = iota // a peer has refused the calls that this rank has refused
 	forEpoch                 // a peer has published this call
-	forDone                  // a peer has finished with everybody's memory
+	forDone                  // a peer has finished with the memory of all ranks
 	forBodies                // the body of a rank, its own too, was run
 	forOut                   // the same, or it is out
 	forCompleted             // the last arriver is through
-	forFolders               // nobody runs bodies of others
+	forRunners               // no rank runs bodies of others
 )
 
 // perPeer waits are for one peer after the other.

@@ -3,9 +3,9 @@ package syncmodel
 import "testing"
 
 // Between processes a rank's token is a word of shared memory, on which it sleeps by a
-// futex. This is a model of its own: one rank sleeps until two others have each stored
-// what it waits for and woken it, all in any order of their atomic steps. The other model
-// needs no more of a token than that: no wake is lost.
+// futex. This is a separate model: one rank sleeps until two others have each stored a word
+// that it waits for and woken it, in any order of their atomic steps. The main model needs
+// only one property of a token: no wake is lost.
 
 // Values of the token.
 const (
@@ -43,9 +43,9 @@ type tokens struct {
 type tokenRule string
 
 const (
-	storeBeforeWake tokenRule = "a waker stores what is waited for before it leaves the token"
-	tokenIsLeft     tokenRule = "a token is left also for a rank that is not asleep"
-	kernelCompares  tokenRule = "the kernel lets a rank sleep only while its token says so"
+	storeBeforeWake tokenRule = "a waker stores the awaited word before it leaves the token"
+	tokenIsLeft     tokenRule = "a token is left even for a rank that is not asleep"
+	kernelCompares  tokenRule = "the kernel lets a rank sleep only while its token is marked asleep"
 	testAfterTake   tokenRule = "after a rank has taken a token it tests before it sleeps"
 	wakersLive      tokenRule = "a waker that has left a token makes the system call, or the sleep is bounded"
 )
@@ -112,7 +112,7 @@ func (s tokens) next(without tokenRule) (all []tokens) {
 	return all
 }
 
-// losesWake reports whether the sleeper can sleep for ever, and how many states there are.
+// losesWake reports whether the sleeper can sleep forever, and the number of states.
 func losesWake(without tokenRule) (lost bool, states int) {
 	visited := map[tokens]bool{{}: true}
 	queue := []tokens{{}}

@@ -2,10 +2,9 @@ package syncmodel
 
 import "testing"
 
-// Where ranks do not see each other's memory they show copies, turn by turn. This is a
-// model of its own, of three ranks that make a call of some turns, in any order of their
-// steps. How a rank tells that it has come to a turn, by a word or by entering a call, does
-// not matter: either only grows.
+// Ranks that do not share memory exchange copies in turns. This is a separate model, of three
+// ranks that make a call of some turns, in any order of their steps. Whether a rank announces
+// its arrival at a turn by a word or by entering a call does not matter: either only grows.
 //
 // Rank 0 fails the group when it has succeeded, in a call that is not modelled. Rank 1 may
 // give up inside the call where it waits, in some runs, and the process of rank 2 may die
@@ -13,15 +12,15 @@ import "testing"
 
 // Steps of a rank at a turn.
 const (
-	beginCopy uint8 = iota // it writes its half
+	startCopy uint8 = iota // it writes its half
 	endCopy
-	come         // it tells that it has come
+	come         // it announces that it has arrived
 	awaitFirst   // it waits for one peer
 	awaitSecond  // and the other
-	lookAtFirst  // it looks at what that one shows
+	lookAtFirst  // it reads the copy of that one
 	lookAtSecond // and the other
 	goOn         // to the next turn
-	lookFirst    // one peer has not come: it looks at what ends the wait
+	lookFirst    // one peer has not arrived: it looks at what ends the wait
 	lookSecond   // or the other
 	retestFirst  // that has interrupted it
 	retestSecond
@@ -38,24 +37,24 @@ type turner struct {
 	turn, step uint8 // turns are counted from 1
 	came       uint8 // to which turn
 	half       [2]uint8
-	wrong      bool // it has seen something else than its turn shows
+	wrong      bool // it has read the copy of another turn
 	succeeded  bool
 	failed     bool
 	dead       bool
 }
 
-// A turnRule is a part of the protocol without which a rank sees something else, waits for
-// ever, or fails a call that succeeds elsewhere.
+// A turnRule is a part of the protocol without which a rank reads the copy of another turn,
+// waits forever, or fails a call that succeeds elsewhere.
 type turnRule string
 
 const (
-	copyBeforeCome turnRule = "a rank has copied before it comes to the turn"
-	awaitAll       turnRule = "a rank goes on when all have come"
-	halvesInTurns  turnRule = "turns use the halves in turns"
-	lookBeforeNext turnRule = "a rank has looked before it comes to the next turn"
-	copiesSuffice  turnRule = "a rank that looks at copies looks at nothing else"
-	comeBeatsFail  turnRule = "a rank that was interrupted tests once more whether the other has come"
-	turnsEnd       turnRule = "a wait for a turn looks at failures and deaths"
+	copyBeforeCome turnRule = "a rank has copied before it arrives at the round"
+	awaitAll       turnRule = "a rank continues when all have arrived"
+	halvesInTurns  turnRule = "rounds alternate between the halves"
+	lookBeforeNext turnRule = "a rank has read before it arrives at the next round"
+	copiesSuffice  turnRule = "a rank that reads copies checks nothing else"
+	comeBeatsFail  turnRule = "a rank that was interrupted tests once more whether the other has arrived"
+	turnsEnd       turnRule = "a wait for a round looks at failures and deaths"
 )
 
 var turnRules = []turnRule{copyBeforeCome, awaitAll, halvesInTurns, lookBeforeNext, copiesSuffice, comeBeatsFail, turnsEnd}
@@ -83,7 +82,7 @@ func (s table) step(rank int, without turnRule) (table, bool) {
 	}
 	next := r.step + 1
 	switch r.step {
-	case beginCopy:
+	case startCopy:
 		r.half[half] = torn
 	case endCopy:
 		r.half[half] = r.turn
@@ -93,7 +92,7 @@ func (s table) step(rank int, without turnRule) (table, bool) {
 	case come:
 		r.came = r.turn
 		if without == copyBeforeCome {
-			next = beginCopy
+			next = startCopy
 		}
 	case awaitFirst, awaitSecond:
 		if peer.came < r.turn {
@@ -155,10 +154,10 @@ func firstStep(without turnRule) uint8 {
 	if without == copyBeforeCome {
 		return come
 	}
-	return beginCopy
+	return startCopy
 }
 
-// others returns the states after what may come in between: that a rank dies, or gives up.
+// others returns the states after a rank dies or gives up.
 func (s table) others() (all []table) {
 	if r := s.rank[2]; r.step != callOver {
 		r.dead, r.step = true, callOver
@@ -175,8 +174,8 @@ func (s table) others() (all []table) {
 	return all
 }
 
-// bad reports what must not be: that a rank has seen something else than a turn shows; or,
-// where none gives up inside the call, that it succeeds on one rank and fails on another.
+// bad reports a forbidden state: a rank has read the copy of another turn; or, where none
+// gives up inside the call, it succeeds on one rank and fails on another.
 func (s table) bad() bool {
 	var succeeded, failed bool
 	for _, r := range s.rank {
@@ -188,8 +187,8 @@ func (s table) bad() bool {
 	return succeeded && failed && !s.gives
 }
 
-// seesWrong reports whether a state can come that must not be, or a rank can wait for ever,
-// and how many states there are.
+// seesWrong reports whether a forbidden state is reachable, or a rank can wait forever, and
+// the number of states.
 func seesWrong(without turnRule, gives bool) (wrong bool, states int) {
 	first := turner{turn: 1, step: firstStep(without)}
 	start := table{rank: [3]turner{first, first, first}, gives: gives}
@@ -224,7 +223,7 @@ func seesWrong(without turnRule, gives bool) (wrong bool, states int) {
 func TestTurns(t *testing.T) {
 	for _, gives := range []bool{false, true} {
 		if wrong, states := seesWrong("", gives); wrong || states < 500 {
-			t.Errorf("a rank sees something else, waits for ever, or fails alone: %v, in %d states", wrong, states)
+			t.Errorf("a rank sees something else, waits forever, or fails alone: %v, in %d states", wrong, states)
 		}
 	}
 	for _, rule := range turnRules {

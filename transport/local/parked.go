@@ -8,13 +8,13 @@ import (
 
 // lastArriver is the state of parked groups: each word is written by several
 // ranks and has a pair of cache lines of its own. Counters that belong to one
-// call are reset by its last arriver: by then everybody has come out of the call
+// call are reset by its last arriver: by then all ranks have left the call
 // before.
 type lastArriver struct {
 	arrived   paddedWord // calls entered or refused, over all ranks
 	completed paddedWord // the last call that the last arriver is through with
 	differing paddedWord // the last call in which ranks entered different calls
-	folders   paddedWord // ranks that run bodies right now
+	runners   paddedWord // ranks that run bodies right now
 	open      paddedWord // the last call that wants helpers
 	claims    paddedWord // bodies handed out, of the current call
 	finished  paddedWord // bodies that ended, of the current call
@@ -43,12 +43,12 @@ func (ep *endpoint) arrive(e *transport.Arrival) (transport.Role, error) {
 }
 
 // lead is what the last arriver does: all others sleep, or are about to. Rules
-// folderLooksAtFail, resetThenOpen and completeThenWake.
+// runnerLooksAtFail, resetThenOpen and completeThenWake.
 func (ep *endpoint) lead(e *transport.Arrival) (transport.Role, error) {
 	l := &ep.group.last
-	// One who gives up sets the failure and then waits until there are no
-	// folders; so a folder counts itself first and then looks.
-	l.folders.Add(1)
+	// A rank that gives up sets the failure and then waits until runners is
+	// 0; so a runner counts itself first and then looks.
+	l.runners.Add(1)
 	if err := ep.Compare(); err != nil {
 		l.differing.Store(ep.seq)
 		ep.putDown()
@@ -92,7 +92,7 @@ func (ep *endpoint) follow(e *transport.Arrival) (transport.Role, error) {
 }
 
 // rest sleeps until the call is completed or, if this rank may help, until there
-// are bodies to run, which makes it a folder. Rule helpersAreFolders.
+// are bodies to run, which makes it a runner. Rule helpersAreRunners.
 func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 	l := &ep.group.last
 	for l.completed.Load() < ep.seq {
@@ -100,7 +100,7 @@ func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 			return false, ep.Compare()
 		}
 		if mayHelp && l.open.Load() == ep.seq && l.claims.Load() < int64(ep.Size()) {
-			l.folders.Add(1)
+			l.runners.Add(1)
 			if !ep.Failed() {
 				ep.ran = 0
 				return true, nil
@@ -148,20 +148,20 @@ func (ep *endpoint) putBack(failed bool) error {
 	return err
 }
 
-// putDown ends this rank's time as a folder, and wakes those who wait for that. Rule
+// putDown ends this rank's time as a runner, and wakes those who wait for that. Rule
 // loweringWakes.
 func (ep *endpoint) putDown() {
-	if ep.group.last.folders.Add(-1) == 0 && ep.Failed() {
+	if ep.group.last.runners.Add(-1) == 0 && ep.Failed() {
 		ep.group.WakeAll()
 	}
 }
 
-// withdrawParked is Withdraw of parked groups: nobody but folders touches this rank's
-// memory, and none begins once the failure is set. Rules leaverWaitsForFolders and
+// withdrawParked is Withdraw of parked groups: only runners touch this rank's memory, and
+// none starts once the failure is set. Rules leaverWaitsForRunners and
 // leaverTestsCompleted.
 func (ep *endpoint) withdrawParked() (ended bool) {
 	l := &ep.group.last
 	ep.StepOut()
-	ep.WaitOut(func() bool { return l.folders.Load() == 0 })
+	ep.WaitOut(func() bool { return l.runners.Load() == 0 })
 	return l.completed.Load() >= ep.seq
 }
