@@ -232,3 +232,19 @@ func TestWalk(t *testing.T) {
 		t.Errorf("found %d frames of the walk", len(rows))
 	}
 }
+
+var fileName = regexp.MustCompile("`([a-z0-9_]+\\.go)`")
+
+// TestArchitectureFiles finds the files that the architecture names.
+func TestArchitectureFiles(t *testing.T) {
+	for _, m := range fileName.FindAllStringSubmatch(read(t, "docs/inside/architecture.md"), -1) {
+		found := false
+		for _, folder := range []string{"ccl", "ccl/*", "ccl/internal/*", "dist", "transport", "transport/*", "internal/*"} {
+			files, err := filepath.Glob(folder + "/" + m[1])
+			found = found || err == nil && len(files) > 0
+		}
+		if !found {
+			t.Errorf("docs/inside/architecture.md names %s, which is in no package", m[1])
+		}
+	}
+}
