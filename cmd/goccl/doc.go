@@ -15,21 +15,6 @@
 //
 // # Model
 //
-// It is package tool with the built-in algorithms. With algorithms of your own, the
-// same tool is a program of your own; see package tool.
-//
-// # Concurrency
-//
-// `goccl explain` is one run in one goroutine. `goccl bench` hosts the ranks that it
-// measures, and nothing else runs beside them. `goccl run` starts processes and waits
-// for them.
-//
-// # Failure
-//
-// What was asked for goes to standard output, mistakes to standard error. The exit
-// status is 0, also where calls would be refused, since saying so is the answer; 1
-// if the configuration is wrong or no group can be made of it, if a result that was
-// measured is wrong, if nothing could be measured, or if `goccl doctor` finds a
-// problem; 80 for flags that make no sense.
-// `goccl run` ends as the first rank that failed; docs/guides/processes.md has all its statuses.
+// The command is package tool with the built-in algorithms; see there for a tool with
+// your own algorithms, and for the exit status.
 package main

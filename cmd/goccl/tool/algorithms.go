@@ -9,8 +9,7 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// catalogue is what `goccl explain --algorithms` says: with --json, a document of
-// these fields.
+// catalogue is the result of `goccl explain --algorithms`, and its JSON.
 type catalogue struct {
 	Algorithms []algorithm `json:"algorithms"`
 }
@@ -31,22 +30,22 @@ type parameter struct {
 	Doc     string `json:"doc"`
 }
 
-// kernel is one collective, looked at with the default parameters.
+// kernel is one collective of an algorithm, with the default parameters.
 type kernel struct {
 	Collective ccl.Collective `json:"collective"`
 	Doc        string         `json:"doc"`
 	Eager      bool           `json:"eager"`
 	Shared     bool           `json:"shared"`
-	Sampled    int            `json:"sampled"` // how many shapes the kernel was asked about; 0: it supports all
-	Refuses    []refusal      `json:"refuses"` // which of them it does not support
+	Sampled    int            `json:"sampled"` // number of shapes that Supports was called with; 0: it supports all
+	Refuses    []refusal      `json:"refuses"` // those that it does not support
 	Costs      []costSample   `json:"costs"`
 }
 
-// refusal is a reason for which shapes are not supported.
+// refusal is a reason why shapes are not supported.
 type refusal struct {
 	Reason  string `json:"reason"`
-	Shapes  int    `json:"shapes"`  // how many of those that were sampled
-	Example string `json:"example"` // the first of them
+	Shapes  int    `json:"shapes"`  // how many of the sampled ones
+	Example string `json:"example"` // the first one
 }
 
 // costSample is the declared cost of a call, with float32 and sum.
@@ -62,16 +61,16 @@ type costSample struct {
 	topology *topology.Topology
 }
 
-// What kernels are asked about: their costs with some numbers of ranks, and
-// whether they support them with more.
+// The numbers of ranks and lengths for which the costs of kernels are shown, and the
+// numbers of ranks for which Supports is called.
 var (
 	costRanks    = []int{2, 4, 8, 16}
 	costBytes    = []int{1 << 10, 64 << 10, 1 << 20, 64 << 20}
 	supportRanks = []int{2, 3, 4, 5, 6, 7, 8, 9, 12, 16}
 )
 
-// eagerBytes is a length that travels with the synchronisation everywhere where
-// something does.
+// eagerBytes is a length that travels with the synchronisation on every transport that
+// allows any.
 const eagerBytes = 8
 
 func describeAlgorithms(w io.Writer, registry *ccl.Registry, c *explainCommand) error {
@@ -153,7 +152,7 @@ func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
 	return d, nil
 }
 
-// probe asks a kernel about shapes.
+// probe queries a kernel.
 type probe struct {
 	algorithm *ccl.Algorithm
 	coll      ccl.Collective
@@ -168,7 +167,7 @@ func (p probe) shape(dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology
 	return s
 }
 
-// shapes returns shapes of all types and operations that there are, and of some lengths.
+// shapes returns shapes of all types and operations, and of the lengths costBytes.
 func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
 	ops := []ccl.Op{ccl.Sum}
 	if p.coll.Reduces() {
@@ -190,7 +189,7 @@ func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
 func (p probe) cost(s ccl.Shape) costSample {
 	c := costSample{Topology: s.Topology.String(), Ranks: s.Ranks, Bytes: s.Bytes, Eager: s.Eager, topology: s.Topology}
 	asked := s
-	asked.Eager = false // as ccl.Settings.Choose asks
+	asked.Eager = false // as in ccl.Settings.Choose
 	if p.Supports != nil && p.Supports(asked) != nil {
 		c.Refused = true
 		return c
@@ -200,7 +199,7 @@ func (p probe) cost(s ccl.Shape) costSample {
 	return c
 }
 
-// arrange returns n ranks in a topology, a grid as near to a square as can be.
+// arrange returns a topology of n ranks; a grid is as square as possible.
 func arrange(kind topology.Kind, n int) (*topology.Topology, error) {
 	if kind == topology.Ring1D {
 		return topology.New(kind, n, 0, 0)
@@ -214,7 +213,7 @@ func arrange(kind topology.Kind, n int) (*topology.Topology, error) {
 	return topology.New(kind, n, n/h, h)
 }
 
-// refuses notes why a shape is not supported.
+// refuses records why a shape is not supported.
 func (k *kernel) refuses(s ccl.Shape, why error) {
 	for i := range k.Refuses {
 		if k.Refuses[i].Reason == why.Error() {

@@ -6,14 +6,14 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// configFile says which configuration holds.
+// configFile is the configuration in use.
 type configFile struct {
 	File    string `json:"file"`
 	FoundBy string `json:"found_by"` // "--config", "GOCCL_CONFIG", "working directory" or "built in"
 }
 
-// loadConfig returns the configuration at path, or if that is empty the one that
-// programs find, and what led to it.
+// loadConfig loads the configuration at path, or if that is empty the one that
+// programs find.
 func loadConfig(path string) (config *ccl.Config, found configFile, err error) {
 	if path != "" {
 		found.FoundBy = "--config"

@@ -25,29 +25,29 @@ type explainCommand struct {
 	Ranks      []int            `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core."`
 	DType      []ccl.DType      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []ccl.Op         `placeholder:"NAME" help:"Operations; by default sum."`
-	Algorithm  string           `placeholder:"ENTRY" help:"Takes the place of defaults.algorithm, like dist.WithAlgorithm."`
-	Transport  string           `placeholder:"NAME" help:"Takes the place of defaults.transport, like dist.WithTransport; auto: what connects goroutines."`
-	Timeout    timeout          `placeholder:"D" help:"Takes the place of defaults.timeout, like dist.WithTimeout; none: wait for ever."`
-	Why        bool             `help:"Say of every rule why it did not match; a single call always says so."`
+	Algorithm  string           `placeholder:"ENTRY" help:"Overrides defaults.algorithm, like dist.WithAlgorithm."`
+	Transport  string           `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport; auto: that of goroutines."`
+	Timeout    timeout          `placeholder:"D" help:"Overrides defaults.timeout, like dist.WithTimeout; none: wait for ever."`
+	Why        bool             `help:"Show for every rule why it did not match; always shown for a single call."`
 	JSON       bool             `name:"json" help:"Print one JSON document."`
 	Algorithms bool             `help:"Describe the registered algorithms, whatever the configuration."`
-	Types      bool             `help:"Show which operations there are of which element types."`
+	Types      bool             `help:"Show which operations each element type has."`
 	Markdown   bool             `help:"With --algorithms or --types: print docs/reference/algorithms.md or docs/reference/types.md."`
 }
 
-// Validate looks at the flags that only make sense together.
+// Validate checks combinations of flags.
 func (c *explainCommand) Validate() error {
 	aboutCalls := c.Config+c.Algorithm+c.Transport != "" || c.Timeout != 0 || c.Why ||
 		len(c.Collective)+len(c.Bytes)+len(c.Ranks)+len(c.DType)+len(c.Op) > 0
 	switch {
 	case c.Algorithms && aboutCalls:
-		return errors.New("--algorithms describes what is registered, whatever the configuration: it goes with --json or --markdown only")
+		return errors.New("--algorithms does not depend on the configuration: combine it with --json or --markdown only")
 	case c.Types && (aboutCalls || c.Algorithms || c.JSON):
-		return errors.New("--types is the same whatever the call: it goes with --markdown only")
+		return errors.New("--types does not depend on the call: combine it with --markdown only")
 	case c.Markdown && !c.Algorithms && !c.Types:
-		return errors.New("--markdown goes with --algorithms or --types")
+		return errors.New("--markdown needs --algorithms or --types")
 	case c.Markdown && c.JSON:
-		return errors.New("--markdown and --json are two forms of the same: choose one")
+		return errors.New("--markdown and --json exclude each other")
 	}
 	for _, n := range c.Ranks {
 		if n < 1 || n > ccl.MaxRanks {
@@ -56,13 +56,13 @@ func (c *explainCommand) Validate() error {
 	}
 	for _, b := range c.Bytes {
 		if b == 0 {
-			return errors.New("--bytes 0: such a call moves nothing, and no kernel runs")
+			return errors.New("--bytes 0: a call without data runs no kernel")
 		}
 	}
 	return nil
 }
 
-// Run does what the flags say.
+// Run runs the command.
 func (c *explainCommand) Run(stdout io.Writer) error {
 	if c.Algorithms {
 		return describeAlgorithms(stdout, ccl.DefaultRegistry(), c)
@@ -80,7 +80,7 @@ func (c *explainCommand) Run(stdout io.Writer) error {
 	return r.write(stdout, c.Why)
 }
 
-// page returns the form of what is no report.
+// page returns the output format of --algorithms and --types.
 func (c *explainCommand) page() page {
 	if c.Markdown {
 		return markdown{}
@@ -95,11 +95,10 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// timeout is a timeout as ccl.yaml writes it; none is negative, as in
-// dist.WithTimeout.
+// timeout is a timeout in ccl.yaml's syntax; none is negative, as in dist.WithTimeout.
 type timeout time.Duration
 
-// UnmarshalText reads a duration of more than zero, or none.
+// UnmarshalText parses a positive duration, or none.
 func (t *timeout) UnmarshalText(text []byte) error {
 	if string(text) == "none" {
 		*t = -1
@@ -113,7 +112,7 @@ func (t *timeout) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// report is what `goccl explain` says: with --json, a document of these fields.
+// report is the result of `goccl explain`, and its JSON.
 type report struct {
 	Config   configFile `json:"config"`
 	Worlds   []*world   `json:"worlds"`   // one for each world size
@@ -125,14 +124,14 @@ type finding struct {
 	Message string `json:"message"`
 }
 
-// world is what holds for one world size. If no group can be made, Refused says
-// why, and there is nothing else.
+// world is the result for one world size. If the configuration allows no group, Refused
+// is the reason and the other fields are empty.
 type world struct {
 	Ranks        int       `json:"ranks"`
 	Refused      string    `json:"refused,omitempty"`
-	Transport    string    `json:"transport,omitempty"` // that connects the ranks
-	PayloadLimit int       `json:"payload_limit"`       // up to how many bytes inputs travel with the synchronisation
-	Topology     string    `json:"topology,omitempty"`  // "torus_2d 3x2 (6 ranks)"
+	Transport    string    `json:"transport,omitempty"`
+	PayloadLimit int       `json:"payload_limit"`      // bytes of the longest input that travels with the synchronisation
+	Topology     string    `json:"topology,omitempty"` // "torus_2d 3x2 (6 ranks)"
 	Values       []setting `json:"values,omitempty"`
 	Calls        []*call   `json:"calls,omitempty"`
 
@@ -145,8 +144,8 @@ type setting struct {
 	Origin string `json:"origin"`
 }
 
-// call is how one call is done. Either Refused or Note says why no kernel runs, or
-// the fields from Entry to Cost say which one does.
+// call is the result for one call: the kernel, in the fields from Entry to Cost, or in
+// Refused or Note why no kernel runs.
 type call struct {
 	Ranks      int               `json:"ranks"`
 	Transport  string            `json:"transport"`
@@ -154,13 +153,13 @@ type call struct {
 	DType      ccl.DType         `json:"dtype"`
 	Op         string            `json:"op,omitempty"` // if the collective reduces
 	Bytes      int               `json:"bytes"`        // of one rank's input
-	Total      int               `json:"total"`        // of the result on one rank, the longest
+	Total      int               `json:"total"`        // of the longest result on one rank
 	Refused    string            `json:"refused,omitempty"`
 	Note       string            `json:"note,omitempty"`
 	Entry      string            `json:"entry,omitempty"`
 	Module     string            `json:"module,omitempty"`
 	Kernel     string            `json:"kernel,omitempty"`    // how the module does the collective
-	Params     map[string]string `json:"params,omitempty"`    // as ccl.yaml writes them
+	Params     map[string]string `json:"params,omitempty"`    // in ccl.yaml's syntax
 	ChosenBy   string            `json:"chosen_by,omitempty"` // "ccl.yaml:31: rule 1"
 	Eager      bool              `json:"eager"`               // the inputs travel with the synchronisation
 	Cost       *cost             `json:"cost,omitempty"`
@@ -173,7 +172,7 @@ type cost struct {
 	Bytes int `json:"bytes"` // over all ranks
 }
 
-// verdict is what became of one rule for one call.
+// verdict is the result of one rule for one call.
 type verdict struct {
 	Rule   int    `json:"rule"`
 	Origin string `json:"origin"`
@@ -182,8 +181,8 @@ type verdict struct {
 	Why    string `json:"why"`
 }
 
-// explain makes the report. It fails if there is no world size with which a group
-// can be made.
+// explain makes the report. It fails if the configuration allows no group for any of the
+// world sizes.
 func (c *explainCommand) explain() (*report, error) {
 	config, found, err := loadConfig(c.Config)
 	if err != nil {
@@ -211,7 +210,7 @@ func (c *explainCommand) explain() (*report, error) {
 	return r, nil
 }
 
-// worldSizes returns what --ranks says, or how many ranks dist.Spawn would host.
+// worldSizes returns the values of --ranks, else the number of ranks of dist.Spawn.
 func (c *explainCommand) worldSizes(config *ccl.Config) []int {
 	if len(c.Ranks) > 0 {
 		return c.Ranks
@@ -224,7 +223,7 @@ func (c *explainCommand) worldSizes(config *ccl.Config) []int {
 
 // world explains the calls of a group of n ranks.
 func (c *explainCommand) world(config *ccl.Config, n int) (*world, error) {
-	from := fmt.Sprintf("--ranks says %d", n)
+	from := fmt.Sprintf("--ranks is %d", n)
 	if len(c.Ranks) == 0 {
 		from = fmt.Sprintf("dist.Spawn would host %d ranks: one for each usable core", n)
 	}
@@ -262,7 +261,7 @@ func (c *explainCommand) world(config *ccl.Config, n int) (*world, error) {
 }
 
 // defaultBytes are a payload, a slot, a vector that fits into each of the caches,
-// and one that fits into none.
+// and one that exceeds them.
 var defaultBytes = []ccl.ByteSize{8, 1 << 10, 64 << 10, 1 << 20, 64 << 20}
 
 func orElse[T any](given []T, otherwise ...T) []T {
@@ -272,9 +271,8 @@ func orElse[T any](given []T, otherwise ...T) []T {
 	return otherwise
 }
 
-// connect finds out what depends on the transport. Goroutine ranks are connected and
-// let go again; processes would have to be started, but all that matters of their
-// arena is its geometry.
+// connect sets the fields that depend on the transport. It connects goroutine ranks and
+// closes them. For processes the geometry of their arena suffices.
 func (w *world) connect() error {
 	if w.settings.Transport() == shm.Name {
 		w.Transport, w.PayloadLimit = shm.Name, shm.DefaultGeometry(w.Ranks).Payload
@@ -289,7 +287,7 @@ func (w *world) connect() error {
 	return nil
 }
 
-// explain says how a call of this shape is done.
+// explain explains a call of this shape.
 func (w *world) explain(s ccl.Shape) *call {
 	c := &call{
 		Ranks: s.Ranks, Transport: w.Transport,
@@ -302,16 +300,16 @@ func (w *world) explain(s ccl.Shape) *call {
 	undefined := measure.Undefined(s.Collective, s.Op, s.DType)
 	switch {
 	case s.Bytes%s.DType.Size() != 0:
-		c.Refused = fmt.Sprintf("%v bytes are no whole number of %v", s.Bytes, s.DType)
+		c.Refused = fmt.Sprintf("%v bytes are not a whole number of %v", s.Bytes, s.DType)
 		return c
 	case s.Bytes > math.MaxInt/(4*s.Ranks*s.Ranks):
-		c.Refused = "the cost of so much is more than can be counted"
+		c.Refused = "the cost of this length overflows"
 		return c
 	case undefined != nil:
 		c.Refused = undefined.Error()
 		return c
 	case s.Ranks == 1:
-		c.Note = "a group of one rank copies its own input, and no kernel runs"
+		c.Note = "a group of one rank copies its own input without a kernel"
 		return c
 	}
 	e := w.settings.Explain(s, "", w.PayloadLimit)

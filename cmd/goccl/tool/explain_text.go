@@ -13,8 +13,8 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// write prints the report as text: the values that hold, the table of calls, the
-// rules one by one if there is one call or why is set, and the findings.
+// write prints the report as text: the settings, the table of calls, every
+// rule if there is only one call or why is set, and the findings.
 func (r *report) write(stdout io.Writer, why bool) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "configuration: %s (%s)\n\n", r.Config.File, r.Config.FoundBy)
@@ -46,11 +46,11 @@ func writeTable(b *bytes.Buffer, rows [][]string) {
 	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	_ = t.Flush() // memory takes everything
+	_ = t.Flush() // writing to memory does not fail
 }
 
-// values returns key, value and origin of all settings. Where worlds differ, a
-// cell has what holds in each, in their order.
+// values returns key, value and origin of all settings. If worlds differ, a
+// cell lists their values in order.
 func (r *report) values() (rows [][]string) {
 	made := slices.DeleteFunc(slices.Clone(r.Worlds), func(w *world) bool { return w.Refused != "" })
 	for i, v := range made[0].Values {
@@ -72,15 +72,15 @@ func withNew(texts []string, text string) []string {
 	return append(texts, text)
 }
 
-// callColumns are the heads of the table of calls. Those in caption move there if
-// they are the same in all rows.
+// callColumns are the heads of the table of calls. Those of inCaption move to the caption
+// if they are the same in all rows.
 var (
 	callColumns = []string{"TRANSPORT", "RANKS", "COLLECTIVE", "DTYPE", "OP", "BYTES", "ENTRY", "MODULE", "PARAMS", "STEPS", "MOVED", "CHOSEN BY"}
 	inCaption   = []string{"TRANSPORT", "RANKS", "DTYPE", "OP"}
 )
 
-// writeCalls prints a row for each call, and for each world that is refused, and
-// returns the calls. Columns that say nothing are left out.
+// writeCalls prints a row for each call and for each rejected world, without empty
+// columns, and returns the calls.
 func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 	rows := [][]string{callColumns}
 	eager := false
@@ -96,20 +96,20 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 			eager = eager || c.Eager
 		}
 	}
-	caption, rows := folded(rows)
+	caption, rows := withoutConstants(rows)
 	fmt.Fprintf(b, "calls: %s\n\n", caption)
 	writeTable(b, rows)
 	b.WriteString("\nBYTES: of one rank's input. STEPS: messages on the longest chain in which each waits for the one before;\n" +
 		"a view counts as one. MOVED: bytes that all ranks together send, or read and store through a view.\n")
 	if eager {
-		b.WriteString("eager: the inputs travel with the synchronisation that begins every call.\n")
+		b.WriteString("eager: the inputs travel with the synchronisation that starts every call.\n")
 	}
 	return calls
 }
 
-// folded returns the rows without the columns that say nothing, and those that go
+// withoutConstants returns the rows without empty columns and without those that it moves
 // to the caption.
-func folded(all [][]string) (caption string, rows [][]string) {
+func withoutConstants(all [][]string) (caption string, rows [][]string) {
 	rows = make([][]string, len(all))
 	var same []string
 	for i, head := range callColumns {
@@ -143,7 +143,7 @@ func (c *call) row() []string {
 	case c.Refused != "":
 		row[n-1] = "refused: " + withoutShape(c.Collective.String(), c.Refused)
 	case c.Note != "":
-		row[n-1] = "nobody: " + c.Note
+		row[n-1] = c.Note
 	default:
 		row[n-3], row[n-2] = strconv.Itoa(c.Cost.Steps), ccl.ByteSize(c.Cost.Bytes).String()
 	}
@@ -168,8 +168,8 @@ func (c *call) paramsText() string {
 	return strings.Join(params, " ")
 }
 
-// withoutShape returns an error about a collective without what it begins with, and
-// what a row says anyway: "ccl: all_reduce (...): " or "ccl: all_reduce: ".
+// withoutShape returns an error of a collective without its prefix, which repeats the
+// row: "ccl: all_reduce (...): " or "ccl: all_reduce: ".
 func withoutShape(collective, message string) string {
 	rest, ok := strings.CutPrefix(message, "ccl: "+collective)
 	if strings.HasPrefix(rest, " (") {
@@ -181,7 +181,7 @@ func withoutShape(collective, message string) string {
 	return message
 }
 
-// writeWhy prints the call with its kernel, and what became of each rule.
+// writeWhy prints the call with its kernel and the result of each rule.
 func (c *call) writeWhy(b *bytes.Buffer) {
 	kind := c.DType.String()
 	if c.Op != "" {

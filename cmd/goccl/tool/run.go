@@ -15,37 +15,36 @@ import (
 // runCommand is `goccl run`.
 type runCommand struct {
 	Args     []string      `arg:"" optional:"" passthrough:"partial" name:"program" help:"The program and its arguments. Flags after its name are its own."`
-	Ranks    *int          `short:"n" placeholder:"N" help:"How many processes to start."`
-	Pin      bool          `help:"Keep each rank on cores of its own: its share of those that this process may use."`
-	NoPrefix bool          `help:"Show lines as they are, without the rank that has written them."`
+	Ranks    *int          `short:"n" placeholder:"N" help:"Number of processes to start."`
+	Pin      bool          `help:"Pin each rank to its own cores: an equal part of those that this process may use."`
+	NoPrefix bool          `help:"Show lines without the rank that wrote them."`
 	Quiet    bool          `short:"q" help:"Show the lines of rank 0 only."`
-	Output   string        `short:"o" placeholder:"DIR" help:"Show nothing, and write DIR/rank-0.out, DIR/rank-0.err and so on, which must not exist yet."`
-	Grace    time.Duration `default:"5s" placeholder:"5s" help:"How long ranks that are asked to end may take before they are killed."`
+	Output   string        `short:"o" placeholder:"DIR" help:"Show no output; write it to new files DIR/rank-0.out, DIR/rank-0.err and so on."`
+	Grace    time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
 }
 
-// Help is what `goccl run --help` says besides the flags.
+// Help returns the text of `goccl run --help` beside the flags.
 func (c *runCommand) Help() string {
-	return `Every process is one rank. It finds its place in RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and for this library in GOCCL_SHM_NAME, GOCCL_SHM_SECRET, GOCCL_SHM_RANK, GOCCL_SHM_SIZE. Rank 0 has the standard input.
+	return `Every process is one rank. Its environment has the rank and the number of ranks: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and for this library GOCCL_SHM_NAME, GOCCL_SHM_SECRET, GOCCL_SHM_RANK, GOCCL_SHM_SIZE. Rank 0 has the standard input.
 
-The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. Nothing that the ranks have started in their process groups is left behind. The error names the rank that made the others fail, or that they waited for.
+The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. All processes in the ranks' process groups are ended. The error names the rank that made the others fail, or that they waited for.
 
-The exit status is 0 if all ranks have ended with 0, and else that of the rank to blame, or 128 and the number of the signal that it, or the launcher, got. It is 127 if there is no such program, 126 if it cannot be executed, 2 for flags that make no sense, and 1 if a process cannot be started.`
+The exit status is 0 if all ranks ended with 0, otherwise that of the rank to blame, or 128 plus the number of the signal that it, or the launcher, got. It is 127 if the program does not exist, 126 if it cannot be executed, 2 for invalid flags, and 1 if a process cannot be started.`
 }
 
-// Validate looks at what has to be there, and at the flags that only make sense
-// together.
+// Validate checks required arguments and combinations of flags.
 func (c *runCommand) Validate() error {
 	switch program := c.program(); {
 	case c.Ranks == nil:
-		return errors.New("-n is missing: say how many ranks to start, as in goccl run -n 4 ./train")
+		return errors.New("-n is missing: give the number of ranks, as in goccl run -n 4 ./train")
 	case *c.Ranks < 1 || *c.Ranks > ccl.MaxRanks:
 		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", *c.Ranks, ccl.MaxRanks)
 	case len(program) == 0 || program[0] == "":
-		return fmt.Errorf("the program is missing: say what to start, as in goccl run -n %d ./train", *c.Ranks)
+		return fmt.Errorf("the program is missing, as in goccl run -n %d ./train", *c.Ranks)
 	case c.Output != "" && (c.Quiet || c.NoPrefix):
-		return errors.New("--output shows nothing and writes files without prefixes: --quiet and --no-prefix do not go with it")
+		return errors.New("--output writes files without prefixes: it excludes --quiet and --no-prefix")
 	case c.Grace < 0:
-		return fmt.Errorf("--grace %v: want no time or some", c.Grace)
+		return fmt.Errorf("--grace %v: want 0 or more", c.Grace)
 	}
 	return nil
 }
@@ -67,7 +66,7 @@ func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 	}
 	signals := make(chan os.Signal, 16)
 	for _, s := range launcher.Signals {
-		if !signal.Ignored(s) { // by nohup, or by a shell that does not want to pass interrupts on
+		if !signal.Ignored(s) { // by nohup, or by a shell for background jobs
 			signal.Notify(signals, s)
 		}
 	}

@@ -72,20 +72,20 @@ goccl: error: rank 2 (pid P) was the first to fail, after T: exit status 42
 // Flags that make no sense are said so, with the status of shells and launchers.
 func TestRunUsage(t *testing.T) {
 	for line, want := range map[string]string{
-		"true":                         "-n is missing: say how many ranks to start, as in goccl run -n 4 ./train",
-		"-n 4":                         "the program is missing: say what to start, as in goccl run -n 4 ./train",
-		"-n 4 --":                      "the program is missing: say what to start, as in goccl run -n 4 ./train",
+		"true":                         "-n is missing: give the number of ranks, as in goccl run -n 4 ./train",
+		"-n 4":                         "the program is missing, as in goccl run -n 4 ./train",
+		"-n 4 --":                      "the program is missing, as in goccl run -n 4 ./train",
 		"-n 0 true":                    "-n 0: from 1 to 65536 ranks are possible",
 		"--ranks=-1 true":              "-n -1: from 1 to 65536 ranks are possible",
 		"-n 65537 true":                "-n 65537: from 1 to 65536 ranks are possible",
 		"-n two true":                  `--ranks: expected a valid 64 bit int but got "two"`,
-		"-n 2 --grace=-1s true":        "--grace -1s: want no time or some",
-		"-n 2 --quiet -o out true":     "--output shows nothing and writes files without prefixes: --quiet and --no-prefix do not go with it",
-		"-n 2 --no-prefix -o out true": "--output shows nothing and writes files without prefixes: --quiet and --no-prefix do not go with it",
+		"-n 2 --grace=-1s true":        "--grace -1s: want 0 or more",
+		"-n 2 --quiet -o out true":     "--output writes files without prefixes: it excludes --quiet and --no-prefix",
+		"-n 2 --no-prefix -o out true": "--output writes files without prefixes: it excludes --quiet and --no-prefix",
 		"-n 2 --colour true":           "unknown flag --colour",
 	} {
 		require.Contains(t, failed(t, 2, append([]string{"run"}, strings.Fields(line)...)...), want, line)
 	}
 	require.Contains(t, failed(t, 80, "explain", "--colour"), "unknown flag --colour")
-	require.Contains(t, printed(t, "run", "--help"), "How many processes to start.")
+	require.Contains(t, printed(t, "run", "--help"), "Number of processes to start.")
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
 
-// Main runs the command that the program's arguments name, and ends the program. It is
-// all that the program does, since `goccl run` starts the program again for its own ends.
+// Main runs the command in the program's arguments and exits. The program must do
+// nothing else, since `goccl run` starts the program itself as a helper.
 func Main() {
 	launcher.Reexecuted()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the program: it returns the exit status.
+// run runs the program and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
 	var command struct {
 		Bench   benchCommand   `cmd:"" help:"Time collectives, beside the yardsticks of the same run."`
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 	parser.FatalIfErrorf(err)
 	var usage *kong.ParseError
 	if errors.As(err, &usage) && usage.Context.Selected() != nil && usage.Context.Selected().Name == "run" {
-		return 2 // as shells and launchers say: 80 could be a rank's
+		return 2 // as in shells and launchers: 80 could be a rank's
 	}
 	return status
 }

@@ -214,7 +214,7 @@ rules:
 	require.Contains(t, text, "ccl.yaml:7: rules 1 and 2 overlap: both match all_reduce")
 	require.Contains(t, text, "ccl.yaml:7: no rule matches ")
 	require.Contains(t, text, "refused: not implemented: no rule of ccl.yaml matches; entries that can: direct, ring\n")
-	require.Contains(t, text, "refused: 6 bytes are no whole number of float32\n")
+	require.Contains(t, text, "refused: 6 bytes are not a whole number of float32\n")
 
 	r := reported(t, "explain", "--ranks=4", "--bytes=2MiB", "--collective=broadcast")
 	require.Len(t, r.Findings, 3)
@@ -223,7 +223,7 @@ rules:
 	require.Nil(t, c.Cost)
 	require.Len(t, c.Rules, 2)
 
-	require.Contains(t, printed(t, "explain", "--ranks=2048", "--bytes=1024GiB", "--collective=broadcast"), "more than can be counted")
+	require.Contains(t, printed(t, "explain", "--ranks=2048", "--bytes=1024GiB", "--collective=broadcast"), "the cost of this length overflows")
 }
 
 // What there is no operation for is refused, with the words of the call.
@@ -256,7 +256,7 @@ func TestWorlds(t *testing.T) {
 	alone(t)
 	writeFile(t, "ccl.yaml", "version: 1\ndefaults: {world_size: 4}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n")
 	text := printed(t, "explain", "--ranks=2,4", "--bytes=1MiB")
-	require.Contains(t, text, "refused: the world size is 4 by ccl.yaml:2 (defaults.world_size), but --ranks says 2")
+	require.Contains(t, text, "refused: the world size is 4 by ccl.yaml:2 (defaults.world_size), but --ranks is 2")
 	r := reported(t, "explain", "--ranks=2,4")
 	require.Empty(t, r.Worlds[0].Calls)
 	require.NotEmpty(t, r.Worlds[0].Refused)
@@ -267,7 +267,7 @@ func TestWorlds(t *testing.T) {
 // A group of one rank runs no kernel, and explain does not pretend.
 func TestOneRank(t *testing.T) {
 	alone(t)
-	require.Contains(t, printed(t, "explain", "--ranks=1,2"), "nobody: a group of one rank copies its own input, and no kernel runs\n")
+	require.Contains(t, printed(t, "explain", "--ranks=1,2"), "a group of one rank copies its own input without a kernel\n")
 	c := reported(t, "explain", "--ranks=1").Worlds[0].Calls[0]
 	require.Empty(t, c.Entry)
 	require.NotEmpty(t, c.Note)
@@ -344,11 +344,11 @@ func TestMistakes(t *testing.T) {
 		{"explain --op=mean", 80, `unknown op "mean"`},
 		{"explain --timeout=5", 80, `want a duration with its unit, such as 60s, or none; got "5"`},
 		{"explain --timeout=-5s", 80, `got "-5s"`},
-		{"explain --markdown", 80, "--markdown goes with --algorithms or --types"},
-		{"explain --types --json", 80, "--types is the same whatever the call"},
-		{"explain --types --op=sum", 80, "--types is the same whatever the call"},
-		{"explain --types --algorithms", 80, "--types is the same whatever the call"},
-		{"explain --algorithms --markdown --json", 80, "choose one"},
+		{"explain --markdown", 80, "--markdown needs --algorithms or --types"},
+		{"explain --types --json", 80, "--types does not depend on the call"},
+		{"explain --types --op=sum", 80, "--types does not depend on the call"},
+		{"explain --types --algorithms", 80, "--types does not depend on the call"},
+		{"explain --algorithms --markdown --json", 80, "exclude each other"},
 		{"explain --algorithms --ranks=2", 80, "--algorithms describes what is registered"},
 		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
 		{"explain --transport=tcp --ranks=2", 1, `unknown transport "tcp"`},

@@ -11,7 +11,7 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// goTypes are the types of Go that there is a DType of.
+// goTypes are the Go types that have a DType.
 var goTypes = []struct {
 	name  string
 	dtype ccl.DType
@@ -39,7 +39,7 @@ const aboutTypes = `The element types, by their names in ccl.yaml, and the opera
 all_reduce, reduce, reduce_scatter, scan and exscan take an operation. An operation that a type does not have is rejected before
 anything is sent; errors.Is finds ccl.ErrNotImplemented.`
 
-// typeNotes are what the table cannot say. A test holds the library to each.
+// typeNotes are rules that the table does not show. A test checks each.
 var typeNotes = [][]string{
 	{"about", ""},
 	{"avg", "The sum, then one division by the number of ranks, which truncates integers toward zero. Scans do not have it, because the number of inputs differs from rank to rank."},
@@ -58,7 +58,7 @@ var typeNotes = [][]string{
 // describeTypes prints the table of types and operations.
 func describeTypes(w io.Writer, form page) error {
 	var b bytes.Buffer
-	form.begin(&b, "--types")
+	form.start(&b, "--types")
 	form.heading(&b, 1, "Types and operations")
 	form.paragraph(&b, aboutTypes)
 	head := []string{"type", "in Go", "bytes"}
@@ -86,7 +86,7 @@ func describeTypes(w io.Writer, form page) error {
 	return err
 }
 
-// defined says which of the reductions of a type an operation has.
+// defined returns the cell for an operation of a type.
 func defined(op ccl.Op, d ccl.DType) string {
 	switch {
 	case measure.Undefined(ccl.CollAllReduce, op, d) != nil:
