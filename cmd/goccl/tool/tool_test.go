@@ -349,7 +349,7 @@ func TestMistakes(t *testing.T) {
 		{"explain --types --op=sum", 80, "--types does not depend on the call"},
 		{"explain --types --algorithms", 80, "--types does not depend on the call"},
 		{"explain --algorithms --markdown --json", 80, "exclude each other"},
-		{"explain --algorithms --ranks=2", 80, "--algorithms describes what is registered"},
+		{"explain --algorithms --ranks=2", 80, "--algorithms does not depend on the configuration"},
 		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
 		{"explain --transport=tcp --ranks=2", 1, `unknown transport "tcp"`},
 		{"doctor --fix", 80, "unknown flag --fix"},
