@@ -20,39 +20,39 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// benchCommand is `goccl bench`. No flag has a default that is not its zero value,
-// so that those which do not go together can be told apart; Run fills them in.
+// benchCommand is `goccl bench`. The default of every flag is its zero value, so that
+// Validate sees which flags were given; Run fills in the real defaults.
 type benchCommand struct {
 	Args       []string      `arg:"" optional:"" name:"collective" help:"Collectives, by the names of ccl.yaml, and barrier; by default all_reduce. With --compare: two files."`
-	Begin      measure.Size  `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. What is dealt out to the ranks has whole blocks."`
+	Begin      measure.Size  `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. Data that is scattered is rounded up to whole blocks."`
 	End        measure.Size  `short:"e" placeholder:"64M" help:"Length of the longest."`
-	Factor     int           `short:"f" placeholder:"4" help:"From each length to the next."`
+	Factor     int           `short:"f" placeholder:"4" help:"Ratio of each length to the previous one."`
 	Ranks      []int         `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core, at least 2."`
 	Algorithm  []string      `placeholder:"ENTRY" help:"Entries of the configuration to compare; auto: what its rules choose. By default what a program gets."`
 	Config     string        `placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
-	Transport  string        `placeholder:"NAME" help:"Takes the place of defaults.transport, like dist.WithTransport."`
+	Transport  string        `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport."`
 	DType      []string      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []string      `placeholder:"NAME" help:"Operations; by default sum."`
-	InPlace    bool          `help:"Measure results that take the place of the input, or inputs that lie in the result; that is the default."`
-	OutOfPlace bool          `help:"Measure results beside the input. Both flags: both."`
+	InPlace    bool          `help:"Measure in place: the result replaces the input, or the input is part of the result; the default."`
+	OutOfPlace bool          `help:"Measure with separate buffers. Both flags: both."`
 	Root       int           `placeholder:"RANK" help:"Root of collectives that have one; by default 0."`
 	Consume    bool          `help:"The time includes reading the whole result."`
-	Time       time.Duration `placeholder:"200ms" help:"Time for each row, with all that happens around a call; yardsticks are rows as well."`
-	Warmup     *int          `placeholder:"5" help:"Calls of each row that go before and do not count."`
+	Time       time.Duration `placeholder:"200ms" help:"Time for each row, including the work between calls; yardsticks are rows as well."`
+	Warmup     *int          `placeholder:"5" help:"Calls of each row that are made first and not counted."`
 	MinCalls   int           `placeholder:"10" help:"Calls of each row, even if they take longer."`
 	MaxCalls   int           `placeholder:"20000" help:"Calls of each row, even if there is time left."`
 	CSV        string        `name:"csv" placeholder:"FILE" help:"Write all rows as CSV."`
 	JSON       string        `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
 	Plot       string        `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
 	Compare    bool          `help:"Compare two files of --json; measures nothing."`
-	Check      string        `placeholder:"FILE" help:"Measure what a baseline has, and fail if ratios to the yardsticks are more than about twice those it has."`
-	Renew      bool          `help:"With --check: write the ratios that are measured into the baseline."`
-	Sweep      string        `placeholder:"FILE" help:"Measure what a sweep file says, and write a report; goes on where it was interrupted."`
-	Out        string        `placeholder:"DIR" help:"With --sweep: where the results go; by default NAME-results for NAME.yaml."`
-	Fresh      bool          `help:"With --sweep: forget the results that are there."`
+	Check      string        `placeholder:"FILE" help:"Measure the cases of a baseline, and fail if a ratio to the yardsticks is more than about twice the baseline's."`
+	Renew      bool          `help:"With --check: write the measured ratios to the baseline."`
+	Sweep      string        `placeholder:"FILE" help:"Measure the cells of a sweep file, and write a report; continues after an interruption."`
+	Out        string        `placeholder:"DIR" help:"With --sweep: directory of the results; by default NAME-results for NAME.yaml."`
+	Fresh      bool          `help:"With --sweep: discard existing results."`
 }
 
-// Validate looks at the flags that only make sense together.
+// Validate checks combinations of flags.
 func (c *benchCommand) Validate() error {
 	switch {
 	case c.Compare:
@@ -64,20 +64,20 @@ func (c *benchCommand) Validate() error {
 		if !c.only(func(rest *benchCommand) {
 			rest.Check, rest.Renew, rest.Time, rest.Warmup, rest.MinCalls, rest.MaxCalls = "", false, 0, nil, 0, 0
 		}) {
-			return errors.New("--check: the baseline says what is measured; besides --renew, --time, --warmup, --min-calls and --max-calls no flag goes with it")
+			return errors.New("--check: the baseline determines what is measured; only --renew, --time, --warmup, --min-calls and --max-calls can be combined with it")
 		}
 		return c.budget().Validate()
 	case c.Renew:
-		return errors.New("--renew goes with --check")
+		return errors.New("--renew needs --check")
 	case c.Sweep != "":
 		if !c.only(func(rest *benchCommand) { rest.Sweep, rest.Out, rest.Fresh = "", "", false }) {
-			return errors.New("--sweep: the file says what is measured; besides --out and --fresh no flag goes with it")
+			return errors.New("--sweep: the file determines what is measured; only --out and --fresh can be combined with it")
 		}
 		return nil
 	case c.Out != "" || c.Fresh:
-		return errors.New("--out and --fresh go with --sweep")
+		return errors.New("--out and --fresh need --sweep")
 	case c.Factor == 1 || c.Factor < 0:
-		return fmt.Errorf("--factor %d: lengths have to grow, by at least 2", c.Factor)
+		return fmt.Errorf("--factor %d: want at least 2", c.Factor)
 	case c.Begin > 0 && c.End > 0 && c.Begin > c.End:
 		return fmt.Errorf("--begin %v is more than --end %v", ccl.ByteSize(c.Begin), ccl.ByteSize(c.End))
 	}
@@ -88,7 +88,7 @@ func (c *benchCommand) Validate() error {
 	return errors.Join(job.Validate(), plan.Validate())
 }
 
-// only reports whether no flags are given but those that clear sets to nothing.
+// only reports whether no flags are given except those that clear resets.
 func (c *benchCommand) only(clear func(*benchCommand)) bool {
 	rest := *c
 	clear(&rest)
@@ -97,12 +97,12 @@ func (c *benchCommand) only(clear func(*benchCommand)) bool {
 
 func checkPicture(path string) error {
 	if ext := filepath.Ext(path); path != "" && ext != ".svg" && ext != ".png" {
-		return fmt.Errorf("--plot %s: the name has to end in .svg or .png", path)
+		return fmt.Errorf("--plot %s: the name must end in .svg or .png", path)
 	}
 	return nil
 }
 
-// plan returns what is to be measured. Without --ranks it has none.
+// plan returns the measurements that the flags ask for. Without --ranks it has no ranks.
 func (c *benchCommand) plan() measure.Plan {
 	begin := cmp.Or(c.Begin, min(4, cmp.Or(c.End, 4)))
 	end := cmp.Or(c.End, max(64<<20, begin))
@@ -135,8 +135,8 @@ func (c *benchCommand) budget() measure.Budget {
 	return b
 }
 
-// Run does what the flags say. The first interrupt ends it between two calls. After
-// that, interrupts have their usual effect.
+// Run runs the command. The first interrupt ends it between two calls; later ones have
+// their usual effect.
 func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	context.AfterFunc(ctx, stop)
@@ -145,8 +145,8 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 	case c.Compare:
 		return compareFiles(stdout, c.Args[0], c.Args[1])
 	case dist.IsLaunched():
-		return errors.New("goccl bench measures ranks that it hosts as goroutines, and a launcher has started this process as one rank of a job: " +
-			"start it without the launcher; in a clone, make bench-peers times ranks that are processes")
+		return errors.New("goccl bench measures goroutine ranks of its own, but a launcher started this process as one rank of a job: " +
+			"start it without the launcher; in a clone, make bench-peers measures processes")
 	case c.Check != "":
 		return c.check(ctx, stdout, bars)
 	case c.Sweep != "":
@@ -173,12 +173,12 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 		}
 		return r, err
 	})
-	// What there is, is worth keeping if the rest has failed or was interrupted.
+	// Results are written even if later measurements failed or were interrupted.
 	return errors.Join(err, c.write(stdout, document), judge(document.Results))
 }
 
-// defaultRanks is how many ranks a program would have; one alone has nothing to say
-// to anybody.
+// defaultRanks is the number of ranks that a program would have, at least 2 unless the
+// configuration sets it.
 func defaultRanks(config *ccl.Config) int {
 	if n, _, ok := config.WorldSize(""); ok {
 		return n
@@ -216,7 +216,7 @@ func writeCSV(path string, results []measure.Result) error {
 	return errors.Join(measure.WriteCSV(f, results), f.Close())
 }
 
-// judge returns the error that wrong results are, and results of nobody.
+// judge returns an error if results are wrong or nothing was measured.
 func judge(results []measure.Result) error {
 	wrong, measured := 0, false
 	for _, r := range results {

@@ -15,18 +15,18 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// How many times the ratio of the baseline is too much: far from what ratios repeat
-// within. That of barriers differs by two with how far the cores are from each other.
+// The multiples of the baseline's ratio that count as slower, far above the repeatability
+// of ratios. Ratios of barriers vary by two with the distance of the cores.
 const (
 	slowdown        = 2.0
 	barrierSlowdown = 2.5
 )
 
-// inCompany is how many of the ranks' cores others must have had to be to blame: ranks
-// that poll for each other need all of theirs at the same time.
+// inCompany is how many of the ranks' cores other programs must have used to make a
+// measurement unclear: ranks that poll need all of their cores at the same time.
 const inCompany = 0.2
 
-// guard is what `goccl bench --check` knows.
+// guard is the state of `goccl bench --check`.
 type guard struct {
 	path     string
 	baseline *measure.Baseline
@@ -62,12 +62,12 @@ func (c *benchCommand) check(ctx context.Context, stdout io.Writer, bars bars) e
 	g.out = newBenchTable(stdout, bars, g.document)
 	fmt.Fprintf(stdout, "baseline       %s: %s, %v\n", c.Check, baseline.Date.Format("2006-01-02 15:04"), baseline.Machine)
 	if !g.sameMachine() {
-		fmt.Fprintln(stdout, "               of another machine, whose caches and cores may make other ratios")
+		fmt.Fprintln(stdout, "               of another machine, whose caches and cores may have other ratios")
 	}
 	err = g.measureRows(ctx, rows, func(r *checkRow) bool { return r.skipped == "" })
 	again := func(r *checkRow) bool { return r.last().slower || r.last().unclear }
 	if err == nil && slices.ContainsFunc(rows, again) {
-		fmt.Fprintln(stdout, "\nOnce more, what is slower or unclear:")
+		fmt.Fprintln(stdout, "\nMeasured again, since slower or unclear:")
 		err = g.measureRows(ctx, rows, again)
 	}
 	if err != nil {
@@ -86,14 +86,14 @@ func (c *benchCommand) check(ctx context.Context, stdout io.Writer, bars bars) e
 }
 
 const aboutCheck = `
-BASELINE, NOW, AGAIN: how many times the YARDSTICK of the same rounds; of own copy and peer copy that which says less of
-a change. BOUND: %g times the baseline, of barriers %g times. VERDICT: slower, if beyond it twice; unclear, if other programs
-had the cores of ranks that poll, twice; faster, if below the baseline by as much: renew it, and it holds the code to that.
+BASELINE, NOW, AGAIN: multiples of the YARDSTICK of the same rounds; of own copy and peer copy the one that shows the smaller
+change. BOUND: %g times the baseline, for barriers %g times. VERDICT: slower, if above it twice; unclear, if other programs
+used the cores of ranks that poll, twice; faster, if below the baseline by as much: renew it, to keep the gain.
 `
 
 func (g *guard) sameMachine() bool { return g.baseline.Machine.Like(g.document.Machine) }
 
-// checkRow is an entry of a case of the baseline, and what was measured of it.
+// checkRow is an entry of a case of the baseline, with its measurements.
 type checkRow struct {
 	measure.Expected
 	entry   string
@@ -101,10 +101,10 @@ type checkRow struct {
 	runs    []checked
 }
 
-// checked is a row that was measured once.
+// checked is one measurement of a row.
 type checked struct {
 	ratios    map[string]float64
-	yardstick string // that the verdict is by
+	yardstick string // of the verdict
 	verdict   string
 	slower    bool
 	unclear   bool
@@ -117,7 +117,7 @@ func (r *checkRow) last() checked {
 	return r.runs[len(r.runs)-1]
 }
 
-// tooMuch is how many times the baseline is beyond the bound.
+// tooMuch is the bound, as a multiple of the baseline.
 func (r *checkRow) tooMuch() float64 {
 	if r.entry == "" {
 		return barrierSlowdown
@@ -129,8 +129,8 @@ func (r *checkRow) String() string {
 	return r.Name() + strings.TrimRight(", "+r.entry, ", ")
 }
 
-// rows returns the rows of the baseline. Whether ranks poll or sleep while they wait
-// makes calls several times slower or faster, whatever the code is like.
+// rows returns the rows of the baseline. It skips those whose ranks poll on one machine
+// and sleep on the other, since that changes times by several times.
 func (g *guard) rows() (rows []*checkRow, err error) {
 	there, here := g.baseline.Machine, g.document.Machine
 	for _, e := range g.baseline.Cases {
@@ -158,7 +158,7 @@ func waiting(m measure.Machine, ranks int) string {
 
 func (g *guard) renewal() string { return fmt.Sprintf("goccl bench --check %s --renew", g.path) }
 
-// measureRows measures the rows that which says, those of a case together.
+// measureRows measures the rows that which selects, those of a case together.
 func (g *guard) measureRows(ctx context.Context, rows []*checkRow, which func(*checkRow) bool) error {
 	var cases []measure.Case
 	of := map[measure.Case][]*checkRow{}
@@ -197,14 +197,14 @@ func (g *guard) measure(ctx context.Context, c measure.Case, entries []string) (
 	return result, err
 }
 
-// compare holds what was measured of the row against the baseline. Code that has
-// become slower is so by all yardsticks; if one of them says otherwise, it is
-// the other yardstick that has changed.
+// compare compares a measurement of the row with the baseline. Code that has become
+// slower is slower by all yardsticks; if they differ, a yardstick has changed, so the
+// smallest change counts.
 func (r *checkRow) compare(result measure.Result, row measure.Row, polling bool) {
 	now := checked{ratios: result.Ratios(row)}
 	change := math.Inf(1)
 	expected := r.Ratios[r.entry]
-	for _, yardstick := range slices.Sorted(maps.Keys(expected)) { // of equals the first
+	for _, yardstick := range slices.Sorted(maps.Keys(expected)) { // the first of equals
 		x, there := now.ratios[yardstick]
 		if x /= expected[yardstick]; there && math.Abs(math.Log(x)) < math.Abs(math.Log(change)) {
 			now.yardstick, change = yardstick, x
@@ -240,7 +240,7 @@ func (r *checkRow) cells() []string {
 		measure.Multiple(before), measured[0], measured[1], measure.Multiple(before*r.tooMuch()), last.verdict)
 }
 
-// judge returns the error that names the rows which do not hold.
+// judge returns an error that names the rows above their bounds.
 func (g *guard) judge(rows []*checkRow) error {
 	var slow, refused string
 	compared := false
@@ -257,9 +257,9 @@ func (g *guard) judge(rows []*checkRow) error {
 	}
 	var all []error
 	if slow != "" {
-		next := "If that is meant, renew the baseline: " + g.renewal()
+		next := "If this is intended, renew the baseline: " + g.renewal()
 		if !g.sameMachine() {
-			next = "The baseline is of another machine. Make one of this at a commit that you trust, and check again: " + g.renewal()
+			next = "The baseline is of another machine. Make one here at a commit that you trust, and check again: " + g.renewal()
 		}
 		all = append(all, fmt.Errorf("slower than %s allows, twice:%s\n%s", g.path, slow, next))
 	}
@@ -272,8 +272,8 @@ func (g *guard) judge(rows []*checkRow) error {
 	return errors.Join(all...)
 }
 
-// renew writes the baseline anew. Each case is measured three times, with the others
-// between, and what counts is the median of the times without company.
+// renew writes a new baseline. It measures all cases three times in turns, and takes the
+// median of each, without measurements that other programs disturbed.
 func (g *guard) renew(ctx context.Context, stdout io.Writer) error {
 	entries := map[measure.Case][]string{}
 	var cases []measure.Case
@@ -291,7 +291,7 @@ func (g *guard) renew(ctx context.Context, stdout io.Writer) error {
 		err = judge(g.document.Results)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; %s is as it was", err, g.path)
+		return fmt.Errorf("%w; %s is unchanged", err, g.path)
 	}
 	renewed := measure.Baseline{Date: g.document.Date, Machine: g.document.Machine}
 	noisy := 0
@@ -307,7 +307,7 @@ func (g *guard) renew(ctx context.Context, stdout io.Writer) error {
 		for i, row := range quiet[0].Algorithms() {
 			if e.Ratios[row.Entry] = medians(quiet, i); len(e.Ratios[row.Entry]) == 0 {
 				why := cmp.Or(row.Refused, "no yardstick was measured; it needs two free cores")
-				return fmt.Errorf("%v: %s; %s is as it was", &checkRow{Expected: e, entry: row.Entry}, why, g.path)
+				return fmt.Errorf("%v: %s; %s is unchanged", &checkRow{Expected: e, entry: row.Entry}, why, g.path)
 			}
 		}
 		renewed.Cases = append(renewed.Cases, e)
@@ -317,7 +317,7 @@ func (g *guard) renew(ctx context.Context, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "written: %s\n", g.path)
 	if noisy > 0 {
-		fmt.Fprintf(stdout, "In %d of %d cases other programs had cores each time; renew again when they rest.\n", noisy, len(cases))
+		fmt.Fprintf(stdout, "In %d of %d cases other programs used cores each time; renew again on a quiet machine.\n", noisy, len(cases))
 	}
 	return nil
 }
@@ -333,7 +333,7 @@ func medians(results []measure.Result, i int) map[string]float64 {
 	median := map[string]float64{}
 	for yardstick, all := range every {
 		slices.Sort(all)
-		median[yardstick] = all[(len(all)-1)/2] // of two the stricter
+		median[yardstick] = all[(len(all)-1)/2] // the stricter of two
 	}
 	return median
 }

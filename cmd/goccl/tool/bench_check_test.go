@@ -59,14 +59,14 @@ func TestCheckFails(t *testing.T) {
 	baselineOf(t, 1e-6, "direct")
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, 1, run(t.Context(), checking(), &stdout, &stderr))
-	_, again, found := strings.Cut(stdout.String(), "\nOnce more, what is slower or unclear:\n")
+	_, again, found := strings.Cut(stdout.String(), "\nMeasured again, since slower or unclear:\n")
 	require.True(t, found)
 	require.Regexp(t, `\n +64 +16 +float32 +sum direct +`, again)
 	require.Regexp(t, `\nall_reduce +float32 +sum +2 +in +4KiB +direct +(own|peer)_copy +0.00 +[\d.]+ +[\d.]+ +0.00 +slower\n`, again)
 	require.Regexp(t, `^goccl: error: slower than baseline.json allows, twice:
  +all_reduce of float32 by sum, in place, 2 ranks, 64 bytes, direct: [\d.]+ times (own|peer)_copy, and 0.00 in the baseline
  +all_reduce of float32 by sum, in place, 2 ranks, 4096 bytes, direct: .*
- +If that is meant, renew the baseline: goccl bench --check baseline.json --renew
+ +If this is intended, renew the baseline: goccl bench --check baseline.json --renew
 $`, stderr.String())
 }
 
@@ -162,13 +162,13 @@ func TestCheckOnAnotherMachine(t *testing.T) {
 	b.Cases = append(b.Cases, measure.Expected{Case: allReduceCase(3, 64), Ratios: map[string]map[string]float64{"ring": {measure.OwnCopy: 1e6}}})
 	require.NoError(t, b.WriteFile("baseline.json"))
 	text := printed(t, checking()...)
-	require.Contains(t, text, "of another machine, whose caches and cores may make other ratios\n")
+	require.Contains(t, text, "of another machine, whose caches and cores may have other ratios\n")
 	require.Regexp(t, `\nall_reduce +float32 +sum +2 +in +64 +direct +- +- +- +- +- +skipped: 2 ranks sleep on 1 cores here, and poll on 2 cores there\n`, text)
 	require.Regexp(t, `\nall_reduce +float32 +sum +3 +in +64 +ring +own_copy .* faster\n`, text)
 
 	b.Cases[2].Ratios["ring"][measure.OwnCopy] = 1e-6
 	require.NoError(t, b.WriteFile("baseline.json"))
-	require.Contains(t, failedAfter(t, checking()...), " The baseline is of another machine. Make one of this at a commit that you trust, and check again: goccl bench --check baseline.json --renew\n")
+	require.Contains(t, failedAfter(t, checking()...), " The baseline is of another machine. Make one here at a commit that you trust, and check again: goccl bench --check baseline.json --renew\n")
 }
 
 // What is written is what was measured, of every case, whatever was there before.
@@ -206,7 +206,7 @@ func TestCheckRefused(t *testing.T) {
 $`, failedAfter(t, checking()...))
 	before, err := os.ReadFile("baseline.json")
 	require.NoError(t, err)
-	require.Regexp(t, `^goccl: error: all_reduce of float32 by sum, in place, 2 ranks, 64 bytes, grid: .*which is for the topologies.*; baseline.json is as it was\n$`, failedAfter(t, checking("--renew")...))
+	require.Regexp(t, `^goccl: error: all_reduce of float32 by sum, in place, 2 ranks, 64 bytes, grid: .*which is for the topologies.*; baseline.json is unchanged\n$`, failedAfter(t, checking("--renew")...))
 	baselineOf(t, 1e6, "direct", "gird")
 	require.Contains(t, failedAfter(t, checking()...), "did you mean grid?")
 
@@ -241,10 +241,10 @@ func TestCheckMistakes(t *testing.T) {
 		{"--check baseline.json", 1, "baseline.json is not a baseline of goccl bench --check: unexpected EOF"},
 		{"--check baseline.json --renew", 1, "baseline.json is not a baseline of goccl bench --check: unexpected EOF"},
 		{"--check missing.json", 1, "missing.json"},
-		{"--check baseline.json --ranks 2", 80, "--check: the baseline says what is measured"},
-		{"--check baseline.json all_reduce", 80, "--check: the baseline says what is measured"},
+		{"--check baseline.json --ranks 2", 80, "--check: the baseline determines what is measured"},
+		{"--check baseline.json all_reduce", 80, "--check: the baseline determines what is measured"},
 		{"--check baseline.json --time=-1s", 80, "time -1s"},
-		{"--renew", 80, "--renew goes with --check"},
+		{"--renew", 80, "--renew needs --check"},
 	} {
 		require.Contains(t, failed(t, m.status, strings.Fields("bench "+m.args)...), m.says, m.args)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// noticeable is the ratio from which on something is called a difference. Medians
-// repeat within a few percent.
+// noticeable is the smallest ratio that counts as a difference. Medians repeat within a
+// few percent.
 const noticeable = 1.1
 
-// compareFiles prints what changed from one run to another.
+// compareFiles prints the differences between two runs.
 func compareFiles(stdout io.Writer, before, after string) error {
 	a, err := measure.ReadFile(before)
 	if err != nil {
@@ -44,20 +44,20 @@ func compareFiles(stdout io.Writer, before, after string) error {
 }
 
 const aboutCompare = `
-A US, B US: medians. YARDSTICK: what the same runs had for the yardstick that is most like the call. If it has
-changed as much, it was the machine. VERDICT: faster or slower, if both the time and its ratio to the
+A US, B US: medians. YARDSTICK: the yardstick most like the call, in the same runs. If it has
+changed as much, the machine has. VERDICT: faster or slower, if both the time and its ratio to the
 yardstick have changed by more than 10 % in the same direction; same, if the ratio has not; and unclear, if only the
 yardstick has changed: measure again.
 `
 
-// pair is a row that was measured twice, or once: then one of the two has no calls.
+// pair is a row of two runs. If only one run has it, the other's row has no calls.
 type pair struct {
 	measure.Case
 	a, b   measure.Row
 	ya, yb measure.Row // the yardstick of each
 }
 
-// pairs returns the rows of a, in their order, with those of b, and then those that
+// pairs returns the rows of a, in their order, with those of b, then those that
 // only b has.
 func pairs(a, b *measure.Document) (all []pair) {
 	type key struct {
@@ -87,12 +87,11 @@ func pairs(a, b *measure.Document) (all []pair) {
 	return all
 }
 
-// synchronisationBytes is up to where a call costs about what meeting costs.
+// synchronisationBytes bounds the lengths at which a call costs about one synchronisation.
 const synchronisationBytes = 1 << 10
 
 // yardstickOf returns the yardstick that is most like the call: a barrier for short
-// vectors, copying what another rank has written for long ones, and the way between
-// two cores for barriers.
+// vectors, a copy of another rank's data for long ones, core to core for barriers.
 func yardstickOf(r measure.Result) measure.Row {
 	switch {
 	case r.Bytes == 0:
@@ -117,18 +116,18 @@ func (p pair) cells() []string {
 		measure.Digits(p.a.P50, 4), measure.Digits(p.b.P50, 4), measure.Multiple(time), orDash(yardstick), measure.Multiple(machine), p.verdict(time, machine))
 }
 
-// caseColumns are the columns that say which call it is.
+// caseColumns are the columns that identify the call. PLACE is in or out of place.
 var caseColumns = []string{"COLLECTIVE", "TYPE", "OP", "RANKS", "PLACE", "SIZE"}
 
 func caseCells(c measure.Case) []string {
-	place, size := "-", "-"
+	buffers, size := "-", "-"
 	if c.Bytes > 0 {
-		place, size = map[bool]string{true: "in", false: "out"}[c.InPlace], ccl.ByteSize(c.Bytes).String()
+		buffers, size = map[bool]string{true: "in", false: "out"}[c.InPlace], ccl.ByteSize(c.Bytes).String()
 	}
 	if c.Consume {
-		place += ", read"
+		buffers += ", read"
 	}
-	return []string{c.Collective, orDash(c.DType), orDash(c.Op), strconv.Itoa(c.Ranks), place, size}
+	return []string{c.Collective, orDash(c.DType), orDash(c.Op), strconv.Itoa(c.Ranks), buffers, size}
 }
 
 // over returns the ratio of two medians, 0 if one is missing.
@@ -151,7 +150,7 @@ func (p pair) verdict(time, machine float64) string {
 		return "wrong in b"
 	case p.a.Errors > 0:
 		return "wrong in a"
-	case machine == 0: // it has no yardstick; then nothing can have changed with it
+	case machine == 0: // without a yardstick
 		machine = 1
 	}
 	switch relative := time / machine; {

@@ -15,8 +15,8 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/sweep"
 )
 
-// sweep is `goccl bench --sweep`: it measures the cells of the file that are not
-// done yet, and when all are, writes the report.
+// sweep is `goccl bench --sweep`: it measures the missing cells of the file and then
+// writes the report.
 func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars) error {
 	file, err := sweep.Load(c.Sweep)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars) e
 		return r, err
 	})
 	if err != nil {
-		return fmt.Errorf("%w; %d of %d cells are done, and the same command goes on from there", err, len(document.Results), len(cases))
+		return fmt.Errorf("%w; %d of %d cells are done, and the same command continues from there", err, len(document.Results), len(cases))
 	}
 	return errors.Join(writeReport(stdout, store, file, document, settings[0]), judge(document.Results))
 }

@@ -13,28 +13,28 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// benchTable prints results as they come, a table for each section.
+// benchTable prints results one by one, in a table for each section.
 type benchTable struct {
 	out     io.Writer
 	bar     progress
 	results []measure.Result // of the section
 }
 
-// newBenchTable prints what holds for all of the document's results.
+// newBenchTable prints the head: machine, configuration and clock.
 func newBenchTable(out io.Writer, bars bars, d *measure.Document) *benchTable {
 	fmt.Fprintf(out, "machine        %v\n", d.Machine)
 	if d.Machine.Load != "" {
-		fmt.Fprintf(out, "load           %s in the minute before; what else runs shows in all times\n", d.Machine.Load)
+		fmt.Fprintf(out, "load           %s in the minute before; other load affects all times\n", d.Machine.Load)
 	}
 	fmt.Fprintf(out, "configuration  %s (%s)\n", d.Config.File, d.Config.FoundBy)
-	fmt.Fprintf(out, "clock          %d ns a reading, which every time has in it once\n", d.Machine.ClockNS)
+	fmt.Fprintf(out, "clock          %d ns per reading, included once in every time\n", d.Machine.ClockNS)
 	return &benchTable{out: out, bar: progress{out: bars}}
 }
 
-// measureAll prints the results of the cases, as they are measured one after the
-// other. Nothing is printed while something is timed.
+// measureAll measures the cases one after the other and prints each result, never while
+// a call is timed.
 func (t *benchTable) measureAll(cases []measure.Case, one func(measure.Case) (measure.Result, error)) error {
-	t.bar.begin(len(cases))
+	t.bar.start(len(cases))
 	defer t.end()
 	for _, c := range cases {
 		t.bar.describe(fmt.Sprintf("%s %v, %d ranks", c.Collective, ccl.ByteSize(c.Bytes), c.Ranks))
@@ -89,7 +89,7 @@ func (t *benchTable) add(r measure.Result) error {
 	return err
 }
 
-// end prints what the last section still needs.
+// end prints the yardsticks of the last section.
 func (t *benchTable) end() {
 	t.bar.clear()
 	fmt.Fprint(t.out, t.yardsticks())
@@ -111,8 +111,8 @@ func benchLine(cells []string) string {
 	return strings.TrimRight(b.String(), " ") + "\n"
 }
 
-// benchCells returns the cells of an algorithm's row; of one that is refused, the
-// reason in place of the numbers.
+// benchCells returns the cells of an algorithm's row, or the reason instead of the
+// numbers if it was rejected.
 func benchCells(r measure.Result, row measure.Row) []string {
 	size, count := "-", "-"
 	if r.Bytes > 0 {
@@ -127,7 +127,7 @@ func benchCells(r measure.Result, row measure.Row) []string {
 		measure.Multiple(row.XOwnCopy), measure.Multiple(row.XPeerCopy), measure.Multiple(row.XFloor), strconv.Itoa(row.Errors))
 }
 
-// entryText names the entry of a row, and what the rules made of auto.
+// entryText returns the entry of a row, for auto with the chosen one.
 func entryText(row measure.Row) string {
 	if row.Ran != "" {
 		return row.Entry + " (" + row.Ran + ")"
@@ -135,8 +135,8 @@ func entryText(row measure.Row) string {
 	return orDash(row.Entry)
 }
 
-// yardsticks says of the section's results what the yardsticks were that do not
-// depend on the length: if they vary, it is the machine that does.
+// yardsticks returns the section's yardsticks that do not depend on the length: if they
+// vary, the machine does.
 func (t *benchTable) yardsticks() string {
 	var parts []string
 	for _, y := range []struct{ name, words string }{

@@ -63,7 +63,7 @@ func TestBenchTable(t *testing.T) {
 		return lines + "in the same rounds: barrier # us (# to #)\n"
 	}
 	const unfit = "grid is the algorithm grid, which is for the topologies [torus_#d mesh_#d_no_wrap], but here it is ring_#d (built-in ccl.yaml:#)"
-	want := "machine\nconfiguration built-in ccl.yaml (built in)\nclock # ns a reading, which every time has in it once\n"
+	want := "machine\nconfiguration built-in ccl.yaml (built in)\nclock # ns per reading, included once in every time\n"
 	for range 2 {
 		want += "\nall_reduce of float# by sum, out of place, result read, # ranks over local" + head + rows("sum", unfit) +
 			"\nall_gather of float#, out of place, result read, # ranks over local" + head + rows("-", unfit) +
@@ -139,14 +139,14 @@ func TestBenchMistakes(t *testing.T) {
 		{"--time=-5s", 80, "time -5s"},
 		{"--warmup=-1", 80, "warm-up of -1 calls"},
 		{"--min-calls 5 --max-calls 4", 80, "5 to 4 calls"},
-		{"--plot a.pdf", 80, "--plot a.pdf: the name has to end in .svg or .png"},
+		{"--plot a.pdf", 80, "--plot a.pdf: the name must end in .svg or .png"},
 		{"--compare a.json", 80, "--compare takes two files"},
 		{"--compare a.json b.json --ranks 2", 80, "--compare takes two files of --json, and no other flag"},
 		{"--compare not.json missing.json", 1, "not.json is not what goccl bench --json writes"},
 		{"--compare missing.json not.json", 1, "missing.json"},
-		{"--out a", 80, "--out and --fresh go with --sweep"},
-		{"--fresh", 80, "--out and --fresh go with --sweep"},
-		{"--sweep a.yaml --ranks 2", 80, "besides --out and --fresh no flag goes with it"},
+		{"--out a", 80, "--out and --fresh need --sweep"},
+		{"--fresh", 80, "--out and --fresh need --sweep"},
+		{"--sweep a.yaml --ranks 2", 80, "only --out and --fresh can be combined with it"},
 		{"--sweep missing.yaml", 1, "missing.yaml"},
 		{"--sweep bad.yaml", 1, "bad.yaml:2: rank: unknown key (did you mean ranks?)"},
 		{"--config missing.yaml", 1, "missing.yaml"},
@@ -288,7 +288,7 @@ func TestSweepResumes(t *testing.T) {
 	var stderr bytes.Buffer
 	require.Equal(t, 1, run(ctx, []string{"bench", "--sweep=in/small.yaml"}, out, &stderr))
 	require.Contains(t, out.out.String(), "8 cells, 0 of them done already")
-	require.Equal(t, "goccl: error: interrupted; 3 of 8 cells are done, and the same command goes on from there\n", stderr.String())
+	require.Equal(t, "goccl: error: interrupted; 3 of 8 cells are done, and the same command continues from there\n", stderr.String())
 	cells := func() map[string]string {
 		files, err := filepath.Glob("small-results/cells/*")
 		require.NoError(t, err)

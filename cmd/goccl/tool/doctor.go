@@ -19,12 +19,11 @@ import (
 
 // doctorCommand is `goccl doctor`.
 type doctorCommand struct {
-	Clean bool `help:"Only remove what dead jobs of this user have left in /dev/shm, and say what that was."`
+	Clean bool `help:"Only remove what dead jobs of this user have left in /dev/shm, and list it."`
 	JSON  bool `name:"json" help:"Print one JSON document."`
 }
 
-// Run does what the flags say. The first interrupt ends it when nothing is left of what
-// it tries.
+// Run runs the command. The first interrupt ends it, after it has removed its traces.
 func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	context.AfterFunc(ctx, stop)
@@ -47,14 +46,14 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	return errors.Join(write(stdout), e.judge())
 }
 
-// examination is what `goccl doctor` says: with --json, a document of these fields.
+// examination is the result of `goccl doctor`, and its JSON.
 type examination struct {
 	Date       time.Time        `json:"date"`
 	Machine    measure.Machine  `json:"machine"`
 	Findings   []doctor.Finding `json:"findings"`
-	Config     *configFile      `json:"config,omitempty"` // none if it is wrong
-	Calls      []*call          `json:"calls"`            // two typical ones, as goccl explain has them
-	Yardsticks []measure.Result `json:"yardsticks"`       // as goccl bench has them
+	Config     *configFile      `json:"config,omitempty"` // nil if it is invalid
+	Calls      []*call          `json:"calls"`            // two typical ones, as in goccl explain
+	Yardsticks []measure.Result `json:"yardsticks"`       // as in goccl bench
 	Leftovers  []leftover       `json:"leftovers"`
 }
 
@@ -68,7 +67,7 @@ type leftover struct {
 	Made  time.Time `json:"made"`
 }
 
-// examine looks at everything.
+// examine makes all checks.
 func examine(ctx context.Context) *examination {
 	e := &examination{
 		Date: time.Now().UTC().Truncate(time.Second), Machine: measure.ThisMachine(),
@@ -88,7 +87,7 @@ func examine(ctx context.Context) *examination {
 	e.explain(ranks)
 	if ranks > 0 || launcher.Verdict == doctor.Problem {
 		e.add(doctor.Finding{Part: doctor.PartYardsticks, Name: "all", Verdict: doctor.Note,
-			Says: "not measured in a process that a launcher has started: all of its ranks would measure at once", Do: "run goccl doctor without the launcher"})
+			Says: "not measured under a launcher: all of its ranks would measure at once", Do: "run goccl doctor without the launcher"})
 		return e
 	}
 	results, findings := doctor.Yardsticks(ctx)
@@ -103,14 +102,14 @@ func (e *examination) found(name string, v doctor.Verdict, says, do string) {
 	e.add(doctor.Finding{Part: doctor.PartConfiguration, Name: name, Verdict: v, Says: says, Do: do})
 }
 
-// explain adds which configuration holds, and what becomes of two calls that training
-// makes all the time: of one number, such as a loss, and of a bucket of gradients. Ranks
-// are those of a launcher, 0 if there is none.
+// explain adds the configuration, and explains two calls that training makes all the
+// time: of one number, such as a loss, and of a bucket of gradients. ranks is the
+// launcher's number of ranks, 0 without a launcher.
 func (e *examination) explain(ranks int) {
-	launched := ranks > 0
+	underLauncher := ranks > 0
 	config, found, err := loadConfig("")
 	from := fmt.Sprintf("a launcher has started %d ranks", ranks)
-	if err == nil && !launched {
+	if err == nil && !underLauncher {
 		ranks = defaultRanks(config)
 		from = fmt.Sprintf("dist.Spawn would host %d", ranks)
 	}
@@ -124,23 +123,23 @@ func (e *examination) explain(ranks int) {
 		r, err = asked.explain()
 	}
 	if err != nil {
-		e.found("ccl.yaml", doctor.Problem, err.Error(), "mend it, or see `goccl explain`: as it is, dist refuses to begin")
+		e.found("ccl.yaml", doctor.Problem, err.Error(), "correct it, or see `goccl explain`: dist fails to initialize with it")
 		return
 	}
 	e.Config = &found
 	e.found("ccl.yaml", doctor.OK, fmt.Sprintf("%s (%s)", found.File, found.FoundBy), "")
 	switch configured := settings.Transport(); {
-	case launched && configured == local.Name:
-		e.found("transport", doctor.Problem, "it is to be local, which connects goroutines, but a launcher has started processes", "configure shm, or auto")
-	case !launched && configured == shm.Name:
-		e.found("transport", doctor.Note, "it is to be shm, which connects processes, but no launcher has started this one", "start ranks with goccl run, or configure auto")
+	case underLauncher && configured == local.Name:
+		e.found("transport", doctor.Problem, "the configuration has local, which connects goroutines, but a launcher has started processes", "configure shm, or auto")
+	case !underLauncher && configured == shm.Name:
+		e.found("transport", doctor.Note, "the configuration has shm, which connects processes, but no launcher has started this one", "start ranks with goccl run, or configure auto")
 	}
 	for _, f := range r.Findings {
 		e.found("rules", doctor.Note, f.Origin+": "+f.Message, "see `goccl explain --why`")
 	}
 	for _, c := range r.Worlds[0].Calls {
-		if launched {
-			c.Transport = shm.Name // auto is; what is chosen does not depend on it
+		if underLauncher {
+			c.Transport = shm.Name // of auto; the choice does not depend on it
 		}
 		e.Calls = append(e.Calls, c)
 		name := fmt.Sprintf("%v %v", c.Collective, ccl.ByteSize(c.Bytes))
@@ -156,7 +155,7 @@ func (e *examination) explain(ranks int) {
 	}
 }
 
-// judge returns the error that problems are.
+// judge returns an error if there are problems.
 func (e *examination) judge() error {
 	switch n := doctor.Count(e.Findings, doctor.Problem); n {
 	case 0:
@@ -168,7 +167,7 @@ func (e *examination) judge() error {
 	}
 }
 
-// removal is what `goccl doctor --clean` says: with --json, a document of these fields.
+// removal is the result of `goccl doctor --clean`, and its JSON.
 type removal struct {
 	Removed []leftover `json:"removed"`
 	Kept    []kept     `json:"kept"`
@@ -179,7 +178,7 @@ type kept struct {
 	Why string `json:"why"`
 }
 
-// clean removes what was found.
+// clean removes the leftovers.
 func (c *doctorCommand) clean(stdout io.Writer, found []shm.Leftover) error {
 	r := removal{Removed: []leftover{}, Kept: []kept{}}
 	for _, l := range found {
@@ -209,7 +208,7 @@ func (r removal) write(stdout io.Writer) error {
 		fmt.Fprintf(&b, "kept %v: %s\n", l.leftover, l.Why)
 	}
 	if b.Len() == 0 {
-		b.WriteString("nothing to remove: no dead job of this user has left memory behind\n")
+		b.WriteString("nothing to remove: this user has no leftovers of dead jobs\n")
 	}
 	_, err := io.WriteString(stdout, b.String())
 	return err

@@ -224,7 +224,7 @@ func TestDoctorClean(t *testing.T) {
 	require.NoError(t, shm.Leftover{Path: living.path}.Remove())
 	out.Reset()
 	require.NoError(t, (&doctorCommand{}).clean(&out, nil))
-	require.Equal(t, "nothing to remove: no dead job of this user has left memory behind\n", out.String())
+	require.Equal(t, "nothing to remove: this user has no leftovers of dead jobs\n", out.String())
 }
 
 // asRankZero makes the test binary rank 0 of a job whose rank 1 does not come.

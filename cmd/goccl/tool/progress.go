@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// bars is where progress bars go, if it is a terminal: standard error.
+// bars is the writer of progress bars, standard error.
 type bars struct{ io.Writer }
 
 // progress is a progress bar on a terminal, and nothing elsewhere.
@@ -17,7 +17,7 @@ type progress struct {
 	bar *progressbar.ProgressBar
 }
 
-func (p *progress) begin(steps int) {
+func (p *progress) start(steps int) {
 	f, ok := p.out.Writer.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return
@@ -29,7 +29,7 @@ func (p *progress) begin(steps int) {
 		progressbar.OptionClearOnFinish())
 }
 
-// An ornament: its errors do not matter.
+// Errors of the progress bar do not matter.
 
 func (p *progress) describe(text string) {
 	if p.bar != nil {
@@ -43,7 +43,7 @@ func (p *progress) add() {
 	}
 }
 
-// clear wipes the bar, so that a line can be written in its place.
+// clear erases the bar before a line is written.
 func (p *progress) clear() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

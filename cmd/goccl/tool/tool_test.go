@@ -318,7 +318,7 @@ func TestLaunched(t *testing.T) {
 	for name, value := range map[string]string{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "2"} {
 		t.Setenv(name, value)
 	}
-	const says = "goccl: error: goccl bench measures ranks that it hosts as goroutines, and a launcher has started this process as one rank of a job: "
+	const says = "goccl: error: goccl bench measures goroutine ranks of its own, but a launcher started this process as one rank of a job: "
 	for _, args := range []string{"bench --ranks=2", "bench --check=missing.json", "bench --sweep=missing.yaml"} {
 		require.True(t, strings.HasPrefix(failed(t, 1, strings.Fields(args)...), says), args)
 	}

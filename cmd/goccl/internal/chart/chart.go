@@ -21,13 +21,13 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// The size of a section's two panels.
+// The size of the two panels of a section.
 const (
 	width     = 26 * vg.Centimeter
 	rowHeight = 9.5 * vg.Centimeter
 )
 
-// Save draws the results into a file, as SVG or PNG as its name says.
+// Save draws the results into a file, as SVG or PNG by its name.
 func Save(path string, results []measure.Result) error {
 	picture, err := SVG(results)
 	if filepath.Ext(path) == ".png" {
@@ -43,7 +43,7 @@ func Save(path string, results []measure.Result) error {
 func SVG(results []measure.Result) ([]byte, error) {
 	var b bytes.Buffer
 	err := drawTo(results, func(height vg.Length) canvas { return vgsvg.New(width, height) }, &b)
-	// What the text looks like where the font is not installed.
+	// Fallbacks if the font is not installed.
 	text := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 	return text, err
 }
@@ -87,23 +87,22 @@ func drawTo(results []measure.Result, newCanvas func(height vg.Length) canvas, b
 	return err
 }
 
-// section is what one row of panels shows.
+// section is one row of panels.
 type section struct {
 	results []measure.Result // of different lengths
 	lines   []line
 }
 
-// line is a contender over the lengths. Lengths are given by the logarithm to base 2
-// of the bytes, and times by the one to base 10 of the microseconds: gonum's own
-// logarithmic axes leave empty space beside a long label.
+// line is a contender over the lengths: base-2 logarithms of bytes and base-10 logarithms
+// of microseconds, since gonum's logarithmic axes leave empty space beside a long label.
 type line struct {
 	name       string
-	yardstick  string // which one; "" of an algorithm
+	yardstick  string // its name, "" for an algorithm
 	times, gbs plotter.XYs
 }
 
-// sections returns the sections in their order, without those that have no lengths
-// and those of which nothing was measured.
+// sections returns the sections in order, without those that have no lengths or no
+// measurements.
 func sections(results []measure.Result) (all []*section) {
 	index := map[measure.Case]*section{}
 	for _, r := range results {
@@ -149,7 +148,7 @@ func (s *section) add(bytes int, row measure.Row) {
 // panels draws both panels of a section.
 func (s *section) panels() (latency, bandwidth *plot.Plot, err error) {
 	latency, bandwidth = s.panel(), s.panel()
-	latency.Title.Text, bandwidth.Title.Text = s.results[0].Title(), " " // both have the line
+	latency.Title.Text, bandwidth.Title.Text = s.results[0].Title(), " " // the title spans both panels
 	latency.Y.Label.Text = "median time"
 	latency.Y.Tick.Marker = times{}
 	latency.Legend.Top, latency.Legend.Left = true, true

@@ -1,18 +1,17 @@
-// Package chart draws what package measure has measured.
+// Package chart draws the results of package measure.
 //
 // # Model
 //
-// A picture has a row for each section of the results (see measure.Case.Section),
-// and two panels in it: the median time over the length, both on logarithmic
+// A picture has a row of two panels for each section of the results (see
+// measure.Case.Section): the median time over the length, on logarithmic
 // scales, and the bus bandwidth over the length. Algorithms are coloured lines with
-// a mark of their own for each, yardsticks grey ones. The bus bandwidth of a
-// yardstick is what the algorithm would have that takes as long.
+// different marks, yardsticks grey ones. The bus bandwidth of a yardstick is that of an
+// algorithm that takes as long.
 //
 // The colours are those of Okabe and Ito, Color Universal Design (2008), which the
-// colour-blind can tell apart; the marks tell the lines apart in grey.
+// colour-blind can distinguish; the marks distinguish the lines in grey.
 //
 // # Failure
 //
-// Results without lengths, such as those of barriers alone, are an error: there is
-// nothing to draw.
+// Results without lengths, such as those of barriers alone, are an error.
 package chart

@@ -11,7 +11,7 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// look is how a line looks.
+// look is the appearance of a line.
 type look struct {
 	name   string // of a yardstick
 	color  color.Color
@@ -50,8 +50,8 @@ var (
 	}
 )
 
-// algorithmLook returns the look of the i-th algorithm. Numbers of colours and of
-// marks have no common divisor: dozens of pairs come before one comes again.
+// algorithmLook returns the look of the i-th algorithm. The numbers of colours and
+// marks are coprime, so dozens of looks differ.
 func algorithmLook(i int) look {
 	return look{color: colors[i%len(colors)], width: vg.Points(1.6), mark: marks[i%len(marks)]}
 }
@@ -76,7 +76,7 @@ func (k look) add(p *plot.Plot, points plotter.XYs) error {
 	return nil
 }
 
-// glyph returns the mark; a line of a single point needs one to be seen at all.
+// glyph returns the mark; a line of one point needs one to be visible.
 func (k look) glyph() draw.GlyphStyle {
 	mark := k.mark
 	if mark == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// lengths marks the powers of two on an axis of their exponents, and names some.
+// lengths is an axis of exponents of powers of two.
 type lengths struct{}
 
 // Ticks returns at most eight names.
@@ -30,10 +30,10 @@ func (lengths) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// times marks the decades on an axis of exponents, and the multiples between them.
+// times is an axis of base-10 exponents.
 type times struct{}
 
-// Ticks names the decades, and where there are few of them 2 and 5 as well.
+// Ticks names the decades, and 2 and 5 if there are few of them.
 func (times) Ticks(low, high float64) (ticks []plot.Tick) {
 	few := high-low < 3
 	for decade := math.Floor(low); decade <= high; decade++ {
@@ -50,7 +50,7 @@ func (times) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// timeText writes microseconds in the unit that keeps them short.
+// timeText writes microseconds in the shortest unit.
 func timeText(us float64) string {
 	for _, u := range []struct {
 		name string

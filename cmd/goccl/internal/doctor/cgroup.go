@@ -8,19 +8,19 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// A host is a machine as files show it: those below its root.
+// host is a machine, whose files are below root.
 type host struct{ root string }
 
 func (h host) path(name string) string     { return h.root + name }
 func (h host) contents(name string) string { return measure.Contents(h.path(name)) }
 
-// A limit is what a control group allows; file says which, "" that none does.
+// limit is a limit of a control group, set by file; "": there is none.
 type limit struct {
 	value float64
 	file  string
 }
 
-// cpuQuota returns how many cores' time the control groups of this process allow.
+// cpuQuota returns the CPU quota of this process's control groups, in cores.
 func (h host) cpuQuota() limit {
 	return h.tightest("cpu", func(dir string, version int) limit {
 		file := filepath.Join(dir, "cpu.max")
@@ -33,8 +33,8 @@ func (h host) cpuQuota() limit {
 	})
 }
 
-// memoryLimit returns how many bytes the control groups of this process allow; pages
-// of shared memory count.
+// memoryLimit returns the memory limit of this process's control groups, in bytes. Shared
+// memory counts.
 func (h host) memoryLimit() limit {
 	return h.tightest("memory", func(dir string, version int) limit {
 		file := filepath.Join(dir, "memory.max")
@@ -45,7 +45,7 @@ func (h host) memoryLimit() limit {
 	})
 }
 
-// number returns 0 for what is none, or negative.
+// number returns 0 for an empty, invalid or negative number.
 func number(text string) float64 {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil {
@@ -54,13 +54,12 @@ func number(text string) float64 {
 	return max(0, x)
 }
 
-// tightest returns the least of the limits that read finds in the control group of
-// this process and those around it, of both versions, since a machine can have some
-// controllers in the one and some in the other. See cgroups(7).
+// tightest returns the lowest of the limits that read finds in this process's control
+// group and its parents, of both versions, since a machine can use both. See cgroups(7).
 func (h host) tightest(controller string, read func(dir string, version int) limit) (least limit) {
 	consider := func(dirs []string, version int) {
 		for _, dir := range dirs {
-			// Version 1 writes "no limit" as a number of pages that nobody has.
+			// Version 1 writes "no limit" as a huge number of pages.
 			l := read(dir, version)
 			if real := l.value > 0 && l.value < 1<<60; real && (least.file == "" || l.value < least.value) {
 				least = l
@@ -72,8 +71,8 @@ func (h host) tightest(controller string, read func(dir string, version int) lim
 	return least
 }
 
-// groups returns the directories of the control group of this process and those
-// around it, as far as they can be seen.
+// groups returns the directories of this process's control group and its visible
+// parents.
 func (h host) groups(fstype, controller string) (dirs []string) {
 	mount, root, found := h.mount(func(m mounted) bool {
 		return m.fstype == fstype && (controller == "" || hasWord(m.options, controller))
@@ -91,8 +90,8 @@ func (h host) groups(fstype, controller string) (dirs []string) {
 	return append(dirs, mount)
 }
 
-// ownGroup returns the name of the control group of this process: of a controller in
-// version 1, of all if that is "".
+// ownGroup returns the name of this process's control group: that of a controller in
+// version 1, of all controllers if controller is "".
 func (h host) ownGroup(controller string) string {
 	for line := range strings.Lines(h.contents("/proc/self/cgroup")) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // "4:memory:/a", "0::/a"
@@ -105,11 +104,11 @@ func (h host) ownGroup(controller string) string {
 
 func hasWord(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
-// mounted is what /proc/self/mountinfo says about a mount.
+// mounted is a mount in /proc/self/mountinfo.
 type mounted struct{ fstype, options string }
 
-// mount returns where the first mount lies that is as wanted, and the directory of its
-// file system that is there.
+// mount returns the mount point of the first matching mount, and the directory of its
+// file system that is mounted there.
 func (h host) mount(wanted func(mounted) bool) (at, root string, found bool) {
 	for line := range strings.Lines(h.contents("/proc/self/mountinfo")) {
 		// "32 31 0:29 /root /at rw,relatime shared:1 - cgroup cgroup rw,cpu"

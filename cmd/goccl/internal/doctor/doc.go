@@ -1,22 +1,22 @@
-// Package doctor finds out what a machine allows for ranks as goroutines and as
-// processes: it is what stands behind `goccl doctor`.
+// Package doctor checks what a machine allows for ranks as goroutines and as
+// processes, for `goccl doctor`.
 //
 // # Model
 //
-// Everything it says is a Finding with a Verdict. Machine and Processes look at what
-// Linux shows in /proc and /sys, under a root that tests replace, and at /dev/shm.
-// What ranks as processes need of the kernel is tried, each thing by itself, on files
-// that are gone afterwards; and then a job of two ranks meets, as jobs do, but that
-// both are goroutines. Yardsticks has package measure take them.
+// Every result is a Finding with a Verdict. Machine and Processes read
+// /proc and /sys, under a root that tests replace, and /dev/shm.
+// Each kernel feature that processes need is tried by itself, on temporary files;
+// then two goroutines join a job as processes do. Yardsticks measures with package
+// measure.
 //
-// A problem is what keeps ranks, as goroutines or as processes, from working. What
-// makes them slow, or is only missing, is a note.
+// A problem keeps ranks, as goroutines or as processes, from working. A note is about
+// something slow or missing.
 //
 // # Concurrency
 //
-// One call at a time, since it would disturb what another one times.
+// One call at a time: another one would disturb timings.
 //
 // # Failure
 //
-// Nothing here fails: what cannot be found out is unknown, and said to be.
+// No function fails: unknown facts are reported as such.
 package doctor

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// Verdict says what follows from a Finding.
+// Verdict is the conclusion of a Finding.
 type Verdict string
 
 // The verdicts.
 const (
 	OK      Verdict = "ok"
-	Note    Verdict = "note"    // it makes ranks slow, or is good to know
-	Problem Verdict = "problem" // it keeps ranks, as goroutines or as processes, from working
+	Note    Verdict = "note"    // slow, or good to know
+	Problem Verdict = "problem" // keeps ranks, as goroutines or as processes, from working
 )
 
-// Finding is one thing that was found.
+// Finding is one result.
 type Finding struct {
-	Part    string  `json:"part"` // of what it is about: one of Parts
+	Part    string  `json:"part"` // one of Parts
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
 	Says    string  `json:"says"`
-	Do      string  `json:"do,omitempty"` // what to do about it
+	Do      string  `json:"do,omitempty"` // the remedy
 }
 
 // The parts of an examination.
@@ -32,12 +32,12 @@ const (
 	PartYardsticks    = "yardsticks"
 )
 
-// Parts returns the parts in their order.
+// Parts returns the parts in order.
 func Parts() []string {
 	return []string{PartMachine, PartProcesses, PartConfiguration, PartYardsticks}
 }
 
-// Count returns how many of the findings have a verdict.
+// Count returns the number of findings with a verdict.
 func Count(findings []Finding, v Verdict) (n int) {
 	for _, f := range findings {
 		if f.Verdict == v {
@@ -51,7 +51,7 @@ func ok(part, name, says string, a ...any) Finding {
 	return Finding{Part: part, Name: name, Verdict: OK, Says: fmt.Sprintf(says, a...)}
 }
 
-// but returns the finding with another verdict, and what to do.
+// but returns the finding with another verdict and a remedy.
 func (f Finding) but(v Verdict, do string) Finding {
 	f.Verdict, f.Do = v, do
 	return f
@@ -61,7 +61,7 @@ func hasProblem(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Verdict == Problem })
 }
 
-// Amount writes a number of bytes so that people can read it.
+// Amount formats a number of bytes.
 func Amount(bytes float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB"}
 	for len(units) > 1 && bytes >= 1024 {

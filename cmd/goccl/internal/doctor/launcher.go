@@ -4,8 +4,8 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// Launcher says who started this process as one of several ranks, and how many they
-// are: 0 if nobody did.
+// Launcher returns a finding about the launcher of this process, and its number of ranks,
+// 0 without a launcher.
 func Launcher(getenv func(string) string) (f Finding, ranks int) {
 	job, err := launchenv.Detect(getenv)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/goccl/goccl/internal/reduce"
 )
 
-// Machine says what all ranks run on. Root is "" for this machine, for tests a
-// directory with files of another.
+// Machine returns findings about the hardware and the system. Root is "" for this machine;
+// tests pass a directory with the files of another.
 func Machine(m measure.Machine, root string, getenv func(string) string) []Finding {
 	h := host{root}
 	return []Finding{
@@ -32,12 +32,12 @@ func Machine(m measure.Machine, root string, getenv func(string) string) []Findi
 	}
 }
 
-// processors are what ranks run on at the same time.
+// processors are the cores that ranks may use.
 type processors struct {
 	online     int // of the machine; 0: unknown
 	usable     int // by this process's affinity
 	gomaxprocs int
-	asked      string // for GOMAXPROCS, by the environment
+	asked      string // GOMAXPROCS in the environment
 	quota      limit
 }
 
@@ -75,7 +75,7 @@ func (p processors) finding() Finding {
 }
 
 // countList returns how many numbers a list of Linux has, such as 0-3,8; 0 if it
-// cannot be read.
+// is invalid.
 func countList(list string) (n int) {
 	for part := range strings.SplitSeq(list, ",") {
 		first, last, isRange := strings.Cut(part, "-")
@@ -92,7 +92,7 @@ func countList(list string) (n int) {
 	return n
 }
 
-// vectors says what reductions are made of.
+// vectors returns a finding about the implementation of reductions.
 func vectors(arch, implementation, tags, race string) Finding {
 	f := ok(PartMachine, "vectors", "reductions in %s", implementation)
 	if implementation != "Go" {
@@ -166,7 +166,7 @@ func (h host) hugePages() Finding {
 	return ok(PartMachine, "huge pages", "transparent: %s; for shared memory: %s", own, shared)
 }
 
-// bracketed returns the chosen word of a list of Linux: "always [madvise] never".
+// bracketed returns the chosen word of a Linux list: "always [madvise] never".
 func bracketed(list string) string {
 	_, after, _ := strings.Cut(list, "[")
 	if word, _, found := strings.Cut(after, "]"); found {
@@ -175,8 +175,8 @@ func bracketed(list string) string {
 	return unknown
 }
 
-// container says which signs of a container there are. Jobs do not mind, as long as
-// all ranks are in one.
+// container returns a finding about signs of a container. All ranks of a job must be in
+// one container.
 func (h host) container(getenv func(string) string) Finding {
 	var signs []string
 	for _, file := range []string{"/.dockerenv", "/run/.containerenv"} {
@@ -189,7 +189,7 @@ func (h host) container(getenv func(string) string) Finding {
 			signs = append(signs, variable+"="+value)
 		}
 	}
-	// The kernel gives the first namespace of processes this number: PROC_PID_INIT_INO.
+	// The initial pid namespace has this number: PROC_PID_INIT_INO.
 	if link, err := os.Readlink(h.path("/proc/self/ns/pid")); err == nil && link != "pid:[4026531836]" {
 		signs = append(signs, "a namespace of processes of its own")
 	}
@@ -202,7 +202,7 @@ func (h host) container(getenv func(string) string) Finding {
 	return ok(PartMachine, "container", "signs of one: %s; the ranks of a job have to share /dev/shm: start them in one", strings.Join(signs, ", "))
 }
 
-// join joins what is not empty; if nothing is left, it is unknown.
+// join joins the texts that are not empty, or returns "unknown".
 func join(separator string, parts ...string) string {
 	var known []string
 	for _, p := range parts {

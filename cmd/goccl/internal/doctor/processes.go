@@ -12,12 +12,11 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// sharedMemory is where segments lie.
+// sharedMemory is the directory of segments.
 const sharedMemory = "/dev/shm"
 
-// Processes says whether jobs of processes work on this machine. It tries what they need
-// of the kernel. Jobs of so many ranks as needed have to fit; whether others do, is said
-// as well.
+// Processes returns findings about ranks as processes. It tries the kernel features that
+// they need. Jobs of `needed` ranks must fit; the other sizes are reported.
 func Processes(ctx context.Context, needed int, others ...int) []Finding {
 	if runtime.GOOS != "linux" {
 		return []Finding{ok(PartProcesses, "system", "they need Linux, and this is %s; nothing else can be known about them here", runtime.GOOS).
@@ -35,12 +34,12 @@ func Processes(ctx context.Context, needed int, others ...int) []Finding {
 	return all
 }
 
-// directory is what is known of the directory of segments.
+// directory describes the directory of segments.
 type directory struct {
 	path       string
-	err        error // why nothing is known, or nothing can be written there
+	err        error // why it is unknown or not writable
 	tmpfs      bool
-	size, free int // bytes; a tmpfs without limit has 0 and 0
+	size, free int // bytes; both are 0 for a tmpfs without limit
 	full       bool
 }
 
@@ -61,12 +60,12 @@ func (d directory) finding() Finding {
 	return f
 }
 
-// room says which jobs of so many ranks fit now. That a larger one than is needed does
-// not is a note.
+// room reports which sizes of jobs fit now. It is a note if only larger ones than needed
+// do not fit.
 func (d directory) room(needed int, others []int) Finding {
 	ranks := slices.Compact(slices.Sorted(slices.Values(append(others, needed))))
 	var sizes []string
-	fit := 0 // ranks of the largest job that does
+	fit := 0 // ranks of the largest job that fits
 	for _, n := range ranks {
 		need := shm.SegmentBytes(n)
 		sizes = append(sizes, fmt.Sprintf("%s for %d ranks", Amount(float64(need)), n))
@@ -94,8 +93,7 @@ func (d directory) room(needed int, others []int) Finding {
 	return f
 }
 
-// trial has a job of two ranks meet, of which each maps the memory for itself, as
-// processes do.
+// trial runs a job of two ranks that map the memory separately, as processes do.
 func trial(ctx context.Context) Finding {
 	const ranks, count = 2, 1 << 18
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -108,7 +106,7 @@ func trial(ctx context.Context) Finding {
 	}
 	var failure error
 	for range ranks {
-		if err := <-errs; err != nil && failure == nil { // the second one follows from the first
+		if err := <-errs; err != nil && failure == nil { // the second is a consequence of the first
 			failure = err
 			cancel()
 		}
@@ -122,7 +120,7 @@ func trial(ctx context.Context) Finding {
 	return f
 }
 
-// takePart is what a rank of the trial does.
+// takePart is a rank of the trial.
 func takePart(ctx context.Context, j shm.Job, x []float32) (err error) {
 	ep, err := shm.Join(ctx, j)
 	if err != nil {
@@ -151,7 +149,7 @@ func takePart(ctx context.Context, j shm.Job, x []float32) (err error) {
 	return c.Barrier(ctx)
 }
 
-// Leftovers says what dead jobs have left behind.
+// Leftovers returns a finding about what dead jobs have left in shared memory.
 func Leftovers(found []shm.Leftover, err error) Finding {
 	f := ok(PartProcesses, "leftovers", "dead jobs of this user have left nothing behind")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookAt looks at the directory of segments.
+// lookAt examines the directory of segments.
 func lookAt(dir string) directory {
 	d := directory{path: dir}
 	var fs unix.Statfs_t
@@ -26,13 +26,13 @@ func lookAt(dir string) directory {
 	return d
 }
 
-// A probe is something that ranks as processes ask of the kernel.
+// probe is a kernel feature that processes need.
 type probe struct {
 	name    string
-	use     string // what it is good for
+	use     string // its purpose
 	try     func(*scratch) error
 	verdict Verdict // if it fails
-	without string  // what is then
+	without string  // the consequence without it
 	do      string
 }
 
@@ -57,7 +57,7 @@ var probes = []probe{
 		Note, "launchers go by ids, as they did before; ranks do without", "Linux has it since 5.3"},
 }
 
-// tryAll tries everything, on a file in dir that has no name when it returns.
+// tryAll tries all probes, on a file without a name in dir.
 func tryAll(dir string) (all []Finding) {
 	s := &scratch{dir: dir, fd: -1}
 	defer s.close()
@@ -67,7 +67,7 @@ func tryAll(dir string) (all []Finding) {
 	return all
 }
 
-// errUntried says that a probe has nothing to be tried on.
+// errUntried means that a failed probe before it left nothing to try on.
 var errUntried = errors.New("not tried, for want of what has failed above")
 
 func (p probe) finding(err error) Finding {
@@ -83,11 +83,11 @@ func (p probe) finding(err error) Finding {
 	return f.but(p.verdict, p.do)
 }
 
-// scratch is what probes work on.
+// scratch is the file and memory of the probes.
 type scratch struct {
 	dir  string
-	fd   int    // of a file, -1: none
-	page []byte // of it, mapped
+	fd   int    // of the file, -1: none
+	page []byte // of the file, mapped
 }
 
 func (s *scratch) close() {
@@ -99,7 +99,7 @@ func (s *scratch) close() {
 	}
 }
 
-// self is the name under which the file can be opened, though it has none.
+// self is a name by which the nameless file can be opened.
 func (s *scratch) self() string { return fmt.Sprintf("/proc/self/fd/%d", s.fd) }
 
 func (s *scratch) makeFile() (err error) {
@@ -124,14 +124,14 @@ func (s *scratch) allocate() error {
 	return untilUninterrupted(func() error { return unix.Fallocate(s.fd, 0, 0, int64(os.Getpagesize())) })
 }
 
-// lock takes a lock by one open of the file, and sees by another one that it is held
-// until the first one is closed.
+// lock takes a lock through one open file and checks that another open file sees it until
+// the first is closed.
 func (s *scratch) lock() error {
 	if s.fd < 0 {
 		return errUntried
 	}
 	holder, err := unix.Open(s.self(), unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil { // as linkat has said
+	if err != nil { // linkat has reported it
 		return errUntried
 	}
 	held, err := s.lockBy(holder)
@@ -172,7 +172,7 @@ func (s *scratch) mapPage() error {
 		return errUntried
 	}
 	size := os.Getpagesize()
-	if err := unix.Ftruncate(s.fd, int64(size)); err != nil { // or a touch of the page ends the process
+	if err := unix.Ftruncate(s.fd, int64(size)); err != nil { // otherwise touching the page ends the process
 		return err
 	}
 	page, err := unix.Mmap(s.fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -187,7 +187,8 @@ func (s *scratch) populate() error {
 	return untilUninterrupted(func() error { return unix.Madvise(s.page, unix.MADV_POPULATE_WRITE) })
 }
 
-// futex finds that a word has changed, that nobody wakes it, and that nobody sleeps.
+// futex checks a wait for a changed word, a wait without a wake-up, and a wake-up without
+// a sleeper.
 func (s *scratch) futex() error {
 	if s.page == nil {
 		return errUntried
@@ -214,7 +215,7 @@ func orUnexpected(err error) error {
 	return err
 }
 
-// untilUninterrupted makes a system call again for as long as a signal has ended it.
+// untilUninterrupted repeats a system call that a signal interrupts.
 func untilUninterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

@@ -2,7 +2,7 @@
 
 package doctor
 
-// Elsewhere there are no jobs of processes.
+// Other systems have no jobs of processes.
 
 func lookAt(dir string) directory { return directory{path: dir} }
 

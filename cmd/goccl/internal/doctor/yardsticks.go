@@ -10,11 +10,11 @@ import (
 	"github.com/goccl/goccl/internal/reduce"
 )
 
-// cached is a length of which all that two ranks copy stays in their own caches.
+// cached is a length at which both ranks' copies stay in their own caches.
 const cached = 64 << 10
 
-// Yardsticks has two goroutine ranks make calls, within about a second, and says what
-// the yardsticks of package measure were. Results are what was measured.
+// Yardsticks measures calls of two goroutine ranks for about a second, and returns the
+// results and findings about the yardsticks.
 func Yardsticks(ctx context.Context) (results []measure.Result, all []Finding) {
 	job := measure.Job{
 		Config: ccl.DefaultConfig(),
@@ -34,7 +34,7 @@ func Yardsticks(ctx context.Context) (results []measure.Result, all []Finding) {
 	all = append(all, copies("copies in cache", small))
 	results = append(results, small)
 
-	// Two ranks copy from and to this much, each.
+	// Each of two ranks copies this many bytes.
 	large, err := job.Measure(ctx, allReduce(min(max(reduce.CacheBytes(), 16<<20), 64<<20)))
 	if err != nil {
 		return results, append(all, ok(PartYardsticks, "copies in memory", "not measured: %v", err).but(Note, ""))
@@ -49,8 +49,8 @@ func allReduce(bytes int) measure.Case {
 	}
 }
 
-// works says whether the results of goroutine ranks are right, and whether somebody
-// else was at work.
+// works returns a finding about the correctness of goroutine ranks' results, and about
+// other load.
 func works(r measure.Result) Finding {
 	for _, row := range r.Rows {
 		if row.Errors > 0 {
@@ -67,8 +67,8 @@ func works(r measure.Result) Finding {
 	return f
 }
 
-// copies says how fast a core copies what it has written itself, and what another one
-// has.
+// copies returns a finding about the speed of copies of a core's own and of another
+// core's data.
 func copies(name string, r measure.Result) Finding {
 	return ok(PartYardsticks, name, "%s of each of 2 ranks: own %s GB/s, peer's %s GB/s per core", Amount(float64(r.Bytes)),
 		measure.Digits(r.Yardstick(measure.OwnCopy).AlgBW, 3), measure.Digits(r.Yardstick(measure.PeerCopy).AlgBW, 3))

@@ -6,7 +6,7 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// A Cause says how the ranks in EndedError.Blamed made the job fail.
+// Cause is how the ranks in EndedError.Blamed made the job fail.
 type Cause int
 
 const (
@@ -14,16 +14,15 @@ const (
 	CauseFailed Cause = iota
 	// CauseLeft: the rank left its group, or ended in an orderly way, while others needed it.
 	CauseLeft
-	// CauseSilent: others waited for the ranks in vain.
+	// CauseSilent: others timed out waiting for the ranks.
 	CauseSilent
 	// CauseCircle: the ranks waited for each other.
 	CauseCircle
-	// CauseUnknown: all ranks that failed say that they did because of others, and do not
-	// say which.
+	// CauseUnknown: all ranks that failed report that others caused it, but not which.
 	CauseUnknown
 )
 
-// consequence reports whether the rank says that it failed because of other ranks.
+// consequence reports whether the rank reported that other ranks made it fail.
 func (r *Rank) consequence() bool {
 	return r.Report != nil && r.Report.Because != "" && r.Report.Because != launchenv.BecauseCanceled &&
 		!slices.Contains(r.Report.Ranks, r.Report.Rank)
@@ -38,13 +37,13 @@ func (r *Rank) own() bool {
 	return !r.consequence() && (r.Report.Because != launchenv.BecauseTimeout) && (r.Report.Kind != launchenv.FailedCall || r.ended && r.failed())
 }
 
-// blame finds the root cause of a job's failure. A rank that failed by itself is the
-// cause, the first of several; a report tells the time more exactly than the launcher,
-// which sees deaths late and in any order. If there is none, the cause are the ranks that
-// others name in their reports, unless they name further ones in turn. first is the rank
-// that the launcher has seen fail first; the reporter is the rank whose report says it.
+// blame finds the root cause of a job's failure. The cause is the first rank that failed
+// by itself; a report has a more exact time than the launcher, which sees deaths late and
+// in any order. Otherwise the causes are the ranks that reports name, unless their own
+// reports name others. first is the rank that the launcher saw fail first; reporter is the
+// rank whose report names the cause.
 func blame(ranks []Rank, first int) (cause Cause, blamed []int, reporter int) {
-	lost := make(map[int]bool) // others have seen it go
+	lost := make(map[int]bool) // others have lost it
 	for i := range ranks {
 		if r := &ranks[i]; r.consequence() && r.Report.Because == launchenv.BecausePeerLost {
 			for _, peer := range r.Report.Ranks {
@@ -65,7 +64,7 @@ func blame(ranks []Rank, first int) (cause Cause, blamed []int, reporter int) {
 		return CauseFailed, []int{root}, root
 	}
 
-	// The first to say so has seen most.
+	// The first report has seen most.
 	var reporters []int
 	for i := range ranks {
 		if r := ranks[i].Report; r != nil && r.Because != "" && r.Because != launchenv.BecauseCanceled {
@@ -103,7 +102,7 @@ func blame(ranks []Rank, first int) (cause Cause, blamed []int, reporter int) {
 }
 
 // before reports whether a failed by itself before b did. Of two that died without a
-// report, that is the one that others have seen go.
+// report, the one that others have lost did.
 func before(a *Rank, aLost bool, b *Rank, bLost bool) bool {
 	if a.Report == nil && b.Report == nil && aLost != bLost {
 		return aLost

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// shares deals cores out to ranks: each gets as many as any other or one more, next
-// to each other.
+// shares divides cores among ranks: each gets an equal number or one more, adjacent ones.
 func shares(cores []int, ranks int) ([][]int, error) {
 	if ranks > len(cores) {
 		return nil, fmt.Errorf("%d ranks cannot have a core each: this process may use %d", ranks, len(cores))
@@ -19,7 +18,7 @@ func shares(cores []int, ranks int) ([][]int, error) {
 	return all, nil
 }
 
-// formatCores and parseCores carry a share to the process that it is for.
+// formatCores and parseCores pass a share to the rank's process.
 func formatCores(cores []int) string {
 	words := make([]string, len(cores))
 	for i, c := range cores {

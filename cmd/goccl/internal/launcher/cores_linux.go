@@ -2,7 +2,7 @@ package launcher
 
 import "golang.org/x/sys/unix"
 
-// usableCores returns the cores on which this process may run.
+// usableCores returns the cores that this process may use.
 func usableCores() ([]int, error) {
 	set := unix.NewCPUSet(maxCores)
 	if err := unix.SchedGetaffinityDynamic(0, set); err != nil {
@@ -17,7 +17,7 @@ func usableCores() ([]int, error) {
 	return cores, nil
 }
 
-// useCores keeps this thread, and the program that it becomes, on some cores.
+// useCores pins this thread, and the program that it executes, to cores.
 func useCores(cores []int) error {
 	set := unix.NewCPUSet(maxCores)
 	for _, c := range cores {
@@ -26,5 +26,5 @@ func useCores(cores []int) error {
 	return unix.SchedSetaffinityDynamic(0, set)
 }
 
-// maxCores is the largest number that Linux can be built for.
+// maxCores is the largest number of cores that Linux supports.
 const maxCores = 8192

@@ -1,59 +1,55 @@
-// Package launcher starts the ranks of a job as processes of this machine and looks
-// after them until all have ended: it is what stands behind `goccl run`.
+// Package launcher starts the ranks of a job as processes of this machine and manages
+// them until all have ended, for `goccl run`.
 //
 // # Model
 //
-// A Job is a program and the number of its ranks. Every rank is a process with a
-// process group of its own, and whatever it starts belongs to that group. A rank is
-// over when its process has ended and its group is empty: what its process leaves
-// behind is asked to end, and killed after the grace period. A job is over when all
-// its ranks are.
+// A Job is a program and a number of ranks. Every rank is a process with
+// its own process group, which contains everything it starts. A rank is
+// over when its process has ended and its group is empty: other processes of the group
+// get SIGTERM when the rank's process ends, and SIGKILL after the grace period. A job is
+// over when all its ranks are.
 //
-// Besides the ranks there is the keeper, a second image of this program in a process
-// group of its own. It knows the groups of the ranks and holds one end of a pipe
-// whose other end the launcher holds. If the launcher dies, however that may come
-// about, the pipe breaks, and the keeper kills the groups:
+// The keeper is a second image of this program in its own process group. It knows the
+// groups of the ranks and reads from a pipe whose other end the launcher holds. If the
+// launcher dies in any way, the pipe breaks, and the keeper kills the groups:
 //
-//	launcher ──┬── keeper         reads the ranks' names from a pipe; when that breaks,
-//	           │                  kills the groups of those that are left
-//	           ├── rank 0 ── ...  ┐ first an image of this program, which tells the keeper
-//	           └── rank 1 ── ...  ┘ its name, goes to its cores and becomes the program
+//	launcher ──┬── keeper         reads the ranks' process ids from a pipe; when that
+//	           │                  breaks, kills the remaining groups
+//	           ├── rank 0 ── ...  ┐ first an image of this program, which sends its process
+//	           └── rank 1 ── ...  ┘ id to the keeper, pins itself and executes the program
 //
-// A rank's name, which is its process id and that of its group, is with the keeper
-// before the first instruction of the program runs. So there is no moment in which
-// the death of the launcher could leave anything behind. On Linux the ranks
-// themselves, but not what they have started, would also die if launcher and keeper
-// were killed together: they ask the kernel for it.
+// The keeper has a rank's process id, which is also that of its group,
+// before the first instruction of the program runs. So the launcher's death leaves nothing
+// behind at any moment. On Linux the ranks themselves, but not their children, also die if
+// launcher and keeper are killed together: they request this from the kernel.
 //
-// Ranks that are killed before all of them have joined leave a segment in /dev/shm. It
-// has a name that begins with that of the job, and launcher or keeper removes it in the
-// end.
+// If ranks are killed before all have joined, their shared memory is removed when the job
+// ends, by the launcher or the keeper: its name starts with that of the job.
 //
-// Both images are started with a name that Reexecuted knows, so a program that runs
-// jobs has to call that first.
+// Both images are started with a name that Reexecuted recognises, so a program that runs
+// jobs must call Reexecuted first.
 //
-// Output goes through the launcher by line, or to files directly. A rank's last lines
-// are kept in any case, for the error of the job.
+// Output goes through the launcher line by line, or directly to files. The last lines of a
+// rank are kept for the error of the job.
 //
 // # Concurrency
 //
-// One Job.Run at a time in a process, in one goroutine, to which it holds the
-// thread. While it runs, nothing else in the process may wait for children: Run waits
-// for all of them, also for orphans: on Linux it becomes the parent of what ranks leave
-// behind, as process 1 of a container is. A goroutine is left behind that reads standard
-// input, if that is a terminal, and one that waits for children, if somebody has killed
-// the keeper.
+// One Job.Run at a time in a process; it locks its goroutine to its thread. While it
+// runs, nothing else in the process may wait for children: Run waits for all of them, and
+// on Linux it becomes the parent of orphans of ranks. Two goroutines may remain: one that
+// reads standard input, if that is a terminal, and one that waits for children, if the
+// keeper was killed.
 //
 // # Failure
 //
-// A rank fails if it ends with another status than 0, or by a signal, and a job when its
-// first rank does: the groups of the others get SIGTERM and, after the grace period,
-// SIGKILL. What Run returns then is an *EndedError. It names the root cause, which often
-// is another rank than the first to end: ranks that use goccl report why they fail (see
-// package internal/launchenv), each to a file in a directory of the job, and blame has the
-// rules. Before the SIGTERM a rank that is to blame gets half a second to end by itself,
-// since its own end and its output say most. A
-// signal for the launcher is handed on to all groups; with the grace period, or with
-// a second interrupt, they are killed. If the job cannot even begin, that is a
-// *RefusedError. Both know the exit status that they are for a program.
+// A rank fails if its status is not 0 or a signal ends it, and the job fails with its
+// first rank: the groups of the others get SIGTERM and, after the grace period,
+// SIGKILL. Run then returns an *EndedError. It names the root cause, which is often not
+// the first rank to end: ranks that use goccl report why they fail (see
+// package internal/launchenv), each to a file in a directory of the job; function blame
+// evaluates the reports. Before the SIGTERM a rank to blame has half a second to end by
+// itself, since its end and its output are the best information. A
+// signal to the launcher is forwarded to all groups; after the grace period, or at
+// a second interrupt, they are killed. If the job cannot start, the error is a
+// *RefusedError. Both errors have an exit status for the program.
 package launcher

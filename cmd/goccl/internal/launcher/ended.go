@@ -10,43 +10,43 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// An EndedError is a job that has ended with a failure, or because of a signal.
+// EndedError is a job that ended by a failure or a signal.
 type EndedError struct {
 	Ranks []Rank
 	// First is the rank that is to blame, the lowest of Blamed, or -1.
 	First int
-	// Cause says how the ranks in Blamed made the job fail.
+	// Cause is how the ranks in Blamed made the job fail.
 	Cause  Cause
 	Blamed []int
-	// Reporter is the rank whose report says so, if it has made one: that of First, or of a
+	// Reporter is the rank whose report names the cause, if any: First, or a
 	// rank that failed because of it.
 	Reporter int
-	// Seen is the rank that the launcher has seen fail first, which may be another than First.
+	// Seen is the rank that the launcher saw fail first, possibly not First.
 	Seen int
-	// Signal is what the launcher was sent if that came before any failure, or 0.
+	// Signal is the launcher's signal if it came before any failure, or 0.
 	Signal syscall.Signal
-	// After is when Seen has failed, or when Signal came, from the start of the job.
+	// After is when Seen failed or Signal came, since the start of the job.
 	After time.Duration
-	// Output are lines of First, on the stream of that name: the beginning of what Go
-	// writes of a crash if Crashed, else the last lines.
+	// Output are lines of First, from the stream of that name: the start of Go's
+	// crash message if Crashed, else the last lines.
 	Output     []string
 	OutputName string
 	Crashed    bool
 }
 
-// A Rank says how a rank's process has ended.
+// Rank is how a rank's process ended.
 type Rank struct {
 	PID    int
 	Exit   int               // its status, if Signal is 0
-	Signal syscall.Signal    // that it died by
-	Asked  syscall.Signal    // that Run had sent before: SIGTERM, SIGKILL or what it handed on
-	Report *launchenv.Report // what it has told of its failure before that, or nil
+	Signal syscall.Signal    // that killed it
+	Asked  syscall.Signal    // that Run had sent before: SIGTERM, SIGKILL or the forwarded one
+	Report *launchenv.Report // its report, or nil
 
-	ended bool // the process has
+	ended bool // the process has ended
 	died  time.Time
 }
 
-// when is the time of the rank's failure, as well as it is known.
+// when is the time of the rank's failure, as exactly as known.
 func (r *Rank) when() time.Time {
 	if r.Report != nil {
 		return r.Report.Time
@@ -56,10 +56,10 @@ func (r *Rank) when() time.Time {
 
 func (r Rank) failed() bool { return r.Exit != 0 || r.Signal != 0 }
 
-// crashed reports whether the rank has ended as Go programs end when they crash.
+// crashed reports whether the rank ended like a crashed Go program.
 func (r Rank) crashed() bool { return r.Asked == 0 && (r.Signal != 0 || r.Exit == statusCrash) }
 
-// status is what a shell would say.
+// status is the rank's status as in a shell.
 func (r Rank) status() int {
 	if r.Signal != 0 {
 		return statusSignal + int(r.Signal)
@@ -74,7 +74,7 @@ func (r Rank) how() string {
 	return fmt.Sprintf("exit status %d", r.Exit)
 }
 
-// fate is what happened to a rank that was not the first to fail.
+// fate describes how a rank that was not the first to fail ended.
 func (r Rank) fate() string {
 	switch {
 	case r.Asked == 0 && !r.failed():
@@ -91,9 +91,9 @@ func (r Rank) fate() string {
 	return fmt.Sprintf("ended after %s, with %s", signalName(r.Asked), r.how())
 }
 
-// ExitCode returns the status for the program to exit with: that of the rank that
-// failed first, or of the first to fail because of it if it has not ended by itself, or
-// 128 and the number of the signal.
+// ExitCode returns the exit status for the program: that of the rank that
+// failed first, or of the first one that failed because of it if it has not ended by
+// itself, or 128 plus the number of the signal.
 func (e *EndedError) ExitCode() int {
 	if e.First < 0 {
 		return statusSignal + int(e.Signal)
@@ -104,8 +104,8 @@ func (e *EndedError) ExitCode() int {
 	return e.Ranks[e.Seen].status()
 }
 
-// Error says which rank is to blame and how it has ended, or what others say of it, what
-// it has written last, and what happened to the others.
+// Error names the rank to blame, how it ended or what others reported of it, its last
+// output, and how the others ended.
 func (e *EndedError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.headline())
@@ -114,7 +114,7 @@ func (e *EndedError) Error() string {
 		if r != nil {
 			e.writeReport(&b, r)
 		}
-		if len(e.Output) > 0 && (r == nil || r.Frames == nil) { // else it is the same again
+		if len(e.Output) > 0 && (r == nil || r.Frames == nil) { // otherwise the report repeats it
 			who, what := "it", "the last that %s wrote to %s:"
 			if len(e.Blamed) > 1 {
 				who = fmt.Sprintf("rank %d", e.First)
@@ -132,7 +132,7 @@ func (e *EndedError) Error() string {
 	ranks := make(map[string][]int)
 	for i, r := range e.Ranks {
 		if i == e.First && (e.Cause == CauseFailed || e.Cause == CauseUnknown) {
-			continue // the headline says it
+			continue // part of the headline
 		}
 		fate := r.fate()
 		if ranks[fate] == nil {
@@ -146,7 +146,7 @@ func (e *EndedError) Error() string {
 	return b.String()
 }
 
-// headline says who is to blame, and how.
+// headline names the rank to blame, and how it failed.
 func (e *EndedError) headline() string {
 	after := e.After.Round(time.Millisecond)
 	if e.First < 0 {
@@ -175,13 +175,13 @@ func (e *EndedError) headline() string {
 	return fmt.Sprintf("%s was the first to fail, after %v: %s", who, after, how)
 }
 
-// Of a report, so many lines of the message and so many functions are shown.
+// Limits of the lines of a message and of the functions that are shown of a report.
 const (
 	messageLines = 8
 	framesShown  = 4
 )
 
-// writeReport shows a report, unless the rank's output has it as well.
+// writeReport writes a report, unless the rank's output contains it.
 func (e *EndedError) writeReport(b *strings.Builder, r *launchenv.Report) {
 	lines := strings.Split(strings.TrimRight(r.Message, "\n"), "\n")
 	said := func(line string) bool { return strings.Contains(line, lines[0]) }
@@ -202,7 +202,7 @@ func (e *EndedError) writeReport(b *strings.Builder, r *launchenv.Report) {
 	}
 }
 
-// ranksText writes ascending ranks as "rank 3" or "ranks 0-2, 5".
+// ranksText formats ascending ranks as "rank 3" or "ranks 0-2, 5".
 func ranksText(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d", ranks[0])

@@ -8,10 +8,10 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// contradicting are the beginnings of variables by which other launchers tell a process
-// its rank, the number of ranks, and where their server is. What a user sets for a
-// library stays (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl), and so do Slurm's variables
-// about the job, which name its directories and resources.
+// contradicting are prefixes of the variables with which other launchers set a process's
+// rank, the number of ranks, and the address of their server. Users' settings of
+// libraries (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl) and Slurm's variables
+// of the job's directories and resources are kept.
 var contradicting = []string{
 	"GOCCL_SHM_", launchenv.ReportVariable + "=",
 	"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
@@ -26,14 +26,14 @@ var contradicting = []string{
 	"SLURM_STEP", "SLURM_NTASKS", "SLURM_NPROCS=", "SLURM_TASKS_PER_NODE=",
 }
 
-// withoutRanks returns the variables that name no rank of another launcher.
+// withoutRanks returns the variables without those of other launchers' ranks.
 func withoutRanks(environment []string) []string {
 	return slices.DeleteFunc(slices.Clone(environment), func(variable string) bool {
 		return slices.ContainsFunc(contradicting, func(start string) bool { return strings.HasPrefix(variable, start) })
 	})
 }
 
-// rankVariables are those by which a rank finds its place in the job of that name and secret.
+// rankVariables are the variables of a rank of the job with that name and secret.
 func rankVariables(job, secret string, rank, ranks int) []string {
 	return []string{
 		"GOCCL_SHM_NAME=/" + job,

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// Reexecuted does nothing where there are no launchers.
+// Reexecuted does nothing: this system has no launchers.
 func Reexecuted() {}
 
-// Run returns a *RefusedError: this system has no process groups to end a job by.
+// Run returns a *RefusedError: this system has no process groups.
 func (j *Job) Run() error {
 	return &RefusedError{statusFailed, fmt.Errorf("goccl run: %w on %s: start one process, whose ranks are goroutines, with dist.Spawn", errors.ErrUnsupported, runtime.GOOS)}
 }

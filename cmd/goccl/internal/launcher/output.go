@@ -11,15 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// maxLine is how long a line may be, without its end. Longer ones are broken.
+// maxLine is the longest line; longer ones are broken.
 const maxLine = 64 << 10
 
-// An output is where lines of many ranks go.
+// output is the common output of many ranks.
 type output struct {
 	mu     *sync.Mutex // one for all outputs: they may be the same terminal
 	to     io.Writer
 	colour bool
-	err    error // the first; what comes after it is dropped
+	err    error // the first; later output is dropped
 }
 
 func newOutput(mu *sync.Mutex, to io.Writer) *output {
@@ -35,11 +35,11 @@ func (o *output) write(lines []byte) {
 	}
 }
 
-// colours are those that can be told from each other, and from the text, on light and
-// dark terminals. Red is left to what has failed.
+// colours are distinguishable from each other and from the text, on light and
+// dark terminals. Red is reserved for failures.
 var colours = []int{36, 33, 35, 32, 34}
 
-// prefix is what stands before a rank's lines.
+// prefix returns the prefix of a rank's lines.
 func (o *output) prefix(rank int) string {
 	if o.colour {
 		return fmt.Sprintf("\x1b[%dm[%d]\x1b[0m ", colours[rank%len(colours)], rank)
@@ -47,12 +47,12 @@ func (o *output) prefix(rank int) string {
 	return fmt.Sprintf("[%d] ", rank)
 }
 
-// A stream makes lines of what one rank writes to one of its outputs.
+// stream splits one output of one rank into lines.
 type stream struct {
-	out    *output // nil: shown nowhere
+	out    *output // nil: not shown
 	prefix string
-	rest   []byte // a line that has not ended
-	lines  []byte // for the output; kept for its memory
+	rest   []byte // an incomplete line
+	lines  []byte // a buffer for complete lines
 	last   tail
 	crash  crash
 }
@@ -81,7 +81,7 @@ func (s *stream) write(p []byte) {
 	}
 }
 
-// end writes a last line that the rank has not ended.
+// end writes an incomplete last line.
 func (s *stream) end() {
 	if len(s.rest) > 0 {
 		s.write([]byte("\n"))
@@ -98,7 +98,7 @@ func (s *stream) line(text []byte) {
 	s.lines = append(s.lines, '\n')
 }
 
-// A tail is the end of what was written.
+// tail is the end of an output.
 type tail []byte
 
 const (
@@ -124,11 +124,11 @@ func (t tail) text() []string {
 	return lines[max(0, len(lines)-tailLines):]
 }
 
-// A crash is the beginning of what the Go runtime writes last when it ends a program: the
+// crash is the start of the Go runtime's message when it ends a program: the
 // message of a panic or a fatal error, and the innermost functions.
 type crash []string
 
-// add looks at the next line.
+// add processes the next line.
 func (c *crash) add(line []byte) {
 	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
 		*c = (*c)[:0]
@@ -138,10 +138,10 @@ func (c *crash) add(line []byte) {
 	*c = append(*c, string(line[:min(len(line), tailBytes/tailLines)]))
 }
 
-// crashBytes is how much of the end of a file is searched for a crash.
+// crashBytes is the length of the end of a file that is searched for a crash.
 const crashBytes = 1 << 20
 
-// endOfFile returns the end of a file and the crash in it, or nothing if it cannot be read.
+// endOfFile returns the end of a file and the crash in it, or nothing if it is unreadable.
 func endOfFile(f *os.File) (t tail, c crash) {
 	info, err := f.Stat()
 	if err != nil {

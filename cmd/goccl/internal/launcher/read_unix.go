@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// readFrom reads a pipe until nobody can write to it any more. If its deadline passes,
-// that is so of all who matter: what is in the pipe then is the rest.
+// readFrom reads a pipe until all writers have closed it. If its deadline passes, the
+// remaining writers do not matter: it reads only what the pipe contains.
 func (s *stream) readFrom(pipe *os.File) {
 	defer pipe.Close()
 	defer s.end()
@@ -31,7 +31,7 @@ func (s *stream) readFrom(pipe *os.File) {
 	for n := 1; n > 0 && err == nil; {
 		_ = raw.Read(func(fd uintptr) bool {
 			n, err = syscall.Read(int(fd), chunk)
-			return true // whether or not there was something
+			return true // with or without data
 		})
 		s.write(chunk[:max(n, 0)])
 	}

@@ -17,18 +17,18 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// The names under which Run starts images of this program.
+// The names with which Run starts images of this program.
 const (
-	keeperName = "goccl-keeper" // then the name of the job
-	rankName   = "goccl-rank"   // then cores or "", the program's file, its arguments
+	keeperName = "goccl-keeper" // followed by the name of the job
+	rankName   = "goccl-rank"   // followed by cores or "", the program's file, its arguments
 )
 
-// keeperPipe is the descriptor of the keeper's pipe: in the keeper the end to read
-// from, in a rank the end to write to.
+// keeperPipe is the descriptor of the keeper's pipe: in the keeper the read end, in a rank
+// the write end.
 const keeperPipe = 3
 
-// Reexecuted does what this process is for, and does not return, if Job.Run has
-// started it. Programs that call Job.Run call this first.
+// Reexecuted runs this process as a keeper or a rank, and does not return, if Job.Run
+// started it as one. Programs that call Job.Run must call Reexecuted first.
 func Reexecuted() {
 	switch os.Args[0] {
 	case keeperName:
@@ -38,11 +38,11 @@ func Reexecuted() {
 	}
 }
 
-// keep reads "+pid" for ranks that begin and "-pid" for those that are over. When
-// nobody is left who could write, the launcher is dead, and the rest is killed. Then
-// nothing is to remain of the job's shared memory and reports either.
+// keep reads "+pid" for ranks that start and "-pid" for those that are over. When
+// all writers are gone, the launcher is dead: keep kills the remaining groups, and removes
+// the job's shared memory and reports.
 func keep(ranks *os.File, job string) int {
-	signal.Ignore(Signals...) // it has to outlive a launcher that heeds them
+	signal.Ignore(Signals...) // it must outlive a launcher that they end
 	groups := make(map[int]bool)
 	for lines := bufio.NewScanner(ranks); lines.Scan(); {
 		if pid, err := strconv.Atoi(lines.Text()); err == nil {
@@ -57,7 +57,7 @@ func keep(ranks *os.File, job string) int {
 		signalGroup(pid, syscall.SIGKILL)
 	}
 	for range 100 {
-		time.Sleep(10 * time.Millisecond) // what is killed takes its time to die
+		time.Sleep(10 * time.Millisecond) // killed processes take time to die
 		if shm.RemoveLeftovers(job+"-") == nil {
 			break
 		}
@@ -66,12 +66,12 @@ func keep(ranks *os.File, job string) int {
 	return 0
 }
 
-// begins and over are what the keeper reads.
+// begins and over are the lines that the keeper reads.
 func begins(pid int) string { return fmt.Sprintf("%+d\n", pid) }
 func over(pid int) string   { return fmt.Sprintf("%+d\n", -pid) }
 
-// become tells the keeper, goes to its cores, and becomes the program, which has the
-// same process id. It returns the exit status if that fails.
+// become sends its process id to the keeper, pins itself, and executes the program, which
+// keeps the process id. It returns the exit status if that fails.
 func become(keeper *os.File, cores, program string, args []string) int {
 	runtime.LockOSThread() // the program runs on the cores of the thread that starts it
 	if _, err := keeper.WriteString(begins(os.Getpid())); err != nil {

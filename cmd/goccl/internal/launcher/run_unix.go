@@ -19,12 +19,12 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// Run starts the job and returns when it is over: nil if all ranks have ended with
-// status 0, else a *RefusedError if the job could not begin and an *EndedError if it
-// has failed.
+// Run starts the job and returns when it is over: nil if all ranks ended with
+// status 0, a *RefusedError if the job could not start, an *EndedError if it
+// failed.
 func (j *Job) Run() error {
-	// The kernel kills the ranks when the thread ends that has started them, and takes
-	// that for their parent.
+	// The kernel takes the thread that started the ranks for their parent, and kills them
+	// when it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l := &launcher{
@@ -42,64 +42,64 @@ func (j *Job) Run() error {
 	l.watch()
 	l.dismissKeeper()
 	removeReports(l.name)
-	_ = shm.RemoveLeftovers(l.name + "-") // what cannot be removed is for goccl doctor, which says why
+	_ = shm.RemoveLeftovers(l.name + "-") // goccl doctor reports leftovers that cannot be removed
 	if err != nil {
 		return &RefusedError{statusFailed, err}
 	}
 	return l.result()
 }
 
-// newName returns a name that no other job has.
+// newName returns a unique job name.
 func newName() string {
 	key := make([]byte, 8)
 	_, _ = rand.Read(key) // never fails
 	return fmt.Sprintf("goccl-%x", key)
 }
 
-// newSecret returns what only the ranks of one job know, by which they know each other.
+// newSecret returns the secret by which the ranks of one job recognise each other.
 func newSecret() string { return rand.Text() }
 
-// A launcher is a Job that runs. All of it belongs to the goroutine of Run, except
-// for what is said to be others'.
+// launcher is a running Job. The goroutine of Run owns it, except for fields with another
+// owner.
 type launcher struct {
 	*Job
 	name     string // of the job
-	secret   string // of the job, too, and in no other process's arguments
+	secret   string // of the job; in no other process's arguments
 	ranks    []rank
 	shares   [][]int // of cores, one for each rank, or nil
 	out, err *output
-	program  string      // the file of this program
-	null     *os.File    // the standard input of ranks that have none
-	reports  string      // the directory of the ranks' reports, or "" if none can be had
-	keeper   *os.Process // nil: it has ended
-	names    *os.File    // what the keeper reads
+	program  string      // path of this program
+	null     *os.File    // standard input of ranks other than 0
+	reports  string      // directory of the ranks' reports, or ""
+	keeper   *os.Process // nil once it has ended
+	names    *os.File    // write end of the keeper's pipe
 
-	begun    time.Time
+	started  time.Time
 	children chan child // from the goroutine that wait starts
 	finished chan int   // ranks that are over, from their goroutines
 	byPID    map[int]int
 
-	seen     int // the rank that was seen to fail first, or -1
-	patience <-chan time.Time
-	cause    Cause // why it failed, once ending
-	blamed   []int
-	reporter int
-	signal   syscall.Signal // the first that came, if that came before any failure
-	after    time.Duration  // when either was
-	ending   bool           // the ranks were sent a signal
-	killed   bool           // and it was SIGKILL
-	deadline <-chan time.Time
-	aborted  bool // by an interrupt after all were killed
+	seen       int // the first rank that was seen to fail, or -1
+	blamedLate <-chan time.Time
+	cause      Cause // of the failure, once ending
+	blamed     []int
+	reporter   int
+	signal     syscall.Signal // the first one, if it came before any failure
+	after      time.Duration  // time of either
+	ending     bool           // the ranks were sent a signal
+	killed     bool           // and it was SIGKILL
+	deadline   <-chan time.Time
+	aborted    bool // by an interrupt after all were killed
 }
 
-// A rank is what there is of one while it runs.
+// rank is a rank while it runs.
 type rank struct {
 	Rank
 	running bool
-	gone    atomic.Bool // the group is empty, and its number may be another's
-	over    bool        // as finished has said: gone, and all it wrote was read
+	gone    atomic.Bool // the group is empty; its number may be reused
+	over    bool        // gone, and all its output was read
 
-	// Either files of its own, or what becomes of its two pipes.
+	// Either its own files, or the streams of its two pipes.
 	files   [2]*os.File
 	pipes   [2]*os.File
 	streams [2]stream // each belongs to the goroutine that reads its pipe, until over
@@ -108,7 +108,7 @@ type rank struct {
 
 var streamNames = [2]string{"standard output", "standard error"}
 
-// prepare does what can be refused before anything was started.
+// prepare does everything that can fail before a process is started.
 func (l *launcher) prepare() (err error) {
 	l.byPID = make(map[int]int)
 	if l.Pin {
@@ -148,7 +148,7 @@ func (l *launcher) prepare() (err error) {
 	return nil
 }
 
-// makeFiles makes the ranks' files. If one cannot be made, there are none.
+// makeFiles creates the ranks' files, all or none.
 func (l *launcher) makeFiles() error {
 	err := os.MkdirAll(l.Directory, 0o777)
 	for i := range l.ranks {
@@ -175,31 +175,31 @@ func (l *launcher) makeFiles() error {
 	return err
 }
 
-// makeReports makes the directory of reports, when there is a keeper to remove it. A job
-// runs without them if that fails: the launcher then goes by the order in which ranks end.
+// makeReports creates the directory of reports, once a keeper exists that removes it. If
+// that fails the job runs without reports, and the launcher uses the order in which ranks end.
 func (l *launcher) makeReports() {
 	for _, dir := range reportDirectories(l.name) {
 		if os.Mkdir(dir, 0o700) == nil {
-			l.reports, _ = filepath.Abs(dir) // ranks may go elsewhere
+			l.reports, _ = filepath.Abs(dir) // ranks may change their directory
 			return
 		}
 	}
 }
 
-// reportDirectories are where the reports of the job of that name may be, the first that can
-// be made: containers often have no place to write to but the memory that ranks share.
+// reportDirectories are candidates for the directory of a job's reports; the first one that
+// can be created is used. In containers often only shared memory is writable.
 func reportDirectories(name string) []string {
 	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}
 }
 
-// removeReports removes the directory of the reports of the job of that name.
+// removeReports removes the directories of a job's reports.
 func removeReports(name string) {
 	for _, dir := range reportDirectories(name) {
 		_ = os.RemoveAll(dir) // what is not there is no error
 	}
 }
 
-// report is the file of a rank's report.
+// report is the path of a rank's report.
 func (l *launcher) report(i int) string { return filepath.Join(l.reports, fmt.Sprintf("rank-%d", i)) }
 
 func (l *launcher) closeFiles() {
@@ -214,7 +214,7 @@ func (l *launcher) closeFiles() {
 
 // startAll starts the keeper and then the ranks.
 func (l *launcher) startAll() error {
-	l.begun = time.Now()
+	l.started = time.Now()
 	if err := adoptOrphans(); err != nil {
 		return err
 	}
@@ -243,8 +243,8 @@ func (l *launcher) startKeeper() error {
 	}
 	defer r.Close()
 	l.names = w
-	// It holds nothing of the launcher's: who waits for the end of the output would
-	// wait for the keeper as well.
+	// It inherits nothing of the launcher's: a process that reads the launcher's output to its
+	// end would wait for the keeper, too.
 	l.keeper, err = os.StartProcess(l.program, []string{keeperName, l.name}, &os.ProcAttr{
 		Files: []*os.File{l.null, l.null, l.null, r},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
@@ -295,15 +295,15 @@ func (l *launcher) start(i int, environment []string) error {
 	return nil
 }
 
-// A child is a process that has ended: a rank, the keeper or an orphan.
+// child is a process that has ended: a rank, the keeper or an orphan.
 type child struct {
 	pid    int
 	status syscall.WaitStatus
 	err    error
 }
 
-// wait sends the next child that ends. At most one such goroutine is there, so that
-// none is left when the launcher wants to hear of no more.
+// wait sends the next child that ends. At most one such goroutine runs, so that
+// none remains when the launcher needs no more children.
 func (l *launcher) wait() {
 	go func() {
 		var c child
@@ -314,7 +314,7 @@ func (l *launcher) wait() {
 	}()
 }
 
-// watch returns when all ranks that were started are over.
+// watch returns when all started ranks are over.
 func (l *launcher) watch() {
 	left := len(l.byPID)
 	for left > 0 && !l.aborted {
@@ -325,7 +325,7 @@ func (l *launcher) watch() {
 			}
 			l.wait()
 			if l.keeper != nil && c.pid == l.keeper.Pid {
-				l.keeper = nil // somebody has killed it
+				l.keeper = nil // it was killed
 			} else if i, ok := l.byPID[c.pid]; ok {
 				l.ended(i, c.status)
 			}
@@ -334,7 +334,7 @@ func (l *launcher) watch() {
 			left--
 		case s := <-l.Signals:
 			l.interrupted(s.(syscall.Signal))
-		case <-l.patience:
+		case <-l.blamedLate:
 			l.conclude(true)
 		case <-l.deadline:
 			l.end(syscall.SIGKILL)
@@ -342,12 +342,12 @@ func (l *launcher) watch() {
 	}
 }
 
-// patience is how long a rank that is to blame may take to end by itself, once others have
-// ended because of it: its own end, and what it writes, say most.
-const patience = 500 * time.Millisecond
+// blameGrace is how long a rank to blame may take to end by itself after others have
+// ended because of it: its own end and output are the best information.
+const blameGrace = 500 * time.Millisecond
 
-// conclude ends the job once a rank has failed and all that are to blame have ended, or
-// when there was time enough for it. What ranks report from then on is because of that.
+// conclude ends the job once a rank has failed and all ranks to blame have ended, or
+// after blameGrace. Later reports are consequences of that.
 func (l *launcher) conclude(now bool) {
 	if l.seen < 0 || l.ending {
 		return
@@ -356,7 +356,7 @@ func (l *launcher) conclude(now bool) {
 	for i := range l.ranks {
 		r := &l.ranks[i]
 		if l.reports != "" {
-			r.Report, _ = launchenv.ReadReport(l.report(i)) // what cannot be read says nothing
+			r.Report, _ = launchenv.ReadReport(l.report(i)) // an unreadable report is ignored
 		}
 		ranks[i] = r.Rank
 	}
@@ -367,7 +367,7 @@ func (l *launcher) conclude(now bool) {
 	}
 }
 
-// ended notes how a rank's process has ended, and ends the job if one has failed.
+// ended records how a rank's process ended, and ends the job if it failed.
 func (l *launcher) ended(i int, status syscall.WaitStatus) {
 	r := &l.ranks[i]
 	if r.running = false; status.Signaled() {
@@ -379,25 +379,25 @@ func (l *launcher) ended(i int, status syscall.WaitStatus) {
 	switch {
 	case l.ending:
 	case r.failed() && l.seen < 0:
-		l.seen, l.after = i, time.Since(l.begun)
-		l.patience = time.After(patience)
+		l.seen, l.after = i, time.Since(l.started)
+		l.blamedLate = time.After(blameGrace)
 	case !r.failed():
-		signalGroup(r.PID, syscall.SIGTERM) // what it has left behind
+		signalGroup(r.PID, syscall.SIGTERM) // the rest of its group
 	}
 	l.conclude(false)
 	go l.finish(i)
 }
 
-// finish waits until a rank's group is empty and all it wrote was read. A number is
-// not given to another group as long as one has it, and not soon after that.
+// finish waits until a rank's group is empty and all its output was read. The number of a
+// group is not reused while the group exists, nor soon afterwards.
 func (l *launcher) finish(i int) {
 	r := &l.ranks[i]
 	if !r.goneAfter(l.Grace) {
 		signalGroup(r.PID, syscall.SIGKILL)
-		r.goneAfter(time.Second) // orphans may be process 1's, which has to look after them
+		r.goneAfter(time.Second) // orphans may be children of a process 1 that is slow to wait for them
 	}
 	r.gone.Store(true)
-	_, _ = l.names.WriteString(over(r.PID)) // it may have been killed
+	_, _ = l.names.WriteString(over(r.PID)) // the keeper may have been killed
 	for _, pipe := range r.pipes {
 		if pipe != nil {
 			_ = pipe.SetReadDeadline(time.Now()) // it may be closed: all was read
@@ -407,8 +407,8 @@ func (l *launcher) finish(i int) {
 	l.finished <- i
 }
 
-// goneAfter reports whether a group becomes empty in so much time. The system does not
-// tell when; what looks every few milliseconds is what a rank has left behind.
+// goneAfter reports whether a group becomes empty within that time. It polls every few
+// milliseconds, since the system sends no notification.
 func (r *rank) goneAfter(limit time.Duration) bool {
 	for deadline := time.Now().Add(limit); signalGroup(r.PID, 0); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -418,25 +418,24 @@ func (r *rank) goneAfter(limit time.Duration) bool {
 	return true
 }
 
-// interrupted hands on a signal. The first is the reason for which the job ends; a
+// interrupted forwards a signal. The first one is the reason why the job ends; a
 // second interrupt kills.
 func (l *launcher) interrupted(s syscall.Signal) {
 	again := l.signal == syscall.SIGINT && s == syscall.SIGINT
 	switch {
 	case l.killed:
-		l.aborted = true // nothing is left but output that nobody takes
+		l.aborted = true // the output cannot be written
 	case again:
 		l.end(syscall.SIGKILL)
 	default:
 		if l.conclude(true); !l.ending {
-			l.signal, l.after = s, time.Since(l.begun)
+			l.signal, l.after = s, time.Since(l.started)
 		}
 		l.end(s)
 	}
 }
 
-// end sends a signal to all groups that are left. The first time, the grace period
-// begins.
+// end sends a signal to all remaining groups. The first time it starts the grace period.
 func (l *launcher) end(s syscall.Signal) {
 	if !l.ending {
 		l.deadline = time.After(l.Grace)
@@ -452,12 +451,12 @@ func (l *launcher) end(s syscall.Signal) {
 	}
 }
 
-// dismissKeeper ends the keeper, which has nobody left to keep.
+// dismissKeeper ends the keeper after the last rank.
 func (l *launcher) dismissKeeper() {
 	if l.keeper == nil {
 		return
 	}
-	_ = l.keeper.Kill() // it may just have been killed
+	_ = l.keeper.Kill() // it may already be dead
 	for c := range l.children {
 		if c.pid == l.keeper.Pid || c.err != nil {
 			break
@@ -467,7 +466,7 @@ func (l *launcher) dismissKeeper() {
 	_ = l.keeper.Release() // wait has waited for it
 }
 
-// result is what Run returns when the job was begun.
+// result returns Run's result for a job that started.
 func (l *launcher) result() error {
 	if l.seen < 0 && l.signal == 0 {
 		if l.Directory == "" {
@@ -492,8 +491,8 @@ func (l *launcher) result() error {
 	return e
 }
 
-// show puts into the error what a rank that is over has written: to standard error, or
-// else to standard output.
+// show adds to the error the last output of a rank that is over: of standard error, or
+// else of standard output.
 func (r *rank) show(e *EndedError) {
 	for _, k := range []int{1, 0} {
 		last, crash := r.streams[k].last, r.streams[k].crash

@@ -9,5 +9,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalName is SIGTERM, and what the system says of those that have no name.
+// signalName returns the name of a signal, such as SIGTERM.
 func signalName(s syscall.Signal) string { return cmp.Or(unix.SignalName(s), s.String()) }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/term"
 )
 
-// standardInput returns what rank 0 reads, to be closed once it has it. A terminal
-// cannot be given away: it stops who reads it from outside of its foreground group,
-// which is the launcher's.
+// standardInput returns the input of rank 0, which the caller closes after it is passed on.
+// A terminal cannot be passed on: it stops processes that read it outside of its
+// foreground group, which is the launcher's.
 func standardInput(from *os.File) (*os.File, error) {
 	if from == nil {
 		return os.Open(os.DevNull)
@@ -28,7 +28,7 @@ func standardInput(from *os.File) (*os.File, error) {
 	return r, err
 }
 
-// feed passes on what is typed, until its end or until nobody wants it.
+// feed forwards the terminal's input until it ends or the rank stops reading.
 func feed(to, terminal *os.File) {
 	defer to.Close()
 	typed := make([]byte, 4096)

@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// Baseline is what ratios calls once had, as `goccl bench --check` keeps them: no
-// times, which say nothing about another day.
+// Baseline is a set of ratios of calls for `goccl bench --check`, without times, which
+// vary from day to day.
 type Baseline struct {
-	About   string     `json:"about"`   // how to write the file anew
+	About   string     `json:"about"`   // how to renew the file
 	Version int        `json:"version"` // of this format: 1
 	Date    time.Time  `json:"date"`
 	Machine Machine    `json:"machine"`
 	Cases   []Expected `json:"cases"`
 }
 
-// Expected is what a Baseline has of a case: the ratio of each entry's median to
+// Expected is a case of a Baseline: the ratio of each entry's median to
 // that of each yardstick; see Result.Ratios.
 type Expected struct {
 	Case
 	Ratios map[string]map[string]float64 `json:"ratios"`
 }
 
-// Entries returns the entries of the case, sorted; that of a barrier is "".
+// Entries returns the entries of the case, sorted; a barrier has the entry "".
 func (e Expected) Entries() []string { return slices.Sorted(maps.Keys(e.Ratios)) }
 
 // Ratios returns the median of one of the result's rows over those of the yardsticks
-// that calls are held to: the copies, and for a barrier, which copies nothing, the
-// way between two cores. What could not be measured is missing.
+// for checks: the copies, or core to core for a barrier, which copies nothing. Missing
+// measurements are omitted.
 func (r Result) Ratios(row Row) map[string]float64 {
 	all := map[string]float64{}
 	for _, name := range r.heldTo() {
@@ -75,8 +75,8 @@ func (b *Baseline) WriteFile(path string) error {
 	return os.WriteFile(path, text, 0o666)
 }
 
-// ReadBaseline reads what WriteFile wrote. Ratios may be missing, since who adds a
-// case by hand does not know them; everything else that is odd is an error.
+// ReadBaseline reads a file of WriteFile. Ratios may be missing, for cases that were
+// added by hand; every other inconsistency is an error.
 func ReadBaseline(path string) (*Baseline, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -129,10 +129,10 @@ func (c Case) Name() string {
 	return fmt.Sprintf("%s, %d bytes", c.Title(), c.Bytes)
 }
 
-// validate says what could not be measured, or not be compared.
+// validate returns an error if the case cannot be measured or compared.
 func (e Expected) validate() error {
-	// Of what a plan with these values has, the case has to be one: then it has no
-	// values that do not belong to it, and none that are unknown.
+	// The case must be one of a plan with its values: then all its values are known and
+	// apply to it.
 	p := Plan{
 		Collectives: []string{e.Collective}, DTypes: []string{e.DType}, Ops: []string{e.Op}, Ranks: []int{e.Ranks},
 		Bytes: []int{e.Bytes}, InPlace: []bool{e.InPlace}, Root: e.Root, Consume: e.Consume,

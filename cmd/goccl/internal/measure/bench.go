@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// bench is one case while it is measured.
+// bench is one case during its measurement.
 type bench[T ccl.Element] struct {
 	c          Case
 	op         ccl.Op
@@ -17,33 +17,32 @@ type bench[T ccl.Element] struct {
 	ranks      []*rank[T]
 	inputs     [][]T // pattern of each rank's input
 	reduced    [][]T // patterns of their reductions, up to each rank's
-	// turn is what all ranks do next. Rank 0 writes it before a barrier, and the
+	// turn is the next action of all ranks. Rank 0 writes it before a barrier, and the
 	// others read it right after.
 	turn turn
-	word [2]word // that core to core passes
+	word [2]word // passed by core to core
 }
 
-// rank is what one rank has: memory, and a count of its calls.
+// rank is the memory of one rank, and a count of its calls.
 type rank[T ccl.Element] struct {
 	id   int
 	comm *ccl.Communicator
-	// The input, which every rank has and writes, also where only the root's matters,
-	// and where the result of an algorithm goes, if the rank gets one. In place one is a
-	// part of the other, or the same. The yardsticks copy to room, which recv is a part
-	// of otherwise.
+	// send is the input, which every rank has and writes, even if only the root's is used;
+	// recv is the result of an algorithm, on ranks that get one. In place one is part of the
+	// other, or the same. The yardsticks copy to room, which otherwise contains recv.
 	send, recv, room []T
 	calls            int
-	elapsed          time.Duration // in the call that was made last
-	gaveUp           bool          // it was not finished, and does not count
+	elapsed          time.Duration // of the last call
+	gaveUp           bool          // it was not finished, and is not counted
 	consumed         int
-	wrong            []int // elements, of each contender
+	wrong            []int // elements, for each contender
 	_                [128]byte
 }
 
-// newBench returns nil if there is nothing to measure: if all entries are refused.
+// newBench returns nil if all entries are rejected.
 func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []chosen) *bench[T] {
 	b := &bench[T]{c: c, ranks: make([]*rank[T], c.Ranks)}
-	b.op, _ = c.op() // which choose has looked at
+	b.op, _ = c.op() // choose has checked it
 	together := 1
 	if c.Op != "" {
 		together = c.Ranks
@@ -68,10 +67,10 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []cho
 	return b
 }
 
-// background is the context of all calls, as it is in a program that gives none.
+// background is the context of all calls, as in a program without its own.
 var background = context.Background()
 
-// work is what a rank does: turns, until rank 0 says that it is enough, or ctx ends.
+// work runs turns until rank 0 sends the last one, or ctx ends.
 func (b *bench[T]) work(ctx context.Context, comm *ccl.Communicator) error {
 	r := b.newRank(comm)
 	b.ranks[r.id] = r
@@ -102,7 +101,7 @@ func (b *bench[T]) newRank(comm *ccl.Communicator) *rank[T] {
 	}
 	longer := max(in, out)
 	r.room = make([]T, longer)
-	if b.c.InPlace { // the shorter of the two lies at the rank's place in the longer
+	if b.c.InPlace { // the shorter one is the rank's part of the longer
 		both := make([]T, longer)
 		r.send, r.recv = both[r.id*in%longer:][:in], both[r.id*out%longer:][:out]
 	} else {
@@ -111,7 +110,7 @@ func (b *bench[T]) newRank(comm *ccl.Communicator) *rank[T] {
 	return r
 }
 
-// call makes one call of a contender, with all that belongs around it.
+// call makes one call of a contender, including the work around it.
 func (b *bench[T]) call(r *rank[T], t turn) error {
 	k := b.contenders[t.contender]
 	phase := r.calls % period
@@ -149,7 +148,7 @@ func (b *bench[T]) slowest() (d time.Duration) {
 	return d
 }
 
-// rows returns the rows of the case: the yardsticks, and the entries in the order
+// rows returns the rows of the case: the yardsticks, then the entries in the order
 // in which they were asked for.
 func (b *bench[T]) rows(entries []chosen) (rows []Row) {
 	i := 0

@@ -6,33 +6,33 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// barrier is the one collective that needs no algorithm.
+// barrier is the only collective without an algorithm.
 var barrier = ccl.CollBarrier.String()
 
-// Case is a call that is measured. Collectives, types and operations have the names
-// of ccl.yaml; what a collective does not have is empty.
+// Case is a call to measure. Collectives, types and operations have the names
+// of ccl.yaml; values that do not apply are empty.
 type Case struct {
 	Collective string `json:"collective"`
 	DType      string `json:"dtype"`
 	Op         string `json:"op"`
 	Ranks      int    `json:"ranks"`
 	Bytes      int    `json:"bytes"`    // of one rank's input
-	InPlace    bool   `json:"in_place"` // the result takes the place of the input
-	Root       int    `json:"root"`     // of what has one
+	InPlace    bool   `json:"in_place"` // the result replaces the input
+	Root       int    `json:"root"`     // of rooted collectives
 	Consume    bool   `json:"consume"`  // the time includes reading the whole result
 }
 
 // Count returns the number of elements of one rank's input.
 func (c Case) Count() int { return c.Bytes / c.elementSize() }
 
-// Total returns the length in bytes of the result on one rank, the root where only that
+// Total returns the length in bytes of the result on one rank, the root if only that
 // has one.
 func (c Case) Total() int { return total(c.collective(), c.Bytes, c.Ranks, c.elementSize()) }
 
-// longer returns the length in bytes of the input or of the result, whichever is longer.
+// longer returns the longer length in bytes of the input and the result.
 func (c Case) longer() int { return max(c.Bytes, c.Total()) }
 
-// parts returns into how many blocks an input is dealt out to the ranks.
+// parts returns the number of blocks of a scattered input.
 func (c Case) parts() int {
 	switch c.collective() {
 	case ccl.CollReduceScatter, ccl.CollScatter, ccl.CollAllToAll:
@@ -41,16 +41,16 @@ func (c Case) parts() int {
 	return 1
 }
 
-// collective returns what is called; names that are not known are those of a barrier.
+// collective returns the collective. Plan.Validate has checked its name.
 func (c Case) collective() ccl.Collective {
 	coll := ccl.CollBarrier
 	if c.Collective != barrier {
-		_ = coll.UnmarshalText([]byte(c.Collective)) // Plan.Validate has seen it
+		_ = coll.UnmarshalText([]byte(c.Collective))
 	}
 	return coll
 }
 
-// elementSize returns the length of an element in bytes, 1 if there is no type.
+// elementSize returns the length of an element in bytes, 1 without a type.
 func (c Case) elementSize() int {
 	var d ccl.DType
 	if d.UnmarshalText([]byte(c.DType)) != nil {
@@ -59,14 +59,14 @@ func (c Case) elementSize() int {
 	return d.Size()
 }
 
-// Section returns the case without its length: tables and pictures show the cases
+// Section returns the case without its length; tables and pictures show the cases
 // of a section together.
 func (c Case) Section() Case {
 	c.Bytes = 0
 	return c
 }
 
-// Title describes all of the case but its length: "all_reduce of float32 by sum, in
+// Title describes the case without its length: "all_reduce of float32 by sum, in
 // place, 2 ranks".
 func (c Case) Title() string {
 	text := c.Collective
@@ -83,7 +83,7 @@ func (c Case) Title() string {
 		text += fmt.Sprintf(" from rank %d", c.Root)
 	}
 	switch {
-	case len(placesOf(c.collective())) < 2: // there is no other
+	case len(placesOf(c.collective())) < 2: // it has only one form
 	case c.InPlace:
 		text += ", in place"
 	default:
@@ -99,13 +99,13 @@ func (c Case) Title() string {
 }
 
 // Bandwidth returns the algorithm bandwidth and the bus bandwidth of a call that
-// takes so many microseconds, in GB/s (1e9 bytes). The definitions are those of
-// nccl-tests (doc/PERFORMANCE.md there): algorithm bandwidth is the size over the
-// time, where the size is that of the input or of the result, whichever is longer; bus
+// takes that many microseconds, in GB/s (1e9 bytes), by the definitions of
+// nccl-tests (doc/PERFORMANCE.md there): the algorithm bandwidth is the length of the
+// input or of the result, whichever is longer, over the time. The bus
 // bandwidth is that times what a perfect algorithm would have to move per link, so that
-// it can be compared over numbers of ranks: 2(R-1)/R for an all-reduce; (R-1)/R where
-// blocks are gathered or dealt out; 1 for a broadcast and a reduce, and for scans, which
-// nccl-tests has none of. A barrier has none.
+// different numbers of ranks are comparable: 2(R-1)/R for an all-reduce; (R-1)/R for
+// gathers and scatters; 1 for a broadcast and a reduce, and for scans, which
+// nccl-tests does not have. A barrier has none.
 func (c Case) Bandwidth(us float64) (algorithm, bus float64) {
 	if us == 0 {
 		return 0, 0

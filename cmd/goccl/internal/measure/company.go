@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// coreTime is what the machine's cores have done since it was started, in the
-// kernel's ticks; zero where that is not known.
+// coreTime is the activity of the machine's cores since it was started, in the
+// kernel's ticks; zero if unknown.
 type coreTime struct {
 	cores           int
-	all, idle, here float64 // here: in this process
+	all, idle, here float64 // here: of this process
 }
 
-// coreTimes reads Linux' /proc/stat and /proc/self/stat; proc(5) has the fields.
+// coreTimes reads Linux' /proc/stat and /proc/self/stat; see proc(5).
 func coreTimes(proc string) (t coreTime) {
 	for line := range strings.Lines(Contents(filepath.Join(proc, "stat"))) {
 		switch fields := strings.Fields(line); {
 		case len(fields) >= 9 && fields[0] == "cpu":
-			t.all = ticks(fields[1:9]) // after these come guests, who are in them
+			t.all = ticks(fields[1:9]) // the fields of guests follow, and are included in these
 			t.idle = ticks(fields[4:6])
 		case strings.HasPrefix(line, "cpu"):
 			t.cores++
 		}
 	}
 	own := Contents(filepath.Join(proc, "self", "stat"))
-	if fields := strings.Fields(own[strings.LastIndex(own, ")")+1:]); len(fields) >= 13 { // the name can have spaces in it
+	if fields := strings.Fields(own[strings.LastIndex(own, ")")+1:]); len(fields) >= 13 { // the name may contain spaces
 		t.here = ticks(fields[11:13])
 	}
 	return t
@@ -39,8 +39,8 @@ func ticks(fields []string) (sum float64) {
 	return sum
 }
 
-// company returns how many of the cores that this process could have used since
-// another moment others had, if it could use so many.
+// company returns how many of this process's cores other processes have used since an
+// earlier moment. cores is the number of cores that this process may use.
 func (t coreTime) company(since coreTime, cores int) float64 {
 	perCore := (t.all - since.all) / float64(max(1, t.cores))
 	if perCore <= 0 {

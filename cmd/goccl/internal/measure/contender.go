@@ -6,15 +6,15 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// contender is something that is timed.
+// contender is an operation that is timed.
 type contender[T ccl.Element] struct {
 	library, name string
 	run           func(r *rank[T]) error
-	// result is where the result is afterwards, and wrong returns how many of its
-	// elements are not what they have to be. nil: there is no result.
+	// result returns the result, and wrong counts its wrong elements. nil: it has no
+	// result.
 	result func(r *rank[T]) []T
 	wrong  func(r *rank[T], phase int) int
-	parts  time.Duration // how many times what is reported happens in one run
+	parts  time.Duration // number of reported units in one run
 }
 
 // addEntry adds an algorithm, or the barrier.

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// Columns are the names of what a line of CSV has, one line for each Row that was
-// measured. Numbers that there are none of are empty.
+// Columns are the names of the columns of CSV. Missing numbers are empty.
 var Columns = []string{
 	"library", "collective", "entry", "dtype", "op", "ranks", "bytes", "in_place", "consume",
 	"calls", "p50_us", "p99_us", "min_us", "algbw_gbs", "busbw_gbs", "x_own_copy", "x_peer_copy", "x_floor", "errors",

@@ -1,5 +1,4 @@
-// Package measure times collectives beside yardsticks, and describes what came of
-// it: it is what stands behind `goccl bench`.
+// Package measure times collectives beside yardsticks, for `goccl bench`.
 //
 // # Model
 //

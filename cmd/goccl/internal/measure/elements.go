@@ -14,7 +14,7 @@ type elements[T ccl.Element] struct {
 	of     func(n int) T // an element that has n in it, 1 for n = 1; exact up to most
 	most   int
 	base   T                         // powers of it are exact
-	fold   func(op ccl.Op, a, b T) T // of operations that are defined
+	reduce func(op ccl.Op, a, b T) T // of operations that are defined
 	divide func(sum T, by int) T
 }
 
@@ -50,7 +50,7 @@ func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64]
 		of:   func(n int) T { return T(n) },
 		most: math.MaxInt,
 		base: 2,
-		fold: func(op ccl.Op, a, b T) T {
+		reduce: func(op ccl.Op, a, b T) T {
 			switch op {
 			case ccl.Product:
 				return a * b
@@ -81,12 +81,12 @@ func floats[T float32 | float64](most int) elements[T] {
 		of:     func(n int) T { return T(n) },
 		most:   most,
 		base:   2,
-		fold:   foldFloats[T],
+		reduce: reduceFloats[T],
 		divide: func(sum T, by int) T { return sum / T(by) },
 	}
 }
 
-func foldFloats[T float32 | float64](op ccl.Op, a, b T) T {
+func reduceFloats[T float32 | float64](op ccl.Op, a, b T) T {
 	switch op {
 	case ccl.Product:
 		return a * b
@@ -106,7 +106,7 @@ func halves[T interface {
 		of:     func(n int) T { return round(float32(n)) },
 		most:   most,
 		base:   round(2),
-		fold:   func(op ccl.Op, a, b T) T { return round(foldFloats(op, a.Float32(), b.Float32())) },
+		reduce: func(op ccl.Op, a, b T) T { return round(reduceFloats(op, a.Float32(), b.Float32())) },
 		divide: func(sum T, by int) T { return round(sum.Float32() / float32(by)) },
 	}
 }
@@ -117,7 +117,7 @@ func complexes[T complex64 | complex128](most int) elements[T] {
 		of:   func(n int) T { return T(complex(float64(n), float64(1-n))) },
 		most: most,
 		base: 1i, // whose powers never grow
-		fold: func(op ccl.Op, a, b T) T {
+		reduce: func(op ccl.Op, a, b T) T {
 			if op == ccl.Product {
 				return a * b
 			}

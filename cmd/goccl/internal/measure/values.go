@@ -45,7 +45,7 @@ func (e elements[T]) reductions(op ccl.Op, inputs [][]T) [][]T {
 	running := inputs[0]
 	for r, x := range inputs {
 		if r > 0 {
-			running = pattern(func(i int) T { return e.fold(op, running[i], x[i]) })
+			running = pattern(func(i int) T { return e.reduce(op, running[i], x[i]) })
 		}
 		all[r] = running
 	}

@@ -18,7 +18,7 @@ func (b *bench[T]) addYardsticks() {
 		add(b.copying(OwnCopy, 0))
 		add(b.copying(PeerCopy, 1))
 		if b.c.floor() == Floor {
-			add(b.folding())
+			add(b.reduceFloor())
 		}
 		add(&contender[T]{name: Barrier, run: meet[T]})
 	}
@@ -76,15 +76,15 @@ func (c Case) floor() string {
 	return OwnCopy
 }
 
-// foldTile is how many bytes of every block folding goes through before it goes on: what
+// reduceTile is how many bytes of every block reduceFloor goes through before it goes on: what
 // is stored stays in the first cache until it is whole.
-const foldTile = 8 << 10
+const reduceTile = 8 << 10
 
-// folding returns the floor of collectives that do not read as much as they write. All
+// reduceFloor returns the floor of collectives that do not read as much as they write. All
 // ranks take part alike. For a reduction, each reads as much as its input, and stores
 // the one R-th that is its share of the result, as a fold does: it copies the R blocks
 // of its input onto each other. What only moves, moves by a block of each rank.
-func (b *bench[T]) folding() *contender[T] {
+func (b *bench[T]) reduceFloor() *contender[T] {
 	block, blocks := b.c.Count(), 1
 	switch coll := b.c.collective(); {
 	case coll.Reduces():
@@ -93,7 +93,7 @@ func (b *bench[T]) folding() *contender[T] {
 	case coll == ccl.CollScatter:
 		block /= b.c.Ranks
 	}
-	tile := foldTile / b.c.elementSize()
+	tile := reduceTile / b.c.elementSize()
 	return &contender[T]{
 		name: Floor,
 		run: func(r *rank[T]) error {
@@ -115,10 +115,10 @@ func (b *bench[T]) folding() *contender[T] {
 // roundTrips of the word are enough to make the clock's own time disappear.
 const roundTrips = 32
 
-// patience is how often a rank looks for the word before it gives up: some 50
+// giveUpLooks is how often a rank looks for the word before it gives up: some 50
 // microseconds. Then the machine has no core for one of the two, and how long it
 // takes until it has is not what this is about. Such calls do not count.
-const patience = 1 << 15
+const giveUpLooks = 1 << 15
 
 // word is one that nothing else shares a cache line with.
 type word struct {
@@ -139,7 +139,7 @@ func (b *bench[T]) passWord(r *rank[T]) error {
 			own.Store(n)
 		}
 		for looks := 0; other.Load() < n; looks++ {
-			if looks == patience {
+			if looks == giveUpLooks {
 				r.gaveUp = true
 				return nil
 			}

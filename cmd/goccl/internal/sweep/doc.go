@@ -1,23 +1,22 @@
-// Package sweep runs a matrix of measurements that a file describes, keeps what is
-// done, and makes a report of it: `goccl bench --sweep`.
+// Package sweep runs a matrix of measurements described by a file, stores the results,
+// and makes a report: `goccl bench --sweep`.
 //
 // # Model
 //
-// A File says what is measured and how; docs/guides/benchmarking.md lists its keys. Its
-// cells are the cases of a measure.Plan, each with all algorithms in it, since those
-// take turns. A Store is a directory with a file for each cell that is done. It
+// A File describes the measurements; docs/guides/benchmarking.md lists its keys. Its
+// cells are the cases of a measure.Plan, each with all algorithms, since those
+// take turns. A Store is a directory with a file for each finished cell. It
 // belongs to one File, configuration, machine and program, which its Fingerprint
-// names: what was measured by others is not mixed in. A Report is one HTML document
-// that refers to nothing outside of itself.
+// identifies, so that results of others are not mixed in. A Report is one self-contained
+// HTML document.
 //
 // # Concurrency
 //
-// A Store belongs to one process at a time; nothing looks after that.
+// A Store may be used by one process at a time; this is not checked.
 //
 // # Failure
 //
-// Reading a File is strict: what it does not know is a *ccl.ConfigError with the
-// line, and the nearest name where one is wrong. A cell is either there as a whole or
-// not at all, whatever interrupts the program. A Store of something else is an error
-// that says in which respect.
+// Reading a File is strict: an unknown key or value is a *ccl.ConfigError with the
+// line and the nearest valid name. A cell is written atomically. Opening the Store of
+// another sweep is an error that names the difference.
 package sweep

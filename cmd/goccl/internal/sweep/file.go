@@ -17,8 +17,7 @@ type File struct {
 	Path  string
 	Text  string // as it stands on disk
 	Title string
-	// Config is the configuration file that the sweep names, relative to its own
-	// directory; "" if it names none.
+	// Config is the configuration file, relative to the sweep file's directory, or "".
 	Config    string
 	Transport string
 	Entries   []string
@@ -35,7 +34,7 @@ func Load(path string) (*File, error) {
 	return Parse(path, string(text))
 }
 
-// Parse reads the text of a sweep file; path is its name.
+// Parse parses the text of a sweep file; path is its name.
 func Parse(path, text string) (*File, error) {
 	f := &File{
 		Path: path,
@@ -58,13 +57,13 @@ func Parse(path, text string) (*File, error) {
 	if f.Title == "" {
 		f.Title = filepath.Base(path)
 	}
-	if err := errors.Join(f.Budget.Validate(), f.Plan.Validate()); err != nil { // what single values cannot show
+	if err := errors.Join(f.Budget.Validate(), f.Plan.Validate()); err != nil { // mistakes in combinations of values
 		return nil, root.errorf("%v", err)
 	}
 	return f, nil
 }
 
-// keys says how the value of each key is read.
+// keys has the reader of each key's value.
 func (f *File) keys() map[string]func(node) error {
 	return map[string]func(node) error{
 		"version": func(n node) error {

@@ -16,9 +16,8 @@ var page string
 
 var reportTemplate = template.Must(template.New("report").Parse(page))
 
-// Report makes an HTML document of the results of a sweep: pictures, tables, the
-// machine, the configuration with the given settings, and the sweep file. It refers
-// to nothing outside of itself.
+// Report makes a self-contained HTML document of the results of a sweep: pictures, tables,
+// the machine, the configuration with the given settings, and the sweep file.
 func Report(f *File, d *measure.Document, settings *ccl.Settings) ([]byte, error) {
 	about := struct {
 		*File
@@ -56,11 +55,11 @@ func Report(f *File, d *measure.Document, settings *ccl.Settings) ([]byte, error
 	return b.Bytes(), nil
 }
 
-// reportSection is what the report shows of one section of the results.
+// reportSection is one section of the results.
 type reportSection struct {
 	results []measure.Result
 	Title   string
-	Picture template.HTML // an SVG element, "" where there is nothing to draw
+	Picture template.HTML // an SVG element, or ""
 	Entries []string
 	Rows    []reportRow
 }
@@ -72,7 +71,7 @@ type reportRow struct {
 	Cells                                   []reportCell
 }
 
-// reportCell is what one entry needed.
+// reportCell is the result of one entry.
 type reportCell struct {
 	P50, P99, BusBW, XPeer, XFloor string
 	Refused                        string
@@ -100,7 +99,7 @@ func (s *reportSection) fill() error {
 	}
 	picture, err := chart.SVG(s.results)
 	if err != nil {
-		return nil // all entries are refused, and the table says so
+		return nil // all entries are rejected; the table shows it
 	}
 	_, element, _ := bytes.Cut(picture, []byte("?>")) // HTML has no XML declarations
 	s.Picture = template.HTML(element)

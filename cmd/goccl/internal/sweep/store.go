@@ -14,12 +14,12 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// Fingerprint says what the results of a Store were measured with.
+// Fingerprint identifies the conditions of a Store's results.
 type Fingerprint struct {
 	Sweep         string `json:"sweep"`         // SHA-256 of the sweep file
 	Configuration string `json:"configuration"` // SHA-256 of the settings for all world sizes
 	Machine       string `json:"machine"`
-	Program       string `json:"program"` // revision of the source, "" if it is not known
+	Program       string `json:"program"` // revision of the source, "" if unknown
 }
 
 // NewFingerprint returns the fingerprint of a file with its settings on this machine.
@@ -39,7 +39,7 @@ func NewFingerprint(f *File, settings []*ccl.Settings) Fingerprint {
 	}
 }
 
-// differs says in which respect another fingerprint is different, "" if in none.
+// differs describes the first difference of another fingerprint, "" if they are equal.
 func (p Fingerprint) differs(other Fingerprint) string {
 	switch {
 	case p.Sweep != other.Sweep:
@@ -55,12 +55,11 @@ func (p Fingerprint) differs(other Fingerprint) string {
 }
 
 // Store is a directory of results: sweep.json with the Fingerprint, and a file in
-// cells for each case that is done.
+// cells for each finished case.
 type Store struct{ dir string }
 
-// Open opens the store in a directory, which it makes if need be. If there are
-// results of something else, it is an error, unless fresh is set; that removes all
-// cells.
+// Open opens the store in a directory, which it creates if necessary. Results of another
+// Fingerprint are an error, unless fresh is set; that removes all cells.
 func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 	s := &Store{dir}
 	cells, label := filepath.Join(dir, "cells"), filepath.Join(dir, "sweep.json")
@@ -92,7 +91,7 @@ func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 // Path returns the name of a file in the store.
 func (s *Store) Path(name string) string { return filepath.Join(s.dir, name) }
 
-// Load returns the result of a case, if it is done.
+// Load returns the result of a case, if it is finished.
 func (s *Store) Load(c measure.Case) (r measure.Result, done bool, err error) {
 	path := s.cell(c)
 	text, err := os.ReadFile(path)
@@ -111,7 +110,7 @@ func (s *Store) Load(c measure.Case) (r measure.Result, done bool, err error) {
 	return r, true, nil
 }
 
-// Save keeps the result of its case.
+// Save stores the result of its case.
 func (s *Store) Save(r measure.Result) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -129,7 +128,7 @@ func (s *Store) cell(c measure.Case) string {
 	return filepath.Join(s.dir, "cells", name)
 }
 
-// WriteFile writes a file that is there as a whole or not at all.
+// WriteFile writes a file atomically.
 func WriteFile(path string, text []byte) error {
 	temporary := path + ".new"
 	if err := os.WriteFile(temporary, text, 0o666); err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// node is a value of the file, with the path of its key.
+// node is a value of the file with the path of its key.
 type node struct {
 	*yaml.Node
 	file, key string
 }
 
-// parseYAML returns the mapping that the file has to be.
+// parseYAML returns the file's mapping.
 func parseYAML(file, text string) (node, error) {
 	root := node{&yaml.Node{}, file, ""}
 	decoder := yaml.NewDecoder(bytes.NewReader([]byte(text)))
@@ -48,8 +48,8 @@ func (n node) errorf(format string, args ...any) error {
 
 func (n node) isMapping() bool { return n.Kind == yaml.MappingNode }
 
-// read reads the values of a mapping, which has no keys but these, none twice, and
-// all that are required.
+// read reads the values of a mapping. Unknown, duplicate and missing required keys are
+// errors.
 func (n node) read(keys map[string]func(node) error, required ...string) error {
 	known := slices.Sorted(maps.Keys(keys))
 	seen := map[string]int{}
@@ -99,7 +99,7 @@ func one[T any](into *T, parse func(string) (T, error)) func(node) error {
 	}
 }
 
-// some returns a reader of a list, of which one value may stand without brackets.
+// some returns a reader of a list; a single value needs no brackets.
 func some[T comparable](into *[]T, parse func(string) (T, error)) func(node) error {
 	return func(n node) error {
 		elements := []*yaml.Node{n.Node}
