@@ -5,16 +5,15 @@ import (
 	"math"
 )
 
-// blocks are the blocks of a buffer, one for each rank: as long as each other, or
-// counts says how long. Of an operation that has the blocks in several buffers, each
-// of these has a blocks.
+// blocks are the blocks of a buffer, one for each rank, of the same length or of the lengths in
+// counts. An operation with blocks in several buffers has a blocks for each of these.
 type blocks struct {
 	operation string
 	each      int
-	counts    []int // nil: all are of length each
-	displs    []int // where they begin; nil: packed
-	// By sum:
-	total, longest int
+	counts    []int // nil: all have the length each
+	displs    []int // their positions; nil: packed
+
+	total, longest int // set by sum
 }
 
 func (b *blocks) wrong(buffer string, expected, actual int) error {
@@ -28,9 +27,12 @@ func (b *blocks) count(rank int) int {
 	return b.each
 }
 
-// packed returns where rank's block begins where all are packed.
-func (b *blocks) packed(rank int) int {
-	if b.counts == nil || len(b.counts) < rank {
+// at returns the position of rank's block.
+func (b *blocks) at(rank int) int {
+	switch {
+	case b.displs != nil:
+		return b.displs[rank]
+	case b.counts == nil:
 		return b.each * rank
 	}
 	at := 0
@@ -40,8 +42,7 @@ func (b *blocks) packed(rank int) int {
 	return at
 }
 
-// sum checks the numbers, in the order in which S0.4 names the errors, and adds up the
-// lengths.
+// sum checks the numbers and adds up the lengths.
 func (b *blocks) sum(ranks int) error {
 	if b.counts == nil {
 		if b.each > math.MaxInt/ranks {
@@ -66,8 +67,8 @@ func (b *blocks) sum(ranks int) error {
 	return nil
 }
 
-// fit checks that the blocks lie in a buffer of n elements, beside each other. Where
-// they are to fill it exactly is for the caller to say.
+// fit checks that the blocks lie in a buffer of n elements and do not overlap. It does not check
+// that they fill the buffer.
 func (b *blocks) fit(buffer string, n int) error {
 	end := b.total
 	if b.displs != nil {
@@ -82,22 +83,14 @@ func (b *blocks) fit(buffer string, n int) error {
 	if n < end {
 		return b.wrong(buffer, end, n)
 	}
-	if r, s, ok := overlappingPlaces(b.counts, b.displs); ok {
+	if r, s, ok := overlappingBlocks(b.counts, b.displs); ok {
 		return &InvalidArgumentError{b.operation, fmt.Sprintf("the places of ranks %d and %d in %s overlap", r, s, buffer)}
 	}
 	return nil
 }
 
-// at returns where rank's block begins.
-func (b *blocks) at(rank int) int {
-	if b.displs != nil {
-		return b.displs[rank]
-	}
-	return b.packed(rank)
-}
-
-// put writes the blocks to a request. Blocks that are alike are all the same to it,
-// whether counts says so or not.
+// put writes the blocks to a request. Blocks of the same length make the same request whether
+// they have counts or not.
 func (b *blocks) put(r *request) {
 	r.count, r.each, r.counts = b.total, b.each, nil
 	if b.counts == nil {
@@ -112,16 +105,15 @@ func (b *blocks) put(r *request) {
 	}
 }
 
-// within reports whether part is disjoint from whole or exactly its elements from
-// `at` on.
+// within reports whether part is disjoint from whole or exactly its elements from `at` on.
 func within(part, whole Buffer, at int) bool {
 	return !overlap(part.data, whole.data) ||
 		at+part.Len() <= whole.Len() && same(part.data, whole.Slice(at, at+part.Len()).data)
 }
 
-// overlappingPlaces returns two ranks whose places share elements. Places in
-// ascending order, the usual case, take one pass.
-func overlappingPlaces(counts, displs []int) (a, b int, ok bool) {
+// overlappingBlocks returns two ranks whose blocks share elements. Blocks in ascending order, the
+// usual case, take one pass.
+func overlappingBlocks(counts, displs []int) (a, b int, ok bool) {
 	ascending, end := true, 0
 	for r := range displs {
 		if counts[r] == 0 {

@@ -62,6 +62,12 @@ func (s *scratch) bytes(n int) []byte {
 	return (*s)[:n:n]
 }
 
+// spareBuffer returns memory of the communicator for n elements of a call's input, until the next
+// call.
+func (c *Communicator) spareBuffer(n int, shift uint8) Buffer {
+	return Buffer{data: c.spare.bytes(n << shift), shift: shift}
+}
+
 // sharedBytes is alignedBytes of memory that may be more than there is; it is at least one
 // byte.
 func sharedBytes(n int) ([]byte, error) {

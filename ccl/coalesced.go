@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// AllReduceCoalesced is AllReduce, in place, of many tensors in one call: their number
-// and lengths are the same on all ranks, which is checked before anything moves. Short
-// ones travel together, which saves most of what a call of each would cost; the bits
-// of algorithms other than direct depend on who travels with whom. Tensors may be
-// empty, but not all of them, and do not overlap.
+// AllReduceCoalesced is AllReduce, in place, of many tensors in one call. Their number and
+// lengths are the same on all ranks, which is checked before any data moves. Short tensors travel
+// together, which costs much less than a call for each; the bits of algorithms other than direct
+// depend on which tensors travel together. Tensors do not overlap. Some may be empty, but not all.
 //
-// Refused with *InvalidBufferSizeError, *InvalidArgumentError (overlap) or
-// ErrNotImplemented; fails with *CollectiveFailedError, after which the tensors are
-// unspecified, unless it is a *MismatchError.
+// Rejected with *InvalidBufferSizeError, *InvalidArgumentError (overlap) or ErrNotImplemented.
+// Fails with *CollectiveFailedError; the tensors are then unspecified, unless the cause is a
+// *MismatchError.
 func AllReduceCoalesced[T Element](ctx context.Context, c *Communicator, tensors [][]T, op Op, opts ...CallOption) error {
-	if err := c.begin(ctx, CollAllReduce, opts); err != nil {
+	if err := c.start(ctx, CollAllReduce, opts); err != nil {
 		return err
 	}
 	c.tensors = appendBuffers(c.tensors[:0], tensors)
@@ -30,24 +29,22 @@ func appendBuffers[T Element](buffers []Buffer, tensors [][]T) []Buffer {
 	return buffers
 }
 
-// Tensors shorter than packBytes travel together, up to bundleBytes at a time. To copy
-// some to a place and back costs less than a call of each, longer ones cost more to
-// copy.
+// Tensors shorter than packBytes travel together, up to bundleBytes at a time. Copying them to one
+// buffer and back costs less than a call for each; copying longer ones costs more.
 const (
 	packBytes   = 64 << 10
 	bundleBytes = 1 << 20
 )
 
-// allReduceCoalesced makes the call that begin has started, and ends it.
+// allReduceCoalesced makes the call that start has started, and ends it.
 func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tensors []Buffer, op Op, opts []CallOption) error {
 	if err := c.checkCoalesced(dtype, tensors, op); err != nil {
-		return c.refuse(err)
+		return c.end(c.refuse(err))
 	}
 	c.coalesced = tensors
 	err := c.reduceBundles(ctx, dtype, tensors, op, opts)
 	c.coalesced = nil
-	c.end() // not deferred: abandon ends the call of a kernel that does not return
-	return err
+	return c.end(err) // not deferred: abandon ends the call of a kernel that does not return
 }
 
 func (c *Communicator) reduceBundles(ctx context.Context, dtype DType, tensors []Buffer, op Op, opts []CallOption) error {
@@ -122,13 +119,7 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 	r := c.ask(CollAllReduce, dtype, c.premultiplied(whole, dtype, op), whole, opts)
 	r.op, r.lengths = op, lengths
 	r.writes = firstOf(tensors)
-	var err error
-	if c.size == 1 {
-		err = c.copyAlone(ctx, r, whole, r.in)
-	} else {
-		err = c.step(ctx, r)
-	}
-	if err != nil || len(tensors) == 1 {
+	if err := c.step(ctx, r); err != nil || len(tensors) == 1 {
 		return err
 	}
 	from := whole.data
@@ -138,8 +129,8 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 	return nil
 }
 
-// firstOf returns the first tensor that is not empty. Of tensors that travel together it
-// stands for all: ranks that share their tensors share this one.
+// firstOf returns the first tensor that is not empty. It represents all tensors that travel
+// together: ranks that share their tensors share this one.
 func firstOf(tensors []Buffer) []byte {
 	for _, t := range tensors {
 		if len(t.data) > 0 {

@@ -191,15 +191,9 @@ func (c *Communicator) init(ctx context.Context) error {
 	if c.size == 1 {
 		return transport.ContextError(ctx)
 	}
-	agree := func(c *Communicator) error { return c.agree(ctx) }
-	var err error
-	if c.guard == nil {
-		err = agree(c)
-	} else {
-		c.guarded()
-		defer c.unguarded()
-		err = c.caught(agree)
-	}
+	c.panicOnFaults()
+	defer c.restoreFaults()
+	err := c.caught(func() error { return c.agree(ctx) })
 	c.joined = c.seq
 	return err
 }

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// lengths is what ranks tell each other before a call whose blocks not all of them
-// know. It is kept from call to call.
+// lengths are the numbers that ranks exchange before a call with blocks that not all ranks know.
+// They are kept from call to call.
 type lengths struct {
 	mine, all []int64
 	counts    []int
 	matrix    matrix
 }
 
-// matrix says how many elements each rank sends to each in an all-to-all: rank r's row
-// begins at 2*ranks*r, with what it sends to every rank; what it expects of every rank
-// follows.
+// matrix is the number of elements that each rank sends to each rank in an all-to-all. The row of
+// rank r starts at 2*ranks*r: the numbers that it sends to every rank, then the numbers that it
+// expects from every rank.
 type matrix []int64
 
 func (m matrix) sent(ranks, from, to int) int     { return int(m[2*ranks*from+to]) }
 func (m matrix) expected(ranks, from, to int) int { return int(m[2*ranks*to+ranks+from]) }
 
-// sums returns how many elements are sent in all, and the most that one rank sends, and
-// gets.
+// sums returns the number of elements that all ranks together send, and the largest numbers that
+// one rank sends and receives.
 func (m matrix) sums(ranks int) (all, longestOut, longestIn int) {
 	for r := range ranks {
 		out, in := 0, 0
@@ -37,7 +37,7 @@ func (m matrix) sums(ranks int) (all, longestOut, longestIn int) {
 	return all, longestOut, longestIn
 }
 
-// disagreement returns how what one rank sends differs from what another expects.
+// disagreement returns the first difference between what one rank sends and another expects.
 func (m matrix) disagreement(ranks int) error {
 	for from := range ranks {
 		for to := range ranks {
@@ -53,7 +53,7 @@ func (m matrix) disagreement(ranks int) error {
 	return nil
 }
 
-// exchangeLengths gives every rank the numbers of all, as many of each, in
+// exchangeLengths gathers the lengths.mine of all ranks, of the same length on each, in
 // lengths.all.
 func (c *Communicator) exchangeLengths(ctx context.Context, coll Collective, dtype DType, root int, opts []CallOption) error {
 	l := &c.lengths
@@ -62,11 +62,6 @@ func (c *Communicator) exchangeLengths(ctx context.Context, coll Collective, dty
 	r := c.ask(coll, dtype, in, out, opts)
 	r.count, r.each, r.root = len(l.mine), len(l.mine), root
 	r.bytes = len(in.data)
-	if c.size == 1 {
-		c.seq++
-		copy(l.all, l.mine)
-		return nil
-	}
 	return c.step(ctx, r)
 }
 
@@ -85,8 +80,8 @@ var lengthsKernel = &Kernel{
 	},
 }
 
-// agreeOnLengths tells all ranks how long the blocks are of a call of which each rank
-// has one, of length n, and the root knows all. They are in lengths.counts then.
+// agreeOnLengths gives all ranks the lengths of the blocks, in lengths.counts, of a call in which
+// each rank has one block, of length n, and the root has the counts of all.
 func (c *Communicator) agreeOnLengths(ctx context.Context, coll Collective, dtype DType, n int, counts []int, root int, opts []CallOption) error {
 	l := &c.lengths
 	l.mine = append(l.mine[:0], int64(n), 0)
@@ -109,14 +104,14 @@ func (c *Communicator) agreeOnLengths(ctx context.Context, coll Collective, dtyp
 			others = append(others, r)
 		}
 	}
-	return c.refusedLengths(coll, &MismatchError{Field: "counts", Values: []MismatchValue{
+	return c.refuseLengths(coll, &MismatchError{Field: "counts", Values: []MismatchValue{
 		{Value: "other counts than the ranks have", Ranks: []int{root}},
 		{Value: fmt.Sprintf("of all ranks %v elements", l.counts), Ranks: others},
 	}})
 }
 
-// agreeOnMatrix tells all ranks what each sends to and expects from each. It is in
-// lengths.matrix then.
+// agreeOnMatrix gives all ranks the numbers that each sends to and expects from each, in
+// lengths.matrix.
 func (c *Communicator) agreeOnMatrix(ctx context.Context, dtype DType, send, recv []int, opts []CallOption) error {
 	l := &c.lengths
 	l.mine = l.mine[:0]
@@ -130,17 +125,16 @@ func (c *Communicator) agreeOnMatrix(ctx context.Context, dtype DType, send, rec
 	}
 	l.matrix = matrix(l.all)
 	if err := l.matrix.disagreement(c.size); err != nil {
-		return c.refusedLengths(collAllToAllLengths, err)
+		return c.refuseLengths(collAllToAllLengths, err)
 	}
 	return nil
 }
 
-// refusedLengths refuses a call, on all ranks, after they have told each other lengths
-// that do not fit.
-func (c *Communicator) refusedLengths(coll Collective, err error) error {
+// refuseLengths refuses a call on all ranks, after an exchange of lengths that do not match.
+func (c *Communicator) refuseLengths(coll Collective, err error) error {
 	group := ""
 	if c.name != "" {
 		group = " on group " + c.name
 	}
-	return c.refused(fmt.Errorf("ccl: %v, call %d%s, rank %d: %w", coll, c.number(c.seq+1), group, c.rank, err))
+	return c.refuse(fmt.Errorf("ccl: %v, call %d%s, rank %d: %w", coll, c.number(c.seq+1), group, c.rank, err))
 }

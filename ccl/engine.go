@@ -16,17 +16,17 @@ type request struct {
 	dtype   DType
 	op      Op
 	in, out Buffer
-	writes  []byte // memory of the user's that it writes
+	writes  []byte // memory of the user that the call writes
 	count   int    // elements that all ranks agree on
-	bytes   int    // of one rank's input, of the longest where they differ
-	total   int    // of one rank's result, of the longest where they differ
+	bytes   int    // of the longest input of a rank
+	total   int    // of the longest result of a rank
 	root    int
-	each    int    // elements of a block, where all blocks are alike
-	counts  []int  // of the blocks, where they are not
-	matrix  matrix // of those of an all-to-all, where they are not
-	displs  []int  // where blocks go in out; nil: packed
+	each    int    // elements of a block, if all blocks have the same length
+	counts  []int  // of the blocks, if not
+	matrix  matrix // of the blocks of an all-to-all, if not
+	displs  []int  // positions of blocks in out; nil: packed
 	lengths uint64 // hash of counts
-	begun   bool   // ranks have met for the call before, to tell each other lengths
+	met     bool   // the ranks have met for this call before, to exchange lengths
 	opts    CallOption
 }
 
@@ -39,14 +39,14 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 	r.out.data, r.out.shift = out.data, out.shift
 	r.writes = out.data
 	r.count, r.bytes, r.total, r.root = out.Len(), len(out.data), len(out.data), 0
-	r.each, r.counts, r.matrix, r.displs, r.lengths, r.begun = 0, nil, nil, nil, 0, false
+	r.each, r.counts, r.matrix, r.displs, r.lengths, r.met = 0, nil, nil, nil, 0, false
 	r.opts = mergeCallOptions(opts)
 	return r
 }
 
-// begin starts a call: after it, the call must end with end, unless begin returns an error.
-// That of a group that has failed or was closed consumes no number.
-func (c *Communicator) begin(ctx context.Context, coll Collective, opts []CallOption) error {
+// start starts a call. Unless it returns an error, the call must end with end. A group that has
+// failed or was closed does not consume a number.
+func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOption) error {
 	if c == nil {
 		return c.unmade(coll.String())
 	}
@@ -56,27 +56,21 @@ func (c *Communicator) begin(ctx context.Context, coll Collective, opts []CallOp
 		}
 	}
 	if was, ok := c.life.enter(); !ok {
-		return c.notEntered(coll, was)
+		return c.notStarted(coll, was)
 	}
-	c.guarded()
+	c.panicOnFaults()
 	if ctx == nil {
-		return c.refuse(nilContext(coll.String()))
+		return c.end(c.refuse(nilContext(coll.String())))
 	}
-	var f *transport.Failure
-	if c.guard == nil {
-		f = c.ep.Failure()
-	} else {
-		f = c.failure()
-	}
-	if f != nil { // the call ends with it, after its own arguments have been looked at
+	if f := c.failure(); f != nil { // the call ends with it, after its arguments have been checked
 		c.before = c.failedBefore(coll, f)
 	}
 	return nil
 }
 
-// notEntered is the error of a call that may not begin, for what the word of the
-// communicator's lifetime was.
-func (c *Communicator) notEntered(coll Collective, was uint64) error {
+// notStarted is the error of a call that may not start. was is the word of the communicator's
+// lifetime that says why.
+func (c *Communicator) notStarted(coll Collective, was uint64) error {
 	switch {
 	case was == 0:
 		return c.unmade(coll.String())
@@ -87,26 +81,21 @@ func (c *Communicator) notEntered(coll Collective, was uint64) error {
 		coll, c.rank, ErrConcurrentUse)
 }
 
-// nilContext refuses a context that is nil, which would be one that no call can end by.
+// nilContext is the error of an operation whose context is nil.
 func nilContext(operation string) error {
 	return &InvalidArgumentError{operation, "the context is nil: use context.Background"}
 }
 
-func (c *Communicator) end() {
-	c.unguarded()
+// end ends the call that start has started, and returns err.
+func (c *Communicator) end(err error) error {
+	c.restoreFaults()
 	c.leave()
-}
-
-// refuse ends a call whose arguments are refused: it consumes a number, so that
-// the group lives on if all ranks refuse theirs, and touches nothing else.
-func (c *Communicator) refuse(err error) error {
-	err = c.refused(err)
-	c.end()
 	return err
 }
 
-// refused is refuse without the end.
-func (c *Communicator) refused(err error) error {
+// refuse is for a call that is rejected on this rank, with err. It consumes the call's number, so
+// that the group lives on if all ranks reject the call, and touches nothing else.
+func (c *Communicator) refuse(err error) error {
 	if c.before != nil {
 		return fmt.Errorf("%w; and %w", err, c.before)
 	}
@@ -117,48 +106,70 @@ func (c *Communicator) refused(err error) error {
 	return err
 }
 
-// run makes the call that begin has started, and ends it.
-func (c *Communicator) run(ctx context.Context, r *request) error {
-	err := c.step(ctx, r)
-	c.end()
-	return err
-}
+// run makes the call that start has started, and ends it.
+func (c *Communicator) run(ctx context.Context, r *request) error { return c.end(c.step(ctx, r)) }
 
-// step is all of a call between its begin and its end, or one of several: it chooses
-// the kernel, synchronises with all ranks, and runs it.
-func (c *Communicator) step(ctx context.Context, r *request) error {
+// step makes a call without its start and its end, or one of several calls between these: it
+// chooses the kernel, synchronises with all ranks, and runs the kernel.
+func (c *Communicator) step(ctx context.Context, r *request) (err error) {
+	if c.size == 1 {
+		return c.alone(ctx, r)
+	}
 	p, err := c.choose(r)
 	if err != nil {
-		return c.refused(err)
+		return c.refuse(err)
 	}
 	if c.before != nil {
 		return c.before
 	}
-	if err := transport.ContextError(ctx); err != nil && !r.begun { // of one that has begun, the wait for the others will tell
-		return c.refused(c.cancelled(r.coll, err))
+	if !r.met { // otherwise the wait for the other ranks notices
+		if err := transport.ContextError(ctx); err != nil {
+			return c.refuse(c.cancelled(r.coll, err))
+		}
 	}
 	c.seq++
 	c.prepare(ctx, r, p)
 	c.inside = true
-	defer c.abandon()
-	if c.guard == nil {
-		err = c.perform()
-	} else {
-		err = c.caught((*Communicator).perform)
-	}
-	if err != nil {
+	defer func() {
+		if c.inside {
+			err = c.abandon(recover())
+		}
+	}()
+	if err = c.perform(); err != nil {
 		err = c.failed(r.coll, err)
 	}
 	c.inside = false
 	return err
 }
 
-// cancelled is the error of a call whose context has ended before it began.
+// alone makes a call of a group of one rank, in which every collective is a copy or nothing. It
+// fails only if the algorithm cannot do the call or the context has ended.
+func (c *Communicator) alone(ctx context.Context, r *request) error {
+	if r.opts.algorithm != "" {
+		if _, err := c.choose(r); err != nil {
+			return err
+		}
+	}
+	if err := transport.ContextError(ctx); err != nil {
+		return err
+	}
+	c.seq++
+	out := r.out
+	if r.displs != nil {
+		out = out.Slice(r.displs[0], r.displs[0]+r.in.Len())
+	}
+	if r.coll != CollExScan && !same(out.data, r.in.data) {
+		copy(out.data, r.in.data)
+	}
+	return nil
+}
+
+// cancelled is the error of a call whose context had ended before the call started.
 func (c *Communicator) cancelled(coll Collective, err error) error {
 	return fmt.Errorf("ccl: %v on rank %d: cancelled before the call began: %w", coll, c.rank, err)
 }
 
-// perform does a rank's part of the call that it has prepared.
+// perform does this rank's part of the call that it has prepared.
 func (c *Communicator) perform() error {
 	if c.entry.Staged {
 		c.call.putInput(c.ep.Staging(), 0)
@@ -167,108 +178,27 @@ func (c *Communicator) perform() error {
 	if c.regions != nil {
 		c.memory = c.ep.Memory()
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		if differ, ok := errors.AsType[*transport.MismatchError](err); ok {
 			return c.differing(differ)
 		}
 		return err
-	}
-	return c.execute(role)
-}
-
-// abandon ends a call that did not end, because a kernel left its goroutine with
-// runtime.Goexit: what it would have returned goes to the other ranks.
-func (c *Communicator) abandon() {
-	if !c.inside {
-		return
-	}
-	c.ep.Fail(c.failureOf(&KernelPanicError{Kernel: c.call.name(), Value: errGoexit, Stack: debug.Stack()}, c.rank))
-	if c.claiming {
-		_ = c.ep.Release(true) // the failure is recorded
-	}
-	c.ep.Withdraw()
-	c.inside, c.coalesced = false, nil
-	c.end()
-}
-
-var errGoexit = errors.New("it ended its goroutine by runtime.Goexit")
-
-// stagedEarly is up to how many bytes of a rank's result the first piece is staged before
-// the call is entered. It saves a synchronisation; but by when a longer result is made,
-// what was staged so early has left the caches.
-const stagedEarly = 1 << 20
-
-// prepare sets up the call and what the rank brings to its synchronisation.
-func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
-	call := &c.call
-	call.plan = p
-	call.payload = p.shape.Eager
-	call.begin(c.rank)
-	call.places = r.displs
-	c.entry.Displs = r.displs
-	if r.dtype != 0 {
-		call.reducer.set(r.dtype, p.shape.Op)
-	}
-
-	if r.root != p.root || r.lengths != p.lengths {
-		p.print(r)
-	}
-	e := &c.entry
-	e.Ctx, e.Seq = ctx, c.seq
-	e.Fingerprint, e.Hash = p.fingerprint, p.hash
-	e.NoSpin = r.opts.queued
-	e.Limit = transport.Timeout{}
-	if r.opts.timeout != 0 {
-		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}
-	}
-	moves := p.shape.Total > 0
-	e.Payload, e.Send, e.Recv = nil, nil, nil
-	e.Reads, e.Writes = transport.Span{}, transport.Span{}
-	if moves {
-		e.Writes = spanOf(r.writes)
-	}
-	e.Exposed = moves && !call.payload
-	e.AnyRunner = e.Exposed && p.choice.Kernel.AnyRunner
-	e.Staged = false
-	if e.AnyRunner && c.memory == nil && !c.placed {
-		// Nobody touches memory of this rank, for which it would have to stay, and
-		// Enter can show the first piece.
-		e.Exposed, e.AnyRunner = false, false
-		e.Staged = p.shape.Total <= stagedEarly
-	}
-	e.Work = p.work
-	if call.payload {
-		e.Payload = r.in.data
-	} else {
-		e.Send, e.Recv = r.in.data, r.out.data
-		if moves {
-			e.Reads = spanOf(r.in.data)
-		}
-	}
-}
-
-// execute does a rank's part after all have entered.
-func (c *Communicator) execute(role transport.Role) error {
-	switch role {
-	case transport.RunNone:
+	case role == transport.RunNone:
 		return nil
-	case transport.RunClaimed:
-		return c.executeAll()
-	}
-	if c.call.plan.shape.Total == 0 {
+	case role == transport.RunClaimed:
+		return c.runClaimed()
+	case c.call.plan.shape.Total == 0:
 		return nil
 	}
-	if err := c.call.body(); err != nil {
+	if err := c.call.body(); err != nil || !c.entry.Exposed {
 		return err
-	}
-	if !c.entry.Exposed {
-		return nil
 	}
 	return c.ep.Complete()
 }
 
-// executeAll runs the bodies of ranks that sleep.
-func (c *Communicator) executeAll() error {
+// runClaimed runs the bodies that the transport hands out, of this rank or of ranks that sleep.
+func (c *Communicator) runClaimed() error {
 	c.claiming = true
 	for {
 		rank, ok := c.ep.Claim()
@@ -292,15 +222,94 @@ func (c *Communicator) executeAll() error {
 // three collectives, the displacements; no other cache line of that rank is touched.
 func (c *Communicator) impersonate(rank int) {
 	call := &c.call
-	call.begin(rank)
+	call.reset(rank)
 	call.in.data, call.out.data = c.memory.Buffers(rank)
 	if collectives[call.coll].placed {
 		call.places = c.memory.Displs(rank)
 	}
 }
 
-// begin makes the call ready to be executed for rank.
-func (c *Call) begin(rank int) {
+// abandon ends the synchronisation of a call that did not return because of a panic with v, or,
+// if v is nil, because a kernel left its goroutine by runtime.Goexit. It returns the call's error
+// if shared memory is the cause. Otherwise the other ranks get the failure, and the panic or the
+// end of the goroutine continues.
+func (c *Communicator) abandon(v any) error {
+	coll := c.call.coll
+	if err := c.fault(v); err != nil {
+		err = c.failed(coll, err)
+		c.inside = false
+		return err
+	}
+	c.ep.Fail(c.failureOf(&KernelPanicError{Kernel: c.call.name(), Value: errGoexit, Stack: debug.Stack()}, c.rank))
+	if c.claiming {
+		_ = c.ep.Release(true) // the failure is recorded
+	}
+	c.ep.Withdraw()
+	c.inside, c.coalesced = false, nil
+	_ = c.end(nil)
+	if v != nil {
+		panic(v)
+	}
+	return nil
+}
+
+var errGoexit = errors.New("it ended its goroutine by runtime.Goexit")
+
+// stagedEarly is the length in bytes of the longest result for which a rank stages the first
+// piece before it enters the call. That saves a synchronisation; but by the time a longer result
+// is made, the piece has left the caches.
+const stagedEarly = 1 << 20
+
+// prepare sets up the call and what the rank brings to its synchronisation.
+func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
+	call := &c.call
+	call.plan = p
+	call.payload = p.shape.Eager
+	call.reset(c.rank)
+	call.places = r.displs
+	if r.dtype != 0 {
+		call.reducer.set(r.dtype, p.shape.Op)
+	}
+
+	if r.root != p.root || r.lengths != p.lengths {
+		p.setFingerprint(r)
+	}
+	e := &c.entry
+	e.Ctx, e.Seq = ctx, c.seq
+	e.Fingerprint, e.Hash = p.fingerprint, p.hash
+	e.NoSpin = r.opts.queued
+	e.Limit = transport.Timeout{}
+	if r.opts.timeout != 0 {
+		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}
+	}
+	moves := p.shape.Total > 0
+	e.Payload, e.Send, e.Recv, e.Displs = nil, nil, nil, r.displs
+	e.Reads, e.Writes = transport.Span{}, transport.Span{}
+	if moves {
+		e.Writes = spanOf(r.writes)
+	}
+	e.Exposed = moves && !call.payload
+	e.AnyRunner = e.Exposed && p.choice.Kernel.AnyRunner
+	e.Staged = false
+	if e.AnyRunner && c.memory == nil && !c.placed {
+		// No rank touches memory of this rank, which therefore need not stay, and Enter can
+		// show the first piece.
+		e.Exposed, e.AnyRunner = false, false
+		e.Staged = p.shape.Total <= stagedEarly
+	}
+	e.Work = p.work
+	if call.payload {
+		e.Payload = r.in.data
+	} else {
+		e.Send, e.Recv = r.in.data, r.out.data
+		if moves {
+			e.Reads = spanOf(r.in.data)
+		}
+	}
+}
+
+// reset makes the call ready to be executed for rank.
+func (c *Call) reset(rank int) {
 	c.rank = rank
 	c.opened, c.clock, c.moved, c.doing, c.err = false, 0, 0, "", nil
 }
@@ -341,13 +350,13 @@ type plan struct {
 	hash        uint64
 }
 
-// print makes the fingerprint of a request.
-func (p *plan) print(r *request) {
+// setFingerprint makes the fingerprint of a request.
+func (p *plan) setFingerprint(r *request) {
 	f := fingerprint{
 		coll: r.coll, dtype: r.dtype, op: r.op.fingerprintID(), count: r.count, root: r.root,
 		entry: p.entry, counts: r.lengths,
 	}
-	p.root, p.lengths, p.fingerprint = r.root, r.lengths, f.print()
+	p.root, p.lengths, p.fingerprint = r.root, r.lengths, f.encode()
 	p.hash = hash(p.fingerprint)
 }
 
@@ -395,7 +404,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 	known := false
 	defer func() {
 		if !known { // this goroutine is ending, in code of a user's, and nobody comes to end the call
-			_ = c.refuse(fmt.Errorf("ccl: %v on rank %d: its goroutine ended while a kernel was chosen", r.coll, c.rank))
+			_ = c.end(c.refuse(fmt.Errorf("ccl: %v on rank %d: its goroutine ended while a kernel was chosen", r.coll, c.rank)))
 		}
 	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
@@ -420,7 +429,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
 		next.work = c.size * (key.bytes + key.total)
 	}
-	next.print(r)
+	next.setFingerprint(r)
 	*p = next
 	known = true
 	return nil

@@ -29,7 +29,7 @@ type fingerprint struct {
 	counts uint64
 }
 
-func (f *fingerprint) print() transport.Fingerprint {
+func (f *fingerprint) encode() transport.Fingerprint {
 	return transport.Fingerprint{
 		uint64(f.coll) | uint64(f.dtype)<<8 | uint64(f.op)<<32,
 		uint64(f.count), uint64(f.root), f.entry, f.counts,

@@ -25,7 +25,7 @@ import (
 // new group and counts ranks as it does.
 func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOption) (*Communicator, error) {
 	const coll = collSplit
-	if err := c.begin(ctx, coll, opts); err != nil {
+	if err := c.start(ctx, coll, opts); err != nil {
 		return nil, err
 	}
 	c.lengths.mine = append(c.lengths.mine[:0], int64(color), int64(key))
@@ -40,8 +40,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	slices.SortStableFunc(members, func(r, s int) int {
 		return cmp.Compare(c.lengths.all[2*r+1], c.lengths.all[2*s+1])
 	})
-	c.end()
-	if err != nil || members == nil {
+	if c.end(err) != nil || members == nil {
 		return nil, err
 	}
 	return c.group(ctx, number, members)
@@ -56,26 +55,18 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 // so with the field "ranks".
 func (c *Communicator) NewGroup(ctx context.Context, ranks []int, opts ...CallOption) (*Communicator, error) {
 	const coll = collNewGroup
-	if err := c.begin(ctx, coll, opts); err != nil {
+	if err := c.start(ctx, coll, opts); err != nil {
 		return nil, err
 	}
 	members := slices.Sorted(slices.Values(ranks))
 	if err := c.checkMembers(members); err != nil {
-		return nil, c.refuse(err)
+		return nil, c.end(c.refuse(err))
 	}
 	r := c.ask(coll, 0, Buffer{}, Buffer{}, opts)
 	r.counts, r.lengths = members, hashCounts(members)
-	if c.size == 1 {
-		c.seq++
-		if err := c.alone(ctx, r, Buffer{}, Buffer{}); err != nil {
-			return nil, err
-		}
-		return c.group(ctx, c.seq, members)
-	}
 	err := c.step(ctx, r)
 	number := c.seq
-	c.end()
-	if err != nil || !slices.Contains(members, c.rank) {
+	if c.end(err) != nil || !slices.Contains(members, c.rank) {
 		return nil, err
 	}
 	return c.group(ctx, number, members)

@@ -6,36 +6,35 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// guarded makes faults in memory that ranks share panics, which kill no process, for as
-// long as a call runs.
-func (c *Communicator) guarded() {
+// panicOnFaults turns faults in memory that ranks share into panics, which do not kill the
+// process, until restoreFaults.
+func (c *Communicator) panicOnFaults() {
 	if c.guard != nil {
 		c.faults = debug.SetPanicOnFault(true)
 	}
 }
 
-func (c *Communicator) unguarded() {
+func (c *Communicator) restoreFaults() {
 	if c.guard != nil {
 		debug.SetPanicOnFault(c.faults)
 	}
 }
 
-// fault returns the error that stands for v, which was recovered, if it comes of the
-// memory that ranks share: that has vanished, or holds what no rank writes there. It is nil
-// for all other panics, such as those of kernels.
+// fault returns the error for v, a recovered value, if its cause is memory that ranks share: the
+// memory has vanished, or holds what no rank writes there. It is nil for other panics, such as
+// those of kernels.
 func (c *Communicator) fault(v any) error {
 	if e, ok := v.(*ProtocolError); ok {
 		return e
 	}
-	if c.guard != nil {
+	if c.guard != nil && v != nil {
 		return c.guard.Vanished(v)
 	}
 	return nil
 }
 
-// caught runs f, where there is a guard, and returns an error if f panics because of shared
-// memory.
-func (c *Communicator) caught(f func(*Communicator) error) (err error) {
+// caught runs f and returns an error if f panics because of shared memory.
+func (c *Communicator) caught(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			if err = c.fault(v); err == nil {
@@ -43,18 +42,22 @@ func (c *Communicator) caught(f func(*Communicator) error) (err error) {
 			}
 		}
 	}()
-	return f(c)
+	return f()
 }
 
-// failure returns the group's failure at the beginning of a call, where there is a guard.
+// failure returns the group's failure at the start of a call.
 func (c *Communicator) failure() *transport.Failure {
-	if err := c.caught((*Communicator).lives); err != nil {
+	if c.guard != nil {
+		err := c.caught(c.lives)
+		if err == nil {
+			return nil
+		}
 		c.ep.Fail(c.failureOf(err, c.rank)) // unless it has failed before
-		return c.ep.Failure()
 	}
-	return nil
+	return c.ep.Failure()
 }
 
+// lives touches the memory that ranks share.
 func (c *Communicator) lives() error {
 	if c.ep.Failed() {
 		return transport.ErrFailed

@@ -140,8 +140,8 @@ func (c *Communicator) giveUpTurn(coll Collective, err error) error {
 
 // refusedInTurn refuses a call of the queue.
 func (c *Communicator) refusedInTurn(a *arguments, err error) error {
-	if err := c.begin(context.Background(), a.coll, a.opts[:]); err != nil {
+	if err := c.start(context.Background(), a.coll, a.opts[:]); err != nil {
 		return err
 	}
-	return c.refuse(err)
+	return c.end(c.refuse(err))
 }

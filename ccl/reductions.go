@@ -5,31 +5,53 @@ import (
 	"fmt"
 )
 
-// Reduce reduces the ranks' send buffers element by element with op and gives the
-// result to root alone, in recv. send has the same length, at least 1, on all ranks,
-// and so has root's recv; they are the same slice (in place) or disjoint. On other
-// ranks recv is empty, and send stays as it is.
+// AllReduce reduces the ranks' send buffers element by element with op and stores the result in
+// recv on every rank. send and recv have the same length, at least 1, on all ranks. They are the
+// same slice (in place) or disjoint; ranks may differ in that. The result has the same bits on
+// every rank and in every run; the algorithm's documentation says which.
 //
-// Refused with *InvalidBufferSizeError, *InvalidRootError, *InvalidArgumentError
-// (partial overlap) or ErrNotImplemented; fails with *CollectiveFailedError, after
-// which root's recv is unspecified.
+// The order of the arguments is send, recv, as in MPI; package dist has torch's order.
+//
+// Rejected with *InvalidBufferSizeError, *InvalidArgumentError (partial overlap) or
+// ErrNotImplemented. Fails with *CollectiveFailedError; recv is then unspecified.
+func AllReduce[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
+	return c.allReduce(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, opts)
+}
+
+func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Buffer, op Op, opts []CallOption) error {
+	if err := c.start(ctx, CollAllReduce, opts); err != nil {
+		return err
+	}
+	if err := checkReduction(CollAllReduce, send, recv, dtype, op); err != nil {
+		return c.end(c.refuse(err))
+	}
+	r := c.ask(CollAllReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
+	r.op = op
+	return c.run(ctx, r)
+}
+
+// Reduce reduces the ranks' send buffers element by element with op and stores the result in
+// root's recv. send has the same length, at least 1, on all ranks. On root recv has that length
+// too, and is the same slice as send (in place) or disjoint. On other ranks recv is empty, and
+// send is not changed.
+//
+// Rejected with *InvalidBufferSizeError, *InvalidRootError, *InvalidArgumentError (partial
+// overlap) or ErrNotImplemented. Fails with *CollectiveFailedError; root's recv is then
+// unspecified.
 func Reduce[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, root int, opts ...CallOption) error {
 	return c.reduce(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, root, opts)
 }
 
 func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffer, op Op, root int, opts []CallOption) error {
-	if err := c.begin(ctx, CollReduce, opts); err != nil {
+	if err := c.start(ctx, CollReduce, opts); err != nil {
 		return err
 	}
 	if err := c.checkReduce(send, recv, dtype, op, root); err != nil {
-		return c.refuse(err)
+		return c.end(c.refuse(err))
 	}
 	r := c.ask(CollReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op, r.root = op, root
 	r.count, r.bytes, r.total = send.Len(), len(send.data), len(send.data)
-	if c.size == 1 {
-		return c.alone(ctx, r, recv, r.in)
-	}
 	return c.run(ctx, r)
 }
 
@@ -46,23 +68,23 @@ func (c *Communicator) checkReduce(send, recv Buffer, dtype DType, op Op, root i
 	return checkReduction(CollReduce, send, send, dtype, op)
 }
 
-// Scan gives rank r, in recv, the reduction of the send buffers of ranks 0 to r. The
-// lengths of send and recv are the same, at least 1, on all ranks; they are the same
-// slice (in place) or disjoint. Avg is not implemented: the mean of how many?
+// Scan stores in recv of rank r the reduction of the send buffers of ranks 0 to r. send and recv
+// have the same length, at least 1, on all ranks. They are the same slice (in place) or disjoint.
+// Avg is not implemented, because the number of inputs differs from rank to rank.
 //
-// Refused and fails like AllReduce.
+// Rejected and fails like AllReduce.
 func Scan[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
 	return c.scan(ctx, CollScan, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, opts)
 }
 
-// ExScan is Scan without the rank's own buffer: rank r gets the reduction of those of
-// ranks 0 to r-1. There is nothing to give to rank 0, whose recv stays as it is.
+// ExScan is Scan without the rank's own buffer: rank r gets the reduction of the send buffers of
+// ranks 0 to r-1. Rank 0 gets nothing; its recv is not changed.
 func ExScan[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
 	return c.scan(ctx, CollExScan, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, opts)
 }
 
 func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, op Op, opts []CallOption) error {
-	if err := c.begin(ctx, coll, opts); err != nil {
+	if err := c.start(ctx, coll, opts); err != nil {
 		return err
 	}
 	err := checkReduction(coll, send, recv, dtype, op)
@@ -70,35 +92,27 @@ func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, s
 		err = fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
 	}
 	if err != nil {
-		return c.refuse(err)
+		return c.end(c.refuse(err))
 	}
 	r := c.ask(coll, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op = op
-	if c.size == 1 {
-		if coll == CollExScan {
-			return c.alone(ctx, r, Buffer{}, Buffer{})
-		}
-		return c.alone(ctx, r, recv, r.in)
-	}
 	return c.run(ctx, r)
 }
 
-// ReduceScatter reduces the ranks' send buffers element by element with op and deals
-// the result out: recv of rank r gets its elements from r*len(recv) on. recv has the
-// same length, at least 1, on all ranks, and send is as many times as long as there
-// are ranks. recv is disjoint from send or exactly this rank's block of it.
+// ReduceScatter reduces the ranks' send buffers element by element with op and gives each rank
+// its block of the result: recv of rank r gets the elements from r*len(recv) on. recv has the
+// same length, at least 1, on all ranks; send is as long as the recv of all ranks together. recv
+// is disjoint from send or exactly this rank's block of it.
 //
-// Refused with *InvalidBufferSizeError, *InvalidArgumentError (overlap) or
-// ErrNotImplemented; fails with *CollectiveFailedError, after which recv is
-// unspecified.
+// Rejected with *InvalidBufferSizeError, *InvalidArgumentError (overlap) or ErrNotImplemented.
+// Fails with *CollectiveFailedError; recv is then unspecified.
 func ReduceScatter[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) error {
 	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, nil, opts)
 }
 
-// ReduceScatterV is ReduceScatter with blocks of unlike lengths: rank r gets the next
-// counts[r] elements after the blocks of the ranks before it. counts is the same on
-// all ranks; recv has counts[r] elements, which may be none, and send as many as all
-// blocks together, at least 1.
+// ReduceScatterV is ReduceScatter with blocks of different lengths: rank r gets the counts[r]
+// elements that follow the blocks of the ranks before it. counts is the same on all ranks. recv
+// has counts[r] elements, which may be 0; send is as long as all blocks together, at least 1.
 //
 // It has the errors of ReduceScatter, and *InvalidArgumentError for negative counts.
 func ReduceScatterV[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, counts []int, opts ...CallOption) error {
@@ -107,7 +121,7 @@ func ReduceScatterV[T Element](ctx context.Context, c *Communicator, send, recv 
 
 func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, recv Buffer, op Op, counts []int, opts []CallOption) error {
 	const coll = CollReduceScatter
-	if err := c.begin(ctx, coll, opts); err != nil {
+	if err := c.start(ctx, coll, opts); err != nil {
 		return err
 	}
 	b := blocks{operation: coll.String(), each: recv.Len(), counts: counts}
@@ -121,25 +135,20 @@ func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, rec
 	default:
 		err = checkReduction(coll, send, send, dtype, op)
 	}
-	at := b.packed(c.rank)
-	if err == nil && !within(recv, send, at) {
+	if err == nil && !within(recv, send, b.at(c.rank)) {
 		err = &InvalidArgumentError{b.operation, "recv overlaps send, but is not this rank's block of it"}
 	}
 	if err != nil {
-		return c.refuse(err)
+		return c.end(c.refuse(err))
 	}
 	r := c.ask(coll, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op = op
 	b.put(r)
 	r.bytes, r.total = len(send.data), b.longest<<send.shift
-	if c.size == 1 {
-		return c.alone(ctx, r, recv, r.in)
-	}
 	return c.run(ctx, r)
 }
 
-// checkReduction checks what all reductions have in common, of a vector that is
-// reduced to recv.
+// checkReduction checks what all reductions require of a vector that is reduced to recv.
 func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op) error {
 	switch {
 	case len(send.data) != len(recv.data):
@@ -150,11 +159,4 @@ func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op) erro
 		return &InvalidArgumentError{coll.String(), "send and recv overlap in part; they must be the same slice or disjoint"}
 	}
 	return op.checkFor(coll, dtype)
-}
-
-func (c *Communicator) checkRoot(root int) error {
-	if root < 0 || root >= c.size {
-		return &InvalidRootError{Root: root, Size: c.size}
-	}
-	return nil
 }

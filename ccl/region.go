@@ -115,7 +115,7 @@ func (c *Communicator) IsLeader() bool { return c.rank == 0 }
 // region makes memory that all ranks see and leaves it in shared, and in made what
 // gives it back: one part for all or, for Alloc, one for each. The ranks agree on count.
 func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
-	if err := c.begin(ctx, coll, nil); err != nil {
+	if err := c.start(ctx, coll, nil); err != nil {
 		return err
 	}
 	c.made, c.shared, c.none = nil, nil, nil
@@ -128,38 +128,33 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	}
 	switch {
 	case count < least:
-		return c.refuse(&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count})
+		return c.end(c.refuse(&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}))
 	case count > (math.MaxInt/parts-allocBytes)>>shift:
-		return c.refuse(&AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
-			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)})
+		return c.end(c.refuse(&AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
+			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)}))
 	}
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
 	r.count, r.bytes, r.total = count, parts*part, count<<shift
 	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader's is everybody's
 		var none error
 		if r.in.data, none = sharedBytes(r.bytes); none != nil && c.size == 1 {
-			return c.refuse(noMemory(r.total, none.Error()))
+			return c.end(c.refuse(noMemory(r.total, none.Error())))
 		}
 	}
 	if c.size == 1 {
 		c.shared = r.in.data
-		return c.alone(ctx, r, Buffer{}, Buffer{})
 	}
 	err := c.step(ctx, r)
-	none := c.none
-	c.end()
 	switch {
-	case err != nil && c.made != nil: // by this rank, and nobody will have it
+	case err == nil && c.none == nil:
+		c.placed = true // as on all other ranks, or the group has failed
+	case err == nil:
+		err = c.none
+	case c.made != nil: // this rank made it, and no rank will use it
 		_ = c.made.Free()
 		c.made, c.shared = nil, nil
-		return err
-	case err != nil:
-		return err
-	case none != nil:
-		return none
 	}
-	c.placed = true // as on all other ranks, or the group has failed
-	return nil
+	return c.end(err)
 }
 
 // noMemory is the error of all ranks where one has not got what it needs of a region.

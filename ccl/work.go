@@ -146,7 +146,7 @@ func (c *Communicator) do(ctx context.Context, a *arguments) error {
 		return c.Barrier(ctx, opts...)
 	case CollAllReduce:
 		if a.tensors != nil {
-			if err := c.begin(ctx, a.coll, opts); err != nil {
+			if err := c.start(ctx, a.coll, opts); err != nil {
 				return err
 			}
 			return c.allReduceCoalesced(ctx, a.dtype, a.tensors, a.op, opts)

@@ -1,0 +1,229 @@
+package ccl
+
+import "context"
+
+// AllGather gives every rank the inputs of all: rank r's send goes to recv[r*len(send):]. send
+// has the same length, which may be 0, on all ranks; recv is as long as the send of all ranks
+// together. send is disjoint from recv or exactly this rank's block of it.
+//
+// The order of the arguments is send, recv, as in MPI; package dist has torch's order.
+//
+// Rejected with *InvalidBufferSizeError or *InvalidArgumentError (overlap). Fails with
+// *CollectiveFailedError; recv is then unspecified.
+func AllGather[T Element](ctx context.Context, c *Communicator, send, recv []T, opts ...CallOption) error {
+	return c.allGather(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), nil, nil, opts)
+}
+
+// AllGatherV is AllGather with inputs of different lengths: rank r's send, of counts[r] elements,
+// goes to recv[displs[r]:]. counts is the same on all ranks and may contain zeros. Each rank
+// chooses its own displs: they may leave gaps, which are not changed, and be in any order; nil
+// means packed. send is disjoint from recv or exactly this rank's block of it.
+//
+// Rejected with *InvalidBufferSizeError or *InvalidArgumentError (negative counts, blocks that
+// overlap). Fails with *CollectiveFailedError; recv is then unspecified.
+func AllGatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, opts ...CallOption) error {
+	return c.allGather(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), some(counts), displs, opts)
+}
+
+func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Buffer, counts, displs []int, opts []CallOption) error {
+	if err := c.start(ctx, CollAllGather, opts); err != nil {
+		return err
+	}
+	p := partsOf(CollAllGather, send, recv)
+	p.each, p.counts, p.displs = send.Len(), counts, displs
+	if err := p.check(c.size, c.rank); err != nil {
+		return c.end(c.refuse(err))
+	}
+	return c.moveBlocks(ctx, c.ask(CollAllGather, dtype, send, recv, opts), &p.blocks, 0)
+}
+
+// Gather gives root the inputs of all: rank r's send goes to root's recv[r*len(send):]. send has
+// the same length, which may be 0, on all ranks. root's recv is as long as the send of all ranks
+// together; the recv of other ranks is empty. root's send is disjoint from recv or exactly its
+// block of it.
+//
+// Rejected with *InvalidBufferSizeError, *InvalidRootError or *InvalidArgumentError (overlap).
+// Fails with *CollectiveFailedError; root's recv is then unspecified.
+func Gather[T Element](ctx context.Context, c *Communicator, send, recv []T, root int, opts ...CallOption) error {
+	return c.rooted(ctx, CollGather, DTypeOf[T](), bufferOf(send), bufferOf(recv), root, opts)
+}
+
+// GatherV is Gather with inputs of different lengths, which only root has to know: rank r's send,
+// of counts[r] elements, goes to root's recv[displs[r]:]. displs may leave gaps, which are not
+// changed, and be in any order; nil means packed. On other ranks recv is empty, and counts and
+// displs are nil.
+//
+// Ranks first exchange the lengths, which takes one synchronisation more than Gather. If root's
+// counts differ from what ranks bring, all ranks reject the call with *MismatchError. Otherwise
+// the errors are those of Gather and AllGatherV.
+func GatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, root int, opts ...CallOption) error {
+	return c.rootedV(ctx, collGatherLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
+}
+
+// Scatter gives each rank its block of root's send: rank r gets the elements from r*len(recv) on.
+// recv has the same length, which may be 0, on all ranks. root's send is as long as the recv of
+// all ranks together; the send of other ranks is empty. root's recv is disjoint from send or
+// exactly its block of it.
+//
+// Rejected with *InvalidBufferSizeError, *InvalidRootError or *InvalidArgumentError (overlap).
+// Fails with *CollectiveFailedError; recv is then unspecified.
+func Scatter[T Element](ctx context.Context, c *Communicator, send, recv []T, root int, opts ...CallOption) error {
+	return c.rooted(ctx, CollScatter, DTypeOf[T](), bufferOf(send), bufferOf(recv), root, opts)
+}
+
+// ScatterV is Scatter with blocks of different lengths, which only root has to know: rank r gets
+// counts[r] elements of root's send, from displs[r] on. displs may leave gaps and be in any
+// order, which costs a copy; nil means packed. On other ranks send is empty, and counts and
+// displs are nil.
+//
+// Ranks first exchange the lengths, which takes one synchronisation more than Scatter. If root's
+// counts differ from what ranks expect, all ranks reject the call with *MismatchError. Otherwise
+// the errors are those of Scatter and AllGatherV.
+func ScatterV[T Element](ctx context.Context, c *Communicator, send []T, counts, displs []int, recv []T, root int, opts ...CallOption) error {
+	return c.rootedV(ctx, collScatterLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
+}
+
+// parts are the buffers of a gather or a scatter: a rank's part, and the whole, one block for
+// each rank, where the rank has that.
+type parts struct {
+	blocks
+	part, whole         Buffer
+	partName, wholeName string
+	place               string // what the part is of the whole
+}
+
+func partsOf(coll Collective, send, recv Buffer) parts {
+	b := blocks{operation: coll.String()}
+	if coll == CollScatter || coll == collScatterLengths {
+		return parts{b, recv, send, "recv", "send", "block of"}
+	}
+	return parts{b, send, recv, "send", "recv", "place in"}
+}
+
+// check checks the parts of a rank that has the whole.
+func (p *parts) check(ranks, rank int) error {
+	if err := p.sum(ranks); err != nil {
+		return err
+	}
+	if n := p.count(rank); p.part.Len() != n {
+		return p.wrong(p.partName, n, p.part.Len())
+	}
+	if err := p.fit(p.wholeName, p.whole.Len()); err != nil {
+		return err
+	}
+	if p.counts == nil && p.whole.Len() != p.total {
+		return p.wrong(p.wholeName, p.total, p.whole.Len())
+	}
+	if !within(p.part, p.whole, p.at(rank)) {
+		return &InvalidArgumentError{p.operation, p.partName + " overlaps " + p.wholeName + ", but is not this rank's " + p.place + " it"}
+	}
+	return nil
+}
+
+// checkAbsent checks that a rank that is not the root has not brought what only the root has.
+func (p *parts) checkAbsent() error {
+	switch {
+	case p.whole.Len() > 0:
+		return p.wrong(p.wholeName, 0, p.whole.Len())
+	case len(p.counts) > 0:
+		return p.wrong("counts", 0, len(p.counts))
+	case len(p.displs) > 0:
+		return p.wrong("displs", 0, len(p.displs))
+	}
+	return nil
+}
+
+// rooted makes a gather or a scatter of equal blocks.
+func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, root int, opts []CallOption) error {
+	if err := c.start(ctx, coll, opts); err != nil {
+		return err
+	}
+	p := partsOf(coll, send, recv)
+	p.each = p.part.Len()
+	err := c.checkRoot(root)
+	switch {
+	case err != nil:
+	case c.rank == root:
+		err = p.check(c.size, c.rank)
+	default:
+		if err = p.checkAbsent(); err == nil {
+			err = p.sum(c.size)
+		}
+	}
+	if err != nil {
+		return c.end(c.refuse(err))
+	}
+	return c.moveBlocks(ctx, c.ask(coll, dtype, send, recv, opts), &p.blocks, root)
+}
+
+// rootedV makes a gather or a scatter of blocks whose lengths only the root knows. coll is the
+// exchange of the lengths.
+func (c *Communicator) rootedV(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, counts, displs []int, root int, opts []CallOption) error {
+	if err := c.start(ctx, coll, opts); err != nil {
+		return err
+	}
+	p := partsOf(coll, send, recv)
+	p.counts, p.displs = counts, displs
+	err := c.checkRoot(root)
+	switch {
+	case err != nil:
+	case c.rank != root:
+		err = p.checkAbsent()
+	default:
+		p.counts = some(counts)
+		err = p.check(c.size, c.rank)
+	}
+	if err != nil {
+		return c.end(c.refuse(err))
+	}
+	if err := c.agreeOnLengths(ctx, coll, dtype, p.part.Len(), counts, root, opts); err != nil {
+		return c.end(err)
+	}
+	b := blocks{operation: p.operation, counts: c.lengths.counts, displs: displs}
+	if err := b.sum(c.size); err != nil {
+		return c.end(c.refuse(err))
+	}
+	moves := CollGather
+	if coll == collScatterLengths {
+		moves = CollScatter
+	}
+	r := c.ask(moves, dtype, send, recv, opts)
+	r.met = true
+	return c.moveBlocks(ctx, r, &b, root)
+}
+
+// moveBlocks makes the call of a gather or a scatter whose arguments are valid.
+func (c *Communicator) moveBlocks(ctx context.Context, r *request, b *blocks, root int) error {
+	b.put(r)
+	r.root = root
+	longest, total := b.longest<<r.in.shift, b.total<<r.in.shift
+	if r.coll != CollScatter {
+		r.bytes, r.total, r.displs = longest, total, b.displs
+		return c.run(ctx, r)
+	}
+	r.bytes, r.total = total, longest
+	if c.rank == root {
+		r.in = c.pack(r.in, b)
+	}
+	return c.run(ctx, r)
+}
+
+// pack returns the blocks of a buffer without gaps, in rank order: in the buffer itself if they
+// lie there like that, otherwise in memory of the communicator.
+func (c *Communicator) pack(send Buffer, b *blocks) Buffer {
+	packed := true
+	for at, r := 0, 0; r < len(b.displs) && packed; r++ {
+		packed = b.displs[r] == at || b.counts[r] == 0
+		at += b.counts[r]
+	}
+	if packed {
+		return send.Slice(0, b.total)
+	}
+	to := c.spareBuffer(b.total, send.shift)
+	at := 0
+	for r, n := range b.counts {
+		copy(to.Slice(at, at+n).data, send.Slice(b.displs[r], b.displs[r]+n).data)
+		at += n
+	}
+	return to
+}
