@@ -119,7 +119,7 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return &waitingClose{naive: ep} }},
 	{check: "Interrupt/Timeout", what: "names ranks behind as missing", says: "timeout meets Complete",
 		wrap: func(ep *naive) transport.Endpoint { return behindIsMissing{ep} }},
-	{check: "Interrupt/Bystander", what: "waits for one rank after the other", says: "of rank 2 while rank 1 is missing", hangs: true,
+	{check: "Interrupt/Departure", what: "waits for one rank after the other", says: "while rank 1 is missing", hangs: true,
 		wrap: func(ep *naive) transport.Endpoint { return oneByOne{ep} }},
 
 	{check: "Reached", what: "a cancelled context wins over all having entered", says: "cancelled context meets Enter, which has been reached",

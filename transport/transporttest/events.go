@@ -224,7 +224,7 @@ type cell struct {
 }
 
 // exceptions are the outcomes that are not the event's. nil: the event does not end the
-// wait.
+// wait, or cannot meet it.
 var exceptions = map[cell]outcome{
 	// Rest has neither a context nor a timeout, and a refusal ends it without a trace.
 	{cancelled, "Rest"}: nil,
@@ -238,14 +238,6 @@ var exceptions = map[cell]outcome{
 	{refusal, "Group"}:   nil,
 	{departure, "Group"}: func(_ *meeting, err error) { lost(err, 0) },
 	{ownClose, "Group"}:  func(m *meeting, err error) { closed(m, err, 0) },
-	// A rank does not refuse a call that it has entered.
-	{refusal, "Complete"}:    nil,
-	{refusal, "Next"}:        nil,
-	{refusal, "Drain"}:       nil,
-	{refusal, "Put"}:         nil,
-	{refusal, "Flip"}:        nil,
-	{refusal, "second Flip"}: nil,
-	{refusal, "Region"}:      nil,
 	// The peer would have to refuse two calls: Refuse/Runs.
 	{refusal, "Enter (after a refused call)"}: nil,
 }
@@ -259,6 +251,9 @@ var reachedExceptions = map[cell]outcome{
 func (ev *event) on(wt *wait) outcome {
 	if out, ok := exceptions[cell{ev, wt.name}]; ok {
 		return out
+	}
+	if ev == refusal && wt.inside {
+		return nil // the peer has entered the call
 	}
 	return ev.outcome
 }

@@ -71,18 +71,13 @@ func leaveAll(groups ...*world) {
 
 // work makes calls of all kinds, and sends messages beside them.
 func (r *rank) work() {
-	next, previous := (r.me+1)%r.n, (r.me+r.n-1)%r.n
 	for i := range 3 {
 		r.greet()
-		must(r.window(100*i, i == 0, i == 1))
-		if r.n == 1 {
-			continue
+		must(r.window(300*i, i == 0, i == 1))
+		must(r.allPairs(func(from int) int { return 70 + from }))
+		if r.n > 1 {
+			r.ring([]int{i, 40}, i == 1)
 		}
-		r.converse(func(seq uint64) {
-			r.exchange(next, letter(seq, r.me, next, 70, i), previous, letter(seq, previous, r.me, 70, i))
-			r.drain(next)
-		})
-		r.ring([]int{i, 40}, i == 1)
 	}
 }
 
@@ -170,23 +165,10 @@ func groupRefused(h *harness, n int) {
 // noSpin lets ranks wait without spinning in turns, and all or none of them.
 func noSpin(h *harness, n int) {
 	h.each(n, 0, "", func(r *rank) {
-		for i := range 60 {
-			r.noSpin = mix(uint64(i/4*n+r.me))%3 > 0
-			var err error
-			switch i % 4 {
-			case 0:
-				r.pause()
-				r.greet()
-			case 1:
-				err = r.window(700, i%8 < 4, false)
-			case 2:
-				err = r.window(300, i%8 < 4, true)
-			case 3:
-				if r.n > 1 {
-					err = r.allPairs(func(from int) int { return 100 + from })
-				}
-			}
-			mustIn(err, "call %d, NoSpin %v", r.seq, r.noSpin)
+		for i := range 15 {
+			r.noSpin = mix(uint64(i*n+r.me))%3 > 0
+			r.pause()
+			mustIn(protected(r.work), "NoSpin %v", r.noSpin)
 		}
 	})
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// interruptedBy lets an event meet all waits, before and after they have begun.
+// interruptedBy lets an event meet all waits, before and after they have begun, and before
+// another rank has begun to wait.
 func interruptedBy(ev *event) func(h *harness, n int) {
 	return func(h *harness, n int) {
 		for i := range waits {
@@ -17,10 +18,10 @@ func interruptedBy(ev *event) func(h *harness, n int) {
 			switch {
 			case ev.on(wt) == nil:
 			case ev.happen == nil:
-				inTime(firstLimit, func(limit time.Duration) { interrupt(h, n, wt, ev, false, 0, limit) })
+				inTime(firstLimit, func(limit time.Duration) { interrupt(h, n, wt, ev, 1, limit) })
 			default:
-				for trial := range uint64(4) {
-					interrupt(h, n, wt, ev, trial == 0, trial, 0)
+				for trial := range 6 {
+					interrupt(h, n, wt, ev, trial, 0)
 				}
 			}
 		}
@@ -42,8 +43,14 @@ func inTime(limit time.Duration, f func(limit time.Duration)) {
 	}
 }
 
-// interrupt lets all ranks except the last, the peer, wait for the peer until ev happens.
-func interrupt(h *harness, n int, wt *wait, ev *event, early bool, seed uint64, limit time.Duration) {
+// interrupt lets all ranks except the last, the peer, wait for the peer until ev happens. In
+// some trials of waits outside of calls a bystander begins to wait only when the others have
+// noticed ev.
+func interrupt(h *harness, n int, wt *wait, ev *event, trial int, limit time.Duration) {
+	early, bystander := trial%4 == 0, noRank
+	if trial >= 4 && n > 2 && !wt.inside {
+		bystander = n - 2
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	if ev == deadline {
 		ctx, cancel = context.WithTimeout(context.Background(), limit)
@@ -51,8 +58,12 @@ func interrupt(h *harness, n int, wt *wait, ev *event, early bool, seed uint64, 
 	defer cancel()
 	peer := n - 1
 	ready, happened, over := newGate(peer), newGate(1), newGate(peer)
-	when := map[bool]string{true: "before it", false: "in it"}[early]
-	h.each(n, seed, fmt.Sprintf("%s meets %s, %s", ev.name, wt.name, when), func(r *rank) {
+	noticed := newGate(n - 2) // by all but the bystander
+	what := fmt.Sprintf("%s meets %s, %s", ev.name, wt.name, map[bool]string{true: "before it", false: "in it"}[early])
+	if bystander != noRank {
+		what += fmt.Sprintf(", while rank %d is missing", bystander)
+	}
+	h.each(n, uint64(trial), what, func(r *rank) {
 		if wt.has != nil && !wt.has(r.Endpoint) {
 			return
 		}
@@ -90,9 +101,15 @@ func interrupt(h *harness, n int, wt *wait, ev *event, early bool, seed uint64, 
 		if early {
 			r.await(happened)
 		}
+		if r.me == bystander {
+			r.await(noticed)
+		}
 		err := m.block()
 		if err != nil || wt.optional == 0 || wt.optional == late && early {
 			ev.on(wt)(m, err)
+		}
+		if r.me != bystander {
+			noticed.pass()
 		}
 		r.await(happened)
 		r.meet(over)
@@ -205,34 +222,6 @@ func reachedLeaving(h *harness, n int) {
 			if r.me == who {
 				ev.happen(r, nil)
 			}
-		})
-	}
-}
-
-// bystander lets rank 0 wait while rank 2 leaves or refuses the call and rank 1 is missing.
-func bystander(h *harness, n int) {
-	for trial := range 16 {
-		ev := []*event{refusal, departure}[trial&1]
-		exposed, early := trial&2 != 0, trial&4 != 0
-		happened, noticed := newGate(1), newGate(1)
-		h.each(n, uint64(trial), ev.name+" of rank 2 while rank 1 is missing", func(r *rank) {
-			r.sync(1)
-			m := &meeting{r, r.arrival(), &waits[0], 2, early}
-			m.e.Exposed, m.e.AnyRunner = exposed, exposed
-			switch {
-			case r.me == 1:
-				r.await(noticed)
-			case r.me == 2:
-				r.pause()
-				ev.happen(r, nil)
-				happened.pass()
-				return
-			case early:
-				r.await(happened)
-			}
-			_, err := r.Enter(m.e)
-			noticed.pass()
-			ev.outcome(m, err)
 		})
 	}
 }

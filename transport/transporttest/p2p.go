@@ -11,13 +11,13 @@ import (
 type mail struct {
 	peer    int
 	letters []transport.Message
+	ended   func() // called before the last part of a message is taken; may be nil
 }
 
 // step moves on by n bytes, and reports whether a message ended there.
 func (m *mail) step(n int) (ended bool) {
 	first := &m.letters[0]
-	first.Bytes = first.Bytes[n:]
-	if len(first.Bytes) > 0 {
+	if first.Bytes = first.Bytes[n:]; len(first.Bytes) > 0 {
 		return false
 	}
 	m.letters = m.letters[1:]
@@ -26,7 +26,7 @@ func (m *mail) step(n int) (ended bool) {
 
 // send puts as much as there is room for, and reports whether that was anything.
 func (r *rank) send(m *mail) (moved bool) {
-	for len(m.letters) > 0 {
+	for ; len(m.letters) > 0; moved = true {
 		n, ok, err := r.P2P().TryPut(m.peer, &m.letters[0])
 		mustIn(err, "P2P: TryPut to rank %d", m.peer)
 		if left := len(m.letters[0].Bytes); n > left || n < 0 || ok && n < min(1, left) || !ok && n != 0 {
@@ -35,41 +35,33 @@ func (r *rank) send(m *mail) (moved bool) {
 		if !ok {
 			break
 		}
-		moved = true
 		m.step(n)
 	}
 	return moved
 }
 
-// fetch takes what has arrived, and reports whether that was anything.
+// fetch takes what has arrived, looking at it twice, and reports whether that was anything.
 func (r *rank) fetch(m *mail) (moved bool) {
-	for len(m.letters) > 0 {
-		n, ok := r.glimpse(m)
-		if !ok {
-			break
+	for ; len(m.letters) > 0; moved = true {
+		n := 0
+		for look := range 2 {
+			view, ok, err := r.P2P().TryNext(m.peer)
+			mustIn(err, "P2P: TryNext from rank %d", m.peer)
+			switch {
+			case !ok && look == 0:
+				return moved
+			case !ok:
+				fail("TryNext from rank %d: what it returned before is gone", m.peer)
+			}
+			r.checkMessage(m.peer, view, m.letters[0])
+			n = len(view.Bytes)
 		}
-		moved = true
-		m.step(n)
+		if m.step(n) && m.ended != nil {
+			m.ended()
+		}
 		r.P2P().Take(m.peer)
 	}
 	return moved
-}
-
-// glimpse looks at the next part twice.
-func (r *rank) glimpse(m *mail) (n int, ok bool) {
-	for range 2 {
-		view, there, err := r.P2P().TryNext(m.peer)
-		mustIn(err, "P2P: TryNext from rank %d", m.peer)
-		if !there {
-			if ok {
-				fail("TryNext from rank %d: what it returned before is gone", m.peer)
-			}
-			return 0, false
-		}
-		r.checkMessage(m.peer, view, m.letters[0])
-		n, ok = len(view.Bytes), true
-	}
-	return n, ok
 }
 
 // deliver sends and fetches mail until all of it has arrived and was taken.
@@ -102,7 +94,7 @@ func (r *rank) checkFailed() {
 // ring delivers messages of these lengths to the next rank, and from the previous one.
 func (r *rank) ring(lengths []int, noSpin bool) {
 	next, previous := (r.me+1)%r.n, (r.me+r.n-1)%r.n
-	out, in := &mail{next, letters(r.me, next, lengths)}, &mail{previous, letters(previous, r.me, lengths)}
+	out, in := &mail{next, letters(r.me, next, lengths), nil}, &mail{previous, letters(previous, r.me, lengths), nil}
 	r.deliver([]*mail{out}, []*mail{in}, noSpin)
 }
 
@@ -139,8 +131,8 @@ func p2pOrder(h *harness, n int) {
 			var out, in []*mail
 			for shift := 1; shift < n; shift++ {
 				to, from := (r.me+shift)%n, (r.me+n-shift)%n
-				out = append(out, &mail{to, letters(r.me, to, sizes)})
-				in = append(in, &mail{from, letters(from, r.me, sizes)})
+				out = append(out, &mail{to, letters(r.me, to, sizes), nil})
+				in = append(in, &mail{from, letters(from, r.me, sizes), nil})
 			}
 			r.pause()
 			r.deliver(out, in, (i+r.me)%2 == 0)
@@ -186,25 +178,14 @@ func p2pDrain(h *harness, n int) {
 			switch r.me {
 			case 0:
 				m.Bytes = buffer[:copy(buffer, m.Bytes)]
-				r.deliver([]*mail{{n - 1, []transport.Message{m}}}, nil, i%2 == 0)
+				r.deliver([]*mail{{n - 1, []transport.Message{m}, nil}}, nil, i%2 == 0)
 				if taken != i+1 {
 					fail("TryDrained is true before message %d was taken", i)
 				}
 				poison(buffer)
 			case n - 1:
 				r.pause()
-				for in := (&mail{0, []transport.Message{m}}); len(in.letters) > 0; {
-					took, ok := r.glimpse(in)
-					r.checkFailed()
-					if !ok {
-						r.P2P().Rest(func() bool { return r.arrived(0) }, i%3 == 0)
-						continue
-					}
-					if in.step(took) {
-						taken = i + 1
-					}
-					r.P2P().Take(0)
-				}
+				r.deliver(nil, []*mail{{0, []transport.Message{m}, func() { taken = i + 1 }}}, i%3 == 0)
 			}
 		}
 	})
@@ -237,7 +218,7 @@ func p2pLeft(h *harness, n int) {
 			m := letters(0, n-1, []int{8})
 			switch r.me {
 			case 0:
-				r.send(&mail{n - 1, m})
+				r.send(&mail{n - 1, m, nil})
 				mustIn(r.Close(), "Close")
 			case n - 1:
 				r.pause()
@@ -245,7 +226,7 @@ func p2pLeft(h *harness, n int) {
 					r.checkFailed()
 					r.P2P().Rest(never, trial%2 == 0)
 				}
-				if !r.fetch(&mail{0, m}) {
+				if !r.fetch(&mail{0, m, nil}) {
 					fail("what the rank had put before it left is not there")
 				}
 			}

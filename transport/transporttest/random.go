@@ -5,26 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/goccl/goccl/transport"
 )
 
-// ending is how the last call of a random group ends because of one rank.
-type ending int
-
-const (
-	endsWell ending = iota
-	endsByDeparture
-	endsByFailure
-	endsByRefusal
-	endsByMismatch
-	endsByContext
-	endings
+// In random, an event ends the last call because of one rank, the culprit.
+var (
+	nothing = &event{
+		name:    "nothing",
+		happen:  func(*rank, func()) {},
+		outcome: func(_ *meeting, err error) { must(err) },
+	}
+	mismatched = &event{
+		name:    "mismatch",
+		happen:  func(peer *rank, _ func()) { peer.badHash = 1 },
+		outcome: func(_ *meeting, err error) { as[*transport.MismatchError](err) },
+	}
+	endings = []*event{nothing, departure, failure, refusal, mismatched, cancelled}
 )
-
-func (e ending) String() string {
-	return [...]string{"all well", "departure", "failure", "refusal", "mismatch", "cancelled context"}[e]
-}
 
 // random lets all ranks follow the same script, with delays of their own.
 func random(h *harness, n int) {
@@ -35,10 +34,10 @@ func random(h *harness, n int) {
 
 func randomGroup(h *harness, n int, seed uint64) {
 	end := rand.New(rand.NewPCG(seed, 1))
-	steps, culprit, ending := end.IntN(30), end.IntN(n), ending(seed)%endings
-	nothingFailed := true // at the culprit, if its context was cancelled
+	steps, culprit, ev := end.IntN(30), end.IntN(n), endings[seed%uint64(len(endings))]
+	nothingFailed := ev == nothing // known to the culprit, if its context is cancelled
 	all := newGate(n)
-	h.each(n, seed, fmt.Sprintf("trial %d: %d calls, then %s by rank %d", seed, steps, ending, culprit), func(r *rank) {
+	h.each(n, seed, fmt.Sprintf("trial %d: %d calls, then %s by rank %d", seed, steps, ev.name, culprit), func(r *rank) {
 		script := rand.New(rand.NewPCG(seed, 0))
 		for range steps {
 			must(r.anyCall(script))
@@ -46,21 +45,19 @@ func randomGroup(h *harness, n int, seed uint64) {
 		}
 		var err error
 		if r.me == culprit {
-			err = r.misbehave(ending, script)
-			nothingFailed = ending != endsByContext || err == nil && !r.Failed()
+			err = r.misbehave(ev, script)
+			nothingFailed = ev == nothing || ev == cancelled && err == nil && !r.Failed()
 		} else {
 			err = r.finalCall(script)
 		}
-		r.checkEnd(err, ending, culprit)
+		r.checkEnd(err, ev, culprit)
 		r.meet(all)
 		switch f := r.Failure(); {
-		case r.me == culprit && ending == endsByDeparture:
-		case ending == endsWell || ending == endsByContext && nothingFailed:
-			if f != nil {
-				fail("nothing failed, but the failure is %+v", f)
-			}
-		default:
-			checkFailure(f, ending, culprit)
+		case r.me == culprit && ev == departure:
+		case !nothingFailed:
+			checkFailure(f, ev, culprit)
+		case f != nil:
+			fail("nothing failed, but the failure is %+v", f)
 		}
 	})
 }
@@ -95,7 +92,7 @@ func (r *rank) finalCall(script *rand.Rand) error {
 	case 0:
 		return r.window(a, flag, b%2 == 0)
 	case 1:
-		return r.gather(length, flag)
+		return r.unevenWindow(length, false, flag)
 	case 2:
 		return r.allPairs(func(from int) int { return length(from) / 4 })
 	}
@@ -106,80 +103,65 @@ func (r *rank) finalCall(script *rand.Rand) error {
 	return r.call(e, func(b *rank) { b.checkPayloads(e.Seq, func(int) int { return n }, "in a body") })
 }
 
-// misbehave is what the culprit does instead of the last call, or before it.
-func (r *rank) misbehave(ending ending, script *rand.Rand) error {
+// misbehave lets ev happen and makes the last call, if the culprit can still make one.
+func (r *rank) misbehave(ev *event, script *rand.Rand) error {
 	r.pause()
-	switch ending {
-	case endsByDeparture:
-		return r.Close()
-	case endsByFailure:
-		r.Fail(failureBy(r.me, 0))
-		return nil
-	case endsByRefusal:
-		r.refuse(1)
-		r.pause()
-	case endsByMismatch:
-		r.badHash = 1
-	case endsByContext:
+	if ev == cancelled {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		times := r.rnd.IntN(300)
 		go func() {
 			yield(times)
-			cancel()
+			ev.happen(r, cancel)
 		}()
 		r.ctx = ctx
+		return r.finalCall(script)
 	}
+	if ev == refusal {
+		r.seq++
+	}
+	if ev == failure {
+		r.Fail(failureBy(r.me, 0)) // at this endpoint: the failure is compared
+		return nil
+	}
+	if ev.happen(r, nil); ev == departure {
+		return nil
+	}
+	r.pause()
 	return r.finalCall(script)
 }
 
 // checkEnd fails unless err may be the error of this rank's last call.
-func (r *rank) checkEnd(err error, ending ending, culprit int) {
+func (r *rank) checkEnd(err error, ev *event, culprit int) {
+	m := &meeting{rank: r, e: &transport.Arrival{Seq: r.seq}, peer: culprit}
 	isCulprit := r.me == culprit
-	gone := isCulprit && (ending == endsByDeparture || ending == endsByFailure)
-	if err == nil && (gone || ending == endsWell || ending == endsByContext) {
-		return
+	if isCulprit {
+		m.e.Seq-- // it refused the call before
 	}
-	if errors.Is(err, transport.ErrFailed) && ending != endsWell && !(isCulprit && ending == endsByContext) {
-		return
-	}
-	switch ending {
-	case endsByDeparture:
-		lost(err, culprit)
-	case endsByRefusal:
-		at := r.seq // the last call; the culprit refused the one before
-		if isCulprit {
-			at--
-		}
-		refusedBy(err, at, culprit)
-	case endsByMismatch:
-		as[*transport.MismatchError](err)
-	case endsByContext:
-		if isCulprit {
-			expect(err, context.Canceled)
-			return
-		}
-		fallthrough
-	default:
-		wrong(err, "what a %s by rank %d leads to", ending, culprit)
+	switch {
+	case err == nil && (ev == cancelled || isCulprit && (ev == departure || ev == failure)):
+	case ev == cancelled && !isCulprit:
+		expect(err, transport.ErrFailed)
+	case ev == nothing || ev == cancelled || !errors.Is(err, transport.ErrFailed):
+		ev.outcome(m, err)
 	}
 }
 
 // checkFailure fails unless f is the failure of a group that culprit brought down.
-func checkFailure(f *transport.Failure, ending ending, culprit int) {
-	kinds := [endings]transport.FailureKind{
-		endsByDeparture: transport.FailurePeerLost, endsByFailure: failureBy(culprit, 0).Kind, endsByRefusal: transport.FailureRefused,
-		endsByMismatch: transport.FailureMismatch, endsByContext: transport.FailureAborted,
-	}
-	ok := f != nil && f.Kind == kinds[ending]
+func checkFailure(f *transport.Failure, ev *event, culprit int) {
+	kind := map[*event]transport.FailureKind{
+		departure: transport.FailurePeerLost, failure: failureBy(culprit, 0).Kind, refusal: transport.FailureRefused,
+		mismatched: transport.FailureMismatch, cancelled: transport.FailureAborted,
+	}[ev]
+	ok := f != nil && f.Kind == kind
 	switch {
 	case !ok:
-	case ending == endsByFailure:
+	case ev == failure:
 		sameFailure(f, failureBy(culprit, 0), "was recorded")
-	case ending == endsByContext:
+	case ev == cancelled:
 		ok = f.By == culprit
-	case ending != endsByMismatch:
-		ok = len(f.Ranks) == 1 && f.Ranks[0] == culprit
+	case ev != mismatched:
+		ok = slices.Equal(f.Ranks, []int{culprit})
 	}
 	if !ok {
 		fail("the failure is %+v", f)

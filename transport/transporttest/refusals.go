@@ -81,53 +81,67 @@ func subset(ranks, of []int) bool {
 func refuseAlone(h *harness, n int) {
 	for trial := range 8 * n {
 		first, kind := trial%n, trial/n
-		exposed, early, hasty := kind&1 != 0, kind&2 != 0, kind&4 != 0
 		who := []int{first}
 		if kind%3 == 2 && n > 2 {
 			who = append(who, (first+1)%n)
 		}
-		refused, noticed := newGate(1), newGate(n-len(who))
-		if hasty {
-			noticed = nil
-		}
-		what := fmt.Sprintf("ranks %v refuse (Exposed %v, before the others wait %v)", who, exposed, early)
-		h.each(n, uint64(trial), what, func(r *rank) {
-			r.sync(trial % 3)
-			if slices.Contains(who, r.me) {
-				r.pause()
-				r.refuse(1)
-				if r.me == first {
-					refused.pass()
-				}
-				r.enterAfterRefusal(noticed, who)
-				return
-			}
-			if early {
-				r.await(refused)
-			}
-			e := r.arrival()
-			e.Exposed, e.AnyRunner = exposed, exposed
-			r.enterRefused(e, noticed, who)
-		})
+		h.refuse(n, trial, 0, kind, who...)
 	}
 }
 
 func refuseRuns(h *harness, n int) {
 	for trial := range 6 * n {
-		longer, run := trial%n, trial/n%3+1
-		noticed := newGate(n - 1)
-		h.each(n, uint64(trial), fmt.Sprintf("rank %d refuses %d calls and the others %d", longer, run+1, run), func(r *rank) {
-			r.sync(1)
-			r.refuse(run)
-			r.pause()
-			if r.me == longer {
-				r.refuse(1)
-				r.enterAfterRefusal(noticed, []int{longer})
-			} else {
-				r.enterRefused(r.arrival(), noticed, []int{longer})
-			}
-		})
+		h.refuse(n, trial, trial/n%3+1, 0, trial%n)
 	}
+}
+
+// refuse lets all ranks refuse run calls, and those of who one more, which the others enter.
+// The bits of kind: it is Exposed; it is refused before the others wait; and the first to notice
+// makes the group fail, instead of the last.
+func (h *harness) refuse(n, trial, run, kind int, who ...int) {
+	exposed, early, hasty := kind&1 != 0, kind&2 != 0, kind&4 != 0
+	refused, noticed := newGate(1), newGate(n-len(who))
+	what := fmt.Sprintf("ranks %v refuse %d calls and the others %d (Exposed %v, before the others wait %v)", who, run+1, run, exposed, early)
+	h.each(n, uint64(trial), what, func(r *rank) {
+		r.sync(trial % 3)
+		r.refuse(run)
+		refuses := slices.Contains(who, r.me)
+		r.pause()
+		if refuses {
+			r.refuse(1)
+			if r.me == who[0] {
+				refused.pass()
+			}
+		} else if early {
+			r.await(refused)
+		}
+		e := r.arrival()
+		seq := e.Seq // of the call that only who refused
+		if refuses {
+			seq--
+		} else {
+			e.Exposed, e.AnyRunner = exposed, exposed
+		}
+		r.pause()
+		_, err := r.Enter(e)
+		// A rank that refused need not notice by itself: the others make the group fail.
+		if !errors.Is(err, transport.ErrFailed) || !refuses && !hasty {
+			refusedBy(err, seq, who...)
+		}
+		if !refuses {
+			noticed.pass()
+		}
+		if !hasty {
+			r.await(noticed)
+		}
+		if r.leave(e, err) == nil {
+			fail("Withdraw returned true for call %d, which not all have entered", e.Seq)
+		}
+		f := r.Failure()
+		if f.Kind != transport.FailureRefused || f.Seq != seq || len(f.Ranks) == 0 || !subset(f.Ranks, who) {
+			fail("the failure is %+v, want a refusal of call %d by ranks %v", f, seq, who)
+		}
+	})
 }
 
 // refuseOn lets a rank refuse a call, and more of them, while the others enter it.
@@ -150,46 +164,5 @@ func refuseOn(h *harness, n int) {
 			_, err := r.Enter(e)
 			refusedSince(err, e.Seq, before == 0 || more == 0, who)
 		})
-	}
-}
-
-// enterAfterRefusal enters the call after one that only the ranks of who have refused. It need
-// not notice so by itself: the others make the group fail.
-func (r *rank) enterAfterRefusal(noticed *gate, who []int) {
-	refused := r.seq
-	r.pause()
-	e := r.arrival()
-	_, err := r.Enter(e)
-	if !errors.Is(err, transport.ErrFailed) {
-		refusedBy(err, refused, who...)
-	}
-	if noticed != nil {
-		r.await(noticed)
-	}
-	r.leaveRefused(e, err, refused, who)
-}
-
-// enterRefused enters a call that the ranks of who refuse. All that entered have to notice
-// before any rank makes the group fail, unless noticed is nil.
-func (r *rank) enterRefused(e *transport.Arrival, noticed *gate, who []int) {
-	r.pause()
-	_, err := r.Enter(e)
-	if noticed != nil || !errors.Is(err, transport.ErrFailed) {
-		refusedBy(err, e.Seq, who...)
-	}
-	if noticed != nil {
-		r.meet(noticed)
-	}
-	r.leaveRefused(e, err, e.Seq, who)
-}
-
-// leaveRefused gives up call e. refused is the call that the ranks of who have refused.
-func (r *rank) leaveRefused(e *transport.Arrival, err error, refused uint64, who []int) {
-	if r.leave(e, err) == nil {
-		fail("Withdraw returned true for call %d, which not all have entered", e.Seq)
-	}
-	f := r.Failure()
-	if f.Kind != transport.FailureRefused || f.Seq != refused || len(f.Ranks) == 0 || !subset(f.Ranks, who) {
-		fail("the failure is %+v, want a refusal of call %d by ranks %v", f, refused, who)
 	}
 }

@@ -65,12 +65,15 @@ func timeoutMissing(h *harness, n int) {
 // rank 0 has given up. At that time the timeout that rank 1 no longer has is over as well.
 func timeoutLimit(h *harness, n int) {
 	const short, long = 10 * time.Millisecond, 60 * time.Millisecond
-	for name, rank1 := range map[string]struct{ set, limit time.Duration }{
-		"a long Limit instead of a short timeout": {set: short, limit: time.Hour},
-		"a timeout of 0": {},
+	for _, rank1 := range []struct {
+		name       string
+		set, limit time.Duration
+	}{
+		{"a long Limit instead of a short timeout", short, time.Hour},
+		{"a timeout of 0", 0, 0},
 	} {
 		waits, gone := newGate(1), newGate(1)
-		h.each(n, 0, name, func(r *rank) {
+		h.each(n, 0, rank1.name, func(r *rank) {
 			r.sync(1)
 			e := r.arrival()
 			switch r.me {

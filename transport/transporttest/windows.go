@@ -1,10 +1,6 @@
 package transporttest
 
-import (
-	"bytes"
-
-	"github.com/goccl/goccl/transport"
-)
+import "bytes"
 
 // buffers are what a rank exposes in windows. They are overwritten before and after
 // every call, so that a peer that touches them too early or too late is noticed.
@@ -38,130 +34,6 @@ func windows(h *harness, n int) {
 	})
 }
 
-// window makes a call in which rank b's body copies block b of its successor's input to
-// block b of all outputs.
-func (r *rank) window(length int, inPlace, anyRunner bool) error {
-	e := r.arrival()
-	in, out := r.mem.resized(length, length)
-	copy(in, data(length, r.me, int(e.Seq)))
-	if inPlace {
-		out = in
-	}
-	e.Send, e.Recv, e.Exposed = in, out, true
-	e.AnyRunner, e.Work = anyRunner, 2*length*r.n
-	piece := max(length, 1)
-	if s := r.Staging(); s != nil {
-		piece = s.PieceBytes()
-		r.putFirst(e, in, anyRunner)
-	}
-	err := r.call(e, func(b *rank) {
-		switch {
-		case r.Staging() == nil:
-			b.copyBlocks(e.Seq, length)
-		case b != r:
-			fail("rank %d runs the body of rank %d, whose memory it does not share", r.me, b.me)
-		default:
-			r.copyPieces(e.Seq, in, out)
-		}
-	})
-	if err == nil {
-		r.checkWindow(e.Seq, in, out, piece)
-	}
-	poison(in) // no rank looks at it any more, also after an error
-	poison(out)
-	return err
-}
-
-// checkWindow verifies the buffers after a window call.
-func (r *rank) checkWindow(seq uint64, in, out []byte, piece int) {
-	length := len(in)
-	for at := 0; at < length; at += piece {
-		end := min(at+piece, length)
-		for b := range r.n {
-			lo, hi := block(end-at, b, r.n)
-			want := data(length, (b+1)%r.n, int(seq))[at+lo : at+hi]
-			same(out[at+lo:at+hi], want, "output, block %d of the piece at %d", b, at)
-		}
-	}
-	if length > 0 && &in[0] != &out[0] {
-		same(in, data(length, r.me, int(seq)), "input after the call")
-	}
-}
-
-// block is the part of n bytes that belongs to rank of ranks.
-func block(n, rank, ranks int) (lo, hi int) { return n * rank / ranks, n * (rank + 1) / ranks }
-
-func (r *rank) copyBlocks(seq uint64, length int) {
-	lo, hi := block(length, r.me, r.n)
-	var from []byte
-	for q := range r.n {
-		send, recv := r.Memory().Buffers(q)
-		if len(send) != length || len(recv) != length {
-			fail("Buffers(%d) are %d and %d bytes long", q, len(send), len(recv))
-		}
-		same(send[lo:hi], data(length, q, int(seq))[lo:hi], "input of rank %d, seen by rank %d", q, r.me)
-		if q == (r.me+1)%r.n {
-			from = send[lo:hi]
-		}
-	}
-	for q := range r.n {
-		_, recv := r.Memory().Buffers(q)
-		copy(recv[lo:hi], from)
-	}
-}
-
-// putFirst puts the first piece of a call's input, which Enter publishes if flips is
-// true, and else the first Flip.
-func (r *rank) putFirst(e *transport.Arrival, in []byte, flips bool) {
-	s := r.Staging()
-	s.PutInput(in[:min(s.PieceBytes(), len(in))], 0, 0)
-	e.Staged = flips
-}
-
-// flip flips, and may be late for what follows.
-func (r *rank) flip() {
-	mustIn(r.Staging().Flip(), "Flip")
-	r.yield()
-}
-
-// copyPieces puts each input piece, except the first, together with the result of the
-// piece before.
-func (r *rank) copyPieces(seq uint64, in, out []byte) {
-	s := r.Staging()
-	piece := s.PieceBytes()
-	for at := 0; at < len(in); at += piece {
-		end := min(at+piece, len(in))
-		r.flip()
-		if at > 0 {
-			r.takeResults(out, at-piece, at)
-		}
-		lo, hi := block(end-at, r.me, r.n)
-		for q := range r.n {
-			same(s.Input(q, end-at), data(len(in), q, int(seq))[at:end], "Input(%d) of the piece at %d", q, at)
-		}
-		s.PutResult(lo, s.Input((r.me+1)%r.n, end-at)[lo:hi])
-		if end < len(in) {
-			s.PutInput(in[end:min(end+piece, len(in))], 0, 0)
-		}
-	}
-	r.flip()
-	if len(in) > 0 {
-		r.takeResults(out, (len(in)-1)/piece*piece, len(in))
-	}
-}
-
-// takeResults copies all ranks' results of the piece from `at` to end.
-func (r *rank) takeResults(out []byte, at, end int) {
-	for q := range r.n {
-		lo, hi, result := r.Staging().Result(q)
-		if wantLo, wantHi := block(end-at, q, r.n); lo != wantLo || hi != wantHi || len(result) != hi-lo {
-			fail("Result(%d) is bytes %d to %d, %d of them, instead of %d to %d", q, lo, hi, len(result), wantLo, wantHi)
-		}
-		copy(out[at+lo:], result)
-	}
-}
-
-// unevenWindows gathers inputs of different lengths.
 func unevenWindows(h *harness, n int) {
 	h.each(n, 0, "", func(r *rank) {
 		unit := 100
@@ -170,76 +42,181 @@ func unevenWindows(h *harness, n int) {
 		}
 		for i := range 40 {
 			length := func(q int) int { return int(mix(uint64(i))>>8+uint64(3*q)) % 4 * unit / 2 }
-			mustIn(r.gather(length, i%2 == 0), "call %d", r.seq)
+			mustIn(r.unevenWindow(length, false, i%2 == 0), "call %d", r.seq)
 			r.yield()
 		}
 	})
 }
 
-// gather makes a call in which every rank gets all inputs, length(q) bytes of rank q, one
-// after the other. The body of rank b moves its successor's.
-func (r *rank) gather(length func(q int) int, anyRunner bool) error {
-	at := make([]int, r.n+1)
-	longest := 0
-	for q := range r.n {
-		at[q+1] = at[q] + length(q)
-		longest = max(longest, length(q))
-	}
-	e := r.arrival()
-	mine, total := length(r.me), at[r.n]
-	in, out := r.mem.resized(mine, total)
-	copy(in, data(mine, r.me, int(e.Seq)))
-	if mine == 0 {
-		in = nil
-	}
-	e.Send, e.Recv, e.Exposed = in, out, true
-	e.AnyRunner, e.Work = anyRunner, total
-	if r.Staging() != nil {
-		r.putFirst(e, in, anyRunner)
-	}
-	err := r.call(e, func(b *rank) {
-		if r.Staging() != nil {
-			r.gatherPieces(in, out, at, longest)
-			return
-		}
-		q := (b.me + 1) % b.n
-		send, _ := b.Memory().Buffers(q)
-		if len(send) != length(q) {
-			fail("rank %d sees %d bytes of input of rank %d instead of %d", b.me, len(send), q, length(q))
-		}
-		for to := range b.n {
-			_, recv := b.Memory().Buffers(to)
-			if len(recv) != total {
-				fail("rank %d sees %d bytes of output of rank %d instead of %d", b.me, len(recv), to, total)
-			}
-			copy(recv[at[q]:], send)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for q := range r.n {
-		same(out[at[q]:at[q+1]], data(length(q), q, int(e.Seq)), "the input of rank %d", q)
-	}
-	poison(in)
-	poison(out)
-	return nil
+// window is unevenWindow with inputs of one length.
+func (r *rank) window(length int, inPlace, anyRunner bool) error {
+	return r.unevenWindow(func(int) int { return length }, inPlace, anyRunner)
 }
 
-func (r *rank) gatherPieces(in, out []byte, at []int, longest int) {
-	s := r.Staging()
-	piece := s.PieceBytes()
-	for lo := 0; lo < longest; lo += piece {
-		if lo > 0 {
-			s.PutInput(in[min(lo, len(in)):min(lo+piece, len(in))], 0, 0)
+// unevenWindow makes a call in which rank q brings length(q) bytes. The body of rank b moves
+// block b of its successor's input to all outputs, which hold the blocks one after the other:
+// those of all first pieces, then those of all second pieces. In shared memory the whole input
+// is one piece.
+func (r *rank) unevenWindow(length func(q int) int, inPlace, anyRunner bool) error {
+	e := r.arrival()
+	w := &windowCall{rank: r, seq: int(e.Seq), length: length}
+	for q := range r.n {
+		w.longest = max(w.longest, length(q))
+	}
+	w.piece = max(w.longest, 1)
+	if s := r.Staging(); s != nil {
+		w.piece = s.PieceBytes()
+	}
+	total := 0
+	w.blocks(func(_, at, _, lo, hi int) { total = at + hi - lo })
+	w.in, w.out = r.mem.resized(length(r.me), total)
+	copy(w.in, w.input(r.me))
+	if inPlace {
+		w.out = w.in
+	}
+	e.Send, e.Recv, e.Exposed = w.in, w.out, true
+	e.AnyRunner, e.Work = anyRunner, 2*total*r.n
+	if len(w.in) == 0 {
+		e.Send = nil
+	}
+	if r.Staging() != nil {
+		w.putInput(0) // published by Enter if Staged, and else by the first Flip
+		e.Staged = anyRunner
+	}
+	err := r.call(e, func(b *rank) {
+		switch {
+		case r.Staging() == nil:
+			w.copyBlock(b)
+		case b != r:
+			fail("rank %d runs the body of rank %d, whose memory it does not share", r.me, b.me)
+		default:
+			w.copyPieces()
 		}
-		r.flip()
-		for q := range r.n {
-			length := at[q+1] - at[q]
-			n := min(lo+piece, length) - min(lo, length)
-			copy(out[at[q]+min(lo, length):], s.Input(q, n))
+	})
+	if err == nil {
+		w.blocks(func(b, at, q, lo, hi int) {
+			same(w.out[at:at+hi-lo], w.input(q)[lo:hi], "output, block %d of input %d from byte %d on", b, q, lo)
+		})
+		if !inPlace {
+			same(w.in, w.input(r.me), "input after the call")
 		}
 	}
+	poison(w.in) // no rank looks at it any more, also after an error
+	poison(w.out)
+	return err
+}
+
+// windowCall is one rank's part of a window call.
+type windowCall struct {
+	*rank
+	seq            int
+	length         func(q int) int
+	longest, piece int
+	in, out        []byte
+}
+
+func (w *windowCall) input(q int) []byte { return data(w.length(q), q, w.seq) }
+
+// part is the piece of rank q's input from `from` on.
+func (w *windowCall) part(q, from int) (lo, hi int) {
+	n := w.length(q)
+	return min(from, n), min(from+w.piece, n)
+}
+
+// blocks calls do for the block of every rank b in every piece: it lies at `at` of the outputs
+// and is bytes lo to hi of rank q's input.
+func (w *windowCall) blocks(do func(b, at, q, lo, hi int)) {
+	at := 0
+	for from := 0; from < w.longest; from += w.piece {
+		at = w.blocksOf(from, at, do)
+	}
+}
+
+func (w *windowCall) blocksOf(from, at int, do func(b, at, q, lo, hi int)) int {
+	for b := range w.n {
+		q := (b + 1) % w.n
+		lo, hi := w.part(q, from)
+		lo, hi = lo+(hi-lo)*b/w.n, lo+(hi-lo)*(b+1)/w.n
+		do(b, at, q, lo, hi)
+		at += hi - lo
+	}
+	return at
+}
+
+// copyBlock is the body of rank body in shared memory.
+func (w *windowCall) copyBlock(body *rank) {
+	w.blocks(func(b, at, source, lo, hi int) {
+		if b != body.me {
+			return
+		}
+		for q := range w.n {
+			send, recv := body.Memory().Buffers(q)
+			if len(send) != w.length(q) || len(recv) != len(w.out) {
+				fail("Buffers(%d) has %d bytes of input and %d bytes of output instead of %d and %d",
+					q, len(send), len(recv), w.length(q), len(w.out))
+			}
+			end := min(hi, len(send))
+			start := min(lo, end)
+			same(send[start:end], w.input(q)[start:end], "input of rank %d, seen by rank %d", q, b)
+		}
+		from, _ := body.Memory().Buffers(source)
+		for q := range w.n {
+			_, recv := body.Memory().Buffers(q)
+			copy(recv[at:], from[lo:hi])
+		}
+	})
+}
+
+func (w *windowCall) putInput(from int) {
+	lo, hi := w.part(w.me, from)
+	w.Staging().PutInput(w.in[lo:hi], 0, 0)
+}
+
+// copyPieces puts each input piece, except the first, together with the result of the piece
+// before.
+func (w *windowCall) copyPieces() {
+	s := w.Staging()
+	end := 0 // of the output so far
+	for from := 0; from < w.longest; from += w.piece {
+		w.flip()
+		if from > 0 {
+			end = w.takeResults(from-w.piece, end)
+		}
+		for q := range w.n {
+			lo, hi := w.part(q, from)
+			same(s.Input(q, hi-lo), w.input(q)[lo:hi], "Input(%d) of the piece at %d", q, from)
+		}
+		w.blocksOf(from, 0, func(b, at, q, lo, hi int) {
+			if b == w.me {
+				first, last := w.part(q, from)
+				s.PutResult(at, s.Input(q, last-first)[lo-first:hi-first])
+			}
+		})
+		if from+w.piece < w.longest {
+			w.putInput(from + w.piece)
+		}
+	}
+	w.flip()
+	if w.longest > 0 {
+		w.takeResults((w.longest-1)/w.piece*w.piece, end)
+	}
+}
+
+// takeResults copies all ranks' results of a piece to the output from `end` on.
+func (w *windowCall) takeResults(from, end int) int {
+	return end + w.blocksOf(from, 0, func(b, at, _, lo, hi int) {
+		gotLo, gotHi, result := w.Staging().Result(b)
+		if gotLo != at || gotHi-gotLo != hi-lo || len(result) != hi-lo {
+			fail("Result(%d) is bytes %d to %d, %d of them, instead of %d bytes from %d on", b, gotLo, gotHi, len(result), hi-lo, at)
+		}
+		copy(w.out[end+at:], result)
+	})
+}
+
+// flip flips, and may be late for what follows.
+func (r *rank) flip() {
+	mustIn(r.Staging().Flip(), "Flip")
+	r.yield()
 }
 
 // staging looks at pieces after each flip, and again after others may have gone on.
