@@ -75,7 +75,7 @@ programs: ## run thousands of random programs, on processes and on goroutines, f
 	$(GO) test -count=1 -timeout 60m ./dist -run TestRandomDepartures -departures 150
 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
-	$(GO) test -run '^$$' -fuzz FuzzParseConfig -fuzztime 30s ./ccl
+	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./ccl/config
 	$(GO) test -run '^$$' -fuzz FuzzDecodeFailure -fuzztime 30s ./transport/shm
 	$(GO) test -run '^$$' -fuzz FuzzParseHeader -fuzztime 30s ./transport/shm
 	$(GO) test -run '^$$' -fuzz FuzzNew -fuzztime 30s ./topology

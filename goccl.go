@@ -32,7 +32,9 @@ package goccl
 
 import _ "embed"
 
-// DefaultConfig is the default configuration: the ccl.yaml at the root of the repository.
-//
 //go:embed ccl.yaml
-var DefaultConfig []byte
+var defaultConfig string
+
+// DefaultConfig returns the text of the default configuration, the ccl.yaml at the root of
+// the repository. It applies where a program has no other.
+func DefaultConfig() string { return defaultConfig }

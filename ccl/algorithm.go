@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/goccl/goccl/topology"
@@ -73,6 +74,18 @@ type Shape struct {
 	Eager      bool // the inputs travel with the synchronisation
 }
 
+// String describes the shape for messages: "all_reduce (float32, sum, 65536 bytes, 4 ranks)".
+func (s Shape) String() string {
+	text := s.Collective.String() + " ("
+	if slices.Contains(DTypes(), s.DType) {
+		text += s.DType.String() + ", "
+	}
+	if s.Collective.Reduces() {
+		text += s.Op.String() + ", "
+	}
+	return text + fmt.Sprintf("%d bytes, %d ranks)", s.Bytes, s.Ranks)
+}
+
 // Cost is what one call of a kernel costs, over all ranks.
 type Cost struct {
 	// Steps is the number of messages on the longest chain in which each has to
@@ -113,4 +126,27 @@ func (a *Algorithm) Validate() error {
 	}
 	_, err := a.Parameters()
 	return err
+}
+
+// Supports returns why the algorithm cannot do calls of this shape, nil if it can: it has
+// no kernel for the collective, the operation does not commute and the kernel is not
+// Ordered, or the kernel's own Supports says no. If that panics, the error is a
+// *KernelPanicError.
+func (a *Algorithm) Supports(shape Shape) (err error) {
+	kernel := a.Kernels[shape.Collective]
+	if kernel == nil {
+		return fmt.Errorf("algorithm %s has no kernel for %s", a.Name, shape.Collective)
+	}
+	if shape.Collective.Reduces() && !kernel.Ordered && !shape.Op.commutes() {
+		return fmt.Errorf("operation %v does not commute, and the kernel does not keep the order of ranks", shape.Op)
+	}
+	if kernel.Supports == nil {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = &KernelPanicError{Kernel: a.Name + " " + shape.Collective.String(), Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return kernel.Supports(shape)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccl/goccl/algorithms/direct"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -221,9 +222,9 @@ func TestAsyncAllocates(t *testing.T) {
 // With debug, a buffer that is changed while its call waits for its turn is found, and
 // the call refused.
 func TestAsyncDebug(t *testing.T) {
-	config, err := ccl.ParseConfig("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"))
+	cfg, err := config.Parse("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"))
 	require.NoError(t, err)
-	s, err := config.Resolve(ccl.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 2})
+	s, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 2})
 	require.NoError(t, err)
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, spoil := range []string{"", "input", "output"} {
@@ -268,9 +269,9 @@ func TestAsyncDebugWhileItRuns(t *testing.T) {
 			},
 		},
 	}}
-	config, err := ccl.ParseConfig("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {spoiler: {module: spoiler}}\nrules: [{algorithm: spoiler}]\n"))
+	cfg, err := config.Parse("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {spoiler: {module: spoiler}}\nrules: [{algorithm: spoiler}]\n"))
 	require.NoError(t, err)
-	s, err := config.Resolve(ccl.Request{Registry: ccl.NewRegistry(spoiler), Ranks: 2})
+	s, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(spoiler), Ranks: 2})
 	require.NoError(t, err)
 	g := join(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, s)
 	w := ccl.AllReduceAsync(bg, g[0], x, []int32{0}, ccl.Sum)

@@ -15,7 +15,7 @@ import (
 // the same calls in the same order; one rank's calls follow each other, and two
 // that overlap are refused with ErrConcurrentUse where that is seen. Calls of one that New
 // has not made return ErrInvalidCommunicator. Abort, Close,
-// Err, Rank, Size, Settings and Transport may be called at any time by anyone. The
+// Err, Rank, Size, Selector and Transport may be called at any time by anyone. The
 // buffers of the last call stay reachable until the next one.
 type Communicator struct {
 	_          [padBytes]byte
@@ -25,7 +25,7 @@ type Communicator struct {
 	rank, size int
 	name       string
 	global     []int // the ranks of the first group that these are; nil: this is the first
-	settings   *Settings
+	selector   Selector
 	queue      queue
 	post       post
 	unasked    failedWorks // for Drain
@@ -70,16 +70,12 @@ const padBytes = 128
 
 // Option is an option of New.
 type Option struct {
-	settings *Settings
+	selector Selector
 	logger   *slog.Logger
 	failures func(*Communicator, *CollectiveFailedError)
 	name     string
 	global   []int
 }
-
-// WithSettings gives the group its configuration, which has to be the same on all
-// ranks. Without it the built-in one holds.
-func WithSettings(s *Settings) Option { return Option{settings: s} }
 
 // WithLogger gives the communicator a voice: it warns of calls that have waited
 // for half of their timeout. Without it the library is silent.
@@ -142,8 +138,8 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	c.queue.serve = c.serve
 	c.post.init(c)
 	for _, o := range opts {
-		if o.settings != nil {
-			c.settings = o.settings
+		if o.selector != nil {
+			c.selector = o.selector
 		}
 		if o.logger != nil {
 			c.logger = o.logger
@@ -175,19 +171,19 @@ func (c *Communicator) init(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("new")
 	}
-	if c.settings == nil {
-		s, err := DefaultConfig().Resolve(Request{Ranks: c.size, RanksFrom: fmt.Sprintf("the transport connects %d ranks", c.size)})
+	if c.selector == nil {
+		s, err := newRegistered(c.size)
 		if err != nil {
 			return err
 		}
-		c.settings = s
+		c.selector = s
 	}
-	if n := c.settings.WorldSize(); n != c.size {
+	if n := c.selector.WorldSize(); n != c.size {
 		return fmt.Errorf("the settings are for %d ranks, the transport connects %d", n, c.size)
 	}
 	c.call = Call{comm: c, reducer: newReducer(c.size)}
 	c.warn = c.warnOf
-	c.ep.SetTimeout(transport.Timeout{After: c.settings.Timeout(), Warn: c.warn})
+	c.ep.SetTimeout(transport.Timeout{After: c.selector.Timeout(), Warn: c.warn})
 	if c.size == 1 {
 		return transport.ContextError(ctx)
 	}
@@ -222,8 +218,8 @@ func (c *Communicator) Transport() string {
 	return c.ep.Name()
 }
 
-// Settings returns the group's configuration.
-func (c *Communicator) Settings() *Settings { return c.settings }
+// Selector returns the group's Selector.
+func (c *Communicator) Selector() Selector { return c.selector }
 
 // LastChoice returns which kernel ran this rank's last call, and why it was
 // chosen. It is zero before the first call, after a barrier, which needs no

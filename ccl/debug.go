@@ -16,7 +16,7 @@ type sums struct {
 
 // seal remembers what is in the buffers.
 func (a *arguments) seal(c *Communicator) {
-	if c.settings.debug.value {
+	if c.selector.Debug() {
 		a.sums = sums{true, a.sum(a.send, a.recv), a.sum(a.send)}
 	}
 }

@@ -11,7 +11,7 @@
 // The ranks of a group make the same calls in the same order. A call goes through
 // four steps. The rank checks its own arguments; what is wrong with them is an error
 // at once, and the call's number is consumed. It chooses the kernel, by an option of
-// the call, the configured entry or the first rule that matches (see [Settings.Choose]).
+// the call, the configured entry or the first rule that matches (see [Selector]).
 // All ranks synchronise and compare fingerprints, of what must be equal everywhere:
 // the collective, type, operation, count, root and algorithm. Only then does the
 // kernel run, which moves and folds data with the verbs of a [Call].
@@ -34,8 +34,8 @@
 // measures that. Who writes one needs [Algorithm], [Kernel], [Call], [Buffer], [Shape],
 // [Cost], [ParamsOf] and [View]; docs/guides/writing-an-algorithm.md leads through them.
 //
-// Which kernel does which call [Settings.Explain] tells before, and
-// [Communicator.LastChoice] afterwards.
+// Package ccl/config explains before a call which kernel will run, and
+// [Communicator.LastChoice] tells which one ran.
 //
 // Memory that all ranks of a node see is made by [CreateSharedRegion], to hold data
 // once that all read, and by [Alloc], for buffers that collectives need not copy
@@ -50,7 +50,7 @@
 // begun is done in that order, by a goroutine that is there while there is any, and
 // before any call that is made later. Messages may be sent and received by several
 // goroutines at once, also while a call runs. Calls on different communicators are
-// independent. Settings, Configs and Registries are safe for concurrent use.
+// independent. Registries are safe for concurrent use.
 //
 // # Failure
 //

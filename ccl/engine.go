@@ -409,7 +409,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
 		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
-		DType: r.dtype, Op: r.op.kernelOp(), Topology: c.settings.Topology(),
+		DType: r.dtype, Op: r.op.kernelOp(), Topology: c.selector.Topology(),
 	}}
 	switch r.coll {
 	case CollBarrier, collNewGroup: // whose whole work is the synchronisation
@@ -420,7 +420,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 		next.choice = Choice{Entry: engineEntry, Kernel: lengthsKernel}
 		next.shape = next.choice.shape(next.shape, c.ep.PayloadLimit())
 	default:
-		choice, err := c.settings.Choose(next.shape, r.opts.algorithm)
+		choice, err := c.selector.Choose(next.shape, r.opts.algorithm)
 		if err != nil {
 			known = true
 			return err
@@ -437,9 +437,9 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 
 // entryName returns the name of the algorithm's entry that has the id.
 func (c *Communicator) entryName(id uint64) string {
-	for _, k := range c.settings.candidates {
-		if entryID(k.entry.name) == id {
-			return k.entry.name
+	for _, name := range c.selector.Entries() {
+		if entryID(name) == id {
+			return name
 		}
 	}
 	return "none"

@@ -16,6 +16,7 @@ import (
 	"github.com/goccl/goccl/algorithms/direct"
 	"github.com/goccl/goccl/algorithms/ring"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
@@ -43,7 +44,7 @@ type connector func(ranks int) ([]transport.Endpoint, error)
 
 // settings are those of n ranks with the entries direct, which does all calls,
 // ring, and one for each of the kernels, which are all-reduces.
-func settings(t *testing.T, n int, timeout time.Duration, kernels map[string]*ccl.Kernel) *ccl.Settings {
+func settings(t *testing.T, n int, timeout time.Duration, kernels map[string]*ccl.Kernel) *config.Settings {
 	registry := ccl.NewRegistry(direct.Algorithm, ring.Algorithm)
 	text := fmt.Sprintf("version: 1\ndefaults: {algorithm: direct, timeout: %v}\nalgorithms:\n  direct: {module: direct}\n  ring: {module: ring}\n", timeout)
 	for name, k := range kernels {
@@ -58,9 +59,9 @@ func settings(t *testing.T, n int, timeout time.Duration, kernels map[string]*cc
 		})
 		text += fmt.Sprintf("  %s: {module: %s}\n", name, name)
 	}
-	config, err := ccl.ParseConfig("test", []byte(text))
+	cfg, err := config.Parse("test", []byte(text))
 	require.NoError(t, err)
-	s, err := config.Resolve(ccl.Request{Registry: registry, Ranks: n})
+	s, err := cfg.Resolve(config.Request{Registry: registry, Ranks: n})
 	require.NoError(t, err)
 	return s
 }
@@ -70,11 +71,11 @@ func settings(t *testing.T, n int, timeout time.Duration, kernels map[string]*cc
 const patient = 20 * time.Second
 
 // join connects n ranks to a group that the test closes.
-func join(t *testing.T, connect connector, s *ccl.Settings, opts ...ccl.Option) []*ccl.Communicator {
+func join(t *testing.T, connect connector, s *config.Settings, opts ...ccl.Option) []*ccl.Communicator {
 	eps, err := connect(s.WorldSize())
 	require.NoError(t, err)
 	group := make([]*ccl.Communicator, len(eps))
-	opts = append([]ccl.Option{ccl.WithSettings(s)}, opts...)
+	opts = append([]ccl.Option{ccl.WithSelector(s)}, opts...)
 	errs := each(len(eps), func(r int) (err error) {
 		group[r], err = ccl.New(bg, eps[r], opts...)
 		return err
@@ -429,15 +430,15 @@ func TestSettingsThatDiffer(t *testing.T) {
 				if r == 2 {
 					mine = x.text
 				}
-				config, err := ccl.ParseConfig("test", []byte(mine))
+				cfg, err := config.Parse("test", []byte(mine))
 				if err != nil {
 					return err
 				}
-				s, err := config.Resolve(ccl.Request{Ranks: 3})
+				s, err := cfg.Resolve(config.Request{Ranks: 3})
 				if err != nil {
 					return err
 				}
-				_, err = ccl.New(bg, eps[r], ccl.WithSettings(s))
+				_, err = ccl.New(bg, eps[r], ccl.WithSelector(s))
 				return err
 			})
 			for _, err := range errs {
@@ -461,8 +462,8 @@ func TestNewFails(t *testing.T) {
 		require.NoError(t, err)
 		wrong, right := settings(t, 3, patient, nil), settings(t, 2, patient, nil)
 		errs := each(2, func(r int) error {
-			s := []*ccl.Settings{right, wrong}[r]
-			_, err := ccl.New(bg, eps[r], ccl.WithSettings(s))
+			s := []*config.Settings{right, wrong}[r]
+			_, err := ccl.New(bg, eps[r], ccl.WithSelector(s))
 			return err
 		})
 		var lost *ccl.PeerLostError
@@ -477,9 +478,9 @@ func TestNewFails(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
 		defer cancel()
-		_, err = ccl.New(ctx, eps[0], ccl.WithSettings(right))
+		_, err = ccl.New(ctx, eps[0], ccl.WithSelector(right))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		_, err = ccl.New(bg, eps[1], ccl.WithSettings(right))
+		_, err = ccl.New(bg, eps[1], ccl.WithSelector(right))
 		require.ErrorAs(t, err, &failed)
 	})
 }

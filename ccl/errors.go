@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goccl/goccl/transport"
@@ -230,35 +229,6 @@ func (e *InvalidArgumentError) Error() string {
 }
 
 // Errors that come before there is a communicator.
-
-// ConfigError is a mistake in a configuration, with its place. Line is 0 where
-// there is no line to name.
-type ConfigError struct {
-	File    string
-	Line    int
-	Key     string // path of the key, such as "algorithms.ring.params.chunk"
-	Message string
-	Err     error // the cause, such as fs.ErrNotExist, or nil
-}
-
-func (e *ConfigError) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
-	if e.Line > 0 {
-		b.WriteByte(':')
-		b.WriteString(strconv.Itoa(e.Line))
-	}
-	b.WriteString(": ")
-	if e.Key != "" {
-		b.WriteString(e.Key)
-		b.WriteString(": ")
-	}
-	b.WriteString(e.Message)
-	return b.String()
-}
-
-// Unwrap returns the cause.
-func (e *ConfigError) Unwrap() error { return e.Err }
 
 // BackendNotAvailableError says that a transport exists but cannot be used here.
 type BackendNotAvailableError struct {

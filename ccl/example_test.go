@@ -7,6 +7,7 @@ import (
 
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -195,7 +196,7 @@ func ExampleAlgorithm() {
 			},
 		},
 	}
-	config, err := ccl.ParseConfig("example.yaml", []byte(`
+	cfg, err := config.Parse("example.yaml", []byte(`
 version: 1
 defaults: {algorithm: star}
 algorithms: {star: {module: star}}
@@ -205,7 +206,7 @@ topology: {kind: ring_1d, count: auto}
 		fmt.Println(err)
 		return
 	}
-	settings, err := config.Resolve(ccl.Request{Registry: ccl.NewRegistry(star), Ranks: 4})
+	settings, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(star), Ranks: 4})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -215,7 +216,7 @@ topology: {kind: ring_1d, count: auto}
 	for _, ep := range local.New(4) {
 		wg.Go(func() {
 			ctx := context.Background()
-			c, err := ccl.New(ctx, ep, ccl.WithSettings(settings))
+			c, err := ccl.New(ctx, ep, ccl.WithSelector(settings))
 			if err != nil {
 				fmt.Println(err)
 				return

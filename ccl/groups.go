@@ -96,12 +96,12 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 		name += " of the group " + c.name
 	}
 	failed := func(err error) error { return initializationFailed(c.ep.Name(), name, err) }
-	settings, err := c.settings.forGroup(len(members), "a group "+name)
+	selector, err := c.selector.ForGroup(len(members), "a group "+name)
 	if err != nil {
 		return nil, failed(err)
 	}
 	within := ctx
-	if limit := c.settings.Timeout(); limit > 0 {
+	if limit := c.selector.Timeout(); limit > 0 {
 		var cancel context.CancelFunc
 		within, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
@@ -114,7 +114,7 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 	for _, r := range members {
 		global = append(global, c.GlobalRank(r))
 	}
-	return New(ctx, ep, WithSettings(settings), WithLogger(c.logger), WithFailures(c.tell), Option{name: name, global: global})
+	return New(ctx, ep, WithSelector(selector), WithLogger(c.logger), WithFailures(c.tell), Option{name: name, global: global})
 }
 
 // connect returns the endpoint of a group of members.

@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 // find the first that does. It succeeds on all ranks or on none: what a rank does once it
 // has succeeded, and be it that it fails the group, does not make others fail here.
 func (c *Communicator) agree(ctx context.Context) error {
-	digest := c.settings.Digest()
+	digest := sha256.Sum256([]byte(c.selector.Agreement()))
 	var print transport.Fingerprint
 	for i := range 4 {
 		print[i] = binary.LittleEndian.Uint64(digest[8*i:])
@@ -51,11 +52,7 @@ func (c *Communicator) agree(ctx context.Context) error {
 // differingSetting finds the first setting in which ranks differ. All ranks call
 // it, and all find the same.
 func (c *Communicator) differingSetting(ctx context.Context) error {
-	var mine strings.Builder
-	for _, v := range c.settings.Values() {
-		fmt.Fprintf(&mine, "%s=%s\n", v.Key, v.Value)
-	}
-	texts, err := c.exchange(ctx, []byte(mine.String()))
+	texts, err := c.exchange(ctx, []byte(c.selector.Agreement()))
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
-	"github.com/stretchr/testify/require"
 )
 
 // stopped is an endpoint whose rank stops at its first Enter: before is called when it
@@ -38,7 +39,7 @@ func pairOf(t *testing.T) (eps []transport.Endpoint, join func(context.Context, 
 	require.NoError(t, err)
 	s := settings(t, 2, patient, nil)
 	return eps, func(ctx context.Context, ep transport.Endpoint) (*ccl.Communicator, error) {
-		c, err := ccl.New(ctx, ep, ccl.WithSettings(s))
+		c, err := ccl.New(ctx, ep, ccl.WithSelector(s))
 		if c != nil {
 			t.Cleanup(func() { c.Close() })
 		}

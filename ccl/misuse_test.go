@@ -104,7 +104,7 @@ func TestZeroCommunicator(t *testing.T) {
 	require.NoError(t, errors.Join(zero.Err(), zero.Close(), zero.Close())) // TestDrainRefuses has Drain
 	require.Zero(t, zero.Transport())
 	require.Zero(t, zero.Size())
-	require.Nil(t, zero.Settings())
+	require.Nil(t, zero.Selector())
 	require.Zero(t, zero.LastChoice())
 	require.Zero(t, zero.GlobalRank(0))
 	require.Zero(t, zero.Name())

@@ -137,7 +137,7 @@ func (p *post) doubts(t *transfer) (yes bool) {
 // limit says when a transfer ends at the latest.
 func (p *post) limit(t *transfer) {
 	if t.limit == 0 {
-		t.limit = p.comm.settings.Timeout()
+		t.limit = p.comm.selector.Timeout()
 	}
 	t.limit, t.deadline = max(t.limit, 0), time.Time{}
 	if t.limit > 0 {

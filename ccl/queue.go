@@ -98,7 +98,7 @@ func (c *Communicator) turn(ctx context.Context, coll Collective, opts []CallOpt
 	own := mergeCallOptions(opts).timeout
 	limit := own
 	if own == 0 {
-		limit = c.settings.Timeout()
+		limit = c.selector.Timeout()
 	}
 	var timer *time.Timer
 	var late <-chan time.Time

@@ -1,16 +1,16 @@
 package ccl
 
-import "fmt"
+import "github.com/goccl/goccl/internal/text"
 
-// The texts of names and sizes are those of ccl.yaml, also in flags and in JSON.
+// Names have the same text in ccl.yaml, in flags and in JSON.
 
 // MarshalText returns the name, such as "all_reduce".
 func (c Collective) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText takes the name of one of Collectives; the error for another has
-// the nearest.
-func (c *Collective) UnmarshalText(text []byte) (err error) {
-	*c, err = named("collective", string(text), Collectives())
+// UnmarshalText parses the name of one of Collectives. The error for an unknown name suggests the
+// nearest one.
+func (c *Collective) UnmarshalText(name []byte) (err error) {
+	*c, err = text.Named("collective", string(name), Collectives())
 	return err
 }
 
@@ -19,8 +19,8 @@ func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText takes the name of one of DTypes; the error for another has the
 // nearest.
-func (d *DType) UnmarshalText(text []byte) (err error) {
-	*d, err = named("dtype", string(text), DTypes())
+func (d *DType) UnmarshalText(name []byte) (err error) {
+	*d, err = text.Named("dtype", string(name), DTypes())
 	return err
 }
 
@@ -29,28 +29,7 @@ func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // UnmarshalText takes the name of one of Ops; the error for another has the
 // nearest.
-func (o *Op) UnmarshalText(text []byte) (err error) {
-	*o, err = named("op", string(text), Ops())
+func (o *Op) UnmarshalText(name []byte) (err error) {
+	*o, err = text.Named("op", string(name), Ops())
 	return err
-}
-
-// MarshalText returns what String does.
-func (b ByteSize) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
-
-// UnmarshalText takes a size as ccl.yaml writes it: "64KiB", "4096".
-func (b *ByteSize) UnmarshalText(text []byte) (err error) {
-	*b, err = parseByteSize(string(text))
-	return err
-}
-
-// named returns the value of a name.
-func named[T any](what, name string, values []T) (v T, err error) {
-	names := make([]string, len(values))
-	for i := range values {
-		names[i] = fmt.Sprint(values[i])
-		if names[i] == name {
-			return values[i], nil
-		}
-	}
-	return v, fmt.Errorf("unknown %s %s%s; use one of %s", what, quote(name), didYouMean(name, names), list(names))
 }

@@ -42,3 +42,18 @@ func TestTexts(t *testing.T) {
 	require.EqualError(t, op.UnmarshalText([]byte("SUM")), `unknown op "SUM" (did you mean sum?); use one of sum, avg, product, min, max, band, bor, bxor`)
 	require.EqualError(t, size.UnmarshalText([]byte("4k")), `"4k" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`)
 }
+
+func TestByteSizeText(t *testing.T) {
+	for text, size := range map[string]ByteSize{
+		"0": 0, "1": 1, "1023": 1023, "1KiB": 1024, "1025": 1025, "64KiB": 64 << 10, "1MiB": 1 << 20,
+		"1536KiB": 3 << 19, "1GiB": 1 << 30, "1024GiB": 1 << 40,
+	} {
+		require.Equal(t, text, size.String())
+		var parsed ByteSize
+		require.NoError(t, parsed.UnmarshalText([]byte(text)))
+		require.Equal(t, size, parsed)
+	}
+	for _, text := range []string{"", "KiB", "-1", "-1KiB", "+1", " 1", "1 KiB", "01", "1kib", "1K", "1B", "1e3", "0x1", "8589934592GiB", "9223372036854775808"} {
+		require.Error(t, new(ByteSize).UnmarshalText([]byte(text)), "%q", text)
+	}
+}

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/test/stress"
-	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -24,7 +26,7 @@ var (
 // end of their workers: every call ends with its result or with an error that names
 // a rank that left, and the job leaves nothing behind.
 func TestRandomDepartures(t *testing.T) {
-	config, err := ccl.ParseConfig("test", []byte("version: 1\nalgorithms: {direct: {module: direct}, ring: {module: ring}}\nrules: [{algorithm: direct}]\n"))
+	cfg, err := config.Parse("test", []byte("version: 1\nalgorithms: {direct: {module: direct}, ring: {module: ring}}\nrules: [{algorithm: direct}]\n"))
 	require.NoError(t, err)
 	for i := range uint64(*departures) {
 		seed := *departureSeed + i
@@ -42,7 +44,7 @@ func TestRandomDepartures(t *testing.T) {
 		enough := errors.New("this rank has had enough")
 		goroutines := runtime.NumGoroutine()
 		err := spawn(t, func(_ context.Context, rank int) error {
-			if err := dist.InitProcessGroup("ccl", dist.WithConfig(config), dist.WithTimeout(watchdog/2)); err != nil {
+			if err := dist.InitProcessGroup("ccl", dist.WithConfig(cfg), dist.WithTimeout(watchdog/2)); err != nil {
 				return err
 			}
 			all, err := dist.Default()

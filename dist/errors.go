@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -51,7 +52,7 @@ type (
 	InvalidBackendError       = ccl.InvalidBackendError
 	InitializationFailedError = ccl.InitializationFailedError
 	MissingConfigurationError = ccl.MissingConfigurationError
-	ConfigError               = ccl.ConfigError
+	ConfigError               = config.Error
 )
 
 // RankError is the failure of a rank's worker: the error it returned, a *PanicError, a

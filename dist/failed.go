@@ -33,7 +33,7 @@ func (r *rank) callFailed(c *ccl.Communicator, err *CollectiveFailedError) {
 	for _, rank := range slices.Concat(late.Missing, late.Behind) {
 		ranks = append(ranks, c.GlobalRank(rank))
 	}
-	j.waitedFor(ranks, max(late.After, c.Settings().Timeout()))
+	j.waitedFor(ranks, max(late.After, c.Selector().Timeout()))
 }
 
 // isMessage reports whether err is that of a send or a receive.

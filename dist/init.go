@@ -11,13 +11,14 @@ import (
 	// Registers the algorithms that ccl.yaml can name.
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 )
 
 // InitOption is an option of InitProcessGroup. Later options override earlier ones.
 type InitOption struct{ set func(*initOptions) }
 
 type initOptions struct {
-	config     *ccl.Config
+	config     *config.Config
 	configured bool
 	file       string
 	filed      bool
@@ -30,7 +31,7 @@ type initOptions struct {
 
 // WithConfig uses the configuration c, which overrides every file. A nil c makes
 // InitProcessGroup fail.
-func WithConfig(c *ccl.Config) InitOption {
+func WithConfig(c *config.Config) InitOption {
 	return InitOption{func(o *initOptions) { o.config, o.configured = c, true }}
 }
 
@@ -59,7 +60,7 @@ func WithTimeout(d time.Duration) InitOption {
 	return InitOption{func(o *initOptions) { o.timeout = cmp.Or(d, o.timeout) }}
 }
 
-// WithLogger logs to l: ignored options, what ccl.Settings.Findings reports about the
+// WithLogger logs to l: ignored options, what config.Settings.Findings reports about the
 // configuration, and calls that have waited for half of their timeout. Without it
 // nothing is logged.
 func WithLogger(l *slog.Logger) InitOption {
@@ -91,7 +92,7 @@ func ignore(format string, n int) InitOption {
 // WithConfigFile, WithSpawnConfigFile, the environment variable GOCCL_CONFIG,
 // ./ccl.yaml, the built-in configuration. GOCCL_ALGORITHM, GOCCL_TRANSPORT,
 // GOCCL_TIMEOUT and GOCCL_WORLD_SIZE override its defaults; WithAlgorithm,
-// WithTransport and WithTimeout override both (see ccl.Config.WithEnvironment). An
+// WithTransport and WithTimeout override both (see config.Config.WithEnvironment). An
 // unknown variable whose name starts with GOCCL_ is an error that suggests the nearest
 // known one. All ranks need the same values; the error names the first key that
 // differs.
@@ -143,7 +144,7 @@ func InitProcessGroup(backend string, opts ...InitOption) error {
 func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.Communicator, error) {
 	if r.job == solo {
 		if err := solo.identify(); err != nil {
-			if misspelt := ccl.CheckEnvironment(os.Environ()); misspelt != nil {
+			if misspelt := config.CheckEnvironment(os.Environ()); misspelt != nil {
 				err = misspelt // what the launcher's variables lack
 			}
 			return nil, err
@@ -156,7 +157,7 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 		}
 	}
 	err := checkBackend(backend)
-	var settings *ccl.Settings
+	var settings *config.Settings
 	if err == nil {
 		settings, err = o.resolve(r.job)
 	}
@@ -182,7 +183,7 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 	if err != nil {
 		return nil, err
 	}
-	options := []ccl.Option{ccl.WithSettings(settings), ccl.WithLogger(o.logger), ccl.WithFailures(r.callFailed)}
+	options := []ccl.Option{ccl.WithSelector(settings), ccl.WithLogger(o.logger), ccl.WithFailures(r.callFailed)}
 	comm, err := ccl.New(r.job.ctx, endpoint, options...)
 	if failed, ok := errors.AsType[*InitializationFailedError](err); ok {
 		err = failed.Err // InitProcessGroup adds its own wrapper
@@ -194,20 +195,20 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 const announceTimeout = time.Minute
 
 // resolve loads the configuration and makes the settings for the job.
-func (o *initOptions) resolve(j *job) (*ccl.Settings, error) {
-	if err := ccl.CheckEnvironment(os.Environ()); err != nil {
+func (o *initOptions) resolve(j *job) (*config.Settings, error) {
+	if err := config.CheckEnvironment(os.Environ()); err != nil {
 		return nil, err
 	}
-	config, err := o.load(j)
+	cfg, err := o.load(j)
 	if err != nil {
 		return nil, err
 	}
-	settings, err := config.Resolve(ccl.Request{
+	settings, err := cfg.Resolve(config.Request{
 		Algorithm: o.algorithm,
 		Transport: o.transport,
 		Timeout:   o.timeout,
 		Ranks:     j.size,
-		RanksFrom: j.ranksFrom(config, o.algorithm),
+		RanksFrom: j.ranksFrom(cfg, o.algorithm),
 	})
 	if err != nil {
 		return nil, err
@@ -217,15 +218,15 @@ func (o *initOptions) resolve(j *job) (*ccl.Settings, error) {
 
 // ranksFrom describes where the number of ranks comes from. If the process is one rank
 // by default, it adds how to start the configured number.
-func (j *job) ranksFrom(config *ccl.Config, algorithm string) string {
-	if n, _, ok := config.WorldSize(algorithm); ok && j == solo && j.launched == nil {
+func (j *job) ranksFrom(cfg *config.Config, algorithm string) string {
+	if n, _, ok := cfg.WorldSize(algorithm); ok && j == solo && j.launched == nil {
 		return fmt.Sprintf("%s (call InitProcessGroup inside dist.Spawn, or start the program with goccl run -n %d)", j.from, n)
 	}
 	return j.from
 }
 
 // load returns the configuration of the options, else the job's, else the process's.
-func (o *initOptions) load(j *job) (*ccl.Config, error) {
+func (o *initOptions) load(j *job) (*config.Config, error) {
 	switch {
 	case o.configured && o.config == nil:
 		return nil, &InvalidArgumentError{Operation: "init_process_group", Message: "the configuration of dist.WithConfig is nil"}
@@ -236,13 +237,13 @@ func (o *initOptions) load(j *job) (*ccl.Config, error) {
 	case j.config != nil:
 		return j.config, nil
 	default:
-		return ccl.FindConfig()
+		return config.Find()
 	}
 }
 
 // loadConfig reads the file path. Environment variables override it.
-func loadConfig(path string) (*ccl.Config, error) {
-	c, err := ccl.LoadConfig(path)
+func loadConfig(path string) (*config.Config, error) {
+	c, err := config.Load(path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/dist"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/dist"
 )
 
 // Any other backend name is an error at once, before anything is loaded.
@@ -258,8 +259,8 @@ func TestFailureOfAllRanks(t *testing.T) {
 	err := spawn(t, func(ctx context.Context, rank int) error {
 		err := dist.InitProcessGroup("ccl", dist.WithConfigFile("missing.yaml"))
 		assert.EqualError(t, err, `initialization of "ccl" failed: missing.yaml: cannot read the configuration: no such file or directory`)
-		var config *dist.ConfigError
-		assert.ErrorAs(t, err, &config)
+		var mistake *dist.ConfigError
+		assert.ErrorAs(t, err, &mistake)
 		assert.ErrorIs(t, err, fs.ErrNotExist)
 		return nil
 	}, dist.WithRanks(3))
@@ -311,7 +312,7 @@ func TestWorldSizeUnlikeHosted(t *testing.T) {
 // The order in which configurations are looked up, seen in the resulting timeout.
 func TestWhichConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
-	config, err := ccl.LoadConfig(configFile(t, "timeout: 11s"))
+	cfg, err := config.Load(configFile(t, "timeout: 11s"))
 	require.NoError(t, err)
 	file := configFile(t, "timeout: 12s")
 	ofSpawn := configFile(t, "timeout: 13s")
@@ -319,7 +320,7 @@ func TestWhichConfig(t *testing.T) {
 		t.Helper()
 		err := spawn(t, initialised(func(context.Context, int) error {
 			group, err := dist.Default()
-			d = group.Communicator().Settings().Timeout()
+			d = group.Communicator().Selector().Timeout()
 			return err
 		}, opts...), append(spawnOpts, dist.WithRanks(1))...)
 		require.NoError(t, err)
@@ -338,11 +339,11 @@ func TestWhichConfig(t *testing.T) {
 	require.Equal(t, 16*time.Second, timeout(nil), "GOCCL_TIMEOUT")
 	require.Equal(t, 16*time.Second, timeout(named), "GOCCL_TIMEOUT")
 	require.Equal(t, 16*time.Second, timeout(named, dist.WithConfigFile(file)), "GOCCL_TIMEOUT")
-	require.Equal(t, 16*time.Second, timeout(named, dist.WithConfig(config)), "GOCCL_TIMEOUT")
+	require.Equal(t, 16*time.Second, timeout(named, dist.WithConfig(cfg)), "GOCCL_TIMEOUT")
 	require.Equal(t, 17*time.Second, timeout(named, dist.WithTimeout(17*time.Second)), "WithTimeout")
 	t.Setenv("GOCCL_TIMEOUT", "")
-	require.Equal(t, 11*time.Second, timeout(named, dist.WithConfig(config), dist.WithConfigFile(file)), "WithConfig")
-	require.Equal(t, 10*time.Second, timeout(named, dist.WithConfig(config), dist.WithTimeout(10*time.Second)), "WithTimeout")
+	require.Equal(t, 11*time.Second, timeout(named, dist.WithConfig(cfg), dist.WithConfigFile(file)), "WithConfig")
+	require.Equal(t, 10*time.Second, timeout(named, dist.WithConfig(cfg), dist.WithTimeout(10*time.Second)), "WithTimeout")
 	require.Equal(t, time.Duration(0), timeout(named, dist.WithTimeout(-1)), "no timeout")
 }
 
@@ -364,7 +365,7 @@ func TestNamedConfigIsMissing(t *testing.T) {
 func TestAlgorithmAndTransportByOption(t *testing.T) {
 	err := spawn(t, initialised(func(context.Context, int) error {
 		group, err := dist.Default()
-		assert.Equal(t, "ring", group.Communicator().Settings().Algorithm())
+		assert.Equal(t, "ring", group.Communicator().Selector().(*config.Settings).Algorithm())
 		assert.Equal(t, "local", group.Communicator().Transport())
 		return err
 	}, dist.WithAlgorithm("ring"), dist.WithTransport("local")), dist.WithRanks(2))
@@ -530,9 +531,9 @@ func TestWorkerEndsDuringInit(t *testing.T) {
 func TestFindingsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	config, err := ccl.ParseConfig("mine.yaml", []byte("version: 1\nalgorithms: {ring: {module: ring}}\nrules: [{collective: all_reduce, algorithm: ring}]\n"))
+	cfg, err := config.Parse("mine.yaml", []byte("version: 1\nalgorithms: {ring: {module: ring}}\nrules: [{collective: all_reduce, algorithm: ring}]\n"))
 	require.NoError(t, err)
-	err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfig(config), dist.WithLogger(logger)), dist.WithRanks(3))
+	err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithConfig(cfg), dist.WithLogger(logger)), dist.WithRanks(3))
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 	require.Contains(t, log.String(), `at=mine.yaml:3 finding="no rule matches reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan or exscan: such calls fail;`)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/goroutine"
 	"github.com/goccl/goccl/internal/launchenv"
 )
@@ -22,7 +22,7 @@ type job struct {
 	launched *launchenv.Job  // the launcher's job, nil if no launcher started the process
 	from     string          // describes where size comes from
 	ctx      context.Context // for calls without a context of their own
-	config   *ccl.Config     // loaded by Spawn, or nil
+	config   *config.Config  // loaded by Spawn, or nil
 
 	mu          sync.Mutex
 	open        map[int]*rendezvous // by number; those that some rank has yet to enter
@@ -60,13 +60,13 @@ type rank struct {
 }
 
 // newJob makes a job of that many ranks, or, unless l is nil, of l's one rank.
-func newJob(ctx context.Context, l *launchenv.Job, ranks int, from string, config *ccl.Config) *job {
+func newJob(ctx context.Context, l *launchenv.Job, ranks int, from string, cfg *config.Config) *job {
 	j := &job{
 		size:     ranks,
 		launched: l,
 		from:     from,
 		ctx:      ctx,
-		config:   config,
+		config:   cfg,
 		open:     map[int]*rendezvous{},
 		over:     make(chan struct{}),
 	}
@@ -145,7 +145,7 @@ func (r *rank) settle(g *ProcessGroup) error {
 	}
 	r.group.Store(g)
 	if g != nil {
-		r.timeout = g.comm.Settings().Timeout()
+		r.timeout = g.comm.Selector().Timeout()
 	}
 	return nil
 }

@@ -12,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/shm"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // variables is an environment.
@@ -128,9 +130,9 @@ func (n *node) enter(j shm.Job) (*meeting, error) {
 // have ended.
 func (n *node) others(t *testing.T, f func(c *ccl.Communicator, err error)) (wait func()) {
 	t.Helper()
-	config, err := ccl.FindConfig()
+	cfg, err := config.Find()
 	require.NoError(t, err)
-	settings, err := config.Resolve(ccl.Request{Ranks: 3})
+	settings, err := cfg.Resolve(config.Request{Ranks: 3})
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -141,7 +143,7 @@ func (n *node) others(t *testing.T, f func(c *ccl.Communicator, err error)) (wai
 				if !assert.NoError(t, err) {
 					return
 				}
-				c, err := ccl.New(context.Background(), ep, ccl.WithSettings(settings))
+				c, err := ccl.New(context.Background(), ep, ccl.WithSelector(settings))
 				f(c, err)
 				if c != nil {
 					assert.NoError(t, c.Close())

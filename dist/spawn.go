@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
@@ -95,14 +95,14 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 			opt.set(&o)
 		}
 	}
-	ranks, from, config, err := o.resolve(l)
+	ranks, from, cfg, err := o.resolve(l)
 	if err != nil {
 		if l != nil {
 			report(l.Rank, launchenv.FailedInit, err)
 		}
 		return err
 	}
-	j := newJob(o.ctx, l, ranks, from, config)
+	j := newJob(o.ctx, l, ranks, from, cfg)
 	if err := j.register(); err != nil {
 		return err
 	}
@@ -120,20 +120,20 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 
 // resolve returns the number of ranks, a description of where it comes from, and the
 // configuration if it was loaded for that or for WithSpawnConfigFile.
-func (o *spawnOptions) resolve(l *launchenv.Job) (ranks int, from string, config *ccl.Config, err error) {
+func (o *spawnOptions) resolve(l *launchenv.Job) (ranks int, from string, cfg *config.Config, err error) {
 	switch {
 	case o.filed:
-		config, err = loadConfig(o.file)
+		cfg, err = loadConfig(o.file)
 	case !o.ranked && l == nil:
-		config, err = ccl.FindConfig()
+		cfg, err = config.Find()
 	}
 	if err != nil {
 		return 0, "", nil, err
 	}
-	if o.ranked && (o.ranks < 1 || o.ranks > ccl.MaxRanks) {
+	if o.ranked && (o.ranks < 1 || o.ranks > config.MaxRanks) {
 		return 0, "", nil, &InvalidArgumentError{
 			Operation: "spawn",
-			Message:   fmt.Sprintf("dist.WithRanks(%d): from 1 to %d ranks are possible", o.ranks, ccl.MaxRanks),
+			Message:   fmt.Sprintf("dist.WithRanks(%d): from 1 to %d ranks are possible", o.ranks, config.MaxRanks),
 		}
 	}
 	if l != nil {
@@ -144,16 +144,16 @@ func (o *spawnOptions) resolve(l *launchenv.Job) (ranks int, from string, config
 					o.ranks, o.ranks, l, o.ranks),
 			}
 		}
-		return l.Size, l.String(), config, nil
+		return l.Size, l.String(), cfg, nil
 	}
 	if o.ranked {
 		ranks, from = o.ranks, fmt.Sprintf("dist.WithRanks(%d)", o.ranks)
-	} else if n, origin, ok := config.WorldSize(""); ok {
+	} else if n, origin, ok := cfg.WorldSize(""); ok {
 		ranks, from = n, origin
 	} else {
 		ranks, from = runtime.GOMAXPROCS(0), "one for each usable core"
 	}
-	return ranks, fmt.Sprintf("dist.Spawn hosts %d ranks: %s", ranks, from), config, nil
+	return ranks, fmt.Sprintf("dist.Spawn hosts %d ranks: %s", ranks, from), cfg, nil
 }
 
 // run is the goroutine of the rank's worker.

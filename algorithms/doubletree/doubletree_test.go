@@ -13,6 +13,7 @@ import (
 	"github.com/goccl/goccl/algorithms/doubletree"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/ccltest"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -74,16 +75,16 @@ func TestBits(t *testing.T) {
 
 // allReduce sums the ranks' inputs by doubletree, and returns what each got.
 func allReduce(t *testing.T, chunk int, in [][]float32) [][]float32 {
-	config, err := ccl.ParseConfig("test", fmt.Appendf(nil,
+	cfg, err := config.Parse("test", fmt.Appendf(nil,
 		"version: 1\ndefaults: {algorithm: two}\nalgorithms: {two: {module: doubletree, params: {chunk: %d}}}\n", chunk))
 	require.NoError(t, err)
-	settings, err := config.Resolve(ccl.Request{Ranks: len(in)})
+	settings, err := cfg.Resolve(config.Request{Ranks: len(in)})
 	require.NoError(t, err)
 	out, errs := make([][]float32, len(in)), make([]error, len(in))
 	var wg sync.WaitGroup
 	for r, ep := range local.New(len(in)) {
 		wg.Go(func() {
-			c, err := ccl.New(context.Background(), ep, ccl.WithSettings(settings))
+			c, err := ccl.New(context.Background(), ep, ccl.WithSelector(settings))
 			if err != nil {
 				errs[r] = err
 				return

@@ -52,5 +52,5 @@
 //
 // Kernels return the errors of their verbs, with the phase and the step. In a group of
 // another topology no entry with this module can be chosen: resolving the configuration
-// fails with a *ccl.ConfigError that names the kinds that grid supports.
+// fails with a *config.Error that names the kinds that grid supports.
 package grid

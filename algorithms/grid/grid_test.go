@@ -13,6 +13,7 @@ import (
 	"github.com/goccl/goccl/algorithms/grid"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/ccltest"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
@@ -204,7 +205,7 @@ topology: {kind: %v, count: %d, w: %d, h: %d}
 	for r, ep := range local.New(ranks) {
 		seen.out[r], seen.sentTo[r] = make([]T, len(in[r])), map[int]bool{}
 		wg.Go(func() {
-			c, err := ccl.New(context.Background(), &recorder{ep, seen.sentTo[r]}, ccl.WithSettings(settings))
+			c, err := ccl.New(context.Background(), &recorder{ep, seen.sentTo[r]}, ccl.WithSelector(settings))
 			if err != nil {
 				errs[r] = err
 				return
@@ -224,10 +225,10 @@ topology: {kind: %v, count: %d, w: %d, h: %d}
 	return seen
 }
 
-func resolve(t *testing.T, a *ccl.Algorithm, ranks int, text string) (*ccl.Settings, error) {
-	config, err := ccl.ParseConfig("test.yaml", []byte(text))
+func resolve(t *testing.T, a *ccl.Algorithm, ranks int, text string) (*config.Settings, error) {
+	cfg, err := config.Parse("test.yaml", []byte(text))
 	require.NoError(t, err)
-	return config.Resolve(ccl.Request{Registry: ccl.NewRegistry(a), Ranks: ranks})
+	return cfg.Resolve(config.Request{Registry: ccl.NewRegistry(a), Ranks: ranks})
 }
 
 func TestParams(t *testing.T) {
@@ -251,7 +252,7 @@ func TestNotOnARing(t *testing.T) {
 		"rules[1].algorithm": "rules: [{algorithm: mine}]\n",
 	} {
 		_, err := resolve(t, grid.Algorithm, 4, entries+choice+"topology: {kind: ring_1d}\n")
-		mistake, ok := errors.AsType[*ccl.ConfigError](err)
+		mistake, ok := errors.AsType[*config.Error](err)
 		require.True(t, ok, "%v", err)
 		require.Equal(t, key, mistake.Key)
 		for _, name := range []string{"grid", "torus_2d", "mesh_2d_no_wrap", "ring_1d"} {
@@ -272,7 +273,7 @@ func TestSquare(t *testing.T) {
 	require.Equal(t, "torus_2d 3x3 (9 ranks)", settings.Topology().String())
 
 	_, err = resolve(t, grid.Algorithm, 6, text)
-	_, ok := errors.AsType[*ccl.ConfigError](err)
+	_, ok := errors.AsType[*config.Error](err)
 	require.True(t, ok, "%v", err)
 	require.ErrorContains(t, err, "6 is not a square")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl/algorithms/ring"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/ccltest"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/transport/local"
 )
 
@@ -141,16 +142,16 @@ func allReduce(t *testing.T, chunk int, in [][]float32) [][]float32 {
 
 // onRing calls f on each of a number of ranks whose calls are done by ring.
 func onRing(t *testing.T, chunk, ranks int, f func(ctx context.Context, c *ccl.Communicator) error) {
-	config, err := ccl.ParseConfig("test", fmt.Appendf(nil,
+	cfg, err := config.Parse("test", fmt.Appendf(nil,
 		"version: 1\ndefaults: {algorithm: ring}\nalgorithms: {ring: {module: ring, params: {chunk: %d}}}\n", chunk))
 	require.NoError(t, err)
-	settings, err := config.Resolve(ccl.Request{Ranks: ranks})
+	settings, err := cfg.Resolve(config.Request{Ranks: ranks})
 	require.NoError(t, err)
 	errs := make([]error, ranks)
 	var wg sync.WaitGroup
 	for r, ep := range local.New(ranks) {
 		wg.Go(func() {
-			c, err := ccl.New(context.Background(), ep, ccl.WithSettings(settings))
+			c, err := ccl.New(context.Background(), ep, ccl.WithSelector(settings))
 			if err != nil {
 				errs[r] = err
 				return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/topology"
 )
 
@@ -94,7 +95,7 @@ func (s *subject) validateKernel() error {
 
 // settings returns the configuration of a group of n ranks in which the kernel, with run in
 // place of its own Run unless that is nil, does its collective.
-func (s *subject) settings(n int, run func(*ccl.Call) error) (*ccl.Settings, error) {
+func (s *subject) settings(n int, run func(*ccl.Call) error) (*config.Settings, error) {
 	kernel := *s.kernel()
 	if run != nil {
 		kernel.Run = run
@@ -121,11 +122,11 @@ defaults: {algorithm: %q, timeout: %v}
 algorithms: {%[1]q: {module: %[3]q%[4]s}}
 topology: {kind: %[5]v%[6]s}
 `, s.entry(), s.timeout, only.Name, params, s.topology, extents)
-	config, err := ccl.ParseConfig("ccltest", []byte(text))
+	cfg, err := config.Parse("ccltest", []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w\nin:\n%s", err, text)
 	}
-	return config.Resolve(ccl.Request{Registry: ccl.NewRegistry(&only), Ranks: n})
+	return cfg.Resolve(config.Request{Registry: ccl.NewRegistry(&only), Ranks: n})
 }
 
 // entry returns the algorithm's name in the configuration, and so in errors: its own name,
@@ -133,7 +134,7 @@ topology: {kind: %[5]v%[6]s}
 func (s *subject) entry() string {
 	name := s.algorithm.Name
 	text := fmt.Sprintf("version: 1\nalgorithms: {%q: {module: %[1]q}}\n", name)
-	if _, err := ccl.ParseConfig("ccltest", []byte(text)); err != nil {
+	if _, err := config.Parse("ccltest", []byte(text)); err != nil {
 		return "subject"
 	}
 	return name

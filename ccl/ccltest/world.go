@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
@@ -66,7 +67,7 @@ func (w world) in(err error) error {
 type group struct {
 	s        *subject
 	world    world
-	settings *ccl.Settings
+	settings *config.Settings
 	ranks    []*rank
 	switches []int // lengths in bytes at which some part may switch paths
 	stop     sync.Once
@@ -123,7 +124,7 @@ func (s *subject) connect(w world, n int, p probe) (*group, error) {
 	var joining sync.WaitGroup
 	for i, r := range g.ranks {
 		joining.Go(func() {
-			r.comm, errs[i] = ccl.New(context.Background(), eps[i], ccl.WithSettings(settings))
+			r.comm, errs[i] = ccl.New(context.Background(), eps[i], ccl.WithSelector(settings))
 		})
 	}
 	joining.Wait()
@@ -149,7 +150,7 @@ func (p probe) stepOf(r *rank, jitter bool) func() {
 
 // switches returns lengths of inputs, in bytes, at which a transport, the engine or the
 // kernel may switch paths.
-func (s *subject) switches(ep transport.Endpoint, settings *ccl.Settings) []int {
+func (s *subject) switches(ep transport.Endpoint, settings *config.Settings) []int {
 	at := []int{transport.InlineBytes, ep.PayloadLimit()}
 	if staging := ep.Staging(); staging != nil {
 		at = append(at, staging.PieceBytes())

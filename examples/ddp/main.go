@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -62,7 +63,7 @@ func learn(o options, stdout, stderr io.Writer) error {
 	if ranks > 1 {
 		alone := o.job
 		// One rank needs no algorithm and no transport.
-		alone.connect = []dist.InitOption{dist.WithConfig(ccl.DefaultConfig())}
+		alone.connect = []dist.InitOption{dist.WithConfig(config.Default())}
 		base, err := spawn(1, alone, trainSet, testSet, r)
 		if err != nil {
 			return err
@@ -117,9 +118,9 @@ func wayOf(c *ccl.Communicator, j job) (string, error) {
 	for l := range len(j.layers) - 1 {
 		bytes = max(bytes, 4*parameters(j.layers[l:l+2]))
 	}
-	choice, err := c.Settings().Choose(ccl.Shape{
+	choice, err := c.Selector().Choose(ccl.Shape{
 		Collective: ccl.CollAllReduce, Ranks: c.Size(), Bytes: bytes, Total: bytes,
-		DType: ccl.Float32, Op: ccl.Avg, Topology: c.Settings().Topology(),
+		DType: ccl.Float32, Op: ccl.Avg, Topology: c.Selector().Topology(),
 	}, "")
 	return fmt.Sprintf("%s over %s (%s)", choice.Entry, c.Transport(), choice.Why), err
 }

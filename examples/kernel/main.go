@@ -17,9 +17,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
-
 	_ "github.com/goccl/goccl/examples/kernel/blocked"
 	_ "github.com/goccl/goccl/examples/kernel/doubling"
 )
@@ -40,16 +39,16 @@ func main() {
 // run compares all entries of the configuration on a number of ranks and prints a table:
 // the median time of that many calls of each, and the entry that the rules choose.
 func run(out io.Writer, ranks int, file string, times int) error {
-	config, err := load(file)
+	cfg, err := load(file)
 	if err != nil {
 		return err
 	}
 	all := make([]*measurements, ranks)
 	err = dist.Spawn(func(_ context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl", dist.WithConfig(config)); err != nil {
+		if err := dist.InitProcessGroup("ccl", dist.WithConfig(cfg)); err != nil {
 			return err
 		}
-		measured, err := compare(config.Entries(), times)
+		measured, err := compare(cfg.Entries(), times)
 		if err != nil {
 			return err
 		}
@@ -59,12 +58,12 @@ func run(out io.Writer, ranks int, file string, times int) error {
 	if err != nil {
 		return err
 	}
-	return printTable(out, config.Entries(), all)
+	return printTable(out, cfg.Entries(), all)
 }
 
-func load(file string) (*ccl.Config, error) {
+func load(file string) (*config.Config, error) {
 	if file != "" {
-		return ccl.LoadConfig(file)
+		return config.Load(file)
 	}
-	return ccl.ParseConfig("examples/kernel/ccl.yaml", ownConfig)
+	return config.Parse("examples/kernel/ccl.yaml", ownConfig)
 }

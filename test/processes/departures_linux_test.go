@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/test/stress"
 )
@@ -26,7 +27,7 @@ func TestRandomDepartures(t *testing.T) {
 		seed := *seed + i
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			ranks := 2 + int(seed%3)
-			j := start(t, ranks, part{Config: config(ranks), Timeout: patience / 2, Scene: departing, Seed: seed}, nil)
+			j := start(t, ranks, part{Config: yamlFor(ranks), Timeout: patience / 2, Scene: departing, Seed: seed}, nil)
 			accounts := make([]*stress.Account, ranks)
 			for _, r := range j.ranks {
 				got := r.sound()
@@ -55,10 +56,10 @@ func departuresOf(seed uint64, ranks int) *stress.Departures {
 }
 
 // departures runs a random program in which ranks leave.
-func (p *part) departures(config *ccl.Config, r *result) error {
+func (p *part) departures(cfg *config.Config, r *result) error {
 	enough := errors.New("this rank has had enough")
 	err := dist.Spawn(func(_ context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl", dist.WithConfig(config), dist.WithTimeout(p.Timeout)); err != nil {
+		if err := dist.InitProcessGroup("ccl", dist.WithConfig(cfg), dist.WithTimeout(p.Timeout)); err != nil {
 			return err
 		}
 		all, err := dist.Default()

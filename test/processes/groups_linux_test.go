@@ -15,7 +15,7 @@ import (
 // neither here nor in /dev/shm (C20).
 func TestManyGroups(t *testing.T) {
 	const ranks, groups = 2, 1000
-	j := start(t, ranks, part{Config: config(ranks), Rounds: 1, Timeout: patience / 2, Scene: "many groups", Count: groups}, nil)
+	j := start(t, ranks, part{Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2, Scene: "many groups", Count: groups}, nil)
 	for _, r := range j.ranks {
 		got := r.sound()
 		if got.Err != "" {

@@ -9,7 +9,7 @@ import (
 // none of them anything is left of the attempt.
 func TestMistakeAtInit(t *testing.T) {
 	const ranks, wrong = 3, 1
-	p := part{Config: config(ranks), Rounds: 1, Timeout: patience / 2}
+	p := part{Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2}
 	j := start(t, ranks, p, func(rank int, p *part) {
 		if rank == wrong {
 			p.Config = "version: 1\nalgorithms: {direct: {module: direct}}\ntopology: {kind: ring_1d, count: 7}\nrules: [{algorithm: direct}]\n"

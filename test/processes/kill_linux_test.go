@@ -16,8 +16,8 @@ var (
 	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random choices")
 )
 
-// config returns a ccl.yaml for so many ranks. grid needs two dimensions.
-func config(ranks int) string {
+// yamlFor returns a ccl.yaml for a number of ranks. grid needs two dimensions.
+func yamlFor(ranks int) string {
 	shape := "{kind: ring_1d}"
 	if ranks >= 4 {
 		shape = fmt.Sprintf("{kind: torus_2d, w: %d, h: 2}", ranks/2)
@@ -57,7 +57,7 @@ func TestKilled(t *testing.T) {
 	for i := range *kills {
 		ranks := []int{2, 4, 8}[i%3]
 		victim := random.IntN(ranks)
-		p := part{Config: config(ranks), Calls: calls(ranks), Timeout: patience / 2}
+		p := part{Config: yamlFor(ranks), Calls: calls(ranks), Timeout: patience / 2}
 		points := []string{"joined"}
 		for _, c := range p.Calls {
 			points = append(points, c.point())

@@ -20,7 +20,7 @@ func TestRandomPrograms(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			ranks := 2 + int(seed%3)
 			j := start(t, ranks, part{
-				Config: config(ranks), Rounds: 1, Timeout: patience / 2,
+				Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2,
 				Scene: "program", Seed: seed, Count: []int{100, 100, 300}[seed/3%3],
 			}, nil)
 			for _, r := range j.ranks {

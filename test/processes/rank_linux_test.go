@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccl/goccl/ccl"
+	"golang.org/x/sys/unix"
+
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/test/stress"
-	"golang.org/x/sys/unix"
 )
 
 // partVariable holds the part that the test binary plays as a rank.
@@ -100,7 +101,7 @@ func TestMain(m *testing.M) {
 }
 
 func (p *part) play() (r result) {
-	config, err := ccl.ParseConfig("ccl.yaml", []byte(p.Config))
+	cfg, err := config.Parse("ccl.yaml", []byte(p.Config))
 	if err != nil {
 		panic(err)
 	}
@@ -119,9 +120,9 @@ func (p *part) play() (r result) {
 	}
 
 	if p.Scene == departing {
-		err = p.departures(config, &r)
+		err = p.departures(cfg, &r)
 	} else {
-		err = p.rounds(config, buffer, at, &r)
+		err = p.rounds(cfg, buffer, at, &r)
 	}
 	_ = dist.DestroyProcessGroup() // unless there is none
 	if err != nil {
@@ -141,13 +142,13 @@ func (p *part) play() (r result) {
 	}
 }
 
-func (p *part) rounds(config *ccl.Config, buffer []float32, at func(string), r *result) error {
+func (p *part) rounds(cfg *config.Config, buffer []float32, at func(string), r *result) error {
 	size, _ := strconv.Atoi(os.Getenv("GOCCL_SHM_SIZE"))
 	rank, _ := strconv.Atoi(os.Getenv("GOCCL_SHM_RANK"))
 	for ; p.Rounds == 0 || r.Rounds < p.Rounds; r.Rounds++ {
 		at("init")
 		if err := r.measure(func() error {
-			return dist.InitProcessGroup("ccl", dist.WithConfig(config), dist.WithTimeout(p.Timeout))
+			return dist.InitProcessGroup("ccl", dist.WithConfig(cfg), dist.WithTimeout(p.Timeout))
 		}); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 // Ranks that are processes are told why another one refused a call, and all say the same.
 func TestReasonOfRefusal(t *testing.T) {
-	j := start(t, 3, part{Config: config(3), Rounds: 1, Timeout: patience / 2, Scene: "refusal"}, nil)
+	j := start(t, 3, part{Config: yamlFor(3), Rounds: 1, Timeout: patience / 2, Scene: "refusal"}, nil)
 	const want = "refused on rank 1 (ccl: reduce_scatter: send has 300 elements, want 303)"
 	var first string
 	for i, r := range j.ranks {

@@ -16,7 +16,7 @@ import (
 // (S1.26).
 func TestRegionIsThereOnce(t *testing.T) {
 	const ranks, bytes = 4, 20_800_000
-	j := start(t, ranks, part{Config: config(ranks), Rounds: 1, Region: bytes, Timeout: patience}, nil)
+	j := start(t, ranks, part{Config: yamlFor(ranks), Rounds: 1, Region: bytes, Timeout: patience}, nil)
 	together := 0
 	for _, r := range j.ranks {
 		got := r.sound()

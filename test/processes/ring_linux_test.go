@@ -21,7 +21,7 @@ func TestStoppedInARing(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			ranks := []int{3, 4, 6}[i%3]
 			victim := random.IntN(ranks)
-			p := part{Config: config(ranks), Timeout: 500 * time.Millisecond, Scene: "ring", Seed: random.Uint64(), Victim: victim, Talks: true}
+			p := part{Config: yamlFor(ranks), Timeout: 500 * time.Millisecond, Scene: "ring", Seed: random.Uint64(), Victim: victim, Talks: true}
 			j := start(t, ranks, p, nil)
 			v := j.ranks[victim]
 			v.await("ring", 1+random.IntN(10))

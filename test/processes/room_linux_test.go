@@ -18,7 +18,7 @@ func TestNoRoom(t *testing.T) {
 	if tooMuch(ranks) == 0 {
 		t.Skip("/dev/shm has no limit")
 	}
-	j := start(t, ranks, part{Config: config(ranks), Rounds: 1, Calls: calls(ranks), Timeout: patience / 2, Scene: "room"}, nil)
+	j := start(t, ranks, part{Config: yamlFor(ranks), Rounds: 1, Calls: calls(ranks), Timeout: patience / 2, Scene: "room"}, nil)
 	said := ""
 	for _, r := range j.ranks {
 		got := r.sound()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestSameAsProcesses(t *testing.T) {
 	for _, ranks := range []int{2, 3, 4} {
 		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
-			parsed, err := ccl.ParseConfig("ccl.yaml", []byte(config(ranks)))
+			parsed, err := config.Parse("ccl.yaml", []byte(yamlFor(ranks)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +35,7 @@ func TestSameAsProcesses(t *testing.T) {
 			}, dist.WithRanks(ranks)); err != nil {
 				t.Fatal(err)
 			}
-			j := start(t, ranks, part{Config: config(ranks), Rounds: 1, Timeout: patience / 2, Scene: "mixture"}, nil)
+			j := start(t, ranks, part{Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2, Scene: "mixture"}, nil)
 			for _, r := range j.ranks {
 				if got := r.sound(); got.Err != "" || got.Text != want[r.number] {
 					t.Errorf("rank %d: %s\nsays as a process %q\nas a goroutine    %q", r.number, got.Err, got.Text, want[r.number])

@@ -35,7 +35,7 @@ func TestStoppedForLong(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			ranks := []int{2, 4, 8}[i%3]
 			// It is stopped before it leaves the group.
-			j, victim := stopped(t, random, ranks, part{Config: config(ranks), Calls: calls(ranks), Repeat: 1000, Timeout: timeout})
+			j, victim := stopped(t, random, ranks, part{Config: yamlFor(ranks), Calls: calls(ranks), Repeat: 1000, Timeout: timeout})
 			began := time.Now()
 			j.others(victim, func(r *rank) {
 				got := r.sound()
@@ -67,7 +67,7 @@ func TestStoppedForShort(t *testing.T) {
 	for i := range *stops {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			ranks := []int{2, 4, 8}[i%3]
-			j, victim := stopped(t, random, ranks, part{Config: config(ranks), Rounds: 2, Calls: calls(ranks), Timeout: patience / 2})
+			j, victim := stopped(t, random, ranks, part{Config: yamlFor(ranks), Rounds: 2, Calls: calls(ranks), Timeout: patience / 2})
 			time.Sleep(somewhat(random, 400*time.Millisecond))
 			j.ranks[victim].signal(syscall.SIGCONT)
 			for _, r := range j.ranks {

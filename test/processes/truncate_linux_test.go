@@ -23,7 +23,7 @@ func TestTruncated(t *testing.T) {
 	for i := range *cuts {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			ranks := []int{2, 4, 8}[i%3]
-			p := part{Config: config(ranks), Calls: calls(ranks), Timeout: patience / 2}
+			p := part{Config: yamlFor(ranks), Calls: calls(ranks), Timeout: patience / 2}
 			point := p.Calls[random.IntN(len(p.Calls))].point()
 			p.Repeat = 1000 // another group would have other memory
 			if i%2 == 1 {

@@ -29,7 +29,7 @@ func TestBegunIsCheap(t *testing.T) {
 func waitForLate(t *testing.T, ranks int, idle time.Duration, p part) {
 	const most = 5 // per cent of one processor, for each rank
 	late := ranks - 1
-	p.Config, p.Rounds, p.Timeout = config(ranks), 1, 2*patience+idle
+	p.Config, p.Rounds, p.Timeout = yamlFor(ranks), 1, 2*patience+idle
 	j := start(t, ranks, p, func(rank int, p *part) { p.Late, p.Talks = rank == late, rank == late })
 	j.ranks[late].await("joined", 1)
 	time.Sleep(idle)

@@ -44,7 +44,7 @@ func TestKilledAtWork(t *testing.T) {
 		victim, large := random.IntN(ranks), random.IntN(2)
 		t.Run(fmt.Sprintf("%d/%s/rank %d of %d/large=%d", i, name, victim, ranks, large), func(t *testing.T) {
 			p := part{
-				Config: config(ranks), Rounds: 1, Timeout: patience / 2,
+				Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2,
 				Scene: name, Seed: random.Uint64(), Victim: victim, Count: large,
 			}
 			j := start(t, ranks, p, func(rank int, p *part) { p.Talks = rank == victim })

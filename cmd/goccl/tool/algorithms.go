@@ -99,7 +99,7 @@ func describe(a *ccl.Algorithm) (algorithm, error) {
 		return d, err
 	}
 	for _, p := range params {
-		d.Parameters = append(d.Parameters, parameter(p))
+		d.Parameters = append(d.Parameters, parameter{p.Key, p.Type(), p.String(), p.Doc})
 	}
 	for _, coll := range ccl.Collectives() {
 		if a.Kernels[coll] != nil {
@@ -189,7 +189,7 @@ func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
 func (p probe) cost(s ccl.Shape) costSample {
 	c := costSample{Topology: s.Topology.String(), Ranks: s.Ranks, Bytes: s.Bytes, Eager: s.Eager, topology: s.Topology}
 	asked := s
-	asked.Eager = false // as in ccl.Settings.Choose
+	asked.Eager = false // as in config.Settings.Choose
 	if p.Supports != nil && p.Supports(asked) != nil {
 		c.Refused = true
 		return c

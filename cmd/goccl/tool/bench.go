@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/chart"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/dist"
@@ -152,18 +153,18 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 	case c.Sweep != "":
 		return c.sweep(ctx, stdout, bars)
 	}
-	config, found, err := loadConfig(c.Config)
+	cfg, found, err := loadConfig(c.Config)
 	if err != nil {
 		return err
 	}
 	plan := c.plan()
 	if len(plan.Ranks) == 0 {
-		plan.Ranks = []int{defaultRanks(config)}
+		plan.Ranks = []int{defaultRanks(cfg)}
 		if err := plan.Validate(); err != nil { // the root
 			return err
 		}
 	}
-	job := measure.Job{Config: config, Transport: c.Transport, Entries: c.Algorithm, Budget: c.budget()}
+	job := measure.Job{Config: cfg, Transport: c.Transport, Entries: c.Algorithm, Budget: c.budget()}
 	document := measure.NewDocument(measure.Config(found))
 	out := newBenchTable(stdout, bars, document)
 	err = out.measureAll(plan.Cases(), func(measured measure.Case) (measure.Result, error) {
@@ -179,8 +180,8 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 
 // defaultRanks is the number of ranks that a program would have, at least 2 unless the
 // configuration sets it.
-func defaultRanks(config *ccl.Config) int {
-	if n, _, ok := config.WorldSize(""); ok {
+func defaultRanks(cfg *config.Config) int {
+	if n, _, ok := cfg.WorldSize(""); ok {
 		return n
 	}
 	return max(2, runtime.GOMAXPROCS(0))

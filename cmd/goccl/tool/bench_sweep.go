@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/cmd/goccl/internal/sweep"
 )
@@ -22,15 +22,15 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars) e
 	if err != nil {
 		return err
 	}
-	config, found, err := loadConfig(file.Config)
+	cfg, found, err := loadConfig(file.Config)
 	if err != nil {
 		return err
 	}
 	if file.Config != "" {
 		found.FoundBy = "the sweep file"
 	}
-	job := measure.Job{Config: config, Transport: file.Transport, Entries: file.Entries, Budget: file.Budget}
-	var settings []*ccl.Settings
+	job := measure.Job{Config: cfg, Transport: file.Transport, Entries: file.Entries, Budget: file.Budget}
+	var settings []*config.Settings
 	for _, ranks := range file.Plan.Ranks {
 		s, err := job.Resolve(ranks)
 		if err != nil {
@@ -77,7 +77,7 @@ func (c *benchCommand) outDir() string {
 	return cmp.Or(c.Out, strings.TrimSuffix(name, filepath.Ext(name))+"-results")
 }
 
-func writeReport(stdout io.Writer, store *sweep.Store, file *sweep.File, document *measure.Document, settings *ccl.Settings) error {
+func writeReport(stdout io.Writer, store *sweep.Store, file *sweep.File, document *measure.Document, settings *config.Settings) error {
 	var table bytes.Buffer
 	if err := measure.WriteCSV(&table, document.Results); err != nil {
 		return err

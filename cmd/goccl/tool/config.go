@@ -3,7 +3,7 @@ package tool
 import (
 	"os"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 )
 
 // configFile is the configuration in use.
@@ -14,17 +14,17 @@ type configFile struct {
 
 // loadConfig loads the configuration at path, or if that is empty the one that
 // programs find.
-func loadConfig(path string) (config *ccl.Config, found configFile, err error) {
+func loadConfig(path string) (cfg *config.Config, found configFile, err error) {
 	if path != "" {
 		found.FoundBy = "--config"
-		if config, err = ccl.LoadConfig(path); err == nil {
-			config, err = config.WithEnvironment(os.Getenv)
+		if cfg, err = config.Load(path); err == nil {
+			cfg, err = cfg.WithEnvironment(os.Getenv)
 		}
-	} else if config, err = ccl.FindConfig(); err == nil {
+	} else if cfg, err = config.Find(); err == nil {
 		switch {
 		case os.Getenv("GOCCL_CONFIG") != "":
 			found.FoundBy = "GOCCL_CONFIG"
-		case config.File() == ccl.DefaultConfig().File():
+		case cfg.File() == config.Default().File():
 			found.FoundBy = "built in"
 		default:
 			found.FoundBy = "working directory"
@@ -33,6 +33,6 @@ func loadConfig(path string) (config *ccl.Config, found configFile, err error) {
 	if err != nil {
 		return nil, configFile{}, err
 	}
-	found.File = config.File()
-	return config, found, nil
+	found.File = cfg.File()
+	return cfg, found, nil
 }

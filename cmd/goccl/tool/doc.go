@@ -15,7 +15,7 @@
 // # Model
 //
 // `goccl explain` loads the configuration as a program would, from the same file
-// and environment, and calls ccl.Settings.Explain for every combination of the
+// and environment, and calls config.Settings.Explain for every combination of the
 // flags. It sends nothing and starts nothing. Of the transport it only needs the longest
 // input that travels with the synchronisation; between goroutines that depends on the
 // cores that this process may use, as it does in the program.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/transport/local"
@@ -107,15 +108,15 @@ func (e *examination) found(name string, v doctor.Verdict, says, do string) {
 // launcher's number of ranks, 0 without a launcher.
 func (e *examination) explain(ranks int) {
 	underLauncher := ranks > 0
-	config, found, err := loadConfig("")
+	cfg, found, err := loadConfig("")
 	from := fmt.Sprintf("a launcher has started %d ranks", ranks)
 	if err == nil && !underLauncher {
-		ranks = defaultRanks(config)
+		ranks = defaultRanks(cfg)
 		from = fmt.Sprintf("dist.Spawn would host %d", ranks)
 	}
-	var settings *ccl.Settings
+	var settings *config.Settings
 	if err == nil {
-		settings, err = config.Resolve(ccl.Request{Ranks: ranks, RanksFrom: from})
+		settings, err = cfg.Resolve(config.Request{Ranks: ranks, RanksFrom: from})
 	}
 	var r *report
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
@@ -50,8 +51,8 @@ func (c *explainCommand) Validate() error {
 		return errors.New("--markdown and --json exclude each other")
 	}
 	for _, n := range c.Ranks {
-		if n < 1 || n > ccl.MaxRanks {
-			return fmt.Errorf("--ranks %d: from 1 to %d ranks are possible", n, ccl.MaxRanks)
+		if n < 1 || n > config.MaxRanks {
+			return fmt.Errorf("--ranks %d: from 1 to %d ranks are possible", n, config.MaxRanks)
 		}
 	}
 	for _, b := range c.Bytes {
@@ -135,7 +136,7 @@ type world struct {
 	Values       []setting `json:"values,omitempty"`
 	Calls        []*call   `json:"calls,omitempty"`
 
-	settings *ccl.Settings
+	settings *config.Settings
 }
 
 type setting struct {
@@ -184,15 +185,15 @@ type verdict struct {
 // explain makes the report. It fails if the configuration allows no group for any of the
 // world sizes.
 func (c *explainCommand) explain() (*report, error) {
-	config, found, err := loadConfig(c.Config)
+	cfg, found, err := loadConfig(c.Config)
 	if err != nil {
 		return nil, err
 	}
 	r := &report{Config: found, Findings: []finding{}}
 	var refusal error
-	var made *ccl.Settings
-	for _, n := range c.worldSizes(config) {
-		w, err := c.world(config, n)
+	var made *config.Settings
+	for _, n := range c.worldSizes(cfg) {
+		w, err := c.world(cfg, n)
 		if err != nil {
 			w = &world{Ranks: n, Refused: err.Error()}
 			refusal = cmp.Or(refusal, err)
@@ -211,23 +212,23 @@ func (c *explainCommand) explain() (*report, error) {
 }
 
 // worldSizes returns the values of --ranks, else the number of ranks of dist.Spawn.
-func (c *explainCommand) worldSizes(config *ccl.Config) []int {
+func (c *explainCommand) worldSizes(cfg *config.Config) []int {
 	if len(c.Ranks) > 0 {
 		return c.Ranks
 	}
-	if n, _, ok := config.WorldSize(c.Algorithm); ok {
+	if n, _, ok := cfg.WorldSize(c.Algorithm); ok {
 		return []int{n}
 	}
 	return []int{runtime.GOMAXPROCS(0)}
 }
 
 // world explains the calls of a group of n ranks.
-func (c *explainCommand) world(config *ccl.Config, n int) (*world, error) {
+func (c *explainCommand) world(cfg *config.Config, n int) (*world, error) {
 	from := fmt.Sprintf("--ranks is %d", n)
 	if len(c.Ranks) == 0 {
 		from = fmt.Sprintf("dist.Spawn would host %d ranks: one for each usable core", n)
 	}
-	settings, err := config.Resolve(ccl.Request{
+	settings, err := cfg.Resolve(config.Request{
 		Algorithm: c.Algorithm,
 		Transport: c.Transport,
 		Timeout:   time.Duration(c.Timeout),

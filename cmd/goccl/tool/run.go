@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
 
@@ -37,8 +37,8 @@ func (c *runCommand) Validate() error {
 	switch program := c.program(); {
 	case c.Ranks == nil:
 		return errors.New("-n is missing: give the number of ranks, as in goccl run -n 4 ./train")
-	case *c.Ranks < 1 || *c.Ranks > ccl.MaxRanks:
-		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", *c.Ranks, ccl.MaxRanks)
+	case *c.Ranks < 1 || *c.Ranks > config.MaxRanks:
+		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", *c.Ranks, config.MaxRanks)
 	case len(program) == 0 || program[0] == "":
 		return fmt.Errorf("the program is missing, as in goccl run -n %d ./train", *c.Ranks)
 	case c.Output != "" && (c.Quiet || c.NoPrefix):

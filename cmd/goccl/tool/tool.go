@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
 
@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 		return status
 	}
 	if err == nil {
-		err = ccl.CheckEnvironment(os.Environ())
+		err = config.CheckEnvironment(os.Environ())
 	}
 	if err == nil {
 		err = call.Run()

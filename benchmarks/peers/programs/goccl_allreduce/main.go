@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -41,7 +41,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // measureAll is the worker of a rank. Rank 0 writes the table.
 func (a arguments) measureAll(rank int, out io.Writer) error {
-	if err := dist.InitProcessGroup("ccl", dist.WithConfig(ccl.DefaultConfig())); err != nil {
+	if err := dist.InitProcessGroup("ccl", dist.WithConfig(config.Default())); err != nil {
 		return err
 	}
 	if rank != 0 {

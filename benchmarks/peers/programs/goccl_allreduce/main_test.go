@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -75,7 +75,7 @@ func TestGoroutines(t *testing.T) {
 // What is not the sum is counted.
 func TestWrongElementsAreCounted(t *testing.T) {
 	err := dist.Spawn(func(_ context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl", dist.WithConfig(ccl.DefaultConfig())); err != nil {
+		if err := dist.InitProcessGroup("ccl", dist.WithConfig(config.Default())); err != nil {
 			return err
 		}
 		v := vector{make([]float32, 20), rank, 3}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/internal/reduce"
 )
@@ -17,7 +18,7 @@ const cached = 64 << 10
 // results and findings about the yardsticks.
 func Yardsticks(ctx context.Context) (results []measure.Result, all []Finding) {
 	job := measure.Job{
-		Config: ccl.DefaultConfig(),
+		Config: config.Default(),
 		Budget: measure.Budget{Time: 40 * time.Millisecond, Warmup: 1, MinCalls: 3, MaxCalls: 5000},
 	}
 	small, err := job.Measure(ctx, allReduce(cached))

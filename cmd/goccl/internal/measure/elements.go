@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/half"
 )
 
@@ -19,7 +20,7 @@ type elements[T ccl.Element] struct {
 }
 
 // measureCase is measure for one type.
-type measureCase func(ctx context.Context, j *Job, settings *ccl.Settings, c Case) (Result, error)
+type measureCase func(ctx context.Context, j *Job, settings *config.Settings, c Case) (Result, error)
 
 var measureOf = map[ccl.DType]measureCase{
 	ccl.Uint8:      of(integers[uint8]()),
@@ -39,7 +40,7 @@ var measureOf = map[ccl.DType]measureCase{
 }
 
 func of[T ccl.Element](e elements[T]) measureCase {
-	return func(ctx context.Context, j *Job, settings *ccl.Settings, c Case) (Result, error) {
+	return func(ctx context.Context, j *Job, settings *config.Settings, c Case) (Result, error) {
 		return measure(ctx, j, settings, c, e)
 	}
 }

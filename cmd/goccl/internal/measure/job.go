@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -47,7 +48,7 @@ func (b Budget) Validate() error {
 
 // Job says how cases are measured.
 type Job struct {
-	Config    *ccl.Config
+	Config    *config.Config
 	Transport string   // takes the place of defaults.transport; "": as configured
 	Entries   []string // of the configuration, or Auto; none: what the configuration says
 	Budget    Budget
@@ -82,8 +83,8 @@ func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 // Resolve returns the configuration of a group of that many ranks. If rules are to be
 // measured, they choose in it, whatever defaults.algorithm says; single calls can have
 // other entries all the same.
-func (j *Job) Resolve(ranks int) (*ccl.Settings, error) {
-	return j.Config.Resolve(ccl.Request{
+func (j *Job) Resolve(ranks int) (*config.Settings, error) {
+	return j.Config.Resolve(config.Request{
 		Algorithm: j.algorithm(),
 		Transport: j.Transport,
 		Ranks:     ranks,
@@ -110,7 +111,7 @@ type chosen struct {
 }
 
 // choose finds out who will do the calls of a case.
-func (j *Job) choose(settings *ccl.Settings, c Case) (all []chosen, err error) {
+func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error) {
 	if c.Collective == barrier {
 		return []chosen{{}}, nil
 	}
@@ -153,8 +154,8 @@ func (j *Job) choose(settings *ccl.Settings, c Case) (all []chosen, err error) {
 }
 
 // configured reports whether there is an entry of a name.
-func configured(settings *ccl.Settings, entry string) bool {
-	return slices.ContainsFunc(settings.Values(), func(v ccl.Setting) bool {
+func configured(settings *config.Settings, entry string) bool {
+	return slices.ContainsFunc(settings.Values(), func(v config.Setting) bool {
 		return strings.HasPrefix(v.Key, "algorithms."+entry+".")
 	})
 }
@@ -197,7 +198,7 @@ func (c Case) memory() float64 {
 }
 
 // measure hosts the ranks of a case, and makes the rows of what they measured.
-func measure[T ccl.Element](ctx context.Context, j *Job, settings *ccl.Settings, c Case, e elements[T]) (Result, error) {
+func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settings, c Case, e elements[T]) (Result, error) {
 	entries, err := j.choose(settings, c)
 	if err != nil {
 		return Result{}, err

@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
 
 // quick makes two calls of everything.
 var quick = Budget{Time: 1, Warmup: 1, MinCalls: 2, MaxCalls: 2}
 
-const config = `version: 1
+const cfg = `version: 1
 algorithms:
   direct: {module: direct}
   ring: {module: ring}
@@ -31,7 +32,7 @@ rules: [{ranks: "3-", algorithm: ring}, {algorithm: direct}]
 `
 
 func job(t *testing.T, entries ...string) *Job {
-	c, err := ccl.ParseConfig("ccl.yaml", []byte(config))
+	c, err := config.Parse("ccl.yaml", []byte(cfg))
 	require.NoError(t, err)
 	return &Job{Config: c, Entries: entries, Budget: quick}
 }

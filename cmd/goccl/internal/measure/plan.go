@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 )
 
 // Plan is a matrix of cases, as many as there are combinations.
@@ -41,8 +42,8 @@ func (p *Plan) Validate() error {
 		}
 	}
 	for _, n := range p.Ranks {
-		if n < 1 || n > ccl.MaxRanks {
-			return fmt.Errorf("%d ranks: from 1 to %d are possible", n, ccl.MaxRanks)
+		if n < 1 || n > config.MaxRanks {
+			return fmt.Errorf("%d ranks: from 1 to %d are possible", n, config.MaxRanks)
 		}
 		if p.Root < 0 || p.Root >= n {
 			return fmt.Errorf("root %d is not a rank of %d", p.Root, n)

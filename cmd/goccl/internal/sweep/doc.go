@@ -16,7 +16,7 @@
 //
 // # Failure
 //
-// Reading a File is strict: an unknown key or value is a *ccl.ConfigError with the
+// Reading a File is strict: an unknown key or value is a *config.Error with the
 // line and the nearest valid name. A cell is written atomically. Opening the Store of
 // another sweep is an error that names the difference.
 package sweep

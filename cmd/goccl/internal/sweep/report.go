@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/chart"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
@@ -18,13 +19,13 @@ var reportTemplate = template.Must(template.New("report").Parse(page))
 
 // Report makes a self-contained HTML document of the results of a sweep: pictures, tables,
 // the machine, the configuration with the given settings, and the sweep file.
-func Report(f *File, d *measure.Document, settings *ccl.Settings) ([]byte, error) {
+func Report(f *File, d *measure.Document, settings *config.Settings) ([]byte, error) {
 	about := struct {
 		*File
 		*measure.Document
 		When     string
 		Ranks    int // of the settings
-		Settings []ccl.Setting
+		Settings []config.Setting
 		Sections []reportSection
 		Wrong    int // rows
 	}{File: f, Document: d, When: d.Date.Format(time.RFC1123), Ranks: settings.WorldSize(), Settings: settings.Values()}

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
@@ -23,11 +23,10 @@ type Fingerprint struct {
 }
 
 // NewFingerprint returns the fingerprint of a file with its settings on this machine.
-func NewFingerprint(f *File, settings []*ccl.Settings) Fingerprint {
+func NewFingerprint(f *File, settings []*config.Settings) Fingerprint {
 	all := sha256.New()
 	for _, s := range settings {
-		digest := s.Digest()
-		all.Write(digest[:])
+		all.Write([]byte(s.Agreement()))
 	}
 	text := sha256.Sum256([]byte(f.Text))
 	machine := measure.ThisMachine()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
@@ -111,7 +111,7 @@ func TestStrictness(t *testing.T) {
 		{"version: 1\nranks: 2\nbytes: {begin: 4, end: 8, factor: 1}\n", "a.yaml:3: bytes: factor is 1"},
 	} {
 		_, err := Parse("a.yaml", m.text)
-		var mistake *ccl.ConfigError
+		var mistake *config.Error
 		require.ErrorAs(t, err, &mistake, m.text)
 		require.ErrorContains(t, err, m.says, m.text)
 	}
@@ -219,10 +219,10 @@ func TestFingerprints(t *testing.T) {
 
 // A fingerprint changes with what it is of.
 func TestNewFingerprint(t *testing.T) {
-	settings := func(algorithm string) []*ccl.Settings {
-		s, err := ccl.DefaultConfig().Resolve(ccl.Request{Ranks: 2, Algorithm: algorithm})
+	settings := func(algorithm string) []*config.Settings {
+		s, err := config.Default().Resolve(config.Request{Ranks: 2, Algorithm: algorithm})
 		require.NoError(t, err)
-		return []*ccl.Settings{s}
+		return []*config.Settings{s}
 	}
 	p := NewFingerprint(&File{Text: "a"}, settings("ring"))
 	require.Empty(t, p.differs(NewFingerprint(&File{Text: "a"}, settings("ring"))))
@@ -235,7 +235,7 @@ var reference = regexp.MustCompile(`(?i)(src|href|url|@import)\s*[=(]?\s*["']?\s
 
 // The report has everything in it, and needs nothing else.
 func TestReport(t *testing.T) {
-	settings, err := ccl.DefaultConfig().Resolve(ccl.Request{Ranks: 2})
+	settings, err := config.Default().Resolve(config.Request{Ranks: 2})
 	require.NoError(t, err)
 	f := &File{Path: "a.yaml", Text: "version: 1 # <&>\n", Title: "A & B"}
 	d := measure.NewDocument(measure.Config{File: "ccl.yaml", FoundBy: "working directory"})

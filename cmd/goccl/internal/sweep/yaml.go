@@ -11,7 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 )
 
 // node is a value of the file with the path of its key.
@@ -43,7 +43,7 @@ func parseYAML(file, text string) (node, error) {
 }
 
 func (n node) errorf(format string, args ...any) error {
-	return &ccl.ConfigError{File: n.file, Line: n.Line, Key: n.key, Message: fmt.Sprintf(format, args...)}
+	return &config.Error{File: n.file, Line: n.Line, Key: n.key, Message: fmt.Sprintf(format, args...)}
 }
 
 func (n node) isMapping() bool { return n.Kind == yaml.MappingNode }

@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/goccl/goccl/internal/text"
 )
 
 // What a configuration may have of each is far more than any needs, and bounds
@@ -112,7 +114,7 @@ func syntaxError(err error, lastRead int) (message string, line int) {
 	if line == 0 || strings.HasPrefix(message, "did not find expected") || strings.HasPrefix(message, "found a tab") {
 		line = lastRead
 	}
-	return cut(message), line
+	return text.Cut(message), line
 }
 
 // node is a place in the file: what stands there, and the path of its key.
@@ -125,14 +127,14 @@ type node struct {
 
 // errorf returns an error about n.
 func (n node) errorf(format string, args ...any) error {
-	return &ConfigError{File: n.file, Line: n.line, Key: n.key, Message: fmt.Sprintf(format, args...)}
+	return &Error{File: n.file, Line: n.line, Key: n.key, Message: fmt.Sprintf(format, args...)}
 }
 
 // child returns the value of a key of n.
 func (n node) child(key, value *yaml.Node) node {
-	name := cut(key.Value)
-	if !isName(name) {
-		name = quote(name)
+	name := text.Cut(key.Value)
+	if !text.IsName(name) {
+		name = text.Quote(name)
 	}
 	if n.key != "" {
 		name = n.key + "." + name
@@ -153,9 +155,9 @@ func (n node) check(depth int, nodes *int) error {
 	case *nodes > maxConfigNodes:
 		return n.errorf("the file has more than %d values", maxConfigNodes)
 	case n.Anchor != "": // which stands before all of its aliases
-		return n.errorf("anchors (&%s) and aliases are not supported; write the values out", cut(n.Anchor))
+		return n.errorf("anchors (&%s) and aliases are not supported; write the values out", text.Cut(n.Anchor))
 	case n.Style&yaml.TaggedStyle != 0:
-		return n.errorf("tags (%s) are not supported", cut(n.Tag))
+		return n.errorf("tags (%s) are not supported", text.Cut(n.Tag))
 	case n.Tag == "!!merge":
 		return n.errorf("merge keys (<<) are not supported; write the values out")
 	case n.Tag == "!!null":
@@ -211,9 +213,9 @@ func (n node) what() string {
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
 	case n.Tag == "!!str":
-		return "the text " + quote(n.Value)
+		return "the text " + text.Quote(n.Value)
 	case n.Tag == "!!int" || n.Tag == "!!float":
-		return "the number " + cut(n.Value)
+		return "the number " + text.Cut(n.Value)
 	}
 	return n.Value // true, false, or a date
 }
@@ -229,7 +231,7 @@ func (n node) read(known fields) error {
 		read, ok := known[name]
 		if !ok {
 			names := slices.Sorted(maps.Keys(known))
-			return v.errorf("unknown key%s; known keys: %s", didYouMean(name, names), list(names))
+			return v.errorf("unknown key%s; known keys: %s", text.DidYouMean(name, names), text.List(names))
 		}
 		return read(v)
 	})
@@ -291,7 +293,7 @@ func (n node) boolean() (bool, error) {
 
 // whole reads a plain decimal number; 010, 0x4, 4.0 and "4" are none.
 func (n node) whole(least, most int) (int, error) {
-	v, err := parseWhole(n.Value)
+	v, err := text.Whole(n.Value)
 	switch {
 	case !n.isNumber() || errors.Is(err, strconv.ErrSyntax):
 		return 0, n.errorf("want a whole number such as 4, in decimal digits without quotes; got %s", n.what())
@@ -330,7 +332,7 @@ func oneOf[T any](what string, values []T) func(node) (T, error) {
 		if err != nil {
 			return v, err
 		}
-		if v, err = named(what, name, values); err != nil {
+		if v, err = text.Named(what, name, values); err != nil {
 			return v, n.errorf("%v", err)
 		}
 		return v, nil

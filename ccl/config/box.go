@@ -1,9 +1,11 @@
-package ccl
+package config
 
 import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // box is a set of calls: those that lie in all five dimensions. Sets of names are
@@ -18,9 +20,9 @@ type interval struct{ lo, hi int }
 
 // allCalls are those for which a kernel is chosen.
 var allCalls = box{
-	collectives: bitsOf(Collectives()),
-	dtypes:      bitsOf(DTypes()),
-	ops:         bitsOf(Ops()),
+	collectives: bitsOf(ccl.Collectives()),
+	dtypes:      bitsOf(ccl.DTypes()),
+	ops:         bitsOf(ccl.Ops()),
 	bytes:       interval{0, math.MaxInt},
 	ranks:       interval{1, MaxRanks},
 }
@@ -33,10 +35,10 @@ func bitsOf[T ~uint8 | ~uint64](values []T) (bits uint64) {
 }
 
 // box returns the calls that the rule, which chooses the algorithm a, matches.
-func (r *rule) box(a *Algorithm) box {
+func (r *rule) box(a *ccl.Algorithm) box {
 	b := allCalls
 	b.collectives = 0
-	for _, c := range Collectives() {
+	for _, c := range ccl.Collectives() {
 		if r.takes(c, a) {
 			b.collectives |= 1 << c
 		}
@@ -135,15 +137,15 @@ func (b box) plus(c box) (box, bool) {
 // String describes the calls, without the dimensions in which all are meant:
 // "all_reduce of float32 of 1MiB- bytes on 3-8 ranks".
 func (b box) String() string {
-	text := namesOf(b.collectives, Collectives())
+	text := namesOf(b.collectives, ccl.Collectives())
 	if b.dtypes != allCalls.dtypes {
-		text += " of " + namesOf(b.dtypes, DTypes())
+		text += " of " + namesOf(b.dtypes, ccl.DTypes())
 	}
 	if b.ops != allCalls.ops {
-		text += " by " + namesOf(b.ops, Ops())
+		text += " by " + namesOf(b.ops, ccl.Ops())
 	}
 	if b.bytes != allCalls.bytes {
-		s := span[ByteSize]{min: ByteSize(b.bytes.lo), max: ByteSize(b.bytes.hi), open: b.bytes.hi == allCalls.bytes.hi}
+		s := span[ccl.ByteSize]{min: ccl.ByteSize(b.bytes.lo), max: ccl.ByteSize(b.bytes.hi), open: b.bytes.hi == allCalls.bytes.hi}
 		text += fmt.Sprintf(" of %v bytes", s)
 	}
 	if b.ranks != allCalls.ranks {

@@ -1,13 +1,16 @@
-package ccl
+package config
 
-import "github.com/goccl/goccl/topology"
+import (
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/topology"
+)
 
-// forGroup returns the settings of a group of some of the ranks: those of the whole,
+// ForGroup returns the settings of a group of some of the ranks: those of the whole,
 // without the world size, and without a grid, which some of its ranks do not make. What
 // is not for so few ranks is left out: rules, and the algorithm that does everything, for
 // which rules choose then. Where no rule is left the entries do what they can, in their
 // order.
-func (s *Settings) forGroup(ranks int, from string) (*Settings, error) {
+func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 	c := *s.config
 	c.worldSize = given[int]{}
 	if c.topology.kind.value == topology.Ring1D {

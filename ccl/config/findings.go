@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"fmt"

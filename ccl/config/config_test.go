@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl"
+	"github.com/goccl/goccl/ccl"
 )
 
 // everything is a configuration in which every key has a value that is not its
@@ -36,7 +37,7 @@ rules:
 
 func parse(t *testing.T, text string) *Config {
 	t.Helper()
-	c, err := ParseConfig("ccl.yaml", []byte(text))
+	c, err := Parse("ccl.yaml", []byte(text))
 	require.NoError(t, err)
 	return c
 }
@@ -58,11 +59,11 @@ func TestParseEverything(t *testing.T) {
 	require.Len(t, c.rules, 3)
 	require.Equal(t, rule{
 		origin:     line(12),
-		collective: given[Collective]{CollAllReduce, line(12)},
-		bytes:      given[span[ByteSize]]{span[ByteSize]{min: 16 << 20, open: true}, line(12)},
+		collective: given[ccl.Collective]{ccl.CollAllReduce, line(12)},
+		bytes:      given[span[ccl.ByteSize]]{span[ccl.ByteSize]{min: 16 << 20, open: true}, line(12)},
 		ranks:      given[span[int]]{span[int]{min: 3, open: true}, line(12)},
-		dtype:      given[DType]{Float32, line(12)},
-		op:         given[Op]{Sum, line(12)},
+		dtype:      given[ccl.DType]{ccl.Float32, line(12)},
+		op:         given[ccl.Op]{ccl.Sum, line(12)},
 		algorithm:  given[string]{"fancy", line(12)},
 	}, c.rules[0])
 	require.Equal(t, rule{origin: line(14), algorithm: given[string]{"plain", line(14)}}, c.rules[2])
@@ -83,7 +84,7 @@ func TestParseTakesWhatIsMeant(t *testing.T) {
 		"version: 1\nalgorithms: {" + strings.Repeat("a", 200) + ": {module: m}}",
 		"version: 1\ndefaults: {world_size: 65536}",
 	} {
-		_, err := ParseConfig("ccl.yaml", []byte(text))
+		_, err := Parse("ccl.yaml", []byte(text))
 		require.NoError(t, err, "%q", text)
 	}
 }
@@ -223,10 +224,10 @@ func TestParseErrors(t *testing.T) {
 		// what is long is cut
 		{v + "defaults: {transport: " + strings.Repeat("ä", 1000) + "}\n", `:2: defaults.transport: unknown transport "` + strings.Repeat("ä", 60) + `..."; use one of auto, local, shm`},
 	} {
-		config, err := ParseConfig("ccl.yaml", []byte(c.text))
+		config, err := Parse("ccl.yaml", []byte(c.text))
 		require.EqualError(t, err, "ccl.yaml"+c.want, "%q", c.text)
 		require.Nil(t, config)
-		require.ErrorAs(t, err, new(*ConfigError))
+		require.ErrorAs(t, err, new(*Error))
 	}
 }
 
@@ -255,7 +256,7 @@ func TestParseBombs(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := ParseConfig("ccl.yaml", []byte(b.text))
+			_, err := Parse("ccl.yaml", []byte(b.text))
 			runtime.ReadMemStats(&after)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 			if b.want == "" {
@@ -267,7 +268,7 @@ func TestParseBombs(t *testing.T) {
 			took := time.Hour
 			for try := 0; try < 10 && took >= time.Second; try++ { // one can fall into a pause of the machine
 				start := time.Now()
-				_, _ = ParseConfig("ccl.yaml", []byte(b.text))
+				_, _ = Parse("ccl.yaml", []byte(b.text))
 				took = min(took, time.Since(start))
 			}
 			require.Less(t, took, time.Second) // some milliseconds; the rest is for the race detector
@@ -278,15 +279,15 @@ func TestParseBombs(t *testing.T) {
 func TestRanges(t *testing.T) {
 	for _, c := range []struct {
 		text, canonical string
-		in, out         []ByteSize
+		in, out         []ccl.ByteSize
 	}{
-		{"4KiB", "4KiB", []ByteSize{4096}, []ByteSize{0, 4095, 4097}},
-		{"4096", "4KiB", []ByteSize{4096}, []ByteSize{0, 4095, 4097}},
-		{"0", "0", []ByteSize{0}, []ByteSize{1}},
-		{"1KiB-16MiB", "1KiB-16MiB", []ByteSize{1024, 1 << 20, 16 << 20}, []ByteSize{0, 1023, 16<<20 + 1}},
-		{"16MiB-", "16MiB-", []ByteSize{16 << 20, 1 << 62}, []ByteSize{0, 16<<20 - 1}},
-		{"-4KiB", "0-4KiB", []ByteSize{0, 1, 4096}, []ByteSize{4097}},
-		{"0-0", "0", []ByteSize{0}, []ByteSize{1}},
+		{"4KiB", "4KiB", []ccl.ByteSize{4096}, []ccl.ByteSize{0, 4095, 4097}},
+		{"4096", "4KiB", []ccl.ByteSize{4096}, []ccl.ByteSize{0, 4095, 4097}},
+		{"0", "0", []ccl.ByteSize{0}, []ccl.ByteSize{1}},
+		{"1KiB-16MiB", "1KiB-16MiB", []ccl.ByteSize{1024, 1 << 20, 16 << 20}, []ccl.ByteSize{0, 1023, 16<<20 + 1}},
+		{"16MiB-", "16MiB-", []ccl.ByteSize{16 << 20, 1 << 62}, []ccl.ByteSize{0, 16<<20 - 1}},
+		{"-4KiB", "0-4KiB", []ccl.ByteSize{0, 1, 4096}, []ccl.ByteSize{4097}},
+		{"0-0", "0", []ccl.ByteSize{0}, []ccl.ByteSize{1}},
 	} {
 		s, err := parseSpan(c.text, parseByteSize)
 		require.NoError(t, err)
@@ -301,38 +302,6 @@ func TestRanges(t *testing.T) {
 	s, err := parseSpan("-8", parseRanks)
 	require.NoError(t, err)
 	require.True(t, s.contains(1) && s.contains(8) && !s.contains(9))
-}
-
-func TestByteSizeText(t *testing.T) {
-	for text, size := range map[string]ByteSize{
-		"0": 0, "1": 1, "1023": 1023, "1KiB": 1024, "1025": 1025, "64KiB": 64 << 10, "1MiB": 1 << 20,
-		"1536KiB": 3 << 19, "1GiB": 1 << 30, "1024GiB": 1 << 40,
-	} {
-		require.Equal(t, text, size.String())
-		parsed, err := parseByteSize(text)
-		require.NoError(t, err)
-		require.Equal(t, size, parsed)
-	}
-	for _, text := range []string{"", "KiB", "-1", "-1KiB", "+1", " 1", "1 KiB", "01", "1kib", "1K", "1B", "1e3", "0x1", "8589934592GiB", "9223372036854775808"} {
-		_, err := parseByteSize(text)
-		require.Error(t, err, "%q", text)
-	}
-}
-
-func TestDidYouMean(t *testing.T) {
-	names := []string{"direct", "ring", "tree"}
-	for wrong, want := range map[string]string{
-		"rign": "ring", "RING": "ring", "rin": "ring", "drect": "direct", "directly": "direct", "tere": "tree",
-		"": "", "x": "", "halving_doubling": "", strings.Repeat("ring", 10000): "",
-	} {
-		if want != "" {
-			want = " (did you mean " + want + "?)"
-		}
-		require.Equal(t, want, didYouMean(wrong, names), "%.20q", wrong)
-	}
-	require.Equal(t, 3, editDistance("kitten", "sitting"))
-	require.Equal(t, 4, editDistance("", "ring"))
-	require.Equal(t, 4, editDistance("ring", ""))
 }
 
 // S4.5: the algorithm's world_size goes before defaults.world_size, and that
@@ -364,83 +333,83 @@ func TestWorldSizePriority(t *testing.T) {
 	}
 }
 
-func TestLoadConfig(t *testing.T) {
+func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "my.yaml")
-	_, err := LoadConfig(path)
+	_, err := Load(path)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.EqualError(t, err, path+": cannot read the configuration: no such file or directory")
 
 	require.NoError(t, os.WriteFile(path, []byte("version: 3\n"), 0o600))
-	_, err = LoadConfig(path)
+	_, err = Load(path)
 	require.EqualError(t, err, path+":1: version: the number 3 is not a version that is known here; it has to be 1")
 
 	require.NoError(t, os.WriteFile(path, []byte(everything), 0o600))
-	c, err := LoadConfig(path)
+	c, err := Load(path)
 	require.NoError(t, err)
 	require.Equal(t, path, c.File())
 
 	require.NoError(t, os.Truncate(path, 1<<30)) // a hole; no more is read than is needed
-	_, err = LoadConfig(path)
+	_, err = Load(path)
 	require.EqualError(t, err, path+": the file is longer than 65536 bytes")
 
-	_, err = LoadConfig(t.TempDir())
-	require.ErrorAs(t, err, new(*ConfigError))
+	_, err = Load(t.TempDir())
+	require.ErrorAs(t, err, new(*Error))
 	require.ErrorContains(t, err, "is a directory")
 }
 
 // The order of the look-up: GOCCL_CONFIG, ./ccl.yaml, the built-in file.
-func TestFindConfig(t *testing.T) {
+func TestFind(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GOCCL_CONFIG", "")
 
-	c, err := FindConfig()
+	c, err := Find()
 	require.NoError(t, err)
 	require.Equal(t, "built-in ccl.yaml", c.File())
 
 	require.NoError(t, os.WriteFile("ccl.yaml", []byte("version: 1\n"), 0o600))
-	c, err = FindConfig()
+	c, err = Find()
 	require.NoError(t, err)
 	require.Equal(t, "ccl.yaml", c.File())
 
 	require.NoError(t, os.WriteFile("other.yaml", []byte("version: 1\n"), 0o600))
 	t.Setenv("GOCCL_CONFIG", "other.yaml")
-	c, err = FindConfig()
+	c, err = Find()
 	require.NoError(t, err)
 	require.Equal(t, "other.yaml", c.File())
 
 	t.Setenv("GOCCL_CONFIG", "missing.yaml")
-	_, err = FindConfig()
+	_, err = Find()
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.EqualError(t, err, "missing.yaml: cannot read the configuration: no such file or directory; GOCCL_CONFIG names this file: correct or unset it")
 
 	// A mistake in ./ccl.yaml is not a reason to look further.
 	t.Setenv("GOCCL_CONFIG", "")
 	require.NoError(t, os.WriteFile("ccl.yaml", []byte("version: 2\n"), 0o600))
-	_, err = FindConfig()
+	_, err = Find()
 	require.ErrorContains(t, err, "ccl.yaml:1: version")
 }
 
-func TestDefaultConfig(t *testing.T) {
-	c := DefaultConfig()
-	require.Same(t, c, DefaultConfig())
+func TestDefault(t *testing.T) {
+	c := Default()
+	require.Same(t, c, Default())
 	_, _, ok := c.WorldSize("")
 	require.False(t, ok, "the built-in file takes any number of ranks")
 
 	// The examples in its comments are right, too.
 	examples := 0
-	for i, line := range strings.Split(string(goccl.DefaultConfig), "\n") {
+	for i, line := range strings.Split(goccl.DefaultConfig(), "\n") {
 		example, isExample := strings.CutPrefix(line, "  # ")
 		if !isExample || strings.HasPrefix(example, "w:") || strings.HasPrefix(example, "h:") {
 			continue // w and h belong together, and to another kind
 		}
 		examples++
-		lines := strings.Split(string(goccl.DefaultConfig), "\n")
+		lines := strings.Split(goccl.DefaultConfig(), "\n")
 		lines[i] = "  " + example
-		_, err := ParseConfig("ccl.yaml", []byte(strings.Join(lines, "\n")))
+		_, err := Parse("ccl.yaml", []byte(strings.Join(lines, "\n")))
 		require.NoError(t, err, "%s", line)
 	}
 	require.Equal(t, 3, examples)
-	grid := strings.NewReplacer("# w:", "w:", "# h:", "h:", "kind: ring_1d ", "kind: torus_2d ").Replace(string(goccl.DefaultConfig))
+	grid := strings.NewReplacer("# w:", "w:", "# h:", "h:", "kind: ring_1d ", "kind: torus_2d ").Replace(goccl.DefaultConfig())
 	c = parse(t, grid)
 	require.Equal(t, 3, c.topology.w.value)
 	require.Equal(t, 2, c.topology.h.value)
@@ -452,6 +421,6 @@ func TestParserPanicsAreErrors(t *testing.T) {
 }
 
 func TestConfigErrorUnwraps(t *testing.T) {
-	_, err := ParseConfig("ccl.yaml", []byte("version: 1\ntopology: {kind: torus_2d, count: 6}\n"))
+	_, err := Parse("ccl.yaml", []byte("version: 1\ntopology: {kind: torus_2d, count: 6}\n"))
 	require.Error(t, errors.Unwrap(err), "the *topology.ExtentsError")
 }

@@ -1,18 +1,20 @@
-package ccl
+package config
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/topology"
 )
 
-// ParseConfig parses the text of a ccl.yaml, UTF-8 of at most 64 KiB; file is its
+// Parse parses the text of a ccl.yaml, UTF-8 of at most 64 KiB; file is its
 // name in messages. Reading is strict: whatever a configuration does not know or
-// expect is a *ConfigError with its line and, for a name that is wrong, the
+// expect is a *Error with its line and, for a name that is wrong, the
 // nearest right one.
-func ParseConfig(file string, data []byte) (*Config, error) {
+func Parse(file string, data []byte) (*Config, error) {
 	root, err := parseYAML(file, data)
 	if err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func (c *Config) read(root node) error {
 
 func (c *Config) readEntry(n node, name string) error {
 	switch {
-	case !isName(name):
+	case !text.IsName(name):
 		return n.errorf("the name of an entry has only letters a to z, digits and underscores")
 	case name == auto:
 		return n.errorf("auto cannot be the name of an entry: it means that the rules choose")
@@ -88,8 +90,8 @@ func (c *Config) readRule(n node) error {
 		"collective": into(&r.collective, node.collective),
 		"bytes":      into(&r.bytes, node.bytesSpan),
 		"ranks":      into(&r.ranks, node.ranksSpan),
-		"dtype":      into(&r.dtype, oneOf("dtype", DTypes())),
-		"op":         into(&r.op, oneOf("op", Ops())),
+		"dtype":      into(&r.dtype, oneOf("dtype", ccl.DTypes())),
+		"op":         into(&r.op, oneOf("op", ccl.Ops())),
 		"algorithm":  into(&r.algorithm, node.text),
 	})
 	switch {
@@ -128,7 +130,7 @@ func (c *Config) check() error {
 func (c *Config) arrange(count int, why string) (*topology.Topology, error) {
 	t, err := topology.New(c.topology.kind.value, count, c.topology.w.value, c.topology.h.value)
 	if err != nil {
-		return nil, &ConfigError{
+		return nil, &Error{
 			File:    c.file,
 			Line:    c.topology.line,
 			Key:     "topology",
@@ -173,10 +175,10 @@ func parseTimeout(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("%s; got the text %s", wantTimeout, quote(s))
+		return 0, fmt.Errorf("%s; got the text %s", wantTimeout, text.Quote(s))
 	}
 	if d <= 0 {
-		return 0, fmt.Errorf("%s is not more than zero; write none to wait for ever", quote(s))
+		return 0, fmt.Errorf("%s is not more than zero; write none to wait for ever", text.Quote(s))
 	}
 	return d, nil
 }
@@ -204,19 +206,19 @@ func (n node) count() (int, error) {
 	return 0, nil
 }
 
-func (n node) bytesSpan() (span[ByteSize], error) {
-	return scalar(n, func(s string) (span[ByteSize], error) { return parseSpan(s, parseByteSize) })
+func (n node) bytesSpan() (span[ccl.ByteSize], error) {
+	return scalar(n, func(s string) (span[ccl.ByteSize], error) { return parseSpan(s, parseByteSize) })
 }
 
 func (n node) ranksSpan() (span[int], error) {
 	return scalar(n, func(s string) (span[int], error) { return parseSpan(s, parseRanks) })
 }
 
-func (n node) collective() (Collective, error) {
-	if n.Value == CollBarrier.String() {
+func (n node) collective() (ccl.Collective, error) {
+	if n.Value == ccl.CollBarrier.String() {
 		return 0, n.errorf("a barrier is the engine's own: it needs no algorithm and no rule")
 	}
-	return oneOf("collective", Collectives())(n)
+	return oneOf("collective", ccl.Collectives())(n)
 }
 
 // itself keeps a place for later: the parameters, whose keys the algorithm knows.

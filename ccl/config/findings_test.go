@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"fmt"
@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // pointOf returns the calls of one shape as a box.
-func pointOf(s Shape) box {
+func pointOf(s ccl.Shape) box {
 	op := uint64(1) << s.Op
 	if !s.Collective.Reduces() {
-		op = 1 << Sum // any will do
+		op = 1 << ccl.Sum // any will do
 	}
 	return box{1 << s.Collective, 1 << s.DType, op, interval{s.Bytes, s.Bytes}, interval{s.Ranks, s.Ranks}}
 }
@@ -22,10 +24,10 @@ func pointOf(s Shape) box {
 // edges are sizes and numbers of ranks around which random rules begin and end.
 var edges = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 
-func randomShape(rnd *rand.Rand) Shape {
+func randomShape(rnd *rand.Rand) ccl.Shape {
 	pick := func(n int) int { return rnd.IntN(n) }
-	return Shape{
-		Collective: Collectives()[pick(len(Collectives()))], DType: DTypes()[pick(len(DTypes()))], Op: Ops()[pick(len(Ops()))],
+	return ccl.Shape{
+		Collective: ccl.Collectives()[pick(len(ccl.Collectives()))], DType: ccl.DTypes()[pick(len(ccl.DTypes()))], Op: ccl.Ops()[pick(len(ccl.Ops()))],
 		Bytes: edges[pick(len(edges))], Ranks: 1 + pick(len(edges)),
 	}
 }
@@ -41,7 +43,7 @@ func randomRules(rnd *rand.Rand, n int) string {
 		var fields []string
 		reduces := true
 		if rnd.IntN(2) == 0 {
-			c := Collectives()[rnd.IntN(len(Collectives()))]
+			c := ccl.Collectives()[rnd.IntN(len(ccl.Collectives()))]
 			reduces = c.Reduces()
 			fields = append(fields, "collective: "+c.String())
 		}
@@ -52,10 +54,10 @@ func randomRules(rnd *rand.Rand, n int) string {
 			fields = append(fields, `ranks: "`+spanOf(1)+`"`)
 		}
 		if rnd.IntN(4) == 0 {
-			fields = append(fields, "dtype: "+DTypes()[rnd.IntN(len(DTypes()))].String())
+			fields = append(fields, "dtype: "+ccl.DTypes()[rnd.IntN(len(ccl.DTypes()))].String())
 		}
 		if reduces && rnd.IntN(4) == 0 {
-			fields = append(fields, "op: "+Ops()[rnd.IntN(len(Ops()))].String())
+			fields = append(fields, "op: "+ccl.Ops()[rnd.IntN(len(ccl.Ops()))].String())
 		}
 		fields = append(fields, "algorithm: "+[]string{"plain", "other", "reducer"}[rnd.IntN(3)])
 		fmt.Fprintf(&text, "  - {%s}\n", strings.Join(fields, ", "))
@@ -124,12 +126,12 @@ func TestRulesThatNeverMatch(t *testing.T) {
 		s := unchecked(t, rules)
 		// All calls that random rules can tell apart.
 		first := make([]int, len(s.config.rules))
-		for _, coll := range Collectives() {
-			for _, dtype := range DTypes() {
-				for _, op := range Ops() {
+		for _, coll := range ccl.Collectives() {
+			for _, dtype := range ccl.DTypes() {
+				for _, op := range ccl.Ops() {
 					for bytes := range 12 {
 						for ranks := 1; ranks < 12; ranks++ {
-							shape := Shape{Collective: coll, DType: dtype, Op: op, Bytes: bytes, Ranks: ranks}
+							shape := ccl.Shape{Collective: coll, DType: dtype, Op: op, Bytes: bytes, Ranks: ranks}
 							for i := range s.config.rules {
 								if s.config.rules[i].matches(shape, s.candidate(s.config.rules[i].algorithm.value).algorithm) {
 									first[i]++
@@ -156,7 +158,7 @@ func TestRulesThatNeverMatch(t *testing.T) {
 			continue
 		}
 		refused++
-		var e *ConfigError
+		var e *Error
 		require.ErrorAs(t, err, &e, rules)
 		require.Equal(t, s.config.rules[bad].line, e.Line, rules)
 	}
@@ -174,16 +176,16 @@ func TestRuleErrors(t *testing.T) {
 	} {
 		_, err := tryResolve(t, entriesOfRules+c.rules, Request{})
 		require.EqualError(t, err, c.want)
-		require.ErrorAs(t, err, new(*ConfigError))
+		require.ErrorAs(t, err, new(*Error))
 
 		// Where nobody asks the rules, they may say what they like.
 		resolve(t, entriesOfRules+c.rules, Request{Algorithm: "plain"})
 	}
 	_, err := tryResolve(t, "version: 1\nalgorithms: {a: {module: plain}}\n", Request{})
 	require.EqualError(t, err, "ccl.yaml: rules: the file is without rules, and defaults.algorithm is auto: nothing says which algorithm does a call; add a rule such as {algorithm: direct}, or name an algorithm")
-	_, err = ParseConfig("ccl.yaml", []byte(entriesOfRules+"  - {collective: barrier, algorithm: plain}\n"))
+	_, err = Parse("ccl.yaml", []byte(entriesOfRules+"  - {collective: barrier, algorithm: plain}\n"))
 	require.EqualError(t, err, "ccl.yaml:4: rules[1].collective: a barrier is the engine's own: it needs no algorithm and no rule")
-	_, err = ParseConfig("ccl.yaml", []byte(entriesOfRules+strings.Repeat("  - {algorithm: plain}\n", 257)))
+	_, err = Parse("ccl.yaml", []byte(entriesOfRules+strings.Repeat("  - {algorithm: plain}\n", 257)))
 	require.EqualError(t, err, "ccl.yaml:260: rules[257]: the file has more than 256 rules")
 }
 
@@ -191,7 +193,7 @@ func TestRuleErrors(t *testing.T) {
 func TestRuleWithUselessOp(t *testing.T) {
 	registry := testRegistry()
 	gatherer, _ := registry.Lookup("fancy")
-	delete(gatherer.Kernels, CollAllReduce)
+	delete(gatherer.Kernels, ccl.CollAllReduce)
 	_, err := tryResolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\nrules: [{op: sum, algorithm: a}]\n", Request{Registry: registry})
 	require.EqualError(t, err, "ccl.yaml:3: rules[1].op: the rule never matches: algorithm fancy (entry a) has no kernel that takes an op")
 }

@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"errors"
@@ -16,14 +16,14 @@ func TestConfigThatIsNoFile(t *testing.T) {
 	t.Setenv("GOCCL_CONFIG", "")
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.Symlink("gone.yaml", "ccl.yaml"))
-	_, err := FindConfig()
+	_, err := Find()
 	require.EqualError(t, err, "ccl.yaml: it is a link to gone.yaml, which does not exist: correct or remove it")
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.ErrorAs(t, err, new(*ConfigError))
+	require.ErrorAs(t, err, new(*Error))
 
 	require.NoError(t, os.Remove("ccl.yaml"))
 	require.NoError(t, syscall.Mkfifo("ccl.yaml", 0o600))
-	_, err = FindConfig()
+	_, err = Find()
 	require.EqualError(t, err, "ccl.yaml: it is a pipe or a device: make it a file, or name it by GOCCL_CONFIG")
 }
 
@@ -36,7 +36,7 @@ func TestConfigFromPipe(t *testing.T) {
 	errs := make(chan error, ranks)
 	for range ranks {
 		go func() {
-			c, err := FindConfig()
+			c, err := Find()
 			if err == nil && c.Entries()[0] != "from_a_pipe" {
 				err = errors.New("another configuration")
 			}
@@ -47,14 +47,14 @@ func TestConfigFromPipe(t *testing.T) {
 	for range ranks {
 		require.NoError(t, <-errs)
 	}
-	_, err := FindConfig()
+	_, err := Find()
 	require.NoError(t, err, "a rank that comes late")
 }
 
 // Anchors that hold themselves are a mistake like other anchors.
 func TestConfigThatHoldsItself(t *testing.T) {
 	for _, text := range []string{"version: 1\ndefaults: &a {x: *a}\n", "version: 1\nalgorithms: &a\n  - *a\n", "&a [*a]\n"} {
-		_, err := ParseConfig("ccl.yaml", []byte(text))
-		require.ErrorAs(t, err, new(*ConfigError))
+		_, err := Parse("ccl.yaml", []byte(text))
+		require.ErrorAs(t, err, new(*Error))
 	}
 }

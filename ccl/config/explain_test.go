@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"fmt"
@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 func TestExplain(t *testing.T) {
 	s := resolve(t, selection, Request{})
-	shape := Shape{Collective: CollAllReduce, Bytes: 1 << 20, Ranks: 4, DType: Float32, Op: Max, Topology: s.Topology()}
+	shape := ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 1 << 20, Ranks: 4, DType: ccl.Float32, Op: ccl.Max, Topology: s.Topology()}
 	require.Equal(t, []Verdict{
 		{1, "ccl.yaml:8", "plain", false, "collective: broadcast, and the call is all_reduce"},
 		{2, "ccl.yaml:9", "fancy", true, "the first rule that matches"},
@@ -20,13 +22,13 @@ func TestExplain(t *testing.T) {
 		{6, "ccl.yaml:13", "small", false, "bytes: 0-1KiB, and the call has 1MiB"},
 	}, s.Explain(shape, "", 0).Rules)
 
-	shape.DType, shape.Op = Int32, Sum
+	shape.DType, shape.Op = ccl.Int32, ccl.Sum
 	rules := s.Explain(shape, "", 0).Rules
 	require.Equal(t, "dtype: float32, and the call has int32", rules[1].Why)
 	require.Equal(t, "op: max, and the call has sum", rules[2].Why)
-	shape.Collective = CollAllGather
+	shape.Collective = ccl.CollAllGather
 	require.Equal(t, "op: max, and all_gather takes none", s.Explain(shape, "", 0).Rules[2].Why)
-	shape.Collective = CollBroadcast
+	shape.Collective = ccl.CollBroadcast
 	rules = s.Explain(shape, "", 0).Rules
 	require.Equal(t, Verdict{1, "ccl.yaml:8", "plain", true, "the first rule that matches"}, rules[0])
 	require.Equal(t, "algorithm fancy has no kernel for broadcast", rules[1].Why)
@@ -46,18 +48,18 @@ func TestExplain(t *testing.T) {
 func TestExplainCost(t *testing.T) {
 	registry := testRegistry()
 	plain, _ := registry.Lookup("plain")
-	*plain.Kernels[CollAllReduce] = Kernel{
-		Doc: "for tests", Eager: true, AnyRunner: true, Run: func(*Call) error { return nil },
-		Cost: func(s Shape) Cost {
+	*plain.Kernels[ccl.CollAllReduce] = ccl.Kernel{
+		Doc: "for tests", Eager: true, AnyRunner: true, Run: func(*ccl.Call) error { return nil },
+		Cost: func(s ccl.Shape) ccl.Cost {
 			if s.Eager {
-				return Cost{}
+				return ccl.Cost{}
 			}
-			return Cost{Steps: 1, Bytes: s.Bytes * s.Ranks}
+			return ccl.Cost{Steps: 1, Bytes: s.Bytes * s.Ranks}
 		},
 	}
 	s := resolve(t, "version: 1\nalgorithms: {a: {module: plain}}\nrules: [{algorithm: a}]\n", Request{Registry: registry})
-	shape := Shape{Collective: CollAllReduce, Bytes: 100, Total: 100, Ranks: 4, DType: Int32, Topology: s.Topology()}
-	for limit, want := range map[int]Cost{0: {1, 400}, 99: {1, 400}, 100: {}, 1 << 20: {}} {
+	shape := ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 100, Total: 100, Ranks: 4, DType: ccl.Int32, Topology: s.Topology()}
+	for limit, want := range map[int]ccl.Cost{0: {Steps: 1, Bytes: 400}, 99: {Steps: 1, Bytes: 400}, 100: {}, 1 << 20: {}} {
 		e := s.Explain(shape, "", limit)
 		require.NoError(t, e.Err)
 		require.Equal(t, "a", e.Choice.Entry)

@@ -1,18 +1,19 @@
-package ccl
+package config
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"time"
 
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/topology"
 )
 
 // Request is what a program asks for: its options, which take the place of what
 // the environment and the file say.
 type Request struct {
-	Registry  *Registry     // where modules are looked up; nil: DefaultRegistry
+	Registry  *ccl.Registry // where modules are looked up; nil: DefaultRegistry
 	Algorithm string        // takes the place of defaults.algorithm; "": as configured
 	Transport string        // takes the place of defaults.transport; "": as configured
 	Timeout   time.Duration // takes the place of defaults.timeout; 0: as configured; negative: none
@@ -34,18 +35,18 @@ type Settings struct {
 	instead    string       // of a group for which the configured algorithm is not: why rules choose
 	candidates []*candidate // one for each entry, in the order of the file
 	values     []Setting
-	digest     [sha256.Size]byte
+	agreement  string
 }
 
 // Resolve makes the effective configuration of one group: it finds the modules of
 // all entries and fills their parameters, then settles the world size, then the
 // topology (S4.7, S4.8). A mistake in the file, or an algorithm that is not for
-// this group, is a *ConfigError; a number of ranks other than the configured
+// this group, is a *Error; a number of ranks other than the configured
 // world size is a *MissingConfigurationError. Nothing is left of a Resolve that
 // failed.
 func (c *Config) Resolve(r Request) (*Settings, error) {
 	if r.Ranks < 1 || r.Ranks > MaxRanks {
-		return nil, &InvalidArgumentError{"Resolve", fmt.Sprintf("Request.Ranks is %d; from 1 to %d are allowed", r.Ranks, MaxRanks)}
+		return nil, &ccl.InvalidArgumentError{Operation: "Resolve", Message: fmt.Sprintf("Request.Ranks is %d; from 1 to %d are allowed", r.Ranks, MaxRanks)}
 	}
 	s := &Settings{
 		config:    c,
@@ -78,7 +79,7 @@ func (s *Settings) checkOptions(Request) error {
 	if name := s.algorithm.value; name != auto && s.config.entry(name) == nil {
 		return s.config.errorAt(s.algorithm.origin, "defaults.algorithm", "%s", s.config.unknownEntry(name))
 	}
-	if _, err := named("transport", s.transport.value, transports); err != nil {
+	if _, err := text.Named("transport", s.transport.value, transports); err != nil {
 		return s.config.errorAt(s.transport.origin, "defaults.transport", "%v", err)
 	}
 	return nil
@@ -86,14 +87,14 @@ func (s *Settings) checkOptions(Request) error {
 
 // findAlgorithms looks up the modules and fills their parameters.
 func (s *Settings) findAlgorithms(r Request) error {
-	registry := cmp.Or(r.Registry, DefaultRegistry())
+	registry := cmp.Or(r.Registry, ccl.DefaultRegistry())
 	for _, e := range s.config.entries {
 		algorithm, ok := registry.Lookup(e.module.value)
 		if !ok {
 			names := registry.Names()
 			return s.config.errorAt(e.module.origin, "algorithms."+e.name+".module",
 				"no algorithm %s is registered%s; registered: %s; a program has to import the package that registers it",
-				quote(e.module.value), didYouMean(e.module.value, names), list(names))
+				text.Quote(e.module.value), text.DidYouMean(e.module.value, names), text.List(names))
 		}
 		k := &candidate{entry: e, algorithm: algorithm}
 		if err := k.makeParams(s.config); err != nil {
@@ -120,7 +121,7 @@ func (s *Settings) resolveWorldSize(r Request) error {
 	if size.value == r.Ranks {
 		return nil
 	}
-	return &MissingConfigurationError{
+	return &ccl.MissingConfigurationError{
 		Missing: []string{key},
 		Message: fmt.Sprintf("the world size is %d by %s, but %s; start %d ranks, or set %s to %d",
 			size.value, s.ranksFrom, there, size.value, key, r.Ranks),
@@ -190,3 +191,9 @@ func (s *Settings) Timeout() time.Duration { return s.timeout.value }
 // Algorithm returns the name of the entry that does all calls, or "auto" where
 // the rules choose.
 func (s *Settings) Algorithm() string { return s.algorithm.value }
+
+// Debug reports whether calls check that no one changes their buffers while they run.
+func (s *Settings) Debug() bool { return s.debug.value }
+
+// Entries returns the names of the entries, in the order of the file.
+func (s *Settings) Entries() []string { return s.config.Entries() }

@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"encoding/json"
@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl"
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
 
 // fancyParams has one parameter of each type.
 type fancyParams struct {
-	Chunk ByteSize      `yaml:"chunk"`
+	Chunk ccl.ByteSize  `yaml:"chunk"`
 	Depth int           `yaml:"depth" doc:"how deep"`
 	Fast  bool          `yaml:"fast"`
 	Label string        `yaml:"label"`
@@ -36,11 +37,11 @@ func (p *fancyParams) Validate() error {
 }
 
 // fancySupports refuses float64, and whatever is shorter than the chunk.
-func fancySupports(s Shape) error {
-	if s.DType == Float64 {
+func fancySupports(s ccl.Shape) error {
+	if s.DType == ccl.Float64 {
 		return errors.New("float64 is too long")
 	}
-	if p := s.Params.(*fancyParams); ByteSize(s.Bytes) < p.Chunk {
+	if p := s.Params.(*fancyParams); ccl.ByteSize(s.Bytes) < p.Chunk {
 		return fmt.Errorf("%d bytes are less than a chunk of %s", s.Bytes, p.Chunk)
 	}
 	return nil
@@ -48,13 +49,13 @@ func fancySupports(s Shape) error {
 
 // testRegistry has a module that does everything, one that does less and has
 // parameters, and those of the built-in configuration.
-func testRegistry() *Registry {
-	all := map[Collective]*Kernel{}
-	for _, c := range Collectives() {
-		all[c] = &Kernel{}
+func testRegistry() *ccl.Registry {
+	all := map[ccl.Collective]*ccl.Kernel{}
+	for _, c := range ccl.Collectives() {
+		all[c] = &ccl.Kernel{}
 	}
-	registry := NewRegistry()
-	for _, a := range []*Algorithm{
+	registry := ccl.NewRegistry()
+	for _, a := range []*ccl.Algorithm{
 		{Name: "plain", Kernels: all},
 		{Name: "direct", Kernels: all},
 		{Name: "tree", Kernels: all},
@@ -64,21 +65,21 @@ func testRegistry() *Registry {
 			Name:       "fancy",
 			Topologies: []topology.Kind{topology.Ring1D, topology.Torus2D},
 			Params:     func() any { return &fancyParams{Chunk: 4 << 10, Depth: 2, Label: "none"} },
-			Kernels:    map[Collective]*Kernel{CollAllReduce: {Supports: fancySupports}, CollAllGather: {Supports: fancySupports}},
+			Kernels:    map[ccl.Collective]*ccl.Kernel{ccl.CollAllReduce: {Supports: fancySupports}, ccl.CollAllGather: {Supports: fancySupports}},
 		},
 		{
 			Name: "ring",
 			Params: func() any {
 				return &struct {
-					Chunk ByteSize `yaml:"chunk"`
+					Chunk ccl.ByteSize `yaml:"chunk"`
 				}{}
 			},
-			Kernels: map[Collective]*Kernel{CollAllReduce: {}},
+			Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollAllReduce: {}},
 		},
 	} {
 		a.Doc = "for tests"
 		for _, k := range a.Kernels {
-			k.Doc, k.Cost, k.Run = "for tests", func(Shape) Cost { return Cost{} }, func(*Call) error { return nil }
+			k.Doc, k.Cost, k.Run = "for tests", func(ccl.Shape) ccl.Cost { return ccl.Cost{} }, func(*ccl.Call) error { return nil }
 		}
 		registry.Register(a)
 	}
@@ -152,13 +153,13 @@ func TestResolveEverything(t *testing.T) {
 // A configuration that is written anew from its effective values is the same.
 func TestRoundTrip(t *testing.T) {
 	for _, text := range []string{
-		string(goccl.DefaultConfig),
+		goccl.DefaultConfig(),
 		everything,
 		"version: 1\ndefaults: {timeout: none}\ntopology: {kind: torus_2d, count: 4}\n" + anyRule,
 	} {
 		s := resolve(t, text, Request{})
 		again := resolve(t, rewrite(t, s), Request{})
-		require.Equal(t, s.Digest(), again.Digest(), "%v\n%v", s.Values(), again.Values())
+		require.Equal(t, s.Agreement(), again.Agreement(), "%v\n%v", s.Values(), again.Values())
 	}
 }
 
@@ -237,10 +238,10 @@ func TestOptionsTakeThePlaceOfDefaults(t *testing.T) {
 	}
 }
 
-// What ranks have to agree on makes the digest, and where it comes from does not.
-func TestDigest(t *testing.T) {
+// The agreement contains the values, and not where they come from.
+func TestAgreement(t *testing.T) {
 	const text = "version: 1\nalgorithms: {fancy: {module: fancy, params: {chunk: 4KiB}}}\nrules: [{bytes: -4KiB, algorithm: fancy}]\n"
-	digest := resolve(t, text, Request{}).Digest()
+	agreement := resolve(t, text, Request{}).Agreement()
 	for _, same := range []string{
 		"# more lines\n\n" + text,
 		strings.Replace(text, "params: {chunk: 4KiB}", "params: {}", 1), // the default
@@ -249,9 +250,9 @@ func TestDigest(t *testing.T) {
 		text + "defaults: {timeout: 60s, world_size: 4}\n",
 		text + "topology: {kind: ring_1d, count: 4}\n",
 	} {
-		require.Equal(t, digest, resolve(t, same, Request{}).Digest(), "%s", same)
+		require.Equal(t, agreement, resolve(t, same, Request{}).Agreement(), "%s", same)
 	}
-	seen := map[[32]byte]string{digest: text}
+	seen := map[string]string{agreement: text}
 	for _, other := range []string{
 		strings.Replace(text, "chunk: 4KiB", "chunk: 8KiB", 1),
 		strings.Replace(text, "chunk: 4KiB", "depth: 5", 1),
@@ -267,11 +268,11 @@ func TestDigest(t *testing.T) {
 		text + "topology: {kind: torus_2d, w: 2, h: 2}\n",
 		text + "topology: {kind: torus_2d, w: 4, h: 1}\n",
 	} {
-		d := resolve(t, other, Request{}).Digest()
+		d := resolve(t, other, Request{}).Agreement()
 		require.NotContains(t, seen, d, "%s", other)
 		seen[d] = other
 	}
-	require.NotContains(t, seen, resolve(t, text, Request{Ranks: 3}).Digest())
+	require.NotContains(t, seen, resolve(t, text, Request{Ranks: 3}).Agreement())
 }
 
 // S4.7: the steps come in their order, so the first of several mistakes is the
@@ -284,16 +285,16 @@ func TestResolveOrder(t *testing.T) {
 	)
 	_, err := tryResolve(t, unknown+size+grid, Request{})
 	require.EqualError(t, err, `ccl.yaml:2: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, doubletree, fancy, grid, plain, ring, tree; a program has to import the package that registers it`)
-	require.ErrorAs(t, err, new(*ConfigError))
+	require.ErrorAs(t, err, new(*Error))
 
 	fixed := strings.Replace(unknown, "fency", "fancy", 1)
 	_, err = tryResolve(t, fixed+size+grid, Request{})
-	require.ErrorAs(t, err, new(*MissingConfigurationError))
+	require.ErrorAs(t, err, new(*ccl.MissingConfigurationError))
 
 	_, err = tryResolve(t, fixed+size+grid, Request{Ranks: 5})
 	require.ErrorContains(t, err, "ccl.yaml:4: topology: ")
 
-	_, err = tryResolve(t, unknown, Request{Registry: NewRegistry()})
+	_, err = tryResolve(t, unknown, Request{Registry: ccl.NewRegistry()})
 	require.ErrorContains(t, err, "; registered: none; ")
 }
 
@@ -311,7 +312,7 @@ func TestWorldSizeMismatch(t *testing.T) {
 	} {
 		_, err := tryResolve(t, c.text, Request{Algorithm: c.algorithm, Ranks: 4, RanksFrom: from})
 		require.EqualError(t, err, c.want)
-		var missing *MissingConfigurationError
+		var missing *ccl.MissingConfigurationError
 		require.ErrorAs(t, err, &missing)
 		require.Equal(t, []string{c.key}, missing.Missing)
 	}
@@ -350,7 +351,7 @@ func TestTopology(t *testing.T) {
 	} {
 		_, err := tryResolve(t, c.text, Request{Ranks: 6})
 		require.EqualError(t, err, c.want)
-		require.ErrorAs(t, err, new(*ConfigError))
+		require.ErrorAs(t, err, new(*Error))
 	}
 }
 
@@ -380,7 +381,7 @@ topology: {kind: mesh_2d_no_wrap, w: 2, h: 2}
 	} {
 		_, err := tryResolve(t, entries+c.text, Request{Algorithm: c.algorithm})
 		require.EqualError(t, err, c.want)
-		require.ErrorAs(t, err, new(*ConfigError))
+		require.ErrorAs(t, err, new(*Error))
 
 		// Rules are not in use where one algorithm does everything.
 		resolve(t, entries+c.text, Request{Algorithm: "plain"})
@@ -417,7 +418,7 @@ func TestParams(t *testing.T) {
 	} {
 		_, err := tryResolve(t, "version: 1\nalgorithms:\n  a: "+c.entry+"\n", Request{})
 		require.EqualError(t, err, "ccl.yaml:"+c.want)
-		require.ErrorAs(t, err, new(*ConfigError))
+		require.ErrorAs(t, err, new(*Error))
 	}
 
 	_, err = tryResolve(t, "version: 1\nalgorithms:\n  a: {module: fancy, params: {depth: 9223372036854775808}}\n", Request{})
@@ -431,8 +432,8 @@ func TestFaultyParams(t *testing.T) {
 		want   string
 	}{
 		{nil, "its Params returns a <nil>, and has to return a pointer to a struct"},
-		{fancyParams{}, "its Params returns a ccl.fancyParams, and has to return a pointer to a struct"},
-		{(*fancyParams)(nil), "its Params returns a *ccl.fancyParams, and has to return a pointer to a struct"},
+		{fancyParams{}, "its Params returns a config.fancyParams, and has to return a pointer to a struct"},
+		{(*fancyParams)(nil), "its Params returns a *config.fancyParams, and has to return a pointer to a struct"},
 		{&struct {
 			X []int `yaml:"x"`
 		}{}, "its parameter x is a []int, and can be a bool, int, string, time.Duration or ccl.ByteSize"},

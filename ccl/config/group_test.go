@@ -1,9 +1,11 @@
-package ccl
+package config
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // A group of some of the ranks whose configured algorithm is for all of them alone uses
@@ -16,7 +18,7 @@ algorithms:
   plain: {module: plain}
 topology: {kind: torus_2d, count: 4}
 `
-	shape := Shape{Collective: CollAllReduce, Ranks: 2, Bytes: 4, Total: 4, DType: Float32}
+	shape := ccl.Shape{Collective: ccl.CollAllReduce, Ranks: 2, Bytes: 4, Total: 4, DType: ccl.Float32}
 	const torus = "auto, since torus is for the topology torus_2d (ccl.yaml:3), but here it is ring_1d (default)"
 	const sized = "auto, since sized is for a world size of 4 (ccl.yaml:4), but here it is 2 (a group)"
 	for _, c := range []struct{ text, option, entry, why, origin string }{
@@ -26,24 +28,24 @@ topology: {kind: torus_2d, count: 4}
 		{"defaults: {algorithm: plain}\n", "", "plain", "ccl.yaml:7: defaults.algorithm", "ccl.yaml:7"},
 	} {
 		whole := resolve(t, entries+c.text, Request{Ranks: 4, Algorithm: c.option})
-		s, err := whole.forGroup(2, "a group")
+		s, err := whole.ForGroup(2, "a group")
 		require.NoError(t, err)
 		choice, err := s.Choose(shape, "")
 		require.NoError(t, err)
 		require.Equal(t, c.entry, choice.Entry)
 		require.Equal(t, c.why, choice.Why)
-		for _, v := range s.Values() {
+		for _, v := range s.(*Settings).Values() {
 			if v.Key == "defaults.algorithm" {
 				require.Equal(t, c.origin, v.Origin)
 			}
 		}
-		again, err := s.forGroup(2, "a group of that")
+		again, err := s.ForGroup(2, "a group of that")
 		require.NoError(t, err)
-		require.Equal(t, s.Digest(), again.Digest())
+		require.Equal(t, s.Agreement(), again.Agreement())
 	}
 
 	whole := resolve(t, "version: 1\nalgorithms:\n  sized: {module: plain, world_size: 4}\ndefaults: {algorithm: sized}\n", Request{Ranks: 4})
-	_, err := whole.forGroup(2, "a group")
+	_, err := whole.ForGroup(2, "a group")
 	require.EqualError(t, err, "ccl.yaml:4: defaults.algorithm: sized is for a world size of 4 (ccl.yaml:3), but here it is 2 (a group); "+
 		"add an entry that is for groups of any size, such as direct: {module: direct}")
 }

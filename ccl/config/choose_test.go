@@ -1,10 +1,12 @@
-package ccl
+package config
 
 import (
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 const selection = `version: 1
@@ -27,28 +29,28 @@ func TestFirstRuleThatMatches(t *testing.T) {
 	s := resolve(t, selection, Request{})
 	const big = 1 << 20
 	for _, c := range []struct {
-		collective Collective
+		collective ccl.Collective
 		bytes      int
 		ranks      int
-		dtype      DType
-		op         Op
+		dtype      ccl.DType
+		op         ccl.Op
 		entry, why string
 	}{
-		{CollBroadcast, big, 4, Float32, Sum, "plain", "ccl.yaml:8: rule 1"},
-		{CollBroadcast, 0, 1, Uint8, Sum, "plain", "ccl.yaml:8: rule 1"},
-		{CollAllReduce, big, 4, Float32, Sum, "fancy", "ccl.yaml:9: rule 2"},
-		{CollAllReduce, big, 4, Float32, Max, "fancy", "ccl.yaml:9: rule 2"},
-		{CollAllGather, big, 5, Float32, Sum, "fancy", "ccl.yaml:9: rule 2"},
-		{CollAllReduce, big, 3, Float32, Max, "plain", "ccl.yaml:10: rule 3"},
-		{CollAllReduce, big, 4, Int32, Max, "plain", "ccl.yaml:10: rule 3"},
-		{CollAllReduce, big - 1, 2, Float32, Max, "plain", "ccl.yaml:12: rule 5"},
-		{CollAllReduce, 512 << 10, 3, Float32, Sum, "fancy", "ccl.yaml:11: rule 4"},
-		{CollAllReduce, 8 << 10, 3, Float32, Sum, "fancy", "ccl.yaml:11: rule 4"},
-		{CollAllReduce, 8<<10 - 1, 2, Float32, Sum, "plain", "ccl.yaml:12: rule 5"},
-		{CollAllGather, 0, 2, Int32, Sum, "plain", "ccl.yaml:12: rule 5"},
-		{CollAllGather, 1 << 10, 3, Int64, Sum, "small", "ccl.yaml:13: rule 6"},
+		{ccl.CollBroadcast, big, 4, ccl.Float32, ccl.Sum, "plain", "ccl.yaml:8: rule 1"},
+		{ccl.CollBroadcast, 0, 1, ccl.Uint8, ccl.Sum, "plain", "ccl.yaml:8: rule 1"},
+		{ccl.CollAllReduce, big, 4, ccl.Float32, ccl.Sum, "fancy", "ccl.yaml:9: rule 2"},
+		{ccl.CollAllReduce, big, 4, ccl.Float32, ccl.Max, "fancy", "ccl.yaml:9: rule 2"},
+		{ccl.CollAllGather, big, 5, ccl.Float32, ccl.Sum, "fancy", "ccl.yaml:9: rule 2"},
+		{ccl.CollAllReduce, big, 3, ccl.Float32, ccl.Max, "plain", "ccl.yaml:10: rule 3"},
+		{ccl.CollAllReduce, big, 4, ccl.Int32, ccl.Max, "plain", "ccl.yaml:10: rule 3"},
+		{ccl.CollAllReduce, big - 1, 2, ccl.Float32, ccl.Max, "plain", "ccl.yaml:12: rule 5"},
+		{ccl.CollAllReduce, 512 << 10, 3, ccl.Float32, ccl.Sum, "fancy", "ccl.yaml:11: rule 4"},
+		{ccl.CollAllReduce, 8 << 10, 3, ccl.Float32, ccl.Sum, "fancy", "ccl.yaml:11: rule 4"},
+		{ccl.CollAllReduce, 8<<10 - 1, 2, ccl.Float32, ccl.Sum, "plain", "ccl.yaml:12: rule 5"},
+		{ccl.CollAllGather, 0, 2, ccl.Int32, ccl.Sum, "plain", "ccl.yaml:12: rule 5"},
+		{ccl.CollAllGather, 1 << 10, 3, ccl.Int64, ccl.Sum, "small", "ccl.yaml:13: rule 6"},
 	} {
-		choice, err := s.Choose(Shape{Collective: c.collective, Bytes: c.bytes, Ranks: c.ranks, DType: c.dtype, Op: c.op}, "")
+		choice, err := s.Choose(ccl.Shape{Collective: c.collective, Bytes: c.bytes, Ranks: c.ranks, DType: c.dtype, Op: c.op}, "")
 		require.NoError(t, err, "%+v", c)
 		require.Equal(t, c.entry, choice.Entry, "%+v", c)
 		require.Equal(t, c.why, choice.Why, "%+v", c)
@@ -65,21 +67,21 @@ func TestChooseNeverFallsBack(t *testing.T) {
 	fixed := resolve(t, selection+"defaults: {algorithm: small}\n", Request{})
 	option := resolve(t, selection, Request{Algorithm: "small"})
 	lonely := resolve(t, "version: 1\nalgorithms: {a: {module: fancy}}\ndefaults: {algorithm: a}\n", Request{})
-	reduce := Shape{Collective: CollAllReduce, Bytes: 8 << 20, Ranks: 4, DType: Float64, Op: Avg}
-	broadcast := Shape{Collective: CollBroadcast, Ranks: 4}
+	reduce := ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 8 << 20, Ranks: 4, DType: ccl.Float64, Op: ccl.Avg}
+	broadcast := ccl.Shape{Collective: ccl.CollBroadcast, Ranks: 4}
 	for _, c := range []struct {
 		s     *Settings
-		shape Shape
+		shape ccl.Shape
 		force string
 		want  string
 	}{
-		{auto, Shape{Collective: CollAllReduce, Bytes: 2048, Ranks: 4, DType: Int32}, "",
+		{auto, ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 2048, Ranks: 4, DType: ccl.Int32}, "",
 			"ccl: all_reduce (int32, sum, 2048 bytes, 4 ranks): not implemented: no rule of ccl.yaml matches; entries that can: plain, small"},
-		{auto, Shape{Collective: CollAllReduce, Bytes: 64 << 10, Ranks: 4, DType: Float64}, "",
+		{auto, ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 64 << 10, Ranks: 4, DType: ccl.Float64}, "",
 			"ccl: all_reduce (float64, sum, 65536 bytes, 4 ranks): not implemented by fancy: float64 is too long (chosen by ccl.yaml:11: rule 4); entries that can: plain"},
-		{auto, Shape{Collective: CollAllGather, Bytes: 8, Ranks: 4, DType: Int64}, "",
+		{auto, ccl.Shape{Collective: ccl.CollAllGather, Bytes: 8, Ranks: 4, DType: ccl.Int64}, "",
 			"ccl: all_gather (int64, 8 bytes, 4 ranks): not implemented by small: 8 bytes are less than a chunk of 16 (chosen by ccl.yaml:13: rule 6); entries that can: plain"},
-		{auto, Shape{Collective: CollAllReduce, Bytes: 1024, Ranks: 4, DType: Int64}, "fancy",
+		{auto, ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 1024, Ranks: 4, DType: ccl.Int64}, "fancy",
 			"ccl: all_reduce (int64, sum, 1024 bytes, 4 ranks): not implemented by fancy: 1024 bytes are less than a chunk of 4KiB (chosen by option); entries that can: plain, small"},
 		{fixed, reduce, "",
 			"ccl: all_reduce (float64, avg, 8388608 bytes, 4 ranks): not implemented by small: float64 is too long (chosen by ccl.yaml:14: defaults.algorithm); entries that can: plain"},
@@ -89,19 +91,19 @@ func TestChooseNeverFallsBack(t *testing.T) {
 			"ccl: broadcast (0 bytes, 4 ranks): not implemented by small: algorithm fancy has no kernel for broadcast (chosen by option); entries that can: plain"},
 		{lonely, broadcast, "",
 			"ccl: broadcast (0 bytes, 4 ranks): not implemented by a: algorithm fancy has no kernel for broadcast (chosen by ccl.yaml:3: defaults.algorithm); entries that can: none"},
-		{auto, Shape{Collective: 99, Ranks: 4}, "plain",
+		{auto, ccl.Shape{Collective: 99, Ranks: 4}, "plain",
 			"ccl: collective(99) (0 bytes, 4 ranks): not implemented by plain: algorithm plain has no kernel for collective(99) (chosen by option); entries that can: none"},
 	} {
 		choice, err := c.s.Choose(c.shape, c.force)
 		require.EqualError(t, err, c.want)
-		require.ErrorIs(t, err, ErrNotImplemented)
+		require.ErrorIs(t, err, ccl.ErrNotImplemented)
 		require.Zero(t, choice)
 	}
 }
 
 func TestForcedEntry(t *testing.T) {
 	s := resolve(t, selection+"defaults: {algorithm: fancy}\n", Request{})
-	shape := Shape{Collective: CollAllReduce, Bytes: 1 << 20, Ranks: 4, DType: Float32}
+	shape := ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 1 << 20, Ranks: 4, DType: ccl.Float32}
 	choice, err := s.Choose(shape, "plain")
 	require.NoError(t, err)
 	require.Equal(t, "plain", choice.Entry)
@@ -115,7 +117,7 @@ func TestForcedEntry(t *testing.T) {
 	} {
 		_, err := s.Choose(shape, force)
 		require.EqualError(t, err, want)
-		require.ErrorAs(t, err, new(*InvalidArgumentError))
+		require.ErrorAs(t, err, new(*ccl.InvalidArgumentError))
 	}
 }
 
@@ -123,24 +125,18 @@ func TestForcedEntry(t *testing.T) {
 func TestSupportsSeesItsParams(t *testing.T) {
 	registry := testRegistry()
 	fancy, _ := registry.Lookup("fancy")
-	var seen []Shape
-	fancy.Kernels[CollAllReduce].Supports = func(s Shape) error {
+	var seen []ccl.Shape
+	fancy.Kernels[ccl.CollAllReduce].Supports = func(s ccl.Shape) error {
 		seen = append(seen, s)
 		return nil
 	}
 	s := resolve(t, selection, Request{Registry: registry})
-	shape := Shape{Collective: CollAllReduce, Bytes: 512, Ranks: 4, DType: Int32, Topology: s.Topology(), Params: "of the caller", Eager: true}
+	shape := ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 512, Ranks: 4, DType: ccl.Int32, Topology: s.Topology(), Params: "of the caller", Eager: true}
 	choice, err := s.Choose(shape, "small")
 	require.NoError(t, err)
 	shape.Params, shape.Eager = choice.Params, false
-	require.Equal(t, []Shape{shape}, seen)
-	require.Equal(t, ByteSize(16), choice.Params.(*fancyParams).Chunk)
-}
-
-// Processes compare IDs, so they depend on nothing but the name.
-func TestEntryID(t *testing.T) {
-	require.Equal(t, uint64(0xcbf29ce484222325), entryID(""), "FNV-1a's offset basis")
-	require.Equal(t, uint64(0xaf63dc4c8601ec8c), entryID("a"))
+	require.Equal(t, []ccl.Shape{shape}, seen)
+	require.Equal(t, ccl.ByteSize(16), choice.Params.(*fancyParams).Chunk)
 }
 
 func TestChooseIsSafeForConcurrentUse(t *testing.T) {
@@ -149,9 +145,9 @@ func TestChooseIsSafeForConcurrentUse(t *testing.T) {
 	for range 4 {
 		group.Go(func() {
 			for bytes := range 200 {
-				for _, collective := range Collectives() {
-					_, _ = s.Choose(Shape{Collective: collective, Bytes: bytes << 10, Ranks: 4, DType: Float32}, "")
-					_, _ = s.Choose(Shape{Collective: collective, Bytes: bytes << 10, Ranks: 4, DType: Float64}, "fancy")
+				for _, collective := range ccl.Collectives() {
+					_, _ = s.Choose(ccl.Shape{Collective: collective, Bytes: bytes << 10, Ranks: 4, DType: ccl.Float32}, "")
+					_, _ = s.Choose(ccl.Shape{Collective: collective, Bytes: bytes << 10, Ranks: 4, DType: ccl.Float64}, "fancy")
 				}
 			}
 		})

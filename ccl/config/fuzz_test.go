@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"errors"
@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl"
+	"github.com/goccl/goccl/ccl"
 )
 
 var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]") // YAML's
 
-// FuzzParseConfig: whatever the text, there is a configuration or a *ConfigError
+// FuzzParse: whatever the text, there is a configuration or a *Error
 // with a line of the file, soon, and no panic. A configuration resolves or fails
 // in the same manner.
-func FuzzParseConfig(f *testing.F) {
-	f.Add(goccl.DefaultConfig)
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(goccl.DefaultConfig()))
 	for _, text := range []string{
 		"", "\n", "version: 1", "version: 1\n---\n", "\ufeffversion: 1\r\n", "version: \"1\"\n", "{version: 1, rules: []}",
 		everything,
@@ -41,7 +42,7 @@ func FuzzParseConfig(f *testing.F) {
 		took := limit + 1
 		for try := 0; try < 5 && took > limit; try++ { // one try can fall into a pause of the machine
 			start := time.Now()
-			c, err = ParseConfig("fuzz.yaml", data)
+			c, err = Parse("fuzz.yaml", data)
 			took = time.Since(start)
 		}
 		require.LessOrEqual(t, took, limit)
@@ -51,10 +52,10 @@ func FuzzParseConfig(f *testing.F) {
 				s.Findings()
 			}
 		}
-		if err == nil || errors.As(err, new(*MissingConfigurationError)) {
+		if err == nil || errors.As(err, new(*ccl.MissingConfigurationError)) {
 			return
 		}
-		var e *ConfigError
+		var e *Error
 		require.ErrorAs(t, err, &e)
 		require.NotEmpty(t, e.Message)
 		require.LessOrEqual(t, e.Line, 1+len(lineBreak.FindAll(data, -1)))

@@ -1,14 +1,18 @@
-package ccl
+package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+)
 
 // Explanation is how a call of one shape is done, and why.
 type Explanation struct {
-	Choice Choice    // zero if Err is not nil
-	Err    error     // why the call would be refused, as Choose says it
-	Shape  Shape     // the shape asked for, with Params and Eager as the kernel sees them
-	Cost   Cost      // what the kernel declares for it
-	Rules  []Verdict // one for each rule, in the order of the file
+	Choice ccl.Choice // zero if Err is not nil
+	Err    error      // why the call would be refused, as Choose says it
+	Shape  ccl.Shape  // the shape asked for, with Params and Eager as the kernel sees them
+	Cost   ccl.Cost   // what the kernel declares for it
+	Rules  []Verdict  // one for each rule, in the order of the file
 }
 
 // Verdict is what became of one rule for one shape.
@@ -24,11 +28,12 @@ type Verdict struct {
 // payloadLimit is the length in bytes up to which inputs travel with the
 // synchronisation of the group's transport: transport.Endpoint's PayloadLimit, 0
 // if that is not known.
-func (s *Settings) Explain(shape Shape, force string, payloadLimit int) Explanation {
+func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Explanation {
 	choice, err := s.Choose(shape, force)
 	e := Explanation{Choice: choice, Err: err, Shape: shape}
 	if err == nil {
-		e.Shape = choice.shape(shape, payloadLimit)
+		e.Shape.Params = choice.Params
+		e.Shape.Eager = choice.Kernel.Eager && shape.Bytes <= payloadLimit
 		e.Cost = choice.Kernel.Cost(e.Shape)
 	}
 	first := 0 // number of the first rule that matches
@@ -56,7 +61,7 @@ func (s *Settings) Explain(shape Shape, force string, payloadLimit int) Explanat
 }
 
 // mismatch says why the rule, which chooses the algorithm a, does not match.
-func (r *rule) mismatch(shape Shape, a *Algorithm) string {
+func (r *rule) mismatch(shape ccl.Shape, a *ccl.Algorithm) string {
 	coll := shape.Collective
 	switch {
 	case r.collective.isSet() && r.collective.value != coll:
@@ -65,8 +70,8 @@ func (r *rule) mismatch(shape Shape, a *Algorithm) string {
 		return fmt.Sprintf("op: %v, and %v takes none", r.op.value, coll)
 	case !r.takes(coll, a):
 		return fmt.Sprintf("algorithm %s has no kernel for %v", a.Name, coll)
-	case r.bytes.isSet() && !r.bytes.value.contains(ByteSize(shape.Bytes)):
-		return fmt.Sprintf("bytes: %v, and the call has %v", r.bytes.value, ByteSize(shape.Bytes))
+	case r.bytes.isSet() && !r.bytes.value.contains(ccl.ByteSize(shape.Bytes)):
+		return fmt.Sprintf("bytes: %v, and the call has %v", r.bytes.value, ccl.ByteSize(shape.Bytes))
 	case r.ranks.isSet() && !r.ranks.value.contains(shape.Ranks):
 		return fmt.Sprintf("ranks: %v, and the group has %d", r.ranks.value, shape.Ranks)
 	case r.dtype.isSet() && r.dtype.value != shape.DType:
@@ -75,11 +80,4 @@ func (r *rule) mismatch(shape Shape, a *Algorithm) string {
 		return fmt.Sprintf("op: %v, and the call has %v", r.op.value, shape.Op)
 	}
 	return ""
-}
-
-// shape returns s as the chosen kernel sees it.
-func (ch *Choice) shape(s Shape, payloadLimit int) Shape {
-	s.Params = ch.Params
-	s.Eager = ch.Kernel.Eager && s.Bytes <= payloadLimit
-	return s
 }

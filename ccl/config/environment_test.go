@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"io/fs"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // variables is an environment.
@@ -99,7 +101,7 @@ func TestChosenByEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	s, err := config.Resolve(Request{Registry: testRegistry(), Ranks: 4})
 	require.NoError(t, err)
-	choice, err := s.Choose(Shape{Collective: CollBroadcast, Ranks: 4}, "")
+	choice, err := s.Choose(ccl.Shape{Collective: ccl.CollBroadcast, Ranks: 4}, "")
 	require.NoError(t, err)
 	require.Equal(t, "GOCCL_ALGORITHM", choice.Why)
 }
@@ -124,18 +126,18 @@ func TestWrongEnvironment(t *testing.T) {
 	}
 }
 
-// FindConfig heeds the environment, whatever file it finds.
-func TestFindConfigHeedsEnvironment(t *testing.T) {
+// Find heeds the environment, whatever file it finds.
+func TestFindHeedsEnvironment(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GOCCL_CONFIG", "")
 	t.Setenv("GOCCL_WORLD_SIZE", "7")
-	c, err := FindConfig()
+	c, err := Find()
 	require.NoError(t, err)
 	n, origin, ok := c.WorldSize("")
 	require.Equal(t, []any{7, "GOCCL_WORLD_SIZE", true}, []any{n, origin, ok})
 	t.Setenv("GOCCL_TIMEOUT", "soon")
-	_, err = FindConfig()
-	require.ErrorAs(t, err, new(*ConfigError))
+	_, err = Find()
+	require.ErrorAs(t, err, new(*Error))
 }
 
 func TestUnknownVariables(t *testing.T) {
@@ -151,7 +153,7 @@ func TestUnknownVariables(t *testing.T) {
 		require.EqualError(t, err, "environment: "+name+": goccl has no such variable"+nearest+"; it has GOCCL_ALGORITHM, GOCCL_CONFIG, "+
 			"GOCCL_DEBUG, GOCCL_TIMEOUT, GOCCL_TRANSPORT, GOCCL_WORLD_SIZE, GOCCL_SHM_NAME, GOCCL_SHM_RANK, GOCCL_SHM_SECRET, GOCCL_SHM_SIZE, "+
 			"GOCCL_ERROR_FILE; correct or unset it")
-		require.ErrorAs(t, err, new(*ConfigError))
+		require.ErrorAs(t, err, new(*Error))
 	}
 }
 
@@ -160,7 +162,7 @@ func TestUnknownVariables(t *testing.T) {
 func TestTableOfVariables(t *testing.T) {
 	names := regexp.MustCompile(`\bGOCCL_[A-Z_]*[A-Z]\b`)
 	var found []string
-	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goccl/goccl/internal/text"
 )
 
 // WithEnvironment returns c with what the environment says: GOCCL_ALGORITHM,
@@ -14,7 +16,7 @@ import (
 // for by a Request goes before both. getenv is os.Getenv or of its kind; a
 // variable that is set to nothing counts as unset. c stays as it is.
 //
-// A value that ccl.yaml could not hold is a *ConfigError, here or, for names, in
+// A value that ccl.yaml could not hold is a *Error, here or, for names, in
 // Resolve.
 func (c *Config) WithEnvironment(getenv func(string) string) (*Config, error) {
 	with := *c
@@ -41,7 +43,7 @@ var knownVariables = []string{
 	"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SECRET", "GOCCL_SHM_SIZE", "GOCCL_ERROR_FILE",
 }
 
-// CheckEnvironment returns a *ConfigError if a variable of environ, which is as
+// CheckEnvironment returns a *Error if a variable of environ, which is as
 // os.Environ writes it, begins with GOCCL_ and is none that goccl knows: a misspelt name
 // would run something else than its author meant. The error names the nearest one. A
 // variable that is set to nothing counts as unset.
@@ -62,11 +64,11 @@ func CheckEnvironment(environ []string) error {
 		short[i] = strings.ToLower(strings.TrimPrefix(known, environmentPrefix))
 	}
 	hint := ""
-	if nearest := nearestName(strings.TrimPrefix(name, environmentPrefix), short); nearest != "" {
+	if nearest := text.Nearest(strings.TrimPrefix(name, environmentPrefix), short); nearest != "" {
 		hint = " (did you mean " + environmentPrefix + strings.ToUpper(nearest) + "?)"
 	}
-	return &ConfigError{File: "environment", Key: cut(name), Message: fmt.Sprintf(
-		"goccl has no such variable%s; it has %s; correct or unset it", hint, list(knownVariables))}
+	return &Error{File: "environment", Key: text.Cut(name), Message: fmt.Sprintf(
+		"goccl has no such variable%s; it has %s; correct or unset it", hint, text.List(knownVariables))}
 }
 
 func fromVariable[T string | int | bool | time.Duration](getenv func(string) string, variable string, g *given[T], parse func(string) (T, error)) error {
@@ -76,7 +78,7 @@ func fromVariable[T string | int | bool | time.Duration](getenv func(string) str
 	}
 	value, err := parse(text)
 	if err != nil {
-		return &ConfigError{File: "environment", Key: variable, Message: err.Error()}
+		return &Error{File: "environment", Key: variable, Message: err.Error()}
 	}
 	*g = given[T]{value, origin{by: variable}}
 	return nil

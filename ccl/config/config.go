@@ -1,4 +1,4 @@
-package ccl
+package config
 
 import (
 	"cmp"
@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/goccl/goccl"
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/topology"
 )
 
@@ -75,11 +76,11 @@ type arrangement struct {
 // rule is one of rules: fields that are not set match everything.
 type rule struct {
 	origin
-	collective given[Collective]
-	bytes      given[span[ByteSize]]
+	collective given[ccl.Collective]
+	bytes      given[span[ccl.ByteSize]]
 	ranks      given[span[int]]
-	dtype      given[DType]
-	op         given[Op]
+	dtype      given[ccl.DType]
+	op         given[ccl.Op]
 	algorithm  given[string]
 }
 
@@ -93,12 +94,12 @@ func defaults(file string) *Config {
 	}
 }
 
-// LoadConfig reads and parses the file at path. A file that cannot be read is a
-// *ConfigError in which errors.Is finds the cause, such as fs.ErrNotExist.
-func LoadConfig(path string) (*Config, error) { return loadConfig(path, "") }
+// Load reads and parses the file at path. A file that cannot be read is a
+// *Error in which errors.Is finds the cause, such as fs.ErrNotExist.
+func Load(path string) (*Config, error) { return load(path, "") }
 
-// loadConfig is LoadConfig for a path that namedBy, if not empty, has named.
-func loadConfig(path, namedBy string) (*Config, error) {
+// load is Load for a path that namedBy, if not empty, has named.
+func load(path, namedBy string) (*Config, error) {
 	data, err := readFile(path)
 	if err != nil {
 		cause := err
@@ -109,9 +110,9 @@ func loadConfig(path, namedBy string) (*Config, error) {
 		if namedBy != "" {
 			message += "; " + namedBy + " names this file: correct or unset it"
 		}
-		return nil, &ConfigError{File: path, Message: message, Err: err}
+		return nil, &Error{File: path, Message: message, Err: err}
 	}
-	return ParseConfig(path, data)
+	return Parse(path, data)
 }
 
 // readFile reads no more of a file than is needed to see that it is too long. A pipe, which
@@ -179,13 +180,13 @@ func readStream(path string, info fs.FileInfo) ([]byte, error) {
 	}
 }
 
-// FindConfig returns the configuration of this process: the file that the
+// Find returns the configuration of this process: the file that the
 // environment variable GOCCL_CONFIG names, else ./ccl.yaml, else the built-in
 // one, and in it what the environment says (see WithEnvironment). A file that is
 // named and missing is an error, as is one that cannot be read or has a mistake, and a
 // ./ccl.yaml that is a link to nothing, or no file: nothing falls back from an error. What
 // a pipe holds, GOCCL_CONFIG=<(generate), is read once, for all ranks of the process.
-func FindConfig() (*Config, error) {
+func Find() (*Config, error) {
 	c, err := findFile()
 	if err != nil {
 		return nil, err
@@ -196,30 +197,30 @@ func FindConfig() (*Config, error) {
 func findFile() (*Config, error) {
 	const variable, local = "GOCCL_CONFIG", "ccl.yaml"
 	if path := os.Getenv(variable); path != "" {
-		return loadConfig(path, variable)
+		return load(path, variable)
 	}
 	info, err := os.Stat(local)
 	if err == nil && isStream(info) {
-		return nil, &ConfigError{File: local, Message: fmt.Sprintf(
+		return nil, &Error{File: local, Message: fmt.Sprintf(
 			"it is a pipe or a device: make it a file, or name it by %s", variable)}
 	}
-	c, err := loadConfig(local, "")
+	c, err := load(local, "")
 	if errors.Is(err, fs.ErrNotExist) {
 		if link, _ := os.Readlink(local); link != "" {
-			return nil, &ConfigError{File: local, Err: err, Message: fmt.Sprintf(
+			return nil, &Error{File: local, Err: err, Message: fmt.Sprintf(
 				"it is a link to %s, which does not exist: correct or remove it", link)}
 		}
-		return DefaultConfig(), nil
+		return Default(), nil
 	}
 	return c, err
 }
 
-// DefaultConfig returns the built-in configuration, goccl.DefaultConfig. It
+// Default returns the built-in configuration, goccl.DefaultConfig. It
 // panics if the program has overwritten that with nonsense.
-func DefaultConfig() *Config { return defaultConfig() }
+func Default() *Config { return builtIn() }
 
-var defaultConfig = sync.OnceValue(func() *Config {
-	c, err := ParseConfig("built-in ccl.yaml", goccl.DefaultConfig)
+var builtIn = sync.OnceValue(func() *Config {
+	c, err := Parse("built-in ccl.yaml", []byte(goccl.DefaultConfig()))
 	if err != nil {
 		panic(err)
 	}
@@ -288,7 +289,7 @@ func (c *Config) Entries() []string {
 // unknownEntry says that there is no entry called name, and which there are.
 func (c *Config) unknownEntry(name string) string {
 	names := c.Entries()
-	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", quote(name), didYouMean(name, names), list(names))
+	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", text.Quote(name), text.DidYouMean(name, names), text.List(names))
 }
 
 // place returns where a value comes from, for messages.
@@ -307,13 +308,5 @@ func (c *Config) errorAt(o origin, key, format string, args ...any) error {
 	if o.by != "" {
 		key += " (" + o.by + ")"
 	}
-	return &ConfigError{File: c.file, Line: o.line, Key: key, Message: fmt.Sprintf(format, args...)}
-}
-
-// list writes names for a message.
-func list(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
+	return &Error{File: c.file, Line: o.line, Key: key, Message: fmt.Sprintf(format, args...)}
 }

@@ -1,7 +1,6 @@
-package ccl
+package config
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ type Setting struct {
 	Origin string // "ccl.yaml:7", "default", "option", or Request.RanksFrom
 }
 
-// collectValues lists the effective values and makes their digest.
+// collectValues lists the effective values.
 func (s *Settings) collectValues() {
 	c := s.config
 	add := func(key string, value any, origin string) {
@@ -46,7 +45,7 @@ func (s *Settings) collectValues() {
 		addGiven(key+".topology", e.topology.value, e.topology.origin)
 		addGiven(key+".world_size", e.worldSize.value, e.worldSize.origin)
 		for _, p := range k.fields {
-			add(key+".params."+p.key, p, c.place(origin{line: k.lines[p.key]}))
+			add(key+".params."+p.Key, p, c.place(origin{line: k.lines[p.Key]}))
 		}
 	}
 	for i, r := range c.rules {
@@ -59,17 +58,17 @@ func (s *Settings) collectValues() {
 	}
 	slices.SortFunc(s.values, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 
-	h := sha256.New()
+	var lines strings.Builder
 	for _, v := range s.values {
-		fmt.Fprintf(h, "%s=%s\n", v.Key, v.Value)
+		fmt.Fprintf(&lines, "%s=%s\n", v.Key, v.Value)
 	}
-	h.Sum(s.digest[:0])
+	s.agreement = lines.String()
 }
 
 // Values returns all effective values, sorted by key: what ranks compare when
 // they form a group. The slice belongs to the caller.
 func (s *Settings) Values() []Setting { return slices.Clone(s.values) }
 
-// Digest returns the SHA-256 of all keys and values, one "key=value" a line. It
-// differs if anything differs that ranks must agree on.
-func (s *Settings) Digest() [sha256.Size]byte { return s.digest }
+// Agreement returns all effective values as lines "key=value", sorted by key. Ranks whose
+// texts differ cannot form a group.
+func (s *Settings) Agreement() string { return s.agreement }

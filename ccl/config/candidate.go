@@ -1,18 +1,20 @@
-package ccl
+package config
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // candidate is an entry of algorithms with its module and parameters.
 type candidate struct {
 	entry     *entry
-	algorithm *Algorithm
-	params    any            // what algorithm.Params made, filled; nil if there are none
-	fields    []param        // the same, one by one
-	lines     map[string]int // of the parameters that the file gives
-	unfit     string         // why the entry is not for this group; "" if it is
+	algorithm *ccl.Algorithm
+	params    any             // what algorithm.Params made, filled; nil if there are none
+	fields    []ccl.Parameter // the same, one by one
+	lines     map[string]int  // of the parameters that the file gives
+	unfit     string          // why the entry is not for this group; "" if it is
 }
 
 // makeParams fills the parameters with the defaults of the module and what the
@@ -29,7 +31,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 		return nil
 	}
 	k.params = k.algorithm.Params()
-	if k.fields, err = paramFields(k.params); err != nil {
+	if k.fields, err = ccl.ParametersOf(k.params); err != nil {
 		return c.errorAt(at, key, "algorithm %s is faulty: %v", k.algorithm.Name, err)
 	}
 	if k.entry.params.isSet() {
@@ -39,7 +41,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 	}
 	if v, ok := k.params.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return &ConfigError{File: c.file, Line: at.line, Key: key, Message: err.Error(), Err: err}
+			return &Error{File: c.file, Line: at.line, Key: key, Message: err.Error(), Err: err}
 		}
 	}
 	return nil

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/text"
+)
+
+// Choose returns the kernel for a shape, whose Params and Eager it ignores: the
+// entry called force, if not empty; else the algorithm that is configured; else
+// that of the first rule that matches. A rule that names no collective is for
+// those that its algorithm has a kernel for, and one with an op for collectives
+// that reduce.
+//
+// What was chosen is never replaced in silence. If it cannot do the shape, or
+// no rule matches, the error wraps ErrNotImplemented, says who chose it and why
+// it cannot, and names the entries that can (S4.13); *KernelPanicError is in it if the kernel
+// panicked when it was asked. If force is no entry, or one
+// that is not for this group, the error is an *InvalidArgumentError.
+func (s *Settings) Choose(shape ccl.Shape, force string) (ccl.Choice, error) {
+	k, why, err := s.pick(shape, force)
+	if err != nil {
+		return ccl.Choice{}, err
+	}
+	if err := k.supports(shape); err != nil {
+		return ccl.Choice{}, fmt.Errorf("ccl: %s: %w by %s: %w (chosen by %s); entries that can: %s",
+			shape, ccl.ErrNotImplemented, k.entry.name, err, why, text.List(s.able(shape)))
+	}
+	return ccl.Choice{
+		Entry:     k.entry.name,
+		Algorithm: k.algorithm,
+		Kernel:    k.algorithm.Kernels[shape.Collective],
+		Params:    k.params,
+		Why:       why,
+	}, nil
+}
+
+// pick returns the entry that is to do the shape, able or not.
+func (s *Settings) pick(shape ccl.Shape, force string) (k *candidate, why string, err error) {
+	if force != "" {
+		k = s.candidate(force)
+		switch {
+		case k == nil:
+			return nil, "", &ccl.InvalidArgumentError{Operation: shape.Collective.String(), Message: s.config.file + ": " + s.config.unknownEntry(force)}
+		case k.unfit != "":
+			return nil, "", &ccl.InvalidArgumentError{Operation: shape.Collective.String(), Message: k.unfit}
+		}
+		return k, "option", nil
+	}
+	if s.algorithm.value != auto {
+		why = s.config.place(s.algorithm.origin)
+		if s.algorithm.by == "" {
+			why += ": defaults.algorithm"
+		}
+		return s.candidate(s.algorithm.value), why, nil
+	}
+	for i, r := range s.config.rules {
+		if k := s.candidate(r.algorithm.value); r.matches(shape, k.algorithm) {
+			why = fmt.Sprintf("%s: rule %d", s.config.place(r.origin), i+1)
+			if s.instead != "" {
+				why += " (" + s.instead + ")"
+			}
+			return k, why, nil
+		}
+	}
+	return nil, "", fmt.Errorf("ccl: %s: %w: no rule of %s matches; entries that can: %s",
+		shape, ccl.ErrNotImplemented, s.config.file, text.List(s.able(shape)))
+}
+
+// takes reports whether the rule, which chooses the algorithm a, is for the
+// collective: the one that it names, or those that a has a kernel for, and of
+// these the ones that reduce if it names an op.
+func (r *rule) takes(c ccl.Collective, a *ccl.Algorithm) bool {
+	switch {
+	case r.op.isSet() && !c.Reduces():
+		return false
+	case r.collective.isSet():
+		return r.collective.value == c
+	}
+	return a.Kernels[c] != nil
+}
+
+// matches reports whether the rule, which chooses the algorithm a, is for the shape.
+func (r *rule) matches(shape ccl.Shape, a *ccl.Algorithm) bool {
+	return r.takes(shape.Collective, a) &&
+		(!r.bytes.isSet() || r.bytes.value.contains(ccl.ByteSize(shape.Bytes))) &&
+		(!r.ranks.isSet() || r.ranks.value.contains(shape.Ranks)) &&
+		(!r.dtype.isSet() || r.dtype.value == shape.DType) &&
+		(!r.op.isSet() || r.op.value == shape.Op)
+}
+
+// supports returns why the entry cannot do the shape, nil if it can.
+func (k *candidate) supports(shape ccl.Shape) error {
+	shape.Params, shape.Eager = k.params, false
+	return k.algorithm.Supports(shape)
+}
+
+// able returns the entries that can do the shape.
+func (s *Settings) able(shape ccl.Shape) []string {
+	var names []string
+	for _, k := range s.candidates {
+		if k.unfit == "" && k.supports(shape) == nil {
+			names = append(names, k.entry.name)
+		}
+	}
+	return names
+}

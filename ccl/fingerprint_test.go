@@ -1,0 +1,13 @@
+package ccl
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Processes compare the ids, so an id must depend on the name alone.
+func TestEntryID(t *testing.T) {
+	require.Equal(t, uint64(0xcbf29ce484222325), entryID(""), "FNV-1a's offset basis")
+	require.Equal(t, uint64(0xaf63dc4c8601ec8c), entryID("a"))
+}

@@ -1,0 +1,117 @@
+package ccl
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccl/goccl/internal/text"
+	"github.com/goccl/goccl/topology"
+)
+
+// Selector chooses the kernels for one group's calls and holds the group's settings. Package
+// ccl/config makes one of a ccl.yaml. All methods may be called concurrently, and each
+// returns the same on every call.
+type Selector interface {
+	// WorldSize returns the number of ranks. New rejects a transport that connects another number.
+	WorldSize() int
+	// Topology returns how the ranks are arranged.
+	Topology() *topology.Topology
+	// Timeout returns how long a call may wait for other ranks; 0 means no limit.
+	Timeout() time.Duration
+	// Debug reports whether calls check that no one changes their buffers while they run.
+	Debug() bool
+	// Choose returns the kernel for a shape, whose Params and Eager it ignores. An entry that
+	// is not empty was named by WithAlgorithm. Every rank must choose the same entry.
+	Choose(shape Shape, entry string) (Choice, error)
+	// Entries returns every name that Choose can return as Choice.Entry.
+	Entries() []string
+	// Agreement returns the settings that all ranks must share, as lines "key=value". New
+	// compares the texts of all ranks byte by byte, and reports the first key that differs.
+	Agreement() string
+	// ForGroup returns the selector for a subgroup with that many of the ranks. The text
+	// origin describes the subgroup in error messages.
+	ForGroup(ranks int, origin string) (Selector, error)
+}
+
+// Choice is the kernel for the calls of one shape, and the reason for it.
+type Choice struct {
+	Entry     string // in ccl.yaml; without a Selector, the algorithm's name
+	Algorithm *Algorithm
+	Kernel    *Kernel
+	Params    any    // of the entry; nil if the algorithm has none
+	Why       string // such as "ccl.yaml:31: rule 1", "ccl.yaml:5: defaults.algorithm", "option"
+}
+
+// shape returns s as the chosen kernel sees it.
+func (ch *Choice) shape(s Shape, payloadLimit int) Shape {
+	s.Params = ch.Params
+	s.Eager = ch.Kernel.Eager && s.Bytes <= payloadLimit
+	return s
+}
+
+// WithSelector sets the group's Selector, usually a *config.Settings. Without it, or if s is
+// nil, calls use the algorithm direct of the default registry, WithAlgorithm takes the name
+// of any registered algorithm, parameters have their defaults, and the timeout is one minute.
+func WithSelector(s Selector) Option { return Option{selector: s} }
+
+// registered is the Selector of a group without WithSelector.
+type registered struct{ ring *topology.Topology }
+
+const defaultEntry = "direct"
+
+func newRegistered(ranks int) (Selector, error) {
+	if _, ok := defaultRegistry.Lookup(defaultEntry); !ok {
+		return nil, errors.New("no algorithm direct is registered; import github.com/goccl/goccl/algorithms, or pass WithSelector")
+	}
+	ring, err := topology.New(topology.Ring1D, ranks, 0, 0)
+	return registered{ring}, err
+}
+
+func (registered) Debug() bool                                    { return false }
+func (registered) Timeout() time.Duration                         { return time.Minute }
+func (registered) Entries() []string                              { return defaultRegistry.Names() }
+func (r registered) Topology() *topology.Topology                 { return r.ring }
+func (r registered) WorldSize() int                               { return r.ring.Count() }
+func (registered) ForGroup(ranks int, _ string) (Selector, error) { return newRegistered(ranks) }
+
+func (registered) Agreement() string {
+	var lines strings.Builder
+	for _, name := range defaultRegistry.Names() {
+		fmt.Fprintf(&lines, "algorithms.%s.module=%s\n", name, name)
+		a, _ := defaultRegistry.Lookup(name)
+		params, _ := a.Parameters() // Register has checked them
+		for _, p := range params {
+			fmt.Fprintf(&lines, "algorithms.%s.params.%s=%s\n", name, p.Key, p)
+		}
+	}
+	return lines.String()
+}
+
+func (registered) Choose(shape Shape, entry string) (Choice, error) {
+	name := cmp.Or(entry, defaultEntry)
+	a, ok := defaultRegistry.Lookup(name)
+	if !ok {
+		names := defaultRegistry.Names()
+		return Choice{}, &InvalidArgumentError{shape.Collective.String(), fmt.Sprintf("no algorithm %s is registered%s; registered: %s",
+			text.Quote(name), text.DidYouMean(name, names), text.List(names))}
+	}
+	if a.Topologies != nil && !slices.Contains(a.Topologies, topology.Ring1D) {
+		return Choice{}, &InvalidArgumentError{shape.Collective.String(), fmt.Sprintf("algorithm %s is for the topologies %v, but here it is ring_1d", name, a.Topologies)}
+	}
+	ch := Choice{Entry: name, Algorithm: a, Kernel: a.Kernels[shape.Collective], Why: "default"}
+	if entry != "" {
+		ch.Why = "option"
+	}
+	if a.Params != nil {
+		ch.Params = a.Params()
+	}
+	shape.Params, shape.Eager = ch.Params, false
+	if err := a.Supports(shape); err != nil {
+		return Choice{}, fmt.Errorf("ccl: %s: %w by %s: %w (chosen by %s)", shape, ErrNotImplemented, name, err, ch.Why)
+	}
+	return ch, nil
+}

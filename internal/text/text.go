@@ -1,0 +1,106 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// IsName reports whether s consists of letters a to z, digits and underscores.
+func IsName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+// Quote returns user input in quotes, cut if it is long.
+func Quote(s string) string { return strconv.Quote(Cut(s)) }
+
+// Cut returns at most the first 60 characters of s, and "..." if more follow.
+func Cut(s string) string {
+	const longest = 60
+	if runes := []rune(s); len(runes) > longest {
+		return string(runes[:longest]) + "..."
+	}
+	return s
+}
+
+// List joins names with commas; it returns "none" for an empty list.
+func List(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// DidYouMean returns " (did you mean NAME?)" for the Nearest name, "" if none is near.
+func DidYouMean(wrong string, names []string) string {
+	if name := Nearest(wrong, names); name != "" {
+		return " (did you mean " + name + "?)"
+	}
+	return ""
+}
+
+// Nearest returns the name with the smallest edit distance to the lower-case form of wrong.
+// It returns "" if even that name needs more than 1 + len(wrong)/3 edits.
+func Nearest(wrong string, names []string) string {
+	wrong = strings.ToLower(wrong)
+	nearest, least := "", 2+len(wrong)/3
+	for _, name := range names {
+		if max(len(name), len(wrong))-min(len(name), len(wrong)) >= least {
+			continue // needs at least that many edits: skip the quadratic part for long input
+		}
+		if d := editDistance(wrong, name); d < least {
+			nearest, least = name, d
+		}
+	}
+	return nearest
+}
+
+// editDistance returns the Levenshtein distance of a and b in bytes: the usual dynamic
+// program, one row at a time.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1) // row[j]: distance of the prefix of a read so far to b[:j]
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Whole parses a whole number in its only accepted spelling: decimal digits without a
+// leading zero, after a minus sign if it is negative. The error is strconv.ErrSyntax or
+// strconv.ErrRange; with ErrRange, n is the nearest int64.
+func Whole(s string) (n int64, err error) {
+	n, err = strconv.ParseInt(s, 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return n, strconv.ErrRange
+	}
+	if err != nil || strconv.FormatInt(n, 10) != s {
+		return 0, strconv.ErrSyntax
+	}
+	return n, nil
+}
+
+// Named returns the value whose fmt.Sprint is name; what says in the error what the values
+// are, such as "transport".
+func Named[T any](what, name string, values []T) (v T, err error) {
+	names := make([]string, len(values))
+	for i := range values {
+		names[i] = fmt.Sprint(values[i])
+		if names[i] == name {
+			return values[i], nil
+		}
+	}
+	return v, fmt.Errorf("unknown %s %s%s; use one of %s", what, Quote(name), DidYouMean(name, names), List(names))
+}

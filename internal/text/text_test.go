@@ -1,0 +1,24 @@
+package text
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"direct", "ring", "tree"}
+	for wrong, want := range map[string]string{
+		"rign": "ring", "RING": "ring", "rin": "ring", "drect": "direct", "directly": "direct", "tere": "tree",
+		"": "", "x": "", "halving_doubling": "", strings.Repeat("ring", 10000): "",
+	} {
+		if want != "" {
+			want = " (did you mean " + want + "?)"
+		}
+		require.Equal(t, want, DidYouMean(wrong, names), "%.20q", wrong)
+	}
+	require.Equal(t, 3, editDistance("kitten", "sitting"))
+	require.Equal(t, 4, editDistance("", "ring"))
+	require.Equal(t, 4, editDistance("ring", ""))
+}
