@@ -35,7 +35,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 		return c.errorAt(at, key, "algorithm %s is faulty: %v", k.algorithm.Name, err)
 	}
 	if k.entry.params.isSet() {
-		if k.lines, err = k.entry.params.value.fill(k.fields); err != nil {
+		if k.lines, err = fill(k.entry.params.value, k.fields); err != nil {
 			return err
 		}
 	}

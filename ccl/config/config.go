@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccl/goccl"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/strictyaml"
 	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/topology"
 )
@@ -62,7 +63,7 @@ type entry struct {
 	module    given[string]
 	topology  given[topology.Kind] // if set, the only kind the entry is for
 	worldSize given[int]
-	params    given[node]
+	params    given[strictyaml.Node]
 }
 
 // arrangement is the section topology.
@@ -131,7 +132,7 @@ func readAll(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	return io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 }
 
 // isStream reports whether a file can be read once only, and perhaps has to be waited for.

@@ -184,7 +184,7 @@ func TestRuleErrors(t *testing.T) {
 	_, err := tryResolve(t, "version: 1\nalgorithms: {a: {module: plain}}\n", Request{})
 	require.EqualError(t, err, "ccl.yaml: rules: the file is without rules, and defaults.algorithm is auto: nothing says which algorithm does a call; add a rule such as {algorithm: direct}, or name an algorithm")
 	_, err = Parse("ccl.yaml", []byte(entriesOfRules+"  - {collective: barrier, algorithm: plain}\n"))
-	require.EqualError(t, err, "ccl.yaml:4: rules[1].collective: a barrier is the engine's own: it needs no algorithm and no rule")
+	require.EqualError(t, err, "ccl.yaml:4: rules[1].collective: the engine executes barriers itself: they need no algorithm and no rule")
 	_, err = Parse("ccl.yaml", []byte(entriesOfRules+strings.Repeat("  - {algorithm: plain}\n", 257)))
 	require.EqualError(t, err, "ccl.yaml:260: rules[257]: the file has more than 256 rules")
 }
@@ -234,7 +234,7 @@ func TestFindings(t *testing.T) {
 // many pieces as they can.
 func TestManyRules(t *testing.T) {
 	var rules strings.Builder
-	for i := range maxConfigRules / 2 {
+	for i := range maxRules / 2 {
 		fmt.Fprintf(&rules, "  - {bytes: %d, algorithm: plain}\n  - {ranks: %d, algorithm: other}\n", 2*i, 2*i+1)
 	}
 	s := resolve(t, entriesOfRules+rules.String(), Request{})

@@ -5,34 +5,35 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/strictyaml"
 )
 
-// fill stores the values of mapping n in params and returns the line of each.
-func (n node) fill(params []ccl.Parameter) (lines map[string]int, err error) {
+// fill stores the values of the mapping n in params and returns the line of each.
+func fill(n strictyaml.Node, params []ccl.Parameter) (lines map[string]int, err error) {
 	lines = make(map[string]int)
-	known := make(fields)
+	known := make(strictyaml.Fields)
 	for _, p := range params {
-		known[p.Key] = func(n node) error {
-			lines[p.Key] = n.line
-			return n.store(p.Field)
+		known[p.Key] = func(n strictyaml.Node) error {
+			lines[p.Key] = n.Line
+			return store(n, p.Field)
 		}
 	}
-	return lines, n.read(known)
+	return lines, n.Read(known)
 }
 
 // store reads n into the field of a ccl.Parameter.
-func (n node) store(field any) (err error) {
+func store(n strictyaml.Node, field any) (err error) {
 	switch p := field.(type) {
 	case *bool:
-		*p, err = n.boolean()
+		*p, err = n.Bool()
 	case *int:
-		*p, err = n.whole(math.MinInt, math.MaxInt)
+		*p, err = n.Whole(math.MinInt, math.MaxInt)
 	case *string:
-		*p, err = n.text()
+		*p, err = n.Text()
 	case *time.Duration:
-		*p, err = n.duration()
+		*p, err = n.Duration()
 	case *ccl.ByteSize:
-		*p, err = scalar(n, parseByteSize)
+		*p, err = strictyaml.Scalar(n, parseByteSize)
 	}
 	return err
 }

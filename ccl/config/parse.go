@@ -6,20 +6,25 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/strictyaml"
 	"github.com/goccl/goccl/internal/text"
 	"github.com/goccl/goccl/topology"
 )
 
-// Parse parses the text of a ccl.yaml, UTF-8 of at most 64 KiB; file is its
-// name in messages. Reading is strict: whatever a configuration does not know or
-// expect is a *Error with its line and, for a name that is wrong, the
-// nearest right one.
+// maxRules bounds the time that a hostile file can cost.
+const maxRules = 256
+
+// Parse parses the text of a ccl.yaml, UTF-8 of at most 64 KiB. Messages call the file by the
+// name file. Unknown or unexpected content is an *Error with its line and, for a misspelt
+// name, the nearest valid one.
 func Parse(file string, data []byte) (*Config, error) {
-	root, err := parseYAML(file, data)
+	c := defaults(file)
+	root, err := strictyaml.Parse(data, func(line int, key, message string) error {
+		return &Error{File: file, Line: line, Key: key, Message: message}
+	})
 	if err != nil {
 		return nil, err
 	}
-	c := defaults(file)
 	if err := c.read(root); err != nil {
 		return nil, err
 	}
@@ -29,86 +34,96 @@ func Parse(file string, data []byte) (*Config, error) {
 	return c, nil
 }
 
-// read fills c with what stands in the file.
-func (c *Config) read(root node) error {
+// into returns a reader that stores what parse returns, and the line.
+func into[T any](g *given[T], parse func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
+	return func(n strictyaml.Node) (err error) {
+		g.value, err = parse(n)
+		g.line = n.Line
+		return err
+	}
+}
+
+// read fills c from the file.
+func (c *Config) read(root strictyaml.Node) error {
 	var version given[int]
-	err := root.read(fields{
-		"version": into(&version, node.version),
-		"defaults": func(n node) error {
-			return n.read(fields{
-				"algorithm":  into(&c.algorithm, node.text),
-				"transport":  into(&c.transport, oneOf("transport", transports)),
-				"timeout":    into(&c.timeout, node.timeout),
-				"world_size": into(&c.worldSize, node.size),
-				"debug":      into(&c.debug, node.boolean),
+	err := root.Read(strictyaml.Fields{
+		"version": into(&version, strictyaml.Node.Version),
+		"defaults": func(n strictyaml.Node) error {
+			return n.Read(strictyaml.Fields{
+				"algorithm":  into(&c.algorithm, strictyaml.Node.Text),
+				"transport":  into(&c.transport, named("transport", transports)),
+				"timeout":    into(&c.timeout, readTimeout),
+				"world_size": into(&c.worldSize, readSize),
+				"debug":      into(&c.debug, strictyaml.Node.Bool),
 			})
 		},
-		"algorithms": func(n node) error { return n.each(c.readEntry) },
-		"topology":   func(n node) error { return c.topology.read(n) },
-		"rules":      func(n node) error { return n.elements(c.readRule) },
+		"algorithms": func(n strictyaml.Node) error { return n.Each(c.readEntry) },
+		"topology":   func(n strictyaml.Node) error { return c.topology.read(n) },
+		"rules":      func(n strictyaml.Node) error { return n.Elements(c.readRule) },
 	})
 	if err == nil && !version.isSet() {
-		return root.errorf("the version is missing; the file has to begin with version: 1")
+		return root.Errorf("the version is missing; the file has to begin with version: 1")
 	}
 	return err
 }
 
-func (c *Config) readEntry(n node, name string) error {
+func (c *Config) readEntry(n strictyaml.Node, name string) error {
 	switch {
 	case !text.IsName(name):
-		return n.errorf("the name of an entry has only letters a to z, digits and underscores")
+		return n.Errorf("the name of an entry has only letters a to z, digits and underscores")
 	case name == auto:
-		return n.errorf("auto cannot be the name of an entry: it means that the rules choose")
+		return n.Errorf("auto cannot be the name of an entry: it means that the rules choose")
 	}
-	e := &entry{origin: origin{line: n.line}, name: name}
-	err := n.read(fields{
-		"module":     into(&e.module, node.text),
-		"topology":   into(&e.topology, node.kind),
-		"world_size": into(&e.worldSize, node.size),
-		"params":     into(&e.params, node.itself),
+	e := &entry{origin: origin{line: n.Line}, name: name}
+	err := n.Read(strictyaml.Fields{
+		"module":     into(&e.module, strictyaml.Node.Text),
+		"topology":   into(&e.topology, readKind),
+		"world_size": into(&e.worldSize, readSize),
+		// The parameters' keys are the algorithm's, which Resolve finds.
+		"params": into(&e.params, func(n strictyaml.Node) (strictyaml.Node, error) { return n, nil }),
 	})
 	if err == nil && !e.module.isSet() {
-		return n.errorf("the module is missing: the algorithm that the entry is for, such as module: ring")
+		return n.Errorf("the module is missing: the algorithm that the entry is for, such as module: ring")
 	}
 	c.entries = append(c.entries, e)
 	return err
 }
 
-func (t *arrangement) read(n node) error {
-	t.line = n.line
-	return n.read(fields{
-		"kind":  into(&t.kind, node.kind),
-		"count": into(&t.count, node.count),
-		"w":     into(&t.w, node.size),
-		"h":     into(&t.h, node.size),
+func (t *arrangement) read(n strictyaml.Node) error {
+	t.line = n.Line
+	return n.Read(strictyaml.Fields{
+		"kind":  into(&t.kind, readKind),
+		"count": into(&t.count, readCount),
+		"w":     into(&t.w, readSize),
+		"h":     into(&t.h, readSize),
 	})
 }
 
-func (c *Config) readRule(n node) error {
-	r := rule{origin: origin{line: n.line}}
-	err := n.read(fields{
-		"collective": into(&r.collective, node.collective),
-		"bytes":      into(&r.bytes, node.bytesSpan),
-		"ranks":      into(&r.ranks, node.ranksSpan),
-		"dtype":      into(&r.dtype, oneOf("dtype", ccl.DTypes())),
-		"op":         into(&r.op, oneOf("op", ccl.Ops())),
-		"algorithm":  into(&r.algorithm, node.text),
+func (c *Config) readRule(n strictyaml.Node) error {
+	r := rule{origin: origin{line: n.Line}}
+	err := n.Read(strictyaml.Fields{
+		"collective": into(&r.collective, readCollective),
+		"bytes":      into(&r.bytes, readSpan(parseByteSize)),
+		"ranks":      into(&r.ranks, readSpan(parseRanks)),
+		"dtype":      into(&r.dtype, named("dtype", ccl.DTypes())),
+		"op":         into(&r.op, named("op", ccl.Ops())),
+		"algorithm":  into(&r.algorithm, strictyaml.Node.Text),
 	})
 	switch {
 	case err != nil:
 		return err
 	case !r.algorithm.isSet():
-		return n.errorf("the algorithm is missing: the entry that the rule chooses")
-	case len(c.rules) == maxConfigRules:
-		return n.errorf("the file has more than %d rules", maxConfigRules)
+		return n.Errorf("the algorithm is missing: the entry that the rule chooses")
+	case len(c.rules) == maxRules:
+		return n.Errorf("the file has more than %d rules", maxRules)
 	case r.op.isSet() && r.collective.isSet() && !r.collective.value.Reduces():
-		return n.errorf("%s takes no op: the rule would never match", r.collective.value)
+		return n.Errorf("%s takes no op: the rule would never match", r.collective.value)
 	}
 	c.rules = append(c.rules, r)
 	return nil
 }
 
-// check looks at what only the whole file can tell.
+// check finds mistakes that only the whole file shows.
 func (c *Config) check() error {
 	if name := c.algorithm.value; name != auto && c.entry(name) == nil {
 		return c.errorAt(c.algorithm.origin, "defaults.algorithm", "%s", c.unknownEntry(name))
@@ -119,14 +134,14 @@ func (c *Config) check() error {
 		}
 	}
 	if c.topology.count.value == 0 {
-		return nil // Resolve knows how many ranks there are
+		return nil // Resolve knows the number of ranks
 	}
 	_, err := c.arrange(c.topology.count.value, "")
 	return err
 }
 
-// arrange returns the topology that the file describes, for count ranks; why,
-// which goes into the message, says where that number is from.
+// arrange returns the file's topology for count ranks. The error message ends in why, which
+// explains that number.
 func (c *Config) arrange(count int, why string) (*topology.Topology, error) {
 	t, err := topology.New(c.topology.kind.value, count, c.topology.w.value, c.topology.h.value)
 	if err != nil {
@@ -146,29 +161,19 @@ func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "
 // ruleKey returns the path of a field of c.rules[i]; the first rule is number 1.
 func ruleKey(i int, field string) string { return fmt.Sprintf("rules[%d].%s", i+1, field) }
 
-// Readers of single values.
-
-func (n node) version() (int, error) {
-	if n.what() != "the number 1" {
-		return 0, n.errorf("%s is not a version that is known here; it has to be 1", n.what())
-	}
-	return 1, nil
-}
-
-func (n node) timeout() (time.Duration, error) {
-	if !n.isText() {
-		return 0, n.errorf("%s; got %s", wantTimeout, n.what())
-	}
-	d, err := parseTimeout(n.Value)
-	if err != nil {
-		return 0, n.errorf("%v", err)
-	}
-	return d, nil
-}
+// readSize reads a number of ranks: of a group, or along one side of a grid.
+func readSize(n strictyaml.Node) (int, error) { return n.Whole(1, MaxRanks) }
 
 const wantTimeout = "want a duration with its unit, such as 60s, or none"
 
-// parseTimeout reads a timeout, 0 for none.
+func readTimeout(n strictyaml.Node) (time.Duration, error) {
+	if !n.IsText() {
+		return 0, n.Errorf("%s; got %s", wantTimeout, n.What())
+	}
+	return strictyaml.Scalar(n, parseTimeout)
+}
+
+// parseTimeout parses a timeout; it returns 0 for none.
 func parseTimeout(s string) (time.Duration, error) {
 	if s == "none" {
 		return 0, nil
@@ -183,43 +188,48 @@ func parseTimeout(s string) (time.Duration, error) {
 	return d, nil
 }
 
-func (n node) kind() (topology.Kind, error) {
-	name, err := n.text()
+func readKind(n strictyaml.Node) (topology.Kind, error) {
+	name, err := n.Text()
 	if err != nil {
 		return 0, err
 	}
 	k, err := topology.ParseKind(name)
 	if err != nil {
-		return 0, n.errorf("%s", withoutPackage(err))
+		return 0, n.Errorf("%s", withoutPackage(err))
 	}
 	return k, nil
 }
 
-// count reads the number of ranks of a topology, 0 for auto.
-func (n node) count() (int, error) {
+// readCount reads the number of ranks of a topology; it returns 0 for auto.
+func readCount(n strictyaml.Node) (int, error) {
 	switch {
-	case !n.isText():
-		return n.size()
-	case n.Value != auto:
-		return 0, n.errorf("want auto, or a whole number without quotes; got %s", n.what())
+	case !n.IsText():
+		return readSize(n)
+	case n.Value() != auto:
+		return 0, n.Errorf("want auto, or a whole number without quotes; got %s", n.What())
 	}
 	return 0, nil
 }
 
-func (n node) bytesSpan() (span[ccl.ByteSize], error) {
-	return scalar(n, func(s string) (span[ccl.ByteSize], error) { return parseSpan(s, parseByteSize) })
-}
-
-func (n node) ranksSpan() (span[int], error) {
-	return scalar(n, func(s string) (span[int], error) { return parseSpan(s, parseRanks) })
-}
-
-func (n node) collective() (ccl.Collective, error) {
-	if n.Value == ccl.CollBarrier.String() {
-		return 0, n.errorf("a barrier is the engine's own: it needs no algorithm and no rule")
+func readSpan[T int | ccl.ByteSize](parse func(string) (T, error)) func(strictyaml.Node) (span[T], error) {
+	return func(n strictyaml.Node) (span[T], error) {
+		return strictyaml.Scalar(n, func(s string) (span[T], error) { return parseSpan(s, parse) })
 	}
-	return oneOf("collective", ccl.Collectives())(n)
 }
 
-// itself keeps a place for later: the parameters, whose keys the algorithm knows.
-func (n node) itself() (node, error) { return n, nil }
+func readCollective(n strictyaml.Node) (ccl.Collective, error) {
+	if n.Value() == ccl.CollBarrier.String() {
+		return 0, n.Errorf("the engine executes barriers itself: they need no algorithm and no rule")
+	}
+	return named("collective", ccl.Collectives())(n)
+}
+
+// named returns a reader of the name of one of the values.
+func named[T any](what string, values []T) func(strictyaml.Node) (T, error) {
+	return func(n strictyaml.Node) (v T, err error) {
+		if _, err := n.Text(); err != nil {
+			return v, err
+		}
+		return strictyaml.Scalar(n, func(name string) (T, error) { return text.Named(what, name, values) })
+	}
+}

@@ -2,14 +2,15 @@ package sweep
 
 import (
 	"errors"
-	"fmt"
+	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"time"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/strictyaml"
 )
 
 // File is a sweep file.
@@ -47,69 +48,56 @@ func Parse(path, text string) (*File, error) {
 		},
 		Budget: measure.DefaultBudget,
 	}
-	root, err := parseYAML(path, text)
+	root, err := strictyaml.Parse([]byte(text), func(line int, key, message string) error {
+		return &config.Error{File: path, Line: line, Key: key, Message: message}
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := root.read(f.keys(), "version", "ranks", "bytes"); err != nil {
+	if err := root.Read(f.keys(), "version", "ranks", "bytes"); err != nil {
 		return nil, err
 	}
 	if f.Title == "" {
 		f.Title = filepath.Base(path)
 	}
 	if err := errors.Join(f.Budget.Validate(), f.Plan.Validate()); err != nil { // mistakes in combinations of values
-		return nil, root.errorf("%v", err)
+		return nil, root.Errorf("%v", err)
 	}
 	return f, nil
 }
 
-// keys has the reader of each key's value.
-func (f *File) keys() map[string]func(node) error {
-	return map[string]func(node) error{
-		"version": func(n node) error {
-			if n.Value != "1" {
-				return n.errorf("want 1, got %q", n.Value)
-			}
-			return nil
-		},
-		"title": one(&f.Title, asText),
-		"config": one(&f.Config, func(s string) (string, error) {
-			if !filepath.IsAbs(s) {
-				s = filepath.Join(filepath.Dir(f.Path), s)
-			}
-			return s, nil
-		}),
+// keys returns the reader of each key.
+func (f *File) keys() strictyaml.Fields {
+	var version int
+	return strictyaml.Fields{
+		"version":     one(&version, strictyaml.Node.Version),
+		"title":       one(&f.Title, asText),
+		"config":      one(&f.Config, f.asPath),
 		"transport":   one(&f.Transport, asText),
-		"collectives": some(&f.Plan.Collectives, func(s string) (string, error) { return s, (&measure.Plan{Collectives: []string{s}}).Validate() }),
+		"collectives": some(&f.Plan.Collectives, planned(func(name string) measure.Plan { return measure.Plan{Collectives: []string{name}} })),
 		"algorithms":  some(&f.Entries, asText),
-		"ranks": some(&f.Plan.Ranks, func(s string) (int, error) {
-			n, err := asNumber(s)
-			if err == nil {
-				err = (&measure.Plan{Ranks: []int{n}}).Validate()
-			}
-			return n, err
-		}),
-		"bytes":     f.readBytes,
-		"dtypes":    some(&f.Plan.DTypes, func(s string) (string, error) { return s, (&measure.Plan{DTypes: []string{s}}).Validate() }),
-		"ops":       some(&f.Plan.Ops, func(s string) (string, error) { return s, (&measure.Plan{Ops: []string{s}}).Validate() }),
-		"in_place":  some(&f.Plan.InPlace, asBool),
-		"root":      one(&f.Plan.Root, asNumber),
-		"consume":   one(&f.Plan.Consume, asBool),
-		"time":      one(&f.Budget.Time, asDuration),
-		"warmup":    one(&f.Budget.Warmup, asNumber),
-		"min_calls": one(&f.Budget.MinCalls, asNumber),
-		"max_calls": one(&f.Budget.MaxCalls, asNumber),
+		"ranks":       some(&f.Plan.Ranks, func(n strictyaml.Node) (int, error) { return n.Whole(1, config.MaxRanks) }),
+		"bytes":       f.readBytes,
+		"dtypes":      some(&f.Plan.DTypes, planned(func(name string) measure.Plan { return measure.Plan{DTypes: []string{name}} })),
+		"ops":         some(&f.Plan.Ops, planned(func(name string) measure.Plan { return measure.Plan{Ops: []string{name}} })),
+		"in_place":    some(&f.Plan.InPlace, strictyaml.Node.Bool),
+		"root":        one(&f.Plan.Root, asNumber),
+		"consume":     one(&f.Plan.Consume, strictyaml.Node.Bool),
+		"time":        one(&f.Budget.Time, strictyaml.Node.Duration),
+		"warmup":      one(&f.Budget.Warmup, asNumber),
+		"min_calls":   one(&f.Budget.MinCalls, asNumber),
+		"max_calls":   one(&f.Budget.MaxCalls, asNumber),
 	}
 }
 
 // readBytes reads sizes: a list, or begin, end and factor.
-func (f *File) readBytes(n node) error {
-	if !n.isMapping() {
+func (f *File) readBytes(n strictyaml.Node) error {
+	if !n.IsMapping() {
 		return some(&f.Plan.Bytes, asSize)(n)
 	}
 	var begin, end int
 	factor := 4
-	err := n.read(map[string]func(node) error{
+	err := n.Read(strictyaml.Fields{
 		"begin":  one(&begin, asSize),
 		"end":    one(&end, asSize),
 		"factor": one(&factor, asNumber),
@@ -118,41 +106,74 @@ func (f *File) readBytes(n node) error {
 	case err != nil:
 		return err
 	case factor < 2:
-		return n.errorf("factor is %d; sizes have to grow, by at least 2", factor)
+		return n.Errorf("factor is %d; sizes have to grow, by at least 2", factor)
 	case begin > end:
-		return n.errorf("begin is more than end")
+		return n.Errorf("begin is more than end")
 	}
 	f.Plan.Bytes = measure.Sizes(measure.Size(begin), measure.Size(end), factor)
 	return nil
 }
 
-func asText(s string) (string, error) { return s, nil }
-
-func asBool(s string) (bool, error) {
-	if s != "true" && s != "false" {
-		return false, fmt.Errorf("want true or false, got %q", s)
+// one returns a reader of a single value.
+func one[T any](into *T, read func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
+	return func(n strictyaml.Node) (err error) {
+		*into, err = read(n)
+		return err
 	}
-	return s == "true", nil
 }
 
-func asNumber(s string) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0, fmt.Errorf("want a whole number, got %q", s)
+// some returns a reader of a list without duplicates. A single value needs no brackets.
+func some[T comparable](into *[]T, read func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
+	return func(n strictyaml.Node) error {
+		*into = nil
+		add := func(n strictyaml.Node) error {
+			value, err := read(n)
+			if err == nil && slices.Contains(*into, value) {
+				return n.Errorf("%s stands in the list twice", n.Value())
+			}
+			*into = append(*into, value)
+			return err
+		}
+		if !n.IsList() {
+			return add(n)
+		}
+		err := n.Elements(add)
+		if err == nil && *into == nil {
+			return n.Errorf("the list is empty")
+		}
+		return err
 	}
-	return n, nil
 }
 
-func asDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		return 0, fmt.Errorf("want a duration with its unit, such as 200ms; got %q", s)
-	}
-	return d, nil
+func asText(n strictyaml.Node) (string, error) {
+	return strictyaml.Scalar(n, func(s string) (string, error) { return s, nil })
 }
 
-func asSize(s string) (int, error) {
-	var size measure.Size
-	err := size.UnmarshalText([]byte(s))
-	return int(size), err
+func asNumber(n strictyaml.Node) (int, error) { return n.Whole(math.MinInt, math.MaxInt) }
+
+func asSize(n strictyaml.Node) (int, error) {
+	return strictyaml.Scalar(n, func(s string) (int, error) {
+		var size measure.Size
+		err := size.UnmarshalText([]byte(s))
+		return int(size), err
+	})
+}
+
+// asPath reads a path relative to the directory of the sweep file.
+func (f *File) asPath(n strictyaml.Node) (string, error) {
+	path, err := asText(n)
+	if err == nil && !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(f.Path), path)
+	}
+	return path, err
+}
+
+// planned returns a reader of a name that a plan must accept.
+func planned(plan func(name string) measure.Plan) func(strictyaml.Node) (string, error) {
+	return func(n strictyaml.Node) (string, error) {
+		return strictyaml.Scalar(n, func(name string) (string, error) {
+			p := plan(name)
+			return name, p.Validate()
+		})
+	}
 }
