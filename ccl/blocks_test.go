@@ -34,7 +34,8 @@ func same(got, want []int32) error {
 	return nil
 }
 
-// Root alone says where what comes from where goes; gaps stay (C14), any order (C15).
+// Only the root has counts and displacements. Gaps are not changed, and blocks may be in any
+// order.
 func TestGatherV(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2, 3, 5} {

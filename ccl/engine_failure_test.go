@@ -17,7 +17,7 @@ import (
 )
 
 // Ranks that make different calls all learn in which respect, and no buffer is
-// touched (C17).
+// touched.
 func TestMismatch(t *testing.T) {
 	// Each call fills its buffers with 7 first and reports what it finds later.
 	type call func(c *ccl.Communicator, opts ...ccl.CallOption) (touched bool, err error)
@@ -122,7 +122,7 @@ func TestMismatch(t *testing.T) {
 }
 
 // requireFailedFor makes calls on a group that has failed: each returns the first
-// cause at once (C18).
+// cause at once.
 func requireFailedFor(t *testing.T, group []*ccl.Communicator, cause func(err error) bool) {
 	t.Helper()
 	for _, c := range group {

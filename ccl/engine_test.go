@@ -195,14 +195,14 @@ func TestLargeAndApart(t *testing.T) {
 	}
 }
 
-// A group of one rank is S0 to the letter.
+// In a group of one rank every collective is a copy or nothing.
 func TestAlone(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		c := group(t, connect, 1)[0]
-		require.Equal(t, 0, c.Rank()) // S0.8
+		require.Equal(t, 0, c.Rank())
 		require.Equal(t, 1, c.Size())
 
-		// S0.3, S0.10: a copy of send to its place, and nothing else.
+		// A copy of send to its place, and nothing else.
 		send, recv := []int32{1, 2, 3}, []int32{9, 9, 9, 9, 9, 9}
 		require.NoError(t, ccl.AllGatherV(bg, c, send, recv, []int{3}, []int{2}))
 		require.Equal(t, []int32{9, 9, 1, 2, 3, 9}, recv)
@@ -211,7 +211,6 @@ func TestAlone(t *testing.T) {
 		require.NoError(t, ccl.AllGatherV(bg, c, recv[:3], recv, []int{3}, nil))
 		require.NoError(t, ccl.AllGatherV(bg, c, nil, recv[:0], []int{0}, nil))
 
-		// S0.4
 		var size *ccl.InvalidBufferSizeError
 		for _, x := range []struct {
 			send, recv     int
@@ -231,7 +230,7 @@ func TestAlone(t *testing.T) {
 			require.Equal(t, x.want, *size)
 		}
 
-		// S0.5, S0.15: a copy, whatever the operation, without arithmetic.
+		// A copy, whatever the operation, without arithmetic.
 		odd := []float64{math.Copysign(0, -1), math.Inf(1), 0.1, math.MaxFloat64}
 		for _, op := range []ccl.Op{ccl.Sum, ccl.Avg, ccl.Product, ccl.Min, ccl.Max} {
 			got := make([]float64, len(odd))
@@ -247,7 +246,6 @@ func TestAlone(t *testing.T) {
 		require.Equal(t, ccl.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "send", Expected: 1, Actual: 0}, *size)
 		require.ErrorIs(t, ccl.AllReduce(bg, c, odd, odd, ccl.BXor), ccl.ErrNotImplemented)
 
-		// S0.6
 		buf := []uint8{1, 2}
 		require.NoError(t, ccl.Broadcast(bg, c, buf, 0))
 		require.Equal(t, []uint8{1, 2}, buf)
@@ -256,15 +254,15 @@ func TestAlone(t *testing.T) {
 		require.Equal(t, ccl.InvalidRootError{Root: 1, Size: 1}, *root)
 		require.ErrorAs(t, ccl.Broadcast(bg, c, buf, -1), &root)
 
-		for range 3 { // S0.7
+		for range 3 {
 			require.NoError(t, c.Barrier(bg))
 		}
-		require.NoError(t, c.Err()) // S0.9
+		require.NoError(t, c.Err())
 	})
 }
 
 // What is wrong with arguments is found before anything else happens, and a group
-// of which all ranks find something lives on, whatever each has found (C17).
+// of which all ranks find something lives on, whatever each has found.
 func TestRefusedByAll(t *testing.T) {
 	var (
 		size *ccl.InvalidBufferSizeError
@@ -306,7 +304,7 @@ func TestRefusedByAll(t *testing.T) {
 		{"recv too short", func(c *ccl.Communicator) error {
 			return ccl.AllGatherV(bg, c, x(1), x(2), []int{1, 1, 1}, nil)
 		}, &size},
-		{"recv too short for a place in the middle (C15)", func(c *ccl.Communicator) error {
+		{"recv too short for a place in the middle", func(c *ccl.Communicator) error {
 			return ccl.AllGatherV(bg, c, x(1), x(5), []int{1, 1, 1}, []int{0, 5, 2})
 		}, &size},
 		{"an empty place beyond the end", func(c *ccl.Communicator) error {
@@ -315,10 +313,10 @@ func TestRefusedByAll(t *testing.T) {
 		{"negative displacement", func(c *ccl.Communicator) error {
 			return ccl.AllGatherV(bg, c, x(1), x(5), []int{1, 1, 1}, []int{0, -1, 2})
 		}, &bad},
-		{"displacement that overflows (C15)", func(c *ccl.Communicator) error {
+		{"displacement that overflows", func(c *ccl.Communicator) error {
 			return ccl.AllGatherV(bg, c, x(1), x(5), []int{1, 1, 1}, []int{0, math.MaxInt, 2})
 		}, &bad},
-		{"places overlap (C15)", func(c *ccl.Communicator) error {
+		{"places overlap", func(c *ccl.Communicator) error {
 			return ccl.AllGatherV(bg, c, x(2), x(9), []int{2, 2, 2}, []int{4, 0, 5})
 		}, &bad},
 		{"send overlaps recv elsewhere", func(c *ccl.Communicator) error {

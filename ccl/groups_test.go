@@ -240,7 +240,7 @@ func TestManyGroups(t *testing.T) {
 	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 }
 
-// Random programs on groups that overlap give what they have to (S1.6-S1.10, S2.15).
+// Random programs on groups that overlap give what they have to.
 func TestRandomPrograms(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for seed := range uint64(*randomPrograms) {

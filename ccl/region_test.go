@@ -15,7 +15,7 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// The leader populates, all ranks fence, and all read the same memory (S1.16 to S1.19).
+// The leader populates, all ranks fence, and all read the same memory.
 func TestSharedRegion(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2, 3} {
@@ -58,7 +58,7 @@ func TestSharedRegion(t *testing.T) {
 	})
 }
 
-// All ranks populate, each its block (S1.21).
+// All ranks populate, each its block.
 func TestPopulate(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 3)
@@ -88,7 +88,7 @@ func TestPopulate(t *testing.T) {
 	})
 }
 
-// Ranks that ask for different regions are told so, all alike (C26).
+// Ranks that ask for different regions are told so, all alike.
 func TestRegionsThatDiffer(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -314,7 +314,7 @@ func TestRegionLargerThanTheMachine(t *testing.T) {
 	})
 }
 
-// In a group of one rank a region may be empty (S0.11).
+// In a group of one rank a region may be empty.
 func TestEmptyRegionAlone(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 1)

@@ -1,0 +1,139 @@
+package ccl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// failed ends a call that could not be completed. It records err as the group's failure, unless
+// the group has failed before, and returns when no other rank touches this rank's buffers any
+// more. It returns nil if other ranks have completed the call meanwhile.
+func (c *Communicator) failed(coll Collective, err error) error {
+	f := c.ep.Failure()
+	if f == nil {
+		f = c.ep.Fail(c.failureOf(err, c.rank))
+	}
+	if c.ep.Withdraw() {
+		return nil
+	}
+	if errors.Is(err, ErrClosed) { // by another goroutine, while the call ran
+		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
+	}
+	doing := c.call.doing
+	if f.Kind == transport.FailureAborted && f.By == c.rank {
+		doing = "" // this rank's own error has it
+	}
+	return c.collectiveError(coll, f, doing)
+}
+
+// failedBefore returns the error of a call on a group that failed in an earlier call.
+func (c *Communicator) failedBefore(coll Collective, f *transport.Failure) error {
+	e := c.collectiveError(coll, f, "the group has failed before; destroy it and initialize it again")
+	e.Algorithm = ""
+	e.Err = &poisoned{e.Err}
+	return e
+}
+
+// poisoned is the failure of an earlier call, which makes the communicator invalid.
+type poisoned struct{ cause error }
+
+func (e *poisoned) Error() string   { return e.cause.Error() }
+func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunicator} }
+
+// collectiveError returns the error of a call because of f, and tells it to WithFailures.
+func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
+	e := &CollectiveFailedError{
+		Operation: coll.String(), Message: message,
+		Rank: c.rank, Peer: -1, Seq: c.number(c.seq), Group: c.name, GlobalRanks: c.global, Err: c.cause(f),
+	}
+	if c.call.plan != nil {
+		e.Algorithm = c.call.plan.choice.Entry
+	}
+	switch f.Kind {
+	case transport.FailureAborted:
+		if f.By != c.rank {
+			e.Peer = f.By
+		}
+	case transport.FailureMismatch, transport.FailureOverlap:
+	default:
+		if len(f.Ranks) > 0 {
+			e.Peer = f.Ranks[0]
+		}
+	}
+	if c.tell != nil {
+		c.tell(c, e)
+	}
+	return e
+}
+
+// failureOf returns err, an error of rank, as a failure of the group. It is the inverse of cause.
+func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
+	f := &transport.Failure{By: rank, Seq: c.seq, Text: err.Error()}
+	var (
+		mismatch *MismatchError
+		overlap  *transport.OverlapError
+		refused  *transport.RefusedError
+		lost     *PeerLostError
+		timeout  *TimeoutError
+	)
+	switch {
+	case errors.As(err, &mismatch):
+		f.Kind, f.Text, f.Cause = transport.FailureMismatch, mismatch.Error(), mismatch
+	case errors.As(err, &overlap):
+		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
+	case errors.As(err, &refused):
+		f.Kind, f.Ranks, f.Missing = transport.FailureRefused, refused.Ranks, refused.Missing
+		f.Text = writeReasons(refused.Why)
+	case errors.As(err, &lost):
+		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
+	case errors.Is(err, ErrClosed):
+		f.Kind, f.Ranks = transport.FailurePeerLost, []int{rank}
+	case errors.As(err, &timeout) && len(timeout.Missing) > 0:
+		f.Kind, f.Ranks, f.After = transport.FailureTimeout, timeout.Missing, timeout.After
+	case errors.As(err, &timeout):
+		f.Kind, f.Ranks, f.After = transport.FailureStuck, timeout.Behind, timeout.After
+	default:
+		f.Kind, f.Cause = transport.FailureAborted, err
+	}
+	return f
+}
+
+// cause returns the group's failure as the error that calls return.
+func (c *Communicator) cause(f *transport.Failure) error {
+	if about := slices.Concat(f.Ranks, f.Missing); slices.ContainsFunc(about, func(r int) bool { return r < 0 || r >= c.size }) ||
+		len(f.Ranks) == 0 && (f.Kind == transport.FailurePeerLost || f.Kind == transport.FailureRefused) {
+		// Where ranks are processes the failure comes from shared memory.
+		return &AbortedError{By: f.By, Cause: &ProtocolError{Peer: f.By, Text: fmt.Sprintf("its failure is about ranks %v of %d", about, c.size)}}
+	}
+	switch f.Kind {
+	case transport.FailureMismatch:
+		if f.Cause != nil {
+			return f.Cause
+		}
+		if m := c.differ.Load(); m != nil {
+			return m // all ranks have found the same
+		}
+		return &AbortedError{By: f.By, Cause: errors.New(f.Text)}
+	case transport.FailureOverlap:
+		return sameMemory(f.Ranks, c.size)
+	case transport.FailureRefused:
+		return refusedBySome(f, c.size)
+	case transport.FailurePeerLost:
+		return &PeerLostError{Rank: f.Ranks[0], PID: f.PID}
+	case transport.FailureTimeout:
+		return &TimeoutError{Missing: f.Ranks, By: f.By, Seq: c.number(f.Seq), After: f.After}
+	case transport.FailureStuck:
+		return &TimeoutError{Behind: f.Ranks, By: f.By, Seq: c.number(f.Seq), After: f.After}
+	}
+	cause := f.Cause
+	if cause == nil {
+		cause = errors.New(f.Text)
+	}
+	if _, found := cause.(*ProtocolError); f.By == c.rank && (f.Seq != 0 || found) { //nolint:errorlint // as it was found
+		return cause // this rank's own
+	}
+	return &AbortedError{By: f.By, Cause: cause}
+}
