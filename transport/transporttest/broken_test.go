@@ -46,7 +46,7 @@ var brokenTransports = []broken{
 		wrap: slottedPayloads(1)},
 	{check: "Payload/Mixed", what: "exposed calls carry no payload", says: "panic",
 		wrap: func(ep *naive) transport.Endpoint { return noExposedPayload{ep} }},
-	{check: "Fingerprint", what: "shows the own fingerprint for all", says: "Fingerprint(",
+	{check: "Fingerprint", what: "returns the own fingerprint for all ranks", says: "Fingerprint(",
 		wrap: func(ep *naive) transport.Endpoint { return ownFingerprints{ep} }},
 	{check: "Mismatch", what: "rank 0 does not notice", says: "no error instead of *MismatchError",
 		wrap: func(ep *naive) transport.Endpoint { return unnoticedMismatch{ep} }},
@@ -64,11 +64,11 @@ var brokenTransports = []broken{
 	{check: "AnyRunner/Failing", what: "a failed body counts as run", says: "no error instead of", kind: parks,
 		wrap: func(ep *naive) transport.Endpoint { return failedIsRun{ep} }},
 
-	{check: "Window", what: "shows the neighbour's buffers", says: "seen by rank",
+	{check: "Window", what: "returns the neighbour's buffers", says: "seen by rank",
 		wrap: func(ep *naive) transport.Endpoint { return neighbourBuffers{ep} }},
 	{check: "Window", what: "Complete does not wait", says: "block", races: true,
 		wrap: func(ep *naive) transport.Endpoint { return noCompletion{ep} }},
-	{check: "Window/Uneven", what: "cuts buffers to the own length", says: "bytes of",
+	{check: "Window/Uneven", what: "cuts buffers to the length of the own one", says: "bytes of",
 		wrap: func(ep *naive) transport.Endpoint { return cutBuffers{ep} }},
 	{check: "Staging", what: "PutResult publishes all of the result", says: "Result(", kind: copies,
 		wrap: func(ep *naive) transport.Endpoint { return wholeResult{ep} }},
@@ -425,7 +425,7 @@ type reasonlessRefusal struct{ *naive }
 
 func (ep reasonlessRefusal) Refuse(seq uint64, _ string) { ep.naive.Refuse(seq, "") }
 
-// newestReason has one reason for each rank, that of its latest refusal.
+// newestReason keeps only the reason of each rank's latest refusal.
 type newestReason struct{ *naive }
 
 func (ep newestReason) Refuse(seq uint64, why string) {

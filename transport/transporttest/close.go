@@ -74,7 +74,7 @@ func (h *harness) leavesNothing(use func(m *marker)) {
 
 // leaks uses timers and contexts in groups, and closes them.
 func leaks(h *harness, n int) {
-	// A context that outlives the groups, as that of a program does.
+	// A context that outlives the groups, like the context of a program.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for trial := range 4 {

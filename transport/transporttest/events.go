@@ -10,9 +10,9 @@ import (
 )
 
 // The checks Interrupt and Reached are a table of events and waits. In Interrupt an event
-// meets a wait that would not end without it; in Reached it meets a wait whose condition is
-// true already. The outcome of a pair is that of the event, or success if the wait has been
-// reached, except for the pairs in exceptions and reachedExceptions.
+// meets a wait that would not end without it; the outcome is the event's, except in the cells
+// that exceptions lists. In Reached the wait's condition is true already; the outcome is success,
+// except in the cells that reachedExceptions lists.
 
 // wait is a way to wait for a rank, the peer.
 type wait struct {
@@ -20,25 +20,29 @@ type wait struct {
 	// inside: the wait begins when all ranks have entered the call, which is Exposed.
 	// Otherwise the peer does not enter the call.
 	inside bool
-	// has reports whether the transport has this wait. nil: every transport has.
+	// has reports whether the transport has this wait; nil: it always has.
 	has func(ep transport.Endpoint) bool
-	// before, unless nil, is what all ranks do first inside the call.
+	// before is what all ranks do first inside the call. It may be nil.
 	before func(r *rank)
-	// start, unless nil, is what the waiting rank does without waiting; then it blocks.
+	// start, which may be nil, is what the waiting rank does next; it does not wait. block waits.
 	start func(r *rank, e *transport.Arrival, peer int)
 	block func(r *rank, e *transport.Arrival, peer int) error
-	// The wait is reached when the peer has done supply, or, if the wait is mutual,
-	// when all other ranks have blocked in it, even if they gave up.
+	// Of a wait in Reached: either supply is what the peer does to make its condition true, or it
+	// is mutual: its condition is true when all other ranks have called block, even if they gave
+	// up.
 	supply func(r *rank, e *transport.Arrival, waiter int)
 	mutual bool
-	// Transports may return at once, without an error: unless the event came before (late),
-	// or always.
-	optional int
+	// optional: block may return at once, without an error.
+	optional option
 }
 
+// option tells when a wait is optional.
+type option int
+
 const (
-	late = 1 + iota
-	always
+	never  option = iota
+	late          // unless the event came before
+	always        // also if the event came before
 )
 
 var waits = []wait{
@@ -136,11 +140,11 @@ func rest(r *rank, e *transport.Arrival, peer int) error {
 			return err
 		}
 		r.checkStop()
-		r.P2P().Rest(never, (int(e.Seq)+r.me)%2 == 0)
+		r.P2P().Rest(no, (int(e.Seq)+r.me)%2 == 0)
 	}
 }
 
-func never() bool { return false }
+func no() bool { return false }
 
 // formAll forms a group of all ranks, in which the peer is rank 0.
 func formAll(r *rank, e *transport.Arrival, peer int) error {
@@ -260,7 +264,7 @@ func (ev *event) on(wt *wait) outcome {
 
 func is(want error) outcome { return func(_ *meeting, err error) { expect(err, want) } }
 
-// as returns the T in err, and fails if there is none.
+// as returns the T in err, and fails if err has none.
 func as[T error](err error) T {
 	e, ok := errors.AsType[T](err)
 	if !ok {

@@ -105,7 +105,7 @@ func interrupt(h *harness, n int, wt *wait, ev *event, trial int, limit time.Dur
 			r.await(noticed)
 		}
 		err := m.block()
-		if err != nil || wt.optional == 0 || wt.optional == late && early {
+		if err != nil || wt.optional == never || wt.optional == late && early {
 			ev.on(wt)(m, err)
 		}
 		if r.me != bystander {

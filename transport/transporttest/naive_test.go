@@ -115,7 +115,7 @@ func (ep *naive) Conclude(formed bool) (isFormed bool) {
 	return isFormed
 }
 
-// await waits until there is true for all other ranks. It is called and returns with the
+// await waits until there(q) is true for every other rank q. It is called and returns with the
 // mutex held.
 func (ep *naive) await(there func(rank int) bool) error {
 	if ep.limit.After > 0 {

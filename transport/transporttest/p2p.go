@@ -111,7 +111,7 @@ func (r *rank) canMove(out, in []*mail) bool {
 		slices.ContainsFunc(in, func(m *mail) bool { return len(m.letters) > 0 && r.arrived(m.peer) })
 }
 
-// arrived reports whether there is a message from a rank, or an error.
+// arrived reports whether TryNext would return a message from a rank, or an error.
 func (r *rank) arrived(from int) bool {
 	_, ok, err := r.P2P().TryNext(from)
 	return ok || err != nil
@@ -204,7 +204,7 @@ func p2pWake(h *harness, n int) {
 		for i := range 300 {
 			wake <- struct{}{}
 			r.yield()
-			r.P2P().Rest(never, i%2 == 0) // hangs if the wake is lost
+			r.P2P().Rest(no, i%2 == 0) // hangs if the wake is lost
 			r.checkStop()
 		}
 		r.P2P().Rest(func() bool { return true }, false)
@@ -224,7 +224,7 @@ func p2pLeft(h *harness, n int) {
 				r.pause()
 				for r.P2P().Lost(0) == nil {
 					r.checkFailed()
-					r.P2P().Rest(never, trial%2 == 0)
+					r.P2P().Rest(no, trial%2 == 0)
 				}
 				if !r.fetch(&mail{0, m, nil}) {
 					fail("what the rank had put before it left is not there")
@@ -334,7 +334,7 @@ func p2pBehind(h *harness, n int) {
 			p.WaitFor(r.me + 1)
 			for !over.isOpen() {
 				r.checkStop()
-				p.Rest(never, true)
+				p.Rest(no, true)
 			}
 			p.WaitFor(-1)
 		}
@@ -427,7 +427,7 @@ func p2pGaveUp(h *harness, n int) {
 				p.WaitFor(2)
 				for !woken.isOpen() {
 					r.checkStop()
-					p.Rest(never, true)
+					p.Rest(no, true)
 				}
 				if got := p.Behind(2); got != 2 {
 					fail("Behind(2) is %d, although rank 2 does not wait", got)

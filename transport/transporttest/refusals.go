@@ -95,9 +95,9 @@ func refuseRuns(h *harness, n int) {
 	}
 }
 
-// refuse lets all ranks refuse run calls, and those of who one more, which the others enter.
-// The bits of kind: it is Exposed; it is refused before the others wait; and the first to notice
-// makes the group fail, instead of the last.
+// refuse lets all ranks refuse run calls. Then the ranks of who refuse one more call, which the
+// others enter. The bits of kind: the call is Exposed; the others begin to wait after the
+// refusal; the first rank that notices makes the group fail, and not the last.
 func (h *harness) refuse(n, trial, run, kind int, who ...int) {
 	exposed, early, hasty := kind&1 != 0, kind&2 != 0, kind&4 != 0
 	refused, noticed := newGate(1), newGate(n-len(who))

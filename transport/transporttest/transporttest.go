@@ -151,7 +151,7 @@ var checks = []check{
 	{"Refuse/Runs", few, refuseRuns,
 		"if one rank refuses more calls than another, the first call on which they differ ends with an error"},
 	{"Refuse/On", few, refuseOn,
-		"if a rank refuses further calls, its reason in an error is that of the call in question, or empty; the reason of the first call that it refused since its last Enter is kept"},
+		"if a rank refuses further calls, an error has its reason for the call in question, or an empty one; the reason of the first call that it refused since its last Enter is kept"},
 
 	{"Fail/First", anySize, failFirst,
 		"all ranks get the failure that was recorded first, with its kind, rank, call, ranks and text; later ones change nothing"},

@@ -54,9 +54,9 @@ func (r *rank) window(length int, inPlace, anyRunner bool) error {
 }
 
 // unevenWindow makes a call in which rank q brings length(q) bytes. The body of rank b moves
-// block b of its successor's input to all outputs, which hold the blocks one after the other:
-// those of all first pieces, then those of all second pieces. In shared memory the whole input
-// is one piece.
+// block b of its successor's input to all outputs. An output holds the blocks of the first
+// piece of every input, then the blocks of the second pieces, and so on. In shared memory the
+// whole input is one piece.
 func (r *rank) unevenWindow(length func(q int) int, inPlace, anyRunner bool) error {
 	e := r.arrival()
 	w := &windowCall{rank: r, seq: int(e.Seq), length: length}
@@ -224,7 +224,7 @@ func staging(h *harness, n int) {
 	h.each(n, 0, "", func(r *rank) {
 		s := r.Staging()
 		if s == nil {
-			return // there is Memory
+			return // the ranks share memory
 		}
 		piece := s.PieceBytes()
 		if piece < 16 || piece%16 != 0 {
