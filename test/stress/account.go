@@ -12,18 +12,18 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// A Kind is what an Outcome is of.
+// A Kind is the kind of operation of an Outcome.
 type Kind string
 
 const (
 	Call     Kind = "call"     // a collective
-	Send     Kind = "send"     // also that of an exchange that succeeded
-	Recv     Kind = "recv"     // the same
+	Send     Kind = "send"     // or the send of an exchange that succeeded
+	Recv     Kind = "recv"     // or the receive of one
 	Retry    Kind = "retry"    // of a receive that failed
 	Exchange Kind = "exchange" // one that failed
 )
 
-// An Outcome is how a call, a send or a receive of a rank ended.
+// An Outcome is the end of a call, a send or a receive of a rank.
 type Outcome struct {
 	Event, Index, Group int
 	Kind                Kind
@@ -31,40 +31,40 @@ type Outcome struct {
 	From, To            int // of a message, ranks of the job
 	Async               bool
 
-	At     int64  // when the rank saw the end, in nanoseconds
+	At     int64  // time at which the rank saw the end, in nanoseconds
 	Err    string // "" if it succeeded
 	Closed bool   // the error is ErrClosed,
 	Lost   []int  // or PeerLostError with this rank of the job,
 	By     []int  // or AbortedError with this one
-	Failed bool   // the group had failed by then, whatever ended this
+	Failed bool   // the group had failed by then
 }
 
 func (o *Outcome) ok() bool { return o.Err == "" }
 
-// A Leaving is how a rank left a group.
+// A Leaving is the departure of a rank from a group.
 type Leaving struct {
-	Way   Way
-	Began int64 // in nanoseconds
-	Err   error `json:"-"` // of Close or Destroy; a second one's, too
+	Way     Way
+	Started int64 // in nanoseconds
+	Err     error `json:"-"` // of Close or Destroy, or of both
 }
 
-// An Account is what became of one rank's part. Run makes it, Settle completes it; it
-// can travel as JSON.
+// An Account records the operations of one rank. Run makes it, Settle completes it. It can
+// be encoded as JSON.
 type Account struct {
 	Rank     int
-	Way      Way // how the caller of Run is to end the worker: Return, Fail or not at all
+	Way      Way // how the caller of Run must end the worker: Return, Fail or "" (not at all)
 	Outcomes []Outcome
-	Left     []*Leaving // by the number of the group; nil: it is none of the rank's
-	Wrong    []string   // what a rank sees by itself
+	Left     []*Leaving // by the number of the group; nil: the rank is not in it, or has not left
+	Wrong    []string   // violations that the rank has seen by itself
 
 	mu    sync.Mutex
-	works []*begun
+	works []*started
 	comms []*ccl.Communicator // of the works
 	kept  []func()
 	watch sync.WaitGroup
 }
 
-// now is the time on the clock that all processes of a machine have in common.
+// now returns the time on the clock that all processes of a machine share.
 func now() int64 { return time.Now().UnixNano() }
 
 func (a *Account) wrong(format string, args ...any) {
@@ -73,16 +73,16 @@ func (a *Account) wrong(format string, args ...any) {
 	a.Wrong = append(a.Wrong, fmt.Sprintf(format, args...))
 }
 
-// leave notes that the rank is about to leave groups, and reports whether it is in all of
-// them so far.
+// leave notes that the rank is about to leave groups, and reports whether it was still in
+// all of them.
 func (a *Account) leave(groups []*group, way Way) (first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	first = true
-	began := now()
+	now := now()
 	for _, g := range groups {
 		if a.Left[g.number] == nil {
-			a.Left[g.number] = &Leaving{Way: way, Began: began}
+			a.Left[g.number] = &Leaving{Way: way, Started: now}
 		} else {
 			first = false
 		}
@@ -100,22 +100,22 @@ func (a *Account) left(groups []*group, err error) {
 	}
 }
 
-// counted checks that who closes a group is told of what that drops.
+// counted checks that closing a group returned an error if that dropped operations.
 func (a *Account) counted() {
 	for number, l := range a.Left {
 		if l == nil || l.Way == Return || l.Way == Fail || l.Err != nil {
 			continue
 		}
 		for _, b := range a.works {
-			if o := &b.ending.what; b.ending.group.number == number && b.began < l.Began && o.Closed && !o.Failed {
+			if o := &b.ending.what; b.ending.group.number == number && b.at < l.Started && o.Closed && !o.Failed {
 				a.wrong("not counted: %s was dropped, and the %s that did it returned nil", b.ending.text(), l.Way)
 			}
 		}
 	}
 }
 
-// ended notes an outcome. The buffers are the rank's again: it looks at them and rewrites
-// them at once.
+// ended notes an outcome. The buffers are the rank's again: ended checks and overwrites them
+// at once.
 func (a *Account) ended(c *ccl.Communicator, e *ending, err error) {
 	o := e.what
 	o.Group, o.At = e.group.number, now()
@@ -151,7 +151,7 @@ func (e *ending) text() string {
 	return fmt.Sprintf("event %d, %s of %s", e.what.Event, e.what.Kind, e.what.Text)
 }
 
-// blame notes an error and whom it names.
+// blame notes an error and the rank that it names.
 func (o *Outcome) blame(g *group, err error) {
 	o.Err = err.Error()
 	rank := func(r int) []int {
@@ -169,25 +169,25 @@ func (o *Outcome) blame(g *group, err error) {
 	}
 }
 
-// begins notes what has begun. Of every other the end is seen at once.
-func (a *Account) begins(c *ccl.Communicator, b *begun) {
+// starts notes a started operation. It watches every second one for its end.
+func (a *Account) starts(c *ccl.Communicator, b *started) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	b.began = now()
+	b.at = now()
 	a.works, a.comms = append(a.works, b), append(a.comms, c)
 	if len(a.works)%2 == 0 {
 		a.watch.Go(func() { a.await(c, b) })
 	}
 }
 
-// await notes the outcome of what has begun.
-func (a *Account) await(c *ccl.Communicator, b *begun) {
+// await notes the outcome of a started operation.
+func (a *Account) await(c *ccl.Communicator, b *started) {
 	err := b.work.Wait(context.Background())
 	b.noted.Do(func() { a.ended(c, &b.ending, err) })
 }
 
-// Settle notes the outcome of all that has begun, and looks at the buffers a last time. By
-// now the rank has left all its groups.
+// Settle notes the outcomes of all started operations, and checks the buffers a last time. The
+// rank must have left all its groups.
 func (a *Account) Settle(patience time.Duration) {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
@@ -207,7 +207,7 @@ func (a *Account) Settle(patience time.Duration) {
 	}
 }
 
-// Check says what is wrong with what became of the ranks, by rank: nil is nothing.
+// Check returns the violations of the package's rules in the accounts of all ranks, by rank.
 func (p *Departures) Check(accounts []*Account) error {
 	c := &checking{program: p, accounts: accounts}
 	for _, a := range accounts {
@@ -247,10 +247,10 @@ func (o *Outcome) String() string {
 	return fmt.Sprintf("%s of %s (%q)", text, o.Text, o.Err)
 }
 
-// names checks that an error is that of a departure, and names a rank that has left.
+// names checks that an error results from a departure, and names a rank that has left.
 func (c *checking) names(a *Account, o *Outcome) {
 	left := func(ranks []int) *Leaving {
-		if l := c.accounts[max(ranks[0], 0)].Left[o.Group]; ranks[0] >= 0 && l != nil && l.Began <= o.At {
+		if l := c.accounts[max(ranks[0], 0)].Left[o.Group]; ranks[0] >= 0 && l != nil && l.Started <= o.At {
 			return l
 		}
 		return nil
@@ -259,7 +259,7 @@ func (c *checking) names(a *Account, o *Outcome) {
 	case o.ok():
 	case o.Closed:
 		if left([]int{a.Rank}) == nil {
-			c.wrong(a.Rank, "names: %v is an error of a rank that has left, and this one has not", o)
+			c.wrong(a.Rank, "names: %v is the error of a rank that has left, and this one has not", o)
 		}
 	case o.Lost != nil:
 		if left(o.Lost) == nil {
@@ -271,11 +271,11 @@ func (c *checking) names(a *Account, o *Outcome) {
 			c.wrong(a.Rank, "names: %v names rank %d of the job, which has not failed", o, o.By[0])
 		}
 	default:
-		c.wrong(a.Rank, "names: %v is no error of a departure", o)
+		c.wrong(a.Rank, "names: %v is not an error of a departure", o)
 	}
 }
 
-// calls checks the collectives of a group: all of a call's ranks make it in the same event.
+// calls checks the collectives of a group: all ranks make a call in the same event.
 func (c *checking) calls(g *group) {
 	byEvent := map[int]map[int]*Outcome{} // event -> rank
 	for _, rank := range g.members {
@@ -295,8 +295,8 @@ func (c *checking) calls(g *group) {
 		events = append(events, event)
 	}
 	slices.Sort(events)
-	whole := true              // so far all ranks have made all calls, and have left none while it ran
-	failed := map[int]string{} // why a rank makes no further call
+	whole := true              // so far all ranks have made all calls, and none has left during one
+	failed := map[int]string{} // by rank: why it makes no further call
 	for _, event := range events {
 		of := byEvent[event]
 		for _, rank := range g.members {
@@ -328,8 +328,9 @@ func (c *checking) calls(g *group) {
 	}
 }
 
-// dropped reports whether a call or a send was not made because the rank's worker returned,
-// without an error, though no worker had failed, which ends the contexts of the others.
+// dropped reports whether a call or a send was not made because the rank's worker returned
+// without an error, although no worker had failed. A failed worker ends the contexts of the
+// others.
 func (c *checking) dropped(rank int, o *Outcome) bool {
 	if l := c.accounts[rank].Left[o.Group]; !o.Closed || l == nil || l.Way != Return || o.Kind != Call && o.Kind != Send {
 		return false
@@ -341,10 +342,10 @@ func (c *checking) dropped(rank int, o *Outcome) bool {
 // had ended.
 func (c *checking) untorn(rank int, o *Outcome) bool {
 	l := c.accounts[rank].Left[o.Group]
-	return l == nil || l.Way == Return && !o.Closed || o.At <= l.Began
+	return l == nil || l.Way == Return && !o.Closed || o.At <= l.Started
 }
 
-// messages checks that what was sent before its sender left arrives.
+// messages checks that messages arrive that were sent before their sender left.
 func (c *checking) messages() {
 	type key struct{ event, index, group, from, to int }
 	sent := map[key]*Outcome{}
@@ -360,7 +361,7 @@ func (c *checking) messages() {
 	each(Send, func(_ *Account, k key, o *Outcome) { sent[k] = o })
 	each(Recv, func(a *Account, k key, o *Outcome) {
 		l := a.Left[o.Group]
-		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && (l == nil || o.At <= l.Began) {
+		if s := sent[k]; s != nil && s.ok() && !o.ok() && !o.Failed && (l == nil || o.At <= l.Started) {
 			c.wrong(a.Rank, "lost message: %v failed, the send succeeded, and the group lives", o)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// gathers prepares a gather, to all or to a root, of blocks that are alike or not.
+// gathers prepares a gather or an all-gather of equal or unequal blocks.
 func (c *call[T]) gathers(d *drawing, kind string, r int, inPlace bool) func() operands[T] {
 	root, counts := c.root, c.counts
 	all := kind == "all_gather" || kind == "all_gather_v"
@@ -45,7 +45,7 @@ func (c *call[T]) gathers(d *drawing, kind string, r int, inPlace bool) func() o
 				return ccl.GatherV(ctx, comm, o.send, o.recv, its, where, root, c.opts...)
 			}
 		}
-		o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+		o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 			switch kind {
 			case "all_gather":
 				return ccl.AllGatherAsync(ctx, comm, o.send, o.recv, c.opts...)
@@ -61,7 +61,7 @@ func (c *call[T]) gathers(d *drawing, kind string, r int, inPlace bool) func() o
 	}
 }
 
-// scatters prepares a scatter of blocks that are alike or not.
+// scatters prepares a scatter of equal or unequal blocks.
 func (c *call[T]) scatters(d *drawing, r int) func() operands[T] {
 	root, counts := c.root, c.counts
 	if counts == nil {
@@ -87,7 +87,7 @@ func (c *call[T]) scatters(d *drawing, r int) func() operands[T] {
 			}
 			return ccl.ScatterV(ctx, comm, o.send, its, displs, o.recv, root, c.opts...)
 		}
-		o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+		o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 			if c.counts == nil {
 				return ccl.ScatterAsync(ctx, comm, o.send, o.recv, root, c.opts...)
 			}
@@ -97,7 +97,7 @@ func (c *call[T]) scatters(d *drawing, r int) func() operands[T] {
 	}
 }
 
-// allToAlls prepares an exchange of blocks that are alike or not.
+// allToAlls prepares an all-to-all of equal or unequal blocks.
 func (c *call[T]) allToAlls(d *drawing, r int) func() operands[T] {
 	size := c.g.size()
 	length := func(from, to int) int {
@@ -116,7 +116,7 @@ func (c *call[T]) allToAlls(d *drawing, r int) func() operands[T] {
 		sendDispls, sendTotal = d.place(sends)
 		recvDispls, recvTotal = d.place(recvs)
 	}
-	// What a rank has for another differs from what it has for a third.
+	// The blocks of one rank for two others differ.
 	block := func(from, to int) []T {
 		return c.data(c.event, 100*(1+c.g.members[from])+c.g.members[to], length(from, to), c.bits)
 	}
@@ -130,7 +130,7 @@ func (c *call[T]) allToAlls(d *drawing, r int) func() operands[T] {
 			}
 			return ccl.AllToAllV(ctx, comm, o.send, sends, sendDispls, o.recv, recvs, recvDispls, c.opts...)
 		}
-		o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+		o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 			if c.matrix == nil {
 				return ccl.AllToAllAsync(ctx, comm, o.send, o.recv, c.opts...)
 			}

@@ -8,8 +8,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// kinds are the collectives that programs make, in all their forms, and what kernels
-// each needs.
+// kinds lists the collectives, in all their forms, with the kernel that each needs.
 var kinds = []kind{
 	{"barrier", ccl.CollBarrier}, {"all_reduce", ccl.CollAllReduce}, {"all_reduce_coalesced", ccl.CollAllReduce},
 	{"reduce", ccl.CollReduce}, {"reduce_scatter", ccl.CollReduceScatter}, {"reduce_scatter_v", ccl.CollReduceScatter},
@@ -34,17 +33,17 @@ type call[T ccl.Element] struct {
 	root  int
 	opts  []ccl.CallOption
 	count int
-	// Where ranks bring unlike lengths: of rank r, and of what rank r has for rank s.
+	// For unequal lengths: that of rank r, and of rank r's block for rank s.
 	counts []int
 	matrix [][]int
 }
 
-// operands are those of one rank in a call. recv may be send, or a part of it.
+// operands are the buffers of one rank in a call. recv may be send, or a part of it.
 type operands[T ccl.Element] struct {
 	send, recv []T
 	want       []T // of recv
 	call       func(ctx context.Context, c *ccl.Communicator) error
-	begin      func(ctx context.Context, c *ccl.Communicator) *ccl.Work
+	start      func(ctx context.Context, c *ccl.Communicator) *ccl.Work
 }
 
 var premul = ccl.PremulSum(factor)
@@ -72,8 +71,8 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 	for r, rank := range g.members {
 		prepare := c.of(d, k.name, r)
 		async := d.IntN(2) == 0
-		if d.begins != nil {
-			async = d.begins[rank]
+		if d.starts != nil {
+			async = d.starts[rank]
 		}
 		d.addReady(rank, text, func() func(*run) error {
 			o := prepare()
@@ -81,7 +80,7 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 			return func(run *run) error {
 				comm := run.groups[g]
 				if async {
-					run.later(&c.event, o.begin(run.ctx, comm), e)
+					run.later(&c.event, o.start(run.ctx, comm), e)
 					return nil
 				}
 				return run.ended(e, o.call(run.ctx, comm))
@@ -90,7 +89,7 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 	}
 }
 
-// ending says what the operands of a rank are to be at the end of the call.
+// ending returns the checks of a rank's operands at the end of the call.
 func (c *call[T]) ending(o *operands[T], text string, async bool) *ending {
 	e := &ending{group: c.g, what: Outcome{Event: c.event, Kind: Call, Text: text, Async: async}}
 	sent := slices.Clone(o.send)
@@ -121,8 +120,8 @@ func within[T any](x *T, s []T) bool {
 	return false
 }
 
-// drawOp draws an operation, and how many bits inputs may have so that nothing is
-// rounded and nothing overflows.
+// drawOp draws an operation, and the width of inputs with which nothing is rounded and
+// nothing overflows.
 func (c *call[T]) drawOp(d *drawing, coll ccl.Collective) {
 	scans := coll == ccl.CollScan || coll == ccl.CollExScan
 	ops := slices.DeleteFunc(append(ccl.Ops(), premul), func(op ccl.Op) bool {
@@ -170,23 +169,23 @@ func (c *call[T]) drawLengths(d *drawing, k kind) {
 	}
 }
 
-// input returns n elements that a rank of the group brings.
+// input returns the n elements of input of a rank of the group.
 func (c *call[T]) input(r, n int) []T { return c.data(c.event, c.g.members[r], n, c.bits) }
 
-// output returns n elements that a rank has before the call where results go to.
+// output returns the n elements that a rank's output holds before the call.
 func (c *call[T]) output(r, n int) []T { return c.data(c.event, 1000+c.g.members[r], n, c.bits) }
 
-// folded returns elements from lo to hi of the reduction of what ranks bring, as far as
-// the first so many of them.
-func (c *call[T]) folded(ranks, lo, hi int) []T {
+// reduced returns the elements from lo to hi of the reduction of the inputs of the first
+// ranks.
+func (c *call[T]) reduced(ranks, lo, hi int) []T {
 	x := make([]T, hi-lo)
 	for i := range x {
-		x[i] = c.fold(ranks, lo+i)
+		x[i] = c.reduce(ranks, lo+i)
 	}
 	return x
 }
 
-func (c *call[T]) fold(ranks, i int) T {
+func (c *call[T]) reduce(ranks, i int) T {
 	acc := int64(0)
 	for r := range ranks {
 		x := hash(c.event, c.g.members[r], i) & (1<<c.bits - 1)
@@ -217,7 +216,7 @@ func (c *call[T]) fold(ranks, i int) T {
 	return c.numbers.of(acc)
 }
 
-// place draws where blocks lie: nil is one after the other.
+// place draws the positions of blocks; nil: packed.
 func (d *drawing) place(counts []int) (displs []int, total int) {
 	if d.IntN(3) == 0 {
 		return nil, sum(counts)
@@ -238,7 +237,7 @@ func sum(counts []int) (total int) {
 	return total
 }
 
-// at returns where a block lies.
+// at returns the position of a block.
 func at(counts, displs []int, r int) int {
 	if displs == nil {
 		return sum(counts[:r])
@@ -246,7 +245,7 @@ func at(counts, displs []int, r int) int {
 	return displs[r]
 }
 
-// scattered returns x with blocks put to their places.
+// scattered returns a copy of x with the blocks at their positions.
 func scattered[T any](x []T, counts, displs []int, block func(r int) []T) []T {
 	x = slices.Clone(x)
 	for r, n := range counts {
@@ -259,7 +258,7 @@ func even(count, ranks int) []int {
 	return slices.Repeat([]int{count}, ranks)
 }
 
-// of draws what one rank has in a call, and returns what prepares it.
+// of draws the operands of one rank in a call, and returns a function that prepares them.
 func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 	n, g, root := c.count, c.g, c.root
 	size, inPlace := g.size(), d.IntN(3) == 0
@@ -268,9 +267,9 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 		switch {
 		case !results:
 		case inPlace:
-			o.recv, o.want = o.send, c.folded(ranks, 0, n)
+			o.recv, o.want = o.send, c.reduced(ranks, 0, n)
 		default:
-			o.recv, o.want = c.output(r, n), c.folded(ranks, 0, n)
+			o.recv, o.want = c.output(r, n), c.reduced(ranks, 0, n)
 		}
 		return o
 	}
@@ -278,7 +277,7 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 	case "barrier":
 		return func() (o operands[T]) {
 			o.call = func(ctx context.Context, comm *ccl.Communicator) error { return comm.Barrier(ctx) }
-			o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work { return comm.BarrierAsync(ctx) }
+			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work { return comm.BarrierAsync(ctx) }
 			return o
 		}
 	case "all_reduce":
@@ -287,7 +286,7 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
 				return ccl.AllReduce(ctx, comm, o.send, o.recv, c.op, c.opts...)
 			}
-			o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 				return ccl.AllReduceAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
 			}
 			return o
@@ -295,7 +294,7 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 	case "all_reduce_coalesced":
 		return func() (o operands[T]) {
 			o.recv = c.input(r, sum(c.counts))
-			o.want = c.folded(size, 0, len(o.recv))
+			o.want = c.reduced(size, 0, len(o.recv))
 			var tensors [][]T
 			for i, n := range c.counts {
 				tensors = append(tensors, o.recv[sum(c.counts[:i]):][:n])
@@ -303,7 +302,7 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
 				return ccl.AllReduceCoalesced(ctx, comm, tensors, c.op, c.opts...)
 			}
-			o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 				return ccl.AllReduceCoalescedAsync(ctx, comm, tensors, c.op, c.opts...)
 			}
 			return o
@@ -314,7 +313,7 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
 				return ccl.Reduce(ctx, comm, o.send, o.recv, c.op, root, c.opts...)
 			}
-			o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 				return ccl.ReduceAsync(ctx, comm, o.send, o.recv, c.op, root, c.opts...)
 			}
 			return o
@@ -325,7 +324,7 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
 				return ccl.Scan(ctx, comm, o.send, o.recv, c.op, c.opts...)
 			}
-			o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 				return ccl.ScanAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
 			}
 			return o
@@ -339,7 +338,7 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
 				return ccl.ExScan(ctx, comm, o.send, o.recv, c.op, c.opts...)
 			}
-			o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 				return ccl.ExScanAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
 			}
 			return o
@@ -356,14 +355,14 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 			if o.recv = c.output(r, hi-lo); inPlace {
 				o.recv = o.send[lo:hi]
 			}
-			o.want = c.folded(size, lo, hi)
+			o.want = c.reduced(size, lo, hi)
 			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
 				if c.counts == nil {
 					return ccl.ReduceScatter(ctx, comm, o.send, o.recv, c.op, c.opts...)
 				}
 				return ccl.ReduceScatterV(ctx, comm, o.send, o.recv, c.op, counts, c.opts...)
 			}
-			o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 				if c.counts == nil {
 					return ccl.ReduceScatterAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
 				}
@@ -380,7 +379,7 @@ func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
 			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
 				return ccl.Broadcast(ctx, comm, o.recv, root, c.opts...)
 			}
-			o.begin = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
+			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
 				return ccl.BroadcastAsync(ctx, comm, o.recv, root, c.opts...)
 			}
 			return o

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -19,61 +18,62 @@ const (
 	Close   Way = "close"   // Communicator.Close of each of its groups
 	Abort   Way = "abort"   // the same after Communicator.Abort
 	Destroy Way = "destroy" // Exits.Destroy, once for all groups
-	Return  Way = "return"  // whoever called Run ends the rank's worker without an error
+	Return  Way = "return"  // the caller of Run ends the rank's worker without an error
 	Fail    Way = "fail"    // the same with an error, which aborts the rank's groups
 )
 
 // Departures are random programs in which ranks leave at random moments.
 type Departures struct {
 	program *Program
-	groups  []*group // the first is that of all ranks
+	groups  []*group // the first has all ranks
 	leaves  [][]leave
-	ends    []leave // of ranks that come to the end
+	ends    []leave // of ranks that reach the end
 }
 
-// A leave is when and how a rank leaves a group, or, if that is nil, all.
+// A leave is when and how a rank leaves a group, or all groups if that is nil.
 type leave struct {
 	event   int
 	group   *group
 	way     Way
-	beside  bool          // another goroutine does it, while calls run
-	delay   time.Duration // from the event on
-	further int           // how many events the rank tries afterwards
+	beside  bool          // in another goroutine, while calls run
+	delay   time.Duration // after the event
+	further int           // number of events that the rank tries afterwards
 }
 
-// Exits are how a rank makes and leaves groups where that is not package ccl's to say.
-// What is nil is done by package ccl.
+// Exits replace the functions of package ccl by which a rank makes and leaves groups. A nil
+// function is that of package ccl.
 type Exits struct {
 	NewGroup func(ranks []int) (c *ccl.Communicator, leave func() error, err error)
 	Destroy  func() error
 }
 
-// NewDepartures draws a program in which ranks leave, in these ways.
+// NewDepartures draws a program in which ranks leave in the given ways.
 func NewDepartures(seed uint64, o Options, ways ...Way) *Departures {
-	p := &Program{seed: seed, parts: make([][]part, o.Ranks)}
-	d := &drawing{Rand: rand.New(rand.NewPCG(seed, 1)), Options: o, program: p, bursts: map[*group][]burst{}}
-	// A rank whose worker returns leaves once its calls and sends are done. What these wait
-	// for must not wait for the rank in turn.
+	d := newDrawing(seed, 1, o)
+	// A rank whose worker returns leaves once its calls and sends are done. The ranks that
+	// these wait for must not wait for that rank.
 	d.prompt = slices.Contains(ways, Return)
-	all := &group{name: "all"}
-	for r := range o.Ranks {
-		all.members = append(all.members, r)
-	}
-	p.all, d.groups = all, []*group{all}
 	for range d.IntN(6) {
 		members := d.Perm(o.Ranks)[:2+d.IntN(o.Ranks-1)]
 		slices.Sort(members)
 		d.open(members)
 	}
 	groups := slices.Clone(d.groups)
-	for d.event = 1; d.event <= o.Events || len(d.owed) > 0; d.event++ {
-		d.drawDeparting(d.event > o.Events)
-	}
+	d.events(12, func(g *group, t drawings) {
+		switch n := d.IntN(100); {
+		case n < 60:
+			d.burst(g, t)
+		case n < 90:
+			t.messages(d, g)
+		default:
+			t.exchange(d, g)
+		}
+	})
 	for _, i := range d.Perm(len(groups)) {
 		d.burst(groups[i], types[d.IntN(len(types))])
 		d.event++
 	}
-	q := &Departures{program: p, groups: groups, leaves: make([][]leave, o.Ranks)}
+	q := &Departures{program: d.program, groups: groups, leaves: make([][]leave, o.Ranks)}
 	for _, g := range groups {
 		if len(groups) == 1 || d.IntN(4) > 0 {
 			for _, r := range d.some(g) {
@@ -91,37 +91,10 @@ func NewDepartures(seed uint64, o Options, ways ...Way) *Departures {
 	return q
 }
 
-// drawDeparting draws an event, or several of a kind, and what ranks do before.
-func (d *drawing) drawDeparting(end bool) {
-	for rank := range d.Ranks {
-		if d.IntN(12) == 0 {
-			d.pause(rank)
-		}
-		if d.IntN(12) == 0 {
-			d.settle(rank)
-		}
-	}
-	if i := slices.IndexFunc(d.owed, func(o owed) bool { return end || o.due <= d.event }); i >= 0 {
-		o := d.owed[i]
-		d.owed = slices.Delete(d.owed, i, i+1)
-		o.draw()
-		return
-	}
-	g, t := d.groups[d.IntN(len(d.groups))], types[d.IntN(len(types))]
-	switch n := d.IntN(100); {
-	case n < 60:
-		d.burst(g, t)
-	case n < 90:
-		t.messages(d, g)
-	default:
-		t.exchange(d, g)
-	}
-}
-
-// A burst is calls of a kind that follow each other without a pause.
+// A burst is a run of calls of one kind without a pause.
 type burst struct{ first, last int }
 
-// burst draws one.
+// burst draws a burst.
 func (d *drawing) burst(g *group, t drawings) {
 	k := kinds[d.IntN(len(kinds))]
 	if d.IntN(3) == 0 {
@@ -129,7 +102,7 @@ func (d *drawing) burst(g *group, t drawings) {
 	}
 	if d.IntN(3) > 0 {
 		for range d.Ranks {
-			d.begins = append(d.begins, d.IntN(2) == 0)
+			d.starts = append(d.starts, d.IntN(2) == 0)
 		}
 	}
 	d.long = d.IntN(2) == 0
@@ -141,11 +114,11 @@ func (d *drawing) burst(g *group, t drawings) {
 	t.collective(d, g, k)
 	b.last = d.event
 	d.bursts[g] = append(d.bursts[g], b)
-	d.long, d.begins = false, nil
+	d.long, d.starts = false, nil
 }
 
-// leave draws when and how a rank leaves a group, or all where that is the first: in most
-// cases while a burst runs, or is in the queue.
+// leave draws when and how a rank leaves a group, or all groups if it is the first: mostly
+// while a burst runs or is queued.
 func (d *drawing) leave(g *group, ways []Way) leave {
 	l := leave{event: 1 + d.IntN(d.event), way: ways[d.IntN(len(ways))], further: d.IntN(3)}
 	if bursts := d.bursts[g]; d.IntN(5) > 0 {
@@ -168,10 +141,10 @@ func (d *drawing) leave(g *group, ways []Way) leave {
 	return l
 }
 
-// Run does the part of one rank, whose communicator, of as many ranks as the program is
-// for, it gets. It returns what has become of it; the error is that of groups that could not
-// be made. If the account's Way is Return or Fail the caller then ends the rank's worker so.
-// Once that is done the account has to be settled.
+// Run does the part of one rank. all is its communicator, with the program's number of
+// ranks. Run returns the rank's account, and an error if a group could not be made. If the
+// account's Way is Return or Fail the caller must then end the rank's worker in that way.
+// After that it must settle the account.
 func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits) (*Account, error) {
 	rank := all.Rank()
 	a := &Account{Rank: rank, Left: make([]*Leaving, len(p.groups))}
@@ -243,7 +216,7 @@ func (x *exiting) open(g *group) error {
 // errGone is why ranks abort their groups.
 var errGone = errors.New("this rank has had enough")
 
-// take leaves as l says, and reports whether the program goes on.
+// take leaves in the way of l, and reports whether the program continues.
 func (x *exiting) take(l leave) (goOn bool) {
 	if l.beside {
 		x.beside.Go(func() {
@@ -260,7 +233,7 @@ func (x *exiting) take(l leave) (goOn bool) {
 	return l.way != Return && l.way != Fail
 }
 
-// busy waits for a moment too short for a sleep.
+// busy waits for a time that is too short for a sleep.
 func busy(d time.Duration) {
 	for start := time.Now(); time.Since(start) < d; {
 	}
@@ -284,7 +257,7 @@ func (x *exiting) depart(l leave) {
 	default:
 		for _, g := range groups {
 			one := []*group{g}
-			if first := a.leave(one, l.way); first && l.way == Abort { // after a Close it says nothing
+			if first := a.leave(one, l.way); first && l.way == Abort { // after a Close it has no effect
 				x.groups[g].Abort(errGone)
 			}
 			a.left(one, x.leave[g]())
@@ -295,7 +268,7 @@ func (x *exiting) depart(l leave) {
 // end leaves the groups in which the rank still is.
 func (x *exiting) end(l leave) error {
 	if l.way != Return || l.delay > 0 {
-		_ = x.settle(false, func(*begun) bool { return true })
+		_ = x.settle(false, func(*started) bool { return true })
 	}
 	x.take(leave{way: l.way})
 	return nil

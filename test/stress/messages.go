@@ -7,11 +7,12 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Tags: those below are for all messages between two ranks, others for one event.
+// sharedTags is the number of tags that all events use. Each event has a tag of its own as
+// well.
 const sharedTags = 3
 
-// messages draws some messages from one rank to another, of one tag. One end may be put
-// off to a later event.
+// messages draws some messages from one rank to another, with one tag. One end may be
+// deferred to a later event.
 func (n *numbers[T]) messages(d *drawing, g *group) {
 	from, to := d.IntN(g.size()), d.IntN(g.size())
 	tag, count := d.IntN(sharedTags), 1
@@ -24,10 +25,10 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 		}
 	}
 	if from == to && form < 2 {
-		form += 2 // one end has to be begun before the other waits
+		form += 2 // one end must start before the other waits
 	}
 	if form >= 2 {
-		tag = sharedTags + d.event // what is put off must not be overtaken
+		tag = sharedTags + d.event // a deferred message must not be overtaken
 		count = 1 + d.IntN(3)
 	}
 	event := d.event
@@ -78,7 +79,7 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 					if lost := r.ended(e, err); lost != nil || err == nil || r.notes == nil {
 						return lost
 					}
-					// Who has not got a message whole must not get its rest.
+					// A receiver that did not get the whole message must not get its rest.
 					e = n.receiving(g, what, i, async, again, want, &source)
 					e.what.Kind = Retry
 					source, err = ccl.Recv(r.ctx, r.groups[g], again, from, tag)
@@ -107,8 +108,7 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 	}})
 }
 
-// gathering draws messages of one length to one rank, which takes them from whoever
-// comes first.
+// gathering draws messages of one length to one rank, which receives them in any order.
 func (n *numbers[T]) gathering(d *drawing, g *group) {
 	to, tag, length := d.IntN(g.size()), sharedTags+d.event, d.length(0)
 	event := d.event
@@ -163,7 +163,7 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 		for i, w := range all {
 			check := func() error {
 				if i > 0 {
-					return nil // the first looks at all, in the order in which they were begun
+					return nil // the first checks all, in the order in which they were started
 				}
 				for i, w := range all {
 					if err := w.Wait(r.ctx); err != nil {
@@ -181,7 +181,7 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 	})
 }
 
-// exchange draws messages of all ranks at once, to the one that is so far ahead.
+// exchange draws one message from every rank to the rank a fixed distance ahead.
 func (n *numbers[T]) exchange(d *drawing, g *group) {
 	ahead, tag := d.IntN(g.size()), sharedTags+d.event
 	event := d.event
@@ -200,7 +200,7 @@ func (n *numbers[T]) exchange(d *drawing, g *group) {
 			in := n.receiving(g, Outcome{Event: event, Text: text, From: g.members[from], To: rank}, 0, false, x, want, &source)
 			return func(run *run) (err error) {
 				source, err = ccl.SendRecv(run.ctx, run.groups[g], send, to, x, from, tag)
-				if err != nil { // of which of the two is not said
+				if err != nil { // it may be of either
 					out.what.Kind, in.what.Kind = Exchange, Exchange
 				}
 				if failed := run.ended(in, err); failed != nil {
@@ -212,7 +212,7 @@ func (n *numbers[T]) exchange(d *drawing, g *group) {
 	}
 }
 
-// inTurn does one thing after the other.
+// inTurn returns a function that calls all functions in order.
 func inTurn(all []func(*run) error) func(*run) error {
 	return func(r *run) error {
 		for _, do := range all {
@@ -224,7 +224,7 @@ func inTurn(all []func(*run) error) func(*run) error {
 	}
 }
 
-// sending says what is looked at when message number i of an event has been sent.
+// sending returns the checks at the end of the send of message number i of an event.
 func (n *numbers[T]) sending(g *group, what Outcome, i int, async bool, x []T) *ending {
 	what.Kind, what.Index, what.Async = Send, i, async
 	was := slices.Clone(x)
@@ -234,7 +234,7 @@ func (n *numbers[T]) sending(g *group, what Outcome, i int, async bool, x []T) *
 	return e
 }
 
-// receiving is sending of the other end; source says who has sent it.
+// receiving returns those of its receive; *source is the rank that sent it.
 func (n *numbers[T]) receiving(g *group, what Outcome, i int, async bool, x, want []T, source *int) *ending {
 	what.Kind, what.Index, what.Async = Recv, i, async
 	e := &ending{group: g, what: what, check: func() error {

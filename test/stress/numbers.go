@@ -2,15 +2,16 @@ package stress
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
 )
 
-// numbers is what a program knows of an element type: which integers it has, and how
-// they are divided. Programs compute with these integers and nothing else.
+// numbers describes an element type: its range of integers, and division. Programs compute
+// only with these integers.
 type numbers[T ccl.Element] struct {
-	bits int // of integers that the type has, from 0 on
+	bits int // width of the integers, from 0 on, that the type represents exactly
 	of   func(x int64) T
 	over func(x int64, n int) T // x by n
 }
@@ -29,7 +30,7 @@ var types = []drawings{
 	of(floats(53, func(x float64) complex128 { return complex(x, 0) })),
 }
 
-// drawings are what is drawn of one type.
+// drawings draw events of one type.
 type drawings struct {
 	collective func(d *drawing, g *group, k kind)
 	messages   func(d *drawing, g *group)
@@ -64,21 +65,12 @@ func floats[T ccl.Element](bits int, nearest func(float64) T) *numbers[T] {
 	}
 }
 
-// hash returns a number that differs with all that it is given. It is that of
-// SplitMix64 (G. L. Steele Jr., D. Lea, C. H. Flood, Fast Splittable Pseudorandom
-// Number Generators).
+// hash returns a random number for element i of a rank in an event.
 func hash(event, rank, i int) int64 {
-	x := uint64(event)<<40 ^ uint64(rank)<<32 ^ uint64(i)
-	for range 2 {
-		x += 0x9e3779b97f4a7c15
-		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-		x = (x ^ x>>27) * 0x94d049bb133111eb
-		x ^= x >> 31
-	}
-	return int64(x >> 1)
+	return int64(rand.NewPCG(uint64(event)<<32|uint64(rank), uint64(i)).Uint64() >> 1)
 }
 
-// data returns n elements of a rank's in an event, which have so many bits.
+// data returns count elements of a rank in an event, with at most the given number of bits.
 func (n *numbers[T]) data(event, rank, count, bits int) []T {
 	x := make([]T, count)
 	for i := range x {
@@ -87,7 +79,7 @@ func (n *numbers[T]) data(event, rank, count, bits int) []T {
 	return x
 }
 
-// same says how two slices differ.
+// same returns an error if the slices differ.
 func same[T ccl.Element](what string, got, want []T) error {
 	for i := range want {
 		if got[i] != want[i] {
@@ -97,7 +89,8 @@ func same[T ccl.Element](what string, got, want []T) error {
 	return nil
 }
 
-// spoils returns what rewrites buffers, and what looks whether they have stayed so.
+// spoils returns a function that overwrites buffers, and one that checks that they have not
+// changed since.
 func (n *numbers[T]) spoils(buffers ...[]T) (spoil func(), kept func() error) {
 	spoilt := n.of(101 & (1<<n.bits - 1))
 	spoil = func() {

@@ -9,141 +9,149 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Options say how large a program is. Their zero values are none that New takes.
+// Options are the size of a program. New requires all fields except Algorithms.
 type Options struct {
 	Ranks      int
 	Events     int
 	Longest    int      // elements of one rank's part of a call, or of a message
-	Algorithms []string // entries of ccl.yaml, named as their modules, which calls name now and then
+	Algorithms []string // entries of ccl.yaml, named as their modules, which some calls select
 }
 
-// A Program is what the ranks of a job do.
+// A Program is the calls and messages of all ranks of a job.
 type Program struct {
 	seed  uint64
 	all   *group
 	parts [][]part // by rank, in the order of events
 }
 
-// A part is what one rank does in an event.
+// A part is one rank's part in an event.
 type part struct {
 	event int
 	text  string
-	ready func() func(r *run) error // prepares buffers and results; what it returns does the part
+	ready func() func(r *run) error // prepares buffers and results, and returns the part itself
 }
 
-// A group is one of ranks of the job.
+// A group is a group of ranks of the job.
 type group struct {
 	name    string
-	number  int   // of those that a program makes; 0 is the group of all ranks
+	number  int   // in the order of creation; 0 is the group of all ranks
 	members []int // ranks of the job, in the order of the group's
-	owed    int   // messages of which one end is put off
+	owed    int   // number of messages with one end deferred
 }
 
 func (g *group) size() int { return len(g.members) }
 
-// drawing is a program that is being drawn.
+// drawing is a program under construction.
 type drawing struct {
 	*rand.Rand
 	Options
 	program *Program
 	event   int
 	made    int  // groups
-	prompt  bool // no end of a message is put off
-	long    bool // no lengths of a few elements
+	prompt  bool // no end of a message is deferred
+	long    bool // no short lengths
 	bursts  map[*group][]burst
-	begins  []bool   // which ranks begin all their calls and wait later; nil: each as it likes
-	groups  []*group // that are open; the first is that of all ranks
+	starts  []bool   // the ranks that make all their calls asynchronously; nil: drawn for each call
+	groups  []*group // open groups; the first has all ranks
 	owed    []owed
 }
 
-// owed is an event that is put off.
+// owed is a deferred event.
 type owed struct {
 	due  int
 	draw func()
 }
 
-// most is how many groups a program has open at most.
+// most is the largest number of open groups.
 const most = 7
 
 // New draws a program.
 func New(seed uint64, o Options) *Program {
-	p := &Program{seed: seed, parts: make([][]part, o.Ranks)}
-	d := &drawing{Rand: rand.New(rand.NewPCG(seed, 0)), Options: o, program: p}
+	d := newDrawing(seed, 0, o)
+	d.events(8, func(g *group, t drawings) {
+		switch n := d.IntN(100); {
+		case n < 58:
+			t.collective(d, g, kinds[d.IntN(len(kinds))])
+		case n < 78:
+			t.messages(d, g)
+		case n < 84:
+			t.gathering(d, g)
+		case n < 88:
+			t.exchange(d, g)
+		case n < 92:
+			d.newGroup(g)
+		case n < 96:
+			d.split(g)
+		default:
+			d.close(g)
+		}
+	})
+	for rank := range o.Ranks {
+		d.settle(rank)
+	}
+	return d.program
+}
+
+func newDrawing(seed, stream uint64, o Options) *drawing {
 	all := &group{name: "all"}
 	for r := range o.Ranks {
 		all.members = append(all.members, r)
 	}
-	p.all, d.groups = all, []*group{all}
-	for d.event = 1; d.event <= o.Events || len(d.owed) > 0; d.event++ {
-		d.draw(d.event > o.Events)
-	}
-	for rank := range o.Ranks {
-		d.settle(rank)
-	}
-	return p
-}
-
-// draw draws an event, and what ranks do before it. At the end there is nothing new.
-func (d *drawing) draw(end bool) {
-	for rank := range d.Ranks {
-		if d.IntN(8) == 0 {
-			d.pause(rank)
-		}
-		if d.IntN(12) == 0 {
-			d.settle(rank)
-		}
-	}
-	if i := slices.IndexFunc(d.owed, func(o owed) bool { return end || o.due <= d.event }); i >= 0 {
-		o := d.owed[i]
-		d.owed = slices.Delete(d.owed, i, i+1)
-		o.draw()
-		return
-	}
-	g, t := d.groups[d.IntN(len(d.groups))], types[d.IntN(len(types))]
-	switch n := d.IntN(100); {
-	case n < 58:
-		t.collective(d, g, kinds[d.IntN(len(kinds))])
-	case n < 78:
-		t.messages(d, g)
-	case n < 84:
-		t.gathering(d, g)
-	case n < 88:
-		t.exchange(d, g)
-	case n < 92:
-		d.newGroup(g)
-	case n < 96:
-		d.split(g)
-	default:
-		d.close(g)
+	return &drawing{
+		Rand: rand.New(rand.NewPCG(seed, stream)), Options: o, groups: []*group{all}, bursts: map[*group][]burst{},
+		program: &Program{seed: seed, all: all, parts: make([][]part, o.Ranks)},
 	}
 }
 
-// add adds a part to a rank's.
+// events draws the events of a program: deferred ones that are due, and otherwise by next,
+// which may draw several. Before an event ranks may pause, one in pauses, or settle.
+func (d *drawing) events(pauses int, next func(g *group, t drawings)) {
+	for d.event = 1; d.event <= d.Events || len(d.owed) > 0; d.event++ {
+		end := d.event > d.Events
+		for rank := range d.Ranks {
+			if d.IntN(pauses) == 0 {
+				d.pause(rank)
+			}
+			if d.IntN(12) == 0 {
+				d.settle(rank)
+			}
+		}
+		if i := slices.IndexFunc(d.owed, func(o owed) bool { return end || o.due <= d.event }); i >= 0 {
+			o := d.owed[i]
+			d.owed = slices.Delete(d.owed, i, i+1)
+			o.draw()
+			continue
+		}
+		next(d.groups[d.IntN(len(d.groups))], types[d.IntN(len(types))])
+	}
+}
+
+// add appends a part to a rank's parts.
 func (d *drawing) add(rank int, text string, do func(r *run) error) {
 	d.addReady(rank, text, func() func(*run) error { return do })
 }
 
-// addReady adds a part whose buffers can be prepared before its turn.
+// addReady appends a part whose buffers can be prepared before it runs.
 func (d *drawing) addReady(rank int, text string, ready func() func(r *run) error) {
 	d.program.parts[rank] = append(d.program.parts[rank], part{d.event, text, ready})
 }
 
-// pause lets a rank be late.
+// pause delays a rank.
 func (d *drawing) pause(rank int) {
 	delay := time.Duration(d.IntN(200)) * time.Microsecond
 	d.add(rank, "pause", func(*run) error { time.Sleep(delay); return nil })
 }
 
-// settle lets a rank wait for what it has begun.
+// settle makes a rank wait for the operations that it has started.
 func (d *drawing) settle(rank int) {
 	backwards := d.IntN(2) == 0
 	now := d.event
 	d.add(rank, "settle", func(r *run) error {
-		return r.settle(backwards, func(b *begun) bool { return *b.ready < now })
+		return r.settle(backwards, func(b *started) bool { return *b.ready < now })
 	})
 }
 
-// some draws some of the ranks of a group, in any order.
+// some draws a subset of the ranks of a group, in any order.
 func (d *drawing) some(g *group) []int {
 	return d.Perm(g.size())[:1+d.IntN(g.size())]
 }
@@ -213,7 +221,7 @@ func (d *drawing) split(g *group) {
 	}
 }
 
-// close closes a group, if nothing is put off there; that of all ranks stays.
+// close closes a group, unless it has all ranks or a deferred event.
 func (d *drawing) close(g *group) {
 	if g == d.groups[0] || g.owed > 0 {
 		return
@@ -222,7 +230,7 @@ func (d *drawing) close(g *group) {
 	backwards := d.IntN(2) == 0
 	for _, rank := range g.members {
 		d.add(rank, "close "+g.name, func(r *run) error {
-			err := r.settle(backwards, func(b *begun) bool { return b.group == g })
+			err := r.settle(backwards, func(b *started) bool { return b.group == g })
 			if err == nil {
 				err = r.groups[g].Close()
 			}
@@ -232,7 +240,7 @@ func (d *drawing) close(g *group) {
 	}
 }
 
-// length draws a number of elements, mostly small, from least on.
+// length draws a number of elements, at least least, mostly small.
 func (d *drawing) length(least int) int {
 	limit := d.Longest
 	if d.long {
@@ -249,7 +257,7 @@ func (d *drawing) length(least int) int {
 	return least + d.IntN(min(limit, d.Longest)+1-least)
 }
 
-// algorithm draws an option of a call, and its text.
+// algorithm draws the algorithm option of a call, and its text.
 func (d *drawing) algorithm(coll ccl.Collective) (opts []ccl.CallOption, text string) {
 	if len(d.Algorithms) == 0 || d.IntN(3) == 0 {
 		return nil, ""

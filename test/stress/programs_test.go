@@ -197,12 +197,12 @@ func TestAccountFinds(t *testing.T) {
 	x[1] = 7
 	sent := n.sending(g, Outcome{}, 0, true, want)
 	want[0]++
-	b := &begun{ending: *sent, group: g}
-	a.begins(c, b)
+	b := &started{ending: *sent, group: g}
+	a.starts(c, b)
 	a.ended(c, &b.ending, ccl.ErrClosed)
 	a.works = nil
 	a.works = append(a.works, b)
-	b.began = now() - 1
+	b.at = now() - 1
 	a.leave([]*group{g}, Close)
 	a.counted()
 	for _, look := range a.kept {

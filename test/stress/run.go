@@ -11,37 +11,37 @@ import (
 
 // run is a rank that runs a program.
 type run struct {
-	ctx    context.Context
-	rank   int
-	groups map[*group]*ccl.Communicator
-	part   *part
-	begun  []*begun
-	notes  *Account // where ranks leave at random moments: errors are noted there, and the program goes on
+	ctx     context.Context
+	rank    int
+	groups  map[*group]*ccl.Communicator
+	part    *part
+	started []*started
+	notes   *Account // in Departures: records errors, and the program continues
 }
 
-// begun is what a rank has begun and will wait for.
-type begun struct {
+// started is an operation that a rank has started and will wait for.
+type started struct {
 	group  *group
 	part   *part
-	ready  *int // the event that it needs all ranks to come to
+	ready  *int // the event that all ranks must reach before it can end
 	work   *ccl.Work
 	ending ending
-	began  int64     // where there are notes: when,
-	noted  sync.Once // and whether its end is there
+	at     int64     // with notes: the time of its start,
+	noted  sync.Once // and set when its end was noted
 }
 
-// ending is what is looked at when a call, a send or a receive ends.
+// ending contains the checks at the end of a call, a send or a receive.
 type ending struct {
 	group *group
 	what  Outcome
-	check func() error // looks at what a success has left in the buffers
-	input func() error // looks, after an error, whether what was only read is as it was; nil: nothing was
-	spoil func()       // rewrites the buffers, which are the caller's again
-	kept  func() error // looks whether they are still as spoil has left them
+	check func() error // checks the buffers after a success
+	input func() error // checks, after an error, that buffers that are only read are unchanged; nil: none
+	spoil func()       // overwrites the buffers, which are the caller's again
+	kept  func() error // checks that they have not changed since spoil
 }
 
-// Run does the part of one rank, whose communicator, of as many ranks as the program is
-// for, it gets. Once it has returned, the groups that the program has made are closed.
+// Run does the part of one rank. all is its communicator, with the program's number of
+// ranks. Before it returns Run closes the groups that the program has made.
 func (p *Program) Run(ctx context.Context, all *ccl.Communicator) (err error) {
 	r := &run{ctx: ctx, rank: all.Rank(), groups: map[*group]*ccl.Communicator{p.all: all}}
 	defer func() {
@@ -61,7 +61,7 @@ func (p *Program) Run(ctx context.Context, all *ccl.Communicator) (err error) {
 	return nil
 }
 
-// join takes the group that a call has made: none is nil.
+// join records the group that a call has made; nil: none.
 func (r *run) join(g *group, c *ccl.Communicator, err error) error {
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (r *run) join(g *group, c *ccl.Communicator, err error) error {
 	return nil
 }
 
-// ended looks at the buffers of a call that has ended, and rewrites them at once.
+// ended checks the buffers of a call that has ended, and overwrites them at once.
 func (r *run) ended(e *ending, err error) error {
 	if r.notes != nil {
 		r.notes.ended(r.groups[e.group], e, err)
@@ -97,19 +97,19 @@ func (r *run) ended(e *ending, err error) error {
 	return err
 }
 
-// later notes what has been begun.
+// later records an operation that was started.
 func (r *run) later(ready *int, work *ccl.Work, e *ending) {
-	b := &begun{group: e.group, part: r.part, ready: ready, work: work, ending: *e}
-	r.begun = append(r.begun, b)
+	b := &started{group: e.group, part: r.part, ready: ready, work: work, ending: *e}
+	r.started = append(r.started, b)
 	if r.notes != nil {
-		r.notes.begins(r.groups[e.group], b)
+		r.notes.starts(r.groups[e.group], b)
 	}
 }
 
-// settle waits for what has been begun and is asked for.
-func (r *run) settle(backwards bool, asked func(*begun) bool) error {
-	var now []*begun
-	r.begun = slices.DeleteFunc(r.begun, func(b *begun) bool {
+// settle waits for the started operations that asked selects.
+func (r *run) settle(backwards bool, asked func(*started) bool) error {
+	var now []*started
+	r.started = slices.DeleteFunc(r.started, func(b *started) bool {
 		if asked(b) {
 			now = append(now, b)
 			return true
