@@ -4,7 +4,7 @@
 
 package reduce
 
-// foldUint8AVX2 folds bytes bytes from at on, a multiple of 32,
+// reduceUint8AVX2 reduces bytes bytes from at on, a multiple of 32,
 // taken as n elements of type uint8:
 //
 //	for i := range n {
@@ -24,9 +24,9 @@ package reduce
 // past the caches, and every destination is aligned to 64 bytes.
 //
 //go:noescape
-func foldUint8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+func reduceUint8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldInt32AVX2 folds bytes bytes from at on, a multiple of 32,
+// reduceInt32AVX2 reduces bytes bytes from at on, a multiple of 32,
 // taken as n elements of type int32:
 //
 //	for i := range n {
@@ -46,9 +46,9 @@ func foldUint8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at 
 // past the caches, and every destination is aligned to 64 bytes.
 //
 //go:noescape
-func foldInt32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+func reduceInt32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldInt64AVX2 folds bytes bytes from at on, a multiple of 32,
+// reduceInt64AVX2 reduces bytes bytes from at on, a multiple of 32,
 // taken as n elements of type int64:
 //
 //	for i := range n {
@@ -68,9 +68,9 @@ func foldInt32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at 
 // past the caches, and every destination is aligned to 64 bytes.
 //
 //go:noescape
-func foldInt64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+func reduceInt64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldFloat32AVX2 folds bytes bytes from at on, a multiple of 32,
+// reduceFloat32AVX2 reduces bytes bytes from at on, a multiple of 32,
 // taken as n elements of type float32:
 //
 //	for i := range n {
@@ -90,9 +90,9 @@ func foldInt64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at 
 // past the caches, and every destination is aligned to 64 bytes.
 //
 //go:noescape
-func foldFloat32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+func reduceFloat32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldFloat64AVX2 folds bytes bytes from at on, a multiple of 32,
+// reduceFloat64AVX2 reduces bytes bytes from at on, a multiple of 32,
 // taken as n elements of type float64:
 //
 //	for i := range n {
@@ -112,9 +112,9 @@ func foldFloat32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, a
 // past the caches, and every destination is aligned to 64 bytes.
 //
 //go:noescape
-func foldFloat64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+func reduceFloat64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldFloat16AVX2 folds bytes bytes from at on, a multiple of 32,
+// reduceFloat16AVX2 reduces bytes bytes from at on, a multiple of 32,
 // taken as n elements of type float16:
 //
 //	for i := range n {
@@ -136,9 +136,9 @@ func foldFloat64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, a
 // Here x is a float32, rounded when it is stored.
 //
 //go:noescape
-func foldFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+func reduceFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// foldBFloat16AVX2 folds bytes bytes from at on, a multiple of 32,
+// reduceBFloat16AVX2 reduces bytes bytes from at on, a multiple of 32,
 // taken as n elements of type bfloat16:
 //
 //	for i := range n {
@@ -160,4 +160,4 @@ func foldFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, a
 // Here x is a float32, rounded when it is stored.
 //
 //go:noescape
-func foldBFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+func reduceBFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func foldUint8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// func reduceUint8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 // Requires: AVX, AVX2, MMX+
-TEXT ·foldUint8AVX2(SB), NOSPLIT, $0-88
+TEXT ·reduceUint8AVX2(SB), NOSPLIT, $0-88
 	MOVQ dsts+8(FP), AX
 	MOVQ srcs+16(FP), CX
 	MOVQ ndsts+24(FP), DX
@@ -49,7 +49,7 @@ sumBlock:
 	VMOVUPS 192(R9)(SI*1), Y8
 	VMOVUPS 224(R9)(SI*1), Y9
 	CMPQ    BX, $0x01
-	JEQ     sumBlockFolded
+	JEQ     sumBlockReduced
 	VPADDB  (R10)(SI*1), Y2, Y2
 	VPADDB  32(R10)(SI*1), Y3, Y3
 	VPADDB  64(R10)(SI*1), Y4, Y4
@@ -77,7 +77,7 @@ sumBlockSources:
 	CMPQ R12, BX
 	JLT  sumBlockSource
 
-sumBlockFolded:
+sumBlockReduced:
 	CMPQ     mode+64(FP), $0x00
 	JEQ      sumBlockFinished
 	VPSRLW   $0x08, Y2, Y10
@@ -189,7 +189,7 @@ sumBlocks:
 sumVector:
 	VMOVUPS (R9)(SI*1), Y2
 	CMPQ    BX, $0x01
-	JEQ     sumVectorFolded
+	JEQ     sumVectorReduced
 	VPADDB  (R10)(SI*1), Y2, Y2
 	MOVQ    $0x00000002, R12
 	JMP     sumVectorSources
@@ -203,7 +203,7 @@ sumVectorSources:
 	CMPQ R12, BX
 	JLT  sumVectorSource
 
-sumVectorFolded:
+sumVectorReduced:
 	CMPQ     mode+64(FP), $0x00
 	JEQ      sumVectorFinished
 	VPSRLW   $0x08, Y2, Y3
@@ -250,7 +250,7 @@ productBlock:
 	VMOVUPS 192(R9)(SI*1), Y7
 	VMOVUPS 224(R9)(SI*1), Y8
 	CMPQ    BX, $0x01
-	JEQ     productBlockFolded
+	JEQ     productBlockReduced
 	VMOVUPS (R10)(SI*1), Y9
 	VPMULLW Y9, Y1, Y10
 	VPAND   Y0, Y10, Y10
@@ -374,7 +374,7 @@ productBlockSources:
 	CMPQ R12, BX
 	JLT  productBlockSource
 
-productBlockFolded:
+productBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     productBlockStream
 	VMOVUPS Y1, (R8)(SI*1)
@@ -434,7 +434,7 @@ productBlocks:
 productVector:
 	VMOVUPS (R9)(SI*1), Y1
 	CMPQ    BX, $0x01
-	JEQ     productVectorFolded
+	JEQ     productVectorReduced
 	VMOVUPS (R10)(SI*1), Y2
 	VPMULLW Y2, Y1, Y3
 	VPAND   Y0, Y3, Y3
@@ -460,7 +460,7 @@ productVectorSources:
 	CMPQ R12, BX
 	JLT  productVectorSource
 
-productVectorFolded:
+productVectorReduced:
 	VMOVUPS Y1, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     productVectorDestinations
@@ -494,7 +494,7 @@ minimumBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     minimumBlockFolded
+	JEQ     minimumBlockReduced
 	VPMINUB (R10)(SI*1), Y0, Y0
 	VPMINUB 32(R10)(SI*1), Y1, Y1
 	VPMINUB 64(R10)(SI*1), Y2, Y2
@@ -522,7 +522,7 @@ minimumBlockSources:
 	CMPQ R12, BX
 	JLT  minimumBlockSource
 
-minimumBlockFolded:
+minimumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     minimumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -582,7 +582,7 @@ minimumBlocks:
 minimumVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     minimumVectorFolded
+	JEQ     minimumVectorReduced
 	VPMINUB (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     minimumVectorSources
@@ -596,7 +596,7 @@ minimumVectorSources:
 	CMPQ R12, BX
 	JLT  minimumVectorSource
 
-minimumVectorFolded:
+minimumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     minimumVectorDestinations
@@ -630,7 +630,7 @@ maximumBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     maximumBlockFolded
+	JEQ     maximumBlockReduced
 	VPMAXUB (R10)(SI*1), Y0, Y0
 	VPMAXUB 32(R10)(SI*1), Y1, Y1
 	VPMAXUB 64(R10)(SI*1), Y2, Y2
@@ -658,7 +658,7 @@ maximumBlockSources:
 	CMPQ R12, BX
 	JLT  maximumBlockSource
 
-maximumBlockFolded:
+maximumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     maximumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -718,7 +718,7 @@ maximumBlocks:
 maximumVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     maximumVectorFolded
+	JEQ     maximumVectorReduced
 	VPMAXUB (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     maximumVectorSources
@@ -732,7 +732,7 @@ maximumVectorSources:
 	CMPQ R12, BX
 	JLT  maximumVectorSource
 
-maximumVectorFolded:
+maximumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     maximumVectorDestinations
@@ -766,7 +766,7 @@ andBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     andBlockFolded
+	JEQ     andBlockReduced
 	VPAND   (R10)(SI*1), Y0, Y0
 	VPAND   32(R10)(SI*1), Y1, Y1
 	VPAND   64(R10)(SI*1), Y2, Y2
@@ -794,7 +794,7 @@ andBlockSources:
 	CMPQ R12, BX
 	JLT  andBlockSource
 
-andBlockFolded:
+andBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     andBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -854,7 +854,7 @@ andBlocks:
 andVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     andVectorFolded
+	JEQ     andVectorReduced
 	VPAND   (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     andVectorSources
@@ -868,7 +868,7 @@ andVectorSources:
 	CMPQ R12, BX
 	JLT  andVectorSource
 
-andVectorFolded:
+andVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     andVectorDestinations
@@ -902,7 +902,7 @@ orBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     orBlockFolded
+	JEQ     orBlockReduced
 	VPOR    (R10)(SI*1), Y0, Y0
 	VPOR    32(R10)(SI*1), Y1, Y1
 	VPOR    64(R10)(SI*1), Y2, Y2
@@ -930,7 +930,7 @@ orBlockSources:
 	CMPQ R12, BX
 	JLT  orBlockSource
 
-orBlockFolded:
+orBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     orBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -990,7 +990,7 @@ orBlocks:
 orVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     orVectorFolded
+	JEQ     orVectorReduced
 	VPOR    (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     orVectorSources
@@ -1004,7 +1004,7 @@ orVectorSources:
 	CMPQ R12, BX
 	JLT  orVectorSource
 
-orVectorFolded:
+orVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     orVectorDestinations
@@ -1038,7 +1038,7 @@ xorBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     xorBlockFolded
+	JEQ     xorBlockReduced
 	VPXOR   (R10)(SI*1), Y0, Y0
 	VPXOR   32(R10)(SI*1), Y1, Y1
 	VPXOR   64(R10)(SI*1), Y2, Y2
@@ -1066,7 +1066,7 @@ xorBlockSources:
 	CMPQ R12, BX
 	JLT  xorBlockSource
 
-xorBlockFolded:
+xorBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     xorBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -1126,7 +1126,7 @@ xorBlocks:
 xorVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     xorVectorFolded
+	JEQ     xorVectorReduced
 	VPXOR   (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     xorVectorSources
@@ -1140,7 +1140,7 @@ xorVectorSources:
 	CMPQ R12, BX
 	JLT  xorVectorSource
 
-xorVectorFolded:
+xorVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     xorVectorDestinations
@@ -1169,9 +1169,9 @@ return:
 stored:
 	RET
 
-// func foldInt32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// func reduceInt32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 // Requires: AVX, AVX2, MMX+
-TEXT ·foldInt32AVX2(SB), NOSPLIT, $0-88
+TEXT ·reduceInt32AVX2(SB), NOSPLIT, $0-88
 	MOVQ dsts+8(FP), AX
 	MOVQ srcs+16(FP), CX
 	MOVQ ndsts+24(FP), DX
@@ -1206,7 +1206,7 @@ sumBlock:
 	VMOVUPS 192(R9)(SI*1), Y8
 	VMOVUPS 224(R9)(SI*1), Y9
 	CMPQ    BX, $0x01
-	JEQ     sumBlockFolded
+	JEQ     sumBlockReduced
 	VPADDD  (R10)(SI*1), Y2, Y2
 	VPADDD  32(R10)(SI*1), Y3, Y3
 	VPADDD  64(R10)(SI*1), Y4, Y4
@@ -1234,7 +1234,7 @@ sumBlockSources:
 	CMPQ R12, BX
 	JLT  sumBlockSource
 
-sumBlockFolded:
+sumBlockReduced:
 	CMPQ     mode+64(FP), $0x00
 	JEQ      sumBlockFinished
 	VPSRAD   $0x1f, Y2, Y10
@@ -1386,7 +1386,7 @@ sumBlocks:
 sumVector:
 	VMOVUPS (R9)(SI*1), Y2
 	CMPQ    BX, $0x01
-	JEQ     sumVectorFolded
+	JEQ     sumVectorReduced
 	VPADDD  (R10)(SI*1), Y2, Y2
 	MOVQ    $0x00000002, R12
 	JMP     sumVectorSources
@@ -1400,7 +1400,7 @@ sumVectorSources:
 	CMPQ R12, BX
 	JLT  sumVectorSource
 
-sumVectorFolded:
+sumVectorReduced:
 	CMPQ     mode+64(FP), $0x00
 	JEQ      sumVectorFinished
 	VPSRAD   $0x1f, Y2, Y3
@@ -1449,7 +1449,7 @@ productBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     productBlockFolded
+	JEQ     productBlockReduced
 	VPMULLD (R10)(SI*1), Y0, Y0
 	VPMULLD 32(R10)(SI*1), Y1, Y1
 	VPMULLD 64(R10)(SI*1), Y2, Y2
@@ -1477,7 +1477,7 @@ productBlockSources:
 	CMPQ R12, BX
 	JLT  productBlockSource
 
-productBlockFolded:
+productBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     productBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -1537,7 +1537,7 @@ productBlocks:
 productVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     productVectorFolded
+	JEQ     productVectorReduced
 	VPMULLD (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     productVectorSources
@@ -1551,7 +1551,7 @@ productVectorSources:
 	CMPQ R12, BX
 	JLT  productVectorSource
 
-productVectorFolded:
+productVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     productVectorDestinations
@@ -1585,7 +1585,7 @@ minimumBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     minimumBlockFolded
+	JEQ     minimumBlockReduced
 	VPMINSD (R10)(SI*1), Y0, Y0
 	VPMINSD 32(R10)(SI*1), Y1, Y1
 	VPMINSD 64(R10)(SI*1), Y2, Y2
@@ -1613,7 +1613,7 @@ minimumBlockSources:
 	CMPQ R12, BX
 	JLT  minimumBlockSource
 
-minimumBlockFolded:
+minimumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     minimumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -1673,7 +1673,7 @@ minimumBlocks:
 minimumVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     minimumVectorFolded
+	JEQ     minimumVectorReduced
 	VPMINSD (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     minimumVectorSources
@@ -1687,7 +1687,7 @@ minimumVectorSources:
 	CMPQ R12, BX
 	JLT  minimumVectorSource
 
-minimumVectorFolded:
+minimumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     minimumVectorDestinations
@@ -1721,7 +1721,7 @@ maximumBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     maximumBlockFolded
+	JEQ     maximumBlockReduced
 	VPMAXSD (R10)(SI*1), Y0, Y0
 	VPMAXSD 32(R10)(SI*1), Y1, Y1
 	VPMAXSD 64(R10)(SI*1), Y2, Y2
@@ -1749,7 +1749,7 @@ maximumBlockSources:
 	CMPQ R12, BX
 	JLT  maximumBlockSource
 
-maximumBlockFolded:
+maximumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     maximumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -1809,7 +1809,7 @@ maximumBlocks:
 maximumVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     maximumVectorFolded
+	JEQ     maximumVectorReduced
 	VPMAXSD (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     maximumVectorSources
@@ -1823,7 +1823,7 @@ maximumVectorSources:
 	CMPQ R12, BX
 	JLT  maximumVectorSource
 
-maximumVectorFolded:
+maximumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     maximumVectorDestinations
@@ -1852,9 +1852,9 @@ return:
 stored:
 	RET
 
-// func foldInt64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// func reduceInt64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 // Requires: AVX, AVX2, MMX+
-TEXT ·foldInt64AVX2(SB), NOSPLIT, $0-88
+TEXT ·reduceInt64AVX2(SB), NOSPLIT, $0-88
 	MOVQ dsts+8(FP), AX
 	MOVQ srcs+16(FP), CX
 	MOVQ ndsts+24(FP), DX
@@ -1893,7 +1893,7 @@ sumBlock:
 	VMOVUPS 192(R9)(SI*1), Y10
 	VMOVUPS 224(R9)(SI*1), Y11
 	CMPQ    BX, $0x01
-	JEQ     sumBlockFolded
+	JEQ     sumBlockReduced
 	VPADDQ  (R10)(SI*1), Y4, Y4
 	VPADDQ  32(R10)(SI*1), Y5, Y5
 	VPADDQ  64(R10)(SI*1), Y6, Y6
@@ -1921,7 +1921,7 @@ sumBlockSources:
 	CMPQ R12, BX
 	JLT  sumBlockSource
 
-sumBlockFolded:
+sumBlockReduced:
 	CMPQ     mode+64(FP), $0x00
 	JEQ      sumBlockFinished
 	VPSRAD   $0x1f, Y4, Y12
@@ -2145,7 +2145,7 @@ sumBlocks:
 sumVector:
 	VMOVUPS (R9)(SI*1), Y4
 	CMPQ    BX, $0x01
-	JEQ     sumVectorFolded
+	JEQ     sumVectorReduced
 	VPADDQ  (R10)(SI*1), Y4, Y4
 	MOVQ    $0x00000002, R12
 	JMP     sumVectorSources
@@ -2159,7 +2159,7 @@ sumVectorSources:
 	CMPQ R12, BX
 	JLT  sumVectorSource
 
-sumVectorFolded:
+sumVectorReduced:
 	CMPQ     mode+64(FP), $0x00
 	JEQ      sumVectorFinished
 	VPSRAD   $0x1f, Y4, Y5
@@ -2217,7 +2217,7 @@ productBlock:
 	VMOVUPS  192(R9)(SI*1), Y6
 	VMOVUPS  224(R9)(SI*1), Y7
 	CMPQ     BX, $0x01
-	JEQ      productBlockFolded
+	JEQ      productBlockReduced
 	VMOVUPS  (R10)(SI*1), Y8
 	VPSHUFD  $0xb1, Y8, Y9
 	VPMULLD  Y0, Y9, Y9
@@ -2357,7 +2357,7 @@ productBlockSources:
 	CMPQ R12, BX
 	JLT  productBlockSource
 
-productBlockFolded:
+productBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     productBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -2417,7 +2417,7 @@ productBlocks:
 productVector:
 	VMOVUPS  (R9)(SI*1), Y0
 	CMPQ     BX, $0x01
-	JEQ      productVectorFolded
+	JEQ      productVectorReduced
 	VMOVUPS  (R10)(SI*1), Y1
 	VPSHUFD  $0xb1, Y1, Y2
 	VPMULLD  Y0, Y2, Y2
@@ -2445,7 +2445,7 @@ productVectorSources:
 	CMPQ R12, BX
 	JLT  productVectorSource
 
-productVectorFolded:
+productVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     productVectorDestinations
@@ -2479,7 +2479,7 @@ minimumBlock:
 	VMOVUPS   192(R9)(SI*1), Y6
 	VMOVUPS   224(R9)(SI*1), Y7
 	CMPQ      BX, $0x01
-	JEQ       minimumBlockFolded
+	JEQ       minimumBlockReduced
 	VMOVUPS   (R10)(SI*1), Y8
 	VPCMPGTQ  Y8, Y0, Y9
 	VPBLENDVB Y9, Y8, Y0, Y0
@@ -2539,7 +2539,7 @@ minimumBlockSources:
 	CMPQ R12, BX
 	JLT  minimumBlockSource
 
-minimumBlockFolded:
+minimumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     minimumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -2599,7 +2599,7 @@ minimumBlocks:
 minimumVector:
 	VMOVUPS   (R9)(SI*1), Y0
 	CMPQ      BX, $0x01
-	JEQ       minimumVectorFolded
+	JEQ       minimumVectorReduced
 	VMOVUPS   (R10)(SI*1), Y1
 	VPCMPGTQ  Y1, Y0, Y2
 	VPBLENDVB Y2, Y1, Y0, Y0
@@ -2617,7 +2617,7 @@ minimumVectorSources:
 	CMPQ R12, BX
 	JLT  minimumVectorSource
 
-minimumVectorFolded:
+minimumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     minimumVectorDestinations
@@ -2651,7 +2651,7 @@ maximumBlock:
 	VMOVUPS   192(R9)(SI*1), Y6
 	VMOVUPS   224(R9)(SI*1), Y7
 	CMPQ      BX, $0x01
-	JEQ       maximumBlockFolded
+	JEQ       maximumBlockReduced
 	VMOVUPS   (R10)(SI*1), Y8
 	VPCMPGTQ  Y8, Y0, Y9
 	VPBLENDVB Y9, Y0, Y8, Y0
@@ -2711,7 +2711,7 @@ maximumBlockSources:
 	CMPQ R12, BX
 	JLT  maximumBlockSource
 
-maximumBlockFolded:
+maximumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     maximumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -2771,7 +2771,7 @@ maximumBlocks:
 maximumVector:
 	VMOVUPS   (R9)(SI*1), Y0
 	CMPQ      BX, $0x01
-	JEQ       maximumVectorFolded
+	JEQ       maximumVectorReduced
 	VMOVUPS   (R10)(SI*1), Y1
 	VPCMPGTQ  Y1, Y0, Y2
 	VPBLENDVB Y2, Y0, Y1, Y0
@@ -2789,7 +2789,7 @@ maximumVectorSources:
 	CMPQ R12, BX
 	JLT  maximumVectorSource
 
-maximumVectorFolded:
+maximumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     maximumVectorDestinations
@@ -2818,9 +2818,9 @@ return:
 stored:
 	RET
 
-// func foldFloat32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// func reduceFloat32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 // Requires: AVX, AVX2, MMX+
-TEXT ·foldFloat32AVX2(SB), NOSPLIT, $0-88
+TEXT ·reduceFloat32AVX2(SB), NOSPLIT, $0-88
 	MOVQ dsts+8(FP), AX
 	MOVQ srcs+16(FP), CX
 	MOVQ ndsts+24(FP), DX
@@ -2854,7 +2854,7 @@ sumBlock:
 	VMOVUPS 192(R9)(SI*1), Y7
 	VMOVUPS 224(R9)(SI*1), Y8
 	CMPQ    BX, $0x01
-	JEQ     sumBlockFolded
+	JEQ     sumBlockReduced
 	VADDPS  (R10)(SI*1), Y1, Y1
 	VADDPS  32(R10)(SI*1), Y2, Y2
 	VADDPS  64(R10)(SI*1), Y3, Y3
@@ -2882,7 +2882,7 @@ sumBlockSources:
 	CMPQ R12, BX
 	JLT  sumBlockSource
 
-sumBlockFolded:
+sumBlockReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumBlockFinished
 	CMPQ   mode+64(FP), $0x02
@@ -2967,7 +2967,7 @@ sumBlocks:
 sumVector:
 	VMOVUPS (R9)(SI*1), Y1
 	CMPQ    BX, $0x01
-	JEQ     sumVectorFolded
+	JEQ     sumVectorReduced
 	VADDPS  (R10)(SI*1), Y1, Y1
 	MOVQ    $0x00000002, R12
 	JMP     sumVectorSources
@@ -2981,7 +2981,7 @@ sumVectorSources:
 	CMPQ R12, BX
 	JLT  sumVectorSource
 
-sumVectorFolded:
+sumVectorReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumVectorFinished
 	CMPQ   mode+64(FP), $0x02
@@ -3026,7 +3026,7 @@ productBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     productBlockFolded
+	JEQ     productBlockReduced
 	VMULPS  (R10)(SI*1), Y0, Y0
 	VMULPS  32(R10)(SI*1), Y1, Y1
 	VMULPS  64(R10)(SI*1), Y2, Y2
@@ -3054,7 +3054,7 @@ productBlockSources:
 	CMPQ R12, BX
 	JLT  productBlockSource
 
-productBlockFolded:
+productBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     productBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -3114,7 +3114,7 @@ productBlocks:
 productVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     productVectorFolded
+	JEQ     productVectorReduced
 	VMULPS  (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     productVectorSources
@@ -3128,7 +3128,7 @@ productVectorSources:
 	CMPQ R12, BX
 	JLT  productVectorSource
 
-productVectorFolded:
+productVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     productVectorDestinations
@@ -3162,7 +3162,7 @@ minimumBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     minimumBlockFolded
+	JEQ     minimumBlockReduced
 	VMOVUPS (R10)(SI*1), Y8
 	VMINPS  Y0, Y8, Y9
 	VMINPS  Y8, Y0, Y0
@@ -3238,7 +3238,7 @@ minimumBlockSources:
 	CMPQ R12, BX
 	JLT  minimumBlockSource
 
-minimumBlockFolded:
+minimumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     minimumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -3298,7 +3298,7 @@ minimumBlocks:
 minimumVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     minimumVectorFolded
+	JEQ     minimumVectorReduced
 	VMOVUPS (R10)(SI*1), Y1
 	VMINPS  Y0, Y1, Y2
 	VMINPS  Y1, Y0, Y0
@@ -3318,7 +3318,7 @@ minimumVectorSources:
 	CMPQ R12, BX
 	JLT  minimumVectorSource
 
-minimumVectorFolded:
+minimumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     minimumVectorDestinations
@@ -3352,7 +3352,7 @@ maximumBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     maximumBlockFolded
+	JEQ     maximumBlockReduced
 	VMOVUPS (R10)(SI*1), Y8
 	VMAXPS  Y0, Y8, Y9
 	VMAXPS  Y8, Y0, Y0
@@ -3460,7 +3460,7 @@ maximumBlockSources:
 	CMPQ R12, BX
 	JLT  maximumBlockSource
 
-maximumBlockFolded:
+maximumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     maximumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -3520,7 +3520,7 @@ maximumBlocks:
 maximumVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     maximumVectorFolded
+	JEQ     maximumVectorReduced
 	VMOVUPS (R10)(SI*1), Y1
 	VMAXPS  Y0, Y1, Y2
 	VMAXPS  Y1, Y0, Y0
@@ -3544,7 +3544,7 @@ maximumVectorSources:
 	CMPQ R12, BX
 	JLT  maximumVectorSource
 
-maximumVectorFolded:
+maximumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     maximumVectorDestinations
@@ -3573,9 +3573,9 @@ return:
 stored:
 	RET
 
-// func foldFloat64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// func reduceFloat64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 // Requires: AVX, AVX2, MMX+
-TEXT ·foldFloat64AVX2(SB), NOSPLIT, $0-88
+TEXT ·reduceFloat64AVX2(SB), NOSPLIT, $0-88
 	MOVQ dsts+8(FP), AX
 	MOVQ srcs+16(FP), CX
 	MOVQ ndsts+24(FP), DX
@@ -3609,7 +3609,7 @@ sumBlock:
 	VMOVUPS 192(R9)(SI*1), Y7
 	VMOVUPS 224(R9)(SI*1), Y8
 	CMPQ    BX, $0x01
-	JEQ     sumBlockFolded
+	JEQ     sumBlockReduced
 	VADDPD  (R10)(SI*1), Y1, Y1
 	VADDPD  32(R10)(SI*1), Y2, Y2
 	VADDPD  64(R10)(SI*1), Y3, Y3
@@ -3637,7 +3637,7 @@ sumBlockSources:
 	CMPQ R12, BX
 	JLT  sumBlockSource
 
-sumBlockFolded:
+sumBlockReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumBlockFinished
 	CMPQ   mode+64(FP), $0x02
@@ -3722,7 +3722,7 @@ sumBlocks:
 sumVector:
 	VMOVUPS (R9)(SI*1), Y1
 	CMPQ    BX, $0x01
-	JEQ     sumVectorFolded
+	JEQ     sumVectorReduced
 	VADDPD  (R10)(SI*1), Y1, Y1
 	MOVQ    $0x00000002, R12
 	JMP     sumVectorSources
@@ -3736,7 +3736,7 @@ sumVectorSources:
 	CMPQ R12, BX
 	JLT  sumVectorSource
 
-sumVectorFolded:
+sumVectorReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumVectorFinished
 	CMPQ   mode+64(FP), $0x02
@@ -3781,7 +3781,7 @@ productBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     productBlockFolded
+	JEQ     productBlockReduced
 	VMULPD  (R10)(SI*1), Y0, Y0
 	VMULPD  32(R10)(SI*1), Y1, Y1
 	VMULPD  64(R10)(SI*1), Y2, Y2
@@ -3809,7 +3809,7 @@ productBlockSources:
 	CMPQ R12, BX
 	JLT  productBlockSource
 
-productBlockFolded:
+productBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     productBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -3869,7 +3869,7 @@ productBlocks:
 productVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     productVectorFolded
+	JEQ     productVectorReduced
 	VMULPD  (R10)(SI*1), Y0, Y0
 	MOVQ    $0x00000002, R12
 	JMP     productVectorSources
@@ -3883,7 +3883,7 @@ productVectorSources:
 	CMPQ R12, BX
 	JLT  productVectorSource
 
-productVectorFolded:
+productVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     productVectorDestinations
@@ -3917,7 +3917,7 @@ minimumBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     minimumBlockFolded
+	JEQ     minimumBlockReduced
 	VMOVUPS (R10)(SI*1), Y8
 	VMINPD  Y0, Y8, Y9
 	VMINPD  Y8, Y0, Y0
@@ -3993,7 +3993,7 @@ minimumBlockSources:
 	CMPQ R12, BX
 	JLT  minimumBlockSource
 
-minimumBlockFolded:
+minimumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     minimumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -4053,7 +4053,7 @@ minimumBlocks:
 minimumVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     minimumVectorFolded
+	JEQ     minimumVectorReduced
 	VMOVUPS (R10)(SI*1), Y1
 	VMINPD  Y0, Y1, Y2
 	VMINPD  Y1, Y0, Y0
@@ -4073,7 +4073,7 @@ minimumVectorSources:
 	CMPQ R12, BX
 	JLT  minimumVectorSource
 
-minimumVectorFolded:
+minimumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     minimumVectorDestinations
@@ -4107,7 +4107,7 @@ maximumBlock:
 	VMOVUPS 192(R9)(SI*1), Y6
 	VMOVUPS 224(R9)(SI*1), Y7
 	CMPQ    BX, $0x01
-	JEQ     maximumBlockFolded
+	JEQ     maximumBlockReduced
 	VMOVUPS (R10)(SI*1), Y8
 	VMAXPD  Y0, Y8, Y9
 	VMAXPD  Y8, Y0, Y0
@@ -4215,7 +4215,7 @@ maximumBlockSources:
 	CMPQ R12, BX
 	JLT  maximumBlockSource
 
-maximumBlockFolded:
+maximumBlockReduced:
 	CMPB    stream+56(FP), $0x00
 	JNE     maximumBlockStream
 	VMOVUPS Y0, (R8)(SI*1)
@@ -4275,7 +4275,7 @@ maximumBlocks:
 maximumVector:
 	VMOVUPS (R9)(SI*1), Y0
 	CMPQ    BX, $0x01
-	JEQ     maximumVectorFolded
+	JEQ     maximumVectorReduced
 	VMOVUPS (R10)(SI*1), Y1
 	VMAXPD  Y0, Y1, Y2
 	VMAXPD  Y1, Y0, Y0
@@ -4299,7 +4299,7 @@ maximumVectorSources:
 	CMPQ R12, BX
 	JLT  maximumVectorSource
 
-maximumVectorFolded:
+maximumVectorReduced:
 	VMOVUPS Y0, (R8)(SI*1)
 	MOVQ    $0x00000001, R12
 	JMP     maximumVectorDestinations
@@ -4328,9 +4328,9 @@ return:
 stored:
 	RET
 
-// func foldFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// func reduceFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 // Requires: AVX, AVX2, F16C, MMX+
-TEXT ·foldFloat16AVX2(SB), NOSPLIT, $0-88
+TEXT ·reduceFloat16AVX2(SB), NOSPLIT, $0-88
 	MOVQ dsts+8(FP), AX
 	MOVQ srcs+16(FP), CX
 	MOVQ ndsts+24(FP), DX
@@ -4364,7 +4364,7 @@ sumBlock:
 	VCVTPH2PS 96(R9)(SI*1), Y7
 	VCVTPH2PS 112(R9)(SI*1), Y8
 	CMPQ      BX, $0x01
-	JEQ       sumBlockFolded
+	JEQ       sumBlockReduced
 	VCVTPH2PS (R10)(SI*1), Y9
 	VADDPS    Y9, Y1, Y1
 	VCVTPH2PS 16(R10)(SI*1), Y9
@@ -4408,7 +4408,7 @@ sumBlockSources:
 	CMPQ R12, BX
 	JLT  sumBlockSource
 
-sumBlockFolded:
+sumBlockReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumBlockFinished
 	CMPQ   mode+64(FP), $0x02
@@ -4501,7 +4501,7 @@ sumBlocks:
 sumVector:
 	VCVTPH2PS (R9)(SI*1), Y1
 	CMPQ      BX, $0x01
-	JEQ       sumVectorFolded
+	JEQ       sumVectorReduced
 	VCVTPH2PS (R10)(SI*1), Y2
 	VADDPS    Y2, Y1, Y1
 	MOVQ      $0x00000002, R12
@@ -4517,7 +4517,7 @@ sumVectorSources:
 	CMPQ R12, BX
 	JLT  sumVectorSource
 
-sumVectorFolded:
+sumVectorReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumVectorFinished
 	CMPQ   mode+64(FP), $0x02
@@ -4563,7 +4563,7 @@ productBlock:
 	VCVTPH2PS 96(R9)(SI*1), Y6
 	VCVTPH2PS 112(R9)(SI*1), Y7
 	CMPQ      BX, $0x01
-	JEQ       productBlockFolded
+	JEQ       productBlockReduced
 	VCVTPH2PS (R10)(SI*1), Y8
 	VMULPS    Y8, Y0, Y0
 	VCVTPH2PS 16(R10)(SI*1), Y8
@@ -4607,7 +4607,7 @@ productBlockSources:
 	CMPQ R12, BX
 	JLT  productBlockSource
 
-productBlockFolded:
+productBlockReduced:
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPS2PH $0x00, Y2, X2
@@ -4675,7 +4675,7 @@ productBlocks:
 productVector:
 	VCVTPH2PS (R9)(SI*1), Y0
 	CMPQ      BX, $0x01
-	JEQ       productVectorFolded
+	JEQ       productVectorReduced
 	VCVTPH2PS (R10)(SI*1), Y1
 	VMULPS    Y1, Y0, Y0
 	MOVQ      $0x00000002, R12
@@ -4691,7 +4691,7 @@ productVectorSources:
 	CMPQ R12, BX
 	JLT  productVectorSource
 
-productVectorFolded:
+productVectorReduced:
 	VCVTPS2PH $0x00, Y0, X0
 	VMOVUPS   X0, (R8)(SI*1)
 	MOVQ      $0x00000001, R12
@@ -4726,7 +4726,7 @@ minimumBlock:
 	VCVTPH2PS 96(R9)(SI*1), Y6
 	VCVTPH2PS 112(R9)(SI*1), Y7
 	CMPQ      BX, $0x01
-	JEQ       minimumBlockFolded
+	JEQ       minimumBlockReduced
 	VCVTPH2PS (R10)(SI*1), Y8
 	VMINPS    Y0, Y8, Y9
 	VMINPS    Y8, Y0, Y0
@@ -4802,7 +4802,7 @@ minimumBlockSources:
 	CMPQ R12, BX
 	JLT  minimumBlockSource
 
-minimumBlockFolded:
+minimumBlockReduced:
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPS2PH $0x00, Y2, X2
@@ -4870,7 +4870,7 @@ minimumBlocks:
 minimumVector:
 	VCVTPH2PS (R9)(SI*1), Y0
 	CMPQ      BX, $0x01
-	JEQ       minimumVectorFolded
+	JEQ       minimumVectorReduced
 	VCVTPH2PS (R10)(SI*1), Y1
 	VMINPS    Y0, Y1, Y2
 	VMINPS    Y1, Y0, Y0
@@ -4890,7 +4890,7 @@ minimumVectorSources:
 	CMPQ R12, BX
 	JLT  minimumVectorSource
 
-minimumVectorFolded:
+minimumVectorReduced:
 	VCVTPS2PH $0x00, Y0, X0
 	VMOVUPS   X0, (R8)(SI*1)
 	MOVQ      $0x00000001, R12
@@ -4925,7 +4925,7 @@ maximumBlock:
 	VCVTPH2PS 96(R9)(SI*1), Y6
 	VCVTPH2PS 112(R9)(SI*1), Y7
 	CMPQ      BX, $0x01
-	JEQ       maximumBlockFolded
+	JEQ       maximumBlockReduced
 	VCVTPH2PS (R10)(SI*1), Y8
 	VMAXPS    Y0, Y8, Y9
 	VMAXPS    Y8, Y0, Y0
@@ -5033,7 +5033,7 @@ maximumBlockSources:
 	CMPQ R12, BX
 	JLT  maximumBlockSource
 
-maximumBlockFolded:
+maximumBlockReduced:
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPS2PH $0x00, Y2, X2
@@ -5101,7 +5101,7 @@ maximumBlocks:
 maximumVector:
 	VCVTPH2PS (R9)(SI*1), Y0
 	CMPQ      BX, $0x01
-	JEQ       maximumVectorFolded
+	JEQ       maximumVectorReduced
 	VCVTPH2PS (R10)(SI*1), Y1
 	VMAXPS    Y0, Y1, Y2
 	VMAXPS    Y1, Y0, Y0
@@ -5125,7 +5125,7 @@ maximumVectorSources:
 	CMPQ R12, BX
 	JLT  maximumVectorSource
 
-maximumVectorFolded:
+maximumVectorReduced:
 	VCVTPS2PH $0x00, Y0, X0
 	VMOVUPS   X0, (R8)(SI*1)
 	MOVQ      $0x00000001, R12
@@ -5155,9 +5155,9 @@ return:
 stored:
 	RET
 
-// func foldBFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// func reduceBFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 // Requires: AVX, AVX2, MMX+
-TEXT ·foldBFloat16AVX2(SB), NOSPLIT, $0-88
+TEXT ·reduceBFloat16AVX2(SB), NOSPLIT, $0-88
 	MOVQ dsts+8(FP), AX
 	MOVQ srcs+16(FP), CX
 	MOVQ ndsts+24(FP), DX
@@ -5208,7 +5208,7 @@ sumBlock:
 	VPMOVZXWD 112(R9)(SI*1), Y11
 	VPSLLD    $0x10, Y11, Y11
 	CMPQ      BX, $0x01
-	JEQ       sumBlockFolded
+	JEQ       sumBlockReduced
 	VPMOVZXWD (R10)(SI*1), Y12
 	VPSLLD    $0x10, Y12, Y12
 	VADDPS    Y12, Y4, Y4
@@ -5268,7 +5268,7 @@ sumBlockSources:
 	CMPQ R12, BX
 	JLT  sumBlockSource
 
-sumBlockFolded:
+sumBlockReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumBlockFinished
 	CMPQ   mode+64(FP), $0x02
@@ -5434,7 +5434,7 @@ sumVector:
 	VPMOVZXWD (R9)(SI*1), Y4
 	VPSLLD    $0x10, Y4, Y4
 	CMPQ      BX, $0x01
-	JEQ       sumVectorFolded
+	JEQ       sumVectorReduced
 	VPMOVZXWD (R10)(SI*1), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y4, Y4
@@ -5452,7 +5452,7 @@ sumVectorSources:
 	CMPQ R12, BX
 	JLT  sumVectorSource
 
-sumVectorFolded:
+sumVectorReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumVectorFinished
 	CMPQ   mode+64(FP), $0x02
@@ -5524,7 +5524,7 @@ productBlock:
 	VPMOVZXWD 112(R9)(SI*1), Y10
 	VPSLLD    $0x10, Y10, Y10
 	CMPQ      BX, $0x01
-	JEQ       productBlockFolded
+	JEQ       productBlockReduced
 	VPMOVZXWD (R10)(SI*1), Y11
 	VPSLLD    $0x10, Y11, Y11
 	VMULPS    Y11, Y3, Y3
@@ -5584,7 +5584,7 @@ productBlockSources:
 	CMPQ R12, BX
 	JLT  productBlockSource
 
-productBlockFolded:
+productBlockReduced:
 	VPSRLD       $0x10, Y3, Y11
 	VPAND        Y0, Y11, Y12
 	VPADDD       Y1, Y12, Y12
@@ -5725,7 +5725,7 @@ productVector:
 	VPMOVZXWD (R9)(SI*1), Y3
 	VPSLLD    $0x10, Y3, Y3
 	CMPQ      BX, $0x01
-	JEQ       productVectorFolded
+	JEQ       productVectorReduced
 	VPMOVZXWD (R10)(SI*1), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VMULPS    Y4, Y3, Y3
@@ -5743,7 +5743,7 @@ productVectorSources:
 	CMPQ R12, BX
 	JLT  productVectorSource
 
-productVectorFolded:
+productVectorReduced:
 	VPSRLD       $0x10, Y3, Y4
 	VPAND        Y0, Y4, Y5
 	VPADDD       Y1, Y5, Y5
@@ -5804,7 +5804,7 @@ minimumBlock:
 	VPMOVZXWD 112(R9)(SI*1), Y10
 	VPSLLD    $0x10, Y10, Y10
 	CMPQ      BX, $0x01
-	JEQ       minimumBlockFolded
+	JEQ       minimumBlockReduced
 	VPMOVZXWD (R10)(SI*1), Y11
 	VPSLLD    $0x10, Y11, Y11
 	VMINPS    Y3, Y11, Y12
@@ -5896,7 +5896,7 @@ minimumBlockSources:
 	CMPQ R12, BX
 	JLT  minimumBlockSource
 
-minimumBlockFolded:
+minimumBlockReduced:
 	VPSRLD       $0x10, Y3, Y11
 	VPAND        Y0, Y11, Y12
 	VPADDD       Y1, Y12, Y12
@@ -6037,7 +6037,7 @@ minimumVector:
 	VPMOVZXWD (R9)(SI*1), Y3
 	VPSLLD    $0x10, Y3, Y3
 	CMPQ      BX, $0x01
-	JEQ       minimumVectorFolded
+	JEQ       minimumVectorReduced
 	VPMOVZXWD (R10)(SI*1), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VMINPS    Y3, Y4, Y5
@@ -6059,7 +6059,7 @@ minimumVectorSources:
 	CMPQ R12, BX
 	JLT  minimumVectorSource
 
-minimumVectorFolded:
+minimumVectorReduced:
 	VPSRLD       $0x10, Y3, Y4
 	VPAND        Y0, Y4, Y5
 	VPADDD       Y1, Y5, Y5
@@ -6120,7 +6120,7 @@ maximumBlock:
 	VPMOVZXWD 112(R9)(SI*1), Y10
 	VPSLLD    $0x10, Y10, Y10
 	CMPQ      BX, $0x01
-	JEQ       maximumBlockFolded
+	JEQ       maximumBlockReduced
 	VPMOVZXWD (R10)(SI*1), Y11
 	VPSLLD    $0x10, Y11, Y11
 	VMAXPS    Y3, Y11, Y12
@@ -6244,7 +6244,7 @@ maximumBlockSources:
 	CMPQ R12, BX
 	JLT  maximumBlockSource
 
-maximumBlockFolded:
+maximumBlockReduced:
 	VPSRLD       $0x10, Y3, Y11
 	VPAND        Y0, Y11, Y12
 	VPADDD       Y1, Y12, Y12
@@ -6385,7 +6385,7 @@ maximumVector:
 	VPMOVZXWD (R9)(SI*1), Y3
 	VPSLLD    $0x10, Y3, Y3
 	CMPQ      BX, $0x01
-	JEQ       maximumVectorFolded
+	JEQ       maximumVectorReduced
 	VPMOVZXWD (R10)(SI*1), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VMAXPS    Y3, Y4, Y5
@@ -6411,7 +6411,7 @@ maximumVectorSources:
 	CMPQ R12, BX
 	JLT  maximumVectorSource
 
-maximumVectorFolded:
+maximumVectorReduced:
 	VPSRLD       $0x10, Y3, Y4
 	VPAND        Y0, Y4, Y5
 	VPADDD       Y1, Y5, Y5

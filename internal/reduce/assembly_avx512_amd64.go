@@ -4,7 +4,7 @@
 
 package reduce
 
-// foldBFloat16AVX512 folds bytes bytes from at on, a multiple of 32,
+// reduceBFloat16AVX512 reduces bytes bytes from at on, a multiple of 32,
 // taken as n elements of type bfloat16:
 //
 //	for i := range n {
@@ -26,4 +26,4 @@ package reduce
 // Here x is a float32, rounded when it is stored.
 //
 //go:noescape
-func foldBFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+func reduceBFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func foldBFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+// func reduceBFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·foldBFloat16AVX512(SB), NOSPLIT, $0-88
+TEXT ·reduceBFloat16AVX512(SB), NOSPLIT, $0-88
 	MOVQ dsts+8(FP), AX
 	MOVQ srcs+16(FP), CX
 	MOVQ ndsts+24(FP), DX
@@ -49,7 +49,7 @@ sumBlock:
 	VPMOVZXWD 96(R9)(SI*1), Z7
 	VPSLLD    $0x10, Z7, Z7
 	CMPQ      BX, $0x01
-	JEQ       sumBlockFolded
+	JEQ       sumBlockReduced
 	VPMOVZXWD (R10)(SI*1), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z4, Z4
@@ -85,7 +85,7 @@ sumBlockSources:
 	CMPQ R12, BX
 	JLT  sumBlockSource
 
-sumBlockFolded:
+sumBlockReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumBlockFinished
 	CMPQ   mode+64(FP), $0x02
@@ -183,7 +183,7 @@ sumVector:
 	VPMOVZXWD (R9)(SI*1), Z4
 	VPSLLD    $0x10, Z4, Z4
 	CMPQ      BX, $0x01
-	JEQ       sumVectorFolded
+	JEQ       sumVectorReduced
 	VPMOVZXWD (R10)(SI*1), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z4, Z4
@@ -201,7 +201,7 @@ sumVectorSources:
 	CMPQ R12, BX
 	JLT  sumVectorSource
 
-sumVectorFolded:
+sumVectorReduced:
 	CMPQ   mode+64(FP), $0x00
 	JEQ    sumVectorFinished
 	CMPQ   mode+64(FP), $0x02
@@ -263,7 +263,7 @@ productBlock:
 	VPMOVZXWD 96(R9)(SI*1), Z6
 	VPSLLD    $0x10, Z6, Z6
 	CMPQ      BX, $0x01
-	JEQ       productBlockFolded
+	JEQ       productBlockReduced
 	VPMOVZXWD (R10)(SI*1), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VMULPS    Z7, Z3, Z3
@@ -299,7 +299,7 @@ productBlockSources:
 	CMPQ R12, BX
 	JLT  productBlockSource
 
-productBlockFolded:
+productBlockReduced:
 	VPSRLD  $0x10, Z3, Z7
 	VPANDQ  Z0, Z7, Z8
 	VPADDD  Z1, Z8, Z8
@@ -380,7 +380,7 @@ productVector:
 	VPMOVZXWD (R9)(SI*1), Z3
 	VPSLLD    $0x10, Z3, Z3
 	CMPQ      BX, $0x01
-	JEQ       productVectorFolded
+	JEQ       productVectorReduced
 	VPMOVZXWD (R10)(SI*1), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VMULPS    Z4, Z3, Z3
@@ -398,7 +398,7 @@ productVectorSources:
 	CMPQ R12, BX
 	JLT  productVectorSource
 
-productVectorFolded:
+productVectorReduced:
 	VPSRLD  $0x10, Z3, Z4
 	VPANDQ  Z0, Z4, Z5
 	VPADDD  Z1, Z5, Z5
@@ -449,7 +449,7 @@ minimumBlock:
 	VPMOVZXWD 96(R9)(SI*1), Z6
 	VPSLLD    $0x10, Z6, Z6
 	CMPQ      BX, $0x01
-	JEQ       minimumBlockFolded
+	JEQ       minimumBlockReduced
 	VPMOVZXWD (R10)(SI*1), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VMINPS    Z3, Z7, Z8
@@ -501,7 +501,7 @@ minimumBlockSources:
 	CMPQ R12, BX
 	JLT  minimumBlockSource
 
-minimumBlockFolded:
+minimumBlockReduced:
 	VPSRLD  $0x10, Z3, Z7
 	VPANDQ  Z0, Z7, Z8
 	VPADDD  Z1, Z8, Z8
@@ -582,7 +582,7 @@ minimumVector:
 	VPMOVZXWD (R9)(SI*1), Z3
 	VPSLLD    $0x10, Z3, Z3
 	CMPQ      BX, $0x01
-	JEQ       minimumVectorFolded
+	JEQ       minimumVectorReduced
 	VPMOVZXWD (R10)(SI*1), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VMINPS    Z3, Z4, Z5
@@ -604,7 +604,7 @@ minimumVectorSources:
 	CMPQ R12, BX
 	JLT  minimumVectorSource
 
-minimumVectorFolded:
+minimumVectorReduced:
 	VPSRLD  $0x10, Z3, Z4
 	VPANDQ  Z0, Z4, Z5
 	VPADDD  Z1, Z5, Z5
@@ -655,7 +655,7 @@ maximumBlock:
 	VPMOVZXWD 96(R9)(SI*1), Z6
 	VPSLLD    $0x10, Z6, Z6
 	CMPQ      BX, $0x01
-	JEQ       maximumBlockFolded
+	JEQ       maximumBlockReduced
 	VPMOVZXWD (R10)(SI*1), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VMAXPS    Z3, Z7, Z8
@@ -723,7 +723,7 @@ maximumBlockSources:
 	CMPQ R12, BX
 	JLT  maximumBlockSource
 
-maximumBlockFolded:
+maximumBlockReduced:
 	VPSRLD  $0x10, Z3, Z7
 	VPANDQ  Z0, Z7, Z8
 	VPADDD  Z1, Z8, Z8
@@ -804,7 +804,7 @@ maximumVector:
 	VPMOVZXWD (R9)(SI*1), Z3
 	VPSLLD    $0x10, Z3, Z3
 	CMPQ      BX, $0x01
-	JEQ       maximumVectorFolded
+	JEQ       maximumVectorReduced
 	VPMOVZXWD (R10)(SI*1), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VMAXPS    Z3, Z4, Z5
@@ -830,7 +830,7 @@ maximumVectorSources:
 	CMPQ R12, BX
 	JLT  maximumVectorSource
 
-maximumVectorFolded:
+maximumVectorReduced:
 	VPSRLD  $0x10, Z3, Z4
 	VPANDQ  Z0, Z4, Z5
 	VPADDD  Z1, Z5, Z5

@@ -4,12 +4,11 @@ package reduce
 
 import "unsafe"
 
-// supported lists one implementation: there is no assembly for this machine, or
-// it is not wanted. The race detector does not see what assembly reads and writes,
-// so that under it everything is folded in Go.
+// supported lists one implementation: this machine has no assembly, or the build excludes
+// it. The race detector does not see accesses by assembly, so under it Go reduces everything.
 var supported = []implementation{plain}
 
-// fold leaves everything to the Go loops.
-func (implementation) fold(_ Type, _ Op, _, _ []unsafe.Pointer, _, _, _ int, _ bool) (done int) {
+// reduce leaves everything to the Go loops.
+func (implementation) reduce(_ Type, _ Op, _, _ []unsafe.Pointer, _, _, _ int, _ bool) (done int) {
 	return 0
 }

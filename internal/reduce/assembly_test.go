@@ -22,7 +22,7 @@ func TestCallsAreShort(t *testing.T) {
 
 // The loops in Go reduce what fills no vector, and the operations that have no assembly:
 // of types that training loops do not reduce, what no other type's assembly computes.
-func TestAssemblyFolds(t *testing.T) {
+func TestAssemblyReduces(t *testing.T) {
 	missing := func(typ Type, op Op) bool {
 		switch typ {
 		case Int16, Uint16:
@@ -43,8 +43,8 @@ func TestAssemblyFolds(t *testing.T) {
 						rest = bytes
 					}
 					p := pointers([]buffer[uint8]{full(bytes, uint8(0)), full(bytes, uint8(0))})
-					if done := m.fold(typ, op, p, p, 0, bytes, 1, false); done != bytes-rest {
-						t.Fatalf("%v of %v, %d bytes: assembly folds %d", op, typ, bytes, done)
+					if done := m.reduce(typ, op, p, p, 0, bytes, 1, false); done != bytes-rest {
+						t.Fatalf("%v of %v, %d bytes: assembly reduces %d", op, typ, bytes, done)
 					}
 				}
 			}

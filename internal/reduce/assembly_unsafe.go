@@ -22,17 +22,16 @@ var supported = func() []implementation {
 	return list
 }()
 
-// callBytes is the most that one call of assembly works on, counted over all
-// buffers: the scheduler cannot stop a goroutine in it, nor can the garbage
-// collector, for which that is some 10 us from memory.
+// callBytes is the most that one call of assembly processes, over all buffers: neither the
+// scheduler nor the garbage collector can stop a goroutine in it. From memory that takes
+// some 10 us.
 const callBytes = 256 << 10
 
-// fold folds bytes of all sources into all destinations, from the byte at on, dividing
-// by ranks if op is Avg, and returns how many bytes it has done: all of them, or those
-// for which there are instructions, which is none where there is no assembly for t and
-// op. The rest is for the Go loops. It does not mind which destinations are sources.
-// Only from the beginning of the buffers on may it stream.
-func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, at, bytes, ranks int, stream bool) (done int) {
+// reduce reduces bytes of all sources into all destinations, from byte at on, and divides by
+// ranks if op is Avg. It returns the number of bytes done: a multiple of the vector length,
+// or 0 if no assembly for t and op exists. The Go loops do the rest. Any destination may be
+// any source. With stream, at is 0.
+func (m implementation) reduce(t Type, op Op, dsts, srcs []unsafe.Pointer, at, bytes, ranks int, stream bool) (done int) {
 	if t = kernels[t][op]; m == plain || t == none {
 		return 0
 	}
@@ -58,12 +57,12 @@ func (m implementation) fold(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 	return done
 }
 
-// none stands for a type where there is no assembly.
+// none stands for a type without assembly.
 const none Type = math.MaxUint8
 
 // kernels names the type whose assembly gives the right bits for an operation: sums and
 // products of integers do not depend on the sign, operations on bits not even on the size,
-// and a complex sum is one of twice as many floats. Where it says none, the loops in Go
+// and a complex sum is one of twice as many floats. For none, the loops in Go
 // reduce. An average that has none divides in Go, tile by tile, after a sum by assembly if
 // the sum has one.
 var kernels = [len(types)][len(ops)]Type{
@@ -86,16 +85,15 @@ var kernels = [len(types)][len(ops)]Type{
 // line is the length of a cache line.
 const line = 64
 
-// pieceBytes returns how much of each buffer one call works on, in blocks as the
-// assembly folds them, at least one.
+// pieceBytes returns the length of each buffer that one call processes, a positive number of
+// the assembly's blocks.
 func pieceBytes(buffers int) int {
 	const block = 256
 	return max(callBytes/buffers&^(block-1), block)
 }
 
-// beforeLine returns how many bytes of each buffer lie before its first cache line,
-// and whether that is the same for all: if not, they cannot be stored past the caches
-// together.
+// beforeLine returns the number of bytes of each buffer before its first whole cache line,
+// and whether it is the same for all: if not, they cannot be stored past the caches together.
 func beforeLine(buffers []unsafe.Pointer) (bytes int, same bool) {
 	at := uintptr(buffers[0]) % line
 	for _, p := range buffers[1:] {
@@ -114,22 +112,22 @@ func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, byt
 	o := uint8(op)
 	switch t {
 	case Uint8:
-		foldUint8AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		reduceUint8AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case Int32:
-		foldInt32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		reduceInt32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case Int64:
-		foldInt64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		reduceInt64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case Float32:
-		foldFloat32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		reduceFloat32AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case Float64:
-		foldFloat64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		reduceFloat64AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case Float16:
-		foldFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+		reduceFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 	case BFloat16:
 		if m == avx512 {
-			foldBFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+			reduceBFloat16AVX512(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		} else {
-			foldBFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
+			reduceBFloat16AVX2(o, to, from, ndsts, nsrcs, at, bytes, stream, d.mode, d.factor, d.shift)
 		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// usualCache stands for a last-level cache whose size the system does not tell.
+// usualCache is assumed where the system does not tell the size of the last-level cache.
 const usualCache = 32 << 20
 
-// CacheBytes returns the size of the machine's largest cache, of which there may be
-// several: what is longer does not stay in the caches until it is read.
+// CacheBytes returns the size of the machine's largest cache; it may have several of them.
+// Longer data does not stay in the caches until it is read.
 var CacheBytes = sync.OnceValue(func() int {
 	return cacheBytes("/sys/devices/system/cpu/cpu0/cache")
 })

@@ -1,28 +1,26 @@
-// Package reduce holds the innermost loops of collective reductions: one
-// buffer folded with another, element by element, and many buffers folded
-// into many.
+// Package reduce has the innermost loops of collective reductions: they reduce two buffers,
+// or many into many, element by element.
 //
 // # Model
 //
-// A [Type] says what the elements are and an [Op] how two of them become one;
-// [Defined] says which go together. [Pair] gives the loop over two buffers, [Many]
-// folds any number of sources into any number of destinations in one pass over memory,
-// and [Divide] is the last step of [Avg]. [Many] divides by itself; who folds with
-// [Pair] divides when everything is summed. [Scan] stores every fold on the way, and
-// [Scale] multiplies a buffer by a factor.
+// A [Type] is the type of elements, an [Op] the operation; [Defined] reports whether they go
+// together. [Pair] reduces two buffers, [Many] any number of sources into any number of
+// destinations in one pass over memory, and [Divide] is the last step of [Avg]. [Many]
+// divides by itself; a caller of [Pair] divides after the last sum. [Scan] stores every
+// partial result, and [Scale] multiplies a buffer by a factor.
 //
 // The bits are part of the contract, because ranks compare them:
 //
-//   - A fold goes from left to right and starts from the first source:
+//   - A reduction goes from left to right and starts from the first source:
 //     ((x0 op x1) op x2) op x3. It does not start from a neutral element, which
 //     would turn a negative zero into a positive one.
 //   - Every step is rounded to the element's type. Nothing is contracted into
 //     a fused multiply-add.
-//   - Float16 and BFloat16 are folded in float32: [Many] widens every source, which
-//     is exact, holds the fold in float32 from the first source to the division of
+//   - Float16 and BFloat16 are reduced in float32: [Many] widens every source, which
+//     is exact, holds the result in float32 from the first source to the division of
 //     Avg, and rounds once, to nearest even, when it stores. A [Pair] or [Divide] is
 //     one operation and rounds once per call, as torch does on CPUs for each of its
-//     operations; a fold of many is more exact than a chain of pairs. What is too
+//     operations; a reduction of many is more exact than a chain of pairs. What is too
 //     large becomes infinity, subnormals are kept, and NaN comes out quiet.
 //   - Integers wrap around.
 //   - Complex numbers are two floats. A sum is that of the parts, Avg divides both,
@@ -34,7 +32,7 @@
 //   - Avg is Sum, then one division by the number of ranks. Integers, whose sum
 //     wraps like any other, are truncated toward zero.
 //   - A result of [Scan] is what [Many] gives for the same sources: halves are rounded
-//     when they are stored, while the fold goes on in float32.
+//     when they are stored, while the reduction continues in float32.
 //
 // Buffers are raw memory aligned to their element, no more: they may lie in a
 // Go slice or in a mapping shared by processes.
@@ -44,7 +42,7 @@
 // some hundred at a time, for the loops of float32. The loops in Go are the specification,
 // and the tests hold the assembly to it.
 //
-// Where the machine has AVX2 there is assembly for the types that training loops reduce:
+// On machines with AVX2, assembly reduces the types of training loops:
 // float32, float64, float16, bfloat16, int32, int64 and uint8. Another type uses the
 // function of one of these where the bits are the same, as sums of uint32 do, and
 // otherwise the loops in Go. The assembly works on whole vectors; the loops in Go reduce
@@ -68,8 +66,7 @@
 //
 // # Failure
 //
-// Nothing here fails: the caller has checked types, operations, lengths and
-// overlaps. A [Type] or [Op] that is none of the constants, two that are not
-// [Defined] together, a negative count, or a divisor below one breaks a precondition;
-// the call may panic or give wrong results.
+// The caller checks types, operations, lengths and overlaps. A [Type] or [Op] that is not one
+// of the constants, two that are not [Defined] together, a negative count, or a divisor below
+// one may panic or give wrong results.
 package reduce

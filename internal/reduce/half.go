@@ -89,8 +89,8 @@ func narrowBFloat16s(to []bfloat16, from []float32) {
 	}
 }
 
-// foldFloats is one step of a fold held in float32: acc = acc op x.
-func foldFloats(op Op, acc, x []float32) {
+// reduceFloats is one step of a reduction held in float32: acc = acc op x.
+func reduceFloats(op Op, acc, x []float32) {
 	switch op {
 	case Sum, Avg:
 		sum(acc, acc, x)

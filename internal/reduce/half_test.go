@@ -182,7 +182,7 @@ func testConversions[T float16 | bfloat16](t *testing.T, f format[T], widen func
 	}
 }
 
-// The same through whole folds: what is hard to round is a sum of three halves,
+// The same through whole reductions: what is hard to round is a sum of three halves,
 // divided by a power of two, all of which float32 holds exactly.
 func TestHalfRounding(t *testing.T) {
 	t.Run("float16", func(t *testing.T) { testRounding(t, Float16, binary16) })
@@ -259,7 +259,7 @@ func testEvery[T float16 | bfloat16](t *testing.T, o oracle[T], f format[T]) {
 	})
 }
 
-// A fold of many is held in float32: rounding every step would lose the small terms
+// A reduction of many is held in float32: rounding every step would lose the small terms
 // of these sums, and a float16 cannot hold what is large in between.
 func TestHalvesAreRoundedOnce(t *testing.T) {
 	t.Run("float16", func(t *testing.T) { testRoundedOnce(t, Float16, binary16, 2048, 65504) })

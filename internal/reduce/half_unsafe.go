@@ -6,7 +6,7 @@ import "unsafe"
 const halfTile = 256
 
 // halves is Many in Go for Float16 and BFloat16, for the elements from done to n.
-// The running fold is float32 from the first source to the division, and rounded
+// The running result is float32 from the first source to the division, and rounded
 // when it is stored, by which time every source of a tile has been read.
 func halves(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 	var room [2][halfTile]float32
@@ -16,7 +16,7 @@ func halves(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 		widenAt(t, acc, unsafe.Add(srcs[0], at))
 		for _, src := range srcs[1:] {
 			widenAt(t, x, unsafe.Add(src, at))
-			foldFloats(op, acc, x)
+			reduceFloats(op, acc, x)
 		}
 		if op == Avg && ranks > 1 {
 			divideFloats(acc, ranks)

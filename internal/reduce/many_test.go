@@ -108,7 +108,7 @@ func aliases(r *rand.Rand, sources int) [][]int {
 }
 
 // checkMany makes the call and compares every buffer, guards included, with a
-// fold of one element after the other.
+// reduction of one element after the other.
 func checkMany[T element](t *testing.T, m implementation, o oracle[T], r *rand.Rand, c manyCase) {
 	t.Helper()
 	var srcs, dsts []buffer[T]
@@ -127,29 +127,29 @@ func checkMany[T element](t *testing.T, m implementation, o oracle[T], r *rand.R
 			dsts = append(dsts, srcs[source])
 		}
 	}
-	checkFold(t, m, o, c, dsts, srcs)
+	checkReduction(t, m, o, c, dsts, srcs)
 }
 
-func checkFold[T element](t *testing.T, m implementation, o oracle[T], c manyCase, dsts, srcs []buffer[T]) {
+func checkReduction[T element](t *testing.T, m implementation, o oracle[T], c manyCase, dsts, srcs []buffer[T]) {
 	t.Helper()
-	folded := slices.Clone(srcs[0].body())
+	reduced := slices.Clone(srcs[0].body())
 	all := make([]T, len(srcs))
-	for i := range folded {
+	for i := range reduced {
 		for k, src := range srcs {
 			all[k] = src.body()[i]
 		}
-		folded[i] = o.reduce(c.op, all, c.ranks)
+		reduced[i] = o.reduce(c.op, all, c.ranks)
 	}
 	var wantDsts, wantSrcs []buffer[T]
 	for _, dst := range dsts {
 		want := dst.clone()
-		copy(want.body(), folded)
+		copy(want.body(), reduced)
 		wantDsts = append(wantDsts, want)
 	}
 	for k, src := range srcs {
 		want := src.clone()
 		if slices.Contains(c.alias, k) {
-			copy(want.body(), folded)
+			copy(want.body(), reduced)
 		}
 		wantSrcs = append(wantSrcs, want)
 	}
@@ -169,7 +169,7 @@ func TestManyWithoutSources(t *testing.T) {
 	dst.require(t, full(20, int32(7)), "no sources:")
 }
 
-// The fold starts from the first source and goes from left to right.
+// The reduction starts from the first source and goes from left to right.
 func TestManyOrder(t *testing.T) {
 	negative := math.Copysign(0, -1)
 	forEachImplementation(t, func(t *testing.T, m implementation) {
@@ -282,7 +282,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	})
 }
 
-// Ranks fold blocks of the same buffers at the same time, here into a
+// Ranks reduce blocks of the same buffers at the same time, here into a
 // destination that needs a spare tile.
 func TestManyConcurrently(t *testing.T) {
 	const ranks, each = 4, 2500
@@ -304,7 +304,7 @@ func TestManyConcurrently(t *testing.T) {
 	want := full(ranks*each, int32(6))
 	copy(want.whole[:guards], srcs[2].whole)
 	copy(want.whole[guards+ranks*each:], srcs[2].whole[guards+ranks*each:])
-	srcs[2].require(t, want, "concurrent folds:")
+	srcs[2].require(t, want, "concurrent reductions:")
 }
 
 // FuzzMany lets the fuzzer choose the shape of a call, which destinations are

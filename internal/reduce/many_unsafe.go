@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// tileBytes is the stretch of every buffer that tiles finishes before it goes on.
-// The running fold and a source lie in the first-level cache together, and up to
+// tileBytes is the part of every buffer that tiles finishes before it continues.
+// The running result and a source lie in the first-level cache together, and up to
 // eight buffers reduced in place are still there when the result is stored over
 // them. Tiles this small also keep the number of memory streams read at once at one
 // or two, whatever the number of sources.
 const tileBytes = 4096
 
-// Many folds n elements of every source from left to right and stores the
+// Many reduces n elements of every source from left to right and stores the
 // result to every destination:
 //
 //	dsts[k][i] = ((srcs[0][i] op srcs[1][i]) op srcs[2][i]) ...
@@ -27,10 +27,10 @@ const tileBytes = 4096
 // when ranks reduce in place; otherwise the buffers do not overlap. Many keeps
 // neither slice.
 //
-// With stream the results are stored past the caches, where the machine can do
-// that and all destinations lie alike in cache lines. That saves reading what is
-// overwritten, and pays for destinations that are no sources, if all buffers
-// together exceed the caches: whoever reads the results does so from memory.
+// With stream the results are stored past the caches, if the machine can do that and all
+// destinations have the same offset in their cache lines. That saves reading the lines
+// before they are overwritten. It pays for destinations that are not sources, if all buffers
+// together exceed the caches: later reads of the results come from memory.
 func Many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, ranks int, stream bool) {
 	best.many(t, op, dsts, srcs, n, ranks, stream)
 }
@@ -39,7 +39,7 @@ func (m implementation) many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, rank
 	if len(dsts) == 0 || len(srcs) == 0 {
 		return
 	}
-	done := m.fold(t, op, dsts, srcs, 0, n*t.Size(), ranks, stream)
+	done := m.reduce(t, op, dsts, srcs, 0, n*t.Size(), ranks, stream)
 	if t.half() {
 		halves(t, op, dsts, srcs, done/t.Size(), n, ranks)
 	} else {
@@ -54,7 +54,7 @@ func (m implementation) tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, 
 	}
 	size := t.Size()
 
-	var acc unsafe.Pointer // where the running fold of a tile lies
+	var acc unsafe.Pointer // where the running result of a tile lies
 	home := accumulator(dsts, srcs)
 	if home < 0 {
 		spare := spares.Get().(*[tileBytes / 8]uint64)
@@ -90,7 +90,7 @@ func (m implementation) tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, 
 }
 
 // accumulator returns the index of a destination that can hold the running
-// fold, or -1. It must not be a source that is still to be read when the fold
+// result, or -1. It must not be a source that is still to be read when the result
 // is first stored, which is when the first two sources have been read.
 func accumulator(dsts, srcs []unsafe.Pointer) int {
 	if len(srcs) <= 2 {
@@ -101,7 +101,7 @@ func accumulator(dsts, srcs []unsafe.Pointer) int {
 	})
 }
 
-// spares holds tiles for folds that no destination can hold: those of a single
+// spares holds tiles for results that no destination can hold: those of a single
 // destination which is also a late source, as when one rank that is not among
 // the first two receives a reduction in place, and those that Scan does not store.
 // They come from a pool since the pointer passes through a function value, so that an

@@ -24,8 +24,8 @@ var ops = [...]string{
 	BAnd: "band", BOr: "bor", BXor: "bxor",
 }
 
-// Defined reports whether elements of type t can be folded with op: complex numbers
-// have no order, and only integers are taken bit by bit. It is false if either is none
+// Defined reports whether elements of type t can be reduced with op: complex numbers
+// have no order, and only integers are taken bit by bit. It is false if either is not one
 // of the constants.
 func Defined(t Type, op Op) bool {
 	if int(t) >= len(types) {

@@ -98,8 +98,8 @@ func (m implementation) String() string {
 	return [...]string{plain: "go", avx2: "avx2", avx512: "avx512"}[m]
 }
 
-// fold is one step: a op b.
-func (o oracle[T]) fold(op Op, a, b T) T {
+// step returns a op b.
+func (o oracle[T]) step(op Op, a, b T) T {
 	switch {
 	case op == Sum || op == Avg:
 		return o.sum(a, b)
@@ -115,14 +115,14 @@ func (o oracle[T]) fold(op Op, a, b T) T {
 	return b
 }
 
-// reduce is a fold of all, and for Avg the division.
+// reduce reduces all and, for Avg, divides.
 func (o oracle[T]) reduce(op Op, all []T, ranks int) T {
 	if o.many != nil {
 		return o.many(op, all, ranks)
 	}
 	acc := all[0]
 	for _, x := range all[1:] {
-		acc = o.fold(op, acc, x)
+		acc = o.step(op, acc, x)
 	}
 	if op == Avg {
 		acc = o.divide(acc, ranks)

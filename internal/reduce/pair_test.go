@@ -71,13 +71,13 @@ func (o oracle[T]) testPieces(t *testing.T) {
 	})
 }
 
-// checkPair folds and compares all three buffers, where those that are not dst
+// checkPair reduces and compares all three buffers, where those that are not dst
 // have to stay as they are.
 func checkPair[T element](t *testing.T, m implementation, o oracle[T], op Op, dst, a, b buffer[T], how string) {
 	t.Helper()
 	want, wantA, wantB := dst.clone(), a.clone(), b.clone()
 	for i := range want.body() {
-		want.body()[i] = o.fold(op, wantA.body()[i], wantB.body()[i])
+		want.body()[i] = o.step(op, wantA.body()[i], wantB.body()[i])
 	}
 	m.pair(o.typ, op, dst.at(), a.at(), b.at(), len(want.body()))
 	dst.require(t, want, "%v %v, %s, dst:", op, o.typ, how)
@@ -90,7 +90,7 @@ func checkPair[T element](t *testing.T, m implementation, o oracle[T], op Op, ds
 }
 
 // Every special value against every other one: signs, infinities, NaN on either
-// side, overflow (C23).
+// side, overflow.
 func TestPairSpecialValues(t *testing.T) {
 	forEachType(t, tester.testSpecial)
 }

@@ -2,7 +2,7 @@ package reduce
 
 import "unsafe"
 
-// Pair folds two buffers of n elements of type t: dst[i] = a[i] op b[i]. dst may
+// Pair reduces two buffers of n elements of type t: dst[i] = a[i] op b[i]. dst may
 // be a or b exactly; otherwise it overlaps neither. For [Avg] it is [Sum]: the
 // division comes once, at the end, by [Divide].
 func Pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) { best.pair(t, op, dst, a, b, n) }
@@ -12,7 +12,7 @@ func (m implementation) pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) {
 		op = Sum
 	}
 	dsts, srcs := [...]unsafe.Pointer{dst}, [...]unsafe.Pointer{a, b}
-	done := m.fold(t, op, dsts[:], srcs[:], 0, n*t.Size(), 1, false)
+	done := m.reduce(t, op, dsts[:], srcs[:], 0, n*t.Size(), 1, false)
 	if rest := n - done/t.Size(); rest > 0 {
 		pairs[t][op](unsafe.Add(dst, done), unsafe.Add(a, done), unsafe.Add(b, done), rest)
 	}
@@ -25,7 +25,7 @@ func Divide(t Type, p unsafe.Pointer, n, by int) { best.divide(t, p, n, by) }
 
 func (m implementation) divide(t Type, p unsafe.Pointer, n, by int) {
 	ps := [...]unsafe.Pointer{p}
-	done := m.fold(t, Avg, ps[:], ps[:], 0, n*t.Size(), by, false)
+	done := m.reduce(t, Avg, ps[:], ps[:], 0, n*t.Size(), by, false)
 	if rest := n - done/t.Size(); rest > 0 {
 		divisions[t](unsafe.Add(p, done), rest, by)
 	}

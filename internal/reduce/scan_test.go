@@ -67,7 +67,7 @@ func places(r *rand.Rand, sources int) [][]destination {
 	}
 }
 
-// checkScan makes the call and compares every buffer, guards included, with a fold of
+// checkScan makes the call and compares every buffer, guards included, with a reduction of
 // the first sources, one element after the other.
 func checkScan[T element](t *testing.T, m implementation, o oracle[T], r *rand.Rand, c scanCase) {
 	t.Helper()
@@ -86,14 +86,14 @@ func checkScan[T element](t *testing.T, m implementation, o oracle[T], r *rand.R
 			to[k] = nil
 		}
 		wants = append(wants, dsts[k].clone())
-		folded := k + 1
+		reduced := k + 1
 		if c.exclusive {
-			folded = k
+			reduced = k
 		}
-		if where == nowhere || folded == 0 {
+		if where == nowhere || reduced == 0 {
 			continue
 		}
-		all := make([]T, folded)
+		all := make([]T, reduced)
 		for i := range wants[k].body() {
 			for j := range all {
 				all[j] = srcs[j].body()[i]

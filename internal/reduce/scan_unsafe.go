@@ -2,15 +2,14 @@ package reduce
 
 import "unsafe"
 
-// Scan stores the folds of the first sources, in one pass over memory: to
+// Scan stores the partial results of the first sources, in one pass over memory: to
 // destination k that of the sources 0 to k, with exclusive that of those before k:
 //
 //	dsts[k][i] = (srcs[0][i] op srcs[1][i]) ... op srcs[k][i]
 //
 // Each has the bits that [Many] gives for the same sources. The first destination of an
-// exclusive scan is not touched, since there is nothing to fold. A destination that is
-// nil is left out, as are all from len(dsts) on, which is at most len(srcs). op is
-// not [Avg].
+// exclusive scan is not touched, since it has no operands. A nil destination is skipped, as
+// are all from len(dsts) on; len(dsts) <= len(srcs). op is not [Avg].
 //
 // A destination may be its own source exactly, that of the same index; otherwise the
 // buffers do not overlap. Scan keeps neither slice.
@@ -33,8 +32,8 @@ func (m implementation) scan(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, 
 	}
 }
 
-// scanInclusive holds the running fold of a tile in the destination it was stored to
-// last.
+// scanInclusive keeps the running result of a tile in the destination to which it was last
+// stored.
 func (m implementation) scanInclusive(t Type, op Op, dsts, srcs []unsafe.Pointer, n int) {
 	spare := spares.Get().(*[tileBytes / 8]uint64)
 	defer spares.Put(spare)
@@ -56,8 +55,8 @@ func (m implementation) scanInclusive(t Type, op Op, dsts, srcs []unsafe.Pointer
 	}
 }
 
-// scanExclusive takes a spare tile for each step, two in turns: the fold that
-// is stored to a destination is folded with the source first, which may lie there.
+// scanExclusive takes a spare tile for each step, two in turns: the result that
+// is stored to a destination is combined with the source first, which may lie there.
 func (m implementation) scanExclusive(t Type, op Op, dsts, srcs []unsafe.Pointer, n int) {
 	even, odd := spares.Get().(*[tileBytes / 8]uint64), spares.Get().(*[tileBytes / 8]uint64)
 	defer spares.Put(even)
@@ -82,10 +81,10 @@ func (m implementation) scanExclusive(t Type, op Op, dsts, srcs []unsafe.Pointer
 	}
 }
 
-// scanHalves leaves to Go what assembly does not fold, and there holds the running
-// fold in float32, as halves does. A source is read before its destination is stored.
+// scanHalves reduces in Go what assembly leaves, with the running result in float32 as in
+// halves. A source is read before its destination is stored.
 func (m implementation) scanHalves(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive bool) {
-	done := m.foldEach(t, op, dsts, srcs, n*t.Size(), exclusive) / t.Size()
+	done := m.reduceEach(t, op, dsts, srcs, n*t.Size(), exclusive) / t.Size()
 	var room [2][halfTile]float32
 	for ; done < n; done += halfTile {
 		at, count := done*t.Size(), min(n-done, halfTile)
@@ -97,36 +96,36 @@ func (m implementation) scanHalves(t Type, op Op, dsts, srcs []unsafe.Pointer, n
 		for k := 1; k < len(dsts); k++ {
 			widenAt(t, x, unsafe.Add(srcs[k], at))
 			if !exclusive {
-				foldFloats(op, acc, x)
+				reduceFloats(op, acc, x)
 			}
 			if dsts[k] != nil {
 				narrowAt(t, unsafe.Add(dsts[k], at), acc)
 			}
 			if exclusive {
-				foldFloats(op, acc, x)
+				reduceFloats(op, acc, x)
 			}
 		}
 	}
 }
 
-// foldEach folds every result of a scan by itself, tile by tile, which assembly does
-// sooner than Go converts a tile to float32 and back, up to some hundred sources. The last
-// result comes first: its destination may be a source that no other one needs. It
-// returns how many bytes it has done.
-func (m implementation) foldEach(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes int, exclusive bool) (done int) {
+// reduceEach computes every result of a scan separately, tile by tile: up to some hundred
+// sources that is faster in assembly than converting tiles to float32 and back in Go. The
+// last result comes first, since its destination may be a source that no other result
+// needs. It returns the number of bytes done.
+func (m implementation) reduceEach(t Type, op Op, dsts, srcs []unsafe.Pointer, bytes int, exclusive bool) (done int) {
 	for {
-		folded := 0
+		reduced := 0
 		for k := len(dsts) - 1; k >= 0; k-- {
 			sources := k + 1
 			if exclusive {
 				sources = k
 			}
 			if dsts[k] != nil && sources > 0 {
-				folded = m.fold(t, op, dsts[k:k+1], srcs[:sources], done, min(bytes-done, tileBytes), 1, false)
+				reduced = m.reduce(t, op, dsts[k:k+1], srcs[:sources], done, min(bytes-done, tileBytes), 1, false)
 			}
 		}
-		done += folded
-		if folded < tileBytes {
+		done += reduced
+		if reduced < tileBytes {
 			return done
 		}
 	}

@@ -45,20 +45,20 @@ var types = [...]struct {
 	Complex128: {"complex128", 16, complexes},
 }
 
-// A kind says what can be done with a type.
+// A kind determines the operations of a type.
 type kind uint8
 
 const (
 	integers kind = iota
 	floats
-	halfFloats // folded in float32
+	halfFloats // reduced in float32
 	complexes
 )
 
 // Size returns the bytes that one element occupies.
 func (t Type) Size() int { return types[t].size }
 
-// half reports whether t is Float16 or BFloat16, which are folded in float32.
+// half reports whether t is Float16 or BFloat16, which are reduced in float32.
 func (t Type) half() bool { return types[t].kind == halfFloats }
 
 // String returns the name of the type, such as "float32".
@@ -69,7 +69,7 @@ func (t Type) String() string {
 	return types[t].name
 }
 
-// What the loops are generic over: the Go types that Go can do arithmetic on.
+// The type parameters of the loops: the types with arithmetic in Go.
 type (
 	integer interface {
 		int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64

@@ -12,7 +12,7 @@ import (
 )
 
 // A thousand groups, made and destroyed, leave nothing: no memory, no mapping, no file,
-// neither here nor in /dev/shm (C20).
+// neither here nor in /dev/shm.
 func TestManyGroups(t *testing.T) {
 	const ranks, groups = 2, 1000
 	j := start(t, ranks, part{Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2, Scene: "many groups", Count: groups}, nil)

@@ -41,7 +41,7 @@ func calls(ranks int) (all []call) {
 }
 
 // A rank that is killed at any moment is named by all others, soon, and nothing is left
-// of the job (C19).
+// of the job.
 func TestKilled(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 0))
 	var took []time.Duration

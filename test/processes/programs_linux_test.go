@@ -13,7 +13,7 @@ import (
 var randomPrograms = flag.Int("programs", 24, "so many random programs; one that fails with seed=N is run again by -seed N -programs 1")
 
 // Random programs of all calls, on groups that overlap, give what they have to between
-// processes, and leave nothing (S1.6-S1.10, S2.15, C19).
+// processes, and leave nothing.
 func TestRandomPrograms(t *testing.T) {
 	for i := range uint64(*randomPrograms) {
 		seed := *seed + i

@@ -11,9 +11,8 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// What ranks share is there once, however many they are: of the 20.8 MB of the design
-// point each of four ranks sees all, and together they take 20.8 MB and not 83.2
-// (S1.26).
+// Shared memory exists once, whatever the number of ranks: each of four ranks sees all of a
+// region of 20.8 MB, and together they take 20.8 MB, not 83.2.
 func TestRegionIsThereOnce(t *testing.T) {
 	const ranks, bytes = 4, 20_800_000
 	j := start(t, ranks, part{Config: yamlFor(ranks), Rounds: 1, Region: bytes, Timeout: patience}, nil)

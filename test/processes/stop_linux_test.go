@@ -27,7 +27,7 @@ func stopped(t *testing.T, random *rand.Rand, ranks int, p part) (j *job, victim
 }
 
 // A rank that is stopped for longer than the timeout is named by all others, also by their
-// next calls (S2.23, C18).
+// next calls.
 func TestStoppedForLong(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 1))
 	const timeout = time.Second

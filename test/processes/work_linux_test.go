@@ -22,7 +22,7 @@ var deaths = flag.Int("deaths", 24, "so many jobs of which one rank is killed at
 
 // A rank that is killed while calls that were begun, messages or objects are under way,
 // or groups are being made, is named soon by all who need it; those who do not, in
-// groups without it, go on, and so do the survivors among each other (S1.19, C19).
+// groups without it, go on, and so do the survivors among each other.
 func TestKilledAtWork(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 4))
 	names := slices.Sorted(maps.Keys(works))

@@ -9,7 +9,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// blockBytes is what is folded of every source at once, as it lies in registers,
+// blockBytes is what is reduced of every source at once, as it lies in registers,
 // in as many as that takes: four of AVX-512, and eight of the sixteen of AVX2, where
 // an operation needs the others. More is no faster for two sources, and slower for
 // many. Nor does prefetching help.
@@ -17,7 +17,7 @@ const blockBytes = 256
 
 const signature = "func(op uint8, dsts, srcs **byte, ndsts, nsrcs, at, bytes int, stream bool, mode, factor, shift uint64)"
 
-const doc = `fold%[1]s%[2]s folds bytes bytes from at on, a multiple of 32,
+const doc = `reduce%[1]s%[2]s reduces bytes bytes from at on, a multiple of 32,
 taken as n elements of type %[3]s:
 
 	for i := range n {
@@ -36,7 +36,7 @@ sums. Of a block of %[4]d bytes every source is read before a result is stored, 
 that a destination may be any of the sources. With stream whole blocks are stored
 past the caches, and every destination is aligned to 64 bytes.`
 
-// A function folds any number of sources of one type into any number of
+// A function reduces any number of sources of one type into any number of
 // destinations.
 type function struct {
 	*machine
@@ -48,7 +48,7 @@ type function struct {
 }
 
 func (m *machine) function(e element) {
-	m.Function("fold" + e.name + m.name)
+	m.Function("reduce" + e.name + m.name)
 	block, stride := blockBytes, m.width
 	if e.half != nil { // half of what it is in registers
 		block, stride = block/2, stride/2
@@ -112,7 +112,7 @@ func (f *function) operation(o operation) {
 	f.loop(o.name+"Vectors", s, f.stride)
 }
 
-// loop writes a loop that folds by bytes as long as that many are left.
+// loop writes a loop that reduces by bytes as long as that many are left.
 func (f *function) loop(name string, s stretch, bytes int) {
 	f.JMP(operand.LabelRef(name))
 	f.Label(s.name)

@@ -6,7 +6,7 @@ import "github.com/mmcloughlin/avo/operand"
 type element struct {
 	name       string
 	operations []operation
-	half       func(m *machine) half // nil: elements lie in memory as they are folded
+	half       func(m *machine) half // nil: elements lie in memory as they are reduced
 }
 
 // A half says how elements of 16 bits become float32s and these become elements

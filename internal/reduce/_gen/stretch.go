@@ -5,14 +5,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A stretch is the body of a loop: it folds what fits into the vectors x.
+// A stretch is the body of a loop: it reduces what fits into the vectors x.
 type stretch struct {
 	*function
 	name    string
 	x       []vector
 	step    step
 	finish  finish // nil: there is nothing to finish
-	half    *half  // nil: elements lie in memory as they are folded
+	half    *half  // nil: elements lie in memory as they are reduced
 	streams bool   // may store past the caches
 }
 
@@ -21,18 +21,18 @@ func (s *stretch) write() {
 
 	s.load(s.src0)
 	s.CMPQ(s.nsrcs, operand.Imm(1))
-	s.JEQ(operand.LabelRef(s.name + "Folded"))
-	s.fold(s.src1)
+	s.JEQ(operand.LabelRef(s.name + "Reduced"))
+	s.reduce(s.src1)
 	s.MOVQ(operand.U32(2), i)
 	s.JMP(operand.LabelRef(s.name + "Sources"))
 	s.Label(s.name + "Source")
 	s.MOVQ(operand.Mem{Base: s.srcs, Index: i, Scale: 8}, p)
-	s.fold(p)
+	s.reduce(p)
 	s.INCQ(i)
 	s.Label(s.name + "Sources")
 	s.CMPQ(i, s.nsrcs)
 	s.JLT(operand.LabelRef(s.name + "Source"))
-	s.Label(s.name + "Folded")
+	s.Label(s.name + "Reduced")
 
 	if s.finish != nil {
 		s.CMPQ(s.argument("mode"), operand.Imm(0))
@@ -96,7 +96,7 @@ func (s *stretch) read(from operand.Mem, to vector) {
 	}
 }
 
-func (s *stretch) fold(p reg.Register) {
+func (s *stretch) reduce(p reg.Register) {
 	for j, x := range s.x {
 		if s.half != nil {
 			y := s.vector()
