@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// A child is a command of this process.
+// child is a process started by this program.
 type child struct {
 	args []string // the program and its arguments
 	env  []string // NAME=value, added to this process's environment
 }
 
-// grace is how long a launcher that is asked to end may take to clean up.
+// grace is the time that a launcher has to clean up.
 const grace = 5 * time.Second
 
-// childMark is a variable of the environment by which everything that a child has
-// started is found again: ranks of MPI leave the process group of their launcher.
+// childMark is an environment variable by which all descendants of a child are found:
+// ranks of MPI leave the process group of their launcher.
 const childMark = "PEERS_CHILD"
 
-// output runs the child until it ends, limit is over or ctx ends, and returns what
-// it has printed. In any case everything that the child had started is dead then.
+// output runs the child until it ends, limit is over or ctx ends, and returns its output.
+// Afterwards all descendants of the child are dead.
 func (c child) output(ctx context.Context, limit, grace time.Duration) (string, error) {
 	mark := childMark + "=" + rand.Text()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it had not ended after %v", limit))
@@ -50,7 +50,7 @@ func (c child) output(ctx context.Context, limit, grace time.Duration) (string, 
 	return stdout.String(), err
 }
 
-// String is the command as one would type it.
+// String is the command line.
 func (c child) String() string {
 	words := c.args
 	if len(c.env) > 0 {

@@ -35,11 +35,11 @@ type options struct {
 	sizes  []int // bytes; 0 is a barrier
 	passes int
 	budget time.Duration // for a size, in a pass
-	limit  time.Duration // for a contestant's turn, after which it is killed
+	limit  time.Duration // for a contestant's turn; then it is killed
 	only   []string      // names of libraries; empty: all
 }
 
-// parseFlags reads the command line. For -h it writes the explanation to out
+// parseFlags parses the command line. For -h it writes the help to out
 // and returns flag.ErrHelp.
 func parseFlags(args []string, out io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// setUpGloo looks for a python3 that has torch, in all directories of PATH: the first
-// is often one of a version manager, and Debian's torch belongs to Debian's python.
+// setUpGloo looks for a python3 with torch in all directories of PATH: the first
+// is often that of a version manager, and Debian's torch belongs to Debian's python.
 func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
 	const question = "import torch, torch.distributed as d; assert d.is_available(); print(torch.__version__)"
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -23,9 +23,9 @@ func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
 		}
 		version, err := child{args: []string{python, "-c", question}}.output(ctx, time.Minute, grace)
 		if err != nil {
-			continue // it has no torch
+			continue // without torch
 		}
-		script, err := w.place("gloo_allreduce.py")
+		script, err := w.write("gloo_allreduce.py")
 		if err != nil {
 			return "", nil, err
 		}
@@ -36,9 +36,9 @@ func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
 		}
 		return strings.TrimSpace(version), []entry{
 			{"default", launch()},
-			// Its time goes into the sockets of the loopback interface, and is at the
-			// mercy of the scheduler. GLOO_SOCKET_IFNAME=lo made no difference, nor
-			// did more threads a rank.
+			// It spends its time in sockets of the loopback interface and depends on the
+			// scheduler. Neither GLOO_SOCKET_IFNAME=lo nor more threads per rank made a
+			// difference.
 			{"tuned", launch(heapKept...)},
 		}, nil
 	}

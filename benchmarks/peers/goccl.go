@@ -10,19 +10,19 @@ import (
 )
 
 var (
-	// ours is what peers are compared with: processes with processes.
+	// ours is the reference for peers: processes with processes.
 	ours = contestant{"goccl", "processes"}
-	// goroutines share an address space, and are shown beside.
+	// goroutines share an address space; shown for comparison only.
 	goroutines = contestant{"goccl", "goroutines"}
 )
 
-// maxCalls is how many rounds are made of a size at most; the rest of the rule is
+// maxCalls bounds the rounds of a size; the rest of the rule is
 // in the programs.
 const maxCalls = 20000
 
 const gocclProgram = "github.com/goccl/goccl/benchmarks/peers/programs/goccl_allreduce"
 
-// setUpGoccl builds goccl's program, whose ranks are goroutines if it is started
+// setUpGoccl builds goccl's program: its ranks are goroutines if it is started
 // once, and processes if it is started once for each rank.
 func setUpGoccl(ctx context.Context, w workplace) ([]entry, error) {
 	program := filepath.Join(w.dir, "goccl_allreduce")
@@ -36,7 +36,7 @@ func setUpGoccl(ctx context.Context, w workplace) ([]entry, error) {
 	return []entry{
 		{goroutines.entry, func(ranks int) job { return job{start(ranks)} }},
 		{ours.entry, func(ranks int) (all job) {
-			name := "/goccl-peers-" + rand.Text() // no other job has it
+			name := "/goccl-peers-" + rand.Text() // unique
 			for rank := range ranks {
 				all = append(all, start(ranks, "GOCCL_SHM_NAME="+name,
 					"GOCCL_SHM_RANK="+strconv.Itoa(rank), "GOCCL_SHM_SIZE="+strconv.Itoa(ranks)))

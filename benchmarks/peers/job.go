@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// A job is what starts the ranks of a program: one launcher, or every rank by
+// job is the commands that start the ranks of a program: one launcher, or every rank by
 // itself.
 type job []child
 
 // output runs all commands at once until they end, limit is over or ctx ends, and
-// returns what the first has printed. When one fails the others are asked to end, and
+// returns the output of the first. If one fails, the others are ended, and
 // its error is the job's.
 func (j job) output(ctx context.Context, limit, grace time.Duration) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -37,7 +37,7 @@ func (j job) output(ctx context.Context, limit, grace time.Duration) (string, er
 	return first, context.Cause(ctx)
 }
 
-// String is the job as one would type it.
+// String is the command lines.
 func (j job) String() string {
 	if len(j) == 1 {
 		return j[0].String()

@@ -11,12 +11,12 @@ import (
 	"strconv"
 )
 
-// A library is a peer of goccl.
+// library is a peer of goccl.
 type library struct {
 	name, title string
-	packages    string // of Debian, that have it
-	// setUp finds the library and makes its program. It returns the version and
-	// the settings to compare, or says what is missing.
+	packages    string // Debian packages of the library
+	// setUp finds the library and builds its program. It returns the version and
+	// the settings to compare, or an error that names what is missing.
 	setUp func(context.Context, workplace) (version string, entries []entry, err error)
 }
 
@@ -26,20 +26,20 @@ var libraries = []library{
 	{"gloo", "torch gloo", "python3-torch", setUpGloo},
 }
 
-// An entry is a library with certain settings.
+// entry is a library with certain settings.
 type entry struct {
 	name string
-	// launch is what starts the ranks of the program, whose arguments follow: the
-	// names of library and entry, the budget for a size in milliseconds, the most
-	// calls, and the sizes in bytes. The first command prints the table.
+	// launch returns the commands that start the ranks of the program. Its arguments follow: the
+	// names of library and entry, the budget for a size in milliseconds, the largest number
+	// of calls, and the sizes in bytes. The first command prints the table.
 	launch func(ranks int) job
 }
 
-// A workplace is where programs are made and run. Both directories are removed at
+// workplace is where programs are built and run. Both directories are removed at
 // the end.
 type workplace struct {
 	dir    string // programs, and the launchers' files
-	memory string // in memory, for data that ranks share; empty: the system has no such place
+	memory string // in memory, for data that ranks share; empty: the system has none
 }
 
 func libraryNames() (names []string) {
@@ -49,7 +49,7 @@ func libraryNames() (names []string) {
 	return names
 }
 
-// title is the contestant in words.
+// title describes the contestant.
 func (c contestant) title() string {
 	for _, l := range libraries {
 		if l.name == c.library {
@@ -59,7 +59,7 @@ func (c contestant) title() string {
 	return c.library + ", " + c.entry
 }
 
-// measure runs the entry's program, which gives a row for each size.
+// measure runs the entry's program, which prints a row for each size.
 func (e entry) measure(ctx context.Context, library string, ranks int, o options) ([]row, error) {
 	args := []string{library, e.name, strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64), strconv.Itoa(maxCalls)}
 	for _, bytes := range o.sizes {
@@ -88,8 +88,8 @@ func (e entry) measure(ctx context.Context, library string, ranks int, o options
 //go:embed programs/*.c programs/*.py
 var programs embed.FS
 
-// place writes a program's source into the workplace.
-func (w workplace) place(name string) (path string, err error) {
+// write writes a program's source into the workplace.
+func (w workplace) write(name string) (path string, err error) {
 	source, err := programs.ReadFile("programs/" + name)
 	if err != nil {
 		return "", err
@@ -98,11 +98,11 @@ func (w workplace) place(name string) (path string, err error) {
 	return path, os.WriteFile(path, source, 0o600)
 }
 
-// heapKept are settings of glibc for a library that takes memory for each call and
-// gives it back. By default such memory comes from the kernel every time, which
-// zeroes it page by page, and that takes as long as the all-reduce: here it stays in
-// the process (no mappings of its own, no trimming), in huge pages where the kernel
-// grants them on request. On a virtual machine with 2 cores this took 64 MiB
+// heapKept are settings of glibc for a library that allocates memory for each call. By
+// default such memory comes from the kernel every time, which
+// zeroes it page by page, and that takes as long as the all-reduce. Here it stays in
+// the process (no mappings, no trimming), in huge pages if the kernel
+// grants them. On a virtual machine with 2 cores this reduced 64 MiB
 // between 2 ranks from 28 to 9 ms with Open MPI, and from 30 to 10 ms with MPICH.
 var heapKept = []string{
 	"MALLOC_MMAP_MAX_=0",
@@ -113,8 +113,8 @@ var heapKept = []string{
 
 var versionNumber = regexp.MustCompile(`\d+(\.\d+)+\S*`)
 
-// cores returns the number of cores of this machine, and that of the processors
-// they appear as.
+// cores returns the number of physical cores of this machine, and of its logical
+// processors.
 func cores() (cores, processors int) {
 	processors = runtime.NumCPU()
 	if smt, err := os.ReadFile("/sys/devices/system/cpu/smt/active"); err == nil && smt[0] == '1' {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// machine describes where the figures are from, and how busy it was before.
+// machine describes the machine, and its load before the run.
 func machine() string {
 	cores, processors := cores()
 	text := fmt.Sprintf("%d cores", cores)

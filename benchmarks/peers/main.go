@@ -15,7 +15,7 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// command is the program: it returns the exit status.
+// command runs the program and returns the exit status.
 func command(args []string, stdout, stderr io.Writer) int {
 	o, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
@@ -25,7 +25,7 @@ func command(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "peers: %v\npeers -h explains the flags\n", err)
 		return 2
 	}
-	// Children do not get a terminal's interrupt, they are in groups of their own.
+	// Children do not get a terminal's interrupt: they have their own process groups.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o, stdout, stderr); err != nil {
@@ -35,7 +35,7 @@ func command(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// run finds the peers, compares, and shows what came out.
+// run finds the peers, compares, and shows the results.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	w, remove, err := newWorkplace()
 	if err != nil {
@@ -80,12 +80,12 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	failed = errors.Join(failed, wrongResults(rows),
 		save("peers.csv", func(file io.Writer) error { return writeRows(file, rows) }))
 	if slices.Max(o.sizes) == 0 {
-		return failed // a barrier has no place on a logarithmic scale
+		return failed // a barrier has no length for the logarithmic axis
 	}
 	return errors.Join(failed, save("peers.png", func(file io.Writer) error { return drawPicture(file, rows, about) }))
 }
 
-// A turn is what a contestant does when it is its turn.
+// turn is one turn of a contestant.
 type turn struct {
 	contestant
 	measure func(ctx context.Context, ranks int, o options) ([]row, error)
@@ -101,8 +101,8 @@ func turnsOf(library string, entries []entry) (turns []turn) {
 	return turns
 }
 
-// takeTurns measures all contestants in turns, pass by pass. One that fails gets no
-// more turns.
+// takeTurns measures all contestants in turns, pass by pass. A contestant that fails gets
+// no more turns.
 func takeTurns(ctx context.Context, o options, turns []turn, progress io.Writer) (rows []row, failed error) {
 	out := map[contestant]bool{}
 	for pass := range o.passes {
@@ -128,7 +128,7 @@ func takeTurns(ctx context.Context, o options, turns []turn, progress io.Writer)
 	return rows, failed
 }
 
-// wrongResults names who has computed wrongly.
+// wrongResults names the contestants with wrong results.
 func wrongResults(rows []row) error {
 	var all []error
 	for _, r := range rows {
@@ -139,7 +139,7 @@ func wrongResults(rows []row) error {
 	return errors.Join(all...)
 }
 
-// newWorkplace makes the directories that the peers use.
+// newWorkplace creates the directories of the peers.
 func newWorkplace() (w workplace, remove func(), err error) {
 	w.dir, err = os.MkdirTemp("", "goccl-peers-")
 	if err != nil {
@@ -149,7 +149,7 @@ func newWorkplace() (w workplace, remove func(), err error) {
 		w.memory = memory
 	}
 	return w, func() {
-		_ = os.RemoveAll(w.dir) // nothing follows that could need them gone
+		_ = os.RemoveAll(w.dir) // an error has no consequence
 		if w.memory != "" {
 			_ = os.RemoveAll(w.memory)
 		}

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// merge makes one row of all passes over a size: the medians of their p50 and p99,
-// the least of all, the sum of calls and errors. Contestants stay in the order in
-// which they come first.
+// merge makes one row of all passes of a contestant over a size: the medians of their p50
+// and p99, the least of all, the sum of calls and errors. Contestants keep the order of
+// their first rows.
 func merge(rows []row) (merged []row) {
-	type place struct {
+	type key struct {
 		contestant
 		ranks, bytes int
 	}
-	passes := map[place][]row{}
-	var places []place
+	passes := map[key][]row{}
+	var keys []key
 	for _, r := range rows {
-		at := place{r.contestant, r.ranks, r.bytes}
+		at := key{r.contestant, r.ranks, r.bytes}
 		if passes[at] == nil {
-			places = append(places, at)
+			keys = append(keys, at)
 		}
 		passes[at] = append(passes[at], r)
 	}
-	for _, at := range places {
+	for _, at := range keys {
 		all := passes[at]
 		r := row{contestant: at.contestant, ranks: at.ranks, bytes: at.bytes, least: all[0].least}
 		var p50, p99 []float64
@@ -47,7 +47,7 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// contestants returns those that have rows, in the order in which they come first.
+// contestants returns those that have rows, in the order of their first rows.
 func contestants(rows []row) (all []contestant) {
 	for _, r := range rows {
 		if !slices.Contains(all, r.contestant) {
@@ -57,7 +57,7 @@ func contestants(rows []row) (all []contestant) {
 	return all
 }
 
-// find returns the row of a contestant for a size, if it has one.
+// find returns the row of a contestant for a size, if any.
 func find(rows []row, c contestant, ranks, bytes int) (row, bool) {
 	i := slices.IndexFunc(rows, func(r row) bool {
 		return r.contestant == c && r.ranks == ranks && r.bytes == bytes

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// setUpOpenMPI looks for mpicc.openmpi and mpirun.openmpi, as Debian calls them to
-// keep implementations apart, and then for mpicc and mpirun.
+// setUpOpenMPI looks for mpicc.openmpi and mpirun.openmpi, Debian's names, and then for
+// mpicc and mpirun.
 func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
 	m, err := findMPI(ctx, "openmpi", "Open MPI")
 	if err == nil {
@@ -30,7 +30,7 @@ func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
 			if os.Geteuid() == 0 { // as in a container
 				args = append(args, "--allow-run-as-root")
 			}
-			if w.memory != "" { // /dev/shm itself by default; here it is removed even if the ranks are killed
+			if w.memory != "" { // instead of /dev/shm: it is removed even if the ranks are killed
 				args = append(args, "--mca", "btl_vader_backing_directory", w.memory)
 			}
 			args = append(args, settings...)
@@ -40,23 +40,22 @@ func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
 	}
 	return m.version, []entry{
 		{"default", launch(nil)},
-		// Messages between processes are copied into shared memory and out of it up
+		// Messages between processes are copied into and out of shared memory up
 		// to the eager limit, 4 KiB by default, and once by the kernel (CMA) beyond
-		// it. A system call for each message pays later than that: with a limit of
+		// it. A system call for each message pays off only for longer ones: with a limit of
 		// 256 KiB, 16 KiB between 2 ranks took 1.2 us instead of 4.5, and 64 KiB 2.9
-		// instead of 6.4; more changed little. Without CMA at all (single copy mechanism
-		// "none") 1 MiB and more took 1.1 to 1.7 times as long, once the heap is kept.
-		// Tried, and no gain beyond noise: algorithms chosen by hand (coll_tuned's ring,
+		// instead of 6.4; a higher limit changed little. Without CMA (single copy mechanism
+		// "none") 1 MiB and more took 1.1 to 1.7 times as long, with the heap kept.
+		// Tried without gain beyond noise: algorithms chosen by hand (coll_tuned's ring,
 		// segmented ring, Rabenseifner), coll_sm, which collapses with more ranks than
-		// cores, a larger segment, no binding to cores. mpi_yield_when_idle is on by
-		// itself with more ranks than cores.
+		// cores, a larger segment, no binding to cores. mpi_yield_when_idle is the default
+		// with more ranks than cores.
 		{"tuned", launch(heapKept,
 			"--mca", "btl_vader_eager_limit", "262144", "--mca", "btl_vader_rndv_eager_limit", "262144")},
 	}, nil
 }
 
-// openMPIPlaces are the options without which Open MPI refuses more ranks than there
-// are cores.
+// openMPIPlaces are the options that Open MPI needs for more ranks than cores.
 func openMPIPlaces(ranks, cores, processors int) []string {
 	switch {
 	case ranks <= cores:
@@ -67,7 +66,7 @@ func openMPIPlaces(ranks, cores, processors int) []string {
 	return []string{"--oversubscribe"}
 }
 
-// setUpMPICH looks for mpicc.mpich and mpirun.mpich, as Debian calls them, and then
+// setUpMPICH looks for mpicc.mpich and mpirun.mpich, Debian's names, and then
 // for mpicc and mpirun.
 func setUpMPICH(ctx context.Context, w workplace) (string, []entry, error) {
 	m, err := findMPI(ctx, "mpich", "HYDRA")
@@ -84,14 +83,14 @@ func setUpMPICH(ctx context.Context, w workplace) (string, []entry, error) {
 	}
 	return m.version, []entry{
 		{"default", launch()},
-		// UCX, which Debian builds MPICH on, lets the kernel copy (CMA) from some 8 KiB
+		// UCX, which Debian builds MPICH on, lets the kernel copy (CMA) from about 8 KiB
 		// on. As above, copying twice through shared memory is faster up to 256 KiB:
-		// 64 KiB between 2 ranks took 4.9 us instead of 11. Tried, and no gain beyond
-		// noise: no CMA at all, other transports and MPICH's own shared memory,
+		// 64 KiB between 2 ranks took 4.9 us instead of 11. Tried without gain beyond
+		// noise: no CMA, other transports and MPICH's own shared memory,
 		// release-gather collectives, binding to cores. With more ranks than cores
-		// MPICH 4.0 collapses (a barrier of 4 ranks on 2 cores takes 12 ms), for it
-		// polls without giving its core away, and MPIR_CVAR_POLLS_BEFORE_YIELD changes
-		// nothing with one thread a process: no setting was found that helps.
+		// MPICH 4.0 collapses (a barrier of 4 ranks on 2 cores takes 12 ms), because it
+		// polls without yielding, and MPIR_CVAR_POLLS_BEFORE_YIELD changes
+		// nothing with one thread per process: no setting helped.
 		{"tuned", launch(slices.Concat(heapKept, []string{"UCX_RNDV_THRESH=256k"})...)},
 	}, nil
 }
@@ -102,8 +101,7 @@ type mpi struct {
 	program                      string // compiled
 }
 
-// findMPI looks for an implementation whose mpirun says banner when it is asked for
-// its version.
+// findMPI looks for an implementation whose mpirun --version contains banner.
 func findMPI(ctx context.Context, name, banner string) (mpi, error) {
 	err := fmt.Errorf("mpicc.%s and mpirun.%[1]s are not in PATH, nor are mpicc and mpirun", name)
 	for _, suffix := range []string{"." + name, ""} {
@@ -125,7 +123,7 @@ func findMPI(ctx context.Context, name, banner string) (mpi, error) {
 }
 
 func (m *mpi) compile(ctx context.Context, w workplace) error {
-	source, err := w.place("mpi_allreduce.c")
+	source, err := w.write("mpi_allreduce.c")
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// How a library is drawn: in colours that people with any kind of colour vision
-// tell apart (Okabe and Ito, 2008), and with shapes for those who see none. What is
-// tuned is a full line; a default beside it is a thin, broken one.
+// How a library is drawn: in colours that people with any colour vision
+// can distinguish (Okabe and Ito, 2008), and with different shapes. Tuned
+// settings are full lines, defaults thin, broken ones.
 // Goroutines are black, with rings.
 var styles = map[string]struct {
 	colour color.RGBA
@@ -51,7 +51,7 @@ func drawPicture(w io.Writer, rows []row, about string) error {
 	plot.DefaultFont.Variant = "Sans"
 	const head, width, height, margin = 1.7 * vg.Centimeter, 9.5 * vg.Centimeter, 9 * vg.Centimeter, 0.3 * vg.Centimeter
 	wide := width * vg.Length(len(ranks))
-	side := max(5.5*vg.Centimeter, 24.5*vg.Centimeter-wide) // the head needs room beside a single panel
+	side := max(5.5*vg.Centimeter, 24.5*vg.Centimeter-wide) // the head does not fit above a single panel
 	image := vgimg.NewWith(vgimg.UseWH(wide+side, head+height), vgimg.UseDPI(120))
 	canvas := draw.New(image)
 	panels := draw.Tiles{Rows: 1, Cols: len(ranks), PadX: 2 * margin, PadLeft: margin, PadBottom: margin}
@@ -78,8 +78,8 @@ func drawPicture(w io.Writer, rows []row, about string) error {
 }
 
 // panel draws all contestants with one number of ranks. All panels have the same
-// axes; the picture's head says what they are, for gonum takes room in the wrong
-// place for a label of a logarithmic axis.
+// axes; the head of the picture names them, since gonum misplaces labels of logarithmic
+// axes.
 func panel(rows []row, ranks int, span plotter.XYs) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("%d ranks", ranks)
@@ -92,7 +92,7 @@ func panel(rows []row, ranks int, span plotter.XYs) (*plot.Plot, error) {
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{215}, color.Gray{215}
 	p.Add(grid)
 	all := contestants(rows)
-	for i := len(all) - 1; i >= 0; i-- { // goccl's come last, on top
+	for i := len(all) - 1; i >= 0; i-- { // goccl's last, on top
 		c := all[i]
 		var points plotter.XYs
 		for _, r := range rows {

@@ -10,12 +10,12 @@ import (
 )
 
 // columns is the first line of a CSV file. Times are in microseconds, bandwidths
-// in GB/s; x_own_copy and x_peer_copy, ratios to yardsticks of the same run, stay
-// empty here, as does what a barrier has not.
+// in GB/s. x_own_copy and x_peer_copy, ratios to yardsticks of the same run, are
+// empty here, and so are values that a barrier does not have.
 const columns = "library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls," +
 	"p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors"
 
-// A row is what a contestant has measured for one size: an all-reduce of float32,
+// row is the measurement of a contestant for one size: an all-reduce of float32,
 // sum, in place, or, with 0 bytes, a barrier.
 type row struct {
 	contestant
@@ -25,12 +25,12 @@ type row struct {
 	errors          int     // wrong elements, of all ranks and calls
 }
 
-// A contestant is a library with one of its settings.
+// contestant is a library with one of its settings.
 type contestant struct{ library, entry string }
 
 func (c contestant) String() string { return c.library + " " + c.entry }
 
-// parseRows reads what a program of a peer prints.
+// parseRows parses the output of a peer's program.
 func parseRows(text string) ([]row, error) {
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {

@@ -11,7 +11,7 @@ var sizeUnits = []struct {
 	bytes int
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// parseSize reads the bytes of a vector of float32: "4", "64KiB".
+// parseSize parses the length of a vector of float32: "4", "64KiB".
 func parseSize(text string) (int, error) {
 	number, unit := text, 1
 	for _, u := range sizeUnits {
@@ -27,7 +27,7 @@ func parseSize(text string) (int, error) {
 	return n * unit, nil
 }
 
-// formatSize is the inverse of parseSize, for people.
+// formatSize is the inverse of parseSize.
 func formatSize(bytes int) string {
 	for _, u := range sizeUnits {
 		if bytes >= u.bytes && bytes%u.bytes == 0 {

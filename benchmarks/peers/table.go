@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// writeTable shows the medians in microseconds and, in brackets, how many times as
-// long as goccl's processes a peer takes, as a table of markdown. Rows are ordered as merge leaves
-// them.
+// writeTable writes the medians in microseconds as a table of markdown; in brackets, as
+// multiples of goccl's processes. Rows are ordered as merge leaves them.
 func writeTable(w io.Writer, rows []row) {
 	all := contestants(rows)
 	head := []string{"ranks", "bytes"}
@@ -19,7 +18,7 @@ func writeTable(w io.Writer, rows []row) {
 	lines := [][]string{head, nil}
 	for i, at := range rows {
 		if i > 0 && rows[i-1].ranks == at.ranks && rows[i-1].bytes == at.bytes {
-			continue // it is in the line
+			continue // the reference
 		}
 		base, compared := find(rows, ours, at.ranks, at.bytes)
 		line := []string{fmt.Sprint(at.ranks), formatSize(at.bytes)}
@@ -52,8 +51,8 @@ func writeTable(w io.Writer, rows []row) {
 	}
 }
 
-// formatTime shows microseconds with two digits at least, and none that noise has
-// long covered.
+// formatTime formats microseconds with at least two digits, without digits below the
+// noise.
 func formatTime(us float64) string {
 	switch {
 	case us < 10:

@@ -97,7 +97,7 @@ func easy(b *measure.Baseline) {
 	b.Machine = measure.ThisMachine()
 	for i := range b.Cases {
 		e := &b.Cases[i]
-		e.Bytes = min(e.Bytes, 2<<20) // nobody else has so many
+		e.Bytes = min(e.Bytes, 2<<20) // as many as the machine has memory for
 		for _, ratios := range e.Ratios {
 			for yardstick := range ratios {
 				ratios[yardstick] *= 1000

@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-// Flags of the tool end where the program begins, with or without a line between them.
+// Flags after the program are its own, with or without -- before it.
 func TestRunArguments(t *testing.T) {
 	for _, line := range []string{"-n1 --no-prefix echo -n1 -- a", "-n1 --no-prefix -- echo -n1 -- a"} {
 		c, stderr := program(t, append([]string{"run"}, strings.Fields(line)...)...)

@@ -5,28 +5,23 @@
 //	./goccl_allreduce RANKS LIBRARY ENTRY BUDGET_MS MAX_CALLS BYTES...
 //	goccl run -n RANKS -- ./goccl_allreduce RANKS LIBRARY ENTRY BUDGET_MS MAX_CALLS BYTES...
 //
-// LIBRARY and ENTRY stand in the rows as they are given. 0 bytes is a barrier.
+// LIBRARY and ENTRY are copied to the rows. 0 bytes is a barrier.
 //
 // # Model
 //
-// Started alone its ranks are goroutines; started RANKS times by a launcher, they are
-// processes. The configuration is the one that is
-// built in, whatever lies in the working directory.
+// Started once, its ranks are goroutines; started RANKS times by a launcher, they are
+// processes. It uses the built-in configuration, whatever the working directory contains.
 //
-// The timing rule: in each round every rank rewrites its input, all meet, twice, so
-// that none is still on its way, and the operation is timed on every rank; all meet
-// again, so that none rewrites while another is timed. A round counts as long as its
-// slowest rank took. The results of all rounds are verified, outside the timed part.
+// The timing rule: in each round every rank rewrites its input, all ranks synchronise
+// twice, so that none is late, and the operation is timed on every rank; all synchronise
+// again, so that none rewrites while another is timed. The time of a round is that of its
+// slowest rank. The results of all rounds are verified, outside the timed part.
 // The number of rounds is what fits into the budget, by the fastest of a few that
 // are not counted.
 //
-// # Concurrency
-//
-// Each rank does its calls one after the other.
-//
 // # Failure
 //
-// The exit status is 1 if a rank fails, 2 if the arguments make no sense. Wrong
-// results are counted in the rows. An interrupt or SIGTERM ends the calls, and with
-// them the job, which leaves nothing behind.
+// The exit status is 1 if a rank fails, 2 for invalid arguments. Wrong
+// results are counted in the rows. An interrupt or SIGTERM ends the calls and the job,
+// which leaves nothing behind.
 package main

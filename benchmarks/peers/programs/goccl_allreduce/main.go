@@ -24,7 +24,7 @@ func main() {
 	os.Exit(status)
 }
 
-// command is the program: it returns the exit status.
+// command runs the program and returns the exit status.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a, err := parseArguments(args)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a arguments) measureAll(rank int, out io.Writer) error {
 	return dist.DestroyProcessGroup()
 }
 
-// measure times the operation on so many bytes and returns a row, on all ranks the same.
+// measure times the operation on that many bytes and returns a row, the same on all ranks.
 func (a arguments) measure(rank, bytes int) (row string, err error) {
 	v := vector{make([]float32, bytes/4), rank, a.ranks}
 	calls, err := v.callsWithin(a.budget, a.maxCalls)

@@ -7,7 +7,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// A vector is the input and output of one rank.
+// vector is the input and output of one rank.
 type vector struct {
 	x           []float32
 	rank, ranks int
@@ -16,7 +16,7 @@ type vector struct {
 // round returns how long the operation took on this rank.
 func (v vector) round(i int) (time.Duration, error) {
 	for j := range v.x {
-		v.x[j] = float32(v.rank + (i+j)&7) // says whose it is, where, and in which round
+		v.x[j] = float32(v.rank + (i+j)&7) // unique to the rank, the element and the round
 	}
 	met := errors.Join(dist.Barrier(), dist.Barrier())
 	start := time.Now()
@@ -25,7 +25,7 @@ func (v vector) round(i int) (time.Duration, error) {
 	return took, errors.Join(met, err, dist.Barrier())
 }
 
-// operation is what is timed.
+// operation is the measured one.
 func (v vector) operation() error {
 	if len(v.x) == 0 {
 		return dist.Barrier()
@@ -44,7 +44,7 @@ func (v vector) wrong(i int) (n int64) {
 }
 
 // callsWithin returns how many rounds fit into the budget, by the fastest of a few;
-// all ranks get rank 0's answer.
+// all ranks use rank 0's result.
 func (v vector) callsWithin(budget time.Duration, most int64) (int64, error) {
 	fastest := budget
 	for i := range warmUp {

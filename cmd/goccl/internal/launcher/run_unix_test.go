@@ -285,7 +285,7 @@ func TestDeathBySignal(t *testing.T) {
 	require.Contains(t, e.Error(), ": SIGKILL (killed)")
 }
 
-// A rank that ends with 0 ends nobody else; one that was ended is no failure of its own.
+// A rank that ends with 0 does not end the others; one that Run ended is not a failure of its own.
 func TestStatus(t *testing.T) {
 	require.NoError(t, testJob(3, "exit", "1", "0").Run())
 	e := start(testJob(3, "exit", "2", "77")).failure(t)
@@ -293,7 +293,7 @@ func TestStatus(t *testing.T) {
 	require.Equal(t, 77, e.ExitCode())
 }
 
-// Ranks that do not heed SIGTERM are killed when the grace period is over.
+// Ranks that ignore SIGTERM are killed when the grace period is over.
 func TestGrace(t *testing.T) {
 	job := testJob(2, "stubborn")
 	job.Grace = 20 * time.Millisecond
@@ -330,7 +330,7 @@ func TestSecondInterrupt(t *testing.T) {
 	require.Equal(t, syscall.SIGKILL, e.Ranks[0].Signal)
 }
 
-// After that, nothing can keep the launcher, not even an output that nobody takes.
+// After that the launcher ends, even if its output is not read.
 func TestStuckOutput(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -381,7 +381,7 @@ func TestLeftBehind(t *testing.T) {
 	require.NoError(t, job.Run())
 }
 
-// Who leaves the group is on its own, and nobody waits for it though it holds the
+// A process that leaves the group is not waited for, even if it holds the
 // output.
 func TestDaemon(t *testing.T) {
 	out, _ := run(t, testJob(1, "daemon", "sleep"))
@@ -391,7 +391,7 @@ func TestDaemon(t *testing.T) {
 	kill(t, pid)
 }
 
-// What is in a pipe when all who matter are dead is read, though others could write.
+// The contents of a pipe are read when all ranks are dead, even if other writers remain.
 func TestRestOfPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

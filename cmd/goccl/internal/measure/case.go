@@ -83,7 +83,7 @@ func (c Case) Title() string {
 		text += fmt.Sprintf(" from rank %d", c.Root)
 	}
 	switch {
-	case len(placesOf(c.collective())) < 2: // it has only one form
+	case len(formsOf(c.collective())) < 2: // it has only one form
 	case c.InPlace:
 		text += ", in place"
 	default:

@@ -2,33 +2,32 @@
 //
 // # Model
 //
-// A Plan is a matrix of Cases; a Case is a call that is measured: collective, type,
+// A Plan is a matrix of Cases; a Case is a call to measure: collective, type,
 // operation, length, ranks. Job.Measure hosts the ranks of one case as a program
-// would, with dist.Spawn and dist.InitProcessGroup, and lets contenders take turns:
-// each algorithm that was asked for, and the yardsticks, which are
+// would, with dist.Spawn and dist.InitProcessGroup, and contenders take turns: the
+// requested algorithms and the yardsticks, which are
 //
-//   - own copy: every rank copies its own input, as much of it as it brings or gets,
-//     whichever is longer, and then all meet in a barrier; where it gets all inputs, its
-//     own as many times;
-//   - peer copy: the same, but of what the next rank has just written (where a rank gets
-//     all inputs: of what each has written, to where it belongs);
-//   - floor: the memory traffic of the collective, by copies of a rank's own input. Mostly
-//     that is the own copy. A reduce or a reduce-scatter reads the whole input and stores
+//   - own copy: every rank copies its own input, or that many bytes if its result is
+//     longer, and then all ranks synchronise in a barrier; if it gets all inputs, it copies
+//     its own as many times;
+//   - peer copy: the same with data that the next rank has just written (if a rank gets
+//     all inputs: the data of each rank, to its block of the result);
+//   - floor: the memory traffic of the collective, as copies of a rank's own input, mostly
+//     the own copy. A reduce or a reduce-scatter reads the whole input and stores
 //     one R-th of it, and in a gather or a scatter each rank moves one block;
-//   - barrier: all ranks meet;
-//   - core to core: ranks 0 and 1 pass a word back and forth, and one way is half
+//   - barrier: all ranks synchronise;
+//   - core to core: ranks 0 and 1 pass a word back and forth; the result is half
 //     of a round trip.
 //
-// A turn is a batch of calls of one contender, as many as take about a
-// millisecond; then it is another's, in an order that is shuffled for every round
-// of all. So whatever the machine does disturbs all alike.
+// A turn is a batch of calls of one contender that takes about a millisecond. Each round
+// has one turn of every contender, in random order, so that disturbances of the machine
+// affect all contenders equally.
 //
-// Around each call, outside of what is timed, every rank writes its input anew,
-// with values that differ from call to call; all meet, twice, so that none is still
-// waking up when the clocks start; and all meet again before the results are
-// compared with what they have to be, element by element. A call takes as long as
-// it took the slowest rank, by a clock that each rank reads just before and just
-// after.
+// Around each call, outside of the measured time, every rank rewrites its input with
+// values that differ from call to call; all ranks synchronise twice, so that none is still
+// waking up when the clocks start; and all synchronise again before every element of the
+// results is compared with its expected value. The time of a call is that of the slowest
+// rank, by a clock that each rank reads just before and just after.
 //
 // Results are medians, 99th percentiles and minima in microseconds, and bandwidths
 // in GB/s (1e9 bytes) by the definitions of NVIDIA's nccl-tests; see Bandwidth.
@@ -40,7 +39,7 @@
 //
 // # Failure
 //
-// Measure returns what dist returns: a mistake in the configuration, or the failure
-// of a call. A wrong result is no error of Measure; it is counted in its Row. If the
+// Measure returns the errors of dist: a mistake in the configuration, or a failed
+// call. A wrong result is not an error; it is counted in its Row. If the
 // context ends, Measure stops between two turns with the context's error.
 package measure

@@ -9,13 +9,13 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// elements is what has to be known of a type to make inputs and to say what becomes of
-// them: there is no arithmetic that all types have.
+// elements has what is needed to make inputs of a type and to verify results: Go has no
+// arithmetic for all element types.
 type elements[T ccl.Element] struct {
-	of     func(n int) T // an element that has n in it, 1 for n = 1; exact up to most
+	of     func(n int) T // element n; exact up to most
 	most   int
 	base   T                         // powers of it are exact
-	reduce func(op ccl.Op, a, b T) T // of operations that are defined
+	reduce func(op ccl.Op, a, b T) T // of defined operations
 	divide func(sum T, by int) T
 }
 
@@ -112,12 +112,12 @@ func halves[T interface {
 	}
 }
 
-// complexes have two parts that differ, so that none can be taken for the other.
+// complexes have two different parts, so that exchanged parts are noticed.
 func complexes[T complex64 | complex128](most int) elements[T] {
 	return elements[T]{
 		of:   func(n int) T { return T(complex(float64(n), float64(1-n))) },
 		most: most,
-		base: 1i, // whose powers never grow
+		base: 1i, // its powers have modulus 1
 		reduce: func(op ccl.Op, a, b T) T {
 			if op == ccl.Product {
 				return a * b

@@ -18,22 +18,22 @@ import (
 // Auto as an entry lets the rules of the configuration choose.
 const Auto = "auto"
 
-// Budget says how long a case is measured.
+// Budget bounds the measurement of a case.
 type Budget struct {
-	// Time is for each row of a case, yardsticks included, with all that happens
-	// around a call.
+	// Time is the time for each row of a case, yardsticks included, with the work around
+	// the calls.
 	Time time.Duration
-	// Warmup calls of each row go before, and do not count.
+	// Warmup calls of each row are made first and not counted.
 	Warmup int
-	// MinCalls are made of each row even if that takes longer, and not more than
-	// MaxCalls even if there is time left.
+	// MinCalls of each row are made even if that takes longer, and at most
+	// MaxCalls even if time is left.
 	MinCalls, MaxCalls int
 }
 
 // DefaultBudget measures the default sizes of `goccl bench` in well under a minute.
 var DefaultBudget = Budget{Time: 200 * time.Millisecond, Warmup: 5, MinCalls: 10, MaxCalls: 20_000}
 
-// Validate says what is wrong with the budget.
+// Validate checks the budget.
 func (b Budget) Validate() error {
 	switch {
 	case b.Time <= 0:
@@ -46,27 +46,27 @@ func (b Budget) Validate() error {
 	return nil
 }
 
-// Job says how cases are measured.
+// Job is how cases are measured.
 type Job struct {
 	Config    *config.Config
-	Transport string   // takes the place of defaults.transport; "": as configured
-	Entries   []string // of the configuration, or Auto; none: what the configuration says
+	Transport string   // overrides defaults.transport; "": as configured
+	Entries   []string // of the configuration, or Auto; none: the configuration's choice
 	Budget    Budget
 }
 
-// Validate says what is wrong with the budget and with the list of entries. Whether
-// there are such entries, Measure says.
+// Validate checks the budget and the list of entries; Measure checks that the entries
+// exist.
 func (j *Job) Validate() error { return errors.Join(noTwins(j.Entries), j.Budget.Validate()) }
 
-// Measure measures one case. Entries that cannot do it get a Row that says why;
-// names that are no entry are an error.
+// Measure measures one case. Entries that cannot do it get a Row with the reason;
+// unknown names are an error.
 func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 	settings, err := j.Resolve(c.Ranks)
 	if err != nil {
 		return Result{}, err
 	}
 	if err := c.fits(availableMemory()); err != nil {
-		debug.FreeOSMemory() // what the last case has left behind
+		debug.FreeOSMemory() // memory of the last case
 		if err := c.fits(availableMemory()); err != nil {
 			return Result{}, err
 		}
@@ -80,9 +80,9 @@ func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 	return measureOf[dtype](ctx, j, settings, c)
 }
 
-// Resolve returns the configuration of a group of that many ranks. If rules are to be
-// measured, they choose in it, whatever defaults.algorithm says; single calls can have
-// other entries all the same.
+// Resolve returns the configuration of a group of that many ranks. If Auto is measured,
+// the rules choose in it, even if defaults.algorithm is set; calls can still select
+// other entries.
 func (j *Job) Resolve(ranks int) (*config.Settings, error) {
 	return j.Config.Resolve(config.Request{
 		Algorithm: j.algorithm(),
@@ -102,15 +102,15 @@ func (j *Job) algorithm() string {
 	return ""
 }
 
-// chosen is an entry of a case, and what will do its calls.
+// chosen is an entry of a case with its kernel.
 type chosen struct {
-	entry   string // as asked for
+	entry   string // as requested
 	options []ccl.CallOption
-	ran     string // the entry that the rules chose; "" where no rule was asked
+	ran     string // the entry that the rules chose; "" without rules
 	refused string
 }
 
-// choose finds out who will do the calls of a case.
+// choose determines the kernels of a case's calls.
 func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error) {
 	if c.Collective == barrier {
 		return []chosen{{}}, nil
@@ -145,7 +145,7 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 			one.refused = undefined.Error()
 		case err != nil:
 			one.refused = err.Error()
-		case entry == Auto && c.Ranks > 1: // one rank has nobody to choose an algorithm for
+		case entry == Auto && c.Ranks > 1: // one rank uses no algorithm
 			one.ran = choice.Entry
 		}
 		all = append(all, one)
@@ -153,7 +153,7 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 	return all, nil
 }
 
-// configured reports whether there is an entry of a name.
+// configured reports whether the configuration has an entry of that name.
 func configured(settings *config.Settings, entry string) bool {
 	return slices.ContainsFunc(settings.Values(), func(v config.Setting) bool {
 		return strings.HasPrefix(v.Key, "algorithms."+entry+".")
@@ -167,8 +167,8 @@ func (c Case) op() (op ccl.Op, err error) {
 	return op, err
 }
 
-// fits refuses what the machine would run out of memory for: the kernel's way to say
-// so is to end the process. have is how many bytes there are, 0 if that is not known.
+// fits returns an error if the buffers exceed the available memory, since the kernel would
+// kill the process. have is the available memory in bytes, 0 if unknown.
 func (c Case) fits(have int) error {
 	const mib = 1 << 20
 	if need := c.memory(); have > 0 && need > float64(have) {
@@ -178,8 +178,8 @@ func (c Case) fits(have int) error {
 	return nil
 }
 
-// memory returns how many bytes the buffers of all ranks have, which can be more
-// than an integer holds.
+// memory returns the length of the buffers of all ranks in bytes, which can exceed an
+// integer.
 func (c Case) memory() float64 {
 	of := func(input, result float64) float64 {
 		if c.InPlace {
@@ -197,7 +197,7 @@ func (c Case) memory() float64 {
 	return ranks * of(input, input)
 }
 
-// measure hosts the ranks of a case, and makes the rows of what they measured.
+// measure hosts the ranks of a case and returns its rows.
 func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settings, c Case, e elements[T]) (Result, error) {
 	entries, err := j.choose(settings, c)
 	if err != nil {
@@ -205,14 +205,14 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settin
 	}
 	result := Result{Case: c}
 	runs := newBench(c, j.Budget, e, entries)
-	if runs == nil { // all are refused
+	if runs == nil { // all are rejected
 		for _, e := range entries {
 			result.Rows = append(result.Rows, e.row())
 		}
 		return result, nil
 	}
 	start := coreTimes("/proc")
-	runtime.GC() // what other cases have left behind is not collected inside this one
+	runtime.GC() // so that garbage of other cases is not collected during this one
 	err = dist.Spawn(func(ctx context.Context, rank int) error {
 		err := dist.InitProcessGroup("ccl", dist.WithConfig(j.Config), dist.WithAlgorithm(j.algorithm()), dist.WithTransport(j.Transport))
 		if err != nil {

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// Machine is where and by what something was measured. What cannot be found out is
-// empty or 0; most of it comes from Linux' /proc and /sys.
+// Machine describes where something was measured. Unknown fields are
+// empty or 0; most come from Linux' /proc and /sys.
 type Machine struct {
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"`      // that this process may use
-	GOMAXPROCS int    `json:"gomaxprocs"` // at most so many goroutines run at a time
+	GOMAXPROCS int    `json:"gomaxprocs"` // the limit of goroutines that run at a time
 	Caches     string `json:"caches"`     // of the first core: "L1d 48K, L2 1024K, L3 32M"
 	OS         string `json:"os"`
 	Arch       string `json:"arch"`
 	Kernel     string `json:"kernel"`
 	Go         string `json:"go"`
 	Revision   string `json:"revision"` // of the source, if the program was built from a repository
-	Load       string `json:"load"`     // how many processes wanted to run, over the last minute, when this was asked
-	ClockNS    int    `json:"clock_ns"` // what it takes to read the clock; every time has it in it once
+	Load       string `json:"load"`     // average number of runnable processes in the last minute
+	ClockNS    int    `json:"clock_ns"` // time to read the clock, included once in every time
 }
 
-// ThisMachine describes the machine that this is running on.
+// ThisMachine describes this machine.
 func ThisMachine() Machine {
 	return Machine{
 		CPU:        Info("/proc/cpuinfo", "model name"),
@@ -52,22 +52,22 @@ func (m Machine) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
 
-// UsableCores is how many ranks can run at the same time.
+// UsableCores is the number of ranks that can run at the same time.
 func (m Machine) UsableCores() int { return min(m.Cores, m.GOMAXPROCS) }
 
-// Polls reports whether so many ranks poll while they wait for each other. If there are
-// more than cores, they sleep.
+// Polls reports whether that many ranks poll while they wait for each other; more ranks
+// than cores sleep.
 func (m Machine) Polls(ranks int) bool { return ranks <= m.UsableCores() }
 
 func usableCores() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
-// Like reports whether figures of the two machines can be taken for those of one, as
-// far as is known.
+// Like reports whether figures of the two machines are comparable, as far as
+// known.
 func (m Machine) Like(other Machine) bool {
 	return m.CPU == other.CPU && m.UsableCores() == other.UsableCores() && m.Caches == other.Caches && m.OS == other.OS && m.Arch == other.Arch
 }
 
-// Info returns what a file of lines "name : value" says first about a name.
+// Info returns the first value of a name in a file of lines "name : value".
 func Info(file, name string) string {
 	for line := range strings.Lines(Contents(file)) {
 		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
@@ -77,7 +77,7 @@ func Info(file, name string) string {
 	return ""
 }
 
-// availableMemory returns how many bytes can be allocated, 0 if that is not known.
+// availableMemory returns how many bytes can be allocated, 0 if unknown.
 func availableMemory() int {
 	kib, _ := strconv.Atoi(strings.TrimSuffix(Info("/proc/meminfo", "MemAvailable"), " kB"))
 	return kib << 10
@@ -104,7 +104,7 @@ func caches(dir string) string {
 	return strings.Join(all, ", ")
 }
 
-// Contents returns a file without the space around it, "" if it cannot be read.
+// Contents returns a file without surrounding space, "" if it is unreadable.
 func Contents(file string) string {
 	text, _ := os.ReadFile(file)
 	return strings.TrimSpace(string(text))
@@ -127,7 +127,7 @@ func revision() string {
 	return revision + modified
 }
 
-// clockTime measures what it takes to read the clock, in nanoseconds.
+// clockTime measures how long it takes to read the clock, in nanoseconds.
 func clockTime() int {
 	const readings = 1000
 	least := time.Duration(1 << 62)

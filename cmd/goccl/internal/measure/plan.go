@@ -9,19 +9,19 @@ import (
 	"github.com/goccl/goccl/ccl/config"
 )
 
-// Plan is a matrix of cases, as many as there are combinations.
+// Plan is a matrix of cases: all combinations of its values.
 type Plan struct {
-	Collectives []string // "barrier" among them
+	Collectives []string // including "barrier"
 	DTypes      []string
 	Ops         []string // for collectives that reduce
 	Ranks       []int
-	Bytes       []int  // of one rank's input, rounded to what can be measured
-	InPlace     []bool // for collectives that can be both
-	Root        int    // of collectives that have one
+	Bytes       []int  // of one rank's input, rounded to whole elements and blocks
+	InPlace     []bool // for collectives that support both
+	Root        int    // of rooted collectives
 	Consume     bool
 }
 
-// Validate says what is wrong with the values.
+// Validate checks the values.
 func (p *Plan) Validate() error {
 	if err := errors.Join(noTwins(p.Collectives), noTwins(p.DTypes), noTwins(p.Ops), noTwins(p.Ranks)); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (p *Plan) Validate() error {
 	return nil
 }
 
-// noTwins refuses lists in which something stands twice.
+// noTwins returns an error if a list has duplicates.
 func noTwins[T comparable](list []T) error {
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
@@ -62,7 +62,7 @@ func noTwins[T comparable](list []T) error {
 	return nil
 }
 
-// known returns the error with which a type of ccl refuses a name.
+// known returns the error of a type of ccl for an unknown name.
 func known[T any, P interface {
 	*T
 	UnmarshalText([]byte) error
@@ -70,8 +70,8 @@ func known[T any, P interface {
 	return P(new(T)).UnmarshalText([]byte(name))
 }
 
-// Cases returns the cases in the order in which they are measured: by ranks, then
-// collective, type, operation and place, and the lengths of each together.
+// Cases returns the cases in the order of measurement: by ranks, then
+// collective, type, operation, in or out of place, and length.
 func (p *Plan) Cases() (cases []Case) {
 	for _, ranks := range p.Ranks {
 		for _, collective := range p.Collectives {
@@ -84,7 +84,7 @@ func (p *Plan) Cases() (cases []Case) {
 			if coll.Rooted() {
 				c.Root = p.Root
 			}
-			ops, places := []string{""}, placesOf(coll)
+			ops, places := []string{""}, formsOf(coll)
 			if coll.Reduces() {
 				ops = p.Ops
 			}
@@ -105,8 +105,8 @@ func (p *Plan) Cases() (cases []Case) {
 	return cases
 }
 
-// placesOf returns whether the collective can be in place, and whether it cannot.
-func placesOf(coll ccl.Collective) []bool {
+// formsOf returns the forms that the collective supports: in place (true), out of place.
+func formsOf(coll ccl.Collective) []bool {
 	switch coll {
 	case ccl.CollBarrier:
 		return nil
@@ -118,9 +118,8 @@ func placesOf(coll ccl.Collective) []bool {
 	return []bool{true, false}
 }
 
-// ofLengths returns c once for each length that can be measured: whole elements, rounded
-// up; of what is dealt out to the ranks whole blocks, rounded down, but one element each
-// at least.
+// ofLengths returns c with each length: rounded up to whole elements, and scattered inputs
+// rounded down to whole blocks, at least one element each.
 func (c Case) ofLengths(lengths []int) (cases []Case) {
 	size := c.elementSize()
 	least := c.parts() * size

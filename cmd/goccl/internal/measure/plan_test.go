@@ -104,7 +104,7 @@ func TestCasesOfAll(t *testing.T) {
 	titles, sizes := map[string]int{}, map[string][]int{}
 	for _, c := range p.Cases() {
 		titles[c.Title()]++
-		if places := placesOf(c.collective()); c.InPlace == places[0] {
+		if forms := formsOf(c.collective()); c.InPlace == forms[0] {
 			sizes[c.Collective] = append(sizes[c.Collective], c.Bytes)
 		}
 	}
@@ -161,7 +161,7 @@ func TestValidate(t *testing.T) {
 func TestMemory(t *testing.T) {
 	c := Case{Collective: "all_gather", Ranks: 4, Bytes: 1 << 20, InPlace: true}
 	require.NoError(t, c.fits(32<<20))
-	require.NoError(t, c.fits(0), "nobody knows how much there is")
+	require.NoError(t, c.fits(0), "the available memory is unknown")
 	require.ErrorContains(t, c.fits(32<<20-1), "needs 32 MiB of memory, and 31 are available")
 	c.InPlace = false
 	require.NoError(t, c.fits(20<<20))

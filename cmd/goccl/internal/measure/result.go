@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Library is what the rows of algorithms say they are measured with; those of
-// yardsticks say Yardstick.
+// Library is the library in rows of algorithms; rows of yardsticks have
+// Yardstick.
 const (
 	Library   = "goccl"
 	Yardstick = "yardstick"
 )
 
-// The names of the yardsticks; the package comment says what they are.
+// The names of the yardsticks; see the package comment.
 const (
 	OwnCopy    = "own_copy"
 	PeerCopy   = "peer_copy"
@@ -24,7 +24,7 @@ const (
 	CoreToCore = "core_to_core"
 )
 
-// Row is what was measured of one contender of a case. What could not be measured
+// Row is the measurement of one contender of a case. What was not measured
 // is 0.
 type Row struct {
 	Library string `json:"library"`
@@ -32,36 +32,36 @@ type Row struct {
 	Ran     string `json:"ran,omitempty"` // the entry that the rules chose for auto
 	Refused string `json:"refused,omitempty"`
 	Calls   int    `json:"calls"`
-	// Over the calls, of the slowest rank of each, in microseconds.
+	// Of the slowest rank of each call, in microseconds.
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
 	Min float64 `json:"min_us"`
-	// Of the median, in GB/s; of a yardstick as if the collective took as long.
+	// Of the median, in GB/s; of a yardstick as if it were the collective.
 	AlgBW float64 `json:"algbw_gbs"`
 	BusBW float64 `json:"busbw_gbs"`
-	// The median over that of a yardstick.
+	// The median divided by that of a yardstick.
 	XOwnCopy  float64 `json:"x_own_copy"`
 	XPeerCopy float64 `json:"x_peer_copy"`
 	XFloor    float64 `json:"x_floor"`
 	Errors    int     `json:"errors"` // wrong elements, over all calls and ranks
 }
 
-// row returns the row of an entry that nothing is known of but who would run.
+// row returns the row of an entry without measurements.
 func (e chosen) row() Row {
 	return Row{Library: Library, Entry: e.entry, Ran: e.ran, Refused: e.refused}
 }
 
-// Result is what was measured of a case: yardsticks, then algorithms.
+// Result is the measurement of a case: yardsticks, then algorithms.
 type Result struct {
 	Case
 	Transport string `json:"transport"`
-	// Company is how many of the cores that the ranks could have used others had, as
-	// far as is known: 0 on a quiet machine, 1 if one more program never rests.
+	// Company is how many of the ranks' cores other programs used, as
+	// far as known: 0 on a quiet machine, 1 if one other program runs all the time.
 	Company float64 `json:"company"`
 	Rows    []Row   `json:"rows"`
 }
 
-// Yardstick returns the row of a yardstick, a zero one if it was not measured.
+// Yardstick returns the row of a yardstick, a zero Row if it was not measured.
 func (r Result) Yardstick(name string) Row {
 	for _, row := range r.Rows {
 		if row.Library == Yardstick && row.Entry == name {
@@ -71,7 +71,7 @@ func (r Result) Yardstick(name string) Row {
 	return Row{}
 }
 
-// Algorithms returns the rows that are no yardsticks.
+// Algorithms returns the rows other than yardsticks.
 func (r Result) Algorithms() (rows []Row) {
 	for _, row := range r.Rows {
 		if row.Library != Yardstick {
@@ -81,8 +81,8 @@ func (r Result) Algorithms() (rows []Row) {
 	return rows
 }
 
-// Floor returns the row of the yardstick that has the memory traffic of the case and
-// nothing else, which can be the own copy.
+// Floor returns the row of the yardstick with only the memory traffic of the case; it can
+// be the own copy.
 func (r Result) Floor() Row { return r.Yardstick(r.floor()) }
 
 // compared returns the rows with bandwidths and ratios.
@@ -109,13 +109,13 @@ func ratio(a, b float64) float64 {
 	return rounded(a / b)
 }
 
-// rounded returns x with the four digits that can mean something.
+// rounded returns x with four significant digits.
 func rounded(x float64) float64 {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
 	return x
 }
 
-// Document is what `goccl bench --json` writes.
+// Document is the content of a file of `goccl bench --json`.
 type Document struct {
 	Version int       `json:"version"` // of this format: 1
 	Date    time.Time `json:"date"`
@@ -124,7 +124,7 @@ type Document struct {
 	Results []Result  `json:"results"`
 }
 
-// Config says which configuration held.
+// Config is the configuration in use.
 type Config struct {
 	File    string `json:"file"`
 	FoundBy string `json:"found_by"` // "--config", "GOCCL_CONFIG", "working directory" or "built in"
@@ -133,7 +133,7 @@ type Config struct {
 // formatVersion is Document.Version.
 const formatVersion = 1
 
-// NewDocument returns a document of this moment and machine without results.
+// NewDocument returns an empty document with the current time and machine.
 func NewDocument(config Config) *Document {
 	return &Document{Version: formatVersion, Date: time.Now().UTC().Truncate(time.Second), Machine: ThisMachine(), Config: config, Results: []Result{}}
 }
@@ -147,7 +147,7 @@ func (d *Document) WriteFile(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o666)
 }
 
-// ReadFile reads what WriteFile wrote.
+// ReadFile reads a file of WriteFile.
 func ReadFile(path string) (*Document, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// turnTime is how long a turn takes, if a call takes less: short beside what
-// disturbs a machine, long beside what it costs to begin a turn.
+// turnTime is the length of a turn if a call takes less: short compared with
+// disturbances of a machine, long compared with the cost of a turn.
 const turnTime = time.Millisecond
 
-// turn is a batch of calls of one contender; one of no calls is the end.
+// turn is a batch of calls of one contender; a turn without calls is the end.
 type turn struct {
 	contender int
 	calls     int
-	counts    bool // it is no warm-up
+	counts    bool // not a warm-up
 }
 
-// schedule decides which contender's turn it is, and keeps what was measured. It
+// schedule determines the order of turns, and keeps the measurements. It
 // belongs to rank 0.
 type schedule struct {
 	budget  Budget
 	made    []int             // calls of each contender, without its warm-up
-	samples [][]time.Duration // what those took that count
-	perCall []time.Duration   // what a call of each took in its last turn, all around it included
+	samples [][]time.Duration // times of the counted calls
+	perCall []time.Duration   // time of a call of each in its last turn, including the work around it
 	order   []int             // of the contenders in this round
-	at      int               // whose turn it is in order
+	at      int               // index of the current turn in order
 	warm    bool
 	shuffle *rand.Rand
 	last    turn
-	began   time.Time // the last turn
-	start   time.Time // of the first that counted
+	began   time.Time // start of the last turn
+	start   time.Time // of the first counted turn
 }
 
 func newSchedule(budget Budget, contenders int) *schedule {
@@ -88,8 +88,8 @@ func (s *schedule) pick(ctx context.Context, now time.Time) turn {
 	}
 }
 
-// enough reports, between two rounds, whether the last was the last one. Contenders
-// share the time, so that all of them are there until the end.
+// enough reports, between two rounds, whether the last round was the last one. Contenders
+// share the time, so that all of them run until the end.
 func (s *schedule) enough(now time.Time) bool {
 	spent, all := !s.start.IsZero() && now.Sub(s.start) >= s.budget.Time*time.Duration(len(s.samples)), true
 	for _, calls := range s.made {
@@ -99,13 +99,13 @@ func (s *schedule) enough(now time.Time) bool {
 	return spent || all
 }
 
-// record keeps what one call took.
+// record adds the time of a call.
 func (s *schedule) record(contender int, d time.Duration) {
 	s.samples[contender] = append(s.samples[contender], d)
 }
 
-// times returns the number of calls of a contender that count, and median, 99th percentile
-// and minimum of what they took in microseconds.
+// times returns the number of a contender's counted calls, and the median, 99th percentile
+// and minimum of their times in microseconds.
 func (s *schedule) times(contender int) (calls int, p50, p99, least float64) {
 	sorted := slices.Sorted(slices.Values(s.samples[contender]))
 	n := len(sorted)

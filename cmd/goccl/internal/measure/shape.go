@@ -7,9 +7,9 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// ShapeOf returns the shape of a call in which all ranks bring as many bytes and get as
-// many. Where an input is dealt out to the ranks, and cannot be evenly, blocks differ by
-// one element, as those of the variants with counts may.
+// ShapeOf returns the shape of a call in which all ranks have inputs, and results, of
+// equal length. If a scattered input is not divisible, its blocks differ by
+// one element, as in the variants with counts.
 func ShapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {
 	return ccl.Shape{
 		Collective: coll, Ranks: t.Count(), Bytes: bytes, Total: total(coll, bytes, t.Count(), dtype.Size()),
@@ -17,8 +17,8 @@ func ShapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topo
 	}
 }
 
-// total returns the length in bytes of the result on one rank, the longest if they
-// differ. size is that of an element.
+// total returns the length in bytes of the longest result on one rank. size is that of
+// an element.
 func total(coll ccl.Collective, bytes, ranks, size int) int {
 	switch coll {
 	case ccl.CollAllGather, ccl.CollGather:
@@ -29,8 +29,8 @@ func total(coll ccl.Collective, bytes, ranks, size int) int {
 	return bytes
 }
 
-// Undefined says that there is no such reduction, in the words with which the call would
-// be refused, and returns nil if there is.
+// Undefined returns the error with which calls of an undefined reduction are
+// rejected, or nil.
 func Undefined(coll ccl.Collective, op ccl.Op, dtype ccl.DType) error {
 	switch scans := coll == ccl.CollScan || coll == ccl.CollExScan; {
 	case !coll.Reduces():

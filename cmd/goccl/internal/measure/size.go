@@ -7,11 +7,11 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Size is a length in bytes, as flags and sweep files write it: 4, 1K, 64KiB, 256M.
+// Size is a length in bytes in the syntax of flags and sweep files: 4, 1K, 64KiB, 256M.
 // K, M and G are powers of two, as in nccl-tests: 1K is 1KiB.
 type Size int
 
-// UnmarshalText reads a size of at least one byte.
+// UnmarshalText parses a size of at least one byte.
 func (s *Size) UnmarshalText(text []byte) error {
 	written := string(text)
 	if n := len(written); n > 0 && strings.ContainsAny(written[n-1:], "kKmMgG") {
@@ -33,7 +33,7 @@ func Sizes(begin, end Size, factor int) (sizes []int) {
 	for b := begin; b <= end; b *= Size(factor) {
 		sizes = append(sizes, int(b))
 		if b > end/Size(factor) {
-			break // the next could be too large for an integer
+			break // the next one could overflow
 		}
 	}
 	return sizes

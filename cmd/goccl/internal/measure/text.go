@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Digits writes a positive number with so many digits that mean something, but not
-// more than four after the point; 0 is a number that there is not: "-".
+// Digits formats a positive number with that many significant digits, at most four after
+// the point; 0 is missing: "-".
 func Digits(x float64, significant int) string {
 	if x == 0 {
 		return "-"
@@ -15,7 +15,7 @@ func Digits(x float64, significant int) string {
 	return strconv.FormatFloat(x, 'f', min(max(0, decimals), 4), 64)
 }
 
-// Multiple writes a ratio; 0 is one that there is not.
+// Multiple formats a ratio; 0 is missing.
 func Multiple(x float64) string {
 	if x == 0 {
 		return "-"

@@ -2,16 +2,16 @@ package measure
 
 import "github.com/goccl/goccl/ccl"
 
-// Inputs repeat after period elements. Every call shifts them by one, so that what
-// is left over from another call is never right. period is a prime, so that no
-// block, chunk or line of anybody's has the same values as its neighbour, and small
-// enough for Go's copy to move that many elements by plain stores, as a program
-// would that computes them: its string instructions and non-temporal stores would
+// Inputs repeat after period elements. Every call shifts them by one, so that data
+// of another call is never right. period is a prime, so that no
+// block, chunk or cache line has the same values as its neighbour, and small
+// enough for Go's copy to use plain stores for that many elements, like a program
+// that computes them: string instructions and non-temporal stores would
 // leave the caches in another state.
 const period = 251
 
-// value returns element i of a rank's input. Of these, any sum over so many ranks as come
-// together is exact, whatever its order; so are products.
+// value returns element i of a rank's input. Sums and products of `together` such values
+// are exact in any order.
 func (e elements[T]) value(op ccl.Op, rank, i, together int) T {
 	if op == ccl.Product {
 		if (i+rank)%4 == 3 {
@@ -19,14 +19,14 @@ func (e elements[T]) value(op ccl.Op, rank, i, together int) T {
 		}
 		return e.of(1)
 	}
-	if apart := (together-1)/e.most + 1; rank%apart != 0 { // more ranks than can all have something
+	if apart := (together-1)/e.most + 1; rank%apart != 0 { // too many ranks for nonzero values on all
 		return e.of(0)
 	}
 	largest := min(period/2, max(1, e.most/together-1)) // complex numbers have one more
 	return e.of(((i*37+rank*101)%period - period/2) % (largest + 1))
 }
 
-// pattern returns two periods of what element i has, so that a period can begin
+// pattern returns two periods of elements, so that a period can start
 // anywhere in the first.
 func pattern[T any](element func(i int) T) []T {
 	p := make([]T, 2*period)
@@ -37,9 +37,9 @@ func pattern[T any](element func(i int) T) []T {
 	return p
 }
 
-// reductions returns the patterns of what comes of the inputs' patterns: what a scan gives
-// each rank, the last of which is the reduction of all. Avg, which no scan has, is there
-// only.
+// reductions returns the patterns of the results: those of a scan on each rank, of which
+// the last is the reduction of all inputs. For Avg, which has no scan, only the last is
+// set.
 func (e elements[T]) reductions(op ccl.Op, inputs [][]T) [][]T {
 	all := make([][]T, len(inputs))
 	running := inputs[0]
@@ -55,14 +55,14 @@ func (e elements[T]) reductions(op ccl.Op, inputs [][]T) [][]T {
 	return all
 }
 
-// fill writes a pattern to x, from a phase below period on.
+// fill copies a pattern to x, starting at a phase below period.
 func fill[T any](x, pattern []T, phase int) {
 	for lo := 0; lo < len(x); lo += period {
 		copy(x[lo:], pattern[phase:phase+period])
 	}
 }
 
-// differing returns how many elements of x are not those of a pattern from a phase on.
+// differing counts the elements of x that differ from a pattern that starts at a phase.
 func differing[T comparable](x, pattern []T, phase int) (wrong int) {
 	phase %= period
 	for lo := 0; lo < len(x); lo += period {
@@ -77,7 +77,7 @@ func differing[T comparable](x, pattern []T, phase int) (wrong int) {
 	return wrong
 }
 
-// read loads one element of every cache line of x, and returns how many of them are not
+// read loads one element of every cache line of x, and counts those that differ from
 // the first.
 func read[T ccl.Element](x []T) (others int) {
 	const line = 64

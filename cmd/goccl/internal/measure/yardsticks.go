@@ -6,8 +6,8 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// addYardsticks adds those that the case can have: there is nothing to copy for a
-// barrier, and a word needs two cores to go between.
+// addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, and
+// core to core needs two cores.
 func (b *bench[T]) addYardsticks() {
 	add := func(k *contender[T]) {
 		k.library = Yardstick
@@ -27,14 +27,14 @@ func (b *bench[T]) addYardsticks() {
 	}
 }
 
-// copying returns a yardstick: each rank copies what the rank at a distance has
-// written, as much as it brings or gets, whichever is longer, and then all meet. Where a
-// rank gets all inputs, the peers are all ranks, one after the other from that one on.
+// copying returns a yardstick: each rank copies the data of the rank at a distance, as long
+// as its input or result, whichever is longer, and then all ranks synchronise. If a
+// rank gets all inputs, it copies from all ranks, starting with that one.
 func (b *bench[T]) copying(name string, distance int) *contender[T] {
 	ranks, scatters := b.c.Ranks, b.c.collective() == ccl.CollScatter
 	places := func(r *rank[T]) int { return len(r.room) / len(r.send) }
 	length := func(r *rank[T]) int {
-		if scatters && r.id != b.c.Root { // brings nothing
+		if scatters && r.id != b.c.Root { // has no input
 			return len(r.recv)
 		}
 		return len(r.send)
@@ -66,8 +66,8 @@ func (b *bench[T]) copying(name string, distance int) *contender[T] {
 	}
 }
 
-// floor returns the yardstick that has the memory traffic of the case, and nothing else:
-// the copy of what a rank brings or gets, unless it is less than that.
+// floor returns the yardstick with only the memory traffic of the case:
+// a copy of a rank's input or result, unless the traffic is less than that.
 func (c Case) floor() string {
 	switch c.collective() {
 	case ccl.CollReduce, ccl.CollReduceScatter, ccl.CollGather, ccl.CollScatter:
@@ -76,14 +76,14 @@ func (c Case) floor() string {
 	return OwnCopy
 }
 
-// reduceTile is how many bytes of every block reduceFloor goes through before it goes on: what
-// is stored stays in the first cache until it is whole.
+// reduceTile is the number of bytes that reduceFloor copies of every block at a time, so
+// that a tile of the result stays in the first cache until it is complete.
 const reduceTile = 8 << 10
 
-// reduceFloor returns the floor of collectives that do not read as much as they write. All
-// ranks take part alike. For a reduction, each reads as much as its input, and stores
-// the one R-th that is its share of the result, as a fold does: it copies the R blocks
-// of its input onto each other. What only moves, moves by a block of each rank.
+// reduceFloor returns the floor of collectives that read more than they write. All ranks
+// do the same work. For a reduction, each reads as many bytes as its input has and stores
+// one R-th of them: it copies the R blocks of its input onto each other. For a gather or a
+// scatter, each rank moves a block.
 func (b *bench[T]) reduceFloor() *contender[T] {
 	block, blocks := b.c.Count(), 1
 	switch coll := b.c.collective(); {
@@ -112,15 +112,14 @@ func (b *bench[T]) reduceFloor() *contender[T] {
 	}
 }
 
-// roundTrips of the word are enough to make the clock's own time disappear.
+// roundTrips is large enough to hide the time to read the clock.
 const roundTrips = 32
 
-// giveUpLooks is how often a rank looks for the word before it gives up: some 50
-// microseconds. Then the machine has no core for one of the two, and how long it
-// takes until it has is not what this is about. Such calls do not count.
+// giveUpLooks is how often a rank polls the word before it gives up, about 50
+// microseconds: then one of the two ranks has no core, and the call is not counted.
 const giveUpLooks = 1 << 15
 
-// word is one that nothing else shares a cache line with.
+// word is alone on its cache line.
 type word struct {
 	atomic.Int64
 	_ [120]byte
