@@ -2,99 +2,98 @@ package ccl
 
 import "context"
 
-// Each collective has a twin that begins it and returns at once. What is begun is done
-// in the order in which it was begun, one after the other, and before any call that is
-// made later, which is refused in its turn if its context or its timeout ends before.
-// Ranks that wait in it sleep and leave their cores to computations. Everything that is
-// wrong with a call, its arguments too, is the error of its Work.
+// Each collective has an asynchronous variant, which starts the call and returns at once. A
+// communicator makes these calls one at a time, in the order in which they were started, and
+// before any later synchronous call. A synchronous call whose context or timeout ends while it
+// waits for them is refused. Ranks that wait in an asynchronous call sleep and leave their cores
+// to the program. All errors, also of wrong arguments, are those of the Work.
 
-// AllReduceAsync begins an AllReduce; see there and Work.
+// AllReduceAsync starts an AllReduce; see AllReduce and Work.
 func AllReduceAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllReduce, op: op, send: bufferOf(send), recv: bufferOf(recv)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllReduce, op: op, send: bufferOf(send), recv: bufferOf(recv)}, opts)
 }
 
-// AllReduceCoalescedAsync begins an AllReduceCoalesced; see there and Work.
+// AllReduceCoalescedAsync starts an AllReduceCoalesced; see AllReduceCoalesced and Work.
 func AllReduceCoalescedAsync[T Element](ctx context.Context, c *Communicator, tensors [][]T, op Op, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllReduce, op: op, tensors: appendBuffers([]Buffer{}, tensors)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllReduce, op: op, tensors: appendBuffers([]Buffer{}, tensors)}, opts)
 }
 
-// ReduceAsync begins a Reduce; see there and Work.
+// ReduceAsync starts a Reduce; see Reduce and Work.
 func ReduceAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, root int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollReduce, op: op, send: bufferOf(send), recv: bufferOf(recv), root: root}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollReduce, op: op, send: bufferOf(send), recv: bufferOf(recv), root: root}, opts)
 }
 
-// ReduceScatterAsync begins a ReduceScatter; see there and Work.
+// ReduceScatterAsync starts a ReduceScatter; see ReduceScatter and Work.
 func ReduceScatterAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollReduceScatter, op: op, send: bufferOf(send), recv: bufferOf(recv)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollReduceScatter, op: op, send: bufferOf(send), recv: bufferOf(recv)}, opts)
 }
 
-// ReduceScatterVAsync begins a ReduceScatterV; see there and Work.
+// ReduceScatterVAsync starts a ReduceScatterV; see ReduceScatterV and Work.
 func ReduceScatterVAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, counts []int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollReduceScatter, op: op, send: bufferOf(send), recv: bufferOf(recv), counts: some(counts)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollReduceScatter, op: op, send: bufferOf(send), recv: bufferOf(recv), counts: some(counts)}, opts)
 }
 
-// ScanAsync begins a Scan; see there and Work.
+// ScanAsync starts a Scan; see Scan and Work.
 func ScanAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollScan, op: op, send: bufferOf(send), recv: bufferOf(recv)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollScan, op: op, send: bufferOf(send), recv: bufferOf(recv)}, opts)
 }
 
-// ExScanAsync begins an ExScan; see there and Work.
+// ExScanAsync starts an ExScan; see ExScan and Work.
 func ExScanAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollExScan, op: op, send: bufferOf(send), recv: bufferOf(recv)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollExScan, op: op, send: bufferOf(send), recv: bufferOf(recv)}, opts)
 }
 
-// AllGatherAsync begins an AllGather; see there and Work.
+// AllGatherAsync starts an AllGather; see AllGather and Work.
 func AllGatherAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllGather, send: bufferOf(send), recv: bufferOf(recv)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllGather, send: bufferOf(send), recv: bufferOf(recv)}, opts)
 }
 
-// AllGatherVAsync begins an AllGatherV; see there and Work.
+// AllGatherVAsync starts an AllGatherV; see AllGatherV and Work.
 func AllGatherVAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllGather, send: bufferOf(send), recv: bufferOf(recv), counts: some(counts), displs: displs}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllGather, send: bufferOf(send), recv: bufferOf(recv), counts: some(counts), displs: displs}, opts)
 }
 
-// BroadcastAsync begins a Broadcast; see there and Work.
+// BroadcastAsync starts a Broadcast; see Broadcast and Work.
 func BroadcastAsync[T Element](ctx context.Context, c *Communicator, buf []T, root int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollBroadcast, recv: bufferOf(buf), root: root}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollBroadcast, recv: bufferOf(buf), root: root}, opts)
 }
 
-// GatherAsync begins a Gather; see there and Work.
+// GatherAsync starts a Gather; see Gather and Work.
 func GatherAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, root int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollGather, send: bufferOf(send), recv: bufferOf(recv), root: root}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollGather, send: bufferOf(send), recv: bufferOf(recv), root: root}, opts)
 }
 
-// GatherVAsync begins a GatherV; see there and Work.
+// GatherVAsync starts a GatherV; see GatherV and Work.
 func GatherVAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, root int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: collGatherLengths, send: bufferOf(send), recv: bufferOf(recv), counts: counts, displs: displs, root: root}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: collGatherLengths, send: bufferOf(send), recv: bufferOf(recv), counts: counts, displs: displs, root: root}, opts)
 }
 
-// ScatterAsync begins a Scatter; see there and Work.
+// ScatterAsync starts a Scatter; see Scatter and Work.
 func ScatterAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, root int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollScatter, send: bufferOf(send), recv: bufferOf(recv), root: root}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollScatter, send: bufferOf(send), recv: bufferOf(recv), root: root}, opts)
 }
 
-// ScatterVAsync begins a ScatterV; see there and Work.
+// ScatterVAsync starts a ScatterV; see ScatterV and Work.
 func ScatterVAsync[T Element](ctx context.Context, c *Communicator, send []T, counts, displs []int, recv []T, root int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: collScatterLengths, send: bufferOf(send), recv: bufferOf(recv), counts: counts, displs: displs, root: root}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: collScatterLengths, send: bufferOf(send), recv: bufferOf(recv), counts: counts, displs: displs, root: root}, opts)
 }
 
-// AllToAllAsync begins an AllToAll; see there and Work.
+// AllToAllAsync starts an AllToAll; see AllToAll and Work.
 func AllToAllAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllToAll, send: bufferOf(send), recv: bufferOf(recv)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllToAll, send: bufferOf(send), recv: bufferOf(recv)}, opts)
 }
 
-// AllToAllVAsync begins an AllToAllV; see there and Work.
+// AllToAllVAsync starts an AllToAllV; see AllToAllV and Work.
 func AllToAllVAsync[T Element](ctx context.Context, c *Communicator, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{dtype: DTypeOf[T](), coll: collAllToAllLengths, send: bufferOf(send), recv: bufferOf(recv), counts: sendCounts, displs: sendDispls, recvCounts: recvCounts, recvDispls: recvDispls}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: collAllToAllLengths, send: bufferOf(send), recv: bufferOf(recv), counts: sendCounts, displs: sendDispls, recvCounts: recvCounts, recvDispls: recvDispls}, opts)
 }
 
-// BarrierAsync begins a Barrier; see there and Work.
+// BarrierAsync starts a Barrier; see Barrier and Work.
 func (c *Communicator) BarrierAsync(ctx context.Context, opts ...CallOption) *Work {
-	return c.begun(ctx, arguments{coll: CollBarrier}, opts)
+	return c.enqueue(ctx, arguments{coll: CollBarrier}, opts)
 }
 
-// some returns counts, and no counts at all for nil, which means something else to the
-// engine.
+// some returns counts, not nil: for the engine nil means that all blocks have equal length.
 func some(counts []int) []int {
 	if counts == nil {
 		return []int{}

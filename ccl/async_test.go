@@ -18,8 +18,8 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// Calls that are begun are done in order, also those that are waited for by nobody, and
-// before a call that is made after them.
+// Asynchronous calls are made in the order in which they were started, also without a Wait, and
+// before a later synchronous call.
 func TestAsyncOrder(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2, 3} {
@@ -62,7 +62,7 @@ func TestAsyncOrder(t *testing.T) {
 	})
 }
 
-// Every twin does what its collective does.
+// Every asynchronous variant does what its collective does.
 func TestAsyncTwins(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		const n = 2
@@ -134,7 +134,7 @@ func TestAsyncTwins(t *testing.T) {
 	})
 }
 
-// What is wrong with a call is the error of its Work, and the calls after it go on.
+// The error of a call is that of its Work, and the calls after it are made.
 func TestAsyncRefused(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -157,7 +157,7 @@ func TestAsyncRefused(t *testing.T) {
 	require.ErrorIs(t, ccl.BroadcastAsync(bg, c, []int32{1}, 0).Wait(bg), ccl.ErrInvalidCommunicator)
 }
 
-// Wait's context ends the waiting only; that of the call ends the call.
+// Wait's context ends only the wait; the context of the call ends the call.
 func TestAsyncContexts(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -183,7 +183,7 @@ func TestAsyncContexts(t *testing.T) {
 	})
 }
 
-// Close ends what waits for its turn; nothing is left running.
+// Close ends the calls in the queue; no goroutine is left.
 func TestAsyncClosed(t *testing.T) {
 	before := runtime.NumGoroutine()
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -202,7 +202,7 @@ func TestAsyncClosed(t *testing.T) {
 	}
 }
 
-// A call that is begun allocates its Work and nothing else.
+// An asynchronous call allocates its Work and nothing else.
 func TestAsyncAllocates(t *testing.T) {
 	g := group(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, 1)
 	x := make([]float32, 100)
@@ -219,8 +219,7 @@ func TestAsyncAllocates(t *testing.T) {
 	require.LessOrEqual(t, b.Mallocs-a.Mallocs, uint64(1000+100))
 }
 
-// With debug, a buffer that is changed while its call waits for its turn is found, and
-// the call refused.
+// With debug, a call is refused if a buffer was changed while the call was in the queue.
 func TestAsyncDebug(t *testing.T) {
 	cfg, err := config.Parse("test", []byte("version: 1\ndefaults: {debug: true}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"))
 	require.NoError(t, err)
@@ -255,7 +254,7 @@ func TestAsyncDebug(t *testing.T) {
 	})
 }
 
-// An input that is changed while its call runs is found when it is done.
+// With debug, a call whose input was changed while it ran fails.
 func TestAsyncDebugWhileItRuns(t *testing.T) {
 	x := []int32{1}
 	spoiler := &ccl.Algorithm{Name: "spoiler", Doc: "of a test", Kernels: map[ccl.Collective]*ccl.Kernel{

@@ -27,7 +27,7 @@ type Communicator struct {
 	global     []int // the ranks of the first group that these are; nil: this is the first
 	selector   Selector
 	queue      queue
-	post       post
+	messages   messages
 	unasked    failedWorks // for Drain
 	logger     *slog.Logger
 	tell       func(*Communicator, *CollectiveFailedError) // nil: nothing is to be told
@@ -136,7 +136,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	c.guard, _ = ep.(transport.FaultGuard)
 	c.life.word.Store(open)
 	c.queue.serve = c.serve
-	c.post.init(c)
+	c.messages.engine.Init(ep, p2pGroup{c})
 	for _, o := range opts {
 		if o.selector != nil {
 			c.selector = o.selector
@@ -245,8 +245,8 @@ func (c *Communicator) Close() error {
 		err = nil // they fail in any case
 	}
 	err = errors.Join(err, c.ep.Close())
-	if driving := c.post.stop(); !driving {
-		err = errors.Join(err, c.drop()) // the post's hold; else the driver drops it
+	if releases := c.messages.engine.Stop(); !releases {
+		err = errors.Join(err, c.drop()) // the hold of messages
 	}
 	return errors.Join(err, c.drop())
 }

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
+	"github.com/goccl/goccl/ccl/internal/p2p"
 	"github.com/goccl/goccl/transport"
 )
 
-// UnfinishedError counts Works that had not ended when a communicator was closed, or
-// that Drain does not wait for. Works of a communicator that is closed end with
-// ErrClosed, but for a call that ended in the same moment.
+// UnfinishedError counts the Works that had not ended when Close was called, or that Drain
+// does not wait for. After Close they end with ErrClosed, except a call that ends at the same
+// moment.
 type UnfinishedError struct {
 	Calls    int // collectives
 	Sends    int // of Isend
@@ -44,21 +44,16 @@ func (e *UnfinishedError) Error() string {
 	return strings.Join(parts, "") + " " + verb + " not ended: wait for a Work before its communicator is closed"
 }
 
-// or returns the error, nil if it counts nothing.
-func (e *UnfinishedError) or() error {
-	if *e == (UnfinishedError{}) {
-		return nil
-	}
-	return e
-}
-
-// Drain waits until the calls and sends that were begun before, by Async functions and
-// Isend, have ended, and receives that a message has matched. It waits for no other
-// receive: *UnfinishedError counts those. Every Work ends by its own context and timeout;
-// if ctx ends first, the error has that of ctx, and *UnfinishedError counts all that is
-// left. The error has also those of Works that failed, while Drain waited or, of the first
-// sixteen, before, if the program has not asked for them by Wait or Err. Drain may be called by
-// anyone at any time; nothing is left if it returns nil, unless more was begun meanwhile.
+// Drain waits until the calls of Async functions and the sends of Isend that were started
+// before have ended, and the receives of Irecv that a message has matched. Drain does not wait
+// for other receives: an *UnfinishedError counts them. Each Work ends by its own context and
+// timeout. If ctx ends first, Drain returns the error of ctx and an *UnfinishedError that
+// counts what is left.
+//
+// The error also contains the errors of Works that fail while Drain waits, and of the first
+// sixteen that failed before, unless the program has called Wait, or Err after the end. If
+// Drain returns nil, no Work is left except those started in the meantime. Drain may be called
+// concurrently with all other methods.
 func (c *Communicator) Drain(ctx context.Context) error {
 	if err := c.unmade("drain"); err != nil {
 		return err
@@ -67,7 +62,7 @@ func (c *Communicator) Drain(ctx context.Context) error {
 		return nilContext("drain")
 	}
 	var errs []error
-	for _, works := range []func() []*Work{c.queue.works, c.post.matched} {
+	for _, works := range []func() []*Work{c.queue.works, c.matchedMessages} {
 		for _, w := range works() {
 			err := w.Wait(ctx)
 			if ended, _ := w.state(); !ended {
@@ -79,21 +74,21 @@ func (c *Communicator) Drain(ctx context.Context) error {
 		}
 	}
 	for _, w := range c.unasked.take() {
-		errs = append(errs, w.Wait(context.Background())) // it is about to end, if it has not
+		errs = append(errs, w.Wait(context.Background())) // ends now, if it has not ended
 	}
 	return errors.Join(append(errs, c.unfinished())...)
 }
 
-// noteFailed keeps a Work that is about to end with err for Drain.
+// noteFailed keeps w for Drain if it is about to end with an error.
 func (c *Communicator) noteFailed(w *Work, err error) {
 	if err != nil {
 		c.unasked.add(w)
 	}
 }
 
-// failedWorks are the first Works that have failed, or are about to, of those that the
-// program has not asked about. A group that has failed fails all that follow in the same way,
-// so a few are enough.
+// failedWorks holds the first Works that failed, or are about to, and whose error the program
+// has not asked for. After a failure of the group all Works fail in the same way, so a few are
+// enough.
 type failedWorks struct {
 	mu    sync.Mutex
 	works []*Work
@@ -124,14 +119,17 @@ func (w *Work) wasAsked() bool {
 	return w.asked
 }
 
-// unfinished is an *UnfinishedError of all Works that have not ended, nil if there are
-// none.
+// unfinished returns an *UnfinishedError that counts the Works that have not ended, nil if all
+// have.
 func (c *Communicator) unfinished() error {
-	p := &c.post
-	return (&UnfinishedError{len(c.queue.works()), int(p.works[sends].Load()), int(p.works[receives].Load())}).or()
+	e := UnfinishedError{len(c.queue.works()), int(c.messages.started[isends].Load()), int(c.messages.started[irecvs].Load())}
+	if e == (UnfinishedError{}) {
+		return nil
+	}
+	return &e
 }
 
-// works returns the calls that have not ended, in their order.
+// works returns the Works of the queue that have not ended, in order.
 func (q *queue) works() (works []*Work) {
 	if q.length.Load() == 0 {
 		return nil
@@ -139,38 +137,21 @@ func (q *queue) works() (works []*Work) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for w := q.first; w != nil; w = w.next {
-		if ended, _ := w.state(); !ended && !w.returned {
+		if ended, _ := w.state(); !ended && !w.gaveUp {
 			works = append(works, w)
 		}
 	}
 	return works
 }
 
-// counters are the numbers of sends and receives that are under way and have a Work.
-type counters [2]atomic.Int64
-
-const (
-	sends = iota
-	receives
-)
-
-func (c *counters) of(t *transfer) *atomic.Int64 {
-	if t.sending {
-		return &c[sends]
-	}
-	return &c[receives]
-}
-
-// matched returns the sends under way, and the receives that are getting a message.
-func (p *post) matched() (works []*Work) {
-	if p.works[sends].Load()+p.works[receives].Load() == 0 {
+// matchedMessages returns the Works of sends, and of receives that a message has matched.
+func (c *Communicator) matchedMessages() (works []*Work) {
+	if c.messages.started[isends].Load()+c.messages.started[irecvs].Load() == 0 {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.each(func(t *transfer) {
-		if t.counted && (t.sending || t.begun) {
-			works = append(works, &t.Work)
+	c.messages.engine.EachMatched(func(o p2p.Owner) {
+		if m := o.(*message); m.started != nil {
+			works = append(works, &m.Work)
 		}
 	})
 	return works

@@ -11,7 +11,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// requireUnfinished fails unless err counts what want does.
+// requireUnfinished fails unless err contains an UnfinishedError equal to want.
 func requireUnfinished(t *testing.T, want ccl.UnfinishedError, err error) {
 	t.Helper()
 	var got *ccl.UnfinishedError
@@ -19,8 +19,8 @@ func requireUnfinished(t *testing.T, want ccl.UnfinishedError, err error) {
 	require.Equal(t, want, *got)
 }
 
-// begin begins calls and messages of each kind on rank 0 of 2, which end only when rank 1
-// does its part; the receive has no message.
+// begin starts calls and messages of each kind on rank 0 of 2. They end only when rank 1 calls
+// answer; the receive has no message.
 func begin(c *ccl.Communicator) []*ccl.Work {
 	return []*ccl.Work{
 		c.BarrierAsync(bg), ccl.AllReduceAsync(bg, c, []int32{1}, []int32{0}, ccl.Sum), c.BarrierAsync(bg),
@@ -29,7 +29,7 @@ func begin(c *ccl.Communicator) []*ccl.Work {
 	}
 }
 
-// answer is what rank 1 does about them.
+// answer makes the calls of rank 1 that end the Works of begin.
 func answer(c *ccl.Communicator) error {
 	x := []int32{1}
 	err := errors.Join(c.Barrier(bg), ccl.AllReduce(bg, c, x, x, ccl.Sum), c.Barrier(bg))
@@ -40,14 +40,14 @@ func answer(c *ccl.Communicator) error {
 	return err
 }
 
-// A communicator that New has not made has nothing to drain.
+// Drain of a communicator that New has not made is an error.
 func TestDrainRefuses(t *testing.T) {
 	var none *ccl.Communicator
 	require.ErrorIs(t, none.Drain(bg), ccl.ErrInvalidCommunicator)
 	require.ErrorIs(t, new(ccl.Communicator).Drain(bg), ccl.ErrInvalidCommunicator)
 }
 
-// Drain waits for what was begun, but for receives without a message.
+// Drain waits for all Works except receives without a message.
 func TestDrain(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -83,7 +83,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Peers that have left end Drain, also where nothing else would.
+// Drain ends when the peers have left, also for Works without a timeout.
 func TestDrainWithoutPeers(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -102,7 +102,7 @@ func TestDrainWithoutPeers(t *testing.T) {
 	})
 }
 
-// Close drops what has not ended and counts it, unless the group has failed.
+// Close drops Works that have not ended and counts them, unless the group has failed.
 func TestCloseCounts(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -125,7 +125,7 @@ func TestCloseCounts(t *testing.T) {
 	})
 }
 
-// That the program has asked about one Work that failed says nothing of others.
+// Drain reports the failed Works whose error the program has not seen, and only those.
 func TestDrainOfSeveralThatFailed(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 1)

@@ -50,7 +50,7 @@ func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOp
 		return c.unmade(coll.String())
 	}
 	if c.queue.length.Load() > 0 && !(len(opts) > 0 && opts[0].queued) {
-		if err := c.turn(ctx, coll, opts); err != nil {
+		if err := c.awaitQueue(ctx, coll, opts); err != nil {
 			return err
 		}
 	}

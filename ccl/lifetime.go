@@ -9,8 +9,8 @@ import (
 // lifetime says who may free a communicator's endpoint.
 //
 // Whoever uses the endpoint is in the word for as long as it does: a call by the bit
-// inCall, all others by a hold. Those are Close, until the endpoint is closed and the post
-// stopped; the post, from New on until it is stopped and nobody drives; and each Abort, Err
+// inCall, all others by a hold. Those are Close, until the endpoint is closed and the
+// messages' engine stopped; that engine, from New until its Release; and each Abort, Err
 // and connect. Close sets the bit closing. Whoever goes away and leaves closing alone in
 // the word frees the endpoint. By then the endpoint is closed and none of its methods runs;
 // and nothing changes the word any more, so that this happens once and nobody comes after.
@@ -26,7 +26,7 @@ const (
 )
 
 // open is the word of a communicator that nobody uses.
-const open = oneHold // of the post
+const open = oneHold // of the messages' engine
 
 // enter is the beginning of a call. Where it is refused, was is the word that says why.
 // Rule noneInClosed.

@@ -2,99 +2,172 @@ package ccl
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/goccl/goccl/ccl/internal/p2p"
 )
 
-// AnySource as the rank to receive from takes the first message, of the tag, from
-// whichever rank.
-const AnySource = math.MinInt
+// AnySource as the rank to receive from accepts the first message with the tag from any rank.
+const AnySource = p2p.AnySource
 
-// Send sends buf to rank `to`, with a tag that is not negative. It returns when buf may
-// be used again: that may be before the message has been received, or not before it is
-// being received, so two ranks that are to exchange messages had better use SendRecv.
+// Send sends buf to rank `to` with a tag, which must not be negative. It returns when buf may
+// be used again. That may be before the message is received, or only when it is received:
+// two ranks that send to each other should use SendRecv.
 //
-// Messages of one tag from one rank to another arrive in the order in which they were
-// sent. They are apart from collectives, which may go on at the same time, and several
-// goroutines may send and receive at once. A rank may send to itself what it receives
-// by another call at the same time.
+// Messages with the same tag from one rank to another arrive in the order in which they were
+// sent. Messages are independent of collectives, and several goroutines may send and receive
+// concurrently. A rank may send to itself if another of its calls receives the message.
 //
-// Refused with *InvalidArgumentError. Fails with *CollectiveFailedError around
-// *PeerLostError, *TimeoutError, the error of ctx, ErrClosed, or the group's failure.
-// The group lives on, unless the message had begun to be received, or lies where the
-// other rank could see it, when the time was up or ctx ended. However it ends, the other
-// rank does not look at buf any more; while it copies buf, Send waits for that.
+// A wrong argument is an *InvalidArgumentError. Send fails with a *CollectiveFailedError that
+// wraps *PeerLostError, *TimeoutError, the error of ctx, ErrClosed, or the group's failure.
+// A timeout or the end of ctx fails the group only if the other rank had begun to receive
+// the message or could see it in shared memory. However Send ends, the other rank no longer
+// reads buf; while that rank copies buf, Send waits.
 func Send[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int, opts ...CallOption) error {
-	_, _, err := c.exchangeMessages(ctx, message{sending: true, dtype: DTypeOf[T](), buf: bufferOf(buf), peer: to, tag: tag}, message{}, opts)
+	_, _, err := c.exchangeMessages(ctx, requestOf(true, buf, to, tag), p2p.Request{}, opts)
 	return err
 }
 
-// Recv receives into buf a message from rank `from`, or AnySource, that was sent with
-// the tag and has the type and length of buf, and returns who sent it.
+// Recv receives a message into buf from rank `from`, or from any rank if that is AnySource.
+// The message must have this tag, and the type and length of buf. Recv returns the rank that
+// sent it.
 //
-// If the next message of the tag has another type or length Recv returns
-// *MismatchError, with the field "dtype" or "count", and leaves the message to the next
-// Recv. Otherwise it is refused and fails like Send; whenever it fails the contents of
-// buf are unspecified.
+// If the next message with the tag has another type or length, Recv returns a *MismatchError
+// with the field "dtype" or "count", and the message stays for the next receive. Other errors
+// are those of Send. After an error the contents of buf are undefined.
 func Recv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag int, opts ...CallOption) (source int, err error) {
-	source, _, err = c.exchangeMessages(ctx, message{}, message{dtype: DTypeOf[T](), buf: bufferOf(buf), peer: from, tag: tag}, opts)
+	source, _, err = c.exchangeMessages(ctx, p2p.Request{}, requestOf(false, buf, from, tag), opts)
 	return source, err
 }
 
-// RecvBytes is Recv of bytes of which only the sender knows how many there are: it returns
-// them, and who sent them. A message of more than limit bytes is a *MismatchError, with the
-// field "count", and is left to the next receive.
+// RecvBytes receives bytes whose number only the sender knows. It returns them and the rank
+// that sent them. A message of more than limit bytes is a *MismatchError with the field
+// "count", and stays for the next receive. Otherwise RecvBytes is like Recv.
 func RecvBytes(ctx context.Context, c *Communicator, from, tag, limit int, opts ...CallOption) (data []byte, source int, err error) {
-	source, data, err = c.exchangeMessages(ctx, message{}, message{dtype: Uint8, ofAny: true, most: limit, peer: from, tag: tag}, opts)
+	in := requestOf[byte](false, nil, from, tag)
+	in.AnyLength, in.MaxLength = true, limit
+	source, data, err = c.exchangeMessages(ctx, p2p.Request{}, in, opts)
 	return data, source, err
 }
 
-// SendRecv does a Send and a Recv at the same time, so that no cycle of ranks that do
-// so waits for each other. send and recv are disjoint.
+// SendRecv sends and receives at the same time, so that ranks can exchange messages in a
+// cycle without a deadlock. send and recv must not overlap. Errors are those of Send and Recv.
 func SendRecv[T Element](ctx context.Context, c *Communicator, send []T, to int, recv []T, from, tag int, opts ...CallOption) (source int, err error) {
-	out := message{sending: true, dtype: DTypeOf[T](), buf: bufferOf(send), peer: to, tag: tag}
-	in := message{dtype: DTypeOf[T](), buf: bufferOf(recv), peer: from, tag: tag}
-	if overlap(out.buf.data, in.buf.data) {
+	out, in := requestOf(true, send, to, tag), requestOf(false, recv, from, tag)
+	if overlap(out.Data, in.Data) {
 		return 0, &InvalidArgumentError{"send_recv", "send and recv overlap; they must be disjoint"}
 	}
 	source, _, err = c.exchangeMessages(ctx, out, in, opts)
 	return source, err
 }
 
-// Isend begins a Send; see there and Work. Any number may be under way.
+// Isend starts a Send and returns at once; Work has its end and its error. Any number of
+// sends may be in progress.
 func Isend[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int, opts ...CallOption) *Work {
-	return c.beginMessage(ctx, message{sending: true, dtype: DTypeOf[T](), buf: bufferOf(buf), peer: to, tag: tag}, opts)
+	return c.startMessage(ctx, requestOf(true, buf, to, tag), opts)
 }
 
-// Irecv begins a Recv; see there and Work, whose Source says who sent the message. Of
-// several that fit a message the one begun first gets it.
+// Irecv starts a Recv and returns at once; Work has its end, its error and the rank that sent
+// the message. If several receives match a message, the one started first gets it.
 func Irecv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag int, opts ...CallOption) *Work {
-	return c.beginMessage(ctx, message{dtype: DTypeOf[T](), buf: bufferOf(buf), peer: from, tag: tag}, opts)
+	return c.startMessage(ctx, requestOf(false, buf, from, tag), opts)
 }
 
-// exchangeMessages makes a send, a receive, or both, and waits for them. That whose
-// type is 0 is none. It returns who sent the one that was received, and what it is.
-func (c *Communicator) exchangeMessages(ctx context.Context, out, in message, opts []CallOption) (source int, data []byte, err error) {
-	for _, m := range [...]*message{&out, &in} {
-		if err := c.checkMessage(ctx, m); err != nil {
+func requestOf[T Element](sending bool, buf []T, peer, tag int) p2p.Request {
+	return p2p.Request{Sending: sending, Peer: peer, Tag: tag, Type: uint32(DTypeOf[T]()), Data: bufferOf(buf).data}
+}
+
+// messages is what a Communicator needs for sends and receives.
+type messages struct {
+	engine  p2p.Engine
+	started [2]atomic.Int64 // Works of Isend and Irecv that have not ended
+	mu      sync.Mutex
+	spare   *message
+}
+
+// Indices of messages.started.
+const (
+	isends = iota
+	irecvs
+)
+
+// message is a send or a receive with its Work.
+type message struct {
+	Work
+	p2p.Transfer
+	comm    *Communicator
+	started *atomic.Int64 // of Isend or Irecv; nil: a caller waits
+	next    *message      // in messages.spare
+}
+
+func (c *Communicator) newMessage() *message {
+	m := &message{comm: c}
+	m.end.L = &m.mu
+	return m
+}
+
+// takeMessage returns a message that a caller waits for, nil if there is no request.
+func (c *Communicator) takeMessage(r p2p.Request) *message {
+	if r.Type == 0 {
+		return nil
+	}
+	c.messages.mu.Lock()
+	m := c.messages.spare
+	if m != nil {
+		c.messages.spare = m.next
+	}
+	c.messages.mu.Unlock()
+	if m == nil {
+		m = c.newMessage()
+	}
+	m.ended, m.err, m.Request = false, nil, r
+	m.Owner = m
+	return m
+}
+
+func (c *Communicator) putBack(m *message) {
+	m.Request = p2p.Request{} // the buffer is the caller's again
+	c.messages.mu.Lock()
+	defer c.messages.mu.Unlock()
+	m.next, c.messages.spare = c.messages.spare, m
+}
+
+// transfer returns nil for nil.
+func (m *message) transfer() *p2p.Transfer {
+	if m == nil {
+		return nil
+	}
+	return &m.Transfer
+}
+
+// exchangeMessages sends, receives, or does both, and waits. There is no request where Type is 0. It
+// returns the source and the data of the message received.
+func (c *Communicator) exchangeMessages(ctx context.Context, out, in p2p.Request, opts []CallOption) (source int, data []byte, err error) {
+	o := mergeCallOptions(opts)
+	for _, r := range [...]*p2p.Request{&out, &in} {
+		if r.Type == 0 {
+			continue
+		}
+		if err := c.checkMessage(ctx, r, o); err != nil {
 			return 0, nil, err
 		}
 	}
-	o := mergeCallOptions(opts)
-	p := &c.post
-	x, y := p.take(out, ctx, o), p.take(in, ctx, o)
-	p.complete(x, y)
-	for _, t := range [...]*transfer{x, y} {
-		if t == nil {
-			continue
+	send, recv := c.takeMessage(out), c.takeMessage(in)
+	c.messages.engine.Exchange(send.transfer(), recv.transfer())
+	if send != nil {
+		err = send.await(context.Background()) // its own context and timeout end it
+		c.putBack(send)
+	}
+	if recv != nil {
+		received := recv.await(context.Background())
+		source, data = recv.From, recv.Data
+		c.putBack(recv)
+		if err == nil {
+			err = received
 		}
-		if _, failed := t.state(); err == nil {
-			err = failed
-		}
-		if !t.sending {
-			source, data = t.source, t.buf.data
-		}
-		p.putBack(t)
 	}
 	if err != nil {
 		return 0, nil, err
@@ -102,28 +175,28 @@ func (c *Communicator) exchangeMessages(ctx context.Context, out, in message, op
 	return source, data, nil
 }
 
-// beginMessage begins a transfer that somebody may wait for.
-func (c *Communicator) beginMessage(ctx context.Context, m message, opts []CallOption) *Work {
-	t := newTransfer()
-	if err := c.checkMessage(ctx, &m); err != nil {
-		t.finish(err)
-		return &t.Work
+// startMessage starts a send or a receive that no caller need wait for.
+func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []CallOption) *Work {
+	m, o := c.newMessage(), mergeCallOptions(opts)
+	if err := c.checkMessage(ctx, &r, o); err != nil {
+		m.finish(err)
+		return &m.Work
 	}
-	o := mergeCallOptions(opts)
-	t.set(m, ctx, o)
+	m.Request, m.Owner, m.source, m.started = r, m, r.Peer, &c.messages.started[irecvs]
+	if r.Sending {
+		m.started = &c.messages.started[isends]
+	}
 	if o.global {
-		t.ranks = c.global
+		m.ranks = c.global
 	}
-	c.post.begin(t, false)
-	return &t.Work
+	m.started.Add(1)
+	c.messages.engine.Start(&m.Transfer)
+	return &m.Work
 }
 
-// checkMessage checks the arguments of a send or a receive.
-func (c *Communicator) checkMessage(ctx context.Context, t *message) error {
-	if t.dtype == 0 { // there is none
-		return nil
-	}
-	what := t.what()
+// checkMessage checks the arguments of a send or a receive, and completes its request.
+func (c *Communicator) checkMessage(ctx context.Context, r *p2p.Request, o CallOption) error {
+	what := messageName(r)
 	if err := c.unmade(what); err != nil {
 		return err
 	}
@@ -132,12 +205,91 @@ func (c *Communicator) checkMessage(ctx context.Context, t *message) error {
 		return nilContext(what)
 	case c.life.isClosed():
 		return fmt.Errorf("ccl: %s on rank %d: communicator: %w", what, c.rank, ErrClosed)
-	case !t.sending && t.peer == AnySource:
-	case t.peer < 0 || t.peer >= c.size:
-		return &InvalidArgumentError{what, fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", t.peer, c.size, c.size-1)}
+	case !r.Sending && r.Peer == AnySource:
+	case r.Peer < 0 || r.Peer >= c.size:
+		return &InvalidArgumentError{what, fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", r.Peer, c.size, c.size-1)}
 	}
-	if t.tag < 0 {
-		return &InvalidArgumentError{what, fmt.Sprintf("the tag is %d, and must not be negative", t.tag)}
+	if r.Tag < 0 {
+		return &InvalidArgumentError{what, fmt.Sprintf("the tag is %d, and must not be negative", r.Tag)}
+	}
+	r.Ctx, r.Timeout = ctx, o.timeout
+	if r.Timeout == 0 {
+		r.Timeout = c.selector.Timeout()
 	}
 	return nil
 }
+
+func messageName(r *p2p.Request) string {
+	if r.Sending {
+		return "send"
+	}
+	return "recv"
+}
+
+// Ended implements p2p.Owner.
+func (m *message) Ended(cause error) {
+	err := m.failed(cause)
+	if m.started != nil {
+		m.started.Add(-1)
+		m.comm.noteFailed(&m.Work, err)
+		m.Ctx = nil
+	}
+	if err == nil {
+		m.mu.Lock()
+		m.source = m.From
+		m.mu.Unlock()
+	}
+	m.finish(err)
+}
+
+// failed returns the error of a send or a receive, nil if it succeeded.
+func (m *message) failed(cause error) error {
+	if cause == nil {
+		return nil
+	}
+	c := m.comm
+	e := &CollectiveFailedError{Operation: messageName(&m.Request), Rank: c.rank, Peer: -1, Group: c.name, GlobalRanks: c.global, Err: cause}
+	verb, peer := "from", "any rank"
+	if m.Sending {
+		verb = "to"
+	}
+	if m.Peer != AnySource {
+		e.Peer, peer = m.Peer, fmt.Sprintf("rank %d", m.Peer)
+	}
+	if mismatch, ok := errors.AsType[*p2p.MismatchError](cause); ok {
+		e.Err = m.mismatch(mismatch)
+	}
+	if late, ok := errors.AsType[*TimeoutError](cause); ok && len(late.Behind) == 1 {
+		e.Peer = late.Behind[0]
+	}
+	e.Message = fmt.Sprintf("%s %s, tag %d", verb, peer, m.Tag)
+	if c.tell != nil {
+		c.tell(c, e)
+	}
+	return e
+}
+
+// mismatch returns the error of a receive whose message has another type or length.
+func (m *message) mismatch(got *p2p.MismatchError) *MismatchError {
+	dtype := DType(m.Type)
+	field, sent, expected := "count", "", ""
+	switch {
+	case got.Type != m.Type:
+		field, sent, expected = "dtype", DType(got.Type).String(), dtype.String()
+	case m.AnyLength:
+		sent, expected = fmt.Sprint(got.Len), fmt.Sprint("at most ", m.MaxLength)
+	default:
+		sent, expected = fmt.Sprint(got.Len/dtype.Size()), fmt.Sprint(len(m.Data)/dtype.Size())
+	}
+	return &MismatchError{Field: field, Values: []MismatchValue{
+		{Value: "sent " + sent, Ranks: []int{got.From}}, {Value: "expected " + expected, Ranks: []int{m.comm.rank}},
+	}}
+}
+
+// p2pGroup is a Communicator as its p2p.Engine sees it.
+type p2pGroup struct{ *Communicator }
+
+func (g p2pGroup) Closed() bool        { return g.life.isClosed() }
+func (g p2pGroup) FailureCause() error { return g.cause(g.ep.Failure()) }
+func (g p2pGroup) Fault(v any) error   { return g.fault(v) }
+func (g p2pGroup) Release()            { _ = g.drop() } // Close has returned already

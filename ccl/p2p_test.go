@@ -24,7 +24,7 @@ func numbers(seed, n int) []int32 {
 	return x
 }
 
-// Messages of all lengths arrive, also of none and of many parts.
+// Messages of all lengths arrive: empty ones, and those of many parts.
 func TestSendRecv(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -51,8 +51,8 @@ func TestSendRecv(t *testing.T) {
 	})
 }
 
-// Tags sort messages, whatever the order in which they come; among those of one tag it
-// is the order in which they were sent.
+// A receive gets the message with its tag, in whatever order messages arrive. Messages with the
+// same tag are received in the order in which they were sent.
 func TestTags(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -74,8 +74,8 @@ func TestTags(t *testing.T) {
 	})
 }
 
-// Of several receives that fit, the one begun first gets the message; AnySource tells
-// who sent.
+// Of several receives that match, the one started first gets the message. Source is the sender,
+// also for AnySource.
 func TestIrecv(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		const n = 4
@@ -104,8 +104,8 @@ func TestIrecv(t *testing.T) {
 	})
 }
 
-// All ranks exchange at the same time, around rings and with themselves, while they make
-// collectives.
+// All ranks exchange messages at the same time, around rings and with themselves, while they
+// make collectives.
 func TestExchangeBesideCollectives(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2, 3, 5} {
@@ -130,14 +130,14 @@ func TestExchangeBesideCollectives(t *testing.T) {
 	})
 }
 
-// Another type or length is an error of the receive, and the message waits for one that
-// fits.
+// If the message has another type or length, the receive fails and the message stays for the
+// next receive.
 func TestMessageMismatch(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		for _, early := range []bool{false, true} {
 			w := ccl.Isend(bg, g[0], numbers(1, 90), 1, 5)
-			if early { // the message is there before somebody wants it
+			if early { // the message arrives before its receive is posted
 				x := ccl.Isend(bg, g[0], numbers(2, 2), 1, 6)
 				_, err := ccl.Recv(bg, g[1], make([]int32, 2), 0, 6)
 				require.NoError(t, errors.Join(err, x.Wait(bg)))
@@ -177,7 +177,7 @@ func TestMessagesRefused(t *testing.T) {
 	})
 }
 
-// A receive that nobody serves ends in time, or with its context, and harms nobody.
+// A receive without a message ends by its timeout or context, and the group lives.
 func TestRecvGivesUp(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 3)
@@ -202,7 +202,7 @@ func TestRecvGivesUp(t *testing.T) {
 	})
 }
 
-// Who waits for a rank that leaves gets to know it; what it sent before it left arrives.
+// Receives from a rank that leaves fail with PeerLostError; what it sent before it left arrives.
 func TestMessagesOfTheLost(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 3)
@@ -220,7 +220,7 @@ func TestMessagesOfTheLost(t *testing.T) {
 	})
 }
 
-// The failure of the group ends its messages, and so does Close.
+// The failure of the group ends all sends and receives, and so does Close.
 func TestMessagesEnd(t *testing.T) {
 	before := runtime.NumGoroutine()
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -248,7 +248,7 @@ func TestMessagesEnd(t *testing.T) {
 	}
 }
 
-// Everybody sends everybody random messages at once, by tags, while others go on.
+// All ranks send random messages to all ranks at once, with many tags, during a collective.
 func TestRandomMessages(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for seed := range uint64(4) {
@@ -289,14 +289,14 @@ func TestRandomMessages(t *testing.T) {
 	})
 }
 
-// A message that fails the group when its time is up ends all others, whoever waits for
-// them.
+// A send that fails the group when its context ends also ends the receives in which other
+// goroutines are blocked.
 func TestOneTimeIsUpForAll(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for range 20 {
 			g := group(t, connect, 2)
 			ctx, cancel := context.WithTimeout(bg, 5*time.Millisecond)
-			first := ccl.Isend(ctx, g[0], numbers(1, 5000), 1, 1) // that nobody takes
+			first := ccl.Isend(ctx, g[0], numbers(1, 5000), 1, 1) // never received
 			errs := each(20, func(i int) error {
 				_, err := ccl.Recv(bg, g[0], make([]int32, 1), 1, 2)
 				return err
@@ -310,7 +310,7 @@ func TestOneTimeIsUpForAll(t *testing.T) {
 	})
 }
 
-// Close, while others are about to send and receive, leaves nobody waiting.
+// Close during receives of other goroutines ends all of them.
 func TestCloseAmongMessages(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for range 30 {
@@ -330,7 +330,8 @@ func TestCloseAmongMessages(t *testing.T) {
 	})
 }
 
-// Bytes of any length are received, also from oneself and early; one that is too long waits.
+// RecvBytes receives any length, from the rank itself too, and from the unexpected queue. A
+// message above the limit stays for the next receive.
 func TestRecvBytes(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -341,7 +342,7 @@ func TestRecvBytes(t *testing.T) {
 		}
 		sends = append(sends, ccl.Isend(bg, g[0], numbers(1, 1), 1, 2))
 		var m *ccl.MismatchError
-		_, _, err := ccl.RecvBytes(bg, g[1], 0, 2, 1000) // the others are there early
+		_, _, err := ccl.RecvBytes(bg, g[1], 0, 2, 1000) // the others are in the unexpected queue
 		require.ErrorAs(t, err, &m)
 		require.Equal(t, "dtype", m.Field)
 		_, err = ccl.Recv(bg, g[1], make([]int32, 1), 0, 2)
@@ -365,8 +366,8 @@ func TestRecvBytes(t *testing.T) {
 	})
 }
 
-// Where ranks wait for each other's messages in a chain, all are told to look at the one at
-// its end, whoever is the first whose time is up, and also when others have given up before.
+// Where ranks wait for each other's messages in a chain, the TimeoutError of every rank names
+// the rank at its end, whichever rank times out first and whoever has given up before.
 func TestLateMessagesBlameTheEndOfTheChain(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		const n, missing = 4, 2
@@ -403,8 +404,8 @@ func TestLateMessagesBlameTheEndOfTheChain(t *testing.T) {
 	})
 }
 
-// A rank that has given up a receive counts as waiting for its sender until its next call,
-// whichever that is, and no longer.
+// A rank whose receive timed out counts as waiting for its sender until its next call of any
+// kind.
 func TestWhoGaveUpIsBlamedAfterItsNextCall(t *testing.T) {
 	for name, next := range map[string]struct {
 		call   func(g []*ccl.Communicator) error // of rank 1
@@ -445,7 +446,7 @@ func TestWhoGaveUpIsBlamedAfterItsNextCall(t *testing.T) {
 				for _, tag := range []int{7, 9} {
 					_ = ccl.Isend(bg, g[0], []int32{1}, 1, tag)
 				}
-				_, err := ccl.Recv(bg, g[1], make([]int32, 1), 0, 9) // by which the other is there, too
+				_, err := ccl.Recv(bg, g[1], make([]int32, 1), 0, 9) // sent after the one with tag 7: that has arrived, too
 				require.NoError(t, err)
 				var late *ccl.TimeoutError
 				_, err = ccl.Recv(bg, g[1], make([]int32, 1), 2, 0, ccl.WithTimeout(20*time.Millisecond))
@@ -459,8 +460,8 @@ func TestWhoGaveUpIsBlamedAfterItsNextCall(t *testing.T) {
 	}
 }
 
-// Of messages that came before somebody wanted them AnySource gets the first that came,
-// whichever rank sent it.
+// A receive from AnySource gets the message that entered the unexpected queue first, whichever
+// rank sent it.
 func TestAnySourceTakesEarlyMessagesAsTheyCame(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 4)

@@ -10,17 +10,17 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// queue holds the calls of a communicator that were begun and wait for their turn. A
-// goroutine makes them, one after the other; it is there while there are any.
+// queue holds the asynchronous calls of a communicator. One goroutine, started on demand, makes
+// them in order; it ends when the queue is empty.
 type queue struct {
-	length      atomic.Int64 // of the queue, with the call that runs
+	length      atomic.Int64 // including the call that is running
 	mu          sync.Mutex
 	first, last *Work
 	serve       func() // Communicator.serve
 }
 
-// begun is the Work of a call that waits for its turn now.
-func (c *Communicator) begun(ctx context.Context, a arguments, opts []CallOption) *Work {
+// enqueue starts an asynchronous call.
+func (c *Communicator) enqueue(ctx context.Context, a arguments, opts []CallOption) *Work {
 	w := &Work{ctx: ctx, args: a}
 	w.end.L = &w.mu
 	if err := c.unmade(a.coll.String()); err != nil {
@@ -47,13 +47,13 @@ func (q *queue) append(w *Work) {
 	q.length.Add(1)
 }
 
-// serve makes the calls of the queue until there are none.
+// serve makes the calls of the queue until it is empty.
 func (c *Communicator) serve() {
 	for c.serveFirst() {
 	}
 }
 
-// serveFirst makes the first call of the queue and reports whether there is another.
+// serveFirst makes the first call of the queue and reports whether the queue has more.
 func (c *Communicator) serveFirst() (more bool) {
 	q := &c.queue
 	q.mu.Lock()
@@ -70,12 +70,12 @@ func (c *Communicator) serveFirst() (more bool) {
 		more = q.first != nil
 		q.mu.Unlock()
 		q.length.Add(-1)
-		if more && !returned { // this goroutine ends
+		if more && !returned { // the call has ended this goroutine
 			go q.serve()
 		}
 	}()
 	if err = w.args.atTurn(); err != nil {
-		err = c.refusedInTurn(&w.args, err)
+		err = c.refuseQueued(&w.args, err)
 	} else if err = c.do(w.ctx, &w.args); err == nil {
 		err = w.args.atEnd()
 	}
@@ -83,13 +83,13 @@ func (c *Communicator) serveFirst() (more bool) {
 	return
 }
 
-// turn waits until the calls that were begun before are done. A call that was given a timeout
-// waits no longer than that; another no longer than the configured one for each call that it
-// waits for. One that gives up is refused: at once for its caller, and in its turn for the
-// other ranks.
-func (c *Communicator) turn(ctx context.Context, coll Collective, opts []CallOption) error {
+// awaitQueue waits, before a synchronous call, until the calls in the queue are done. The call's
+// own timeout bounds the whole wait; without one, the configured timeout bounds the wait for
+// each call in the queue. A call that gives up returns its error at once; for the other ranks it
+// is refused when the calls before it are done.
+func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []CallOption) error {
 	if ctx == nil {
-		return c.giveUpTurn(coll, nilContext(coll.String()))
+		return c.giveUp(coll, nilContext(coll.String()))
 	}
 	q := &c.queue
 	q.mu.Lock()
@@ -111,13 +111,13 @@ func (c *Communicator) turn(ctx context.Context, coll Collective, opts []CallOpt
 		select {
 		case <-w.Done():
 		case <-ctx.Done():
-			return c.giveUpTurn(coll, c.cancelled(coll, transport.ContextError(ctx)))
+			return c.giveUp(coll, c.cancelled(coll, transport.ContextError(ctx)))
 		case <-late:
-			return c.giveUpTurn(coll, fmt.Errorf("ccl: %v on rank %d: waited for a call that was begun before it, and goes on: %w",
+			return c.giveUp(coll, fmt.Errorf("ccl: %v on rank %d: waited for a call that was started before it and still runs: %w",
 				coll, c.rank, &TimeoutError{By: c.rank, After: limit}))
 		}
 		if w == last {
-			return nil // its error is for those who began it
+			return nil // its error belongs to its own Work
 		}
 		if own == 0 && timer != nil {
 			timer.Reset(limit)
@@ -129,17 +129,17 @@ func (c *Communicator) turn(ctx context.Context, coll Collective, opts []CallOpt
 	return nil
 }
 
-// giveUpTurn puts a call on the queue that is refused when its turn comes. It returns err.
-func (c *Communicator) giveUpTurn(coll Collective, err error) error {
-	w := &Work{ctx: context.Background(), args: arguments{coll: coll, refused: err}, asked: true, returned: true}
+// giveUp adds a call to the queue that refuses its call number. It returns err.
+func (c *Communicator) giveUp(coll Collective, err error) error {
+	w := &Work{ctx: context.Background(), args: arguments{coll: coll, refused: err}, asked: true, gaveUp: true}
 	w.args.opts[0].queued = true
 	w.end.L = &w.mu
 	c.queue.append(w)
 	return err
 }
 
-// refusedInTurn refuses a call of the queue.
-func (c *Communicator) refusedInTurn(a *arguments, err error) error {
+// refuseQueued refuses a call of the queue.
+func (c *Communicator) refuseQueued(a *arguments, err error) error {
 	if err := c.start(context.Background(), a.coll, a.opts[:]); err != nil {
 		return err
 	}

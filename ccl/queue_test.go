@@ -14,9 +14,9 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// A call that waits for its turn behind calls that were begun ends by its own context and by
-// its own timeout. It is refused in its turn, so that the calls before it go on, and those
-// after it, if all ranks refuse it.
+// A synchronous call that waits for the queue ends by its own context and its own timeout. It
+// is refused when the calls before it are done: these are not affected, nor are later calls if
+// all ranks refuse it.
 func TestCallBehindTheQueueGivesUp(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -47,7 +47,7 @@ func TestCallBehindTheQueueGivesUp(t *testing.T) {
 	})
 }
 
-// Other ranks hear of such a call that it was refused.
+// Ranks that make a call that another rank gave up in its queue learn that it was refused.
 func TestOthersHearOfACallThatGaveUpItsTurn(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -64,8 +64,7 @@ func TestOthersHearOfACallThatGaveUpItsTurn(t *testing.T) {
 	})
 }
 
-// The configured timeout is for each call, also where several wait for their turns: a queue
-// that goes on keeps nobody from waiting.
+// The configured timeout bounds the wait for each call of the queue, not for the whole queue.
 func TestCallBehindALongQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const calls, timeout = 5, time.Minute
@@ -83,7 +82,7 @@ func TestCallBehindALongQueue(t *testing.T) {
 		require.NoError(t, g[1].Barrier(bg))
 		require.NoError(t, behind())
 
-		// One that does not is what it gives up for.
+		// A call of the queue that does not end within it makes the call behind it give up.
 		w := ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum, ccl.WithTimeout(-1))
 		begun := time.Now()
 		_, ok := errors.AsType[*ccl.TimeoutError](g[0].Barrier(bg))

@@ -8,32 +8,31 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Work is a call that was begun and need not be waited for. Its buffers, counts and
-// displacements belong to it until it is done: they are not to be written, nor its
-// outputs read, before (with debug in ccl.yaml that is checked). One that nobody waits
-// for costs nothing; but Close drops those that have not ended: see Drain. Its methods may
-// be called by anyone at any time.
+// Work is a call, a send or a receive that was started and is not waited for. Until it is
+// done, the program must not write its buffers, counts and displacements, nor read its outputs
+// (defaults.debug in ccl.yaml checks this). A program need not call Wait, but Close drops Works
+// that have not ended: see Drain. The methods of Work may be called concurrently.
 type Work struct {
 	ctx  context.Context
 	args arguments
 	next *Work // in the queue
 
-	returned bool // its caller has returned: it only refuses its call
+	gaveUp bool // the caller has its error already: the call is refused when it is the first
 
 	mu    sync.Mutex
-	end   sync.Cond // of those who wait and nothing else can stop
+	end   sync.Cond // signals ended
 	ended bool
-	asked bool // for the error, after it has ended
+	asked bool // the program has seen err
 	err   error
-	done  chan struct{} // made by the first who asks for it
+	done  chan struct{} // nil until Done is called
 
-	source int   // of a message
-	ranks  []int // of the group that sources are numbers in, where they are not the message's
+	source int   // the sender of a message
+	ranks  []int // the global rank of each source; nil: Source is the group's rank
 }
 
-// Wait returns when the call is done, with its error, or when ctx ends, with that of
-// ctx and its cause: then the call goes on. It may be called any number of times. A context
-// that is nil is an *InvalidArgumentError.
+// Wait returns the error of the call when it is done. If ctx ends first, Wait returns the error
+// of ctx and its cause, and the call goes on. Wait may be called several times. A nil ctx is an
+// *InvalidArgumentError.
 func (w *Work) Wait(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("wait")
@@ -46,7 +45,7 @@ func (w *Work) Wait(ctx context.Context) error {
 	return err
 }
 
-// await is Wait for the engine, which does not ask for the error.
+// await is Wait without marking the error as seen by the program.
 func (w *Work) await(ctx context.Context) error {
 	if ctx.Done() == nil {
 		w.mu.Lock()
@@ -64,7 +63,7 @@ func (w *Work) await(ctx context.Context) error {
 		if ended, err := w.state(); ended {
 			return err
 		}
-		return fmt.Errorf("ccl: waiting for a call, which goes on: %w", transport.ContextError(ctx))
+		return fmt.Errorf("ccl: waiting for a call, which still runs: %w", transport.ContextError(ctx))
 	}
 }
 
@@ -81,14 +80,14 @@ func (w *Work) Done() <-chan struct{} {
 	return w.done
 }
 
-// Err returns the error of a call that is done, nil if it succeeded or goes on.
+// Err returns the error of a call that is done. It is nil if the call succeeded or is not done.
 func (w *Work) Err() error {
 	_, err := w.ask()
 	return err
 }
 
-// Source returns the rank that sent the message of an Irecv that is done; before, and
-// for other calls, it means nothing. See WithGlobalSource.
+// Source returns the rank that sent the message, once an Irecv has succeeded. Before that, and
+// for other calls, the result is undefined. See WithGlobalSource.
 func (w *Work) Source() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +97,7 @@ func (w *Work) Source() int {
 	return w.source
 }
 
-// ask is state for the program.
+// ask is state, and marks the error as seen by the program.
 func (w *Work) ask() (ended bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,25 +119,25 @@ func (w *Work) finish(err error) {
 	if w.done != nil {
 		close(w.done)
 	}
-	w.ctx, w.args = nil, arguments{} // the buffers are the caller's again
+	w.ctx, w.args = nil, arguments{} // releases the buffers
 }
 
-// arguments are those of any call.
+// arguments holds the arguments of any collective.
 type arguments struct {
 	coll                   Collective
 	dtype                  DType
 	op                     Op
 	send, recv             Buffer
-	tensors                []Buffer // of a coalesced all-reduce
+	tensors                []Buffer // not nil: AllReduceCoalesced
 	root                   int
-	counts, displs         []int // those of the buffer that has blocks, or of send
+	counts, displs         []int // of the buffer with blocks; of send, if both have blocks
 	recvCounts, recvDispls []int
 	opts                   [1]CallOption
-	sums                   sums  // of debug
-	refused                error // why the call is refused when its turn comes
+	sums                   sums  // for defaults.debug
+	refused                error // refuse the call with this error
 }
 
-// do makes a call.
+// do makes the call that a describes.
 func (c *Communicator) do(ctx context.Context, a *arguments) error {
 	opts := a.opts[:]
 	switch a.coll {

@@ -11,7 +11,7 @@ import "testing"
 const (
 	inCall  uint8 = 1
 	isClose uint8 = 2
-	oneHold uint8 = 4 // and multiples of it; one of them is the post's at first
+	oneHold uint8 = 4 // and multiples of it; one of them is p2p's at first
 )
 
 // Steps of a user of the endpoint.
@@ -19,13 +19,13 @@ const (
 	comeIn   uint8 = iota // take a part of the word, or be refused
 	startUse              // of the endpoint
 	endUse
-	stopThePost // Close: sets stopped, and reads driving
-	noteIt      // uses the endpoint once more, if Close was called
-	giveUpPart  // takes its part out of the word
-	freeIt      // the one that leaves isClose alone
-	noteForPost // Close or the driver: the same for the part of the post
-	giveUpPost
-	freeForPost
+	stopP2P    // Close: sets stopped, and reads driving
+	noteIt     // uses the endpoint once more, if Close was called
+	giveUpPart // takes its part out of the word
+	freeIt     // the one that leaves isClose alone
+	noteForP2P // Close or the driver: the same for the part of p2p
+	giveUpP2P
+	freeForP2P
 	noteLate // what noteIt does, without its rule
 	finished
 )
@@ -139,21 +139,21 @@ func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
 		switch u {
 		case closerOne, closerTwo:
 			n.closedEp = true
-			me.at = stopThePost
+			me.at = stopP2P
 		case driver:
 			n.driving = false
 			me.at = finished
 			if n.stopped {
-				me.at = noteForPost
+				me.at = noteForP2P
 			}
 		}
-	case stopThePost:
+	case stopP2P:
 		n.stopped = true
 		me.at = noteIt
 		if !n.driving || !has(driverKeeps) {
-			me.at = noteForPost
+			me.at = noteForP2P
 		}
-	case noteIt, noteForPost:
+	case noteIt, noteForP2P:
 		if n.word&isClose != 0 && has(noteFirst) {
 			use(false)
 			me.noted = true
@@ -178,20 +178,20 @@ func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
 	case noteLate:
 		use(false)
 		me.at = n.after(u)
-	case giveUpPost:
+	case giveUpP2P:
 		frees, again := giveUp(oneHold)
 		switch {
 		case again:
-			me.at = noteForPost
+			me.at = noteForP2P
 		case frees:
-			me.at = freeForPost
+			me.at = freeForP2P
 		default:
 			me.at = n.afterPost(u)
 		}
 	case freeIt:
 		free()
 		me.at = n.after(u)
-	case freeForPost:
+	case freeForP2P:
 		free()
 		me.at = n.afterPost(u)
 	case finished:

@@ -15,30 +15,30 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// What the post does at places where tests cannot stop by themselves: they tap the lanes.
+// Tests that stop the message engine at a chosen step: hooks in transport.P2P call them back.
 
-// taps are called by one rank's lane, where they are not nil.
+// taps are called by the P2P of one rank; nil ones are not.
 type taps struct {
-	put      func(to int)            // something was put
-	view     func(from int)          // there is a view, of which nothing has been copied
-	take     func(from int)          // before it is given back
-	withdraw func(to int, free bool) // the rank has asked for its memory
-	behind   func()                  // before the rank looks for whom others wait
+	put      func(to int)            // after TryPut
+	view     func(from int)          // after TryNext; nothing of the view has been copied
+	take     func(from int)          // before Take
+	withdraw func(to int, free bool) // after TryWithdraw
+	behind   func()                  // before Behind
 }
 
 type tapped struct {
 	transport.Endpoint
-	lane tappedLane
+	p2p tappedP2P
 }
 
-func (ep *tapped) P2P() transport.P2P { return &ep.lane }
+func (ep *tapped) P2P() transport.P2P { return &ep.p2p }
 
-type tappedLane struct {
+type tappedP2P struct {
 	transport.P2P
 	taps *taps
 }
 
-func (l *tappedLane) TryPut(to int, m *transport.Message) (int, bool, error) {
+func (l *tappedP2P) TryPut(to int, m *transport.Message) (int, bool, error) {
 	n, ok, err := l.P2P.TryPut(to, m)
 	if ok && l.taps.put != nil {
 		l.taps.put(to)
@@ -46,7 +46,7 @@ func (l *tappedLane) TryPut(to int, m *transport.Message) (int, bool, error) {
 	return n, ok, err
 }
 
-func (l *tappedLane) TryNext(from int) (transport.Message, bool, error) {
+func (l *tappedP2P) TryNext(from int) (transport.Message, bool, error) {
 	view, ok, err := l.P2P.TryNext(from)
 	if ok && l.taps.view != nil {
 		l.taps.view(from)
@@ -54,21 +54,21 @@ func (l *tappedLane) TryNext(from int) (transport.Message, bool, error) {
 	return view, ok, err
 }
 
-func (l *tappedLane) Behind(peer int) int {
+func (l *tappedP2P) Behind(peer int) int {
 	if l.taps.behind != nil {
 		l.taps.behind()
 	}
 	return l.P2P.Behind(peer)
 }
 
-func (l *tappedLane) Take(from int) {
+func (l *tappedP2P) Take(from int) {
 	if l.taps.take != nil {
 		l.taps.take(from)
 	}
 	l.P2P.Take(from)
 }
 
-func (l *tappedLane) TryWithdraw(to int) (taken, ok bool) {
+func (l *tappedP2P) TryWithdraw(to int) (taken, ok bool) {
 	taken, ok = l.P2P.TryWithdraw(to)
 	if l.taps.withdraw != nil {
 		l.taps.withdraw(to, ok)
@@ -76,13 +76,13 @@ func (l *tappedLane) TryWithdraw(to int) (taken, ok bool) {
 	return taken, ok
 }
 
-// tap connects ranks so that the lane of rank i calls taps[i].
+// tap connects ranks so that the P2P of rank i calls taps[i].
 func tap(connect connector, taps ...*taps) connector {
 	return func(ranks int) ([]transport.Endpoint, error) {
 		eps, err := connect(ranks)
 		for i := range eps {
 			if i < len(taps) && taps[i] != nil {
-				eps[i] = &tapped{eps[i], tappedLane{eps[i].P2P(), taps[i]}}
+				eps[i] = &tapped{eps[i], tappedP2P{eps[i].P2P(), taps[i]}}
 			}
 		}
 		return eps, err
@@ -99,8 +99,8 @@ func newGate() *gate    { return &gate{open: make(chan struct{})} }
 func (g *gate) Open()   { g.Do(func() { close(g.open) }) }
 func (g *gate) Waited() { <-g.open }
 
-// A rank that closes while its group lives takes back what has not been received: the
-// buffer is its caller's again, and no receive gets what the caller writes to it.
+// Close withdraws messages that have not been received: their buffers belong to the caller
+// again, and no receive gets what the caller then writes to them.
 func TestCloseTakesMessagesBack(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		put := newGate()
@@ -113,7 +113,7 @@ func TestCloseTakesMessagesBack(t *testing.T) {
 		copy(buf, numbers(2, 4))
 		got := make([]int32, 4)
 		_, err := ccl.Recv(bg, g[1], got, 0, 0)
-		if g[0].Transport() == "shm" { // there it is a copy
+		if g[0].Transport() == "shm" { // the message is a copy there
 			require.NoError(t, err)
 			require.Equal(t, numbers(1, 4), got)
 			return
@@ -124,13 +124,13 @@ func TestCloseTakesMessagesBack(t *testing.T) {
 	})
 }
 
-// A rank that is copying a message leaves at once. A send to a rank that leaves ends when that rank does not look at the buffer any more;
-// if that rank has received the message, it has succeeded.
+// Close returns at once while the rank copies a message. A send to a rank that leaves ends when
+// that rank no longer reads the buffer; it succeeds if that rank has received the message.
 func TestSendToOneThatLeavesWhileItCopies(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		viewed, goOn, asked := newGate(), newGate(), newGate()
 		t.Cleanup(goOn.Open)
-		copying := false // a plain word: the buffer's users are ordered, or the race detector tells
+		copying := false // not atomic: the race detector proves that the buffer's users are ordered
 		g := group(t, tap(connect,
 			&taps{withdraw: func(_ int, free bool) { asked.Open() }},
 			&taps{view: func(int) { viewed.Open(); goOn.Waited(); copying = true }}), 2)
@@ -139,7 +139,7 @@ func TestSendToOneThatLeavesWhileItCopies(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() {
 			err := ccl.Send(bg, g[0], buf, 1, 0)
-			copy(buf, numbers(2, 4)) // it is mine again
+			copy(buf, numbers(2, 4)) // allowed again
 			sent <- err
 		}()
 		viewed.Waited()
@@ -170,8 +170,8 @@ func TestSendToOneThatLeavesWhileItCopies(t *testing.T) {
 	})
 }
 
-// A rank that is lost in the middle of a message is lost to the receive, from whichever rank
-// that is, and what still comes of the message is no message.
+// If the sender is lost in the middle of a message, the receive fails with PeerLostError, also
+// one from AnySource, and the rest of the message is not taken for a message.
 func TestLostInTheMiddleOfAMessage(t *testing.T) {
 	for _, from := range []int{0, ccl.AnySource} {
 		var sender transport.Endpoint
@@ -219,7 +219,7 @@ type incomparable struct {
 	_ []int
 }
 
-// Contexts of types that cannot be compared are contexts like others.
+// Contexts of types that cannot be compared work like others.
 func TestMessagesUnderIncomparableContexts(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -237,21 +237,21 @@ func TestMessagesUnderIncomparableContexts(t *testing.T) {
 	})
 }
 
-// overwritten is an endpoint in whose memory one of its methods finds what no rank has
-// written, as between processes: it panics with a ProtocolError.
+// overwritten is an endpoint one of whose methods panics with a ProtocolError, as if it had
+// found a word in shared memory that no rank has written.
 type overwritten struct {
 	transport.Endpoint
-	lane overwrittenLane
-	in   string // which method
+	p2p overwrittenP2P
+	in  string // which method
 }
 
-type overwrittenLane struct {
+type overwrittenP2P struct {
 	transport.P2P
 	ep *overwritten
 }
 
 func (ep *overwritten) Vanished(any) error { return nil }
-func (ep *overwritten) P2P() transport.P2P { return &ep.lane }
+func (ep *overwritten) P2P() transport.P2P { return &ep.p2p }
 
 func (ep *overwritten) touch(in string) {
 	if ep.in == in {
@@ -274,28 +274,27 @@ func (ep *overwritten) Staging() transport.Staging {
 	return ep.Endpoint.Staging()
 }
 
-func (l *overwrittenLane) TryNext(from int) (transport.Message, bool, error) {
-	l.ep.touch("lane next")
+func (l *overwrittenP2P) TryNext(from int) (transport.Message, bool, error) {
+	l.ep.touch("p2p next")
 	return l.P2P.TryNext(from)
 }
 
-func (l *overwrittenLane) TryPut(to int, m *transport.Message) (int, bool, error) {
-	l.ep.touch("lane put")
+func (l *overwrittenP2P) TryPut(to int, m *transport.Message) (int, bool, error) {
+	l.ep.touch("p2p put")
 	return l.P2P.TryPut(to, m)
 }
 
-// Memory that ranks share and that something else has written to fails the group, wherever
-// it is found: in a kernel, in the engine, by the goroutine that moves messages. The process
-// goes on.
+// Shared memory that something else has written to fails the group, wherever it is found: in a
+// kernel, in the engine, by the goroutine that makes progress on messages. The process lives.
 func TestOverwrittenMemory(t *testing.T) {
 	for in, use := range map[string]func(c *ccl.Communicator) error{
 		"next":    func(c *ccl.Communicator) error { return sum(c, 100, ccl.WithAlgorithm("ring")) },
 		"take":    func(c *ccl.Communicator) error { return sum(c, 100, ccl.WithAlgorithm("ring")) },
 		"staging": func(c *ccl.Communicator) error { return sum(c, 1000) },
-		"lane next": func(c *ccl.Communicator) error {
+		"p2p next": func(c *ccl.Communicator) error {
 			return ccl.Irecv(bg, c, make([]int32, 1), 1-c.Rank(), 0).Wait(bg)
 		},
-		"lane put": func(c *ccl.Communicator) error {
+		"p2p put": func(c *ccl.Communicator) error {
 			if c.Rank() == 1 {
 				_, err := ccl.Recv(bg, c, make([]int32, 2), 0, 0)
 				return err
@@ -308,7 +307,7 @@ func TestOverwrittenMemory(t *testing.T) {
 			g := group(t, func(n int) ([]transport.Endpoint, error) {
 				eps, err := shm.NewHeap(n, shm.SmallestGeometry(n))
 				bad = &overwritten{Endpoint: eps[0]}
-				bad.lane = overwrittenLane{eps[0].P2P(), bad}
+				bad.p2p = overwrittenP2P{eps[0].P2P(), bad}
 				eps[0] = bad
 				return eps, err
 			}, 2)
@@ -328,7 +327,7 @@ func TestOverwrittenMemory(t *testing.T) {
 	}
 }
 
-// Failures that cannot be are failures all the same.
+// A recorded failure with impossible contents still fails the group.
 func TestOverwrittenFailures(t *testing.T) {
 	for _, f := range []transport.Failure{
 		{Kind: transport.FailurePeerLost}, {Kind: transport.FailureRefused}, {Kind: transport.FailurePeerLost, Ranks: []int{-1}},
@@ -348,8 +347,7 @@ func TestOverwrittenFailures(t *testing.T) {
 	}
 }
 
-// A receive that fails when the message is there that was coming as it began is not forgotten:
-// nobody has asked for its error.
+// Drain reports a receive that was posted while its message was arriving, and then failed.
 func TestDrainOfReceiveThatFailedInMidMessage(t *testing.T) {
 	coming, goOn := newGate(), newGate()
 	g := group(t, tap(func(n int) ([]transport.Endpoint, error) { return shm.NewHeap(n, shm.SmallestGeometry(n)) },
@@ -374,8 +372,8 @@ func TestDrainOfReceiveThatFailedInMidMessage(t *testing.T) {
 	require.NoError(t, other.Wait(bg))
 }
 
-// A group that fails while a rank whose time is up looks for whom it has waited has failed: what
-// others wait for says nothing any more, since they have heard of it.
+// If the group fails while a rank that has timed out looks for the rank to blame, the error is
+// the group's failure: ranks that have heard of it no longer wait for others.
 func TestFailsWhileARankBlames(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		var g []*ccl.Communicator

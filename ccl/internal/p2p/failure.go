@@ -1,0 +1,153 @@
+package p2p
+
+import (
+	"errors"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// check ends the transfers that cannot go on.
+func (e *Engine) check() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.checkAll()
+}
+
+// checkAll is check for a caller that holds the lock.
+func (e *Engine) checkAll() {
+	switch {
+	case e.stopped || e.group.Closed():
+		e.endAll(transport.ErrClosed)
+		return
+	case e.ep.Failed():
+		e.endAll(e.group.FailureCause())
+		return
+	}
+	now := time.Now()
+	var next time.Time
+	var lost []*Transfer
+	e.each(func(t *Transfer) {
+		if t.cause != nil {
+			return // it waits until its buffer is withdrawn
+		}
+		if err := e.overdue(t, now); err != nil {
+			e.giveUp(t, err)
+			return
+		}
+		if e.lost(t) != nil {
+			lost = append(lost, t)
+		}
+		if !t.deadline.IsZero() && (next.IsZero() || t.deadline.Before(next)) {
+			next = t.deadline
+		}
+	})
+	if len(lost) > 0 {
+		for e.move() { // what a rank sent before it was lost may still arrive
+		}
+		for _, t := range lost {
+			if !t.ended {
+				e.giveUp(t, e.lost(t))
+			}
+		}
+	}
+	e.setTimer(next, now)
+}
+
+// lost returns why the other rank of a transfer is lost, nil if it is not. A receive from
+// AnySource is lost when all ranks are.
+func (e *Engine) lost(t *Transfer) error {
+	switch {
+	case t.Peer == e.rank:
+		return nil
+	case t.Peer != AnySource:
+		return e.link.Lost(t.Peer)
+	case t.visible:
+		return e.link.Lost(slices.IndexFunc(e.incoming, func(in incoming) bool { return in.recv == t }))
+	}
+	var err error
+	for r := range e.incoming {
+		if r != e.rank {
+			if err = e.link.Lost(r); err == nil || errors.Is(err, transport.ErrClosed) {
+				return err
+			}
+		}
+	}
+	return err // nil in a group of one rank
+}
+
+// mayBeLost is lost for a caller that does not make progress. It also reports true if shared
+// memory has vanished, which the goroutine that makes progress will find.
+func (e *Engine) mayBeLost(t *Transfer) (yes bool) {
+	if e.guarded {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() { yes = yes || recover() != nil }()
+	}
+	return e.lost(t) != nil
+}
+
+// giveUp ends a transfer that did not succeed. If the other rank may see part of the message
+// and is not lost, the group fails: nothing else takes the message away from it.
+func (e *Engine) giveUp(t *Transfer, err error) {
+	if _, timeout := errors.AsType[*transport.TimeoutError](err); timeout {
+		if e.ep.Failed() { // meanwhile: the ranks that err names may have stopped waiting because of it
+			e.endAll(e.group.FailureCause())
+			return
+		}
+		e.timedOut = true
+	}
+	if _, lost := errors.AsType[*transport.PeerLostError](err); !lost && t.visible {
+		e.ep.Fail(e.failure(err))
+		e.endAll(err)
+		return
+	}
+	for i := range e.incoming {
+		if e.incoming[i].recv == t {
+			e.incoming[i] = incoming{lost: true}
+		}
+	}
+	e.withdraw(t, err)
+}
+
+// fail fails the group.
+func (e *Engine) fail(err error) {
+	e.ep.Fail(e.failure(err))
+	e.endAll(e.group.FailureCause())
+}
+
+// failBy fails the group by a recovered panic, unless shared memory did not cause it.
+func (e *Engine) failBy(v any) {
+	err := e.group.Fault(v)
+	if err == nil {
+		panic(v)
+	}
+	e.ep.Fail(e.failure(err))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.suspect = true
+}
+
+// failure returns the error of a transfer as the failure of the group.
+func (e *Engine) failure(err error) *transport.Failure {
+	f := &transport.Failure{Kind: transport.FailureAborted, By: e.rank, Text: err.Error(), Cause: err}
+	if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
+		f.Kind, f.Ranks, f.After = transport.FailureStuck, late.Behind, late.After
+	}
+	return f
+}
+
+// endAll ends all transfers, now and from now on. A send whose buffer another rank reads ends
+// as soon as that rank has read it.
+func (e *Engine) endAll(cause error) {
+	if e.failed == nil {
+		e.failed = cause
+	}
+	e.each(func(t *Transfer) {
+		if t.cause == nil {
+			e.withdraw(t, cause)
+		}
+	})
+	clear(e.incoming)
+}
