@@ -15,7 +15,7 @@ const (
 // Opposite returns the direction that leads back.
 // Precondition: d is one of the four constants.
 func (d Direction) Opposite() Direction {
-	return d ^ 1 // the constants stand in pairs
+	return d ^ 1 // the constants come in pairs
 }
 
 // String returns "East", "West", "North" or "South".
@@ -27,15 +27,15 @@ func (d Direction) String() string {
 	return names[d]
 }
 
-// None stands in Neighbors where there is no neighbour.
+// None stands for a missing neighbour, parent or child.
 const None = -1
 
 // Neighbors holds the neighbours of one rank, indexed by Direction: a rank each,
 // or None. On a ring of two, East and West hold the same rank.
 type Neighbors [4]int
 
-// Peer returns the neighbour in direction d; ok is false, and peer is None, if
-// there is none. Precondition: d is one of the four constants.
+// Peer returns the neighbour in direction d; ok is false, and peer is None, if it has
+// none. Precondition: d is one of the four constants.
 func (n Neighbors) Peer(d Direction) (peer int, ok bool) {
 	return n[d], n[d] != None
 }

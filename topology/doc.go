@@ -1,6 +1,5 @@
-// Package topology says how the ranks of a group are arranged and who is whose
-// neighbour. It is values and arithmetic only: it measures nothing, opens
-// nothing and starts nothing.
+// Package topology arranges the ranks of a group and computes their neighbours. It has
+// values and arithmetic only: it does not measure a machine, and starts nothing.
 //
 // # Model
 //
@@ -18,40 +17,35 @@
 //	      3   4   5
 //	        South
 //
-// The [Kind] says what lies beyond the edge:
+// The [Kind] determines what lies beyond the edge:
 //
-//   - [Ring1D]: one row of count ranks, closed to a ring. East is the next rank,
-//     West the previous one; there is no North and no South.
+//   - [Ring1D]: one row of count ranks, closed to a ring. East is the next rank, West the
+//     previous one; no rank has a neighbour in the North or South.
 //   - [Torus2D]: every row and every column is closed to a ring.
 //   - [Mesh2DNoWrap]: nothing; ranks at an edge have fewer neighbours.
 //
-// A rank is never its own neighbour. Where a ring has a single rank (a group of
-// one, a torus with an extent of 1) there is no neighbour in its two directions,
-// so that no kernel sends a message to itself by accident. Where a ring has two
-// ranks, both directions lead to the same peer: a kernel that exchanges in both
-// directions then has two messages under way between the same two ranks, and
-// must not tell them apart by the peer alone. On a mesh of extent 2 the peer
-// lies in one direction only.
+// A rank is never its own neighbour. A ring of a single rank (a group of one, a torus with an
+// extent of 1) has no neighbours in its two directions, so that no kernel sends a message to
+// itself by accident. In a ring of two ranks both directions lead to the same peer: a kernel
+// that exchanges in both directions then has two messages in flight between the same two
+// ranks, and must not tell them apart by the peer alone. On a mesh of extent 2 the peer lies
+// in one direction only.
 //
-// A [Ring] is the arithmetic of ring algorithms: next, previous, and the blocks
-// of a buffer counted from a rank's own. It runs through all ranks in rank
-// order and is the same for every Kind.
+// A [Ring] is the arithmetic of ring algorithms: next, previous, and the blocks of a buffer
+// counted from a rank's own. It connects all ranks in rank order and is the same for every
+// Kind.
 //
-// A [Tree] is the arithmetic of tree algorithms: parent, children, depth, and in
-// which child's subtree a rank is, in a k-ary or binomial tree with any rank as its
-// root. It too is the same for every Kind. [TwoTrees] is a pair of binary trees, and the
-// steps in which a pipeline runs over both.
+// A [Tree] is the arithmetic of tree algorithms: parent, children, depth, and the child whose
+// subtree contains a rank, in a k-ary or binomial tree with any rank as its root. It is also
+// the same for every Kind. [TwoTrees] is a pair of binary trees, with the steps of a pipeline
+// over both.
 //
-// # Concurrency
-//
-// All values are immutable once made. Every function and method may be called
-// from any number of goroutines at once. None blocks, and none but [New],
-// [Kinds] and those that make text allocates.
+// All values are immutable and safe for concurrent use. No function blocks, and only [New],
+// [Kinds] and those that format text allocate.
 //
 // # Failure
 //
-// [ParseKind] and [New] judge what users write in a configuration, and return
-// [*KindError] or [*ExtentsError]. The methods that take a rank, a position or a
-// direction have a documented precondition instead and panic when it is broken:
-// a rank outside its group is a defect in the program, not in its input.
+// [ParseKind] and [New] check users' configurations and return [*KindError] or
+// [*ExtentsError]. The methods that take a rank, a position or a direction have a documented
+// precondition and panic if it is violated: a rank outside its group is a bug of the program.
 package topology

@@ -5,26 +5,26 @@ import (
 	"math"
 )
 
-// MaxCount is the largest number of ranks a topology can have. Larger counts are
-// taken for mistakes: the table of neighbours takes four ints per rank.
+// MaxCount is the largest number of ranks of a topology. Larger counts are presumably
+// mistakes: the table of neighbours takes four ints per rank.
 const MaxCount = 1 << 20
 
-// ExtentsError says that count ranks cannot be arranged as asked. The fields are
-// the arguments of New; the text says why they do not fit and what would.
+// ExtentsError means that count ranks cannot be arranged as requested. The fields are the
+// arguments of New; the text contains the reason and arguments that would fit.
 type ExtentsError struct {
 	Kind  Kind
 	Count int // number of ranks
 	W, H  int // width and height in ranks; 0 where none was given
 }
 
-// Error names count, w and h, what is wrong with them, and what to do.
+// Error returns count, w and h, the problem, and a solution.
 func (e *ExtentsError) Error() string {
 	_, _, problem := extents(e.Kind, e.Count, e.W, e.H)
 	return fmt.Sprintf("topology: %s with count=%d w=%d h=%d: %s", e.Kind, e.Count, e.W, e.H, problem)
 }
 
-// extents is the one rule about sizes: it returns the extents that New uses, or
-// the problem with those given. It multiplies nothing that could overflow.
+// extents returns the extents that New uses, or the problem with the given ones. No
+// multiplication can overflow.
 func extents(kind Kind, count, w, h int) (width, height int, problem string) {
 	switch {
 	case count < 1 || count > MaxCount:
@@ -51,7 +51,7 @@ func extents(kind Kind, count, w, h int) (width, height int, problem string) {
 	return w, h, ""
 }
 
-// advice names the extents for count that are nearest to a square.
+// advice suggests the extents for count that are closest to a square.
 func advice(count int) string {
 	h := int(math.Sqrt(float64(count)))
 	for count%h != 0 {

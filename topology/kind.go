@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is the shape of a topology: what it looks like at its edges.
-// The zero value is Ring1D, the topology of a configuration that names none.
+// Kind is the shape of a topology. The zero value is Ring1D, the default of a configuration.
 type Kind uint8
 
 const (
@@ -35,8 +34,7 @@ func (k Kind) String() string {
 
 func (k Kind) known() bool { return int(k) < len(kindNames) }
 
-// ParseKind returns the kind that has exactly this name. The error is a
-// *KindError.
+// ParseKind returns the kind with exactly this name, or a *KindError.
 func ParseKind(name string) (Kind, error) {
 	for _, k := range Kinds() {
 		if k.String() == name {

@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// S4.9 fixes the names and S4.10 the default.
+// The names of kinds and the default are part of the format of ccl.yaml.
 func TestKindNames(t *testing.T) {
 	want := []string{"ring_1d", "torus_2d", "mesh_2d_no_wrap"}
 	kinds := topology.Kinds()

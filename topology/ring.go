@@ -2,11 +2,10 @@ package topology
 
 import "fmt"
 
-// Ring is one rank's view of a ring through all ranks in rank order, made by
-// NewRing, or of a ring through one row or column of a torus, where Rank is the
-// position in it and Next and Prev are neighbours. It is the arithmetic of ring
-// algorithms, whatever the Kind: a ring of one rank has itself as Next and Prev,
-// and its algorithms take no step.
+// Ring is one rank's position in a ring through all ranks in rank order, made by NewRing, or
+// through one row or column of a torus, where Rank is the position in it and Next and Prev
+// are neighbours. In a ring of one rank, Next and Prev are the rank itself, and ring
+// algorithms take no step.
 type Ring struct {
 	Size int // number of ranks
 	Rank int // this rank, 0 to Size-1
@@ -14,34 +13,31 @@ type Ring struct {
 	Prev int // the rank before this one, Size-1 before 0: where it receives from
 }
 
-// NewRing returns rank's view of the ring of size ranks.
+// NewRing returns rank's position in the ring of size ranks.
 // Precondition: 0 <= rank < size; otherwise it panics.
 //
-// The ring all-reduce reads as follows in these terms. The buffer is cut into
-// Size blocks, and every rank does the same, each seen from its own position.
+// A ring all-reduce cuts the buffer into Size blocks. Every rank makes the same steps.
 //
-// Reduce-scatter, steps s = 0 to Size-2: send Block(-s) to Next, and fold what
-// comes from Prev into Block(-s-1). Prev's Block(-s) is our Block(-s-1), so both
-// sides mean the same block. What a rank sends in a step is what it folded in
-// the step before, so each block collects one more rank's share at every step as
-// it travels, and after the last step a rank holds Block(1) with the shares of
-// all.
+// Reduce-scatter, steps s = 0 to Size-2: send Block(-s) to Next, and reduce what comes from
+// Prev into Block(-s-1). Prev's Block(-s) is this rank's Block(-s-1), so both mean the same
+// block. A rank sends the block that it reduced in the step before, so each block collects
+// the input of one more rank at every step, and after the last step a rank has Block(1) with
+// the inputs of all.
 //
-// All-gather, steps s = 0 to Size-2: send Block(1-s) to Next, and store what
-// comes from Prev as Block(-s). The finished blocks make the round once more;
-// each rank begins with the one that it finished.
+// All-gather, steps s = 0 to Size-2: send Block(1-s) to Next, and store what comes from Prev
+// as Block(-s). The complete blocks go around the ring once more; each rank starts with the
+// one that it completed.
 //
-// That is 2(Size-1) steps of one block each: every rank sends 2(Size-1)/Size of
-// its buffer, and no all-reduce made of messages lets all ranks send less. A
-// block is folded along the ring, beginning with the rank of its own number: the
-// order depends on the block and on Size, never on timing.
+// These are 2(Size-1) steps of one block each: every rank sends 2(Size-1)/Size of its buffer,
+// the minimum for an all-reduce by messages. A block is reduced along the ring, starting at
+// the rank with the block's number: the order depends on the block and on Size, not on timing.
 //
 // Source: Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for
 // Clusters of Workstations, Journal of Parallel and Distributed Computing 69
 // (2009).
 func NewRing(size, rank int) Ring {
 	if rank < 0 || rank >= size {
-		panic(fmt.Sprintf("topology: there is no rank %d in a ring of %s", rank, ranks(size)))
+		panic(fmt.Sprintf("topology: no rank %d in a ring of %s", rank, ranks(size)))
 	}
 	r := Ring{Size: size, Rank: rank}
 	r.Next, r.Prev = r.Block(1), r.Block(-1)

@@ -76,12 +76,12 @@ func TestNewRingPanicsOnABrokenPrecondition(t *testing.T) {
 	for _, c := range [][2]int{{0, 0}, {-1, -2}, {4, 4}, {4, -1}} {
 		require.Panics(t, func() { topology.NewRing(c[0], c[1]) }, "size %d rank %d", c[0], c[1])
 	}
-	require.PanicsWithValue(t, "topology: there is no rank 4 in a ring of 4 ranks", func() { topology.NewRing(4, 4) })
+	require.PanicsWithValue(t, "topology: no rank 4 in a ring of 4 ranks", func() { topology.NewRing(4, 4) })
 }
 
 // The schedule in NewRing's documentation, step by step, on blocks that record
-// the order of their folds: it must end with every rank holding all blocks, each
-// folded along the ring from the rank of its number, and send only blocks that
+// the order of their reduces: it must end with every rank holding all blocks, each
+// reduced along the ring from the rank of its number, and send only blocks that
 // the receiver means as well.
 func TestRingAllReduceSchedule(t *testing.T) {
 	for size := 1; size <= 16; size++ {

@@ -2,10 +2,8 @@ package topology
 
 import "fmt"
 
-// Topology is an immutable arrangement of ranks, made by New. It holds the
-// neighbours of all ranks in a table that is computed once, so that a group asks
-// for them at no cost. Compare topologies with Equal: == on pointers tells only
-// whether they are the same one.
+// Topology is an immutable arrangement of ranks, made by New. It computes the table of all
+// neighbours once. Compare topologies with Equal: == compares pointers.
 type Topology struct {
 	kind      Kind
 	w, h      int
@@ -16,8 +14,8 @@ type Topology struct {
 //
 // A ring has no extents: w and h must be zero. A torus or a mesh is w wide and h
 // high, and w*h must be count; with w and h both zero it is a square, and count
-// must be a square number. Nothing is rounded and nothing is ignored: whatever
-// does not fit is an *ExtentsError. An unknown kind is a *KindError.
+// must be a square number. New rounds and ignores nothing: arguments that do not
+// fit are an *ExtentsError. An unknown kind is a *KindError.
 func New(kind Kind, count, w, h int) (*Topology, error) {
 	if !kind.known() {
 		return nil, &KindError{Name: kind.String()}
@@ -39,8 +37,8 @@ func New(kind Kind, count, w, h int) (*Topology, error) {
 	return t, nil
 }
 
-// at returns the rank at a position that may lie one step beyond an edge, or
-// None if there is nothing. A ring is a torus of height 1.
+// at returns the rank at a position that may lie one step beyond an edge, or None. A
+// ring is a torus of height 1.
 func (t *Topology) at(x, y int) int {
 	wrap := t.kind != Mesh2DNoWrap
 	x, okX := onto(x, t.w, wrap)
@@ -51,8 +49,8 @@ func (t *Topology) at(x, y int) int {
 	return t.Rank(x, y)
 }
 
-// onto brings i back onto 0..extent-1 from at most one step outside. With an
-// extent of 1 the way round leads back to the rank itself: no neighbour.
+// onto maps i, at most one step outside, to 0..extent-1. With an extent of 1 that is the
+// rank itself, which is not a neighbour.
 func onto(i, extent int, wrap bool) (int, bool) {
 	if 0 <= i && i < extent {
 		return i, true
@@ -72,9 +70,8 @@ func (t *Topology) W() int { return t.w }
 // H returns the height in ranks: the number of rows, 1 for a ring.
 func (t *Topology) H() int { return t.h }
 
-// Equal reports whether t and u are of one kind and have the same extents, and
-// so the same neighbours everywhere. A ring of n is not equal to a torus of n by
-// 1: algorithms may support the one and not the other.
+// Equal reports whether t and u have the same kind and extents, and so the same neighbours.
+// A ring of n is not equal to a torus of n by 1: an algorithm may support only one of them.
 // Precondition: u is not nil.
 func (t *Topology) Equal(u *Topology) bool {
 	return t.kind == u.kind && t.w == u.w && t.h == u.h
@@ -104,7 +101,7 @@ func (t *Topology) Neighbors(rank int) Neighbors {
 }
 
 // Neighbor returns the neighbour of rank in direction d; ok is false, and peer is
-// None, if there is none. If q is the neighbour of p in direction d, then p is
+// None, if it has none. If q is the neighbour of p in direction d, then p is
 // the neighbour of q in the opposite one.
 // Preconditions: 0 <= rank < Count; d is one of the four constants.
 func (t *Topology) Neighbor(rank int, d Direction) (peer int, ok bool) {
@@ -122,13 +119,13 @@ func (t *Topology) Coord(rank int) (x, y int) {
 // Preconditions: 0 <= x < W; 0 <= y < H.
 func (t *Topology) Rank(x, y int) int {
 	if x < 0 || x >= t.w || y < 0 || y >= t.h {
-		panic(fmt.Sprintf("topology: there is no position (%d, %d) in %s", x, y, t))
+		panic(fmt.Sprintf("topology: no position (%d, %d) in %s", x, y, t))
 	}
 	return y*t.w + x
 }
 
 func (t *Topology) check(rank int) {
 	if rank < 0 || rank >= len(t.neighbors) {
-		panic(fmt.Sprintf("topology: there is no rank %d in %s", rank, t))
+		panic(fmt.Sprintf("topology: no rank %d in %s", rank, t))
 	}
 }

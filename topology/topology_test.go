@@ -44,7 +44,7 @@ func each(t *testing.T, check func(t *testing.T, top *topology.Topology)) {
 	}
 }
 
-// S3.12: row-major, the last dimension fastest.
+// Ranks are row-major, the last dimension fastest.
 func TestCoordinatesRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, top *topology.Topology) {
 		require.Equal(t, top.Count(), top.W()*top.H())
@@ -207,7 +207,7 @@ func TestTwoRankRing(t *testing.T) {
 	require.Equal(t, topology.Neighbors{topology.None, 0, topology.None, topology.None}, mesh.Neighbors(1))
 }
 
-// S4.14: a group of one is 1 by 1, and nobody is its neighbour.
+// A group of one is 1 by 1 and has no neighbours.
 func TestOneRankHasNoNeighbor(t *testing.T) {
 	for _, kind := range topology.Kinds() {
 		top, err := topology.New(kind, 1, 0, 0)
@@ -243,7 +243,7 @@ func TestDirections(t *testing.T) {
 	require.Equal(t, "Direction(4)", topology.Direction(4).String())
 }
 
-// S4.10: explicit w and h, else the square root; nothing is rounded.
+// Extents are explicit, or else the square root; nothing is rounded.
 func TestExtents(t *testing.T) {
 	for _, kind := range []topology.Kind{topology.Torus2D, topology.Mesh2DNoWrap} {
 		for _, c := range []struct{ count, w, h, wantW, wantH int }{
@@ -281,7 +281,7 @@ func TestSquareFallback(t *testing.T) {
 	}
 }
 
-// S4.10: what does not fit is refused, with count, w and h, the reason, and what
+// Extents that do not fit are rejected, with count, w and h, the reason, and what
 // to do.
 func TestExtentsErrors(t *testing.T) {
 	const ring, torus, mesh = topology.Ring1D, topology.Torus2D, topology.Mesh2DNoWrap
@@ -370,19 +370,19 @@ func TestString(t *testing.T) {
 func TestBrokenPreconditionsPanic(t *testing.T) {
 	top := make2D(t, topology.Torus2D, 3, 2)
 	for _, rank := range []int{-1, 6, math.MinInt, math.MaxInt} {
-		said := fmt.Sprintf("topology: there is no rank %d in torus_2d 3x2 (6 ranks)", rank)
+		said := fmt.Sprintf("topology: no rank %d in torus_2d 3x2 (6 ranks)", rank)
 		require.PanicsWithValue(t, said, func() { top.Neighbors(rank) })
 		require.PanicsWithValue(t, said, func() { top.Neighbor(rank, topology.East) })
 		require.PanicsWithValue(t, said, func() { top.Coord(rank) })
 	}
 	for _, at := range [][2]int{{-1, 0}, {3, 0}, {0, -1}, {0, 2}} {
-		said := fmt.Sprintf("topology: there is no position (%d, %d) in torus_2d 3x2 (6 ranks)", at[0], at[1])
+		said := fmt.Sprintf("topology: no position (%d, %d) in torus_2d 3x2 (6 ranks)", at[0], at[1])
 		require.PanicsWithValue(t, said, func() { top.Rank(at[0], at[1]) })
 	}
 	require.Panics(t, func() { top.Neighbor(0, topology.Direction(4)) })
 }
 
-// S4.11: neighbours are installed once, so asking for them costs no allocation.
+// The table of neighbours is computed once; Neighbors does not allocate.
 func TestLookupsDoNotAllocate(t *testing.T) {
 	top := make2D(t, topology.Torus2D, 8, 8)
 	sum := 0

@@ -6,16 +6,15 @@ import (
 )
 
 // Tree is a tree of ranks with any of them as the root, made by NewKaryTree or
-// NewBinomialTree. It is a few numbers and no table: who is whose parent and
-// child is arithmetic, done when asked.
+// NewBinomialTree. It has no table: methods compute parents and children.
 //
-// Every rank has a position: rank v is at position v, but the root and rank 0
-// have changed places, so that the root is at position 0. A rank's parent is at a
-// lower position than the rank itself. Trees that differ in their roots alone have
-// most edges in common, so that a transport needs few connections for all of them.
+// Every rank has a position: rank v is at position v, except that the root and rank 0 are
+// exchanged, so that the root is at position 0. A rank's parent is at a lower position than
+// the rank itself. Trees that differ only in their roots have most edges in common, so that
+// a transport needs few connections for all of them.
 //
-// All methods that take a rank have the precondition 0 <= rank < size, and panic
-// when it is broken.
+// All methods that take a rank have the precondition 0 <= rank < size, and panic if it is
+// violated.
 type Tree struct {
 	size, root int
 	arity      int // or binomial
@@ -53,9 +52,9 @@ func NewKaryTree(size, root, arity int) Tree {
 //	  └ 6
 //	    └ 7
 //
-// A subtree is a contiguous range of positions. So a fold that takes a rank's own
-// value and then its children's results in ascending order keeps the order of the
-// positions, and is balanced: ((0 1)(2 3))((4 5)(6 7)).
+// A subtree is a contiguous range of positions. So a reduction of a rank's own value and then
+// its children's results in ascending order keeps the order of the positions, and is
+// balanced: ((0 1)(2 3))((4 5)(6 7)).
 // Precondition: 0 <= root < size; otherwise it panics.
 func NewBinomialTree(size, root int) Tree {
 	return newTree(size, root, binomial)
@@ -63,7 +62,7 @@ func NewBinomialTree(size, root int) Tree {
 
 func newTree(size, root, arity int) Tree {
 	if root < 0 || root >= size {
-		panic(fmt.Sprintf("topology: there is no rank %d in a tree of %s", root, ranks(size)))
+		panic(fmt.Sprintf("topology: no rank %d in a tree of %s", root, ranks(size)))
 	}
 	return Tree{size: size, root: root, arity: arity}
 }
@@ -103,10 +102,9 @@ func (t Tree) Child(rank, i int) int {
 	return t.rank(t.arity*v + 1 + i)
 }
 
-// Served returns the children of rank in the order in which to serve them, one in
-// each round, the one with the highest subtree first: in a broadcast in which all
-// ranks do so, what the root has arrives everywhere in as few rounds as the tree
-// allows.
+// Served returns child i of rank in the order in which to serve them, one in each round: the
+// child with the highest subtree first. A broadcast in which all ranks do so reaches all
+// ranks in as few rounds as the tree allows.
 // Precondition: 0 <= i < Degree(rank).
 func (t Tree) Served(rank, i int) int {
 	if t.arity == binomial {
@@ -115,8 +113,8 @@ func (t Tree) Served(rank, i int) int {
 	return t.Child(rank, i)
 }
 
-// Branch returns the child of rank in whose subtree other is; ok is false, and
-// child is None, if other is rank itself or not below it.
+// Branch returns the child of rank whose subtree contains other; ok is false, and child is
+// None, if other is rank itself or not below it.
 // Precondition: 0 <= other < size.
 func (t Tree) Branch(rank, other int) (child int, ok bool) {
 	v, u := t.position(rank), t.position(other)
@@ -147,10 +145,10 @@ func (t Tree) Height() int {
 	return t.depth(t.size - 1)
 }
 
-// position returns the position of rank, which it checks.
+// position checks rank and returns its position.
 func (t Tree) position(rank int) int {
 	if rank < 0 || rank >= t.size {
-		panic(fmt.Sprintf("topology: there is no rank %d in a tree of %s", rank, ranks(t.size)))
+		panic(fmt.Sprintf("topology: no rank %d in a tree of %s", rank, ranks(t.size)))
 	}
 	return t.rank(rank) // an exchange is its own inverse
 }

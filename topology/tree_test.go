@@ -247,7 +247,7 @@ func TestTreePanicsOnABrokenPrecondition(t *testing.T) {
 	require.Panics(t, func() { topology.NewKaryTree(4, 0, -1) })
 	tree := topology.NewBinomialTree(4, 3)
 	for _, rank := range []int{-1, 4, math.MinInt, math.MaxInt} {
-		said := fmt.Sprintf("topology: there is no rank %d in a tree of 4 ranks", rank)
+		said := fmt.Sprintf("topology: no rank %d in a tree of 4 ranks", rank)
 		require.PanicsWithValue(t, said, func() { tree.Parent(rank) })
 		require.PanicsWithValue(t, said, func() { tree.Degree(rank) })
 		require.PanicsWithValue(t, said, func() { tree.Depth(rank) })

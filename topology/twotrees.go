@@ -6,21 +6,20 @@ import (
 )
 
 // TwoTrees is a pair of binary trees of the same ranks with the same root, made by
-// NewTwoTrees: no rank has more than two children in both together. So half of a
-// vector over each tree lets a rank send no more than it receives, where in a single
-// binary tree half of the ranks send it twice and the others nothing. The trees are
-// numbered 0 and 1.
+// NewTwoTrees: no rank has more than two children in both together. If each tree carries half
+// of a vector, no rank sends more than it receives; in a single binary tree half of the ranks
+// would send the vector twice and the others not at all. The trees are numbered 0 and 1.
 //
-// A pipeline of chunks runs down both trees in steps. The first chunk of a tree comes
-// to a rank in step Step, the next one two steps later, and so on; and in a step no
-// rank sends more than one chunk, nor receives more than one. A pipeline up the trees
-// is the same backwards.
+// A pipeline of chunks runs down both trees in steps. The first chunk of a tree arrives at a
+// rank in step Step, the next one two steps later, and so on. In a step no rank sends more
+// than one chunk, nor receives more than one. A pipeline up the trees has the same steps
+// backwards.
 //
-// Positions are those of a Tree: the root and rank 0 have changed places. The root is
-// above the rest, which are numbered from left to right in tree 0 and from right to
-// left in tree 1; so an even one has children in tree 0, and an odd one in tree 1.
-// That takes an even number of them: of an odd number the first stands between the
-// root and the rest, in both trees. Ranks 0 to 6, and 0 to 7, root 0:
+// Positions are those of a Tree: the root and rank 0 are exchanged. The root is above the
+// rest, which are numbered from left to right in tree 0 and from right to left in tree 1; so
+// even ones have children in tree 0, and odd ones in tree 1. This needs an even number of
+// them: of an odd number the first is between the root and the rest, in both trees. Ranks 0
+// to 6, and 0 to 7, root 0:
 //
 //	tree 0    tree 1          tree 0    tree 1
 //	0         0               0         0
@@ -30,21 +29,21 @@ import (
 //	                          2 4  6    7 5  3
 //
 // All methods that take a tree or a rank have the preconditions 0 <= tree < 2 and
-// 0 <= rank < size, and panic when they are broken.
+// 0 <= rank < size, and panic if they are violated.
 //
 // Source: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast,
 // reduction and scan, Parallel Computing 35 (2009).
 type TwoTrees struct {
 	size, root int
-	head       int // 1 if a rank stands between the root and the rest
-	last       int // how many the rest are, an even number
+	head       int // 1 if a rank is between the root and the rest
+	last       int // number of the rest, even
 }
 
 // NewTwoTrees returns the two trees of size ranks.
 // Precondition: 0 <= root < size; otherwise it panics.
 func NewTwoTrees(size, root int) TwoTrees {
 	if root < 0 || root >= size {
-		panic(fmt.Sprintf("topology: there is no rank %d in two trees of %s", root, ranks(size)))
+		panic(fmt.Sprintf("topology: no rank %d in two trees of %s", root, ranks(size)))
 	}
 	last := (size - 1) &^ 1
 	return TwoTrees{size: size, root: root, head: size - 1 - last, last: last}
@@ -53,7 +52,7 @@ func NewTwoTrees(size, root int) TwoTrees {
 // Parent returns the parent of rank in a tree; ok is false, and parent is None, if
 // rank is the root.
 func (t TwoTrees) Parent(tree, rank int) (parent int, ok bool) {
-	u := t.place(tree, rank)
+	u := t.position(tree, rank)
 	if u == t.top() {
 		return None, false
 	}
@@ -62,33 +61,33 @@ func (t TwoTrees) Parent(tree, rank int) (parent int, ok bool) {
 
 // Degree returns the number of rank's children in a tree, 0 to 2.
 func (t TwoTrees) Degree(tree, rank int) int {
-	_, n := t.below(t.place(tree, rank))
+	_, n := t.below(t.position(tree, rank))
 	return n
 }
 
 // Child returns child i of rank in a tree.
 // Precondition: 0 <= i < Degree(tree, rank).
 func (t TwoTrees) Child(tree, rank, i int) int {
-	children, n := t.below(t.place(tree, rank))
+	children, n := t.below(t.position(tree, rank))
 	if i < 0 || i >= n {
 		panic(fmt.Sprintf("topology: rank %d in tree %d of %s has no child %d", rank, tree, ranks(t.size), i))
 	}
 	return t.rank(tree, children[i])
 }
 
-// Step returns in which step the first chunk of a tree comes to rank, one or two after
-// the step in which it comes to the parent. It is below Span.
+// Step returns the step in which the first chunk of a tree arrives at rank, one or two after
+// the step in which it arrives at the parent. It is below Span.
 // Precondition: rank is not the root.
 func (t TwoTrees) Step(tree, rank int) int {
-	u := t.place(tree, rank)
+	u := t.position(tree, rank)
 	if u == t.top() {
 		panic(fmt.Sprintf("topology: nothing comes to rank %d, the root of two trees", rank))
 	}
 	return t.step(tree, u)
 }
 
-// Span returns a number of steps in which the first chunk of each tree has come to
-// all ranks. It is even.
+// Span returns a number of steps, even, after which the first chunk of each tree has arrived
+// at all ranks.
 func (t TwoTrees) Span() int {
 	return 2 * (t.head + bits.Len(uint(t.last))) // no more than two for each level
 }
@@ -98,43 +97,43 @@ func (t TwoTrees) step(tree, u int) int {
 	if up := t.above(u); up != t.top() {
 		next = t.step(tree, up) + 1
 	}
-	if next%2 != t.turn(tree, u) {
+	if next%2 != t.parity(tree, u) {
 		next++
 	}
 	return next
 }
 
-// turn returns 0 if the edge from above to place u is for even steps, 1 if for odd
-// ones. The two trees differ in that where a rank receives, and the two edges where it
-// sends: those of a leaf follow from its other tree, where it is none, and the others,
-// from the top down, from being a left or a right one. That neighbouring leaves get
-// along, which the source proves, takes the last term.
-func (t TwoTrees) turn(tree, u int) int {
+// parity returns 0 if the edge from above to position u is for even steps, 1 if for odd ones.
+// A rank receives at different parities in the two trees, and its two edges to children
+// differ as well. The parity of a leaf's edge follows from the other tree, in which the rank
+// is not a leaf; that of other edges follows, from the top down, from being a left or a right
+// one. The last term makes neighbouring leaves compatible, which the source proves.
+func (t TwoTrees) parity(tree, u int) int {
 	up := t.above(u)
 	switch {
 	case u == 0:
 		return tree
 	case u%2 != 0:
-		return 1 - t.turn(1-tree, t.last+1-u)
+		return 1 - t.parity(1-tree, t.last+1-u)
 	case up == 0:
 		return tree ^ t.head
 	}
-	turn := t.turn(tree, up)
+	parity := t.parity(tree, up)
 	if u > up {
-		turn = 1 - turn
+		parity = 1 - parity
 	}
-	return turn ^ (t.last/2+1)%2
+	return parity ^ (t.last/2+1)%2
 }
 
-// place returns where rank is in a tree, and checks both. The rest are at 1 to last,
-// from left to right; above them is 0, the root or who stands between, and then above
-// that is -1, the root.
-func (t TwoTrees) place(tree, rank int) int {
+// position checks tree and rank, and returns the position of rank in the tree. The rest are
+// at 1 to last, from left to right. Above them is 0, the root or the rank between, and in the
+// second case -1, the root.
+func (t TwoTrees) position(tree, rank int) int {
 	if rank < 0 || rank >= t.size {
-		panic(fmt.Sprintf("topology: there is no rank %d in two trees of %s", rank, ranks(t.size)))
+		panic(fmt.Sprintf("topology: no rank %d in two trees of %s", rank, ranks(t.size)))
 	}
 	if tree < 0 || tree > 1 {
-		panic(fmt.Sprintf("topology: there is no tree %d of two", tree))
+		panic(fmt.Sprintf("topology: no tree %d of two", tree))
 	}
 	u := rank
 	switch rank {
@@ -150,10 +149,10 @@ func (t TwoTrees) place(tree, rank int) int {
 	return u
 }
 
-// top is the root's place.
+// top is the root's position.
 func (t TwoTrees) top() int { return -t.head }
 
-// rank returns the rank at place u of a tree.
+// rank returns the rank at position u of a tree.
 func (t TwoTrees) rank(tree, u int) int {
 	if tree == 1 && u > 0 {
 		u = t.last + 1 - u

@@ -120,14 +120,14 @@ func TestTwoTreesPanicOnABrokenPrecondition(t *testing.T) {
 	}
 	two := topology.NewTwoTrees(4, 3)
 	for _, rank := range []int{-1, 4, math.MinInt, math.MaxInt} {
-		said := fmt.Sprintf("topology: there is no rank %d in two trees of 4 ranks", rank)
+		said := fmt.Sprintf("topology: no rank %d in two trees of 4 ranks", rank)
 		require.PanicsWithValue(t, said, func() { two.Parent(0, rank) })
 		require.PanicsWithValue(t, said, func() { two.Degree(1, rank) })
 		require.PanicsWithValue(t, said, func() { two.Child(1, rank, 0) })
 		require.PanicsWithValue(t, said, func() { two.Step(0, rank) })
 	}
-	require.PanicsWithValue(t, "topology: there is no tree 2 of two", func() { two.Parent(2, 0) })
-	require.PanicsWithValue(t, "topology: there is no tree -1 of two", func() { two.Step(-1, 0) })
+	require.PanicsWithValue(t, "topology: no tree 2 of two", func() { two.Parent(2, 0) })
+	require.PanicsWithValue(t, "topology: no tree -1 of two", func() { two.Step(-1, 0) })
 	require.PanicsWithValue(t, "topology: nothing comes to rank 3, the root of two trees", func() { two.Step(0, 3) })
 	require.PanicsWithValue(t, "topology: rank 3 in tree 0 of 4 ranks has no child 1", func() { two.Child(0, 3, 1) })
 	require.Panics(t, func() { two.Child(0, 3, -1) })

@@ -92,8 +92,8 @@ func aliases(r *rand.Rand, sources int) [][]int {
 	ways := [][]int{
 		nil,                              // nothing to store
 		{fresh},                          // a reduction to one rank
-		disjoint,                         // an all-reduce, nobody in place
-		inPlace,                          // everybody
+		disjoint,                         // an all-reduce, no rank in place
+		inPlace,                          // all ranks
 		mixed,                            // some
 		shifted,                          // every destination another rank's source
 		append([]int{fresh}, inPlace...), // more destinations than sources

@@ -150,7 +150,7 @@ func (r *rank) await(point string, times int) {
 			r.job.t.Fatalf("rank %d does not come to %s", r.number, point)
 		}
 	}
-	go func() { // nobody listens any more
+	go func() { // no test listens any more
 		for range r.points {
 		}
 	}()

@@ -66,7 +66,7 @@ func mixture() (string, error) {
 	for i := range third {
 		third[i] = float32(rank+1) / float32(3+i%7)
 	}
-	var begun []*dist.Work
+	var started []*dist.Work
 	for _, g := range []*dist.ProcessGroup{pairs, ends} {
 		if g == nil {
 			continue
@@ -76,7 +76,7 @@ func mixture() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		begun = append(begun, work)
+		started = append(started, work)
 		fmt.Fprintln(&text, "in a group of", g.Ranks(), "rank", g.Rank())
 		all, err := dist.AllGatherObject(map[string]int{"rank": rank}, dist.WithGroup(g))
 		if err := errors.Join(err, work.Wait(context.Background())); err != nil {
@@ -94,7 +94,7 @@ func mixture() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := wait(append(begun, received, sent), nil); err != nil {
+	if err := wait(append(started, received, sent), nil); err != nil {
 		return "", err
 	}
 	fmt.Fprintln(&text, "from", received.Source(), got[:9])

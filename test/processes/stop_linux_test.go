@@ -14,7 +14,7 @@ import (
 
 var stops = flag.Int("stops", 3, "so many jobs of which one rank is stopped")
 
-// stopped starts a job and stops one rank at a random moment after it has begun a call.
+// stopped starts a job and stops one rank at a random moment after it has started a call.
 func stopped(t *testing.T, random *rand.Rand, ranks int, p part) (j *job, victim int) {
 	victim = random.IntN(ranks)
 	point := p.Calls[random.IntN(len(p.Calls))].point()

@@ -20,7 +20,7 @@ func TestWaitingIsCheap(t *testing.T) {
 	}
 }
 
-// So do calls and messages that were begun.
+// So do calls and messages that were started.
 func TestBegunIsCheap(t *testing.T) {
 	waitForLate(t, 3, 2**idle, part{Scene: "await"})
 }
@@ -61,13 +61,13 @@ func (p *part) await(_ func(string), r *result) error {
 		return fmt.Errorf("%w, %w", err1, err2)
 	}
 	return r.measure(func() error {
-		var begun []*dist.Work
+		var started []*dist.Work
 		for range 3 {
 			work, err := dist.AllReduceAsync(make([]float32, 1000), dist.Sum)
 			if err != nil {
-				return wait(begun, err)
+				return wait(started, err)
 			}
-			begun = append(begun, work)
+			started = append(started, work)
 		}
 		for other := range size {
 			if other == rank {
@@ -77,11 +77,11 @@ func (p *part) await(_ func(string), r *result) error {
 				dist.SendOp(make([]float32, 1<<18), other, 0), // it does not fit between them
 				dist.RecvOp(make([]float32, 1<<18), other, 0),
 			})
-			begun = append(begun, works...)
+			started = append(started, works...)
 			if err != nil {
-				return wait(begun, err)
+				return wait(started, err)
 			}
 		}
-		return wait(begun, nil)
+		return wait(started, nil)
 	})
 }

@@ -20,7 +20,7 @@ import (
 
 var deaths = flag.Int("deaths", 24, "so many jobs of which one rank is killed at work in groups")
 
-// A rank that is killed while calls that were begun, messages or objects are under way,
+// A rank that is killed while asynchronous calls, messages or objects are under way,
 // or groups are being made, is named soon by all who need it; those who do not, in
 // groups without it, go on, and so do the survivors among each other.
 func TestKilledAtWork(t *testing.T) {
@@ -85,7 +85,7 @@ type place struct {
 // works are what it does there, again and again. The ranks are those of all that the
 // ranks of the error are.
 var works = map[string]func(*place) (ranks []int, err error){
-	"begun":       (*place).begin,
+	"started":     (*place).start,
 	"new groups":  (*place).newGroups,
 	"subgroup":    (*place).subgroup,
 	"sent to":     (*place).sentTo,
@@ -178,19 +178,19 @@ func (w *place) vector() []float32 {
 
 // wait waits for all, and returns the first error.
 func wait(all []*dist.Work, err error) error {
-	for _, begun := range all {
-		if failed := begun.Wait(context.Background()); err == nil {
+	for _, started := range all {
+		if failed := started.Wait(context.Background()); err == nil {
 			err = failed
 		}
 	}
 	return err
 }
 
-func (w *place) begin() ([]int, error) {
+func (w *place) start() ([]int, error) {
 	var all []*dist.Work
 	for i := range 8 {
 		v := w.vector()
-		begun, err := []func() (*dist.Work, error){
+		started, err := []func() (*dist.Work, error){
 			func() (*dist.Work, error) { return dist.AllReduceAsync(v, dist.Sum) },
 			func() (*dist.Work, error) { return dist.BroadcastAsync(v, i%w.size) },
 			func() (*dist.Work, error) { return dist.AllGatherAsync(make([]float32, len(v)*w.size), v) },
@@ -198,7 +198,7 @@ func (w *place) begin() ([]int, error) {
 		if err != nil {
 			return w.all.Ranks(), wait(all, err)
 		}
-		all = append(all, begun)
+		all = append(all, started)
 	}
 	return w.all.Ranks(), wait(all, nil)
 }
@@ -260,11 +260,11 @@ func (w *place) receivedOf() ([]int, error) {
 	var all []*dist.Work
 	for rank := range w.size {
 		if rank != w.victim {
-			begun, err := dist.Isend(v, rank, 3)
+			started, err := dist.Isend(v, rank, 3)
 			if err != nil {
 				return w.all.Ranks(), wait(all, err)
 			}
-			all = append(all, begun)
+			all = append(all, started)
 		}
 	}
 	return w.all.Ranks(), wait(all, nil)
@@ -286,7 +286,7 @@ func (w *place) sentTo() ([]int, error) {
 	return w.all.Ranks(), nil
 }
 
-// bothWays exchanges with the victim, by calls that were begun.
+// bothWays exchanges with the victim, by calls that were started.
 func (w *place) bothWays() ([]int, error) {
 	v := w.vector()
 	var all []*dist.Work
@@ -294,8 +294,8 @@ func (w *place) bothWays() ([]int, error) {
 		if (rank == w.victim) == (w.rank == w.victim) {
 			continue
 		}
-		begun, err := dist.BatchIsendIrecv([]dist.P2POp{dist.RecvOp(make([]float32, len(v)), rank, 5), dist.SendOp(v, rank, 5)})
-		all = append(all, begun...)
+		started, err := dist.BatchIsendIrecv([]dist.P2POp{dist.RecvOp(make([]float32, len(v)), rank, 5), dist.SendOp(v, rank, 5)})
+		all = append(all, started...)
 		if err != nil {
 			return w.all.Ranks(), wait(all, err)
 		}

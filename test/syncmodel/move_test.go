@@ -340,7 +340,7 @@ func (v *move) leaveToken() {
 
 // Running the bodies of other ranks.
 
-func (v *move) fold() pc {
+func (v *move) runAsLast() pc {
 	switch {
 	case v.name() == largeView && !v.has(resetThenOpen):
 		return openJob

@@ -177,7 +177,7 @@ var program = [...]instruction{
 		case v.nextPeer():
 			return compare
 		case v.me.last:
-			return v.fold()
+			return v.runAsLast()
 		case !v.exposes():
 			return readPayload
 		case !v.has(failBeatsReached):
