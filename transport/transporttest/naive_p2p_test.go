@@ -45,7 +45,7 @@ func (p *naiveP2P) TryNext(from int) (view transport.Message, ok bool, err error
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	stream := [2]int{from, p.rank}
-	if ok = len(p.letters[stream]) > 0 && p.failure == nil; ok {
+	if ok = len(p.letters[stream]) > 0 && (p.failure == nil || p.viewed[stream]); ok {
 		view, p.viewed[stream] = p.letters[stream][0], true
 	}
 	return view, ok, nil
