@@ -46,7 +46,7 @@ func drawPicture(w io.Writer, rows []row, about string) error {
 		span[0].Y, span[1].Y = min(span[0].Y, r.p50), max(span[1].Y, r.p50)
 	}
 	if len(ranks) == 0 {
-		return errors.New("there is nothing to draw: no all-reduce was timed")
+		return errors.New("nothing to draw: no all-reduce was timed")
 	}
 	plot.DefaultFont.Variant = "Sans"
 	const head, width, height, margin = 1.7 * vg.Centimeter, 9.5 * vg.Centimeter, 9 * vg.Centimeter, 0.3 * vg.Centimeter
@@ -59,7 +59,7 @@ func drawPicture(w io.Writer, rows []row, about string) error {
 	style.XAlign, style.YAlign = text.XLeft, text.YTop
 	for i, line := range []string{
 		"All-reduce of float32 (sum, in place): median time of the slowest rank, over the bytes of its vector",
-		"Ranks are processes, but for those of goccl that are goroutines of one. " + about,
+		"Ranks are processes, except goccl's goroutines.  " + about,
 	} {
 		style.Font.Size = vg.Points(12 - 2*float64(i))
 		canvas.FillText(style, vg.Point{X: margin, Y: canvas.Max.Y - margin - vg.Points(17*float64(i))}, line)

@@ -69,7 +69,7 @@ func drawTo(results []measure.Result, newCanvas func(height vg.Length) canvas, b
 		rows = append(rows, []*plot.Plot{latency, bandwidth})
 	}
 	if len(rows) == 0 {
-		return errors.New("there is nothing to draw: nothing was measured that has a length")
+		return errors.New("nothing to draw: no result has a length")
 	}
 	c := newCanvas(rowHeight * vg.Length(len(rows)))
 	tiles := draw.Tiles{

@@ -10,7 +10,7 @@ func Launcher(getenv func(string) string) (f Finding, ranks int) {
 	job, err := launchenv.Detect(getenv)
 	switch {
 	case err != nil:
-		return ok(PartConfiguration, "launcher", "%v", err).but(Problem, "set or unset the variables that it names: as it is, dist refuses to begin"), 0
+		return ok(PartConfiguration, "launcher", "%v", err).but(Problem, "set or unset the variables that it names: dist fails to initialize with them"), 0
 	case job == nil:
 		return ok(PartConfiguration, "launcher", "none: ranks are goroutines"), 0
 	}

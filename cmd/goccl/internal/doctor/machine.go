@@ -62,14 +62,14 @@ func (p processors) finding() Finding {
 	polling := min(p.usable, p.gomaxprocs)
 	switch {
 	case p.quota.file != "" && float64(polling) > p.quota.value:
-		return f.but(Note, fmt.Sprintf("%d ranks that wait awake use the quota up, and then nothing runs until its next period: "+
+		return f.but(Note, fmt.Sprintf("%d ranks that poll use up the quota, and then nothing runs until its next period: "+
 			"set GOMAXPROCS=%d, or allow more", polling, max(1, int(math.Floor(p.quota.value)))))
 	case p.gomaxprocs > p.usable:
-		return f.but(Note, "more goroutines run than there are cores for; leave GOMAXPROCS alone")
+		return f.but(Note, "more goroutines run than cores; do not set GOMAXPROCS")
 	case p.gomaxprocs < p.usable && p.quota.file == "":
-		return f.but(Note, "cores are left over that goroutine ranks do not use; processes have a GOMAXPROCS each")
+		return f.but(Note, "goroutine ranks leave cores unused; processes have their own GOMAXPROCS")
 	case polling == 1:
-		return f.but(Note, "ranks take turns on one core, and sleep to wait: a second core makes them faster by far")
+		return f.but(Note, "ranks take turns on one core and sleep while they wait: a second core makes them much faster")
 	}
 	return f
 }

@@ -57,7 +57,7 @@ func TestMachine(t *testing.T) {
 	text := lines(Machine(m, root, variables(map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"})))
 	for _, line := range []string{
 		"note cores: 4 usable of 5, quota of 1.5 (/sys/fs/cgroup/cpu.max); GOMAXPROCS 2 by the quota -> " +
-			"2 ranks that wait awake use the quota up, and then nothing runs until its next period: set GOMAXPROCS=1, or allow more",
+			"2 ranks that poll use up the quota, and then nothing runs until its next period: set GOMAXPROCS=1, or allow more",
 		"ok cpu: A; L1d 48K ->",
 		"ok memory: 2.0 GiB, 1.5 GiB available; limit of 1.0 GiB (/sys/fs/cgroup/memory.max), shared memory included ->",
 		"note NUMA: 2 nodes -> goccl does not place ranks: bind a job that fits to one node (numactl --cpunodebind=0 --membind=0)",

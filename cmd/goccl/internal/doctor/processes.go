@@ -19,7 +19,7 @@ const sharedMemory = "/dev/shm"
 // they need. Jobs of `needed` ranks must fit; the other sizes are reported.
 func Processes(ctx context.Context, needed int, others ...int) []Finding {
 	if runtime.GOOS != "linux" {
-		return []Finding{ok(PartProcesses, "system", "they need Linux, and this is %s; nothing else can be known about them here", runtime.GOOS).
+		return []Finding{ok(PartProcesses, "system", "they need Linux, and this is %s", runtime.GOOS).
 			but(Note, "run ranks as goroutines, with dist.Spawn")}
 	}
 	d := lookAt(sharedMemory)
@@ -151,7 +151,7 @@ func takePart(ctx context.Context, j shm.Job, x []float32) (err error) {
 
 // Leftovers returns a finding about what dead jobs have left in shared memory.
 func Leftovers(found []shm.Leftover, err error) Finding {
-	f := ok(PartProcesses, "leftovers", "dead jobs of this user have left nothing behind")
+	f := ok(PartProcesses, "leftovers", "no leftovers of this user's dead jobs")
 	if err != nil {
 		f.Says = unknown + ": " + err.Error()
 		return f.but(Note, "")

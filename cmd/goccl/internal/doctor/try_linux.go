@@ -41,20 +41,20 @@ const sandbox = "ask who runs this machine: a sandbox or a seccomp filter may fo
 var probes = []probe{
 	{"O_TMPFILE, linkat", "a job's memory has no name before it is complete", (*scratch).makeFile,
 		Problem, "jobs cannot make their memory", "mount a tmpfs at /dev/shm, and /proc"},
-	{"fallocate", "memory that is not to be had is an error, and no crash", (*scratch).allocate,
+	{"fallocate", "missing memory is an error, not a crash", (*scratch).allocate,
 		Problem, "jobs cannot make their memory", "mount a tmpfs with room at /dev/shm; in containers --shm-size=1g, or a volume in memory mounted there"},
 	{"OFD locks", "ranks see each other die", (*scratch).lock,
-		Problem, "jobs refuse to begin", "mount a tmpfs at /dev/shm; Linux has them since 3.15"},
+		Problem, "jobs do not start", "mount a tmpfs at /dev/shm; Linux has them since 3.15"},
 	{"mmap", "ranks share the file's memory", (*scratch).mapPage,
-		Problem, "ranks have no memory in common", "see ulimit -v, or " + sandbox},
-	{"MADV_POPULATE_WRITE", "first calls do not pay for memory", (*scratch).populate,
+		Problem, "ranks share no memory", "see ulimit -v, or " + sandbox},
+	{"MADV_POPULATE_WRITE", "first calls need not allocate memory", (*scratch).populate,
 		Note, "ranks touch each page instead, which takes longer, once", "Linux has it since 5.14"},
-	{"futex", "ranks sleep in shared memory, and wake each other", (*scratch).futex,
+	{"futex", "ranks sleep in shared memory and wake each other", (*scratch).futex,
 		Problem, "ranks cannot wait", sandbox},
-	{"/proc/self/stat", "ranks know when their process began", readStat,
-		Problem, "jobs refuse to begin", "mount /proc"},
-	{"pidfd", "launchers know their processes by it, whatever the ids", openPidfd,
-		Note, "launchers go by ids, as they did before; ranks do without", "Linux has it since 5.3"},
+	{"/proc/self/stat", "ranks know when their processes started", readStat,
+		Problem, "jobs do not start", "mount /proc"},
+	{"pidfd", "launchers identify processes by it, not by ids", openPidfd,
+		Note, "launchers use process ids; ranks do not need it", "Linux has it since 5.3"},
 }
 
 // tryAll tries all probes, on a file without a name in dir.
@@ -68,7 +68,7 @@ func tryAll(dir string) (all []Finding) {
 }
 
 // errUntried means that a failed probe before it left nothing to try on.
-var errUntried = errors.New("not tried, for want of what has failed above")
+var errUntried = errors.New("not tried, since a step above failed")
 
 func (p probe) finding(err error) Finding {
 	f := ok(PartProcesses, p.name, "%s", p.use)
@@ -139,13 +139,13 @@ func (s *scratch) lock() error {
 		err = closed
 	}
 	if err == nil && !held {
-		err = errors.New("a lock that is held does not show")
+		err = errors.New("a held lock is not visible")
 	}
 	if err != nil {
 		return err
 	}
 	if held, err = s.held(); err == nil && held {
-		err = errors.New("a lock outlives who held it")
+		err = errors.New("a lock outlives its holder")
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func Yardsticks(ctx context.Context) (results []measure.Result, all []Finding) {
 	if y := small.Yardstick(measure.CoreToCore); y.Calls > 0 {
 		all = append(all, ok(PartYardsticks, "core to core", "%s us, one way", measure.Digits(y.P50, 3)))
 	} else {
-		all = append(all, ok(PartYardsticks, "core to core", "not measured: it takes two cores that have nothing else to do").but(Note, ""))
+		all = append(all, ok(PartYardsticks, "core to core", "not measured: needs two idle cores").but(Note, ""))
 	}
 	all = append(all, ok(PartYardsticks, "barrier", "%s us, of 2 ranks", measure.Digits(small.Yardstick(measure.Barrier).P50, 3)))
 	all = append(all, copies("copies in cache", small))
@@ -63,7 +63,7 @@ func works(r measure.Result) Finding {
 	f := ok(PartYardsticks, "goroutines", "%s of %s: %s us, %.1f times a peer copy, and right", r.Title(), Amount(float64(r.Bytes)), measure.Digits(row.P50, 3), row.XPeerCopy)
 	if r.Company >= 0.5 {
 		f.Says += fmt.Sprintf("; meanwhile others had %.1f of the cores", r.Company)
-		return f.but(Note, "what else runs shows in all times")
+		return f.but(Note, "other load affects all times")
 	}
 	return f
 }
