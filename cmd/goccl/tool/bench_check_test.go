@@ -36,7 +36,7 @@ func baselineOf(t *testing.T, ratio float64, entries ...string) *measure.Baselin
 	return b
 }
 
-// Against ratios that nothing can be beyond, everything is measured once, and faster.
+// With a baseline of huge ratios, every case is measured once and is faster.
 func TestCheckPasses(t *testing.T) {
 	alone(t)
 	baselineOf(t, 1e6, "ring", "direct")
@@ -52,8 +52,8 @@ func TestCheckPasses(t *testing.T) {
 	}
 }
 
-// A baseline that no code can hold makes the program fail, by name; here is one core
-// for two ranks, so that no other program is to blame. All is measured twice.
+// A baseline of tiny ratios makes the program fail and name the rows. Two ranks share one
+// core here, so that no other program is to blame. All cases are measured twice.
 func TestCheckFails(t *testing.T) {
 	alone(t)
 	baselineOf(t, 1e-6, "direct")
@@ -70,8 +70,8 @@ func TestCheckFails(t *testing.T) {
 $`, stderr.String())
 }
 
-// What was measured just now fails as soon as the file asks for much less of it, and only
-// in the row where it does.
+// A measured baseline fails if one ratio in the file is made much smaller, and only
+// in that row.
 func TestCheckFindsTheRow(t *testing.T) {
 	alone(t)
 	baselineOf(t, 1, "direct")
@@ -88,7 +88,7 @@ func TestCheckFindsTheRow(t *testing.T) {
 	require.NotContains(t, stderr, "2 ranks, 64 bytes")
 }
 
-// The judgement alone, without anything that varies.
+// The verdicts alone, without measurements.
 func TestCheckedRow(t *testing.T) {
 	result := func(company, us, own, peer float64) measure.Result {
 		return measure.Result{Case: allReduceCase(2, 64), Company: company, Rows: []measure.Row{
@@ -127,7 +127,7 @@ func TestCheckedRow(t *testing.T) {
 	}
 }
 
-// A barrier is held to the way between two cores, less strictly.
+// The bound of a barrier, by core to core, is higher.
 func TestCheckedBarrier(t *testing.T) {
 	for us, want := range map[float64]string{9: "ok", 10.5: "slower", 1.5: "faster"} {
 		rows := []measure.Row{{Library: measure.Yardstick, Entry: measure.CoreToCore, P50: 1}, {Library: measure.Library, P50: us}}
@@ -138,7 +138,7 @@ func TestCheckedBarrier(t *testing.T) {
 	}
 }
 
-// A row that is beyond the first time and not the second holds; it shows both.
+// A row above its bound the first time but not the second passes; it shows both.
 func TestCheckedTwice(t *testing.T) {
 	r := &checkRow{entry: "ring", Expected: measure.Expected{Case: allReduceCase(2, 64), Ratios: map[string]map[string]float64{"ring": {measure.PeerCopy: 2}}}}
 	for _, us := range []float64{9, 3} {
@@ -149,8 +149,8 @@ func TestCheckedTwice(t *testing.T) {
 	require.NoError(t, (&guard{baseline: &measure.Baseline{}, document: &measure.Document{}}).judge([]*checkRow{r}))
 }
 
-// Where ranks would wait otherwise than on the baseline's machine, nothing is
-// compared, and if that is all there is, nothing has passed.
+// If ranks would poll here and sleep on the baseline's machine, or vice versa, nothing is
+// compared; if all rows are skipped, the check fails.
 func TestCheckOnAnotherMachine(t *testing.T) {
 	alone(t)
 	b := baselineOf(t, 1e-6, "direct")
@@ -171,7 +171,7 @@ func TestCheckOnAnotherMachine(t *testing.T) {
 	require.Contains(t, failedAfter(t, checking()...), " The baseline is of another machine. Make one here at a commit that you trust, and check again: goccl bench --check baseline.json --renew\n")
 }
 
-// What is written is what was measured, of every case, whatever was there before.
+// A renewed baseline has what was measured of every case, whatever it had before.
 func TestCheckRenews(t *testing.T) {
 	alone(t)
 	b := baselineOf(t, 1, "direct", "ring")
@@ -196,7 +196,7 @@ func TestCheckRenews(t *testing.T) {
 	}
 }
 
-// What cannot be measured is an error, and leaves the baseline as it was.
+// A case that cannot be measured is an error, and the baseline is unchanged.
 func TestCheckRefused(t *testing.T) {
 	alone(t)
 	baselineOf(t, 1e6, "direct", "grid")
@@ -250,7 +250,7 @@ func TestCheckMistakes(t *testing.T) {
 	}
 }
 
-// The baseline of `make bench-check` is one, and small.
+// `make bench-check` has one small baseline.
 func TestCommittedBaseline(t *testing.T) {
 	b, err := measure.ReadBaseline(filepath.Join("..", "..", "..", "benchmarks", "baseline.json"))
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// quick are flags with which hardly anything is measured.
+// quick are flags for very short measurements.
 var quick = []string{"--time=1ms", "--warmup=0", "--min-calls=2", "--max-calls=2"}
 
 func bench(args ...string) []string { return append(append([]string{"bench"}, args...), quick...) }
@@ -31,7 +31,7 @@ var (
 	space        = regexp.MustCompile(` +`)
 )
 
-// steady takes away what differs from run to run and from machine to machine.
+// steady removes what differs from run to run and from machine to machine.
 func steady(text string) string {
 	text = aboutMachine.ReplaceAllString(text, "machine\n")
 	text = regexp.MustCompile(`(?m)^([ab] +\S+\.json: ).*$`).ReplaceAllString(text, "$1#")
@@ -73,8 +73,8 @@ func TestBenchTable(t *testing.T) {
 	require.Equal(t, want, steady(text))
 }
 
-// By default: an all-reduce of float32 by sum, in place, on two ranks at least, of
-// sizes from 4 bytes to 64 MiB, as the configuration says.
+// By default: an all-reduce of float32 by sum, in place, on at least two ranks, of
+// sizes from 4 bytes to 64 MiB, with the configuration's algorithms.
 func TestBenchDefaults(t *testing.T) {
 	alone(t)
 	c := &benchCommand{}
@@ -170,7 +170,7 @@ func TestBenchMistakes(t *testing.T) {
 	require.Contains(t, stderr.String(), "no room")
 }
 
-// If nothing can be measured, the reason is the error; if something can, it is not.
+// If nothing can be measured, the reason is the error; if anything can, it is not.
 func TestBenchRefused(t *testing.T) {
 	alone(t)
 	writeFile(t, "ccl.yaml", "version: 1\nalgorithms: {direct: {module: direct}}\nrules: [{bytes: \"1KiB-\", algorithm: direct}]\n")
@@ -220,8 +220,8 @@ func TestBenchFiles(t *testing.T) {
 	require.Contains(t, failedAfter(t, bench("barrier", "--ranks=2", "--plot=b.svg")...), "nothing to draw")
 }
 
-// failedAfter returns what a command that has printed something before it failed says
-// to standard error.
+// failedAfter returns the standard error of a command that has printed something before it
+// failed.
 func failedAfter(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -231,7 +231,7 @@ func failedAfter(t *testing.T, args ...string) string {
 }
 
 // interrupter is a standard output that interrupts the program at the n-th line that
-// has a certain text.
+// contains a text.
 type interrupter struct {
 	out   bytes.Buffer
 	text  string
@@ -248,7 +248,7 @@ func (w *interrupter) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// What was measured before an interrupt is kept.
+// Results measured before an interrupt are kept.
 func TestBenchInterrupted(t *testing.T) {
 	alone(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -277,8 +277,7 @@ min_calls: 2
 max_calls: 2
 `
 
-// An interrupted sweep goes on with the first cell that is not done, and mixes
-// nothing.
+// An interrupted sweep continues with the first missing cell, and mixes nothing.
 func TestSweepResumes(t *testing.T) {
 	alone(t)
 	require.NoError(t, os.Mkdir("in", 0o700))
@@ -348,7 +347,7 @@ func compareRow(bytes int, entry string, us, peer, barrier float64) measure.Resu
 	}}
 }
 
-// What a row says anyway is left out of the reason for a refusal.
+// The reason of a rejection does not repeat the row.
 func TestWithoutShape(t *testing.T) {
 	for message, want := range map[string]string{
 		"ccl: all_reduce (float32, sum, 4 bytes, 2 ranks): not implemented: no rule": "not implemented: no rule",

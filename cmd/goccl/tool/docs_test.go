@@ -16,7 +16,7 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// `make generate` leaves docs/reference/algorithms.md and docs/reference/types.md as they are.
+// `make generate` does not change docs/reference/algorithms.md and docs/reference/types.md.
 func TestGeneratedPages(t *testing.T) {
 	docs, err := filepath.Abs("../../../docs/reference")
 	require.NoError(t, err)
@@ -36,8 +36,8 @@ var (
 )
 
 // TestConfigurationPage runs the commands in the console blocks of
-// docs/guides/configuration.md, beside the files that the page shows, and compares what
-// they print.
+// docs/guides/configuration.md, with the files that the page shows, and compares their
+// output.
 func TestConfigurationPage(t *testing.T) {
 	page, err := filepath.Abs("../../../docs/guides/configuration.md")
 	require.NoError(t, err)
@@ -54,8 +54,7 @@ func TestConfigurationPage(t *testing.T) {
 var measureAsReaders = flag.Bool("benchmarks", false, "with -update: measure what docs/guides/benchmarking.md says is printed")
 
 // TestBenchmarkingPage does the same with docs/guides/benchmarking.md, whose numbers differ
-// from run to run. A reader measures more than is measured here; -benchmarks does
-// what readers do.
+// from run to run. It measures less than a reader does; -benchmarks measures the same.
 func TestBenchmarkingPage(t *testing.T) {
 	page, err := filepath.Abs("../../../docs/guides/benchmarking.md")
 	require.NoError(t, err)
@@ -91,7 +90,7 @@ func TestBenchmarkingPage(t *testing.T) {
 	require.GreaterOrEqual(t, commands, 5)
 }
 
-// easy makes a baseline one that is measured fast, and that this machine can hold
+// easy makes a baseline that is fast to measure, and that this machine passes
 // with one core and two calls.
 func easy(b *measure.Baseline) {
 	b.Machine = measure.ThisMachine()
@@ -106,9 +105,9 @@ func easy(b *measure.Baseline) {
 	}
 }
 
-// rewritten returns a page as it is, and with what the commands in its console
-// blocks print here and now, beside the files that the page shows. A block has
-// commands after "$ ", with variables before them, and what each prints.
+// rewritten returns a page unchanged, and with the output of the commands in its console
+// blocks here and now, with the files that the page shows. A block has
+// commands after "$ ", with variables before them, each followed by its output.
 func rewritten(t *testing.T, page string, output func(line string) string) (was, is string, commands int) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -132,10 +131,10 @@ func rewritten(t *testing.T, page string, output func(line string) string) (was,
 	return was, is, commands
 }
 
-// from stands for the part of the output that the page leaves out.
+// from marks output that the page omits.
 var from = regexp.MustCompile(` \| sed -n '/\^(\w+)/,\$p'$`)
 
-// typed returns what a command line prints, to whichever output.
+// typed returns the output of a command line, standard output and error.
 func typed(t *testing.T, line string) string {
 	line = strings.TrimSpace(line)
 	cut := from.FindStringSubmatch(line)

@@ -21,7 +21,7 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// examined returns what --json says, and the exit status.
+// examined returns the JSON and the exit status.
 func examined(t *testing.T) (e examination, status int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -44,8 +44,8 @@ func (e *examination) named(t *testing.T, name string) doctor.Finding {
 	return doctor.Finding{}
 }
 
-// The page has all findings, in the order of the parts, and the one in
-// docs/guides/processes.md has the same.
+// The text has all findings, in the order of the parts, and so has the one in
+// docs/guides/processes.md.
 func TestDoctor(t *testing.T) {
 	processes, err := filepath.Abs("../../../docs/guides/processes.md")
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func underLauncher(t *testing.T) {
 	t.Setenv("GOCCL_SHM_SIZE", "3")
 }
 
-// withoutLauncher is alone, outside of jobs as well.
+// withoutLauncher is alone, and without a launcher's variables.
 func withoutLauncher(t *testing.T) {
 	t.Helper()
 	for _, v := range []string{"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_STEP_ID"} {
@@ -91,7 +91,7 @@ func withoutLauncher(t *testing.T) {
 	alone(t)
 }
 
-// names returns the parts and the names of the findings, in the order of the page.
+// names returns the parts and the names of the findings, in the order of the text.
 func (e *examination) names() (all []string) {
 	for _, part := range doctor.Parts() {
 		all = append(all, part)
@@ -106,7 +106,7 @@ func (e *examination) names() (all []string) {
 
 var findingLine = regexp.MustCompile(`^  (ok|note|problem) +(\S+( \S+)*)  `)
 
-// shown returns the same of a page.
+// shown returns the parts and names in a text.
 func shown(page string) (all []string) {
 	for line := range strings.Lines(page) {
 		line = strings.TrimSuffix(line, "\n")
@@ -119,8 +119,8 @@ func shown(page string) (all []string) {
 	return all
 }
 
-// A configuration that is wrong is a problem with what to do, and the rest is examined
-// all the same.
+// An invalid configuration is a problem with a remedy, and the rest is examined
+// nevertheless.
 func TestDoctorFindsProblems(t *testing.T) {
 	withoutLauncher(t)
 	t.Setenv("GOCCL_CONFIG", "missing.yaml")
@@ -151,7 +151,7 @@ func TestDoctorInterrupted(t *testing.T) {
 	require.Empty(t, stdout.String())
 }
 
-// In a launched process, calls are those of the job, and nothing is timed.
+// Under a launcher, calls are those of the job, and nothing is timed.
 func TestDoctorUnderALauncher(t *testing.T) {
 	withoutLauncher(t)
 	underLauncher(t)
@@ -184,7 +184,7 @@ func TestDoctorUnderALauncher(t *testing.T) {
 	require.Contains(t, e.named(t, "transport").Says, "local, which connects goroutines")
 }
 
-// What a dead job has left behind shows, is removed by --clean, and nothing else is.
+// The leftovers of a dead job are shown and removed by --clean; nothing else is removed.
 func TestDoctorClean(t *testing.T) {
 	withoutLauncher(t)
 	underLauncher(t)
@@ -236,7 +236,7 @@ func waitForRankOne(job string) {
 	os.Exit(1)
 }
 
-// A segmentMaker is a rank 0 that waits beside its segment.
+// segmentMaker is a rank 0 that waits beside its segment.
 type segmentMaker struct {
 	job, path string
 	kill      func()

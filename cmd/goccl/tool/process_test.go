@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// wrong is ring, but that rank 0's first element is spoiled.
+// wrong is ring, except that it spoils rank 0's first element.
 func wrong() *ccl.Algorithm {
 	ring, _ := ccl.DefaultRegistry().Lookup("ring")
 	kernel := *ring.Kernels[ccl.CollAllReduce]
@@ -56,7 +56,7 @@ func program(t *testing.T, args ...string) (c *exec.Cmd, stderr *bytes.Buffer) {
 	return c, stderr
 }
 
-// Wrong results are in the table and make the program fail.
+// Wrong results are in the table and fail the program.
 func TestWrongKernel(t *testing.T) {
 	alone(t)
 	writeFile(t, "ccl.yaml", "version: 1\nalgorithms: {wrong: {module: wrong}, direct: {module: direct}}\ndefaults: {algorithm: direct}\n")
@@ -71,7 +71,7 @@ func TestWrongKernel(t *testing.T) {
 	require.FileExists(t, "a.json")
 }
 
-// The first interrupt lets the program end by itself, with what it has.
+// The first interrupt makes the program end by itself, with its results so far.
 func TestInterruptedProgram(t *testing.T) {
 	alone(t)
 	c, stderr := program(t, "bench", "--ranks=2", "-b4", "-e16", "--time=1h", "--max-calls=1000000000", "--json=a.json")

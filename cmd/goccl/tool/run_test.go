@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ended returns with which status a program has ended.
+// ended returns the exit status of a program.
 func ended(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
@@ -44,7 +44,7 @@ func TestRunArguments(t *testing.T) {
 	}
 }
 
-// What it says of a failure, and with which status it ends.
+// The message and the exit status of a failure.
 func TestRunFailure(t *testing.T) {
 	c, stderr := program(t, "run", "-n", "3", "--", "/bin/sh", "-c", `if [ $RANK = 2 ]; then echo out of luck >&2; exit 42; fi; sleep 1000`)
 	stdout, err := c.Output()
@@ -69,7 +69,7 @@ goccl: error: rank 2 (pid P) was the first to fail, after T: exit status 42
 	}
 }
 
-// Flags that make no sense are said so, with the status of shells and launchers.
+// Invalid flags have the exit status of shells and launchers.
 func TestRunUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"true":                         "-n is missing: give the number of ranks, as in goccl run -n 4 ./train",

@@ -25,9 +25,9 @@ rules:
   - {collective: broadcast, bytes: "4KiB-", algorithm: binomial}
 `
 
-// Explained is what runs: every call of the table is made, by every rank, and the
-// communicator says which kernel ran it and why. What is said to be refused is
-// refused, with the same words.
+// explain's answers are true: every rank makes every call of the table, and the
+// communicator reports the same kernel and reason. Calls that are shown as refused are
+// refused with the same text.
 func TestExplainedIsWhatRuns(t *testing.T) {
 	alone(t)
 	writeFile(t, "own.yaml", ownRules)
@@ -64,7 +64,7 @@ func TestExplainedIsWhatRuns(t *testing.T) {
 	require.NotZero(t, refused)
 }
 
-// run makes the call, and compares it with what is said about it.
+// run makes the call, and compares it with its explanation.
 func (c *call) run(comm *ccl.Communicator) error {
 	if c.DType == ccl.Float32 {
 		return runTyped[float32](c, comm)
@@ -90,7 +90,7 @@ func runTyped[T ccl.Element](c *call, comm *ccl.Communicator) error {
 	return nil
 }
 
-// called makes the call. Inputs that are dealt out need not be whole blocks.
+// called makes the call. Scattered inputs need not have whole blocks.
 func called[T ccl.Element](c *call, comm *ccl.Communicator) error {
 	var op ccl.Op
 	if c.Op != "" {

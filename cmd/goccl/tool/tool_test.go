@@ -24,9 +24,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the documents and testdata say is printed")
 
-// alone takes away what a developer's shell and machine might add: variables, a
+// alone isolates a test from the developer's shell and machine: variables, a
 // ccl.yaml, and cores, with which short inputs would travel with the
-// synchronisation. Files are relative to an empty directory from here on.
+// synchronisation. Files are then relative to an empty directory.
 func alone(t *testing.T) {
 	t.Helper()
 	for _, v := range []string{"GOCCL_CONFIG", "GOCCL_ALGORITHM", "GOCCL_TRANSPORT", "GOCCL_TIMEOUT", "GOCCL_WORLD_SIZE", "COLUMNS"} {
@@ -42,7 +42,7 @@ func writeFile(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
-// printed returns what a command that succeeds prints.
+// printed returns the output of a command that succeeds.
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -52,7 +52,7 @@ func printed(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// failed returns what a command that fails prints to standard error.
+// failed returns the standard error of a command that fails.
 func failed(t *testing.T, status int, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -61,7 +61,7 @@ func failed(t *testing.T, status int, args ...string) string {
 	return stderr.String()
 }
 
-// reported returns what --json says.
+// reported returns the JSON of explain.
 func reported(t *testing.T, args ...string) (r report) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(printed(t, append(args, "--json")...)))
@@ -109,7 +109,7 @@ func TestThreeRules(t *testing.T) {
 	require.Equal(t, why, printed(t, append(many, "--why")...), "the same every time")
 }
 
-// Nothing that is asked for is left out, and nothing comes twice.
+// Every requested call is shown, once.
 func TestCombinations(t *testing.T) {
 	alone(t)
 	r := reported(t, "explain", "--ranks=2,3", "--dtype=uint8,float64", "--op=sum,min", "--bytes=8KiB,8MiB")
@@ -131,8 +131,8 @@ func TestCombinations(t *testing.T) {
 	require.Len(t, seen, 2*perRankCount)
 }
 
-// By default: all collectives, some sizes, float32, sum, and the ranks that
-// dist.Spawn would host.
+// By default: all collectives, some sizes, float32, sum, and the number of ranks of
+// dist.Spawn.
 func TestDefaults(t *testing.T) {
 	alone(t)
 	runtime.GOMAXPROCS(3)
@@ -173,7 +173,7 @@ func TestFoundBy(t *testing.T) {
 	require.Contains(t, failed(t, 1, "explain", "--config=missing.yaml"), "missing.yaml: cannot read the configuration")
 }
 
-// Option before environment before file before default, and each says so.
+// Option before environment before file before default, with the origin of each.
 func TestOrigins(t *testing.T) {
 	alone(t)
 	writeFile(t, "ccl.yaml", threeRules)
@@ -226,7 +226,7 @@ rules:
 	require.Contains(t, printed(t, "explain", "--ranks=2048", "--bytes=1024GiB", "--collective=broadcast"), "the cost of this length overflows")
 }
 
-// What there is no operation for is refused, with the words of the call.
+// An undefined operation is refused with the text of the call.
 func TestUndefined(t *testing.T) {
 	alone(t)
 	text := printed(t, "explain", "--ranks=2", "--bytes=1KiB", "--collective=all_reduce,scan,broadcast", "--dtype=complex64,float32", "--op=min,avg,band")
@@ -237,7 +237,7 @@ func TestUndefined(t *testing.T) {
 	require.Equal(t, 8, strings.Count(text, "refused: "))
 }
 
-// A call says how long the result is, of the rank that gets most.
+// A call shows the length of the longest result of any rank.
 func TestTotals(t *testing.T) {
 	alone(t)
 	got := map[string]int{}
@@ -250,7 +250,7 @@ func TestTotals(t *testing.T) {
 	}, got)
 }
 
-// World sizes that a configuration is not for are rows; if there is no other, the
+// World sizes that a configuration does not allow are rows; if there is no other, the
 // command fails.
 func TestWorlds(t *testing.T) {
 	alone(t)
@@ -264,7 +264,7 @@ func TestWorlds(t *testing.T) {
 	require.Contains(t, failed(t, 1, "explain", "--ranks=2,3"), "goccl: error: the world size is 4")
 }
 
-// A group of one rank runs no kernel, and explain does not pretend.
+// A group of one rank runs no kernel, and explain shows that.
 func TestOneRank(t *testing.T) {
 	alone(t)
 	require.Contains(t, printed(t, "explain", "--ranks=1,2"), "a group of one rank copies its own input without a kernel\n")
@@ -273,7 +273,7 @@ func TestOneRank(t *testing.T) {
 	require.NotEmpty(t, c.Note)
 }
 
-// What travels with the synchronisation is what the transport says.
+// The transport determines which inputs travel with the synchronisation.
 func TestEager(t *testing.T) {
 	alone(t)
 	runtime.GOMAXPROCS(2)
@@ -293,8 +293,8 @@ func TestEager(t *testing.T) {
 	require.False(t, reported(t, "explain", "--ranks=2", "--bytes=8", "--algorithm=ring").Worlds[0].Calls[0].Eager)
 }
 
-// What processes would do can be asked without any: more travels with their
-// synchronisation, and that depends on how many there are, not on the cores.
+// Calls between processes can be explained without any: longer inputs travel with their
+// synchronisation, and that depends on the number of ranks, not on the cores.
 func TestProcesses(t *testing.T) {
 	alone(t)
 	writeFile(t, "shm.yaml", "version: 1\ndefaults: {transport: shm}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n")
@@ -312,7 +312,7 @@ func TestProcesses(t *testing.T) {
 	require.Contains(t, printed(t, "explain", "--transport=shm", "--ranks=4"), "calls: transport shm, ranks 4")
 }
 
-// A program that hosts its ranks itself is no rank of a launcher.
+// A program that hosts its ranks itself is not a rank of a launcher.
 func TestLaunched(t *testing.T) {
 	alone(t)
 	for name, value := range map[string]string{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "2"} {
@@ -360,7 +360,7 @@ func TestMistakes(t *testing.T) {
 	require.Contains(t, printed(t, "explain", "--help"), "--collective")
 }
 
-// A full disk, or a pager that has been left, is an error.
+// A full disk, or a pager that was closed, is an error.
 func TestOutputFails(t *testing.T) {
 	alone(t)
 	for _, args := range []string{"explain", "explain --json", "explain --algorithms", "explain --algorithms --json", "explain --types"} {
@@ -374,7 +374,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
-// All registered algorithms are described, in all forms.
+// All registered algorithms are described, in all formats.
 func TestAlgorithms(t *testing.T) {
 	alone(t)
 	var c catalogue
@@ -395,7 +395,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// picky has kernels that do not do everything.
+// picky has kernels that reject some shapes.
 var picky = &ccl.Algorithm{
 	Name:       "picky",
 	Doc:        "for tests",
@@ -443,7 +443,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// No command runs with a variable that is misspelt.
+// No command runs with a misspelt variable.
 func TestMisspeltVariable(t *testing.T) {
 	t.Setenv("GOCCL_ALGORTHM", "ring")
 	for _, args := range [][]string{{"explain"}, {"run", "-n", "1", "true"}, {"bench", "--ranks", "1"}, {"doctor"}} {

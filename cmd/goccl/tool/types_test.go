@@ -12,7 +12,7 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// together returns what two ranks make of a and b, by the calls that programs make.
+// together returns the results of two ranks with a and b, by the calls of programs.
 func together[T ccl.Element](t *testing.T, op ccl.Op, a, b T) (result T, err error) {
 	t.Helper()
 	inputs := [2]T{a, b}
@@ -35,7 +35,7 @@ func together[T ccl.Element](t *testing.T, op ccl.Op, a, b T) (result T, err err
 	return result, err
 }
 
-// gives holds the library to a sentence of docs/reference/types.md.
+// gives checks the library against a sentence of docs/reference/types.md.
 func gives[T ccl.Element](t *testing.T, want T, op ccl.Op, a, b T) {
 	t.Helper()
 	got, err := together(t, op, a, b)
@@ -43,7 +43,7 @@ func gives[T ccl.Element](t *testing.T, want T, op ccl.Op, a, b T) {
 	require.Equal(t, want, got)
 }
 
-// left is an operation of a program's own.
+// left is a user-defined operation.
 var left = ccl.NewOp("tool_test_left", false, func(dst, a, _ []float32) { copy(dst, a) })
 
 func TestTypeNotes(t *testing.T) {
@@ -94,7 +94,7 @@ func TestTypeNotes(t *testing.T) {
 	require.ErrorIs(t, err, ccl.ErrNotImplemented)
 }
 
-// The table has every type of Go once, and what it says is refused, is.
+// The table has every Go type once, and missing operations are refused.
 func TestTypes(t *testing.T) {
 	alone(t)
 	seen := map[string]bool{}

@@ -29,7 +29,7 @@ func variables(all map[string]string) func(string) string {
 	return func(name string) string { return all[name] }
 }
 
-// lines returns the findings as a page shows them.
+// lines returns the findings as the text shows them.
 func lines(findings []Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
@@ -69,7 +69,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// Without its files, a machine is unknown, and nothing is wrong with it.
+// Without its files a machine is unknown, which is not a problem.
 func TestUnknownMachine(t *testing.T) {
 	findings := Machine(measure.Machine{Cores: 2, GOMAXPROCS: 2, OS: "plan9", Arch: "mips"}, t.TempDir(), noVariables)
 	require.Zero(t, Count(findings, Problem))

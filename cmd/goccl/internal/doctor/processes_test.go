@@ -30,7 +30,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// What is needed has to fit; a larger job would be good to have.
+// The needed size must fit; a larger job that does not fit is a note.
 func TestRoom(t *testing.T) {
 	two, needed, more := shm.SegmentBytes(2), shm.SegmentBytes(4), shm.SegmentBytes(8)
 	for _, c := range []struct {

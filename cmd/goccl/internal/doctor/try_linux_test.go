@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What Linux has shows as there, and nothing is left of what was tried.
+// Linux has all features, and the probes leave nothing behind.
 func TestTryAll(t *testing.T) {
 	dir, err := os.MkdirTemp(sharedMemory, "goccl-doctor-test-")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestTryAll(t *testing.T) {
 	require.True(t, lookAt(dir).tmpfs)
 }
 
-// Without a directory there is one problem, and what follows from it is not tried.
+// Without a directory there is one problem, and dependent probes are not tried.
 func TestTryWithoutDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "missing")
 	require.ErrorIs(t, lookAt(dir).err, unix.ENOENT)
@@ -48,14 +48,14 @@ func TestTryWithoutDirectory(t *testing.T) {
 	require.Equal(t, 5, untried)
 }
 
-// A file where the directory should be is no place to write to.
+// A file instead of the directory is not writable.
 func TestLookAtFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.ErrorContains(t, lookAt(file).err, "this user may not write there")
 }
 
-// What fails is as bad as what is not there without it, and says what to do.
+// A failed probe has the verdict and the remedy of its feature.
 func TestProbeFails(t *testing.T) {
 	for _, p := range probes {
 		f := p.finding(errors.New("refused"))
@@ -66,7 +66,7 @@ func TestProbeFails(t *testing.T) {
 	}
 }
 
-// Two ranks meet; if they cannot, the reason is the finding. Nothing is left of either.
+// Two ranks meet; if they cannot, the finding has the reason. Neither leaves anything.
 func TestTrial(t *testing.T) {
 	require.Equal(t, OK, trial(t.Context()).Verdict, "%+v", trial(t.Context()))
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -22,7 +22,7 @@ import (
 
 var blames = flag.Int("blames", 0, "how many jobs fail in each way; 0: one in every third way")
 
-// A culprit is a way in which rank 2 of 4 makes the others fail, between two calls.
+// culprit is a way in which rank 2 of 4 makes the others fail, between two calls.
 type culprit struct {
 	do    func() error
 	cause Cause
@@ -65,7 +65,7 @@ var culprits = map[string]culprit{
 
 var errReturn = errors.New("the worker returns nil")
 
-// victims are what the others do with the error of a call.
+// victims are reactions of the others to the error of a call.
 var victims = map[string]func(error) error{
 	"return it":   func(err error) error { return err },
 	"hide it":     func(err error) error { return fmt.Errorf("step 7: %v", err) }, // as some do
@@ -73,7 +73,7 @@ var victims = map[string]func(error) error{
 	"panic by it": func(err error) error { panic(err) },
 }
 
-// calls are what the others are in.
+// calls are the calls in which the others wait.
 var calls = map[string]func(rank int, opts ...dist.CallOption) error{
 	"barrier": func(_ int, opts ...dist.CallOption) error { return dist.Barrier(opts...) },
 	"group": func(rank int, opts ...dist.CallOption) error {
@@ -89,7 +89,7 @@ var calls = map[string]func(rank int, opts ...dist.CallOption) error{
 		}
 		return dist.Barrier(append(opts, dist.WithGroup(g))...)
 	},
-	// Each rank but the first sees only one that waits itself.
+	// Each rank except the first waits for a rank that waits itself.
 	"ring": func(rank int, opts ...dist.CallOption) error {
 		if rank == 2 {
 			return nil
@@ -135,8 +135,8 @@ func init() {
 	}
 }
 
-// However a rank makes others fail, and whatever these do then, the error of the job names
-// it, says why, and never names one of the others.
+// However a rank makes others fail, and whatever they do then, the error of the job names
+// that rank and the reason, and never another rank.
 func TestBlame(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(culprits)) {
 		for j, victim := range slices.Sorted(maps.Keys(victims)) {
@@ -163,7 +163,7 @@ func testBlame(t *testing.T, name, victim, call string) {
 	require.NotZero(t, e.ExitCode())
 }
 
-// Nothing is left of the ranks' reports, also if the launcher is killed.
+// No report remains, even if the launcher is killed.
 func TestReportsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -189,7 +189,7 @@ func TestReportsAreRemoved(t *testing.T) {
 	require.Eventually(t, func() bool { return len(left()) == 0 }, 30*time.Second, 5*time.Millisecond)
 }
 
-// There is a keeper before there is anything that it has to remove: the launcher may be
+// The keeper starts before there is anything to remove: the launcher may be
 // killed at any moment.
 func TestKeeperComesBeforeReports(t *testing.T) {
 	dir := t.TempDir()
@@ -202,8 +202,8 @@ func TestKeeperComesBeforeReports(t *testing.T) {
 	require.Empty(t, files)
 }
 
-// Where nothing can be written to TMPDIR, reports are beside the shared memory, and the
-// error of the job is as good.
+// If TMPDIR is not writable, reports are beside the shared memory, and the error of the job
+// is the same.
 func TestReportsWithoutTemporaryDirectory(t *testing.T) {
 	before, err := filepath.Glob("/dev/shm/goccl-????????????????")
 	require.NoError(t, err)

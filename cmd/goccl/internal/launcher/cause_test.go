@@ -10,7 +10,7 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// Who is to blame, by what ranks report and how they end.
+// Which rank is to blame, by the ranks' reports and ends.
 func TestCauses(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	says := func(rank, ms int, how launchenv.Because, ranks ...int) Rank {

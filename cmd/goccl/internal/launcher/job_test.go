@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of an outer launcher, nothing stays that says which rank a process is; everything
-// else stays as it is.
+// Variables of an outer launcher's ranks are removed; all others are kept.
 func TestEnvironment(t *testing.T) {
 	stays := []string{
 		"PATH=/bin", "RANKING=1", "MY_RANK=2", "SLURM_JOB_ID=17", "SLURM_CPUS_PER_TASK=4", "GOCCL_CONFIG=a.yaml", "EMPTY=",
@@ -37,7 +36,7 @@ func TestEnvironment(t *testing.T) {
 	}, rankVariables("goccl-1", "hush", 2, 4))
 }
 
-// Cores are dealt out completely, in order, and evenly.
+// All cores are distributed, in order and evenly.
 func TestShares(t *testing.T) {
 	all, err := shares([]int{0, 1, 4, 5, 9}, 2)
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asProgram is a variable with which the test binary is one of the programs below:
-// the one that its first argument names.
+// asProgram is a variable that makes the test binary one of the programs below, chosen by
+// its first argument.
 const asProgram = "TEST_GOCCL_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -35,20 +35,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// programs are what ranks run. More are added by tests.
+// programs are run by ranks. Tests add more.
 var programs = map[string]func(args []string){
 	// Prints its arguments.
 	"echo": func(args []string) { fmt.Println(strings.Join(args, " ")) },
-	// Says that it is up and goes on until a signal ends it.
+	// Reports that it is up and runs until a signal ends it.
 	"stay": func([]string) { stay() },
-	// The same, in silence.
+	// The same without output.
 	"sleep": func([]string) { time.Sleep(time.Hour) },
-	// Heeds nothing but SIGKILL.
+	// Ignores all signals but SIGKILL.
 	"stubborn": func([]string) {
 		signal.Ignore(Signals...)
 		stay()
 	},
-	// Ends with the status of its argument, if it is the rank of the other.
+	// Ends with the status of its argument, if its rank is the other argument.
 	"exit": func(args []string) {
 		if os.Getenv("RANK") == args[0] {
 			os.Exit(number(args[1]))
@@ -109,7 +109,7 @@ func testJob(ranks int, args ...string) *Job {
 	}
 }
 
-// A screen is an output that can be waited for.
+// screen is an output that tests can wait for.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -135,7 +135,7 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// await waits until a text is there so many times.
+// await waits until the output has a text that many times.
 func (s *screen) await(t *testing.T, text string, times int) {
 	t.Helper()
 	for late := time.After(time.Minute); strings.Count(s.String(), text) < times; {
@@ -147,7 +147,7 @@ func (s *screen) await(t *testing.T, text string, times int) {
 	}
 }
 
-// A running job is one in a goroutine of its own.
+// running is a job in its own goroutine.
 type running struct {
 	*Job
 	out, err *screen
@@ -162,7 +162,7 @@ func start(job *Job) *running {
 	return r
 }
 
-// failure returns what a job that fails returns.
+// failure returns the error of a job that fails.
 func (r *running) failure(t *testing.T) *EndedError {
 	t.Helper()
 	select {
@@ -176,7 +176,7 @@ func (r *running) failure(t *testing.T) *EndedError {
 	}
 }
 
-// kill ends a process of a test by force.
+// kill kills a process of a test.
 func kill(t *testing.T, pid int) {
 	t.Helper()
 	require.Greater(t, pid, 1)

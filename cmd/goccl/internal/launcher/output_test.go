@@ -16,7 +16,7 @@ func linesTo(to *bytes.Buffer) *stream {
 	return &stream{out: newOutput(new(sync.Mutex), to), prefix: "[3] "}
 }
 
-// However a text is cut into pieces, its lines come out whole, each with its prefix.
+// However a text is split, its lines come out whole, each with its prefix.
 func TestLines(t *testing.T) {
 	const text = "one\n\ntwo three\nthe last has no end"
 	for size := 1; size <= len(text); size++ {
@@ -35,7 +35,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A line may be 64 KiB long, and is broken where it is longer.
+// A line may have 64 KiB; longer ones are broken.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", maxLine)
 	for text, want := range map[string]string{
@@ -79,7 +79,7 @@ func TestTail(t *testing.T) {
 	require.Equal(t, strings.Repeat("long", tailBytes/4), strings.Join(last.text(), ""))
 }
 
-// Of a crash the message is kept, and the innermost functions, however long the rest is.
+// The message and the innermost functions of a crash are kept, however long the rest is.
 func TestCrash(t *testing.T) {
 	text := "panic: an old one, of a child\nall is well\npanic: no [recovered]\n\tpanic: yes\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.f()\n\t/a.go:7 +0x1\n", 9000)
 	s := &stream{} // that is shown nowhere
@@ -110,7 +110,7 @@ type full struct{ writes int }
 
 func (f *full) Write([]byte) (int, error) { f.writes++; return 0, errors.New("no space left") }
 
-// What cannot be written is dropped, so that the ranks can go on.
+// Output that cannot be written is dropped, so that the ranks can continue.
 func TestWriteError(t *testing.T) {
 	f := new(full)
 	o := newOutput(new(sync.Mutex), f)

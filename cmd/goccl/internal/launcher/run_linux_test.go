@@ -28,7 +28,7 @@ func init() {
 			}
 		}
 	}
-	// Ranks 0 and 1 see the job's shared memory, which waits for the others.
+	// Ranks 0 and 1 see the job's shared memory, which exists until all have joined.
 	programs["joining"] = func([]string) {
 		if os.Getenv("RANK") == "0" {
 			go func() { panic(dist.InitProcessGroup("ccl")) }()
@@ -52,7 +52,7 @@ func fileOf(job string) string {
 	}
 }
 
-// Every rank runs on its share of the cores, and the launcher where it did.
+// Every rank runs on its part of the cores, and the launcher on all as before.
 func TestPin(t *testing.T) {
 	cores, err := usableCores()
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestPin(t *testing.T) {
 	require.Equal(t, 2, refused.ExitCode())
 }
 
-// mark is a variable by which everything is found that a launcher has started.
+// mark is a variable by which all descendants of a launcher are found.
 const mark = "TEST_GOCCL_MARK"
 
 // marked returns the processes that have the mark, and still have an environment.
@@ -89,7 +89,7 @@ func marked(t *testing.T, value string) (pids []string) {
 	return pids
 }
 
-// gone waits until nothing has the mark.
+// gone waits until no process has the mark.
 func gone(t *testing.T, value string) {
 	t.Helper()
 	var left []string
@@ -99,8 +99,8 @@ func gone(t *testing.T, value string) {
 	}, 30*time.Second, 5*time.Millisecond)
 }
 
-// Whenever a launcher is killed, its ranks are, with all they have started, and the
-// keeper ends. No directory of reports is left.
+// Whenever a launcher is killed, its ranks and their descendants are killed, and the
+// keeper ends. No directory of reports remains.
 func TestKilledLauncher(t *testing.T) {
 	const moments = 25
 	dir := t.TempDir()
@@ -151,7 +151,7 @@ func TestKilledLauncherAndKeeper(t *testing.T) {
 	gone(t, value)
 }
 
-// The keeper is no part of the job: without it, the job goes on.
+// The keeper is not part of the job: the job continues without it.
 func TestKilledKeeper(t *testing.T) {
 	launcher := command("launcher", "1", "orderly")
 	out, err := launcher.StdoutPipe()
@@ -169,8 +169,8 @@ func TestKilledKeeper(t *testing.T) {
 	require.Equal(t, 130, launcher.ProcessState.ExitCode())
 }
 
-// A job that ends while its ranks join, of which one is still to come, leaves nothing in
-// /dev/shm, whoever ends it.
+// A job that ends while some ranks have not joined yet leaves nothing in
+// /dev/shm, whatever ends it.
 func TestLeftovers(t *testing.T) {
 	for name, kills := range map[string]func(launcher *os.Process, zero int){
 		"rank 0 killed":     func(_ *os.Process, zero int) { kill(t, zero) },
@@ -223,8 +223,8 @@ func keeperOf(t *testing.T, launcher int) (pid int) {
 	return 0
 }
 
-// A launcher waits for orphans, which would stay in their groups else, and does not mix
-// them up with its ranks.
+// A launcher waits for orphans, which would otherwise stay in their groups, and does not
+// confuse them with its ranks.
 func TestOrphans(t *testing.T) {
 	launcher := command("launcher", "3", "parent", "does not", "stay")
 	text, err := launcher.CombinedOutput()

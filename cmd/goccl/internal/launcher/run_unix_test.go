@@ -107,7 +107,7 @@ func waitForFile(fifo string) {
 	f.Close()
 }
 
-// gate is a FIFO at which programs wait, and what lets them through.
+// gate is a FIFO at which programs wait, and a function that opens it.
 func gate(t *testing.T) (fifo string, open func()) {
 	fifo = filepath.Join(t.TempDir(), "gate")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
@@ -118,7 +118,7 @@ func gate(t *testing.T) (fifo string, open func()) {
 	}
 }
 
-// run runs a job that succeeds and returns what it shows.
+// run runs a job that succeeds and returns its output.
 func run(t *testing.T, job *Job) (out, err *screen) {
 	t.Helper()
 	out, err = newScreen(), newScreen()
@@ -131,7 +131,7 @@ func sortedLines(s *screen) []string {
 	return slices.Sorted(strings.Lines(s.String()))
 }
 
-// Every rank has its place, the same key, and nothing of an outer launcher's.
+// Every rank has its own number, the same key, and no variables of an outer launcher.
 func TestRanks(t *testing.T) {
 	t.Setenv("ORDINARY", "stays")
 	t.Setenv("OMPI_COMM_WORLD_RANK", "7")
@@ -158,8 +158,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// Rank 0 has the standard input, the others' is empty. A last line without an end is
-// not lost.
+// Rank 0 has the standard input, the others' is empty. An incomplete last line is not lost.
 func TestStandardInput(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -188,7 +187,7 @@ func TestTornLines(t *testing.T) {
 	require.Equal(t, want, count)
 }
 
-// A line that is longer than a pipe and the longest line is not lost, either.
+// A line that is longer than a pipe and the longest line is not lost.
 func TestLongLinesOfRanks(t *testing.T) {
 	out, _ := run(t, testJob(2, "long", fmt.Sprint(maxLine+10)))
 	var want []string
@@ -211,7 +210,7 @@ func TestQuietWithoutPrefix(t *testing.T) {
 	require.Equal(t, "hello\nhello\n", out.String())
 }
 
-// What quiet ranks write is kept for the error.
+// The output of quiet ranks is kept for the error.
 func TestQuietFailure(t *testing.T) {
 	fifo, open := gate(t)
 	job := testJob(2, "failing", fifo)
@@ -224,7 +223,7 @@ func TestQuietFailure(t *testing.T) {
 	require.Empty(t, r.err.String())
 }
 
-// Files take the place of outputs, byte by byte. Those of another run are kept.
+// Files replace the outputs, byte by byte. Files of another run are kept.
 func TestDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "run")
 	job := testJob(2, "cat")
@@ -305,7 +304,7 @@ func TestGrace(t *testing.T) {
 	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0-1: killed, because it had not ended$`, e.Error())
 }
 
-// Signals reach the ranks as they are. Who ends in an orderly way then has not failed,
+// Signals are forwarded unchanged. A rank that ends with 0 then has not failed,
 // but the job was ended by the signal.
 func TestSignals(t *testing.T) {
 	for _, s := range Signals {
@@ -319,7 +318,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A second interrupt kills without any grace.
+// A second interrupt kills without a grace period.
 func TestSecondInterrupt(t *testing.T) {
 	r := start(testJob(2, "stubborn")) // with a minute of grace
 	r.out.await(t, "up\n", 2)
@@ -356,7 +355,7 @@ func TestOwnGroups(t *testing.T) {
 	require.Equal(t, []string{"[0] true <nil>\n", "[1] true <nil>\n"}, sortedLines(out))
 }
 
-// What ranks have started gets the signals, too, and is killed with them.
+// Descendants of ranks get the signals, too, and are killed with them.
 func TestGrandchildren(t *testing.T) {
 	r := start(testJob(2, "parent", "waits", "orderly"))
 	r.out.await(t, "up\n", 2)
@@ -372,7 +371,7 @@ func TestGrandchildren(t *testing.T) {
 	r.failure(t) // which comes when its outputs are closed
 }
 
-// What a rank leaves behind is asked to end, and killed if it does not.
+// Processes that a rank leaves behind get SIGTERM, and are killed if they ignore it.
 func TestLeftBehind(t *testing.T) {
 	job := testJob(2, "parent", "does not", "stay")
 	require.NoError(t, job.Run())
@@ -414,7 +413,7 @@ func TestManyRanks(t *testing.T) {
 	}
 }
 
-// A program that turns out not to be executable is known by the status of shells.
+// A program that is not executable has the exit status of shells.
 func TestNotExecutable(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script")
 	for text, status := range map[string]int{"no program": 126, "#!/no/such/interpreter": 127} {

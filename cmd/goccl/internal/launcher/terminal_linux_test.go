@@ -47,8 +47,8 @@ func terminal(t *testing.T) (keyboard, side *os.File, shown *screen) {
 	return keyboard, side, shown
 }
 
-// On a terminal, what is typed goes to rank 0, prefixes have colours, and ctrl-C
-// reaches the ranks by way of the launcher.
+// On a terminal, rank 0 gets what is typed, prefixes have colours, and ctrl-C
+// reaches the ranks through the launcher.
 func TestTerminal(t *testing.T) {
 	for setting, prefix := range map[string]string{"NO_COLOR=": "\x1b[36m[0]\x1b[0m ", "NO_COLOR=1": "[0] "} {
 		keyboard, side, shown := terminal(t)
@@ -73,7 +73,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// As process 1 of a container, a launcher does what it does elsewhere, and so it does
+// As process 1 of a container, a launcher works as elsewhere, and also
 // beside a process 1 that does not wait for orphans.
 func TestProcessOne(t *testing.T) {
 	unshare := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
