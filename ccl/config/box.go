@@ -3,175 +3,170 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/goccl/goccl/ccl"
 )
 
-// box is a set of calls: those that lie in all five dimensions. Sets of names are
-// bits by their numbers; intervals hold both of their ends. Where a collective
-// takes no operation its calls count with every operation alike.
-type box struct {
-	collectives, dtypes, ops uint64
-	bytes, ranks             interval
+// box is a set of calls: the product of one set per dimension. For a collective without an
+// operation, the operations are ignored.
+type box [5]set
+
+// The dimensions of a box.
+const (
+	collectives = iota
+	dtypes
+	ops
+	bytes
+	ranks
+)
+
+// set is a set of names, as bits in which lo and hi are 0, or an interval that includes both
+// ends, in which names is 1.
+type set struct {
+	names  uint64
+	lo, hi int
 }
 
-type interval struct{ lo, hi int }
-
-// allCalls are those for which a kernel is chosen.
-var allCalls = box{
-	collectives: bitsOf(ccl.Collectives()),
-	dtypes:      bitsOf(ccl.DTypes()),
-	ops:         bitsOf(ccl.Ops()),
-	bytes:       interval{0, math.MaxInt},
-	ranks:       interval{1, MaxRanks},
-}
-
-func bitsOf[T ~uint8 | ~uint64](values []T) (bits uint64) {
+func setOf[T ~uint8 | ~uint64](values ...T) (s set) {
 	for _, v := range values {
-		bits |= 1 << v
+		s.names |= 1 << v
 	}
-	return bits
+	return s
+}
+
+func (s set) empty() bool { return s.names == 0 || s.lo > s.hi }
+
+func (s set) and(t set) set { return set{s.names & t.names, max(s.lo, t.lo), min(s.hi, t.hi)} }
+
+func (s set) hull(t set) set { return set{s.names | t.names, min(s.lo, t.lo), max(s.hi, t.hi)} }
+
+// minus returns s without t in disjoint pieces, of which some are empty.
+func (s set) minus(t set) [3]set {
+	return [3]set{
+		{s.names &^ t.names, s.lo, s.hi},
+		{s.names, s.lo, min(s.hi, t.lo-1)},
+		{s.names, max(s.lo, t.hi+1), s.hi},
+	}
+}
+
+// noLimit is the end of open intervals. The next number does not overflow.
+const noLimit = math.MaxInt - 1
+
+// allCalls are the calls that need a kernel.
+var allCalls = box{
+	collectives: setOf(ccl.Collectives()...),
+	dtypes:      setOf(ccl.DTypes()...),
+	ops:         setOf(ccl.Ops()...),
+	bytes:       {1, 0, noLimit},
+	ranks:       {1, 1, MaxRanks},
 }
 
 // box returns the calls that the rule, which chooses the algorithm a, matches.
 func (r *rule) box(a *ccl.Algorithm) box {
 	b := allCalls
-	b.collectives = 0
-	for _, c := range ccl.Collectives() {
-		if r.takes(c, a) {
-			b.collectives |= 1 << c
-		}
-	}
+	b[collectives] = setOf(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool { return !r.takes(c, a) })...)
 	if r.dtype.isSet() {
-		b.dtypes = 1 << r.dtype.value
+		b[dtypes] = setOf(r.dtype.value)
 	}
 	if r.op.isSet() {
-		b.ops = 1 << r.op.value
+		b[ops] = setOf(r.op.value)
 	}
-	if s := r.bytes.value; r.bytes.isSet() {
-		b.bytes.lo = int(s.min)
-		if !s.open {
-			b.bytes.hi = int(s.max)
-		}
+	if r.bytes.isSet() {
+		b[bytes] = b[bytes].and(setOfSpan(r.bytes.value))
 	}
-	if s := r.ranks.value; r.ranks.isSet() {
-		b.ranks.lo = max(s.min, b.ranks.lo)
-		if !s.open {
-			b.ranks.hi = s.max
-		}
+	if r.ranks.isSet() {
+		b[ranks] = b[ranks].and(setOfSpan(r.ranks.value))
 	}
 	return b
 }
 
-func (b box) meets(c box) bool {
-	return b.collectives&c.collectives != 0 && b.dtypes&c.dtypes != 0 && b.ops&c.ops != 0 &&
-		b.bytes.meets(c.bytes) && b.ranks.meets(c.ranks)
+func setOfSpan[T int | ccl.ByteSize](s span[T]) set {
+	if s.open {
+		return set{1, int(s.min), noLimit}
+	}
+	return set{1, int(s.min), int(s.max)}
 }
 
-func (i interval) meets(j interval) bool { return i.lo <= j.hi && j.lo <= i.hi }
+func (b box) and(c box) box {
+	for d := range b {
+		b[d] = b[d].and(c[d])
+	}
+	return b
+}
 
-// minus appends what is in b and not in c to boxes, cut along one dimension after
-// the other.
+func (b box) empty() bool { return slices.ContainsFunc(b[:], set.empty) }
+
+func (b box) meets(c box) bool { return !b.and(c).empty() }
+
+// minus appends b without c to boxes, in disjoint pieces cut along one dimension after the
+// other.
 func (b box) minus(c box, boxes []box) []box {
 	if !b.meets(c) {
 		return append(boxes, b)
 	}
-	for _, set := range []func(*box) *uint64{
-		func(x *box) *uint64 { return &x.collectives },
-		func(x *box) *uint64 { return &x.dtypes },
-		func(x *box) *uint64 { return &x.ops },
-	} {
-		part := b
-		if *set(&part) &^= *set(&c); *set(&part) != 0 {
-			boxes = append(boxes, part)
+	for d := range b {
+		for _, rest := range b[d].minus(c[d]) {
+			if !rest.empty() {
+				piece := b
+				piece[d] = rest
+				boxes = append(boxes, piece)
+			}
 		}
-		*set(&b) &= *set(&c)
-	}
-	for _, side := range []func(*box) *interval{
-		func(x *box) *interval { return &x.bytes },
-		func(x *box) *interval { return &x.ranks },
-	} {
-		if inner := *side(&c); side(&b).lo < inner.lo {
-			part := b
-			side(&part).hi = inner.lo - 1
-			boxes = append(boxes, part)
-			side(&b).lo = inner.lo
-		}
-		if inner := *side(&c); side(&b).hi > inner.hi {
-			part := b
-			side(&part).lo = inner.hi + 1
-			boxes = append(boxes, part)
-			side(&b).hi = inner.hi
-		}
+		b[d] = b[d].and(c[d])
 	}
 	return boxes
 }
 
-// within reports whether all of b is in c.
 func (b box) within(c box) bool { return len(b.minus(c, nil)) == 0 }
 
-// and returns the calls of both b and c, and whether there are any.
-func (b box) and(c box) (box, bool) {
-	if !b.meets(c) {
-		return box{}, false
-	}
-	return box{
-		b.collectives & c.collectives, b.dtypes & c.dtypes, b.ops & c.ops,
-		interval{max(b.bytes.lo, c.bytes.lo), min(b.bytes.hi, c.bytes.hi)},
-		interval{max(b.ranks.lo, c.ranks.lo), min(b.ranks.hi, c.ranks.hi)},
-	}, true
-}
-
-// plus returns b and c as one box, if that is what they make up.
+// plus returns the union of b and c, and whether that is a box.
 func (b box) plus(c box) (box, bool) {
-	sum := box{
-		b.collectives | c.collectives, b.dtypes | c.dtypes, b.ops | c.ops,
-		interval{min(b.bytes.lo, c.bytes.lo), max(b.bytes.hi, c.bytes.hi)},
-		interval{min(b.ranks.lo, c.ranks.lo), max(b.ranks.hi, c.ranks.hi)},
+	sum := b
+	for d := range sum {
+		sum[d] = b[d].hull(c[d])
 	}
 	rest := sum.minus(b, nil)
 	return sum, len(rest) == 0 || len(rest) == 1 && rest[0].within(c)
 }
 
-// String describes the calls, without the dimensions in which all are meant:
+// String describes the calls and leaves out the dimensions that are not restricted:
 // "all_reduce of float32 of 1MiB- bytes on 3-8 ranks".
 func (b box) String() string {
-	text := namesOf(b.collectives, ccl.Collectives())
-	if b.dtypes != allCalls.dtypes {
-		text += " of " + namesOf(b.dtypes, ccl.DTypes())
+	text := namesOf(b[collectives], ccl.Collectives())
+	if b[dtypes] != allCalls[dtypes] {
+		text += " of " + namesOf(b[dtypes], ccl.DTypes())
 	}
-	if b.ops != allCalls.ops {
-		text += " by " + namesOf(b.ops, ccl.Ops())
+	if b[ops] != allCalls[ops] {
+		text += " by " + namesOf(b[ops], ccl.Ops())
 	}
-	if b.bytes != allCalls.bytes {
-		s := span[ccl.ByteSize]{min: ccl.ByteSize(b.bytes.lo), max: ccl.ByteSize(b.bytes.hi), open: b.bytes.hi == allCalls.bytes.hi}
-		text += fmt.Sprintf(" of %v bytes", s)
+	if s := b[bytes]; s != allCalls[bytes] {
+		text += fmt.Sprintf(" of %v bytes", span[ccl.ByteSize]{ccl.ByteSize(s.lo), ccl.ByteSize(s.hi), s.hi == allCalls[bytes].hi})
 	}
-	if b.ranks != allCalls.ranks {
-		s := span[int]{min: b.ranks.lo, max: b.ranks.hi, open: b.ranks.hi == allCalls.ranks.hi}
-		text += fmt.Sprintf(" on %v ranks", s)
-		if b.ranks == (interval{1, 1}) {
+	if s := b[ranks]; s != allCalls[ranks] {
+		text += fmt.Sprintf(" on %v ranks", span[int]{s.lo, s.hi, s.hi == allCalls[ranks].hi})
+		if s.hi == 1 {
 			text = strings.TrimSuffix(text, "s")
 		}
 	}
 	return text
 }
 
-// namesOf lists the values whose bits are set: "sum, min or max".
+// namesOf lists the values in s: "sum, min or max".
 func namesOf[T interface {
 	~uint8 | ~uint64
 	fmt.Stringer
-}](bits uint64, values []T) string {
+}](s set, values []T) string {
 	var names []string
 	for _, v := range values {
-		if bits&(1<<v) != 0 {
+		if s.names&(1<<v) != 0 {
 			names = append(names, v.String())
 		}
 	}
-	if len(names) < 2 {
+	last := len(names) - 1
+	if last < 1 {
 		return strings.Join(names, "")
 	}
-	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

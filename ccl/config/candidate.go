@@ -11,14 +11,13 @@ import (
 type candidate struct {
 	entry     *entry
 	algorithm *ccl.Algorithm
-	params    any             // what algorithm.Params made, filled; nil if there are none
-	fields    []ccl.Parameter // the same, one by one
-	lines     map[string]int  // of the parameters that the file gives
-	unfit     string          // why the entry is not for this group; "" if it is
+	params    any             // the result of algorithm.Params, filled; nil without parameters
+	fields    []ccl.Parameter // the fields of params
+	lines     map[string]int  // of the parameters in the file
+	unfit     string          // why the entry does not support the group; "" if it does
 }
 
-// makeParams fills the parameters with the defaults of the module and what the
-// entry says.
+// makeParams sets the parameters to the module's defaults, then to the entry's values.
 func (k *candidate) makeParams(c *Config) (err error) {
 	key, at := "algorithms."+k.entry.name+".params", k.entry.origin
 	if k.entry.params.isSet() {
@@ -47,7 +46,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 	return nil
 }
 
-// misfit says why the entry is not for the group of s, "" if it is.
+// misfit returns why the entry does not support the group of s, "" if it does.
 func (k *candidate) misfit(s *Settings) string {
 	e, c := k.entry, s.config
 	kind, kindFrom := s.topology.Kind(), c.place(c.topology.kind.origin)

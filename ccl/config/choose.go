@@ -7,17 +7,16 @@ import (
 	"github.com/goccl/goccl/internal/text"
 )
 
-// Choose returns the kernel for a shape, whose Params and Eager it ignores: the
-// entry called force, if not empty; else the algorithm that is configured; else
-// that of the first rule that matches. A rule that names no collective is for
-// those that its algorithm has a kernel for, and one with an op for collectives
-// that reduce.
+// Choose returns the kernel for a shape, whose Params and Eager it ignores: that of the entry
+// force, unless it is empty; else of the configured algorithm; else of the first rule that
+// matches. A rule without a collective matches those that its algorithm has a kernel for; a
+// rule with an op matches only collectives that reduce.
 //
-// What was chosen is never replaced in silence. If it cannot do the shape, or
-// no rule matches, the error wraps ErrNotImplemented, says who chose it and why
-// it cannot, and names the entries that can (S4.13); *KernelPanicError is in it if the kernel
-// panicked when it was asked. If force is no entry, or one
-// that is not for this group, the error is an *InvalidArgumentError.
+// Choose never falls back to another entry. If the chosen one does not support the shape, or
+// no rule matches, errors.Is finds ccl.ErrNotImplemented; the text says what chose the entry,
+// why it does not support the shape, and which entries do. errors.As finds
+// *ccl.KernelPanicError if the kernel's Supports panicked. If force is not an entry, or does
+// not support this group, the error is a *ccl.InvalidArgumentError.
 func (s *Settings) Choose(shape ccl.Shape, force string) (ccl.Choice, error) {
 	k, why, err := s.pick(shape, force)
 	if err != nil {
@@ -36,7 +35,7 @@ func (s *Settings) Choose(shape ccl.Shape, force string) (ccl.Choice, error) {
 	}, nil
 }
 
-// pick returns the entry that is to do the shape, able or not.
+// pick returns the entry for a shape, whether it supports the shape or not.
 func (s *Settings) pick(shape ccl.Shape, force string) (k *candidate, why string, err error) {
 	if force != "" {
 		k = s.candidate(force)
@@ -68,9 +67,8 @@ func (s *Settings) pick(shape ccl.Shape, force string) (k *candidate, why string
 		shape, ccl.ErrNotImplemented, s.config.file, text.List(s.able(shape)))
 }
 
-// takes reports whether the rule, which chooses the algorithm a, is for the
-// collective: the one that it names, or those that a has a kernel for, and of
-// these the ones that reduce if it names an op.
+// takes reports whether the rule, which chooses the algorithm a, matches calls of the
+// collective.
 func (r *rule) takes(c ccl.Collective, a *ccl.Algorithm) bool {
 	switch {
 	case r.op.isSet() && !c.Reduces():
@@ -81,7 +79,7 @@ func (r *rule) takes(c ccl.Collective, a *ccl.Algorithm) bool {
 	return a.Kernels[c] != nil
 }
 
-// matches reports whether the rule, which chooses the algorithm a, is for the shape.
+// matches reports whether the rule, which chooses the algorithm a, matches the shape.
 func (r *rule) matches(shape ccl.Shape, a *ccl.Algorithm) bool {
 	return r.takes(shape.Collective, a) &&
 		(!r.bytes.isSet() || r.bytes.value.contains(ccl.ByteSize(shape.Bytes))) &&
@@ -90,13 +88,13 @@ func (r *rule) matches(shape ccl.Shape, a *ccl.Algorithm) bool {
 		(!r.op.isSet() || r.op.value == shape.Op)
 }
 
-// supports returns why the entry cannot do the shape, nil if it can.
+// supports returns why the entry does not support the shape, nil if it does.
 func (k *candidate) supports(shape ccl.Shape) error {
 	shape.Params, shape.Eager = k.params, false
 	return k.algorithm.Supports(shape)
 }
 
-// able returns the entries that can do the shape.
+// able returns the entries that support the shape.
 func (s *Settings) able(shape ccl.Shape) []string {
 	var names []string
 	for _, k := range s.candidates {

@@ -60,7 +60,7 @@ func TestFirstRuleThatMatches(t *testing.T) {
 	}
 }
 
-// S4.13: what cannot be done is refused, with who chose it, why it cannot, and
+// What cannot be done is refused, with who chose it, why it cannot, and
 // what can; nothing else is taken in silence.
 func TestChooseNeverFallsBack(t *testing.T) {
 	auto := resolve(t, selection, Request{})

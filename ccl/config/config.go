@@ -18,15 +18,15 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// auto leaves a choice to goccl: of the algorithm to the rules, of the transport
-// to the program that connects the ranks, of topology.count to their number.
+// auto leaves the algorithm to the rules, the transport to whoever connects the ranks, and
+// topology.count to the number of ranks.
 const auto = "auto"
 
 // transports are the names that defaults.transport takes.
 var transports = []string{auto, "local", "shm"}
 
-// Config is a parsed ccl.yaml. It is immutable and safe for concurrent use; it
-// says what is configured, and Resolve makes of it what holds for one group.
+// Config is a parsed ccl.yaml, with environment variables if WithEnvironment made it. It is
+// immutable and may be used concurrently. Resolve applies it to one group.
 type Config struct {
 	file      string // its name in messages
 	algorithm given[string]
@@ -39,11 +39,11 @@ type Config struct {
 	rules     []rule
 }
 
-// origin says where a value comes from: a line of the file, or something that has
-// taken its place. The zero origin is that of defaults.
+// origin is where a value comes from: a line of the file, or what overrides it. The zero
+// origin is that of defaults.
 type origin struct {
 	line int
-	by   string // "option", or the variable of the environment; "" for the file
+	by   string // "option" or an environment variable; "" for the file
 }
 
 var fromOption = origin{by: "option"}
@@ -56,12 +56,12 @@ type given[T any] struct {
 	origin
 }
 
-// entry is one of algorithms: a name of the user's for a module with parameters.
+// entry is an element of algorithms: the user's name for a module with parameters.
 type entry struct {
 	origin
 	name      string
 	module    given[string]
-	topology  given[topology.Kind] // if set, the only kind the entry is for
+	topology  given[topology.Kind] // if set, the only kind that the entry supports
 	worldSize given[int]
 	params    given[strictyaml.Node]
 }
@@ -71,10 +71,10 @@ type arrangement struct {
 	origin
 	kind  given[topology.Kind]
 	count given[int] // 0: auto
-	w, h  given[int] // 0: not given
+	w, h  given[int] // 0: unset
 }
 
-// rule is one of rules: fields that are not set match everything.
+// rule is an element of rules. Unset fields match everything.
 type rule struct {
 	origin
 	collective given[ccl.Collective]
@@ -85,7 +85,7 @@ type rule struct {
 	algorithm  given[string]
 }
 
-// defaults returns what holds where a file says nothing.
+// defaults returns the configuration of an empty file.
 func defaults(file string) *Config {
 	return &Config{
 		file:      file,
@@ -95,17 +95,18 @@ func defaults(file string) *Config {
 	}
 }
 
-// Load reads and parses the file at path. A file that cannot be read is a
-// *Error in which errors.Is finds the cause, such as fs.ErrNotExist.
+// Load reads and parses the file at path. If the file cannot be read, the error is an *Error
+// in which errors.Is finds the cause, such as fs.ErrNotExist. Environment variables are not
+// applied; see Config.WithEnvironment.
 func Load(path string) (*Config, error) { return load(path, "") }
 
-// load is Load for a path that namedBy, if not empty, has named.
+// load is Load; namedBy is the environment variable that holds the path, or "".
 func load(path, namedBy string) (*Config, error) {
 	data, err := readFile(path)
 	if err != nil {
 		cause := err
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
-			cause = p.Err // the path stands before it already
+			cause = p.Err // without the path, which Error.File has
 		}
 		message := "cannot read the configuration: " + cause.Error()
 		if namedBy != "" {
@@ -116,8 +117,7 @@ func load(path, namedBy string) (*Config, error) {
 	return Parse(path, data)
 }
 
-// readFile reads no more of a file than is needed to see that it is too long. A pipe, which
-// can be read once, is read once in a process.
+// readFile reads at most one byte more than a file may have. A pipe is read once per process.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && isStream(info) {
@@ -135,15 +135,15 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 }
 
-// isStream reports whether a file can be read once only, and perhaps has to be waited for.
+// isStream reports whether a file can be read only once, and reading it may block.
 func isStream(info fs.FileInfo) bool {
 	return info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice|fs.ModeSocket) != 0
 }
 
-// streamTimeout is how long a configuration is waited for that comes from a pipe.
+// streamTimeout bounds the time to read a configuration from a pipe.
 const streamTimeout = time.Minute
 
-// stream is a file that is read once in a process, for all its ranks.
+// stream is a file that is read once for all ranks of the process.
 type stream struct {
 	info  fs.FileInfo
 	ended chan struct{}
@@ -156,7 +156,7 @@ var streams struct {
 	all []*stream
 }
 
-// readStream returns what a pipe holds: one rank reads it, and all get it.
+// readStream returns the content of a pipe. The first rank's call reads it for all.
 func readStream(path string, info fs.FileInfo) ([]byte, error) {
 	streams.Lock()
 	i := slices.IndexFunc(streams.all, func(s *stream) bool { return os.SameFile(s.info, info) })
@@ -181,12 +181,14 @@ func readStream(path string, info fs.FileInfo) ([]byte, error) {
 	}
 }
 
-// Find returns the configuration of this process: the file that the
-// environment variable GOCCL_CONFIG names, else ./ccl.yaml, else the built-in
-// one, and in it what the environment says (see WithEnvironment). A file that is
-// named and missing is an error, as is one that cannot be read or has a mistake, and a
-// ./ccl.yaml that is a link to nothing, or no file: nothing falls back from an error. What
-// a pipe holds, GOCCL_CONFIG=<(generate), is read once, for all ranks of the process.
+// Find returns the configuration of this process: the file that the environment variable
+// GOCCL_CONFIG names, else ./ccl.yaml, else the built-in configuration, with environment
+// variables applied (see Config.WithEnvironment).
+//
+// Only a missing ./ccl.yaml leads to the built-in configuration. All other problems are an
+// *Error: GOCCL_CONFIG names a missing file, a file cannot be read or has a mistake, or
+// ./ccl.yaml is a dangling link, a pipe or a device. GOCCL_CONFIG may name a pipe, as in
+// GOCCL_CONFIG=<(generate); it is read once for all ranks of the process.
 func Find() (*Config, error) {
 	c, err := findFile()
 	if err != nil {
@@ -216,8 +218,7 @@ func findFile() (*Config, error) {
 	return c, err
 }
 
-// Default returns the built-in configuration, goccl.DefaultConfig. It
-// panics if the program has overwritten that with nonsense.
+// Default returns the built-in configuration, goccl.DefaultConfig.
 func Default() *Config { return builtIn() }
 
 var builtIn = sync.OnceValue(func() *Config {
@@ -228,14 +229,13 @@ var builtIn = sync.OnceValue(func() *Config {
 	return c
 })
 
-// File returns the name of the file, as messages show it.
+// File returns the name of the file as error messages show it.
 func (c *Config) File() string { return c.file }
 
-// WorldSize returns the world size that the configuration asks for and where it
-// says so, such as "ccl.yaml:12 (defaults.world_size)". The world_size of the
-// algorithm's entry goes before defaults.world_size, and that before
-// topology.count (S4.5). An empty algorithm means defaults.algorithm. ok is
-// false if the size is left open: there are as many ranks as there are.
+// WorldSize returns the configured world size and its origin, such as "ccl.yaml:12
+// (defaults.world_size)". The world_size of the algorithm's entry overrides
+// defaults.world_size, which overrides topology.count. An empty algorithm means
+// defaults.algorithm. ok is false if none of the three is set: any number of ranks is right.
 func (c *Config) WorldSize(algorithm string) (n int, origin string, ok bool) {
 	if algorithm == "" {
 		algorithm = c.algorithm.value
@@ -247,7 +247,7 @@ func (c *Config) WorldSize(algorithm string) (n int, origin string, ok bool) {
 	return size.value, c.sizePlace(size, key), true
 }
 
-// sizePlace says where a world size comes from, for messages.
+// sizePlace returns the origin of a world size, for messages.
 func (c *Config) sizePlace(size given[int], key string) string {
 	if size.by != "" {
 		return size.by
@@ -255,8 +255,7 @@ func (c *Config) sizePlace(size given[int], key string) string {
 	return c.place(size.origin) + " (" + key + ")"
 }
 
-// configuredSize returns the world size, 0 if it is left open, and its key: what
-// to change for another.
+// configuredSize returns the world size, 0 if it is not configured, and its key.
 func (c *Config) configuredSize(algorithm string) (size given[int], key string) {
 	if e := c.entry(algorithm); e != nil && e.worldSize.isSet() {
 		return e.worldSize, "algorithms." + e.name + ".world_size"
@@ -267,7 +266,7 @@ func (c *Config) configuredSize(algorithm string) (size given[int], key string) 
 	return c.topology.count, "topology.count"
 }
 
-// entry returns the entry called name, nil if there is none.
+// entry returns the entry called name, or nil.
 func (c *Config) entry(name string) *entry {
 	for _, e := range c.entries {
 		if e.name == name {
@@ -277,8 +276,8 @@ func (c *Config) entry(name string) *entry {
 	return nil
 }
 
-// Entries returns the names of the entries, in the order of the file. The slice
-// belongs to the caller.
+// Entries returns the names of the entries in the order of the file. The caller may keep and
+// change the slice.
 func (c *Config) Entries() []string {
 	names := make([]string, len(c.entries))
 	for i, e := range c.entries {
@@ -287,13 +286,13 @@ func (c *Config) Entries() []string {
 	return names
 }
 
-// unknownEntry says that there is no entry called name, and which there are.
+// unknownEntry returns the message for a name that is no entry.
 func (c *Config) unknownEntry(name string) string {
 	names := c.Entries()
 	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", text.Quote(name), text.DidYouMean(name, names), text.List(names))
 }
 
-// place returns where a value comes from, for messages.
+// place describes an origin for messages.
 func (c *Config) place(o origin) string {
 	switch {
 	case o.by != "":
@@ -304,7 +303,7 @@ func (c *Config) place(o origin) string {
 	return fmt.Sprintf("%s:%d", c.file, o.line)
 }
 
-// errorAt returns an error about the value that comes from o.
+// errorAt returns an error about a value whose origin is o.
 func (c *Config) errorAt(o origin, key, format string, args ...any) error {
 	if o.by != "" {
 		key += " (" + o.by + ")"

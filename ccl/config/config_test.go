@@ -217,7 +217,7 @@ func TestParseErrors(t *testing.T) {
 		{v + "rules:\n  - {ranks: 4KiB, algorithm: a}\n", `:3: rules[1].ranks: "4KiB" is not a number of ranks`},
 		{v + "rules:\n  - {ranks: 03-, algorithm: a}\n", `:3: rules[1].ranks: "03" is not a number of ranks`},
 
-		// S4.10: the extents are checked against the count of the file
+		// The extents are checked against the count of the file
 		{v + "topology:\n  kind: torus_2d\n  count: 6\n", ":2: topology: torus_2d with count=6 w=0 h=0: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2"},
 		{v + "topology: {kind: mesh_2d_no_wrap, count: 6, w: 2, h: 2}\n", ":2: topology: mesh_2d_no_wrap with count=6 w=2 h=2: w*h is not count; give both, with w*h = 6, for example w=3 h=2"},
 		{v + "topology: {count: 6, w: 3, h: 2}\n", ":2: topology: ring_1d with count=6 w=3 h=2: a ring has no extents; remove w and h, or choose torus_2d or mesh_2d_no_wrap"},
@@ -305,7 +305,7 @@ func TestRanges(t *testing.T) {
 	require.True(t, s.contains(1) && s.contains(8) && !s.contains(9))
 }
 
-// S4.5: the algorithm's world_size goes before defaults.world_size, and that
+// The algorithm's world_size goes before defaults.world_size, and that
 // before the topology's count.
 func TestWorldSizePriority(t *testing.T) {
 	const (

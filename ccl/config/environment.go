@@ -10,14 +10,12 @@ import (
 	"github.com/goccl/goccl/internal/text"
 )
 
-// WithEnvironment returns c with what the environment says: GOCCL_ALGORITHM,
-// GOCCL_TRANSPORT, GOCCL_TIMEOUT, GOCCL_WORLD_SIZE and GOCCL_DEBUG, written as in
-// ccl.yaml, take the place of the values of those names in defaults. What a program asks
-// for by a Request goes before both. getenv is os.Getenv or of its kind; a
-// variable that is set to nothing counts as unset. c stays as it is.
+// WithEnvironment returns a copy of c in which GOCCL_ALGORITHM, GOCCL_TRANSPORT,
+// GOCCL_TIMEOUT, GOCCL_WORLD_SIZE and GOCCL_DEBUG override the values of the same names in
+// defaults. Their syntax is that of ccl.yaml. A Request overrides both. getenv is os.Getenv or
+// a substitute; an empty variable counts as unset.
 //
-// A value that ccl.yaml could not hold is a *Error, here or, for names, in
-// Resolve.
+// An invalid value is an *Error. Names of algorithms and transports are checked by Resolve.
 func (c *Config) WithEnvironment(getenv func(string) string) (*Config, error) {
 	with := *c
 	for _, err := range []error{
@@ -34,19 +32,18 @@ func (c *Config) WithEnvironment(getenv func(string) string) (*Config, error) {
 	return &with, nil
 }
 
-// environmentPrefix is how the names of goccl's variables begin.
+// environmentPrefix starts the names of goccl's variables.
 const environmentPrefix = "GOCCL_"
 
-// knownVariables are all variables that goccl reads or sets, whichever package does.
+// knownVariables are the variables that any package of goccl reads or sets.
 var knownVariables = []string{
 	"GOCCL_ALGORITHM", "GOCCL_CONFIG", "GOCCL_DEBUG", "GOCCL_TIMEOUT", "GOCCL_TRANSPORT", "GOCCL_WORLD_SIZE",
 	"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SECRET", "GOCCL_SHM_SIZE", "GOCCL_ERROR_FILE",
 }
 
-// CheckEnvironment returns a *Error if a variable of environ, which is as
-// os.Environ writes it, begins with GOCCL_ and is none that goccl knows: a misspelt name
-// would run something else than its author meant. The error names the nearest one. A
-// variable that is set to nothing counts as unset.
+// CheckEnvironment returns an *Error if a variable's name starts with GOCCL_ but is unknown,
+// because a misspelt variable would otherwise be ignored. The error suggests the nearest known
+// name. environ has the form of os.Environ; an empty variable counts as unset.
 func CheckEnvironment(environ []string) error {
 	var unknown []string
 	for _, v := range environ {

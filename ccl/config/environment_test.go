@@ -67,7 +67,7 @@ algorithms: {plain: {module: plain}, other: {module: plain}, fixed: {module: pla
 			"defaults.algorithm": {Value: "fixed", Origin: "option"},
 			"defaults.transport": {Value: "auto", Origin: "option"},
 			"defaults.timeout":   {Value: "30s", Origin: "option"},
-			"world_size":         {Value: "5", Origin: "ccl.yaml:3 (algorithms.fixed.world_size)"}, // S4.5
+			"world_size":         {Value: "5", Origin: "ccl.yaml:3 (algorithms.fixed.world_size)"},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Error is a mistake in a configuration, with its place. Line is 0 where
-// there is no line to name.
+// Error is a mistake in a configuration file or an environment variable.
 type Error struct {
-	File    string
-	Line    int
+	File    string // "environment" for a variable
+	Line    int    // 0 if the mistake has no line
 	Key     string // path of the key, such as "algorithms.ring.params.chunk"
 	Message string
 	Err     error // the cause, such as fs.ErrNotExist, or nil
 }
 
+// Error returns "file:line: key: message".
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)

@@ -6,28 +6,27 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Explanation is how a call of one shape is done, and why.
+// Explanation is which kernel executes calls of one shape, at what cost, and why.
 type Explanation struct {
 	Choice ccl.Choice // zero if Err is not nil
-	Err    error      // why the call would be refused, as Choose says it
+	Err    error      // the error of Choose
 	Shape  ccl.Shape  // the shape asked for, with Params and Eager as the kernel sees them
-	Cost   ccl.Cost   // what the kernel declares for it
-	Rules  []Verdict  // one for each rule, in the order of the file
+	Cost   ccl.Cost   // declared by the kernel
+	Rules  []Verdict  // one per rule, in the order of the file
 }
 
-// Verdict is what became of one rule for one shape.
+// Verdict is whether one rule was chosen for one shape, and why.
 type Verdict struct {
 	Rule   int    // its number, from 1
 	Origin string // "ccl.yaml:31"
-	Entry  string // that the rule would choose
+	Entry  string // the rule's algorithm
 	Chosen bool
 	Why    string // "bytes: 1MiB-, and the call has 4KiB"
 }
 
-// Explain says what Choose chooses for a shape, and what became of each rule.
-// payloadLimit is the length in bytes up to which inputs travel with the
-// synchronisation of the group's transport: transport.Endpoint's PayloadLimit, 0
-// if that is not known.
+// Explain returns the result of Choose for the same arguments, and a Verdict on each rule.
+// payloadLimit is the PayloadLimit of the group's transport.Endpoint: the length in bytes up to
+// which inputs travel with the synchronisation. It is 0 if unknown.
 func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Explanation {
 	choice, err := s.Choose(shape, force)
 	e := Explanation{Choice: choice, Err: err, Shape: shape}
@@ -60,7 +59,7 @@ func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Expl
 	return e
 }
 
-// mismatch says why the rule, which chooses the algorithm a, does not match.
+// mismatch returns why the rule, which chooses the algorithm a, does not match, "" if it does.
 func (r *rule) mismatch(shape ccl.Shape, a *ccl.Algorithm) string {
 	coll := shape.Collective
 	switch {

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// Finding is something about the rules of a configuration that its author may not
-// have meant.
+// Finding is a property of the rules that their author may not have intended.
 type Finding struct {
 	Origin  string // "ccl.yaml:31"
 	Message string
 }
 
-// Findings looks at the rules as a whole, for any number of ranks: which of them
-// overlap without one being the special case of the other, which never match, and
-// for which calls there is none, so that they fail with ErrNotImplemented. None
-// of this is an error: what is, Resolve has refused. There are no findings where
-// one algorithm does everything and no rule is asked.
+// Findings analyses the rules for any number of ranks. It reports rules with different
+// algorithms that overlap, unless one is a special case of the other, rules without a
+// condition that never match, and calls that no rule matches, which fail with
+// ccl.ErrNotImplemented. None of these is an error. Without auto it returns nil, because rules
+// are not used.
 func (s *Settings) Findings() []Finding {
 	c := s.config
 	if s.algorithm.value != auto {
@@ -39,14 +38,14 @@ func (s *Settings) Findings() []Finding {
 			if c.rules[j].algorithm.value == r.algorithm.value || earlier.within(b) || b.within(earlier) {
 				continue
 			}
-			if both, some := b.and(earlier); some {
+			if both := b.and(earlier); !both.empty() {
 				add(r.origin, "rules %d and %d overlap: both match %v; rule %d goes first", j+1, i+1, both, j+1)
 			}
 		}
 	}
 	at := c.rules[len(c.rules)-1].origin
 	const most = 10
-	if len(open) <= 10*most { // else they are past reading anyway
+	if len(open) <= 10*most { // merging many more takes long
 		open = merged(open)
 	}
 	for _, gap := range open[:min(most, len(open))] {
@@ -58,10 +57,9 @@ func (s *Settings) Findings() []Finding {
 	return findings
 }
 
-// checkRules refuses rules that can do nothing: those that name a collective that
-// their algorithm has no kernel for, and special cases that an earlier rule has
-// taken already. A rule without any condition may be left with nothing to do; it
-// is a fallback, and a finding.
+// checkRules rejects rules that can never match: their algorithm has no kernel for their
+// collective, or earlier rules match everything that they match. A rule without a condition
+// is a fallback, and only a finding if it never matches.
 func (s *Settings) checkRules(Request) error {
 	if s.algorithm.value != auto {
 		return nil
@@ -75,7 +73,7 @@ func (s *Settings) checkRules(Request) error {
 		case r.collective.isSet() && a.Kernels[r.collective.value] == nil:
 			return s.config.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"),
 				"algorithm %s (entry %s) has no kernel for %v", a.Name, r.algorithm.value, r.collective.value)
-		case b.collectives == 0:
+		case b[collectives].empty():
 			return s.config.errorAt(r.origin, ruleKey(i, "op"),
 				"the rule never matches: algorithm %s (entry %s) has no kernel that takes an op", a.Name, r.algorithm.value)
 		case r.isSpecial() && !meetsAny(b, open):
@@ -92,7 +90,7 @@ func (r *rule) isSpecial() bool {
 	return r.collective.isSet() || r.bytes.isSet() || r.ranks.isSet() || r.dtype.isSet() || r.op.isSet()
 }
 
-// ruleBoxes returns the calls that each rule matches by itself.
+// ruleBoxes returns the calls that each rule matches, regardless of earlier rules.
 func (s *Settings) ruleBoxes() []box {
 	boxes := make([]box, len(s.config.rules))
 	for i := range boxes {
@@ -102,8 +100,8 @@ func (s *Settings) ruleBoxes() []box {
 	return boxes
 }
 
-// shadows names the rules before boxes[i] that match something of it:
-// "rules 1 and 2 (ccl.yaml:30, ccl.yaml:31) match".
+// shadows names the rules before boxes[i] that overlap it: "rules 1 and 2 (ccl.yaml:30,
+// ccl.yaml:31) together match".
 func (s *Settings) shadows(boxes []box, i int) string {
 	var numbers, places []string
 	for j, earlier := range boxes[:i] {
@@ -122,7 +120,7 @@ func (s *Settings) shadows(boxes []box, i int) string {
 
 func meetsAny(b box, boxes []box) bool { return slices.ContainsFunc(boxes, b.meets) }
 
-// without returns the calls of boxes that are not in b.
+// without returns boxes without the calls in b.
 func without(boxes []box, b box) (left []box) {
 	for _, c := range boxes {
 		left = c.minus(b, left)
@@ -130,7 +128,7 @@ func without(boxes []box, b box) (left []box) {
 	return left
 }
 
-// merged puts together boxes that differ in one dimension only and make up one.
+// merged joins boxes whose union is a box.
 func merged(boxes []box) []box {
 	for again := true; again; {
 		again = false

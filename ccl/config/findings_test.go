@@ -14,11 +14,11 @@ import (
 
 // pointOf returns the calls of one shape as a box.
 func pointOf(s ccl.Shape) box {
-	op := uint64(1) << s.Op
+	op := s.Op
 	if !s.Collective.Reduces() {
-		op = 1 << ccl.Sum // any will do
+		op = ccl.Sum // any will do
 	}
-	return box{1 << s.Collective, 1 << s.DType, op, interval{s.Bytes, s.Bytes}, interval{s.Ranks, s.Ranks}}
+	return box{setOf(s.Collective), setOf(s.DType), setOf(op), {1, s.Bytes, s.Bytes}, {1, s.Ranks, s.Ranks}}
 }
 
 // edges are sizes and numbers of ranks around which random rules begin and end.
@@ -182,7 +182,7 @@ func TestRuleErrors(t *testing.T) {
 		resolve(t, entriesOfRules+c.rules, Request{Algorithm: "plain"})
 	}
 	_, err := tryResolve(t, "version: 1\nalgorithms: {a: {module: plain}}\n", Request{})
-	require.EqualError(t, err, "ccl.yaml: rules: the file is without rules, and defaults.algorithm is auto: nothing says which algorithm does a call; add a rule such as {algorithm: direct}, or name an algorithm")
+	require.EqualError(t, err, "ccl.yaml: rules: defaults.algorithm is auto, but the file is without rules; add a rule such as {algorithm: direct}, or name an algorithm")
 	_, err = Parse("ccl.yaml", []byte(entriesOfRules+"  - {collective: barrier, algorithm: plain}\n"))
 	require.EqualError(t, err, "ccl.yaml:4: rules[1].collective: the engine executes barriers itself: they need no algorithm and no rule")
 	_, err = Parse("ccl.yaml", []byte(entriesOfRules+strings.Repeat("  - {algorithm: plain}\n", 257)))

@@ -5,11 +5,10 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// ForGroup returns the settings of a group of some of the ranks: those of the whole,
-// without the world size, and without a grid, which some of its ranks do not make. What
-// is not for so few ranks is left out: rules, and the algorithm that does everything, for
-// which rules choose then. Where no rule is left the entries do what they can, in their
-// order.
+// ForGroup returns the settings of a subgroup: those of s without the world size, on a ring.
+// Rules whose entry does not support the subgroup are left out. If the configured algorithm
+// does not support it, rules choose, or without rules the first entry that supports the call.
+// The error is an *Error if no entry supports the subgroup.
 func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 	c := *s.config
 	c.worldSize = given[int]{}
@@ -42,7 +41,7 @@ func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 		}
 	}
 	if unfit != "" {
-		err := c.errorAt(g.algorithm.origin, "defaults.algorithm", "%s; add an entry that is for groups of any size, such as direct: {module: direct}", unfit)
+		err := c.errorAt(g.algorithm.origin, "defaults.algorithm", "%s; add an entry that supports groups of any size, such as direct: {module: direct}", unfit)
 		g.instead = "auto, since " + unfit
 		g.algorithm = given[string]{auto, origin{by: g.instead}}
 		if len(c.rules) == 0 {
@@ -56,8 +55,7 @@ func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 	return g, nil
 }
 
-// ruleOfEntries are the rules of a group for which none is left: its entries, in their
-// order.
+// ruleOfEntries returns one rule per entry that supports the subgroup, in the order of the file.
 func (s *Settings) ruleOfEntries() (rules []rule) {
 	for _, k := range s.candidates {
 		if k.unfit == "" {

@@ -10,40 +10,41 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// Request is what a program asks for: its options, which take the place of what
-// the environment and the file say.
+// Request holds a program's options, which override environment variables and the file, and
+// the number of ranks.
 type Request struct {
 	Registry  *ccl.Registry // where modules are looked up; nil: DefaultRegistry
-	Algorithm string        // takes the place of defaults.algorithm; "": as configured
-	Transport string        // takes the place of defaults.transport; "": as configured
-	Timeout   time.Duration // takes the place of defaults.timeout; 0: as configured; negative: none
-	Ranks     int           // how many ranks there are, hosted or launched; at least 1
-	RanksFrom string        // who says so, a clause for messages: "dist.Spawn hosts 4 ranks: dist.WithRanks(4)"
+	Algorithm string        // overrides defaults.algorithm, unless ""
+	Transport string        // overrides defaults.transport, unless ""
+	Timeout   time.Duration // overrides defaults.timeout, unless 0; negative: no limit
+	Ranks     int           // number of ranks, hosted or launched; 1 to MaxRanks
+	RanksFrom string        // origin of Ranks, for messages: "dist.Spawn hosts 4 ranks: dist.WithRanks(4)"
 }
 
-// Settings is the effective configuration of one group. It is immutable and safe
-// for concurrent use.
+// Settings is the effective configuration of one group. It implements ccl.Selector, is
+// immutable, and may be used concurrently.
 type Settings struct {
 	config     *Config
 	ranks      int
-	ranksFrom  string // where that is asked for, such as "ccl.yaml:12 (defaults.world_size)"
+	ranksFrom  string // origin of ranks, such as "ccl.yaml:12 (defaults.world_size)"
 	topology   *topology.Topology
 	transport  given[string]
 	timeout    given[time.Duration]
 	debug      given[bool]
 	algorithm  given[string]
-	instead    string       // of a group for which the configured algorithm is not: why rules choose
-	candidates []*candidate // one for each entry, in the order of the file
+	instead    string       // why rules choose, if the configured algorithm does not support the subgroup
+	candidates []*candidate // one per entry, in the order of the file
 	values     []Setting
 	agreement  string
 }
 
-// Resolve makes the effective configuration of one group: it finds the modules of
-// all entries and fills their parameters, then settles the world size, then the
-// topology (S4.7, S4.8). A mistake in the file, or an algorithm that is not for
-// this group, is a *Error; a number of ranks other than the configured
-// world size is a *MissingConfigurationError. Nothing is left of a Resolve that
-// failed.
+// Resolve returns the effective configuration of one group. It looks up the modules of all
+// entries, fills their parameters, compares the world size with r.Ranks, and builds the
+// topology, in this order.
+//
+// Errors are *Error for a mistake in the file or an algorithm that does not support the group,
+// *ccl.MissingConfigurationError if the configured world size is not r.Ranks, and
+// *ccl.InvalidArgumentError if r.Ranks is out of range.
 func (c *Config) Resolve(r Request) (*Settings, error) {
 	if r.Ranks < 1 || r.Ranks > MaxRanks {
 		return nil, &ccl.InvalidArgumentError{Operation: "Resolve", Message: fmt.Sprintf("Request.Ranks is %d; from 1 to %d are allowed", r.Ranks, MaxRanks)}
@@ -73,8 +74,8 @@ func override[T any](configured given[T], option T, isSet bool) given[T] {
 	return configured
 }
 
-// checkOptions looks at the names that came in as options or by the environment;
-// those in the file have been checked when it was read.
+// checkOptions checks the names in options and environment variables. Parse has checked those
+// in the file.
 func (s *Settings) checkOptions(Request) error {
 	if name := s.algorithm.value; name != auto && s.config.entry(name) == nil {
 		return s.config.errorAt(s.algorithm.origin, "defaults.algorithm", "%s", s.config.unknownEntry(name))
@@ -105,14 +106,13 @@ func (s *Settings) findAlgorithms(r Request) error {
 	return nil
 }
 
-// resolveWorldSize compares the world size that is configured with the ranks that
-// there are (S4.5).
+// resolveWorldSize compares the configured world size with the number of ranks.
 func (s *Settings) resolveWorldSize(r Request) error {
-	there := r.RanksFrom
-	if there == "" {
-		there = fmt.Sprintf("the number of ranks is %d", r.Ranks)
+	actual := r.RanksFrom
+	if actual == "" {
+		actual = fmt.Sprintf("the number of ranks is %d", r.Ranks)
 	}
-	s.ranksFrom = there
+	s.ranksFrom = actual
 	size, key := s.config.configuredSize(s.algorithm.value)
 	if size.value == 0 {
 		return nil
@@ -124,12 +124,12 @@ func (s *Settings) resolveWorldSize(r Request) error {
 	return &ccl.MissingConfigurationError{
 		Missing: []string{key},
 		Message: fmt.Sprintf("the world size is %d by %s, but %s; start %d ranks, or set %s to %d",
-			size.value, s.ranksFrom, there, size.value, key, r.Ranks),
+			size.value, s.ranksFrom, actual, size.value, key, r.Ranks),
 	}
 }
 
-// arrange makes the topology. A ring takes any number of ranks; the extents of a
-// grid are those of the file (S4.10, S4.20).
+// arrange builds the topology. A ring takes any number of ranks; a grid needs the file's
+// extents.
 func (s *Settings) arrange(Request) (err error) {
 	t := &s.config.topology
 	if count := t.count.value; count != 0 && count != s.ranks && t.kind.value != topology.Ring1D {
@@ -141,8 +141,8 @@ func (s *Settings) arrange(Request) (err error) {
 	return err
 }
 
-// checkUse judges which entries are for this group, and fails if one that is in
-// use is not: the one that is chosen, or those of the rules where rules choose.
+// checkUse determines which entries support the group. It fails if the configured algorithm,
+// or with auto an entry of a rule, does not.
 func (s *Settings) checkUse(Request) error {
 	for _, k := range s.candidates {
 		k.unfit = k.misfit(s)
@@ -155,7 +155,7 @@ func (s *Settings) checkUse(Request) error {
 	}
 	if len(s.config.rules) == 0 {
 		return s.config.errorAt(s.algorithm.origin, "rules",
-			"the file is without rules, and defaults.algorithm is auto: nothing says which algorithm does a call; add a rule such as {algorithm: direct}, or name an algorithm")
+			"defaults.algorithm is auto, but the file is without rules; add a rule such as {algorithm: direct}, or name an algorithm")
 	}
 	for i, r := range s.config.rules {
 		if k := s.candidate(r.algorithm.value); k.unfit != "" {
@@ -165,7 +165,7 @@ func (s *Settings) checkUse(Request) error {
 	return nil
 }
 
-// candidate returns the entry called name, nil if there is none.
+// candidate returns the entry called name, or nil.
 func (s *Settings) candidate(name string) *candidate {
 	for _, k := range s.candidates {
 		if k.entry.name == name {
@@ -181,15 +181,15 @@ func (s *Settings) WorldSize() int { return s.ranks }
 // Topology returns how the ranks are arranged.
 func (s *Settings) Topology() *topology.Topology { return s.topology }
 
-// Transport returns "auto", "local" or "shm". Whether it can be had is for those
-// to say who connect the ranks.
+// Transport returns "auto", "local" or "shm". The caller that connects the ranks checks
+// whether it is available.
 func (s *Settings) Transport() string { return s.transport.value }
 
-// Timeout returns how long a call may wait for others, 0 for ever.
+// Timeout returns how long a call may wait for other ranks; 0 means no limit.
 func (s *Settings) Timeout() time.Duration { return s.timeout.value }
 
-// Algorithm returns the name of the entry that does all calls, or "auto" where
-// the rules choose.
+// Algorithm returns the name of the entry that executes all calls, or "auto" if the rules
+// choose.
 func (s *Settings) Algorithm() string { return s.algorithm.value }
 
 // Debug reports whether calls check that no one changes their buffers while they run.

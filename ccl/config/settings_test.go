@@ -210,7 +210,7 @@ func TestOptionsTakeThePlaceOfDefaults(t *testing.T) {
 	require.Equal(t, "plain", s.Algorithm())
 	require.Equal(t, "shm", s.Transport())
 	require.Equal(t, time.Second, s.Timeout())
-	require.Equal(t, 6, s.WorldSize(), "the world_size of fancy no longer counts (S4.5)")
+	require.Equal(t, 6, s.WorldSize(), "the world_size of fancy no longer counts")
 	origins := map[string]string{}
 	for _, v := range s.Values() {
 		origins[v.Key] = v.Origin
@@ -275,7 +275,7 @@ func TestAgreement(t *testing.T) {
 	require.NotContains(t, seen, resolve(t, text, Request{Ranks: 3}).Agreement())
 }
 
-// S4.7: the steps come in their order, so the first of several mistakes is the
+// The steps come in their order, so the first of several mistakes is the
 // one that is told.
 func TestResolveOrder(t *testing.T) {
 	const (
@@ -298,7 +298,7 @@ func TestResolveOrder(t *testing.T) {
 	require.ErrorContains(t, err, "; registered: none; ")
 }
 
-// S4.5: the world size that is configured and the ranks that there are.
+// The world size that is configured and the ranks that there are.
 func TestWorldSizeMismatch(t *testing.T) {
 	const start = "version: 1\nalgorithms:\n  sized: {module: plain, world_size: 3}\n"
 	from := "dist.Spawn hosts 4 ranks: dist.WithRanks(4)"
@@ -325,7 +325,7 @@ func TestWorldSizeMismatch(t *testing.T) {
 	require.Equal(t, Setting{"world_size", "7", "seven were launched"}, values[len(values)-1])
 }
 
-// S4.10, S4.20: a world size from elsewhere than count rebuilds a ring; a grid is
+// A world size from elsewhere than count rebuilds a ring; a grid is
 // what the file says or an error.
 func TestTopology(t *testing.T) {
 	const size = "version: 1\ndefaults: {world_size: 6}\n"

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Setting is one effective value. All ranks of a group must agree on Key and
-// Value; where the value comes from may differ.
+// Setting is one effective value. Key and Value must be equal on all ranks of a group; Origin
+// may differ.
 type Setting struct {
 	Key    string // such as "algorithms.ring.params.chunk"; rules count from 1: "rules[1].bytes"
 	Value  string
@@ -33,7 +33,7 @@ func (s *Settings) collectValues() {
 	add("topology.w", s.topology.W(), c.place(c.topology.w.origin))
 	add("topology.h", s.topology.H(), c.place(c.topology.h.origin))
 
-	// What an entry or a rule leaves out has no value. Parameters always have one.
+	// Unset fields of entries and rules are left out. Parameters always have a value.
 	addGiven := func(key string, value any, o origin) {
 		if o.isSet() {
 			add(key, value, c.place(o))
@@ -65,8 +65,7 @@ func (s *Settings) collectValues() {
 	s.agreement = lines.String()
 }
 
-// Values returns all effective values, sorted by key: what ranks compare when
-// they form a group. The slice belongs to the caller.
+// Values returns all effective values, sorted by key. The caller may keep and change the slice.
 func (s *Settings) Values() []Setting { return slices.Clone(s.values) }
 
 // Agreement returns all effective values as lines "key=value", sorted by key. Ranks whose
