@@ -2,75 +2,73 @@ package ccl
 
 import (
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/goccl/goccl/topology"
 )
 
-// Algorithm is a family of kernels that `module:` in ccl.yaml names: a
-// documented value, registered from an init function (see Register).
+// Algorithm is a family of kernels that `module:` in ccl.yaml names. Packages register it from an
+// init function (see Register).
 type Algorithm struct {
-	// Name is what `module:` says; Doc is one sentence or more about it.
+	// Name is the value of `module:`. Doc describes the algorithm in one sentence or more.
 	Name, Doc string
-	// Topologies are the kinds the algorithm is for; nil means any.
+	// Topologies are the kinds of topology that the algorithm supports; nil: all.
 	Topologies []topology.Kind
-	// Params returns a fresh pointer to a struct that holds the defaults; an
-	// entry's `params:` are filled in strictly, by the fields' yaml tags, and
-	// kernels get it through ParamsOf. Fields can be bool, int, string,
-	// time.Duration and ByteSize; a doc tag describes one in a few words. nil: the
-	// algorithm has no parameters. If the struct has a method Validate() error,
-	// it is called after filling.
+	// Params returns a new pointer to a struct with the default parameters; nil: the algorithm
+	// has none. An entry's `params:` are filled in by the fields' yaml tags; unknown keys are
+	// errors. Kernels get the struct through ParamsOf. Fields can be bool, int, string,
+	// time.Duration and ByteSize; a doc tag describes one in a few words. If the struct has a
+	// method Validate() error, it is called after filling.
 	Params func() any
 	// Kernels holds one kernel for each collective the algorithm implements.
 	Kernels map[Collective]*Kernel
 }
 
-// Kernel is one collective done by one algorithm.
+// Kernel is how one algorithm does one collective.
 type Kernel struct {
-	// Doc is a sentence about how it is done, with the source.
+	// Doc is a sentence about the method, with its source.
 	Doc string
-	// Supports says in words why a shape is not supported; nil: all are. A call
-	// of a shape that is not is refused before any data moves.
+	// Supports returns an error that says why a shape is not supported; nil: all shapes are. A
+	// call of an unsupported shape is rejected before any data moves.
 	Supports func(Shape) error
-	// Cost declares what an execution costs. The conformance suite measures it. For a
-	// scan through a window it is what that takes where ranks share memory: where its
-	// inputs are copied, every rank folds for itself, and reads those of all ranks
-	// before it.
+	// Cost declares the cost of a call. The conformance suite measures it. For a scan through a
+	// view it is the cost where ranks share memory; where inputs are copied, every rank reduces
+	// for itself and reads the inputs of all ranks before it.
 	Cost func(Shape) Cost
-	// Eager: for small inputs the kernel's window may show the payloads that
-	// travel with the synchronisation instead of the ranks' own buffers. It
-	// saves the second synchronisation.
+	// Eager: for small inputs the view may show the payloads that travel with the
+	// synchronisation instead of the ranks' own buffers, which saves the second
+	// synchronisation.
 	Eager bool
-	// AnyRunner: the kernel uses a window and no messages, and does not ask who
-	// runs it: its Run may be executed for any rank by any goroutine.
+	// AnyRunner: any goroutine may execute Run for any rank. The kernel uses a view and no
+	// messages, and does not depend on the goroutine that runs it.
 	AnyRunner bool
-	// ReadsOwnPart: of the inputs of others the kernel looks at its part (View.Mine) of each piece only,
-	// as ReduceToAll does, or in a reduce-scatter at its block. What a rank would look at of its own need not be copied to
-	// where others see it, where it has to be copied at all.
+	// ReadsOwnPart: from other ranks' inputs the kernel reads only its own part of each piece
+	// (View.Mine), as ReduceToAll does, or its own block, in a reduce-scatter. Transports that
+	// copy can then skip that part of the rank's own input.
 	ReadsOwnPart bool
-	// Ordered: the kernel folds ranks in their order, x0 op x1 op x2 ..., whatever it
-	// brackets, so that operations that do not commute are safe with it. Others are
-	// refused such operations.
+	// Ordered: the kernel reduces in rank order, x0 op x1 op x2 ..., with any brackets. Other
+	// kernels reject operations that do not commute.
 	Ordered bool
-	// Run executes the call on one rank. It is not called in groups of one rank,
-	// nor where nothing moves (Shape.Total is 0): there is nothing to do.
+	// Run executes the call on one rank. It is not called in groups of one rank, nor if no data
+	// moves (Shape.Total is 0).
 	Run func(*Call) error
 }
 
-// Shape is what all ranks of a call share and what decides which kernel runs. The
-// root and the lengths of blocks are not in it: Supports and Cost depend on Bytes and
-// Total, and where blocks that are not alike cost otherwise, Cost is that of such as
-// are.
+// Shape is the facts about a call that are the same on all ranks and that determine the kernel.
+// It does not include the root and the lengths of blocks: Supports and Cost depend on Bytes and
+// Total. If blocks of different lengths change the cost, Cost is for blocks of the same length.
 type Shape struct {
 	Collective Collective
 	Ranks      int
-	Bytes      int // of one rank's input; of the longest, where they differ
-	Total      int // bytes of the result on one rank; of the longest
+	Bytes      int // of the longest input of a rank
+	Total      int // bytes of the longest result of a rank
 	DType      DType
-	Op         Op // Sum where the collective does not reduce
+	Op         Op // Sum if the collective does not reduce
 	Topology   *topology.Topology
-	Params     any  // of the algorithm's entry, as its Params made them
+	Params     any  // of the algorithm's entry
 	Eager      bool // the inputs travel with the synchronisation
 }
 
@@ -86,19 +84,17 @@ func (s Shape) String() string {
 	return text + fmt.Sprintf("%d bytes, %d ranks)", s.Bytes, s.Ranks)
 }
 
-// Cost is what one call of a kernel costs, over all ranks.
+// Cost is the cost of one call, over all ranks.
 type Cost struct {
-	// Steps is the number of messages on the longest chain in which each has to
-	// wait for the one before it; an empty message counts, and a window counts as
-	// one.
+	// Steps is the number of messages on the longest chain in which each message waits for the
+	// one before it. An empty message counts; a view counts as one.
 	Steps int
-	// Bytes is what all ranks together send to others, or read from and store to
-	// the buffers of others through a window. Payloads that travel with the
-	// synchronisation are free.
+	// Bytes is the number of bytes that all ranks together send, or read from and store to the
+	// buffers of others through a view. Payloads that travel with the synchronisation are free.
 	Bytes int
 }
 
-// Validate says what is missing in an algorithm's description.
+// Validate returns an error that says what is missing in the description of the algorithm.
 func (a *Algorithm) Validate() error {
 	switch {
 	case a == nil:
@@ -121,7 +117,7 @@ func (a *Algorithm) Validate() error {
 		case k.Cost == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v declares no Cost", a.Name, coll)
 		case k.Eager && !k.AnyRunner:
-			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Eager but not Shared", a.Name, coll)
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Eager but not AnyRunner", a.Name, coll)
 		}
 	}
 	_, err := a.Parameters()
@@ -150,3 +146,59 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 	}()
 	return kernel.Supports(shape)
 }
+
+// Registry holds algorithms by the names that `module:` in ccl.yaml uses. It is safe for
+// concurrent use.
+type Registry struct {
+	mu         sync.RWMutex
+	algorithms map[string]*Algorithm
+}
+
+// NewRegistry returns a registry of the algorithms. Like Register it panics on
+// an invalid one.
+func NewRegistry(algorithms ...*Algorithm) *Registry {
+	r := &Registry{algorithms: make(map[string]*Algorithm)}
+	for _, a := range algorithms {
+		r.Register(a)
+	}
+	return r
+}
+
+// Register adds a. It panics if a is invalid (see Algorithm.Validate) or its name is taken: both
+// are defects of the program that show when it starts.
+func (r *Registry) Register(a *Algorithm) {
+	if err := a.Validate(); err != nil {
+		panic(err.Error())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, taken := r.algorithms[a.Name]; taken {
+		panic(fmt.Sprintf("ccl: algorithm %q is registered twice", a.Name))
+	}
+	r.algorithms[a.Name] = a
+}
+
+// Lookup returns the algorithm called name.
+func (r *Registry) Lookup(name string) (*Algorithm, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	a, ok := r.algorithms[name]
+	return a, ok
+}
+
+// Names returns the names of all algorithms, sorted.
+func (r *Registry) Names() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Sorted(maps.Keys(r.algorithms))
+}
+
+var defaultRegistry = NewRegistry()
+
+// DefaultRegistry returns the registry that Register adds to.
+func DefaultRegistry() *Registry { return defaultRegistry }
+
+// Register adds an algorithm to the default registry. An algorithm's package calls it from an init
+// function and is imported for that side effect. It panics if the algorithm is invalid or its name
+// is taken.
+func Register(a *Algorithm) { defaultRegistry.Register(a) }

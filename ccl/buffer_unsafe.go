@@ -26,7 +26,7 @@ func pointer(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b
 // same reports whether a and b are the same memory.
 func same(a, b []byte) bool { return pointer(a) == pointer(b) && len(a) == len(b) }
 
-// spanOf returns where b lies.
+// spanOf returns the addresses of b.
 func spanOf(b []byte) transport.Span {
 	if len(b) == 0 {
 		return transport.Span{}
@@ -44,7 +44,7 @@ func overlap(a, b []byte) bool {
 	return p < q+uintptr(len(b)) && q < p+uintptr(len(a))
 }
 
-// alignedBytes returns n bytes, at least one, that begin at a cache line.
+// alignedBytes returns n bytes, n >= 1, that start at a cache line.
 func alignedBytes(n int) []byte {
 	room := make([]byte, n+63)
 	skip := int(-uintptr(pointer(room)) % 64)
@@ -54,7 +54,7 @@ func alignedBytes(n int) []byte {
 // scratch is memory that is kept, and grows when more is needed.
 type scratch []byte
 
-// bytes returns n bytes that begin at a cache line, with what the last use has left in them.
+// bytes returns n bytes that start at a cache line. Their contents are unspecified.
 func (s *scratch) bytes(n int) []byte {
 	if cap(*s) < n || *s == nil {
 		*s = alignedBytes(max(n, 1))
@@ -68,8 +68,7 @@ func (c *Communicator) spareBuffer(n int, shift uint8) Buffer {
 	return Buffer{data: c.spare.bytes(n << shift), shift: shift}
 }
 
-// sharedBytes is alignedBytes of memory that may be more than there is; it is at least one
-// byte.
+// sharedBytes is alignedBytes for lengths, from 0 on, that may exceed the memory of the machine.
 func sharedBytes(n int) ([]byte, error) {
 	room, err := memory.Bytes(n + 64)
 	if err != nil {
@@ -84,7 +83,7 @@ func elements[T Element](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// comparePlaces orders memory by where it begins.
+// comparePlaces orders memory by its address.
 func comparePlaces(a, b []byte) int {
 	return cmp.Compare(uintptr(pointer(a)), uintptr(pointer(b)))
 }

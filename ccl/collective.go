@@ -1,6 +1,10 @@
 package ccl
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/goccl/goccl/internal/text"
+)
 
 // Collective is what a call computes, by whichever algorithm.
 type Collective uint8
@@ -98,6 +102,16 @@ func (c Collective) String() string {
 		return collectives[c].name
 	}
 	return fmt.Sprintf("collective(%d)", uint8(c))
+}
+
+// MarshalText returns the name, such as "all_reduce".
+func (c Collective) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText parses the name of one of Collectives. The error for an unknown name suggests the nearest
+// one.
+func (c *Collective) UnmarshalText(name []byte) (err error) {
+	*c, err = text.Named("collective", string(name), Collectives())
+	return err
 }
 
 // Reduces reports whether the collective takes an Op.

@@ -11,49 +11,48 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Communicator is one rank's handle on a group of connected ranks. Its ranks make
-// the same calls in the same order; one rank's calls follow each other, and two
-// that overlap are refused with ErrConcurrentUse where that is seen. Calls of one that New
-// has not made return ErrInvalidCommunicator. Abort, Close,
-// Err, Rank, Size, Selector and Transport may be called at any time by anyone. The
-// buffers of the last call stay reachable until the next one.
+// Communicator is one rank's handle on a group of connected ranks. The ranks make the same calls in
+// the same order. One rank makes one call at a time; a second call that overlaps returns
+// ErrConcurrentUse if the overlap is noticed. A communicator that New has not made returns
+// ErrInvalidCommunicator. Any goroutine may call Abort, Close, Err, Rank, Size, Selector and
+// Transport at any time. The buffers of the last call stay reachable until the next one.
 type Communicator struct {
 	_          [padBytes]byte
 	ep         transport.Endpoint
-	memory     transport.Memory  // nil where ranks do not share memory
-	regions    transport.Regions // not nil where they do not, but can
+	memory     transport.Memory  // nil: ranks do not share memory
+	regions    transport.Regions // not nil: they do not, but can
 	rank, size int
 	name       string
-	global     []int // the ranks of the first group that these are; nil: this is the first
+	global     []int // ranks in the first group, by rank; nil: this is the first group
 	selector   Selector
 	queue      queue
 	messages   messages
 	unasked    failedWorks // for Drain
 	logger     *slog.Logger
-	tell       func(*Communicator, *CollectiveFailedError) // nil: nothing is to be told
+	tell       func(*Communicator, *CollectiveFailedError) // of WithFailures, or nil
 	warn       func(seq uint64, missing []int)
 
 	made      transport.Region       // by the last call that made one
 	shared    []byte                 // its memory
-	none      *AllocationFailedError // or why no rank has it
+	none      *AllocationFailedError // or the reason that no rank has it
 	allocated []transport.Region
 	placed    bool // buffers may lie in memory of regions
 
-	ended atomic.Pointer[error] // the failure of the group, for when the endpoint is free
+	ended atomic.Pointer[error] // the failure of the group, for after the endpoint was freed
 
-	guard  transport.FaultGuard // nil where shared memory cannot vanish
+	guard  transport.FaultGuard // nil: shared memory cannot vanish
 	faults bool                 // whether faults were panics before the call
 
 	life      lifetime
-	inside    bool                          // the call that runs has begun to synchronise
-	claiming  bool                          // this rank runs the bodies of others
-	before    error                         // of calls on a group that has failed
-	differ    atomic.Pointer[MismatchError] // of the call that failed because ranks made different ones
+	inside    bool                          // the current call has started to synchronise
+	claiming  bool                          // this rank runs the bodies of other ranks
+	before    error                         // the error of calls on a group that has failed
+	differ    atomic.Pointer[MismatchError] // of the call in which ranks made different calls
 	seq       uint64                        // of the last call entered or refused
 	joined    uint64                        // the calls that New made; users' calls count from there
 	call      Call
 	lengths   lengths
-	spare     scratch // for inputs that are not the user's own
+	spare     scratch // for inputs that the engine makes
 	bundled   scratch // for tensors that travel together
 	tensors   []Buffer
 	coalesced []Buffer // all tensors of the call
@@ -63,9 +62,9 @@ type Communicator struct {
 	_         [padBytes]byte
 }
 
-// padBytes before and after what a rank writes in every call keep other ranks'
-// memory off its cache lines, which processors fetch in pairs. Without it a call of
-// 4 bytes took up to twice as long, as the allocator happened to place things.
+// padBytes before and after the memory that a rank writes in every call keep other ranks' memory
+// off its cache lines, which processors fetch in pairs. Without them a call of 4 bytes took up to
+// twice as long, depending on where the allocator placed things.
 const padBytes = 128
 
 // Option is an option of New.
@@ -77,15 +76,14 @@ type Option struct {
 	global   []int
 }
 
-// WithLogger gives the communicator a voice: it warns of calls that have waited
-// for half of their timeout. Without it the library is silent.
+// WithLogger makes the communicator log a warning when a call has waited for half of its timeout.
+// Without it the library logs nothing.
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 
-// WithFailures has f called with every *CollectiveFailedError of the communicator, and of
-// the groups made of it, before the call or Work returns it: a rank can tell a supervisor
-// why it fails, also if the program then ends at once. f gets the communicator that failed
-// and may ask it for ranks, but must not make calls. Several goroutines may call f at a
-// time.
+// WithFailures makes the communicator, and the groups made of it, call f with every
+// *CollectiveFailedError before the call or Work returns it. A rank can thus report why it fails
+// even if the program exits at once. f gets the communicator that failed; it must not make calls on
+// it. Several goroutines may call f at a time.
 func WithFailures(f func(c *Communicator, err *CollectiveFailedError)) Option {
 	return Option{failures: f}
 }
@@ -98,16 +96,15 @@ type CallOption struct {
 	global    bool // Work.Source is a rank of the first group
 }
 
-// WithAlgorithm chooses the algorithm of one call by the name of its entry in
-// ccl.yaml. It never bypasses what the algorithm supports.
+// WithAlgorithm chooses the algorithm of one call by the name of its entry in ccl.yaml. A call that
+// the algorithm does not support is rejected all the same.
 func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
 
-// WithTimeout bounds one call instead of the configured timeout; a negative d
-// lets it wait for ever.
+// WithTimeout replaces the configured timeout for one call. A negative d lets it wait for ever.
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
-// WithGlobalSource makes the Source of an Irecv a rank of the first group, as GlobalRank
-// returns it, where ranks of the message's group are numbered otherwise.
+// WithGlobalSource makes Source of an Irecv's Work return a rank of the first group (see
+// Communicator.GlobalRank) instead of a rank of the message's group.
 func WithGlobalSource() CallOption { return CallOption{global: true} }
 
 func mergeCallOptions(opts []CallOption) (o CallOption) {
@@ -124,9 +121,9 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 	return o
 }
 
-// New makes ep a communicator. It is collective: it returns once all ranks have
-// joined and agree on their settings. On an error, *InitializationFailedError, ep
-// is closed; *MismatchError in it names the first setting in which ranks differ.
+// New makes a communicator of ep. It is collective: it returns when all ranks have joined and agree
+// on their settings. Its error is an *InitializationFailedError, after which ep is closed. A
+// *MismatchError in it names the first setting in which ranks differ.
 func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communicator, error) {
 	c := &Communicator{
 		ep: ep, memory: ep.Memory(), rank: ep.Rank(), size: ep.Size(),
@@ -158,8 +155,8 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	return c, nil
 }
 
-// initializationFailed is the error of a group, the first or one that has a name, that
-// could not be set up.
+// initializationFailed is the error of a group that could not be set up. group is its name, "" for
+// the first group.
 func initializationFailed(backend, group string, err error) error {
 	if group != "" {
 		err = fmt.Errorf("group %s: %w", group, err)
@@ -194,14 +191,13 @@ func (c *Communicator) init(ctx context.Context) error {
 	return err
 }
 
-// warnOf tells the logger of a call that has waited for half of its timeout.
+// warnOf logs that a call has waited for half of its timeout.
 func (c *Communicator) warnOf(seq uint64, missing []int) {
 	c.logger.Warn("a collective has waited for half of its timeout",
 		"rank", c.rank, "call", c.number(seq), "missing", missing)
 }
 
-// number returns the number of a call as users count: from 1, without those that
-// New made.
+// number returns the number of a call as users count: from 1, without the calls that New made.
 func (c *Communicator) number(seq uint64) uint64 { return seq - min(seq, c.joined) }
 
 // Rank returns this rank's number in the group, 0 <= Rank < Size.
@@ -221,10 +217,9 @@ func (c *Communicator) Transport() string {
 // Selector returns the group's Selector.
 func (c *Communicator) Selector() Selector { return c.selector }
 
-// LastChoice returns which kernel ran this rank's last call, and why it was
-// chosen. It is zero before the first call, after a barrier, which needs no
-// kernel, and in a group of one rank, where nothing runs. It is not to be asked
-// while a call runs, nor after one that was refused.
+// LastChoice returns the kernel of this rank's last call, and why it was chosen. It is zero before
+// the first call, after a barrier, which has no kernel, and in a group of one rank. It must not be
+// called while a call is running; after a rejected call its result is undefined.
 func (c *Communicator) LastChoice() Choice {
 	if c.call.plan == nil {
 		return Choice{}
@@ -232,10 +227,9 @@ func (c *Communicator) LastChoice() Choice {
 	return c.call.plan.choice
 }
 
-// Close leaves the group. It never waits; a rank that still needs this one gets
-// PeerLostError. Calls after it return ErrClosed. Closing twice is a no-op. Works that
-// have not ended are dropped, and *UnfinishedError counts them, unless the group has
-// failed, by which they fail in any case. Drain first, or wait for each.
+// Close leaves the group. It never waits. A rank that still needs this one gets PeerLostError. Later
+// calls return ErrClosed. Closing twice is a no-op. Works that have not ended are dropped: call
+// Drain first, or wait for each. *UnfinishedError counts them, unless the group has failed.
 func (c *Communicator) Close() error {
 	err := c.unfinished() // as soon as the communicator is closed its queue ends by itself
 	if !c.life.close() {
@@ -251,12 +245,12 @@ func (c *Communicator) Close() error {
 	return errors.Join(err, c.drop())
 }
 
-// Abort fails the group on all ranks, also for a call that is running: they get
-// AbortedError with this rank and cause. It never waits, does nothing to a group
-// that has failed or has one rank alone, and may be called by anyone at any time.
+// Abort fails the group on all ranks, including calls that are running: they get AbortedError with
+// this rank and cause. It never waits. It does nothing if the group has failed or has one rank. Any
+// goroutine may call it at any time.
 func (c *Communicator) Abort(cause error) {
 	if c.size == 1 {
-		return // nobody is concerned, and such a group cannot fail
+		return // such a group cannot fail
 	}
 	if cause == nil {
 		cause = errors.New("no cause given")
@@ -270,7 +264,7 @@ func (c *Communicator) Abort(cause error) {
 	_ = c.drop()
 }
 
-// Err returns the failure that ended the group, nil while it lives.
+// Err returns the failure of the group, nil if it has not failed.
 func (c *Communicator) Err() error {
 	if !c.life.hold() {
 		if cause := c.ended.Load(); cause != nil {

@@ -7,14 +7,15 @@ import (
 
 	"github.com/goccl/goccl/half"
 	"github.com/goccl/goccl/internal/reduce"
+	"github.com/goccl/goccl/internal/text"
 )
 
-// Element is the set of types that collectives move and reduce: all integers, floats
-// and complex numbers, named types among them, and the two floats of 16 bits. Of types
-// made of uint16 it is uint16 alone: such a type is often a float of 16 bits, and must
-// not be summed as an integer (see half.AsFloat16 and half.AsBFloat16).
+// Element is the set of types that collectives move and reduce: all integers, floats and complex
+// numbers, types named after them, and the two floats of 16 bits. Types named after uint16 are not
+// in it: such a type is often a float of 16 bits, which must not be summed as an integer (see
+// half.AsFloat16 and half.AsBFloat16).
 //
-// docs/reference/types.md has the table of the operations that each type has.
+// docs/reference/types.md is the table of the operations of each type.
 type Element interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 |
 		~uint | ~uint8 | uint16 | ~uint32 | ~uint64 | ~uintptr |
@@ -22,8 +23,8 @@ type Element interface {
 		~complex64 | ~complex128
 }
 
-// DType names an element type at run time. int, uint and uintptr are Int64 and Uint64,
-// or those of 32 bits where that is how long they are.
+// DType is an element type at run time. int, uint and uintptr are Int64 and Uint64, or Int32 and
+// Uint32 on machines of 32 bits.
 type DType uint8
 
 // The element types.
@@ -69,16 +70,26 @@ func (d DType) String() string {
 	return d.reduce().String()
 }
 
+// MarshalText returns the name, such as "float32".
+func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText parses the name of one of DTypes. The error for an unknown name suggests the nearest
+// one.
+func (d *DType) UnmarshalText(name []byte) (err error) {
+	*d, err = text.Named("dtype", string(name), DTypes())
+	return err
+}
+
 // Size returns the length of one element in bytes.
 func (d DType) Size() int { return d.reduce().Size() }
 
 // shift returns the binary logarithm of Size.
 func (d DType) shift() uint8 { return uint8(bits.TrailingZeros(uint(d.Size()))) }
 
-// reduce returns the type under the number that the folds know it by.
+// reduce returns the type's number in package reduce.
 func (d DType) reduce() reduce.Type { return reduceTypes[d] }
 
-// integer reports whether the type is one of integers, and signed whether with a sign.
+// integer reports whether the type is an integer, and whether it is signed.
 func (d DType) integer() (integer, signed bool) {
 	switch d {
 	case Uint8, Uint16, Uint32, Uint64:

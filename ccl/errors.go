@@ -11,12 +11,12 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Errors of calls that were refused before anything moved. The group lives on
-// if all ranks refuse.
+// Errors of calls that are rejected before any data moves. The group lives on if all ranks reject
+// the call.
 var (
 	// ErrNotImplemented: no kernel does this collective, operation or shape.
 	ErrNotImplemented = errors.New("not implemented")
-	// ErrNotInitialized: there is no process group yet, or no more.
+	// ErrNotInitialized: the process group does not exist yet, or was destroyed.
 	ErrNotInitialized = errors.New("default process group has not been initialized")
 	// ErrInvalidCommunicator: the communicator is nil, or its group has failed.
 	ErrInvalidCommunicator = errors.New("invalid communicator")
@@ -26,23 +26,23 @@ var (
 	ErrClosed = transport.ErrClosed
 )
 
-// Failures of a group, found by errors.As in a CollectiveFailedError.
+// Failures of a group. errors.As finds them in a CollectiveFailedError.
 type (
-	// PeerLostError names a rank that is needed and gone.
+	// PeerLostError names a required rank that is gone.
 	PeerLostError = transport.PeerLostError
-	// TimeoutError names the ranks that a call waited for in vain.
+	// TimeoutError names the ranks that did not come or progress in time.
 	TimeoutError = transport.TimeoutError
 	// AbortedError names the rank that gave up, and why.
 	AbortedError = transport.AbortedError
-	// ProtocolError says what a peer's kernel did that this one's rules out.
+	// ProtocolError describes a message or memory that does not fit this rank's call.
 	ProtocolError = transport.ProtocolError
-	// AllocationFailedError says how much memory could not be had.
+	// AllocationFailedError reports how much memory could not be allocated.
 	AllocationFailedError = transport.AllocationFailedError
 )
 
-// CollectiveFailedError is returned by every call on a group that failed, from
-// the one in which it did: Err is the first cause, the same on all ranks but
-// the one that cancelled or gave up, which gets its own error.
+// CollectiveFailedError is returned by the call in which a group fails and by every later call. Err
+// is the first cause. It is the same on all ranks, except that a rank that cancelled or gave up gets
+// its own error.
 type CollectiveFailedError struct {
 	Operation string // the collective, such as "all_reduce"
 	Message   string // what this rank was doing, "" if the call did not start
@@ -51,8 +51,8 @@ type CollectiveFailedError struct {
 	Peer      int    // the rank to blame, -1 if none
 	Seq       uint64 // number of the call on its group, from 1; 0 if the rank has made none
 	Group     string // name of the group, "" for a job's default group
-	// GlobalRanks are the ranks of the job, or of the first group, that the group's ranks
-	// are; nil in the first group. All other ranks of the error are the group's.
+	// GlobalRanks maps the group's ranks to ranks of the job, or of the first group; nil in the
+	// first group. All other ranks of the error are the group's.
 	GlobalRanks []int
 	Err         error
 }
@@ -81,8 +81,7 @@ func (e *CollectiveFailedError) Error() string {
 	return b.String()
 }
 
-// translate says which ranks of the job those are that the error names, where they have
-// another number there.
+// translate appends the ranks of the job for the ranks that the error names, if they differ.
 func (e *CollectiveFailedError) translate(b *strings.Builder) {
 	named := e.ranks()
 	slices.Sort(named)
@@ -124,23 +123,23 @@ func (e *CollectiveFailedError) ranks() []int {
 // Unwrap returns the cause.
 func (e *CollectiveFailedError) Unwrap() error { return e.Err }
 
-// MismatchError says in which respect the ranks of one call differ. Field is
-// "collective", "dtype", "op", "count", "root", "counts", "algorithm", "buffers" where
-// goroutine ranks brought the same memory to a call that writes it, or "arguments" where
-// some ranks refused theirs: then the values are "refused", "accepted", and "not there
-// yet" for the ranks that had not come to the call when its group failed; ranks that
-// refused with different errors have a value each. It is equal on all ranks.
+// MismatchError reports how the ranks of one call differ. It is equal on all ranks. Field is
+// "collective", "dtype", "op", "count", "root", "counts", "ranks" or "algorithm"; "buffers" if
+// goroutine ranks brought the same memory to a call that writes it; or "arguments" if only some
+// ranks rejected theirs. Then the values are "refused", "accepted", and "not there yet" for the
+// ranks that had not made the call when the group failed; ranks that refused with different errors
+// have different values.
 type MismatchError struct {
 	Field  string
 	Values []MismatchValue
 }
 
-// buffersField: goroutine ranks brought the same memory to a call that writes it.
+// buffersField is the Field if goroutine ranks brought the same memory to a call that writes it.
 const buffersField = "buffers"
 
-// MismatchValue is one of the values that ranks brought to a call. Where it is "refused",
-// Why is the text of the error that the calls of these ranks returned: one line of at most
-// transport.ReasonBytes bytes, "" if it is not known.
+// MismatchValue is one of the values that ranks brought to a call. If it is "refused", Why is the
+// text of the error that these ranks returned: one line of at most transport.ReasonBytes bytes, ""
+// if it is not known.
 type MismatchValue struct {
 	Value string
 	Ranks []int
@@ -165,7 +164,7 @@ func (e *MismatchError) Error() string {
 	return b.String()
 }
 
-// KernelPanicError says that a kernel panicked; the process survives it.
+// KernelPanicError reports that a kernel panicked. The process survives it.
 type KernelPanicError struct {
 	Kernel string // entry and collective, such as "ring all_reduce"
 	Value  any    // what it panicked with
@@ -179,9 +178,9 @@ func (e *KernelPanicError) Error() string {
 	return fmt.Sprintf("kernel %s panicked: %v", e.Kernel, e.Value)
 }
 
-// panicPlace returns file and line of the first function below the panic that
-// belongs neither to the Go runtime nor to this package, as debug.Stack writes them;
-// "" if there is none.
+// panicPlace returns the file and line, as in stack, of the first function below the panic that
+// belongs neither to the Go runtime nor to this package, "" if there is none. stack is a result of
+// debug.Stack.
 func panicPlace(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "\npanic(")
 	lines := strings.Split(below, "\n")
@@ -200,12 +199,12 @@ func (e *KernelPanicError) Unwrap() error {
 	return err
 }
 
-// InvalidBufferSizeError says that a buffer's length, in elements, is not what
-// the call needs.
+// InvalidBufferSizeError reports that the length of a buffer, in elements, is not the one that the
+// call needs.
 type InvalidBufferSizeError struct {
 	Operation string
 	Buffer    string // which one: "send", "recv", "counts", "displs"
-	Expected  int    // for recv of an all-gather: at least so many
+	Expected  int    // for recv of an all-gather: at least that many
 	Actual    int
 }
 
@@ -213,24 +212,24 @@ func (e *InvalidBufferSizeError) Error() string {
 	return fmt.Sprintf("ccl: %s: %s has %d elements, want %d", e.Operation, e.Buffer, e.Actual, e.Expected)
 }
 
-// InvalidRootError says that a root is not a rank of the group.
+// InvalidRootError reports that a root is not a rank of the group.
 type InvalidRootError struct{ Root, Size int }
 
 func (e *InvalidRootError) Error() string {
 	return fmt.Sprintf("ccl: root %d is not a rank of a group of %d (0 to %d)", e.Root, e.Size, e.Size-1)
 }
 
-// InvalidArgumentError says what is wrong with an argument that has no error
-// type of its own, such as buffers that overlap.
+// InvalidArgumentError reports an argument that is invalid for a reason without an error type of its
+// own, such as buffers that overlap.
 type InvalidArgumentError struct{ Operation, Message string }
 
 func (e *InvalidArgumentError) Error() string {
 	return fmt.Sprintf("ccl: %s: %s", e.Operation, e.Message)
 }
 
-// Errors that come before there is a communicator.
+// Errors of the time before a communicator exists.
 
-// BackendNotAvailableError says that a transport exists but cannot be used here.
+// BackendNotAvailableError reports that a transport exists but cannot be used here.
 type BackendNotAvailableError struct {
 	Requested string
 	Available []string
@@ -242,7 +241,7 @@ func (e *BackendNotAvailableError) Error() string {
 		e.Requested, e.Reason, strings.Join(e.Available, ", "))
 }
 
-// InvalidBackendError says that there is no backend of that name.
+// InvalidBackendError reports a backend name that does not exist.
 type InvalidBackendError struct {
 	Requested string
 	Available []string
@@ -257,8 +256,8 @@ func (e *InvalidBackendError) Error() string {
 	return s
 }
 
-// InitializationFailedError says that a group could not be set up; nothing of it
-// is left, and a corrected second attempt works.
+// InitializationFailedError reports that a group could not be set up. Nothing of it is left; another
+// attempt may succeed.
 type InitializationFailedError struct {
 	Backend string
 	Err     error
@@ -271,7 +270,7 @@ func (e *InitializationFailedError) Error() string {
 // Unwrap returns the cause.
 func (e *InitializationFailedError) Unwrap() error { return e.Err }
 
-// MissingConfigurationError says what has to be set or called first.
+// MissingConfigurationError reports what must be set or called first.
 type MissingConfigurationError struct {
 	Missing []string // variables, keys or calls that would settle it
 	Message string

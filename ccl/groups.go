@@ -9,20 +9,18 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Split makes groups of the ranks: those that bring the same color, 0 or more, are one,
-// and their order in it is that of their keys, and of their ranks where those are alike.
-// A rank whose color is negative is in none and gets nil.
+// Split divides the ranks into groups: the ranks that bring the same color, 0 or more, form one.
+// They are ordered by their keys, and by their ranks where keys are equal. A rank with a negative
+// color is in no group and gets nil.
 //
-// A new group has its own calls and its own failure: calls on different groups may run
-// at the same time, and closing one leaves the others alone. It is configured as this
-// one, but for the topology, which is a ring, and what is for other numbers of ranks. If
-// the configured algorithm is not for the new group (a grid, an entry with a world size of
-// its own), rules choose, or without rules the first entry that can; Explain and
-// LastChoice say so.
+// A new group has its own calls and its own failure: calls on different groups may run at the same
+// time, and closing one does not affect the others. It has the configuration of this group, except
+// the topology, which is a ring, and the entries for other numbers of ranks. If the configured
+// algorithm cannot serve the new group (a grid, an entry with a world size of its own), the rules
+// choose, or, without rules, the first entry that can; LastChoice says so.
 //
-// It is collective. Fails with *CollectiveFailedError, or, if the new group could not
-// be set up while this one lives on, with *InitializationFailedError, which names the
-// new group and counts ranks as it does.
+// Split is collective. It fails with *CollectiveFailedError, or, if only the new group could not
+// be set up, with *InitializationFailedError, which names the new group and its ranks.
 func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOption) (*Communicator, error) {
 	const coll = collSplit
 	if err := c.start(ctx, coll, opts); err != nil {
@@ -46,13 +44,12 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	return c.group(ctx, number, members)
 }
 
-// NewGroup makes a group of some of the ranks, in ascending order however they are
-// given (torch.distributed.new_group). All ranks of this group call it, with the same
-// ranks; those that are not among them get nil. The group is like one of Split.
+// NewGroup makes a group of some of the ranks, always in ascending order
+// (torch.distributed.new_group). All ranks of this group call it, with the same ranks; those that
+// are not members get nil. The group is like one of Split.
 //
-// Refused with *InvalidArgumentError (no rank of this group, the same one twice, or
-// none at all); fails like Split. If ranks name different groups, *MismatchError says
-// so with the field "ranks".
+// Rejected with *InvalidArgumentError (not a rank of this group, a rank twice, or no ranks). Fails
+// like Split. If ranks name different groups, it fails with *MismatchError, field "ranks".
 func (c *Communicator) NewGroup(ctx context.Context, ranks []int, opts ...CallOption) (*Communicator, error) {
 	const coll = collNewGroup
 	if err := c.start(ctx, coll, opts); err != nil {
@@ -88,8 +85,8 @@ func (c *Communicator) checkMembers(members []int) error {
 	return nil
 }
 
-// group sets up the group of some ranks, this one among them, that the call with that
-// number makes.
+// group sets up a group of some ranks, this rank among them. number is the number of the call that
+// makes it.
 func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
 	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number))
 	if c.name != "" {
@@ -130,8 +127,8 @@ func (c *Communicator) connect(ctx context.Context, number uint64, members []int
 	return groups.Group(ctx, number, members)
 }
 
-// GlobalRank returns which rank of the first group, from which this one was made, the
-// group's rank is, 0 <= rank < Size. In the first group they are the same.
+// GlobalRank maps a rank of this group, 0 <= rank < Size, to its rank in the first group, from which
+// this group was made. In the first group the two are the same.
 func (c *Communicator) GlobalRank(rank int) int {
 	if c.global == nil {
 		return rank
@@ -139,5 +136,5 @@ func (c *Communicator) GlobalRank(rank int) int {
 	return c.global[rank]
 }
 
-// Name returns what errors call the group: "" is the first.
+// Name returns the name of the group in errors, "" for the first group.
 func (c *Communicator) Name() string { return c.name }

@@ -11,19 +11,19 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// agree is the first call of every group: the ranks compare the digests of their
-// settings, and if they differ they show each other the settings themselves and
-// find the first that does. It succeeds on all ranks or on none: what a rank does once it
-// has succeeded, and be it that it fails the group, does not make others fail here.
+// agree is the first call of every group. The ranks compare the digests of their settings; if
+// these differ, they exchange the settings and find the first one that differs. It succeeds on all
+// ranks or on none: a rank that fails the group after it has succeeded does not make others fail
+// here.
 func (c *Communicator) agree(ctx context.Context) error {
 	digest := sha256.Sum256([]byte(c.selector.Agreement()))
-	var print transport.Fingerprint
+	var fp transport.Fingerprint
 	for i := range 4 {
-		print[i] = binary.LittleEndian.Uint64(digest[8*i:])
+		fp[i] = binary.LittleEndian.Uint64(digest[8*i:])
 	}
-	print[4] = uint64(c.ep.PayloadLimit())
+	fp[4] = uint64(c.ep.PayloadLimit())
 	c.seq++
-	_, err := c.ep.Enter(&transport.Arrival{Ctx: ctx, Seq: c.seq, Fingerprint: print, Hash: hash(print)})
+	_, err := c.ep.Enter(&transport.Arrival{Ctx: ctx, Seq: c.seq, Fingerprint: fp, Hash: hash(fp)})
 	var mismatch *transport.MismatchError
 	if errors.As(err, &mismatch) {
 		err = c.differingSetting(ctx)
@@ -32,25 +32,25 @@ func (c *Communicator) agree(ctx context.Context) error {
 		if c.ep.Conclude(true) {
 			return nil
 		}
-		err = transport.ErrFailed // by a rank that was here, and gave up waiting
+		err = transport.ErrFailed // a rank that was here gave up waiting
 	}
 	f := c.ep.Failure()
 	if !errors.Is(err, transport.ErrFailed) {
 		f = c.ep.Fail(c.failureOf(err, c.rank))
 	}
 	if c.ep.Conclude(false) {
-		return nil // all had come meanwhile: the next call is the first to fail
+		return nil // all ranks had arrived meanwhile: the next call is the first to fail
 	}
 	c.ep.Withdraw()
 	var differ *MismatchError
 	if f == nil || f.By == c.rank || errors.As(err, &differ) {
-		return err // one's own, or what all ranks found
+		return err // this rank's own, or the one that all ranks found
 	}
 	return c.cause(f)
 }
 
-// differingSetting finds the first setting in which ranks differ. All ranks call
-// it, and all find the same.
+// differingSetting returns the first setting in which ranks differ. All ranks call it and find the
+// same one.
 func (c *Communicator) differingSetting(ctx context.Context) error {
 	texts, err := c.exchange(ctx, []byte(c.selector.Agreement()))
 	if err != nil {
@@ -85,9 +85,8 @@ func (c *Communicator) differingSetting(ctx context.Context) error {
 	return first
 }
 
-// exchange gives every rank the texts of all. It is the one thing that ranks do
-// before they know that they agree on how to do things, or after they know that they
-// do not.
+// exchange returns the texts of all ranks. It is the only exchange of data that does not need the
+// ranks to agree on a call.
 func (c *Communicator) exchange(ctx context.Context, text []byte) ([][]byte, error) {
 	c.seq++
 	e := &transport.Arrival{Ctx: ctx, Seq: c.seq, Exposed: true, Send: text, Limit: c.entry.Limit, NoSpin: c.entry.NoSpin}
@@ -113,10 +112,10 @@ func (c *Communicator) exchange(ctx context.Context, text []byte) ([][]byte, err
 	return texts, c.ep.Complete()
 }
 
-// longestText is longer than any text of settings.
+// longestText is longer than the text of any settings.
 const longestText = 16 << 20
 
-// exchangeStaged shows the texts piece by piece, the lengths first.
+// exchangeStaged exchanges first the lengths, then the texts, piece by piece.
 func (c *Communicator) exchangeStaged(text []byte, texts [][]byte) error {
 	s := c.ep.Staging()
 	s.PutInput(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), 0, 0)

@@ -6,30 +6,28 @@ import (
 	"sync/atomic"
 )
 
-// lifetime says who may free a communicator's endpoint.
+// lifetime decides who frees a communicator's endpoint.
 //
-// Whoever uses the endpoint is in the word for as long as it does: a call by the bit
-// inCall, all others by a hold. Those are Close, until the endpoint is closed and the
-// messages' engine stopped; that engine, from New until its Release; and each Abort, Err
-// and connect. Close sets the bit closing. Whoever goes away and leaves closing alone in
-// the word frees the endpoint. By then the endpoint is closed and none of its methods runs;
-// and nothing changes the word any more, so that this happens once and nobody comes after.
+// Each use of the endpoint is in the word for as long as it lasts: a call as the bit inCall, all
+// others as a hold. Those are Close, until the endpoint is closed and the messages' engine
+// stopped; that engine, from New until its Release; and each Abort, Err and connect. Close sets the bit closing. The use that ends and leaves only closing in
+// the word frees the endpoint. By then the endpoint is closed, none of its methods runs, and
+// nothing changes the word any more, so this happens once.
 //
-// A communicator that New has not made has a word of zero. The rules are those of
-// docs/inside/model.md.
+// The word of a communicator that New has not made is zero. docs/inside/model.md has the rules.
 type lifetime struct{ word atomic.Uint64 }
 
 const (
 	inCall  = 1 << iota // a call runs
 	closing             // Close was called
-	oneHold             // and multiples of it: how many holds there are
+	oneHold             // times the number of holds
 )
 
-// open is the word of a communicator that nobody uses.
+// open is the word of a communicator that is not in use.
 const open = oneHold // of the messages' engine
 
-// enter is the beginning of a call. Where it is refused, was is the word that says why.
-// Rule noneInClosed.
+// enter starts a call. If it reports false, was is the word that did not allow it. Rule
+// noneInClosed.
 func (l *lifetime) enter() (was uint64, ok bool) {
 	for !l.word.CompareAndSwap(open, open|inCall) {
 		was = l.word.Load()
@@ -43,8 +41,8 @@ func (l *lifetime) enter() (was uint64, ok bool) {
 	return was, true
 }
 
-// close is the beginning of Close, which gets a hold; false: it is not the first. Rules
-// closeHolds and firstCloses.
+// close starts a Close, which gets a hold. It reports false if it is not the first. Rules closeHolds
+// and firstCloses.
 func (l *lifetime) close() bool {
 	for {
 		was := l.word.Load()
@@ -57,7 +55,7 @@ func (l *lifetime) close() bool {
 	}
 }
 
-// hold takes a hold, unless the endpoint is free, or about to be. Rule noneAfterFree.
+// hold takes a hold. It reports false if the endpoint is freed, or about to be. Rule noneAfterFree.
 func (l *lifetime) hold() bool {
 	for {
 		was := l.word.Load()
@@ -73,7 +71,7 @@ func (l *lifetime) hold() bool {
 // isClosed reports whether Close was called.
 func (l *lifetime) isClosed() bool { return l.word.Load()&closing != 0 }
 
-// unmade is the error of a communicator that New has not made: nil or zero.
+// unmade returns the error of a communicator that New has not made: nil or zero.
 func (c *Communicator) unmade(operation string) error {
 	switch {
 	case c == nil:
@@ -91,11 +89,11 @@ func (c *Communicator) leave() {
 	}
 }
 
-// drop gives a hold back. Its error is that of freeing the endpoint.
+// drop releases a hold. Its error is that of freeing the endpoint.
 func (c *Communicator) drop() error { return c.goAway(oneHold) }
 
-// goAway takes inCall or a hold out of the word, and frees the endpoint if nobody else
-// uses it. What Err returns afterwards is noted before: here it can still be read. Rules
+// goAway takes inCall or a hold out of the word and frees the endpoint if that was its last use.
+// Before that it notes the failure for Err, because afterwards the endpoint cannot be read. Rules
 // lastFrees and noteFirst.
 func (c *Communicator) goAway(part uint64) error {
 	for {
@@ -119,7 +117,7 @@ func (c *Communicator) noteFailure() {
 	}
 }
 
-// free gives back what the communicator has of the transport.
+// free releases what the communicator has of the transport.
 func (c *Communicator) free() error {
 	err := c.ep.Free()
 	for _, r := range c.allocated {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/goccl/goccl/internal/reduce"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Op is a reduction. It is applied element by element over the ranks' inputs, in the order
@@ -117,6 +118,16 @@ func (o Op) String() string {
 		return m.name
 	}
 	return fmt.Sprintf("op(%d)", uint64(o))
+}
+
+// MarshalText returns the name, such as "sum".
+func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText parses the name of one of Ops. The error for an unknown name suggests the nearest
+// one.
+func (o *Op) UnmarshalText(name []byte) (err error) {
+	*o, err = text.Named("op", string(name), Ops())
+	return err
 }
 
 // Defined reports whether elements of type d can be reduced by o.

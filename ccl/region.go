@@ -9,28 +9,29 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Region is memory that all ranks of a node share: it is there once, however many
-// ranks read it. Its life has phases. CreateSharedRegion makes it, zero at first; it is
-// populated, by the leader through LeaderSlice or by all ranks through BlockSlice;
-// Fence makes what was written visible to all; from then on it is read, through Slice,
-// without a copy. Later writes are allowed where ranks agree on who writes what, and
-// need another Fence.
+// Region is memory that exists once on a node and that all its ranks share:
 //
-// In a group of one rank it is memory of the process and the fence does nothing.
-// Its methods may be called by anyone, Close by one goroutine.
+//  1. CreateSharedRegion makes it, filled with zeros.
+//  2. The leader writes it through LeaderSlice, or all ranks do through BlockSlice.
+//  3. Fence makes the writes visible to all ranks.
+//  4. All ranks read it through Slice, without a copy.
+//
+// Later writes need another Fence; the ranks must agree on which of them writes what.
+//
+// In a group of one rank it is memory of the process and Fence does nothing. Any goroutine may
+// call its methods; one goroutine at a time may call Close.
 type Region[T Element] struct {
 	comm   *Communicator
 	all    []T
 	memory transport.Region // nil: the garbage collector's
 }
 
-// CreateSharedRegion makes a region of count elements, at least one; in a group of one rank
-// there may be none. It is collective: all ranks ask for as many of the same type. Between
-// processes each rank gets the memory of its own block.
+// CreateSharedRegion makes a region of count elements, at least 1; in a group of one rank count may
+// be 0. It is collective: all ranks pass the same type and count. Between processes each rank
+// allocates the memory of its own block.
 //
-// Refused with *InvalidBufferSizeError. If there is no such memory, on whichever rank, all
-// ranks get *AllocationFailedError, and the group lives on, so that they can do without.
-// Fails with *CollectiveFailedError.
+// Rejected with *InvalidBufferSizeError. If some rank cannot allocate the memory, all ranks get
+// *AllocationFailedError and the group lives on. Fails with *CollectiveFailedError.
 func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
 	var t [1]T
 	size := bufferOf(t[:])
@@ -40,11 +41,10 @@ func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count i
 	return &Region[T]{comm: c, all: elements[T](c.shared, count), memory: c.made}, nil
 }
 
-// Slice returns the whole region, to be read after a Fence.
+// Slice returns the whole region, for reading after a Fence.
 func (r *Region[T]) Slice() []T { return r.all }
 
-// LeaderSlice returns the whole region to the leader, which is rank 0, and nothing to the
-// others.
+// LeaderSlice returns the whole region on the leader, which is rank 0, and nil on other ranks.
 func (r *Region[T]) LeaderSlice() []T {
 	if !r.comm.IsLeader() {
 		return nil
@@ -52,22 +52,22 @@ func (r *Region[T]) LeaderSlice() []T {
 	return r.all
 }
 
-// BlockSlice returns this rank's block of the region: the blocks of all ranks, in
-// their order, make it up, and no two overlap. Memory that a rank writes first lies,
-// where the system can choose, near the core that the rank runs on.
+// BlockSlice returns this rank's block of the region. The blocks of all ranks, in rank order, make
+// up the region and do not overlap. The system usually places memory near the core of the rank that
+// writes it first.
 func (r *Region[T]) BlockSlice() []T {
 	lo, hi := BlockRange(len(r.all), r.comm.rank, r.comm.size)
 	return r.all[lo:hi:hi]
 }
 
-// Fence returns when all ranks have called it; what any of them has written before is
-// visible to all after. Its errors are those of Barrier.
+// Fence returns when all ranks have called it. What any rank wrote before its Fence is visible to
+// all ranks after theirs. Its errors are those of Barrier.
 func (r *Region[T]) Fence(ctx context.Context) error { return r.comm.Barrier(ctx) }
 
-// Close gives the region back on this rank: no slice of it may be used any more, and no
-// Work that is not done may have one. Other ranks may go on using theirs: the memory is free
-// when all have closed it, or their communicators. Close never waits, and may be called
-// while calls on other memory run. Closing twice is a no-op.
+// Close ends this rank's use of the region. Preconditions: no slice of it is used any more; no
+// unfinished Work has one. Other ranks may continue to use theirs: the memory is released when all
+// ranks have closed the region or their communicators. Close never waits, and may be called while
+// calls on other memory run. Closing twice is a no-op.
 func (r *Region[T]) Close() error {
 	r.all = nil
 	if r.memory == nil {
@@ -78,12 +78,11 @@ func (r *Region[T]) Close() error {
 	return memory.Free()
 }
 
-// Alloc returns a buffer of count elements, zero at first, that collectives need not
-// copy to show it to ranks of other processes: where all ranks' buffers of a call
-// come from Alloc or from regions, it costs what it costs between goroutines. It is
-// collective, like CreateSharedRegion, and has its errors; all ranks ask for buffers
-// of the same length, and each gets its own. The buffer must not be used after Close
-// of the communicator, which gives it back.
+// Alloc returns a buffer of count elements, filled with zeros, that ranks of other processes see in
+// place. A call costs as much as between goroutines if the buffers of all ranks come from Alloc or
+// from regions; other buffers are copied. Alloc is collective and has the errors of
+// CreateSharedRegion. All ranks pass the same count, and each gets its own buffer. The buffer must
+// not be used after Close of the communicator, which releases it.
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
 	var t [1]T
 	shift := bufferOf(t[:]).shift
@@ -94,8 +93,8 @@ func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, err
 	return elements[T](c.shared[part*c.rank:], count), nil
 }
 
-// allocBytes is what buffers of Alloc begin at multiples of: pages, which a rank that
-// writes them first gets near its core.
+// allocBytes is the alignment of buffers of Alloc: pages, which the system places near the core of
+// the rank that writes them first.
 const allocBytes = 4096
 
 // LocalCommunicator is the group of the ranks on one node.
@@ -105,15 +104,15 @@ type LocalCommunicator interface {
 	Barrier(ctx context.Context, opts ...CallOption) error
 }
 
-// SplitLocal returns the group of the ranks that share this rank's node: all of them,
-// since a group does not reach farther yet. It is not collective.
+// SplitLocal returns the group of the ranks on this rank's node. That is the whole group, because a
+// group does not span nodes yet. It is not collective.
 func (c *Communicator) SplitLocal() LocalCommunicator { return c }
 
-// IsLeader reports whether this rank is the first of its node, which populates regions.
+// IsLeader reports whether this rank is the first of its node.
 func (c *Communicator) IsLeader() bool { return c.rank == 0 }
 
-// region makes memory that all ranks see and leaves it in shared, and in made what
-// gives it back: one part for all or, for Alloc, one for each. The ranks agree on count.
+// region makes memory that all ranks see: one part for all or, for Alloc, one for each. It leaves
+// the memory in shared and its owner in made. The ranks agree on count.
 func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
 	if err := c.start(ctx, coll, nil); err != nil {
 		return err
@@ -135,7 +134,7 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	}
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
 	r.count, r.bytes, r.total = count, parts*part, count<<shift
-	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader's is everybody's
+	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader allocates for all
 		var none error
 		if r.in.data, none = sharedBytes(r.bytes); none != nil && c.size == 1 {
 			return c.end(c.refuse(noMemory(r.total, none.Error())))
@@ -157,14 +156,14 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	return c.end(err)
 }
 
-// noMemory is the error of all ranks where one has not got what it needs of a region.
+// noMemory is the error of all ranks if some rank cannot allocate its part of a region.
 func noMemory(asked int, message string) *AllocationFailedError {
 	return &AllocationFailedError{RequestedBytes: asked, Message: message +
 		"; the group lives on, and collectives need no such memory"}
 }
 
-// regionKernel is how regions are made: it is the engine's own. That there is no memory is
-// known to all ranks, and no failure of the call.
+// regionKernel is the engine's own kernel that makes regions. A lack of memory, which all ranks
+// notice, is not a failure of the call.
 var regionKernel = &Kernel{Run: func(call *Call) error {
 	c := call.comm
 	if c.regions == nil {

@@ -38,7 +38,7 @@ func TestRegistry(t *testing.T) {
 		`ccl: algorithm "c": the kernel for broadcast has no Run`:                                                     func(a *Algorithm) { a.Kernels[CollBroadcast].Run = nil },
 		`ccl: algorithm "c": the kernel for broadcast is undocumented; its Doc has to be a sentence, with the source`: func(a *Algorithm) { a.Kernels[CollBroadcast].Doc = "" },
 		`ccl: algorithm "c": the kernel for broadcast declares no Cost`:                                               func(a *Algorithm) { a.Kernels[CollBroadcast].Cost = nil },
-		`ccl: algorithm "c": the kernel for broadcast is Eager but not Shared`:                                        func(a *Algorithm) { a.Kernels[CollBroadcast].Eager = true },
+		`ccl: algorithm "c": the kernel for broadcast is Eager but not AnyRunner`:                                     func(a *Algorithm) { a.Kernels[CollBroadcast].Eager = true },
 		`ccl: algorithm "c" is faulty: its Params returns a int, and has to return a pointer to a struct`: func(a *Algorithm) {
 			a.Params = func() any { return 3 }
 		},
