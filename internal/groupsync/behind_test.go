@@ -7,7 +7,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// stopped plays processes of which some have been woken and do not get up.
+// stopped simulates processes of which some were woken and do not run.
 type stopped map[int]bool
 
 func (s stopped) Wake(int)                        {}
@@ -24,19 +24,19 @@ func (noCauses) Load(int) *transport.Failure   { return nil }
 func (noCauses) StoreReason(int, uint64, bool, string) {}
 func (noCauses) LoadReason(int, uint64) string         { return "" }
 
-// A timeout blames the rank for which all wait in the end, not the one that waits for it.
+// A timeout blames the rank at the end of the chain of waits, not a rank that waits for it.
 func TestBehind(t *testing.T) {
-	const nobody = -1
+	const none = -1
 	for name, c := range map[string]struct {
-		waits  []int // for whom each rank sleeps; rank 0 waits for rank 1
+		waits  []int // the rank that each rank sleeps for; rank 0 waits for rank 1
 		woken  stopped
 		blamed int
 	}{
-		"who is awake":                    {[]int{1, nobody, nobody}, nil, 1},
-		"the end of a chain":              {[]int{1, 2, 3, nobody}, nil, 3},
-		"the end of a chain, just woken":  {[]int{1, 2, 3, nobody}, stopped{1: true}, 3},
+		"a rank that is awake":            {[]int{1, none, none}, nil, 1},
+		"the end of a chain":              {[]int{1, 2, 3, none}, nil, 3},
+		"the end of a chain, just woken":  {[]int{1, 2, 3, none}, stopped{1: true}, 3},
 		"a circle":                        {[]int{1, 2, 0}, nil, 1},
-		"who waits for itself":            {[]int{1, 2, 2}, nil, 2},
+		"a rank that waits for itself":    {[]int{1, 2, 2}, nil, 2},
 		"one stopped in its sleep":        {[]int{1, 2, 0}, stopped{2: true}, 2},
 		"one stopped in another's circle": {[]int{1, 2, 3, 2}, stopped{3: true}, 3},
 	} {
@@ -50,16 +50,16 @@ func TestBehind(t *testing.T) {
 			t.Errorf("%s: blames rank %d, want %d", name, got, c.blamed)
 		}
 	}
-	// A word that cannot be is not followed.
+	// An invalid word ends the chain.
 	states := []*State{new(State), new(State)}
-	states[1].waitOn.Store(everyone)
+	states[1].waitOn.Store(anyRank)
 	if got := NewMember(NewGroup(states, new(Words), noCauses{}, stopped{}), 0, nil, false).behind(1); got != 1 {
 		t.Errorf("blames rank %d, want 1", got)
 	}
 }
 
-// drowsy plays processes that were woken, of which some get up after they were looked at so
-// many times.
+// drowsy simulates processes that were woken and fall asleep again after that many calls of
+// Asleep, by sleeper.
 type drowsy map[int]int
 
 func (d drowsy) Wake(int)                        {}
@@ -71,24 +71,24 @@ func (d drowsy) Asleep(sleeper int) bool {
 	return d[sleeper] < 0
 }
 
-// nothing plays lanes without messages.
+// nothing is the Served of a group without P2P messages.
 func nothing(int, int) uint64 { return 0 }
 
-// So does a message: a token that is there for a rank that does not sleep any more says
-// nothing, and ranks that get up late are not the one that does not.
+// A wait for a P2P message blames the end of the chain as well. A token for a rank that does not
+// sleep is ignored, and a rank that gets up late is not taken for one that is stopped.
 func TestBehindOfMessages(t *testing.T) {
 	const ranks, ever = 4, 1 << 30
-	lane := func(rank int) int { return ranks + rank }
+	p2p := func(rank int) int { return ranks + rank }
 	for name, c := range map[string]struct {
 		woken  drowsy
 		up     int // the rank that has given up, 0: none
 		blamed int
 	}{
-		"a circle":                      {drowsy{}, 0, 1},
-		"one stopped in its sleep":      {drowsy{lane(3): ever}, 0, 3},
-		"one that has given up before":  {drowsy{lane(2): ever, lane(3): ever}, 2, 3},
-		"an event for calls, and lanes": {drowsy{1: ever, 2: ever, 3: ever, lane(3): ever}, 0, 3},
-		"others that get up late":       {drowsy{lane(1): 3, lane(2): 4, lane(3): ever}, 0, 3},
+		"a circle":                     {drowsy{}, 0, 1},
+		"one stopped in its sleep":     {drowsy{p2p(3): ever}, 0, 3},
+		"one that has given up before": {drowsy{p2p(2): ever, p2p(3): ever}, 2, 3},
+		"an event for calls and P2Ps":  {drowsy{1: ever, 2: ever, 3: ever, p2p(3): ever}, 0, 3},
+		"others that get up late":      {drowsy{p2p(1): 3, p2p(2): 4, p2p(3): ever}, 0, 3},
 	} {
 		states := make([]*State, ranks)
 		for r := range states { // each waits for the next
@@ -97,7 +97,7 @@ func TestBehindOfMessages(t *testing.T) {
 			if r == c.up && r != 0 {
 				on |= gaveUp
 			}
-			states[r].laneWaitOn.Store(on)
+			states[r].p2pWaitOn.Store(on)
 		}
 		r := NewMember(NewGroup(states, new(Words), noCauses{}, c.woken), 0, nil, false)
 		if got := NewP2P(r, false, nothing).Behind(1); got != c.blamed {
@@ -106,7 +106,7 @@ func TestBehindOfMessages(t *testing.T) {
 	}
 }
 
-// waking plays processes: all sleep but those in up, and a sleep is what sleep does.
+// waking simulates processes. All are asleep except those in stopped; Sleep calls sleep.
 type waking struct {
 	stopped
 	sleep func()
@@ -114,24 +114,24 @@ type waking struct {
 
 func (w waking) Sleep(int, context.Context) bool { w.sleep(); return true }
 
-// A rank that is stopped after its lane was woken is blamed by those that wait for each other in
-// a circle with it: whether what it waits for has come, or something else has, and wherever it is
-// stopped.
+// Ranks that wait for each other in a circle blame a member that is stopped after its P2P was
+// woken. This holds whether the message that it waits for or another one has come, and wherever
+// it is stopped.
 func TestStoppedAfterItsSleep(t *testing.T) {
 	const ranks, victim = 3, 2
 	for _, c := range []struct {
 		name   string
-		before int // the rank that has sent something to the one that is stopped
-	}{{"what it waits for has come", 0}, {"something else has come", 1}} {
+		before int // the rank that has sent a message to the stopped rank
+	}{{"the awaited message has come", 0}, {"another message has come", 1}} {
 		states := []*State{new(State), new(State), new(State)}
 		var served [ranks][ranks]uint64
 		count := func(by, of int) uint64 { return served[by][of] }
 		up := stopped{}
 		rest := &waking{stopped: up}
-		lane := func(rank int) *P2P {
+		p2p := func(rank int) *P2P {
 			return NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, rest), rank, nil, false), false, count)
 		}
-		asker := lane(0)
+		asker := p2p(0)
 		blames := func(want int, where string) {
 			t.Helper()
 			if got := asker.Behind(1); got != want {
@@ -139,20 +139,20 @@ func TestStoppedAfterItsSleep(t *testing.T) {
 			}
 		}
 		asker.WaitFor(1)
-		states[1].laneWaitOn.Store(asker.edgeTo(1, victim))
-		l := lane(victim)
+		states[1].p2pWaitOn.Store(asker.edgeTo(1, victim))
+		l := p2p(victim)
 		l.WaitFor(0)
 		rest.sleep = func() {
-			blames(1, "sleeps") // as any in the circle
+			blames(1, "sleeps") // any member of the circle would do
 			served[c.before][victim]++
-			up[ranks+victim] = c.before != 0 // else nothing but the count tells
+			up[ranks+victim] = c.before != 0 // otherwise only the count tells
 		}
 		looks := 0
 		l.Rest(func() bool {
 			if looks++; looks < 3 {
 				return false
 			}
-			blames(victim, "moves what has come")
+			blames(victim, "moves the message")
 			return true
 		}, true)
 		blames(victim, "has moved it")
@@ -166,6 +166,6 @@ func TestStoppedAfterItsSleep(t *testing.T) {
 		up[ranks+victim] = true
 		blames(victim, "looks why it was woken")
 		l.Behind(0)
-		blames(1, "gives up") // as any in the circle
+		blames(1, "gives up") // any member of the circle would do
 	}
 }

@@ -6,40 +6,40 @@ import (
 	"github.com/goccl/goccl/internal/spin"
 )
 
-// A wait polls for as many pauses as its rank's budget allows before it parks.
-// The budget is halved after a park and doubled after a success, so that ranks
-// that share a core learn to park at once, and full again now and then, so that
-// they notice when they no longer do. To be woken takes 3 to 25 microseconds: who
-// polls for twice as long at most doubles what a wait costs the machine.
+// A wait polls for as many pauses as its rank's budget allows, then parks. The budget is
+// halved after each park and doubled after each success, so that ranks that share a core learn
+// to park at once. It is reset to its maximum every fullSpinParks parks, so that they notice
+// when they no longer share it. Waking takes 3 to 25 microseconds, so polling for up to twice
+// as long at most doubles what a wait costs the machine.
 const (
 	spinTime      = 50 * time.Microsecond
 	minSpin       = 32
-	fullSpinParks = 64 // every so many parks the budget is full again
-	lookEvery     = 64 // pauses between two looks at what may interrupt a wait
+	fullSpinParks = 64 // parks until the budget is reset to its maximum
+	lookEvery     = 64 // pauses between two checks for interruptions
 )
 
-// Processes yield before they sleep: a yield to a rank that is there to run costs a
-// tenth of what it takes to sleep and be woken. But a yield to somebody who computes
-// costs a slice of the scheduler, which is milliseconds; after such a one ranks sleep
-// at once in the next waits: in a few, since everybody computes now and then between
-// two calls, and in twice as many if the first yield after them is as bad.
+// Processes yield before they sleep. A yield to a rank that is ready to run costs a tenth of a
+// sleep and a wake-up. A yield to a process that computes costs a time slice, which is
+// milliseconds. After such a bad yield ranks sleep at once in the next waits: in minSleepWaits
+// at first, because all ranks compute now and then between two calls, and in twice as many
+// each time that the next yield is bad as well.
 const (
 	maxYields     = 100
 	minSleepWaits = 4
 	maxSleepWaits = 256
 )
 
-// budget is what the waits of one goroutine may spend before they sleep, as earlier ones
-// have taught. The zero value is that of a patient one, which sleeps at once.
+// budget determines how long the waits of one goroutine poll and yield before they sleep. It
+// learns from earlier waits. With the zero value waits sleep at once.
 type budget struct {
 	spin, maxSpin, parks int
-	maxYields            int // 0 where ranks are goroutines
-	sleepWaits           int // so many waits do not yield
-	backOff              int // how many it were after the last bad yield, 0 after a good one
+	maxYields            int // 0 if ranks are goroutines
+	sleepWaits           int // the next waits that do not yield
+	backOff              int // sleepWaits after the last bad yield; 0 after a good one
 }
 
-// newBudget returns the budget of waits that poll, if poll is set, and yield where
-// others are processes.
+// newBudget returns the budget of waits that poll if poll is set, and yield if others is not
+// nil.
 func newBudget(poll bool, others Processes) (b budget) {
 	if poll {
 		b.maxSpin = max(spin.Pauses(spinTime), minSpin)
@@ -51,27 +51,27 @@ func newBudget(poll bool, others Processes) (b budget) {
 	return b
 }
 
-// wait is the state of one wait; its zero value begins one.
+// wait is the state of one wait. The zero value starts one.
 type wait struct {
 	pauses int
 	yields int
 	looked bool
 	parked bool
-	woken  bool   // from a sleep, and has not looked since
+	woken  bool   // it has returned from a sleep and not looked since
 	events uint64 // as of the last look
 }
 
-// expense is what a step of a wait has come to.
+// expense is the kind of a step of a wait.
 type expense uint8
 
 const (
-	paused    expense = iota
-	yielded           // the core to others
-	announced         // nothing yet: the waiter says now that it is about to sleep
-	asleep            // nothing: it sleeps now
+	paused    expense = iota // spend has paused
+	yielded                  // spend has yielded the core
+	announced                // the caller announces that it is about to sleep
+	asleep                   // the caller sleeps
 )
 
-// spend does the next step of a wait, unless that is the waiter's.
+// spend determines the next step of a wait, and takes it if it is a pause or a yield.
 func (b *budget) spend(w *wait, others Processes) expense {
 	switch {
 	case w.pauses < b.spin:
@@ -98,7 +98,7 @@ func (b *budget) spend(w *wait, others Processes) expense {
 	return asleep
 }
 
-// end learns from a wait that is over.
+// end adapts the budget after a wait.
 func (b *budget) end(w *wait) {
 	switch {
 	case w.parked:
@@ -107,7 +107,7 @@ func (b *budget) end(w *wait) {
 	default:
 		b.shrink()
 		if b.sleepWaits == 0 {
-			b.backOff = 0 // all of them were good
+			b.backOff = 0 // all yields were good
 		}
 	}
 }

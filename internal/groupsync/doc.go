@@ -1,50 +1,49 @@
-// Package groupsync is the synchronisation protocol that transports share: how the
-// ranks of a group publish and await each other's lines, refuse, fail, leave
-// and wait.
+// Package groupsync implements the synchronisation protocol that transports share: the ranks
+// of a group publish lines, wait for each other, reject calls, fail and leave.
 //
 // # Model
 //
-// Every rank owns one [State] of 512 bytes that it alone writes and all read,
-// and the group owns a few [Words] with several writers. Call s uses line s mod
-// 2 of each rank: the rank writes what it brings (payload, hash, fingerprint),
-// then stores s into the line's epoch; it has seen everybody once all epochs are
-// at s. Epochs only grow and are never reset.
+// Each rank owns one [State] of 512 bytes, which it alone writes and all ranks read. The
+// group owns a few [Words] with several writers. Call s uses line s mod 2 of each rank: the
+// rank writes its payload, hash and fingerprint, then stores s into the line's epoch. All
+// ranks have entered the call once all epochs have reached s. Epochs only grow and are never
+// reset.
 //
-// One full synchronisation per call makes two lines enough: a rank rewrites the
-// line of call s for call s+2, after it has seen all epochs s+1, and a rank
-// stores s+1 only after it has read what it wanted of s. A refused call would
-// break this, since it returns without waiting; so refused calls never touch
-// the lines, they extend the run in refusedFirst and refusedLast, and the next
-// call that is not refused first settles: it waits until every peer has refused
-// the same run.
+// Each call synchronises all ranks once, so two lines suffice. A rank overwrites the line of
+// call s in call s+2, after it has seen all epochs at s+1. A rank stores s+1 only after it has
+// finished reading the lines of s.
 //
-// A call that exposes memory ends with a completion: done is stored, and all
-// done are awaited. A rank that gives up inside such a call stores out after the
-// group's failure is set, and waits for each peer until that peer has not
-// arrived, is done or is out; and a rank that enters loads the failure after its
-// own arrival is visible: of the two, one sees the other.
+// A rejected call returns without waiting, so it must not touch the lines. Instead it extends
+// the run of calls in refusedFirst and refusedLast. The rank's next call that is not rejected
+// settles the run: it waits until every peer has rejected the same calls.
 //
-// A [P2P] waits beside its rank's calls, with a word (resting) and a token of its own.
-// It sleeps for all ranks at once, and its events are those of the group.
+// A call that exposes memory ends with a completion: each rank stores done and waits for done
+// of all ranks. A rank that gives up inside such a call sets the group's failure, stores out,
+// and then waits for each peer that has arrived until that peer is done or out. A rank that
+// enters loads the failure after its own arrival is visible. One of the two ranks therefore
+// sees the other.
 //
-// Package test/syncmodel holds the protocol as an explicit-state model, and
-// docs/inside/model.md says which of its rules, which comments name, is where.
+// A [P2P] waits independently of its rank's calls, with its own word (resting) and token. It
+// waits for all ranks at once, and shares the group's event counter.
+//
+// Package test/syncmodel models the protocol and explores its states. Comments here name the
+// model's rules; docs/inside/model.md maps each rule to its file.
 //
 // # Concurrency
 //
-// A [Member] belongs to one goroutine, but for Fail, Failed, Failure, Leave, Seat
-// and Gone; its [P2P] to another.
-// A wait polls the word it waits for, for a while that adapts to how earlier
-// waits ended, and then parks on a channel: it announces whom it waits for
-// (waitOn, sleepers), tests once more and sleeps; whoever stores a word loads
-// sleepers afterwards. Both are sequentially consistent, so one sees the other.
+// A [Member] belongs to one goroutine, except for Fail, Failed, Failure, Leave, Seat and
+// Gone, which any goroutine may call. Its [P2P] belongs to a second goroutine.
+//
+// A wait polls its word first; how long depends on how earlier waits ended. Then it parks: it
+// announces the rank it waits for (waitOn, sleepers), tests the word once more and sleeps.
+// A rank that stores a word loads sleepers afterwards. All of these operations are
+// sequentially consistent, so either the sleeper sees the word or the writer sees the sleeper.
 //
 // # Failure
 //
-// A timeout names the ranks that have not entered the call. If all have, it goes from each
-// rank that sleeps to the one it sleeps for, and names the one at the end.
+// A timeout names the ranks that have not entered the call. If all ranks have, it follows the
+// chain of waits from rank to rank and names the rank at its end.
 //
-// Failures, refusals, departures, contexts and timeouts interrupt a wait. After
-// they were read the word is tested once more, and only if it is still behind
-// has the wait failed.
+// Failures, rejections, departures, contexts and timeouts interrupt a wait. An interrupted
+// wait tests its word once more, and fails only if the word is still behind.
 package groupsync

@@ -2,11 +2,11 @@ package groupsync
 
 import "context"
 
-// Goroutines is the Rest of ranks that are goroutines of one process: each sleeper has
-// a channel of its own.
+// Goroutines is the Rest of ranks that are goroutines of one process. Each sleeper has its own
+// channel.
 type Goroutines []chan struct{}
 
-// NewGoroutines returns the Rest of so many ranks.
+// NewGoroutines returns the Rest of that many ranks.
 func NewGoroutines(ranks int) Goroutines {
 	g := make(Goroutines, 2*ranks)
 	for i := range g {

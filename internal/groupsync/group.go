@@ -6,54 +6,55 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Group is what the ranks of one process know of a group.
+// Group is a group as the ranks of one process see it.
 type Group struct {
 	states []*State
 	words  *Words
 	causes Causes
 	rest   Rest
-	others Processes // rest, if ranks are processes; else nil
+	others Processes // rest if the ranks are processes, otherwise nil
 }
 
-// Causes is where ranks write down failures, each into a place of its own, before it
-// tries to make its failure the group's; and, beside them, why they refuse calls.
+// Causes stores the ranks' failures and their reasons for rejecting calls. Each rank has its
+// own slot for a failure, which it fills before it tries to make the failure the group's.
 type Causes interface {
+	// Store stores rank's failure.
 	Store(rank int, f *transport.Failure)
+	// Load returns rank's failure.
 	Load(rank int) *transport.Failure
-	// StoreReason writes down why rank refuses call seq. It replaces the reason of the
-	// latest refusal, or where the call is the first of a run those of the last run. It
-	// leaves failures alone.
+	// StoreReason stores why rank rejects call seq. It replaces the reason for rank's latest
+	// rejected call. If the call is the first of a run, it replaces the reasons of the
+	// previous run. It does not touch failures.
 	StoreReason(rank int, seq uint64, first bool, why string)
-	// LoadReason returns why rank refused call seq, or "" if that has been replaced. The
-	// rank may be writing another reason at the same time.
+	// LoadReason returns why rank rejected call seq, or "" if the reason has been replaced.
+	// The rank may write another reason at the same time.
 	LoadReason(rank int, seq uint64) string
 }
 
-// Rest is how ranks sleep and wake each other. The sleepers of R ranks are numbered: r is
-// rank r in its calls, and R+r is its lane.
+// Rest puts ranks to sleep and wakes them. A group of R ranks has 2R sleepers: sleeper r is
+// rank r in its calls, and sleeper R+r is its P2P.
 type Rest interface {
-	// Wake leaves a token for a sleeper: it ends the sleep it is in, or its next one.
+	// Wake leaves a token for a sleeper, which ends its current sleep or its next one.
 	Wake(sleeper int)
-	// Sleep waits until there is a token for the sleeper, and takes it; or until ctx ends,
-	// unless it is nil. It may return for no reason, and does so now and then where ranks
-	// are Processes. woken reports whether it took a token.
+	// Sleep waits until the sleeper has a token and takes it, or until ctx ends; ctx may be
+	// nil. It may return spuriously; where ranks are Processes it does so regularly. woken
+	// reports whether it took a token.
 	Sleep(sleeper int, ctx context.Context) (woken bool)
 }
 
-// Processes is the Rest of ranks that are processes: they can end without a word,
-// and, where there are more of them than cores, wait for each other's cores.
+// Processes is the Rest of ranks that are processes. A process can die without notice, and
+// may wait for a core if the ranks outnumber the cores.
 type Processes interface {
 	Rest
-	// Yield leaves the core to whoever waits for it, and reports whether the core came
-	// back soon.
+	// Yield offers the core to other processes, and reports whether it came back soon.
 	Yield() (soon bool)
-	// Asleep reports whether a sleeper sleeps and there is no token for it.
+	// Asleep reports whether a sleeper sleeps and has no token.
 	Asleep(sleeper int) bool
-	// Dead reports whether rank's process has ended, and which it was.
+	// Dead reports whether rank's process has died, and returns its process id.
 	Dead(rank int) (pid int, dead bool)
 }
 
-// NewGroup returns a group over states, which are zero.
+// NewGroup returns a group over states and words, which must be zero.
 func NewGroup(states []*State, words *Words, causes Causes, rest Rest) *Group {
 	g := &Group{states: states, words: words, causes: causes, rest: rest}
 	g.others, _ = rest.(Processes)
@@ -70,7 +71,7 @@ func (g *Group) WakeAll() {
 	}
 }
 
-// WakeOthers leaves a token for every rank but me.
+// WakeOthers leaves a token for every rank except me.
 func (g *Group) WakeOthers(me int) {
 	for r := range g.states {
 		if r != me {
@@ -79,8 +80,8 @@ func (g *Group) WakeOthers(me int) {
 	}
 }
 
-// announce makes an event visible, after the word that says what it is was stored: all ranks
-// look at the group's state anew. (syncmodel: wordThenEvent; lane: laneWordThenEvent)
+// announce makes all ranks look at the group's state again. The caller must have stored the
+// word that describes the event. (syncmodel: wordThenEvent; for P2P: laneWordThenEvent)
 func (g *Group) announce() {
 	g.words.events.Add(1)
 	g.WakeAll()
@@ -89,29 +90,29 @@ func (g *Group) announce() {
 	}
 }
 
-// lane is the sleeper that rank's lane is.
+// p2p returns the sleeper of rank's P2P.
 func (g *Group) p2p(rank int) int { return len(g.states) + rank }
 
-// WakeLane wakes rank's lane if it sleeps, after the caller has stored a word of a
-// lane's messages. (syncmodel, lane: postThenResting, takeThenResting)
+// WakeP2P wakes rank's P2P if it sleeps. The caller must have stored the word that announces
+// or takes a message. (syncmodel, P2P: postThenResting, takeThenResting)
 func (g *Group) WakeP2P(rank int) {
 	if g.states[rank].resting.Load() != 0 {
 		g.rest.Wake(g.p2p(rank))
 	}
 }
 
-// WakeWaiter wakes rank if it sleeps for `me`, who has stored a word before.
+// WakeWaiter wakes rank if it sleeps for me. The caller must have stored a word of me.
 func (g *Group) WakeWaiter(me, rank int) {
 	if g.words.sleepers.Load() == 0 {
 		return
 	}
-	if on := g.states[rank].waitOn.Load(); on == uint64(me)+1 || on == everyone {
+	if on := g.states[rank].waitOn.Load(); on == uint64(me)+1 || on == anyRank {
 		g.Wake(rank)
 	}
 }
 
-// WakeWaiters wakes all ranks that sleep for `me`, which may be one of them and has stored
-// a word before (rules storeThenSleepers and storeBeforeWake).
+// WakeWaiters wakes all ranks that sleep for me, which may include me. The caller must have
+// stored a word of me. Rules storeThenSleepers and storeBeforeWake.
 func (g *Group) WakeWaiters(me int) {
 	if g.words.sleepers.Load() == 0 {
 		return

@@ -11,60 +11,60 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Member is one rank's hand on its group: the part of a transport.Endpoint that
-// all transports share.
+// Member is one rank's access to its group: the part of a transport.Endpoint that all
+// transports share.
 type Member struct {
-	_     [128]byte // nobody else's memory on the cache lines that a rank writes
+	_     [128]byte // keeps memory of other ranks off the cache lines that this rank writes
 	group *Group
 	state *State
 	rank  int
 
 	seq       uint64 // the current call
-	entered   uint64 // the last call that was not refused
+	entered   uint64 // the last call that was not rejected
 	exposed   bool   // the current call exposes memory
-	unsettled uint64 // first call of the run refused since the last entry, or 0
+	unsettled uint64 // first of the calls rejected since the last entry, or 0
 	slots     Slots
-	inline    int       // how long payloads are that travel in a line
-	known     []memory  // of all ranks, which was compared last; nil: it is never compared
-	sorted    []written // room for what many ranks write
+	inline    int       // longest payload that fits into a line, in bytes
+	known     []memory  // by rank, as compared last; nil: memory is never compared
+	sorted    []written // scratch for comparing the memory of many ranks
 
 	ctx     context.Context
 	ctxDone <-chan struct{}
 	limit   transport.Timeout // of the current call
-	timeout transport.Timeout // of calls without a limit of their own
+	timeout transport.Timeout // of calls that set no limit
 
 	homeCtx  context.Context
 	homeStop func() bool // guarded by mu
 
-	eager      budget
-	patient    budget  // of patient calls: nothing
+	spinning   budget
+	noSpin     budget  // of calls with NoSpin: zero
 	budget     *budget // of the current call
-	calm       uint64  // the last event after which all was as if there were none
-	suspicious bool    // the next look is also at whether others are dead
+	calm       uint64  // the event count as of the last look at all peers that found nothing
+	suspicious bool    // the next look also checks whether peers are dead
 	suspicion  suspicion
 
 	ticks     atomic.Uint64
-	tickerFor time.Duration // the timeout that the ticker was started for
+	tickerFor time.Duration // the timeout for which the ticker was started
 	tickStart uint64
 	warned    bool
 
 	closed atomic.Bool
-	gaveUp atomic.Bool                       // its lane shows that it gave up, unless it waits again
-	own    atomic.Pointer[transport.Failure] // what this rank has recorded
-	mu     sync.Mutex                        // guards what follows, and the making of failures
+	gaveUp atomic.Bool                       // its P2P shows a wait that it gave up, unless it waits again
+	own    atomic.Pointer[transport.Failure] // the failure that this rank has stored
+	mu     sync.Mutex                        // guards the fields below, and Fail
 	ticker *ticker
 	_      [128]byte
 }
 
-// Slots are where payloads go that are too long for a line: two per rank, by the
-// parity of the call. Empty slots mean that no payloads travel at all.
+// Slots hold the payloads that are too long for a line. Each rank has two slots, one for even
+// calls and one for odd calls. Without slots a group accepts no payloads at all.
 type Slots [][2][]byte
 
-// NewMember returns rank's hand on g. slots is shared by all ranks of g. Its waits
-// poll before they park if poll is set.
+// NewMember returns rank's access to g. All ranks of g share slots. If poll is set, waits poll
+// before they park.
 func NewMember(g *Group, rank int, slots Slots, poll bool) *Member {
-	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots, eager: newBudget(poll, g.others)}
-	r.budget = &r.eager
+	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots, spinning: newBudget(poll, g.others)}
+	r.budget = &r.spinning
 	r.inline = transport.InlineBytes
 	if g.others == nil {
 		r.inline, r.known = inlineBesideMemory, newKnown(len(g.states))
@@ -89,16 +89,16 @@ func (r *Member) PayloadLimit() int {
 	return len(r.slots[r.rank][0])
 }
 
-// Begin starts call e.Seq, up to the point where the rank may publish its line:
-// it settles the run of calls refused before. The call has its number before anything can
-// end it, so that Withdraw asks about this call (rule numberFirst).
+// Begin starts call e.Seq. It settles the calls that this rank has rejected before, after
+// which the rank may publish its line. It sets the call's number before anything can end the
+// call, so that Withdraw refers to this call (rule numberFirst).
 func (r *Member) Begin(e *transport.Arrival) error {
 	r.seq, r.entered = e.Seq, e.Seq
 	r.exposed = e.Exposed
 	r.ctx, r.ctxDone = e.Ctx, e.Ctx.Done()
-	r.budget = &r.eager
+	r.budget = &r.spinning
 	if e.NoSpin {
-		r.budget = &r.patient
+		r.budget = &r.noSpin
 	}
 	r.limit = r.timeout
 	if e.Limit.After != 0 {
@@ -106,7 +106,7 @@ func (r *Member) Begin(e *transport.Arrival) error {
 	}
 	r.tickStart = r.ticks.Load()
 	r.warned = false
-	r.goesOn()
+	r.clearGaveUp()
 	switch {
 	case r.closed.Load():
 		return transport.ErrClosed
@@ -116,19 +116,20 @@ func (r *Member) Begin(e *transport.Arrival) error {
 	return nil
 }
 
-// goesOn ends what the lane shows of a wait that it gave up: this rank makes a call again.
-func (r *Member) goesOn() {
+// clearGaveUp ends what the P2P shows of a wait that it gave up, because this rank makes a
+// call again.
+func (r *Member) clearGaveUp() {
 	if !r.gaveUp.Load() {
 		return
 	}
 	r.gaveUp.Store(false)
-	if on := r.state.laneWaitOn.Load(); on&gaveUp != 0 {
-		r.state.laneWaitOn.CompareAndSwap(on, 0)
+	if on := r.state.p2pWaitOn.Load(); on&gaveUp != 0 {
+		r.state.p2pWaitOn.CompareAndSwap(on, 0)
 	}
 }
 
-// Refused returns how many calls were refused since the last entry; Begin
-// settles them, Publish forgets them.
+// Refused returns how many calls this rank has rejected since its last entry. Begin settles
+// them and Publish resets the count.
 func (r *Member) Refused() uint64 {
 	if r.unsettled == 0 {
 		return 0
@@ -136,9 +137,8 @@ func (r *Member) Refused() uint64 {
 	return r.seq - r.unsettled
 }
 
-// settle waits until every peer has refused the run of calls that this rank has
-// refused. A peer that entered one of them instead fails the group, which ends
-// the wait. Rule settles.
+// settle waits until every peer has rejected the calls that this rank has rejected. A peer
+// that entered one of them fails the group, which ends the wait. Rule settles.
 func (r *Member) settle() error {
 	first, last := r.unsettled, r.seq-1
 	for peer, p := range r.group.states {
@@ -166,8 +166,8 @@ func (r *Member) awaitRefusal(peer int, p *State, first, last uint64) error {
 	return nil
 }
 
-// Publish makes this rank's line of the call visible and wakes who waits for it. Rule
-// twoLines.
+// Publish makes this rank's line of the call visible and wakes the ranks that wait for it.
+// Rule twoLines.
 func (r *Member) Publish(e *transport.Arrival) {
 	l := &r.state.line[e.Seq&1]
 	if copy(l.payload[:r.inline], e.Payload) < len(e.Payload) {
@@ -183,8 +183,8 @@ func (r *Member) Publish(e *transport.Arrival) {
 	r.group.WakeWaiters(r.rank)
 }
 
-// AwaitAll waits until all ranks have published their lines of the call, and
-// compares them.
+// AwaitAll waits until all ranks have published their lines of the call, then compares the
+// lines.
 func (r *Member) AwaitAll() error {
 	p := r.seq & 1
 	for peer, s := range r.group.states {
@@ -198,8 +198,8 @@ func (r *Member) AwaitAll() error {
 	return r.Compare()
 }
 
-// Compare returns an error if the lines of the call, all published, differ, or if ranks
-// brought the same memory to it.
+// Compare returns an error if the lines of the call differ or the ranks' buffers overlap. All
+// ranks must have published their lines.
 func (r *Member) Compare() error {
 	p := r.seq & 1
 	mine := &r.state.line[p]
@@ -218,10 +218,10 @@ func (r *Member) Compare() error {
 	return nil
 }
 
-// Admit is the entry check of a call that exposes memory: after its own arrival
-// is visible and all peers are reached a rank must not go on if the group has
-// failed, since the one that failed may have looked before it arrived. At this
-// one place failure beats having reached everybody. Rule failBeatsReached.
+// Admit returns ErrFailed if the group has failed and the call exposes memory. A rank calls it
+// after its arrival is visible and all peers have arrived: the rank that failed may have looked
+// before this one arrived. Only here a failure takes precedence over the arrival of all ranks.
+// Rule failBeatsReached.
 func (r *Member) Admit() error {
 	if r.exposed && r.Failed() {
 		return transport.ErrFailed
@@ -235,14 +235,14 @@ func (r *Member) Complete() error {
 	return r.AwaitDone()
 }
 
-// Done says that the part of a rank in the current call is over: its own, or that of
-// another, whose body this rank has run. Rule everyStoreWakes.
+// Done marks a rank's body in the current call as over: this rank's own, or another rank's
+// that this rank has run. Rule everyStoreWakes.
 func (r *Member) Done(rank int) {
 	r.group.states[rank].done.Store(r.seq)
 	r.group.WakeWaiters(rank)
 }
 
-// AwaitDone waits until the parts of all ranks in the current call are over.
+// AwaitDone waits until the bodies of all ranks in the current call are over.
 func (r *Member) AwaitDone() error {
 	for rank, s := range r.group.states {
 		if err := r.await(&s.done, r.seq, rank, forCompletion); err != nil {
@@ -252,7 +252,7 @@ func (r *Member) AwaitDone() error {
 	return nil
 }
 
-// AllDone reports whether they are.
+// AllDone reports whether the bodies of all ranks in the current call are over.
 func (r *Member) AllDone() bool {
 	for _, s := range r.group.states {
 		if s.done.Load() < r.seq {
@@ -262,8 +262,8 @@ func (r *Member) AllDone() bool {
 	return true
 }
 
-// Asleep reports whether a rank sleeps, or is about to, unless it did so a moment
-// ago: nothing but speed may hang on it.
+// Asleep reports whether a rank sleeps or is about to. The answer may be out of date, so only
+// speed may depend on it.
 func (r *Member) Asleep(rank int) bool {
 	return r.group.words.sleepers.Load() != 0 && r.group.states[rank].waitOn.Load() != 0
 }
@@ -276,14 +276,14 @@ func (r *Member) Payload(rank, n int) []byte {
 	return r.slots[rank][r.entered&1][:n]
 }
 
-// Print implements transport.Endpoint.
+// Fingerprint implements transport.Endpoint.
 func (r *Member) Fingerprint(rank int) transport.Fingerprint {
 	return r.group.states[rank].line[r.entered&1].fingerprint
 }
 
-// Refuse implements transport.Endpoint. The reason is there before a word says that the
-// call was refused. That of the first call of a run stays for as long as a rank may look
-// for it: this rank's next run begins after a call that all ranks have entered.
+// Refuse implements transport.Endpoint. It stores the reason before the word that marks the
+// call as rejected. The reason for the first call of a run stays for as long as a rank may
+// load it: this rank's next run starts after a call that all ranks have entered.
 func (r *Member) Refuse(seq uint64, why string) {
 	r.group.causes.StoreReason(r.rank, seq, r.unsettled == 0, why[:min(len(why), transport.ReasonBytes)])
 	if r.unsettled == 0 {
@@ -292,7 +292,7 @@ func (r *Member) Refuse(seq uint64, why string) {
 	}
 	r.state.refusedLast.Store(seq)
 	r.seq = seq
-	r.goesOn()
+	r.clearGaveUp()
 	r.group.announce()
 }
 
@@ -331,7 +331,7 @@ func (r *Member) Failure() *transport.Failure {
 		return nil
 	case r.rank:
 		if f := r.own.Load(); f != nil {
-			return f // with its error value, which may not have left the process
+			return f // with its error value, which other processes cannot get
 		}
 	}
 	if by < 0 || by >= r.Size() || by == r.rank {
@@ -340,21 +340,21 @@ func (r *Member) Failure() *transport.Failure {
 	return r.group.causes.Load(by)
 }
 
-// unreadable is the failure of a group whose word for it is one that no rank writes.
+// unreadable returns the failure of a group whose fail word holds a value that no rank writes.
 func (r *Member) unreadable(by int) *transport.Failure {
 	err := &transport.ProtocolError{Peer: -1, Text: fmt.Sprintf(
 		"the group's memory was overwritten: its word for failures names rank %d of %d, which has not failed", by, r.Size())}
 	return &transport.Failure{Kind: transport.FailureAborted, By: r.rank, Text: err.Error(), Cause: err}
 }
 
-// Withdraw implements transport.Endpoint for calls that every rank runs itself. Rules
+// Withdraw implements transport.Endpoint for calls in which each rank runs its own body. Rules
 // earlyLeave and deadAreOut.
 func (r *Member) Withdraw() (ended bool) {
 	r.StepOut()
 	if !r.exposed || !r.state.arrived(r.seq) {
 		return false
 	}
-	peer := 0 // all before it are out
+	peer := 0 // all ranks below it are done or out
 	r.WaitOut(func() bool {
 		for ; peer < len(r.group.states); peer++ {
 			p := r.group.states[peer]
@@ -367,18 +367,17 @@ func (r *Member) Withdraw() (ended bool) {
 	return false
 }
 
-// StepOut says that this rank has left the current call on a failure. Rule outOfEveryCall:
-// it wakes everybody.
+// StepOut marks this rank as having left the current call on a failure, and wakes all ranks.
+// Rule outOfEveryCall.
 func (r *Member) StepOut() {
 	r.state.out.Store(r.seq)
 	r.group.announce()
 }
 
-// WaitOut waits, after StepOut, until ok. It is deaf to everything else: peers are
-// still inside a kernel with this rank's buffers in their hands. They look at the
-// failure often; only a kernel that does not return makes it give up, when the
-// call's timeout has passed once more. That time has a timer of its own, which Close does
-// not stop.
+// WaitOut waits until ok returns true. It follows StepOut. Contexts and Close do not interrupt
+// it, because peers may still be inside a kernel that uses this rank's buffers. Peers check for
+// the failure often; if a kernel nevertheless does not return, WaitOut gives up after the
+// call's timeout. A separate timer measures that time, and Close does not stop it.
 func (r *Member) WaitOut(ok func() bool) {
 	if ok() {
 		return
@@ -391,7 +390,7 @@ func (r *Member) WaitOut(ok func() bool) {
 		})
 		defer timer.Stop()
 	}
-	r.state.waitOn.Store(everyone)
+	r.state.waitOn.Store(anyRank)
 	r.group.words.sleepers.Add(1)
 	for !ok() && !late.Load() {
 		r.group.rest.Sleep(r.rank, nil)
@@ -400,8 +399,7 @@ func (r *Member) WaitOut(ok func() bool) {
 	r.state.waitOn.Store(0)
 }
 
-// Leave makes this rank leave the group, and reports whether it was the first to
-// say so.
+// Leave makes this rank leave the group. It returns true for the first call only.
 func (r *Member) Leave() bool {
 	if !r.closed.CompareAndSwap(false, true) {
 		return false

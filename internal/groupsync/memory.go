@@ -9,13 +9,14 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// memory is what a call reads and writes of one rank's. It travels in the line's payload,
-// so that comparing it touches no cache line that a rank does not read anyway:
+// memory is the memory of one rank that a call reads and writes. It travels in the line's
+// payload, so that comparing it touches only cache lines that ranks read anyway:
 //
-//	 0  reads    16   where the call brings no payload and there are any,
-//	32  writes   16   which a bit of the second word says
+//	 0  reads    16   only if the call has no payload and reads memory;
+//	                  then hasReads is set in the second word of writes
+//	32  writes   16
 //
-// Payloads that are longer than what is left beside writes go to a slot.
+// A payload that does not fit beside writes goes to a slot.
 type memory struct{ reads, writes transport.Span }
 
 const (
@@ -45,16 +46,16 @@ func (l *line) memory() (m memory) {
 	return m
 }
 
-// newKnown returns memories for all ranks, on cache lines of their own.
+// newKnown returns one memory per rank, on separate cache lines.
 func newKnown(ranks int) []memory {
 	const pad = 128 / 32
 	return make([]memory, pad+ranks+pad)[pad : pad+ranks]
 }
 
-// compareMemory returns an error if what one rank writes in the call overlaps what another
-// reads or writes. All ranks look at all pairs, so that all say the same before any has
-// written. Programs bring the same buffers again and again: then one pass over the lines
-// is enough.
+// compareMemory returns an error if memory that one rank writes in the call overlaps memory
+// that another rank reads or writes. Every rank checks all pairs, so that all ranks return the
+// same error before any rank has written. Programs usually pass the same buffers again; then
+// one pass over the lines suffices.
 func (r *Member) compareMemory() error {
 	p := r.seq & 1
 	written, changed := uint64(0), false
@@ -77,11 +78,12 @@ func (r *Member) compareMemory() error {
 	return err
 }
 
-// pairRanks is up to how many ranks all pairs of them are looked at. That takes as long there
-// as to sort what they write, 5 us; with 1024 ranks it takes 3 ms, and to sort 0.1.
+// pairRanks is the largest number of ranks for which overlapping checks all pairs. At 64 ranks
+// this takes as long as sorting (5 us); at 1024 ranks it takes 3 ms, and sorting 0.1 ms.
 const pairRanks = 64
 
-// overlapping reports whether what one rank writes overlaps what another reads or writes.
+// overlapping reports whether memory that one rank writes overlaps memory that another rank
+// reads or writes.
 func (r *Member) overlapping() bool {
 	if len(r.known) <= pairRanks {
 		return overlapping(r.known)
@@ -92,13 +94,14 @@ func (r *Member) overlapping() bool {
 	return overlappingSorted(r.known, r.sorted)
 }
 
-// written is what a rank writes.
+// written is the memory that a rank writes.
 type written struct {
 	transport.Span
 	rank int
 }
 
-// overlappingSorted is overlapping for many ranks; it needs room for as many.
+// overlappingSorted is overlapping for many ranks. sorted must have capacity for one entry per
+// rank.
 func overlappingSorted(all []memory, sorted []written) bool {
 	for rank, m := range all {
 		if m.writes.Hi != 0 {
@@ -111,7 +114,7 @@ func overlappingSorted(all []memory, sorted []written) bool {
 			return true
 		}
 	}
-	for rank, m := range all { // what is written is apart, so that its ends are in order as well
+	for rank, m := range all { // the written spans are disjoint, so their ends are sorted as well
 		i, _ := slices.BinarySearchFunc(sorted, m.reads.Lo, func(w written, lo uint64) int {
 			if w.Hi <= lo {
 				return -1
@@ -127,8 +130,8 @@ func overlappingSorted(all []memory, sorted []written) bool {
 	return false
 }
 
-// overlapping reports whether what one rank writes overlaps what another reads or writes.
-// It has no branches that hang on where memory lies, which no processor could foretell.
+// overlapping reports whether memory that one rank writes overlaps memory that another rank
+// reads or writes. It has no branches that depend on addresses, which no processor can predict.
 func overlapping(all []memory) bool {
 	var found uint64
 	for i := range all {
@@ -141,14 +144,15 @@ func overlapping(all []memory) bool {
 	return found != 0
 }
 
-// overlap is 1 where the spans overlap, and else 0.
+// overlap returns 1 if the spans overlap and 0 otherwise.
 func overlap(s, t transport.Span) uint64 {
 	_, a := bits.Sub64(s.Lo, t.Hi, 0)
 	_, b := bits.Sub64(t.Lo, s.Hi, 0)
 	return a & b
 }
 
-// overlapped returns the first rank that writes what others brought as well, and those.
+// overlapped returns the first rank that writes memory which other ranks read or write, and
+// those ranks.
 func overlapped(all []memory) (ranks []int) {
 	for i, a := range all {
 		for j, b := range all {

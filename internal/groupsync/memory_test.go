@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// However many ranks there are, overlaps are found where there are any.
+// The check for many ranks finds exactly the overlaps that the check of all pairs finds.
 func TestOverlappingOfManyRanks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	span := func(within int) (s transport.Span) {
@@ -30,7 +30,7 @@ func TestOverlappingOfManyRanks(t *testing.T) {
 				all[i].reads = all[i].writes // in place
 			case 1:
 				all[i].reads = span(within)
-			default: // what all read
+			default: // a span that all ranks read
 				all[i].reads = transport.Span{Lo: 1 << 20, Hi: 1<<20 + 4}
 			}
 		}
@@ -52,7 +52,8 @@ func TestOverlappingOfManyRanks(t *testing.T) {
 	}
 }
 
-// Buffers that are others in every call cost many ranks no square of their number.
+// With new buffers in every call, the cost for many ranks must not grow with the square of their
+// number.
 func BenchmarkOverlapping(b *testing.B) {
 	for _, n := range []int{2, 8, 64, 65, 256, 1024} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

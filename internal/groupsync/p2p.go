@@ -6,42 +6,42 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Lane is the part of a transport.P2P that all transports share. It belongs to one
-// goroutine, but for Wake and Lost.
+// P2P is the part of a transport.P2P that all transports share. It belongs to one goroutine,
+// except for Wake, Failed and Lost, which any goroutine may call.
 type P2P struct {
-	_      [128]byte // nobody else's memory on the cache lines that it writes
+	_      [128]byte // keeps memory of others off the cache lines that it writes
 	member *Member
 	budget budget
 	events uint64        // as of the end of the last Rest
-	dead   []atomic.Bool // by rank: processes that were found dead
+	dead   []atomic.Bool // by rank: the process was found dead
 	looked suspicion
 	woken  atomic.Bool
 	served Served
-	on     int    // for whom it rests, -1: for no rank in particular
-	shown  uint64 // what laneWaitOn says
+	on     int    // the rank of the last WaitFor; -1: no particular rank
+	shown  uint64 // the value of p2pWaitOn
 	_      [128]byte
 }
 
-// Served returns how many parts of P2P messages rank `by` has put for rank `of` and taken
-// from it; it only grows. Any rank of the group may call it.
+// Served returns how many parts of P2P messages rank by has put for rank of, plus how many it
+// has taken from that rank. The sum only grows. Any rank of the group may call it.
 type Served func(by, of int) uint64
 
-// NewP2P returns the P2P of a rank, whose rests poll if poll is set.
+// NewP2P returns the P2P of a rank. If poll is set, Rest polls before it sleeps.
 func NewP2P(r *Member, poll bool, served Served) *P2P {
 	return &P2P{member: r, budget: newBudget(poll, r.group.others), dead: make([]atomic.Bool, r.Size()), served: served, on: -1}
 }
 
-// Rest implements transport.P2P. It tests once more after it has said that it rests.
-// (syncmodel, lane: announceThenTest)
-func (l *P2P) Rest(ready func() bool, patient bool) {
+// Rest implements transport.P2P. It tests once more after it has announced that it rests.
+// (syncmodel, P2P: announceThenTest)
+func (l *P2P) Rest(ready func() bool, noSpin bool) {
 	own := &l.budget
-	if patient {
+	if noSpin {
 		own = new(budget)
 	}
 	g := l.member.group
 	var w wait
 	for {
-		edge := l.edge(&w) // before ready looks: what comes later makes it void
+		edge := l.edge(&w) // before ready looks: anything served later makes it void
 		if ready() || l.news() {
 			break
 		}
@@ -62,7 +62,7 @@ func (l *P2P) Rest(ready func() bool, patient bool) {
 	}
 }
 
-// WaitFor implements transport.P2P. Only a rest that sleeps shows it to others.
+// WaitFor implements transport.P2P. Other ranks see it only once a Rest sleeps.
 func (l *P2P) WaitFor(peer int) {
 	if l.on != peer || l.shown&gaveUp != 0 {
 		l.show(0)
@@ -70,14 +70,14 @@ func (l *P2P) WaitFor(peer int) {
 	l.on = peer
 }
 
-// A value of laneWaitOn says for whom the lane waits, rank+1, and what that rank had served
-// it when it looked last; gaveUp may be set.
+// A value of p2pWaitOn consists of 1 + the rank that the P2P waits for, and of what that rank
+// had served it as of its last look; gaveUp may be set as well.
 const (
 	edgeRank   = 1<<24 - 1
 	edgeServed = ^uint64(edgeRank) &^ gaveUp
 )
 
-// edge is the value for a wait that has begun to sleep.
+// edge returns the value of p2pWaitOn for a wait that has started to sleep.
 func (l *P2P) edge(w *wait) uint64 {
 	if !w.parked || l.on < 0 {
 		return 0
@@ -92,17 +92,17 @@ func (l *P2P) edgeTo(waiter, on int) uint64 {
 func (l *P2P) show(edge uint64) {
 	if l.shown != edge {
 		l.shown = edge
-		l.member.state.laneWaitOn.Store(edge)
+		l.member.state.p2pWaitOn.Store(edge)
 	}
 }
 
-// Behind implements transport.P2P. What a lane shows counts only as long as the rank that it
-// waits for has served it nothing more: if that has, and the lane has not looked, it is the
-// lane's rank that does not go on, wherever it was stopped.
+// Behind implements transport.P2P. The value of p2pWaitOn counts only while the awaited rank has
+// served the waiter nothing more. If that rank has, and the waiter has not looked, the waiter is
+// the rank that makes no progress, wherever it was stopped.
 func (l *P2P) Behind(peer int) int {
 	if l.on >= 0 {
 		l.shown = l.edgeTo(l.member.rank, l.on) | gaveUp
-		l.member.state.laneWaitOn.Store(l.shown)
+		l.member.state.p2pWaitOn.Store(l.shown)
 		l.member.gaveUp.Store(true)
 	}
 	g := l.member.group
@@ -111,7 +111,7 @@ func (l *P2P) Behind(peer int) int {
 		if on := s.waitOn.Load() &^ gaveUp; on != 0 && on <= uint64(len(g.states)) {
 			return on
 		}
-		edge := s.laneWaitOn.Load() &^ gaveUp
+		edge := s.p2pWaitOn.Load() &^ gaveUp
 		on := edge & edgeRank
 		if on == 0 || on > uint64(len(g.states)) || on != uint64(who)+1 && edge != l.edgeTo(who, int(on)-1) {
 			return 0
@@ -119,12 +119,13 @@ func (l *P2P) Behind(peer int) int {
 		return on
 	}, func(who int) bool {
 		s := g.states[who]
-		return isUp(&s.waitOn, g.others, who) || isUp(&s.laneWaitOn, g.others, g.p2p(who))
+		return isAwake(&s.waitOn, g.others, who) || isAwake(&s.p2pWaitOn, g.others, g.p2p(who))
 	})
 }
 
-// news reports whether Wake was called or there were events, once: it compares with the
-// events of the last Rest, whenever this one began. (syncmodel, lane: newsAreKept)
+// news reports, once, whether Wake was called or events have occurred. It compares with the
+// events of the last Rest, not with those at the start of this one. (syncmodel, P2P:
+// newsAreKept)
 func (l *P2P) news() bool {
 	if l.woken.Load() && l.woken.Swap(false) {
 		return true
@@ -135,7 +136,7 @@ func (l *P2P) news() bool {
 	return news
 }
 
-// findDead looks whether processes have died since it did so last, which is news.
+// findDead looks for processes that have died since its last call. A new death counts as news.
 func (l *P2P) findDead() {
 	for peer := range l.dead {
 		if !l.dead[peer].Load() && l.member.dead(peer) {

@@ -7,12 +7,12 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// departed plays processes of which all others are dead.
+// departed simulates processes of which all except rank 0 are dead.
 type departed struct{ stopped }
 
 func (departed) Dead(rank int) (int, bool) { return 7, rank != 0 }
 
-// Whether a rank is lost others than the lane's goroutine ask, too, while it notices that.
+// Another goroutine may call Lost while Rest notices that a rank has died.
 func TestLostBesideRest(t *testing.T) {
 	states := []*State{new(State), new(State)}
 	l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, departed{}), 0, nil, false), false, nothing)

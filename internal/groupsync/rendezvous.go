@@ -9,26 +9,27 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Seat returns this rank's rank in a group of members. It may be called by any goroutine.
+// Seat returns this rank's rank in a group of members. Any goroutine may call it.
 func (r *Member) Seat(members []int) (rank int, err error) {
 	for i, m := range members {
 		switch {
 		case m < 0 || m >= r.Size():
-			return 0, fmt.Errorf("group of the ranks %v: there is no rank %d among %d", members, m, r.Size())
+			return 0, fmt.Errorf("group of ranks %v: rank %d does not exist in a group of %d", members, m, r.Size())
 		case slices.Contains(members[:i], m):
-			return 0, fmt.Errorf("group of the ranks %v: rank %d is there twice", members, m)
+			return 0, fmt.Errorf("group of ranks %v: rank %d is listed twice", members, m)
 		}
 	}
 	rank = slices.Index(members, r.rank)
 	if rank < 0 {
-		return 0, fmt.Errorf("group of the ranks %v: rank %d, which is to be a member, is not among them", members, r.rank)
+		return 0, fmt.Errorf("group of ranks %v: rank %d called Group but is not a member", members, r.rank)
 	}
 	return rank, nil
 }
 
-// Gone is an error if a group of members cannot be formed any more: this rank has left
-// their group, that has failed, or a member has left or died without having come. Its rank
-// is that in the new group. Gone may be called by any goroutine.
+// Gone returns an error if members can no longer form a group: this rank has left this group,
+// this group has failed, or a member has left or died before it came. errors.As then finds a
+// *transport.PeerLostError with the member's rank in the new group. hasCome takes a rank in
+// the new group. Any goroutine may call Gone.
 func (r *Member) Gone(members []int, hasCome func(rank int) bool) error {
 	switch {
 	case r.closed.Load():
@@ -46,23 +47,22 @@ func (r *Member) Gone(members []int, hasCome func(rank int) bool) error {
 	return nil
 }
 
-// Rendezvous is where ranks that are goroutines form groups. Its zero value is one to
-// which nobody has come.
+// Rendezvous forms groups of ranks that are goroutines. Its zero value is ready to use.
 type Rendezvous struct {
 	mu   sync.Mutex
-	open map[uint64][]*meeting // by number: groups that have no member in common
+	open map[uint64][]*meeting // by number; groups of one number have no member in common
 }
 
-// meeting is a group to which not all members have come.
+// meeting is a group for which it still waits for members.
 type meeting struct {
 	members []int
-	seats   []transport.Endpoint // nil where a member has come, or will not come
+	seats   []transport.Endpoint // by rank; nil if the member has come or will not come
 }
 
-// Group is transport.Groups for a rank: the first member to come forms the endpoints of
-// all. Every member takes its seat, or it is closed: by itself here, if it cannot be a member
-// after all, or by Left. So the others, who may be in the new group already, wait for none that
-// does not come.
+// Group implements transport.Groups for a rank. The first member to come forms the endpoints
+// of all members. Each member takes its seat, or its seat is closed: here if the member cannot
+// join after all, otherwise by Left. Other members may already use the new group; they
+// therefore never wait for a member that does not come.
 func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, members []int, form func(ranks int) []transport.Endpoint) (transport.Endpoint, error) {
 	rank, err := r.Seat(members)
 	if err != nil {
@@ -77,14 +77,14 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	}
 	m := open[i]
 	if !slices.Equal(m.members, members) {
-		return nil, fmt.Errorf("group %d: rank %d says that its ranks are %v, others %v: all have to say the same", number, r.rank, members, m.members)
+		return nil, fmt.Errorf("group %d: rank %d passed the members %v, another rank %v: all members must pass the same", number, r.rank, members, m.members)
 	}
 	hasCome := func(rank int) bool { return m.seats[rank] == nil }
 	switch {
 	case hasCome(rank) && r.closed.Load(): // Left has closed the seat
 		return nil, transport.ErrClosed
 	case hasCome(rank):
-		return nil, fmt.Errorf("group %d of the ranks %v: rank %d has come to it already: every group needs a number of its own", number, members, r.rank)
+		return nil, fmt.Errorf("group %d of ranks %v: rank %d has already joined it: give each group another number", number, members, r.rank)
 	}
 	if err = transport.ContextError(ctx); err == nil {
 		err = r.Gone(members, hasCome)
@@ -97,13 +97,14 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	v.keep(number, open)
 	if err != nil {
 		ep.Fail(&transport.Failure{Kind: transport.FailureAborted, By: rank, Text: err.Error(), Cause: err})
-		_ = ep.Close() // nothing is left to do about it
+		_ = ep.Close() // err is the error to report
 		return nil, err
 	}
 	return ep, nil
 }
 
-// Left closes the seats that a rank which has left its group has not taken.
+// Left closes the seats that rank has not taken. Its caller is the rank, which has left its
+// group.
 func (v *Rendezvous) Left(rank int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

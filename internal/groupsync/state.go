@@ -6,13 +6,13 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// A line is what a rank brings to a call: 128 bytes, two cache lines, of which
-// the second is read only where ranks disagree.
+// A line is what a rank publishes when it enters a call. It takes 128 bytes, two cache lines.
+// Ranks read the second one only if they disagree.
 //
 //	  0  epoch        8   number of the call, stored last
 //	  8  hash         8   of the fingerprint
-//	 16  payload     48   small inputs, inline; see memory
-//	 64  print       40   the fingerprint
+//	 16  payload     48   a short payload; see memory
+//	 64  fingerprint 40
 //	104  -           24
 type line struct {
 	epoch       atomic.Uint64
@@ -22,23 +22,23 @@ type line struct {
 	_           [24]byte
 }
 
-// State is the part of a group that one rank writes and all read: 512 bytes
-// without pointers, so that it can lie in memory shared between processes.
+// State is the part of a group that one rank writes and all ranks read. It takes 512 bytes and
+// has no pointers, so that processes can share it.
 //
 //	  0  line[0]    128
 //	128  line[1]    128
-//	256  done         8   last exposed call that this rank is through with
-//	264  out          8   last call that it left on a failure
-//	272  refusedFirst 8   the latest run of refused calls
+//	256  done         8   the last call with exposed memory that the rank has completed
+//	264  out          8   the last call that it left on a failure
+//	272  refusedFirst 8   first and last call of the latest run of rejected calls
 //	280  refusedLast  8
 //	288  left         8   1: it has left the group
-//	296  waitOn       8   whom it sleeps for: rank+1, or everyone; and gaveUp
-//	304  token        4   where ranks are processes: what wakes it
+//	296  waitOn       8   1 + the rank that it sleeps for, or anyRank; gaveUp may be set
+//	304  token        4   wakes it, if ranks are processes
 //	308  -           76
-//	384  resting      8   1: its lane sleeps
-//	392  laneToken    4   where ranks are processes: what wakes that
+//	384  resting      8   1: its P2P sleeps
+//	392  p2pToken     4   wakes its P2P, if ranks are processes
 //	396  -            4
-//	400  laneWaitOn   8   for whom its lane waits, and since what; and gaveUp (see Lane)
+//	400  p2pWaitOn    8   the rank that its P2P waits for, and what that has served it (see p2p.go)
 //	408  -          104
 type State struct {
 	line         [2]line
@@ -51,38 +51,38 @@ type State struct {
 	token        atomic.Uint32
 	_            [76]byte
 	resting      atomic.Uint64
-	laneToken    atomic.Uint32
+	p2pToken     atomic.Uint32
 	_            [4]byte
-	laneWaitOn   atomic.Uint64
+	p2pWaitOn    atomic.Uint64
 	_            [104]byte
 }
 
-// Tokens returns the words that Processes may use to wake sleepers, in their order;
-// several write each.
+// Tokens returns the words that Processes may use to wake sleepers, by sleeper. Each word has
+// several writers.
 func Tokens(states []*State) []*atomic.Uint32 {
 	tokens := make([]*atomic.Uint32, 2*len(states))
 	for rank, s := range states {
-		tokens[rank], tokens[len(states)+rank] = &s.token, &s.laneToken
+		tokens[rank], tokens[len(states)+rank] = &s.token, &s.p2pToken
 	}
 	return tokens
 }
 
-// StateBytes is the size of a State, by which arenas lay them out.
+// StateBytes is the size of a State in an arena, in bytes.
 const StateBytes = 512
 
-// everyone in waitOn: the rank sleeps until anything happens.
-const everyone = ^uint64(0)
+// anyRank in waitOn: any rank wakes the sleeper.
+const anyRank = ^uint64(0)
 
-// gaveUp in waitOn or laneWaitOn: the wait ended since its time was up.
+// gaveUp in waitOn or p2pWaitOn: the wait has timed out.
 const gaveUp = 1 << 63
 
-// Words are the words of a group that several ranks write. They are off the hot
-// path: a call only loads them.
+// Words are the words of a group that several ranks write. A call on the hot path only loads
+// them.
 type Words struct {
 	fail     atomic.Uint64 // 0, or 1 + the rank whose failure is the group's
-	events   atomic.Uint64 // grows after every refusal, departure and failure
-	sleepers atomic.Int64  // how many ranks are parked, or about to
-	verdict  atomic.Uint64 // whether the group has come about: undecided, formed or unformed
+	events   atomic.Uint64 // grows after each rejected call, departure and failure
+	sleepers atomic.Int64  // number of ranks that are parked or about to park
+	verdict  atomic.Uint64 // whether the group was formed: undecided, formed or unformed
 	_        [96]byte
 }
 
@@ -93,15 +93,15 @@ const (
 	unformed
 )
 
-// WordsBytes is the size of Words.
+// WordsBytes is the size of Words, in bytes.
 const WordsBytes = 128
 
 // arrived reports whether the state's rank has entered call seq.
 func (s *State) arrived(seq uint64) bool { return s.line[seq&1].epoch.Load() >= seq }
 
-// refused reports whether the state's rank has refused call seq. The run's two
-// words may be of two runs; then the calls between them were entered by all, and
-// nobody asks for those.
+// refused reports whether the state's rank has rejected call seq. The two words may belong to
+// two different runs. All ranks have then entered the calls between the runs, and no rank asks
+// about those.
 func (s *State) refused(seq uint64) bool {
 	last := s.refusedLast.Load()
 	return seq <= last && seq >= s.refusedFirst.Load()

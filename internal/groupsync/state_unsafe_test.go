@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// The layout is drawn in the comments; processes will rely on it.
+// The layout matches the comments. Processes rely on it.
 func TestLayout(t *testing.T) {
 	var (
 		l line
@@ -16,7 +16,7 @@ func TestLayout(t *testing.T) {
 		"size of line":       {unsafe.Sizeof(l), 128},
 		"line.hash":          {unsafe.Offsetof(l.hash), 8},
 		"line.payload":       {unsafe.Offsetof(l.payload), 16},
-		"line.print":         {unsafe.Offsetof(l.fingerprint), 64},
+		"line.fingerprint":   {unsafe.Offsetof(l.fingerprint), 64},
 		"size of State":      {unsafe.Sizeof(s), StateBytes},
 		"State.done":         {unsafe.Offsetof(s.done), 256},
 		"State.out":          {unsafe.Offsetof(s.out), 264},
@@ -26,7 +26,8 @@ func TestLayout(t *testing.T) {
 		"State.waitOn":       {unsafe.Offsetof(s.waitOn), 296},
 		"State.token":        {unsafe.Offsetof(s.token), 304},
 		"State.resting":      {unsafe.Offsetof(s.resting), 384},
-		"State.laneToken":    {unsafe.Offsetof(s.laneToken), 392},
+		"State.p2pToken":     {unsafe.Offsetof(s.p2pToken), 392},
+		"State.p2pWaitOn":    {unsafe.Offsetof(s.p2pWaitOn), 400},
 		"size of Words":      {unsafe.Sizeof(w), WordsBytes},
 	} {
 		if c[0] != c[1] {
@@ -35,8 +36,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// States on the heap begin at a pair of cache lines, without anyone's doing: the
-// runtime aligns objects of a power of two that hold no pointers.
+// States on the heap are aligned to a pair of cache lines: the runtime aligns objects without
+// pointers whose size is a power of two.
 func TestAlignment(t *testing.T) {
 	states := make([]*State, 100)
 	for i := range states {
@@ -47,12 +48,12 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-// A run of refusals is read as two words that may be of two runs; such a mixture
-// covers no call that has not been entered by all.
+// The two words that describe a run of rejected calls may be read from two runs. Such a mixture
+// covers only calls that all ranks have entered.
 func TestRefusedRun(t *testing.T) {
 	var s State
 	if s.refused(1) {
-		t.Error("nothing was refused yet")
+		t.Error("no call was rejected yet")
 	}
 	s.refusedFirst.Store(5)
 	if s.refused(5) {
@@ -64,7 +65,7 @@ func TestRefusedRun(t *testing.T) {
 			t.Errorf("call %d: refused is %v", seq, s.refused(seq))
 		}
 	}
-	s.refusedFirst.Store(9) // the next run begins
+	s.refusedFirst.Store(9) // the next run starts
 	if s.refused(9) {
 		t.Error("a run without an end is not refused")
 	}

@@ -2,18 +2,19 @@ package groupsync
 
 import "time"
 
-// suspectAfter is how long a rank that is woken again and again, though not by the one it
-// waits for, goes without a look at whether others are dead.
+// suspectAfter is the longest time between two checks for dead peers by a rank that other
+// ranks keep waking without serving it.
 const suspectAfter = 50 * time.Millisecond
 
-// suspicion says when a rank looks at whether others, which are processes, have died: that
-// is no event, and takes a system call for each of them. It does so after a sleep that ran
-// out, since a rank that died may have stored what the sleeper waits for and not woken it,
-// and else now and then (rule sleepersSuspect). A rank that was woken
-// tests what it waits for first.
+// suspicion determines when a rank checks whether peers, which are processes, have died. A
+// death is no event, and the check takes one system call per peer. A rank checks after each
+// sleep that timed out, because a peer may have stored the awaited word and died before it
+// woke the sleeper. Otherwise it checks every suspectAfter (rule sleepersSuspect). A rank that
+// was woken tests the awaited word first.
 type suspicion struct{ looked time.Time }
 
-// arises reports whether it is time to look, after a sleep that a token has ended or not.
+// arises reports whether it is time to check. woken reports whether a token ended the last
+// sleep.
 func (s *suspicion) arises(woken bool) bool {
 	now := time.Now()
 	if woken && s.looked.IsZero() {

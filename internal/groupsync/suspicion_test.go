@@ -9,8 +9,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// mortal is the Rest of processes whose sleeps end as a test says, and that counts looks
-// at whether they are dead.
+// mortal simulates processes that may be dead. Sleep calls sleep; looks counts calls of Dead.
 type mortal struct {
 	sleep func() (woken bool)
 	dead  bool
@@ -23,8 +22,7 @@ func (m *mortal) Yield() bool                     { return false }
 func (m *mortal) Asleep(int) bool                 { return true }
 func (m *mortal) Dead(int) (int, bool)            { m.looks++; return 17, m.dead }
 
-// call makes a call of rank 0 of three, the others of which are not there yet when it
-// sleeps.
+// call makes a call of rank 0 of three. The other ranks have not arrived when it sleeps.
 func (m *mortal) call(t *testing.T, r *Member, seq uint64) error {
 	t.Helper()
 	e := &transport.Arrival{Ctx: context.Background(), Seq: seq}
@@ -41,7 +39,7 @@ func mortalGroup() (*mortal, *Member, []*State) {
 	return m, NewMember(NewGroup(states, new(Words), noCauses{}, m), 0, nil, false), states
 }
 
-// A rank that is woken by the one that it waits for looks at nobody's lock.
+// A rank that is woken by the rank it waits for checks no locks.
 func TestWokenTestsFirst(t *testing.T) {
 	m, r, states := mortalGroup()
 	var seq uint64
@@ -64,8 +62,8 @@ func TestWokenTestsFirst(t *testing.T) {
 	}
 }
 
-// A rank whose sleep runs out looks at the locks, and so does one that is woken again and
-// again by others.
+// A rank whose sleep times out checks the locks, and so does a rank that other ranks wake again
+// and again.
 func TestSleeperFindsDeath(t *testing.T) {
 	for _, woken := range []bool{false, true} {
 		m, r, states := mortalGroup()
@@ -84,8 +82,8 @@ func TestSleeperFindsDeath(t *testing.T) {
 	}
 }
 
-// A lane that is woken by messages of others looks at locks now and then, too.
-func TestBusyLaneFindsDeath(t *testing.T) {
+// A P2P that messages of other ranks keep waking checks the locks now and then, too.
+func TestBusyP2PFindsDeath(t *testing.T) {
 	m, r, _ := mortalGroup()
 	m.sleep = func() bool { return true }
 	l := NewP2P(r, false, nothing)
@@ -100,12 +98,12 @@ func TestBusyLaneFindsDeath(t *testing.T) {
 	m.dead = true
 	for deadline := time.Now().Add(10 * time.Second); l.Lost(1) == nil; rests() {
 		if time.Now().After(deadline) {
-			t.Fatal("a lane that has traffic does not notice a death")
+			t.Fatal("a P2P with traffic does not notice a death")
 		}
 	}
 }
 
-// Ticks keep to their period, however late one comes; one that is missed does not count.
+// Ticks keep their period even if one comes late. A missed tick does not count.
 func TestTicksDoNotDrift(t *testing.T) {
 	start := time.Now()
 	const period = 3 * time.Second

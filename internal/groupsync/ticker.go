@@ -5,19 +5,17 @@ import (
 	"time"
 )
 
-// Sixteen ticks make a timeout. A call can begin anywhere between two ticks, so the
-// seventeenth within it is the first that proves that its time is over, and the ninth the
-// first that proves half of it: a timeout is a sixteenth late at most, beside what the
-// scheduler takes.
+// A timeout lasts sixteen ticks. A call can start anywhere between two ticks. Its 17th tick is
+// therefore the first that proves that its time is over, and its ninth the first that proves
+// that half of it is. A timeout comes at most one sixteenth late, plus scheduling delays.
 const (
 	ticksPerTimeout = 16
 	warnTick        = ticksPerTimeout/2 + 1
 	timeoutTick     = ticksPerTimeout + 1
 )
 
-// ticker calls tick every period until it is stopped. It stands in for clocks: a wait
-// counts ticks and never asks for the time. Ticks that a stopped process has missed do not
-// count: it has not waited.
+// ticker calls tick every period until it is stopped. A wait counts ticks instead of reading
+// the clock. Ticks that a stopped process misses do not count, because it was not waiting.
 type ticker struct {
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -43,8 +41,8 @@ func startTicker(timeout time.Duration, tick func()) *ticker {
 	return t
 }
 
-// untilNext returns when the next tick is due, after one at now: what that came late does
-// not add up, unless it has missed the next.
+// untilNext returns the time until the next tick, after one at now. Delays do not add up,
+// unless a tick comes after the next was due.
 func (t *ticker) untilNext(now time.Time) time.Duration {
 	t.next = t.next.Add(t.period)
 	if t.next.Before(now) {

@@ -10,17 +10,17 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// purpose is what a wait is for.
+// purpose is the event that a wait is for.
 type purpose uint8
 
 const (
 	forEntry      purpose = iota // for all peers to enter the call
 	forCompletion                // for all peers to complete it
-	forRefusal                   // for all peers to have refused the calls before
+	forRefusal                   // for all peers to reject the calls before
 	forMessage                   // for one peer to send or take a message
 )
 
-// interruption is what can end a wait before its time.
+// interruption is an event that can end a wait early.
 type interruption uint8
 
 const (
@@ -28,14 +28,14 @@ const (
 	closed                    // this rank has left
 	groupFailed               // the group has failed
 	cancelled                 // the call's context has ended
-	peerRefused               // the peer refused the call
+	peerRefused               // the peer has rejected the call
 	peerLeft                  // the peer has left the group
-	peerFinished              // the peer ended the call and will send no more
-	timeIsUp                  // the call's timeout has passed
+	peerFinished              // the peer has ended the call and will send no more
+	timedOut                  // the call's timeout has passed
 )
 
-// await returns when *word has reached target, which peer is to store, or the
-// wait is interrupted. Rules secondTest and, for the words of turns, comeBeatsFail.
+// await returns when *word has reached target, which peer stores, or when the wait is
+// interrupted. Rules secondTest and, for the rounds of staging, comeBeatsFail.
 func (r *Member) await(word *atomic.Uint64, target uint64, peer int, why purpose) error {
 	if word.Load() >= target {
 		return nil
@@ -49,7 +49,7 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 	for word.Load() < target {
 		if i, who := r.step(&w, peer, why); i != none {
 			if word.Load() >= target {
-				break // what was waited for beats what interrupted
+				break // the awaited word takes precedence over the interruption
 			}
 			return r.interrupted(i, who)
 		}
@@ -57,16 +57,16 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 	return nil
 }
 
-// AwaitMessage is await for the counters of message streams.
+// AwaitMessage is await for the counters of message streams and rounds.
 func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) error {
 	return r.await(word, target, peer, forMessage)
 }
 
-// step is one step of a wait: a pause, or a sleep until there may be news. After
-// it the caller tests what it waits for. Rules freshLook (looked), flagThenTest (announced)
-// and testAfterTake (woken).
+// step is one step of a wait: a pause, a yield, an announcement or a sleep. The caller then
+// tests the awaited word. Rules freshLook (looked), flagThenTest (announced) and testAfterTake
+// (woken).
 func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) {
-	if w.woken { // and what it waits for was not there
+	if w.woken { // and the awaited word was still behind
 		w.woken = false
 		w.looked = true
 		w.events = r.group.words.events.Load()
@@ -90,7 +90,7 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 	case asleep:
 		r.Sleep()
 		w.woken = true
-		return none, peer // the test comes first
+		return none, peer // the caller tests the word first
 	}
 	w.looked = true
 	w.events = r.group.words.events.Load()
@@ -106,8 +106,8 @@ func (r *Member) endWait(w *wait) {
 	}
 }
 
-// Sleep waits for a token, the call's context or a tick of its timeout. Callers
-// look at the group's state before and after.
+// Sleep waits for a token, the end of the call's context or a tick of its timeout. The caller
+// looks at the group's state before and after.
 func (r *Member) Sleep() {
 	r.armTicker()
 	ctx := r.ctx
@@ -118,14 +118,13 @@ func (r *Member) Sleep() {
 	r.suspicious = r.group.others != nil && r.suspicion.arises(woken)
 }
 
-// home reports whether ctx leaves tokens by itself when it ends: the first
-// context that a rank sleeps under is registered once, since it usually is the
-// job's and comes with every call; a select on another costs about as much as a
-// small call.
+// home reports whether ctx leaves a token when it ends. The first context under which a rank
+// sleeps is registered for that once, because it usually is the job's and comes with each call.
+// A select on any other context costs about as much as a small call.
 func (r *Member) home(ctx context.Context) bool {
 	if r.homeCtx == nil {
 		if reflect.TypeOf(ctx).Kind() != reflect.Pointer {
-			return false // values of other kinds may not even be comparable
+			return false // values of other kinds may not be comparable
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -151,8 +150,8 @@ func (r *Member) cancellation() interruption {
 	}
 }
 
-// look reads everything that can interrupt a wait for peer, and returns who did. A wait for
-// a message or a turn looks at that peer alone (rule turnsEnd).
+// look checks everything that can interrupt a wait for peer, and returns the rank that did. A
+// wait for a message or a round looks only at that peer (rule turnsEnd).
 func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 	if i := r.lookAround(); i != none {
 		return i, peer
@@ -169,10 +168,9 @@ func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 	return r.overdue(), peer
 }
 
-// lookAtAll looks at all peers: whoever is missing, the wait is in vain. It loads
-// nothing of theirs after an event that has brought nothing that concerns this
-// call or one to come: nobody has left or has refused one. Rules looksAtAll, calmBefore and
-// calmIsQuiet.
+// lookAtAll looks at all peers, because any missing peer makes the wait pointless. It skips
+// them if no event has occurred since a look that found calm: no peer had left, or rejected
+// this call or a later one. Rules looksAtAll, calmBefore and calmIsQuiet.
 func (r *Member) lookAtAll(why purpose) (i interruption, who int) {
 	events := r.group.words.events.Load()
 	if events == r.calm && !r.suspicious {
@@ -191,10 +189,9 @@ func (r *Member) lookAtAll(why purpose) (i interruption, who int) {
 	return none, 0
 }
 
-// lookAt reads what peer has done that ends a wait for it. Departures are loaded
-// first: what a rank did before it left counts. And they are judged last: a rank
-// that refuses a call and then leaves has refused it. Rules leftThenWord and
-// refusedBeatsLeft.
+// lookAt checks whether peer has ended a wait for it. It loads left first, because what a rank
+// did before it left counts. It judges left last, because a rank that rejects a call and then
+// leaves has rejected it. Rules leftThenWord and refusedBeatsLeft.
 func (r *Member) lookAt(peer int, why purpose) interruption {
 	if peer == r.rank {
 		return none
@@ -228,7 +225,7 @@ func (r *Member) lookAt(peer int, why purpose) interruption {
 	return none
 }
 
-// dead reports whether peer is a process that has ended, however that came.
+// dead reports whether peer is a process that has ended, for whatever reason.
 func (r *Member) dead(peer int) bool {
 	if r.group.others == nil || peer == r.rank {
 		return false
@@ -237,7 +234,7 @@ func (r *Member) dead(peer int) bool {
 	return dead
 }
 
-// lookAround reads what ends any wait of this rank, whomever it waits for.
+// lookAround checks what ends any wait of this rank, whatever peer it waits for.
 func (r *Member) lookAround() interruption {
 	if r.closed.Load() {
 		return closed
@@ -248,8 +245,8 @@ func (r *Member) lookAround() interruption {
 	return r.cancellation()
 }
 
-// Look returns the error of a wait for all others to enter the call, if there is
-// anything that ends it.
+// Look returns the error that ends a wait for all peers to enter the call, or nil if nothing
+// interrupts it.
 func (r *Member) Look() error {
 	if i, who := r.look(-1, forEntry); i != none {
 		return r.interrupted(i, who)
@@ -284,53 +281,54 @@ func (r *Member) interrupted(i interruption, peer int) error {
 	return e
 }
 
-// behind returns the rank that peer, for which this one waits in a call, waits for in the end.
+// behind returns the rank at the end of the chain of waits from peer, for which this rank waits
+// in a call.
 func (r *Member) behind(peer int) int {
 	return r.follow(peer, func(who int) uint64 { return r.group.states[who].waitOn.Load() &^ gaveUp },
-		func(who int) bool { return isUp(&r.group.states[who].waitOn, r.group.others, who) })
+		func(who int) bool { return isAwake(&r.group.states[who].waitOn, r.group.others, who) })
 }
 
-// isUp reports whether a sleeper among processes, whose word says for whom it waits, neither
-// sleeps nor has given up. All others that wait for each other are up for a moment at most.
-func isUp(waitOn *atomic.Uint64, others Processes, sleeper int) bool {
+// isAwake reports whether a process that waitOn announces as a waiter neither sleeps nor has
+// given up. Unless it is stopped, such a process is awake for a moment only.
+func isAwake(waitOn *atomic.Uint64, others Processes, sleeper int) bool {
 	on := waitOn.Load()
 	return others != nil && on != 0 && on&gaveUp == 0 && !others.Asleep(sleeper)
 }
 
-// follow goes from peer, and from each rank that waits, to the one it waits for, 1 + which
-// on returns. Where that leads in a circle of processes, one may have been stopped that could
-// do something for another in the circle, though not for the one it waits for: it stays up,
-// which lies reports.
-func (r *Member) follow(peer int, on func(who int) uint64, lies func(who int) bool) int {
+// follow returns the end of the chain of waits from peer. on returns 1 + the rank that a rank
+// waits for, or 0. The chain may run in a circle of processes. A member of the circle that was
+// stopped could perhaps serve another member, though not the one that it waits for; it stays
+// awake, and follow returns it.
+func (r *Member) follow(peer int, on func(who int) uint64, awake func(who int) bool) int {
 	var circle []int
 	for who := peer; who != r.rank && !slices.Contains(circle, who); {
 		on := on(who)
-		if on == 0 || on > uint64(r.Size()) || on == uint64(who)+1 { // of itself it wants a message
+		if on == 0 || on > uint64(r.Size()) || on == uint64(who)+1 { // it waits for its own message
 			return who
 		}
 		circle = append(circle, who)
 		who = int(on) - 1
 	}
-	lying := slices.DeleteFunc(circle, func(who int) bool { return !lies(who) })
-	for i := 0; i < getUpTimes && (len(lying) > 1 || len(lying) == 1 && i == 0); i++ {
-		time.Sleep(getUpTime) // their own tickers may have woken them just now
-		lying = slices.DeleteFunc(lying, func(who int) bool { return !lies(who) })
+	stopped := slices.DeleteFunc(circle, func(who int) bool { return !awake(who) })
+	for i := 0; i < wakeTries && (len(stopped) > 1 || len(stopped) == 1 && i == 0); i++ {
+		time.Sleep(wakeTime) // their own tickers may have woken them just now
+		stopped = slices.DeleteFunc(stopped, func(who int) bool { return !awake(who) })
 	}
-	if len(lying) > 0 {
-		return lying[0]
+	if len(stopped) > 0 {
+		return stopped[0]
 	}
 	return peer
 }
 
-// getUpTime is what a process takes at most to run after it was woken, unless it is
+// wakeTime is the longest time that a process takes to run after it was woken, unless it is
 // stopped.
-const getUpTime = 20 * time.Millisecond
+const wakeTime = 20 * time.Millisecond
 
-// getUpTimes is how often several are given that time: ranks whose time is up at the same
-// moment are woken together, and get up one after the other where there are few cores.
-const getUpTimes = 5
+// wakeTries bounds how often follow waits for wakeTime. Ranks that time out at the same moment
+// are woken together, but run one after the other if they outnumber the cores.
+const wakeTries = 5
 
-// lost returns the error of a wait for a peer that has left or ended.
+// lost returns the error of a wait for a peer that has left or died.
 func (r *Member) lost(peer int) *transport.PeerLostError {
 	e := &transport.PeerLostError{Rank: peer}
 	if r.group.others != nil {
@@ -339,8 +337,8 @@ func (r *Member) lost(peer int) *transport.PeerLostError {
 	return e
 }
 
-// armTicker makes sure that a ticker runs for the call's timeout; it keeps
-// running across calls.
+// armTicker makes sure that a ticker runs for the call's timeout. The ticker keeps running
+// across calls.
 func (r *Member) armTicker() {
 	after := r.limit.After
 	if after <= 0 || r.tickerFor == after {
@@ -355,16 +353,16 @@ func (r *Member) armTicker() {
 		return
 	}
 	r.tickerFor = after
-	r.tickStart = r.ticks.Load() // what an earlier ticker has counted was another timeout's
+	r.tickStart = r.ticks.Load() // earlier ticks belong to another timeout
 	r.ticker = startTicker(after, func() {
 		r.ticks.Add(1)
 		r.group.Wake(r.rank)
 	})
 }
 
-// overdue reports whether the call's time is up, and warns once when half of it
-// is. The ticks are those of the call's own timeout: until the rank has slept in this call
-// the ticker may be that of an earlier one.
+// overdue reports whether the call has timed out, and warns once after half of its timeout.
+// Only a ticker for this timeout counts: until the rank has slept in this call, the ticker may
+// belong to an earlier call.
 func (r *Member) overdue() interruption {
 	if r.limit.After <= 0 || r.tickerFor != r.limit.After {
 		return none
@@ -377,7 +375,7 @@ func (r *Member) overdue() interruption {
 	if n < timeoutTick {
 		return none
 	}
-	return timeIsUp
+	return timedOut
 }
 
 // missing returns the ranks that have not entered the current call.
@@ -385,7 +383,8 @@ func (r *Member) missing() []int {
 	return r.which(func(p *State) bool { return !p.arrived(r.seq) })
 }
 
-// refused returns who has refused the current call, and why, and who has not come to it.
+// refused returns an error with the ranks that have rejected the current call, their reasons,
+// and the ranks that have not come to it.
 func (r *Member) refused() *transport.RefusedError {
 	e := &transport.RefusedError{Seq: r.seq}
 	for rank, p := range r.group.states {

@@ -7,8 +7,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// neighbour is a process that enters each call as soon as this rank yields to it or
-// sleeps, and computes meanwhile if it is busy.
+// neighbour simulates a process that enters each call as soon as this rank yields or sleeps. If
+// it is busy, a yield to it takes long.
 type neighbour struct {
 	state  *State
 	seq    uint64
@@ -24,9 +24,9 @@ func (n *neighbour) Yield() bool                     { n.yields++; n.enter(); re
 func (n *neighbour) Dead(int) (pid int, dead bool)   { return 1, false }
 func (n *neighbour) Asleep(int) bool                 { return true }
 
-// A rank yields as long as that is good. After a yield that took long it sleeps in the
-// next waits, in twice as many each time that the first yield after them is as bad; a
-// good one makes up for all.
+// A rank yields as long as yields are short. After a long one it sleeps at once in the next
+// waits, and in twice as many each time that the next yield is long as well. A short yield
+// resets the count.
 func TestYieldsBackOff(t *testing.T) {
 	states := []*State{new(State), new(State)}
 	n := &neighbour{state: states[1]}

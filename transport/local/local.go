@@ -42,13 +42,13 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 // newGroup returns the endpoints of a new group, each of which calls left when it leaves.
 func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoint {
 	g := &group{
-		parked:  parked,
-		cores:   cores,
-		left:    left,
-		handles: make([]handle, ranks),
-		claimed: make([]paddedWord, ranks),
-		calls:   make(mailboxes, ranks),
-		lanes:   make(mailboxes, ranks),
+		parked:    parked,
+		cores:     cores,
+		left:      left,
+		handles:   make([]handle, ranks),
+		claimed:   make([]paddedWord, ranks),
+		callBoxes: make(mailboxes, ranks),
+		p2pBoxes:  make(mailboxes, ranks),
 	}
 	states := make([]*groupsync.State, ranks)
 	for i := range states {
@@ -88,16 +88,16 @@ func newSlots(ranks int) groupsync.Slots {
 // group is what the ranks of one group share.
 type group struct {
 	*groupsync.Group
-	parked  bool
-	cores   int
-	left    func()
-	causes  causes
-	handles []handle
-	calls   mailboxes    // messages inside of calls,
-	lanes   mailboxes    // and outside
-	last    lastArriver  // of parked groups
-	claimed []paddedWord // of others: by rank, the last call in which its body was claimed
-	further groupsync.Rendezvous
+	parked    bool
+	cores     int
+	left      func()
+	causes    causes
+	handles   []handle
+	callBoxes mailboxes    // messages inside of calls,
+	p2pBoxes  mailboxes    // and outside
+	last      lastArriver  // of parked groups
+	claimed   []paddedWord // of others: by rank, the last call in which its body was claimed
+	further   groupsync.Rendezvous
 }
 
 // handle is what a rank shows the others in place: two cache lines, of which most calls
@@ -146,19 +146,19 @@ func (c *causes) LoadReason(rank int, seq uint64) string {
 type endpoint struct {
 	_ [128]byte // nobody else's memory on the cache lines that a rank writes
 	*groupsync.Member
-	group  *group
-	p2p    p2p
-	seq    int64 // of the current call
-	shared bool  // any rank may run its bodies
-	ran    int64 // bodies that this rank ended in it
-	bodies bodies
-	_      [128]byte
+	group     *group
+	p2p       p2p
+	seq       int64 // of the current call
+	anyRunner bool  // any rank may run its bodies
+	ran       int64 // bodies that this rank ended in it
+	bodies    bodies
+	_         [128]byte
 }
 
 func (ep *endpoint) Name() string { return Name }
 
 func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
-	ep.seq, ep.shared = int64(e.Seq), e.AnyRunner
+	ep.seq, ep.anyRunner = int64(e.Seq), e.AnyRunner
 	if err := ep.Begin(e); err != nil {
 		return transport.RunOwn, err
 	}
@@ -179,20 +179,20 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if err := ep.Admit(); err != nil || !e.AnyRunner {
 		return transport.RunOwn, err
 	}
-	ep.bodies = bodies{running: nobody}
+	ep.bodies = bodies{running: noRank}
 	return transport.RunClaimed, nil
 }
 
 func (ep *endpoint) Claim() (rank int, ok bool) {
 	if ep.group.parked {
-		return ep.claimNext()
+		return ep.claimParked()
 	}
 	return ep.claimAsleep()
 }
 
 func (ep *endpoint) Release(failed bool) error {
 	if ep.group.parked {
-		return ep.putBack(failed)
+		return ep.releaseParked(failed)
 	}
 	return ep.awaitBodies(failed)
 }
@@ -201,7 +201,7 @@ func (ep *endpoint) Release(failed bool) error {
 // have been completed by then. Rule leaverTestsBodies.
 func (ep *endpoint) Withdraw() (ended bool) {
 	switch {
-	case !ep.shared:
+	case !ep.anyRunner:
 		return ep.Member.Withdraw()
 	case ep.group.parked:
 		return ep.withdrawParked()

@@ -57,7 +57,7 @@ func (all mailboxes) find(from, to int) *mailbox {
 }
 
 func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
-	b := ep.group.calls.of(ep.Rank(), to)
+	b := ep.group.callBoxes.of(ep.Rank(), to)
 	n := b.posted.Load()
 	if err := ep.AwaitMessage(&b.taken, n, to); err != nil {
 		return 0, err
@@ -69,12 +69,12 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 }
 
 func (ep *endpoint) Drain(to int) error {
-	b := ep.group.calls.of(ep.Rank(), to)
+	b := ep.group.callBoxes.of(ep.Rank(), to)
 	return ep.AwaitMessage(&b.taken, b.posted.Load(), to)
 }
 
 func (ep *endpoint) Next(from int) (transport.Message, error) {
-	b := ep.group.calls.of(from, ep.Rank())
+	b := ep.group.callBoxes.of(from, ep.Rank())
 	if err := ep.AwaitMessage(&b.posted, b.taken.Load()+1, from); err != nil {
 		return transport.Message{}, err
 	}
@@ -82,7 +82,7 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 }
 
 func (ep *endpoint) Take(from int) {
-	b := ep.group.calls.of(from, ep.Rank())
+	b := ep.group.callBoxes.of(from, ep.Rank())
 	b.taken.Add(1)
 	ep.group.WakeWaiter(ep.Rank(), from)
 }

@@ -15,8 +15,8 @@ type p2p struct {
 // P2P implements transport.Endpoint.
 func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
 
-func (l *p2p) outbox(to int) *mailbox  { return l.group.lanes.of(l.rank, to) }
-func (l *p2p) inbox(from int) *mailbox { return l.group.lanes.of(from, l.rank) }
+func (l *p2p) outbox(to int) *mailbox  { return l.group.p2pBoxes.of(l.rank, to) }
+func (l *p2p) inbox(from int) *mailbox { return l.group.p2pBoxes.of(from, l.rank) }
 
 // TryPut implements transport.P2P. (syncmodel, lane: writeThenPost)
 func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
@@ -63,10 +63,10 @@ func (l *p2p) Take(from int) {
 
 // served implements groupsync.Served.
 func (g *group) served(by, of int) (parts uint64) {
-	if b := g.lanes.find(by, of); b != nil {
+	if b := g.p2pBoxes.find(by, of); b != nil {
 		parts += b.posted.Load()
 	}
-	if b := g.lanes.find(of, by); b != nil {
+	if b := g.p2pBoxes.find(of, by); b != nil {
 		parts += b.taken.Load()
 	}
 	return parts

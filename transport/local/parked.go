@@ -51,17 +51,17 @@ func (ep *endpoint) lead(e *transport.Arrival) (transport.Role, error) {
 	l.runners.Add(1)
 	if err := ep.Compare(); err != nil {
 		l.differing.Store(ep.seq)
-		ep.putDown()
+		ep.endRun()
 		ep.group.WakeOthers(ep.Rank())
 		return transport.RunOwn, err
 	}
 	if err := ep.Admit(); err != nil {
-		ep.putDown()
+		ep.endRun()
 		return transport.RunOwn, err
 	}
 	if !e.AnyRunner {
 		l.completed.Store(ep.seq)
-		ep.putDown()
+		ep.endRun()
 		ep.group.WakeOthers(ep.Rank())
 		return transport.RunOwn, nil
 	}
@@ -105,7 +105,7 @@ func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 				ep.ran = 0
 				return true, nil
 			}
-			ep.putDown()
+			ep.endRun()
 		}
 		if err := ep.Look(); err != nil {
 			if l.completed.Load() >= ep.seq {
@@ -119,7 +119,7 @@ func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 }
 
 // claimNext is Claim of parked groups. Rule claimersLookAtFail.
-func (ep *endpoint) claimNext() (rank int, ok bool) {
+func (ep *endpoint) claimParked() (rank int, ok bool) {
 	if ep.Failed() {
 		return 0, false
 	}
@@ -132,25 +132,25 @@ func (ep *endpoint) claimNext() (rank int, ok bool) {
 }
 
 // putBack is Release of parked groups. Rule lastFinisherCompletes.
-func (ep *endpoint) putBack(failed bool) error {
+func (ep *endpoint) releaseParked(failed bool) error {
 	l := &ep.group.last
 	if failed {
 		ep.ran-- // the one that failed did not end
 	}
 	if l.finished.Add(ep.ran) == int64(ep.Size()) {
 		l.completed.Store(ep.seq)
-		ep.putDown()
+		ep.endRun()
 		ep.group.WakeOthers(ep.Rank())
 		return nil
 	}
-	ep.putDown()
+	ep.endRun()
 	_, err := ep.rest(false)
 	return err
 }
 
 // putDown ends this rank's time as a runner, and wakes those who wait for that. Rule
 // loweringWakes.
-func (ep *endpoint) putDown() {
+func (ep *endpoint) endRun() {
 	if ep.group.last.runners.Add(-1) == 0 && ep.Failed() {
 		ep.group.WakeAll()
 	}

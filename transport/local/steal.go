@@ -11,7 +11,7 @@ type bodies struct {
 	next    int  // the next rank to look at
 }
 
-const nobody = -1
+const noRank = -1
 
 // claimAsleep hands out this rank's own body, and then those of ranks that sleep.
 func (ep *endpoint) claimAsleep() (rank int, ok bool) {
@@ -31,7 +31,7 @@ func (ep *endpoint) claimAsleep() (rank int, ok bool) {
 			return r, true
 		}
 	}
-	b.running = nobody
+	b.running = noRank
 	return 0, false
 }
 

@@ -82,7 +82,7 @@ func TestSleeperOfACompleteCall(t *testing.T) {
 	}
 	// As if it slept between its arrival and its waking up.
 	require.NoError(t, sleeper.Begin(e()))
-	sleeper.seq, sleeper.shared = 1, true
+	sleeper.seq, sleeper.anyRunner = 1, true
 	sleeper.Publish(e())
 
 	role, err := other.Enter(e())

@@ -50,14 +50,14 @@ func (n *node) endpoint(rank int, alloc makeRegion) *endpoint {
 type endpoint struct {
 	*groupsync.Member
 	*node
-	p2p       p2p
-	turn      uint64 // turns of windows so far
-	entered   bool   // the last of them was Enter, and its Turn is still to come
-	shares    result // at the next
-	regions   *regions
-	inRegions bool    // the buffers of the current call may lie in regions,
-	inPlace   bool    // and do on all ranks
-	mapping   mapping // nil on the heap
+	p2p           p2p
+	round         uint64 // turns of windows so far
+	enterWasRound bool   // the last of them was Enter, and its Turn is still to come
+	pending       result // at the next
+	regions       *regions
+	inRegions     bool    // the buffers of the current call may lie in regions,
+	inPlace       bool    // and do on all ranks
+	mapping       mapping // nil on the heap
 }
 
 func (ep *endpoint) Name() string { return Name }
@@ -71,7 +71,7 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 		ep.show(e)
 	}
 	if e.Staged {
-		ep.showResult()
+		ep.publishResult()
 	}
 	ep.Publish(e)
 	if err := ep.AwaitAll(); err != nil {
@@ -83,8 +83,8 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if err := ep.Admit(); err != nil {
 		return transport.RunOwn, err
 	}
-	if ep.entered = e.Staged && !ep.inPlace; ep.entered {
-		ep.turn++
+	if ep.enterWasRound = e.Staged && !ep.inPlace; ep.enterWasRound {
+		ep.round++
 	}
 	return transport.RunOwn, nil
 }

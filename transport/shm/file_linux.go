@@ -23,7 +23,7 @@ func filePath(job string) string { return filepath.Join(directory, filePrefix()+
 // Anybody may make files in the directory, and two jobs may have one name. So a job's
 // segment has the first of these names that is not in the way of it: its own, and that with
 // a number, of which no job's name has the character before it.
-const names = 16
+const maxNames = 16
 
 // numbered returns the k-th name of a segment whose first is path.
 func numbered(path string, k int) string {
@@ -46,7 +46,7 @@ var errAnotherJob = fmt.Errorf("it has the name until its ranks have come togeth
 // and else of some.
 func findJob(path string, h header) (f *found, passed, err error) {
 	free, busy := false, false
-	for k := range names {
+	for k := range maxNames {
 		f, err := findFile(numbered(path, k))
 		if err == nil {
 			if f.header.secret == h.secret {

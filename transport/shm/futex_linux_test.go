@@ -12,8 +12,8 @@ import (
 // No wake is lost: a rank that sleeps for others, and for one that waits for it, gets up
 // when they are there, and not only when its slice of sleep is over.
 func TestNoWakeIsLost(t *testing.T) {
-	defer func(old time.Duration) { slice = old }(slice)
-	slice = time.Hour
+	defer func(old time.Duration) { maxSleep = old }(maxSleep)
+	maxSleep = time.Hour
 	const (
 		ranks  = 4
 		rounds = 20000

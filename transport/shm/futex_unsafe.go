@@ -32,11 +32,11 @@ const (
 // slice is how long a rank sleeps at most before it looks whether others are dead: one
 // that dies between leaving a token and the system call keeps others from waking it (rule
 // wakersLive).
-var slice = 50 * time.Millisecond
+var maxSleep = 50 * time.Millisecond
 
 // soon is what a yield takes at most if nobody computes: a rank that was waiting for
 // the core does not keep it for longer.
-const soon = 300 * time.Microsecond
+const maxYield = 300 * time.Microsecond
 
 // Wake implements lines.Rest. Rule tokenIsLeft.
 func (p *processes) Wake(sleeper int) {
@@ -61,7 +61,7 @@ func (p *processes) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	}
 	token := p.tokens[sleeper]
 	if token.CompareAndSwap(noToken, asleep) {
-		timeout := unix.NsecToTimespec(slice.Nanoseconds())
+		timeout := unix.NsecToTimespec(maxSleep.Nanoseconds())
 		futex(token, futexWait, asleep, &timeout)
 	}
 	return token.Swap(noToken) == oneToken
@@ -75,7 +75,7 @@ func (p *processes) Asleep(sleeper int) bool { return p.tokens[sleeper].Load() =
 func (p *processes) Yield() bool {
 	start := time.Now()
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // it cannot fail
-	return time.Since(start) < soon
+	return time.Since(start) < maxYield
 }
 
 // Dead implements lines.Processes.

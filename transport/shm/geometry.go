@@ -106,10 +106,10 @@ func (g Geometry) validate(ranks int) error {
 //	pieces      R * 4 * W     two staged pieces, two results
 //	channels    Pool          slots for messages, taken on first use
 type layout struct {
-	ranks                                                                                              int
-	words, free, states, records, reasons, unmade, payloads, shown, pairs, lanes, stages, pieces, pool int
-	payload, piece                                                                                     int // aligned lengths
-	total                                                                                              int
+	ranks                                                                                                 int
+	words, free, states, records, reasons, unmade, payloads, shown, pairs, p2pPairs, stages, pieces, pool int
+	payload, piece                                                                                        int // aligned lengths
+	total                                                                                                 int
 }
 
 func (g Geometry) layout(ranks int) layout {
@@ -128,7 +128,7 @@ func (g Geometry) layout(ranks int) layout {
 	l.payloads = part(ranks * 2 * l.payload)
 	l.shown = part(ranks * shownBytes)
 	l.pairs = part(ranks * ranks * 8)
-	l.lanes = part(ranks * ranks * 8)
+	l.p2pPairs = part(ranks * ranks * 8)
 	l.stages = part(ranks * stageBytes)
 	l.pieces = part(ranks * 4 * l.piece)
 	l.pool = part(g.Pool)

@@ -35,7 +35,7 @@ func TestLayout(t *testing.T) {
 	for ranks := 1; ranks <= 64; ranks *= 2 {
 		for _, g := range []Geometry{DefaultGeometry(ranks), SmallestGeometry(ranks), GroupGeometry(ranks), SmallestGeometry(ranks).ofGroup(ranks)} {
 			l := g.layout(ranks)
-			parts := []int{l.words, l.free, l.states, l.records, l.unmade, l.reasons, l.payloads, l.shown, l.pairs, l.lanes, l.stages, l.pieces, l.pool, l.total}
+			parts := []int{l.words, l.free, l.states, l.records, l.unmade, l.reasons, l.payloads, l.shown, l.pairs, l.p2pPairs, l.stages, l.pieces, l.pool, l.total}
 			for i, p := range parts {
 				if p%128 != 0 || i > 0 && p < parts[i-1] {
 					t.Errorf("%d ranks, %+v: part %d begins at %d", ranks, g, i, p)

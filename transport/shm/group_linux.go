@@ -19,7 +19,7 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	gone := m.goneOf(number, members)
 	ep, err := m.meet(ctx, j, gone)
 	if err != nil {
-		return nil, m.notMade(number, members[0], j, err, gone)
+		return nil, m.cleanUpUnmade(number, members[0], j, err, gone)
 	}
 	return ep, nil
 }
@@ -40,7 +40,7 @@ func (m *mapped) meet(ctx context.Context, j Job, gone func() error) (transport.
 func (m *mapped) goneOf(number uint64, members []int) func() error {
 	return func() error {
 		return m.segment.safely(func() error {
-			if err := m.heard(number, members); err != nil {
+			if err := m.whyUnmade(number, members); err != nil {
 				return err
 			}
 			return m.Gone(members, func(int) bool { return false })
@@ -50,11 +50,11 @@ func (m *mapped) goneOf(number uint64, members []int) func() error {
 
 // notMade cleans up after a group that could not be made, tells the other members, and
 // returns why. Where others have given up because one is dead, that is the reason.
-func (m *mapped) notMade(number uint64, first int, j Job, err error, gone func() error) error {
+func (m *mapped) cleanUpUnmade(number uint64, first int, j Job, err error, gone func() error) error {
 	removeOrphan(j, false)
 	reason := gone()
 	if reason == nil { // else they know
-		m.safely(func() { m.tell(number, first, failureOf(j.Rank, err)) })
+		m.safely(func() { m.reportUnmade(number, first, failureOf(j.Rank, err)) })
 	}
 	aborted, others := errors.AsType[*transport.AbortedError](err)
 	lost, dead := errors.AsType[*transport.PeerLostError](reason)
@@ -65,11 +65,11 @@ func (m *mapped) notMade(number uint64, first int, j Job, err error, gone func()
 }
 
 // tell says that this rank cannot make a group. (See unmade.)
-func (m *mapped) tell(number uint64, first int, why *transport.Failure) {
-	m.telling.Lock()
-	defer m.telling.Unlock()
-	u := m.unmade(m.Rank(), m.told%unmadeSlots)
-	m.told++
+func (m *mapped) reportUnmade(number uint64, first int, why *transport.Failure) {
+	m.unmadeMu.Lock()
+	defer m.unmadeMu.Unlock()
+	u := m.unmade(m.Rank(), m.unmadeCount%unmadeSlots)
+	m.unmadeCount++
 	u.first.Store(0)
 	encodeFailure(u.record[:], why)
 	u.number.Store(number)
@@ -77,7 +77,7 @@ func (m *mapped) tell(number uint64, first int, why *transport.Failure) {
 }
 
 // heard returns why another member cannot make a group, nil if none has said so.
-func (m *mapped) heard(number uint64, members []int) error {
+func (m *mapped) whyUnmade(number uint64, members []int) error {
 	for i, rank := range members {
 		for k := range unmadeSlots {
 			u := m.unmade(rank, k)
@@ -90,7 +90,7 @@ func (m *mapped) heard(number uint64, members []int) error {
 				why.By = i
 			}
 			if is() { // and was while it was read
-				return gaveUp(why)
+				return gatheringError(why)
 			}
 		}
 	}

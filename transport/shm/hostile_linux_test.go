@@ -208,7 +208,7 @@ func TestAllNamesAreAnotherUsers(t *testing.T) {
 	const nobody = 65534
 	change := as(t, nobody)
 	path := filepath.Join(directory, fmt.Sprintf("goccl-%d-job", nobody))
-	for k := range names {
+	for k := range maxNames {
 		if err := os.WriteFile(numbered(path, k), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestAllNamesAreAnotherUsers(t *testing.T) {
 			t.Errorf("rank %d: %q after %v, want %q", i, got.Err, got.Elapsed, want)
 		}
 	}
-	for k := range names {
+	for k := range maxNames {
 		if err := os.Remove(numbered(path, k)); err != nil {
 			t.Error(err)
 		}

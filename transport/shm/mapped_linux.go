@@ -13,10 +13,10 @@ import (
 // would cost each of them as much as all of a call.
 type mapped struct {
 	*endpoint
-	segment *segment
-	gone    sync.Once
-	telling sync.Mutex // guards what follows, and this rank's slots of unmade
-	told    int        // groups that this rank could not make
+	segment     *segment
+	gone        sync.Once
+	unmadeMu    sync.Mutex // guards what follows, and this rank's slots of unmade
+	unmadeCount int        // groups that this rank could not make
 }
 
 // Vanished implements transport.Guard.

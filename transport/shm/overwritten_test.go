@@ -130,7 +130,7 @@ func heapEndpoints(t *testing.T, ranks int) (eps []*endpoint) {
 }
 
 func laneWord(from, to int) func(ep *endpoint) *atomic.Uint64 {
-	return func(ep *endpoint) *atomic.Uint64 { return ep.pair(ep.layout.lanes, from, to) }
+	return func(ep *endpoint) *atomic.Uint64 { return ep.pair(ep.layout.p2pPairs, from, to) }
 }
 
 func callWord(from, to int) func(ep *endpoint) *atomic.Uint64 {

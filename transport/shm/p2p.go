@@ -17,7 +17,7 @@ type p2p struct {
 func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
 
 func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
-	word := l.pair(l.layout.lanes, l.rank, to)
+	word := l.pair(l.layout.p2pPairs, l.rank, to)
 	off := l.channelAt(word, to)
 	if off == 0 {
 		if off, err = l.takeChannel(word, l.rank, to); err != nil {
@@ -33,7 +33,7 @@ func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
 }
 
 func (l *p2p) TryDrained(to int) bool {
-	off := l.channelAt(l.pair(l.layout.lanes, l.rank, to), to)
+	off := l.channelAt(l.pair(l.layout.p2pPairs, l.rank, to), to)
 	if off == 0 {
 		return true
 	}
@@ -42,7 +42,7 @@ func (l *p2p) TryDrained(to int) bool {
 }
 
 func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
-	off := l.channelAt(l.pair(l.layout.lanes, from, l.rank), from)
+	off := l.channelAt(l.pair(l.layout.p2pPairs, from, l.rank), from)
 	if off == 0 || l.Failed() {
 		return view, false, nil
 	}
@@ -56,17 +56,17 @@ func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
 }
 
 func (l *p2p) Take(from int) {
-	c := at[channel](l.arena, l.channelAt(l.pair(l.layout.lanes, from, l.rank), from))
+	c := at[channel](l.arena, l.channelAt(l.pair(l.layout.p2pPairs, from, l.rank), from))
 	c.taken.Add(1)
 	l.group.WakeP2P(from)
 }
 
 // served implements groupsync.Served.
 func (n *node) served(by, of int) (parts uint64) {
-	if off := n.channelAt(n.pair(n.layout.lanes, by, of), by); off != 0 {
+	if off := n.channelAt(n.pair(n.layout.p2pPairs, by, of), by); off != 0 {
 		parts += at[channel](n.arena, off).posted.Load()
 	}
-	if off := n.channelAt(n.pair(n.layout.lanes, of, by), of); off != 0 {
+	if off := n.channelAt(n.pair(n.layout.p2pPairs, of, by), of); off != 0 {
 		parts += at[channel](n.arena, off).taken.Load()
 	}
 	return parts

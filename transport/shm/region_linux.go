@@ -23,18 +23,18 @@ func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 	h, err := newHeader(j, size)
 	s := &segment{header: h, first: filePath(h.name), path: filePath(h.name), rank: j.Rank, fd: -1}
 	if err == nil && s.rank == 0 {
-		err = s.offer()
+		err = s.createNamed()
 	}
-	if err = m.agree(size, err); err == nil {
+	if err = m.exchangeErrors(size, err); err == nil {
 		atPoint("region offered")
-		err = m.agree(size, s.share())
+		err = m.exchangeErrors(size, s.allocatePart())
 	}
 	if s.named {
 		atPoint("region to be unnamed")
 		_ = unlinkFile(s.fd, s.path) // else it is a leftover
 	}
 	if _, none := errors.AsType[*transport.AllocationFailedError](err); err == nil || none {
-		if lost := m.agree(size, nil); lost != nil {
+		if lost := m.exchangeErrors(size, nil); lost != nil {
 			err = lost
 		}
 	}
@@ -50,7 +50,7 @@ func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 
 // agree tells all ranks how this one has fared, and returns what all return: nil, or what
 // the first has not got; or the error of the wait for them.
-func (ep *endpoint) agree(size int, own error) error {
+func (ep *endpoint) exchangeErrors(size int, own error) error {
 	note := make([]byte, min(ep.PieceBytes(), 512))
 	if own != nil {
 		text := own.Error()
@@ -72,7 +72,7 @@ func (ep *endpoint) agree(size int, own error) error {
 }
 
 // offer makes the file of a region, without its memory, and gives it its name.
-func (s *segment) offer() (err error) {
+func (s *segment) createNamed() (err error) {
 	if err := errors.Join(checkDirectory(s.header.total()), checkFree(s.header.total())); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *segment) offer() (err error) {
 	if err := s.fill(); err != nil {
 		return err
 	}
-	for k := range names {
+	for k := range maxNames {
 		s.path = numbered(s.first, k)
 		err := nameFile(s.fd, s.path)
 		if err == nil {
@@ -100,12 +100,12 @@ func (s *segment) offer() (err error) {
 			return fmt.Errorf("shared memory %s cannot be given its name: %w", s.path, err)
 		}
 	}
-	return fmt.Errorf("shared memory %s: all of its %d names are taken", s.first, names)
+	return fmt.Errorf("shared memory %s: all of its %d names are taken", s.first, maxNames)
 }
 
 // share gets this rank's part of a region's memory: the pages lie where the system puts what
 // this rank writes first.
-func (s *segment) share() error {
+func (s *segment) allocatePart() error {
 	if s.rank != 0 {
 		f, passed, err := findJob(s.first, s.header)
 		switch {

@@ -20,12 +20,12 @@ import (
 // all ranks have done with it, and gives it back where none of its calls is between Enter and
 // the end: at the beginning of the next, when it makes a region, or with the endpoint.
 type regions struct {
-	alloc makeRegion
-	made  uint64 // how many were made: the number of the next
-	mu    sync.Mutex
-	have  []*region   // by number; calls write it under mu, and read it
-	done  atomic.Bool // this rank has done with some
-	apart bool        // the endpoint is free: regions are this rank's own affair
+	alloc     makeRegion
+	made      uint64 // how many were made: the number of the next
+	mu        sync.Mutex
+	have      []*region   // by number; calls write it under mu, and read it
+	someFreed atomic.Bool // this rank has done with some
+	detached  bool        // the endpoint is free: regions are this rank's own affair
 }
 
 // makeRegion returns the memory of the region with a number, or, on all ranks,
@@ -64,14 +64,14 @@ func (r *region) Free() error {
 		return nil
 	}
 	r.freed = true
-	if r.of.apart {
+	if r.of.detached {
 		return r.close()
 	}
 	r.leave()
 	if r.left() {
 		r.discard()
 	}
-	r.of.done.Store(true)
+	r.of.someFreed.Store(true)
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (rs *regions) sweep() {
 		_ = r.close() // of memory that is mapped, and once: it does not fail
 		return true
 	})
-	rs.done.Store(waiting)
+	rs.someFreed.Store(waiting)
 }
 
 // free gives back what this rank has done with, and leaves it alone to it when the others
@@ -99,7 +99,7 @@ func (rs *regions) sweep() {
 func (rs *regions) free() (err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.apart = true
+	rs.detached = true
 	for _, r := range rs.have {
 		if r.freed {
 			err = errors.Join(err, r.close())
@@ -162,7 +162,7 @@ func (ep *endpoint) shown(rank int) *shown {
 
 // show says where the buffers of a call lie.
 func (ep *endpoint) show(e *transport.Arrival) {
-	if ep.regions.done.Load() {
+	if ep.regions.someFreed.Load() {
 		ep.regions.sweep()
 	}
 	s := ep.shown(ep.Rank())

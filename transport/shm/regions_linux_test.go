@@ -200,11 +200,11 @@ func TestNoRoomForARegion(t *testing.T) {
 			})
 		}, "rank 1: "},
 		"a name that is taken": {func(t *testing.T) func() {
-			for k := range names {
+			for k := range maxNames {
 				require.NoError(t, unix.Mkdir(numbered(filePath("job-region-0"), k), 0o700))
 			}
 			return func() {
-				for k := range names {
+				for k := range maxNames {
 					require.NoError(t, unix.Rmdir(numbered(filePath("job-region-0"), k)))
 				}
 			}

@@ -81,7 +81,7 @@ func openSegment(ctx context.Context, j Job, size int) (*segment, error) {
 	if err == nil {
 		err = s.safely(func() error { return s.gather(w) })
 	} else {
-		s.excuse(err)
+		s.reportCannotAttach(err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.giveUp(err))
@@ -128,7 +128,7 @@ func (s *segment) create(w *waiting) (err error) {
 			leaving, busy = err, true
 		}
 		switch {
-		case errors.Is(err, errOthers) && k < names-1:
+		case errors.Is(err, errOthers) && k < maxNames-1:
 			k++
 		case errors.Is(err, errLeaving) || err == nil:
 			k, busy, leaving = 0, false, err
@@ -244,7 +244,7 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 			return false, fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
 		}
 		if f.creator.state == attached { // no segment had a name before
-			s.mourn(f)
+			s.attachToDead(f)
 		}
 		return false, fmt.Errorf("%w; %w", &transport.PeerLostError{Rank: 0, PID: f.creator.pid}, f.stale())
 	}
@@ -292,7 +292,7 @@ func (s *segment) refuse(f *found, err error) error {
 }
 
 // excuse tells the others, who wait for this rank in the segment's file, why it cannot attach.
-func (s *segment) excuse(err error) {
+func (s *segment) reportCannotAttach(err error) {
 	if s.fd < 0 || s.rank == 0 || s.attached || !locked(s.fd, 0, 1) {
 		return // there is no file, or none with a name, or nobody there
 	}
@@ -342,7 +342,7 @@ func failureOf(rank int, err error) *transport.Failure {
 }
 
 // gaveUp is the error of a rank that hears f from the one that has given up.
-func gaveUp(f *transport.Failure) error {
+func gatheringError(f *transport.Failure) error {
 	switch {
 	case f.Kind == transport.FailurePeerLost && len(f.Ranks) > 0:
 		return &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
@@ -380,12 +380,12 @@ func whyOver(file arena, path string) error {
 	if said.Load() == 0 {
 		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could say why", path)
 	}
-	return fmt.Errorf("shared memory %s: %w", path, gaveUp(decodeFailure(file.bytes(failureOffset, recordBytes))))
+	return fmt.Errorf("shared memory %s: %w", path, gatheringError(decodeFailure(file.bytes(failureOffset, recordBytes))))
 }
 
 // mourn takes this rank's place in a file whose creator is dead, if it is free: so that
 // the last rank to know can tell that it is, and removes the file.
-func (s *segment) mourn(f *found) {
+func (s *segment) attachToDead(f *found) {
 	if ok, err := tryLock(s.fd, s.rank); !ok || err != nil {
 		return
 	}

@@ -463,7 +463,7 @@ func TestMoreJobsThanNames(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	job := func(k, rank int) Job { return Job{Name: "job", Rank: rank, Size: 2, Secret: fmt.Sprint("of job ", k)} }
-	errs := make(chan error, 2*(names+1))
+	errs := make(chan error, 2*(maxNames+1))
 	open := func(k, rank int) {
 		s, err := openSegment(ctx, job(k, rank), 5000)
 		if err == nil {
@@ -471,29 +471,29 @@ func TestMoreJobsThanNames(t *testing.T) {
 		}
 		errs <- err
 	}
-	for k := range names {
+	for k := range maxNames {
 		go open(k, 0)
 	}
-	for len(files(t)) < names {
+	for len(files(t)) < maxNames {
 		time.Sleep(time.Millisecond)
 	}
-	go open(names, 0)
+	go open(maxNames, 0)
 	select {
 	case <-all:
 	case err := <-errs:
 		t.Fatal(err)
 	}
-	h, err := newHeader(job(names, 1), 5000)
+	h, err := newHeader(job(maxNames, 1), 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if f, passed, err := findJob(filePath("job"), h); f != nil || passed == nil || err != nil {
 		t.Fatalf("rank 1 finds %v, %v, %v, and should look again", f, passed, err)
 	}
-	for k := range names + 1 {
+	for k := range maxNames + 1 {
 		go open(k, 1)
 	}
-	for range 2 * (names + 1) {
+	for range 2 * (maxNames + 1) {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}

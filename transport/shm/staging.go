@@ -18,7 +18,7 @@ import (
 //	0  turn    8      the last turn that the rank has come to by Turn
 //	8  lo, hi  2 * 16 by parity: which bytes its result holds
 type stage struct {
-	turn   atomic.Uint64
+	round  atomic.Uint64
 	result [2]result
 	_      [88]byte
 }
@@ -41,54 +41,54 @@ func (ep *endpoint) half(rank, which int, turn uint64) []byte {
 func (ep *endpoint) PieceBytes() int { return ep.geometry.Piece }
 
 func (ep *endpoint) PutInput(piece []byte, lo, hi int) {
-	half := ep.half(ep.Rank(), 0, ep.turn+1)
+	half := ep.half(ep.Rank(), 0, ep.round+1)
 	memmove.Copy(half, piece[:lo])
 	memmove.Copy(half[hi:], piece[hi:])
 }
 
 func (ep *endpoint) PutResult(lo int, bytes []byte) {
-	ep.shares = result{uint64(lo), uint64(lo + len(bytes))}
-	memmove.Copy(ep.half(ep.Rank(), 1, ep.turn+1)[lo:], bytes)
+	ep.pending = result{uint64(lo), uint64(lo + len(bytes))}
+	memmove.Copy(ep.half(ep.Rank(), 1, ep.round+1)[lo:], bytes)
 }
 
 func (ep *endpoint) Flip() error {
-	if ep.entered {
-		ep.entered = false
+	if ep.enterWasRound {
+		ep.enterWasRound = false
 		return nil
 	}
-	ep.showResult()
-	ep.stage(ep.Rank()).turn.Store(ep.turn + 1)
+	ep.publishResult()
+	ep.stage(ep.Rank()).round.Store(ep.round + 1)
 	ep.group.WakeWaiters(ep.Rank())
 	for peer := range ep.Size() {
 		if peer == ep.Rank() {
 			continue
 		}
-		if err := ep.AwaitMessage(&ep.stage(peer).turn, ep.turn+1, peer); err != nil {
+		if err := ep.AwaitMessage(&ep.stage(peer).round, ep.round+1, peer); err != nil {
 			return err
 		}
 	}
-	ep.turn++
+	ep.round++
 	return nil
 }
 
 // showResult says what this rank shares at the next turn: once, just before that, since
 // others may be polling its cache line.
-func (ep *endpoint) showResult() {
-	if r := &ep.stage(ep.Rank()).result[(ep.turn+1)&1]; *r != ep.shares {
-		*r = ep.shares
+func (ep *endpoint) publishResult() {
+	if r := &ep.stage(ep.Rank()).result[(ep.round+1)&1]; *r != ep.pending {
+		*r = ep.pending
 	}
-	ep.shares = result{}
+	ep.pending = result{}
 }
 
-func (ep *endpoint) Input(rank, n int) []byte { return ep.half(rank, 0, ep.turn)[:n] }
+func (ep *endpoint) Input(rank, n int) []byte { return ep.half(rank, 0, ep.round)[:n] }
 
 func (ep *endpoint) Result(rank int) (lo, hi int, bytes []byte) {
-	r := &ep.stage(rank).result[ep.turn&1]
+	r := &ep.stage(rank).result[ep.round&1]
 	shows := *r // once
 	if shows.lo > shows.hi || shows.hi > uint64(ep.geometry.Piece) {
 		panic(&transport.ProtocolError{Peer: rank, Text: fmt.Sprintf(
 			"it shows results from byte %d to byte %d of a piece of %d", shows.lo, shows.hi, ep.geometry.Piece)})
 	}
 	lo, hi = int(shows.lo), int(shows.hi)
-	return lo, hi, ep.half(rank, 1, ep.turn)[lo:hi]
+	return lo, hi, ep.half(rank, 1, ep.round)[lo:hi]
 }

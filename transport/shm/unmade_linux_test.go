@@ -103,14 +103,14 @@ func TestUnmadeGroups(t *testing.T) {
 	eps := joinedRanks(t, 2)
 	zero, one := eps[0].(*mapped), eps[1].(*mapped)
 	for number := range uint64(unmadeSlots + 1) {
-		one.tell(number, 1, &transport.Failure{Kind: transport.FailureAborted, By: 1, Text: "no"})
+		one.reportUnmade(number, 1, &transport.Failure{Kind: transport.FailureAborted, By: 1, Text: "no"})
 	}
 	for number := range uint64(unmadeSlots + 2) {
 		want := number > 0 && number <= unmadeSlots
-		if err := zero.heard(number, []int{1, 0}); (err != nil) != want {
+		if err := zero.whyUnmade(number, []int{1, 0}); (err != nil) != want {
 			t.Errorf("group %d: %v", number, err)
 		}
-		if err := errors.Join(zero.heard(number, []int{0, 1}), one.heard(number, []int{1, 0})); err != nil {
+		if err := errors.Join(zero.whyUnmade(number, []int{0, 1}), one.whyUnmade(number, []int{1, 0})); err != nil {
 			t.Errorf("group %d of other members, or by the rank itself: %v", number, err)
 		}
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// A patient call sleeps at once in each of its waits, and learns nothing for others.
-func TestPatientCallsSleepAtOnce(t *testing.T) {
+// A call with NoSpin sleeps at once in each of its waits, and does not change the budget of
+// other calls.
+func TestNoSpinCallsSleepAtOnce(t *testing.T) {
 	states := []*State{new(State), new(State)}
 	n := &neighbour{state: states[1]}
 	r := NewMember(NewGroup(states, new(Words), nil, n), 0, nil, true)
-	before := r.eager
+	before := r.spinning
 	const calls = 200
 	for range calls {
 		n.seq++
@@ -27,10 +28,10 @@ func TestPatientCallsSleepAtOnce(t *testing.T) {
 		}
 	}
 	if n.sleeps != calls || n.yields != 0 {
-		t.Errorf("%d patient calls slept %d times and yielded %d times", calls, n.sleeps, n.yields)
+		t.Errorf("%d calls with NoSpin slept %d times and yielded %d times", calls, n.sleeps, n.yields)
 	}
-	if want := (budget{parks: calls}); r.patient != want || r.eager != before {
-		t.Errorf("the budgets are %+v and %+v, want %+v and %+v", r.patient, r.eager, want, before)
+	if want := (budget{parks: calls}); r.noSpin != want || r.spinning != before {
+		t.Errorf("the budgets are %+v and %+v, want %+v and %+v", r.noSpin, r.spinning, want, before)
 	}
 	n.seq++
 	e := &transport.Arrival{Ctx: context.Background(), Seq: n.seq}
@@ -39,11 +40,11 @@ func TestPatientCallsSleepAtOnce(t *testing.T) {
 	}
 	r.Publish(e)
 	if err := r.AwaitAll(); err != nil || n.yields != 1 {
-		t.Errorf("a call that is not patient yields %d times (error: %v)", n.yields, err)
+		t.Errorf("a call without NoSpin yields %d times (error: %v)", n.yields, err)
 	}
 }
 
-// dying is a process that dies while another sleeps for the second time.
+// dying simulates a process that dies during another's second sleep.
 type dying struct{ sleeps, yields int }
 
 func (d *dying) Wake(int)                        {}
@@ -52,10 +53,9 @@ func (d *dying) Yield() bool                     { d.yields++; return true }
 func (d *dying) Asleep(int) bool                 { return true }
 func (d *dying) Dead(int) (pid int, is bool)     { return 17, d.sleeps >= 2 }
 
-// A lane that rests notices a death, once, and a patient one has neither polled nor
-// yielded before.
-func TestLaneNoticesDeath(t *testing.T) {
-	for _, patient := range []bool{false, true} {
+// Rest notices a death once. With noSpin it neither polls nor yields before.
+func TestRestNoticesDeath(t *testing.T) {
+	for _, noSpin := range []bool{false, true} {
 		d := new(dying)
 		states := []*State{new(State), new(State)}
 		l := NewP2P(NewMember(NewGroup(states, new(Words), noCauses{}, d), 0, nil, true), true, nothing)
@@ -64,21 +64,21 @@ func TestLaneNoticesDeath(t *testing.T) {
 			t.Errorf("lost at first: %v", err)
 		}
 		never := func() bool { return false }
-		l.Rest(never, patient)
+		l.Rest(never, noSpin)
 		var lost *transport.PeerLostError
 		if err := l.Lost(1); !errors.As(err, &lost) || *lost != (transport.PeerLostError{Rank: 1, PID: 17}) {
-			t.Errorf("patient %v: %v", patient, err)
+			t.Errorf("noSpin %v: %v", noSpin, err)
 		}
-		if patient && (d.yields != 0 || l.budget != budget) || !patient && d.yields != maxYields {
-			t.Errorf("patient %v: %d yields, and the budget is %+v after %+v", patient, d.yields, l.budget, budget)
+		if noSpin && (d.yields != 0 || l.budget != budget) || !noSpin && d.yields != maxYields {
+			t.Errorf("noSpin %v: %d yields, and the budget is %+v after %+v", noSpin, d.yields, l.budget, budget)
 		}
 		if states[0].resting.Load() != 0 {
-			t.Error("it still says that it rests")
+			t.Error("resting is still set")
 		}
 		slept := d.sleeps
-		l.Rest(func() bool { return d.sleeps > slept+3 }, patient) // the death is no news any more
+		l.Rest(func() bool { return d.sleeps > slept+3 }, noSpin) // the death does not end it again
 		if d.sleeps != slept+4 {
-			t.Errorf("patient %v: a death is news again", patient)
+			t.Errorf("noSpin %v: the death ended Rest again", noSpin)
 		}
 	}
 }
