@@ -1,7 +1,6 @@
 package ccltest
 
 import (
-	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -164,5 +163,11 @@ func yield(times int) {
 	}
 }
 
-// mix hashes x: close numbers become very different ones.
-func mix(x uint64) uint64 { return rand.NewPCG(x, 7).Uint64() }
+// mix hashes x: close numbers become very different ones (the finalizer of SplitMix64,
+// S. Vigna). The choice of calls depends on it, and so which mutants the suite finds.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
