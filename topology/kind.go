@@ -2,7 +2,8 @@ package topology
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Kind is the shape of a topology. The zero value is Ring1D, the default of a configuration.
@@ -52,44 +53,6 @@ type KindError struct {
 
 // Error names the unknown kind, the nearest known one, and all of them.
 func (e *KindError) Error() string {
-	hint := ""
-	if near, ok := nearest(e.Name); ok {
-		hint = fmt.Sprintf(" (did you mean %s?)", near)
-	}
-	return fmt.Sprintf("topology: unknown kind %q%s; use one of %s", e.Name, hint, strings.Join(kindNames[:], ", "))
-}
-
-// nearest returns the kind whose name has most letters in common with name, in
-// the same order, if these are at least half of name's; of several the first.
-// Edit distance would take "mesh_2d" for a misspelt "ring_1d", because
-// mesh_2d_no_wrap is so much longer.
-func nearest(name string) (Kind, bool) {
-	name = strings.ToLower(name)
-	var best Kind
-	most := 0
-	for _, k := range Kinds() {
-		if n := common(name, k.String()); n > most {
-			best, most = k, n
-		}
-	}
-	return best, most > 0 && 2*most >= len(name)
-}
-
-// common returns the length of the longest common subsequence of a and b, by the
-// usual dynamic programme, one row at a time.
-func common(a, b string) int {
-	row := make([]int, len(b)+1) // row[j]: of the part of a read so far, and b[:j]
-	for i := range len(a) {
-		diagonal := 0 // the previous row's value at j
-		for j := range len(b) {
-			above := row[j+1]
-			if a[i] == b[j] {
-				row[j+1] = diagonal + 1
-			} else {
-				row[j+1] = max(above, row[j])
-			}
-			diagonal = above
-		}
-	}
-	return row[len(b)]
+	names := kindNames[:]
+	return fmt.Sprintf("topology: unknown kind %q%s; use one of %s", e.Name, text.DidYouMean(e.Name, names), text.List(names))
 }

@@ -3,6 +3,7 @@ package text
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,7 +42,8 @@ func DidYouMean(wrong string, names []string) string {
 }
 
 // Nearest returns the name with the smallest edit distance to the lower-case form of wrong.
-// It returns "" if even that name needs more than 1 + len(wrong)/3 edits.
+// If even that name needs more than 1 + len(wrong)/3 edits, it returns the first name that
+// contains wrong, provided that wrong has at least two letters; else "".
 func Nearest(wrong string, names []string) string {
 	wrong = strings.ToLower(wrong)
 	nearest, least := "", 2+len(wrong)/3
@@ -52,6 +54,9 @@ func Nearest(wrong string, names []string) string {
 		if d := editDistance(wrong, name); d < least {
 			nearest, least = name, d
 		}
+	}
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, wrong) }); nearest == "" && len(wrong) > 1 && i >= 0 {
+		return names[i]
 	}
 	return nearest
 }

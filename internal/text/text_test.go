@@ -10,7 +10,7 @@ import (
 func TestDidYouMean(t *testing.T) {
 	names := []string{"direct", "ring", "tree"}
 	for wrong, want := range map[string]string{
-		"rign": "ring", "RING": "ring", "rin": "ring", "drect": "direct", "directly": "direct", "tere": "tree",
+		"rign": "ring", "RING": "ring", "rin": "ring", "drect": "direct", "directly": "direct", "tere": "tree", "di": "direct", "re": "direct",
 		"": "", "x": "", "halving_doubling": "", strings.Repeat("ring", 10000): "",
 	} {
 		if want != "" {

@@ -25,7 +25,7 @@ type rule struct {
 // The first rule whose room matches a package applies.
 var rules = []rule{
 	{".", nil, nil, "the root package is the manual's first page and the default configuration"},
-	{"topology", nil, nil, "topology is pure arithmetic"},
+	{"topology", []string{"internal/text"}, nil, "topology is pure arithmetic"},
 	{"transport", nil, nil, "the contract must not lean on one of its implementations"},
 	{"transport/transporttest", []string{"transport"}, []string{testify},
 		"the suite knows the contract, not a transport"},
