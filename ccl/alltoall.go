@@ -56,8 +56,8 @@ func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, 
 	if err := c.start(ctx, coll, opts); err != nil {
 		return err
 	}
-	out := blocks{operation: coll.String(), counts: some(sendCounts), displs: sendDispls}
-	in := blocks{operation: coll.String(), counts: some(recvCounts), displs: recvDispls}
+	out := blocks{operation: coll.String(), counts: notNil(sendCounts), displs: sendDispls}
+	in := blocks{operation: coll.String(), counts: notNil(recvCounts), displs: recvDispls}
 	err := out.sum(c.size)
 	if err == nil {
 		err = out.fit("send", send.Len())

@@ -30,7 +30,7 @@ func ReduceScatterAsync[T Element](ctx context.Context, c *Communicator, send, r
 
 // ReduceScatterVAsync starts a ReduceScatterV; see ReduceScatterV and Work.
 func ReduceScatterVAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, counts []int, opts ...CallOption) *Work {
-	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollReduceScatter, op: op, send: bufferOf(send), recv: bufferOf(recv), counts: some(counts)}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollReduceScatter, op: op, send: bufferOf(send), recv: bufferOf(recv), counts: notNil(counts)}, opts)
 }
 
 // ScanAsync starts a Scan; see Scan and Work.
@@ -50,7 +50,7 @@ func AllGatherAsync[T Element](ctx context.Context, c *Communicator, send, recv 
 
 // AllGatherVAsync starts an AllGatherV; see AllGatherV and Work.
 func AllGatherVAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, opts ...CallOption) *Work {
-	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllGather, send: bufferOf(send), recv: bufferOf(recv), counts: some(counts), displs: displs}, opts)
+	return c.enqueue(ctx, arguments{dtype: DTypeOf[T](), coll: CollAllGather, send: bufferOf(send), recv: bufferOf(recv), counts: notNil(counts), displs: displs}, opts)
 }
 
 // BroadcastAsync starts a Broadcast; see Broadcast and Work.
@@ -91,12 +91,4 @@ func AllToAllVAsync[T Element](ctx context.Context, c *Communicator, send []T, s
 // BarrierAsync starts a Barrier; see Barrier and Work.
 func (c *Communicator) BarrierAsync(ctx context.Context, opts ...CallOption) *Work {
 	return c.enqueue(ctx, arguments{coll: CollBarrier}, opts)
-}
-
-// some returns counts, not nil: for the engine nil means that all blocks have equal length.
-func some(counts []int) []int {
-	if counts == nil {
-		return []int{}
-	}
-	return counts
 }

@@ -2,27 +2,27 @@ package ccl
 
 import "hash/maphash"
 
-// With debug in the configuration, buffers are looked at while they belong to a call: a
-// sum is made of what is in them when the call is begun, and again when its turn comes;
-// and of its inputs once more when it is done.
+// With debug in the configuration an asynchronous call hashes its buffers when it is queued and
+// again when it starts, and its inputs once more when it has ended, to find buffers that were
+// changed meanwhile.
 
 var seal = maphash.MakeSeed()
 
-// sums are those of a call's buffers.
+// sums are the hashes of a call's buffers.
 type sums struct {
 	on          bool
 	all, inputs uint64
 }
 
-// seal remembers what is in the buffers.
+// seal hashes the buffers of a call that is queued.
 func (a *arguments) seal(c *Communicator) {
 	if c.selector.Debug() {
 		a.sums = sums{true, a.sum(a.send, a.recv), a.sum(a.send)}
 	}
 }
 
-// atTurn says that the call was refused before its turn came, or that somebody has changed a
-// buffer since.
+// atTurn returns an error if the call was refused before its turn, or a buffer was changed since
+// seal.
 func (a *arguments) atTurn() error {
 	if a.refused != nil {
 		return a.refused
@@ -33,8 +33,7 @@ func (a *arguments) atTurn() error {
 	return a.changed("before its turn came")
 }
 
-// atEnd says that somebody has changed an input while the call ran, where that is not an
-// output as well.
+// atEnd returns an error if an input that is not also an output was changed while the call ran.
 func (a *arguments) atEnd() error {
 	if !a.sums.on || a.tensors != nil || overlap(a.send.data, a.recv.data) || a.sum(a.send) == a.sums.inputs {
 		return nil

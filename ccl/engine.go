@@ -402,7 +402,7 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 	known := false
 	defer func() {
-		if !known { // this goroutine is ending, in code of a user's, and nobody comes to end the call
+		if !known { // a user's code ends this goroutine, so the call ends here
 			_ = c.end(c.refuse(fmt.Errorf("ccl: %v on rank %d: its goroutine ended while a kernel was chosen", r.coll, c.rank)))
 		}
 	}()

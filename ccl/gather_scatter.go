@@ -22,7 +22,7 @@ func AllGather[T Element](ctx context.Context, c *Communicator, send, recv []T, 
 // Rejected with *InvalidBufferSizeError or *InvalidArgumentError (negative counts, blocks that
 // overlap). Fails with *CollectiveFailedError; recv is then unspecified.
 func AllGatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, opts ...CallOption) error {
-	return c.allGather(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), some(counts), displs, opts)
+	return c.allGather(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), notNil(counts), displs, opts)
 }
 
 func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Buffer, counts, displs []int, opts []CallOption) error {
@@ -170,7 +170,7 @@ func (c *Communicator) rootedV(ctx context.Context, coll Collective, dtype DType
 	case c.rank != root:
 		err = p.checkAbsent()
 	default:
-		p.counts = some(counts)
+		p.counts = notNil(counts)
 		err = p.check(c.size, c.rank)
 	}
 	if err != nil {

@@ -9,10 +9,11 @@ import (
 // lifetime decides who frees a communicator's endpoint.
 //
 // Each use of the endpoint is in the word for as long as it lasts: a call as the bit inCall, all
-// others as a hold. Those are Close, until the endpoint is closed and the messages' engine
-// stopped; that engine, from New until its Release; and each Abort, Err and connect. Close sets the bit closing. The use that ends and leaves only closing in
-// the word frees the endpoint. By then the endpoint is closed, none of its methods runs, and
-// nothing changes the word any more, so this happens once.
+// others as a hold. Those are Close, until the endpoint is closed and the messages' engine stopped;
+// that engine, from New until its Release; and each Abort, Err and connect. Close sets the bit
+// closing. The use that ends and leaves only closing in the word frees the endpoint. By then the
+// endpoint is closed, none of its methods runs, and nothing changes the word any more, so this
+// happens once.
 //
 // The word of a communicator that New has not made is zero. docs/inside/model.md has the rules.
 type lifetime struct{ word atomic.Uint64 }

@@ -116,7 +116,7 @@ func ReduceScatter[T Element](ctx context.Context, c *Communicator, send, recv [
 //
 // It has the errors of ReduceScatter, and *InvalidArgumentError for negative counts.
 func ReduceScatterV[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, counts []int, opts ...CallOption) error {
-	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, some(counts), opts)
+	return c.reduceScatter(ctx, DTypeOf[T](), bufferOf(send), bufferOf(recv), op, notNil(counts), opts)
 }
 
 func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, recv Buffer, op Op, counts []int, opts []CallOption) error {
