@@ -2,13 +2,15 @@
 //
 // # Model
 //
-// A store to a cache line that another core has read requests the line first, one line
-// after the other. The string instructions of amd64 request many lines at once, but take
-// longer to start. On other machines, under the race detector and with the build tag
-// noasm, Copy is the built-in copy.
+// A store to a cache line that another core has read must request the line first. Ordinary
+// stores request one line after the other. The string instructions of amd64 request many lines
+// at once, but take longer to start. On other architectures, under the race detector and with
+// the build tag noasm, Copy is the built-in copy.
 package memmove
 
-// Copy copies src to dst, which is at least as long; they do not overlap.
+// Copy copies src to dst. Preconditions:
+//   - dst is at least as long as src;
+//   - dst and src do not overlap.
 func Copy(dst, src []byte) {
 	if len(src) < least {
 		copy(dst, src)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Copies of all lengths around those where something changes, at all alignments,
-// write what they have to and nothing around it.
+// Copy writes the right bytes and nothing around them, for lengths around the thresholds and at
+// random alignments.
 func TestCopy(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	src := make([]byte, 3*least)

@@ -4,7 +4,7 @@ package memory
 
 import "errors"
 
-// most is more memory than any machine has at present.
+// most is more memory than any machine has today.
 const most = 1 << 40
 
 // ask returns an error if no machine has n bytes.

@@ -1,20 +1,22 @@
-// Package memory allocates memory of any length, and returns an error where Go's make would
-// end the process because the system has too little.
+// Package memory allocates memory of any length. It returns an error where Go's make would end
+// the process because the system has too little memory.
 //
 // # Model
 //
-// Before a long allocation the package requests as much from the system, in the same way as
-// the Go runtime, and returns it at once. A refusal is an error. Two goroutines that need
-// memory that only one can get may both succeed here, and memory that the system has
-// overcommitted is missing only when it is written.
+// Before a long allocation the package maps the same amount of memory, as the Go runtime would,
+// and unmaps it at once. If the system refuses, the package returns an error.
+//
+// The check is not exact. Two goroutines may both pass it although only one of them can get the
+// memory. If the system overcommits memory, a shortage shows only when the memory is written.
 package memory
 
 import "fmt"
 
-// trial is the length in bytes from which Bytes tries the system first.
+// trial is the length in bytes from which Bytes checks with the system first.
 const trial = 1 << 20
 
-// Bytes returns n zero bytes, n >= 0, or the system's error. It may be called concurrently.
+// Bytes returns n zero bytes, or the system's error. n must not be negative. Bytes may be called
+// concurrently.
 func Bytes(n int) ([]byte, error) {
 	if n >= trial {
 		if err := ask(n); err != nil {

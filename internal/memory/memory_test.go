@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Lengths that are not to be had are errors; Go's make would end the process, or panic.
+// For lengths that no system can provide Bytes returns an error. Go's make would panic or end
+// the process.
 func TestBytes(t *testing.T) {
 	for _, n := range []int{0, 1, trial - 1, trial, 5*trial + 3} {
 		b, err := Bytes(n)
@@ -16,7 +17,7 @@ func TestBytes(t *testing.T) {
 	}
 	none := []int{math.MaxInt, math.MaxInt - 4095}
 	if strconv.IntSize == 64 {
-		none = append(none, math.MaxInt>>13, math.MaxInt>>16) // what the runtime would try to get
+		none = append(none, math.MaxInt>>13, math.MaxInt>>16) // these the runtime would try to allocate
 	}
 	for _, n := range none {
 		if b, err := Bytes(n); err == nil {

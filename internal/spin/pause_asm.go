@@ -2,8 +2,8 @@
 
 package spin
 
-// Pause tells the processor that it runs in a polling loop: PAUSE on amd64,
-// YIELD on arm64. It takes some ten nanoseconds and does nothing else.
+// Pause tells the processor that it runs a polling loop, by PAUSE on amd64 and YIELD on arm64.
+// It takes about 10 ns and has no other effect.
 //
 //go:noescape
 func Pause()

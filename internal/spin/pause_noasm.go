@@ -2,7 +2,7 @@
 
 package spin
 
-// Pause does nothing, at the cost of a call.
+// Pause does nothing. It costs one call.
 //
 //go:noinline
 func Pause() {}

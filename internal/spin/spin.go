@@ -1,3 +1,3 @@
-// Package spin holds the processor's hint for loops that poll a word of memory, and
-// how long it takes.
+// Package spin provides the processor's hint for polling loops, and converts durations to
+// numbers of hints.
 package spin

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A longer time has more pauses, in proportion, and the shortest has one.
+// The number of pauses is proportional to the duration, and at least one.
 func TestPauses(t *testing.T) {
 	ms, s := Pauses(time.Millisecond), Pauses(time.Second)
 	if ms < 100 || ms > 10_000_000 {

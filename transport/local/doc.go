@@ -2,27 +2,26 @@
 //
 // # Model
 //
-// The ranks share an address space, so nothing is copied but what the algorithm
-// copies: a window shows the users' own buffers, and a message is a pointer to
-// the sender's memory, which the receiver reads before the sender goes on.
+// The ranks share an address space, so the transport copies no data. A view shows the users'
+// own buffers, and a message is a pointer to the sender's memory. The receiver reads it before
+// the sender continues.
 //
-// There are two ways to wait. If the process has a core for every rank that it
-// hosts, ranks poll each other's lines for a while and then park, and everyone
-// runs its own part of a call. Otherwise a call of which any rank's part may be
-// run by any other is run by the last rank that arrives, while the others sleep:
-// polling would only take away the core of the rank that is waited for. Large
-// calls get helpers, as many as there are cores.
+// Ranks wait in one of two ways. If the process has a core for every rank that it hosts, ranks
+// poll each other's lines for a while and then park, and each rank runs its own body of a call.
+// Otherwise ranks park at once, because polling would take the core from the awaited rank. The
+// last rank to arrive then runs all bodies of the call, provided that any rank may run them.
+// For large calls it wakes other ranks to help, up to the number of cores.
 //
-// Groups that ranks form (transport.Groups) wait as the group does that they come from, and
-// are made by the first member to come. Messages of lanes are pointers, too: therefore a
-// rank whose group has failed has to withdraw before its memory is its own again.
+// A group that ranks form (transport.Groups) waits like its parent group. The first member to
+// come makes it. P2P messages are pointers as well, so a rank whose group has failed must
+// withdraw its messages before it reuses the memory.
 //
 // # Concurrency
 //
-// As the contract in package transport says: an endpoint belongs to its rank.
+// Each endpoint belongs to its rank; see package transport.
 //
 // # Failure
 //
-// As the contract says. Goroutines do not die alone: a lost peer is one whose
-// endpoint was closed.
+// A goroutine does not die alone: a *transport.PeerLostError means that a rank's endpoint was
+// closed.
 package local

@@ -12,23 +12,23 @@ import (
 // Name is the transport's name in ccl.yaml.
 const Name = "local"
 
-// Waiting says how the ranks of a group wait for each other.
+// Waiting determines how the ranks of a group wait for each other.
 type Waiting uint8
 
 const (
-	// Auto polls if the process has a core for every rank that it hosts, and
-	// parks otherwise.
+	// Auto is Poll if the process has a core for every rank that it hosts, otherwise Park.
 	Auto Waiting = iota
-	// Poll: ranks poll before they park, and everyone runs its own part.
+	// Poll: ranks poll before they park, and each rank runs its own body.
 	Poll
-	// Park: ranks sleep at once, and the last to arrive runs the call.
+	// Park: ranks sleep at once, and the last rank to arrive runs the call.
 	Park
 )
 
-// hosted counts the ranks of all groups that live in this process.
+// hosted counts the ranks that New and NewWaiting have made in this process and that have not
+// left.
 var hosted atomic.Int64
 
-// New connects ranks goroutine ranks and returns their endpoints, by rank.
+// New connects that many goroutine ranks and returns their endpoints, by rank.
 func New(ranks int) []transport.Endpoint { return NewWaiting(ranks, Auto) }
 
 // NewWaiting is New with a way of waiting.
@@ -39,7 +39,7 @@ func NewWaiting(ranks int, how Waiting) []transport.Endpoint {
 	return newGroup(ranks, parked, cores, func() { hosted.Add(-1) })
 }
 
-// newGroup returns the endpoints of a new group, each of which calls left when it leaves.
+// newGroup returns the endpoints of a new group. Each endpoint calls left when it leaves.
 func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoint {
 	g := &group{
 		parked:    parked,
@@ -68,9 +68,9 @@ func newGroup(ranks int, parked bool, cores int, left func()) []transport.Endpoi
 	return eps
 }
 
-// Inputs travel in slots up to about the length at which folding everybody's costs
-// as much as a second synchronisation. That is some 2 KiB for two ranks, and falls
-// with their number, since every rank folds all slots.
+// slotBudget is the length of one slot of all ranks together, in bytes. Inputs travel in slots
+// up to about the length at which reducing all of them costs as much as a second
+// synchronisation: 2 KiB for two ranks, and less for more, because each rank reduces all slots.
 const slotBudget = 4096
 
 func newSlots(ranks int) groupsync.Slots {
@@ -85,7 +85,7 @@ func newSlots(ranks int) groupsync.Slots {
 	return slots
 }
 
-// group is what the ranks of one group share.
+// group is the state that the ranks of one group share.
 type group struct {
 	*groupsync.Group
 	parked    bool
@@ -93,30 +93,30 @@ type group struct {
 	left      func()
 	causes    causes
 	handles   []handle
-	callBoxes mailboxes    // messages inside of calls,
-	p2pBoxes  mailboxes    // and outside
+	callBoxes mailboxes    // messages of calls
+	p2pBoxes  mailboxes    // P2P messages
 	last      lastArriver  // of parked groups
-	claimed   []paddedWord // of others: by rank, the last call in which its body was claimed
+	claimed   []paddedWord // of groups that poll: by rank, the last call in which its body was claimed
 	further   groupsync.Rendezvous
 }
 
-// handle is what a rank shows the others in place: two cache lines, of which most calls
-// touch the first.
+// handle holds the buffers that a rank shows to the other ranks. It takes two cache lines, of
+// which most calls touch only the first.
 type handle struct {
 	send, recv []byte
 	displs     []int
 	_          [128 - 72]byte
 }
 
-// causes implements groupsync.Causes. A rank's place for its failure is written once and read
-// only after the group's word says that it is the one. Of its reasons for refusing calls
-// the first is for the first call of the latest run, the second for the latest call.
+// causes implements groupsync.Causes. A rank writes its failure once; other ranks read it only
+// after the group's fail word names that rank. Each rank has two reasons for rejected calls: one
+// for the first call of the latest run, one for the latest call.
 type causes struct {
 	failures []*transport.Failure
 	reasons  [][2]atomic.Pointer[reason]
 }
 
-// reason is why a rank refused call seq. It never changes.
+// reason is why a rank rejected call seq. It is immutable.
 type reason struct {
 	seq uint64
 	why string
@@ -144,7 +144,7 @@ func (c *causes) LoadReason(rank int, seq uint64) string {
 
 // endpoint implements transport.Endpoint.
 type endpoint struct {
-	_ [128]byte // nobody else's memory on the cache lines that a rank writes
+	_ [128]byte // keeps memory of other ranks off the cache lines that this rank writes
 	*groupsync.Member
 	group     *group
 	p2p       p2p
@@ -197,8 +197,8 @@ func (ep *endpoint) Release(failed bool) error {
 	return ep.awaitBodies(failed)
 }
 
-// Withdraw implements transport.Endpoint. A call whose bodies others may run may
-// have been completed by then. Rule leaverTestsBodies.
+// Withdraw implements transport.Endpoint. Other ranks may meanwhile have completed a call whose
+// bodies any rank may run. Rule leaverTestsBodies.
 func (ep *endpoint) Withdraw() (ended bool) {
 	switch {
 	case !ep.anyRunner:
@@ -222,7 +222,7 @@ func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 // Displs implements transport.Memory.
 func (ep *endpoint) Displs(rank int) []int { return ep.group.handles[rank].displs }
 
-// Free implements transport.Endpoint: the garbage collector does it.
+// Free implements transport.Endpoint. The garbage collector frees the memory.
 func (ep *endpoint) Free() error { return nil }
 
 func (ep *endpoint) Close() error {
@@ -233,8 +233,8 @@ func (ep *endpoint) Close() error {
 	return nil
 }
 
-// Group implements transport.Groups. A new group waits as this one does: its ranks are
-// goroutines that are there already.
+// Group implements transport.Groups. The new group waits like this one, because its ranks are
+// goroutines that hosted already counts.
 func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
 	g := ep.group
 	return g.further.Group(ctx, ep.Member, number, members, func(ranks int) []transport.Endpoint {

@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/transport/transporttest"
 )
 
-// Both ways of waiting are forced, whatever the machine.
+// The suite runs with both ways of waiting, whatever the number of cores.
 func TestConformance(t *testing.T) {
 	for name, how := range map[string]local.Waiting{"poll": local.Poll, "park": local.Park} {
 		t.Run(name, func(t *testing.T) {
@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A group of some ranks of a larger one, which has ended, is one like any other.
+// A group formed by ranks of a larger group passes the suite after the larger group was closed.
 func TestGroupConformance(t *testing.T) {
 	transporttest.Test(t, func(t testing.TB, ranks int) []transport.Endpoint {
 		outer := local.NewWaiting(ranks+1, local.Poll)
@@ -44,8 +44,8 @@ func TestGroupConformance(t *testing.T) {
 	})
 }
 
-// Nothing of a lane allocates once its ranks know each other.
-func TestLaneAllocatesNothing(t *testing.T) {
+// P2P messages do not allocate after the first one between two ranks.
+func TestP2PAllocatesNothing(t *testing.T) {
 	eps := local.NewWaiting(2, local.Poll)
 	from, to := eps[0].P2P(), eps[1].P2P()
 	there := func() bool { _, ok, _ := to.TryNext(0); return ok }

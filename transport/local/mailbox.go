@@ -6,31 +6,31 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// mailbox is the stream of messages between an ordered pair of ranks. It holds
-// one message, by pointer: the sender waits until it was taken before it puts
-// the next. Sender and receiver write to different pairs of cache lines.
+// mailbox is the stream of messages from one rank to another. It holds one message, by pointer;
+// the sender puts the next one after the receiver has taken it. Sender and receiver write to
+// different pairs of cache lines.
 type mailbox struct {
 	posted  atomic.Uint64     // messages put so far
 	message transport.Message // the last one
 	_       [64]byte
 	taken   atomic.Uint64 // messages taken so far
-	claim   atomic.Uint64 // of a lane: who has got the last message that is claimed
+	claim   atomic.Uint64 // P2P only: the end that has claimed the latest message
 	_       [112]byte
 }
 
-// Values of claim; they only grow. The receiver views message n, or the sender has taken it
-// back, which ends the stream.
+// Values of claim, which only grow: the receiver views message n, or the sender has withdrawn
+// it, which ends the stream.
 func viewedBy(n uint64) uint64  { return 2 * n }
 func withdrawn(n uint64) uint64 { return 2*n + 1 }
 
-// mailboxes are those of a group, by sender and receiver.
+// mailboxes are the mailboxes of a group, by sender and receiver.
 type mailboxes []atomic.Pointer[outboxes]
 
 // outboxes are the mailboxes of one sender, by receiver.
 type outboxes []atomic.Pointer[mailbox]
 
-// of returns the mailbox of an ordered pair, which either end makes on first use: most
-// algorithms need few of the pairs that there are.
+// of returns the mailbox of an ordered pair of ranks. Either end makes it on first use, because
+// most algorithms use few pairs.
 func (all mailboxes) of(from, to int) *mailbox {
 	p := &all[from]
 	row := p.Load()
@@ -47,7 +47,7 @@ func (all mailboxes) of(from, to int) *mailbox {
 	return b.Load()
 }
 
-// find is of, but makes no mailbox: it returns nil if neither end has.
+// find returns the mailbox of an ordered pair of ranks, or nil if neither end has made it.
 func (all mailboxes) find(from, to int) *mailbox {
 	row := all[from].Load()
 	if row == nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// lane implements transport.P2P: messages go by pointer, as in calls.
+// p2p implements transport.P2P. Messages travel by pointer, as in calls.
 type p2p struct {
 	*groupsync.P2P
 	group *group
@@ -18,7 +18,7 @@ func (ep *endpoint) P2P() transport.P2P { return &ep.p2p }
 func (l *p2p) outbox(to int) *mailbox  { return l.group.p2pBoxes.of(l.rank, to) }
 func (l *p2p) inbox(from int) *mailbox { return l.group.p2pBoxes.of(from, l.rank) }
 
-// TryPut implements transport.P2P. (syncmodel, lane: writeThenPost)
+// TryPut implements transport.P2P. (syncmodel, P2P: writeThenPost)
 func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
 	if !l.TryDrained(to) {
 		return 0, false, nil
@@ -35,9 +35,8 @@ func (l *p2p) TryDrained(to int) bool {
 	return b.taken.Load() == b.posted.Load()
 }
 
-// TryNext implements transport.P2P. The receiver claims a message before it looks at it,
-// and the sender claims it to take it back: one of them gets it. (syncmodel, lane:
-// claimIsCAS)
+// TryNext implements transport.P2P. The receiver claims a message before it views it, and the
+// sender claims it to withdraw it. One of the two succeeds. (syncmodel, P2P: claimIsCAS)
 func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
 	b := l.inbox(from)
 	n := b.taken.Load() + 1
@@ -55,7 +54,7 @@ func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
 	return b.message, true, nil
 }
 
-// Take implements transport.P2P. (syncmodel, lane: takeAfterCopy)
+// Take implements transport.P2P. (syncmodel, P2P: takeAfterCopy)
 func (l *p2p) Take(from int) {
 	l.inbox(from).taken.Add(1)
 	l.group.WakeP2P(from)
@@ -72,10 +71,9 @@ func (g *group) served(by, of int) (parts uint64) {
 	return parts
 }
 
-// TryWithdraw implements transport.P2P. It does not ask why: whatever has happened to
-// either rank, a message that is being viewed is the receiver's until that has taken it.
-// (syncmodel, lane: closeWithdraws, lostWithdraws, failureWithdraws, viewedIsAwaited,
-// takenSucceeds)
+// TryWithdraw implements transport.P2P. The reason for the withdrawal does not matter: a message
+// that the receiver views stays with the receiver until it takes it. (syncmodel, P2P:
+// closeWithdraws, lostWithdraws, failureWithdraws, viewedIsAwaited, takenSucceeds)
 func (l *p2p) TryWithdraw(to int) (taken, ok bool) {
 	b := l.outbox(to)
 	n := b.posted.Load()

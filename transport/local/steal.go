@@ -1,19 +1,19 @@
 package local
 
-// bodies is where a rank of a group that polls is in a shared call. Each body is
-// claimed before it is run: a rank's own by itself, as a rule, but one that has fallen
-// asleep while it waited for others takes many times longer to wake up than its body
-// takes, so those who are awake run it.
+// bodies is the progress of a rank in a call whose bodies any rank may run, in a group that
+// polls. A rank claims a body before it runs it, normally its own. A rank that fell asleep
+// while it waited takes many times longer to wake up than its body takes, so ranks that are
+// awake run the bodies of sleepers.
 type bodies struct {
-	asked   bool // whether the rank has tried to claim its own body,
-	own     bool // and got it
-	running int  // whose body runs, or nobody
+	asked   bool // the rank has tried to claim its own body
+	own     bool // and has got it
+	running int  // the rank whose body runs, or noRank
 	next    int  // the next rank to look at
 }
 
 const noRank = -1
 
-// claimAsleep hands out this rank's own body, and then those of ranks that sleep.
+// claimAsleep returns this rank's own body first, then bodies of ranks that sleep.
 func (ep *endpoint) claimAsleep() (rank int, ok bool) {
 	b := &ep.bodies
 	if !b.asked {
@@ -35,16 +35,16 @@ func (ep *endpoint) claimAsleep() (rank int, ok bool) {
 	return 0, false
 }
 
-// claim claims a rank's body in the current call. A rank whose own was claimed by
-// another takes none: it counts as done as soon as that one was run. Rule claimsAreCAS.
+// claim claims a rank's body in the current call. A rank whose own body another rank has
+// claimed runs no bodies: it counts as done as soon as its body was run. Rule claimsAreCAS.
 func (ep *endpoint) claim(rank int) bool {
 	word := &ep.group.claimed[rank]
 	last := word.Load()
 	return last < ep.seq && word.CompareAndSwap(last, ep.seq)
 }
 
-// awaitBodies waits until all bodies were run. This rank's own was before those of
-// others, but it counts as done only now: until here it touches the others' memory. Rule
+// awaitBodies waits until all bodies were run. This rank counts as done only now, although it
+// ran its own body first: until here it may have touched other ranks' memory. Rule
 // stealThenDone.
 func (ep *endpoint) awaitBodies(failed bool) error {
 	if failed {

@@ -12,15 +12,14 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// A rank that has fallen asleep while it waited for the last one need not wake up
-// before its body is run: every body is run once, by whoever claims it, and no rank
-// returns before all were.
+// The body of a rank that sleeps is run before the rank wakes up. Each body is run once, by the
+// rank that claims it, and no rank returns before all bodies were run.
 func TestBodiesOfSleepers(t *testing.T) {
 	const ranks, calls = 3, 300
 	eps := NewWaiting(ranks, Poll)
 	var (
 		mu     sync.Mutex
-		ranBy  [calls + 1][ranks]int // body -> how often it was run
+		ranBy  [calls + 1][ranks]int // how often each body was run
 		stolen int
 	)
 	errs := make([]error, ranks)
@@ -30,7 +29,7 @@ func TestBodiesOfSleepers(t *testing.T) {
 		workers.Go(func() {
 			defer ep.Close()
 			for seq := uint64(1); seq <= calls; seq++ {
-				if r == int(seq)%ranks { // the last: it comes when all others sleep
+				if r == int(seq)%ranks { // arrives last, when all other ranks sleep
 					for peer := range ranks {
 						for peer != r && !ep.Asleep(peer) {
 							runtime.Gosched()
@@ -72,15 +71,15 @@ func TestBodiesOfSleepers(t *testing.T) {
 	require.Positive(t, stolen, "no body was run by another rank")
 }
 
-// A sleeper whose body others have run has made the call, even if it wakes up to find
-// that the group has failed since.
+// A sleeper whose body another rank has run has completed the call, even if the group has failed
+// by the time it wakes up.
 func TestSleeperOfACompleteCall(t *testing.T) {
 	eps := NewWaiting(2, Poll)
 	sleeper, other := eps[0].(*endpoint), eps[1].(*endpoint)
 	e := func() *transport.Arrival {
 		return &transport.Arrival{Ctx: context.Background(), Seq: 1, Exposed: true, AnyRunner: true}
 	}
-	// As if it slept between its arrival and its waking up.
+	// The state of a rank that sleeps after its arrival.
 	require.NoError(t, sleeper.Begin(e()))
 	sleeper.seq, sleeper.anyRunner = 1, true
 	sleeper.Publish(e())
@@ -89,7 +88,7 @@ func TestSleeperOfACompleteCall(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, transport.RunClaimed, role)
 	require.True(t, other.claim(0), "the body of a rank that sleeps")
-	require.False(t, sleeper.claim(0), "one's own that was claimed")
+	require.False(t, sleeper.claim(0), "its own body, which another rank has claimed")
 	rank, ok := other.Claim()
 	require.True(t, ok)
 	require.Equal(t, 1, rank)

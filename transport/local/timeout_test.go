@@ -12,8 +12,8 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// A timeout is counted in sixteenths: it ends a call between the timeout and 1.1 of it,
-// and warns between a half and 0.6. In a bubble a minute takes no time.
+// A timeout is counted in sixteenths. It ends a call after 1.0 to 1.1 of its duration and warns
+// after 0.5 to 0.6. In a synctest bubble a minute takes no time.
 func TestTimeoutIsCountedInSixteenths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Minute
@@ -47,8 +47,7 @@ func TestTimeoutIsCountedInSixteenths(t *testing.T) {
 	})
 }
 
-// Ticks that were counted for the timeout of an earlier call do not end a later one with
-// another.
+// Ticks of an earlier call's timeout do not end a later call with another timeout.
 func TestTicksOfAnEarlierTimeout(t *testing.T) {
 	for _, waiting := range []local.Waiting{local.Poll, local.Park} {
 		synctest.Test(t, func(t *testing.T) {
@@ -91,8 +90,8 @@ func TestTicksOfAnEarlierTimeout(t *testing.T) {
 	}
 }
 
-// A rank that is closed inside a call waits for a peer that is stuck in it as long as any
-// other that gives up: until the timeout has passed once more.
+// A rank that is closed inside a call waits for a peer that is stuck in it until the timeout has
+// passed once more, like any rank that gives up.
 func TestSecondTimeoutAfterClose(t *testing.T) {
 	for _, waiting := range []local.Waiting{local.Poll, local.Park} {
 		synctest.Test(t, func(t *testing.T) {
