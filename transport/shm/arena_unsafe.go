@@ -2,17 +2,17 @@ package shm
 
 import "unsafe"
 
-// arena is memory without pointers that all ranks see.
+// arena is memory without pointers that all ranks share.
 type arena struct {
 	base unsafe.Pointer // aligned to 128
 	size int
 }
 
-// heapArena returns an arena of size bytes, all zero, on the heap: the garbage
-// collector neither scans nor moves it.
+// heapArena returns an arena of size zero bytes on the heap. The garbage collector neither
+// scans nor moves it.
 func heapArena(size int) arena { return arenaIn(make([]byte, size+127), size) }
 
-// arenaIn returns an arena of size bytes in room that is 127 longer.
+// arenaIn returns an arena of size bytes in room, which must be 127 bytes longer.
 func arenaIn(room []byte, size int) arena {
 	base := unsafe.Pointer(unsafe.SliceData(room))
 	if off := uintptr(base) % 128; off != 0 {
@@ -21,7 +21,7 @@ func arenaIn(room []byte, size int) arena {
 	return arena{base: base, size: size}
 }
 
-// at returns the T at offset off, which T's alignment divides.
+// at returns the T at offset off, which must be a multiple of T's alignment.
 func at[T any](a arena, off int) *T {
 	var t T
 	a.check(off, int(unsafe.Sizeof(t)))

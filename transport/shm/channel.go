@@ -9,11 +9,11 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// A channel is the stream of messages of an ordered pair of ranks:
+// A channel is the stream of messages from one rank to another:
 //
-//	  0  posted  8   parts put so far; the sender's
-//	128  taken   8   parts taken so far; the receiver's
-//	256  slots       part k lies in slot k mod Slots: a header and Slot bytes
+//	  0  posted  8   parts put so far; written by the sender
+//	128  taken   8   parts taken so far; written by the receiver
+//	256  slots       slot k mod Slots holds part k: a header and Slot bytes
 type channel struct {
 	posted atomic.Uint64
 	_      [120]byte
@@ -34,14 +34,14 @@ type slotHeader struct {
 func (g Geometry) slotBytes() int    { return slotHead + (g.Slot+63)&^63 }
 func (g Geometry) channelBytes() int { return align(channelHead + g.Slots*g.slotBytes()) }
 
-// pair is the word that holds the offset of an ordered pair's channel, in one of the two
-// tables: layout.pairs of calls, layout.lanes of lanes.
+// pair returns the word with the offset of an ordered pair's channel. table is layout.pairs for
+// messages of calls and layout.p2pPairs for P2P messages.
 func (n *node) pair(table, from, to int) *atomic.Uint64 {
 	return at[atomic.Uint64](n.arena, table+8*(from*n.layout.ranks+to))
 }
 
-// takeChannel takes a channel from the pool, for messages from one rank to another, and
-// says in their word where it is.
+// takeChannel takes a channel from the pool for messages from one rank to another, and stores
+// its offset in word.
 func (n *node) takeChannel(word *atomic.Uint64, from, to int) (offset int, err error) {
 	size := n.geometry.channelBytes()
 	off := n.layout.pool + int(at[atomic.Uint64](n.arena, n.layout.free).Add(uint64(size))) - size
@@ -50,15 +50,16 @@ func (n *node) takeChannel(word *atomic.Uint64, from, to int) (offset int, err e
 	}
 	if off > n.layout.total-size {
 		return 0, &transport.AllocationFailedError{RequestedBytes: size, Message: fmt.Sprintf(
-			"no room in the arena for messages from rank %d to rank %d: the pool of %d bytes is used up, of which each pair of ranks takes a part with its first message; let fewer pairs exchange messages, by another algorithm or in smaller groups, or use a larger pool",
+			"no room in the arena for messages from rank %d to rank %d: the pool of %d bytes is used up; each pair of ranks takes a part of it with its first message; let fewer pairs exchange messages, by another algorithm or in smaller groups, or use a larger pool",
 			from, to, n.geometry.Pool)}
 	}
 	word.Store(uint64(off))
 	return off, nil
 }
 
-// channelAt returns what a pair's word says: the offset of its channel, or 0. The word is in
-// memory that ranks share: it panics if there can be no channel.
+// channelAt returns the offset of a pair's channel, or 0 if it has none. Any rank may have
+// overwritten the word; channelAt panics with a *transport.ProtocolError if the offset is
+// invalid.
 func (n *node) channelAt(word *atomic.Uint64, peer int) int {
 	off := word.Load()
 	if off == 0 {
@@ -71,7 +72,7 @@ func (n *node) channelAt(word *atomic.Uint64, peer int) int {
 	return int(off)
 }
 
-// overwritten is the error of a word that no rank has written as it is.
+// overwritten returns the error for a word with a value that no rank writes.
 func (n *node) overwritten(peer int, what string, value int) *transport.ProtocolError {
 	return &transport.ProtocolError{Peer: peer, Text: fmt.Sprintf("the group's memory was overwritten: the word for %s is %#x", what, value)}
 }
@@ -81,8 +82,7 @@ func (n *node) slot(channelOffset int, part uint64) (*slotHeader, []byte) {
 	return at[slotHeader](n.arena, off), n.arena.bytes(off+slotHead, n.geometry.Slot)
 }
 
-// write puts the next part of a message, for which there is a slot, and returns its
-// length.
+// write puts the next part of a message and returns the part's length. A slot must be free.
 func (n *node) write(channelOffset int, m *transport.Message) int {
 	c := at[channel](n.arena, channelOffset)
 	part := c.posted.Load()
@@ -94,10 +94,10 @@ func (n *node) write(channelOffset int, m *transport.Message) int {
 	return size
 }
 
-// read returns a part that rank from has put.
+// read returns a part that rank from has put. It views the slot.
 func (n *node) read(channelOffset int, part uint64, from int) (transport.Message, error) {
 	shared, data := n.slot(channelOffset, part)
-	h := *shared // once
+	h := *shared // one copy, since the sender could change it
 	if int(h.n) > len(data) {
 		return transport.Message{}, &transport.ProtocolError{Peer: from, Text: "a message part is longer than its slot"}
 	}

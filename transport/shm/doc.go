@@ -1,53 +1,59 @@
-// Package shm connects ranks through one arena of memory that holds no pointers:
-// lines, slots for messages, staging for windows. [Join] lays it into a file that
-// processes of one node map, each of them one rank (Linux); [NewHeap] on the heap of
-// one process, where the ranks are goroutines.
+// Package shm connects ranks through an arena: shared memory without pointers, which holds
+// lines, message slots and staged data. [Join] places the arena in a file that processes of one
+// node map; each process is one rank (Linux only). [NewHeap] places it on the heap of one
+// process, where the ranks are goroutines.
 //
 // # Model
 //
-// Nothing that a rank writes for others is a pointer, and no rank can see
-// another's buffers. Messages are copied through slots, a bounded number of
-// bytes at a time; windows show copies, one piece after the other, in two halves
-// that alternate. Buffers of all ranks that lie in regions (transport.Regions) are
-// shown in place: each says in the arena where its own lie. [Geometry] says how large
-// the parts are; layout in geometry.go draws them.
+// No rank can see another rank's buffers. Messages are copied through slots, a bounded number
+// of bytes at a time. A view shows copies, one piece per round, in two halves that alternate.
+// Buffers are shown in place if those of all ranks lie in regions (transport.Regions); each rank
+// then stores in the arena where its buffers lie. [Geometry] sets the sizes of the arena's
+// parts, and layout in geometry.go draws them.
 //
-// Messages of lanes go through channels of their own, from the pool that those of calls
-// come from. A group that some ranks form (transport.Groups) has an arena of its own: of
-// processes, a segment like that of a job, of the size that [GroupGeometry] says.
+// P2P messages use separate channels from the same pool as messages of calls. A group that ranks
+// form (transport.Groups) has its own arena with the sizes of [GroupGeometry]; if the ranks are
+// processes, it is a segment like a job's.
 //
-// A kernel that is right here does not rely on buffering, on shared memory or on
-// seeing more than one piece at once; that is what the conformance suite uses the
-// heap arena for, with the smallest geometry.
+// A kernel that works here relies neither on buffering nor on shared memory, nor on seeing more
+// than one piece at once. The conformance suite therefore runs kernels on a heap arena with the
+// smallest geometry.
 //
-// Processes meet in a segment: a file in /dev/shm, whose name holds the user's id and
-// the job's name (see Job). Rank 0 makes it without a name, gives it all of its memory,
-// and only then the name; the others find it, check its header, and say who they are.
-// When all have, the name is taken away: from then on the kernel frees the file when the
-// last rank ends, however it ends. If rank 0 is killed before, the last of the others
-// takes the name away; what is left behind where one never comes is found and removed by
-// [Leftovers] and [RemoveLeftovers]. Every rank holds a lock on a byte of the file for as
-// long as it lives, across pid namespaces, and whoever waits for a rank looks at its
-// lock now and then. A rank that cannot reach the file tells the others by a symbolic link
-// beside it, which is gone after a second; one that cannot reach a group's file, by the arena
-// of the group whose ranks make it. Ranks poll if together they may use a core for each; else they
-// yield, and soon sleep on a futex in the arena.
+// # Segments
+//
+// Processes meet in a segment: a file in /dev/shm whose name consists of the user's id and the
+// job's name (see [Job]).
+//
+//   - Rank 0 makes the file without a name, allocates all of its memory, and then names it.
+//   - The other ranks open the file, check its header and write their process ids into it.
+//   - When all have, rank 0 removes the name. From then on the kernel frees the file when the
+//     last rank ends, however it ends.
+//   - If rank 0 is killed before, the last of the other ranks to come removes the name. If one
+//     of them never comes, the file remains; [Leftovers] and [RemoveLeftovers] find and remove it.
+//
+// Each rank holds a lock on one byte of the file for as long as it lives. Locks work across pid
+// namespaces. A rank that waits checks the locks of its peers now and then.
+//
+// A rank that cannot open the job's file tells the others by a symbolic link beside it, which it
+// removes after a second. A rank that cannot open a group's file tells them in the arena of the
+// parent group.
+//
+// Ranks poll if together they may use one core per rank. Otherwise they yield for a while, then
+// sleep on a futex in the arena.
 //
 // # Concurrency
 //
-// As the contract in package transport says: an endpoint belongs to its rank. Join may
-// be called by several goroutines.
+// An endpoint belongs to its rank; see package transport. Join may be called concurrently.
 //
 // # Failure
 //
-// As the contract says. What reaches other ranks of a failure is its kind, the
-// ranks, the call and the text; the error value stays with the rank that had it. A
-// process that ends, even by SIGKILL, is a *transport.PeerLostError with its rank and
-// pid for those who wait for it.
+// Other ranks learn a failure's kind, ranks, call and text. The error value stays with the rank
+// that had it. Ranks that wait for a process that has ended, even by SIGKILL, get a
+// *transport.PeerLostError with its rank and process id.
 //
-// Memory that the system does not have is an error of Join, since the file gets all of it
-// there, and not a signal at the first touch. If somebody truncates the file later, calls
-// on it fail instead of the process: its endpoint is a transport.Guard. Only programs that
-// touch a region themselves are not protected. docs/guides/processes.md says what to do about
-// each error.
+// If the system lacks the memory, Join returns an error: it allocates all memory of the file, so
+// that touching it later raises no signal. If the file is truncated later, calls on it fail but
+// the process lives, because its endpoint is a transport.FaultGuard. This does not protect a
+// program that touches a region itself. docs/guides/processes.md lists the errors and their
+// remedies.
 package shm

@@ -10,7 +10,7 @@ import (
 // Name is the transport's name in ccl.yaml.
 const Name = "shm"
 
-// node is what a process knows of an arena and the group that meets in it.
+// node is an arena and its group as one process sees them.
 type node struct {
 	arena    arena
 	layout   layout
@@ -40,7 +40,7 @@ func (n *node) states() []*groupsync.State {
 	return states
 }
 
-// endpoint returns a rank's endpoint, whose regions alloc makes.
+// endpoint returns a rank's endpoint. It makes regions by alloc.
 func (n *node) endpoint(rank int, alloc makeRegion) *endpoint {
 	m := groupsync.NewMember(n.group, rank, n.slots, n.poll)
 	return &endpoint{Member: m, node: n, p2p: p2p{groupsync.NewP2P(m, n.poll, n.served), n, rank}, regions: &regions{alloc: alloc}}
@@ -51,12 +51,12 @@ type endpoint struct {
 	*groupsync.Member
 	*node
 	p2p           p2p
-	round         uint64 // turns of windows so far
-	enterWasRound bool   // the last of them was Enter, and its Turn is still to come
-	pending       result // at the next
+	round         uint64 // the last round
+	enterWasRound bool   // Enter was the last round, and its Flip is still to come
+	pending       result // of the next round
 	regions       *regions
-	inRegions     bool    // the buffers of the current call may lie in regions,
-	inPlace       bool    // and do on all ranks
+	inRegions     bool    // the buffers of the current call may lie in regions
+	inPlace       bool    // and they do on all ranks
 	mapping       mapping // nil on the heap
 }
 
@@ -66,7 +66,7 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if err := ep.Begin(e); err != nil {
 		return transport.RunOwn, err
 	}
-	ep.inRegions = e.Exposed && ep.regions.made > 0 // as on all ranks, whichever they have by now
+	ep.inRegions = e.Exposed && ep.regions.made > 0 // the same on all ranks, even if some have freed regions
 	if ep.inRegions {
 		ep.show(e)
 	}
@@ -89,7 +89,7 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	return transport.RunOwn, nil
 }
 
-// Claim and Release are never called: every rank runs its own body.
+// Claim and Release are never called, because each rank runs its own body.
 func (ep *endpoint) Claim() (int, bool) { return 0, false }
 func (ep *endpoint) Release(bool) error { return nil }
 
@@ -109,8 +109,8 @@ func (ep *endpoint) Staging() transport.Staging {
 	return ep
 }
 
-// Withdraw implements transport.Endpoint. No rank ever touches another's memory, so there
-// is nobody to wait for, unless that lies in regions.
+// Withdraw implements transport.Endpoint. It waits for other ranks only if buffers may lie in
+// regions; otherwise no rank touches another rank's memory.
 func (ep *endpoint) Withdraw() (ended bool) {
 	if ep.inRegions {
 		return ep.Member.Withdraw()
@@ -126,11 +126,11 @@ func (ep *endpoint) Close() error {
 	return nil
 }
 
-// Vanished implements transport.Guard: on the heap nothing does, but other ranks' mistakes
-// are as bad as between processes.
+// Vanished implements transport.FaultGuard. On the heap no memory vanishes, but calls need the
+// guard because other ranks may overwrite the arena.
 func (ep *endpoint) Vanished(any) error { return nil }
 
-// mapping is memory that has to be given back.
+// mapping is memory that the endpoint must unmap.
 type mapping interface{ unmap() error }
 
 // Free implements transport.Endpoint.

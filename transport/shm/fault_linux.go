@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errGone says that memory of a mapping is not there any more.
+// errGone reports that memory of a mapping no longer exists.
 var errGone = errors.New("the file was truncated, or its memory is gone")
 
-// guarded runs f and returns errGone if f touches memory of the arena that is not
-// there, where the process would die otherwise. All other panics go on. What f
-// calls on other goroutines is not guarded.
+// guarded runs f. It returns errGone if f touches memory of the arena that no longer exists,
+// which would otherwise end the process. Other panics propagate. Goroutines that f starts are
+// not guarded.
 func (a arena) guarded(f func()) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
@@ -33,7 +33,7 @@ func (a arena) guarded(f func()) (err error) {
 	return nil
 }
 
-// vanished returns errGone if v, which was recovered, is a fault in the arena.
+// vanished returns errGone if the recovered value v is a fault in the arena.
 func (a arena) vanished(v any) error {
 	if fault, ok := v.(interface{ Addr() uintptr }); ok {
 		if off, ok := a.offsetOf(fault.Addr()); ok {
@@ -43,9 +43,9 @@ func (a arena) vanished(v any) error {
 	return nil
 }
 
-// populate makes n bytes from offset off present and writable in this process, so
-// that touching them first costs nothing later. They stay as they are; others may
-// use them meanwhile.
+// populate makes n bytes from offset off present and writable in this process, so that the
+// first access causes no page fault. It does not change the bytes; other ranks may use them
+// meanwhile.
 func (a arena) populate(off, n int) error {
 	if n == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (a arena) populate(off, n int) error {
 	}
 }
 
-// touch writes to each page of an area without changing it.
+// touch writes to each page of a range without changing it.
 func (a arena) touch(from, to int) {
 	for off := from; off < to; off += os.Getpagesize() {
 		at[atomic.Uint64](a, min(off, a.size-8)&^7).Add(0)

@@ -12,20 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// directory is where segments lie; tests have their own.
+// directory is where segments lie. Tests replace it.
 var directory = "/dev/shm"
 
-// filePrefix begins the names of all segments of this user.
+// filePrefix is the prefix of the names of all segments of this user.
 func filePrefix() string { return fmt.Sprintf("goccl-%d-", os.Geteuid()) }
 
 func filePath(job string) string { return filepath.Join(directory, filePrefix()+job) }
 
-// Anybody may make files in the directory, and two jobs may have one name. So a job's
-// segment has the first of these names that is not in the way of it: its own, and that with
-// a number, of which no job's name has the character before it.
+// maxNames is the number of file names that a job may use. Other users may make files in the
+// directory, and two jobs may have the same name. A job's segment therefore gets the first of
+// these names that is not taken: the job's own, or that name with ~ and a number. No job's name
+// contains a ~.
 const maxNames = 16
 
-// numbered returns the k-th name of a segment whose first is path.
+// numbered returns the k-th name of a segment whose first name is path.
 func numbered(path string, k int) string {
 	if k == 0 {
 		return path
@@ -33,17 +34,17 @@ func numbered(path string, k int) string {
 	return fmt.Sprintf("%s~%d", path, k)
 }
 
-// errOthers says that a file belongs to another user, or to another job of this name. A
-// segment has the next name then.
+// errOthers reports that a file belongs to another user, or to another job of this name. The
+// segment then uses the next name.
 var errOthers = errors.New("it is not this job's")
 
-// errAnotherJob says that it is another job's, which gives the name back when its ranks have
-// come together.
-var errAnotherJob = fmt.Errorf("it has the name until its ranks have come together: %w", errOthers)
+// errAnotherJob reports that a file belongs to another job, which releases the name when all of
+// its ranks have joined.
+var errAnotherJob = fmt.Errorf("it has the name until all of its ranks have joined: %w", errOthers)
 
-// findJob returns the segment of the job that h describes, nil if there is none. It passes
-// over files of others. Err says what is in the way: of all names for good, if it returns nil,
-// and else of some.
+// findJob returns the segment of the job that h describes, or nil if no file is that segment.
+// It skips files of other users and jobs; passed is the error for one of them. err is set if
+// the segment can never appear: all names are taken for good, or a file cannot be judged.
 func findJob(path string, h header) (f *found, passed, err error) {
 	free, busy := false, false
 	for k := range maxNames {
@@ -60,7 +61,7 @@ func findJob(path string, h header) (f *found, passed, err error) {
 			free = true
 		case errors.Is(err, errOthers):
 			passed, busy = err, busy || errors.Is(err, errAnotherJob)
-		case !free: // rank 0 would stop here, too
+		case !free: // rank 0 would fail here as well
 			return nil, passed, err
 		}
 	}
@@ -70,13 +71,13 @@ func findJob(path string, h header) (f *found, passed, err error) {
 	return nil, passed, nil
 }
 
-// others is the error of a segment that belongs to another job.
+// others returns the error for a segment that belongs to another job.
 func (f *found) others() error {
 	return fmt.Errorf("shared memory %s belongs to another job of this name (%s): %w", f.path, f.describe(), errAnotherJob)
 }
 
-// refused says why the directory does not yield the bytes that a segment needs. All
-// reasons look alike, since they look alike to who has to remedy them.
+// refused returns the error for a directory that does not provide the bytes that a segment
+// needs. All reasons share one text, because the remedy is the same.
 func refused(need int, reason error) error {
 	have := "nothing"
 	var fs unix.Statfs_t
@@ -87,12 +88,12 @@ func refused(need int, reason error) error {
 		}
 	}
 	return &transport.AllocationFailedError{RequestedBytes: need, Message: fmt.Sprintf(
-		"%s: %v: %d bytes are needed, %s free; it has to be a tmpfs with room in which this user may write (in containers: --shm-size, or a volume in memory mounted there)",
+		"%s: %v: %d bytes are needed, %s free; the directory must be a tmpfs with enough room that this user may write to (in containers: --shm-size, or a memory volume mounted there)",
 		directory, reason, need, have)}
 }
 
-// checkDirectory finds what would keep rank 0 from making a segment, on every
-// rank, so that none waits for it in vain.
+// checkDirectory returns an error if rank 0 cannot make a segment of need bytes. Each rank calls
+// it, so that none waits for rank 0 in vain.
 func checkDirectory(need int) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(directory, &fs); err != nil {
@@ -101,13 +102,13 @@ func checkDirectory(need int) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, directory+"/.", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return refused(need, err)
 	}
-	if fs.Blocks > 0 && fs.Blocks*uint64(fs.Bsize) < uint64(need) { // a tmpfs without limit says 0
+	if fs.Blocks > 0 && fs.Blocks*uint64(fs.Bsize) < uint64(need) { // a tmpfs without limit reports 0
 		return refused(need, unix.ENOSPC)
 	}
 	return nil
 }
 
-// checkFree is an error if the directory has no room for a segment now.
+// checkFree returns an error if the directory has no room for a segment now.
 func checkFree(need int) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(directory, &fs); err != nil {
@@ -119,28 +120,29 @@ func checkFree(need int) error {
 	return nil
 }
 
-// noDescriptor reports whether a process, or the machine, can open no more files.
+// noDescriptor reports whether err means that the process or the machine can open no more files.
 func noDescriptor(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
 
 func noFile(err error) error {
 	return fmt.Errorf("shared memory: this process can open no file in %s: %w (see ulimit -n)", directory, err)
 }
 
-// makeFile makes a file of length size that has no name yet and whose memory is
-// there, so that no store to it fails later.
+// makeFile makes a file of size bytes without a name. It allocates the memory, so that no store
+// to it fails later.
 func makeFile(size int) (fd int, err error) {
 	fd, err = newFile(size)
 	if err != nil {
 		return fd, err
 	}
 	if err := allocate(fd, 0, size); err != nil {
-		_ = unix.Ftruncate(fd, 0) // what is free counts without this file
+		_ = unix.Ftruncate(fd, 0) // so that the error shows what is free without this file
 		return fd, refused(size, err)
 	}
 	return fd, nil
 }
 
-// newFile makes a file that has no name yet and is empty, but is to have a size.
+// newFile makes an empty file without a name. The caller will extend it to size bytes; errors
+// name that size.
 func newFile(size int) (fd int, err error) {
 	fd, err = unix.Open(directory, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
@@ -152,18 +154,18 @@ func newFile(size int) (fd int, err error) {
 	if err != nil {
 		return -1, refused(size, err)
 	}
-	if err := unix.Fchmod(fd, 0o600); err != nil { // whatever the umask
+	if err := unix.Fchmod(fd, 0o600); err != nil { // overrides the umask
 		return fd, fmt.Errorf("mode of a file in %s: %w", directory, err)
 	}
 	return fd, nil
 }
 
-// fallocate is a system call that tests let fail.
+// fallocate is replaced by tests, to make it fail.
 var fallocate = unix.Fallocate
 
-// allocate gets the memory of n bytes of a file from offset off on.
+// allocate allocates the memory of n bytes of a file from offset off.
 func allocate(fd, off, n int) error {
-	// Piece by piece, since a signal makes the kernel undo the piece it is at.
+	// Piece by piece, because a signal makes the kernel undo the current piece.
 	const piece = 1 << 20
 	for end := off + n; off < end; {
 		n := min(piece, end-off)
@@ -179,13 +181,13 @@ func allocate(fd, off, n int) error {
 	return nil
 }
 
-// nameFile gives a file without a name its name, which must be free.
+// nameFile names a file that has no name. It fails if the name is taken.
 func nameFile(fd int, path string) error {
 	self := fmt.Sprintf("/proc/self/fd/%d", fd)
 	return unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
 }
 
-// unlinkFile takes the name of an open file away unless it has none any more.
+// unlinkFile removes the name of an open file, unless it has none.
 func unlinkFile(fd int, path string) error {
 	if st := new(unix.Stat_t); unix.Fstat(fd, st) == nil && st.Nlink == 0 {
 		return nil
@@ -196,7 +198,7 @@ func unlinkFile(fd int, path string) error {
 	return nil
 }
 
-// A found is a segment's file that has a name, opened and checked, not mapped.
+// A found is a named segment file that was opened and checked, but not mapped.
 type found struct {
 	path    string
 	fd      int
@@ -207,10 +209,10 @@ type found struct {
 	verdict uint32
 }
 
-// findFile opens the file of that name and checks whether it is a segment of this
-// user. errors.Is finds unix.ENOENT if there is none.
+// findFile opens a file and checks that it is a segment of this user. errors.Is finds
+// unix.ENOENT if the file does not exist.
 func findFile(path string) (*found, error) {
-	// Nothing that lies there is waited for, followed or made our terminal.
+	// The flags guard against symbolic links, named pipes and terminals.
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil, err
@@ -262,7 +264,7 @@ func (f *found) read() error {
 		return err
 	}
 	word := make([]byte, 4)
-	if _, err := unix.Pread(f.fd, word, verdictOffset); err != nil { // after the lock: whoever gives up says so before
+	if _, err := unix.Pread(f.fd, word, verdictOffset); err != nil { // after the lock: a rank stores its verdict before it releases its lock
 		return fmt.Errorf("shared memory %s cannot be read: %w", f.path, err)
 	}
 	f.verdict = binary.NativeEndian.Uint32(word)
@@ -278,7 +280,8 @@ func (f *found) place(rank int) (o occupant, err error) {
 	return decodePlace(b), nil
 }
 
-// describe says who made the segment, when, and whether that process lives.
+// describe returns a text with the process that made the segment, the time, and whether that
+// process lives.
 func (f *found) describe() string {
 	fate := "is dead"
 	if f.held {
@@ -287,7 +290,7 @@ func (f *found) describe() string {
 	return fmt.Sprintf("made at %s by pid %d, which %s", f.made.Format(time.DateTime), f.creator.pid, fate)
 }
 
-// checkFile finds what keeps a file from being a segment of this user.
+// checkFile returns an error if a file cannot be a segment of this user.
 func checkFile(path string, st *unix.Stat_t) error {
 	const remedy = "remove it, or give the job another name"
 	if uid := os.Geteuid(); int(st.Uid) != uid {

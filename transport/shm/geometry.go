@@ -7,23 +7,22 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Geometry says how large the parts of an arena are, in bytes.
+// Geometry sets the sizes of the parts of an arena, in bytes except for Slots.
 type Geometry struct {
 	Payload int // longest payload that travels with a synchronisation; at least transport.InlineBytes
 	Slot    int // one message slot, a multiple of 16; at least 16
-	Slots   int // slots per ordered pair of ranks; at least 1
+	Slots   int // number of slots per ordered pair of ranks; at least 1
 	Pool    int // room for the slots of all pairs that exchange messages
-	Piece   int // longest piece of a window, a multiple of 16; at least 16
+	Piece   int // longest piece of a view, a multiple of 16; at least 16
 }
 
-// DefaultGeometry returns the sizes for ranks that do real work: less than 16 MiB
-// for 8 ranks, of which only what is used is touched.
+// DefaultGeometry returns the sizes for production use: less than 16 MiB for 8 ranks. Pages
+// that no rank uses are never touched.
 //
-//   - Folding everybody's payload pays up to 128 KiB over all ranks, up to 64 KiB of
-//     each.
-//   - Pieces of half a MiB are long enough for the synchronisation that each costs;
-//     with more than four ranks they share 8 MiB.
-//   - The pool has room for all pairs of up to 32 ranks, in calls and in lanes.
+//   - Reducing the payloads of all ranks pays off up to 128 KiB in total and 64 KiB per rank.
+//   - Pieces of 512 KiB are long enough for the synchronisation that each costs. With more than
+//     four ranks, the pieces of all ranks share 8 MiB.
+//   - The pool has room for all pairs of up to 32 ranks, for messages of calls and for P2P.
 func DefaultGeometry(ranks int) Geometry {
 	ranks = max(ranks, 1)
 	g := Geometry{
@@ -40,21 +39,22 @@ func DefaultGeometry(ranks int) Geometry {
 	return g
 }
 
-// SmallestGeometry returns the sizes that a kernel has to be right with: one slot
-// and pieces of a few elements.
+// SmallestGeometry returns the smallest sizes with which a kernel must be correct: one slot, and
+// pieces of a few elements.
 func SmallestGeometry(ranks int) Geometry {
 	g := Geometry{Payload: transport.InlineBytes, Slot: 16, Slots: 1, Piece: 144}
 	g.Pool = 2 * ranks * ranks * g.channelBytes()
 	return g
 }
 
-// GroupGeometry returns the sizes for a group that some ranks of another form, of which a
-// job may have many: about 1 MiB, or a little more, for up to 8 ranks.
+// GroupGeometry returns the sizes for a group that ranks of another group form. A job may have
+// many, so they are small: about 1 MiB for up to 8 ranks.
 //
-//   - Payloads of 4 KiB are what waits for its latency; larger ones share the windows.
-//   - Pieces share 256 KiB per half.
-//   - The pool has room for all pairs of up to 8 ranks, in calls and in lanes; of more, for
-//     sixteen pairs of each.
+//   - Payloads up to 4 KiB travel with the synchronisation, since their latency matters. Longer
+//     inputs are staged.
+//   - The pieces of all ranks share 256 KiB per half.
+//   - The pool has room for all pairs of up to 8 ranks, for messages of calls and for P2P. With
+//     more ranks it has room for sixteen pairs per rank.
 func GroupGeometry(ranks int) Geometry {
 	ranks = max(ranks, 1)
 	g := Geometry{
@@ -69,8 +69,8 @@ func GroupGeometry(ranks int) Geometry {
 	return g
 }
 
-// ofGroup is GroupGeometry for ranks of a group whose own geometry is g: no part is
-// larger than there.
+// ofGroup is GroupGeometry for a group whose parent has geometry g. No part, except the pool, is
+// larger than the parent's.
 func (g Geometry) ofGroup(ranks int) Geometry {
 	of := GroupGeometry(ranks)
 	of.Payload, of.Piece = min(of.Payload, g.Payload), min(of.Piece, g.Piece)
@@ -89,22 +89,22 @@ func (g Geometry) validate(ranks int) error {
 	return nil
 }
 
-// The arena, in the order of its parts; each begins at a multiple of 128, and R
-// is the number of ranks:
+// layout holds the offsets of the parts of the arena, in their order. Each part starts at a
+// multiple of 128. R is the number of ranks, P and W are Payload and Piece rounded up to 128:
 //
 //	words       128           the group's words
-//	pool        128           how much of the pool has been taken
+//	free        128           bytes of the pool taken so far
 //	states      R * 512       the ranks' lines
 //	records     R * 1024      the ranks' failures
-//	unmade      R * 2 * 1152  the groups that the ranks could not make last; see unmade
-//	reasons     R * 512       why ranks refused calls; see reason
-//	payloads    R * 2 * P     payloads longer than a line's
+//	unmade      R * 2 * 1152  the latest groups that a rank could not make; see unmade
+//	reasons     R * 512       why ranks rejected calls; see reason
+//	payloads    R * 2 * P     payloads too long for a line
 //	shown       R * 128       where the ranks' buffers lie in regions
-//	pairs       R * R * 8     offsets of the channels of ordered pairs in calls, 0: none yet
-//	lanes       R * R * 8     the same of lanes
-//	stages      R * 128       the ranks' positions in windows
-//	pieces      R * 4 * W     two staged pieces, two results
-//	channels    Pool          slots for messages, taken on first use
+//	pairs       R * R * 8     offsets of the channels of calls, by pair; 0: none yet
+//	p2pPairs    R * R * 8     offsets of the channels of P2P, by pair; 0: none yet
+//	stages      R * 128       the ranks' positions in rounds
+//	pieces      R * 4 * W     two staged inputs and two results per rank
+//	pool        Pool          channels, taken on first use
 type layout struct {
 	ranks                                                                                                 int
 	words, free, states, records, reasons, unmade, payloads, shown, pairs, p2pPairs, stages, pieces, pool int
@@ -135,5 +135,5 @@ func (g Geometry) layout(ranks int) layout {
 	return l
 }
 
-// align rounds up to a pair of cache lines, which processors fetch together.
+// align rounds up to a multiple of 128: processors fetch cache lines in pairs.
 func align(n int) int { return (n + 127) &^ 127 }

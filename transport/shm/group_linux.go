@@ -8,13 +8,13 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Group implements transport.Groups: the members join a job of their own.
+// Group implements transport.Groups. The members join a new job.
 func (m *mapped) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
 	rank, err := m.Seat(members)
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
-	// Groups without common members, of which members[0] is the first, may have one number.
+	// Groups without common members may have the same number; members[0] tells them apart.
 	j := m.segment.header.part(rank, len(members), "-group-%d-%d", number, members[0])
 	gone := m.goneOf(number, members)
 	ep, err := m.meet(ctx, j, gone)
@@ -24,7 +24,7 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	return ep, nil
 }
 
-// meet joins the members' job, unless gone says why it cannot come about, or until it does.
+// meet joins the members' job. It fails when gone returns an error.
 func (m *mapped) meet(ctx context.Context, j Job, gone func() error) (transport.Endpoint, error) {
 	if err := gone(); err != nil && ctx.Err() == nil {
 		return nil, err
@@ -34,9 +34,9 @@ func (m *mapped) meet(ctx context.Context, j Job, gone func() error) (transport.
 	return join(ctx, j, m.geometry.ofGroup(j.Size), func(*segment) bool { return m.poll })
 }
 
-// goneOf returns what says why some ranks will not all come to the segment of a group. Who
-// has come already is not looked at: none goes on before all have, and the segment says so
-// then, which beats whatever has become of them.
+// goneOf returns a function that returns an error if some members will not come to the segment
+// of a group. It does not exempt members that have come already: no member continues before all
+// have come, and once they have, the segment's verdict takes precedence.
 func (m *mapped) goneOf(number uint64, members []int) func() error {
 	return func() error {
 		return m.segment.safely(func() error {
@@ -48,12 +48,12 @@ func (m *mapped) goneOf(number uint64, members []int) func() error {
 	}
 }
 
-// notMade cleans up after a group that could not be made, tells the other members, and
-// returns why. Where others have given up because one is dead, that is the reason.
+// cleanUpUnmade cleans up after a group that could not be made, tells the other members, and
+// returns the reason. If other members gave up because one is dead, that death is the reason.
 func (m *mapped) cleanUpUnmade(number uint64, first int, j Job, err error, gone func() error) error {
 	removeOrphan(j, false)
 	reason := gone()
-	if reason == nil { // else they know
+	if reason == nil { // otherwise the other members know
 		m.safely(func() { m.reportUnmade(number, first, failureOf(j.Rank, err)) })
 	}
 	aborted, others := errors.AsType[*transport.AbortedError](err)
@@ -64,7 +64,7 @@ func (m *mapped) cleanUpUnmade(number uint64, first int, j Job, err error, gone 
 	return err
 }
 
-// tell says that this rank cannot make a group. (See unmade.)
+// reportUnmade tells the other members that this rank cannot make a group. (See unmade.)
 func (m *mapped) reportUnmade(number uint64, first int, why *transport.Failure) {
 	m.unmadeMu.Lock()
 	defer m.unmadeMu.Unlock()
@@ -76,7 +76,7 @@ func (m *mapped) reportUnmade(number uint64, first int, why *transport.Failure) 
 	u.first.Store(uint64(first) + 1)
 }
 
-// heard returns why another member cannot make a group, nil if none has said so.
+// whyUnmade returns why another member cannot make a group, or nil if none has reported that.
 func (m *mapped) whyUnmade(number uint64, members []int) error {
 	for i, rank := range members {
 		for k := range unmadeSlots {
@@ -89,7 +89,7 @@ func (m *mapped) whyUnmade(number uint64, members []int) error {
 			if why.By < 0 || why.By >= len(members) {
 				why.By = i
 			}
-			if is() { // and was while it was read
+			if is() { // the record did not change while it was read
 				return gatheringError(why)
 			}
 		}

@@ -13,27 +13,27 @@ import (
 	"sync/atomic"
 )
 
-// A segment is a file that begins with a header, by which ranks tell whether it is
-// theirs before they map it, and in which they say who they are:
+// A segment is a file that starts with a header. Ranks check the header before they map the
+// file, and write their process ids into it:
 //
 //	  0  magic    8       "GOCCLSHM"
-//	  8  order    4       byteOrder, as the machine that wrote it stores numbers
-//	 12  version  4       of this layout
-//	 16  page     8       bytes of a page of memory
+//	  8  order    4       byteOrder, in the byte order of the machine that wrote it
+//	 12  version  4       headerVersion; it changes with the layout or meaning of any word
+//	 16  page     8       size of a page of memory, in bytes
 //	 24  ranks    8       R
-//	 32  arena    8       bytes of the arena
-//	 40  name     2       length of the job's name, then up to 128 bytes of it
-//	176  secret   32      digest of the job's secret, zero: it has none
-//	208  id       16      random: no other segment has it
-//	224  made     8       when, in nanoseconds since the machine started
-//	256  verdict  4       whether the ranks have come together; written once
-//	260  said     4       1: why they have not is written down,
-//	384  failure  1024    here, by who holds the lock on byte telling; see record
-//	1408 places   R * 16  who the ranks are
+//	 32  arena    8       size of the arena, in bytes
+//	 40  name     2       length of the job's name, then up to 128 bytes of the name
+//	176  secret   32      digest of the job's secret; zero: it has none
+//	208  id       16      random, unique to this segment
+//	224  made     8       when it was made, in nanoseconds since the machine started
+//	256  verdict  4       whether all ranks have joined; written once
+//	260  said     4       1: failure holds the reason why they have not
+//	384  failure  1024    written by the holder of the lock on byte telling; see record.go
+//	1408 places   R * 16  the ranks' processes
 //	     arena            at the next multiple of a page
 //
-// Magic to name are written before the file has a name itself and never change;
-// their numbers are little-endian, but for order.
+// The fields up to made are written before the file has a name, and never change. Their numbers
+// are little-endian, except for order.
 const (
 	headBytes     = 256
 	verdictOffset = 256
@@ -45,16 +45,16 @@ const (
 	maxName       = 128
 	magic         = "GOCCLSHM"
 	byteOrder     = 0x01020304
-	headerVersion = 3
+	headerVersion = 4
 	secretOffset  = 176
 	idOffset      = 208
 	madeOffset    = 224
 )
 
-// A place is what a rank says of itself; it alone writes it.
+// A place describes a rank's process. Only that rank writes it.
 //
-//	 0  start  8  when its process started, in clock ticks since the machine did
-//	 8  pid    4  in the pid namespace of that process
+//	 0  start  8  when the process started, in clock ticks since the machine started
+//	 8  pid    4  its process id, in its own pid namespace
 //	12  state  4  stored last
 type place struct {
 	start uint64
@@ -62,7 +62,7 @@ type place struct {
 	state atomic.Uint32
 }
 
-// occupant is what a place says.
+// occupant is the content of a place.
 type occupant struct {
 	start uint64
 	pid   int
@@ -77,25 +77,25 @@ func decodePlace(b []byte) occupant {
 // States of a place.
 const (
 	absent   = iota // the rank has not attached
-	attached        // it has, and holds its lock for as long as it lives
-	done            // of a region: it had attached, and uses it no more
+	attached        // the rank has attached, and holds its lock for as long as it lives
+	done            // regions only: the rank no longer uses the region
 )
 
-// Values of the verdict. The first to decide decides for all ranks: a rank that gives up
-// while rank 0 says that all are there has come, too.
+// Values of the verdict. The first rank to store one decides for all ranks: a rank that gives
+// up just after rank 0 has stored ready has joined as well.
 const (
 	gathering = iota
-	ready     // all have attached
-	over      // a rank has given up, or a process that was one too many has come
+	ready     // all ranks have attached
+	over      // a rank has given up, or a process has come that cannot be a rank
 )
 
-// header is what all ranks of a job agree on.
+// header holds the values that all ranks of a job agree on.
 type header struct {
 	name               string // of the job, without its slash
 	ranks, arena, page int
 	secret             [32]byte
 	id                 [16]byte // chosen by rank 0
-	made               uint64   // when, by sinceBoot
+	made               uint64   // when it was made, by sinceBoot
 }
 
 // newHeader returns the header of a job's segment with an arena of size bytes.
@@ -105,7 +105,7 @@ func newHeader(j Job, size int) (header, error) {
 		h.secret = sha256.Sum256([]byte(j.Secret))
 	}
 	if j.Rank < 0 || j.Rank >= j.Size {
-		return h, fmt.Errorf("rank %d is not one of a job of %d ranks", j.Rank, j.Size)
+		return h, fmt.Errorf("rank %d does not exist in a job of %d ranks", j.Rank, j.Size)
 	}
 	return h, h.validate()
 }
@@ -131,8 +131,8 @@ func (h header) validate() error {
 	return nil
 }
 
-// part returns the job of a segment that belongs to this one's: a group's or a region's. Its
-// secret is this segment's id, so that segments of two jobs that run under one name never meet.
+// part returns the Job of a segment that belongs to this one: a group's or a region's. Its
+// secret is this segment's id, so that segments of two jobs of one name are never mixed up.
 func (h header) part(rank, size int, format string, args ...any) Job {
 	name := h.name + fmt.Sprintf(format, args...)
 	if len(name) > maxName {
@@ -142,12 +142,12 @@ func (h header) part(rank, size int, format string, args ...any) Job {
 	return Job{Name: name, Rank: rank, Size: size, Secret: hex.EncodeToString(h.id[:])}
 }
 
-// offset is where the arena begins.
+// offset returns the offset of the arena in the file.
 func (h header) offset() int {
 	return (placesOffset + h.ranks*placeBytes + h.page - 1) &^ (h.page - 1)
 }
 
-// total is the length of the file.
+// total returns the length of the file in bytes.
 func (h header) total() int { return h.offset() + h.arena }
 
 // encode returns the header's constant part.
@@ -168,8 +168,8 @@ func (h header) encode() []byte {
 	return b
 }
 
-// parseHeader reads what encode wrote. It accepts nothing else: what it returns
-// encodes to the same bytes and has a length that fits an int.
+// parseHeader decodes what encode wrote, and rejects anything else. The header that it returns
+// encodes to the same bytes, and its total fits an int.
 func parseHeader(b []byte) (header, error) {
 	if len(b) < headBytes {
 		return header{}, fmt.Errorf("it has %d bytes, fewer than the %d of a header", len(b), headBytes)
@@ -180,10 +180,10 @@ func parseHeader(b []byte) (header, error) {
 		return header{}, fmt.Errorf("it begins with %q instead of %q", b[:len(magic)], magic)
 	}
 	if order := binary.NativeEndian.Uint32(b[8:]); order != byteOrder {
-		return header{}, fmt.Errorf("its byte order is %#08x, that of this machine %#08x", order, byteOrder)
+		return header{}, fmt.Errorf("its byte order is %#08x, this machine's is %#08x", order, byteOrder)
 	}
 	if version := le.Uint32(b[12:]); version != headerVersion {
-		return header{}, fmt.Errorf("its layout has version %d, that of this program version %d: all ranks need the same goccl", version, headerVersion)
+		return header{}, fmt.Errorf("its layout has version %d, this program's version %d: all ranks need the same goccl", version, headerVersion)
 	}
 	page, ranks, size, n := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), int(le.Uint16(b[40:]))
 	if max(page, ranks, size) > math.MaxInt || n > maxName {
@@ -197,13 +197,13 @@ func parseHeader(b []byte) (header, error) {
 		return header{}, fmt.Errorf("its header is corrupt: %w", err)
 	}
 	if !bytes.Equal(h.encode(), b) {
-		return header{}, fmt.Errorf("its header is corrupt: there are bytes behind the name %q", h.name)
+		return header{}, fmt.Errorf("its header is corrupt: bytes follow the name %q", h.name)
 	}
 	return h, nil
 }
 
-// differs says in which respect a file's header is not the one that this rank
-// wants.
+// differs returns an error that names the first field in which h, a file's header, differs from
+// the header that this rank wants.
 func (h header) differs(want header) error {
 	switch {
 	case h.name != want.name:
@@ -213,7 +213,7 @@ func (h header) differs(want header) error {
 	case h.ranks != want.ranks:
 		return fmt.Errorf("it is for %d ranks, this process is one of %d: give all the same size", h.ranks, want.ranks)
 	case h.page != want.page:
-		return fmt.Errorf("it counts with pages of %d bytes, this process with %d", h.page, want.page)
+		return fmt.Errorf("it uses pages of %d bytes, this process pages of %d", h.page, want.page)
 	case h.arena != want.arena:
 		return fmt.Errorf("its arena has %d bytes, this process wants %d: give all ranks the same program and configuration", h.arena, want.arena)
 	}

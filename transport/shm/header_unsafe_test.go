@@ -57,10 +57,10 @@ func TestHeaderSaysWhatIsWrong(t *testing.T) {
 	h := testHeader(t)
 	le := binary.LittleEndian
 	for want, spoil := range map[string]func(b []byte){
-		`begins with "ELFELFEL"`:       func(b []byte) { copy(b, "ELFELFEL") },
-		"byte order is 0x04030201":     func(b []byte) { binary.NativeEndian.PutUint32(b[8:], 0x04030201) },
-		"version 7, that of this prog": func(b []byte) { le.PutUint32(b[12:], 7) },
-		"pages of 5000 bytes":          func(b []byte) { le.PutUint64(b[16:], 5000) },
+		`begins with "ELFELFEL"`:   func(b []byte) { copy(b, "ELFELFEL") },
+		"byte order is 0x04030201": func(b []byte) { binary.NativeEndian.PutUint32(b[8:], 0x04030201) },
+		"version 7, this program":  func(b []byte) { le.PutUint32(b[12:], 7) },
+		"pages of 5000 bytes":      func(b []byte) { le.PutUint64(b[16:], 5000) },
 		fmt.Sprintf("pages of %d bytes, this process with %d", 2*h.page, h.page): func(b []byte) { le.PutUint64(b[16:], uint64(2*h.page)) },
 		"corrupt: 0 ranks":                         func(b []byte) { le.PutUint64(b[24:], 0) },
 		"corrupt: 65537 ranks":                     func(b []byte) { le.PutUint64(b[24:], 65537) },
@@ -74,7 +74,7 @@ func TestHeaderSaysWhatIsWrong(t *testing.T) {
 		"has the character '/'":                    func(b []byte) { b[42] = '/' },
 		`job "job-1.a_C", not to "job-1.a_B"`:      func(b []byte) { b[50] = 'C' },
 		"has another secret":                       func(b []byte) { b[secretOffset] ^= 1 },
-		"bytes behind the name":                    func(b []byte) { b[255] = 1 },
+		"bytes follow the name":                    func(b []byte) { b[255] = 1 },
 	} {
 		b := h.encode()
 		spoil(b)
@@ -96,18 +96,18 @@ func TestJobIsChecked(t *testing.T) {
 		job  Job
 		size int
 	}{
-		"rank 2 is not one of a job of 2":   {Job{Name: "x", Rank: 2, Size: 2}, 1},
-		"rank -1 is not":                    {Job{Name: "x", Rank: -1, Size: 2}, 1},
-		"rank 0 is not one of a job of 0":   {Job{Name: "x", Rank: 0, Size: 0}, 1},
-		"65537 ranks, want 1 to 65536":      {Job{Name: "x", Rank: 0, Size: 65537}, 1},
-		"arena of 0":                        {Job{Name: "x", Rank: 0, Size: 1}, 0},
-		"arena of -1":                       {Job{Name: "x", Rank: 0, Size: 1}, -1},
-		"arena of 9223372036854775807":      {Job{Name: "x", Rank: 0, Size: 65536}, math.MaxInt},
-		"has 0 characters":                  {Job{Name: "/", Rank: 0, Size: 1}, 1},
-		"has 129 characters":                {Job{Name: strings.Repeat("x", 129), Rank: 0, Size: 1}, 1},
-		`"/x" has the character '/'`:        {Job{Name: "//x", Rank: 0, Size: 1}, 1},
-		`"../x" has the character '/'`:      {Job{Name: "../x", Rank: 0, Size: 1}, 1},
-		`"a\x00b" has the character '\x00'`: {Job{Name: "a\x00b", Rank: 0, Size: 1}, 1},
+		"rank 2 does not exist in a job of 2": {Job{Name: "x", Rank: 2, Size: 2}, 1},
+		"rank -1 is not":                      {Job{Name: "x", Rank: -1, Size: 2}, 1},
+		"rank 0 does not exist in a job of 0": {Job{Name: "x", Rank: 0, Size: 0}, 1},
+		"65537 ranks, want 1 to 65536":        {Job{Name: "x", Rank: 0, Size: 65537}, 1},
+		"arena of 0":                          {Job{Name: "x", Rank: 0, Size: 1}, 0},
+		"arena of -1":                         {Job{Name: "x", Rank: 0, Size: 1}, -1},
+		"arena of 9223372036854775807":        {Job{Name: "x", Rank: 0, Size: 65536}, math.MaxInt},
+		"has 0 characters":                    {Job{Name: "/", Rank: 0, Size: 1}, 1},
+		"has 129 characters":                  {Job{Name: strings.Repeat("x", 129), Rank: 0, Size: 1}, 1},
+		`"/x" has the character '/'`:          {Job{Name: "//x", Rank: 0, Size: 1}, 1},
+		`"../x" has the character '/'`:        {Job{Name: "../x", Rank: 0, Size: 1}, 1},
+		`"a\x00b" has the character '\x00'`:   {Job{Name: "a\x00b", Rank: 0, Size: 1}, 1},
 	} {
 		if _, err := newHeader(c.job, c.size); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v, %d bytes: got %v, want %q", c.job, c.size, err, want)

@@ -8,8 +8,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// NewHeap connects ranks goroutine ranks through an arena on the heap and returns
-// their endpoints, by rank.
+// NewHeap connects that many goroutine ranks through an arena on the heap, and returns their
+// endpoints, by rank. It returns an error if g is invalid.
 func NewHeap(ranks int, g Geometry) ([]transport.Endpoint, error) {
 	if err := g.validate(ranks); err != nil {
 		return nil, err

@@ -13,19 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// geometryOf is how large a job's memory is; tests have smaller ones.
+// geometryOf returns the geometry of a job. Tests replace it by a smaller one.
 var geometryOf = DefaultGeometry
 
-// Join makes this process one rank of a job, whose ranks are processes of one node,
-// and returns its endpoint. It is collective: it returns on all ranks when all have
-// joined, or fails on all that are there, at the latest when ctx ends. Nothing stays
-// behind in /dev/shm once all have joined, however they end. A rank that gets
-// no file descriptor or no memory stays in Join for a second to tell the others.
+// Join makes this process a rank of a job and returns its endpoint. The job's ranks are
+// processes of one node.
 //
-// errors.As finds *transport.TimeoutError (the deadline of ctx has passed; it names
-// the ranks that did not come), *transport.PeerLostError,
-// *transport.AllocationFailedError and *transport.AbortedError; other errors say what
-// is wrong with the job or with what lies in the place of its memory.
+// Join is collective. It returns on all ranks when all have joined, or fails on all ranks that
+// have come, at the latest when ctx ends. Once all ranks have joined, nothing remains in
+// /dev/shm, however they end. A rank that gets no file descriptor or no memory stays in Join
+// for a second to tell the other ranks. Join may be called concurrently.
+//
+// errors.As finds:
+//   - *transport.TimeoutError if the deadline of ctx has passed; it names the ranks that did
+//     not come;
+//   - *transport.PeerLostError if a rank's process died;
+//   - *transport.AllocationFailedError if the memory cannot be allocated;
+//   - *transport.AbortedError if another rank gave up.
+//
+// Other errors describe what is wrong with the job or with a file that has the job's name.
 func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 	g := geometryOf(j.Size)
 	if err := g.validate(j.Size); err != nil {
@@ -45,7 +51,7 @@ func Join(ctx context.Context, j Job) (transport.Endpoint, error) {
 	return ep, nil
 }
 
-// join is Join with a geometry, and with what decides whether waits poll.
+// join is Join with a geometry, and with a function that determines whether waits poll.
 func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (transport.Endpoint, error) {
 	if err := g.validate(j.Size); err != nil {
 		return nil, err
@@ -70,9 +76,9 @@ func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (tra
 	return m, nil
 }
 
-// usableCores counts the cores that the ranks may run on, all together: each may be
-// bound to some. Fewer processors than cores mean that the process may not use as
-// much time as they have, which holds for all ranks together.
+// usableCores returns how many cores the ranks together may use. Each rank may be bound to some
+// cores. If GOMAXPROCS is below the number of cores, it limits all ranks together, since it then
+// reflects a CPU quota that they share.
 func usableCores(s *segment, ranks int) int {
 	var all unix.CPUSet
 	for rank := range ranks {
@@ -91,8 +97,8 @@ func usableCores(s *segment, ranks int) int {
 	return cores
 }
 
-// watched returns a context that ends, for the reason that gone returns, soon after it
-// returns one. Once stop has returned gone is not called any more.
+// watched returns a context that ends soon after gone returns an error, with that error as its
+// cause. gone is not called after stop has returned.
 func watched(ctx context.Context, gone func() error) (watched context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watcher sync.WaitGroup
@@ -113,8 +119,8 @@ func watched(ctx context.Context, gone func() error) (watched context.Context, s
 	}
 }
 
-// populate makes what a rank writes for others present, so that its first calls do
-// not pay for it, and memory that is not to be had is an error here.
+// populate makes the memory present that a rank writes for others. Its first calls then cause no
+// page faults, and missing memory is an error here.
 func (n *node) populate(rank int) error {
 	l := n.layout
 	for _, part := range [...]struct{ off, bytes int }{

@@ -9,7 +9,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Join is for Linux; elsewhere errors.As finds *transport.NotAvailableError.
+// Join needs Linux. On other systems it fails; errors.As finds *transport.NotAvailableError.
 func Join(context.Context, Job) (transport.Endpoint, error) {
 	return nil, &transport.NotAvailableError{
 		Transport: Name,

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Leftovers returns the segments that dead jobs of this user have left behind. It
-// knows them by their names and headers; by the locks of their ranks, none of
-// which is held; and by the process that made them, which does not run any more.
-// Files that it does not understand are not among them.
+// Leftovers returns the files that dead jobs of this user have left behind. A segment is a
+// leftover if its name and header are valid, no rank holds its lock, and the process that made
+// it has ended. Leftovers skips files that it cannot judge.
 func Leftovers() ([]Leftover, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -32,7 +31,7 @@ func Leftovers() ([]Leftover, error) {
 		}
 		f, err := findFile(path)
 		if err != nil {
-			continue // gone, or not ours to judge
+			continue // it is gone, or not a segment of this user
 		}
 		if f.dead() == nil {
 			all = append(all, Leftover{
@@ -45,8 +44,8 @@ func Leftovers() ([]Leftover, error) {
 	return all, nil
 }
 
-// RemoveLeftovers removes what dead jobs of this user have left behind whose names begin
-// with prefix. It fails if there are files of such names that are no leftovers.
+// RemoveLeftovers removes the leftovers of this user's jobs whose names start with prefix. It
+// returns an error if a file with such a name is not a leftover.
 func RemoveLeftovers(prefix string) error {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -61,18 +60,17 @@ func RemoveLeftovers(prefix string) error {
 	return errors.Join(errs...)
 }
 
-// Remove removes the segment; that it is gone already is no error. It fails if
-// there is a segment of a living job by now, however young.
+// Remove removes the file. It succeeds if the file no longer exists, and fails if a segment of a
+// living job now has its name.
 //
-// It cannot hit another file than the one it has judged: a segment has its
-// creator's lock before it has a name, so that a free lock says that its job is dead
-// for good; and a name passes to a new segment only after somebody has removed the
-// old one, for which Remove holds a lock on the old one that only one process can
-// hold.
+// Remove never removes a segment that it has not judged:
+//   - A segment's creator locks it before it names it. A free lock means that the job is dead.
+//   - A new segment can get the name only after the old one was removed. Remove holds a lock on
+//     the old one, which only one process can hold.
 func (l Leftover) Remove() error {
 	if n, ok := readNotice(l.Path); ok {
 		if n.state() != gone {
-			return fmt.Errorf("shared memory %s is in use: rank %d (pid %d) tells others that it cannot join: %w", l.Path, n.rank, n.pid, errLeaving)
+			return fmt.Errorf("shared memory %s is in use: rank %d (pid %d) is telling the other ranks that it cannot join: %w", l.Path, n.rank, n.pid, errLeaving)
 		}
 		return removeNotice(l.Path)
 	}
@@ -97,10 +95,9 @@ func (l Leftover) Remove() error {
 	return unlinkFile(f.fd, l.Path)
 }
 
-// removeOrphan removes the segment of a group, or of a region, that could not be made,
-// if its creator is dead, which the caller knows or the file's lock says. Its ranks know
-// each other by the segment of the job, and need not find the file to learn that: some never
-// look for it.
+// removeOrphan removes the segment of a group or region that could not be made, if its creator is
+// dead. Either the caller knows that it is (dead), or the file's lock is free. The other ranks do
+// not need the file to learn of the death, because they share the job's segment.
 func removeOrphan(j Job, dead bool) {
 	h, err := newHeader(j, 1)
 	if err != nil {
@@ -114,12 +111,12 @@ func removeOrphan(j Job, dead bool) {
 	if f.held && !dead {
 		return // its creator removes it
 	}
-	if ok, err := tryLock(f.fd, reaping); ok && err == nil { // or somebody else does
-		_ = unlinkFile(f.fd, f.path) // else it is a leftover
+	if ok, err := tryLock(f.fd, reaping); ok && err == nil { // otherwise another process removes it
+		_ = unlinkFile(f.fd, f.path) // if that fails it is a leftover
 	}
 }
 
-// dead is nil if all who ever had to do with a segment are dead, and says who is not.
+// dead returns nil if all processes that ever used a segment are dead, and otherwise an error.
 func (f *found) dead() error {
 	if name, _, _ := strings.Cut(filepath.Base(f.path), "~"); name != filePrefix()+f.header.name {
 		return fmt.Errorf("shared memory %s belongs to job %q by its header", f.path, f.header.name)
@@ -128,7 +125,7 @@ func (f *found) dead() error {
 		return fmt.Errorf("shared memory %s is in use (%s): %w", f.path, f.describe(), errLeaving)
 	}
 	if start, ok := startOf(f.creator.pid); ok && start == f.creator.start {
-		// The kernel takes a process's locks from it before it is gone.
+		// The kernel releases a process's locks before the process is gone.
 		return fmt.Errorf("shared memory %s: pid %d, which made it, is running: %w", f.path, f.creator.pid, errLeaving)
 	}
 	return nil

@@ -2,11 +2,11 @@
 
 package shm
 
-// Leftovers returns none: only Linux has segments.
+// Leftovers returns none, because only Linux has segments.
 func Leftovers() ([]Leftover, error) { return nil, nil }
 
-// RemoveLeftovers has nothing to remove.
+// RemoveLeftovers does nothing.
 func RemoveLeftovers(prefix string) error { return nil }
 
-// Remove has nothing to remove.
+// Remove does nothing.
 func (l Leftover) Remove() error { return nil }

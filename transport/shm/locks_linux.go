@@ -6,20 +6,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rank r holds a write lock on byte r of the segment's file for as long as it lives;
-// a process that removes a file left behind holds one on byte reaping while it does, and
-// one that writes down why the ranks do not come together holds one on byte telling.
+// Rank r holds a write lock on byte r of the segment's file for as long as it lives. A process
+// that removes a leftover locks byte reaping meanwhile. A process that writes the reason why
+// the ranks cannot join locks byte telling.
 //
-// They are locks of open file descriptions: the kernel releases them when the last
-// copy of the descriptor is closed, so in particular when the process dies, and
-// shows them across pid namespaces. Two opens of one process exclude each other
-// like those of two processes.
+// These are locks of open file descriptions. The kernel releases a lock when the last copy of
+// the descriptor is closed, in particular when the process dies. Locks are visible across pid
+// namespaces. Two descriptions of one process exclude each other like two processes.
 const (
 	reaping = maxRanks + iota
 	telling
 )
 
-// tryLock takes the lock on a byte; false: somebody else holds it.
+// tryLock takes the lock on a byte. It returns false if another description holds it.
 func tryLock(fd, at int) (bool, error) {
 	err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, writeLock(at, 1))
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
@@ -28,8 +27,8 @@ func tryLock(fd, at int) (bool, error) {
 	return err == nil, err
 }
 
-// locked reports whether others hold locks on any of n bytes. Where the kernel does not
-// say, they do: a rank is dead, and a file left behind, only if that is known.
+// locked reports whether another description holds a lock on any of n bytes. If the kernel
+// returns an error, locked returns true: a rank counts as dead only if that is certain.
 func locked(fd, at, n int) bool {
 	l := writeLock(at, n)
 	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, l) != nil || l.Type != unix.F_UNLCK

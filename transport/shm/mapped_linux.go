@@ -7,22 +7,21 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// mapped is the endpoint of a rank that is a process. The memory that it maps can vanish,
-// if somebody truncates the file; who touches it then gets a fault. Its methods that do
-// not belong to calls survive that. Those that do leave it to the caller, since a guard
-// would cost each of them as much as all of a call.
+// mapped is the endpoint of a rank that is a process. If the file is truncated, the memory that
+// it maps vanishes, and the next access faults. Methods outside of calls handle that themselves.
+// Methods of calls leave it to the caller, because a guard would cost as much as a whole call.
 type mapped struct {
 	*endpoint
 	segment     *segment
 	gone        sync.Once
-	unmadeMu    sync.Mutex // guards what follows, and this rank's slots of unmade
-	unmadeCount int        // groups that this rank could not make
+	unmadeMu    sync.Mutex // guards unmadeCount, and this rank's slots of unmade
+	unmadeCount int        // number of groups that this rank could not make
 }
 
-// Vanished implements transport.Guard.
+// Vanished implements transport.FaultGuard.
 func (m *mapped) Vanished(v any) error {
 	mappings := []*segment{m.segment}
-	m.regions.mu.Lock() // the lane's goroutine has faults, too
+	m.regions.mu.Lock() // the goroutine of the P2P may fault as well
 	defer m.regions.mu.Unlock()
 	for _, r := range m.regions.have {
 		if r, ok := r.regionMemory.(segmentMemory); ok {
@@ -37,8 +36,8 @@ func (m *mapped) Vanished(v any) error {
 	return nil
 }
 
-// safely runs f. If memory is gone that f touches, it runs f once more, on memory in
-// which this rank is alone and the group has failed for that.
+// safely runs f. If f touches memory that is gone, safely replaces it by private memory in which
+// the group has failed for that reason, and runs f again.
 func (m *mapped) safely(f func()) {
 	gone := m.segment.file.guarded(f)
 	if gone == nil {
@@ -46,7 +45,7 @@ func (m *mapped) safely(f func()) {
 	}
 	m.gone.Do(func() {
 		if m.segment.blank() != nil {
-			return // no memory for that either, or m was freed, which its caller must not let happen
+			return // no private memory either, or the caller has freed m, which it must not
 		}
 		gone = fmt.Errorf("shared memory %s: %w", m.segment.path, gone)
 		m.endpoint.Fail(&transport.Failure{Kind: transport.FailureAborted, By: m.Rank(), Text: gone.Error(), Cause: gone})

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps the first size bytes of a file, shared with all who do the same.
+// mapFile maps the first size bytes of a file as shared memory.
 func mapFile(fd, size int) (arena, error) {
 	base, err := unix.MmapPtr(fd, 0, nil, uintptr(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -17,23 +17,23 @@ func mapFile(fd, size int) (arena, error) {
 	return arena{base: base, size: size}, nil
 }
 
-// unmap takes back mapFile.
+// unmap unmaps what mapFile has mapped.
 func (a arena) unmap() error { return unix.MunmapPtr(a.base, uintptr(a.size)) }
 
-// blank puts memory of this process alone, all zero, in the place of the mapping.
+// blank replaces the mapping by private memory, all zero.
 func (a arena) blank() error {
 	_, err := unix.MmapPtr(-1, 0, a.base, uintptr(a.size), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)
 	return err
 }
 
-// from returns the arena that begins at offset off.
+// from returns the part of the arena from offset off.
 func (a arena) from(off int) arena {
 	a.check(off, 0)
 	return arena{base: unsafe.Add(a.base, off), size: a.size - off}
 }
 
-// offsetOf returns the offset at which an address lies in the arena.
+// offsetOf returns the offset of an address in the arena. ok is false if it lies outside.
 func (a arena) offsetOf(addr uintptr) (off int, ok bool) {
 	n := addr - uintptr(a.base)
 	return int(n), n < uintptr(a.size)

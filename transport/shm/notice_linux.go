@@ -15,37 +15,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A notice is how a rank that cannot reach the job's file, since it gets no file descriptor or
-// no memory, tells the ranks that wait for it: a symbolic link beside the file's name, whose
-// target says which rank it is and why. To make and to read one takes no descriptor.
+// A notice tells the waiting ranks that a rank cannot open the job's file, because it gets no
+// file descriptor or no memory. It is a symbolic link beside the file's name; the link's target
+// holds the rank and the reason. Making and reading a link takes no descriptor.
 //
-// The rank stays in Join for noticeTime to be heard, and then removes the link. The link counts
-// only while that process lives, which is known by its id and by when it started: what a rank
-// leaves that is killed meanwhile never ends a later job, and the first rank of that to see it
-// removes it. Its name tells users and secrets apart.
+// The rank stays in Join for noticeTime, then removes the link. The link counts only while the
+// rank's process lives, which its process id and start time identify. If the rank is killed
+// meanwhile, its link never ends a later job; the first rank of that job to see it removes it.
+// The link's name differs between users and between secrets.
 type notice struct {
 	rank      int
-	ranks     int // of the job
+	ranks     int // number of ranks of the job
 	pid       int
-	namespace string        // of processes, in which pid counts
-	made      time.Duration // since the machine has started
+	namespace string        // the pid namespace of pid
+	made      time.Duration // since the machine started
 	text      string
 }
 
 const (
 	noticeTime  = time.Second
-	noticeLimit = 10 * noticeTime // no notice is older whose rank is not stopped
+	noticeLimit = 10 * noticeTime // an older notice is stale, or its rank is stopped
 	noticeMagic = "goccl-notice-1"
 	noticeText  = 700 // bytes
 )
 
-// noticePath is where ranks of the job that h describes leave a notice.
+// noticePath returns the path of the notice of the job that h describes.
 func (h header) noticePath() string {
 	digest := sha256.Sum256(append([]byte(noticeMagic), h.secret[:]...))
 	return fmt.Sprintf("%s~%x", filePath(h.name), digest[:8])
 }
 
-// noticed is the reason of a rank of the job that has said it cannot join, nil if none has.
+// noticed returns the reason why a rank of the job cannot join, or nil if no rank has left a
+// notice.
 func (h header) noticed() error {
 	path := h.noticePath()
 	n, ok := readNotice(path)
@@ -56,28 +57,28 @@ func (h header) noticed() error {
 	case living:
 		return &transport.AbortedError{By: n.rank, Cause: errors.New(n.text)}
 	case gone:
-		_ = removeNotice(path) // else the next rank does
+		_ = removeNotice(path) // if that fails the next rank tries
 	}
 	return nil
 }
 
-// notify leaves a notice of err for the other ranks, if only this one knows of it, and takes it
-// away after noticeTime.
+// notify leaves a notice of err, if no other rank can find the error by itself, and removes the
+// notice after noticeTime.
 func (h header) notify(ctx context.Context, rank int, err error) {
 	_, none := errors.AsType[*transport.AllocationFailedError](err)
-	if h.ranks == 1 || !none && !noDescriptor(err) || checkDirectory(h.total()) != nil { // which all ranks find by themselves
+	if h.ranks == 1 || !none && !noDescriptor(err) || checkDirectory(h.total()) != nil { // all ranks find that by themselves
 		return
 	}
 	namespace, noProc := pidNamespace()
 	if noProc != nil {
-		return // none could tell that the process lives
+		return // no rank could tell whether this process lives
 	}
 	n := notice{rank, h.ranks, os.Getpid(), namespace, time.Duration(sinceBoot()), failureOf(rank, err).Text}.clean()
 	path, left := h.noticePath(), false
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
 	for ctx.Err() == nil {
-		if !left && n.leave(path) { // else there is one, which others hear or remove
+		if !left && n.leave(path) { // otherwise a notice exists, which other ranks read or remove
 			left = true
 			atPoint("noticed")
 		}
@@ -87,11 +88,11 @@ func (h header) notify(ctx context.Context, rank int, err error) {
 		}
 	}
 	if last, ok := readNotice(path); left && ok && last.made == n.made && last.pid == n.pid {
-		_ = removeNotice(path) // else it is a leftover
+		_ = removeNotice(path) // if that fails it is a leftover
 	}
 }
 
-// leave makes the link, and reports whether it did.
+// leave makes the link, and reports whether it succeeded.
 func (n notice) leave(path string) bool {
 	err := os.Symlink(n.String(), path)
 	if errors.Is(err, unix.ENOSPC) { // short targets take no page
@@ -101,7 +102,7 @@ func (n notice) leave(path string) bool {
 	return err == nil
 }
 
-// clean is the notice with a text that is not too long and holds printable characters only.
+// clean returns the notice with its text cut to noticeText bytes of printable characters.
 func (n notice) clean() notice {
 	n.text = strings.ToValidUTF8(n.text[:min(len(n.text), noticeText)], "")
 	n.text = strings.Map(func(r rune) rune {
@@ -117,7 +118,7 @@ func (n notice) String() string {
 	return fmt.Sprintf("%s %d/%d %d %s %d %s", noticeMagic, n.rank, n.ranks, n.pid, n.namespace, int64(n.made), n.text)
 }
 
-// readNotice reads what this user has left at path; ok is false if it is no notice.
+// readNotice reads the notice at path. ok is false if the file is not a notice of this user.
 func readNotice(path string) (n notice, ok bool) {
 	var before, after unix.Stat_t
 	if unix.Lstat(path, &before) != nil || int(before.Uid) != os.Geteuid() {
@@ -145,15 +146,15 @@ func parseNotice(target string) (n notice, ok bool) {
 	return n.clean(), true
 }
 
-// State of who has left a notice.
+// States of the process that has left a notice.
 const (
-	unknown = iota // it is in another namespace, or this process can open no file
+	unknown = iota // it is in another pid namespace, or this process can open no file
 	living
-	gone // it is dead, or would have removed the notice long ago
+	gone // it is dead, or the notice is older than noticeLimit
 )
 
-// state says what has become of the process that has left the notice, which is unique by its
-// id and by having started before.
+// state returns the state of the process that has left the notice. The process id identifies
+// it, provided that the process started before the notice was made.
 func (n notice) state() int {
 	namespace, noProc := pidNamespace()
 	if noProc != nil {
@@ -177,13 +178,13 @@ func (n notice) state() int {
 	}
 }
 
-// when is the time at which the notice was made.
+// when returns the time at which the notice was made.
 func (n notice) when() time.Time { return time.Now().Add(n.made - time.Duration(sinceBoot())) }
 
-// pidNamespace is the namespace in which this process has its id.
+// pidNamespace returns the pid namespace of this process.
 func pidNamespace() (string, error) { return os.Readlink("/proc/self/ns/pid") }
 
-// removeNotice removes a notice; that it is gone already is no error.
+// removeNotice removes a notice. It succeeds if the notice no longer exists.
 func removeNotice(path string) error {
 	if err := unix.Unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("shared memory %s cannot be removed: %w", path, err)

@@ -5,8 +5,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// lane implements transport.P2P: messages go through channels of their own, from the
-// pool that those of calls come from.
+// p2p implements transport.P2P. Its messages use separate channels from the same pool as the
+// messages of calls.
 type p2p struct {
 	*groupsync.P2P
 	*node
@@ -72,6 +72,6 @@ func (n *node) served(by, of int) (parts uint64) {
 	return parts
 }
 
-// TryWithdraw implements transport.P2P: no rank has a view of this rank's memory. It
-// touches no shared memory, so that it needs no guard.
+// TryWithdraw implements transport.P2P. It always succeeds, because no rank views this rank's
+// memory. It touches no shared memory, so it needs no guard.
 func (l *p2p) TryWithdraw(int) (taken, ok bool) { return false, true }

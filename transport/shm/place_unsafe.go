@@ -2,7 +2,8 @@ package shm
 
 import "unsafe"
 
-// place returns the number of the region that b lies in, and where.
+// place returns the number of the region that b lies in and b's offset there, or anywhere or
+// nowhere.
 func (rs *regions) place(b []byte) (region, offset uint64) {
 	if len(b) == 0 {
 		return anywhere, 0

@@ -29,12 +29,11 @@ const (
 	textBytes     = missingOffset - textOffset - 2
 )
 
-const _ = uint(textBytes - transport.TextBytes) // which is kept
+const _ = uint(textBytes - transport.TextBytes) // a record must hold the longest text
 
-// unmade is where a rank says, in the memory of the group whose ranks make another, that it
-// could not make that, and why: a rank that cannot reach the new group's memory has no other
-// place to say it. Each rank has a few, which it uses in turn, since it may make several
-// groups at once.
+// unmade reports, in the parent group's arena, that a rank could not make a new group, and why.
+// A rank that cannot open the new group's memory can report it nowhere else. Each rank has
+// unmadeSlots of them and uses them in rotation, since it may make several groups at once.
 type unmade struct {
 	number atomic.Uint64 // of the group that could not be made,
 	first  atomic.Uint64 // and its first member, plus 1; stored last
@@ -47,7 +46,7 @@ const (
 	unmadeBytes = 128 + recordBytes
 )
 
-// records implements lines.Causes.
+// records implements groupsync.Causes.
 type records struct {
 	arena  arena
 	layout layout
@@ -59,7 +58,7 @@ func (r records) Store(rank int, f *transport.Failure) {
 
 func (r records) Load(rank int) *transport.Failure {
 	f := decodeFailure(r.record(rank))
-	f.By = rank // whose record it is, whatever that says
+	f.By = rank // the record's owner, even if the record was overwritten
 	return f
 }
 
@@ -67,13 +66,13 @@ func (r records) record(rank int) []byte {
 	return r.arena.bytes(r.layout.records+rank*recordBytes, recordBytes)
 }
 
-// A reason is why a rank refused a call:
+// A reason is why a rank rejected a call:
 //
-//	 0  seq     8  of the call; 0: there is none, or it is being written
-//	 8  length  8  of the text
+//	 0  seq     8  number of the call; 0: no reason, or it is being written
+//	 8  length  8  length of the text
 //	16  text  240
 //
-// Its rank may replace it while others read it, so that it is words.
+// Its rank may replace it while other ranks read it, so it consists of atomic words.
 type reason struct {
 	seq, length atomic.Uint64
 	text        [transport.ReasonBytes / 8]atomic.Uint64
@@ -81,8 +80,8 @@ type reason struct {
 
 const reasonBytes = 256
 
-// reason returns one of a rank's reasons: 0 is for the first call of its latest run of
-// refused ones, 1 for the latest call.
+// reason returns one of a rank's reasons: 0 for the first of its latest run of rejected calls, 1
+// for the latest rejected call.
 func (r records) reason(rank, i int) *reason {
 	return at[reason](r.arena, r.layout.reasons+(2*rank+i)*reasonBytes)
 }
@@ -110,7 +109,7 @@ func (r *reason) store(seq uint64, why string) {
 	r.seq.Store(seq)
 }
 
-// load returns the reason if it is that of call seq, from before it was read until after.
+// load returns the reason for call seq, or "" if it belongs to another call or changes meanwhile.
 func (r *reason) load(seq uint64) string {
 	if r.seq.Load() != seq {
 		return ""
@@ -154,8 +153,8 @@ func decodeRanks(b []byte) (ranks []int) {
 	return ranks
 }
 
-// decodeFailure reads a record; lengths that cannot be are cut, since the memory
-// is shared.
+// decodeFailure decodes a record. Other ranks may have overwritten it, so it cuts invalid
+// lengths.
 func decodeFailure(b []byte) *transport.Failure {
 	le := binary.LittleEndian
 	f := &transport.Failure{

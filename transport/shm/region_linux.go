@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// segmentMemory is the memory of a region that is a segment of its own.
+// segmentMemory is the memory of a region. Each region is a separate segment.
 type segmentMemory struct{ *segment }
 
-// makeRegion makes a region's segment. It is part of a call, whose ranks meet three times:
-// when rank 0 has made a file, when each rank has its own part of the memory, and when rank 0
-// has removed the file's name. So all know how all have fared, and have the region or the same
-// *transport.AllocationFailedError; and if rank 0 dies before it removes the name, the others
-// learn of it while they can still remove it.
+// makeRegion makes a region's segment. It is part of a call, in which the ranks exchange errors
+// three times: after rank 0 has made the file, after each rank has allocated its own part, and
+// after rank 0 has removed the file's name. All ranks therefore get the region, or all get the
+// same *transport.AllocationFailedError. If rank 0 dies before it removes the name, the other
+// ranks notice and remove it.
 func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 	j := m.segment.header.part(m.Rank(), m.Size(), "-region-%d", number)
 	h, err := newHeader(j, size)
@@ -31,7 +31,7 @@ func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 	}
 	if s.named {
 		atPoint("region to be unnamed")
-		_ = unlinkFile(s.fd, s.path) // else it is a leftover
+		_ = unlinkFile(s.fd, s.path) // if that fails it is a leftover
 	}
 	if _, none := errors.AsType[*transport.AllocationFailedError](err); err == nil || none {
 		if lost := m.exchangeErrors(size, nil); lost != nil {
@@ -48,8 +48,8 @@ func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
 	return nil, err
 }
 
-// agree tells all ranks how this one has fared, and returns what all return: nil, or what
-// the first has not got; or the error of the wait for them.
+// exchangeErrors tells all ranks this rank's error, which may be nil. It returns the error of the
+// first rank that has one, the same on all ranks, or the error of the wait for them.
 func (ep *endpoint) exchangeErrors(size int, own error) error {
 	note := make([]byte, min(ep.PieceBytes(), 512))
 	if own != nil {
@@ -71,7 +71,7 @@ func (ep *endpoint) exchangeErrors(size int, own error) error {
 	return nil
 }
 
-// offer makes the file of a region, without its memory, and gives it its name.
+// createNamed makes the file of a region, without its memory, and names it.
 func (s *segment) createNamed() (err error) {
 	if err := errors.Join(checkDirectory(s.header.total()), checkFree(s.header.total())); err != nil {
 		return err
@@ -103,8 +103,8 @@ func (s *segment) createNamed() (err error) {
 	return fmt.Errorf("shared memory %s: all of its %d names are taken", s.first, maxNames)
 }
 
-// share gets this rank's part of a region's memory: the pages lie where the system puts what
-// this rank writes first.
+// allocatePart allocates this rank's part of a region's memory. The system places the pages near
+// the rank that allocates them.
 func (s *segment) allocatePart() error {
 	if s.rank != 0 {
 		f, passed, err := findJob(s.first, s.header)
@@ -132,8 +132,8 @@ func (s *segment) allocatePart() error {
 	return nil
 }
 
-// part returns where in the file the pages of a rank's part begin. What the rank's block has
-// of its first page is the rank's before it.
+// part returns the file offset of the first page of a rank's part. A page that two ranks' blocks
+// share belongs to the lower rank.
 func (s *segment) part(rank int) int {
 	n, r := s.header.arena, s.header.ranks
 	page := os.Getpagesize()
@@ -143,9 +143,9 @@ func (s *segment) part(rank int) int {
 
 func (m segmentMemory) bytes() []byte { return m.arena.bytes(0, m.header.arena) }
 
-// leave says so in the rank's place.
+// leave marks the rank's place as done.
 func (m segmentMemory) leave() {
-	_ = m.safely(func() error { m.place(m.rank).state.Store(done); return nil }) // memory that is gone needs no leave
+	_ = m.safely(func() error { m.place(m.rank).state.Store(done); return nil }) // memory that is gone needs no mark
 }
 
 func (m segmentMemory) left() (yes bool) {
@@ -163,5 +163,5 @@ func (m segmentMemory) left() (yes bool) {
 
 func (m segmentMemory) discard() {
 	const how = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
-	_ = unix.Fallocate(m.fd, how, int64(m.header.offset()), int64(m.header.arena)) // else it is there until all have unmapped it
+	_ = unix.Fallocate(m.fd, how, int64(m.header.offset()), int64(m.header.arena)) // if that fails the memory stays until all ranks have unmapped it
 }

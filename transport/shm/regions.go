@@ -12,35 +12,36 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// regions are the regions of a group that a rank has. Each has a number, which is the same
-// on all ranks and no other's.
+// regions are the regions of a group that a rank has. Each has a unique number, which is the same
+// on all ranks.
 //
-// A rank says that it has done with a region by Free, at any time. But others may still show
-// it buffers there, and a call of its own may be at work on one. So it keeps the memory until
-// all ranks have done with it, and gives it back where none of its calls is between Enter and
-// the end: at the beginning of the next, when it makes a region, or with the endpoint.
+// A rank may call Free on a region at any time. Other ranks may still show it buffers there, and
+// a call of its own may still use it. The rank therefore keeps the memory until all ranks have
+// called Free. It then unmaps the memory while none of its calls is between Enter and its end: at
+// the start of the next call, when it makes a region, or with the endpoint.
 type regions struct {
 	alloc     makeRegion
 	made      uint64 // how many were made: the number of the next
 	mu        sync.Mutex
-	have      []*region   // by number; calls write it under mu, and read it
+	have      []*region   // in order of number; only calls write it, under mu, and they may read it without
 	someFreed atomic.Bool // this rank has done with some
 	detached  bool        // the endpoint is free: regions are this rank's own affair
 }
 
-// makeRegion returns the memory of the region with a number, or, on all ranks,
-// *transport.AllocationFailedError.
+// makeRegion returns the memory of the region with a number. If it fails it fails on all ranks;
+// errors.As then finds a *transport.AllocationFailedError.
 type makeRegion func(number uint64, size int) (regionMemory, error)
 
-// regionMemory is that of a region as one rank has it.
+// regionMemory is the memory of a region as one rank sees it.
 type regionMemory interface {
 	bytes() []byte
-	// leave says that this rank has done with it; left reports whether all have.
+	// leave marks the region as no longer used by this rank.
 	leave()
+	// left reports whether all ranks have called leave.
 	left() bool
-	// discard gives back what all ranks have left, which they may still have mapped.
+	// discard frees the memory, which ranks may still have mapped. All ranks have left it.
 	discard()
-	// close gives it back on this rank.
+	// close unmaps the memory on this rank.
 	close() error
 }
 
@@ -49,7 +50,7 @@ type region struct {
 	regionMemory
 	number uint64
 	of     *regions
-	bytes  []byte // of the memory
+	bytes  []byte // regionMemory.bytes()
 	freed  bool   // guarded by of.mu
 }
 
@@ -75,7 +76,7 @@ func (r *region) Free() error {
 	return nil
 }
 
-// sweep gives back regions that all ranks have done with. It belongs to calls.
+// sweep unmaps the regions that all ranks have freed. It must be called from the rank's calls.
 func (rs *regions) sweep() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -88,14 +89,14 @@ func (rs *regions) sweep() {
 			waiting = true
 			return false
 		}
-		_ = r.close() // of memory that is mapped, and once: it does not fail
+		_ = r.close() // cannot fail: the memory is mapped, and close is called once
 		return true
 	})
 	rs.someFreed.Store(waiting)
 }
 
-// free gives back what this rank has done with, and leaves it alone to it when the others
-// are given back.
+// free unmaps the regions that this rank has freed. Each other region is unmapped when the rank
+// frees it.
 func (rs *regions) free() (err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -109,9 +110,9 @@ func (rs *regions) free() (err error) {
 	return err
 }
 
-// find returns the region with a number, nil if this rank has none.
+// find returns the region with a number, or nil if this rank does not have it.
 func (rs *regions) find(number uint64) *region {
-	for _, r := range slices.Backward(rs.have[:min(number+1, uint64(len(rs.have)))]) { // regions that are gone lie below
+	for _, r := range slices.Backward(rs.have[:min(number+1, uint64(len(rs.have)))]) { // the index is at most the number, since regions are removed
 		if r.number <= number {
 			if r.number == number {
 				return r
@@ -122,8 +123,8 @@ func (rs *regions) find(number uint64) *region {
 	return nil
 }
 
-// shown is where the buffers lie that a rank brought to the call entered last. A rank
-// writes it before its line, and the others read it until the call is completed.
+// shown holds where a rank's buffers of the current call lie. The rank writes it before its
+// line, and the other ranks read it until the call is completed.
 type shown struct {
 	send, recv shownBuffer
 	_          [128 - 48]byte
@@ -133,10 +134,10 @@ type shownBuffer struct{ region, offset, length atomic.Uint64 }
 
 const shownBytes = 128
 
-// What region of a shownBuffer says, where it is not the number of one.
+// Values of shownBuffer.region that are not the number of a region.
 const (
-	nowhere  = math.MaxUint64     // the buffer lies in none
-	anywhere = math.MaxUint64 - 1 // it has no bytes
+	nowhere  = math.MaxUint64     // the buffer lies in no region
+	anywhere = math.MaxUint64 - 1 // the buffer is empty
 )
 
 // Region implements transport.Regions.
@@ -160,7 +161,7 @@ func (ep *endpoint) shown(rank int) *shown {
 	return at[shown](ep.arena, ep.layout.shown+rank*shownBytes)
 }
 
-// show says where the buffers of a call lie.
+// show stores where the buffers of a call lie.
 func (ep *endpoint) show(e *transport.Arrival) {
 	if ep.regions.someFreed.Load() {
 		ep.regions.sweep()
@@ -194,11 +195,11 @@ func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 	return ep.shownMemory(rank, &s.send), ep.shownMemory(rank, &s.recv)
 }
 
-// Displs implements transport.Memory. It is never called: every rank runs its own body.
+// Displs implements transport.Memory. It is never called, because each rank runs its own body.
 func (ep *endpoint) Displs(int) []int { return nil }
 
-// shownMemory returns a buffer that a rank shows. What that says is in memory that is
-// shared; if it cannot be, the call panics, which fails it.
+// shownMemory returns a buffer that a rank shows. If s is invalid, because a rank has overwritten
+// it, shownMemory panics with a *transport.ProtocolError, which fails the call.
 func (ep *endpoint) shownMemory(rank int, s *shownBuffer) []byte {
 	number, offset, length := s.region.Load(), s.offset.Load(), s.length.Load()
 	if number == anywhere {
@@ -207,17 +208,17 @@ func (ep *endpoint) shownMemory(rank int, s *shownBuffer) []byte {
 	r := ep.regions.find(number)
 	if r == nil || offset > uint64(len(r.bytes)) || length > uint64(len(r.bytes))-offset {
 		panic(&transport.ProtocolError{Peer: rank,
-			Text: fmt.Sprintf("it shows %d bytes at %d of region %d, which are not there", length, offset, number)})
+			Text: fmt.Sprintf("it shows %d bytes at %d of region %d, which does not have them", length, offset, number)})
 	}
 	return r.bytes[offset : offset+length : offset+length]
 }
 
-// heapRegions makes the regions of ranks that are goroutines with an arena on the
-// heap: whoever asks first for a region makes it.
+// heapRegions makes the regions of goroutine ranks with an arena on the heap. The first rank that
+// asks for a region makes it.
 func heapRegions(ranks int) makeRegion {
 	var (
 		mu   sync.Mutex
-		made = map[uint64]*heapRegion{} // those that not all have asked for
+		made = map[uint64]*heapRegion{} // regions that not all ranks have asked for
 	)
 	return func(number uint64, size int) (regionMemory, error) {
 		mu.Lock()
@@ -241,10 +242,10 @@ func heapRegions(ranks int) makeRegion {
 	}
 }
 
-// heapRegion is a region on the heap, which all ranks have in one.
+// heapRegion is a region on the heap, which all ranks share.
 type heapRegion struct {
 	memory []byte
-	err    error // instead of memory
+	err    error // why memory could not be allocated
 	ranks  int64
 	asked  int // guarded by heapRegions
 	gone   atomic.Int64

@@ -13,56 +13,61 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A segment is a job's shared memory as one of its ranks sees it: the arena, and
-// who the ranks are.
+// A segment is a job's shared memory as one of its ranks sees it: the arena and the ranks'
+// processes.
 //
-// Rank 0 makes the file without a name, gives it its memory, header and lock, and
-// only then the name, which fails if there is one: no rank ever sees a file half
-// made, and a file whose creator's lock is free is dead for good. The others open
-// the file, check it, take their locks, map it and attach. Files of other users and of
-// jobs that have another secret are in nobody's way: see findJob. When all have, rank 0
-// takes the name away and says that the segment is ready. From then on the file
-// lives exactly as long as the ranks, however they end. If rank 0 is killed before,
-// the others attach all the same, to learn it, and the last of them takes the name away;
-// what is left behind because one never came is found by Leftovers.
+//   - Rank 0 makes the file without a name. It allocates the memory, writes the header, takes
+//     its lock, and then names the file, which fails if the name is taken. No rank therefore
+//     sees an incomplete file, and a file whose creator's lock is free belongs to a dead job.
+//   - The other ranks open the file, check it, take their locks, map it and attach. They skip
+//     files of other users and of jobs with another secret (see findJob).
+//   - When all ranks have attached, rank 0 removes the name and stores the verdict ready. From
+//     then on the file lives exactly as long as the ranks, however they end.
+//   - If rank 0 is killed before, the other ranks still attach, learn of the death, and the last
+//     of them removes the name. If one of them never comes, Leftovers finds the file.
 type segment struct {
 	arena           // zero at first, aligned to a page
 	file     arena  // the whole mapping
 	header   header // as in the file
-	first    string // the first of the names that the file may have,
-	path     string // and the one that it has, or would have
+	first    string // the first of the names that the file may have
+	path     string // the name that it has or will have
 	rank     int
 	fd       int
-	named    bool // rank 0: the file has its name
-	attached bool // this rank's place says so
+	named    bool // rank 0 only: the file has its name
+	attached bool // this rank's place is attached
 
-	mu    sync.Mutex // guards what follows, and what is mapped at the addresses of file
-	freed bool       // nothing of this segment: they may be anybody's
+	mu    sync.Mutex // guards freed, and the mapping at the addresses of file
+	freed bool       // the segment is unmapped; its addresses may hold other memory
 }
 
-// atPoint is called when this process has come to a point of openSegment; tests stop
+// atPoint is called when this process reaches a point of openSegment or makeRegion. Tests stop
 // there.
 var atPoint = func(string) {}
 
-// Waits here end within the longest pause after what they wait for; the job runs
-// only later.
+// Pauses between two looks at the files or memory that a wait is for. They may be long because
+// the job does not run yet.
 const (
 	firstPause   = time.Millisecond
 	longestPause = 10 * time.Millisecond
 )
 
-// openSegment makes or finds the segment of a job, with an arena of size bytes that
-// are zero. It is collective: it returns on all ranks when all have attached, and succeeds on
-// all or on none. If one dies or gives up before, or one comes that cannot be a rank of this
-// job, it fails at once on all that have attached, with the reason. Nothing
-// is left of it where it fails, unless rank 0 is killed and another rank never comes; what is
-// left then the next job of that name removes.
+// openSegment makes or finds the segment of a job, with an arena of size zero bytes.
 //
-// errors.As finds *transport.AllocationFailedError (no memory to be had),
-// *transport.PeerLostError (a rank died), *transport.AbortedError (a rank gave up
-// for reasons of its own), *transport.TimeoutError (the deadline of ctx passed;
-// it has the ranks that did not come); errors.Is finds what else ended ctx. Other
-// errors say what is wrong with the job or with the file in the segment's place.
+// It is collective. It returns on all ranks when all have attached, and succeeds on all or on
+// none. If a rank dies or gives up before, or a process comes that cannot be a rank of this job,
+// it fails at once on all ranks that have attached, with the reason. If it fails, no file
+// remains, unless rank 0 is killed and another rank never comes. The next job of that name
+// removes such a file.
+//
+// errors.As finds:
+//   - *transport.AllocationFailedError if the memory cannot be allocated;
+//   - *transport.PeerLostError if a rank died;
+//   - *transport.AbortedError if another rank gave up;
+//   - *transport.TimeoutError if the deadline of ctx passed; it names the ranks that did not
+//     come.
+//
+// errors.Is finds any other cause that ended ctx. Other errors describe what is wrong with the
+// job or with a file that has the segment's name.
 func openSegment(ctx context.Context, j Job, size int) (*segment, error) {
 	h, err := newHeader(j, size)
 	if err != nil {
@@ -89,19 +94,19 @@ func openSegment(ctx context.Context, j Job, size int) (*segment, error) {
 	return s, nil
 }
 
-// fill writes the header of a new file, which has no name yet, and takes rank 0's place in it.
+// fill writes the header of a new file without a name, and takes rank 0's place in it.
 func (s *segment) fill() error {
 	s.header.sign()
 	if _, err := unix.Pwrite(s.fd, s.header.encode(), 0); err != nil {
 		return fmt.Errorf("shared memory %s cannot be written: %w", s.path, err)
 	}
-	if _, err := tryLock(s.fd, 0); err != nil { // nobody else has the file
+	if _, err := tryLock(s.fd, 0); err != nil { // no other process has the file
 		return fmt.Errorf("shared memory %s: %s cannot lock files: %w", s.path, directory, err)
 	}
 	return s.enter()
 }
 
-// create makes the segment. Only rank 0 does.
+// create makes the segment. Only rank 0 calls it.
 func (s *segment) create(w *waiting) (err error) {
 	if s.fd, err = makeFile(s.header.total()); err != nil {
 		return err
@@ -110,8 +115,8 @@ func (s *segment) create(w *waiting) (err error) {
 		return err
 	}
 	atPoint("made")
-	var leaving error // why a name is about to be free
-	busy := false     // one that has been passed over is
+	var leaving error // why a name will soon be free
+	busy := false     // a name that was skipped will be free
 	for k := 0; w.ctx.Err() == nil; {
 		s.path = numbered(s.first, k)
 		err := nameFile(s.fd, s.path)
@@ -148,11 +153,11 @@ func (s *segment) create(w *waiting) (err error) {
 	}
 }
 
-// errLeaving says that what has the segment's name is about to lose it.
+// errLeaving reports that the file with the segment's name will soon lose it.
 var errLeaving = errors.New("its ranks are about to leave it")
 
-// occupied says who has taken the segment's name; nil if it is free by now. What a dead job
-// has left behind it removes.
+// occupied returns an error that describes the file with the segment's name, or nil if the name
+// is free by now. It removes a leftover.
 func (s *segment) occupied() error {
 	f, err := findFile(s.path)
 	if errors.Is(err, unix.ENOENT) {
@@ -170,7 +175,7 @@ func (s *segment) occupied() error {
 	case f.verdict != gathering:
 		return fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), errLeaving)
 	default:
-		return s.refuse(f, fmt.Errorf("shared memory %s: another job of this name is gathering its ranks (%s): every job and every attempt needs a name of its own", s.path, f.describe()))
+		return s.refuse(f, fmt.Errorf("shared memory %s: another job of this name is gathering its ranks (%s): give each job and each attempt another name", s.path, f.describe()))
 	}
 }
 
@@ -178,9 +183,9 @@ func (f *found) stale() error {
 	return fmt.Errorf("shared memory %s was left behind by a job of this name (%s): start all ranks again, and rank 0 removes it", f.path, f.describe())
 }
 
-// left reports whether a segment whose creator is dead may be left over from an earlier
-// job: rank 0 of this one then takes its place, and the others wait for it. It is this job's
-// own if it has the job's secret, or was made when this process was certainly there already.
+// left reports whether a segment whose creator is dead may be a leftover of an earlier job. Rank
+// 0 of this job then replaces it, and the other ranks wait for that. The segment belongs to this
+// job if it has the job's secret, or if it was made after this process started.
 func (s *segment) left(f *found) (over bool) {
 	if s.header.secret != [32]byte{} {
 		return false
@@ -189,7 +194,7 @@ func (s *segment) left(f *found) (over bool) {
 	return err != nil || f.header.made < (start+1)*uint64(tick)
 }
 
-// attach waits for the segment to appear, and takes this rank's place in it.
+// attach waits until the segment appears, and takes this rank's place in it.
 func (s *segment) attach(w *waiting) error {
 	for {
 		w.stale = nil
@@ -202,7 +207,7 @@ func (s *segment) attach(w *waiting) error {
 			if again, err := s.take(f, w); !again {
 				return err
 			}
-			_ = unix.Close(s.fd) // removed meanwhile
+			_ = unix.Close(s.fd) // the file was removed meanwhile
 			s.fd, s.path = -1, s.first
 		}
 		if !w.pause() {
@@ -212,7 +217,7 @@ func (s *segment) attach(w *waiting) error {
 					err = fmt.Errorf("%w; %w", err, why)
 				}
 			}
-			if full := checkFree(s.header.total()); full != nil { // which rank 0 will have noticed
+			if full := checkFree(s.header.total()); full != nil { // rank 0 will have noticed that
 				err = fmt.Errorf("%w; %w", err, full)
 			}
 			return err
@@ -220,8 +225,8 @@ func (s *segment) attach(w *waiting) error {
 	}
 }
 
-// take locks and takes this rank's place in the file found. It returns again if
-// the file turns out to be none of this job any more.
+// take locks and takes this rank's place in the file f. It returns again if the file turns out
+// not to belong to this job.
 func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 	s.header.id = f.header.id
 	st := new(unix.Stat_t)
@@ -243,7 +248,7 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 		if err := f.header.differs(s.header); err != nil {
 			return false, fmt.Errorf("shared memory %s (%s): %w", s.path, f.describe(), err)
 		}
-		if f.creator.state == attached { // no segment had a name before
+		if f.creator.state == attached { // segments are named only after that
 			s.attachToDead(f)
 		}
 		return false, fmt.Errorf("%w; %w", &transport.PeerLostError{Rank: 0, PID: f.creator.pid}, f.stale())
@@ -274,16 +279,16 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 			err = s.refuse(f, fmt.Errorf("shared memory %s: pid %d has joined as rank %d already and is running: two processes were started as this rank, or two jobs have one name", s.path, other.pid, s.rank))
 			return err == nil, err
 		}
-		// The other holds the lock and is about to say who it is.
+		// The other process holds the lock and will soon write its process id.
 		if !w.pause() {
 			return false, w.ended(s, nil)
 		}
 	}
 }
 
-// refuse returns err, for which this process cannot be a rank of the segment found, and fails
-// its gathering: whoever waits there for this rank, or has taken its place, is to know. It
-// returns nil if the ranks of that segment have all come: then it is of no concern to this one.
+// refuse returns err, because of which this process cannot be a rank of segment f. It ends the
+// segment's gathering, so that ranks that wait for this rank or have taken its place learn of the
+// error. It returns nil if all ranks of that segment have joined, since it is then another job's.
 func (s *segment) refuse(f *found, err error) error {
 	if f.end(failureOf(s.rank, err)) == ready {
 		return nil
@@ -291,20 +296,21 @@ func (s *segment) refuse(f *found, err error) error {
 	return err
 }
 
-// excuse tells the others, who wait for this rank in the segment's file, why it cannot attach.
+// reportCannotAttach tells the ranks that wait for this rank in the segment's file why it cannot
+// attach.
 func (s *segment) reportCannotAttach(err error) {
 	if s.fd < 0 || s.rank == 0 || s.attached || !locked(s.fd, 0, 1) {
-		return // there is no file, or none with a name, or nobody there
+		return // no file was found, or its creator is dead
 	}
 	(&found{path: s.path, fd: s.fd}).end(failureOf(s.rank, err))
 }
 
-// end ends the gathering of the segment found for the reason why, unless it has ended, and
-// returns how it has.
+// end ends the gathering of segment f for the reason why, unless it has ended already. It returns
+// the segment's verdict.
 func (f *found) end(why *transport.Failure) (verdict uint32) {
 	head, err := mapFile(f.fd, placesOffset)
 	if err != nil {
-		return over // they learn nothing
+		return over // the other ranks learn nothing
 	}
 	verdict = over
 	_ = head.guarded(func() { verdict = endGathering(f.fd, head, why) })
@@ -312,7 +318,7 @@ func (f *found) end(why *transport.Failure) (verdict uint32) {
 	return verdict
 }
 
-// endGathering is end where the file is mapped.
+// endGathering is end for a mapped file.
 func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
 	word, said := at[atomic.Uint32](file, verdictOffset), at[atomic.Uint32](file, saidOffset)
 	if ok, err := tryLock(fd, telling); ok && err == nil && word.Load() == gathering && said.Load() == 0 {
@@ -323,7 +329,8 @@ func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
 	return word.Load()
 }
 
-// failureOf says why a rank gives up because of err, which may be what another one said.
+// failureOf returns the failure of a rank that gives up because of err. If err is another rank's
+// reason, the failure is that rank's.
 func failureOf(rank int, err error) *transport.Failure {
 	f := &transport.Failure{Kind: transport.FailureAborted, By: rank, Text: fmt.Sprintf("pid %d cannot join: %v", os.Getpid(), err)}
 	if aborted, ok := errors.AsType[*transport.AbortedError](err); ok && aborted.Cause != nil {
@@ -341,7 +348,7 @@ func failureOf(rank int, err error) *transport.Failure {
 	return f
 }
 
-// gaveUp is the error of a rank that hears f from the one that has given up.
+// gatheringError returns the error for a failure f that another rank has reported.
 func gatheringError(f *transport.Failure) error {
 	switch {
 	case f.Kind == transport.FailurePeerLost && len(f.Ranks) > 0:
@@ -355,11 +362,11 @@ func gatheringError(f *transport.Failure) error {
 	}
 }
 
-// why returns the reason for which the gathering has ended.
+// why returns the reason why the gathering has ended.
 func (f *found) why() error {
 	head, err := mapFile(f.fd, placesOffset)
 	if err != nil {
-		return fmt.Errorf("shared memory %s: the ranks have given up, and why cannot be read: %w", f.path, err)
+		return fmt.Errorf("shared memory %s: the ranks have given up, and the reason cannot be read: %w", f.path, err)
 	}
 	if gone := head.guarded(func() { err = whyOver(head, f.path) }); gone != nil {
 		err = fmt.Errorf("shared memory %s: %w", f.path, gone)
@@ -368,33 +375,33 @@ func (f *found) why() error {
 	return err
 }
 
-// whyOver is why where the file is mapped.
+// whyOver is why for a mapped file.
 func whyOver(file arena, path string) error {
 	said := at[atomic.Uint32](file, saidOffset)
-	for range 100 { // another rank may be about to say it
+	for range 100 { // another rank may be about to write it
 		if said.Load() != 0 {
 			break
 		}
 		time.Sleep(firstPause)
 	}
 	if said.Load() == 0 {
-		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could say why", path)
+		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could write the reason", path)
 	}
 	return fmt.Errorf("shared memory %s: %w", path, gatheringError(decodeFailure(file.bytes(failureOffset, recordBytes))))
 }
 
-// mourn takes this rank's place in a file whose creator is dead, if it is free: so that
-// the last rank to know can tell that it is, and removes the file.
+// attachToDead takes this rank's place in a file whose creator is dead, if the place is free. The
+// last rank to do so can thereby tell that it is the last, and removes the file.
 func (s *segment) attachToDead(f *found) {
 	if ok, err := tryLock(s.fd, s.rank); !ok || err != nil {
 		return
 	}
 	if own, err := f.place(s.rank); err == nil && own.state == absent {
-		_ = s.enter() // else the file is left behind
+		_ = s.enter() // if that fails the file is a leftover
 	}
 }
 
-// enter maps the file, whose lock this rank holds, and says who this rank is.
+// enter maps the file and writes this rank's place. The rank must hold its lock.
 func (s *segment) enter() error {
 	start, err := ownStart()
 	switch {
@@ -457,8 +464,8 @@ func (s *segment) survey() (missing []int, err error) {
 			missing = append(missing, rank)
 		}
 	}
-	// The kernel looks through all locks to find one. So rank 0 tests the others, and
-	// they test rank 0, which ends the gathering where it finds one dead.
+	// Each test takes the kernel a pass over all locks. Rank 0 therefore tests the other
+	// ranks and ends the gathering if one is dead; the others test only rank 0.
 	tested := s.header.ranks
 	if s.rank != 0 {
 		tested = 1
@@ -471,24 +478,24 @@ func (s *segment) survey() (missing []int, err error) {
 	return missing, nil
 }
 
-// verdict is the word that says whether the ranks have come together.
+// verdict returns the word that tells whether all ranks have joined.
 func (s *segment) verdict() *atomic.Uint32 { return at[atomic.Uint32](s.file, verdictOffset) }
 
 func (s *segment) place(rank int) *place {
 	return at[place](s.file, placesOffset+rank*placeBytes)
 }
 
-// alive reports whether a rank's process lives, from when it has attached. It
-// costs a system call, and may be called by any goroutine.
+// alive reports whether the process of a rank that has attached lives. It takes one system call.
+// Any goroutine may call it.
 func (s *segment) alive(rank int) bool {
 	return rank == s.rank || locked(s.fd, rank, 1)
 }
 
-// pid returns a rank's process id as that process knows it: in another pid
-// namespace it is only good for messages.
+// pid returns a rank's process id in the rank's own pid namespace. If that is another one, the id
+// is useful only in messages.
 func (s *segment) pid(rank int) int { return int(s.place(rank).pid) }
 
-// safely is guarded for f that return errors, and names the segment.
+// safely is guarded for functions that return errors. Its own errors name the segment.
 func (s *segment) safely(f func() error) error {
 	var err error
 	if gone := s.file.guarded(func() { err = f() }); gone != nil {
@@ -507,9 +514,8 @@ func (s *segment) giveUp(err error) error {
 	return errors.Join(left, s.close())
 }
 
-// complete reports whether the segment, whose creator is dead, is this rank's to remove:
-// all ranks have attached, so that nobody will look for it any more, and this one holds
-// the lock of those who remove.
+// complete reports whether this rank must remove the segment, whose creator is dead: all ranks
+// have attached, so that no rank will look for the file, and this rank has locked byte reaping.
 func (s *segment) complete() bool {
 	if !s.attached {
 		return false
@@ -517,7 +523,7 @@ func (s *segment) complete() bool {
 	err := s.safely(func() error {
 		for rank := range s.header.ranks {
 			if s.place(rank).state.Load() == absent {
-				return errors.New("a rank is to come, and to learn from the file that its creator is dead")
+				return errors.New("a rank has not come yet, and must learn from the file that its creator is dead")
 			}
 		}
 		return nil
@@ -529,9 +535,8 @@ func (s *segment) complete() bool {
 	return ok && err == nil
 }
 
-// close unmaps the segment and lets go of this rank's lock, so that the others see
-// this rank dead only when it can touch nothing any more. Nothing of the segment
-// may be used afterwards, but close.
+// close unmaps the segment and then releases this rank's lock, so that this rank counts as dead
+// only when it can no longer touch the memory. After close, only close may be called.
 func (s *segment) close() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -548,8 +553,7 @@ func (s *segment) close() (err error) {
 	return err
 }
 
-// blank puts memory of this process alone, all zero, in the place of the mapping. It
-// fails if that was given back.
+// blank replaces the mapping by private memory, all zero. It fails after close.
 func (s *segment) blank() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -564,10 +568,10 @@ type waiting struct {
 	ctx   context.Context
 	start time.Time
 	last  time.Duration // the last pause
-	stale error         // what lay in the segment's place
+	stale error         // describes a leftover with the segment's name
 }
 
-// pause sleeps for a while, and reports whether ctx lives.
+// pause sleeps for a while, and reports whether ctx has not ended.
 func (w *waiting) pause() bool {
 	w.last = min(max(2*w.last, firstPause), longestPause)
 	t := time.NewTimer(w.last)
@@ -579,7 +583,7 @@ func (w *waiting) pause() bool {
 	return w.ctx.Err() == nil
 }
 
-// ended is the error of a wait that ctx has ended.
+// ended returns the error of a wait that ctx has ended.
 func (w *waiting) ended(s *segment, missing []int) error {
 	cause := context.Cause(w.ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
@@ -588,8 +592,8 @@ func (w *waiting) ended(s *segment, missing []int) error {
 	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, cause)
 }
 
-// late is the error of a wait whose time is over. Where no rank is missing, rank 0 has yet to
-// say that the segment is ready.
+// late returns the error of a wait that has timed out. If no rank is missing, rank 0 has not yet
+// stored the verdict ready.
 func (w *waiting) late(s *segment, missing []int) error {
 	e := &transport.TimeoutError{Missing: missing, By: s.rank, After: time.Since(w.start).Round(time.Millisecond)}
 	if s.attached && len(missing) == 0 {

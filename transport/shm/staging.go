@@ -8,15 +8,15 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// stage is a rank's position in windows. Turns are counted over all calls, and turn k
-// uses the halves k mod 2. A rank writes those of turn k+2 when it has seen everybody at
-// turn k+1, and a rank gets there only when it has done with what turn k showed: two
-// halves are enough. A turn is also over for who has seen all enter a call in which
-// Enter was that turn; turn does not count to it then. Rules halvesInTurns, lookBeforeNext,
-// copyBeforeCome (Stage and Share are before Turn) and awaitAll.
+// stage is a rank's position in rounds. Rounds are counted over all calls. Round k uses half k
+// mod 2. A rank writes the half of round k+2 after all ranks have arrived at round k+1, and a
+// rank arrives there only after it has finished reading round k; so two halves suffice. If Enter
+// counts as a round, a rank arrives at it by its line, and does not store it in the word round.
+// Rules halvesInTurns, lookBeforeNext, copyBeforeCome (PutInput and PutResult
+// precede Flip) and awaitAll.
 //
-//	0  turn    8      the last turn that the rank has come to by Turn
-//	8  lo, hi  2 * 16 by parity: which bytes its result holds
+//	0  round   8      the last round at which the rank has arrived by Flip
+//	8  lo, hi  2 * 16 by parity of the round: the bytes that its result holds
 type stage struct {
 	round  atomic.Uint64
 	result [2]result
@@ -32,7 +32,7 @@ func (ep *endpoint) stage(rank int) *stage {
 	return at[stage](ep.arena, ep.layout.stages+rank*stageBytes)
 }
 
-// half returns rank's staged copy (0) or result (1) of a turn.
+// half returns rank's input (which 0) or result (which 1) of a round.
 func (ep *endpoint) half(rank, which int, turn uint64) []byte {
 	i := 4*rank + 2*which + int(turn&1)
 	return ep.arena.bytes(ep.layout.pieces+i*ep.layout.piece, ep.geometry.Piece)
@@ -71,8 +71,8 @@ func (ep *endpoint) Flip() error {
 	return nil
 }
 
-// showResult says what this rank shares at the next turn: once, just before that, since
-// others may be polling its cache line.
+// publishResult stores which bytes of its result this rank shows in the next round. It does so
+// once, just before the round, because other ranks may poll the cache line.
 func (ep *endpoint) publishResult() {
 	if r := &ep.stage(ep.Rank()).result[(ep.round+1)&1]; *r != ep.pending {
 		*r = ep.pending
@@ -84,7 +84,7 @@ func (ep *endpoint) Input(rank, n int) []byte { return ep.half(rank, 0, ep.round
 
 func (ep *endpoint) Result(rank int) (lo, hi int, bytes []byte) {
 	r := &ep.stage(rank).result[ep.round&1]
-	shows := *r // once
+	shows := *r // one copy, since the other rank could change it
 	if shows.lo > shows.hi || shows.hi > uint64(ep.geometry.Piece) {
 		panic(&transport.ProtocolError{Peer: rank, Text: fmt.Sprintf(
 			"it shows results from byte %d to byte %d of a piece of %d", shows.lo, shows.hi, ep.geometry.Piece)})
