@@ -61,7 +61,7 @@ func TestHeaderSaysWhatIsWrong(t *testing.T) {
 		"byte order is 0x04030201": func(b []byte) { binary.NativeEndian.PutUint32(b[8:], 0x04030201) },
 		"version 7, this program":  func(b []byte) { le.PutUint32(b[12:], 7) },
 		"pages of 5000 bytes":      func(b []byte) { le.PutUint64(b[16:], 5000) },
-		fmt.Sprintf("pages of %d bytes, this process with %d", 2*h.page, h.page): func(b []byte) { le.PutUint64(b[16:], uint64(2*h.page)) },
+		fmt.Sprintf("pages of %d bytes, this process pages of %d", 2*h.page, h.page): func(b []byte) { le.PutUint64(b[16:], uint64(2*h.page)) },
 		"corrupt: 0 ranks":                         func(b []byte) { le.PutUint64(b[24:], 0) },
 		"corrupt: 65537 ranks":                     func(b []byte) { le.PutUint64(b[24:], 65537) },
 		"is for 4 ranks, this process is one of 3": func(b []byte) { le.PutUint64(b[24:], 4) },
@@ -97,7 +97,7 @@ func TestJobIsChecked(t *testing.T) {
 		size int
 	}{
 		"rank 2 does not exist in a job of 2": {Job{Name: "x", Rank: 2, Size: 2}, 1},
-		"rank -1 is not":                      {Job{Name: "x", Rank: -1, Size: 2}, 1},
+		"rank -1 does not exist":              {Job{Name: "x", Rank: -1, Size: 2}, 1},
 		"rank 0 does not exist in a job of 0": {Job{Name: "x", Rank: 0, Size: 0}, 1},
 		"65537 ranks, want 1 to 65536":        {Job{Name: "x", Rank: 0, Size: 65537}, 1},
 		"arena of 0":                          {Job{Name: "x", Rank: 0, Size: 1}, 0},

@@ -33,8 +33,8 @@ func (ep *endpoint) stage(rank int) *stage {
 }
 
 // half returns rank's input (which 0) or result (which 1) of a round.
-func (ep *endpoint) half(rank, which int, turn uint64) []byte {
-	i := 4*rank + 2*which + int(turn&1)
+func (ep *endpoint) half(rank, which int, round uint64) []byte {
+	i := 4*rank + 2*which + int(round&1)
 	return ep.arena.bytes(ep.layout.pieces+i*ep.layout.piece, ep.geometry.Piece)
 }
 
