@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who uses an endpoint after Free gets no memory in the place of that which was given back:
-// the addresses may be anybody's.
+// After Free, an endpoint does not replace the mapping by private memory: its addresses may hold
+// other memory.
 func TestNothingIsMappedAfterFree(t *testing.T) {
 	own(t)
 	ep, err := Join(context.Background(), Job{Name: "job", Size: 1})

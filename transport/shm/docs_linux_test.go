@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What docs/guides/processes.md says that a job takes of /dev/shm, and a group in it.
+// docs/guides/processes.md states correctly how much of /dev/shm a job and a group take.
 func TestDocumentedSizes(t *testing.T) {
 	documentedSizes(t, "| ranks | MiB |\n|---|---|\n", DefaultGeometry)
 	documentedSizes(t, "| ranks of the group | MiB |\n|---|---|\n", GroupGeometry)

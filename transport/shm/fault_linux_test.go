@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone is the segment of a job of one rank.
+// alone returns the segment of a job of one rank.
 func alone(t *testing.T, size int) *segment {
 	t.Helper()
 	own(t)
@@ -30,7 +30,7 @@ func alone(t *testing.T, size int) *segment {
 	return s
 }
 
-// A file that is truncated under the mapping is an error for whoever touches it.
+// A rank that touches a truncated file gets an error.
 func TestTruncatedUnderTheMapping(t *testing.T) {
 	s := alone(t, 1<<16)
 	if err := unix.Ftruncate(s.fd, 0); err != nil {
@@ -72,8 +72,7 @@ func TestTruncatedWhileGathering(t *testing.T) {
 	}
 }
 
-// What is not the segment's fault is not taken for it, and a guard ends with its
-// function.
+// Panics that are no faults in the segment propagate, and a guard ends with its function.
 func TestGuardedLetsOthersGo(t *testing.T) {
 	s := alone(t, 100)
 	other := alone(t, 100)
@@ -138,8 +137,7 @@ func TestPopulate(t *testing.T) {
 	}
 }
 
-// Where the kernel does not populate, pages are touched. It does not if the memory
-// begins inside a page.
+// If the kernel cannot populate, pages are touched. It cannot if the memory starts inside a page.
 func TestPopulateByTouching(t *testing.T) {
 	a := heapArena(5*os.Getpagesize() + 100).from(128)
 	for i := range a.bytes(0, a.size) {
@@ -167,7 +165,7 @@ func TestPopulateByTouching(t *testing.T) {
 // The test of life costs one system call and no memory.
 func TestAliveAllocatesNothing(t *testing.T) {
 	s := alone(t, 100)
-	s.rank = 1 // as which it asks for the lock of its own description, which is free for it
+	s.rank = 1 // it tests the lock of its own description, which does not conflict
 	if n := testing.AllocsPerRun(100, func() {
 		if s.alive(0) {
 			t.Error("one's own lock is not in the way")

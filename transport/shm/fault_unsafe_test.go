@@ -4,7 +4,7 @@ package shm
 
 import "unsafe"
 
-// faulted is what a fault panics with, as far as that matters.
+// faulted simulates the value with which a fault panics.
 type faulted uintptr
 
 func fault(p *byte) any { return faulted(uintptr(unsafe.Pointer(p))) }

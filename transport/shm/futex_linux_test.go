@@ -9,8 +9,8 @@ import (
 	"github.com/goccl/goccl/internal/groupsync"
 )
 
-// No wake is lost: a rank that sleeps for others, and for one that waits for it, gets up
-// when they are there, and not only when its slice of sleep is over.
+// No wake is lost: a sleeping rank wakes when its peers arrive, and not only when its sleep times
+// out.
 func TestNoWakeIsLost(t *testing.T) {
 	defer func(old time.Duration) { maxSleep = old }(maxSleep)
 	maxSleep = time.Hour
@@ -51,7 +51,7 @@ func TestNoWakeIsLost(t *testing.T) {
 			done <- struct{}{}
 		}()
 	}
-	// The ranks sleep on memory that the end of the test would take from under them.
+	// The ranks must wake before the test unmaps the memory on which they sleep.
 	defer time.AfterFunc(time.Minute, func() {
 		panic(fmt.Sprintf("a wake was lost after %d of %d rounds, in which %d of %d have arrived",
 			released.Load(), rounds, arrived.Load()-released.Load()*(ranks-1), ranks-1))

@@ -9,7 +9,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// The sizes that the layout counts with are those of the structures.
+// The sizes that the layout uses are the sizes of the structures.
 func TestLayoutKnowsItsParts(t *testing.T) {
 	for what, sizes := range map[string][2]uintptr{
 		"groupsync.State": {unsafe.Sizeof(groupsync.State{}), groupsync.StateBytes},
@@ -92,7 +92,8 @@ func TestPoolIsBounded(t *testing.T) {
 	}
 }
 
-// Groups of a few ranks are small, and messages of all pairs fit, in calls and in lanes.
+// Groups of a few ranks are small, and have room for the messages of all pairs, of calls and of
+// P2P.
 func TestGroupGeometry(t *testing.T) {
 	for ranks := 1; ranks <= 64; ranks++ {
 		g := GroupGeometry(ranks)

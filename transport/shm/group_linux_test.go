@@ -92,14 +92,14 @@ func TestGroupsGiveBack(t *testing.T) {
 	all(func(rank int) error { return errors.Join(eps[rank].Close(), eps[rank].Free()) })
 }
 
-// groupResult is what a rank in a process of its own says of groups.
+// groupResult is the report of a rank in a separate process about groups.
 type groupResult struct {
 	Err           string
 	Files, Maps   int                      // more than before
 	Lost, Missing *transport.PeerLostError // of a lane, and of Group
 }
 
-// playGroups is a rank that forms groups, and then rests until another one is dead.
+// playGroups runs a rank that forms groups, then rests until another rank is dead.
 func playGroups(spec rankSpec, in *bufio.Scanner) {
 	geometryOf = small
 	var r groupResult
@@ -147,8 +147,8 @@ func playGroups(spec rankSpec, in *bufio.Scanner) {
 	reply("rested", r)
 }
 
-// Processes form groups as well, and notice in them that one has died; of a group that
-// it was about to make nothing is left (C19).
+// Processes form groups, and notice in a group that a process has died. Nothing remains of the
+// group that the process was making.
 func TestGroupsOfProcesses(t *testing.T) {
 	own(t)
 	var ranks []*rank
@@ -207,8 +207,8 @@ func TestTruncatedGroup(t *testing.T) {
 	}
 }
 
-// A member that does not come is named when the time is over, and the failure of the outer
-// group ends the wait at once.
+// A timeout names the member that does not come. A failure of the parent group ends the wait at
+// once.
 func TestGroupThatNeverForms(t *testing.T) {
 	own(t)
 	defer JoinWith(small)()
@@ -296,8 +296,8 @@ func TestLongestName(t *testing.T) {
 	}
 }
 
-// Two jobs that run under one name, one started after the other had joined, make groups at
-// once and do not meet in them.
+// Two jobs of one name, the second started after the first had joined, make groups at the same
+// time. Their ranks are never in one group.
 func TestGroupsOfTwoJobsOfOneName(t *testing.T) {
 	own(t)
 	defer JoinWith(small)()
@@ -329,7 +329,7 @@ func TestGroupsOfTwoJobsOfOneName(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	// Rank 0 of one job and rank 1 of the other are there first.
+	// Rank 0 of one job and rank 1 of the other come first.
 	var come sync.WaitGroup
 	come.Add(2)
 	each(func(job, rank int) (err error) {

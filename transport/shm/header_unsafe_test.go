@@ -35,8 +35,8 @@ func TestHeaderSurvivesItsBytes(t *testing.T) {
 	}
 }
 
-// No single bit can change without being noticed, by the parser or by who compares, but for
-// those of the id and of the time, which rank 0 chooses.
+// The parser or the comparison notices each changed bit, except in the id and the time, which
+// rank 0 chooses.
 func TestHeaderNoticesEveryBit(t *testing.T) {
 	h := testHeader(t)
 	for i := range headBytes * 8 {
@@ -51,8 +51,7 @@ func TestHeaderNoticesEveryBit(t *testing.T) {
 	}
 }
 
-// Each kind of mismatch has words of its own, which say what is there and what
-// should be.
+// Each kind of mismatch has its own message, with the found and the expected value.
 func TestHeaderSaysWhatIsWrong(t *testing.T) {
 	h := testHeader(t)
 	le := binary.LittleEndian

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whatever lies in the segment's place is refused at once by rank 0 and by the
-// others, in words of its own, and stays as it is.
+// Rank 0 and the other ranks reject any other file with the segment's name at once, each kind
+// with its own message, and do not change it.
 func TestForeignFiles(t *testing.T) {
 	const size = 5000
 	good := header{name: "job", ranks: 2, arena: size, page: os.Getpagesize()}
@@ -136,7 +136,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// What a dead job of this user has left behind is no obstacle, of whatever size it was.
+// A leftover of this user is no obstacle, whatever its size.
 func TestDeadFileIsReplaced(t *testing.T) {
 	for name, h := range map[string]header{
 		"alike":        {name: "job", ranks: 1, arena: 5000, page: os.Getpagesize()},
@@ -160,8 +160,8 @@ func TestDeadFileIsReplaced(t *testing.T) {
 	}
 }
 
-// Files of other users, whatever they are, are in nobody's way: all ranks pass over them
-// alike, whether they may open them or not, and though they are there for some ranks only.
+// All ranks skip files of other users, whether they may open them or not, and even if only some
+// ranks find them.
 func TestFilesOfAnotherUser(t *testing.T) {
 	own(t)
 	const nobody = 65534
@@ -202,7 +202,7 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	}
 }
 
-// Where all names are another user's, all ranks say so at once.
+// If another user has all names, all ranks return that error at once.
 func TestAllNamesAreAnotherUsers(t *testing.T) {
 	own(t)
 	const nobody = 65534
@@ -269,8 +269,8 @@ func stopAt(f func(point string)) (restore func()) {
 	return func() { atPoint = old }
 }
 
-// A directory that does not yield the memory is the same error on all ranks, with
-// what is needed, what there is, and what to do (S1.24, S2.22).
+// If the directory cannot provide the memory, all ranks return the same error, with the bytes
+// needed, the bytes free, and the remedy.
 func TestDirectoryWithoutRoom(t *testing.T) {
 	if !inMountNamespace(t) {
 		return

@@ -26,7 +26,7 @@ func leaveBehind(t *testing.T, name string) Leftover {
 	return all[0]
 }
 
-// Segments of living jobs are no leftovers, nor is what has another name.
+// Segments of living jobs and files with other names are no leftovers.
 func TestLeftoversAreDead(t *testing.T) {
 	own(t)
 	l := leaveBehind(t, "job")
@@ -48,7 +48,7 @@ func TestLeftoversAreDead(t *testing.T) {
 		}
 	}
 	renamed(filePath("job"))
-	// A rank, whichever, that holds its lock.
+	// Any rank holds its lock.
 	f, err := os.OpenFile(l.Path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestLeftoversAreDead(t *testing.T) {
 	removeLeftovers(t, 1)
 }
 
-// What is another job's stays, though its name begins alike, and so does what lives.
+// RemoveLeftovers keeps files of jobs with other names, and segments of living jobs.
 func TestRemoveLeftovers(t *testing.T) {
 	own(t)
 	for _, name := range []string{"job-1", "job-2", "jobs-1"} {
@@ -175,8 +175,7 @@ func TestRemoveIsAlone(t *testing.T) {
 	removeLeftovers(t, 1)
 }
 
-// A rank that has opened what is removed as left behind goes on looking for its
-// own job's segment.
+// A rank that has opened a leftover which is then removed keeps looking for its own job's segment.
 func TestLeftoverRemovedUnderARank(t *testing.T) {
 	own(t)
 	l := leaveBehind(t, "job")
@@ -200,8 +199,7 @@ func TestLeftoverRemovedUnderARank(t *testing.T) {
 	}
 }
 
-// A rank that has opened the segment of a rank 0 which has given up since is told
-// so.
+// A rank that has opened the segment of a rank 0 that then gave up learns the reason.
 func TestRankZeroGaveUpUnderARank(t *testing.T) {
 	own(t)
 	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named", Timeout: time.Millisecond})

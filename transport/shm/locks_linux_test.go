@@ -2,7 +2,7 @@ package shm
 
 import "testing"
 
-// Where the kernel does not say whether a lock is held, nobody is taken for dead.
+// If the kernel cannot tell whether a lock is held, its rank does not count as dead.
 func TestLockThatCannotBeAsked(t *testing.T) {
 	if !locked(-1, 0, 1) {
 		t.Error("a lock of a file that cannot be asked is not held")

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What can be called at any time survives that the memory vanishes, on any goroutine, and
-// from then on the group has failed for that.
+// Methods that may be called at any time survive vanished memory, on any goroutine. The group has
+// then failed for that reason.
 func TestEndpointOutlivesItsMemory(t *testing.T) {
 	for name, use := range map[string]func(*mapped){
 		"Abort":    func(m *mapped) { m.Fail(&transport.Failure{Kind: transport.FailureAborted, Text: "late"}) },
@@ -60,7 +60,7 @@ func TestEndpointOutlivesItsMemory(t *testing.T) {
 	}
 }
 
-// Only faults in memory of the endpoint stand for that it is gone.
+// Only faults in the endpoint's memory count as vanished memory.
 func TestVanished(t *testing.T) {
 	own(t)
 	ep, err := Join(context.Background(), Job{Name: "job", Size: 1})

@@ -71,8 +71,8 @@ func TestRankCannotReachTheFile(t *testing.T) {
 	}
 }
 
-// What a rank has left behind that was killed while it said that it cannot join, or one that
-// was not of this job, never ends a later one.
+// A notice of a rank that was killed meanwhile, or of a rank of another job, never ends a later
+// job.
 func TestStaleNotices(t *testing.T) {
 	start, err := ownStart()
 	now := time.Duration(sinceBoot())

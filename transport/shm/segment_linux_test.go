@@ -63,8 +63,8 @@ func startJob(t *testing.T, name string, size int) []*rank {
 	return ranks
 }
 
-// All ranks get the same memory, all zero; they know each other, and see a death at
-// once; nothing but the mapping is left. S2.6, S2.7, C19.
+// All ranks get the same memory, all zero. They know each other's processes and notice a death at
+// once. Only the mapping remains.
 func TestSegment(t *testing.T) {
 	for size := 1; size <= 8; size++ {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestPIDNamespaces(t *testing.T) {
 			t.Errorf("rank %d sees %v alive", i, got)
 		}
 	}
-	// And so does who looks for what is left.
+	// Leftovers sees them as well.
 	lost := startRank(t, rankSpec{Job: Job{Name: "lost", Rank: 0, Size: 2}, Stop: "named"}, apart)
 	lost.await("at named")
 	removeLeftovers(t, 0)
@@ -280,8 +280,8 @@ func removeLeftovers(t *testing.T, n int) (found []Leftover) {
 	return found
 }
 
-// Who gives up says so: the others fail at once and name it, or whom it has missed, and
-// nothing is left.
+// When a rank gives up, the other ranks fail at once and name it, or the rank that it missed.
+// Nothing remains.
 func TestGivingUp(t *testing.T) {
 	for _, quitter := range []int{0, 1} {
 		for _, cancel := range []bool{false, true} {
@@ -308,7 +308,7 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// Rank 0 that does not come is named, with the file that it should have made.
+// If rank 0 does not come, the error names it and the file that it should have made.
 func TestRankZeroIsMissing(t *testing.T) {
 	own(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -321,8 +321,8 @@ func TestRankZeroIsMissing(t *testing.T) {
 	}
 }
 
-// A rank that is there twice, be it that a second job has the name: all learn it at once, and
-// which processes they are, since nothing can tell whose the other ranks are.
+// If two processes come as one rank, perhaps because a second job has the name, all ranks learn
+// it at once with both process ids. Nothing can tell to which job the other ranks belong.
 func TestRankTwice(t *testing.T) {
 	for twice := range 2 {
 		t.Run(fmt.Sprint("rank ", twice), func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestRankTwice(t *testing.T) {
 	}
 }
 
-// A second rank 0 that comes when all ranks of the first job are there is another job's.
+// A second rank 0 that comes when all ranks of the first job have come belongs to another job.
 func TestSecondJobComesLate(t *testing.T) {
 	for _, point := range []string{"gathered", "unnamed"} {
 		t.Run(point, func(t *testing.T) {
@@ -378,7 +378,8 @@ func TestSecondJobComesLate(t *testing.T) {
 	}
 }
 
-// A rank that gives up at the moment at which all are there has come: all join, or none.
+// A rank that gives up at the moment when all ranks have come counts as joined: all ranks join, or
+// none.
 func TestGivingUpWhenAllAreThere(t *testing.T) {
 	own(t)
 	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "unnamed"})
@@ -446,7 +447,7 @@ func TestTwoJobsWithSecrets(t *testing.T) {
 }
 
 // More jobs than names, each with a secret of its own: the last waits until one of the others
-// has come together.
+// has joined.
 func TestMoreJobsThanNames(t *testing.T) {
 	own(t)
 	all := make(chan struct{}, 1)
@@ -598,7 +599,7 @@ func TestRanksDisagree(t *testing.T) {
 	}
 }
 
-// A rank that cannot attach, of whatever cause, says so to those that wait for it.
+// A rank that cannot attach, for whatever reason, tells the ranks that wait for it.
 func TestRankCannotAttach(t *testing.T) {
 	own(t)
 	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
@@ -613,8 +614,8 @@ func TestRankCannotAttach(t *testing.T) {
 	}
 }
 
-// What a dead job has left behind does not keep the next of its name from starting: rank 0
-// removes it, and the others wait for that, whichever comes first.
+// A leftover does not keep the next job of its name from starting. Rank 0 removes it, and the
+// other ranks wait for that, in whatever order they come.
 func TestStaleFile(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		t.Run(fmt.Sprintf("rank %d first", first), func(t *testing.T) {
@@ -712,7 +713,7 @@ func TestStaleFileOfOneThatIsDying(t *testing.T) {
 	}
 }
 
-// If rank 0 does not come again, the others say what lies there, which stays.
+// If rank 0 does not come again, the errors of the other ranks describe the leftover, which stays.
 func TestStaleFileStays(t *testing.T) {
 	own(t)
 	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named"})
@@ -730,7 +731,7 @@ func TestStaleFileStays(t *testing.T) {
 	removeLeftovers(t, 1)
 }
 
-// A process that can open no more files says so at once, and not that others did not come.
+// A process that can open no more files fails at once with that error, and not with a timeout.
 func TestNoFileDescriptors(t *testing.T) {
 	own(t)
 	for i := range 2 {

@@ -97,7 +97,7 @@ func TestGroupThatARankCannotMake(t *testing.T) {
 	}
 }
 
-// What a member says of one group is not heard in another, and the last few are kept.
+// A member's report about one group does not reach another group, and the latest reports are kept.
 func TestUnmadeGroups(t *testing.T) {
 	own(t)
 	eps := joinedRanks(t, 2)
