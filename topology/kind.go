@@ -10,9 +10,9 @@ import (
 type Kind uint8
 
 const (
-	Ring1D       Kind = iota // "ring_1d": all ranks in one closed row
+	Ring1D       Kind = iota // "ring_1d": one ring of all ranks
 	Torus2D                  // "torus_2d": a grid whose rows and columns are rings
-	Mesh2DNoWrap             // "mesh_2d_no_wrap": a grid that ends at its edges
+	Mesh2DNoWrap             // "mesh_2d_no_wrap": a grid whose rows and columns end at its edges
 )
 
 var kindNames = [...]string{
@@ -21,11 +21,10 @@ var kindNames = [...]string{
 	Mesh2DNoWrap: "mesh_2d_no_wrap",
 }
 
-// Kinds returns all kinds, in the order of their constants. The slice belongs to
-// the caller.
+// Kinds returns all kinds, in the order of their constants. The caller owns the slice.
 func Kinds() []Kind { return []Kind{Ring1D, Torus2D, Mesh2DNoWrap} }
 
-// String returns the name that ccl.yaml uses, such as "torus_2d".
+// String returns the kind's name in ccl.yaml, such as "torus_2d".
 func (k Kind) String() string {
 	if !k.known() {
 		return fmt.Sprintf("Kind(%d)", uint8(k))
@@ -45,13 +44,12 @@ func ParseKind(name string) (Kind, error) {
 	return 0, &KindError{Name: name}
 }
 
-// KindError says that there is no kind of this name. Its text lists the known
-// ones and, where one resembles Name, the nearest.
+// KindError is ParseKind's error for an unknown name.
 type KindError struct {
 	Name string
 }
 
-// Error names the unknown kind, the nearest known one, and all of them.
+// Error lists the known kinds, and suggests one if its name resembles Name.
 func (e *KindError) Error() string {
 	names := kindNames[:]
 	return fmt.Sprintf("topology: unknown kind %q%s; use one of %s", e.Name, text.DidYouMean(e.Name, names), text.List(names))

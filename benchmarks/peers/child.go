@@ -11,21 +11,22 @@ import (
 	"time"
 )
 
-// child is a process started by this program.
+// child describes a process that this program starts.
 type child struct {
 	args []string // the program and its arguments
 	env  []string // NAME=value, added to this process's environment
 }
 
-// grace is the time that a launcher has to clean up.
+// grace is how long a launcher that was asked to end may take to clean up.
 const grace = 5 * time.Second
 
-// childMark is an environment variable by which all descendants of a child are found:
-// ranks of MPI leave the process group of their launcher.
+// childMark is the environment variable that marks all descendants of a child. Their process
+// group is not enough to find them, because ranks of MPI leave their launcher's.
 const childMark = "PEERS_CHILD"
 
-// output runs the child until it ends, limit is over or ctx ends, and returns its output.
-// Afterwards all descendants of the child are dead.
+// output runs the child and returns its output. It asks the child to end when limit has passed or
+// ctx ends, and kills it if it takes longer than grace. When output returns, all descendants of
+// the child are dead.
 func (c child) output(ctx context.Context, limit, grace time.Duration) (string, error) {
 	mark := childMark + "=" + rand.Text()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it had not ended after %v", limit))
@@ -50,7 +51,7 @@ func (c child) output(ctx context.Context, limit, grace time.Duration) (string, 
 	return stdout.String(), err
 }
 
-// String is the command line.
+// String returns the command line.
 func (c child) String() string {
 	words := c.args
 	if len(c.env) > 0 {
@@ -59,6 +60,7 @@ func (c child) String() string {
 	return strings.Join(words, " ")
 }
 
+// lastLines returns the last n lines of text.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

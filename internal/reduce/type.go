@@ -2,8 +2,8 @@ package reduce
 
 import "fmt"
 
-// Type is the type of a buffer's elements. The numbers are stable: they are
-// exchanged between processes, so new types are only ever added at the end.
+// Type is the type of a buffer's elements. Processes exchange the numbers, so they are stable:
+// new types are added at the end.
 type Type uint8
 
 // The element types.
@@ -45,7 +45,7 @@ var types = [...]struct {
 	Complex128: {"complex128", 16, complexes},
 }
 
-// A kind determines the operations of a type.
+// A kind groups the types that have the same operations.
 type kind uint8
 
 const (
@@ -55,7 +55,7 @@ const (
 	complexes
 )
 
-// Size returns the bytes that one element occupies.
+// Size returns the length of an element in bytes.
 func (t Type) Size() int { return types[t].size }
 
 // half reports whether t is Float16 or BFloat16, which are reduced in float32.
@@ -69,7 +69,7 @@ func (t Type) String() string {
 	return types[t].name
 }
 
-// The type parameters of the loops: the types with arithmetic in Go.
+// Constraints for the type parameters of the loops: the types that have arithmetic in Go.
 type (
 	integer interface {
 		int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64

@@ -15,7 +15,7 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 		return nil, fmt.Errorf("shm: %w", err)
 	}
 	// Groups without common members may have the same number; members[0] tells them apart.
-	j := m.segment.header.part(rank, len(members), "-group-%d-%d", number, members[0])
+	j := m.segment.header.subJob(rank, len(members), "-group-%d-%d", number, members[0])
 	gone := m.goneOf(number, members)
 	ep, err := m.meet(ctx, j, gone)
 	if err != nil {

@@ -254,8 +254,8 @@ func TestPartNames(t *testing.T) {
 	var parts func(h header, deep int)
 	parts = func(h header, deep int) {
 		for _, part := range []Job{
-			h.part(0, 1, "-region-%d", 0), h.part(0, 1, "-region-%d", 1000000),
-			h.part(0, 1, "-group-%d-%d", 0, 0), h.part(0, 1, "-group-%d-%d", uint64(1)<<63, 65535),
+			h.subJob(0, 1, "-region-%d", 0), h.subJob(0, 1, "-region-%d", 1000000),
+			h.subJob(0, 1, "-group-%d-%d", 0, 0), h.subJob(0, 1, "-group-%d-%d", uint64(1)<<63, 65535),
 		} {
 			of, err := newHeader(part, 1)
 			if err != nil || seen[part.Name] {

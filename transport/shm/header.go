@@ -27,8 +27,8 @@ import (
 //	208  id       16      random, unique to this segment
 //	224  made     8       when it was made, in nanoseconds since the machine started
 //	256  verdict  4       whether all ranks have joined; written once
-//	260  said     4       1: failure holds the reason why they have not
-//	384  failure  1024    written by the holder of the lock on byte telling; see record.go
+//	260  failed   4       1: failure holds the reason why not all ranks have joined
+//	384  failure  1024    that reason; its writer holds the lock on byte failureLock; see record.go
 //	1408 places   R * 16  the ranks' processes
 //	     arena            at the next multiple of a page
 //
@@ -37,7 +37,7 @@ import (
 const (
 	headBytes     = 256
 	verdictOffset = 256
-	saidOffset    = 260
+	failedOffset  = 260
 	failureOffset = 384
 	placesOffset  = failureOffset + recordBytes
 	placeBytes    = 16
@@ -131,9 +131,9 @@ func (h header) validate() error {
 	return nil
 }
 
-// part returns the Job of a segment that belongs to this one: a group's or a region's. Its
+// subJob returns the Job of a segment that belongs to this one: a group's or a region's. Its
 // secret is this segment's id, so that segments of two jobs of one name are never mixed up.
-func (h header) part(rank, size int, format string, args ...any) Job {
+func (h header) subJob(rank, size int, format string, args ...any) Job {
 	name := h.name + fmt.Sprintf(format, args...)
 	if len(name) > maxName {
 		hash := sha256.Sum256([]byte(name))

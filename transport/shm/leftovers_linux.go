@@ -12,7 +12,8 @@ import (
 
 // Leftovers returns the files that dead jobs of this user have left behind. A segment is a
 // leftover if its name and header are valid, no rank holds its lock, and the process that made
-// it has ended. Leftovers skips files that it cannot judge.
+// it has ended. A notice, the symbolic link of a rank that could not join, is a leftover if its
+// process has ended or it has expired. Leftovers skips files that it cannot judge.
 func Leftovers() ([]Leftover, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -33,7 +34,7 @@ func Leftovers() ([]Leftover, error) {
 		if err != nil {
 			continue // it is gone, or not a segment of this user
 		}
-		if f.dead() == nil {
+		if f.checkDead() == nil {
 			all = append(all, Leftover{
 				Path: f.path, Job: f.header.name, Ranks: f.header.ranks, Bytes: f.header.total(),
 				PID: f.creator.pid, Made: f.made,
@@ -45,7 +46,7 @@ func Leftovers() ([]Leftover, error) {
 }
 
 // RemoveLeftovers removes the leftovers of this user's jobs whose names start with prefix. It
-// returns an error if a file with such a name is not a leftover.
+// returns an error for each file of such a name that is not a leftover, and still removes the rest.
 func RemoveLeftovers(prefix string) error {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -83,21 +84,21 @@ func (l Leftover) Remove() error {
 	}
 	defer unix.Close(f.fd) //nolint:errcheck // nothing was written
 	atPoint("judged")
-	switch ok, err := tryLock(f.fd, reaping); {
+	switch ok, err := tryLock(f.fd, removalLock); {
 	case err != nil:
 		return fmt.Errorf("shared memory %s cannot be locked: %w", l.Path, err)
 	case !ok:
 		return fmt.Errorf("shared memory %s is being removed by another process: %w", l.Path, errLeaving)
 	}
-	if err := f.dead(); err != nil {
+	if err := f.checkDead(); err != nil {
 		return err
 	}
 	return unlinkFile(f.fd, l.Path)
 }
 
 // removeOrphan removes the segment of a group or region that could not be made, if its creator is
-// dead. Either the caller knows that it is (dead), or the file's lock is free. The other ranks do
-// not need the file to learn of the death, because they share the job's segment.
+// dead: dead is true if the caller knows that; otherwise the creator's lock on the file decides.
+// The other ranks do not need the file to learn of the death, because they share the job's segment.
 func removeOrphan(j Job, dead bool) {
 	h, err := newHeader(j, 1)
 	if err != nil {
@@ -111,13 +112,13 @@ func removeOrphan(j Job, dead bool) {
 	if f.held && !dead {
 		return // its creator removes it
 	}
-	if ok, err := tryLock(f.fd, reaping); ok && err == nil { // otherwise another process removes it
+	if ok, err := tryLock(f.fd, removalLock); ok && err == nil { // otherwise another process removes it
 		_ = unlinkFile(f.fd, f.path) // if that fails it is a leftover
 	}
 }
 
-// dead returns nil if all processes that ever used a segment are dead, and otherwise an error.
-func (f *found) dead() error {
+// checkDead returns nil if all processes that ever used a segment are dead, and otherwise an error.
+func (f *found) checkDead() error {
 	if name, _, _ := strings.Cut(filepath.Base(f.path), "~"); name != filePrefix()+f.header.name {
 		return fmt.Errorf("shared memory %s belongs to job %q by its header", f.path, f.header.name)
 	}

@@ -165,7 +165,7 @@ func TestRemoveIsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := tryLock(int(f.Fd()), reaping); !ok {
+	if ok, err := tryLock(int(f.Fd()), removalLock); !ok {
 		t.Fatal(err)
 	}
 	if err := l.Remove(); err == nil || !strings.Contains(err.Error(), "is being removed by another process") {

@@ -7,15 +7,15 @@ import (
 )
 
 // Rank r holds a write lock on byte r of the segment's file for as long as it lives. A process
-// that removes a leftover locks byte reaping meanwhile. A process that writes the reason why
-// the ranks cannot join locks byte telling.
+// that removes a leftover locks byte removalLock meanwhile. A process that writes the reason why
+// the ranks cannot join locks byte failureLock.
 //
 // These are locks of open file descriptions. The kernel releases a lock when the last copy of
 // the descriptor is closed, in particular when the process dies. Locks are visible across pid
 // namespaces. Two descriptions of one process exclude each other like two processes.
 const (
-	reaping = maxRanks + iota
-	telling
+	removalLock = maxRanks + iota
+	failureLock
 )
 
 // tryLock takes the lock on a byte. It returns false if another description holds it.

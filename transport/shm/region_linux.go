@@ -19,7 +19,7 @@ type segmentMemory struct{ *segment }
 // same *transport.AllocationFailedError. If rank 0 dies before it removes the name, the other
 // ranks notice and remove it.
 func (m *mapped) makeRegion(number uint64, size int) (regionMemory, error) {
-	j := m.segment.header.part(m.Rank(), m.Size(), "-region-%d", number)
+	j := m.segment.header.subJob(m.Rank(), m.Size(), "-region-%d", number)
 	h, err := newHeader(j, size)
 	s := &segment{header: h, first: filePath(h.name), path: filePath(h.name), rank: j.Rank, fd: -1}
 	if err == nil && s.rank == 0 {

@@ -320,10 +320,10 @@ func (f *found) end(why *transport.Failure) (verdict uint32) {
 
 // endGathering is end for a mapped file.
 func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
-	word, said := at[atomic.Uint32](file, verdictOffset), at[atomic.Uint32](file, saidOffset)
-	if ok, err := tryLock(fd, telling); ok && err == nil && word.Load() == gathering && said.Load() == 0 {
+	word, failed := at[atomic.Uint32](file, verdictOffset), at[atomic.Uint32](file, failedOffset)
+	if ok, err := tryLock(fd, failureLock); ok && err == nil && word.Load() == gathering && failed.Load() == 0 {
 		encodeFailure(file.bytes(failureOffset, recordBytes), why)
-		said.Store(1)
+		failed.Store(1)
 	}
 	word.CompareAndSwap(gathering, over)
 	return word.Load()
@@ -377,14 +377,14 @@ func (f *found) why() error {
 
 // whyOver is why for a mapped file.
 func whyOver(file arena, path string) error {
-	said := at[atomic.Uint32](file, saidOffset)
+	failed := at[atomic.Uint32](file, failedOffset)
 	for range 100 { // another rank may be about to write it
-		if said.Load() != 0 {
+		if failed.Load() != 0 {
 			break
 		}
 		time.Sleep(firstPause)
 	}
-	if said.Load() == 0 {
+	if failed.Load() == 0 {
 		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could write the reason", path)
 	}
 	return fmt.Errorf("shared memory %s: %w", path, gatheringError(decodeFailure(file.bytes(failureOffset, recordBytes))))
@@ -515,7 +515,7 @@ func (s *segment) giveUp(err error) error {
 }
 
 // complete reports whether this rank must remove the segment, whose creator is dead: all ranks
-// have attached, so that no rank will look for the file, and this rank has locked byte reaping.
+// have attached, so that no rank will look for the file, and this rank has locked byte removalLock.
 func (s *segment) complete() bool {
 	if !s.attached {
 		return false
@@ -531,7 +531,7 @@ func (s *segment) complete() bool {
 	if err != nil {
 		return false
 	}
-	ok, err := tryLock(s.fd, reaping)
+	ok, err := tryLock(s.fd, removalLock)
 	return ok && err == nil
 }
 

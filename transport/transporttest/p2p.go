@@ -6,15 +6,15 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// mail is one end of P2P messages: those still to be sent to a rank, or to come from one, in
-// order.
+// mail holds the messages that this rank still has to send to peer, or still expects from peer,
+// in order.
 type mail struct {
 	peer    int
 	letters []transport.Message
-	ended   func() // called before the last part of a message is taken; may be nil
+	ended   func() // called before Take of the last part of a message; may be nil
 }
 
-// step moves on by n bytes, and reports whether a message ended there.
+// step drops n bytes from the first message, and reports whether that was its end.
 func (m *mail) step(n int) (ended bool) {
 	first := &m.letters[0]
 	if first.Bytes = first.Bytes[n:]; len(first.Bytes) > 0 {
@@ -24,7 +24,7 @@ func (m *mail) step(n int) (ended bool) {
 	return true
 }
 
-// send puts as much as there is room for, and reports whether that was anything.
+// send puts messages of m until the stream has no room, and reports whether it put anything.
 func (r *rank) send(m *mail) (moved bool) {
 	for ; len(m.letters) > 0; moved = true {
 		n, ok, err := r.P2P().TryPut(m.peer, &m.letters[0])
@@ -40,7 +40,8 @@ func (r *rank) send(m *mail) (moved bool) {
 	return moved
 }
 
-// fetch takes what has arrived, looking at it twice, and reports whether that was anything.
+// fetch checks and takes the messages of m that have arrived, and reports whether it took
+// anything. It calls TryNext twice for each part: both calls have to return the same view.
 func (r *rank) fetch(m *mail) (moved bool) {
 	for ; len(m.letters) > 0; moved = true {
 		n := 0
@@ -64,7 +65,8 @@ func (r *rank) fetch(m *mail) (moved bool) {
 	return moved
 }
 
-// deliver sends and fetches mail until all of it has arrived and was taken.
+// deliver sends out and fetches in, until the receivers have taken all of out and this rank all
+// of in.
 func (r *rank) deliver(out, in []*mail, noSpin bool) {
 	for {
 		moved := false
@@ -91,27 +93,29 @@ func (r *rank) checkFailed() {
 	}
 }
 
-// ring delivers messages of these lengths to the next rank, and from the previous one.
+// ring sends messages of these lengths to the next rank, and receives such messages from the
+// previous one.
 func (r *rank) ring(lengths []int, noSpin bool) {
 	next, previous := (r.me+1)%r.n, (r.me+r.n-1)%r.n
 	out, in := &mail{next, letters(r.me, next, lengths), nil}, &mail{previous, letters(previous, r.me, lengths), nil}
 	r.deliver([]*mail{out}, []*mail{in}, noSpin)
 }
 
+// delivered reports whether the receivers have taken all of out, and this rank all of in.
 func (r *rank) delivered(out, in []*mail) bool {
 	pending := func(m *mail) bool { return len(m.letters) > 0 }
 	undrained := func(m *mail) bool { return !r.P2P().TryDrained(m.peer) }
 	return !slices.ContainsFunc(out, pending) && !slices.ContainsFunc(in, pending) && !slices.ContainsFunc(out, undrained)
 }
 
-// canMove reports whether deliver has anything to do. To send, it waits for streams without
-// a message under way.
+// canMove reports whether deliver can send or receive something. It counts a stream as free to
+// send only once the receiver has taken everything before.
 func (r *rank) canMove(out, in []*mail) bool {
 	return slices.ContainsFunc(out, func(m *mail) bool { return len(m.letters) > 0 && r.P2P().TryDrained(m.peer) }) ||
 		slices.ContainsFunc(in, func(m *mail) bool { return len(m.letters) > 0 && r.arrived(m.peer) })
 }
 
-// arrived reports whether TryNext would return a message from a rank, or an error.
+// arrived reports whether TryNext returns a message from a rank, or an error.
 func (r *rank) arrived(from int) bool {
 	_, ok, err := r.P2P().TryNext(from)
 	return ok || err != nil
@@ -125,6 +129,8 @@ func letters(from, to int, lengths []int) (all []transport.Message) {
 	return all
 }
 
+// p2pOrder sends messages of all sizes between all pairs of ranks at once; they have to arrive
+// whole and in order.
 func p2pOrder(h *harness, n int) {
 	h.eachOfSizes(n, func(r *rank, sizes []int) {
 		for i := range 4 {
@@ -140,8 +146,8 @@ func p2pOrder(h *harness, n int) {
 	})
 }
 
-// p2pBeside lets a second goroutine of each rank use its P2P while the first makes calls in
-// which messages go between the same ranks.
+// p2pBeside has a second goroutine of each rank use the P2P while the first makes calls that
+// exchange messages between the same ranks.
 func p2pBeside(h *harness, n int) {
 	h.each(n, 0, "", func(r *rank) {
 		next, previous := (r.me+1)%n, (r.me+n-1)%n
@@ -168,8 +174,10 @@ func p2pBeside(h *harness, n int) {
 	})
 }
 
+// p2pDrain checks that TryDrained returns true only after the receiver has taken the message, and
+// that the sender then sees what the receiver wrote before.
 func p2pDrain(h *harness, n int) {
-	// A plain trace: the rank that finds a stream drained has to see what was done before.
+	// Not atomic: the race detector reports it unless TryDrained orders it.
 	taken := 0
 	buffer := make([]byte, 300)
 	h.each(n, 0, "", func(r *rank) {
@@ -191,7 +199,7 @@ func p2pDrain(h *harness, n int) {
 	})
 }
 
-// p2pWake lets a goroutine of each rank wake it before or while it rests.
+// p2pWake calls Wake from another goroutine of each rank, before Rest or during it.
 func p2pWake(h *harness, n int) {
 	h.each(n, 0, "", func(r *rank) {
 		wake := make(chan struct{})
@@ -211,7 +219,7 @@ func p2pWake(h *harness, n int) {
 	})
 }
 
-// p2pLeft lets a rank leave right after it has put a message.
+// p2pLeft has rank 0 put a message and leave at once; the receiver still has to find it.
 func p2pLeft(h *harness, n int) {
 	for trial := range 20 {
 		h.each(n, uint64(trial), "", func(r *rank) {
@@ -234,7 +242,8 @@ func p2pLeft(h *harness, n int) {
 	}
 }
 
-// When the receiver gets a view of a message that is withdrawn.
+// When the receiver gets its view of a message that the sender withdraws: before the withdrawal,
+// at the same time, or never, since it asks for it afterwards.
 const (
 	viewBefore = iota
 	viewAtOnce
@@ -242,8 +251,8 @@ const (
 	moments
 )
 
-// p2pWithdraw lets a rank take back what it has put, for every reason, while the other has a
-// view of it, or may be about to get one, or has none.
+// p2pWithdraw has rank 0 withdraw a message, for every reason and at every moment (viewBefore,
+// viewAtOnce, viewAfter). Once TryWithdraw returns true, rank 1 must not read that memory.
 func p2pWithdraw(h *harness, n int) {
 	reasons := []struct {
 		name string
@@ -278,21 +287,22 @@ func p2pWithdraw(h *harness, n int) {
 				r.pause()
 			}
 			reason.do(r, r.w.ranks[1])
-			gone := func() bool { _, ok := p.TryWithdraw(1); return ok }
-			for !gone() {
+			withdraw := func() bool { _, ok := p.TryWithdraw(1); return ok }
+			for !withdraw() {
 				r.checkStop()
-				p.Rest(gone, trial%2 == 0)
+				p.Rest(withdraw, trial%2 == 0)
 			}
 			withdrawn.pass()
 			poison(memory) // it is the sender's again
-			if !gone() {
+			if !withdraw() {
 				fail("TryWithdraw returns false after it returned true")
 			}
 		})
 	}
 }
 
-// viewOnce looks at 16 zero bytes from rank 0, if it gets them before that has gone.
+// viewOnce checks the message of 16 zero bytes from rank 0, if TryNext returns it before rank 0
+// has left or the group has failed.
 func (r *rank) viewOnce(moment int, viewed *gate) {
 	p := r.P2P()
 	for {
@@ -314,7 +324,8 @@ func (r *rank) viewOnce(moment int, viewed *gate) {
 	}
 }
 
-// p2pBehind lets ranks wait for each other in a chain, whose last rank does not wait.
+// p2pBehind builds a chain: ranks 1 to n-2 each wait for the next one, and rank n-1 does not
+// wait. Behind(1) on rank 0 has to return n-1.
 func p2pBehind(h *harness, n int) {
 	over := newGate(1)
 	h.each(n, 0, "", func(r *rank) {
@@ -329,7 +340,7 @@ func p2pBehind(h *harness, n int) {
 					r.P2P().Wake()
 				}
 			}()
-			r.untilBehind(1, n-1) // all rest
+			r.untilBehind(1, n-1) // ranks 1 to n-2 rest
 		default: // rests for the next rank
 			p.WaitFor(r.me + 1)
 			for !over.isOpen() {
@@ -341,7 +352,7 @@ func p2pBehind(h *harness, n int) {
 	})
 }
 
-// untilBehind waits until Behind(peer) is want because ranks rest.
+// untilBehind waits until the ranks of the chain rest, so that Behind(peer) returns want.
 func (r *rank) untilBehind(peer, want int) {
 	for r.P2P().Behind(peer) != want {
 		r.checkStop()
@@ -349,8 +360,9 @@ func (r *rank) untilBehind(peer, want int) {
 	}
 }
 
-// p2pServed stops rank 1, which has rested for rank 2, after that has sent it something: with
-// the view, after Take, or at the next Rest.
+// p2pServed has rank 1 rest for rank 2 until rank 2 has sent it a message, and then stops rank 1
+// at one of three places: with the view, after Take, or in the next Rest. Rank 1 has what it
+// waited for, so Behind(1) on rank 0 has to return 1, not 2.
 func p2pServed(h *harness, n int) {
 	for where := range 3 {
 		rests, stopped, checked := newGate(1), newGate(1), newGate(1)
@@ -400,7 +412,8 @@ func p2pServed(h *harness, n int) {
 	}
 }
 
-// p2pGaveUp lets rank 1 give up its rest for rank 2, and then go on in one way or another.
+// p2pGaveUp has rank 1 wait for rank 2 and give up, by calling Behind. Until rank 1 goes on,
+// Behind(1) on rank 0 has to return 2, and afterwards 1. Rank 1 goes on in each of three ways.
 func p2pGaveUp(h *harness, n int) {
 	for _, way := range []struct {
 		name string

@@ -3,14 +3,14 @@ package p2p
 import "runtime/debug"
 
 // progress makes progress on all transfers until send and recv have ended, or, if both are
-// nil, until none is left. Before, e.running was set for the caller.
+// nil, until no transfer is pending. The caller has set e.running; goOn resets it.
 func (e *Engine) progress(send, recv *Transfer) {
 	for !e.tryProgress(send, recv) {
 	}
 }
 
-// tryProgress is progress, but returns false if shared memory has vanished. Then the group
-// has failed, and the next attempt ends all transfers.
+// tryProgress is progress, but returns false if shared memory has vanished. In that case the
+// group has failed, and the next tryProgress ends all transfers.
 func (e *Engine) tryProgress(send, recv *Transfer) (done bool) {
 	if e.guarded {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -31,10 +31,12 @@ func (e *Engine) tryProgress(send, recv *Transfer) (done bool) {
 	return true
 }
 
-// movesPerCheck is after how many moves in succession the engine checks deadlines.
+// movesPerCheck is the number of moves after which the engine checks deadlines even though every
+// Rest has moved something.
 const movesPerCheck = 256
 
-// goOn reports whether the goroutine that makes progress has to go on. If not, another may.
+// goOn reports whether this goroutine has to go on making progress for send and recv. Otherwise
+// it starts a background goroutine if transfers are pending, and resets e.running if none is.
 func (e *Engine) goOn(send, recv *Transfer) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +59,7 @@ func (e *Engine) goOn(send, recv *Transfer) bool {
 		go e.progress(nil, nil)
 		return false
 	}
-	if !e.timedOut { // otherwise other ranks see for whom it waited, until its next transfer
+	if !e.timedOut { // after a timeout, other ranks see until the next transfer for whom it waited
 		e.waitFor(-1)
 	}
 	e.running = false
@@ -67,13 +69,14 @@ func (e *Engine) goOn(send, recv *Transfer) bool {
 	return false
 }
 
-// waitFor announces for which rank this rank waits from now on.
+// waitFor announces the rank that this rank waits for from now on; -1: none in particular.
 func (e *Engine) waitFor(peer int) {
 	e.timedOut = false
 	e.link.WaitFor(peer)
 }
 
-// endTimedOutWait withdraws the announcement that a transfer which timed out left behind.
+// endTimedOutWait withdraws the announcement of a transfer that timed out: WaitFor still names
+// its peer.
 func (e *Engine) endTimedOutWait() {
 	e.timedOut = false
 	if e.running {
@@ -86,8 +89,8 @@ func (e *Engine) endTimedOutWait() {
 	e.link.WaitFor(-1)
 }
 
-// firstPeer returns the other rank of the first transfer, receives first; -1 if it is not
-// known.
+// firstPeer returns the peer of the oldest posted receive, or if none is posted, of a pending
+// send; -1 if that receive accepts any source.
 func (e *Engine) firstPeer() int {
 	if len(e.posted) > 0 {
 		return max(e.posted[0].Peer, -1)
@@ -100,7 +103,8 @@ func (e *Engine) firstPeer() int {
 	return -1
 }
 
-// move moves what can be moved now, and reports whether anything was.
+// move sends and receives what is possible without waiting, and reports whether it moved
+// anything.
 func (e *Engine) move() (moved bool) {
 	for to, queue := range e.sends {
 		if len(queue) > 0 && to != e.rank && e.send(queue[0]) {
@@ -114,7 +118,7 @@ func (e *Engine) move() (moved bool) {
 		before := len(e.posted)
 		moved = e.receiveFor(e.posted[i]) || moved
 		if len(e.posted) != before {
-			i = -1 // the queue has changed: from the beginning
+			i = -1 // the queue has changed: start again
 		}
 	}
 	for from := range e.incoming {
@@ -128,8 +132,8 @@ func (e *Engine) move() (moved bool) {
 	return moved
 }
 
-// receiveFor receives from the ranks that a posted receive accepts, in turns if these are
-// all, until the posted queue has changed.
+// receiveFor receives from the peer of a posted receive. If that accepts any source, it polls all
+// ranks in turn, beginning after the one polled last, until the posted queue has changed.
 func (e *Engine) receiveFor(t *Transfer) (moved bool) {
 	if t.Peer != AnySource {
 		return e.receive(t.Peer)

@@ -7,25 +7,27 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// vector is the input and output of one rank.
+// vector is the input and the output of one rank's all-reduce; if it is empty, a barrier is
+// measured.
 type vector struct {
 	x           []float32
 	rank, ranks int
 }
 
-// round returns how long the operation took on this rank.
+// round fills the vector with the inputs of round i, runs the operation once between barriers, and
+// returns how long it took on this rank.
 func (v vector) round(i int) (time.Duration, error) {
 	for j := range v.x {
-		v.x[j] = float32(v.rank + (i+j)&7) // unique to the rank, the element and the round
+		v.x[j] = float32(v.rank + (i+j)&7) // differs between ranks, adjacent elements and successive rounds
 	}
-	met := errors.Join(dist.Barrier(), dist.Barrier())
+	barriers := errors.Join(dist.Barrier(), dist.Barrier())
 	start := time.Now()
 	err := v.operation()
 	took := time.Since(start)
-	return took, errors.Join(met, err, dist.Barrier())
+	return took, errors.Join(barriers, err, dist.Barrier())
 }
 
-// operation is the measured one.
+// operation runs the measured operation.
 func (v vector) operation() error {
 	if len(v.x) == 0 {
 		return dist.Barrier()
@@ -33,7 +35,7 @@ func (v vector) operation() error {
 	return dist.AllReduce(v.x, dist.Sum)
 }
 
-// wrong counts the elements that are not the sum of all ranks' inputs.
+// wrong returns how many elements differ from the sum of all ranks' inputs of round i.
 func (v vector) wrong(i int) (n int64) {
 	for j, got := range v.x {
 		if got != float32(v.ranks*(v.ranks-1)/2+v.ranks*((i+j)&7)) {
@@ -43,8 +45,8 @@ func (v vector) wrong(i int) (n int64) {
 	return n
 }
 
-// callsWithin returns how many rounds fit into the budget, by the fastest of a few;
-// all ranks use rank 0's result.
+// callsWithin returns how many rounds fit into the budget, judged by the fastest of warmUp rounds,
+// at least minCalls and at most most. All ranks return rank 0's number.
 func (v vector) callsWithin(budget time.Duration, most int64) (int64, error) {
 	fastest := budget
 	for i := range warmUp {

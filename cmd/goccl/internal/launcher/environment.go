@@ -8,11 +8,11 @@ import (
 	"github.com/goccl/goccl/internal/launchenv"
 )
 
-// contradicting are prefixes of the variables with which other launchers set a process's
-// rank, the number of ranks, and the address of their server. Users' settings of
-// libraries (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl) and Slurm's variables
-// of the job's directories and resources are kept.
-var contradicting = []string{
+// otherLaunchers are prefixes of the variables with which another launcher, or an outer goccl
+// run, tells a process its rank, the number of ranks, and the address of its server. A rank
+// must not inherit them. It does inherit users' settings of libraries (OMPI_ALLOW_RUN_AS_ROOT,
+// OMPI_MCA_btl) and Slurm's variables for the job's directories and resources.
+var otherLaunchers = []string{
 	"GOCCL_SHM_", launchenv.ReportVariable + "=",
 	"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
 	"GROUP_RANK=", "GROUP_WORLD_SIZE=", "ROLE_RANK=", "ROLE_WORLD_SIZE=", "ROLE_NAME=",
@@ -26,14 +26,14 @@ var contradicting = []string{
 	"SLURM_STEP", "SLURM_NTASKS", "SLURM_NPROCS=", "SLURM_TASKS_PER_NODE=",
 }
 
-// withoutRanks returns the variables without those of other launchers' ranks.
+// withoutRanks returns environment without the variables that start with one of otherLaunchers.
 func withoutRanks(environment []string) []string {
 	return slices.DeleteFunc(slices.Clone(environment), func(variable string) bool {
-		return slices.ContainsFunc(contradicting, func(start string) bool { return strings.HasPrefix(variable, start) })
+		return slices.ContainsFunc(otherLaunchers, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
 	})
 }
 
-// rankVariables are the variables of a rank of the job with that name and secret.
+// rankVariables returns the variables that make a process this rank of the job.
 func rankVariables(job, secret string, rank, ranks int) []string {
 	return []string{
 		"GOCCL_SHM_NAME=/" + job,
