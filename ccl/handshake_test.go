@@ -12,28 +12,28 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// stopped is an endpoint whose rank stops at its first Enter: before is called when it
-// comes, and after when it is about to return.
-type stopped struct {
+// firstEnter is an endpoint that calls before and after around its first Enter, where they may
+// block. New makes that Enter.
+type firstEnter struct {
 	transport.Endpoint
 	before, after func()
-	once          bool
+	entered       bool
 }
 
-func (s *stopped) Enter(e *transport.Arrival) (transport.Role, error) {
-	if s.once {
-		return s.Endpoint.Enter(e)
+func (f *firstEnter) Enter(e *transport.Arrival) (transport.Role, error) {
+	if f.entered {
+		return f.Endpoint.Enter(e)
 	}
-	s.once = true
-	s.before()
-	defer s.after()
-	return s.Endpoint.Enter(e)
+	f.entered = true
+	f.before()
+	defer f.after()
+	return f.Endpoint.Enter(e)
 }
 
 func nothing() {}
 
-// pairOf returns the endpoints of two ranks, which do not see each other's memory, as
-// processes do not, and what makes a communicator of one.
+// pairOf returns the endpoints of two ranks on an arena, so that like processes they do not see
+// each other's memory, and a function that makes a communicator of one endpoint.
 func pairOf(t *testing.T) (eps []transport.Endpoint, join func(context.Context, transport.Endpoint) (*ccl.Communicator, error)) {
 	eps, err := shm.NewHeap(2, shm.SmallestGeometry(2))
 	require.NoError(t, err)
@@ -47,8 +47,8 @@ func pairOf(t *testing.T) (eps []transport.Endpoint, join func(context.Context, 
 	}
 }
 
-// A rank that fails or leaves the group as soon as it has joined does not take those with it
-// that are still on their way out of New.
+// New succeeds on a rank even if another rank, whose New has already returned, fails or leaves
+// the group before this one returns.
 func TestNewIsOverForAll(t *testing.T) {
 	for name, end := range map[string]func(c *ccl.Communicator){
 		"abort": func(c *ccl.Communicator) { c.Abort(errors.New("over")) },
@@ -70,7 +70,7 @@ func TestNewIsOverForAll(t *testing.T) {
 					close(ended)
 					return err
 				}
-				_, err := join(bg, &stopped{eps[1], nothing, func() { <-ended }, false})
+				_, err := join(bg, &firstEnter{eps[1], nothing, func() { <-ended }, false})
 				return err
 			})
 			require.NoError(t, errors.Join(errs...))
@@ -78,34 +78,35 @@ func TestNewIsOverForAll(t *testing.T) {
 	}
 }
 
-// A rank that gives up in New fails it on all ranks or, if all have come, on none.
+// If a rank gives up in New, New fails on all ranks; but if all ranks have already entered it,
+// New succeeds on all.
 func TestNewFailsOnAllOrNone(t *testing.T) {
-	for name, late := range map[string]bool{"the other has come": false, "the other is late": true} {
+	for name, late := range map[string]bool{"the other enters in time": false, "the other is late": true} {
 		t.Run(name, func(t *testing.T) {
 			eps, join := pairOf(t)
 			ctx, cancel := context.WithCancelCause(bg)
-			waits, waited := make(chan struct{}), make(chan struct{})
-			over, gaveUp := make(chan struct{}), make(chan struct{})
+			entering, waited := make(chan struct{}), make(chan struct{})
+			joined, gaveUp := make(chan struct{}), make(chan struct{})
 			errs := each(2, func(r int) (err error) {
 				if r == 0 {
-					first := &stopped{eps[0], func() { close(waits) }, func() {
+					first := &firstEnter{eps[0], func() { close(entering) }, func() {
 						close(waited)
 						if !late {
-							<-over // the other comes before it has said that it gives up
+							<-joined // the other enters before this rank announces that it gives up
 						}
 					}, false}
 					_, err = join(ctx, first)
 					close(gaveUp)
 					return err
 				}
-				<-waits
+				<-entering
 				cancel(errors.New("no time"))
 				<-waited
 				if late {
 					<-gaveUp
 				}
 				_, err = join(bg, eps[1])
-				close(over)
+				close(joined)
 				return err
 			})
 			if !late {

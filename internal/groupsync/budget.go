@@ -38,14 +38,14 @@ type budget struct {
 	backOff              int // sleepWaits after the last bad yield; 0 after a good one
 }
 
-// newBudget returns the budget of waits that poll if poll is set, and yield if others is not
+// newBudget returns the budget of waits that poll if poll is set, and yield if processes is not
 // nil.
-func newBudget(poll bool, others Processes) (b budget) {
+func newBudget(poll bool, processes Processes) (b budget) {
 	if poll {
 		b.maxSpin = max(spin.Pauses(spinTime), minSpin)
 		b.spin = b.maxSpin
 	}
-	if others != nil {
+	if processes != nil {
 		b.maxYields = maxYields
 	}
 	return b
@@ -72,7 +72,7 @@ const (
 )
 
 // spend determines the next step of a wait, and takes it if it is a pause or a yield.
-func (b *budget) spend(w *wait, others Processes) expense {
+func (b *budget) spend(w *wait, processes Processes) expense {
 	switch {
 	case w.pauses < b.spin:
 		w.pauses++
@@ -80,7 +80,7 @@ func (b *budget) spend(w *wait, others Processes) expense {
 		return paused
 	case w.yields < b.maxYields && b.sleepWaits == 0 && !w.parked:
 		w.yields++
-		if !others.Yield() {
+		if !processes.Yield() {
 			b.backOff = min(max(2*b.backOff, minSleepWaits), maxSleepWaits)
 			b.sleepWaits = b.backOff
 		}

@@ -6,13 +6,14 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Group is a group as the ranks of one process see it.
+// Group is one process's handle on the shared state of a group of ranks.
 type Group struct {
 	states []*State
 	words  *Words
 	causes Causes
 	rest   Rest
-	others Processes // rest if the ranks are processes, otherwise nil
+
+	processes Processes // rest if the ranks are processes, otherwise nil
 }
 
 // Causes stores the ranks' failures and their reasons for rejecting calls. Each rank has its
@@ -37,8 +38,8 @@ type Rest interface {
 	// Wake leaves a token for a sleeper, which ends its current sleep or its next one.
 	Wake(sleeper int)
 	// Sleep waits until the sleeper has a token and takes it, or until ctx ends; ctx may be
-	// nil. It may return spuriously; where ranks are Processes it does so regularly. woken
-	// reports whether it took a token.
+	// nil. It may return early without a token; if the ranks are processes it does so
+	// regularly, so that the caller looks for dead ones. woken reports whether it took a token.
 	Sleep(sleeper int, ctx context.Context) (woken bool)
 }
 
@@ -57,7 +58,7 @@ type Processes interface {
 // NewGroup returns a group over states and words, which must be zero.
 func NewGroup(states []*State, words *Words, causes Causes, rest Rest) *Group {
 	g := &Group{states: states, words: words, causes: causes, rest: rest}
-	g.others, _ = rest.(Processes)
+	g.processes, _ = rest.(Processes)
 	return g
 }
 
@@ -80,8 +81,8 @@ func (g *Group) WakeOthers(me int) {
 	}
 }
 
-// announce makes all ranks look at the group's state again. The caller must have stored the
-// word that describes the event. (syncmodel: wordThenEvent; for P2P: laneWordThenEvent)
+// announce makes all ranks look at the group's state again. The caller must already have stored
+// the word that describes the event. (test/syncmodel: wordThenEvent, and p2pWordThenEvent)
 func (g *Group) announce() {
 	g.words.events.Add(1)
 	g.WakeAll()
@@ -93,15 +94,16 @@ func (g *Group) announce() {
 // p2p returns the sleeper of rank's P2P.
 func (g *Group) p2p(rank int) int { return len(g.states) + rank }
 
-// WakeP2P wakes rank's P2P if it sleeps. The caller must have stored the word that announces
-// or takes a message. (syncmodel, P2P: postThenResting, takeThenResting)
+// WakeP2P wakes rank's P2P if it sleeps. The caller must already have stored the word that
+// announces or takes a message. (test/syncmodel: postThenResting, takeThenResting)
 func (g *Group) WakeP2P(rank int) {
 	if g.states[rank].resting.Load() != 0 {
 		g.rest.Wake(g.p2p(rank))
 	}
 }
 
-// WakeWaiter wakes rank if it sleeps for me. The caller must have stored a word of me.
+// WakeWaiter wakes rank if it sleeps waiting for rank me. The caller must already have stored
+// the word of me that rank may wait for.
 func (g *Group) WakeWaiter(me, rank int) {
 	if g.words.sleepers.Load() == 0 {
 		return
@@ -111,8 +113,8 @@ func (g *Group) WakeWaiter(me, rank int) {
 	}
 }
 
-// WakeWaiters wakes all ranks that sleep for me, which may include me. The caller must have
-// stored a word of me. Rules storeThenSleepers and storeBeforeWake.
+// WakeWaiters does that for all ranks, including me. (test/syncmodel: storeThenSleepers,
+// storeBeforeWake)
 func (g *Group) WakeWaiters(me int) {
 	if g.words.sleepers.Load() == 0 {
 		return

@@ -63,10 +63,10 @@ type Slots [][2][]byte
 // NewMember returns rank's access to g. All ranks of g share slots. If poll is set, waits poll
 // before they park.
 func NewMember(g *Group, rank int, slots Slots, poll bool) *Member {
-	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots, spinning: newBudget(poll, g.others)}
+	r := &Member{group: g, state: g.states[rank], rank: rank, slots: slots, spinning: newBudget(poll, g.processes)}
 	r.budget = &r.spinning
 	r.inline = transport.InlineBytes
-	if g.others == nil {
+	if g.processes == nil {
 		r.inline, r.known = inlineBesideMemory, newKnown(len(g.states))
 	}
 	return r

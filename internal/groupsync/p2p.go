@@ -28,7 +28,7 @@ type Served func(by, of int) uint64
 
 // NewP2P returns the P2P of a rank. If poll is set, Rest polls before it sleeps.
 func NewP2P(r *Member, poll bool, served Served) *P2P {
-	return &P2P{member: r, budget: newBudget(poll, r.group.others), dead: make([]atomic.Bool, r.Size()), served: served, on: -1}
+	return &P2P{member: r, budget: newBudget(poll, r.group.processes), dead: make([]atomic.Bool, r.Size()), served: served, on: -1}
 }
 
 // Rest implements transport.P2P. It tests once more after it has announced that it rests.
@@ -45,13 +45,13 @@ func (l *P2P) Rest(ready func() bool, noSpin bool) {
 		if ready() || l.news() {
 			break
 		}
-		switch own.spend(&w, g.others) {
+		switch own.spend(&w, g.processes) {
 		case announced:
 			l.member.state.resting.Store(1)
 		case asleep:
 			l.show(edge)
 			woken := g.rest.Sleep(g.p2p(l.member.rank), nil)
-			if g.others != nil && l.looked.arises(woken) {
+			if g.processes != nil && l.looked.arises(woken) {
 				l.findDead()
 			}
 		}
@@ -119,7 +119,7 @@ func (l *P2P) Behind(peer int) int {
 		return on
 	}, func(who int) bool {
 		s := g.states[who]
-		return isAwake(&s.waitOn, g.others, who) || isAwake(&s.p2pWaitOn, g.others, g.p2p(who))
+		return isAwake(&s.waitOn, g.processes, who) || isAwake(&s.p2pWaitOn, g.processes, g.p2p(who))
 	})
 }
 

@@ -72,7 +72,7 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 		w.events = r.group.words.events.Load()
 		return r.look(peer, why)
 	}
-	switch r.budget.spend(w, r.group.others) {
+	switch r.budget.spend(w, r.group.processes) {
 	case paused:
 		if w.pauses%lookEvery != 0 {
 			return none, peer
@@ -115,7 +115,7 @@ func (r *Member) Sleep() {
 		ctx = nil
 	}
 	woken := r.group.rest.Sleep(r.rank, ctx)
-	r.suspicious = r.group.others != nil && r.suspicion.arises(woken)
+	r.suspicious = r.group.processes != nil && r.suspicion.arises(woken)
 }
 
 // home reports whether ctx leaves a token when it ends. The first context under which a rank
@@ -227,10 +227,10 @@ func (r *Member) lookAt(peer int, why purpose) interruption {
 
 // dead reports whether peer is a process that has ended, for whatever reason.
 func (r *Member) dead(peer int) bool {
-	if r.group.others == nil || peer == r.rank {
+	if r.group.processes == nil || peer == r.rank {
 		return false
 	}
-	_, dead := r.group.others.Dead(peer)
+	_, dead := r.group.processes.Dead(peer)
 	return dead
 }
 
@@ -285,14 +285,14 @@ func (r *Member) interrupted(i interruption, peer int) error {
 // in a call.
 func (r *Member) behind(peer int) int {
 	return r.follow(peer, func(who int) uint64 { return r.group.states[who].waitOn.Load() &^ gaveUp },
-		func(who int) bool { return isAwake(&r.group.states[who].waitOn, r.group.others, who) })
+		func(who int) bool { return isAwake(&r.group.states[who].waitOn, r.group.processes, who) })
 }
 
 // isAwake reports whether a process that waitOn announces as a waiter neither sleeps nor has
 // given up. Unless it is stopped, such a process is awake for a moment only.
-func isAwake(waitOn *atomic.Uint64, others Processes, sleeper int) bool {
+func isAwake(waitOn *atomic.Uint64, processes Processes, sleeper int) bool {
 	on := waitOn.Load()
-	return others != nil && on != 0 && on&gaveUp == 0 && !others.Asleep(sleeper)
+	return processes != nil && on != 0 && on&gaveUp == 0 && !processes.Asleep(sleeper)
 }
 
 // follow returns the end of the chain of waits from peer. on returns 1 + the rank that a rank
@@ -331,8 +331,8 @@ const wakeTries = 5
 // lost returns the error of a wait for a peer that has left or died.
 func (r *Member) lost(peer int) *transport.PeerLostError {
 	e := &transport.PeerLostError{Rank: peer}
-	if r.group.others != nil {
-		e.PID, _ = r.group.others.Dead(peer)
+	if r.group.processes != nil {
+		e.PID, _ = r.group.processes.Dead(peer)
 	}
 	return e
 }

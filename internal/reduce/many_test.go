@@ -11,15 +11,15 @@ import (
 // fresh marks a destination that is not one of the sources.
 const fresh = -1
 
-// manyCase is one call of Many: destination k is the source alias[k], or a
-// buffer of its own where alias[k] is fresh.
+// manyCase is one call of Many: destination k is source alias[k], or a buffer of
+// its own if alias[k] is fresh.
 type manyCase struct {
 	op      Op
 	sources int
 	alias   []int
 	n       int
 	ranks   int
-	stream  bool // with all destinations that are no sources aligned alike, as it has to be
+	stream  bool // store past the caches; the fresh destinations then have the same alignment, as Many requires
 }
 
 func TestMany(t *testing.T) {
@@ -46,7 +46,7 @@ func (o oracle[T]) testMany(t *testing.T) {
 				if sources > 4 {
 					continue
 				}
-				// Around a tile the counts and operations take turns.
+				// For lengths around that of a tile, each alias gets one operation and one length.
 				c.op, c.stream = all[i%len(all)], i%2 == 0
 				c.n, c.ranks = tile-1+i%3, sources
 				checkMany(t, m, o, r, c)
@@ -59,7 +59,7 @@ func (o oracle[T]) testMany(t *testing.T) {
 	})
 }
 
-// Every length, with and without what is not stored to caches.
+// Every length, with ordinary stores and with stores past the caches.
 func TestManyLengths(t *testing.T) {
 	forEachType(t, tester.testLengths)
 }
@@ -73,14 +73,14 @@ func (o oracle[T]) testLengths(t *testing.T) {
 				checkMany(t, m, o, r, manyCase{op, 2, []int{fresh, fresh}, n, 1 + r.IntN(9), true})
 			}
 		}
-		// More than one call of assembly works on.
+		// Too long for one call of an assembly function.
 		n := 100<<10/o.typ.Size() + 5
 		checkMany(t, m, o, r, manyCase{Avg, 3, []int{fresh, 2}, n, 3, false})
 		checkMany(t, m, o, r, manyCase{Product, 2, []int{fresh, fresh}, n, 1, true})
 	})
 }
 
-// aliases returns the ways in which destinations may be sources.
+// aliases returns values for manyCase.alias: the ways in which destinations can be sources.
 func aliases(r *rand.Rand, sources int) [][]int {
 	var disjoint, inPlace, mixed, shifted []int
 	for k := range sources {
@@ -93,8 +93,8 @@ func aliases(r *rand.Rand, sources int) [][]int {
 		nil,                              // nothing to store
 		{fresh},                          // a reduction to one rank
 		disjoint,                         // an all-reduce, no rank in place
-		inPlace,                          // all ranks
-		mixed,                            // some
+		inPlace,                          // an all-reduce, all ranks in place
+		mixed,                            // an all-reduce, some ranks in place
 		shifted,                          // every destination another rank's source
 		append([]int{fresh}, inPlace...), // more destinations than sources
 	}
@@ -107,8 +107,8 @@ func aliases(r *rand.Rand, sources int) [][]int {
 	return ways
 }
 
-// checkMany makes the call and compares every buffer, guards included, with a
-// reduction of one element after the other.
+// checkMany makes the call and compares every buffer, including its guards, with a
+// reduction in plain Go, one element at a time.
 func checkMany[T element](t *testing.T, m implementation, o oracle[T], r *rand.Rand, c manyCase) {
 	t.Helper()
 	var srcs, dsts []buffer[T]
@@ -205,8 +205,7 @@ func TestManyOrder(t *testing.T) {
 	})
 }
 
-// Avg divides by the ranks: not by the number of sources, and not by the number
-// of elements.
+// Avg divides by the number of ranks, not by the number of sources or elements.
 func TestManyAverage(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		average(t, m, Uint8, []uint8{200, 100}, 2, 22) // (300 - 256) / 2
@@ -249,6 +248,7 @@ func average[T element](t *testing.T, m implementation, typ Type, values []T, ra
 	}
 }
 
+// Many, the loops over two operands, scans and divisions do not allocate.
 func TestNothingIsAllocated(t *testing.T) {
 	const n = 3001
 	srcs := []buffer[float32]{full(n, float32(1)), full(n, float32(1)), full(n, float32(1))}
@@ -282,8 +282,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	})
 }
 
-// Ranks reduce blocks of the same buffers at the same time, here into a
-// destination that needs a spare tile.
+// Several ranks may reduce different blocks of the same buffers at the same time. The
+// destination is the last source, so Many needs a tile of temporary memory.
 func TestManyConcurrently(t *testing.T) {
 	const ranks, each = 4, 2500
 	srcs := make([]buffer[int32], 3)
@@ -307,8 +307,8 @@ func TestManyConcurrently(t *testing.T) {
 	srcs[2].require(t, want, "concurrent reductions:")
 }
 
-// FuzzMany lets the fuzzer choose the shape of a call, which destinations are
-// which sources, and the bits of the elements.
+// FuzzMany lets the fuzzer choose the type, operation, lengths and number of ranks of a
+// call, which destinations are which sources, and the bits of the elements.
 func FuzzMany(f *testing.F) {
 	f.Add(uint8(0), uint8(0), uint8(2), uint16(40), uint16(2), false, []byte{0, 1}, []byte{1, 2, 3})
 	f.Add(uint8(3), uint8(1), uint8(4), uint16(1025), uint16(3), true, []byte{2}, []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0x80})
@@ -341,7 +341,7 @@ func FuzzMany(f *testing.F) {
 	})
 }
 
-// fuzzMany draws all elements from data, over and over.
+// fuzzMany takes the elements from data, and starts again at its beginning when it ends.
 func (o oracle[T]) fuzzMany(t *testing.T, m implementation, c manyCase, data []byte) {
 	next := 0
 	o.special = make([]T, 1)

@@ -1,12 +1,11 @@
 package reduce
 
-// The loops over two operands: dst[i] = a[i] op b[i] for every i in dst. a and
-// b are at least as long as dst, and each is dst itself or disjoint from it.
+// Loops over two operands: dst[i] = a[i] op b[i] for every i in dst. a and b are at
+// least as long as dst, and each is dst itself or disjoint from it.
 //
-// Each loop takes blocks of eight elements, for which it converts the slices to
-// array pointers: the compiler then proves every index and leaves no check
-// inside the block. An operation per loop, because a call or a branch per
-// element costs more than the arithmetic.
+// Each loop does eight elements at a time, through pointers to arrays of eight, so
+// that the compiler can omit all bounds checks. Each operation has a loop of its
+// own, because a call or a branch per element would cost more than the arithmetic.
 
 func sum[T number](dst, a, b []T) {
 	n := len(dst)
@@ -27,8 +26,8 @@ func sum[T number](dst, a, b []T) {
 	}
 }
 
-// product converts each product to its own type, which the language promises to
-// round: without it a compiler may fuse a multiplication into a later addition.
+// product converts each product to T. The language guarantees that the conversion
+// rounds; without it a compiler may fuse the multiplication with a later addition.
 func product[T number](dst, a, b []T) {
 	n := len(dst)
 	a, b = a[:n:n], b[:n:n]
@@ -49,8 +48,8 @@ func product[T number](dst, a, b []T) {
 }
 
 // minimum uses the language's min: it propagates NaN, orders -0 below +0, and
-// compiles to straight-line code, where comparisons would be mispredicted
-// branches on data in random order.
+// compiles to straight-line code. Comparisons would compile to branches, which are
+// mispredicted on random data.
 func minimum[T number](dst, a, b []T) {
 	n := len(dst)
 	a, b = a[:n:n], b[:n:n]
@@ -147,9 +146,10 @@ func xor[T integer](dst, a, b []T) {
 	}
 }
 
-// productComplex multiplies complex numbers, each a real part with the imaginary one
-// behind it: (a+bi)(c+di) = (ac-bd) + (ad+bc)i. Go's own product is rounded in other
-// places, which are not specified. It does not recover infinities that become NaN.
+// productComplex multiplies complex numbers, each stored as its real part followed by its
+// imaginary part: (a+bi)(c+di) = (ac-bd) + (ad+bc)i. It rounds after every operation; where
+// Go's own complex product rounds is not specified. Infinities may become NaN, as in this
+// formula.
 func productComplex[T float](dst, a, b []T) {
 	n := len(dst)
 	a, b = a[:n:n], b[:n:n]

@@ -7,8 +7,8 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// SendRecv sends b to rank `to` and receives dst from rank `from` at the same time. It
-// leaves out the half whose rank is topology.None.
+// SendRecv sends b to rank `to` and receives dst from rank `from` at the same time. If to is
+// topology.None it does not send; if from is, it does not receive.
 func SendRecv(c *ccl.Call, to int, b ccl.Buffer, from int, dst ccl.Buffer) error {
 	switch {
 	case to != topology.None && from != topology.None:
@@ -21,36 +21,36 @@ func SendRecv(c *ccl.Call, to int, b ccl.Buffer, from int, dst ccl.Buffer) error
 	return nil
 }
 
-// Chain is one rank's part of a pipeline along a chain of ranks: chunk i of n comes in
-// from rank `from` while chunk i-1 goes on to rank `to`. topology.None stands for the
-// rank beyond an end of the chain. A pipeline with a nil input copies what comes in;
-// one with an input reduces it, as (input op received).
+// Chain is one rank's part of a pipeline along a chain of ranks: the rank receives chunk i of
+// n from rank `from` while it sends chunk i-1 to rank `to`. The first rank of the chain passes
+// topology.None as from, the last one as to. With a nil input the rank forwards what it
+// receives; otherwise it forwards (input op received).
 //
-// have returns where chunk i is received and sent from. Between the ends of the chain it
-// must not return the same memory for chunks i and i+1.
-func Chain(c *ccl.Call, from, to, n int, have, input func(i, n int) ccl.Buffer) error {
+// chunk returns the memory of chunk i, where it is received and from where it is sent. On a
+// rank that does both, chunks i and i+1 must be in different memory.
+func Chain(c *ccl.Call, from, to, n int, chunk, input func(i, n int) ccl.Buffer) error {
 	for i := range n + 1 {
-		if err := ChainStep(c, from, to, i, n, have, input); err != nil {
+		if err := ChainStep(c, from, to, i, n, chunk, input); err != nil {
 			return fmt.Errorf("chunk %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// ChainStep is step i, from 0 to n, of Chain.
-func ChainStep(c *ccl.Call, from, to, i, n int, have, input func(i, n int) ccl.Buffer) error {
+// ChainStep is step i of Chain, 0 <= i <= n, for kernels that interleave several chains.
+func ChainStep(c *ccl.Call, from, to, i, n int, chunk, input func(i, n int) ccl.Buffer) error {
 	sending, receiving := i > 0 && to != topology.None, i < n && from != topology.None
 	switch {
 	case sending && receiving && input != nil:
-		return c.SendRecvReduce(to, have(i-1, n), from, have(i, n), input(i, n))
+		return c.SendRecvReduce(to, chunk(i-1, n), from, chunk(i, n), input(i, n))
 	case sending && receiving:
-		return c.SendRecv(to, have(i-1, n), from, have(i, n))
+		return c.SendRecv(to, chunk(i-1, n), from, chunk(i, n))
 	case sending:
-		return c.Send(to, have(i-1, n))
+		return c.Send(to, chunk(i-1, n))
 	case receiving && input != nil:
-		return c.RecvReduce(from, have(i, n), input(i, n))
+		return c.RecvReduce(from, chunk(i, n), input(i, n))
 	case receiving:
-		return c.Recv(from, have(i, n))
+		return c.Recv(from, chunk(i, n))
 	}
 	return nil
 }
