@@ -208,9 +208,9 @@ func (c *Communicator) exchangeLengths(ctx context.Context, coll Collective, dty
 var lengthsKernel = &Kernel{
 	Eager: true, AnyRunner: true,
 	Run: func(c *Call) error {
-		return c.View(func(w *View) error {
+		return c.View(func(v *View) error {
 			for r := range c.Size() {
-				if err := w.Copy(c.OutBlock(r), r); err != nil {
+				if err := v.Copy(c.OutBlock(r), r); err != nil {
 					return err
 				}
 			}

@@ -154,24 +154,24 @@ func TestKernelMisusesVerbs(t *testing.T) {
 			return errors.Join(rightReduce(c), rightReduce(c))
 		}, "the kernel opened a second view"},
 		"reduce too much": {func(c *ccl.Call) error {
-			return c.View(func(w *ccl.View) error { return w.ReduceToAll(ccl.Range{Lo: 0, Hi: w.Len() + 1}) })
+			return c.View(func(v *ccl.View) error { return v.ReduceToAll(ccl.Range{Lo: 0, Hi: v.Len() + 1}) })
 		}, "outside of the view's piece"},
 		"copy a piece to another length": {func(c *ccl.Call) error {
-			return c.View(func(w *ccl.View) error { return w.Copy(c.Out().Slice(0, 1), 0) })
+			return c.View(func(v *ccl.View) error { return v.Copy(c.Out().Slice(0, 1), 0) })
 		}, "buffer of another length"},
 		"drop the error of a verb": {func(c *ccl.Call) error {
 			_ = c.Send(c.Rank(), c.In())
 			return nil
 		}, "exchanges a message with itself"},
 		"drop the error of a view": {func(c *ccl.Call) error {
-			return c.View(func(w *ccl.View) error {
-				_ = w.ReduceToAll(ccl.Range{Lo: -1, Hi: 1})
+			return c.View(func(v *ccl.View) error {
+				_ = v.ReduceToAll(ccl.Range{Lo: -1, Hi: 1})
 				return nil
 			})
 		}, "outside of the view's piece"},
 		"drop the error of a view's copy": {func(c *ccl.Call) error {
-			return c.View(func(w *ccl.View) error {
-				_ = w.Copy(c.Out().Slice(0, 1), 0)
+			return c.View(func(v *ccl.View) error {
+				_ = v.Copy(c.Out().Slice(0, 1), 0)
 				return nil
 			})
 		}, "buffer of another length"},
@@ -208,9 +208,9 @@ func TestKernelDropsFailedFold(t *testing.T) {
 	for _, waiting := range []local.Waiting{local.Poll, local.Park} { // elsewhere folds are not cut short
 		var group []*ccl.Communicator
 		deaf := &ccl.Kernel{Run: func(c *ccl.Call) error {
-			return c.View(func(w *ccl.View) error {
+			return c.View(func(v *ccl.View) error {
 				group[c.Rank()].Abort(errKernel)
-				_ = w.ReduceToAll(w.Mine())
+				_ = v.ReduceToAll(v.Mine())
 				return nil
 			})
 		}}

@@ -46,27 +46,27 @@ func (c *Call) View(f func(*View) error) error {
 		return c.fail(errors.New("the kernel opened a second view"))
 	}
 	c.opened = true
-	w := &c.view
-	w.call, w.lo, w.hi = c, 0, c.bytes
+	v := &c.view
+	v.call, v.lo, v.hi = c, 0, c.bytes
 	ep := c.comm.ep
 	switch {
 	case c.payload:
-		w.mode = fromPayloads
+		v.mode = fromPayloads
 	case c.comm.memory != nil:
-		w.mode = fromMemory
+		v.mode = fromMemory
 		c.clock++
 	default:
 		c.clock++
-		return c.fail(c.stagedView(w, ep.Staging(), f))
+		return c.fail(c.stagedView(v, ep.Staging(), f))
 	}
-	return c.fail(f(w))
+	return c.fail(f(v))
 }
 
 // stagedView shows copies of the inputs, piece by piece. Ranks publish the results of one piece
 // together with the inputs of the next.
-func (c *Call) stagedView(w *View, s transport.Staging, f func(*View) error) error {
-	w.mode = fromStaging
-	longest, step := w.hi, s.PieceBytes()
+func (c *Call) stagedView(v *View, s transport.Staging, f func(*View) error) error {
+	v.mode = fromStaging
+	longest, step := v.hi, s.PieceBytes()
 	toAll := collectives[c.coll].view == reduceToAll
 	if !c.comm.entry.Staged {
 		c.putInput(s, 0)
@@ -78,13 +78,13 @@ func (c *Call) stagedView(w *View, s transport.Staging, f func(*View) error) err
 		if lo > 0 && toAll {
 			c.takeResults(s, lo-step)
 		}
-		w.lo, w.hi = lo, min(lo+step, longest)
-		w.resultLo, w.resultHi = 0, 0
-		if err := f(w); err != nil {
+		v.lo, v.hi = lo, min(lo+step, longest)
+		v.resultLo, v.resultHi = 0, 0
+		if err := f(v); err != nil {
 			return err
 		}
-		if w.resultLo < w.resultHi {
-			s.PutResult(w.resultLo, w.results()[w.resultLo:w.resultHi])
+		if v.resultLo < v.resultHi {
+			s.PutResult(v.resultLo, v.results()[v.resultLo:v.resultHi])
 		}
 		if lo+step < longest {
 			c.putInput(s, lo+step)
@@ -141,12 +141,12 @@ func (c *Call) ownPart(lo, hi int) Range {
 }
 
 // results returns where the result of a staged piece goes.
-func (w *View) results() []byte {
-	c := w.call
+func (v *View) results() []byte {
+	c := v.call
 	if len(c.out.data) > 0 {
-		return c.out.data[w.lo:w.hi]
+		return c.out.data[v.lo:v.hi]
 	}
-	return w.spare.bytes(w.hi - w.lo)
+	return v.spare.bytes(v.hi - v.lo)
 }
 
 // inputBytes returns the length of rank's input.
@@ -166,20 +166,20 @@ func (c *Call) inputBytes(rank int) int {
 
 // Input returns the part of rank's input that lies in the piece. It must not be written. Reading
 // it does not count as traffic.
-func (w *View) Input(rank int) Buffer {
-	return Buffer{data: w.input(rank), shift: w.call.out.shift}
+func (v *View) Input(rank int) Buffer {
+	return Buffer{data: v.input(rank), shift: v.call.out.shift}
 }
 
-func (w *View) input(rank int) []byte {
-	c := w.call
+func (v *View) input(rank int) []byte {
+	c := v.call
 	n := c.inputBytes(rank)
-	lo, hi := min(w.lo, n), min(w.hi, n)
+	lo, hi := min(v.lo, n), min(v.hi, n)
 	switch {
-	case w.mode == fromPayloads: // of this rank, too: another may have written its output there since
+	case v.mode == fromPayloads: // of this rank, too: another may have written its output there since
 		return c.comm.ep.Payload(rank, n)
 	case rank == c.rank:
 		return c.in.data[lo:hi] // and not a copy, which may not be in this core's caches
-	case w.mode == fromMemory:
+	case v.mode == fromMemory:
 		send, _ := c.comm.memory.Buffers(rank)
 		return shown(rank, send, n)[:n]
 	}
@@ -196,10 +196,10 @@ func shown(rank int, b []byte, n int) []byte {
 }
 
 // Offset returns the position of the piece in the inputs, in elements.
-func (w *View) Offset() int { return w.lo >> w.call.out.shift }
+func (v *View) Offset() int { return v.lo >> v.call.out.shift }
 
 // Len returns the length of the piece in elements: the length of the longest input in it.
-func (w *View) Len() int { return (w.hi - w.lo) >> w.call.out.shift }
+func (v *View) Len() int { return (v.hi - v.lo) >> v.call.out.shift }
 
 // partAlign is the alignment of parts in bytes, so that no two ranks store to one cache line of
 // an aligned buffer.
@@ -207,10 +207,10 @@ const partAlign = 64
 
 // Mine returns the part of the piece that this execution reduces. The parts of all ranks make up
 // the piece. It may be empty, and it is the whole piece where every rank reduces for itself.
-func (w *View) Mine() Range {
-	c := w.call
-	n := w.hi - w.lo
-	if w.mode == fromPayloads || w.mode == fromStaging && collectives[c.coll].view == scanToAll {
+func (v *View) Mine() Range {
+	c := v.call
+	n := v.hi - v.lo
+	if v.mode == fromPayloads || v.mode == fromStaging && collectives[c.coll].view == scanToAll {
 		return Range{0, n >> c.out.shift}
 	}
 	return c.part(n)
@@ -226,21 +226,21 @@ func (c *Call) part(n int) Range {
 // one pass, applies the operation's epilogue, and stores the result to the same place of all
 // ranks' outputs, or of the root's if only that has one. It is for all-reduces and reduces. Every
 // rank reduces its part (Mine), at once or in consecutive ranges.
-func (w *View) ReduceToAll(part Range) error {
-	c := w.call
+func (v *View) ReduceToAll(part Range) error {
+	c := v.call
 	if collectives[c.coll].view != reduceToAll {
 		return c.fail(fmt.Errorf("the kernel calls ReduceToAll, which all-reduces and reduces have, in a call of %s", c.coll))
 	}
-	lo, hi, err := w.bytes(part)
-	if err != nil || lo == hi || w.mode == fromPayloads && len(c.out.data) == 0 {
+	lo, hi, err := v.bytes(part)
+	if err != nil || lo == hi || v.mode == fromPayloads && len(c.out.data) == 0 {
 		return err
 	}
 	f := &c.reducer
 	f.reset()
 	for r := range c.Size() {
-		f.from(w.input(r)[lo:hi])
+		f.from(v.input(r)[lo:hi])
 	}
-	switch w.mode {
+	switch v.mode {
 	case fromPayloads:
 		f.to(c.out.data[lo:hi])
 	case fromMemory:
@@ -250,12 +250,12 @@ func (w *View) ReduceToAll(part Range) error {
 			}
 		}
 	case fromStaging:
-		f.to(w.results()[lo:hi])
+		f.to(v.results()[lo:hi])
 		switch {
-		case w.resultLo == w.resultHi:
-			w.resultLo, w.resultHi = lo, hi
-		case lo == w.resultHi:
-			w.resultHi = hi
+		case v.resultLo == v.resultHi:
+			v.resultLo, v.resultHi = lo, hi
+		case lo == v.resultHi:
+			v.resultHi = hi
 		default:
 			return c.fail(errors.New("the kernel reduces ranges of one piece that are not consecutive"))
 		}
@@ -264,41 +264,41 @@ func (w *View) ReduceToAll(part Range) error {
 	if collectives[c.coll].rooted {
 		moved = c.Size() * (hi - lo) // the root's own store counts as one to another rank
 	}
-	return w.done(f.many(hi-lo, w.watched()), moved)
+	return v.done(f.many(hi-lo, v.watched()), moved)
 }
 
 // Reduce reduces dst.Len elements of all ranks' inputs, from element `at` on, in rank order,
 // applies the operation's epilogue, and stores the result to dst, a buffer of this rank: the
 // elements that lie in the piece.
-func (w *View) Reduce(dst Buffer, at int) error {
-	c := w.call
-	lo, hi := w.clip(at, dst)
+func (v *View) Reduce(dst Buffer, at int) error {
+	c := v.call
+	lo, hi := v.clip(at, dst)
 	if lo >= hi {
 		return nil
 	}
 	f := &c.reducer
 	f.reset()
 	for r := range c.Size() {
-		f.from(w.input(r)[lo-w.lo : hi-w.lo])
+		f.from(v.input(r)[lo-v.lo : hi-v.lo])
 	}
 	from := at << c.out.shift
 	f.to(dst.data[lo-from : hi-from])
-	return w.done(f.many(hi-lo, w.watched()), (c.Size()-1)*(hi-lo))
+	return v.done(f.many(hi-lo, v.watched()), (c.Size()-1)*(hi-lo))
 }
 
 // ScanToAll reduces the range of all ranks' inputs in rank order and stores to the same place of
 // every rank's output the result so far: in a scan including that rank's own input; in an
 // exclusive scan without it, and nothing on rank 0. Every rank does its part (Mine).
-func (w *View) ScanToAll(part Range) error {
-	c := w.call
-	lo, hi, err := w.bytes(part)
+func (v *View) ScanToAll(part Range) error {
+	c := v.call
+	lo, hi, err := v.bytes(part)
 	if err != nil || lo == hi {
 		return err
 	}
 	f := &c.reducer
 	f.reset()
 	exclusive := c.coll == CollExScan
-	if w.mode != fromMemory { // for this rank alone
+	if v.mode != fromMemory { // for this rank alone
 		last := c.rank + 1
 		if exclusive {
 			last--
@@ -307,24 +307,24 @@ func (w *View) ScanToAll(part Range) error {
 			return nil
 		}
 		for r := range last {
-			f.from(w.input(r)[lo:hi])
+			f.from(v.input(r)[lo:hi])
 		}
-		f.to(c.out.data[w.lo+lo : w.lo+hi])
-		return w.done(f.many(hi-lo, w.watched()), c.rank*(hi-lo))
+		f.to(c.out.data[v.lo+lo : v.lo+hi])
+		return v.done(f.many(hi-lo, v.watched()), c.rank*(hi-lo))
 	}
 	for r := range c.Size() {
 		_, recv := c.comm.memory.Buffers(r)
-		f.from(w.input(r)[lo:hi])
+		f.from(v.input(r)[lo:hi])
 		f.to(shown(r, recv, hi)[lo:hi])
 	}
-	return w.done(f.scan(hi-lo, exclusive, w.watched()), 2*(c.Size()-1)*(hi-lo))
+	return v.done(f.scan(hi-lo, exclusive, v.watched()), 2*(c.Size()-1)*(hi-lo))
 }
 
 // bytes returns a range of the piece in bytes.
-func (w *View) bytes(part Range) (lo, hi int, err error) {
-	c := w.call
+func (v *View) bytes(part Range) (lo, hi int, err error) {
+	c := v.call
 	lo, hi = part.Lo<<c.out.shift, part.Hi<<c.out.shift
-	if lo < 0 || lo > hi || hi > w.hi-w.lo {
+	if lo < 0 || lo > hi || hi > v.hi-v.lo {
 		return 0, 0, c.fail(errors.New("the kernel reduces a range outside of the view's piece"))
 	}
 	return lo, hi, nil
@@ -332,55 +332,55 @@ func (w *View) bytes(part Range) (lo, hi int, err error) {
 
 // clip returns the bytes of the inputs that lie both in the piece and in the part that starts at
 // an element and is as long as dst.
-func (w *View) clip(at int, dst Buffer) (lo, hi int) {
-	from := at << w.call.out.shift
-	return max(from, w.lo), min(from+len(dst.data), w.hi)
+func (v *View) clip(at int, dst Buffer) (lo, hi int) {
+	from := at << v.call.out.shift
+	return max(from, v.lo), min(from+len(dst.data), v.hi)
 }
 
 // watched returns the endpoint whose failure ends a verb of this view: nil if all that the verb
 // needs is in copies (rule copiesSuffice).
-func (w *View) watched() transport.Endpoint {
-	if w.mode == fromMemory {
-		return w.call.comm.ep
+func (v *View) watched() transport.Endpoint {
+	if v.mode == fromMemory {
+		return v.call.comm.ep
 	}
 	return nil
 }
 
 // done ends a verb that has moved bytes between ranks. It is not ok if the group has failed.
-func (w *View) done(ok bool, moved int) error {
-	if w.mode != fromPayloads {
-		w.call.moved += moved
+func (v *View) done(ok bool, moved int) error {
+	if v.mode != fromPayloads {
+		v.call.moved += moved
 	}
 	if !ok {
-		return w.call.fail(transport.ErrFailed)
+		return v.call.fail(transport.ErrFailed)
 	}
 	return nil
 }
 
 // Copy copies the part of rank's input that lies in the piece to its place in dst, which is as
 // long as the whole input.
-func (w *View) Copy(dst Buffer, rank int) error {
-	c := w.call
+func (v *View) Copy(dst Buffer, rank int) error {
+	c := v.call
 	if len(dst.data) != c.inputBytes(rank) {
 		return c.fail(errors.New("the kernel copies an input to a buffer of another length"))
 	}
-	return w.CopyPart(dst, rank, 0)
+	return v.CopyPart(dst, rank, 0)
 }
 
 // CopyPart copies dst.Len elements of rank's input, from element `at` on, to dst: those that lie
 // in the piece.
-func (w *View) CopyPart(dst Buffer, rank, at int) error {
-	c := w.call
-	lo, hi := w.clip(at, dst)
+func (v *View) CopyPart(dst Buffer, rank, at int) error {
+	c := v.call
+	lo, hi := v.clip(at, dst)
 	if lo >= hi {
 		return nil
 	}
-	src := w.input(rank)
-	if hi-w.lo > len(src) {
+	src := v.input(rank)
+	if hi-v.lo > len(src) {
 		return c.fail(errors.New("the kernel copies more than an input has"))
 	}
 	from := at << c.out.shift
-	into, src := dst.data[lo-from:hi-from], src[lo-w.lo:hi-w.lo]
+	into, src := dst.data[lo-from:hi-from], src[lo-v.lo:hi-v.lo]
 	if same(into, src) {
 		return nil
 	}
@@ -388,5 +388,5 @@ func (w *View) CopyPart(dst Buffer, rank, at int) error {
 	if rank == c.Rank() {
 		moved = 0
 	}
-	return w.done(c.reducer.copy(into, src, c.plan.work, w.watched()), moved)
+	return v.done(c.reducer.copy(into, src, c.plan.work, v.watched()), moved)
 }

@@ -74,28 +74,28 @@ func viewCost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
 }
 
 func reduceToAll(c *ccl.Call) error {
-	return c.View(func(w *ccl.View) error {
-		return w.ReduceToAll(w.Mine())
+	return c.View(func(v *ccl.View) error {
+		return v.ReduceToAll(v.Mine())
 	})
 }
 
 func reduceScatter(c *ccl.Call) error {
-	return c.View(func(w *ccl.View) error {
-		return w.Reduce(c.Out(), c.InRange(c.Rank(), c.Rank()).Lo)
+	return c.View(func(v *ccl.View) error {
+		return v.Reduce(c.Out(), c.InRange(c.Rank(), c.Rank()).Lo)
 	})
 }
 
 func scan(c *ccl.Call) error {
-	return c.View(func(w *ccl.View) error {
-		return w.ScanToAll(w.Mine())
+	return c.View(func(v *ccl.View) error {
+		return v.ScanToAll(v.Mine())
 	})
 }
 
 func allGather(c *ccl.Call) error {
-	return c.View(func(w *ccl.View) error {
+	return c.View(func(v *ccl.View) error {
 		for i := range c.Size() {
 			from := (c.Rank() + i) % c.Size() // so that ranks do not all read the same input at once
-			if err := w.Copy(c.OutBlock(from), from); err != nil {
+			if err := v.Copy(c.OutBlock(from), from); err != nil {
 				return err
 			}
 		}
@@ -104,18 +104,18 @@ func allGather(c *ccl.Call) error {
 }
 
 func broadcast(c *ccl.Call) error {
-	return c.View(func(w *ccl.View) error {
-		return w.Copy(c.Out(), c.Root())
+	return c.View(func(v *ccl.View) error {
+		return v.Copy(c.Out(), c.Root())
 	})
 }
 
 func gather(c *ccl.Call) error {
-	return c.View(func(w *ccl.View) error {
+	return c.View(func(v *ccl.View) error {
 		if c.Rank() != c.Root() {
 			return nil
 		}
 		for from := range c.Size() {
-			if err := w.Copy(c.OutBlock(from), from); err != nil {
+			if err := v.Copy(c.OutBlock(from), from); err != nil {
 				return err
 			}
 		}
@@ -124,16 +124,16 @@ func gather(c *ccl.Call) error {
 }
 
 func scatter(c *ccl.Call) error {
-	return c.View(func(w *ccl.View) error {
-		return w.CopyPart(c.Out(), c.Root(), c.InRange(c.Root(), c.Rank()).Lo)
+	return c.View(func(v *ccl.View) error {
+		return v.CopyPart(c.Out(), c.Root(), c.InRange(c.Root(), c.Rank()).Lo)
 	})
 }
 
 func allToAll(c *ccl.Call) error {
-	return c.View(func(w *ccl.View) error {
+	return c.View(func(v *ccl.View) error {
 		for i := range c.Size() {
 			from := (c.Rank() + i) % c.Size()
-			if err := w.CopyPart(c.OutBlock(from), from, c.InRange(from, c.Rank()).Lo); err != nil {
+			if err := v.CopyPart(c.OutBlock(from), from, c.InRange(from, c.Rank()).Lo); err != nil {
 				return err
 			}
 		}

@@ -11,12 +11,12 @@ import (
 // synchronisation it reduces float32 itself: it starts from a rank of its choice, and
 // reduces with a function of its own.
 func byHandKernel(start func(*ccl.Call) int, reduce func(op ccl.Op, acc, x float32) float32) *ccl.Kernel {
-	return byHand(func(c *ccl.Call, w *ccl.View) error {
+	return byHand(func(c *ccl.Call, v *ccl.View) error {
 		first, out := start(c), c.Out().Bytes()
 		for i := 0; i < len(out); i += 4 {
-			acc := at(w.Input(first%c.Size()), i)
+			acc := at(v.Input(first%c.Size()), i)
 			for d := 1; d < c.Size(); d++ {
-				acc = reduce(c.Shape().Op, acc, at(w.Input((first+d)%c.Size()), i))
+				acc = reduce(c.Shape().Op, acc, at(v.Input((first+d)%c.Size()), i))
 			}
 			put(c.Out(), i, acc)
 		}
@@ -32,7 +32,7 @@ func byHand(reduce func(c *ccl.Call, w *ccl.View) error) *ccl.Kernel {
 		if !s.Eager || s.DType != ccl.Float32 || s.Op != ccl.Sum && s.Op != ccl.Min {
 			return right(c)
 		}
-		return c.View(func(w *ccl.View) error { return reduce(c, w) })
+		return c.View(func(v *ccl.View) error { return reduce(c, v) })
 	}
 	return k
 }
@@ -69,14 +69,14 @@ func lessThan(op ccl.Op, acc, x float32) float32 {
 }
 
 // sumsInScratch adds to scratch memory that it takes for zeroed.
-func sumsInScratch(c *ccl.Call, w *ccl.View) error {
+func sumsInScratch(c *ccl.Call, v *ccl.View) error {
 	if c.Shape().Op == ccl.Min {
-		return w.ReduceToAll(w.Mine())
+		return v.ReduceToAll(v.Mine())
 	}
 	sums := c.Scratch(c.Out().Len())
 	for r := range c.Size() {
 		for i := 0; i < len(sums.Bytes()); i += 4 {
-			put(sums, i, at(sums, i)+at(w.Input(r), i))
+			put(sums, i, at(sums, i)+at(v.Input(r), i))
 		}
 	}
 	return c.Copy(c.Out(), sums)

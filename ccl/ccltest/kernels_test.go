@@ -160,30 +160,30 @@ func viewReduce(f fault) func(*ccl.Call) error {
 				return err
 			}
 		}
-		return c.View(func(w *ccl.View) error {
-			mine := w.Mine()
+		return c.View(func(v *ccl.View) error {
+			mine := v.Mine()
 			switch f {
 			case firstPiece:
-				if w.Offset() > 0 {
+				if v.Offset() > 0 {
 					return nil
 				}
 			case allParts:
-				mine = ccl.Range{Lo: 0, Hi: w.Len()}
+				mine = ccl.Range{Lo: 0, Hi: v.Len()}
 			case neighbours:
 				size := c.Shape().DType.Size()
-				lo, hi := ccl.BlockRange((w.Len()*size+63)/64, (c.Rank()+1)%c.Size(), c.Size())
-				mine = ccl.Range{Lo: min(lo*64/size, w.Len()), Hi: min(hi*64/size, w.Len())}
+				lo, hi := ccl.BlockRange((v.Len()*size+63)/64, (c.Rank()+1)%c.Size(), c.Size())
+				mine = ccl.Range{Lo: min(lo*64/size, v.Len()), Hi: min(hi*64/size, v.Len())}
 			case backwards:
 				for i := mine.Hi; i > mine.Lo; i-- {
-					if err := w.ReduceToAll(ccl.Range{Lo: i - 1, Hi: i}); err != nil {
+					if err := v.ReduceToAll(ccl.Range{Lo: i - 1, Hi: i}); err != nil {
 						return err
 					}
 				}
 				return nil
 			}
-			err := w.ReduceToAll(mine)
+			err := v.ReduceToAll(mine)
 			if f == peersInput && !c.Shape().Eager && mine.Lo == 0 && mine.Hi > 0 {
-				w.Input((c.Rank() + 1) % c.Size()).Bytes()[0]++
+				v.Input((c.Rank() + 1) % c.Size()).Bytes()[0]++
 			}
 			return err
 		})

@@ -78,12 +78,12 @@
 // covers: a waker may be killed between leaving a token and the system call. So such sleeps are
 // bounded.
 //
-// Turns: ranks that do not share their memory exchange copies through two halves, which they
+// Rounds: ranks that do not share their memory exchange copies through two halves, which they
 // use alternately. turn_test.go models them alone, with failures and deaths, and shows that two
 // are enough and that calls made of them keep agreement.
 //
-// Lanes: between goroutines a lane shows a message in place until the receiver has copied it.
-// lane_test.go models that alone: one sender, one receiver, and a failure and closes at any
+// P2P: between goroutines the receiver copies a message from the sender's own buffer.
+// p2p_test.go models that alone: one sender, one receiver, and a failure and closes at any
 // moment. It shows when a send may return, and what ends a rest.
 //
 // Sleep: a rank that waits for a peer stores waitOn, adds itself to sleepers and tests again

@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 	for _, r := range lifeRules {
 		rules = append(rules, string(r))
 	}
-	for _, r := range laneRules {
+	for _, r := range p2pRules {
 		rules = append(rules, string(r))
 	}
 	for _, words := range rules {

@@ -13,8 +13,8 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// write prints the report as text: the settings, the table of calls, every
-// rule if there is only one call or why is set, and the findings.
+// write prints the report as text: the settings, the table of calls, the result of every
+// rule (if why is set or the report has one call only), and the findings.
 func (r *report) write(stdout io.Writer, why bool) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "configuration: %s (%s)\n\n", r.Config.File, r.Config.FoundBy)
@@ -49,38 +49,38 @@ func writeTable(b *bytes.Buffer, rows [][]string) {
 	_ = t.Flush() // writing to memory does not fail
 }
 
-// values returns key, value and origin of all settings. If worlds differ, a
-// cell lists their values in order.
+// values returns key, value and origin of all settings. If a setting differs between world
+// sizes, its cells list the values and origins.
 func (r *report) values() (rows [][]string) {
-	made := slices.DeleteFunc(slices.Clone(r.Worlds), func(w *world) bool { return w.Refused != "" })
-	for i, v := range made[0].Values {
+	possible := slices.DeleteFunc(slices.Clone(r.Worlds), func(w *world) bool { return w.Refused != "" })
+	for i, v := range possible[0].Values {
 		var values, origins []string
-		for _, w := range made {
-			values = withNew(values, w.Values[i].Value)
-			origins = withNew(origins, w.Values[i].Origin)
+		for _, w := range possible {
+			values = appendNew(values, w.Values[i].Value)
+			origins = appendNew(origins, w.Values[i].Origin)
 		}
 		rows = append(rows, []string{v.Key, strings.Join(values, ", "), strings.Join(origins, ", ")})
 	}
 	return rows
 }
 
-// withNew appends text to texts if it is not among them.
-func withNew(texts []string, text string) []string {
+// appendNew appends text to texts if they do not contain it.
+func appendNew(texts []string, text string) []string {
 	if slices.Contains(texts, text) {
 		return texts
 	}
 	return append(texts, text)
 }
 
-// callColumns are the heads of the table of calls. Those of inCaption move to the caption
-// if they are the same in all rows.
+// callColumns are the column heads of the table of calls. A column of inCaption whose value is
+// the same in all rows moves to the caption.
 var (
 	callColumns = []string{"TRANSPORT", "RANKS", "COLLECTIVE", "DTYPE", "OP", "BYTES", "ENTRY", "MODULE", "PARAMS", "STEPS", "MOVED", "CHOSEN BY"}
 	inCaption   = []string{"TRANSPORT", "RANKS", "DTYPE", "OP"}
 )
 
-// writeCalls prints a row for each call and for each rejected world, without empty
-// columns, and returns the calls.
+// writeCalls prints a row for each call and for each world size that the configuration rejects,
+// and returns the calls. It omits empty columns.
 func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 	rows := [][]string{callColumns}
 	eager := false
@@ -107,8 +107,8 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 	return calls
 }
 
-// withoutConstants returns the rows without empty columns and without those that it moves
-// to the caption.
+// withoutConstants omits empty columns, moves columns of inCaption with a single value to the
+// caption, and returns the caption and the remaining rows.
 func withoutConstants(all [][]string) (caption string, rows [][]string) {
 	rows = make([][]string, len(all))
 	var same []string
@@ -116,7 +116,7 @@ func withoutConstants(all [][]string) (caption string, rows [][]string) {
 		var different []string
 		for _, row := range all[1:] {
 			if row[i] != "-" {
-				different = withNew(different, row[i])
+				different = appendNew(different, row[i])
 			}
 		}
 		switch {
@@ -168,8 +168,8 @@ func (c *call) paramsText() string {
 	return strings.Join(params, " ")
 }
 
-// withoutShape returns an error of a collective without its prefix, which repeats the
-// row: "ccl: all_reduce (...): " or "ccl: all_reduce: ".
+// withoutShape strips "ccl: all_reduce (...): " or "ccl: all_reduce: " from the error of a
+// collective: its row has that information.
 func withoutShape(collective, message string) string {
 	rest, ok := strings.CutPrefix(message, "ccl: "+collective)
 	if strings.HasPrefix(rest, " (") {
@@ -181,7 +181,7 @@ func withoutShape(collective, message string) string {
 	return message
 }
 
-// writeWhy prints the call with its kernel and the result of each rule.
+// writeWhy prints the call, its kernel, and for each rule why it matched or did not.
 func (c *call) writeWhy(b *bytes.Buffer) {
 	kind := c.DType.String()
 	if c.Op != "" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A lane between goroutine ranks shows a message in place. This is a separate model: one
-// rank sends two messages to another, which copies them, while at any time the group may
+// Between goroutine ranks the P2P shows a message in place. This is a separate model: one rank
+// sends two messages to another, which copies them, while at any time the group may
 // fail and either rank may be closed by another goroutine. The places in the code:
 // transport/local/p2p.go (put, drained, next, take, withdraw), internal/groupsync/p2p.go (rest,
 // news, events), ccl/internal/p2p (progress.go, send.go, failure.go).
@@ -90,28 +90,28 @@ const (
 	happened
 )
 
-// A laneRule is a part of the protocol without which a property breaks.
-type laneRule string
+// A p2pRule is a part of the protocol without which a property breaks.
+type p2pRule string
 
 const (
-	closeWithdraws    laneRule = "a send of a rank that is closed takes its message back, even while the group lives"
-	lostWithdraws     laneRule = "a send to a rank that has left takes its message back"
-	failureWithdraws  laneRule = "a send of a group that has failed takes its message back"
-	viewedIsAwaited   laneRule = "a message that is viewed cannot be taken back: the send waits until it is taken"
-	takenSucceeds     laneRule = "a send that gives up has succeeded if its message was taken"
-	claimIsCAS        laneRule = "either the receiver that views or the sender that takes back gets the message"
-	writeThenPost     laneRule = "a message is written before posted is stored"
-	takeAfterCopy     laneRule = "a receiver has copied a message before it stores taken"
-	postThenResting   laneRule = "a sender stores posted before it loads resting"
-	takeThenResting   laneRule = "a receiver stores taken before it loads resting"
-	announceThenTest  laneRule = "a rank tests once more after it has announced that it rests"
-	newsAreKept       laneRule = "a rest compares events with those of the last rest, not with those at its start"
-	laneWordThenEvent laneRule = "events grows after the word that it announces was stored"
+	closeWithdraws   p2pRule = "a send of a rank that is closed takes its message back, even while the group lives"
+	lostWithdraws    p2pRule = "a send to a rank that has left takes its message back"
+	failureWithdraws p2pRule = "a send of a group that has failed takes its message back"
+	viewedIsAwaited  p2pRule = "a message that is viewed cannot be taken back: the send waits until it is taken"
+	takenSucceeds    p2pRule = "a send that gives up has succeeded if its message was taken"
+	claimIsCAS       p2pRule = "either the receiver that views or the sender that takes back gets the message"
+	writeThenPost    p2pRule = "a message is written before posted is stored"
+	takeAfterCopy    p2pRule = "a receiver has copied a message before it stores taken"
+	postThenResting  p2pRule = "a sender stores posted before it loads resting"
+	takeThenResting  p2pRule = "a receiver stores taken before it loads resting"
+	announceThenTest p2pRule = "a rank tests once more after it has announced that it rests"
+	newsAreKept      p2pRule = "a rest compares events with those of the last rest, not with those at its start"
+	p2pWordThenEvent p2pRule = "events grows after the word that it announces was stored"
 )
 
-var laneRules = []laneRule{
+var p2pRules = []p2pRule{
 	closeWithdraws, lostWithdraws, failureWithdraws, viewedIsAwaited, takenSucceeds, claimIsCAS, writeThenPost,
-	takeAfterCopy, postThenResting, takeThenResting, announceThenTest, newsAreKept, laneWordThenEvent,
+	takeAfterCopy, postThenResting, takeThenResting, announceThenTest, newsAreKept, p2pWordThenEvent,
 }
 
 const lettersSent = 2
@@ -121,7 +121,7 @@ func viewOf(n uint8) uint8 { return 2 * n }
 func backOf(n uint8) uint8 { return 2*n + 1 }
 
 // send is the sender's next step; ok is false if it can make none.
-func (s letterbox) send(without laneRule) (_ letterbox, wrong string, ok bool) {
+func (s letterbox) send(without p2pRule) (_ letterbox, wrong string, ok bool) {
 	n := s.sending
 	at := &s.at[theSender]
 	switch *at {
@@ -238,7 +238,7 @@ func (s *letterbox) giveUp(atOnce bool) {
 }
 
 // rest is a step of a rest: it announces it, or sleeps until there is a token.
-func (s *letterbox) rest(who int, without laneRule) (ok bool) {
+func (s *letterbox) rest(who int, without p2pRule) (ok bool) {
 	if !s.flagged[who] {
 		s.flagged[who], s.resting[who] = true, true
 		return true
@@ -249,7 +249,7 @@ func (s *letterbox) rest(who int, without laneRule) (ok bool) {
 }
 
 // receive is the receiver's next step.
-func (s letterbox) receive(without laneRule) (_ letterbox, wrong string, ok bool) {
+func (s letterbox) receive(without p2pRule) (_ letterbox, wrong string, ok bool) {
 	n := s.taken + 1
 	at := &s.at[theReceiver]
 	switch *at {
@@ -335,10 +335,10 @@ func (s letterbox) receive(without laneRule) (_ letterbox, wrong string, ok bool
 }
 
 // happen is the next step of something that happens.
-func (s letterbox) happen(what int, without laneRule) (letterbox, bool) {
+func (s letterbox) happen(what int, without p2pRule) (letterbox, bool) {
 	at := &s.happens[what]
 	step := *at
-	if without == laneWordThenEvent && step <= growEvents {
+	if without == p2pWordThenEvent && step <= growEvents {
 		step ^= storeWord ^ growEvents
 	}
 	switch step {
@@ -365,7 +365,7 @@ func (s letterbox) happen(what int, without laneRule) (letterbox, bool) {
 }
 
 // lettersBreak returns how a property breaks, if it does, and the number of states.
-func lettersBreak(without laneRule) (wrong string, states int) {
+func lettersBreak(without p2pRule) (wrong string, states int) {
 	first := letterbox{sending: 1}
 	visited := map[letterbox]bool{first: true}
 	queue := []letterbox{first}
@@ -378,7 +378,7 @@ func lettersBreak(without laneRule) (wrong string, states int) {
 	for ; states < len(queue) && wrong == ""; states++ {
 		s := queue[states]
 		stuck := true
-		for _, step := range []func(laneRule) (letterbox, string, bool){s.send, s.receive} {
+		for _, step := range []func(p2pRule) (letterbox, string, bool){s.send, s.receive} {
 			if next, bad, ok := step(without); ok {
 				stuck = false
 				if wrong = bad; bad != "" {
@@ -401,13 +401,13 @@ func lettersBreak(without laneRule) (wrong string, states int) {
 	return wrong, states
 }
 
-func TestLane(t *testing.T) {
+func TestP2P(t *testing.T) {
 	wrong, states := lettersBreak("")
 	if wrong != "" || states < 5000 {
 		t.Errorf("%s (%d states)", wrong, states)
 	}
 	t.Logf("%d states", states)
-	for _, rule := range laneRules {
+	for _, rule := range p2pRules {
 		wrong, states := lettersBreak(rule)
 		if wrong == "" {
 			t.Errorf("nothing breaks without the rule: %s", rule)
