@@ -35,7 +35,8 @@ var (
 	ErrClosed              = ccl.ErrClosed
 )
 
-// Error types of package ccl that calls of this package return.
+// Error types of package ccl that calls of this package return. Their fields are documented in
+// packages ccl and transport: go doc github.com/goccl/goccl/ccl.MismatchError.
 type (
 	CollectiveFailedError     = ccl.CollectiveFailedError
 	MismatchError             = ccl.MismatchError
