@@ -91,7 +91,11 @@ func (r *rule) matches(shape ccl.Shape, a *ccl.Algorithm) bool {
 // supports returns why the entry does not support the shape, nil if it does.
 func (k *candidate) supports(shape ccl.Shape) error {
 	shape.Params, shape.Eager = k.params, false
-	return k.algorithm.Supports(shape)
+	err := k.algorithm.Supports(shape)
+	if panicked, ok := err.(*ccl.KernelPanicError); ok { //nolint:errorlint // not one that the kernel returned
+		panicked.Kernel = k.entry.name + " " + shape.Collective.String()
+	}
+	return err
 }
 
 // able returns the entries that support the shape.

@@ -139,6 +139,18 @@ func TestSupportsSeesItsParams(t *testing.T) {
 	require.Equal(t, ccl.ByteSize(16), choice.Params.(*fancyParams).Chunk)
 }
 
+// The error of a kernel that panics in Supports names its entry, as that of its Run does.
+func TestPanicNamesTheEntry(t *testing.T) {
+	registry := testRegistry()
+	fancy, _ := registry.Lookup("fancy")
+	fancy.Kernels[ccl.CollAllReduce].Supports = func(ccl.Shape) error { panic("faulty") }
+	s := resolve(t, selection, Request{Registry: registry})
+	_, err := s.Choose(ccl.Shape{Collective: ccl.CollAllReduce, Bytes: 512, Ranks: 4, DType: ccl.Int32}, "small")
+	var panicked *ccl.KernelPanicError
+	require.ErrorAs(t, err, &panicked)
+	require.Equal(t, "small all_reduce", panicked.Kernel)
+}
+
 func TestChooseIsSafeForConcurrentUse(t *testing.T) {
 	s := resolve(t, selection, Request{})
 	var group sync.WaitGroup
