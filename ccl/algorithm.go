@@ -94,7 +94,7 @@ type Cost struct {
 	Bytes int
 }
 
-// Validate returns an error that says what is missing in the description of the algorithm.
+// Validate returns an error that names what is missing or invalid in the algorithm.
 func (a *Algorithm) Validate() error {
 	switch {
 	case a == nil:
@@ -126,7 +126,7 @@ func (a *Algorithm) Validate() error {
 
 // Supports returns why the algorithm cannot do calls of this shape, nil if it can: it has
 // no kernel for the collective, the operation does not commute and the kernel is not
-// Ordered, or the kernel's own Supports says no. If that panics, the error is a
+// Ordered, or the kernel's own Supports rejects the shape. If that panics, the error is a
 // *KernelPanicError.
 func (a *Algorithm) Supports(shape Shape) (err error) {
 	kernel := a.Kernels[shape.Collective]

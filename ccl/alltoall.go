@@ -40,8 +40,8 @@ func (c *Communicator) allToAll(ctx context.Context, dtype DType, send, recv Buf
 
 // AllToAllV is AllToAll with blocks of different lengths: rank r gets sendCounts[r] elements of
 // send, from sendDispls[r] on; the recvCounts[s] elements from rank s go to recv[recvDispls[s]:].
-// Counts may be 0. nil displs mean packed. Others may leave gaps, which are not changed, and be
-// in any order, which costs a copy for send. send and recv are disjoint.
+// Counts may be 0. nil displs mean packed. Explicit displs may leave gaps, which are not changed,
+// and be in any order; for send that costs a copy. send and recv are disjoint.
 //
 // Ranks first exchange all lengths, which takes one synchronisation more than AllToAll. If what
 // one rank sends is not what another expects, all ranks reject the call with *MismatchError,

@@ -39,7 +39,7 @@ var collectives = [...]struct {
 	name    string // in ccl.yaml and error messages
 	kernels bool   // algorithms have kernels for it
 	reduces bool   // it takes an Op
-	rooted  bool   // one rank, the root, has another part than the others
+	rooted  bool   // one rank, the root, has a role of its own
 	input   input  // what a rank brings
 	view    verb   // which verbs its views have, besides those that all views have
 	placed  bool   // outputs are made of blocks, which may have displacements
@@ -117,5 +117,5 @@ func (c *Collective) UnmarshalText(name []byte) (err error) {
 // Reduces reports whether the collective takes an Op.
 func (c Collective) Reduces() bool { return int(c) < len(collectives) && collectives[c].reduces }
 
-// Rooted reports whether one rank, the root, has another part than the others.
+// Rooted reports whether one rank, the root, has a role of its own, as in a broadcast.
 func (c Collective) Rooted() bool { return int(c) < len(collectives) && collectives[c].rooted }

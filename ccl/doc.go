@@ -21,8 +21,8 @@
 // [ReduceScatter], [Scan] and [ExScan]. [AllGather], [Broadcast], [Gather], [Scatter] and
 // [AllToAll] move data. Functions with a V in their name take blocks of different lengths. Each
 // function has an asynchronous twin, such as [AllReduceAsync], that returns a [Work]. Buffers are
-// slices of any [Element]. Operations are [Sum] and the other constants, [PremulSum], and those of
-// [NewOp]. Ranks are those of the group. send comes before recv, as in MPI.
+// slices of any [Element]. Operations are [Sum] and the other constants, [PremulSum], and those
+// that [NewOp] makes. Rank numbers are those of the group. send comes before recv, as in MPI.
 //
 // [Send], [Recv], [SendRecv], [Isend] and [Irecv] carry messages between two ranks. Messages are
 // not calls: no other rank takes part, and the receiver compares tag, type and length.
@@ -30,7 +30,7 @@
 // messages and a failure of their own.
 //
 // A kernel exchanges messages ([Call.SendRecv] and its relatives) or reads the inputs of all ranks
-// through a [View]. It declares its cost, which the suite measures. Kernel authors need
+// through a [View]. It declares its cost, which the conformance suite measures. Kernel authors need
 // [Algorithm], [Kernel], [Call], [Buffer], [Shape], [Cost], [ParamsOf] and [View];
 // docs/guides/writing-an-algorithm.md introduces them.
 //
@@ -40,8 +40,8 @@
 // [CreateSharedRegion] makes memory that exists once on a node and that all ranks read. [Alloc]
 // makes buffers that collectives between processes need not copy.
 //
-// Results of reductions have the same bits on all ranks and in all runs. The algorithm's
-// documentation says which.
+// Results of reductions have the same bits on all ranks and in all runs. Each algorithm documents
+// its order of reduction, which determines the bits.
 //
 // # Concurrency
 //
@@ -62,9 +62,9 @@
 // "arguments" and the errors of those ranks. An asynchronous call returns all its errors through
 // its Work; with debug in ccl.yaml it is also rejected if its input changed before it started.
 //
-// After a failure other than a mismatch the contents of outputs are unspecified. When a call has
-// returned, whatever it returned, no rank touches its buffers any more, except a kernel that never
-// returns, which is left behind after a second timeout. Without a cancelled context, a timeout or a
+// After a failure other than a mismatch the contents of outputs are unspecified. Once a call has
+// returned, with or without an error, no rank touches its buffers any more. The exception is a
+// kernel that hangs: after a second timeout the call returns without it. Without a cancelled context, a timeout or a
 // panic, a call that succeeds on one rank succeeds on all. With one of these, the last call may
 // succeed on some ranks only; a nil error then means that this rank's output is correct.
 //

@@ -272,7 +272,7 @@ func (e *InitializationFailedError) Unwrap() error { return e.Err }
 
 // MissingConfigurationError reports what must be set or called first.
 type MissingConfigurationError struct {
-	Missing []string // variables, keys or calls that would settle it
+	Missing []string // variables, keys or calls that supply it
 	Message string
 }
 

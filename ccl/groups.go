@@ -14,10 +14,10 @@ import (
 // color is in no group and gets nil.
 //
 // A new group has its own calls and its own failure: calls on different groups may run at the same
-// time, and closing one does not affect the others. It has the configuration of this group, except
-// the topology, which is a ring, and the entries for other numbers of ranks. If the configured
-// algorithm cannot serve the new group (a grid, an entry with a world size of its own), the rules
-// choose, or, without rules, the first entry that can; LastChoice says so.
+// time, and closing one does not affect the others. It has the configuration of this group, but
+// its topology is a ring, and entries with a world size of their own are left out unless it is the
+// new group's. If the configured algorithm cannot serve the new group (a grid, or such an entry),
+// the rules choose, or, without rules, the first entry that can; LastChoice reports it.
 //
 // Split is collective. It fails with *CollectiveFailedError, or, if only the new group could not
 // be set up, with *InitializationFailedError, which names the new group and its ranks.

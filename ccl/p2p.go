@@ -23,7 +23,7 @@ const AnySource = p2p.AnySource
 //
 // A wrong argument is an *InvalidArgumentError. Send fails with a *CollectiveFailedError that
 // wraps *PeerLostError, *TimeoutError, the error of ctx, ErrClosed, or the group's failure.
-// A timeout or the end of ctx fails the group only if the other rank had begun to receive
+// A timeout or the end of ctx fails the group only if the other rank had started to receive
 // the message or could see it in shared memory. However Send ends, the other rank no longer
 // reads buf; while that rank copies buf, Send waits.
 func Send[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int, opts ...CallOption) error {
@@ -64,13 +64,13 @@ func SendRecv[T Element](ctx context.Context, c *Communicator, send []T, to int,
 	return source, err
 }
 
-// Isend starts a Send and returns at once; Work has its end and its error. Any number of
+// Isend starts a Send and returns at once; the Work reports its end and its error. Any number of
 // sends may be in progress.
 func Isend[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int, opts ...CallOption) *Work {
 	return c.startMessage(ctx, requestOf(true, buf, to, tag), opts)
 }
 
-// Irecv starts a Recv and returns at once; Work has its end, its error and the rank that sent
+// Irecv starts a Recv and returns at once; the Work reports its end, its error and the rank that sent
 // the message. If several receives match a message, the one started first gets it.
 func Irecv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag int, opts ...CallOption) *Work {
 	return c.startMessage(ctx, requestOf(false, buf, from, tag), opts)

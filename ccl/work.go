@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Work is a call, a send or a receive that was started and is not waited for. Until it is
+// Work is a collective, a send or a receive that runs asynchronously. Until it is
 // done, the program must not write its buffers, counts and displacements, nor read its outputs
 // (defaults.debug in ccl.yaml checks this). A program need not call Wait, but Close drops Works
 // that have not ended: see Drain. The methods of Work may be called concurrently.

@@ -26,7 +26,7 @@ func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped
 
 // WithContext ends the call when ctx is done, with ctx's error and its cause
 // (context.Cause): errors.Is finds both. If the call was waiting, the group fails
-// on all ranks. Without it, or if ctx is nil, the call uses that of WithSpawnContext.
+// on all ranks. Without it, or if ctx is nil, the call uses the context of WithSpawnContext.
 func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 
 // WithCallTimeout overrides the configured timeout; 0 is ignored, a negative d waits

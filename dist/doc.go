@@ -47,10 +47,11 @@
 //   - Any other goroutine has no rank. Collectives return [ErrUnbound] there unless
 //     [WithGroup] gives them a group: a pool of goroutines started by one rank must
 //     not act for another.
-//   - [GetRank] answers such a goroutine nevertheless: with the rank whose worker
-//     started it, found by the profiler labels that goroutines inherit, otherwise with
-//     0. [GetWorldSize] and [GetBackend] have one answer for all ranks. While several
-//     jobs run at once, these three return ErrUnbound as well.
+//   - [GetRank] nevertheless returns a rank there: that of the worker that started the
+//     goroutine, found by the profiler labels that goroutines inherit, otherwise 0.
+//     [GetWorldSize] and [GetBackend] return the same for all ranks of a job. While
+//     several jobs run at once, a goroutine without such labels gets ErrUnbound from
+//     all three.
 //
 // CPU profiles show the rank as the label ccl.rank. A worker that calls pprof.Do keeps
 // its rank; goroutines started inside have other labels, so GetRank cannot find their

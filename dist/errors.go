@@ -23,7 +23,7 @@ var (
 	ErrNotDeployed = errors.New("tensor is not deployed")
 	// ErrGoexit: a worker ended by runtime.Goexit instead of returning.
 	ErrGoexit = errors.New("worker ended by runtime.Goexit and did not return " +
-		"(FailNow, Fatal and Skip of a test end their goroutine so, and testify's require with them)")
+		"(a test's FailNow, Fatal and Skip end their goroutine this way, and so does testify's require)")
 )
 
 // Errors of package ccl that calls of this package return.
@@ -35,7 +35,7 @@ var (
 	ErrClosed              = ccl.ErrClosed
 )
 
-// Error types of package ccl that calls of this package return. Their fields are documented in
+// Error types of packages ccl and ccl/config that calls of this package return. Their fields are documented in
 // packages ccl and transport: go doc github.com/goccl/goccl/ccl.MismatchError.
 type (
 	CollectiveFailedError     = ccl.CollectiveFailedError

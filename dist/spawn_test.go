@@ -148,7 +148,7 @@ func TestRequireInWorker(t *testing.T) {
 	require.Contains(t, fake.message, "Not equal")
 	require.ErrorIs(t, err, dist.ErrGoexit)
 	require.ErrorContains(t, err, "rank 0: worker ended by runtime.Goexit and did not return "+
-		"(FailNow, Fatal and Skip of a test end their goroutine so, and testify's require with them)\n"+
+		"(a test's FailNow, Fatal and Skip end their goroutine this way, and so does testify's require)\n"+
 		"rank 1: ccl: barrier, ")
 }
 

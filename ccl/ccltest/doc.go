@@ -18,8 +18,8 @@
 //	smallest  like arena, with messages of 16 bytes and views of 144: messages and
 //	          inputs arrive in pieces
 //
-// Each of them also exists with seeded delays, as in poll+jitter, before everything that a
-// rank does.
+// Each of them also exists with seeded delays before every action of a rank, such as
+// poll+jitter.
 //
 // Results are compared with a sequential reduction in plain Go. Where they must not depend
 // on the order of operations, the inputs are integers, or floats that need no rounding.
@@ -27,16 +27,16 @@
 //
 // The calls use all element types and all operations, including user-defined ones; lengths
 // around the number of ranks, and around those at which transport, engine or kernel switch
-// paths; all roots; blocks of equal length, in both forms of such calls, and of unequal
-// lengths, empty ones and one that has everything included. Result makes all of them in one
-// world and a part of them in others. Other checks take samples, which change with the
+// paths; all roots; blocks of equal length, with and without counts, and of unequal lengths,
+// including empty blocks and one block that holds everything. Result makes all of these calls in
+// one world and some of them in the others. Other checks take samples, which change with the
 // world and the number of ranks. A kernel takes a second or two of processor time.
 // docs/reference/coverage.md lists the calls made for the algorithms of this repository.
 //
 // # Checks
 //
 // They run in this order. Each assumes that the kernel keeps the rules of the checks before
-// it, so that the first failure is that of the broken rule.
+// it, so the first failure names the broken rule.
 //
 //	Validate  an algorithm has a name, documentation, valid default parameters, and
 //	          kernels that are documented, declare their Cost and support something

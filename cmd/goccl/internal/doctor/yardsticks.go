@@ -60,7 +60,7 @@ func works(r measure.Result) Finding {
 		}
 	}
 	row := r.Algorithms()[0]
-	f := ok(PartYardsticks, "goroutines", "%s of %s: %s us, %.1f times a peer copy, and right", r.Title(), Amount(float64(r.Bytes)), measure.Digits(row.P50, 3), row.XPeerCopy)
+	f := ok(PartYardsticks, "goroutines", "%s of %s: %s us, %.1f times a peer copy, results correct", r.Title(), Amount(float64(r.Bytes)), measure.Digits(row.P50, 3), row.XPeerCopy)
 	if r.Company >= 0.5 {
 		f.Says += fmt.Sprintf("; meanwhile others had %.1f of the cores", r.Company)
 		return f.but(Note, "other load affects all times")
