@@ -57,8 +57,8 @@ func (s haltingStaging) Input(rank, n int) []byte {
 }
 
 // A call that succeeds on one rank succeeds on all, also if the group fails while another
-// rank still looks at payloads or at the copies of the last piece: nobody's memory is
-// touched, and there is nothing left to wait for.
+// rank still reads payloads or the copies of the last piece: these reads touch no other rank's
+// memory, and need no further wait.
 func TestFailureWhileCopiesAreRead(t *testing.T) {
 	const ranks = 3
 	piece := shm.SmallestGeometry(ranks).Piece

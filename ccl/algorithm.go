@@ -31,7 +31,7 @@ type Algorithm struct {
 type Kernel struct {
 	// Doc is a sentence about the method, with its source.
 	Doc string
-	// Supports returns an error that says why a shape is not supported; nil: all shapes are. A
+	// Supports returns an error with the reason if a shape is not supported; nil: all shapes are. A
 	// call of an unsupported shape is rejected before any data moves.
 	Supports func(Shape) error
 	// Cost declares the cost of a call. The conformance suite measures it. For a scan through a

@@ -45,8 +45,8 @@ func (c *Communicator) allToAll(ctx context.Context, dtype DType, send, recv Buf
 //
 // Ranks first exchange all lengths, which takes one synchronisation more than AllToAll. If what
 // one rank sends is not what another expects, all ranks reject the call with *MismatchError,
-// which names the first two such ranks. Otherwise the errors are those of AllToAll and
-// AllGatherV.
+// which names the first two such ranks. The other errors are the same as of AllToAll
+// and AllGatherV.
 func AllToAllV[T Element](ctx context.Context, c *Communicator, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int, opts ...CallOption) error {
 	return c.allToAllV(ctx, DTypeOf[T](), bufferOf(send), sendCounts, sendDispls, bufferOf(recv), recvCounts, recvDispls, opts)
 }

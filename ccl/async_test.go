@@ -49,7 +49,7 @@ func TestAsyncOrder(t *testing.T) {
 					select {
 					case <-w.Done():
 					default:
-						return errors.New("a call is done before one that was begun earlier")
+						return errors.New("a call is done before one that was started earlier")
 					}
 					if err := errors.Join(w.Err(), w.Wait(bg), w.Wait(bg)); err != nil {
 						return err
@@ -134,7 +134,7 @@ func TestAsyncTwins(t *testing.T) {
 	})
 }
 
-// The error of a call is that of its Work, and the calls after it are made.
+// The Work of a call returns its error, and the calls after it still run.
 func TestAsyncRefused(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)

@@ -14,7 +14,7 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// Calls whose blocks are of unlike lengths, which not all ranks know.
+// Calls whose blocks have different lengths, which not all ranks know.
 
 // cell is the element i of what rank from has for rank to.
 func cell(from, to, i int) int32 { return int32(from<<20 | to<<10 | i) }
@@ -331,7 +331,7 @@ func TestLongListsThatDiffer(t *testing.T) {
 	})
 }
 
-// Calls that are made again allocate nothing, also those of several steps.
+// Calls that are repeated allocate nothing, also calls of several steps.
 func TestSeveralStepsAllocateNothing(t *testing.T) {
 	connect := func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }
 	g := group(t, connect, 2)

@@ -67,8 +67,8 @@ func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOp
 	return nil
 }
 
-// notStarted is the error of a call that may not start. was is the word of the communicator's
-// lifetime that says why.
+// notStarted returns the error of a call that may not start. was is the word of the communicator's
+// lifetime at the time of the call; the error depends on it.
 func (c *Communicator) notStarted(coll Collective, was uint64) error {
 	switch {
 	case was == 0:
@@ -359,7 +359,7 @@ func (p *plan) setFingerprint(r *request) {
 	p.hash = hash(p.fingerprint)
 }
 
-// planKey is what a plan is made for, but for the name of the algorithm.
+// planKey holds the parameters that a plan is made for, except the name of the algorithm.
 type planKey struct {
 	coll  Collective
 	dtype DType

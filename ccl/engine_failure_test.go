@@ -222,8 +222,9 @@ func TestRefusedBeforeAllAreThere(t *testing.T) {
 	})
 }
 
-// The peers of ranks that refuse a call are told why, and so are these in their next call:
-// all return the same error. A reason is that of this call, or it is left out.
+// If ranks refuse a call, all ranks return the same error, which has the reasons: the other ranks
+// in this call, the ranks that refused in their next one. A reason given for another call is
+// left out.
 func TestReasonsOfRefusals(t *testing.T) {
 	wordy := &ccl.Kernel{Run: rightReduce, Supports: func(s ccl.Shape) error {
 		return errors.New("no\n\tfewer\x1b[31m than\xff " + strings.Repeat("é", 500))
@@ -375,9 +376,9 @@ func TestPeerLost(t *testing.T) {
 	})
 }
 
-// A rank closes its communicator while it waits in a call, and returns: then
-// nobody may look at its buffers any more, also one that comes late and finds that
-// everybody has been there.
+// A rank closes its communicator while it waits in a call, and returns: from then on no rank may
+// read its buffers, not even a rank that comes late and finds that all ranks have entered the
+// call.
 func TestCloseWhileWaiting(t *testing.T) {
 	t.Parallel()
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -404,7 +405,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	})
 }
 
-// Abort by anyone ends the calls of all ranks, and Err says why.
+// Abort by any rank ends the calls of all ranks, and Err returns the reason.
 func TestAbort(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		because := errors.New("the worker gave up")
@@ -468,7 +469,7 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// An error is read by people: it says where, what, and by whom.
+// The text of an error names the call, the mistake, and the rank that made it.
 func TestFailureText(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		group := group(t, connect, 2)

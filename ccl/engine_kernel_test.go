@@ -252,8 +252,8 @@ func TestOwnMemoryInAFailedGroup(t *testing.T) {
 	})
 }
 
-// A kernel that leaves its goroutine takes the rank with it, and nobody waits for
-// ever: the others are told.
+// A kernel that ends its goroutine (runtime.Goexit) ends its rank. The other ranks do not wait for
+// ever: they get an error.
 func TestKernelExitsGoroutine(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		exit := &ccl.Kernel{Run: func(c *ccl.Call) error {

@@ -42,7 +42,7 @@ func everyWorld(t *testing.T, f func(t *testing.T, connect connector)) {
 
 type connector func(ranks int) ([]transport.Endpoint, error)
 
-// settings are those of n ranks with the entries direct, which does all calls,
+// settings returns the settings of n ranks with the entries direct, which does all calls,
 // ring, and one for each of the kernels, which are all-reduces.
 func settings(t *testing.T, n int, timeout time.Duration, kernels map[string]*ccl.Kernel) *config.Settings {
 	registry := ccl.NewRegistry(direct.Algorithm, ring.Algorithm)
@@ -172,8 +172,8 @@ func TestCallsFollowEachOther(t *testing.T) {
 	})
 }
 
-// Results that are stored past the caches, and those that would be, but for an
-// output that is not aligned, are the same.
+// Results that are stored past the caches are the same as results that are not, because an output
+// is not aligned.
 func TestLargeAndApart(t *testing.T) {
 	const n = 2<<20 + 3 // float32: 8 MiB for each of two inputs and two outputs
 	group := group(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, 2)
@@ -510,7 +510,7 @@ func logged() (ccl.Option, *records) {
 	return ccl.WithLogger(slog.New(slog.NewJSONHandler(r, nil))), r
 }
 
-// A call that has waited for half of its timeout says so once, with the ranks that
+// A call that has waited for half of its timeout logs one warning, with the ranks that
 // are missing, and goes on.
 func TestWarnsAtHalf(t *testing.T) {
 	t.Parallel()

@@ -179,7 +179,7 @@ func (e *KernelPanicError) Error() string {
 }
 
 // panicPlace returns the file and line, as in stack, of the first function below the panic that
-// belongs neither to the Go runtime nor to this package, "" if there is none. stack is a result of
+// belongs neither to the Go runtime nor to this package, "" if none does. stack is a result of
 // debug.Stack.
 func panicPlace(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "\npanic(")

@@ -143,7 +143,7 @@ func ExampleCommunicator_Barrier() {
 	// Output: 4 ranks have entered
 }
 
-// A mistake is an error on every rank, which says who brought what.
+// A mistake is an error on every rank, which shows what each rank passed.
 func ExampleMismatchError() {
 	onRanks(3, func(c *ccl.Communicator) error {
 		buf := make([]float32, 8)

@@ -154,8 +154,8 @@ func (c *Communicator) restoreFaults() {
 }
 
 // fault returns the error for v, a recovered value, if its cause is memory that ranks share: the
-// memory has vanished, or holds what no rank writes there. It is nil for other panics, such as
-// those of kernels.
+// memory has vanished, or holds what no rank writes there. It is nil for other panics, such as a
+// kernel's.
 func (c *Communicator) fault(v any) error {
 	if e, ok := v.(*ProtocolError); ok {
 		return e

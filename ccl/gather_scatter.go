@@ -54,8 +54,8 @@ func Gather[T Element](ctx context.Context, c *Communicator, send, recv []T, roo
 // displs are nil.
 //
 // Ranks first exchange the lengths, which takes one synchronisation more than Gather. If root's
-// counts differ from what ranks bring, all ranks reject the call with *MismatchError. Otherwise
-// the errors are those of Gather and AllGatherV.
+// counts differ from what ranks bring, all ranks reject the call with *MismatchError. The other
+// errors are the same as of Gather and AllGatherV.
 func GatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, root int, opts ...CallOption) error {
 	return c.rootedV(ctx, collGatherLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
 }
@@ -77,8 +77,8 @@ func Scatter[T Element](ctx context.Context, c *Communicator, send, recv []T, ro
 // displs are nil.
 //
 // Ranks first exchange the lengths, which takes one synchronisation more than Scatter. If root's
-// counts differ from what ranks expect, all ranks reject the call with *MismatchError. Otherwise
-// the errors are those of Scatter and AllGatherV.
+// counts differ from what ranks expect, all ranks reject the call with *MismatchError. The other
+// errors are the same as of Scatter and AllGatherV.
 func ScatterV[T Element](ctx context.Context, c *Communicator, send []T, counts, displs []int, recv []T, root int, opts ...CallOption) error {
 	return c.rootedV(ctx, collScatterLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
 }

@@ -90,7 +90,7 @@ func (c *Communicator) leave() {
 	}
 }
 
-// drop releases a hold. Its error is that of freeing the endpoint.
+// drop releases a hold. If that was the last one, it returns the error of freeing the endpoint.
 func (c *Communicator) drop() error { return c.goAway(oneHold) }
 
 // goAway takes inCall or a hold out of the word and frees the endpoint if that was its last use.

@@ -28,7 +28,7 @@ type stopping struct {
 	noMoreStops atomic.Bool
 }
 
-// stop is a place to stop at: who comes there says so and waits until it may go on.
+// stop is a place to stop at: a goroutine that reaches it signals here and waits for on.
 type stop struct{ here, on chan struct{} }
 
 func newStop() stop { return stop{make(chan struct{}), make(chan struct{})} }

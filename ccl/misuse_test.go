@@ -63,7 +63,7 @@ var calls = map[string]func(ctx context.Context, c *ccl.Communicator) error{
 	},
 }
 
-// A nil context is refused: by all ranks alike, it harms nobody.
+// A nil context is refused; if all ranks refuse it, the group lives on.
 func TestNilContext(t *testing.T) {
 	var none context.Context
 	refused := func(err error) error {
@@ -94,7 +94,7 @@ func TestNilContext(t *testing.T) {
 	require.True(t, ok)
 }
 
-// A communicator that New has not made says so.
+// A communicator that New has not made returns ErrInvalidCommunicator.
 func TestZeroCommunicator(t *testing.T) {
 	for name, call := range calls {
 		require.ErrorIs(t, call(bg, new(ccl.Communicator)), ccl.ErrInvalidCommunicator, name)

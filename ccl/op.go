@@ -41,8 +41,8 @@ var builtin = [...]struct {
 	BAnd: {"band", reduce.BAnd}, BOr: {"bor", reduce.BOr}, BXor: {"bxor", reduce.BXor},
 }
 
-// The other Ops. From firstUser on they are indices of the operations of NewOp. From firstFactor
-// on they are those of PremulSum: the bits of the factor xor nanBits. The numbers below
+// The other Ops. From firstUser on, an Op is the index of an operation of NewOp. From firstFactor
+// on, it is a PremulSum: the bits of the factor xor nanBits. The numbers below
 // firstFactor would be NaNs, so every factor has a number of its own.
 const (
 	firstUser   Op = 1 << 8

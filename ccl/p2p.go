@@ -36,8 +36,8 @@ func Send[T Element](ctx context.Context, c *Communicator, buf []T, to, tag int,
 // sent it.
 //
 // If the next message with the tag has another type or length, Recv returns a *MismatchError
-// with the field "dtype" or "count", and the message stays for the next receive. Other errors
-// are those of Send. After an error the contents of buf are undefined.
+// with the field "dtype" or "count", and the message stays for the next receive. The other
+// errors are the same as of Send. After an error the contents of buf are undefined.
 func Recv[T Element](ctx context.Context, c *Communicator, buf []T, from, tag int, opts ...CallOption) (source int, err error) {
 	source, _, err = c.exchangeMessages(ctx, p2p.Request{}, requestOf(false, buf, from, tag), opts)
 	return source, err
@@ -54,7 +54,7 @@ func RecvBytes(ctx context.Context, c *Communicator, from, tag, limit int, opts 
 }
 
 // SendRecv sends and receives at the same time, so that ranks can exchange messages in a
-// cycle without a deadlock. send and recv must not overlap. Errors are those of Send and Recv.
+// cycle without a deadlock. send and recv must not overlap. Errors are the same as of Send and Recv.
 func SendRecv[T Element](ctx context.Context, c *Communicator, send []T, to int, recv []T, from, tag int, opts ...CallOption) (source int, err error) {
 	out, in := requestOf(true, send, to, tag), requestOf(false, recv, from, tag)
 	if overlap(out.Data, in.Data) {
@@ -109,7 +109,7 @@ func (c *Communicator) newMessage() *message {
 	return m
 }
 
-// takeMessage returns a message that a caller waits for, nil if there is no request.
+// takeMessage returns a message for the request r, nil if r.Type is 0, which means no request.
 func (c *Communicator) takeMessage(r p2p.Request) *message {
 	if r.Type == 0 {
 		return nil
@@ -143,7 +143,7 @@ func (m *message) transfer() *p2p.Transfer {
 	return &m.Transfer
 }
 
-// exchangeMessages sends, receives, or does both, and waits. There is no request where Type is 0. It
+// exchangeMessages sends, receives, or does both, and waits. A request with Type 0 means none. It
 // returns the source and the data of the message received.
 func (c *Communicator) exchangeMessages(ctx context.Context, out, in p2p.Request, opts []CallOption) (source int, data []byte, err error) {
 	o := mergeCallOptions(opts)

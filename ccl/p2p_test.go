@@ -24,7 +24,7 @@ func numbers(seed, n int) []int32 {
 	return x
 }
 
-// Messages of all lengths arrive: empty ones, and those of many parts.
+// Messages of all lengths arrive, from empty ones to messages of many parts.
 func TestSendRecv(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)

@@ -61,7 +61,7 @@ func (r *Region[T]) BlockSlice() []T {
 }
 
 // Fence returns when all ranks have called it. What any rank wrote before its Fence is visible to
-// all ranks after theirs. Its errors are those of Barrier.
+// all ranks after theirs. Its errors are the same as of Barrier.
 func (r *Region[T]) Fence(ctx context.Context) error { return r.comm.Barrier(ctx) }
 
 // Close ends this rank's use of the region. Preconditions: no slice of it is used any more; no

@@ -88,7 +88,7 @@ func TestPopulate(t *testing.T) {
 	})
 }
 
-// Ranks that ask for different regions are told so, all alike.
+// If ranks ask for different regions, all ranks return the same error.
 func TestRegionsThatDiffer(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -103,7 +103,7 @@ func TestRegionsThatDiffer(t *testing.T) {
 	})
 }
 
-// Nonsense is refused, and harms nobody.
+// Wrong arguments are refused, and the group lives on.
 func TestRegionRefused(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)

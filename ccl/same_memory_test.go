@@ -85,7 +85,7 @@ func TestOneSliceOnTwoRanks(t *testing.T) {
 	}
 }
 
-// One rank's output is another's input: where that is read after the call has begun.
+// One rank's output is another rank's input, in calls that read the input after they have started.
 func TestOutputThatAnotherRankReads(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		group := group(t, connect, 2)

@@ -31,7 +31,7 @@ func TestAsyncTwins(t *testing.T) {
 		mine := elements(rank, counts[rank])
 		for _, twins := range []struct {
 			name   string
-			output int // its length; that of the input for calls with one tensor
+			output int // length of the output, or of the only tensor
 			call   func(output []int64) error
 			start  func(output []int64) (*dist.Work, error)
 		}{

@@ -9,8 +9,8 @@ import (
 	"github.com/goccl/goccl/internal/goroutine"
 )
 
-// bound holds the rank of every goroutine that has one of its own: those of
-// workers and of Go.
+// bound holds the rank of every goroutine that has its own: workers, and goroutines that Go
+// started.
 var bound goroutine.Local[rank]
 
 // solo is the job of a process that does not call Spawn.
@@ -79,7 +79,7 @@ func chooseSoleRank() {
 	soleRank.Store(r)
 }
 
-// living returns the running jobs: those of Spawn, and the process itself while it has a
+// living returns the running jobs: the jobs of Spawn, and the process itself while it has a
 // process group. The caller holds spawned.
 func living() []*job {
 	var jobs []*job
@@ -119,8 +119,8 @@ func unboundError() error {
 	}
 }
 
-// known returns the default group whose properties the calling goroutine may read: that
-// of its own rank, else that of any rank of the only living job, since most properties
+// known returns the default group whose properties the calling goroutine may read: the group
+// of its own rank, else of any rank of the only living job, since most properties
 // are the same on all ranks.
 func known() (g *ProcessGroup, own bool, err error) {
 	r, err := self()

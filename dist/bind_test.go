@@ -260,8 +260,8 @@ func TestTwoJobs(t *testing.T) {
 	})
 }
 
-// A worker may call Spawn: its rank is still that of its own job, and the inner workers'
-// ranks are those of the inner job.
+// A worker may call Spawn: it keeps its rank in its own job, and the inner workers have ranks in
+// the inner job.
 func TestSpawnInSpawn(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, outer int) error {
 		err := dist.Spawn(initialised(func(ctx context.Context, inner int) error {

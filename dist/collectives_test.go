@@ -23,8 +23,7 @@ func elements(r, n int) []int64 {
 	return s
 }
 
-// sums returns n sums over ranks 0 to last of the ranks' elements, the first that of
-// element `from`.
+// sums returns n sums over ranks 0 to last of the ranks' elements, from element `from` on.
 func sums(last, from, n int) []int64 {
 	s := make([]int64, n)
 	for i := range s {

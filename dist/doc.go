@@ -15,7 +15,7 @@
 //
 // A job is one [Spawn]: a number of ranks, each a goroutine that runs the same
 // worker. [InitProcessGroup] connects them to the default process group, as
-// ccl.yaml says; collectives then act on the group of the calling goroutine's rank.
+// configured in ccl.yaml; collectives then act on the group of the calling goroutine's rank.
 // A process that never calls Spawn is rank 0 of 1.
 //
 // A launcher (goccl run, torchrun, mpirun, mpiexec or srun, on one node) starts the
@@ -88,8 +88,8 @@
 // ranks, and no rank has written anything. Ranks may share slices that are only read.
 // Three overlaps are not detected: an input that was copied before the call started, as
 // short ones are, and that is another rank's output (the call uses the earlier
-// contents); those of all tensors but the first of a group that one AllReduceCoalesced
-// sends together; and those with buffers of messages.
+// contents); overlaps of tensors that one AllReduceCoalesced sends together, except the
+// first of them; and overlaps with buffers of messages.
 //
 // # Failure
 //

@@ -108,7 +108,7 @@ func TestWorkerDropsReceives(t *testing.T) {
 	require.Equal(t, dist.UnfinishedError{Receives: 1}, requireUnfinished(t, err))
 }
 
-// An error of a call that Spawn waits for is that of its rank.
+// The error of a call that Spawn waits for becomes the error of its rank.
 func TestDrainFails(t *testing.T) {
 	err := spawn(t, joined(func(_ context.Context, rank int) error {
 		if rank == 0 {

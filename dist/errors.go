@@ -80,7 +80,7 @@ func (e *RankError) withStack() string {
 // Unwrap returns the worker's error.
 func (e *RankError) Unwrap() error { return e.Err }
 
-// rankErrors is Spawn's error: those of all ranks that failed, the causes first. Its text
+// rankErrors is Spawn's error: the errors of all ranks that failed, the causes first. Its text
 // shows equal texts once, at most textLines different ones, and the stacks of workers
 // that panicked or are stuck.
 type rankErrors []*RankError

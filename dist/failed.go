@@ -36,7 +36,7 @@ func (r *rank) callFailed(c *ccl.Communicator, err *CollectiveFailedError) {
 	j.waitedFor(ranks, max(late.After, c.Selector().Timeout()))
 }
 
-// isMessage reports whether err is that of a send or a receive.
+// isMessage reports whether a send or a receive returned err.
 func isMessage(err *CollectiveFailedError) bool {
 	return err.Operation == "send" || err.Operation == "recv"
 }

@@ -84,7 +84,7 @@ func Scatter[T ccl.Element](output, input []T, src int, opts ...CallOption) erro
 }
 
 // ScatterV is Scatter with blocks of different lengths: rank r's output, of length
-// counts[r], gets the elements of input that follow those of ranks 0 to r-1. Only rank
+// counts[r], gets the elements of input that follow the blocks of ranks 0 to r-1. Only rank
 // src needs counts; on other ranks input and counts must be nil or empty.
 //
 // It has the errors of GatherV.
@@ -112,8 +112,8 @@ func AllToAll[T ccl.Element](output, input []T, opts ...CallOption) error {
 }
 
 // AllToAllV is AllToAll with blocks of different lengths: inputCounts[r] elements of
-// input, after those for ranks 0 to r-1, go to rank r, and outputCounts[s]
-// elements of output, after those of ranks 0 to s-1, come from rank s. Counts
+// input, after the blocks for ranks 0 to r-1, go to rank r, and outputCounts[s]
+// elements of output, after the blocks of ranks 0 to s-1, come from rank s. Counts
 // may be 0.
 //
 // It has the errors of AllToAll. If one rank sends a different count than another

@@ -112,8 +112,8 @@ func TestWithoutSpawn(t *testing.T) {
 	require.Zero(t, dist.OpenRendezvous())
 }
 
-// Two inits without a destroy are an error that says what to do; the group and later
-// inits are not affected.
+// A second init without a destroy is an error with advice; the group and later inits are not
+// affected.
 func TestDoubleInit(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		if rank == 1 {

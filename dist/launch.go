@@ -67,7 +67,7 @@ func (j *job) checkTransport(name string) error {
 	return nil
 }
 
-// meetProcesses connects the process's rank with those of the job's other processes.
+// meetProcesses connects the process's rank with the ranks of the job's other processes.
 func (m *rendezvous) meetProcesses(timeout time.Duration) (transport.Endpoint, error) {
 	j := m.job
 	ctx, cancel := context.WithCancel(j.ctx)

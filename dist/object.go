@@ -15,7 +15,7 @@ const objectLimit = 64 << 20
 
 // WithObjectLimit bounds the encoded length of each object of a call, in bytes; the
 // default is 64 MiB. If ranks differ the lowest limit applies to all. 0 is ignored, and
-// calls other than those of objects ignore the option.
+// calls that do not carry objects ignore the option.
 func WithObjectLimit(bytes int) CallOption { return CallOption{limit: bytes} }
 
 // ObjectError reports that the arguments or the object of one rank made a call of
@@ -81,7 +81,7 @@ func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 }
 
 // AllGatherObject returns the objects of all ranks, in rank order. Its errors are
-// those of BroadcastObject.
+// the same as of BroadcastObject.
 func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
 	c, err := prepareObjects("all_gather_object", opts)
 	if err != nil {
@@ -100,7 +100,7 @@ func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
 }
 
 // GatherObject returns the objects of all ranks, in rank order, on rank dst, and
-// nil on the others. Its errors are those of BroadcastObject.
+// nil on the others. Its errors are the same as of BroadcastObject.
 func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 	c, err := prepareObjects("gather_object", opts)
 	if err != nil {
@@ -126,7 +126,7 @@ func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 }
 
 // ScatterObject returns rank src's objs[r] on rank r. src passes one object for each
-// rank, the others none. Its errors are those of BroadcastObject.
+// rank, the others none. Its errors are the same as of BroadcastObject.
 func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err error) {
 	c, err := prepareObjects("scatter_object", opts)
 	if err != nil {
@@ -201,7 +201,7 @@ func (c *objects) member(global int) (int, error) {
 }
 
 // agree returns the lengths of all ranks' data. If any rank passes an error, all ranks
-// return one: those that passed an error their own, the others that of the first such
+// return one: a rank that passed an error returns its own, the others the error of the first such
 // rank.
 func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
 	if err == nil && c.limit < 0 {

@@ -34,7 +34,7 @@ func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 // RecvObject returns the next object that rank src, or AnySource, sent by SendObject
 // with the tag, and its sender. An object that exceeds WithObjectLimit is a
 // *MismatchError and stays for the next RecvObject, which may allow more. Its other
-// errors are those of Recv.
+// errors are the same as of Recv.
 //
 // Use different tags for objects and for tensors of bytes: RecvObject receives either,
 // and fails to decode a tensor. A tensor of another type is a *MismatchError.

@@ -37,7 +37,7 @@ func Send[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) error {
 // Recv receives a message of the tag from rank src, or AnySource, into the tensor, and
 // returns its sender. The message must have the tensor's type and length; otherwise the
 // error is *MismatchError, and the message stays for the next Recv. Its other errors are
-// those of Send. After an error the contents of the tensor are unspecified.
+// the same as of Send. After an error the contents of the tensor are unspecified.
 func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source int, err error) {
 	c, err := prepare(opts)
 	if err != nil {
@@ -107,7 +107,7 @@ func RecvOp[T ccl.Element](tensor []T, src, tag int) P2POp {
 }
 
 // BatchIsendIrecv starts all operations in order and returns their Works in the same
-// order. The error of an operation is that of its Work. A zero P2POp is rejected with
+// order. The Work of an operation returns its error. A zero P2POp is rejected with
 // *InvalidArgumentError before any operation starts.
 func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	for i, op := range ops {
@@ -128,8 +128,7 @@ func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	return works, nil
 }
 
-// peer returns the group rank of a global rank, or AnySource. operation is that of its
-// error.
+// peer returns the group rank of a global rank, or AnySource. Its error names operation.
 func (c *call) peer(operation string, global int) (int, error) {
 	if global == AnySource {
 		return AnySource, nil

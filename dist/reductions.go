@@ -95,7 +95,7 @@ func ReduceScatter[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOp
 }
 
 // ReduceScatterV is ReduceScatter with blocks of different lengths: rank r's output
-// gets the counts[r] elements that follow those of ranks 0 to r-1. counts
+// gets the counts[r] elements that follow the blocks of ranks 0 to r-1. counts
 // is the same on all ranks and may contain zeros; len(output) is the caller's own
 // count, len(input) the sum of counts, at least 1.
 //

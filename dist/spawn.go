@@ -48,14 +48,14 @@ func WithSpawnContext(ctx context.Context) SpawnOption {
 
 // Spawn runs worker once for every rank, each in its own goroutine, and waits until all
 // have ended, except workers that are stuck (see *StuckError). The number of ranks is
-// that of WithRanks, else the world size in the configuration, else one for each usable
+// given by WithRanks, else by the world size in the configuration, else it is one for each usable
 // core; see below for processes that a launcher started.
 //
 // After a worker returns nil, Spawn waits for the asynchronous calls and Isends that it
 // started, until they end, their timeouts, or ctx. Their errors are that rank's; other
 // ranks do not fail by them. *UnfinishedError counts receives that matched no message.
 //
-// A worker's ctx is derived from that of WithSpawnContext. It is cancelled, with a
+// A worker's ctx is derived from the context of WithSpawnContext. It is cancelled, with a
 // *RankError as its cause, when another worker fails, so that long computations
 // can stop; calls that wait for the failed rank end without it.
 //

@@ -9,8 +9,8 @@ import (
 )
 
 // NewGroup makes a group of some of the job's ranks, in ascending order
-// (torch.distributed.new_group). All ranks of the default group, or of that of
-// WithGroup, call it in the same order with the same ranks; ranks that are not members
+// (torch.distributed.new_group). All ranks of the default group, or of the group
+// of WithGroup, call it in the same order with the same ranks; ranks that are not members
 // get nil.
 //
 // Groups are independent: calls of different groups may overlap, in different
@@ -39,7 +39,7 @@ func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 	return c.group.adopt(comm, err)
 }
 
-// Split divides the default group, or that of WithGroup: ranks with the same color, 0 or
+// Split divides the default group, or the group of WithGroup: ranks with the same color, 0 or
 // more, form a group, in the order of their keys; equal keys keep the order of ranks. A
 // rank with a negative color is in no group and gets nil (MPI_Comm_split). It has the
 // errors of NewGroup; see there.

@@ -160,7 +160,7 @@ func TestGroupsEnd(t *testing.T) {
 }
 
 // A worker that fails ends the calls of its groups, too. Its error comes first, though
-// those of the other ranks use group ranks.
+// the errors of the other ranks use group ranks.
 func TestWorkerFailsInGroup(t *testing.T) {
 	broken := errors.New("out of memory")
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {

@@ -46,7 +46,7 @@ func NewRing(size, rank int) Ring {
 
 // Block returns (Rank + k) mod Size, from 0 to Size-1, for any k: the block of
 // the rank k places further on, or back if k is negative. Block(0) is the rank's
-// own, Block(1) that of Next, Block(-1) that of Prev.
+// own, Block(1) Next's, Block(-1) Prev's.
 func (r Ring) Block(k int) int {
 	k %= r.Size // Go's remainder has the sign of k
 	if k < 0 {

@@ -15,7 +15,7 @@ import (
 // than one chunk, nor receives more than one. A pipeline up the trees has the same steps
 // backwards.
 //
-// Positions are those of a Tree: the root and rank 0 are exchanged. The root is above the
+// Positions are the same as in a Tree: the root and rank 0 are exchanged. The root is above the
 // rest, which are numbered from left to right in tree 0 and from right to left in tree 1; so
 // even ones have children in tree 0, and odd ones in tree 1. This needs an even number of
 // them: of an odd number the first is between the root and the rest, in both trees. Ranks 0
@@ -106,8 +106,8 @@ func (t TwoTrees) step(tree, u int) int {
 // parity returns 0 if the edge from above to position u is for even steps, 1 if for odd ones.
 // A rank receives at different parities in the two trees, and its two edges to children
 // differ as well. The parity of a leaf's edge follows from the other tree, in which the rank
-// is not a leaf; that of other edges follows, from the top down, from being a left or a right
-// one. The last term makes neighbouring leaves compatible, which the source proves.
+// is not a leaf; the parity of other edges follows, from the top down, from being a left or a
+// right one. The last term makes neighbouring leaves compatible, which the source proves.
 func (t TwoTrees) parity(tree, u int) int {
 	up := t.above(u)
 	switch {

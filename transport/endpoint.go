@@ -1,6 +1,6 @@
 package transport
 
-// Endpoint is one rank's end of a transport. The package comment says in which order and by
+// Endpoint is one rank's end of a transport. The package comment describes in which order and by
 // which goroutines its methods are called.
 type Endpoint interface {
 	// Rank and Size are constant; 0 <= Rank < Size.

@@ -7,7 +7,7 @@ type Lifecycle interface {
 	Fail(f *Failure) *Failure
 	// Failed reports whether the group has failed. It costs one load.
 	Failed() bool
-	// Failure returns the recorded failure, nil if there is none.
+	// Failure returns the recorded failure, nil if the group has not failed.
 	Failure() *Failure
 
 	// Conclude decides whether the group has formed. The first rank to call it decides for all;

@@ -31,7 +31,7 @@ type Sync interface {
 	// Exposed call a failure takes precedence over the arrival of all ranks.
 	//
 	// The role is RunOwn, unless e.AnyRunner is set. RunClaimed: the caller runs the bodies that
-	// Claim hands out, its own or those of ranks that sleep, and then calls Release instead of
+	// Claim hands out, its own or bodies of ranks that sleep, and then calls Release instead of
 	// Complete. RunNone: other ranks have run the call.
 	Enter(e *Arrival) (Role, error)
 	// Claim hands out the next rank whose body the caller runs.

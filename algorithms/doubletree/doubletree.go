@@ -85,7 +85,7 @@ func (e edge) chunk(t, n int) (i int, ok bool) {
 }
 
 // message returns the part of b that crosses the edge in step t, and its peer;
-// topology.None if there is none.
+// the peer is topology.None if no message crosses the edge in that step.
 func (e edge) message(b ccl.Buffer, t, n int) (peer int, part ccl.Buffer) {
 	i, ok := e.chunk(t, n)
 	if !ok {

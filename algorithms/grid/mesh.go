@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// meshSteps: the reduction of a row ends before that of the column begins, and so on. In
+// meshSteps: the reduction along a row ends before the one along the column begins, and so on. In
 // a line of k ranks the last of n chunks leaves one end after n steps and reaches the
 // other k-2 steps later.
 func meshSteps(s ccl.Shape) int {

@@ -44,7 +44,7 @@ func reduce(c *ccl.Call) error {
 	}, c.In().Block)
 }
 
-// chainCost is that of a pipeline along R ranks: the last of n chunks leaves the
+// chainCost returns the cost of a pipeline along R ranks: the last of n chunks leaves the
 // first rank after n steps and takes R-2 more to the end of the chain.
 func chainCost(s ccl.Shape) ccl.Cost {
 	return ccl.Cost{

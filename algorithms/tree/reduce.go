@@ -70,8 +70,8 @@ func reduceUp(c *ccl.Call, tree topology.Tree, n int, have func(i, n int) ccl.Bu
 	return nil
 }
 
-// reduceChunk reduces chunk i of this rank's input with those of its children, in their
-// order, while chunk i-1 goes to its parent.
+// reduceChunk reduces chunk i of this rank's input with the children's chunks, in the order of the
+// children, while chunk i-1 goes to the parent.
 func reduceChunk(c *ccl.Call, tree topology.Tree, i, n int, have func(i, n int) ccl.Buffer) error {
 	me, first := c.Rank(), topology.None
 	parent, below := tree.Parent(me)

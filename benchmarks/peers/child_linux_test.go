@@ -79,7 +79,7 @@ func holdPipe() {
 	}
 }
 
-// play starts a fake, waits until the pipe is held, cancels, and waits until nobody
+// play starts a fake, waits until the pipe is held, cancels, and waits until no process
 // holds the pipe any more.
 func play(t *testing.T, name string, grace time.Duration) (pipe string, err error) {
 	t.Helper()

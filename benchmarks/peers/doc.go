@@ -1,5 +1,5 @@
 // Command peers times all-reduce (float32, sum, in place) and barriers of goccl, on
-// goroutines and on processes, beside those of Open MPI, MPICH and
+// goroutines and on processes, and the same operations of Open MPI, MPICH and
 // torch.distributed's gloo, on this machine and in turns, and shows their times as multiples
 // of goccl's processes.
 //
@@ -17,8 +17,8 @@
 // "goroutines" and "processes" as ranks. All follow the same rule. In
 // each round every rank rewrites its input, all ranks synchronise twice, so that none is
 // late, and the operation is timed on every rank; all synchronise again, so that none
-// rewrites while another is timed. The time of a round is that of its slowest rank,
-// and the results of all rounds are verified outside the timed part. A contestant
+// rewrites while another is timed. The slowest rank determines the time of
+// a round, and the results of all rounds are verified outside the timed part. A contestant
 // makes as many rounds as fit into a budget, for one size after the other; then it is
 // the next contestant's turn. All contestants run in several passes, so that disturbances
 // of the machine affect them equally, and the table shows the medians over the

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// setUpGloo looks for a python3 with torch in all directories of PATH: the first
-// is often that of a version manager, and Debian's torch belongs to Debian's python.
+// setUpGloo looks for a python3 with torch in all directories of PATH: the first python3
+// often belongs to a version manager, and Debian's torch works with Debian's python.
 func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
 	const question = "import torch, torch.distributed as d; assert d.is_available(); print(torch.__version__)"
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

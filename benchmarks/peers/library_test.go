@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A place of PATH that is made up, with commands of MPI: each "compiles" by making
-// an empty file, and says what it is.
+// fakeMPI returns a directory for PATH with fake commands of MPI: each "compiles" by making
+// an empty file, and prints its version.
 func fakeMPI(t *testing.T, suffix, version string) (dir string) {
 	dir = t.TempDir()
 	script(t, dir, "mpicc"+suffix, `: > "$3"`)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test binary plays peers when this variable says which.
+// The test binary plays the peer that this variable names.
 const fakePeer = "TEST_PEERS_FAKE"
 
 func TestMain(m *testing.M) {
@@ -88,7 +88,7 @@ func TestPeerThatFails(t *testing.T) {
 	rows, err := fake("rows").measure(t.Context(), "mine", 4, short)
 	require.NoError(t, err)
 	require.Empty(t, rows)
-	_, err = fake("rows").measure(t.Context(), "mine", 4, tiny()) // it says it had 2 ranks
+	_, err = fake("rows").measure(t.Context(), "mine", 4, tiny()) // its rows are for 2 ranks
 	require.ErrorContains(t, err, "no row for 0 bytes")
 }
 

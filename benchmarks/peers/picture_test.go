@@ -19,7 +19,7 @@ func drawn(t *testing.T, rows []row) image.Image {
 	return picture
 }
 
-// pixels counts those of the contestant's colour.
+// pixels counts the pixels in the contestant's colour.
 func pixels(picture image.Image, c contestant) (n int) {
 	line, _ := c.style()
 	want := color.RGBAModel.Convert(line.Color).(color.RGBA)

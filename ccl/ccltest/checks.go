@@ -15,12 +15,12 @@ type check struct {
 // mostRanks is the size of the suite's largest group.
 const mostRanks = 16
 
-// valid is the check of the algorithm itself, before those of its kernels.
+// valid checks the algorithm itself; it runs before the checks of its kernels.
 var valid = &check{name: "Validate",
 	rule: "an algorithm has a name, documentation, valid default parameters, and kernels that are documented, declare their Cost and support something"}
 
 // checks lists the checks in their order. Each assumes that a kernel keeps the rules before
-// its own, so that the first failure is that of the broken rule.
+// its own, so that the first check to fail names the broken rule.
 var checks = []*check{
 	{"Completes", true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, completes,
 		"a call that the kernel does not refuse ends without an error and without a panic"},

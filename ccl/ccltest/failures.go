@@ -140,7 +140,7 @@ func namesAborter(err error, by int) error {
 type exit struct {
 	name string
 	do   func(r *rank, cancel func())
-	// own checks the error of the rank itself, others those of the other ranks.
+	// own checks the error of the rank that exits, others the error of each other rank.
 	own, others func(err error, who int) error
 }
 

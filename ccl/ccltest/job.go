@@ -23,7 +23,7 @@ type job struct {
 	numbers numbers // kind of inputs
 	placing placing // ranks that work in place
 	shift   int     // elements between the fence and the buffer
-	salt    uint64  // makes the inputs differ from those of other jobs
+	salt    uint64  // makes the inputs differ from the inputs of other jobs
 	refused bool    // the engine itself refuses the call
 
 	once     sync.Once

@@ -8,8 +8,8 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// The kernels that mutants are made of. fault says where one of them goes wrong;
-// without a fault they are right.
+// The kernels that mutants are made of. A fault names the mistake of a kernel; without one the
+// kernel is right.
 
 type fault string
 

@@ -26,7 +26,7 @@ var byLuck = []string{"assumes that the root comes first", string(allParts)}
 
 // TestMutants proves of each mutant that it fails the check whose rule it breaks,
 // and that it fails no check that is run before that one: the first failure that
-// its author sees is the one that says what is wrong.
+// its author sees names the broken rule.
 func TestMutants(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)

@@ -161,7 +161,7 @@ func integers[T integer]() *oracle[T] {
 }
 
 // floats computes in float64 and rounds every result to T, which equals T's own arithmetic:
-// float64 has so many more digits than the other types that the second rounding changes
+// float64 has enough more digits than the other types for the second rounding to change
 // nothing (S. A. Figueroa, When is Double Rounding Innocuous?). epsilon is the distance from
 // 1 to the next number. Inputs are drawn from the given number of integers around zero, so
 // few that sums over all ranks need no rounding, even times the factor of PremulSum.
@@ -182,7 +182,7 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 		},
 		bits: func(x T) uint64 { return math.Float64bits(to(x)) },
 	}
-	// Every operation rounds once, and no intermediate sum is larger than that of the
+	// Every operation rounds once, and no intermediate sum is larger than the sum of the
 	// magnitudes.
 	o.near = func(op ccl.Op, got, want T, xs []T) bool {
 		scale := 0.0

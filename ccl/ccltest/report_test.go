@@ -11,7 +11,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// A failure says which rule was broken and how to see it again.
+// A failure names the broken rule and the command that reproduces it.
 func TestFailureText(t *testing.T) {
 	flags := ""
 	if raceEnabled {
@@ -37,8 +37,8 @@ again: go test` + flags + ` -run '^TestA$/^all_reduce$/^poll\+jitter$' github.co
 // its own which fault TestVictim's kernel has.
 const victimFault = "CCLTEST_VICTIM_FAULT"
 
-// TestVictim is a conformance test like those of authors, of a kernel that is right
-// unless TestReplay says otherwise.
+// TestVictim is a conformance test as kernel authors write it. Its kernel is right unless
+// TestReplay gives it a fault.
 func TestVictim(t *testing.T) {
 	kernel := chainKernel(fault(os.Getenv(victimFault)))
 	if os.Getenv(victimFault) == string(twoFaults) {
@@ -53,7 +53,7 @@ func TestVictim(t *testing.T) {
 
 const twoFaults fault = "declares no cost, and changes the root's buffer"
 
-// Where several checks fail, the last line about the kernel says where to begin.
+// If several checks fail, the last line about the kernel names the one to mend first.
 func TestSeveralFailures(t *testing.T) {
 	v := runVictim(t, twoFaults, "^TestVictim$/^broadcast$/^(Cost|Leave)$")
 	if len(v.rules) != 2 {

@@ -215,8 +215,8 @@ func (g *group) collect(jobs []*job) ([]outcome, error) {
 	return all, err
 }
 
-// compare compares results with those of the first run: of rank 0, if all ranks get the
-// same result, else of the same rank.
+// compare compares each rank's result with a result of the first run: with rank 0's if all ranks
+// get the same result, else with the same rank's.
 func compare(first, again []outcome) error {
 	for i, o := range again {
 		for r, got := range o.ranks {

@@ -7,13 +7,13 @@ import (
 	"github.com/goccl/goccl/internal/text"
 )
 
-// Choose returns the kernel for a shape, whose Params and Eager it ignores: that of the entry
-// force, unless it is empty; else of the configured algorithm; else of the first rule that
+// Choose returns the kernel for a shape, whose Params and Eager it ignores: the kernel of the entry
+// force, unless force is empty; else of the configured algorithm; else of the first rule that
 // matches. A rule without a collective matches those that its algorithm has a kernel for; a
 // rule with an op matches only collectives that reduce.
 //
 // Choose never falls back to another entry. If the chosen one does not support the shape, or
-// no rule matches, errors.Is finds ccl.ErrNotImplemented; the text says what chose the entry,
+// no rule matches, errors.Is finds ccl.ErrNotImplemented; the text names what chose the entry,
 // why it does not support the shape, and which entries do. errors.As finds
 // *ccl.KernelPanicError if the kernel's Supports panicked. If force is not an entry, or does
 // not support this group, the error is a *ccl.InvalidArgumentError.

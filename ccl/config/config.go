@@ -40,7 +40,7 @@ type Config struct {
 }
 
 // origin is where a value comes from: a line of the file, or what overrides it. The zero
-// origin is that of defaults.
+// origin stands for a default.
 type origin struct {
 	line int
 	by   string // "option" or an environment variable; "" for the file

@@ -135,7 +135,7 @@ func TestParseErrors(t *testing.T) {
 		{v + "rules:\n  -\n", ":3: rules[1]: there is no value; give one, or remove the key"},
 		{v + "---\n" + v, ":2: a second document begins here; the file has to be one"},
 
-		// not YAML at all: the line is that of the mistake, not of what it stands in
+		// not YAML at all: the line is the mistake's, not the enclosing mapping's
 		{v + "defaults:\n  timeout: 5s\n world_size: 4\n", ":4: not YAML: did not find expected key"},
 		{v + "defaults:\n\ttimeout: 5s\n", ":3: not YAML: found character that cannot start any token"},
 		{v + "defaults:\n  timeout: 5s\n\tworld_size: 4\n", ":4: not YAML: found a tab character that violates indentation"},
@@ -305,8 +305,7 @@ func TestRanges(t *testing.T) {
 	require.True(t, s.contains(1) && s.contains(8) && !s.contains(9))
 }
 
-// The algorithm's world_size goes before defaults.world_size, and that
-// before the topology's count.
+// The algorithm's world_size overrides defaults.world_size, which overrides the topology's count.
 func TestWorldSizePriority(t *testing.T) {
 	const (
 		start    = "version: 1\nalgorithms:\n  sized: {module: plain, world_size: 2}\n  free: {module: plain}\n"

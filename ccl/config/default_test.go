@@ -12,7 +12,7 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// A communicator without a Selector does what the default configuration says.
+// A communicator without a Selector behaves as with the default configuration.
 func TestDefaultsAgree(t *testing.T) {
 	c, err := ccl.New(context.Background(), local.New(1)[0])
 	require.NoError(t, err)

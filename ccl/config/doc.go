@@ -15,7 +15,7 @@
 // overrides the default. Each of [Settings.Values] names its origin.
 //
 // [Settings.Choose] takes the entry that a call names, else the configured algorithm, else
-// that of the first rule that matches the call. [Settings.Explain] shows why, and
+// the entry of the first rule that matches the call. [Settings.Explain] shows why, and
 // [Settings.Findings] lists rules that overlap, rules that never match, and calls that no
 // rule matches.
 //

@@ -12,7 +12,7 @@ import (
 
 // WithEnvironment returns a copy of c in which GOCCL_ALGORITHM, GOCCL_TRANSPORT,
 // GOCCL_TIMEOUT, GOCCL_WORLD_SIZE and GOCCL_DEBUG override the values of the same names in
-// defaults. Their syntax is that of ccl.yaml. A Request overrides both. getenv is os.Getenv or
+// defaults. They have the same syntax as in ccl.yaml. A Request overrides both. getenv is os.Getenv or
 // a substitute; an empty variable counts as unset.
 //
 // An invalid value is an *Error. Names of algorithms and transports are checked by Resolve.

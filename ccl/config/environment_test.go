@@ -20,8 +20,8 @@ func variables(v map[string]string) func(string) string {
 	return func(name string) string { return v[name] }
 }
 
-// Option goes before environment, environment before file, file before default,
-// for each value by itself, and each value says which it was.
+// An option overrides the environment, the environment the file, and the file the default, for
+// each value by itself; each value names its origin.
 func TestPrecedence(t *testing.T) {
 	const file = `version: 1
 defaults: {algorithm: plain, transport: shm, timeout: 10s, world_size: 3}
@@ -95,7 +95,7 @@ algorithms: {plain: {module: plain}, other: {module: plain}, fixed: {module: pla
 	}
 }
 
-// A choice by the environment says so.
+// A choice by the environment names the variable.
 func TestChosenByEnvironment(t *testing.T) {
 	config, err := parse(t, selection).WithEnvironment(variables(map[string]string{"GOCCL_ALGORITHM": "plain"}))
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func TestExplain(t *testing.T) {
 	require.Equal(t, Verdict{1, "ccl.yaml:8", "plain", true, "the first rule that matches"}, rules[0])
 	require.Equal(t, "algorithm fancy has no kernel for broadcast", rules[1].Why)
 
-	// Who does not ask the rules says so.
+	// If the algorithm is fixed, the explanation of a matching rule shows what overrides it.
 	require.Equal(t, "matches, but the call names its algorithm", s.Explain(shape, "plain", 0).Rules[0].Why)
 	fixed := resolve(t, selection+"defaults: {algorithm: plain}\n", Request{})
 	require.Equal(t, "matches, but defaults.algorithm is plain (ccl.yaml:14)", fixed.Explain(shape, "", 0).Rules[0].Why)

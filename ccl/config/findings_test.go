@@ -178,7 +178,7 @@ func TestRuleErrors(t *testing.T) {
 		require.EqualError(t, err, c.want)
 		require.ErrorAs(t, err, new(*Error))
 
-		// Where nobody asks the rules, they may say what they like.
+		// If the algorithm is fixed, the rules are not used, and the same mistake is no error.
 		resolve(t, entriesOfRules+c.rules, Request{Algorithm: "plain"})
 	}
 	_, err := tryResolve(t, "version: 1\nalgorithms: {a: {module: plain}}\n", Request{})

@@ -5,7 +5,7 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// ForGroup returns the settings of a subgroup: those of s without the world size, on a ring.
+// ForGroup returns the settings of a subgroup: a copy of s without the world size, on a ring.
 // Rules whose entry does not support the subgroup are left out. If the configured algorithm
 // does not support it, rules choose, or without rules the first entry that supports the call.
 // The error is an *Error if no entry supports the subgroup.

@@ -8,8 +8,8 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// A group of some of the ranks whose configured algorithm is for all of them alone uses
-// what there is for it, and says why.
+// If the configured algorithm supports only the group of all ranks, a subgroup uses an entry that
+// supports it, and its settings give the reason.
 func TestSettingsOfGroupWithoutItsAlgorithm(t *testing.T) {
 	const entries = `version: 1
 algorithms:

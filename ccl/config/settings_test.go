@@ -48,7 +48,7 @@ func fancySupports(s ccl.Shape) error {
 }
 
 // testRegistry has a module that does everything, one that does less and has
-// parameters, and those of the built-in configuration.
+// parameters, and the modules of the built-in configuration.
 func testRegistry() *ccl.Registry {
 	all := map[ccl.Collective]*ccl.Kernel{}
 	for _, c := range ccl.Collectives() {
@@ -325,8 +325,8 @@ func TestWorldSizeMismatch(t *testing.T) {
 	require.Equal(t, Setting{"world_size", "7", "seven were launched"}, values[len(values)-1])
 }
 
-// A world size from elsewhere than count rebuilds a ring; a grid is
-// what the file says or an error.
+// A world size that does not come from count rebuilds a ring; for a grid it is an error unless it
+// equals the grid's size.
 func TestTopology(t *testing.T) {
 	const size = "version: 1\ndefaults: {world_size: 6}\n"
 	for _, c := range []struct{ text, want string }{

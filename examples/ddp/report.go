@@ -116,7 +116,7 @@ func (r run) communication() string {
 // communication is the share of the epoch that rank 0 waited for collectives.
 func (e epoch) communication() float64 { return e.communicating.Seconds() / e.elapsed.Seconds() }
 
-// total sums the epochs; loss and accuracy are those of the last.
+// total sums the epochs; it takes loss and accuracy from the last one.
 func total(epochs []epoch) epoch {
 	sum := epochs[len(epochs)-1]
 	for _, e := range epochs[:len(epochs)-1] {

@@ -67,7 +67,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		watch.connected(group)
 	}
 
-	// Every rank has different random weights, and replaces them by those of rank 0.
+	// Every rank has different random weights, and replaces them by rank 0's.
 	model := newMLP[F](j.layers, j.seed+uint64(rank))
 	if err := dist.Broadcast(model.params, 0); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		for step := range slices.Chunk(indices, j.perRank(ranks)) {
 			losses = append(losses, model.loss(trainSet.batch(step)))
 
-			// The gradients of a layer are averaged while those of the layers below are
-			// computed.
+			// The gradients of a layer are averaged while the gradients of the layers below
+			// are computed.
 			var works []*dist.Work
 			for grads := range model.backward() {
 				work, err := dist.AllReduceAsync(grads, dist.Avg)

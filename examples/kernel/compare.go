@@ -80,8 +80,8 @@ func call(group *dist.ProcessGroup, n int, opts ...dist.CallOption) (took time.D
 	return took, entry, nil
 }
 
-// printTable prints the median of each entry at each length. The time of a call is that of
-// its slowest rank.
+// printTable prints the median of each entry at each length. The time of a call is the time
+// on its slowest rank.
 func printTable(out io.Writer, entries []string, all []*measurements) error {
 	fmt.Fprintf(out, "all_reduce of float32 on %d ranks, median in microseconds\n\n", len(all))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

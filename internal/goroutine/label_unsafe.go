@@ -2,7 +2,7 @@ package goroutine
 
 import "unsafe"
 
-// Label is the identity of a set of profiler labels. The zero Label is that of
+// Label is the identity of a set of profiler labels. The zero Label belongs to
 // goroutines without labels. Two Labels are equal if one goroutine inherited
 // the set from the other, or both from a third. Holding a Label keeps its set from being
 // garbage-collected and reused.

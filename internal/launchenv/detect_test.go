@@ -240,7 +240,7 @@ func TestErrors(t *testing.T) {
 		"srun --mpi=pmi2 on two nodes": {srunPMI2.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
 			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and by SLURM_STEP_NUM_NODES=2 they are on 2 nodes" + oneBy},
 
-		// Without a key, ranks might meet those of another job.
+		// Without a key, ranks might meet ranks of another job.
 		"env:// without a port": {env.with(variables{"MASTER_PORT": ""}), Missing, []string{"MASTER_PORT"},
 			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), but they do not identify the job and its nodes: " +
 				"MASTER_PORT is not set" + give},

@@ -15,7 +15,7 @@
 //	PMI         PMI_RANK and PMI_SIZE: MPICH's and Intel's mpiexec, srun --mpi=pmi2
 //	Slurm       SLURM_STEP_ID, SLURM_PROCID and SLURM_STEP_NUM_TASKS: srun
 //
-// So variables set by hand or by an inner launcher override those of an outer one, unless
+// So variables set by hand or by an inner launcher override an outer launcher's, unless
 // the inner launcher is further down in the list.
 //
 // A process is no rank of a job, and Detect returns nil, if
@@ -69,8 +69,8 @@
 // worker of Spawn fails, when Spawn fails before the worker starts, and when a call
 // fails, before the call returns, since the program may then exit. It removes the report
 // ([TakeBack]) when InitProcessGroup or the worker succeeds after all. A report replaces
-// the last one. It is written to a temporary file, whose name starts with that of the
-// report, and renamed, so readers never see part of it. If no launcher names a file,
+// the last one. It is written to a temporary file, whose name starts with the report's
+// name, and renamed, so readers never see part of it. If no launcher names a file,
 // nothing is written. A report that cannot be written is dropped: the program gets the
 // error in any case.
 //
@@ -100,6 +100,6 @@
 // # Failure
 //
 // Contradictory variables are an [*Error], and so are variables that would need a guess:
-// ranks without a key might meet those of another job, and ranks on several
+// ranks without a key might meet ranks of another job, and ranks on several
 // nodes would wait for each other. The error names variables and values.
 package launchenv

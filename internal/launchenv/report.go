@@ -30,7 +30,7 @@ type Report struct {
 	// Message is the text of the error, or "panic: " and the value of the panic.
 	Message string `json:"message"`
 	// Frames are the program's own functions on the stack of the panic, the innermost
-	// first, without those of the Go runtime and of goccl.
+	// first, without functions of the Go runtime and of goccl.
 	Frames []Frame `json:"frames,omitempty"`
 	// Because is empty if the failure is the rank's own. Otherwise the ranks in Ranks
 	// caused it in this way.
@@ -159,7 +159,7 @@ func (r *Report) torch() any {
 }
 
 // OwnFrames returns the program's own functions in the stack of a worker, in the format of
-// debug.Stack, without those of the Go runtime and of goccl. Of a panic it returns the
+// debug.Stack, without functions of the Go runtime and of goccl. Of a panic it returns the
 // functions below the panic.
 func OwnFrames(stack []byte) (frames []Frame) {
 	_, below, panicked := strings.Cut(string(stack), "\npanic(")

@@ -7,7 +7,7 @@ import (
 )
 
 // A goroutine cannot be stopped in assembly: no call works on more than 256 KiB,
-// unless there are so many buffers that a block of each is more.
+// unless one block of each buffer exceeds that.
 func TestCallsAreShort(t *testing.T) {
 	for buffers := 1; buffers <= 1024; buffers++ {
 		piece := pieceBytes(buffers)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// sizes are those of one buffer: three of them are held by the first-level cache,
-// by the second-level cache, or by none.
+// sizes are the sizes of one buffer: three such buffers fit into the first-level cache,
+// into the second-level cache, or into none.
 var sizes = []struct {
 	name  string
 	bytes int
@@ -101,7 +101,7 @@ func (o oracle[T]) benchmarkScan(b *testing.B) {
 	}
 }
 
-// rate calls f, which works on buffers of so many bytes, and reports GB/s.
+// rate calls f, which works on buffers of this many bytes, and reports GB/s.
 func rate(b *testing.B, bytes int, f func()) {
 	for b.Loop() {
 		f()

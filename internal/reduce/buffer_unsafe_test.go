@@ -16,8 +16,8 @@ const guards = 16
 // check a buffer is to compare it as a whole with what it should be.
 type buffer[T element] struct{ whole []T }
 
-// newBuffer places n random elements, amid guards, so many elements beyond a
-// multiple of 64 bytes.
+// newBuffer places n random elements between guards, offset elements beyond a multiple of 64
+// bytes.
 func newBuffer[T element](o oracle[T], r *rand.Rand, n, offset int) buffer[T] {
 	b := place[T](n, offset)
 	for i := range b.whole {

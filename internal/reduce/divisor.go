@@ -18,7 +18,7 @@ import (
 // by just 1/by, if by is a power of two; but then its quotient is an integer, and
 // the next one is farther away.
 type divisor struct {
-	mode   uint64 // 0: there is nothing to divide; 1: multiply; 2: divide, floats only
+	mode   uint64 // 0: do not divide; 1: multiply; 2: divide, floats only
 	factor uint64 // what to multiply or divide by; one of less than 64 bits is repeated
 	shift  uint64 // by how many bits to shift the product of integers
 }

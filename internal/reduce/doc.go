@@ -23,7 +23,7 @@
 //     operations; a reduction of many is more exact than a chain of pairs. What is too
 //     large becomes infinity, subnormals are kept, and NaN comes out quiet.
 //   - Integers wrap around.
-//   - Complex numbers are two floats. A sum is that of the parts, Avg divides both,
+//   - Complex numbers are two floats. Sum adds the parts separately, Avg divides both,
 //     and a product is (ac-bd) + (ad+bc)i, in which each product, the difference and the
 //     sum are rounded. An infinity that becomes NaN on the way is not recovered.
 //   - Min and Max of floats give NaN if one operand is NaN, whatever its

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A format says what the bits of a half mean, by a table of its magnitudes in
-// order: zero, all finite ones, and where infinity is the number that would come
-// next, beyond the midpoint to which numbers are rounded up.
+// A format defines the values of a half's bits by a table of its magnitudes in order: zero, all
+// finite ones, and in place of infinity the number that would come next. Numbers beyond the
+// midpoint before it are rounded up to infinity.
 type format[T float16 | bfloat16] struct{ magnitudes []float64 }
 
 // newFormat takes the digits behind the point and the exponent of the least normal
@@ -52,7 +52,7 @@ func (f format[T]) value(h T) float64 {
 	return x
 }
 
-// below is the largest magnitude that does not exceed that of x.
+// below returns the largest magnitude that does not exceed |x|.
 func (f format[T]) below(x float64) T {
 	at, exact := slices.BinarySearch(f.magnitudes[:f.infinity()], math.Abs(x))
 	if !exact {

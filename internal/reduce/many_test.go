@@ -46,7 +46,7 @@ func (o oracle[T]) testMany(t *testing.T) {
 				if sources > 4 {
 					continue
 				}
-				// For lengths around that of a tile, each alias gets one operation and one length.
+				// For lengths around a tile's, each alias gets one operation and one length.
 				c.op, c.stream = all[i%len(all)], i%2 == 0
 				c.n, c.ranks = tile-1+i%3, sources
 				checkMany(t, m, o, r, c)

@@ -101,9 +101,9 @@ func accumulator(dsts, srcs []unsafe.Pointer) int {
 	})
 }
 
-// spares holds tiles for results that no destination can hold: those of a single
+// spares holds tiles for results that no destination can hold: results for a single
 // destination which is also a late source, as when one rank that is not among
-// the first two receives a reduction in place, and those that Scan does not store.
+// the first two receives a reduction in place, and results that Scan does not store.
 // They come from a pool since the pointer passes through a function value, so that an
 // array in Many's frame would be allocated by every call.
 var spares = sync.Pool{New: func() any { return new([tileBytes / 8]uint64) }}

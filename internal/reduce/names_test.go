@@ -32,8 +32,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// The full table: every number that a Type or an Op may have. What is defined has a
-// loop in Go, but for Avg, which is Sum and a division.
+// The full table: every number that a Type or an Op may have. Every defined pair has a loop in
+// Go, except pairs with Avg, which is Sum and a division.
 func TestDefined(t *testing.T) {
 	for typ := range 256 {
 		for op := range 256 {

@@ -14,7 +14,7 @@ type element interface {
 	number | float16 | bfloat16 | complex64 | complex128
 }
 
-// isNaN says it of the types that Go cannot compare as well.
+// isNaN reports whether x is a NaN, also for the types that Go cannot compare.
 func isNaN[T element](x T) bool {
 	switch x := any(x).(type) {
 	case float16:
@@ -25,8 +25,7 @@ func isNaN[T element](x T) bool {
 	return x != x
 }
 
-// oracle says, one element at a time and by other means than the loops, what
-// the operations on T are.
+// oracle defines the operations on T, one element at a time and by other means than the loops.
 type oracle[T element] struct {
 	typ          Type
 	sum, product func(a, b T) T
@@ -81,8 +80,8 @@ func opsOf(t Type) []Op {
 	return []Op{Sum, Avg, Product, Min, Max, BAnd, BOr, BXor}
 }
 
-// forEachImplementation runs a test with each set of loops, those of this machine
-// that are not its best included.
+// forEachImplementation runs a test with each set of loops that this machine can run, not only
+// the best.
 func forEachImplementation(t *testing.T, f func(*testing.T, implementation)) {
 	for _, m := range []implementation{plain, avx2, avx512} {
 		t.Run(m.String(), func(t *testing.T) {
@@ -130,7 +129,7 @@ func (o oracle[T]) reduce(op Op, all []T, ranks int) T {
 	return acc
 }
 
-// same compares bits, but for NaN, of which there are many.
+// same reports whether a and b have the same bits, or are both NaN.
 func same[T element](a, b T) bool {
 	switch a := any(a).(type) {
 	case float32:

@@ -111,8 +111,7 @@ func (o oracle[T]) testSpecial(t *testing.T) {
 	})
 }
 
-// The bits that are promised, written out: whoever changes the oracle and the
-// loops alike still has these against them.
+// The promised bits, written out: a change of both the oracle and the loops still fails here.
 func TestPairPromises(t *testing.T) {
 	t.Run("uint8", func(t *testing.T) {
 		promises(t, Uint8, []promise[uint8]{

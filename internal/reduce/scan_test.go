@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// scanCase is one call of Scan: where[k] says what destination k is.
+// scanCase is one call of Scan: where[k] is the kind of destination k.
 type scanCase struct {
 	op        Op
 	sources   int
@@ -118,8 +118,8 @@ func checkScan[T element](t *testing.T, m implementation, o oracle[T], r *rand.R
 	}
 }
 
-// The bits are those of Many over as many sources, which for halves are more than a
-// chain of stored results could give.
+// The bits are the same as of Many over the same sources. For halves they are more exact than a
+// chain of stored results could be.
 func TestScanOfHalvesIsRoundedOnce(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		const n = 300

@@ -2,8 +2,8 @@ package reduce
 
 import "unsafe"
 
-// Scan stores the partial results of the first sources, in one pass over memory: to
-// destination k that of the sources 0 to k, with exclusive that of those before k:
+// Scan stores partial results in one pass over memory: to destination k the reduction of the
+// sources 0 to k, with exclusive of the sources 0 to k-1:
 //
 //	dsts[k][i] = (srcs[0][i] op srcs[1][i]) ... op srcs[k][i]
 //
@@ -11,7 +11,7 @@ import "unsafe"
 // exclusive scan is not touched, since it has no operands. A nil destination is skipped, as
 // are all from len(dsts) on; len(dsts) <= len(srcs). op is not [Avg].
 //
-// A destination may be its own source exactly, that of the same index; otherwise the
+// A destination may be exactly the source of the same index; otherwise the
 // buffers do not overlap. Scan keeps neither slice.
 func Scan(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive bool) {
 	best.scan(t, op, dsts, srcs, n, exclusive)

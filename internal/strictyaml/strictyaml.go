@@ -38,8 +38,8 @@ type Node struct {
 
 // Parse parses a file that contains one document, UTF-8 text of at most 64 KiB. It rejects
 // what a configuration does not need and a reader could overlook: anchors, aliases, merge
-// keys, tags, duplicate keys, keys without a value, and further documents. All errors, also
-// those of the Node's methods, are made by fail.
+// keys, tags, duplicate keys, keys without a value, and further documents. fail makes all
+// errors, also the errors of the Node's methods.
 func Parse(data []byte, fail Fail) (Node, error) {
 	whole := Node{fail: fail}
 	if len(data) > MaxBytes {
@@ -112,7 +112,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 }
 
 // syntaxError returns the parser's message and the line of the mistake. The parser's own
-// line is right for most mistakes that its scanner finds. For those of its grammar it is the
+// line is right for most mistakes that its scanner finds. For mistakes of grammar it is the
 // line where the enclosing mapping begins, or missing, and for tabs the line before; in
 // these cases the line that was read last is right.
 func syntaxError(err error, lastRead int) (message string, line int) {

@@ -97,8 +97,8 @@ func Whole(s string) (n int64, err error) {
 	return n, nil
 }
 
-// Named returns the value whose fmt.Sprint is name; what says in the error what the values
-// are, such as "transport".
+// Named returns the value whose fmt.Sprint is name. Its error calls the values what, such as
+// "transport".
 func Named[T any](what, name string, values []T) (v T, err error) {
 	names := make([]string, len(values))
 	for i := range values {

@@ -9,8 +9,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// interruptedBy lets an event meet all waits, before and after they have begun, and before
-// another rank has begun to wait.
+// interruptedBy has an event interrupt all waits: before and after they start, and before another
+// rank starts to wait.
 func interruptedBy(ev *event) func(h *harness, n int) {
 	return func(h *harness, n int) {
 		for i := range waits {

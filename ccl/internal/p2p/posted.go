@@ -3,7 +3,7 @@ package p2p
 import "slices"
 
 // claim takes the first receive that accepts the message out of the posted queue; nil if
-// there is none. Receives that match but expect another type or length fail.
+// none does. Receives that match but expect another type or length fail.
 func (e *Engine) claim(from, tag int, typ uint32, length int) *Transfer {
 	for i := 0; i < len(e.posted); {
 		t := e.posted[i]

@@ -13,7 +13,7 @@ import (
 
 // page is an output format.
 type page interface {
-	start(b *bytes.Buffer, flag string) // flag is that of goccl explain
+	start(b *bytes.Buffer, flag string) // flag is the flag of goccl explain
 	heading(b *bytes.Buffer, level int, text string)
 	paragraph(b *bytes.Buffer, text string)
 	table(b *bytes.Buffer, rows [][]string) // the first row is the head

@@ -158,7 +158,7 @@ func waiting(m measure.Machine, ranks int) string {
 
 func (g *guard) renewal() string { return fmt.Sprintf("goccl bench --check %s --renew", g.path) }
 
-// measureRows measures the rows that which selects, those of a case together.
+// measureRows measures the rows that which selects, all rows of a case together.
 func (g *guard) measureRows(ctx context.Context, rows []*checkRow, which func(*checkRow) bool) error {
 	var cases []measure.Case
 	of := map[measure.Case][]*checkRow{}

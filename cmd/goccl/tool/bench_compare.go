@@ -57,8 +57,8 @@ type pair struct {
 	ya, yb measure.Row // the yardstick of each
 }
 
-// pairs returns the rows of a, in their order, with those of b, then those that
-// only b has.
+// pairs returns the rows of a, in their order, each with the matching row of b, and then the rows
+// that only b has.
 func pairs(a, b *measure.Document) (all []pair) {
 	type key struct {
 		measure.Case

@@ -151,7 +151,7 @@ func TestDoctorInterrupted(t *testing.T) {
 	require.Empty(t, stdout.String())
 }
 
-// Under a launcher, calls are those of the job, and nothing is timed.
+// Under a launcher, the calls shown are the job's, and nothing is timed.
 func TestDoctorUnderALauncher(t *testing.T) {
 	withoutLauncher(t)
 	underLauncher(t)

@@ -14,8 +14,8 @@
 //
 // The timing rule: in each round every rank rewrites its input, all ranks synchronise
 // twice, so that none is late, and the operation is timed on every rank; all synchronise
-// again, so that none rewrites while another is timed. The time of a round is that of its
-// slowest rank. The results of all rounds are verified, outside the timed part.
+// again, so that none rewrites while another is timed. The slowest rank determines the
+// time of a round. The results of all rounds are verified, outside the timed part.
 // The number of rounds is what fits into the budget, by the fastest of a few that
 // are not counted.
 //

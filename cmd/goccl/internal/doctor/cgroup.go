@@ -14,7 +14,7 @@ type host struct{ root string }
 func (h host) path(name string) string     { return h.root + name }
 func (h host) contents(name string) string { return measure.Contents(h.path(name)) }
 
-// limit is a limit of a control group, set by file; "": there is none.
+// limit is a limit of a control group, set by file; if file is "", the group has no such limit.
 type limit struct {
 	value float64
 	file  string
@@ -90,8 +90,8 @@ func (h host) groups(fstype, controller string) (dirs []string) {
 	return append(dirs, mount)
 }
 
-// ownGroup returns the name of this process's control group: that of a controller in
-// version 1, of all controllers if controller is "".
+// ownGroup returns the name of this process's control group: in version 1 the group of a
+// controller; with controller "" the group of version 2, which has all controllers.
 func (h host) ownGroup(controller string) string {
 	for line := range strings.Lines(h.contents("/proc/self/cgroup")) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // "4:memory:/a", "0::/a"

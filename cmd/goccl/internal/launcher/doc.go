@@ -18,13 +18,13 @@
 //	           ├── rank 0 ── ...  ┐ first an image of this program, which sends its process
 //	           └── rank 1 ── ...  ┘ id to the keeper, pins itself and executes the program
 //
-// The keeper has a rank's process id, which is also that of its group,
+// The keeper has a rank's process id, which is also its process group's id,
 // before the first instruction of the program runs. So the launcher's death leaves nothing
 // behind at any moment. On Linux the ranks themselves, but not their children, also die if
 // launcher and keeper are killed together: they request this from the kernel.
 //
 // If ranks are killed before all have joined, their shared memory is removed when the job
-// ends, by the launcher or the keeper: its name starts with that of the job.
+// ends, by the launcher or the keeper: its name starts with the job's name.
 //
 // Both images are started with a name that Reexecuted recognises, so a program that runs
 // jobs must call Reexecuted first.

@@ -91,7 +91,7 @@ func (r Rank) fate() string {
 	return fmt.Sprintf("ended after %s, with %s", signalName(r.Asked), r.how())
 }
 
-// ExitCode returns the exit status for the program: that of the rank that
+// ExitCode returns the exit status for the program: the status of the rank that
 // failed first, or of the first one that failed because of it if it has not ended by
 // itself, or 128 plus the number of the signal.
 func (e *EndedError) ExitCode() int {

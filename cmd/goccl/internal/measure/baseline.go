@@ -22,8 +22,8 @@ type Baseline struct {
 	Cases   []Expected `json:"cases"`
 }
 
-// Expected is a case of a Baseline: the ratio of each entry's median to
-// that of each yardstick; see Result.Ratios.
+// Expected is a case of a Baseline: the ratio of each entry's median to each yardstick's
+// median; see Result.Ratios.
 type Expected struct {
 	Case
 	Ratios map[string]map[string]float64 `json:"ratios"`
@@ -32,7 +32,7 @@ type Expected struct {
 // Entries returns the entries of the case, sorted; a barrier has the entry "".
 func (e Expected) Entries() []string { return slices.Sorted(maps.Keys(e.Ratios)) }
 
-// Ratios returns the median of one of the result's rows over those of the yardsticks
+// Ratios returns the median of one of the result's rows divided by the medians of the yardsticks
 // for checks: the copies, or core to core for a barrier, which copies nothing. Missing
 // measurements are omitted.
 func (r Result) Ratios(row Row) map[string]float64 {

@@ -26,8 +26,8 @@
 // Around each call, outside of the measured time, every rank rewrites its input with
 // values that differ from call to call; all ranks synchronise twice, so that none is still
 // waking up when the clocks start; and all synchronise again before every element of the
-// results is compared with its expected value. The time of a call is that of the slowest
-// rank, by a clock that each rank reads just before and just after.
+// results is compared with its expected value. The time of a call is the time on its
+// slowest rank, by a clock that each rank reads just before and just after.
 //
 // Results are medians, 99th percentiles and minima in microseconds, and bandwidths
 // in GB/s (1e9 bytes) by the definitions of NVIDIA's nccl-tests; see Bandwidth.

@@ -121,7 +121,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// defined says by itself which reductions there are.
+// defined reports whether the reduction of c exists, independently of the code under test.
 func defined(t *testing.T, c Case) bool {
 	switch integer := strings.Contains(c.DType, "int"); c.Op {
 	case "band", "bor", "bxor":
@@ -274,8 +274,7 @@ func TestYardsticksAreVerified(t *testing.T) {
 	}
 }
 
-// An entry that cannot do a case has a row that says why; a name that is no entry is
-// an error.
+// An entry that does not support a case has a row with the reason; an unknown name is an error.
 func TestRefusals(t *testing.T) {
 	c := Case{Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, Bytes: 64, InPlace: true}
 	r, err := job(t, "ring", "grid").Measure(t.Context(), c)
@@ -303,7 +302,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorAs(t, err, &unavailable)
 }
 
-// What the configuration says is what is measured if no entries are given.
+// If no entries are given, the entry that the configuration chooses is measured.
 func TestConfiguredEntry(t *testing.T) {
 	c := Case{Collective: "broadcast", DType: "float32", Ranks: 3, Bytes: 64, InPlace: true}
 	r, err := job(t).Measure(t.Context(), c)

@@ -26,7 +26,7 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, []int{4}, Sizes(4, 1<<40, math.MaxInt))
 }
 
-// The factors are those of nccl-tests.
+// The factors are the same as in nccl-tests.
 func TestBandwidth(t *testing.T) {
 	for _, m := range []struct {
 		collective string

@@ -39,7 +39,7 @@ type Row struct {
 	// Of the median, in GB/s; of a yardstick as if it were the collective.
 	AlgBW float64 `json:"algbw_gbs"`
 	BusBW float64 `json:"busbw_gbs"`
-	// The median divided by that of a yardstick.
+	// The median divided by a yardstick's median.
 	XOwnCopy  float64 `json:"x_own_copy"`
 	XPeerCopy float64 `json:"x_peer_copy"`
 	XFloor    float64 `json:"x_floor"`

@@ -17,8 +17,8 @@ func ShapeOf(coll ccl.Collective, dtype ccl.DType, op ccl.Op, bytes int, t *topo
 	}
 }
 
-// total returns the length in bytes of the longest result on one rank. size is that of
-// an element.
+// total returns the length in bytes of the longest result on one rank. size is the length of an
+// element in bytes.
 func total(coll ccl.Collective, bytes, ranks, size int) int {
 	switch coll {
 	case ccl.CollAllGather, ccl.CollGather:

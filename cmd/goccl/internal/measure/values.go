@@ -37,7 +37,7 @@ func pattern[T any](element func(i int) T) []T {
 	return p
 }
 
-// reductions returns the patterns of the results: those of a scan on each rank, of which
+// reductions returns the patterns of the results: the results of a scan on each rank, of which
 // the last is the reduction of all inputs. For Avg, which has no scan, only the last is
 // set.
 func (e elements[T]) reductions(op ccl.Op, inputs [][]T) [][]T {

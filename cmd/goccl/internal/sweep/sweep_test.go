@@ -179,8 +179,8 @@ func TestStore(t *testing.T) {
 	require.ErrorContains(t, err, "all_reduce-float32-sum-2_ranks-in_place-64.json")
 }
 
-// Nothing is mixed: results of something else are an error that says of what, until
-// they are forgotten.
+// Results are never mixed: stored results of another sweep are an error that names the difference,
+// until they are forgotten.
 func TestFingerprints(t *testing.T) {
 	dir := t.TempDir()
 	p := Fingerprint{"1", "2", "3", "4"}
