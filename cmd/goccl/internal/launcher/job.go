@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -70,6 +71,10 @@ func Find(program string) (string, error) {
 	case err == nil || errors.Is(err, exec.ErrDot): // "." in PATH is intended
 		return path, nil
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		here := "./" + program
+		if _, err := exec.LookPath(here); err == nil && !strings.Contains(program, "/") {
+			return "", &RefusedError{statusNotFound, fmt.Errorf("%s: there is no such program in PATH (did you mean %s?)", program, here)}
+		}
 		return "", &RefusedError{statusNotFound, fmt.Errorf("%s: there is no such program", program)}
 	}
 	return "", &RefusedError{statusNotExecutable, fmt.Errorf("%s cannot be executed: %w", program, errors.Unwrap(err))}

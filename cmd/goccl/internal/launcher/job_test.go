@@ -72,6 +72,27 @@ func TestFind(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, status, refused.ExitCode(), "%v", err)
 		require.Contains(t, err.Error(), program)
+		require.NotContains(t, err.Error(), "did you mean")
+	}
+}
+
+// A program in the working directory, which is not in PATH, needs "./".
+func TestFindInWorkingDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("PATH", t.TempDir())
+	require.NoError(t, os.WriteFile("train", nil, 0o700))
+	require.NoError(t, os.WriteFile("data", nil, 0o600))
+
+	_, err := Find("train")
+	require.EqualError(t, err, "train: there is no such program in PATH (did you mean ./train?)")
+	var refused *RefusedError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, 127, refused.ExitCode())
+	_, err = Find("./train")
+	require.NoError(t, err)
+	for _, program := range []string{"data", "/train"} {
+		_, err = Find(program)
+		require.EqualError(t, err, program+": there is no such program")
 	}
 }
 
