@@ -57,7 +57,7 @@ func (p Fingerprint) differs(other Fingerprint) string {
 // cells for each finished case.
 type Store struct{ dir string }
 
-// Open opens the store in a directory, which it creates if necessary. Results of another
+// Open opens the store in a directory, which it creates if necessary. Finished cells of another
 // Fingerprint are an error, unless fresh is set; that removes all cells.
 func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 	s := &Store{dir}
@@ -71,8 +71,12 @@ func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 		if err := json.Unmarshal(text, &there); err != nil {
 			return nil, fmt.Errorf("%s: %w", label, err)
 		}
-		if what := p.differs(there); what != "" {
-			return nil, fmt.Errorf("%s has results of %s: --fresh forgets them, or choose another directory with --out", dir, what)
+		finished, err := fs.Glob(os.DirFS(dir), "cells/*.json")
+		if err != nil {
+			return nil, err
+		}
+		if what := p.differs(there); what != "" && len(finished) > 0 {
+			return nil, fmt.Errorf("%s has results of %s: --fresh discards them, or choose another directory with --out", dir, what)
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -180,7 +180,7 @@ func TestStore(t *testing.T) {
 }
 
 // Results are never mixed: stored results of another sweep are an error that names the difference,
-// until they are forgotten.
+// until they are discarded.
 func TestFingerprints(t *testing.T) {
 	dir := t.TempDir()
 	p := Fingerprint{"1", "2", "3", "4"}
@@ -192,7 +192,7 @@ func TestFingerprints(t *testing.T) {
 		"of another configuration":              {"1", "x", "3", "4"},
 		"of another machine (3)":                {"1", "2", "x", "4"},
 		"of another revision of the program":    {"1", "2", "3", "x"},
-		"--fresh forgets them, or choose anoth": {"1", "2", "3", ""},
+		"--fresh discards them, or choose anot": {"1", "2", "3", ""},
 	} {
 		_, err := Open(dir, other, false)
 		require.ErrorContains(t, err, says)
@@ -215,6 +215,21 @@ func TestFingerprints(t *testing.T) {
 	require.ErrorContains(t, err, "sweep.json")
 	_, err = Open(filepath.Join(dir, "sweep.json"), p, false)
 	require.Error(t, err, "a file is no directory")
+}
+
+// A sweep that ended before its first cell has no results to mix: the corrected file continues,
+// and then binds.
+func TestFingerprintWithoutCells(t *testing.T) {
+	dir := t.TempDir()
+	misspelt, corrected := Fingerprint{"1", "2", "3", "4"}, Fingerprint{"x", "2", "3", "4"}
+	_, err := Open(dir, misspelt, false)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cells", "a.json.new"), []byte("{"), 0o600), "half written")
+	s, err := Open(dir, corrected, false)
+	require.NoError(t, err)
+	require.NoError(t, s.Save(cell))
+	_, err = Open(dir, misspelt, false)
+	require.ErrorContains(t, err, "of another text of the sweep file")
 }
 
 // A fingerprint changes with what it is of.
