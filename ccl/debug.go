@@ -42,7 +42,7 @@ func (a *arguments) atEnd() error {
 }
 
 func (a *arguments) changed(when string) error {
-	return &InvalidArgumentError{a.coll.String(), "a buffer was changed after the call was begun and " + when +
+	return &InvalidArgumentError{a.coll.String(), "a buffer was changed after the call was started and " + when +
 		"; buffers belong to the call until its Work is done (found because of defaults.debug)"}
 }
 

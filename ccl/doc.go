@@ -22,7 +22,7 @@
 // [AllToAll] move data. Functions with a V in their name take blocks of different lengths. Each
 // function has an asynchronous twin, such as [AllReduceAsync], that returns a [Work]. Buffers are
 // slices of any [Element]. Operations are [Sum] and the other constants, [PremulSum], and those
-// that [NewOp] makes. Rank numbers are those of the group. send comes before recv, as in MPI.
+// that [NewOp] makes. Ranks are group ranks. send comes before recv, as in MPI.
 //
 // [Send], [Recv], [SendRecv], [Isend] and [Irecv] carry messages between two ranks. Messages are
 // not calls: no other rank takes part, and the receiver compares tag, type and length.

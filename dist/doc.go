@@ -47,7 +47,7 @@
 //   - Any other goroutine has no rank. Collectives return [ErrUnbound] there unless
 //     [WithGroup] gives them a group: a pool of goroutines started by one rank must
 //     not act for another.
-//   - [GetRank] nevertheless returns a rank there: that of the worker that started the
+//   - [GetRank] nevertheless returns a rank there: the rank of the worker that started the
 //     goroutine, found by the profiler labels that goroutines inherit, otherwise 0.
 //     [GetWorldSize] and [GetBackend] return the same for all ranks of a job. While
 //     several jobs run at once, a goroutine without such labels gets ErrUnbound from

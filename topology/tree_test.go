@@ -29,7 +29,7 @@ func makeTree(size, root, arity int) treeCase {
 	return treeCase{size, root, arity, topology.NewKaryTree(size, root, arity)}
 }
 
-// eachTree calls check with binomial trees and those of arity 1 to 5, of up to
+// eachTree calls check with binomial trees and with trees of arity 1 to 5, of up to
 // most ranks, with all roots.
 func eachTree(most int, check func(c treeCase)) {
 	for size := 1; size <= most; size++ {

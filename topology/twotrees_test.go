@@ -19,7 +19,7 @@ func eachTwoTrees(most int, check func(t topology.TwoTrees, size, root int)) {
 }
 
 // Both trees reach every rank once, parents and children agree, and no tree is higher
-// than the logarithm says.
+// than the logarithm allows.
 func TestTwoTreesReachEveryRankOnce(t *testing.T) {
 	eachTwoTrees(40, func(two topology.TwoTrees, size, root int) {
 		for tree := range 2 {
@@ -96,7 +96,7 @@ func TestTwoTreesSteps(t *testing.T) {
 	})
 }
 
-// The trees are those of the documentation.
+// The trees are the same as in the documentation.
 func TestTwoTreesOfTheDocumentation(t *testing.T) {
 	for size, want := range map[int][2][]int{
 		7: {{2, 4, 2, 0, 6, 4}, {3, 1, 0, 5, 3, 5}},

@@ -139,7 +139,7 @@ func TestSupportsSeesItsParams(t *testing.T) {
 	require.Equal(t, ccl.ByteSize(16), choice.Params.(*fancyParams).Chunk)
 }
 
-// The error of a kernel that panics in Supports names its entry, as that of its Run does.
+// The error of a kernel that panics in Supports names its entry, as does the error of a panic in Run.
 func TestPanicNamesTheEntry(t *testing.T) {
 	registry := testRegistry()
 	fancy, _ := registry.Lookup("fancy")

@@ -95,7 +95,7 @@ func (j *job) start(number, size int, p part) *rank {
 	return r
 }
 
-// listen takes what a rank says until it ends.
+// listen reads what a rank prints until it ends.
 func (r *rank) listen(out io.Reader) {
 	var last report
 	in := bufio.NewScanner(out)
@@ -113,7 +113,7 @@ func (r *rank) listen(out io.Reader) {
 	close(r.points)
 }
 
-// clean is the environment without what would make a rank another one.
+// clean returns the environment without the variables that identify a rank.
 func clean(env []string) (kept []string) {
 	for _, v := range env {
 		if !strings.HasPrefix(v, "GOCCL_") {
@@ -132,7 +132,7 @@ func (r *rank) signal(s syscall.Signal) {
 	}
 }
 
-// await returns when a rank that talks has come to a point so many times.
+// await returns when a rank with Talks set has reached a point this many times.
 func (r *rank) await(point string, times int) {
 	r.job.t.Helper()
 	limit := time.NewTimer(patience)

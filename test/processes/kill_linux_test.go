@@ -26,7 +26,7 @@ func yamlFor(ranks int) string {
 		"topology: " + shape + "\nrules: [{algorithm: direct}]\n"
 }
 
-// calls returns calls of every algorithm that so many ranks can use, from a few bytes to
+// calls returns calls of every algorithm that supports this number of ranks, from a few bytes to
 // several pieces of shared memory.
 func calls(ranks int) (all []call) {
 	for _, algorithm := range []string{"direct", "ring", "tree", "grid"} {
@@ -64,7 +64,7 @@ func TestKilled(t *testing.T) {
 		}
 		p.Repeat = 1000 // the rank dies before it leaves the group
 		point := points[random.IntN(len(points))]
-		// Nobody can know of a rank that dies before it is there: the others wait for it.
+		// No rank can know that another died before it joined: they wait for it.
 		outside := i%8 == 7
 		if outside {
 			point = []string{"init", "destroy"}[i/8%2]

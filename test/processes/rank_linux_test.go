@@ -25,9 +25,9 @@ type part struct {
 	Config  string // ccl.yaml
 	Rounds  int    // 0: for ever
 	Calls   []call // of a round
-	Repeat  int    // so many times more, in the same round
+	Repeat  int    // how many more times Calls are made in the same round
 	Timeout time.Duration
-	Talks   bool // says where it is
+	Talks   bool // prints the points that it reaches
 	Late    bool // waits for its standard input before the first call
 	Region  int  // bytes of a region that all ranks populate and read
 
@@ -78,7 +78,7 @@ type result struct {
 	Rounds, TotalCalls int
 	LostAt             time.Time // when the error came
 	LostRank           int       // of all ranks, which Lost counts as its group does
-	Text               string    // that a scene says
+	Text               string    // the result of a scene
 	Grown              belongings
 	Account            *stress.Account
 	Shared, Resident   int // bytes by which the region has grown this rank's part of shared memory, and what it sees of it
@@ -124,7 +124,7 @@ func (p *part) play() (r result) {
 	} else {
 		err = p.rounds(cfg, buffer, at, &r)
 	}
-	_ = dist.DestroyProcessGroup() // unless there is none
+	_ = dist.DestroyProcessGroup() // it may be destroyed already
 	if err != nil {
 		r.Err = err.Error()
 		errors.As(err, &r.Lost)

@@ -32,8 +32,8 @@ func TestNoRoom(t *testing.T) {
 	j.leavesNothing()
 }
 
-// tooMuch is so many bytes that the part of each of so many ranks is more than all of
-// /dev/shm; 0 if that has no limit.
+// tooMuch returns a number of bytes of which each rank's part exceeds all of /dev/shm; 0 if
+// /dev/shm has no limit.
 func tooMuch(ranks int) int {
 	var s unix.Statfs_t
 	if err := unix.Statfs("/dev/shm", &s); err != nil {

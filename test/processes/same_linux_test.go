@@ -12,7 +12,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// A program says the same, whether its ranks are goroutines of one process or processes
+// A program returns the same results whether its ranks are goroutines of one process or processes
 // of a launcher.
 func TestSameAsProcesses(t *testing.T) {
 	for _, ranks := range []int{2, 3, 4} {
@@ -51,7 +51,7 @@ func (p *part) mixture(_ func(string), r *result) (err error) {
 	return err
 }
 
-// mixture makes calls of many kinds and says what has come of them.
+// mixture makes calls of many kinds and returns their results as text.
 func mixture() (string, error) {
 	var text strings.Builder
 	rank, err1 := dist.GetRank()

@@ -61,7 +61,7 @@ func TestStoppedForLong(t *testing.T) {
 	}
 }
 
-// Nobody notices a rank that is stopped for less than that.
+// No rank notices that another is stopped for less than that.
 func TestStoppedForShort(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 2))
 	for i := range *stops {

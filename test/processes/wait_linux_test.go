@@ -25,7 +25,7 @@ func TestBegunIsCheap(t *testing.T) {
 	waitForLate(t, 3, 2**idle, part{Scene: "await"})
 }
 
-// waitForLate starts ranks of which the last comes late to what p says.
+// waitForLate starts ranks that play p, and lets the last one come late.
 func waitForLate(t *testing.T, ranks int, idle time.Duration, p part) {
 	const most = 5 // per cent of one processor, for each rank
 	late := ranks - 1

@@ -71,7 +71,7 @@ func TestKilledAtWork(t *testing.T) {
 	}
 }
 
-// free is what a rank says that does not need the one that dies.
+// free is the point that a rank prints when it does not need the rank that dies.
 const free = "free"
 
 // A place is where a rank works until another dies.
@@ -82,8 +82,8 @@ type place struct {
 	large              bool
 }
 
-// works are what it does there, again and again. The ranks are those of all that the
-// ranks of the error are.
+// works are what a rank does at its place, again and again. ranks are the global ranks to which
+// the ranks in the error refer.
 var works = map[string]func(*place) (ranks []int, err error){
 	"started":     (*place).start,
 	"new groups":  (*place).newGroups,

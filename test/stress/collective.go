@@ -33,7 +33,7 @@ type call[T ccl.Element] struct {
 	root  int
 	opts  []ccl.CallOption
 	count int
-	// For unequal lengths: that of rank r, and of rank r's block for rank s.
+	// For unequal lengths: counts[r] is rank r's length, matrix[r][s] of rank r's block for rank s.
 	counts []int
 	matrix [][]int
 }

@@ -41,7 +41,7 @@ type leave struct {
 }
 
 // Exits replace the functions of package ccl by which a rank makes and leaves groups. A nil
-// function is that of package ccl.
+// field stands for package ccl's own function.
 type Exits struct {
 	NewGroup func(ranks []int) (c *ccl.Communicator, leave func() error, err error)
 	Destroy  func() error

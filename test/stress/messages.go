@@ -234,7 +234,8 @@ func (n *numbers[T]) sending(g *group, what Outcome, i int, async bool, x []T) *
 	return e
 }
 
-// receiving returns those of its receive; *source is the rank that sent it.
+// receiving returns the checks at the end of the receive of that message; *source is the rank that
+// sent it.
 func (n *numbers[T]) receiving(g *group, what Outcome, i int, async bool, x, want []T, source *int) *ending {
 	what.Kind, what.Index, what.Async = Recv, i, async
 	e := &ending{group: g, what: what, check: func() error {

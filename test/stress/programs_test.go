@@ -105,7 +105,7 @@ func TestWrongIsFound(t *testing.T) {
 	}
 }
 
-// play runs the programs, that of rank 0 and that of the others, on three ranks.
+// play runs first on rank 0 and others on ranks 1 and 2.
 func play(t *testing.T, first, others *Program) error {
 	endpoints := local.New(3)
 	errs := make([]error, len(endpoints))
@@ -214,7 +214,7 @@ func TestAccountFinds(t *testing.T) {
 	}
 }
 
-// Departures are drawn alike everywhere, and another seed is another program.
+// The same seed draws the same departures everywhere; another seed draws another program.
 func TestDeparturesSeed(t *testing.T) {
 	lines := func(seed uint64) (all []string) {
 		p := NewDepartures(seed, options, Close, Abort)

@@ -68,7 +68,7 @@
 //
 // Claimed bodies: where ranks poll before they sleep, the bodies of a shared call are claimed,
 // each by a CAS on its rank's claimed. A rank that has passed the entry claims and runs its own
-// body, then those of ranks that arrived and fell asleep, and stores done of these before its
+// body, then the bodies of ranks that arrived and fell asleep, and stores done of these before its
 // own. A rank that finds its own body claimed waits until all are done. A leaver, too, tests at
 // the end whether all are: while it slept the call may have been completed, and the group have
 // failed in the next.

@@ -81,7 +81,7 @@ func (m *model) traced(nodes []node, i int) *violation {
 	return m.wrong
 }
 
-// words says what rank r does next.
+// words describes what rank r does next.
 func (m *model) words(s *state, r int, lost bool, did string) string {
 	v := m.move(s, r)
 	does := program[v.me.at].does

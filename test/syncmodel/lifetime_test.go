@@ -101,8 +101,8 @@ func (s life) step(u uint8, without lifeRule) (n life, ok bool, wrong string) {
 			wrong = "used after it was freed"
 		}
 	}
-	// giveUp takes a part out of the word, and reports whether its owner has to free; again
-	// says that Close came in between.
+	// giveUp takes a part out of the word, and reports whether its owner has to free; again is
+	// true if Close came in between.
 	giveUp := func(part uint8) (frees, again bool) {
 		if n.word&isClose != 0 && !me.noted && has(noteFirst) {
 			return false, true

@@ -16,9 +16,9 @@ type model struct {
 type mode uint8
 
 const (
-	spinning mode = 1 << iota // each its own; a wait loads again and again
-	sleeping                  // each its own; a wait tests, and then sleeps until it gets a token
-	parked                    // the last arriver those of all, while the others sleep
+	spinning mode = 1 << iota // each rank runs its own body; a wait loads again and again
+	sleeping                  // each rank runs its own; a wait tests, and then sleeps until it gets a token
+	parked                    // the last rank to arrive runs all bodies, while the others sleep
 )
 
 var modeNames = map[mode]string{spinning: "spinning", sleeping: "sleeping", parked: "parked"}

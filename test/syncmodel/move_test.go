@@ -212,8 +212,8 @@ func (v *move) lookOn() pc {
 	return test
 }
 
-// bump bumps events. What ranks have seen before is forgotten: all older values differ from it alike, and so
-// equal states are seen to be equal.
+// bump bumps events. It forgets which older values ranks have seen: every older value differs from
+// events, so states that differ only in these values count as equal.
 func (v *move) bump() {
 	v.events++
 	for q := range v.rank {
@@ -398,7 +398,7 @@ func (v *move) depart() pc {
 	return storeOut
 }
 
-// nextTheft goes on with the next peer whose body might be stolen, or says that this rank is done.
+// nextTheft goes on with the next peer whose body this rank might steal, or marks this rank as done.
 func (v *move) nextTheft() pc {
 	if v.nextPeer() {
 		return steal

@@ -105,7 +105,7 @@ const (
 	postThenResting  p2pRule = "a sender stores posted before it loads resting"
 	takeThenResting  p2pRule = "a receiver stores taken before it loads resting"
 	announceThenTest p2pRule = "a rank tests once more after it has announced that it rests"
-	newsAreKept      p2pRule = "a rest compares events with those of the last rest, not with those at its start"
+	newsAreKept      p2pRule = "a rest compares events with its value at the last rest, not with its value at the start"
 	p2pWordThenEvent p2pRule = "events grows after the word that it announces was stored"
 )
 

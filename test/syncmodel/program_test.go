@@ -460,7 +460,7 @@ var program = [...]instruction{
 		return v.resume()
 	}},
 
-	// Failing. The first cause is that of all ranks.
+	// Failing. All ranks return the first cause.
 	casFail: {"fails the group (WHY): CAS on fail", func(v *move) pc {
 		mine := v.cause()
 		won := v.fail.kind == none
@@ -664,7 +664,7 @@ var program = [...]instruction{
 		}
 		return v.announce(end)
 	}},
-	// Somebody else closes rank 0, whatever it is doing.
+	// Another goroutine closes rank 0, whatever it is doing.
 	closeRank: {"closes rank 0: stores its closed", func(v *move) pc {
 		v.rank[0].closed = true
 		v.noteTorn(v.goingOn())

@@ -10,7 +10,7 @@ type state struct {
 	rank [maxRanks]rank
 
 	// Words of the group, written by several ranks.
-	fail     cause // CAS from the zero cause: the first failure is that of all ranks
+	fail     cause // CAS from the zero cause: all ranks return the first failure
 	events   uint8 // bumped after every refusal, departure and failure
 	sleepers uint8 // number of ranks flagged as asleep
 

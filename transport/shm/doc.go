@@ -7,7 +7,7 @@
 //
 // No rank can see another rank's buffers. Messages are copied through slots, a bounded number
 // of bytes at a time. A view shows copies, one piece per round, in two halves that alternate.
-// Buffers are shown in place if those of all ranks lie in regions (transport.Regions); each rank
+// If the buffers of all ranks lie in regions (transport.Regions), they are shown in place; each rank
 // then stores in the arena where its buffers lie. [Geometry] sets the sizes of the arena's
 // parts, and layout in geometry.go draws them.
 //

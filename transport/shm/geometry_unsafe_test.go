@@ -66,8 +66,8 @@ func TestNewHeapRefusesNonsense(t *testing.T) {
 	}
 }
 
-// A pool that is used up is an error that says so, and no part of the arena is
-// ever given to two channels.
+// If the pool is used up, the error names it, and no part of the arena is ever given to two
+// channels.
 func TestPoolIsBounded(t *testing.T) {
 	g := SmallestGeometry(3)
 	g.Pool = 2 * g.channelBytes()

@@ -94,7 +94,8 @@ func TestOverwrittenFailure(t *testing.T) {
 	}
 }
 
-// A failure is that of the rank in whose record it is, also if another is written there.
+// A failure counts as the failure of the rank whose record holds it, also if the record names
+// another rank.
 func TestOverwrittenRecord(t *testing.T) {
 	eps := heapEndpoints(t, 2)
 	eps[1].Fail(&transport.Failure{Kind: transport.FailureAborted, By: 65000})

@@ -21,7 +21,7 @@ import (
 )
 
 // The test binary plays ranks as processes of their own: started with this variable
-// it does what a rankSpec says instead of running tests.
+// it plays a rankSpec instead of running tests.
 const rankVariable = "TEST_GOCCL_SEGMENT_RANK"
 
 type rankSpec struct {
@@ -253,7 +253,7 @@ func startRank(t *testing.T, spec rankSpec, change ...func(*exec.Cmd)) *rank {
 	return r
 }
 
-// await returns what the rank says after a word.
+// await returns what the rank prints after a word.
 func (r *rank) await(word string) string {
 	r.t.Helper()
 	limit := time.NewTimer(20 * time.Second)
