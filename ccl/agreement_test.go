@@ -14,8 +14,8 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// halting is an endpoint whose rank halts where it looks at what another rank has
-// brought: at a payload, or at a staged copy of the last piece.
+// halting is an endpoint whose rank halts where it reads another rank's data: a payload, or a
+// staged copy of the last piece.
 type halting struct {
 	transport.Endpoint
 	halt func(turn int)
@@ -101,8 +101,8 @@ func TestFailureWhileCopiesAreRead(t *testing.T) {
 					)
 					eps[ranks-1] = late // whose block is in the last piece
 					group := join(t, func(int) ([]transport.Endpoint, error) { return eps, nil }, settings(t, ranks, patient, nil))
-					// The same call before tells how many turns it has, and whether it is of those
-					// which look at copies.
+					// The same call is made once before, to learn how many rounds it has and whether
+					// it reads copies.
 					looks := -1
 					late.halt = func(turn int) { looks = turn }
 					require.NoError(t, errors.Join(each(ranks, func(r int) error { return call(group[r], bytes/4) })...))

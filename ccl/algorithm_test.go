@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A registry is a value: what one holds is no other's business. A name twice, or
-// an algorithm that is no good, is a mistake in the program and panics.
+// Registries are independent values. Register panics on a name that is taken and on an invalid
+// algorithm.
 func TestRegistry(t *testing.T) {
 	good := func(name string) *Algorithm {
 		return &Algorithm{Name: name, Doc: "for tests", Kernels: map[Collective]*Kernel{

@@ -16,7 +16,7 @@ import (
 
 // Calls whose blocks have different lengths, which not all ranks know.
 
-// cell is the element i of what rank from has for rank to.
+// cell is element i of the block that rank from sends to rank to.
 func cell(from, to, i int) int32 { return int32(from<<20 | to<<10 | i) }
 
 func cells(from, to, n int) []int32 {
@@ -151,8 +151,8 @@ func TestAllToAllV(t *testing.T) {
 	})
 }
 
-// A length on which two ranks do not agree is refused on all, before anything moves,
-// and the group lives on.
+// If two ranks disagree on a length, all ranks reject the call before any data moves, and the
+// group lives on.
 func TestLengthsThatDiffer(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 3)
@@ -198,8 +198,7 @@ func TestLengthsThatDiffer(t *testing.T) {
 	})
 }
 
-// Arguments of the new calls that are refused: on all ranks the same, so that the
-// group lives on.
+// Invalid arguments of calls with blocks. All ranks reject them, so the group lives on.
 func TestBlocksRefused(t *testing.T) {
 	var size *ccl.InvalidBufferSizeError
 	var bad *ccl.InvalidArgumentError
@@ -257,7 +256,7 @@ func TestBlocksRefused(t *testing.T) {
 	}
 }
 
-// Many tensors in one call, with those that travel together and those that do not.
+// Many tensors in one call: short ones, which travel together, and long ones, which do not.
 func TestCoalesced(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2, 3} {
@@ -298,8 +297,7 @@ func TestCoalesced(t *testing.T) {
 	})
 }
 
-// Other lengths on one rank are seen before anything moves, also where they add up to
-// the same.
+// If one rank passes other lengths, all learn it before any data moves, even if the sums are equal.
 func TestCoalescedMismatch(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -313,7 +311,7 @@ func TestCoalescedMismatch(t *testing.T) {
 	})
 }
 
-// Of long lists the first difference is said.
+// For long lists of lengths the error names the first difference.
 func TestLongListsThatDiffer(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)

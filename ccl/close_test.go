@@ -27,8 +27,8 @@ func (ep *closedAtEnter) Enter(e *transport.Arrival) (transport.Role, error) {
 	return ep.Endpoint.Enter(e)
 }
 
-// A call that meets Close has run if it returns nil: it does not take the end of the call
-// before for its own.
+// If a call that runs concurrently with Close returns nil, it has run: it does not mistake the end
+// of the previous call for its own.
 func TestCloseAtTheBeginOfACall(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{4, 5000} {

@@ -18,8 +18,8 @@ var (
 )
 
 // Random programs in which ranks leave at random moments, beside calls, queues and messages:
-// every call, send and receive ends, with what it has to give or with an error that names a
-// rank that left, and nothing is left of the program.
+// every call, send and receive ends, with the right result or with an error that names a rank
+// that left, and the program leaves no goroutine or memory behind.
 func TestRandomDepartures(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for i := range uint64(*departures) {

@@ -16,8 +16,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Ranks that make different calls all learn in which respect, and no buffer is
-// touched.
+// If ranks make different calls, the errors of all ranks name the field that differs, and no buffer
+// is touched.
 func TestMismatch(t *testing.T) {
 	// Each call fills its buffers with 7 first and reports what it finds later.
 	type call func(c *ccl.Communicator, opts ...ccl.CallOption) (touched bool, err error)
@@ -142,8 +142,8 @@ func requireFailedFor(t *testing.T, group []*ccl.Communicator, cause func(err er
 	}
 }
 
-// If some ranks refuse what others accept the group fails, and all know who it
-// was.
+// If some ranks reject a call that others accept, the group fails, and every rank's error names the
+// ranks that rejected it.
 func TestRefusedBySome(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, refuser := range []int{0, 2} {
@@ -181,8 +181,8 @@ func TestRefusedBySome(t *testing.T) {
 	})
 }
 
-// A rank that has not come to a call that another one has refused is not said to have
-// accepted it; and its own mistake is not hidden by the failure.
+// If a rank has not reached a call that another rank rejected, the error does not claim that it
+// accepted the call. If its own arguments are wrong as well, it reports that, not the failure.
 func TestRefusedBeforeAllAreThere(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		group := group(t, connect, 3)
@@ -302,8 +302,7 @@ func TestReasonsOfRefusals(t *testing.T) {
 	})
 }
 
-// A rank that makes no call is named when the time is over; what it does later
-// comes too late.
+// A timeout names the rank that makes no call. If that rank makes the call later, it fails.
 func TestTimeoutNamesTheMissing(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		group := group(t, connect, 2)
@@ -322,7 +321,7 @@ func TestTimeoutNamesTheMissing(t *testing.T) {
 	})
 }
 
-// A rank that came but does not get on is named as well.
+// A timeout also names a rank that entered the call but makes no progress.
 func TestTimeoutNamesTheStuck(t *testing.T) {
 	t.Parallel()
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -351,8 +350,7 @@ func TestTimeoutNamesTheStuck(t *testing.T) {
 	})
 }
 
-// A rank that has left is named by those who need it, in the first call and in
-// later ones.
+// If a rank has left, the first call that needs it and all later calls name it.
 func TestPeerLost(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		group := group(t, connect, 3)
@@ -436,8 +434,8 @@ func TestAbort(t *testing.T) {
 	})
 }
 
-// A rank whose context ends in a call gets that error, the others learn who it
-// was.
+// A rank whose context ends in a call returns the error of the context; the errors of the other
+// ranks name that rank.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -480,7 +478,7 @@ func TestFailureText(t *testing.T) {
 	})
 }
 
-// refused makes a call that is refused.
+// refused makes a call that is rejected for its arguments.
 func refused(c *ccl.Communicator) error {
 	return ccl.Broadcast(bg, c, []uint8{1}, c.Size())
 }

@@ -23,8 +23,8 @@ var errKernel = errors.New("the kernel is out of order")
 // rightReduce is an all-reduce that works.
 func rightReduce(c *ccl.Call) error { return direct.Algorithm.Kernels[ccl.CollAllReduce].Run(c) }
 
-// A kernel that panics is an error that names it; the process, and other groups,
-// live on, also where another rank runs the body.
+// A kernel that panics makes the call fail with an error that names it. The process and other
+// groups live on, also if another rank runs the kernel.
 func TestKernelPanics(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		everyWorld(t, func(t *testing.T, connect connector) {
@@ -57,8 +57,7 @@ func TestKernelPanics(t *testing.T) {
 	}
 }
 
-// The place of a panic is the kernel's, also where it is the engine or the runtime
-// that panics.
+// A panic is reported at a line of the kernel, also if the engine or the runtime panics.
 func TestPanicPlace(t *testing.T) {
 	for name, run := range map[string]func(*ccl.Call) error{
 		"slice":  func(c *ccl.Call) error { return c.Send(1-c.Rank(), c.In().Slice(0, 99)) },
@@ -75,8 +74,8 @@ func TestPanicPlace(t *testing.T) {
 	}
 }
 
-// Ranks that wait for each other inside a kernel say so: who gave up, waiting for
-// whom, and what each of them was doing.
+// If ranks wait for each other inside a kernel, the errors name the rank that gave up, the rank it
+// waited for, and what each of them was doing.
 func TestDeadlockedKernel(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		wait := &ccl.Kernel{Run: func(c *ccl.Call) error {
@@ -96,7 +95,7 @@ func TestDeadlockedKernel(t *testing.T) {
 	})
 }
 
-// The error of a kernel is its rank's own, and tells the others who it was.
+// The rank whose kernel returns an error returns it; the errors of the others name that rank.
 func TestKernelErrors(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		everyWorld(t, func(t *testing.T, connect connector) {
@@ -120,17 +119,16 @@ func TestKernelErrors(t *testing.T) {
 	}
 }
 
-// What a kernel does wrong with its verbs is an error, whether or not it returns
-// it.
+// A kernel that misuses a verb makes the call fail, even if it drops the verb's error.
 func TestKernelMisusesVerbs(t *testing.T) {
 	ring := func(c *ccl.Call) topology.Ring { return topology.NewRing(c.Size(), c.Rank()) }
 	for name, x := range map[string]struct {
 		run  func(c *ccl.Call) error
 		want string
 	}{
-		"send to itself":      {func(c *ccl.Call) error { return c.Send(c.Rank(), c.In()) }, "exchanges a message with itself"},
-		"receive from nobody": {func(c *ccl.Call) error { return c.Recv(2, c.Out()) }, "rank 2 is not a rank of a group of 2"},
-		"send to nobody":      {func(c *ccl.Call) error { return c.Send(-2, c.In()) }, "rank -2 is not a rank of a group of 2"},
+		"send to itself":       {func(c *ccl.Call) error { return c.Send(c.Rank(), c.In()) }, "exchanges a message with itself"},
+		"receive from no rank": {func(c *ccl.Call) error { return c.Recv(2, c.Out()) }, "rank 2 is not a rank of a group of 2"},
+		"send to no rank":      {func(c *ccl.Call) error { return c.Send(-2, c.In()) }, "rank -2 is not a rank of a group of 2"},
 		"send beyond an edge": {func(c *ccl.Call) error {
 			return c.Send(c.Topology().Neighbors(c.Rank())[topology.North], c.In())
 		}, "rank -1 is not a rank of a group of 2"},
@@ -147,7 +145,7 @@ func TestKernelMisusesVerbs(t *testing.T) {
 			return c.RecvReduce(ring(c).Prev, c.Out(), c.In().Slice(0, 1))
 		}, "reduction with 1 elements into 5"},
 		"copy to another length": {func(c *ccl.Call) error { return c.Copy(c.Out(), c.In().Slice(0, 1)) }, "copy of 1 elements to 5"},
-		"send what nobody expects": {func(c *ccl.Call) error {
+		"send without a receive": {func(c *ccl.Call) error {
 			return c.SendRecv(ring(c).Next, c.In().Slice(0, 3), ring(c).Prev, c.Scratch(5))
 		}, "it sent 12 bytes where this rank expects 20"},
 		"open two views": {func(c *ccl.Call) error {
@@ -188,8 +186,8 @@ func TestKernelMisusesVerbs(t *testing.T) {
 	}
 }
 
-// ReduceToAll is for collectives that fold to all: others have a result to share on no
-// transport.
+// ReduceToAll is rejected, on every transport, in collectives without a reduction that goes to all
+// ranks or to the root.
 func TestFoldToAllOfABroadcast(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		odd := &ccl.Kernel{Run: rightReduce}
@@ -202,8 +200,7 @@ func TestFoldToAllOfABroadcast(t *testing.T) {
 	})
 }
 
-// A kernel that drops the error of a fold which was cut short does not pass for
-// successful.
+// A call does not succeed if its kernel drops the error of a reduction that was interrupted.
 func TestKernelDropsFailedFold(t *testing.T) {
 	for _, waiting := range []local.Waiting{local.Poll, local.Park} { // elsewhere folds are not cut short
 		var group []*ccl.Communicator
@@ -223,8 +220,8 @@ func TestKernelDropsFailedFold(t *testing.T) {
 	}
 }
 
-// A failure does not cut short what a kernel does to memory of its own rank: if such a
-// call returns nil, all of it was done.
+// A failure does not interrupt what a kernel does to memory of its own rank: if such a call returns
+// nil, all of it was done.
 func TestOwnMemoryInAFailedGroup(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		var group []*ccl.Communicator
@@ -276,7 +273,7 @@ func TestKernelExitsGoroutine(t *testing.T) {
 	})
 }
 
-// A coalesced call that a kernel leaves in this way has ended once: what follows hears of the
+// If that happens in a coalesced call, the call ends exactly once, and later calls return the
 // failure.
 func TestKernelExitsGoroutineOfACoalescedCall(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -295,8 +292,8 @@ func TestKernelExitsGoroutineOfACoalescedCall(t *testing.T) {
 	})
 }
 
-// A kernel that panics when it is asked whether it supports a shape does not, and one that
-// leaves its goroutine then has made no call: the group lives on.
+// A kernel whose Supports panics does not support the shape. If Supports ends its goroutine, no call
+// was made, and the group lives on.
 func TestSupportsDoesNotReturn(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2} {
@@ -317,8 +314,8 @@ func TestSupportsDoesNotReturn(t *testing.T) {
 	})
 }
 
-// A kernel is asked whether it supports a shape with everything that ranks share,
-// and one that does not is refused before anything moves.
+// Supports gets a complete Shape. A call of a shape that it rejects is rejected before any data
+// moves.
 func TestSupports(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		picky := &ccl.Kernel{Run: rightReduce, Supports: func(s ccl.Shape) error {
@@ -344,7 +341,7 @@ func TestSupports(t *testing.T) {
 	})
 }
 
-// The options of a call hold for that call.
+// The options of a call hold for that call only.
 func TestCallOptions(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		ran := make(chan string, 4)
@@ -367,8 +364,8 @@ func TestCallOptions(t *testing.T) {
 	})
 }
 
-// Scratch memory is as long as asked for, aligned, a rank's own, and costs no
-// allocation when a call of a kind was made before.
+// Scratch memory has the requested length, is aligned and belongs to one rank. A call like one
+// made before does not allocate it again.
 func TestScratch(t *testing.T) {
 	exchange := &ccl.Kernel{Run: func(c *ccl.Call) error {
 		theirs := c.Scratch(c.Out().Len())
@@ -410,7 +407,7 @@ func TestScratch(t *testing.T) {
 	})
 }
 
-// A communicator tells which kernel ran its last call.
+// LastChoice returns the kernel that ran the last call.
 func TestLastChoice(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)

@@ -22,7 +22,7 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// What the engine does whatever the kernel. That kernels are right is for ccltest.
+// What the engine does for every kernel. Package ccltest tests the kernels.
 
 var bg = context.Background()
 
@@ -94,7 +94,7 @@ func group(t *testing.T, connect connector, n int) []*ccl.Communicator {
 	return join(t, connect, settings(t, n, patient, nil))
 }
 
-// each runs f for the ranks 0 to n-1 side by side and returns their errors.
+// each runs f for the ranks 0 to n-1 concurrently and returns their errors.
 func each(n int, f func(rank int) error) []error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -129,8 +129,7 @@ func allSum(t *testing.T, group []*ccl.Communicator, n int, opts ...ccl.CallOpti
 	require.NoError(t, errors.Join(errs...))
 }
 
-// Calls of all kinds in any order, with an algorithm of their own or not, and with
-// element types of the user's.
+// Calls of all kinds in any order, with and without WithAlgorithm, and with named element types.
 func TestCallsFollowEachOther(t *testing.T) {
 	type grade float64
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -172,8 +171,8 @@ func TestCallsFollowEachOther(t *testing.T) {
 	})
 }
 
-// Results that are stored past the caches are the same as results that are not, because an output
-// is not aligned.
+// Results stored past the caches are right, and so are long results that are not stored past them
+// because an output is not aligned.
 func TestLargeAndApart(t *testing.T) {
 	const n = 2<<20 + 3 // float32: 8 MiB for each of two inputs and two outputs
 	group := group(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, 2)
@@ -261,8 +260,8 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// What is wrong with arguments is found before anything else happens, and a group
-// of which all ranks find something lives on, whatever each has found.
+// Invalid arguments are rejected before anything else happens. If all ranks reject a call, each for
+// a reason of its own, the group lives on.
 func TestRefusedByAll(t *testing.T) {
 	var (
 		size *ccl.InvalidBufferSizeError
@@ -385,7 +384,8 @@ func TestAfterClose(t *testing.T) {
 	})
 }
 
-// A second call of a rank while one is running is refused, and does no harm.
+// A second call of a rank while one is running returns ErrConcurrentUse and has no effect on the
+// first.
 func TestConcurrentUse(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		inside, leave := make(chan int, 2), make(chan struct{})
@@ -411,8 +411,7 @@ func TestConcurrentUse(t *testing.T) {
 	})
 }
 
-// Ranks whose settings differ do not become a group: all learn the first key in
-// which they do.
+// If settings differ between ranks, New fails on all of them and names the first key that differs.
 func TestSettingsThatDiffer(t *testing.T) {
 	const text = "version: 1\ndefaults: {timeout: 20s}\nalgorithms:\n  ring: {module: ring}\nrules: [{algorithm: ring}]\n"
 	everyWorld(t, func(t *testing.T, connect connector) {
@@ -471,7 +470,7 @@ func TestNewFails(t *testing.T) {
 		require.ErrorAs(t, errs[1], &failed)
 		require.ErrorContains(t, errs[1], "3 ranks")
 
-		// A rank that gives up before the other has come.
+		// A rank that gives up before the other has entered.
 		eps, err = connect(2)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
@@ -535,8 +534,8 @@ func TestWarnsAtHalf(t *testing.T) {
 	})
 }
 
-// Results that are so long that their first piece is staged after the call is entered
-// are right among others, however far a rank gets ahead.
+// Long results, whose first piece is staged only after Enter, are right in a mixture with other
+// calls, however far a rank gets ahead.
 func TestLongAndShortResults(t *testing.T) {
 	const ranks = 3
 	wholeIsRight := func(whole []int32, i int) error {

@@ -143,7 +143,7 @@ func ExampleCommunicator_Barrier() {
 	// Output: 4 ranks have entered
 }
 
-// A mistake is an error on every rank, which shows what each rank passed.
+// If ranks make different calls, the error on every rank names who passed what.
 func ExampleMismatchError() {
 	onRanks(3, func(c *ccl.Communicator) error {
 		buf := make([]float32, 8)
@@ -160,7 +160,7 @@ func ExampleMismatchError() {
 }
 
 // A kernel is straight-line code in few verbs. This one sends everything to rank 0,
-// which folds it in rank order and sends the result back.
+// which reduces it in rank order and sends the result back.
 func ExampleAlgorithm() {
 	star := &ccl.Algorithm{
 		Name: "star",

@@ -11,7 +11,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// Errors of a group count ranks as it does, and say which ranks of the job those are.
+// Errors of a group use its rank numbers and add the ranks of the job.
 func TestErrorsOfGroupsNameRanksOfTheJob(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 4)

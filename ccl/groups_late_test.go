@@ -22,8 +22,8 @@ func (s seatless) Group(ctx context.Context, number uint64, members []int) (tran
 	return s.Endpoint.(transport.Groups).Group(s.instead(ctx, s.Endpoint), number, members)
 }
 
-// A member that does not take its seat in a new group, for whatever reason, ends it for those
-// that have.
+// If a member does not take its seat in a new group, for whatever reason, the group fails on the
+// members that have.
 func TestMemberThatDoesNotCome(t *testing.T) {
 	for name, c := range map[string]struct {
 		instead func(context.Context, transport.Endpoint) context.Context
@@ -77,7 +77,7 @@ func TestMemberThatDoesNotCome(t *testing.T) {
 	}
 }
 
-// signalling is an endpoint that tells when it has its seat in a group.
+// signalling is an endpoint that signals when it has taken its seat in a group.
 type signalling struct {
 	transport.Endpoint
 	seated func()

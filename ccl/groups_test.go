@@ -114,7 +114,7 @@ func TestNewGroup(t *testing.T) {
 	})
 }
 
-// Groups that ranks name differently are an error, and none is made.
+// If ranks name different members of a new group, all get an error and no group is made.
 func TestNewGroupMismatch(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -140,7 +140,7 @@ func TestNewGroupMismatch(t *testing.T) {
 	})
 }
 
-// A failure stays in its group; and its errors name it.
+// A failure stays in its group, and its errors name the group.
 func TestGroupsFailAlone(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 3)
@@ -178,8 +178,8 @@ func TestGroupsFailAlone(t *testing.T) {
 	})
 }
 
-// WithFailures hears of each call and message that fails, before the program does, also on
-// groups made of the communicator.
+// The function of WithFailures is called for each call and message that fails, before the call
+// returns, also in groups made of the communicator.
 func TestWithFailures(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		heard := make([][]*ccl.CollectiveFailedError, 3) // by rank; each is its goroutine's
@@ -208,7 +208,7 @@ func TestWithFailures(t *testing.T) {
 	})
 }
 
-// A thousand groups, made and closed, leave nothing.
+// A thousand groups that are made and closed leave nothing behind.
 func TestManyGroups(t *testing.T) {
 	connect := func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }
 	g := group(t, connect, 3)
@@ -240,7 +240,7 @@ func TestManyGroups(t *testing.T) {
 	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 }
 
-// Random programs on groups that overlap give what they have to.
+// Random programs on overlapping groups give the right results.
 func TestRandomPrograms(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for seed := range uint64(*randomPrograms) {

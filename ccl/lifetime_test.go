@@ -13,8 +13,8 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// stopping is an endpoint that stops where a test wants it to, and counts who uses it: one
-// that is freed while it is used, twice, or before it is closed is what no test may see.
+// stopping is an endpoint that stops where a test wants it to, and counts its users. No test may
+// see it freed twice, while it is used, or before it is closed.
 type stopping struct {
 	transport.Endpoint
 	atEnter, atClose, atFailure stop
@@ -101,7 +101,7 @@ func (ep *stopping) isFreed(t *testing.T) bool {
 	return ep.freed == 1
 }
 
-// stoppingGroup is a group of n ranks, the first of which has such an endpoint.
+// stoppingGroup is a group of n ranks; rank 0 has a stopping endpoint.
 func stoppingGroup(t *testing.T, n int, ep *stopping) []*ccl.Communicator {
 	ep.noMoreStops.Store(true)
 	g := group(t, func(n int) ([]transport.Endpoint, error) {
@@ -114,15 +114,15 @@ func stoppingGroup(t *testing.T, n int, ep *stopping) []*ccl.Communicator {
 	return g
 }
 
-// async runs f beside the test; what it returns waits for it.
+// async runs f in a goroutine and returns a function that waits for it.
 func async(f func() error) (wait func() error) {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	return func() error { return <-done }
 }
 
-// A call that ends while Close has said that the communicator is closed, and not yet
-// closed the endpoint, does not free it: Close is still to use it.
+// Close has marked the communicator as closed, and not yet closed the endpoint. A call that ends
+// then does not free the endpoint, because Close still uses it.
 func TestCloseBesideTheEndOfACall(t *testing.T) {
 	ep := &stopping{atEnter: newStop(), atClose: newStop()}
 	g := stoppingGroup(t, 2, ep)
@@ -139,7 +139,7 @@ func TestCloseBesideTheEndOfACall(t *testing.T) {
 	require.True(t, ep.isFreed(t))
 }
 
-// Of two Closes the second does not free what the first is still to use.
+// Of two concurrent Closes the second does not free the endpoint, because the first still uses it.
 func TestCloseBesideClose(t *testing.T) {
 	ep := &stopping{atClose: newStop()}
 	g := stoppingGroup(t, 2, ep)
@@ -155,7 +155,8 @@ func TestCloseBesideClose(t *testing.T) {
 	require.True(t, ep.isFreed(t))
 }
 
-// Close does not wait for who looks at the endpoint beside calls, who frees it then.
+// Close does not wait for a method that uses the endpoint outside of calls; that method then frees
+// the endpoint.
 func TestCloseBesideErr(t *testing.T) {
 	ep := &stopping{atFailure: newStop()}
 	g := stoppingGroup(t, 2, ep)
@@ -171,8 +172,7 @@ func TestCloseBesideErr(t *testing.T) {
 	require.NoError(t, g[0].Err())
 }
 
-// A message that is under way when the communicator is closed ends, and then the endpoint
-// is freed.
+// A message in progress when the communicator is closed ends, and then the endpoint is freed.
 func TestCloseBesideAMessage(t *testing.T) {
 	ep := &stopping{free: make(chan struct{})}
 	g := stoppingGroup(t, 2, ep)
@@ -184,7 +184,7 @@ func TestCloseBesideAMessage(t *testing.T) {
 	require.True(t, ep.isFreed(t))
 }
 
-// What ended the group is known after its endpoint is free.
+// Err returns the failure of the group even after its endpoint is freed.
 func TestErrAfterClose(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)

@@ -12,7 +12,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Reasons arrive for the ranks that gave them, as many as there is room for.
+// Reasons are attributed to the ranks that gave them, as many as fit.
 func TestReasonsSurviveTheirText(t *testing.T) {
 	long := strings.Repeat("x", 2*transport.ReasonBytes)
 	for _, c := range []struct{ why, want []string }{
@@ -37,7 +37,7 @@ func TestReasonsSurviveTheirText(t *testing.T) {
 	require.Equal(t, many, readReasons(writeReasons(many), 64))
 }
 
-// The text of a failure may be anything where ranks are processes.
+// Between processes the text of a failure may be any bytes.
 func FuzzReadReasons(f *testing.F) {
 	f.Add(writeReasons([]string{"a", "b"}), 2)
 	f.Add("0000\n\x1b[2J\n", 9)

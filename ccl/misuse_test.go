@@ -11,7 +11,7 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// calls are calls of a communicator, one of each kind.
+// calls has one call of each kind on a communicator.
 var calls = map[string]func(ctx context.Context, c *ccl.Communicator) error{
 	"AllReduce": func(ctx context.Context, c *ccl.Communicator) error {
 		return ccl.AllReduce(ctx, c, make([]int32, 9), make([]int32, 9), ccl.Sum)
@@ -94,13 +94,14 @@ func TestNilContext(t *testing.T) {
 	require.True(t, ok)
 }
 
-// A communicator that New has not made returns ErrInvalidCommunicator.
+// Calls on a communicator that New has not made return ErrInvalidCommunicator; its other methods
+// return zero values.
 func TestZeroCommunicator(t *testing.T) {
 	for name, call := range calls {
 		require.ErrorIs(t, call(bg, new(ccl.Communicator)), ccl.ErrInvalidCommunicator, name)
 	}
 	var zero ccl.Communicator
-	zero.Abort(errors.New("nobody is there"))
+	zero.Abort(errors.New("no group"))
 	require.NoError(t, errors.Join(zero.Err(), zero.Close(), zero.Close())) // TestDrainRefuses has Drain
 	require.Zero(t, zero.Transport())
 	require.Zero(t, zero.Size())

@@ -33,7 +33,7 @@ func compose(first, last, i int) uint32 {
 	return acc
 }
 
-// A user's operation keeps the order of ranks, in every reduction and in place.
+// A user-defined operation is applied in rank order, in every reduction and in place.
 func TestUserOp(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2, 3, 5} {
@@ -82,7 +82,8 @@ func TestUserOp(t *testing.T) {
 	})
 }
 
-// Kernels that reorder, and types that the operation was not made for, are refused.
+// A user-defined operation that does not commute is rejected for kernels that reorder, and every
+// one for other types than its own.
 func TestUserOpRefused(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -133,7 +134,7 @@ func TestPremulSum(t *testing.T) {
 				require.ErrorIs(t, err, ccl.ErrNotImplemented)
 			}
 		}
-		// Another factor on another rank; the tensor is as it was.
+		// Ranks with different factors get an error; the tensor is unchanged.
 		g := group(t, connect, 2)
 		for _, err := range each(2, func(r int) error {
 			x := []float32{3}
@@ -149,7 +150,7 @@ func TestPremulSum(t *testing.T) {
 	})
 }
 
-// Every factor has an operation of its own, and none is a built-in one.
+// Every factor makes a different Op, and none equals a built-in one.
 func TestPremulSumNumbers(t *testing.T) {
 	seen := map[ccl.Op]float64{}
 	for _, op := range append(ccl.Ops(), affine) {
@@ -166,7 +167,7 @@ func TestPremulSumNumbers(t *testing.T) {
 	require.Equal(t, ccl.PremulSum(math.NaN()), ccl.PremulSum(math.Float64frombits(0x7ff8000000000003)))
 }
 
-// Which operations there are for which type.
+// Which operations each type supports.
 func TestDefined(t *testing.T) {
 	for _, d := range ccl.DTypes() {
 		for _, op := range ccl.Ops() {

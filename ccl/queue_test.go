@@ -47,7 +47,7 @@ func TestCallBehindTheQueueGivesUp(t *testing.T) {
 	})
 }
 
-// Ranks that make a call that another rank gave up in its queue learn that it was refused.
+// If a rank gives up a call in its queue, the ranks that make the call learn that it was rejected.
 func TestOthersHearOfACallThatGaveUpItsTurn(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
@@ -82,12 +82,12 @@ func TestCallBehindALongQueue(t *testing.T) {
 		require.NoError(t, g[1].Barrier(bg))
 		require.NoError(t, behind())
 
-		// A call of the queue that does not end within it makes the call behind it give up.
+		// If a call of the queue does not end within the timeout, the call behind it gives up.
 		w := ccl.AllReduceAsync(bg, g[0], x[:], x[:], ccl.Sum, ccl.WithTimeout(-1))
-		begun := time.Now()
+		start := time.Now()
 		_, ok := errors.AsType[*ccl.TimeoutError](g[0].Barrier(bg))
 		require.True(t, ok)
-		require.Equal(t, timeout, time.Since(begun))
+		require.Equal(t, timeout, time.Since(start))
 		g[0].Abort(nil)
 		require.Error(t, w.Wait(bg))
 		g[0].Close()

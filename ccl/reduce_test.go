@@ -9,8 +9,7 @@ import (
 	"github.com/goccl/goccl/transport/local"
 )
 
-// Results are stored past the caches if all of them are large and none is stored
-// where it was read.
+// Results are stored past the caches if all of them are large and none overwrites an input.
 func TestPastCaches(t *testing.T) {
 	const ranks = 4
 	share := (reduce.CacheBytes() + 31) / (2 * ranks * ranks) // of inputs and outputs, by four ranks
@@ -42,7 +41,7 @@ func TestPastCaches(t *testing.T) {
 	}
 }
 
-// A copy past the caches is a copy, wherever its buffers begin and end.
+// A copy past the caches is right wherever its buffers begin and end.
 func TestCopy(t *testing.T) {
 	ep := local.New(1)[0]
 	f := newReducer(1)

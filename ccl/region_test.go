@@ -15,7 +15,7 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// The leader populates, all ranks fence, and all read the same memory.
+// The leader writes, all ranks fence, and all read the same memory.
 func TestSharedRegion(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2, 3} {
@@ -58,7 +58,7 @@ func TestSharedRegion(t *testing.T) {
 	})
 }
 
-// All ranks populate, each its block.
+// All ranks write, each its own block.
 func TestPopulate(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 3)
@@ -130,8 +130,7 @@ func TestRegionRefused(t *testing.T) {
 	})
 }
 
-// Collectives work on buffers of Alloc, and of regions, in all mixtures of ranks that
-// have them and ranks that have not.
+// Collectives work on buffers of Alloc and of regions, also if only some ranks use them.
 func TestAlloc(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		const n, count = 3, 5000
@@ -283,7 +282,8 @@ func TestManyRegions(t *testing.T) {
 	}
 }
 
-// More memory than there is, is none on all ranks, and no rank dies of it; the group lives on.
+// If there is too little memory for a region, all ranks get an error, no process dies, and the
+// group lives on.
 func TestRegionLargerThanTheMachine(t *testing.T) {
 	if strconv.IntSize < 64 {
 		t.Skip("addresses end before memory does")

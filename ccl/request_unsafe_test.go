@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ask sets every field of the request: nothing of the call before is left.
+// ask sets every field of the request: no value of the previous call is left.
 func TestAskSetsEveryField(t *testing.T) {
 	in, out := bufferOf([]int32{1, 2}), bufferOf([]int32{3, 4})
 	fresh, used := new(Communicator), new(Communicator)
@@ -17,7 +17,7 @@ func TestAskSetsEveryField(t *testing.T) {
 	require.Equal(t, want, *used.ask(CollAllGather, Int32, in, out, nil))
 }
 
-// fill makes every field of a struct something else than zero.
+// fill sets every field of a struct to a value other than zero.
 func fill(t *testing.T, v reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Field(i)

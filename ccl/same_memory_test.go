@@ -11,8 +11,8 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Memory that a call writes belongs to one rank: a slice that two ranks bring is a
-// *MismatchError on all, whatever the length and the algorithm, and stays as it was.
+// Memory that a call writes belongs to one rank. If two ranks pass the same slice, all ranks get a
+// *MismatchError, for every length and algorithm, and the slice is unchanged.
 func TestOneSliceOnTwoRanks(t *testing.T) {
 	const ranks = 3
 	type memory struct{ shared, own []int32 }
@@ -103,7 +103,8 @@ func TestOutputThatAnotherRankReads(t *testing.T) {
 	})
 }
 
-// What no call writes may be shared, and what is empty, and neighbours in one slice.
+// Ranks may share memory that no call writes, pass empty slices, and pass disjoint parts of one
+// slice.
 func TestMemoryThatMayBeShared(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		group := group(t, connect, 3)
@@ -153,8 +154,8 @@ func (ep *lateAfterEnter) Enter(e *transport.Arrival) (transport.Role, error) {
 	return role, err
 }
 
-// A short input is the one that was there when its rank entered the call, for its own rank
-// too: another, whose output it is, may have ended the call by then.
+// Every rank, including its own, uses a short input as it was when its rank entered the call. If it
+// is another rank's output, that rank may already have written it and returned.
 func TestShortInputThatAnotherRankWrites(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 12} {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every name can be written and read again, in flags as in JSON.
+// Every name can be formatted and parsed again, in flags and in JSON.
 func TestTexts(t *testing.T) {
 	var collective Collective
 	var dtype DType

@@ -35,8 +35,8 @@ var (
 	ErrClosed              = ccl.ErrClosed
 )
 
-// Error types of packages ccl and ccl/config that calls of this package return. Their fields are documented in
-// packages ccl and transport: go doc github.com/goccl/goccl/ccl.MismatchError.
+// Error types of packages ccl and ccl/config that calls of this package return. Their fields
+// are documented there and in package transport: go doc github.com/goccl/goccl/ccl.MismatchError.
 type (
 	CollectiveFailedError     = ccl.CollectiveFailedError
 	MismatchError             = ccl.MismatchError
