@@ -1,6 +1,9 @@
 package ccl
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Broadcast gives every rank the contents of root's buf. buf has the same length, which may be 0,
 // on all ranks. root's buf is not changed.
@@ -15,7 +18,7 @@ func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, r
 	if err := c.start(ctx, CollBroadcast, opts); err != nil {
 		return err
 	}
-	if err := c.checkRoot(root); err != nil {
+	if err := c.checkRoot(CollBroadcast, root); err != nil {
 		return c.end(c.refuse(err))
 	}
 	r := c.ask(CollBroadcast, dtype, buf, buf, opts)
@@ -26,9 +29,9 @@ func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, r
 	return c.run(ctx, r)
 }
 
-func (c *Communicator) checkRoot(root int) error {
+func (c *Communicator) checkRoot(coll Collective, root int) error {
 	if root < 0 || root >= c.size {
-		return &InvalidRootError{Root: root, Size: c.size}
+		return fmt.Errorf("ccl: %v: %w", coll, &InvalidRootError{Root: root, Size: c.size})
 	}
 	return nil
 }

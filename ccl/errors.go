@@ -216,7 +216,7 @@ func (e *InvalidBufferSizeError) Error() string {
 type InvalidRootError struct{ Root, Size int }
 
 func (e *InvalidRootError) Error() string {
-	return fmt.Sprintf("ccl: root %d is not a rank of a group of %d (0 to %d)", e.Root, e.Size, e.Size-1)
+	return fmt.Sprintf("root %d is not a rank of a group of %d (0 to %d)", e.Root, e.Size, e.Size-1)
 }
 
 // InvalidArgumentError reports an argument that is invalid for a reason without an error type of its

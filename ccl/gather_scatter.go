@@ -140,7 +140,7 @@ func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType,
 	}
 	p := partsOf(coll, send, recv)
 	p.each = p.part.Len()
-	err := c.checkRoot(root)
+	err := c.checkRoot(coll, root)
 	switch {
 	case err != nil:
 	case c.rank == root:
@@ -164,7 +164,7 @@ func (c *Communicator) rootedV(ctx context.Context, coll Collective, dtype DType
 	}
 	p := partsOf(coll, send, recv)
 	p.counts, p.displs = counts, displs
-	err := c.checkRoot(root)
+	err := c.checkRoot(coll, root)
 	switch {
 	case err != nil:
 	case c.rank != root:

@@ -56,7 +56,7 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 }
 
 func (c *Communicator) checkReduce(send, recv Buffer, dtype DType, op Op, root int) error {
-	if err := c.checkRoot(root); err != nil {
+	if err := c.checkRoot(CollReduce, root); err != nil {
 		return err
 	}
 	if c.rank == root {

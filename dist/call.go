@@ -112,10 +112,10 @@ func (c *call) root(global int) int {
 }
 
 // rooted restores the global rank in ccl's error for an invalid root.
-func (c *call) rooted(global int, err error) error {
+func (c *call) rooted(operation string, global int, err error) error {
 	if _, ok := errors.AsType[*InvalidRootError](err); ok && !c.group.isDefault() {
-		return fmt.Errorf("dist: rank %d is not in the group of %s: %w",
-			global, transport.RanksText(c.group.Ranks()), &InvalidRootError{Root: global, Size: c.comm.Size()})
+		return fmt.Errorf("dist: %s: rank %d is not in the group of %s: %w",
+			operation, global, transport.RanksText(c.group.Ranks()), &InvalidRootError{Root: global, Size: c.comm.Size()})
 	}
 	return err
 }

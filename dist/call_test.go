@@ -64,12 +64,22 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "gather to whom",
 			call: func(int) error { return dist.Gather(make([]int32, 3), make([]int32, 1), 7) },
-			text: "ccl: root 7 is not a rank of a group of 3 (0 to 2)",
+			text: "ccl: gather: root 7 is not a rank of a group of 3 (0 to 2)",
 			as:   &dist.InvalidRootError{Root: 7, Size: 3},
+		}, {
+			name: "gather of other lengths to whom",
+			call: func(int) error { return dist.GatherV(nil, make([]int32, 1), nil, 3) },
+			text: "ccl: gather_v: root 3 is not a rank of a group of 3 (0 to 2)",
+			as:   &dist.InvalidRootError{Root: 3, Size: 3},
+		}, {
+			name: "scatter from whom",
+			call: func(int) error { return dist.ScatterV(make([]int32, 1), nil, nil, 3) },
+			text: "ccl: scatter_v: root 3 is not a rank of a group of 3 (0 to 2)",
+			as:   &dist.InvalidRootError{Root: 3, Size: 3},
 		}, {
 			name: "reduce to whom",
 			call: func(int) error { return dist.Reduce([]int32{1}, -7, dist.Sum) },
-			text: "ccl: root -7 is not a rank of a group of 3 (0 to 2)",
+			text: "ccl: reduce: root -7 is not a rank of a group of 3 (0 to 2)",
 			as:   &dist.InvalidRootError{Root: -7, Size: 3},
 		}, {
 			name: "outputs at the wrong side, and none at the right one",
@@ -119,12 +129,12 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "wrong root",
 			call: func(int) error { return dist.Broadcast([]int32{1}, 3) },
-			text: "ccl: root 3 is not a rank of a group of 3 (0 to 2)",
+			text: "ccl: broadcast: root 3 is not a rank of a group of 3 (0 to 2)",
 			as:   &dist.InvalidRootError{Root: 3, Size: 3},
 		}, {
 			name: "negative root",
 			call: func(int) error { return dist.Broadcast([]int32{1}, -1) },
-			text: "ccl: root -1 is not a rank of a group of 3 (0 to 2)",
+			text: "ccl: broadcast: root -1 is not a rank of a group of 3 (0 to 2)",
 			as:   &dist.InvalidRootError{Root: -1, Size: 3},
 		}, {
 			name: "counts of another group",

@@ -10,7 +10,7 @@ func Broadcast[T ccl.Element](tensor []T, src int, opts ...CallOption) error {
 	if err != nil {
 		return err
 	}
-	return c.rooted(src, ccl.Broadcast(c.ctx, c.comm, tensor, c.root(src), c.opts[:c.n]...))
+	return c.rooted("broadcast", src, ccl.Broadcast(c.ctx, c.comm, tensor, c.root(src), c.opts[:c.n]...))
 }
 
 // AllGather copies the inputs of all ranks to output on every rank: rank r's to
@@ -52,7 +52,7 @@ func Gather[T ccl.Element](output, input []T, dst int, opts ...CallOption) error
 	if err != nil {
 		return err
 	}
-	return c.rooted(dst, ccl.Gather(c.ctx, c.comm, input, output, c.root(dst), c.opts[:c.n]...))
+	return c.rooted("gather", dst, ccl.Gather(c.ctx, c.comm, input, output, c.root(dst), c.opts[:c.n]...))
 }
 
 // GatherV is Gather with inputs of different lengths, which only rank dst needs to
@@ -66,7 +66,7 @@ func GatherV[T ccl.Element](output, input []T, counts []int, dst int, opts ...Ca
 	if err != nil {
 		return err
 	}
-	return c.rooted(dst, ccl.GatherV(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:c.n]...))
+	return c.rooted("gather_v", dst, ccl.GatherV(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:c.n]...))
 }
 
 // Scatter distributes the input of rank src: rank r's output gets the elements from
@@ -80,7 +80,7 @@ func Scatter[T ccl.Element](output, input []T, src int, opts ...CallOption) erro
 	if err != nil {
 		return err
 	}
-	return c.rooted(src, ccl.Scatter(c.ctx, c.comm, input, output, c.root(src), c.opts[:c.n]...))
+	return c.rooted("scatter", src, ccl.Scatter(c.ctx, c.comm, input, output, c.root(src), c.opts[:c.n]...))
 }
 
 // ScatterV is Scatter with blocks of different lengths: rank r's output, of length
@@ -93,7 +93,7 @@ func ScatterV[T ccl.Element](output, input []T, counts []int, src int, opts ...C
 	if err != nil {
 		return err
 	}
-	return c.rooted(src, ccl.ScatterV(c.ctx, c.comm, input, counts, nil, output, c.root(src), c.opts[:c.n]...))
+	return c.rooted("scatter_v", src, ccl.ScatterV(c.ctx, c.comm, input, counts, nil, output, c.root(src), c.opts[:c.n]...))
 }
 
 // AllToAll gives every rank its block of every input: block r of rank s's input

@@ -195,7 +195,7 @@ func (c *objects) failed(err error) error {
 func (c *objects) member(global int) (int, error) {
 	root, err := c.group.GroupRank(global)
 	if err != nil {
-		return -1, &InvalidRootError{Root: global, Size: c.comm.Size()}
+		return -1, fmt.Errorf("ccl: %s: %w", c.operation, &InvalidRootError{Root: global, Size: c.comm.Size()})
 	}
 	return root, nil
 }

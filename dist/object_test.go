@@ -195,7 +195,7 @@ func TestRefusedObjects(t *testing.T) {
 				_, err := dist.GatherObject(rank, dst)
 				return err
 			},
-			text: "dist: gather_object: rank 1: ccl: root 3 is not a rank of a group of 3 (0 to 2)",
+			text: "dist: gather_object: rank 1: ccl: gather_object: root 3 is not a rank of a group of 3 (0 to 2)",
 		}, {
 			name: "too few objects",
 			call: func(rank int) error {

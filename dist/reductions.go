@@ -67,7 +67,7 @@ func Reduce[T ccl.Element](tensor []T, dst int, op ReduceOp, opts ...CallOption)
 		return err
 	}
 	root := c.root(dst)
-	return deployed(tensor, c.rooted(dst, ccl.Reduce(c.ctx, c.comm, tensor, onlyAt(root, &c, tensor), op, root, c.opts[:c.n]...)))
+	return deployed(tensor, c.rooted("reduce", dst, ccl.Reduce(c.ctx, c.comm, tensor, onlyAt(root, &c, tensor), op, root, c.opts[:c.n]...)))
 }
 
 // onlyAt returns the tensor on the root and nil on other ranks.

@@ -61,7 +61,7 @@ func TestNewGroup(t *testing.T) {
 		if assert.ErrorAs(t, err, &root) {
 			assert.Equal(t, dist.InvalidRootError{Root: 2, Size: 3}, *root)
 		}
-		assert.ErrorContains(t, err, "dist: rank 2 is not in the group of ranks 1, 3, 4: ")
+		assert.ErrorContains(t, err, "dist: broadcast: rank 2 is not in the group of ranks 1, 3, 4: ")
 		work, err := dist.BroadcastAsync(tensor, 2, in)
 		if err != nil {
 			return err
