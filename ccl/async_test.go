@@ -245,7 +245,7 @@ func TestAsyncDebug(t *testing.T) {
 			}
 			var bad *ccl.InvalidArgumentError
 			require.ErrorAs(t, second.Wait(bg), &bad)
-			require.ErrorContains(t, bad, "a buffer was changed after the call was started and before its turn came")
+			require.ErrorContains(t, bad, "a buffer was changed after the call was started and before the queued call ran")
 			var m *ccl.MismatchError
 			require.ErrorAs(t, err, &m)
 			require.Equal(t, "arguments", m.Field)
@@ -274,5 +274,5 @@ func TestAsyncDebugWhileItRuns(t *testing.T) {
 	g := join(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }, s)
 	w := ccl.AllReduceAsync(bg, g[0], x, []int32{0}, ccl.Sum)
 	require.NoError(t, ccl.AllReduceAsync(bg, g[1], []int32{1}, []int32{0}, ccl.Sum).Wait(bg))
-	require.ErrorContains(t, w.Wait(bg), "a buffer was changed after the call was started and while it ran")
+	require.ErrorContains(t, w.Wait(bg), "a buffer was changed after the call was started and while the call ran")
 }
