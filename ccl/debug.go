@@ -30,7 +30,7 @@ func (a *arguments) atTurn() error {
 	if !a.sums.on || a.sum(a.send, a.recv) == a.sums.all {
 		return nil
 	}
-	return a.changed("before its turn came")
+	return a.changed("before the queued call ran")
 }
 
 // atEnd returns an error if an input that is not also an output was changed while the call ran.
@@ -38,7 +38,7 @@ func (a *arguments) atEnd() error {
 	if !a.sums.on || a.tensors != nil || overlap(a.send.data, a.recv.data) || a.sum(a.send) == a.sums.inputs {
 		return nil
 	}
-	return a.changed("while it ran")
+	return a.changed("while the call ran")
 }
 
 func (a *arguments) changed(when string) error {
