@@ -18,7 +18,7 @@ type blocks struct {
 	total, longest int // set by sum
 }
 
-func (b *blocks) wrong(buffer string, expected, actual int) error {
+func (b *blocks) wrong(buffer string, expected, actual int) *InvalidBufferSizeError {
 	return &InvalidBufferSizeError{Operation: b.operation, Buffer: buffer, Expected: expected, Actual: actual}
 }
 
@@ -83,7 +83,7 @@ func (b *blocks) fit(buffer string, n int) error {
 		}
 	}
 	if n < end {
-		return b.wrong(buffer, end, n)
+		return b.wrong(buffer, end, n).orMore()
 	}
 	if r, s, ok := overlappingBlocks(b.counts, b.displs); ok {
 		return &InvalidArgumentError{b.operation, fmt.Sprintf("the places of ranks %d and %d in %s overlap", r, s, buffer)}

@@ -73,7 +73,7 @@ func (c *Communicator) checkCoalesced(dtype DType, tensors []Buffer, op Op) erro
 	}
 	c.places = places
 	if total == 0 {
-		return &InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0}
+		return (&InvalidBufferSizeError{Operation: operation, Buffer: "tensors", Expected: 1, Actual: 0}).orMore()
 	}
 	slices.SortFunc(places, comparePlaces)
 	for i := range len(places) - 1 {

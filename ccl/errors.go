@@ -204,13 +204,16 @@ func (e *KernelPanicError) Unwrap() error {
 type InvalidBufferSizeError struct {
 	Operation string
 	Buffer    string // which one: "send", "recv", "counts", "displs"
-	Expected  int    // for recv of an all-gather: at least that many
+	Expected  int    // the exact length, or the least if the text says "or more"
 	Actual    int
 }
 
 func (e *InvalidBufferSizeError) Error() string {
 	return fmt.Sprintf("ccl: %s: %s has %d elements, want %d", e.Operation, e.Buffer, e.Actual, e.Expected)
 }
+
+// orMore adds to the text of e that Expected is the least length.
+func (e *InvalidBufferSizeError) orMore() error { return fmt.Errorf("%w or more", e) }
 
 // InvalidRootError reports that a root is not a rank of the group.
 type InvalidRootError struct{ Root, Size int }

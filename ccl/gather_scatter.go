@@ -108,11 +108,11 @@ func (p *parts) check(ranks, rank int) error {
 	if n := p.count(rank); p.part.Len() != n {
 		return p.wrong(p.partName, n, p.part.Len())
 	}
-	if err := p.fit(p.wholeName, p.whole.Len()); err != nil {
-		return err
-	}
 	if p.counts == nil && p.whole.Len() != p.total {
 		return p.wrong(p.wholeName, p.total, p.whole.Len())
+	}
+	if err := p.fit(p.wholeName, p.whole.Len()); err != nil {
+		return err
 	}
 	if !within(p.part, p.whole, p.at(rank)) {
 		return &InvalidArgumentError{p.operation, p.partName + " overlaps " + p.wholeName + ", but is not this rank's " + p.place + " it"}

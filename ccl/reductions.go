@@ -154,7 +154,7 @@ func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op) erro
 	case len(send.data) != len(recv.data):
 		return &InvalidBufferSizeError{Operation: coll.String(), Buffer: "recv", Expected: send.Len(), Actual: recv.Len()}
 	case len(send.data) == 0:
-		return &InvalidBufferSizeError{Operation: coll.String(), Buffer: "send", Expected: 1, Actual: 0}
+		return (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "send", Expected: 1, Actual: 0}).orMore()
 	case !same(send.data, recv.data) && overlap(send.data, recv.data):
 		return &InvalidArgumentError{coll.String(), "send and recv overlap in part; they must be the same slice or disjoint"}
 	}

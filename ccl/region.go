@@ -127,7 +127,7 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	}
 	switch {
 	case count < least:
-		return c.end(c.refuse(&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}))
+		return c.end(c.refuse((&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore()))
 	case count > (math.MaxInt/parts-allocBytes)>>shift:
 		return c.end(c.refuse(&AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
 			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)}))

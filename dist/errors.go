@@ -20,7 +20,7 @@ var (
 	// DestroyProcessGroup in between.
 	ErrAlreadyInitialized = errors.New("default process group has been initialized already")
 	// ErrNotDeployed: the input of a reduction is nil.
-	ErrNotDeployed = errors.New("tensor is not deployed")
+	ErrNotDeployed = errors.New("the tensor is nil")
 	// ErrGoexit: a worker ended by runtime.Goexit instead of returning.
 	ErrGoexit = errors.New("worker ended by runtime.Goexit and did not return " +
 		"(a test's FailNow, Fatal and Skip end their goroutine this way, and so does testify's require)")

@@ -34,7 +34,7 @@ func deployed[T ccl.Element](input []T, err error) error {
 	case !ok:
 		return err
 	case input == nil:
-		return fmt.Errorf("dist: %s: %w: it is nil: %w", size.Operation, ErrNotDeployed, err)
+		return fmt.Errorf("dist: %s: %w: %w", size.Operation, ErrNotDeployed, err)
 	default:
 		return fmt.Errorf("dist: %s: the tensor is empty: %w", size.Operation, err)
 	}
