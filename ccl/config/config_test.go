@@ -137,7 +137,9 @@ func TestParseErrors(t *testing.T) {
 
 		// not YAML at all: the line is the mistake's, not the enclosing mapping's
 		{v + "defaults:\n  timeout: 5s\n world_size: 4\n", ":4: not YAML: did not find expected key"},
-		{v + "defaults:\n\ttimeout: 5s\n", ":3: not YAML: found character that cannot start any token"},
+		{v + "defaults:\n\ttimeout: 5s\n", ":3: not YAML: a tab indents the line; indentation must be spaces"},
+		{v + "defaults:\n  \ttimeout: 5s\n", ":3: not YAML: a tab indents the line; indentation must be spaces"},
+		{v + "defaults:\n  timeout: @5s\n", ":3: not YAML: found character that cannot start any token"},
 		{v + "defaults:\n  timeout: 5s\n\tworld_size: 4\n", ":4: not YAML: found a tab character that violates indentation"},
 		{v + "rules:\n  - algorithm: a\n   bytes: 4\ntopology: {}\n", ":4: not YAML: did not find expected '-' indicator"},
 		{v + "topology: {kind: ring_1d, count: 4]\n", ":2: not YAML: did not find expected ',' or '}'"},

@@ -68,11 +68,20 @@ func Parse(data []byte, fail Fail) (Node, error) {
 	if !errors.Is(err, io.EOF) {
 		message, line := syntaxError(err, input.lines)
 		whole.Line = line
+		if strings.Contains(message, "cannot start any token") && indentedByTab(data, line) {
+			message = "a tab indents the line; indentation must be spaces"
+		}
 		return whole, whole.Errorf("not YAML: %s", message)
 	}
 	root := Node{value: document.Content[0], fail: fail, Line: document.Content[0].Line}
 	nodes := 0
 	return root, root.check(1, &nodes)
+}
+
+// indentedByTab reports whether a tab is in the indentation of a line.
+func indentedByTab(data []byte, line int) bool {
+	lines := bytes.Split(data, []byte("\n"))
+	return line > 0 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
 }
 
 // guarded turns a panic of the parser, by which some of its internal checks end, into an
