@@ -120,7 +120,7 @@ func (e *examination) explain(ranks int) {
 	}
 	var r *report
 	if err == nil {
-		asked := explainCommand{Collective: []ccl.Collective{ccl.CollAllReduce}, Bytes: []ccl.ByteSize{4, 25 << 20}, Ranks: []int{ranks}}
+		asked := explainCommand{Collective: []ccl.Collective{ccl.CollAllReduce}, Bytes: []measure.Size{4, 25 << 20}, Ranks: []int{ranks}}
 		r, err = asked.explain()
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 type explainCommand struct {
 	Config     string           `placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
 	Collective []ccl.Collective `placeholder:"NAME" help:"Collectives; by default all."`
-	Bytes      []ccl.ByteSize   `placeholder:"SIZE" help:"Lengths of one rank's input, as in ccl.yaml; by default 8, 1KiB, 64KiB, 1MiB and 64MiB."`
+	Bytes      []measure.Size   `placeholder:"SIZE" help:"Lengths of one rank's input: 8, 1K, 64KiB, 256M; by default 8, 1KiB, 64KiB, 1MiB and 64MiB."`
 	Ranks      []int            `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core."`
 	DType      []ccl.DType      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []ccl.Op         `placeholder:"NAME" help:"Operations; by default sum."`
@@ -53,11 +53,6 @@ func (c *explainCommand) Validate() error {
 	for _, n := range c.Ranks {
 		if n < 1 || n > config.MaxRanks {
 			return fmt.Errorf("--ranks %d: from 1 to %d ranks are possible", n, config.MaxRanks)
-		}
-	}
-	for _, b := range c.Bytes {
-		if b == 0 {
-			return errors.New("--bytes 0: a call without data runs no kernel")
 		}
 	}
 	return nil
@@ -263,7 +258,7 @@ func (c *explainCommand) world(cfg *config.Config, n int) (*world, error) {
 
 // defaultBytes are a payload, a slot, a vector that fits into each of the caches,
 // and one that exceeds them.
-var defaultBytes = []ccl.ByteSize{8, 1 << 10, 64 << 10, 1 << 20, 64 << 20}
+var defaultBytes = []measure.Size{8, 1 << 10, 64 << 10, 1 << 20, 64 << 20}
 
 func orElse[T any](given []T, otherwise ...T) []T {
 	if len(given) > 0 {

@@ -211,6 +211,7 @@ rules:
   - {collective: all_reduce, ranks: "-8", algorithm: ring}
 `)
 	text := printed(t, "explain", "--ranks=4", "--bytes=64KiB,2MiB,6", "--dtype=float32")
+	require.Equal(t, text, printed(t, "explain", "--ranks=4", "--bytes=64K,2M,6", "--dtype=float32"), "sizes are those of goccl bench")
 	require.Contains(t, text, "ccl.yaml:7: rules 1 and 2 overlap: both match all_reduce")
 	require.Contains(t, text, "ccl.yaml:7: no rule matches ")
 	require.Contains(t, text, "refused: not implemented: no rule of ccl.yaml matches; entries that can: direct, ring\n")
@@ -335,8 +336,8 @@ func TestMistakes(t *testing.T) {
 		{"", 80, `expected one of "bench", "doctor", "explain"`},
 		{"explian", 80, "explian"},
 		{"explain --rank=2", 80, "unknown flag --rank"},
-		{"explain --bytes=64kb", 80, `--bytes: "64kb" is not a size in bytes; write it like 64KiB`},
-		{"explain --bytes=0", 80, "--bytes 0"},
+		{"explain --bytes=64kb", 80, `--bytes: "64kb" is not a size in bytes; write it like 4, 1K, 64KiB or 256M`},
+		{"explain --bytes=0", 80, `--bytes: "0": a call has at least one byte`},
 		{"explain --ranks=0", 80, "--ranks 0: from 1 to 65536 ranks are possible"},
 		{"explain --ranks=65537", 80, "--ranks 65537"},
 		{"explain --collective=allreduce", 80, `unknown collective "allreduce" (did you mean all_reduce?)`},
