@@ -123,6 +123,25 @@ func TestExchangeHandsOver(t *testing.T) {
 	require.NoError(t, background.wait(t))
 }
 
+// A rank may still put a message while it closes. After a receive has failed because of that, no
+// later receive gets the message.
+func TestMessageAfterDeparture(t *testing.T) {
+	for name, source := range map[string]int{"from the rank": 0, "from any": AnySource} {
+		t.Run(name, func(t *testing.T) {
+			eps := local.New(2)
+			e := engine(eps[1])
+			require.NoError(t, eps[0].Close())
+			var lost *transport.PeerLostError
+			require.ErrorAs(t, start(e, false, source, make([]byte, 1)).wait(t), &lost)
+			_, ok, err := eps[0].P2P().TryPut(1, &transport.Message{Bytes: []byte{7}, Total: 1, Seq: 3, Clock: 1})
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.ErrorAs(t, start(e, false, 0, make([]byte, 1)).wait(t), &lost)
+			require.Equal(t, 0, lost.Rank)
+		})
+	}
+}
+
 // A mismatch tells what arrived, and the message stays for the next receive.
 func TestMismatch(t *testing.T) {
 	e := engine(local.New(1)[0])

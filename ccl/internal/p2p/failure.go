@@ -89,7 +89,9 @@ func (e *Engine) mayBeLost(t *Transfer) (yes bool) {
 }
 
 // giveUp ends a transfer that did not succeed. If the other rank may see part of the message
-// and is not lost, the group fails: nothing else takes the message away from it.
+// and is not lost, the group fails: nothing else takes the message away from it. After a
+// receive has failed because its sender is lost, nothing more of this sender is received: it
+// may still send while it closes, and a later receive would get the message of this one.
 func (e *Engine) giveUp(t *Transfer, err error) {
 	if _, timeout := errors.AsType[*transport.TimeoutError](err); timeout {
 		if e.ep.Failed() { // meanwhile: the ranks that err names may have stopped waiting because of it
@@ -98,14 +100,16 @@ func (e *Engine) giveUp(t *Transfer, err error) {
 		}
 		e.timedOut = true
 	}
-	if _, lost := errors.AsType[*transport.PeerLostError](err); !lost && t.visible {
+	_, lost := errors.AsType[*transport.PeerLostError](err)
+	if !lost && t.visible {
 		e.ep.Fail(e.failure(err))
 		e.endAll(err)
 		return
 	}
-	for i := range e.incoming {
-		if e.incoming[i].recv == t {
-			e.incoming[i] = incoming{lost: true}
+	for from := range e.incoming {
+		in := &e.incoming[from]
+		if in.recv == t || lost && in.recv == nil && !t.Sending && (t.Peer == from || t.Peer == AnySource) {
+			*in = incoming{lost: true}
 		}
 	}
 	e.withdraw(t, err)

@@ -8,7 +8,7 @@ type incoming struct {
 	recv       *Transfer // the receive that gets it; nil: it goes to the unexpected queue
 	unexpected message   // then its data so far
 	total, got int       // bytes
-	lost       bool      // the sender was lost in the middle of a message: ignore the rest
+	lost       bool      // the sender is lost, and a receive has failed because of it: ignore the rest
 }
 
 // receive moves what a rank has sent, until a receive has ended, nothing more has arrived,
