@@ -2,7 +2,11 @@ package groupsync
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -56,6 +60,25 @@ func TestBehind(t *testing.T) {
 	if got := NewMember(NewGroup(states, new(Words), noCauses{}, stopped{}), 0, nil, false).behind(1); got != 1 {
 		t.Errorf("blames rank %d, want 1", got)
 	}
+}
+
+// A rank whose call has timed out stays in the chain of waits until it has recorded the failure.
+// Otherwise a rank that times out at the same moment would blame it.
+func TestBehindOneThatTimedOut(t *testing.T) {
+	states := []*State{new(State), new(State), new(State)}
+	g := NewGroup(states, new(Words), noCauses{}, NewGoroutines(3))
+	r := NewMember(g, 0, nil, false)
+	require.NoError(t, r.Begin(&transport.Arrival{Ctx: context.Background(), Seq: 1, Limit: transport.Timeout{After: time.Millisecond}}))
+	for _, s := range states {
+		s.line[1].epoch.Store(1)
+	}
+	states[1].waitOn.Store(0 + 1)
+	var timeout *transport.TimeoutError
+	require.ErrorAs(t, r.AwaitMessage(new(atomic.Uint64), 1, 2), &timeout)
+	require.Equal(t, []int{2}, timeout.Behind)
+	require.Equal(t, 1, NewMember(g, 2, nil, false).behind(1), "rank 2 waits for 1, that for 0, and that for 2")
+	r.StepOut()
+	require.Zero(t, states[0].waitOn.Load())
 }
 
 // drowsy simulates processes that were woken and fall asleep again after that many calls of

@@ -370,6 +370,9 @@ func (r *Member) Withdraw() (ended bool) {
 // StepOut marks this rank as having left the current call on a failure, and wakes all ranks.
 // Rule outOfEveryCall.
 func (r *Member) StepOut() {
+	if r.state.waitOn.Load()&gaveUp != 0 { // the failure is recorded: no other rank looks for one to blame
+		r.state.waitOn.Store(0)
+	}
 	r.state.out.Store(r.seq)
 	r.group.announce()
 }

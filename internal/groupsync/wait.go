@@ -101,7 +101,9 @@ func (r *Member) endWait(w *wait) {
 	r.budget.end(w)
 	if w.parked {
 		r.group.words.sleepers.Add(-1)
-		r.state.waitOn.Store(0)
+		if r.state.waitOn.Load()&gaveUp == 0 { // a timeout stays in the chain of waits until StepOut
+			r.state.waitOn.Store(0)
+		}
 		r.suspicious = false
 	}
 }
