@@ -548,10 +548,12 @@ func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 			if got := other.result(); !strings.Contains(got.Err, fmt.Sprintf("pid %d has joined as rank 1 already and is running", slow.pid())) {
 				t.Errorf("got %q", got.Err)
 			}
-			_ = zero.cmd.Process.Kill() // leaves its file
-			_ = zero.cmd.Wait()
-			slow.result()
-			removeLeftovers(t, 1)
+			for _, r := range []*rank{zero, slow} { // they hear of the mistake, which ends the job
+				if got := r.result(); !strings.Contains(got.Err, "has joined as rank 1 already") {
+					t.Errorf("rank %d: got %q", r.spec.Job.Rank, got.Err)
+				}
+			}
+			removeLeftovers(t, 0)
 		})
 	}
 }
