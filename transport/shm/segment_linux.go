@@ -56,8 +56,8 @@ const (
 // It is collective. It returns on all ranks when all have attached, and succeeds on all or on
 // none. If a rank dies or gives up before, or a process comes that cannot be a rank of this job,
 // it fails at once on all ranks that have attached, with the reason. If it fails, no file
-// remains, unless rank 0 is killed and another rank never comes. The next job of that name
-// removes such a file.
+// remains, unless rank 0 is killed and another rank comes only after that, or never. The next job
+// of that name removes such a file, as do goccl run and RemoveLeftovers.
 //
 // errors.As finds:
 //   - *transport.AllocationFailedError if the memory cannot be allocated;
