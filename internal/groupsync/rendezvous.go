@@ -38,6 +38,9 @@ func (r *Member) Gone(members []int, hasCome func(rank int) bool) error {
 		return transport.ErrFailed
 	}
 	for rank, m := range members {
+		if m == r.rank {
+			continue // it may leave at any moment, which the caller then learns as ErrClosed
+		}
 		if left := r.group.states[m].left.Load() != 0; (left || r.dead(m)) && !hasCome(rank) {
 			e := r.lost(m)
 			e.Rank = rank

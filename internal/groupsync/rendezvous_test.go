@@ -1,0 +1,30 @@
+package groupsync
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// observed simulates processes that live. Dead calls looked.
+type observed struct{ looked func() }
+
+func (o observed) Wake(int)                        {}
+func (o observed) Sleep(int, context.Context) bool { return true }
+func (o observed) Yield() bool                     { return true }
+func (o observed) Asleep(int) bool                 { return true }
+func (o observed) Dead(int) (int, bool)            { o.looked(); return 0, false }
+
+// A rank that leaves while Gone looks at the members is not lost to itself.
+func TestGoneWhileLeaving(t *testing.T) {
+	var r *Member
+	leave := observed{looked: func() { r.Leave() }}
+	r = NewMember(NewGroup([]*State{new(State), new(State)}, new(Words), noCauses{}, leave), 0, nil, false)
+	noneHasCome := func(int) bool { return false }
+
+	require.NoError(t, r.Gone([]int{1, 0}, noneHasCome))
+	require.ErrorIs(t, r.Gone([]int{1, 0}, noneHasCome), transport.ErrClosed)
+}
