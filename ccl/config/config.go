@@ -43,10 +43,8 @@ type Config struct {
 // origin stands for a default.
 type origin struct {
 	line int
-	by   string // "option" or an environment variable; "" for the file
+	by   string // "option", a flag or an environment variable; "" for the file
 }
-
-var fromOption = origin{by: "option"}
 
 func (o origin) isSet() bool { return o != origin{} }
 

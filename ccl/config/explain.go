@@ -17,11 +17,11 @@ type Explanation struct {
 
 // Verdict is whether one rule was chosen for one shape, and why.
 type Verdict struct {
-	Rule   int    // its number, from 1
-	Origin string // "ccl.yaml:31"
-	Entry  string // the rule's algorithm
-	Chosen bool
-	Why    string // "bytes: 1MiB-, and the call has 4KiB"
+	Rule   int    `json:"rule"`   // its number, from 1
+	Origin string `json:"origin"` // "ccl.yaml:31"
+	Entry  string `json:"entry"`  // the rule's algorithm
+	Chosen bool   `json:"chosen"`
+	Why    string `json:"why"` // "bytes: 1MiB-, and the call has 4KiB"
 }
 
 // Explain returns the result of Choose for the same arguments, and a Verdict on each rule.

@@ -8,8 +8,8 @@ import (
 
 // Finding is a property of the rules that their author may not have intended.
 type Finding struct {
-	Origin  string // "ccl.yaml:31"
-	Message string
+	Origin  string `json:"origin"` // "ccl.yaml:31"
+	Message string `json:"message"`
 }
 
 // Findings analyses the rules for any number of ranks. It reports rules with different

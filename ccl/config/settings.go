@@ -17,6 +17,7 @@ type Request struct {
 	Algorithm string        // overrides defaults.algorithm, unless ""
 	Transport string        // overrides defaults.transport, unless ""
 	Timeout   time.Duration // overrides defaults.timeout, unless 0; negative: no limit
+	Flags     bool          // the three above were typed as flags; origins are "--algorithm" and so on, not "option"
 	Ranks     int           // number of ranks, hosted or launched; 1 to MaxRanks
 	RanksFrom string        // origin of Ranks, for messages: "dist.Spawn hosts 4 ranks: dist.WithRanks(4)"
 }
@@ -52,9 +53,9 @@ func (c *Config) Resolve(r Request) (*Settings, error) {
 	s := &Settings{
 		config:    c,
 		ranks:     r.Ranks,
-		algorithm: override(c.algorithm, r.Algorithm, r.Algorithm != ""),
-		transport: override(c.transport, r.Transport, r.Transport != ""),
-		timeout:   override(c.timeout, max(r.Timeout, 0), r.Timeout != 0),
+		algorithm: override(r, c.algorithm, r.Algorithm, r.Algorithm != "", "--algorithm"),
+		transport: override(r, c.transport, r.Transport, r.Transport != "", "--transport"),
+		timeout:   override(r, c.timeout, max(r.Timeout, 0), r.Timeout != 0, "--timeout"),
 		debug:     c.debug,
 	}
 	steps := []func(Request) error{s.checkOptions, s.findAlgorithms, s.resolveWorldSize, s.arrange, s.checkUse, s.checkRules}
@@ -67,11 +68,14 @@ func (c *Config) Resolve(r Request) (*Settings, error) {
 	return s, nil
 }
 
-func override[T any](configured given[T], option T, isSet bool) given[T] {
-	if isSet {
-		return given[T]{option, fromOption}
+func override[T any](r Request, configured given[T], option T, isSet bool, flag string) given[T] {
+	switch {
+	case !isSet:
+		return configured
+	case r.Flags:
+		return given[T]{option, origin{by: flag}}
 	}
-	return configured
+	return given[T]{option, origin{by: "option"}}
 }
 
 // checkOptions checks the names in options and environment variables. Parse has checked those

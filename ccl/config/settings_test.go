@@ -206,19 +206,21 @@ func rewrite(t *testing.T, s *Settings) string {
 }
 
 func TestOptionsTakeThePlaceOfDefaults(t *testing.T) {
-	s := resolve(t, everything, Request{Algorithm: "plain", Transport: "shm", Timeout: time.Second, Ranks: 6})
-	require.Equal(t, "plain", s.Algorithm())
-	require.Equal(t, "shm", s.Transport())
-	require.Equal(t, time.Second, s.Timeout())
-	require.Equal(t, 6, s.WorldSize(), "the world_size of fancy no longer counts")
-	origins := map[string]string{}
-	for _, v := range s.Values() {
-		origins[v.Key] = v.Origin
+	for _, flags := range []bool{false, true} {
+		s := resolve(t, everything, Request{Algorithm: "plain", Transport: "shm", Timeout: time.Second, Flags: flags, Ranks: 6})
+		require.Equal(t, "plain", s.Algorithm())
+		require.Equal(t, "shm", s.Transport())
+		require.Equal(t, time.Second, s.Timeout())
+		require.Equal(t, 6, s.WorldSize(), "the world_size of fancy no longer counts")
+		origins := map[string]string{}
+		for _, v := range s.Values() {
+			origins[v.Key] = v.Origin
+		}
+		for _, name := range []string{"algorithm", "transport", "timeout"} {
+			require.Equal(t, map[bool]string{false: "option", true: "--" + name}[flags], origins["defaults."+name])
+		}
+		require.Equal(t, "ccl.yaml:2 (defaults.world_size)", origins["world_size"])
 	}
-	require.Equal(t, "option", origins["defaults.algorithm"])
-	require.Equal(t, "option", origins["defaults.transport"])
-	require.Equal(t, "option", origins["defaults.timeout"])
-	require.Equal(t, "ccl.yaml:2 (defaults.world_size)", origins["world_size"])
 
 	require.Equal(t, time.Duration(0), resolve(t, everything, Request{Timeout: -1}).Timeout())
 	require.Equal(t, time.Minute, resolve(t, "version: 1\n"+anyRule, Request{}).Timeout())

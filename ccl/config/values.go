@@ -9,9 +9,9 @@ import (
 // Setting is one effective value. Key and Value must be equal on all ranks of a group; Origin
 // may differ.
 type Setting struct {
-	Key    string // such as "algorithms.ring.params.chunk"; rules count from 1: "rules[1].bytes"
-	Value  string
-	Origin string // "ccl.yaml:7", "default", "option", or Request.RanksFrom
+	Key    string `json:"key"` // such as "algorithms.ring.params.chunk"; rules count from 1: "rules[1].bytes"
+	Value  string `json:"value"`
+	Origin string `json:"origin"` // "ccl.yaml:7", "default", "option", "--algorithm", or Request.RanksFrom
 }
 
 // collectValues lists the effective values.

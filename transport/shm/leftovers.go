@@ -6,10 +6,10 @@ import "time"
 // of its ranks had joined, or the link of a rank that was killed while it told the other ranks
 // that it cannot join.
 type Leftover struct {
-	Path  string
-	Job   string    // the job's name
-	Ranks int       // number of ranks of the job
-	Bytes int       // size of the segment; 0 for a link
-	PID   int       // process id of rank 0, or of the rank that left the link; it is dead
-	Made  time.Time // when the file was made
+	Path  string    `json:"path"`
+	Job   string    `json:"job"`   // the job's name
+	Ranks int       `json:"ranks"` // number of ranks of the job
+	Bytes int       `json:"bytes"` // size of the segment; 0 for a link
+	PID   int       `json:"pid"`   // process id of rank 0, or of the rank that left the link; it is dead
+	Made  time.Time `json:"made"`  // when the file was made
 }

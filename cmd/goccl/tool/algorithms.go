@@ -83,10 +83,7 @@ func describeAlgorithms(w io.Writer, registry *ccl.Registry, c *explainCommand) 
 		}
 		all.Algorithms = append(all.Algorithms, described)
 	}
-	if c.JSON {
-		return writeJSON(w, all)
-	}
-	return all.write(w, c.page())
+	return show(w, c.JSON, all, func(w io.Writer) error { return all.write(w, c.page("--algorithms")) })
 }
 
 func describe(a *ccl.Algorithm) (algorithm, error) {

@@ -81,9 +81,8 @@ func (c *benchCommand) Validate() error {
 		return fmt.Errorf("--factor %d: want at least 2", c.Factor)
 	case c.Begin > 0 && c.End > 0 && c.Begin > c.End:
 		return fmt.Errorf("--begin %v is more than --end %v", ccl.ByteSize(c.Begin), ccl.ByteSize(c.End))
-	}
-	if err := checkPicture(c.Plot); err != nil {
-		return err
+	case c.Plot != "" && !slices.Contains([]string{".svg", ".png"}, filepath.Ext(c.Plot)):
+		return fmt.Errorf("--plot %s: the name must end in .svg or .png", c.Plot)
 	}
 	job, plan := measure.Job{Entries: c.Algorithm, Budget: c.budget()}, c.plan()
 	return errors.Join(job.Validate(), plan.Validate())
@@ -94,13 +93,6 @@ func (c *benchCommand) only(clear func(*benchCommand)) bool {
 	rest := *c
 	clear(&rest)
 	return reflect.DeepEqual(rest, benchCommand{})
-}
-
-func checkPicture(path string) error {
-	if ext := filepath.Ext(path); path != "" && ext != ".svg" && ext != ".png" {
-		return fmt.Errorf("--plot %s: the name must end in .svg or .png", path)
-	}
-	return nil
 }
 
 // plan returns the measurements that the flags ask for. Without --ranks it has no ranks.
@@ -159,32 +151,27 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 	}
 	plan := c.plan()
 	if len(plan.Ranks) == 0 {
-		plan.Ranks = []int{defaultRanks(cfg)}
+		plan.Ranks = []int{defaultRanks(cfg, "", 2)}
 		if err := plan.Validate(); err != nil { // the root
 			return err
 		}
 	}
 	job := measure.Job{Config: cfg, Transport: c.Transport, Entries: c.Algorithm, Budget: c.budget()}
-	document := measure.NewDocument(measure.Config(found))
-	out := newBenchTable(stdout, bars, document)
-	err = out.measureAll(plan.Cases(), func(measured measure.Case) (measure.Result, error) {
-		r, err := job.Measure(ctx, measured)
-		if err == nil {
-			document.Results = append(document.Results, r)
-		}
-		return r, err
+	document := measure.NewDocument(found)
+	err = newBenchTable(stdout, bars, document).measureAll(plan.Cases(), func(c measure.Case) (measure.Result, error) {
+		return job.Measure(ctx, c)
 	})
 	// Results are written even if later measurements failed or were interrupted.
 	return errors.Join(err, c.write(stdout, document), judge(document.Results))
 }
 
-// defaultRanks is the number of ranks that a program would have, at least 2 unless the
-// configuration sets it.
-func defaultRanks(cfg *config.Config) int {
-	if n, _, ok := cfg.WorldSize(""); ok {
+// defaultRanks is the number of ranks of dist.Spawn, at least `least` unless the configuration
+// sets it. algorithm overrides defaults.algorithm unless it is "".
+func defaultRanks(cfg *config.Config, algorithm string, least int) int {
+	if n, _, ok := cfg.WorldSize(algorithm); ok {
 		return n
 	}
-	return max(2, runtime.GOMAXPROCS(0))
+	return max(least, runtime.GOMAXPROCS(0))
 }
 
 // write writes the files that the flags ask for.
@@ -192,20 +179,32 @@ func (c *benchCommand) write(stdout io.Writer, d *measure.Document) error {
 	if len(d.Results) == 0 {
 		return nil
 	}
+	return writeFiles(stdout,
+		output{c.CSV, func(path string) error { return writeCSV(path, d.Results) }},
+		output{c.JSON, d.WriteFile},
+		output{c.Plot, func(path string) error { return chart.Save(path, d.Results) }})
+}
+
+// output is a file that a command writes. The path "" stands for none.
+type output struct {
+	path  string
+	write func(path string) error
+}
+
+// writeFiles writes the files and prints their names. An error does not keep it from writing
+// the others.
+func writeFiles(stdout io.Writer, files ...output) error {
 	var all []error
-	file := func(path string, write func(path string) error) {
-		if path == "" {
-			return
+	for _, f := range files {
+		if f.path == "" {
+			continue
 		}
-		err := write(path)
+		err := f.write(f.path)
 		if err == nil {
-			_, err = fmt.Fprintf(stdout, "written: %s\n", path)
+			_, err = fmt.Fprintf(stdout, "written: %s\n", f.path)
 		}
 		all = append(all, err)
 	}
-	file(c.CSV, func(path string) error { return writeCSV(path, d.Results) })
-	file(c.JSON, d.WriteFile)
-	file(c.Plot, func(path string) error { return chart.Save(path, d.Results) })
 	return errors.Join(all...)
 }
 

@@ -49,7 +49,7 @@ func (c *benchCommand) check(ctx context.Context, stdout io.Writer, bars bars) e
 		path:     c.Check,
 		baseline: baseline,
 		job:      measure.Job{Config: config, Budget: c.budget()},
-		document: measure.NewDocument(measure.Config(found)),
+		document: measure.NewDocument(found),
 	}
 	if c.Renew {
 		g.out = newBenchTable(stdout, bars, g.document)
@@ -163,14 +163,12 @@ func (g *guard) measureRows(ctx context.Context, rows []*checkRow, which func(*c
 	var cases []measure.Case
 	of := map[measure.Case][]*checkRow{}
 	for _, r := range rows {
-		if !which(r) {
-			continue
-		}
-		if of[r.Case] == nil {
+		if which(r) {
 			cases = append(cases, r.Case)
+			of[r.Case] = append(of[r.Case], r)
 		}
-		of[r.Case] = append(of[r.Case], r)
 	}
+	cases = slices.Compact(cases) // the rows of a case are adjacent
 	return g.out.measureAll(cases, func(c measure.Case) (measure.Result, error) {
 		var entries []string
 		for _, r := range of[c] {
@@ -190,11 +188,7 @@ func (g *guard) measure(ctx context.Context, c measure.Case, entries []string) (
 	if g.job.Entries = entries; entries[0] == "" { // a barrier
 		g.job.Entries = nil
 	}
-	result, err := g.job.Measure(ctx, c)
-	if err == nil {
-		g.document.Results = append(g.document.Results, result)
-	}
-	return result, err
+	return g.job.Measure(ctx, c)
 }
 
 // compare compares a measurement of the row with the baseline. Code that has become

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -103,17 +104,9 @@ func yardstickOf(r measure.Result) measure.Row {
 }
 
 func (p pair) cells() []string {
-	entry := p.a.Entry
-	if p.a.Calls == 0 {
-		entry = p.b.Entry
-	}
-	yardstick := p.ya.Entry
-	if yardstick == "" {
-		yardstick = p.yb.Entry
-	}
 	time, machine := over(p.b, p.a), over(p.yb, p.ya)
-	return append(caseCells(p.Case), orDash(entry),
-		measure.Digits(p.a.P50, 4), measure.Digits(p.b.P50, 4), measure.Multiple(time), orDash(yardstick), measure.Multiple(machine), p.verdict(time, machine))
+	return append(caseCells(p.Case), orDash(cmp.Or(p.a.Entry, p.b.Entry)), measure.Digits(p.a.P50, 4), measure.Digits(p.b.P50, 4),
+		measure.Multiple(time), orDash(cmp.Or(p.ya.Entry, p.yb.Entry)), measure.Multiple(machine), p.verdict(time, machine))
 }
 
 // caseColumns are the columns that identify the call. PLACE is in or out of place.

@@ -44,7 +44,7 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars) e
 	}
 
 	cases := file.Plan.Cases()
-	document := measure.NewDocument(measure.Config(found))
+	document := measure.NewDocument(found)
 	done := 0
 	for _, cell := range cases {
 		if _, there, err := store.Load(cell); err != nil {
@@ -60,9 +60,6 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars) e
 			if r, err = job.Measure(ctx, cell); err == nil {
 				err = store.Save(r)
 			}
-		}
-		if err == nil {
-			document.Results = append(document.Results, r)
 		}
 		return r, err
 	})
@@ -86,21 +83,8 @@ func writeReport(stdout io.Writer, store *sweep.Store, file *sweep.File, documen
 	if err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		name  string
-		write func(path string) error
-	}{
-		{"results.json", document.WriteFile},
-		{"results.csv", func(path string) error { return sweep.WriteFile(path, table.Bytes()) }},
-		{"report.html", func(path string) error { return sweep.WriteFile(path, page) }},
-	} {
-		path := store.Path(f.name)
-		if err := f.write(path); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(stdout, "written: %s\n", path); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeFiles(stdout,
+		output{store.Path("results.json"), document.WriteFile},
+		output{store.Path("results.csv"), func(path string) error { return sweep.WriteFile(path, table.Bytes()) }},
+		output{store.Path("report.html"), func(path string) error { return sweep.WriteFile(path, page) }})
 }

@@ -9,15 +9,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/schollz/progressbar/v3"
+
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
 // benchTable prints results one by one, in a table for each section.
 type benchTable struct {
-	out     io.Writer
-	bar     progress
-	results []measure.Result // of the section
+	out      io.Writer
+	bars     bars
+	bar      *progressbar.ProgressBar
+	document *measure.Document
+	section  []measure.Result
 }
 
 // newBenchTable prints the head: machine, configuration and clock.
@@ -28,18 +32,19 @@ func newBenchTable(out io.Writer, bars bars, d *measure.Document) *benchTable {
 	}
 	fmt.Fprintf(out, "configuration  %s (%s)\n", d.Config.File, d.Config.FoundBy)
 	fmt.Fprintf(out, "clock          %d ns per reading, included once in every time\n", d.Machine.ClockNS)
-	return &benchTable{out: out, bar: progress{out: bars}}
+	return &benchTable{out: out, bars: bars, document: d}
 }
 
-// measureAll measures the cases one after the other and prints each result, never while
-// a call is timed.
+// measureAll measures the cases one after the other, and adds each result to the document and
+// prints it, never while a call is timed.
 func (t *benchTable) measureAll(cases []measure.Case, one func(measure.Case) (measure.Result, error)) error {
-	t.bar.start(len(cases))
+	t.bar = t.bars.start(len(cases))
 	defer t.end()
 	for _, c := range cases {
-		t.bar.describe(fmt.Sprintf("%s %v, %d ranks", c.Collective, ccl.ByteSize(c.Bytes), c.Ranks))
+		t.bar.Describe(fmt.Sprintf("%s %v, %d ranks", c.Collective, ccl.ByteSize(c.Bytes), c.Ranks))
 		r, err := one(c)
 		if err == nil {
+			t.document.Results = append(t.document.Results, r)
 			err = t.add(r)
 		}
 		if errors.Is(err, context.Canceled) {
@@ -48,7 +53,7 @@ func (t *benchTable) measureAll(cases []measure.Case, one func(measure.Case) (me
 		if err != nil {
 			return err
 		}
-		t.bar.add()
+		_ = t.bar.Add(1) // errors of the progress bar do not matter
 	}
 	return nil
 }
@@ -66,9 +71,9 @@ var benchColumns = []struct {
 // add prints the rows of a case.
 func (t *benchTable) add(r measure.Result) error {
 	var b strings.Builder
-	if len(t.results) == 0 || t.results[0].Section() != r.Section() {
+	if len(t.section) == 0 || t.section[0].Section() != r.Section() {
 		b.WriteString(t.yardsticks())
-		t.results = nil
+		t.section = nil
 		b.WriteString("\n" + r.Title())
 		if r.Transport != "" {
 			b.WriteString(" over " + r.Transport)
@@ -80,20 +85,20 @@ func (t *benchTable) add(r measure.Result) error {
 		}
 		b.WriteString(benchLine(names) + benchLine(units))
 	}
-	t.results = append(t.results, r)
+	t.section = append(t.section, r)
 	for _, row := range r.Algorithms() {
 		b.WriteString(benchLine(benchCells(r, row)))
 	}
-	t.bar.clear()
+	_ = t.bar.Clear()
 	_, err := io.WriteString(t.out, b.String())
 	return err
 }
 
 // end prints the yardsticks of the last section.
 func (t *benchTable) end() {
-	t.bar.clear()
+	_ = t.bar.Clear()
 	fmt.Fprint(t.out, t.yardsticks())
-	t.results = nil
+	t.section = nil
 }
 
 func benchLine(cells []string) string {
@@ -143,7 +148,7 @@ func (t *benchTable) yardsticks() string {
 		{measure.Barrier, "barrier"}, {measure.CoreToCore, "core to core, one way"},
 	} {
 		var all []float64
-		for _, r := range t.results {
+		for _, r := range t.section {
 			if row := r.Yardstick(y.name); row.Calls > 0 {
 				all = append(all, row.P50)
 			}

@@ -4,17 +4,12 @@ import (
 	"os"
 
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
-
-// configFile is the configuration in use.
-type configFile struct {
-	File    string `json:"file"`
-	FoundBy string `json:"found_by"` // "--config", "GOCCL_CONFIG", "working directory" or "built in"
-}
 
 // loadConfig loads the configuration at path, or if that is empty the one that
 // programs find.
-func loadConfig(path string) (cfg *config.Config, found configFile, err error) {
+func loadConfig(path string) (cfg *config.Config, found measure.Config, err error) {
 	if path != "" {
 		found.FoundBy = "--config"
 		if cfg, err = config.Load(path); err == nil {
@@ -31,7 +26,7 @@ func loadConfig(path string) (cfg *config.Config, found configFile, err error) {
 		}
 	}
 	if err != nil {
-		return nil, configFile{}, err
+		return nil, found, err
 	}
 	found.File = cfg.File()
 	return cfg, found, nil

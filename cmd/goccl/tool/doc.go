@@ -14,25 +14,20 @@
 //
 // # Model
 //
-// `goccl explain` loads the configuration as a program would, from the same file
-// and environment, and calls config.Settings.Explain for every combination of the
-// flags. It sends nothing and starts nothing. Of the transport it only needs the longest
-// input that travels with the synchronisation; between goroutines that depends on the
-// cores that this process may use, as it does in the program.
+// `goccl explain` loads the configuration as a program would, and calls
+// config.Settings.Explain for every combination of the flags. It sends nothing and starts
+// nothing. Of the transport it only needs the longest input that travels with the
+// synchronisation; between goroutines that depends on the cores that this process may use.
 //
-// `goccl bench` times calls (see docs/guides/benchmarking.md): it makes cases from its
-// flags, measures each, and prints it before the next one starts, so that
-// the process does nothing else while it measures. An interrupt ends it between two
-// calls; it prints what it has measured. It hosts the ranks itself, and refuses
-// to be a rank of a launcher.
+// `goccl bench` (see docs/guides/benchmarking.md) prints each case before it measures the
+// next one. An interrupt ends it between two calls; it prints what it has measured. It
+// hosts the ranks itself, and refuses to be a rank of a launcher.
 //
 // `goccl run` starts a program as several ranks; see package launcher. For that it also
 // starts the goccl program itself, under other names that Main checks first. So your
 // program must do nothing before Main.
 //
-// `goccl doctor` (see docs/guides/processes.md) reports on the machine, each line with a
-// verdict: cores, memory and /dev/shm, the kernel features that processes need, the
-// launcher, the configuration with two explained calls, and yardsticks. It leaves nothing
+// `goccl doctor` (see docs/guides/processes.md) reports on the machine, and leaves nothing
 // behind. With --clean it only removes the segments of dead jobs of this user, by
 // shm.Leftover.Remove.
 //

@@ -40,11 +40,7 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	write := e.write
-	if c.JSON {
-		write = func(w io.Writer) error { return writeJSON(w, e) }
-	}
-	return errors.Join(write(stdout), e.judge())
+	return errors.Join(show(stdout, c.JSON, e, e.write), e.judge())
 }
 
 // examination is the result of `goccl doctor`, and its JSON.
@@ -52,27 +48,17 @@ type examination struct {
 	Date       time.Time        `json:"date"`
 	Machine    measure.Machine  `json:"machine"`
 	Findings   []doctor.Finding `json:"findings"`
-	Config     *configFile      `json:"config,omitempty"` // nil if it is invalid
+	Config     *measure.Config  `json:"config,omitempty"` // nil if it is invalid
 	Calls      []*call          `json:"calls"`            // two typical ones, as in goccl explain
 	Yardsticks []measure.Result `json:"yardsticks"`       // as in goccl bench
-	Leftovers  []leftover       `json:"leftovers"`
-}
-
-// leftover is a shm.Leftover.
-type leftover struct {
-	Path  string    `json:"path"`
-	Job   string    `json:"job"`
-	Ranks int       `json:"ranks"`
-	Bytes int       `json:"bytes"`
-	PID   int       `json:"pid"` // of rank 0, which is dead
-	Made  time.Time `json:"made"`
+	Leftovers  []shm.Leftover   `json:"leftovers"`
 }
 
 // examine makes all checks.
 func examine(ctx context.Context) *examination {
 	e := &examination{
 		Date: time.Now().UTC().Truncate(time.Second), Machine: measure.ThisMachine(),
-		Calls: []*call{}, Yardsticks: []measure.Result{}, Leftovers: []leftover{},
+		Calls: []*call{}, Yardsticks: []measure.Result{}, Leftovers: []shm.Leftover{},
 	}
 	e.add(doctor.Machine(e.Machine, "", os.Getenv)...)
 
@@ -80,9 +66,7 @@ func examine(ctx context.Context) *examination {
 	e.add(doctor.Processes(ctx, max(2, e.Machine.Cores, ranks), 2, 8)...)
 	left, err := shm.Leftovers()
 	e.add(doctor.Leftovers(left, err))
-	for _, l := range left {
-		e.Leftovers = append(e.Leftovers, leftover(l))
-	}
+	e.Leftovers = append(e.Leftovers, left...)
 
 	e.add(launcher)
 	e.explain(ranks)
@@ -111,7 +95,7 @@ func (e *examination) explain(ranks int) {
 	cfg, found, err := loadConfig("")
 	from := fmt.Sprintf("a launcher has started %d ranks", ranks)
 	if err == nil && !underLauncher {
-		ranks = defaultRanks(cfg)
+		ranks = defaultRanks(cfg, "", 2)
 		from = fmt.Sprintf("dist.Spawn would host %d", ranks)
 	}
 	var settings *config.Settings
@@ -170,30 +154,26 @@ func (e *examination) judge() error {
 
 // removal is the result of `goccl doctor --clean`, and its JSON.
 type removal struct {
-	Removed []leftover `json:"removed"`
-	Kept    []kept     `json:"kept"`
+	Removed []shm.Leftover `json:"removed"`
+	Kept    []kept         `json:"kept"`
 }
 
 type kept struct {
-	leftover
+	shm.Leftover
 	Why string `json:"why"`
 }
 
 // clean removes the leftovers.
 func (c *doctorCommand) clean(stdout io.Writer, found []shm.Leftover) error {
-	r := removal{Removed: []leftover{}, Kept: []kept{}}
+	r := removal{Removed: []shm.Leftover{}, Kept: []kept{}}
 	for _, l := range found {
 		if err := l.Remove(); err != nil {
-			r.Kept = append(r.Kept, kept{leftover(l), err.Error()})
+			r.Kept = append(r.Kept, kept{l, err.Error()})
 			continue
 		}
-		r.Removed = append(r.Removed, leftover(l))
+		r.Removed = append(r.Removed, l)
 	}
-	write := r.write
-	if c.JSON {
-		write = func(w io.Writer) error { return writeJSON(w, r) }
-	}
-	err := write(stdout)
+	err := show(stdout, c.JSON, r, r.write)
 	if n := len(r.Kept); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d could not be removed", n, len(found)))
 	}
@@ -203,10 +183,10 @@ func (c *doctorCommand) clean(stdout io.Writer, found []shm.Leftover) error {
 func (r removal) write(stdout io.Writer) error {
 	var b strings.Builder
 	for _, l := range r.Removed {
-		fmt.Fprintf(&b, "removed %v\n", l)
+		fmt.Fprintf(&b, "removed %s\n", described(l))
 	}
 	for _, l := range r.Kept {
-		fmt.Fprintf(&b, "kept %v: %s\n", l.leftover, l.Why)
+		fmt.Fprintf(&b, "kept %s: %s\n", described(l.Leftover), l.Why)
 	}
 	if b.Len() == 0 {
 		b.WriteString("nothing to remove: this user has no leftovers of dead jobs\n")
@@ -215,7 +195,7 @@ func (r removal) write(stdout io.Writer) error {
 	return err
 }
 
-func (l leftover) String() string {
+func described(l shm.Leftover) string {
 	return fmt.Sprintf("%s: %s, of job %s of %d ranks, made at %s by pid %d",
 		l.Path, doctor.Amount(float64(l.Bytes)), l.Job, l.Ranks, l.Made.Format(time.DateTime), l.PID)
 }

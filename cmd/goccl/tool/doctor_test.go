@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/transport/shm"
 )
 
@@ -54,7 +55,7 @@ func TestDoctor(t *testing.T) {
 	require.Zero(t, status, "%+v", e.Findings)
 	require.Len(t, e.Calls, 2)
 	require.Len(t, e.Yardsticks, 2)
-	require.Equal(t, &configFile{"built-in ccl.yaml", "built in"}, e.Config)
+	require.Equal(t, &measure.Config{File: "built-in ccl.yaml", FoundBy: "built in"}, e.Config)
 	require.Contains(t, e.named(t, "all_reduce 25MiB").Says, ", chosen by built-in ccl.yaml:")
 	for _, f := range e.Findings {
 		require.Contains(t, []doctor.Verdict{doctor.OK, doctor.Note, doctor.Problem}, f.Verdict)
@@ -194,14 +195,14 @@ func TestDoctorClean(t *testing.T) {
 	require.Zero(t, status)
 	require.Equal(t, doctor.Note, e.named(t, "leftovers").Verdict)
 	require.Equal(t, "goccl doctor --clean", e.named(t, "leftovers").Do)
-	mine := slices.DeleteFunc(e.Leftovers, func(l leftover) bool { return l.Job != dead.job && l.Job != living.job })
+	mine := slices.DeleteFunc(e.Leftovers, func(l shm.Leftover) bool { return l.Job != dead.job && l.Job != living.job })
 	require.Len(t, mine, 1)
 	require.Equal(t, dead.job, mine[0].Job)
 	require.Equal(t, dead.path, mine[0].Path)
 	require.Equal(t, 2, mine[0].Ranks)
 	require.Equal(t, shm.SegmentBytes(2), mine[0].Bytes)
 
-	found := shm.Leftover(mine[0])
+	found := mine[0]
 	lives := found
 	lives.Path, lives.Job = living.path, living.job
 	var out bytes.Buffer

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"strings"
 	"time"
 
@@ -64,31 +63,24 @@ func (c *explainCommand) Run(stdout io.Writer) error {
 		return describeAlgorithms(stdout, ccl.DefaultRegistry(), c)
 	}
 	if c.Types {
-		return describeTypes(stdout, c.page())
+		return describeTypes(stdout, c)
 	}
 	r, err := c.explain()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case c.JSON:
-		return writeJSON(stdout, r)
 	}
-	return r.write(stdout, c.Why)
+	return show(stdout, c.JSON, r, func(w io.Writer) error { return r.write(w, c.Why) })
 }
 
-// page returns the output format of --algorithms and --types.
-func (c *explainCommand) page() page {
-	if c.Markdown {
-		return markdown{}
+// show prints a result as JSON, or as text.
+func show(w io.Writer, asJSON bool, result any, text func(io.Writer) error) error {
+	if !asJSON {
+		return text(w)
 	}
-	return plain{}
-}
-
-func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return e.Encode(result)
 }
 
 // timeout is a timeout in ccl.yaml's syntax; none is negative, as in dist.WithTimeout.
@@ -110,34 +102,23 @@ func (t *timeout) UnmarshalText(text []byte) error {
 
 // report is the result of `goccl explain`, and its JSON.
 type report struct {
-	Config   configFile `json:"config"`
-	Worlds   []*world   `json:"worlds"`   // one for each world size
-	Findings []finding  `json:"findings"` // about the rules as a whole
-}
-
-type finding struct {
-	Origin  string `json:"origin"` // "ccl.yaml:31"
-	Message string `json:"message"`
+	Config   measure.Config   `json:"config"`
+	Worlds   []*world         `json:"worlds"`   // one for each world size
+	Findings []config.Finding `json:"findings"` // about the rules as a whole
 }
 
 // world is the result for one world size. If the configuration allows no group, Refused
 // is the reason and the other fields are empty.
 type world struct {
-	Ranks        int       `json:"ranks"`
-	Refused      string    `json:"refused,omitempty"`
-	Transport    string    `json:"transport,omitempty"`
-	PayloadLimit int       `json:"payload_limit"`      // bytes of the longest input that travels with the synchronisation
-	Topology     string    `json:"topology,omitempty"` // "torus_2d 3x2 (6 ranks)"
-	Values       []setting `json:"values,omitempty"`
-	Calls        []*call   `json:"calls,omitempty"`
+	Ranks        int              `json:"ranks"`
+	Refused      string           `json:"refused,omitempty"`
+	Transport    string           `json:"transport,omitempty"`
+	PayloadLimit int              `json:"payload_limit"`      // bytes of the longest input that travels with the synchronisation
+	Topology     string           `json:"topology,omitempty"` // "torus_2d 3x2 (6 ranks)"
+	Values       []config.Setting `json:"values,omitempty"`
+	Calls        []*call          `json:"calls,omitempty"`
 
 	settings *config.Settings
-}
-
-type setting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Origin string `json:"origin"`
 }
 
 // call is the result for one call: the kernel, in the fields from Entry to Cost, or in
@@ -159,22 +140,13 @@ type call struct {
 	ChosenBy   string            `json:"chosen_by,omitempty"` // "ccl.yaml:31: rule 1"
 	Eager      bool              `json:"eager"`               // the inputs travel with the synchronisation
 	Cost       *cost             `json:"cost,omitempty"`
-	Rules      []verdict         `json:"rules"`
+	Rules      []config.Verdict  `json:"rules"`
 }
 
 // cost is what a kernel declares (see ccl.Cost).
 type cost struct {
 	Steps int `json:"steps"`
 	Bytes int `json:"bytes"` // over all ranks
-}
-
-// verdict is the result of one rule for one call.
-type verdict struct {
-	Rule   int    `json:"rule"`
-	Origin string `json:"origin"`
-	Entry  string `json:"entry"`
-	Chosen bool   `json:"chosen"`
-	Why    string `json:"why"`
 }
 
 // explain makes the report. It fails if the configuration allows no group for any of the
@@ -184,10 +156,10 @@ func (c *explainCommand) explain() (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Config: found, Findings: []finding{}}
+	r := &report{Config: found}
 	var refusal error
 	var made *config.Settings
-	for _, n := range c.worldSizes(cfg) {
+	for _, n := range orElse(c.Ranks, defaultRanks(cfg, c.Algorithm, 1)) {
 		w, err := c.world(cfg, n)
 		if err != nil {
 			w = &world{Ranks: n, Refused: err.Error()}
@@ -200,21 +172,8 @@ func (c *explainCommand) explain() (*report, error) {
 	if made == nil {
 		return nil, refusal
 	}
-	for _, f := range made.Findings() { // the same for all world sizes
-		r.Findings = append(r.Findings, finding{f.Origin, f.Message})
-	}
+	r.Findings = append([]config.Finding{}, made.Findings()...) // the same for all world sizes
 	return r, nil
-}
-
-// worldSizes returns the values of --ranks, else the number of ranks of dist.Spawn.
-func (c *explainCommand) worldSizes(cfg *config.Config) []int {
-	if len(c.Ranks) > 0 {
-		return c.Ranks
-	}
-	if n, _, ok := cfg.WorldSize(c.Algorithm); ok {
-		return []int{n}
-	}
-	return []int{runtime.GOMAXPROCS(0)}
 }
 
 // world explains the calls of a group of n ranks.
@@ -227,18 +186,16 @@ func (c *explainCommand) world(cfg *config.Config, n int) (*world, error) {
 		Algorithm: c.Algorithm,
 		Transport: c.Transport,
 		Timeout:   time.Duration(c.Timeout),
+		Flags:     true,
 		Ranks:     n,
 		RanksFrom: from,
 	})
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Ranks: n, Topology: settings.Topology().String(), settings: settings}
+	w := &world{Ranks: n, Topology: settings.Topology().String(), Values: settings.Values(), settings: settings}
 	if err := w.connect(); err != nil {
 		return nil, err
-	}
-	for _, v := range settings.Values() {
-		w.Values = append(w.Values, setting{v.Key, v.Value, v.Origin})
 	}
 	for _, coll := range orElse(c.Collective, ccl.Collectives()...) {
 		for _, dtype := range orElse(c.DType, ccl.Float32) {
@@ -288,7 +245,7 @@ func (w *world) explain(s ccl.Shape) *call {
 	c := &call{
 		Ranks: s.Ranks, Transport: w.Transport,
 		Collective: s.Collective, DType: s.DType, Bytes: s.Bytes, Total: s.Total,
-		Rules: []verdict{},
+		Rules: []config.Verdict{},
 	}
 	if s.Collective.Reduces() {
 		c.Op = s.Op.String()
@@ -309,9 +266,7 @@ func (w *world) explain(s ccl.Shape) *call {
 		return c
 	}
 	e := w.settings.Explain(s, "", w.PayloadLimit)
-	for _, v := range e.Rules {
-		c.Rules = append(c.Rules, verdict(v))
-	}
+	c.Rules = append(c.Rules, e.Rules...)
 	if e.Err != nil {
 		c.Refused = e.Err.Error()
 		return c

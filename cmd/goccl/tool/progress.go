@@ -11,41 +11,15 @@ import (
 // bars is the writer of progress bars, standard error.
 type bars struct{ io.Writer }
 
-// progress is a progress bar on a terminal, and nothing elsewhere.
-type progress struct {
-	out bars
-	bar *progressbar.ProgressBar
-}
-
-func (p *progress) start(steps int) {
-	f, ok := p.out.Writer.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return
+// start returns a progress bar, which is shown only on a terminal.
+func (b bars) start(steps int) *progressbar.ProgressBar {
+	out := io.Discard
+	if f, ok := b.Writer.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		out = f
 	}
-	p.bar = progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(f),
+	return progressbar.NewOptions(steps,
+		progressbar.OptionSetWriter(out),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionClearOnFinish())
-}
-
-// Errors of the progress bar do not matter.
-
-func (p *progress) describe(text string) {
-	if p.bar != nil {
-		p.bar.Describe(text)
-	}
-}
-
-func (p *progress) add() {
-	if p.bar != nil {
-		_ = p.bar.Add(1)
-	}
-}
-
-// clear erases the bar before a line is written.
-func (p *progress) clear() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
 }

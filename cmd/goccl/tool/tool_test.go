@@ -17,6 +17,8 @@ import (
 
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
@@ -137,7 +139,7 @@ func TestDefaults(t *testing.T) {
 	alone(t)
 	runtime.GOMAXPROCS(3)
 	r := reported(t, "explain")
-	require.Equal(t, configFile{"built-in ccl.yaml", "built in"}, r.Config)
+	require.Equal(t, measure.Config{File: "built-in ccl.yaml", FoundBy: "built in"}, r.Config)
 	require.Len(t, r.Worlds, 1)
 	require.Equal(t, 3, r.Worlds[0].Ranks)
 	colls := map[ccl.Collective]int{}
@@ -163,41 +165,45 @@ func TestFoundBy(t *testing.T) {
 	writeFile(t, "ccl.yaml", text)
 	writeFile(t, "named.yaml", text)
 	writeFile(t, "option.yaml", text)
-	require.Equal(t, configFile{"ccl.yaml", "working directory"}, reported(t, "explain").Config)
+	require.Equal(t, measure.Config{File: "ccl.yaml", FoundBy: "working directory"}, reported(t, "explain").Config)
 	t.Setenv("GOCCL_CONFIG", "named.yaml")
-	require.Equal(t, configFile{"named.yaml", "GOCCL_CONFIG"}, reported(t, "explain").Config)
-	require.Equal(t, configFile{"option.yaml", "--config"}, reported(t, "explain", "--config=option.yaml").Config)
+	require.Equal(t, measure.Config{File: "named.yaml", FoundBy: "GOCCL_CONFIG"}, reported(t, "explain").Config)
+	require.Equal(t, measure.Config{File: "option.yaml", FoundBy: "--config"}, reported(t, "explain", "--config=option.yaml").Config)
 
 	t.Setenv("GOCCL_CONFIG", "missing.yaml")
 	require.Contains(t, failed(t, 1, "explain"), "missing.yaml: cannot read the configuration")
 	require.Contains(t, failed(t, 1, "explain", "--config=missing.yaml"), "missing.yaml: cannot read the configuration")
 }
 
-// Option before environment before file before default, with the origin of each.
+// Flag before environment before file before default, with the origin of each.
 func TestOrigins(t *testing.T) {
 	alone(t)
 	writeFile(t, "ccl.yaml", threeRules)
-	values := func(args ...string) map[string]setting {
-		all := map[string]setting{}
+	values := func(args ...string) map[string]config.Setting {
+		all := map[string]config.Setting{}
 		for _, v := range reported(t, append([]string{"explain", "--ranks=4"}, args...)...).Worlds[0].Values {
 			all[v.Key] = v
 		}
 		return all
 	}
-	require.Equal(t, setting{"defaults.timeout", "1m0s", "default"}, values()["defaults.timeout"])
+	require.Equal(t, config.Setting{Key: "defaults.timeout", Value: "1m0s", Origin: "default"}, values()["defaults.timeout"])
 	t.Setenv("GOCCL_TIMEOUT", "7s")
 	t.Setenv("GOCCL_ALGORITHM", "small_ring")
-	require.Equal(t, setting{"defaults.timeout", "7s", "GOCCL_TIMEOUT"}, values()["defaults.timeout"])
-	require.Equal(t, setting{"defaults.timeout", "none", "option"}, values("--timeout=none")["defaults.timeout"])
-	require.Equal(t, setting{"defaults.timeout", "2s", "option"}, values("--timeout=2s")["defaults.timeout"])
-	require.Equal(t, setting{"defaults.algorithm", "small_ring", "GOCCL_ALGORITHM"}, values()["defaults.algorithm"])
-	require.Equal(t, setting{"defaults.algorithm", "auto", "option"}, values("--algorithm=auto")["defaults.algorithm"])
-	require.Equal(t, setting{"defaults.transport", "local", "option"}, values("--transport=local")["defaults.transport"])
+	require.Equal(t, config.Setting{Key: "defaults.timeout", Value: "7s", Origin: "GOCCL_TIMEOUT"}, values()["defaults.timeout"])
+	require.Equal(t, config.Setting{Key: "defaults.timeout", Value: "none", Origin: "--timeout"}, values("--timeout=none")["defaults.timeout"])
+	require.Equal(t, config.Setting{Key: "defaults.timeout", Value: "2s", Origin: "--timeout"}, values("--timeout=2s")["defaults.timeout"])
+	require.Equal(t, config.Setting{Key: "defaults.algorithm", Value: "small_ring", Origin: "GOCCL_ALGORITHM"}, values()["defaults.algorithm"])
+	require.Equal(t, config.Setting{Key: "defaults.algorithm", Value: "auto", Origin: "--algorithm"}, values("--algorithm=auto")["defaults.algorithm"])
+	require.Equal(t, config.Setting{Key: "defaults.transport", Value: "local", Origin: "--transport"}, values("--transport=local")["defaults.transport"])
 
 	c := reported(t, "explain", "--ranks=4", "--bytes=64MiB").Worlds[0].Calls[0]
 	require.Equal(t, "small_ring", c.Entry)
 	require.Equal(t, "GOCCL_ALGORITHM", c.ChosenBy)
 	require.Equal(t, "matches, but defaults.algorithm is small_ring (GOCCL_ALGORITHM)", c.Rules[0].Why)
+	c = reported(t, "explain", "--ranks=4", "--bytes=64MiB", "--algorithm=ring").Worlds[0].Calls[0]
+	require.Equal(t, "--algorithm", c.ChosenBy)
+	require.Equal(t, "matches, but defaults.algorithm is ring (--algorithm)", c.Rules[0].Why)
+	require.Contains(t, failed(t, 1, "explain", "--ranks=4", "--algorithm=rnig"), "ccl.yaml: defaults.algorithm (--algorithm): there is no entry \"rnig\"")
 }
 
 func TestFindingsAndRefusals(t *testing.T) {

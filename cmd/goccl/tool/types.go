@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"io"
 	"strconv"
 	"strings"
@@ -56,11 +55,10 @@ var typeNotes = [][]string{
 }
 
 // describeTypes prints the table of types and operations.
-func describeTypes(w io.Writer, form page) error {
-	var b bytes.Buffer
-	form.start(&b, "--types")
-	form.heading(&b, 1, "Types and operations")
-	form.paragraph(&b, aboutTypes)
+func describeTypes(w io.Writer, c *explainCommand) error {
+	p := c.page("--types")
+	p.heading(1, "Types and operations")
+	p.paragraph(aboutTypes)
 	head := []string{"type", "in Go", "bytes"}
 	for _, op := range ccl.Ops() {
 		head = append(head, op.String())
@@ -79,11 +77,10 @@ func describeTypes(w io.Writer, form page) error {
 		}
 		rows = append(rows, row)
 	}
-	form.table(&b, rows)
-	form.heading(&b, 2, "Rules of the operations")
-	form.table(&b, typeNotes)
-	_, err := w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n'))
-	return err
+	p.table(rows)
+	p.heading(2, "Rules of the operations")
+	p.table(typeNotes)
+	return p.print(w)
 }
 
 // defined returns the cell for an operation of a type.
