@@ -42,7 +42,7 @@ func Save(path string, results []measure.Result) error {
 // SVG draws the results as an SVG document.
 func SVG(results []measure.Result) ([]byte, error) {
 	var b bytes.Buffer
-	err := drawTo(results, func(height vg.Length) canvas { return vgsvg.New(width, height) }, &b)
+	err := drawTo(results, func(height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) }, &b)
 	// Fallbacks if the font is not installed.
 	text := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 	return text, err
@@ -51,15 +51,13 @@ func SVG(results []measure.Result) ([]byte, error) {
 // PNG draws the results as a PNG image, at 144 dots per inch.
 func PNG(results []measure.Result) ([]byte, error) {
 	var b bytes.Buffer
-	err := drawTo(results, func(height vg.Length) canvas {
+	err := drawTo(results, func(height vg.Length) vg.CanvasWriterTo {
 		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
 	}, &b)
 	return b.Bytes(), err
 }
 
-type canvas = vg.CanvasWriterTo
-
-func drawTo(results []measure.Result, newCanvas func(height vg.Length) canvas, b *bytes.Buffer) error {
+func drawTo(results []measure.Result, newCanvas func(height vg.Length) vg.CanvasWriterTo, b *bytes.Buffer) error {
 	var rows [][]*plot.Plot
 	for _, s := range sections(results) {
 		latency, bandwidth, err := s.panels()

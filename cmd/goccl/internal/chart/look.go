@@ -58,22 +58,20 @@ func algorithmLook(i int) look {
 
 // add draws a line.
 func (k look) add(p *plot.Plot, points plotter.XYs) error {
-	l, err := plotter.NewLine(points)
+	l, marks, err := plotter.NewLinePoints(points)
 	if err != nil {
 		return err
 	}
-	l.LineStyle = draw.LineStyle{Color: k.color, Width: k.width, Dashes: k.dashes}
+	l.LineStyle, marks.GlyphStyle = k.line(), k.glyph()
 	p.Add(l)
-	marks, err := plotter.NewScatter(points)
-	if err != nil {
-		return err
+	if k.mark != nil || len(points) == 1 {
+		p.Add(marks)
 	}
-	if k.mark == nil && len(points) > 1 {
-		return nil
-	}
-	marks.GlyphStyle = k.glyph()
-	p.Add(marks)
 	return nil
+}
+
+func (k look) line() draw.LineStyle {
+	return draw.LineStyle{Color: k.color, Width: k.width, Dashes: k.dashes}
 }
 
 // glyph returns the mark; a line of one point needs one to be visible.
@@ -86,7 +84,7 @@ func (k look) glyph() draw.GlyphStyle {
 }
 
 func (k look) addLegend(p *plot.Plot, name string) {
-	thumbnails := []plot.Thumbnailer{&plotter.Line{LineStyle: draw.LineStyle{Color: k.color, Width: k.width, Dashes: k.dashes}}}
+	thumbnails := []plot.Thumbnailer{&plotter.Line{LineStyle: k.line()}}
 	if k.mark != nil {
 		thumbnails = append(thumbnails, &plotter.Scatter{GlyphStyle: k.glyph()})
 	}

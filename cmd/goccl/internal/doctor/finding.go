@@ -1,9 +1,6 @@
 package doctor
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Verdict is the conclusion of a Finding.
 type Verdict string
@@ -55,10 +52,6 @@ func ok(part, name, says string, a ...any) Finding {
 func (f Finding) but(v Verdict, do string) Finding {
 	f.Verdict, f.Do = v, do
 	return f
-}
-
-func hasProblem(findings []Finding) bool {
-	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Verdict == Problem })
 }
 
 // Amount formats a number of bytes.

@@ -1,11 +1,12 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
 	"runtime"
-	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,12 +23,12 @@ func Machine(m measure.Machine, root string, getenv func(string) string) []Findi
 			online: countList(h.contents("/sys/devices/system/cpu/online")),
 			usable: m.Cores, gomaxprocs: m.GOMAXPROCS, asked: getenv("GOMAXPROCS"), quota: h.cpuQuota(),
 		}.finding(),
-		ok(PartMachine, "cpu", "%s", join("; ", m.CPU, m.Caches)),
-		vectors(m.Arch, reduce.Implementation(), buildSetting("-tags"), buildSetting("-race")),
+		ok(PartMachine, "cpu", "%s", join(m.CPU, m.Caches)),
+		vectors(m.Arch, reduce.Implementation(), measure.BuildSetting("-tags"), measure.BuildSetting("-race")),
 		h.memory(),
 		h.nodes(),
 		h.hugePages(),
-		ok(PartMachine, "system", "%s", join("; ", strings.TrimSpace(m.OS+"/"+m.Arch+" "+m.Kernel), m.Go, revision(m.Revision))),
+		ok(PartMachine, "system", "%s", join(strings.TrimSpace(m.OS+"/"+m.Arch+" "+m.Kernel), m.Go, revision(m.Revision))),
 		h.container(getenv),
 	}
 }
@@ -113,17 +114,6 @@ func vectors(arch, implementation, tags, race string) Finding {
 	return f
 }
 
-func buildSetting(key string) string {
-	if info, found := debug.ReadBuildInfo(); found {
-		for _, s := range info.Settings {
-			if s.Key == key {
-				return s.Value
-			}
-		}
-	}
-	return ""
-}
-
 func revision(r string) string {
 	if r == "" {
 		return ""
@@ -203,15 +193,7 @@ func (h host) container(getenv func(string) string) Finding {
 }
 
 // join joins the texts that are not empty, or returns "unknown".
-func join(separator string, parts ...string) string {
-	var known []string
-	for _, p := range parts {
-		if p != "" {
-			known = append(known, p)
-		}
-	}
-	if known == nil {
-		return unknown
-	}
-	return strings.Join(known, separator)
+func join(parts ...string) string {
+	known := slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+	return cmp.Or(strings.Join(known, "; "), unknown)
 }

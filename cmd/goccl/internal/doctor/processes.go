@@ -28,7 +28,7 @@ func Processes(ctx context.Context, needed int, others ...int) []Finding {
 		all = append(all, d.room(needed, others))
 	}
 	all = append(all, tryAll(sharedMemory)...)
-	if !hasProblem(all) {
+	if Count(all, Problem) == 0 {
 		all = append(all, trial(ctx))
 	}
 	return all

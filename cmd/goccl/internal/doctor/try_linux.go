@@ -29,7 +29,8 @@ func lookAt(dir string) directory {
 // probe is a kernel feature that processes need.
 type probe struct {
 	name    string
-	use     string // its purpose
+	use     string              // its purpose
+	needs   func(*scratch) bool // nil: nothing
 	try     func(*scratch) error
 	verdict Verdict // if it fails
 	without string  // the consequence without it
@@ -39,21 +40,21 @@ type probe struct {
 const sandbox = "ask who runs this machine: a sandbox or a seccomp filter may forbid it"
 
 var probes = []probe{
-	{"O_TMPFILE, linkat", "a job's memory has no name before it is complete", (*scratch).makeFile,
+	{"O_TMPFILE, linkat", "a job's memory has no name before it is complete", nil, (*scratch).makeFile,
 		Problem, "jobs cannot make their memory", "mount a tmpfs at /dev/shm, and /proc"},
-	{"fallocate", "missing memory is an error, not a crash", (*scratch).allocate,
+	{"fallocate", "missing memory is an error, not a crash", (*scratch).hasFile, (*scratch).allocate,
 		Problem, "jobs cannot make their memory", "mount a tmpfs with room at /dev/shm; in containers --shm-size=1g, or a volume in memory mounted there"},
-	{"OFD locks", "ranks see each other die", (*scratch).lock,
+	{"OFD locks", "ranks see each other die", (*scratch).hasFile, (*scratch).lock,
 		Problem, "jobs do not start", "mount a tmpfs at /dev/shm; Linux has them since 3.15"},
-	{"mmap", "ranks share the file's memory", (*scratch).mapPage,
+	{"mmap", "ranks share the file's memory", (*scratch).hasFile, (*scratch).mapPage,
 		Problem, "ranks share no memory", "see ulimit -v, or " + sandbox},
-	{"MADV_POPULATE_WRITE", "first calls need not allocate memory", (*scratch).populate,
+	{"MADV_POPULATE_WRITE", "first calls need not allocate memory", (*scratch).hasPage, (*scratch).populate,
 		Note, "ranks touch each page instead, which takes longer, once", "Linux has it since 5.14"},
-	{"futex", "ranks sleep in shared memory and wake each other", (*scratch).futex,
+	{"futex", "ranks sleep in shared memory and wake each other", (*scratch).hasPage, (*scratch).futex,
 		Problem, "ranks cannot wait", sandbox},
-	{"/proc/self/stat", "ranks know when their processes started", readStat,
+	{"/proc/self/stat", "ranks know when their processes started", nil, readStat,
 		Problem, "jobs do not start", "mount /proc"},
-	{"pidfd", "launchers identify processes by it, not by ids", openPidfd,
+	{"pidfd", "launchers identify processes by it, not by ids", nil, openPidfd,
 		Note, "launchers use process ids; ranks do not need it", "Linux has it since 5.3"},
 }
 
@@ -62,7 +63,11 @@ func tryAll(dir string) (all []Finding) {
 	s := &scratch{dir: dir, fd: -1}
 	defer s.close()
 	for _, p := range probes {
-		all = append(all, p.finding(p.try(s)))
+		err := errUntried
+		if p.needs == nil || p.needs(s) {
+			err = p.try(s)
+		}
+		all = append(all, p.finding(err))
 	}
 	return all
 }
@@ -99,6 +104,9 @@ func (s *scratch) close() {
 	}
 }
 
+func (s *scratch) hasFile() bool { return s.fd >= 0 }
+func (s *scratch) hasPage() bool { return s.page != nil }
+
 // self is a name by which the nameless file can be opened.
 func (s *scratch) self() string { return fmt.Sprintf("/proc/self/fd/%d", s.fd) }
 
@@ -118,23 +126,20 @@ func (s *scratch) makeFile() (err error) {
 }
 
 func (s *scratch) allocate() error {
-	if s.fd < 0 {
-		return errUntried
-	}
 	return untilUninterrupted(func() error { return unix.Fallocate(s.fd, 0, 0, int64(os.Getpagesize())) })
 }
 
 // lock takes a lock through one open file and checks that another open file sees it until
 // the first is closed.
 func (s *scratch) lock() error {
-	if s.fd < 0 {
-		return errUntried
-	}
 	holder, err := unix.Open(s.self(), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil { // linkat has reported it
 		return errUntried
 	}
-	held, err := s.lockBy(holder)
+	held := false
+	if err = unix.FcntlFlock(uintptr(holder), unix.F_OFD_SETLK, firstByte()); err == nil {
+		held, err = s.held()
+	}
 	if closed := unix.Close(holder); err == nil {
 		err = closed
 	}
@@ -150,13 +155,6 @@ func (s *scratch) lock() error {
 	return err
 }
 
-func (s *scratch) lockBy(fd int) (held bool, err error) {
-	if err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, firstByte()); err != nil {
-		return false, err
-	}
-	return s.held()
-}
-
 func (s *scratch) held() (bool, error) {
 	l := firstByte()
 	err := unix.FcntlFlock(uintptr(s.fd), unix.F_OFD_GETLK, l)
@@ -168,9 +166,6 @@ func firstByte() *unix.Flock_t {
 }
 
 func (s *scratch) mapPage() error {
-	if s.fd < 0 {
-		return errUntried
-	}
 	size := os.Getpagesize()
 	if err := unix.Ftruncate(s.fd, int64(size)); err != nil { // otherwise touching the page ends the process
 		return err
@@ -181,18 +176,12 @@ func (s *scratch) mapPage() error {
 }
 
 func (s *scratch) populate() error {
-	if s.page == nil {
-		return errUntried
-	}
 	return untilUninterrupted(func() error { return unix.Madvise(s.page, unix.MADV_POPULATE_WRITE) })
 }
 
 // futex checks a wait for a changed word, a wait without a wake-up, and a wake-up without
 // a sleeper.
 func (s *scratch) futex() error {
-	if s.page == nil {
-		return errUntried
-	}
 	const wait, wake = 0, 1
 	millisecond := unix.NsecToTimespec(1e6)
 	if err := futex(s.page, wait, 1, nil); !errors.Is(err, unix.EAGAIN) {

@@ -46,10 +46,6 @@ func TestShares(t *testing.T) {
 	require.Equal(t, [][]int{{7}, {8}}, all)
 	_, err = shares([]int{7, 8}, 3)
 	require.EqualError(t, err, "3 ranks cannot have a core each: this process may use 2")
-
-	cores, err := parseCores(formatCores([]int{4, 5, 19}))
-	require.NoError(t, err)
-	require.Equal(t, []int{4, 5, 19}, cores)
 }
 
 func TestFind(t *testing.T) {

@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +21,7 @@ import (
 // The names with which Run starts images of this program.
 const (
 	keeperName = "goccl-keeper" // followed by the name of the job
-	rankName   = "goccl-rank"   // followed by cores or "", the program's file, its arguments
+	rankName   = "goccl-rank"   // followed by cores as JSON or "", the program's file, its arguments
 )
 
 // keeperPipe is the descriptor of the keeper's pipe: in the keeper the read end, in a rank
@@ -80,7 +81,8 @@ func become(keeper *os.File, cores, program string, args []string) int {
 	}
 	syscall.CloseOnExec(keeperPipe)
 	if cores != "" {
-		share, err := parseCores(cores)
+		var share []int
+		err := json.Unmarshal([]byte(cores), &share)
 		if err == nil {
 			err = useCores(share)
 		}

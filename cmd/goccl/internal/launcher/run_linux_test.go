@@ -66,6 +66,12 @@ func TestPin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, cores, after)
 
+	all, _ := run(t, testJob(1, "cores"))
+	job = testJob(1, "cores")
+	job.Pin = true
+	out, _ = run(t, job)
+	require.Equal(t, all.String(), out.String(), "one rank has all cores")
+
 	job = testJob(len(cores)+1, "cores")
 	job.Pin = true
 	var refused *RefusedError

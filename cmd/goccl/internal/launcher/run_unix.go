@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ func (j *Job) Run() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l := &launcher{
-		Job: j, name: newName(), secret: newSecret(), ranks: make([]rank, j.Ranks), seen: -1,
+		Job: j, name: newName(), secret: rand.Text(), ranks: make([]rank, j.Ranks), seen: -1,
 		finished: make(chan int, j.Ranks), children: make(chan child, 1),
 	}
 	defer l.closeFiles()
@@ -56,15 +57,12 @@ func newName() string {
 	return fmt.Sprintf("goccl-%x", key)
 }
 
-// newSecret returns the secret by which the ranks of one job recognise each other.
-func newSecret() string { return rand.Text() }
-
 // launcher is a running Job. The goroutine of Run owns it, except for fields with another
 // owner.
 type launcher struct {
 	*Job
 	name     string // of the job
-	secret   string // of the job; in no other process's arguments
+	secret   string // by which its ranks recognise each other; in no other process's arguments
 	ranks    []rank
 	shares   [][]int // of cores, one for each rank, or nil
 	out, err *output
@@ -127,10 +125,7 @@ func (l *launcher) prepare() (err error) {
 		return err
 	}
 	if l.Directory != "" {
-		if err := l.makeFiles(); err != nil {
-			return err
-		}
-		return nil
+		return l.makeFiles()
 	}
 	var mu sync.Mutex
 	l.out, l.err = newOutput(&mu, l.Stdout), newOutput(&mu, l.Stderr)
@@ -273,11 +268,11 @@ func (l *launcher) start(i int, environment []string) error {
 			defer theirs[k].Close()
 		}
 	}
-	cores := ""
+	var cores []byte
 	if l.shares != nil {
-		cores = formatCores(l.shares[i])
+		cores, _ = json.Marshal(l.shares[i]) // numbers never fail
 	}
-	p, err := os.StartProcess(l.program, append([]string{rankName, cores, l.Program}, l.Args...), &os.ProcAttr{
+	p, err := os.StartProcess(l.program, append([]string{rankName, string(cores), l.Program}, l.Args...), &os.ProcAttr{
 		Files: []*os.File{input, theirs[0], theirs[1], l.names},
 		Env:   environment,
 		Sys:   rankAttributes(),

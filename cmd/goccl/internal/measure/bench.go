@@ -152,9 +152,7 @@ func (b *bench[T]) slowest() (d time.Duration) {
 // in which they were asked for.
 func (b *bench[T]) rows(entries []chosen) (rows []Row) {
 	i := 0
-	measured := func() Row {
-		k := b.contenders[i]
-		row := Row{Library: k.library, Entry: k.name}
+	measured := func(row Row) Row {
 		row.Calls, row.P50, row.P99, row.Min = b.schedule.times(i)
 		for _, r := range b.ranks {
 			row.Errors += r.wrong[i]
@@ -163,14 +161,12 @@ func (b *bench[T]) rows(entries []chosen) (rows []Row) {
 		return row
 	}
 	for b.contenders[i].library == Yardstick {
-		rows = append(rows, measured())
+		rows = append(rows, measured(Row{Library: Yardstick, Entry: b.contenders[i].name}))
 	}
 	for _, e := range entries {
 		row := e.row()
 		if e.refused == "" {
-			m := measured()
-			m.Ran = row.Ran
-			row = m
+			row = measured(row)
 		}
 		rows = append(rows, row)
 	}

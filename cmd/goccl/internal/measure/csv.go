@@ -15,28 +15,21 @@ var Columns = []string{
 // WriteCSV writes the results as CSV (RFC 4180, but with lines that end in "\n"),
 // Columns first.
 func WriteCSV(w io.Writer, results []Result) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(Columns); err != nil {
-		return err
-	}
+	records := [][]string{Columns}
 	for _, r := range results {
 		for _, row := range r.Rows {
 			if row.Calls == 0 {
 				continue
 			}
-			err := out.Write([]string{
+			records = append(records, []string{
 				row.Library, r.Collective, row.Entry, r.DType, r.Op,
 				strconv.Itoa(r.Ranks), strconv.Itoa(r.Bytes), strconv.FormatBool(r.InPlace), strconv.FormatBool(r.Consume),
 				strconv.Itoa(row.Calls), number(row.P50), number(row.P99), number(row.Min),
 				number(row.AlgBW), number(row.BusBW), number(row.XOwnCopy), number(row.XPeerCopy), number(row.XFloor), strconv.Itoa(row.Errors),
 			})
-			if err != nil {
-				return err
-			}
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(records)
 }
 
 // number writes a number without an exponent.

@@ -111,20 +111,23 @@ func Contents(file string) string {
 }
 
 func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
+	if BuildSetting("vcs.modified") == "true" {
+		return BuildSetting("vcs.revision") + "+"
 	}
-	var revision, modified string
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = "+"
+	return BuildSetting("vcs.revision")
+}
+
+// BuildSetting returns a setting with which this program was built, "" if it is unknown; see
+// debug.BuildSetting.
+func BuildSetting(key string) string {
+	if info, found := debug.ReadBuildInfo(); found {
+		for _, s := range info.Settings {
+			if s.Key == key {
+				return s.Value
+			}
 		}
 	}
-	return revision + modified
+	return ""
 }
 
 // clockTime measures how long it takes to read the clock, in nanoseconds.

@@ -27,17 +27,17 @@ func (p *Plan) Validate() error {
 		return err
 	}
 	for _, name := range p.Collectives {
-		if err := known[ccl.Collective](name); err != nil && name != barrier {
+		if err := new(ccl.Collective).UnmarshalText([]byte(name)); err != nil && name != barrier {
 			return fmt.Errorf("%w; barrier can be measured as well", err)
 		}
 	}
 	for _, name := range p.DTypes {
-		if err := known[ccl.DType](name); err != nil {
+		if err := new(ccl.DType).UnmarshalText([]byte(name)); err != nil {
 			return err
 		}
 	}
 	for _, name := range p.Ops {
-		if err := known[ccl.Op](name); err != nil {
+		if err := new(ccl.Op).UnmarshalText([]byte(name)); err != nil {
 			return err
 		}
 	}
@@ -60,14 +60,6 @@ func noTwins[T comparable](list []T) error {
 		}
 	}
 	return nil
-}
-
-// known returns the error of a type of ccl for an unknown name.
-func known[T any, P interface {
-	*T
-	UnmarshalText([]byte) error
-}](name string) error {
-	return P(new(T)).UnmarshalText([]byte(name))
 }
 
 // Cases returns the cases in the order of measurement: by ranks, then

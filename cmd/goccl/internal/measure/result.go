@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -72,13 +73,8 @@ func (r Result) Yardstick(name string) Row {
 }
 
 // Algorithms returns the rows other than yardsticks.
-func (r Result) Algorithms() (rows []Row) {
-	for _, row := range r.Rows {
-		if row.Library != Yardstick {
-			rows = append(rows, row)
-		}
-	}
-	return rows
+func (r Result) Algorithms() []Row {
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Library == Yardstick })
 }
 
 // Floor returns the row of the yardstick with only the memory traffic of the case; it can
@@ -154,11 +150,11 @@ func ReadFile(path string) (*Document, error) {
 		return nil, err
 	}
 	var d Document
-	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("%s is not what goccl bench --json writes: %w", path, err)
+	if err = json.Unmarshal(text, &d); err == nil && d.Version != formatVersion {
+		err = fmt.Errorf("its version is %d, and this program knows %d", d.Version, formatVersion)
 	}
-	if d.Version != formatVersion {
-		return nil, fmt.Errorf("%s is not what goccl bench --json writes: its version is %d, and this program knows %d", path, d.Version, formatVersion)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not what goccl bench --json writes: %w", path, err)
 	}
 	return &d, nil
 }

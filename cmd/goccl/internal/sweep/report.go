@@ -2,9 +2,9 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"html/template"
-	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
@@ -15,7 +15,12 @@ import (
 //go:embed report.html
 var page string
 
-var reportTemplate = template.Must(template.New("report").Parse(page))
+var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+	"size":     func(bytes int) string { return ccl.ByteSize(bytes).String() },
+	"digits":   measure.Digits,
+	"multiple": measure.Multiple,
+	"fastest":  fastest,
+}).Parse(page))
 
 // Report makes a self-contained HTML document of the results of a sweep: pictures, tables,
 // the machine, the configuration with the given settings, and the sweep file.
@@ -23,12 +28,10 @@ func Report(f *File, d *measure.Document, settings *config.Settings) ([]byte, er
 	about := struct {
 		*File
 		*measure.Document
-		When     string
-		Ranks    int // of the settings
-		Settings []config.Setting
+		Settings *config.Settings
 		Sections []reportSection
 		Wrong    int // rows
-	}{File: f, Document: d, When: d.Date.Format(time.RFC1123), Ranks: settings.WorldSize(), Settings: settings.Values()}
+	}{File: f, Document: d, Settings: settings}
 	index := map[measure.Case]int{}
 	for _, r := range d.Results {
 		i, known := index[r.Section()]
@@ -37,7 +40,7 @@ func Report(f *File, d *measure.Document, settings *config.Settings) ([]byte, er
 			index[r.Section()] = i
 			about.Sections = append(about.Sections, reportSection{})
 		}
-		about.Sections[i].results = append(about.Sections[i].results, r)
+		about.Sections[i].Results = append(about.Sections[i].Results, r)
 		for _, row := range r.Rows {
 			if row.Errors > 0 {
 				about.Wrong++
@@ -45,9 +48,7 @@ func Report(f *File, d *measure.Document, settings *config.Settings) ([]byte, er
 		}
 	}
 	for i := range about.Sections {
-		if err := about.Sections[i].fill(); err != nil {
-			return nil, err
-		}
+		about.Sections[i].fill()
 	}
 	var b bytes.Buffer
 	if err := reportTemplate.Execute(&b, about); err != nil {
@@ -58,77 +59,33 @@ func Report(f *File, d *measure.Document, settings *config.Settings) ([]byte, er
 
 // reportSection is one section of the results.
 type reportSection struct {
-	results []measure.Result
+	Results []measure.Result // a row each
 	Title   string
 	Picture template.HTML // an SVG element, or ""
 	Entries []string
-	Rows    []reportRow
 }
 
-// reportRow is one length.
-type reportRow struct {
-	Size, Count                             string
-	OwnCopy, PeerCopy, Floor, Barrier, Core string // medians
-	Cells                                   []reportCell
+func (s *reportSection) fill() {
+	first := s.Results[0]
+	s.Title = first.Title()
+	if first.Transport != "" {
+		s.Title += " over " + first.Transport
+	}
+	for _, row := range first.Algorithms() {
+		s.Entries = append(s.Entries, cmp.Or(row.Entry, row.Library))
+	}
+	if picture, err := chart.SVG(s.Results); err == nil { // else there are no lengths, or all entries are rejected
+		_, element, _ := bytes.Cut(picture, []byte("?>")) // HTML has no XML declarations
+		s.Picture = template.HTML(element)
+	}
 }
 
-// reportCell is the result of one entry.
-type reportCell struct {
-	P50, P99, BusBW, XPeer, XFloor string
-	Refused                        string
-	Errors                         int
-	Fastest                        bool
-}
-
-func (s *reportSection) fill() error {
-	s.Title = s.results[0].Title()
-	if s.results[0].Transport != "" {
-		s.Title += " over " + s.results[0].Transport
-	}
-	for _, row := range s.results[0].Algorithms() {
-		name := row.Entry
-		if name == "" {
-			name = row.Library
-		}
-		s.Entries = append(s.Entries, name)
-	}
-	for _, r := range s.results {
-		s.Rows = append(s.Rows, newReportRow(r))
-	}
-	if s.results[0].Bytes == 0 {
-		return nil
-	}
-	picture, err := chart.SVG(s.results)
-	if err != nil {
-		return nil // all entries are rejected; the table shows it
-	}
-	_, element, _ := bytes.Cut(picture, []byte("?>")) // HTML has no XML declarations
-	s.Picture = template.HTML(element)
-	return nil
-}
-
-func newReportRow(r measure.Result) reportRow {
-	yardstick := func(name string) string { return measure.Digits(r.Yardstick(name).P50, 4) }
-	row := reportRow{
-		Size: "-", Count: "-",
-		OwnCopy: yardstick(measure.OwnCopy), PeerCopy: yardstick(measure.PeerCopy),
-		Floor:   measure.Digits(r.Floor().P50, 4),
-		Barrier: yardstick(measure.Barrier), Core: yardstick(measure.CoreToCore),
-	}
-	if r.Bytes > 0 {
-		row.Size, row.Count = ccl.ByteSize(r.Bytes).String(), measure.Digits(float64(r.Count()), 1)
-	}
-	fastest := 0.0
+// fastest returns the least median of the algorithms, 0 if none was measured.
+func fastest(r measure.Result) (least float64) {
 	for _, a := range r.Algorithms() {
-		if a.P50 > 0 && (fastest == 0 || a.P50 < fastest) {
-			fastest = a.P50
+		if a.P50 > 0 && (least == 0 || a.P50 < least) {
+			least = a.P50
 		}
 	}
-	for _, a := range r.Algorithms() {
-		row.Cells = append(row.Cells, reportCell{
-			P50: measure.Digits(a.P50, 4), P99: measure.Digits(a.P99, 4), BusBW: measure.Digits(a.BusBW, 3), XPeer: measure.Multiple(a.XPeerCopy), XFloor: measure.Multiple(a.XFloor),
-			Refused: a.Refused, Errors: a.Errors, Fastest: a.P50 == fastest && fastest > 0,
-		})
-	}
-	return row
+	return least
 }
