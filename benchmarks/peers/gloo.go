@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,17 +28,13 @@ func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
 		if err != nil {
 			return "", nil, err
 		}
-		launch := func(env ...string) func(int) job {
-			return func(ranks int) job {
-				return job{{[]string{python, script, strconv.Itoa(ranks)}, slices.Concat(env, []string{"TMPDIR=" + w.dir})}}
-			}
-		}
+		command := func(ranks int) []string { return []string{python, script, strconv.Itoa(ranks)} }
 		return strings.TrimSpace(version), []entry{
-			{"default", launch()},
+			{"default", w.launch(command)},
 			// It spends its time in sockets of the loopback interface and depends on the
 			// scheduler. Neither GLOO_SOCKET_IFNAME=lo nor more threads per rank made a
 			// difference.
-			{"tuned", launch(heapKept...)},
+			{"tuned", w.launch(command, heapKept...)},
 		}, nil
 	}
 	return "", nil, errors.New("no python3 in PATH has torch")

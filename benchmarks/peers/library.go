@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 )
 
@@ -40,6 +41,11 @@ type entry struct {
 type workplace struct {
 	dir    string // programs, and the launchers' files
 	memory string // in memory, for data that ranks share; empty: the system has none
+}
+
+// launch returns a launch of one command, with these variables and TMPDIR in the workplace.
+func (w workplace) launch(command func(ranks int) []string, env ...string) func(ranks int) job {
+	return func(ranks int) job { return job{{command(ranks), slices.Concat(env, []string{"TMPDIR=" + w.dir})}} }
 }
 
 func libraryNames() (names []string) {

@@ -16,15 +16,12 @@ import (
 // setUpOpenMPI looks for mpicc.openmpi and mpirun.openmpi, Debian's names, and then for
 // mpicc and mpirun.
 func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
-	m, err := findMPI(ctx, "openmpi", "Open MPI")
-	if err == nil {
-		err = m.compile(ctx, w)
-	}
+	m, err := findMPI(ctx, w, "openmpi", "Open MPI")
 	if err != nil {
 		return "", nil, err
 	}
-	launch := func(env []string, settings ...string) func(int) job {
-		return func(ranks int) job {
+	command := func(settings ...string) func(ranks int) []string {
+		return func(ranks int) []string {
 			cores, processors := cores()
 			args := append([]string{m.mpirun}, openMPIPlaces(ranks, cores, processors)...)
 			if os.Geteuid() == 0 { // as in a container
@@ -33,13 +30,11 @@ func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
 			if w.memory != "" { // instead of /dev/shm: it is removed even if the ranks are killed
 				args = append(args, "--mca", "btl_vader_backing_directory", w.memory)
 			}
-			args = append(args, settings...)
-			// Its session directory is in TMPDIR.
-			return job{{append(args, "-n", strconv.Itoa(ranks), m.program), slices.Concat(env, []string{"TMPDIR=" + w.dir})}}
+			return slices.Concat(args, settings, []string{"-n", strconv.Itoa(ranks), m.program})
 		}
 	}
 	return m.version, []entry{
-		{"default", launch(nil)},
+		{"default", w.launch(command())}, // its session directory is in TMPDIR
 		// Messages between processes are copied into and out of shared memory up
 		// to the eager limit, 4 KiB by default, and once by the kernel (CMA) beyond
 		// it. A system call for each message pays off only for longer ones: with a limit of
@@ -50,8 +45,7 @@ func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
 		// segmented ring, Rabenseifner), coll_sm, which collapses with more ranks than
 		// cores, a larger segment, no binding to cores. mpi_yield_when_idle is the default
 		// with more ranks than cores.
-		{"tuned", launch(heapKept,
-			"--mca", "btl_vader_eager_limit", "262144", "--mca", "btl_vader_rndv_eager_limit", "262144")},
+		{"tuned", w.launch(command("--mca", "btl_vader_eager_limit", "262144", "--mca", "btl_vader_rndv_eager_limit", "262144"), heapKept...)},
 	}, nil
 }
 
@@ -69,20 +63,13 @@ func openMPIPlaces(ranks, cores, processors int) []string {
 // setUpMPICH looks for mpicc.mpich and mpirun.mpich, Debian's names, and then
 // for mpicc and mpirun.
 func setUpMPICH(ctx context.Context, w workplace) (string, []entry, error) {
-	m, err := findMPI(ctx, "mpich", "HYDRA")
-	if err == nil {
-		err = m.compile(ctx, w)
-	}
+	m, err := findMPI(ctx, w, "mpich", "HYDRA")
 	if err != nil {
 		return "", nil, err
 	}
-	launch := func(env ...string) func(int) job {
-		return func(ranks int) job {
-			return job{{[]string{m.mpirun, "-n", strconv.Itoa(ranks), m.program}, slices.Concat(env, []string{"TMPDIR=" + w.dir})}}
-		}
-	}
+	command := func(ranks int) []string { return []string{m.mpirun, "-n", strconv.Itoa(ranks), m.program} }
 	return m.version, []entry{
-		{"default", launch()},
+		{"default", w.launch(command)},
 		// UCX, which Debian builds MPICH on, lets the kernel copy (CMA) from about 8 KiB
 		// on. As above, copying twice through shared memory is faster up to 256 KiB:
 		// 64 KiB between 2 ranks took 4.9 us instead of 11. Tried without gain beyond
@@ -91,18 +78,16 @@ func setUpMPICH(ctx context.Context, w workplace) (string, []entry, error) {
 		// MPICH 4.0 collapses (a barrier of 4 ranks on 2 cores takes 12 ms), because it
 		// polls without yielding, and MPIR_CVAR_POLLS_BEFORE_YIELD changes
 		// nothing with one thread per process: no setting helped.
-		{"tuned", launch(slices.Concat(heapKept, []string{"UCX_RNDV_THRESH=256k"})...)},
+		{"tuned", w.launch(command, slices.Concat(heapKept, []string{"UCX_RNDV_THRESH=256k"})...)},
 	}, nil
 }
 
-// mpi is an installed implementation of MPI.
-type mpi struct {
-	name, mpicc, mpirun, version string
-	program                      string // compiled
-}
+// mpi is an installed implementation of MPI, with the program that it has compiled.
+type mpi struct{ mpirun, version, program string }
 
-// findMPI looks for an implementation whose mpirun --version contains banner.
-func findMPI(ctx context.Context, name, banner string) (mpi, error) {
+// findMPI looks for an implementation whose mpirun --version contains banner, and compiles the
+// program with it.
+func findMPI(ctx context.Context, w workplace, name, banner string) (mpi, error) {
 	err := fmt.Errorf("mpicc.%s and mpirun.%[1]s are not in PATH, nor are mpicc and mpirun", name)
 	for _, suffix := range []string{"." + name, ""} {
 		mpicc, noCompiler := exec.LookPath("mpicc" + suffix)
@@ -115,22 +100,24 @@ func findMPI(ctx context.Context, name, banner string) (mpi, error) {
 			return mpi{}, fmt.Errorf("%s --version: %w", mpirun, failed)
 		}
 		if strings.Contains(says, banner) {
-			return mpi{name: name, mpicc: mpicc, mpirun: mpirun, version: versionNumber.FindString(says)}, nil
+			program, err := w.compile(ctx, mpicc, name)
+			return mpi{mpirun, versionNumber.FindString(says), program}, err
 		}
 		err = fmt.Errorf("mpicc.%s and mpirun.%[1]s are not in PATH, and %s belongs to another implementation", name, mpirun)
 	}
 	return mpi{}, err
 }
 
-func (m *mpi) compile(ctx context.Context, w workplace) error {
+// compile compiles the program for an implementation of this name.
+func (w workplace) compile(ctx context.Context, mpicc, name string) (program string, err error) {
 	source, err := w.write("mpi_allreduce.c")
 	if err != nil {
-		return err
+		return "", err
 	}
-	m.program = filepath.Join(w.dir, "mpi_allreduce."+m.name)
-	c := child{args: []string{m.mpicc, "-O2", "-o", m.program, source}}
+	program = filepath.Join(w.dir, "mpi_allreduce."+name)
+	c := child{args: []string{mpicc, "-O2", "-o", program, source}}
 	if _, err := c.output(ctx, time.Minute, grace); err != nil {
-		return fmt.Errorf("mpi_allreduce.c does not compile: %s: %w", c, err)
+		return "", fmt.Errorf("mpi_allreduce.c does not compile: %s: %w", c, err)
 	}
-	return nil
+	return program, nil
 }

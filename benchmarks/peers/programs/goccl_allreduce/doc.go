@@ -12,12 +12,8 @@
 // Started once, its ranks are goroutines; started RANKS times by a launcher, they are
 // processes. It uses the built-in configuration, whatever the working directory contains.
 //
-// The timing rule: in each round every rank rewrites its input, all ranks synchronise
-// twice, so that none is late, and the operation is timed on every rank; all synchronise
-// again, so that none rewrites while another is timed. The slowest rank determines the
-// time of a round. The results of all rounds are verified, outside the timed part.
-// The number of rounds is what fits into the budget, by the fastest of a few that
-// are not counted.
+// The timing rule is the one of command peers. The number of rounds is what fits into the
+// budget, by the fastest of a few that are not counted.
 //
 // # Failure
 //
