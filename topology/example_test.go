@@ -63,7 +63,7 @@ func ExampleTopology_Neighbor() {
 func ExampleNewRing() {
 	r := topology.NewRing(4, 0)
 	for s := range r.Size - 1 {
-		fmt.Printf("reduce-scatter: send block %d to rank %d, fold block %d from rank %d\n",
+		fmt.Printf("reduce-scatter: send block %d to rank %d, reduce block %d from rank %d\n",
 			r.Block(-s), r.Next, r.Block(-s-1), r.Prev)
 	}
 	for s := range r.Size - 1 {
@@ -72,9 +72,9 @@ func ExampleNewRing() {
 	}
 
 	// Output:
-	// reduce-scatter: send block 0 to rank 1, fold block 3 from rank 3
-	// reduce-scatter: send block 3 to rank 1, fold block 2 from rank 3
-	// reduce-scatter: send block 2 to rank 1, fold block 1 from rank 3
+	// reduce-scatter: send block 0 to rank 1, reduce block 3 from rank 3
+	// reduce-scatter: send block 3 to rank 1, reduce block 2 from rank 3
+	// reduce-scatter: send block 2 to rank 1, reduce block 1 from rank 3
 	// all-gather: send block 1 to rank 1, store block 0 from rank 3
 	// all-gather: send block 0 to rank 1, store block 3 from rank 3
 	// all-gather: send block 3 to rank 1, store block 2 from rank 3

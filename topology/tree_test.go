@@ -61,7 +61,7 @@ func (c treeCase) at(v int) int {
 	return v
 }
 
-// subtree returns the ranks of rank's subtree in the order of a fold: a rank, and
+// subtree returns the ranks of rank's subtree in the order of a reduction: a rank, and
 // then what its children return.
 func (c treeCase) subtree(rank int) []int {
 	all := []int{rank}
@@ -150,7 +150,7 @@ func TestTreeHeight(t *testing.T) {
 }
 
 // A subtree of a binomial tree is a contiguous range of positions, in order: a
-// fold of own values and children in order keeps it.
+// reduction of own values and children in order keeps it.
 func TestBinomialSubtreesAreContiguous(t *testing.T) {
 	for size := 1; size <= 70; size++ {
 		for root := range size {

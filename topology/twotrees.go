@@ -167,9 +167,9 @@ func (t TwoTrees) rank(tree, u int) int {
 	}
 }
 
-// above returns the place above u. In a full tree it is u with the lowest bit moved up
-// by one. Where the right half of one is not full, what is left of it hangs there by
-// its own top, and is above nothing that is beyond the last place.
+// above returns the position above u. In a full tree it is u with its lowest bit moved up by
+// one. If that is beyond the last position, because the right half of a tree is not full, u is
+// the top of the rest and hangs below u without its lowest bit.
 func (t TwoTrees) above(u int) int {
 	if u <= 0 {
 		return u - 1
@@ -181,7 +181,7 @@ func (t TwoTrees) above(u int) int {
 	return u &^ bit
 }
 
-// below returns the n places below u, the left one first.
+// below returns the n positions below u, the left one first.
 func (t TwoTrees) below(u int) (children [2]int, n int) {
 	if u < 0 {
 		return [2]int{0}, 1

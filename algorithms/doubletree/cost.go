@@ -7,23 +7,15 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-func allReduceCost(s ccl.Shape) ccl.Cost {
-	p := newPlay(s)
-	p.up()
-	p.down()
-	return ccl.Cost{Steps: slices.Max(p.clocks), Bytes: 2 * (s.Ranks - 1) * s.Bytes}
-}
-
-func reduceCost(s ccl.Shape) ccl.Cost {
-	p := newPlay(s)
-	p.up()
-	return ccl.Cost{Steps: slices.Max(p.clocks), Bytes: (s.Ranks - 1) * s.Bytes}
-}
-
-func broadcastCost(s ccl.Shape) ccl.Cost {
-	p := newPlay(s)
-	p.down()
-	return ccl.Cost{Steps: slices.Max(p.clocks), Bytes: (s.Ranks - 1) * s.Bytes}
+// costOf returns the cost of a kernel of these phases. Each sends the vector over every edge once.
+func costOf(phases ...func(*play)) func(ccl.Shape) ccl.Cost {
+	return func(s ccl.Shape) ccl.Cost {
+		p := &play{topology.NewTwoTrees(s.Ranks, 0), chunks(s), make([]int, s.Ranks)}
+		for _, phase := range phases {
+			phase(p)
+		}
+		return ccl.Cost{Steps: slices.Max(p.clocks), Bytes: len(phases) * (s.Ranks - 1) * s.Bytes}
+	}
 }
 
 // play simulates the steps with a clock for each rank, the length of the longest chain of
@@ -33,10 +25,6 @@ type play struct {
 	two    topology.TwoTrees // the same from any root
 	n      int               // chunks of each half
 	clocks []int
-}
-
-func newPlay(s ccl.Shape) *play {
-	return &play{topology.NewTwoTrees(s.Ranks, 0), chunks(s), make([]int, s.Ranks)}
 }
 
 func (p *play) down() {

@@ -29,17 +29,17 @@ var Algorithm = &ccl.Algorithm{
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
 			Doc:  "each half is reduced up its tree to rank 0, and the result comes down (Sanders, Speck and Träff, 2009)",
-			Cost: allReduceCost,
+			Cost: costOf((*play).up, (*play).down),
 			Run:  allReduce,
 		},
 		ccl.CollReduce: {
 			Doc:  "each half is reduced up its tree to the root (Sanders, Speck and Träff, 2009)",
-			Cost: reduceCost,
+			Cost: costOf((*play).up),
 			Run:  reduce,
 		},
 		ccl.CollBroadcast: {
 			Doc:  "each half comes down its tree from the root (Sanders, Speck and Träff, 2009)",
-			Cost: broadcastCost,
+			Cost: costOf((*play).down),
 			Run:  broadcast,
 		},
 	},

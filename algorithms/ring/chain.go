@@ -37,11 +37,8 @@ func reduce(c *ccl.Call) error {
 	case ring.Prev:
 		return steps.Chain(c, topology.None, ring.Next, n, c.In().Block, nil)
 	}
-	longest := c.In().Block(0, n).Len()
-	spare := c.Scratch(2 * longest)
-	return steps.Chain(c, ring.Prev, ring.Next, n, func(i, n int) ccl.Buffer {
-		return spare.Block(i%2, 2).Slice(0, c.In().Block(i, n).Len())
-	}, c.In().Block)
+	spare := c.Scratch(2 * c.In().Block(0, n).Len())
+	return steps.Chain(c, ring.Prev, ring.Next, n, steps.TwoChunks(c, spare), c.In().Block)
 }
 
 // chainCost returns the cost of a pipeline along R ranks: the last of n chunks leaves the

@@ -23,7 +23,7 @@ func reduce(c *ccl.Call) error {
 	if c.Rank() == c.Root() {
 		return reduceUp(c, tree, n, c.Out().Block)
 	}
-	return reduceUp(c, tree, n, twoChunks(c, c.Scratch(2*c.In().Block(0, n).Len())))
+	return reduceUp(c, tree, n, steps.TwoChunks(c, c.Scratch(2*c.In().Block(0, n).Len())))
 }
 
 // reduceScatter reduces to rank 0, which deals the result out.
@@ -36,7 +36,7 @@ func reduceScatter(c *ccl.Call) error {
 	}
 	bundle := bundleLen(c, tree, c.Rank())
 	spare := c.Scratch(length + bundle)
-	reduced, have := spare.Slice(0, length), twoChunks(c, spare.Slice(0, length))
+	reduced, have := spare.Slice(0, length), steps.TwoChunks(c, spare.Slice(0, length))
 	if c.Rank() == 0 {
 		have = reduced.Block
 	}
@@ -47,13 +47,6 @@ func reduceScatter(c *ccl.Call) error {
 		at := c.InRange(0, rank)
 		return reduced.Slice(at.Lo, at.Hi)
 	})
-}
-
-// twoChunks returns the chunks of a vector that alternate between the halves of spare.
-func twoChunks(c *ccl.Call, spare ccl.Buffer) func(i, n int) ccl.Buffer {
-	return func(i, n int) ccl.Buffer {
-		return spare.Block(i%2, 2).Slice(0, c.In().Block(i, n).Len())
-	}
 }
 
 // reduceUp reduces all inputs to the root and applies the epilogue. have returns the

@@ -37,6 +37,14 @@ func Chain(c *ccl.Call, from, to, n int, chunk, input func(i, n int) ccl.Buffer)
 	return nil
 }
 
+// TwoChunks returns the memory of chunks of a vector as long as the input: by turns the two
+// halves of spare, each as long as the longest chunk.
+func TwoChunks(c *ccl.Call, spare ccl.Buffer) func(i, n int) ccl.Buffer {
+	return func(i, n int) ccl.Buffer {
+		return spare.Block(i%2, 2).Slice(0, c.In().Block(i, n).Len())
+	}
+}
+
 // ChainStep is step i of Chain, 0 <= i <= n, for kernels that interleave several chains.
 func ChainStep(c *ccl.Call, from, to, i, n int, chunk, input func(i, n int) ccl.Buffer) error {
 	sending, receiving := i > 0 && to != topology.None, i < n && from != topology.None
