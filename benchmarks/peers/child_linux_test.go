@@ -16,12 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Fakes that hold a pipe open as long as they live. What they are told stands in the
-// environment.
+// pipeOfFake is the variable with the pipe that a fake holds open as long as it lives.
 const pipeOfFake = "TEST_PEERS_FAKE_PIPE"
 
 func init() {
-	// A launcher that does not heed the request to end.
+	// A launcher that ignores the request to end.
 	fakes["stubborn"] = func() {
 		signal.Ignore(syscall.SIGTERM)
 		startRank()
@@ -35,7 +34,7 @@ func init() {
 		fmt.Println("up")
 		time.Sleep(time.Hour)
 	}
-	// A launcher that removes its file when it is asked to end.
+	// A launcher that removes its file on a request to end.
 	fakes["tidy"] = func() {
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, syscall.SIGTERM)
@@ -79,8 +78,8 @@ func holdPipe() {
 	}
 }
 
-// play starts a fake, waits until the pipe is held, cancels, and waits until no process
-// holds the pipe any more.
+// play starts a fake, waits until it holds the pipe, cancels, and waits until no process
+// holds the pipe.
 func play(t *testing.T, name string, grace time.Duration) (pipe string, err error) {
 	t.Helper()
 	pipe = filepath.Join(t.TempDir(), "pipe")
@@ -92,7 +91,7 @@ func play(t *testing.T, name string, grace time.Duration) (pipe string, err erro
 		_, err := c.output(ctx, time.Minute, grace)
 		ended <- err
 	}()
-	f, err := os.Open(pipe) // waits for who will hold it
+	f, err := os.Open(pipe) // waits until the fake opens it
 	require.NoError(t, err)
 	defer f.Close()
 	_, err = f.Read(make([]byte, 1))
@@ -101,11 +100,11 @@ func play(t *testing.T, name string, grace time.Duration) (pipe string, err erro
 	err = <-ended
 	require.NoError(t, f.SetReadDeadline(time.Now().Add(10*time.Second)))
 	_, left := io.ReadAll(f)
-	require.NoError(t, left, "somebody outlived the child")
+	require.NoError(t, left, "a process outlived the child")
 	return pipe, err
 }
 
-// Everything that a child started dies with it, in whichever session it is.
+// All descendants of a child die with it, in any session.
 func TestKilledWithAllItStarted(t *testing.T) {
 	_, err := play(t, "stubborn", 10*time.Millisecond)
 	require.EqualError(t, err, "interrupted")
@@ -113,7 +112,7 @@ func TestKilledWithAllItStarted(t *testing.T) {
 
 func TestNothingIsLeftBehind(t *testing.T) {
 	_, err := play(t, "careless", time.Minute)
-	if err != nil { // the launcher ended about when the test cancelled
+	if err != nil { // the test cancelled before the launcher had ended
 		require.EqualError(t, err, "interrupted")
 	}
 }

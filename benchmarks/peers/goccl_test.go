@@ -48,7 +48,7 @@ func TestGocclIsNotBuilt(t *testing.T) {
 	require.ErrorContains(t, err, "no such module")
 }
 
-// goccl's own program is built and run as it is in a comparison.
+// goccl's own program is built and run as in a comparison.
 func TestGocclIsMeasured(t *testing.T) {
 	entries, err := setUpGoccl(t.Context(), workplace{dir: t.TempDir()})
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the first command prints is the job's output.
+// The output of a job is the output of its first command.
 func TestFirstCommandPrints(t *testing.T) {
 	text, err := job{fakeChild("talk"), fakeChild("silent"), fakeChild("silent")}.output(t.Context(), time.Minute, grace)
 	require.NoError(t, err)
@@ -18,7 +18,7 @@ func TestFirstCommandPrints(t *testing.T) {
 	require.Empty(t, text)
 }
 
-// A command that fails takes the others with it, wherever it stands.
+// If any command of a job fails, the others are ended.
 func TestCommandFails(t *testing.T) {
 	hang, fail := fakeChild("hang"), fakeChild("fail")
 	for rank, j := range []job{{fail, hang}, {hang, fail, hang}, {hang, hang, fail}} {

@@ -84,7 +84,7 @@ func TestOpenMPISettings(t *testing.T) {
 	require.Equal(t, []string{"--oversubscribe"}, openMPIPlaces(9, 4, 8))
 }
 
-// The first python3 of PATH that has torch is taken.
+// setUpGloo chooses the first python3 in PATH that has torch.
 func TestGlooIsFound(t *testing.T) {
 	bare, torch := t.TempDir(), t.TempDir()
 	script(t, bare, "python3", "exit 1")
@@ -102,7 +102,7 @@ func TestGlooIsFound(t *testing.T) {
 	require.Equal(t, []string{"TMPDIR=" + dir}, entries[0].launch(8)[0].env)
 }
 
-// The programs print the columns that are read, and follow the same rule.
+// All programs print the columns that parseRows expects, and follow the same timing rule.
 func TestProgramsAgree(t *testing.T) {
 	for name, rule := range map[string]string{
 		"mpi_allreduce.c":         "WARM_UP = 3, MIN_CALLS = 5 ",

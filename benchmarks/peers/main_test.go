@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test binary plays the peer that this variable names.
+// fakePeer is the variable that makes the test binary one of the fakes.
 const fakePeer = "TEST_PEERS_FAKE"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 var fakes = map[string]func(){
-	// One that prints a row for each size, as its command line asks.
+	// Prints a row for each size on its command line.
 	"rows": func() {
 		rows := []row{}
 		for _, bytes := range os.Args[5:] {
@@ -72,7 +72,7 @@ func TestPeerIsMeasured(t *testing.T) {
 	require.Equal(t, row{contestant: contestant{"mine", "rows"}, ranks: 2, bytes: 8, calls: 7, p50: 3, p99: 4, least: 2}, rows[1])
 }
 
-// A peer that does not do what it should is named, with its command and what it said.
+// The error of a failed peer has its name, its command and its output.
 func TestPeerThatFails(t *testing.T) {
 	for play, says := range map[string]string{
 		"fail": "exit status 3: no shared memory",
@@ -84,7 +84,7 @@ func TestPeerThatFails(t *testing.T) {
 		require.ErrorContains(t, err, "the command was: env "+fakePeer+"="+play+" "+os.Args[0])
 	}
 	short := tiny()
-	short.sizes = nil // it is asked for none
+	short.sizes = nil
 	rows, err := fake("rows").measure(t.Context(), "mine", 4, short)
 	require.NoError(t, err)
 	require.Empty(t, rows)
@@ -99,7 +99,7 @@ func TestPeerThatHangs(t *testing.T) {
 	require.ErrorContains(t, err, "mine hang, 2 ranks: killed: it had not ended after 50ms")
 }
 
-// Contestants take turns, and one that fails gets no more of them.
+// Contestants take turns; after a failure a contestant gets no more turns.
 func TestTurns(t *testing.T) {
 	var order []string
 	player := func(name string, failing int) turn {
@@ -145,8 +145,8 @@ func TestNothingInstalled(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-// The whole program, with an Open MPI that is made up: a compiler that links the
-// test binary, and a launcher that runs one of it. goccl's program is made up as well.
+// The whole program, with a fake Open MPI: its compiler links the test binary, and its
+// launcher runs that once. goccl's program is a fake, too.
 func TestCompare(t *testing.T) {
 	bin := t.TempDir()
 	script(t, bin, "mpicc.openmpi", `exec /bin/ln -s `+os.Args[0]+` "$3"`)

@@ -34,7 +34,7 @@ func pixels(picture image.Image, c contestant) (n int) {
 	return n
 }
 
-// There is a panel for each number of ranks, and every contestant is seen in it.
+// The picture has a panel for each number of ranks, and every contestant is visible.
 func TestPicture(t *testing.T) {
 	var rows []row
 	for _, ranks := range []int{2, 4, 8} {
@@ -53,7 +53,7 @@ func TestPicture(t *testing.T) {
 	require.Greater(t, three.Bounds().Dx(), two.Bounds().Dx()+200)
 	require.Equal(t, two.Bounds().Dx(), one.Bounds().Dx(), "the head needs its room")
 
-	// A peer that failed with 8 ranks is missing there, and one size is no line.
+	// A peer that failed with 8 ranks is missing in that panel, and one size is drawn as a dot.
 	drawn(t, rows[:len(rows)-1])
 	drawn(t, []row{{contestant: ours, ranks: 2, bytes: 4, p50: 1}})
 

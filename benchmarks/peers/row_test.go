@@ -42,7 +42,7 @@ func TestRowsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// Passes become medians, their calls and errors sums.
+// merge returns medians of the passes, and sums of their calls and errors.
 func TestMerge(t *testing.T) {
 	a, b := contestant{"a", "x"}, contestant{"b", "x"}
 	pass := func(c contestant, ranks, bytes int, p50, p99, least float64, errors int) row {

@@ -48,7 +48,7 @@ func TestProcesses(t *testing.T) {
 	require.Empty(t, inMemory(t, name))
 }
 
-// A rank that is asked to end while it waits for others takes the job's memory away.
+// A rank that gets SIGTERM while it waits for others removes the job's memory.
 func TestAskedToEnd(t *testing.T) {
 	name := "/goccl-test-" + rand.Text()
 	cmd, _, errs := start(t, name, 0, 2)

@@ -14,7 +14,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// The test binary is the program itself where this variable is set.
+// asProgram is the variable that makes the test binary the program itself.
 const asProgram = "TEST_GOCCL_ALLREDUCE"
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// requireRows reads a table and checks what has to hold for every row.
+// requireRows parses a table and checks every row.
 func requireRows(t *testing.T, text, entry string, ranks int, sizes ...int) {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -72,7 +72,7 @@ func TestGoroutines(t *testing.T) {
 	}
 }
 
-// What is not the sum is counted.
+// Elements that differ from the sum are counted.
 func TestWrongElementsAreCounted(t *testing.T) {
 	err := dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl", dist.WithConfig(config.Default())); err != nil {

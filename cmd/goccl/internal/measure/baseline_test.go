@@ -23,7 +23,7 @@ func someBaseline() *Baseline {
 	}
 }
 
-// What is written is what is read, and has a line for each case.
+// ReadBaseline returns what WriteFile has written. The file has one line per case.
 func TestBaselineFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "baseline.json")
 	b := someBaseline()
@@ -46,7 +46,7 @@ func TestBaselineFile(t *testing.T) {
 `)
 }
 
-// A file that is not what it has to be is refused, by name, with what is odd about it.
+// ReadBaseline rejects an invalid file. The error names the file and the mistake.
 func TestBaselineMistakes(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good.json")
@@ -121,8 +121,8 @@ func TestMachinesThatAreLike(t *testing.T) {
 	}
 }
 
-// The times of a machine of four cores, in which this process had two for a second,
-// and others one and a half.
+// On a machine of four cores this process used two for a second, and other processes one and
+// a half.
 func TestCompany(t *testing.T) {
 	proc := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(proc, "self"), 0o700))

@@ -40,7 +40,7 @@ func job(t *testing.T, entries ...string) *Job {
 // during is called by the kernels of broken, if it is set.
 var during atomic.Pointer[func()]
 
-// broken is right, but that rank 1 gets one wrong element.
+// broken computes correct results, except one element on rank 1.
 var broken = &ccl.Algorithm{
 	Name:    "broken",
 	Doc:     "for tests",
@@ -67,7 +67,7 @@ func init() {
 	ccl.Register(broken)
 }
 
-// names returns what ccl.yaml calls them.
+// names returns the names of the values in ccl.yaml.
 func names[T fmt.Stringer](all []T) (names []string) {
 	for _, v := range all {
 		names = append(names, v.String())
@@ -75,8 +75,8 @@ func names[T fmt.Stringer](all []T) (names []string) {
 	return names
 }
 
-// Every collective, type, operation and place is measured beside the yardsticks, and is
-// right; and what there is not, is refused.
+// Every collective is measured beside the yardsticks with every type and operation, in and
+// out of place, and its results are correct. Undefined reductions are rejected.
 func TestMeasure(t *testing.T) {
 	kinds := Plan{
 		Collectives: []string{"all_reduce"},
@@ -185,7 +185,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// A wrong result is counted: one element, in every call, warm-up included.
+// Wrong results are counted: here one element per call, warm-up included.
 func TestWrongResults(t *testing.T) {
 	p := Plan{
 		Collectives: []string{"all_reduce", "all_gather", "broadcast"},
@@ -209,14 +209,14 @@ func TestWrongResults(t *testing.T) {
 	}
 }
 
-// Copies that copy the wrong thing, or less than they should, would make the ratios
-// worthless: what the copies and the floor give is as long as the collective makes it, is
-// verified, and one wrong element is found.
+// Copies of wrong data, or of too little, would make the ratios worthless. The results of the
+// copies and of the floor have the length that the collective implies, they are verified, and
+// one wrong element is found.
 func TestYardsticksAreVerified(t *testing.T) {
 	for _, m := range []struct {
 		collective, op string
 		copied         [3]int // elements on each of three ranks; rank 1 is the root
-		floor          [3]int // none: the own copy is the floor
+		floor          [3]int // zero: the own copy is the floor
 	}{
 		{"all_reduce", "sum", [3]int{300, 300, 300}, [3]int{}},
 		{"scan", "sum", [3]int{300, 300, 300}, [3]int{}},
@@ -336,7 +336,7 @@ func TestInterrupt(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A call that fails is the measurement's error.
+// Measure returns the error of a failed call.
 func TestFailure(t *testing.T) {
 	f := func() { panic("for tests") }
 	during.Store(&f)

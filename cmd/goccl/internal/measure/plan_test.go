@@ -70,7 +70,7 @@ func TestCases(t *testing.T) {
 	}
 	require.NoError(t, p.Validate())
 	cases := p.Cases()
-	const perRanks = (3*2+2+1)*(3+2) + 1 // float64 makes one length of 1 and 6
+	const perRanks = (3*2+2+1)*(3+2) + 1 // 1 and 6 bytes both become one float64
 	require.Len(t, cases, 2*perRanks)
 	seen := map[Case]bool{}
 	for _, c := range cases {
@@ -89,8 +89,8 @@ func TestCases(t *testing.T) {
 	require.Equal(t, "barrier, 2 ranks", cases[perRanks-1].Title())
 }
 
-// Roots and places are those that a collective has, and inputs that are dealt out have
-// whole blocks: the real size is the one that is said.
+// Cases have a root, and forms in and out of place, only where the collective has them.
+// Scattered inputs have whole blocks, and the size of a case is the real one.
 func TestCasesOfAll(t *testing.T) {
 	p := Plan{
 		Collectives: names(ccl.Collectives()),
@@ -157,7 +157,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What does not fit is refused before it is allocated.
+// Buffers that exceed the memory are rejected before they are allocated.
 func TestMemory(t *testing.T) {
 	c := Case{Collective: "all_gather", Ranks: 4, Bytes: 1 << 20, InPlace: true}
 	require.NoError(t, c.fits(32<<20))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// document is one with all that a document can have.
+// document returns a Document that uses every field.
 func document() *Document {
 	c := Case{Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 4, Bytes: 1 << 20, InPlace: true}
 	return &Document{

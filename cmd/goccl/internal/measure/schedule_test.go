@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// play lets contenders of known cost take turns, and returns the turns.
+// play runs a schedule with contenders of known cost, and returns the turns.
 func play(ctx context.Context, s *schedule, cost []time.Duration) (turns []turn) {
 	for {
 		next := s.next(ctx)
@@ -26,8 +26,8 @@ func play(ctx context.Context, s *schedule, cost []time.Duration) (turns []turn)
 	}
 }
 
-// All contenders take part in every round, in turns of about a millisecond, until
-// the time is used up.
+// Every round has one turn of each contender, of about a millisecond, until the time is used
+// up.
 func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cost := []time.Duration{10 * time.Microsecond, 100 * time.Microsecond, 3 * time.Millisecond}
@@ -60,7 +60,7 @@ func TestRounds(t *testing.T) {
 	})
 }
 
-// The minimum of calls is made even if there is no time, the maximum is not passed.
+// The minimum of calls is made even without time left; the maximum is never exceeded.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cost := []time.Duration{time.Second, time.Microsecond}
@@ -83,7 +83,7 @@ func TestScheduleInterrupted(t *testing.T) {
 	require.Zero(t, s.next(ctx).calls)
 }
 
-// Half of the calls took at most the median, and 99 % the percentile.
+// Half of the calls take at most the median, 99 % at most the percentile.
 func TestTimes(t *testing.T) {
 	s := newSchedule(DefaultBudget, 2)
 	for i := range 200 {

@@ -10,7 +10,7 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// ofAll calls a test for every type.
+// ofAll runs a subtest for every type.
 func ofAll(t *testing.T, of func(t *testing.T, d ccl.DType)) {
 	for _, d := range ccl.DTypes() {
 		require.Contains(t, measureOf, d)
@@ -55,16 +55,15 @@ func TestValues(t *testing.T) {
 	})
 }
 
-// A result is right in all elements or found to be wrong: a single wrong element, one
-// of another call, of another rank, of a neighbouring place. And it does not depend on
-// the order in which the ranks' values come together.
+// Every wrong element of a result is found, such as one that belongs to another call, another
+// rank or a neighbouring position. The result does not depend on the order of the reduction.
 func testValues[T ccl.Element](t *testing.T, e elements[T]) {
 	for _, op := range ccl.Ops() {
 		if !op.Defined(ccl.DTypeOf[T]()) {
 			continue
 		}
 		counts := []int{1, 3, 7}
-		if e.most < 1<<12 { // more than come together exactly, if each has something
+		if e.most < 1<<12 { // sums of more ranks are exact only if some inputs are 0
 			counts = append(counts, 64, 300)
 		}
 		for _, ranks := range counts {
@@ -97,7 +96,7 @@ func testValues[T ccl.Element](t *testing.T, e elements[T]) {
 				}
 			}
 		}
-		// Not all elements of different calls and ranks differ, but many do.
+		// Many elements differ between calls and between ranks.
 		x := make([]T, 1000)
 		fill(x, p, 7)
 		require.Greater(t, differing(x, p, 8), 300, op)
@@ -105,7 +104,7 @@ func testValues[T ccl.Element](t *testing.T, e elements[T]) {
 	}
 }
 
-// Element by element, in the type itself.
+// reductions equals a reduction element by element, in the type itself.
 func TestReductions(t *testing.T) {
 	inputs := func(op ccl.Op) (all [][]float64) {
 		e := floats[float64](1 << 53)

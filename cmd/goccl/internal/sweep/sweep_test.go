@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 	}, f)
 }
 
-// The example of the repository can be run, and is small.
+// The repository's example is valid and takes less than a minute.
 func TestExample(t *testing.T) {
 	f, err := Load("../../../../experiments/allreduce.yaml")
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestExample(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// Every mistake has a line, and a hint where a name is wrong.
+// Every mistake is reported with its line, and a misspelt name with the nearest valid one.
 func TestStrictness(t *testing.T) {
 	const head = "version: 1\nranks: [2]\nbytes: [4]\n"
 	for _, m := range []struct{ text, says string }{
@@ -137,7 +137,7 @@ var cell = measure.Result{
 	},
 }
 
-// What was saved is there, for the case that it is of; what was half written is not.
+// Load finds the result of exactly the case that was saved, and ignores a half-written file.
 func TestStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	p := Fingerprint{Sweep: "1", Configuration: "2", Machine: "3", Program: "4"}
@@ -171,7 +171,7 @@ func TestStore(t *testing.T) {
 	}
 
 	other := cell.Case
-	other.Consume = true // which is the same for all cells of a sweep
+	other.Consume = true // part of no file name: it is the same in all cells of a sweep
 	_, _, err = s.Load(other)
 	require.ErrorContains(t, err, "it is a result of all_reduce")
 	require.NoError(t, os.WriteFile(s.cell(cell.Case), []byte("{"), 0o600))
@@ -179,8 +179,8 @@ func TestStore(t *testing.T) {
 	require.ErrorContains(t, err, "all_reduce-float32-sum-2_ranks-in_place-64.json")
 }
 
-// Results are never mixed: stored results of another sweep are an error that names the difference,
-// until they are discarded.
+// Results of different sweeps are never mixed: Open rejects a store of another sweep, and names the
+// difference, until its results are discarded.
 func TestFingerprints(t *testing.T) {
 	dir := t.TempDir()
 	p := Fingerprint{"1", "2", "3", "4"}
@@ -217,8 +217,8 @@ func TestFingerprints(t *testing.T) {
 	require.Error(t, err, "a file is no directory")
 }
 
-// A sweep that ended before its first cell has no results to mix: the corrected file continues,
-// and then binds.
+// A store without finished cells accepts another fingerprint, such as that of a corrected file. From
+// its first cell on, it accepts only that one.
 func TestFingerprintWithoutCells(t *testing.T) {
 	dir := t.TempDir()
 	misspelt, corrected := Fingerprint{"1", "2", "3", "4"}, Fingerprint{"x", "2", "3", "4"}
@@ -232,7 +232,7 @@ func TestFingerprintWithoutCells(t *testing.T) {
 	require.ErrorContains(t, err, "of another text of the sweep file")
 }
 
-// A fingerprint changes with what it is of.
+// The fingerprint depends on the sweep file and on the settings.
 func TestNewFingerprint(t *testing.T) {
 	settings := func(algorithm string) []*config.Settings {
 		s, err := config.Default().Resolve(config.Request{Ranks: 2, Algorithm: algorithm})
@@ -248,7 +248,7 @@ func TestNewFingerprint(t *testing.T) {
 
 var reference = regexp.MustCompile(`(?i)(src|href|url|@import)\s*[=(]?\s*["']?\s*(https?:)?//`)
 
-// The report has everything in it, and needs nothing else.
+// The report is complete, and refers to no other file.
 func TestReport(t *testing.T) {
 	settings, err := config.Default().Resolve(config.Request{Ranks: 2})
 	require.NoError(t, err)
@@ -264,7 +264,7 @@ func TestReport(t *testing.T) {
 		"<title>A &amp; B</title>", "version: 1 # &lt;&amp;&gt;\n", "a.yaml", "ccl.yaml (working directory)", d.Date.Format("02 Jan 2006 15:04"),
 		d.Machine.Go, "All results were verified", "algorithms.ring.params.chunk", "256KiB",
 		">all_reduce of float32 by sum, in place, 2 ranks over local</h2>", ">barrier, 2 ranks over local</h2>", ">broadcast of int32 from rank 0, 2 ranks</h2>",
-		"<svg ", "&lt;direct&gt;", `<td class="group fastest">1.250</td><td>2.500</td><td>3.00</td><td>1.25</td>`,
+		"<svg ", "&lt;direct&gt;", `<tr><td>64</td><td>16</td><td class="group">-</td><td>1.000</td><td>-</td><td>-</td><td>-</td>`, `<td class="group fastest">1.250</td><td>2.500</td><td>3.00</td><td>1.25</td>`,
 		`<td class="group">7.500</td>`, `title="it is not for &#34;ring_1d&#34;">refused</td>`, `<td class="group fastest">0.2200</td>`,
 	} {
 		require.Contains(t, text, part)
