@@ -285,7 +285,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	e.Payload, e.Send, e.Recv, e.Displs = nil, nil, nil, r.displs
 	e.Reads, e.Writes = transport.Span{}, transport.Span{}
 	if moves {
-		e.Writes = spanOf(r.writes)
+		e.Reads, e.Writes = spanOf(r.in.data), spanOf(r.writes)
 	}
 	e.Exposed = moves && !call.payload
 	e.AnyRunner = e.Exposed && p.choice.Kernel.AnyRunner
@@ -301,9 +301,6 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Payload = r.in.data
 	} else {
 		e.Send, e.Recv = r.in.data, r.out.data
-		if moves {
-			e.Reads = spanOf(r.in.data)
-		}
 	}
 }
 

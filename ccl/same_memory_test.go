@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
 )
 
 // Memory that a call writes belongs to one rank. If two ranks pass the same slice, all ranks get a
@@ -186,4 +187,19 @@ func TestShortInputThatAnotherRankWrites(t *testing.T) {
 			require.Equal(t, slices.Repeat([]int32{2}, n), y)
 		}
 	})
+}
+
+// A longer input is an error, also if it travels with the synchronisation.
+func TestInputThatAnotherRankWrites(t *testing.T) {
+	for _, waiting := range []local.Waiting{local.Poll, local.Park} {
+		for _, n := range []int{13, 100, 100_000} {
+			g := group(t, func(ranks int) ([]transport.Endpoint, error) { return local.NewWaiting(ranks, waiting), nil }, 2)
+			x, y := make([]int32, n), make([]int32, n)
+			for _, err := range each(2, func(r int) error {
+				return ccl.AllReduce(bg, g[r], x, [][]int32{x, y}[r], ccl.Sum)
+			}) {
+				require.ErrorContains(t, err, "ranks disagree on buffers")
+			}
+		}
+	}
 }

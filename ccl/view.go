@@ -175,8 +175,8 @@ func (v *View) input(rank int) []byte {
 	n := c.inputBytes(rank)
 	lo, hi := min(v.lo, n), min(v.hi, n)
 	switch {
-	case v.mode == fromPayloads: // of this rank, too: another may have written its output there since
-		return c.comm.ep.Payload(rank, n)
+	case v.mode == fromPayloads && (rank != c.rank || n <= transport.InlineBytes):
+		return c.comm.ep.Payload(rank, n) // another rank may have written to so short an input since
 	case rank == c.rank:
 		return c.in.data[lo:hi] // and not a copy, which may not be in this core's caches
 	case v.mode == fromMemory:

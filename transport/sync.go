@@ -73,7 +73,7 @@ type Arrival struct {
 	Displs []int
 	// Reads and Writes are the memory of the user that the call reads and writes for this rank
 	// once all ranks have entered. Ranks that share an address space compare them. Reads is
-	// ignored if there is a Payload.
+	// ignored if there is a Payload of at most InlineBytes.
 	Reads, Writes Span
 	// Exposed: the call touches the memory of other ranks, through a view or by messages, and
 	// ends with Complete.

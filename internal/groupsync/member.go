@@ -270,8 +270,8 @@ func (r *Member) Asleep(rank int) bool {
 
 // Payload implements transport.Endpoint.
 func (r *Member) Payload(rank, n int) []byte {
-	if n <= r.inline {
-		return r.group.states[rank].line[r.entered&1].payload[:n]
+	if l := &r.group.states[rank].line[r.entered&1]; n <= r.inline && (n == 0 || r.known == nil || !l.hasReads()) {
+		return l.payload[:n]
 	}
 	return r.slots[rank][r.entered&1][:n]
 }

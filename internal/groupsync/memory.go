@@ -12,7 +12,7 @@ import (
 // memory is the memory of one rank that a call reads and writes. It travels in the line's
 // payload, so that comparing it touches only cache lines that ranks read anyway:
 //
-//	 0  reads    16   only if the call has no payload and reads memory;
+//	 0  reads    16   only if the call reads memory and the line has no payload;
 //	                  then hasReads is set in the second word of writes
 //	32  writes   16
 //
@@ -26,13 +26,18 @@ const (
 
 func (l *line) setMemory(e *transport.Arrival) {
 	le, hi := binary.LittleEndian, e.Writes.Hi
-	if len(e.Payload) == 0 && e.Reads.Hi != 0 {
+	if e.Reads.Hi != 0 && (len(e.Payload) == 0 || len(e.Payload) > transport.InlineBytes) {
 		le.PutUint64(l.payload[0:], e.Reads.Lo)
 		le.PutUint64(l.payload[8:], e.Reads.Hi)
 		hi |= hasReads
 	}
 	le.PutUint64(l.payload[inlineBesideMemory:], e.Writes.Lo)
 	le.PutUint64(l.payload[inlineBesideMemory+8:], hi)
+}
+
+// hasReads reports whether reads takes the place of the payload's first bytes.
+func (l *line) hasReads() bool {
+	return binary.LittleEndian.Uint64(l.payload[inlineBesideMemory+8:])&hasReads != 0
 }
 
 func (l *line) memory() (m memory) {

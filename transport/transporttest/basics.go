@@ -233,20 +233,27 @@ func (r *rank) mismatch(odd int, exposed, hasty bool) {
 }
 
 func overlap(h *harness, n int) {
-	for trial := range 4 * n {
-		odd, exposed, reads := trial%n, trial/n&1 != 0, trial/n&2 != 0
-		what := fmt.Sprintf("ranks %d and %d bring the same memory (Exposed %v, one reads %v)", odd, (odd+1)%n, exposed, reads)
+	for trial := range 8 * n {
+		odd, exposed, reads, payload := trial%n, trial/n&1 != 0, trial/n&2 != 0, trial/n&4 != 0
+		what := fmt.Sprintf("ranks %d and %d bring the same memory (Exposed %v, one reads %v, long payload %v)",
+			odd, (odd+1)%n, exposed, reads, payload)
 		h.each(n, uint64(trial), what, func(r *rank) {
-			if r.Memory() != nil {
-				r.overlap(odd, exposed, reads)
+			if r.Memory() == nil {
+				return
 			}
+			length := 0
+			if payload && r.payloadLimit() > transport.InlineBytes {
+				length = transport.InlineBytes + 1
+			}
+			r.overlap(odd, exposed, reads, length)
 		})
 	}
 }
 
 // overlap makes calls in which the ranks bring memory of their own, all read the same, or
-// bring none; and then one to which rank odd brings what the next rank writes.
-func (r *rank) overlap(odd int, exposed, reads bool) {
+// bring none; and then one to which rank odd brings what the next rank writes. All calls have a
+// payload of that length.
+func (r *rank) overlap(odd int, exposed, reads bool, length int) {
 	own := func(q int) transport.Span {
 		at := uint64(1<<20 + 100*q)
 		return transport.Span{Lo: at, Hi: at + 100} // they touch
@@ -255,16 +262,14 @@ func (r *rank) overlap(odd int, exposed, reads bool) {
 	for range 2 {
 		for _, m := range []struct{ reads, writes transport.Span }{{common, own(r.me)}, {own(r.me), transport.Span{}}, {common, transport.Span{}}} {
 			e := r.arrival()
-			e.Exposed, e.Reads, e.Writes = exposed, m.reads, m.writes
-			r.enter(e)
-			if exposed {
-				r.complete()
-			}
+			e.Reads, e.Writes = m.reads, m.writes
+			e.Exposed = exposed
+			r.payloadCall(e, func(int) int { return length })
 		}
 	}
 	e := r.arrival()
 	next := (odd + 1) % r.n
-	e.Exposed, e.Writes = exposed, own(r.me)
+	e.Exposed, e.Writes, e.Payload = exposed, own(r.me), data(length, r.me)
 	if r.me == odd {
 		theirs := transport.Span{Lo: own(next).Hi - 1, Hi: own(next).Hi}
 		if reads {

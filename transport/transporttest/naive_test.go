@@ -241,7 +241,7 @@ func (c *naiveCall) overlapped() []int {
 	for p, a := range c.entered {
 		var ranks []int
 		for q, b := range c.entered {
-			if p == q || a.Writes.Overlaps(b.Writes) || len(b.Payload) == 0 && a.Writes.Overlaps(b.Reads) {
+			if p == q || a.Writes.Overlaps(b.Writes) || (len(b.Payload) == 0 || len(b.Payload) > transport.InlineBytes) && a.Writes.Overlaps(b.Reads) {
 				ranks = append(ranks, q)
 			}
 		}
