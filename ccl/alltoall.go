@@ -3,6 +3,8 @@ package ccl
 import (
 	"context"
 	"fmt"
+
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
 )
 
 // AllToAll gives every rank its block of every input: block r of rank s's send goes to block s of
@@ -82,6 +84,6 @@ func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, 
 	var longestOut, longestIn int
 	r.count, longestOut, longestIn = r.matrix.sums(c.size)
 	r.bytes, r.total = longestOut<<send.shift, longestIn<<send.shift
-	r.lengths = mix(uint64(r.count))
+	r.lengths = fingerprint.Mix(uint64(r.count))
 	return c.run(ctx, r)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
 )
 
 // blocks are the blocks of a buffer, one for each rank, of the same length or of the lengths in
@@ -101,7 +103,7 @@ func (b *blocks) put(r *request) {
 	r.each = b.longest
 	for _, n := range b.counts {
 		if n != b.longest {
-			r.counts, r.lengths = b.counts, hashCounts(b.counts)
+			r.counts, r.lengths = b.counts, fingerprint.HashCounts(b.counts)
 			return
 		}
 	}
@@ -225,7 +227,7 @@ func (c *Communicator) agreeOnLengths(ctx context.Context, coll Collective, dtyp
 	l := &c.lengths
 	l.mine = append(l.mine[:0], int64(n), 0)
 	if c.rank == root {
-		l.mine[1] = int64(hashCounts(counts))
+		l.mine[1] = int64(fingerprint.HashCounts(counts))
 	}
 	if err := c.exchangeLengths(ctx, coll, dtype, root, opts); err != nil {
 		return err
@@ -234,7 +236,7 @@ func (c *Communicator) agreeOnLengths(ctx context.Context, coll Collective, dtyp
 	for r := range c.size {
 		l.counts = append(l.counts, int(l.all[2*r]))
 	}
-	if uint64(l.all[2*root+1]) == hashCounts(l.counts) {
+	if uint64(l.all[2*root+1]) == fingerprint.HashCounts(l.counts) {
 		return nil
 	}
 	others := make([]int, 0, c.size)

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/goccl/goccl/internal/memory"
-
 	"github.com/goccl/goccl/transport"
 )
 
@@ -44,38 +42,10 @@ func overlap(a, b []byte) bool {
 	return p < q+uintptr(len(b)) && q < p+uintptr(len(a))
 }
 
-// alignedBytes returns n bytes, n >= 1, that start at a cache line.
-func alignedBytes(n int) []byte {
-	room := make([]byte, n+63)
-	skip := int(-uintptr(pointer(room)) % 64)
-	return room[skip : skip+n : skip+n]
-}
-
-// scratch is memory that is kept, and grows when more is needed.
-type scratch []byte
-
-// bytes returns n bytes that start at a cache line. Their contents are unspecified.
-func (s *scratch) bytes(n int) []byte {
-	if cap(*s) < n || *s == nil {
-		*s = alignedBytes(max(n, 1))
-	}
-	return (*s)[:n:n]
-}
-
 // spareBuffer returns memory of the communicator for n elements of a call's input, until the next
 // call.
 func (c *Communicator) spareBuffer(n int, shift uint8) Buffer {
-	return Buffer{data: c.spare.bytes(n << shift), shift: shift}
-}
-
-// sharedBytes is alignedBytes for lengths, from 0 on, that may exceed the memory of the machine.
-func sharedBytes(n int) ([]byte, error) {
-	room, err := memory.Bytes(n + 64)
-	if err != nil {
-		return nil, err
-	}
-	skip := int(-uintptr(pointer(room)) % 64)
-	return room[skip : skip+n : skip+n], nil
+	return Buffer{data: c.spare.Bytes(n << shift), shift: shift}
 }
 
 // elements returns the n elements that lie in b.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/goccl/goccl/ccl/internal/reducer"
+	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport"
 )
@@ -24,8 +26,8 @@ type Call struct {
 	payload bool // the view shows payloads
 	view    View
 	opened  bool // the call has had its view
-	reducer reducer
-	scratch scratch
+	reducer reducer.Reducer
+	scratch memory.Scratch
 	message transport.Message
 	clock   uint32
 	moved   int    // bytes, for Traffic
@@ -68,24 +70,16 @@ func (c *Call) InBlock(rank int) Buffer {
 // OutBlock returns the block of this rank's output that another rank fills: with its input in an
 // all-gather and, on the root, a gather; with its block for this rank in an all-to-all.
 func (c *Call) OutBlock(rank int) Buffer {
-	var at, n int
+	n, at := c.length(rank, c.rank, rank), 0
 	switch {
-	case c.matrix != nil:
-		n = c.matrix.sent(c.Size(), rank, c.rank)
-		for r := 0; r < rank && c.places == nil; r++ {
-			at += c.matrix.sent(c.Size(), r, c.rank)
-		}
-	case c.counts != nil:
-		n = c.counts[rank]
-		for r := 0; r < rank && c.places == nil; r++ {
-			at += c.counts[r]
-		}
-	default:
-		n = c.each
-		at = rank * n
-	}
-	if c.places != nil {
+	case c.places != nil:
 		at = c.places[rank]
+	case c.matrix == nil && c.counts == nil:
+		at = rank * n
+	default:
+		for r := range rank {
+			at += c.length(r, c.rank, r)
+		}
 	}
 	return c.out.Slice(at, at+n)
 }
@@ -93,23 +87,24 @@ func (c *Call) OutBlock(rank int) Buffer {
 // InRange returns the position of the block for rank `to` in the input of rank `from`. It is for
 // reduce-scatters, scatters, where only the root's input has blocks, and all-to-alls.
 func (c *Call) InRange(from, to int) Range {
-	var lo, n int
-	switch {
-	case c.matrix != nil:
-		n = c.matrix.sent(c.Size(), from, to)
+	n := c.length(from, to, to)
+	lo := to * n
+	if c.matrix != nil || c.counts != nil {
+		lo = 0
 		for r := range to {
-			lo += c.matrix.sent(c.Size(), from, r)
+			lo += c.length(from, r, r)
 		}
-	case c.counts != nil:
-		n = c.counts[to]
-		for _, k := range c.counts[:to] {
-			lo += k
-		}
-	default:
-		n = c.each
-		lo = to * n
 	}
 	return Range{lo, lo + n}
+}
+
+// length returns the length of the block that goes from one rank to another in an all-to-all, and
+// BlockLen(rank) in other collectives.
+func (c *Call) length(from, to, rank int) int {
+	if c.matrix != nil {
+		return c.matrix.sent(c.Size(), from, to)
+	}
+	return c.BlockLen(rank)
 }
 
 // BlockLen returns the length of a rank's block in elements: its input in an all-gather or a
@@ -131,7 +126,7 @@ func (c *Call) Root() int { return c.root }
 // result of the first call after it. The communicator keeps the memory and allocates only when a
 // call needs more than any before.
 func (c *Call) Scratch(n int) Buffer {
-	return Buffer{data: c.scratch.bytes(n << c.out.shift), shift: c.out.shift}
+	return Buffer{data: c.scratch.Bytes(n << c.out.shift), shift: c.out.shift}
 }
 
 // ParamsOf returns the parameters of the call's algorithm, as made by its Params and filled in
@@ -176,7 +171,7 @@ func (c *Call) SendRecvReduce(to int, b Buffer, from int, dst, with Buffer) erro
 // Epilogue applies the operation's epilogue to b: the division of Avg. A kernel calls it exactly
 // once for each element that is fully reduced: on one rank, before the element goes to others, or
 // on every rank that has reduced it for itself. The verbs of a View do it themselves.
-func (c *Call) Epilogue(b Buffer) { c.reducer.epilogue(b.data) }
+func (c *Call) Epilogue(b Buffer) { c.reducer.Epilogue(b.data) }
 
 // Copy copies src to dst, buffers of this rank of the same length. They are the same memory or
 // disjoint.
@@ -204,7 +199,7 @@ func (c *Call) Reduce(dst, a, b Buffer) error {
 			return c.fail(errors.New("reduction of a buffer into one that overlaps it in part"))
 		}
 	}
-	c.reducer.pair(dst.data, a.data, b.data, nil)
+	c.reducer.Pair(dst.data, a.data, b.data, nil)
 	return nil
 }
 
@@ -277,7 +272,7 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 	}
 	ok := true
 	if reduce {
-		ok = c.reducer.pair(dst[got:got+n], with[got:got+n], m.Bytes, ep)
+		ok = c.reducer.Pair(dst[got:got+n], with[got:got+n], m.Bytes, ep)
 	} else {
 		copy(dst[got:], m.Bytes)
 	}

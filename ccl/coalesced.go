@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
 )
 
 // AllReduceCoalesced is AllReduce, in place, of many tensors in one call. Their number and
@@ -41,25 +43,19 @@ func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tens
 	if err := c.checkCoalesced(dtype, tensors, op); err != nil {
 		return c.end(c.refuse(err))
 	}
-	c.coalesced = tensors
-	err := c.reduceBundles(ctx, dtype, tensors, op, opts)
-	c.coalesced = nil
-	return c.end(err) // not deferred: abandon ends the call of a kernel that does not return
-}
-
-func (c *Communicator) reduceBundles(ctx context.Context, dtype DType, tensors []Buffer, op Op, opts []CallOption) error {
 	lengths := uint64(len(tensors))
 	for _, t := range tensors {
-		lengths = mix(lengths ^ uint64(t.Len()))
+		lengths = fingerprint.Mix(lengths ^ uint64(t.Len()))
 	}
-	for len(tensors) > 0 {
+	c.coalesced = tensors
+	var err error
+	for err == nil && len(tensors) > 0 {
 		n := bundle(tensors)
-		if err := c.reduceBundle(ctx, dtype, tensors[:n], op, lengths, opts); err != nil {
-			return err
-		}
+		err = c.reduceBundle(ctx, dtype, tensors[:n], op, lengths, opts)
 		tensors = tensors[n:]
 	}
-	return nil
+	c.coalesced = nil
+	return c.end(err) // not deferred: abandon ends the call of a kernel that does not return
 }
 
 func (c *Communicator) checkCoalesced(dtype DType, tensors []Buffer, op Op) error {
@@ -107,7 +103,7 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 		for _, t := range tensors {
 			n += t.Len()
 		}
-		whole.data = c.bundled.bytes(n << whole.shift)
+		whole.data = c.bundled.Bytes(n << whole.shift)
 		at := whole.data
 		for _, t := range tensors {
 			at = at[copy(at, t.data):]
@@ -118,24 +114,14 @@ func (c *Communicator) reduceBundle(ctx context.Context, dtype DType, tensors []
 	}
 	r := c.ask(CollAllReduce, dtype, c.premultiplied(whole, dtype, op), whole, opts)
 	r.op, r.lengths = op, lengths
-	r.writes = firstOf(tensors)
+	// The first tensor represents all: ranks that share their tensors share this one.
+	r.writes = tensors[slices.IndexFunc(tensors, func(t Buffer) bool { return t.Len() > 0 })].data
 	if err := c.step(ctx, r); err != nil || len(tensors) == 1 {
 		return err
 	}
 	from := whole.data
 	for _, t := range tensors {
 		from = from[copy(t.data, from):]
-	}
-	return nil
-}
-
-// firstOf returns the first tensor that is not empty. It represents all tensors that travel
-// together: ranks that share their tensors share this one.
-func firstOf(tensors []Buffer) []byte {
-	for _, t := range tensors {
-		if len(t.data) > 0 {
-			return t.data
-		}
 	}
 	return nil
 }

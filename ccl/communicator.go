@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/ccl/internal/lifetime"
+	"github.com/goccl/goccl/ccl/internal/reducer"
+	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -43,7 +46,7 @@ type Communicator struct {
 	guard  transport.FaultGuard // nil: shared memory cannot vanish
 	faults bool                 // whether faults were panics before the call
 
-	life      lifetime
+	life      lifetime.Lifetime
 	inside    bool                          // the current call has started to synchronise
 	claiming  bool                          // this rank runs the bodies of other ranks
 	before    error                         // the error of calls on a group that has failed
@@ -52,8 +55,8 @@ type Communicator struct {
 	joined    uint64                        // the calls that New made; users' calls count from there
 	call      Call
 	lengths   lengths
-	spare     scratch // for inputs that the engine makes
-	bundled   scratch // for tensors that travel together
+	spare     memory.Scratch // for inputs that the engine makes
+	bundled   memory.Scratch // for tensors that travel together
 	tensors   []Buffer
 	coalesced []Buffer // all tensors of the call
 	places    [][]byte // of them
@@ -131,7 +134,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	}
 	c.regions, _ = ep.(transport.Regions)
 	c.guard, _ = ep.(transport.FaultGuard)
-	c.life.word.Store(open)
+	c.life.Open()
 	c.queue.serve = c.serve
 	c.messages.engine.Init(ep, p2pGroup{c})
 	for _, o := range opts {
@@ -178,7 +181,7 @@ func (c *Communicator) init(ctx context.Context) error {
 	if n := c.selector.WorldSize(); n != c.size {
 		return fmt.Errorf("the settings are for %d ranks, the transport connects %d", n, c.size)
 	}
-	c.call = Call{comm: c, reducer: newReducer(c.size)}
+	c.call = Call{comm: c, reducer: reducer.New(c.size)}
 	c.warn = c.warnOf
 	c.ep.SetTimeout(transport.Timeout{After: c.selector.Timeout(), Warn: c.warn})
 	if c.size == 1 {
@@ -232,7 +235,7 @@ func (c *Communicator) LastChoice() Choice {
 // Drain first, or wait for each. *UnfinishedError counts them, unless the group has failed.
 func (c *Communicator) Close() error {
 	err := c.unfinished() // as soon as the communicator is closed its queue ends by itself
-	if !c.life.close() {
+	if !c.life.Close() {
 		return nil
 	}
 	if err != nil && c.ep.Failure() != nil {
@@ -255,7 +258,7 @@ func (c *Communicator) Abort(cause error) {
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	if !c.life.hold() {
+	if !c.life.Hold() {
 		return // closed
 	}
 	c.ep.Fail(&transport.Failure{
@@ -266,7 +269,7 @@ func (c *Communicator) Abort(cause error) {
 
 // Err returns the failure of the group, nil if it has not failed.
 func (c *Communicator) Err() error {
-	if !c.life.hold() {
+	if !c.life.Hold() {
 		if cause := c.ended.Load(); cause != nil {
 			return *cause
 		}

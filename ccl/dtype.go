@@ -83,22 +83,8 @@ func (d *DType) UnmarshalText(name []byte) (err error) {
 // Size returns the length of one element in bytes.
 func (d DType) Size() int { return d.reduce().Size() }
 
-// shift returns the binary logarithm of Size.
-func (d DType) shift() uint8 { return uint8(bits.TrailingZeros(uint(d.Size()))) }
-
 // reduce returns the type's number in package reduce.
 func (d DType) reduce() reduce.Type { return reduceTypes[d] }
-
-// integer reports whether the type is an integer, and whether it is signed.
-func (d DType) integer() (integer, signed bool) {
-	switch d {
-	case Uint8, Uint16, Uint32, Uint64:
-		return true, false
-	case Int8, Int16, Int32, Int64:
-		return true, true
-	}
-	return false, false
-}
 
 // DTypeOf returns the DType of T, which may be a named type.
 func DTypeOf[T Element]() DType {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
+	"github.com/goccl/goccl/ccl/internal/lifetime"
+	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -54,7 +57,7 @@ func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOp
 			return err
 		}
 	}
-	if was, ok := c.life.enter(); !ok {
+	if was, ok := c.life.Enter(); !ok {
 		return c.notStarted(coll, was)
 	}
 	c.panicOnFaults()
@@ -69,11 +72,11 @@ func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOp
 
 // notStarted returns the error of a call that may not start. was is the word of the communicator's
 // lifetime at the time of the call; the error depends on it.
-func (c *Communicator) notStarted(coll Collective, was uint64) error {
+func (c *Communicator) notStarted(coll Collective, was lifetime.State) error {
 	switch {
-	case was == 0:
+	case !was.Made():
 		return c.unmade(coll.String())
-	case was&closing != 0:
+	case was.Closed():
 		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
 	}
 	return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
@@ -88,7 +91,9 @@ func nilContext(operation string) error {
 // end ends the call that start has started, and returns err.
 func (c *Communicator) end(err error) error {
 	c.restoreFaults()
-	c.leave()
+	if !c.life.Leave() {
+		_ = c.release(lifetime.Call) // Close has returned already
+	}
 	return err
 }
 
@@ -100,7 +105,7 @@ func (c *Communicator) refuse(err error) error {
 	}
 	c.seq++
 	if c.size > 1 {
-		c.ep.Refuse(c.seq, oneLine(err.Error()))
+		c.ep.Refuse(c.seq, reasons.Line(err.Error()))
 	}
 	return err
 }
@@ -267,7 +272,8 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call.reset(c.rank)
 	call.places = r.displs
 	if r.dtype != 0 {
-		call.reducer.set(r.dtype, p.shape.Op)
+		op, user := p.shape.Op.reduction()
+		call.reducer.Set(r.dtype.reduce(), op, user)
 	}
 
 	if r.root != p.root || r.lengths != p.lengths {
@@ -336,7 +342,7 @@ type plan struct {
 	key       planKey
 	algorithm string // that the call was forced to
 	choice    Choice
-	entry     uint64 // entryID of choice.Entry; 0 where the engine does the call itself
+	entry     uint64 // id of choice.Entry in fingerprints; 0 where the engine does the call itself
 	shape     Shape
 	work      int // bytes that the bodies of all ranks touch
 	// The fingerprint for a root and for lengths.
@@ -348,12 +354,12 @@ type plan struct {
 
 // setFingerprint makes the fingerprint of a request.
 func (p *plan) setFingerprint(r *request) {
-	f := fingerprint{
-		coll: r.coll, dtype: r.dtype, op: r.op.fingerprintID(), count: r.count, root: r.root,
-		entry: p.entry, counts: r.lengths,
-	}
-	p.root, p.lengths, p.fingerprint = r.root, r.lengths, f.encode()
-	p.hash = hash(p.fingerprint)
+	p.root, p.lengths = r.root, r.lengths
+	p.fingerprint = fingerprint.Fingerprint{
+		Collective: uint8(r.coll), DType: uint8(r.dtype), Op: r.op.fingerprintID(), Count: r.count, Root: r.root,
+		Entry: p.entry, Counts: r.lengths,
+	}.Encode()
+	p.hash = fingerprint.Hash(p.fingerprint)
 }
 
 // planKey holds the parameters that a plan is made for, except the name of the algorithm.
@@ -421,7 +427,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 			known = true
 			return err
 		}
-		next.choice, next.entry = choice, entryID(choice.Entry)
+		next.choice, next.entry = choice, fingerprint.EntryID(choice.Entry)
 		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
 		next.work = c.size * (key.bytes + key.total)
 	}
@@ -434,7 +440,7 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 // entryName returns the name of the algorithm's entry that has the id.
 func (c *Communicator) entryName(id uint64) string {
 	for _, name := range c.selector.Entries() {
-		if entryID(name) == id {
+		if fingerprint.EntryID(name) == id {
 			return name
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -87,7 +88,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 		f.Kind, f.Ranks = transport.FailureOverlap, overlap.Ranks
 	case errors.As(err, &refused):
 		f.Kind, f.Ranks, f.Missing = transport.FailureRefused, refused.Ranks, refused.Missing
-		f.Text = writeReasons(refused.Why)
+		f.Text = reasons.Write(refused.Why)
 	case errors.As(err, &lost):
 		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
 	case errors.Is(err, ErrClosed):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -60,7 +61,7 @@ func (c *Communicator) NewGroup(ctx context.Context, ranks []int, opts ...CallOp
 		return nil, c.end(c.refuse(err))
 	}
 	r := c.ask(coll, 0, Buffer{}, Buffer{}, opts)
-	r.counts, r.lengths = members, hashCounts(members)
+	r.counts, r.lengths = members, fingerprint.HashCounts(members)
 	err := c.step(ctx, r)
 	number := c.seq
 	if c.end(err) != nil || !slices.Contains(members, c.rank) {
@@ -116,7 +117,7 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 
 // connect returns the endpoint of a group of members.
 func (c *Communicator) connect(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
-	if !c.life.hold() {
+	if !c.life.Hold() {
 		return nil, ErrClosed
 	}
 	defer c.drop() //nolint:errcheck // Close has returned already

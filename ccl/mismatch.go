@@ -3,12 +3,11 @@ package ccl
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/goccl/goccl/ccl/internal/diagnose"
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
+	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -16,21 +15,24 @@ import (
 // ranks read the same fingerprints and return the same error. If the fingerprints have only a
 // hash of the field that differs, all ranks exchange its text in one more synchronisation.
 func (c *Communicator) differing(err *transport.MismatchError) error {
-	prints := make([]fingerprint, c.size)
+	prints := make([]fingerprint.Fingerprint, c.size)
 	for r := range prints {
-		prints[r] = fingerprintOf(c.ep.Fingerprint(r))
+		prints[r] = fingerprint.Decode(c.ep.Fingerprint(r))
 	}
 	m, isHash := c.mismatch(prints)
 	if isHash {
 		seq := c.seq
-		texts, err := c.exchange(c.entry.Ctx, []byte(c.hashedText(m.Field)))
+		texts, err := c.exchange(c.entry.Ctx, c.hashedText(m.Field))
 		c.seq = seq // of the call that the error is about; the group makes no other
 		switch {
 		case errors.Is(err, transport.ErrFailed):
 			return err
 		case err == nil:
-			if said := disagreement(m.Field, m.said(texts)); said != nil {
-				m = said
+			if m.Field != "op" {
+				diagnose.Shorten(texts)
+			}
+			if found := disagreement(m.Field, texts); found != nil {
+				m = found
 			}
 		}
 	}
@@ -55,64 +57,36 @@ func (c *Communicator) hashedText(field string) string {
 	default:
 		lengths = []int{r.count}
 	}
-	return strings.Trim(fmt.Sprint(lengths), "[]")
-}
-
-// said returns the ranks' values of the field, from their texts. Of long lists of numbers it
-// returns the first ones that differ.
-func (e *MismatchError) said(texts [][]byte) []string {
-	said, long := make([]string, len(texts)), false
-	lists := make([][]string, len(texts))
-	shortest := math.MaxInt
-	for r, text := range texts {
-		said[r] = string(text)
-		if e.Field == "op" {
-			continue
-		}
-		lists[r] = strings.Fields(said[r])
-		said[r] = "[" + said[r] + "]"
-		long = long || len(text) > 80
-		shortest = min(shortest, len(lists[r]))
-	}
-	if !long {
-		return said
-	}
-	at := 0
-	for at < shortest && !slices.ContainsFunc(lists, func(l []string) bool { return l[at] != lists[0][at] }) {
-		at++
-	}
-	for r, l := range lists {
-		said[r] = fmt.Sprintf("only %d numbers", len(l))
-		if at < len(l) {
-			said[r] = fmt.Sprintf("%s at index %d of %d", l[at], at, len(l))
-		}
-	}
-	return said
+	return fmt.Sprint(lengths)
 }
 
 // mismatch returns the first field in which fingerprints differ, and whether they have only a
 // hash of it.
-func (c *Communicator) mismatch(prints []fingerprint) (m *MismatchError, isHash bool) {
+func (c *Communicator) mismatch(prints []fingerprint.Fingerprint) (m *MismatchError, isHash bool) {
+	lengths := "counts"
+	if Collective(prints[0].Collective) == collNewGroup {
+		lengths = "ranks"
+	}
 	for _, field := range []struct {
 		name string
-		text func(f fingerprint) string
+		text func(f fingerprint.Fingerprint) string
 	}{
-		{"collective", func(f fingerprint) string { return f.coll.String() }},
-		{"dtype", func(f fingerprint) string { return f.dtype.String() }},
-		{"op", func(f fingerprint) string {
-			if f.op < hashed {
-				return Op(f.op).String()
+		{"collective", func(f fingerprint.Fingerprint) string { return Collective(f.Collective).String() }},
+		{"dtype", func(f fingerprint.Fingerprint) string { return DType(f.DType).String() }},
+		{"op", func(f fingerprint.Fingerprint) string {
+			if f.Op < hashed {
+				return Op(f.Op).String()
 			}
 			isHash = true
-			return fmt.Sprintf("one with hash %08x", f.op)
+			return fmt.Sprintf("one with hash %08x", f.Op)
 		}},
-		{"count", func(f fingerprint) string { return fmt.Sprint(f.count) }},
-		{"root", func(f fingerprint) string { return fmt.Sprint(f.root) }},
-		{lengthsField(prints[0].coll), func(f fingerprint) string {
+		{"count", func(f fingerprint.Fingerprint) string { return fmt.Sprint(f.Count) }},
+		{"root", func(f fingerprint.Fingerprint) string { return fmt.Sprint(f.Root) }},
+		{lengths, func(f fingerprint.Fingerprint) string {
 			isHash = true
-			return fmt.Sprintf("those with hash %08x", uint32(f.counts))
+			return fmt.Sprintf("those with hash %08x", uint32(f.Counts))
 		}},
-		{"algorithm", func(f fingerprint) string { return c.entryName(f.entry) }},
+		{"algorithm", func(f fingerprint.Fingerprint) string { return c.entryName(f.Entry) }},
 	} {
 		texts := make([]string, c.size)
 		for r, f := range prints {
@@ -149,14 +123,6 @@ func (e *MismatchError) add(value, why string, rank int) {
 	e.Values[i].Ranks = append(e.Values[i].Ranks, rank)
 }
 
-// lengthsField returns the name of the field that the fifth word is a hash of.
-func lengthsField(coll Collective) string {
-	if coll == collNewGroup {
-		return "ranks"
-	}
-	return "counts"
-}
-
 // sameMemory returns the mismatch of a call that writes memory which several ranks brought.
 func sameMemory(ranks []int, size int) *MismatchError {
 	m := &MismatchError{Field: buffersField}
@@ -172,11 +138,8 @@ func sameMemory(ranks []int, size int) *MismatchError {
 
 // refusedBySome returns the mismatch of a call that some ranks refused.
 func refusedBySome(f *transport.Failure, size int) *MismatchError {
-	values := make([]MismatchValue, size)
-	for r := range values {
-		values[r].Value = "accepted"
-	}
-	for i, why := range readReasons(f.Text, len(f.Ranks)) {
+	values := slices.Repeat([]MismatchValue{{Value: "accepted"}}, size)
+	for i, why := range reasons.Read(f.Text, len(f.Ranks)) {
 		values[f.Ranks[i]] = MismatchValue{Value: "refused", Why: why}
 	}
 	for _, r := range f.Missing {
@@ -187,70 +150,4 @@ func refusedBySome(f *transport.Failure, size int) *MismatchError {
 		m.add(v.Value, v.Why, r)
 	}
 	return m
-}
-
-// The reasons of the ranks that refused a call travel as the text of the failure: one line with a
-// character for each of these ranks, then one line for each different reason. The character is
-// firstReason plus the number of the rank's reason, or noReason. Reasons that do not fit are left
-// out, for all ranks, which return the same error.
-const (
-	noReason    = '-'
-	firstReason = '0'
-	mostReasons = 64 // the most ranks that a failure has between processes
-)
-
-// writeReasons returns the text for the reasons of ranks.
-func writeReasons(why []string) string {
-	var lines []string
-	ranks := make([]byte, min(len(why), mostReasons))
-	length := len(ranks)
-	for i := range ranks {
-		ranks[i] = noReason
-		line := oneLine(why[i])
-		if line == "" {
-			continue
-		}
-		at := slices.Index(lines, line)
-		if at < 0 {
-			if length+1+len(line) > transport.TextBytes {
-				continue
-			}
-			at = len(lines)
-			lines = append(lines, line)
-			length += 1 + len(line)
-		}
-		ranks[i] = byte(firstReason + at)
-	}
-	return strings.Join(append([]string{string(ranks)}, lines...), "\n")
-}
-
-// readReasons returns the reasons of n ranks, "" if a rank has none. Where ranks are processes
-// text comes from shared memory and may contain anything.
-func readReasons(text string, n int) []string {
-	why := make([]string, n)
-	lines := strings.Split(text, "\n")
-	for i := range min(n, len(lines[0])) {
-		if at := int(lines[0][i]) - firstReason; at >= 0 && at < len(lines)-1 {
-			why[i] = oneLine(lines[1+at])
-		}
-	}
-	return why
-}
-
-// oneLine returns text in a form that fits inside an error: printable characters on one line of
-// at most transport.ReasonBytes bytes.
-func oneLine(text string) string {
-	words := strings.FieldsFunc(strings.ToValidUTF8(text, string(utf8.RuneError)), func(r rune) bool {
-		return r == ' ' || !unicode.IsPrint(r)
-	})
-	text = strings.Join(words, " ")
-	if len(text) <= transport.ReasonBytes {
-		return text
-	}
-	const more = "..."
-	n := transport.ReasonBytes - len(more)
-	for !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + more
 }

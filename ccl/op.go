@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
+	"github.com/goccl/goccl/ccl/internal/reducer"
 	"github.com/goccl/goccl/internal/reduce"
 	"github.com/goccl/goccl/internal/text"
 )
@@ -73,7 +75,7 @@ type userOp struct {
 	name     string
 	commutes bool
 	dtype    DType
-	run      userReduce
+	run      reducer.Func
 }
 
 // userOps are the operations of NewOp. They are added by name, once each, and never removed.
@@ -142,6 +144,14 @@ func (o Op) kernelOp() Op {
 	return o
 }
 
+// reduction returns o's number in package reduce, or the function that replaces it.
+func (o Op) reduction() (op reduce.Op, user reducer.Func) {
+	if o < Op(len(builtin)) {
+		return builtin[o].op, nil
+	}
+	return 0, o.user().run
+}
+
 // commutes reports whether the result is the same for every order of the ranks, except rounding.
 func (o Op) commutes() bool {
 	m := o.user()
@@ -155,7 +165,7 @@ const hashed = 1 << 31
 // of a built-in operation, or a hash.
 func (o Op) fingerprintID() uint32 {
 	if o >= firstFactor {
-		return uint32(mix(uint64(o))) | hashed
+		return uint32(fingerprint.Mix(uint64(o))) | hashed
 	}
 	m := o.user()
 	if m == nil {
@@ -172,7 +182,6 @@ func (o Op) checkFor(coll Collective, d DType) error {
 		return nil
 	}
 	why := "there is no such operation"
-	integer, signed := d.integer()
 	factor, premul := o.factor()
 	m := o.user()
 	switch {
@@ -180,10 +189,7 @@ func (o Op) checkFor(coll Collective, d DType) error {
 		why = "complex numbers have no order"
 	case o < Op(len(builtin)):
 		why = "only integers have it"
-	case premul && integer:
-		if fitsInteger(factor, d.Size()*8, signed) {
-			return nil
-		}
+	case premul && !reduce.CanScale(d.reduce(), factor):
 		why = "the factor is not an integer of that type"
 	case premul, m != nil && m.dtype == d:
 		return nil
@@ -191,13 +197,4 @@ func (o Op) checkFor(coll Collective, d DType) error {
 		why = fmt.Sprintf("it was made for %v", m.dtype)
 	}
 	return fmt.Errorf("ccl: %v: operation %v of %v is %w: %s", coll, o, d, ErrNotImplemented, why)
-}
-
-// fitsInteger reports whether x is an integer of that many bits.
-func fitsInteger(x float64, bits int, signed bool) bool {
-	lo, hi := 0.0, math.Ldexp(1, bits)
-	if signed {
-		lo, hi = -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
-	}
-	return x == math.Trunc(x) && x >= lo && x < hi
 }

@@ -203,7 +203,7 @@ func (c *Communicator) checkMessage(ctx context.Context, r *p2p.Request, o CallO
 	switch {
 	case ctx == nil:
 		return nilContext(what)
-	case c.life.isClosed():
+	case c.life.State().Closed():
 		return fmt.Errorf("ccl: %s on rank %d: communicator: %w", what, c.rank, ErrClosed)
 	case !r.Sending && r.Peer == AnySource:
 	case r.Peer < 0 || r.Peer >= c.size:
@@ -289,7 +289,7 @@ func (m *message) mismatch(got *p2p.MismatchError) *MismatchError {
 // p2pGroup is a Communicator as its p2p.Engine sees it.
 type p2pGroup struct{ *Communicator }
 
-func (g p2pGroup) Closed() bool        { return g.life.isClosed() }
+func (g p2pGroup) Closed() bool        { return g.life.State().Closed() }
 func (g p2pGroup) FailureCause() error { return g.cause(g.ep.Failure()) }
 func (g p2pGroup) Fault(v any) error   { return g.fault(v) }
 func (g p2pGroup) Release()            { _ = g.drop() } // Close has returned already

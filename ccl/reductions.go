@@ -3,6 +3,8 @@ package ccl
 import (
 	"context"
 	"fmt"
+
+	"github.com/goccl/goccl/internal/reduce"
 )
 
 // AllReduce reduces the ranks' send buffers element by element with op and stores the result in
@@ -159,4 +161,16 @@ func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op) erro
 		return &InvalidArgumentError{coll.String(), "send and recv overlap in part; they must be the same slice or disjoint"}
 	}
 	return op.checkFor(coll, dtype)
+}
+
+// premultiplied returns send times the factor of a PremulSum, in memory of the communicator; for
+// other operations send itself.
+func (c *Communicator) premultiplied(send Buffer, d DType, op Op) Buffer {
+	factor, ok := op.factor()
+	if !ok {
+		return send
+	}
+	to := c.spareBuffer(send.Len(), send.shift)
+	reduce.Scale(d.reduce(), pointer(to.data), pointer(send.data), send.Len(), factor)
+	return to
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -33,9 +34,8 @@ type Region[T Element] struct {
 // Rejected with *InvalidBufferSizeError. If some rank cannot allocate the memory, all ranks get
 // *AllocationFailedError and the group lives on. Fails with *CollectiveFailedError.
 func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
-	var t [1]T
-	size := bufferOf(t[:])
-	if err := c.region(ctx, collRegion, DTypeOf[T](), count, count<<size.shift, size.shift); err != nil {
+	shift := bufferOf[T](nil).shift
+	if err := c.region(ctx, collRegion, DTypeOf[T](), count, count<<shift, shift); err != nil {
 		return nil, err
 	}
 	return &Region[T]{comm: c, all: elements[T](c.shared, count), memory: c.made}, nil
@@ -84,8 +84,7 @@ func (r *Region[T]) Close() error {
 // CreateSharedRegion. All ranks pass the same count, and each gets its own buffer. The buffer must
 // not be used after Close of the communicator, which releases it.
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
-	var t [1]T
-	shift := bufferOf(t[:]).shift
+	shift := bufferOf[T](nil).shift
 	part := (count<<shift + allocBytes - 1) &^ (allocBytes - 1)
 	if err := c.region(ctx, collAlloc, DTypeOf[T](), count, part, shift); err != nil {
 		return nil, err
@@ -136,7 +135,7 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	r.count, r.bytes, r.total = count, parts*part, count<<shift
 	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader allocates for all
 		var none error
-		if r.in.data, none = sharedBytes(r.bytes); none != nil && c.size == 1 {
+		if r.in.data, none = memory.Aligned(r.bytes); none != nil && c.size == 1 {
 			return c.end(c.refuse(noMemory(r.total, none.Error())))
 		}
 	}

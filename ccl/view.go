@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -17,7 +18,7 @@ type View struct {
 	// The bytes of a staged piece that ReduceToAll has reduced, relative to the piece. They lie
 	// in this rank's own output, or, if it has none, in spare.
 	resultLo, resultHi int
-	spare              scratch
+	spare              memory.Scratch
 }
 
 // viewMode is where a view's inputs come from.
@@ -146,7 +147,7 @@ func (v *View) results() []byte {
 	if len(c.out.data) > 0 {
 		return c.out.data[v.lo:v.hi]
 	}
-	return v.spare.bytes(v.hi - v.lo)
+	return v.spare.Bytes(v.hi - v.lo)
 }
 
 // inputBytes returns the length of rank's input.
@@ -236,21 +237,21 @@ func (v *View) ReduceToAll(part Range) error {
 		return err
 	}
 	f := &c.reducer
-	f.reset()
+	f.Reset()
 	for r := range c.Size() {
-		f.from(v.input(r)[lo:hi])
+		f.From(v.input(r)[lo:hi])
 	}
 	switch v.mode {
 	case fromPayloads:
-		f.to(c.out.data[lo:hi])
+		f.To(c.out.data[lo:hi])
 	case fromMemory:
 		for r := range c.Size() {
 			if _, recv := c.comm.memory.Buffers(r); len(recv) > 0 {
-				f.to(shown(r, recv, hi)[lo:hi])
+				f.To(shown(r, recv, hi)[lo:hi])
 			}
 		}
 	case fromStaging:
-		f.to(v.results()[lo:hi])
+		f.To(v.results()[lo:hi])
 		switch {
 		case v.resultLo == v.resultHi:
 			v.resultLo, v.resultHi = lo, hi
@@ -264,7 +265,7 @@ func (v *View) ReduceToAll(part Range) error {
 	if collectives[c.coll].rooted {
 		moved = c.Size() * (hi - lo) // the root's own store counts as one to another rank
 	}
-	return v.done(f.many(hi-lo, v.watched()), moved)
+	return v.done(f.Many(hi-lo, v.watched()), moved)
 }
 
 // Reduce reduces dst.Len elements of all ranks' inputs, from element `at` on, in rank order,
@@ -277,13 +278,13 @@ func (v *View) Reduce(dst Buffer, at int) error {
 		return nil
 	}
 	f := &c.reducer
-	f.reset()
+	f.Reset()
 	for r := range c.Size() {
-		f.from(v.input(r)[lo-v.lo : hi-v.lo])
+		f.From(v.input(r)[lo-v.lo : hi-v.lo])
 	}
 	from := at << c.out.shift
-	f.to(dst.data[lo-from : hi-from])
-	return v.done(f.many(hi-lo, v.watched()), (c.Size()-1)*(hi-lo))
+	f.To(dst.data[lo-from : hi-from])
+	return v.done(f.Many(hi-lo, v.watched()), (c.Size()-1)*(hi-lo))
 }
 
 // ScanToAll reduces the range of all ranks' inputs in rank order and stores to the same place of
@@ -296,7 +297,7 @@ func (v *View) ScanToAll(part Range) error {
 		return err
 	}
 	f := &c.reducer
-	f.reset()
+	f.Reset()
 	exclusive := c.coll == CollExScan
 	if v.mode != fromMemory { // for this rank alone
 		last := c.rank + 1
@@ -307,17 +308,17 @@ func (v *View) ScanToAll(part Range) error {
 			return nil
 		}
 		for r := range last {
-			f.from(v.input(r)[lo:hi])
+			f.From(v.input(r)[lo:hi])
 		}
-		f.to(c.out.data[v.lo+lo : v.lo+hi])
-		return v.done(f.many(hi-lo, v.watched()), c.rank*(hi-lo))
+		f.To(c.out.data[v.lo+lo : v.lo+hi])
+		return v.done(f.Many(hi-lo, v.watched()), c.rank*(hi-lo))
 	}
 	for r := range c.Size() {
 		_, recv := c.comm.memory.Buffers(r)
-		f.from(v.input(r)[lo:hi])
-		f.to(shown(r, recv, hi)[lo:hi])
+		f.From(v.input(r)[lo:hi])
+		f.To(shown(r, recv, hi)[lo:hi])
 	}
-	return v.done(f.scan(hi-lo, exclusive, v.watched()), 2*(c.Size()-1)*(hi-lo))
+	return v.done(f.Scan(hi-lo, exclusive, v.watched()), 2*(c.Size()-1)*(hi-lo))
 }
 
 // bytes returns a range of the piece in bytes.
@@ -388,5 +389,5 @@ func (v *View) CopyPart(dst Buffer, rank, at int) error {
 	if rank == c.Rank() {
 		moved = 0
 	}
-	return v.done(c.reducer.copy(into, src, c.plan.work, v.watched()), moved)
+	return v.done(c.reducer.Copy(into, src, c.plan.work, v.watched()), moved)
 }

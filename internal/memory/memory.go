@@ -8,6 +8,8 @@
 //
 // The check is not exact. Two goroutines may both pass it although only one of them can get the
 // memory. If the system overcommits memory, a shortage shows only when the memory is written.
+//
+// A [Scratch] is memory for a caller that needs some again and again.
 package memory
 
 import "fmt"

@@ -1,5 +1,20 @@
 package reduce
 
+import "math"
+
+// CanScale reports whether Scale can multiply elements of type t by factor: of integers it must be
+// an integer of the type.
+func CanScale(t Type, factor float64) bool {
+	lo, hi := 0.0, math.Ldexp(1, 8*t.Size())
+	switch {
+	case types[t].kind != integers:
+		return true
+	case t == Int8 || t == Int16 || t == Int32 || t == Int64:
+		lo, hi = -hi/2, hi/2
+	}
+	return factor == math.Trunc(factor) && factor >= lo && factor < hi
+}
+
 // The loops of Scale: dst[i] = factor * src[i]. dst is src or disjoint from it.
 
 func scaleFloats[T float](dst, src []T, factor T) {

@@ -1,4 +1,4 @@
-package ccl
+package reducer
 
 import (
 	"testing"
@@ -30,12 +30,12 @@ func TestPastCaches(t *testing.T) {
 		{"one in place", mixed, 100 * share, false},
 		{"to one rank, which reads it next", outputs[:1], 100 * share, false},
 	} {
-		f := newReducer(ranks)
+		f := New(ranks)
 		for _, b := range inputs {
-			f.from(b)
+			f.From(b)
 		}
 		for _, b := range c.outputs {
-			f.to(b)
+			f.To(b)
 		}
 		require.Equal(t, c.want, f.pastCaches(c.share), c.name)
 	}
@@ -44,7 +44,7 @@ func TestPastCaches(t *testing.T) {
 // A copy past the caches is right wherever its buffers begin and end.
 func TestCopy(t *testing.T) {
 	ep := local.New(1)[0]
-	f := newReducer(1)
+	f := New(1)
 	src := make([]byte, 2*chunkBytes+200)
 	for i := range src {
 		src[i] = byte(i*7 + i>>8)
@@ -53,7 +53,7 @@ func TestCopy(t *testing.T) {
 		for _, n := range []int{0, 1, 63, 64, 65, 1000, chunkBytes + 1, 2*chunkBytes + 100} {
 			for _, at := range []int{0, 1, 32, 63} {
 				dst := make([]byte, len(src)+64)
-				require.True(t, f.copy(dst[at:at+n], src[at/2:at/2+n], work, ep))
+				require.True(t, f.Copy(dst[at:at+n], src[at/2:at/2+n], work, ep))
 				require.Equal(t, src[at/2:at/2+n], dst[at:at+n])
 				require.Equal(t, make([]byte, at), dst[:at])
 				require.Equal(t, make([]byte, len(dst)-at-n), dst[at+n:])

@@ -1,4 +1,4 @@
-package ccl
+package reasons
 
 import (
 	"bytes"
@@ -24,32 +24,32 @@ func TestReasonsSurviveTheirText(t *testing.T) {
 			[]string{long[:237] + "...", "y" + long[:236] + "...", "", "short", long[:237] + "..."}},
 		{slices.Repeat([]string{"same"}, 100), append(slices.Repeat([]string{"same"}, 64), make([]string, 36)...)},
 	} {
-		text := writeReasons(c.why)
+		text := Write(c.why)
 		require.LessOrEqual(t, len(text), transport.TextBytes)
-		got := readReasons(text, len(c.why))
+		got := Read(text, len(c.why))
 		require.Equal(t, append([]string{}, c.want...), got)
-		require.Equal(t, text, writeReasons(got), "what was read says the same")
+		require.Equal(t, text, Write(got), "what was read says the same")
 	}
 	var many []string
 	for i := range 64 {
 		many = append(many, fmt.Sprint(i))
 	}
-	require.Equal(t, many, readReasons(writeReasons(many), 64))
+	require.Equal(t, many, Read(Write(many), 64))
 }
 
 // Between processes the text of a failure may be any bytes.
 func FuzzReadReasons(f *testing.F) {
-	f.Add(writeReasons([]string{"a", "b"}), 2)
+	f.Add(Write([]string{"a", "b"}), 2)
 	f.Add("0000\n\x1b[2J\n", 9)
 	f.Add("\xff~z/:", 3)
 	f.Fuzz(func(t *testing.T, text string, n int) {
 		n = int(uint(n) % 100)
-		why := readReasons(text, n)
+		why := Read(text, n)
 		if len(why) != n {
 			t.Fatalf("%d reasons for %d ranks", len(why), n)
 		}
 		for _, w := range why {
-			if len(w) > transport.ReasonBytes || w != oneLine(w) || bytes.ContainsAny([]byte(w), "\n\x1b\x00") {
+			if len(w) > transport.ReasonBytes || w != Line(w) || bytes.ContainsAny([]byte(w), "\n\x1b\x00") {
 				t.Errorf("the reason is %q", w)
 			}
 		}
