@@ -23,19 +23,15 @@ type UnfinishedError struct {
 
 func (e *UnfinishedError) Error() string {
 	var parts []string
-	all := 0
-	for _, p := range [...]struct {
-		n    int
-		what string
-	}{{e.Calls, "call"}, {e.Sends, "send"}, {e.Receives, "receive"}} {
-		if all += p.n; p.n == 1 {
-			parts = append(parts, "1 "+p.what)
-		} else if p.n > 1 {
-			parts = append(parts, fmt.Sprintf("%d %ss", p.n, p.what))
+	for i, n := range [...]int{e.Calls, e.Sends, e.Receives} {
+		if what := [...]string{"call", "send", "receive"}[i]; n == 1 {
+			parts = append(parts, "1 "+what)
+		} else if n > 1 {
+			parts = append(parts, fmt.Sprintf("%d %ss", n, what))
 		}
 	}
 	verb, last := "has", len(parts)-1
-	if all > 1 {
+	if e.Calls+e.Sends+e.Receives > 1 {
 		verb = "have"
 	}
 	if last > 0 {

@@ -59,11 +59,9 @@ type CollectiveFailedError struct {
 
 func (e *CollectiveFailedError) Error() string {
 	var b strings.Builder
-	b.WriteString("ccl: ")
-	b.WriteString(e.Operation)
+	b.WriteString("ccl: " + e.Operation)
 	if e.Algorithm != "" {
-		b.WriteString(" by ")
-		b.WriteString(e.Algorithm)
+		b.WriteString(" by " + e.Algorithm)
 	}
 	if e.Seq > 0 {
 		fmt.Fprintf(&b, ", call %d", e.Seq)
@@ -73,8 +71,7 @@ func (e *CollectiveFailedError) Error() string {
 	}
 	fmt.Fprintf(&b, ", rank %d: ", e.Rank)
 	if e.Message != "" {
-		b.WriteString(e.Message)
-		b.WriteString(": ")
+		b.WriteString(e.Message + ": ")
 	}
 	b.WriteString(e.Err.Error())
 	e.translate(&b)

@@ -45,7 +45,7 @@ func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Bu
 // Rejected with *InvalidBufferSizeError, *InvalidRootError or *InvalidArgumentError (overlap).
 // Fails with *CollectiveFailedError; root's recv is then unspecified.
 func Gather[T Element](ctx context.Context, c *Communicator, send, recv []T, root int, opts ...CallOption) error {
-	return c.rooted(ctx, CollGather, DTypeOf[T](), bufferOf(send), bufferOf(recv), root, opts)
+	return c.rooted(ctx, CollGather, DTypeOf[T](), bufferOf(send), bufferOf(recv), nil, nil, root, opts)
 }
 
 // GatherV is Gather with inputs of different lengths, which only root has to know: rank r's send,
@@ -57,7 +57,7 @@ func Gather[T Element](ctx context.Context, c *Communicator, send, recv []T, roo
 // counts differ from what ranks bring, all ranks reject the call with *MismatchError. The other
 // errors are the same as of Gather and AllGatherV.
 func GatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, counts, displs []int, root int, opts ...CallOption) error {
-	return c.rootedV(ctx, collGatherLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
+	return c.rooted(ctx, collGatherLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
 }
 
 // Scatter gives each rank its block of root's send: rank r gets the elements from r*len(recv) on.
@@ -68,7 +68,7 @@ func GatherV[T Element](ctx context.Context, c *Communicator, send, recv []T, co
 // Rejected with *InvalidBufferSizeError, *InvalidRootError or *InvalidArgumentError (overlap).
 // Fails with *CollectiveFailedError; recv is then unspecified.
 func Scatter[T Element](ctx context.Context, c *Communicator, send, recv []T, root int, opts ...CallOption) error {
-	return c.rooted(ctx, CollScatter, DTypeOf[T](), bufferOf(send), bufferOf(recv), root, opts)
+	return c.rooted(ctx, CollScatter, DTypeOf[T](), bufferOf(send), bufferOf(recv), nil, nil, root, opts)
 }
 
 // ScatterV is Scatter with blocks of different lengths, which only root has to know: rank r gets
@@ -80,7 +80,7 @@ func Scatter[T Element](ctx context.Context, c *Communicator, send, recv []T, ro
 // counts differ from what ranks expect, all ranks reject the call with *MismatchError. The other
 // errors are the same as of Scatter and AllGatherV.
 func ScatterV[T Element](ctx context.Context, c *Communicator, send []T, counts, displs []int, recv []T, root int, opts ...CallOption) error {
-	return c.rootedV(ctx, collScatterLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
+	return c.rooted(ctx, collScatterLengths, DTypeOf[T](), bufferOf(send), bufferOf(recv), counts, displs, root, opts)
 }
 
 // parts are the buffers of a gather or a scatter: a rank's part, and the whole, one block for
@@ -133,62 +133,46 @@ func (p *parts) checkAbsent() error {
 	return nil
 }
 
-// rooted makes a gather or a scatter of equal blocks.
-func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, root int, opts []CallOption) error {
+// rooted makes a gather or a scatter. If coll is an exchange of lengths, only the root has counts.
+func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, counts, displs []int, root int, opts []CallOption) error {
 	if err := c.start(ctx, coll, opts); err != nil {
 		return err
 	}
-	p := partsOf(coll, send, recv)
-	p.each = p.part.Len()
-	err := c.checkRoot(coll, root)
-	switch {
-	case err != nil:
-	case c.rank == root:
-		err = p.check(c.size, c.rank)
-	default:
-		if err = p.checkAbsent(); err == nil {
-			err = p.sum(c.size)
-		}
-	}
-	if err != nil {
-		return c.end(c.refuse(err))
-	}
-	return c.moveBlocks(ctx, c.ask(coll, dtype, send, recv, opts), &p.blocks, root)
-}
-
-// rootedV makes a gather or a scatter of blocks whose lengths only the root knows. coll is the
-// exchange of the lengths.
-func (c *Communicator) rootedV(ctx context.Context, coll Collective, dtype DType, send, recv Buffer, counts, displs []int, root int, opts []CallOption) error {
-	if err := c.start(ctx, coll, opts); err != nil {
-		return err
+	moves := coll
+	switch coll {
+	case collGatherLengths:
+		moves = CollGather
+	case collScatterLengths:
+		moves = CollScatter
 	}
 	p := partsOf(coll, send, recv)
-	p.counts, p.displs = counts, displs
+	p.each, p.counts, p.displs = p.part.Len(), counts, displs
+	b := p.blocks
 	err := c.checkRoot(coll, root)
 	switch {
 	case err != nil:
 	case c.rank != root:
 		err = p.checkAbsent()
 	default:
-		p.counts = notNil(counts)
+		if moves != coll {
+			p.counts = notNil(counts)
+		}
 		err = p.check(c.size, c.rank)
+	}
+	if err == nil && moves != coll {
+		if err := c.agreeOnLengths(ctx, coll, dtype, p.each, counts, root, opts); err != nil {
+			return c.end(err)
+		}
+		b.counts = c.lengths.counts
+	}
+	if err == nil {
+		err = b.sum(c.size)
 	}
 	if err != nil {
 		return c.end(c.refuse(err))
 	}
-	if err := c.agreeOnLengths(ctx, coll, dtype, p.part.Len(), counts, root, opts); err != nil {
-		return c.end(err)
-	}
-	b := blocks{operation: p.operation, counts: c.lengths.counts, displs: displs}
-	if err := b.sum(c.size); err != nil {
-		return c.end(c.refuse(err))
-	}
-	moves := CollGather
-	if coll == collScatterLengths {
-		moves = CollScatter
-	}
 	r := c.ask(moves, dtype, send, recv, opts)
-	r.met = true
+	r.met = moves != coll
 	return c.moveBlocks(ctx, r, &b, root)
 }
 

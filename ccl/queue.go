@@ -74,8 +74,10 @@ func (c *Communicator) serveFirst() (more bool) {
 			go q.serve()
 		}
 	}()
-	if err = w.args.atTurn(); err != nil {
-		err = c.refuseQueued(&w.args, err)
+	if wrong := w.args.atTurn(); wrong != nil {
+		if err = c.start(context.Background(), w.args.coll, w.args.opts[:]); err == nil {
+			err = c.end(c.refuse(wrong))
+		}
 	} else if err = c.do(w.ctx, &w.args); err == nil {
 		err = w.args.atEnd()
 	}
@@ -136,12 +138,4 @@ func (c *Communicator) giveUp(coll Collective, err error) error {
 	w.end.L = &w.mu
 	c.queue.append(w)
 	return err
-}
-
-// refuseQueued refuses a call of the queue.
-func (c *Communicator) refuseQueued(a *arguments, err error) error {
-	if err := c.start(context.Background(), a.coll, a.opts[:]); err != nil {
-		return err
-	}
-	return c.end(c.refuse(err))
 }

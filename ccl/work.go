@@ -161,10 +161,8 @@ func (c *Communicator) do(ctx context.Context, a *arguments) error {
 		return c.allGather(ctx, a.dtype, a.send, a.recv, a.counts, a.displs, opts)
 	case CollBroadcast:
 		return c.broadcast(ctx, a.dtype, a.recv, a.root, opts)
-	case CollGather, CollScatter:
-		return c.rooted(ctx, a.coll, a.dtype, a.send, a.recv, a.root, opts)
-	case collGatherLengths, collScatterLengths:
-		return c.rootedV(ctx, a.coll, a.dtype, a.send, a.recv, a.counts, a.displs, a.root, opts)
+	case CollGather, CollScatter, collGatherLengths, collScatterLengths:
+		return c.rooted(ctx, a.coll, a.dtype, a.send, a.recv, a.counts, a.displs, a.root, opts)
 	case CollAllToAll:
 		return c.allToAll(ctx, a.dtype, a.send, a.recv, opts)
 	default: // collAllToAllLengths
