@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -290,14 +291,9 @@ func (c *checking) calls(g *group) {
 			byEvent[o.Event][rank] = o
 		}
 	}
-	events := make([]int, 0, len(byEvent))
-	for event := range byEvent {
-		events = append(events, event)
-	}
-	slices.Sort(events)
 	whole := true              // so far all ranks have made all calls, and none has left during one
 	failed := map[int]string{} // by rank: why it makes no further call
-	for _, event := range events {
+	for _, event := range slices.Sorted(maps.Keys(byEvent)) {
 		of := byEvent[event]
 		for _, rank := range g.members {
 			o := of[rank]

@@ -1,7 +1,6 @@
 package stress
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -26,6 +25,7 @@ type kind struct {
 // call is a collective in a group.
 type call[T ccl.Element] struct {
 	*numbers[T]
+	kind
 	g     *group
 	event int
 	op    ccl.Op
@@ -38,27 +38,19 @@ type call[T ccl.Element] struct {
 	matrix [][]int
 }
 
-// operands are the buffers of one rank in a call. recv may be send, or a part of it.
-type operands[T ccl.Element] struct {
-	send, recv []T
-	want       []T // of recv
-	call       func(ctx context.Context, c *ccl.Communicator) error
-	start      func(ctx context.Context, c *ccl.Communicator) *ccl.Work
-}
-
 var premul = ccl.PremulSum(factor)
 
 const factor = 3
 
 // collective draws a call.
 func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
-	c := &call[T]{numbers: n, g: g, event: d.event, bits: n.bits, root: d.IntN(g.size())}
+	c := &call[T]{numbers: n, kind: k, g: g, event: d.event, bits: n.bits, root: d.IntN(g.size())}
 	text := fmt.Sprintf("%s of %v", k.name, ccl.DTypeOf[T]())
 	if k.coll.Reduces() {
-		c.drawOp(d, k.coll)
+		c.drawOp(d)
 		text += fmt.Sprintf(" (%v)", c.op)
 	}
-	c.drawLengths(d, k)
+	c.drawLengths(d)
 	text += fmt.Sprintf(" of %d %d %d", c.count, c.counts, c.matrix)
 	if k.coll.Rooted() {
 		text += fmt.Sprintf(", root %d", c.root)
@@ -69,7 +61,7 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 	}
 	text += by + " in " + g.name
 	for r, rank := range g.members {
-		prepare := c.of(d, k.name, r)
+		prepare := c.operands(d, r)
 		async := d.IntN(2) == 0
 		if d.starts != nil {
 			async = d.starts[rank]
@@ -80,10 +72,10 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 			return func(run *run) error {
 				comm := run.groups[g]
 				if async {
-					run.later(&c.event, o.start(run.ctx, comm), e)
+					run.later(&c.event, c.start(run.ctx, comm, &o), e)
 					return nil
 				}
-				return run.ended(e, o.call(run.ctx, comm))
+				return run.ended(e, c.make(run.ctx, comm, &o))
 			}
 		})
 	}
@@ -122,8 +114,8 @@ func within[T any](x *T, s []T) bool {
 
 // drawOp draws an operation, and the width of inputs with which nothing is rounded and
 // nothing overflows.
-func (c *call[T]) drawOp(d *drawing, coll ccl.Collective) {
-	scans := coll == ccl.CollScan || coll == ccl.CollExScan
+func (c *call[T]) drawOp(d *drawing) {
+	scans := c.coll == ccl.CollScan || c.coll == ccl.CollExScan
 	ops := slices.DeleteFunc(append(ccl.Ops(), premul), func(op ccl.Op) bool {
 		return !op.Defined(ccl.DTypeOf[T]()) || op == ccl.Avg && scans
 	})
@@ -138,18 +130,18 @@ func (c *call[T]) drawOp(d *drawing, coll ccl.Collective) {
 	}
 }
 
-func (c *call[T]) drawLengths(d *drawing, k kind) {
-	switch k.name {
+func (c *call[T]) drawLengths(d *drawing) {
+	switch c.name {
 	case "barrier":
 	case "all_gather_v", "gather_v", "scatter_v", "reduce_scatter_v", "all_reduce_coalesced":
 		parts := c.g.size()
-		if k.name == "all_reduce_coalesced" {
+		if c.name == "all_reduce_coalesced" {
 			parts = 1 + d.IntN(9)
 		}
 		for range parts {
 			c.counts = append(c.counts, d.length(0))
 		}
-		if k.coll.Reduces() {
+		if c.coll.Reduces() {
 			c.counts[d.IntN(parts)]++
 		}
 	case "all_to_all_v":
@@ -162,7 +154,7 @@ func (c *call[T]) drawLengths(d *drawing, k kind) {
 		}
 	default:
 		least := 0
-		if k.coll.Reduces() {
+		if c.coll.Reduces() {
 			least = 1
 		}
 		c.count = d.length(least)
@@ -213,182 +205,5 @@ func (c *call[T]) reduce(ranks, i int) T {
 	if c.op == ccl.Avg {
 		return c.over(acc, ranks)
 	}
-	return c.numbers.of(acc)
-}
-
-// place draws the positions of blocks; nil: packed.
-func (d *drawing) place(counts []int) (displs []int, total int) {
-	if d.IntN(3) == 0 {
-		return nil, sum(counts)
-	}
-	displs = make([]int, len(counts))
-	for _, r := range d.Perm(len(counts)) {
-		total += d.IntN(3)
-		displs[r] = total
-		total += counts[r]
-	}
-	return displs, total + d.IntN(3)
-}
-
-func sum(counts []int) (total int) {
-	for _, n := range counts {
-		total += n
-	}
-	return total
-}
-
-// at returns the position of a block.
-func at(counts, displs []int, r int) int {
-	if displs == nil {
-		return sum(counts[:r])
-	}
-	return displs[r]
-}
-
-// scattered returns a copy of x with the blocks at their positions.
-func scattered[T any](x []T, counts, displs []int, block func(r int) []T) []T {
-	x = slices.Clone(x)
-	for r, n := range counts {
-		copy(x[at(counts, displs, r):][:n], block(r))
-	}
-	return x
-}
-
-func even(count, ranks int) []int {
-	return slices.Repeat([]int{count}, ranks)
-}
-
-// of draws the operands of one rank in a call, and returns a function that prepares them.
-func (c *call[T]) of(d *drawing, kind string, r int) func() operands[T] {
-	n, g, root := c.count, c.g, c.root
-	size, inPlace := g.size(), d.IntN(3) == 0
-	reduces := func(ranks int, results bool) (o operands[T]) {
-		o.send = c.input(r, n)
-		switch {
-		case !results:
-		case inPlace:
-			o.recv, o.want = o.send, c.reduced(ranks, 0, n)
-		default:
-			o.recv, o.want = c.output(r, n), c.reduced(ranks, 0, n)
-		}
-		return o
-	}
-	switch kind {
-	case "barrier":
-		return func() (o operands[T]) {
-			o.call = func(ctx context.Context, comm *ccl.Communicator) error { return comm.Barrier(ctx) }
-			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work { return comm.BarrierAsync(ctx) }
-			return o
-		}
-	case "all_reduce":
-		return func() operands[T] {
-			o := reduces(size, true)
-			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
-				return ccl.AllReduce(ctx, comm, o.send, o.recv, c.op, c.opts...)
-			}
-			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
-				return ccl.AllReduceAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
-			}
-			return o
-		}
-	case "all_reduce_coalesced":
-		return func() (o operands[T]) {
-			o.recv = c.input(r, sum(c.counts))
-			o.want = c.reduced(size, 0, len(o.recv))
-			var tensors [][]T
-			for i, n := range c.counts {
-				tensors = append(tensors, o.recv[sum(c.counts[:i]):][:n])
-			}
-			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
-				return ccl.AllReduceCoalesced(ctx, comm, tensors, c.op, c.opts...)
-			}
-			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
-				return ccl.AllReduceCoalescedAsync(ctx, comm, tensors, c.op, c.opts...)
-			}
-			return o
-		}
-	case "reduce":
-		return func() operands[T] {
-			o := reduces(size, r == root)
-			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
-				return ccl.Reduce(ctx, comm, o.send, o.recv, c.op, root, c.opts...)
-			}
-			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
-				return ccl.ReduceAsync(ctx, comm, o.send, o.recv, c.op, root, c.opts...)
-			}
-			return o
-		}
-	case "scan":
-		return func() operands[T] {
-			o := reduces(r+1, true)
-			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
-				return ccl.Scan(ctx, comm, o.send, o.recv, c.op, c.opts...)
-			}
-			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
-				return ccl.ScanAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
-			}
-			return o
-		}
-	case "exscan":
-		return func() operands[T] {
-			o := reduces(r, true)
-			if r == 0 {
-				o.want = slices.Clone(o.recv)
-			}
-			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
-				return ccl.ExScan(ctx, comm, o.send, o.recv, c.op, c.opts...)
-			}
-			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
-				return ccl.ExScanAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
-			}
-			return o
-		}
-	case "reduce_scatter", "reduce_scatter_v":
-		counts := c.counts
-		if counts == nil {
-			counts = even(n, size)
-		}
-		return func() (o operands[T]) {
-			lo := sum(counts[:r])
-			hi := lo + counts[r]
-			o.send = c.input(r, sum(counts))
-			if o.recv = c.output(r, hi-lo); inPlace {
-				o.recv = o.send[lo:hi]
-			}
-			o.want = c.reduced(size, lo, hi)
-			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
-				if c.counts == nil {
-					return ccl.ReduceScatter(ctx, comm, o.send, o.recv, c.op, c.opts...)
-				}
-				return ccl.ReduceScatterV(ctx, comm, o.send, o.recv, c.op, counts, c.opts...)
-			}
-			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
-				if c.counts == nil {
-					return ccl.ReduceScatterAsync(ctx, comm, o.send, o.recv, c.op, c.opts...)
-				}
-				return ccl.ReduceScatterVAsync(ctx, comm, o.send, o.recv, c.op, counts, c.opts...)
-			}
-			return o
-		}
-	case "broadcast":
-		return func() (o operands[T]) {
-			if o.recv = c.output(r, n); r == root {
-				o.recv = c.input(r, n)
-			}
-			o.want = c.input(root, n)
-			o.call = func(ctx context.Context, comm *ccl.Communicator) error {
-				return ccl.Broadcast(ctx, comm, o.recv, root, c.opts...)
-			}
-			o.start = func(ctx context.Context, comm *ccl.Communicator) *ccl.Work {
-				return ccl.BroadcastAsync(ctx, comm, o.recv, root, c.opts...)
-			}
-			return o
-		}
-	case "all_gather", "all_gather_v", "gather", "gather_v":
-		return c.gathers(d, kind, r, inPlace)
-	case "scatter", "scatter_v":
-		return c.scatters(d, r)
-	default:
-		return c.allToAlls(d, r)
-	}
+	return c.of(acc)
 }

@@ -184,7 +184,8 @@ func (p *Departures) Run(ctx context.Context, all *ccl.Communicator, exits Exits
 		}
 	}
 	x.beside.Wait()
-	return a, x.end(p.ends[rank])
+	x.end(p.ends[rank])
+	return a, nil
 }
 
 // exiting is a rank that leaves.
@@ -266,10 +267,9 @@ func (x *exiting) depart(l leave) {
 }
 
 // end leaves the groups in which the rank still is.
-func (x *exiting) end(l leave) error {
+func (x *exiting) end(l leave) {
 	if l.way != Return || l.delay > 0 {
 		_ = x.settle(false, func(*started) bool { return true })
 	}
 	x.take(leave{way: l.way})
-	return nil
 }

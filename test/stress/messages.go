@@ -40,53 +40,37 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 	data := func(i int) []T { return n.data(event, 10*i+g.members[from], lengths[i], n.bits) }
 	what := Outcome{Event: event, Text: text, From: g.members[from], To: g.members[to]}
 	send := func(async bool) {
-		d.addReady(g.members[from], "send "+text, func() func(*run) error {
-			var all []func(*run) error
-			for i := range lengths {
-				x := data(i)
-				e := n.sending(g, what, i, async, x)
-				all = append(all, func(r *run) error {
-					if async {
-						r.later(ready, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
-						return nil
-					}
-					return r.ended(e, ccl.Send(r.ctx, r.groups[g], x, to, tag))
-				})
-			}
-			return inTurn(all)
+		d.addAll(g.members[from], "send "+text, count, func(i int) func(*run) error {
+			return n.send(g, what, i, async, data(i), ready, to, tag)
 		})
 	}
 	recv := func(async bool) {
-		d.addReady(g.members[to], "recv "+text, func() func(*run) error {
-			var all []func(*run) error
-			for i := range lengths {
-				x, again, want := n.data(event, 1000+g.members[to], lengths[i], n.bits), make([]T, lengths[i]), data(i)
-				all = append(all, func(r *run) error {
-					var source int
-					e := n.receiving(g, what, i, async, x, want, &source)
-					if async {
-						w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
-						check := e.check
-						e.check = func() error {
-							source = w.Source()
-							return check()
-						}
-						r.later(ready, w, e)
-						return nil
+		d.addAll(g.members[to], "recv "+text, count, func(i int) func(*run) error {
+			x, again, want := n.data(event, 1000+g.members[to], lengths[i], n.bits), make([]T, lengths[i]), data(i)
+			return func(r *run) error {
+				var source int
+				e := n.receiving(g, what, i, async, x, want, &source)
+				if async {
+					w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
+					check := e.check
+					e.check = func() error {
+						source = w.Source()
+						return check()
 					}
-					var err error
-					source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
-					if lost := r.ended(e, err); lost != nil || err == nil || r.notes == nil {
-						return lost
-					}
-					// A receiver that did not get the whole message must not get its rest.
-					e = n.receiving(g, what, i, async, again, want, &source)
-					e.what.Kind = Retry
-					source, err = ccl.Recv(r.ctx, r.groups[g], again, from, tag)
-					return r.ended(e, err)
-				})
+					r.later(ready, w, e)
+					return nil
+				}
+				var err error
+				source, err = ccl.Recv(r.ctx, r.groups[g], x, from, tag)
+				if lost := r.ended(e, err); lost != nil || err == nil || r.notes == nil {
+					return lost
+				}
+				// A receiver that did not get the whole message must not get its rest.
+				e = n.receiving(g, what, i, async, again, want, &source)
+				e.what.Kind = Retry
+				source, err = ccl.Recv(r.ctx, r.groups[g], again, from, tag)
+				return r.ended(e, err)
 			}
-			return inTurn(all)
 		})
 	}
 	first, second := send, recv
@@ -121,17 +105,8 @@ func (n *numbers[T]) gathering(d *drawing, g *group) {
 	data := func(from, i int) []T { return n.data(event, 10*i+g.members[from], length, n.bits) }
 	for from, rank := range g.members {
 		async := d.IntN(2) == 0 || from == to
-		d.add(rank, "sends "+text, func(r *run) error {
-			for i := range counts[from] {
-				x := data(from, i)
-				e := n.sending(g, Outcome{}, i, async, x)
-				if async {
-					r.later(&event, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
-				} else if err := r.ended(e, ccl.Send(r.ctx, r.groups[g], x, to, tag)); err != nil {
-					return err
-				}
-			}
-			return nil
+		d.addAll(rank, "sends "+text, counts[from], func(i int) func(*run) error {
+			return n.send(g, Outcome{}, i, async, data(from, i), &event, to, tag)
 		})
 	}
 	async := d.IntN(2) == 0
@@ -212,15 +187,15 @@ func (n *numbers[T]) exchange(d *drawing, g *group) {
 	}
 }
 
-// inTurn returns a function that calls all functions in order.
-func inTurn(all []func(*run) error) func(*run) error {
+// send returns a function that sends message number i of an event.
+func (n *numbers[T]) send(g *group, what Outcome, i int, async bool, x []T, ready *int, to, tag int) func(*run) error {
+	e := n.sending(g, what, i, async, x)
 	return func(r *run) error {
-		for _, do := range all {
-			if err := do(r); err != nil {
-				return err
-			}
+		if async {
+			r.later(ready, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
+			return nil
 		}
-		return nil
+		return r.ended(e, ccl.Send(r.ctx, r.groups[g], x, to, tag))
 	}
 }
 

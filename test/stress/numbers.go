@@ -18,33 +18,24 @@ type numbers[T ccl.Element] struct {
 
 // types draw calls and messages of one type each.
 var types = []drawings{
-	of(integers[uint8](8)), of(integers[int8](7)),
-	of(integers[uint16](16)), of(integers[int16](15)),
-	of(integers[uint32](32)), of(integers[int32](31)),
-	of(integers[uint64](60)), of(integers[int64](60)), of(integers[int](31)),
-	of(floats(24, func(x float64) float32 { return float32(x) })),
-	of(floats(53, func(x float64) float64 { return x })),
-	of(floats(11, func(x float64) half.Float16 { return half.NewFloat16(float32(x)) })),
-	of(floats(8, func(x float64) half.BFloat16 { return half.NewBFloat16(float32(x)) })),
-	of(floats(24, func(x float64) complex64 { return complex(float32(x), 0) })),
-	of(floats(53, func(x float64) complex128 { return complex(x, 0) })),
+	integers[uint8](8), integers[int8](7),
+	integers[uint16](16), integers[int16](15),
+	integers[uint32](32), integers[int32](31),
+	integers[uint64](60), integers[int64](60), integers[int](31),
+	floats(24, func(x float64) float32 { return float32(x) }),
+	floats(53, func(x float64) float64 { return x }),
+	floats(11, func(x float64) half.Float16 { return half.NewFloat16(float32(x)) }),
+	floats(8, func(x float64) half.BFloat16 { return half.NewBFloat16(float32(x)) }),
+	floats(24, func(x float64) complex64 { return complex(float32(x), 0) }),
+	floats(53, func(x float64) complex128 { return complex(x, 0) }),
 }
 
 // drawings draw events of one type.
-type drawings struct {
-	collective func(d *drawing, g *group, k kind)
-	messages   func(d *drawing, g *group)
-	gathering  func(d *drawing, g *group)
-	exchange   func(d *drawing, g *group)
-}
-
-func of[T ccl.Element](n *numbers[T]) drawings {
-	return drawings{
-		collective: n.collective,
-		messages:   n.messages,
-		gathering:  n.gathering,
-		exchange:   n.exchange,
-	}
+type drawings interface {
+	collective(d *drawing, g *group, k kind)
+	messages(d *drawing, g *group)
+	gathering(d *drawing, g *group)
+	exchange(d *drawing, g *group)
 }
 
 func integers[T interface {

@@ -136,6 +136,24 @@ func (d *drawing) addReady(rank int, text string, ready func() func(r *run) erro
 	d.program.parts[rank] = append(d.program.parts[rank], part{d.event, text, ready})
 }
 
+// addAll appends a part that does n things in order, each of which can be prepared before.
+func (d *drawing) addAll(rank int, text string, n int, ready func(i int) func(r *run) error) {
+	d.addReady(rank, text, func() func(*run) error {
+		all := make([]func(*run) error, n)
+		for i := range all {
+			all[i] = ready(i)
+		}
+		return func(r *run) error {
+			for _, do := range all {
+				if err := do(r); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	})
+}
+
 // pause delays a rank.
 func (d *drawing) pause(rank int) {
 	delay := time.Duration(d.IntN(200)) * time.Microsecond
