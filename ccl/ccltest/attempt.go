@@ -13,7 +13,7 @@ type attempt interface {
 	call(ctx context.Context, opts ...ccl.CallOption) error
 	right() error     // checks that the output holds the result
 	fences() error    // checks that nothing else was written
-	bits() []uint64   // of the result
+	note() error      // adds the bits of the result to the job
 	renew(j *job)     // prepares another job of the same kind in the same memory
 	spoil()           // overwrites everything, after the call
 	untouched() error // checks that nothing was written since spoil
@@ -124,34 +124,25 @@ func (a *typed[T]) collective(ctx context.Context, opts ...ccl.CallOption) error
 	case ccl.CollBroadcast:
 		return ccl.Broadcast(ctx, c, out, j.root, opts...)
 	}
-	if !a.even {
-		return a.uneven(ctx, opts...)
-	}
-	switch j.coll {
-	case ccl.CollReduceScatter:
+	switch { // collectives of blocks, of equal length or not
+	case a.even && j.coll == ccl.CollReduceScatter:
 		return ccl.ReduceScatter(ctx, c, in, out, j.op, opts...)
-	case ccl.CollAllGather:
-		return ccl.AllGather(ctx, c, in, out, opts...)
-	case ccl.CollGather:
-		return ccl.Gather(ctx, c, in, out, j.root, opts...)
-	case ccl.CollScatter:
-		return ccl.Scatter(ctx, c, in, out, j.root, opts...)
-	}
-	return ccl.AllToAll(ctx, c, in, out, opts...)
-}
-
-// uneven makes a call in the form for blocks of unequal lengths.
-func (a *typed[T]) uneven(ctx context.Context, opts ...ccl.CallOption) error {
-	j, c, in, out := a.job, a.rank.comm, a.in.elements, a.out.elements
-	switch j.coll {
-	case ccl.CollReduceScatter:
+	case j.coll == ccl.CollReduceScatter:
 		return ccl.ReduceScatterV(ctx, c, in, out, j.op, j.counts, opts...)
-	case ccl.CollAllGather:
+	case a.even && j.coll == ccl.CollAllGather:
+		return ccl.AllGather(ctx, c, in, out, opts...)
+	case j.coll == ccl.CollAllGather:
 		return ccl.AllGatherV(ctx, c, in, out, j.counts, a.out.displs, opts...)
-	case ccl.CollGather:
+	case a.even && j.coll == ccl.CollGather:
+		return ccl.Gather(ctx, c, in, out, j.root, opts...)
+	case j.coll == ccl.CollGather:
 		return ccl.GatherV(ctx, c, in, out, a.out.counts, a.out.displs, j.root, opts...)
-	case ccl.CollScatter:
+	case a.even && j.coll == ccl.CollScatter:
+		return ccl.Scatter(ctx, c, in, out, j.root, opts...)
+	case j.coll == ccl.CollScatter:
 		return ccl.ScatterV(ctx, c, in, a.in.counts, a.in.displs, out, j.root, opts...)
+	case a.even:
+		return ccl.AllToAll(ctx, c, in, out, opts...)
 	}
 	return ccl.AllToAllV(ctx, c, in, a.in.counts, a.in.displs, out, a.out.counts, a.out.displs, opts...)
 }
@@ -240,28 +231,18 @@ func (a *typed[T]) isRoot() bool {
 	return a.job.coll == ccl.CollBroadcast && a.rank.me == a.job.root
 }
 
-// written returns, for each element of out's allocation, whether it may be written.
-func (a *typed[T]) written() []bool {
-	may := make([]bool, len(a.memory[a.out.memory]))
-	if a.isRoot() {
-		return may
-	}
-	for _, b := range a.out.blocks {
-		for i := range b.n {
-			may[a.out.at+b.at+i] = true
+func (a *typed[T]) fences() error {
+	if !a.isRoot() { // its output may be written
+		before := a.before[a.out.memory][a.out.at:]
+		for _, b := range a.out.blocks {
+			copy(before[b.at:b.at+b.n], a.out.elements[b.at:])
 		}
 	}
-	return may
-}
-
-func (a *typed[T]) fences() error {
-	may := a.written()
 	for k, m := range a.memory {
 		for i, got := range m {
-			if k == a.out.memory && may[i] || a.identical(got, a.before[k][i]) {
-				continue
+			if !a.identical(got, a.before[k][i]) {
+				return fmt.Errorf("%s was written: %v became %v", a.place(k, i), a.before[k][i], got)
 			}
-			return fmt.Errorf("%s was written: %v became %v", a.place(k, i), a.before[k][i], got)
 		}
 	}
 	return nil
@@ -290,14 +271,14 @@ func (a *typed[T]) place(k, i int) string {
 	}
 }
 
-func (a *typed[T]) bits() []uint64 {
-	var all []uint64
+func (a *typed[T]) note() error {
+	mine := &a.job.results[a.rank.me]
 	for _, b := range a.out.blocks {
 		for _, x := range a.out.elements[b.at : b.at+b.n] {
-			all = append(all, a.oracle.bits(x))
+			*mine = append(*mine, a.bits(x))
 		}
 	}
-	return all
+	return nil
 }
 
 func (a *typed[T]) spoil() {

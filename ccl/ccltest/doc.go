@@ -35,43 +35,13 @@
 //
 // # Checks
 //
-// They run in this order. Each assumes that the kernel keeps the rules of the checks before
-// it, so the first failure names the broken rule.
+// They run in this order:
 //
-//	Validate  an algorithm has a name, documentation, valid default parameters, and
-//	          kernels that are documented, declare their Cost and support something
-//	Completes a call that the kernel does not refuse ends without an error and without
-//	          a panic
-//	Messages  every message is received: by the rank it is sent to, in the same call,
-//	          in the order and at the length it is sent; and no cycle of ranks waits
-//	          for each other, since a sender waits until its message has been received
-//	Supports  a call of a shape that a kernel does not support is refused with
-//	          ErrNotImplemented, on all ranks, before anything moves, and the group
-//	          lives on; a call of any other shape is not refused
-//	Result    every rank gets the result of the sequential definition, whatever the
-//	          type, operation, size, root and number of ranks
-//	Pieces    the result is the same where inputs and messages arrive in pieces
-//	Guards    a kernel writes to its output and nowhere else: not to inputs, not
-//	          around buffers, which are aligned to their elements only, and not to the
-//	          gaps between blocks, which may be in any order
-//	InPlace   the result is the same whether all ranks work in place, none, or some
-//	Jitter    the result does not depend on timing
-//	SameBits  the result has the same bits on all ranks, in all runs and worlds, in
-//	          place or not, whatever the timing and GOMAXPROCS
-//	Cost      Cost declares exactly the steps and bytes that the kernel takes, where
-//	          blocks have equal lengths
-//	Cancel    a call whose context has ended is refused; a wait that is cancelled or
-//	          times out ends the call on all ranks, with an error that names the rank
-//	          that gave up or is missing
-//	Leave     when a rank aborts, leaves or is cancelled, at whatever step, every
-//	          other rank returns the right result or an error that names that rank; a
-//	          broadcast's root keeps its data; and from then on no rank touches their
-//	          buffers
-//	State     a kernel keeps no state outside of its Call: calls of different groups
-//	          do not disturb each other, and a call on the buffers of another is a new
-//	          call
-//	Leaks     when a group is closed nothing of it is left running
-//	Allocs    a call of a kind that was made before allocates nothing
+//	Validate, Completes, Messages, Supports, Result, Pieces, Guards, InPlace,
+//	Jitter, SameBits, Cost, Cancel, Leave, State, Leaks, Allocs
+//
+// Each assumes that the kernel keeps the rules of the checks before it, so the first failure
+// names the broken rule. docs/reference/coverage.md has the rules.
 //
 // # Reading a failure
 //

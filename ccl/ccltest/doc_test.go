@@ -7,20 +7,19 @@ import (
 	"testing"
 )
 
-// The tables in the package comment list the checks with their rules, and the worlds.
+// The package comment lists the checks, and the worlds.
 func TestDocListsChecks(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	names := []string{valid.name}
+	for _, c := range checks {
+		names = append(names, c.name)
+	}
 	var table strings.Builder
-	for _, c := range append([]*check{valid}, checks...) {
-		for i, line := range wrapped(c.rule, 72) {
-			if i > 0 {
-				c = &check{}
-			}
-			fmt.Fprintf(&table, "//\t%-9s %s\n", c.name, line)
-		}
+	for _, line := range wrapped(strings.Join(names, ", "), 74) {
+		fmt.Fprintf(&table, "//\t%s\n", line)
 	}
 	if !strings.Contains(string(doc), "//\n"+table.String()+"//\n") {
 		t.Errorf("doc.go does not contain\n%s", table.String())

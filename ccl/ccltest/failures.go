@@ -11,11 +11,11 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// sample returns a call with data on all ranks, about 5 elements for each rank: several
-// pieces in the smallest world.
-func (g *group) sample() (*job, error) { return g.sampleOf(5) }
+// few elements for each rank are several pieces in the smallest world.
+const few = 5
 
-func (g *group) sampleOf(elements int) (*job, error) {
+// sample returns a call with data on all ranks, about as many elements for each rank.
+func (g *group) sample(elements int) (*job, error) {
 	n := len(g.ranks)
 	j := g.call(ccl.Int32, ccl.Sum, elements*n+1, n-1)
 	for r := range n {
@@ -37,6 +37,17 @@ func (g *group) sampleOf(elements int) (*job, error) {
 	return jobs[0], nil
 }
 
+// sampled connects n ranks in world w, which all run script with the same call.
+func (s *subject) sampled(w world, n int, p probe, script func(r *rank, j *job) error) error {
+	return s.with(w, n, p, func(g *group) error {
+		j, err := g.sample(few)
+		if err != nil {
+			return err
+		}
+		return g.each(func(r *rank) error { return script(r, j) })
+	})
+}
+
 func cancels(s *subject, w world, n int) error {
 	for _, check := range []func(s *subject, w world, n int) error{cancelledBefore, cancelledWaiting, missing} {
 		if err := check(s, w, n); err != nil {
@@ -48,23 +59,17 @@ func cancels(s *subject, w world, n int) error {
 
 // cancelledBefore makes a call with a context that has ended, and then a valid one.
 func cancelledBefore(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error {
-		j, err := g.sample()
-		if err != nil {
-			return err
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return s.sampled(w, n, probe{}, func(r *rank, j *job) error {
+		a := r.attempt(j)
+		if err := a.call(ctx); !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("the context had ended before the call, which returned %v", err)
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		return g.each(func(r *rank) error {
-			a := r.attempt(j)
-			if err := a.call(ctx); !errors.Is(err, context.Canceled) {
-				return fmt.Errorf("the context had ended before the call, which returned %v", err)
-			}
-			if err := a.call(context.Background()); err != nil {
-				return fmt.Errorf("the call after one that all ranks refused: %w", err)
-			}
-			return a.right()
-		})
+		if err := a.call(context.Background()); err != nil {
+			return fmt.Errorf("the call after one that all ranks refused: %w", err)
+		}
+		return a.right()
 	})
 }
 
@@ -83,48 +88,36 @@ func cancelledWaiting(s *subject, w world, n int) error {
 			}()
 		}
 	}}
-	return s.with(w, n, p, func(g *group) error {
-		j, err := g.sample()
-		if err != nil {
-			return err
+	return s.sampled(w, n, p, func(r *rank, j *job) error {
+		a := r.attempt(j)
+		switch r.me {
+		case 0:
+			armed.Store(true)
+			err := a.call(ctx)
+			close(returned)
+			if !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("cancelled while it waited, the call returned %v", err)
+			}
+			return nil
+		case n - 1:
+			<-returned
 		}
-		armed.Store(true)
-		return g.each(func(r *rank) error {
-			a := r.attempt(j)
-			if r.me == 0 {
-				err := a.call(ctx)
-				close(returned)
-				if !errors.Is(err, context.Canceled) {
-					return fmt.Errorf("cancelled while it waited, the call returned %v", err)
-				}
-				return nil
-			}
-			if r.me == n-1 {
-				<-returned
-			}
-			return namesAborter(a.call(context.Background()), 0)
-		})
+		return namesAborter(a.call(context.Background()), 0)
 	})
 }
 
 // missing makes a call on all ranks except the last.
 func missing(s *subject, w world, n int) error {
-	return s.with(w, n, probe{}, func(g *group) error {
-		j, err := g.sample()
-		if err != nil {
-			return err
-		}
-		return g.each(func(r *rank) error {
-			if r.me == n-1 {
-				return nil
-			}
-			err := r.attempt(j).call(context.Background(), ccl.WithTimeout(5*time.Millisecond))
-			timeout, ok := errors.AsType[*ccl.TimeoutError](err)
-			if !ok || !slices.Contains(timeout.Missing, n-1) {
-				return fmt.Errorf("rank %d did not call; waiting for it returned %v", n-1, err)
-			}
+	return s.sampled(w, n, probe{}, func(r *rank, j *job) error {
+		if r.me == n-1 {
 			return nil
-		})
+		}
+		err := r.attempt(j).call(context.Background(), ccl.WithTimeout(5*time.Millisecond))
+		timeout, ok := errors.AsType[*ccl.TimeoutError](err)
+		if !ok || !slices.Contains(timeout.Missing, n-1) {
+			return fmt.Errorf("rank %d did not call; waiting for it returned %v", n-1, err)
+		}
+		return nil
 	})
 }
 
@@ -178,22 +171,21 @@ func namesLost(err error, who int) error {
 // the next one leaves. Of many steps it tries only some of the later ones. Where ranks that
 // are awake run the others' bodies, it repeats this with a call long enough for that.
 func leaves(s *subject, w world, n int) error {
-	const short = 5
 	helped := 34 << 10 // of 4 bytes each: the inputs and outputs of n ranks are longer than 256 KiB
 	switch s.coll {
 	case ccl.CollAllGather, ccl.CollGather, ccl.CollReduceScatter, ccl.CollScatter:
 		helped *= 2 // only one of the two is that long
 	}
-	lengths := []int{short}
+	lengths := []int{few}
 	if w.helps && s.kernel().AnyRunner && (n <= 3 || !s.short) {
 		lengths = append(lengths, helped/(n*n))
 	}
 	for _, length := range lengths {
 		stride, dense := 1, 64 // number of steps after which the stride doubles
-		if n > 3 || length > short || s.short {
+		if n > 3 || length > few || s.short {
 			stride = n + 2
 		}
-		if length > short {
+		if length > few {
 			dense = 4
 		}
 		for i, e := range exits {
@@ -242,7 +234,7 @@ func (l *leaving) try() (reached bool, err error) {
 	}}
 	err = l.s.with(l.w, l.n, p, func(g *group) error {
 		act = func() { l.exit.do(g.ranks[l.who], cancel) }
-		j, err := g.sampleOf(l.length)
+		j, err := g.sample(l.length)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,8 @@ type job struct {
 	refused bool    // the engine itself refuses the call
 
 	once     sync.Once
-	expected any // result of an all-reduce, a []T
+	expected any        // result of an all-reduce, a []T
+	results  [][]uint64 // bits of each rank's result, where checks compare them
 }
 
 // equalBlocks reports whether all blocks have the same length.

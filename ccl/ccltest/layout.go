@@ -147,15 +147,7 @@ const (
 )
 
 func (p placing) inPlace(rank int) bool {
-	switch p {
-	case inside:
-		return true
-	case mixed:
-		return rank%2 == 0
-	case flipped:
-		return rank%2 != 0
-	}
-	return false
+	return p == inside || p == mixed && rank%2 == 0 || p == flipped && rank%2 != 0
 }
 
 // shared reports whether rank works in place, and then the position of the shorter buffer

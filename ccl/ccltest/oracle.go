@@ -50,6 +50,9 @@ const factor = 3
 
 func kindOf[T ccl.Element](o *oracle[T]) kind {
 	d := ccl.DTypeOf[T]()
+	if o.own == nil {
+		o.own = func(a, b T) T { return o.step(ccl.Sum, a, b) }
+	}
 	o.user = ccl.NewOp(fmt.Sprintf("ccltest: a user-defined operation on %v", d), o.float, func(dst, a, b []T) {
 		for i := range dst {
 			dst[i] = o.own(a[i], b[i])
@@ -82,7 +85,7 @@ type oracle[T ccl.Element] struct {
 	// scaled returns x times the factor of PremulSum, divided x over a number of ranks.
 	scaled  func(x T) T
 	divided func(x T, n int) T
-	// own is a op b of user, the user-defined operation. On integers it does not commute.
+	// own is a op b of user, the user-defined operation; nil: a + b. On integers it does not commute.
 	own  func(a, b T) T
 	user ccl.Op
 	// identical reports whether a and b have the same bits. All NaNs are identical.
@@ -130,12 +133,6 @@ func integers[T integer]() *oracle[T] {
 		of:    func(i int) T { return T(i) },
 		step: func(op ccl.Op, a, b T) T {
 			switch op {
-			case ccl.Product:
-				return a * b
-			case ccl.Min:
-				return min(a, b)
-			case ccl.Max:
-				return max(a, b)
 			case ccl.BAnd:
 				return a & b
 			case ccl.BOr:
@@ -143,7 +140,7 @@ func integers[T integer]() *oracle[T] {
 			case ccl.BXor:
 				return a ^ b
 			}
-			return a + b
+			return combined(op, a, b)
 		},
 		scaled:  func(x T) T { return x * factor },
 		divided: func(x T, n int) T { return x / T(n) },
@@ -175,7 +172,6 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 		step:    func(op ccl.Op, a, b T) T { return from(combined(op, to(a), to(b))) },
 		scaled:  func(x T) T { return from(to(x) * factor) },
 		divided: func(x T, n int) T { return from(to(x) / float64(n)) },
-		own:     func(a, b T) T { return from(to(a) + to(b)) },
 		identical: func(a, b T) bool {
 			x, y := to(a), to(b)
 			return x == y && math.Signbit(x) == math.Signbit(y) || x != x && y != y
@@ -215,8 +211,8 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 	return o
 }
 
-// combined returns a op b of floats.
-func combined(op ccl.Op, a, b float64) float64 {
+// combined returns a op b, where op is not one of bits.
+func combined[T integer | float64](op ccl.Op, a, b T) T {
 	switch op {
 	case ccl.Product:
 		return a * b
@@ -252,11 +248,6 @@ func complexes[T complex64 | complex128, P float32 | float64](epsilon float64, p
 		},
 		scaled:  func(x T) T { a, b := parts(x); return of(a*factor, b*factor) },
 		divided: func(x T, n int) T { a, b := parts(x); return of(a/P(n), b/P(n)) },
-		own: func(x, y T) T {
-			a, b := parts(x)
-			c, d := parts(y)
-			return of(a+c, b+d)
-		},
 		bits: func(x T) uint64 {
 			a, b := parts(x)
 			return mix(math.Float64bits(float64(a))) ^ math.Float64bits(float64(b))

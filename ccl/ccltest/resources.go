@@ -1,6 +1,7 @@
 package ccltest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -15,11 +16,7 @@ func state(s *subject, w world, n int) error {
 			for i, g := range []*group{one, two} {
 				go func() { errs <- g.twice(i > 0) }()
 			}
-			first, second := <-errs, <-errs
-			if first != nil {
-				return first
-			}
-			return second
+			return cmp.Or(<-errs, <-errs)
 		})
 	})
 }
@@ -69,40 +66,31 @@ func allocations(s *subject, w world, n int) error {
 		return &skipped{why: "the race detector allocates; run without -race to count", rest: true}
 	}
 	return s.with(w, n, probe{}, func(g *group) error {
-		j, err := g.sample()
+		j, err := g.sample(few)
 		if err != nil {
 			return err
 		}
-		const warmUp = 100
-		ready, start := make(chan struct{}), make(chan struct{})
-		var before, after runtime.MemStats
-		done := make(chan error, 1)
-		go func() {
-			done <- g.each(func(r *rank) error {
-				a := r.attempt(j)
-				for i := range warmUp + allocationCalls/n {
-					if i == warmUp {
-						ready <- struct{}{}
-						<-start
-					}
-					if err := a.call(context.Background()); err != nil {
+		attempts := make([]attempt, n)
+		for i, r := range g.ranks {
+			attempts[i] = r.attempt(j)
+		}
+		calls := func(times int) error {
+			return g.each(func(r *rank) error {
+				for range times {
+					if err := attempts[r.me].call(context.Background()); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-		}()
-		for range n {
-			select {
-			case <-ready:
-			case err := <-done: // a rank failed, and so all ended
-				return err
-			}
 		}
+		if err := calls(100); err != nil {
+			return err
+		}
+		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		close(start)
-		if err := <-done; err != nil {
+		if err := calls(allocationCalls / n); err != nil {
 			return err
 		}
 		runtime.ReadMemStats(&after)
@@ -117,22 +105,16 @@ func allocations(s *subject, w world, n int) error {
 func leaks(s *subject, w world, n int) error {
 	before := runtime.NumGoroutine()
 	for i := range 5 {
-		err := s.with(w, n, probe{}, func(g *group) error {
-			j, err := g.sample()
-			if err != nil {
+		err := s.sampled(w, n, probe{}, func(r *rank, j *job) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			if err := r.attempt(j).call(ctx); err != nil {
 				return err
 			}
-			return g.each(func(r *rank) error {
-				ctx, cancel := context.WithCancel(context.Background())
-				defer cancel()
-				if err := r.attempt(j).call(ctx); err != nil {
-					return err
-				}
-				if i%2 == 0 {
-					r.comm.Abort(errGaveUp)
-				}
-				return nil
-			})
+			if i%2 == 0 {
+				r.comm.Abort(errGaveUp)
+			}
+			return nil
 		})
 		if err != nil && i%2 != 0 {
 			return err

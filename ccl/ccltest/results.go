@@ -133,22 +133,15 @@ func neatly(a attempt) error {
 func sameBits(s *subject, _ world, n int) error {
 	worlds := []world{poll, park, arena, smallest}
 	worlds = append(worlds, jittered(poll, smallest)...)
-	var first []outcome
+	var first []*job
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
 	for i, w := range worlds {
 		runtime.GOMAXPROCS(procs + i%2)
 		err := s.with(w, n, probe{seed: uint64(i)}, func(g *group) error {
 			for _, p := range []placing{apart, mixed} {
-				jobs, err := g.supported(g.floats())
-				if err != nil {
-					return err
-				}
-				for _, j := range jobs {
-					j.placing = p
-				}
-				again, err := g.collect(jobs)
-				if err != nil {
+				again := g.floats(p)
+				if err := g.run(again, attempt.note); err != nil {
 					return err
 				}
 				if first == nil {
@@ -169,7 +162,7 @@ func sameBits(s *subject, _ world, n int) error {
 
 // floats returns calls whose results depend on the order of operations, the same ones in
 // all worlds.
-func (g *group) floats() []*job {
+func (g *group) floats(p placing) []*job {
 	var jobs []*job
 	ops := []ccl.Op{ccl.Sum}
 	if g.s.coll.Reduces() {
@@ -183,7 +176,7 @@ func (g *group) floats() []*job {
 		for k, count := range counts {
 			for _, op := range ops {
 				j := g.call(t.dtype, op, count, i+k)
-				j.numbers = rough
+				j.numbers, j.placing, j.results = rough, p, make([][]uint64, len(g.ranks))
 				jobs = append(jobs, j)
 			}
 		}
@@ -191,45 +184,21 @@ func (g *group) floats() []*job {
 	return jobs
 }
 
-// outcome is the result of a job on all ranks.
-type outcome struct {
-	job   *job
-	ranks [][]uint64
-}
-
-func (g *group) collect(jobs []*job) ([]outcome, error) {
-	all := make([]outcome, len(jobs))
-	for i, j := range jobs {
-		all[i] = outcome{j, make([][]uint64, len(g.ranks))}
-	}
-	err := g.each(func(r *rank) error {
-		for i, j := range jobs {
-			a := r.attempt(j)
-			if err := a.call(context.Background()); err != nil {
-				return fmt.Errorf("%v: %w", j, err)
-			}
-			all[i].ranks[r.me] = a.bits()
-		}
-		return nil
-	})
-	return all, err
-}
-
 // compare compares each rank's result with a result of the first run: with rank 0's if all ranks
 // get the same result, else with the same rank's.
-func compare(first, again []outcome) error {
-	for i, o := range again {
-		for r, got := range o.ranks {
+func compare(first, again []*job) error {
+	for i, j := range again {
+		for r, got := range j.results {
 			then := r
-			switch o.job.coll {
+			switch j.coll {
 			case ccl.CollAllReduce, ccl.CollAllGather, ccl.CollBroadcast:
 				then = 0
 			}
-			want := first[i].ranks[then]
+			want := first[i].results[then]
 			for k := range got {
 				if got[k] != want[k] {
 					return fmt.Errorf("%v: element %d has the bits %016x on rank %d, and had %016x on rank %d in the first run",
-						o.job, k, got[k], r, want[k], then)
+						j, k, got[k], r, want[k], then)
 				}
 			}
 		}

@@ -63,15 +63,9 @@ func (s *subject) validate() error {
 	if p := s.algorithm.Params; p != nil && p() == p() {
 		return errors.New("Params returns the same pointer twice; every entry needs its own")
 	}
-	kinds := s.algorithm.Topologies
-	if kinds == nil {
-		kinds = []topology.Kind{topology.Ring1D}
-	}
-	for _, kind := range kinds {
-		for _, kernel := range s.of(kind).kernels() {
-			if err := kernel.validateKernel(); err != nil {
-				return fmt.Errorf("%v: %w", kernel.coll, err)
-			}
+	for _, kernel := range s.targets() {
+		if err := kernel.validateKernel(); err != nil {
+			return fmt.Errorf("%v: %w", kernel.coll, err)
 		}
 	}
 	return nil

@@ -19,22 +19,15 @@ const (
 	ended
 )
 
-func (a activity) text(peer int) string {
-	switch a {
-	case entering:
-		return "waits for the others to make the call"
-	case computing:
-		return "is in its kernel, outside of verbs"
-	case sending:
-		return fmt.Sprintf("waits for rank %d to take a message", peer)
-	case receiving:
-		return fmt.Sprintf("waits for a message from rank %d", peer)
-	case looking:
-		return "waits for the next piece of its view"
-	case ended:
-		return "has returned from its kernel"
-	}
-	return "is in no call"
+// activities describes them to users.
+var activities = [...]string{
+	outside:   "is in no call",
+	entering:  "waits for the others to make the call",
+	computing: "is in its kernel, outside of verbs",
+	sending:   "waits for rank PEER to take a message",
+	receiving: "waits for a message from rank PEER",
+	looking:   "waits for the next piece of its view",
+	ended:     "has returned from its kernel",
 }
 
 // trace is a rank's last activity. It does not change after a verb has failed.
@@ -50,7 +43,10 @@ func (t *trace) verb() bool {
 	return a == sending || a == receiving || a == looking
 }
 
-func (t *trace) String() string { return t.activity().text(int(uint32(t.word.Load()))) }
+func (t *trace) String() string {
+	peer := fmt.Sprint(uint32(t.word.Load()))
+	return strings.Replace(activities[t.activity()], "PEER", peer, 1)
+}
 
 // traces lists the last activity of each rank.
 func (g *group) traces() string {

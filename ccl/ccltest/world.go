@@ -194,48 +194,40 @@ func (g *group) each(script func(r *rank) error) error {
 			outcomes <- withFrames(err)
 		}()
 	}
-	var result error
-	for pending := len(g.ranks); pending > 0; {
-		err, alive := g.next(outcomes)
-		if !alive {
-			if result != nil {
-				return fmt.Errorf("%w\nand then %w", result, err)
-			}
-			return fmt.Errorf("%w%s", err, g.traces())
-		}
-		pending--
-		if err == nil {
-			continue
-		}
-		if result == nil || weight(result) < weight(err) {
-			result = err
-		}
-		g.abandon(err)
-	}
-	if c := g.culprit.Load(); c != nil && weight(result) < ownFault {
-		result = withFrames(fmt.Errorf("rank %d of %d: %w\nand then %v", c.rank, len(g.ranks), c.err, result))
-	}
-	return result
-}
-
-// next returns the next outcome. alive is false if no call ends for too long.
-func (g *group) next(outcomes <-chan error) (err error, alive bool) {
 	watchdog := time.NewTicker(g.s.patience)
 	defer watchdog.Stop()
-	for seen := g.alive.Load(); ; {
+	var result error
+	seen := g.alive.Load()
+	for pending := len(g.ranks); pending > 0; {
 		select {
 		case err := <-outcomes:
-			return err, true
+			watchdog.Reset(g.s.patience)
+			seen = g.alive.Load()
+			pending--
+			if err == nil {
+				continue
+			}
+			if result == nil || weight(result) < weight(err) {
+				result = err
+			}
+			g.abandon(err)
 		case <-watchdog.C:
 			if now := g.alive.Load(); now != seen {
 				seen = now
 				continue
 			}
-			err := &evidence{fmt.Errorf("%w for %v", errHangs, g.s.patience), kernelStacks()}
-			g.abandon(err)
-			return err, false
+			hung := &evidence{fmt.Errorf("%w for %v", errHangs, g.s.patience), kernelStacks()}
+			g.abandon(hung)
+			if result != nil {
+				return fmt.Errorf("%w\nand then %w", result, hung)
+			}
+			return fmt.Errorf("%w%s", hung, g.traces())
 		}
 	}
+	if c := g.culprit.Load(); c != nil && weight(result) < ownFault {
+		result = withFrames(fmt.Errorf("rank %d of %d: %w\nand then %v", c.rank, len(g.ranks), c.err, result))
+	}
+	return result
 }
 
 // abandon aborts the group's calls.
