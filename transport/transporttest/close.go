@@ -13,7 +13,7 @@ func closing(h *harness, n int) {
 	for trial := range 4 {
 		h.each(n, uint64(trial), "", func(r *rank) {
 			for range trial + 1 {
-				must(r.window(64, false, true))
+				must(r.view(64, false, true))
 			}
 			again := make(chan error)
 			for range 2 { // also at the same time

@@ -83,15 +83,11 @@ func displsOf(rank int, seq uint64) []int { return []int{rank, int(seq)} }
 
 // runClaimed runs the bodies that Claim returns.
 func (r *rank) runClaimed(e *transport.Arrival, body func(b *rank)) error {
-	for {
-		b, ok := r.Claim()
-		if !ok {
-			break
-		}
-		if b < 0 || b >= r.n {
-			return fmt.Errorf("call %d: Claim returned rank %d of %d", e.Seq, b, r.n)
-		}
+	for b, ok := r.Claim(); ok; b, ok = r.Claim() {
 		err := protected(func() {
+			if b < 0 || b >= r.n {
+				fail("call %d: Claim returned rank %d of %d", e.Seq, b, r.n)
+			}
 			if e.Displs != nil && r.Memory() != nil {
 				if displs, want := r.Memory().Displs(b), displsOf(b, e.Seq); !slices.Equal(displs, want) {
 					fail("call %d: rank %d's body gets displacements %v instead of %v", e.Seq, b, displs, want)

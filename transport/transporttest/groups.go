@@ -73,7 +73,7 @@ func leaveAll(groups ...*world) {
 func (r *rank) work() {
 	for i := range 3 {
 		r.greet()
-		must(r.window(300*i, i == 0, i == 1))
+		must(r.view(300*i, i == 0, i == 1))
 		must(r.allPairs(func(from int) int { return 70 + from }))
 		if r.n > 1 {
 			r.ring([]int{i, 40}, i == 1)

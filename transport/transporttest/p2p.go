@@ -40,6 +40,13 @@ func (r *rank) send(m *mail) (moved bool) {
 	return moved
 }
 
+// putFirst puts a message into an empty stream.
+func (r *rank) putFirst(to int, m transport.Message) {
+	if !r.send(&mail{to, []transport.Message{m}, nil}) {
+		fail("TryPut of the first message took nothing")
+	}
+}
+
 // fetch checks and takes the messages of m that have arrived, and reports whether it took
 // anything. It calls TryNext twice for each part: both calls have to return the same view.
 func (r *rank) fetch(m *mail) (moved bool) {
@@ -277,9 +284,7 @@ func p2pWithdraw(h *harness, n int) {
 			p := r.P2P()
 			m := letter(1, 0, 1, len(memory), 0)
 			m.Bytes = memory
-			if _, ok, err := p.TryPut(1, &m); !ok || err != nil {
-				fail("TryPut of the first message: ok %v, error %w", ok, err)
-			}
+			r.putFirst(1, m)
 			switch moment {
 			case viewBefore:
 				r.await(viewed)
@@ -402,10 +407,7 @@ func p2pServed(h *harness, n int) {
 				p.Rest(func() bool { stop(where == 2); return true }, false)
 			case 2:
 				r.await(rests)
-				m := letter(1, 2, 1, 16, 0)
-				if _, ok, err := p.TryPut(1, &m); !ok || err != nil {
-					fail("TryPut of the first message: ok %v, error %w", ok, err)
-				}
+				r.putFirst(1, letter(1, 2, 1, 16, 0))
 				r.await(checked)
 			}
 		})

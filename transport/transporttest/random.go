@@ -90,9 +90,9 @@ func (r *rank) finalCall(script *rand.Rand) error {
 	length := func(q int) int { return [...]int{a, b, 0}[q%3] }
 	switch script.IntN(4) {
 	case 0:
-		return r.window(a, flag, b%2 == 0)
+		return r.view(a, flag, b%2 == 0)
 	case 1:
-		return r.unevenWindow(length, false, flag)
+		return r.unevenView(length, false, flag)
 	case 2:
 		return r.allPairs(func(from int) int { return length(from) / 4 })
 	}

@@ -48,7 +48,7 @@ func refuseAll(h *harness, n int) {
 				r.refuse(100)
 			}
 			if i%5 == 0 {
-				must(r.window(100, false, false))
+				must(r.view(100, false, false))
 			}
 		}
 	})

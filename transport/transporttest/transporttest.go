@@ -29,7 +29,6 @@ func Test(t *testing.T, open func(t testing.TB, ranks int) []transport.Endpoint)
 				ok := t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
 					h := &harness{
 						open:     func(ranks int) []transport.Endpoint { return open(t, ranks) },
-						logf:     t.Logf,
 						patience: patience,
 					}
 					err := c.on(h, n)
@@ -98,10 +97,10 @@ var checks = []check{
 	{"AnyRunner/Failing", several, anyRunnerFailing,
 		"a call with AnyRunner and Exposed in which one body failed is complete on no rank, and no rank hangs"},
 
-	{"Window", anySize, windows,
+	{"View", anySize, views,
 		"between Enter and Complete a rank can read all ranks' buffers, or staged copies, and store results to them; after Complete no other rank touches this rank's buffers"},
-	{"Window/Uneven", anySize, unevenWindows,
-		"ranks may bring buffers of different lengths to a window, or none"},
+	{"View/Uneven", anySize, unevenViews,
+		"ranks may bring buffers of different lengths to a view, or none"},
 	{"Staging", anySize, staging,
 		"after a flip every rank sees what each rank put before it, until its own next flip; Enter of a Staged call is a flip"},
 

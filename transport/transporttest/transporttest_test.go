@@ -40,7 +40,7 @@ func TestBroken(t *testing.T) {
 			if b.races && raceDetector {
 				t.Skip("the race detector catches this one, and would fail the test with it")
 			}
-			err := b.meet(t, checkNamed(t, b.check))
+			err := b.meet(checkNamed(t, b.check))
 			if err == nil {
 				t.Fatal("not caught")
 			}
@@ -52,10 +52,9 @@ func TestBroken(t *testing.T) {
 }
 
 // meet runs a check on a broken transport, for few ranks.
-func (b *broken) meet(t *testing.T, c *check) error {
+func (b *broken) meet(c *check) error {
 	h := &harness{
 		open:     func(ranks int) []transport.Endpoint { return endpoints(newNaive(ranks, b.kind), b.wrap) },
-		logf:     t.Logf,
 		patience: 10 * time.Second,
 	}
 	if b.hangs || strings.HasSuffix(b.check, "Leaks") {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 // harness opens the groups of a check.
 type harness struct {
 	open     func(ranks int) []transport.Endpoint
-	logf     func(format string, args ...any)
 	patience time.Duration
 }
 
@@ -25,7 +25,7 @@ type world struct {
 	ranks    []*rank
 	patience time.Duration
 	stop     chan struct{} // closed when the script of a rank has failed
-	stopped  bool
+	stopping sync.Once
 }
 
 // rank is one rank of a world: its endpoint and the state of its script.
@@ -131,13 +131,15 @@ func (w *world) free() {
 // each runs script once per rank, side by side, and fails with the first error. A
 // rank whose script fails makes the group fail, so that the others end as well.
 func (w *world) each(script func(r *rank)) {
-	type outcome struct {
-		rank int
-		err  error
-	}
-	outcomes := make(chan outcome, len(w.ranks))
+	outcomes := make(chan error, len(w.ranks))
 	for _, r := range w.ranks {
-		go func() { outcomes <- outcome{r.me, protected(func() { script(r) })} }()
+		go func() {
+			err := protected(func() { script(r) })
+			if err != nil {
+				err = fmt.Errorf("rank %d of %d: %w", r.me, len(w.ranks), err)
+			}
+			outcomes <- err
+		}()
 	}
 	watchdog := time.NewTimer(w.patience)
 	defer watchdog.Stop()
@@ -145,13 +147,13 @@ func (w *world) each(script func(r *rank)) {
 	hung := false
 	for pending := len(w.ranks); pending > 0; {
 		select {
-		case o := <-outcomes:
+		case err := <-outcomes:
 			pending--
-			if o.err == nil {
+			if err == nil {
 				continue
 			}
-			if result == nil || consequence(result) && !consequence(o.err) {
-				result = fmt.Errorf("rank %d of %d: %w", o.rank, len(w.ranks), o.err)
+			if result == nil || consequence(result) && !consequence(err) {
+				result = err
 			}
 			w.abandon()
 		case <-watchdog.C:
@@ -176,16 +178,14 @@ func consequence(err error) bool {
 
 // abandon wakes all ranks, in its own goroutine because the endpoints may be broken.
 func (w *world) abandon() {
-	if w.stopped {
-		return
-	}
-	w.stopped = true
-	close(w.stop)
-	go func() {
-		for _, r := range w.ranks {
-			r.Fail(&transport.Failure{Kind: transport.FailureAborted, By: r.me, Text: "the check has failed"})
-		}
-	}()
+	w.stopping.Do(func() {
+		close(w.stop)
+		go func() {
+			for _, r := range w.ranks {
+				r.Fail(&transport.Failure{Kind: transport.FailureAborted, By: r.me, Text: "the check has failed"})
+			}
+		}()
+	})
 }
 
 func stacks() []byte {

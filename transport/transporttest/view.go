@@ -1,23 +1,21 @@
 package transporttest
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
-// buffers are what a rank exposes in windows. They are overwritten before and after
+// buffers are what a rank exposes in calls with a view. They are overwritten before and after
 // every call, so that a peer that touches them too early or too late is noticed.
 type buffers struct{ in, out []byte }
 
 // resized returns buffers of the lengths in and out.
 func (m *buffers) resized(in, out int) (_, _ []byte) {
-	if len(m.in) < in {
-		m.in = make([]byte, in)
-	}
-	if len(m.out) < out {
-		m.out = make([]byte, out)
-	}
+	m.in, m.out = slices.Grow(m.in[:0], in), slices.Grow(m.out[:0], out)
 	return m.in[:in], m.out[:out]
 }
 
-func windows(h *harness, n int) {
+func views(h *harness, n int) {
 	h.each(n, 0, "", func(r *rank) {
 		lengths := []int{0, 1, n - 1, n, n + 1, 63, 64, 1000}
 		if s := r.Staging(); s != nil {
@@ -28,13 +26,13 @@ func windows(h *harness, n int) {
 		}
 		for i := range 8 * len(lengths) {
 			length := lengths[i%len(lengths)]
-			mustIn(r.window(length, i/2%2 == 0, i/len(lengths)%2 == 0), "window of %d bytes, call %d", length, r.seq)
+			mustIn(r.view(length, i/2%2 == 0, i/len(lengths)%2 == 0), "view of %d bytes, call %d", length, r.seq)
 			r.yield()
 		}
 	})
 }
 
-func unevenWindows(h *harness, n int) {
+func unevenViews(h *harness, n int) {
 	h.each(n, 0, "", func(r *rank) {
 		unit := 100
 		if s := r.Staging(); s != nil {
@@ -42,175 +40,171 @@ func unevenWindows(h *harness, n int) {
 		}
 		for i := range 40 {
 			length := func(q int) int { return int(mix(uint64(i))>>8+uint64(3*q)) % 4 * unit / 2 }
-			mustIn(r.unevenWindow(length, false, i%2 == 0), "call %d", r.seq)
+			mustIn(r.unevenView(length, false, i%2 == 0), "call %d", r.seq)
 			r.yield()
 		}
 	})
 }
 
-// window is unevenWindow with inputs of one length.
-func (r *rank) window(length int, inPlace, anyRunner bool) error {
-	return r.unevenWindow(func(int) int { return length }, inPlace, anyRunner)
+// view is unevenView with inputs of one length.
+func (r *rank) view(length int, inPlace, anyRunner bool) error {
+	return r.unevenView(func(int) int { return length }, inPlace, anyRunner)
 }
 
-// unevenWindow makes a call in which rank q brings length(q) bytes. The body of rank b moves
+// unevenView makes a call in which rank q brings length(q) bytes. The body of rank b moves
 // block b of its successor's input to all outputs. An output holds the blocks of the first
 // piece of every input, then the blocks of the second pieces, and so on. In shared memory the
 // whole input is one piece.
-func (r *rank) unevenWindow(length func(q int) int, inPlace, anyRunner bool) error {
+func (r *rank) unevenView(length func(q int) int, inPlace, anyRunner bool) error {
 	e := r.arrival()
-	w := &windowCall{rank: r, seq: int(e.Seq), length: length}
+	v := &viewCall{rank: r, seq: int(e.Seq), length: length}
 	for q := range r.n {
-		w.longest = max(w.longest, length(q))
+		v.longest = max(v.longest, length(q))
 	}
-	w.piece = max(w.longest, 1)
+	v.piece = max(v.longest, 1)
 	if s := r.Staging(); s != nil {
-		w.piece = s.PieceBytes()
+		v.piece = s.PieceBytes()
 	}
-	total := 0
-	w.blocks(func(_, at, _, lo, hi int) { total = at + hi - lo })
-	w.in, w.out = r.mem.resized(length(r.me), total)
-	copy(w.in, w.input(r.me))
+	total := v.divide()
+	v.in, v.out = r.mem.resized(length(r.me), total)
+	copy(v.in, v.input(r.me))
 	if inPlace {
-		w.out = w.in
+		v.out = v.in
 	}
-	e.Send, e.Recv, e.Exposed = w.in, w.out, true
+	e.Send, e.Recv, e.Exposed = v.in, v.out, true
 	e.AnyRunner, e.Work = anyRunner, 2*total*r.n
-	if len(w.in) == 0 {
+	if len(v.in) == 0 {
 		e.Send = nil
 	}
 	if r.Staging() != nil {
-		w.putInput(0) // published by Enter if Staged, and else by the first Flip
+		v.putInput(0) // published by Enter if Staged, and else by the first Flip
 		e.Staged = anyRunner
 	}
 	err := r.call(e, func(b *rank) {
 		switch {
 		case r.Staging() == nil:
-			w.copyBlock(b)
+			v.copyBlock(b)
 		case b != r:
 			fail("rank %d runs the body of rank %d, whose memory it does not share", r.me, b.me)
 		default:
-			w.copyPieces()
+			v.copyPieces()
 		}
 	})
 	if err == nil {
-		w.blocks(func(b, at, q, lo, hi int) {
-			same(w.out[at:at+hi-lo], w.input(q)[lo:hi], "output, block %d of input %d from byte %d on", b, q, lo)
-		})
+		for _, s := range v.segments {
+			same(v.out[s.at:s.at+s.hi-s.lo], v.input(s.input)[s.lo:s.hi], "output, block %d of input %d from byte %d on", s.rank, s.input, s.lo)
+		}
 		if !inPlace {
-			same(w.in, w.input(r.me), "input after the call")
+			same(v.in, v.input(r.me), "input after the call")
 		}
 	}
-	poison(w.in) // no rank looks at it any more, also after an error
-	poison(w.out)
+	poison(v.in) // no rank looks at it any more, also after an error
+	poison(v.out)
 	return err
 }
 
-// windowCall is one rank's part of a window call.
-type windowCall struct {
+// viewCall is one rank's part of a view call.
+type viewCall struct {
 	*rank
 	seq            int
 	length         func(q int) int
 	longest, piece int
+	segments       []segment // of piece after piece, by rank
 	in, out        []byte
 }
 
-func (w *windowCall) input(q int) []byte { return data(w.length(q), q, w.seq) }
+// segment is the block of a rank in a piece: bytes lo to hi of an input, which lie at `at` of the
+// outputs.
+type segment struct{ rank, input, lo, hi, at int }
+
+func (v *viewCall) input(q int) []byte { return data(v.length(q), q, v.seq) }
 
 // part is the piece of rank q's input from `from` on.
-func (w *windowCall) part(q, from int) (lo, hi int) {
-	n := w.length(q)
-	return min(from, n), min(from+w.piece, n)
+func (v *viewCall) part(q, from int) (lo, hi int) {
+	n := v.length(q)
+	return min(from, n), min(from+v.piece, n)
 }
 
-// blocks calls do for the block of every rank b in every piece: it lies at `at` of the outputs
-// and is bytes lo to hi of rank q's input.
-func (w *windowCall) blocks(do func(b, at, q, lo, hi int)) {
-	at := 0
-	for from := 0; from < w.longest; from += w.piece {
-		at = w.blocksOf(from, at, do)
+// divide determines the segments, and returns the length of the outputs.
+func (v *viewCall) divide() (total int) {
+	for from := 0; from < v.longest; from += v.piece {
+		for b := range v.n {
+			q := (b + 1) % v.n
+			lo, hi := v.part(q, from)
+			lo, hi = lo+(hi-lo)*b/v.n, lo+(hi-lo)*(b+1)/v.n
+			v.segments = append(v.segments, segment{b, q, lo, hi, total})
+			total += hi - lo
+		}
 	}
-}
-
-func (w *windowCall) blocksOf(from, at int, do func(b, at, q, lo, hi int)) int {
-	for b := range w.n {
-		q := (b + 1) % w.n
-		lo, hi := w.part(q, from)
-		lo, hi = lo+(hi-lo)*b/w.n, lo+(hi-lo)*(b+1)/w.n
-		do(b, at, q, lo, hi)
-		at += hi - lo
-	}
-	return at
+	return total
 }
 
 // copyBlock is the body of rank body in shared memory.
-func (w *windowCall) copyBlock(body *rank) {
-	w.blocks(func(b, at, source, lo, hi int) {
-		if b != body.me {
-			return
+func (v *viewCall) copyBlock(body *rank) {
+	for _, s := range v.segments {
+		if s.rank != body.me {
+			continue
 		}
-		for q := range w.n {
+		for q := range v.n {
 			send, recv := body.Memory().Buffers(q)
-			if len(send) != w.length(q) || len(recv) != len(w.out) {
+			if len(send) != v.length(q) || len(recv) != len(v.out) {
 				fail("Buffers(%d) has %d bytes of input and %d bytes of output instead of %d and %d",
-					q, len(send), len(recv), w.length(q), len(w.out))
+					q, len(send), len(recv), v.length(q), len(v.out))
 			}
-			end := min(hi, len(send))
-			start := min(lo, end)
-			same(send[start:end], w.input(q)[start:end], "input of rank %d, seen by rank %d", q, b)
+			end := min(s.hi, len(send))
+			start := min(s.lo, end)
+			same(send[start:end], v.input(q)[start:end], "input of rank %d, seen by rank %d", q, s.rank)
 		}
-		from, _ := body.Memory().Buffers(source)
-		for q := range w.n {
+		from, _ := body.Memory().Buffers(s.input)
+		for q := range v.n {
 			_, recv := body.Memory().Buffers(q)
-			copy(recv[at:], from[lo:hi])
+			copy(recv[s.at:], from[s.lo:s.hi])
 		}
-	})
+	}
 }
 
-func (w *windowCall) putInput(from int) {
-	lo, hi := w.part(w.me, from)
-	w.Staging().PutInput(w.in[lo:hi], 0, 0)
+func (v *viewCall) putInput(from int) {
+	lo, hi := v.part(v.me, from)
+	v.Staging().PutInput(v.in[lo:hi], 0, 0)
 }
 
 // copyPieces puts each input piece, except the first, together with the result of the piece
 // before.
-func (w *windowCall) copyPieces() {
-	s := w.Staging()
-	end := 0 // of the output so far
-	for from := 0; from < w.longest; from += w.piece {
-		w.flip()
+func (v *viewCall) copyPieces() {
+	staging, rest := v.Staging(), v.segments
+	for from := 0; from < v.longest; from += v.piece {
+		v.flip()
 		if from > 0 {
-			end = w.takeResults(from-w.piece, end)
+			rest = v.takeResults(rest)
 		}
-		for q := range w.n {
-			lo, hi := w.part(q, from)
-			same(s.Input(q, hi-lo), w.input(q)[lo:hi], "Input(%d) of the piece at %d", q, from)
+		for q := range v.n {
+			lo, hi := v.part(q, from)
+			same(staging.Input(q, hi-lo), v.input(q)[lo:hi], "Input(%d) of the piece at %d", q, from)
 		}
-		w.blocksOf(from, 0, func(b, at, q, lo, hi int) {
-			if b == w.me {
-				first, last := w.part(q, from)
-				s.PutResult(at, s.Input(q, last-first)[lo-first:hi-first])
-			}
-		})
-		if from+w.piece < w.longest {
-			w.putInput(from + w.piece)
+		mine := rest[v.me]
+		first, last := v.part(mine.input, from)
+		staging.PutResult(mine.at-rest[0].at, staging.Input(mine.input, last-first)[mine.lo-first:mine.hi-first])
+		if from+v.piece < v.longest {
+			v.putInput(from + v.piece)
 		}
 	}
-	w.flip()
-	if w.longest > 0 {
-		w.takeResults((w.longest-1)/w.piece*w.piece, end)
+	v.flip()
+	if v.longest > 0 {
+		v.takeResults(rest)
 	}
 }
 
-// takeResults copies all ranks' results of a piece to the output from `end` on.
-func (w *windowCall) takeResults(from, end int) int {
-	return end + w.blocksOf(from, 0, func(b, at, _, lo, hi int) {
-		gotLo, gotHi, result := w.Staging().Result(b)
-		if gotLo != at || gotHi-gotLo != hi-lo || len(result) != hi-lo {
-			fail("Result(%d) is bytes %d to %d, %d of them, instead of %d bytes from %d on", b, gotLo, gotHi, len(result), hi-lo, at)
+// takeResults copies all ranks' results of the next piece to the output, and returns the segments
+// of the pieces after it.
+func (v *viewCall) takeResults(rest []segment) []segment {
+	for _, s := range rest[:v.n] {
+		lo, hi, result := v.Staging().Result(s.rank)
+		if at := s.at - rest[0].at; lo != at || hi-lo != s.hi-s.lo || len(result) != hi-lo {
+			fail("Result(%d) is bytes %d to %d, %d of them, instead of %d bytes from %d on", s.rank, lo, hi, len(result), s.hi-s.lo, at)
 		}
-		copy(w.out[end+at:], result)
-	})
+		copy(v.out[s.at:], result)
+	}
+	return rest[v.n:]
 }
 
 // flip flips, and may be late for what follows.
