@@ -35,7 +35,7 @@ const (
 )
 
 // await returns when *word has reached target, which peer stores, or when the wait is
-// interrupted. Rules secondTest and, for the rounds of staging, comeBeatsFail.
+// interrupted. Rules secondTest and, for the rounds of staging, arrivalBeatsFail.
 func (r *Member) await(word *atomic.Uint64, target uint64, peer int, why purpose) error {
 	if word.Load() >= target {
 		return nil
@@ -153,7 +153,7 @@ func (r *Member) cancellation() interruption {
 }
 
 // look checks everything that can interrupt a wait for peer, and returns the rank that did. A
-// wait for a message or a round looks only at that peer (rule turnsEnd).
+// wait for a message or a round looks only at that peer (rule roundsEnd).
 func (r *Member) look(peer int, why purpose) (i interruption, who int) {
 	if i := r.lookAround(); i != none {
 		return i, peer

@@ -79,7 +79,7 @@
 // bounded.
 //
 // Rounds: ranks that do not share their memory exchange copies through two halves, which they
-// use alternately. turn_test.go models them alone, with failures and deaths, and shows that two
+// use alternately. round_test.go models them alone, with failures and deaths, and shows that two
 // are enough and that calls made of them keep agreement.
 //
 // P2P: between goroutines the receiver copies a message from the sender's own buffer.
@@ -101,17 +101,6 @@
 //
 // # Failure
 //
-// The properties, in every order of steps:
-//
-//   - data safety: what is read from a line belongs to the reader's call;
-//   - memory safety: a rank's memory is touched between its arrival in a call and its return
-//     from it, never before or after;
-//   - agreement: a call that succeeds on one rank was made by all and succeeds on all, unless
-//     a context, a timeout, a panic, a Close or an abort from outside ended that very call;
-//   - one verdict: all ranks that fail return the same cause;
-//   - right verdict: the cause is one that the scenario allows; a run of calls that all ranks
-//     refuse leaves the group alive;
-//   - progress: no rank waits forever.
-//
-// A violation is reported with the shortest sequence of steps that leads to it.
+// docs/inside/model.md has the properties, which hold in every order of steps. A violation is
+// reported with the shortest sequence of steps that leads to it.
 package syncmodel

@@ -36,7 +36,7 @@ func (m *model) explore(want string) (int, *violation) {
 		return true
 	}
 
-	// A timeout comes when nothing else does, in scenarios that say that they need it.
+	// A timeout comes when nothing else does, in scenarios that need it.
 	impatient := strings.ContainsRune(string(m.ending), byStaying) && strings.Contains(want, cancelled.String())
 
 	for i := 0; i < len(nodes); i++ {

@@ -224,7 +224,7 @@ func (v *move) bump() {
 
 func (v *move) endLook() { v.me.before, v.me.quiet, v.me.look, v.me.suspects = 0, false, 0, false }
 
-// idle is where nothing is left but to wait. A spinning rank would load the same values again, so it is held
+// idle returns the step of a rank that can only wait. A spinning rank would load the same values again, so it is held
 // until that makes a difference. Flags are for words that a peer stores without leaving tokens for all.
 func (v *move) idle() pc {
 	switch {

@@ -46,7 +46,7 @@ const (
 	storePosted
 	wakeReceiver // if it rests
 	testTaken    // also the first half of TryWithdraw
-	claimBack    // the second: only who withdraws
+	claimBack    // the second: only a sender that withdraws
 	senderNews   // whether events have grown
 	senderRests  // announces that it sleeps, or sleeps
 	senderClosed // looks
@@ -237,7 +237,7 @@ func (s *letterbox) giveUp(atOnce bool) {
 	}
 }
 
-// rest is a step of a rest: it announces it, or sleeps until there is a token.
+// rest is a step of a rest: it announces it, or sleeps until a token has been left.
 func (s *letterbox) rest(who int, without p2pRule) (ok bool) {
 	if !s.flagged[who] {
 		s.flagged[who], s.resting[who] = true, true

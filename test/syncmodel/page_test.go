@@ -27,7 +27,7 @@ func TestPage(t *testing.T) {
 	for _, r := range []tokenRule{storeBeforeWake, tokenIsLeft, kernelCompares, testAfterTake, wakersLive} {
 		rules = append(rules, string(r))
 	}
-	for _, r := range turnRules {
+	for _, r := range roundRules {
 		rules = append(rules, string(r))
 	}
 	for _, r := range lifeRules {

@@ -108,7 +108,7 @@ var program = [...]instruction{
 		}
 		return v.startCall()
 	}},
-	// What ends the call from here on is about this call: whoever gives it up asks whether it was completed.
+	// What ends the call from here on is about this call: a rank that gives it up tests whether it was completed.
 	startCall: {"takes the call's number; loads closed", func(v *move) pc {
 		if !v.me.closed {
 			return v.startCall()
@@ -186,7 +186,7 @@ var program = [...]instruction{
 		return loadFail
 	}},
 	// The payloads are here, and no other memory is touched: nothing that happens now may end the call.
-	// A look at fail would find the failure of a call that others, who succeeded in this one, have made since.
+	// A look at fail would find the failure of a later call, made by ranks that succeeded in this one.
 	readPayload: {"reads the payload of PEER", func(v *move) pc {
 		if !v.has(payloadsSuffice) && v.fail.kind != none {
 			v.me.verdict = v.fail
@@ -258,7 +258,7 @@ var program = [...]instruction{
 		v.touchAll()
 		return storeDoneFor
 	}},
-	storeDoneFor: {"stores done of PEER, and leaves a token for everyone", func(v *move) pc {
+	storeDoneFor: {"stores done of PEER, and leaves a token for every rank", func(v *move) pc {
 		v.rank[v.peer()].done = v.seq()
 		if v.m.mode == sleeping {
 			for q := range v.rank[:v.m.ranks] {
@@ -339,7 +339,7 @@ var program = [...]instruction{
 		return lookLeft
 	}},
 	// Departures and deaths are loaded before the word that they may end the wait for: what a rank did before it
-	// left counts. And refused is loaded after left and judged before it: who refused this call and then left
+	// left counts. And refused is loaded after left and judged before it: a rank that refused this call and then left
 	// is known to have refused it.
 	lookLeft: {"looks at left of LOOK, and at its lock if it suspects anything", func(v *move) pc {
 		if !v.has(leftThenWord) {
@@ -354,7 +354,7 @@ var program = [...]instruction{
 		}
 		return lookWord
 	}},
-	lookWord: {"tests whether LOOK has done all the same what it waits for", func(v *move) pc {
+	lookWord: {"tests whether LOOK has nevertheless done what it waits for", func(v *move) pc {
 		if !v.has(leftThenWord) {
 			v.lookGone()
 		} else if v.lookReached() {
@@ -438,7 +438,7 @@ var program = [...]instruction{
 		}
 		return v.resume()
 	}},
-	// Stores of epoch, done and out wake those who sleep for this rank.
+	// Stores of epoch, done and out wake the ranks that sleep for this rank.
 	loadSleepers: {"loads sleepers", func(v *move) pc {
 		v.me.slept = v.sleepers != 0
 		return v.wakeIfSlept(v.resume())
@@ -557,7 +557,7 @@ var program = [...]instruction{
 		return v.tokens(then)
 	}},
 
-	// A large call is a job: whoever wakes claims bodies. All who are in here are participants of the call,
+	// A large call is a job: a rank that wakes claims bodies. All ranks in here are participants of the call,
 	// so none is when the next last arriver resets the counters.
 	resetClaim: {"resets claim", func(v *move) pc {
 		v.claim = 0
@@ -629,7 +629,7 @@ var program = [...]instruction{
 		return lowerRunners
 	}},
 
-	// Who stops without having completed the call: on a failure, or because others still run bodies.
+	// A rank stops without having completed the call: on a failure, or because others still run bodies.
 	lowerRunners: {"lowers runners", func(v *move) pc {
 		v.runners--
 		v.me.last = false

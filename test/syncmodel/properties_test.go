@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A property is a promise of the protocol; the package comment defines each.
+// A property is a promise of the protocol; docs/inside/model.md defines each.
 type property string
 
 const (

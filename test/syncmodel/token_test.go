@@ -17,7 +17,7 @@ const (
 // Steps of the sleeper.
 const (
 	testStored  uint8 = iota
-	markAsleep        // CAS of the token from none; else there is one
+	markAsleep        // CAS of the token from none; it fails if a token was left
 	enterKernel       // which compares the token, and lets the rank sleep if it is still marked
 	inKernel          // until it is woken
 	takeToken         // stores none

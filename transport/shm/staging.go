@@ -12,7 +12,7 @@ import (
 // mod 2. A rank writes the half of round k+2 after all ranks have arrived at round k+1, and a
 // rank arrives there only after it has finished reading round k; so two halves suffice. If Enter
 // counts as a round, a rank arrives at it by its line, and does not store it in the word round.
-// Rules halvesInTurns, lookBeforeNext, copyBeforeCome (PutInput and PutResult
+// Rules halvesAlternate, readBeforeNext, copyBeforeArrival (PutInput and PutResult
 // precede Flip) and awaitAll.
 //
 //	0  round   8      the last round at which the rank has arrived by Flip

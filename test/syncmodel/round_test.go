@@ -1,0 +1,234 @@
+package syncmodel
+
+import "testing"
+
+// Ranks that do not share memory exchange copies in rounds. This is a separate model, of three
+// ranks that make a call of a few rounds, in any order of their steps. Whether a rank announces
+// its arrival at a round by a word or by entering a call does not matter: either only grows.
+//
+// Rank 0 fails the group when it has succeeded, in a call that is not modelled. Rank 1 may
+// give up inside the call where it waits, in some runs, and the process of rank 2 may die
+// at any step.
+
+// Steps of a rank at a round.
+const (
+	startCopy uint8 = iota // it writes its half
+	endCopy
+	announce    // it announces that it has arrived
+	awaitFirst  // it waits for one peer
+	awaitSecond // and the other
+	readFirst   // it reads the copy of that one
+	readSecond  // and the other
+	nextRound   // to the next round
+	lookFirst   // one peer has not arrived: it looks at what ends the wait
+	lookSecond  // or the other
+	retestFirst // that has interrupted it
+	retestSecond
+	failAfterward // it has succeeded: rank 0 fails the group
+	callEnded
+)
+
+// What a half holds: the round for which it was written, or
+const torn = 255
+
+const rounds = 4 // each half is written again, and read again
+
+type stagedRank struct {
+	round, step uint8 // rounds are counted from 1
+	arrived     uint8 // at which round
+	half        [2]uint8
+	wrong       bool // it has read the copy of another round
+	succeeded   bool
+	failed      bool
+	dead        bool
+}
+
+// A roundRule is a part of the protocol without which a rank reads the copy of another round,
+// waits forever, or fails a call that succeeds elsewhere.
+type roundRule string
+
+const (
+	copyBeforeArrival roundRule = "a rank has copied before it arrives at the round"
+	awaitAll          roundRule = "a rank continues when all have arrived"
+	halvesAlternate   roundRule = "rounds alternate between the halves"
+	readBeforeNext    roundRule = "a rank has read before it arrives at the next round"
+	copiesSuffice     roundRule = "a rank that reads copies checks nothing else"
+	arrivalBeatsFail  roundRule = "a rank that was interrupted tests once more whether the other has arrived"
+	roundsEnd         roundRule = "a wait for a round looks at failures and deaths"
+)
+
+var roundRules = []roundRule{copyBeforeArrival, awaitAll, halvesAlternate, readBeforeNext, copiesSuffice, arrivalBeatsFail, roundsEnd}
+
+type stagedGroup struct {
+	rank  [3]stagedRank
+	fail  bool
+	gives bool // rank 1 may give up
+}
+
+// step returns the state after rank's next step, and whether it can make one.
+func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
+	r := &s.rank[rank]
+	half := r.round & 1
+	if without == halvesAlternate {
+		half = 0
+	}
+	peer := &s.rank[(rank+1)%3]
+	switch r.step {
+	case awaitSecond, readSecond, lookSecond, retestSecond:
+		peer = &s.rank[(rank+2)%3]
+	}
+	fail := func() {
+		s.fail, r.failed, r.step = true, true, callEnded
+	}
+	next := r.step + 1
+	switch r.step {
+	case startCopy:
+		r.half[half] = torn
+	case endCopy:
+		r.half[half] = r.round
+		if without == copyBeforeArrival {
+			next = awaitFirst
+		}
+	case announce:
+		r.arrived = r.round
+		if without == copyBeforeArrival {
+			next = startCopy
+		}
+	case awaitFirst, awaitSecond:
+		if peer.arrived < r.round {
+			r.step += lookFirst - awaitFirst
+			return s, true
+		}
+		switch {
+		case without == readBeforeNext && r.step == awaitSecond && r.round < rounds:
+			r.arrived++ // before it reads
+		case without == awaitAll:
+			next = readFirst
+		}
+	case lookFirst, lookSecond:
+		switch {
+		case (s.fail || peer.dead) && without != roundsEnd:
+			next = r.step + retestFirst - lookFirst
+		case peer.arrived < r.round:
+			return s, false // it would look at the same again
+		default:
+			next = r.step + awaitFirst - lookFirst
+		}
+	case retestFirst, retestSecond:
+		if peer.arrived < r.round || without == arrivalBeatsFail {
+			fail()
+			return s, true
+		}
+		next = r.step + awaitFirst - retestFirst + 1
+	case readFirst, readSecond:
+		if without == copiesSuffice && s.fail {
+			fail()
+			return s, true
+		}
+		r.wrong = r.wrong || peer.half[half] != r.round
+		if without == awaitAll {
+			next = nextRound
+		}
+	case nextRound:
+		if r.round == rounds {
+			r.succeeded = true
+			next = callEnded
+			if rank == 0 {
+				next = failAfterward
+			}
+			break
+		}
+		r.round++
+		next = firstStep(without)
+	case failAfterward:
+		s.fail = true
+		next = callEnded
+	case callEnded:
+		return s, false
+	}
+	r.step = next
+	return s, true
+}
+
+func firstStep(without roundRule) uint8 {
+	if without == copyBeforeArrival {
+		return announce
+	}
+	return startCopy
+}
+
+// others returns the states after a rank dies or gives up.
+func (s stagedGroup) others() (all []stagedGroup) {
+	if r := s.rank[2]; r.step != callEnded {
+		r.dead, r.step = true, callEnded
+		next := s
+		next.rank[2] = r
+		all = append(all, next)
+	}
+	if r := s.rank[1]; s.gives && (r.step == lookFirst || r.step == lookSecond) {
+		r.failed, r.step = true, callEnded
+		next := s
+		next.fail, next.rank[1] = true, r
+		all = append(all, next)
+	}
+	return all
+}
+
+// bad reports a forbidden state: a rank has read the copy of another round; or, where none
+// gives up inside the call, it succeeds on one rank and fails on another.
+func (s stagedGroup) bad() bool {
+	var succeeded, failed bool
+	for _, r := range s.rank {
+		if r.wrong {
+			return true
+		}
+		succeeded, failed = succeeded || r.succeeded, failed || r.failed
+	}
+	return succeeded && failed && !s.gives
+}
+
+// seesWrong reports whether a forbidden state is reachable, or a rank can wait forever, and
+// the number of states.
+func seesWrong(without roundRule, gives bool) (wrong bool, states int) {
+	first := stagedRank{round: 1, step: firstStep(without)}
+	start := stagedGroup{rank: [3]stagedRank{first, first, first}, gives: gives}
+	visited := map[stagedGroup]bool{start: true}
+	queue := []stagedGroup{start}
+	visit := func(s stagedGroup) {
+		wrong = wrong || s.bad()
+		if !visited[s] {
+			visited[s] = true
+			queue = append(queue, s)
+		}
+	}
+	for ; states < len(queue) && !wrong; states++ {
+		s := queue[states]
+		stuck := true
+		for rank := range s.rank {
+			if next, ok := s.step(rank, without); ok {
+				stuck = false
+				visit(next)
+			}
+		}
+		for _, r := range s.rank {
+			wrong = wrong || stuck && r.step != callEnded
+		}
+		for _, next := range s.others() {
+			visit(next)
+		}
+	}
+	return wrong, states
+}
+
+func TestRounds(t *testing.T) {
+	for _, gives := range []bool{false, true} {
+		if wrong, states := seesWrong("", gives); wrong || states < 500 {
+			t.Errorf("a rank sees something else, waits forever, or fails alone: %v, in %d states", wrong, states)
+		}
+	}
+	for _, rule := range roundRules {
+		if wrong, _ := seesWrong(rule, false); !wrong {
+			t.Errorf("nothing goes wrong without the rule: %s", rule)
+		}
+	}
+}
