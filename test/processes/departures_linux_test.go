@@ -14,14 +14,14 @@ import (
 	"github.com/goccl/goccl/test/stress"
 )
 
-var randomDepartures = flag.Int("departures", 9, "so many random programs in which ranks leave; one that fails with seed=N is run again by -seed N -departures 1 -count 100")
+var randomDepartures = flag.Int("departures", 9, "number of random programs in which ranks leave; one that fails with seed=N is run again by -seed N -departures 1 -count 100")
 
-// departing is the scene of ranks that are hosted by Spawn, so that their workers' ends count.
+// departing is the scene of ranks that Spawn hosts, so that the ends of their workers count.
 const departing = "departures"
 
 // Random programs in which ranks leave at random moments, by DestroyProcessGroup or by the
-// end of their workers: what began ends, with what it has to give or with an error that names
-// a rank that left, and nothing is left of the job.
+// end of their workers: every operation that was started ends, with the right result or an error
+// that names a rank that left, and nothing of the job remains.
 func TestRandomDepartures(t *testing.T) {
 	for i := range uint64(*randomDepartures) {
 		seed := *seed + i

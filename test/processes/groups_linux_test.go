@@ -11,8 +11,8 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// A thousand groups, made and destroyed, leave nothing: no memory, no mapping, no file,
-// neither here nor in /dev/shm.
+// A thousand groups, made and destroyed, leave no memory, no mapping and no file, in the process
+// and in /dev/shm.
 func TestManyGroups(t *testing.T) {
 	const ranks, groups = 2, 1000
 	j := start(t, ranks, part{Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2, Scene: "many groups", Count: groups}, nil)
@@ -29,7 +29,7 @@ func TestManyGroups(t *testing.T) {
 	j.leavesNothing()
 }
 
-// belongings are what a rank has.
+// belongings are the resources of a rank.
 type belongings struct {
 	Resident int // bytes
 	Mappings int
@@ -54,7 +54,7 @@ func (p *part) manyGroups(at func(string), r *result) error {
 			in := dist.WithGroup(g)
 			v, other := []int{1}, []int{0}
 			_, sent := dist.SendRecv(other, 1-g.Rank(), v, 1-g.Rank(), 0, in)
-			if g.Ranks()[0] != 0 { // of ranks with one key the order is theirs
+			if g.Ranks()[0] != 0 { // ranks with equal keys stay in order
 				r.Wrong = "rank 0 is not the first"
 			}
 			if err := errors.Join(sent, dist.AllReduce(v, dist.Sum, in), dist.DestroyProcessGroup(in)); err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A rank that cannot be in the group, for a mistake of its own, tells the others why. On
-// none of them anything is left of the attempt.
+// A rank that cannot join the group because of its own mistake tells the others why. Nothing of
+// the attempt remains on any rank.
 func TestMistakeAtInit(t *testing.T) {
 	const ranks, wrong = 3, 1
 	p := part{Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2}

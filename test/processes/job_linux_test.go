@@ -23,7 +23,7 @@ const patience = 30 * time.Second
 
 var jobs atomic.Int64
 
-// A job is ranks that are processes.
+// A job is a set of ranks that are processes.
 type job struct {
 	t     *testing.T
 	name  string
@@ -45,7 +45,7 @@ type report struct {
 	result
 	at   time.Time
 	exit error
-	ok   bool // there is a result
+	ok   bool // it has a result
 }
 
 // start starts a job of that many ranks, which are killed at the end of the test if they
@@ -87,7 +87,7 @@ func (j *job) start(number, size int, p part) *rank {
 	}()
 	j.t.Cleanup(func() {
 		_ = r.cmd.Process.Kill()
-		for range r.points { // so that the rank's words do not keep listen
+		for range r.points { // so that listen does not block on them
 		}
 		<-ended
 		_ = in.Close()

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	kills = flag.Int("kills", 16, "so many jobs of which one rank is killed")
+	kills = flag.Int("kills", 16, "number of jobs of which one rank is killed")
 	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random choices")
 )
 
@@ -42,8 +42,7 @@ func calls(ranks int) (all []call) {
 	return all
 }
 
-// A rank that is killed at any moment is named by all others, soon, and nothing is left
-// of the job.
+// If a rank is killed at any moment, all others soon name it, and nothing of the job remains.
 func TestKilled(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 0))
 	var took []time.Duration
@@ -101,7 +100,7 @@ func TestKilled(t *testing.T) {
 				}
 			}
 			if outside && victim == 0 && point == "init" {
-				// Ranks that came after its death took its file for that of an earlier job, and
+				// Ranks that came after its death took its file for one of an earlier job, and
 				// waited for a rank 0 that replaces it.
 				if err := shm.RemoveLeftovers(j.name); err != nil {
 					t.Error(err)

@@ -2,5 +2,5 @@
 
 package processes
 
-// raceDetector: it keeps memory about all memory that there ever was.
+// raceDetector: it keeps memory for all memory that the process ever had.
 const raceDetector = true

@@ -33,7 +33,7 @@ type part struct {
 
 	Scene  string // what ranks do before calls, one of scenes
 	Seed   uint64 // of its choices
-	Victim int    // who dies in it
+	Victim int    // the rank that dies in it
 	Count  int    // how much of it
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// Ranks that are processes are told why another one refused a call, and all say the same.
+// Ranks that are processes hear why another rank refused a call: all get the same text.
 func TestReasonOfRefusal(t *testing.T) {
 	j := start(t, 3, part{Config: yamlFor(3), Rounds: 1, Timeout: patience / 2, Scene: "refusal"}, nil)
 	const want = "refused on rank 1 (ccl: reduce_scatter: send has 300 elements, want 303)"
@@ -19,7 +19,7 @@ func TestReasonOfRefusal(t *testing.T) {
 			first = got.Text
 		}
 		if got.Err != "" || got.Text != first || !strings.Contains(got.Text, want) {
-			t.Errorf("rank %d: %s\nsays %q\nrank 0 says %q\nwant %q", r.number, got.Err, got.Text, first, want)
+			t.Errorf("rank %d: %s\nreturns %q\nrank 0 returns %q\nwant %q", r.number, got.Err, got.Text, first, want)
 		}
 	}
 	j.leavesNothing()

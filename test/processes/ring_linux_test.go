@@ -12,8 +12,8 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// A rank that is stopped in a ring of messages is the one that all others blame, though
-// all but one of them wait for a rank that waits itself.
+// If a rank is stopped in a ring of messages, all others blame it, although all except one wait
+// for a rank that waits itself.
 func TestStoppedInARing(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 5))
 	defer func() { t.Logf("seed %d", *seed) }()

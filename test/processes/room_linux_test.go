@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where /dev/shm has no room for shared memory that ranks ask for, all of them hear the
-// same, go on, and get some that there is room for.
+// If /dev/shm has no room for the shared memory that ranks ask for, all of them get the same error,
+// continue, and get less memory, for which it has room.
 func TestNoRoom(t *testing.T) {
 	const ranks = 3
 	if tooMuch(ranks) == 0 {
@@ -26,7 +26,7 @@ func TestNoRoom(t *testing.T) {
 			said = got.Text
 		}
 		if got.Err != "" || got.Text != said {
-			t.Errorf("rank %d at %s: %s; says\n%s, and rank 0\n%s", r.number, got.Point, got.Err, got.Text, said)
+			t.Errorf("rank %d at %s: %s; the error is\n%s, and on rank 0\n%s", r.number, got.Point, got.Err, got.Text, said)
 		}
 	}
 	j.leavesNothing()
@@ -74,7 +74,7 @@ func (p *part) room(_ func(string), r *result) error {
 	return nil
 }
 
-// noRoom asks for memory that there is no room for, and goes on without.
+// noRoom asks for more memory than /dev/shm has room for, and continues without it.
 func (w *place) noRoom() ([]int, error) {
 	ctx, c := context.Background(), w.all.Communicator()
 	bytes := tooMuch(w.size)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-var stops = flag.Int("stops", 3, "so many jobs of which one rank is stopped")
+var stops = flag.Int("stops", 3, "number of jobs of which one rank is stopped")
 
 // stopped starts a job and stops one rank at a random moment after it has started a call.
 func stopped(t *testing.T, random *rand.Rand, ranks int, p part) (j *job, victim int) {
@@ -26,8 +26,7 @@ func stopped(t *testing.T, random *rand.Rand, ranks int, p part) (j *job, victim
 	return j, victim
 }
 
-// A rank that is stopped for longer than the timeout is named by all others, also by their
-// next calls.
+// If a rank is stopped for longer than the timeout, all others name it, also in their next calls.
 func TestStoppedForLong(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 1))
 	const timeout = time.Second
@@ -43,7 +42,7 @@ func TestStoppedForLong(t *testing.T) {
 					t.Errorf("rank %d at %s: %s; want that rank %d is late", r.number, got.Point, cmp.Or(got.Err, "no error"), victim)
 				}
 				if !strings.Contains(got.Again, got.Err[strings.LastIndex(got.Err, "timed out"):]) {
-					t.Errorf("rank %d: the next call says %q after %q", r.number, got.Again, got.Err)
+					t.Errorf("rank %d: the next call returns %q after %q", r.number, got.Again, got.Err)
 				}
 				share := 100 * got.CPU.Seconds() / got.Elapsed.Seconds()
 				t.Logf("rank %d: after %v, with %.1f %% of a processor: %s", r.number, got.at.Sub(began), share, got.Err)

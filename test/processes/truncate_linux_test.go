@@ -14,10 +14,9 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-var cuts = flag.Int("cuts", 6, "so many jobs whose shared memory is truncated")
+var cuts = flag.Int("cuts", 6, "number of jobs whose shared memory is truncated")
 
-// Shared memory that is truncated while ranks use it is an error on all of them: none
-// dies of it.
+// If shared memory is truncated while ranks use it, all of them get an error, and none dies.
 func TestTruncated(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 3))
 	for i := range *cuts {

@@ -9,9 +9,9 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-var idle = flag.Duration("idle", time.Second, "for so long ranks wait for one that is late")
+var idle = flag.Duration("idle", time.Second, "how long ranks wait for one that is late")
 
-// Ranks that wait for one that is late leave the cores to others, however many they are.
+// Ranks that wait for a late one leave the cores to others, whatever their number.
 func TestWaitingIsCheap(t *testing.T) {
 	for _, ranks := range []int{2, 4, 8} {
 		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
@@ -53,7 +53,7 @@ func waitForLate(t *testing.T, ranks int, idle time.Duration, p part) {
 	j.leavesNothing()
 }
 
-// await begins calls, messages to all others and receives from all, and waits for them.
+// await starts calls, messages to all others and receives from all, and waits for them.
 func (p *part) await(_ func(string), r *result) error {
 	rank, err1 := dist.GetRank()
 	size, err2 := dist.GetWorldSize()

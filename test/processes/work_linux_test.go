@@ -18,11 +18,11 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-var deaths = flag.Int("deaths", 24, "so many jobs of which one rank is killed at work in groups")
+var deaths = flag.Int("deaths", 24, "number of jobs of which one rank is killed at work in groups")
 
-// A rank that is killed while asynchronous calls, messages or objects are under way,
-// or groups are being made, is named soon by all who need it; those who do not, in
-// groups without it, go on, and so do the survivors among each other.
+// If a rank is killed while asynchronous calls, messages or objects are under way, or while groups
+// are being made, all ranks that need it soon name it. Ranks in groups without it continue, and the
+// survivors continue among each other.
 func TestKilledAtWork(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 4))
 	names := slices.Sorted(maps.Keys(works))
@@ -136,8 +136,8 @@ func (p *part) work(at func(string), r *result) error {
 
 var errFree = errors.New(free)
 
-// goOn makes calls and sends messages in a group until all of its ranks say that it is
-// over, and a little longer.
+// goOn makes calls and sends messages in a group until all of its ranks report the end, and a
+// little longer.
 func goOn(g *dist.ProcessGroup, over *atomic.Bool) error {
 	in := dist.WithGroup(g)
 	for left := 5; left > 0; {
