@@ -26,11 +26,11 @@ func (c *Communicator) allToAll(ctx context.Context, dtype DType, send, recv Buf
 	var err error
 	switch {
 	case recv.Len() != n:
-		err = &InvalidBufferSizeError{Operation: coll.String(), Buffer: "recv", Expected: n, Actual: recv.Len()}
+		err = &InvalidBufferSizeError{Operation: coll.String(), Buffer: namesOf(coll, opts).recv, Expected: n, Actual: recv.Len()}
 	case n%c.size != 0:
 		err = &InvalidArgumentError{coll.String(), fmt.Sprintf("%d elements cannot be dealt out evenly to %d ranks; AllToAllV can", n, c.size)}
 	case overlap(send.data, recv.data):
-		err = &InvalidArgumentError{coll.String(), "send and recv overlap; they must be disjoint"}
+		err = overlapError(coll.String(), namesOf(coll, opts), "disjoint")
 	}
 	if err != nil {
 		return c.end(c.refuse(err))
@@ -58,20 +58,21 @@ func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, 
 	if err := c.start(ctx, coll, opts); err != nil {
 		return err
 	}
-	out := blocks{operation: coll.String(), counts: notNil(sendCounts), displs: sendDispls}
-	in := blocks{operation: coll.String(), counts: notNil(recvCounts), displs: recvDispls}
+	names := namesOf(coll, opts)
+	out := blocks{operation: coll.String(), of: names.send, counts: notNil(sendCounts), displs: sendDispls}
+	in := blocks{operation: coll.String(), of: names.recv, counts: notNil(recvCounts), displs: recvDispls}
 	err := out.sum(c.size)
 	if err == nil {
-		err = out.fit("send", send.Len())
+		err = out.fit(names.send, send.Len())
 	}
 	if err == nil {
 		err = in.sum(c.size)
 	}
 	if err == nil {
-		err = in.fit("recv", recv.Len())
+		err = in.fit(names.recv, recv.Len())
 	}
 	if err == nil && overlap(send.data, recv.data) {
-		err = &InvalidArgumentError{coll.String(), "send and recv overlap; they must be disjoint"}
+		err = overlapError(coll.String(), names, "disjoint")
 	}
 	if err != nil {
 		return c.end(c.refuse(err))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
 )
@@ -13,6 +14,7 @@ import (
 // counts. An operation with blocks in several buffers has a blocks for each of these.
 type blocks struct {
 	operation string
+	of        string // the buffer, if the call has counts for two
 	each      int
 	counts    []int // nil: all have the length each
 	displs    []int // their positions; nil: packed
@@ -22,6 +24,14 @@ type blocks struct {
 
 func (b *blocks) wrong(buffer string, expected, actual int) *InvalidBufferSizeError {
 	return &InvalidBufferSizeError{Operation: b.operation, Buffer: buffer, Expected: expected, Actual: actual}
+}
+
+// argument returns the name of the argument counts or displs.
+func (b *blocks) argument(name string) string {
+	if b.of != "" {
+		return b.of + strings.ToUpper(name[:1]) + name[1:]
+	}
+	return name
 }
 
 func (b *blocks) count(rank int) int {
@@ -56,14 +66,14 @@ func (b *blocks) sum(ranks int) error {
 		return nil
 	}
 	if len(b.counts) != ranks {
-		return b.wrong("counts", ranks, len(b.counts))
+		return b.wrong(b.argument("counts"), ranks, len(b.counts))
 	}
 	if b.displs != nil && len(b.displs) != ranks {
-		return b.wrong("displs", ranks, len(b.displs))
+		return b.wrong(b.argument("displs"), ranks, len(b.displs))
 	}
 	for r, n := range b.counts {
 		if n < 0 || n > math.MaxInt-b.total {
-			return &InvalidArgumentError{b.operation, fmt.Sprintf("counts[%d] is %d", r, n)}
+			return &InvalidArgumentError{b.operation, fmt.Sprintf("%s[%d] is %d", b.argument("counts"), r, n)}
 		}
 		b.total += n
 		b.longest = max(b.longest, n)
@@ -79,7 +89,7 @@ func (b *blocks) fit(buffer string, n int) error {
 		end = 0
 		for r, at := range b.displs {
 			if at < 0 || at > math.MaxInt-b.counts[r] {
-				return &InvalidArgumentError{b.operation, fmt.Sprintf("displs[%d] is %d", r, at)}
+				return &InvalidArgumentError{b.operation, fmt.Sprintf("%s[%d] is %d", b.argument("displs"), r, at)}
 			}
 			end = max(end, at+b.counts[r])
 		}

@@ -97,6 +97,7 @@ type CallOption struct {
 	timeout   time.Duration
 	queued    bool // the call comes from the queue
 	global    bool // Work.Source is a rank of the first group
+	torch     bool // errors name the buffers as package dist does
 }
 
 // WithAlgorithm chooses the algorithm of one call by the name of its entry in ccl.yaml. A call that
@@ -110,7 +111,18 @@ func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 // Communicator.GlobalRank) instead of a rank of the message's group.
 func WithGlobalSource() CallOption { return CallOption{global: true} }
 
+// WithTorchNames makes errors of the call name its buffers as package dist does: input and output, or
+// tensor for both, instead of send and recv. The option has the effect of opts as well.
+func WithTorchNames(opts ...CallOption) CallOption {
+	o := mergeCallOptions(opts)
+	o.torch = true
+	return o
+}
+
 func mergeCallOptions(opts []CallOption) (o CallOption) {
+	if len(opts) == 1 { // as in every call of package dist
+		return opts[0]
+	}
 	for _, next := range opts {
 		if next.algorithm != "" {
 			o.algorithm = next.algorithm
@@ -120,6 +132,7 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 		}
 		o.queued = o.queued || next.queued
 		o.global = o.global || next.global
+		o.torch = o.torch || next.torch
 	}
 	return o
 }

@@ -200,7 +200,7 @@ func (e *KernelPanicError) Unwrap() error {
 // call needs.
 type InvalidBufferSizeError struct {
 	Operation string
-	Buffer    string // which one: "send", "recv", "counts", "displs"
+	Buffer    string // the argument's name, such as "send" or "counts"; see WithTorchNames
 	Expected  int    // the exact length, or the least if the text says "or more"
 	Actual    int
 }
@@ -225,6 +225,24 @@ type InvalidArgumentError struct{ Operation, Message string }
 
 func (e *InvalidArgumentError) Error() string {
 	return fmt.Sprintf("ccl: %s: %s", e.Operation, e.Message)
+}
+
+// bufferNames are the names of a call's buffers in its errors.
+type bufferNames struct{ send, recv string }
+
+func namesOf(coll Collective, opts []CallOption) bufferNames {
+	switch {
+	case !mergeCallOptions(opts).torch:
+		return bufferNames{"send", "recv"}
+	case coll == CollAllReduce || coll == CollReduce:
+		return bufferNames{"tensor", "tensor"}
+	}
+	return bufferNames{"input", "output"}
+}
+
+// overlapError is the error of a call whose buffers overlap, but must be as required.
+func overlapError(operation string, names bufferNames, required string) error {
+	return &InvalidArgumentError{operation, names.send + " and " + names.recv + " overlap; they must be " + required}
 }
 
 // Errors of the time before a communicator exists.

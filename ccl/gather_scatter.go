@@ -29,7 +29,7 @@ func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Bu
 	if err := c.start(ctx, CollAllGather, opts); err != nil {
 		return err
 	}
-	p := partsOf(CollAllGather, send, recv)
+	p := partsOf(CollAllGather, send, recv, opts)
 	p.each, p.counts, p.displs = send.Len(), counts, displs
 	if err := p.check(c.size, c.rank); err != nil {
 		return c.end(c.refuse(err))
@@ -92,12 +92,12 @@ type parts struct {
 	place               string // what the part is of the whole
 }
 
-func partsOf(coll Collective, send, recv Buffer) parts {
-	b := blocks{operation: coll.String()}
+func partsOf(coll Collective, send, recv Buffer, opts []CallOption) parts {
+	b, names := blocks{operation: coll.String()}, namesOf(coll, opts)
 	if coll == CollScatter || coll == collScatterLengths {
-		return parts{b, recv, send, "recv", "send", "block of"}
+		return parts{b, recv, send, names.recv, names.send, "block of"}
 	}
-	return parts{b, send, recv, "send", "recv", "place in"}
+	return parts{b, send, recv, names.send, names.recv, "place in"}
 }
 
 // check checks the parts of a rank that has the whole.
@@ -145,7 +145,7 @@ func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType,
 	case collScatterLengths:
 		moves = CollScatter
 	}
-	p := partsOf(coll, send, recv)
+	p := partsOf(coll, send, recv, opts)
 	p.each, p.counts, p.displs = p.part.Len(), counts, displs
 	b := p.blocks
 	err := c.checkRoot(coll, root)

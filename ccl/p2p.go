@@ -58,7 +58,7 @@ func RecvBytes(ctx context.Context, c *Communicator, from, tag, limit int, opts 
 func SendRecv[T Element](ctx context.Context, c *Communicator, send []T, to int, recv []T, from, tag int, opts ...CallOption) (source int, err error) {
 	out, in := requestOf(true, send, to, tag), requestOf(false, recv, from, tag)
 	if overlap(out.Data, in.Data) {
-		return 0, &InvalidArgumentError{"send_recv", "send and recv overlap; they must be disjoint"}
+		return 0, overlapError("send_recv", namesOf(0, opts), "disjoint")
 	}
 	source, _, err = c.exchangeMessages(ctx, out, in, opts)
 	return source, err

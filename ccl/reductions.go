@@ -24,7 +24,7 @@ func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Bu
 	if err := c.start(ctx, CollAllReduce, opts); err != nil {
 		return err
 	}
-	if err := checkReduction(CollAllReduce, send, recv, dtype, op); err != nil {
+	if err := checkReduction(CollAllReduce, send, recv, dtype, op, opts); err != nil {
 		return c.end(c.refuse(err))
 	}
 	r := c.ask(CollAllReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
@@ -48,7 +48,7 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 	if err := c.start(ctx, CollReduce, opts); err != nil {
 		return err
 	}
-	if err := c.checkReduce(send, recv, dtype, op, root); err != nil {
+	if err := c.checkReduce(send, recv, dtype, op, root, opts); err != nil {
 		return c.end(c.refuse(err))
 	}
 	r := c.ask(CollReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
@@ -57,17 +57,17 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 	return c.run(ctx, r)
 }
 
-func (c *Communicator) checkReduce(send, recv Buffer, dtype DType, op Op, root int) error {
+func (c *Communicator) checkReduce(send, recv Buffer, dtype DType, op Op, root int, opts []CallOption) error {
 	if err := c.checkRoot(CollReduce, root); err != nil {
 		return err
 	}
 	if c.rank == root {
-		return checkReduction(CollReduce, send, recv, dtype, op)
+		return checkReduction(CollReduce, send, recv, dtype, op, opts)
 	}
 	if recv.Len() > 0 {
-		return &InvalidBufferSizeError{Operation: CollReduce.String(), Buffer: "recv", Expected: 0, Actual: recv.Len()}
+		return &InvalidBufferSizeError{Operation: CollReduce.String(), Buffer: namesOf(CollReduce, opts).recv, Expected: 0, Actual: recv.Len()}
 	}
-	return checkReduction(CollReduce, send, send, dtype, op)
+	return checkReduction(CollReduce, send, send, dtype, op, opts)
 }
 
 // Scan stores in recv of rank r the reduction of the send buffers of ranks 0 to r. send and recv
@@ -89,7 +89,7 @@ func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, s
 	if err := c.start(ctx, coll, opts); err != nil {
 		return err
 	}
-	err := checkReduction(coll, send, recv, dtype, op)
+	err := checkReduction(coll, send, recv, dtype, op, opts)
 	if err == nil && op == Avg {
 		err = fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
 	}
@@ -131,14 +131,15 @@ func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, rec
 	switch {
 	case err != nil:
 	case recv.Len() != b.count(c.rank):
-		err = b.wrong("recv", b.count(c.rank), recv.Len())
+		err = b.wrong(namesOf(coll, opts).recv, b.count(c.rank), recv.Len())
 	case send.Len() != b.total:
-		err = b.wrong("send", b.total, send.Len())
+		err = b.wrong(namesOf(coll, opts).send, b.total, send.Len())
 	default:
-		err = checkReduction(coll, send, send, dtype, op)
+		err = checkReduction(coll, send, send, dtype, op, opts)
 	}
 	if err == nil && !within(recv, send, b.at(c.rank)) {
-		err = &InvalidArgumentError{b.operation, "recv overlaps send, but is not this rank's block of it"}
+		n := namesOf(coll, opts)
+		err = &InvalidArgumentError{b.operation, n.recv + " overlaps " + n.send + ", but is not this rank's block of it"}
 	}
 	if err != nil {
 		return c.end(c.refuse(err))
@@ -151,14 +152,14 @@ func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, rec
 }
 
 // checkReduction checks what all reductions require of a vector that is reduced to recv.
-func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op) error {
+func checkReduction(coll Collective, send, recv Buffer, dtype DType, op Op, opts []CallOption) error {
 	switch {
 	case len(send.data) != len(recv.data):
-		return &InvalidBufferSizeError{Operation: coll.String(), Buffer: "recv", Expected: send.Len(), Actual: recv.Len()}
+		return &InvalidBufferSizeError{Operation: coll.String(), Buffer: namesOf(coll, opts).recv, Expected: send.Len(), Actual: recv.Len()}
 	case len(send.data) == 0:
-		return (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "send", Expected: 1, Actual: 0}).orMore()
+		return (&InvalidBufferSizeError{Operation: coll.String(), Buffer: namesOf(coll, opts).send, Expected: 1, Actual: 0}).orMore()
 	case !same(send.data, recv.data) && overlap(send.data, recv.data):
-		return &InvalidArgumentError{coll.String(), "send and recv overlap in part; they must be the same slice or disjoint"}
+		return overlapError(coll.String(), namesOf(coll, opts), "the same slice or disjoint")
 	}
 	return op.checkFor(coll, dtype)
 }

@@ -13,135 +13,108 @@ import "github.com/goccl/goccl/ccl"
 // torch's wait is Wait, is_completed tests whether Done is closed, and exception is Err.
 //
 // An error returned by the function itself means that there is no group to call on.
-// Invalid arguments are the error of the Work, in package ccl's words: send and recv
-// instead of input and output.
+// Invalid arguments are the error of the Work.
 type Work = ccl.Work
-
-// start makes the Work of f unless the caller has no group.
-func start(opts []CallOption, f func(c call) *Work) (*Work, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	return f(c), nil
-}
 
 // AllReduceAsync starts AllReduce and returns its Work.
 func AllReduceAsync[T ccl.Element](tensor []T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.AllReduceAsync(c.ctx, c.comm, tensor, tensor, op, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.AllReduceAsync(c.ctx, c.comm, tensor, tensor, op, c.opts[:]...))
 }
 
 // AllReduceCoalescedAsync starts AllReduceCoalesced and returns its Work.
 func AllReduceCoalescedAsync[T ccl.Element](tensors [][]T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.AllReduceCoalescedAsync(c.ctx, c.comm, tensors, op, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.AllReduceCoalescedAsync(c.ctx, c.comm, tensors, op, c.opts[:]...))
 }
 
 // ReduceAsync starts Reduce and returns its Work.
 func ReduceAsync[T ccl.Element](tensor []T, dst int, op ReduceOp, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		root := c.root(dst)
-		return ccl.ReduceAsync(c.ctx, c.comm, tensor, onlyAt(root, &c, tensor), op, root, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	root := c.root(dst)
+	return c.work(ccl.ReduceAsync(c.ctx, c.comm, tensor, onlyAt(&c, root, tensor), op, root, c.opts[:]...))
 }
 
 // ReduceScatterAsync starts ReduceScatter and returns its Work.
 func ReduceScatterAsync[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.ReduceScatterAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.ReduceScatterAsync(c.ctx, c.comm, input, output, op, c.opts[:]...))
 }
 
 // ReduceScatterVAsync starts ReduceScatterV and returns its Work.
 func ReduceScatterVAsync[T ccl.Element](output, input []T, op ReduceOp, counts []int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.ReduceScatterVAsync(c.ctx, c.comm, input, output, op, counts, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.ReduceScatterVAsync(c.ctx, c.comm, input, output, op, counts, c.opts[:]...))
 }
 
 // ScanAsync starts Scan and returns its Work.
 func ScanAsync[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.ScanAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.ScanAsync(c.ctx, c.comm, input, output, op, c.opts[:]...))
 }
 
 // ExScanAsync starts ExScan and returns its Work.
 func ExScanAsync[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.ExScanAsync(c.ctx, c.comm, input, output, op, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.ExScanAsync(c.ctx, c.comm, input, output, op, c.opts[:]...))
 }
 
 // BroadcastAsync starts Broadcast and returns its Work.
 func BroadcastAsync[T ccl.Element](tensor []T, src int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.BroadcastAsync(c.ctx, c.comm, tensor, c.root(src), c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.BroadcastAsync(c.ctx, c.comm, tensor, c.root(src), c.opts[:]...))
 }
 
 // AllGatherAsync starts AllGather and returns its Work.
 func AllGatherAsync[T ccl.Element](output, input []T, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.AllGatherAsync(c.ctx, c.comm, input, output, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.AllGatherAsync(c.ctx, c.comm, input, output, c.opts[:]...))
 }
 
 // AllGatherVAsync starts AllGatherV and returns its Work.
 func AllGatherVAsync[T ccl.Element](output, input []T, counts []int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.AllGatherVAsync(c.ctx, c.comm, input, output, counts, nil, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.AllGatherVAsync(c.ctx, c.comm, input, output, counts, nil, c.opts[:]...))
 }
 
 // GatherAsync starts Gather and returns its Work.
 func GatherAsync[T ccl.Element](output, input []T, dst int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.GatherAsync(c.ctx, c.comm, input, output, c.root(dst), c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.GatherAsync(c.ctx, c.comm, input, output, c.root(dst), c.opts[:]...))
 }
 
 // GatherVAsync starts GatherV and returns its Work.
 func GatherVAsync[T ccl.Element](output, input []T, counts []int, dst int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.GatherVAsync(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.GatherVAsync(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:]...))
 }
 
 // ScatterAsync starts Scatter and returns its Work.
 func ScatterAsync[T ccl.Element](output, input []T, src int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.ScatterAsync(c.ctx, c.comm, input, output, c.root(src), c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.ScatterAsync(c.ctx, c.comm, input, output, c.root(src), c.opts[:]...))
 }
 
 // ScatterVAsync starts ScatterV and returns its Work.
 func ScatterVAsync[T ccl.Element](output, input []T, counts []int, src int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.ScatterVAsync(c.ctx, c.comm, input, counts, nil, output, c.root(src), c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.ScatterVAsync(c.ctx, c.comm, input, counts, nil, output, c.root(src), c.opts[:]...))
 }
 
 // AllToAllAsync starts AllToAll and returns its Work.
 func AllToAllAsync[T ccl.Element](output, input []T, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.AllToAllAsync(c.ctx, c.comm, input, output, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.AllToAllAsync(c.ctx, c.comm, input, output, c.opts[:]...))
 }
 
 // AllToAllVAsync starts AllToAllV and returns its Work.
 func AllToAllVAsync[T ccl.Element](output, input []T, outputCounts, inputCounts []int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.AllToAllVAsync(c.ctx, c.comm, input, inputCounts, nil, output, outputCounts, nil, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.AllToAllVAsync(c.ctx, c.comm, input, inputCounts, nil, output, outputCounts, nil, c.opts[:]...))
 }
 
 // BarrierAsync starts Barrier and returns its Work.
 func BarrierAsync(opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return c.comm.BarrierAsync(c.ctx, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(c.comm.BarrierAsync(c.ctx, c.opts[:]...))
 }

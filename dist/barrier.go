@@ -5,11 +5,8 @@ import "time"
 // Barrier returns when all ranks of the group have called it. After the timeout its
 // *TimeoutError names every rank that has not.
 func Barrier(opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return c.comm.Barrier(c.ctx, c.opts[:c.n]...)
+	c := prepare(opts)
+	return c.result(c.comm.Barrier(c.ctx, c.opts[:]...))
 }
 
 // MonitoredBarrier is Barrier(WithCallTimeout(timeout)), with torch's arguments.

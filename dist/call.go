@@ -67,55 +67,72 @@ func (o CallOption) target() (*ProcessGroup, error) {
 	return Default()
 }
 
-// call holds what a collective of this package passes to package ccl.
+// torchNames is the option of ccl's calls in a call without a timeout or algorithm.
+var torchNames = ccl.WithTorchNames()
+
+// call holds what a function of this package passes to package ccl. If err is not nil,
+// comm is nil, with which every call of ccl fails at once; result and work return err instead.
 type call struct {
 	group *ProcessGroup
 	comm  *ccl.Communicator
 	ctx   context.Context
-	opts  [2]ccl.CallOption
-	n     int // how many of opts are set
+	err   error // there is no group, or no such peer
+	opts  [1]ccl.CallOption
 }
 
-func prepare(opts []CallOption) (c call, err error) {
+func prepare(opts []CallOption) (c call) {
 	o := merge(opts)
 	g, err := o.target()
 	if err != nil {
-		return c, err
+		c.err = err
+		return c
 	}
 	c.group, c.comm, c.ctx = g, g.comm, o.ctx
+	c.opts[0] = torchNames
 	if c.ctx == nil {
 		c.ctx = g.rank.job.ctx
 	}
-	if o.timeout != 0 {
-		c.opts[c.n] = ccl.WithTimeout(o.timeout)
-		c.n++
+	if o.timeout != 0 || o.algorithm != "" {
+		c.opts[0] = ccl.WithTorchNames(ccl.WithTimeout(o.timeout), ccl.WithAlgorithm(o.algorithm))
 	}
-	if o.algorithm != "" {
-		c.opts[c.n] = ccl.WithAlgorithm(o.algorithm)
-		c.n++
+	return c
+}
+
+// result returns the error of a call: err is what ccl returned.
+func (c *call) result(err error) error {
+	if c.err != nil {
+		return c.err
 	}
-	return c, nil
+	return err
+}
+
+// work is result for a call that ccl has started.
+func (c *call) work(w *Work) (*Work, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	return w, nil
 }
 
 // root maps a global rank to a group rank, or to an invalid one if it is not a member,
-// so that ccl rejects the call and consumes its number.
+// so that ccl rejects the call and consumes its number. AnySource stays.
 func (c *call) root(global int) int {
-	rank, err := c.group.GroupRank(global)
-	switch {
-	case err == nil:
-		return rank
-	case c.group.isDefault():
+	if c.err != nil || global == AnySource || c.group.isDefault() {
 		return global
-	default:
+	}
+	rank, err := c.group.GroupRank(global)
+	if err != nil {
 		return -1
 	}
+	return rank
 }
 
-// rooted restores the global rank in ccl's error for an invalid root.
+// rooted is result for a call with a root. It restores the global rank in ccl's error for
+// an invalid one.
 func (c *call) rooted(operation string, global int, err error) error {
 	if _, ok := errors.AsType[*InvalidRootError](err); ok && !c.group.isDefault() {
 		return fmt.Errorf("dist: %s: rank %d is not in the group of %s: %w",
 			operation, global, transport.RanksText(c.group.Ranks()), &InvalidRootError{Root: global, Size: c.comm.Size()})
 	}
-	return err
+	return c.result(err)
 }

@@ -24,18 +24,18 @@ func TestRefusals(t *testing.T) {
 		{
 			name: "nil tensor",
 			call: func(int) error { return dist.AllReduce[float32](nil, dist.Sum) },
-			text: "dist: all_reduce: the tensor is nil: ccl: all_reduce: send has 0 elements, want 1 or more",
+			text: "dist: all_reduce: the tensor is nil: ccl: all_reduce: tensor has 0 elements, want 1 or more",
 			is:   []error{dist.ErrNotDeployed},
-			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "send", Expected: 1, Actual: 0},
+			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "tensor", Expected: 1, Actual: 0},
 		}, {
 			name: "empty tensor",
 			call: func(int) error { return dist.AllReduce([]float32{}, dist.Sum) },
-			text: "dist: all_reduce: the tensor is empty: ccl: all_reduce: send has 0 elements, want 1 or more",
-			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "send", Expected: 1, Actual: 0},
+			text: "ccl: all_reduce: tensor has 0 elements, want 1 or more",
+			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "tensor", Expected: 1, Actual: 0},
 		}, {
 			name: "nil on one rank, empty on the others",
 			call: func(rank int) error { return dist.AllReduce(map[int][]float32{0: {}, 1: {}}[rank], dist.Sum) },
-			text: "send has 0 elements, want 1 or more",
+			text: "tensor has 0 elements, want 1 or more",
 		}, {
 			name: "bits of floats",
 			call: func(int) error { return dist.AllReduce([]float32{1}, dist.BXor) },
@@ -44,12 +44,12 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "nil to reduce",
 			call: func(int) error { return dist.Reduce[float32](nil, 1, dist.Sum) },
-			text: "dist: reduce: the tensor is nil: ccl: reduce: send has 0 elements, want 1 or more",
+			text: "dist: reduce: the tensor is nil: ccl: reduce: tensor has 0 elements, want 1 or more",
 			is:   []error{dist.ErrNotDeployed},
 		}, {
 			name: "nil to reduce and scatter",
 			call: func(int) error { return dist.ReduceScatter(make([]float32, 1), nil, dist.Sum) },
-			text: "dist: reduce_scatter: the tensor is nil: ccl: reduce_scatter: send has 0 elements, want 3",
+			text: "dist: reduce_scatter: the tensor is nil: ccl: reduce_scatter: input has 0 elements, want 3",
 			is:   []error{dist.ErrNotDeployed},
 		}, {
 			name: "mean of how many",
@@ -59,8 +59,8 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "output of another length",
 			call: func(int) error { return dist.AllGather(make([]int32, 4), make([]int32, 1)) },
-			text: "ccl: all_gather: recv has 4 elements, want 3",
-			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "recv", Expected: 3, Actual: 4},
+			text: "ccl: all_gather: output has 4 elements, want 3",
+			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "output", Expected: 3, Actual: 4},
 		}, {
 			name: "gather to whom",
 			call: func(int) error { return dist.Gather(make([]int32, 3), make([]int32, 1), 7) },
@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 				}
 				return dist.Gather(output, make([]int32, 1), 1)
 			},
-			text: "ccl: gather: recv has ",
+			text: "ccl: gather: output has ",
 		}, {
 			name: "inputs at the wrong side, and none at the right one",
 			call: func(rank int) error {
@@ -144,8 +144,8 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "output too short",
 			call: func(int) error { return dist.AllGatherV(make([]int32, 2), make([]int32, 1), []int{1, 1, 1}) },
-			text: "ccl: all_gather: recv has 2 elements, want 3 or more",
-			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "recv", Expected: 3, Actual: 2},
+			text: "ccl: all_gather: output has 2 elements, want 3 or more",
+			as:   &dist.InvalidBufferSizeError{Operation: "all_gather", Buffer: "output", Expected: 3, Actual: 2},
 		}, {
 			name: "cancelled context",
 			call: func(int) error {
@@ -207,7 +207,7 @@ func TestRefusalOfOneRank(t *testing.T) {
 		if assert.ErrorAs(t, err, &mismatch, "rank %d", rank) {
 			assert.Equal(t, "arguments", mismatch.Field)
 		}
-		assert.ErrorContains(t, err, "refused on rank 1 (ccl: all_reduce: ")
+		assert.ErrorContains(t, err, "refused on rank 1 (ccl: all_reduce: tensor has 0 elements, want 1 or more)")
 
 		err = dist.AllReduce[float32](nil, dist.Sum)
 		assert.ErrorAs(t, err, &mismatch, "a group that has failed says why, whatever it is asked,")

@@ -6,11 +6,8 @@ import "github.com/goccl/goccl/ccl"
 // length and type. Length 0 is allowed. A src that is not in the group is rejected
 // with *InvalidRootError.
 func Broadcast[T ccl.Element](tensor []T, src int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return c.rooted("broadcast", src, ccl.Broadcast(c.ctx, c.comm, tensor, c.root(src), c.opts[:c.n]...))
+	c := prepare(opts)
+	return c.rooted("broadcast", src, ccl.Broadcast(c.ctx, c.comm, tensor, c.root(src), c.opts[:]...))
 }
 
 // AllGather copies the inputs of all ranks to output on every rank: rank r's to
@@ -21,11 +18,8 @@ func Broadcast[T ccl.Element](tensor []T, src int, opts ...CallOption) error {
 // Wrong lengths are rejected with *InvalidBufferSizeError, overlaps with
 // *InvalidArgumentError.
 func AllGather[T ccl.Element](output, input []T, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return ccl.AllGather(c.ctx, c.comm, input, output, c.opts[:c.n]...)
+	c := prepare(opts)
+	return c.result(ccl.AllGather(c.ctx, c.comm, input, output, c.opts[:]...))
 }
 
 // AllGatherV is AllGather with inputs of different lengths, which lie in output one
@@ -36,11 +30,8 @@ func AllGather[T ccl.Element](output, input []T, opts ...CallOption) error {
 // It has the errors of AllGather, and rejects negative counts with
 // *InvalidArgumentError.
 func AllGatherV[T ccl.Element](output, input []T, counts []int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return ccl.AllGatherV(c.ctx, c.comm, input, output, counts, nil, c.opts[:c.n]...)
+	c := prepare(opts)
+	return c.result(ccl.AllGatherV(c.ctx, c.comm, input, output, counts, nil, c.opts[:]...))
 }
 
 // Gather is AllGather for rank dst alone. On other ranks output must be nil or empty.
@@ -48,11 +39,8 @@ func AllGatherV[T ccl.Element](output, input []T, counts []int, opts ...CallOpti
 // It has the errors of AllGather, and rejects a dst that is not in the group with
 // *InvalidRootError.
 func Gather[T ccl.Element](output, input []T, dst int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return c.rooted("gather", dst, ccl.Gather(c.ctx, c.comm, input, output, c.root(dst), c.opts[:c.n]...))
+	c := prepare(opts)
+	return c.rooted("gather", dst, ccl.Gather(c.ctx, c.comm, input, output, c.root(dst), c.opts[:]...))
 }
 
 // GatherV is Gather with inputs of different lengths, which only rank dst needs to
@@ -62,11 +50,8 @@ func Gather[T ccl.Element](output, input []T, dst int, opts ...CallOption) error
 // It has the errors of Gather. If counts differ from the lengths of the inputs, all
 // ranks get *MismatchError, and the group is intact.
 func GatherV[T ccl.Element](output, input []T, counts []int, dst int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return c.rooted("gather_v", dst, ccl.GatherV(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:c.n]...))
+	c := prepare(opts)
+	return c.rooted("gather_v", dst, ccl.GatherV(c.ctx, c.comm, input, output, counts, nil, c.root(dst), c.opts[:]...))
 }
 
 // Scatter distributes the input of rank src: rank r's output gets the elements from
@@ -76,11 +61,8 @@ func GatherV[T ccl.Element](output, input []T, counts []int, dst int, opts ...Ca
 //
 // It has the errors of Gather.
 func Scatter[T ccl.Element](output, input []T, src int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return c.rooted("scatter", src, ccl.Scatter(c.ctx, c.comm, input, output, c.root(src), c.opts[:c.n]...))
+	c := prepare(opts)
+	return c.rooted("scatter", src, ccl.Scatter(c.ctx, c.comm, input, output, c.root(src), c.opts[:]...))
 }
 
 // ScatterV is Scatter with blocks of different lengths: rank r's output, of length
@@ -89,11 +71,8 @@ func Scatter[T ccl.Element](output, input []T, src int, opts ...CallOption) erro
 //
 // It has the errors of GatherV.
 func ScatterV[T ccl.Element](output, input []T, counts []int, src int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return c.rooted("scatter_v", src, ccl.ScatterV(c.ctx, c.comm, input, counts, nil, output, c.root(src), c.opts[:c.n]...))
+	c := prepare(opts)
+	return c.rooted("scatter_v", src, ccl.ScatterV(c.ctx, c.comm, input, counts, nil, output, c.root(src), c.opts[:]...))
 }
 
 // AllToAll gives every rank its block of every input: block r of rank s's input
@@ -104,11 +83,8 @@ func ScatterV[T ccl.Element](output, input []T, counts []int, src int, opts ...C
 // It has the errors of AllGather, and rejects a length that is not a multiple with
 // *InvalidArgumentError.
 func AllToAll[T ccl.Element](output, input []T, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return ccl.AllToAll(c.ctx, c.comm, input, output, c.opts[:c.n]...)
+	c := prepare(opts)
+	return c.result(ccl.AllToAll(c.ctx, c.comm, input, output, c.opts[:]...))
 }
 
 // AllToAllV is AllToAll with blocks of different lengths: inputCounts[r] elements of
@@ -120,9 +96,6 @@ func AllToAll[T ccl.Element](output, input []T, opts ...CallOption) error {
 // expects, all ranks get *MismatchError, which names the first such pair, and the group
 // is intact.
 func AllToAllV[T ccl.Element](output, input []T, outputCounts, inputCounts []int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return ccl.AllToAllV(c.ctx, c.comm, input, inputCounts, nil, output, outputCounts, nil, c.opts[:c.n]...)
+	c := prepare(opts)
+	return c.result(ccl.AllToAllV(c.ctx, c.comm, input, inputCounts, nil, output, outputCounts, nil, c.opts[:]...))
 }

@@ -2,6 +2,7 @@ package dist
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -49,9 +50,9 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 // GobDecode and UnmarshalBinary methods of T's types, which is less than torch's pickle
 // runs; but gob is not designed for hostile input, so peers must be trusted.
 func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
-	c, err := prepareObjects("broadcast_object", opts)
-	if err != nil {
-		return err
+	c := prepareObjects("broadcast_object", opts)
+	if c.err != nil {
+		return c.err
 	}
 	root, err := c.member(src)
 	var data []byte
@@ -69,7 +70,7 @@ func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 	if c.comm.Rank() != root {
 		data = make([]byte, lengths[root])
 	}
-	if err := c.failed(ccl.Broadcast(c.ctx, c.comm, data, root, c.opts[:c.n]...)); err != nil || c.comm.Rank() == root {
+	if err := c.failed(ccl.Broadcast(c.ctx, c.comm, data, root, c.opts[:]...)); err != nil || c.comm.Rank() == root {
 		return err
 	}
 	theirs, err := decode[T](&c, root, data)
@@ -83,9 +84,9 @@ func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 // AllGatherObject returns the objects of all ranks, in rank order. Its errors are
 // the same as of BroadcastObject.
 func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
-	c, err := prepareObjects("all_gather_object", opts)
-	if err != nil {
-		return nil, err
+	c := prepareObjects("all_gather_object", opts)
+	if c.err != nil {
+		return nil, c.err
 	}
 	data, err := encode(obj)
 	lengths, err := c.agree(data, err)
@@ -93,7 +94,7 @@ func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
 		return nil, err
 	}
 	all := make([]byte, sum(lengths))
-	if err := c.failed(ccl.AllGatherV(c.ctx, c.comm, data, all, lengths, nil, c.opts[:c.n]...)); err != nil {
+	if err := c.failed(ccl.AllGatherV(c.ctx, c.comm, data, all, lengths, nil, c.opts[:]...)); err != nil {
 		return nil, err
 	}
 	return decodeAll[T](&c, all, lengths)
@@ -102,9 +103,9 @@ func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
 // GatherObject returns the objects of all ranks, in rank order, on rank dst, and
 // nil on the others. Its errors are the same as of BroadcastObject.
 func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
-	c, err := prepareObjects("gather_object", opts)
-	if err != nil {
-		return nil, err
+	c := prepareObjects("gather_object", opts)
+	if c.err != nil {
+		return nil, c.err
 	}
 	root, err := c.member(dst)
 	var data []byte
@@ -116,10 +117,10 @@ func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 		return nil, err
 	}
 	if c.comm.Rank() != root {
-		return nil, c.failed(ccl.GatherV(c.ctx, c.comm, data, nil, nil, nil, root, c.opts[:c.n]...))
+		lengths = nil
 	}
 	all := make([]byte, sum(lengths))
-	if err := c.failed(ccl.GatherV(c.ctx, c.comm, data, all, lengths, nil, root, c.opts[:c.n]...)); err != nil {
+	if err := c.failed(ccl.GatherV(c.ctx, c.comm, data, all, lengths, nil, root, c.opts[:]...)); err != nil || lengths == nil {
 		return nil, err
 	}
 	return decodeAll[T](&c, all, lengths)
@@ -128,9 +129,9 @@ func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 // ScatterObject returns rank src's objs[r] on rank r. src passes one object for each
 // rank, the others none. Its errors are the same as of BroadcastObject.
 func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err error) {
-	c, err := prepareObjects("scatter_object", opts)
-	if err != nil {
-		return obj, err
+	c := prepareObjects("scatter_object", opts)
+	if c.err != nil {
+		return obj, c.err
 	}
 	root, err := c.member(src)
 	want := 0
@@ -150,7 +151,7 @@ func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err err
 		return obj, err
 	}
 	mine := make([]int64, 1)
-	if err := c.failed(ccl.Scatter(c.ctx, c.comm, lengths, mine, root, c.opts[:c.n]...)); err != nil {
+	if err := c.failed(ccl.Scatter(c.ctx, c.comm, lengths, mine, root, c.opts[:]...)); err != nil {
 		return obj, err
 	}
 	if mine[0] < 0 || mine[0] > int64(c.limit) {
@@ -161,7 +162,7 @@ func ScatterObject[T any](objs []T, src int, opts ...CallOption) (obj T, err err
 		counts = append(counts, int(n))
 	}
 	data := make([]byte, mine[0])
-	if err := c.failed(ccl.ScatterV(c.ctx, c.comm, all, counts, nil, data, root, c.opts[:c.n]...)); err != nil {
+	if err := c.failed(ccl.ScatterV(c.ctx, c.comm, all, counts, nil, data, root, c.opts[:]...)); err != nil {
 		return obj, err
 	}
 	return decode[T](&c, root, data)
@@ -174,13 +175,8 @@ type objects struct {
 	limit     int // of each object; the lowest of all ranks after agree
 }
 
-func prepareObjects(operation string, opts []CallOption) (c objects, err error) {
-	c.operation = operation
-	c.call, err = prepare(opts)
-	if c.limit = merge(opts).limit; c.limit == 0 {
-		c.limit = objectLimit
-	}
-	return c, err
+func prepareObjects(operation string, opts []CallOption) objects {
+	return objects{prepare(opts), operation, cmp.Or(merge(opts).limit, objectLimit)}
 }
 
 // failed adds the operation to the error of one of the call's collectives.
@@ -217,7 +213,7 @@ func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
 		mine = []int64{-1 - int64(len(text)), int64(objectLimit)}
 	}
 	all := make([]int64, 2*c.comm.Size())
-	if err := c.failed(ccl.AllGather(c.ctx, c.comm, mine, all, c.opts[:c.n]...)); err != nil {
+	if err := c.failed(ccl.AllGather(c.ctx, c.comm, mine, all, c.opts[:]...)); err != nil {
 		return nil, err
 	}
 	blamed := -1
@@ -254,7 +250,7 @@ func (c *objects) shareError(rank, n int, text string, own error) error {
 	if rank == c.comm.Rank() {
 		copy(theirs, text)
 	}
-	if err := c.failed(ccl.Broadcast(c.ctx, c.comm, theirs, rank, c.opts[:c.n]...)); err != nil {
+	if err := c.failed(ccl.Broadcast(c.ctx, c.comm, theirs, rank, c.opts[:]...)); err != nil {
 		return err
 	}
 	if own != nil {

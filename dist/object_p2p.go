@@ -13,20 +13,17 @@ import (
 // WithObjectLimit, is not sent. Several goroutines may send and receive objects of one
 // tag at once.
 func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
-	c, err := prepareObjects("send_object", opts)
-	if err != nil {
-		return err
-	}
-	to, err := c.peer(c.operation, dst)
-	if err != nil {
-		return err
+	c := prepareObjects("send_object", opts)
+	to := c.peer(c.operation, dst)
+	if c.err != nil {
+		return c.err
 	}
 	data, err := encode(obj)
 	if err == nil && len(data) > c.limit {
 		err = c.tooLong(len(data))
 	}
 	if err == nil {
-		err = ccl.Send(c.ctx, c.comm, data, to, tag, c.opts[:c.n]...)
+		err = ccl.Send(c.ctx, c.comm, data, to, tag, c.opts[:]...)
 	}
 	return c.failed(err)
 }
@@ -39,15 +36,12 @@ func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 // Use different tags for objects and for tensors of bytes: RecvObject receives either,
 // and fails to decode a tensor. A tensor of another type is a *MismatchError.
 func RecvObject[T any](src, tag int, opts ...CallOption) (obj T, source int, err error) {
-	c, err := prepareObjects("recv_object", opts)
-	if err != nil {
-		return obj, 0, err
+	c := prepareObjects("recv_object", opts)
+	from := c.peer(c.operation, src)
+	if c.err != nil {
+		return obj, 0, c.err
 	}
-	from, err := c.peer(c.operation, src)
-	if err != nil {
-		return obj, 0, err
-	}
-	data, from, err := ccl.RecvBytes(c.ctx, c.comm, from, tag, c.limit, c.opts[:c.n]...)
+	data, from, err := ccl.RecvBytes(c.ctx, c.comm, from, tag, c.limit, c.opts[:]...)
 	if m, differs := errors.AsType[*MismatchError](err); differs && m.Field == "count" {
 		return obj, 0, c.failed(fmt.Errorf("%w (the limit is %d bytes: see dist.WithObjectLimit)", err, c.limit))
 	}

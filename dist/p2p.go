@@ -23,15 +23,9 @@ const AnySource = ccl.AnySource
 // *InvalidArgumentError. Other errors are *CollectiveFailedError; see ccl.Send for which
 // of them leave the group intact.
 func Send[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	to, err := c.peer("send", dst)
-	if err != nil {
-		return err
-	}
-	return ccl.Send(c.ctx, c.comm, tensor, to, tag, c.opts[:c.n]...)
+	c := prepare(opts)
+	to := c.peer("send", dst)
+	return c.result(ccl.Send(c.ctx, c.comm, tensor, to, tag, c.opts[:]...))
 }
 
 // Recv receives a message of the tag from rank src, or AnySource, into the tensor, and
@@ -39,15 +33,9 @@ func Send[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) error {
 // error is *MismatchError, and the message stays for the next Recv. Its other errors are
 // the same as of Send. After an error the contents of the tensor are unspecified.
 func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source int, err error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return 0, err
-	}
-	from, err := c.peer("recv", src)
-	if err != nil {
-		return 0, err
-	}
-	source, err = ccl.Recv(c.ctx, c.comm, tensor, from, tag, c.opts[:c.n]...)
+	c := prepare(opts)
+	from := c.peer("recv", src)
+	source, err = ccl.Recv(c.ctx, c.comm, tensor, from, tag, c.opts[:]...)
 	return c.sender(source, err)
 }
 
@@ -55,40 +43,24 @@ func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source i
 // ranks does not deadlock (MPI_Sendrecv; torch has no such call). output and input must
 // not overlap.
 func SendRecv[T ccl.Element](output []T, src int, input []T, dst, tag int, opts ...CallOption) (source int, err error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return 0, err
-	}
-	from, err := c.peer("send_recv", src)
-	if err != nil {
-		return 0, err
-	}
-	to, err := c.peer("send_recv", dst)
-	if err != nil {
-		return 0, err
-	}
-	source, err = ccl.SendRecv(c.ctx, c.comm, input, to, output, from, tag, c.opts[:c.n]...)
+	c := prepare(opts)
+	from, to := c.peer("send_recv", src), c.peer("send_recv", dst)
+	source, err = ccl.SendRecv(c.ctx, c.comm, input, to, output, from, tag, c.opts[:]...)
 	return c.sender(source, err)
 }
 
 // Isend starts Send and returns its Work. Any number may run at once; they do not wait
 // for asynchronous collectives.
 func Isend[T ccl.Element](tensor []T, dst, tag int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		return ccl.Isend(c.ctx, c.comm, tensor, c.root(dst), tag, c.opts[:c.n]...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.Isend(c.ctx, c.comm, tensor, c.root(dst), tag, c.opts[:]...))
 }
 
 // Irecv starts Recv and returns its Work, whose Source is the sender. A message goes to
 // the earliest receive that matches it.
 func Irecv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (*Work, error) {
-	return start(opts, func(c call) *Work {
-		from := src
-		if src != AnySource {
-			from = c.root(src)
-		}
-		return ccl.Irecv(c.ctx, c.comm, tensor, from, tag, append(c.opts[:c.n], ccl.WithGlobalSource())...)
-	})
+	c := prepare(opts)
+	return c.work(ccl.Irecv(c.ctx, c.comm, tensor, c.root(src), tag, ccl.WithTorchNames(c.opts[0], ccl.WithGlobalSource())))
 }
 
 // P2POp is an operation of BatchIsendIrecv, made by SendOp or RecvOp.
@@ -128,21 +100,22 @@ func BatchIsendIrecv(ops []P2POp, opts ...CallOption) ([]*Work, error) {
 	return works, nil
 }
 
-// peer returns the group rank of a global rank, or AnySource. Its error names operation.
-func (c *call) peer(operation string, global int) (int, error) {
-	if global == AnySource {
-		return AnySource, nil
+// peer returns the group rank of a global rank, or AnySource. If the rank is not in the
+// group, the call fails with an error that names operation.
+func (c *call) peer(operation string, global int) int {
+	if c.err != nil || global == AnySource {
+		return global
 	}
 	rank, err := c.group.GroupRank(global)
 	if bad, ok := errors.AsType[*InvalidArgumentError](err); ok {
-		return 0, &InvalidArgumentError{Operation: operation, Message: bad.Message}
+		c.comm, c.err = nil, &InvalidArgumentError{Operation: operation, Message: bad.Message}
 	}
-	return rank, err
+	return rank
 }
 
 // sender returns the global rank of a message's sender, given as a group rank.
 func (c *call) sender(rank int, err error) (int, error) {
-	if err != nil {
+	if err := c.result(err); err != nil {
 		return 0, err
 	}
 	return c.comm.GlobalRank(rank), nil

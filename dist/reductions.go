@@ -15,29 +15,21 @@ import (
 // empty one with *InvalidBufferSizeError, an op that the type or the algorithm does not
 // support with ErrNotImplemented. See the package comment for other failures.
 func AllReduce[T ccl.Element](tensor []T, op ReduceOp, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return deployed(tensor, ccl.AllReduce(c.ctx, c.comm, tensor, tensor, op, c.opts[:c.n]...))
+	c := prepare(opts)
+	return deployed(tensor, c.result(ccl.AllReduce(c.ctx, c.comm, tensor, tensor, op, c.opts[:]...)))
 }
 
-// deployed rewrites ccl's error for an empty or nil input. The check comes after the
+// deployed adds ErrNotDeployed to ccl's error for a nil input. The check comes after the
 // call so that a rejected call still consumes a sequence number on this rank, as on all
 // others.
 func deployed[T ccl.Element](input []T, err error) error {
-	if err == nil || len(input) > 0 {
+	if err == nil || input != nil {
 		return err
 	}
-	size, ok := errors.AsType[*InvalidBufferSizeError](err)
-	switch {
-	case !ok:
-		return err
-	case input == nil:
+	if size, ok := errors.AsType[*InvalidBufferSizeError](err); ok {
 		return fmt.Errorf("dist: %s: %w: %w", size.Operation, ErrNotDeployed, err)
-	default:
-		return fmt.Errorf("dist: %s: the tensor is empty: %w", size.Operation, err)
 	}
+	return err
 }
 
 // AllReduceCoalesced is AllReduce of many tensors in one call, which costs less than a
@@ -49,11 +41,8 @@ func deployed[T ccl.Element](input []T, err error) error {
 // It has the errors of AllReduce, and rejects overlapping tensors with
 // *InvalidArgumentError.
 func AllReduceCoalesced[T ccl.Element](tensors [][]T, op ReduceOp, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return ccl.AllReduceCoalesced(c.ctx, c.comm, tensors, op, c.opts[:c.n]...)
+	c := prepare(opts)
+	return c.result(ccl.AllReduceCoalesced(c.ctx, c.comm, tensors, op, c.opts[:]...))
 }
 
 // Reduce is AllReduce for rank dst alone: the result replaces its tensor. Other ranks'
@@ -62,17 +51,14 @@ func AllReduceCoalesced[T ccl.Element](tensors [][]T, op ReduceOp, opts ...CallO
 // It has the errors of AllReduce, and rejects a dst that is not in the group with
 // *InvalidRootError.
 func Reduce[T ccl.Element](tensor []T, dst int, op ReduceOp, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
+	c := prepare(opts)
 	root := c.root(dst)
-	return deployed(tensor, c.rooted("reduce", dst, ccl.Reduce(c.ctx, c.comm, tensor, onlyAt(root, &c, tensor), op, root, c.opts[:c.n]...)))
+	return deployed(tensor, c.rooted("reduce", dst, ccl.Reduce(c.ctx, c.comm, tensor, onlyAt(&c, root, tensor), op, root, c.opts[:]...)))
 }
 
 // onlyAt returns the tensor on the root and nil on other ranks.
-func onlyAt[T ccl.Element](root int, c *call, tensor []T) []T {
-	if root == c.comm.Rank() {
+func onlyAt[T ccl.Element](c *call, root int, tensor []T) []T {
+	if c.err == nil && root == c.comm.Rank() {
 		return tensor
 	}
 	return nil
@@ -87,11 +73,8 @@ func onlyAt[T ccl.Element](root int, c *call, tensor []T) []T {
 // It has the errors of AllReduce, and rejects wrong lengths with
 // *InvalidBufferSizeError and overlaps with *InvalidArgumentError.
 func ReduceScatter[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return deployed(input, ccl.ReduceScatter(c.ctx, c.comm, input, output, op, c.opts[:c.n]...))
+	c := prepare(opts)
+	return deployed(input, c.result(ccl.ReduceScatter(c.ctx, c.comm, input, output, op, c.opts[:]...)))
 }
 
 // ReduceScatterV is ReduceScatter with blocks of different lengths: rank r's output
@@ -102,11 +85,8 @@ func ReduceScatter[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOp
 // It has the errors of ReduceScatter, and rejects negative counts with
 // *InvalidArgumentError.
 func ReduceScatterV[T ccl.Element](output, input []T, op ReduceOp, counts []int, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return deployed(input, ccl.ReduceScatterV(c.ctx, c.comm, input, output, op, counts, c.opts[:c.n]...))
+	c := prepare(opts)
+	return deployed(input, c.result(ccl.ReduceScatterV(c.ctx, c.comm, input, output, op, counts, c.opts[:]...)))
 }
 
 // Scan gives rank r the reduction of the inputs of ranks 0 to r (MPI_Scan; torch has no
@@ -116,19 +96,13 @@ func ReduceScatterV[T ccl.Element](output, input []T, op ReduceOp, counts []int,
 //
 // It has the errors of ReduceScatter.
 func Scan[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return deployed(input, ccl.Scan(c.ctx, c.comm, input, output, op, c.opts[:c.n]...))
+	c := prepare(opts)
+	return deployed(input, c.result(ccl.Scan(c.ctx, c.comm, input, output, op, c.opts[:]...)))
 }
 
 // ExScan is Scan without the rank's own input: rank r gets the reduction of the inputs
 // of ranks 0 to r-1. Rank 0's output is unchanged.
 func ExScan[T ccl.Element](output, input []T, op ReduceOp, opts ...CallOption) error {
-	c, err := prepare(opts)
-	if err != nil {
-		return err
-	}
-	return deployed(input, ccl.ExScan(c.ctx, c.comm, input, output, op, c.opts[:c.n]...))
+	c := prepare(opts)
+	return deployed(input, c.result(ccl.ExScan(c.ctx, c.comm, input, output, op, c.opts[:]...)))
 }

@@ -21,18 +21,19 @@ import (
 // ranks pass different lists, all get *MismatchError. If the group cannot be set up, its
 // members get *InitializationFailedError, which names the group and uses its ranks.
 func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
+	c := prepare(opts)
+	if c.err != nil {
+		return nil, c.err
 	}
 	var unknown error
 	members := make([]int, len(ranks))
 	for i, global := range ranks {
+		var err error
 		if members[i], err = c.group.GroupRank(global); err != nil {
 			members[i], unknown = -1, err // ccl rejects it, and consumes the call's number
 		}
 	}
-	comm, err := c.comm.NewGroup(c.ctx, members, c.opts[:c.n]...)
+	comm, err := c.comm.NewGroup(c.ctx, members, c.opts[:]...)
 	if _, invalid := errors.AsType[*InvalidArgumentError](err); invalid && unknown != nil {
 		return nil, unknown
 	}
@@ -44,12 +45,9 @@ func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 // rank with a negative color is in no group and gets nil (MPI_Comm_split). It has the
 // errors of NewGroup; see there.
 func Split(color, key int, opts ...CallOption) (*ProcessGroup, error) {
-	c, err := prepare(opts)
-	if err != nil {
-		return nil, err
-	}
-	comm, err := c.comm.Split(c.ctx, color, key, c.opts[:c.n]...)
-	return c.group.adopt(comm, err)
+	c := prepare(opts)
+	comm, err := c.comm.Split(c.ctx, color, key, c.opts[:]...)
+	return c.group.adopt(comm, c.result(err))
 }
 
 // adopt makes comm, a communicator made of g's, a group of g's rank; nil if comm is nil.
