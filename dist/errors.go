@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,42 +81,55 @@ func (e *RankError) withStack() string {
 // Unwrap returns the worker's error.
 func (e *RankError) Unwrap() error { return e.Err }
 
+// withoutRank is the error's text without its own mentions of the rank, such as ", rank 3: "
+// in the error of a call.
+func (e *RankError) withoutRank() string {
+	own := strconv.Itoa(e.Rank)
+	return strings.NewReplacer(", rank "+own+": ", ": ", " on rank "+own+": ", ": ").Replace(e.Err.Error())
+}
+
 // rankErrors is Spawn's error: the errors of all ranks that failed, the causes first. Its text
-// shows equal texts once, at most textLines different ones, and the stacks of workers
-// that panicked or are stuck.
+// shows errors that differ only in the rank once, with all their ranks, and the stacks of
+// workers that panicked or are stuck. Of more than textLines different errors it names
+// only the ranks.
 type rankErrors []*RankError
 
-// textLines is the number of different errors in the text of rankErrors.
 const textLines = 8
 
 func (e rankErrors) Error() string {
-	var lines []string
-	for i := 0; i < len(e); {
-		same := i + 1
-		for same < len(e) && e[same].Err.Error() == e[i].Err.Error() {
-			same++
+	var texts, lines []string
+	same := map[string]rankErrors{} // by text
+	for _, err := range e {
+		text := err.withoutRank()
+		if same[text] == nil {
+			texts = append(texts, text)
 		}
-		if len(lines) == textLines {
-			lines = append(lines, fmt.Sprintf("(and %d more ranks)", len(e)-i))
-			break
+		same[text] = append(same[text], err)
+	}
+	var rest rankErrors
+	for i, text := range texts {
+		switch errs := same[text]; {
+		case i >= textLines:
+			rest = append(rest, errs...)
+		case len(errs) == 1:
+			lines = append(lines, errs[0].withStack())
+		default:
+			lines = append(lines, errs.ranks()+": "+text)
 		}
-		lines = append(lines, groupText(e[i:same]))
-		i = same
+	}
+	if rest != nil {
+		lines = append(lines, fmt.Sprintf("(and other errors on %s)", rest.ranks()))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// groupText is the text of errors that differ only in their ranks.
-func groupText(e []*RankError) string {
-	if len(e) == 1 {
-		return e[0].withStack()
-	}
+func (e rankErrors) ranks() string {
 	ranks := make([]int, len(e))
 	for i := range e {
 		ranks[i] = e[i].Rank
 	}
 	slices.Sort(ranks)
-	return fmt.Sprintf("%s: %v", transport.RanksText(ranks), e[0].Err)
+	return transport.RanksText(ranks)
 }
 
 // Unwrap returns the errors of all ranks.
@@ -137,9 +151,6 @@ type PanicError struct {
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("the worker of rank %d panicked: %v", e.Rank, e.Value)
 }
-
-// text is the line that Go prints for the panic.
-func (e *PanicError) text() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // Unwrap returns the value of the panic if it is an error.
 func (e *PanicError) Unwrap() error {

@@ -3,6 +3,7 @@ package dist
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 	}
 	r.Because, r.Ranks = because(rank, err)
 	if p, ok := errors.AsType[*PanicError](err); ok && p.Rank == rank {
-		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, p.text(), launchenv.OwnFrames(p.Stack)
+		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, fmt.Sprintf("panic: %v", p.Value), launchenv.OwnFrames(p.Stack)
 	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Because == "" {
 		r.Frames = launchenv.OwnFrames(k.Stack)
 	} else if errors.Is(err, ErrGoexit) {

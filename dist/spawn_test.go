@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -128,6 +130,78 @@ func TestPanicShowsItsStack(t *testing.T) {
 	require.EqualError(t, p, "the worker of rank 1 panicked: at the disco")
 	require.True(t, strings.HasPrefix(err.Error(), "rank 1: the worker of rank 1 panicked: at the disco\n\ngoroutine "), err.Error())
 	require.Equal(t, 1, strings.Count(err.Error(), "dist_test.thisPanics("))
+}
+
+// together makes the workers return their errors after all of them have one, since a worker
+// that fails ends the calls of its peers.
+func together(ranks int, w worker) worker {
+	var failed sync.WaitGroup
+	failed.Add(ranks)
+	return func(ctx context.Context, rank int) error {
+		err := w(ctx, rank)
+		failed.Done()
+		failed.Wait()
+		return err
+	}
+}
+
+// The text of Spawn's error has each reason once, with the ranks that it is of.
+func TestSpawnTextIsShort(t *testing.T) {
+	const ranks = 4
+	for name, c := range map[string]struct {
+		call func(rank int) error
+		text string // a regular expression
+	}{
+		"one reason": {
+			func(int) error { return dist.AllReduce([]int32{}, dist.Sum) },
+			`ranks 0-3: ccl: all_reduce: tensor has 0 elements, want 1 or more`,
+		},
+		"two reasons in turn": {
+			func(rank int) error { return dist.AllGather(make([]int32, 2+rank%2), make([]int32, 1)) },
+			`ranks (0, 2|1, 3): ccl: all_gather: output has [23] elements, want 4\n` +
+				`ranks (0, 2|1, 3): ccl: all_gather: output has [23] elements, want 4`,
+		},
+		"one rank refuses": {
+			func(rank int) error { return dist.AllReduce([][]int32{{1}, {}}[rank%2*(rank/3)], dist.Sum) },
+			`rank 3: ccl: all_reduce: tensor has 0 elements, want 1 or more\n` +
+				`ranks 0-2: ccl: all_reduce by \w+, call 1: ranks disagree on arguments: ` +
+				`[^\n]*refused on rank 3 \(ccl: all_reduce: tensor has 0 elements, want 1 or more\)[^\n]*`,
+		},
+		"all differ": {
+			func(rank int) error { return dist.AllReduce(make([]int32, 8-rank/3), dist.Sum) },
+			`ranks 0-3: ccl: all_reduce by \w+, call 1: ranks disagree on count: 8 on ranks 0-2, 7 on rank 3`,
+		},
+		"cancelled": {
+			func(int) error {
+				ctx, cancel := context.WithCancel(context.Background())
+				cancel()
+				return dist.Barrier(dist.WithContext(ctx))
+			},
+			`ranks 0-3: ccl: barrier: cancelled before the call began: context canceled`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := spawn(t, initialised(together(ranks, func(_ context.Context, rank int) error { return c.call(rank) })), dist.WithRanks(ranks))
+			require.Regexp(t, "^"+c.text+"$", err.Error())
+			require.Len(t, err.(interface{ Unwrap() []error }).Unwrap(), ranks, "no error is lost")
+		})
+	}
+}
+
+// If many ranks fail, each for a reason of its own, the text names the ranks whose errors it
+// does not show.
+func TestSpawnTextNamesAllRanks(t *testing.T) {
+	const ranks = 11
+	err := spawn(t, together(ranks, func(_ context.Context, rank int) error { return fmt.Errorf("reason %c", 'a'+rank) }), dist.WithRanks(ranks))
+	lines := strings.Split(err.Error(), "\n")
+	require.Len(t, lines, 9)
+	require.Regexp(t, `^\(and other errors on ranks [\d, -]+\)$`, lines[8])
+	var shown []int
+	for _, err := range err.(interface{ Unwrap() []error }).Unwrap()[8:] {
+		shown = append(shown, err.(*dist.RankError).Rank)
+	}
+	slices.Sort(shown)
+	require.Equal(t, "(and other errors on "+transport.RanksText(shown)+")", lines[8])
 }
 
 // fakeT is a test that fails without failing this one.
