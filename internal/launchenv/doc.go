@@ -4,19 +4,11 @@
 //
 // # Model
 //
-// [Detect] looks for six launchers in this order; the first whose variables are set wins:
-//
-//	goccl run   GOCCL_SHM_NAME, GOCCL_SHM_RANK, GOCCL_SHM_SIZE: if any is set, all three
-//	            are required
-//	env://      RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as set by hand for
-//	            torch's init method of that name, without TORCHELASTIC_RUN_ID
-//	torchrun    RANK, WORLD_SIZE and TORCHELASTIC_RUN_ID
-//	Open MPI    OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE
-//	PMI         PMI_RANK and PMI_SIZE: MPICH's and Intel's mpiexec, srun --mpi=pmi2
-//	Slurm       SLURM_STEP_ID, SLURM_PROCID and SLURM_STEP_NUM_TASKS: srun
-//
-// So variables set by hand or by an inner launcher override an outer launcher's, unless
-// the inner launcher is further down in the list.
+// [Detect] looks for goccl run, torchrun, env:// (variables set by hand for torch's init
+// method of that name), Open MPI, PMI (mpiexec of MPICH and Intel, srun --mpi=pmi2) and
+// Slurm's srun, in this order. The first whose variables are set wins; the list launchers
+// has them. So variables set by hand or by an inner launcher override an outer launcher's,
+// unless the inner launcher comes later.
 //
 // A process is no rank of a job, and Detect returns nil, if
 //
@@ -80,9 +72,6 @@
 // the worker) or is stuck. A report alone is no failure: the exit status of the process
 // determines whether its rank failed. Programs that do not use goccl never write one.
 //
-//	{"version":1, "rank":2, "pid":4183, "time":"2026-11-20T14:32:47.123456789+01:00",
-//	 "kind":"panic", "message":"panic: runtime error: index out of range [3] with length 3",
-//	 "frames":[{"function":"main.step","file":"/home/ada/train/step.go","line":41}]}
 //	{"version":1, "rank":0, "pid":4181, "time":"2026-11-20T14:32:47.123502031+01:00",
 //	 "kind":"error", "message":"ccl: all_reduce by direct, call 7, rank 0: aborted by rank 2: ...",
 //	 "because":"aborted", "ranks":[2]}

@@ -13,18 +13,11 @@ const longest = 64
 // does. If the parts are short and plain the key consists of them, otherwise it ends with
 // their hash.
 func key(launcher string, parts ...string) string {
-	plain := launcher
-	for _, p := range parts {
-		if strings.Contains(p, "-") {
-			plain = "" // ambiguous: parts are separated by -
-			break
-		}
-		plain += "-" + p
+	text := launcher + "-" + strings.Join(parts, "-")
+	if strings.Count(text, "-") == len(parts) && isPlain(text) { // with more, it is ambiguous
+		return text
 	}
-	if plain != "" && isPlain(plain) {
-		return plain
-	}
-	return hashed(launcher+"-"+strings.Join(parts, "-"), parts)
+	return hashed(text, parts)
 }
 
 // keyOfName returns the name itself if it is a valid key.

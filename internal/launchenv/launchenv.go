@@ -32,13 +32,16 @@ type environment struct {
 
 func detect(e environment) (*Job, error) {
 	for _, l := range launchers {
-		if present, err := l.present(e); err != nil {
-			return nil, err
-		} else if !present {
+		missing := e.unset(l.variables...)
+		if l.own && missing != nil && len(missing) < len(l.variables) {
+			return nil, &Error{Missing, missing, fmt.Sprintf(
+				"%s: set all of %s, as goccl run does, or none of them", isNotSet(missing), list(l.variables))}
+		}
+		if missing != nil {
 			continue
 		}
 		j, err := e.ranks(l.by, l.rank, l.size)
-		if err != nil || j.Size == 1 && !l.alone {
+		if err != nil || j.Size == 1 && !l.own {
 			return nil, err
 		}
 		if err := l.identify(e, j); err != nil {

@@ -9,58 +9,35 @@ import (
 // launcher is a launcher that Detect recognises by its variables.
 type launcher struct {
 	by         string
-	rank, size string // names of their variables
-	alone      bool   // a job of one rank counts
-	// present reports whether all variables that identify the launcher are set.
-	present func(environment) (bool, error)
+	rank, size string   // names of their variables
+	variables  []string // all that are set if it is the launcher
+	// own: only goccl run sets the variables, so an incomplete set is an error, and one rank
+	// is a job.
+	own bool
 	// identify checks that all ranks of j are on this node, and sets j.Key.
 	identify func(e environment, j *Job) error
 }
 
+// launchers are in the order in which Detect looks for them. torchrun's variables include
+// those of torch's init method env://.
 var launchers = []launcher{
-	{"goccl run", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE", true, gocclPresent, identifyGoccl},
-	{"env://", "RANK", "WORLD_SIZE", false, envPresent, identifyEnv},
-	{"torchrun", "RANK", "WORLD_SIZE", false, torchrunPresent, identifyTorchrun},
-	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", false, allSet("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), identifyOpenMPI},
-	{"PMI", "PMI_RANK", "PMI_SIZE", false, allSet("PMI_RANK", "PMI_SIZE"), identifyPMI},
-	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", false, allSet("SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"), identifySlurm},
-}
-
-func allSet(variables ...string) func(environment) (bool, error) {
-	return func(e environment) (bool, error) { return len(e.unset(variables...)) == 0, nil }
-}
-
-// gocclPresent returns an error if only some of the variables are set.
-func gocclPresent(e environment) (bool, error) {
-	all := []string{"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE"}
-	missing := e.unset(all...)
-	switch len(missing) {
-	case len(all):
-		return false, nil
-	case 0:
-	default:
-		return false, &Error{Missing, missing, fmt.Sprintf(
-			"%s: set all of %s, as goccl run does, or none of them",
-			isNotSet(missing), list(all))}
-	}
-	name := e.get("GOCCL_SHM_NAME")
-	if rest, ok := strings.CutPrefix(name, "/"); !ok || rest == "" || strings.Contains(rest, "/") {
-		return false, &Error{Contradiction, []string{"GOCCL_SHM_NAME"}, fmt.Sprintf(
-			"GOCCL_SHM_NAME=%s: a job's name is a slash followed by text without a slash, such as /train-17", name)}
-	}
-	return true, nil
+	{"goccl run", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE", []string{"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE"}, true, identifyGoccl},
+	{"torchrun", "RANK", "WORLD_SIZE", []string{"RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"}, false, identifyTorchrun},
+	{"env://", "RANK", "WORLD_SIZE", []string{"RANK", "WORLD_SIZE", "MASTER_ADDR"}, false, identifyEnv},
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", []string{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, false, identifyOpenMPI},
+	{"PMI", "PMI_RANK", "PMI_SIZE", []string{"PMI_RANK", "PMI_SIZE"}, false, identifyPMI},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", []string{"SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, false, identifySlurm},
 }
 
 func identifyGoccl(e environment, j *Job) error {
-	j.Key = keyOfName(e.get("GOCCL_SHM_NAME")[1:])
-	j.Secret = e.get("GOCCL_SHM_SECRET")
+	name := e.get("GOCCL_SHM_NAME")
+	rest, ok := strings.CutPrefix(name, "/")
+	if !ok || rest == "" || strings.Contains(rest, "/") {
+		return &Error{Contradiction, []string{"GOCCL_SHM_NAME"}, fmt.Sprintf(
+			"GOCCL_SHM_NAME=%s: a job's name is a slash followed by text without a slash, such as /train-17", name)}
+	}
+	j.Key, j.Secret = keyOfName(rest), e.get("GOCCL_SHM_SECRET")
 	return nil
-}
-
-// envPresent reports whether the variables of torch's init method env:// are set, but not
-// by torchrun.
-func envPresent(e environment) (bool, error) {
-	return len(e.unset("RANK", "WORLD_SIZE", "MASTER_ADDR")) == 0 && e.get("TORCHELASTIC_RUN_ID") == "", nil
 }
 
 // identifyEnv requires that MASTER_ADDR, rank 0's address by torch's rules, is this node's.
@@ -86,15 +63,10 @@ func identifyEnv(e environment, j *Job) (err error) {
 		}
 	}
 	if err := e.local(e.get("MASTER_ADDR")); err != nil {
-		return nodes(j, "MASTER_ADDR", "", fmt.Sprintf("MASTER_ADDR=%s is not an address of this node (%v)", e.get("MASTER_ADDR"), err))
+		return nodes(j, fmt.Sprintf("MASTER_ADDR=%s is not an address of this node (%v)", e.get("MASTER_ADDR"), err), "MASTER_ADDR")
 	}
 	j.Key = key("env", e.get("MASTER_PORT"), digest(e.namespace("net")))
 	return nil
-}
-
-// torchrunPresent ignores a stray WORLD_SIZE.
-func torchrunPresent(e environment) (bool, error) {
-	return len(e.unset("RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID")) == 0, nil
 }
 
 func identifyTorchrun(e environment, j *Job) error {
@@ -133,21 +105,19 @@ func (e environment) mpirun() []string {
 // identifyPMI reads the number of ranks on this node from the variables that launchers add
 // to PMI: MPICH's and Intel's, Cray's, Slurm's.
 func identifyPMI(e environment, j *Job) error {
+	var err error
 	switch {
 	case e.get("MPI_LOCALNRANKS") != "":
-		if err := e.together(j, "MPI_LOCALNRANKS"); err != nil {
-			return err
-		}
+		err = e.together(j, "MPI_LOCALNRANKS")
 	case e.get("PMI_LOCAL_SIZE") != "":
-		if err := e.together(j, "PMI_LOCAL_SIZE"); err != nil {
-			return err
-		}
+		err = e.together(j, "PMI_LOCAL_SIZE")
 	case e.get("SLURM_STEP_NUM_NODES") != "":
-		if err := e.oneNode(j); err != nil {
-			return err
-		}
+		err = e.oneNode(j)
 	default:
-		return e.identified(j, "MPI_LOCALNRANKS")
+		err = e.identified(j, "MPI_LOCALNRANKS")
+	}
+	if err != nil {
+		return err
 	}
 	var parts []string
 	if id := e.get("PMI_JOBID"); id != "" {
@@ -201,7 +171,7 @@ func (e environment) together(j *Job, local string) error {
 		return &Error{Contradiction, []string{local, size}, fmt.Sprintf(
 			"%s=%d and %s contradict each other: this node cannot have more ranks than the job", local, n, j.SizeFrom)}
 	case n < j.Size:
-		return nodes(j, local, size, fmt.Sprintf("by %s=%d only %d of them are on this node", local, n, n))
+		return nodes(j, fmt.Sprintf("by %s=%d only %d of them are on this node", local, n, n), local, size)
 	}
 	return nil
 }
@@ -211,16 +181,13 @@ func (e environment) oneNode(j *Job) error {
 	const variable = "SLURM_STEP_NUM_NODES"
 	n, err := e.number(variable, 1)
 	if err == nil && n > 1 {
-		err = nodes(j, variable, "", fmt.Sprintf("by %s=%d they are on %d nodes", variable, n, n))
+		err = nodes(j, fmt.Sprintf("by %s=%d they are on %d nodes", variable, n, n), variable)
 	}
 	return err
 }
 
-func nodes(j *Job, variable, size, why string) error {
-	variables := []string{variable}
-	if size != "" {
-		variables = append(variables, size)
-	}
+// nodes is the error of a job on several nodes; the variables show why.
+func nodes(j *Job, why string, variables ...string) error {
 	return &Error{Nodes, variables, fmt.Sprintf(
 		"%v, and %s: ranks on several nodes are not available yet; start all of them on one node", j, why)}
 }

@@ -1,6 +1,7 @@
 package launchenv
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,13 +90,9 @@ func (r *Report) Send(getenv func(string) string) error {
 
 // TakeBack removes what Send wrote: the rank has recovered.
 func TakeBack(getenv func(string) string) error {
-	for _, variable := range []string{ReportVariable, torchErrorsFile} {
-		if path := getenv(variable); path != "" {
-			if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			return nil
-		}
+	path := cmp.Or(getenv(ReportVariable), getenv(torchErrorsFile))
+	if err := os.Remove(path); path != "" && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
@@ -145,17 +142,13 @@ func (r *Report) torch() any {
 	if r.Because != "" {
 		seconds++ // after a cause in the same second
 	}
-	type info struct {
-		Stack string `json:"py_callstack"` // shown instead of the message
-		Time  string `json:"timestamp"`    // in seconds; the least is the root cause
-	}
-	type message struct {
-		Message string `json:"message"`
-		Info    info   `json:"extraInfo"`
-	}
-	return struct {
-		Message message `json:"message"`
-	}{message{r.Message, info{stack, strconv.FormatInt(seconds, 10)}}}
+	return map[string]any{"message": map[string]any{
+		"message": r.Message,
+		"extraInfo": map[string]string{
+			"py_callstack": stack,               // shown instead of the message
+			"timestamp":    fmt.Sprint(seconds), // the least is the root cause
+		},
+	}}
 }
 
 // OwnFrames returns the program's own functions in the stack of a worker, in the format of
