@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -238,30 +237,24 @@ func (c *Config) WorldSize(algorithm string) (n int, origin string, ok bool) {
 	if algorithm == "" {
 		algorithm = c.algorithm.value
 	}
-	size, key := c.configuredSize(algorithm)
-	if size.value == 0 {
-		return 0, "", false
+	if n, _, origin := c.configuredSize(algorithm); n != 0 {
+		return n, origin, true
 	}
-	return size.value, c.sizePlace(size, key), true
+	return 0, "", false
 }
 
-// sizePlace returns the origin of a world size, for messages.
-func (c *Config) sizePlace(size given[int], key string) string {
-	if size.by != "" {
-		return size.by
-	}
-	return c.place(size.origin) + " (" + key + ")"
-}
-
-// configuredSize returns the world size, 0 if it is not configured, and its key.
-func (c *Config) configuredSize(algorithm string) (size given[int], key string) {
+// configuredSize returns the world size, 0 if it is not configured, its key or variable,
+// and its origin.
+func (c *Config) configuredSize(algorithm string) (n int, key, origin string) {
+	size, key := c.topology.count, "topology.count"
 	if e := c.entry(algorithm); e != nil && e.worldSize.isSet() {
-		return e.worldSize, "algorithms." + e.name + ".world_size"
+		size, key = e.worldSize, "algorithms."+e.name+".world_size"
+	} else if c.worldSize.by != "" {
+		return c.worldSize.value, c.worldSize.by, c.worldSize.by
+	} else if c.worldSize.isSet() {
+		size, key = c.worldSize, "defaults.world_size"
 	}
-	if c.worldSize.isSet() {
-		return c.worldSize, cmp.Or(c.worldSize.by, "defaults.world_size")
-	}
-	return c.topology.count, "topology.count"
+	return size.value, key, c.place(size.origin) + " (" + key + ")"
 }
 
 // entry returns the entry called name, or nil.

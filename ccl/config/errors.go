@@ -1,9 +1,6 @@
 package config
 
-import (
-	"strconv"
-	"strings"
-)
+import "fmt"
 
 // Error is a mistake in a configuration file or an environment variable.
 type Error struct {
@@ -16,19 +13,14 @@ type Error struct {
 
 // Error returns "file:line: key: message".
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
+	at := e.File
 	if e.Line > 0 {
-		b.WriteByte(':')
-		b.WriteString(strconv.Itoa(e.Line))
+		at += fmt.Sprintf(":%d", e.Line)
 	}
-	b.WriteString(": ")
 	if e.Key != "" {
-		b.WriteString(e.Key)
-		b.WriteString(": ")
+		at += ": " + e.Key
 	}
-	b.WriteString(e.Message)
-	return b.String()
+	return at + ": " + e.Message
 }
 
 // Unwrap returns the cause.

@@ -44,8 +44,12 @@ func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 		err := c.errorAt(g.algorithm.origin, "defaults.algorithm", "%s; add an entry that supports groups of any size, such as direct: {module: direct}", unfit)
 		g.instead = "auto, since " + unfit
 		g.algorithm = given[string]{auto, origin{by: g.instead}}
-		if len(c.rules) == 0 {
-			c.rules = g.ruleOfEntries()
+		if len(c.rules) == 0 { // a rule per entry that supports the subgroup, in the order of the file
+			for _, k := range g.candidates {
+				if k.unfit == "" {
+					c.rules = append(c.rules, rule{origin: k.entry.origin, algorithm: given[string]{k.entry.name, k.entry.origin}})
+				}
+			}
 		}
 		if len(c.rules) == 0 {
 			return nil, err
@@ -53,14 +57,4 @@ func (s *Settings) ForGroup(ranks int, from string) (ccl.Selector, error) {
 	}
 	g.collectValues()
 	return g, nil
-}
-
-// ruleOfEntries returns one rule per entry that supports the subgroup, in the order of the file.
-func (s *Settings) ruleOfEntries() (rules []rule) {
-	for _, k := range s.candidates {
-		if k.unfit == "" {
-			rules = append(rules, rule{origin: k.entry.origin, algorithm: given[string]{k.entry.name, k.entry.origin}})
-		}
-	}
-	return rules
 }

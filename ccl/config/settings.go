@@ -117,18 +117,18 @@ func (s *Settings) resolveWorldSize(r Request) error {
 		actual = fmt.Sprintf("the number of ranks is %d", r.Ranks)
 	}
 	s.ranksFrom = actual
-	size, key := s.config.configuredSize(s.algorithm.value)
-	if size.value == 0 {
+	size, key, origin := s.config.configuredSize(s.algorithm.value)
+	if size == 0 {
 		return nil
 	}
-	s.ranksFrom = s.config.sizePlace(size, key)
-	if size.value == r.Ranks {
+	s.ranksFrom = origin
+	if size == r.Ranks {
 		return nil
 	}
 	return &ccl.MissingConfigurationError{
 		Missing: []string{key},
 		Message: fmt.Sprintf("the world size is %d by %s, but %s; start %d ranks, or set %s to %d",
-			size.value, s.ranksFrom, actual, size.value, key, r.Ranks),
+			size, origin, actual, size, key, r.Ranks),
 	}
 }
 
