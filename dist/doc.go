@@ -26,11 +26,11 @@
 //	GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, which override all others:
 //	    the job's name, a slash and what follows it; the rank; the number of ranks.
 //	    Jobs of the same name stay apart if each has its own GOCCL_SHM_SECRET
+//	torchrun's RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+//	    TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT
 //	torch's RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, set by hand for one node: if
 //	    the address is this node's, the port identifies the job; rank 0 holds it while
 //	    the ranks join
-//	torchrun's RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
-//	    TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT
 //	Open MPI's OMPI_COMM_WORLD_RANK, _SIZE and _LOCAL_SIZE, with PMIX_NAMESPACE
 //	PMI_RANK and PMI_SIZE of MPICH's and others' mpiexec, with MPI_LOCALNRANKS
 //	SLURM_PROCID and SLURM_STEP_NUM_TASKS, with SLURM_JOB_ID and SLURM_STEP_ID
@@ -107,10 +107,8 @@
 // after its asynchronous calls have ended: peers that still need it get a
 // [*PeerLostError].
 //
-// Spawn waits for all workers and returns a [*RankError] for each that failed, the root
-// cause first; in a process that a launcher started, for the one rank it hosts. Spawn
-// abandons a worker that is stuck in its own code and reports it as a [*StuckError]. A
-// panic in a goroutine started with Go ends the process, as in any goroutine.
+// Spawn waits for all workers, except those stuck in their own code ([*StuckError]), and
+// returns a [*RankError] for each that failed, the root cause first.
 //
 // A group made by NewGroup or Split fails alone; the other groups continue. Errors of
 // its calls number ranks as the group does, and add the global ranks. All groups of a

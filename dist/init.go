@@ -295,12 +295,7 @@ func DestroyProcessGroup(opts ...CallOption) error {
 	if err != nil {
 		return err
 	}
-	g.rank.leaves()
-	if !g.isDefault() {
-		g.disown()
-		return g.close()
-	}
-	groups := g.rank.leave()
+	groups := g.rank.leave(g)
 	if len(groups) == 0 { // another goroutine has destroyed it
 		return notInitialized()
 	}

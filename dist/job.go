@@ -150,21 +150,21 @@ func (r *rank) settle(g *ProcessGroup) error {
 	return nil
 }
 
-// leave removes and returns the rank's groups, the default group last.
-func (r *rank) leave() []*ProcessGroup {
-	r.job.mu.Lock()
-	defer r.job.mu.Unlock()
-	return r.take()
-}
-
-// leaves records, before the rank's peers can notice, that it leaves a group.
-func (r *rank) leaves() {
+// leave removes g from the rank, and with the default group all groups made of it. It
+// returns the groups to close, which the rank's peers notice.
+func (r *rank) leave(g *ProcessGroup) []*ProcessGroup {
 	r.job.mu.Lock()
 	defer r.job.mu.Unlock()
 	r.leftAt = time.Now()
+	if g.isDefault() {
+		return r.take()
+	}
+	r.groups = slices.DeleteFunc(r.groups, func(other *ProcessGroup) bool { return other == g })
+	return []*ProcessGroup{g}
 }
 
-// take is leave for callers that hold job.mu.
+// take removes and returns the rank's groups, the default group last. The caller holds
+// job.mu.
 func (r *rank) take() []*ProcessGroup {
 	groups := r.groups
 	if g := r.group.Swap(nil); g != nil {
@@ -206,13 +206,13 @@ func (r *rank) outcome() error {
 
 // end records that the rank's worker has ended with err. Groups and rendezvous that
 // still need the rank fail, which may fail other workers before end returns; so end
-// returns the first failure, or nil.
-func (r *rank) end(err error) (first *RankError) {
+// returns the first failure, or nil. now is false if the worker had ended before.
+func (r *rank) end(err error) (first *RankError, now bool) {
 	j := r.job
 	j.mu.Lock()
 	if r.ended {
 		defer j.mu.Unlock()
-		return j.failed // Spawn has abandoned the worker
+		return j.failed, false
 	}
 	r.ended, r.err = true, err
 	j.ended = append(j.ended, r)
@@ -240,7 +240,7 @@ func (r *rank) end(err error) (first *RankError) {
 		}
 		_ = g.close() // does not wait; drain has reported what is dropped
 	}
-	return first
+	return first, true
 }
 
 // absence returns the rank that makes a rendezvous fail, and why, if it still needs r,

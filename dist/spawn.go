@@ -97,9 +97,7 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	}
 	ranks, from, cfg, err := o.resolve(l)
 	if err != nil {
-		if l != nil {
-			report(l.Rank, launchenv.FailedInit, err)
-		}
+		reportInit(err)
 		return err
 	}
 	j := newJob(o.ctx, l, ranks, from, cfg)
@@ -173,7 +171,7 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 			r.left = r.drain(ctx)
 		}
 		r.reportWorker(cmp.Or(err, r.left)) // before the peers learn of it
-		if first := r.end(err); err != nil {
+		if first, _ := r.end(err); err != nil {
 			cancel(first)
 		}
 	}()

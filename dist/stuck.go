@@ -73,7 +73,7 @@ func (j *job) giveUp(after time.Duration) {
 	j.mu.Unlock()
 	for _, r := range stuck {
 		err := &StuckError{Rank: r.number, After: after, Stack: r.stack()}
-		if _ = r.end(err); r.isStuck() {
+		if _, now := r.end(err); now {
 			r.finished()
 		}
 	}
@@ -85,14 +85,6 @@ func (r *rank) stack() []byte {
 	id := r.goroutine
 	spawned.Unlock()
 	return goroutine.Stack(id)
-}
-
-// isStuck reports whether Spawn has abandoned the worker.
-func (r *rank) isStuck() bool {
-	r.job.mu.Lock()
-	defer r.job.mu.Unlock()
-	_, stuck := r.err.(*StuckError) //nolint:errorlint // not a wrapped one
-	return stuck
 }
 
 // finished is the last action of a worker's goroutine; giveUp calls it for a stuck one.

@@ -3,7 +3,6 @@ package dist
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -65,11 +64,4 @@ func (g *ProcessGroup) adopt(comm *ccl.Communicator, err error) (*ProcessGroup, 
 	}
 	r.groups = append(r.groups, made)
 	return made, nil
-}
-
-// disown removes a group other than the default one from its rank.
-func (g *ProcessGroup) disown() {
-	g.rank.job.mu.Lock()
-	defer g.rank.job.mu.Unlock()
-	g.rank.groups = slices.DeleteFunc(g.rank.groups, func(other *ProcessGroup) bool { return other == g })
 }
