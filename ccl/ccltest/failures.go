@@ -252,9 +252,20 @@ func (l *leaving) try() (reached bool, err error) {
 			}
 			a := r.attempt(j)
 			attempts[r.me] = a
-			broken := errors.Join(l.judge(a, a.call(mine), r.me), a.fences())
+			err := a.call(mine)
+			switch {
+			case err == nil:
+				if err = a.right(); err != nil {
+					err = fmt.Errorf("its call returned no error, but %w", err)
+				}
+			case r.me == l.who:
+				err = l.exit.own(err, l.who)
+			default:
+				err = l.exit.others(err, l.who)
+			}
+			err = errors.Join(err, a.fences())
 			a.spoil()
-			return broken
+			return err
 		})
 		if err != nil {
 			return err
@@ -267,18 +278,4 @@ func (l *leaving) try() (reached bool, err error) {
 		return nil
 	})
 	return steps.Load() > int64(l.step), err
-}
-
-// judge checks the result or the error of a rank.
-func (l *leaving) judge(a attempt, err error, rank int) error {
-	switch {
-	case err == nil:
-		if err := a.right(); err != nil {
-			return fmt.Errorf("its call returned no error, but %w", err)
-		}
-		return nil
-	case rank == l.who:
-		return l.exit.own(err, l.who)
-	}
-	return l.exit.others(err, l.who)
 }

@@ -3,6 +3,7 @@ package ccltest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -103,11 +104,9 @@ func (s *subject) settings(n int, run func(*ccl.Call) error) (*config.Settings, 
 	}
 	extents := ""
 	if s.topology != topology.Ring1D {
-		h := 1
-		for d := 2; d*d <= n; d++ {
-			if n%d == 0 {
-				h = d
-			}
+		h := int(math.Sqrt(float64(n))) // as close to a square as n allows
+		for n%h != 0 {
+			h--
 		}
 		extents = fmt.Sprintf(", count: %d, w: %d, h: %d", n, n/h, h)
 	}
