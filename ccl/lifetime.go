@@ -21,12 +21,17 @@ func (c *Communicator) unmade(operation string) error {
 // drop releases a hold. If that was the last one, it returns the error of freeing the endpoint.
 func (c *Communicator) drop() error { return c.release(lifetime.Hold) }
 
-// release takes a part out of the lifetime, and frees the endpoint if that was its last use.
+// release takes a part out of the lifetime. The last use frees what the communicator has of the
+// transport.
 func (c *Communicator) release(part lifetime.State) error {
-	if c.life.Release(part, c.noteFailure) {
-		return c.free()
+	if last := c.life.Release(part, c.noteFailure); !last {
+		return nil
 	}
-	return nil
+	err := c.ep.Free()
+	for _, r := range c.allocated {
+		err = errors.Join(err, r.Free())
+	}
+	return err
 }
 
 // noteFailure keeps the group's failure for Err.
@@ -35,13 +40,4 @@ func (c *Communicator) noteFailure() {
 		cause := c.cause(f)
 		c.ended.CompareAndSwap(nil, &cause)
 	}
-}
-
-// free releases what the communicator has of the transport.
-func (c *Communicator) free() error {
-	err := c.ep.Free()
-	for _, r := range c.allocated {
-		err = errors.Join(err, r.Free())
-	}
-	return err
 }
