@@ -68,7 +68,8 @@ func WithSpawnContext(ctx context.Context) SpawnOption {
 //
 // Spawn returns a *RankError for each worker that failed, joined so that errors.Is and
 // errors.As find them all: first the causes, in the order of time, then those that
-// failed because of others. It returns nil if all workers returned nil.
+// failed because of others. Its text shows errors that differ only in the rank once. It
+// is nil if all workers returned nil.
 //
 // In a process that a launcher started as one of several ranks (goccl run,
 // torchrun, mpirun, mpiexec, srun; see IsLaunched) Spawn runs worker once, with the
