@@ -4,160 +4,37 @@
 
 package reduce
 
-// reduceUint8AVX2 reduces bytes bytes from at on, a multiple of 32,
-// taken as n elements of type uint8:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
+// reduceUint8AVX2 reduces elements of type uint8; see implementation.call.
 //
 //go:noescape
 func reduceUint8AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// reduceInt32AVX2 reduces bytes bytes from at on, a multiple of 32,
-// taken as n elements of type int32:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
+// reduceInt32AVX2 reduces elements of type int32; see implementation.call.
 //
 //go:noescape
 func reduceInt32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// reduceInt64AVX2 reduces bytes bytes from at on, a multiple of 32,
-// taken as n elements of type int64:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
+// reduceInt64AVX2 reduces elements of type int64; see implementation.call.
 //
 //go:noescape
 func reduceInt64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// reduceFloat32AVX2 reduces bytes bytes from at on, a multiple of 32,
-// taken as n elements of type float32:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
+// reduceFloat32AVX2 reduces elements of type float32; see implementation.call.
 //
 //go:noescape
 func reduceFloat32AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// reduceFloat64AVX2 reduces bytes bytes from at on, a multiple of 32,
-// taken as n elements of type float64:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 256 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
+// reduceFloat64AVX2 reduces elements of type float64; see implementation.call.
 //
 //go:noescape
 func reduceFloat64AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// reduceFloat16AVX2 reduces bytes bytes from at on, a multiple of 32,
-// taken as n elements of type float16:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 128 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
-//
-// Here x is a float32, rounded when it is stored.
+// reduceFloat16AVX2 reduces elements of type float16; see implementation.call.
 //
 //go:noescape
 func reduceFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
 
-// reduceBFloat16AVX2 reduces bytes bytes from at on, a multiple of 32,
-// taken as n elements of type bfloat16:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 128 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
-//
-// Here x is a float32, rounded when it is stored.
+// reduceBFloat16AVX2 reduces elements of type bfloat16; see implementation.call.
 //
 //go:noescape
 func reduceBFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)

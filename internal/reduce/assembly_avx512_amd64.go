@@ -4,26 +4,7 @@
 
 package reduce
 
-// reduceBFloat16AVX512 reduces bytes bytes from at on, a multiple of 32,
-// taken as n elements of type bfloat16:
-//
-//	for i := range n {
-//		x := srcs[0][i]
-//		for _, src := range srcs[1:] {
-//			x = x op src[i]
-//		}
-//		x = x / by
-//		for _, dst := range dsts {
-//			dst[i] = x
-//		}
-//	}
-//
-// op is the number of an Op; mode, factor and shift are those of the divisor by, for
-// sums. Of a block of 128 bytes every source is read before a result is stored, so
-// that a destination may be any of the sources. With stream whole blocks are stored
-// past the caches, and every destination is aligned to 64 bytes.
-//
-// Here x is a float32, rounded when it is stored.
+// reduceBFloat16AVX512 reduces elements of type bfloat16; see implementation.call.
 //
 //go:noescape
 func reduceBFloat16AVX512(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)

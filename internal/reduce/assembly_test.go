@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A goroutine cannot be stopped in assembly: no call works on more than 256 KiB,
-// unless one block of each buffer exceeds that.
+// A goroutine cannot be stopped in assembly, so no call works on more than 256 KiB, unless one block
+// of each buffer exceeds that.
 func TestCallsAreShort(t *testing.T) {
 	for buffers := 1; buffers <= 1024; buffers++ {
 		piece := pieceBytes(buffers)
@@ -20,8 +20,8 @@ func TestCallsAreShort(t *testing.T) {
 	}
 }
 
-// The loops in Go reduce what fills no vector, and the operations that have no assembly:
-// of types that training loops do not reduce, what no other type's assembly computes.
+// The loops in Go reduce the elements that do not fill a vector, and the operations for which no
+// type's assembly gives the right bits.
 func TestAssemblyReduces(t *testing.T) {
 	missing := func(typ Type, op Op) bool {
 		switch typ {

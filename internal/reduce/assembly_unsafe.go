@@ -104,8 +104,27 @@ func beforeLine(buffers []unsafe.Pointer) (bytes int, same bool) {
 	return int(-at % line), true
 }
 
-// call makes one call of assembly. The functions are named one by one, since
-// through a variable the compiler could not see that they keep no pointer.
+// call makes one call of assembly, for n elements that take that many bytes, a multiple of 32, from
+// byte at on:
+//
+//	for i := range n {
+//		x := srcs[0][i]
+//		for _, src := range srcs[1:] {
+//			x = x op src[i]
+//		}
+//		x = x / by
+//		for _, dst := range dsts {
+//			dst[i] = x
+//		}
+//	}
+//
+// Only sums are divided, by d. For 16-bit floats x is a float32, rounded when it is stored. The
+// assembly reads a block of 256 bytes of every source, for 16-bit floats 128, before it stores
+// results, so any destination may be any source. With stream it stores whole blocks past the
+// caches, and every destination must be aligned to 64 bytes.
+//
+// The functions are named one by one, since through a variable the compiler could not see that
+// they keep no pointer.
 func (m implementation) call(t Type, op Op, dsts, srcs []unsafe.Pointer, at, bytes int, stream bool, d divisor) {
 	to, ndsts := (**byte)(unsafe.Pointer(&dsts[0])), len(dsts)
 	from, nsrcs := (**byte)(unsafe.Pointer(&srcs[0])), len(srcs)

@@ -2,10 +2,10 @@ package main
 
 import "github.com/mmcloughlin/avo/operand"
 
-// minimumFloat relies on what the instruction gives where its operands are not
-// ordered, or both zeros: the second one. Two instructions with exchanged
-// operands then give one operand each, and their union is -0 unless both are +0,
-// and NaN if one of them is; everywhere else they agree.
+// minimumFloat runs the instruction twice, with exchanged operands, and combines the results by
+// OR. If the operands are NaN or both zeros, the instruction returns its second operand, so the
+// two results are the two operands: their OR is NaN if one is NaN, and -0 unless both are +0. In
+// all other cases the two results are equal.
 func minimumFloat(least instruction) func(*machine) step {
 	return func(m *machine) step {
 		return func(x vector, y operand.Op) {
@@ -18,9 +18,9 @@ func minimumFloat(least instruction) func(*machine) step {
 	}
 }
 
-// maximumFloat does as minimumFloat. From the union, which is -0 where the zeros
-// differ, it subtracts the difference in bits: -0 - -0 = +0. Where the operands
-// agree that is +0, which changes nothing, and NaN stays NaN.
+// maximumFloat does the same, then subtracts the bits in which the two results differ. For zeros
+// of different signs that is -0 - -0 = +0. If the results are equal it subtracts +0, which changes
+// nothing. NaN stays NaN.
 func maximumFloat(greatest, minus instruction) func(*machine) step {
 	return func(m *machine) step {
 		return func(x vector, y operand.Op) {
@@ -35,7 +35,7 @@ func maximumFloat(greatest, minus instruction) func(*machine) step {
 	}
 }
 
-// divideFloat divides or, in the other mode, multiplies by an exact inverse.
+// divideFloat divides in mode 2, and multiplies by an exact inverse in mode 1.
 func divideFloat(times, by instruction) func(*machine) finish {
 	return func(m *machine) finish {
 		factor := m.vector()

@@ -9,10 +9,9 @@ func float16(m *machine) half {
 	}
 }
 
-// bfloat16 does not use the instructions that there are for it, which take
-// subnormals for zeros. It rounds in integers: a half of the last digit that stays is
-// added, less one if that digit is even. NaN is made quiet instead, lest it become
-// infinity.
+// bfloat16 does not use the bfloat16 instructions of AVX-512, which treat subnormals as zeros. It
+// rounds in integers: it adds half of the last digit that stays, less one if that digit is even.
+// NaN is made quiet instead, since the addition could turn it into infinity.
 func bfloat16(m *machine) half {
 	one, most, quiet := m.repeated(0x0000_0001_0000_0001), m.repeated(0x0000_7fff_0000_7fff), m.repeated(0x0000_0040_0000_0040)
 	return half{

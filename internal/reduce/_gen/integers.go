@@ -2,15 +2,14 @@ package main
 
 import "github.com/mmcloughlin/avo/operand"
 
-// What AVX2 lacks is made of what it has: it neither multiplies bytes, nor divides
-// integers, nor multiplies integers of 64 bits, nor has their least and greatest. The
-// division of an average is written for Uint8, Int32 and Int64.
+// Operations for which AVX2 has no instruction: products of bytes; products, minima and maxima of
+// 64-bit integers; and the division of an average, for Uint8, Int32 and Int64.
 
-// evenBytes has the bits of every other byte, beginning with the first.
+// evenBytes has the bits of every other byte, starting with the first.
 const evenBytes = 0x00ff00ff00ff00ff
 
-// multiplyBytes multiplies the even bytes and the odd ones as words of 16 bits.
-// An odd byte of y, with zeros below it, gives a product in the upper half.
+// multiplyBytes multiplies the even bytes and the odd ones separately, as words of 16 bits. The
+// odd bytes of y stay in the upper halves of their words, and so do their products.
 func multiplyBytes(m *machine) step {
 	even := m.repeated(evenBytes)
 	return func(x vector, y operand.Op) {
@@ -25,8 +24,8 @@ func multiplyBytes(m *machine) step {
 	}
 }
 
-// multiplyInt64 is made of 32-bit products: the low one, and above it the sum of
-// the two crossed ones.
+// multiplyInt64 adds 32-bit products: low by low, and in the upper half the two products of a low
+// half and a high half.
 func multiplyInt64(m *machine) step {
 	return func(x vector, y operand.Op) {
 		y = m.inRegister(y)
@@ -59,8 +58,8 @@ func maximumInt64(m *machine) step {
 	}
 }
 
-// divideUint8 multiplies the even bytes and the odd ones by the inverse in
-// sixteen binary places, of which it keeps what is above them.
+// divideUint8 multiplies the even bytes and the odd ones by the inverse in sixteen binary places,
+// and keeps the integer part.
 func divideUint8(m *machine) finish {
 	even, inverse := m.repeated(evenBytes), m.vector()
 	m.VPBROADCASTQ(m.argument("factor"), inverse)
@@ -77,8 +76,8 @@ func divideUint8(m *machine) finish {
 	}
 }
 
-// divideInt32 multiplies the magnitude by the inverse and gives the sign back.
-// The even numbers and the odd ones take turns in 64 bits.
+// divideInt32 multiplies the magnitude by the inverse and restores the sign. It multiplies the
+// even numbers and the odd ones separately, in 64 bits.
 func divideInt32(m *machine) finish {
 	inverse, shift := m.vector(), m.XMM()
 	m.VPBROADCASTQ(m.argument("factor"), inverse)
@@ -101,9 +100,8 @@ func divideInt32(m *machine) finish {
 	}
 }
 
-// divideInt64 multiplies the magnitude by the inverse and gives the sign back. Of
-// the product of 128 bits, which is made of four smaller ones, it needs the upper
-// half.
+// divideInt64 multiplies the magnitude by the inverse and restores the sign. It needs the upper
+// half of the 128-bit product, which is the sum of four smaller products.
 func divideInt64(m *machine) finish {
 	inverse, upper, shift := m.vector(), m.vector(), m.XMM()
 	m.VPBROADCASTQ(m.argument("factor"), inverse)

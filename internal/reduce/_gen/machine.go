@@ -6,17 +6,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A context has a method for each instruction, whose operands come in the order
-// of Go's assembler: the result is the last one.
+// A context has a method for each instruction. The operands are in the order of Go's assembler:
+// the result is the last one.
 type context = build.Context
 
-// A machine is an instruction set, with the file that is being written for it.
+// A machine is an instruction set, and the file that is written for it.
 type machine struct {
 	*context
 	name     string
 	width    int // of a vector, in bytes
 	avx512   bool
-	elements []element // the types that it has a function for
+	elements []element // the types that have a function
 }
 
 // A vector is a register of the machine's width.
@@ -37,7 +37,7 @@ func (m *machine) vectors(n int) []vector {
 	return v
 }
 
-// inRegister returns y in a register, for operations that need it twice.
+// inRegister returns y in a register, for operations that use it twice.
 func (m *machine) inRegister(y operand.Op) operand.Op {
 	if !operand.IsMem(y) {
 		return y
@@ -55,7 +55,7 @@ func (m *machine) lower(v vector) reg.Register {
 	return v.AsX()
 }
 
-// repeated returns a vector that holds a word of 64 bits over and over.
+// repeated returns a vector filled with copies of a word of 64 bits.
 func (m *machine) repeated(word uint64) vector {
 	r, x, v := m.GP64(), m.XMM(), m.vector()
 	m.MOVQ(operand.U64(word), r)
@@ -64,7 +64,7 @@ func (m *machine) repeated(word uint64) vector {
 	return v
 }
 
-// and is the one operation on bits that both instruction sets need.
+// and writes to = y & x, the only operation on bits that both instruction sets use.
 func (m *machine) and(y, x operand.Op, to vector) {
 	if m.avx512 {
 		m.VPANDQ(y, x, to)
@@ -73,7 +73,7 @@ func (m *machine) and(y, x operand.Op, to vector) {
 	}
 }
 
-// argument returns where an argument of the function lies.
+// argument returns the address of an argument of the function.
 func (m *machine) argument(name string) operand.Mem {
 	a, err := m.Param(name).Resolve()
 	if err != nil {

@@ -1,5 +1,4 @@
-// Command gen writes the assembly of package reduce, and its declarations in Go,
-// to a directory.
+// Command gen writes the assembly of package reduce and its declarations in Go to a directory.
 package main
 
 import (

@@ -2,45 +2,45 @@ package main
 
 import "github.com/mmcloughlin/avo/operand"
 
-// An element is a type of elements, by the name that the functions have.
+// An element is an element type. Its name is part of the names of the functions.
 type element struct {
 	name       string
 	operations []operation
-	half       func(m *machine) half // nil: elements lie in memory as they are reduced
+	half       func(m *machine) half // nil: elements are the same in memory and in registers
 }
 
-// A half says how elements of 16 bits become float32s and these become elements
-// again. Its function is called where an operation begins, for its constants.
+// A half converts elements of 16 bits to float32 and back. The function that returns it is called
+// at the start of an operation, where it loads constants.
 type half struct {
 	widen  func(from operand.Op, to vector) // from memory or the lower half of a register
 	narrow func(x vector)                   // to the lower half of x
 }
 
-// An operation of a type. Both functions are called where the operation begins,
-// for its constants.
+// An operation of a type. step and finish are called at the start of the operation, where they
+// load constants.
 type operation struct {
 	name   string
 	number uint64 // of its Op
 	step   func(m *machine) step
-	finish func(m *machine) finish // nil: there is nothing to finish
+	finish func(m *machine) finish // nil: no last step
 }
 
 // A step writes x = x op y. It does not change y.
 type step func(x vector, y operand.Op)
 
-// A finish writes the division of an average for all of x. Its labels begin with
-// label; it may jump to label + "Finished", which follows.
+// A finish writes the division of an average for all of x. Its labels start with label. It may
+// jump to label + "Finished", which its caller defines after it.
 type finish func(label string, x []vector)
 
-// The types that have a function: those that training loops reduce. Package reduce
-// reduces another type as one of these where the bits are the same; its table says which.
+// elements are the types that have a function: the ones that training loops reduce. Package reduce
+// uses these functions for other types where the bits are the same; see its table kernels.
 var elements = []element{
 	{name: "Uint8", operations: []operation{
 		{"sum", 0, plain((*context).VPADDB), divideUint8},
 		{"product", 2, multiplyBytes, nil},
 		{"minimum", 3, plain((*context).VPMINUB), nil},
 		{"maximum", 4, plain((*context).VPMAXUB), nil},
-		{"and", 5, bitwise((*context).VPAND), nil}, // of all integers, as the next two
+		{"and", 5, bitwise((*context).VPAND), nil}, // for all integers, like the next two
 		{"or", 6, bitwise((*context).VPOR), nil},
 		{"xor", 7, bitwise((*context).VPXOR), nil},
 	}},
@@ -67,8 +67,8 @@ var elements = []element{
 	bfloat16s,
 }
 
-// bfloat16s is the one type for which AVX-512 is faster than AVX2 where data is not in the
-// first-level cache: rounding takes many instructions, which AVX-512 halves.
+// bfloat16s is the only type for which AVX-512 is faster than AVX2 outside of the first-level
+// cache: rounding takes many instructions, and AVX-512 needs half as many.
 var bfloat16s = element{name: "BFloat16", operations: float32s, half: bfloat16}
 
 var float32s = []operation{
@@ -78,7 +78,7 @@ var float32s = []operation{
 	{"maximum", 4, maximumFloat((*context).VMAXPS, (*context).VSUBPS), nil},
 }
 
-// An instruction writes x = y op z; its operands are z, y and x.
+// An instruction writes x = y op z. Its operands are z, y and x, in this order.
 type instruction = func(c *context, ops ...operand.Op)
 
 // plain is an operation that is one instruction.
@@ -88,7 +88,7 @@ func plain(op instruction) func(*machine) step {
 	}
 }
 
-// bitwise is plain for the operations on bits, which are no variadic methods.
+// bitwise is plain for the operations on bits, whose methods are not variadic.
 func bitwise(op func(c *context, y, x, to operand.Op)) func(*machine) step {
 	return func(m *machine) step {
 		return func(x vector, y operand.Op) { op(m.context, y, x, x) }

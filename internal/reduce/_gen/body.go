@@ -5,18 +5,18 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A stretch is the body of a loop: it reduces what fits into the vectors x.
-type stretch struct {
+// A body is the body of a loop. One pass reduces as many elements as the vectors x hold.
+type body struct {
 	*function
 	name    string
 	x       []vector
 	step    step
-	finish  finish // nil: there is nothing to finish
-	half    *half  // nil: elements lie in memory as they are reduced
+	finish  finish // nil: no last step
+	half    *half  // nil: elements are the same in memory and in registers
 	streams bool   // may store past the caches
 }
 
-func (s *stretch) write() {
+func (s *body) write() {
 	p, i := s.GP64(), s.GP64()
 
 	s.load(s.src0)
@@ -76,19 +76,19 @@ func (s *stretch) write() {
 	}
 }
 
-// memory is where vector j of the buffer at p lies.
-func (s *stretch) memory(p reg.Register, j int) operand.Mem {
+// memory returns the address of vector j of the buffer at p.
+func (s *body) memory(p reg.Register, j int) operand.Mem {
 	return operand.Mem{Base: p, Index: s.at, Scale: 1, Disp: j * s.stride}
 }
 
-func (s *stretch) load(p reg.Register) {
+func (s *body) load(p reg.Register) {
 	for j, x := range s.x {
 		s.read(s.memory(p, j), x)
 	}
 }
 
 // read moves one vector from memory to a register.
-func (s *stretch) read(from operand.Mem, to vector) {
+func (s *body) read(from operand.Mem, to vector) {
 	if s.half != nil {
 		s.half.widen(from, to)
 	} else {
@@ -96,7 +96,7 @@ func (s *stretch) read(from operand.Mem, to vector) {
 	}
 }
 
-func (s *stretch) reduce(p reg.Register) {
+func (s *body) reduce(p reg.Register) {
 	for j, x := range s.x {
 		if s.half != nil {
 			y := s.vector()
@@ -108,14 +108,14 @@ func (s *stretch) reduce(p reg.Register) {
 	}
 }
 
-func (s *stretch) store(p reg.Register) {
+func (s *body) store(p reg.Register) {
 	for j, x := range s.x {
 		s.VMOVUPS(s.stored(x), s.memory(p, j))
 	}
 }
 
-// stored is the part of x that goes to memory.
-func (s *stretch) stored(x vector) operand.Op {
+// stored returns the part of x that goes to memory.
+func (s *body) stored(x vector) operand.Op {
 	if s.half != nil {
 		return s.lower(x)
 	}
