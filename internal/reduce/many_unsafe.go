@@ -57,7 +57,7 @@ func (m implementation) tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, 
 	var acc unsafe.Pointer // where the running result of a tile lies
 	home := accumulator(dsts, srcs)
 	if home < 0 {
-		spare := spares.Get().(*[tileBytes / 8]uint64)
+		spare := spares.Get().(*[2]tile)
 		defer spares.Put(spare)
 		acc = unsafe.Pointer(spare)
 	}
@@ -106,7 +106,9 @@ func accumulator(dsts, srcs []unsafe.Pointer) int {
 // the first two receives a reduction in place, and results that Scan does not store.
 // They come from a pool since the pointer passes through a function value, so that an
 // array in Many's frame would be allocated by every call.
-var spares = sync.Pool{New: func() any { return new([tileBytes / 8]uint64) }}
+var spares = sync.Pool{New: func() any { return new([2]tile) }}
+
+type tile [tileBytes / 8]uint64
 
 // move copies n bytes between buffers that are equal or disjoint.
 func move(dst, src unsafe.Pointer, n int) {

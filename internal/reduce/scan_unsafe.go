@@ -25,55 +25,33 @@ func (m implementation) scan(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, 
 	case len(dsts) == 0 || n == 0:
 	case t.half():
 		m.scanHalves(t, op, dsts, srcs, n, exclusive)
-	case exclusive:
-		m.scanExclusive(t, op, dsts, srcs, n)
 	default:
-		m.scanInclusive(t, op, dsts, srcs, n)
+		m.scanTiles(t, op, dsts, srcs, n, exclusive)
 	}
 }
 
-// scanInclusive keeps the running result of a tile in the destination to which it was last
-// stored.
-func (m implementation) scanInclusive(t Type, op Op, dsts, srcs []unsafe.Pointer, n int) {
-	spare := spares.Get().(*[tileBytes / 8]uint64)
+// scanTiles holds the running result of a tile where it was last stored, or in a spare tile. An
+// exclusive scan combines it with the next source before it stores it, since the destination
+// may be that source, so it uses two spare tiles in turn.
+func (m implementation) scanTiles(t Type, op Op, dsts, srcs []unsafe.Pointer, n int, exclusive bool) {
+	spare := spares.Get().(*[2]tile)
 	defer spares.Put(spare)
 	size := t.Size()
 	for done := 0; done < n; done += tileBytes / size {
 		at, count := done*size, min(n-done, tileBytes/size)
 		acc := unsafe.Add(srcs[0], at)
-		if dsts[0] != nil {
+		if dsts[0] != nil && !exclusive {
 			move(unsafe.Add(dsts[0], at), acc, count*size)
 		}
 		for k := 1; k < len(dsts); k++ {
-			to := unsafe.Pointer(spare)
-			if dsts[k] != nil {
-				to = unsafe.Add(dsts[k], at)
+			next := unsafe.Pointer(&spare[k%2])
+			if dsts[k] != nil && !exclusive {
+				next = unsafe.Add(dsts[k], at)
 			}
-			m.pair(t, op, to, acc, unsafe.Add(srcs[k], at), count)
-			acc = to
-		}
-	}
-}
-
-// scanExclusive takes a spare tile for each step, two in turns: the result that
-// is stored to a destination is combined with the source first, which may lie there.
-func (m implementation) scanExclusive(t Type, op Op, dsts, srcs []unsafe.Pointer, n int) {
-	even, odd := spares.Get().(*[tileBytes / 8]uint64), spares.Get().(*[tileBytes / 8]uint64)
-	defer spares.Put(even)
-	defer spares.Put(odd)
-	size := t.Size()
-	for done := 0; done < n; done += tileBytes / size {
-		at, count := done*size, min(n-done, tileBytes/size)
-		acc := unsafe.Add(srcs[0], at)
-		for k := 1; k < len(dsts); k++ {
-			next := unsafe.Pointer(even)
-			if k%2 == 1 {
-				next = unsafe.Pointer(odd)
-			}
-			if k+1 < len(dsts) {
+			if !exclusive || k+1 < len(dsts) {
 				m.pair(t, op, next, acc, unsafe.Add(srcs[k], at), count)
 			}
-			if dsts[k] != nil {
+			if dsts[k] != nil && exclusive {
 				move(unsafe.Add(dsts[k], at), acc, count*size)
 			}
 			acc = next
