@@ -94,9 +94,6 @@ func (v *Rendezvous) Group(ctx context.Context, r *Member, number uint64, member
 	}
 	ep := m.seats[rank]
 	m.seats[rank] = nil
-	if !slices.ContainsFunc(m.seats, func(ep transport.Endpoint) bool { return ep != nil }) {
-		open = slices.Delete(open, i, i+1)
-	}
 	v.keep(number, open)
 	if err != nil {
 		ep.Fail(&transport.Failure{Kind: transport.FailureAborted, By: rank, Text: err.Error(), Cause: err})
@@ -118,13 +115,15 @@ func (v *Rendezvous) Left(rank int) {
 				m.seats[i] = nil
 			}
 		}
-		v.keep(number, slices.DeleteFunc(open, func(m *meeting) bool {
-			return !slices.ContainsFunc(m.seats, func(ep transport.Endpoint) bool { return ep != nil })
-		}))
+		v.keep(number, open)
 	}
 }
 
+// keep keeps those of the groups with a number that still wait for members.
 func (v *Rendezvous) keep(number uint64, open []*meeting) {
+	open = slices.DeleteFunc(open, func(m *meeting) bool {
+		return !slices.ContainsFunc(m.seats, func(ep transport.Endpoint) bool { return ep != nil })
+	})
 	switch {
 	case len(open) == 0:
 		delete(v.open, number)

@@ -381,8 +381,13 @@ func (r *Member) overdue() interruption {
 }
 
 // missing returns the ranks that have not entered the current call.
-func (r *Member) missing() []int {
-	return r.which(func(p *State) bool { return !p.arrived(r.seq) })
+func (r *Member) missing() (ranks []int) {
+	for rank, p := range r.group.states {
+		if rank != r.rank && !p.arrived(r.seq) {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
 }
 
 // refused returns an error with the ranks that have rejected the current call, their reasons,
@@ -400,13 +405,4 @@ func (r *Member) refused() *transport.RefusedError {
 		}
 	}
 	return e
-}
-
-func (r *Member) which(is func(*State) bool) (ranks []int) {
-	for rank, p := range r.group.states {
-		if rank != r.rank && is(p) {
-			ranks = append(ranks, rank)
-		}
-	}
-	return ranks
 }
