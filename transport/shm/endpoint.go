@@ -55,9 +55,9 @@ type endpoint struct {
 	enterWasRound bool   // Enter was the last round, and its Flip is still to come
 	pending       result // of the next round
 	regions       *regions
-	inRegions     bool    // the buffers of the current call may lie in regions
-	inPlace       bool    // and they do on all ranks
-	mapping       mapping // nil on the heap
+	inRegions     bool         // the buffers of the current call may lie in regions
+	inPlace       bool         // and they do on all ranks
+	unmap         func() error // unmaps the arena; nil on the heap
 }
 
 func (ep *endpoint) Name() string { return Name }
@@ -130,14 +130,11 @@ func (ep *endpoint) Close() error {
 // guard because other ranks may overwrite the arena.
 func (ep *endpoint) Vanished(any) error { return nil }
 
-// mapping is memory that the endpoint must unmap.
-type mapping interface{ unmap() error }
-
 // Free implements transport.Endpoint.
 func (ep *endpoint) Free() error {
 	err := ep.regions.free()
-	if ep.mapping != nil {
-		err = errors.Join(err, ep.mapping.unmap())
+	if ep.unmap != nil {
+		err = errors.Join(err, ep.unmap())
 	}
 	return err
 }

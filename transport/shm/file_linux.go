@@ -192,6 +192,11 @@ func unlinkFile(fd int, path string) error {
 	if st := new(unix.Stat_t); unix.Fstat(fd, st) == nil && st.Nlink == 0 {
 		return nil
 	}
+	return removeName(path)
+}
+
+// removeName removes a file. It succeeds if the file no longer exists.
+func removeName(path string) error {
 	if err := unix.Unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("shared memory %s cannot be removed: %w", path, err)
 	}

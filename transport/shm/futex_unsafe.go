@@ -4,7 +4,6 @@ package shm
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -18,9 +17,6 @@ import (
 type processes struct {
 	segment *segment
 	tokens  []*atomic.Uint32 // by sleeper
-
-	mu   sync.RWMutex // held for reading while the mapping is used outside of calls
-	gone bool
 }
 
 const (
@@ -40,13 +36,14 @@ const maxYield = 300 * time.Microsecond
 
 // Wake implements groupsync.Rest. Rule tokenIsLeft.
 func (p *processes) Wake(sleeper int) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.gone {
+	s := p.segment
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.freed {
 		return
 	}
 	// A sleeper on memory that is gone notices it by itself.
-	_ = p.segment.file.guarded(func() {
+	_ = s.file.guarded(func() {
 		if token := p.tokens[sleeper]; token.Swap(oneToken) == asleep {
 			futex(token, futexWake, 1, nil)
 		}
@@ -81,14 +78,6 @@ func (p *processes) Yield() bool {
 // Dead implements groupsync.Processes.
 func (p *processes) Dead(rank int) (pid int, dead bool) {
 	return p.segment.pid(rank), !p.segment.alive(rank)
-}
-
-// unmap unmaps the segment. No call may be running.
-func (p *processes) unmap() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.gone = true
-	return p.segment.close()
 }
 
 // The operations of the system call, in their variants for memory shared between processes.

@@ -64,15 +64,15 @@ func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (tra
 	n := newNode(s.arena, g, j.Size, rest)
 	rest.tokens = groupsync.Tokens(n.states())
 	if err := n.populate(j.Rank); err != nil {
-		_ = rest.unmap()
+		_ = s.close()
 		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)
 	}
 	if err := s.safely(func() error { n.poll = poll(s); return nil }); err != nil {
-		return nil, errors.Join(err, rest.unmap())
+		return nil, errors.Join(err, s.close())
 	}
 	m := &mapped{segment: s}
 	m.endpoint = n.endpoint(j.Rank, m.makeRegion)
-	m.mapping = rest
+	m.unmap = s.close
 	return m, nil
 }
 

@@ -73,7 +73,7 @@ func (l Leftover) Remove() error {
 		if n.state() != gone {
 			return fmt.Errorf("shared memory %s is in use: rank %d (pid %d) is telling the other ranks that it cannot join: %w", l.Path, n.rank, n.pid, errLeaving)
 		}
-		return removeNotice(l.Path)
+		return removeName(l.Path)
 	}
 	f, err := findFile(l.Path)
 	if errors.Is(err, unix.ENOENT) {

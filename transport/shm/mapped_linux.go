@@ -53,28 +53,28 @@ func (m *mapped) safely(f func()) {
 	_ = m.segment.file.guarded(f)
 }
 
+// safely returns f's result. See mapped.safely.
+func safely[T any](m *mapped, f func() T) (result T) {
+	m.safely(func() { result = f() })
+	return result
+}
+
 // Fail implements transport.Endpoint.
-func (m *mapped) Fail(f *transport.Failure) (first *transport.Failure) {
-	m.safely(func() { first = m.endpoint.Fail(f) })
-	return first
+func (m *mapped) Fail(f *transport.Failure) *transport.Failure {
+	return safely(m, func() *transport.Failure { return m.endpoint.Fail(f) })
 }
 
 // Conclude implements transport.Endpoint.
 func (m *mapped) Conclude(formed bool) (isFormed bool) {
-	m.safely(func() { isFormed = m.endpoint.Conclude(formed) })
-	return isFormed
+	return safely(m, func() bool { return m.endpoint.Conclude(formed) })
 }
 
 // Failure implements transport.Endpoint.
-func (m *mapped) Failure() (f *transport.Failure) {
-	m.safely(func() { f = m.endpoint.Failure() })
-	return f
-}
+func (m *mapped) Failure() *transport.Failure { return safely(m, m.endpoint.Failure) }
 
 // Fingerprint implements transport.Endpoint.
-func (m *mapped) Fingerprint(rank int) (p transport.Fingerprint) {
-	m.safely(func() { p = m.endpoint.Fingerprint(rank) })
-	return p
+func (m *mapped) Fingerprint(rank int) transport.Fingerprint {
+	return safely(m, func() transport.Fingerprint { return m.endpoint.Fingerprint(rank) })
 }
 
 // Refuse implements transport.Endpoint.
@@ -83,13 +83,7 @@ func (m *mapped) Refuse(seq uint64, why string) {
 }
 
 // Withdraw implements transport.Endpoint.
-func (m *mapped) Withdraw() (ended bool) {
-	m.safely(func() { ended = m.endpoint.Withdraw() })
-	return ended
-}
+func (m *mapped) Withdraw() (ended bool) { return safely(m, m.endpoint.Withdraw) }
 
 // Close implements transport.Endpoint.
-func (m *mapped) Close() (err error) {
-	m.safely(func() { err = m.endpoint.Close() })
-	return err
-}
+func (m *mapped) Close() error { return safely(m, m.endpoint.Close) }

@@ -57,7 +57,7 @@ func (h header) noticed() error {
 	case living:
 		return &transport.AbortedError{By: n.rank, Cause: errors.New(n.text)}
 	case gone:
-		_ = removeNotice(path) // if that fails the next rank tries
+		_ = removeName(path) // if that fails the next rank tries
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (h header) notify(ctx context.Context, rank int, err error) {
 		}
 	}
 	if last, ok := readNotice(path); left && ok && last.made == n.made && last.pid == n.pid {
-		_ = removeNotice(path) // if that fails it is a leftover
+		_ = removeName(path) // if that fails it is a leftover
 	}
 }
 
@@ -183,11 +183,3 @@ func (n notice) when() time.Time { return time.Now().Add(n.made - time.Duration(
 
 // pidNamespace returns the pid namespace of this process.
 func pidNamespace() (string, error) { return os.Readlink("/proc/self/ns/pid") }
-
-// removeNotice removes a notice. It succeeds if the notice no longer exists.
-func removeNotice(path string) error {
-	if err := unix.Unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("shared memory %s cannot be removed: %w", path, err)
-	}
-	return nil
-}

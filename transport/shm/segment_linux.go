@@ -36,8 +36,8 @@ type segment struct {
 	named    bool // rank 0 only: the file has its name
 	attached bool // this rank's place is attached
 
-	mu    sync.Mutex // guards freed, and the mapping at the addresses of file
-	freed bool       // the segment is unmapped; its addresses may hold other memory
+	mu    sync.RWMutex // guards freed, and the mapping at the addresses of file where no call uses it
+	freed bool         // the segment is unmapped; its addresses may hold other memory
 }
 
 // atPoint is called when this process reaches a point of openSegment or makeRegion. Tests stop
@@ -146,11 +146,11 @@ func (s *segment) create(w *waiting) (err error) {
 			return err
 		}
 	}
-	if err := w.ended(s, nil); leaving == nil {
-		return err
-	} else {
-		return fmt.Errorf("%w; %w", err, leaving)
+	err = w.ended(s, nil)
+	if leaving != nil {
+		err = fmt.Errorf("%w; %w", err, leaving)
 	}
+	return err
 }
 
 // errLeaving reports that the file with the segment's name will soon lose it.
@@ -212,13 +212,10 @@ func (s *segment) attach(w *waiting) error {
 		}
 		if !w.pause() {
 			err := w.ended(s, []int{0})
-			for _, why := range []error{passed, w.stale} {
+			for _, why := range []error{passed, w.stale, checkFree(s.header.total())} { // rank 0 will have noticed a full directory
 				if why != nil {
 					err = fmt.Errorf("%w; %w", err, why)
 				}
-			}
-			if full := checkFree(s.header.total()); full != nil { // rank 0 will have noticed that
-				err = fmt.Errorf("%w; %w", err, full)
 			}
 			return err
 		}
@@ -308,14 +305,19 @@ func (s *segment) reportCannotAttach(err error) {
 // end ends the gathering of segment f for the reason why, unless it has ended already. It returns
 // the segment's verdict.
 func (f *found) end(why *transport.Failure) (verdict uint32) {
+	verdict = over // if the head cannot be mapped, the other ranks learn nothing
+	_ = f.withHead(func(head arena) { verdict = endGathering(f.fd, head, why) })
+	return verdict
+}
+
+// withHead calls use with the mapped part of the file before the places.
+func (f *found) withHead(use func(head arena)) error {
 	head, err := mapFile(f.fd, placesOffset)
 	if err != nil {
-		return over // the other ranks learn nothing
+		return err
 	}
-	verdict = over
-	_ = head.guarded(func() { verdict = endGathering(f.fd, head, why) })
-	_ = head.unmap()
-	return verdict
+	err = head.guarded(func() { use(head) })
+	return errors.Join(err, head.unmap())
 }
 
 // endGathering is end for a mapped file.
@@ -363,16 +365,11 @@ func gatheringError(f *transport.Failure) error {
 }
 
 // why returns the reason why the gathering has ended.
-func (f *found) why() error {
-	head, err := mapFile(f.fd, placesOffset)
-	if err != nil {
+func (f *found) why() (reason error) {
+	if err := f.withHead(func(head arena) { reason = whyOver(head, f.path) }); err != nil {
 		return fmt.Errorf("shared memory %s: the ranks have given up, and the reason cannot be read: %w", f.path, err)
 	}
-	if gone := head.guarded(func() { err = whyOver(head, f.path) }); gone != nil {
-		err = fmt.Errorf("shared memory %s: %w", f.path, gone)
-	}
-	_ = head.unmap()
-	return err
+	return reason
 }
 
 // whyOver is why for a mapped file.
@@ -587,17 +584,11 @@ func (w *waiting) pause() bool {
 func (w *waiting) ended(s *segment, missing []int) error {
 	cause := context.Cause(w.ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
-		return w.late(s, missing)
+		late := &transport.TimeoutError{Missing: missing, By: s.rank, After: time.Since(w.start).Round(time.Millisecond)}
+		if s.attached && len(missing) == 0 {
+			late.Behind = []int{0} // it has not yet stored the verdict ready
+		}
+		cause = late
 	}
 	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, cause)
-}
-
-// late returns the error of a wait that has timed out. If no rank is missing, rank 0 has not yet
-// stored the verdict ready.
-func (w *waiting) late(s *segment, missing []int) error {
-	e := &transport.TimeoutError{Missing: missing, By: s.rank, After: time.Since(w.start).Round(time.Millisecond)}
-	if s.attached && len(missing) == 0 {
-		e.Behind = []int{0}
-	}
-	return fmt.Errorf("shared memory %s, rank %d of %d: %w", s.path, s.rank, s.header.ranks, e)
 }
