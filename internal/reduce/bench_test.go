@@ -38,10 +38,9 @@ func (o oracle[T]) benchmarkPair(b *testing.B) {
 	}
 }
 
-// BenchmarkMany reduces in place, and apart, where the results may be stored past
-// the caches. It counts the bytes of one buffer, as an all-reduce does. Its buffers are not rewritten: the
-// loops take no longer for one number than for another, infinities included, and
-// what a cache adds is the business of whole collectives.
+// BenchmarkMany reduces in place, and into separate buffers, where the results may be stored past the
+// caches. It counts the bytes of one buffer, as an all-reduce does. It does not rewrite its buffers
+// between calls, because the loops take the same time for all numbers, including infinities.
 func BenchmarkMany(b *testing.B) {
 	for _, o := range testers {
 		o.benchmarkMany(b)

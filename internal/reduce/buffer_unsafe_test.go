@@ -8,12 +8,11 @@ import (
 	"unsafe"
 )
 
-// guards is the number of elements before and after a buffer that no function
-// may touch.
+// guards is the number of elements before and after a buffer, which no function may touch.
 const guards = 16
 
-// buffer is n elements amid guards. The guards hold values like any other: to
-// check a buffer is to compare it as a whole with what it should be.
+// buffer is n elements between guards. Guards hold ordinary values, so a check compares the whole
+// buffer with the expected one.
 type buffer[T element] struct{ whole []T }
 
 // newBuffer places n random elements between guards, offset elements beyond a multiple of 64

@@ -38,8 +38,8 @@ func checkDivide[T element](t *testing.T, m implementation, o oracle[T], p buffe
 	p.require(t, want, "%v divided by %d:", o.typ, by)
 }
 
-// Every byte by every divisor around those that matter: from 256 on all is zero,
-// and a divisor cut to the type of the elements would be zero there.
+// Every byte is divided by every divisor in the ranges that matter. From 256 on all quotients are
+// zero, and a divisor truncated to the element type would be zero.
 func TestDivideEveryByte(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		for by := 1; by <= 520; by++ {
@@ -53,8 +53,8 @@ func TestDivideEveryByte(t *testing.T) {
 	})
 }
 
-// Every number of 16 bits, by divisors around those that matter: the longest inverses,
-// and from 1<<16 on all is zero.
+// Every number of 16 bits is divided by divisors in the ranges that matter: the ones with the longest
+// inverses, and the ones from 1<<16 on, where all quotients are zero.
 func TestDivideEveryShort(t *testing.T) {
 	divisors := []int{1, 2, 3, 5, 6, 7, 10, 100, 255, 256, 257, 641, 10007, math.MaxInt32}
 	for shift := 14; shift <= 17; shift++ {
@@ -72,9 +72,8 @@ func TestDivideEveryShort(t *testing.T) {
 	})
 }
 
-// Integers are divided by way of an inverse, which is wrong first where a quotient
-// is next to an integer: at the multiples of the divisor and beside them, the
-// largest ones above all.
+// Integers are multiplied by an inverse. If it is not exact enough, quotients next to an integer are
+// wrong first: at the multiples of the divisor and beside them, mainly the largest ones.
 func TestDivideMultiples(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		r := rand.New(rand.NewPCG(17, 18))
@@ -100,8 +99,8 @@ func TestDivideMultiples(t *testing.T) {
 	})
 }
 
-// Powers of two are divided by another way, which has to round subnormals, and
-// ties among them, as a division does.
+// Division by a power of two is a multiplication. It must round subnormals, and ties among them, as a
+// division does.
 func TestDivideSubnormals(t *testing.T) {
 	const n = 1 << 12
 	forEachImplementation(t, func(t *testing.T, m implementation) {

@@ -36,7 +36,7 @@ var (
 
 func (f format[T]) infinity() T { return T(len(f.magnitudes) - 1) }
 
-// value is what h stands for.
+// value returns the number with the bits h.
 func (f format[T]) value(h T) float64 {
 	magnitude := h & 0x7fff
 	x := math.NaN()
@@ -61,7 +61,7 @@ func (f format[T]) below(x float64) T {
 	return T(at)
 }
 
-// nearest is x rounded to nearest even.
+// nearest returns x rounded to nearest even.
 func (f format[T]) nearest(x float64) T {
 	if x != x {
 		return f.infinity() + 1
@@ -128,8 +128,8 @@ func every[T float16 | bfloat16]() buffer[T] {
 	return b
 }
 
-// ties returns what is hard to round: every half, every midpoint between two of
-// them, up to the one above which infinity begins, and what is next to these.
+// ties returns the numbers that are hard to round: every half, every midpoint between two halves, up to
+// the one above which numbers become infinity, and the neighbours of all these.
 func ties[T float16 | bfloat16](f format[T]) []float32 {
 	var hard []float32
 	for i, low := range f.magnitudes[:f.infinity()] {
@@ -182,8 +182,8 @@ func testConversions[T float16 | bfloat16](t *testing.T, f format[T], widen func
 	}
 }
 
-// The same through whole reductions: what is hard to round is a sum of three halves,
-// divided by a power of two, all of which float32 holds exactly.
+// Whole reductions round correctly. Numbers that are hard to round are sums of three halves divided by
+// a power of two, and float32 holds all of these exactly.
 func TestHalfRounding(t *testing.T) {
 	t.Run("float16", func(t *testing.T) { testRounding(t, Float16, binary16) })
 	t.Run("bfloat16", func(t *testing.T) { testRounding(t, BFloat16, brain16) })
@@ -227,7 +227,7 @@ func testRounding[T float16 | bfloat16](t *testing.T, typ Type, f format[T]) {
 	})
 }
 
-// Every half in every operation, on either side, and divided. A NaN comes out quiet.
+// Every half is an operand of every operation, on either side, and is divided. NaN becomes quiet.
 func TestEveryHalf(t *testing.T) {
 	t.Run("float16", func(t *testing.T) { testEvery(t, float16s, binary16) })
 	t.Run("bfloat16", func(t *testing.T) { testEvery(t, bfloat16s, brain16) })
@@ -259,14 +259,14 @@ func testEvery[T float16 | bfloat16](t *testing.T, o oracle[T], f format[T]) {
 	})
 }
 
-// A reduction of many is held in float32: rounding every step would lose the small terms
-// of these sums, and a float16 cannot hold what is large in between.
+// Many holds the running result in float32. Rounding at every step would lose the small terms of these
+// sums, and a float16 cannot hold the large intermediate results.
 func TestHalvesAreRoundedOnce(t *testing.T) {
 	t.Run("float16", func(t *testing.T) { testRoundedOnce(t, Float16, binary16, 2048, 65504) })
 	t.Run("bfloat16", func(t *testing.T) { testRoundedOnce(t, BFloat16, brain16, 256, 0x1.fep126) })
 }
 
-// coarse is the first integer above which one is lost.
+// coarse is the first integer x for which x+1 is not representable.
 func testRoundedOnce[T float16 | bfloat16](t *testing.T, typ Type, f format[T], coarse, large float64) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 // fresh marks a destination that is not one of the sources.
 const fresh = -1
 
-// manyCase is one call of Many: destination k is source alias[k], or a buffer of
-// its own if alias[k] is fresh.
+// manyCase is one call of Many: destination k is source alias[k], or a separate buffer if alias[k] is
+// fresh.
 type manyCase struct {
 	op      Op
 	sources int

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The numbers travel between processes, so that a change of one is a change of
-// protocol.
+// The numbers travel between processes, so changing one changes the protocol.
 func TestNumbersAreStable(t *testing.T) {
 	for number, want := range []string{
 		"uint8", "int32", "int64", "float32", "float64", "float16", "bfloat16",

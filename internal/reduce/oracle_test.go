@@ -39,7 +39,7 @@ type oracle[T element] struct {
 	any          func(r *rand.Rand) T
 }
 
-// tester is what an oracle of any type tests and times.
+// tester is an oracle of any type, with its tests and benchmarks.
 type tester interface {
 	testPair(t *testing.T)
 	testAlignment(t *testing.T)
@@ -150,7 +150,7 @@ func sameFloats(a, b float64) bool {
 	return a != a && b != b || a == b && math.Signbit(a) == math.Signbit(b)
 }
 
-// value draws a special value once in four times.
+// value draws a value: a special one in one of four cases.
 func (o oracle[T]) value(r *rand.Rand) T {
 	if draw := r.Uint32(); draw%4 == 0 {
 		return o.special[(draw>>2)%uint32(len(o.special))]
@@ -158,8 +158,8 @@ func (o oracle[T]) value(r *rand.Rand) T {
 	return o.any(r)
 }
 
-// lengths is the number of lengths, from 0 on, after which nothing new comes: blocks of
-// assembly, single vectors and single elements are all among them.
+// lengths returns a number of lengths, from 0 on, that suffices: blocks of assembly, single vectors and
+// single elements occur in all combinations.
 func (o oracle[T]) lengths() int { return min(201, 40+640/o.typ.Size()) }
 
 // Integers of up to 32 bits have sums and products in int64 whose last digits are
@@ -210,7 +210,7 @@ func longInts[T int64 | uint64](typ Type) oracle[T] {
 	return o
 }
 
-// ints is what all integers have in common.
+// ints returns the part of an oracle that all integers share.
 func ints[T integer](typ Type) oracle[T] {
 	first := T(1) << (8*typ.Size() - 1)
 	return oracle[T]{
@@ -289,7 +289,7 @@ var (
 		func(x complex128) (re, im float64) { return real(x), imag(x) })
 )
 
-// complexOracle is made of the oracle for the parts, step by step: x-y is x+(-y).
+// complexOracle computes with the oracle of the parts, step by step: x-y is x+(-y).
 func complexOracle[T complex64 | complex128, P float](typ Type, parts oracle[P], join func(re, im P) T, split func(T) (re, im P)) oracle[T] {
 	o := oracle[T]{
 		typ: typ,

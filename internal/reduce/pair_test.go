@@ -31,7 +31,7 @@ func (o oracle[T]) testPair(t *testing.T) {
 	})
 }
 
-// Each operand at every distance from a cache line that its elements allow.
+// Each operand has every distance from a cache line that its element size allows.
 func TestPairAlignment(t *testing.T) {
 	forEachType(t, tester.testAlignment)
 }
@@ -57,7 +57,7 @@ func (o oracle[T]) testAlignment(t *testing.T) {
 	})
 }
 
-// Above the bytes of one call of assembly the work is cut to pieces.
+// Buffers that are too long for one call of assembly are reduced in pieces.
 func TestPairPieces(t *testing.T) {
 	forEachType(t, tester.testPieces)
 }
@@ -71,8 +71,7 @@ func (o oracle[T]) testPieces(t *testing.T) {
 	})
 }
 
-// checkPair reduces and compares all three buffers, where those that are not dst
-// have to stay as they are.
+// checkPair reduces, then compares all three buffers. The buffers other than dst must not change.
 func checkPair[T element](t *testing.T, m implementation, o oracle[T], op Op, dst, a, b buffer[T], how string) {
 	t.Helper()
 	want, wantA, wantB := dst.clone(), a.clone(), b.clone()
@@ -89,8 +88,7 @@ func checkPair[T element](t *testing.T, m implementation, o oracle[T], op Op, ds
 	}
 }
 
-// Every special value against every other one: signs, infinities, NaN on either
-// side, overflow.
+// Every special value is combined with every other one: signs, infinities, NaN on either side, overflow.
 func TestPairSpecialValues(t *testing.T) {
 	forEachType(t, tester.testSpecial)
 }
@@ -111,7 +109,7 @@ func (o oracle[T]) testSpecial(t *testing.T) {
 	})
 }
 
-// The promised bits, written out: a change of both the oracle and the loops still fails here.
+// The promised bits as literals: the test also fails if oracle and loops change together.
 func TestPairPromises(t *testing.T) {
 	t.Run("uint8", func(t *testing.T) {
 		promises(t, Uint8, []promise[uint8]{
@@ -135,7 +133,7 @@ func TestPairPromises(t *testing.T) {
 	t.Run("int64", func(t *testing.T) {
 		promises(t, Int64, []promise[int64]{
 			{math.MaxInt64, Sum, 1, math.MinInt64},
-			{1<<53 + 1, Sum, 0, 1<<53 + 1}, // not by way of float64
+			{1<<53 + 1, Sum, 0, 1<<53 + 1}, // not computed in float64
 			{math.MinInt64, Product, -1, math.MinInt64},
 			{1<<32 + 1, Product, 1<<32 + 1, 1<<33 + 1},
 			{-5, Min, 3, -5}, {3, Min, -5, -5}, {-5, Min, -3, -5}, {5, Min, 3, 3},
@@ -196,7 +194,7 @@ func TestPairPromises(t *testing.T) {
 	})
 }
 
-// promise is one line of a table: a op b is want.
+// promise is one row of a table: a op b is want.
 type promise[T element] struct {
 	a    T
 	op   Op
@@ -204,8 +202,8 @@ type promise[T element] struct {
 	want T
 }
 
-// floatPromises takes the largest finite number and the first integer above
-// which one is lost.
+// floatPromises takes the largest finite number, and the first integer x for which x+1 is not
+// representable.
 func floatPromises[T float32 | float64](largest, coarse T) []promise[T] {
 	zero, inf, nan := T(0), T(math.Inf(1)), T(math.NaN())
 	negative := T(math.Copysign(0, -1))
@@ -236,7 +234,7 @@ func complexPromises[T complex64 | complex128](largest T) []promise[T] {
 	}
 }
 
-// narrowed returns a table of numbers as one of halves.
+// narrowed returns a table of float64s as a table of halves.
 func narrowed[T float16 | bfloat16](f format[T], table []promise[float64]) []promise[T] {
 	var halves []promise[T]
 	for _, p := range table {

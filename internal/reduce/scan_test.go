@@ -50,7 +50,7 @@ func (o oracle[T]) testScan(t *testing.T) {
 	})
 }
 
-// places returns ways in which destinations may lie.
+// places returns combinations of kinds of destinations.
 func places(r *rand.Rand, sources int) [][]destination {
 	mixed := make([]destination, sources)
 	for k := range mixed {
@@ -67,8 +67,8 @@ func places(r *rand.Rand, sources int) [][]destination {
 	}
 }
 
-// checkScan makes the call and compares every buffer, guards included, with a reduction of
-// the first sources, one element after the other.
+// checkScan makes the call and compares every buffer, including its guards, with a reduction of the
+// first sources, one element at a time.
 func checkScan[T element](t *testing.T, m implementation, o oracle[T], r *rand.Rand, c scanCase) {
 	t.Helper()
 	var srcs, dsts, wants []buffer[T]
@@ -118,8 +118,8 @@ func checkScan[T element](t *testing.T, m implementation, o oracle[T], r *rand.R
 	}
 }
 
-// The bits are the same as of Many over the same sources. For halves they are more exact than a
-// chain of stored results could be.
+// Results have the bits that Many gives for the same sources. For halves they are more exact than a chain
+// of stored results.
 func TestScanOfHalvesIsRoundedOnce(t *testing.T) {
 	forEachImplementation(t, func(t *testing.T, m implementation) {
 		const n = 300

@@ -57,7 +57,7 @@ func TestTruncatedUnderTheMapping(t *testing.T) {
 	}
 }
 
-// The same while the ranks gather.
+// A rank gets an error if the file is truncated while the ranks gather.
 func TestTruncatedWhileGathering(t *testing.T) {
 	own(t)
 	defer stopAt(func(point string) {
@@ -72,7 +72,7 @@ func TestTruncatedWhileGathering(t *testing.T) {
 	}
 }
 
-// Panics that are no faults in the segment propagate, and a guard ends with its function.
+// Only faults in the segment become errors; other panics propagate. The guard ends with its function.
 func TestGuardedLetsOthersGo(t *testing.T) {
 	s := alone(t, 100)
 	other := alone(t, 100)
@@ -108,7 +108,7 @@ func TestGuardedLetsOthersGo(t *testing.T) {
 	}
 }
 
-// Populated memory keeps what it holds, and touching it costs no faults.
+// Populated memory keeps its contents, and accesses to it cause no page faults.
 func TestPopulate(t *testing.T) {
 	page := os.Getpagesize()
 	s := alone(t, 600*page+24)
@@ -137,7 +137,8 @@ func TestPopulate(t *testing.T) {
 	}
 }
 
-// If the kernel cannot populate, pages are touched. It cannot if the memory starts inside a page.
+// If the kernel cannot populate memory, populate touches its pages. The kernel cannot if the memory
+// starts inside a page.
 func TestPopulateByTouching(t *testing.T) {
 	a := heapArena(5*os.Getpagesize() + 100).from(128)
 	for i := range a.bytes(0, a.size) {
@@ -162,7 +163,7 @@ func TestPopulateByTouching(t *testing.T) {
 	}
 }
 
-// The test of life costs one system call and no memory.
+// alive allocates nothing.
 func TestAliveAllocatesNothing(t *testing.T) {
 	s := alone(t, 100)
 	s.rank = 1 // it tests the lock of its own description, which does not conflict

@@ -9,8 +9,7 @@ import (
 	"github.com/goccl/goccl/internal/groupsync"
 )
 
-// No wake is lost: a sleeping rank wakes when its peers arrive, and not only when its sleep times
-// out.
+// No wake is lost: a sleeping rank wakes when its peers arrive, not only when its sleep times out.
 func TestNoWakeIsLost(t *testing.T) {
 	defer func(old time.Duration) { maxSleep = old }(maxSleep)
 	maxSleep = time.Hour

@@ -9,7 +9,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// The sizes that the layout uses are the sizes of the structures.
+// The sizes in the layout are the sizes of the structures.
 func TestLayoutKnowsItsParts(t *testing.T) {
 	for what, sizes := range map[string][2]uintptr{
 		"groupsync.State": {unsafe.Sizeof(groupsync.State{}), groupsync.StateBytes},
@@ -28,9 +28,8 @@ func TestLayoutKnowsItsParts(t *testing.T) {
 	}
 }
 
-// Parts follow each other without gaps that anyone could miss, each aligned to a
-// pair of cache lines, and the default for 8 ranks fits the shared memory that a
-// small container has.
+// Parts follow each other, each aligned to a pair of cache lines. The default for 8 ranks fits into
+// the shared memory of a small container.
 func TestLayout(t *testing.T) {
 	for ranks := 1; ranks <= 64; ranks *= 2 {
 		for _, g := range []Geometry{DefaultGeometry(ranks), SmallestGeometry(ranks), GroupGeometry(ranks), SmallestGeometry(ranks).ofGroup(ranks)} {
@@ -38,7 +37,7 @@ func TestLayout(t *testing.T) {
 			parts := []int{l.words, l.free, l.states, l.records, l.unmade, l.reasons, l.payloads, l.shown, l.pairs, l.p2pPairs, l.stages, l.pieces, l.pool, l.total}
 			for i, p := range parts {
 				if p%128 != 0 || i > 0 && p < parts[i-1] {
-					t.Errorf("%d ranks, %+v: part %d begins at %d", ranks, g, i, p)
+					t.Errorf("%d ranks, %+v: part %d starts at %d", ranks, g, i, p)
 				}
 			}
 		}
@@ -66,8 +65,7 @@ func TestNewHeapRefusesNonsense(t *testing.T) {
 	}
 }
 
-// If the pool is used up, the error names it, and no part of the arena is ever given to two
-// channels.
+// If the pool is used up, the error names it. No two channels get the same part of the arena.
 func TestPoolIsBounded(t *testing.T) {
 	g := SmallestGeometry(3)
 	g.Pool = 2 * g.channelBytes()

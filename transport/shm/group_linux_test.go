@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// small is a geometry of which many groups can be made in little time.
+// small is a geometry with which making many groups takes little time.
 func small(ranks int) Geometry {
 	g := SmallestGeometry(ranks)
 	g.Payload, g.Piece = 1<<10, 1<<10
@@ -32,7 +32,7 @@ func mappings() (n int) {
 	return strings.Count(string(text), "/goccl-") + strings.Count(string(text), directory)
 }
 
-// comeAndGo forms groups of all ranks, makes a call in each and ends it.
+// comeAndGo forms groups of all ranks, makes a call in each and closes it.
 func comeAndGo(ep transport.Endpoint, first, groups uint64) error {
 	members := make([]int, ep.Size())
 	for i := range members {
@@ -51,8 +51,8 @@ func comeAndGo(ep transport.Endpoint, first, groups uint64) error {
 	return nil
 }
 
-// A thousand groups made and ended leave memory, mappings, descriptors and goroutines as
-// they were.
+// After a thousand groups were made and closed there are as much memory and as many mappings,
+// descriptors and goroutines as before.
 func TestGroupsGiveBack(t *testing.T) {
 	own(t)
 	defer JoinWith(small)()
@@ -92,14 +92,14 @@ func TestGroupsGiveBack(t *testing.T) {
 	all(func(rank int) error { return errors.Join(eps[rank].Close(), eps[rank].Free()) })
 }
 
-// groupResult is the report of a rank in a separate process about groups.
+// groupResult is what a rank in a separate process reports about its groups.
 type groupResult struct {
 	Err           string
 	Files, Maps   int                      // more than before
-	Lost, Missing *transport.PeerLostError // of a lane, and of Group
+	Lost, Missing *transport.PeerLostError // of a P2P, and of Group
 }
 
-// playGroups runs a rank that forms groups, then rests until another rank is dead.
+// playGroups runs a rank that forms groups, then waits until another rank is dead.
 func playGroups(spec rankSpec, in *bufio.Scanner) {
 	geometryOf = small
 	var r groupResult
@@ -126,7 +126,7 @@ func playGroups(spec rankSpec, in *bufio.Scanner) {
 	if err != nil || !in.Scan() {
 		return
 	}
-	if spec.Job.Rank == 1 { // it dies while it makes a group
+	if spec.Job.Rank == 1 { // it is killed while it makes a group
 		atPoint = func(point string) {
 			if point == "named" {
 				reply("named", true)
@@ -147,8 +147,8 @@ func playGroups(spec rankSpec, in *bufio.Scanner) {
 	reply("rested", r)
 }
 
-// Processes form groups, and notice in a group that a process has died. Nothing remains of the
-// group that the process was making.
+// Ranks that are processes form groups, and notice in a group that a member has died. Nothing remains
+// of the group that the member was making.
 func TestGroupsOfProcesses(t *testing.T) {
 	own(t)
 	var ranks []*rank
@@ -170,7 +170,7 @@ func TestGroupsOfProcesses(t *testing.T) {
 	}
 }
 
-// The memory of a group can vanish by itself.
+// The memory of a group can vanish while the memory of its parent group remains.
 func TestTruncatedGroup(t *testing.T) {
 	own(t)
 	outer, err := Join(t.Context(), Job{Name: "job", Size: 1})
@@ -207,8 +207,8 @@ func TestTruncatedGroup(t *testing.T) {
 	}
 }
 
-// A timeout names the member that does not come. A failure of the parent group ends the wait at
-// once.
+// A timeout names the member that does not come. A failure of the parent group ends the wait
+// immediately.
 func TestGroupThatNeverForms(t *testing.T) {
 	own(t)
 	defer JoinWith(small)()
@@ -247,8 +247,8 @@ func TestGroupThatNeverForms(t *testing.T) {
 	}
 }
 
-// Names of groups and regions differ where these do, and are names of jobs however long the
-// job's own is.
+// Different groups and regions have different names. The names are valid names of jobs, also if the
+// job's own name has the greatest length.
 func TestPartNames(t *testing.T) {
 	seen := map[string]bool{}
 	var parts func(h header, deep int)
@@ -296,8 +296,8 @@ func TestLongestName(t *testing.T) {
 	}
 }
 
-// Two jobs of one name, the second started after the first had joined, make groups at the same
-// time. Their ranks are never in one group.
+// Two jobs of one name make groups at the same time; the second job started after the first had
+// joined. Ranks of both jobs are never in one group.
 func TestGroupsOfTwoJobsOfOneName(t *testing.T) {
 	own(t)
 	defer JoinWith(small)()

@@ -117,7 +117,7 @@ func TestJobIsChecked(t *testing.T) {
 	}
 }
 
-// A place lies in memory as decodePlace reads it.
+// decodePlace reads a place as it is in memory.
 func TestPlaceLiesAsDrawn(t *testing.T) {
 	p := &place{start: 1 << 40, pid: 77}
 	p.state.Store(attached)
@@ -127,7 +127,7 @@ func TestPlaceLiesAsDrawn(t *testing.T) {
 	}
 }
 
-// A file may hold anything.
+// A file may contain any bytes.
 func FuzzParseHeader(f *testing.F) {
 	good := testHeader(f).encode()
 	f.Add(good)

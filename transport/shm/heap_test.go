@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A group of some ranks of a larger one, which has ended.
+// A group of some ranks of a larger group, which is closed.
 func TestGroupConformance(t *testing.T) {
 	transporttest.Test(t, func(t testing.TB, ranks int) []transport.Endpoint {
 		outer, err := shm.NewHeap(ranks+1, shm.SmallestGeometry(ranks+1))

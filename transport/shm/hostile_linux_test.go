@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rank 0 and the other ranks reject any other file with the segment's name at once, each kind
-// with its own message, and do not change it.
+// Rank 0 and the other ranks immediately reject any other file with the segment's name, and do not
+// change it. Each kind of file has its own message.
 func TestForeignFiles(t *testing.T) {
 	const size = 5000
 	good := header{name: "job", ranks: 2, arena: size, page: os.Getpagesize()}
@@ -118,7 +118,7 @@ func TestForeignFiles(t *testing.T) {
 				if ctx.Err() != nil || !strings.Contains(err.Error(), path) {
 					t.Errorf("rank %d: %v", rank, err)
 				}
-				// Rank 0 does not compare a file that it does not want to share.
+				// Rank 0 does not compare the file, because it needs the name for its own.
 				if !strings.Contains(err.Error(), c.want) && !(rank == 0 && name == "other job" && strings.Contains(err.Error(), `belongs to job "Job" by its header`)) {
 					t.Errorf("rank %d: %v, want %q", rank, err, c.want)
 				}
@@ -160,8 +160,8 @@ func TestDeadFileIsReplaced(t *testing.T) {
 	}
 }
 
-// All ranks skip files of other users, whether they may open them or not, and even if only some
-// ranks find them.
+// All ranks skip files of other users, whether they may open them or not, also if only some ranks
+// see the files.
 func TestFilesOfAnotherUser(t *testing.T) {
 	own(t)
 	const nobody = 65534
@@ -183,7 +183,7 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	if _, err := os.Lstat(path + "~4"); err != nil {
 		t.Error(err)
 	}
-	if err := os.Remove(path); err != nil { // the name is free for who comes now
+	if err := os.Remove(path); err != nil { // the ranks that come now find the name free
 		t.Fatal(err)
 	}
 	job.Rank = 1
@@ -202,7 +202,7 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	}
 }
 
-// If another user has all names, all ranks return that error at once.
+// If another user has all names, all ranks return that error immediately.
 func TestAllNamesAreAnotherUsers(t *testing.T) {
 	own(t)
 	const nobody = 65534
@@ -240,7 +240,7 @@ func as(t *testing.T, uid uint32) func(*exec.Cmd) {
 	return change
 }
 
-// Whatever the umask is, the file gets the mode that the others want to see.
+// The file has mode 0600 under any umask.
 func TestUmask(t *testing.T) {
 	own(t)
 	defer unix.Umask(unix.Umask(0o777))
@@ -262,7 +262,7 @@ func TestUmask(t *testing.T) {
 	}
 }
 
-// stopAt takes the place of atPoint until the function it returns is called.
+// stopAt replaces atPoint until the returned function is called.
 func stopAt(f func(point string)) (restore func()) {
 	old := atPoint
 	atPoint = f
@@ -319,7 +319,7 @@ func TestDirectoryWithoutRoom(t *testing.T) {
 						t.Errorf("rank %d: %v, want %q", rank, err, want)
 					}
 				}
-				// The file is there only if rank 0 could make it: where there is room in
+				// The file exists only if rank 0 could make it: where there is room in
 				// principle the others cannot know better.
 				if rank == 1 && ctx.Err() != nil && c.name != "full" && c.name != "no inodes" {
 					t.Errorf("rank 1 has waited in vain: %v", err)
@@ -362,8 +362,7 @@ func startShmJob(t *testing.T, size, bytes int) []*rank {
 	return ranks
 }
 
-// mountShm mounts a tmpfs on /dev/shm of this mount namespace, where nothing may be
-// left behind.
+// mountShm mounts a tmpfs on /dev/shm of this mount namespace. The test must leave nothing there.
 func mountShm(t *testing.T, options string, flags uintptr) {
 	t.Helper()
 	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", flags, options); err != nil {
@@ -381,8 +380,8 @@ func mountShm(t *testing.T, options string, flags uintptr) {
 
 const namespaceVariable = "TEST_GOCCL_SEGMENT_MOUNTS"
 
-// inMountNamespace runs the test once more in a process with a mount namespace of
-// its own, in which it returns true.
+// inMountNamespace runs the test once more in a process with its own mount namespace. In that process
+// it returns true.
 func inMountNamespace(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(namespaceVariable) == "1" {

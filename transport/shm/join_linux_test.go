@@ -1,8 +1,8 @@
 //go:build !race
 
-// The race detector knows memory by its addresses: it does not see that ranks which map
-// one file in several places synchronise with each other there. The same protocol runs
-// under it on the heap.
+// The race detector identifies memory by its address, so it does not see that ranks synchronise
+// through a file that each of them maps at another address. The same protocol runs under the race
+// detector on the heap.
 
 package shm_test
 
@@ -23,8 +23,7 @@ import (
 
 var jobs atomic.Int64
 
-// mapped connects ranks that are goroutines, each of which maps the segment for
-// itself, as processes do.
+// mapped connects ranks that are goroutines. Each maps the segment separately, as a process does.
 func mapped(t testing.TB, ranks int) []transport.Endpoint {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -44,10 +43,10 @@ func mapped(t testing.TB, ranks int) []transport.Endpoint {
 }
 
 func TestMappedConformance(t *testing.T) {
-	// A rank that yields or sleeps in a system call keeps its place in the runtime for a
-	// while, which a process of its own would have for itself.
+	// A rank that yields or sleeps in a system call keeps its processor of the Go runtime for
+	// a while. As a process it would have its own runtime.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
-	// Worlds by the hundred: 8 MiB of memory for each would be most of the work.
+	// The suite makes hundreds of groups: 8 MiB of memory for each would be most of the work.
 	defer shm.JoinWith(func(ranks int) shm.Geometry {
 		g := shm.SmallestGeometry(ranks)
 		g.Payload, g.Piece = 1<<10, 1<<10

@@ -13,7 +13,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// leaveBehind leaves the segment of a job whose rank 0 is dead.
+// leaveBehind makes the segment of a job whose rank 0 is dead.
 func leaveBehind(t *testing.T, name string) Leftover {
 	t.Helper()
 	dead := startRank(t, rankSpec{Job: Job{Name: name, Rank: 0, Size: 2}, Stop: "named"})
@@ -26,7 +26,7 @@ func leaveBehind(t *testing.T, name string) Leftover {
 	return all[0]
 }
 
-// Segments of living jobs and files with other names are no leftovers.
+// Segments of living jobs and files with other names are not leftovers.
 func TestLeftoversAreDead(t *testing.T) {
 	own(t)
 	l := leaveBehind(t, "job")
@@ -48,7 +48,7 @@ func TestLeftoversAreDead(t *testing.T) {
 		}
 	}
 	renamed(filePath("job"))
-	// Any rank holds its lock.
+	// The lock of any rank counts, not only rank 0's.
 	f, err := os.OpenFile(l.Path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestRemoveLeftovers(t *testing.T) {
 	}
 }
 
-// A creator that runs, though its lock is free, is left alone.
+// A segment whose creator runs is not a leftover, also if the creator's lock is free.
 func TestLeftoversOfTheLiving(t *testing.T) {
 	own(t)
 	l := leaveBehind(t, "job")
@@ -125,8 +125,8 @@ func TestLeftoversOfTheLiving(t *testing.T) {
 	removeLeftovers(t, 1)
 }
 
-// Of two that remove one leftover at once, the slower one does not hit the segment
-// of the job that has taken the name meanwhile.
+// If two processes remove the same leftover, the slower one does not remove the segment of a job that
+// has taken the name meanwhile.
 func TestRemoveHitsNoOther(t *testing.T) {
 	own(t)
 	l := leaveBehind(t, "job")
@@ -157,7 +157,7 @@ func TestRemoveHitsNoOther(t *testing.T) {
 	zero.joined()
 }
 
-// While one process removes a leftover another one does not.
+// Only one process at a time removes a leftover.
 func TestRemoveIsAlone(t *testing.T) {
 	own(t)
 	l := leaveBehind(t, "job")

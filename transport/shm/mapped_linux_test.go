@@ -14,11 +14,11 @@ import (
 // then failed for that reason.
 func TestEndpointOutlivesItsMemory(t *testing.T) {
 	for name, use := range map[string]func(*mapped){
-		"Abort":    func(m *mapped) { m.Fail(&transport.Failure{Kind: transport.FailureAborted, Text: "late"}) },
-		"Err":      func(m *mapped) { m.Failure() },
-		"Print":    func(m *mapped) { m.Fingerprint(0) },
-		"Refuse":   func(m *mapped) { m.Refuse(1, "no") },
-		"Withdraw": func(m *mapped) { m.Withdraw() },
+		"Fail":        func(m *mapped) { m.Fail(&transport.Failure{Kind: transport.FailureAborted, Text: "late"}) },
+		"Failure":     func(m *mapped) { m.Failure() },
+		"Fingerprint": func(m *mapped) { m.Fingerprint(0) },
+		"Refuse":      func(m *mapped) { m.Refuse(1, "no") },
+		"Withdraw":    func(m *mapped) { m.Withdraw() },
 		"Close": func(m *mapped) {
 			if err := m.Close(); err != nil {
 				t.Error(err)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A rank that never reaches the job's file tells those that wait for it, at once.
+// A rank that cannot open the job's file immediately tells the ranks that wait for it.
 func TestRankCannotReachTheFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		unable int
@@ -35,7 +35,7 @@ func TestRankCannotReachTheFile(t *testing.T) {
 				switch point {
 				case "attached":
 					attached <- struct{}{}
-				case "noticed": // the others, which are in this process, too, may open files again
+				case "noticed": // the other ranks, which are in this process as well, can open files again
 					once.Do(restoreFiles)
 				}
 			})()
@@ -52,7 +52,7 @@ func TestRankCannotReachTheFile(t *testing.T) {
 				defer func() { fallocate = unix.Fallocate }()
 			} else {
 				<-attached
-				<-attached // from now on they open no file
+				<-attached // from now on they cannot open files
 				restoreFiles = limitFiles()
 			}
 			join(c.unable)
@@ -71,8 +71,7 @@ func TestRankCannotReachTheFile(t *testing.T) {
 	}
 }
 
-// A notice of a rank that was killed meanwhile, or of a rank of another job, never ends a later
-// job.
+// A notice of a rank that was killed meanwhile, or of another job's rank, never ends a later job.
 func TestStaleNotices(t *testing.T) {
 	start, err := ownStart()
 	now := time.Duration(sinceBoot())
@@ -90,7 +89,7 @@ func TestStaleNotices(t *testing.T) {
 	for name, c := range map[string]struct {
 		target string
 		secret string
-		left   bool // and removed by the next job, unless stays
+		left   bool // and the next job removes it, unless stays is set
 		stays  bool
 	}{
 		"of a dead process":        {target: change(func(n *notice) { n.pid = dead.Process.Pid }), left: true},
@@ -147,7 +146,7 @@ func TestStaleNotices(t *testing.T) {
 	}
 }
 
-// The text of a notice is one line that a terminal shows, and other users' are none.
+// The text of a notice is one printable line. Links of other users are not notices.
 func TestNotices(t *testing.T) {
 	own(t)
 	path := directory + "/notice"

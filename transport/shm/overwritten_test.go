@@ -10,9 +10,9 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Whatever is written over the words by which ranks find each other's messages, results and
-// failures, the methods that read them return a *ProtocolError, or panic with one, which
-// whoever calls them recovers. (The engine does: ccl, TestOverwrittenMemory.)
+// If another program has overwritten the words by which ranks find each other's messages, results and
+// failures, the methods that read them return a *ProtocolError or panic with one. The caller recovers
+// the panic. (Package ccl: TestOverwrittenMemory.)
 func TestOverwrittenMemory(t *testing.T) {
 	const n = 3
 	message := transport.Message{Bytes: make([]byte, 16), Total: 64}
@@ -21,16 +21,16 @@ func TestOverwrittenMemory(t *testing.T) {
 		word func(ep *endpoint) *atomic.Uint64
 		use  func(ep []*endpoint) error
 	}{
-		"lane, put": {laneWord(0, 1), func(ep []*endpoint) error {
+		"P2P, put": {p2pWord(0, 1), func(ep []*endpoint) error {
 			_, _, err := ep[0].p2p.TryPut(1, &message)
 			return err
 		}},
-		"lane, drained": {laneWord(0, 1), func(ep []*endpoint) error { ep[0].p2p.TryDrained(1); return nil }},
-		"lane, next": {laneWord(0, 1), func(ep []*endpoint) error {
+		"P2P, drained": {p2pWord(0, 1), func(ep []*endpoint) error { ep[0].p2p.TryDrained(1); return nil }},
+		"P2P, next": {p2pWord(0, 1), func(ep []*endpoint) error {
 			_, _, err := ep[1].p2p.TryNext(0)
 			return err
 		}},
-		"lane, take": {laneWord(0, 1), func(ep []*endpoint) error { ep[1].p2p.Take(0); return nil }},
+		"P2P, take": {p2pWord(0, 1), func(ep []*endpoint) error { ep[1].p2p.Take(0); return nil }},
 		"put": {callWord(0, 1), func(ep []*endpoint) error {
 			_, err := ep[0].Put(1, &message)
 			return err
@@ -59,7 +59,7 @@ func TestOverwrittenMemory(t *testing.T) {
 		if _, ok, err := eps[0].p2p.TryPut(1, &message); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		h, _ := eps[0].slot(int(laneWord(0, 1)(eps[0]).Load()), 0)
+		h, _ := eps[0].slot(int(p2pWord(0, 1)(eps[0]).Load()), 0)
 		overwrite(h)
 		wantProtocolError(t, "slot: "+name, func() error {
 			_, _, err := eps[1].p2p.TryNext(0)
@@ -81,7 +81,7 @@ func TestOverwrittenMemory(t *testing.T) {
 	})
 }
 
-// A word for the group's failure that no rank writes is a failure all the same.
+// A group has failed as well if its fail word holds a value that no rank writes.
 func TestOverwrittenFailure(t *testing.T) {
 	for _, v := range []uint64{4, 2, 1 << 63, math.MaxUint64} { // rank 1 has not failed
 		eps := heapEndpoints(t, 3)
@@ -94,8 +94,8 @@ func TestOverwrittenFailure(t *testing.T) {
 	}
 }
 
-// A failure counts as the failure of the rank whose record holds it, also if the record names
-// another rank.
+// A failure counts as the failure of the rank whose record holds it, also if the record names another
+// rank.
 func TestOverwrittenRecord(t *testing.T) {
 	eps := heapEndpoints(t, 2)
 	eps[1].Fail(&transport.Failure{Kind: transport.FailureAborted, By: 65000})
@@ -104,7 +104,7 @@ func TestOverwrittenRecord(t *testing.T) {
 	}
 }
 
-// A buffer in a region that this rank has not, and never had, is a *ProtocolError.
+// A buffer in a region that this rank does not have leads to a *ProtocolError.
 func TestOverwrittenRegion(t *testing.T) {
 	eps := heapEndpoints(t, 2)
 	for _, number := range []uint64{0, 1, 1 << 63, math.MaxUint64} {
@@ -130,7 +130,7 @@ func heapEndpoints(t *testing.T, ranks int) (eps []*endpoint) {
 	return eps
 }
 
-func laneWord(from, to int) func(ep *endpoint) *atomic.Uint64 {
+func p2pWord(from, to int) func(ep *endpoint) *atomic.Uint64 {
 	return func(ep *endpoint) *atomic.Uint64 { return ep.pair(ep.layout.p2pPairs, from, to) }
 }
 

@@ -20,7 +20,7 @@ func TestStartOf(t *testing.T) {
 	if !ok || parent > own {
 		t.Errorf("the parent started at %d (%v), this process at %d", parent, ok, own)
 	}
-	// A dead process whose parent has not collected it yet does not run.
+	// A zombie does not count as running.
 	child := exec.Command("/bin/true")
 	out, err := child.StdoutPipe()
 	if err != nil {
@@ -29,7 +29,7 @@ func TestStartOf(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = out.Read(make([]byte, 1)) // ends when it has
+	_, _ = out.Read(make([]byte, 1)) // returns when the process has ended
 	for limit := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
 		if _, ok := startOf(child.Process.Pid); !ok {
 			break

@@ -20,24 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test binary plays ranks as processes of their own: started with this variable
-// it plays a rankSpec instead of running tests.
+// The test binary also runs ranks as separate processes: if this variable is set it plays the rankSpec
+// in it instead of running tests.
 const rankVariable = "TEST_GOCCL_SEGMENT_RANK"
 
 type rankSpec struct {
 	Dir     string
 	Job     Job
 	Bytes   int
-	Stop    string        // the point of openSegment to stop at until told to go on
-	Then    string        // the same, later
-	Files   int           // how many files it may open from Stop on, none if 1
-	Timeout time.Duration // of openSegment, from Stop if there is one
-	Cancel  bool          // after Timeout, instead of a deadline
-	Groups  uint64        // to form, instead of all that
-	Region  bool          // to make one, instead of all that
+	Stop    string        // the point of openSegment at which the rank stops until the test lets it go on
+	Then    string        // a later such point
+	Files   int           // nonzero: the rank can open no files from Stop on
+	Timeout time.Duration // of openSegment; counted from Stop if that is set
+	Cancel  bool          // Timeout cancels the context instead of being its deadline
+	Groups  uint64        // if nonzero, the rank only forms that many groups
+	Region  bool          // the rank only makes a region
 }
 
-// rankResult is what openSegment came to on a rank.
+// rankResult describes what openSegment returned on a rank.
 type rankResult struct {
 	Err               string
 	Lost              *transport.PeerLostError
@@ -46,7 +46,7 @@ type rankResult struct {
 	Requested         int // of an *AllocationFailedError
 	Cancelled         bool
 	Zero              bool // the arena is all zero and aligned
-	Files, Goroutines int  // more than before
+	Files, Goroutines int  // how many more than before
 	Elapsed           time.Duration
 }
 
@@ -101,13 +101,13 @@ func playRank(text string) {
 			os.Exit(3)
 		}
 	}
-	_, _ = startOf(os.Getpid()) // the runtime's own files are open from now on
+	_, _ = startOf(os.Getpid()) // makes the runtime open its own files before they are counted
 	files, goroutines := openFiles(), runtime.NumGoroutine()
 	start := time.Now()
 	s, err := openSegment(ctx, spec.Job, spec.Bytes)
 	restore()
 	result := rankResult{Elapsed: time.Since(start), Files: openFiles() - files}
-	// What has ended ctx may be on its way out.
+	// The goroutine that ended ctx may still be returning.
 	for limit := time.Now().Add(time.Second); ; runtime.Gosched() {
 		result.Goroutines = runtime.NumGoroutine() - goroutines
 		if result.Goroutines <= 0 || time.Now().After(limit) {
@@ -135,7 +135,7 @@ func playRank(text string) {
 	reply("result", result)
 	for in.Scan() {
 		switch in.Text() {
-		case "store": // a word of this rank's own
+		case "store": // in this rank's own word
 			at[atomic.Uint64](s.arena, s.size-8*(s.rank+1)).Store(uint64(100 + s.rank))
 			reply("stored", true)
 		case "load":
@@ -165,13 +165,13 @@ func playRank(text string) {
 	}
 }
 
-// limitFiles leaves this process no file descriptor to open, until restore is called.
+// limitFiles keeps this process from opening files until restore is called.
 func limitFiles() (restore func()) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		panic(err)
 	}
-	none := unix.Rlimit{Max: limit.Max} // what is open stays so
+	none := unix.Rlimit{Max: limit.Max} // open files stay open
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
 		panic(err)
 	}
@@ -198,7 +198,7 @@ func openFiles() int {
 	return len(entries)
 }
 
-// rank is a rank in a process of its own.
+// rank is a rank in a separate process.
 type rank struct {
 	t     *testing.T
 	spec  rankSpec
@@ -208,8 +208,8 @@ type rank struct {
 	seen  []string
 }
 
-// startRank starts a rank; it is killed at the end of the test if it has not ended
-// by then. A timeout of zero is a long one.
+// startRank starts a rank. The end of the test kills it if it still runs. A timeout of zero means a
+// minute.
 func startRank(t *testing.T, spec rankSpec, change ...func(*exec.Cmd)) *rank {
 	t.Helper()
 	spec.Dir = directory
@@ -253,7 +253,7 @@ func startRank(t *testing.T, spec rankSpec, change ...func(*exec.Cmd)) *rank {
 	return r
 }
 
-// await returns what the rank prints after a word.
+// await waits for a line that starts with a word, and returns the rest of the line.
 func (r *rank) await(word string) string {
 	r.t.Helper()
 	limit := time.NewTimer(20 * time.Second)
@@ -262,19 +262,19 @@ func (r *rank) await(word string) string {
 		select {
 		case line, ok := <-r.lines:
 			if !ok {
-				r.t.Fatalf("rank %d has ended without %q; it said %q", r.spec.Job.Rank, word, r.seen)
+				r.t.Fatalf("rank %d has ended without %q; it printed %q", r.spec.Job.Rank, word, r.seen)
 			}
 			r.seen = append(r.seen, line)
 			if rest, ok := strings.CutPrefix(line, word+" "); ok || line == word {
 				return rest
 			}
 		case <-limit.C:
-			r.t.Fatalf("rank %d does not say %q; it said %q", r.spec.Job.Rank, word, r.seen)
+			r.t.Fatalf("rank %d does not print %q; it printed %q", r.spec.Job.Rank, word, r.seen)
 		}
 	}
 }
 
-// ask tells the rank something, and returns its answer.
+// ask sends the rank a command, and returns its answer, which follows a word.
 func ask[T any](r *rank, question, word string) (answer T) {
 	r.t.Helper()
 	if _, err := io.WriteString(r.in, question+"\n"); err != nil {
@@ -304,7 +304,7 @@ func (r *rank) result() (result rankResult) {
 	return result
 }
 
-// joined is result of a rank that has to succeed.
+// joined fails the test unless the rank has succeeded.
 func (r *rank) joined() {
 	r.t.Helper()
 	if got := r.result(); got.Err != "" || !got.Zero || got.Files != 1 {
@@ -314,7 +314,7 @@ func (r *rank) joined() {
 
 func (r *rank) pid() int { return r.cmd.Process.Pid }
 
-// kill ends the rank by SIGKILL and collects it.
+// kill ends the rank by SIGKILL and waits for it.
 func (r *rank) kill() {
 	r.t.Helper()
 	if err := r.cmd.Process.Kill(); err != nil {

@@ -28,7 +28,7 @@ func TestFailureSurvivesItsRecord(t *testing.T) {
 	}
 }
 
-// What does not fit is cut, and nothing is written beyond the record.
+// Text and ranks that do not fit are cut. Nothing is written beyond the record.
 func TestRecordIsBounded(t *testing.T) {
 	const guard = 0xa5
 	b := bytes.Repeat([]byte{guard}, recordBytes+16)
@@ -46,7 +46,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// A record may hold anything, since others write it.
+// A record may contain any bytes, since other processes can write it.
 func FuzzDecodeFailure(f *testing.F) {
 	good := make([]byte, recordBytes)
 	encodeFailure(good, &transport.Failure{Kind: transport.FailureTimeout, Ranks: []int{1}, Text: "late"})
@@ -63,8 +63,8 @@ func FuzzDecodeFailure(f *testing.F) {
 	})
 }
 
-// A reason is read as it was written or not at all: not while it is replaced, nor as that
-// of another call; and whatever lies in its place is bounded.
+// load returns a reason as it was stored, or none: not while it is replaced, and not the reason for
+// another call. Invalid lengths are cut.
 func TestReasonIsWholeOrNotThere(t *testing.T) {
 	var r reason
 	check := func(seq uint64, want string) {
@@ -86,7 +86,7 @@ func TestReasonIsWholeOrNotThere(t *testing.T) {
 	check(6, long[:transport.ReasonBytes])
 	r.length.Store(1 << 63)
 	check(6, long[:transport.ReasonBytes])
-	r.seq.Store(0) // as in the middle of another store
+	r.seq.Store(0) // like in the middle of another store
 	check(6, "")
 
 	var writer sync.WaitGroup

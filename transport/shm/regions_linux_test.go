@@ -17,7 +17,7 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// joined connects ranks of this process, each with mappings of its own.
+// joined connects ranks that are goroutines of this process. Each has its own mappings.
 func joined(t *testing.T, ranks int) []*mapped {
 	t.Helper()
 	own(t)
@@ -38,7 +38,7 @@ func joined(t *testing.T, ranks int) []*mapped {
 	return eps
 }
 
-// all runs what on all ranks side by side.
+// all runs what on all ranks concurrently.
 func all(t *testing.T, ranks int, what func(rank int) error) {
 	t.Helper()
 	errs := make([]error, ranks)
@@ -50,7 +50,7 @@ func all(t *testing.T, ranks int, what func(rank int) error) {
 	require.NoError(t, errors.Join(errs...))
 }
 
-// segments counts the segments of the test that are mapped.
+// segments returns the number of the test's mappings of segments.
 func segments(t *testing.T) int { return strings.Count(mappedAreas(t), directory) }
 
 // exposed enters a call that shows a buffer.
@@ -59,7 +59,7 @@ func exposed(ep *mapped, seq uint64, b []byte) error {
 	return err
 }
 
-// makeRegions makes a region, in a call.
+// makeRegions makes a region in a call.
 func makeRegions(t *testing.T, eps []*mapped, seq uint64, size int) []transport.Region {
 	t.Helper()
 	regions := make([]transport.Region, len(eps))
@@ -75,8 +75,8 @@ func makeRegions(t *testing.T, eps []*mapped, seq uint64, size int) []transport.
 	return regions
 }
 
-// A region that its ranks have done with, while a call shows it, stays until the call ends;
-// its pages are gone when the last rank has done with it, and the mappings with the next call.
+// If ranks free a region that a call shows, it stays mapped until the call ends. Its pages are released
+// when the last rank has freed it, and the next call unmaps it.
 func TestRegionIsGivenBackBetweenCalls(t *testing.T) {
 	eps := joined(t, 2)
 	before := segments(t)
@@ -106,7 +106,7 @@ func TestRegionIsGivenBackBetweenCalls(t *testing.T) {
 	all(t, 2, func(rank int) error { return eps[rank].Complete() })
 }
 
-// A region that a rank has not done with when it frees its endpoint is its own from then on.
+// A region that a rank has not freed when it frees its endpoint stays mapped until the rank frees it.
 func TestRegionOutlivesItsEndpoint(t *testing.T) {
 	eps := joined(t, 2)
 	kept, left := makeRegions(t, eps, 1, 100), makeRegions(t, eps, 2, 100)
@@ -120,7 +120,7 @@ func TestRegionOutlivesItsEndpoint(t *testing.T) {
 	require.EqualValues(t, 1, kept[1].Bytes()[99])
 }
 
-// Each rank gets its own part of a region, and no rank more than that.
+// Each rank allocates its own part of a region, and nothing else.
 func TestEveryRankAllocatesItsPart(t *testing.T) {
 	const size = 64 << 20
 	eps := joined(t, 2)
@@ -155,7 +155,7 @@ func TestEveryRankAllocatesItsPart(t *testing.T) {
 	}
 }
 
-// Parts are whole pages, and make up the file.
+// Parts are whole pages, and together they are the file.
 func TestParts(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 7, 1000} {
 		for _, size := range []int{1, 100, 4096, 4097, 8192, 1 << 20, 1<<20 + 1, 1<<40 + 12345} {
@@ -172,8 +172,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// A region that a rank has no room for, for whatever reason, is none on all ranks, which all
-// say the same; nothing of it is left, and the next one is made.
+// If a rank cannot get its part of a region, for any reason, all ranks return the same error. Nothing
+// of the region remains, and the next region is made.
 func TestNoRoomForARegion(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T) (heal func())
@@ -181,7 +181,7 @@ func TestNoRoomForARegion(t *testing.T) {
 	}{
 		"one rank's part": {func(*testing.T) func() {
 			fallocate = func(fd int, mode uint32, off, n int64) error {
-				if off > 1<<18 && off < 1<<19 { // where rank 1's part begins
+				if off > 1<<18 && off < 1<<19 { // where rank 1's part starts
 					return unix.ENOSPC
 				}
 				return unix.Fallocate(fd, mode, off, n)
@@ -241,7 +241,7 @@ func TestNoRoomForARegion(t *testing.T) {
 	}
 }
 
-// playRegion is a rank that makes a region, and may stop at a point of that.
+// playRegion runs a rank that makes a region, and may stop at a point while it does.
 func playRegion(spec rankSpec, in *bufio.Scanner) {
 	geometryOf = small
 	ep, err := Join(context.Background(), spec.Job)
@@ -263,12 +263,12 @@ func playRegion(spec rankSpec, in *bufio.Scanner) {
 	reply("lost", lost)
 }
 
-// A rank that dies while a region is made fails the others, and leaves nothing behind.
+// If a rank dies while a region is made, the other ranks get an error. Nothing remains.
 func TestDeathWhileARegionIsMade(t *testing.T) {
 	for _, dies := range []int{0, 1} {
 		for _, point := range []string{"region named", "region offered", "region shared", "region allocated", "region to be unnamed"} {
 			if dies == 1 && (point == "region named" || point == "region to be unnamed") {
-				continue // it is rank 0's alone
+				continue // only rank 0 reaches this point
 			}
 			t.Run(fmt.Sprintf("rank %d at %s", dies, point), func(t *testing.T) {
 				own(t)

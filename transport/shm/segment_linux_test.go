@@ -18,8 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// own gives a test a directory for segments of its own, in which nothing may be
-// left at its end.
+// own gives a test its own directory for segments. The test fails if it leaves files there.
 func own(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "goccl-test-")
@@ -63,8 +62,8 @@ func startJob(t *testing.T, name string, size int) []*rank {
 	return ranks
 }
 
-// All ranks get the same memory, all zero. They know each other's processes and notice a death at
-// once. Only the mapping remains.
+// All ranks get the same memory, all zero. They know each other's process ids and notice a death
+// immediately. Only the mapping remains.
 func TestSegment(t *testing.T) {
 	for size := 1; size <= 8; size++ {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -92,7 +91,7 @@ func TestSegment(t *testing.T) {
 					t.Errorf("rank %d takes the others for %v, want %v", i, got, pids)
 				}
 			}
-			for i, r := range ranks { // one after the other is killed, or leaves
+			for i, r := range ranks { // each rank in turn is killed or closes its segment
 				if i%2 == 0 {
 					r.kill()
 				} else if more := ask[int](r, "close", "closed"); more != 0 {
@@ -109,8 +108,7 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// Ranks in pid namespaces of their own, as in containers, see each other's deaths
-// all the same.
+// Ranks in different pid namespaces, as in containers, notice each other's deaths.
 func TestPIDNamespaces(t *testing.T) {
 	apart := func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}
@@ -145,8 +143,8 @@ func TestPIDNamespaces(t *testing.T) {
 	removeLeftovers(t, 1)
 }
 
-// A process that a rank starts does not inherit its locks, which would keep a dead
-// rank alive.
+// A process that a rank starts does not inherit its locks. Otherwise the rank would count as alive after
+// its death.
 func TestLocksAreNotInherited(t *testing.T) {
 	own(t)
 	var fds []int
@@ -178,22 +176,21 @@ func TestLocksAreNotInherited(t *testing.T) {
 	}
 }
 
-// A rank that is killed while the ranks gather ends the gathering: all that have
-// attached by then learn who it was, and the others miss it. A file is left only for
-// ranks that are still to come, which know by the secret that it is theirs, and the last of
-// them removes it.
+// If a rank is killed while the ranks gather and after it has attached, the other ranks learn which
+// rank died. If it has not attached, they time out. A file remains only for ranks that are still to
+// come. They recognise it by the secret, and the last of them removes it.
 func TestKilledWhileGathering(t *testing.T) {
 	for _, c := range []struct {
 		victim int
 		point  string
-		others [3]string // where they are by then
-		known  bool      // the others can know
+		others [3]string // the point that each of the other ranks has reached by then
+		known  bool      // the other ranks can learn which rank died
 	}{
-		{0, "made", [3]string{}, false}, // the others see nothing
+		{0, "made", [3]string{}, false}, // the others see no file
 		{0, "named", [3]string{1: "attached", 2: "attached"}, true},
 		{0, "named", [3]string{1: "attached", 2: "found"}, true},
-		{0, "named", [3]string{1: "attached"}, true}, // the last learns it from the file
-		{0, "named", [3]string{}, true},              // and so do both
+		{0, "named", [3]string{1: "attached"}, true}, // the last rank learns of the death from the file
+		{0, "named", [3]string{}, true},              // both ranks learn of it from the file
 		{0, "gathered", [3]string{1: "attached", 2: "attached"}, true},
 		{0, "unnamed", [3]string{1: "attached", 2: "attached"}, true},
 		{1, "found", [3]string{0: "named", 2: "attached"}, false},
@@ -218,7 +215,7 @@ func TestKilledWhileGathering(t *testing.T) {
 					continue
 				}
 				if c.point == "gathered" || c.point == "unnamed" {
-					spec.Stop = "" // or it would not come to that
+					spec.Stop = "" // otherwise it would stop before that point
 				}
 				if !c.known {
 					spec.Timeout = 200 * time.Millisecond
@@ -280,8 +277,8 @@ func removeLeftovers(t *testing.T, n int) (found []Leftover) {
 	return found
 }
 
-// When a rank gives up, the other ranks fail at once and name it, or the rank that it missed.
-// Nothing remains.
+// When a rank gives up, the other ranks fail immediately. Their errors name that rank, or the rank for
+// which it waited. Nothing remains.
 func TestGivingUp(t *testing.T) {
 	for _, quitter := range []int{0, 1} {
 		for _, cancel := range []bool{false, true} {
@@ -308,7 +305,7 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// If rank 0 does not come, the error names it and the file that it should have made.
+// If rank 0 does not come, the error names rank 0 and the file that it should have made.
 func TestRankZeroIsMissing(t *testing.T) {
 	own(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -321,8 +318,8 @@ func TestRankZeroIsMissing(t *testing.T) {
 	}
 }
 
-// If two processes come as one rank, perhaps because a second job has the name, all ranks learn
-// it at once with both process ids. Nothing can tell to which job the other ranks belong.
+// If two processes come as one rank, perhaps because a second job has the same name, all ranks
+// immediately return an error with both process ids. The other ranks may belong to either job.
 func TestRankTwice(t *testing.T) {
 	for twice := range 2 {
 		t.Run(fmt.Sprint("rank ", twice), func(t *testing.T) {
@@ -346,7 +343,7 @@ func TestRankTwice(t *testing.T) {
 	}
 }
 
-// A second rank 0 that comes when all ranks of the first job have come belongs to another job.
+// A second rank 0 that comes after all ranks of the first job belongs to another job.
 func TestSecondJobComesLate(t *testing.T) {
 	for _, point := range []string{"gathered", "unnamed"} {
 		t.Run(point, func(t *testing.T) {
@@ -354,7 +351,7 @@ func TestSecondJobComesLate(t *testing.T) {
 			zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: point})
 			one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}})
 			zero.await("at " + point)
-			if point == "gathered" { // the name is there, and all ranks: it fails the first job
+			if point == "gathered" { // the file has its name and all ranks have attached: the first job fails
 				second := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
 				if got := second.result(); !strings.Contains(got.Err, "another job of this name") {
 					t.Errorf("the second rank 0: %+v", got)
@@ -378,7 +375,7 @@ func TestSecondJobComesLate(t *testing.T) {
 	}
 }
 
-// A rank that gives up at the moment when all ranks have come counts as joined: all ranks join, or
+// A rank that gives up at the moment when all ranks have come counts as joined: either all ranks join or
 // none.
 func TestGivingUpWhenAllAreThere(t *testing.T) {
 	own(t)
@@ -389,7 +386,7 @@ func TestGivingUpWhenAllAreThere(t *testing.T) {
 	one.goOn()
 	one.await("at giving up")
 	zero.goOn()
-	zero.joined() // before rank 1 has said that it gives up
+	zero.joined() // before rank 1 has stored that it gives up
 	one.goOn()
 	one.joined()
 
@@ -407,8 +404,8 @@ func TestGivingUpWhenAllAreThere(t *testing.T) {
 	}
 }
 
-// Two jobs of one name start at once, each with a secret of its own: they never meet, in
-// whatever order their ranks come.
+// Two jobs of one name with different secrets start at the same time. They never meet, in whatever order
+// their ranks come.
 func TestTwoJobsWithSecrets(t *testing.T) {
 	own(t)
 	const jobs, size = 2, 3
@@ -446,7 +443,7 @@ func TestTwoJobsWithSecrets(t *testing.T) {
 	}
 }
 
-// More jobs than names, each with a secret of its own: the last waits until one of the others
+// There are more jobs than names, each with another secret. The last one waits until one of the others
 // has joined.
 func TestMoreJobsThanNames(t *testing.T) {
 	own(t)
@@ -501,8 +498,7 @@ func TestMoreJobsThanNames(t *testing.T) {
 	}
 }
 
-// Two jobs of one name, of which the first runs already: its name is free again, and
-// they never meet.
+// Two jobs of one name never meet if the first already runs: its file has no name any more.
 func TestTwoJobsRunning(t *testing.T) {
 	own(t)
 	jobs := [2][]*rank{}
@@ -524,8 +520,9 @@ func TestTwoJobsRunning(t *testing.T) {
 	}
 }
 
-// A rank that waits for its place while another process has locked it and not yet
-// said who it is learns it as soon as it does; and if that one dies, has the place.
+// A rank waits while another process has locked the rank's place and not yet written its process id.
+// When the other process writes it, the rank returns an error; when the other process dies, the rank
+// takes the place.
 func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprint("dies ", dies), func(t *testing.T) {
@@ -548,7 +545,7 @@ func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 			if got := other.result(); !strings.Contains(got.Err, fmt.Sprintf("pid %d has joined as rank 1 already and is running", slow.pid())) {
 				t.Errorf("got %q", got.Err)
 			}
-			for _, r := range []*rank{zero, slow} { // they hear of the mistake, which ends the job
+			for _, r := range []*rank{zero, slow} { // they learn of the mistake, which ends the job
 				if got := r.result(); !strings.Contains(got.Err, "has joined as rank 1 already") {
 					t.Errorf("rank %d: got %q", r.spec.Job.Rank, got.Err)
 				}
@@ -558,7 +555,7 @@ func TestPlaceTakenByOneThatIsSlow(t *testing.T) {
 	}
 }
 
-// A rank that joined and died is not replaced.
+// No process can replace a rank that joined and died.
 func TestRankComesBack(t *testing.T) {
 	own(t)
 	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
@@ -576,8 +573,8 @@ func TestRankComesBack(t *testing.T) {
 	}
 }
 
-// Ranks that disagree on the job's size or on the geometry all learn it at once, and whom
-// they disagree with.
+// If ranks disagree on the job's size or on the geometry, all of them immediately return an error that
+// names the process with which they disagree.
 func TestRanksDisagree(t *testing.T) {
 	for want, spec := range map[string]rankSpec{
 		"it is for 2 ranks, this process is one of 3":          {Job: Job{Name: "job", Rank: 2, Size: 3}},
@@ -601,14 +598,14 @@ func TestRanksDisagree(t *testing.T) {
 	}
 }
 
-// A rank that cannot attach, for whatever reason, tells the ranks that wait for it.
+// A rank that cannot attach tells the ranks that wait for it, whatever the reason.
 func TestRankCannotAttach(t *testing.T) {
 	own(t)
 	zero := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}})
 	zero.await("at named")
 	one := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 1, Size: 2}, Stop: "locked", Files: 1})
 	one.await("at locked")
-	one.goOn() // with no file descriptor left
+	one.goOn() // it can open no more files
 	for _, r := range []*rank{one, zero} {
 		if got := r.result(); !strings.Contains(got.Err, "too many open files") || got.Elapsed > 10*time.Second {
 			t.Errorf("rank %d: %+v", r.spec.Job.Rank, got)
@@ -616,8 +613,8 @@ func TestRankCannotAttach(t *testing.T) {
 	}
 }
 
-// A leftover does not keep the next job of its name from starting. Rank 0 removes it, and the
-// other ranks wait for that, in whatever order they come.
+// A leftover does not keep the next job of its name from starting. Rank 0 removes it, and the other
+// ranks wait for that, in whatever order they come.
 func TestStaleFile(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		t.Run(fmt.Sprintf("rank %d first", first), func(t *testing.T) {
@@ -663,7 +660,7 @@ func TestStaleFile(t *testing.T) {
 	}
 }
 
-// Rank 0 waits for ranks of the dead job that are about to learn of that.
+// Rank 0 waits for ranks of the dead job that have not noticed the death yet.
 func TestStaleFileWithRanks(t *testing.T) {
 	own(t)
 	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 3}, Stop: "named"})
@@ -715,7 +712,7 @@ func TestStaleFileOfOneThatIsDying(t *testing.T) {
 	}
 }
 
-// If rank 0 does not come again, the errors of the other ranks describe the leftover, which stays.
+// If rank 0 does not come again, the errors of the other ranks describe the leftover, which remains.
 func TestStaleFileStays(t *testing.T) {
 	own(t)
 	dead := startRank(t, rankSpec{Job: Job{Name: "job", Rank: 0, Size: 2}, Stop: "named"})
@@ -733,7 +730,7 @@ func TestStaleFileStays(t *testing.T) {
 	removeLeftovers(t, 1)
 }
 
-// A process that can open no more files fails at once with that error, and not with a timeout.
+// A process that can open no more files immediately fails with that error, not with a timeout.
 func TestNoFileDescriptors(t *testing.T) {
 	own(t)
 	for i := range 2 {

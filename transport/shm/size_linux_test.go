@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A job's segment is as long as is said before, all of it memory that is there.
+// A job's segment has SegmentBytes bytes, and all of its memory is allocated.
 func TestSegmentBytes(t *testing.T) {
 	own(t)
 	const ranks = 1

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinedRanks are the endpoints of a job of small ranks, which are freed at the end.
+// joinedRanks returns the endpoints of a job with a small geometry. The end of the test frees them.
 func joinedRanks(t *testing.T, n int) []transport.Endpoint {
 	t.Helper()
 	t.Cleanup(JoinWith(small))
@@ -36,8 +36,8 @@ func joinedRanks(t *testing.T, n int) []transport.Endpoint {
 	return eps
 }
 
-// A member that cannot reach the memory of a new group tells the others, which wait for it
-// already or come later.
+// A member that cannot open the memory of a new group tells the other members, whether they already wait
+// for it or come later.
 func TestGroupThatARankCannotMake(t *testing.T) {
 	for unable := range 3 {
 		t.Run(fmt.Sprint("rank ", unable), func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestGroupThatARankCannotMake(t *testing.T) {
 			errs := make([]error, 3)
 			group := func(r int) { _, errs[r] = eps[members[r]].(transport.Groups).Group(ctx, 7, members) }
 			waits := func() {}
-			if unable != 0 { // rank 0 has made the memory, and waits
+			if unable != 0 { // rank 0 has made the memory and waits
 				named, over := make(chan struct{}), make(chan struct{})
 				restore := stopAt(func(point string) {
 					if point == "named" {
@@ -78,7 +78,7 @@ func TestGroupThatARankCannotMake(t *testing.T) {
 					t.Errorf("rank %d: %v", r, err)
 				}
 			}
-			// The next group is none of that.
+			// The next group is not affected.
 			var all sync.WaitGroup
 			for r, ep := range eps {
 				all.Go(func() {
@@ -97,7 +97,7 @@ func TestGroupThatARankCannotMake(t *testing.T) {
 	}
 }
 
-// A member's report about one group does not reach another group, and the latest reports are kept.
+// A member's report about one group does not affect another group. The latest reports are kept.
 func TestUnmadeGroups(t *testing.T) {
 	own(t)
 	eps := joinedRanks(t, 2)
