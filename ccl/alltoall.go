@@ -83,7 +83,7 @@ func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, 
 	r := c.ask(CollAllToAll, dtype, c.pack(send, &out), recv, opts)
 	r.matrix, r.displs, r.met = c.lengths.matrix, recvDispls, true
 	var longestOut, longestIn int
-	r.count, longestOut, longestIn = r.matrix.sums(c.size)
+	r.count, longestOut, longestIn = r.matrix.Sums(c.size)
 	r.bytes, r.total = longestOut<<send.shift, longestIn<<send.shift
 	r.lengths = fingerprint.Mix(uint64(r.count))
 	return c.run(ctx, r)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
+	"github.com/goccl/goccl/ccl/internal/layout"
 )
 
 // blocks are the blocks of a buffer, one for each rank, of the same length or of the lengths in
@@ -97,7 +98,7 @@ func (b *blocks) fit(buffer string, n int) error {
 	if n < end {
 		return b.wrong(buffer, end, n).orMore()
 	}
-	if r, s, ok := overlappingBlocks(b.counts, b.displs); ok {
+	if r, s, ok := layout.Overlap(b.counts, b.displs); ok {
 		return &InvalidArgumentError{b.operation, fmt.Sprintf("the places of ranks %d and %d in %s overlap", r, s, buffer)}
 	}
 	return nil
@@ -125,30 +126,6 @@ func within(part, whole Buffer, at int) bool {
 		at+part.Len() <= whole.Len() && same(part.data, whole.Slice(at, at+part.Len()).data)
 }
 
-// overlappingBlocks returns two ranks whose blocks share elements. Blocks in ascending order, the
-// usual case, take one pass.
-func overlappingBlocks(counts, displs []int) (a, b int, ok bool) {
-	ascending, end := true, 0
-	for r := range displs {
-		if counts[r] == 0 {
-			continue
-		}
-		ascending = ascending && displs[r] >= end
-		end = displs[r] + counts[r]
-	}
-	if ascending {
-		return 0, 0, false
-	}
-	for a := range displs {
-		for b := a + 1; b < len(displs); b++ {
-			if counts[a] > 0 && counts[b] > 0 && displs[a] < displs[b]+counts[b] && displs[b] < displs[a]+counts[a] {
-				return a, b, true
-			}
-		}
-	}
-	return 0, 0, false
-}
-
 // notNil returns counts, but not nil, which would mean that all blocks have the same length.
 func notNil(counts []int) []int {
 	if counts == nil {
@@ -162,46 +139,7 @@ func notNil(counts []int) []int {
 type lengths struct {
 	mine, all []int64
 	counts    []int
-	matrix    matrix
-}
-
-// matrix is the number of elements that each rank sends to each rank in an all-to-all. The row of
-// rank r starts at 2*ranks*r: the numbers that it sends to every rank, then the numbers that it
-// expects from every rank.
-type matrix []int64
-
-func (m matrix) sent(ranks, from, to int) int     { return int(m[2*ranks*from+to]) }
-func (m matrix) expected(ranks, from, to int) int { return int(m[2*ranks*to+ranks+from]) }
-
-// sums returns the number of elements that all ranks together send, and the largest numbers that
-// one rank sends and receives.
-func (m matrix) sums(ranks int) (all, longestOut, longestIn int) {
-	for r := range ranks {
-		out, in := 0, 0
-		for s := range ranks {
-			out += m.sent(ranks, r, s)
-			in += m.sent(ranks, s, r)
-		}
-		all += out
-		longestOut, longestIn = max(longestOut, out), max(longestIn, in)
-	}
-	return all, longestOut, longestIn
-}
-
-// disagreement returns the first difference between what one rank sends and another expects.
-func (m matrix) disagreement(ranks int) error {
-	for from := range ranks {
-		for to := range ranks {
-			sent, expected := m.sent(ranks, from, to), m.expected(ranks, from, to)
-			if sent != expected {
-				return &MismatchError{Field: "counts", Values: []MismatchValue{
-					{Value: fmt.Sprintf("rank %d sends %d elements to rank %d", from, sent, to), Ranks: []int{from}},
-					{Value: fmt.Sprintf("rank %d expects %d from rank %d", to, expected, from), Ranks: []int{to}},
-				}}
-			}
-		}
-	}
-	return nil
+	matrix    layout.Matrix
 }
 
 // exchangeLengths gathers the lengths.mine of all ranks, of the same length on each, in
@@ -274,9 +212,12 @@ func (c *Communicator) agreeOnMatrix(ctx context.Context, dtype DType, send, rec
 	if err := c.exchangeLengths(ctx, collAllToAllLengths, dtype, 0, opts); err != nil {
 		return err
 	}
-	l.matrix = matrix(l.all)
-	if err := l.matrix.disagreement(c.size); err != nil {
-		return c.refuseLengths(collAllToAllLengths, err)
+	l.matrix = layout.Matrix(l.all)
+	if from, to, ok := l.matrix.Disagreement(c.size); ok {
+		return c.refuseLengths(collAllToAllLengths, &MismatchError{Field: "counts", Values: []MismatchValue{
+			{Value: fmt.Sprintf("rank %d sends %d elements to rank %d", from, l.matrix.Sent(c.size, from, to), to), Ranks: []int{from}},
+			{Value: fmt.Sprintf("rank %d expects %d from rank %d", to, l.matrix.Expected(c.size, from, to), from), Ranks: []int{to}},
+		}})
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (c *Call) InRange(from, to int) Range {
 // BlockLen(rank) in other collectives.
 func (c *Call) length(from, to, rank int) int {
 	if c.matrix != nil {
-		return c.matrix.sent(c.Size(), from, to)
+		return c.matrix.Sent(c.Size(), from, to)
 	}
 	return c.BlockLen(rank)
 }

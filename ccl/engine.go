@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
+	"github.com/goccl/goccl/ccl/internal/layout"
 	"github.com/goccl/goccl/ccl/internal/lifetime"
 	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/transport"
@@ -23,12 +24,12 @@ type request struct {
 	bytes   int    // of the longest input of a rank
 	total   int    // of the longest result of a rank
 	root    int
-	each    int    // elements of a block, if all blocks have the same length
-	counts  []int  // of the blocks, if not
-	matrix  matrix // of the blocks of an all-to-all, if not
-	displs  []int  // positions of blocks in out; nil: packed
-	lengths uint64 // hash of counts
-	met     bool   // the ranks have met for this call before, to exchange lengths
+	each    int           // elements of a block, if all blocks have the same length
+	counts  []int         // of the blocks, if not
+	matrix  layout.Matrix // of the blocks of an all-to-all, if not
+	displs  []int         // positions of blocks in out; nil: packed
+	lengths uint64        // hash of counts
+	met     bool          // the ranks have met for this call before, to exchange lengths
 	opts    CallOption
 }
 

@@ -1,6 +1,10 @@
 package ccl
 
-import "context"
+import (
+	"context"
+
+	"github.com/goccl/goccl/ccl/internal/layout"
+)
 
 // AllGather gives every rank the inputs of all: rank r's send goes to recv[r*len(send):]. send
 // has the same length, which may be 0, on all ranks; recv is as long as the send of all ranks
@@ -195,12 +199,7 @@ func (c *Communicator) moveBlocks(ctx context.Context, r *request, b *blocks, ro
 // pack returns the blocks of a buffer without gaps, in rank order: in the buffer itself if they
 // lie there like that, otherwise in memory of the communicator.
 func (c *Communicator) pack(send Buffer, b *blocks) Buffer {
-	packed := true
-	for at, r := 0, 0; r < len(b.displs) && packed; r++ {
-		packed = b.displs[r] == at || b.counts[r] == 0
-		at += b.counts[r]
-	}
-	if packed {
+	if layout.Packed(b.counts, b.displs) {
 		return send.Slice(0, b.total)
 	}
 	to := c.spareBuffer(b.total, send.shift)
