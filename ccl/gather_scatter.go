@@ -93,15 +93,14 @@ type parts struct {
 	blocks
 	part, whole         Buffer
 	partName, wholeName string
-	place               string // what the part is of the whole
 }
 
 func partsOf(coll Collective, send, recv Buffer, opts []CallOption) parts {
 	b, names := blocks{operation: coll.String()}, namesOf(coll, opts)
 	if coll == CollScatter || coll == collScatterLengths {
-		return parts{b, recv, send, names.recv, names.send, "block of"}
+		return parts{b, recv, send, names.recv, names.send}
 	}
-	return parts{b, send, recv, names.send, names.recv, "place in"}
+	return parts{b, send, recv, names.send, names.recv}
 }
 
 // check checks the parts of a rank that has the whole.
@@ -119,7 +118,7 @@ func (p *parts) check(ranks, rank int) error {
 		return err
 	}
 	if !within(p.part, p.whole, p.at(rank)) {
-		return &InvalidArgumentError{p.operation, p.partName + " overlaps " + p.wholeName + ", but is not this rank's " + p.place + " it"}
+		return &InvalidArgumentError{p.operation, p.partName + " overlaps " + p.wholeName + ", but is not this rank's block of it"}
 	}
 	return nil
 }

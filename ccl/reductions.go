@@ -48,26 +48,23 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 	if err := c.start(ctx, CollReduce, opts); err != nil {
 		return err
 	}
-	if err := c.checkReduce(send, recv, dtype, op, root, opts); err != nil {
+	err := c.checkRoot(CollReduce, root)
+	switch {
+	case err != nil:
+	case c.rank == root:
+		err = checkReduction(CollReduce, send, recv, dtype, op, opts)
+	case recv.Len() > 0:
+		err = &InvalidBufferSizeError{Operation: CollReduce.String(), Buffer: namesOf(CollReduce, opts).recv, Expected: 0, Actual: recv.Len()}
+	default:
+		err = checkReduction(CollReduce, send, send, dtype, op, opts)
+	}
+	if err != nil {
 		return c.end(c.refuse(err))
 	}
 	r := c.ask(CollReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op, r.root = op, root
 	r.count, r.bytes, r.total = send.Len(), len(send.data), len(send.data)
 	return c.run(ctx, r)
-}
-
-func (c *Communicator) checkReduce(send, recv Buffer, dtype DType, op Op, root int, opts []CallOption) error {
-	if err := c.checkRoot(CollReduce, root); err != nil {
-		return err
-	}
-	if c.rank == root {
-		return checkReduction(CollReduce, send, recv, dtype, op, opts)
-	}
-	if recv.Len() > 0 {
-		return &InvalidBufferSizeError{Operation: CollReduce.String(), Buffer: namesOf(CollReduce, opts).recv, Expected: 0, Actual: recv.Len()}
-	}
-	return checkReduction(CollReduce, send, send, dtype, op, opts)
 }
 
 // Scan stores in recv of rank r the reduction of the send buffers of ranks 0 to r. send and recv

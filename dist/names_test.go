@@ -64,7 +64,7 @@ func TestErrorsNameArguments(t *testing.T) {
 			func() error { return dist.AllGatherV(three, two, ones) },
 			func() (*dist.Work, error) { return dist.AllGatherVAsync(three, two, ones) },
 		}, {
-			"ccl: all_gather: input overlaps output, but is not this rank's place in it",
+			"ccl: all_gather: input overlaps output, but is not this rank's block of it",
 			func() error { return dist.AllGather(same, same[1:3]) },
 			func() (*dist.Work, error) { return dist.AllGatherAsync(same, same[1:3]) },
 		}, {
