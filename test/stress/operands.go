@@ -7,9 +7,10 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// operands are the buffers of one rank in a call. recv may be send, or a part of it.
+// operands are the buffers of one rank in a call.
 type operands[T ccl.Element] struct {
 	send, recv   []T
+	inPlace      bool   // one of them is a part of the other, or all of it
 	sends, recvs blocks // of send and recv
 	tensors      [][]T  // of a coalesced all-reduce: the parts of recv
 	want         []T    // of recv
@@ -57,7 +58,7 @@ func (c *call[T]) reduction(r int, inPlace bool) (o operands[T]) {
 	if c.coll == ccl.CollReduce && r != c.root {
 		return o
 	}
-	if o.recv = o.send; !inPlace {
+	if o.recv, o.inPlace = o.send, inPlace; !inPlace {
 		o.recv = c.output(r, c.count)
 	}
 	if o.want = c.reduced(ranks, 0, c.count); ranks == 0 {
@@ -88,7 +89,7 @@ func (c *call[T]) reduceScatter(r int, inPlace bool) (o operands[T]) {
 	o.sends = packed(c.lengths())
 	lo, hi := o.sends.at(r)
 	o.send = c.input(r, o.sends.total)
-	if o.recv = o.send[lo:hi]; !inPlace {
+	if o.recv, o.inPlace = o.send[lo:hi], inPlace; !inPlace {
 		o.recv = c.output(r, hi-lo)
 	}
 	o.want = c.reduced(c.g.size(), lo, hi)
@@ -110,7 +111,7 @@ func (c *call[T]) gathers(d *drawing, r int, inPlace bool) func() operands[T] {
 		if inPlace {
 			lo, hi := all.at(r)
 			copy(o.recv[lo:hi], o.send)
-			o.send = o.recv[lo:hi]
+			o.send, o.inPlace = o.recv[lo:hi], true
 		}
 		return o
 	}
