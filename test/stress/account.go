@@ -60,7 +60,6 @@ type Account struct {
 
 	mu    sync.Mutex
 	works []*started
-	comms []*ccl.Communicator // of the works
 	kept  []func()
 	watch sync.WaitGroup
 }
@@ -174,17 +173,17 @@ func (o *Outcome) blame(g *group, err error) {
 func (a *Account) starts(c *ccl.Communicator, b *started) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	b.at = now()
-	a.works, a.comms = append(a.works, b), append(a.comms, c)
+	b.at, b.comm = now(), c
+	a.works = append(a.works, b)
 	if len(a.works)%2 == 0 {
-		a.watch.Go(func() { a.await(c, b) })
+		a.watch.Go(func() { a.await(b) })
 	}
 }
 
 // await notes the outcome of a started operation.
-func (a *Account) await(c *ccl.Communicator, b *started) {
+func (a *Account) await(b *started) {
 	err := b.work.Wait(context.Background())
-	b.noted.Do(func() { a.ended(c, &b.ending, err) })
+	b.noted.Do(func() { a.ended(b.comm, &b.ending, err) })
 }
 
 // Settle notes the outcomes of all started operations, and checks the buffers a last time. The
@@ -192,10 +191,10 @@ func (a *Account) await(c *ccl.Communicator, b *started) {
 func (a *Account) Settle(patience time.Duration) {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
-	for i, b := range a.works {
+	for _, b := range a.works {
 		select {
 		case <-b.work.Done():
-			a.await(a.comms[i], b)
+			a.await(b)
 		case <-limit.C:
 			a.wrong("no end: %s, a Work, has neither a result nor an error", b.ending.text())
 			return

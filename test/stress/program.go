@@ -248,7 +248,7 @@ func (d *drawing) close(g *group) {
 	backwards := d.IntN(2) == 0
 	for _, rank := range g.members {
 		d.add(rank, "close "+g.name, func(r *run) error {
-			err := r.settle(backwards, func(b *started) bool { return b.group == g })
+			err := r.settle(backwards, func(b *started) bool { return b.ending.group == g })
 			if err == nil {
 				err = r.groups[g].Close()
 			}

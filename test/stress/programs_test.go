@@ -197,7 +197,7 @@ func TestAccountFinds(t *testing.T) {
 	x[1] = 7
 	sent := n.sending(g, Outcome{}, 0, true, want)
 	want[0]++
-	b := &started{ending: *sent, group: g}
+	b := &started{ending: *sent}
 	a.starts(c, b)
 	a.ended(c, &b.ending, ccl.ErrClosed)
 	a.works = nil

@@ -21,13 +21,14 @@ type run struct {
 
 // started is an operation that a rank has started and will wait for.
 type started struct {
-	group  *group
 	part   *part
 	ready  *int // the event that all ranks must reach before it can end
 	work   *ccl.Work
 	ending ending
-	at     int64     // with notes: the time of its start,
-	noted  sync.Once // and set when its end was noted
+	// With notes: its communicator, the time of its start, and whether its end was noted.
+	comm  *ccl.Communicator
+	at    int64
+	noted sync.Once
 }
 
 // ending contains the checks at the end of a call, a send or a receive.
@@ -99,7 +100,7 @@ func (r *run) ended(e *ending, err error) error {
 
 // later records an operation that was started.
 func (r *run) later(ready *int, work *ccl.Work, e *ending) {
-	b := &started{group: e.group, part: r.part, ready: ready, work: work, ending: *e}
+	b := &started{part: r.part, ready: ready, work: work, ending: *e}
 	r.started = append(r.started, b)
 	if r.notes != nil {
 		r.notes.starts(r.groups[e.group], b)
@@ -121,7 +122,7 @@ func (r *run) settle(backwards bool, asked func(*started) bool) error {
 	}
 	for _, b := range now {
 		if r.notes != nil {
-			r.notes.await(r.groups[b.group], b)
+			r.notes.await(b)
 			continue
 		}
 		if err := r.ended(&b.ending, b.work.Wait(r.ctx)); err != nil {

@@ -172,10 +172,9 @@ type event struct {
 // meeting is the pair of an event and a wait, on one rank.
 type meeting struct {
 	*rank
-	e     *transport.Arrival
-	wait  *wait
-	peer  int
-	early bool // the event came before the wait
+	e    *transport.Arrival
+	wait *wait
+	peer int
 }
 
 // outcome fails unless err is what a wait has to return.

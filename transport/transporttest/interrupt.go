@@ -68,7 +68,7 @@ func interrupt(h *harness, n int, wt *wait, ev *event, trial int, limit time.Dur
 			return
 		}
 		r.sync(1)
-		m := &meeting{r, r.arrival(), wt, peer, early}
+		m := &meeting{r, r.arrival(), wt, peer}
 		if r.me != peer {
 			m.e.Ctx = ctx
 			if ev == timeout {
@@ -160,7 +160,7 @@ func reach(h *harness, n int, wt *wait, ev *event, seed uint64) {
 			return
 		}
 		r.sync(1)
-		m := &meeting{r, r.arrival(), wt, peer, true}
+		m := &meeting{r, r.arrival(), wt, peer}
 		m.e.Ctx = ctx
 		if wt.inside {
 			m.enter()
