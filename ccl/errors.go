@@ -233,7 +233,7 @@ type bufferNames struct{ send, recv string }
 
 func namesOf(coll Collective, opts []CallOption) bufferNames {
 	switch {
-	case !mergeCallOptions(opts).torch:
+	case !slices.ContainsFunc(opts, func(o CallOption) bool { return o.torch }):
 		return bufferNames{"send", "recv"}
 	case coll == CollAllReduce || coll == CollReduce:
 		return bufferNames{"tensor", "tensor"}
