@@ -30,7 +30,6 @@ type Outcome struct {
 	Kind                Kind
 	Text                string
 	From, To            int // of a message, ranks of the job
-	Async               bool
 
 	At     int64  // time at which the rank saw the end, in nanoseconds
 	Err    string // "" if it succeeded

@@ -69,7 +69,7 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 		}
 		d.addReady(rank, text, func() func(*run) error {
 			o := prepare()
-			e := c.ending(&o, text, async)
+			e := c.ending(&o, text)
 			return func(run *run) error {
 				comm := run.groups[g]
 				if async {
@@ -83,8 +83,8 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 }
 
 // ending returns the checks of a rank's operands at the end of the call.
-func (c *call[T]) ending(o *operands[T], text string, async bool) *ending {
-	e := &ending{group: c.g, what: Outcome{Event: c.event, Kind: Call, Text: text, Async: async}}
+func (c *call[T]) ending(o *operands[T], text string) *ending {
+	e := &ending{group: c.g, what: Outcome{Event: c.event, Kind: Call, Text: text}}
 	sent := slices.Clone(o.send)
 	e.check = func() error { return same("recv", o.recv, o.want) }
 	if !o.inPlace {

@@ -49,7 +49,7 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 			x, again, want := n.data(event, 1000+g.members[to], lengths[i], n.bits), make([]T, lengths[i]), data(i)
 			return func(r *run) error {
 				var source int
-				e := n.receiving(g, what, i, async, x, want, &source)
+				e := n.receiving(g, what, i, x, want, &source)
 				if async {
 					w := ccl.Irecv(r.ctx, r.groups[g], x, from, tag)
 					check := e.check
@@ -66,7 +66,7 @@ func (n *numbers[T]) messages(d *drawing, g *group) {
 					return lost
 				}
 				// A receiver that did not get the whole message must not get its rest.
-				e = n.receiving(g, what, i, async, again, want, &source)
+				e = n.receiving(g, what, i, again, want, &source)
 				e.what.Kind = Retry
 				source, err = ccl.Recv(r.ctx, r.groups[g], again, from, tag)
 				return r.ended(e, err)
@@ -171,8 +171,8 @@ func (n *numbers[T]) exchange(d *drawing, g *group) {
 			send, x := n.data(event, rank, lengths[r], n.bits), make([]T, lengths[from])
 			want := n.data(event, g.members[from], lengths[from], n.bits)
 			var source int
-			out := n.sending(g, Outcome{Event: event, Text: text, From: rank, To: g.members[to]}, 0, false, send)
-			in := n.receiving(g, Outcome{Event: event, Text: text, From: g.members[from], To: rank}, 0, false, x, want, &source)
+			out := n.sending(g, Outcome{Event: event, Text: text, From: rank, To: g.members[to]}, 0, send)
+			in := n.receiving(g, Outcome{Event: event, Text: text, From: g.members[from], To: rank}, 0, x, want, &source)
 			return func(run *run) (err error) {
 				source, err = ccl.SendRecv(run.ctx, run.groups[g], send, to, x, from, tag)
 				if err != nil { // it may be of either
@@ -189,7 +189,7 @@ func (n *numbers[T]) exchange(d *drawing, g *group) {
 
 // send returns a function that sends message number i of an event.
 func (n *numbers[T]) send(g *group, what Outcome, i int, async bool, x []T, ready *int, to, tag int) func(*run) error {
-	e := n.sending(g, what, i, async, x)
+	e := n.sending(g, what, i, x)
 	return func(r *run) error {
 		if async {
 			r.later(ready, ccl.Isend(r.ctx, r.groups[g], x, to, tag), e)
@@ -200,8 +200,8 @@ func (n *numbers[T]) send(g *group, what Outcome, i int, async bool, x []T, read
 }
 
 // sending returns the checks at the end of the send of message number i of an event.
-func (n *numbers[T]) sending(g *group, what Outcome, i int, async bool, x []T) *ending {
-	what.Kind, what.Index, what.Async = Send, i, async
+func (n *numbers[T]) sending(g *group, what Outcome, i int, x []T) *ending {
+	what.Kind, what.Index = Send, i
 	was := slices.Clone(x)
 	e := &ending{group: g, what: what, check: func() error { return same("what was sent", x, was) }}
 	e.input = e.check
@@ -211,8 +211,8 @@ func (n *numbers[T]) sending(g *group, what Outcome, i int, async bool, x []T) *
 
 // receiving returns the checks at the end of the receive of that message; *source is the rank that
 // sent it.
-func (n *numbers[T]) receiving(g *group, what Outcome, i int, async bool, x, want []T, source *int) *ending {
-	what.Kind, what.Index, what.Async = Recv, i, async
+func (n *numbers[T]) receiving(g *group, what Outcome, i int, x, want []T, source *int) *ending {
+	what.Kind, what.Index = Recv, i
 	e := &ending{group: g, what: what, check: func() error {
 		if from := g.members[*source]; from != what.From {
 			return fmt.Errorf("the message is from rank %d, want %d", from, what.From)

@@ -193,9 +193,9 @@ func TestAccountFinds(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	a := &Account{Left: make([]*Leaving, 1)}
-	a.ended(c, n.receiving(g, Outcome{}, 0, false, x, want, &source), nil)
+	a.ended(c, n.receiving(g, Outcome{}, 0, x, want, &source), nil)
 	x[1] = 7
-	sent := n.sending(g, Outcome{}, 0, true, want)
+	sent := n.sending(g, Outcome{}, 0, want)
 	want[0]++
 	b := &started{ending: *sent}
 	a.starts(c, b)
