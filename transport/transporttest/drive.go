@@ -167,11 +167,12 @@ func same(got, want []byte, what string, args ...any) {
 	if len(got) != len(want) {
 		fail("%s: %d bytes instead of %d", what, len(got), len(want))
 	}
-	i := 0
-	for got[i] == want[i] {
-		i++
+	for i, b := range got {
+		if b != want[i] {
+			fail("%s: byte %d of %d is %#02x instead of %#02x", what, i, len(want), b, want[i])
+		}
 	}
-	fail("%s: byte %d of %d is %#02x instead of %#02x", what, i, len(want), got[i], want[i])
+	fail("%s: a byte of %d was wrong for a moment: another rank writes there", what, len(want))
 }
 
 // expect fails unless errors.Is finds want in err.
