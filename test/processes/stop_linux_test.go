@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -51,6 +52,9 @@ func TestStoppedForLong(t *testing.T) {
 				}
 			})
 			v := j.ranks[victim]
+			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", v.pid())); err != nil || !strings.Contains(string(stat), ") T ") {
+				t.Errorf("rank %d has not stayed stopped: %s (error: %v)", victim, stat, err)
+			}
 			v.signal(syscall.SIGCONT)
 			if got := v.sound(); got.Late == nil {
 				t.Errorf("rank %d, which was stopped, at %s: %s; want a timeout", victim, got.Point, cmp.Or(got.Err, "no error"))
