@@ -73,7 +73,9 @@ func (j *job) start(number, size int, p part) *rank {
 	r.cmd.Env = append(clean(os.Environ()), partVariable+"="+string(text), "GOCCL_SHM_NAME=/"+j.name,
 		fmt.Sprint("GOCCL_SHM_RANK=", number), fmt.Sprint("GOCCL_SHM_SIZE=", size))
 	r.cmd.Stderr = &r.stderr
-	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// In a process group of its own: Linux continues stopped processes whose group becomes orphaned,
+	// as that of a job in the background does when its shell exits.
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	in, err1 := r.cmd.StdinPipe()
 	out, err2 := r.cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, r.cmd.Start()); err != nil {
