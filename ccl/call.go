@@ -45,7 +45,11 @@ func (c *Call) Size() int { return c.comm.size }
 func (c *Call) Topology() *topology.Topology { return c.plan.shape.Topology }
 
 // Shape returns the facts about the call that are the same on all ranks.
-func (c *Call) Shape() Shape { return c.plan.shape }
+func (c *Call) Shape() Shape {
+	s := c.plan.shape
+	s.Eager = c.payload // false if the call turned out to be in place
+	return s
+}
 
 // In returns this rank's input. It must not be written unless it is also Out. In a broadcast and
 // a scatter it is empty on all ranks except the root.

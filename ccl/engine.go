@@ -181,7 +181,9 @@ func (c *Communicator) perform() error {
 	}
 	role, err := c.ep.Enter(&c.entry)
 	if c.regions != nil {
-		c.memory = c.ep.Memory()
+		if c.memory = c.ep.Memory(); c.memory != nil {
+			c.call.payload = false // the call is in place
+		}
 	}
 	switch {
 	case err != nil:
@@ -265,6 +267,12 @@ var errGoexit = errors.New("it ended its goroutine by runtime.Goexit")
 // is made, the piece has left the caches.
 const stagedEarly = 1 << 20
 
+// leastInPlace is the length in bytes, over all ranks, up to which inputs travel with the
+// synchronisation even if they lie in regions: copying and reducing more costs more than a second
+// synchronisation. 2 processes, in place and not: 256 B 0.49 and 0.35 us, 2 KiB 0.50 and 0.48,
+// 4 KiB 0.54 and 0.72, 64 KiB 1.4 and 9.6.
+const leastInPlace = 4 << 10
+
 // prepare sets up the call and what the rank brings to its synchronisation.
 func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call := &c.call
@@ -294,7 +302,8 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	if moves {
 		e.Reads, e.Writes = spanOf(r.in.data), spanOf(r.writes)
 	}
-	e.Exposed = moves && !call.payload
+	e.Eager = moves && call.payload && c.placed && c.regions != nil && c.size*p.shape.Bytes > leastInPlace
+	e.Exposed = moves && !call.payload || e.Eager
 	e.AnyRunner = e.Exposed && p.choice.Kernel.AnyRunner
 	e.Staged = false
 	if e.AnyRunner && c.memory == nil && !c.placed {
@@ -306,7 +315,8 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	e.Work = p.work
 	if call.payload {
 		e.Payload = r.in.data
-	} else {
+	}
+	if !call.payload || e.Exposed {
 		e.Send, e.Recv = r.in.data, r.out.data
 	}
 }

@@ -130,63 +130,72 @@ func TestRegionRefused(t *testing.T) {
 	})
 }
 
-// Collectives work on buffers of Alloc and of regions, also if only some ranks use them.
+// Collectives work on buffers of Alloc and of regions, also if only some ranks use them, at lengths
+// that travel with the synchronisation, that would without Alloc, and that never do.
 func TestAlloc(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
-		const n, count = 3, 5000
-		g := group(t, connect, n)
-		for r, err := range each(n, func(r int) error {
-			ctx, c := context.Background(), g[r]
-			a, err := ccl.Alloc[int32](ctx, c, count)
-			if err != nil {
-				return err
-			}
-			b, err := ccl.Alloc[int32](ctx, c, count)
-			if err != nil {
-				return err
-			}
-			if len(a) != count || len(b) != count {
-				return errors.New("another length than asked for")
-			}
-			private := make([]int32, count)
-			for round, bufs := range [][2][]int32{{a, a}, {a, b}, {b, private}, {private, private}, {private, a}} {
-				send, recv := bufs[0], bufs[1]
-				if round >= 2 && r == 1 { // and one rank has others
-					send, recv = private, private
+		for _, n := range []int{2, 3} {
+			for _, count := range []int{7, 300, 5000, 50000} {
+				g := group(t, connect, n)
+				for r, err := range each(n, func(r int) error { return onAlloc(g[r], n, count) }) {
+					require.NoError(t, err, "rank %d of %d, %d elements", r, n, count)
 				}
-				for i := range send {
-					send[i] = int32(i*(r+1) + round)
-				}
-				if err := ccl.AllReduce(ctx, c, send, recv, ccl.Sum); err != nil {
-					return err
-				}
-				for i, v := range recv {
-					if v != int32(i*6+3*round) {
-						return errors.New("a wrong sum")
-					}
+				for _, c := range g {
+					require.NoError(t, c.Close())
 				}
 			}
-			if r == 1 {
-				for i := range a {
-					a[i] = int32(i)
-				}
-			}
-			if err := ccl.Broadcast(ctx, c, a, 1); err != nil {
-				return err
-			}
-			for i, v := range a {
-				if v != int32(i) {
-					return errors.New("a wrong broadcast")
-				}
-			}
-			return nil
-		}) {
-			require.NoError(t, err, "rank %d", r)
-		}
-		for _, c := range g {
-			require.NoError(t, c.Close())
 		}
 	})
+}
+
+// onAlloc makes calls on buffers of Alloc and on private ones.
+func onAlloc(c *ccl.Communicator, n, count int) error {
+	ctx, r := context.Background(), c.Rank()
+	a, err := ccl.Alloc[int32](ctx, c, count)
+	if err != nil {
+		return err
+	}
+	b, err := ccl.Alloc[int32](ctx, c, count)
+	if err != nil {
+		return err
+	}
+	if len(a) != count || len(b) != count {
+		return errors.New("another length than asked for")
+	}
+	private := make([]int32, count)
+	ranks, ones := int32(n*(n+1)/2), int32(n)
+	for round, bufs := range [][2][]int32{{a, a}, {a, b}, {b, private}, {private, private}, {private, a}, {a, a}, {a, b}, {b, a}} {
+		send, recv := bufs[0], bufs[1]
+		if round >= 2 && round < 6 && r == 1 { // and one rank has others
+			send, recv = private, private
+		}
+		for i := range send {
+			send[i] = int32(i*(r+1) + round)
+		}
+		if err := ccl.AllReduce(ctx, c, send, recv, ccl.Sum); err != nil {
+			return err
+		}
+		for i, v := range recv {
+			if v != int32(i)*ranks+ones*int32(round) {
+				return fmt.Errorf("round %d: a wrong sum", round)
+			}
+		}
+		for i := range send {
+			send[i] = int32(i) // no rank reads it any more
+		}
+	}
+	for i := range a {
+		a[i] = int32(i) * int32(r)
+	}
+	if err := ccl.Broadcast(ctx, c, a, 1); err != nil {
+		return err
+	}
+	for i, v := range a {
+		if v != int32(i) {
+			return errors.New("a wrong broadcast")
+		}
+	}
+	return nil
 }
 
 func TestSplitLocal(t *testing.T) {

@@ -78,6 +78,10 @@ type Arrival struct {
 	// Exposed: the call touches the memory of other ranks, through a view or by messages, and
 	// ends with Complete.
 	Exposed bool
+	// Eager: the call is Exposed, and its ranks bring payloads as well, the same on all ranks. If
+	// the call has Memory it shows no payloads; otherwise it shows them, and no rank touches the
+	// memory of another. Only for transports with Regions.
+	Eager bool
 	// AnyRunner: any rank may run the body of any rank.
 	AnyRunner bool
 	// Staged: Enter is a Flip of Staging, on all ranks or on none, and shows what was put

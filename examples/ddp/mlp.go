@@ -33,13 +33,13 @@ type layer[F float] struct {
 
 // newMLP makes a model with sizes[i] units in its i-th layer; the first is the input,
 // the last has the classes. The weights are random by the seed, normal with variance
-// 2/inputs (He et al., "Delving Deep into Rectifiers", 2015).
-func newMLP[F float](sizes []int, seed uint64) *mlp[F] {
-	n := parameters(sizes)
-	m := &mlp[F]{params: make([]F, n), grads: make([]F, n)}
+// 2/inputs (He et al., "Delving Deep into Rectifiers", 2015). Its gradients lie in grads, one for
+// each of its parameters.
+func newMLP[F float](sizes []int, grads []F, seed uint64) *mlp[F] {
+	m := &mlp[F]{params: make([]F, len(grads)), grads: grads}
 
 	random := rand.New(rand.NewPCG(seed, 1))
-	params, grads := m.params, m.grads
+	params := m.params
 	for l := range len(sizes) - 1 {
 		in, out := sizes[l], sizes[l+1]
 		w := in * out

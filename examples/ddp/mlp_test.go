@@ -46,10 +46,15 @@ func TestMulAdd(t *testing.T) {
 	}
 }
 
+// newModel makes a model with gradients of its own.
+func newModel[F float](sizes []int, seed uint64) *mlp[F] {
+	return newMLP(sizes, make([]F, parameters(sizes)), seed)
+}
+
 // Every single gradient against the slope of the loss, by central differences.
 func TestGradient(t *testing.T) {
 	images, labels := noise(6, 5)
-	m := newMLP[float64]([]int{5, 7, 6, 4}, 3)
+	m := newModel[float64]([]int{5, 7, 6, 4}, 3)
 	for i := range m.params {
 		m.params[i] += 0.01 * float64(i%5) // no bias stays 0
 	}
@@ -74,7 +79,7 @@ func TestGradient(t *testing.T) {
 // log 10. The loss does not overflow where exp would.
 func TestLoss(t *testing.T) {
 	images, labels := noise(3, 8)
-	m := newMLP[float32]([]int{8, 10}, 1)
+	m := newModel[float32]([]int{8, 10}, 1)
 	clear(m.params)
 	require.InDelta(t, math.Log(10), m.loss(images32(images), labels), 1e-6)
 
@@ -85,7 +90,7 @@ func TestLoss(t *testing.T) {
 
 // He's rule: the variance of a weight is 2/inputs, biases start at 0.
 func TestInit(t *testing.T) {
-	m := newMLP[float64]([]int{200, 300, 10}, 1)
+	m := newModel[float64]([]int{200, 300, 10}, 1)
 	require.Len(t, m.params, 200*300+300+300*10+10)
 	var sum, squares float64
 	for _, w := range m.layers[0].weights {
@@ -96,8 +101,8 @@ func TestInit(t *testing.T) {
 	require.InDelta(t, 0, sum/n, 0.002)
 	require.InEpsilon(t, 2.0/200, squares/n, 0.03)
 	require.Equal(t, make([]float64, 300), m.layers[0].bias)
-	require.Equal(t, m.params, newMLP[float64]([]int{200, 300, 10}, 1).params)
-	require.NotEqual(t, m.params, newMLP[float64]([]int{200, 300, 10}, 2).params)
+	require.Equal(t, m.params, newModel[float64]([]int{200, 300, 10}, 1).params)
+	require.NotEqual(t, m.params, newModel[float64]([]int{200, 300, 10}, 2).params)
 }
 
 // torch.optim.SGD(lr=0.5, momentum=0.9), two steps by hand.
@@ -111,7 +116,7 @@ func TestSGD(t *testing.T) {
 }
 
 func TestCorrect(t *testing.T) {
-	m := newMLP[float64]([]int{classes, classes}, 1)
+	m := newModel[float64]([]int{classes, classes}, 1)
 	clear(m.params)
 	for i := range classes {
 		m.layers[0].weights[i*classes+i] = 1 // the class is where the ink is

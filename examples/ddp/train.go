@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -67,8 +68,14 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 		watch.connected(group)
 	}
 
+	// Ranks that are processes too average buffers of Alloc in place, without copies.
+	grads, err := ccl.Alloc[F](context.Background(), group.Communicator(), parameters(j.layers))
+	if err != nil {
+		return nil, err
+	}
+
 	// Every rank has different random weights, and replaces them by rank 0's.
-	model := newMLP[F](j.layers, j.seed+uint64(rank))
+	model := newMLP(j.layers, grads, j.seed+uint64(rank))
 	if err := dist.Broadcast(model.params, 0); err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func TestEqualsOneRank(t *testing.T) {
 // trainOnUnion is the oracle, without ranks and collectives: in every step one model
 // trains on the union of the batches of all ranks.
 func trainOnUnion(j job, ranks int, trainSet *dataset[float64]) []float64 {
-	model := newMLP[float64](j.layers, j.seed)
+	model := newModel[float64](j.layers, j.seed)
 	optimizer := sgd[float64]{rate: j.rate, momentum: j.momentum}
 	part := (j.batch + ranks - 1) / ranks
 	var losses []float64

@@ -56,7 +56,9 @@ type endpoint struct {
 	pending       result // of the next round
 	regions       *regions
 	inRegions     bool         // the buffers of the current call may lie in regions
-	inPlace       bool         // and they do on all ranks
+	call          uint64       // the number of the last call of which that was true
+	inPlace       bool         // the buffers of all ranks in the current call lie in regions
+	payloads      bool         // the current call is Eager, and not in place
 	unmap         func() error // unmaps the arena; nil on the heap
 }
 
@@ -67,13 +69,18 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 		return transport.RunOwn, err
 	}
 	ep.inRegions = e.Exposed && ep.regions.made > 0 // the same on all ranks, even if some have freed regions
+	payload := e.Payload
 	if ep.inRegions {
-		ep.show(e)
+		ep.call = e.Seq
+		if ep.show(e); ep.withholds(e) {
+			e.Payload = nil
+		}
 	}
 	if e.Staged {
 		ep.publishResult()
 	}
 	ep.Publish(e)
+	e.Payload = payload
 	if err := ep.AwaitAll(); err != nil {
 		return transport.RunOwn, err
 	}
@@ -86,7 +93,20 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if ep.enterWasRound = e.Staged && !ep.inPlace; ep.enterWasRound {
 		ep.round++
 	}
+	if ep.payloads = e.Eager && !ep.inPlace; ep.payloads && ep.inRegions {
+		return transport.RunOwn, ep.showWithheld(e)
+	}
 	return transport.RunOwn, nil
+}
+
+// Complete implements transport.Endpoint. A call that shows payloads does not wait, because no
+// rank touches the memory of another; its end is marked for ranks that withdraw from it.
+func (ep *endpoint) Complete() error {
+	if ep.payloads {
+		ep.Done(ep.Rank())
+		return nil
+	}
+	return ep.Member.Complete()
 }
 
 // Claim and Release are never called, because each rank runs its own body.

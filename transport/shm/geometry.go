@@ -99,7 +99,7 @@ func (g Geometry) validate(ranks int) error {
 //	unmade      R * 2 * 1152  the latest groups that a rank could not make; see unmade
 //	reasons     R * 512       why ranks rejected calls; see reason
 //	payloads    R * 2 * P     payloads too long for a line
-//	shown       R * 128       where the ranks' buffers lie in regions
+//	shown       R * 2 * 128   where the ranks' buffers lie in regions
 //	pairs       R * R * 8     offsets of the channels of calls, by pair; 0: none yet
 //	p2pPairs    R * R * 8     offsets of the channels of P2P, by pair; 0: none yet
 //	stages      R * 128       the ranks' positions in rounds
@@ -126,7 +126,7 @@ func (g Geometry) layout(ranks int) layout {
 	l.unmade = part(ranks * unmadeSlots * unmadeBytes)
 	l.reasons = part(ranks * 2 * reasonBytes)
 	l.payloads = part(ranks * 2 * l.payload)
-	l.shown = part(ranks * shownBytes)
+	l.shown = part(ranks * 2 * shownBytes)
 	l.pairs = part(ranks * ranks * 8)
 	l.p2pPairs = part(ranks * ranks * 8)
 	l.stages = part(ranks * stageBytes)

@@ -45,7 +45,7 @@ const (
 	maxName       = 128
 	magic         = "GOCCLSHM"
 	byteOrder     = 0x01020304
-	headerVersion = 4
+	headerVersion = 5
 	secretOffset  = 176
 	idOffset      = 208
 	madeOffset    = 224

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/memmove"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
@@ -123,8 +124,7 @@ func (rs *regions) find(number uint64) *region {
 	return nil
 }
 
-// shown holds where a rank's buffers of the current call lie. The rank writes it before its
-// line, and the other ranks read it until the call is completed.
+// shown holds where a rank's buffers of a call lie. The rank writes it before its line.
 type shown struct {
 	send, recv shownBuffer
 	_          [128 - 48]byte
@@ -157,8 +157,10 @@ func (ep *endpoint) Region(size int) (transport.Region, error) {
 	return r, nil
 }
 
+// shown returns where a rank's buffers of the current call lie. Calls alternate between two: a rank
+// may read them until it publishes its line of the next call.
 func (ep *endpoint) shown(rank int) *shown {
-	return at[shown](ep.arena, ep.layout.shown+rank*shownBytes)
+	return at[shown](ep.arena, ep.layout.shown+(2*rank+int(ep.call&1))*shownBytes)
 }
 
 // show stores where the buffers of a call lie.
@@ -167,26 +169,59 @@ func (ep *endpoint) show(e *transport.Arrival) {
 		ep.regions.sweep()
 	}
 	s := ep.shown(ep.Rank())
-	ep.showBuffer(&s.send, e.Send)
-	ep.showBuffer(&s.recv, e.Recv)
+	ep.showBuffer(&s.send, e, e.Send)
+	ep.showBuffer(&s.recv, e, e.Recv)
 }
 
-func (ep *endpoint) showBuffer(s *shownBuffer, b []byte) {
+// showBuffer stores where a buffer of a call lies. An Eager call of a rank that sleeps is never in
+// place, because that takes a second synchronisation. The words of a buffer that stays the same
+// are not written, so that their cache line stays with the ranks that read it.
+func (ep *endpoint) showBuffer(s *shownBuffer, e *transport.Arrival, b []byte) {
 	region, offset := ep.regions.place(b)
-	s.region.Store(region)
-	s.offset.Store(offset)
-	s.length.Store(uint64(len(b)))
+	if e.Eager && (!ep.poll || e.NoSpin) {
+		region, offset = nowhere, 0
+	}
+	if n := uint64(len(b)); s.region.Load() != region || s.offset.Load() != offset || s.length.Load() != n {
+		s.region.Store(region)
+		s.offset.Store(offset)
+		s.length.Store(n)
+	}
+}
+
+// inRegion reports whether the buffers of a rank lie in regions.
+func (ep *endpoint) inRegion(rank int) bool {
+	s := ep.shown(rank)
+	return s.send.region.Load() != nowhere && s.recv.region.Load() != nowhere
 }
 
 // allShown reports whether the buffers of all ranks lie in regions.
 func (ep *endpoint) allShown() bool {
 	for rank := range ep.Size() {
-		s := ep.shown(rank)
-		if s.send.region.Load() == nowhere || s.recv.region.Load() == nowhere {
+		if !ep.inRegion(rank) {
 			return false
 		}
 	}
 	return true
+}
+
+// withholds reports whether this rank does not bring the payload of an Eager call to Enter,
+// because its buffers lie in regions. A payload that fits into a line always travels there.
+func (ep *endpoint) withholds(e *transport.Arrival) bool {
+	return e.Eager && len(e.Payload) > transport.InlineBytes && ep.inRegion(ep.Rank())
+}
+
+// showWithheld shows the payloads that ranks have withheld from an Eager call that is not in
+// place. All ranks know whether one may have; then it takes a round.
+func (ep *endpoint) showWithheld(e *transport.Arrival) error {
+	for rank := range ep.Size() {
+		if ep.inRegion(rank) {
+			if ep.withholds(e) {
+				memmove.Copy(ep.slots[ep.Rank()][e.Seq&1], e.Payload)
+			}
+			return ep.Flip()
+		}
+	}
+	return nil
 }
 
 // Buffers implements transport.Memory.

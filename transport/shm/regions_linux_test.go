@@ -2,6 +2,7 @@ package shm
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,6 +105,67 @@ func TestRegionIsGivenBackBetweenCalls(t *testing.T) {
 	all(t, 2, func(rank int) error { return exposed(eps[rank], 3, nil) })
 	require.Equal(t, before, segments(t))
 	all(t, 2, func(rank int) error { return eps[rank].Complete() })
+}
+
+// The buffers of an Eager call are shown in place if all lie in regions and all ranks poll. Otherwise
+// the payloads are shown, also of ranks whose buffers lie in regions, and no rank waits at the end.
+func TestEagerCallsInPlace(t *testing.T) {
+	const length = 60
+	eps := joined(t, 2)
+	for _, ep := range eps {
+		ep.poll = true
+	}
+	regions := makeRegions(t, eps, 1, 2*length)
+	own := [2][]byte{regions[0].Bytes()[:length], regions[1].Bytes()[length:]}
+	private := [2][]byte{make([]byte, length), make([]byte, length)}
+	seq := uint64(1)
+	for _, c := range []struct {
+		buffers        [2][]byte
+		noSpin, sleeps bool
+		inPlace        bool
+	}{
+		{buffers: own, inPlace: true},
+		{buffers: private},
+		{buffers: [2][]byte{own[0], private[1]}},
+		{buffers: own, inPlace: true},
+		{buffers: [2][]byte{private[0], own[1]}},
+		{buffers: own, noSpin: true},
+		{buffers: own, sleeps: true},
+		{buffers: own, inPlace: true},
+	} {
+		seq++
+		eps[1].poll = !c.sleeps
+		all(t, 2, func(rank int) error {
+			ep, mine := eps[rank], c.buffers[rank]
+			for i := range mine {
+				mine[i] = byte(int(seq) + 100*rank)
+			}
+			_, err := ep.Enter(&transport.Arrival{Ctx: t.Context(), Seq: seq, Exposed: true, Eager: true,
+				NoSpin: c.noSpin && rank == 0, Payload: mine, Send: mine, Recv: mine})
+			if err != nil {
+				return err
+			}
+			if (ep.Memory() != nil) != c.inPlace {
+				return fmt.Errorf("call %d on rank %d: in place: %v", seq, rank, !c.inPlace)
+			}
+			for from := range 2 {
+				got := ep.Payload(from, length)
+				if c.inPlace {
+					got, _ = ep.Buffers(from)
+				}
+				if !bytes.Equal(got, bytes.Repeat([]byte{byte(int(seq) + 100*from)}, length)) {
+					return fmt.Errorf("call %d on rank %d: %v from rank %d", seq, rank, got, from)
+				}
+			}
+			if !c.inPlace && rank == 0 {
+				return nil // it completes last, and the other does not wait for it
+			}
+			return ep.Complete()
+		})
+		if !c.inPlace {
+			require.NoError(t, eps[0].Complete())
+		}
+	}
 }
 
 // A region that a rank has not freed when it frees its endpoint stays mapped until the rank frees it.
