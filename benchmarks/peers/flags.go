@@ -21,9 +21,10 @@ Usage:
 
 Examples:
 
-  peers                            everything, ten minutes on 2 cores
+  peers                            everything, a quarter of an hour on 2 cores
   peers -only openmpi -ranks 2     two ranks, Open MPI only
-  peers -sizes 4,1KiB -passes 9    small calls, more often
+  peers -sizes 4,1KiB -passes 15   small calls, more often
+  peers -compute 250us             ranks that compute between their calls
 
 Flags:
 
@@ -31,13 +32,17 @@ Flags:
 
 // options is the command line.
 type options struct {
-	ranks  []int
-	sizes  []int // bytes; 0 is a barrier
-	passes int
-	budget time.Duration // for a size, in a pass
-	limit  time.Duration // for a contestant's turn; then it is killed
-	only   []string      // names of libraries; empty: all
+	ranks   []int
+	sizes   []int // bytes; 0 is a barrier
+	passes  int
+	budget  time.Duration // for a size, in a pass
+	compute time.Duration // that a rank computes before each call
+	limit   time.Duration // for a contestant's turn; then it is killed
+	only    []string      // names of libraries; empty: all
 }
+
+// computeUS is compute in microseconds.
+func (o options) computeUS() float64 { return float64(o.compute.Nanoseconds()) / 1e3 }
 
 // parseFlags parses the command line. For -h it writes the help to out
 // and returns flag.ErrHelp.
@@ -48,8 +53,9 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	sizes := flags.String("sizes", "0,4,64,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB",
 		"`bytes` of a rank's vector, multiples of 4; 0 is a barrier")
 	only := flags.String("only", "", "`names` of libraries to compare with: "+strings.Join(libraryNames(), ", ")+"; by default all")
-	flags.IntVar(&o.passes, "passes", 3, "`turns` that each contestant gets; the medians over them are shown")
-	flags.DurationVar(&o.budget, "budget", 100*time.Millisecond, "`time` for a size in a pass; at least 5 calls are made")
+	flags.IntVar(&o.passes, "passes", 9, "`turns` that each contestant gets, one in each pass; the medians over them are shown")
+	flags.DurationVar(&o.budget, "budget", 50*time.Millisecond, "`time` for a size in a pass; at least 5 calls are made")
+	flags.DurationVar(&o.compute, "compute", 0, "`time` that every rank computes before each call, 0.9 to 1.1 times as long")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(out, usage)
@@ -63,6 +69,9 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	}
 	if o.passes < 1 || o.budget <= 0 {
 		return o, fmt.Errorf("-passes is %d and -budget is %v, want at least one pass and some time", o.passes, o.budget)
+	}
+	if o.compute < 0 || o.compute > time.Second {
+		return o, fmt.Errorf("-compute is %v, want a time up to 1s", o.compute)
 	}
 	for word := range strings.SplitSeq(*ranks, ",") {
 		n, err := strconv.Atoi(word)
@@ -82,7 +91,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	slices.Sort(o.sizes)
 	o.ranks, o.sizes = slices.Compact(o.ranks), slices.Compact(o.sizes)
 	// Starting takes seconds, and some calls of the largest sizes exceed the budget.
-	o.limit = 3*time.Minute + 10*o.budget*time.Duration(len(o.sizes))
+	o.limit = 3*time.Minute + 10*(o.budget+10*o.compute)*time.Duration(len(o.sizes))
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}

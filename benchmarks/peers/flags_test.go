@@ -9,11 +9,11 @@ import (
 )
 
 func TestFlags(t *testing.T) {
-	o, err := parseFlags(strings.Fields("-ranks 8,2,8 -sizes 1KiB,0,64MiB,4 -passes 5 -budget 1s -only gloo,mpich"), nil)
+	o, err := parseFlags(strings.Fields("-ranks 8,2,8 -sizes 1KiB,0,64MiB,4 -passes 5 -budget 1s -compute 100ms -only gloo,mpich"), nil)
 	require.NoError(t, err)
 	require.Equal(t, options{
 		ranks: []int{2, 8}, sizes: []int{0, 4, 1024, 64 << 20}, passes: 5, budget: time.Second,
-		limit: 3*time.Minute + 40*time.Second, only: []string{"gloo", "mpich"},
+		compute: 100 * time.Millisecond, limit: 3*time.Minute + 80*time.Second, only: []string{"gloo", "mpich"},
 	}, o)
 }
 
@@ -29,6 +29,8 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"-sizes 1kb":   `-sizes: "1kb" is no multiple`,
 		"-passes 0":    "at least one pass",
 		"-budget 0s":   "some time",
+		"-compute -1s": "-compute is -1s, want a time up to 1s",
+		"-compute 2s":  "-compute is 2s",
 		"-only lammpi": `-only: "lammpi" is none of openmpi, mpich, gloo`,
 	} {
 		var out, errs strings.Builder

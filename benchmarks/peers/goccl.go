@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -14,34 +13,36 @@ var (
 	ours = contestant{"goccl", "processes"}
 	// goroutines share an address space; shown for comparison only.
 	goroutines = contestant{"goccl", "goroutines"}
+	// alloc is processes whose vectors come from Alloc.
+	alloc = contestant{"goccl", "alloc"}
 )
 
 // maxCalls bounds the rounds of a size; the rest of the rule is
 // in the programs.
 const maxCalls = 20000
 
-const gocclProgram = "github.com/goccl/goccl/benchmarks/peers/programs/goccl_allreduce"
+const (
+	gocclProgram  = "github.com/goccl/goccl/benchmarks/peers/programs/goccl_allreduce"
+	gocclLauncher = "github.com/goccl/goccl/cmd/goccl"
+)
 
-// setUpGoccl builds goccl's program: its ranks are goroutines if it is started
-// once, and processes if it is started once for each rank.
+// setUpGoccl builds goccl's program and its launcher. The ranks of the program are goroutines if it
+// is started by itself, and processes under goccl run, which places them on cores as it does for users.
 func setUpGoccl(ctx context.Context, w workplace) ([]entry, error) {
-	program := filepath.Join(w.dir, "goccl_allreduce")
-	build := child{args: []string{"go", "build", "-o", program, gocclProgram}}
+	build := child{args: []string{"go", "build", "-o", w.dir, gocclProgram, gocclLauncher}}
 	if _, err := build.output(ctx, 5*time.Minute, grace); err != nil {
 		return nil, fmt.Errorf("goccl's own program was not built: %s: %w", build, err)
 	}
-	start := func(ranks int, env ...string) child {
-		return child{[]string{program, strconv.Itoa(ranks)}, env}
+	program, launcher := filepath.Join(w.dir, "goccl_allreduce"), filepath.Join(w.dir, "goccl")
+	processes := func(memory string) func(ranks int) child {
+		return func(ranks int) child {
+			n := strconv.Itoa(ranks)
+			return child{args: []string{launcher, "run", "-n", n, "--no-prefix", program, n, memory}}
+		}
 	}
 	return []entry{
-		{goroutines.entry, func(ranks int) job { return job{start(ranks)} }},
-		{ours.entry, func(ranks int) (all job) {
-			name := "/goccl-peers-" + rand.Text() // unique
-			for rank := range ranks {
-				all = append(all, start(ranks, "GOCCL_SHM_NAME="+name,
-					"GOCCL_SHM_RANK="+strconv.Itoa(rank), "GOCCL_SHM_SIZE="+strconv.Itoa(ranks)))
-			}
-			return all
-		}},
+		{goroutines.entry, func(ranks int) child { return child{args: []string{program, strconv.Itoa(ranks), "private"}} }},
+		{ours.entry, processes("private")},
+		{alloc.entry, processes("alloc")},
 	}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,32 +12,22 @@ import (
 
 func TestGocclIsLaunched(t *testing.T) {
 	bin := t.TempDir()
-	script(t, bin, "go", `[ "$1 $2 $4" = "build -o `+gocclProgram+`" ] && : > "$3"`)
+	script(t, bin, "go", `[ "$1 $2 $4 $5" = "build -o `+gocclProgram+` `+gocclLauncher+`" ] && : > "$3/built"`)
 	t.Setenv("PATH", bin)
 	w := workplace{dir: t.TempDir()}
 	entries, err := setUpGoccl(t.Context(), w)
 	require.NoError(t, err)
-	require.Len(t, entries, 2)
-	program := filepath.Join(w.dir, "goccl_allreduce")
-	require.FileExists(t, program)
+	require.FileExists(t, filepath.Join(w.dir, "built"))
 
-	require.Equal(t, goroutines, contestant{"goccl", entries[0].name})
-	require.Equal(t, job{{args: []string{program, "3"}}}, entries[0].launch(3))
-
-	require.Equal(t, ours, contestant{"goccl", entries[1].name})
-	names := map[string]bool{}
-	for range 2 {
-		launched := entries[1].launch(3)
-		require.Len(t, launched, 3)
-		name := launched[0].env[0]
-		require.Regexp(t, `^GOCCL_SHM_NAME=/goccl-peers-\w+$`, name)
-		for i, rank := range []string{"0", "1", "2"} {
-			require.Equal(t, child{[]string{program, "3"},
-				[]string{name, "GOCCL_SHM_RANK=" + rank, "GOCCL_SHM_SIZE=3"}}, launched[i])
-		}
-		names[name] = true
+	program, launcher := filepath.Join(w.dir, "goccl_allreduce"), filepath.Join(w.dir, "goccl")
+	for i, c := range ownContestants {
+		require.Equal(t, c, contestant{"goccl", entries[i].name})
 	}
-	require.Len(t, names, 2, "every job has a name of its own")
+	require.Len(t, entries, 3)
+	require.Equal(t, child{args: []string{program, "3", "private"}}, entries[0].launch(3))
+	run := []string{launcher, "run", "-n", "3", "--no-prefix", program, "3"}
+	require.Equal(t, child{args: append(slices.Clone(run), "private")}, entries[1].launch(3))
+	require.Equal(t, child{args: append(slices.Clone(run), "alloc")}, entries[2].launch(3))
 }
 
 func TestGocclIsNotBuilt(t *testing.T) {
@@ -52,10 +43,10 @@ func TestGocclIsNotBuilt(t *testing.T) {
 func TestGocclIsMeasured(t *testing.T) {
 	entries, err := setUpGoccl(t.Context(), workplace{dir: t.TempDir()})
 	require.NoError(t, err)
-	o := options{sizes: []int{0, 4, 20004}, budget: time.Millisecond, limit: time.Minute}
+	o := options{sizes: []int{0, 4, 20004}, budget: time.Millisecond, compute: 10 * time.Microsecond, limit: time.Minute}
 	for _, e := range entries {
 		t.Run(e.name, func(t *testing.T) {
-			if e.name == ours.entry && runtime.GOOS != "linux" {
+			if e.name != goroutines.entry && runtime.GOOS != "linux" {
 				t.Skip("ranks as processes need Linux")
 			}
 			rows, err := e.measure(t.Context(), "goccl", 3, o)
@@ -66,6 +57,7 @@ func TestGocclIsMeasured(t *testing.T) {
 				require.Equal(t, 3, r.ranks)
 				require.Equal(t, o.sizes[i], r.bytes)
 				require.Positive(t, r.least)
+				require.EqualValues(t, 10, r.compute)
 				require.Zero(t, r.errors)
 			}
 		})

@@ -30,10 +30,11 @@ var libraries = []library{
 // entry is a library with certain settings.
 type entry struct {
 	name string
-	// launch returns the commands that start the ranks of the program. Its arguments follow: the
+	// launch returns the command that starts the ranks of the program. Its arguments follow: the
 	// names of library and entry, the budget for a size in milliseconds, the largest number
-	// of calls, and the sizes in bytes. The first command prints the table.
-	launch func(ranks int) job
+	// of calls, the microseconds that a rank computes before each, and the sizes in bytes. It
+	// prints the table.
+	launch func(ranks int) child
 }
 
 // workplace is where programs are built and run. Both directories are removed at
@@ -43,9 +44,9 @@ type workplace struct {
 	memory string // in memory, for data that ranks share; empty: the system has none
 }
 
-// launch returns a launch of one command, with these variables and TMPDIR in the workplace.
-func (w workplace) launch(command func(ranks int) []string, env ...string) func(ranks int) job {
-	return func(ranks int) job { return job{{command(ranks), slices.Concat(env, []string{"TMPDIR=" + w.dir})}} }
+// launch returns a launch of the command with these variables, and TMPDIR in the workplace.
+func (w workplace) launch(command func(ranks int) []string, env ...string) func(ranks int) child {
+	return func(ranks int) child { return child{command(ranks), slices.Concat(env, []string{"TMPDIR=" + w.dir})} }
 }
 
 func libraryNames() (names []string) {
@@ -67,15 +68,14 @@ func (c contestant) title() string {
 
 // measure runs the entry's program, which prints a row for each size.
 func (e entry) measure(ctx context.Context, library string, ranks int, o options) ([]row, error) {
-	args := []string{library, e.name, strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64), strconv.Itoa(maxCalls)}
+	args := []string{library, e.name, strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64), strconv.Itoa(maxCalls),
+		strconv.FormatFloat(o.computeUS(), 'f', -1, 64)}
 	for _, bytes := range o.sizes {
 		args = append(args, strconv.Itoa(bytes))
 	}
-	j := e.launch(ranks)
-	for i := range j {
-		j[i].args = append(j[i].args, args...)
-	}
-	text, err := j.output(ctx, o.limit, grace)
+	c := e.launch(ranks)
+	c.args = append(c.args, args...)
+	text, err := c.output(ctx, o.limit, grace)
 	var rows []row
 	if err == nil {
 		rows, err = parseRows(text)
@@ -86,7 +86,7 @@ func (e entry) measure(ctx context.Context, library string, ranks int, o options
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s, %d ranks: %w\nthe command was: %s", library, e.name, ranks, err, j)
+		return nil, fmt.Errorf("%s %s, %d ranks: %w\nthe command was: %s", library, e.name, ranks, err, c)
 	}
 	return rows, nil
 }
@@ -100,8 +100,13 @@ func (w workplace) write(name string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
+	return w.save(name, string(source))
+}
+
+// save makes a file of the workplace.
+func (w workplace) save(name, text string) (path string, err error) {
 	path = filepath.Join(w.dir, name)
-	return path, os.WriteFile(path, source, 0o600)
+	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
 // heapKept are settings of glibc for a library that allocates memory for each call. By

@@ -36,17 +36,16 @@ func TestMPIIsFound(t *testing.T) {
 		version, entries, err := l.setUp(t.Context(), w)
 		require.NoError(t, err)
 		require.Equal(t, c.version, version)
-		require.Len(t, entries, 2)
+		require.Equal(t, "default", entries[0].name)
 		program := filepath.Join(w.dir, "mpi_allreduce."+c.library)
 		require.FileExists(t, program)
 		require.FileExists(t, filepath.Join(w.dir, "mpi_allreduce.c"))
 		for _, e := range entries {
-			require.Len(t, e.launch(3), 1)
-			launched := e.launch(3)[0]
+			launched := e.launch(3)
 			require.Equal(t, filepath.Join(dir, "mpirun"+c.suffix), launched.args[0])
 			require.Equal(t, []string{"-n", "3", program}, launched.args[len(launched.args)-3:])
 			require.Contains(t, launched.env, "TMPDIR="+w.dir)
-			require.Equal(t, e.name == "tuned", slices.Contains(launched.env, heapKept[0]), launched)
+			require.Equal(t, e.name != "default", slices.Contains(launched.env, heapKept[0]), launched)
 		}
 	}
 }
@@ -70,18 +69,39 @@ func TestMPIThatIsNotThere(t *testing.T) {
 
 func TestOpenMPISettings(t *testing.T) {
 	fakeMPI(t, ".openmpi", "Open MPI 4.1.4")
-	_, entries, err := setUpOpenMPI(t.Context(), workplace{dir: t.TempDir(), memory: "/in/memory"})
+	w := workplace{dir: t.TempDir(), memory: "/in/memory"}
+	_, entries, err := setUpOpenMPI(t.Context(), w)
 	require.NoError(t, err)
 	line := entries[1].launch(4096).String()
 	require.Contains(t, line, " --mca btl_vader_backing_directory /in/memory ")
-	require.Contains(t, line, " --mca btl_vader_eager_limit 262144 ")
-	require.Contains(t, line, " --oversubscribe ")
-	require.NotContains(t, entries[0].launch(4096).String(), "eager")
+	require.Contains(t, line, " --mca btl_vader_eager_limit 65536 ")
+	require.Contains(t, line, " --oversubscribe --map-by core --bind-to core:overload-allowed ")
+	rules := filepath.Join(w.dir, "allreduce.rules")
+	require.Contains(t, line, " --mca coll_tuned_dynamic_rules_filename "+rules+" ")
+	require.FileExists(t, rules)
+	require.Contains(t, entries[2].launch(4096).String(), " --mca btl_vader_eager_limit 262144 ")
+	plain := entries[0].launch(4096).String()
+	for _, setting := range []string{"eager", "rules", "bind"} {
+		require.NotContains(t, plain, setting)
+	}
 	require.Equal(t, os.Geteuid() == 0, strings.Contains(line, "--allow-run-as-root"))
 
 	require.Empty(t, openMPIPlaces(4, 4, 8))
 	require.Equal(t, []string{"--use-hwthread-cpus"}, openMPIPlaces(5, 4, 8))
 	require.Equal(t, []string{"--oversubscribe"}, openMPIPlaces(9, 4, 8))
+	require.Equal(t, []string{"--bind-to", "core"}, openMPIBinding(4, 4, 8))
+	require.Equal(t, []string{"--bind-to", "hwthread"}, openMPIBinding(5, 4, 8))
+	require.Equal(t, []string{"--map-by", "core", "--bind-to", "core:overload-allowed"}, openMPIBinding(9, 4, 8))
+}
+
+// MPICH binds ranks only in its tuned settings, and only where each can have a core.
+func TestMPICHBinding(t *testing.T) {
+	fakeMPI(t, ".mpich", "HYDRA build details:\n    Version: 4.3.1")
+	_, entries, err := setUpMPICH(t.Context(), workplace{dir: t.TempDir()})
+	require.NoError(t, err)
+	require.NotContains(t, entries[0].launch(1).String(), "-bind-to")
+	require.Contains(t, entries[1].launch(1).String(), " -bind-to core -n 1 ")
+	require.NotContains(t, entries[1].launch(4096).String(), "-bind-to")
 }
 
 // setUpGloo chooses the first python3 in PATH that has torch.
@@ -98,8 +118,8 @@ func TestGlooIsFound(t *testing.T) {
 	version, entries, err := setUpGloo(t.Context(), workplace{dir: dir})
 	require.NoError(t, err)
 	require.Equal(t, "2.11.0", version)
-	require.Equal(t, []string{filepath.Join(torch, "python3"), filepath.Join(dir, "gloo_allreduce.py"), "8"}, entries[0].launch(8)[0].args)
-	require.Equal(t, []string{"TMPDIR=" + dir}, entries[0].launch(8)[0].env)
+	require.Equal(t, []string{filepath.Join(torch, "python3"), filepath.Join(dir, "gloo_allreduce.py"), "8"}, entries[0].launch(8).args)
+	require.Equal(t, []string{"TMPDIR=" + dir}, entries[0].launch(8).env)
 }
 
 // All programs print the columns that parseRows expects, and follow the same timing rule.
@@ -111,7 +131,15 @@ func TestProgramsAgree(t *testing.T) {
 	} {
 		source, err := os.ReadFile("programs/" + name)
 		require.NoError(t, err)
+		if name == "goccl_allreduce/main.go" {
+			compute, err := os.ReadFile("programs/goccl_allreduce/compute.go")
+			require.NoError(t, err)
+			source = append(source, compute...)
+		}
 		text := strings.Join(strings.Fields(string(source)), " ")
+		for _, same := range []string{"* 1021 +", "^ h >> 16) * 0x45d9f3b", "0.9 + 0.2 *", "<< 13", ">> 7", "<< 17"} {
+			require.Contains(t, strings.ToLower(strings.ReplaceAll(text, " ", "")), strings.ReplaceAll(same, " ", ""), name)
+		}
 		require.Contains(t, strings.NewReplacer(`" "`, "", `"+ "`, "").Replace(text), columns, name)
 		require.Contains(t, text, rule, name)
 	}

@@ -68,17 +68,29 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	turns := append(turnsOf(ours.library, own), peers...)
-	fmt.Fprintf(stdout, "%s\n%s\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds, and of peers how many times that of goccl's processes\n\n",
-		about, strings.Join(versions, ", "))
+	work := "ranks do not compute between calls"
+	if o.compute > 0 {
+		work = fmt.Sprintf("every rank computes for %v, 0.9 to 1.1 times that long, before each call", o.compute)
+	}
+	fmt.Fprintf(stdout, "%s\n%s\n%s; %d passes\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds, and of peers how many times that of goccl's processes\n\n",
+		about, strings.Join(versions, ", "), work, o.passes)
 
 	rows, failed := takeTurns(ctx, o, turns, stderr)
 	if ctx.Err() != nil {
 		return failed
 	}
 	rows = merge(rows)
+	comparisons := compare(rows)
 	writeTable(stdout, rows)
+	fmt.Fprintln(stdout)
+	writeCores(stdout, rows)
+	if len(comparisons) > 0 {
+		fmt.Fprint(stdout, "\nhow many times as long the faster MPI takes as goccl: medians over the passes (best passes)\n\n")
+		writeSummary(stdout, comparisons)
+	}
 	failed = errors.Join(failed, wrongResults(rows),
-		save("peers.csv", func(file io.Writer) error { return writeRows(file, rows) }))
+		save("peers.csv", func(file io.Writer) error { return writeRows(file, rows) }),
+		save("peers-summary.csv", func(file io.Writer) error { return saveSummary(file, comparisons) }))
 	if slices.Max(o.sizes) == 0 {
 		return failed // a barrier has no length for the logarithmic axis
 	}

@@ -32,12 +32,13 @@ var fakes = map[string]func(){
 	// Prints a row for each size on its command line.
 	"rows": func() {
 		rows := []row{}
-		for _, bytes := range os.Args[5:] {
+		for _, bytes := range os.Args[6:] {
 			n, err := parseSize(bytes)
 			if err != nil {
 				panic(err)
 			}
-			rows = append(rows, row{contestant: contestant{os.Args[1], os.Args[2]}, ranks: 2, bytes: n, calls: 7, p50: 3, p99: 4, least: 2})
+			rows = append(rows, row{contestant: contestant{os.Args[1], os.Args[2]}, ranks: 2, bytes: n,
+				cores: "0|1", compute: 40, passes: 1, calls: 7, p50: 3, best: 3, p90: 3.5, p99: 4, least: 2})
 		}
 		if err := writeRows(os.Stdout, rows); err != nil {
 			panic(err)
@@ -54,7 +55,7 @@ var fakes = map[string]func(){
 
 // fake is an entry whose program is the test binary.
 func fake(play string) entry {
-	return entry{name: play, launch: func(int) job { return job{fakeChild(play)} }}
+	return entry{name: play, launch: func(int) child { return fakeChild(play) }}
 }
 
 func fakeChild(play string) child {
@@ -69,7 +70,8 @@ func TestPeerIsMeasured(t *testing.T) {
 	rows, err := fake("rows").measure(t.Context(), "mine", 2, tiny())
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
-	require.Equal(t, row{contestant: contestant{"mine", "rows"}, ranks: 2, bytes: 8, calls: 7, p50: 3, p99: 4, least: 2}, rows[1])
+	require.Equal(t, row{contestant: contestant{"mine", "rows"}, ranks: 2, bytes: 8,
+		cores: "0|1", compute: 40, passes: 1, calls: 7, p50: 3, best: 3, p90: 3.5, p99: 4, least: 2}, rows[1])
 }
 
 // The error of a failed peer has its name, its command and its output.
@@ -155,28 +157,37 @@ func TestCompare(t *testing.T) {
 while [ "$1" != -n ]; do shift; done
 shift 2
 `+fakePeer+`=rows exec "$@"`)
-	script(t, bin, "goccl", `shift; `+fakePeer+`=rows exec `+os.Args[0]+` "$@"`)
-	script(t, bin, "go", `exec /bin/ln -s `+filepath.Join(bin, "goccl")+` "$3"`)
+	script(t, bin, "goccl_allreduce", `shift 2; `+fakePeer+`=rows exec `+os.Args[0]+` "$@"`)
+	script(t, bin, "goccl", `shift 4; exec "$@"`) // run -n 2 --no-prefix
+	script(t, bin, "go", `exec /bin/ln -s `+filepath.Join(bin, "goccl")+` `+filepath.Join(bin, "goccl_allreduce")+` "$3"`)
 	t.Setenv("PATH", bin)
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	t.Chdir(t.TempDir())
 	var out, errs strings.Builder
-	status := command([]string{"-only", "openmpi", "-ranks", "2", "-sizes", "0,4,64", "-passes", "2", "-budget", "1ms"}, &out, &errs)
+	status := command([]string{"-only", "openmpi", "-ranks", "2", "-sizes", "0,4,64", "-passes", "2", "-budget", "1ms", "-compute", "40us"}, &out, &errs)
 	require.Equal(t, 0, status, errs.String())
 	require.Contains(t, out.String(), "Open MPI 9.8.7")
-	require.Regexp(t, `\| +2 \| +64 B \| +3\.00 \| +3\.00 \| +3\.00 \(1\.0x\) \| +3\.00 \(1\.0x\) \|`, out.String())
+	require.Contains(t, out.String(), "every rank computes for 40µs, 0.9 to 1.1 times that long, before each call; 2 passes\n")
+	require.Regexp(t, `\| +2 \| +64 B (\| +3\.00 ){3}(\| +3\.00 \(1\.0x\) ){3}\|`, out.String())
+	require.Contains(t, out.String(), "2 ranks on cores 0|1: goccl, goroutines; goccl, processes; goccl, alloc; Open MPI, default; Open MPI, tuned; Open MPI, eager\n")
+	require.Regexp(t, `\| +2 \| +64 B \| Open MPI, default \| +3\.00 (\| +1\.00 \(1\.00\) ){3}\|`, out.String())
 	require.Contains(t, errs.String(), "pass 2 of 2, 2 ranks: openmpi tuned\n")
 
 	text, err := os.ReadFile("peers.csv")
 	require.NoError(t, err)
 	rows, err := parseRows(string(text))
 	require.NoError(t, err)
-	require.Len(t, rows, 12) // four contestants, three sizes
+	require.Len(t, rows, 18) // six contestants, three sizes
 	last, ok := find(rows, contestant{"openmpi", "tuned"}, 2, 64)
 	require.True(t, ok)
 	require.Equal(t, 14, last.calls)
+	require.Equal(t, 2, last.passes)
 	require.FileExists(t, "peers.png")
+	text, err = os.ReadFile("peers-summary.csv")
+	require.NoError(t, err)
+	require.Equal(t, summaryColumns+"\n", string(text[:len(summaryColumns)+1]))
+	require.Contains(t, string(text), "2,64,40,openmpi default,3.000,1.000,1.000,1.000,openmpi default,3.000,1.000,1.000,1.000\n")
 	left, err := filepath.Glob(filepath.Join(tmp, "*"))
 	require.NoError(t, err)
 	require.Empty(t, left, "the workplace is removed")

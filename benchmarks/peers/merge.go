@@ -3,10 +3,11 @@ package main
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
-// merge makes one row of all passes of a contestant over a size: the medians of their p50
-// and p99, the least of all, the sum of calls and errors. Contestants keep the order of
+// merge makes one row of all passes of a contestant over a size: the medians of their p50,
+// p90 and p99, the least of their p50 and of all calls, the sum of passes, calls and errors. Contestants keep the order of
 // their first rows.
 func merge(rows []row) (merged []row) {
 	type key struct {
@@ -24,15 +25,21 @@ func merge(rows []row) (merged []row) {
 	}
 	for _, at := range keys {
 		all := passes[at]
-		r := row{contestant: at.contestant, ranks: at.ranks, bytes: at.bytes, least: all[0].least}
-		var p50, p99 []float64
+		r := row{contestant: at.contestant, ranks: at.ranks, bytes: at.bytes, compute: all[0].compute, best: all[0].best, least: all[0].least}
+		var p50, p90, p99 []float64
+		var cores []string
 		for _, pass := range all {
-			p50, p99 = append(p50, pass.p50), append(p99, pass.p99)
-			r.least = min(r.least, pass.least)
+			p50, p90, p99 = append(p50, pass.p50), append(p90, pass.p90), append(p99, pass.p99)
+			r.best, r.least = min(r.best, pass.best), min(r.least, pass.least)
+			r.passes += pass.passes
 			r.calls += pass.calls
 			r.errors += pass.errors
+			if !slices.Contains(cores, pass.cores) {
+				cores = append(cores, pass.cores)
+			}
 		}
-		r.p50, r.p99 = median(p50), median(p99)
+		r.p50, r.p90, r.p99 = median(p50), median(p90), median(p99)
+		r.cores = strings.Join(cores, " or ")
 		merged = append(merged, r)
 	}
 	slices.SortStableFunc(merged, func(a, b row) int {

@@ -10,19 +10,22 @@ import (
 )
 
 // columns is the first line of a CSV file. Times are in microseconds, bandwidths
-// in GB/s. x_own_copy and x_peer_copy, ratios to yardsticks of the same run, are
+// in GB/s. cores are those that each rank may use, "0|1". x_own_copy and x_peer_copy, ratios to yardsticks of the same run, are
 // empty here, and so are values that a barrier does not have.
-const columns = "library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls," +
-	"p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors"
+const columns = "library,collective,entry,dtype,op,ranks,bytes,in_place,consume,cores,compute_us,passes,calls," +
+	"p50_us,best_us,p90_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors"
 
 // row is the measurement of a contestant for one size: an all-reduce of float32,
 // sum, in place, or, with 0 bytes, a barrier.
 type row struct {
 	contestant
-	ranks, bytes    int
-	calls           int
-	p50, p99, least float64 // microseconds
-	errors          int     // wrong elements, of all ranks and calls
+	ranks, bytes  int
+	cores         string  // that each rank may use, if known
+	compute       float64 // before each call, microseconds
+	passes, calls int
+	p50, p90, p99 float64 // microseconds: of one pass, or medians over the passes
+	best, least   float64 // microseconds: the least p50 of a pass; the least of all calls
+	errors        int     // wrong elements, of all ranks and calls
 }
 
 // contestant is a library with one of its settings.
@@ -59,8 +62,10 @@ func parseRows(text string) ([]row, error) {
 			}
 			return us
 		}
-		r.ranks, r.bytes, r.calls, r.errors = whole("ranks"), whole("bytes"), whole("calls"), whole("errors")
-		r.p50, r.p99, r.least = time("p50_us"), time("p99_us"), time("min_us")
+		r.ranks, r.bytes, r.errors = whole("ranks"), whole("bytes"), whole("errors")
+		r.cores, r.compute, r.passes, r.calls = field("cores"), time("compute_us"), whole("passes"), whole("calls")
+		r.p50, r.p90, r.p99 = time("p50_us"), time("p90_us"), time("p99_us")
+		r.best, r.least = time("best_us"), time("min_us")
 		if field("collective") != r.collective() {
 			bad = append(bad, "collective")
 		}
@@ -85,8 +90,8 @@ func writeRows(w io.Writer, rows []row) error {
 		}
 		us := func(t float64) string { return fmt.Sprintf("%.3f", t) }
 		lines = append(lines, []string{r.library, r.collective(), r.entry, dtype, op,
-			strconv.Itoa(r.ranks), strconv.Itoa(r.bytes), inPlace, "false", strconv.Itoa(r.calls),
-			us(r.p50), us(r.p99), us(r.least), algbw, busbw, "", "", strconv.Itoa(r.errors)})
+			strconv.Itoa(r.ranks), strconv.Itoa(r.bytes), inPlace, "false", r.cores, fmt.Sprintf("%.0f", r.compute),
+			strconv.Itoa(r.passes), strconv.Itoa(r.calls), us(r.p50), us(r.best), us(r.p90), us(r.p99), us(r.least), algbw, busbw, "", "", strconv.Itoa(r.errors)})
 	}
 	return out.WriteAll(lines)
 }

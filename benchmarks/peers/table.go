@@ -15,7 +15,7 @@ func writeTable(w io.Writer, rows []row) {
 	for _, c := range all {
 		head = append(head, c.title())
 	}
-	lines := [][]string{head, nil}
+	lines := [][]string{head}
 	for i, at := range rows {
 		if i > 0 && rows[i-1].ranks == at.ranks && rows[i-1].bytes == at.bytes {
 			continue // the reference
@@ -34,20 +34,28 @@ func writeTable(w io.Writer, rows []row) {
 		}
 		lines = append(lines, line)
 	}
-	widths := make([]int, len(head))
+	writeMarkdown(w, lines)
+}
+
+// writeMarkdown writes a table of Markdown, aligned to the right; the first line is its head.
+func writeMarkdown(w io.Writer, lines [][]string) {
+	widths := make([]int, len(lines[0]))
 	for _, line := range lines {
 		for i, cell := range line {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for i := range head {
-		lines[1] = append(lines[1], strings.Repeat("-", widths[i]-1)+":")
-	}
-	for _, line := range lines {
+	for n, line := range lines {
 		for i, cell := range line {
 			fmt.Fprintf(w, "| %*s ", widths[i], cell)
 		}
 		fmt.Fprintln(w, "|")
+		if n == 0 {
+			for _, width := range widths {
+				fmt.Fprintf(w, "| %s: ", strings.Repeat("-", width-1))
+			}
+			fmt.Fprintln(w, "|")
+		}
 	}
 }
 

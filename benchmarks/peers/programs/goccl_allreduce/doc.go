@@ -2,10 +2,12 @@
 // dist.Barrier, and prints a CSV row for each size.
 //
 //	go build ./benchmarks/peers/programs/goccl_allreduce
-//	./goccl_allreduce RANKS LIBRARY ENTRY BUDGET_MS MAX_CALLS BYTES...
-//	goccl run -n RANKS -- ./goccl_allreduce RANKS LIBRARY ENTRY BUDGET_MS MAX_CALLS BYTES...
+//	./goccl_allreduce RANKS MEMORY LIBRARY ENTRY BUDGET_MS MAX_CALLS COMPUTE_US BYTES...
+//	goccl run -n RANKS -- ./goccl_allreduce RANKS MEMORY LIBRARY ENTRY BUDGET_MS MAX_CALLS COMPUTE_US BYTES...
 //
-// LIBRARY and ENTRY are copied to the rows. 0 bytes is a barrier.
+// MEMORY is private, for vectors that each rank makes, or alloc, for vectors from
+// ccl.Alloc. LIBRARY and ENTRY are copied to the rows. COMPUTE_US is how long a rank
+// computes before each call, in microseconds. 0 bytes is a barrier.
 //
 // # Model
 //

@@ -28,7 +28,7 @@ func main() {
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a, err := parseArguments(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "goccl_allreduce: %v\nusage: goccl_allreduce RANKS LIBRARY ENTRY BUDGET_MS MAX_CALLS BYTES...\n", err)
+		fmt.Fprintf(stderr, "goccl_allreduce: %v\nusage: goccl_allreduce RANKS MEMORY LIBRARY ENTRY BUDGET_MS MAX_CALLS COMPUTE_US BYTES...\n", err)
 		return 2
 	}
 	worker := func(_ context.Context, rank int) error { return a.measureAll(rank, stdout) }
@@ -47,10 +47,18 @@ func (a arguments) measureAll(rank int, out io.Writer) error {
 	if rank != 0 {
 		out = io.Discard
 	}
-	fmt.Fprintln(out, "library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls,"+
-		"p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors")
+	fmt.Fprintln(out, "library,collective,entry,dtype,op,ranks,bytes,in_place,consume,cores,compute_us,passes,calls,"+
+		"p50_us,best_us,p90_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors")
+	v, err := a.newVector(rank)
+	if err != nil {
+		return err
+	}
+	cores, err := cores()
+	if err != nil {
+		return err
+	}
 	for _, bytes := range a.sizes {
-		row, err := a.measure(rank, bytes)
+		row, err := a.measure(v, bytes, cores)
 		if err != nil {
 			return err
 		}
@@ -60,8 +68,8 @@ func (a arguments) measureAll(rank int, out io.Writer) error {
 }
 
 // measure times the operation on that many bytes and returns a row, the same on all ranks.
-func (a arguments) measure(rank, bytes int) (row string, err error) {
-	v := vector{make([]float32, bytes/4), rank, a.ranks}
+func (a arguments) measure(v *vector, bytes int, cores string) (row string, err error) {
+	v.resize(bytes / 4)
 	calls, err := v.callsWithin(a.budget, a.maxCalls)
 	if err != nil {
 		return "", err
@@ -80,7 +88,8 @@ func (a arguments) measure(rank, bytes int) (row string, err error) {
 	slices.Sort(took)
 	us := func(i int) float64 { return float64(took[i].Nanoseconds()) / 1e3 }
 	p50 := us(len(took) / 2)
-	times := fmt.Sprintf("%d,%.3f,%.3f,%.3f", calls, p50, us(len(took)*99/100), us(0))
+	times := fmt.Sprintf("%q,%.0f,1,%d,%.3f,%.3f,%.3f,%.3f,%.3f", cores, float64(a.compute.Nanoseconds())/1e3, calls,
+		p50, p50, us(len(took)*9/10), us(len(took)*99/100), us(0))
 	if bytes == 0 {
 		return fmt.Sprintf("%s,barrier,%s,,,%d,0,,false,%s,,,,,0", a.library, a.entry, a.ranks, times), nil
 	}

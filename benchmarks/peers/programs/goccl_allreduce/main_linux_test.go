@@ -16,10 +16,10 @@ import (
 )
 
 // start runs the program as one rank of a job.
-func start(t *testing.T, name string, rank, ranks int) (cmd *exec.Cmd, out, errs *strings.Builder) {
+func start(t *testing.T, name, memory string, rank, ranks int) (cmd *exec.Cmd, out, errs *strings.Builder) {
 	t.Helper()
 	out, errs = &strings.Builder{}, &strings.Builder{}
-	cmd = exec.CommandContext(t.Context(), os.Args[0], strconv.Itoa(ranks), "mine", "processes", "0.5", "50", "0", "4", "20004")
+	cmd = exec.CommandContext(t.Context(), os.Args[0], strconv.Itoa(ranks), memory, "mine", "processes", "0.5", "50", "20", "0", "4", "20004")
 	cmd.Env = append(os.Environ(), asProgram+"=1", "GOCCL_SHM_NAME="+name,
 		fmt.Sprintf("GOCCL_SHM_RANK=%d", rank), fmt.Sprintf("GOCCL_SHM_SIZE=%d", ranks))
 	cmd.Stdout, cmd.Stderr = out, errs
@@ -29,29 +29,31 @@ func start(t *testing.T, name string, rank, ranks int) (cmd *exec.Cmd, out, errs
 
 func TestProcesses(t *testing.T) {
 	const ranks = 3
-	name := "/goccl-test-" + rand.Text()
-	var ends []func()
-	for rank := range ranks {
-		cmd, out, errs := start(t, name, rank, ranks)
-		ends = append(ends, func() {
-			require.NoError(t, cmd.Wait(), errs)
-			if rank == 0 {
-				requireRows(t, out.String(), "processes", ranks, 0, 4, 20004)
-			} else {
-				require.Empty(t, out.String(), "rank 0 prints for all")
-			}
-		})
+	for _, memory := range []string{"private", "alloc"} {
+		name := "/goccl-test-" + rand.Text()
+		var ends []func()
+		for rank := range ranks {
+			cmd, out, errs := start(t, name, memory, rank, ranks)
+			ends = append(ends, func() {
+				require.NoError(t, cmd.Wait(), errs)
+				if rank == 0 {
+					requireRows(t, out.String(), "processes", ranks, 0, 4, 20004)
+				} else {
+					require.Empty(t, out.String(), "rank 0 prints for all")
+				}
+			})
+		}
+		for _, end := range ends {
+			end()
+		}
+		require.Empty(t, inMemory(t, name))
 	}
-	for _, end := range ends {
-		end()
-	}
-	require.Empty(t, inMemory(t, name))
 }
 
 // A rank that gets SIGTERM while it waits for others removes the job's memory.
 func TestAskedToEnd(t *testing.T) {
 	name := "/goccl-test-" + rand.Text()
-	cmd, _, errs := start(t, name, 0, 2)
+	cmd, _, errs := start(t, name, "private", 0, 2)
 	require.Eventually(t, func() bool { return len(inMemory(t, name)) > 0 }, time.Minute, time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	var failed *exec.ExitError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,7 +50,11 @@ func requireRows(t *testing.T, text, entry string, ranks int, sizes ...int) {
 		require.LessOrEqual(t, number("calls"), 50.0)
 		require.Positive(t, number("min_us"))
 		require.LessOrEqual(t, number("min_us"), number("p50_us"))
-		require.LessOrEqual(t, number("p50_us"), number("p99_us"))
+		require.Equal(t, number("p50_us"), number("best_us"))
+		require.LessOrEqual(t, number("p50_us"), number("p90_us"))
+		require.LessOrEqual(t, number("p90_us"), number("p99_us"))
+		require.EqualValues(t, 1, number("passes"))
+		require.Regexp(t, coresOf(ranks), field["cores"])
 		if sizes[i] == 0 {
 			require.Equal(t, "barrier", field["collective"])
 			continue
@@ -65,11 +70,75 @@ func requireRows(t *testing.T, text, entry string, ranks int, sizes ...int) {
 func TestGoroutines(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 8} {
 		var out, errs strings.Builder
-		args := []string{strconv.Itoa(ranks), "mine", "goroutines", "0.5", "50", "0", "4", "4096", "20004"}
+		args := []string{strconv.Itoa(ranks), "private", "mine", "goroutines", "0.5", "50", "0", "0", "4", "4096", "20004"}
 		require.Zero(t, command(t.Context(), args, &out, &errs), errs.String())
 		require.Empty(t, errs.String())
 		requireRows(t, out.String(), "goroutines", ranks, 0, 4, 4096, 20004)
 	}
+}
+
+// coresOf matches the cores of so many ranks; other systems than Linux do not show them.
+func coresOf(ranks int) string {
+	if runtime.GOOS != "linux" {
+		return "^$"
+	}
+	return `^[0-9,-]+` + strings.Repeat(`\|[0-9,-]+`, ranks-1) + "$"
+}
+
+// A rank that computes makes the steps of its share: in every round others, and others than the
+// next rank.
+func TestComputes(t *testing.T) {
+	err := dist.Spawn(func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl", dist.WithConfig(config.Default())); err != nil {
+			return err
+		}
+		v := vector{rank: rank, ranks: 2, steps: 100, state: 1}
+		if _, err := v.round(7); err != nil {
+			return err
+		}
+		if want := compute(1, int64(100*jitter(rank, 7))); v.state != want {
+			t.Errorf("rank %d: the state is %d, want %d", rank, v.state, want)
+		}
+		return dist.DestroyProcessGroup()
+	}, dist.WithRanks(2))
+	require.NoError(t, err)
+	require.EqualValues(t, 1082269761, compute(1, 1)) // Marsaglia's example of xorshift
+	require.NotEqual(t, compute(1, 3), compute(1, 4))
+}
+
+// The factors of ranks and rounds fill the range from 0.9 to 1.1.
+func TestJitter(t *testing.T) {
+	const rounds = 1000
+	var all []float64
+	for rank := range 4 {
+		for round := range rounds {
+			all = append(all, jitter(rank, round))
+		}
+	}
+	for tenth := range 10 {
+		low := 0.9 + 0.02*float64(tenth)
+		n := 0
+		for _, factor := range all {
+			if factor >= low && factor < low+0.02 {
+				n++
+			}
+		}
+		require.InDelta(t, len(all)/10, n, float64(len(all))/40, "from %v", low)
+	}
+	require.NotEqual(t, all[0], all[1])
+	require.NotEqual(t, all[0], all[rounds])
+}
+
+// Ranks that compute, and vectors from Alloc.
+func TestAllocAndCompute(t *testing.T) {
+	var out, errs strings.Builder
+	args := strings.Fields("3 alloc mine alloc 0.5 50 20 0 4 4096 20004")
+	require.Zero(t, command(t.Context(), args, &out, &errs), errs.String())
+	requireRows(t, out.String(), "alloc", 3, 0, 4, 4096, 20004)
+	require.Contains(t, out.String(), `",20,1,`, "the microseconds of compute")
+	out.Reset()
+	require.Zero(t, command(t.Context(), strings.Fields("2 alloc mine alloc 0.5 50 0 0"), &out, &errs), "only a barrier")
+	requireRows(t, out.String(), "alloc", 2, 0)
 }
 
 // Elements that differ from the sum are counted.
@@ -78,7 +147,7 @@ func TestWrongElementsAreCounted(t *testing.T) {
 		if err := dist.InitProcessGroup("ccl", dist.WithConfig(config.Default())); err != nil {
 			return err
 		}
-		v := vector{make([]float32, 20), rank, 3}
+		v := vector{x: make([]float32, 20), rank: rank, ranks: 3}
 		if _, err := v.round(5); err != nil {
 			return err
 		}
@@ -100,15 +169,17 @@ func TestWrongElementsAreCounted(t *testing.T) {
 
 func TestArgumentsThatMakeNoSense(t *testing.T) {
 	for args, says := range map[string]string{
-		"":                        "0 arguments, want 6 or more",
-		"2 mine x 100 50":         "5 arguments, want 6 or more",
-		"two mine x 100 50 4":     `RANKS is "two", want a whole number from 1`,
-		"0 mine x 100 50 4":       `RANKS is "0"`,
-		"2 mine x 0 50 4":         `BUDGET_MS is "0", want a time above 0`,
-		"2 mine x NaN 50 4":       `BUDGET_MS is "NaN"`,
-		"2 mine x 100 many 4":     `MAX_CALLS is "many", want a whole number from 1`,
-		"2 mine x 100 50 4 4KiB":  `BYTES is "4KiB", want a whole number from 0`,
-		"2 mine x 100 50 4 -4 16": `BYTES is "-4"`,
+		"":                                  "0 arguments, want 8 or more",
+		"2 private mine x 100 50 0":         "7 arguments, want 8 or more",
+		"two private mine x 100 50 0 4":     `RANKS is "two", want a whole number from 1`,
+		"0 private mine x 100 50 0 4":       `RANKS is "0"`,
+		"2 public mine x 100 50 0 4":        `MEMORY is "public", want private or alloc`,
+		"2 private mine x 0 50 0 4":         `BUDGET_MS is "0", want a time from 0.001`,
+		"2 private mine x NaN 50 0 4":       `BUDGET_MS is "NaN"`,
+		"2 private mine x 100 many 0 4":     `MAX_CALLS is "many", want a whole number from 1`,
+		"2 private mine x 100 50 -1 4":      `COMPUTE_US is "-1", want a time from 0`,
+		"2 private mine x 100 50 0 4 4KiB":  `BYTES is "4KiB", want a whole number from 0`,
+		"2 private mine x 100 50 0 4 -4 16": `BYTES is "-4"`,
 	} {
 		var out, errs strings.Builder
 		require.Equal(t, 2, command(t.Context(), strings.Fields(args), &out, &errs), args)
@@ -122,6 +193,6 @@ func TestEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs strings.Builder
-	require.Equal(t, 1, command(ctx, strings.Fields("2 mine goroutines 1 50 4"), &out, &errs))
+	require.Equal(t, 1, command(ctx, strings.Fields("2 private mine goroutines 1 50 0 4"), &out, &errs))
 	require.Contains(t, errs.String(), context.Canceled.Error())
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -11,12 +14,40 @@ import (
 // measured.
 type vector struct {
 	x           []float32
+	allocated   []float32 // of Alloc, as long as the longest x; nil: every x is made for its size
 	rank, ranks int
+	steps       float64 // of compute before each call, on average
+	state       uint64  // of compute
 }
 
-// round fills the vector with the inputs of round i, runs the operation once between barriers, and
-// returns how long it took on this rank.
-func (v vector) round(i int) (time.Duration, error) {
+// newVector returns an empty vector of this rank. It is collective.
+func (a arguments) newVector(rank int) (*vector, error) {
+	v := &vector{rank: rank, ranks: a.ranks, state: 1}
+	var err error
+	if v.steps, err = calibrate(a.compute); err != nil || !a.alloc {
+		return v, err
+	}
+	group, err := dist.Default()
+	if err != nil {
+		return nil, err
+	}
+	v.allocated, err = ccl.Alloc[float32](context.Background(), group.Communicator(), max(1, slices.Max(a.sizes)/4))
+	return v, err
+}
+
+// resize makes x that many elements.
+func (v *vector) resize(count int) {
+	if v.allocated != nil {
+		v.x = v.allocated[:count]
+		return
+	}
+	v.x = make([]float32, count)
+}
+
+// round computes, fills the vector with the inputs of round i, runs the operation once between
+// barriers, and returns how long it took on this rank.
+func (v *vector) round(i int) (time.Duration, error) {
+	v.state = compute(v.state, int64(v.steps*jitter(v.rank, i)))
 	for j := range v.x {
 		v.x[j] = float32(v.rank + (i+j)&7) // differs between ranks, adjacent elements and successive rounds
 	}
@@ -28,7 +59,7 @@ func (v vector) round(i int) (time.Duration, error) {
 }
 
 // operation runs the measured operation.
-func (v vector) operation() error {
+func (v *vector) operation() error {
 	if len(v.x) == 0 {
 		return dist.Barrier()
 	}
@@ -36,7 +67,7 @@ func (v vector) operation() error {
 }
 
 // wrong returns how many elements differ from the sum of all ranks' inputs of round i.
-func (v vector) wrong(i int) (n int64) {
+func (v *vector) wrong(i int) (n int64) {
 	for j, got := range v.x {
 		if got != float32(v.ranks*(v.ranks-1)/2+v.ranks*((i+j)&7)) {
 			n++
@@ -47,7 +78,7 @@ func (v vector) wrong(i int) (n int64) {
 
 // callsWithin returns how many rounds fit into the budget, judged by the fastest of warmUp rounds,
 // at least minCalls and at most most. All ranks return rank 0's number.
-func (v vector) callsWithin(budget time.Duration, most int64) (int64, error) {
+func (v *vector) callsWithin(budget time.Duration, most int64) (int64, error) {
 	fastest := budget
 	for i := range warmUp {
 		start := time.Now()
