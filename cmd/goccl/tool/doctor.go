@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/transport/local"
@@ -67,6 +68,9 @@ func examine(ctx context.Context) *examination {
 	left, err := shm.Leftovers()
 	e.add(doctor.Leftovers(left, err))
 	e.Leftovers = append(e.Leftovers, left...)
+	if ranks == 0 { // under a launcher the job itself holds its cores
+		e.add(doctor.Pinning(cores.Survey()))
+	}
 
 	e.add(launcher)
 	e.explain(ranks)

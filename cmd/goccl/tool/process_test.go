@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -11,14 +12,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
 
 // asProgram makes the test binary the program goccl, with an algorithm that is wrong.
 const asProgram = "TEST_GOCCL_AS_PROGRAM"
 
+// asPrefix is a variable that has cores.LockPrefix: other jobs of this machine hold no cores that
+// tests expect to be free.
+const asPrefix = "TEST_GOCCL_LOCK_PREFIX"
+
 func TestMain(m *testing.M) {
 	launcher.Reexecuted()
+	if os.Getenv(asPrefix) == "" {
+		os.Setenv(asPrefix, fmt.Sprintf("goccl-test-%d", os.Getpid()))
+	}
+	cores.LockPrefix = os.Getenv(asPrefix)
 	if os.Getenv(asProgram) != "" {
 		ccl.Register(wrong())
 		Main()

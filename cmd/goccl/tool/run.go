@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
@@ -16,12 +18,35 @@ import (
 type runCommand struct {
 	Args     []string      `arg:"" optional:"" passthrough:"partial" name:"program" help:"The program and its arguments. Flags after its name are its own."`
 	Ranks    *int          `short:"n" placeholder:"N" help:"Number of processes to start."`
-	Pin      bool          `help:"Pin each rank to its own cores: an equal part of those that this process may use."`
+	Pin      pinning       `help:"Pin each rank to its own cores, an equal part of those that this process may use and no other job of goccl run holds. It is the default if there are enough; with --pin, too few are an error. --pin=off pins no rank."`
 	NoPrefix bool          `help:"Show lines without the rank that wrote them."`
 	Quiet    bool          `short:"q" help:"Show the lines of rank 0 only."`
 	Output   string        `short:"o" placeholder:"DIR" help:"Show no output; write it to new files DIR/rank-0.out, DIR/rank-0.err and so on."`
 	Grace    time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
 }
+
+// pinning is the value of --pin: on, off, or a boolean; on without a value.
+type pinning launcher.Pinning
+
+// Decode implements kong.MapperValue.
+func (p *pinning) Decode(ctx *kong.DecodeContext) error {
+	*p = pinning(launcher.PinOn)
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		return nil
+	}
+	switch value := fmt.Sprint(ctx.Scan.Pop().Value); value {
+	case "on", "true", "yes", "1":
+		return nil
+	case "off", "false", "no", "0":
+		*p = pinning(launcher.PinOff)
+		return nil
+	default:
+		return fmt.Errorf("want on or off, but got %q", value)
+	}
+}
+
+// IsBool implements kong.BoolMapperValue: the value is optional.
+func (*pinning) IsBool() bool { return true }
 
 // Help returns the text of `goccl run --help` beside the flags.
 func (c *runCommand) Help() string {
@@ -76,7 +101,7 @@ func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 		Program:     file,
 		Args:        args,
 		Grace:       c.Grace,
-		Pin:         c.Pin,
+		Pin:         launcher.Pinning(c.Pin),
 		Environment: os.Environ(),
 		Stdin:       os.Stdin,
 		Stdout:      stdout,

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 )
 
 // ended returns the exit status of a program.
@@ -69,6 +72,24 @@ goccl: error: rank 2 (pid P) was the first to fail, after T: exit status 42
 	}
 }
 
+// Pinning is wanted, not wanted, or left to the tool.
+func TestPinFlag(t *testing.T) {
+	for line, want := range map[string]launcher.Pinning{
+		"-n 2 true":       launcher.PinDefault,
+		"-n 2 --pin true": launcher.PinOn, "-n 2 --pin=on true": launcher.PinOn, "-n 2 --pin=true true": launcher.PinOn,
+		"-n 2 --pin=off true": launcher.PinOff, "-n 2 --pin=false true": launcher.PinOff,
+		"-n 2 true --pin": launcher.PinDefault, // a flag of the program
+	} {
+		var c runCommand
+		parser, err := kong.New(&c)
+		require.NoError(t, err)
+		_, err = parser.Parse(strings.Fields(line))
+		require.NoError(t, err, line)
+		require.Equal(t, want, launcher.Pinning(c.Pin), line)
+		require.Equal(t, "true", c.Args[0])
+	}
+}
+
 // Invalid flags have the exit status of shells and launchers.
 func TestRunUsage(t *testing.T) {
 	for line, want := range map[string]string{
@@ -82,6 +103,9 @@ func TestRunUsage(t *testing.T) {
 		"-n 2 --grace=-1s true":        "--grace -1s: want 0 or more",
 		"-n 2 --quiet -o out true":     "--output writes files without prefixes: it excludes --quiet and --no-prefix",
 		"-n 2 --no-prefix -o out true": "--output writes files without prefixes: it excludes --quiet and --no-prefix",
+		"-n 2 --pin=maybe true":        `--pin: want on or off, but got "maybe"`,
+		"-n 60000 --pin true":          "--pin: 60000 ranks cannot have a core each: this process may use ",
+		"-n 60000 --pin=on true":       "start fewer ranks, or let them share cores with --pin=off",
 		"-n 2 --colour true":           "unknown flag --colour",
 	} {
 		require.Contains(t, failed(t, 2, append([]string{"run"}, strings.Fields(line)...)...), want, line)

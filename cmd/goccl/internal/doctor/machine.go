@@ -10,18 +10,29 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccl/goccl/cmd/goccl/internal/cgroup"
+	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/internal/reduce"
 )
+
+// host is a machine, whose files are below root.
+type host struct{ root string }
+
+func (h host) path(name string) string     { return h.root + name }
+func (h host) contents(name string) string { return measure.Contents(h.path(name)) }
 
 // Machine returns findings about the hardware and the system. Root is "" for this machine;
 // tests pass a directory with the files of another.
 func Machine(m measure.Machine, root string, getenv func(string) string) []Finding {
 	h := host{root}
+	job, _ := launchenv.Detect(getenv) // Launcher reports the error
 	return []Finding{
 		processors{
-			online: countList(h.contents("/sys/devices/system/cpu/online")),
-			usable: m.Cores, gomaxprocs: m.GOMAXPROCS, asked: getenv("GOMAXPROCS"), quota: h.cpuQuota(),
+			online: len(cores.Parse(h.contents("/sys/devices/system/cpu/online"))),
+			usable: m.Cores, gomaxprocs: m.GOMAXPROCS, asked: getenv("GOMAXPROCS"), quota: cgroup.CPUQuota(root),
+			pinned: job != nil && m.Cores == 1,
 		}.finding(),
 		ok(PartMachine, "cpu", "%s", join(m.CPU, m.Caches)),
 		vectors(m.Arch, reduce.Implementation(), measure.BuildSetting("-tags"), measure.BuildSetting("-race")),
@@ -39,7 +50,8 @@ type processors struct {
 	usable     int // by this process's affinity
 	gomaxprocs int
 	asked      string // GOMAXPROCS in the environment
-	quota      limit
+	quota      cgroup.Limit
+	pinned     bool // this process is a rank, and has one core
 }
 
 func (p processors) finding() Finding {
@@ -47,50 +59,35 @@ func (p processors) finding() Finding {
 	if p.online > 0 {
 		says += fmt.Sprintf(" of %d", p.online)
 	}
-	if p.quota.file == "" {
+	if p.quota.File == "" {
 		says += ", no quota"
 	} else {
-		says += fmt.Sprintf(", quota of %.4g (%s)", p.quota.value, p.quota.file)
+		says += fmt.Sprintf(", quota of %.4g (%s)", p.quota.Value, p.quota.File)
 	}
 	says += fmt.Sprintf("; GOMAXPROCS %d", p.gomaxprocs)
 	switch {
 	case p.asked != "":
 		says += " by the environment"
-	case p.gomaxprocs < p.usable && p.quota.file != "":
+	case p.gomaxprocs < p.usable && p.quota.File != "":
 		says += " by the quota"
 	}
 	f := ok(PartMachine, "cores", "%s", says)
+	if p.pinned {
+		return f
+	}
 	polling := min(p.usable, p.gomaxprocs)
 	switch {
-	case p.quota.file != "" && float64(polling) > p.quota.value:
+	case p.quota.File != "" && float64(polling) > p.quota.Value:
 		return f.but(Note, fmt.Sprintf("%d ranks that poll use up the quota, and then nothing runs until its next period: "+
-			"set GOMAXPROCS=%d, or allow more", polling, max(1, int(math.Floor(p.quota.value)))))
+			"set GOMAXPROCS=%d, or allow more", polling, max(1, int(math.Floor(p.quota.Value)))))
 	case p.gomaxprocs > p.usable:
 		return f.but(Note, "more goroutines run than cores; do not set GOMAXPROCS")
-	case p.gomaxprocs < p.usable && p.quota.file == "":
+	case p.gomaxprocs < p.usable && p.quota.File == "":
 		return f.but(Note, "goroutine ranks leave cores unused; processes have their own GOMAXPROCS")
 	case polling == 1:
 		return f.but(Note, "ranks take turns on one core and sleep while they wait: a second core makes them much faster")
 	}
 	return f
-}
-
-// countList returns how many numbers a list of Linux has, such as 0-3,8; 0 if it
-// is invalid.
-func countList(list string) (n int) {
-	for part := range strings.SplitSeq(list, ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		a, errA := strconv.Atoi(first)
-		b, errB := strconv.Atoi(last)
-		if errA != nil || errB != nil || b < a {
-			return 0
-		}
-		n += b - a + 1
-	}
-	return n
 }
 
 // vectors returns a finding about the implementation of reductions.
@@ -100,7 +97,7 @@ func vectors(arch, implementation, tags, race string) Finding {
 		return f
 	}
 	switch {
-	case hasWord(tags, "noasm"):
+	case slices.Contains(strings.Split(tags, ","), "noasm"):
 		f.Says += ", since this program was built with -tags noasm"
 		return f.but(Note, "build without the tag: assembly is several times faster")
 	case race == "true":
@@ -128,25 +125,29 @@ func (h host) memory() Finding {
 	if total == 0 {
 		f.Says = unknown
 	}
-	if l := h.memoryLimit(); l.file != "" {
-		f.Says += fmt.Sprintf("; limit of %s (%s), shared memory included", Amount(l.value), l.file)
+	if l := cgroup.MemoryLimit(h.root); l.File != "" {
+		f.Says += fmt.Sprintf("; limit of %s (%s), shared memory included", Amount(l.Value), l.File)
 	}
 	return f
 }
 
-func kib(text string) float64 { return number(strings.TrimSuffix(text, " kB")) * 1024 }
+// kib returns a number of /proc/meminfo in bytes, 0 if it is unknown.
+func kib(text string) float64 {
+	n, _ := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
+	return n * 1024
+}
 
 const unknown = "unknown"
 
 func (h host) nodes() Finding {
-	switch n := countList(h.contents("/sys/devices/system/node/online")); n {
+	switch n := len(cores.Parse(h.contents("/sys/devices/system/node/online"))); n {
 	case 0:
 		return ok(PartMachine, "NUMA", unknown)
 	case 1:
 		return ok(PartMachine, "NUMA", "1 node")
 	default:
 		return ok(PartMachine, "NUMA", "%d nodes", n).but(Note,
-			"goccl does not place ranks: bind a job that fits to one node (numactl --cpunodebind=0 --membind=0)")
+			"bind a job that fits to one node (numactl --cpunodebind=0 --membind=0); otherwise prefer goccl run, which keeps neighbouring ranks on one node")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/cmd/goccl/internal/cgroup"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
@@ -60,7 +61,7 @@ func TestMachine(t *testing.T) {
 			"2 ranks that poll use up the quota, and then nothing runs until its next period: set GOMAXPROCS=1, or allow more",
 		"ok cpu: A; L1d 48K ->",
 		"ok memory: 2.0 GiB, 1.5 GiB available; limit of 1.0 GiB (/sys/fs/cgroup/memory.max), shared memory included ->",
-		"note NUMA: 2 nodes -> goccl does not place ranks: bind a job that fits to one node (numactl --cpunodebind=0 --membind=0)",
+		"note NUMA: 2 nodes -> bind a job that fits to one node (numactl --cpunodebind=0 --membind=0); otherwise prefer goccl run, which keeps neighbouring ranks on one node",
 		"ok huge pages: transparent: madvise; for shared memory: never ->",
 		"ok system: linux/riscv64 6.1; go1.26 ->",
 		"ok container: signs of one: /.dockerenv, KUBERNETES_SERVICE_HOST=10.0.0.1, a namespace of processes of its own; the ranks of a job have to share /dev/shm: start them in one ->",
@@ -82,7 +83,7 @@ func TestUnknownMachine(t *testing.T) {
 }
 
 func TestCores(t *testing.T) {
-	quota := func(cores float64) limit { return limit{cores, "cpu.max"} }
+	quota := func(cores float64) cgroup.Limit { return cgroup.Limit{Value: cores, File: "cpu.max"} }
 	for _, c := range []struct {
 		p       processors
 		verdict Verdict
@@ -96,6 +97,7 @@ func TestCores(t *testing.T) {
 		{processors{online: 8, usable: 8, gomaxprocs: 16, asked: "16"}, Note, "GOMAXPROCS 16 by the environment"},
 		{processors{online: 8, usable: 8, gomaxprocs: 2, asked: "2"}, Note, "GOMAXPROCS 2 by the environment"},
 		{processors{usable: 1, gomaxprocs: 1}, Note, "1 usable, no quota; GOMAXPROCS 1"},
+		{processors{online: 2, usable: 1, gomaxprocs: 2, asked: "2", pinned: true}, OK, "1 usable of 2, no quota; GOMAXPROCS 2 by the environment"},
 	} {
 		f := c.p.finding()
 		require.Equal(t, c.verdict, f.Verdict, f.Says)
@@ -103,75 +105,6 @@ func TestCores(t *testing.T) {
 		require.Equal(t, c.verdict == Note, f.Do != "")
 	}
 	require.Contains(t, processors{usable: 8, gomaxprocs: 2, quota: quota(0.5)}.finding().Do, "set GOMAXPROCS=1,")
-}
-
-func TestCountList(t *testing.T) {
-	for list, want := range map[string]int{"0": 1, "0-3": 4, "0-3,8,10-11": 7, "": 0, "x": 0, "3-0": 0, "0-": 0} {
-		require.Equal(t, want, countList(list), list)
-	}
-}
-
-// Limits of both versions are found, at every level, wherever they are mounted.
-func TestControlGroups(t *testing.T) {
-	const (
-		v2 = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
-		v1 = "33 30 0:30 / /cg/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n35 30 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
-	)
-	for name, c := range map[string]struct {
-		files       map[string]string
-		cpu, memory limit
-	}{
-		"none": {},
-		"version 2, unlimited": {files: map[string]string{
-			"/proc/self/mountinfo": v2, "/proc/self/cgroup": "0::/a\n",
-			"/sys/fs/cgroup/a/cpu.max": "max 100000\n", "/sys/fs/cgroup/a/memory.max": "max\n",
-		}},
-		"version 2, the least of all levels": {
-			files: map[string]string{
-				"/proc/self/mountinfo": v2, "/proc/self/cgroup": "0::/a/b/c\n",
-				"/sys/fs/cgroup/a/cpu.max": "200000 100000\n", "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "/sys/fs/cgroup/a/b/c/cpu.max": "400000 100000\n",
-				"/sys/fs/cgroup/a/memory.max": "4096\n", "/sys/fs/cgroup/a/b/c/memory.max": "1024\n",
-				"/sys/fs/cgroup/x/cpu.max": "1 100000\n",
-			},
-			cpu: limit{2, "/sys/fs/cgroup/a/cpu.max"}, memory: limit{1024, "/sys/fs/cgroup/a/b/c/memory.max"},
-		},
-		"version 1": {
-			files: map[string]string{
-				"/proc/self/mountinfo": v1, "/proc/self/cgroup": "4:memory:/m\n2:cpu,cpuacct:/c\n",
-				"/cg/cpu,cpuacct/c/cpu.cfs_quota_us": "50000\n", "/cg/cpu,cpuacct/c/cpu.cfs_period_us": "100000\n",
-				"/cg/cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "/cg/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
-				"/cg/memory/m/memory.limit_in_bytes": "9223372036854771712\n", "/cg/memory/memory.limit_in_bytes": "2048\n",
-			},
-			cpu: limit{0.5, "/cg/cpu,cpuacct/c/cpu.cfs_quota_us"}, memory: limit{2048, "/cg/memory/memory.limit_in_bytes"},
-		},
-		"version 1 for one, version 2 for the other": {
-			files: map[string]string{
-				"/proc/self/mountinfo": v1 + v2, "/proc/self/cgroup": "4:memory:/m\n0::/u\n",
-				"/cg/memory/m/memory.limit_in_bytes": "8192\n", "/sys/fs/cgroup/u/cpu.max": "300000 100000\n",
-			},
-			cpu: limit{3, "/sys/fs/cgroup/u/cpu.max"}, memory: limit{8192, "/cg/memory/m/memory.limit_in_bytes"},
-		},
-		"a container that sees its own group only": {
-			files: map[string]string{
-				"/proc/self/mountinfo": "29 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/proc/self/cgroup": "0::/docker/1/sub\n",
-				"/sys/fs/cgroup/sub/cpu.max": "100000 100000\n",
-			},
-			cpu: limit{1, "/sys/fs/cgroup/sub/cpu.max"},
-		},
-		"a group outside of what is mounted": {
-			files: map[string]string{
-				"/proc/self/mountinfo": "29 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/proc/self/cgroup": "0::/other\n",
-				"/sys/fs/cgroup/cpu.max": "100000 100000\n",
-			},
-			cpu: limit{1, "/sys/fs/cgroup/cpu.max"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := host{prepared(t, c.files)}
-			require.Equal(t, c.cpu, h.cpuQuota())
-			require.Equal(t, c.memory, h.memoryLimit())
-		})
-	}
 }
 
 func TestVectors(t *testing.T) {

@@ -18,7 +18,7 @@ type Job struct {
 	Program string        // its file; see Find
 	Args    []string      // starting with its name
 	Grace   time.Duration // between SIGTERM and SIGKILL
-	Pin     bool          // pins every rank to its own cores; Linux only
+	Pin     Pinning       // whether every rank runs on its own cores; Linux only
 
 	// Environment is the environment of all ranks, like os.Environ, without the rank's variables.
 	Environment []string
@@ -37,6 +37,17 @@ type Job struct {
 	// never receives any.
 	Signals <-chan os.Signal
 }
+
+// Pinning is whether every rank of a job runs on its own cores.
+type Pinning int
+
+// The kinds of pinning. By default ranks are pinned if there are several and package cores finds
+// enough cores.
+const (
+	PinDefault Pinning = iota
+	PinOn              // or the job does not start
+	PinOff
+)
 
 // Signals are the signals that a launcher forwards to its ranks.
 var Signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}

@@ -36,16 +36,11 @@ func TestEnvironment(t *testing.T) {
 	}, rankVariables("goccl-1", "hush", 2, 4))
 }
 
-// All cores are distributed, in order and evenly.
-func TestShares(t *testing.T) {
-	all, err := shares([]int{0, 1, 4, 5, 9}, 2)
-	require.NoError(t, err)
-	require.Equal(t, [][]int{{0, 1}, {4, 5, 9}}, all)
-	all, err = shares([]int{7, 8}, 2)
-	require.NoError(t, err)
-	require.Equal(t, [][]int{{7}, {8}}, all)
-	_, err = shares([]int{7, 8}, 3)
-	require.EqualError(t, err, "3 ranks cannot have a core each: this process may use 2")
+// A rank with one hyperthread runs two threads, unless the user has decided.
+func TestProcessors(t *testing.T) {
+	require.Equal(t, []string{"GOMAXPROCS=2"}, processors([]string{"PATH=/bin"}, []int{3}))
+	require.Empty(t, processors([]string{"GOMAXPROCS=1"}, []int{3}))
+	require.Empty(t, processors([]string{"PATH=/bin"}, []int{3, 4}))
 }
 
 func TestFind(t *testing.T) {

@@ -18,14 +18,24 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 )
 
 // asProgram is a variable that makes the test binary one of the programs below, chosen by
 // its first argument.
 const asProgram = "TEST_GOCCL_AS_PROGRAM"
 
+// asPrefix is a variable that has cores.LockPrefix, the same for all processes of a test.
+const asPrefix = "TEST_GOCCL_LOCK_PREFIX"
+
 func TestMain(m *testing.M) {
 	Reexecuted()
+	// Jobs of this machine hold no cores that tests expect to be free.
+	if os.Getenv(asPrefix) == "" {
+		os.Setenv(asPrefix, fmt.Sprintf("goccl-test-%d", os.Getpid()))
+	}
+	cores.LockPrefix = os.Getenv(asPrefix)
 	if os.Getenv(asProgram) != "" {
 		programs[os.Args[1]](os.Args[2:])
 		os.Exit(0)

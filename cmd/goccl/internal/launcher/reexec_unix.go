@@ -4,7 +4,6 @@ package launcher
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,13 +14,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/transport/shm"
 )
 
 // The names with which Run starts images of this program.
 const (
 	keeperName = "goccl-keeper" // followed by the name of the job
-	rankName   = "goccl-rank"   // followed by cores as JSON or "", the program's file, its arguments
+	rankName   = "goccl-rank"   // followed by a list of hyperthreads or "", the program's file, its arguments
 )
 
 // keeperPipe is the descriptor of the keeper's pipe: in the keeper the read end, in a rank
@@ -73,21 +73,16 @@ func over(pid int) string   { return fmt.Sprintf("%+d\n", -pid) }
 
 // become sends its process id to the keeper, pins itself, and executes the program, which
 // keeps the process id. It returns the exit status if that fails.
-func become(keeper *os.File, cores, program string, args []string) int {
+func become(keeper *os.File, share, program string, args []string) int {
 	runtime.LockOSThread() // the program runs on the cores of the thread that starts it
 	if _, err := keeper.WriteString(begins(os.Getpid())); err != nil {
 		fmt.Fprintf(os.Stderr, "goccl run: nobody keeps this rank: %v\n", err)
 		return statusFailed
 	}
 	syscall.CloseOnExec(keeperPipe)
-	if cores != "" {
-		var share []int
-		err := json.Unmarshal([]byte(cores), &share)
-		if err == nil {
-			err = useCores(share)
-		}
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "goccl run: pinning this rank to the cores %s: %v\n", cores, err)
+	if share != "" {
+		if err := cores.Use(cores.Parse(share)); err != nil {
+			fmt.Fprintf(os.Stderr, "goccl run: pinning this rank to %s: %v\n", share, err)
 			return statusFailed
 		}
 	}

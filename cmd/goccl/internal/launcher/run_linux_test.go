@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -24,7 +26,7 @@ func init() {
 		}
 		for line := range strings.Lines(string(status)) {
 			if cores, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
-				fmt.Print("runs on ", strings.TrimSpace(cores), "\n")
+				fmt.Printf("runs on %s, GOMAXPROCS %q\n", strings.TrimSpace(cores), os.Getenv("GOMAXPROCS"))
 			}
 		}
 	}
@@ -52,31 +54,118 @@ func fileOf(job string) string {
 	}
 }
 
-// Every rank runs on its part of the cores, and the launcher on all as before.
-func TestPin(t *testing.T) {
-	cores, err := usableCores()
+// pinned returns a job whose ranks print their cores.
+func pinned(ranks int, pin Pinning) *Job {
+	job := testJob(ranks, "cores")
+	job.Pin = pin
+	return job
+}
+
+// severalCores returns the cores that this process may use, if ranks can have one each.
+func severalCores(t *testing.T) []cores.Core {
+	t.Helper()
+	m, err := cores.Survey()
 	require.NoError(t, err)
-	job := testJob(len(cores), "cores")
-	job.Pin = true
-	out, _ := run(t, job)
-	for i, c := range cores {
-		require.Contains(t, out.String(), fmt.Sprintf("[%d] runs on %d\n", i, c))
+	if m.Ranks() < 2 {
+		t.Skip("ranks cannot have a core each")
 	}
-	after, err := usableCores()
+	return m.Free
+}
+
+// everywhere checks that no rank is pinned.
+func everywhere(t *testing.T, job *Job) {
+	t.Helper()
+	usable, err := cores.Usable()
 	require.NoError(t, err)
-	require.Equal(t, cores, after)
+	out, errs := run(t, job)
+	require.Equal(t, job.Ranks, strings.Count(out.String(), fmt.Sprintf("runs on %s, GOMAXPROCS %q\n", cores.Format(usable), os.Getenv("GOMAXPROCS"))), out)
+	require.Empty(t, errs.String())
+}
 
-	all, _ := run(t, testJob(1, "cores"))
-	job = testJob(1, "cores")
-	job.Pin = true
-	out, _ = run(t, job)
-	require.Equal(t, all.String(), out.String(), "one rank has all cores")
+// Every rank runs on its own cores by default, and the launcher on all as before.
+func TestPin(t *testing.T) {
+	all := severalCores(t)
+	usable, err := cores.Usable()
+	require.NoError(t, err)
+	for _, pin := range []Pinning{PinDefault, PinOn} {
+		out, _ := run(t, pinned(len(all), pin))
+		for i, c := range all {
+			share := cores.Format(c.CPUs)
+			require.Contains(t, out.String(), fmt.Sprintf("[%d] runs on %s, GOMAXPROCS ", i, share))
+			if len(c.CPUs) == 1 && os.Getenv("GOMAXPROCS") == "" {
+				require.Contains(t, out.String(), fmt.Sprintf("[%d] runs on %s, GOMAXPROCS \"2\"\n", i, share))
+			}
+		}
+	}
+	after, err := cores.Usable()
+	require.NoError(t, err)
+	require.Equal(t, usable, after)
+	everywhere(t, pinned(len(all), PinOff))
+	everywhere(t, pinned(1, PinDefault))
+	everywhere(t, pinned(1, PinOn)) // it has all cores
+}
 
-	job = testJob(len(cores)+1, "cores")
-	job.Pin = true
+// Too few cores are an error only if the user asks for pinning.
+func TestTooFewCores(t *testing.T) {
+	usable, err := cores.Usable()
+	require.NoError(t, err)
+	everywhere(t, pinned(len(usable)+1, PinDefault))
 	var refused *RefusedError
-	require.ErrorAs(t, job.Run(), &refused)
+	require.ErrorAs(t, pinned(len(usable)+1, PinOn).Run(), &refused)
 	require.Equal(t, 2, refused.ExitCode())
+	require.ErrorContains(t, refused, fmt.Sprintf("--pin: %d ranks cannot have a core each: ", len(usable)+1))
+	require.ErrorContains(t, refused, ": start fewer ranks, or let them share cores with --pin=off")
+}
+
+// Of two jobs at once the first has the cores. They are free when it ends, however it ends.
+func TestTwoPinnedJobs(t *testing.T) {
+	all := severalCores(t)
+	for name, ends := range map[string]os.Signal{"killed": unix.SIGKILL, "ended": unix.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			value := fmt.Sprintf("%d.%s", os.Getpid(), name)
+			first := command("launcher", "2", "stay")
+			first.Env = append(first.Env, mark+"="+value)
+			out, err := first.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, first.Start())
+			_, err = bufio.NewReader(out).ReadString('\n')
+			require.NoError(t, err)
+
+			everywhere(t, pinned(2, PinDefault))
+			require.ErrorContains(t, pinned(2, PinOn).Run(), fmt.Sprintf("and other jobs of goccl run hold %d of them", len(all)))
+
+			require.NoError(t, first.Process.Signal(ends))
+			require.Error(t, first.Wait())
+			shown, _ := run(t, pinned(len(all), PinOn))
+			require.Contains(t, shown.String(), fmt.Sprintf("[0] runs on %s, ", cores.Format(all[0].CPUs)))
+			gone(t, value)
+		})
+	}
+}
+
+// A job gets the cores that a job on the others leaves.
+func TestPinTheRest(t *testing.T) {
+	all := severalCores(t)
+	started, release := make(chan struct{}), make(chan struct{})
+	go func() { // on a thread of its own, which ends with its affinity
+		runtime.LockOSThread()
+		defer close(started)
+		if err := cores.Use(all[0].CPUs); err != nil {
+			panic(err)
+		}
+		r, err := cores.Reserve(1, true)
+		if err != nil {
+			panic(err)
+		}
+		go func() {
+			<-release
+			r.Release()
+		}()
+	}()
+	<-started
+	defer close(release)
+	out, _ := run(t, pinned(1, PinOn))
+	require.Contains(t, out.String(), fmt.Sprintf("[0] runs on %s, ", cores.Format(cores.CPUs(all[1:]))))
 }
 
 // mark is a variable by which all descendants of a launcher are found.

@@ -4,7 +4,6 @@ package launcher
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport/shm"
 )
@@ -33,6 +33,7 @@ func (j *Job) Run() error {
 		finished: make(chan int, j.Ranks), children: make(chan child, 1),
 	}
 	defer l.closeFiles()
+	defer func() { l.cores.Release() }()
 	if err := l.prepare(); err != nil {
 		return &RefusedError{statusUsage, err}
 	}
@@ -64,7 +65,7 @@ type launcher struct {
 	name     string // of the job
 	secret   string // by which its ranks recognise each other; in no other process's arguments
 	ranks    []rank
-	shares   [][]int // of cores, one for each rank, or nil
+	cores    cores.Reservation // without shares if the ranks are not pinned
 	out, err *output
 	program  string      // path of this program
 	null     *os.File    // standard input of ranks other than 0
@@ -109,14 +110,8 @@ var streamNames = [2]string{"standard output", "standard error"}
 // prepare does everything that can fail before a process is started.
 func (l *launcher) prepare() (err error) {
 	l.byPID = make(map[int]int)
-	if l.Pin {
-		cores, err := usableCores()
-		if err != nil {
-			return err
-		}
-		if l.shares, err = shares(cores, l.Ranks); err != nil {
-			return err
-		}
+	if err := l.reserveCores(); err != nil {
+		return err
 	}
 	if l.program, err = os.Executable(); err != nil {
 		return err
@@ -139,6 +134,20 @@ func (l *launcher) prepare() (err error) {
 				s.prefix = o.prefix(i)
 			}
 		}
+	}
+	return nil
+}
+
+// reserveCores gives the ranks cores of their own. By default too few cores are no error.
+func (l *launcher) reserveCores() error {
+	if l.Pin == PinOff || l.Pin == PinDefault && l.Ranks == 1 {
+		return nil
+	}
+	r, err := cores.Reserve(l.Ranks, l.Pin == PinOn)
+	if err == nil {
+		l.cores = *r
+	} else if l.Pin == PinOn {
+		return fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", err)
 	}
 	return nil
 }
@@ -221,6 +230,9 @@ func (l *launcher) startAll() error {
 	environment := withoutRanks(l.Environment)
 	for i := range l.ranks {
 		variables := rankVariables(l.name, l.secret, i, l.Ranks)
+		if l.cores.Shares != nil {
+			variables = append(variables, processors(l.Environment, l.cores.Shares[i])...)
+		}
 		if l.reports != "" {
 			variables = append(variables, launchenv.ReportVariable+"="+l.report(i))
 		}
@@ -268,11 +280,11 @@ func (l *launcher) start(i int, environment []string) error {
 			defer theirs[k].Close()
 		}
 	}
-	var cores []byte
-	if l.shares != nil {
-		cores, _ = json.Marshal(l.shares[i]) // numbers never fail
+	share := ""
+	if l.cores.Shares != nil {
+		share = cores.Format(l.cores.Shares[i])
 	}
-	p, err := os.StartProcess(l.program, append([]string{rankName, string(cores), l.Program}, l.Args...), &os.ProcAttr{
+	p, err := os.StartProcess(l.program, append([]string{rankName, share, l.Program}, l.Args...), &os.ProcAttr{
 		Files: []*os.File{input, theirs[0], theirs[1], l.names},
 		Env:   environment,
 		Sys:   rankAttributes(),

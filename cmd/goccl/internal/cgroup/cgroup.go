@@ -1,48 +1,63 @@
-package doctor
+// Package cgroup reads the limits that control groups set for this process.
+//
+// # Model
+//
+// A limit is the lowest of those of this process's group and its visible parents, in control
+// groups of both versions; see cgroups(7).
+//
+// # Failure
+//
+// No function fails: an unreadable file sets no limit.
+package cgroup
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// host is a machine, whose files are below root.
-type host struct{ root string }
-
-func (h host) path(name string) string     { return h.root + name }
-func (h host) contents(name string) string { return measure.Contents(h.path(name)) }
-
-// limit is a limit of a control group, set by file; if file is "", the group has no such limit.
-type limit struct {
-	value float64
-	file  string
+// Limit is a limit of a control group, set by File; if File is "", there is no such limit.
+type Limit struct {
+	Value float64
+	File  string
 }
 
-// cpuQuota returns the CPU quota of this process's control groups, in cores.
-func (h host) cpuQuota() limit {
-	return h.tightest("cpu", func(dir string, version int) limit {
+// CPUQuota returns the CPU quota of this process's control groups, in cores. The files are
+// below root: "" for this machine; tests pass a directory with the files of another.
+func CPUQuota(root string) Limit {
+	h := host{root}
+	return h.tightest("cpu", func(dir string, version int) Limit {
 		file := filepath.Join(dir, "cpu.max")
 		quota, period, _ := strings.Cut(h.contents(file), " ") // "150000 100000", or "max 100000"
 		if version == 1 {
 			file = filepath.Join(dir, "cpu.cfs_quota_us") // -1: none
 			quota, period = h.contents(file), h.contents(filepath.Join(dir, "cpu.cfs_period_us"))
 		}
-		return limit{number(quota) / number(period), file}
+		return Limit{number(quota) / number(period), file}
 	})
 }
 
-// memoryLimit returns the memory limit of this process's control groups, in bytes. Shared
-// memory counts.
-func (h host) memoryLimit() limit {
-	return h.tightest("memory", func(dir string, version int) limit {
+// MemoryLimit returns the memory limit of this process's control groups, in bytes. Shared
+// memory counts. For root see CPUQuota.
+func MemoryLimit(root string) Limit {
+	h := host{root}
+	return h.tightest("memory", func(dir string, version int) Limit {
 		file := filepath.Join(dir, "memory.max")
 		if version == 1 {
 			file = filepath.Join(dir, "memory.limit_in_bytes")
 		}
-		return limit{number(h.contents(file)), file}
+		return Limit{number(h.contents(file)), file}
 	})
+}
+
+// host is a machine, whose files are below root.
+type host struct{ root string }
+
+// contents returns a file, "" if it is unreadable.
+func (h host) contents(name string) string {
+	text, _ := os.ReadFile(h.root + name)
+	return strings.TrimSpace(string(text))
 }
 
 // number returns 0 for an empty, invalid or negative number.
@@ -55,13 +70,13 @@ func number(text string) float64 {
 }
 
 // tightest returns the lowest of the limits that read finds in this process's control
-// group and its parents, of both versions, since a machine can use both. See cgroups(7).
-func (h host) tightest(controller string, read func(dir string, version int) limit) (least limit) {
+// group and its parents, of both versions, since a machine can use both.
+func (h host) tightest(controller string, read func(dir string, version int) Limit) (least Limit) {
 	consider := func(dirs []string, version int) {
 		for _, dir := range dirs {
 			// Version 1 writes "no limit" as a huge number of pages.
 			l := read(dir, version)
-			if real := l.value > 0 && l.value < 1<<60; real && (least.file == "" || l.value < least.value) {
+			if real := l.Value > 0 && l.Value < 1<<60; real && (least.File == "" || l.Value < least.Value) {
 				least = l
 			}
 		}

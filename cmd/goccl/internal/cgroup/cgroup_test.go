@@ -1,0 +1,76 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Limits of both versions are found, at every level, wherever they are mounted.
+func TestControlGroups(t *testing.T) {
+	const (
+		v2 = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+		v1 = "33 30 0:30 / /cg/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n35 30 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
+	)
+	for name, c := range map[string]struct {
+		files       map[string]string
+		cpu, memory Limit
+	}{
+		"none": {},
+		"version 2, unlimited": {files: map[string]string{
+			"/proc/self/mountinfo": v2, "/proc/self/cgroup": "0::/a\n",
+			"/sys/fs/cgroup/a/cpu.max": "max 100000\n", "/sys/fs/cgroup/a/memory.max": "max\n",
+		}},
+		"version 2, the least of all levels": {
+			files: map[string]string{
+				"/proc/self/mountinfo": v2, "/proc/self/cgroup": "0::/a/b/c\n",
+				"/sys/fs/cgroup/a/cpu.max": "200000 100000\n", "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "/sys/fs/cgroup/a/b/c/cpu.max": "400000 100000\n",
+				"/sys/fs/cgroup/a/memory.max": "4096\n", "/sys/fs/cgroup/a/b/c/memory.max": "1024\n",
+				"/sys/fs/cgroup/x/cpu.max": "1 100000\n",
+			},
+			cpu: Limit{2, "/sys/fs/cgroup/a/cpu.max"}, memory: Limit{1024, "/sys/fs/cgroup/a/b/c/memory.max"},
+		},
+		"version 1": {
+			files: map[string]string{
+				"/proc/self/mountinfo": v1, "/proc/self/cgroup": "4:memory:/m\n2:cpu,cpuacct:/c\n",
+				"/cg/cpu,cpuacct/c/cpu.cfs_quota_us": "50000\n", "/cg/cpu,cpuacct/c/cpu.cfs_period_us": "100000\n",
+				"/cg/cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "/cg/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+				"/cg/memory/m/memory.limit_in_bytes": "9223372036854771712\n", "/cg/memory/memory.limit_in_bytes": "2048\n",
+			},
+			cpu: Limit{0.5, "/cg/cpu,cpuacct/c/cpu.cfs_quota_us"}, memory: Limit{2048, "/cg/memory/memory.limit_in_bytes"},
+		},
+		"version 1 for one, version 2 for the other": {
+			files: map[string]string{
+				"/proc/self/mountinfo": v1 + v2, "/proc/self/cgroup": "4:memory:/m\n0::/u\n",
+				"/cg/memory/m/memory.limit_in_bytes": "8192\n", "/sys/fs/cgroup/u/cpu.max": "300000 100000\n",
+			},
+			cpu: Limit{3, "/sys/fs/cgroup/u/cpu.max"}, memory: Limit{8192, "/cg/memory/m/memory.limit_in_bytes"},
+		},
+		"a container that sees its own group only": {
+			files: map[string]string{
+				"/proc/self/mountinfo": "29 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/proc/self/cgroup": "0::/docker/1/sub\n",
+				"/sys/fs/cgroup/sub/cpu.max": "100000 100000\n",
+			},
+			cpu: Limit{1, "/sys/fs/cgroup/sub/cpu.max"},
+		},
+		"a group outside of what is mounted": {
+			files: map[string]string{
+				"/proc/self/mountinfo": "29 23 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/proc/self/cgroup": "0::/other\n",
+				"/sys/fs/cgroup/cpu.max": "100000 100000\n",
+			},
+			cpu: Limit{1, "/sys/fs/cgroup/cpu.max"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			for name, text := range c.files {
+				require.NoError(t, os.MkdirAll(filepath.Dir(root+name), 0o700))
+				require.NoError(t, os.WriteFile(root+name, []byte(text), 0o600))
+			}
+			require.Equal(t, c.cpu, CPUQuota(root))
+			require.Equal(t, c.memory, MemoryLimit(root))
+		})
+	}
+}

@@ -1,0 +1,25 @@
+// Package cores chooses the cores that the ranks of a job get, for `goccl run` and
+// `goccl doctor`.
+//
+// # Model
+//
+// A Core is a core of the machine with those of its hyperthreads that this process may use, by
+// its affinity, which a cpuset of a control group limits too. A job divides all cores that no
+// other job holds. Each rank gets whole neighbouring cores, in the order of the NUMA nodes, so
+// that a rank with several cores can use them all.
+//
+// A job holds the lock of each core that it has: an abstract Unix socket, named after the core,
+// to which only one process can be bound. The name is no file, and the kernel frees it when the
+// process ends, however it ends. All users of a network namespace share the names. Jobs in
+// containers with network namespaces of their own do not see each other: they divide all cores
+// each, so the load of every core is that of every other.
+//
+// # Concurrency
+//
+// All functions may be called concurrently, by any number of processes.
+//
+// # Failure
+//
+// An error says why the ranks cannot have cores of their own. What a machine does not tell,
+// such as the hyperthreads of a core, is taken for absent.
+package cores
