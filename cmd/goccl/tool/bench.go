@@ -38,6 +38,9 @@ type benchCommand struct {
 	OutOfPlace bool          `help:"Measure with separate buffers. Both flags: both."`
 	Root       int           `placeholder:"RANK" help:"Root of collectives that have one; by default 0."`
 	Consume    bool          `help:"The time includes reading the whole result."`
+	Compute    time.Duration `placeholder:"TIME" help:"Let every rank compute for about that long before the calls, as programs do; by default all ranks call at the same time."`
+	Jitter     *float64      `placeholder:"0.1" help:"With --compute: share by which the computing time varies, between ranks and from step to step."`
+	Buckets    int           `placeholder:"N" help:"Calls in a row, each with buffers of its own, as in a step of training; by default 4 with --compute, else 1."`
 	Time       time.Duration `placeholder:"200ms" help:"Time for each row, including the work between calls; yardsticks are rows as well."`
 	Warmup     *int          `placeholder:"5" help:"Calls of each row that are made first and not counted."`
 	MinCalls   int           `placeholder:"10" help:"Calls of each row, even if they take longer."`
@@ -106,7 +109,17 @@ func (c *benchCommand) plan() measure.Plan {
 		Ranks:       c.Ranks,
 		Root:        c.Root,
 		Consume:     c.Consume,
+		Compute:     c.Compute,
+		Buckets:     c.Buckets,
 		Bytes:       measure.Sizes(begin, end, cmp.Or(c.Factor, 4)),
+	}
+	if c.Compute > 0 {
+		p.Buckets = cmp.Or(c.Buckets, measure.DefaultBuckets)
+	}
+	if c.Jitter != nil {
+		p.Jitter = *c.Jitter
+	} else if c.Compute > 0 {
+		p.Jitter = measure.DefaultJitter
 	}
 	if c.InPlace || !c.OutOfPlace {
 		p.InPlace = append(p.InPlace, true)

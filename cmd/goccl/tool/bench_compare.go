@@ -120,6 +120,9 @@ func caseCells(c measure.Case) []string {
 	if c.Consume {
 		buffers += ", read"
 	}
+	if pace := c.Pace(); pace != "" {
+		buffers += ", " + pace
+	}
 	return []string{c.Collective, orDash(c.DType), orDash(c.Op), strconv.Itoa(c.Ranks), buffers, size}
 }
 

@@ -64,7 +64,7 @@ var benchColumns = []struct {
 	width      int
 }{
 	{"size", "", 8}, {"count", "", 9}, {"type", "", 10}, {"op", "", 7}, {"entry", "", -13},
-	{"p50", "us", 8}, {"p99", "us", 8}, {"min", "us", 8}, {"algbw", "GB/s", 7}, {"busbw", "GB/s", 7},
+	{"p50", "us", 8}, {"p90", "us", 8}, {"p99", "us", 8}, {"min", "us", 8}, {"whole", "us", 8}, {"cpu", "cores", 5}, {"algbw", "GB/s", 7}, {"busbw", "GB/s", 7},
 	{"own copy", "us", 8}, {"peer copy", "us", 9}, {"floor", "us", 8}, {"x own", "", 6}, {"x peer", "", 6}, {"x floor", "", 7}, {"errors", "", 6},
 }
 
@@ -127,7 +127,8 @@ func benchCells(r measure.Result, row measure.Row) []string {
 	if row.Refused != "" {
 		return append(cells, "refused: "+withoutShape(r.Collective, row.Refused))
 	}
-	return append(cells, measure.Digits(row.P50, 4), measure.Digits(row.P99, 4), measure.Digits(row.Min, 4), measure.Digits(row.AlgBW, 3), measure.Digits(row.BusBW, 3),
+	return append(cells, measure.Digits(row.P50, 4), measure.Digits(row.P90, 4), measure.Digits(row.P99, 4), measure.Digits(row.Min, 4),
+		measure.Digits(row.Whole, 4), measure.Multiple(row.CPU), measure.Digits(row.AlgBW, 3), measure.Digits(row.BusBW, 3),
 		measure.Digits(r.Yardstick(measure.OwnCopy).P50, 4), measure.Digits(r.Yardstick(measure.PeerCopy).P50, 4), measure.Digits(r.Floor().P50, 4),
 		measure.Multiple(row.XOwnCopy), measure.Multiple(row.XPeerCopy), measure.Multiple(row.XFloor), strconv.Itoa(row.Errors))
 }

@@ -50,13 +50,13 @@ func TestBenchTable(t *testing.T) {
 	text := printed(t, bench("all_reduce", "all_gather", "broadcast", "barrier", "--ranks=2,3", "-b1K", "-e2KiB", "-f2",
 		"--algorithm=auto,ring,grid", "--out-of-place", "--root=1", "--consume")...)
 	const head = `
- size count type op entry p# p# min algbw busbw own copy peer copy floor x own x peer x floor errors
- us us us GB/s GB/s us us us
+ size count type op entry p# p# p# min whole cpu algbw busbw own copy peer copy floor x own x peer x floor errors
+ us us us us us cores GB/s GB/s us us us
 `
 	rows := func(op, refused string) (lines string) {
 		for range 2 {
 			for _, entry := range []string{"auto (direct)", "ring"} {
-				lines += " #KiB # float# " + op + " " + entry + strings.Repeat(" #", 12) + "\n"
+				lines += " #KiB # float# " + op + " " + entry + strings.Repeat(" #", 15) + "\n"
 			}
 			lines += " #KiB # float# " + op + " grid refused: " + refused + "\n"
 		}
@@ -68,9 +68,49 @@ func TestBenchTable(t *testing.T) {
 		want += "\nall_reduce of float# by sum, out of place, result read, # ranks over local" + head + rows("sum", unfit) +
 			"\nall_gather of float#, out of place, result read, # ranks over local" + head + rows("-", unfit) +
 			"\nbroadcast of float# from rank #, result read, # ranks over local" + head + rows("-", unfit) +
-			"\nbarrier, # ranks over local" + head + " - - - - - # # # - - - - - - - - #\n"
+			"\nbarrier, # ranks over local" + head + " - - - - - # # # # # # - - - - - - - - #\n"
 	}
 	require.Equal(t, want, steady(text))
+}
+
+// Ranks compute between calls, several of which follow each other; every result is verified, and the
+// pace of the calls is in the title, the CSV and the JSON.
+func TestBenchCompute(t *testing.T) {
+	alone(t)
+	text := printed(t, bench("all_reduce", "barrier", "--ranks=2", "-b1K", "-e1K", "--compute=20us", "--csv=a.csv", "--json=a.json")...)
+	require.Contains(t, text, "\nall_reduce of float32 by sum, in place, 4 in a row after computing 20us +-10 %, 2 ranks over local\n")
+	require.Contains(t, text, "\nbarrier, 4 in a row after computing 20us +-10 %, 2 ranks over local\n")
+	for _, row := range records(t, "a.csv") {
+		require.Equal(t, []string{"20", "0.1", "4"}, []string{row["compute_us"], row["jitter"], row["buckets"]})
+		if row["entry"] != measure.CoreToCore {
+			require.Equal(t, "4", row["calls"], "two calls are one step")
+			require.NotEmpty(t, row["p90_us"])
+			require.NotEmpty(t, row["whole_us"])
+		}
+		require.Equal(t, "0", row["errors"])
+	}
+	require.Contains(t, printed(t, "bench", "--compare", "a.json", "a.json"), "in, 4 in a row after computing 20us +-10 %")
+
+	require.Contains(t, printed(t, bench("--ranks=2", "-e4", "--compute=20us", "--jitter=0", "--buckets=1")...), "in place, after computing 20us +-0 %, 2 ranks")
+	require.Contains(t, printed(t, bench("--ranks=2", "-e4", "--buckets=2")...), "in place, 2 in a row, 2 ranks")
+}
+
+// records returns the lines of a CSV file by the names of its columns.
+func records(t *testing.T, path string) (all []map[string]string) {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	require.NoError(t, err)
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, name := range lines[0] {
+			row[name] = line[i]
+		}
+		all = append(all, row)
+	}
+	return all
 }
 
 // By default: an all-reduce of float32 by sum, in place, on at least two ranks, of
@@ -139,6 +179,10 @@ func TestBenchMistakes(t *testing.T) {
 		{"--time=-5s", 80, "time -5s"},
 		{"--warmup=-1", 80, "warm-up of -1 calls"},
 		{"--min-calls 5 --max-calls 4", 80, "5 to 4 calls"},
+		{"--compute=-1s", 80, "computing for -1s: at least 0"},
+		{"--compute 1ms --jitter 2", 80, "a jitter of 2: from 0 to 1 is possible"},
+		{"--jitter 0.5", 80, "a jitter needs a time to compute"},
+		{"--buckets=-1", 80, "-1 calls in a row: from 1 to 1024 are possible"},
 		{"--plot a.pdf", 80, "--plot a.pdf: the name must end in .svg or .png"},
 		{"--compare a.json", 80, "--compare takes two files"},
 		{"--compare a.json b.json --ranks 2", 80, "--compare takes two files of --json, and no other flag"},

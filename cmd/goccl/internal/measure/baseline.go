@@ -136,6 +136,7 @@ func (e Expected) validate() error {
 	p := Plan{
 		Collectives: []string{e.Collective}, DTypes: []string{e.DType}, Ops: []string{e.Op}, Ranks: []int{e.Ranks},
 		Bytes: []int{e.Bytes}, InPlace: []bool{e.InPlace}, Root: e.Root, Consume: e.Consume,
+		Compute: e.Compute, Jitter: e.Jitter, Buckets: e.Buckets,
 	}
 	if e.Collective == barrier {
 		p.DTypes = nil

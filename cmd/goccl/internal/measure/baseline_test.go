@@ -15,10 +15,10 @@ func someBaseline() *Baseline {
 		Date:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Machine: Machine{CPU: "a cpu", Cores: 4, GOMAXPROCS: 2},
 		Cases: []Expected{
-			{Case{"all_reduce", "float32", "sum", 2, 4096, true, 0, false}, map[string]map[string]float64{
+			{Case{Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, Bytes: 4096, InPlace: true}, map[string]map[string]float64{
 				"direct": {OwnCopy: 1.5, PeerCopy: 0.25}, "ring": {}}},
-			{Case{"broadcast", "int64", "", 4, 8, true, 3, true}, map[string]map[string]float64{"tree": {PeerCopy: 2}}},
-			{Case{barrier, "", "", 2, 0, false, 0, false}, map[string]map[string]float64{"": {CoreToCore: 3.5}}},
+			{Case{Collective: "broadcast", DType: "int64", Ranks: 4, Bytes: 8, InPlace: true, Root: 3, Consume: true}, map[string]map[string]float64{"tree": {PeerCopy: 2}}},
+			{Case{Collective: barrier, Ranks: 2}, map[string]map[string]float64{"": {CoreToCore: 3.5}}},
 		},
 	}
 }

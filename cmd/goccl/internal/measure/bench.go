@@ -6,42 +6,44 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
 )
 
-// bench is one case during its measurement.
+// bench is one rank's part in the measurement of a case.
 type bench[T ccl.Element] struct {
 	c          Case
 	op         ccl.Op
-	schedule   *schedule
+	comm       *ccl.Communicator
+	rank       int
 	contenders []*contender[T]
-	ranks      []*rank[T]
 	inputs     [][]T // pattern of each rank's input
 	reduced    [][]T // patterns of their reductions, up to each rank's
-	// turn is the next action of all ranks. Rank 0 writes it before a barrier, and the
-	// others read it right after.
-	turn turn
-	word [2]word // passed by core to core
+	board      *board
+	compute    *computation // nil: the ranks do not compute
+	schedule   *schedule    // rank 0's
+
+	buckets    []buffers[T]
+	buffers[T] // of the call that is next or in progress, of buckets[bucket]
+	bucket     int
+	calls      int
+	consumed   int
+	gaveUp     bool    // the last call was not finished, and is not counted
+	wrong      []int64 // elements, for each contender
+	stamps     []int64 // start and end of each counted call of this turn
+	ownProcess bool    // no other rank reports the CPU time of this process
 }
 
-// rank is the memory of one rank, and a count of its calls.
-type rank[T ccl.Element] struct {
-	id   int
-	comm *ccl.Communicator
-	// send is the input, which every rank has and writes, even if only the root's is used;
-	// recv is the result of an algorithm, on ranks that get one. In place one is part of the
-	// other, or the same. The yardsticks copy to room, which otherwise contains recv.
+// buffers are the memory of a call on one rank. send is the input, which every rank has and
+// writes, even if only the root's is used; recv is the result of an algorithm, on ranks that
+// get one. In place one is part of the other, or the same. The yardsticks copy to room,
+// which otherwise contains recv.
+type buffers[T ccl.Element] struct {
 	send, recv, room []T
-	calls            int
-	elapsed          time.Duration // of the last call
-	gaveUp           bool          // it was not finished, and is not counted
-	consumed         int
-	wrong            []int // elements, for each contender
-	_                [128]byte
 }
 
-// newBench returns nil if all entries are rejected.
-func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []chosen) *bench[T] {
-	b := &bench[T]{c: c, ranks: make([]*rank[T], c.Ranks)}
+// newBench returns rank comm.Rank()'s part of a case. All ranks call it at the same time.
+func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []chosen, comm *ccl.Communicator) (*bench[T], error) {
+	b := &bench[T]{c: c, comm: comm, rank: comm.Rank(), ownProcess: comm.Rank() == 0 || dist.IsLaunched()}
 	b.op, _ = c.op() // choose has checked it
 	together := 1
 	if c.Op != "" {
@@ -53,109 +55,188 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []cho
 	if c.Op != "" {
 		b.reduced = e.reductions(b.op, b.inputs)
 	}
-	b.addYardsticks()
-	yardsticks := len(b.contenders)
+	for range c.buckets() {
+		b.buckets = append(b.buckets, b.newBuffers())
+	}
+	if err := b.addYardsticks(); err != nil {
+		return nil, err
+	}
 	for _, entry := range entries {
 		if entry.refused == "" {
 			b.addEntry(entry)
 		}
 	}
-	if len(b.contenders) == yardsticks {
-		return nil
+	b.wrong = make([]int64, len(b.contenders))
+	maxCalls := max(maxTurnCalls, c.buckets())
+	b.stamps = make([]int64, 0, 2*maxCalls)
+	var err error
+	if b.board, err = newBoard(comm, len(b.contenders), maxCalls); err != nil {
+		return nil, err
 	}
-	b.schedule = newSchedule(budget, len(b.contenders))
-	return b
-}
-
-// background is the context of all calls, as in a program without its own.
-var background = context.Background()
-
-// work runs turns until rank 0 sends the last one, or ctx ends.
-func (b *bench[T]) work(ctx context.Context, comm *ccl.Communicator) error {
-	r := b.newRank(comm)
-	b.ranks[r.id] = r
-	for {
-		if r.id == 0 {
-			b.turn = b.schedule.next(ctx)
-		}
-		if err := comm.Barrier(background); err != nil {
-			return err
-		}
-		t := b.turn
-		if t.calls == 0 {
-			return nil
-		}
-		for range t.calls {
-			if err := b.call(r, t); err != nil {
-				return err
-			}
+	if c.Compute > 0 {
+		b.compute = newComputation(c.Compute, c.Jitter, b.rank)
+	}
+	if b.rank == 0 {
+		b.schedule = newSchedule(budget, c, len(b.contenders))
+		for i, k := range b.contenders {
+			b.schedule.settles[i] = b.computes(k)
 		}
 	}
+	return b, nil
 }
 
-func (b *bench[T]) newRank(comm *ccl.Communicator) *rank[T] {
-	r := &rank[T]{id: comm.Rank(), comm: comm, wrong: make([]int, len(b.contenders))}
+// computes reports whether the ranks compute before the calls of a contender. Yardsticks are
+// always measured at rest.
+func (b *bench[T]) computes(k *contender[T]) bool { return b.c.Compute > 0 && k.library == Library }
+
+func (b *bench[T]) newBuffers() (of buffers[T]) {
 	in, out := b.c.Count(), b.c.Total()/b.c.elementSize()
-	if coll := b.c.collective(); r.id != b.c.Root && (coll == ccl.CollReduce || coll == ccl.CollGather) {
+	if coll := b.c.collective(); b.rank != b.c.Root && (coll == ccl.CollReduce || coll == ccl.CollGather) {
 		out = 0
 	}
 	longer := max(in, out)
-	r.room = make([]T, longer)
+	of.room = make([]T, longer)
 	if b.c.InPlace { // the shorter one is the rank's part of the longer
 		both := make([]T, longer)
-		r.send, r.recv = both[r.id*in%longer:][:in], both[r.id*out%longer:][:out]
+		of.send, of.recv = both[b.rank*in%longer:][:in], both[b.rank*out%longer:][:out]
 	} else {
-		r.send, r.recv = make([]T, in), r.room[:out]
+		of.send, of.recv = make([]T, in), of.room[:out]
 	}
-	return r
+	return of
 }
 
-// call makes one call of a contender, including the work around it.
-func (b *bench[T]) call(r *rank[T], t turn) error {
-	k := b.contenders[t.contender]
-	phase := r.calls % period
-	r.calls++
-	r.gaveUp = false
-	fill(r.send, b.inputs[r.id], phase)
-	err := errors.Join(r.comm.Barrier(background), r.comm.Barrier(background))
-	if err != nil {
-		return err
+// work runs turns until rank 0 announces the last one, or its ctx ends.
+func (b *bench[T]) work(ctx context.Context) error {
+	for {
+		if b.rank == 0 {
+			b.board.announce(b.schedule.next(ctx))
+		}
+		if err := b.board.fence(); err != nil {
+			return err
+		}
+		t := b.board.announced()
+		if t.steps == 0 {
+			copy(b.board.report(b.rank).wrong(), b.wrong)
+			return b.board.fence()
+		}
+		var start int64
+		var used time.Duration
+		for i := range t.steps {
+			if i <= t.skip {
+				b.stamps = b.stamps[:0]
+			}
+			if i == t.skip {
+				start, used = nanotime(), cpuTime()
+			}
+			if err := b.step(t.contender); err != nil {
+				return err
+			}
+		}
+		report, wall := b.board.report(b.rank), nanotime()-start
+		report.setCPU(0)
+		if b.ownProcess {
+			report.setCPU(cpuTime() - used)
+		}
+		copy(report.stamps(), b.stamps)
+		if err := b.board.fence(); err != nil {
+			return err
+		}
+		if b.rank == 0 && t.skip < t.steps {
+			b.record(t.contender, time.Duration(wall))
+		}
 	}
+}
 
-	start := time.Now()
-	err = k.run(r)
-	if b.c.Consume && k.result != nil {
-		r.consumed += read(k.result(r))
+// step makes the calls of a contender that follow each other, one in each bucket, including
+// the work around them.
+func (b *bench[T]) step(contender int) error {
+	k := b.contenders[contender]
+	computes := b.computes(k)
+	if computes {
+		b.compute.run()
 	}
-	r.elapsed = time.Since(start)
-
-	if err = errors.Join(err, r.comm.Barrier(background)); err != nil {
-		return err
+	first := b.calls
+	b.calls += len(b.buckets)
+	for i := range b.buckets { // after computing, which writes them last
+		fill(b.buckets[i].send, b.inputs[b.rank], (first+i)%period)
 	}
-	if r.id == 0 && t.counts && !r.gaveUp {
-		b.schedule.record(t.contender, b.slowest()/k.parts)
+	if k.show != nil {
+		k.show(first)
 	}
-	if k.wrong != nil {
-		r.wrong[t.contender] += k.wrong(r, phase)
+	if !computes {
+		if err := errors.Join(b.board.fence(), b.board.fence()); err != nil {
+			return err
+		}
+	}
+	for i := range b.buckets {
+		if err := b.call(k, i); err != nil {
+			return err
+		}
+	}
+	if !computes {
+		if err := b.board.fence(); err != nil {
+			return err
+		}
+	}
+	for i := range b.buckets {
+		if k.wrong != nil {
+			b.buffers = b.buckets[i]
+			b.wrong[contender] += int64(k.wrong((first + i) % period))
+		}
 	}
 	return nil
 }
 
-func (b *bench[T]) slowest() (d time.Duration) {
-	for _, r := range b.ranks {
-		d = max(d, r.elapsed)
+// call makes and times one call.
+func (b *bench[T]) call(k *contender[T], bucket int) error {
+	b.bucket, b.buffers, b.gaveUp = bucket, b.buckets[bucket], false
+	start := nanotime()
+	err := k.run()
+	if b.c.Consume && k.result != nil {
+		b.consumed += read(k.result())
 	}
-	return d
+	end := nanotime()
+	if b.gaveUp {
+		end = gaveUp
+	}
+	b.stamps = append(b.stamps, start, end)
+	return err
 }
 
-// rows returns the rows of the case: the yardsticks, then the entries in the order
+// gaveUp stands for the end of a call that does not count.
+const gaveUp = -1
+
+// record adds the turn that has just ended to the schedule's measurements, on rank 0.
+func (b *bench[T]) record(contender int, wall time.Duration) {
+	k := b.contenders[contender]
+	var used time.Duration
+	for rank := range b.c.Ranks {
+		used += b.board.report(rank).cpu()
+	}
+	b.schedule.recordCPU(contender, used, wall)
+	for i := 0; i < len(b.stamps); i += 2 {
+		var arrived, ended, whole int64 // the last arrival, the last end, the longest call
+		valid := true
+		for rank := range min(k.ranks, b.c.Ranks) {
+			stamps := b.board.report(rank).stamps()
+			start, end := stamps[i], stamps[i+1]
+			valid = valid && end != gaveUp
+			arrived, ended, whole = max(arrived, start), max(ended, end), max(whole, end-start)
+		}
+		if valid {
+			b.schedule.record(contender, time.Duration(ended-arrived)/k.parts, time.Duration(whole)/k.parts)
+		}
+	}
+}
+
+// rows returns the rows of the case, on rank 0: the yardsticks, then the entries in the order
 // in which they were asked for.
 func (b *bench[T]) rows(entries []chosen) (rows []Row) {
 	i := 0
 	measured := func(row Row) Row {
-		row.Calls, row.P50, row.P99, row.Min = b.schedule.times(i)
-		for _, r := range b.ranks {
-			row.Errors += r.wrong[i]
+		b.schedule.times(i, &row)
+		for rank := range b.c.Ranks {
+			row.Errors += int(b.board.report(rank).wrong()[i])
 		}
 		i++
 		return row

@@ -2,6 +2,8 @@ package measure
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -20,7 +22,15 @@ type Case struct {
 	InPlace    bool   `json:"in_place"` // the result replaces the input
 	Root       int    `json:"root"`     // of rooted collectives
 	Consume    bool   `json:"consume"`  // the time includes reading the whole result
+	// The ranks compute for that long before each step, with an amount that varies by the share
+	// Jitter; 0: they do not, and the calls of a step begin at the same time.
+	Compute time.Duration `json:"compute_ns,omitempty"`
+	Jitter  float64       `json:"jitter,omitempty"`
+	Buckets int           `json:"buckets,omitempty"` // calls in a row, each on its own buffers; 0: one
 }
+
+// buckets returns the number of calls of a step.
+func (c Case) buckets() int { return max(1, c.Buckets) }
 
 // Count returns the number of elements of one rank's input.
 func (c Case) Count() int { return c.Bytes / c.elementSize() }
@@ -92,10 +102,26 @@ func (c Case) Title() string {
 	if c.Consume {
 		text += ", result read"
 	}
+	if pace := c.Pace(); pace != "" {
+		text += ", " + pace
+	}
 	if c.Ranks == 1 {
 		return text + ", 1 rank"
 	}
 	return fmt.Sprintf("%s, %d ranks", text, c.Ranks)
+}
+
+// Pace describes what the ranks do between the calls, as in "4 in a row after computing 250us +-10 %";
+// "" if each call starts at rest.
+func (c Case) Pace() string {
+	text := ""
+	if n := c.buckets(); n > 1 {
+		text = fmt.Sprintf("%d in a row", n)
+	}
+	if c.Compute > 0 {
+		text += fmt.Sprintf(" after computing %s +-%.0f %%", strings.ReplaceAll(c.Compute.String(), "µ", "u"), 100*c.Jitter)
+	}
+	return strings.TrimSpace(text)
 }
 
 // Bandwidth returns the algorithm bandwidth and the bus bandwidth of a call that

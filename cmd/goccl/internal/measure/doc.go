@@ -26,10 +26,15 @@
 // Around each call, outside of the measured time, every rank rewrites its input with
 // values that differ from call to call; all ranks synchronise twice, so that none is still
 // waking up when the clocks start; and all synchronise again before every element of the
-// results is compared with its expected value. The time of a call is the time on its
-// slowest rank, by a clock that each rank reads just before and just after.
+// results is compared with its expected value. If the case has a time to compute, every
+// rank computes instead, and nothing but the calls synchronises the ranks. A step is
+// what is between two rewritings: one call, or one in each of the case's buckets.
 //
-// Results are medians, 99th percentiles and minima in microseconds, and bandwidths
+// The time of a call begins when its last rank begins it and ends when its last rank has returned, by a
+// clock that each rank reads just before and just after. The whole call is that of the rank that was
+// in it longest.
+//
+// Results are medians, percentiles and minima in microseconds, and bandwidths
 // in GB/s (1e9 bytes) by the definitions of NVIDIA's nccl-tests; see Bandwidth.
 //
 // # Concurrency

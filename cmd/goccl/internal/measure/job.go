@@ -181,11 +181,11 @@ func (c Case) fits(have int) error {
 // memory returns the length of the buffers of all ranks in bytes, which can exceed an
 // integer.
 func (c Case) memory() float64 {
-	of := func(input, result float64) float64 {
+	of := func(input, result float64) float64 { // the input of peer copies included
 		if c.InPlace {
-			return 2 * max(input, result)
+			return float64(c.buckets()) * (2*max(input, result) + input)
 		}
-		return input + max(input, result)
+		return float64(c.buckets()) * (2*input + max(input, result))
 	}
 	input, ranks := float64(c.Bytes), float64(c.Ranks)
 	switch c.collective() {
@@ -204,8 +204,7 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settin
 		return Result{}, err
 	}
 	result := Result{Case: c}
-	runs := newBench(c, j.Budget, e, entries)
-	if runs == nil { // all are rejected
+	if !slices.ContainsFunc(entries, func(e chosen) bool { return e.refused == "" }) {
 		for _, e := range entries {
 			result.Rows = append(result.Rows, e.row())
 		}
@@ -222,11 +221,15 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settin
 		if err != nil {
 			return err
 		}
-		if rank == 0 {
-			result.Transport = group.Communicator().Transport()
-		}
-		if err := runs.work(ctx, group.Communicator()); err != nil {
+		b, err := newBench(c, j.Budget, e, entries, group.Communicator())
+		if err != nil {
 			return err
+		}
+		if err := b.work(ctx); err != nil {
+			return err
+		}
+		if rank == 0 {
+			result.Transport, result.Rows = group.Communicator().Transport(), b.rows(entries)
 		}
 		return dist.DestroyProcessGroup()
 	}, dist.WithRanks(c.Ranks), dist.WithSpawnContext(ctx))
@@ -237,6 +240,5 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settin
 		return Result{}, fmt.Errorf("%s of %v: %w", c.Title(), ccl.ByteSize(c.Bytes), err)
 	}
 	result.Company = rounded(coreTimes("/proc").company(start, min(c.Ranks, usableCores())))
-	result.Rows = runs.rows(entries)
 	return result, nil
 }

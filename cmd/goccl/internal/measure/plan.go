@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
@@ -19,7 +20,19 @@ type Plan struct {
 	InPlace     []bool // for collectives that support both
 	Root        int    // of rooted collectives
 	Consume     bool
+	Compute     time.Duration // see Case
+	Jitter      float64
+	Buckets     int
 }
+
+// What Plan.Jitter and Plan.Buckets are by default if ranks compute.
+const (
+	DefaultJitter  = 0.1
+	DefaultBuckets = 4
+)
+
+// maxBuckets bounds Plan.Buckets.
+const maxBuckets = maxTurnCalls
 
 // Validate checks the values.
 func (p *Plan) Validate() error {
@@ -40,6 +53,16 @@ func (p *Plan) Validate() error {
 		if err := new(ccl.Op).UnmarshalText([]byte(name)); err != nil {
 			return err
 		}
+	}
+	switch {
+	case p.Compute < 0:
+		return fmt.Errorf("computing for %v: at least 0", p.Compute)
+	case p.Jitter < 0 || p.Jitter > 1:
+		return fmt.Errorf("a jitter of %v: from 0 to 1 is possible, a share of the time to compute", p.Jitter)
+	case p.Jitter > 0 && p.Compute == 0:
+		return errors.New("a jitter needs a time to compute")
+	case p.Buckets < 0 || p.Buckets > maxBuckets:
+		return fmt.Errorf("%d calls in a row: from 1 to %d are possible", p.Buckets, maxBuckets)
 	}
 	for _, n := range p.Ranks {
 		if n < 1 || n > config.MaxRanks {
@@ -67,7 +90,7 @@ func noTwins[T comparable](list []T) error {
 func (p *Plan) Cases() (cases []Case) {
 	for _, ranks := range p.Ranks {
 		for _, collective := range p.Collectives {
-			c := Case{Collective: collective, Ranks: ranks}
+			c := Case{Collective: collective, Ranks: ranks, Compute: p.Compute, Jitter: p.Jitter, Buckets: p.Buckets}
 			coll := c.collective()
 			if coll == ccl.CollBarrier {
 				cases = append(cases, c)

@@ -33,10 +33,17 @@ type Row struct {
 	Ran     string `json:"ran,omitempty"` // the entry that the rules chose for auto
 	Refused string `json:"refused,omitempty"`
 	Calls   int    `json:"calls"`
-	// Of the slowest rank of each call, in microseconds.
+	// From the arrival of the last rank until all have returned, in microseconds.
 	P50 float64 `json:"p50_us"`
+	P90 float64 `json:"p90_us"`
 	P99 float64 `json:"p99_us"`
 	Min float64 `json:"min_us"`
+	// Whole is the median of the whole call on the rank that is in it longest, with
+	// the wait for the other ranks.
+	Whole float64 `json:"whole_us"`
+	// CPU is how many cores the ranks used meanwhile, user and system, the work around the
+	// calls included; 0: unknown.
+	CPU float64 `json:"cpu_cores"`
 	// Of the median, in GB/s; of a yardstick as if it were the collective.
 	AlgBW float64 `json:"algbw_gbs"`
 	BusBW float64 `json:"busbw_gbs"`

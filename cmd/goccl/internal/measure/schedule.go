@@ -7,45 +7,70 @@ import (
 	"time"
 )
 
-// turnTime is the length of a turn if a call takes less: short compared with
+// turnTime is the length of a turn if a step takes less: short compared with
 // disturbances of a machine, long compared with the cost of a turn.
 const turnTime = time.Millisecond
 
-// turn is a batch of calls of one contender; a turn without calls is the end.
+// Ranks learn how to wait from their last waits. If they compute, a turn is long enough that they
+// learn it in steps like its own: turnSteps steps, after settleSteps that do not count.
+const (
+	turnSteps   = 32
+	settleSteps = 4
+)
+
+// maxTurnCalls bounds the calls of a turn of several steps.
+const maxTurnCalls = 1024
+
+// turn is a batch of steps of one contender, of which the first skip do not count; a turn
+// without steps is the end.
 type turn struct {
 	contender int
-	calls     int
-	counts    bool // not a warm-up
+	steps     int
+	skip      int
 }
 
 // schedule determines the order of turns, and keeps the measurements. It
 // belongs to rank 0.
 type schedule struct {
-	budget  Budget
-	made    []int             // calls of each contender, without its warm-up
-	samples [][]time.Duration // times of the counted calls
-	perCall []time.Duration   // time of a call of each in its last turn, including the work around it
-	order   []int             // of the contenders in this round
-	at      int               // index of the current turn in order
-	warm    bool
-	shuffle *rand.Rand
-	last    turn
-	began   time.Time // start of the last turn
-	start   time.Time // of the first counted turn
+	budget   Budget
+	turnTime time.Duration
+	calls    int             // of each step
+	settles  []bool          // the contenders whose turns begin with settleSteps
+	made     []int           // counted steps of each contender
+	samples  []samples       // of the counted calls of each
+	perStep  []time.Duration // time of a step of each in its last turn, including the work around it
+	order    []int           // of the contenders in this round
+	at       int             // index of the current turn in order
+	warm     bool
+	shuffle  *rand.Rand
+	last     turn
+	began    time.Time // start of the last turn
+	start    time.Time // of the first counted turn
 }
 
-func newSchedule(budget Budget, contenders int) *schedule {
+// samples are the measurements of one contender.
+type samples struct {
+	times []time.Duration // from the arrival of the last rank
+	whole []time.Duration // on the rank whose call took longest
+	cpu   time.Duration   // of all ranks, in its turns
+	wall  time.Duration   // of these turns
+}
+
+func newSchedule(budget Budget, c Case, contenders int) *schedule {
 	s := &schedule{
-		budget:  budget,
-		made:    make([]int, contenders),
-		samples: make([][]time.Duration, contenders),
-		perCall: make([]time.Duration, contenders),
-		warm:    budget.Warmup == 0,
-		shuffle: rand.New(rand.NewPCG(1, 2)),
+		budget:   budget,
+		turnTime: max(turnTime, turnSteps*c.Compute),
+		calls:    c.buckets(),
+		settles:  make([]bool, contenders),
+		made:     make([]int, contenders),
+		samples:  make([]samples, contenders),
+		perStep:  make([]time.Duration, contenders),
+		warm:     budget.Warmup == 0,
+		shuffle:  rand.New(rand.NewPCG(1, 2)),
 	}
 	for i := range contenders {
 		s.order = append(s.order, i)
-		s.perCall[i] = turnTime
+		s.perStep[i] = s.turnTime
 	}
 	return s
 }
@@ -53,8 +78,8 @@ func newSchedule(budget Budget, contenders int) *schedule {
 // next ends the last turn, and returns the one that follows.
 func (s *schedule) next(ctx context.Context) turn {
 	now := time.Now()
-	if s.last.calls > 0 {
-		s.perCall[s.last.contender] = max(1, now.Sub(s.began)/time.Duration(s.last.calls))
+	if s.last.steps > 0 {
+		s.perStep[s.last.contender] = max(1, now.Sub(s.began)/time.Duration(s.last.steps))
 	}
 	s.last, s.began = s.pick(ctx, now), now
 	return s.last
@@ -75,43 +100,64 @@ func (s *schedule) pick(ctx context.Context, now time.Time) turn {
 		k := s.order[s.at]
 		s.at++
 		if !s.warm {
-			return turn{contender: k, calls: s.budget.Warmup}
+			steps := s.stepsOf(s.budget.Warmup)
+			return turn{contender: k, steps: steps, skip: steps}
 		}
 		if s.start.IsZero() {
 			s.start = now
 		}
-		if left := s.budget.MaxCalls - s.made[k]; left > 0 {
-			calls := min(left, max(1, int(turnTime/s.perCall[k])))
-			s.made[k] += calls
-			return turn{contender: k, calls: calls, counts: true}
+		if left := s.stepsOf(s.budget.MaxCalls) - s.made[k]; left > 0 {
+			t := turn{contender: k, steps: min(left, max(1, int(s.turnTime/s.perStep[k])), max(1, maxTurnCalls/s.calls))}
+			s.made[k] += t.steps
+			if s.settles[k] {
+				t.steps += settleSteps
+				t.skip = settleSteps
+			}
+			return t
 		}
 	}
 }
+
+// stepsOf returns the number of steps that have at least that many calls.
+func (s *schedule) stepsOf(calls int) int { return (calls + s.calls - 1) / s.calls }
 
 // enough reports, between two rounds, whether the last round was the last one. Contenders
 // share the time, so that all of them run until the end.
 func (s *schedule) enough(now time.Time) bool {
 	spent, all := !s.start.IsZero() && now.Sub(s.start) >= s.budget.Time*time.Duration(len(s.samples)), true
-	for _, calls := range s.made {
-		spent = spent && calls >= s.budget.MinCalls
-		all = all && calls >= s.budget.MaxCalls
+	for _, steps := range s.made {
+		spent = spent && steps >= s.stepsOf(s.budget.MinCalls)
+		all = all && steps >= s.stepsOf(s.budget.MaxCalls)
 	}
 	return spent || all
 }
 
-// record adds the time of a call.
-func (s *schedule) record(contender int, d time.Duration) {
-	s.samples[contender] = append(s.samples[contender], d)
+// record adds the times of a call: from the arrival of the last rank, and on the rank whose
+// call took longest.
+func (s *schedule) record(contender int, d, whole time.Duration) {
+	of := &s.samples[contender]
+	of.times, of.whole = append(of.times, d), append(of.whole, whole)
 }
 
-// times returns the number of a contender's counted calls, and the median, 99th percentile
-// and minimum of their times in microseconds.
-func (s *schedule) times(contender int) (calls int, p50, p99, least float64) {
-	sorted := slices.Sorted(slices.Values(s.samples[contender]))
-	n := len(sorted)
-	if n == 0 {
-		return 0, 0, 0, 0
+// recordCPU adds the CPU time of all ranks in a turn, and the turn's length.
+func (s *schedule) recordCPU(contender int, cpu, wall time.Duration) {
+	s.samples[contender].cpu += cpu
+	s.samples[contender].wall += wall
+}
+
+// times sets what was measured of a contender in its row.
+func (s *schedule) times(contender int, row *Row) {
+	of := &s.samples[contender]
+	if row.Calls = len(of.times); row.Calls == 0 {
+		return
 	}
-	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
-	return n, us(sorted[n/2]), us(sorted[n*99/100]), us(sorted[0])
+	times := slices.Sorted(slices.Values(of.times))
+	row.P50, row.P90, row.P99, row.Min = percentile(times, 50), percentile(times, 90), percentile(times, 99), percentile(times, 0)
+	row.Whole = percentile(slices.Sorted(slices.Values(of.whole)), 50)
+	row.CPU = rounded(of.cpu.Seconds() / max(of.wall, 1).Seconds())
+}
+
+// percentile returns the time that p percent of the calls do not exceed, in microseconds.
+func percentile(sorted []time.Duration, p int) float64 {
+	return float64(sorted[len(sorted)*p/100].Nanoseconds()) / 1e3
 }

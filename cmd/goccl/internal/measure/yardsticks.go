@@ -8,58 +8,95 @@ import (
 
 // addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, and
 // core to core needs two cores.
-func (b *bench[T]) addYardsticks() {
+func (b *bench[T]) addYardsticks() error {
 	add := func(k *contender[T]) {
-		k.library = Yardstick
-		k.parts = max(1, k.parts)
+		k.library, k.parts = Yardstick, max(1, k.parts)
+		if k.ranks == 0 {
+			k.ranks = b.c.Ranks
+		}
 		b.contenders = append(b.contenders, k)
 	}
 	if b.c.Collective != barrier {
-		add(b.copying(OwnCopy, 0))
-		add(b.copying(PeerCopy, 1))
+		add(b.ownCopy())
+		peer, err := b.peerCopy()
+		if err != nil {
+			return err
+		}
+		add(peer)
 		if b.c.floor() == Floor {
 			add(b.reduceFloor())
 		}
-		add(&contender[T]{name: Barrier, run: meet[T]})
+		add(&contender[T]{name: Barrier, run: b.meet})
 	}
 	if b.c.Ranks > 1 && usableCores() > 1 {
-		add(&contender[T]{name: CoreToCore, run: b.passWord, parts: 2 * roundTrips})
+		add(&contender[T]{name: CoreToCore, run: b.passWord, ranks: 2, parts: 2 * roundTrips})
 	}
+	return nil
 }
 
-// copying returns a yardstick: each rank copies the data of the rank at a distance, as long
-// as its input or result, whichever is longer, and then all ranks synchronise. If a
-// rank gets all inputs, it copies from all ranks, starting with that one.
-func (b *bench[T]) copying(name string, distance int) *contender[T] {
-	ranks, scatters := b.c.Ranks, b.c.collective() == ccl.CollScatter
-	places := func(r *rank[T]) int { return len(r.room) / len(r.send) }
-	length := func(r *rank[T]) int {
-		if scatters && r.id != b.c.Root { // has no input
-			return len(r.recv)
-		}
-		return len(r.send)
+// ownCopy returns a yardstick: each rank copies its own data to each place of its result.
+func (b *bench[T]) ownCopy() *contender[T] {
+	return b.copying(OwnCopy, func(int) (int, []T) { return b.rank, b.send })
+}
+
+// peerCopy returns a yardstick: each rank copies the data of the next rank. If a rank gets all inputs,
+// it copies from all ranks, starting with the next.
+func (b *bench[T]) peerCopy() (*contender[T], error) {
+	n := b.c.Count()
+	region, err := ccl.CreateSharedRegion[T](background, b.comm, b.c.Ranks*len(b.buckets)*n)
+	if err != nil {
+		return nil, err
 	}
-	from := func(r *rank[T], place int) int {
-		if places(r) > 1 && distance > 0 {
-			return place
+	all := region.Slice() // until the communicator is closed
+	shown := func(rank, bucket int) []T { return all[(rank*len(b.buckets)+bucket)*n:][:n] }
+	k := b.copying(PeerCopy, func(place int) (int, []T) {
+		from := (b.rank + 1) % b.c.Ranks
+		if b.places() > 1 {
+			from = place
 		}
-		return (r.id + distance) % ranks
+		return from, shown(from, b.bucket)
+	})
+	k.show = func(phase int) {
+		for bucket := range b.buckets {
+			fill(shown(b.rank, bucket), b.inputs[b.rank], (phase+bucket)%period)
+		}
+	}
+	return k, nil
+}
+
+// places returns the number of inputs that this rank gets in copies.
+func (b *bench[T]) places() int { return len(b.room) / len(b.send) }
+
+// copying returns a yardstick: each rank makes copies as long as its input or result, whichever is
+// longer, and then all ranks synchronise. from returns whose input is copied to a place.
+func (b *bench[T]) copying(name string, from func(place int) (rank int, input []T)) *contender[T] {
+	scatters, start := b.c.collective() == ccl.CollScatter, 0
+	if name == PeerCopy {
+		start = 1
+	}
+	length := func() int {
+		if scatters && b.rank != b.c.Root { // has no input
+			return len(b.recv)
+		}
+		return len(b.send)
 	}
 	return &contender[T]{
 		name: name,
-		run: func(r *rank[T]) error {
-			n := length(r)
-			for i := range places(r) {
-				place := (r.id + distance + i) % places(r)
-				copy(r.room[place*n:][:n], b.ranks[from(r, place)].send)
+		run: func() error {
+			n, places := length(), b.places()
+			for i := range places {
+				place := (b.rank + start + i) % places
+				_, input := from(place)
+				copy(b.room[place*n:][:n], input)
 			}
-			return meet(r)
+			return b.meet()
 		},
-		result: func(r *rank[T]) []T { return r.room[:places(r)*length(r)] },
-		wrong: func(r *rank[T], phase int) (wrong int) {
-			n := length(r)
-			for place := range places(r) {
-				wrong += differing(r.room[place*n:][:n], b.inputs[from(r, place)], phase)
+		result: func() []T { return b.room[:b.places()*length()] },
+		wrong: func(phase int) (wrong int) {
+			n := length()
+			for place := range b.places() {
+				rank, _ := from(place)
+				wrong += differing(b.room[place*n:][:n], b.inputs[rank], phase)
 			}
 			return wrong
 		},
@@ -96,18 +133,18 @@ func (b *bench[T]) reduceFloor() *contender[T] {
 	tile := reduceTile / b.c.elementSize()
 	return &contender[T]{
 		name: Floor,
-		run: func(r *rank[T]) error {
+		run: func() error {
 			for lo := 0; lo < block; lo += tile {
 				hi := min(lo+tile, block)
 				for at := 0; at < blocks*block; at += block {
-					copy(r.room[lo:hi], r.send[at+lo:at+hi])
+					copy(b.room[lo:hi], b.send[at+lo:at+hi])
 				}
 			}
-			return meet(r)
+			return b.meet()
 		},
-		result: func(r *rank[T]) []T { return r.room[:block] },
-		wrong: func(r *rank[T], phase int) int {
-			return differing(r.room[:block], b.inputs[r.id], phase+(blocks-1)*block)
+		result: func() []T { return b.room[:block] },
+		wrong: func(phase int) int {
+			return differing(b.room[:block], b.inputs[b.rank], phase+(blocks-1)*block)
 		},
 	}
 }
@@ -119,32 +156,26 @@ const roundTrips = 32
 // microseconds: then one of the two ranks has no core, and the call is not counted.
 const giveUpLooks = 1 << 15
 
-// word is alone on its cache line.
-type word struct {
-	atomic.Int64
-	_ [120]byte
-}
-
 // passWord passes a word from rank 0 to rank 1 and back: both count, and each waits
 // for the other's count. The ranks' calls are counted, so no word is met twice.
-func (b *bench[T]) passWord(r *rank[T]) error {
-	if r.id > 1 {
+func (b *bench[T]) passWord() error {
+	if b.rank > 1 {
 		return nil
 	}
-	own, other := &b.word[r.id], &b.word[1-r.id]
-	first := int64(r.calls) * roundTrips
+	own, other := b.board.word(b.rank), b.board.word(1-b.rank)
+	first := int64(b.calls-len(b.buckets)+b.bucket) * roundTrips
 	for n := first; n < first+roundTrips; n++ {
-		if r.id == 0 {
-			own.Store(n)
+		if b.rank == 0 {
+			atomic.StoreInt64(own, n)
 		}
-		for looks := 0; other.Load() < n; looks++ {
+		for looks := 0; atomic.LoadInt64(other) < n; looks++ {
 			if looks == giveUpLooks {
-				r.gaveUp = true
+				b.gaveUp = true
 				return nil
 			}
 		}
-		if r.id == 1 {
-			own.Store(n)
+		if b.rank == 1 {
+			atomic.StoreInt64(own, n)
 		}
 	}
 	return nil
