@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"math/bits"
 	"slices"
 	"sync"
 	"unsafe"
@@ -39,31 +40,55 @@ func (m implementation) many(t Type, op Op, dsts, srcs []unsafe.Pointer, n, rank
 	if len(dsts) == 0 || len(srcs) == 0 {
 		return
 	}
-	done := m.reduce(t, op, dsts, srcs, 0, n*t.Size(), ranks, stream)
+	done := 0
+	switch size := t.Size(); {
+	case n*size >= vectorBytes:
+		if done = m.reduce(t, op, dsts, srcs, 0, n*size, ranks, stream) / size; done == n {
+			return
+		}
+	case !t.half() && len(dsts) == 1 && len(srcs) > 1 && accumulator(dsts, srcs) == 0:
+		short(t, op, dsts[0], srcs, n, ranks)
+		return
+	}
 	if t.half() {
-		halves(t, op, dsts, srcs, done/t.Size(), n, ranks)
+		halves(t, op, dsts, srcs, done, n, ranks)
 	} else {
-		m.tiles(t, op, dsts, srcs, done/t.Size(), n, ranks)
+		m.tiles(t, op, dsts, srcs, done, n, ranks)
 	}
 }
 
+// short is tiles for one destination and fewer elements than a vector has.
+func short(t Type, op Op, dst unsafe.Pointer, srcs []unsafe.Pointer, n, ranks int) {
+	pair := pairs[t][op]
+	pair(dst, srcs[0], srcs[1], n)
+	for _, src := range srcs[2:] {
+		pair(dst, dst, src, n)
+	}
+	if op == Avg {
+		divisions[t](dst, n, ranks)
+	}
+}
+
+// vectorBytes is the length of the shortest buffers that assembly reduces.
+const vectorBytes = 32
+
 // tiles is Many for the other types, for the elements from done to n, by pairs.
 func (m implementation) tiles(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
-	if done == n {
+	if home := accumulator(dsts, srcs); home >= 0 {
+		m.tilesIn(home, nil, t, op, dsts, srcs, done, n, ranks)
 		return
 	}
+	spare := spares.Get().(*[2]tile)
+	defer spares.Put(spare)
+	m.tilesIn(-1, unsafe.Pointer(spare), t, op, dsts, srcs, done, n, ranks)
+}
+
+// tilesIn holds the running result of a tile in the destination home, or, if that is -1, in acc.
+func (m implementation) tilesIn(home int, acc unsafe.Pointer, t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 	size := t.Size()
-
-	var acc unsafe.Pointer // where the running result of a tile lies
-	home := accumulator(dsts, srcs)
-	if home < 0 {
-		spare := spares.Get().(*[2]tile)
-		defer spares.Put(spare)
-		acc = unsafe.Pointer(spare)
-	}
-
-	for ; done < n; done += tileBytes / size {
-		at, count := done*size, min(n-done, tileBytes/size)
+	whole := tileBytes >> bits.TrailingZeros(uint(size)) // a division would take as long as a short vector
+	for ; done < n; done += whole {
+		at, count := done*size, min(n-done, whole)
 		if home >= 0 {
 			acc = unsafe.Add(dsts[home], at)
 		}

@@ -9,12 +9,15 @@ func Pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) { best.pair(t, op, dst
 
 func (m implementation) pair(t Type, op Op, dst, a, b unsafe.Pointer, n int) {
 	if op == Avg {
-		op = Sum
+		op = Sum // for assembly too
 	}
-	dsts, srcs := [...]unsafe.Pointer{dst}, [...]unsafe.Pointer{a, b}
-	done := m.reduce(t, op, dsts[:], srcs[:], 0, n*t.Size(), 1, false)
-	if rest := n - done/t.Size(); rest > 0 {
-		pairs[t][op](unsafe.Add(dst, done), unsafe.Add(a, done), unsafe.Add(b, done), rest)
+	if size := t.Size(); n*size >= vectorBytes {
+		dsts, srcs := [...]unsafe.Pointer{dst}, [...]unsafe.Pointer{a, b}
+		done := m.reduce(t, op, dsts[:], srcs[:], 0, n*size, 1, false)
+		dst, a, b, n = unsafe.Add(dst, done), unsafe.Add(a, done), unsafe.Add(b, done), n-done/size
+	}
+	if n > 0 {
+		pairs[t][op](dst, a, b, n)
 	}
 }
 
@@ -31,7 +34,7 @@ func (m implementation) divide(t Type, p unsafe.Pointer, n, by int) {
 	}
 }
 
-// pairs holds the loops in Go, where the operation is defined. Avg is Sum.
+// pairs holds the loops in Go, where the operation is defined. Avg is Sum: the division comes later.
 var pairs = [len(types)][len(ops)]func(dst, a, b unsafe.Pointer, n int){
 	Uint8:      integerLoops[uint8](),
 	Int32:      integerLoops[int32](),
@@ -54,6 +57,7 @@ type loops = [len(ops)]func(dst, a, b unsafe.Pointer, n int)
 func integerLoops[T integer]() loops {
 	return loops{
 		Sum:     sumAt[T],
+		Avg:     sumAt[T],
 		Product: productAt[T],
 		Min:     minimumAt[T],
 		Max:     maximumAt[T],
@@ -66,6 +70,7 @@ func integerLoops[T integer]() loops {
 func floatLoops[T float]() loops {
 	return loops{
 		Sum:     sumAt[T],
+		Avg:     sumAt[T],
 		Product: productAt[T],
 		Min:     minimumAt[T],
 		Max:     maximumAt[T],
@@ -75,7 +80,8 @@ func floatLoops[T float]() loops {
 // complexLoops takes the type of the parts.
 func complexLoops[T float]() loops {
 	return loops{
-		Sum:     func(dst, a, b unsafe.Pointer, n int) { sumAt[T](dst, a, b, 2*n) },
+		Sum:     sumComplexAt[T],
+		Avg:     sumComplexAt[T],
 		Product: func(dst, a, b unsafe.Pointer, n int) { productComplexAt[T](dst, a, b, 2*n) },
 	}
 }
@@ -100,6 +106,8 @@ var divisions = [len(types)]func(p unsafe.Pointer, n, by int){
 func sumAt[T number](dst, a, b unsafe.Pointer, n int) {
 	sum(view[T](dst, n), view[T](a, n), view[T](b, n))
 }
+
+func sumComplexAt[T float](dst, a, b unsafe.Pointer, n int) { sumAt[T](dst, a, b, 2*n) }
 
 func productAt[T number](dst, a, b unsafe.Pointer, n int) {
 	product(view[T](dst, n), view[T](a, n), view[T](b, n))
