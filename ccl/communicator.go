@@ -62,6 +62,7 @@ type Communicator struct {
 	places    [][]byte // of them
 	entry     transport.Arrival
 	plans     [planCache]plan
+	latest    [len(collectives)]*plan // used last, by collective; another may have taken its place
 	_         [padBytes]byte
 }
 
@@ -120,9 +121,6 @@ func WithTorchNames(opts ...CallOption) CallOption {
 }
 
 func mergeCallOptions(opts []CallOption) (o CallOption) {
-	if len(opts) == 1 { // as in every call of package dist
-		return opts[0]
-	}
 	for _, next := range opts {
 		if next.algorithm != "" {
 			o.algorithm = next.algorithm

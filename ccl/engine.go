@@ -10,6 +10,7 @@ import (
 	"github.com/goccl/goccl/ccl/internal/layout"
 	"github.com/goccl/goccl/ccl/internal/lifetime"
 	"github.com/goccl/goccl/ccl/internal/reasons"
+	"github.com/goccl/goccl/ccl/internal/reducer"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -43,7 +44,11 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 	r.writes = out.data
 	r.count, r.bytes, r.total, r.root = out.Len(), len(out.data), len(out.data), 0
 	r.each, r.counts, r.matrix, r.displs, r.lengths, r.met = 0, nil, nil, nil, 0, false
-	r.opts = mergeCallOptions(opts)
+	if len(opts) == 1 { // as in every call of package dist
+		r.opts = opts[0]
+	} else {
+		r.opts = mergeCallOptions(opts)
+	}
 	return r
 }
 
@@ -280,11 +285,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call.payload = p.shape.Eager
 	call.reset(c.rank)
 	call.places = r.displs
-	if r.dtype != 0 {
-		op, user := p.shape.Op.reduction()
-		call.reducer.Set(r.dtype.reduce(), op, user)
-	}
-
+	call.reducer.Set(&p.reduction)
 	if r.root != p.root || r.lengths != p.lengths {
 		p.setFingerprint(r)
 	}
@@ -297,7 +298,6 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}
 	}
 	moves := p.shape.Total > 0
-	e.Payload, e.Send, e.Recv, e.Displs = nil, nil, nil, r.displs
 	e.Reads, e.Writes = transport.Span{}, transport.Span{}
 	if moves {
 		e.Reads, e.Writes = spanOf(r.in.data), spanOf(r.writes)
@@ -313,6 +313,8 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Staged = p.shape.Total <= stagedEarly
 	}
 	e.Work = p.work
+	e.Displs = r.displs
+	e.Payload, e.Send, e.Recv = nil, nil, nil
 	if call.payload {
 		e.Payload = r.in.data
 	}
@@ -356,6 +358,7 @@ type plan struct {
 	entry     uint64 // id of choice.Entry in fingerprints; 0 where the engine does the call itself
 	shape     Shape
 	work      int // bytes that the bodies of all ranks touch
+	reduction reducer.Reduction
 	// The fingerprint for a root and for lengths.
 	root        int
 	lengths     uint64
@@ -385,35 +388,47 @@ type planKey struct {
 // planCache is the number of plans that a communicator remembers, a power of two.
 const planCache = 32
 
-// place returns where the plan for a key goes, unless it goes to the place beside it.
-func (k *planKey) place(algorithm string) uint {
-	h := uint64(k.bytes)*0x9e3779b97f4a7c15 ^ uint64(k.total)*0xbf58476d1ce4e5b9 ^
-		(uint64(k.coll)<<40^uint64(k.dtype)<<32^uint64(k.op))*0x94d049bb133111eb ^ uint64(len(algorithm))
+// place returns where the plan for a request goes, unless it goes to the place beside it.
+func (r *request) place() uint {
+	h := uint64(r.bytes)*0x9e3779b97f4a7c15 ^ uint64(r.total)*0xbf58476d1ce4e5b9 ^
+		(uint64(r.coll)<<40^uint64(r.dtype)<<32^uint64(r.op))*0x94d049bb133111eb ^ uint64(len(r.opts.algorithm))
 	return uint(h>>40) % planCache
+}
+
+// fits reports whether the plan is for r. It compares field by field: a key that is put together
+// first would be read again before it is stored, which takes longer than everything else here.
+func (p *plan) fits(r *request) bool {
+	return p.key.bytes == r.bytes && p.key.total == r.total && p.key.op == r.op &&
+		p.key.coll == r.coll && p.key.dtype == r.dtype && p.algorithm == r.opts.algorithm
 }
 
 // choose returns the plan for a request.
 func (c *Communicator) choose(r *request) (*plan, error) {
-	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.total}
-	at := key.place(r.opts.algorithm)
-	p, beside := &c.plans[at], &c.plans[at^1]
-	if p.key == key && p.algorithm == r.opts.algorithm {
+	latest := &c.latest[r.coll]
+	if p := *latest; p != nil && p.fits(r) {
 		return p, nil
 	}
-	if beside.key == key && beside.algorithm == r.opts.algorithm {
-		return beside, nil
-	}
-	if p.key != (planKey{}) {
+	at := r.place()
+	p, beside := &c.plans[at], &c.plans[at^1]
+	switch {
+	case p.fits(r):
+	case beside.fits(r):
 		p = beside
+	default:
+		if p.key != (planKey{}) {
+			p = beside
+		}
+		if err := c.plan(r, p); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.plan(r, key, p); err != nil {
-		return nil, err
-	}
+	*latest = p
 	return p, nil
 }
 
 // plan writes the plan for a request.
-func (c *Communicator) plan(r *request, key planKey, p *plan) error {
+func (c *Communicator) plan(r *request, p *plan) error {
+	key := planKey{r.coll, r.dtype, r.op, r.bytes, r.total}
 	known := false
 	defer func() {
 		if !known { // a user's code ends this goroutine, so the call ends here
@@ -441,6 +456,10 @@ func (c *Communicator) plan(r *request, key planKey, p *plan) error {
 		next.choice, next.entry = choice, fingerprint.EntryID(choice.Entry)
 		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
 		next.work = c.size * (key.bytes + key.total)
+	}
+	if r.dtype != 0 {
+		op, user := next.shape.Op.reduction()
+		next.reduction = reducer.NewReduction(r.dtype.reduce(), op, user)
 	}
 	next.setFingerprint(r)
 	*p = next

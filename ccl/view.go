@@ -176,8 +176,8 @@ func (v *View) input(rank int) []byte {
 	n := c.inputBytes(rank)
 	lo, hi := min(v.lo, n), min(v.hi, n)
 	switch {
-	case v.mode == fromPayloads && (rank != c.rank || n <= transport.InlineBytes):
-		return c.comm.ep.Payload(rank, n) // another rank may have written to so short an input since
+	case v.mode == fromPayloads:
+		return c.payloadOf(rank, n)
 	case rank == c.rank:
 		return c.in.data[lo:hi] // and not a copy, which may not be in this core's caches
 	case v.mode == fromMemory:
@@ -185,6 +185,15 @@ func (v *View) input(rank int) []byte {
 		return shown(rank, send, n)[:n]
 	}
 	return c.comm.ep.Staging().Input(rank, hi-lo)
+}
+
+// payloadOf returns rank's input, of n bytes, in a call whose inputs travel with the
+// synchronisation.
+func (c *Call) payloadOf(rank, n int) []byte {
+	if rank == c.rank && n > transport.InlineBytes {
+		return c.in.data // and not a copy, which may not be in this core's caches
+	}
+	return c.comm.ep.Payload(rank, n) // another rank may have written to so short an input since
 }
 
 // shown returns b, a buffer of rank, if it has the n bytes that the call needs. Where ranks are
@@ -238,12 +247,18 @@ func (v *View) ReduceToAll(part Range) error {
 	}
 	f := &c.reducer
 	f.Reset()
+	if v.mode == fromPayloads {
+		for r := range c.Size() {
+			f.From(c.payloadOf(r, v.hi)[lo:hi])
+		}
+		f.To(c.out.data[lo:hi])
+		f.Many(hi-lo, nil)
+		return nil
+	}
 	for r := range c.Size() {
 		f.From(v.input(r)[lo:hi])
 	}
 	switch v.mode {
-	case fromPayloads:
-		f.To(c.out.data[lo:hi])
 	case fromMemory:
 		for r := range c.Size() {
 			if _, recv := c.comm.memory.Buffers(r); len(recv) > 0 {

@@ -32,6 +32,20 @@ const (
 // Func is an operation of a user. It stores n elements of a op b to dst, which may be a or b.
 type Func func(dst, a, b unsafe.Pointer, n int)
 
+// Reduction is the type of the elements of a call, and its operation.
+type Reduction struct {
+	typ   reduce.Type
+	op    reduce.Op
+	shift uint8 // an element has 1<<shift bytes
+	user  Func  // replaces op, unless nil
+}
+
+// NewReduction returns the reduction of elements of type typ by op, which user replaces unless it is
+// nil.
+func NewReduction(typ reduce.Type, op reduce.Op, user Func) Reduction {
+	return Reduction{typ, op, uint8(bits.TrailingZeros(uint(typ.Size()))), user}
+}
+
 // Reducer reduces and copies the elements of one call. Its slices are as long as the group is
 // large and are kept from call to call.
 //
@@ -40,16 +54,13 @@ type Func func(dst, a, b unsafe.Pointer, n int)
 // the endpoint is nil and nothing stops them. All that the call needs is there, so a later
 // failure must not end it (rule payloadsSuffice).
 type Reducer struct {
-	typ   reduce.Type
-	op    reduce.Op
-	shift uint8 // an element has 1<<shift bytes
+	Reduction
 	ranks int
 	chunk int // bytes of each buffer of a reduction over all ranks
 
 	dsts, srcs []unsafe.Pointer // the positions that have been reached
 
-	user  Func           // replaces op, unless nil
-	tiles memory.Scratch // for its partial results
+	tiles memory.Scratch // for partial results of a user's operation
 }
 
 // New returns the reducer of a rank in a group of that many ranks.
@@ -64,10 +75,8 @@ func New(ranks int) Reducer {
 	}
 }
 
-// Set starts a call: its type, and its operation, which user replaces unless it is nil.
-func (f *Reducer) Set(typ reduce.Type, op reduce.Op, user Func) {
-	f.typ, f.shift, f.op, f.user = typ, uint8(bits.TrailingZeros(uint(typ.Size()))), op, user
-}
+// Set starts a call.
+func (f *Reducer) Set(r *Reduction) { f.Reduction = *r }
 
 // Reset removes the buffers of the reduction before.
 func (f *Reducer) Reset() { f.dsts, f.srcs = f.dsts[:0], f.srcs[:0] }
@@ -107,6 +116,10 @@ func advance(pointers []unsafe.Pointer, n int) {
 func (f *Reducer) Many(n int, ep transport.Endpoint) bool {
 	if f.user != nil {
 		return f.inChunks(n, userTile, ep, f.userMany)
+	}
+	if n <= f.chunk && ep == nil { // as a small call does
+		reduce.Many(f.typ, f.op, f.dsts, f.srcs, n>>f.shift, f.ranks, f.pastCaches(n))
+		return true
 	}
 	stream := f.pastCaches(n)
 	return f.inChunks(n, f.chunk, ep, func(k int) {
