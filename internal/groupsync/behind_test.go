@@ -17,6 +17,7 @@ type stopped map[int]bool
 func (s stopped) Wake(int)                        {}
 func (s stopped) Sleep(int, context.Context) bool { return true }
 func (s stopped) Yield() bool                     { return true }
+func (s stopped) LostCore(int)                    {}
 func (s stopped) Asleep(rank int) bool            { return !s[rank] }
 func (s stopped) Dead(int) (int, bool)            { return 0, false }
 
@@ -89,6 +90,7 @@ func (d drowsy) Wake(int)                        {}
 func (d drowsy) Sleep(int, context.Context) bool { return true }
 func (d drowsy) Yield() bool                     { return true }
 func (d drowsy) Dead(int) (int, bool)            { return 0, false }
+func (d drowsy) LostCore(int)                    {}
 func (d drowsy) Asleep(sleeper int) bool {
 	d[sleeper]--
 	return d[sleeper] < 0

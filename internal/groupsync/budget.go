@@ -1,49 +1,69 @@
 package groupsync
 
 import (
+	"runtime/metrics"
 	"time"
 
 	"github.com/goccl/goccl/internal/spin"
 )
 
-// A wait polls for as many pauses as its rank's budget allows, then parks. The budget is
-// halved after each park and doubled after each success, so that ranks that share a core learn
-// to park at once. It is reset to its maximum every fullSpinParks parks, so that they notice
-// when they no longer share it. Waking takes 3 to 25 microseconds, so polling for up to twice
-// as long at most doubles what a wait costs the machine.
+// If each rank has a core, a wait polls for pollTime, or for as long as a wake-up takes here if that
+// is longer, and then parks. A rank that computes for less than that longer than the others
+// therefore finds them polling, and no call waits for a rank to wake up.
+//
+// A poll ends early if the rank shares its core: another thread has run on it meanwhile, a yield
+// took a time slice, or other goroutines have waited for a processor for crowdTime. A goroutine that
+// was woken waits for one for a moment too. The next waits then poll for about a microsecond only: in
+// minEarly waits at first, because other threads and goroutines run now and then, and in twice as
+// many each time that the core is lost again.
+//
+// A rank that has just woken another one polls until that has had time to wake up, unless the other
+// one needs the rank's processor for that. It would otherwise park meanwhile, and the two would go on
+// waking each other.
 const (
-	spinTime      = 50 * time.Microsecond
-	minSpin       = 32
-	fullSpinParks = 64 // parks until the budget is reset to its maximum
-	lookEvery     = 64 // pauses between two checks for interruptions
+	pollTime    = 400 * time.Microsecond
+	crowdTime   = 100 * time.Microsecond
+	lookEvery   = 64                     // pauses between two checks for interruptions, and of the clock
+	countEvery  = 10 * time.Microsecond  // between two counts of the goroutines without a processor
+	earlyTime   = time.Microsecond       // of a poll in a wait that parks early
+	timeSlice   = 300 * time.Microsecond // a poll interrupted for so long has lost its core
+	minWakeTime = 20 * time.Microsecond
+	maxWakeTime = 2 * time.Millisecond
+	minEarly    = 4
+	maxEarly    = 256
 )
 
 // Processes yield before they sleep. A yield to a rank that is ready to run costs a tenth of a
 // sleep and a wake-up. A yield to a process that computes costs a time slice, which is
-// milliseconds. After such a bad yield ranks sleep at once in the next waits: in minSleepWaits
-// at first, because all ranks compute now and then between two calls, and in twice as many
-// each time that the next yield is bad as well.
-const (
-	maxYields     = 100
-	minSleepWaits = 4
-	maxSleepWaits = 256
-)
+// milliseconds.
+const maxYields = 100
 
 // budget determines how long the waits of one goroutine poll and yield before they sleep. It
 // learns from earlier waits. With the zero value waits sleep at once.
 type budget struct {
-	spin, maxSpin, parks int
-	maxYields            int // 0 if ranks are goroutines
-	sleepWaits           int // the next waits that do not yield
-	backOff              int // sleepWaits after the last bad yield; 0 after a good one
+	pauses      int  // of a poll; 0: waits do not poll
+	wakePauses  int  // of a poll while another rank wakes up
+	earlyPauses int  // of a poll in a wait that parks early
+	countPauses int  // between two counts of the goroutines without a processor; a multiple of lookEvery
+	crowdPauses int  // while goroutines wait for a processor until the core counts as lost
+	maxYields   int  // 0 if ranks are goroutines
+	early       int  // the next waits that park early
+	backOff     int  // early after the core was lost last; 0 after a wait that did not lose it
+	crowd       bool // it was lost to goroutines
+	runnable    *[1]metrics.Sample
 }
 
 // newBudget returns the budget of waits that poll if poll is set, and yield if processes is not
 // nil.
 func newBudget(poll bool, processes Processes) (b budget) {
 	if poll {
-		b.maxSpin = max(spin.Pauses(spinTime), minSpin)
-		b.spin = b.maxSpin
+		wakeTime := min(max(spin.WakeTime(), minWakeTime), maxWakeTime)
+		b.wakePauses = spin.Pauses(wakeTime)
+		b.pauses = spin.Pauses(max(pollTime, wakeTime))
+		b.earlyPauses = spin.Pauses(earlyTime)
+		b.countPauses = (spin.Pauses(countEvery)/lookEvery + 1) * lookEvery
+		b.crowdPauses = min(spin.Pauses(max(crowdTime, 2*wakeTime)), b.pauses/2)
+		b.runnable = &[1]metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}
 	}
 	if processes != nil {
 		b.maxYields = maxYields
@@ -55,11 +75,22 @@ func newBudget(poll bool, processes Processes) (b budget) {
 type wait struct {
 	pauses int
 	yields int
+	roomy  int  // pauses before other goroutines began to wait for a processor
+	wakes  bool // the rank has just woken another one
+	polled bool // the poll is over
+	lost   bool // the core was lost
+	crowd  bool // to goroutines
 	looked bool
 	parked bool
-	woken  bool   // it has returned from a sleep and not looked since
-	events uint64 // as of the last look
+	woken  bool          // it has returned from a sleep and not looked since
+	events uint64        // as of the last look
+	last   time.Duration // of clock, as of the last look at it; 0 before the first
 }
+
+// clock returns the time since the program started. Tests replace it.
+var clock = func() time.Duration { return time.Since(started) }
+
+var started = time.Now()
 
 // expense is the kind of a step of a wait.
 type expense uint8
@@ -74,42 +105,65 @@ const (
 // spend determines the next step of a wait, and takes it if it is a pause or a yield.
 func (b *budget) spend(w *wait, processes Processes) expense {
 	switch {
-	case w.pauses < b.spin:
-		w.pauses++
+	case b.pauses > 0 && !w.polled:
 		spin.Pause()
+		w.pauses++
+		b.poll(w)
 		return paused
-	case w.yields < b.maxYields && b.sleepWaits == 0 && !w.parked:
+	case w.yields < b.maxYields && b.early == 0 && !w.lost && !w.parked:
 		w.yields++
-		if !processes.Yield() {
-			b.backOff = min(max(2*b.backOff, minSleepWaits), maxSleepWaits)
-			b.sleepWaits = b.backOff
-		}
+		w.lost = !processes.Yield()
 		return yielded
 	case !w.parked:
 		w.parked = true
-		b.parks++
-		b.sleepWaits = max(b.sleepWaits-1, 0)
-		b.shrink()
-		if b.parks%fullSpinParks == 0 {
-			b.spin = b.maxSpin
-		}
 		return announced
 	}
 	return asleep
 }
 
+// poll determines, after a pause, whether the poll is over.
+func (b *budget) poll(w *wait) {
+	limit := b.pauses
+	switch {
+	case b.early > 0 && w.wakes && !b.crowd:
+		limit = b.wakePauses
+	case b.early > 0:
+		limit = b.earlyPauses
+	}
+	w.polled = w.pauses >= limit
+	if w.pauses%lookEvery != 0 {
+		return
+	}
+	now := clock()
+	w.lost = w.last != 0 && now-w.last > timeSlice
+	w.last = now
+	if w.pauses%b.countPauses == 0 {
+		if waiting(b.runnable) == 0 {
+			w.roomy = w.pauses
+		}
+		w.crowd = w.pauses-w.roomy >= b.crowdPauses
+		w.lost = w.lost || w.crowd
+	}
+	w.polled = w.polled || w.lost
+}
+
+// waiting returns how many goroutines of this process are ready to run and have no processor, in
+// 0.1 to 0.2 us. Tests replace it.
+var waiting = func(runnable *[1]metrics.Sample) uint64 {
+	metrics.Read(runnable[:])
+	return runnable[0].Value.Uint64()
+}
+
 // end adapts the budget after a wait.
 func (b *budget) end(w *wait) {
 	switch {
-	case w.parked:
-	case w.yields == 0:
-		b.spin = min(2*b.spin, b.maxSpin)
-	default:
-		b.shrink()
-		if b.sleepWaits == 0 {
-			b.backOff = 0 // all yields were good
-		}
+	case w.lost:
+		b.crowd = w.crowd
+		b.backOff = min(max(2*b.backOff, minEarly), maxEarly)
+		b.early = b.backOff
+	case b.early > 0:
+		b.early--
+	case w.pauses+w.yields > 0:
+		b.backOff = 0
 	}
 }
-
-func (b *budget) shrink() { b.spin = min(max(b.spin/2, minSpin), b.maxSpin) }

@@ -34,10 +34,11 @@
 // A [Member] belongs to one goroutine, except for Fail, Failed, Failure, Leave, Seat and
 // Gone, which any goroutine may call. Its [P2P] belongs to a second goroutine.
 //
-// A wait polls its word first; how long depends on how earlier waits ended. Then it parks: it
-// announces the rank it waits for (waitOn, sleepers), tests the word once more and sleeps.
-// A rank that stores a word loads sleepers afterwards. All of these operations are
-// sequentially consistent, so either the sleeper sees the word or the writer sees the sleeper.
+// A wait polls its word first; how long depends on whether the rank has its core for itself (see
+// budget). Then it parks: it announces the rank it waits for (waitOn, sleepers), tests the word
+// once more and sleeps. A rank that stores a word loads sleepers afterwards. All of these
+// operations are sequentially consistent, so either the sleeper sees the word or the writer sees
+// the sleeper.
 //
 // # Failure
 //

@@ -49,6 +49,9 @@ type Processes interface {
 	Rest
 	// Yield offers the core to other processes, and reports whether it came back soon.
 	Yield() (soon bool)
+	// LostCore tells that another thread has run on rank's core while rank polled, for long. If
+	// it may have been that of another rank which polled as well, it moves rank to another core.
+	LostCore(rank int)
 	// Asleep reports whether a sleeper sleeps and has no token.
 	Asleep(sleeper int) bool
 	// Dead reports whether rank's process has died, and returns its process id.
@@ -102,24 +105,27 @@ func (g *Group) WakeP2P(rank int) {
 	}
 }
 
-// WakeWaiter wakes rank if it sleeps waiting for rank me. The caller must already have stored
-// the word of me that rank may wait for.
-func (g *Group) WakeWaiter(me, rank int) {
+// wakeWaiter wakes rank if it sleeps and waits for on, which has stored the word that rank may wait
+// for, and reports whether it did.
+func (g *Group) wakeWaiter(on, rank int) bool {
 	if g.words.sleepers.Load() == 0 {
-		return
+		return false
 	}
-	if on := g.states[rank].waitOn.Load(); on == uint64(me)+1 || on == anyRank {
-		g.Wake(rank)
+	if of := g.states[rank].waitOn.Load(); of != uint64(on)+1 && of != anyRank {
+		return false
 	}
+	g.Wake(rank)
+	return true
 }
 
-// WakeWaiters does that for all ranks, including me. (test/syncmodel: storeThenSleepers,
+// wakeWaiters does that for all ranks, including on. (test/syncmodel: storeThenSleepers,
 // storeBeforeWake)
-func (g *Group) WakeWaiters(me int) {
+func (g *Group) wakeWaiters(on int) (woke bool) {
 	if g.words.sleepers.Load() == 0 {
-		return
+		return false
 	}
-	for r := range g.states {
-		g.WakeWaiter(me, r)
+	for rank := range g.states {
+		woke = g.wakeWaiter(on, rank) || woke
 	}
+	return woke
 }

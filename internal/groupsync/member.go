@@ -39,6 +39,7 @@ type Member struct {
 	spinning   budget
 	noSpin     budget  // of calls with NoSpin: zero
 	budget     *budget // of the current call
+	woke       bool    // the last word that it stored has woken another rank
 	calm       uint64  // the event count as of the last look at all peers that found nothing
 	suspicious bool    // the next look also checks whether peers are dead
 	suspicion  suspicion
@@ -180,7 +181,7 @@ func (r *Member) Publish(e *transport.Arrival) {
 	l.fingerprint = e.Fingerprint
 	r.unsettled = 0
 	l.epoch.Store(e.Seq)
-	r.group.WakeWaiters(r.rank)
+	r.WakeWaiters()
 }
 
 // AwaitAll waits until all ranks have published their lines of the call, then compares the
@@ -245,7 +246,7 @@ func (r *Member) Complete() error {
 // that this rank has run. Rule everyStoreWakes.
 func (r *Member) Done(rank int) {
 	r.group.states[rank].done.Store(r.seq)
-	r.group.WakeWaiters(rank)
+	r.woke = r.group.wakeWaiters(rank)
 }
 
 // AwaitDone waits until the bodies of all ranks in the current call are over.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -11,6 +12,8 @@ import (
 // A call with NoSpin sleeps at once in each of its waits, and does not change the budget of
 // other calls.
 func TestNoSpinCallsSleepAtOnce(t *testing.T) {
+	tick := time.Microsecond
+	setClock(t, &tick)
 	states := []*State{new(State), new(State)}
 	n := &neighbour{state: states[1]}
 	r := NewMember(NewGroup(states, new(Words), nil, n), 0, nil, true)
@@ -30,8 +33,8 @@ func TestNoSpinCallsSleepAtOnce(t *testing.T) {
 	if n.sleeps != calls || n.yields != 0 {
 		t.Errorf("%d calls with NoSpin slept %d times and yielded %d times", calls, n.sleeps, n.yields)
 	}
-	if want := (budget{parks: calls}); r.noSpin != want || r.spinning != before {
-		t.Errorf("the budgets are %+v and %+v, want %+v and %+v", r.noSpin, r.spinning, want, before)
+	if r.noSpin != (budget{}) || r.spinning != before {
+		t.Errorf("the budgets are %+v and %+v, want zero and %+v", r.noSpin, r.spinning, before)
 	}
 	n.seq++
 	e := &transport.Arrival{Ctx: context.Background(), Seq: n.seq}
@@ -50,11 +53,14 @@ type dying struct{ sleeps, yields int }
 func (d *dying) Wake(int)                        {}
 func (d *dying) Sleep(int, context.Context) bool { d.sleeps++; return false }
 func (d *dying) Yield() bool                     { d.yields++; return true }
+func (d *dying) LostCore(int)                    {}
 func (d *dying) Asleep(int) bool                 { return true }
 func (d *dying) Dead(int) (pid int, is bool)     { return 17, d.sleeps >= 2 }
 
 // Rest notices a death once. With noSpin it neither polls nor yields before.
 func TestRestNoticesDeath(t *testing.T) {
+	tick := time.Microsecond
+	setClock(t, &tick)
 	for _, noSpin := range []bool{false, true} {
 		d := new(dying)
 		states := []*State{new(State), new(State)}

@@ -15,6 +15,7 @@ type observed struct{ looked func() }
 func (o observed) Wake(int)                        {}
 func (o observed) Sleep(int, context.Context) bool { return true }
 func (o observed) Yield() bool                     { return true }
+func (o observed) LostCore(int)                    {}
 func (o observed) Asleep(int) bool                 { return true }
 func (o observed) Dead(int) (int, bool)            { o.looked(); return 0, false }
 

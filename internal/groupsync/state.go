@@ -34,7 +34,9 @@ type line struct {
 //	288  left         8   1: it has left the group
 //	296  waitOn       8   1 + the rank that it sleeps for, or anyRank; gaveUp may be set
 //	304  token        4   wakes it, if ranks are processes
-//	308  -           76
+//	308  -            4
+//	312  lostCore     8   the core that it lost last while it polled, and when, if ranks are processes
+//	320  -           64
 //	384  resting      8   1: its P2P sleeps
 //	392  p2pToken     4   wakes its P2P, if ranks are processes
 //	396  -            4
@@ -49,7 +51,9 @@ type State struct {
 	left         atomic.Uint64
 	waitOn       atomic.Uint64
 	token        atomic.Uint32
-	_            [76]byte
+	_            [4]byte
+	lostCore     atomic.Uint64
+	_            [64]byte
 	resting      atomic.Uint64
 	p2pToken     atomic.Uint32
 	_            [4]byte
@@ -65,6 +69,16 @@ func Tokens(states []*State) []*atomic.Uint32 {
 		tokens[rank], tokens[len(states)+rank] = &s.token, &s.p2pToken
 	}
 	return tokens
+}
+
+// LostCores returns the words in which Processes may note the cores that ranks lose, by rank. Each
+// rank writes its own word.
+func LostCores(states []*State) []*atomic.Uint64 {
+	cores := make([]*atomic.Uint64, len(states))
+	for rank, s := range states {
+		cores[rank] = &s.lostCore
+	}
+	return cores
 }
 
 // StateBytes is the size of a State in an arena, in bytes.

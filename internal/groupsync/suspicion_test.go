@@ -10,6 +10,8 @@ import (
 )
 
 // mortal simulates processes that may be dead. Sleep calls sleep; looks counts calls of Dead.
+var _ Processes = (*mortal)(nil)
+
 type mortal struct {
 	sleep func() (woken bool)
 	dead  bool
@@ -19,6 +21,7 @@ type mortal struct {
 func (m *mortal) Wake(int)                        {}
 func (m *mortal) Sleep(int, context.Context) bool { return m.sleep() }
 func (m *mortal) Yield() bool                     { return false }
+func (m *mortal) LostCore(int)                    {}
 func (m *mortal) Asleep(int) bool                 { return true }
 func (m *mortal) Dead(int) (int, bool)            { m.looks++; return 17, m.dead }
 

@@ -44,7 +44,7 @@ func (r *Member) await(word *atomic.Uint64, target uint64, peer int, why purpose
 }
 
 func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why purpose) error {
-	var w wait
+	w := wait{wakes: r.woke}
 	defer r.endWait(&w)
 	for word.Load() < target {
 		if i, who := r.step(&w, peer, why); i != none {
@@ -61,6 +61,13 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 func (r *Member) AwaitMessage(word *atomic.Uint64, target uint64, peer int) error {
 	return r.await(word, target, peer, forMessage)
 }
+
+// WakeWaiter wakes rank if it sleeps and waits for this rank. The caller must already have stored
+// the word that rank may wait for.
+func (r *Member) WakeWaiter(rank int) { r.woke = r.group.wakeWaiter(r.rank, rank) }
+
+// WakeWaiters does that for all ranks.
+func (r *Member) WakeWaiters() { r.woke = r.group.wakeWaiters(r.rank) }
 
 // step is one step of a wait: a pause, a yield, an announcement or a sleep. The caller then
 // tests the awaited word. Rules freshLook (looked), flagThenTest (announced) and testAfterTake
@@ -99,6 +106,9 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 
 func (r *Member) endWait(w *wait) {
 	r.budget.end(w)
+	if w.lost && !w.crowd && r.group.processes != nil {
+		r.group.processes.LostCore(r.rank)
+	}
 	if w.parked {
 		r.group.words.sleepers.Add(-1)
 		if r.state.waitOn.Load()&gaveUp == 0 { // a timeout stays in the chain of waits until StepOut

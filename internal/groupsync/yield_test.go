@@ -15,6 +15,7 @@ type neighbour struct {
 	busy   bool
 	yields int
 	sleeps int
+	lost   []int // the ranks that lost their core
 }
 
 func (n *neighbour) enter()                          { n.state.line[n.seq&1].epoch.Store(n.seq) }
@@ -23,6 +24,7 @@ func (n *neighbour) Sleep(int, context.Context) bool { n.sleeps++; n.enter(); re
 func (n *neighbour) Yield() bool                     { n.yields++; n.enter(); return !n.busy }
 func (n *neighbour) Dead(int) (pid int, dead bool)   { return 1, false }
 func (n *neighbour) Asleep(int) bool                 { return true }
+func (n *neighbour) LostCore(rank int)               { n.lost = append(n.lost, rank) }
 
 // A rank yields as long as yields are short. After a long one it sleeps at once in the next
 // waits, and in twice as many each time that the next yield is long as well. A short yield
@@ -58,18 +60,18 @@ func TestYieldsBackOff(t *testing.T) {
 	}
 	n.busy = true
 	call()
-	want := minSleepWaits
+	want := minEarly
 	for range 10 {
 		if got := sleepsUntilYield(); got != want {
 			t.Fatalf("a rank sleeps in %d waits after a bad yield, want %d", got, want)
 		}
-		want = min(2*want, maxSleepWaits)
+		want = min(2*want, maxEarly)
 	}
 	n.busy = false
 	sleepsUntilYield()
 	n.busy = true
 	call()
-	if got := sleepsUntilYield(); got != minSleepWaits {
-		t.Errorf("after a good yield and a bad one a rank sleeps in %d waits, want %d", got, minSleepWaits)
+	if got := sleepsUntilYield(); got != minEarly {
+		t.Errorf("after a good yield and a bad one a rank sleeps in %d waits, want %d", got, minEarly)
 	}
 }

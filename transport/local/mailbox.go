@@ -64,7 +64,7 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 	}
 	b.message = *m
 	b.posted.Store(n + 1)
-	ep.group.WakeWaiter(ep.Rank(), to)
+	ep.WakeWaiter(to)
 	return len(m.Bytes), nil
 }
 
@@ -84,5 +84,5 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 func (ep *endpoint) Take(from int) {
 	b := ep.group.callBoxes.of(from, ep.Rank())
 	b.taken.Add(1)
-	ep.group.WakeWaiter(ep.Rank(), from)
+	ep.WakeWaiter(from)
 }

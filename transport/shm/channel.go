@@ -116,7 +116,7 @@ func (ep *endpoint) outbox(to int) (int, error) {
 	}
 	off, err := ep.takeChannel(word, ep.Rank(), to)
 	if err == nil {
-		ep.group.WakeWaiter(ep.Rank(), to)
+		ep.WakeWaiter(to)
 	}
 	return off, err
 }
@@ -133,7 +133,7 @@ func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
 		}
 	}
 	n := ep.write(off, m)
-	ep.group.WakeWaiter(ep.Rank(), to)
+	ep.WakeWaiter(to)
 	return n, nil
 }
 
@@ -163,5 +163,5 @@ func (ep *endpoint) Next(from int) (transport.Message, error) {
 func (ep *endpoint) Take(from int) {
 	c := at[channel](ep.arena, ep.channelAt(ep.pair(ep.layout.pairs, from, ep.Rank()), from))
 	c.taken.Add(1)
-	ep.group.WakeWaiter(ep.Rank(), from)
+	ep.WakeWaiter(from)
 }

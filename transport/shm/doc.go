@@ -39,7 +39,8 @@
 // parent group.
 //
 // Ranks poll if together they may use one core per rank. Otherwise they yield for a while, then
-// sleep on a futex in the arena.
+// sleep on a futex in the arena. Of two ranks that poll on one core, one moves to another core that
+// it may use.
 //
 // # Concurrency
 //

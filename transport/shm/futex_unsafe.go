@@ -17,6 +17,7 @@ import (
 type processes struct {
 	segment *segment
 	tokens  []*atomic.Uint32 // by sleeper
+	cores   []*atomic.Uint64 // by rank; see lostCore
 }
 
 const (

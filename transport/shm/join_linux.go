@@ -62,7 +62,7 @@ func join(ctx context.Context, j Job, g Geometry, poll func(*segment) bool) (tra
 	}
 	rest := &processes{segment: s}
 	n := newNode(s.arena, g, j.Size, rest)
-	rest.tokens = groupsync.Tokens(n.states())
+	rest.tokens, rest.cores = groupsync.Tokens(n.states()), groupsync.LostCores(n.states())
 	if err := n.populate(j.Rank); err != nil {
 		_ = s.close()
 		return nil, fmt.Errorf("shm: rank %d: %w", j.Rank, err)

@@ -58,7 +58,7 @@ func (ep *endpoint) Flip() error {
 	}
 	ep.publishResult()
 	ep.stage(ep.Rank()).round.Store(ep.round + 1)
-	ep.group.WakeWaiters(ep.Rank())
+	ep.WakeWaiters()
 	for peer := range ep.Size() {
 		if peer == ep.Rank() {
 			continue
