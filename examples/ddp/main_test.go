@@ -33,8 +33,8 @@ func TestCommand(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "\x1b", "no colours where there is no terminal")
-	require.Regexp(t, `\ncommunication: \d+\.\d % of the training time \(\d+\.\d{3} s of \d+\.\d\d s\) by the rank that came last to
-each step; \d+\.\d % by rank 0, waiting for slower ranks included\n`, text)
+	require.Regexp(t, `\ncommunication: \d+\.\d % of the training time of rank 0 \(\d+\.\d{3} s of \d+\.\d\d s\):
+\d+\.\d % waiting for slower ranks, \d+\.\d % copying and reducing\n`, text)
 	require.Regexp(t, `\nweights: equal bit by bit on all 2 ranks \(sha256 [0-9a-f]{16}\.\.\.\)\n`, text)
 	require.Greater(t, lastLine(t, text), 0.9)
 
@@ -78,11 +78,11 @@ func steady(line string) string {
 func TestCommunication(t *testing.T) {
 	r := run{ranks: 3, result: &result[float32]{
 		epochs:  []epoch{{elapsed: time.Second, communicating: time.Second}, {elapsed: 3 * time.Second, communicating: time.Second}},
-		sending: 200 * time.Millisecond,
+		working: 200 * time.Millisecond,
 	}}
-	require.Equal(t, "5.0 % of the training time (0.200 s of 4.00 s) by the rank that came last to\neach step; 50.0 % by rank 0, waiting for slower ranks included", r.communication())
+	require.Equal(t, "50.0 % of the training time of rank 0 (2.000 s of 4.00 s):\n45.0 % waiting for slower ranks, 5.0 % copying and reducing", r.communication())
 	r.ranks = 1
-	require.Equal(t, "5.0 % of the training time (0.200 s of 4.00 s)", r.communication())
+	require.Equal(t, "50.0 % of the training time of rank 0 (2.000 s of 4.00 s)", r.communication())
 }
 
 func TestLearn(t *testing.T) {

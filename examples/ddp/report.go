@@ -101,14 +101,16 @@ func (r *report) clearBar() {
 	}
 }
 
-// communication reports the cost of the collectives, without and with the wait for
-// slower ranks.
+// communication reports how much of the training time rank 0 spent in collectives, and for what. A
+// rank that comes last to a collective waits for no other, so the shortest wait of all ranks is the
+// time that copying and reducing took.
 func (r run) communication() string {
 	t := total(r.epochs)
-	text := fmt.Sprintf("%.1f %% of the training time (%.3f s of %.2f s)",
-		100*r.sending.Seconds()/t.elapsed.Seconds(), r.sending.Seconds(), t.elapsed.Seconds())
+	text := fmt.Sprintf("%.1f %% of the training time of rank 0 (%.3f s of %.2f s)",
+		100*t.communication(), t.communicating.Seconds(), t.elapsed.Seconds())
 	if r.ranks > 1 {
-		text += fmt.Sprintf(" by the rank that came last to\neach step; %.1f %% by rank 0, waiting for slower ranks included", 100*t.communication())
+		work := r.working.Seconds() / t.elapsed.Seconds()
+		text += fmt.Sprintf(":\n%.1f %% waiting for slower ranks, %.1f %% copying and reducing", 100*(t.communication()-work), 100*work)
 	}
 	return text
 }

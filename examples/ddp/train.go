@@ -40,7 +40,7 @@ type epoch struct {
 type result[F float] struct {
 	losses  []F // of every step, mean over all ranks
 	epochs  []epoch
-	sending time.Duration // sum over all collectives of the shortest wait of any rank
+	working time.Duration // sum over all collectives of the shortest wait of any rank
 	weights []F
 	digest  digest // of the weights, proven equal on all ranks
 }
@@ -140,7 +140,7 @@ func train[F float](j job, trainSet, testSet *dataset[F], watch watcher) (*resul
 	if err := dist.AllReduce(collectives, dist.Min); err != nil {
 		return nil, err
 	}
-	done.sending = sum(collectives)
+	done.working = sum(collectives)
 	if done.digest, err = sameOnAllRanks(model.params); err != nil {
 		return nil, err
 	}

@@ -82,8 +82,8 @@ func TestSameBits(t *testing.T) {
 				require.Equal(t, bits(first[0].weights), bits(r.weights), "rank %d", rank%ranks)
 				require.Equal(t, bits(first[0].losses), bits(r.losses), "rank %d", rank%ranks)
 				require.Equal(t, first[0].digest, r.digest)
-				require.Positive(t, r.sending)
-				require.LessOrEqual(t, r.sending, total(r.epochs).communicating, "of each collective the least of all ranks")
+				require.Positive(t, r.working)
+				require.LessOrEqual(t, r.working, total(r.epochs).communicating, "of each collective the least of all ranks")
 				for i, e := range r.epochs {
 					require.Equal(t, i+1, e.number)
 					require.Equal(t, first[0].epochs[i].accuracy, e.accuracy)
