@@ -125,6 +125,8 @@ func TestJitter(t *testing.T) {
 		}
 		require.InDelta(t, len(all)/10, n, float64(len(all))/40, "from %v", low)
 	}
+	require.Equal(t, 0.9383944946806878, all[0], "as in C and in Python")
+	require.Equal(t, 0.9961525244172663, jitter(1, 1000), "as in C and in Python")
 	require.NotEqual(t, all[0], all[1])
 	require.NotEqual(t, all[0], all[rounds])
 }
