@@ -49,6 +49,7 @@ type Communicator struct {
 	life      lifetime.Lifetime
 	inside    bool                          // the current call has started to synchronise
 	claiming  bool                          // this rank runs the bodies of other ranks
+	running   bool                          // a kernel runs
 	before    error                         // the error of calls on a group that has failed
 	differ    atomic.Pointer[MismatchError] // of the call in which ranks made different calls
 	seq       uint64                        // of the last call entered or refused

@@ -203,7 +203,7 @@ func (c *Communicator) perform() error {
 	case c.call.plan.shape.Total == 0:
 		return nil
 	}
-	if err := c.call.body(); err != nil || !c.entry.Exposed {
+	if err := c.body(); err != nil || !c.entry.Exposed {
 		return err
 	}
 	return c.ep.Complete()
@@ -221,13 +221,18 @@ func (c *Communicator) runClaimed() error {
 		if rank != c.rank || c.call.rank != c.rank {
 			c.impersonate(rank)
 		}
-		if err := c.call.body(); err != nil {
-			c.ep.Fail(c.failureOf(err, rank))
-			c.claiming = false
-			_ = c.ep.Release(true) // the failure is recorded
-			return transport.ErrFailed
+		if err := c.body(); err != nil {
+			return c.failClaimed(err)
 		}
 	}
+}
+
+// failClaimed ends a series of claims with err, the error of the body claimed last.
+func (c *Communicator) failClaimed(err error) error {
+	c.ep.Fail(c.failureOf(err, c.call.rank))
+	c.claiming = false
+	_ = c.ep.Release(true) // the failure is recorded
+	return transport.ErrFailed
 }
 
 // impersonate switches the call to another rank. Per-rank state is the two buffers and, for
@@ -243,11 +248,21 @@ func (c *Communicator) impersonate(rank int) {
 
 // abandon ends the synchronisation of a call that did not return because of a panic with v, or,
 // if v is nil, because a kernel left its goroutine by runtime.Goexit. It returns the call's error
-// if shared memory is the cause. Otherwise the other ranks get the failure, and the panic or the
-// end of the goroutine continues.
+// if a kernel panicked or shared memory is the cause. Otherwise the other ranks get the failure,
+// and the panic or the end of the goroutine continues.
 func (c *Communicator) abandon(v any) error {
 	coll := c.call.coll
-	if err := c.fault(v); err != nil {
+	err := c.fault(v)
+	if c.running && v != nil {
+		if err == nil {
+			err = &KernelPanicError{Kernel: c.call.name(), Value: v, Stack: debug.Stack()}
+		}
+		if c.claiming {
+			err = c.failClaimed(err)
+		}
+	}
+	c.running = false
+	if err != nil {
 		err = c.failed(coll, err)
 		c.inside = false
 		return err
@@ -329,20 +344,16 @@ func (c *Call) reset(rank int) {
 	c.opened, c.clock, c.moved, c.doing, c.err = false, 0, 0, "", nil
 }
 
-// body runs the kernel for the call's rank.
-func (c *Call) body() (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			if err = c.comm.fault(v); err != nil {
-				return
-			}
-			err = &KernelPanicError{Kernel: c.name(), Value: v, Stack: debug.Stack()}
-		}
-	}()
-	if err := c.plan.choice.Kernel.Run(c); err != nil {
+// body runs the kernel for the call's rank. abandon turns its panic into an error.
+func (c *Communicator) body() error {
+	call := &c.call
+	c.running = true
+	err := call.plan.choice.Kernel.Run(call)
+	c.running = false
+	if err != nil {
 		return err
 	}
-	return c.err
+	return call.err
 }
 
 // name returns the entry and the collective, for messages.

@@ -117,8 +117,8 @@ func (f *Reducer) Many(n int, ep transport.Endpoint) bool {
 	if f.user != nil {
 		return f.inChunks(n, userTile, ep, f.userMany)
 	}
-	if n <= f.chunk && ep == nil { // as a small call does
-		reduce.Many(f.typ, f.op, f.dsts, f.srcs, n>>f.shift, f.ranks, f.pastCaches(n))
+	if n <= f.chunk && ep == nil && len(f.dsts) < f.ranks { // one chunk, into this rank's caches
+		reduce.Many(f.typ, f.op, f.dsts, f.srcs, n>>f.shift, f.ranks, false)
 		return true
 	}
 	stream := f.pastCaches(n)
