@@ -18,7 +18,6 @@ import (
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/chart"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
-	"github.com/goccl/goccl/dist"
 )
 
 // benchCommand is `goccl bench`. The default of every flag is its zero value, so that
@@ -31,7 +30,7 @@ type benchCommand struct {
 	Ranks      []int         `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core, at least 2."`
 	Algorithm  []string      `placeholder:"ENTRY" help:"Entries of the configuration to compare; auto: what its rules choose. By default what a program gets."`
 	Config     string        `placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
-	Transport  string        `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport."`
+	Transport  string        `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport: local measures goroutines, shm processes, which the command starts."`
 	DType      []string      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []string      `placeholder:"NAME" help:"Operations; by default sum."`
 	InPlace    bool          `help:"Measure in place: the result replaces the input, or the input is part of the result; the default."`
@@ -54,6 +53,7 @@ type benchCommand struct {
 	Sweep      string        `placeholder:"FILE" help:"Measure the cells of a sweep file, and write a report; continues after an interruption."`
 	Out        string        `placeholder:"DIR" help:"With --sweep: directory of the results; by default NAME-results for NAME.yaml."`
 	Fresh      bool          `help:"With --sweep: discard existing results."`
+	Serve      bool          `hidden:"" help:"As a rank of a launcher: measure what standard input asks for."`
 }
 
 // Validate checks combinations of flags.
@@ -147,32 +147,49 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	context.AfterFunc(ctx, stop)
 	defer stop()
+	underLauncher, err := c.launchedRanks()
 	switch {
+	case err != nil:
+		return err
 	case c.Compare:
 		return compareFiles(stdout, c.Args[0], c.Args[1])
-	case dist.IsLaunched():
-		return errors.New("goccl bench measures goroutine ranks of its own, but a launcher started this process as one rank of a job: " +
-			"start it without the launcher; in a clone, make bench-peers measures processes")
+	case underLauncher > 0 && (c.Check != "" || c.Sweep != ""):
+		return errors.New("goccl bench --check and --sweep start the ranks that they measure: start them without the launcher")
 	case c.Check != "":
 		return c.check(ctx, stdout, bars)
-	case c.Sweep != "":
-		return c.sweep(ctx, stdout, bars)
+	case c.Serve && underLauncher == 0:
+		return errors.New("--serve is for ranks that goccl bench has started")
+	case c.Serve:
+		return launched(func(r *ranks) error { return r.answer(ctx, os.Stdin, stdout) })
+	case underLauncher > 0:
+		return launched(func(r *ranks) error { return c.measure(ctx, stdout, bars, r, underLauncher) })
 	}
+	r := &ranks{stderr: bars.Writer}
+	if c.Sweep != "" {
+		err = c.sweep(ctx, stdout, bars, r)
+	} else {
+		err = c.measure(ctx, stdout, bars, r, 0)
+	}
+	return errors.Join(err, r.close())
+}
+
+// measure measures what the flags ask for. underLauncher is the launcher's number of ranks, or 0.
+func (c *benchCommand) measure(ctx context.Context, stdout io.Writer, bars bars, r *ranks, underLauncher int) error {
 	cfg, found, err := loadConfig(c.Config)
 	if err != nil {
 		return err
 	}
 	plan := c.plan()
 	if len(plan.Ranks) == 0 {
-		plan.Ranks = []int{defaultRanks(cfg, "", 2)}
+		plan.Ranks = []int{cmp.Or(underLauncher, defaultRanks(cfg, "", 2))}
 		if err := plan.Validate(); err != nil { // the root
 			return err
 		}
 	}
-	job := measure.Job{Config: cfg, Transport: c.Transport, Entries: c.Algorithm, Budget: c.budget()}
+	job := measure.Job{Config: cfg, File: c.Config, Transport: c.Transport, Entries: c.Algorithm, Budget: c.budget()}
 	document := measure.NewDocument(found)
 	err = newBenchTable(stdout, bars, document).measureAll(plan.Cases(), func(c measure.Case) (measure.Result, error) {
-		return job.Measure(ctx, c)
+		return r.measure(ctx, &job, c)
 	})
 	// Results are written even if later measurements failed or were interrupted.
 	return errors.Join(err, c.write(stdout, document), judge(document.Results))

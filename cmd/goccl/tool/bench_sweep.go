@@ -17,7 +17,7 @@ import (
 
 // sweep is `goccl bench --sweep`: it measures the missing cells of the file and then
 // writes the report.
-func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars) error {
+func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars, hosts *ranks) error {
 	file, err := sweep.Load(c.Sweep)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars) e
 	if file.Config != "" {
 		found.FoundBy = "the sweep file"
 	}
-	job := measure.Job{Config: cfg, Transport: file.Transport, Entries: file.Entries, Budget: file.Budget}
+	job := measure.Job{Config: cfg, File: file.Config, Transport: file.Transport, Entries: file.Entries, Budget: file.Budget}
 	var settings []*config.Settings
 	for _, ranks := range file.Plan.Ranks {
 		s, err := job.Resolve(ranks)
@@ -57,7 +57,7 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars) e
 	err = newBenchTable(stdout, bars, document).measureAll(cases, func(cell measure.Case) (measure.Result, error) {
 		r, there, err := store.Load(cell)
 		if err == nil && !there {
-			if r, err = job.Measure(ctx, cell); err == nil {
+			if r, err = hosts.measure(ctx, &job, cell); err == nil {
 				err = store.Save(r)
 			}
 		}

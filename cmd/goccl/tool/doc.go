@@ -20,8 +20,9 @@
 // synchronisation; between goroutines that depends on the cores that this process may use.
 //
 // `goccl bench` (see docs/guides/benchmarking.md) prints each case before it measures the
-// next one. An interrupt ends it between two calls; it prints what it has measured. It
-// hosts the ranks itself, and refuses to be a rank of a launcher.
+// next one. An interrupt ends it between two calls; it prints what it has measured. Its ranks
+// are goroutines; or, with the transport shm, processes that it starts as `goccl run` does; or the
+// processes of the launcher that has started it, of which rank 0 prints.
 //
 // `goccl run` starts a program as several ranks; see package launcher. For that it also
 // starts the goccl program itself, under other names that Main checks first. So your
@@ -36,8 +37,8 @@
 // # Concurrency
 //
 // `goccl bench` and `goccl doctor` host the ranks that they measure with dist.Spawn, one
-// group at a time. `goccl run` waits for all children of this process; the program must
-// start no others.
+// group at a time. `goccl run`, and `goccl bench` with the transport shm, wait for all children of
+// this process; the program must start no others.
 //
 // # Failure
 //

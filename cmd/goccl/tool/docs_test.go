@@ -63,6 +63,7 @@ func TestBenchmarkingPage(t *testing.T) {
 	require.NoError(t, err)
 	cores := runtime.GOMAXPROCS(0)
 	alone(t)
+	t.Setenv(asProgram, "1") // for the ranks that are processes
 	require.NoError(t, os.Mkdir("benchmarks", 0o700))
 	if write {
 		runtime.GOMAXPROCS(cores)

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 	cores.LockPrefix = os.Getenv(asPrefix)
 	if os.Getenv(asProgram) != "" {
 		ccl.Register(wrong())
+		ccl.Register(deadly())
 		Main()
 	}
 	if job := os.Getenv(asRankZero); job != "" {
@@ -56,6 +57,22 @@ func wrong() *ccl.Algorithm {
 		Params:  ring.Params,
 		Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollAllReduce: &kernel},
 	}
+}
+
+// deadly is ring, except that it kills the process of rank 1.
+func deadly() *ccl.Algorithm {
+	algorithm := wrong()
+	kernel := algorithm.Kernels[ccl.CollAllReduce]
+	right := kernel.Run
+	kernel.Run = func(c *ccl.Call) error {
+		if c.Rank() == 1 {
+			p, _ := os.FindProcess(os.Getpid())
+			_ = p.Kill()
+		}
+		return right(c)
+	}
+	algorithm.Name = "deadly"
+	return algorithm
 }
 
 func program(t *testing.T, args ...string) (c *exec.Cmd, stderr *bytes.Buffer) {

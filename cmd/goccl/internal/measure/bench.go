@@ -31,6 +31,7 @@ type bench[T ccl.Element] struct {
 	wrong      []int64 // elements, for each contender
 	stamps     []int64 // start and end of each counted call of this turn
 	ownProcess bool    // no other rank reports the CPU time of this process
+	began      coreTime
 }
 
 // buffers are the memory of a call on one rank. send is the input, which every rank has and
@@ -76,6 +77,9 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []cho
 	if c.Compute > 0 {
 		b.compute = newComputation(c.Compute, c.Jitter, b.rank)
 	}
+	if b.ownProcess {
+		b.began = coreTimes("/proc")
+	}
 	if b.rank == 0 {
 		b.schedule = newSchedule(budget, c, len(b.contenders))
 		for i, k := range b.contenders {
@@ -116,8 +120,7 @@ func (b *bench[T]) work(ctx context.Context) error {
 		}
 		t := b.board.announced()
 		if t.steps == 0 {
-			copy(b.board.report(b.rank).wrong(), b.wrong)
-			return b.board.fence()
+			return b.end()
 		}
 		var start int64
 		var used time.Duration
@@ -145,6 +148,30 @@ func (b *bench[T]) work(ctx context.Context) error {
 			b.record(t.contender, time.Duration(wall))
 		}
 	}
+}
+
+// end leaves the sums of this rank's measurements on the board, for rank 0.
+func (b *bench[T]) end() error {
+	report := b.board.report(b.rank)
+	copy(report.wrong(), b.wrong)
+	report.setCPU(0)
+	if b.ownProcess {
+		report.setCPU(time.Duration(coreTimes("/proc").here - b.began.here)) // in ticks
+	}
+	return b.board.fence()
+}
+
+// company returns how many of the ranks' cores other programs have used, on rank 0 after end.
+func (b *bench[T]) company() float64 {
+	now, cores := coreTimes("/proc"), usableCores()
+	now.here = b.began.here
+	for rank := range b.c.Ranks {
+		now.here += float64(b.board.report(rank).cpu())
+	}
+	if dist.IsLaunched() { // each process may have cores of its own
+		cores = now.cores
+	}
+	return rounded(now.company(b.began, min(b.c.Ranks, cores)))
 }
 
 // step makes the calls of a contender that follow each other, one in each bucket, including

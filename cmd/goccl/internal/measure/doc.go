@@ -4,7 +4,8 @@
 //
 // A Plan is a matrix of Cases; a Case is a call to measure: collective, type,
 // operation, length, ranks. Job.Measure hosts the ranks of one case as a program
-// would, with dist.Spawn and dist.InitProcessGroup, and contenders take turns: the
+// would, with dist.Spawn and dist.InitProcessGroup; or, in a process that a launcher started, it
+// is one of them, and the others run Serve (see Team). Contenders take turns: the
 // requested algorithms and the yardsticks, which are
 //
 //   - own copy: every rank copies its own input, or that many bytes if its result is
@@ -46,5 +47,6 @@
 //
 // Measure returns the errors of dist: a mistake in the configuration, or a failed
 // call. A wrong result is not an error; it is counted in its Row. If the
-// context ends, Measure stops between two turns with the context's error.
+// context ends, Measure stops between two turns with the context's error. If a rank of a Team
+// dies or fails, Measure returns the errors of dist, which name it, and the Team is broken.
 package measure

@@ -46,9 +46,13 @@ func (b Budget) Validate() error {
 	return nil
 }
 
-// Job is how cases are measured.
+// Job is how cases are measured. Its JSON tells another process to measure in the same way.
 type Job struct {
-	Config    *config.Config
+	Config *config.Config `json:"-"`
+	// File is the file of Config, "" for the one that programs find.
+	File string
+	// Team measures with the other processes of a launched job; nil: with goroutines.
+	Team      *Team    `json:"-"`
 	Transport string   // overrides defaults.transport; "": as configured
 	Entries   []string // of the configuration, or Auto; none: the configuration's choice
 	Budget    Budget
@@ -65,7 +69,8 @@ func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := c.fits(availableMemory()); err != nil {
+	if j.Team != nil && j.Team.follows { // rank 0 has checked that
+	} else if err := c.fits(availableMemory()); err != nil {
 		debug.FreeOSMemory() // memory of the last case
 		if err := c.fits(availableMemory()); err != nil {
 			return Result{}, err
@@ -210,35 +215,47 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settin
 		}
 		return result, nil
 	}
-	start := coreTimes("/proc")
 	runtime.GC() // so that garbage of other cases is not collected during this one
-	err = dist.Spawn(func(ctx context.Context, rank int) error {
-		err := dist.InitProcessGroup("ccl", dist.WithConfig(j.Config), dist.WithAlgorithm(j.algorithm()), dist.WithTransport(j.Transport))
-		if err != nil {
-			return err
+	switch {
+	case j.Team == nil:
+		err = dist.Spawn(func(ctx context.Context, _ int) error {
+			return part(ctx, j, c, e, entries, &result)
+		}, dist.WithRanks(c.Ranks), dist.WithSpawnContext(ctx))
+	case j.Team.follows:
+		err = part(ctx, j, c, e, entries, &result)
+	default:
+		if _, err = tell(&request{*j, c}); err == nil {
+			err = part(ctx, j, c, e, entries, &result)
 		}
-		group, err := dist.Default()
-		if err != nil {
-			return err
-		}
-		b, err := newBench(c, j.Budget, e, entries, group.Communicator())
-		if err != nil {
-			return err
-		}
-		if err := b.work(ctx); err != nil {
-			return err
-		}
-		if rank == 0 {
-			result.Transport, result.Rows = group.Communicator().Transport(), b.rows(entries)
-		}
-		return dist.DestroyProcessGroup()
-	}, dist.WithRanks(c.Ranks), dist.WithSpawnContext(ctx))
-	if ctx.Err() != nil {
+		j.Team.broken = err != nil
+	}
+	if ctx.Err() != nil && (j.Team == nil || !j.Team.broken) {
 		return Result{}, context.Cause(ctx)
 	}
 	if err != nil {
 		return Result{}, fmt.Errorf("%s of %v: %w", c.Title(), ccl.ByteSize(c.Bytes), err)
 	}
-	result.Company = rounded(coreTimes("/proc").company(start, min(c.Ranks, usableCores())))
 	return result, nil
+}
+
+// part is one rank's part in a measurement, in a group of its own. Rank 0 sets the result.
+func part[T ccl.Element](ctx context.Context, j *Job, c Case, e elements[T], entries []chosen, result *Result) error {
+	if err := dist.InitProcessGroup("ccl", dist.WithConfig(j.Config), dist.WithAlgorithm(j.algorithm()), dist.WithTransport(j.Transport)); err != nil {
+		return err
+	}
+	group, err := dist.Default()
+	if err != nil {
+		return err
+	}
+	b, err := newBench(c, j.Budget, e, entries, group.Communicator())
+	if err != nil {
+		return err
+	}
+	if err := b.work(ctx); err != nil {
+		return err
+	}
+	if b.rank == 0 {
+		result.Transport, result.Rows, result.Company = group.Communicator().Transport(), b.rows(entries), b.company()
+	}
+	return dist.DestroyProcessGroup()
 }

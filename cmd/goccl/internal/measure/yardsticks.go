@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
 )
 
 // addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, and
@@ -28,7 +29,7 @@ func (b *bench[T]) addYardsticks() error {
 		}
 		add(&contender[T]{name: Barrier, run: b.meet})
 	}
-	if b.c.Ranks > 1 && usableCores() > 1 {
+	if b.c.Ranks > 1 && (usableCores() > 1 || dist.IsLaunched()) {
 		add(&contender[T]{name: CoreToCore, run: b.passWord, ranks: 2, parts: 2 * roundTrips})
 	}
 	return nil

@@ -1,0 +1,126 @@
+package tool
+
+import (
+	"bufio"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+)
+
+// The command measures processes that it starts, for each number of ranks, with all yardsticks.
+func TestBenchProcesses(t *testing.T) {
+	alone(t)
+	c, stderr := program(t, bench("all_reduce", "gather", "barrier", "--transport=shm", "--ranks=2,3", "--root=1", "-b4", "-e64K", "-f16384", "--csv=a.csv")...)
+	text, err := c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Empty(t, stderr.String())
+	for _, title := range []string{
+		"all_reduce of float32 by sum, in place, 2 ranks over shm", "gather of float32 to rank 1, in place, 3 ranks over shm", "barrier, 3 ranks over shm",
+	} {
+		require.Contains(t, string(text), "\n"+title+"\n")
+	}
+	entries := map[string]int{}
+	for _, row := range records(t, "a.csv") {
+		require.Equal(t, "0", row["errors"])
+		require.NotEmpty(t, row["p50_us"])
+		if row["collective"] == "gather" {
+			entries[row["library"]+" "+row["entry"]]++
+		}
+	}
+	delete(entries, "yardstick core_to_core") // needs two free cores
+	require.Equal(t, map[string]int{"goccl auto": 4, "yardstick own_copy": 4, "yardstick peer_copy": 4, "yardstick floor": 4, "yardstick barrier": 4}, entries)
+
+	c, stderr = program(t, bench("--transport=shm", "--ranks=2", "-e4", "--compute=20us")...)
+	text, err = c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Contains(t, string(text), "4 in a row after computing 20us +-10 %, 2 ranks over shm")
+}
+
+// The ranks of a launcher measure together, and rank 0 prints and writes the files.
+func TestBenchUnderALauncher(t *testing.T) {
+	alone(t)
+	under := func(args ...string) (stdout, stderr string, err error) {
+		c, errors := program(t, append([]string{"run", "-n2", "--no-prefix", "--", os.Args[0]}, args...)...)
+		text, err := c.Output()
+		return string(text), errors.String(), err
+	}
+	text, stderr, err := under(bench("--ranks=2", "-b4", "-e1K", "-f256", "--algorithm=auto,ring,grid", "--json=a.json")...)
+	require.NoError(t, err, stderr)
+	require.Equal(t, 1, strings.Count(text, "machine "), text)
+	require.Contains(t, text, "in place, 2 ranks over shm\n")
+	require.Regexp(t, "grid +refused: ", text)
+	d, err := measure.ReadFile("a.json")
+	require.NoError(t, err)
+	require.Len(t, d.Results, 2)
+
+	for args, says := range map[string]string{
+		"--ranks=3":             "a launcher has started 2 ranks, and --ranks asks for others: omit --ranks, or start goccl bench without the launcher",
+		"--transport=local":     "local connects goroutines of one process: use shm, or auto",
+		"--sweep=a.yaml":        "start them without the launcher",
+		"--check=a.json":        "start them without the launcher",
+		"--algorithm=rnig":      "did you mean ring?",
+		"broadcast --root=2":    "root 2 is not a rank of 2",
+		"--config=missing.yaml": "missing.yaml",
+	} {
+		_, stderr, err := under(bench(append(strings.Fields(args), "-e4")...)...)
+		require.Error(t, err, args)
+		require.Contains(t, stderr, says, args)
+	}
+	_, stderr, err = under("bench", "--sweep=a.yaml")
+	require.Error(t, err)
+	require.Contains(t, stderr, "start them without the launcher")
+}
+
+// What is wrong with a question is an answer, and the ranks go on; a rank that dies is named.
+func TestBenchProcessesFail(t *testing.T) {
+	alone(t)
+	writeFile(t, "ccl.yaml", "version: 1\nalgorithms: {deadly: {module: deadly}, direct: {module: direct}, grid: {module: grid}}\ndefaults: {algorithm: direct, transport: shm}\n")
+	c, stderr := program(t, bench("--ranks=2", "-b4", "-e64", "-f16", "--algorithm=direct,grid")...)
+	text, err := c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Equal(t, 2, strings.Count(string(text), " refused: grid "), "%s", text)
+
+	c, stderr = program(t, bench("--ranks=2", "-b4", "-e4", "--algorithm=direct,rnig")...)
+	require.Error(t, c.Run())
+	require.Equal(t, 1, c.ProcessState.ExitCode())
+	require.Contains(t, stderr.String(), "there is no entry \"rnig\"")
+
+	c, stderr = program(t, bench("--ranks=3", "-b1M", "-e1M", "--algorithm=deadly")...)
+	require.Error(t, c.Run())
+	require.Contains(t, stderr.String(), "goccl: error: rank 1 (pid ")
+	require.Contains(t, stderr.String(), "SIGKILL")
+
+	c, stderr = program(t, append([]string{"run", "-n2", "--", os.Args[0]}, bench("-b1M", "-e1M", "--algorithm=deadly")...)...)
+	require.Error(t, c.Run())
+	require.Contains(t, stderr.String(), "goccl: error: rank 1 (pid ")
+
+	require.Contains(t, failed(t, 1, "bench", "--serve"), "--serve is for ranks that goccl bench has started")
+}
+
+// An interrupt ends the processes as well, those of a launcher between two calls.
+func TestBenchProcessesInterrupted(t *testing.T) {
+	alone(t)
+	for _, args := range [][]string{
+		{"bench", "--transport=shm"},
+		{"run", "-n2", "--no-prefix", "--", os.Args[0], "bench"},
+	} {
+		c, stderr := program(t, append(args, "--ranks=2", "-b4", "-f2", "--csv=a.csv")...)
+		stdout, err := c.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
+		lines := bufio.NewScanner(stdout)
+		for lines.Scan() && !strings.Contains(lines.Text(), "float32     sum") { // a row: all ranks are there
+		}
+		require.NoError(t, c.Process.Signal(os.Interrupt))
+		for lines.Scan() {
+		}
+		require.Error(t, c.Wait())
+		require.Contains(t, stderr.String(), "interrupted")
+		require.NotEmpty(t, records(t, "a.csv"))
+		require.NoError(t, os.Remove("a.csv"))
+	}
+}
