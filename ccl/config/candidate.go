@@ -24,7 +24,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 		at = k.entry.params.origin
 	}
 	if k.algorithm.Params == nil {
-		if k.entry.params.isSet() {
+		if k.entry.params.isSet() || k.entry.variation != nil {
 			return c.errorAt(at, key, "algorithm %s has no parameters", k.algorithm.Name)
 		}
 		return nil
@@ -35,6 +35,11 @@ func (k *candidate) makeParams(c *Config) (err error) {
 	}
 	if k.entry.params.isSet() {
 		if k.lines, err = fill(k.entry.params.value, k.fields); err != nil {
+			return err
+		}
+	}
+	if k.entry.variation != nil {
+		if _, err := fill(*k.entry.variation, k.fields); err != nil {
 			return err
 		}
 	}

@@ -61,6 +61,7 @@ type entry struct {
 	topology  given[topology.Kind] // if set, the only kind that the entry supports
 	worldSize given[int]
 	params    given[strictyaml.Node]
+	variation *strictyaml.Node // values of WithVariant, which override params; or nil
 }
 
 // arrangement is the section topology.

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -23,37 +24,40 @@ import (
 // benchCommand is `goccl bench`. The default of every flag is its zero value, so that
 // Validate sees which flags were given; Run fills in the real defaults.
 type benchCommand struct {
-	Args       []string      `arg:"" optional:"" name:"collective" help:"Collectives, by the names of ccl.yaml, and barrier; by default all_reduce. With --compare: two files."`
-	Begin      measure.Size  `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. Data that is scattered is rounded up to whole blocks."`
-	End        measure.Size  `short:"e" placeholder:"64M" help:"Length of the longest."`
-	Factor     int           `short:"f" placeholder:"4" help:"Ratio of each length to the previous one."`
-	Ranks      []int         `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core, at least 2."`
-	Algorithm  []string      `placeholder:"ENTRY" help:"Entries of the configuration to compare; auto: what its rules choose. By default what a program gets."`
-	Config     string        `placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
-	Transport  string        `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport: local measures goroutines, shm processes, which the command starts."`
-	DType      []string      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
-	Op         []string      `placeholder:"NAME" help:"Operations; by default sum."`
-	InPlace    bool          `help:"Measure in place: the result replaces the input, or the input is part of the result; the default."`
-	OutOfPlace bool          `help:"Measure with separate buffers. Both flags: both."`
-	Root       int           `placeholder:"RANK" help:"Root of collectives that have one; by default 0."`
-	Consume    bool          `help:"The time includes reading the whole result."`
-	Compute    time.Duration `placeholder:"TIME" help:"Let every rank compute for about that long before the calls, as programs do; by default all ranks call at the same time."`
-	Jitter     *float64      `placeholder:"0.1" help:"With --compute: share by which the computing time varies, between ranks and from step to step."`
-	Buckets    int           `placeholder:"N" help:"Calls in a row, each with buffers of its own, as in a step of training; by default 4 with --compute, else 1."`
-	Time       time.Duration `placeholder:"200ms" help:"Time for each row, including the work between calls; yardsticks are rows as well."`
-	Warmup     *int          `placeholder:"5" help:"Calls of each row that are made first and not counted."`
-	MinCalls   int           `placeholder:"10" help:"Calls of each row, even if they take longer."`
-	MaxCalls   int           `placeholder:"20000" help:"Calls of each row, even if there is time left."`
-	CSV        string        `name:"csv" placeholder:"FILE" help:"Write all rows as CSV."`
-	JSON       string        `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
-	Plot       string        `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
-	Compare    bool          `help:"Compare two files of --json; measures nothing."`
-	Check      string        `placeholder:"FILE" help:"Measure the cases of a baseline, and fail if a ratio to the yardsticks is more than about twice the baseline's."`
-	Renew      bool          `help:"With --check: write the measured ratios to the baseline."`
-	Sweep      string        `placeholder:"FILE" help:"Measure the cells of a sweep file, and write a report; continues after an interruption."`
-	Out        string        `placeholder:"DIR" help:"With --sweep: directory of the results; by default NAME-results for NAME.yaml."`
-	Fresh      bool          `help:"With --sweep: discard existing results."`
-	Serve      bool          `hidden:"" help:"As a rank of a launcher: measure what standard input asks for."`
+	Args       []string        `arg:"" optional:"" name:"collective" help:"Collectives, by the names of ccl.yaml, and barrier; by default all_reduce. With --compare: two files."`
+	Begin      measure.Size    `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. Data that is scattered is rounded up to whole blocks."`
+	End        measure.Size    `short:"e" placeholder:"64M" help:"Length of the longest."`
+	Factor     int             `short:"f" placeholder:"4" help:"Ratio of each length to the previous one."`
+	Ranks      []int           `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core, at least 2."`
+	Algorithm  []string        `placeholder:"ENTRY" help:"Entries of the configuration to compare; auto: what its rules choose. By default what a program gets."`
+	Config     []string        `placeholder:"FILE" help:"Configuration files; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
+	Transport  []string        `placeholder:"NAME" help:"Override defaults.transport, like dist.WithTransport: local measures goroutines, shm processes, which the command starts."`
+	Topology   []measure.Grid  `placeholder:"KIND" help:"Override the topology: ring_1d, torus_2d, mesh_2d_no_wrap; extents of the 2-D kinds as in torus_2d:3x2, else a square."`
+	Param      []measure.Param `sep:"none" placeholder:"ENTRY.KEY=VALUE,..." help:"Measure an entry with each of these values of a parameter, as in ring.chunk=64KiB,1MiB. Several flags: all combinations."`
+	Memory     []string        `placeholder:"KIND" help:"Where the buffers are: private, the default, or alloc, memory of ccl.Alloc."`
+	DType      []string        `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
+	Op         []string        `placeholder:"NAME" help:"Operations; by default sum."`
+	InPlace    bool            `help:"Measure in place: the result replaces the input, or the input is part of the result; the default."`
+	OutOfPlace bool            `help:"Measure with separate buffers. Both flags: both."`
+	Root       int             `placeholder:"RANK" help:"Root of collectives that have one; by default 0."`
+	Consume    bool            `help:"The time includes reading the whole result."`
+	Compute    time.Duration   `placeholder:"TIME" help:"Let every rank compute for about that long before the calls, as programs do; by default all ranks call at the same time."`
+	Jitter     *float64        `placeholder:"0.1" help:"With --compute: share by which the computing time varies, between ranks and from step to step."`
+	Buckets    int             `placeholder:"N" help:"Calls in a row, each with buffers of its own, as in a step of training; by default 4 with --compute, else 1."`
+	Time       time.Duration   `placeholder:"200ms" help:"Time for each row, including the work between calls; yardsticks are rows as well."`
+	Warmup     *int            `placeholder:"5" help:"Calls of each row that are made first and not counted."`
+	MinCalls   int             `placeholder:"10" help:"Calls of each row, even if they take longer."`
+	MaxCalls   int             `placeholder:"20000" help:"Calls of each row, even if there is time left."`
+	CSV        string          `name:"csv" placeholder:"FILE" help:"Write all rows as CSV."`
+	JSON       string          `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
+	Plot       string          `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
+	Compare    bool            `help:"Compare two files of --json; measures nothing."`
+	Check      string          `placeholder:"FILE" help:"Measure the cases of a baseline, and fail if a ratio to the yardsticks is more than about twice the baseline's."`
+	Renew      bool            `help:"With --check: write the measured ratios to the baseline."`
+	Sweep      string          `placeholder:"FILE" help:"Measure the cells of a sweep file, and write a report; continues after an interruption."`
+	Out        string          `placeholder:"DIR" help:"With --sweep: directory of the results; by default NAME-results for NAME.yaml."`
+	Fresh      bool            `help:"With --sweep: discard existing results."`
+	Serve      bool            `hidden:"" help:"As a rank of a launcher: measure what standard input asks for."`
 }
 
 // Validate checks combinations of flags.
@@ -87,8 +91,8 @@ func (c *benchCommand) Validate() error {
 	case c.Plot != "" && !slices.Contains([]string{".svg", ".png"}, filepath.Ext(c.Plot)):
 		return fmt.Errorf("--plot %s: the name must end in .svg or .png", c.Plot)
 	}
-	job, plan := measure.Job{Entries: c.Algorithm, Budget: c.budget()}, c.plan()
-	return errors.Join(job.Validate(), plan.Validate())
+	job, plan := measure.Job{Entries: c.Algorithm, Params: c.Param, Memory: c.Memory, Budget: c.budget()}, c.plan()
+	return errors.Join(job.Validate(), plan.Validate(), noTwins("--config", c.Config), noTwins("--transport", c.Transport), noTwins("--topology", c.Topology))
 }
 
 // only reports whether no flags are given except those that clear resets.
@@ -175,24 +179,70 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 
 // measure measures what the flags ask for. underLauncher is the launcher's number of ranks, or 0.
 func (c *benchCommand) measure(ctx context.Context, stdout io.Writer, bars bars, r *ranks, underLauncher int) error {
-	cfg, found, err := loadConfig(c.Config)
+	jobs, found, err := c.jobs()
 	if err != nil {
 		return err
 	}
 	plan := c.plan()
 	if len(plan.Ranks) == 0 {
-		plan.Ranks = []int{cmp.Or(underLauncher, defaultRanks(cfg, "", 2))}
+		plan.Ranks = []int{cmp.Or(underLauncher, defaultRanks(jobs[0].Config, "", 2))}
 		if err := plan.Validate(); err != nil { // the root
 			return err
 		}
 	}
-	job := measure.Job{Config: cfg, File: c.Config, Transport: c.Transport, Entries: c.Algorithm, Budget: c.budget()}
+	for _, job := range jobs {
+		for _, ranks := range plan.Ranks {
+			if _, err := job.Resolve(ranks); err != nil && len(jobs) > 1 { // before anything is measured
+				return fmt.Errorf("%v cannot have %d ranks: %w", job, ranks, err)
+			}
+		}
+	}
 	document := measure.NewDocument(found)
-	err = newBenchTable(stdout, bars, document).measureAll(plan.Cases(), func(c measure.Case) (measure.Result, error) {
-		return r.measure(ctx, &job, c)
-	})
+	table := newBenchTable(stdout, bars, document)
+	for _, job := range jobs {
+		if err = table.measureAll(plan.Cases(), func(c measure.Case) (measure.Result, error) { return r.measure(ctx, job, c) }); err != nil {
+			break
+		}
+	}
 	// Results are written even if later measurements failed or were interrupted.
 	return errors.Join(err, c.write(stdout, document), judge(document.Results))
+}
+
+// jobs returns the combinations of configuration, topology and transport that the flags ask for, and
+// describes the configurations.
+func (c *benchCommand) jobs() (jobs []*measure.Job, found measure.Config, err error) {
+	var files []string
+	for _, file := range orElse(c.Config, "") {
+		var grids []*measure.Grid
+		for _, grid := range c.Topology {
+			grids = append(grids, &grid)
+		}
+		for _, grid := range orElse(grids, nil) {
+			for _, transport := range orElse(c.Transport, "") {
+				job := &measure.Job{
+					File: file, Grid: grid, Transport: transport,
+					Entries: c.Algorithm, Params: c.Param, Memory: c.Memory, Budget: c.budget(),
+				}
+				if found, err = loadJob(job); err != nil {
+					return nil, found, err
+				}
+				jobs = append(jobs, job)
+			}
+		}
+		files = append(files, found.File)
+	}
+	found.File = strings.Join(files, ", ")
+	return jobs, found, nil
+}
+
+// noTwins returns an error if a flag names a value twice.
+func noTwins[T comparable](flag string, values []T) error {
+	for i, v := range values {
+		if slices.Contains(values[:i], v) {
+			return fmt.Errorf("%s: %v is there twice", flag, v)
+		}
+	}
+	return nil
 }
 
 // defaultRanks is the number of ranks of dist.Spawn, at least `least` unless the configuration

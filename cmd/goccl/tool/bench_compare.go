@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
@@ -54,35 +55,52 @@ yardstick has changed: measure again.
 // pair is a row of two runs. If only one run has it, the other's row has no calls.
 type pair struct {
 	measure.Case
+	of     string // the swept values of the row
 	a, b   measure.Row
 	ya, yb measure.Row // the yardstick of each
 }
 
 // pairs returns the rows of a, in their order, each with the matching row of b, and then the rows
-// that only b has.
+// that only b has. Transport, topology and configuration have to match if a run has several; what
+// is the same in all results of a run may differ between the runs.
 func pairs(a, b *measure.Document) (all []pair) {
+	swept := func(value func(measure.Result) string) func(measure.Result) string {
+		for _, d := range []*measure.Document{a, b} {
+			if slices.ContainsFunc(d.Results, func(r measure.Result) bool { return value(r) != value(d.Results[0]) }) {
+				return func(r measure.Result) string { return " " + value(r) }
+			}
+		}
+		return func(measure.Result) string { return "" }
+	}
+	transport := swept(func(r measure.Result) string { return r.Transport })
+	topology := swept(func(r measure.Result) string { return r.Topology })
+	file := swept(func(r measure.Result) string { return r.Config })
 	type key struct {
 		measure.Case
-		entry string
+		name, of string
 	}
 	index := map[key]int{}
+	find := func(r measure.Result, row measure.Row) (p *pair, isNew bool) {
+		k := key{r.Case, row.Name(), transport(r) + topology(r) + file(r)}
+		i, found := index[k]
+		if !found {
+			i = len(all)
+			index[k] = i
+			all = append(all, pair{Case: r.Case, of: k.of})
+		}
+		return &all[i], !found
+	}
 	for _, r := range a.Results {
 		for _, row := range r.Algorithms() {
-			k := key{r.Case, row.Entry}
-			if _, twice := index[k]; !twice {
-				index[k] = len(all)
-				all = append(all, pair{Case: r.Case, a: row, ya: yardstickOf(r)})
+			if p, isNew := find(r, row); isNew {
+				p.a, p.ya = row, yardstickOf(r)
 			}
 		}
 	}
 	for _, r := range b.Results {
 		for _, row := range r.Algorithms() {
-			i, found := index[key{r.Case, row.Entry}]
-			if !found {
-				i = len(all)
-				all = append(all, pair{Case: r.Case})
-			}
-			all[i].b, all[i].yb = row, yardstickOf(r)
+			p, _ := find(r, row)
+			p.b, p.yb = row, yardstickOf(r)
 		}
 	}
 	return all
@@ -105,7 +123,7 @@ func yardstickOf(r measure.Result) measure.Row {
 
 func (p pair) cells() []string {
 	time, machine := over(p.b, p.a), over(p.yb, p.ya)
-	return append(caseCells(p.Case), orDash(cmp.Or(p.a.Entry, p.b.Entry)), measure.Digits(p.a.P50, 4), measure.Digits(p.b.P50, 4),
+	return append(caseCells(p.Case), orDash(strings.TrimSpace(cmp.Or(p.a.Name(), p.b.Name())+p.of)), measure.Digits(p.a.P50, 4), measure.Digits(p.b.P50, 4),
 		measure.Multiple(time), orDash(cmp.Or(p.ya.Entry, p.yb.Entry)), measure.Multiple(machine), p.verdict(time, machine))
 }
 

@@ -40,6 +40,31 @@ func TestBenchProcesses(t *testing.T) {
 	require.Contains(t, string(text), "4 in a row after computing 20us +-10 %, 2 ranks over shm")
 }
 
+// One command measures goroutines and processes, with their own memory and that of Alloc, and
+// the ranks know what is varied.
+func TestBenchTransports(t *testing.T) {
+	alone(t)
+	c, stderr := program(t, bench("--transport=local,shm", "--ranks=2", "-b64K", "-e64K", "--topology=torus_2d:2x1", "--param=ring.chunk=4KiB", "--memory=private,alloc",
+		"--out-of-place", "--csv=a.csv")...)
+	_, err := c.Output()
+	require.NoError(t, err, "%s", stderr)
+	var got []string
+	for _, row := range records(t, "a.csv") {
+		if row["library"] == measure.Library {
+			require.Equal(t, "torus_2d:2x1", row["topology"])
+			got = append(got, row["transport"]+" "+row["entry"]+" "+row["params"]+" "+row["memory"])
+		}
+	}
+	require.Equal(t, []string{"local ring chunk=4KiB private", "local ring chunk=4KiB alloc", "shm ring chunk=4KiB private", "shm ring chunk=4KiB alloc"}, got)
+
+	c, stderr = program(t, bench("gather", "reduce_scatter", "--transport=shm", "--ranks=3", "-b4K", "-e4K", "--in-place", "--out-of-place", "--memory=alloc", "--buckets=2", "--csv=b.csv")...)
+	_, err = c.Output()
+	require.NoError(t, err, "%s", stderr)
+	for _, row := range records(t, "b.csv") {
+		require.Equal(t, "0", row["errors"])
+	}
+}
+
 // The ranks of a launcher measure together, and rank 0 prints and writes the files.
 func TestBenchUnderALauncher(t *testing.T) {
 	alone(t)
@@ -60,8 +85,6 @@ func TestBenchUnderALauncher(t *testing.T) {
 	for args, says := range map[string]string{
 		"--ranks=3":             "a launcher has started 2 ranks, and --ranks asks for others: omit --ranks, or start goccl bench without the launcher",
 		"--transport=local":     "local connects goroutines of one process: use shm, or auto",
-		"--sweep=a.yaml":        "start them without the launcher",
-		"--check=a.json":        "start them without the launcher",
 		"--algorithm=rnig":      "did you mean ring?",
 		"broadcast --root=2":    "root 2 is not a rank of 2",
 		"--config=missing.yaml": "missing.yaml",
@@ -70,9 +93,11 @@ func TestBenchUnderALauncher(t *testing.T) {
 		require.Error(t, err, args)
 		require.Contains(t, stderr, says, args)
 	}
-	_, stderr, err = under("bench", "--sweep=a.yaml")
-	require.Error(t, err)
-	require.Contains(t, stderr, "start them without the launcher")
+	for _, flag := range []string{"--sweep=a.yaml", "--check=a.json"} {
+		_, stderr, err = under("bench", flag)
+		require.Error(t, err)
+		require.Contains(t, stderr, "start them without the launcher")
+	}
 }
 
 // What is wrong with a question is an answer, and the ranks go on; a rank that dies is named.

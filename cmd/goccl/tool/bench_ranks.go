@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,11 @@ func (r *ranks) measure(ctx context.Context, job *measure.Job, c measure.Case) (
 			return measure.Result{}, err
 		}
 	}
-	return r.processes.measure(ctx, question{*job, c})
+	result, ended, err := r.processes.measure(ctx, question{*job, c})
+	if ended {
+		r.processes = nil
+	}
+	return result, err
 }
 
 // close ends the processes that are left.
@@ -119,26 +124,26 @@ func startProcesses(n int, stderr io.Writer) (*processes, error) {
 	return p, nil
 }
 
-// measure returns the answer to a question. If a rank fails, the error is the launcher's, which
-// names it.
-func (p *processes) measure(ctx context.Context, q question) (measure.Result, error) {
+// measure returns the answer to a question. If a rank fails, the job has ended, and the error is the
+// launcher's, which names the rank.
+func (p *processes) measure(ctx context.Context, q question) (_ measure.Result, ended bool, _ error) {
 	text, err := json.Marshal(q)
 	if err != nil {
-		return measure.Result{}, err
+		return measure.Result{}, false, err
 	}
 	_, asked := p.questions.Write(append(text, '\n')) // fails if the job has ended, and then ended tells why
 	select {
 	case a := <-p.answers:
 		if a.Error != "" {
-			return measure.Result{}, errors.New(a.Error)
+			return measure.Result{}, false, errors.New(a.Error)
 		}
-		return a.Result, nil
+		return a.Result, false, nil
 	case <-p.ended:
-		return measure.Result{}, errors.Join(p.err, asked)
+		return measure.Result{}, true, cmp.Or(p.err, asked, errors.New("the ranks have ended without an answer"))
 	case <-ctx.Done():
 		p.signals <- syscall.SIGTERM
 		<-p.ended
-		return measure.Result{}, context.Cause(ctx)
+		return measure.Result{}, true, context.Cause(ctx)
 	}
 }
 
@@ -160,7 +165,7 @@ func (r *ranks) answer(ctx context.Context, stdin io.Reader, stdout io.Writer) e
 			return err
 		}
 		var a answer
-		err := loadJob(&q.Job)
+		_, err := loadJob(&q.Job)
 		if err == nil {
 			a.Result, err = r.measure(ctx, &q.Job, q.Case)
 		}
@@ -176,10 +181,12 @@ func (r *ranks) answer(ctx context.Context, stdin io.Reader, stdout io.Writer) e
 	}
 }
 
-// loadJob loads the configuration of a job that another process has described.
-func loadJob(j *measure.Job) (err error) {
-	j.Config, _, err = loadConfig(j.File)
-	return err
+// loadJob loads the configuration of a job, and describes it.
+func loadJob(j *measure.Job) (found measure.Config, err error) {
+	if j.Config, found, err = loadConfig(j.File); err == nil {
+		err = j.Vary()
+	}
+	return found, err
 }
 
 // launched measures as a rank of the launcher that started this process: rank 0 runs lead, and the
@@ -187,7 +194,10 @@ func loadJob(j *measure.Job) (err error) {
 func launched(lead func(*ranks) error) error {
 	return unwrapped(dist.Spawn(func(spawned context.Context, rank int) error {
 		if rank > 0 {
-			return measure.Serve(spawned, loadJob)
+			return measure.Serve(spawned, func(j *measure.Job) error {
+				_, err := loadJob(j)
+				return err
+			})
 		}
 		team := &measure.Team{}
 		err := lead(&ranks{team: team})

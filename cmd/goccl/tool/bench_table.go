@@ -63,7 +63,7 @@ var benchColumns = []struct {
 	name, unit string
 	width      int
 }{
-	{"size", "", 8}, {"count", "", 9}, {"type", "", 10}, {"op", "", 7}, {"entry", "", -13},
+	{"size", "", 8}, {"count", "", 9}, {"type", "", 10}, {"op", "", 7}, {"entry", "", -22},
 	{"p50", "us", 8}, {"p90", "us", 8}, {"p99", "us", 8}, {"min", "us", 8}, {"whole", "us", 8}, {"cpu", "cores", 5}, {"algbw", "GB/s", 7}, {"busbw", "GB/s", 7},
 	{"own copy", "us", 8}, {"peer copy", "us", 9}, {"floor", "us", 8}, {"x own", "", 6}, {"x peer", "", 6}, {"x floor", "", 7}, {"errors", "", 6},
 }
@@ -74,9 +74,9 @@ func (t *benchTable) add(r measure.Result) error {
 	if len(t.section) == 0 || t.section[0].Section() != r.Section() {
 		b.WriteString(t.yardsticks())
 		t.section = nil
-		b.WriteString("\n" + r.Title())
-		if r.Transport != "" {
-			b.WriteString(" over " + r.Transport)
+		b.WriteString("\n" + r.Heading())
+		if r.Config != "" && r.Config != t.document.Config.File {
+			b.WriteString(", " + r.Config)
 		}
 		b.WriteString("\n")
 		var names, units []string
@@ -136,9 +136,9 @@ func benchCells(r measure.Result, row measure.Row) []string {
 // entryText returns the entry of a row, for auto with the chosen one.
 func entryText(row measure.Row) string {
 	if row.Ran != "" {
-		return row.Entry + " (" + row.Ran + ")"
+		row.Entry += " (" + row.Ran + ")"
 	}
-	return orDash(row.Entry)
+	return orDash(row.Name())
 }
 
 // yardsticks returns the section's yardsticks that do not depend on the length: if they

@@ -95,6 +95,43 @@ func TestBenchCompute(t *testing.T) {
 	require.Contains(t, printed(t, bench("--ranks=2", "-e4", "--buckets=2")...), "in place, 2 in a row, 2 ranks")
 }
 
+// All combinations of configuration, topology, transport, parameters and memory are measured, and each
+// is a column.
+func TestBenchSweepFlags(t *testing.T) {
+	alone(t)
+	for _, name := range []string{"a", "b"} {
+		writeFile(t, name+".yaml", "version: 1\nalgorithms: {direct: {module: direct}, tree: {module: tree, params: {chunk: 64KiB}}}\nrules: [{algorithm: direct}]\n")
+	}
+	flags := bench("--ranks=4", "-b4K", "-e4K", "--config=a.yaml,b.yaml", "--topology=ring_1d,torus_2d:4x1",
+		"--algorithm=auto", "--param=tree.arity=1,2", "--param=tree.chunk=1KiB,2KiB", "--memory=private,alloc")
+	text := printed(t, append(flags, "--csv=a.csv", "--json=a.json", "--plot=a.svg")...)
+	require.Contains(t, text, "configuration  a.yaml, b.yaml (--config)\n")
+	require.Contains(t, text, "\nall_reduce of float32 by sum, in place, 4 ranks over local, torus_2d:4x1, b.yaml\n")
+	require.Regexp(t, `(?m)^ +4KiB +1024 +float32 +sum tree arity=2 chunk=1KiB alloc +[0-9]`, text)
+	combinations := map[string]int{}
+	for _, row := range records(t, "a.csv") {
+		require.Equal(t, "0", row["errors"])
+		if row["library"] == measure.Library {
+			require.Equal(t, "local", row["transport"])
+			combinations[row["config"]+" "+row["topology"]]++
+			combinations[row["entry"]+" "+row["params"]+" "+row["memory"]]++
+		}
+	}
+	want := map[string]int{"auto  private": 4, "auto  alloc": 4}
+	for _, in := range []string{"a.yaml ring_1d", "a.yaml torus_2d:4x1", "b.yaml ring_1d", "b.yaml torus_2d:4x1"} {
+		want[in] = 10
+	}
+	for _, params := range []string{"arity=1 chunk=1KiB", "arity=1 chunk=2KiB", "arity=2 chunk=1KiB", "arity=2 chunk=2KiB"} {
+		want["tree "+params+" private"], want["tree "+params+" alloc"] = 4, 4
+	}
+	require.Equal(t, want, combinations)
+	require.Contains(t, printed(t, "bench", "--compare", "a.json", "a.json"), "tree arity=2 chunk=2KiB alloc torus_2d:4x1 b.yaml")
+
+	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--param=tree.chunks=1")...), "chunks: unknown key (did you mean chunk?)")
+	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--param=direct.chunk=1")...), "algorithm direct has no parameters")
+	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--param=tree.arity=two")...), "arity")
+}
+
 // records returns the lines of a CSV file by the names of its columns.
 func records(t *testing.T, path string) (all []map[string]string) {
 	t.Helper()
@@ -179,6 +216,19 @@ func TestBenchMistakes(t *testing.T) {
 		{"--time=-5s", 80, "time -5s"},
 		{"--warmup=-1", 80, "warm-up of -1 calls"},
 		{"--min-calls 5 --max-calls 4", 80, "5 to 4 calls"},
+		{"--transport local,local", 80, "--transport: local is there twice"},
+		{"--config a.yaml,a.yaml", 80, "--config: a.yaml is there twice"},
+		{"--topology ring_1d,ring_1d", 80, "--topology: ring_1d is there twice"},
+		{"--topology cube", 80, "cube"},
+		{"--topology ring_1d:2x2", 80, "want a kind, and for a 2-D kind its extents, as in torus_2d:3x2"},
+		{"--param ring=64KiB", 80, "want an entry, a parameter and its values, as in ring.chunk=64KiB,1MiB"},
+		{"--param ring.chunk=64KiB,64KiB", 80, "64KiB is there twice"},
+		{"--param ring.chunk=64KiB --param ring.chunk=1MiB", 80, "parameter ring.chunk is there twice"},
+		{"--param rnig.chunk=64KiB", 1, "did you mean ring?"},
+		{"--memory heap", 80, `unknown memory "heap": want private or alloc`},
+		{"--memory alloc,alloc", 80, "alloc is there twice"},
+		{"--ranks 3 -e 4 --topology ring_1d,torus_2d", 1, "built-in ccl.yaml, torus_2d cannot have 3 ranks: "},
+		{"--transport local,tcp", 1, `unknown transport "tcp"`},
 		{"--compute=-1s", 80, "computing for -1s: at least 0"},
 		{"--compute 1ms --jitter 2", 80, "a jitter of 2: from 0 to 1 is possible"},
 		{"--jitter 0.5", 80, "a jitter needs a time to compute"},
@@ -201,7 +251,6 @@ func TestBenchMistakes(t *testing.T) {
 		{"--ranks 2 -e 4 --algorithm rnig", "did you mean ring?"},
 		{"--ranks 2 -e 4 --algorithm direct,rnig", "rnig"},
 		{"--ranks 2 -e 4 --algorithm grid", "which is for the topologies"},
-		{"--ranks 2 -e 4 --algorithm auto,grid --transport shm", "shm"},
 		{"--ranks 9999 -b 1024G -e 1024G", "of memory, and"},
 	} {
 		var stdout, stderr bytes.Buffer

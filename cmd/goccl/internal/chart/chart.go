@@ -102,7 +102,7 @@ type line struct {
 // sections returns the sections in order, without those that have no lengths or no
 // measurements.
 func sections(results []measure.Result) (all []*section) {
-	index := map[measure.Case]*section{}
+	index := map[measure.Section]*section{}
 	for _, r := range results {
 		measured := slices.ContainsFunc(r.Rows, func(row measure.Row) bool { return row.Calls > 0 })
 		if r.Bytes == 0 || !measured {
@@ -125,7 +125,7 @@ func sections(results []measure.Result) (all []*section) {
 }
 
 func (s *section) add(bytes int, row measure.Row) {
-	l := line{name: row.Entry}
+	l := line{name: row.Name()}
 	if row.Library == measure.Yardstick {
 		l.yardstick, l.name = row.Entry, yardsticks[row.Entry].name
 	}
@@ -146,7 +146,7 @@ func (s *section) add(bytes int, row measure.Row) {
 // panels draws both panels of a section.
 func (s *section) panels() (latency, bandwidth *plot.Plot, err error) {
 	latency, bandwidth = s.panel(), s.panel()
-	latency.Title.Text, bandwidth.Title.Text = s.results[0].Title(), " " // the title spans both panels
+	latency.Title.Text, bandwidth.Title.Text = s.results[0].Heading(), " " // the title spans both panels
 	latency.Y.Label.Text = "median time"
 	latency.Y.Tick.Marker = times{}
 	latency.Legend.Top, latency.Legend.Left = true, true

@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -22,8 +23,9 @@ type bench[T ccl.Element] struct {
 	compute    *computation // nil: the ranks do not compute
 	schedule   *schedule    // rank 0's
 
-	buckets    []buffers[T]
-	buffers[T] // of the call that is next or in progress, of buckets[bucket]
+	private    []buffers[T] // of each bucket
+	allocated  []buffers[T] // the same by ccl.Alloc, or none
+	buffers[T]              // of the call that is next or in progress
 	bucket     int
 	calls      int
 	consumed   int
@@ -56,8 +58,16 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []cho
 	if c.Op != "" {
 		b.reduced = e.reductions(b.op, b.inputs)
 	}
-	for range c.buckets() {
-		b.buckets = append(b.buckets, b.newBuffers())
+	heap := func(n, _ int) ([]T, error) { return make([]T, n), nil }
+	var err error
+	if b.private, err = b.newBuffers(heap); err != nil {
+		return nil, err
+	}
+	shared := func(_, longest int) ([]T, error) { return ccl.Alloc[T](background, comm, longest) }
+	if slices.ContainsFunc(entries, func(e chosen) bool { return e.memory == Alloc && e.refused == "" }) {
+		if b.allocated, err = b.newBuffers(shared); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.addYardsticks(); err != nil {
 		return nil, err
@@ -70,7 +80,6 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []cho
 	b.wrong = make([]int64, len(b.contenders))
 	maxCalls := max(maxTurnCalls, c.buckets())
 	b.stamps = make([]int64, 0, 2*maxCalls)
-	var err error
 	if b.board, err = newBoard(comm, len(b.contenders), maxCalls); err != nil {
 		return nil, err
 	}
@@ -93,20 +102,36 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []cho
 // always measured at rest.
 func (b *bench[T]) computes(k *contender[T]) bool { return b.c.Compute > 0 && k.library == Library }
 
-func (b *bench[T]) newBuffers() (of buffers[T]) {
-	in, out := b.c.Count(), b.c.Total()/b.c.elementSize()
+// newBuffers returns the buffers of each bucket. alloc returns memory of n elements on this rank; on
+// no rank is it more than longest.
+func (b *bench[T]) newBuffers(alloc func(n, longest int) ([]T, error)) (all []buffers[T], err error) {
+	in, result := b.c.Count(), b.c.Total()/b.c.elementSize()
+	out := result
 	if coll := b.c.collective(); b.rank != b.c.Root && (coll == ccl.CollReduce || coll == ccl.CollGather) {
 		out = 0
 	}
-	longer := max(in, out)
-	of.room = make([]T, longer)
-	if b.c.InPlace { // the shorter one is the rank's part of the longer
-		both := make([]T, longer)
-		of.send, of.recv = both[b.rank*in%longer:][:in], both[b.rank*out%longer:][:out]
-	} else {
-		of.send, of.recv = make([]T, in), of.room[:out]
+	longer, longest := max(in, out), max(in, result)
+	for range b.c.buckets() {
+		var of buffers[T]
+		var wrong [2]error
+		if b.c.InPlace { // the shorter one is the rank's part of the longer
+			var both []T
+			both, wrong[0] = alloc(longer, longest)
+			if wrong[0] == nil {
+				of.send, of.recv = both[b.rank*in%longer:][:in], both[b.rank*out%longer:][:out]
+			}
+			of.room = make([]T, longer)
+		} else {
+			of.send, wrong[0] = alloc(in, in)
+			of.room, wrong[1] = alloc(longer, longest)
+			of.recv = of.room[:min(out, len(of.room))]
+		}
+		if err := errors.Join(wrong[:]...); err != nil {
+			return nil, err
+		}
+		all = append(all, of)
 	}
-	return of
+	return all, nil
 }
 
 // work runs turns until rank 0 announces the last one, or its ctx ends.
@@ -183,9 +208,9 @@ func (b *bench[T]) step(contender int) error {
 		b.compute.run()
 	}
 	first := b.calls
-	b.calls += len(b.buckets)
-	for i := range b.buckets { // after computing, which writes them last
-		fill(b.buckets[i].send, b.inputs[b.rank], (first+i)%period)
+	b.calls += len(k.buckets)
+	for i := range k.buckets { // after computing, which writes them last
+		fill(k.buckets[i].send, b.inputs[b.rank], (first+i)%period)
 	}
 	if k.show != nil {
 		k.show(first)
@@ -195,7 +220,7 @@ func (b *bench[T]) step(contender int) error {
 			return err
 		}
 	}
-	for i := range b.buckets {
+	for i := range k.buckets {
 		if err := b.call(k, i); err != nil {
 			return err
 		}
@@ -205,9 +230,9 @@ func (b *bench[T]) step(contender int) error {
 			return err
 		}
 	}
-	for i := range b.buckets {
+	for i := range k.buckets {
 		if k.wrong != nil {
-			b.buffers = b.buckets[i]
+			b.buffers = k.buckets[i]
 			b.wrong[contender] += int64(k.wrong((first + i) % period))
 		}
 	}
@@ -216,7 +241,7 @@ func (b *bench[T]) step(contender int) error {
 
 // call makes and times one call.
 func (b *bench[T]) call(k *contender[T], bucket int) error {
-	b.bucket, b.buffers, b.gaveUp = bucket, b.buckets[bucket], false
+	b.bucket, b.buffers, b.gaveUp = bucket, k.buckets[bucket], false
 	start := nanotime()
 	err := k.run()
 	if b.c.Consume && k.result != nil {

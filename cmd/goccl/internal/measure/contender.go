@@ -15,15 +15,19 @@ type contender[T ccl.Element] struct {
 	result func() []T
 	wrong  func(phase int) int
 	// show writes what other ranks read, starting with the phase of the first bucket; nil: nothing.
-	show  func(phase int)
-	ranks int           // the first ranks, which take part
-	parts time.Duration // number of reported units in one run
+	show    func(phase int)
+	buckets []buffers[T]
+	ranks   int           // the first ranks, which take part
+	parts   time.Duration // number of reported units in one run
 }
 
 // addEntry adds an algorithm, or the barrier.
 func (b *bench[T]) addEntry(e chosen) {
 	k := b.calling(e.options)
-	k.library, k.ranks, k.parts = Library, b.c.Ranks, 1
+	k.library, k.ranks, k.parts, k.buckets = Library, b.c.Ranks, 1, b.private
+	if e.memory == Alloc {
+		k.buckets = b.allocated
+	}
 	if k.wrong != nil {
 		k.result = func() []T { return b.recv }
 	}

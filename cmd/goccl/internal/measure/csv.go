@@ -11,6 +11,7 @@ var Columns = []string{
 	"library", "collective", "entry", "dtype", "op", "ranks", "bytes", "in_place", "consume",
 	"calls", "p50_us", "p99_us", "min_us", "algbw_gbs", "busbw_gbs", "x_own_copy", "x_peer_copy", "x_floor", "errors",
 	"compute_us", "jitter", "buckets", "p90_us", "whole_us", "cpu_cores",
+	"transport", "memory", "params", "topology", "config",
 }
 
 // WriteCSV writes the results as CSV (RFC 4180, but with lines that end in "\n"),
@@ -28,6 +29,7 @@ func WriteCSV(w io.Writer, results []Result) error {
 				strconv.Itoa(row.Calls), number(row.P50), number(row.P99), number(row.Min),
 				number(row.AlgBW), number(row.BusBW), number(row.XOwnCopy), number(row.XPeerCopy), number(row.XFloor), strconv.Itoa(row.Errors),
 				number(float64(r.Compute.Nanoseconds()) / 1e3), number(r.Jitter), strconv.Itoa(r.buckets()), number(row.P90), number(row.Whole), number(row.CPU),
+				r.Transport, row.Memory, row.Params, r.Topology, r.Config,
 			})
 		}
 	}

@@ -55,12 +55,54 @@ type Job struct {
 	Team      *Team    `json:"-"`
 	Transport string   // overrides defaults.transport; "": as configured
 	Entries   []string // of the configuration, or Auto; none: the configuration's choice
+	Params    []Param  // of entries; see Vary
+	Grid      *Grid    // overrides the topology; nil: as configured
+	Memory    []string // Private, Alloc; none: Private
 	Budget    Budget
+}
+
+// The kinds of memory in which calls have their buffers.
+const (
+	Private = "private" // of the Go heap
+	Alloc   = "alloc"   // of ccl.Alloc, which ranks in other processes see in place
+)
+
+// memory returns the kinds of memory to measure.
+func (j *Job) memory() []string {
+	if len(j.Memory) == 0 {
+		return []string{Private}
+	}
+	return j.Memory
 }
 
 // Validate checks the budget and the list of entries; Measure checks that the entries
 // exist.
-func (j *Job) Validate() error { return errors.Join(noTwins(j.Entries), j.Budget.Validate()) }
+func (j *Job) Validate() error {
+	err := errors.Join(noTwins(j.Entries), noTwins(j.Memory), j.Budget.Validate())
+	for _, m := range j.Memory {
+		if m != Private && m != Alloc {
+			err = errors.Join(err, fmt.Errorf("unknown memory %q: want %s or %s", m, Private, Alloc))
+		}
+	}
+	for i, p := range j.Params {
+		if slices.ContainsFunc(j.Params[:i], func(q Param) bool { return p.Entry == q.Entry && p.Key == q.Key }) {
+			err = errors.Join(err, fmt.Errorf("parameter %s.%s is there twice", p.Entry, p.Key))
+		}
+	}
+	return err
+}
+
+// String describes the combination that the job is: its configuration, topology and transport.
+func (j *Job) String() string {
+	text := j.Config.File()
+	if j.Grid != nil {
+		text += ", " + j.Grid.String()
+	}
+	if j.Transport != "" {
+		text += " over " + j.Transport
+	}
+	return text
+}
 
 // Measure measures one case. Entries that cannot do it get a Row with the reason;
 // unknown names are an error.
@@ -70,9 +112,9 @@ func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 		return Result{}, err
 	}
 	if j.Team != nil && j.Team.follows { // rank 0 has checked that
-	} else if err := c.fits(availableMemory()); err != nil {
+	} else if err := c.fits(availableMemory(), j.memory()); err != nil {
 		debug.FreeOSMemory() // memory of the last case
-		if err := c.fits(availableMemory()); err != nil {
+		if err := c.fits(availableMemory(), j.memory()); err != nil {
 			return Result{}, err
 		}
 	}
@@ -101,8 +143,8 @@ func (j *Job) algorithm() string {
 	switch {
 	case slices.Contains(j.Entries, Auto):
 		return Auto
-	case len(j.Entries) > 0:
-		return j.Entries[0]
+	case len(j.variants()) > 0:
+		return j.variants()[0].name()
 	}
 	return ""
 }
@@ -110,6 +152,8 @@ func (j *Job) algorithm() string {
 // chosen is an entry of a case with its kernel.
 type chosen struct {
 	entry   string // as requested
+	params  string // of the variant
+	memory  string // Private or Alloc; "" for a barrier
 	options []ccl.CallOption
 	ran     string // the entry that the rules chose; "" without rules
 	refused string
@@ -131,13 +175,13 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 	}
 	shape := ShapeOf(coll, dtype, op, c.Bytes, settings.Topology())
 	undefined := Undefined(coll, op, dtype)
-	entries := j.Entries
-	if len(entries) == 0 {
-		entries = []string{settings.Algorithm()}
+	variants := j.variants()
+	if len(variants) == 0 {
+		variants = []variant{{entry: settings.Algorithm()}}
 	}
-	for _, entry := range entries {
-		one := chosen{entry: entry}
-		force := ""
+	for _, v := range variants {
+		entry, force := v.name(), ""
+		one := chosen{entry: v.entry, params: v.params}
 		if entry != Auto {
 			force = entry
 			one.options = []ccl.CallOption{ccl.WithAlgorithm(entry)}
@@ -153,7 +197,9 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 		case entry == Auto && c.Ranks > 1: // one rank uses no algorithm
 			one.ran = choice.Entry
 		}
-		all = append(all, one)
+		for _, one.memory = range j.memory() {
+			all = append(all, one)
+		}
 	}
 	return all, nil
 }
@@ -173,10 +219,15 @@ func (c Case) op() (op ccl.Op, err error) {
 }
 
 // fits returns an error if the buffers exceed the available memory, since the kernel would
-// kill the process. have is the available memory in bytes, 0 if unknown.
-func (c Case) fits(have int) error {
+// kill the process. have is the available memory in bytes, 0 if unknown; the yardsticks use
+// private memory.
+func (c Case) fits(have int, memory []string) error {
 	const mib = 1 << 20
-	if need := c.memory(); have > 0 && need > float64(have) {
+	need := c.memory()
+	if slices.Contains(memory, Alloc) {
+		need *= 2
+	}
+	if have > 0 && need > float64(have) {
 		return fmt.Errorf("%s of %v needs %.0f MiB of memory, and %d are available: measure shorter vectors, or fewer ranks",
 			c.Title(), ccl.ByteSize(c.Bytes), need/mib, have/mib)
 	}
@@ -208,7 +259,10 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settin
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Case: c}
+	result := Result{Case: c, Topology: settings.Topology().Kind().String(), Config: j.Config.File()}
+	if j.Grid != nil {
+		result.Topology = j.Grid.String()
+	}
 	if !slices.ContainsFunc(entries, func(e chosen) bool { return e.refused == "" }) {
 		for _, e := range entries {
 			result.Rows = append(result.Rows, e.row())

@@ -249,7 +249,7 @@ func TestYardsticksAreVerified(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			b.bucket, b.buffers = 1, b.buckets[1]
+			b.bucket, b.buffers = 1, b.private[1]
 			fill(b.send, b.inputs[b.rank], 5)
 			for _, k := range b.contenders {
 				if k.library != Yardstick || k.wrong == nil {

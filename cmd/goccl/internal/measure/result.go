@@ -6,7 +6,10 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/goccl/goccl/topology"
 )
 
 // Library is the library in rows of algorithms; rows of yardsticks have
@@ -29,8 +32,10 @@ const (
 // is 0.
 type Row struct {
 	Library string `json:"library"`
-	Entry   string `json:"entry"`         // of the configuration, or "auto"; "" of a barrier; a yardstick's name
-	Ran     string `json:"ran,omitempty"` // the entry that the rules chose for auto
+	Entry   string `json:"entry"`            // of the configuration, or "auto"; "" of a barrier; a yardstick's name
+	Ran     string `json:"ran,omitempty"`    // the entry that the rules chose for auto
+	Params  string `json:"params,omitempty"` // of the entry, if they are varied: "chunk=64KiB"
+	Memory  string `json:"memory,omitempty"` // of an algorithm's buffers: Private or Alloc
 	Refused string `json:"refused,omitempty"`
 	Calls   int    `json:"calls"`
 	// From the arrival of the last rank until all have returned, in microseconds.
@@ -56,17 +61,51 @@ type Row struct {
 
 // row returns the row of an entry without measurements.
 func (e chosen) row() Row {
-	return Row{Library: Library, Entry: e.entry, Ran: e.ran, Refused: e.refused}
+	return Row{Library: Library, Entry: e.entry, Params: e.params, Memory: e.memory, Ran: e.ran, Refused: e.refused}
 }
 
 // Result is the measurement of a case: yardsticks, then algorithms.
 type Result struct {
 	Case
 	Transport string `json:"transport"`
+	Topology  string `json:"topology,omitempty"` // its kind, with extents if they were asked for
+	Config    string `json:"config,omitempty"`   // the configuration file
 	// Company is how many of the ranks' cores other programs used, as
 	// far as known: 0 on a quiet machine, 1 if one other program runs all the time.
 	Company float64 `json:"company"`
 	Rows    []Row   `json:"rows"`
+}
+
+// Section is what the results of a table, or of a picture, have in common.
+type Section struct {
+	Case                        // without its length
+	Transport, Topology, Config string
+}
+
+// Section returns the section of the result.
+func (r Result) Section() Section {
+	return Section{r.Case.Section(), r.Transport, r.Topology, r.Config}
+}
+
+// Heading is the title of the section: the case, the transport, and a topology other than a ring.
+func (r Result) Heading() string {
+	text := r.Title()
+	if r.Transport != "" {
+		text += " over " + r.Transport
+	}
+	if r.Topology != "" && r.Topology != topology.Ring1D.String() {
+		text += ", " + r.Topology
+	}
+	return text
+}
+
+// Name returns the row's entry with its parameters and its memory, unless that is Private.
+func (row Row) Name() string {
+	parts := []string{row.Entry, row.Params}
+	if row.Memory == Alloc {
+		parts = append(parts, Alloc)
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
 // Yardstick returns the row of a yardstick, a zero Row if it was not measured.

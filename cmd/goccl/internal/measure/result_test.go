@@ -19,11 +19,11 @@ func document() *Document {
 		Machine: Machine{CPU: "a processor", Cores: 2, GOMAXPROCS: 2, OS: "linux", Arch: "amd64", Go: "go1.26.0", ClockNS: 25},
 		Config:  Config{File: "ccl.yaml", FoundBy: "working directory"},
 		Results: []Result{
-			{Case: c, Transport: "local", Rows: c.compared([]Row{
+			{Case: c, Transport: "local", Topology: "torus_2d:2x2", Config: "a.yaml", Rows: c.compared([]Row{
 				{Library: Yardstick, Entry: OwnCopy, Calls: 100, P50: 50, P99: 60.5, Min: 49.001},
 				{Library: Yardstick, Entry: PeerCopy, Calls: 100, P50: 80, P99: 90, Min: 70},
 				{Library: Yardstick, Entry: CoreToCore},
-				{Library: Library, Entry: Auto, Ran: "ring", Calls: 99, P50: 100, P90: 150.5, P99: 200, Min: 90, Whole: 300, CPU: 1.5, Errors: 3},
+				{Library: Library, Entry: Auto, Params: "chunk=1KiB", Memory: Alloc, Ran: "ring", Calls: 99, P50: 100, P90: 150.5, P99: 200, Min: 90, Whole: 300, CPU: 1.5, Errors: 3},
 				{Library: Library, Entry: "grid", Refused: "it is not for ring_1d"},
 			})},
 			{Case: Case{Collective: barrier, Ranks: 2, Compute: 250 * time.Microsecond, Jitter: 0.1, Buckets: 4}, Transport: "local", Rows: []Row{{Library: Library, Calls: 1, P50: 0.2, P99: 0.3, Min: 0.1}}},
@@ -34,11 +34,11 @@ func document() *Document {
 func TestCSV(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, WriteCSV(&b, document().Results))
-	require.Equal(t, `library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls,p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,x_floor,errors,compute_us,jitter,buckets,p90_us,whole_us,cpu_cores
-yardstick,all_reduce,own_copy,float32,sum,4,1048576,true,false,100,50,60.5,49.001,20.97,31.46,1,0.625,1,0,,,1,,,
-yardstick,all_reduce,peer_copy,float32,sum,4,1048576,true,false,100,80,90,70,13.11,19.66,1.6,1,1.6,0,,,1,,,
-goccl,all_reduce,auto,float32,sum,4,1048576,true,false,99,100,200,90,10.49,15.73,2,1.25,2,3,,,1,150.5,300,1.5
-goccl,barrier,,,,2,0,false,false,1,0.2,0.3,0.1,,,,,,0,250,0.1,4,,,
+	require.Equal(t, `library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls,p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,x_floor,errors,compute_us,jitter,buckets,p90_us,whole_us,cpu_cores,transport,memory,params,topology,config
+yardstick,all_reduce,own_copy,float32,sum,4,1048576,true,false,100,50,60.5,49.001,20.97,31.46,1,0.625,1,0,,,1,,,,local,,,torus_2d:2x2,a.yaml
+yardstick,all_reduce,peer_copy,float32,sum,4,1048576,true,false,100,80,90,70,13.11,19.66,1.6,1,1.6,0,,,1,,,,local,,,torus_2d:2x2,a.yaml
+goccl,all_reduce,auto,float32,sum,4,1048576,true,false,99,100,200,90,10.49,15.73,2,1.25,2,3,,,1,150.5,300,1.5,local,alloc,chunk=1KiB,torus_2d:2x2,a.yaml
+goccl,barrier,,,,2,0,false,false,1,0.2,0.3,0.1,,,,,,0,250,0.1,4,,,,local,,,,
 `, b.String())
 	require.ErrorIs(t, WriteCSV(full{}, document().Results), os.ErrPermission)
 }

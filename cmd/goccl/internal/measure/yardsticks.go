@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl"
@@ -11,7 +12,7 @@ import (
 // core to core needs two cores.
 func (b *bench[T]) addYardsticks() error {
 	add := func(k *contender[T]) {
-		k.library, k.parts = Yardstick, max(1, k.parts)
+		k.library, k.parts, k.buckets = Yardstick, max(1, k.parts), b.private
 		if k.ranks == 0 {
 			k.ranks = b.c.Ranks
 		}
@@ -20,10 +21,12 @@ func (b *bench[T]) addYardsticks() error {
 	if b.c.Collective != barrier {
 		add(b.ownCopy())
 		peer, err := b.peerCopy()
-		if err != nil {
+		if _, none := errors.AsType[*ccl.AllocationFailedError](err); err != nil && !none {
 			return err
 		}
-		add(peer)
+		if err == nil { // else there is too little shared memory, on all ranks
+			add(peer)
+		}
 		if b.c.floor() == Floor {
 			add(b.reduceFloor())
 		}
@@ -44,12 +47,12 @@ func (b *bench[T]) ownCopy() *contender[T] {
 // it copies from all ranks, starting with the next.
 func (b *bench[T]) peerCopy() (*contender[T], error) {
 	n := b.c.Count()
-	region, err := ccl.CreateSharedRegion[T](background, b.comm, b.c.Ranks*len(b.buckets)*n)
+	region, err := ccl.CreateSharedRegion[T](background, b.comm, b.c.Ranks*len(b.private)*n)
 	if err != nil {
 		return nil, err
 	}
 	all := region.Slice() // until the communicator is closed
-	shown := func(rank, bucket int) []T { return all[(rank*len(b.buckets)+bucket)*n:][:n] }
+	shown := func(rank, bucket int) []T { return all[(rank*len(b.private)+bucket)*n:][:n] }
 	k := b.copying(PeerCopy, func(place int) (int, []T) {
 		from := (b.rank + 1) % b.c.Ranks
 		if b.places() > 1 {
@@ -58,7 +61,7 @@ func (b *bench[T]) peerCopy() (*contender[T], error) {
 		return from, shown(from, b.bucket)
 	})
 	k.show = func(phase int) {
-		for bucket := range b.buckets {
+		for bucket := range b.private {
 			fill(shown(b.rank, bucket), b.inputs[b.rank], (phase+bucket)%period)
 		}
 	}
@@ -164,7 +167,7 @@ func (b *bench[T]) passWord() error {
 		return nil
 	}
 	own, other := b.board.word(b.rank), b.board.word(1-b.rank)
-	first := int64(b.calls-len(b.buckets)+b.bucket) * roundTrips
+	first := int64(b.calls-len(b.private)+b.bucket) * roundTrips
 	for n := first; n < first+roundTrips; n++ {
 		if b.rank == 0 {
 			atomic.StoreInt64(own, n)

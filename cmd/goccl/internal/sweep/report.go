@@ -32,7 +32,7 @@ func Report(f *File, d *measure.Document, settings *config.Settings) ([]byte, er
 		Sections []reportSection
 		Wrong    int // rows
 	}{File: f, Document: d, Settings: settings}
-	index := map[measure.Case]int{}
+	index := map[measure.Section]int{}
 	for _, r := range d.Results {
 		i, known := index[r.Section()]
 		if !known {
