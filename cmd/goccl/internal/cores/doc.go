@@ -14,6 +14,11 @@
 // containers with network namespaces of their own do not see each other: they divide all cores
 // each, so the load of every core is that of every other.
 //
+// A job that cannot have cores of its own, or shall not, is a guest of the jobs that hold the
+// cores that it may use: it connects to their sockets as long as it runs. They then let their
+// ranks run on all cores, since a pinned rank leaves other cores idle while ranks of two jobs
+// wait for its own. When the last guest has left, they pin their ranks again.
+//
 // # Concurrency
 //
 // All functions may be called concurrently, by any number of processes.

@@ -26,9 +26,11 @@ type Machine struct {
 // Survey returns what a job that starts now would find.
 func Survey() (Machine, error) {
 	turn := takeTurn()
-	defer turn.release()
+	defer release(turn)
 	m, locks, err := survey()
-	release(locks)
+	for _, l := range locks {
+		release(l)
+	}
 	return m, err
 }
 

@@ -3,6 +3,7 @@
 package cores
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -16,6 +17,15 @@ func Usable() ([]int, error) {
 // Use returns errors.ErrUnsupported.
 func Use([]int) error { return errors.ErrUnsupported }
 
-func take(string) (l lock, held bool) { return noLock, false }
+// lock is nothing: Usable fails first.
+type lock struct{}
 
-func (lock) release() {}
+func take(string) (l lock, held bool) { return lock{}, false }
+
+func release(lock) {}
+
+func (g *guests) receive(lock) {}
+
+func visitOne(context.Context, string) {}
+
+func move(int, []int, []int) {}

@@ -62,7 +62,7 @@ func TestReserveTheRest(t *testing.T) {
 	}
 	l, held := take(fmt.Sprintf("%s-core-%d", LockPrefix, m.Free[0].ID))
 	require.False(t, held)
-	defer l.release()
+	defer release(l)
 	r, err := Reserve(1, true)
 	require.NoError(t, err)
 	defer r.Release()

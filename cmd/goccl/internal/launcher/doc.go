@@ -16,12 +16,16 @@
 //	launcher ──┬── keeper         reads the ranks' process ids from a pipe; when that
 //	           │                  breaks, kills the remaining groups
 //	           ├── rank 0 ── ...  ┐ first an image of this program, which sends its process
-//	           └── rank 1 ── ...  ┘ id to the keeper, pins itself and executes the program
+//	           └── rank 1 ── ...  ┘ id to the keeper and executes the program
 //
 // The keeper has a rank's process id, which is also its process group's id,
 // before the first instruction of the program runs. So the launcher's death leaves nothing
 // behind at any moment. On Linux the ranks themselves, but not their children, also die if
 // launcher and keeper are killed together: they request this from the kernel.
+//
+// A rank inherits its cores from the launcher's thread, if package cores finds enough. The
+// launcher holds their locks until the job is over. While a job without cores of its own runs
+// beside it, the launcher lets its ranks run on all cores.
 //
 // If ranks are killed before all have joined, their shared memory is removed when the job
 // ends, by the launcher or the keeper: its name starts with the job's name.

@@ -9,19 +9,17 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"syscall"
 	"time"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/transport/shm"
 )
 
 // The names with which Run starts images of this program.
 const (
 	keeperName = "goccl-keeper" // followed by the name of the job
-	rankName   = "goccl-rank"   // followed by a list of hyperthreads or "", the program's file, its arguments
+	rankName   = "goccl-rank"   // followed by the program's file, its arguments
 )
 
 // keeperPipe is the descriptor of the keeper's pipe: in the keeper the read end, in a rank
@@ -35,7 +33,7 @@ func Reexecuted() {
 	case keeperName:
 		os.Exit(keep(os.NewFile(keeperPipe, "ranks"), os.Args[1]))
 	case rankName:
-		os.Exit(become(os.NewFile(keeperPipe, "keeper"), os.Args[1], os.Args[2], os.Args[3:]))
+		os.Exit(become(os.NewFile(keeperPipe, "keeper"), os.Args[1], os.Args[2:]))
 	}
 }
 
@@ -71,21 +69,14 @@ func keep(ranks *os.File, job string) int {
 func begins(pid int) string { return fmt.Sprintf("%+d\n", pid) }
 func over(pid int) string   { return fmt.Sprintf("%+d\n", -pid) }
 
-// become sends its process id to the keeper, pins itself, and executes the program, which
-// keeps the process id. It returns the exit status if that fails.
-func become(keeper *os.File, share, program string, args []string) int {
-	runtime.LockOSThread() // the program runs on the cores of the thread that starts it
+// become sends its process id to the keeper and executes the program, which keeps the process
+// id. It returns the exit status if that fails.
+func become(keeper *os.File, program string, args []string) int {
 	if _, err := keeper.WriteString(begins(os.Getpid())); err != nil {
 		fmt.Fprintf(os.Stderr, "goccl run: nobody keeps this rank: %v\n", err)
 		return statusFailed
 	}
 	syscall.CloseOnExec(keeperPipe)
-	if share != "" {
-		if err := cores.Use(cores.Parse(share)); err != nil {
-			fmt.Fprintf(os.Stderr, "goccl run: pinning this rank to %s: %v\n", share, err)
-			return statusFailed
-		}
-	}
 	err := syscall.Exec(program, args, os.Environ())
 	fmt.Fprintf(os.Stderr, "goccl run: %s cannot be executed: %v\n", program, err)
 	if errors.Is(err, fs.ErrNotExist) { // or its interpreter

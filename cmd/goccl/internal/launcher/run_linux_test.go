@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,20 @@ func init() {
 				fmt.Printf("runs on %s, GOMAXPROCS %q\n", strings.TrimSpace(cores), os.Getenv("GOMAXPROCS"))
 			}
 		}
+	}
+	// Prints its process group, and has a child in it.
+	programs["family"] = func([]string) {
+		fmt.Println("group", os.Getpid())
+		child := command("child")
+		child.Stdout = os.Stdout
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		_ = child.Wait()
+	}
+	programs["child"] = func([]string) {
+		fmt.Println("child up")
+		time.Sleep(time.Hour)
 	}
 	// Ranks 0 and 1 see the job's shared memory, which exists until all have joined.
 	programs["joining"] = func([]string) {
@@ -141,6 +156,97 @@ func TestTwoPinnedJobs(t *testing.T) {
 			gone(t, value)
 		})
 	}
+}
+
+// While a job without cores of its own runs beside it, the ranks of a job run on all cores, also
+// those that have started other programs.
+func TestGuests(t *testing.T) {
+	all := severalCores(t)
+	usable, err := cores.Usable()
+	require.NoError(t, err)
+	runOn := func(job *running, share func(rank int) []int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			for i := range job.Ranks {
+				var group int
+				_, after, found := strings.Cut(job.out.String(), fmt.Sprintf("[%d] group ", i))
+				require.True(t, found)
+				_, err := fmt.Sscan(after, &group)
+				require.NoError(t, err)
+				if !slices.Equal(share(i), allowed(t, group)) {
+					return false
+				}
+			}
+			return true
+		}, 30*time.Second, 5*time.Millisecond)
+	}
+	own := func(i int) []int { return all[i].CPUs }
+	everywhere := func(int) []int { return usable }
+
+	startHost := func() *running {
+		host := start(testJob(len(all), "family"))
+		host.out.await(t, "child up", len(all))
+		return host
+	}
+	startGuest := func(ranks int) (leave func()) {
+		guest := command("launcher", fmt.Sprint(ranks), "stay")
+		out, err := guest.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, guest.Start())
+		_, err = bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		return func() {
+			require.NoError(t, guest.Process.Kill())
+			require.Error(t, guest.Wait())
+		}
+	}
+
+	host := startHost()
+	runOn(host, own)
+	leave := startGuest(len(all)) // no cores are left
+	runOn(host, everywhere)
+	leave()
+	runOn(host, own)
+	leave = startGuest(len(usable) + 1)
+	runOn(host, everywhere)
+
+	// A job that starts beside one that is not pinned becomes its host.
+	host.signals <- unix.SIGTERM
+	host.failure(t)
+	host = startHost()
+	runOn(host, everywhere)
+	leave()
+	runOn(host, own)
+	host.signals <- unix.SIGTERM
+	host.failure(t)
+}
+
+// allowed returns the hyperthreads that every thread of a process group may use, or nil if they
+// differ.
+func allowed(t *testing.T, group int) (cpus []int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/task/*/status")
+	require.NoError(t, err)
+	for _, file := range files {
+		var pid int
+		_, err := fmt.Sscanf(file, "/proc/%d/", &pid)
+		require.NoError(t, err)
+		if of, err := unix.Getpgid(pid); err != nil || of != group {
+			continue
+		}
+		status, _ := os.ReadFile(file)
+		_, after, found := strings.Cut(string(status), "Cpus_allowed_list:")
+		if !found {
+			continue // it has ended
+		}
+		line, _, _ := strings.Cut(after, "\n")
+		own := cores.Parse(strings.TrimSpace(line))
+		if cpus != nil && !slices.Equal(cpus, own) {
+			return nil
+		}
+		cpus = own
+	}
+	return cpus
 }
 
 // A job gets the cores that a job on the others leaves.

@@ -33,7 +33,7 @@ func (j *Job) Run() error {
 		finished: make(chan int, j.Ranks), children: make(chan child, 1),
 	}
 	defer l.closeFiles()
-	defer func() { l.cores.Release() }()
+	defer func() { l.leaveCores() }()
 	if err := l.prepare(); err != nil {
 		return &RefusedError{statusUsage, err}
 	}
@@ -62,16 +62,18 @@ func newName() string {
 // owner.
 type launcher struct {
 	*Job
-	name     string // of the job
-	secret   string // by which its ranks recognise each other; in no other process's arguments
-	ranks    []rank
-	cores    cores.Reservation // without shares if the ranks are not pinned
-	out, err *output
-	program  string      // path of this program
-	null     *os.File    // standard input of ranks other than 0
-	reports  string      // directory of the ranks' reports, or ""
-	keeper   *os.Process // nil once it has ended
-	names    *os.File    // write end of the keeper's pipe
+	name       string // of the job
+	secret     string // by which its ranks recognise each other; in no other process's arguments
+	ranks      []rank
+	cores      *cores.Reservation // nil if the ranks are not pinned
+	shared     bool               // other jobs use the same cores, so no rank is pinned now
+	leaveCores func()
+	out, err   *output
+	program    string      // path of this program
+	null       *os.File    // standard input of ranks other than 0
+	reports    string      // directory of the ranks' reports, or ""
+	keeper     *os.Process // nil once it has ended
+	names      *os.File    // write end of the keeper's pipe
 
 	started  time.Time
 	children chan child // from the goroutine that wait starts
@@ -138,18 +140,34 @@ func (l *launcher) prepare() (err error) {
 	return nil
 }
 
-// reserveCores gives the ranks cores of their own. By default too few cores are no error.
-func (l *launcher) reserveCores() error {
-	if l.Pin == PinOff || l.Pin == PinDefault && l.Ranks == 1 {
-		return nil
+// reserveCores gives the ranks cores of their own. By default too few cores are no error: the
+// job shares those of other jobs.
+func (l *launcher) reserveCores() (err error) {
+	l.leaveCores = func() {}
+	if l.Pin == PinOn || l.Pin == PinDefault && l.Ranks > 1 {
+		if l.cores, err = cores.Reserve(l.Ranks, l.Pin == PinOn); err == nil {
+			l.leaveCores = l.cores.Release
+			return nil
+		}
+		if l.Pin == PinOn {
+			return fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", err)
+		}
 	}
-	r, err := cores.Reserve(l.Ranks, l.Pin == PinOn)
-	if err == nil {
-		l.cores = *r
-	} else if l.Pin == PinOn {
-		return fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", err)
-	}
+	l.leaveCores = cores.Visit()
 	return nil
+}
+
+// moveRanks lets all ranks run on all cores while other jobs use them too, and pins them
+// afterwards.
+func (l *launcher) moveRanks() {
+	if shared := l.cores.Shared(); shared != l.shared {
+		l.shared = shared
+		for i := range l.ranks {
+			if r := &l.ranks[i]; r.PID != 0 && !r.gone.Load() {
+				l.cores.Move(i, r.PID, shared)
+			}
+		}
+	}
 }
 
 // makeFiles creates the ranks' files, all or none.
@@ -230,7 +248,7 @@ func (l *launcher) startAll() error {
 	environment := withoutRanks(l.Environment)
 	for i := range l.ranks {
 		variables := rankVariables(l.name, l.secret, i, l.Ranks)
-		if l.cores.Shares != nil {
+		if l.cores != nil {
 			variables = append(variables, processors(l.Environment, l.cores.Shares[i])...)
 		}
 		if l.reports != "" {
@@ -280,15 +298,21 @@ func (l *launcher) start(i int, environment []string) error {
 			defer theirs[k].Close()
 		}
 	}
-	share := ""
-	if l.cores.Shares != nil {
-		share = cores.Format(l.cores.Shares[i])
+	var p *os.Process
+	start := func() (err error) {
+		p, err = os.StartProcess(l.program, append([]string{rankName, l.Program}, l.Args...), &os.ProcAttr{
+			Files: []*os.File{input, theirs[0], theirs[1], l.names},
+			Env:   environment,
+			Sys:   rankAttributes(),
+		})
+		return err
 	}
-	p, err := os.StartProcess(l.program, append([]string{rankName, share, l.Program}, l.Args...), &os.ProcAttr{
-		Files: []*os.File{input, theirs[0], theirs[1], l.names},
-		Env:   environment,
-		Sys:   rankAttributes(),
-	})
+	var err error
+	if l.cores == nil {
+		err = start()
+	} else {
+		err = l.cores.On(i, start)
+	}
 	if err != nil {
 		return err
 	}
@@ -324,6 +348,10 @@ func (l *launcher) wait() {
 // watch returns when all started ranks are over.
 func (l *launcher) watch() {
 	left := len(l.byPID)
+	var shared <-chan struct{}
+	if l.cores != nil {
+		shared = l.cores.Changed()
+	}
 	for left > 0 && !l.aborted {
 		select {
 		case c := <-l.children:
@@ -341,6 +369,8 @@ func (l *launcher) watch() {
 			left--
 		case s := <-l.Signals:
 			l.interrupted(s.(syscall.Signal))
+		case <-shared:
+			l.moveRanks()
 		case <-l.blamedLate:
 			l.conclude(true)
 		case <-l.deadline:
