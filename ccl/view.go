@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -15,10 +14,8 @@ type View struct {
 	mode viewMode
 	// The piece is the bytes lo to hi of every buffer that is that long.
 	lo, hi int
-	// The bytes of a staged piece that ReduceToAll has reduced, relative to the piece. They lie
-	// in this rank's own output, or, if it has none, in spare.
+	// The bytes of a staged piece that ReduceToAll has reduced, relative to the piece.
 	resultLo, resultHi int
-	spare              memory.Scratch
 }
 
 // viewMode is where a view's inputs come from.
@@ -77,7 +74,7 @@ func (c *Call) stagedView(v *View, s transport.Staging, f func(*View) error) err
 			return err
 		}
 		if lo > 0 && toAll {
-			c.takeResults(s, lo-step)
+			c.takeResults(s, lo-step) // before putInput replaces them (rule takeBeforeCopy)
 		}
 		v.lo, v.hi = lo, min(lo+step, longest)
 		v.resultLo, v.resultHi = 0, 0
@@ -85,7 +82,7 @@ func (c *Call) stagedView(v *View, s transport.Staging, f func(*View) error) err
 			return err
 		}
 		if v.resultLo < v.resultHi {
-			s.PutResult(v.resultLo, v.results()[v.resultLo:v.resultHi])
+			s.PutResult(v.resultLo, v.resultHi)
 		}
 		if lo+step < longest {
 			c.putInput(s, lo+step)
@@ -139,15 +136,6 @@ func (c *Call) ownPart(lo, hi int) Range {
 		return Range{}
 	}
 	return Range{(from - lo) >> c.out.shift, (to - lo) >> c.out.shift}
-}
-
-// results returns where the result of a staged piece goes.
-func (v *View) results() []byte {
-	c := v.call
-	if len(c.out.data) > 0 {
-		return c.out.data[v.lo:v.hi]
-	}
-	return v.spare.Bytes(v.hi - v.lo)
 }
 
 // inputBytes returns the length of rank's input.
@@ -235,7 +223,8 @@ func (c *Call) part(n int) Range {
 // ReduceToAll reduces the range of all ranks' inputs in rank order, ((x0 op x1) op x2) ..., in
 // one pass, applies the operation's epilogue, and stores the result to the same place of all
 // ranks' outputs, or of the root's if only that has one. It is for all-reduces and reduces. Every
-// rank reduces its part (Mine), at once or in consecutive ranges.
+// rank reduces its part (Mine), at once or in consecutive ranges. The kernel reads no inputs in
+// other ranks' parts, and none in a range that it has reduced: results may replace them.
 func (v *View) ReduceToAll(part Range) error {
 	c := v.call
 	if collectives[c.coll].view != reduceToAll {
@@ -266,7 +255,7 @@ func (v *View) ReduceToAll(part Range) error {
 			}
 		}
 	case fromStaging:
-		f.To(v.results()[lo:hi])
+		v.toStaged(lo, hi)
 		switch {
 		case v.resultLo == v.resultHi:
 			v.resultLo, v.resultHi = lo, hi
@@ -281,6 +270,22 @@ func (v *View) ReduceToAll(part Range) error {
 		moved = c.Size() * (hi - lo) // the root's own store counts as one to another rank
 	}
 	return v.done(f.Many(hi-lo, v.watched()), moved)
+}
+
+// toStaged adds the destinations of a range of a staged piece: this rank's own output, and the
+// staged inputs of the other ranks that have an output, from which these take the result.
+func (v *View) toStaged(lo, hi int) {
+	c, s := v.call, v.call.comm.ep.Staging()
+	for r := range c.Size() {
+		switch {
+		case r == c.rank:
+			if len(c.out.data) > 0 {
+				c.reducer.To(c.out.data[v.lo+lo : v.lo+hi])
+			}
+		case !collectives[c.coll].rooted || r == c.root:
+			c.reducer.To(s.Input(r, hi)[lo:hi])
+		}
+	}
 }
 
 // Reduce reduces dst.Len elements of all ranks' inputs, from element `at` on, in rank order,

@@ -18,15 +18,18 @@ type Staging interface {
 	// PutInput copies a piece of this rank's input, which may be empty, for the next round. It
 	// may leave out the bytes lo to hi of the piece, which no other rank reads.
 	PutInput(piece []byte, lo, hi int)
-	// PutResult copies a result for the next round: the bytes of some piece from lo on. A rank
-	// without a result need not call it.
-	PutResult(lo int, result []byte)
+	// PutResult shows a result in the next round: bytes lo to hi of the piece, which this rank has
+	// stored to the Input of other ranks since the last Flip. Preconditions: no other rank reads or
+	// stores these bytes of any Input of this round. A rank without a result need not call it.
+	PutResult(lo, hi int)
 	// Flip waits for all ranks. If Enter already counted as a Flip (Arrival.Staged), the first
 	// Flip of the call returns immediately.
 	Flip() error
-	// Input returns the first n bytes that a rank put as its input before the last Flip.
+	// Input returns the first n bytes that a rank put as its input before the last Flip, and where
+	// the caller stores results for that rank; n is at most PieceBytes.
 	Input(rank, n int) []byte
-	// Result returns what a rank put as its result before the last Flip: bytes lo to hi.
+	// Result returns the result that a rank has shown by the last Flip: what it stored to bytes lo
+	// to hi of this rank's Input of the round before. It is valid until this rank's next PutInput.
 	Result(rank int) (lo, hi int, result []byte)
 }
 

@@ -2,7 +2,8 @@ package syncmodel
 
 import "testing"
 
-// Ranks that do not share memory exchange copies in rounds. This is a separate model, of three
+// Ranks that do not share memory exchange copies in rounds, and store results over the copies
+// that they have read. This is a separate model, of three
 // ranks that make a call of a few rounds, in any order of their steps. Whether a rank announces
 // its arrival at a round by a word or by entering a call does not matter: either only grows.
 //
@@ -28,7 +29,7 @@ const (
 	callEnded
 )
 
-// What a half holds: the round for which it was written, or
+// What a half holds: the round for which its owner has written it, or
 const torn = 255
 
 const rounds = 4 // each half is written again, and read again
@@ -37,7 +38,8 @@ type stagedRank struct {
 	round, step uint8 // rounds are counted from 1
 	arrived     uint8 // at which round
 	half        [2]uint8
-	wrong       bool // it has read the copy of another round
+	results     [2][3]uint8 // the rounds in which the ranks have stored results to a half
+	wrong       bool        // it has read the copy of another round
 	succeeded   bool
 	failed      bool
 	dead        bool
@@ -51,13 +53,14 @@ const (
 	copyBeforeArrival roundRule = "a rank has copied before it arrives at the round"
 	awaitAll          roundRule = "a rank continues when all have arrived"
 	halvesAlternate   roundRule = "rounds alternate between the halves"
-	readBeforeNext    roundRule = "a rank has read before it arrives at the next round"
+	readBeforeNext    roundRule = "a rank has read, and stored its results, before it arrives at the next round"
+	takeBeforeCopy    roundRule = "a rank has taken the results from a half before it writes the half"
 	copiesSuffice     roundRule = "a rank that reads copies checks nothing else"
 	arrivalBeatsFail  roundRule = "a rank that was interrupted tests once more whether the other has arrived"
 	roundsEnd         roundRule = "a wait for a round looks at failures and deaths"
 )
 
-var roundRules = []roundRule{copyBeforeArrival, awaitAll, halvesAlternate, readBeforeNext, copiesSuffice, arrivalBeatsFail, roundsEnd}
+var roundRules = []roundRule{copyBeforeArrival, awaitAll, halvesAlternate, readBeforeNext, takeBeforeCopy, copiesSuffice, arrivalBeatsFail, roundsEnd}
 
 type stagedGroup struct {
 	rank  [3]stagedRank
@@ -83,7 +86,13 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 	next := r.step + 1
 	switch r.step {
 	case startCopy:
-		r.half[half] = torn
+		if without != takeBeforeCopy {
+			r.take(rank, half)
+		}
+		r.half[half], r.results[half] = torn, [3]uint8{}
+		if without == takeBeforeCopy {
+			r.take(rank, half)
+		}
 	case endCopy:
 		r.half[half] = r.round
 		if without == copyBeforeArrival {
@@ -126,6 +135,7 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 			return s, true
 		}
 		r.wrong = r.wrong || peer.half[half] != r.round
+		peer.results[half][rank] = r.round // over what it has read
 		if without == awaitAll {
 			next = nextRound
 		}
@@ -148,6 +158,13 @@ func (s stagedGroup) step(rank int, without roundRule) (stagedGroup, bool) {
 	}
 	r.step = next
 	return s, true
+}
+
+// take takes the results of the round before the last from a half.
+func (r *stagedRank) take(rank int, half uint8) {
+	for peer, round := range r.results[half] {
+		r.wrong = r.wrong || peer != rank && r.round > 2 && round != r.round-2
+	}
 }
 
 func firstStep(without roundRule) uint8 {

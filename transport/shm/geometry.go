@@ -103,7 +103,7 @@ func (g Geometry) validate(ranks int) error {
 //	pairs       R * R * 8     offsets of the channels of calls, by pair; 0: none yet
 //	p2pPairs    R * R * 8     offsets of the channels of P2P, by pair; 0: none yet
 //	stages      R * 128       the ranks' positions in rounds
-//	pieces      R * 4 * W     two staged inputs and two results per rank
+//	pieces      R * 2 * W     two staged inputs per rank, and results in their place
 //	pool        Pool          channels, taken on first use
 type layout struct {
 	ranks                                                                                                 int
@@ -130,7 +130,7 @@ func (g Geometry) layout(ranks int) layout {
 	l.pairs = part(ranks * ranks * 8)
 	l.p2pPairs = part(ranks * ranks * 8)
 	l.stages = part(ranks * stageBytes)
-	l.pieces = part(ranks * 4 * l.piece)
+	l.pieces = part(ranks * 2 * l.piece)
 	l.pool = part(g.Pool)
 	return l
 }

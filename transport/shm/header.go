@@ -45,7 +45,7 @@ const (
 	maxName       = 128
 	magic         = "GOCCLSHM"
 	byteOrder     = 0x01020304
-	headerVersion = 5
+	headerVersion = 6
 	secretOffset  = 176
 	idOffset      = 208
 	madeOffset    = 224

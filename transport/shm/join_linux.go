@@ -126,7 +126,7 @@ func (n *node) populate(rank int) error {
 	for _, part := range [...]struct{ off, bytes int }{
 		{l.states, l.ranks * groupsync.StateBytes},
 		{l.payloads + 2*rank*l.payload, 2 * l.payload},
-		{l.pieces + 4*rank*l.piece, 4 * l.piece},
+		{l.pieces + 2*rank*l.piece, 2 * l.piece},
 	} {
 		if err := n.arena.populate(part.off, part.bytes); err != nil {
 			return err

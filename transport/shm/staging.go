@@ -10,13 +10,18 @@ import (
 
 // stage is a rank's position in rounds. Rounds are counted over all calls. Round k uses half k
 // mod 2. A rank writes the half of round k+2 after all ranks have arrived at round k+1, and a
-// rank arrives there only after it has finished reading round k; so two halves suffice. If Enter
+// rank arrives there only after it has finished reading round k; so two halves suffice. In round k
+// ranks store their results over the inputs that they have reduced. Each rank takes the results
+// from its own half in round k+1, before it writes the input of round k+2 there. If Enter
 // counts as a round, a rank arrives at it by its line, and does not store it in the word round.
-// Rules halvesAlternate, readBeforeNext, copyBeforeArrival (PutInput and PutResult
-// precede Flip) and awaitAll.
+// Rules halvesAlternate, readBeforeNext, takeBeforeCopy, copyBeforeArrival (PutInput precedes
+// Flip) and awaitAll.
+//
+// A cache line that ranks write in turns, each after it has read it, costs half to a third of one
+// that the same rank always writes and another always reads.
 //
 //	0  round   8      the last round at which the rank has arrived by Flip
-//	8  lo, hi  2 * 16 by parity of the round: the bytes that its result holds
+//	8  lo, hi  2 * 16 by parity of the round: the bytes of its result
 type stage struct {
 	round  atomic.Uint64
 	result [2]result
@@ -32,24 +37,21 @@ func (ep *endpoint) stage(rank int) *stage {
 	return at[stage](ep.arena, ep.layout.stages+rank*stageBytes)
 }
 
-// half returns rank's input (which 0) or result (which 1) of a round.
-func (ep *endpoint) half(rank, which int, round uint64) []byte {
-	i := 4*rank + 2*which + int(round&1)
+// half returns rank's input of a round, and the results stored over it.
+func (ep *endpoint) half(rank int, round uint64) []byte {
+	i := 2*rank + int(round&1)
 	return ep.arena.bytes(ep.layout.pieces+i*ep.layout.piece, ep.geometry.Piece)
 }
 
 func (ep *endpoint) PieceBytes() int { return ep.geometry.Piece }
 
 func (ep *endpoint) PutInput(piece []byte, lo, hi int) {
-	half := ep.half(ep.Rank(), 0, ep.round+1)
+	half := ep.half(ep.Rank(), ep.round+1)
 	memmove.Copy(half, piece[:lo])
 	memmove.Copy(half[hi:], piece[hi:])
 }
 
-func (ep *endpoint) PutResult(lo int, bytes []byte) {
-	ep.pending = result{uint64(lo), uint64(lo + len(bytes))}
-	memmove.Copy(ep.half(ep.Rank(), 1, ep.round+1)[lo:], bytes)
-}
+func (ep *endpoint) PutResult(lo, hi int) { ep.pending = result{uint64(lo), uint64(hi)} }
 
 func (ep *endpoint) Flip() error {
 	if ep.enterWasRound {
@@ -80,7 +82,7 @@ func (ep *endpoint) publishResult() {
 	ep.pending = result{}
 }
 
-func (ep *endpoint) Input(rank, n int) []byte { return ep.half(rank, 0, ep.round)[:n] }
+func (ep *endpoint) Input(rank, n int) []byte { return ep.half(rank, ep.round)[:n] }
 
 func (ep *endpoint) Result(rank int) (lo, hi int, bytes []byte) {
 	r := &ep.stage(rank).result[ep.round&1]
@@ -90,5 +92,5 @@ func (ep *endpoint) Result(rank int) (lo, hi int, bytes []byte) {
 			"it shows results from byte %d to byte %d of a piece of %d", shows.lo, shows.hi, ep.geometry.Piece)})
 	}
 	lo, hi = int(shows.lo), int(shows.hi)
-	return lo, hi, ep.half(rank, 1, ep.round)[lo:hi]
+	return lo, hi, ep.half(ep.Rank(), ep.round-1)[lo:hi]
 }

@@ -120,7 +120,7 @@ func putAll(r *rank, e *transport.Arrival, peer int) error {
 
 func putInput(r *rank, _ *transport.Arrival, _ int) {
 	r.Staging().PutInput(data(1, r.me), 0, 0)
-	r.Staging().PutResult(0, []byte{1})
+	r.Staging().PutResult(0, 1)
 }
 
 func flip(r *rank, _ *transport.Arrival, _ int) error { return r.Staging().Flip() }

@@ -62,8 +62,18 @@ type naiveCall struct {
 }
 
 type naivePiece struct {
-	input, result []byte
-	lo, hi        int
+	input  []byte
+	lo, hi int // of the result
+}
+
+const naivePieceBytes = 160
+
+// room returns the input at the length of the longest piece.
+func (p *naivePiece) room() []byte {
+	if p.input == nil {
+		p.input = make([]byte, naivePieceBytes)
+	}
+	return p.input
 }
 
 // newNaive connects ranks through a naive transport.
@@ -455,13 +465,11 @@ func (ep *naive) Displs(rank int) []int {
 	return ep.now.entered[rank].Displs
 }
 
-func (ep *naive) PieceBytes() int { return 160 }
+func (ep *naive) PieceBytes() int { return naivePieceBytes }
 
-func (ep *naive) PutInput(piece []byte, _, _ int) { ep.next.input = bytes.Clone(piece) }
+func (ep *naive) PutInput(piece []byte, _, _ int) { copy(ep.next.room(), piece) }
 
-func (ep *naive) PutResult(lo int, result []byte) {
-	ep.next.result, ep.next.lo, ep.next.hi = bytes.Clone(result), lo, lo+len(result)
-}
+func (ep *naive) PutResult(lo, hi int) { ep.next.lo, ep.next.hi = lo, hi }
 
 func (ep *naive) Flip() (err error) {
 	if ep.flipped {
@@ -477,7 +485,9 @@ func (ep *naive) Flip() (err error) {
 
 // flip publishes what the rank has put.
 func (ep *naive) flip() {
+	ep.next.room()
 	ep.now.pieces[ep.rank] = append(ep.now.pieces[ep.rank], ep.next)
+	ep.next.input = nil
 	if !ep.lasting {
 		ep.next = naivePiece{}
 	}
@@ -495,5 +505,11 @@ func (ep *naive) Input(rank, n int) []byte { return ep.piece(rank).input[:n] }
 
 func (ep *naive) Result(rank int) (lo, hi int, result []byte) {
 	p := ep.piece(rank)
-	return p.lo, p.hi, p.result
+	if p.lo == p.hi {
+		return p.lo, p.hi, nil
+	}
+	ep.mu.Lock()
+	defer ep.mu.Unlock()
+	mine := ep.now.pieces[ep.rank]
+	return p.lo, p.hi, mine[len(mine)-2].input[p.lo:p.hi]
 }

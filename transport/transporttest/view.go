@@ -168,8 +168,8 @@ func (v *viewCall) putInput(from int) {
 	v.Staging().PutInput(v.in[lo:hi], 0, 0)
 }
 
-// copyPieces puts each input piece, except the first, together with the result of the piece
-// before.
+// copyPieces stores the results of a piece in the round after the one that shows its inputs,
+// because every rank looks at all of the inputs.
 func (v *viewCall) copyPieces() {
 	staging, rest := v.Staging(), v.segments
 	for from := 0; from < v.longest; from += v.piece {
@@ -177,13 +177,15 @@ func (v *viewCall) copyPieces() {
 		if from > 0 {
 			rest = v.takeResults(rest)
 		}
+		mine := rest[v.me]
+		first, last := v.part(mine.input, from)
 		for q := range v.n {
 			lo, hi := v.part(q, from)
 			same(staging.Input(q, hi-lo), v.input(q)[lo:hi], "Input(%d) of the piece at %d", q, from)
 		}
-		mine := rest[v.me]
-		first, last := v.part(mine.input, from)
-		staging.PutResult(mine.at-rest[0].at, staging.Input(mine.input, last-first)[mine.lo-first:mine.hi-first])
+		result := bytes.Clone(staging.Input(mine.input, last-first)[mine.lo-first : mine.hi-first])
+		v.flip()
+		v.putResult(mine.at-rest[0].at, result)
 		if from+v.piece < v.longest {
 			v.putInput(from + v.piece)
 		}
@@ -207,6 +209,15 @@ func (v *viewCall) takeResults(rest []segment) []segment {
 	return rest[v.n:]
 }
 
+// putResult stores a result for all ranks, from byte lo of the piece on.
+func (r *rank) putResult(lo int, result []byte) {
+	hi := lo + len(result)
+	for q := range r.n {
+		copy(r.Staging().Input(q, hi)[lo:], result)
+	}
+	r.Staging().PutResult(lo, hi)
+}
+
 // flip flips, and may be late for what follows.
 func (r *rank) flip() {
 	mustIn(r.Staging().Flip(), "Flip")
@@ -224,22 +235,23 @@ func staging(h *harness, n int) {
 		if piece < 16 || piece%16 != 0 {
 			fail("PieceBytes is %d and not a positive multiple of 16", piece)
 		}
-		piece = min(piece, maxData)
-		sizes := []int{0, 1, 15, 16, piece - 1, piece}
+		p := &publisher{rank: r, piece: min(piece, maxData)}
+		p.sizes = []int{0, 1, 15, 16, p.piece - 1, p.piece}
 		for call := range 30 {
 			e := r.arrival()
+			p.seq = int(e.Seq)
 			e.Exposed, e.Staged = call%4 != 3, call%3 == 0
 			if e.Staged {
-				r.publish(sizes, int(e.Seq), 0)
+				p.publish(0)
 			}
 			r.enter(e)
 			for k := range call % 7 { // 0 flips are fine, also if Enter was one
 				if k > 0 || !e.Staged {
-					r.publish(sizes, int(e.Seq), k)
+					p.publish(k)
 				}
 				r.flip()
 				for range 2 {
-					r.checkPublished(sizes, int(e.Seq), k)
+					p.check(k)
 					r.yield()
 				}
 			}
@@ -250,54 +262,67 @@ func staging(h *harness, n int) {
 	})
 }
 
-// published is what a rank publishes by flip k of a call.
+// publisher is a rank that publishes inputs and results by the flips of a call. A result replaces
+// a part of the piece that no other rank reads.
+type publisher struct {
+	*rank
+	seq, piece int
+	sizes      []int
+}
+
+// published is what a rank publishes by a flip.
 type published struct {
-	input          []byte
-	gapLo, gapHi   int // what it leaves out
-	lo, hi         int // of the result
-	result         []byte
-	resultIsAbsent bool
+	input        []byte
+	gapLo, gapHi int // what it leaves out
+	lo, hi       int // of the result
+	result       []byte
 }
 
-func publishedBy(q int, sizes []int, seq, k int) (p published) {
-	n := sizes[(seq+k+5*q)%len(sizes)]
-	p.input = data(n, q, seq, k)
-	if (seq+q)%2 == 0 {
-		p.gapLo, p.gapHi = n/4, n/4+n/3
+// part returns rank q's part of the piece, where its results lie.
+func (p *publisher) part(q int) (lo, hi int) { return p.piece * q / p.n, p.piece * (q + 1) / p.n }
+
+func (p *publisher) publishedBy(q, k int) (d published) {
+	n := p.sizes[(p.seq+k+5*q)%len(p.sizes)]
+	d.input = data(n, q, p.seq, k)
+	if (p.seq+q)%2 == 0 {
+		d.gapLo, d.gapHi = n/4, n/4+n/3
 	}
-	if p.resultIsAbsent = (seq+q+k)%3 == 0; !p.resultIsAbsent {
-		n := sizes[(seq+2*k+q)%len(sizes)]
-		p.lo, p.hi = n/3, n
+	if k > 0 && (p.seq+q+k)%3 != 0 { // otherwise it has no result
+		lo, hi := p.part(q)
+		d.lo, d.hi = lo+(hi-lo)/4*((p.seq+k)%2), hi-(hi-lo)/3*((p.seq+q)%2)
 	}
-	p.result = data(p.hi-p.lo, q, seq, k, 1)
-	return p
+	d.result = data(d.hi-d.lo, q, p.seq, k, 1)
+	return d
 }
 
-// publish puts what this rank publishes by flip k of a call.
-func (r *rank) publish(sizes []int, seq, k int) {
-	p := publishedBy(r.me, sizes, seq, k)
-	input := bytes.Clone(p.input)
-	r.Staging().PutInput(input, p.gapLo, p.gapHi)
+// publish puts what this rank publishes by flip k.
+func (p *publisher) publish(k int) {
+	d := p.publishedBy(p.me, k)
+	if d.lo < d.hi {
+		p.putResult(d.lo, d.result)
+	}
+	input := bytes.Clone(d.input)
+	p.Staging().PutInput(input, d.gapLo, d.gapHi)
 	poison(input) // PutInput has copied it
-	if !p.resultIsAbsent {
-		result := bytes.Clone(p.result)
-		r.Staging().PutResult(p.lo, result)
-		poison(result)
-	}
 }
 
-// checkPublished looks at what all ranks have published by flip k of a call.
-func (r *rank) checkPublished(sizes []int, seq, k int) {
-	s := r.Staging()
-	for q := range r.n {
-		p := publishedBy(q, sizes, seq, k)
-		got := s.Input(q, len(p.input))
-		same(got[:p.gapLo], p.input[:p.gapLo], "call %d, flip %d: Input(%d), up to %d", seq, k, q, p.gapLo)
-		same(got[p.gapHi:], p.input[p.gapHi:], "call %d, flip %d: Input(%d), from %d on", seq, k, q, p.gapHi)
-		lo, hi, result := s.Result(q)
-		if hi-lo != p.hi-p.lo || !p.resultIsAbsent && lo != p.lo {
-			fail("call %d, flip %d: Result(%d) is bytes %d to %d instead of %d to %d", seq, k, q, lo, hi, p.lo, p.hi)
+// check looks at what all ranks have published by flip k: at the results, and at this rank's part
+// of the inputs.
+func (p *publisher) check(k int) {
+	s := p.Staging()
+	from, to := p.part(p.me)
+	for q := range p.n {
+		d := p.publishedBy(q, k)
+		got, want := s.Input(q, len(d.input)), d.input
+		for i := min(from, len(want)); i < min(to, len(want)); i++ {
+			if (i < d.gapLo || i >= d.gapHi) && got[i] != want[i] {
+				fail("call %d, flip %d: Input(%d) differs at byte %d", p.seq, k, q, i)
+			}
 		}
-		same(result, p.result, "call %d, flip %d: Result(%d)", seq, k, q)
+		lo, hi, result := s.Result(q)
+		if hi-lo != d.hi-d.lo || lo < hi && lo != d.lo {
+			fail("call %d, flip %d: Result(%d) is bytes %d to %d instead of %d to %d", p.seq, k, q, lo, hi, d.lo, d.hi)
+		}
+		same(result, d.result, "call %d, flip %d: Result(%d)", p.seq, k, q)
 	}
 }
