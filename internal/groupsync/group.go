@@ -49,7 +49,7 @@ type Processes interface {
 	Rest
 	// Yield offers the core to other processes, and reports whether it came back soon.
 	Yield() (soon bool)
-	// LostCore tells that another thread has run on rank's core while rank polled, for long. If
+	// LostCore tells that another thread has run for long on the core of rank, which polls. If
 	// it may have been that of another rank which polled as well, it moves rank to another core.
 	LostCore(rank int)
 	// Asleep reports whether a sleeper sleeps and has no token.

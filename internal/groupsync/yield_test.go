@@ -74,4 +74,7 @@ func TestYieldsBackOff(t *testing.T) {
 	if got := sleepsUntilYield(); got != minEarly {
 		t.Errorf("after a good yield and a bad one a rank sleeps in %d waits, want %d", got, minEarly)
 	}
+	if len(n.lost) > 0 {
+		t.Errorf("ranks that share their cores lost them %d times", len(n.lost))
+	}
 }
