@@ -2,6 +2,7 @@ package measure
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,12 +34,14 @@ type Expected struct {
 func (e Expected) Entries() []string { return slices.Sorted(maps.Keys(e.Ratios)) }
 
 // Ratios returns the median of one of the result's rows divided by the medians of the yardsticks
-// for checks: the copies, or core to core for a barrier, which copies nothing. Missing
+// for checks, of whole calls, since from the arrival of the last of more ranks than cores a copy
+// has been made by the others and a collective has not: the copies, or core to core for a barrier, which copies nothing. Missing
 // measurements are omitted.
 func (r Result) Ratios(row Row) map[string]float64 {
 	all := map[string]float64{}
 	for _, name := range r.heldTo() {
-		if x := ratio(row.P50, r.Yardstick(name).P50); x > 0 {
+		y := r.Yardstick(name)
+		if x := ratio(cmp.Or(row.Whole, row.P50), cmp.Or(y.Whole, y.P50)); x > 0 {
 			all[name] = x
 		}
 	}

@@ -102,6 +102,8 @@ func TestRatios(t *testing.T) {
 	require.Equal(t, map[string]float64{OwnCopy: 3.5}, Result{Case: Case{Collective: "all_reduce"}, Rows: rows}.Ratios(rows[3]), "a peer copy was not measured")
 	require.Equal(t, map[string]float64{CoreToCore: 14}, Result{Case: Case{Collective: barrier}, Rows: rows}.Ratios(rows[3]))
 	require.Empty(t, Result{Case: Case{Collective: "all_reduce"}, Rows: rows}.Ratios(Row{Refused: "no"}))
+	whole := []Row{{Library: Yardstick, Entry: OwnCopy, P50: 1, Whole: 4}}
+	require.Equal(t, map[string]float64{OwnCopy: 1.5}, Result{Case: Case{Collective: "all_reduce"}, Rows: whole}.Ratios(Row{P50: 5, Whole: 6}), "of whole calls")
 }
 
 func TestMachinesThatAreLike(t *testing.T) {
