@@ -15,7 +15,7 @@ import (
 // took a time slice, or other goroutines have waited for a processor for crowdTime. A goroutine that
 // was woken waits for one for a moment too. The next waits then poll for about a microsecond only: in
 // minEarly waits at first, because other threads and goroutines run now and then, and in twice as
-// many each time that the core is lost again.
+// many each time that the core is lost again; in maxEarly waits if it was lost to goroutines.
 //
 // A rank that has just woken another one polls until that has had time to wake up, unless the other
 // one needs the rank's processor for that. It would otherwise park meanwhile, and the two would go on
@@ -160,6 +160,9 @@ func (b *budget) end(w *wait) {
 	case w.lost:
 		b.crowd = w.crowd
 		b.backOff = min(max(2*b.backOff, minEarly), maxEarly)
+		if w.crowd { // to park costs little while other goroutines are ready to run
+			b.backOff = maxEarly
+		}
 		b.early = b.backOff
 	case b.early > 0:
 		b.early--

@@ -118,7 +118,7 @@ func TestCrowdedProcessors(t *testing.T) {
 	waiting = func(*[1]metrics.Sample) uint64 { return 1 }
 	_, pauses = p.wait(forever, false)
 	require.InDelta(t, p.crowdPauses, pauses, float64(p.countPauses))
-	require.Equal(t, minEarly, p.early)
+	require.Equal(t, maxEarly, p.early)
 }
 
 // A rank that is a process tells when it has lost its core to another thread, and not when goroutines
@@ -139,8 +139,8 @@ func TestLostCoresAreTold(t *testing.T) {
 	waiting = func(*[1]metrics.Sample) uint64 { return 1 }
 	call()
 	require.Empty(t, n.lost)
-	require.Equal(t, minEarly, r.spinning.early)
-	for range minEarly {
+	require.Equal(t, maxEarly, r.spinning.early)
+	for range maxEarly {
 		call()
 	}
 	waiting = func(*[1]metrics.Sample) uint64 { return 0 }
