@@ -12,8 +12,7 @@ import (
 // therefore finds them polling, and no call waits for a rank to wake up.
 //
 // A poll ends early if the rank shares its core: another thread has run on it meanwhile, a yield
-// took a time slice, or other goroutines have waited for a processor for crowdTime. A goroutine that
-// was woken waits for one for a moment too. The next waits then poll for about a microsecond only: in
+// took a time slice, or other goroutines have waited for a processor for crowdTime. The next waits then poll for about a microsecond only: in
 // minEarly waits at first, because other threads and goroutines run now and then, and in twice as
 // many each time that the core is lost again; in maxEarly waits if it was lost to goroutines.
 //
@@ -50,7 +49,7 @@ type budget struct {
 	early       int  // the next waits that park early
 	backOff     int  // early after the core was lost last; 0 after a wait that did not lose it
 	crowd       bool // it was lost to goroutines
-	runnable    *[1]metrics.Sample
+	goroutines  *[3]metrics.Sample
 }
 
 // newBudget returns the budget of waits that poll if poll is set, and yield if processes is not
@@ -63,7 +62,8 @@ func newBudget(poll bool, processes Processes) (b budget) {
 		b.earlyPauses = spin.Pauses(earlyTime)
 		b.countPauses = (spin.Pauses(countEvery)/lookEvery + 1) * lookEvery
 		b.crowdPauses = min(spin.Pauses(max(crowdTime, 2*wakeTime)), b.pauses/2)
-		b.runnable = &[1]metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}
+		b.goroutines = &[3]metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"},
+			{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/gomaxprocs:threads"}}
 	}
 	if processes != nil {
 		b.maxYields = maxYields
@@ -138,7 +138,7 @@ func (b *budget) poll(w *wait) {
 	w.lost = w.last != 0 && now-w.last > timeSlice
 	w.last = now
 	if w.pauses%b.countPauses == 0 {
-		if waiting(b.runnable) == 0 {
+		if waiting(b.goroutines) == 0 {
 			w.roomy = w.pauses
 		}
 		w.crowd = w.pauses-w.roomy >= b.crowdPauses
@@ -147,11 +147,16 @@ func (b *budget) poll(w *wait) {
 	w.polled = w.polled || w.lost
 }
 
-// waiting returns how many goroutines of this process are ready to run and have no processor, in
-// 0.1 to 0.2 us. Tests replace it.
-var waiting = func(runnable *[1]metrics.Sample) uint64 {
-	metrics.Read(runnable[:])
-	return runnable[0].Value.Uint64()
+// waiting returns how many goroutines of this process are ready to run and find all processors
+// busy, in 0.2 us. A goroutine that was woken while a processor is idle does not count: it will soon
+// run there. Tests replace it.
+var waiting = func(goroutines *[3]metrics.Sample) uint64 {
+	metrics.Read(goroutines[:])
+	runnable, running, processors := goroutines[0].Value.Uint64(), goroutines[1].Value.Uint64(), goroutines[2].Value.Uint64()
+	if running < processors {
+		return 0
+	}
+	return runnable
 }
 
 // end adapts the budget after a wait.

@@ -30,7 +30,7 @@ func newPoller(t *testing.T) *poller {
 func setClock(t *testing.T, tick *time.Duration) {
 	now, realClock, realWaiting := time.Hour, clock, waiting
 	clock = func() time.Duration { now += *tick; return now }
-	waiting = func(*[1]metrics.Sample) uint64 { return 0 }
+	waiting = func(*[3]metrics.Sample) uint64 { return 0 }
 	t.Cleanup(func() { clock, waiting = realClock, realWaiting })
 }
 
@@ -107,7 +107,7 @@ func TestWakersPoll(t *testing.T) {
 func TestCrowdedProcessors(t *testing.T) {
 	p := newPoller(t)
 	counts := 0
-	waiting = func(*[1]metrics.Sample) uint64 { // for most of crowdTime, again and again
+	waiting = func(*[3]metrics.Sample) uint64 { // for most of crowdTime, again and again
 		counts++
 		return uint64(counts % (p.crowdPauses / p.countPauses))
 	}
@@ -115,7 +115,7 @@ func TestCrowdedProcessors(t *testing.T) {
 	require.Equal(t, p.pauses, pauses)
 	require.Zero(t, p.early)
 
-	waiting = func(*[1]metrics.Sample) uint64 { return 1 }
+	waiting = func(*[3]metrics.Sample) uint64 { return 1 }
 	_, pauses = p.wait(forever, false)
 	require.InDelta(t, p.crowdPauses, pauses, float64(p.countPauses))
 	require.Equal(t, maxEarly, p.early)
@@ -136,14 +136,14 @@ func TestLostCoresAreTold(t *testing.T) {
 		require.NoError(t, r.AwaitAll())
 	}
 	call()
-	waiting = func(*[1]metrics.Sample) uint64 { return 1 }
+	waiting = func(*[3]metrics.Sample) uint64 { return 1 }
 	call()
 	require.Empty(t, n.lost)
 	require.Equal(t, maxEarly, r.spinning.early)
 	for range maxEarly {
 		call()
 	}
-	waiting = func(*[1]metrics.Sample) uint64 { return 0 }
+	waiting = func(*[3]metrics.Sample) uint64 { return 0 }
 	p.tick = 2 * timeSlice
 	call()
 	require.Equal(t, []int{1}, n.lost)
@@ -158,7 +158,7 @@ func TestWaiting(t *testing.T) {
 	for range 3 {
 		done.Go(func() {})
 	}
-	require.GreaterOrEqual(t, waiting(b.runnable), uint64(3))
+	require.GreaterOrEqual(t, waiting(b.goroutines), uint64(3))
 	done.Wait()
-	require.Zero(t, testing.AllocsPerRun(100, func() { waiting(b.runnable) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { waiting(b.goroutines) }))
 }
