@@ -7,20 +7,24 @@ import (
 	"github.com/goccl/goccl/internal/spin"
 )
 
-// If each rank has a core, a wait polls for pollTime, or for as long as a wake-up takes here if that
+// If each rank has a core, a wait polls for leastPoll, or for as long as a wake-up takes here if that
 // is longer, and then parks. A rank that computes for less than that longer than the others
 // therefore finds them polling, and no call waits for a rank to wake up.
 //
 // A poll ends early if the rank shares its core: another thread has run on it meanwhile, a yield
-// took a time slice, or other goroutines have waited for a processor for crowdTime. The next waits then poll for about a microsecond only: in
-// minEarly waits at first, because other threads and goroutines run now and then, and in twice as
-// many each time that the core is lost again; in maxEarly waits if it was lost to goroutines.
+// took a time slice, or other goroutines have waited for a processor for crowdTime. The next waits
+// then poll for about a microsecond only: in minEarly waits at first, because other threads run now
+// and then, and in twice as many each time that the core is lost again; in maxEarly waits if it was
+// lost to goroutines.
+//
+// A poll is bounded by a count of pauses as well, because a clock may stand still: that of a bubble
+// of testing/synctest does. How long a pause takes is measured once, and changes.
 //
 // A rank that has just woken another one polls until that has had time to wake up, unless the other
 // one needs the rank's processor for that. It would otherwise park meanwhile, and the two would go on
 // waking each other.
 const (
-	pollTime    = 400 * time.Microsecond
+	leastPoll   = 400 * time.Microsecond
 	crowdTime   = 100 * time.Microsecond
 	lookEvery   = 64                     // pauses between two checks for interruptions, and of the clock
 	countEvery  = 10 * time.Microsecond  // between two counts of the goroutines without a processor
@@ -40,15 +44,14 @@ const maxYields = 100
 // budget determines how long the waits of one goroutine poll and yield before they sleep. It
 // learns from earlier waits. With the zero value waits sleep at once.
 type budget struct {
-	pauses      int  // of a poll; 0: waits do not poll
-	wakePauses  int  // of a poll while another rank wakes up
-	earlyPauses int  // of a poll in a wait that parks early
-	countPauses int  // between two counts of the goroutines without a processor; a multiple of lookEvery
-	crowdPauses int  // while goroutines wait for a processor until the core counts as lost
-	maxYields   int  // 0 if ranks are goroutines
-	early       int  // the next waits that park early
-	backOff     int  // early after the core was lost last; 0 after a wait that did not lose it
-	crowd       bool // it was lost to goroutines
+	pollTime    time.Duration // 0: waits do not poll
+	wakeTime    time.Duration // of a poll while another rank wakes up
+	mostPauses  int           // of a poll, whatever the clock says
+	earlyPauses int           // of a poll in a wait that parks early
+	maxYields   int           // 0 if ranks are goroutines
+	early       int           // the next waits that park early
+	backOff     int           // early after the core was lost last; 0 after a wait that did not lose it
+	crowd       bool          // it was lost to goroutines
 	goroutines  *[3]metrics.Sample
 }
 
@@ -57,11 +60,9 @@ type budget struct {
 func newBudget(poll bool, processes Processes) (b budget) {
 	if poll {
 		wakeTime := min(max(spin.WakeTime(), minWakeTime), maxWakeTime)
-		b.wakePauses = spin.Pauses(wakeTime)
-		b.pauses = spin.Pauses(max(pollTime, wakeTime))
+		b.wakeTime, b.pollTime = wakeTime, max(leastPoll, wakeTime)
+		b.mostPauses = spin.Pauses(4 * b.pollTime)
 		b.earlyPauses = spin.Pauses(earlyTime)
-		b.countPauses = (spin.Pauses(countEvery)/lookEvery + 1) * lookEvery
-		b.crowdPauses = min(spin.Pauses(max(crowdTime, 2*wakeTime)), b.pauses/2)
 		b.goroutines = &[3]metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"},
 			{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/gomaxprocs:threads"}}
 	}
@@ -75,16 +76,18 @@ func newBudget(poll bool, processes Processes) (b budget) {
 type wait struct {
 	pauses int
 	yields int
-	roomy  int  // pauses before other goroutines began to wait for a processor
 	wakes  bool // the rank has just woken another one
 	polled bool // the poll is over
 	lost   bool // the core was lost
 	crowd  bool // to goroutines
 	looked bool
 	parked bool
-	woken  bool          // it has returned from a sleep and not looked since
-	events uint64        // as of the last look
-	last   time.Duration // of clock, as of the last look at it; 0 before the first
+	woken  bool   // it has returned from a sleep and not looked since
+	events uint64 // as of the last look
+
+	// Times of clock: of the first and the last look at it, of the last count of goroutines and of
+	// the last one that found none without a processor. All are 0 before the first look.
+	began, last, counted, roomy time.Duration
 }
 
 // clock returns the time since the program started. Tests replace it.
@@ -105,7 +108,7 @@ const (
 // spend determines the next step of a wait, and takes it if it is a pause or a yield.
 func (b *budget) spend(w *wait, processes Processes) expense {
 	switch {
-	case b.pauses > 0 && !w.polled:
+	case b.pollTime > 0 && !w.polled:
 		spin.Pause()
 		w.pauses++
 		b.poll(w)
@@ -123,28 +126,30 @@ func (b *budget) spend(w *wait, processes Processes) expense {
 
 // poll determines, after a pause, whether the poll is over.
 func (b *budget) poll(w *wait) {
-	limit := b.pauses
-	switch {
-	case b.early > 0 && w.wakes && !b.crowd:
-		limit = b.wakePauses
-	case b.early > 0:
-		limit = b.earlyPauses
-	}
-	w.polled = w.pauses >= limit
+	early := b.early > 0 && (!w.wakes || b.crowd)
+	w.polled = w.pauses >= b.mostPauses || early && w.pauses >= b.earlyPauses
 	if w.pauses%lookEvery != 0 {
 		return
 	}
 	now := clock()
-	w.lost = w.last != 0 && now-w.last > timeSlice
+	if w.last == 0 {
+		w.began, w.counted, w.roomy, w.last = now, now, now, now
+	}
+	w.lost = now-w.last > timeSlice
 	w.last = now
-	if w.pauses%b.countPauses == 0 {
+	if now-w.counted >= countEvery {
+		w.counted = now
 		if waiting(b.goroutines) == 0 {
-			w.roomy = w.pauses
+			w.roomy = now
 		}
-		w.crowd = w.pauses-w.roomy >= b.crowdPauses
+		w.crowd = now-w.roomy >= crowdTime
 		w.lost = w.lost || w.crowd
 	}
-	w.polled = w.polled || w.lost
+	limit := b.pollTime
+	if b.early > 0 {
+		limit = b.wakeTime
+	}
+	w.polled = w.polled || w.lost || now-w.began >= limit
 }
 
 // waiting returns how many goroutines of this process are ready to run and find all processors

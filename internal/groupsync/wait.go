@@ -106,7 +106,7 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 
 func (r *Member) endWait(w *wait) {
 	r.budget.end(w)
-	if w.lost && !w.crowd && r.budget.pauses > 0 && r.group.processes != nil {
+	if w.lost && !w.crowd && r.budget.pollTime > 0 && r.group.processes != nil {
 		r.group.processes.LostCore(r.rank)
 	}
 	if w.parked {
