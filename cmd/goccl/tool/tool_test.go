@@ -305,7 +305,7 @@ func TestEager(t *testing.T) {
 func TestProcesses(t *testing.T) {
 	alone(t)
 	writeFile(t, "shm.yaml", "version: 1\ndefaults: {transport: shm}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n")
-	r := reported(t, "explain", "--config=shm.yaml", "--ranks=2,64,65536", "--collective=all_reduce", "--bytes=2KiB,64KiB")
+	r := reported(t, "explain", "--config=shm.yaml", "--ranks=2,64,65536", "--collective=all_reduce", "--bytes=2KiB,8KiB")
 	for i, eager := range [][]bool{{true, true}, {true, false}, {false, false}} {
 		w := r.Worlds[i]
 		require.Equal(t, "shm", w.Transport)
