@@ -190,11 +190,9 @@ func (c *benchCommand) measure(ctx context.Context, stdout io.Writer, bars bars,
 			return err
 		}
 	}
-	for _, job := range jobs {
-		for _, ranks := range plan.Ranks {
-			if _, err := job.Resolve(ranks); err != nil && len(jobs) > 1 { // before anything is measured
-				return fmt.Errorf("%v cannot have %d ranks: %w", job, ranks, err)
-			}
+	if len(jobs) > 1 { // before anything is measured
+		if _, err := resolved(jobs, plan.Ranks); err != nil {
+			return err
 		}
 	}
 	document := measure.NewDocument(found)
@@ -211,28 +209,44 @@ func (c *benchCommand) measure(ctx context.Context, stdout io.Writer, bars bars,
 // jobs returns the combinations of configuration, topology and transport that the flags ask for, and
 // describes the configurations.
 func (c *benchCommand) jobs() (jobs []*measure.Job, found measure.Config, err error) {
+	job := &measure.Job{Entries: c.Algorithm, Params: c.Param, Memory: c.Memory, Budget: c.budget()}
+	jobs = job.Combine(c.Config, c.Topology, c.Transport)
+	found, err = loadJobs(jobs)
+	return jobs, found, err
+}
+
+// loadJobs loads the configurations of jobs, and describes them.
+func loadJobs(jobs []*measure.Job) (found measure.Config, err error) {
 	var files []string
-	for _, file := range orElse(c.Config, "") {
-		var grids []*measure.Grid
-		for _, grid := range c.Topology {
-			grids = append(grids, &grid)
+	for _, job := range jobs {
+		if found, err = loadJob(job); err != nil {
+			return found, err
 		}
-		for _, grid := range orElse(grids, nil) {
-			for _, transport := range orElse(c.Transport, "") {
-				job := &measure.Job{
-					File: file, Grid: grid, Transport: transport,
-					Entries: c.Algorithm, Params: c.Param, Memory: c.Memory, Budget: c.budget(),
-				}
-				if found, err = loadJob(job); err != nil {
-					return nil, found, err
-				}
-				jobs = append(jobs, job)
-			}
+		if !slices.Contains(files, found.File) {
+			files = append(files, found.File)
 		}
-		files = append(files, found.File)
 	}
 	found.File = strings.Join(files, ", ")
-	return jobs, found, nil
+	return found, nil
+}
+
+// resolved returns the settings of each job for each number of ranks.
+func resolved(jobs []*measure.Job, ranks []int) (all [][]*config.Settings, err error) {
+	for _, job := range jobs {
+		var of []*config.Settings
+		for _, n := range ranks {
+			settings, err := job.Resolve(n)
+			switch {
+			case err != nil && len(jobs) > 1:
+				return nil, fmt.Errorf("%v cannot have %d ranks: %w", job, n, err)
+			case err != nil:
+				return nil, err
+			}
+			of = append(of, settings)
+		}
+		all = append(all, of)
+	}
+	return all, nil
 }
 
 // noTwins returns an error if a flag names a value twice.

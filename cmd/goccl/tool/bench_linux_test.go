@@ -65,6 +65,55 @@ func TestBenchTransports(t *testing.T) {
 	}
 }
 
+// A sweep measures every combination that its file asks for, and each has cells of its own.
+func TestSweepOfCombinations(t *testing.T) {
+	alone(t)
+	for _, name := range []string{"a", "b"} {
+		writeFile(t, name+".yaml", "version: 1\nalgorithms: {tree: {module: tree, params: {chunk: 64KiB}}}\nrules: [{algorithm: tree}]\n")
+	}
+	const text = "version: 1\nconfig: [a.yaml, b.yaml]\ntopology: [ring_1d, torus_2d:2x1]\ntransport: [local, shm]\nparams: {tree: {chunk: [1KiB, 2KiB]}}\n" +
+		"memory: [private, alloc]\nranks: 2\nbytes: 4KiB\ncompute: 20us\nbuckets: 2\ntime: 1ms\nwarmup: 0\nmin_calls: 2\nmax_calls: 2\n"
+	writeFile(t, "all.yaml", text)
+	c, stderr := program(t, "bench", "--sweep=all.yaml")
+	_, err := c.Output()
+	require.NoError(t, err, "%s", stderr)
+	got := map[string]int{}
+	for _, row := range records(t, "all-results/results.csv") {
+		require.Equal(t, "0", row["errors"])
+		if row["library"] == measure.Library {
+			got[row["config"]+" "+row["topology"]+" "+row["transport"]]++
+			got[row["entry"]+" "+row["params"]+" "+row["memory"]]++
+			require.Equal(t, "2", row["buckets"])
+		}
+	}
+	want := map[string]int{}
+	for _, file := range []string{"a.yaml", "b.yaml"} {
+		for _, grid := range []string{"ring_1d", "torus_2d:2x1"} {
+			want[file+" "+grid+" local"], want[file+" "+grid+" shm"] = 4, 4
+		}
+	}
+	for _, params := range []string{"chunk=1KiB", "chunk=2KiB"} {
+		want["tree "+params+" private"], want["tree "+params+" alloc"] = 8, 8
+	}
+	require.Equal(t, want, got)
+	page, err := os.ReadFile("all-results/report.html")
+	require.NoError(t, err)
+	require.Contains(t, string(page), " %, 2 ranks over shm, torus_2d:2x1, b.yaml</h2>")
+	require.Contains(t, string(page), "held in b.yaml, torus_2d:2x1 over shm, for 2 ranks")
+
+	c, stderr = program(t, "bench", "--sweep=all.yaml")
+	done, err := c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Contains(t, string(done), "8 cells, 8 of them done already")
+
+	writeFile(t, "wrong.yaml", strings.Replace(text, "torus_2d:2x1", "torus_2d:3x1", 1))
+	c, stderr = program(t, "bench", "--sweep=wrong.yaml")
+	_, err = c.Output()
+	require.Error(t, err)
+	require.Contains(t, stderr.String(), "a.yaml, torus_2d:3x1 over local cannot have 2 ranks: ")
+	require.NoDirExists(t, "wrong-results")
+}
+
 // The ranks of a launcher measure together, and rank 0 prints and writes the files.
 func TestBenchUnderALauncher(t *testing.T) {
 	alone(t)

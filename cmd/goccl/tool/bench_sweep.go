@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/cmd/goccl/internal/sweep"
 )
@@ -22,51 +22,58 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars, h
 	if err != nil {
 		return err
 	}
-	cfg, found, err := loadConfig(file.Config)
+	jobs := file.Job.Combine(file.Configs, file.Topologies, file.Transports)
+	found, err := loadJobs(jobs)
 	if err != nil {
 		return err
 	}
-	if file.Config != "" {
+	if len(file.Configs) > 0 {
 		found.FoundBy = "the sweep file"
 	}
-	job := measure.Job{Config: cfg, File: file.Config, Transport: file.Transport, Entries: file.Entries, Budget: file.Budget}
-	var settings []*config.Settings
-	for _, ranks := range file.Plan.Ranks {
-		s, err := job.Resolve(ranks)
-		if err != nil {
-			return err
-		}
-		settings = append(settings, s)
+	settings, err := resolved(jobs, file.Plan.Ranks)
+	if err != nil {
+		return err
 	}
-	store, err := sweep.Open(c.outDir(), sweep.NewFingerprint(file, settings), c.Fresh)
+	store, err := sweep.Open(c.outDir(), sweep.NewFingerprint(file, slices.Concat(settings...)), c.Fresh)
 	if err != nil {
 		return err
 	}
 
-	cases := file.Plan.Cases()
 	document := measure.NewDocument(found)
-	done := 0
-	for _, cell := range cases {
-		if _, there, err := store.Load(cell); err != nil {
-			return err
-		} else if there {
-			done++
-		}
-	}
-	fmt.Fprintf(stdout, "sweep          %s: %d cells, %d of them done already\n", c.Sweep, len(cases), done)
-	err = newBenchTable(stdout, bars, document).measureAll(cases, func(cell measure.Case) (measure.Result, error) {
-		r, there, err := store.Load(cell)
-		if err == nil && !there {
-			if r, err = hosts.measure(ctx, &job, cell); err == nil {
-				err = store.Save(r)
+	cells, done := 0, 0
+	for i := range jobs {
+		for _, cell := range file.Plan.Cases() {
+			_, there, err := store.Load(i, cell)
+			if err != nil {
+				return err
+			}
+			cells++
+			if there {
+				done++
 			}
 		}
-		return r, err
-	})
-	if err != nil {
-		return fmt.Errorf("%w; %d of %d cells are done, and the same command continues from there", err, len(document.Results), len(cases))
 	}
-	return errors.Join(writeReport(stdout, store, file, document, settings[0]), judge(document.Results))
+	fmt.Fprintf(stdout, "sweep          %s: %d cells, %d of them done already\n", c.Sweep, cells, done)
+	table := newBenchTable(stdout, bars, document)
+	for i, job := range jobs {
+		err = table.measureAll(file.Plan.Cases(), func(cell measure.Case) (measure.Result, error) {
+			r, there, err := store.Load(i, cell)
+			if err == nil && !there {
+				if r, err = hosts.measure(ctx, job, cell); err == nil {
+					err = store.Save(i, r)
+				}
+			}
+			return r, err
+		})
+		if err != nil {
+			return fmt.Errorf("%w; %d of %d cells are done, and the same command continues from there", err, len(document.Results), cells)
+		}
+	}
+	var held []sweep.Held
+	for i, job := range jobs {
+		held = append(held, sweep.Held{Of: job.String(), Settings: settings[i][0]})
+	}
+	return errors.Join(writeReport(stdout, store, file, document, held), judge(document.Results))
 }
 
 func (c *benchCommand) outDir() string {
@@ -74,7 +81,7 @@ func (c *benchCommand) outDir() string {
 	return cmp.Or(c.Out, strings.TrimSuffix(name, filepath.Ext(name))+"-results")
 }
 
-func writeReport(stdout io.Writer, store *sweep.Store, file *sweep.File, document *measure.Document, settings *config.Settings) error {
+func writeReport(stdout io.Writer, store *sweep.Store, file *sweep.File, document *measure.Document, settings []sweep.Held) error {
 	var table bytes.Buffer
 	if err := measure.WriteCSV(&table, document.Results); err != nil {
 		return err

@@ -69,10 +69,7 @@ const (
 
 // memory returns the kinds of memory to measure.
 func (j *Job) memory() []string {
-	if len(j.Memory) == 0 {
-		return []string{Private}
-	}
-	return j.Memory
+	return orOne(j.Memory, Private)
 }
 
 // Validate checks the budget and the list of entries; Measure checks that the entries
@@ -90,6 +87,33 @@ func (j *Job) Validate() error {
 		}
 	}
 	return err
+}
+
+// Combine returns a copy of j, without its configuration, for every combination of a configuration file, a
+// topology and a transport. An empty list has one member: the one of j.
+func (j *Job) Combine(files []string, grids []Grid, transports []string) (jobs []*Job) {
+	topologies := []*Grid{}
+	for _, g := range grids {
+		topologies = append(topologies, &g)
+	}
+	for _, file := range orOne(files, j.File) {
+		for _, grid := range orOne(topologies, j.Grid) {
+			for _, transport := range orOne(transports, j.Transport) {
+				of := *j
+				of.Config, of.File, of.Grid, of.Transport = nil, file, grid, transport
+				jobs = append(jobs, &of)
+			}
+		}
+	}
+	return jobs
+}
+
+// orOne returns list, or one if it is empty.
+func orOne[T any](list []T, one T) []T {
+	if len(list) == 0 {
+		return []T{one}
+	}
+	return list
 }
 
 // String describes the combination that the job is: its configuration, topology and transport.

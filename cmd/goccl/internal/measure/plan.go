@@ -31,8 +31,8 @@ const (
 	DefaultBuckets = 4
 )
 
-// maxBuckets bounds Plan.Buckets.
-const maxBuckets = maxTurnCalls
+// MaxBuckets bounds Plan.Buckets.
+const MaxBuckets = maxTurnCalls
 
 // Validate checks the values.
 func (p *Plan) Validate() error {
@@ -61,8 +61,8 @@ func (p *Plan) Validate() error {
 		return fmt.Errorf("a jitter of %v: from 0 to 1 is possible, a share of the time to compute", p.Jitter)
 	case p.Jitter > 0 && p.Compute == 0:
 		return errors.New("a jitter needs a time to compute")
-	case p.Buckets < 0 || p.Buckets > maxBuckets:
-		return fmt.Errorf("%d calls in a row: from 1 to %d are possible", p.Buckets, maxBuckets)
+	case p.Buckets < 0 || p.Buckets > MaxBuckets:
+		return fmt.Errorf("%d calls in a row: from 1 to %d are possible", p.Buckets, MaxBuckets)
 	}
 	for _, n := range p.Ranks {
 		if n < 1 || n > config.MaxRanks {

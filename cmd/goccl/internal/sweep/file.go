@@ -2,10 +2,12 @@ package sweep
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
@@ -18,12 +20,13 @@ type File struct {
 	Path  string
 	Text  string // as it stands on disk
 	Title string
-	// Config is the configuration file, relative to the sweep file's directory, or "".
-	Config    string
-	Transport string
-	Entries   []string
-	Plan      measure.Plan
-	Budget    measure.Budget
+	// All combinations of these are measured, each with all cases of Plan. None: what a program
+	// finds, or what is configured.
+	Configs    []string // configuration files; in the text relative to the sweep file's directory
+	Topologies []measure.Grid
+	Transports []string
+	Job        measure.Job // entries, parameters, memory and budget
+	Plan       measure.Plan
 }
 
 // Load reads the file at path.
@@ -45,8 +48,9 @@ func Parse(path, text string) (*File, error) {
 			DTypes:      []string{ccl.Float32.String()},
 			Ops:         []string{ccl.Sum.String()},
 			InPlace:     []bool{true},
+			Jitter:      notGiven,
 		},
-		Budget: measure.DefaultBudget,
+		Job: measure.Job{Budget: measure.DefaultBudget},
 	}
 	root, err := strictyaml.Parse([]byte(text), func(line int, key, message string) error {
 		return &config.Error{File: path, Line: line, Key: key, Message: message}
@@ -60,10 +64,29 @@ func Parse(path, text string) (*File, error) {
 	if f.Title == "" {
 		f.Title = filepath.Base(path)
 	}
-	if err := errors.Join(f.Budget.Validate(), f.Plan.Validate()); err != nil { // mistakes in combinations of values
+	f.pace()
+	if err := errors.Join(f.Job.Validate(), f.Plan.Validate()); err != nil { // mistakes in combinations of values
 		return nil, root.Errorf("%v", err)
 	}
 	return f, nil
+}
+
+// notGiven is the jitter of a file without one.
+const notGiven = -1
+
+// pace sets what the file does not say of how ranks compute, as the flags do.
+func (f *File) pace() {
+	p := &f.Plan
+	computes := p.Compute > 0
+	switch {
+	case p.Jitter == notGiven && computes:
+		p.Jitter = measure.DefaultJitter
+	case p.Jitter == notGiven:
+		p.Jitter = 0
+	}
+	if p.Buckets == 0 && computes {
+		p.Buckets = measure.DefaultBuckets
+	}
 }
 
 // keys returns the reader of each key.
@@ -72,10 +95,13 @@ func (f *File) keys() strictyaml.Fields {
 	return strictyaml.Fields{
 		"version":     one(&version, strictyaml.Node.Version),
 		"title":       one(&f.Title, asText),
-		"config":      one(&f.Config, f.asPath),
-		"transport":   one(&f.Transport, asText),
+		"config":      some(&f.Configs, f.asPath),
+		"topology":    some(&f.Topologies, asGrid),
+		"transport":   some(&f.Transports, asText),
 		"collectives": some(&f.Plan.Collectives, planned(func(name string) measure.Plan { return measure.Plan{Collectives: []string{name}} })),
-		"algorithms":  some(&f.Entries, asText),
+		"algorithms":  some(&f.Job.Entries, asText),
+		"params":      f.readParams,
+		"memory":      some(&f.Job.Memory, asText),
 		"ranks":       some(&f.Plan.Ranks, func(n strictyaml.Node) (int, error) { return n.Whole(1, config.MaxRanks) }),
 		"bytes":       f.readBytes,
 		"dtypes":      some(&f.Plan.DTypes, planned(func(name string) measure.Plan { return measure.Plan{DTypes: []string{name}} })),
@@ -83,11 +109,27 @@ func (f *File) keys() strictyaml.Fields {
 		"in_place":    some(&f.Plan.InPlace, strictyaml.Node.Bool),
 		"root":        one(&f.Plan.Root, asNumber),
 		"consume":     one(&f.Plan.Consume, strictyaml.Node.Bool),
-		"time":        one(&f.Budget.Time, strictyaml.Node.Duration),
-		"warmup":      one(&f.Budget.Warmup, asNumber),
-		"min_calls":   one(&f.Budget.MinCalls, asNumber),
-		"max_calls":   one(&f.Budget.MaxCalls, asNumber),
+		"compute":     one(&f.Plan.Compute, strictyaml.Node.Duration),
+		"jitter":      one(&f.Plan.Jitter, asShare),
+		"buckets":     one(&f.Plan.Buckets, func(n strictyaml.Node) (int, error) { return n.Whole(1, measure.MaxBuckets) }),
+		"time":        one(&f.Job.Budget.Time, strictyaml.Node.Duration),
+		"warmup":      one(&f.Job.Budget.Warmup, asNumber),
+		"min_calls":   one(&f.Job.Budget.MinCalls, asNumber),
+		"max_calls":   one(&f.Job.Budget.MaxCalls, asNumber),
 	}
+}
+
+// readParams reads the values of parameters, by entry and key.
+func (f *File) readParams(n strictyaml.Node) error {
+	f.Job.Params = nil
+	return n.Each(func(of strictyaml.Node, entry string) error {
+		return of.Each(func(values strictyaml.Node, key string) error {
+			p := measure.Param{Entry: entry, Key: key}
+			err := some(&p.Values, asValue)(values)
+			f.Job.Params = append(f.Job.Params, p)
+			return err
+		})
+	})
 }
 
 // readBytes reads sizes: a list, or begin, end and factor.
@@ -147,6 +189,31 @@ func some[T comparable](into *[]T, read func(strictyaml.Node) (T, error)) func(s
 
 func asText(n strictyaml.Node) (string, error) {
 	return strictyaml.Scalar(n, func(s string) (string, error) { return s, nil })
+}
+
+// asValue reads any value that is no list and no mapping, by its letters.
+func asValue(n strictyaml.Node) (string, error) {
+	if n.IsList() || n.IsMapping() {
+		return "", n.Errorf("want a value, got %s", n.What())
+	}
+	return n.Value(), nil
+}
+
+func asGrid(n strictyaml.Node) (measure.Grid, error) {
+	return strictyaml.Scalar(n, func(s string) (g measure.Grid, err error) {
+		err = g.UnmarshalText([]byte(s))
+		return g, err
+	})
+}
+
+func asShare(n strictyaml.Node) (float64, error) {
+	return strictyaml.Scalar(n, func(s string) (float64, error) {
+		share, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(share >= 0 && share <= 1) {
+			return 0, fmt.Errorf("%s is not a share: want a number from 0 to 1", s)
+		}
+		return share, nil
+	})
 }
 
 func asNumber(n strictyaml.Node) (int, error) { return n.Whole(math.MinInt, math.MaxInt) }

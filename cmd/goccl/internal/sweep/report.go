@@ -22,13 +22,19 @@ var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap
 	"fastest":  fastest,
 }).Parse(page))
 
+// Held are the settings that held in a job.
+type Held struct {
+	Of string // the job
+	*config.Settings
+}
+
 // Report makes a self-contained HTML document of the results of a sweep: pictures, tables,
-// the machine, the configuration with the given settings, and the sweep file.
-func Report(f *File, d *measure.Document, settings *config.Settings) ([]byte, error) {
+// the machine, the settings, and the sweep file.
+func Report(f *File, d *measure.Document, settings []Held) ([]byte, error) {
 	about := struct {
 		*File
 		*measure.Document
-		Settings *config.Settings
+		Settings []Held
 		Sections []reportSection
 		Wrong    int // rows
 	}{File: f, Document: d, Settings: settings}
@@ -48,7 +54,7 @@ func Report(f *File, d *measure.Document, settings *config.Settings) ([]byte, er
 		}
 	}
 	for i := range about.Sections {
-		about.Sections[i].fill()
+		about.Sections[i].fill(d.Config.File)
 	}
 	var b bytes.Buffer
 	if err := reportTemplate.Execute(&b, about); err != nil {
@@ -65,14 +71,15 @@ type reportSection struct {
 	Entries []string
 }
 
-func (s *reportSection) fill() {
+// fill sets what follows from the results. configs are the files of all of them.
+func (s *reportSection) fill(configs string) {
 	first := s.Results[0]
-	s.Title = first.Title()
-	if first.Transport != "" {
-		s.Title += " over " + first.Transport
+	s.Title = first.Heading()
+	if first.Config != "" && first.Config != configs {
+		s.Title += ", " + first.Config
 	}
 	for _, row := range first.Algorithms() {
-		s.Entries = append(s.Entries, cmp.Or(row.Entry, row.Library))
+		s.Entries = append(s.Entries, cmp.Or(row.Name(), row.Library))
 	}
 	if picture, err := chart.SVG(s.Results); err == nil { // else there are no lengths, or all entries are rejected
 		_, element, _ := bytes.Cut(picture, []byte("?>")) // HTML has no XML declarations

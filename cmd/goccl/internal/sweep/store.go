@@ -17,12 +17,13 @@ import (
 // Fingerprint identifies the conditions of a Store's results.
 type Fingerprint struct {
 	Sweep         string `json:"sweep"`         // SHA-256 of the sweep file
-	Configuration string `json:"configuration"` // SHA-256 of the settings for all world sizes
+	Configuration string `json:"configuration"` // SHA-256 of the settings of all jobs and world sizes
 	Machine       string `json:"machine"`
 	Program       string `json:"program"` // revision of the source, "" if unknown
 }
 
-// NewFingerprint returns the fingerprint of a file with its settings on this machine.
+// NewFingerprint returns the fingerprint of a file with its settings, of all jobs and world sizes, on this
+// machine.
 func NewFingerprint(f *File, settings []*config.Settings) Fingerprint {
 	all := sha256.New()
 	for _, s := range settings {
@@ -54,7 +55,7 @@ func (p Fingerprint) differs(other Fingerprint) string {
 }
 
 // Store is a directory of results: sweep.json with the Fingerprint, and a file in
-// cells for each finished case.
+// cells for each finished case of a job.
 type Store struct{ dir string }
 
 // Open opens the store in a directory, which it creates if necessary. Finished cells of another
@@ -94,9 +95,9 @@ func Open(dir string, p Fingerprint, fresh bool) (*Store, error) {
 // Path returns the name of a file in the store.
 func (s *Store) Path(name string) string { return filepath.Join(s.dir, name) }
 
-// Load returns the result of a case, if it is finished.
-func (s *Store) Load(c measure.Case) (r measure.Result, done bool, err error) {
-	path := s.cell(c)
+// Load returns the result of a case of a job, if it is finished. Jobs have the numbers of their order.
+func (s *Store) Load(job int, c measure.Case) (r measure.Result, done bool, err error) {
+	path := s.cell(job, c)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, false, nil
@@ -113,21 +114,21 @@ func (s *Store) Load(c measure.Case) (r measure.Result, done bool, err error) {
 	return r, true, nil
 }
 
-// Save stores the result of its case.
-func (s *Store) Save(r measure.Result) error {
+// Save stores the result of its case of a job.
+func (s *Store) Save(job int, r measure.Result) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return WriteFile(s.cell(r.Case), append(text, '\n'))
+	return WriteFile(s.cell(job, r.Case), append(text, '\n'))
 }
 
-func (s *Store) cell(c measure.Case) string {
+func (s *Store) cell(job int, c measure.Case) string {
 	place := "out_of_place"
 	if c.InPlace {
 		place = "in_place"
 	}
-	name := fmt.Sprintf("%s-%s-%s-%d_ranks-%s-%d.json", c.Collective, c.DType, c.Op, c.Ranks, place, c.Bytes)
+	name := fmt.Sprintf("%d-%s-%s-%s-%d_ranks-%s-%d.json", job+1, c.Collective, c.DType, c.Op, c.Ranks, place, c.Bytes)
 	return filepath.Join(s.dir, "cells", name)
 }
 

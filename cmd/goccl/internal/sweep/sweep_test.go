@@ -12,14 +12,18 @@ import (
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/topology"
 )
 
 const whole = `version: 1
 title: Everything
-config: rules/ccl.yaml
-transport: local
+config: [rules/ccl.yaml, b.yaml]
+topology: [ring_1d, torus_2d:2x1]
+transport: [local, shm]
 collectives: [all_reduce, all_gather, broadcast, barrier]
 algorithms: [direct, auto]
+params: {ring: {chunk: [64KiB, 1MiB], arity: 2}, tree: {on: true}}
+memory: [private, alloc]
 ranks: [2, 3]
 bytes: {begin: 4, end: 1K, factor: 2}
 dtypes: [float32, uint8]
@@ -27,6 +31,9 @@ ops: [sum, max]
 in_place: [true, false]
 root: 1
 consume: true
+compute: 250us
+jitter: 0.25
+buckets: 3
 time: 10ms
 warmup: 0
 min_calls: 3
@@ -37,8 +44,16 @@ func TestParse(t *testing.T) {
 	f, err := Parse("dir/a.yaml", whole)
 	require.NoError(t, err)
 	require.Equal(t, &File{
-		Path: "dir/a.yaml", Text: whole, Title: "Everything", Config: filepath.Join("dir", "rules", "ccl.yaml"), Transport: "local",
-		Entries: []string{"direct", "auto"},
+		Path: "dir/a.yaml", Text: whole, Title: "Everything",
+		Configs:    []string{filepath.Join("dir", "rules", "ccl.yaml"), filepath.Join("dir", "b.yaml")},
+		Topologies: []measure.Grid{{Kind: topology.Ring1D}, {Kind: topology.Torus2D, W: 2, H: 1}},
+		Transports: []string{"local", "shm"},
+		Job: measure.Job{
+			Entries: []string{"direct", "auto"},
+			Params:  []measure.Param{{Entry: "ring", Key: "chunk", Values: []string{"64KiB", "1MiB"}}, {Entry: "ring", Key: "arity", Values: []string{"2"}}, {Entry: "tree", Key: "on", Values: []string{"true"}}},
+			Memory:  []string{"private", "alloc"},
+			Budget:  measure.Budget{Time: 10 * time.Millisecond, MinCalls: 3, MaxCalls: 4},
+		},
 		Plan: measure.Plan{
 			Collectives: []string{"all_reduce", "all_gather", "broadcast", "barrier"},
 			DTypes:      []string{"float32", "uint8"},
@@ -48,8 +63,10 @@ func TestParse(t *testing.T) {
 			InPlace:     []bool{true, false},
 			Root:        1,
 			Consume:     true,
+			Compute:     250 * time.Microsecond,
+			Jitter:      0.25,
+			Buckets:     3,
 		},
-		Budget: measure.Budget{Time: 10 * time.Millisecond, MinCalls: 3, MaxCalls: 4},
 	}, f)
 
 	f, err = Parse("dir/least.yaml", "version: 1\nranks: 2\nbytes: [1MiB, 64]\n")
@@ -60,16 +77,21 @@ func TestParse(t *testing.T) {
 			Collectives: []string{"all_reduce"}, DTypes: []string{"float32"}, Ops: []string{"sum"},
 			Ranks: []int{2}, Bytes: []int{1 << 20, 64}, InPlace: []bool{true},
 		},
-		Budget: measure.DefaultBudget,
+		Job: measure.Job{Budget: measure.DefaultBudget},
 	}, f)
+
+	f, err = Parse("a.yaml", "version: 1\nranks: 2\nbytes: 4\ncompute: 1ms\n")
+	require.NoError(t, err)
+	require.Equal(t, measure.DefaultJitter, f.Plan.Jitter)
+	require.Equal(t, measure.DefaultBuckets, f.Plan.Buckets)
 }
 
 // The repository's example is valid and takes less than a minute.
 func TestExample(t *testing.T) {
 	f, err := Load("../../../../experiments/allreduce.yaml")
 	require.NoError(t, err)
-	rows := len(f.Plan.Cases()) * (len(f.Entries) + 4)
-	require.Less(t, time.Duration(rows)*f.Budget.Time, time.Minute)
+	rows := len(f.Plan.Cases()) * (len(f.Job.Entries) + 4)
+	require.Less(t, time.Duration(rows)*f.Job.Budget.Time, time.Minute)
 	_, err = Load("missing.yaml")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
@@ -86,7 +108,7 @@ func TestStrictness(t *testing.T) {
 		{"ranks: 2\nbytes: 4\n", "version is missing"},
 		{"version: 1\nbytes: 4\n", "ranks is missing"},
 		{"version: 2\nranks: 2\nbytes: 4\n", "a.yaml:1: version: the number 2 is not a known version; it has to be 1"},
-		{head + "algorithm: ring\n", "a.yaml:4: algorithm: unknown key (did you mean algorithms?); known keys: algorithms, bytes, "},
+		{head + "algorithm: ring\n", "a.yaml:4: algorithm: unknown key (did you mean algorithms?); known keys: algorithms, buckets, bytes, "},
 		{head + "colour: red\n", "a.yaml:4: colour: unknown key; known keys"},
 		{head + "ranks: [3]\n", "a.yaml:4: ranks: duplicate key; it stands on line 2 already"},
 		{head + "dtypes: [float]\n", `a.yaml:4: dtypes[1]: unknown dtype "float"`},
@@ -102,6 +124,17 @@ func TestStrictness(t *testing.T) {
 		{head + "time: 0s\n", "time 0s"},
 		{head + "warmup: many\n", `a.yaml:4: warmup: want a whole number such as 4, in decimal digits without quotes; got the text "many"`},
 		{head + "min_calls: 5\nmax_calls: 4\n", "5 to 4 calls"},
+		{head + "config: [a.yaml, ./a.yaml]\n", "a.yaml:4: config[2]: ./a.yaml stands in the list twice"},
+		{head + "topology: ring\n", `a.yaml:4: topology: topology: unknown kind "ring" (did you mean ring_1d?)`},
+		{head + "topology: torus_2d:2\n", `a.yaml:4: topology: "torus_2d:2": want a kind`},
+		{head + "params: [ring]\n", "a.yaml:4: params: want a mapping"},
+		{head + "params: {ring: {chunk: {a: b}}}\n", "a.yaml:4: params.ring.chunk: want a value, got a mapping"},
+		{head + "params: {ring: {chunk: [1KiB, 1KiB]}}\n", "a.yaml:4: params.ring.chunk[2]: 1KiB stands in the list twice"},
+		{head + "memory: shared\n", `unknown memory "shared"`},
+		{head + "compute: -1ms\n", "computing for -1ms"},
+		{head + "jitter: 0.1\n", "a jitter needs a time to compute"},
+		{head + "compute: 1ms\njitter: 2\n", "a.yaml:5: jitter: 2 is not a share: want a number from 0 to 1"},
+		{head + "buckets: 0\n", "a.yaml:4: buckets: the number 0 is out of range"},
 		{head + "root: 2\n", "root 2 is not a rank of 2"},
 		{"version: 1\nranks: [2, 0]\nbytes: 4\n", "a.yaml:2: ranks[2]: the number 0 is out of range: from 1 to 65536 are allowed"},
 		{"version: 1\nranks: 2\nbytes: [4KB]\n", `a.yaml:3: bytes[1]: "4KB" is not a size`},
@@ -143,15 +176,15 @@ func TestStore(t *testing.T) {
 	p := Fingerprint{Sweep: "1", Configuration: "2", Machine: "3", Program: "4"}
 	s, err := Open(dir, p, false)
 	require.NoError(t, err)
-	_, done, err := s.Load(cell.Case)
+	_, done, err := s.Load(0, cell.Case)
 	require.NoError(t, err)
 	require.False(t, done)
 
-	require.NoError(t, s.Save(cell))
-	require.NoError(t, os.WriteFile(s.cell(cell.Case)+".new", []byte("{"), 0o600))
+	require.NoError(t, s.Save(0, cell))
+	require.NoError(t, os.WriteFile(s.cell(0, cell.Case)+".new", []byte("{"), 0o600))
 	s, err = Open(dir, p, false)
 	require.NoError(t, err)
-	r, done, err := s.Load(cell.Case)
+	r, done, err := s.Load(0, cell.Case)
 	require.NoError(t, err)
 	require.True(t, done)
 	require.Equal(t, cell, r)
@@ -165,18 +198,22 @@ func TestStore(t *testing.T) {
 	} {
 		other := cell.Case
 		change(&other)
-		_, done, err = s.Load(other)
+		_, done, err = s.Load(0, other)
 		require.NoError(t, err)
 		require.False(t, done, other)
 	}
 
+	_, done, err = s.Load(1, cell.Case)
+	require.NoError(t, err)
+	require.False(t, done, "of another job")
+
 	other := cell.Case
 	other.Consume = true // part of no file name: it is the same in all cells of a sweep
-	_, _, err = s.Load(other)
+	_, _, err = s.Load(0, other)
 	require.ErrorContains(t, err, "it is a result of all_reduce")
-	require.NoError(t, os.WriteFile(s.cell(cell.Case), []byte("{"), 0o600))
-	_, _, err = s.Load(cell.Case)
-	require.ErrorContains(t, err, "all_reduce-float32-sum-2_ranks-in_place-64.json")
+	require.NoError(t, os.WriteFile(s.cell(0, cell.Case), []byte("{"), 0o600))
+	_, _, err = s.Load(0, cell.Case)
+	require.ErrorContains(t, err, "1-all_reduce-float32-sum-2_ranks-in_place-64.json")
 }
 
 // Results of different sweeps are never mixed: Open rejects a store of another sweep, and names the
@@ -186,7 +223,7 @@ func TestFingerprints(t *testing.T) {
 	p := Fingerprint{"1", "2", "3", "4"}
 	s, err := Open(dir, p, false)
 	require.NoError(t, err)
-	require.NoError(t, s.Save(cell))
+	require.NoError(t, s.Save(0, cell))
 	for says, other := range map[string]Fingerprint{
 		"of another text of the sweep file":     {"x", "2", "3", "4"},
 		"of another configuration":              {"1", "x", "3", "4"},
@@ -197,14 +234,14 @@ func TestFingerprints(t *testing.T) {
 		_, err := Open(dir, other, false)
 		require.ErrorContains(t, err, says)
 	}
-	_, done, err := s.Load(cell.Case)
+	_, done, err := s.Load(0, cell.Case)
 	require.NoError(t, err)
 	require.True(t, done, "what was refused has changed nothing")
 
 	p.Machine = "x"
 	s, err = Open(dir, p, true)
 	require.NoError(t, err)
-	_, done, err = s.Load(cell.Case)
+	_, done, err = s.Load(0, cell.Case)
 	require.NoError(t, err)
 	require.False(t, done)
 	_, err = Open(dir, p, false)
@@ -227,7 +264,7 @@ func TestFingerprintWithoutCells(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "cells", "a.json.new"), []byte("{"), 0o600), "half written")
 	s, err := Open(dir, corrected, false)
 	require.NoError(t, err)
-	require.NoError(t, s.Save(cell))
+	require.NoError(t, s.Save(0, cell))
 	_, err = Open(dir, misspelt, false)
 	require.ErrorContains(t, err, "of another text of the sweep file")
 }
@@ -257,19 +294,26 @@ func TestReport(t *testing.T) {
 	barrier := measure.Result{Case: measure.Case{Collective: "barrier", Ranks: 2}, Transport: "local", Rows: []measure.Row{{Library: measure.Library, Calls: 5, P50: 0.22, P99: 1}}}
 	refused := measure.Result{Case: measure.Case{Collective: "broadcast", DType: "int32", Ranks: 2, Bytes: 8, InPlace: true}, Rows: cell.Rows[3:]}
 	d.Results = append(d.Results, cell, barrier, refused)
-	page, err := Report(f, d, settings)
+	varied := cell
+	varied.Config, varied.Topology = "b.yaml", "torus_2d:2x1"
+	varied.Rows = append([]measure.Row{}, cell.Rows...)
+	varied.Rows[2].Params, varied.Rows[2].Memory = "chunk=1KiB", measure.Alloc
+	d.Results = append(d.Results, varied)
+	held := []Held{{"a.yaml", settings}, {"b.yaml over shm", settings}}
+	page, err := Report(f, d, held)
 	require.NoError(t, err)
 	text := string(page)
 	for _, part := range []string{
 		"<title>A &amp; B</title>", "version: 1 # &lt;&amp;&gt;\n", "a.yaml", "ccl.yaml (working directory)", d.Date.Format("02 Jan 2006 15:04"),
 		d.Machine.Go, "All results were verified", "algorithms.ring.params.chunk", "256KiB",
-		">all_reduce of float32 by sum, in place, 2 ranks over local</h2>", ">barrier, 2 ranks over local</h2>", ">broadcast of int32 from rank 0, 2 ranks</h2>",
+		">all_reduce of float32 by sum, in place, 2 ranks over local</h2>", ">all_reduce of float32 by sum, in place, 2 ranks over local, torus_2d:2x1, b.yaml</h2>",
+		">ring chunk=1KiB alloc</th>", "held in a.yaml, for 2 ranks", "held in b.yaml over shm, for 2 ranks", ">barrier, 2 ranks over local</h2>", ">broadcast of int32 from rank 0, 2 ranks</h2>",
 		"<svg ", "&lt;direct&gt;", `<tr><td>64</td><td>16</td><td class="group">-</td><td>1.000</td><td>-</td><td>-</td><td>-</td>`, `<td class="group fastest">1.250</td><td>2.500</td><td>3.00</td><td>1.25</td>`,
 		`<td class="group">7.500</td>`, `title="it is not for &#34;ring_1d&#34;">refused</td>`, `<td class="group fastest">0.2200</td>`,
 	} {
 		require.Contains(t, text, part)
 	}
-	require.Equal(t, 1, strings.Count(text, "<svg "), "there is nothing to draw of a barrier, and of what is refused")
+	require.Equal(t, 2, strings.Count(text, "<svg "), "there is nothing to draw of a barrier, and of what is refused")
 	require.Empty(t, reference.FindString(text))
 	require.NotContains(t, text, "<script")
 	require.NotContains(t, text, "<?xml")
@@ -277,7 +321,7 @@ func TestReport(t *testing.T) {
 
 	d.Results[0].Rows = append([]measure.Row{}, cell.Rows...)
 	d.Results[0].Rows[2].Errors = 17
-	page, err = Report(f, d, settings)
+	page, err = Report(f, d, held)
 	require.NoError(t, err)
 	require.Contains(t, string(page), "1 rows have wrong results")
 	require.Contains(t, string(page), "17 wrong elements")
