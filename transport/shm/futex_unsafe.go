@@ -31,9 +31,10 @@ const (
 // (rule wakersLive).
 var maxSleep = 50 * time.Millisecond
 
-// maxYield is the longest time that a yield takes if no other process computes. A rank that was
-// waiting for the core does not keep it longer.
-const maxYield = 300 * time.Microsecond
+// maxYield is the longest time after which a yield counts as soon over. It is shorter than the time slice
+// of a process that computes all the time, 0.7 ms at least, and leaves room for ranks that compute on
+// this core before they wait as well.
+const maxYield = 600 * time.Microsecond
 
 // Wake implements groupsync.Rest. Rule tokenIsLeft.
 func (p *processes) Wake(sleeper int) {
