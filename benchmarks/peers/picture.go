@@ -30,6 +30,9 @@ var styles = map[string]struct {
 	"gloo":    {color.RGBA{110, 110, 110, 255}, draw.CrossGlyph{}, vg.Points(1.25)},
 }
 
+// The colours of second lines of a library, which would look like the first.
+var violet, skyBlue = color.RGBA{148, 60, 168, 255}, color.RGBA{86, 180, 233, 255}
+
 // drawPicture draws a panel for each number of ranks, as PNG: the median over the
 // bytes, both logarithmic, a line for each contestant.
 func drawPicture(w io.Writer, rows []row, about string) error {
@@ -134,6 +137,10 @@ func (c contestant) style() (draw.LineStyle, draw.GlyphStyle) {
 	case c == goroutines:
 		line.Color, line.Width = color.Black, vg.Points(1.75)
 		glyph.Color, glyph.Shape = color.Black, draw.RingGlyph{}
+	case c == alloc:
+		line.Color, glyph.Color = violet, violet
+	case c.entry == "eager":
+		line.Color, glyph.Color = skyBlue, skyBlue
 	case c.entry == "default":
 		line.Width = vg.Points(0.8)
 		line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}

@@ -39,7 +39,7 @@ func TestPicture(t *testing.T) {
 	var rows []row
 	for _, ranks := range []int{2, 4, 8} {
 		for _, size := range []int{0, 4, 1 << 10, 1 << 20} {
-			for i, c := range []contestant{goroutines, ours, {"openmpi", "default"}, {"mpich", "default"}, {"gloo", "default"}} {
+			for i, c := range []contestant{goroutines, ours, alloc, {"openmpi", "default"}, {"openmpi", "eager"}, {"mpich", "default"}, {"gloo", "default"}} {
 				rows = append(rows, row{contestant: c, ranks: ranks, bytes: size, p50: float64(i+1) + float64(size)/1e3})
 			}
 		}
