@@ -14,8 +14,9 @@ import (
 // A poll ends early if the rank shares its core: another thread has run on it meanwhile, a yield
 // took a time slice, or other goroutines have waited for a processor for crowdTime. The next waits
 // then poll for about a microsecond only: in minEarly waits at first, because other threads run now
-// and then, and in twice as many each time that the core is lost again; in maxEarly waits if it was
-// lost to goroutines.
+// and then, and in twice as many each time that the core is lost again. If it is lost to goroutines, these are
+// four times as many, since to park costs little then, and a wait that keeps the core halves the
+// number: a garbage collection is over soon, and more ranks than processors stay.
 //
 // A poll is bounded by a count of pauses as well, because a clock may stand still: that of a bubble
 // of testing/synctest does. How long a pause takes is measured once, and changes.
@@ -50,7 +51,7 @@ type budget struct {
 	earlyPauses int           // of a poll in a wait that parks early
 	maxYields   int           // 0 if ranks are goroutines
 	early       int           // the next waits that park early
-	backOff     int           // early after the core was lost last; 0 after a wait that did not lose it
+	backOff     int           // early after the core was lost last; less after a wait that did not lose it
 	crowd       bool          // it was lost to goroutines
 	goroutines  *[3]metrics.Sample
 }
@@ -169,13 +170,16 @@ func (b *budget) end(w *wait) {
 	switch {
 	case w.lost:
 		b.crowd = w.crowd
-		b.backOff = min(max(2*b.backOff, minEarly), maxEarly)
-		if w.crowd { // to park costs little while other goroutines are ready to run
-			b.backOff = maxEarly
+		growth := 2
+		if w.crowd {
+			growth = 4
 		}
+		b.backOff = min(max(growth*b.backOff, minEarly), maxEarly)
 		b.early = b.backOff
 	case b.early > 0:
 		b.early--
+	case w.pauses+w.yields > 0 && b.crowd:
+		b.backOff /= 2
 	case w.pauses+w.yields > 0:
 		b.backOff = 0
 	}

@@ -116,7 +116,7 @@ func TestWakersPoll(t *testing.T) {
 }
 
 // A rank parks early if other goroutines wait for a processor while it polls, but not if one does so
-// for a moment.
+// for a moment: in four times as many waits each time, and half as many after a wait that kept the core.
 func TestCrowdedProcessors(t *testing.T) {
 	p := newPoller(t)
 	counts := 0
@@ -128,10 +128,29 @@ func TestCrowdedProcessors(t *testing.T) {
 	require.Equal(t, p.looks(p.pollTime), pauses)
 	require.Zero(t, p.early)
 
-	waiting = func(*[3]metrics.Sample) uint64 { return 1 }
-	_, pauses = p.wait(forever, false)
-	require.Equal(t, p.looks(crowdTime), pauses)
-	require.Equal(t, maxEarly, p.early)
+	crowd := func(goroutines uint64) { waiting = func(*[3]metrics.Sample) uint64 { return goroutines } }
+	lose := func() (early int) {
+		crowd(1)
+		_, pauses := p.wait(forever, false)
+		require.Equal(t, p.looks(crowdTime), pauses)
+		crowd(0)
+		for p.early > 0 {
+			_, pauses := p.wait(forever, false)
+			require.Equal(t, p.earlyPauses, pauses)
+			early++
+		}
+		return early
+	}
+	for want := minEarly; want < 4*maxEarly; want *= 4 {
+		require.Equal(t, min(want, maxEarly), lose())
+	}
+	p.wait(1, false) // keeps the core
+	p.wait(1, false)
+	require.Equal(t, maxEarly, lose())
+	for p.backOff > 0 {
+		p.wait(1, false)
+	}
+	require.Equal(t, minEarly, lose())
 }
 
 // A rank that is a process tells when it has lost its core to another thread, and not when goroutines
@@ -152,8 +171,8 @@ func TestLostCoresAreTold(t *testing.T) {
 	waiting = func(*[3]metrics.Sample) uint64 { return 1 }
 	call()
 	require.Empty(t, n.lost)
-	require.Equal(t, maxEarly, r.spinning.early)
-	for range maxEarly {
+	require.Equal(t, minEarly, r.spinning.early)
+	for range minEarly {
 		call()
 	}
 	waiting = func(*[3]metrics.Sample) uint64 { return 0 }
