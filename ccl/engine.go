@@ -290,7 +290,7 @@ const stagedEarly = 1 << 20
 // leastInPlace is the length in bytes, over all ranks, up to which inputs travel with the
 // synchronisation even if they lie in regions: copying and reducing more costs more than a second
 // synchronisation. 2 processes, in place and not: 256 B 0.49 and 0.35 us, 2 KiB 0.50 and 0.48,
-// 4 KiB 0.54 and 0.72, 64 KiB 1.4 and 9.6.
+// 4 KiB 0.54 and 0.72, 8 KiB 0.64 and 1.16.
 const leastInPlace = 4 << 10
 
 // prepare sets up the call and what the rank brings to its synchronisation.

@@ -18,8 +18,8 @@ import (
 // four times as many, since to park costs little then, and a wait that keeps the core halves the
 // number: a garbage collection is over soon, and more ranks than processors stay.
 //
-// A poll is bounded by a count of pauses as well, because a clock may stand still: that of a bubble
-// of testing/synctest does. How long a pause takes is measured once, and changes.
+// Where the clock stands still, as in a bubble of testing/synctest, a count of pauses ends a poll.
+// Elsewhere it would not do: how long a pause takes is measured once, and changes.
 //
 // A rank that has just woken another one polls until that has had time to wake up, unless the other
 // one needs the rank's processor for that. It would otherwise park meanwhile, and the two would go on
@@ -39,7 +39,7 @@ const (
 
 // Processes yield before they sleep. A yield to a rank that is ready to run costs a tenth of a
 // sleep and a wake-up. A yield to a process that computes costs a time slice, which is
-// milliseconds.
+// about a millisecond, or more.
 const maxYields = 100
 
 // budget determines how long the waits of one goroutine poll and yield before they sleep. It
@@ -47,7 +47,7 @@ const maxYields = 100
 type budget struct {
 	pollTime    time.Duration // 0: waits do not poll
 	wakeTime    time.Duration // of a poll while another rank wakes up
-	mostPauses  int           // of a poll, whatever the clock says
+	mostPauses  int           // of a poll while the clock stands still
 	earlyPauses int           // of a poll in a wait that parks early
 	maxYields   int           // 0 if ranks are goroutines
 	early       int           // the next waits that park early
@@ -128,7 +128,7 @@ func (b *budget) spend(w *wait, processes Processes) expense {
 // poll determines, after a pause, whether the poll is over.
 func (b *budget) poll(w *wait) {
 	early := b.early > 0 && (!w.wakes || b.crowd)
-	w.polled = w.pauses >= b.mostPauses || early && w.pauses >= b.earlyPauses
+	w.polled = early && w.pauses >= b.earlyPauses
 	if w.pauses%lookEvery != 0 {
 		return
 	}
@@ -150,7 +150,7 @@ func (b *budget) poll(w *wait) {
 	if b.early > 0 {
 		limit = b.wakeTime
 	}
-	w.polled = w.polled || w.lost || now-w.began >= limit
+	w.polled = w.polled || w.lost || now-w.began >= limit || now == w.began && w.pauses >= b.mostPauses
 }
 
 // waiting returns how many goroutines of this process are ready to run and find all processors

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two ranks that poll on one core take turns by time slices, which last milliseconds, even if another
+// Two ranks that poll on one core take turns by time slices, of about a millisecond or more, even if another
 // core is idle: the system balances its cores less often. Both then lose their core within that time.
 const shareTime = 20 * time.Millisecond
 

@@ -31,9 +31,9 @@ const (
 // (rule wakersLive).
 var maxSleep = 50 * time.Millisecond
 
-// maxYield is the longest time after which a yield counts as soon over. It is shorter than the time slice
-// of a process that computes all the time, 0.7 ms at least, and leaves room for ranks that compute on
-// this core before they wait as well.
+// maxYield is the time from which on a yield has lost the core. It is below the time slice of a process that
+// computes all the time, 0.7 ms at least, and above the time for which one or two other ranks compute
+// before they wait as well, up to about 0.3 ms each.
 const maxYield = 600 * time.Microsecond
 
 // Wake implements groupsync.Rest. Rule tokenIsLeft.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
@@ -123,12 +124,17 @@ func (f *File) keys() strictyaml.Fields {
 func (f *File) readParams(n strictyaml.Node) error {
 	f.Job.Params = nil
 	return n.Each(func(of strictyaml.Node, entry string) error {
-		return of.Each(func(values strictyaml.Node, key string) error {
+		before := len(f.Job.Params)
+		err := of.Each(func(values strictyaml.Node, key string) error {
 			p := measure.Param{Entry: entry, Key: key}
 			err := some(&p.Values, asValue)(values)
 			f.Job.Params = append(f.Job.Params, p)
 			return err
 		})
+		if err == nil && len(f.Job.Params) == before {
+			err = of.Errorf("there is no parameter; give one, or remove the key")
+		}
+		return err
 	})
 }
 
@@ -191,12 +197,16 @@ func asText(n strictyaml.Node) (string, error) {
 	return strictyaml.Scalar(n, func(s string) (string, error) { return s, nil })
 }
 
-// asValue reads any value that is no list and no mapping, by its letters.
+// asValue reads a value of a parameter, by its letters, as --param has it.
 func asValue(n strictyaml.Node) (string, error) {
-	if n.IsList() || n.IsMapping() {
+	switch v := n.Value(); {
+	case n.IsList() || n.IsMapping():
 		return "", n.Errorf("want a value, got %s", n.What())
+	case v == "" || strings.ContainsAny(v, ",\n"):
+		return "", n.Errorf("%q is no value of a parameter: several values need a list, such as [1KiB, 2KiB]", v)
+	default:
+		return v, nil
 	}
-	return n.Value(), nil
 }
 
 func asGrid(n strictyaml.Node) (measure.Grid, error) {
