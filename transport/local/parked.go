@@ -107,8 +107,11 @@ func (ep *endpoint) rest(mayHelp bool) (help bool, err error) {
 			ep.endRun()
 		}
 		if err := ep.Look(); err != nil {
-			if l.completed.Load() >= ep.seq {
-				break // completion takes precedence over the interruption
+			switch { // what the last arriver found takes precedence over what followed from it
+			case l.completed.Load() >= ep.seq:
+				return false, nil
+			case l.differing.Load() == ep.seq:
+				return false, ep.Compare()
 			}
 			return false, err
 		}
