@@ -13,6 +13,14 @@ func rankAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// keepAttributes makes this thread keep what rankAttributes asked of the kernel for the
+// process's first thread, when it executes a program. The kernel stores the request per
+// thread, and of a process that executes a program, the calling thread remains. Until then
+// the first thread's request holds, so that a launcher which dies now is noticed, too.
+func keepAttributes() error {
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
+}
+
 // adoptOrphans makes this process the parent of orphans of ranks, as process 1 of a
 // container is anyway. Dead orphans stay in their groups until their parent has waited
 // for them, which not every process 1 does.

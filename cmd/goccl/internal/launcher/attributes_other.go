@@ -7,5 +7,8 @@ import "syscall"
 // rankAttributes put a rank into its own process group.
 func rankAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
+// keepAttributes does nothing: process groups belong to processes.
+func keepAttributes() error { return nil }
+
 // adoptOrphans does nothing: orphans become children of process 1.
 func adoptOrphans() error { return nil }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +31,7 @@ const asProgram = "TEST_GOCCL_AS_PROGRAM"
 const asPrefix = "TEST_GOCCL_LOCK_PREFIX"
 
 func TestMain(m *testing.M) {
-	Reexecuted()
+	reexecutedElsewhere()
 	// Jobs of this machine hold no cores that tests expect to be free.
 	if os.Getenv(asPrefix) == "" {
 		os.Setenv(asPrefix, fmt.Sprintf("goccl-test-%d", os.Getpid()))
@@ -43,6 +44,19 @@ func TestMain(m *testing.M) {
 	os.Setenv(asProgram, "1")
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // a second for each program
 	os.Exit(m.Run())
+}
+
+// reexecutedElsewhere calls Reexecuted on another thread than the process's first: the
+// scheduler may move the main goroutine there at any time.
+func reexecutedElsewhere() {
+	runtime.LockOSThread() // the first thread is in use
+	defer runtime.UnlockOSThread()
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		Reexecuted()
+	}()
+	<-returned
 }
 
 // programs are run by ranks. Tests add more.

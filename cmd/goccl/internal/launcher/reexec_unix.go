@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -77,6 +78,11 @@ func become(keeper *os.File, program string, args []string) int {
 		return statusFailed
 	}
 	syscall.CloseOnExec(keeperPipe)
+	runtime.LockOSThread() // not always the process's first thread
+	if err := keepAttributes(); err != nil {
+		fmt.Fprintf(os.Stderr, "goccl run: the kernel does not end this rank with its launcher: %v\n", err)
+		return statusFailed
+	}
 	err := syscall.Exec(program, args, os.Environ())
 	fmt.Fprintf(os.Stderr, "goccl run: %s cannot be executed: %v\n", program, err)
 	if errors.Is(err, fs.ErrNotExist) { // or its interpreter

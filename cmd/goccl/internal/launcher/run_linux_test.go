@@ -290,14 +290,15 @@ func marked(t *testing.T, value string) (pids []string) {
 	return pids
 }
 
-// gone waits until no process has the mark.
+// gone waits until no process has the mark. It kills those that remain.
 func gone(t *testing.T, value string) {
 	t.Helper()
-	var left []string
-	require.Eventually(t, func() bool {
-		left = marked(t, value)
-		return len(left) == 0
-	}, 30*time.Second, 5*time.Millisecond)
+	defer func() {
+		for _, pid := range marked(t, value) {
+			_ = unix.Kill(number(pid), unix.SIGKILL)
+		}
+	}()
+	require.Eventually(t, func() bool { return len(marked(t, value)) == 0 }, 30*time.Second, 5*time.Millisecond)
 }
 
 // Whenever a launcher is killed, its ranks and their descendants are killed, and the
