@@ -113,18 +113,9 @@ func (c *benchCommand) plan() measure.Plan {
 		Ranks:       c.Ranks,
 		Root:        c.Root,
 		Consume:     c.Consume,
-		Compute:     c.Compute,
-		Buckets:     c.Buckets,
 		Bytes:       measure.Sizes(begin, end, cmp.Or(c.Factor, 4)),
 	}
-	if c.Compute > 0 {
-		p.Buckets = cmp.Or(c.Buckets, measure.DefaultBuckets)
-	}
-	if c.Jitter != nil {
-		p.Jitter = *c.Jitter
-	} else if c.Compute > 0 {
-		p.Jitter = measure.DefaultJitter
-	}
+	p.SetCompute(c.Compute, c.Jitter, c.Buckets)
 	if c.InPlace || !c.OutOfPlace {
 		p.InPlace = append(p.InPlace, true)
 	}

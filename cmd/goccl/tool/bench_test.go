@@ -231,6 +231,7 @@ func TestBenchMistakes(t *testing.T) {
 		{"--transport local,tcp", 1, `unknown transport "tcp"`},
 		{"--compute=-1s", 80, "computing for -1s: at least 0"},
 		{"--compute 1ms --jitter 2", 80, "a jitter of 2: from 0 to 1 is possible"},
+		{"--compute 1ms --jitter nan", 80, "a jitter of NaN: from 0 to 1 is possible"},
 		{"--jitter 0.5", 80, "a jitter needs a time to compute"},
 		{"--buckets=-1", 80, "-1 calls in a row: from 1 to 1024 are possible"},
 		{"--plot a.pdf", 80, "--plot a.pdf: the name must end in .svg or .png"},

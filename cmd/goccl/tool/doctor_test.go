@@ -253,8 +253,11 @@ func makeSegment(t *testing.T) segmentMaker {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
-	t.Cleanup(dead)
 	path := fmt.Sprintf("/dev/shm/goccl-%d-%s", os.Geteuid(), job)
+	t.Cleanup(func() {
+		dead()
+		_ = os.Remove(path) // of a failed test
+	})
 	require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, 10*time.Second, time.Millisecond)
 	return segmentMaker{job, path, dead}
 }

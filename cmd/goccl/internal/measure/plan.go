@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,19 +21,31 @@ type Plan struct {
 	InPlace     []bool // for collectives that support both
 	Root        int    // of rooted collectives
 	Consume     bool
-	Compute     time.Duration // see Case
+	Compute     time.Duration // see Case; SetCompute sets all three
 	Jitter      float64
 	Buckets     int
 }
 
 // What Plan.Jitter and Plan.Buckets are by default if ranks compute.
 const (
-	DefaultJitter  = 0.1
-	DefaultBuckets = 4
+	defaultJitter  = 0.1
+	defaultBuckets = 4
 )
 
 // MaxBuckets bounds Plan.Buckets.
 const MaxBuckets = maxTurnCalls
+
+// SetCompute sets for how long ranks compute before their calls, and how. A nil jitter and 0
+// buckets stand for the defaults.
+func (p *Plan) SetCompute(compute time.Duration, jitter *float64, buckets int) {
+	p.Compute, p.Jitter, p.Buckets = compute, 0, buckets
+	if compute > 0 {
+		p.Jitter, p.Buckets = defaultJitter, cmp.Or(buckets, defaultBuckets)
+	}
+	if jitter != nil {
+		p.Jitter = *jitter
+	}
+}
 
 // Validate checks the values.
 func (p *Plan) Validate() error {
@@ -57,7 +70,7 @@ func (p *Plan) Validate() error {
 	switch {
 	case p.Compute < 0:
 		return fmt.Errorf("computing for %v: at least 0", p.Compute)
-	case p.Jitter < 0 || p.Jitter > 1:
+	case !(p.Jitter >= 0 && p.Jitter <= 1): // or not a number
 		return fmt.Errorf("a jitter of %v: from 0 to 1 is possible, a share of the time to compute", p.Jitter)
 	case p.Jitter > 0 && p.Compute == 0:
 		return errors.New("a jitter needs a time to compute")

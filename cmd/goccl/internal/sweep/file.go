@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
@@ -49,7 +50,6 @@ func Parse(path, text string) (*File, error) {
 			DTypes:      []string{ccl.Float32.String()},
 			Ops:         []string{ccl.Sum.String()},
 			InPlace:     []bool{true},
-			Jitter:      notGiven,
 		},
 		Job: measure.Job{Budget: measure.DefaultBudget},
 	}
@@ -59,39 +59,29 @@ func Parse(path, text string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := root.Read(f.keys(), "version", "ranks", "bytes"); err != nil {
+	var ranks computing
+	if err := root.Read(f.keys(&ranks), "version", "ranks", "bytes"); err != nil {
 		return nil, err
 	}
 	if f.Title == "" {
 		f.Title = filepath.Base(path)
 	}
-	f.pace()
+	f.Plan.SetCompute(ranks.compute, ranks.jitter, ranks.buckets)
 	if err := errors.Join(f.Job.Validate(), f.Plan.Validate()); err != nil { // mistakes in combinations of values
 		return nil, root.Errorf("%v", err)
 	}
 	return f, nil
 }
 
-// notGiven is the jitter of a file without one.
-const notGiven = -1
-
-// pace sets what the file does not say of how ranks compute, as the flags do.
-func (f *File) pace() {
-	p := &f.Plan
-	computes := p.Compute > 0
-	switch {
-	case p.Jitter == notGiven && computes:
-		p.Jitter = measure.DefaultJitter
-	case p.Jitter == notGiven:
-		p.Jitter = 0
-	}
-	if p.Buckets == 0 && computes {
-		p.Buckets = measure.DefaultBuckets
-	}
+// computing is what a file says of how ranks compute, as Plan.SetCompute takes it.
+type computing struct {
+	compute time.Duration
+	jitter  *float64
+	buckets int
 }
 
 // keys returns the reader of each key.
-func (f *File) keys() strictyaml.Fields {
+func (f *File) keys(ranks *computing) strictyaml.Fields {
 	var version int
 	return strictyaml.Fields{
 		"version":     one(&version, strictyaml.Node.Version),
@@ -110,9 +100,9 @@ func (f *File) keys() strictyaml.Fields {
 		"in_place":    some(&f.Plan.InPlace, strictyaml.Node.Bool),
 		"root":        one(&f.Plan.Root, asNumber),
 		"consume":     one(&f.Plan.Consume, strictyaml.Node.Bool),
-		"compute":     one(&f.Plan.Compute, strictyaml.Node.Duration),
-		"jitter":      one(&f.Plan.Jitter, asShare),
-		"buckets":     one(&f.Plan.Buckets, func(n strictyaml.Node) (int, error) { return n.Whole(1, measure.MaxBuckets) }),
+		"compute":     one(&ranks.compute, strictyaml.Node.Duration),
+		"jitter":      one(&ranks.jitter, asShare),
+		"buckets":     one(&ranks.buckets, func(n strictyaml.Node) (int, error) { return n.Whole(1, measure.MaxBuckets) }),
 		"time":        one(&f.Job.Budget.Time, strictyaml.Node.Duration),
 		"warmup":      one(&f.Job.Budget.Warmup, asNumber),
 		"min_calls":   one(&f.Job.Budget.MinCalls, asNumber),
@@ -216,13 +206,14 @@ func asGrid(n strictyaml.Node) (measure.Grid, error) {
 	})
 }
 
-func asShare(n strictyaml.Node) (float64, error) {
-	return strictyaml.Scalar(n, func(s string) (float64, error) {
+// asShare reads a jitter.
+func asShare(n strictyaml.Node) (*float64, error) {
+	return strictyaml.Scalar(n, func(s string) (*float64, error) {
 		share, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(share >= 0 && share <= 1) {
-			return 0, fmt.Errorf("%s is not a share: want a number from 0 to 1", s)
+			return nil, fmt.Errorf("%s is not a share: want a number from 0 to 1", s)
 		}
-		return share, nil
+		return &share, nil
 	})
 }
 

@@ -82,8 +82,8 @@ func TestParse(t *testing.T) {
 
 	f, err = Parse("a.yaml", "version: 1\nranks: 2\nbytes: 4\ncompute: 1ms\n")
 	require.NoError(t, err)
-	require.Equal(t, measure.DefaultJitter, f.Plan.Jitter)
-	require.Equal(t, measure.DefaultBuckets, f.Plan.Buckets)
+	require.Equal(t, 0.1, f.Plan.Jitter)
+	require.Equal(t, 4, f.Plan.Buckets)
 }
 
 // The repository's example is valid and takes less than a minute.
