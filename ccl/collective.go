@@ -29,6 +29,7 @@ const (
 	collAlloc
 	collSplit
 	collNewGroup
+	collForm
 	collGatherLengths // the first step of GatherV, ScatterV and AllToAllV
 	collScatterLengths
 	collAllToAllLengths
@@ -60,6 +61,7 @@ var collectives = [...]struct {
 	collAlloc:           {name: "alloc"},
 	collSplit:           {name: "split"},
 	collNewGroup:        {name: "new_group"},
+	collForm:            {name: "form"},
 	collGatherLengths:   {name: "gather_v"},
 	collScatterLengths:  {name: "scatter_v"},
 	collAllToAllLengths: {name: "all_to_all_v"},

@@ -451,7 +451,7 @@ func (c *Communicator) plan(r *request, p *plan) error {
 		DType: r.dtype, Op: r.op.kernelOp(), Topology: c.selector.Topology(),
 	}}
 	switch r.coll {
-	case CollBarrier, collNewGroup: // whose whole work is the synchronisation
+	case CollBarrier, collNewGroup, collForm: // whose whole work is the synchronisation
 	case collRegion, collAlloc:
 		next.choice = Choice{Entry: engineEntry, Kernel: regionKernel}
 		next.shape.Total = r.bytes

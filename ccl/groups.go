@@ -3,8 +3,10 @@ package ccl
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
 	"github.com/goccl/goccl/transport"
@@ -52,44 +54,131 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 // Rejected with *InvalidArgumentError (not a rank of this group, a rank twice, or no ranks). Fails
 // like Split. If ranks name different groups, it fails with *MismatchError, field "ranks".
 func (c *Communicator) NewGroup(ctx context.Context, ranks []int, opts ...CallOption) (*Communicator, error) {
-	const coll = collNewGroup
+	made, err := c.form(ctx, collNewGroup, [][]int{slices.Sorted(slices.Values(ranks))}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return made[0], nil
+}
+
+// Form makes a group of each list of ranks and returns them in the order of the lists; those that
+// this rank is not in are nil. A list gives the order of the ranks in its group. Lists may have
+// ranks in common, or be equal. All ranks of this group call Form, with the same lists. The groups
+// are made one after another, in the same order on all ranks, and are like those of Split.
+//
+// Rejected with *InvalidArgumentError (not a rank of this group, a rank twice in a list, a list
+// without ranks, or more than 65,536 lists). Fails like Split; if one of this rank's groups could
+// not be set up, Form closes those made before, and members of those made later get the error as
+// well. If ranks pass different lists, it fails with *MismatchError, whose field names the first
+// list that differs, such as "list 2"; lists count from 0.
+func (c *Communicator) Form(ctx context.Context, lists [][]int, opts ...CallOption) ([]*Communicator, error) {
+	return c.form(ctx, collForm, lists, opts)
+}
+
+// maxLists is the number of groups that one call can make. See groupNumber.
+const maxLists = 1 << 16
+
+// groupNumber returns the number by which the transport tells the i-th group apart that call seq
+// makes from others with common members.
+func groupNumber(seq uint64, i int) uint64 { return seq | uint64(i)<<48 }
+
+func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int, opts []CallOption) ([]*Communicator, error) {
 	if err := c.start(ctx, coll, opts); err != nil {
 		return nil, err
 	}
-	members := slices.Sorted(slices.Values(ranks))
-	if err := c.checkMembers(members); err != nil {
+	if err := c.checkLists(coll, lists); err != nil {
 		return nil, c.end(c.refuse(err))
 	}
 	r := c.ask(coll, 0, Buffer{}, Buffer{}, opts)
-	r.counts, r.lengths = members, fingerprint.HashCounts(members)
+	r.counts = flatten(lists)
+	r.lengths = fingerprint.HashCounts(r.counts)
 	err := c.step(ctx, r)
 	number := c.seq
-	if c.end(err) != nil || !slices.Contains(members, c.rank) {
+	if err = c.end(err); err != nil {
 		return nil, err
 	}
-	return c.group(ctx, number, members)
+	// Members of a group wait until this rank comes, or gives up with a reason.
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	made := make([]*Communicator, len(lists))
+	for i, members := range lists {
+		if !slices.Contains(members, c.rank) {
+			continue
+		}
+		group, failed := c.group(ctx, groupNumber(number, i), members)
+		if made[i] = group; failed != nil && err == nil {
+			err = failed
+			giveUp(err)
+		}
+	}
+	if err == nil {
+		return made, nil
+	}
+	for _, group := range made {
+		if group != nil {
+			_ = group.Close() // the error says why
+		}
+	}
+	return nil, err
 }
 
-func (c *Communicator) checkMembers(members []int) error {
-	operation := collNewGroup.String()
-	if len(members) == 0 {
-		return &InvalidArgumentError{operation, "the group has no ranks"}
+func (c *Communicator) checkLists(coll Collective, lists [][]int) error {
+	if len(lists) > maxLists {
+		return &InvalidArgumentError{coll.String(), fmt.Sprintf("%d lists: at most %d groups are made at once", len(lists), maxLists)}
 	}
-	for i, r := range members {
-		switch {
-		case r < 0 || r >= c.size:
-			return &InvalidArgumentError{operation, fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", r, c.size, c.size-1)}
-		case i > 0 && r == members[i-1]:
-			return &InvalidArgumentError{operation, fmt.Sprintf("rank %d is named twice", r)}
+	for i, members := range lists {
+		if err := c.checkMembers(members); err != nil {
+			where := ""
+			if coll == collForm {
+				where = fmt.Sprintf("list %d: ", i)
+			}
+			return &InvalidArgumentError{coll.String(), where + err.Error()}
 		}
 	}
 	return nil
 }
 
-// group sets up a group of some ranks, this rank among them. number is the number of the call that
-// makes it.
+// checkMembers checks the ranks of a group to be.
+func (c *Communicator) checkMembers(members []int) error {
+	if len(members) == 0 {
+		return errors.New("the group has no ranks")
+	}
+	named := make([]bool, c.size)
+	for _, r := range members {
+		switch {
+		case r < 0 || r >= c.size:
+			return fmt.Errorf("%d is not a rank of a group of %d (0 to %d)", r, c.size, c.size-1)
+		case named[r]:
+			return fmt.Errorf("rank %d is named twice", r)
+		}
+		named[r] = true
+	}
+	return nil
+}
+
+// flatten returns lists as one: before the elements of each list is their number.
+func flatten(lists [][]int) (flat []int) {
+	for _, list := range lists {
+		flat = append(append(flat, len(list)), list...)
+	}
+	return flat
+}
+
+// listsText returns flattened lists as text, a line for each list.
+func listsText(flat []int) string {
+	var text strings.Builder
+	for len(flat) > 0 {
+		n := 1 + flat[0]
+		fmt.Fprintln(&text, flat[1:n])
+		flat = flat[n:]
+	}
+	return text.String()
+}
+
+// group sets up a group of some ranks, this rank among them. number tells it apart, see
+// groupNumber.
 func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
-	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number))
+	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<48-1)))
 	if c.name != "" {
 		name += " of the group " + c.name
 	}

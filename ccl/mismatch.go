@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/diagnose"
 	"github.com/goccl/goccl/ccl/internal/fingerprint"
@@ -28,10 +29,16 @@ func (c *Communicator) differing(err *transport.MismatchError) error {
 		case errors.Is(err, transport.ErrFailed):
 			return err
 		case err == nil:
-			if m.Field != "op" {
+			field := m.Field
+			switch field {
+			case "op":
+			case "lists":
+				field, texts = differingList(texts)
+				diagnose.Shorten(texts)
+			default:
 				diagnose.Shorten(texts)
 			}
-			if found := disagreement(m.Field, texts); found != nil {
+			if found := disagreement(field, texts); found != nil {
 				m = found
 			}
 		}
@@ -40,11 +47,40 @@ func (c *Communicator) differing(err *transport.MismatchError) error {
 	return m
 }
 
+// differingList returns the first list that ranks differ in, and its text on each rank. texts are
+// the lists of each rank.
+func differingList(texts []string) (field string, lists []string) {
+	all, most := make([][]string, len(texts)), 0
+	for r, text := range texts {
+		all[r] = slices.Collect(strings.Lines(text))
+		most = max(most, len(all[r]))
+	}
+	lists = make([]string, len(texts))
+	for i := range most {
+		for r := range lists {
+			lists[r] = "none"
+			if i < len(all[r]) {
+				lists[r] = strings.TrimSuffix(all[r][i], "\n")
+			}
+		}
+		if slices.ContainsFunc(lists, func(l string) bool { return l != lists[0] }) {
+			return fmt.Sprint("list ", i), lists
+		}
+	}
+	return "lists", texts
+}
+
 // hashedText returns the text of the field that this rank's fingerprint has a hash of.
 func (c *Communicator) hashedText(field string) string {
 	r := &c.call.request
 	if field == "op" {
 		return r.op.String()
+	}
+	switch field {
+	case "ranks":
+		return fmt.Sprint(r.counts[1:])
+	case "lists":
+		return listsText(r.counts)
 	}
 	lengths := r.counts
 	for _, t := range c.coalesced {
@@ -64,8 +100,11 @@ func (c *Communicator) hashedText(field string) string {
 // hash of it.
 func (c *Communicator) mismatch(prints []fingerprint.Fingerprint) (m *MismatchError, isHash bool) {
 	lengths := "counts"
-	if Collective(prints[0].Collective) == collNewGroup {
+	switch Collective(prints[0].Collective) {
+	case collNewGroup:
 		lengths = "ranks"
+	case collForm:
+		lengths = "lists"
 	}
 	for _, field := range []struct {
 		name string

@@ -3,14 +3,15 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 )
 
 // NewGroup makes a group of some of the job's ranks, in ascending order
-// (torch.distributed.new_group). All ranks of the default group, or of the group
-// of WithGroup, call it in the same order with the same ranks; ranks that are not members
-// get nil.
+// (torch.distributed.new_group); nil stands for all ranks. All ranks of the default group,
+// or of the group of WithGroup, call it in the same order with the same ranks; ranks that
+// are not members get nil.
 //
 // Groups are independent: calls of different groups may overlap, in different
 // goroutines, and if one group fails the others continue. Errors of a group's calls use
@@ -24,19 +25,118 @@ func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	var unknown error
-	members := make([]int, len(ranks))
-	for i, global := range ranks {
-		var err error
-		if members[i], err = c.group.GroupRank(global); err != nil {
-			members[i], unknown = -1, err // ccl rejects it, and consumes the call's number
-		}
+	if ranks == nil {
+		ranks = c.group.Ranks()
 	}
+	members, unknown := c.group.groupRanks(ranks)
 	comm, err := c.comm.NewGroup(c.ctx, members, c.opts[:]...)
 	if _, invalid := errors.AsType[*InvalidArgumentError](err); invalid && unknown != nil {
 		return nil, unknown
 	}
 	return c.group.adopt(comm, err)
+}
+
+// groupRanks maps global ranks to group ranks. Those that are not in the group become -1,
+// so that ccl rejects the call and consumes its number, and unknown is the error for the
+// last of them.
+func (g *ProcessGroup) groupRanks(global []int) (ranks []int, unknown error) {
+	ranks = make([]int, len(global))
+	for i, r := range global {
+		var err error
+		if ranks[i], err = g.GroupRank(r); err != nil {
+			ranks[i], unknown = -1, err
+		}
+	}
+	return ranks, unknown
+}
+
+// NewSubgroups divides the default group, or the group of WithGroup, into groups of size
+// consecutive ranks (torch.distributed.new_subgroups). It returns this rank's group and, in
+// the order of their ranks, all groups; those of other ranks are nil.
+//
+// *InvalidArgumentError rejects a size that does not divide the number of ranks. Otherwise
+// it fails like NewGroup.
+func NewSubgroups(size int, opts ...CallOption) (mine *ProcessGroup, all []*ProcessGroup, err error) {
+	c := prepare(opts)
+	if c.err != nil {
+		return nil, nil, c.err
+	}
+	n := c.comm.Size()
+	var wrong error
+	lists := [][]int{nil} // which ccl rejects
+	if size < 1 || n%size != 0 {
+		wrong = &InvalidArgumentError{
+			Operation: "new_subgroups",
+			Message:   fmt.Sprintf("groups of %d ranks: the size must divide %d, the number of ranks", size, n),
+		}
+	} else {
+		ranks := make([]int, n)
+		for r := range ranks {
+			ranks[r] = r
+		}
+		lists = slices.Collect(slices.Chunk(ranks, size))
+	}
+	return c.subgroups(lists, wrong)
+}
+
+// NewSubgroupsByEnumeration makes a group of each list of global ranks, in ascending order
+// (torch.distributed.new_subgroups_by_enumeration). It returns this rank's group, nil if it
+// is in none, and all groups in the order of the lists; those of other ranks are nil.
+//
+// *InvalidArgumentError rejects a rank in two lists, and what NewGroup rejects. Otherwise it
+// fails like NewGroup.
+func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (mine *ProcessGroup, all []*ProcessGroup, err error) {
+	c := prepare(opts)
+	if c.err != nil {
+		return nil, nil, c.err
+	}
+	var wrong error
+	list := make(map[int]int) // by rank
+	mapped := make([][]int, len(lists))
+	for i, ranks := range lists {
+		members, unknown := c.group.groupRanks(ranks)
+		if wrong == nil {
+			wrong = unknown
+		}
+		slices.Sort(members)
+		for _, r := range members {
+			if was, ok := list[r]; ok && was != i && wrong == nil {
+				wrong = &InvalidArgumentError{
+					Operation: "new_subgroups_by_enumeration",
+					Message:   fmt.Sprintf("rank %d is in the lists %d and %d", c.comm.GlobalRank(r), was, i),
+				}
+			}
+			list[r] = i
+		}
+		mapped[i] = members
+	}
+	if wrong != nil {
+		mapped = [][]int{nil} // which ccl rejects
+	}
+	return c.subgroups(mapped, wrong)
+}
+
+// subgroups makes groups that have no rank in common. If wrong is not nil, ccl rejects lists,
+// and subgroups returns wrong.
+func (c *call) subgroups(lists [][]int, wrong error) (mine *ProcessGroup, all []*ProcessGroup, err error) {
+	comms, err := c.comm.Form(c.ctx, lists, c.opts[:]...)
+	if _, invalid := errors.AsType[*InvalidArgumentError](err); invalid && wrong != nil {
+		return nil, nil, wrong
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	all = make([]*ProcessGroup, len(comms))
+	for i, comm := range comms {
+		if comm == nil {
+			continue
+		}
+		if mine, err = c.group.adopt(comm, nil); err != nil {
+			return nil, nil, err
+		}
+		all[i] = mine
+	}
+	return mine, all, nil
 }
 
 // Split divides the default group, or the group of WithGroup: ranks with the same color, 0 or

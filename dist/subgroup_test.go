@@ -107,6 +107,60 @@ func TestSplit(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// first drops all groups but this rank's.
+func first(mine *dist.ProcessGroup, _ []*dist.ProcessGroup, err error) (*dist.ProcessGroup, error) {
+	return mine, err
+}
+
+// A nil list of ranks stands for all, as None does in torch.
+func TestNewGroupOfAll(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		odd, err := dist.Split(rank%2, -rank)
+		if err != nil {
+			return err
+		}
+		all, err := dist.NewGroup(nil, dist.WithGroup(odd))
+		if err != nil {
+			return err
+		}
+		assert.Equal(t, [][]int{{2, 0}, {3, 1}}[rank%2], all.Ranks(), "in the order of the group that it is made of")
+		return dist.Barrier(dist.WithGroup(all))
+	}), dist.WithRanks(4))
+	require.NoError(t, err)
+}
+
+func TestNewSubgroups(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		mine, all, err := dist.NewSubgroups(2)
+		if err != nil {
+			return err
+		}
+		assert.Len(t, all, 3)
+		for i, g := range all {
+			assert.Equal(t, i == rank/2, g != nil)
+		}
+		assert.Same(t, mine, all[rank/2])
+		assert.Equal(t, []int{rank - rank%2, rank - rank%2 + 1}, mine.Ranks())
+		if err := dist.Barrier(dist.WithGroup(mine)); err != nil {
+			return err
+		}
+
+		mine, all, err = dist.NewSubgroupsByEnumeration([][]int{{4, 0, 2}, {3}}) // sorted
+		if err != nil {
+			return err
+		}
+		assert.Len(t, all, 2)
+		if rank == 1 || rank == 5 {
+			assert.Nil(t, mine)
+			return nil
+		}
+		assert.Same(t, mine, all[rank%2])
+		assert.Equal(t, [][]int{{0, 2, 4}, {3}}[rank%2], mine.Ranks())
+		return dist.Barrier(dist.WithGroup(mine))
+	}), dist.WithRanks(6))
+	require.NoError(t, err)
+}
+
 func TestRefusedGroups(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		half, err := dist.Split(rank/2, 0)
@@ -114,11 +168,22 @@ func TestRefusedGroups(t *testing.T) {
 			return err
 		}
 		for text, call := range map[string]func() (*dist.ProcessGroup, error){
-			"4 is not in the group of ranks 0-3": func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{0, 4}) },
-			"new_group: rank 1 is named twice":   func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{1, 1}) },
-			"new_group: the group has no ranks":  func() (*dist.ProcessGroup, error) { return dist.NewGroup(nil) },
-			" is not in the group of ranks ":     func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{(rank + 2) % 4}, dist.WithGroup(half)) },
-			"pass that of dist.Default, or call": func() (*dist.ProcessGroup, error) { return dist.Split(0, 0, dist.WithGroup(nil)) },
+			"4 is not in the group of ranks 0-3":        func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{0, 4}) },
+			"new_group: rank 1 is named twice":          func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{1, 1}) },
+			"new_group: the group has no ranks":         func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{}) },
+			"groups of 3 ranks: the size must divide 4": func() (*dist.ProcessGroup, error) { return first(dist.NewSubgroups(3)) },
+			"groups of 0 ranks":                         func() (*dist.ProcessGroup, error) { return first(dist.NewSubgroups(0)) },
+			"groups of 4 ranks: the size must divide 2": func() (*dist.ProcessGroup, error) { return first(dist.NewSubgroups(4, dist.WithGroup(half))) },
+			"rank 1 is in the lists 0 and 2": func() (*dist.ProcessGroup, error) {
+				return first(dist.NewSubgroupsByEnumeration([][]int{{1}, {2}, {3, 1}}))
+			},
+			"form: list 1: rank 2 is named twice": func() (*dist.ProcessGroup, error) {
+				return first(dist.NewSubgroupsByEnumeration([][]int{{1}, {2, 2}}))
+			},
+			"form: list 0: the group has no ranks": func() (*dist.ProcessGroup, error) { return first(dist.NewSubgroupsByEnumeration([][]int{{}})) },
+			"5 is not in the group of ranks 0-3":   func() (*dist.ProcessGroup, error) { return first(dist.NewSubgroupsByEnumeration([][]int{{1, 5}})) },
+			" is not in the group of ranks ":       func() (*dist.ProcessGroup, error) { return dist.NewGroup([]int{(rank + 2) % 4}, dist.WithGroup(half)) },
+			"pass that of dist.Default, or call":   func() (*dist.ProcessGroup, error) { return dist.Split(0, 0, dist.WithGroup(nil)) },
 		} {
 			g, err := call()
 			assert.Nil(t, g)
