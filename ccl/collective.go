@@ -30,6 +30,7 @@ const (
 	collSplit
 	collNewGroup
 	collForm
+	collReject
 	collGatherLengths // the first step of GatherV, ScatterV and AllToAllV
 	collScatterLengths
 	collAllToAllLengths
@@ -62,6 +63,7 @@ var collectives = [...]struct {
 	collSplit:           {name: "split"},
 	collNewGroup:        {name: "new_group"},
 	collForm:            {name: "form"},
+	collReject:          {name: "reject"},
 	collGatherLengths:   {name: "gather_v"},
 	collScatterLengths:  {name: "scatter_v"},
 	collAllToAllLengths: {name: "all_to_all_v"},

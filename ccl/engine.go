@@ -116,6 +116,19 @@ func (c *Communicator) refuse(err error) error {
 	return err
 }
 
+// Reject takes the place of a collective call that this rank cannot make because of err, a mistake
+// in its own arguments, and returns err. It is for packages that make calls of more than one step and
+// check arguments first. If all ranks reject the call the group lives on; if only some do, the others
+// get *MismatchError, field "arguments", with the first line of err's text.
+//
+// If the group has failed or was closed, the error says so as well.
+func (c *Communicator) Reject(ctx context.Context, err error) error {
+	if other := c.start(ctx, collReject, nil); other != nil {
+		return fmt.Errorf("%w; and %w", err, other)
+	}
+	return c.end(c.refuse(err))
+}
+
 // run makes the call that start has started, and ends it.
 func (c *Communicator) run(ctx context.Context, r *request) error { return c.end(c.step(ctx, r)) }
 

@@ -137,3 +137,34 @@ func TestFormHalfway(t *testing.T) {
 		allSum(t, g, 10)
 	})
 }
+
+// A rank that rejects a call for a mistake of its own gets that error. If all do, the group lives
+// on; otherwise the others get it as well.
+func TestReject(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 3)
+		mine := errors.New("axis 7 of 2")
+		for _, err := range each(3, func(r int) error { return g[r].Reject(bg, mine) }) {
+			require.Same(t, mine, err)
+		}
+		allSum(t, g, 10)
+		errs := each(3, func(r int) error {
+			if r == 1 {
+				return g[r].Reject(bg, mine)
+			}
+			_, err := g[r].Form(bg, nil)
+			return err
+		})
+		require.Same(t, mine, errs[1])
+		for _, r := range []int{0, 2} {
+			var m *ccl.MismatchError
+			require.ErrorAs(t, errs[r], &m)
+			require.Equal(t, "arguments", m.Field)
+			require.ErrorContains(t, errs[r], mine.Error())
+		}
+		err := g[0].Reject(bg, mine)
+		require.ErrorIs(t, err, mine)
+		require.ErrorContains(t, err, "has failed before")
+		require.ErrorIs(t, (*ccl.Communicator)(nil).Reject(bg, mine), mine)
+	})
+}

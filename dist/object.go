@@ -1,14 +1,12 @@
 package dist
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/object"
 )
 
 // objectLimit is the default of WithObjectLimit.
@@ -61,7 +59,7 @@ func BroadcastObject[T any](obj *T, src int, opts ...CallOption) error {
 	case obj == nil:
 		err = &InvalidArgumentError{Operation: c.operation, Message: "the pointer to the object is nil"}
 	case c.comm.Rank() == root:
-		data, err = encode(*obj)
+		data, err = object.Encode(*obj)
 	}
 	lengths, err := c.agree(data, err)
 	if err != nil {
@@ -88,7 +86,7 @@ func AllGatherObject[T any](obj T, opts ...CallOption) ([]T, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	data, err := encode(obj)
+	data, err := object.Encode(obj)
 	lengths, err := c.agree(data, err)
 	if err != nil {
 		return nil, err
@@ -110,7 +108,7 @@ func GatherObject[T any](obj T, dst int, opts ...CallOption) ([]T, error) {
 	root, err := c.member(dst)
 	var data []byte
 	if err == nil {
-		data, err = encode(obj)
+		data, err = object.Encode(obj)
 	}
 	lengths, err := c.agree(data, err)
 	if err != nil {
@@ -265,29 +263,11 @@ func (c *objects) blame(rank int, err error) error {
 	return &ObjectError{c.operation, global, err}
 }
 
-// parcel holds an object for gob, which omits nil pointers and interfaces in structs and
-// cannot write them by themselves.
-type parcel[T any] struct{ Object T }
-
-func encode[T any](obj T) (data []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil { // in a method of the object, or in gob
-			err = fmt.Errorf("encoding a %v panicked: %v", reflect.TypeFor[T](), v)
-		}
-	}()
-	if err := checkDepth(reflect.ValueOf(&obj).Elem()); err != nil {
-		return nil, fmt.Errorf("encoding a %v: %w", reflect.TypeFor[T](), err)
-	}
-	var b bytes.Buffer
-	err = gob.NewEncoder(&b).Encode(parcel[T]{obj})
-	return b.Bytes(), err
-}
-
 // encodeAll returns the encoded objects one after the other, and the longest by itself.
 // It sets their lengths.
 func encodeAll[T any](objs []T, lengths []int64) (all, longest []byte, err error) {
 	for i, obj := range objs {
-		data, err := encode(obj)
+		data, err := object.Encode(obj)
 		if err != nil {
 			return nil, nil, fmt.Errorf("the object for rank %d: %w", i, err)
 		}
@@ -301,17 +281,9 @@ func encodeAll[T any](objs []T, lengths []int64) (all, longest []byte, err error
 }
 
 // decode decodes the object of a rank.
-func decode[T any](c *objects, rank int, data []byte) (obj T, err error) {
-	defer func() {
-		if v := recover(); v != nil { // in a method of the object
-			err = c.failed(fmt.Errorf("decoding the object of rank %d panicked: %v", rank, v))
-		}
-	}()
-	var p parcel[T]
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&p); err != nil {
-		return obj, c.failed(fmt.Errorf("the object of rank %d cannot be decoded to a %v: %w", rank, reflect.TypeFor[T](), err))
-	}
-	return p.Object, nil
+func decode[T any](c *objects, rank int, data []byte) (T, error) {
+	obj, err := object.Decode[T](data, rank)
+	return obj, c.failed(err)
 }
 
 // decodeAll decodes the objects of all ranks, whose data has these lengths.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/object"
 )
 
 // SendObject sends obj, encoded by package encoding/gob, to rank dst as one message with
@@ -18,7 +19,7 @@ func SendObject[T any](obj T, dst, tag int, opts ...CallOption) error {
 	if c.err != nil {
 		return c.err
 	}
-	data, err := encode(obj)
+	data, err := object.Encode(obj)
 	if err == nil && len(data) > c.limit {
 		err = c.tooLong(len(data))
 	}

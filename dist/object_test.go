@@ -168,7 +168,7 @@ func TestRefusedObjects(t *testing.T) {
 		}, {
 			name: "a type that cannot be sent",
 			call: func(rank int) error { return dist.BroadcastObject(new(func()), broken) },
-			text: "dist: broadcast_object: rank 1: gob: type dist.parcel[func()] has no exported fields",
+			text: "dist: broadcast_object: rank 1: gob: type object.parcel[func()] has no exported fields",
 		}, {
 			name: "a long error",
 			call: func(rank int) error {

@@ -1,7 +1,6 @@
 package dist
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -28,26 +27,23 @@ func NewGroup(ranks []int, opts ...CallOption) (*ProcessGroup, error) {
 	if ranks == nil {
 		ranks = c.group.Ranks()
 	}
-	members, unknown := c.group.groupRanks(ranks)
-	comm, err := c.comm.NewGroup(c.ctx, members, c.opts[:]...)
-	if _, invalid := errors.AsType[*InvalidArgumentError](err); invalid && unknown != nil {
-		return nil, unknown
+	members, err := c.group.groupRanks(ranks)
+	if err != nil {
+		return nil, c.comm.Reject(c.ctx, err)
 	}
+	comm, err := c.comm.NewGroup(c.ctx, members, c.opts[:]...)
 	return c.group.adopt(comm, err)
 }
 
-// groupRanks maps global ranks to group ranks. Those that are not in the group become -1,
-// so that ccl rejects the call and consumes its number, and unknown is the error for the
-// last of them.
-func (g *ProcessGroup) groupRanks(global []int) (ranks []int, unknown error) {
+// groupRanks maps global ranks to group ranks.
+func (g *ProcessGroup) groupRanks(global []int) (ranks []int, err error) {
 	ranks = make([]int, len(global))
 	for i, r := range global {
-		var err error
 		if ranks[i], err = g.GroupRank(r); err != nil {
-			ranks[i], unknown = -1, err
+			return nil, err
 		}
 	}
-	return ranks, unknown
+	return ranks, nil
 }
 
 // NewSubgroups divides the default group, or the group of WithGroup, into groups of size
@@ -62,21 +58,17 @@ func NewSubgroups(size int, opts ...CallOption) (mine *ProcessGroup, all []*Proc
 		return nil, nil, c.err
 	}
 	n := c.comm.Size()
-	var wrong error
-	lists := [][]int{nil} // which ccl rejects
 	if size < 1 || n%size != 0 {
-		wrong = &InvalidArgumentError{
+		return nil, nil, c.comm.Reject(c.ctx, &InvalidArgumentError{
 			Operation: "new_subgroups",
 			Message:   fmt.Sprintf("groups of %d ranks: the size must divide %d, the number of ranks", size, n),
-		}
-	} else {
-		ranks := make([]int, n)
-		for r := range ranks {
-			ranks[r] = r
-		}
-		lists = slices.Collect(slices.Chunk(ranks, size))
+		})
 	}
-	return c.subgroups(lists, wrong)
+	ranks := make([]int, n)
+	for r := range ranks {
+		ranks[r] = r
+	}
+	return c.subgroups(slices.Collect(slices.Chunk(ranks, size)))
 }
 
 // NewSubgroupsByEnumeration makes a group of each list of global ranks, in ascending order
@@ -90,39 +82,31 @@ func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (mine *Process
 	if c.err != nil {
 		return nil, nil, c.err
 	}
-	var wrong error
 	list := make(map[int]int) // by rank
 	mapped := make([][]int, len(lists))
 	for i, ranks := range lists {
-		members, unknown := c.group.groupRanks(ranks)
-		if wrong == nil {
-			wrong = unknown
+		members, err := c.group.groupRanks(ranks)
+		if err != nil {
+			return nil, nil, c.comm.Reject(c.ctx, err)
 		}
 		slices.Sort(members)
 		for _, r := range members {
-			if was, ok := list[r]; ok && was != i && wrong == nil {
-				wrong = &InvalidArgumentError{
+			if was, ok := list[r]; ok && was != i {
+				return nil, nil, c.comm.Reject(c.ctx, &InvalidArgumentError{
 					Operation: "new_subgroups_by_enumeration",
 					Message:   fmt.Sprintf("rank %d is in the lists %d and %d", c.comm.GlobalRank(r), was, i),
-				}
+				})
 			}
 			list[r] = i
 		}
 		mapped[i] = members
 	}
-	if wrong != nil {
-		mapped = [][]int{nil} // which ccl rejects
-	}
-	return c.subgroups(mapped, wrong)
+	return c.subgroups(mapped)
 }
 
-// subgroups makes groups that have no rank in common. If wrong is not nil, ccl rejects lists,
-// and subgroups returns wrong.
-func (c *call) subgroups(lists [][]int, wrong error) (mine *ProcessGroup, all []*ProcessGroup, err error) {
+// subgroups makes groups that have no rank in common.
+func (c *call) subgroups(lists [][]int) (mine *ProcessGroup, all []*ProcessGroup, err error) {
 	comms, err := c.comm.Form(c.ctx, lists, c.opts[:]...)
-	if _, invalid := errors.AsType[*InvalidArgumentError](err); invalid && wrong != nil {
-		return nil, nil, wrong
-	}
 	if err != nil {
 		return nil, nil, err
 	}
