@@ -1,0 +1,103 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/object"
+)
+
+// BroadcastData returns root's data on all workers of p. Receivers need to know neither the lengths
+// of slices in it nor, with an interface type, its type: package encoding/gob carries it, with its
+// rules (gob.Register for types other than Go's basic ones and slices of these). Data is for
+// descriptions, not for tensors: package primitive moves those.
+//
+// Returns ErrInactive on an inactive worker, without communication. Rejected with
+// *ccl.InvalidRootError, or *ccl.InvalidArgumentError if the encoded data has more than 64 MiB. If root's data cannot be encoded, root gets gob's error and the others
+// *ccl.MismatchError with its text.
+func BroadcastData[T any](ctx context.Context, p *Partition, data T, root int) (T, error) {
+	if !p.Active() {
+		return data, fmt.Errorf("partition: broadcast_data: %w", ErrInactive)
+	}
+	var text []byte
+	if p.Rank() == root {
+		var err error
+		if text, err = encode("broadcast_data", data); err != nil {
+			return data, p.comm.Reject(ctx, err)
+		}
+	}
+	length := []int{len(text)}
+	if err := ccl.Broadcast(ctx, p.comm, length, root); err != nil {
+		return data, err
+	}
+	if p.Rank() != root {
+		text = make([]byte, min(length[0], maxData))
+	}
+	if err := ccl.Broadcast(ctx, p.comm, text, root); err != nil || p.Rank() == root {
+		return data, err
+	}
+	return object.Decode[T](text, root)
+}
+
+// BroadcastDataFrom is BroadcastData from a worker of sub, a partition of some workers of p: root is
+// its rank there. All workers of p call it; sub is inactive on those that are not in it, or nil.
+//
+// Returns ErrInactive where p is inactive, without communication. If no worker has the rank in sub,
+// all get *ccl.InvalidRootError.
+func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, root int) (T, error) {
+	if !p.Active() {
+		return data, fmt.Errorf("partition: broadcast_data: %w", ErrInactive)
+	}
+	ranks := make([]int, p.Size())
+	if err := ccl.AllGather(ctx, p.comm, []int{sub.Rank()}, ranks); err != nil {
+		return data, err
+	}
+	size := 0
+	for source, rank := range ranks {
+		if rank >= 0 {
+			size++
+		}
+		if rank == root && root >= 0 {
+			return BroadcastData(ctx, p, data, source)
+		}
+	}
+	return data, &ccl.InvalidRootError{Root: root, Size: size}
+}
+
+// AllGatherData returns the data of all workers of p, by their ranks. It needs to know as little of
+// them as BroadcastData, and has its errors.
+func AllGatherData[T any](ctx context.Context, p *Partition, data T) ([]T, error) {
+	if !p.Active() {
+		return nil, fmt.Errorf("partition: all_gather_data: %w", ErrInactive)
+	}
+	text, err := encode("all_gather_data", data)
+	if err != nil {
+		return nil, p.comm.Reject(ctx, err)
+	}
+	texts, err := gather(ctx, p.comm, text)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(texts))
+	for r := range texts {
+		if all[r], err = object.Decode[T](texts[r], r); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// maxData bounds the encoded data of a worker, in bytes.
+const maxData = 64 << 20
+
+func encode[T any](operation string, data T) ([]byte, error) {
+	text, err := object.Encode(data)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("partition: %s: %w", operation, err)
+	case len(text) > maxData:
+		return nil, wrong(operation, "the data has %d bytes, and at most %d are possible: tensors are for package primitive", len(text), maxData)
+	}
+	return text, nil
+}

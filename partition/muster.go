@@ -1,0 +1,118 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// team is what all workers know of a partition after a muster.
+type team struct {
+	members []int // ranks of the ancestor
+	shape   []int
+}
+
+// muster tells all workers of p who is in some partitions that were made of it. A partition without
+// workers has the shape [0].
+func (p *Partition) muster(ctx context.Context, parts ...*Partition) ([]team, error) {
+	teams := make([]team, len(parts))
+	for i, part := range parts {
+		var mine []int // rank and shape
+		if part.Active() {
+			mine = append([]int{part.Rank()}, part.shape...)
+		}
+		all, err := gather(ctx, p.comm, mine)
+		if err != nil {
+			return nil, err
+		}
+		if teams[i], err = p.assemble(all); err != nil {
+			return nil, err
+		}
+	}
+	return teams, nil
+}
+
+// assemble makes a team of what the workers of p say: each active one its rank and the shape.
+func (p *Partition) assemble(all [][]int) (team, error) {
+	t := team{shape: []int{0}}
+	shapes := make(map[string][]int) // workers by shape
+	for worker, said := range all {
+		if said != nil {
+			t.shape = said[1:]
+			text := fmt.Sprint(t.shape)
+			shapes[text] = append(shapes[text], worker)
+		}
+	}
+	if len(shapes) > 1 {
+		return team{}, disagreement("shape", shapes)
+	}
+	t.members = slices.Repeat([]int{-1}, product(t.shape))
+	for worker, said := range all {
+		if said == nil {
+			continue
+		}
+		if other := t.members[said[0]]; other >= 0 {
+			return team{}, wrong("muster", "workers pass different partitions: workers %d and %d are both rank %d of it", other, worker, said[0])
+		}
+		t.members[said[0]] = worker
+	}
+	if rank := slices.Index(t.members, -1); rank >= 0 {
+		return team{}, wrong("muster", "workers pass different partitions: no worker is rank %d of %d", rank, len(t.members))
+	}
+	return t, nil
+}
+
+// agree returns *ccl.MismatchError on all ranks if they have different values.
+func agree(ctx context.Context, c *ccl.Communicator, field string, values []int) error {
+	all, err := gather(ctx, c, values)
+	if err != nil {
+		return err
+	}
+	ranks := make(map[string][]int)
+	for r, v := range all {
+		ranks[fmt.Sprint(v)] = append(ranks[fmt.Sprint(v)], r)
+	}
+	if len(ranks) > 1 {
+		return disagreement(field, ranks)
+	}
+	return nil
+}
+
+// disagreement returns the error of ranks that have different values.
+func disagreement(field string, ranks map[string][]int) error {
+	m := &ccl.MismatchError{Field: field}
+	for value, of := range ranks {
+		m.Values = append(m.Values, ccl.MismatchValue{Value: value, Ranks: of})
+	}
+	slices.SortFunc(m.Values, func(a, b ccl.MismatchValue) int { return a.Ranks[0] - b.Ranks[0] })
+	return m
+}
+
+// gather returns the lists of all ranks.
+func gather[T ccl.Element](ctx context.Context, c *ccl.Communicator, mine []T) ([][]T, error) {
+	lengths := make([]int, c.Size())
+	if err := ccl.AllGather(ctx, c, []int{len(mine)}, lengths); err != nil {
+		return nil, err
+	}
+	total := 0
+	for _, n := range lengths {
+		total += n
+	}
+	lists := make([][]T, c.Size())
+	if total == 0 {
+		return lists, nil
+	}
+	all := make([]T, total)
+	if err := ccl.AllGatherV(ctx, c, mine, all, lengths, nil); err != nil {
+		return nil, err
+	}
+	for r, n := range lengths {
+		if n > 0 {
+			lists[r] = all[:n:n]
+		}
+		all = all[n:]
+	}
+	return lists, nil
+}
