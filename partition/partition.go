@@ -89,6 +89,15 @@ func (p *Partition) Workers() []int {
 	return workers
 }
 
+// Communicator returns the partition's communicator, whose ranks are those of the partition, or nil on
+// an inactive worker. It is for operators that move tensors; Close closes it.
+func (p *Partition) Communicator() *ccl.Communicator {
+	if p == nil {
+		return nil
+	}
+	return p.comm
+}
+
 // Equal reports whether two partitions have the same workers in the same order, and the same shape.
 // An inactive worker cannot tell: there a partition equals only itself.
 func (p *Partition) Equal(other *Partition) bool {

@@ -1,5 +1,10 @@
 // Package object encodes values of any type for other ranks, by package encoding/gob.
 //
+// # Model
+//
+// [Encode] writes a value with its type's description; [Decode] reads it into a type that gob finds
+// compatible.
+//
 // # Concurrency
 //
 // All functions may be called concurrently.

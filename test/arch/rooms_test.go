@@ -44,6 +44,7 @@ var rules = []rule{
 	{"algorithms/...", []string{"ccl", "topology", "algorithms/internal/..."}, nil,
 		"a kernel has to be one that an outsider could have written"},
 	{"partition", []string{"ccl", "internal/object"}, nil, "partitions stand on groups, on any transport"},
+	{"partition/partitiontest", []string{"partition", "ccl", "algorithms", "transport", "transport/..."}, nil, "it runs workers on real transports"},
 	{"primitive", []string{"partition", "ccl"}, nil, "operators move tensors by collectives"},
 	{"primitive/primitivetest", []string{"primitive", "partition", "ccl"}, nil, "it checks any author's operator"},
 	{"dist", []string{"ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/goroutine", "internal/launchenv", "internal/object"}, nil,
@@ -76,7 +77,7 @@ var rules = []rule{
 }
 
 // Tests may also import their own package and these.
-var testRooms = []string{"ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "algorithms", "algorithms/...", "transport", "transport/..."}
+var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 const testify = "github.com/stretchr/testify"
 

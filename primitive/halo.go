@@ -1,0 +1,262 @@
+package primitive
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/partition"
+)
+
+// Halo is the number of ghost cells of a worker's part of a tensor in one dimension.
+type Halo struct{ Left, Right int }
+
+// HaloExchange fills the ghost cells of a tensor with the cells of the neighbouring workers. Each
+// worker's part is its own cells, with Left ghost cells before them and Right ones behind them in each
+// dimension:
+//
+//	ghost | own cells                    | ghost
+//	 Left |                              | Right
+//
+// The dimensions are exchanged one after another, each with the ghost cells of all others, so that
+// corners arrive as well. Ghost cells at an edge of the partition have no neighbour: they pass through
+// unchanged, forward and adjoint. They may hold padding.
+//
+// The adjoint adds the gradients of ghost cells to the cells that they are copies of, in the reverse
+// order of dimensions, and sets those of ghost cells to 0.
+//
+// The result may be the input, in place.
+type HaloExchange[T Number] struct {
+	own            *team // nil on an inactive worker
+	halos          [][]Halo
+	shape, index   []int
+	beside         []partition.Neighbors
+	checked        [2][]int64 // headers that fit together, by call
+	sent, received scratch[T]
+	copies, ghosts part[T]
+}
+
+// NewHaloExchange makes the operator. All active workers of p call it, each with its own ghost cells: one
+// Halo for each dimension of p, which the tensor has as well. The ghost cells in one dimension may
+// differ between workers that are neighbours in it, and must be equal on those that are neighbours in
+// another. On inactive workers it needs no communication.
+//
+// If some worker's halos are wrong, all get *ccl.InvalidArgumentError.
+func NewHaloExchange[T Number](ctx context.Context, p *partition.Partition, halos ...Halo) (*HaloExchange[T], error) {
+	if !p.Active() {
+		return &HaloExchange[T]{}, nil
+	}
+	own, err := p.Cartesian(ctx, p.Shape()...)
+	if err != nil {
+		return nil, err
+	}
+	all, err := partition.AllGatherData(ctx, own, halos)
+	if err == nil {
+		err = checkHalos(all, own.Shape())
+	}
+	if err != nil {
+		return nil, errors.Join(err, own.Close())
+	}
+	o := &HaloExchange[T]{own: newTeam(own), halos: all, shape: own.Shape(), index: own.Index()}
+	o.beside, err = own.NeighborsOf(own.Rank())
+	return o, err
+}
+
+// checkHalos checks the halos of all ranks of a partition.
+func checkHalos(all [][]Halo, shape []int) error {
+	const operation = "halo_exchange"
+	for rank, halos := range all {
+		if len(halos) != len(shape) {
+			return wrong(operation, "rank %d has halos for %d dimensions, and the partition's shape %d has %d", rank, len(halos), shape, len(shape))
+		}
+		for d, h := range halos {
+			if h.Left < 0 || h.Right < 0 {
+				return wrong(operation, "rank %d has the halo %d, %d in dimension %d: at least 0 cells are possible", rank, h.Left, h.Right, d)
+			}
+		}
+	}
+	for rank, halos := range all {
+		for d := range shape {
+			if first := onAxis(rank, d, shape); all[first][d] != halos[d] {
+				return wrong(operation, "the ranks %d and %d have the same place in dimension %d, and different halos there: %v and %v",
+					first, rank, d, all[first][d], halos[d])
+			}
+		}
+	}
+	return nil
+}
+
+// onAxis returns the rank that has the same index as another in dimension d, and 0 in all others.
+func onAxis(rank, d int, shape []int) int {
+	index := make([]int, len(shape))
+	index[d] = indexOf(rank, shape)[d]
+	return rankOf(index, shape)
+}
+
+// Forward implements Operator.
+func (o *HaloExchange[T]) Forward(ctx context.Context, y, x *Tensor[T]) (*Tensor[T], error) {
+	if o.own == nil {
+		return none(y), nil
+	}
+	if err := o.meet(ctx, forward, x); err != nil {
+		return nil, err
+	}
+	y = fit(y, x.shape)
+	if y != x {
+		y.copy(x)
+	}
+	for d := range o.shape {
+		if err := o.exchange(ctx, forward, y, d); err != nil {
+			return nil, err
+		}
+	}
+	return y, nil
+}
+
+// Adjoint implements Operator.
+func (o *HaloExchange[T]) Adjoint(ctx context.Context, x, y *Tensor[T]) (*Tensor[T], error) {
+	if o.own == nil {
+		return none(x), nil
+	}
+	if err := o.meet(ctx, adjoint, y); err != nil {
+		return nil, err
+	}
+	x = fit(x, y.shape)
+	if x != y {
+		x.copy(y)
+	}
+	for d := len(o.shape) - 1; d >= 0; d-- {
+		if err := o.exchange(ctx, adjoint, x, d); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// Close implements Operator.
+func (o *HaloExchange[T]) Close() error { return o.own.close() }
+
+// meet is meet, and checks that the parts fit together.
+func (o *HaloExchange[T]) meet(ctx context.Context, c call, x *Tensor[T]) error {
+	g := o.own
+	if err := meet(ctx, g, c, x, true); err != nil {
+		return err
+	}
+	if slices.Equal(g.all, o.checked[c]) {
+		return nil
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	o.checked[c] = append(o.checked[c][:0], g.all...)
+	return nil
+}
+
+// check returns why the parts of a tensor do not fit together: the same on all workers.
+func (o *HaloExchange[T]) check() error {
+	const operation = "halo_exchange"
+	g := o.own
+	if err := g.bring(operation, func(int) bool { return true }); err != nil {
+		return err
+	}
+	for r := range g.Size() {
+		if n := len(g.dims(r)); n != len(o.shape) {
+			return wrong(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d", r, g.shapeText(r), n, o.shape, len(o.shape))
+		}
+	}
+	for r := range g.Size() {
+		beside, _ := g.NeighborsOf(r)
+		for d, h := range o.halos[r] {
+			if first := onAxis(r, d, o.shape); g.dims(first)[d] != g.dims(r)[d] {
+				return wrong(operation, "the ranks %d and %d have the same place in dimension %d, and parts of different shapes: %s and %s", first, r, d, g.shapeText(first), g.shapeText(r))
+			}
+			own := int(g.dims(r)[d]) - h.Left - h.Right
+			if own < 0 {
+				return wrong(operation, "the part of rank %d has the shape %s, and its %d and %d ghost cells are more than that in dimension %d", r, g.shapeText(r), h.Left, h.Right, d)
+			}
+			for _, q := range [...]int{beside[d].Left, beside[d].Right} {
+				if q == partition.None {
+					continue
+				}
+				need := o.halos[q][d].Right
+				if q == beside[d].Right {
+					need = o.halos[q][d].Left
+				}
+				if need > own {
+					return wrong(operation, "rank %d needs %d cells of rank %d in dimension %d, which has %d of its own", q, need, r, d, own)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// exchange exchanges the ghost cells of t in dimension d with both neighbours. Neighbours begin with
+// each other: those of an even index with the one on the right.
+func (o *HaloExchange[T]) exchange(ctx context.Context, c call, t *Tensor[T], d int) error {
+	right := o.index[d]%2 == 0
+	for range 2 {
+		if err := o.exchangeWith(ctx, c, t, d, right); err != nil {
+			return err
+		}
+		right = !right
+	}
+	return nil
+}
+
+func (o *HaloExchange[T]) exchangeWith(ctx context.Context, c call, t *Tensor[T], d int, right bool) error {
+	n, h := t.shape[d], o.halos[o.own.Rank()][d]
+	// Copies are the neighbour's ghost cells here; ghosts are this worker's.
+	var peer int
+	var copies, ghosts ccl.Range
+	if right {
+		if peer = o.beside[d].Right; peer == partition.None {
+			return nil
+		}
+		copies = ccl.Range{Lo: n - h.Right - o.halos[peer][d].Left, Hi: n - h.Right}
+		ghosts = ccl.Range{Lo: n - h.Right, Hi: n}
+	} else {
+		if peer = o.beside[d].Left; peer == partition.None {
+			return nil
+		}
+		copies = ccl.Range{Lo: h.Left, Hi: h.Left + o.halos[peer][d].Right}
+		ghosts = ccl.Range{Lo: 0, Hi: h.Left}
+	}
+	var ranges [MaxDims]ccl.Range
+	for e := range d {
+		ranges[e] = ccl.Range{Lo: 0, Hi: t.shape[e]}
+	}
+	ranges[d] = copies
+	send := o.copies.of(t, ranges[:d+1])
+	ranges[d] = ghosts
+	recv := o.ghosts.of(t, ranges[:d+1])
+	if c == adjoint {
+		send, recv = recv, send
+	}
+	out := o.sent.packed(send)
+	in := o.received.take(recv.Len())
+	if err := swap(ctx, o.own.comm, out, in, peer, d); err != nil {
+		return err
+	}
+	if c == forward {
+		recv.copyOf(in)
+		return nil
+	}
+	send.Fill(0)
+	recv.addOf(in)
+	return nil
+}
+
+// swap exchanges messages with a peer; those without elements are not sent.
+func swap[T Number](ctx context.Context, c *ccl.Communicator, out, in []T, peer, tag int) (err error) {
+	switch {
+	case len(out) > 0 && len(in) > 0:
+		_, err = ccl.SendRecv(ctx, c, out, peer, in, peer, tag)
+	case len(out) > 0:
+		err = ccl.Send(ctx, c, out, peer, tag)
+	case len(in) > 0:
+		_, err = ccl.Recv(ctx, c, in, peer, tag)
+	}
+	return err
+}

@@ -1,0 +1,220 @@
+package primitive
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/partition"
+)
+
+// Operator is a linear map between tensors that live on many workers.
+type Operator[T Number] interface {
+	// Forward returns F x: this worker's part of the result. If y is not nil and has the result's shape,
+	// Forward writes to it and returns it; otherwise it returns a new tensor. x is not changed, and y must
+	// not share memory with it unless the operator allows it.
+	Forward(ctx context.Context, y, x *Tensor[T]) (*Tensor[T], error)
+
+	// Adjoint returns F* y, in x, in the same way.
+	Adjoint(ctx context.Context, x, y *Tensor[T]) (*Tensor[T], error)
+
+	// Close ends this worker's use of the operator. It does not communicate.
+	Close() error
+}
+
+// team is a group of workers that an operator moves data in.
+type team struct {
+	*partition.Partition
+	comm *ccl.Communicator
+	mine [headerWords]int64
+	all  []int64
+}
+
+// newTeam returns nil on an inactive worker.
+func newTeam(p *partition.Partition) *team {
+	if !p.Active() {
+		return nil
+	}
+	return &team{Partition: p, comm: p.Communicator(), all: make([]int64, headerWords*p.Size())}
+}
+
+func (g *team) close() error {
+	if g == nil {
+		return nil
+	}
+	return g.Close()
+}
+
+// A header is what each worker of a team shows the others at the beginning of a call: the call, the
+// type, and the number and extents of the dimensions of its tensor, or -1 if it passes none.
+const (
+	headerWords = 3 + MaxDims
+	callAt      = 0
+	typeAt      = 1
+	dimsAt      = 2
+	shapeAt     = 3
+)
+
+// call is what a worker asks of an operator.
+type call int64
+
+const (
+	forward call = iota
+	adjoint
+)
+
+func (c call) String() string { return [...]string{"forward", "adjoint"}[c] }
+
+// meet shows all workers of the team each other's headers; part is whether this worker has a part of
+// the input. It fails on all workers alike if they make different calls.
+func meet[T Number](ctx context.Context, g *team, c call, x *Tensor[T], part bool) error {
+	g.mine[callAt], g.mine[typeAt], g.mine[dimsAt] = int64(c), int64(ccl.DTypeOf[T]()), -1
+	if x.Len() > 0 || x != nil && part {
+		g.mine[dimsAt] = int64(len(x.shape))
+		for d, extent := range x.shape {
+			g.mine[shapeAt+d] = int64(extent)
+		}
+	}
+	if err := ccl.AllGather(ctx, g.comm, g.mine[:], g.all); err != nil {
+		return err
+	}
+	if err := g.same("call", callAt, func(w int64) string { return call(w).String() }); err != nil {
+		return err
+	}
+	return g.same("dtype", typeAt, func(w int64) string { return ccl.DType(w).String() })
+}
+
+// same returns an error if a word of the headers is not the same on all workers.
+func (g *team) same(field string, at int, text func(int64) string) error {
+	for r := range g.Size() {
+		if g.header(r)[at] != g.mine[at] {
+			return g.disagreement(field, func(r int) string { return text(g.header(r)[at]) }, 0)
+		}
+	}
+	return nil
+}
+
+// disagreement returns the error of workers that bring different values, from rank first on.
+func (g *team) disagreement(field string, value func(r int) string, first int) error {
+	m := &ccl.MismatchError{Field: field}
+	for r := first; r < g.Size(); r++ {
+		i := slices.IndexFunc(m.Values, func(v ccl.MismatchValue) bool { return v.Value == value(r) })
+		if i < 0 {
+			i = len(m.Values)
+			m.Values = append(m.Values, ccl.MismatchValue{Value: value(r)})
+		}
+		m.Values[i].Ranks = append(m.Values[i].Ranks, r)
+	}
+	return m
+}
+
+// header returns the header of a rank.
+func (g *team) header(r int) []int64 { return g.all[r*headerWords : (r+1)*headerWords] }
+
+// has reports whether a rank passes a tensor.
+func (g *team) has(r int) bool { return g.header(r)[dimsAt] >= 0 }
+
+// dims returns the shape of a rank's tensor, which it passes, as the header has it.
+func (g *team) dims(r int) []int64 {
+	h := g.header(r)
+	return h[shapeAt : shapeAt+h[dimsAt]]
+}
+
+// shapeText returns the shape of a rank's tensor in words.
+func (g *team) shapeText(r int) string {
+	if !g.has(r) {
+		return "no tensor"
+	}
+	return fmt.Sprint(g.dims(r))
+}
+
+// volume returns the number of elements of a rank's tensor, which it passes.
+func (g *team) volume(r int) int {
+	n := 1
+	for _, extent := range g.dims(r) {
+		n *= int(extent)
+	}
+	return n
+}
+
+// oneShape returns an error unless the ranks from first on pass tensors of the same shape.
+func (g *team) oneShape(first int) error {
+	for r := first; r < g.Size(); r++ {
+		if !g.has(r) || !slices.Equal(g.dims(r), g.dims(first)) {
+			return g.disagreement("shape", g.shapeText, first)
+		}
+	}
+	return nil
+}
+
+// bring returns an error unless exactly the ranks for which needs reports so pass a tensor.
+func (g *team) bring(operation string, needs func(r int) bool) error {
+	for r := range g.Size() {
+		switch {
+		case needs(r) && !g.has(r):
+			return wrong(operation, "rank %d of the group %s passes no tensor, and has a part of the input", r, g.name())
+		case !needs(r) && g.has(r):
+			return wrong(operation, "rank %d of the group %s passes a tensor of shape %s, and has no part of the input", r, g.name(), g.shapeText(r))
+		}
+	}
+	return nil
+}
+
+// name names the team in messages.
+func (g *team) name() string { return fmt.Sprint("of workers ", g.Workers()) }
+
+// fits returns y if it has the shape of a header, and a new tensor otherwise.
+func fits[T Number](y *Tensor[T], dims []int64) *Tensor[T] {
+	if y != nil && len(y.shape) == len(dims) {
+		same := true
+		for d, extent := range dims {
+			same = same && y.shape[d] == int(extent)
+		}
+		if same {
+			return y
+		}
+	}
+	shape := make([]int, len(dims))
+	for d, extent := range dims {
+		shape[d] = int(extent)
+	}
+	return NewTensor[T](shape...)
+}
+
+// scratch is memory for tensors whose elements do not lie next to each other, and for messages.
+type scratch[T Number] struct{ memory []T }
+
+// take returns memory for n elements, until the next take.
+func (s *scratch[T]) take(n int) []T {
+	if cap(s.memory) < n {
+		s.memory = make([]T, n)
+	}
+	return s.memory[:n]
+}
+
+// packed returns the elements of x next to each other: x's own memory, or a copy.
+func (s *scratch[T]) packed(x *Tensor[T]) []T {
+	if data := x.Data(); data != nil || x.Len() == 0 {
+		return data
+	}
+	memory := s.take(x.Len())
+	x.copyTo(memory)
+	return memory
+}
+
+// place returns memory for the elements of y: y's own, or some that unpack copies to y.
+func (s *scratch[T]) place(y *Tensor[T]) []T {
+	if data := y.Data(); data != nil {
+		return data
+	}
+	return s.take(y.Len())
+}
+
+// unpack copies what place returned to y, if it is not y's own memory.
+func unpack[T Number](y *Tensor[T], memory []T) {
+	if y.contiguous() {
+		return
+	}
+	y.copyOf(memory)
+}

@@ -1,0 +1,272 @@
+package primitive
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/partition"
+)
+
+// Repartition moves a tensor from one partition to another (the transpose of DistDL). On both, each
+// dimension of the tensor is divided among the workers of that dimension as ccl.BlockRange does. The
+// partitions have as many dimensions as the tensor and may have any workers. Data moves over their
+// union, by one all-to-all; what stays on a worker is copied. The adjoint moves it back.
+//
+// If the partitions are equal the operator is the identity, which copies.
+type Repartition[T Number] struct {
+	there, back route[T]
+	union       *partition.Partition
+}
+
+// NewRepartition makes the operator from x to y. All workers of the common ancestor of x and y call
+// it, active or not. If the numbers of dimensions differ, all workers of the union get
+// *ccl.InvalidArgumentError.
+func NewRepartition[T Number](ctx context.Context, x, y *partition.Partition) (*Repartition[T], error) {
+	union, err := x.Union(ctx, y)
+	if err != nil {
+		return nil, err
+	}
+	o := &Repartition[T]{union: union}
+	if !union.Active() {
+		return o, nil
+	}
+	type places struct {
+		X, Y           int // ranks
+		ShapeX, ShapeY []int
+	}
+	all, err := partition.AllGatherData(ctx, union, places{x.Rank(), y.Rank(), x.Shape(), y.Shape()})
+	if err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	from, to := side{}, side{}
+	for worker, p := range all {
+		from.add(worker, p.X, p.ShapeX)
+		to.add(worker, p.Y, p.ShapeY)
+	}
+	if len(from.shape) != len(to.shape) {
+		err := wrong("repartition", "the partitions have the shapes %d and %d, with different numbers of dimensions", from.shape, to.shape)
+		return nil, errors.Join(err, o.Close())
+	}
+	o.there, o.back = newRoute[T](union, from, to), newRoute[T](union, to, from)
+	return o, nil
+}
+
+// Forward implements Operator.
+func (o *Repartition[T]) Forward(ctx context.Context, y, x *Tensor[T]) (*Tensor[T], error) {
+	return o.there.move(ctx, forward, y, x)
+}
+
+// Adjoint implements Operator.
+func (o *Repartition[T]) Adjoint(ctx context.Context, x, y *Tensor[T]) (*Tensor[T], error) {
+	return o.back.move(ctx, adjoint, x, y)
+}
+
+// Close implements Operator.
+func (o *Repartition[T]) Close() error { return o.union.Close() }
+
+// side is one of the two partitions of a route.
+type side struct {
+	shape   []int
+	workers []int // of the union, by rank in the partition
+}
+
+// add adds a worker of the union that has a rank in the partition, or -1.
+func (s *side) add(worker, rank int, shape []int) {
+	if rank < 0 {
+		return
+	}
+	s.shape = shape
+	s.workers = append(s.workers, slices.Repeat([]int{-1}, max(0, rank+1-len(s.workers)))...)
+	s.workers[rank] = worker
+}
+
+// rank returns the rank in the partition of a worker of the union, or -1.
+func (s *side) rank(worker int) int { return slices.Index(s.workers, worker) }
+
+// route moves tensors from one side to another.
+type route[T Number] struct {
+	union    *team
+	from, to side
+	identity bool
+	plans    []*plan[T]
+	sent     scratch[T]
+	received scratch[T]
+	source   part[T]
+	dest     part[T]
+}
+
+func newRoute[T Number](union *partition.Partition, from, to side) route[T] {
+	return route[T]{
+		union: newTeam(union), from: from, to: to,
+		identity: slices.Equal(from.shape, to.shape) && slices.Equal(from.workers, to.workers),
+	}
+}
+
+// maxPlans is the number of plans that a route remembers.
+const maxPlans = 16
+
+// plan is how a worker takes part in the move of a tensor. There is one for each set of shapes that
+// workers brought.
+type plan[T Number] struct {
+	headers                []int64
+	shape                  []int // of this worker's part of the result
+	sends, receives        []parcel
+	sendCounts, recvCounts []int // by worker; 0 for this one
+	sendTotal, recvTotal   int
+}
+
+// parcel is what moves between two workers.
+type parcel struct {
+	part   []ccl.Range // of this worker's tensor
+	volume int
+	self   bool
+}
+
+func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T], error) {
+	if o.union == nil {
+		return none(y), nil
+	}
+	g := o.union
+	rank := o.from.rank(g.Rank())
+	if err := meet(ctx, g, c, x, rank >= 0); err != nil {
+		return nil, err
+	}
+	p, err := o.plan()
+	if err != nil {
+		return nil, err
+	}
+	y = fit(y, p.shape)
+	if o.identity {
+		y.copy(x)
+		return y, nil
+	}
+	sent, received := o.sent.take(p.sendTotal), o.received.take(p.recvTotal)
+	at := 0
+	for i := range p.sends {
+		if m := &p.sends[i]; !m.self {
+			o.source.of(x, m.part).copyTo(sent[at : at+m.volume])
+			at += m.volume
+		}
+	}
+	if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, received, p.recvCounts, nil); err != nil {
+		return nil, err
+	}
+	at = 0
+	for i := range p.receives {
+		if m := &p.receives[i]; !m.self {
+			o.dest.of(y, m.part).copyOf(received[at : at+m.volume])
+			at += m.volume
+		}
+	}
+	if s := slices.IndexFunc(p.sends, isSelf); s >= 0 {
+		r := slices.IndexFunc(p.receives, isSelf)
+		o.dest.of(y, p.receives[r].part).copy(o.source.of(x, p.sends[s].part))
+	}
+	return y, nil
+}
+
+func isSelf(m parcel) bool { return m.self }
+
+// plan returns the plan for the shapes that the workers bring.
+func (o *route[T]) plan() (*plan[T], error) {
+	for i, p := range o.plans {
+		if slices.Equal(p.headers, o.union.all) {
+			if i > 0 { // the next search finds it at once
+				copy(o.plans[1:], o.plans[:i])
+				o.plans[0] = p
+			}
+			return p, nil
+		}
+	}
+	p, err := o.newPlan()
+	if err != nil {
+		return nil, err
+	}
+	o.plans = slices.Insert(o.plans, 0, p)
+	o.plans = o.plans[:min(len(o.plans), maxPlans)]
+	return p, nil
+}
+
+// newPlan makes a plan, or finds why the shapes are wrong: the same on all workers.
+func (o *route[T]) newPlan() (*plan[T], error) {
+	whole, err := o.whole()
+	if err != nil {
+		return nil, err
+	}
+	me, workers := o.union.Rank(), o.union.Size()
+	p := &plan[T]{
+		headers: slices.Clone(o.union.all), shape: empty,
+		sendCounts: make([]int, workers), recvCounts: make([]int, workers),
+	}
+	if rank := o.from.rank(me); rank >= 0 {
+		mine := box(whole, indexOf(rank, o.from.shape), o.from.shape)
+		p.sends, p.sendTotal = parcels(mine, whole, o.to, me, p.sendCounts)
+	}
+	if rank := o.to.rank(me); rank >= 0 {
+		mine := box(whole, indexOf(rank, o.to.shape), o.to.shape)
+		p.shape = extents(mine)
+		p.receives, p.recvTotal = parcels(mine, whole, o.from, me, p.recvCounts)
+	}
+	return p, nil
+}
+
+// parcels returns what moves between a worker, which has the box mine, and those of the other side, in
+// their order in the union. It sets counts.
+func parcels(mine []ccl.Range, whole []int, other side, me int, counts []int) (all []parcel, total int) {
+	for worker := range counts {
+		rank := other.rank(worker)
+		if rank < 0 {
+			continue
+		}
+		common := intersect(mine, box(whole, indexOf(rank, other.shape), other.shape))
+		m := parcel{part: relative(common, mine), volume: volume(extents(common)), self: worker == me}
+		if m.volume == 0 {
+			continue
+		}
+		all = append(all, m)
+		if !m.self {
+			counts[worker] = m.volume
+			total += m.volume
+		}
+	}
+	return all, total
+}
+
+// whole returns the shape of the whole tensor, of which the workers bring parts, or why they do not.
+func (o *route[T]) whole() ([]int, error) {
+	const operation = "repartition"
+	g := o.union
+	if err := g.bring(operation, func(r int) bool { return o.from.rank(r) >= 0 }); err != nil {
+		return nil, err
+	}
+	dims := len(o.from.shape)
+	for rank, worker := range o.from.workers {
+		if n := len(g.dims(worker)); n != dims {
+			return nil, wrong(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d",
+				rank, g.shapeText(worker), n, o.from.shape, dims)
+		}
+	}
+	whole := make([]int, dims)
+	index := make([]int, dims)
+	for d, n := range o.from.shape {
+		for index[d] = range n { // the workers along an edge
+			whole[d] += int(g.dims(o.from.workers[rankOf(index, o.from.shape)])[d])
+		}
+		index[d] = 0
+		if whole[d] == 1 && o.to.shape[d] != 1 {
+			return nil, wrong(operation, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.shape[d])
+		}
+	}
+	for rank, worker := range o.from.workers {
+		want := extents(box(whole, indexOf(rank, o.from.shape), o.from.shape))
+		for d, extent := range g.dims(worker) {
+			if int(extent) != want[d] {
+				return nil, wrong(operation, "the part of rank %d has the shape %s, and its part of %d on the partition %d is %d",
+					rank, g.shapeText(worker), whole, o.from.shape, want)
+			}
+		}
+	}
+	return whole, nil
+}
