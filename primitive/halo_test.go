@@ -3,7 +3,6 @@ package primitive_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -132,23 +131,6 @@ func TestHaloExchange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { g.exchanges(t, 10) })
 	}
-}
-
-// Random teams, shapes and halos; -seed replays one.
-func TestRandomHaloExchanges(t *testing.T) {
-	eachLayout(t, func(t *testing.T, random *rand.Rand) {
-		g := grid{on: randomTeam(random, 6, 1+random.IntN(3))}
-		for _, n := range g.on.shape {
-			halos := make([]primitive.Halo, n)
-			for i := range halos {
-				halos[i] = primitive.Halo{Left: random.IntN(3), Right: random.IntN(3)}
-			}
-			g.halos = append(g.halos, halos)
-			g.whole = append(g.whole, 2*n+random.IntN(4)) // each has at least the 2 cells that a neighbour needs
-		}
-		t.Logf("%v of %v with %v", g.on, g.whole, g.halos)
-		g.exchanges(t, 6)
-	})
 }
 
 func TestHaloMistakes(t *testing.T) {

@@ -3,9 +3,7 @@ package primitive_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -156,19 +154,3 @@ func isAdjoint[T float32 | float64](t *testing.T, workers int, build made[T]) {
 
 // real is the set of types of the tensors here.
 type real interface{ int | float32 | float64 }
-
-var (
-	layouts = flag.Int("layouts", 20, "so many random layouts")
-	seed    = flag.Uint64("seed", 0, "replay the random layout with this number")
-)
-
-// eachLayout runs a test with random numbers, with its number as its name.
-func eachLayout(t *testing.T, f func(t *testing.T, random *rand.Rand)) {
-	first, n := uint64(1), uint64(*layouts)
-	if *seed > 0 {
-		first, n = *seed, 1
-	}
-	for number := first; number < first+n; number++ {
-		t.Run(fmt.Sprint(number), func(t *testing.T) { f(t, rand.New(rand.NewPCG(number, 0))) })
-	}
-}

@@ -3,7 +3,6 @@ package primitive_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -111,34 +110,6 @@ func TestRepartitionOfManyShapes(t *testing.T) {
 			}
 		}
 		return nil
-	})
-}
-
-// randomTeam returns some of the workers in any order, with a shape of so many dimensions.
-func randomTeam(random *rand.Rand, workers, dims int) team {
-	l := team{shape: slices.Repeat([]int{1}, dims)}
-	n := 1
-	for d := range l.shape {
-		if f := 1 + random.IntN(3); n*f <= workers {
-			l.shape[d] = f
-			n *= f
-		}
-	}
-	l.workers = random.Perm(workers)[:n]
-	return l
-}
-
-// Random teams and shapes; -seed replays one.
-func TestRandomRepartitions(t *testing.T) {
-	eachLayout(t, func(t *testing.T, random *rand.Rand) {
-		dims := 1 + random.IntN(4)
-		x, y := randomTeam(random, 6, dims), randomTeam(random, 6, dims)
-		whole := make([]int, dims)
-		for d := range whole {
-			whole[d] = 2 + random.IntN(6)
-		}
-		t.Logf("%v to %v of %v", x, y, whole)
-		repartitions(t, 6, x, y, whole...)
 	})
 }
 

@@ -1,0 +1,511 @@
+package stress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/partition"
+	"github.com/goccl/goccl/primitive"
+)
+
+// Layout is a random operator of package primitive on random partitions and shapes. Its oracle is a table
+// of which input elements each element of the result is the sum of, which is all of a linear operator that
+// copies and adds; the adjoint is the transposed table.
+type Layout struct {
+	workers int
+	kind    string
+	x, y    team // the same in operators on one partition
+	axes    []int
+	dim     int   // of gathers and scatters
+	shape   []int // of the whole tensor, or of each worker's
+	halos   [][]primitive.Halo
+	opts    []partition.Option
+	strided bool
+}
+
+// team is an ordered list of workers with a shape.
+type team struct{ workers, shape []int }
+
+func (t team) String() string { return fmt.Sprintf("%d on workers %d", t.shape, t.workers) }
+
+// rank returns the rank of a worker, or -1.
+func (t team) rank(worker int) int { return slices.Index(t.workers, worker) }
+
+// index returns the index of a worker of the team.
+func (t team) index(worker int) []int { return unflatten(t.rank(worker), t.shape) }
+
+// at returns the worker with an index.
+func (t team) at(index []int) int { return t.workers[flatten(index, t.shape)] }
+
+func flatten(index, shape []int) (n int) {
+	for d, i := range index {
+		n = n*shape[d] + i
+	}
+	return n
+}
+
+func unflatten(n int, shape []int) []int {
+	index := make([]int, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		index[d], n = n%shape[d], n/shape[d]
+	}
+	return index
+}
+
+func volume(shape []int) int {
+	n := 1
+	for _, extent := range shape {
+		n *= extent
+	}
+	return n
+}
+
+// cell is an element of a worker's tensor.
+type cell struct{ worker, at int }
+
+// NewLayout returns the layout of a seed.
+func NewLayout(seed uint64, workers int) *Layout {
+	random := rand.New(rand.NewPCG(seed, uint64(workers)))
+	l := &Layout{workers: workers, strided: random.IntN(3) == 0}
+	kinds := []string{"all_sum_reduce", "broadcast", "sum_reduce", "repartition", "halo_exchange", "all_gather", "reduce_scatter"}
+	l.kind = kinds[random.IntN(len(kinds))]
+	dims := 1 + random.IntN(3)
+	l.x = randomTeam(random, workers, dims)
+	l.y = l.x
+	l.shape = make([]int, 1+random.IntN(3))
+	for d := range l.shape {
+		l.shape[d] = random.IntN(5)
+	}
+	switch l.kind {
+	case "all_sum_reduce":
+		for axis := range dims {
+			if random.IntN(2) == 0 {
+				l.axes = append(l.axes, axis)
+			}
+		}
+	case "broadcast", "sum_reduce":
+		l.x = shrink(random, l.y, workers)
+		if random.IntN(3) == 0 {
+			slices.Reverse(l.y.shape)
+			l.opts = append(l.opts, partition.TransposeDest)
+		}
+		if random.IntN(3) == 0 {
+			slices.Reverse(l.x.shape)
+			l.opts = append(l.opts, partition.TransposeSource)
+		}
+	case "repartition":
+		l.y = randomTeam(random, workers, dims)
+		l.shape = extentsFor(random, dims, 2)
+	case "halo_exchange":
+		l.shape = extentsFor(random, dims, 0)
+		for d, n := range l.x.shape {
+			l.shape[d] += 2 * n // each worker has the 2 cells that a neighbour may need
+			halos := make([]primitive.Halo, n)
+			for i := range halos {
+				halos[i] = primitive.Halo{Left: random.IntN(3), Right: random.IntN(3)}
+			}
+			l.halos = append(l.halos, halos)
+		}
+	case "all_gather", "reduce_scatter":
+		l.axes = []int{random.IntN(dims)}
+		l.dim = random.IntN(len(l.shape))
+	}
+	return l
+}
+
+func (l *Layout) String() string {
+	return fmt.Sprintf("%s of %d from %v to %v, axes %d, dimension %d, halos %v, options %v, strided %v",
+		l.kind, l.shape, l.x, l.y, l.axes, l.dim, l.halos, l.opts, l.strided)
+}
+
+// extentsFor returns the extents of a tensor, each at least least.
+func extentsFor(random *rand.Rand, dims, least int) []int {
+	shape := make([]int, dims)
+	for d := range shape {
+		shape[d] = least + random.IntN(6)
+	}
+	return shape
+}
+
+// randomTeam returns some workers in any order, with a shape of so many dimensions.
+func randomTeam(random *rand.Rand, workers, dims int) team {
+	t := team{shape: slices.Repeat([]int{1}, dims)}
+	n := 1
+	for d := range t.shape {
+		if f := 1 + random.IntN(3); n*f <= workers {
+			t.shape[d] = f
+			n *= f
+		}
+	}
+	t.workers = random.Perm(workers)[:n]
+	return t
+}
+
+// shrink returns a team that can be broadcast to another: with fewer dimensions, or 1 in some.
+func shrink(random *rand.Rand, to team, workers int) team {
+	shape := slices.Clone(to.shape[random.IntN(len(to.shape)):])
+	for d := range shape {
+		if random.IntN(2) == 0 {
+			shape[d] = 1
+		}
+	}
+	return team{random.Perm(workers)[:volume(shape)], shape}
+}
+
+// input and output return the shapes of a worker's tensors, or nil if it has none.
+func (l *Layout) input(worker int) []int {
+	switch {
+	case l.kind == "sum_reduce" && l.y.rank(worker) >= 0, l.kind != "sum_reduce" && l.x.rank(worker) >= 0:
+	default:
+		return nil
+	}
+	switch l.kind {
+	case "repartition":
+		return extents(l.box(l.x, worker))
+	case "halo_exchange":
+		return l.padded(worker)
+	case "all_gather":
+		return extents(l.slab(worker))
+	}
+	return l.shape
+}
+
+func (l *Layout) output(worker int) []int {
+	switch {
+	case l.kind == "sum_reduce" && l.x.rank(worker) >= 0, l.kind != "sum_reduce" && l.y.rank(worker) >= 0:
+	default:
+		return nil
+	}
+	switch l.kind {
+	case "repartition":
+		return extents(l.box(l.y, worker))
+	case "halo_exchange":
+		return l.padded(worker)
+	case "reduce_scatter":
+		return extents(l.slab(worker))
+	}
+	return l.shape
+}
+
+// box returns the part of the whole tensor that a worker has.
+func (l *Layout) box(on team, worker int) []ccl.Range {
+	box := make([]ccl.Range, len(l.shape))
+	for d, i := range on.index(worker) {
+		box[d].Lo, box[d].Hi = ccl.BlockRange(l.shape[d], i, on.shape[d])
+	}
+	return box
+}
+
+// slab returns the part of the whole tensor that a worker has along the axis.
+func (l *Layout) slab(worker int) []ccl.Range {
+	box := make([]ccl.Range, len(l.shape))
+	for d, n := range l.shape {
+		box[d].Hi = n
+	}
+	box[l.dim].Lo, box[l.dim].Hi = ccl.BlockRange(l.shape[l.dim], l.x.index(worker)[l.axes[0]], l.x.shape[l.axes[0]])
+	return box
+}
+
+func (l *Layout) padded(worker int) []int {
+	shape := extents(l.box(l.x, worker))
+	for d, i := range l.x.index(worker) {
+		shape[d] += l.halos[d][i].Left + l.halos[d][i].Right
+	}
+	return shape
+}
+
+func extents(box []ccl.Range) []int {
+	shape := make([]int, len(box))
+	for d, r := range box {
+		shape[d] = r.Hi - r.Lo
+	}
+	return shape
+}
+
+// terms returns the elements of the input that an element of a worker's result is the sum of.
+func (l *Layout) terms(worker int, index []int) []cell {
+	switch l.kind {
+	case "all_sum_reduce":
+		return l.eachOf(l.alike(worker), index)
+	case "broadcast":
+		return l.eachOf([]int{l.source(worker)}, index)
+	case "sum_reduce":
+		var from []int
+		for _, w := range l.y.workers {
+			if l.source(w) == worker {
+				from = append(from, w)
+			}
+		}
+		return l.eachOf(from, index)
+	case "repartition":
+		return []cell{l.holder(l.x, shift(index, l.box(l.y, worker)))}
+	case "halo_exchange":
+		return []cell{l.ghost(worker, index)}
+	case "all_gather":
+		for _, w := range l.alike(worker) {
+			if box := l.slab(w); index[l.dim] >= box[l.dim].Lo && index[l.dim] < box[l.dim].Hi {
+				inside := slices.Clone(index)
+				inside[l.dim] -= box[l.dim].Lo
+				return []cell{{w, flatten(inside, extents(box))}}
+			}
+		}
+	case "reduce_scatter":
+		return l.eachOf(l.alike(worker), shift(index, l.slab(worker)))
+	}
+	panic("no such element")
+}
+
+// shift returns an index in the whole tensor.
+func shift(index []int, box []ccl.Range) []int {
+	moved := slices.Clone(index)
+	for d := range moved {
+		moved[d] += box[d].Lo
+	}
+	return moved
+}
+
+// eachOf returns the element with an index of some workers' inputs.
+func (l *Layout) eachOf(workers, index []int) (all []cell) {
+	for _, w := range workers {
+		all = append(all, cell{w, flatten(index, l.input(w))})
+	}
+	return all
+}
+
+// alike returns the workers that differ from one only in the axes.
+func (l *Layout) alike(worker int) (all []int) {
+	for _, w := range l.x.workers {
+		same := true
+		for d, i := range l.x.index(w) {
+			same = same && (i == l.x.index(worker)[d] || slices.Contains(l.axes, d))
+		}
+		if same {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// source returns the worker of the small team whose data a worker of the large one gets.
+func (l *Layout) source(worker int) int {
+	large := l.y.index(worker)
+	if slices.Contains(l.opts, partition.TransposeDest) {
+		slices.Reverse(large)
+	}
+	small := slices.Clone(l.x.shape)
+	if slices.Contains(l.opts, partition.TransposeSource) {
+		slices.Reverse(small)
+	}
+	large = large[len(large)-len(small):]
+	for d, extent := range small {
+		if extent == 1 {
+			large[d] = 0
+		}
+	}
+	if slices.Contains(l.opts, partition.TransposeSource) {
+		slices.Reverse(large)
+	}
+	return l.x.at(large)
+}
+
+// holder returns the element of the whole tensor with an index, on the worker of a team that has it.
+func (l *Layout) holder(on team, index []int) cell {
+	for _, w := range on.workers {
+		box, inside := l.box(on, w), true
+		for d, i := range index {
+			inside = inside && i >= box[d].Lo && i < box[d].Hi
+		}
+		if inside {
+			local := slices.Clone(index)
+			for d := range local {
+				local[d] -= box[d].Lo
+			}
+			return cell{w, flatten(local, extents(box))}
+		}
+	}
+	panic("no worker has the element")
+}
+
+// ghost returns what a cell of a worker's tensor is a copy of: in each dimension by itself it is the
+// worker's own, or that of a neighbour.
+func (l *Layout) ghost(worker int, index []int) cell {
+	at, owner := slices.Clone(index), l.x.index(worker)
+	for d := range at {
+		i := owner[d]
+		lo, hi := ccl.BlockRange(l.shape[d], i, l.x.shape[d])
+		own := at[d] - l.halos[d][i].Left // from the first own cell on
+		switch {
+		case own < 0 && i > 0:
+			owner[d]--
+			before, _ := ccl.BlockRange(l.shape[d], i-1, l.x.shape[d])
+			at[d] = l.halos[d][i-1].Left + (lo + own - before)
+		case own >= hi-lo && i < l.x.shape[d]-1:
+			owner[d]++
+			at[d] = l.halos[d][i+1].Left + (own - (hi - lo))
+		}
+	}
+	w := l.x.at(owner)
+	return cell{w, flatten(at, l.padded(w))}
+}
+
+// value returns a small integer for an element of a worker's tensor: sums of them are exact.
+func value(what uint64, c cell) float64 {
+	h := (what*0x9e3779b97f4a7c15 ^ uint64(c.worker)*0xbf58476d1ce4e5b9 ^ uint64(c.at)) * 0x94d049bb133111eb
+	return float64(int64(h>>40%2001) - 1000)
+}
+
+// The two tensors of values.
+const ofX, ofY = 1, 2
+
+// fill returns a worker's tensor of values, or nil.
+func (l *Layout) fill(what uint64, worker int, shape []int) *primitive.Tensor[float64] {
+	if shape == nil {
+		return nil
+	}
+	t := primitive.NewTensor[float64](shape...)
+	if l.strided && len(shape) > 0 {
+		wide := slices.Clone(shape)
+		ranges := make([]ccl.Range, len(shape))
+		for d, extent := range shape {
+			wide[d] += 2
+			ranges[d] = ccl.Range{Lo: 1, Hi: 1 + extent}
+		}
+		t = primitive.NewTensor[float64](wide...).Slice(ranges...)
+	}
+	for at := range volume(shape) {
+		t.Set(value(what, cell{worker, at}), unflatten(at, shape)...)
+	}
+	return t
+}
+
+// Run makes the layout's operator on the ranks of c, and checks both directions, twice.
+func (l *Layout) Run(ctx context.Context, c *ccl.Communicator) error {
+	world, err := partition.New(ctx, c)
+	if err != nil {
+		return err
+	}
+	op, err := l.build(ctx, world)
+	if err != nil {
+		return errors.Join(err, world.Close())
+	}
+	me := c.Rank()
+	var y, back *primitive.Tensor[float64]
+	for range 2 {
+		if y, err = op.Forward(ctx, y, l.fill(ofX, me, l.input(me))); err != nil {
+			return err
+		}
+		if err := l.compare("forward", y, l.output(me), l.forward(me)); err != nil {
+			return err
+		}
+		if back, err = op.Adjoint(ctx, back, l.fill(ofY, me, l.output(me))); err != nil {
+			return err
+		}
+		if err := l.compare("adjoint", back, l.input(me), l.adjoint(me)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(op.Close(), world.Close())
+}
+
+// forward returns the elements of a worker's result, by the table.
+func (l *Layout) forward(worker int) (all []float64) {
+	shape := l.output(worker)
+	if shape == nil {
+		return nil
+	}
+	for at := range volume(shape) {
+		sum := 0.0
+		for _, c := range l.terms(worker, unflatten(at, shape)) {
+			sum += value(ofX, c)
+		}
+		all = append(all, sum)
+	}
+	return all
+}
+
+// adjoint returns the elements of a worker's result of the adjoint, by the transposed table.
+func (l *Layout) adjoint(worker int) []float64 {
+	shape := l.input(worker)
+	if shape == nil {
+		return nil
+	}
+	all := make([]float64, volume(shape))
+	for w := range l.workers {
+		shape := l.output(w)
+		if shape == nil {
+			continue
+		}
+		for at := range volume(shape) {
+			for _, c := range l.terms(w, unflatten(at, shape)) {
+				if c.worker == worker {
+					all[c.at] += value(ofY, cell{w, at})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (l *Layout) compare(direction string, got *primitive.Tensor[float64], shape []int, want []float64) error {
+	if shape == nil {
+		shape = []int{0}
+	}
+	if !slices.Equal(got.Shape(), shape) {
+		return fmt.Errorf("%s of %v: the shape is %d, want %d", direction, l, got.Shape(), shape)
+	}
+	for at := range want {
+		if index := unflatten(at, shape); got.At(index...) != want[at] {
+			return fmt.Errorf("%s of %v: element %d is %v, want %v", direction, l, index, got.At(index...), want[at])
+		}
+	}
+	return nil
+}
+
+// on makes the partition of a team.
+func on(ctx context.Context, world *partition.Partition, t team) (*partition.Partition, error) {
+	p, err := world.Inclusive(ctx, t.workers)
+	if err != nil {
+		return nil, err
+	}
+	return p.Cartesian(ctx, t.shape...)
+}
+
+func (l *Layout) build(ctx context.Context, world *partition.Partition) (primitive.Operator[float64], error) {
+	x, err := on(ctx, world, l.x)
+	if err != nil {
+		return nil, err
+	}
+	y, err := on(ctx, world, l.y)
+	if err != nil {
+		return nil, err
+	}
+	switch l.kind {
+	case "all_sum_reduce":
+		return primitive.NewAllSumReduce[float64](ctx, x, l.axes...)
+	case "broadcast":
+		return primitive.NewBroadcast[float64](ctx, x, y, l.opts...)
+	case "sum_reduce":
+		var swapped []partition.Option
+		for _, o := range l.opts {
+			swapped = append(swapped, partition.TransposeSource+partition.TransposeDest-o)
+		}
+		return primitive.NewSumReduce[float64](ctx, y, x, swapped...)
+	case "repartition":
+		return primitive.NewRepartition[float64](ctx, x, y)
+	case "all_gather":
+		return primitive.NewAllGather[float64](ctx, x, l.axes[0], l.dim)
+	case "reduce_scatter":
+		return primitive.NewReduceScatter[float64](ctx, x, l.axes[0], l.dim)
+	}
+	var mine []primitive.Halo
+	if x.Active() {
+		for d, i := range x.Index() {
+			mine = append(mine, l.halos[d][i])
+		}
+	}
+	return primitive.NewHaloExchange[float64](ctx, x, mine...)
+}
