@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -17,24 +18,37 @@ type Partition struct {
 	parent *Partition        // which it was made of; nil for those of New
 	comm   *ccl.Communicator // nil if this worker is inactive
 	shape  []int
-	place  int // among the groups of one move
+	place  int   // among the groups of one move
+	open   *open // shared by all that were made of one New
+}
+
+// open holds the active partitions of a worker that are not closed.
+type open struct {
+	mu         sync.Mutex
+	partitions map[*Partition]bool
 }
 
 // New returns the partition of all ranks of c, in their order. It is collective. The partition has a
-// communicator of its own: c may be used and closed independently, and errors name ranks of c.
+// communicator of its own: c may be used and closed independently, and errors name ranks of c. Its
+// Close ends all partitions that were made of it.
 func New(ctx context.Context, c *ccl.Communicator) (*Partition, error) {
 	made, err := c.Form(ctx, [][]int{count(c.Size())})
 	if err != nil {
 		return nil, err
 	}
-	return (*Partition)(nil).child(made[0]), nil
+	p := &Partition{comm: made[0], shape: []int{c.Size()}, open: &open{partitions: make(map[*Partition]bool)}}
+	p.open.partitions[p] = true
+	return p, nil
 }
 
 // child returns the partition of a communicator that was made of p's, inactive if it is nil.
 func (p *Partition) child(comm *ccl.Communicator) *Partition {
 	made := &Partition{parent: p, comm: comm}
 	if comm != nil {
-		made.shape = []int{comm.Size()}
+		made.shape, made.open = []int{comm.Size()}, p.open
+		p.open.mu.Lock()
+		defer p.open.mu.Unlock()
+		p.open.partitions[made] = true
 	}
 	return made
 }
@@ -108,12 +122,24 @@ func (p *Partition) Equal(other *Partition) bool {
 }
 
 // Close ends this worker's use of the partition. Partitions that were made of it continue to work,
-// but no more can be made of it. Closing twice, or an inactive partition, is a no-op.
+// but no more can be made of it; only the Close of a partition of New closes them as well, with the
+// operators that use them. Closing twice, or an inactive partition, is a no-op.
 func (p *Partition) Close() error {
 	if !p.Active() {
 		return nil
 	}
-	return p.comm.Close()
+	p.open.mu.Lock()
+	defer p.open.mu.Unlock()
+	if p.parent != nil {
+		delete(p.open.partitions, p)
+		return p.comm.Close()
+	}
+	var errs []error
+	for made := range p.open.partitions {
+		errs = append(errs, made.comm.Close())
+	}
+	clear(p.open.partitions)
+	return errors.Join(errs...)
 }
 
 // Inclusive returns the partition of some of the workers. ranks are their ranks in p, in the order of

@@ -391,3 +391,28 @@ func TestClose(t *testing.T) {
 		return errors.Join(err, q.Close())
 	})
 }
+
+// The Close of a partition of New closes all that were made of it.
+func TestCloseAll(t *testing.T) {
+	everyWorld(t, 2, func(world *partition.Partition) error {
+		own, err := partition.New(bg, world.Communicator())
+		if err != nil {
+			return err
+		}
+		p, err := own.Inclusive(bg, []int{0, 1})
+		if err != nil {
+			return err
+		}
+		q, err := p.Cartesian(bg, 2, 1)
+		if err != nil {
+			return err
+		}
+		err = errors.Join(p.Close(), own.Close(), own.Close(), q.Close(), ones(world, 2))
+		for _, closed := range []*partition.Partition{own, p, q} {
+			if _, late := closed.Inclusive(bg, []int{0}); !errors.Is(late, ccl.ErrClosed) {
+				err = errors.Join(err, fmt.Errorf("got %w", late))
+			}
+		}
+		return err
+	})
+}

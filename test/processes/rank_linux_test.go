@@ -44,6 +44,7 @@ func init() { // they know part
 	scenes = map[string]func(p *part, at func(string), r *result) error{
 		"":            func(*part, func(string), *result) error { return nil },
 		"program":     (*part).program,
+		"layouts":     (*part).layouts,
 		"many groups": (*part).manyGroups,
 		"await":       (*part).await,
 		"mixture":     (*part).mixture,
