@@ -68,16 +68,16 @@ var rules = []rule{
 		"a launcher starts any program, reads why its ranks failed, removes what a dead one left, and is tested with ranks"},
 	{"cmd/goccl/internal/doctor", []string{"ccl", "ccl/config", "transport/shm", "internal/launchenv", "internal/reduce", "cmd/goccl/internal/cgroup", "cmd/goccl/internal/cores", "cmd/goccl/internal/measure"}, []string{"golang.org/x/sys/unix"},
 		"the doctor asks those who know"},
-	{"cmd/goccl/internal/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "internal/strictyaml", "cmd/goccl/internal/..."}, []string{"gonum.org/v1/plot"},
+	{"cmd/goccl/internal/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "partition", "primitive", "internal/strictyaml", "cmd/goccl/internal/..."}, []string{"gonum.org/v1/plot"},
 		"what is measured is what programs use"},
-	{"examples/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "algorithms/...", "examples/..."}, heavy,
+	{"examples/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "algorithms/...", "partition", "primitive", "examples/..."}, heavy,
 		"an example shows what users can do"},
 	{"benchmarks/...", []string{"dist", "ccl", "ccl/config", "half"}, []string{"gonum.org"},
 		"a benchmark measures what users get"},
 }
 
 // Tests may also import their own package and these.
-var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "algorithms", "algorithms/...", "transport", "transport/..."}
+var testRooms = []string{"dist", "partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 const testify = "github.com/stretchr/testify"
 
