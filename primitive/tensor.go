@@ -96,8 +96,9 @@ func (t *Tensor[T]) Len() int {
 	return volume(t.shape)
 }
 
-// Data returns the elements, row-major, if they lie next to each other, and nil otherwise. The slice
-// is the tensor's memory.
+// Data returns the elements, row-major, if they lie next to each other, as in every tensor that Slice
+// has not cut. The slice is the tensor's memory. If they do not, Data returns nil: copy such a part
+// with CopyFrom first.
 func (t *Tensor[T]) Data() []T {
 	if !t.contiguous() {
 		return nil

@@ -1,28 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
-	_ "embed" // the digits travel inside the program
-	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
-	"strconv"
-	"strings"
+
+	"github.com/goccl/goccl/examples/digits"
 )
 
 const (
-	pixels  = 64 // an image is 8x8, row by row
-	maxInk  = 16 // a pixel is 0 (white) to 16 (black)
-	classes = 10
+	pixels  = digits.Pixels
+	classes = digits.Classes
 )
-
-// digitsFile is described, with its authors and licence, in data/README.md.
-//
-//go:embed data/digits.csv.gz
-var digitsFile []byte
 
 // dataset is a list of images, with pixels scaled to 0..1, and their labels. It
 // is read-only, so all ranks of a process share it.
@@ -57,43 +44,8 @@ func (d *dataset[F]) pick(indices []int) *dataset[F] {
 	return &dataset[F]{images, labels}
 }
 
-// loadDigits reads the embedded digits.
+// loadDigits returns all digits.
 func loadDigits[F float]() (*dataset[F], error) {
-	unzip, err := gzip.NewReader(bytes.NewReader(digitsFile))
-	if err != nil {
-		return nil, fmt.Errorf("digits.csv.gz: %w", err)
-	}
-	return parseDigits[F](unzip)
-}
-
-// parseDigits parses rows of 64 pixels and a label, separated by commas. The error of an
-// invalid row names its line.
-func parseDigits[F float](r io.Reader) (*dataset[F], error) {
-	var d dataset[F]
-	rows := bufio.NewScanner(r)
-	for line := 1; rows.Scan(); line++ {
-		fields := strings.Split(rows.Text(), ",")
-		if len(fields) != pixels+1 {
-			return nil, fmt.Errorf("digits: line %d has %d fields, want %d pixels and a label", line, len(fields), pixels)
-		}
-		for i, field := range fields[:pixels] {
-			ink, err := strconv.ParseUint(field, 10, 8)
-			if err != nil || ink > maxInk {
-				return nil, fmt.Errorf("digits: line %d, pixel %d is %q, want 0 to %d", line, i, field, maxInk)
-			}
-			d.images = append(d.images, F(ink)/maxInk)
-		}
-		label, err := strconv.ParseUint(fields[pixels], 10, 8)
-		if err != nil || label >= classes {
-			return nil, fmt.Errorf("digits: line %d, label is %q, want 0 to %d", line, fields[pixels], classes-1)
-		}
-		d.labels = append(d.labels, uint8(label))
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("digits: after line %d: %w", d.len(), err)
-	}
-	if d.len() == 0 {
-		return nil, errors.New("digits: no rows")
-	}
-	return &d, nil
+	images, labels, err := digits.Load[F]()
+	return &dataset[F]{images, labels}, err
 }

@@ -1,0 +1,77 @@
+// Package digits has the images of handwritten digits that the examples learn to read. README.md names
+// their authors and licence.
+//
+// # Model
+//
+// The images travel inside the program. [Load] decodes them, [Parse] any text of their form.
+//
+// # Concurrency
+//
+// All functions may be called concurrently.
+//
+// # Failure
+//
+// The error of an invalid row names its line.
+package digits
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	_ "embed" // the digits
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// What the images are.
+const (
+	Side    = 8 // rows and columns of an image
+	Pixels  = Side * Side
+	MaxInk  = 16 // a pixel is 0 (white) to 16 (black)
+	Classes = 10
+)
+
+//go:embed digits.csv.gz
+var file []byte
+
+// Load returns the images, Pixels values from 0 to 1 each, row by row, and their labels.
+func Load[F float32 | float64]() (images []F, labels []uint8, err error) {
+	unzip, err := gzip.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return nil, nil, fmt.Errorf("digits.csv.gz: %w", err)
+	}
+	return Parse[F](unzip)
+}
+
+// Parse parses rows of 64 pixels and a label, separated by commas.
+func Parse[F float32 | float64](r io.Reader) (images []F, labels []uint8, err error) {
+	rows := bufio.NewScanner(r)
+	for line := 1; rows.Scan(); line++ {
+		fields := strings.Split(rows.Text(), ",")
+		if len(fields) != Pixels+1 {
+			return nil, nil, fmt.Errorf("digits: line %d has %d fields, want %d pixels and a label", line, len(fields), Pixels)
+		}
+		for i, field := range fields[:Pixels] {
+			ink, err := strconv.ParseUint(field, 10, 8)
+			if err != nil || ink > MaxInk {
+				return nil, nil, fmt.Errorf("digits: line %d, pixel %d is %q, want 0 to %d", line, i, field, MaxInk)
+			}
+			images = append(images, F(ink)/MaxInk)
+		}
+		label, err := strconv.ParseUint(fields[Pixels], 10, 8)
+		if err != nil || label >= Classes {
+			return nil, nil, fmt.Errorf("digits: line %d, label is %q, want 0 to %d", line, fields[Pixels], Classes-1)
+		}
+		labels = append(labels, uint8(label))
+	}
+	if err := rows.Err(); err != nil {
+		return nil, nil, fmt.Errorf("digits: after line %d: %w", len(labels), err)
+	}
+	if len(labels) == 0 {
+		return nil, nil, errors.New("digits: no rows")
+	}
+	return images, labels, nil
+}

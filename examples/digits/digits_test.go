@@ -1,0 +1,43 @@
+package digits
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLoad(t *testing.T) {
+	images, labels, err := Load[float32]()
+	require.NoError(t, err)
+	require.Len(t, labels, 1797)
+	require.Len(t, images, 1797*Pixels)
+	require.Zero(t, slices.Min(images))
+	require.EqualValues(t, 1, slices.Max(images))
+	perClass := make([]int, Classes)
+	for _, label := range labels {
+		perClass[label]++
+	}
+	require.Equal(t, []int{178, 182, 177, 183, 181, 182, 181, 179, 174, 180}, perClass)
+}
+
+func TestParseRefuses(t *testing.T) {
+	good := strings.Repeat("0,", Pixels) + "7\n"
+	for name, c := range map[string]struct{ rows, want string }{
+		"nothing":        {"", "no rows"},
+		"too few fields": {good + "1,2,3\n", "line 2 has 3 fields"},
+		"too many":       {good + "0," + good, "line 2 has 66 fields"},
+		"empty line":     {good + "\n" + good, "line 2 has 1 fields"},
+		"too black":      {good + "17" + good[1:], `line 2, pixel 0 is "17"`},
+		"negative":       {"-1" + good[1:], `line 1, pixel 0 is "-1"`},
+		"not a number":   {strings.Repeat("0,", Pixels-1) + "x,7\n", `line 1, pixel 63 is "x"`},
+		"no such class":  {strings.Repeat("0,", Pixels) + "10\n", `line 1, label is "10"`},
+		"endless line":   {good + strings.Repeat("0", 1<<17), "after line 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := Parse[float32](strings.NewReader(c.rows))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
