@@ -123,6 +123,9 @@ func (c *Communicator) refuse(err error) error {
 //
 // If the group has failed or was closed, the error says so as well.
 func (c *Communicator) Reject(ctx context.Context, err error) error {
+	if err == nil {
+		err = &InvalidArgumentError{collReject.String(), "the reason is nil"}
+	}
 	if other := c.start(ctx, collReject, nil); other != nil {
 		return fmt.Errorf("%w; and %w", err, other)
 	}

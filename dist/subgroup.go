@@ -82,6 +82,9 @@ func NewSubgroupsByEnumeration(lists [][]int, opts ...CallOption) (mine *Process
 	if c.err != nil {
 		return nil, nil, c.err
 	}
+	if len(lists) == 0 {
+		return nil, nil, c.comm.Reject(c.ctx, &InvalidArgumentError{Operation: "new_subgroups_by_enumeration", Message: "there are no lists of ranks"})
+	}
 	list := make(map[int]int) // by rank
 	mapped := make([][]int, len(lists))
 	for i, ranks := range lists {

@@ -62,19 +62,23 @@ func (p *Partition) checkRank(operation string, rank int) error {
 
 // Sub divides a partition into slices (MPI_Cart_sub): the result has the dimensions that keep marks,
 // and the workers whose index in the others is the same as this worker's. keep has an element for
-// each dimension. It returns ErrInactive on an inactive worker, without communication.
+// each dimension. On an inactive worker it returns an inactive partition and ErrInactive, without
+// communication.
 func (p *Partition) Sub(ctx context.Context, keep ...bool) (*Partition, error) {
 	if !p.Active() {
-		return nil, fmt.Errorf("partition: sub: %w", ErrInactive)
+		return p.child(nil), fmt.Errorf("partition: sub: %w", ErrInactive)
 	}
 	if len(keep) != len(p.shape) {
 		return nil, p.comm.Reject(ctx, wrong("sub", "%d dimensions are marked, and the shape %d has %d", len(keep), p.shape, len(p.shape)))
 	}
-	var axes, shape []int
+	axes, shape := []int{}, []int{}
 	for d, kept := range keep {
 		if kept {
 			axes, shape = append(axes, d), append(shape, p.shape[d])
 		}
+	}
+	if err := agree(ctx, p.comm, "kept dimensions", axes); err != nil {
+		return nil, err
 	}
 	group, err := p.groupAlong(ctx, axes)
 	if err != nil {

@@ -41,7 +41,8 @@ func BroadcastData[T any](ctx context.Context, p *Partition, data T, root int) (
 }
 
 // BroadcastDataFrom is BroadcastData from a worker of sub, a partition of some workers of p: root is
-// its rank there. All workers of p call it; sub is inactive on those that are not in it, or nil.
+// its rank there. All workers of p call it with the same root; sub is inactive on those that are not in it,
+// or nil.
 //
 // Returns ErrInactive where p is inactive, without communication. If no worker has the rank in sub,
 // all get *ccl.InvalidRootError.
@@ -49,20 +50,30 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 	if !p.Active() {
 		return data, fmt.Errorf("partition: broadcast_data: %w", ErrInactive)
 	}
+	if err := agree(ctx, p.comm, "root", []int{root}); err != nil {
+		return data, err
+	}
 	ranks := make([]int, p.Size())
 	if err := ccl.AllGather(ctx, p.comm, []int{sub.Rank()}, ranks); err != nil {
 		return data, err
 	}
-	size := 0
-	for source, rank := range ranks {
+	size, source := 0, -1
+	for worker, rank := range ranks {
 		if rank >= 0 {
 			size++
 		}
-		if rank == root && root >= 0 {
-			return BroadcastData(ctx, p, data, source)
+		if rank != root || root < 0 {
+			continue
 		}
+		if source >= 0 {
+			return data, wrong("broadcast_data", "workers pass different partitions: workers %d and %d are both rank %d of it", source, worker, root)
+		}
+		source = worker
 	}
-	return data, &ccl.InvalidRootError{Root: root, Size: size}
+	if source < 0 {
+		return data, &ccl.InvalidRootError{Root: root, Size: size}
+	}
+	return BroadcastData(ctx, p, data, source)
 }
 
 // AllGatherData returns the data of all workers of p, by their ranks. It needs to know as little of

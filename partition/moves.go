@@ -21,11 +21,11 @@ const (
 // differ from it only in these, in ascending order. There are as many groups as the other dimensions
 // have workers; without axes each worker is its own group, and with all axes there is one.
 //
-// Returns ErrInactive on an inactive worker, without communication. Rejected with
-// *ccl.InvalidArgumentError: an axis that is out of range or named twice.
+// On an inactive worker it returns an inactive partition and ErrInactive, without communication.
+// Rejected with *ccl.InvalidArgumentError: an axis that is out of range or named twice.
 func (p *Partition) AllReduction(ctx context.Context, axes ...int) (*Partition, error) {
 	if !p.Active() {
-		return nil, fmt.Errorf("partition: all_reduction: %w", ErrInactive)
+		return p.child(nil), fmt.Errorf("partition: all_reduction: %w", ErrInactive)
 	}
 	if err := checkAxes("all_reduction", axes, p.shape); err != nil {
 		return nil, p.comm.Reject(ctx, err)
@@ -93,7 +93,7 @@ func (p *Partition) move(ctx context.Context, operation string, y *Partition, op
 	for _, o := range opts {
 		how |= o
 	}
-	teams, err := ancestor.muster(ctx, p, y)
+	teams, err := ancestor.muster(ctx, operation, how, p, y)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
@@ -220,6 +221,17 @@ func TestBroadcastDataFrom(t *testing.T) {
 		}
 		_, none := partition.BroadcastDataFrom(bg, world, sub, data, 2)
 		_, negative := partition.BroadcastDataFrom(bg, world, sub, data, -1)
+		row, err := world.Cartesian(bg, 2, 2)
+		if err != nil {
+			return err
+		}
+		if row, err = row.Sub(bg, false, true); err != nil { // another one on each row
+			return err
+		}
+		_, two := partition.BroadcastDataFrom(bg, world, row, data, 0)
+		if two == nil || !strings.Contains(two.Error(), "workers 0 and 2 are both rank 0 of it") {
+			return fmt.Errorf("got %w", two)
+		}
 		want := &ccl.InvalidRootError{Root: 2, Size: 2}
 		return errors.Join(check("data", got, "of 3"), check("the error", none, error(want)), check("refused", negative != nil, true), ones(world, 4))
 	})

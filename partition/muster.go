@@ -14,9 +14,12 @@ type team struct {
 	shape   []int
 }
 
-// muster tells all workers of p who is in some partitions that were made of it. A partition without
-// workers has the shape [0].
-func (p *Partition) muster(ctx context.Context, parts ...*Partition) ([]team, error) {
+// muster tells all workers of p who is in some partitions that were made of it. It fails on all alike if
+// they make different calls. A partition without workers has the shape [0].
+func (p *Partition) muster(ctx context.Context, operation string, how Option, parts ...*Partition) ([]team, error) {
+	if err := p.sameCall(ctx, operation, how); err != nil {
+		return nil, err
+	}
 	teams := make([]team, len(parts))
 	for i, part := range parts {
 		var mine []int // rank and shape
@@ -27,15 +30,32 @@ func (p *Partition) muster(ctx context.Context, parts ...*Partition) ([]team, er
 		if err != nil {
 			return nil, err
 		}
-		if teams[i], err = p.assemble(all); err != nil {
+		if teams[i], err = p.assemble(operation, all); err != nil {
 			return nil, err
 		}
 	}
 	return teams, nil
 }
 
+// sameCall returns *ccl.MismatchError on all workers if they make different calls.
+func (p *Partition) sameCall(ctx context.Context, operation string, how Option) error {
+	text := fmt.Sprintf("%s with options %d", operation, how)
+	all, err := gather(ctx, p.comm, []byte(text))
+	if err != nil {
+		return err
+	}
+	ranks := make(map[string][]int)
+	for r, t := range all {
+		ranks[string(t)] = append(ranks[string(t)], r)
+	}
+	if len(ranks) > 1 {
+		return disagreement("call", ranks)
+	}
+	return nil
+}
+
 // assemble makes a team of what the workers of p say: each active one its rank and the shape.
-func (p *Partition) assemble(all [][]int) (team, error) {
+func (p *Partition) assemble(operation string, all [][]int) (team, error) {
 	t := team{shape: []int{0}}
 	shapes := make(map[string][]int) // workers by shape
 	for worker, said := range all {
@@ -54,12 +74,12 @@ func (p *Partition) assemble(all [][]int) (team, error) {
 			continue
 		}
 		if other := t.members[said[0]]; other >= 0 {
-			return team{}, wrong("muster", "workers pass different partitions: workers %d and %d are both rank %d of it", other, worker, said[0])
+			return team{}, wrong(operation, "workers pass different partitions: workers %d and %d are both rank %d of it", other, worker, said[0])
 		}
 		t.members[said[0]] = worker
 	}
 	if rank := slices.Index(t.members, -1); rank >= 0 {
-		return team{}, wrong("muster", "workers pass different partitions: no worker is rank %d of %d", rank, len(t.members))
+		return team{}, wrong(operation, "workers pass different partitions: no worker is rank %d of %d", rank, len(t.members))
 	}
 	return t, nil
 }

@@ -32,7 +32,11 @@ type open struct {
 // communicator of its own: c may be used and closed independently, and errors name ranks of c. Its
 // Close ends all partitions that were made of it.
 func New(ctx context.Context, c *ccl.Communicator) (*Partition, error) {
-	made, err := c.Form(ctx, [][]int{count(c.Size())})
+	var all []int
+	if c != nil { // otherwise Form returns the error
+		all = count(c.Size())
+	}
+	made, err := c.Form(ctx, [][]int{all})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +48,7 @@ func New(ctx context.Context, c *ccl.Communicator) (*Partition, error) {
 // child returns the partition of a communicator that was made of p's, inactive if it is nil.
 func (p *Partition) child(comm *ccl.Communicator) *Partition {
 	made := &Partition{parent: p, comm: comm}
-	if comm != nil {
+	if p != nil && comm != nil {
 		made.shape, made.open = []int{comm.Size()}, p.open
 		p.open.mu.Lock()
 		defer p.open.mu.Unlock()
@@ -122,7 +126,7 @@ func (p *Partition) Equal(other *Partition) bool {
 }
 
 // Close ends this worker's use of the partition. Partitions that were made of it continue to work,
-// but no more can be made of it; only the Close of a partition of New closes them as well, with the
+// but no more can be made of it, nor between two whose common ancestor it is; only the Close of a partition of New closes them as well, with the
 // operators that use them. Closing twice, or an inactive partition, is a no-op.
 func (p *Partition) Close() error {
 	if !p.Active() {
@@ -186,7 +190,7 @@ func (p *Partition) Union(ctx context.Context, other *Partition) (*Partition, er
 	if !ancestor.Active() {
 		return ancestor.child(nil), nil
 	}
-	teams, err := ancestor.muster(ctx, p, other)
+	teams, err := ancestor.muster(ctx, "union", 0, p, other)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ type AllGather[T Number] struct{ line line[T] }
 // active workers of p call it, with the same arguments. On inactive workers it needs no
 // communication. Rejected with *ccl.InvalidArgumentError: an axis that p does not have, a negative dim.
 func NewAllGather[T Number](ctx context.Context, p *partition.Partition, axis, dim int) (*AllGather[T], error) {
-	l, err := newLine[T](ctx, "all_gather", p, axis, dim)
+	l, err := newLine[T](ctx, allGather, p, axis, dim)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ type ReduceScatter[T Number] struct{ line line[T] }
 
 // NewReduceScatter makes the operator. See NewAllGather.
 func NewReduceScatter[T Number](ctx context.Context, p *partition.Partition, axis, dim int) (*ReduceScatter[T], error) {
-	l, err := newLine[T](ctx, "reduce_scatter", p, axis, dim)
+	l, err := newLine[T](ctx, reduceScatter, p, axis, dim)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (o *ReduceScatter[T]) Close() error { return o.line.group.close() }
 
 // line is the group of workers along one dimension of a partition.
 type line[T Number] struct {
-	operation     string
+	kind          kind
 	group         *team
 	dim           int
 	counts        []int   // elements of each worker's part
@@ -75,19 +75,19 @@ type line[T Number] struct {
 	shape         [MaxDims]int // of the result
 }
 
-func newLine[T Number](ctx context.Context, operation string, p *partition.Partition, axis, dim int) (line[T], error) {
-	l := line[T]{operation: operation, dim: dim}
+func newLine[T Number](ctx context.Context, k kind, p *partition.Partition, axis, dim int) (line[T], error) {
+	l := line[T]{kind: k, dim: dim}
 	if !p.Active() {
 		return l, nil
 	}
 	if dim < 0 || dim >= MaxDims {
-		return l, p.Communicator().Reject(ctx, wrong(operation, "dimension %d of tensors: from 0 to %d are possible", dim, MaxDims-1))
+		return l, p.Communicator().Reject(ctx, wrong(k.String(), "dimension %d of tensors: from 0 to %d are possible", dim, MaxDims-1))
 	}
 	group, err := p.AllReduction(ctx, axis)
 	if err != nil {
 		return l, err
 	}
-	l.group = newTeam(group)
+	l.group = newTeam(group, k, dim)
 	l.counts = make([]int, group.Size())
 	l.ranges = make([]ccl.Range, dim+1)
 	return l, nil
@@ -99,12 +99,12 @@ func (l *line[T]) meet(ctx context.Context, c call, x *Tensor[T]) error {
 	if err := meet(ctx, g, c, x, true); err != nil {
 		return err
 	}
-	if err := g.bring(l.operation, func(int) bool { return true }); err != nil {
+	if err := g.bring(func(int) bool { return true }); err != nil {
 		return err
 	}
 	for r := range g.Size() {
 		if len(g.dims(r)) <= l.dim {
-			return wrong(l.operation, "the tensor %s of rank %d of the group %s has no dimension %d", g.shapeText(r), r, g.name(), l.dim)
+			return wrong(l.kind.String(), "the tensor %s of rank %d of the group %s has no dimension %d", g.shapeText(r), r, g.name(), l.dim)
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 	for r := range g.Size() {
 		lo, hi := ccl.BlockRange(whole, r, g.Size())
 		if n := int(g.dims(r)[l.dim]); n != hi-lo {
-			return nil, wrong(l.operation, "rank %d of the group %s has %d of %d elements in dimension %d, and its part is %d: see Repartition",
+			return nil, wrong(l.kind.String(), "rank %d of the group %s has %d of %d elements in dimension %d, and its part is %d: see Repartition",
 				r, g.name(), n, whole, l.dim, hi-lo)
 		}
 	}

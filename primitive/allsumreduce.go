@@ -28,7 +28,7 @@ func NewAllSumReduce[T Number](ctx context.Context, p *partition.Partition, axes
 	if err != nil {
 		return nil, err
 	}
-	return &AllSumReduce[T]{group: newTeam(group)}, nil
+	return &AllSumReduce[T]{group: newTeam(group, allSumReduce, 0)}, nil
 }
 
 // Forward implements Operator.
@@ -48,7 +48,7 @@ func (o *AllSumReduce[T]) sum(ctx context.Context, c call, y, x *Tensor[T]) (*Te
 	if err := meet(ctx, o.group, c, x, true); err != nil {
 		return nil, err
 	}
-	if err := o.group.bring("all_sum_reduce", func(int) bool { return true }); err != nil {
+	if err := o.group.bring(func(int) bool { return true }); err != nil {
 		return nil, err
 	}
 	if err := o.group.oneShape(0); err != nil {

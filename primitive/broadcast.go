@@ -20,7 +20,7 @@ func NewBroadcast[T Number](ctx context.Context, x, y *partition.Partition, opts
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStars[T](ctx, "broadcast", send, recv)
+	s, err := newStars[T](ctx, broadcast, send, recv)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func NewSumReduce[T Number](ctx context.Context, x, y *partition.Partition, opts
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStars[T](ctx, "sum_reduce", recv, send)
+	s, err := newStars[T](ctx, sumReduce, recv, send)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (o *SumReduce[T]) Close() error { return o.stars.close() }
 // stars are the up to two groups of a worker in moves between one worker, rank 0, and many. It is the
 // one in the group root, and one of the many in the group leaf. They may be the same.
 type stars[T Number] struct {
-	operation     string
+	kind          kind
 	root, leaf    *team
 	inOrder       []star
 	input, output scratch[T]
@@ -87,11 +87,11 @@ type star struct {
 	firstLeaf int // 0 if the root is also one of the many, else 1
 }
 
-func newStars[T Number](ctx context.Context, operation string, root, leaf *partition.Partition) (stars[T], error) {
-	s := stars[T]{operation: operation}
+func newStars[T Number](ctx context.Context, k kind, root, leaf *partition.Partition) (stars[T], error) {
+	s := stars[T]{kind: k}
 	var failed error
 	for _, p := range partition.InOrder(root, leaf) {
-		g := star{team: newTeam(p)}
+		g := star{team: newTeam(p, k, 0)}
 		if p == root {
 			s.root = g.team
 		}
@@ -131,7 +131,7 @@ func (s *stars[T]) spread(ctx context.Context, c call, y, x *Tensor[T]) (_ *Tens
 		failed = errors.Join(failed, err)
 	}
 	if s.root == nil && x.Len() > 0 && failed == nil {
-		failed = wrong(s.operation, "this worker passes a tensor of shape %d, and has no part of the input", x.shape)
+		failed = wrong(s.kind.String(), "this worker passes a tensor of shape %d, and has no part of the input", x.shape)
 	}
 	if failed != nil {
 		return nil, failed
@@ -143,7 +143,7 @@ func (s *stars[T]) spreadIn(ctx context.Context, g star, c call, y, x *Tensor[T]
 	if err := meet(ctx, g.team, c, x, g.team == s.root); err != nil {
 		return nil, err
 	}
-	if err := g.bring(s.operation, func(r int) bool { return r == 0 }); err != nil {
+	if err := g.bring(func(r int) bool { return r == 0 }); err != nil {
 		return nil, err
 	}
 	if g.team == s.leaf {
@@ -183,7 +183,7 @@ func (s *stars[T]) collect(ctx context.Context, c call, x, y *Tensor[T]) (_ *Ten
 		failed = errors.Join(failed, err)
 	}
 	if s.leaf == nil && y.Len() > 0 && failed == nil {
-		failed = wrong(s.operation, "this worker passes a tensor of shape %d, and has no part of the input", y.shape)
+		failed = wrong(s.kind.String(), "this worker passes a tensor of shape %d, and has no part of the input", y.shape)
 	}
 	if failed != nil {
 		return nil, failed
@@ -196,7 +196,7 @@ func (s *stars[T]) collectIn(ctx context.Context, g star, c call, x, y *Tensor[T
 		return nil, err
 	}
 	first := g.firstLeaf
-	if err := g.bring(s.operation, func(r int) bool { return r >= first }); err != nil {
+	if err := g.bring(func(r int) bool { return r >= first }); err != nil {
 		return nil, err
 	}
 	if err := g.oneShape(first); err != nil {

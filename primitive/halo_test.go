@@ -140,8 +140,8 @@ func TestHaloMistakes(t *testing.T) {
 		halos func(rank int) []primitive.Halo
 		shape func(rank int) []int
 	}{
-		"rank 1 has halos for 1 dimensions, and the partition's shape [2 1] has 2": {all(2, 1), func(r int) []primitive.Halo { return []primitive.Halo{one, one}[r:] }, nil},
-		"rank 0 has the halo 0, -1 in dimension 0: at least 0 cells are possible":  {all(2), func(r int) []primitive.Halo { return []primitive.Halo{{0, r - 1}} }, nil},
+		"rank 1 has halos for 1 dimensions, and the partition's shape [2 1] has 2":          {all(2, 1), func(r int) []primitive.Halo { return []primitive.Halo{one, one}[r:] }, nil},
+		"rank 0 has the halo 0, -1 in dimension 0: from 0 to 1073741824 cells are possible": {all(2), func(r int) []primitive.Halo { return []primitive.Halo{{0, r - 1}} }, nil},
 		"the ranks 0 and 2 have the same place in dimension 1, and different halos there: {1 1} and {0 0}": {all(2, 2), func(r int) []primitive.Halo {
 			return []primitive.Halo{one, []primitive.Halo{one, one, {}, one}[r]}
 		}, nil},

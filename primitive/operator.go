@@ -26,18 +26,39 @@ type Operator[T Number] interface {
 // team is a group of workers that an operator moves data in.
 type team struct {
 	*partition.Partition
+	kind kind
 	comm *ccl.Communicator
 	mine [headerWords]int64
 	all  []int64
 }
 
-// newTeam returns nil on an inactive worker.
-func newTeam(p *partition.Partition) *team {
+// newTeam returns nil on an inactive worker. dim is the dimension of tensors that the operator works
+// in, if it works in one.
+func newTeam(p *partition.Partition, k kind, dim int) *team {
 	if !p.Active() {
 		return nil
 	}
-	return &team{Partition: p, comm: p.Communicator(), all: make([]int64, headerWords*p.Size())}
+	g := &team{Partition: p, kind: k, comm: p.Communicator(), all: make([]int64, headerWords*p.Size())}
+	g.mine[operatorAt] = int64(k) | int64(dim)<<8
+	return g
 }
+
+// kind is an operator.
+type kind uint8
+
+const (
+	allSumReduce kind = iota
+	broadcast
+	sumReduce
+	repartition
+	haloExchange
+	allGather
+	reduceScatter
+)
+
+var kindNames = [...]string{"all_sum_reduce", "broadcast", "sum_reduce", "repartition", "halo_exchange", "all_gather", "reduce_scatter"}
+
+func (k kind) String() string { return kindNames[k] }
 
 func (g *team) close() error {
 	if g == nil {
@@ -46,14 +67,15 @@ func (g *team) close() error {
 	return g.Close()
 }
 
-// A header is what each worker of a team shows the others at the beginning of a call: the call, the
-// type, and the number and extents of the dimensions of its tensor, or -1 if it passes none.
+// A header is what each worker of a team shows the others at the beginning of a call: the operator, the call,
+// the type, and the number and extents of the dimensions of its tensor, or -1 if it passes none.
 const (
-	headerWords = 3 + MaxDims
-	callAt      = 0
-	typeAt      = 1
-	dimsAt      = 2
-	shapeAt     = 3
+	headerWords = 4 + MaxDims
+	operatorAt  = 0
+	callAt      = 1
+	typeAt      = 2
+	dimsAt      = 3
+	shapeAt     = 4
 )
 
 // call is what a worker asks of an operator.
@@ -77,6 +99,11 @@ func meet[T Number](ctx context.Context, g *team, c call, x *Tensor[T], part boo
 		}
 	}
 	if err := ccl.AllGather(ctx, g.comm, g.mine[:], g.all); err != nil {
+		return err
+	}
+	if err := g.same("operator", operatorAt, func(w int64) string {
+		return fmt.Sprint(kindNames[min(int(w&0xff), len(kindNames)-1)], " in dimension ", w>>8)
+	}); err != nil {
 		return err
 	}
 	if err := g.same("call", callAt, func(w int64) string { return call(w).String() }); err != nil {
@@ -106,7 +133,7 @@ func (g *team) disagreement(field string, value func(r int) string, first int) e
 		}
 		m.Values[i].Ranks = append(m.Values[i].Ranks, r)
 	}
-	return m
+	return fmt.Errorf("primitive: %v of workers %d: %w", g.kind, g.Workers(), m)
 }
 
 // header returns the header of a rank.
@@ -149,13 +176,13 @@ func (g *team) oneShape(first int) error {
 }
 
 // bring returns an error unless exactly the ranks for which needs reports so pass a tensor.
-func (g *team) bring(operation string, needs func(r int) bool) error {
+func (g *team) bring(needs func(r int) bool) error {
 	for r := range g.Size() {
 		switch {
 		case needs(r) && !g.has(r):
-			return wrong(operation, "rank %d of the group %s passes no tensor, and has a part of the input", r, g.name())
+			return wrong(g.kind.String(), "rank %d of the group %s passes no tensor, and has a part of the input", r, g.name())
 		case !needs(r) && g.has(r):
-			return wrong(operation, "rank %d of the group %s passes a tensor of shape %s, and has no part of the input", r, g.name(), g.shapeText(r))
+			return wrong(g.kind.String(), "rank %d of the group %s passes a tensor of shape %s, and has no part of the input", r, g.name(), g.shapeText(r))
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package primitive_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -144,6 +145,83 @@ func TestMistakes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Operators that were made with different dimensions, or are different ones, are found by all workers.
+func TestDifferentOperators(t *testing.T) {
+	everyWorld(t, 2, func(world *partition.Partition) error {
+		lines, err := primitive.NewAllGather[float32](bg, world, 0, world.Rank())
+		if err != nil {
+			return err
+		}
+		_, dims := lines.Forward(bg, nil, primitive.NewTensor[float32](4, 4))
+		var mixed primitive.Operator[float32]
+		if world.Rank() == 0 {
+			mixed, err = primitive.NewAllSumReduce[float32](bg, world, 0)
+		} else {
+			mixed, err = primitive.NewReduceScatter[float32](bg, world, 0, 0)
+		}
+		if err != nil {
+			return err
+		}
+		_, kinds := mixed.Forward(bg, nil, primitive.NewTensor[float32](4, 4))
+		for want, err := range map[string]error{
+			"of workers [0 1]: ranks disagree on operator: all_gather in dimension 0 on rank 0, all_gather in dimension 1 on rank 1":         dims,
+			"of workers [0 1]: ranks disagree on operator: all_sum_reduce in dimension 0 on rank 0, reduce_scatter in dimension 0 on rank 1": kinds,
+		} {
+			var m *ccl.MismatchError
+			if !errors.As(err, &m) || !strings.HasSuffix(err.Error(), want) {
+				return fmt.Errorf("got %w, want %s", err, want)
+			}
+		}
+		return nil
+	})
+}
+
+// A worker that fails at any moment, also between the exchange of shapes and that of cells, is the error of
+// all workers.
+func TestHaloExchangeEndsHalfway(t *testing.T) {
+	everyWorld(t, 4, func(world *partition.Partition) error {
+		for left := range 12 {
+			op, err := primitive.NewHaloExchange[float32](bg, world, primitive.Halo{Left: 1, Right: 1})
+			if err != nil {
+				return err
+			}
+			ctx := bg
+			if world.Rank() == 3 {
+				ctx = &endsLater{Context: bg, left: left}
+			}
+			x := primitive.NewTensor[float32](4)
+			for range 100 {
+				if _, err = op.Forward(ctx, x, x); err != nil {
+					break
+				}
+			}
+			if err == nil {
+				return errors.New("no error")
+			}
+			if err := world.Communicator().Barrier(bg); err != nil { // no worker learns of it by a Close
+				return err
+			}
+			if err := op.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// endsLater is a context that ends after its error was looked at some times.
+type endsLater struct {
+	context.Context
+	left int
+}
+
+func (c *endsLater) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 // A worker that has no part of the input, nor of any group, learns that it passes a tensor nevertheless.

@@ -50,6 +50,7 @@ func NewRepartition[T Number](ctx context.Context, x, y *partition.Partition) (*
 		return nil, errors.Join(err, o.Close())
 	}
 	o.there, o.back = newRoute[T](union, from, to), newRoute[T](union, to, from)
+	o.there.there = true
 	return o, nil
 }
 
@@ -90,6 +91,7 @@ type route[T Number] struct {
 	union    *team
 	from, to side
 	identity bool
+	there    bool // it is the forward's
 	plans    []*plan[T]
 	sent     scratch[T]
 	received scratch[T]
@@ -99,7 +101,7 @@ type route[T Number] struct {
 
 func newRoute[T Number](union *partition.Partition, from, to side) route[T] {
 	return route[T]{
-		union: newTeam(union), from: from, to: to,
+		union: newTeam(union, repartition, 0), from: from, to: to,
 		identity: slices.Equal(from.shape, to.shape) && slices.Equal(from.workers, to.workers),
 	}
 }
@@ -238,7 +240,7 @@ func parcels(mine []ccl.Range, whole []int, other side, me int, counts []int) (a
 func (o *route[T]) whole() ([]int, error) {
 	const operation = "repartition"
 	g := o.union
-	if err := g.bring(operation, func(r int) bool { return o.from.rank(r) >= 0 }); err != nil {
+	if err := g.bring(func(r int) bool { return o.from.rank(r) >= 0 }); err != nil {
 		return nil, err
 	}
 	dims := len(o.from.shape)
@@ -255,7 +257,7 @@ func (o *route[T]) whole() ([]int, error) {
 			whole[d] += int(g.dims(o.from.workers[rankOf(index, o.from.shape)])[d])
 		}
 		index[d] = 0
-		if whole[d] == 1 && o.to.shape[d] != 1 {
+		if o.there && !o.identity && whole[d] == 1 && o.to.shape[d] != 1 {
 			return nil, wrong(operation, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.shape[d])
 		}
 	}

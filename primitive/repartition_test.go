@@ -70,15 +70,17 @@ func TestRepartition(t *testing.T) {
 		x, y  team
 		whole []int
 	}{
-		"rows to columns": {all(4, 1), all(1, 4), []int{7, 9}},
-		"equal":           {all(2, 2), all(2, 2), []int{5, 4}},
-		"other order":     {all(2, 2), team{[]int{3, 1, 0, 2}, []int{2, 2}}, []int{5, 4}},
-		"disjoint":        {team{[]int{0, 1}, []int{2, 1}}, team{[]int{4, 3, 2}, []int{1, 3}}, []int{4, 5}},
-		"overlapping":     {team{[]int{0, 1, 2}, []int{3, 1, 1}}, team{[]int{2, 1, 3, 4}, []int{1, 2, 2}}, []int{5, 3, 4}},
-		"scatter":         {team{[]int{4}, []int{1, 1}}, all(2, 2), []int{5, 5}},
-		"gather":          {all(2, 2), team{[]int{4}, []int{1, 1}}, []int{5, 5}},
-		"few elements":    {all(4), team{[]int{5, 4, 3}, []int{3}}, []int{2}}, // some parts are empty
-		"one dimension":   {all(3), all(4), []int{10}},
+		"rows to columns":  {all(4, 1), all(1, 4), []int{7, 9}},
+		"equal":            {all(2, 2), all(2, 2), []int{5, 4}},
+		"other order":      {all(2, 2), team{[]int{3, 1, 0, 2}, []int{2, 2}}, []int{5, 4}},
+		"disjoint":         {team{[]int{0, 1}, []int{2, 1}}, team{[]int{4, 3, 2}, []int{1, 3}}, []int{4, 5}},
+		"overlapping":      {team{[]int{0, 1, 2}, []int{3, 1, 1}}, team{[]int{2, 1, 3, 4}, []int{1, 2, 2}}, []int{5, 3, 4}},
+		"scatter":          {team{[]int{4}, []int{1, 1}}, all(2, 2), []int{5, 5}},
+		"gather":           {all(2, 2), team{[]int{4}, []int{1, 1}}, []int{5, 5}},
+		"few elements":     {all(4), team{[]int{5, 4, 3}, []int{3}}, []int{2}}, // some parts are empty
+		"extent 1, equal":  {all(2), all(2), []int{1}},
+		"extent 1, to one": {all(2), team{[]int{0}, []int{1}}, []int{1}},
+		"one dimension":    {all(3), all(4), []int{10}},
 	} {
 		t.Run(name, func(t *testing.T) { repartitions(t, 6, l.x, l.y, l.whole...) })
 	}

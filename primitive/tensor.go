@@ -2,6 +2,7 @@ package primitive
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
@@ -49,10 +50,15 @@ func checkShape(shape []int) error {
 	if len(shape) > MaxDims {
 		return wrong("tensor", "the shape %d has %d dimensions, and at most %d are possible", shape, len(shape), MaxDims)
 	}
+	n := 1
 	for d, extent := range shape {
-		if extent < 0 {
+		switch {
+		case extent < 0:
 			return wrong("tensor", "the shape %d is negative in dimension %d", shape, d)
+		case extent > 0 && n > math.MaxInt/extent:
+			return wrong("tensor", "the shape %d has too many elements", shape)
 		}
+		n *= max(1, extent)
 	}
 	return nil
 }
@@ -90,7 +96,7 @@ func (t *Tensor[T]) Strides() []int { return slices.Clone(t.strides) }
 
 // Len returns the number of elements; 0 for nil.
 func (t *Tensor[T]) Len() int {
-	if t == nil {
+	if t == nil || len(t.data) == 0 {
 		return 0
 	}
 	return volume(t.shape)
@@ -103,7 +109,7 @@ func (t *Tensor[T]) Data() []T {
 	if !t.contiguous() {
 		return nil
 	}
-	return t.data[:volume(t.shape)]
+	return t.data[:t.Len():t.Len()]
 }
 
 func (t *Tensor[T]) contiguous() bool {
@@ -166,6 +172,10 @@ func (t *Tensor[T]) Fill(value T) {
 	var w walk
 	for w.begin(t.shape, t.strides, t.strides); w.next(); {
 		row := t.data[w.a : w.a+w.run]
+		if value == 0 {
+			clear(row)
+			continue
+		}
 		for i := range row {
 			row[i] = value
 		}
@@ -219,6 +229,15 @@ func (t *Tensor[T]) addOf(memory []T) {
 	var w walk
 	for w.begin(t.shape, t.strides, denseStrides(&strides, t.shape)); w.next(); {
 		to, from := t.data[w.a:w.a+w.run], memory[w.b:w.b+w.run]
+		from = from[:len(to)]
+		for len(to) >= 4 { // four at a time, without checks of bounds between them
+			a, b := to[:4], from[:4]
+			a[0] += b[0]
+			a[1] += b[1]
+			a[2] += b[2]
+			a[3] += b[3]
+			to, from = to[4:], from[4:]
+		}
 		for i := range to {
 			to[i] += from[i]
 		}

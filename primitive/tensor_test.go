@@ -52,6 +52,10 @@ func TestTensor(t *testing.T) {
 
 func TestTensorMistakes(t *testing.T) {
 	var wrong *ccl.InvalidArgumentError
+	require.Equal(t, 0, new(primitive.Tensor[int]).Len())
+	require.Empty(t, new(primitive.Tensor[int]).Data())
+	_, err := primitive.TensorOf([]int{}, 1<<32, 1<<32)
+	require.ErrorAs(t, err, &wrong)
 	for _, shape := range [][]int{{3}, {2, 3}, {}, {-1, -4}, make([]int, primitive.MaxDims+1)} {
 		_, err := primitive.TensorOf(make([]int, 4), shape...)
 		require.ErrorAs(t, err, &wrong, "%v", shape)

@@ -48,12 +48,15 @@ func Workers(t *testing.T, workers int, f func(ctx context.Context, world *parti
 			ended := make(chan error, workers)
 			for r, ep := range eps {
 				go func() {
-					err := work(ctx, ep, f)
-					if err != nil {
-						err = fmt.Errorf("worker %d: %w", r, err)
-						cancel(err) // the others would wait
-					}
-					ended <- err
+					err := errors.New("it ended its goroutine, as t.FailNow does")
+					defer func() {
+						if err != nil {
+							err = fmt.Errorf("worker %d: %w", r, err)
+							cancel(err) // the others would wait
+						}
+						ended <- err
+					}()
+					err = work(ctx, ep, f)
 				}()
 			}
 			var errs []error

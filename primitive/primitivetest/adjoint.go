@@ -39,7 +39,7 @@ type Reporter interface {
 // summed over all workers. Every worker of world calls it, with an operator whose workers are in world and
 // with a tensor of the shape of its part of the input, or nil if it has none. It also tests that neither
 // direction changes its input, that F* y' has the shape of x, and that a second call, into the first's
-// results, gives the same bits.
+// results, gives the same bits. Every other draw has tensors whose elements do not lie next to each other.
 //
 // An error of one element is found if it is more than a part in 10^5 (float32) or 10^12 (float64) of the
 // norms: tests need small tensors, of some thousand elements. The method is that of Hewett and Grady,
@@ -47,8 +47,8 @@ type Reporter interface {
 func Adjoint[T float32 | float64](ctx context.Context, t Reporter, world *partition.Partition, op primitive.Operator[T], x *primitive.Tensor[T]) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(world.Rank())))
-	for range draws { // by chance, an inner product may be near 0
-		if !draw(ctx, t, world, op, x, random) {
+	for i := range draws { // by chance, an inner product may be near 0
+		if !draw(ctx, t, world, op, x, random, i%2 == 1) {
 			return
 		}
 	}
@@ -59,9 +59,9 @@ const draws = 5
 
 // draw tests an operator on one pair of random tensors. It reports whether to go on, the same on all
 // workers that can still communicate.
-func draw[T float32 | float64](ctx context.Context, t Reporter, world *partition.Partition, op primitive.Operator[T], x *primitive.Tensor[T], random *rand.Rand) bool {
+func draw[T float32 | float64](ctx context.Context, t Reporter, world *partition.Partition, op primitive.Operator[T], x *primitive.Tensor[T], random *rand.Rand, strided bool) bool {
 	t.Helper()
-	sums, failed := products(ctx, op, x, random)
+	sums, failed := products(ctx, op, x, random, strided)
 	if failed != nil {
 		t.Errorf("worker %d: %v", world.Rank(), failed)
 		sums[6]++
@@ -92,18 +92,21 @@ func draw[T float32 | float64](ctx context.Context, t Reporter, world *partition
 
 // products returns <x, F* y'>, <F x, y'>, and the squares of the norms of x, F* y', F x and y', of this
 // worker's parts.
-func products[T float32 | float64](ctx context.Context, op primitive.Operator[T], x *primitive.Tensor[T], random *rand.Rand) (sums [7]float64, _ error) {
-	x = filled(x, random)
-	y, kept, err := apply(ctx, "forward", op.Forward, x)
+func products[T float32 | float64](ctx context.Context, op primitive.Operator[T], x *primitive.Tensor[T], random *rand.Rand, strided bool) (sums [7]float64, _ error) {
+	x = filled(x, random, strided)
+	y, kept, err := apply(ctx, "forward", op.Forward, x, strided)
 	if err != nil {
 		return sums, err
 	}
-	seed := filled(y, random)
-	back, _, err := apply(ctx, "adjoint", op.Adjoint, seed)
+	seed := filled(y, random, strided)
+	back, _, err := apply(ctx, "adjoint", op.Adjoint, seed, strided)
 	if err != nil {
 		return sums, err
 	}
-	if x != nil && !slices.Equal(back.Shape(), x.Shape()) {
+	switch {
+	case x == nil && back.Len() > 0:
+		return sums, fmt.Errorf("the adjoint's result has the shape %d, and this worker had no input", back.Shape())
+	case x != nil && !slices.Equal(back.Shape(), x.Shape()):
 		return sums, fmt.Errorf("the adjoint's result has the shape %d, and the input had %d", back.Shape(), x.Shape())
 	}
 	sums[0], sums[1] = dot(x, back), dot(kept, seed)
@@ -113,7 +116,7 @@ func products[T float32 | float64](ctx context.Context, op primitive.Operator[T]
 
 // apply calls one direction of an operator twice, the second time into the first's result. kept is a copy
 // of the result.
-func apply[T float32 | float64](ctx context.Context, name string, f func(context.Context, *primitive.Tensor[T], *primitive.Tensor[T]) (*primitive.Tensor[T], error), in *primitive.Tensor[T]) (out, kept *primitive.Tensor[T], err error) {
+func apply[T float32 | float64](ctx context.Context, name string, f func(context.Context, *primitive.Tensor[T], *primitive.Tensor[T]) (*primitive.Tensor[T], error), in *primitive.Tensor[T], strided bool) (out, kept *primitive.Tensor[T], err error) {
 	before := clone(in)
 	if out, err = f(ctx, nil, in); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
@@ -122,6 +125,9 @@ func apply[T float32 | float64](ctx context.Context, name string, f func(context
 		return nil, nil, fmt.Errorf("%s returns nil without an error", name)
 	}
 	kept = clone(out)
+	if strided {
+		out = empty[T](out.Shape(), true)
+	}
 	again, err := f(ctx, out, in)
 	switch {
 	case err != nil:
@@ -138,15 +144,30 @@ func apply[T float32 | float64](ctx context.Context, name string, f func(context
 
 // filled returns random elements in the shape of a tensor: of either sign, from 0.5 to 1, so that each
 // counts.
-func filled[T float32 | float64](t *primitive.Tensor[T], random *rand.Rand) *primitive.Tensor[T] {
+func filled[T float32 | float64](t *primitive.Tensor[T], random *rand.Rand, strided bool) *primitive.Tensor[T] {
 	if t == nil {
 		return nil
 	}
-	t = primitive.NewTensor[T](t.Shape()...)
-	for i := range t.Data() {
-		t.Data()[i] = T((0.5 + random.Float64()/2) * float64(1-2*random.IntN(2)))
+	values := primitive.NewTensor[T](t.Shape()...)
+	for i := range values.Data() {
+		values.Data()[i] = T((0.5 + random.Float64()/2) * float64(1-2*random.IntN(2)))
 	}
+	t = empty[T](t.Shape(), strided)
+	_ = t.CopyFrom(values) // of the same shape
 	return t
+}
+
+// empty returns a tensor whose elements lie next to each other or, if strided, do not: a part of a wider
+// tensor.
+func empty[T float32 | float64](shape []int, strided bool) *primitive.Tensor[T] {
+	if !strided {
+		return primitive.NewTensor[T](shape...)
+	}
+	wide, inside := slices.Clone(shape), make([]ccl.Range, len(shape))
+	for d, extent := range shape {
+		wide[d], inside[d] = extent+2, ccl.Range{Lo: 1, Hi: 1 + extent}
+	}
+	return primitive.NewTensor[T](wide...).Slice(inside...)
 }
 
 func clone[T float32 | float64](t *primitive.Tensor[T]) *primitive.Tensor[T] {
