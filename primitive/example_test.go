@@ -24,7 +24,7 @@ func onWorkers(workers int, f func(ctx context.Context, world *partition.Partiti
 		if err != nil {
 			return err
 		}
-		defer world.Close() //nolint:errcheck // the worker's error counts
+		defer world.Close()
 		return f(ctx, world)
 	}, dist.WithRanks(workers))
 	if err != nil {
