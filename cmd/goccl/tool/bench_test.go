@@ -95,6 +95,31 @@ func TestBenchCompute(t *testing.T) {
 	require.Contains(t, printed(t, bench("--ranks=2", "-e4", "--buckets=2")...), "in place, 2 in a row, 2 ranks")
 }
 
+// Both directions of each operator of package primitive have a table, with the floor of the same rounds, and are
+// verified.
+func TestBenchOperators(t *testing.T) {
+	alone(t)
+	text := printed(t, bench("operators", "barrier", "--ranks=2,3", "-b4K", "-e8K", "-f2", "--csv=a.csv", "--json=a.json", "--plot=a.svg")...)
+	require.Contains(t, text, "\nop_halo_exchange of float32, adjoint, out of place, 3 ranks over local\n")
+	require.Regexp(t, `(?m)^ +4KiB +1024 +float32 adjoint auto( +[0-9.]+){8} +- +- +[0-9.]+ +- +- +[0-9.]+ +0$`, text)
+	require.Equal(t, 2*2*len(measure.OperatorNames())+2, strings.Count(text, " ranks over local\n"))
+	rows := map[string]int{}
+	for _, row := range records(t, "a.csv") {
+		require.Equal(t, "0", row["errors"])
+		if row["library"] == measure.Library && row["collective"] != "barrier" {
+			require.NotEmpty(t, row["x_floor"])
+			rows[row["collective"]+" "+row["op"]]++
+		}
+	}
+	want := map[string]int{}
+	for _, name := range measure.OperatorNames() {
+		want[name+" forward"], want[name+" adjoint"] = 4, 4
+	}
+	require.Equal(t, want, rows)
+	require.Contains(t, printed(t, "bench", "--compare", "a.json", "a.json"), "floor")
+	require.Contains(t, printed(t, bench("op_broadcast", "--ranks=2", "-b1K", "-e1K", "--algorithm=ring")...), "float32 forward ring  ")
+}
+
 // All combinations of configuration, topology, transport, parameters and memory are measured, and each
 // is a column.
 func TestBenchSweepFlags(t *testing.T) {
@@ -200,6 +225,11 @@ func TestBenchMistakes(t *testing.T) {
 		says   string
 	}{
 		{"allreduce", 80, `unknown collective "allreduce" (did you mean all_reduce?)`},
+		{"op_gather", 80, "barrier can be measured as well, and operators: op_all_sum_reduce, op_broadcast, "},
+		{"operators op_broadcast", 80, "op_broadcast is there twice"},
+		{"operators --dtype float32,int8", 80, "op_all_sum_reduce is measured with float32 only"},
+		{"op_broadcast --algorithm direct,ring", 80, "op_broadcast is measured with one algorithm, and 2 are to be compared"},
+		{"op_broadcast --memory alloc", 80, "op_broadcast is measured in private memory only"},
 		{"-b 4KB", 80, `"4KB" is not a size in bytes; write it like 4, 1K, 64KiB or 256M`},
 		{"-b 0", 80, "at least one byte"},
 		{"-b 2K -e 1K", 80, "--begin 2KiB is more than --end 1KiB"},

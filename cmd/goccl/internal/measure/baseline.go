@@ -49,8 +49,11 @@ func (r Result) Ratios(row Row) map[string]float64 {
 }
 
 func (c Case) heldTo() []string {
-	if c.Collective == barrier {
+	switch {
+	case c.Collective == barrier:
 		return []string{CoreToCore}
+	case IsOperator(c.Collective):
+		return []string{Floor}
 	}
 	return []string{OwnCopy, PeerCopy}
 }

@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -29,10 +28,11 @@ type bench[T ccl.Element] struct {
 	bucket     int
 	calls      int
 	consumed   int
-	gaveUp     bool    // the last call was not finished, and is not counted
-	wrong      []int64 // elements, for each contender
-	stamps     []int64 // start and end of each counted call of this turn
-	ownProcess bool    // no other rank reports the CPU time of this process
+	gaveUp     bool         // the last call was not finished, and is not counted
+	close      func() error // of what is measured
+	wrong      []int64      // elements, for each contender
+	stamps     []int64      // start and end of each counted call of this turn
+	ownProcess bool         // no other rank reports the CPU time of this process
 	began      coreTime
 }
 
@@ -44,9 +44,10 @@ type buffers[T ccl.Element] struct {
 	send, recv, room []T
 }
 
-// newBench returns rank comm.Rank()'s part of a case. All ranks call it at the same time.
-func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []chosen, comm *ccl.Communicator) (*bench[T], error) {
-	b := &bench[T]{c: c, comm: comm, rank: comm.Rank(), ownProcess: comm.Rank() == 0 || dist.IsLaunched()}
+// newBench returns rank comm.Rank()'s part of a case, whose contenders contend adds. All ranks call it at the same
+// time.
+func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Communicator, contend func(*bench[T]) error) (*bench[T], error) {
+	b := &bench[T]{c: c, comm: comm, rank: comm.Rank(), ownProcess: comm.Rank() == 0 || dist.IsLaunched(), close: func() error { return nil }}
 	b.op, _ = c.op() // choose has checked it
 	together := 1
 	if c.Op != "" {
@@ -58,28 +59,13 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], entries []cho
 	if c.Op != "" {
 		b.reduced = e.reductions(b.op, b.inputs)
 	}
-	heap := func(n, _ int) ([]T, error) { return make([]T, n), nil }
-	var err error
-	if b.private, err = b.newBuffers(heap); err != nil {
+	if err := contend(b); err != nil {
 		return nil, err
-	}
-	shared := func(_, longest int) ([]T, error) { return ccl.Alloc[T](background, comm, longest) }
-	if slices.ContainsFunc(entries, func(e chosen) bool { return e.memory == Alloc && e.refused == "" }) {
-		if b.allocated, err = b.newBuffers(shared); err != nil {
-			return nil, err
-		}
-	}
-	if err := b.addYardsticks(); err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		if entry.refused == "" {
-			b.addEntry(entry)
-		}
 	}
 	b.wrong = make([]int64, len(b.contenders))
 	maxCalls := max(maxTurnCalls, c.buckets())
 	b.stamps = make([]int64, 0, 2*maxCalls)
+	var err error
 	if b.board, err = newBoard(comm, len(b.contenders), maxCalls); err != nil {
 		return nil, err
 	}

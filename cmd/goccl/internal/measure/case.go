@@ -14,11 +14,11 @@ var barrier = ccl.CollBarrier.String()
 // Case is a call to measure. Collectives, types and operations have the names
 // of ccl.yaml; values that do not apply are empty.
 type Case struct {
-	Collective string `json:"collective"`
+	Collective string `json:"collective"` // or an operator of package primitive; see OperatorNames
 	DType      string `json:"dtype"`
-	Op         string `json:"op"`
+	Op         string `json:"op"` // of an operator: Forward or Adjoint
 	Ranks      int    `json:"ranks"`
-	Bytes      int    `json:"bytes"`    // of one rank's input
+	Bytes      int    `json:"bytes"`    // of one rank's input, in both directions of an operator that of Forward
 	InPlace    bool   `json:"in_place"` // the result replaces the input
 	Root       int    `json:"root"`     // of rooted collectives
 	Consume    bool   `json:"consume"`  // the time includes reading the whole result
@@ -51,7 +51,7 @@ func (c Case) parts() int {
 	return 1
 }
 
-// collective returns the collective. Plan.Validate has checked its name.
+// collective returns the collective, 0 for an operator. Plan.Validate has checked its name.
 func (c Case) collective() ccl.Collective {
 	coll := ccl.CollBarrier
 	if c.Collective != barrier {
@@ -83,7 +83,10 @@ func (c Case) Title() string {
 	if c.DType != "" {
 		text += " of " + c.DType
 	}
-	if c.Op != "" {
+	switch {
+	case IsOperator(c.Collective):
+		text += ", " + c.Op
+	case c.Op != "":
 		text += " by " + c.Op
 	}
 	switch c.collective() {

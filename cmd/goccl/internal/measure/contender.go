@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"slices"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -19,6 +20,29 @@ type contender[T ccl.Element] struct {
 	buckets []buffers[T]
 	ranks   int           // the first ranks, which take part
 	parts   time.Duration // number of reported units in one run
+}
+
+// addCollective adds the contenders of a case that is a collective, or the barrier: the yardsticks and the entries.
+func addCollective[T ccl.Element](b *bench[T], entries []chosen) (err error) {
+	heap := func(n, _ int) ([]T, error) { return make([]T, n), nil }
+	if b.private, err = b.newBuffers(heap); err != nil {
+		return err
+	}
+	shared := func(_, longest int) ([]T, error) { return ccl.Alloc[T](background, b.comm, longest) }
+	if slices.ContainsFunc(entries, func(e chosen) bool { return e.memory == Alloc && e.refused == "" }) {
+		if b.allocated, err = b.newBuffers(shared); err != nil {
+			return err
+		}
+	}
+	if err := b.addYardsticks(); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.refused == "" {
+			b.addEntry(entry)
+		}
+	}
+	return nil
 }
 
 // addEntry adds an algorithm, or the barrier.

@@ -1,4 +1,4 @@
-// Package measure times collectives beside yardsticks, for `goccl bench`.
+// Package measure times collectives, and operators made of them, beside yardsticks, for `goccl bench`.
 //
 // # Model
 //
@@ -19,6 +19,11 @@
 //   - barrier: all ranks synchronise;
 //   - core to core: ranks 0 and 1 pass a word back and forth; the result is half
 //     of a round trip.
+//
+// A case can also be one direction of an operator of package primitive, in a fixed layout. Its yardsticks are
+// barrier, core to core, and its own floor: each rank copies the elements that move to a buffer, makes
+// one collective with them, and copies those that have arrived to their places. What lies next to each other already
+// is not copied. What stays on a rank is, unless the collective does that.
 //
 // A turn is a batch of calls of one contender that takes about a millisecond. Each round
 // has one turn of every contender, in random order, so that disturbances of the machine

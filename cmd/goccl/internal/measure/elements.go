@@ -41,7 +41,7 @@ var measureOf = map[ccl.DType]measureCase{
 
 func of[T ccl.Element](e elements[T]) measureCase {
 	return func(ctx context.Context, j *Job, settings *config.Settings, c Case) (Result, error) {
-		return measure(ctx, j, settings, c, e)
+		return measure(ctx, j, settings, c, e, addCollective)
 	}
 }
 

@@ -148,6 +148,9 @@ func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if IsOperator(c.Collective) {
+		return measure(ctx, j, settings, c, floats[float32](1<<24), addOperator)
+	}
 	return measureOf[dtype](ctx, j, settings, c)
 }
 
@@ -185,8 +188,15 @@ type chosen struct {
 
 // choose determines the kernels of a case's calls.
 func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error) {
-	if c.Collective == barrier {
+	switch {
+	case c.Collective == barrier:
 		return []chosen{{}}, nil
+	case IsOperator(c.Collective):
+		one := chosen{entry: settings.Algorithm()}
+		if len(j.variants()) > 0 {
+			one.entry, one.params = j.variants()[0].entry, j.variants()[0].params
+		}
+		return []chosen{one}, j.CanMeasure(c.Collective)
 	}
 	var coll ccl.Collective
 	var dtype ccl.DType
@@ -236,7 +246,7 @@ func configured(settings *config.Settings, entry string) bool {
 }
 
 func (c Case) op() (op ccl.Op, err error) {
-	if c.Op != "" {
+	if c.Op != "" && !IsOperator(c.Collective) { // operators sum
 		err = op.UnmarshalText([]byte(c.Op))
 	}
 	return op, err
@@ -268,6 +278,9 @@ func (c Case) memory() float64 {
 		return float64(c.buckets()) * (2*input + max(input, result))
 	}
 	input, ranks := float64(c.Bytes), float64(c.Ranks)
+	if IsOperator(c.Collective) { // with the buffers of the operator and of the floor
+		return ranks * (float64(c.buckets())*(ranks+1) + 4*ranks) * input
+	}
 	switch c.collective() {
 	case ccl.CollAllGather:
 		return ranks * of(input, ranks*input)
@@ -278,7 +291,7 @@ func (c Case) memory() float64 {
 }
 
 // measure hosts the ranks of a case and returns its rows.
-func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settings, c Case, e elements[T]) (Result, error) {
+func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settings, c Case, e elements[T], contend func(*bench[T], []chosen) error) (Result, error) {
 	entries, err := j.choose(settings, c)
 	if err != nil {
 		return Result{}, err
@@ -293,17 +306,20 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settin
 		}
 		return result, nil
 	}
+	join := func(comm *ccl.Communicator) (*bench[T], error) {
+		return newBench(c, j.Budget, e, comm, func(b *bench[T]) error { return contend(b, entries) })
+	}
 	runtime.GC() // so that garbage of other cases is not collected during this one
 	switch {
 	case j.Team == nil:
 		err = dist.Spawn(func(ctx context.Context, _ int) error {
-			return part(ctx, j, c, e, entries, &result)
+			return part(ctx, j, entries, join, &result)
 		}, dist.WithRanks(c.Ranks), dist.WithSpawnContext(ctx))
 	case j.Team.follows:
-		err = part(ctx, j, c, e, entries, &result)
+		err = part(ctx, j, entries, join, &result)
 	default:
 		if _, err = tell(&request{*j, c}); err == nil {
-			err = part(ctx, j, c, e, entries, &result)
+			err = part(ctx, j, entries, join, &result)
 		}
 		j.Team.broken = err != nil
 	}
@@ -317,7 +333,7 @@ func measure[T ccl.Element](ctx context.Context, j *Job, settings *config.Settin
 }
 
 // part is one rank's part in a measurement, in a group of its own. Rank 0 sets the result.
-func part[T ccl.Element](ctx context.Context, j *Job, c Case, e elements[T], entries []chosen, result *Result) error {
+func part[T ccl.Element](ctx context.Context, j *Job, entries []chosen, join func(*ccl.Communicator) (*bench[T], error), result *Result) error {
 	if err := dist.InitProcessGroup("ccl", dist.WithConfig(j.Config), dist.WithAlgorithm(j.algorithm()), dist.WithTransport(j.Transport)); err != nil {
 		return err
 	}
@@ -325,7 +341,7 @@ func part[T ccl.Element](ctx context.Context, j *Job, c Case, e elements[T], ent
 	if err != nil {
 		return err
 	}
-	b, err := newBench(c, j.Budget, e, entries, group.Communicator())
+	b, err := join(group.Communicator())
 	if err != nil {
 		return err
 	}
@@ -335,5 +351,5 @@ func part[T ccl.Element](ctx context.Context, j *Job, c Case, e elements[T], ent
 	if b.rank == 0 {
 		result.Transport, result.Rows, result.Company = group.Communicator().Transport(), b.rows(entries), b.company()
 	}
-	return dist.DestroyProcessGroup()
+	return errors.Join(b.close(), dist.DestroyProcessGroup())
 }

@@ -245,7 +245,7 @@ func TestYardsticksAreVerified(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			b, err := newBench(c, quick, integers[int32](), []chosen{{entry: "direct"}}, group.Communicator())
+			b, err := newBench(c, quick, integers[int32](), group.Communicator(), func(b *bench[int32]) error { return addCollective(b, []chosen{{entry: "direct"}}) })
 			if err != nil {
 				return err
 			}

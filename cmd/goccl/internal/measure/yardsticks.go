@@ -11,31 +11,39 @@ import (
 // addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, and
 // core to core needs two cores.
 func (b *bench[T]) addYardsticks() error {
-	add := func(k *contender[T]) {
-		k.library, k.parts, k.buckets = Yardstick, max(1, k.parts), b.private
-		if k.ranks == 0 {
-			k.ranks = b.c.Ranks
-		}
-		b.contenders = append(b.contenders, k)
-	}
 	if b.c.Collective != barrier {
-		add(b.ownCopy())
+		b.addYardstick(b.ownCopy())
 		peer, err := b.peerCopy()
 		if _, none := errors.AsType[*ccl.AllocationFailedError](err); err != nil && !none {
 			return err
 		}
 		if err == nil { // else there is too little shared memory, on all ranks
-			add(peer)
+			b.addYardstick(peer)
 		}
 		if b.c.floor() == Floor {
-			add(b.reduceFloor())
+			b.addYardstick(b.reduceFloor())
 		}
-		add(&contender[T]{name: Barrier, run: b.meet})
+	}
+	b.addSynchronisation()
+	return nil
+}
+
+// addSynchronisation adds the yardsticks that move no data.
+func (b *bench[T]) addSynchronisation() {
+	if b.c.Collective != barrier {
+		b.addYardstick(&contender[T]{name: Barrier, run: b.meet})
 	}
 	if b.c.Ranks > 1 && (usableCores() > 1 || dist.IsLaunched()) {
-		add(&contender[T]{name: CoreToCore, run: b.passWord, ranks: 2, parts: 2 * roundTrips})
+		b.addYardstick(&contender[T]{name: CoreToCore, run: b.passWord, ranks: 2, parts: 2 * roundTrips})
 	}
-	return nil
+}
+
+func (b *bench[T]) addYardstick(k *contender[T]) {
+	k.library, k.parts, k.buckets = Yardstick, max(1, k.parts), b.private
+	if k.ranks == 0 {
+		k.ranks = b.c.Ranks
+	}
+	b.contenders = append(b.contenders, k)
 }
 
 // ownCopy returns a yardstick: each rank copies its own data to each place of its result.
@@ -112,6 +120,9 @@ func (b *bench[T]) copying(name string, from func(place int) (rank int, input []
 func (c Case) floor() string {
 	switch c.collective() {
 	case ccl.CollReduce, ccl.CollReduceScatter, ccl.CollGather, ccl.CollScatter:
+		return Floor
+	}
+	if IsOperator(c.Collective) {
 		return Floor
 	}
 	return OwnCopy
