@@ -72,8 +72,8 @@ func (l *conv[F]) forward(ctx context.Context, x *primitive.Tensor[F]) (*primiti
 	return l.y, nil
 }
 
-// backward takes the gradient of the loss by y and returns that by x, which is valid until the next
-// call. It leaves the gradient by the parameters with their owner.
+// backward takes the gradient of the loss by y, whose elements lie next to each other, and returns that by
+// x, which is valid until the next call. It leaves the gradient by the parameters with their owner.
 func (l *conv[F]) backward(ctx context.Context, dy *primitive.Tensor[F]) (*primitive.Tensor[F], error) {
 	shape := dy.Shape()
 	l.dpadded = sized(l.dpadded, l.padded.Shape()...)

@@ -236,7 +236,7 @@ func (o inImages[F]) Forward(ctx context.Context, y, x *primitive.Tensor[F]) (*p
 }
 
 func (o inImages[F]) Adjoint(ctx context.Context, x, y *primitive.Tensor[F]) (*primitive.Tensor[F], error) {
-	made, err := o.layer.backward(ctx, y)
+	made, err := o.layer.backward(ctx, together(y))
 	return copied(x, made, err)
 }
 
@@ -255,11 +255,18 @@ func (o inParameters[F]) Forward(ctx context.Context, y, params *primitive.Tenso
 }
 
 func (o inParameters[F]) Adjoint(ctx context.Context, params, y *primitive.Tensor[F]) (*primitive.Tensor[F], error) {
-	_, err := o.layer.backward(ctx, y)
+	_, err := o.layer.backward(ctx, together(y))
 	return copied(params, o.layer.params.grads, err)
 }
 
 func (o inParameters[F]) Close() error { return o.layer.close() }
+
+// together returns a copy whose elements lie next to each other, as a layer takes gradients.
+func together[F float](t *primitive.Tensor[F]) *primitive.Tensor[F] {
+	d := primitive.NewTensor[F](t.Shape()...)
+	_ = d.CopyFrom(t) // of the same shape
+	return d
+}
 
 // copied copies a result of a layer, which the layer uses again, to a tensor.
 func copied[F float](to, made *primitive.Tensor[F], err error) (*primitive.Tensor[F], error) {
