@@ -388,11 +388,15 @@ func (l *Layout) Run(ctx context.Context, c *ccl.Communicator) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(l.run(ctx, world), world.Close()) // after an error the others learn of it by the Close
+}
+
+func (l *Layout) run(ctx context.Context, world *partition.Partition) error {
 	op, err := l.build(ctx, world)
 	if err != nil {
-		return errors.Join(err, world.Close())
+		return err
 	}
-	me := c.Rank()
+	me := world.Rank()
 	y, back := l.fill(ofY, me, l.output(me)), l.fill(ofX, me, l.input(me)) // memory for the results
 	for range 2 {
 		given := y
@@ -412,7 +416,7 @@ func (l *Layout) Run(ctx context.Context, c *ccl.Communicator) error {
 			return err
 		}
 	}
-	return errors.Join(op.Close(), world.Close())
+	return op.Close()
 }
 
 // forward returns the elements of a worker's result, by the table.
