@@ -3,6 +3,8 @@ package partition
 import (
 	"context"
 	"fmt"
+
+	"github.com/goccl/goccl/internal/rowmajor"
 )
 
 // None stands for the neighbour of a worker at an edge.
@@ -21,7 +23,7 @@ func (p *Partition) IndexOf(rank int) ([]int, error) {
 	if err := p.checkRank("index_of", rank); err != nil {
 		return nil, err
 	}
-	return indexOf(rank, p.shape), nil
+	return rowmajor.Index(rank, p.shape), nil
 }
 
 // RankOf returns the rank of the worker with an index. It returns ErrInactive or
@@ -38,7 +40,7 @@ func (p *Partition) RankOf(index ...int) (int, error) {
 			return 0, wrong("rank_of", "the index %d is outside the shape %d", index, p.shape)
 		}
 	}
-	return rankOf(index, p.shape), nil
+	return rowmajor.Rank(index, p.shape), nil
 }
 
 // NeighborsOf returns the neighbours of the worker with a rank, in each dimension. It returns

@@ -50,7 +50,7 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 	if !p.Active() {
 		return data, fmt.Errorf("partition: broadcast_data: %w", ErrInactive)
 	}
-	if err := agree(ctx, p.comm, "root", []int{root}); err != nil {
+	if err := agree(ctx, p.comm, "root", root); err != nil {
 		return data, err
 	}
 	ranks := make([]int, p.Size())

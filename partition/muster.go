@@ -17,7 +17,7 @@ type team struct {
 // muster tells all workers of p who is in some partitions that were made of it. It fails on all alike if
 // they make different calls. A partition without workers has the shape [0].
 func (p *Partition) muster(ctx context.Context, operation string, how Option, parts ...*Partition) ([]team, error) {
-	if err := p.sameCall(ctx, operation, how); err != nil {
+	if err := agree(ctx, p.comm, "call", fmt.Sprintf("%s with options %d", operation, how)); err != nil {
 		return nil, err
 	}
 	teams := make([]team, len(parts))
@@ -35,23 +35,6 @@ func (p *Partition) muster(ctx context.Context, operation string, how Option, pa
 		}
 	}
 	return teams, nil
-}
-
-// sameCall returns *ccl.MismatchError on all workers if they make different calls.
-func (p *Partition) sameCall(ctx context.Context, operation string, how Option) error {
-	text := fmt.Sprintf("%s with options %d", operation, how)
-	all, err := gather(ctx, p.comm, []byte(text))
-	if err != nil {
-		return err
-	}
-	ranks := make(map[string][]int)
-	for r, t := range all {
-		ranks[string(t)] = append(ranks[string(t)], r)
-	}
-	if len(ranks) > 1 {
-		return disagreement("call", ranks)
-	}
-	return nil
 }
 
 // assemble makes a team of what the workers of p say: each active one its rank and the shape.
@@ -85,14 +68,14 @@ func (p *Partition) assemble(operation string, all [][]int) (team, error) {
 }
 
 // agree returns *ccl.MismatchError on all ranks if they have different values.
-func agree(ctx context.Context, c *ccl.Communicator, field string, values []int) error {
-	all, err := gather(ctx, c, values)
+func agree(ctx context.Context, c *ccl.Communicator, field string, value any) error {
+	all, err := gather(ctx, c, []byte(fmt.Sprint(value)))
 	if err != nil {
 		return err
 	}
 	ranks := make(map[string][]int)
-	for r, v := range all {
-		ranks[fmt.Sprint(v)] = append(ranks[fmt.Sprint(v)], r)
+	for r, text := range all {
+		ranks[string(text)] = append(ranks[string(text)], r)
 	}
 	if len(ranks) > 1 {
 		return disagreement(field, ranks)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/rowmajor"
 )
 
 // ErrInactive is the error of a call that only workers of the partition can make.
@@ -91,7 +92,7 @@ func (p *Partition) Index() []int {
 	if !p.Active() {
 		return nil
 	}
-	return indexOf(p.comm.Rank(), p.shape)
+	return rowmajor.Index(p.comm.Rank(), p.shape)
 }
 
 // Workers returns the team as ranks of the job, in the order of the partition, or nil on an inactive

@@ -350,7 +350,7 @@ func TestMistakeOfOne(t *testing.T) {
 			_, err := p.Sub(bg, one)
 			return err
 		},
-		"root: [0] on rank 0, [7] on rank 1": func(p *partition.Partition, one bool) error {
+		"root: 0 on rank 0, 7 on rank 1": func(p *partition.Partition, one bool) error {
 			root := 0
 			if one {
 				root = 7

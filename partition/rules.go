@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/rowmajor"
 )
 
 // The arithmetic of partitions. Ranks and indices are row-major; nothing here communicates.
@@ -43,27 +44,10 @@ func checkShape(shape []int, workers int) error {
 	return nil
 }
 
-// indexOf returns the index of a rank in a shape.
-func indexOf(rank int, shape []int) []int {
-	index := make([]int, len(shape))
-	for d := len(shape) - 1; d >= 0; d-- {
-		index[d], rank = rank%shape[d], rank/shape[d]
-	}
-	return index
-}
-
-// rankOf returns the rank of an index in a shape.
-func rankOf(index, shape []int) (rank int) {
-	for d, i := range index {
-		rank = rank*shape[d] + i
-	}
-	return rank
-}
-
 // neighborsOf returns the neighbours of a rank in each dimension of a shape.
 func neighborsOf(rank int, shape []int) []Neighbors {
 	beside := make([]Neighbors, len(shape))
-	index, step := indexOf(rank, shape), 1
+	index, step := rowmajor.Index(rank, shape), 1
 	for d := len(shape) - 1; d >= 0; d-- {
 		beside[d] = Neighbors{Left: None, Right: None}
 		if index[d] > 0 {
@@ -110,11 +94,11 @@ func reductions(shape, axes []int) [][]int {
 	}
 	groups := make([][]int, product(outer))
 	for rank := range product(shape) {
-		index := indexOf(rank, shape)
+		index := rowmajor.Index(rank, shape)
 		for _, axis := range axes {
 			index[axis] = 0
 		}
-		g := rankOf(index, outer)
+		g := rowmajor.Rank(index, outer)
 		groups[g] = append(groups[g], rank)
 	}
 	return groups
@@ -142,7 +126,7 @@ func sources(from, to []int, how Option) ([]int, error) {
 	}
 	all := make([]int, product(to))
 	for rank := range all {
-		index := indexOf(rank, to)
+		index := rowmajor.Index(rank, to)
 		if how&TransposeDest != 0 {
 			slices.Reverse(index)
 		}
@@ -153,7 +137,7 @@ func sources(from, to []int, how Option) ([]int, error) {
 		if how&TransposeSource != 0 {
 			slices.Reverse(index)
 		}
-		all[rank] = rankOf(index, from)
+		all[rank] = rowmajor.Rank(index, from)
 	}
 	return all, nil
 }

@@ -6,19 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// Row-major: the last dimension is the fastest.
-func TestIndexOf(t *testing.T) {
-	require.Equal(t, []int{1, 0, 1}, indexOf(7, []int{2, 3, 2}))
-	require.Equal(t, 7, rankOf([]int{1, 0, 1}, []int{2, 3, 2}))
-	require.Empty(t, indexOf(0, nil))
-	for _, shape := range [][]int{{1}, {5}, {2, 3}, {1, 4, 1}, {3, 2, 2, 2}} {
-		for rank := range product(shape) {
-			require.Equal(t, rank, rankOf(indexOf(rank, shape), shape))
-		}
-	}
-}
+	"github.com/goccl/goccl/internal/rowmajor"
+)
 
 // The product of a shape is the number of workers; the check does not overflow.
 func TestCheckShape(t *testing.T) {
@@ -125,7 +115,7 @@ func TestSourcesOfAllShapes(t *testing.T) {
 		used := make([]bool, product(from))
 		for rank, source := range got {
 			used[source] = true
-			at, has := indexOf(rank, to), indexOf(source, from)
+			at, has := rowmajor.Index(rank, to), rowmajor.Index(source, from)
 			for d := range from {
 				want := at[len(to)-len(from)+d]
 				if from[d] == 1 {
@@ -141,9 +131,9 @@ func TestSourcesOfAllShapes(t *testing.T) {
 		turned, err := sources(from, reversed, TransposeDest)
 		require.NoError(t, err)
 		for rank, source := range turned {
-			index := indexOf(rank, reversed)
+			index := rowmajor.Index(rank, reversed)
 			slices.Reverse(index)
-			require.Equal(t, got[rankOf(index, to)], source)
+			require.Equal(t, got[rowmajor.Rank(index, to)], source)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 	g := l.group
 	whole := 0
 	for r := range g.Size() {
-		whole += int(g.dims(r)[l.dim])
+		whole += g.dims(r)[l.dim]
 	}
 	for r := range g.Size() {
 		if len(g.dims(r)) != len(g.dims(0)) {
@@ -135,7 +135,7 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 	}
 	for r := range g.Size() {
 		lo, hi := ccl.BlockRange(whole, r, g.Size())
-		if n := int(g.dims(r)[l.dim]); n != hi-lo {
+		if n := g.dims(r)[l.dim]; n != hi-lo {
 			return nil, wrong(l.kind.String(), "rank %d of the group %s has %d of %d elements in dimension %d, and its part is %d: see Repartition",
 				r, g.name(), n, whole, l.dim, hi-lo)
 		}
@@ -153,7 +153,7 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 		return y, nil
 	}
 	for r := range l.counts {
-		l.counts[r] = rest * int(g.dims(r)[l.dim])
+		l.counts[r] = rest * g.dims(r)[l.dim]
 	}
 	if l.outermost(y) {
 		return y, ccl.AllGatherV(ctx, g.comm, l.input.packed(x), y.Data(), l.counts, nil)

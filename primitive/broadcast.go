@@ -147,7 +147,7 @@ func (s *stars[T]) spreadIn(ctx context.Context, g star, c call, y, x *Tensor[T]
 		return nil, err
 	}
 	if g.team == s.leaf {
-		y = fits(y, g.dims(0))
+		y = fit(y, g.dims(0))
 	}
 	if g.volume(0) == 0 {
 		return y, nil
@@ -203,7 +203,7 @@ func (s *stars[T]) collectIn(ctx context.Context, g star, c call, x, y *Tensor[T
 		return nil, err
 	}
 	if g.team == s.root {
-		x = fits(x, g.dims(first))
+		x = fit(x, g.dims(first))
 	}
 	switch {
 	case g.volume(first) == 0:

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/rowmajor"
 	"github.com/goccl/goccl/partition"
 )
 
@@ -32,7 +33,7 @@ type HaloExchange[T Number] struct {
 	halos          [][]Halo
 	shape, index   []int
 	beside         []partition.Neighbors
-	checked        [][]int64 // headers that fit together
+	checked        [][]int // headers that fit together
 	sent, received scratch[T]
 	copies, ghosts part[T]
 }
@@ -93,8 +94,8 @@ func checkHalos(all [][]Halo, shape []int) error {
 // onAxis returns the rank that has the same index as another in dimension d, and 0 in all others.
 func onAxis(rank, d int, shape []int) int {
 	index := make([]int, len(shape))
-	index[d] = indexOf(rank, shape)[d]
-	return rankOf(index, shape)
+	index[d] = rowmajor.Index(rank, shape)[d]
+	return rowmajor.Rank(index, shape)
 }
 
 // Forward implements Operator.
@@ -178,7 +179,7 @@ func (o *HaloExchange[T]) check() error {
 			if first := onAxis(r, d, o.shape); g.dims(first)[d] != g.dims(r)[d] {
 				return wrong(operation, "the ranks %d and %d have the same place in dimension %d, and parts of different shapes: %s and %s", first, r, d, g.shapeText(first), g.shapeText(r))
 			}
-			own := int(g.dims(r)[d]) - h.Left - h.Right
+			own := g.dims(r)[d] - h.Left - h.Right
 			if own < 0 {
 				return wrong(operation, "the part of rank %d has the shape %s, and its %d and %d ghost cells are more than that in dimension %d", r, g.shapeText(r), h.Left, h.Right, d)
 			}

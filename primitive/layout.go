@@ -46,20 +46,3 @@ func extents(part []ccl.Range) []int {
 	}
 	return shape
 }
-
-// indexOf returns the row-major index of a rank.
-func indexOf(rank int, shape []int) []int {
-	index := make([]int, len(shape))
-	for d := len(shape) - 1; d >= 0; d-- {
-		index[d], rank = rank%shape[d], rank/shape[d]
-	}
-	return index
-}
-
-// rankOf returns the row-major rank of an index.
-func rankOf(index, shape []int) (rank int) {
-	for d, i := range index {
-		rank = rank*shape[d] + i
-	}
-	return rank
-}

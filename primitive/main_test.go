@@ -52,6 +52,15 @@ func (l team) make(world *partition.Partition) (*partition.Partition, error) {
 	return p.Cartesian(bg, l.shape...)
 }
 
+// both makes the partitions of two teams.
+func both(world *partition.Partition, x, y team) (px, py *partition.Partition, err error) {
+	if px, err = x.make(world); err != nil {
+		return nil, nil, err
+	}
+	py, err = y.make(world)
+	return px, py, err
+}
+
 // span returns from to end-1.
 func span(from, end int) (all []int) {
 	for i := from; i < end; i++ {

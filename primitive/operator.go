@@ -28,8 +28,8 @@ type team struct {
 	*partition.Partition
 	kind kind
 	comm *ccl.Communicator
-	mine [headerWords]int64
-	all  []int64
+	mine [headerWords]int
+	all  []int
 }
 
 // newTeam returns nil on an inactive worker. dim is the dimension of tensors that the operator works
@@ -38,8 +38,8 @@ func newTeam(p *partition.Partition, k kind, dim int) *team {
 	if !p.Active() {
 		return nil
 	}
-	g := &team{Partition: p, kind: k, comm: p.Communicator(), all: make([]int64, headerWords*p.Size())}
-	g.mine[operatorAt] = int64(k) | int64(dim)<<8
+	g := &team{Partition: p, kind: k, comm: p.Communicator(), all: make([]int, headerWords*p.Size())}
+	g.mine[operatorAt] = int(k) | dim<<8
 	return g
 }
 
@@ -58,7 +58,12 @@ const (
 
 var kindNames = [...]string{"all_sum_reduce", "broadcast", "sum_reduce", "repartition", "halo_exchange", "all_gather", "reduce_scatter"}
 
-func (k kind) String() string { return kindNames[k] }
+func (k kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("operator(%d)", uint8(k))
+}
 
 func (g *team) close() error {
 	if g == nil {
@@ -79,7 +84,7 @@ const (
 )
 
 // call is what a worker asks of an operator.
-type call int64
+type call int
 
 const (
 	forward call = iota
@@ -91,29 +96,27 @@ func (c call) String() string { return [...]string{"forward", "adjoint"}[c] }
 // meet shows all workers of the team each other's headers; part is whether this worker has a part of
 // the input. It fails on all workers alike if they make different calls.
 func meet[T Number](ctx context.Context, g *team, c call, x *Tensor[T], part bool) error {
-	g.mine[callAt], g.mine[typeAt], g.mine[dimsAt] = int64(c), int64(ccl.DTypeOf[T]()), -1
+	g.mine[callAt], g.mine[typeAt], g.mine[dimsAt] = int(c), int(ccl.DTypeOf[T]()), -1
 	if x.Len() > 0 || x != nil && part {
-		g.mine[dimsAt] = int64(len(x.shape))
-		for d, extent := range x.shape {
-			g.mine[shapeAt+d] = int64(extent)
-		}
+		g.mine[dimsAt] = len(x.shape)
+		copy(g.mine[shapeAt:], x.shape)
 	}
 	if err := ccl.AllGather(ctx, g.comm, g.mine[:], g.all); err != nil {
 		return err
 	}
-	if err := g.same("operator", operatorAt, func(w int64) string {
-		return fmt.Sprint(kindNames[min(int(w&0xff), len(kindNames)-1)], " in dimension ", w>>8)
+	if err := g.same("operator", operatorAt, func(w int) string {
+		return fmt.Sprint(kind(w&0xff), " in dimension ", w>>8)
 	}); err != nil {
 		return err
 	}
-	if err := g.same("call", callAt, func(w int64) string { return call(w).String() }); err != nil {
+	if err := g.same("call", callAt, func(w int) string { return call(w).String() }); err != nil {
 		return err
 	}
-	return g.same("dtype", typeAt, func(w int64) string { return ccl.DType(w).String() })
+	return g.same("dtype", typeAt, func(w int) string { return ccl.DType(w).String() })
 }
 
 // same returns an error if a word of the headers is not the same on all workers.
-func (g *team) same(field string, at int, text func(int64) string) error {
+func (g *team) same(field string, at int, text func(int) string) error {
 	for r := range g.Size() {
 		if g.header(r)[at] != g.mine[at] {
 			return g.disagreement(field, func(r int) string { return text(g.header(r)[at]) }, 0)
@@ -137,13 +140,13 @@ func (g *team) disagreement(field string, value func(r int) string, first int) e
 }
 
 // header returns the header of a rank.
-func (g *team) header(r int) []int64 { return g.all[r*headerWords : (r+1)*headerWords] }
+func (g *team) header(r int) []int { return g.all[r*headerWords : (r+1)*headerWords] }
 
 // has reports whether a rank passes a tensor.
 func (g *team) has(r int) bool { return g.header(r)[dimsAt] >= 0 }
 
 // dims returns the shape of a rank's tensor, which it passes, as the header has it.
-func (g *team) dims(r int) []int64 {
+func (g *team) dims(r int) []int {
 	h := g.header(r)
 	return h[shapeAt : shapeAt+h[dimsAt]]
 }
@@ -157,13 +160,7 @@ func (g *team) shapeText(r int) string {
 }
 
 // volume returns the number of elements of a rank's tensor, which it passes.
-func (g *team) volume(r int) int {
-	n := 1
-	for _, extent := range g.dims(r) {
-		n *= int(extent)
-	}
-	return n
-}
+func (g *team) volume(r int) int { return volume(g.dims(r)) }
 
 // oneShape returns an error unless the ranks from first on pass tensors of the same shape.
 func (g *team) oneShape(first int) error {
@@ -190,24 +187,6 @@ func (g *team) bring(needs func(r int) bool) error {
 
 // name names the team in messages.
 func (g *team) name() string { return fmt.Sprint("of workers ", g.Workers()) }
-
-// fits returns y if it has the shape of a header, and a new tensor otherwise.
-func fits[T Number](y *Tensor[T], dims []int64) *Tensor[T] {
-	if y != nil && len(y.shape) == len(dims) {
-		same := true
-		for d, extent := range dims {
-			same = same && y.shape[d] == int(extent)
-		}
-		if same {
-			return y
-		}
-	}
-	shape := make([]int, len(dims))
-	for d, extent := range dims {
-		shape[d] = int(extent)
-	}
-	return NewTensor[T](shape...)
-}
 
 // scratch is memory for tensors whose elements do not lie next to each other, and for messages.
 type scratch[T Number] struct{ memory []T }

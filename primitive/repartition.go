@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/rowmajor"
 	"github.com/goccl/goccl/partition"
 )
 
@@ -50,7 +51,6 @@ func NewRepartition[T Number](ctx context.Context, x, y *partition.Partition) (*
 		return nil, errors.Join(err, o.Close())
 	}
 	o.there, o.back = newRoute[T](union, from, to), newRoute[T](union, to, from)
-	o.there.there = true
 	return o, nil
 }
 
@@ -91,7 +91,6 @@ type route[T Number] struct {
 	union    *team
 	from, to side
 	identity bool
-	there    bool // it is the forward's
 	plans    []*plan[T]
 	sent     scratch[T]
 	received scratch[T]
@@ -112,7 +111,7 @@ const maxPlans = 16
 // plan is how a worker takes part in the move of a tensor. There is one for each set of shapes that
 // workers brought.
 type plan[T Number] struct {
-	headers                []int64
+	headers                []int
 	shape                  []int // of this worker's part of the result
 	sends, receives        []parcel
 	sendCounts, recvCounts []int // by worker; 0 for this one
@@ -203,11 +202,11 @@ func (o *route[T]) newPlan() (*plan[T], error) {
 		sendCounts: make([]int, workers), recvCounts: make([]int, workers),
 	}
 	if rank := o.from.rank(me); rank >= 0 {
-		mine := box(whole, indexOf(rank, o.from.shape), o.from.shape)
+		mine := box(whole, rowmajor.Index(rank, o.from.shape), o.from.shape)
 		p.sends, p.sendTotal = parcels(mine, whole, o.to, me, p.sendCounts)
 	}
 	if rank := o.to.rank(me); rank >= 0 {
-		mine := box(whole, indexOf(rank, o.to.shape), o.to.shape)
+		mine := box(whole, rowmajor.Index(rank, o.to.shape), o.to.shape)
 		p.shape = extents(mine)
 		p.receives, p.recvTotal = parcels(mine, whole, o.from, me, p.recvCounts)
 	}
@@ -222,7 +221,7 @@ func parcels(mine []ccl.Range, whole []int, other side, me int, counts []int) (a
 		if rank < 0 {
 			continue
 		}
-		common := intersect(mine, box(whole, indexOf(rank, other.shape), other.shape))
+		common := intersect(mine, box(whole, rowmajor.Index(rank, other.shape), other.shape))
 		m := parcel{part: relative(common, mine), volume: volume(extents(common)), self: worker == me}
 		if m.volume == 0 {
 			continue
@@ -254,20 +253,18 @@ func (o *route[T]) whole() ([]int, error) {
 	index := make([]int, dims)
 	for d, n := range o.from.shape {
 		for index[d] = range n { // the workers along an edge
-			whole[d] += int(g.dims(o.from.workers[rankOf(index, o.from.shape)])[d])
+			whole[d] += g.dims(o.from.workers[rowmajor.Rank(index, o.from.shape)])[d]
 		}
 		index[d] = 0
-		if o.there && !o.identity && whole[d] == 1 && o.to.shape[d] != 1 {
+		if g.mine[callAt] == int(forward) && !o.identity && whole[d] == 1 && o.to.shape[d] != 1 {
 			return nil, wrong(operation, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.shape[d])
 		}
 	}
 	for rank, worker := range o.from.workers {
-		want := extents(box(whole, indexOf(rank, o.from.shape), o.from.shape))
-		for d, extent := range g.dims(worker) {
-			if int(extent) != want[d] {
-				return nil, wrong(operation, "the part of rank %d has the shape %s, and its part of %d on the partition %d is %d",
-					rank, g.shapeText(worker), whole, o.from.shape, want)
-			}
+		want := extents(box(whole, rowmajor.Index(rank, o.from.shape), o.from.shape))
+		if !slices.Equal(g.dims(worker), want) {
+			return nil, wrong(operation, "the part of rank %d has the shape %s, and its part of %d on the partition %d is %d",
+				rank, g.shapeText(worker), whole, o.from.shape, want)
 		}
 	}
 	return whole, nil

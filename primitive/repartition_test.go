@@ -12,11 +12,7 @@ import (
 
 func repartition[T real](x, y team, whole ...int) made[T] {
 	return func(world *partition.Partition) (primitive.Operator[T], *primitive.Tensor[T], error) {
-		px, err := x.make(world)
-		if err != nil {
-			return nil, nil, err
-		}
-		py, err := y.make(world)
+		px, py, err := both(world, x, y)
 		if err != nil {
 			return nil, nil, err
 		}

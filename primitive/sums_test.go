@@ -73,11 +73,7 @@ var moves = map[string]struct {
 
 func broadcast[T real](x, y team, opts []partition.Option, shape ...int) made[T] {
 	return func(world *partition.Partition) (primitive.Operator[T], *primitive.Tensor[T], error) {
-		px, err := x.make(world)
-		if err != nil {
-			return nil, nil, err
-		}
-		py, err := y.make(world)
+		px, py, err := both(world, x, y)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -88,11 +84,7 @@ func broadcast[T real](x, y team, opts []partition.Option, shape ...int) made[T]
 
 func sumReduce[T real](x, y team, opts []partition.Option, shape ...int) made[T] {
 	return func(world *partition.Partition) (primitive.Operator[T], *primitive.Tensor[T], error) {
-		px, err := x.make(world)
-		if err != nil {
-			return nil, nil, err
-		}
-		py, err := y.make(world)
+		px, py, err := both(world, x, y)
 		if err != nil {
 			return nil, nil, err
 		}

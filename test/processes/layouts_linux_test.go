@@ -19,14 +19,7 @@ func TestRandomLayouts(t *testing.T) {
 	for first := 0; first < *randomLayouts; first += ofJob {
 		seed, count := *seed+uint64(first), min(ofJob, *randomLayouts-first)
 		t.Run(fmt.Sprintf("seeds=%d-%d", seed, seed+uint64(count)-1), func(t *testing.T) {
-			ranks := 2 + first/ofJob%3*2
-			j := start(t, ranks, part{Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2, Scene: "layouts", Seed: seed, Count: count}, nil)
-			for _, r := range j.ranks {
-				if got := r.sound(); got.Err != "" {
-					t.Errorf("rank %d: %s", r.number, got.Err)
-				}
-			}
-			j.leavesNothing()
+			plays(t, 2+first/ofJob%3*2, part{Scene: "layouts", Seed: seed, Count: count})
 		})
 	}
 }

@@ -19,18 +19,22 @@ func TestRandomPrograms(t *testing.T) {
 		seed := *seed + i
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			ranks := 2 + int(seed%3)
-			j := start(t, ranks, part{
-				Config: yamlFor(ranks), Rounds: 1, Timeout: patience / 2,
-				Scene: "program", Seed: seed, Count: []int{100, 100, 300}[seed/3%3],
-			}, nil)
-			for _, r := range j.ranks {
-				if got := r.sound(); got.Err != "" {
-					t.Errorf("rank %d: %s", r.number, got.Err)
-				}
-			}
-			j.leavesNothing()
+			plays(t, ranks, part{Scene: "program", Seed: seed, Count: []int{100, 100, 300}[seed/3%3]})
 		})
 	}
+}
+
+// plays runs a scene on so many ranks, which succeeds on all and leaves nothing.
+func plays(t *testing.T, ranks int, p part) {
+	t.Helper()
+	p.Config, p.Rounds, p.Timeout = yamlFor(ranks), 1, patience/2
+	j := start(t, ranks, p, nil)
+	for _, r := range j.ranks {
+		if got := r.sound(); got.Err != "" {
+			t.Errorf("rank %d: %s", r.number, got.Err)
+		}
+	}
+	j.leavesNothing()
 }
 
 // program runs a random program.
