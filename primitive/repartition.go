@@ -116,11 +116,13 @@ type plan[T Number] struct {
 	sends, receives        []parcel
 	sendCounts, recvCounts []int // by worker; 0 for this one
 	sendTotal, recvTotal   int
+	places                 []int // of what arrives in a contiguous result, by worker; nil: it does not fit there
 }
 
 // parcel is what moves between two workers.
 type parcel struct {
 	part   []ccl.Range // of this worker's tensor
+	worker int         // the other, of the union
 	volume int
 	self   bool
 }
@@ -143,7 +145,7 @@ func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T
 		y.copy(x)
 		return y, nil
 	}
-	sent, received := o.sent.take(p.sendTotal), o.received.take(p.recvTotal)
+	sent := o.sent.take(p.sendTotal)
 	at := 0
 	for i := range p.sends {
 		if m := &p.sends[i]; !m.self {
@@ -151,14 +153,21 @@ func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T
 			at += m.volume
 		}
 	}
-	if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, received, p.recvCounts, nil); err != nil {
-		return nil, err
-	}
-	at = 0
-	for i := range p.receives {
-		if m := &p.receives[i]; !m.self {
-			o.dest.of(y, m.part).copyOf(received[at : at+m.volume])
-			at += m.volume
+	if data := y.Data(); data != nil && p.places != nil {
+		if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, data, p.recvCounts, p.places); err != nil {
+			return nil, err
+		}
+	} else {
+		received := o.received.take(p.recvTotal)
+		if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, received, p.recvCounts, nil); err != nil {
+			return nil, err
+		}
+		at = 0
+		for i := range p.receives {
+			if m := &p.receives[i]; !m.self {
+				o.dest.of(y, m.part).copyOf(received[at : at+m.volume])
+				at += m.volume
+			}
 		}
 	}
 	if s := slices.IndexFunc(p.sends, isSelf); s >= 0 {
@@ -209,8 +218,31 @@ func (o *route[T]) newPlan() (*plan[T], error) {
 		mine := box(whole, rowmajor.Index(rank, o.to.shape), o.to.shape)
 		p.shape = extents(mine)
 		p.receives, p.recvTotal = parcels(mine, whole, o.from, me, p.recvCounts)
+		p.places = places(p.shape, p.receives, workers)
 	}
 	return p, nil
+}
+
+// places returns the positions of what arrives from each worker in a contiguous tensor of a shape, or
+// nil if the elements of one do not lie next to each other there.
+func places(shape []int, receives []parcel, workers int) []int {
+	at := make([]int, workers)
+	first := make([]int, len(shape))
+	for i := range receives {
+		m := &receives[i]
+		if m.self {
+			continue
+		}
+		split := false // some dimension so far has more than one index in the part
+		for d, r := range m.part {
+			if first[d] = r.Lo; split && r.Hi-r.Lo != shape[d] {
+				return nil
+			}
+			split = split || r.Hi-r.Lo > 1
+		}
+		at[m.worker] = rowmajor.Rank(first, shape)
+	}
+	return at
 }
 
 // parcels returns what moves between a worker, which has the box mine, and those of the other side, in
@@ -222,7 +254,7 @@ func parcels(mine []ccl.Range, whole []int, other side, me int, counts []int) (a
 			continue
 		}
 		common := intersect(mine, box(whole, rowmajor.Index(rank, other.shape), other.shape))
-		m := parcel{part: relative(common, mine), volume: volume(extents(common)), self: worker == me}
+		m := parcel{part: relative(common, mine), worker: worker, volume: volume(extents(common)), self: worker == me}
 		if m.volume == 0 {
 			continue
 		}

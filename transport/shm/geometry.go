@@ -52,11 +52,12 @@ func SmallestGeometry(ranks int) Geometry {
 }
 
 // GroupGeometry returns the sizes for a group that ranks of another group form. A job may have
-// many, so they are small: about 1 MiB for up to 8 ranks.
+// many, so they are small: less than 3 MiB for up to 8 ranks.
 //
 //   - Payloads up to 4 KiB travel with the synchronisation, since their latency matters. Longer
 //     inputs are staged.
-//   - The pieces of all ranks share 256 KiB per half.
+//   - The pieces of all ranks share 1 MiB per half: as long as the job's for two ranks, since calls of
+//     1 MiB take up to 2.5 times as long with pieces of 64 KiB.
 //   - The pool has room for all pairs of up to 8 ranks, for messages of calls and for P2P. With
 //     more ranks it has room for sixteen pairs per rank.
 func GroupGeometry(ranks int) Geometry {
@@ -65,7 +66,7 @@ func GroupGeometry(ranks int) Geometry {
 		Payload: min(DefaultGeometry(ranks).Payload, 4<<10),
 		Slots:   2,
 		Pool:    256 << 10,
-		Piece:   min(max(256<<10/ranks, 4<<10), 64<<10) &^ 127,
+		Piece:   min(max(1<<20/ranks, 4<<10), 512<<10) &^ 127,
 	}
 	pairs := max(ranks*min(2*(ranks-1), 16), 1)
 	g.Slot = min(max(g.Pool/pairs/g.Slots-512, 1<<10), 16<<10) &^ 127

@@ -98,7 +98,7 @@ func TestGroupGeometry(t *testing.T) {
 		if err := g.validate(ranks); err != nil {
 			t.Error(err)
 		}
-		if n := g.layout(ranks).total; ranks <= 8 && n > 3<<19 || n > 5<<20 {
+		if n := g.layout(ranks).total; ranks <= 8 && n > 3<<20 || n > 6<<20 {
 			t.Errorf("%d ranks take %d bytes", ranks, n)
 		}
 		for _, g := range []Geometry{g, DefaultGeometry(ranks).ofGroup(ranks), SmallestGeometry(ranks).ofGroup(ranks)} {
