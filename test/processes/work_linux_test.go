@@ -16,12 +16,14 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/partition"
+	"github.com/goccl/goccl/primitive"
 )
 
 var deaths = flag.Int("deaths", 24, "number of jobs of which one rank is killed at work in groups")
 
-// If a rank is killed while asynchronous calls, messages or objects are under way, or while groups
-// are being made, all ranks that need it soon name it. Ranks in groups without it continue, and the
+// If a rank is killed while asynchronous calls, messages, objects or operators are under way, or while
+// groups are being made, all ranks that need it soon name it. Ranks in groups without it continue, and the
 // survivors continue among each other.
 func TestKilledAtWork(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 4))
@@ -61,6 +63,9 @@ func TestKilledAtWork(t *testing.T) {
 				case r == victim || got.Err == "" && got.Text == free:
 				case got.Lost != nil && got.LostRank == victim && got.Lost.PID == v.pid() && got.LostAt.Sub(killed) < patience/4:
 					took[name] = append(took[name], got.LostAt.Sub(killed))
+				case name == "operators" && got.AbortedBy != nil && strings.Contains(got.Err, fmt.Sprintf("rank %d (pid %d) is gone", victim, v.pid())):
+					// A neighbour of the victim found it first, and ended the halo exchange for all.
+					took[name] = append(took[name], got.LostAt.Sub(killed))
 				default:
 					t.Errorf("rank %d at %s after %v: rank %d: %+v: %q; want that rank %d (pid %d) is lost",
 						r, got.Point, got.LostAt.Sub(killed), got.LostRank, got.Lost, got.Err, victim, v.pid())
@@ -80,6 +85,8 @@ type place struct {
 	victim, rank, size int
 	all, team          *dist.ProcessGroup // some, with the victim; nil on others
 	large              bool
+	operator           primitive.Operator[float32] // see operators
+	world              *partition.Partition        // of the operator
 }
 
 // works are what a rank does at its place, again and again. ranks are the global ranks to which
@@ -92,6 +99,7 @@ var works = map[string]func(*place) (ranks []int, err error){
 	"received of": (*place).receivedOf,
 	"objects":     (*place).objects,
 	"both ways":   (*place).bothWays,
+	"operators":   (*place).operators,
 	"regions":     (*place).regions,
 	"no room":     (*place).noRoom,
 }
@@ -127,6 +135,7 @@ func (p *part) work(at func(string), r *result) error {
 	if errors.Is(err, errFree) {
 		r.Text, err = free, nil
 	}
+	err = errors.Join(err, w.close())
 	over.Store(true)
 	if failed := <-beside; failed != nil {
 		r.Wrong = "among the others: " + failed.Error()
