@@ -165,9 +165,16 @@ func TestDifferentOperators(t *testing.T) {
 			return err
 		}
 		_, kinds := mixed.Forward(bg, nil, primitive.NewTensor[float32](4, 4))
+		var types error
+		if world.Rank() == 0 {
+			types = sumOf[int64](world)
+		} else {
+			types = sumOf[float64](world)
+		}
 		for want, err := range map[string]error{
 			"of workers [0 1]: ranks disagree on operator: all_gather in dimension 0 on rank 0, all_gather in dimension 1 on rank 1":         dims,
 			"of workers [0 1]: ranks disagree on operator: all_sum_reduce in dimension 0 on rank 0, reduce_scatter in dimension 0 on rank 1": kinds,
+			"of workers [0 1]: ranks disagree on dtype: int64 on rank 0, float64 on rank 1":                                                  types,
 		} {
 			var m *ccl.MismatchError
 			if !errors.As(err, &m) || !strings.HasSuffix(err.Error(), want) {
@@ -176,6 +183,15 @@ func TestDifferentOperators(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func sumOf[T primitive.Number](p *partition.Partition) error {
+	op, err := primitive.NewAllSumReduce[T](bg, p, 0)
+	if err != nil {
+		return err
+	}
+	_, err = op.Forward(bg, nil, primitive.NewTensor[T](3))
+	return errors.Join(err, op.Close())
 }
 
 // A worker that fails at any moment, also between the exchange of shapes and that of cells, is the error of
