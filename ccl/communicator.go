@@ -96,6 +96,7 @@ func WithFailures(f func(c *Communicator, err *CollectiveFailedError)) Option {
 // CallOption is an option of one call.
 type CallOption struct {
 	algorithm string
+	label     string
 	timeout   time.Duration
 	queued    bool // the call comes from the queue
 	global    bool // Work.Source is a rank of the first group
@@ -108,6 +109,10 @@ func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry
 
 // WithTimeout replaces the configured timeout for one call. A negative d lets it wait for ever.
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
+
+// WithLabel gives a call a name of the program's own, such as "grads of block 3", which its errors and
+// warnings show. It costs nothing and decides nothing: ranks may use different labels.
+func WithLabel(label string) CallOption { return CallOption{label: label} }
 
 // WithGlobalSource makes Source of an Irecv's Work return a rank of the first group (see
 // Communicator.GlobalRank) instead of a rank of the message's group.
@@ -125,6 +130,9 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 	for _, next := range opts {
 		if next.algorithm != "" {
 			o.algorithm = next.algorithm
+		}
+		if next.label != "" {
+			o.label = next.label
 		}
 		if next.timeout != 0 {
 			o.timeout = next.timeout

@@ -29,7 +29,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 			return dist.AllReduce(b.small, dist.Max)
 		},
 		"AllReduce with options": func(b *buffers) error {
-			return dist.AllReduce(b.small, dist.Max, dist.WithCallAlgorithm("direct"), dist.WithContext(b.ctx), dist.WithCallTimeout(time.Minute))
+			return dist.AllReduce(b.small, dist.Max, dist.WithCallAlgorithm("direct"), dist.WithContext(b.ctx), dist.WithCallTimeout(time.Minute), dist.WithLabel("loss"))
 		},
 		"Broadcast with options": func(b *buffers) error {
 			return dist.Broadcast(b.small, 1, dist.WithGroup(b.group), dist.WithContext(b.ctx))

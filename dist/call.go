@@ -17,6 +17,7 @@ type CallOption struct {
 	ctx       context.Context
 	timeout   time.Duration
 	algorithm string
+	label     string
 	limit     int // of objects, in bytes
 }
 
@@ -37,6 +38,10 @@ func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d}
 // on all ranks. With the empty name ccl.yaml chooses.
 func WithCallAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
 
+// WithLabel gives the call a name of the program's own, such as "grads of block 3", which
+// its errors and warnings show. Ranks may use different labels.
+func WithLabel(label string) CallOption { return CallOption{label: label} }
+
 func merge(opts []CallOption) (o CallOption) {
 	for i := range opts {
 		add := &opts[i]
@@ -51,6 +56,9 @@ func merge(opts []CallOption) (o CallOption) {
 		}
 		if add.algorithm != "" {
 			o.algorithm = add.algorithm
+		}
+		if add.label != "" {
+			o.label = add.label
 		}
 		if add.limit != 0 {
 			o.limit = add.limit
@@ -67,7 +75,7 @@ func (o CallOption) target() (*ProcessGroup, error) {
 	return Default()
 }
 
-// torchNames is the option of ccl's calls in a call without a timeout or algorithm.
+// torchNames is the option of ccl's calls in a call without a timeout, an algorithm or a label.
 var torchNames = ccl.WithTorchNames()
 
 // call holds what a function of this package passes to package ccl. If err is not nil,
@@ -92,8 +100,8 @@ func prepare(opts []CallOption) (c call) {
 	if c.ctx == nil {
 		c.ctx = g.rank.job.ctx
 	}
-	if o.timeout != 0 || o.algorithm != "" {
-		c.opts[0] = ccl.WithTorchNames(ccl.WithTimeout(o.timeout), ccl.WithAlgorithm(o.algorithm))
+	if o.timeout != 0 || o.algorithm != "" || o.label != "" {
+		c.opts[0] = ccl.WithTorchNames(ccl.WithTimeout(o.timeout), ccl.WithAlgorithm(o.algorithm), ccl.WithLabel(o.label))
 	}
 	return c
 }
