@@ -16,7 +16,9 @@ type queue struct {
 	length      atomic.Int64 // including the call that is running
 	mu          sync.Mutex
 	first, last *Work
-	serve       func() // Communicator.serve
+	added       uint64        // calls so far
+	moved       chan struct{} // if a call waits for the queue: closed when the first call has ended
+	serve       func()        // Communicator.serve
 }
 
 // enqueue starts an asynchronous call.
@@ -37,6 +39,7 @@ func (c *Communicator) enqueue(ctx context.Context, a arguments, opts []CallOpti
 func (q *queue) append(w *Work) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	w.next = nil
 	if q.first == nil {
 		q.first = w
 		go q.serve()
@@ -44,6 +47,7 @@ func (q *queue) append(w *Work) {
 		q.last.next = w
 	}
 	q.last = w
+	q.added++
 	q.length.Add(1)
 }
 
@@ -62,14 +66,7 @@ func (c *Communicator) serveFirst() (more bool) {
 	err, returned := errGoexit, false
 	defer func() {
 		c.noteFailed(w, err)
-		w.finish(err)
-		q.mu.Lock()
-		if q.first = w.next; q.first == nil {
-			q.last = nil
-		}
-		more = q.first != nil
-		q.mu.Unlock()
-		q.length.Add(-1)
+		more = q.remove(w, err)
 		if more && !returned { // the call has ended this goroutine
 			go q.serve()
 		}
@@ -85,6 +82,37 @@ func (c *Communicator) serveFirst() (more bool) {
 	return
 }
 
+// remove ends the first call of the queue, and reports whether the queue has more. Whoever sees the end
+// may add the Work again: see Request.
+func (q *queue) remove(w *Work, err error) (more bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w.finish(err)
+	if q.first = w.next; q.first == nil {
+		q.last = nil
+	}
+	if q.moved != nil {
+		close(q.moved)
+		q.moved = nil
+	}
+	q.length.Add(-1)
+	return q.first != nil
+}
+
+// until returns nil if only calls are left that were added after the first n, and otherwise a channel that is
+// closed when the first call of the queue has ended.
+func (q *queue) until(n uint64) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.added-uint64(q.length.Load()) >= n {
+		return nil
+	}
+	if q.moved == nil {
+		q.moved = make(chan struct{})
+	}
+	return q.moved
+}
+
 // awaitQueue waits, before a synchronous call, until the calls in the queue are done. The call's
 // own timeout bounds the whole wait; without one, the configured timeout bounds the wait for
 // each call in the queue. A call that gives up returns its error at once; for the other ranks it
@@ -95,7 +123,7 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 	}
 	q := &c.queue
 	q.mu.Lock()
-	w, last := q.first, q.last
+	before := q.added
 	q.mu.Unlock()
 	own := mergeCallOptions(opts).timeout
 	limit := own
@@ -109,24 +137,18 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 		defer timer.Stop()
 		late = timer.C
 	}
-	for w != nil {
+	for moved := q.until(before); moved != nil; moved = q.until(before) {
 		select {
-		case <-w.Done():
+		case <-moved: // its error belongs to its own Work
 		case <-ctx.Done():
 			return c.giveUp(coll, c.cancelled(coll, transport.ContextError(ctx)))
 		case <-late:
 			return c.giveUp(coll, fmt.Errorf("ccl: %v on rank %d: waited for a call that was started before it and still runs: %w",
 				coll, c.rank, &TimeoutError{By: c.rank, After: limit}))
 		}
-		if w == last {
-			return nil // its error belongs to its own Work
-		}
 		if own == 0 && timer != nil {
 			timer.Reset(limit)
 		}
-		q.mu.Lock()
-		w = w.next
-		q.mu.Unlock()
 	}
 	return nil
 }

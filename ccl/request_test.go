@@ -1,0 +1,94 @@
+package ccl_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// A request makes its call at every start, in the order of the queue, and allocates nothing.
+func TestRequest(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		const runs = 50
+		other := async(func() error {
+			x := []int32{1, 2}
+			r := ccl.AllReduceInit(g[1], x, x, ccl.Sum)
+			for range runs + 2 {
+				x[0], x[1] = 1, 2
+				if err := r.Start(bg).Wait(bg); err != nil {
+					return err
+				}
+				if err := g[1].Barrier(bg); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		x := []int32{3, 4}
+		r := ccl.AllReduceInit(g[0], x, x, ccl.Sum)
+		run := func() {
+			x[0], x[1] = 3, 4
+			w := r.Start(bg)
+			require.NoError(t, g[0].Barrier(bg)) // after the calls of the queue
+			require.NoError(t, w.Wait(bg))
+			require.Equal(t, []int32{4, 6}, x)
+		}
+		for range runs + 2 {
+			run()
+		}
+		require.NoError(t, other())
+	})
+}
+
+func TestRequestAllocatesNothing(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		const runs = 200
+		reduce := func(c *ccl.Communicator) func() {
+			x := make([]float32, 1000)
+			r := ccl.AllReduceInit(c, x, x, ccl.Sum)
+			return func() {
+				if err := r.Start(bg).Wait(bg); err != nil {
+					panic(err)
+				}
+			}
+		}
+		other := async(func() error {
+			f := reduce(g[1])
+			for range runs + 1 + warm {
+				f()
+			}
+			return nil
+		})
+		f := reduce(g[0])
+		for range warm {
+			f()
+		}
+		require.LessOrEqual(t, testing.AllocsPerRun(runs, f), 0.5) // of both ranks
+		require.NoError(t, other())
+	})
+}
+
+// warm is the number of calls after which a communicator has the memory that it needs.
+const warm = 50
+
+// A request that still runs is not started again.
+func TestRequestThatRuns(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		x, y := []int32{1}, []int32{2}
+		r := ccl.AllReduceInit(g[0], x, x, ccl.Sum)
+		first := r.Start(bg)
+		var wrong *ccl.InvalidArgumentError
+		require.ErrorAs(t, r.Start(bg).Wait(bg), &wrong)
+		require.Contains(t, wrong.Error(), "starts a request that still runs")
+		require.NoError(t, ccl.AllReduce(bg, g[1], y, y, ccl.Sum))
+		require.NoError(t, first.Wait(bg))
+		require.Equal(t, []int32{3}, x)
+		require.NoError(t, g[0].Close())
+		require.ErrorIs(t, r.Start(bg).Wait(bg), ccl.ErrClosed)
+	})
+}
