@@ -64,7 +64,9 @@ func (c *Communicator) serveFirst() (more bool) {
 	w := q.first
 	q.mu.Unlock()
 	err, returned := errGoexit, false
+	w.begun = time.Now()
 	defer func() {
+		w.stopped = time.Now()
 		c.noteFailed(w, err)
 		more = q.remove(w, err)
 		if more && !returned { // the call has ended this goroutine

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 )
@@ -25,6 +26,8 @@ type Work struct {
 	asked bool // the program has seen err
 	err   error
 	done  chan struct{} // nil until Done is called
+
+	begun, stopped time.Time // of a collective
 
 	source int   // the sender of a message
 	ranks  []int // the global rank of each source; nil: Source is the group's rank
@@ -84,6 +87,18 @@ func (w *Work) Done() <-chan struct{} {
 func (w *Work) Err() error {
 	_, err := w.ask()
 	return err
+}
+
+// Times returns when a collective that is done began to run, after the calls that were started before it,
+// and when it ended; waiting for slower ranks is part of that. They are zero if the call is not done or did
+// not run, and for messages.
+func (w *Work) Times() (begun, ended time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		return time.Time{}, time.Time{}
+	}
+	return w.begun, w.stopped
 }
 
 // Source returns the rank that sent the message, once an Irecv has succeeded. Before that, and

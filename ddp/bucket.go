@@ -1,0 +1,85 @@
+package ddp
+
+import (
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// Bucket is a group of gradients that are reduced by one call.
+type Bucket[T Float] struct {
+	Index      int               // 0 is reduced first
+	Parameters []int             // their numbers, in the order of the gradients
+	Gradients  []T               // the gradients of all of them, then Finish's result
+	Comm       *ccl.Communicator // the group of the Reducer
+	Op         ccl.Op            // Avg; Sum within Join, which divides after Finish
+	State      any               // the hook's own
+
+	pending int // parameters that are not ready in this step
+	work    *ccl.Work
+}
+
+// assign divides parameters among buckets: in the given order, a bucket ends with the parameter by which it
+// reaches its size. first is the size of the first bucket, rest of the others, in bytes.
+func assign(sizes, order []int, first, rest int) (buckets [][]int) {
+	limit, filled := first, 0
+	var bucket []int
+	for _, i := range order {
+		bucket = append(bucket, i)
+		if filled += sizes[i]; filled >= limit {
+			buckets, bucket = append(buckets, bucket), nil
+			limit, filled = rest, 0
+		}
+	}
+	if bucket != nil {
+		buckets = append(buckets, bucket)
+	}
+	return buckets
+}
+
+// reversed is the order in which backward usually makes gradients ready.
+func reversed(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = n - 1 - i
+	}
+	return order
+}
+
+// place is where the gradient of a parameter lies in the memory of buckets.
+type place struct {
+	bucket int
+	lo, hi int // in the bucket
+}
+
+// arrange makes the buckets in the memory, each at a multiple of a pair of cache lines, and returns where gradients
+// lie. The memory has room, see room.
+func arrange[T Float](memory []T, lengths []int, buckets [][]int) (made []*Bucket[T], places []place) {
+	places = make([]place, len(lengths))
+	at := 0
+	for b, params := range buckets {
+		n := 0
+		for _, i := range params {
+			places[i] = place{b, n, n + lengths[i]}
+			n += lengths[i]
+		}
+		made = append(made, &Bucket[T]{Index: b, Parameters: slices.Clone(params), Gradients: memory[at : at+n : at+n]})
+		at += align[T](n)
+	}
+	return made, places
+}
+
+// room returns the elements that arrange needs for any division into so many buckets.
+func room[T Float](lengths []int, buckets int) int {
+	n := 0
+	for _, length := range lengths {
+		n += length
+	}
+	return n + buckets*align[T](1)
+}
+
+// align rounds up to whole pairs of cache lines.
+func align[T Float](n int) int {
+	unit := 128 / ccl.DTypeOf[T]().Size()
+	return (n + unit - 1) / unit * unit
+}

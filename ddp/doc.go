@@ -1,0 +1,39 @@
+// Package ddp trains one model on many ranks: each rank computes the gradients of its part of a batch, and
+// all continue with their mean (DistributedDataParallel of torch).
+//
+// # Model
+//
+// A framework has its parameters and gradients in slices. New takes them, gives all ranks the parameters of
+// rank 0, and divides the gradients into buckets. In each step the program computes gradients, calls Ready
+// for each parameter whose gradient is final, and then Wait:
+//
+//	model, err := ddp.New(ctx, nil, parameters, ddp.Options[float32]{})
+//	for batch := range batches {
+//		loss := net.Forward(batch)
+//		net.Backward(loss, model.Ready) // calls Ready(i) when the gradient of parameter i is final
+//		if err := model.Wait(ctx); err != nil {
+//			return err
+//		}
+//		optimizer.Step()
+//	}
+//
+// The all-reduce of a bucket starts when all of its gradients are ready and runs while backward goes on.
+// After Wait the gradients are the mean over all ranks, equal bit by bit on all of them; an optimizer that
+// depends on nothing else keeps the parameters equal.
+//
+// Gradients have two forms. If Parameter.Grad is nil, New makes the gradient, as a part of a bucket, and
+// nothing is copied: see Reducer.Grad. Otherwise Ready copies it into a bucket and Wait copies the mean
+// back.
+//
+// # Concurrency
+//
+// Ready may be called by many goroutines at a time; the other methods by one at a time. A Reducer makes its
+// calls on a group of its own, so that the program may make calls on its groups meanwhile.
+//
+// # Failure
+//
+// What differs between ranks when a Reducer is made is a *ccl.MismatchError on all of them. In a step, Wait
+// returns the error of the collective that failed, with the names of the parameters in the bucket: a rank
+// that was lost (*ccl.PeerLostError), a timeout, or a gradient that was not ready (*UnreadyError on the
+// rank itself; the others get *ccl.MismatchError with its text).
+package ddp

@@ -1,0 +1,42 @@
+package ddp
+
+import (
+	"fmt"
+	"strings"
+)
+
+// UnreadyError says that gradients were not ready when a step ended.
+type UnreadyError struct {
+	Rank       int
+	Parameters []string // names
+	Static     bool     // the option StaticGraph is set, and they were ready in the first step
+}
+
+// namesShown is how many names of parameters an error lists.
+const namesShown = 8
+
+func (e *UnreadyError) Error() string {
+	why := "call Ready for each, or set FindUnused if a step may leave parameters out"
+	if e.Static {
+		why = "they were ready in the first step (StaticGraph)"
+	}
+	return fmt.Sprintf("ddp: rank %d: no gradient was ready for %s: %s", e.Rank, list(e.Parameters), why)
+}
+
+// list returns the names of parameters, or the first of them.
+func list(names []string) string {
+	more := ""
+	if n := len(names) - namesShown; n > 0 {
+		names, more = names[:namesShown], fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ") + more
+}
+
+// bucketError returns the error of a bucket.
+func (r *Reducer[T]) bucketError(b *Bucket[T], err error) error {
+	names := make([]string, len(b.Parameters))
+	for i, p := range b.Parameters {
+		names[i] = r.params[p].Name
+	}
+	return fmt.Errorf("ddp: rank %d: bucket %d (%s): %w", r.comm.Rank(), b.Index, list(names), err)
+}

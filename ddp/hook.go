@@ -1,0 +1,94 @@
+package ddp
+
+import (
+	"context"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
+)
+
+// Hook reduces buckets. All ranks have the same. Its methods are called by one goroutine at a time.
+type Hook[T Float] interface {
+	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called for all
+	// buckets in their order.
+	Start(b *Bucket[T]) *ccl.Work
+
+	// Finish is called when that Work has ended without an error. It leaves the result in b.Gradients.
+	Finish(b *Bucket[T]) error
+}
+
+// requests are the calls of a bucket, by operation.
+type requests struct{ mean, sum *ccl.Request }
+
+// of returns the call for the bucket's operation.
+func (r *requests) of(op ccl.Op, make func() *ccl.Request) *ccl.Request {
+	at := &r.mean
+	if op != ccl.Avg {
+		at = &r.sum
+	}
+	if *at == nil {
+		*at = make()
+	}
+	return *at
+}
+
+// mean is the hook of a Reducer without one.
+type mean[T Float] struct{}
+
+func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
+	calls, ok := b.State.(*requests)
+	if !ok {
+		calls = new(requests)
+		b.State = calls
+	}
+	return calls.of(b.Op, func() *ccl.Request {
+		return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op)
+	}).Start(context.Background())
+}
+
+func (mean[T]) Finish(*Bucket[T]) error { return nil }
+
+// Float16 returns the hook that reduces gradients as float16, half the bytes (fp16_compress_hook of torch).
+// The mean has the precision of float16; values above 65504 become infinite.
+func Float16() Hook[float32] {
+	return compressed[half.Float16]{half.NewFloat16, half.Float16.Float32}
+}
+
+// BFloat16 returns the hook that reduces gradients as bfloat16, half the bytes (bf16_compress_hook of torch).
+// The mean has the precision of bfloat16, 8 bits.
+func BFloat16() Hook[float32] {
+	return compressed[half.BFloat16]{half.NewBFloat16, half.BFloat16.Float32}
+}
+
+// compressed reduces buckets in a shorter type.
+type compressed[H half.Float16 | half.BFloat16] struct {
+	round func(float32) H
+	value func(H) float32
+}
+
+// shortened is the state of a bucket.
+type shortened[H half.Float16 | half.BFloat16] struct {
+	requests
+	gradients []H
+}
+
+func (h compressed[H]) Start(b *Bucket[float32]) *ccl.Work {
+	s, ok := b.State.(*shortened[H])
+	if !ok {
+		s = &shortened[H]{gradients: make([]H, len(b.Gradients))}
+		b.State = s
+	}
+	for i, x := range b.Gradients {
+		s.gradients[i] = h.round(x)
+	}
+	return s.of(b.Op, func() *ccl.Request {
+		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, b.Op)
+	}).Start(context.Background())
+}
+
+func (h compressed[H]) Finish(b *Bucket[float32]) error {
+	for i, x := range b.State.(*shortened[H]).gradients {
+		b.Gradients[i] = h.value(x)
+	}
+	return nil
+}

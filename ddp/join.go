@@ -1,0 +1,102 @@
+package ddp
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// Join runs training that may have a different number of steps on each rank (torch's Join). train makes this
+// rank's steps. After it has returned, this rank takes part in the steps of the others without gradients
+// until all ranks are done. The mean of a step is over the ranks that train in it. When all are done, all
+// ranks get the parameters and buffers of the lowest of those that trained longest.
+//
+// All ranks call Join. If train fails, Join returns its error, and the other ranks fail as well: they get
+// *ccl.AbortedError with its text. Calls of train's own that need all ranks would wait for ever; only those
+// of the Reducer are made by the ranks that are done.
+func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
+	r.setJoining(true)
+	defer r.setJoining(false)
+	if err := train(); err != nil {
+		r.comm.Abort(err)
+		return err
+	}
+	for {
+		more, err := r.shadow(ctx)
+		if err != nil {
+			return err
+		}
+		if !more {
+			return r.shareLast(ctx)
+		}
+	}
+}
+
+func (r *Reducer[T]) setJoining(joining bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.joining = joining
+	if joining {
+		r.last = make([]uint8, r.comm.Size())
+	}
+	for _, b := range r.buckets {
+		r.setOp(b)
+	}
+}
+
+// setOp sets the operation of a bucket.
+func (r *Reducer[T]) setOp(b *Bucket[T]) {
+	if b.Op = ccl.Avg; r.joining {
+		b.Op = ccl.Sum
+	}
+}
+
+// count starts to count the ranks that train in this step. training is 1 if this rank does.
+func (r *Reducer[T]) count(training uint8) {
+	r.census = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.active)
+}
+
+// shadow takes part in a step of the other ranks, if some rank still trains.
+func (r *Reducer[T]) shadow(ctx context.Context) (more bool, err error) {
+	r.mu.Lock()
+	r.begun = true
+	clear(r.used)
+	r.count(0)
+	if err = r.census.Wait(ctx); err != nil {
+		err = fmt.Errorf("ddp: %w", err)
+	}
+	for _, active := range r.active {
+		more = more || active != 0
+	}
+	if err != nil || !more {
+		r.begun, r.census = false, nil
+		r.mu.Unlock()
+		return false, err
+	}
+	for i := range r.params {
+		clear(r.slot(i))
+		r.complete(i)
+	}
+	r.mu.Unlock()
+	return true, r.Wait(ctx)
+}
+
+// shareLast gives all ranks the parameters and buffers of the lowest rank that trained in the last step.
+func (r *Reducer[T]) shareLast(ctx context.Context) error {
+	for root, trained := range r.last {
+		if trained == 0 {
+			continue
+		}
+		for _, p := range r.params {
+			if err := ccl.Broadcast(ctx, r.comm, p.Data, root); err != nil {
+				return fmt.Errorf("ddp: %w", err)
+			}
+		}
+		if err := r.shareBuffers(ctx, root); err != nil {
+			return fmt.Errorf("ddp: %w", err)
+		}
+		return nil
+	}
+	return nil // no rank made a step
+}

@@ -1,0 +1,38 @@
+package ddp
+
+import "log/slog"
+
+// Options are the choices of a Reducer; the zero value has torch's defaults. They are the same on all ranks.
+type Options[T Float] struct {
+	// BucketBytes is the size at which a bucket ends; 0: 25 MiB. FirstBucketBytes is that of the first, which
+	// is small so that communication starts early; 0: 1 MiB.
+	BucketBytes, FirstBucketBytes int
+
+	// FindUnused lets parameters be not ready at Wait: they count as zeros, and those that were ready on no
+	// rank keep their gradients (a gradient that New made is zero then). It costs one small all-reduce a step.
+	FindUnused bool
+
+	// StaticGraph says that all steps have the same parameters ready as the first, which is like one with
+	// FindUnused. A step that differs is an *UnreadyError.
+	StaticGraph bool
+
+	// Buffers are state besides parameters, such as running means. New copies rank 0's to all ranks, and with
+	// BroadcastBuffers each Wait does.
+	Buffers          [][]T
+	BroadcastBuffers bool
+
+	// Hook replaces the all-reduce of buckets; nil: their mean.
+	Hook Hook[T]
+
+	// Logger, if not nil, hears if buckets cannot lie in memory that ranks share.
+	Logger *slog.Logger
+}
+
+func (o *Options[T]) setDefaults() {
+	if o.BucketBytes == 0 {
+		o.BucketBytes = 25 << 20
+	}
+	if o.FirstBucketBytes == 0 {
+		o.FirstBucketBytes = 1 << 20
+	}
+}

@@ -1,0 +1,142 @@
+package ddp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/half"
+)
+
+// Float is the set of types that gradients have.
+type Float interface {
+	float32 | float64 | half.Float16 | half.BFloat16
+}
+
+// Parameter is a tensor that is trained.
+type Parameter[T Float] struct {
+	Name  string
+	Shape []int // extents; nil: one dimension
+	Data  []T   // the values, row-major
+	Grad  []T   // as long as Data, and not overlapping it; nil: New makes it, see Reducer.Grad
+}
+
+// description is what all ranks must have in common.
+type description struct {
+	Wrong      string // why this rank's arguments are wrong, or ""
+	Views      bool
+	Options    string
+	Parameters []declared
+	Buffers    []int // lengths
+}
+
+type declared struct {
+	Name  string
+	Type  string
+	Shape []int
+}
+
+func (d declared) String() string { return fmt.Sprintf("%q, %s %d", d.Name, d.Type, d.Shape) }
+
+// describe returns what this rank brings, or why it is wrong.
+func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) {
+	d.Options = fmt.Sprintf("buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, hook %T",
+		opts.FirstBucketBytes, opts.BucketBytes, opts.FindUnused, opts.StaticGraph, opts.BroadcastBuffers, opts.Hook)
+	for _, b := range opts.Buffers {
+		d.Buffers = append(d.Buffers, len(b))
+	}
+	views := 0
+	names := map[string]int{}
+	for i, p := range params {
+		shape := p.Shape
+		if shape == nil {
+			shape = []int{len(p.Data)}
+		}
+		n := 1
+		for _, extent := range shape {
+			n *= extent
+		}
+		before, twice := names[p.Name]
+		names[p.Name] = i
+		switch {
+		case twice:
+			d.Wrong = fmt.Sprintf("parameters %d and %d have the same name %q", before, i, p.Name)
+		case n != len(p.Data) || slices.Min(append(shape, 0)) < 0:
+			d.Wrong = fmt.Sprintf("parameter %q has the shape %d and %d elements", p.Name, shape, len(p.Data))
+		case p.Grad != nil && len(p.Grad) != len(p.Data):
+			d.Wrong = fmt.Sprintf("parameter %q has %d elements, and its gradient %d", p.Name, len(p.Data), len(p.Grad))
+		}
+		if d.Wrong != "" {
+			return d
+		}
+		if p.Grad == nil {
+			views++
+		}
+		d.Parameters = append(d.Parameters, declared{p.Name, fmt.Sprintf("%T", *new(T)), shape})
+	}
+	switch {
+	case len(params) == 0:
+		d.Wrong = "there are no parameters"
+	case views != 0 && views != len(params):
+		d.Wrong = fmt.Sprintf("%d of %d parameters have a gradient: all or none must have one", len(params)-views, len(params))
+	}
+	d.Views = views > 0
+	return d
+}
+
+// agree returns nil if all ranks of the group bring the same, and otherwise the same error on all.
+func agree(ctx context.Context, group *dist.ProcessGroup, mine description) error {
+	all, err := dist.AllGatherObject(mine, dist.WithGroup(group), dist.WithContext(ctx))
+	if err != nil {
+		return fmt.Errorf("ddp: %w", err)
+	}
+	for rank, d := range all {
+		if d.Wrong != "" {
+			return &ccl.InvalidArgumentError{Operation: "ddp.New", Message: fmt.Sprintf("rank %d: %s", rank, d.Wrong)}
+		}
+	}
+	same := func(field string, value func(d *description) string) error {
+		m := &ccl.MismatchError{Field: field}
+		for rank := range all {
+			v := value(&all[rank])
+			i := slices.IndexFunc(m.Values, func(have ccl.MismatchValue) bool { return have.Value == v })
+			if i < 0 {
+				i = len(m.Values)
+				m.Values = append(m.Values, ccl.MismatchValue{Value: v})
+			}
+			m.Values[i].Ranks = append(m.Values[i].Ranks, rank)
+		}
+		if len(m.Values) == 1 {
+			return nil
+		}
+		return fmt.Errorf("ddp: %w", m)
+	}
+	longest := 0
+	for _, d := range all {
+		longest = max(longest, len(d.Parameters))
+	}
+	for i := range longest {
+		if err := same(fmt.Sprintf("parameter %d", i), func(d *description) string {
+			if i >= len(d.Parameters) {
+				return fmt.Sprintf("none (it has %d)", len(d.Parameters))
+			}
+			return d.Parameters[i].String()
+		}); err != nil {
+			return err
+		}
+	}
+	if err := same("form of gradients", func(d *description) string {
+		if d.Views {
+			return "parts of buckets"
+		}
+		return "the program's own"
+	}); err != nil {
+		return err
+	}
+	if err := same("options", func(d *description) string { return d.Options }); err != nil {
+		return err
+	}
+	return same("lengths of buffers", func(d *description) string { return fmt.Sprint(d.Buffers) })
+}
