@@ -153,3 +153,13 @@ func equal[T comparable](what string, got, want T) error {
 	}
 	return nil
 }
+
+// loadOf returns a Load of samples.
+func loadOf(samples [][2]float64) func(context.Context, []int) ([][2]float64, error) {
+	return func(_ context.Context, indices []int) (batch [][2]float64, err error) {
+		for _, i := range indices {
+			batch = append(batch, samples[i])
+		}
+		return batch, nil
+	}
+}

@@ -1,0 +1,267 @@
+package ddp_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/half"
+)
+
+// progress is where a training was.
+type progress struct{ Epoch, Step int }
+
+// trained trains with momentum from a checkpoint, if there is one, to the last step, and returns the losses. It
+// stops after so many steps of this run.
+func trained(rank, ranks int, path string, stop int) (losses []float64, err error) {
+	n := newNet[float64](uint64(rank))
+	r, err := ddp.New(bg, nil, n.parameters(true), tiny[float64]())
+	if err != nil {
+		return nil, err
+	}
+	n.adopt(r.Grad)
+	momentum := make([]float64, 3*width+1)
+	optimizer := ddp.Parameter[float64]{Name: "momentum", Data: momentum}
+	var at progress
+	if err := r.Load(bg, path, &at, optimizer); err != nil && !strings.Contains(err.Error(), "no such file") {
+		return nil, err
+	}
+	samples := batches(1, 50)[0]
+	l := ddp.Loader[[][2]float64]{
+		Sampler: ddp.Sampler{Samples: len(samples), Ranks: ranks, Rank: rank, Seed: 3}, Batch: 6,
+		Load: loadOf(samples),
+	}
+	for ; at.Epoch < 3; at.Epoch, at.Step = at.Epoch+1, 0 {
+		for b, err := range l.Epoch(bg, at.Epoch, at.Step) {
+			if err != nil {
+				return nil, err
+			}
+			if stop--; stop < 0 {
+				return losses, errors.Join(r.Save(bg, path, at, optimizer), r.Close())
+			}
+			losses = append(losses, n.backward(b, 1, r.Ready))
+			if err := r.Wait(bg); err != nil {
+				return nil, err
+			}
+			i := 0
+			for _, g := range n.grads {
+				for j := range g {
+					momentum[i] = 0.9*momentum[i] + g[j]
+					g[j] = momentum[i]
+					i++
+				}
+			}
+			n.update(0.1)
+			at.Step++
+		}
+	}
+	return losses, r.Close()
+}
+
+// A training that goes on from checkpoints has the same losses, bit by bit.
+func TestResume(t *testing.T) {
+	const ranks = 2
+	run := func(path string, stop int) (losses [ranks][]float64) {
+		all(t, ranks, func(rank int) (err error) {
+			losses[rank], err = trained(rank, ranks, path, stop)
+			return err
+		})
+		return losses
+	}
+	want := run(filepath.Join(t.TempDir(), "none"), math.MaxInt)
+	for _, stop := range []int{1, 3, 5, 7} {
+		path := filepath.Join(t.TempDir(), "model.safetensors")
+		var got [ranks][]float64
+		for len(got[0]) < len(want[0]) {
+			part := run(path, stop)
+			for rank := range ranks {
+				got[rank] = append(got[rank], part[rank]...)
+			}
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+// saved writes a checkpoint and returns its bytes.
+func saved[T ddp.Float](t *testing.T, path string, params func() []ddp.Parameter[T]) []byte {
+	all(t, 2, func(int) error {
+		r, err := ddp.New(bg, nil, params(), ddp.Options[T]{Buffers: [][]T{make([]T, 2)}})
+		if err != nil {
+			return err
+		}
+		return errors.Join(r.Save(bg, path, progress{1, 2}), r.Close())
+	})
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return b
+}
+
+func small() []ddp.Parameter[float32] {
+	return []ddp.Parameter[float32]{{Name: "w", Shape: []int{2, 2}, Data: []float32{1, 2, 3, 4}}, {Name: "b", Data: []float32{5}}}
+}
+
+// load loads a checkpoint on two ranks, and returns their errors and rank 1's parameters.
+func load(t *testing.T, path string, params func() []ddp.Parameter[float32], state any) ([]error, []ddp.Parameter[float32]) {
+	errs := make([]error, 2)
+	var got []ddp.Parameter[float32]
+	all(t, 2, func(rank int) error {
+		p := params()
+		for i := range p {
+			clear(p[i].Data)
+		}
+		r, err := ddp.New(bg, nil, p, ddp.Options[float32]{Buffers: [][]float32{{9, 9}}})
+		if err != nil {
+			return err
+		}
+		if rank == 1 {
+			got = p
+			errs[1] = r.Load(bg, path, state)
+		} else {
+			errs[0] = r.Load(bg, path, new(progress))
+		}
+		return r.Close()
+	})
+	return errs, got
+}
+
+// What is torn, changed, foreign or of another model is refused on all ranks with the reason, and changes nothing.
+func TestRefusedCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "c")
+	good := saved(t, path, small)
+	header := int(binary.LittleEndian.Uint64(good))
+	data := 8 + header
+	edit := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(good)) }
+	replaced := func(old, new string) []byte {
+		h := bytes.Replace(good[8:data], []byte(old), []byte(new), 1)
+		require.NotEqual(t, good[8:data], h)
+		return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(h))), h...), good[data:]...)
+	}
+	for name, c := range map[string]struct {
+		file   []byte
+		params func() []ddp.Parameter[float32]
+		want   string
+	}{
+		"empty":      {nil, small, "it ends too early"},
+		"header cut": {good[:data-3], small, "it ends too early"},
+		"data cut":   {good[:len(good)-1], small, "it ends too early"},
+		"longer":     {append(bytes.Clone(good), 1, 2), small, "2 bytes follow the tensors"},
+		"text":       {[]byte("# a text, longer than eight bytes"), small, "it is not a safetensors file"},
+		"no JSON":    {edit(func(b []byte) []byte { b[8] = '['; return b }), small, "it is not a safetensors file: "},
+		"bit":        {edit(func(b []byte) []byte { b[data+2] ^= 1; return b }), small, "its checksum is wrong"},
+		"state":      {replaced(`\"Epoch\":1`, `\"Epoch\":2`), small, "its checksum is wrong"},
+		"foreign":    {replaced("goccl.checkpoint", "other.checkpoint"), small, "it is a safetensors file, and not one of goccl"},
+		"version":    {replaced(`"goccl.checkpoint":"1"`, `"goccl.checkpoint":"2"`), small, `it has version "2", and this program reads version 1`},
+		"no tensor": {good, func() []ddp.Parameter[float32] {
+			return append(small(), ddp.Parameter[float32]{Name: "c", Data: []float32{1}})
+		}, `it has no tensor "c"`},
+		"shape": {good, func() []ddp.Parameter[float32] {
+			p := small()
+			p[0].Shape = []int{4}
+			return p
+		}, `its tensor "w" is F32 [2 2] at [0 16], and the model's is F32 [4] at [0 16]`},
+		"tensor": {good, func() []ddp.Parameter[float32] { return small()[:1] }, `its tensor "buffer.0" is`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, "x")
+			require.NoError(t, os.WriteFile(path, c.file, 0o600))
+			var state progress
+			errs, params := load(t, path, c.params, &state)
+			for rank, err := range errs {
+				var refused *ddp.CheckpointError
+				require.ErrorAs(t, err, &refused, "rank %d", rank)
+				require.Equal(t, path, refused.Path)
+				require.ErrorContains(t, err, "ddp: checkpoint "+path+": "+c.want, "rank %d", rank)
+			}
+			require.Zero(t, state)
+			for _, p := range params {
+				for _, x := range p.Data {
+					require.Zero(t, x)
+				}
+			}
+		})
+	}
+	errs, _ := load(t, filepath.Join(dir, "none"), small, nil)
+	require.ErrorIs(t, errs[0], fs.ErrNotExist)
+	require.ErrorContains(t, errs[1], "no such file")
+
+	var state progress
+	errs, params := load(t, path, small, &state)
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, small(), params)
+	require.Equal(t, progress{1, 2}, state)
+}
+
+// A checkpoint that cannot be written is an error on all ranks and leaves the one before.
+func TestCheckpointNotWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	good := saved(t, path, small)
+	for name, c := range map[string]struct {
+		path  string
+		state any
+		more  ddp.Parameter[float32]
+		want  string
+	}{
+		"no folder": {filepath.Join(path, "x"), 1, ddp.Parameter[float32]{Name: "m"}, "not a directory"},
+		"state":     {path, func() {}, ddp.Parameter[float32]{Name: "m"}, "json: unsupported type: func()"},
+		"name":      {path, 1, ddp.Parameter[float32]{Name: "w"}, `two tensors have the name "w"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all(t, 2, func(rank int) error {
+				r, err := ddp.New(bg, nil, small(), ddp.Options[float32]{})
+				if err != nil {
+					return err
+				}
+				err = r.Save(bg, c.path, c.state, c.more)
+				var failed *ddp.CheckpointError
+				if !errors.As(err, &failed) || !strings.Contains(err.Error(), c.want) {
+					return fmt.Errorf("rank %d: got %w", rank, err)
+				}
+				return r.Close()
+			})
+			b, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, good, b)
+			files, err := os.ReadDir(filepath.Dir(path))
+			require.NoError(t, err)
+			require.Len(t, files, 1)
+		})
+	}
+}
+
+// All types of gradients have checkpoints.
+func TestCheckpointTypes(t *testing.T) {
+	every(t, []half.Float16{half.NewFloat16(1.5), half.NewFloat16(-2)})
+	every(t, []half.BFloat16{half.NewBFloat16(1.5), half.NewBFloat16(-2)})
+	every(t, []float32{1.5, float32(math.Inf(1))})
+	every(t, []float64{math.Pi, math.Copysign(0, -1)})
+}
+
+func every[T ddp.Float](t *testing.T, values []T) {
+	path := filepath.Join(t.TempDir(), "c")
+	all(t, 2, func(rank int) error {
+		data := append([]T(nil), values...)
+		r, err := ddp.New(bg, nil, []ddp.Parameter[T]{{Name: "v", Data: data}}, ddp.Options[T]{})
+		if err != nil {
+			return err
+		}
+		if err := r.Save(bg, path, nil); err != nil {
+			return err
+		}
+		clear(data)
+		if err := r.Load(bg, path, nil); err != nil {
+			return err
+		}
+		return errors.Join(equal("values", fmt.Sprint(data), fmt.Sprint(values)), r.Close())
+	})
+}
