@@ -17,8 +17,9 @@ import (
 // color is in no group and gets nil.
 //
 // A new group has its own calls and its own failure: calls on different groups may run at the same
-// time, and closing one does not affect the others. It has the configuration of this group, but
-// its topology is a ring, and entries with a world size of their own are left out unless it is the
+// time, and closing one does not affect the others. A group of all ranks in their order has the
+// configuration and the topology of this group (MPI_Comm_dup). Others have the configuration, but
+// their topology is a ring, and entries with a world size of their own are left out unless it is the
 // new group's. If the configured algorithm cannot serve the new group (a grid, or such an entry),
 // the rules choose, or, without rules, the first entry that can; LastChoice reports it.
 //
@@ -183,9 +184,12 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 		name += " of the group " + c.name
 	}
 	failed := func(err error) error { return initializationFailed(c.ep.Name(), name, err) }
-	selector, err := c.selector.ForGroup(len(members), "a group "+name)
-	if err != nil {
-		return nil, failed(err)
+	selector := c.selector
+	if !inOrder(members, c.size) {
+		var err error
+		if selector, err = c.selector.ForGroup(len(members), "a group "+name); err != nil {
+			return nil, failed(err)
+		}
 	}
 	within := ctx
 	if limit := c.selector.Timeout(); limit > 0 {
@@ -202,6 +206,16 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 		global = append(global, c.GlobalRank(r))
 	}
 	return New(ctx, ep, WithSelector(selector), WithLogger(c.logger), WithFailures(c.tell), Option{name: name, global: global})
+}
+
+// inOrder reports whether members are all ranks, in their order.
+func inOrder(members []int, size int) bool {
+	for i, r := range members {
+		if r != i {
+			return false
+		}
+	}
+	return len(members) == size
 }
 
 // connect returns the endpoint of a group of members.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"github.com/goccl/goccl/examples/digits"
@@ -29,6 +30,18 @@ func (d *dataset[F]) batch(indices []int) (images []F, labels []uint8) {
 		labels = append(labels, d.labels[i])
 	}
 	return images, labels
+}
+
+// batch is some samples.
+type batch[F float] struct {
+	images []F
+	labels []uint8
+}
+
+// load is batch for ddp.Loader.
+func (d *dataset[F]) load(_ context.Context, indices []int) (batch[F], error) {
+	images, labels := d.batch(indices)
+	return batch[F]{images, labels}, nil
 }
 
 // split divides the rows into a training and a test set, about 80 to 20, by a

@@ -1,6 +1,6 @@
 // Command ddp is a complete data-parallel training in Go: a multilayer perceptron
 // learns to read handwritten digits on several ranks, which average their gradients with
-// dist.AllReduceAsync while they compute. It trains on one rank first, then on all, and
+// package ddp while they compute. It trains on one rank first, then on all, and
 // compares the two runs. train.go is the part to read and to copy.
 //
 //	go run github.com/goccl/goccl/examples/ddp -ranks 4
@@ -15,7 +15,7 @@
 // Every rank holds the same model and trains it on its own shard of the data.
 // In each step a rank computes the gradient of its part of the batch; the
 // average over the ranks is the gradient of the whole batch, because all parts
-// are equally large (see sampler). All ranks then take the same step, so their
+// are equally large (see ddp.Sampler). All ranks then take the same step, so their
 // weights stay equal bit by bit, which they verify at the end. One rank and many
 // learn the same, except for the rounding of sums in another order and for the
 // samples that padding repeats. The same command learns the same bits again.

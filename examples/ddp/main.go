@@ -135,8 +135,8 @@ type run struct {
 // another process hosts that.
 func spawn(ranks int, j job, trainSet, testSet *dataset[float32], watch watcher) (run, error) {
 	done := run{ranks: ranks}
-	err := dist.Spawn(func(_ context.Context, rank int) error {
-		end, err := train(j, trainSet, testSet, watch)
+	err := dist.Spawn(func(ctx context.Context, rank int) error {
+		end, err := train(ctx, j, trainSet, testSet, watch)
 		if rank == 0 {
 			done.result = end
 		}

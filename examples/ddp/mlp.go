@@ -1,10 +1,12 @@
 package main
 
 import (
-	"iter"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/goccl/goccl/ddp"
 )
 
 // float is the type that a model computes with: float32 to train, float64 to prove that
@@ -12,43 +14,34 @@ import (
 type float interface{ float32 | float64 }
 
 // mlp is a multilayer perceptron with ReLU between its layers and softmax
-// cross-entropy as its loss. Parameters and gradients are one flat slice each,
-// in the same order, so that one broadcast sends all parameters.
-// A model belongs to one goroutine.
+// cross-entropy as its loss. A model belongs to one goroutine.
 type mlp[F float] struct {
-	params, grads []F
-	layers        []layer[F]
+	params []F // of all layers
+	layers []layer[F]
 }
 
-// layer is fully connected: out = in · weights + bias. Parameters and gradients are
-// views of the model's; in, out and dout hold a batch, one row per sample.
+// layer is fully connected: out = in · weights + bias. in, out and dout hold a batch, one row per sample.
 type layer[F float] struct {
 	inputs, outputs   int
+	params, grads     []F // weights, then bias
 	weights, dweights []F // inputs rows of outputs columns
 	bias, dbias       []F
-	grads             []F // dweights, then dbias
 	in, out           []F // in is the out of the layer before
 	dout              []F // the derivative of the loss by out
 }
 
 // newMLP makes a model with sizes[i] units in its i-th layer; the first is the input,
 // the last has the classes. The weights are random by the seed, normal with variance
-// 2/inputs (He et al., "Delving Deep into Rectifiers", 2015). Its gradients lie in grads, one for
-// each of its parameters.
-func newMLP[F float](sizes []int, grads []F, seed uint64) *mlp[F] {
-	m := &mlp[F]{params: make([]F, len(grads)), grads: grads}
-
+// 2/inputs (He et al., "Delving Deep into Rectifiers", 2015). Its gradients are set by setGradients.
+func newMLP[F float](sizes []int, seed uint64) *mlp[F] {
+	m := &mlp[F]{params: make([]F, parameters(sizes))}
 	random := rand.New(rand.NewPCG(seed, 1))
-	params := m.params
+	rest := m.params
 	for l := range len(sizes) - 1 {
 		in, out := sizes[l], sizes[l+1]
 		w := in * out
-		m.layers = append(m.layers, layer[F]{
-			inputs: in, outputs: out,
-			weights: params[:w], bias: params[w : w+out],
-			dweights: grads[:w], dbias: grads[w : w+out], grads: grads[:w+out],
-		})
-		params, grads = params[w+out:], grads[w+out:]
+		m.layers = append(m.layers, layer[F]{inputs: in, outputs: out, params: rest[:w+out], weights: rest[:w], bias: rest[w : w+out]})
+		rest = rest[w+out:]
 
 		scale := math.Sqrt(2 / float64(in))
 		for i := range m.layers[l].weights {
@@ -56,6 +49,23 @@ func newMLP[F float](sizes []int, grads []F, seed uint64) *mlp[F] {
 		}
 	}
 	return m
+}
+
+// parameters describes the layers to ddp, which makes their gradients.
+func (m *mlp[F]) parameters() (all []ddp.Parameter[F]) {
+	for i, l := range m.layers {
+		all = append(all, ddp.Parameter[F]{Name: fmt.Sprint("layer", i), Data: l.params})
+	}
+	return all
+}
+
+// setGradients makes backward store the gradients of layer i to of(i).
+func (m *mlp[F]) setGradients(of func(i int) []F) {
+	for i := range m.layers {
+		l := &m.layers[i]
+		l.grads = of(i)
+		l.dweights, l.dbias = l.grads[:len(l.weights)], l.grads[len(l.weights):]
+	}
 }
 
 // parameters counts the weights and biases of a model.
@@ -115,31 +125,29 @@ func (m *mlp[F]) loss(images []F, labels []uint8) F {
 	return sum / samples
 }
 
-// backward computes the gradient of the last loss. It yields the gradients of one layer
-// at a time, from the last layer to the first, and does not touch them afterwards.
-func (m *mlp[F]) backward() iter.Seq[[]F] {
-	return func(yield func([]F) bool) {
-		for i := len(m.layers) - 1; i >= 0; i-- {
-			l := &m.layers[i]
-			n := len(l.dout) / l.outputs
-			clear(l.grads)
-			for row := range n {
-				for j, v := range l.dout[row*l.outputs:][:l.outputs] {
-					l.dbias[j] += v
-				}
+// backward computes the gradient of the last loss, from the last layer to the first. It calls
+// ready(i) when the gradients of layer i are final.
+func (m *mlp[F]) backward(ready func(i int)) {
+	for i := len(m.layers) - 1; i >= 0; i-- {
+		l := &m.layers[i]
+		n := len(l.dout) / l.outputs
+		clear(l.grads)
+		for row := range n {
+			for j, v := range l.dout[row*l.outputs:][:l.outputs] {
+				l.dbias[j] += v
 			}
-			mulAdd(l.dweights, l.in, l.dout, l.inputs, n, l.outputs, 1, l.inputs) // inᵀ · dout
-			if !yield(l.grads) || i == 0 {
-				return
-			}
-			below := &m.layers[i-1]
-			below.dout = resize(below.dout, len(below.out))
-			clear(below.dout)
-			mulAdd(below.dout, l.dout, transpose(l.weights, l.outputs), n, l.outputs, l.inputs, l.outputs, 1)
-			for j, v := range below.out {
-				if v == 0 { // the ReLU's derivative is 0
-					below.dout[j] = 0
-				}
+		}
+		mulAdd(l.dweights, l.in, l.dout, l.inputs, n, l.outputs, 1, l.inputs) // inᵀ · dout
+		if ready(i); i == 0 {
+			return
+		}
+		below := &m.layers[i-1]
+		below.dout = resize(below.dout, len(below.out))
+		clear(below.dout)
+		mulAdd(below.dout, l.dout, transpose(l.weights, l.outputs), n, l.outputs, l.inputs, l.outputs, 1)
+		for j, v := range below.out {
+			if v == 0 { // the ReLU's derivative is 0
+				below.dout[j] = 0
 			}
 		}
 	}

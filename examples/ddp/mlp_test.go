@@ -48,7 +48,9 @@ func TestMulAdd(t *testing.T) {
 
 // newModel makes a model with gradients of its own.
 func newModel[F float](sizes []int, seed uint64) *mlp[F] {
-	return newMLP(sizes, make([]F, parameters(sizes)), seed)
+	m := newMLP[F](sizes, seed)
+	m.setGradients(func(i int) []F { return make([]F, len(m.layers[i].params)) })
+	return m
 }
 
 // Every single gradient against the slope of the loss, by central differences.
@@ -59,9 +61,11 @@ func TestGradient(t *testing.T) {
 		m.params[i] += 0.01 * float64(i%5) // no bias stays 0
 	}
 	m.loss(images, labels)
-	for range m.backward() { // computes m.grads
+	m.backward(func(int) {})
+	var grads []float64
+	for _, l := range m.layers {
+		grads = append(grads, l.grads...)
 	}
-	grads := slices.Clone(m.grads)
 	require.Positive(t, slices.Max(grads))
 
 	const h = 1e-5
@@ -107,12 +111,15 @@ func TestInit(t *testing.T) {
 
 // torch.optim.SGD(lr=0.5, momentum=0.9), two steps by hand.
 func TestSGD(t *testing.T) {
-	params := []float64{1, 2}
+	m := newModel[float64]([]int{1, 1}, 1)
+	copy(m.params, []float64{1, 2})
 	s := sgd[float64]{rate: 0.5, momentum: 0.9}
-	s.step(params, []float64{1, -2})
-	require.InDeltaSlice(t, []float64{0.5, 3}, params, 1e-12)
-	s.step(params, []float64{1, 0})
-	require.InDeltaSlice(t, []float64{0.5 - 0.5*1.9, 3 + 0.5*1.8}, params, 1e-12)
+	copy(m.layers[0].grads, []float64{1, -2})
+	s.step(m)
+	require.InDeltaSlice(t, []float64{0.5, 3}, m.params, 1e-12)
+	copy(m.layers[0].grads, []float64{1, 0})
+	s.step(m)
+	require.InDeltaSlice(t, []float64{0.5 - 0.5*1.9, 3 + 0.5*1.8}, m.params, 1e-12)
 }
 
 func TestCorrect(t *testing.T) {

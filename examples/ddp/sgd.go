@@ -8,12 +8,16 @@ type sgd[F float] struct {
 }
 
 // step moves the parameters against the gradients, which are unchanged.
-func (s *sgd[F]) step(params, grads []F) {
+func (s *sgd[F]) step(m *mlp[F]) {
 	if s.velocity == nil {
-		s.velocity = make([]F, len(params))
+		s.velocity = make([]F, len(m.params))
 	}
-	for i, g := range grads {
-		s.velocity[i] = s.momentum*s.velocity[i] + g
-		params[i] -= s.rate * s.velocity[i]
+	velocity := s.velocity
+	for _, l := range m.layers {
+		for i, g := range l.grads {
+			velocity[i] = s.momentum*velocity[i] + g
+			l.params[i] -= s.rate * velocity[i]
+		}
+		velocity = velocity[len(l.grads):]
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -52,7 +53,7 @@ func trainOnUnion(j job, ranks int, trainSet *dataset[float64]) []float64 {
 	for epoch := 1; epoch <= j.epochs; epoch++ {
 		var steps [][]int
 		for rank := range ranks {
-			shard := sampler{trainSet.len(), ranks, rank, j.seed}.indices(epoch)
+			shard := ddp.Sampler{Samples: trainSet.len(), Ranks: ranks, Rank: rank, Seed: j.seed}.Indices(epoch)
 			for step := 0; step*part < len(shard); step++ {
 				if step == len(steps) {
 					steps = append(steps, nil)
@@ -62,9 +63,8 @@ func trainOnUnion(j job, ranks int, trainSet *dataset[float64]) []float64 {
 		}
 		for _, union := range steps {
 			losses = append(losses, model.loss(trainSet.batch(union)))
-			for range model.backward() { // computes model.grads
-			}
-			optimizer.step(model.params, model.grads)
+			model.backward(func(int) {})
+			optimizer.step(model)
 		}
 	}
 	return losses
@@ -114,8 +114,8 @@ func TestDiverges(t *testing.T) {
 	trainSet, testSet := someDigits[float32](t, 50)
 	j := smallJob(5)
 	j.rate = 1e30
-	err := dist.Spawn(func(context.Context, int) error {
-		_, err := train(j, trainSet, testSet, silent{})
+	err := dist.Spawn(func(ctx context.Context, _ int) error {
+		_, err := train(ctx, j, trainSet, testSet, silent{})
 		return err
 	}, dist.WithRanks(2))
 	require.ErrorContains(t, err, "diverged")
@@ -146,8 +146,8 @@ func TestSameOnAllRanksNotices(t *testing.T) {
 func trainOn[F float](t *testing.T, ranks int, j job, trainSet, testSet *dataset[F]) []*result[F] {
 	t.Helper()
 	results := make([]*result[F], ranks)
-	err := dist.Spawn(func(_ context.Context, rank int) (err error) {
-		results[rank], err = train(j, trainSet, testSet, silent{})
+	err := dist.Spawn(func(ctx context.Context, rank int) (err error) {
+		results[rank], err = train(ctx, j, trainSet, testSet, silent{})
 		return err
 	}, dist.WithRanks(ranks))
 	require.NoError(t, err)
