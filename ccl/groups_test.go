@@ -11,8 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/algorithms/direct"
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/test/stress"
+	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -251,6 +254,37 @@ func TestRandomPrograms(t *testing.T) {
 				require.NoError(t, errors.Join(each(n, func(r int) error { return p.Run(bg, g[r]) })...))
 				allSum(t, g, 10)
 			})
+		}
+	})
+}
+
+// A group of all ranks in their order keeps the topology; one in another order has a ring.
+func TestGroupOfAll(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		cfg, err := config.Parse("test", []byte("version: 1\ntopology: {kind: torus_2d, w: 2, h: 2}\n"))
+		require.NoError(t, err)
+		onGrid, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 4})
+		require.NoError(t, err)
+		g := join(t, connect, onGrid)
+		waits := make([]func() error, len(g))
+		kinds := make([][2]topology.Kind, len(g))
+		for r, c := range g {
+			waits[r] = async(func() error {
+				all, err := c.NewGroup(bg, []int{3, 1, 2, 0})
+				if err != nil {
+					return err
+				}
+				back, err := c.Split(bg, 0, -r)
+				if err != nil {
+					return err
+				}
+				kinds[r] = [2]topology.Kind{all.Selector().Topology().Kind(), back.Selector().Topology().Kind()}
+				return errors.Join(ccl.AllReduce(bg, all, []int32{1}, []int32{1}, ccl.Sum), all.Close(), back.Close())
+			})
+		}
+		for r, wait := range waits {
+			require.NoError(t, wait())
+			require.Equal(t, [2]topology.Kind{topology.Torus2D, topology.Ring1D}, kinds[r])
 		}
 	})
 }
