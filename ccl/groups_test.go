@@ -261,7 +261,7 @@ func TestRandomPrograms(t *testing.T) {
 // A group of all ranks in their order keeps the topology; one in another order has a ring.
 func TestGroupOfAll(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
-		cfg, err := config.Parse("test", []byte("version: 1\ntopology: {kind: torus_2d, w: 2, h: 2}\n"))
+		cfg, err := config.Parse("test", []byte("version: 1\ntopology: {kind: torus_2d, w: 2, h: 2}\ndefaults: {algorithm: direct}\nalgorithms:\n  direct: {module: direct}\n"))
 		require.NoError(t, err)
 		onGrid, err := cfg.Resolve(config.Request{Registry: ccl.NewRegistry(direct.Algorithm), Ranks: 4})
 		require.NoError(t, err)
