@@ -49,9 +49,9 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 	}
 	r.Because, r.Ranks = because(rank, err)
 	if p, ok := errors.AsType[*PanicError](err); ok && p.Rank == rank {
-		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, fmt.Sprintf("panic: %v", p.Value), launchenv.OwnFrames(p.Stack)
+		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, fmt.Sprintf("panic: %v", p.Value), launchenv.PanicFrames(p.Stack)
 	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Because == "" {
-		r.Frames = launchenv.OwnFrames(k.Stack)
+		r.Frames = launchenv.PanicFrames(k.Stack)
 	} else if errors.Is(err, ErrGoexit) {
 		r.Kind = launchenv.FailedGoexit
 	}
@@ -109,8 +109,8 @@ func reportInit(err error) {
 }
 
 // because returns how other ranks caused the error of a rank, and which: "" if the
-// failure is the rank's own. ranks are global, and nil if the error numbers them as a
-// subgroup does.
+// failure is the rank's own. The rank itself may be among those of a mismatch. ranks are
+// global, and nil if the error numbers them as a subgroup does.
 func because(rank int, err error) (how launchenv.Because, ranks []int) {
 	if object, ok := errors.AsType[*ObjectError](err); ok {
 		if object.Rank == rank {
@@ -143,10 +143,34 @@ func because(rank int, err error) (how launchenv.Because, ranks []int) {
 	if late, ok := errors.AsType[*TimeoutError](err); ok {
 		return launchenv.BecauseTimeout, slices.Concat(late.Missing, late.Behind)
 	}
+	if differ := differing(err); differ != nil {
+		return launchenv.BecauseMismatch, differ
+	}
 	if errors.Is(err, context.Canceled) {
 		return launchenv.BecauseCanceled, nil
 	}
 	return "", nil
+}
+
+// differing returns the ranks of a mismatch whose values are not those of most ranks; all of its ranks if no
+// value is, and none if the error is no mismatch or only some ranks refused their arguments.
+func differing(err error) (ranks []int) {
+	m, ok := errors.AsType[*MismatchError](err)
+	if !ok || m.Field == "arguments" {
+		return nil
+	}
+	most, only := 0, false
+	for _, v := range m.Values {
+		if len(v.Ranks) >= most {
+			most, only = len(v.Ranks), len(v.Ranks) > most
+		}
+	}
+	for _, v := range m.Values {
+		if len(v.Ranks) < most || !only {
+			ranks = append(ranks, v.Ranks...)
+		}
+	}
+	return ranks
 }
 
 // consequence reports whether another rank's failure caused the error of a rank.

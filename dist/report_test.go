@@ -108,6 +108,15 @@ func TestConsequenceReports(t *testing.T) {
 		{"refused", in(&dist.MismatchError{Field: "arguments", Values: []ccl.MismatchValue{
 			{Value: "refused", Ranks: []int{0}, Why: "no"}, {Value: "accepted", Ranks: []int{1}}, {Value: "refused", Ranks: []int{2}, Why: "not so"},
 		}}), launchenv.BecauseRefused, []int{0, 2}},
+		{"mismatch", in(&dist.MismatchError{Field: "count", Values: []ccl.MismatchValue{
+			{Value: "8", Ranks: []int{0, 1, 3}}, {Value: "7", Ranks: []int{2}},
+		}}), launchenv.BecauseMismatch, []int{2}},
+		{"mismatch of three values", in(&dist.MismatchError{Field: "dtype", Values: []ccl.MismatchValue{
+			{Value: "float32", Ranks: []int{3}}, {Value: "int32", Ranks: []int{0, 2}}, {Value: "int8", Ranks: []int{1}},
+		}}), launchenv.BecauseMismatch, []int{1, 3}},
+		{"mismatch of halves", in(&dist.MismatchError{Field: "root", Values: []ccl.MismatchValue{
+			{Value: "1", Ranks: []int{1, 2}}, {Value: "0", Ranks: []int{0, 3}},
+		}}), launchenv.BecauseMismatch, []int{0, 1, 2, 3}},
 		{"of a group", &dist.CollectiveFailedError{Operation: "barrier", Rank: 0, Peer: 1, Group: "x", Err: &dist.PeerLostError{Rank: 1}},
 			launchenv.BecausePeerLost, nil},
 	} {

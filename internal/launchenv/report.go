@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -31,7 +29,7 @@ type Report struct {
 	// Message is the text of the error, or "panic: " and the value of the panic.
 	Message string `json:"message"`
 	// Frames are the program's own functions on the stack of the panic, the innermost
-	// first, without functions of the Go runtime and of goccl.
+	// first, without functions of the Go runtime, the standard library and goccl.
 	Frames []Frame `json:"frames,omitempty"`
 	// Because is empty if the failure is the rank's own. Otherwise the ranks in Ranks
 	// caused it in this way.
@@ -40,6 +38,9 @@ type Report struct {
 	// Because is not: errors of a subgroup use group ranks.
 	Ranks []int `json:"ranks,omitempty"`
 }
+
+// IsConsequence reports whether only other ranks caused the failure.
+func (r *Report) IsConsequence() bool { return r.Because != "" && !slices.Contains(r.Ranks, r.Rank) }
 
 // FailKind is the kind of a failure.
 type FailKind string
@@ -62,19 +63,9 @@ const (
 	BecauseRefused  Because = "refused"   // Ranks refused the arguments of a call that this rank accepted
 	BecausePeerLost Because = "peer_lost" // Ranks left, or their processes ended
 	BecauseTimeout  Because = "timeout"   // this rank's wait for Ranks timed out
+	BecauseMismatch Because = "mismatch"  // Ranks, possibly this one too, made another call than most ranks
 	BecauseCanceled Because = "canceled"  // the context of the job ended
 )
-
-// Frame is a function on a stack.
-type Frame struct {
-	Function string `json:"function"`
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-}
-
-func (f Frame) String() string {
-	return fmt.Sprintf("%s at %s:%d", f.Function, filepath.Base(f.File), f.Line)
-}
 
 // Send writes r to the file that the launcher has named, if any. It replaces an earlier
 // report.
@@ -139,7 +130,7 @@ func (r *Report) torch() any {
 		stack += fmt.Sprintf("\n  %s\n    %s:%d", f.Function, f.File, f.Line)
 	}
 	seconds := r.Time.Unix()
-	if r.Because != "" {
+	if r.IsConsequence() {
 		seconds++ // after a cause in the same second
 	}
 	return map[string]any{"message": map[string]any{
@@ -149,55 +140,4 @@ func (r *Report) torch() any {
 			"timestamp":    fmt.Sprint(seconds), // the least is the root cause
 		},
 	}}
-}
-
-// OwnFrames returns the program's own functions in the stack of a worker, in the format of
-// debug.Stack, without functions of the Go runtime and of goccl. Of a panic it returns the
-// functions below the panic.
-func OwnFrames(stack []byte) (frames []Frame) {
-	_, below, panicked := strings.Cut(string(stack), "\npanic(")
-	if !panicked {
-		below = string(stack)
-	}
-	lines := strings.Split(below, "\n")
-	for i := 1; i+1 < len(lines); i++ {
-		function, position := lines[i], lines[i+1]
-		if strings.HasPrefix(function, library+"dist.(*rank).run") || strings.HasPrefix(function, "created by ") {
-			break // the rest of the stack started the worker
-		}
-		if f, ok := frame(function, position); ok && !isLibrary(f.Function) {
-			frames = append(frames, f)
-		}
-	}
-	return frames
-}
-
-// frame parses the two lines of debug.Stack for a function.
-func frame(function, position string) (f Frame, ok bool) {
-	arguments := strings.LastIndexByte(function, '(')
-	position, indented := strings.CutPrefix(position, "\t")
-	if arguments <= 0 || function[0] == '\t' || !indented {
-		return f, false
-	}
-	position, _, _ = strings.Cut(position, " +0x")
-	colon := strings.LastIndexByte(position, ':')
-	if colon < 0 {
-		return f, false
-	}
-	line, err := strconv.Atoi(position[colon+1:])
-	return Frame{function[:arguments], position[:colon], line}, err == nil
-}
-
-// library is the prefix of the names of goccl's functions.
-const library = "github.com/goccl/goccl/"
-
-// isLibrary reports whether a function belongs to the Go runtime or to goccl.
-func isLibrary(function string) bool {
-	if strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "runtime/") || function == "panic" {
-		return true
-	}
-	inside, ours := strings.CutPrefix(function, library)
-	return ours && slices.ContainsFunc([]string{"dist", "ccl", "transport", "algorithms", "internal"}, func(room string) bool {
-		return strings.HasPrefix(inside, room+".") || strings.HasPrefix(inside, room+"/")
-	})
 }

@@ -49,23 +49,3 @@ func TestReports(t *testing.T) {
 	require.NoError(t, TakeBack(nothing))
 	require.Error(t, r.Send(func(string) string { return filepath.Join(file, "no", "such", "directory") }))
 }
-
-// The frames of a stack are the program's own.
-func TestOwnFrames(t *testing.T) {
-	stack := "goroutine 7 [running]:\nruntime/debug.Stack()\n\t/go/src/runtime/debug/stack.go:26 +0x5e\n" +
-		"github.com/goccl/goccl/dist.(*rank).run.func1()\n\t/goccl/dist/spawn.go:153 +0x9c\n" +
-		"panic({0x5a1, 0xc00})\n\t/go/src/runtime/panic.go:783 +0x132\n" +
-		"runtime.goPanicIndex(0x3, 0x3)\n\t/go/src/runtime/panic.go:115 +0x74\n" +
-		"main.(*model).step(...)\n\t/home/ada/C:/train.go:41\n" +
-		"github.com/goccl/goccl/ccl.(*Call).body(0xc0)\n\t/goccl/ccl/engine.go:300 +0x10\n" +
-		"github.com/goccl/goccl/examples/ddp.main.func1({0x1, 0x2}, 0x3)\n\t/goccl/examples/ddp/main.go:9 +0x10\n" +
-		"github.com/goccl/goccl/dist.(*rank).run(0xc0, {0x1})\n\t/goccl/dist/spawn.go:160 +0x10\n" +
-		"sync.(*WaitGroup).Go.func1()\n\t/go/src/sync/waitgroup.go:239 +0x4a\n" +
-		"created by sync.(*WaitGroup).Go in goroutine 1\n\t/go/src/sync/waitgroup.go:237 +0x73\n"
-	require.Equal(t, []Frame{
-		{"main.(*model).step", "/home/ada/C:/train.go", 41},
-		{"github.com/goccl/goccl/examples/ddp.main.func1", "/goccl/examples/ddp/main.go", 9},
-	}, OwnFrames([]byte(stack)))
-	require.Empty(t, OwnFrames(nil))
-	require.Empty(t, OwnFrames([]byte("\npanic(")))
-}

@@ -1,0 +1,134 @@
+package launchenv
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Frame is a function on a stack.
+type Frame struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+}
+
+func (f Frame) String() string {
+	return fmt.Sprintf("%s at %s:%d", f.Function, filepath.Base(f.File), f.Line)
+}
+
+// Goroutine is a goroutine in a stack trace that the Go runtime has written.
+type Goroutine struct {
+	Number  int
+	State   string  // such as "running" or "chan receive, 2 minutes"
+	Frames  []Frame // the innermost first
+	Creator *Frame  // the function that started it; nil for the first goroutine
+}
+
+var goroutineHeader = regexp.MustCompile(`^goroutine (\d+) .*\[([^\]]*)\].*:$`)
+
+const createdBy = "created by "
+
+// ParseStacks returns the goroutines in a text of the Go runtime: debug.Stack, the message of a crash,
+// or the stacks that SIGQUIT shows. It skips lines of other kinds.
+func ParseStacks(text string) (all []Goroutine) {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		if m := goroutineHeader.FindStringSubmatch(lines[i]); m != nil {
+			number, _ := strconv.Atoi(m[1]) // a number by the pattern
+			all = append(all, Goroutine{Number: number, State: m[2]})
+			continue
+		}
+		if len(all) == 0 || i+1 == len(lines) {
+			continue
+		}
+		g := &all[len(all)-1]
+		if creator, ok := strings.CutPrefix(lines[i], createdBy); ok {
+			creator, _, _ = strings.Cut(creator, " in goroutine ")
+			if f, ok := frame(creator, lines[i+1]); ok && g.Creator == nil {
+				g.Creator = &f
+			}
+		} else if end := strings.LastIndexByte(lines[i], '('); end > 0 && g.Creator == nil {
+			if f, ok := frame(lines[i][:end], lines[i+1]); ok {
+				g.Frames = append(g.Frames, f)
+			}
+		}
+	}
+	return all
+}
+
+// frame parses the position of a function, the line after its name.
+func frame(function, position string) (f Frame, ok bool) {
+	position, indented := strings.CutPrefix(position, "\t")
+	if !indented || function[0] == '\t' {
+		return f, false
+	}
+	position, _, _ = strings.Cut(position, " +0x")
+	colon := strings.LastIndexByte(position, ':')
+	if colon < 0 {
+		return f, false
+	}
+	line, err := strconv.Atoi(position[colon+1:])
+	return Frame{function, position[:colon], line}, err == nil
+}
+
+// OwnFrames returns the program's own functions on a stack, without those of the Go runtime, the standard
+// library and goccl. If no other remains it returns all.
+func OwnFrames(stack []Frame) []Frame {
+	own := slices.DeleteFunc(slices.Clone(stack), func(f Frame) bool { return !f.IsOwn() })
+	if len(own) == 0 {
+		return stack
+	}
+	return own
+}
+
+// PanicFrames returns the program's own functions in the stack of a worker that has panicked, in the format
+// of debug.Stack: those below the panic.
+func PanicFrames(stack []byte) []Frame {
+	all := ParseStacks(string(stack))
+	if len(all) == 0 {
+		return nil
+	}
+	frames := all[0].Frames
+	if i := slices.IndexFunc(frames, func(f Frame) bool { return f.Function == "panic" }); i >= 0 {
+		frames = frames[i+1:]
+	}
+	if i := slices.IndexFunc(frames, Frame.runsWorker); i >= 0 {
+		frames = frames[:i] // the rest of the stack started the worker
+	}
+	return OwnFrames(frames)
+}
+
+// IsWorker reports whether the goroutine runs the worker of a rank.
+func (g *Goroutine) IsWorker() bool { return slices.ContainsFunc(g.Frames, Frame.runsWorker) }
+
+// runsWorker reports whether the function is the one with which dist.Spawn runs a worker.
+func (f Frame) runsWorker() bool { return strings.HasPrefix(f.Function, library+"dist.(*rank).run") }
+
+// IsOwn reports whether the function belongs to the program: not to the Go runtime, the standard library or
+// goccl.
+func (f Frame) IsOwn() bool {
+	if inside, ours := strings.CutPrefix(f.Function, library); ours {
+		return !slices.ContainsFunc(libraryRooms, func(room string) bool {
+			return strings.HasPrefix(inside, room+".") || strings.HasPrefix(inside, room+"/")
+		})
+	}
+	first := f.Function[:strings.IndexAny(f.Function+".", "./")] // a domain is cut, too, and is in no list
+	return first != "panic" && !slices.Contains(standardLibrary, first)
+}
+
+// library is the prefix of the names of goccl's functions.
+const library = "github.com/goccl/goccl/"
+
+// libraryRooms are the directories of goccl that programs import. Its commands, examples and tests are
+// programs.
+var libraryRooms = []string{"algorithms", "ccl", "dist", "half", "internal", "partition", "primitive", "topology", "transport"}
+
+// standardLibrary are the first elements of the import paths of the standard library, and of what
+// its functions are called in stacks. Files do not tell: programs built with -trimpath have no GOROOT.
+var standardLibrary = strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed
+	encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
+	reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak`)
