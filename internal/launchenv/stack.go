@@ -2,6 +2,7 @@ package launchenv
 
 import (
 	"fmt"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,8 +17,9 @@ type Frame struct {
 	Line     int    `json:"line"`
 }
 
+// String names the function and the file without their directories.
 func (f Frame) String() string {
-	return fmt.Sprintf("%s at %s:%d", f.Function, filepath.Base(f.File), f.Line)
+	return fmt.Sprintf("%s at %s:%d", path.Base(f.Function), filepath.Base(f.File), f.Line)
 }
 
 // Goroutine is a goroutine in a stack trace that the Go runtime has written.

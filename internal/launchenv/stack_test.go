@@ -33,6 +33,8 @@ func TestPanicFrames(t *testing.T) {
 		{"gopkg.in/yaml%2ev3.Unmarshal", "/home/ada/go/pkg/mod/gopkg.in/yaml.v3@v3.0.1/yaml.go", 9},
 		{"github.com/goccl/goccl/examples/ddp.main.func1", "/goccl/examples/ddp/main.go", 9},
 	}, PanicFrames([]byte(stack)))
+	require.Equal(t, "main.(*model).step at train.go:41", PanicFrames([]byte(stack))[0].String())
+	require.Equal(t, "data.Load[...] at load.go:3", PanicFrames([]byte(stack))[1].String())
 	require.Empty(t, PanicFrames(nil))
 	require.Empty(t, PanicFrames([]byte("\npanic(")))
 

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -8,6 +9,7 @@ import (
 	"log"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -33,11 +35,11 @@ const noLuck = "out of luck"
 
 var culprits = map[string]culprit{
 	"error": {func() error { return errors.New(noLuck) }, CauseFailed, noLuck},
-	"panic": {func() error { panic(noLuck) }, CauseFailed, "\n  panic: " + noLuck},
+	"panic": {func() error { return unlucky() }, CauseFailed, "\n  panic: " + noLuck + "\n    in launcher.unlucky at blame_linux_test.go:"},
 	"panic in a goroutine": {func() error {
-		go func() { panic(noLuck) }()
+		go func() { _ = unlucky() }()
 		select {}
-	}, CauseFailed, "\n    panic: " + noLuck},
+	}, CauseFailed, "\n  panic: " + noLuck + "\n    in launcher.unlucky at blame_linux_test.go:"},
 	"exit": {func() error {
 		fmt.Fprintln(os.Stderr, noLuck)
 		os.Exit(3)
@@ -54,13 +56,32 @@ var culprits = map[string]culprit{
 	"fatal error": {func() error {
 		new(sync.Mutex).Unlock()
 		return nil
-	}, CauseFailed, "\n    fatal error: sync: unlock of unlocked mutex"},
+	}, CauseFailed, "\n  fatal error: sync: unlock of unlocked mutex\n    in launcher."},
 	"return": {func() error { return errReturn }, CauseLeft, "left while others needed it"},
-	"sleep":  {func() error { time.Sleep(time.Hour); return nil }, CauseSilent, "was waited for in vain"},
+	"sleep":  {sleepy, CauseSilent, "\n  rank 2 was here (sleep):\n    in launcher.sleepy at blame_linux_test.go:"},
+	"spin":   {busy, CauseSilent, "\n    in launcher.busy at blame_linux_test.go:"},
+	"await a goroutine": {func() error {
+		over := make(chan error)
+		go func() { over <- sleepy() }()
+		return <-over
+	}, CauseSilent, "\n    another goroutine (sleep): in launcher.sleepy at blame_linux_test.go:"},
 	"stop": {func() error {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		select {}
-	}, CauseSilent, "was waited for in vain"},
+	}, CauseSilent, "\n  rank 2 was stopped, by SIGSTOP or a debugger\n"},
+}
+
+func unlucky() error { panic(noLuck) }
+
+func busy() error {
+	for i := uint64(1); i != 0; i += 2 { // never
+	}
+	return nil
+}
+
+func sleepy() error {
+	time.Sleep(time.Hour)
+	return nil
 }
 
 var errReturn = errors.New("the worker returns nil")
@@ -155,12 +176,96 @@ func TestBlame(t *testing.T) {
 
 func testBlame(t *testing.T, name, victim, call string) {
 	job := testJob(4, "blame", name, victim, call)
-	job.Grace = 50 * time.Millisecond
-	e := start(job).failure(t)
+	if name == "stop" {
+		job.Grace = 50 * time.Millisecond // it ends by SIGKILL alone
+	}
+	r := start(job)
+	e := r.failure(t)
 	require.Equal(t, 2, e.First, "%v", e)
 	require.Equal(t, culprits[name].cause, e.Cause, "%v", e)
 	require.Contains(t, e.Error(), culprits[name].says)
 	require.NotZero(t, e.ExitCode())
+	if e.Cause == CauseSilent {
+		require.NotEqual(t, 2, e.Seen)
+		require.Equal(t, e.Ranks[e.Seen].status(), e.ExitCode(), "that of SIGQUIT is not the rank's own")
+		require.NotContains(t, r.err.String(), "SIGQUIT", "the stacks are not shown")
+	}
+}
+
+// hang starts a job whose rank 2 sleeps in its own code.
+func hang() *Job { return testJob(4, "blame", "sleep", "return it", "barrier") }
+
+// A rank's files have all of its stacks, and the error has where it was.
+func TestStacksInFiles(t *testing.T) {
+	for name, set := range map[string]func(*Job, string){
+		"instead": func(j *Job, dir string) { j.Directory = dir },
+		"beside":  func(j *Job, dir string) { j.Tee = dir },
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, dir := hang(), t.TempDir()
+			set(job, dir)
+			r := start(job)
+			e := r.failure(t)
+			require.Contains(t, e.Error(), "\n  rank 2 was here (sleep):\n    in launcher.sleepy at blame_linux_test.go:")
+			require.NotContains(t, r.err.String(), "SIGQUIT")
+			text, err := os.ReadFile(filepath.Join(dir, "rank-2.err"))
+			require.NoError(t, err)
+			require.Contains(t, string(text), "SIGQUIT: quit\n")
+			require.Contains(t, string(text), "launcher.sleepy(")
+		})
+	}
+}
+
+// A shell around the program, which does not handle SIGQUIT, gets SIGTERM, and does not go on.
+func TestStacksBehindShell(t *testing.T) {
+	job := hang()
+	job.Program, job.Args = "/bin/sh", append([]string{"sh", "-c", `"$0" "$@" || exit; echo went on`, self()}, job.Args[1:]...)
+	r := start(job)
+	e := r.failure(t)
+	require.Contains(t, e.Error(), "\n  rank 2 was here (sleep):\n    in launcher.sleepy at blame_linux_test.go:")
+	require.Contains(t, e.Error(), "\n  rank 2: ended after SIGQUIT, with SIGTERM (terminated)")
+	require.NotContains(t, r.out.String(), "[2] went on")
+	require.NotContains(t, r.err.String(), "SIGQUIT")
+}
+
+// Only programs that handle SIGQUIT are asked for their stacks, of which others would die.
+func TestOnlyHandlersAreAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		asked  bool
+	}{
+		"default": {`echo up; exec sleep 1000`, false},
+		"ignores": {`trap "" QUIT; echo up; exec sleep 1000`, false},
+		"handles": {`trap "echo asked; exit 7" QUIT; echo up; while :; do sleep 0.01; done`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sh := exec.Command("/bin/sh", "-c", c.script)
+			sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+			out, err := sh.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, sh.Start())
+			lines := bufio.NewReader(out)
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, "up\n", line)
+			require.False(t, isStopped(sh.Process.Pid))
+			require.Equal(t, c.asked, askStacks(sh.Process.Pid))
+			if c.asked {
+				line, err = lines.ReadString('\n')
+				require.NoError(t, err)
+				require.Equal(t, "asked\n", line)
+				require.Error(t, sh.Wait())
+				require.Equal(t, 7, sh.ProcessState.ExitCode())
+				return
+			}
+			require.True(t, signalGroup(sh.Process.Pid, 0), "it lives")
+			signalGroup(sh.Process.Pid, syscall.SIGKILL)
+			require.Error(t, sh.Wait())
+			status, ok := sh.ProcessState.Sys().(syscall.WaitStatus)
+			require.True(t, ok)
+			require.Equal(t, syscall.SIGKILL, status.Signal(), "nothing else ended it")
+		})
+	}
 }
 
 // No report remains, even if the launcher is killed.

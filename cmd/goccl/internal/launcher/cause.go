@@ -18,14 +18,15 @@ const (
 	CauseSilent
 	// CauseCircle: the ranks waited for each other.
 	CauseCircle
+	// CauseMismatch: the ranks made another call than the others.
+	CauseMismatch
 	// CauseUnknown: all ranks that failed report that others caused it, but not which.
 	CauseUnknown
 )
 
 // consequence reports whether the rank reported that other ranks made it fail.
 func (r *Rank) consequence() bool {
-	return r.Report != nil && r.Report.Because != "" && r.Report.Because != launchenv.BecauseCanceled &&
-		!slices.Contains(r.Report.Ranks, r.Report.Rank)
+	return r.Report != nil && r.Report.IsConsequence() && r.Report.Because != launchenv.BecauseCanceled
 }
 
 // own reports whether the rank failed by itself, and when: by its report, or by its death
@@ -61,6 +62,10 @@ func blame(ranks []Rank, first int) (cause Cause, blamed []int, reporter int) {
 		}
 	}
 	if root >= 0 {
+		if r := ranks[root].Report; r != nil && r.Because == launchenv.BecauseMismatch {
+			none := func(rank int) bool { return rank < 0 || rank >= len(ranks) }
+			return CauseMismatch, slices.DeleteFunc(slices.Clone(r.Ranks), none), root
+		}
 		return CauseFailed, []int{root}, root
 	}
 
@@ -82,11 +87,13 @@ func blame(ranks []Rank, first int) (cause Cause, blamed []int, reporter int) {
 			}
 		}
 		if len(roots) > 0 {
-			cause = CauseLeft
-			if r.Because == launchenv.BecauseTimeout {
-				cause = CauseSilent
+			switch r.Because {
+			case launchenv.BecauseTimeout:
+				return CauseSilent, roots, i
+			case launchenv.BecauseMismatch:
+				return CauseMismatch, roots, i
 			}
-			return cause, roots, i
+			return CauseLeft, roots, i
 		}
 		for _, peer := range r.Ranks {
 			if peer >= 0 && peer < len(ranks) && !slices.Contains(blamed, peer) {

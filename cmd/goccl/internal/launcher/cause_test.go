@@ -1,6 +1,8 @@
 package launcher
 
 import (
+	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +25,7 @@ func TestCauses(t *testing.T) {
 	dead := func(ms int) Rank { return Rank{Signal: syscall.SIGKILL, ended: true, died: at(ms)} }
 	returned := Rank{ended: true, died: at(1)}
 	const (
-		aborted, lost, timeout, canceled = launchenv.BecauseAborted, launchenv.BecausePeerLost, launchenv.BecauseTimeout, launchenv.BecauseCanceled
+		aborted, lost, timeout, canceled, mismatch = launchenv.BecauseAborted, launchenv.BecausePeerLost, launchenv.BecauseTimeout, launchenv.BecauseCanceled, launchenv.BecauseMismatch
 	)
 	for _, c := range []struct {
 		name     string
@@ -49,6 +51,12 @@ func TestCauses(t *testing.T) {
 		{"a rank that hears that it is late", []Rank{says(0, 6, timeout, 1), says(1, 7, timeout, 1)}, 0, CauseSilent, []int{1}, 0},
 		{"the end of a chain", []Rank{says(0, 6, timeout, 1), says(1, 7, timeout, 2), {}}, 0, CauseSilent, []int{2}, 1},
 		{"a circle", []Rank{says(0, 6, timeout, 1), says(1, 5, timeout, 2), says(2, 7, timeout, 0), {}}, 0, CauseCircle, []int{0, 1, 2}, 1},
+		{"a rank that differs", []Rank{says(0, 5, mismatch, 1), says(1, 6, mismatch, 1), says(2, 7, mismatch, 1)}, 0, CauseMismatch, []int{1}, 1},
+		{"a rank that differs and still runs", []Rank{says(0, 5, mismatch, 1), alive(call(says(1, 6, mismatch, 1)))}, 0, CauseMismatch, []int{1}, 0},
+		{"a rank that differs and is silent", []Rank{says(0, 5, mismatch, 1), {}}, 0, CauseMismatch, []int{1}, 0},
+		{"ranks that differ", []Rank{says(0, 6, mismatch, 0, 1), says(1, 5, mismatch, 0, 1)}, 0, CauseMismatch, []int{0, 1}, 1},
+		{"a rank that differs from none", []Rank{says(0, 6, mismatch, 0, 7), {}}, 0, CauseMismatch, []int{0}, 0},
+		{"an error before a difference", []Rank{says(0, 5, ""), says(1, 6, mismatch, 1)}, 0, CauseFailed, []int{0}, 0},
 		{"nothing to go by", []Rank{says(0, 6, lost), says(1, 7, lost)}, 1, CauseUnknown, []int{1}, 1},
 		{"a rank that is none", []Rank{says(0, 6, lost, 7)}, 0, CauseUnknown, []int{0}, 0},
 	} {
@@ -100,4 +108,92 @@ func TestCauseTexts(t *testing.T) {
 		}
 		require.Equal(t, want, e.ExitCode())
 	}
+}
+
+func TestMismatchTexts(t *testing.T) {
+	says := func(rank int, ranks ...int) Rank {
+		return Rank{PID: 10 + rank, Exit: 1, Report: &launchenv.Report{
+			Rank: rank, Message: "ranks disagree on count", Because: launchenv.BecauseMismatch, Ranks: ranks,
+		}}
+	}
+	for want, e := range map[string]*EndedError{
+		`rank 1 (pid 11) made another call than the others: the job failed after 1s
+  ranks disagree on count
+  rank 0: failed because of that, with exit status 1
+  rank 1: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 1), says(1, 1)}, First: 1, Reporter: 1, Blamed: []int{1}},
+		`ranks 0-1 made different calls: the job failed after 1s
+  ranks disagree on count
+  ranks 0-1: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 0, 1), says(1, 0, 1)}, Blamed: []int{0, 1}},
+		`ranks 0-1 made another call than the others: the job failed after 1s
+  ranks disagree on count
+  ranks 0-1: failed as well, with exit status 1
+  ranks 2-4: failed because of that, with exit status 1`: {Ranks: []Rank{says(0, 0, 1), says(1, 0, 1), says(2, 0, 1), says(3, 0, 1), says(4, 0, 1)}, Blamed: []int{0, 1}},
+		// What the rank has written from the message on contains the rest of the chain.
+		`rank 0 (pid 10) made another call than the others: the job failed after 1s
+  the last that it wrote to standard error:
+    step 7: ranks disagree on count
+    bye
+  rank 0: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 0)}, Blamed: []int{0}, Output: []string{"hello", "step 7: ranks disagree on count", "bye"}, OutputName: "standard error"},
+	} {
+		e.Cause, e.After = CauseMismatch, time.Second
+		require.EqualError(t, e, want)
+	}
+}
+
+// Where ranks were that others waited for.
+func TestPlaces(t *testing.T) {
+	f := func(function string) launchenv.Frame {
+		return launchenv.Frame{Function: function, File: "/x/a.go", Line: 7}
+	}
+	goroutine := func(number int, state string, functions ...string) launchenv.Goroutine {
+		g := launchenv.Goroutine{Number: number, State: state}
+		for _, function := range functions {
+			g.Frames = append(g.Frames, f(function))
+		}
+		return g
+	}
+	const spawn, runs = "github.com/goccl/goccl/dist.Spawn", "github.com/goccl/goccl/dist.(*rank).run"
+	idle := goroutine(0, "idle", "runtime.futex")
+	waits := goroutine(1, "chan receive", spawn, "main.main")
+	first := goroutine(1, "sleep", "time.Sleep", "main.main")
+	worker := goroutine(7, "semacquire", "sync.(*Mutex).Lock", "main.step", runs)
+	loader := goroutine(9, "IO wait", "os.(*File).Read", "main.load")
+	poller := goroutine(3, "select", "github.com/goccl/goccl/ccl.poll")
+
+	_, ok := placeOf(2, nil)
+	require.False(t, ok)
+	_, ok = placeOf(2, []launchenv.Goroutine{idle})
+	require.False(t, ok)
+	p, ok := placeOf(2, []launchenv.Goroutine{idle, poller})
+	require.True(t, ok)
+	require.Equal(t, Place{Rank: 2, Goroutines: []launchenv.Goroutine{poller}}, p, "nothing is the program's own")
+	p, _ = placeOf(2, []launchenv.Goroutine{idle, loader, first})
+	require.Equal(t, []launchenv.Goroutine{first, loader}, p.Goroutines)
+	all := []launchenv.Goroutine{idle, loader, waits, poller, worker, loader, loader, loader}
+	p, _ = placeOf(2, all)
+	require.Equal(t, []launchenv.Goroutine{worker, loader, loader, loader, loader}, p.Goroutines)
+
+	same, _ := placeOf(3, all)
+	elsewhere, _ := placeOf(5, []launchenv.Goroutine{first})
+	var b strings.Builder
+	writePlaces(&b, []Place{p, same, elsewhere, {Rank: 6, Stopped: true}})
+	require.Equal(t, `
+  ranks 2-3 were here (semacquire):
+    in main.step at a.go:7
+    another goroutine (IO wait): in main.load at a.go:7
+    another goroutine (IO wait): in main.load at a.go:7
+    another goroutine (IO wait): in main.load at a.go:7
+    and 1 more goroutines
+  rank 5 was here (sleep):
+    in main.main at a.go:7
+  rank 6 was stopped, by SIGSTOP or a debugger`, b.String())
+
+	b.Reset()
+	var many []Place
+	for i := range 6 {
+		many = append(many, Place{Rank: i, Goroutines: []launchenv.Goroutine{goroutine(1, fmt.Sprint("state ", i), "main.main")}})
+	}
+	writePlaces(&b, many)
+	require.Equal(t, 4, strings.Count(b.String(), " was here "))
+	require.True(t, strings.HasSuffix(b.String(), "\n  and 2 more places"), b.String())
 }

@@ -27,11 +27,15 @@ type EndedError struct {
 	Signal syscall.Signal
 	// After is when Seen failed or Signal came, since the start of the job.
 	After time.Duration
-	// Output are lines of First, from the stream of that name: the start of Go's
-	// crash message if Crashed, else the last lines.
+	// Output are the last lines of First, from the stream of that name, unless it crashed.
 	Output     []string
 	OutputName string
-	Crashed    bool
+	// Crash is the message of the Go runtime when it ended First, or empty, and Stack the goroutine
+	// that made it do so, or nil.
+	Crash []string
+	Stack *launchenv.Goroutine
+	// Places are where the ranks in Blamed were that others waited for, as far as they showed it.
+	Places []Place
 }
 
 // Rank is how a rank's process ended.
@@ -39,7 +43,7 @@ type Rank struct {
 	PID    int
 	Exit   int               // its status, if Signal is 0
 	Signal syscall.Signal    // that killed it
-	Asked  syscall.Signal    // that Run had sent before: SIGTERM, SIGKILL or the forwarded one
+	Asked  syscall.Signal    // that Run had sent before: SIGTERM, SIGQUIT, SIGKILL or the forwarded one
 	Report *launchenv.Report // its report, or nil
 
 	ended bool // the process has ended
@@ -56,8 +60,12 @@ func (r *Rank) when() time.Time {
 
 func (r Rank) failed() bool { return r.Exit != 0 || r.Signal != 0 }
 
-// crashed reports whether the rank ended like a crashed Go program.
-func (r Rank) crashed() bool { return r.Asked == 0 && (r.Signal != 0 || r.Exit == statusCrash) }
+// crashed reports whether the rank, whose last output is given, ended like a Go program that crashed, or like
+// `go run` of one.
+func (r Rank) crashed(last []string) bool {
+	ran := len(last) > 0 && last[len(last)-1] == fmt.Sprintf("exit status %d", statusCrash)
+	return r.Asked == 0 && (r.Signal != 0 || r.Exit == statusCrash || r.failed() && ran)
+}
 
 // status is the rank's status as in a shell.
 func (r Rank) status() int {
@@ -85,7 +93,7 @@ func (r Rank) fate() string {
 		return "failed as well, with " + r.how()
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL:
 		return "killed, because it had not ended"
-	case r.Asked == r.Signal:
+	case r.Asked == r.Signal || r.Asked == syscall.SIGQUIT && r.Exit == statusCrash: // as Go programs do
 		return "ended by " + signalName(r.Asked)
 	}
 	return fmt.Sprintf("ended after %s, with %s", signalName(r.Asked), r.how())
@@ -105,28 +113,13 @@ func (e *EndedError) ExitCode() int {
 }
 
 // Error names the rank to blame, how it ended or what others reported of it, its last
-// output, and how the others ended.
+// output, where it was, and how the others ended.
 func (e *EndedError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.headline())
 	if e.First >= 0 {
-		r := e.Ranks[e.Reporter].Report
-		if r != nil {
-			e.writeReport(&b, r)
-		}
-		if len(e.Output) > 0 && (r == nil || r.Frames == nil) { // otherwise the report repeats it
-			who, what := "it", "the last that %s wrote to %s:"
-			if len(e.Blamed) > 1 {
-				who = fmt.Sprintf("rank %d", e.First)
-			}
-			if e.Crashed {
-				what = "%s wrote to %s when it crashed:"
-			}
-			fmt.Fprintf(&b, "\n  "+what, who, e.OutputName)
-			for _, line := range e.Output {
-				b.WriteString("\n    " + line)
-			}
-		}
+		e.writeCause(&b)
+		writePlaces(&b, e.Places)
 	}
 	var fates []string
 	ranks := make(map[string][]int)
@@ -160,6 +153,12 @@ func (e *EndedError) headline() string {
 	switch e.Cause {
 	case CauseLeft:
 		return fmt.Sprintf("%s left while others needed it: the job failed after %v", who, after)
+	case CauseMismatch:
+		differs := func(r Rank) bool { return r.consequence() && r.Report.Because == launchenv.BecauseMismatch }
+		if len(e.Blamed) == 1 || slices.ContainsFunc(e.Ranks, differs) {
+			return fmt.Sprintf("%s made another call than the others: the job failed after %v", who, after)
+		}
+		return fmt.Sprintf("%s made different calls: the job failed after %v", who, after)
 	case CauseSilent:
 		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)
 	case CauseCircle:
@@ -175,30 +174,75 @@ func (e *EndedError) headline() string {
 	return fmt.Sprintf("%s was the first to fail, after %v: %s", who, after, how)
 }
 
-// Limits of the lines of a message and of the functions that are shown of a report.
+// Limits of the lines of a message, and of the functions that are shown of a stack.
 const (
 	messageLines = 8
-	framesShown  = 4
+	framesShown  = 10
 )
 
-// writeReport writes a report, unless the rank's output contains it.
-func (e *EndedError) writeReport(b *strings.Builder, r *launchenv.Report) {
-	lines := strings.Split(strings.TrimRight(r.Message, "\n"), "\n")
-	said := func(line string) bool { return strings.Contains(line, lines[0]) }
-	if e.Reporter == e.First && slices.ContainsFunc(e.Output, said) {
-		return
+// writeCause writes the cause, each part once: the report of First, or of the rank that names it; the crash of
+// First; else its last output.
+func (e *EndedError) writeCause(b *strings.Builder) {
+	output := e.Output
+	if r := e.Ranks[e.Reporter].Report; r != nil {
+		lines := strings.Split(strings.TrimRight(r.Message, "\n"), "\n")
+		says := func(line string) bool { return strings.Contains(line, lines[0]) }
+		own := e.Reporter == e.First
+		if own && r.Frames != nil {
+			writeMessage(b, lines, r.Frames)
+			return
+		}
+		said := slices.IndexFunc(output, says)
+		switch {
+		case own && slices.ContainsFunc(e.Crash, says):
+		case own && said >= 0:
+			output = output[said:]
+		case own:
+			writeMessage(b, lines, nil)
+		default:
+			lines[0] = fmt.Sprintf("rank %d says: %s", e.Reporter, lines[0])
+			writeMessage(b, lines, r.Frames)
+		}
 	}
-	if len(lines) > messageLines {
-		lines = append(lines[:messageLines:messageLines], "...")
+	switch {
+	case len(e.Crash) > 0:
+		var frames []launchenv.Frame
+		if e.Stack != nil {
+			frames = launchenv.OwnFrames(e.Stack.Frames)
+		}
+		writeMessage(b, e.Crash, frames)
+		if e.Stack != nil && e.Stack.Creator != nil && e.Stack.Creator.IsOwn() {
+			fmt.Fprintf(b, "\n    in goroutine %d, started in %v", e.Stack.Number, e.Stack.Creator)
+		}
+	case len(output) > 0:
+		who := "it"
+		if len(e.Blamed) > 1 {
+			who = fmt.Sprintf("rank %d", e.First)
+		}
+		fmt.Fprintf(b, "\n  the last that %s wrote to %s:", who, e.OutputName)
+		for _, line := range output {
+			b.WriteString("\n    " + line)
+		}
 	}
-	if e.Reporter != e.First {
-		lines[0] = fmt.Sprintf("rank %d says: %s", e.Reporter, lines[0])
-	}
-	for _, line := range lines {
+}
+
+// writeMessage writes the first lines of a message, and the innermost functions below it.
+func writeMessage(b *strings.Builder, lines []string, frames []launchenv.Frame) {
+	for _, line := range lines[:min(len(lines), messageLines)] {
 		b.WriteString("\n  " + line)
 	}
-	for _, f := range r.Frames[:min(len(r.Frames), framesShown)] {
+	if len(lines) > messageLines {
+		b.WriteString("\n  ...")
+	}
+	writeFrames(b, frames)
+}
+
+func writeFrames(b *strings.Builder, frames []launchenv.Frame) {
+	for _, f := range frames[:min(len(frames), framesShown)] {
 		b.WriteString("\n    in " + f.String())
+	}
+	if more := len(frames) - framesShown; more > 0 {
+		fmt.Fprintf(b, "\n    and %d more", more)
 	}
 }
 

@@ -33,6 +33,21 @@ func withoutRanks(environment []string) []string {
 	})
 }
 
+// environment returns the environment of a rank, without the variables of its rank.
+func (j *Job) environment() []string {
+	set := func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.ContainsFunc(j.Variables, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	}
+	return append(slices.DeleteFunc(withoutRanks(j.Environment), set), j.Variables...)
+}
+
+// SetsVariable reports whether Job.Run sets a variable itself, to a value of each rank or job.
+func SetsVariable(name string) bool {
+	own := append(rankVariables("", "", 0, 0), launchenv.ReportVariable+"=")
+	return slices.ContainsFunc(own, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+}
+
 // rankVariables returns the variables that make a process this rank of the job.
 func rankVariables(job, secret string, rank, ranks int) []string {
 	return []string{

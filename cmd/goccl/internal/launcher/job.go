@@ -21,18 +21,25 @@ type Job struct {
 	Pin     Pinning       // whether every rank runs on its own cores; Linux only
 
 	// Environment is the environment of all ranks, like os.Environ, without the rank's variables.
+	// Those of another launcher are removed.
 	Environment []string
+	// Variables, as in Environment, override it and are never removed.
+	Variables []string
 	// Stdin is the standard input of rank 0.
 	Stdin *os.File
 	// Stdout and Stderr receive the ranks' output, line by line.
 	Stdout, Stderr io.Writer
 	// NoPrefix omits the rank from the lines.
 	NoPrefix bool
+	// Timestamps starts each line with the time at which it came.
+	Timestamps bool
 	// Quiet omits the output of all ranks except rank 0.
 	Quiet bool
 	// Directory, unless empty, replaces Stdout and Stderr: each rank writes
 	// to new files rank-0.out and rank-0.err there.
 	Directory string
+	// Tee, unless empty, is a Directory beside Stdout and Stderr.
+	Tee string
 	// Signals are the signals that the launcher receives, of those in Signals. A nil channel
 	// never receives any.
 	Signals <-chan os.Signal

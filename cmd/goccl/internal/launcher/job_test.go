@@ -5,10 +5,14 @@ package launcher
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // Variables of an outer launcher's ranks are removed; all others are kept.
@@ -34,6 +38,21 @@ func TestEnvironment(t *testing.T) {
 		"GOCCL_SHM_NAME=/goccl-1", "GOCCL_SHM_SECRET=hush", "GOCCL_SHM_RANK=2", "GOCCL_SHM_SIZE=4",
 		"RANK=2", "WORLD_SIZE=4", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=4",
 	}, rankVariables("goccl-1", "hush", 2, 4))
+}
+
+// Variables override the environment, and are kept even if they are those of another launcher.
+func TestVariables(t *testing.T) {
+	job := Job{
+		Environment: []string{"PATH=/bin", "A=1", "MASTER_ADDR=h", "MASTER_PORT=1", "AB=3", "A=2"},
+		Variables:   []string{"MASTER_PORT=2", "A=a=b", "NEW="},
+	}
+	require.Equal(t, []string{"PATH=/bin", "AB=3", "MASTER_PORT=2", "A=a=b", "NEW="}, job.environment())
+	for _, name := range []string{"RANK", "LOCAL_WORLD_SIZE", "GOCCL_SHM_SECRET", "GOCCL_ERROR_FILE"} {
+		require.True(t, SetsVariable(name), name)
+	}
+	for _, name := range []string{"RAN", "A", "MASTER_PORT", "GOMAXPROCS"} {
+		require.False(t, SetsVariable(name), name)
+	}
 }
 
 // A rank with one hyperthread runs two threads, unless the user has decided.
@@ -105,8 +124,13 @@ func TestEndedError(t *testing.T) {
   rank 5: killed, because it had not ended
   rank 6: ended before, with exit status 0`)
 	require.Equal(t, 3, e.ExitCode())
-	e.Crashed, e.Output = true, []string{"panic: no"}
-	require.Contains(t, e.Error(), "\n  it wrote to standard error when it crashed:\n    panic: no\n")
+	e.Output, e.Crash = nil, []string{"panic: no", "\tpanic: yes"}
+	require.Contains(t, e.Error(), "exit status 3\n  panic: no\n  \tpanic: yes\n  ranks 0, 2-3")
+	own, runtime := launchenv.Frame{Function: "main.f", File: "/x/a.go", Line: 7}, launchenv.Frame{Function: "runtime.throw", File: "/go/panic.go", Line: 8}
+	e.Stack = &launchenv.Goroutine{Number: 34, Frames: slices.Concat([]launchenv.Frame{runtime}, slices.Repeat([]launchenv.Frame{own}, 12)), Creator: &own}
+	require.Contains(t, e.Error(), "\n  \tpanic: yes"+strings.Repeat("\n    in main.f at a.go:7", 10)+"\n    and 2 more\n    in goroutine 34, started in main.f at a.go:7\n  ranks 0, 2-3")
+	e.Stack = &launchenv.Goroutine{Number: 1, Frames: []launchenv.Frame{runtime}}
+	require.Contains(t, e.Error(), "\n  \tpanic: yes\n    in runtime.throw at panic.go:8\n  ranks 0, 2-3", "there is nothing else")
 	e.Ranks[1] = Rank{PID: 11, Signal: syscall.SIGSEGV}
 	require.Equal(t, 139, e.ExitCode())
 	require.Equal(t, 130, (&EndedError{First: -1, Signal: syscall.SIGINT}).ExitCode())

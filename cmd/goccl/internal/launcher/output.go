@@ -5,10 +5,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/term"
+
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 // maxLine is the longest line; longer ones are broken.
@@ -39,26 +45,42 @@ func (o *output) write(lines []byte) {
 // dark terminals. Red is reserved for failures.
 var colours = []int{36, 33, 35, 32, 34}
 
-// prefix returns the prefix of a rank's lines.
-func (o *output) prefix(rank int) string {
+// prefix returns the prefix of the lines of one of so many ranks. All have the same length.
+func (o *output) prefix(rank, ranks int) string {
+	number := fmt.Sprintf("[%*d]", len(strconv.Itoa(ranks-1)), rank)
 	if o.colour {
-		return fmt.Sprintf("\x1b[%dm[%d]\x1b[0m ", colours[rank%len(colours)], rank)
+		number = fmt.Sprintf("\x1b[%dm%s\x1b[0m", colours[rank%len(colours)], number)
 	}
-	return fmt.Sprintf("[%d] ", rank)
+	return number + " "
 }
+
+// timeFormat is the format of the time at the start of a line.
+const timeFormat = "15:04:05.000 "
 
 // stream splits one output of one rank into lines.
 type stream struct {
-	out    *output // nil: not shown
-	prefix string
-	rest   []byte // an incomplete line
-	lines  []byte // a buffer for complete lines
-	last   tail
-	crash  crash
+	out     *output  // nil: not shown
+	tee     *os.File // nil: shown only
+	teeErr  error    // the first of tee; later output is dropped
+	prefix  string
+	stamped bool   // lines start with the time
+	rest    []byte // an incomplete line
+	lines   []byte // a buffer for complete lines
+	last    tail
+	crash   crash
+
+	asked  atomic.Bool // the rank was asked for its stacks
+	stacks bool        // it is writing them: they are kept in crash, and not shown
 }
 
 func (s *stream) write(p []byte) {
-	s.last.add(p)
+	if s.tee != nil && s.teeErr == nil {
+		_, s.teeErr = s.tee.Write(p)
+	}
+	s.split(p)
+}
+
+func (s *stream) split(p []byte) {
 	s.rest = append(s.rest, p...)
 	s.lines = s.lines[:0]
 	text := s.rest
@@ -84,14 +106,23 @@ func (s *stream) write(p []byte) {
 // end writes an incomplete last line.
 func (s *stream) end() {
 	if len(s.rest) > 0 {
-		s.write([]byte("\n"))
+		s.split([]byte("\n"))
 	}
 }
 
 func (s *stream) line(text []byte) {
 	s.crash.add(text)
+	s.stacks = s.stacks || s.asked.Load() && bytes.HasPrefix(text, []byte(stacksStart))
+	if s.stacks {
+		return
+	}
+	s.last.add(text)
+	s.last.add([]byte{'\n'})
 	if s.out == nil {
 		return
+	}
+	if s.stamped {
+		s.lines = time.Now().AppendFormat(s.lines, timeFormat)
 	}
 	s.lines = append(s.lines, s.prefix...)
 	s.lines = append(s.lines, text...)
@@ -124,33 +155,60 @@ func (t tail) text() []string {
 	return lines[max(0, len(lines)-tailLines):]
 }
 
-// crash is the start of the Go runtime's message when it ends a program: the
-// message of a panic or a fatal error, and the innermost functions.
-type crash []string
+// crash is what the Go runtime writes when it ends a program, from the message of a panic or a
+// fatal error, or the name of a signal, on.
+type crash []byte
+
+// crashBytes is the most that is kept of a crash, and the length of the end of a file that is
+// searched for one.
+const crashBytes = 1 << 20
+
+// stacksStart is the first line of the stacks of a Go program that gets SIGQUIT.
+const stacksStart = "SIGQUIT: quit"
+
+// crashStarts are the beginnings of crashes.
+var crashStarts = [][]byte{[]byte("panic: "), []byte("fatal error: "), []byte("SIGABRT: abort"), []byte(stacksStart)}
 
 // add processes the next line.
 func (c *crash) add(line []byte) {
-	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
+	starts := slices.ContainsFunc(crashStarts, func(start []byte) bool { return bytes.HasPrefix(line, start) })
+	switch {
+	case starts:
 		*c = (*c)[:0]
-	} else if len(*c) == 0 || len(*c) == tailLines {
+	case len(*c) == 0 || len(*c)+len(line) >= crashBytes:
 		return
 	}
-	*c = append(*c, string(line[:min(len(line), tailBytes/tailLines)]))
+	*c = append(append(*c, line...), '\n')
 }
 
-// crashBytes is the length of the end of a file that is searched for a crash.
-const crashBytes = 1 << 20
+// message returns the text of the panic or error, and the stacks below it.
+func (c crash) message() (lines []string, stacks []launchenv.Goroutine) {
+	text, below, _ := strings.Cut(string(c), "\n\ngoroutine ")
+	text, _, _ = strings.Cut(text, "\n\nruntime stack:\n")
+	return strings.Split(strings.TrimRight(text, "\n"), "\n"), launchenv.ParseStacks("goroutine " + below)
+}
 
-// endOfFile returns the end of a file and the crash in it, or nothing if it is unreadable.
-func endOfFile(f *os.File) (t tail, c crash) {
+// contentsOf returns the last output and the crash in a file up to the offset, and the stacks after it,
+// which the rank was asked for at that length; nothing of what is unreadable. An offset below 0 is the end.
+func contentsOf(f *os.File, offset int64) (last tail, before, stacks crash) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	end := make([]byte, min(info.Size(), crashBytes))
-	n, _ := f.ReadAt(end, info.Size()-int64(len(end)))
-	for line := range bytes.Lines(end[:n]) {
-		c.add(bytes.TrimSuffix(line, []byte("\n")))
+	if offset < 0 {
+		offset = info.Size()
 	}
-	return tail(end[max(0, n-tailBytes):n]), c
+	read := func(from, to int64) []byte {
+		text := make([]byte, max(0, to-from))
+		n, _ := f.ReadAt(text, from)
+		return text[:n]
+	}
+	end := read(max(0, offset-crashBytes), offset)
+	for line := range bytes.Lines(end) {
+		before.add(bytes.TrimSuffix(line, []byte("\n")))
+	}
+	for line := range bytes.Lines(read(offset, min(info.Size(), offset+crashBytes))) {
+		stacks.add(bytes.TrimSuffix(line, []byte("\n")))
+	}
+	return tail(end[max(0, len(end)-tailBytes):]), before, stacks
 }

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/internal/launchenv"
 )
 
 func linesTo(to *bytes.Buffer) *stream {
@@ -81,29 +84,88 @@ func TestTail(t *testing.T) {
 
 // The message and the innermost functions of a crash are kept, however long the rest is.
 func TestCrash(t *testing.T) {
-	text := "panic: an old one, of a child\nall is well\npanic: no [recovered]\n\tpanic: yes\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.f()\n\t/a.go:7 +0x1\n", 9000)
+	text := "panic: an old one, of a child\nall is well\npanic: no [recovered]\n\tpanic: yes\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.f()\n\t/a.go:7 +0x1\n", 90000)
 	s := &stream{} // that is shown nowhere
 	s.write([]byte(text[:33]))
 	s.write([]byte(text[33:]))
-	want := crash{"panic: no [recovered]", "\tpanic: yes", "", "goroutine 1 [running]:", "main.f()", "\t/a.go:7 +0x1", "main.f()", "\t/a.go:7 +0x1", "main.f()", "\t/a.go:7 +0x1"}
+	want := crash(text[strings.Index(text, "panic: no"):])[:len(s.crash)]
 	require.Equal(t, want, s.crash)
+	require.Greater(t, len(s.crash), crashBytes-1000)
+	require.Less(t, len(s.crash), crashBytes)
+	lines, stacks := s.crash.message()
+	require.Equal(t, []string{"panic: no [recovered]", "\tpanic: yes"}, lines)
+	require.Len(t, stacks, 1)
+	require.Equal(t, launchenv.Frame{Function: "main.f", File: "/a.go", Line: 7}, stacks[0].Frames[0])
+	require.Greater(t, len(stacks[0].Frames), 1000)
 
+	lines, stacks = crash("fatal error: stack overflow\n\nruntime stack:\nruntime.throw()\n\t/p.go:1 +0x1\n\ngoroutine 7 [running]:\n").message()
+	require.Equal(t, []string{"fatal error: stack overflow"}, lines)
+	require.Equal(t, 7, stacks[0].Number)
+	lines, stacks = crash("panic: no\n").message()
+	require.Equal(t, []string{"panic: no"}, lines)
+	require.Empty(t, stacks)
+}
+
+// A file is read as a pipe is; what comes after the rank was asked for its stacks is not its last output.
+func TestContents(t *testing.T) {
+	const words, panics, dump = "all is well\n", "panic: no\n\ngoroutine 1 [running]:\nmain.f()\n\t/a.go:7 +0x1\n", "SIGQUIT: quit\nPC=0x1\n"
 	f, err := os.Create(filepath.Join(t.TempDir(), "rank-0.err"))
 	require.NoError(t, err)
 	defer f.Close()
-	_, err = f.WriteString(text)
+	_, err = f.WriteString(words + panics + dump)
 	require.NoError(t, err)
-	last, c := endOfFile(f)
-	require.Equal(t, want, c)
-	require.Equal(t, s.last.text(), last.text())
+	last, before, stacks := contentsOf(f, int64(len(words+panics)))
+	require.Equal(t, words+panics, string(last))
+	require.Equal(t, panics, string(before))
+	require.Equal(t, dump, string(stacks))
+	last, before, stacks = contentsOf(f, -1)
+	require.Equal(t, words+panics+dump, string(last))
+	require.Equal(t, dump, string(before))
+	require.Empty(t, stacks)
+
+	asked := linesTo(new(bytes.Buffer))
+	asked.write([]byte(words + dump))
+	require.Contains(t, asked.last.text(), "SIGQUIT: quit", "it was not asked")
+	var shown bytes.Buffer
+	asked = linesTo(&shown)
+	asked.asked.Store(true)
+	asked.write([]byte(words + dump))
+	require.Equal(t, "[3] "+words, shown.String())
+	require.Equal(t, words, string(asked.last))
+	require.Equal(t, dump, string(asked.crash))
 }
 
 func TestPrefix(t *testing.T) {
 	o := newOutput(new(sync.Mutex), new(bytes.Buffer))
-	require.Equal(t, "[12] ", o.prefix(12))
+	require.Equal(t, "[9] ", o.prefix(9, 10))
+	require.Equal(t, "[ 9] ", o.prefix(9, 11))
+	require.Equal(t, "[12] ", o.prefix(12, 100))
+	require.Equal(t, "[ 12] ", o.prefix(12, 101))
+	require.Equal(t, "[0] ", o.prefix(0, 1))
 	o.colour = true
-	require.Equal(t, "\x1b[36m[0]\x1b[0m ", o.prefix(0))
-	require.NotEqual(t, strings.Replace(o.prefix(0), "0]", "1]", 1), o.prefix(1))
+	require.Equal(t, "\x1b[36m[ 0]\x1b[0m ", o.prefix(0, 16))
+	require.NotEqual(t, strings.Replace(o.prefix(0, 2), "0]", "1]", 1), o.prefix(1, 2))
+}
+
+// Lines start with the time at which they came.
+func TestTimestamps(t *testing.T) {
+	var shown bytes.Buffer
+	s := linesTo(&shown)
+	s.stamped = true
+	before := time.Now().Truncate(time.Millisecond)
+	s.write([]byte("one\ntwo\n"))
+	for _, text := range []string{"[3] one\n", "[3] two\n"} {
+		line, err := shown.ReadString('\n')
+		require.NoError(t, err)
+		at, rest := line[:len(timeFormat)], line[len(timeFormat):]
+		require.Equal(t, text, rest)
+		clock, err := time.ParseInLocation(time.DateOnly+" "+timeFormat, before.Format(time.DateOnly)+" "+at, time.Local)
+		require.NoError(t, err)
+		if clock.Before(before) { // midnight
+			clock = clock.AddDate(0, 0, 1)
+		}
+		require.Less(t, clock.Sub(before), time.Minute)
+	}
 }
 
 type full struct{ writes int }

@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -99,8 +100,11 @@ type rank struct {
 	running bool
 	gone    atomic.Bool // the group is empty; its number may be reused
 	over    bool        // gone, and all its output was read
+	stacks  bool        // it was asked for its stacks
+	stopped bool        // it was then stopped
+	before  int64       // the length of its file of standard error then
 
-	// Either its own files, or the streams of its two pipes.
+	// The files of Directory or Tee. Without Directory it has two pipes with streams.
 	files   [2]*os.File
 	pipes   [2]*os.File
 	streams [2]stream // each belongs to the goroutine that reads its pipe, until over
@@ -121,19 +125,22 @@ func (l *launcher) prepare() (err error) {
 	if l.null, err = os.Open(os.DevNull); err != nil {
 		return err
 	}
-	if l.Directory != "" {
-		return l.makeFiles()
+	if dir := cmp.Or(l.Directory, l.Tee); dir != "" {
+		if err := l.makeFiles(dir); err != nil || l.Directory != "" {
+			return err
+		}
 	}
 	var mu sync.Mutex
 	l.out, l.err = newOutput(&mu, l.Stdout), newOutput(&mu, l.Stderr)
 	for i := range l.ranks {
 		for k, o := range []*output{l.out, l.err} {
 			s := &l.ranks[i].streams[k]
+			s.tee, s.stamped = l.ranks[i].files[k], l.Timestamps
 			if i == 0 || !l.Quiet {
 				s.out = o
 			}
 			if !l.NoPrefix {
-				s.prefix = o.prefix(i)
+				s.prefix = o.prefix(i, l.Ranks)
 			}
 		}
 	}
@@ -170,13 +177,13 @@ func (l *launcher) moveRanks() {
 	}
 }
 
-// makeFiles creates the ranks' files, all or none.
-func (l *launcher) makeFiles() error {
-	err := os.MkdirAll(l.Directory, 0o777)
+// makeFiles creates the ranks' files in a directory, all or none.
+func (l *launcher) makeFiles(dir string) error {
+	err := os.MkdirAll(dir, 0o777)
 	for i := range l.ranks {
 		for k, ending := range []string{"out", "err"} {
 			if err == nil {
-				name := filepath.Join(l.Directory, fmt.Sprintf("rank-%d.%s", i, ending))
+				name := filepath.Join(dir, fmt.Sprintf("rank-%d.%s", i, ending))
 				l.ranks[i].files[k], err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o666)
 			}
 		}
@@ -245,11 +252,11 @@ func (l *launcher) startAll() error {
 	}
 	l.wait()
 	l.makeReports()
-	environment := withoutRanks(l.Environment)
+	environment := l.environment()
 	for i := range l.ranks {
 		variables := rankVariables(l.name, l.secret, i, l.Ranks)
 		if l.cores != nil {
-			variables = append(variables, processors(l.Environment, l.cores.Shares[i])...)
+			variables = append(variables, processors(environment, l.cores.Shares[i])...)
 		}
 		if l.reports != "" {
 			variables = append(variables, launchenv.ReportVariable+"="+l.report(i))
@@ -289,7 +296,7 @@ func (l *launcher) start(i int, environment []string) error {
 		defer input.Close()
 	}
 	theirs := r.files
-	if l.Directory == "" {
+	if l.Directory == "" { // the files of Tee are the launcher's
 		for k := range theirs {
 			var err error
 			if r.pipes[k], theirs[k], err = os.Pipe(); err != nil {
@@ -480,12 +487,36 @@ func (l *launcher) end(s syscall.Signal) {
 	l.ending, l.killed = true, l.killed || s == syscall.SIGKILL
 	for i := range l.ranks {
 		if r := &l.ranks[i]; r.PID != 0 && !r.gone.Load() {
-			signalGroup(r.PID, s)
 			if r.running {
 				r.Asked = s
 			}
+			if s != syscall.SIGTERM || !l.isAwaited(i) || !r.ask() {
+				signalGroup(r.PID, s)
+			}
 		}
 	}
+}
+
+// isAwaited reports whether the job has failed because others waited for a rank that still runs.
+func (l *launcher) isAwaited(i int) bool {
+	return l.seen >= 0 && l.ranks[i].running && slices.Contains(l.blamed, i) &&
+		(l.cause == CauseSilent || l.cause == CauseLeft || l.cause == CauseCircle)
+}
+
+// ask ends the rank by a signal that shows its stacks, and reports whether it understands that one. What it
+// writes then is kept and not shown.
+func (r *rank) ask() bool {
+	r.stopped = isStopped(r.PID)
+	if f := r.files[1]; f != nil {
+		if info, err := f.Stat(); err == nil {
+			r.before = info.Size()
+		}
+	}
+	r.streams[1].asked.Store(true)
+	if r.stacks = askStacks(r.PID); r.stacks {
+		r.Asked = syscall.SIGQUIT
+	}
+	return r.stacks
 }
 
 // dismissKeeper ends the keeper after the last rank.
@@ -511,6 +542,11 @@ func (l *launcher) result() error {
 				if o.err != nil {
 					return fmt.Errorf("%s: %w", streamNames[k], o.err)
 				}
+				for i := range l.ranks {
+					if err := l.ranks[i].streams[k].teeErr; err != nil {
+						return fmt.Errorf("--tee: %w", err)
+					}
+				}
 			}
 		}
 		return nil
@@ -521,29 +557,44 @@ func (l *launcher) result() error {
 	}
 	if l.seen >= 0 {
 		e.Cause, e.Blamed, e.First, e.Reporter = l.cause, l.blamed, l.blamed[0], l.reporter
-		if r := &l.ranks[e.First]; r.over {
-			r.show(e)
+		for _, i := range e.Blamed {
+			if r := &l.ranks[i]; r.over {
+				r.show(e, i)
+			}
 		}
 	}
 	return e
 }
 
-// show adds to the error the last output of a rank that is over: of standard error, or
-// else of standard output.
-func (r *rank) show(e *EndedError) {
+// show adds to the error what a rank to blame, which is over, has shown: where it was; and of the first such
+// rank the crash, or the last output, of standard error or else of standard output.
+func (r *rank) show(e *EndedError, i int) {
 	for _, k := range []int{1, 0} {
-		last, crash := r.streams[k].last, r.streams[k].crash
-		if r.files[k] != nil {
-			last, crash = endOfFile(r.files[k])
+		s := &r.streams[k]
+		last, crash, stacks := s.last, s.crash, s.crash
+		if r.pipes[k] == nil {
+			until := int64(-1)
+			if k == 1 && r.stacks {
+				until = r.before
+			}
+			last, crash, stacks = contentsOf(r.files[k], until)
 		}
-		e.OutputName = streamNames[k]
-		if e.Crashed = len(crash) > 0 && r.crashed(); e.Crashed {
-			e.Output = crash
-		} else {
-			e.Output = last.text()
+		if k == 1 && r.stacks {
+			_, all := stacks.message()
+			if place, ok := placeOf(i, all); r.stopped || ok {
+				place.Stopped = r.stopped
+				e.Places = append(e.Places, place)
+			}
 		}
-		if len(e.Output) > 0 {
-			return
+		if i != e.First || len(e.Output) > 0 || len(e.Crash) > 0 {
+			continue
+		}
+		if e.Output, e.OutputName = last.text(), streamNames[k]; len(crash) > 0 && r.crashed(e.Output) {
+			lines, all := crash.message()
+			e.Output, e.Crash = nil, lines
+			if len(all) > 0 {
+				e.Stack = &all[0]
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +58,10 @@ func init() {
 		waitForFile(args[0])
 		os.Exit(3)
 	}
+	programs["crash"] = func([]string) {
+		go func() { crash3([]int{1, 2, 3}) }()
+		select {}
+	}
 	programs["abort"] = func([]string) {
 		if os.Getenv("RANK") != "1" {
 			stay()
@@ -97,6 +102,8 @@ func init() {
 		fmt.Println(group == os.Getpid(), err)
 	}
 }
+
+func crash3(v []int) int { return v[len(v)+2] }
 
 // waitForFile opens a FIFO, which waits for the other side.
 func waitForFile(fifo string) {
@@ -251,6 +258,57 @@ func TestDirectory(t *testing.T) {
 	r := start(job)
 	open()
 	require.Equal(t, "line 11", r.failure(t).Output[9])
+}
+
+// Files that are written beside the outputs have the same bytes, without prefixes.
+func TestTee(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "run")
+	job := testJob(2, "cat")
+	job.Tee, job.Timestamps = dir, true
+	out, stderr := run(t, job)
+	require.Empty(t, stderr.String())
+	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} \[0\] read "", <nil>$`, out.String())
+	for name, want := range map[string]string{"rank-0.out": `read "", <nil>`, "rank-1.out": `read "", <nil>`, "rank-0.err": "", "rank-1.err": ""} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+	var refused *RefusedError
+	require.ErrorAs(t, job.Run(), &refused)
+	require.ErrorIs(t, refused, os.ErrExist)
+
+	// A file that cannot be written is an error of a job that succeeds otherwise, and does not stop its
+	// output.
+	f, err := os.Create(filepath.Join(dir, "closed"))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	var shown bytes.Buffer
+	l := &launcher{Job: job, seen: -1, ranks: make([]rank, 2), out: newOutput(new(sync.Mutex), &shown), err: newOutput(new(sync.Mutex), &shown)}
+	require.NoError(t, l.result())
+	s := &l.ranks[1].streams[0]
+	s.out, s.tee = l.out, f
+	s.write([]byte("one\n"))
+	s.write([]byte("two\n"))
+	require.Equal(t, "one\ntwo\n", shown.String())
+	require.ErrorIs(t, l.result(), os.ErrClosed)
+	require.ErrorContains(t, l.result(), "--tee: ")
+}
+
+// A crash in a goroutine of its own is shown by its message, functions and start, also through `go run`, which
+// prints the status and has another.
+func TestCrashText(t *testing.T) {
+	for _, through := range []bool{false, true} {
+		job := testJob(1, "crash")
+		if through {
+			job.Program, job.Args = "/bin/sh", append([]string{"sh", "-c", `"$0" "$@" || { echo exit status $? >&2; exit 1; }`, self()}, job.Args[1:]...)
+		}
+		e := start(job).failure(t)
+		require.Regexp(t, `: exit status [12]
+  panic: runtime error: index out of range \[5\] with length 3
+    in launcher\.crash3 at run_unix_test\.go:\d+
+    in launcher\.init\.\S+ at run_unix_test\.go:\d+
+    in goroutine \d+, started in launcher\.init\.\S+ at run_unix_test\.go:\d+$`, e.Error())
+	}
 }
 
 // The first rank that fails ends the others, and its error is the job's.
@@ -409,7 +467,7 @@ func TestRestOfPipe(t *testing.T) {
 func TestManyRanks(t *testing.T) {
 	out, _ := run(t, testJob(64, "echo", "here"))
 	for i := range 64 {
-		require.Contains(t, out.String(), fmt.Sprintf("[%d] here\n", i))
+		require.Contains(t, out.String(), fmt.Sprintf("[%2d] here\n", i))
 	}
 }
 

@@ -1,0 +1,74 @@
+package launcher
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// askStacks sends SIGQUIT to the processes of a rank's group that handle it, as Go programs do by showing
+// their stacks, and SIGTERM to the others, which would only die of it and might dump their memory. It
+// reports whether it has asked any; otherwise it has sent nothing.
+func askStacks(group int) bool {
+	var asked, others []int
+	for _, pid := range processesOf(group) {
+		if handles(pid, syscall.SIGQUIT) {
+			asked = append(asked, pid)
+		} else {
+			others = append(others, pid)
+		}
+	}
+	if len(asked) == 0 {
+		return false
+	}
+	for _, pid := range asked {
+		_ = syscall.Kill(pid, syscall.SIGQUIT) // it may have ended
+	}
+	for _, pid := range others {
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+	}
+	return true
+}
+
+// processesOf returns the processes of a group; none if it cannot list them.
+func processesOf(group int) (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if of, err := unix.Getpgid(pid); err == nil && of == group {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// handles reports whether a process has a handler for a signal.
+func handles(pid int, s syscall.Signal) bool {
+	mask, err := strconv.ParseUint(statusOf(pid, "SigCgt"), 16, 64)
+	return err == nil && mask&(1<<(s-1)) != 0
+}
+
+// isStopped reports whether a signal or a debugger has stopped a process.
+func isStopped(pid int) bool {
+	state := statusOf(pid, "State")
+	return strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t")
+}
+
+// statusOf returns a field of a process's status, or "".
+func statusOf(pid int, field string) string {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range bytes.Lines(status) {
+		if value, ok := bytes.CutPrefix(line, []byte(field+":")); ok {
+			return string(bytes.TrimSpace(value))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package launcher
+
+// askStacks does nothing: only on Linux do ranks that are processes meet, and wait for each other.
+func askStacks(int) bool { return false }
+
+// isStopped reports nothing.
+func isStopped(int) bool { return false }
