@@ -6,6 +6,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -16,13 +19,42 @@ import (
 
 // runCommand is `goccl run`.
 type runCommand struct {
-	Args     []string      `arg:"" optional:"" passthrough:"partial" name:"program" help:"The program and its arguments. Flags after its name are its own."`
-	Ranks    *int          `short:"n" placeholder:"N" help:"Number of processes to start."`
-	Pin      pinning       `help:"Pin each rank to its own cores, an equal part of those that this process may use and no other job of goccl run holds. It is the default if there are enough; with --pin, too few are an error. --pin=off pins no rank."`
-	NoPrefix bool          `help:"Show lines without the rank that wrote them."`
-	Quiet    bool          `short:"q" help:"Show the lines of rank 0 only."`
-	Output   string        `short:"o" placeholder:"DIR" help:"Show no output; write it to new files DIR/rank-0.out, DIR/rank-0.err and so on."`
-	Grace    time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
+	Args       []string      `arg:"" optional:"" passthrough:"partial" name:"program" help:"The program and its arguments. Flags after its name are its own."`
+	Ranks      *rankCount    `short:"n" aliases:"np,nproc-per-node,nproc_per_node" placeholder:"N" help:"Number of processes to start. -np is the same."`
+	PerNode    *string       `short:"N" hidden:"" help:"Refused: it has different meanings elsewhere."`
+	Env        []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"Set a variable of all ranks, or keep one that ranks would not inherit, such as MASTER_PORT. May be repeated."`
+	Pin        pinning       `help:"Pin each rank to its own cores, an equal part of those that this process may use and no other job of goccl run holds. It is the default if there are enough; with --pin, too few are an error. --pin=off pins no rank."`
+	NoPrefix   bool          `help:"Show lines without the rank that wrote them."`
+	Timestamps bool          `help:"Start each line with the time at which it came."`
+	Quiet      bool          `short:"q" help:"Show the lines of rank 0 only."`
+	Output     string        `short:"o" placeholder:"DIR" help:"Show no output; write it to new files DIR/rank-0.out, DIR/rank-0.err and so on."`
+	Tee        string        `placeholder:"DIR" help:"Write the output of each rank to files as --output does, and show it as well."`
+	Grace      time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
+}
+
+// rankCount is the value of -n. Of -np, which is mpirun's spelling, a short flag gets the p as the start of its
+// value.
+type rankCount int
+
+// Decode implements kong.MapperValue.
+func (n *rankCount) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
+		return err
+	}
+	if rest, np := strings.CutPrefix(text, "p"); np {
+		if text = strings.TrimPrefix(rest, "="); text == "" {
+			if err := ctx.Scan.PopValueInto("number", &text); err != nil {
+				return err
+			}
+		}
+	}
+	ranks, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("want a number, but got %q", text)
+	}
+	*n = rankCount(ranks)
+	return nil
 }
 
 // pinning is the value of --pin: on, off, or a boolean; on without a value.
@@ -52,7 +84,7 @@ func (*pinning) IsBool() bool { return true }
 func (c *runCommand) Help() string {
 	return `Every process is one rank. Its environment has the rank and the number of ranks: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and for this library GOCCL_SHM_NAME, GOCCL_SHM_SECRET, GOCCL_SHM_RANK, GOCCL_SHM_SIZE. Rank 0 has the standard input.
 
-The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. All processes in the ranks' process groups are ended. The error names the rank that made the others fail, or that they waited for.
+The first rank that fails ends the job: the others get SIGTERM and, after the grace period, SIGKILL. So does an interrupt; a second one kills at once. All processes in the ranks' process groups are ended. The error names the rank that made the others fail, or that they waited for, with its panic and the functions of the program, its error, its exit status or its signal. A rank that the others waited for gets SIGQUIT in place of SIGTERM: the error shows where it was.
 
 The exit status is 0 if all ranks ended with 0, otherwise that of the rank to blame, or 128 plus the number of the signal that it, or the launcher, got. It is 127 if the program does not exist, 126 if it cannot be executed, 2 for invalid flags, and 1 if a process cannot be started.`
 }
@@ -60,18 +92,43 @@ The exit status is 0 if all ranks ended with 0, otherwise that of the rank to bl
 // Validate checks required arguments and combinations of flags.
 func (c *runCommand) Validate() error {
 	switch program := c.program(); {
+	case c.PerNode != nil:
+		return errors.New("-N is the number of nodes for srun and the ranks of a node for mpirun: goccl run starts all ranks on this node, as many as -n, as in goccl run -n 4 ./train")
 	case c.Ranks == nil:
 		return errors.New("-n is missing: give the number of ranks, as in goccl run -n 4 ./train")
 	case *c.Ranks < 1 || *c.Ranks > config.MaxRanks:
 		return fmt.Errorf("-n %d: from 1 to %d ranks are possible", *c.Ranks, config.MaxRanks)
 	case len(program) == 0 || program[0] == "":
 		return fmt.Errorf("the program is missing, as in goccl run -n %d ./train", *c.Ranks)
-	case c.Output != "" && (c.Quiet || c.NoPrefix):
-		return errors.New("--output writes files without prefixes: it excludes --quiet and --no-prefix")
+	case c.Output != "" && (c.Quiet || c.NoPrefix || c.Timestamps):
+		return errors.New("--output shows no lines: it excludes --quiet, --no-prefix and --timestamps")
+	case c.Output != "" && c.Tee != "":
+		return errors.New("--output shows no lines and --tee does: give one of them")
 	case c.Grace < 0:
 		return fmt.Errorf("--grace %v: want 0 or more", c.Grace)
 	}
-	return nil
+	_, err := c.variables()
+	return err
+}
+
+// variables returns the variables of --env with their values.
+func (c *runCommand) variables() (variables []string, err error) {
+	for _, v := range c.Env {
+		name, value, hasValue := strings.Cut(v, "=")
+		switch {
+		case name == "":
+			return nil, fmt.Errorf("--env %q: want NAME=VALUE or NAME", v)
+		case launcher.SetsVariable(name):
+			return nil, fmt.Errorf("--env %s: goccl run sets this variable of each rank", name)
+		case !hasValue:
+			if value, hasValue = os.LookupEnv(name); !hasValue {
+				return nil, fmt.Errorf("--env %s: the variable is not set; give it a value, as in --env %s=1", name, name)
+			}
+		}
+		same := func(v string) bool { return strings.HasPrefix(v, name+"=") }
+		variables = append(slices.DeleteFunc(variables, same), name+"="+value)
+	}
+	return variables, nil
 }
 
 // program returns the program and its arguments.
@@ -85,6 +142,10 @@ func (c *runCommand) program() []string {
 // Run starts the ranks, and returns when all have ended.
 func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 	args := c.program()
+	variables, err := c.variables()
+	if err != nil {
+		return err
+	}
 	file, err := launcher.Find(args[0])
 	if err != nil {
 		return err
@@ -97,18 +158,21 @@ func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 	}
 	defer signal.Stop(signals)
 	job := launcher.Job{
-		Ranks:       *c.Ranks,
+		Ranks:       int(*c.Ranks),
 		Program:     file,
 		Args:        args,
 		Grace:       c.Grace,
 		Pin:         launcher.Pinning(c.Pin),
 		Environment: os.Environ(),
+		Variables:   variables,
 		Stdin:       os.Stdin,
 		Stdout:      stdout,
 		Stderr:      stderr.Writer,
 		NoPrefix:    c.NoPrefix,
+		Timestamps:  c.Timestamps,
 		Quiet:       c.Quiet,
 		Directory:   c.Output,
+		Tee:         c.Tee,
 		Signals:     signals,
 	}
 	return job.Run()

@@ -4,7 +4,9 @@ package tool
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,6 +92,45 @@ func TestPinFlag(t *testing.T) {
 	}
 }
 
+// The number of ranks, as mpirun and torchrun spell it. Flags of the program stay its own.
+func TestRanksFlag(t *testing.T) {
+	for _, line := range []string{
+		"-n 3 true -np 4", "-n3 true -np 4", "--ranks=3 true -np 4", "-np 3 true -np 4", "-np=3 true -np 4", "-np3 true -np 4",
+		"--np 3 true -np 4", "--nproc-per-node 3 true -np 4", "--nproc_per_node=3 true -np 4",
+	} {
+		var c runCommand
+		parser, err := kong.New(&c)
+		require.NoError(t, err)
+		_, err = parser.Parse(strings.Fields(line))
+		require.NoError(t, err, line)
+		require.Equal(t, rankCount(3), *c.Ranks, line)
+		require.Equal(t, []string{"true", "-np", "4"}, c.Args)
+	}
+}
+
+// Variables are set, or kept although ranks do not inherit them; the last of a name counts.
+func TestEnv(t *testing.T) {
+	t.Setenv("MASTER_PORT", "1")
+	t.Setenv("MASTER_ADDR", "h")
+	c, stderr := program(t, "run", "-n", "1", "--env", "LIST=a,b=c", "--env=MASTER_PORT", "--env", "TWICE=1", "--env", "TWICE=2",
+		"/bin/sh", "-c", "echo $LIST $MASTER_PORT $TWICE $MASTER_ADDR.")
+	stdout, err := c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Equal(t, "[0] a,b=c 1 2 .\n", string(stdout))
+}
+
+// Output goes to files and is shown, with the time.
+func TestTeeFlag(t *testing.T) {
+	dir := t.TempDir()
+	c, stderr := program(t, "run", "-n", "2", "--tee", dir, "--timestamps", "/bin/sh", "-c", "echo rank $RANK")
+	stdout, err := c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} \[1\] rank 1$`, string(stdout))
+	text, err := os.ReadFile(filepath.Join(dir, "rank-1.out"))
+	require.NoError(t, err)
+	require.Equal(t, "rank 1\n", string(text))
+}
+
 // Invalid flags have the exit status of shells and launchers.
 func TestRunUsage(t *testing.T) {
 	for line, want := range map[string]string{
@@ -99,10 +140,19 @@ func TestRunUsage(t *testing.T) {
 		"-n 0 true":                    "-n 0: from 1 to 65536 ranks are possible",
 		"--ranks=-1 true":              "-n -1: from 1 to 65536 ranks are possible",
 		"-n 65537 true":                "-n 65537: from 1 to 65536 ranks are possible",
-		"-n two true":                  `--ranks: expected a valid 64 bit int but got "two"`,
+		"-n two true":                  `--ranks: want a number, but got "two"`,
+		"-np two true":                 `--ranks: want a number, but got "two"`,
+		"-np":                          "--ranks: expected number value",
+		"-N 4 true":                    "goccl run starts all ranks on this node, as many as -n, as in goccl run -n 4 ./train",
+		"-n 4 -N1 true":                "goccl run starts all ranks on this node, as many as -n, as in goccl run -n 4 ./train",
+		"-n 2 --env =1 true":           `--env "=1": want NAME=VALUE or NAME`,
+		"-n 2 --env RANK=1 true":       "--env RANK: goccl run sets this variable of each rank",
+		"-n 2 --env NOT_SET_HERE true": "--env NOT_SET_HERE: the variable is not set; give it a value, as in --env NOT_SET_HERE=1",
+		"-n 2 --tee a -o b true":       "--output shows no lines and --tee does: give one of them",
+		"-n 2 --timestamps -o b true":  "--output shows no lines: it excludes --quiet, --no-prefix and --timestamps",
 		"-n 2 --grace=-1s true":        "--grace -1s: want 0 or more",
-		"-n 2 --quiet -o out true":     "--output writes files without prefixes: it excludes --quiet and --no-prefix",
-		"-n 2 --no-prefix -o out true": "--output writes files without prefixes: it excludes --quiet and --no-prefix",
+		"-n 2 --quiet -o out true":     "--output shows no lines: it excludes --quiet, --no-prefix and --timestamps",
+		"-n 2 --no-prefix -o out true": "--output shows no lines: it excludes --quiet, --no-prefix and --timestamps",
 		"-n 2 --pin=maybe true":        `--pin: want on or off, but got "maybe"`,
 		"-n 60000 --pin true":          "--pin: 60000 ranks cannot have a core each: this process may use ",
 		"-n 60000 --pin=on true":       "start fewer ranks, or let them share cores with --pin=off",
