@@ -1,0 +1,81 @@
+package processes
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/goccl/goccl/dist"
+)
+
+// failingVariable makes the test binary a program one of whose ranks fails in the middle. Its value
+// is the name of the failure, the rank and the step.
+const failingVariable = "TEST_GOCCL_FAILING"
+
+// The program's numbers of ranks and steps.
+const (
+	failingRanks = 4
+	steps        = 8
+)
+
+// ways are what the failing rank does in place of a step's call, by the names of failures.
+var ways = map[string]func(grads []float32) error{
+	"panic": func(grads []float32) error { return dist.AllReduce(grads[:pick([]int{1, 2, 3})], dist.Avg) },
+	"error": func([]float32) error {
+		_, err := os.Open("shard-5")
+		return fmt.Errorf("load batch: %w", err)
+	},
+	"exit": func([]float32) error {
+		fmt.Fprintln(os.Stderr, "out of luck")
+		os.Exit(3)
+		return nil
+	},
+	"kill": func([]float32) error {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	},
+	"hang":     func([]float32) error { return load() },
+	"mismatch": func(grads []float32) error { return dist.AllReduce(grads[1:], dist.Avg) },
+}
+
+func pick(order []int) int { return order[len(order)+2] }
+
+// load takes longer than others wait for it.
+func load() error {
+	time.Sleep(patience)
+	return nil
+}
+
+// playFailing is a program as users write it.
+func playFailing(text string) {
+	var way string
+	var culprit, at int
+	if _, err := fmt.Sscan(text, &way, &culprit, &at); err != nil {
+		panic(err)
+	}
+	worker := func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		grads := make([]float32, 64)
+		for step := range steps {
+			call := func(grads []float32) error { return dist.AllReduce(grads, dist.Avg) }
+			if rank == culprit && step == at {
+				if way == "early-return" {
+					return nil
+				}
+				call = ways[way]
+			}
+			if err := call(grads); err != nil {
+				return fmt.Errorf("step %d: %w", step, err)
+			}
+		}
+		return dist.DestroyProcessGroup()
+	}
+	if err := dist.Spawn(worker); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,122 @@
+package processes
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var outcomes = flag.Int("outcomes", 1, "runs of each way in which a rank fails, under each launcher")
+
+// An outcome is what is said of a failure of rank 2. "…" stands for any text.
+type outcome struct {
+	failure  string   // one of ways, or "early return"
+	headline string   // of goccl run
+	cause    []string // lines below the headline
+	status   int      // exit status of goccl run
+	torchrun []string // one of these is what torchrun's report says: rank, exit status, message
+	last     string   // the last line of every other rank
+}
+
+var allOutcomes = []outcome{
+	{"panic", "rank 2 (pid …) was the first to fail, after …: exit status 1",
+		[]string{"panic: runtime error: index out of range [5] with length 3", "in processes.pick at failing_linux_test.go:…"}, 1,
+		[]string{"rank 2, status 1: panic: runtime error: index out of range [5] with length 3"},
+		"aborted by rank 2: …runtime error: index out of range [5] with length 3"},
+	{"error", "rank 2 (pid …) was the first to fail, after …: exit status 1",
+		[]string{"load batch: open shard-5: no such file or directory"}, 1,
+		[]string{"rank 2, status 1: …load batch: open shard-5: no such file or directory"},
+		"aborted by rank 2: …load batch: open shard-5: no such file or directory"},
+	{"exit", "rank 2 (pid …) was the first to fail, after …: exit status 3",
+		[]string{"out of luck"}, 3,
+		[]string{"rank 2, status 3: ", lost}, lost},
+	{"kill", "rank 2 (pid …) was the first to fail, after …: SIGKILL (killed)",
+		nil, 137,
+		[]string{"rank 2, status -9: ", lost}, lost},
+	{"hang", "rank 2 (pid …) was waited for in vain: the job failed after …",
+		[]string{"rank 2 was here (sleep):", "in processes.load at failing_linux_test.go:…"}, 1,
+		[]string{late}, late},
+	{"mismatch", "rank 2 (pid …) made another call than the others: the job failed after …",
+		[]string{differs}, 1,
+		[]string{differs}, differs},
+	{"early return", "rank 2 (pid …) left while others needed it: the job failed after …",
+		[]string{lost}, 1,
+		[]string{lost}, lost},
+}
+
+// Parts of the errors of the other ranks.
+const (
+	lost    = "peer lost: rank 2 (pid …) is gone"
+	late    = "timed out after 500ms…rank 2"
+	differs = "ranks disagree on count: …63 on rank 2"
+)
+
+// says reports whether a text has a line of that pattern, of this rank in place of rank 2.
+func says(text, pattern string, rank int) bool {
+	p := regexp.QuoteMeta(strings.ReplaceAll(pattern, "rank 2", fmt.Sprint("rank ", rank)))
+	return regexp.MustCompile(`(?m)` + strings.ReplaceAll(p, "…", ".*")).MatchString(text)
+}
+
+// However a rank fails, goccl run and torchrun name it and the cause, and so does every other rank.
+func TestOutcomes(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "goccl")
+	if text, err := exec.Command("go", "build", "-o", tool, "../../cmd/goccl").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	guide, err := os.ReadFile("../../docs/guides/processes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(*seed, 3))
+	table := "| rank 2 | `goccl run` says | `goccl run` | torchrun | mpirun |\n|---|---|---|---|---|\n"
+	for _, o := range allOutcomes {
+		row := o.row()
+		if !strings.Contains(string(guide), row) {
+			t.Errorf("docs/guides/processes.md has no row\n%s", row)
+		}
+		for _, by := range []starter{gocclRun{tool}, torchrun{}, mpirun{}} {
+			row += " " + o.count(t, by, random) + " |"
+		}
+		table += row + "\n"
+	}
+	t.Logf("seed %d: how often the cause was named:\n%s", *seed, table)
+}
+
+// count runs jobs that fail in this way, and returns how many of them were explained.
+func (o *outcome) count(t *testing.T, by starter, random *rand.Rand) string {
+	right, able := 0, true
+	for i := range *outcomes {
+		culprit, step := random.IntN(failingRanks), random.IntN(steps)
+		part := fmt.Sprintf("%s=%s %d %d", failingVariable, strings.ReplaceAll(o.failure, " ", "-"), culprit, step)
+		t.Run(fmt.Sprintf("%s/%T/%d/rank %d in step %d", o.failure, by, i, culprit, step), func(t *testing.T) {
+			wrong := ""
+			if wrong, able = by.start(t, o, culprit, append(clean(os.Environ()), part, "GOCCL_TIMEOUT=500ms")); !able {
+				t.Skip("it is not installed")
+			}
+			if wrong != "" {
+				t.Error(wrong)
+			} else {
+				right++
+			}
+		})
+	}
+	if !able {
+		return "not installed"
+	}
+	return fmt.Sprintf("%d of %d", right, *outcomes)
+}
+
+// row is the start of the outcome's row of the table.
+func (o *outcome) row() string {
+	text := "`" + o.headline + "`"
+	for _, line := range o.cause {
+		text += ", `" + line + "`"
+	}
+	return fmt.Sprintf("| %s | %s |", o.failure, text)
+}
