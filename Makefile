@@ -66,8 +66,8 @@ bench-check: ## compare ratios to the yardsticks with benchmarks/baseline.json; 
 bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far as they are installed
 	$(GO) run ./benchmarks/peers $(ARGS)
 
-kill: ## kill, stop and delay ranks that are processes, 1000 times, for about ten minutes
-	$(GO) test -v -count=1 -timeout 30m ./test/processes -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s $(ARGS)
+kill: ## kill, stop and delay ranks that are processes, 1000 times, and print what is said of each failure, for about fifteen minutes
+	$(GO) test -v -count=1 -timeout 30m ./test/processes -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s -outcomes 20 $(ARGS)
 
 programs: ## run thousands of random programs, on processes and on goroutines, for about fifteen minutes
 	$(GO) test -count=1 -timeout 60m ./test/processes -run 'TestRandom(Programs|Departures)' -programs 3000 -departures 2000 $(ARGS)

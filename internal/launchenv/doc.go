@@ -76,8 +76,11 @@
 //	 "kind":"error", "message":"ccl: all_reduce by direct, call 7, rank 0: aborted by rank 2: ...",
 //	 "because":"aborted", "ranks":[2]}
 //
-// The root cause of a job is the earliest report without because, or a rank that died
-// without one; otherwise the ranks that other reports name and that have none of their
+// If ranks disagree on a call, because is "mismatch" on all of them, and ranks are those whose value is
+// not that of most.
+//
+// The root cause of a job is the earliest report without because, or whose ranks include its own, or a
+// rank that died without one; otherwise the ranks that other reports name and that have none of their
 // own. cmd/goccl/internal/launcher has the whole rule.
 //
 // # Concurrency

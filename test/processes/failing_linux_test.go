@@ -62,7 +62,11 @@ func playFailing(text string) {
 		}
 		grads := make([]float32, 64)
 		for step := range steps {
-			call := func(grads []float32) error { return dist.AllReduce(grads, dist.Avg) }
+			var opts []dist.CallOption
+			if way == "hang" && step == at {
+				opts = append(opts, dist.WithCallTimeout(500*time.Millisecond))
+			}
+			call := func(grads []float32) error { return dist.AllReduce(grads, dist.Avg, opts...) }
 			if rank == culprit && step == at {
 				if way == "early-return" {
 					return nil

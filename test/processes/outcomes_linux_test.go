@@ -20,34 +20,29 @@ type outcome struct {
 	headline string   // of goccl run
 	cause    []string // lines below the headline
 	status   int      // exit status of goccl run
-	torchrun []string // one of these is what torchrun's report says: rank, exit status, message
-	last     string   // the last line of every other rank
+	torchrun string   // torchrun's report of that rank: number, exit status and message
+	last     string   // the last line of every other rank, and torchrun's report of one
 }
 
 var allOutcomes = []outcome{
 	{"panic", "rank 2 (pid …) was the first to fail, after …: exit status 1",
 		[]string{"panic: runtime error: index out of range [5] with length 3", "in processes.pick at failing_linux_test.go:…"}, 1,
-		[]string{"rank 2, status 1: panic: runtime error: index out of range [5] with length 3"},
+		"rank 2, status 1: panic: runtime error: index out of range [5] with length 3",
 		"aborted by rank 2: …runtime error: index out of range [5] with length 3"},
 	{"error", "rank 2 (pid …) was the first to fail, after …: exit status 1",
 		[]string{"load batch: open shard-5: no such file or directory"}, 1,
-		[]string{"rank 2, status 1: …load batch: open shard-5: no such file or directory"},
+		"rank 2, status 1: …load batch: open shard-5: no such file or directory",
 		"aborted by rank 2: …load batch: open shard-5: no such file or directory"},
 	{"exit", "rank 2 (pid …) was the first to fail, after …: exit status 3",
-		[]string{"out of luck"}, 3,
-		[]string{"rank 2, status 3: ", lost}, lost},
+		[]string{"out of luck"}, 3, "rank 2, status 3: ", lost},
 	{"kill", "rank 2 (pid …) was the first to fail, after …: SIGKILL (killed)",
-		nil, 137,
-		[]string{"rank 2, status -9: ", lost}, lost},
+		nil, 137, "rank 2, status -9: ", lost},
 	{"hang", "rank 2 (pid …) was waited for in vain: the job failed after …",
-		[]string{"rank 2 was here (sleep):", "in processes.load at failing_linux_test.go:…"}, 1,
-		[]string{late}, late},
+		[]string{"rank 2 was here (sleep):", "in processes.load at failing_linux_test.go:…"}, 1, late, late},
 	{"mismatch", "rank 2 (pid …) made another call than the others: the job failed after …",
-		[]string{differs}, 1,
-		[]string{differs}, differs},
+		[]string{differs}, 1, differs, differs},
 	{"early return", "rank 2 (pid …) left while others needed it: the job failed after …",
-		[]string{lost}, 1,
-		[]string{lost}, lost},
+		[]string{lost}, 1, lost, lost},
 }
 
 // Parts of the errors of the other ranks.
@@ -96,7 +91,7 @@ func (o *outcome) count(t *testing.T, by starter, random *rand.Rand) string {
 		part := fmt.Sprintf("%s=%s %d %d", failingVariable, strings.ReplaceAll(o.failure, " ", "-"), culprit, step)
 		t.Run(fmt.Sprintf("%s/%T/%d/rank %d in step %d", o.failure, by, i, culprit, step), func(t *testing.T) {
 			wrong := ""
-			if wrong, able = by.start(t, o, culprit, append(clean(os.Environ()), part, "GOCCL_TIMEOUT=500ms")); !able {
+			if wrong, able = by.start(t, o, culprit, append(clean(os.Environ()), part)); !able {
 				t.Skip("it is not installed")
 			}
 			if wrong != "" {

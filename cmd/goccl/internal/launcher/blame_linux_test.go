@@ -59,7 +59,17 @@ var culprits = map[string]culprit{
 	}, CauseFailed, "\n  fatal error: sync: unlock of unlocked mutex\n    in launcher."},
 	"return": {func() error { return errReturn }, CauseLeft, "left while others needed it"},
 	"sleep":  {sleepy, CauseSilent, "\n  rank 2 was here (sleep):\n    in launcher.sleepy at blame_linux_test.go:"},
-	"spin":   {busy, CauseSilent, "\n    in launcher.busy at blame_linux_test.go:"},
+	"leave and sleep": {func() error {
+		if err := dist.DestroyProcessGroup(); err != nil {
+			return err
+		}
+		return sleepy()
+	}, CauseLeft, "\n  rank 2 was here (sleep):\n    in launcher.sleepy at blame_linux_test.go:"},
+	"SIGABRT": {func() error {
+		go func() { _ = syscall.Kill(os.Getpid(), syscall.SIGABRT) }()
+		return sleepy()
+	}, CauseFailed, "\n  SIGABRT: abort\n"},
+	"spin": {busy, CauseSilent, "\n    in launcher.busy at blame_linux_test.go:"},
 	"await a goroutine": {func() error {
 		over := make(chan error)
 		go func() { over <- sleepy() }()

@@ -33,8 +33,8 @@
 // Both images are started with a name that Reexecuted recognises, so a program that runs
 // jobs must call Reexecuted first.
 //
-// Output goes through the launcher line by line, or directly to files. The last lines of a
-// rank are kept for the error of the job.
+// Output goes through the launcher line by line, also to files if Job.Tee names a directory, or directly
+// to files. The last lines of a rank and the message of a crash are kept for the error of the job.
 //
 // # Concurrency
 //
@@ -52,7 +52,10 @@
 // the first rank to end: ranks that use goccl report why they fail (see
 // package internal/launchenv), each to a file in a directory of the job; function blame
 // evaluates the reports. Before the SIGTERM a rank to blame has half a second to end by
-// itself, since its end and its output are the best information. A
+// itself, since its end and its output are the best information. A rank that others have waited
+// for, and that handles SIGQUIT, gets it in place of SIGTERM, since Go programs then write
+// their stacks. The launcher keeps these for the error and shows none of them; the
+// status with which that rank ends is not its own. A
 // signal to the launcher is forwarded to all groups; after the grace period, or at
 // a second interrupt, they are killed. If the job cannot start, the error is a
 // *RefusedError. Both errors have an exit status for the program.

@@ -30,8 +30,8 @@ type EndedError struct {
 	// Output are the last lines of First, from the stream of that name, unless it crashed.
 	Output     []string
 	OutputName string
-	// Crash is the message of the Go runtime when it ended First, or empty, and Stack the goroutine
-	// that made it do so, or nil.
+	// Crash is the message of the Go runtime when it ended First, and Stack the goroutine that made it do
+	// so; nil otherwise.
 	Crash []string
 	Stack *launchenv.Goroutine
 	// Places are where the ranks in Blamed were that others waited for, as far as they showed it.
@@ -79,7 +79,11 @@ func (r Rank) how() string {
 	if r.Signal != 0 {
 		return fmt.Sprintf("%s (%v)", signalName(r.Signal), r.Signal)
 	}
-	return fmt.Sprintf("exit status %d", r.Exit)
+	how := fmt.Sprintf("exit status %d", r.Exit)
+	if name := signalName(syscall.Signal(r.Exit - statusSignal)); r.Exit > statusSignal && strings.HasPrefix(name, "SIG") {
+		how += " (128 + " + name + ")" // as of a shell whose program the signal has ended
+	}
+	return how
 }
 
 // fate describes how a rank that was not the first to fail ended.
@@ -206,12 +210,8 @@ func (e *EndedError) writeCause(b *strings.Builder) {
 	}
 	switch {
 	case len(e.Crash) > 0:
-		var frames []launchenv.Frame
-		if e.Stack != nil {
-			frames = launchenv.OwnFrames(e.Stack.Frames)
-		}
-		writeMessage(b, e.Crash, frames)
-		if e.Stack != nil && e.Stack.Creator != nil && e.Stack.Creator.IsOwn() {
+		writeMessage(b, e.Crash, launchenv.OwnFrames(e.Stack.Frames))
+		if e.Stack.Creator != nil && e.Stack.Creator.IsOwn() {
 			fmt.Fprintf(b, "\n    in goroutine %d, started in %v", e.Stack.Number, e.Stack.Creator)
 		}
 	case len(output) > 0:

@@ -124,7 +124,7 @@ func TestEndedError(t *testing.T) {
   rank 5: killed, because it had not ended
   rank 6: ended before, with exit status 0`)
 	require.Equal(t, 3, e.ExitCode())
-	e.Output, e.Crash = nil, []string{"panic: no", "\tpanic: yes"}
+	e.Output, e.Crash, e.Stack = nil, []string{"panic: no", "\tpanic: yes"}, &launchenv.Goroutine{}
 	require.Contains(t, e.Error(), "exit status 3\n  panic: no\n  \tpanic: yes\n  ranks 0, 2-3")
 	own, runtime := launchenv.Frame{Function: "main.f", File: "/x/a.go", Line: 7}, launchenv.Frame{Function: "runtime.throw", File: "/go/panic.go", Line: 8}
 	e.Stack = &launchenv.Goroutine{Number: 34, Frames: slices.Concat([]launchenv.Frame{runtime}, slices.Repeat([]launchenv.Frame{own}, 12)), Creator: &own}

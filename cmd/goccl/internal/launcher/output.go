@@ -139,15 +139,18 @@ const (
 
 func (t *tail) add(p []byte) {
 	p = p[max(0, len(p)-tailBytes):]
-	if keep := tailBytes - len(p); len(*t) > keep {
-		*t = append((*t)[:0], (*t)[len(*t)-keep:]...)
+	if len(*t)+len(p) > 2*tailBytes { // seldom, so that a line costs little
+		*t = append((*t)[:0], t.end()...)
 	}
 	*t = append(*t, p...)
 }
 
+// end returns the last bytes.
+func (t tail) end() []byte { return t[max(0, len(t)-tailBytes):] }
+
 // text returns the last lines.
 func (t tail) text() []string {
-	text := strings.TrimRight(string(t), "\n")
+	text := strings.TrimRight(string(t.end()), "\n")
 	if text == "" {
 		return nil
 	}
@@ -167,11 +170,14 @@ const crashBytes = 1 << 20
 const stacksStart = "SIGQUIT: quit"
 
 // crashStarts are the beginnings of crashes.
-var crashStarts = [][]byte{[]byte("panic: "), []byte("fatal error: "), []byte("SIGABRT: abort"), []byte(stacksStart)}
+var crashStarts = []string{
+	"panic: ", "fatal error: ", stacksStart, "SIGABRT: abort", "SIGSEGV: segmentation violation", "SIGBUS: bus error",
+	"SIGILL: illegal instruction", "SIGFPE: floating-point exception",
+}
 
 // add processes the next line.
 func (c *crash) add(line []byte) {
-	starts := slices.ContainsFunc(crashStarts, func(start []byte) bool { return bytes.HasPrefix(line, start) })
+	starts := slices.ContainsFunc(crashStarts, func(start string) bool { return bytes.HasPrefix(line, []byte(start)) })
 	switch {
 	case starts:
 		*c = (*c)[:0]
@@ -210,5 +216,5 @@ func contentsOf(f *os.File, offset int64) (last tail, before, stacks crash) {
 	for line := range bytes.Lines(read(offset, min(info.Size(), offset+crashBytes))) {
 		stacks.add(bytes.TrimSuffix(line, []byte("\n")))
 	}
-	return tail(end[max(0, len(end)-tailBytes):]), before, stacks
+	return tail(end).end(), before, stacks
 }

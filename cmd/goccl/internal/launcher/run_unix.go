@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -490,7 +491,7 @@ func (l *launcher) end(s syscall.Signal) {
 			if r.running {
 				r.Asked = s
 			}
-			if s != syscall.SIGTERM || !l.isAwaited(i) || !r.ask() {
+			if s != syscall.SIGTERM || r.stacks || !l.isAwaited(i) || !r.ask() {
 				signalGroup(r.PID, s)
 			}
 		}
@@ -579,9 +580,9 @@ func (r *rank) show(e *EndedError, i int) {
 			}
 			last, crash, stacks = contentsOf(r.files[k], until)
 		}
-		if k == 1 && r.stacks {
+		if k == 1 && (r.stacks || r.stopped) {
 			_, all := stacks.message()
-			if place, ok := placeOf(i, all); r.stopped || ok {
+			if place, ok := placeOf(i, all); ok || r.stopped {
 				place.Stopped = r.stopped
 				e.Places = append(e.Places, place)
 			}
@@ -589,12 +590,13 @@ func (r *rank) show(e *EndedError, i int) {
 		if i != e.First || len(e.Output) > 0 || len(e.Crash) > 0 {
 			continue
 		}
-		if e.Output, e.OutputName = last.text(), streamNames[k]; len(crash) > 0 && r.crashed(e.Output) {
-			lines, all := crash.message()
-			e.Output, e.Crash = nil, lines
-			if len(all) > 0 {
-				e.Stack = &all[0]
+		e.Output, e.OutputName = last.text(), streamNames[k]
+		if lines, all := crash.message(); len(all) > 0 && r.crashed(e.Output) {
+			if strings.HasPrefix(lines[0], "SIG") {
+				place, _ := placeOf(i, all) // a signal may come anywhere
+				all = append(place.Goroutines, all...)
 			}
+			e.Output, e.Crash, e.Stack = nil, lines, &all[0]
 		}
 	}
 }

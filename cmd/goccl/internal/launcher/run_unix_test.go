@@ -340,6 +340,9 @@ func TestDeathBySignal(t *testing.T) {
 	require.Equal(t, 1, e.First)
 	require.Equal(t, 137, e.ExitCode())
 	require.Contains(t, e.Error(), ": SIGKILL (killed)")
+	require.Equal(t, "exit status 137 (128 + SIGKILL)", Rank{Exit: 137}.how())
+	require.Equal(t, "exit status 255", Rank{Exit: 255}.how())
+	require.Equal(t, "exit status 128", Rank{Exit: 128}.how())
 }
 
 // A rank that ends with 0 does not end the others; one that Run ended is not a failure of its own.

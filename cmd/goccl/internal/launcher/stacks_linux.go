@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,10 +57,12 @@ func handles(pid int, s syscall.Signal) bool {
 	return err == nil && mask&(1<<(s-1)) != 0
 }
 
-// isStopped reports whether a signal or a debugger has stopped a process.
-func isStopped(pid int) bool {
-	state := statusOf(pid, "State")
-	return strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t")
+// isStopped reports whether a signal or a debugger has stopped a process of a group.
+func isStopped(group int) bool {
+	return slices.ContainsFunc(processesOf(group), func(pid int) bool {
+		state := statusOf(pid, "State")
+		return strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t")
+	})
 }
 
 // statusOf returns a field of a process's status, or "".
