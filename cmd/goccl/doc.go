@@ -8,7 +8,12 @@
 //	goccl run -n 4 PROGRAM ...       a program as several ranks, each a process
 //	goccl doctor                     what this machine allows, and what is in the way
 //	goccl doctor --clean             remove what dead jobs have left in /dev/shm
+//	goccl help bench                 the flags of a command
+//	goccl --version                  the version of the program
+//	goccl completion bash            a script that completes command lines
+//	goccl man                        the manual page
 //
+// docs/guides/command.md has how to install it, and its exit statuses;
 // docs/guides/configuration.md shows `goccl explain` at work, docs/guides/benchmarking.md `goccl
 // bench`, with the fields of their JSON, and docs/guides/processes.md `goccl run` and `goccl
 // doctor`.

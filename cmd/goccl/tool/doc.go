@@ -43,8 +43,8 @@
 // # Failure
 //
 // Results go to standard output, errors to standard error. The exit status is 0 on
-// success, also if calls are rejected, since that is the answer; 80 for invalid flags; and
-// 1 if
+// success, also if calls are rejected, since that is the answer; 2 for a mistake in the
+// command line; and 1 if
 //
 //   - the configuration is invalid or allows no group,
 //   - a measured result is wrong, or nothing could be measured,

@@ -160,6 +160,6 @@ func TestRunUsage(t *testing.T) {
 	} {
 		require.Contains(t, failed(t, 2, append([]string{"run"}, strings.Fields(line)...)...), want, line)
 	}
-	require.Contains(t, failed(t, 80, "explain", "--colour"), "unknown flag --colour")
+	require.Contains(t, failed(t, 2, "explain", "--colour"), "unknown flag --colour")
 	require.Contains(t, printed(t, "run", "--help"), "Number of processes to start.")
 }

@@ -21,24 +21,21 @@ func Main() {
 
 // run runs the program and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
-	var command struct {
-		Bench   benchCommand   `cmd:"" help:"Time collectives, beside the yardsticks of the same run."`
-		Doctor  doctorCommand  `cmd:"" help:"Show what this machine allows, what is in the way, and how fast it is."`
-		Explain explainCommand `cmd:"" help:"Show which algorithm does which call, why, and at what cost."`
-		Run     runCommand     `cmd:"" help:"Start a program as several ranks, each a process, and wait for all."`
-	}
 	ended := false
-	parser := kong.Must(&command,
-		kong.Name("goccl"),
-		kong.Description("Collective communication for Go: the tool."),
+	parser := newParser(
+		kong.Vars{"version": version()},
 		kong.Writers(stdout, stderr),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.BindTo(stdout, (*io.Writer)(nil)),
 		kong.Bind(bars{stderr}),
 		kong.Exit(func(code int) { status, ended = code, true }),
 	)
+	if len(args) > 0 && args[0] == asks {
+		parser.FatalIfErrorf(complete(stdout, parser.Model, args[1:]))
+		return status
+	}
 	call, err := parser.Parse(args)
-	if ended { // by --help
+	if ended { // by --help or --version
 		return status
 	}
 	if err == nil {
@@ -47,10 +44,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 	if err == nil {
 		err = call.Run()
 	}
-	parser.FatalIfErrorf(err)
-	var usage *kong.ParseError
-	if errors.As(err, &usage) && usage.Context.Selected() != nil && usage.Context.Selected().Name == "run" {
-		return 2 // as in shells and launchers: 80 could be a rank's
+	if usage, wrong := errors.AsType[*kong.ParseError](err); wrong {
+		err = usageError{usage}
 	}
+	parser.FatalIfErrorf(err)
 	return status
 }
+
+// newParser returns the parser of the program.
+func newParser(options ...kong.Option) *kong.Kong {
+	var command struct {
+		Version kong.VersionFlag `help:"Show the version of the program, and of Go."`
+
+		Bench      benchCommand      `cmd:"" help:"Time collectives, beside the yardsticks of the same run."`
+		Completion completionCommand `cmd:"" help:"Print a script that completes command lines of a shell."`
+		Doctor     doctorCommand     `cmd:"" help:"Show what this machine allows, what is in the way, and how fast it is."`
+		Explain    explainCommand    `cmd:"" help:"Show which algorithm does which call, why, and at what cost."`
+		Help       helpCommand       `cmd:"" help:"Show the flags of a command, like its --help."`
+		Man        manCommand        `cmd:"" help:"Print the manual page."`
+		Run        runCommand        `cmd:"" help:"Start a program as several ranks, each a process, and wait for all."`
+	}
+	return kong.Must(&command, append(options,
+		kong.Name("goccl"),
+		kong.Description("Collective communication for Go: the tool."))...)
+}
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+// ExitCode implements kong.ExitCoder with the status of shells and launchers.
+func (usageError) ExitCode() int { return 2 }

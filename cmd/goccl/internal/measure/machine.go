@@ -39,7 +39,7 @@ func ThisMachine() Machine {
 		Arch:       runtime.GOARCH,
 		Kernel:     Contents("/proc/sys/kernel/osrelease"),
 		Go:         runtime.Version(),
-		Revision:   revision(),
+		Revision:   Revision(),
 		Load:       load(),
 		ClockNS:    clockTime(),
 	}
@@ -110,7 +110,9 @@ func Contents(file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-func revision() string {
+// Revision returns the revision of the source from which this program was built, with a + if that was modified; "" if it
+// is unknown.
+func Revision() string {
 	if BuildSetting("vcs.modified") == "true" {
 		return BuildSetting("vcs.revision") + "+"
 	}
