@@ -189,11 +189,6 @@ func (c *benchCommand) measure(ctx context.Context, stdout io.Writer, bars bars,
 			return err
 		}
 	}
-	if len(jobs) > 1 { // before anything is measured
-		if _, err := resolved(jobs, plan.Ranks); err != nil {
-			return err
-		}
-	}
 	document := measure.NewDocument(found)
 	table := newBenchTable(stdout, bars, document)
 	for _, job := range jobs {
@@ -229,25 +224,6 @@ func loadJobs(jobs []*measure.Job) (found measure.Config, err error) {
 	return found, nil
 }
 
-// resolved returns the settings of each job for each number of ranks.
-func resolved(jobs []*measure.Job, ranks []int) (all [][]*config.Settings, err error) {
-	for _, job := range jobs {
-		var of []*config.Settings
-		for _, n := range ranks {
-			settings, err := job.Resolve(n)
-			switch {
-			case err != nil && len(jobs) > 1:
-				return nil, fmt.Errorf("%v cannot have %d ranks: %w", job, n, err)
-			case err != nil:
-				return nil, err
-			}
-			of = append(of, settings)
-		}
-		all = append(all, of)
-	}
-	return all, nil
-}
-
 // noTwins returns an error if a flag names a value twice.
 func noTwins[T comparable](flag string, values []T) error {
 	for i, v := range values {
@@ -275,7 +251,7 @@ func (c *benchCommand) write(stdout io.Writer, d *measure.Document) error {
 	return writeFiles(stdout,
 		output{c.CSV, func(path string) error { return writeCSV(path, d.Results) }},
 		output{c.JSON, d.WriteFile},
-		output{c.Plot, func(path string) error { return chart.Save(path, d.Results) }})
+		output{c.Plot, func(path string) error { return chart.Save(path, d) }})
 }
 
 // output is a file that a command writes. The path "" stands for none.
@@ -322,10 +298,13 @@ func judge(results []measure.Result) error {
 	}
 	switch {
 	case wrong > 0:
-		return fmt.Errorf("%d rows have wrong results: see the column errors", wrong)
+		return fmt.Errorf("%d rows have wrong results", wrong)
 	case len(results) > 0 && !measured:
-		reason := results[0].Rows[slices.IndexFunc(results[0].Rows, func(r measure.Row) bool { return r.Refused != "" })].Refused
-		return fmt.Errorf("nothing was measured: %s", reason)
+		for _, row := range results[0].Rows {
+			if reason := cmp.Or(row.Refused, row.Failed); reason != "" {
+				return fmt.Errorf("nothing was measured: %s", reason)
+			}
+		}
 	}
 	return nil
 }

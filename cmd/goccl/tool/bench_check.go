@@ -78,8 +78,7 @@ func (c *benchCommand) check(ctx context.Context, stdout io.Writer, bars bars) e
 		table = append(table, r.cells())
 	}
 	var out bytes.Buffer
-	out.WriteString("\n")
-	writeTable(&out, table)
+	writeCases(&out, table)
 	fmt.Fprintf(&out, aboutCheck, slowdown, barrierSlowdown)
 	_, err = stdout.Write(out.Bytes())
 	return errors.Join(err, judge(g.document.Results), g.judge(rows))

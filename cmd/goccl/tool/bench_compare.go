@@ -38,11 +38,17 @@ func compareFiles(stdout io.Writer, before, after string) error {
 	for _, p := range pairs(a, b) {
 		rows = append(rows, p.cells())
 	}
-	out.WriteString("\n")
-	writeTable(&out, rows)
+	writeCases(&out, rows)
 	out.WriteString(aboutCompare)
 	_, err = stdout.Write(out.Bytes())
 	return err
+}
+
+// writeCases writes a table of cases under a caption with what is alike in all of them.
+func writeCases(out *bytes.Buffer, rows [][]string) {
+	caption, rows := withoutConstants(rows, caseColumns)
+	fmt.Fprintf(out, "\ncalls: %s\n\n", caption)
+	writeTable(out, rows)
 }
 
 const aboutCompare = `

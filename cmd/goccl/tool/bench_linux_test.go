@@ -119,12 +119,37 @@ func TestSweepOfCombinations(t *testing.T) {
 	require.NoError(t, err, "%s", stderr)
 	require.Contains(t, string(done), "8 cells, 8 of them done already")
 
-	writeFile(t, "wrong.yaml", strings.Replace(text, "torus_2d:2x1", "torus_2d:3x1", 1))
-	c, stderr = program(t, "bench", "--sweep=wrong.yaml")
-	_, err = c.Output()
-	require.Error(t, err)
-	require.Contains(t, stderr.String(), "a.yaml, torus_2d:3x1 over local cannot have 2 ranks: ")
-	require.NoDirExists(t, "wrong-results")
+	writeFile(t, "some.yaml", strings.Replace(text, "torus_2d:2x1", "torus_2d:3x1", 1))
+	c, stderr = program(t, "bench", "--sweep=some.yaml")
+	done, err = c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Equal(t, 16, strings.Count(string(done), " refused: "), "a torus of three ranks cannot have two: rows, and the sweep goes on")
+	page, err = os.ReadFile("some-results/report.html")
+	require.NoError(t, err)
+	require.Equal(t, 16, strings.Count(string(page), ">refused: "))
+	c, stderr = program(t, "bench", "--sweep=some.yaml")
+	done, err = c.Output()
+	require.NoError(t, err, "%s", stderr)
+	require.Contains(t, string(done), "8 cells, 8 of them done already")
+}
+
+// A cell that fails is a row with its error; the others are measured, and the same command tries it again.
+func TestSweepWithFailures(t *testing.T) {
+	alone(t)
+	writeFile(t, "ccl.yaml", "version: 1\nalgorithms: {deadly: {module: deadly}, direct: {module: direct}}\ndefaults: {algorithm: direct, transport: shm}\n"+
+		"rules: [{bytes: \"1KiB-1KiB\", algorithm: deadly}, {algorithm: direct}]\n")
+	writeFile(t, "a.yaml", "version: 1\nalgorithms: auto\nranks: 2\nbytes: [64, 1KiB, 4KiB]\ntime: 1ms\nwarmup: 0\nmin_calls: 2\nmax_calls: 2\n")
+	for _, before := range []string{"0", "2"} {
+		c, stderr := program(t, "bench", "--sweep=a.yaml")
+		text, err := c.Output()
+		require.Error(t, err)
+		require.Equal(t, 1, c.ProcessState.ExitCode())
+		require.Contains(t, string(text), "3 cells, "+before+" of them done already")
+		require.Regexp(t, `(?m)^ +1KiB auto +failed: rank 1 \(pid \d+\).*SIGKILL`, string(text))
+		require.Regexp(t, `(?m)^ +4KiB auto \(direct\) +[0-9]`, string(text))
+		require.Contains(t, stderr.String(), "1 of 3 cells failed: the same command tries them again")
+		require.FileExists(t, "a-results/report.html")
+	}
 }
 
 // The ranks of a launcher measure together, and rank 0 prints and writes the files.
@@ -204,7 +229,7 @@ func TestBenchProcessesInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.Start())
 		lines := bufio.NewScanner(stdout)
-		for lines.Scan() && !strings.Contains(lines.Text(), "float32     sum") { // a row: all ranks are there
+		for lines.Scan() && !strings.Contains(lines.Text(), "KiB auto ") && !strings.Contains(lines.Text(), " 4 auto ") { // a row: all ranks are there
 		}
 		require.NoError(t, c.Process.Signal(os.Interrupt))
 		for lines.Scan() {

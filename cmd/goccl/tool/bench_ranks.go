@@ -26,15 +26,16 @@ type ranks struct {
 	stderr    io.Writer
 }
 
-// measure measures a case on ranks of the transport that the job or its configuration asks for.
+// measure measures a case on ranks of the transport that the job or its configuration asks for. A case that the job
+// cannot measure has rows that tell why.
 func (r *ranks) measure(ctx context.Context, job *measure.Job, c measure.Case) (measure.Result, error) {
+	settings, err := job.Possible(c)
+	if err != nil {
+		return job.Unmeasured(c, func(row *measure.Row) { row.Refused = err.Error() }), nil
+	}
 	if r.team != nil {
 		job.Team = r.team
 		return job.Measure(ctx, c)
-	}
-	settings, err := job.Resolve(c.Ranks)
-	if err != nil {
-		return measure.Result{}, err
 	}
 	if settings.Transport() != shm.Name {
 		return job.Measure(ctx, c)
@@ -185,6 +186,9 @@ func (r *ranks) answer(ctx context.Context, stdin io.Reader, stdout io.Writer) e
 func loadJob(j *measure.Job) (found measure.Config, err error) {
 	if j.Config, found, err = loadConfig(j.File); err == nil {
 		err = j.Vary()
+	}
+	if err == nil {
+		err = j.Check()
 	}
 	return found, err
 }

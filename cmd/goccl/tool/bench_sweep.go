@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/cmd/goccl/internal/sweep"
 )
@@ -30,11 +30,16 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars, h
 	if len(file.Configs) > 0 {
 		found.FoundBy = "the sweep file"
 	}
-	settings, err := resolved(jobs, file.Plan.Ranks)
-	if err != nil {
-		return err
+	var settings []*config.Settings
+	var held []sweep.Held
+	for _, job := range jobs {
+		of := possible(job, file.Plan.Ranks)
+		settings = append(settings, of...)
+		if len(of) > 0 {
+			held = append(held, sweep.Held{Of: job.String(), Settings: of[0]})
+		}
 	}
-	store, err := sweep.Open(c.outDir(), sweep.NewFingerprint(file, slices.Concat(settings...)), c.Fresh)
+	store, err := sweep.Open(c.outDir(), sweep.NewFingerprint(file, settings), c.Fresh)
 	if err != nil {
 		return err
 	}
@@ -55,25 +60,41 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars, h
 	}
 	fmt.Fprintf(stdout, "sweep          %s: %d cells, %d of them done already\n", c.Sweep, cells, done)
 	table := newBenchTable(stdout, bars, document)
+	failed := 0
 	for i, job := range jobs {
 		err = table.measureAll(file.Plan.Cases(), func(cell measure.Case) (measure.Result, error) {
 			r, there, err := store.Load(i, cell)
-			if err == nil && !there {
-				if r, err = hosts.measure(ctx, job, cell); err == nil {
-					err = store.Save(i, r)
-				}
+			if err != nil || there {
+				return r, err
 			}
-			return r, err
+			if r, err = hosts.measure(ctx, job, cell); err == nil {
+				return r, store.Save(i, r)
+			}
+			if ctx.Err() != nil {
+				return r, err
+			}
+			failed++ // and the sweep goes on with other cells
+			return job.Unmeasured(cell, func(row *measure.Row) { row.Failed = err.Error() }), nil
 		})
 		if err != nil {
-			return fmt.Errorf("%w; %d of %d cells are done, and the same command continues from there", err, len(document.Results), cells)
+			return fmt.Errorf("%w; %d of %d cells are done, and the same command continues from there", err, len(document.Results)-failed, cells)
 		}
 	}
-	var held []sweep.Held
-	for i, job := range jobs {
-		held = append(held, sweep.Held{Of: job.String(), Settings: settings[i][0]})
+	err = errors.Join(writeReport(stdout, store, file, document, held), judge(document.Results))
+	if failed > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d cells failed: the same command tries them again", failed, cells))
 	}
-	return errors.Join(writeReport(stdout, store, file, document, held), judge(document.Results))
+	return err
+}
+
+// possible returns the settings of a job for the numbers of ranks that its configuration and topology allow.
+func possible(job *measure.Job, ranks []int) (all []*config.Settings) {
+	for _, n := range ranks {
+		if settings, err := job.Resolve(n); err == nil {
+			all = append(all, settings)
+		}
+	}
+	return all
 }
 
 func (c *benchCommand) outDir() string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/schollz/progressbar/v3"
@@ -22,6 +21,7 @@ type benchTable struct {
 	bar      *progressbar.ProgressBar
 	document *measure.Document
 	section  []measure.Result
+	columns  []benchColumn // of the section
 }
 
 // newBenchTable prints the head: machine, configuration and clock.
@@ -58,79 +58,122 @@ func (t *benchTable) measureAll(cases []measure.Case, one func(measure.Case) (me
 	return nil
 }
 
-// benchColumns are the columns of the table, with their units.
-var benchColumns = []struct {
+// benchColumn is a column of the table. It has no unit if it is a ratio.
+type benchColumn struct {
 	name, unit string
-	width      int
-}{
-	{"size", "", 8}, {"count", "", 9}, {"type", "", 10}, {"op", "", 7}, {"entry", "", -22},
-	{"p50", "us", 8}, {"p90", "us", 8}, {"p99", "us", 8}, {"min", "us", 8}, {"whole", "us", 8}, {"cpu", "cores", 5}, {"algbw", "GB/s", 7}, {"busbw", "GB/s", 7},
-	{"own copy", "us", 8}, {"peer copy", "us", 9}, {"floor", "us", 8}, {"x own", "", 6}, {"x peer", "", 6}, {"x floor", "", 7}, {"errors", "", 6},
+	width      int                     // negative: left-aligned
+	in         func(measure.Case) bool // whether the section of a case has it; nil: every one
+	cell       func(measure.Result, measure.Row) string
+}
+
+// entryColumn is the index of the column whose width depends on its entries.
+const entryColumn = 1
+
+// benchColumns fit into 120 characters. What is alike in all rows of a section is in its heading instead.
+var benchColumns = []benchColumn{
+	{"size", "", 6, hasLength, func(r measure.Result, _ measure.Row) string { return ccl.ByteSize(r.Bytes).String() }},
+	{"entry", "", -5, nil, func(_ measure.Result, row measure.Row) string { return entryText(row) }},
+	{"p50", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.P50, 4) }},
+	{"p90", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.P90, 4) }},
+	{"p99", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.P99, 4) }},
+	{"min", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.Min, 4) }},
+	{"whole", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.Whole, 4) }},
+	{"cpu", "cores", 5, nil, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.CPU) }},
+	{"busbw", "GB/s", 6, hasLength, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.BusBW, 3) }},
+	{"own", "us", 6, hasCopies, func(r measure.Result, _ measure.Row) string {
+		return measure.Digits(r.Yardstick(measure.OwnCopy).P50, 4)
+	}},
+	{"peer", "us", 6, hasCopies, func(r measure.Result, _ measure.Row) string {
+		return measure.Digits(r.Yardstick(measure.PeerCopy).P50, 4)
+	}},
+	{"floor", "us", 6, measure.Case.HasFloor, func(r measure.Result, _ measure.Row) string { return measure.Digits(r.Floor().P50, 4) }},
+	{"x own", "", 5, hasCopies, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XOwnCopy) }},
+	{"x peer", "", 6, hasCopies, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XPeerCopy) }},
+	{"x floor", "", 7, measure.Case.HasFloor, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XFloor) }},
+}
+
+func hasLength(c measure.Case) bool { return c.Bytes > 0 }
+
+func hasCopies(c measure.Case) bool { return hasLength(c) && !measure.IsOperator(c.Collective) }
+
+// columnsOf returns the columns of the section that begins with a result. Its rows have the same entries.
+func columnsOf(r measure.Result) (all []benchColumn) {
+	for i, column := range benchColumns {
+		if column.in != nil && !column.in(r.Case) {
+			continue
+		}
+		if i == entryColumn {
+			for _, row := range r.Algorithms() {
+				width := len(entryText(row))
+				if row.Entry == measure.Auto {
+					width = max(width, len("auto (small_ring)")) // of other sizes it may be another entry
+				}
+				column.width = min(column.width, -width)
+			}
+		}
+		all = append(all, column)
+	}
+	return all
 }
 
 // add prints the rows of a case.
 func (t *benchTable) add(r measure.Result) error {
 	var b strings.Builder
 	if len(t.section) == 0 || t.section[0].Section() != r.Section() {
-		b.WriteString(t.yardsticks())
-		t.section = nil
-		b.WriteString("\n" + r.Heading())
-		if r.Config != "" && r.Config != t.document.Config.File {
-			b.WriteString(", " + r.Config)
-		}
-		b.WriteString("\n")
-		var names, units []string
-		for _, column := range benchColumns {
-			names, units = append(names, column.name), append(units, column.unit)
-		}
-		b.WriteString(benchLine(names) + benchLine(units))
+		b.WriteString(t.closing())
+		t.section, t.columns = nil, columnsOf(r)
+		b.WriteString("\n" + t.document.Heading(r) + "\n")
+		t.line(&b, func(c benchColumn) string { return c.name }, "")
+		t.line(&b, func(c benchColumn) string { return c.unit }, "")
 	}
 	t.section = append(t.section, r)
 	for _, row := range r.Algorithms() {
-		b.WriteString(benchLine(benchCells(r, row)))
+		t.row(&b, r, row)
 	}
 	_ = t.bar.Clear()
 	_, err := io.WriteString(t.out, b.String())
 	return err
 }
 
-// end prints the yardsticks of the last section.
+// row writes the row of an algorithm, with the reason instead of the numbers if it was not measured.
+func (t *benchTable) row(b *strings.Builder, r measure.Result, row measure.Row) {
+	note := ""
+	switch {
+	case row.Refused != "":
+		note = "refused: " + withoutShape(r.Collective, row.Refused)
+	case row.Failed != "":
+		note = "failed: " + row.Failed
+	case row.Errors > 0:
+		note = fmt.Sprintf("%d wrong elements", row.Errors)
+	}
+	unmeasured := row.Refused != "" || row.Failed != ""
+	t.line(b, func(c benchColumn) string {
+		if unmeasured && c.name != "size" && c.name != "entry" {
+			return ""
+		}
+		return c.cell(r, row)
+	}, note)
+}
+
+// line writes a line of cells and a note behind them.
+func (t *benchTable) line(b *strings.Builder, cell func(benchColumn) string, note string) {
+	var cells []string
+	for _, c := range t.columns {
+		if text := cell(c); text != "" || note == "" {
+			cells = append(cells, fmt.Sprintf("%*s", c.width, text))
+		}
+	}
+	if note != "" {
+		cells = append(cells, note)
+	}
+	b.WriteString(strings.TrimRight(strings.Join(cells, " "), " ") + "\n")
+}
+
+// end prints the line below the last section.
 func (t *benchTable) end() {
 	_ = t.bar.Clear()
-	fmt.Fprint(t.out, t.yardsticks())
+	fmt.Fprint(t.out, t.closing())
 	t.section = nil
-}
-
-func benchLine(cells []string) string {
-	var b strings.Builder
-	for i, cell := range cells {
-		if i > 0 {
-			b.WriteString(" ")
-		}
-		if i < len(benchColumns) {
-			fmt.Fprintf(&b, "%*s", benchColumns[i].width, cell)
-		} else {
-			b.WriteString(cell)
-		}
-	}
-	return strings.TrimRight(b.String(), " ") + "\n"
-}
-
-// benchCells returns the cells of an algorithm's row, or the reason instead of the
-// numbers if it was rejected.
-func benchCells(r measure.Result, row measure.Row) []string {
-	size, count := "-", "-"
-	if r.Bytes > 0 {
-		size, count = ccl.ByteSize(r.Bytes).String(), strconv.Itoa(r.Count())
-	}
-	cells := []string{size, count, orDash(r.DType), orDash(r.Op), entryText(row)}
-	if row.Refused != "" {
-		return append(cells, "refused: "+withoutShape(r.Collective, row.Refused))
-	}
-	return append(cells, measure.Digits(row.P50, 4), measure.Digits(row.P90, 4), measure.Digits(row.P99, 4), measure.Digits(row.Min, 4),
-		measure.Digits(row.Whole, 4), measure.Multiple(row.CPU), measure.Digits(row.AlgBW, 3), measure.Digits(row.BusBW, 3),
-		measure.Digits(r.Yardstick(measure.OwnCopy).P50, 4), measure.Digits(r.Yardstick(measure.PeerCopy).P50, 4), measure.Digits(r.Floor().P50, 4),
-		measure.Multiple(row.XOwnCopy), measure.Multiple(row.XPeerCopy), measure.Multiple(row.XFloor), strconv.Itoa(row.Errors))
 }
 
 // entryText returns the entry of a row, for auto with the chosen one.
@@ -141,9 +184,25 @@ func entryText(row measure.Row) string {
 	return orDash(row.Name())
 }
 
-// yardsticks returns the section's yardsticks that do not depend on the length: if they
-// vary, the machine does.
-func (t *benchTable) yardsticks() string {
+// closing returns the line below a section: whether its results are right, what the bandwidths are to each other, and the
+// yardsticks that do not depend on the length. If these vary, the machine does.
+func (t *benchTable) closing() string {
+	about, verified, wrong := "", false, 0
+	for _, r := range t.section {
+		for _, row := range r.Algorithms() {
+			verified = verified || r.Bytes > 0 && row.Calls > 0
+			wrong += row.Errors
+		}
+	}
+	switch {
+	case wrong > 0:
+		about = fmt.Sprintf("%d elements are wrong; ", wrong)
+	case verified:
+		about = "all elements are right; "
+	}
+	if verified && t.section[0].BusFactor() != 1 {
+		about += fmt.Sprintf("busbw is %.3g algbw; ", t.section[0].BusFactor())
+	}
 	var parts []string
 	for _, y := range []struct{ name, words string }{
 		{measure.Barrier, "barrier"}, {measure.CoreToCore, "core to core, one way"},
@@ -162,5 +221,5 @@ func (t *benchTable) yardsticks() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "in the same rounds: " + strings.Join(parts, "; ") + "\n"
+	return about + "in the same rounds: " + strings.Join(parts, "; ") + "\n"
 }

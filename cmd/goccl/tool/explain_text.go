@@ -97,7 +97,7 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 			eager = eager || c.Eager
 		}
 	}
-	caption, rows := withoutConstants(rows)
+	caption, rows := withoutConstants(rows, inCaption)
 	fmt.Fprintf(b, "calls: %s\n\n", caption)
 	writeTable(b, rows)
 	b.WriteString("\nBYTES: of one rank's input. STEPS: messages on the longest chain in which each waits for the one before;\n" +
@@ -108,12 +108,12 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 	return calls
 }
 
-// withoutConstants omits empty columns, moves columns of inCaption with a single value to the
-// caption, and returns the caption and the remaining rows.
-func withoutConstants(all [][]string) (caption string, rows [][]string) {
+// withoutConstants omits empty columns of a table, whose first row are the heads, moves columns of inCaption with a
+// single value to the caption, and returns the caption and the remaining rows.
+func withoutConstants(all [][]string, inCaption []string) (caption string, rows [][]string) {
 	rows = make([][]string, len(all))
 	var same []string
-	for i, head := range callColumns {
+	for i, head := range all[0] {
 		var different []string
 		for _, row := range all[1:] {
 			if row[i] != "-" {

@@ -3,16 +3,13 @@ package chart
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"math"
+	"image/color"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+	"time"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -21,17 +18,11 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
-// The size of the two panels of a section.
-const (
-	width     = 26 * vg.Centimeter
-	rowHeight = 9.5 * vg.Centimeter
-)
-
-// Save draws the results into a file, as SVG or PNG by its name.
-func Save(path string, results []measure.Result) error {
-	picture, err := SVG(results)
+// Save draws all results of a document into a file, as SVG or PNG by its name.
+func Save(path string, d *measure.Document) error {
+	picture, err := SVG(d)
 	if filepath.Ext(path) == ".png" {
-		picture, err = PNG(results)
+		picture, err = PNG(d)
 	}
 	if err != nil {
 		return err
@@ -39,163 +30,107 @@ func Save(path string, results []measure.Result) error {
 	return os.WriteFile(path, picture, 0o666)
 }
 
-// SVG draws the results as an SVG document.
-func SVG(results []measure.Result) ([]byte, error) {
+// SVG draws all results of a document as an SVG document.
+func SVG(d *measure.Document) ([]byte, error) { return svg(d, rows(d)) }
+
+// Across draws as an SVG document what SVG draws of several sections together: panels over the ranks and over the
+// topologies.
+func Across(d *measure.Document) ([]byte, error) { return svg(d, across(d)) }
+
+func svg(d *measure.Document, rows []*row) ([]byte, error) {
 	var b bytes.Buffer
-	err := drawTo(results, func(height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) }, &b)
+	err := drawTo(d, rows, func(width, height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) }, &b)
 	// Fallbacks if the font is not installed.
-	text := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
-	return text, err
+	picture := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
+	return picture, err
 }
 
-// PNG draws the results as a PNG image, at 144 dots per inch.
-func PNG(results []measure.Result) ([]byte, error) {
+// PNG draws all results of a document as a PNG image, at 144 dots per inch.
+func PNG(d *measure.Document) ([]byte, error) {
 	var b bytes.Buffer
-	err := drawTo(results, func(height vg.Length) vg.CanvasWriterTo {
+	err := drawTo(d, rows(d), func(width, height vg.Length) vg.CanvasWriterTo {
 		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
 	}, &b)
 	return b.Bytes(), err
 }
 
-func drawTo(results []measure.Result, newCanvas func(height vg.Length) vg.CanvasWriterTo, b *bytes.Buffer) error {
-	var rows [][]*plot.Plot
-	for _, s := range sections(results) {
-		latency, bandwidth, err := s.panels()
-		if err != nil {
-			return err
-		}
-		rows = append(rows, []*plot.Plot{latency, bandwidth})
-	}
+// The lengths of a picture.
+const (
+	panelWidth  = 12 * vg.Centimeter
+	panelHeight = 8 * vg.Centimeter // at least; a longer legend makes it higher
+	gap         = 7 * vg.Millimeter // between the parts of a row, and between rows
+	margin      = 4 * vg.Millimeter
+	headingSize = 12
+	smallSize   = 9
+)
+
+// drawTo draws the head, and the rows below each other: a heading, both panels, and the legend beside them.
+func drawTo(d *measure.Document, rows []*row, newCanvas func(width, height vg.Length) vg.CanvasWriterTo, b *bytes.Buffer) error {
 	if len(rows) == 0 {
 		return errors.New("nothing to draw: no result has a length")
 	}
-	c := newCanvas(rowHeight * vg.Length(len(rows)))
-	tiles := draw.Tiles{
-		Rows: len(rows), Cols: 2,
-		PadLeft: 3 * vg.Millimeter, PadRight: 5 * vg.Millimeter, PadTop: 4 * vg.Millimeter, PadBottom: 3 * vg.Millimeter,
-		PadX: 8 * vg.Millimeter, PadY: 8 * vg.Millimeter,
-	}
-	whole := draw.New(c)
-	for i, row := range rows {
-		for j, panel := range row {
-			panel.Draw(tiles.At(whole, j, i))
+	head, small, heading := head(d), style(smallSize), style(headingSize)
+	small.Color = grey
+	var drawn []*drawnRow
+	var legends vg.Length // the widest
+	heights := 2*margin + vg.Length(len(head))*lineHeight(small)
+	for _, r := range rows {
+		of, err := r.draw()
+		if err != nil {
+			return err
 		}
+		drawn = append(drawn, of)
+		legends = max(legends, of.legendSize.X)
+		heights += gap + lineHeight(heading) + of.height()
+	}
+	c := newCanvas(2*margin+2*panelWidth+2*gap+legends, heights)
+	page := draw.Crop(draw.New(c), margin, -margin, margin, -margin)
+	page.SetColor(color.White)
+	page.Fill(draw.Crop(page, -margin, margin, -margin, margin).Path())
+	write := func(line string, s text.Style) {
+		page.FillText(s, vg.Point{X: page.Min.X, Y: page.Max.Y - s.Font.Size}, line)
+		page.Max.Y -= lineHeight(s)
+	}
+	for _, line := range head {
+		write(line, small)
+	}
+	for _, r := range drawn {
+		page.Max.Y -= gap
+		write(r.heading, heading)
+		at := page
+		at.Min.Y = at.Max.Y - r.height()
+		for _, panel := range r.panels {
+			at.Max.X = at.Min.X + panelWidth
+			panel.Draw(at)
+			at.Min.X = at.Max.X + gap
+		}
+		at.Min.X, at.Max.X = page.Max.X-legends, page.Max.X
+		r.legend.Draw(at)
+		page.Max.Y = at.Min.Y
 	}
 	_, err := c.WriteTo(b)
 	return err
 }
 
-// section is one row of panels.
-type section struct {
-	results []measure.Result // of different lengths
-	lines   []line
+// head describes the machine, the configuration and the day, and how to read the panels.
+func head(d *measure.Document) (lines []string) {
+	from := "configuration " + d.Config.File + " (" + d.Config.FoundBy + "), " + d.Date.UTC().Format(time.DateTime) + " UTC"
+	if d.Machine.Revision != "" {
+		from += ", revision " + d.Machine.Revision
+	}
+	return []string{d.Machine.String(), from,
+		"lines: medians; bands: up to the 99th percentile; grey: yardsticks, cut where the scale of the algorithms ends"}
 }
 
-// line is a contender over the lengths: base-2 logarithms of bytes and base-10 logarithms
-// of microseconds, since gonum's logarithmic axes leave empty space beside a long label.
-type line struct {
-	name       string
-	yardstick  string // its name, "" for an algorithm
-	times, gbs plotter.XYs
+// style returns a style of text, with the reference point at its lower left.
+func style(points float64) text.Style {
+	s := text.Style{Handler: text.Plain{Fonts: font.DefaultCache}}
+	setFont(&s.Font, points)
+	return s
 }
 
-// sections returns the sections in order, without those that have no lengths or no
-// measurements.
-func sections(results []measure.Result) (all []*section) {
-	index := map[measure.Section]*section{}
-	for _, r := range results {
-		measured := slices.ContainsFunc(r.Rows, func(row measure.Row) bool { return row.Calls > 0 })
-		if r.Bytes == 0 || !measured {
-			continue
-		}
-		s := index[r.Section()]
-		if s == nil {
-			s = &section{}
-			index[r.Section()] = s
-			all = append(all, s)
-		}
-		s.results = append(s.results, r)
-		for _, row := range r.Rows {
-			if row.Calls > 0 {
-				s.add(r.Bytes, row)
-			}
-		}
-	}
-	return all
+func setFont(f *font.Font, points float64) {
+	f.Typeface, f.Variant, f.Size = "Liberation", "Sans", vg.Points(points)
 }
 
-func (s *section) add(bytes int, row measure.Row) {
-	l := line{name: row.Name()}
-	if row.Library == measure.Yardstick {
-		l.yardstick, l.name = row.Entry, yardsticks[row.Entry].name
-	}
-	i := 0
-	for i < len(s.lines) && (s.lines[i].name != l.name || s.lines[i].yardstick != l.yardstick) {
-		i++
-	}
-	if i == len(s.lines) {
-		s.lines = append(s.lines, l)
-	}
-	x := math.Log2(float64(bytes))
-	s.lines[i].times = append(s.lines[i].times, plotter.XY{X: x, Y: math.Log10(row.P50)})
-	if row.BusBW > 0 {
-		s.lines[i].gbs = append(s.lines[i].gbs, plotter.XY{X: x, Y: row.BusBW})
-	}
-}
-
-// panels draws both panels of a section.
-func (s *section) panels() (latency, bandwidth *plot.Plot, err error) {
-	latency, bandwidth = s.panel(), s.panel()
-	latency.Title.Text, bandwidth.Title.Text = s.results[0].Heading(), " " // the title spans both panels
-	latency.Y.Label.Text = "median time"
-	latency.Y.Tick.Marker = times{}
-	latency.Legend.Top, latency.Legend.Left = true, true
-	latency.Legend.XOffs, latency.Legend.YOffs = 3*vg.Millimeter, -2*vg.Millimeter
-	latency.Legend.Padding = vg.Millimeter / 2
-	bandwidth.Y.Label.Text = "bus bandwidth (GB/s)"
-	slices.SortStableFunc(s.lines, func(a, b line) int { return -strings.Compare(a.yardstick, b.yardstick) }) // yardsticks first
-	algorithms := 0
-	for _, l := range s.lines {
-		look := yardsticks[l.yardstick]
-		if l.yardstick == "" {
-			look = algorithmLook(algorithms)
-			algorithms++
-		}
-		if err := look.add(latency, l.times); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", l.name, err)
-		}
-		look.addLegend(latency, l.name)
-		if len(l.gbs) > 0 {
-			if err := look.add(bandwidth, l.gbs); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", l.name, err)
-			}
-		}
-	}
-	bandwidth.Y.Min = 0
-	bandwidth.Y.Max *= 1.05
-	for _, a := range []*plot.Axis{&latency.X, &bandwidth.X, &latency.Y} { // room for the marks
-		a.Min -= 0.2
-		a.Max += 0.2
-	}
-	return latency, bandwidth, nil
-}
-
-// panel returns an empty panel with an axis of lengths.
-func (s *section) panel() *plot.Plot {
-	p := plot.New()
-	p.X.Label.Text = "bytes of one rank's input"
-	p.X.Tick.Marker = lengths{}
-	for f, points := range map[*font.Font]float64{
-		&p.Title.TextStyle.Font: 12, &p.X.Label.TextStyle.Font: 10, &p.Y.Label.TextStyle.Font: 10,
-		&p.X.Tick.Label.Font: 9, &p.Y.Tick.Label.Font: 9, &p.Legend.TextStyle.Font: 10,
-	} {
-		f.Typeface, f.Variant, f.Size = "Liberation", "Sans", vg.Points(points)
-	}
-	p.Title.Padding = 2 * vg.Millimeter
-	p.X.Padding, p.Y.Padding = 0, 0
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = lightGrey, lightGrey
-	grid.Vertical.Dashes, grid.Horizontal.Dashes = nil, nil
-	p.Add(grid)
-	return p
-}
+func lineHeight(s text.Style) vg.Length { return s.Font.Size * 1.5 }

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"image/color"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -32,7 +33,7 @@ var yardsticks = map[string]look{
 	measure.PeerCopy:   {"peer copy", grey, vg.Points(1.2), nil, nil},
 	measure.Floor:      {"floor", grey, vg.Points(0.6), dashed, nil},
 	measure.Barrier:    {"barrier", grey, vg.Points(1.2), dotted, nil},
-	measure.CoreToCore: {"core to core, one way", grey, vg.Points(0.6), dotted, nil},
+	measure.CoreToCore: {"core to core", grey, vg.Points(0.6), dotted, nil},
 }
 
 var (
@@ -70,6 +71,21 @@ func (k look) add(p *plot.Plot, points plotter.XYs) error {
 	return nil
 }
 
+// addBand fills the space between two lines. The more bands there are, the fainter is each, since they overlap.
+func (k look) addBand(p *plot.Plot, from, to plotter.XYs, bands int) error {
+	ring := slices.Clone(to)
+	slices.Reverse(ring)
+	band, err := plotter.NewPolygon(append(slices.Clone(from), ring...))
+	if err != nil {
+		return err
+	}
+	r, g, b, _ := k.color.RGBA()
+	band.Color = color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(min(0x28, 0x80/bands))}
+	band.LineStyle.Width = 0
+	p.Add(band)
+	return nil
+}
+
 func (k look) line() draw.LineStyle {
 	return draw.LineStyle{Color: k.color, Width: k.width, Dashes: k.dashes}
 }
@@ -83,10 +99,10 @@ func (k look) glyph() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: k.color, Radius: vg.Points(3), Shape: mark}
 }
 
-func (k look) addLegend(p *plot.Plot, name string) {
+func (k look) addLegend(l *plot.Legend, name string) {
 	thumbnails := []plot.Thumbnailer{&plotter.Line{LineStyle: k.line()}}
 	if k.mark != nil {
 		thumbnails = append(thumbnails, &plotter.Scatter{GlyphStyle: k.glyph()})
 	}
-	p.Legend.Add(name, thumbnails...)
+	l.Add(name, thumbnails...)
 }

@@ -30,6 +30,19 @@ func (lengths) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
+// places is an axis of names, at 0, 1, 2 and so on.
+type places []string
+
+// Ticks returns a tick for each name.
+func (p places) Ticks(low, high float64) (ticks []plot.Tick) {
+	for i, name := range p {
+		if at := float64(i); low <= at && at <= high {
+			ticks = append(ticks, plot.Tick{Value: at, Label: name})
+		}
+	}
+	return ticks
+}
+
 // times is an axis of base-10 exponents.
 type times struct{}
 
@@ -45,6 +58,20 @@ func (times) Ticks(low, high float64) (ticks []plot.Tick) {
 			if low <= tick.Value && tick.Value <= high {
 				ticks = append(ticks, tick)
 			}
+		}
+	}
+	return ticks
+}
+
+// plain is a linear axis.
+type plain struct{}
+
+// Ticks shortens the names of the default.
+func (plain) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i, tick := range ticks {
+		if tick.Label != "" {
+			ticks[i].Label = number(tick.Value)
 		}
 	}
 	return ticks

@@ -108,7 +108,10 @@ func (c Case) Title() string {
 	if pace := c.Pace(); pace != "" {
 		text += ", " + pace
 	}
-	if c.Ranks == 1 {
+	switch c.Ranks {
+	case 0: // of cases with different numbers
+		return text
+	case 1:
 		return text + ", 1 rank"
 	}
 	return fmt.Sprintf("%s, %d ranks", text, c.Ranks)
@@ -140,10 +143,11 @@ func (c Case) Bandwidth(us float64) (algorithm, bus float64) {
 		return 0, 0
 	}
 	algorithm = float64(c.longer()) / us / 1e3
-	return algorithm, algorithm * c.busFactor()
+	return algorithm, algorithm * c.BusFactor()
 }
 
-func (c Case) busFactor() float64 {
+// BusFactor is the bus bandwidth over the algorithm bandwidth.
+func (c Case) BusFactor() float64 {
 	n := float64(c.Ranks)
 	switch c.collective() {
 	case ccl.CollAllReduce:

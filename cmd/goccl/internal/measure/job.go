@@ -128,19 +128,71 @@ func (j *Job) String() string {
 	return text
 }
 
+// Check returns an error for a transport or an entry that does not exist: no case can be measured with it.
+func (j *Job) Check() error {
+	if _, err := config.Default().Resolve(config.Request{Ranks: 1, Transport: j.Transport}); err != nil {
+		return err
+	}
+	for _, v := range j.variants() {
+		if v.entry == Auto || slices.Contains(j.Config.Entries(), v.name()) {
+			continue
+		}
+		if _, err := j.Config.Resolve(config.Request{Ranks: 1, Algorithm: v.name()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Possible returns the settings of a case, or why the job cannot measure it and may measure others: the configuration
+// or the topology does not allow its number of ranks, or it needs too much memory.
+func (j *Job) Possible(c Case) (*config.Settings, error) {
+	settings, err := j.Resolve(c.Ranks)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.fits(availableMemory(), j.memory()); err != nil {
+		debug.FreeOSMemory() // memory of the last case
+		if err := c.fits(availableMemory(), j.memory()); err != nil {
+			return nil, err
+		}
+	}
+	return settings, nil
+}
+
+// Unmeasured returns the result of a case that was not measured. set tells in each row why.
+func (j *Job) Unmeasured(c Case, set func(*Row)) Result {
+	r := Result{Case: c, Transport: j.Transport, Config: j.Config.File()}
+	if j.Grid != nil {
+		r.Topology = j.Grid.String()
+	}
+	entries := []chosen{{}} // of a barrier
+	if c.Collective != barrier {
+		entries = nil
+		for _, v := range orOne(j.variants(), variant{entry: Auto}) {
+			for _, memory := range j.memory() {
+				entries = append(entries, chosen{entry: v.entry, params: v.params, memory: memory})
+			}
+		}
+	}
+	for _, e := range entries {
+		row := e.row()
+		set(&row)
+		r.Rows = append(r.Rows, row)
+	}
+	return r
+}
+
 // Measure measures one case. Entries that cannot do it get a Row with the reason;
 // unknown names are an error.
 func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
-	settings, err := j.Resolve(c.Ranks)
+	possible := func() (*config.Settings, error) { return j.Possible(c) }
+	if j.Team != nil && j.Team.follows { // rank 0 has checked the memory
+		possible = func() (*config.Settings, error) { return j.Resolve(c.Ranks) }
+	}
+	settings, err := possible()
 	if err != nil {
 		return Result{}, err
-	}
-	if j.Team != nil && j.Team.follows { // rank 0 has checked that
-	} else if err := c.fits(availableMemory(), j.memory()); err != nil {
-		debug.FreeOSMemory() // memory of the last case
-		if err := c.fits(availableMemory(), j.memory()); err != nil {
-			return Result{}, err
-		}
 	}
 	dtype := ccl.Uint8
 	if c.Collective != barrier {

@@ -32,11 +32,12 @@ const (
 // is 0.
 type Row struct {
 	Library string `json:"library"`
-	Entry   string `json:"entry"`            // of the configuration, or "auto"; "" of a barrier; a yardstick's name
-	Ran     string `json:"ran,omitempty"`    // the entry that the rules chose for auto
-	Params  string `json:"params,omitempty"` // of the entry, if they are varied: "chunk=64KiB"
-	Memory  string `json:"memory,omitempty"` // of an algorithm's buffers: Private or Alloc
-	Refused string `json:"refused,omitempty"`
+	Entry   string `json:"entry"`             // of the configuration, or "auto"; "" of a barrier; a yardstick's name
+	Ran     string `json:"ran,omitempty"`     // the entry that the rules chose for auto
+	Params  string `json:"params,omitempty"`  // of the entry, if they are varied: "chunk=64KiB"
+	Memory  string `json:"memory,omitempty"`  // of an algorithm's buffers: Private or Alloc
+	Refused string `json:"refused,omitempty"` // why the entry cannot do the call, or the job not measure the case
+	Failed  string `json:"failed,omitempty"`  // with which error the measurement ended
 	Calls   int    `json:"calls"`
 	// From the arrival of the last rank until all have returned, in microseconds.
 	P50 float64 `json:"p50_us"`
@@ -170,6 +171,16 @@ type Document struct {
 type Config struct {
 	File    string `json:"file"`
 	FoundBy string `json:"found_by"` // "--config", "GOCCL_CONFIG", "working directory" or "built in"
+}
+
+// Heading is the title of a result's section in the document: with its configuration, if others of the document have
+// another one.
+func (d *Document) Heading(r Result) string {
+	text := r.Heading()
+	if r.Config != "" && r.Config != d.Config.File {
+		text += ", " + r.Config
+	}
+	return text
 }
 
 // formatVersion is Document.Version.

@@ -128,6 +128,9 @@ func (c Case) floor() string {
 	return OwnCopy
 }
 
+// HasFloor reports whether the floor of the case is a yardstick of its own, and not the own copy.
+func (c Case) HasFloor() bool { return c.Bytes > 0 && c.floor() == Floor }
+
 // reduceTile is the number of bytes that reduceFloor copies of every block at a time, so
 // that a tile of the result stays in the first cache until it is complete.
 const reduceTile = 8 << 10

@@ -2,9 +2,9 @@ package sweep
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"html/template"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
@@ -36,8 +36,9 @@ func Report(f *File, d *measure.Document, settings []Held) ([]byte, error) {
 		*measure.Document
 		Settings []Held
 		Sections []reportSection
-		Wrong    int // rows
-	}{File: f, Document: d, Settings: settings}
+		Across   template.HTML // a picture of several sections, or ""
+		Wrong    int           // rows
+	}{File: f, Document: d, Settings: settings, Across: element(chart.Across(d))}
 	index := map[measure.Section]int{}
 	for _, r := range d.Results {
 		i, known := index[r.Section()]
@@ -54,7 +55,7 @@ func Report(f *File, d *measure.Document, settings []Held) ([]byte, error) {
 		}
 	}
 	for i := range about.Sections {
-		about.Sections[i].fill(d.Config.File)
+		about.Sections[i].fill(d)
 	}
 	var b bytes.Buffer
 	if err := reportTemplate.Execute(&b, about); err != nil {
@@ -65,26 +66,37 @@ func Report(f *File, d *measure.Document, settings []Held) ([]byte, error) {
 
 // reportSection is one section of the results.
 type reportSection struct {
-	Results []measure.Result // a row each
-	Title   string
-	Picture template.HTML // an SVG element, or ""
-	Entries []string
+	Results    []measure.Result // each with a row of every algorithm
+	Title      string
+	Picture    template.HTML // an SVG element, or ""
+	Yardsticks []column      // that were measured
 }
 
-// fill sets what follows from the results. configs are the files of all of them.
-func (s *reportSection) fill(configs string) {
-	first := s.Results[0]
-	s.Title = first.Heading()
-	if first.Config != "" && first.Config != configs {
-		s.Title += ", " + first.Config
+// column is a column of a yardstick.
+type column struct{ Name, Entry string }
+
+// fill sets what follows from the results.
+func (s *reportSection) fill(d *measure.Document) {
+	s.Title = d.Heading(s.Results[0])
+	for _, y := range []column{
+		{"own copy", measure.OwnCopy}, {"peer copy", measure.PeerCopy}, {"floor", measure.Floor}, {"barrier", measure.Barrier}, {"core", measure.CoreToCore},
+	} {
+		if slices.ContainsFunc(s.Results, func(r measure.Result) bool { return r.Yardstick(y.Entry).Calls > 0 }) {
+			s.Yardsticks = append(s.Yardsticks, y)
+		}
 	}
-	for _, row := range first.Algorithms() {
-		s.Entries = append(s.Entries, cmp.Or(row.Name(), row.Library))
+	of := *d
+	of.Results = s.Results
+	s.Picture = element(chart.SVG(&of))
+}
+
+// element returns an SVG document as an element of HTML, which has no XML declarations; "" if there was nothing to draw.
+func element(picture []byte, err error) template.HTML {
+	if err != nil {
+		return ""
 	}
-	if picture, err := chart.SVG(s.Results); err == nil { // else there are no lengths, or all entries are rejected
-		_, element, _ := bytes.Cut(picture, []byte("?>")) // HTML has no XML declarations
-		s.Picture = template.HTML(element)
-	}
+	_, element, _ := bytes.Cut(picture, []byte("?>"))
+	return template.HTML(element)
 }
 
 // fastest returns the least median of the algorithms, 0 if none was measured.

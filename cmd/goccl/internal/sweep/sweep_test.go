@@ -302,6 +302,11 @@ func TestReport(t *testing.T) {
 	varied.Rows = append([]measure.Row{}, cell.Rows...)
 	varied.Rows[2].Params, varied.Rows[2].Memory = "chunk=1KiB", measure.Alloc
 	d.Results = append(d.Results, varied)
+	failed := cell
+	failed.Ranks, failed.Rows = 3, []measure.Row{{Library: measure.Library, Entry: "ring", Failed: "rank 1 died"}}
+	more := cell
+	more.Ranks = 4
+	d.Results = append(d.Results, failed, more)
 	held := []Held{{"a.yaml", settings}, {"b.yaml over shm", settings}}
 	page, err := Report(f, d, held)
 	require.NoError(t, err)
@@ -310,13 +315,14 @@ func TestReport(t *testing.T) {
 		"<title>A &amp; B</title>", "version: 1 # &lt;&amp;&gt;\n", "a.yaml", "ccl.yaml (working directory)", d.Date.Format("02 Jan 2006 15:04"),
 		d.Machine.Go, "All results were verified", "algorithms.ring.params.chunk", "256KiB",
 		">all_reduce of float32 by sum, in place, 2 ranks over local</h2>", ">all_reduce of float32 by sum, in place, 2 ranks over local, torus_2d:2x1, b.yaml</h2>",
-		">ring chunk=1KiB alloc</th>", "held in a.yaml, for 2 ranks", "held in b.yaml over shm, for 2 ranks", ">barrier, 2 ranks over local</h2>", ">broadcast of int32 from rank 0, 2 ranks</h2>",
-		"<svg ", "&lt;direct&gt;", `<tr><td>64</td><td>16</td><td class="group">-</td><td>1.000</td><td>-</td><td>-</td><td>-</td>`, `<td class="group fastest">1.250</td><td>2.500</td><td>3.00</td><td>1.25</td>`,
-		`<td class="group">7.500</td>`, `title="it is not for &#34;ring_1d&#34;">refused</td>`, `<td class="group fastest">0.2200</td>`,
+		">ring chunk=1KiB alloc</td>", "held in a.yaml, for 2 ranks", "held in b.yaml over shm, for 2 ranks", ">barrier, 2 ranks over local</h2>", ">broadcast of int32 from rank 0, 2 ranks</h2>",
+		"<svg ", "&lt;direct&gt;", `<th>size</th><th>count</th><th>peer copy</th><th class="entry">entry</th>`, `<td rowspan="3">64</td><td rowspan="3">16</td><td rowspan="3">1.000</td><td class="entry">&lt;direct&gt;</td>`,
+		`<td class="fastest">1.250</td><td>2.500</td><td>3.00</td><td>1.25</td>`, `<td>7.500</td>`, `<td class="fastest">0.2200</td>`,
+		`>refused: it is not for &#34;ring_1d&#34;</td>`, `>failed: rank 1 died</td>`, `<h2 id="across">Over ranks and topologies</h2>`, "all_reduce of float32 by sum, in place over local: over ranks",
 	} {
 		require.Contains(t, text, part)
 	}
-	require.Equal(t, 2, strings.Count(text, "<svg "), "there is nothing to draw of a barrier, and of what is refused")
+	require.Equal(t, 4, strings.Count(text, "<svg "), "three sections and what varies; there is nothing to draw of a barrier, and of what was not measured")
 	require.Empty(t, reference.FindString(text))
 	require.NotContains(t, text, "<script")
 	require.NotContains(t, text, "<?xml")
@@ -327,7 +333,7 @@ func TestReport(t *testing.T) {
 	page, err = Report(f, d, held)
 	require.NoError(t, err)
 	require.Contains(t, string(page), "1 rows have wrong results")
-	require.Contains(t, string(page), "17 wrong elements")
+	require.Contains(t, string(page), "17 wrong elements</span>")
 	require.NotContains(t, string(page), "All results were verified")
 }
 
