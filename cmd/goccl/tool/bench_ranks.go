@@ -27,11 +27,11 @@ type ranks struct {
 }
 
 // measure measures a case on ranks of the transport that the job or its configuration asks for. A case that the job
-// cannot measure has rows that tell why.
+// cannot measure has a row that tells why.
 func (r *ranks) measure(ctx context.Context, job *measure.Job, c measure.Case) (measure.Result, error) {
 	settings, err := job.Possible(c)
 	if err != nil {
-		return job.Unmeasured(c, func(row *measure.Row) { row.Refused = err.Error() }), nil
+		return job.Unmeasured(c, measure.Row{Refused: err.Error()}), nil
 	}
 	if r.team != nil {
 		job.Team = r.team

@@ -74,7 +74,7 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars, h
 				return r, err
 			}
 			failed++ // and the sweep goes on with other cells
-			return job.Unmeasured(cell, func(row *measure.Row) { row.Failed = err.Error() }), nil
+			return job.Unmeasured(cell, measure.Row{Failed: err.Error()}), nil
 		})
 		if err != nil {
 			return fmt.Errorf("%w; %d of %d cells are done, and the same command continues from there", err, len(document.Results)-failed, cells)

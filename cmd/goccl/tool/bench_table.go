@@ -96,7 +96,7 @@ func hasLength(c measure.Case) bool { return c.Bytes > 0 }
 
 func hasCopies(c measure.Case) bool { return hasLength(c) && !measure.IsOperator(c.Collective) }
 
-// columnsOf returns the columns of the section that begins with a result. Its rows have the same entries.
+// columnsOf returns the columns of the section that begins with a result.
 func columnsOf(r measure.Result) (all []benchColumn) {
 	for i, column := range benchColumns {
 		if column.in != nil && !column.in(r.Case) {
@@ -105,8 +105,8 @@ func columnsOf(r measure.Result) (all []benchColumn) {
 		if i == entryColumn {
 			for _, row := range r.Algorithms() {
 				width := len(entryText(row))
-				if row.Entry == measure.Auto {
-					width = max(width, len("auto (small_ring)")) // of other sizes it may be another entry
+				if row.Entry == measure.Auto || row.Entry == measure.AllEntries {
+					width = max(width, len("auto (small_ring)")) // other sizes may have other entries
 				}
 				column.width = min(column.width, -width)
 			}

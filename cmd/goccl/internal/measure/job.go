@@ -18,6 +18,9 @@ import (
 // Auto as an entry lets the rules of the configuration choose.
 const Auto = "auto"
 
+// AllEntries is the entry of the row of a case that was not measured.
+const AllEntries = "all"
+
 // Budget bounds the measurement of a case.
 type Budget struct {
 	// Time is the time for each row of a case, yardsticks included, with the work around
@@ -160,25 +163,12 @@ func (j *Job) Possible(c Case) (*config.Settings, error) {
 	return settings, nil
 }
 
-// Unmeasured returns the result of a case that was not measured. set tells in each row why.
-func (j *Job) Unmeasured(c Case, set func(*Row)) Result {
-	r := Result{Case: c, Transport: j.Transport, Config: j.Config.File()}
+// Unmeasured returns the result of a case that was not measured. Its only row stands for all entries, and tells why.
+func (j *Job) Unmeasured(c Case, why Row) Result {
+	why.Library, why.Entry = Library, AllEntries
+	r := Result{Case: c, Transport: j.Transport, Config: j.Config.File(), Rows: []Row{why}}
 	if j.Grid != nil {
 		r.Topology = j.Grid.String()
-	}
-	entries := []chosen{{}} // of a barrier
-	if c.Collective != barrier {
-		entries = nil
-		for _, v := range orOne(j.variants(), variant{entry: Auto}) {
-			for _, memory := range j.memory() {
-				entries = append(entries, chosen{entry: v.entry, params: v.params, memory: memory})
-			}
-		}
-	}
-	for _, e := range entries {
-		row := e.row()
-		set(&row)
-		r.Rows = append(r.Rows, row)
 	}
 	return r
 }

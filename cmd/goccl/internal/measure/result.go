@@ -32,7 +32,7 @@ const (
 // is 0.
 type Row struct {
 	Library string `json:"library"`
-	Entry   string `json:"entry"`             // of the configuration, or "auto"; "" of a barrier; a yardstick's name
+	Entry   string `json:"entry"`             // of the configuration, Auto, or AllEntries; "" of a barrier; a yardstick's name
 	Ran     string `json:"ran,omitempty"`     // the entry that the rules chose for auto
 	Params  string `json:"params,omitempty"`  // of the entry, if they are varied: "chunk=64KiB"
 	Memory  string `json:"memory,omitempty"`  // of an algorithm's buffers: Private or Alloc

@@ -8,7 +8,7 @@
 // take turns. A Store is a directory with a file for each finished cell. It
 // belongs to one File, configuration, machine and program, which its Fingerprint
 // identifies, so that results of others are not mixed in. A Report is one self-contained
-// HTML document. A cell that cannot be measured has rows that tell why; one that fails is not stored.
+// HTML document. A cell that cannot be measured has a row that tells why; one that fails is not stored.
 //
 // # Concurrency
 //
