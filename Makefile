@@ -9,7 +9,7 @@ GO ?= go
 export CGO_ENABLED ?= 0
 
 help: ## show the targets
-	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
+	@while IFS= read -r line; do case $$line in [a-z]*:*'## '*) printf '%-12s %s\n' "$${line%%:*}" "$${line#*## }" ;; esac; done < Makefile
 
 # Built from source on first use, which takes minutes; it is no dependency of the module.
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
