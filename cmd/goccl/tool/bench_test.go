@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -500,6 +501,46 @@ func TestBenchImpossible(t *testing.T) {
 	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--topology=torus_2d:3x1")...), "nothing was measured: ")
 	require.Contains(t, failed(t, 1, bench("--ranks=2", "-e4", "--transport=local,tcp")...), `unknown transport "tcp"`, "a mistake is found before anything is measured")
 	require.Contains(t, failed(t, 1, bench("--ranks=2", "-e4", "--algorithm=direct,rnig")...), "did you mean ring?")
+}
+
+// The table of results that never change.
+func TestBenchGolden(t *testing.T) {
+	d := &measure.Document{
+		Machine: measure.Machine{CPU: "a cpu", Cores: 2, GOMAXPROCS: 2, OS: "linux", Arch: "amd64", Go: "go1.26", Load: "0.5", ClockNS: 20},
+		Config:  measure.Config{File: "a.yaml, b.yaml", FoundBy: "--config"},
+	}
+	row := func(library, entry string, us float64) measure.Row {
+		return measure.Row{Library: library, Entry: entry, Calls: 9, P50: us, P90: 2 * us, P99: 30 * us, Min: us / 2, Whole: us * 1.1, CPU: 2, BusBW: 1000 / us, XOwnCopy: us, XPeerCopy: us / 2, XFloor: us * 2}
+	}
+	result := func(collective string, bytes, ranks int, rows ...measure.Row) measure.Result {
+		c := measure.Case{Collective: collective, DType: "float32", Op: "sum", Ranks: ranks, Bytes: bytes, InPlace: true}
+		return measure.Result{Case: c, Transport: "local", Topology: "torus_2d:3x1", Config: "b.yaml", Rows: append([]measure.Row{
+			row(measure.Yardstick, measure.OwnCopy, 1), row(measure.Yardstick, measure.PeerCopy, 2), row(measure.Yardstick, measure.Floor, 0.5),
+			row(measure.Yardstick, measure.Barrier, 0.25),
+		}, rows...)}
+	}
+	auto, ring, wrong := row(measure.Library, "auto", 1.5), row(measure.Library, "ring", 12345), row(measure.Library, "ring", 12)
+	auto.Ran, ring.Params, wrong.Params, wrong.Memory, wrong.Errors = "direct", "chunk=64KiB", "chunk=64KiB", measure.Alloc, 3
+	refused := measure.Row{Library: measure.Library, Entry: "grid", Refused: "ccl: all_reduce (float32, sum, 64 bytes, 3 ranks): not implemented: not for rings"}
+	failed := measure.Row{Library: measure.Library, Entry: measure.AllEntries, Failed: "rank 1 died"}
+	barrier := measure.Result{Case: measure.Case{Collective: "barrier", Ranks: 2}, Transport: "shm", Rows: []measure.Row{row(measure.Library, "", 0.3)}}
+	var out strings.Builder
+	table := newBenchTable(&out, bars{io.Discard}, d)
+	all := []measure.Result{
+		result("all_reduce", 64, 3, auto, ring, wrong, refused), result("all_reduce", 1<<20, 3, auto, ring, wrong, refused),
+		result("reduce_scatter", 64, 3, ring), {Case: result("reduce_scatter", 4096, 3).Case, Transport: "local", Topology: "torus_2d:3x1", Config: "b.yaml", Rows: []measure.Row{failed}},
+		result("op_broadcast", 64, 2, auto), barrier,
+	}
+	var cases []measure.Case
+	for _, r := range all {
+		cases = append(cases, r.Case)
+	}
+	next := 0
+	require.NoError(t, table.measureAll(cases, func(measure.Case) (measure.Result, error) {
+		next++
+		return all[next-1], nil
+	}))
+	golden(t, filepath.Join("testdata", "bench.txt"), out.String())
 }
 
 // No table is wider than a page.
