@@ -35,6 +35,7 @@ generate: ## write what is made by programs: the lists of algorithms, types and 
 	for page in algorithms types; do \
 		$(GO) run ./cmd/goccl explain --$$page --markdown > docs/reference/$$page.md.new && mv docs/reference/$$page.md.new docs/reference/$$page.md || exit 1; \
 	done
+	$(GO) run ./cmd/goccl config schema > ccl.schema.json.new && mv ccl.schema.json.new ccl/config/ccl.schema.json
 	$(GO) test -count=1 -run TestCoverageTable ./ccl/ccltest -args -update
 
 check: ## formatting, vet, linters, generated files, and builds for the other platforms
@@ -55,6 +56,7 @@ check: ## formatting, vet, linters, generated files, and builds for the other pl
 	@for page in algorithms types; do \
 		$(GO) run ./cmd/goccl explain --$$page --markdown | cmp - docs/reference/$$page.md || { echo "docs/reference/$$page.md is not what the code says: make generate"; exit 1; }; \
 	done
+	@$(GO) run ./cmd/goccl config schema | cmp - ccl/config/ccl.schema.json || { echo "ccl/config/ccl.schema.json is not what the code says: make generate"; exit 1; }
 	$(GO) mod verify
 
 bench: ## time all-reduces beside the yardsticks of the same run, for about a minute

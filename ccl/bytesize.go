@@ -12,8 +12,9 @@ import (
 // maxByteSize is the largest size in bytes. A sum over 65,536 ranks still fits an int64.
 const maxByteSize = 1 << 40
 
-// ByteSize is a number of bytes. In ccl.yaml it may have a unit: 64KiB, 1MiB, 2GiB, or 4096,
-// up to 1024GiB. Use it for fields of an algorithm's parameters.
+// ByteSize is a number of bytes, which may have a unit, in ccl.yaml, in flags and in sweep
+// files alike: 4096, 64KiB or 64K, 1MiB or 1M, 2GiB or 2G, up to 1024GiB. Units are powers of
+// 1024, in either case. Use it for fields of an algorithm's parameters.
 type ByteSize int64
 
 // units are in descending order, as String tries them.
@@ -35,22 +36,50 @@ func (b ByteSize) String() string {
 // MarshalText returns the same text as String.
 func (b ByteSize) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// UnmarshalText parses a size of at least 0 as ccl.yaml writes it: "64KiB", "4096".
+// UnmarshalText parses a size of at least 0: "64KiB", "64K", "4096".
 func (b *ByteSize) UnmarshalText(size []byte) error {
 	s := string(size)
-	digits, unit := s, ByteSize(1)
-	for _, u := range units {
-		if before, found := strings.CutSuffix(s, u.name); found {
-			digits, unit = before, u.size
-		}
-	}
+	digits, unit := withoutUnit(s)
 	n, err := text.Whole(digits)
 	switch {
 	case errors.Is(err, strconv.ErrSyntax) || n < 0:
-		return fmt.Errorf("%s is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096", text.Quote(s))
+		return fmt.Errorf("%s is not a size in bytes; %s", text.Quote(s), meantSize(s))
 	case err != nil || n > maxByteSize/int64(unit):
 		return fmt.Errorf("%s is out of range: at most %s is allowed", text.Quote(s), ByteSize(maxByteSize))
 	}
 	*b = ByteSize(n) * unit
 	return nil
+}
+
+// withoutUnit returns the digits of a size, and its unit.
+func withoutUnit(s string) (digits string, unit ByteSize) {
+	for _, u := range units {
+		for _, name := range []string{u.name, u.name[:1]} {
+			if n := len(s) - len(name); n >= 0 && strings.EqualFold(s[n:], name) {
+				return s[:n], u.size
+			}
+		}
+	}
+	return s, 1
+}
+
+// meantSize says how to write what is no size.
+func meantSize(s string) string {
+	compact := strings.Join(strings.Fields(s), "")
+	digits, unit := withoutUnit(compact)
+	if v, err := strconv.ParseFloat(digits, 64); err == nil && v > 0 && v <= maxByteSize/float64(unit) {
+		if size := ByteSize(v * float64(unit)); float64(size) == v*float64(unit) {
+			return fmt.Sprintf("write %v", size)
+		}
+	}
+	if n := len(compact) - 1; n > 0 && strings.EqualFold(compact[n:], "B") {
+		digits, unit := withoutUnit(compact[:n])
+		size := ByteSize(0)
+		if err := size.UnmarshalText([]byte(compact[:n])); err == nil && unit == 1 {
+			return "write " + digits
+		} else if err == nil {
+			return fmt.Sprintf("%s can mean powers of 1000 or 1024: write %v for 1024", compact[len(digits):], size)
+		}
+	}
+	return "write it like 4096, 64KiB, 1MiB or 2GiB; 64K, 1M and 2G are the same"
 }

@@ -111,10 +111,16 @@ func (c Collective) String() string {
 // MarshalText returns the name, such as "all_reduce".
 func (c Collective) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
+// collectiveSynonyms are torch's and MPI's calls that are the same collective.
+var collectiveSynonyms = text.Synonyms{
+	"bcast": "broadcast", "all_gather_into_tensor": "all_gather", "all_reduce_coalesced": "all_reduce", "all_to_all_single": "all_to_all",
+	"reduce_scatter_tensor": "reduce_scatter", "reduce_scatter_block": "reduce_scatter",
+}
+
 // UnmarshalText parses the name of one of Collectives. The error for an unknown name suggests the nearest
-// one.
+// one, or the one that other libraries call so: broadcast for bcast.
 func (c *Collective) UnmarshalText(name []byte) (err error) {
-	*c, err = text.Named("collective", string(name), Collectives())
+	*c, err = text.Named("collective", string(name), Collectives(), collectiveSynonyms)
 	return err
 }
 

@@ -73,10 +73,18 @@ func (d DType) String() string {
 // MarshalText returns the name, such as "float32".
 func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
+// dtypeSynonyms are what torch, and Go, call element types.
+var dtypeSynonyms = text.Synonyms{
+	"half": "float16", "fp16": "float16", "f16": "float16", "bf16": "bfloat16",
+	"float": "float32", "fp32": "float32", "f32": "float32", "double": "float64", "fp64": "float64", "f64": "float64",
+	"byte": "uint8", "char": "int8", "short": "int16", "rune": "int32", "int": "int64", "long": "int64", "uint": "uint64",
+	"cfloat": "complex64", "cdouble": "complex128",
+}
+
 // UnmarshalText parses the name of one of DTypes. The error for an unknown name suggests the nearest
-// one.
+// one, or the one that other libraries call so: float16 for fp16.
 func (d *DType) UnmarshalText(name []byte) (err error) {
-	*d, err = text.Named("dtype", string(name), DTypes())
+	*d, err = text.Named("dtype", string(name), DTypes(), dtypeSynonyms)
 	return err
 }
 

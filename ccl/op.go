@@ -125,10 +125,16 @@ func (o Op) String() string {
 // MarshalText returns the name, such as "sum".
 func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
+// opSynonyms are what other libraries call operations.
+var opSynonyms = text.Synonyms{
+	"add": "sum", "mean": "avg", "average": "avg", "mul": "product", "prod": "product", "minimum": "min", "maximum": "max",
+	"and": "band", "or": "bor", "xor": "bxor",
+}
+
 // UnmarshalText parses the name of one of Ops. The error for an unknown name suggests the nearest
-// one.
+// one, or the one that other libraries call so: avg for mean.
 func (o *Op) UnmarshalText(name []byte) (err error) {
-	*o, err = text.Named("op", string(name), Ops())
+	*o, err = text.Named("op", string(name), Ops(), opSynonyms)
 	return err
 }
 

@@ -3,9 +3,12 @@ package ccl
 import (
 	"encoding"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Every name can be formatted and parsed again, in flags and in JSON.
@@ -40,7 +43,7 @@ func TestTexts(t *testing.T) {
 	require.EqualError(t, collective.UnmarshalText([]byte("allreduce")), `unknown collective "allreduce" (did you mean all_reduce?); use one of all_reduce, reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan, exscan`)
 	require.EqualError(t, dtype.UnmarshalText([]byte("float")), `unknown dtype "float" (did you mean float32?); use one of uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64, float16, bfloat16, complex64, complex128`)
 	require.EqualError(t, op.UnmarshalText([]byte("SUM")), `unknown op "SUM" (did you mean sum?); use one of sum, avg, product, min, max, band, bor, bxor`)
-	require.EqualError(t, size.UnmarshalText([]byte("4k")), `"4k" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`)
+	require.EqualError(t, size.UnmarshalText([]byte("4x")), `"4x" is not a size in bytes; write it like 4096, 64KiB, 1MiB or 2GiB; 64K, 1M and 2G are the same`)
 }
 
 func TestByteSizeText(t *testing.T) {
@@ -53,7 +56,41 @@ func TestByteSizeText(t *testing.T) {
 		require.NoError(t, parsed.UnmarshalText([]byte(text)))
 		require.Equal(t, size, parsed)
 	}
-	for _, text := range []string{"", "KiB", "-1", "-1KiB", "+1", " 1", "1 KiB", "01", "1kib", "1K", "1B", "1e3", "0x1", "8589934592GiB", "9223372036854775808"} {
-		require.Error(t, new(ByteSize).UnmarshalText([]byte(text)), "%q", text)
+	for text, size := range map[string]ByteSize{"1K": 1 << 10, "64k": 64 << 10, "3M": 3 << 20, "2g": 2 << 30, "1kib": 1 << 10, "5mIb": 5 << 20} {
+		var parsed ByteSize
+		require.NoError(t, parsed.UnmarshalText([]byte(text)), "%q", text)
+		require.Equal(t, size, parsed)
+	}
+	const like = "write it like 4096, 64KiB, 1MiB or 2GiB; 64K, 1M and 2G are the same"
+	for text, says := range map[string]string{
+		"": like, "KiB": like, "K": like, "-1": like, "-1KiB": like, "0x1": like, "1T": like, "many": like, "1iB": like, "infM": like, "0.3KiB": like,
+		"+1": "write 1", " 1": "write 1", "1 KiB": "write 1KiB", "01": "write 1", "1e3": "write 1000", "1.5MiB": "write 1536KiB", "0.5k": "write 512",
+		"100B": "write 100", "4KB": "KB can mean powers of 1000 or 1024: write 4KiB for 1024", "16 mb": "mb can mean powers of 1000 or 1024: write 16MiB for 1024",
+	} {
+		require.EqualError(t, new(ByteSize).UnmarshalText([]byte(text)), strconv.Quote(text)+" is not a size in bytes; "+says)
+	}
+	for _, text := range []string{"8589934592GiB", "9223372036854775808", "1025G"} {
+		require.EqualError(t, new(ByteSize).UnmarshalText([]byte(text)), strconv.Quote(text)+" is out of range: at most 1024GiB is allowed")
+	}
+}
+
+// A name of another library leads to the one that is meant.
+func TestSynonyms(t *testing.T) {
+	for wrong, right := range map[string]string{
+		"fp16": "float16", "FP16": "float16", "half": "float16", "bf16": "bfloat16", "fp32": "float32", "double": "float64", "int": "int64", "long": "int64",
+	} {
+		require.ErrorContains(t, new(DType).UnmarshalText([]byte(wrong)), "unknown dtype "+strconv.Quote(wrong)+" (did you mean "+right+"?)")
+	}
+	for wrong, right := range map[string]string{"mean": "avg", "prod": "product", "maximum": "max", "xor": "bxor"} {
+		require.ErrorContains(t, new(Op).UnmarshalText([]byte(wrong)), "(did you mean "+right+"?)")
+	}
+	for wrong, right := range map[string]string{"bcast": "broadcast", "reduce_scatter_tensor": "reduce_scatter", "all_gather_v": "all_gather"} {
+		require.ErrorContains(t, new(Collective).UnmarshalText([]byte(wrong)), "(did you mean "+right+"?)")
+	}
+	for _, all := range []text.Synonyms{dtypeSynonyms, opSynonyms, collectiveSynonyms} {
+		for wrong, right := range all {
+			known := new(DType).UnmarshalText([]byte(right)) == nil || new(Op).UnmarshalText([]byte(right)) == nil || new(Collective).UnmarshalText([]byte(right)) == nil
+			require.True(t, known, "%s: %s", wrong, right)
+		}
 	}
 }

@@ -24,9 +24,9 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"-ranks 2,":    `-ranks: "" is no number from 2`,
 		"-ranks 1":     `-ranks: "1" is no number from 2`,
 		"-sizes 4,6":   `-sizes: "6" is no multiple of 4 bytes`,
-		"-sizes -4":    `-sizes: "-4" is no multiple`,
+		"-sizes -4":    `-sizes: "-4" is not a size in bytes`,
 		"-sizes 2GiB":  `-sizes: "2GiB" is no multiple of 4 bytes up to 1GiB`,
-		"-sizes 1kb":   `-sizes: "1kb" is no multiple`,
+		"-sizes 1kb":   `-sizes: "1kb" is not a size in bytes`,
 		"-passes 0":    "at least one pass",
 		"-budget 0s":   "some time",
 		"-compute -1s": "-compute is -1s, want a time up to 1s",
@@ -48,7 +48,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for text, bytes := range map[string]int{"4": 4, "4B": 4, "1KiB": 1024, "1GiB": 1 << 30, "0": 0} {
+	for text, bytes := range map[string]int{"4": 4, "1K": 1024, "1KiB": 1024, "1GiB": 1 << 30, "0": 0} {
 		got, err := parseSize(text)
 		require.NoError(t, err)
 		require.Equal(t, bytes, got)

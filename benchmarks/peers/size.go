@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 var sizeUnits = []struct {
@@ -13,21 +13,17 @@ var sizeUnits = []struct {
 
 // parseSize parses the length of a vector of float32: "4", "64KiB".
 func parseSize(text string) (int, error) {
-	number, unit := text, 1
-	for _, u := range sizeUnits {
-		if n, ok := strings.CutSuffix(text, u.name); ok {
-			number, unit = n, u.bytes
-			break
-		}
+	var size ccl.ByteSize
+	if err := size.UnmarshalText([]byte(text)); err != nil {
+		return 0, err
 	}
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 || n > (1<<30)/unit || n*unit%4 != 0 {
+	if size > 1<<30 || size%4 != 0 {
 		return 0, fmt.Errorf("%q is no multiple of 4 bytes up to 1GiB, such as 4, 64KiB or 16MiB", text)
 	}
-	return n * unit, nil
+	return int(size), nil
 }
 
-// formatSize is the inverse of parseSize.
+// formatSize writes a size in the largest unit that divides it.
 func formatSize(bytes int) string {
 	for _, u := range sizeUnits {
 		if bytes >= u.bytes && bytes%u.bytes == 0 {

@@ -63,23 +63,33 @@ var allCalls = box{
 	ranks:       {1, 1, MaxRanks},
 }
 
-// box returns the calls that the rule, which chooses the algorithm a, matches.
-func (r *rule) box(a *ccl.Algorithm) box {
+// boxes returns the calls that the rule, which chooses the algorithm a, matches, in disjoint
+// boxes: one for each of its ranges of bytes on each of its ranges of ranks.
+func (r *rule) boxes(a *ccl.Algorithm) []box {
 	b := allCalls
 	b[collectives] = setOf(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool { return !r.takes(c, a) })...)
 	if r.dtype.isSet() {
-		b[dtypes] = setOf(r.dtype.value)
+		b[dtypes] = setOf(r.dtype.value...)
 	}
 	if r.op.isSet() {
-		b[ops] = setOf(r.op.value)
+		b[ops] = setOf(r.op.value...)
 	}
-	if r.bytes.isSet() {
-		b[bytes] = b[bytes].and(setOfSpan(r.bytes.value))
+	return along(ranks, r.ranks.value, along(bytes, r.bytes.value, []box{b}))
+}
+
+// along cuts boxes along a dimension into one for each of the ranges, if any.
+func along[T int | ccl.ByteSize](dimension int, spans []span[T], boxes []box) (cut []box) {
+	if len(spans) == 0 {
+		return boxes
 	}
-	if r.ranks.isSet() {
-		b[ranks] = b[ranks].and(setOfSpan(r.ranks.value))
+	for _, b := range boxes {
+		for _, s := range spans {
+			piece := b
+			piece[dimension] = b[dimension].and(setOfSpan(s))
+			cut = append(cut, piece)
+		}
 	}
-	return b
+	return cut
 }
 
 func setOfSpan[T int | ccl.ByteSize](s span[T]) set {

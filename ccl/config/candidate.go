@@ -45,7 +45,7 @@ func (k *candidate) makeParams(c *Config) (err error) {
 	}
 	if v, ok := k.params.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return &Error{File: c.file, Line: at.line, Key: key, Message: err.Error(), Err: err}
+			return &Error{File: c.file, Line: at.line, Column: at.column, Key: key, Message: err.Error(), Err: err}
 		}
 	}
 	return nil

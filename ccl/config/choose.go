@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/text"
@@ -74,7 +75,7 @@ func (r *rule) takes(c ccl.Collective, a *ccl.Algorithm) bool {
 	case r.op.isSet() && !c.Reduces():
 		return false
 	case r.collective.isSet():
-		return r.collective.value == c
+		return slices.Contains(r.collective.value, c)
 	}
 	return a.Kernels[c] != nil
 }
@@ -82,10 +83,10 @@ func (r *rule) takes(c ccl.Collective, a *ccl.Algorithm) bool {
 // matches reports whether the rule, which chooses the algorithm a, matches the shape.
 func (r *rule) matches(shape ccl.Shape, a *ccl.Algorithm) bool {
 	return r.takes(shape.Collective, a) &&
-		(!r.bytes.isSet() || r.bytes.value.contains(ccl.ByteSize(shape.Bytes))) &&
-		(!r.ranks.isSet() || r.ranks.value.contains(shape.Ranks)) &&
-		(!r.dtype.isSet() || r.dtype.value == shape.DType) &&
-		(!r.op.isSet() || r.op.value == shape.Op)
+		(!r.bytes.isSet() || within(ccl.ByteSize(shape.Bytes), r.bytes.value)) &&
+		(!r.ranks.isSet() || within(shape.Ranks, r.ranks.value)) &&
+		(!r.dtype.isSet() || slices.Contains(r.dtype.value, shape.DType)) &&
+		(!r.op.isSet() || slices.Contains(r.op.value, shape.Op))
 }
 
 // supports returns why the entry does not support the shape, nil if it does.

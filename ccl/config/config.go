@@ -41,9 +41,12 @@ type Config struct {
 // origin is where a value comes from: a line of the file, or what overrides it. The zero
 // origin stands for a default.
 type origin struct {
-	line int
-	by   string // "option", a flag or an environment variable; "" for the file
+	line, column int
+	by           string // "option", a flag or an environment variable; "" for the file
 }
+
+// originOf returns the place of a value in the file.
+func originOf(n strictyaml.Node) origin { return origin{line: n.Line, column: n.Column} }
 
 func (o origin) isSet() bool { return o != origin{} }
 
@@ -72,14 +75,15 @@ type arrangement struct {
 	w, h  given[int] // 0: unset
 }
 
-// rule is an element of rules. Unset fields match everything.
+// rule is an element of rules. Unset fields match everything; a list matches each of its values.
+// Lists are in ascending order.
 type rule struct {
 	origin
-	collective given[ccl.Collective]
-	bytes      given[span[ccl.ByteSize]]
-	ranks      given[span[int]]
-	dtype      given[ccl.DType]
-	op         given[ccl.Op]
+	collective given[[]ccl.Collective]
+	bytes      given[[]span[ccl.ByteSize]]
+	ranks      given[[]span[int]]
+	dtype      given[[]ccl.DType]
+	op         given[[]ccl.Op]
 	algorithm  given[string]
 }
 
@@ -96,10 +100,17 @@ func defaults(file string) *Config {
 // Load reads and parses the file at path. If the file cannot be read, the error is an *Error
 // in which errors.Is finds the cause, such as fs.ErrNotExist. Environment variables are not
 // applied; see Config.WithEnvironment.
-func Load(path string) (*Config, error) { return load(path, "") }
+func Load(path string) (*Config, error) {
+	data, err := read(path, "")
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
 
-// load is Load; namedBy is the environment variable that holds the path, or "".
-func load(path, namedBy string) (*Config, error) {
+// read returns the content of a file; namedBy is the environment variable that holds the path,
+// or "".
+func read(path, namedBy string) ([]byte, error) {
 	data, err := readFile(path)
 	if err != nil {
 		cause := err
@@ -112,7 +123,7 @@ func load(path, namedBy string) (*Config, error) {
 		}
 		return nil, &Error{File: path, Message: message, Err: err}
 	}
-	return Parse(path, data)
+	return data, nil
 }
 
 // readFile reads at most one byte more than a file may have. A pipe is read once per process.
@@ -188,39 +199,49 @@ func readStream(path string, info fs.FileInfo) ([]byte, error) {
 // ./ccl.yaml is a dangling link, a pipe or a device. GOCCL_CONFIG may name a pipe, as in
 // GOCCL_CONFIG=<(generate); it is read once for all ranks of the process.
 func Find() (*Config, error) {
-	c, err := findFile()
+	file, data, err := find()
 	if err != nil {
 		return nil, err
+	}
+	c := Default()
+	if file != c.File() {
+		if c, err = Parse(file, data); err != nil {
+			return nil, err
+		}
 	}
 	return c.WithEnvironment(os.Getenv)
 }
 
-func findFile() (*Config, error) {
+// find returns the name and the content of the file that Find parses.
+func find() (file string, data []byte, err error) {
 	const variable, local = "GOCCL_CONFIG", "ccl.yaml"
 	if path := os.Getenv(variable); path != "" {
-		return load(path, variable)
+		data, err = read(path, variable)
+		return path, data, err
 	}
 	info, err := os.Stat(local)
 	if err == nil && isStream(info) {
-		return nil, &Error{File: local, Message: fmt.Sprintf(
+		return "", nil, &Error{File: local, Message: fmt.Sprintf(
 			"it is a pipe or a device: make it a file, or name it by %s", variable)}
 	}
-	c, err := load(local, "")
+	data, err = read(local, "")
 	if errors.Is(err, fs.ErrNotExist) {
 		if link, _ := os.Readlink(local); link != "" {
-			return nil, &Error{File: local, Err: err, Message: fmt.Sprintf(
+			return "", nil, &Error{File: local, Err: err, Message: fmt.Sprintf(
 				"it is a link to %s, which does not exist: correct or remove it", link)}
 		}
-		return Default(), nil
+		return builtInFile, []byte(goccl.DefaultConfig()), nil
 	}
-	return c, err
+	return local, data, err
 }
+
+const builtInFile = "built-in ccl.yaml"
 
 // Default returns the built-in configuration, goccl.DefaultConfig.
 func Default() *Config { return builtIn() }
 
 var builtIn = sync.OnceValue(func() *Config {
-	c, err := Parse("built-in ccl.yaml", []byte(goccl.DefaultConfig()))
+	c, err := Parse(builtInFile, []byte(goccl.DefaultConfig()))
 	if err != nil {
 		panic(err)
 	}
@@ -281,7 +302,11 @@ func (c *Config) Entries() []string {
 // unknownEntry returns the message for a name that is no entry.
 func (c *Config) unknownEntry(name string) string {
 	names := c.Entries()
-	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", text.Quote(name), text.DidYouMean(name, names), text.List(names))
+	hint := text.DidYouMean(name, names)
+	if hint == "" && text.IsName(name) && name != auto {
+		hint = fmt.Sprintf("; make one, such as %s: {module: %[1]s}", text.Cut(name))
+	}
+	return fmt.Sprintf("there is no entry %s in algorithms%s; entries: %s", text.Quote(name), hint, text.List(names))
 }
 
 // place describes an origin for messages.
@@ -300,5 +325,5 @@ func (c *Config) errorAt(o origin, key, format string, args ...any) error {
 	if o.by != "" {
 		key += " (" + o.by + ")"
 	}
-	return &Error{File: c.file, Line: o.line, Key: key, Message: fmt.Sprintf(format, args...)}
+	return &Error{File: c.file, Line: o.line, Column: o.column, Key: key, Message: fmt.Sprintf(format, args...)}
 }

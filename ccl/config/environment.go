@@ -15,19 +15,17 @@ import (
 // defaults. They have the same syntax as in ccl.yaml. A Request overrides both. getenv is os.Getenv or
 // a substitute; an empty variable counts as unset.
 //
-// An invalid value is an *Error. Names of algorithms and transports are checked by Resolve.
+// An invalid value is an *Error, several are Errors. Names of algorithms and transports are checked by Resolve.
 func (c *Config) WithEnvironment(getenv func(string) string) (*Config, error) {
 	with := *c
-	for _, err := range []error{
+	if err := inOrder(
 		fromVariable(getenv, "GOCCL_ALGORITHM", &with.algorithm, verbatim),
 		fromVariable(getenv, "GOCCL_TRANSPORT", &with.transport, verbatim),
 		fromVariable(getenv, "GOCCL_TIMEOUT", &with.timeout, parseTimeout),
 		fromVariable(getenv, "GOCCL_WORLD_SIZE", &with.worldSize, parseRanks),
 		fromVariable(getenv, "GOCCL_DEBUG", &with.debug, parseBool),
-	} {
-		if err != nil {
-			return nil, err
-		}
+	); err != nil {
+		return nil, err
 	}
 	return &with, nil
 }

@@ -108,7 +108,7 @@ func TestChosenByEnvironment(t *testing.T) {
 
 func TestWrongEnvironment(t *testing.T) {
 	for _, c := range []struct{ variable, value, want string }{
-		{"GOCCL_TIMEOUT", "60", `environment: GOCCL_TIMEOUT: want a duration with its unit, such as 60s, or none; got the text "60"`},
+		{"GOCCL_TIMEOUT", "60", `environment: GOCCL_TIMEOUT: want a duration with its unit, such as 500ms, 60s or 5m, or none; got the text "60"`},
 		{"GOCCL_TIMEOUT", "-1s", `environment: GOCCL_TIMEOUT: "-1s" is not more than zero; write none to wait for ever`},
 		{"GOCCL_WORLD_SIZE", "four", `environment: GOCCL_WORLD_SIZE: "four" is not a number of ranks`},
 		{"GOCCL_WORLD_SIZE", "010", `environment: GOCCL_WORLD_SIZE: "010" is not a number of ranks`},

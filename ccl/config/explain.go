@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -63,20 +64,20 @@ func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Expl
 func (r *rule) mismatch(shape ccl.Shape, a *ccl.Algorithm) string {
 	coll := shape.Collective
 	switch {
-	case r.collective.isSet() && r.collective.value != coll:
-		return fmt.Sprintf("collective: %v, and the call is %v", r.collective.value, coll)
+	case r.collective.isSet() && !slices.Contains(r.collective.value, coll):
+		return fmt.Sprintf("collective: %v, and the call is %v", written(r.collective.value), coll)
 	case r.op.isSet() && !coll.Reduces():
-		return fmt.Sprintf("op: %v, and %v takes none", r.op.value, coll)
+		return fmt.Sprintf("op: %v, and %v takes none", written(r.op.value), coll)
 	case !r.takes(coll, a):
 		return fmt.Sprintf("algorithm %s has no kernel for %v", a.Name, coll)
-	case r.bytes.isSet() && !r.bytes.value.contains(ccl.ByteSize(shape.Bytes)):
-		return fmt.Sprintf("bytes: %v, and the call has %v", r.bytes.value, ccl.ByteSize(shape.Bytes))
-	case r.ranks.isSet() && !r.ranks.value.contains(shape.Ranks):
-		return fmt.Sprintf("ranks: %v, and the group has %d", r.ranks.value, shape.Ranks)
-	case r.dtype.isSet() && r.dtype.value != shape.DType:
-		return fmt.Sprintf("dtype: %v, and the call has %v", r.dtype.value, shape.DType)
-	case r.op.isSet() && r.op.value != shape.Op:
-		return fmt.Sprintf("op: %v, and the call has %v", r.op.value, shape.Op)
+	case r.bytes.isSet() && !within(ccl.ByteSize(shape.Bytes), r.bytes.value):
+		return fmt.Sprintf("bytes: %v, and the call has %v", written(r.bytes.value), ccl.ByteSize(shape.Bytes))
+	case r.ranks.isSet() && !within(shape.Ranks, r.ranks.value):
+		return fmt.Sprintf("ranks: %v, and the group has %d", written(r.ranks.value), shape.Ranks)
+	case r.dtype.isSet() && !slices.Contains(r.dtype.value, shape.DType):
+		return fmt.Sprintf("dtype: %v, and the call has %v", written(r.dtype.value), shape.DType)
+	case r.op.isSet() && !slices.Contains(r.op.value, shape.Op):
+		return fmt.Sprintf("op: %v, and the call has %v", written(r.op.value), shape.Op)
 	}
 	return ""
 }

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // Finding is a property of the rules that their author may not have intended.
@@ -30,16 +33,20 @@ func (s *Settings) Findings() []Finding {
 	open := []box{allCalls}
 	for i, b := range boxes {
 		r := &c.rules[i]
-		if !meetsAny(b, open) {
+		if !meet(b, open) {
 			add(r.origin, "rule %d never matches: %s all that it does", i+1, s.shadows(boxes, i))
 		}
-		open = without(open, b)
+		open = without(open, b...)
 		for j, earlier := range boxes[:i] {
-			if c.rules[j].algorithm.value == r.algorithm.value || earlier.within(b) || b.within(earlier) {
+			if c.rules[j].algorithm.value == r.algorithm.value || covered(earlier, b) || covered(b, earlier) {
 				continue
 			}
-			if both := b.and(earlier); !both.empty() {
-				add(r.origin, "rules %d and %d overlap: both match %v; rule %d goes first", j+1, i+1, both, j+1)
+			if both := common(b, earlier); len(both) > 0 {
+				others := ""
+				if len(both) > 1 {
+					others = ", and others"
+				}
+				add(r.origin, "rules %d and %d overlap: both match %v%s; rule %d goes first", j+1, i+1, both[0], others, j+1)
 			}
 		}
 	}
@@ -66,23 +73,25 @@ func (s *Settings) checkRules(Request) error {
 	}
 	boxes := s.ruleBoxes()
 	open := []box{allCalls}
+	var errs []error
 	for i, b := range boxes {
 		r := &s.config.rules[i]
 		a := s.candidate(r.algorithm.value).algorithm
+		kernelless := slices.DeleteFunc(slices.Clone(r.collective.value), func(c ccl.Collective) bool { return a.Kernels[c] != nil })
 		switch {
-		case r.collective.isSet() && a.Kernels[r.collective.value] == nil:
-			return s.config.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"),
-				"algorithm %s (entry %s) has no kernel for %v", a.Name, r.algorithm.value, r.collective.value)
-		case b[collectives].empty():
-			return s.config.errorAt(r.origin, ruleKey(i, "op"),
-				"the rule never matches: algorithm %s (entry %s) has no kernel that takes an op", a.Name, r.algorithm.value)
-		case r.isSpecial() && !meetsAny(b, open):
-			return s.config.errorAt(r.origin, fmt.Sprintf("rules[%d]", i+1),
-				"the rule never matches: %s all that it does; put it before, or remove it", s.shadows(boxes, i))
+		case len(kernelless) > 0:
+			errs = append(errs, s.config.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"),
+				"algorithm %s (entry %s) has no kernel for %v", a.Name, r.algorithm.value, written(kernelless)))
+		case b[0][collectives].empty():
+			errs = append(errs, s.config.errorAt(r.op.origin, ruleKey(i, "op"),
+				"the rule never matches: algorithm %s (entry %s) has no kernel that takes an op", a.Name, r.algorithm.value))
+		case r.isSpecial() && !meet(b, open):
+			errs = append(errs, s.config.errorAt(r.origin, fmt.Sprintf("rules[%d]", i+1),
+				"the rule never matches: %s all that it does; put it before, or remove it", s.shadows(boxes, i)))
 		}
-		open = without(open, b)
+		open = without(open, b...)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // isSpecial reports whether the rule has a condition.
@@ -91,21 +100,21 @@ func (r *rule) isSpecial() bool {
 }
 
 // ruleBoxes returns the calls that each rule matches, regardless of earlier rules.
-func (s *Settings) ruleBoxes() []box {
-	boxes := make([]box, len(s.config.rules))
+func (s *Settings) ruleBoxes() [][]box {
+	boxes := make([][]box, len(s.config.rules))
 	for i := range boxes {
 		r := &s.config.rules[i]
-		boxes[i] = r.box(s.candidate(r.algorithm.value).algorithm)
+		boxes[i] = r.boxes(s.candidate(r.algorithm.value).algorithm)
 	}
 	return boxes
 }
 
 // shadows names the rules before boxes[i] that overlap it: "rules 1 and 2 (ccl.yaml:30,
 // ccl.yaml:31) together match".
-func (s *Settings) shadows(boxes []box, i int) string {
+func (s *Settings) shadows(boxes [][]box, i int) string {
 	var numbers, places []string
 	for j, earlier := range boxes[:i] {
-		if boxes[i].meets(earlier) {
+		if meet(boxes[i], earlier) {
 			numbers = append(numbers, fmt.Sprint(j+1))
 			places = append(places, s.config.place(s.config.rules[j].origin))
 		}
@@ -118,15 +127,37 @@ func (s *Settings) shadows(boxes []box, i int) string {
 		strings.Join(numbers[:last], ", "), numbers[last], strings.Join(places, ", "))
 }
 
-func meetsAny(b box, boxes []box) bool { return slices.ContainsFunc(boxes, b.meets) }
-
-// without returns boxes without the calls in b.
-func without(boxes []box, b box) (left []box) {
-	for _, c := range boxes {
-		left = c.minus(b, left)
-	}
-	return left
+// meet reports whether a call is in one of boxes and in one of others.
+func meet(boxes, others []box) bool {
+	return slices.ContainsFunc(boxes, func(b box) bool { return slices.ContainsFunc(others, b.meets) })
 }
+
+// common returns the calls that are in one of boxes and in one of others.
+func common(boxes, others []box) (both []box) {
+	for _, b := range boxes {
+		for _, c := range others {
+			if b.meets(c) {
+				both = append(both, b.and(c))
+			}
+		}
+	}
+	return both
+}
+
+// without returns boxes without the calls in others.
+func without(boxes []box, others ...box) []box {
+	for _, b := range others {
+		var left []box
+		for _, c := range boxes {
+			left = c.minus(b, left)
+		}
+		boxes = left
+	}
+	return boxes
+}
+
+// covered reports whether all calls in boxes are in others.
+func covered(boxes, others []box) bool { return len(without(boxes, others...)) == 0 }
 
 // merged joins boxes whose union is a box.
 func merged(boxes []box) []box {

@@ -15,9 +15,9 @@ import (
 
 var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]") // YAML's
 
-// FuzzParse: whatever the text, there is a configuration or a *Error
+// FuzzParse: whatever the text, there is a configuration or mistakes, each an *Error
 // with a line of the file, soon, and no panic. A configuration resolves or fails
-// in the same manner.
+// in the same manner; the schema accepts what resolves.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(goccl.DefaultConfig()))
 	for _, text := range []string{
@@ -29,12 +29,15 @@ func FuzzParse(f *testing.F) {
 		"version: 1\ndefaults: {world_size: 4.0}\n", "version: 1\ndefaults: {world_size: \"4\"}\n",
 		"version: 1\ndefaults: {world_size: 0x4}\n", "version: 1\ntopology: {count: .inf}\n",
 		"version: 1\nx: " + strings.Repeat("[", 50) + strings.Repeat("]", 50),
+		entriesOfRules + "  - {collective: [reduce, all_reduce], bytes: [1K, 2k-3K], ranks: [2, '4-'], dtype: [int8], op: [max], algorithm: plain}\n  - {algorithm: other}\n",
+		entriesOfRules + "  - {bytes: '>1MiB', size: [], algorithm: a, op: mean, }\n", "version: 1\nalgorithms: {a: b, c}\n",
 		entriesOfRules + "  - {bytes: 1KiB-, algorithm: plain}\n  - {bytes: 2KiB, ranks: 2-3, op: max, algorithm: other}\n",
 		"#\n- - a\n#\n  # b\n - c\n", "a:\n  - b\n #c\n  d: e\n#f\n", "- #\n \n  - ? a\n    # b\n   : c\n",
 	} {
 		f.Add([]byte(text))
 	}
 	registry := testRegistry()
+	schema := compiled(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const limit = time.Second // ordinary files take a few milliseconds
 		var c *Config
@@ -50,17 +53,26 @@ func FuzzParse(f *testing.F) {
 			var s *Settings
 			if s, err = c.Resolve(Request{Registry: registry, Ranks: 4}); err == nil {
 				s.Findings()
+				require.NoError(t, validate(t, schema, string(data)))
 			}
 		}
 		if err == nil || errors.As(err, new(*ccl.MissingConfigurationError)) {
 			return
 		}
-		var e *Error
-		require.ErrorAs(t, err, &e)
-		require.NotEmpty(t, e.Message)
-		require.LessOrEqual(t, e.Line, 1+len(lineBreak.FindAll(data, -1)))
-		require.Less(t, len(err.Error()), 2000, "messages quote no more than they need")
-		wholeFile := strings.Contains(e.Message, "file is")
-		require.True(t, e.Line > 0 || wholeFile, "no line: %v", err)
+		require.Less(t, len(err.Error()), 20*2000)
+		all, several := errors.AsType[Errors](err)
+		if !several {
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			all = Errors{e}
+		}
+		for i, e := range all {
+			require.NotEmpty(t, e.Message)
+			require.LessOrEqual(t, e.Line, 1+len(lineBreak.FindAll(data, -1)))
+			require.Less(t, len(e.Error()), 3000, "messages quote no more than they need")
+			wholeFile := strings.Contains(e.Message, "file is")
+			require.True(t, e.Line > 0 || wholeFile, "no line: %v", e)
+			require.True(t, i == 0 || all[i-1].Line <= e.Line, "in the file's order: %v", err)
+		}
 	})
 }

@@ -46,6 +46,6 @@ topology: {kind: torus_2d, count: 4}
 
 	whole := resolve(t, "version: 1\nalgorithms:\n  sized: {module: plain, world_size: 4}\ndefaults: {algorithm: sized}\n", Request{Ranks: 4})
 	_, err := whole.ForGroup(2, "a group")
-	require.EqualError(t, err, "ccl.yaml:4: defaults.algorithm: sized is for a world size of 4 (ccl.yaml:3), but here it is 2 (a group); "+
+	require.EqualError(t, err, "ccl.yaml:4:23: defaults.algorithm: sized is for a world size of 4 (ccl.yaml:3), but here it is 2 (a group); "+
 		"add an entry that supports groups of any size, such as direct: {module: direct}")
 }

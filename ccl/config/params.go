@@ -18,7 +18,7 @@ func fill(n strictyaml.Node, params []ccl.Parameter) (lines map[string]int, err 
 			return store(n, p.Field)
 		}
 	}
-	return lines, n.Read(known)
+	return lines, n.Read(known, nil, nil)
 }
 
 // store reads n into the field of a ccl.Parameter.

@@ -1,7 +1,11 @@
 package config
 
 import (
+	"cmp"
+	"encoding"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,30 +19,36 @@ import (
 const maxRules = 256
 
 // Parse parses the text of a ccl.yaml, UTF-8 of at most 64 KiB. Messages call the file by the
-// name file. Unknown or unexpected content is an *Error with its line and, for a misspelt
-// name, the nearest valid one.
+// name file. Unknown or unexpected content is an *Error with its line, its column and, for a
+// misspelt name, the nearest valid one; several mistakes are Errors. Text that is not YAML is
+// one mistake, because nothing behind it can be read.
 func Parse(file string, data []byte) (*Config, error) {
-	c := defaults(file)
-	root, err := strictyaml.Parse(data, func(line int, key, message string) error {
-		return &Error{File: file, Line: line, Key: key, Message: message}
-	})
+	c, err := parsePartly(file, data)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.read(root); err != nil {
-		return nil, err
-	}
-	if err := c.check(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// into returns a reader that stores what parse returns, and the line.
+// parsePartly is Parse. With an error it returns what could be read, and nil if that is nothing.
+func parsePartly(file string, data []byte) (*Config, error) {
+	c := defaults(file)
+	root, err := strictyaml.Parse(data, func(line, column int, key, message string) error {
+		return &Error{File: file, Line: line, Column: column, Key: key, Message: message}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, inOrder(c.read(root), c.check())
+}
+
+// into returns a reader that stores what parse returns, and its place. A mistake leaves g unset.
 func into[T any](g *given[T], parse func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
-	return func(n strictyaml.Node) (err error) {
-		g.value, err = parse(n)
-		g.line = n.Line
+	return func(n strictyaml.Node) error {
+		value, err := parse(n)
+		if err == nil {
+			*g = given[T]{value, originOf(n)}
+		}
 		return err
 	}
 }
@@ -46,7 +56,7 @@ func into[T any](g *given[T], parse func(strictyaml.Node) (T, error)) func(stric
 // read fills c from the file.
 func (c *Config) read(root strictyaml.Node) error {
 	var version given[int]
-	err := root.Read(strictyaml.Fields{
+	return root.Read(strictyaml.Fields{
 		"version": into(&version, strictyaml.Node.Version),
 		"defaults": func(n strictyaml.Node) error {
 			return n.Read(strictyaml.Fields{
@@ -55,89 +65,113 @@ func (c *Config) read(root strictyaml.Node) error {
 				"timeout":    into(&c.timeout, readTimeout),
 				"world_size": into(&c.worldSize, readSize),
 				"debug":      into(&c.debug, strictyaml.Node.Bool),
-			})
+			}, nil, text.Synonyms{"backend": "transport", "ranks": "world_size", "nranks": "world_size", "size": "world_size", "module": "algorithm"})
 		},
 		"algorithms": func(n strictyaml.Node) error { return n.Each(c.readEntry) },
 		"topology":   func(n strictyaml.Node) error { return c.topology.read(n) },
-		"rules":      func(n strictyaml.Node) error { return n.Elements(c.readRule) },
-	})
-	if err == nil && !version.isSet() {
-		return root.Errorf("the version is missing; the file has to begin with version: 1")
-	}
-	return err
+		"rules":      c.readRules,
+	}, strictyaml.Required{"version": "; the file has to begin with version: 1"}, text.Synonyms{"entries": "algorithms", "modules": "algorithms"})
 }
 
 func (c *Config) readEntry(n strictyaml.Node, name string) error {
 	switch {
 	case !text.IsName(name):
-		return n.Errorf("the name of an entry has only letters a to z, digits and underscores")
+		return n.AtKey().Errorf("the name of an entry has only letters a to z, digits and underscores")
 	case name == auto:
-		return n.Errorf("auto cannot be the name of an entry: it means that the rules choose")
+		return n.AtKey().Errorf("auto cannot be the name of an entry: it means that the rules choose")
 	}
-	e := &entry{origin: origin{line: n.Line}, name: name}
-	err := n.Read(strictyaml.Fields{
+	e := &entry{origin: originOf(n), name: name}
+	c.entries = append(c.entries, e) // with a mistake too: rules may name it
+	if n.IsText() {
+		return n.Errorf("want a mapping such as {module: %s}, got %s", text.Cut(n.Value()), n.What())
+	}
+	return n.Read(strictyaml.Fields{
 		"module":     into(&e.module, strictyaml.Node.Text),
 		"topology":   into(&e.topology, readKind),
 		"world_size": into(&e.worldSize, readSize),
 		// The parameters' keys are the algorithm's, which Resolve finds.
-		"params": into(&e.params, func(n strictyaml.Node) (strictyaml.Node, error) { return n, nil }),
-	})
-	if err == nil && !e.module.isSet() {
-		return n.Errorf("the module is missing: the algorithm that the entry is for, such as module: ring")
-	}
-	c.entries = append(c.entries, e)
-	return err
+		"params": into(&e.params, strictyaml.Node.Later),
+	}, strictyaml.Required{"module": ": the algorithm that the entry is for, such as module: ring"},
+		text.Synonyms{"algorithm": "module", "kernel": "module", "type": "module", "name": "module",
+			"options": "params", "args": "params", "ranks": "world_size", "nranks": "world_size", "size": "world_size"})
 }
 
 func (t *arrangement) read(n strictyaml.Node) error {
-	t.line = n.Line
+	t.origin = originOf(n)
 	return n.Read(strictyaml.Fields{
 		"kind":  into(&t.kind, readKind),
 		"count": into(&t.count, readCount),
 		"w":     into(&t.w, readSize),
 		"h":     into(&t.h, readSize),
+	}, nil, text.Synonyms{"type": "kind", "name": "kind", "size": "count", "ranks": "count", "world_size": "count", "n": "count",
+		"width": "w", "columns": "w", "cols": "w", "height": "h", "rows": "h"})
+}
+
+// ruleSynonyms are what people call the fields of a rule.
+var ruleSynonyms = text.Synonyms{
+	"size": "bytes", "sizes": "bytes", "nbytes": "bytes", "message_size": "bytes", "msg_size": "bytes", "length": "bytes", "count": "bytes",
+	"coll": "collective", "operation": "collective", "function": "collective",
+	"type": "dtype", "datatype": "dtype", "data_type": "dtype",
+	"n": "ranks", "np": "ranks", "nranks": "ranks", "world_size": "ranks", "comm_size": "ranks",
+	"reduce_op": "op", "redop": "op",
+	"entry": "algorithm", "module": "algorithm", "kernel": "algorithm", "use": "algorithm",
+}
+
+func (c *Config) readRules(n strictyaml.Node) error {
+	boxes := 0
+	return n.Elements(func(n strictyaml.Node) error {
+		r, err := readRule(n)
+		before := boxes
+		boxes += max(1, len(r.bytes.value)) * max(1, len(r.ranks.value))
+		if boxes <= maxRules {
+			c.rules = append(c.rules, r)
+		} else if before <= maxRules {
+			return n.Errorf("the file has more than %d rules (each range in a list counts)", maxRules)
+		}
+		return err
 	})
 }
 
-func (c *Config) readRule(n strictyaml.Node) error {
-	r := rule{origin: origin{line: n.Line}}
+func readRule(n strictyaml.Node) (rule, error) {
+	r := rule{origin: originOf(n)}
 	err := n.Read(strictyaml.Fields{
-		"collective": into(&r.collective, readCollective),
-		"bytes":      into(&r.bytes, readSpan(parseByteSize)),
-		"ranks":      into(&r.ranks, readSpan(parseRanks)),
-		"dtype":      into(&r.dtype, named("dtype", ccl.DTypes())),
-		"op":         into(&r.op, named("op", ccl.Ops())),
+		"collective": into(&r.collective, readNames(readCollective)),
+		"bytes":      into(&r.bytes, readSpans(0, parseByteSize)),
+		"ranks":      into(&r.ranks, readSpans(1, parseRanks)),
+		"dtype":      into(&r.dtype, readNames(readName[ccl.DType])),
+		"op":         into(&r.op, readNames(readName[ccl.Op])),
 		"algorithm":  into(&r.algorithm, strictyaml.Node.Text),
-	})
-	switch {
-	case err != nil:
-		return err
-	case !r.algorithm.isSet():
-		return n.Errorf("the algorithm is missing: the entry that the rule chooses")
-	case len(c.rules) == maxRules:
-		return n.Errorf("the file has more than %d rules", maxRules)
-	case r.op.isSet() && r.collective.isSet() && !r.collective.value.Reduces():
-		return n.Errorf("%s takes no op: the rule would never match", r.collective.value)
+	}, strictyaml.Required{"algorithm": ": the entry that the rule chooses"}, ruleSynonyms)
+	if r.op.isSet() {
+		for _, coll := range r.collective.value {
+			if !coll.Reduces() {
+				err = errors.Join(err, n.Errorf("%s takes no op: the rule would never match it", coll))
+			}
+		}
 	}
-	c.rules = append(c.rules, r)
-	return nil
+	return r, err
 }
 
 // check finds mistakes that only the whole file shows.
 func (c *Config) check() error {
+	var errs []error
 	if name := c.algorithm.value; name != auto && c.entry(name) == nil {
-		return c.errorAt(c.algorithm.origin, "defaults.algorithm", "%s", c.unknownEntry(name))
+		errs = append(errs, c.errorAt(c.algorithm.origin, "defaults.algorithm", "%s", c.unknownEntry(name)))
 	}
 	for i, r := range c.rules {
-		if name := r.algorithm.value; c.entry(name) == nil {
-			return c.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"), "%s", c.unknownEntry(name))
+		if name := r.algorithm.value; r.algorithm.isSet() && c.entry(name) == nil {
+			errs = append(errs, c.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"), "%s", c.unknownEntry(name)))
 		}
 	}
-	if c.topology.count.value == 0 {
-		return nil // Resolve knows the number of ranks
+	t := &c.topology
+	count := t.count.value
+	if size := t.w.value * t.h.value; size > MaxRanks {
+		errs = append(errs, c.errorAt(t.origin, "topology", "w=%d and h=%d make %d ranks: at most %d are allowed", t.w.value, t.h.value, size, MaxRanks))
+	} else if count != 0 { // else Resolve knows the number of ranks
+		_, err := c.arrange(count, "")
+		errs = append(errs, err)
 	}
-	_, err := c.arrange(c.topology.count.value, "")
-	return err
+	return errors.Join(errs...)
 }
 
 // arrange returns the file's topology for count ranks. The error message ends in why, which
@@ -148,6 +182,7 @@ func (c *Config) arrange(count int, why string) (*topology.Topology, error) {
 		return nil, &Error{
 			File:    c.file,
 			Line:    c.topology.line,
+			Column:  c.topology.column,
 			Key:     "topology",
 			Message: withoutPackage(err) + why,
 			Err:     err,
@@ -164,7 +199,7 @@ func ruleKey(i int, field string) string { return fmt.Sprintf("rules[%d].%s", i+
 // readSize reads a number of ranks: of a group, or along one side of a grid.
 func readSize(n strictyaml.Node) (int, error) { return n.Whole(1, MaxRanks) }
 
-const wantTimeout = "want a duration with its unit, such as 60s, or none"
+const wantTimeout = "want a duration with its unit, such as 500ms, 60s or 5m, or none"
 
 func readTimeout(n strictyaml.Node) (time.Duration, error) {
 	if !n.IsText() {
@@ -211,9 +246,29 @@ func readCount(n strictyaml.Node) (int, error) {
 	return 0, nil
 }
 
-func readSpan[T int | ccl.ByteSize](parse func(string) (T, error)) func(strictyaml.Node) (span[T], error) {
-	return func(n strictyaml.Node) (span[T], error) {
-		return strictyaml.Scalar(n, func(s string) (span[T], error) { return parseSpan(s, parse) })
+// readSpans returns a reader of a range, or of a list of ranges that do not overlap.
+func readSpans[T int | ccl.ByteSize](least T, parse func(string) (T, error)) func(strictyaml.Node) ([]span[T], error) {
+	one := func(n strictyaml.Node) (span[T], error) {
+		return strictyaml.Scalar(n, func(s string) (span[T], error) { return parseSpan(s, least, parse) })
+	}
+	return func(n strictyaml.Node) ([]span[T], error) {
+		all, err := strictyaml.List(n, one)
+		slices.SortFunc(all, func(a, b span[T]) int { return cmp.Compare(a.min, b.min) })
+		for i := 1; err == nil && i < len(all); i++ {
+			if before := all[i-1]; before.contains(all[i].min) {
+				err = n.Errorf("the ranges %v and %v overlap", before, all[i])
+			}
+		}
+		return all, err
+	}
+}
+
+// readNames returns a reader of a value, or of a list of values.
+func readNames[T cmp.Ordered](read func(strictyaml.Node) (T, error)) func(strictyaml.Node) ([]T, error) {
+	return func(n strictyaml.Node) ([]T, error) {
+		all, err := strictyaml.List(n, read)
+		slices.Sort(all)
+		return all, err
 	}
 }
 
@@ -221,15 +276,29 @@ func readCollective(n strictyaml.Node) (ccl.Collective, error) {
 	if n.Value() == ccl.CollBarrier.String() {
 		return 0, n.Errorf("the engine executes barriers itself: they need no algorithm and no rule")
 	}
-	return named("collective", ccl.Collectives())(n)
+	return readName[ccl.Collective](n)
 }
 
-// named returns a reader of the name of one of the values.
-func named[T any](what string, values []T) func(strictyaml.Node) (T, error) {
-	return func(n strictyaml.Node) (v T, err error) {
+// readName reads a name that T parses.
+func readName[T any, P interface {
+	*T
+	encoding.TextUnmarshaler
+}](n strictyaml.Node) (v T, err error) {
+	if _, err := n.Text(); err != nil {
+		return v, err
+	}
+	return strictyaml.Scalar(n, func(name string) (v T, err error) {
+		err = P(&v).UnmarshalText([]byte(name))
+		return v, err
+	})
+}
+
+// named returns a reader of one of the names.
+func named(what string, names []string) func(strictyaml.Node) (string, error) {
+	return func(n strictyaml.Node) (string, error) {
 		if _, err := n.Text(); err != nil {
-			return v, err
+			return "", err
 		}
-		return strictyaml.Scalar(n, func(name string) (T, error) { return text.Named(what, name, values) })
+		return strictyaml.Scalar(n, func(name string) (string, error) { return text.Named(what, name, names, nil) })
 	}
 }

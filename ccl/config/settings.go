@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +44,8 @@ type Settings struct {
 // entries, fills their parameters, compares the world size with r.Ranks, and builds the
 // topology, in this order.
 //
-// Errors are *Error for a mistake in the file or an algorithm that does not support the group,
+// Errors are *Error for a mistake in the file or an algorithm that does not support the group
+// (Errors for several),
 // *ccl.MissingConfigurationError if the configured world size is not r.Ranks, and
 // *ccl.InvalidArgumentError if r.Ranks is out of range.
 func (c *Config) Resolve(r Request) (*Settings, error) {
@@ -60,7 +62,7 @@ func (c *Config) Resolve(r Request) (*Settings, error) {
 	}
 	steps := []func(Request) error{s.checkOptions, s.findAlgorithms, s.resolveWorldSize, s.arrange, s.checkUse, s.checkRules}
 	for _, step := range steps {
-		if err := step(r); err != nil {
+		if err := inOrder(step(r)); err != nil {
 			return nil, err
 		}
 	}
@@ -84,30 +86,34 @@ func (s *Settings) checkOptions(Request) error {
 	if name := s.algorithm.value; name != auto && s.config.entry(name) == nil {
 		return s.config.errorAt(s.algorithm.origin, "defaults.algorithm", "%s", s.config.unknownEntry(name))
 	}
-	if _, err := text.Named("transport", s.transport.value, transports); err != nil {
+	if _, err := text.Named("transport", s.transport.value, transports, nil); err != nil {
 		return s.config.errorAt(s.transport.origin, "defaults.transport", "%v", err)
 	}
 	return nil
 }
 
-// findAlgorithms looks up the modules and fills their parameters.
+// findAlgorithms looks up the modules and fills their parameters. Of a file with mistakes it
+// skips entries without a module.
 func (s *Settings) findAlgorithms(r Request) error {
 	registry := cmp.Or(r.Registry, ccl.DefaultRegistry())
+	var errs []error
 	for _, e := range s.config.entries {
+		if !e.module.isSet() {
+			continue
+		}
 		algorithm, ok := registry.Lookup(e.module.value)
 		if !ok {
 			names := registry.Names()
-			return s.config.errorAt(e.module.origin, "algorithms."+e.name+".module",
+			errs = append(errs, s.config.errorAt(e.module.origin, "algorithms."+e.name+".module",
 				"no algorithm %s is registered%s; registered: %s; a program has to import the package that registers it",
-				text.Quote(e.module.value), text.DidYouMean(e.module.value, names), text.List(names))
+				text.Quote(e.module.value), text.DidYouMean(e.module.value, names), text.List(names)))
+			continue
 		}
 		k := &candidate{entry: e, algorithm: algorithm}
-		if err := k.makeParams(s.config); err != nil {
-			return err
-		}
+		errs = append(errs, k.makeParams(s.config))
 		s.candidates = append(s.candidates, k)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // resolveWorldSize compares the configured world size with the number of ranks.
@@ -161,12 +167,13 @@ func (s *Settings) checkUse(Request) error {
 		return s.config.errorAt(s.algorithm.origin, "rules",
 			"defaults.algorithm is auto, but the file is without rules; add a rule such as {algorithm: direct}, or name an algorithm")
 	}
+	var errs []error
 	for i, r := range s.config.rules {
 		if k := s.candidate(r.algorithm.value); k.unfit != "" {
-			return s.config.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"), "%s", k.unfit)
+			errs = append(errs, s.config.errorAt(r.algorithm.origin, ruleKey(i, "algorithm"), "%s", k.unfit))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // candidate returns the entry called name, or nil.

@@ -286,7 +286,7 @@ func TestResolveOrder(t *testing.T) {
 		grid    = "topology: {kind: torus_2d, w: 3, h: 1}\n"
 	)
 	_, err := tryResolve(t, unknown+size+grid, Request{})
-	require.EqualError(t, err, `ccl.yaml:2: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, doubletree, fancy, grid, plain, ring, tree; a program has to import the package that registers it`)
+	require.EqualError(t, err, `ccl.yaml:2:26: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, doubletree, fancy, grid, plain, ring, tree; a program has to import the package that registers it`)
 	require.ErrorAs(t, err, new(*Error))
 
 	fixed := strings.Replace(unknown, "fency", "fancy", 1)
@@ -294,7 +294,7 @@ func TestResolveOrder(t *testing.T) {
 	require.ErrorAs(t, err, new(*ccl.MissingConfigurationError))
 
 	_, err = tryResolve(t, fixed+size+grid, Request{Ranks: 5})
-	require.ErrorContains(t, err, "ccl.yaml:4: topology: ")
+	require.ErrorContains(t, err, "ccl.yaml:4:11: topology: ")
 
 	_, err = tryResolve(t, unknown, Request{Registry: ccl.NewRegistry()})
 	require.ErrorContains(t, err, "; registered: none; ")
@@ -341,15 +341,15 @@ func TestTopology(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{size + "topology: {count: 8, kind: torus_2d, w: 4, h: 2}\n",
-			"ccl.yaml:3: topology: torus_2d with count=8 w=4 h=2, but the world size is 6 (ccl.yaml:2 (defaults.world_size)); change count, w and h, or choose ring_1d"},
+			"ccl.yaml:3:11: topology: torus_2d with count=8 w=4 h=2, but the world size is 6 (ccl.yaml:2 (defaults.world_size)); change count, w and h, or choose ring_1d"},
 		{size + "topology: {count: 4, kind: torus_2d}\n",
-			"ccl.yaml:3: topology: torus_2d with count=4 w=0 h=0, but the world size is 6 (ccl.yaml:2 (defaults.world_size)); change count, w and h, or choose ring_1d"},
+			"ccl.yaml:3:11: topology: torus_2d with count=4 w=0 h=0, but the world size is 6 (ccl.yaml:2 (defaults.world_size)); change count, w and h, or choose ring_1d"},
 		{size + "topology: {kind: torus_2d, w: 4, h: 2}\n",
-			"ccl.yaml:3: topology: torus_2d with count=6 w=4 h=2: w*h is not count; give both, with w*h = 6, for example w=3 h=2; count is the world size (ccl.yaml:2 (defaults.world_size))"},
+			"ccl.yaml:3:11: topology: torus_2d with count=6 w=4 h=2: w*h is not count; give both, with w*h = 6, for example w=3 h=2; count is the world size (ccl.yaml:2 (defaults.world_size))"},
 		{"version: 1\ntopology:\n  kind: torus_2d\n",
-			"ccl.yaml:2: topology: torus_2d with count=6 w=0 h=0: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2; count is the world size (the number of ranks is 6)"},
+			"ccl.yaml:2:1: topology: torus_2d with count=6 w=0 h=0: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2; count is the world size (the number of ranks is 6)"},
 		{"version: 1\ntopology: {w: 6, h: 1}\n",
-			"ccl.yaml:2: topology: ring_1d with count=6 w=6 h=1: a ring has no extents; remove w and h, or choose torus_2d or mesh_2d_no_wrap; count is the world size (the number of ranks is 6)"},
+			"ccl.yaml:2:11: topology: ring_1d with count=6 w=6 h=1: a ring has no extents; remove w and h, or choose torus_2d or mesh_2d_no_wrap; count is the world size (the number of ranks is 6)"},
 	} {
 		_, err := tryResolve(t, c.text, Request{Ranks: 6})
 		require.EqualError(t, err, c.want)
@@ -371,13 +371,13 @@ topology: {kind: mesh_2d_no_wrap, w: 2, h: 2}
 	resolve(t, entries+"rules: [{algorithm: plain}]\n", Request{})
 	for _, c := range []struct{ text, algorithm, want string }{
 		{"rules: [{algorithm: plain},\n {algorithm: sized}]\n", "",
-			"ccl.yaml:9: rules[2].algorithm: sized is for a world size of 3 (ccl.yaml:4), but here it is 4 (the number of ranks is 4)"},
+			"ccl.yaml:9:14: rules[2].algorithm: sized is for a world size of 3 (ccl.yaml:4), but here it is 4 (the number of ranks is 4)"},
 		{"rules: [{algorithm: torus}]\n", "",
-			"ccl.yaml:8: rules[1].algorithm: torus is for the topology torus_2d (ccl.yaml:5), but here it is mesh_2d_no_wrap (ccl.yaml:7)"},
+			"ccl.yaml:8:21: rules[1].algorithm: torus is for the topology torus_2d (ccl.yaml:5), but here it is mesh_2d_no_wrap (ccl.yaml:7)"},
 		{"rules: [{algorithm: fancy}]\n", "",
-			"ccl.yaml:8: rules[1].algorithm: fancy is the algorithm fancy, which is for the topologies [ring_1d torus_2d], but here it is mesh_2d_no_wrap (ccl.yaml:7)"},
+			"ccl.yaml:8:21: rules[1].algorithm: fancy is the algorithm fancy, which is for the topologies [ring_1d torus_2d], but here it is mesh_2d_no_wrap (ccl.yaml:7)"},
 		{"defaults: {algorithm: torus}\n", "",
-			"ccl.yaml:8: defaults.algorithm: torus is for the topology torus_2d (ccl.yaml:5), but here it is mesh_2d_no_wrap (ccl.yaml:7)"},
+			"ccl.yaml:8:23: defaults.algorithm: torus is for the topology torus_2d (ccl.yaml:5), but here it is mesh_2d_no_wrap (ccl.yaml:7)"},
 		{"", "fancy",
 			"ccl.yaml: defaults.algorithm (option): fancy is the algorithm fancy, which is for the topologies [ring_1d torus_2d], but here it is mesh_2d_no_wrap (ccl.yaml:7)"},
 	} {
@@ -400,23 +400,23 @@ func TestParams(t *testing.T) {
 
 	_, err := tryResolve(t, text, Request{})
 	require.ErrorIs(t, err, errDepth)
-	require.EqualError(t, err, "ccl.yaml:3: algorithms.a.params: depth must be at least 1; it is -3")
+	require.EqualError(t, err, "ccl.yaml:3:30: algorithms.a.params: depth must be at least 1; it is -3")
 
 	for _, c := range []struct{ entry, want string }{
-		{"{module: fancy, params: {chnk: 1}}", "3: algorithms.a.params.chnk: unknown key (did you mean chunk?); known keys: chunk, depth, fast, label, pause"},
-		{"{module: fancy, params: {cache: 1}}", "3: algorithms.a.params.cache: unknown key; known keys: chunk, depth, fast, label, pause"},
-		{"{module: fancy, params: [chunk]}", "3: algorithms.a.params: want a mapping (key: value), got a list"},
-		{"{module: fancy, params: {chunk: 64kb}}", `3: algorithms.a.params.chunk: "64kb" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`},
-		{"{module: fancy, params: {chunk: -1}}", `3: algorithms.a.params.chunk: "-1" is not a size in bytes; write it like 64KiB, 1MiB, 2GiB or 4096`},
-		{"{module: fancy, params: {chunk: true}}", "3: algorithms.a.params.chunk: want a text or a number, got true"},
-		{"{module: fancy, params: {depth: 2.0}}", "3: algorithms.a.params.depth: want a whole number such as 4, in decimal digits without quotes; got the number 2.0"},
-		{"{module: fancy, params: {depth: {a: 1}}}", "3: algorithms.a.params.depth: want a whole number such as 4, in decimal digits without quotes; got a mapping"},
-		{"{module: fancy, params: {fast: yes}}", `3: algorithms.a.params.fast: want true or false, got the text "yes"`},
-		{"{module: fancy, params: {fast: True}}", "3: algorithms.a.params.fast: want true or false, got True"},
-		{"{module: fancy, params: {label: 7}}", "3: algorithms.a.params.label: want a text, got the number 7; quotes make it one"},
-		{"{module: fancy, params: {pause: 5}}", "3: algorithms.a.params.pause: want a duration with its unit, such as 60s or 1m30s; got the number 5"},
-		{"\n    module: fancy\n    params:\n      fast: true\n      depth: 0", "5: algorithms.a.params: depth must be at least 1; it is 0"},
-		{"{module: plain, params: {}}", "3: algorithms.a.params: algorithm plain has no parameters"},
+		{"{module: fancy, params: {chnk: 1}}", "3:31: algorithms.a.params.chnk: unknown key (did you mean chunk?); known keys: chunk, depth, fast, label, pause"},
+		{"{module: fancy, params: {cache: 1}}", "3:31: algorithms.a.params.cache: unknown key; known keys: chunk, depth, fast, label, pause"},
+		{"{module: fancy, params: [chunk]}", "3:30: algorithms.a.params: want a mapping (key: value), got a list"},
+		{"{module: fancy, params: {chunk: 64kb}}", `3:38: algorithms.a.params.chunk: "64kb" is not a size in bytes; kb can mean powers of 1000 or 1024: write 64KiB for 1024`},
+		{"{module: fancy, params: {chunk: -1}}", `3:38: algorithms.a.params.chunk: "-1" is not a size in bytes; write it like 4096, 64KiB, 1MiB or 2GiB; 64K, 1M and 2G are the same`},
+		{"{module: fancy, params: {chunk: true}}", "3:38: algorithms.a.params.chunk: want a text or a number, got true"},
+		{"{module: fancy, params: {depth: 2.0}}", "3:38: algorithms.a.params.depth: want a whole number such as 4, in decimal digits without quotes; got the number 2.0"},
+		{"{module: fancy, params: {depth: {a: 1}}}", "3:38: algorithms.a.params.depth: want a whole number such as 4, in decimal digits without quotes; got a mapping"},
+		{"{module: fancy, params: {fast: yes}}", `3:37: algorithms.a.params.fast: want true or false, got the text "yes"`},
+		{"{module: fancy, params: {fast: True}}", "3:37: algorithms.a.params.fast: want true or false, got True"},
+		{"{module: fancy, params: {label: 7}}", "3:38: algorithms.a.params.label: want a text, got the number 7; quotes make it one"},
+		{"{module: fancy, params: {pause: 5}}", "3:38: algorithms.a.params.pause: want a duration with its unit, such as 60s or 1m30s; got the number 5"},
+		{"\n    module: fancy\n    params:\n      fast: true\n      depth: 0", "5:5: algorithms.a.params: depth must be at least 1; it is 0"},
+		{"{module: plain, params: {}}", "3:30: algorithms.a.params: algorithm plain has no parameters"},
 	} {
 		_, err := tryResolve(t, "version: 1\nalgorithms:\n  a: "+c.entry+"\n", Request{})
 		require.EqualError(t, err, "ccl.yaml:"+c.want)
@@ -450,6 +450,6 @@ func TestFaultyParams(t *testing.T) {
 		faulty, _ := registry.Lookup("fancy")
 		faulty.Params = func() any { return c.params }
 		_, err := tryResolve(t, "version: 1\nalgorithms:\n  a: {module: fancy}\n", Request{Registry: registry})
-		require.EqualError(t, err, "ccl.yaml:3: algorithms.a.params: algorithm fancy is faulty: "+c.want)
+		require.EqualError(t, err, "ccl.yaml:3:6: algorithms.a.params: algorithm fancy is faulty: "+c.want)
 	}
 }

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +20,7 @@ func parseRanks(s string) (int, error) {
 	n, err := text.Whole(s)
 	switch {
 	case errors.Is(err, strconv.ErrSyntax):
-		return 0, fmt.Errorf("%s is not a number of ranks", text.Quote(s))
+		return 0, fmt.Errorf("%s is not a number of ranks; write it like 4", text.Quote(s))
 	case n < 1 || n > MaxRanks:
 		return 0, fmt.Errorf("%s is out of range: from 1 to %d ranks are allowed", text.Quote(s), MaxRanks)
 	}
@@ -38,6 +40,11 @@ type span[T int | ccl.ByteSize] struct {
 
 func (s span[T]) contains(v T) bool { return s.min <= v && (s.open || v <= s.max) }
 
+// within reports whether v is in one of the ranges.
+func within[T int | ccl.ByteSize](v T, spans []span[T]) bool {
+	return slices.ContainsFunc(spans, func(s span[T]) bool { return s.contains(v) })
+}
+
 // String returns the range as parseSpan reads it.
 func (s span[T]) String() string {
 	switch {
@@ -49,30 +56,84 @@ func (s span[T]) String() string {
 	return fmt.Sprintf("%v-%v", s.min, s.max)
 }
 
-// parseSpan parses "4KiB", "1KiB-16MiB", "16MiB-" and "-4KiB", or the same with ranks.
-// parse parses a single value.
-func parseSpan[T int | ccl.ByteSize](s string, parse func(string) (T, error)) (span[T], error) {
+// parseSpan parses "4KiB", "1KiB-16MiB", "16MiB-" and "-4KiB", or the same with ranks. parse
+// parses a single value, of which least is the smallest.
+func parseSpan[T int | ccl.ByteSize](s string, least T, parse func(string) (T, error)) (span[T], error) {
 	first, last, isRange := strings.Cut(s, "-")
 	if !isRange {
 		last = first
 	}
-	r := span[T]{open: last == ""}
+	r := span[T]{min: least, open: last == ""}
 	if first == "" && last == "" {
 		return r, fmt.Errorf("%s is an empty range; write a value, first-last, first- or -last", text.Quote(s))
 	}
 	var err error
 	if first != "" {
 		if r.min, err = parse(first); err != nil {
-			return r, err
+			return r, cmp.Or(misspeltSpan(s, least, parse), err)
 		}
 	}
 	if last != "" {
 		if r.max, err = parse(last); err != nil {
-			return r, err
+			return r, cmp.Or(misspeltSpan(s, least, parse), err)
 		}
 	}
 	if !r.open && r.min > r.max {
 		return r, fmt.Errorf("%s is a reversed range: %v is more than %v", text.Quote(s), r.min, r.max)
 	}
 	return r, nil
+}
+
+// dashes are what else people write between the ends of a range.
+var dashes = strings.NewReplacer("...", "-", "..", "-", "–", "-", "—", "-", "to", "-", ":", "-", "~", "-")
+
+// misspeltSpan returns an error that says how to write a range in another notation, such as
+// ">1MiB" or "1MiB..4MiB", nil if s is none.
+func misspeltSpan[T int | ccl.ByteSize](s string, least T, parse func(string) (T, error)) error {
+	compact := strings.Join(strings.Fields(s), "")
+	for _, operator := range []string{">=", "=>", "<=", "=<", ">", "<", "==", "="} {
+		limit, found := strings.CutPrefix(compact, operator)
+		if !found {
+			continue
+		}
+		v, err := parse(limit)
+		switch {
+		case err != nil:
+			return nil
+		case operator == ">":
+			return rangeError(s, fmt.Sprintf(`"%v-" for %[1]v and more, "%v-" for more than %[1]v`, v, v+1))
+		case operator == "<" && v > least:
+			return rangeError(s, fmt.Sprintf(`"-%v" for %[1]v and less, "-%v" for less than %[1]v`, v, v-1))
+		case strings.Contains(operator, ">"):
+			return rangeError(s, fmt.Sprintf(`"%v-" for %[1]v and more`, v))
+		case strings.Contains(operator, "<"):
+			return rangeError(s, fmt.Sprintf(`"-%v" for %[1]v and less`, v))
+		}
+		return rangeError(s, fmt.Sprint(v))
+	}
+	if least, open := strings.CutSuffix(compact, "+"); open {
+		compact = least + "-"
+	}
+	if dashed := dashes.Replace(compact); dashed != s && strings.Count(dashed, "-") == 1 {
+		if r, err := parseSpan(dashed, least, parse); err == nil {
+			return rangeError(s, strconv.Quote(r.String()))
+		}
+	}
+	return nil
+}
+
+func rangeError(s, write string) error {
+	return fmt.Errorf("%s is not a range: write %s", text.Quote(s), write)
+}
+
+// written returns a value, or a list of values, as ccl.yaml has it.
+func written[T any](values []T) string {
+	if len(values) == 1 {
+		return fmt.Sprint(values[0])
+	}
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = fmt.Sprint(v)
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
 }

@@ -49,11 +49,11 @@ func (s *Settings) collectValues() {
 		}
 	}
 	for i, r := range c.rules {
-		addGiven(ruleKey(i, "collective"), r.collective.value, r.collective.origin)
-		addGiven(ruleKey(i, "bytes"), r.bytes.value, r.bytes.origin)
-		addGiven(ruleKey(i, "ranks"), r.ranks.value, r.ranks.origin)
-		addGiven(ruleKey(i, "dtype"), r.dtype.value, r.dtype.origin)
-		addGiven(ruleKey(i, "op"), r.op.value, r.op.origin)
+		addGiven(ruleKey(i, "collective"), written(r.collective.value), r.collective.origin)
+		addGiven(ruleKey(i, "bytes"), written(r.bytes.value), r.bytes.origin)
+		addGiven(ruleKey(i, "ranks"), written(r.ranks.value), r.ranks.origin)
+		addGiven(ruleKey(i, "dtype"), written(r.dtype.value), r.dtype.origin)
+		addGiven(ruleKey(i, "op"), written(r.op.value), r.op.origin)
 		addGiven(ruleKey(i, "algorithm"), r.algorithm.value, r.algorithm.origin)
 	}
 	slices.SortFunc(s.values, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })

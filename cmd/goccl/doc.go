@@ -2,6 +2,8 @@
 //
 //	goccl explain                    which algorithm does which call, why, and at what cost
 //	goccl explain --algorithms       what the registered algorithms can do
+//	goccl config check [FILE...]     all mistakes of ccl.yaml
+//	goccl config schema              the JSON schema of ccl.yaml, for editors
 //	goccl bench                      how long calls take, beside yardsticks of the same run
 //	goccl bench --compare A B        what has changed between two runs
 //	goccl bench --sweep FILE         a matrix of measurements, with a report
@@ -13,8 +15,8 @@
 //	goccl completion bash            a script that completes command lines
 //	goccl man                        the manual page
 //
-// docs/guides/command.md has how to install it, and its exit statuses;
-// docs/guides/configuration.md shows `goccl explain` at work, docs/guides/benchmarking.md `goccl
+// docs/guides/command.md has how to install it, and its exit statuses; docs/guides/configuration.md shows
+// `goccl explain` and `goccl config` at work, docs/guides/benchmarking.md `goccl
 // bench`, with the fields of their JSON, and docs/guides/processes.md `goccl run` and `goccl
 // doctor`.
 //

@@ -25,23 +25,34 @@ const (
 	maxNodes = 4096
 )
 
-// Fail makes the error about a key at a line; 0 and "" stand for the whole file.
-type Fail func(line int, key, message string) error
+// Fail makes the error about a key at a line and a column, which count from 1; 0 and "" stand
+// for the whole file, and column 0 for a whole line.
+type Fail func(line, column int, key, message string) error
 
 // Node is a value in the file. The zero Node is invalid.
 type Node struct {
-	value *yaml.Node
-	fail  Fail
-	Key   string // path of the key, such as "algorithms.ring.params.chunk", "rules[1].bytes"; "" for the whole file
-	Line  int    // of the key
+	value     *yaml.Node
+	file      *file
+	Key       string // path of the key, such as "algorithms.ring.params.chunk", "rules[1].bytes"; "" for the whole file
+	Line      int    // of the key
+	Column    int    // of the value if it stands on the line of its key, else of the key
+	keyColumn int
 }
 
-// Parse parses a file that contains one document, UTF-8 text of at most 64 KiB. It rejects
-// what a configuration does not need and a reader could overlook: anchors, aliases, merge
-// keys, tags, duplicate keys, keys without a value, and further documents. fail makes all
-// errors, also the errors of the Node's methods.
+// file is what the nodes of a file share.
+type file struct {
+	fail    Fail
+	refused map[*yaml.Node]error // keys and values that no file may contain
+}
+
+// Parse parses a file that contains one document, UTF-8 text of at most 64 KiB. Its errors are
+// those that leave nothing to read: the text is not YAML, or too large.
+//
+// Readers reject what a configuration does not need and a reader could overlook: anchors,
+// aliases, merge keys, tags, duplicate keys and keys without a value. fail makes all errors,
+// also the errors of the Node's methods.
 func Parse(data []byte, fail Fail) (Node, error) {
-	whole := Node{fail: fail}
+	whole := Node{file: &file{fail, map[*yaml.Node]error{}}}
 	if len(data) > MaxBytes {
 		return whole, whole.Errorf("the file is longer than %d bytes", MaxBytes)
 	}
@@ -68,20 +79,57 @@ func Parse(data []byte, fail Fail) (Node, error) {
 	if !errors.Is(err, io.EOF) {
 		message, line := syntaxError(err, input.lines)
 		whole.Line = line
-		if strings.Contains(message, "cannot start any token") && indentedByTab(data, line) {
-			message = "a tab indents the line; indentation must be spaces"
+		if tab := firstTab(data, line); tab > 0 {
+			whole.Column = tab
+			return whole, whole.Errorf("a tab indents the line; YAML wants spaces: replace each tab by two")
 		}
-		return whole, whole.Errorf("not YAML: %s", message)
+		return whole, whole.Errorf("not YAML: %s%s", message, hint(message))
 	}
-	root := Node{value: document.Content[0], fail: fail, Line: document.Content[0].Line}
+	at := document.Content[0]
+	root := Node{value: at, file: whole.file, Line: at.Line, Column: at.Column, keyColumn: at.Column}
 	nodes := 0
-	return root, root.check(1, &nodes)
+	if err := root.check(1, &nodes); err != nil {
+		return root, err
+	}
+	return root, root.file.refused[at]
 }
 
-// indentedByTab reports whether a tab is in the indentation of a line.
-func indentedByTab(data []byte, line int) bool {
+// firstTab returns the column of the tab in the indentation of a line, or behind the dash of a
+// list, 0 if it has none.
+func firstTab(data []byte, line int) int {
 	lines := bytes.Split(data, []byte("\n"))
-	return line > 0 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
+	if line < 1 || line > len(lines) {
+		return 0
+	}
+	at := lines[line-1]
+	tab := len(at) - len(bytes.TrimLeft(at, " -"))
+	if !bytes.HasPrefix(at[tab:], []byte("\t")) {
+		return 0
+	}
+	return tab + 1
+}
+
+// hints explain the parser's messages.
+var hints = []struct{ message, hint string }{
+	{"mapping values are not allowed", `the line is indented more than the one above, a ":" above lacks the space behind it, or a text with ": " lacks its quotes`},
+	{"did not find expected key", "the indentation of the line fits no line above it, or text follows a closing quote or bracket"},
+	{"did not find expected '-' indicator", "the lines of a list begin with - in the same column"},
+	{"did not find expected ',' or", "a comma or a closing bracket is missing"},
+	{"did not find expected node content", "a comma or a bracket too many"},
+	{"could not find expected ':'", `a key is followed by ": " and its value`},
+	{"cannot start any token", "quote a text that begins with @, `, %, > or |"},
+	{"did not find expected comment or line break", "quote a text that begins with > or |"},
+	{"found unexpected end of stream", "a quote is not closed"},
+}
+
+// hint returns what a message of the parser means, in brackets, or "".
+func hint(message string) string {
+	for _, h := range hints {
+		if strings.Contains(message, h.message) {
+			return " (" + h.hint + ")"
+		}
+	}
+	return ""
 }
 
 // guarded turns a panic of the parser, by which some of its internal checks end, into an
@@ -139,7 +187,13 @@ func syntaxError(err error, lastRead int) (message string, line int) {
 
 // Errorf returns an error about n.
 func (n Node) Errorf(format string, args ...any) error {
-	return n.fail(n.Line, n.Key, fmt.Sprintf(format, args...))
+	return n.file.fail(n.Line, n.Column, n.Key, fmt.Sprintf(format, args...))
+}
+
+// AtKey returns n for an error about its key.
+func (n Node) AtKey() Node {
+	n.Column = n.keyColumn
+	return n
 }
 
 // child returns the value of a key of n.
@@ -151,59 +205,104 @@ func (n Node) child(key, value *yaml.Node) Node {
 	if n.Key != "" {
 		name = n.Key + "." + name
 	}
-	return Node{value: value, fail: n.fail, Key: name, Line: key.Line} // a block's own line is the next
+	// A block's own line is the next.
+	child := Node{value: value, file: n.file, Key: name, Line: key.Line, Column: key.Column, keyColumn: key.Column}
+	if value.Line == key.Line {
+		child.Column = value.Column
+	}
+	return child
 }
 
 // element returns the i-th element of a list; its key counts from 1.
 func (n Node) element(i int) Node {
 	value := n.value.Content[i]
-	return Node{value: value, fail: n.fail, Key: fmt.Sprintf("%s[%d]", n.Key, i+1), Line: value.Line}
+	return Node{value: value, file: n.file, Key: fmt.Sprintf("%s[%d]", n.Key, i+1), Line: value.Line, Column: value.Column, keyColumn: value.Column}
 }
 
-// check rejects, in n and all below it, what no file may contain.
+// check notes, of n and all below it, what no file may contain. It fails if there is too much.
 func (n Node) check(depth int, nodes *int) error {
-	*nodes++
-	switch {
-	case *nodes > maxNodes:
+	if *nodes++; *nodes > maxNodes {
 		return n.Errorf("the file has more than %d values", maxNodes)
-	case n.value.Anchor != "": // an anchor precedes its aliases
-		return n.Errorf("anchors (&%s) and aliases are not supported; write the values out", text.Cut(n.value.Anchor))
-	case n.value.Style&yaml.TaggedStyle != 0:
-		return n.Errorf("tags (%s) are not supported", text.Cut(n.value.Tag))
-	case n.value.Tag == "!!merge":
-		return n.Errorf("merge keys (<<) are not supported; write the values out")
-	case n.value.Tag == "!!null":
-		return n.Errorf("there is no value; give one, or remove the key")
-	case n.value.Kind == yaml.ScalarNode:
+	}
+	if message := n.forbidden(depth); message != "" {
+		n.refuse("%s", message) // and nothing below it is read
 		return nil
-	case depth > MaxDepth:
-		return n.Errorf("nested deeper than %d levels", MaxDepth)
-	case n.value.Kind == yaml.SequenceNode:
+	}
+	switch n.value.Kind {
+	case yaml.SequenceNode:
 		for i := range n.value.Content {
 			if err := n.element(i).check(depth+1, nodes); err != nil {
 				return err
 			}
 		}
-		return nil
-	}
-	first := make(map[string]int) // line of each key
-	for key, value := range n.pairs() {
-		k := n.child(key, key)
-		if err := k.check(depth+1, nodes); err != nil {
-			return err
-		}
-		if key.Tag != "!!str" {
-			return k.Errorf("want a word as key, got %s", k.What())
-		}
-		if line, twice := first[key.Value]; twice {
-			return k.Errorf("duplicate key; it stands on line %d already", line)
-		}
-		first[key.Value] = key.Line
-		if err := n.child(key, value).check(depth+1, nodes); err != nil {
-			return err
+	case yaml.MappingNode:
+		first := make(map[string]int) // line of each key
+		for key, value := range n.pairs() {
+			k := n.child(key, key)
+			if err := errors.Join(k.check(depth+1, nodes), n.child(key, value).check(depth+1, nodes)); err != nil {
+				return err
+			}
+			line, twice := first[key.Value]
+			switch {
+			case n.file.refused[key] != nil:
+			case key.Tag != "!!str":
+				k.refuse("want a word as key, got %s%s", k.What(), listHint(value))
+			case twice:
+				k.refuse("duplicate key; it stands on line %d already", line)
+			default:
+				first[key.Value] = key.Line
+			}
 		}
 	}
 	return nil
+}
+
+// listHint explains a wrong key that has no value: in {a: b, c} the author means c as a value.
+func listHint(value *yaml.Node) string {
+	if value.Tag != "!!null" {
+		return ""
+	}
+	return "; several values of one key are a list: [a, b]"
+}
+
+// forbidden returns why n itself may not be in a file, or "".
+func (n Node) forbidden(depth int) string {
+	switch {
+	case n.value.Anchor != "":
+		return fmt.Sprintf("anchors (&%s) and aliases are not supported; write the values out", text.Cut(n.value.Anchor))
+	case n.value.Kind == yaml.AliasNode:
+		return fmt.Sprintf("aliases (*%s) are not supported; write the values out", text.Cut(n.value.Value))
+	case n.value.Style&yaml.TaggedStyle != 0:
+		return fmt.Sprintf("tags (%s) are not supported", text.Cut(n.value.Tag))
+	case n.value.Tag == "!!merge":
+		return "merge keys (<<) are not supported; write the values out"
+	case n.value.Tag == "!!null":
+		return "there is no value; give one, or remove the key"
+	case depth > MaxDepth && n.value.Kind != yaml.ScalarNode:
+		return fmt.Sprintf("nested deeper than %d levels", MaxDepth)
+	}
+	return ""
+}
+
+func (n Node) refuse(format string, args ...any) {
+	n.file.refused[n.value] = n.Errorf(format, args...)
+}
+
+// Later returns n, and what no file may contain in it: for a value whose reader is not known yet.
+func (n Node) Later() (Node, error) {
+	var errs []error
+	var visit func(*yaml.Node)
+	visit = func(value *yaml.Node) {
+		if err := n.file.refused[value]; err != nil {
+			errs = append(errs, err)
+			return
+		}
+		for _, child := range value.Content {
+			visit(child)
+		}
+	}
+	visit(n.value)
+	return n, errors.Join(errs...)
 }
 
 // pairs returns the keys and values of a mapping in the order of the file.
@@ -250,51 +349,112 @@ func (n Node) Value() string { return n.value.Value }
 // Fields are the keys that a mapping may have, and their readers.
 type Fields map[string]func(Node) error
 
+// Required are the keys that a mapping must have, and what the error adds if one is missing.
+type Required map[string]string
+
 // Read reads a mapping. A key that is not in known is an error, as is a key of required that
-// the mapping lacks.
-func (n Node) Read(known Fields, required ...string) error {
+// the mapping lacks. The error joins those of all keys.
+func (n Node) Read(known Fields, required Required, synonyms text.Synonyms) error {
+	names := slices.Sorted(maps.Keys(known))
 	var found []string
-	err := n.Each(func(v Node, name string) error {
+	errs := []error{n.each(func(v Node, name string, refused error) error {
 		read, ok := known[name]
-		if !ok {
-			names := slices.Sorted(maps.Keys(known))
-			return v.Errorf("unknown key%s; known keys: %s", text.DidYouMean(name, names), text.List(names))
+		switch {
+		case ok && refused != nil:
+			return refused
+		case ok:
+			return read(v)
 		}
-		found = append(found, name)
-		return read(v)
-	})
-	for _, key := range required {
-		if err == nil && !slices.Contains(found, key) {
-			return n.Errorf("%s is missing", key)
+		meant := synonyms.Meant(name)
+		found = append(found, text.Nearest(meant, names)) // one mistake, not two
+		return v.AtKey().Errorf("unknown key%s; known keys: %s%s",
+			text.DidYouMean(meant, names), text.List(names), listHint(v.value))
+	})}
+	for _, key := range slices.Sorted(maps.Keys(required)) {
+		if n.IsMapping() && !n.has(key) && !slices.Contains(found, key) {
+			errs = append(errs, n.Errorf("%s is missing%s", key, required[key]))
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
-// Each calls read for every value of a mapping, in the order of the file.
+// has reports whether the mapping has the key, with whatever value.
+func (n Node) has(name string) bool {
+	for key := range n.pairs() {
+		if key.Value == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Each calls read for every value of a mapping, in the order of the file, and joins the errors.
 func (n Node) Each(read func(v Node, name string) error) error {
+	return n.each(func(v Node, name string, refused error) error {
+		if refused != nil {
+			return refused
+		}
+		return read(v, name)
+	})
+}
+
+// each is Each that also visits values that no file may contain, and why. A key that no file may
+// contain is an error already.
+func (n Node) each(visit func(v Node, name string, refused error) error) error {
 	if !n.IsMapping() {
 		return n.Errorf("want a mapping (key: value), got %s", n.What())
 	}
+	var errs []error
 	for key, value := range n.pairs() {
-		if err := read(n.child(key, value), key.Value); err != nil {
-			return err
+		err := n.file.refused[key]
+		if err == nil {
+			err = visit(n.child(key, value), key.Value, n.file.refused[value])
 		}
+		errs = append(errs, err)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// Elements calls read for every element of a list.
+// Elements calls read for every element of a list, and joins the errors.
 func (n Node) Elements(read func(v Node) error) error {
 	if !n.IsList() {
-		return n.Errorf("want a list, got %s", n.What())
+		return n.Errorf("want a list ([a, b], or lines that begin with -), got %s", n.What())
 	}
-	for i := range n.value.Content {
-		if err := read(n.element(i)); err != nil {
-			return err
+	var errs []error
+	for i, value := range n.value.Content {
+		err := n.file.refused[value]
+		if err == nil {
+			err = read(n.element(i))
 		}
+		errs = append(errs, err)
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// List reads a list without duplicates. A single value needs no brackets.
+func List[T comparable](n Node, read func(Node) (T, error)) (values []T, err error) {
+	if !n.IsList() {
+		value, err := read(n)
+		if err != nil && n.IsText() && strings.Contains(n.Value(), ",") {
+			return nil, n.Errorf("several values are a list: write [%s]", text.Cut(n.Value()))
+		}
+		return []T{value}, err
+	}
+	err = n.Elements(func(n Node) error {
+		value, err := read(n)
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(values, value):
+			return n.Errorf("%s stands in the list twice", n.Value())
+		}
+		values = append(values, value)
+		return nil
+	})
+	if err == nil && values == nil {
+		err = n.Errorf("the list is empty; give a value, or remove the key")
+	}
+	return values, err
 }
 
 // Version reads the version of the file format, which is 1.

@@ -25,10 +25,15 @@ func Cut(s string) string {
 	return s
 }
 
-// List joins names with commas; it returns "none" for an empty list.
+// List joins names with commas. Of many it names the first and counts the others; it returns
+// "none" for an empty list.
 func List(names []string) string {
-	if len(names) == 0 {
+	const most = 40
+	switch n := len(names); {
+	case n == 0:
 		return "none"
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
 	}
 	return strings.Join(names, ", ")
 }
@@ -97,9 +102,21 @@ func Whole(s string) (n int64, err error) {
 	return n, nil
 }
 
+// Synonyms lead from words that people write, in lower case, to the names that they mean.
+// They are for suggestions: no reader accepts them.
+type Synonyms map[string]string
+
+// Meant returns the name that wrong stands for, else wrong.
+func (s Synonyms) Meant(wrong string) string {
+	if name, ok := s[strings.ToLower(wrong)]; ok {
+		return name
+	}
+	return wrong
+}
+
 // Named returns the value whose fmt.Sprint is name. Its error calls the values what, such as
 // "transport".
-func Named[T any](what, name string, values []T) (v T, err error) {
+func Named[T any](what, name string, values []T, synonyms Synonyms) (v T, err error) {
 	names := make([]string, len(values))
 	for i := range values {
 		names[i] = fmt.Sprint(values[i])
@@ -107,5 +124,5 @@ func Named[T any](what, name string, values []T) (v T, err error) {
 			return values[i], nil
 		}
 	}
-	return v, fmt.Errorf("unknown %s %s%s; use one of %s", what, Quote(name), DidYouMean(name, names), List(names))
+	return v, fmt.Errorf("unknown %s %s%s; use one of %s", what, Quote(name), DidYouMean(synonyms.Meant(name), names), List(names))
 }

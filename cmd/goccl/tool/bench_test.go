@@ -233,7 +233,7 @@ func TestBenchMistakes(t *testing.T) {
 		{"operators --dtype float32,int8", 2, "op_all_sum_reduce is measured with float32 only"},
 		{"op_broadcast --algorithm direct,ring", 2, "op_broadcast is measured with one algorithm, and 2 are to be compared"},
 		{"op_broadcast --memory alloc", 2, "op_broadcast is measured in private memory only"},
-		{"-b 4KB", 2, `"4KB" is not a size in bytes; write it like 4, 1K, 64KiB or 256M`},
+		{"-b 4KB", 2, `"4KB" is not a size in bytes; KB can mean powers of 1000 or 1024: write 4KiB for 1024`},
 		{"-b 0", 2, "at least one byte"},
 		{"-b 2K -e 1K", 2, "--begin 2KiB is more than --end 1KiB"},
 		{"-f 1", 2, "--factor 1"},
@@ -275,7 +275,7 @@ func TestBenchMistakes(t *testing.T) {
 		{"--fresh", 2, "--out and --fresh need --sweep"},
 		{"--sweep a.yaml --ranks 2", 2, "only --out and --fresh can be combined with it"},
 		{"--sweep missing.yaml", 1, "missing.yaml"},
-		{"--sweep bad.yaml", 1, "bad.yaml:2: rank: unknown key (did you mean ranks?)"},
+		{"--sweep bad.yaml", 1, "bad.yaml:2:1: rank: unknown key (did you mean ranks?)"},
 		{"--config missing.yaml", 1, "missing.yaml"},
 	} {
 		require.Contains(t, failed(t, m.status, strings.Fields("bench "+m.args)...), m.says, m.args)

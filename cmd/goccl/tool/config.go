@@ -1,11 +1,67 @@
 package tool
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"os"
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
+
+// configCommand is `goccl config`.
+type configCommand struct {
+	Check  checkCommand  `cmd:"" help:"Show all mistakes of configuration files, and what is surely not meant; the exit status is 1 for mistakes."`
+	Schema schemaCommand `cmd:"" help:"Print the JSON schema of ccl.yaml, by which editors complete and check it."`
+}
+
+// checkCommand is `goccl config check`.
+type checkCommand struct {
+	Files []string `arg:"" optional:"" name:"file" help:"Configuration files; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
+}
+
+// Run runs the command.
+func (c *checkCommand) Run(stdout io.Writer) error {
+	wrong := 0
+	files := orElse(c.Files, "")
+	for _, path := range files {
+		checked := config.Check(path, nil)
+		result := checked.File + ": ok"
+		if checked.Err != nil {
+			wrong++
+			result = checked.Err.Error()
+		}
+		if _, err := fmt.Fprintln(stdout, result); err != nil {
+			return err
+		}
+		for _, w := range checked.Warnings {
+			if _, err := fmt.Fprintf(stdout, "%s: warning: %s\n", w.Origin, w.Message); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case wrong == 0:
+		return nil
+	case len(files) == 1:
+		return errors.New("the file cannot be used")
+	}
+	return fmt.Errorf("%d of %d files cannot be used", wrong, len(files))
+}
+
+// schemaCommand is `goccl config schema`.
+type schemaCommand struct{}
+
+// Run runs the command.
+func (*schemaCommand) Run(stdout io.Writer) error {
+	schema, err := config.Schema(nil)
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(schema)
+	return err
+}
 
 // loadConfig loads the configuration at path, or if that is empty the one that
 // programs find.

@@ -19,6 +19,8 @@
 // nothing. Of the transport it only needs the longest input that travels with the
 // synchronisation; between goroutines that depends on the cores that this process may use.
 //
+// `goccl config` checks configuration files by config.Check, and prints config.Schema for editors.
+//
 // `goccl bench` (see docs/guides/benchmarking.md) prints each case before it measures the
 // next one. An interrupt ends it between two calls; it prints what it has measured. Its ranks
 // are goroutines; or, with the transport shm, processes that it starts as `goccl run` does; or the
@@ -43,10 +45,11 @@
 // # Failure
 //
 // Results go to standard output, errors to standard error. The exit status is 0 on
-// success, also if calls are rejected, since that is the answer; 2 for a mistake in the
-// command line; and 1 if
+// success; 2 for a mistake in the command line; and 1 if
 //
 //   - the configuration is invalid or allows no group,
+//   - `goccl config check` finds a mistake; warnings do not count,
+//   - `goccl explain` shows a row that is refused, or that no rule matches,
 //   - a measured result is wrong, or nothing could be measured,
 //   - `goccl bench --check` finds a ratio above its baseline's limit,
 //   - `goccl doctor` finds a problem that keeps ranks from working.

@@ -30,6 +30,15 @@ func TestGeneratedPages(t *testing.T) {
 	}
 }
 
+// TestStoredSchema compares the schema that editors load with the one that the tool prints.
+func TestStoredSchema(t *testing.T) {
+	stored, err := os.ReadFile("../../../ccl/config/ccl.schema.json")
+	require.NoError(t, err)
+	if printed(t, "config", "schema") != string(stored) {
+		t.Error("ccl/config/ccl.schema.json is not what the code says: make generate")
+	}
+}
+
 var (
 	fileBlock    = regexp.MustCompile("(?s)```yaml\n(# (\\S+\\.yaml)\n.*?)```\n")
 	consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```\n")

@@ -21,7 +21,7 @@ import (
 type explainCommand struct {
 	Config     string           `placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
 	Collective []ccl.Collective `placeholder:"NAME" help:"Collectives; by default all."`
-	Bytes      []measure.Size   `placeholder:"SIZE" help:"Lengths of one rank's input: 8, 1K, 64KiB, 256M; by default 8, 1KiB, 64KiB, 1MiB and 64MiB."`
+	Bytes      []measure.Size   `placeholder:"SIZE" help:"Lengths of one rank's input: 8, 1KiB or 1K, 256MiB or 256M; by default 8, 1KiB, 64KiB, 1MiB and 64MiB."`
 	Ranks      []int            `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core."`
 	DType      []ccl.DType      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []ccl.Op         `placeholder:"NAME" help:"Operations; by default sum."`
@@ -69,7 +69,31 @@ func (c *explainCommand) Run(stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return show(stdout, c.JSON, r, func(w io.Writer) error { return r.write(w, c.Why) })
+	if err := show(stdout, c.JSON, r, func(w io.Writer) error { return r.write(w, c.Why) }); err != nil {
+		return err
+	}
+	return r.refusals()
+}
+
+// refusals returns an error if calls or whole world sizes are refused.
+func (r *report) refusals() error {
+	rows, refused := 0, 0
+	for _, w := range r.Worlds {
+		if w.Refused != "" {
+			rows++
+			refused++
+		}
+		for _, c := range w.Calls {
+			rows++
+			if c.Refused != "" {
+				refused++
+			}
+		}
+	}
+	if refused == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d rows are refused", refused, rows)
 }
 
 // show prints a result as JSON, or as text.

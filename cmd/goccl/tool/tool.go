@@ -58,6 +58,7 @@ func newParser(options ...kong.Option) *kong.Kong {
 
 		Bench      benchCommand      `cmd:"" help:"Time collectives, beside the yardsticks of the same run."`
 		Completion completionCommand `cmd:"" help:"Print a script that completes command lines of a shell."`
+		Config     configCommand     `cmd:"" help:"Check configuration files, and print their schema for editors."`
 		Doctor     doctorCommand     `cmd:"" help:"Show what this machine allows, what is in the way, and how fast it is."`
 		Explain    explainCommand    `cmd:"" help:"Show which algorithm does which call, why, and at what cost."`
 		Help       helpCommand       `cmd:"" help:"Show the flags of a command, like its --help."`

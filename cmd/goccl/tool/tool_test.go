@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,12 +64,28 @@ func failed(t *testing.T, status int, args ...string) string {
 	return stderr.String()
 }
 
-// reported returns the JSON of explain.
+// refused returns the output of `goccl explain` that shows refused rows.
+func refused(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 1, run(context.Background(), args, &stdout, &stderr))
+	require.Regexp(t, `^goccl: error: \d+ of \d+ rows are refused\n$`, stderr.String())
+	return stdout.String()
+}
+
+// reported returns the JSON of explain, whose exit status shows whether a row is refused.
 func reported(t *testing.T, args ...string) (r report) {
 	t.Helper()
-	d := json.NewDecoder(strings.NewReader(printed(t, append(args, "--json")...)))
+	var stdout, stderr bytes.Buffer
+	status := run(context.Background(), append(args, "--json"), &stdout, &stderr)
+	d := json.NewDecoder(&stdout)
 	d.DisallowUnknownFields()
-	require.NoError(t, d.Decode(&r))
+	require.NoError(t, d.Decode(&r), "%s", stderr.String())
+	refused := false
+	for _, w := range r.Worlds {
+		refused = refused || w.Refused != "" || slices.ContainsFunc(w.Calls, func(c *call) bool { return c.Refused != "" })
+	}
+	require.Equal(t, map[bool]int{true: 1}[refused], status, "%s", stderr.String())
 	return r
 }
 
@@ -216,8 +233,8 @@ rules:
   - {bytes: "-1MiB", algorithm: direct}
   - {collective: all_reduce, ranks: "-8", algorithm: ring}
 `)
-	text := printed(t, "explain", "--ranks=4", "--bytes=64KiB,2MiB,6", "--dtype=float32")
-	require.Equal(t, text, printed(t, "explain", "--ranks=4", "--bytes=64K,2M,6", "--dtype=float32"), "sizes are those of goccl bench")
+	text := refused(t, "explain", "--ranks=4", "--bytes=64KiB,2MiB,6", "--dtype=float32")
+	require.Equal(t, text, refused(t, "explain", "--ranks=4", "--bytes=64K,2M,6", "--dtype=float32"))
 	require.Contains(t, text, "ccl.yaml:7: rules 1 and 2 overlap: both match all_reduce")
 	require.Contains(t, text, "ccl.yaml:7: no rule matches ")
 	require.Contains(t, text, "refused: not implemented: no rule of ccl.yaml matches; entries that can: direct, ring\n")
@@ -230,13 +247,13 @@ rules:
 	require.Nil(t, c.Cost)
 	require.Len(t, c.Rules, 2)
 
-	require.Contains(t, printed(t, "explain", "--ranks=2048", "--bytes=1024GiB", "--collective=broadcast"), "the cost of this length overflows")
+	require.Contains(t, refused(t, "explain", "--ranks=2048", "--bytes=1024GiB", "--collective=broadcast"), "the cost of this length overflows")
 }
 
 // An undefined operation is refused with the text of the call.
 func TestUndefined(t *testing.T) {
 	alone(t)
-	text := printed(t, "explain", "--ranks=2", "--bytes=1KiB", "--collective=all_reduce,scan,broadcast", "--dtype=complex64,float32", "--op=min,avg,band")
+	text := refused(t, "explain", "--ranks=2", "--bytes=1KiB", "--collective=all_reduce,scan,broadcast", "--dtype=complex64,float32", "--op=min,avg,band")
 	require.Equal(t, 2, strings.Count(text, "refused: operation min of complex64 is not implemented\n"))
 	require.Equal(t, 2, strings.Count(text, "refused: operation band of complex64 is not implemented\n"))
 	require.Equal(t, 2, strings.Count(text, "refused: operation band of float32 is not implemented\n"))
@@ -262,7 +279,7 @@ func TestTotals(t *testing.T) {
 func TestWorlds(t *testing.T) {
 	alone(t)
 	writeFile(t, "ccl.yaml", "version: 1\ndefaults: {world_size: 4}\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n")
-	text := printed(t, "explain", "--ranks=2,4", "--bytes=1MiB")
+	text := refused(t, "explain", "--ranks=2,4", "--bytes=1MiB")
 	require.Contains(t, text, "refused: the world size is 4 by ccl.yaml:2 (defaults.world_size), but --ranks is 2")
 	r := reported(t, "explain", "--ranks=2,4")
 	require.Empty(t, r.Worlds[0].Calls)
@@ -339,10 +356,10 @@ func TestMistakes(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"", 2, `expected one of "bench", "completion", "doctor"`},
+		{"", 2, `expected one of "bench", "completion", "config"`},
 		{"explian", 2, "explian"},
 		{"explain --rank=2", 2, "unknown flag --rank"},
-		{"explain --bytes=64kb", 2, `--bytes: "64kb" is not a size in bytes; write it like 4, 1K, 64KiB or 256M`},
+		{"explain --bytes=64kb", 2, `--bytes: "64kb" is not a size in bytes; kb can mean powers of 1000 or 1024: write 64KiB for 1024`},
 		{"explain --bytes=0", 2, `--bytes: "0": a call has at least one byte`},
 		{"explain --ranks=0", 2, "--ranks 0: from 1 to 65536 ranks are possible"},
 		{"explain --ranks=65537", 2, "--ranks 65537"},
@@ -360,6 +377,9 @@ func TestMistakes(t *testing.T) {
 		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
 		{"explain --transport=tcp --ranks=2", 1, `unknown transport "tcp"`},
 		{"doctor --fix", 2, "unknown flag --fix"},
+		{"config", 2, `expected one of "check", "schema"`},
+		{"config chekc", 2, "chekc"},
+		{"config check --json", 2, "unknown flag --json"},
 	} {
 		require.Contains(t, failed(t, m.status, strings.Fields(m.args)...), m.says, m.args)
 	}
@@ -370,7 +390,7 @@ func TestMistakes(t *testing.T) {
 // A full disk, or a pager that was closed, is an error.
 func TestOutputFails(t *testing.T) {
 	alone(t)
-	for _, args := range []string{"explain", "explain --json", "explain --algorithms", "explain --algorithms --json", "explain --types"} {
+	for _, args := range []string{"explain", "explain --json", "explain --algorithms", "explain --algorithms --json", "explain --types", "config check", "config schema"} {
 		var stderr bytes.Buffer
 		require.Equal(t, 1, run(context.Background(), strings.Fields(args), brokenWriter{}, &stderr))
 		require.Contains(t, stderr.String(), "no room")

@@ -2,24 +2,18 @@ package measure
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/goccl/goccl/ccl"
 )
 
-// Size is a length in bytes in the syntax of flags and sweep files: 4, 1K, 64KiB, 256M.
-// K, M and G are powers of two, as in nccl-tests: 1K is 1KiB.
+// Size is the length of a call in flags and sweep files: a ccl.ByteSize of at least one byte.
 type Size int
 
 // UnmarshalText parses a size of at least one byte.
 func (s *Size) UnmarshalText(text []byte) error {
-	written := string(text)
-	if n := len(written); n > 0 && strings.ContainsAny(written[n-1:], "kKmMgG") {
-		written = written[:n-1] + strings.ToUpper(written[n-1:]) + "iB"
-	}
 	var b ccl.ByteSize
-	if err := b.UnmarshalText([]byte(written)); err != nil {
-		return fmt.Errorf("%q is not a size in bytes; write it like 4, 1K, 64KiB or 256M", text)
+	if err := b.UnmarshalText(text); err != nil {
+		return err
 	}
 	if b == 0 {
 		return fmt.Errorf("%q: a call has at least one byte", text)

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,14 +52,14 @@ func Parse(path, text string) (*File, error) {
 		},
 		Job: measure.Job{Budget: measure.DefaultBudget},
 	}
-	root, err := strictyaml.Parse([]byte(text), func(line int, key, message string) error {
-		return &config.Error{File: path, Line: line, Key: key, Message: message}
+	root, err := strictyaml.Parse([]byte(text), func(line, column int, key, message string) error {
+		return &config.Error{File: path, Line: line, Column: column, Key: key, Message: message}
 	})
 	if err != nil {
 		return nil, err
 	}
 	var ranks computing
-	if err := root.Read(f.keys(&ranks), "version", "ranks", "bytes"); err != nil {
+	if err := root.Read(f.keys(&ranks), strictyaml.Required{"version": "", "ranks": "", "bytes": ""}, nil); err != nil {
 		return nil, err
 	}
 	if f.Title == "" {
@@ -139,7 +138,7 @@ func (f *File) readBytes(n strictyaml.Node) error {
 		"begin":  one(&begin, asSize),
 		"end":    one(&end, asSize),
 		"factor": one(&factor, asNumber),
-	}, "begin", "end")
+	}, strictyaml.Required{"begin": "", "end": ""}, nil)
 	switch {
 	case err != nil:
 		return err
@@ -162,25 +161,7 @@ func one[T any](into *T, read func(strictyaml.Node) (T, error)) func(strictyaml.
 
 // some returns a reader of a list without duplicates. A single value needs no brackets.
 func some[T comparable](into *[]T, read func(strictyaml.Node) (T, error)) func(strictyaml.Node) error {
-	return func(n strictyaml.Node) error {
-		*into = nil
-		add := func(n strictyaml.Node) error {
-			value, err := read(n)
-			if err == nil && slices.Contains(*into, value) {
-				return n.Errorf("%s stands in the list twice", n.Value())
-			}
-			*into = append(*into, value)
-			return err
-		}
-		if !n.IsList() {
-			return add(n)
-		}
-		err := n.Elements(add)
-		if err == nil && *into == nil {
-			return n.Errorf("the list is empty")
-		}
-		return err
-	}
+	return one(into, func(n strictyaml.Node) ([]T, error) { return strictyaml.List(n, read) })
 }
 
 func asText(n strictyaml.Node) (string, error) {
