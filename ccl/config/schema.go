@@ -30,7 +30,10 @@ func Schema(registry *ccl.Registry) ([]byte, error) {
 			"then": object{"properties": object{"params": params}},
 		})
 	}
-	entryName := object{"type": "string", "pattern": "^[a-z0-9_]+$"}
+	entryName := spelt("[a-z0-9_]+", "The name of an entry has only letters a to z, digits and underscores.")
+	bytesRange := spelt(ranges(sizePattern), `Write a size or a range, such as 64KiB, "1MiB-4MiB", "1MiB-" or "-1MiB".`, "integer")
+	ranksRange := spelt(ranges("[1-9][0-9]*"), `Write a number or a range, such as 4, "2-8", "3-" or "-8".`, "integer")
+	ranksRange["not"] = object{"const": 0}
 	var reducing []ccl.Collective
 	for _, c := range ccl.Collectives() {
 		if c.Reduces() {
@@ -48,7 +51,7 @@ func Schema(registry *ccl.Registry) ([]byte, error) {
 			"defaults": mapping("Values that options and GOCCL_ variables override.", object{
 				"algorithm":  described(entryName, "The entry for all calls, or auto: the rules choose.", auto),
 				"transport":  described(object{"enum": transports}, "What connects the ranks: goroutines (local) or processes of one node (shm).", auto),
-				"timeout":    described(object{"type": "string", "pattern": "^(none|" + durationPattern + ")$"}, "A call that waits longer for other ranks fails; none: no limit.", "60s"),
+				"timeout":    described(spelt("(none|"+durationPattern+")", "Write a duration with its unit, such as 60s, or none."), "A call that waits longer for other ranks fails; none: no limit.", "60s"),
 				"world_size": described(ranksSchema, "The number of ranks.", nil),
 				"debug":      described(object{"type": "boolean"}, "Detect buffers that change while an asynchronous call owns them.", false),
 			}),
@@ -90,8 +93,8 @@ func Schema(registry *ccl.Registry) ([]byte, error) {
 					"required": []string{"algorithm"},
 					"properties": object{
 						"collective": described(oneOrMore(object{"enum": ccl.Collectives()}), "The collectives that the rule matches.", nil),
-						"bytes":      described(oneOrMore(rangeSchema(sizePattern, 0)), `The length of one rank's input: 64KiB, "1MiB-4MiB", "1MiB-", "-1MiB", both ends included.`, nil),
-						"ranks":      described(oneOrMore(rangeSchema("[1-9][0-9]*", 1)), `The number of ranks of the group: 4, "2-8", "3-", "-8", both ends included.`, nil),
+						"bytes":      described(oneOrMore(bytesRange), `The length of one rank's input: 64KiB, "1MiB-4MiB", "1MiB-", "-1MiB", both ends included.`, nil),
+						"ranks":      described(oneOrMore(ranksRange), `The number of ranks of the group: 4, "2-8", "3-", "-8", both ends included.`, nil),
 						"dtype":      described(oneOrMore(object{"enum": ccl.DTypes()}), "The element types that the rule matches.", nil),
 						"op":         described(oneOrMore(object{"enum": ccl.Ops()}), "The operations that the rule matches, of collectives that reduce.", nil),
 						"algorithm":  described(entryName, "The entry that the rule chooses.", nil),
@@ -148,14 +151,17 @@ func oneOrMore(value object) object {
 	return anyOf(value, object{"type": "array", "items": value, "minItems": 1, "uniqueItems": true})
 }
 
-// rangeSchema returns the schema of a range. YAML takes 4 and -4 for numbers.
-func rangeSchema(pattern string, least int) object {
-	text := object{"type": "string", "pattern": fmt.Sprintf("^(%s|%[1]s-|-%[1]s|%[1]s-%[1]s)$", pattern)}
-	if least == 0 {
-		return anyOf(object{"type": "integer"}, text)
+// spelt returns the schema of a text, or of a number as YAML takes 4 and -4 for one, with the
+// message that editors show for any other text.
+func spelt(pattern, message string, types ...string) object {
+	schema := object{"type": "string", "pattern": "^" + pattern + "$", "patternErrorMessage": message}
+	if len(types) > 0 {
+		schema["type"] = append(types, "string")
 	}
-	return anyOf(object{"type": "integer", "not": object{"const": 0}}, text)
+	return schema
 }
+
+func ranges(of string) string { return fmt.Sprintf("(%s|%[1]s-|-%[1]s|%[1]s-%[1]s)", of) }
 
 func kindNames() (names []string) {
 	for _, k := range topology.Kinds() {
@@ -182,9 +188,10 @@ func paramsSchema(a *ccl.Algorithm) (any, error) {
 		case *string:
 			schema, byDefault = object{"type": "string"}, *field
 		case *time.Duration:
-			schema = object{"type": "string", "pattern": "^[-]?" + durationPattern + "$"}
+			schema = spelt("[-]?"+durationPattern, "Write a duration with its unit, such as 60s.")
 		case *ccl.ByteSize:
-			schema = anyOf(object{"type": "integer", "minimum": 0}, object{"type": "string", "pattern": "^" + sizePattern + "$"})
+			schema = spelt(sizePattern, "Write a size such as 4096, 64KiB or 64K.", "integer")
+			schema["minimum"] = 0
 		}
 		properties[p.Key] = described(schema, p.Doc, byDefault)
 	}
