@@ -33,7 +33,7 @@ func (c *Communicator) allToAll(ctx context.Context, dtype DType, send, recv Buf
 		err = overlapError(coll.String(), namesOf(coll, opts), "disjoint")
 	}
 	if err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(coll, dtype, send, recv, opts, err)
 	}
 	r := c.ask(coll, dtype, send, recv, opts)
 	r.each = n / c.size
@@ -75,7 +75,7 @@ func (c *Communicator) allToAllV(ctx context.Context, dtype DType, send Buffer, 
 		err = overlapError(coll.String(), names, "disjoint")
 	}
 	if err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(coll, dtype, send, recv, opts, err)
 	}
 	if err := c.agreeOnMatrix(ctx, dtype, sendCounts, recvCounts, opts); err != nil {
 		return c.end(err)

@@ -19,7 +19,7 @@ func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, r
 		return err
 	}
 	if err := c.checkRoot(CollBroadcast, root); err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(CollBroadcast, dtype, buf, buf, opts, err)
 	}
 	r := c.ask(CollBroadcast, dtype, buf, buf, opts)
 	r.root = root

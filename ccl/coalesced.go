@@ -41,7 +41,7 @@ const (
 // allReduceCoalesced makes the call that start has started, and ends it.
 func (c *Communicator) allReduceCoalesced(ctx context.Context, dtype DType, tensors []Buffer, op Op, opts []CallOption) error {
 	if err := c.checkCoalesced(dtype, tensors, op); err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(CollAllReduce, dtype, Buffer{}, Buffer{}, opts, err)
 	}
 	lengths := uint64(len(tensors))
 	for _, t := range tensors {

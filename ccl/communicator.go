@@ -32,7 +32,7 @@ type Communicator struct {
 	messages   messages
 	unasked    failedWorks // for Drain
 	logger     *slog.Logger
-	tell       func(*Communicator, *CollectiveFailedError) // of WithFailures, or nil
+	tell       func(*Communicator, *CallError) // of WithFailures, or nil
 	warn       func(seq uint64, missing []int)
 
 	made      transport.Region       // by the last call that made one
@@ -50,7 +50,7 @@ type Communicator struct {
 	inside    bool                          // the current call has started to synchronise
 	claiming  bool                          // this rank runs the bodies of other ranks
 	running   bool                          // a kernel runs
-	before    error                         // the error of calls on a group that has failed
+	before    *transport.Failure            // the group has failed in an earlier call
 	differ    atomic.Pointer[MismatchError] // of the call in which ranks made different calls
 	seq       uint64                        // of the last call entered or refused
 	joined    uint64                        // the calls that New made; users' calls count from there
@@ -76,7 +76,7 @@ const padBytes = 128
 type Option struct {
 	selector Selector
 	logger   *slog.Logger
-	failures func(*Communicator, *CollectiveFailedError)
+	failures func(*Communicator, *CallError)
 	name     string
 	global   []int
 }
@@ -86,10 +86,10 @@ type Option struct {
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 
 // WithFailures makes the communicator, and the groups made of it, call f with every
-// *CollectiveFailedError before the call or Work returns it. A rank can thus report why it fails
+// *CallError with a *CollectiveFailedError before the call or Work returns it. A rank can thus report why it fails
 // even if the program exits at once. f gets the communicator that failed; it must not make calls on
 // it. Several goroutines may call f at a time.
-func WithFailures(f func(c *Communicator, err *CollectiveFailedError)) Option {
+func WithFailures(f func(c *Communicator, err *CallError)) Option {
 	return Option{failures: f}
 }
 
@@ -98,9 +98,10 @@ type CallOption struct {
 	algorithm string
 	label     string
 	timeout   time.Duration
-	queued    bool // the call comes from the queue
-	global    bool // Work.Source is a rank of the first group
-	torch     bool // errors name the buffers as package dist does
+	queued    bool      // the call comes from the queue, or is a message of Isend or Irecv
+	started   *position // of such a call, with debug
+	global    bool      // Work.Source is a rank of the first group
+	torch     bool      // errors name the buffers as package dist does
 }
 
 // WithAlgorithm chooses the algorithm of one call by the name of its entry in ccl.yaml. A call that

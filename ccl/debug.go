@@ -4,9 +4,18 @@ import "hash/maphash"
 
 // With debug in the configuration an asynchronous call hashes its buffers when it is queued and
 // again when it starts, and its inputs once more when it has ended, to find buffers that were
-// changed meanwhile.
+// changed meanwhile. It also notes the line that started the call.
 
 var seal = maphash.MakeSeed()
+
+// asynchronous returns the options of a call that the caller starts and does not wait for.
+func (c *Communicator) asynchronous(o CallOption) CallOption {
+	o.queued = true
+	if c.selector.Debug() {
+		o.started = caller()
+	}
+	return o
+}
 
 // sums are the hashes of a call's buffers.
 type sums struct {

@@ -56,29 +56,35 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 // failed or was closed does not consume a number.
 func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOption) error {
 	if c == nil {
-		return c.unmade(coll.String())
+		return notStarted(coll, opts, c.unmade(coll.String()))
 	}
 	if c.queue.length.Load() > 0 && !(len(opts) > 0 && opts[0].queued) {
 		if err := c.awaitQueue(ctx, coll, opts); err != nil {
-			return err
+			return notStarted(coll, opts, err)
 		}
 	}
 	if was, ok := c.life.Enter(); !ok {
-		return c.notStarted(coll, was)
+		return notStarted(coll, opts, c.unavailable(coll, was))
 	}
 	c.panicOnFaults()
 	if ctx == nil {
-		return c.end(c.refuse(nilContext(coll.String())))
+		return c.reject(coll, 0, Buffer{}, Buffer{}, opts, nilContext(coll.String()))
 	}
 	if f := c.failure(); f != nil { // the call ends with it, after its arguments have been checked
-		c.before = c.failedBefore(coll, f)
+		c.before = f
 	}
 	return nil
 }
 
-// notStarted returns the error of a call that may not start. was is the word of the communicator's
+// notStarted returns err as the error of a call that does not start. Another call may be running.
+func notStarted(coll Collective, opts []CallOption, err error) error {
+	o := mergeCallOptions(opts)
+	return newCallError(coll.String(), &o, err)
+}
+
+// unavailable returns why a call may not start. was is the word of the communicator's
 // lifetime at the time of the call; the error depends on it.
-func (c *Communicator) notStarted(coll Collective, was lifetime.State) error {
+func (c *Communicator) unavailable(coll Collective, was lifetime.State) error {
 	switch {
 	case !was.Made():
 		return c.unmade(coll.String())
@@ -94,9 +100,12 @@ func nilContext(operation string) error {
 	return &InvalidArgumentError{operation, "the context is nil: use context.Background"}
 }
 
-// end ends the call that start has started, and returns err.
+// end ends the call that start has started, and returns err as a *CallError.
 func (c *Communicator) end(err error) error {
 	c.restoreFaults()
+	if err != nil {
+		err = c.callError(err)
+	}
 	if !c.life.Leave() {
 		_ = c.release(lifetime.Call) // Close has returned already
 	}
@@ -107,7 +116,7 @@ func (c *Communicator) end(err error) error {
 // that the group lives on if all ranks reject the call, and touches nothing else.
 func (c *Communicator) refuse(err error) error {
 	if c.before != nil {
-		return fmt.Errorf("%w; and %w", err, c.before)
+		return fmt.Errorf("%w; and %w", err, c.failedBefore(c.call.coll))
 	}
 	c.seq++
 	if c.size > 1 {
@@ -116,8 +125,14 @@ func (c *Communicator) refuse(err error) error {
 	return err
 }
 
+// reject ends the call that start has started because this rank rejects its arguments, with err.
+func (c *Communicator) reject(coll Collective, dtype DType, send, recv Buffer, opts []CallOption, err error) error {
+	c.ask(coll, dtype, send, recv, opts) // for the error
+	return c.end(c.refuse(err))
+}
+
 // Reject takes the place of a collective call that this rank cannot make because of err, a mistake
-// in its own arguments, and returns err. It is for packages that make calls of more than one step and
+// in its own arguments, and returns err in a *CallError. It is for packages that make calls of more than one step and
 // check arguments first. If all ranks reject the call the group lives on; if only some do, the others
 // get *MismatchError, field "arguments", with the first line of err's text.
 //
@@ -129,7 +144,7 @@ func (c *Communicator) Reject(ctx context.Context, err error) error {
 	if other := c.start(ctx, collReject, nil); other != nil {
 		return fmt.Errorf("%w; and %w", err, other)
 	}
-	return c.end(c.refuse(err))
+	return c.reject(collReject, 0, Buffer{}, Buffer{}, nil, err)
 }
 
 // run makes the call that start has started, and ends it.
@@ -146,7 +161,7 @@ func (c *Communicator) step(ctx context.Context, r *request) (err error) {
 		return c.refuse(err)
 	}
 	if c.before != nil {
-		return c.before
+		return c.failedBefore(r.coll)
 	}
 	if !r.met { // otherwise the wait for the other ranks notices
 		if err := transport.ContextError(ctx); err != nil {

@@ -40,8 +40,8 @@ type (
 	AllocationFailedError = transport.AllocationFailedError
 )
 
-// CollectiveFailedError is returned by the call in which a group fails and by every later call. Err
-// is the first cause. It is the same on all ranks, except that a rank that cancelled or gave up gets
+// CollectiveFailedError is the error, in a *CallError, of the call in which a group fails and of every later
+// call. Err is the first cause. It is the same on all ranks, except that a rank that cancelled or gave up gets
 // its own error.
 type CollectiveFailedError struct {
 	Operation string // the collective, such as "all_reduce"
@@ -57,14 +57,17 @@ type CollectiveFailedError struct {
 	Err         error
 }
 
-func (e *CollectiveFailedError) Error() string {
+func (e *CollectiveFailedError) Error() string { return e.text(&CallError{}) }
+
+// text returns the text of e with what call knows.
+func (e *CollectiveFailedError) text(call *CallError) string {
 	var b strings.Builder
-	b.WriteString("ccl: " + e.Operation)
-	if e.Algorithm != "" {
-		b.WriteString(" by " + e.Algorithm)
-	}
+	b.WriteString("ccl: " + callText(e.Operation, call.Label, call.DType, call.Count, e.Algorithm))
 	if e.Seq > 0 {
 		fmt.Fprintf(&b, ", call %d", e.Seq)
+	}
+	if at := call.at(); at != "" {
+		b.WriteString(" " + at)
 	}
 	if e.Group != "" {
 		fmt.Fprintf(&b, " on group %s", e.Group)
@@ -75,6 +78,7 @@ func (e *CollectiveFailedError) Error() string {
 	}
 	b.WriteString(e.Err.Error())
 	e.translate(&b)
+	b.WriteString(call.hint())
 	return b.String()
 }
 

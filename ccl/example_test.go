@@ -2,6 +2,7 @@ package ccl_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -151,12 +152,12 @@ func ExampleMismatchError() {
 			buf = buf[:7]
 		}
 		err := ccl.AllReduce(context.Background(), c, buf, buf, ccl.Sum)
-		if c.Rank() == 0 {
-			fmt.Println(err)
+		if mismatch, ok := errors.AsType[*ccl.MismatchError](err); ok && c.Rank() == 0 {
+			fmt.Println(mismatch)
 		}
 		return nil
 	})
-	// Output: ccl: all_reduce by direct, call 1, rank 0: ranks disagree on count: 8 on ranks 0, 1, 7 on rank 2
+	// Output: ranks disagree on count: 8 on ranks 0, 1, 7 on rank 2
 }
 
 // A kernel is straight-line code in few verbs. This one sends everything to rank 0,

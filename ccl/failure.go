@@ -32,10 +32,11 @@ func (c *Communicator) failed(coll Collective, err error) error {
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier call.
-func (c *Communicator) failedBefore(coll Collective, f *transport.Failure) error {
-	e := c.collectiveError(coll, f, "the group has failed before; destroy it and initialize it again")
-	e.Algorithm = ""
-	e.Err = &poisoned{e.Err}
+func (c *Communicator) failedBefore(coll Collective) error {
+	e := c.collectiveError(coll, c.before, "the group has failed before; destroy it and initialize it again")
+	failed := e.Err.(*CollectiveFailedError) //nolint:errorlint // as it was made
+	failed.Algorithm = ""
+	failed.Err = &poisoned{failed.Err}
 	return e
 }
 
@@ -45,8 +46,8 @@ type poisoned struct{ cause error }
 func (e *poisoned) Error() string   { return e.cause.Error() }
 func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunicator} }
 
-// collectiveError returns the error of a call because of f, and tells it to WithFailures.
-func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
+// collectiveError returns the error of a call because of f.
+func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CallError {
 	e := &CollectiveFailedError{
 		Operation: coll.String(), Message: message,
 		Rank: c.rank, Peer: -1, Seq: c.number(c.seq), Group: c.name, GlobalRanks: c.global, Err: c.cause(f),
@@ -65,6 +66,11 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 			e.Peer = f.Ranks[0]
 		}
 	}
+	return c.told(c.newCallError(e))
+}
+
+// told returns e, the error of a call that has failed, and tells it to WithFailures.
+func (c *Communicator) told(e *CallError) *CallError {
 	if c.tell != nil {
 		c.tell(c, e)
 	}

@@ -145,7 +145,7 @@ func TestReject(t *testing.T) {
 		g := group(t, connect, 3)
 		mine := errors.New("axis 7 of 2")
 		for _, err := range each(3, func(r int) error { return g[r].Reject(bg, mine) }) {
-			require.Same(t, mine, err)
+			require.ErrorIs(t, err, mine)
 		}
 		allSum(t, g, 10)
 		errs := each(3, func(r int) error {
@@ -155,7 +155,7 @@ func TestReject(t *testing.T) {
 			_, err := g[r].Form(bg, nil)
 			return err
 		})
-		require.Same(t, mine, errs[1])
+		require.ErrorIs(t, errs[1], mine)
 		for _, r := range []int{0, 2} {
 			var m *ccl.MismatchError
 			require.ErrorAs(t, errs[r], &m)

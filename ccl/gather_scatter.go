@@ -36,7 +36,7 @@ func (c *Communicator) allGather(ctx context.Context, dtype DType, send, recv Bu
 	p := partsOf(CollAllGather, send, recv, opts)
 	p.each, p.counts, p.displs = send.Len(), counts, displs
 	if err := p.check(c.size, c.rank); err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(CollAllGather, dtype, send, recv, opts, err)
 	}
 	return c.moveBlocks(ctx, c.ask(CollAllGather, dtype, send, recv, opts), &p.blocks, 0)
 }
@@ -172,7 +172,7 @@ func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType,
 		err = b.sum(c.size)
 	}
 	if err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(coll, dtype, send, recv, opts, err)
 	}
 	r := c.ask(moves, dtype, send, recv, opts)
 	r.met = moves != coll

@@ -88,7 +88,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		return nil, err
 	}
 	if err := c.checkLists(coll, lists); err != nil {
-		return nil, c.end(c.refuse(err))
+		return nil, c.reject(coll, 0, Buffer{}, Buffer{}, opts, err)
 	}
 	r := c.ask(coll, 0, Buffer{}, Buffer{}, opts)
 	r.counts = flatten(lists)

@@ -186,7 +186,8 @@ func TestGroupsFailAlone(t *testing.T) {
 func TestWithFailures(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		heard := make([][]*ccl.CollectiveFailedError, 3) // by rank; each is its goroutine's
-		g := join(t, connect, settings(t, 3, patient, nil), ccl.WithFailures(func(c *ccl.Communicator, err *ccl.CollectiveFailedError) {
+		g := join(t, connect, settings(t, 3, patient, nil), ccl.WithFailures(func(c *ccl.Communicator, call *ccl.CallError) {
+			err, _ := errors.AsType[*ccl.CollectiveFailedError](call)
 			rank := c.GlobalRank(err.Rank)
 			heard[rank] = append(heard[rank], err)
 		}))

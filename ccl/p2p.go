@@ -58,7 +58,8 @@ func RecvBytes(ctx context.Context, c *Communicator, from, tag, limit int, opts 
 func SendRecv[T Element](ctx context.Context, c *Communicator, send []T, to int, recv []T, from, tag int, opts ...CallOption) (source int, err error) {
 	out, in := requestOf(true, send, to, tag), requestOf(false, recv, from, tag)
 	if overlap(out.Data, in.Data) {
-		return 0, overlapError("send_recv", namesOf(0, opts), "disjoint")
+		o := mergeCallOptions(opts)
+		return 0, newCallError("send_recv", &o, overlapError("send_recv", namesOf(0, opts), "disjoint"))
 	}
 	source, _, err = c.exchangeMessages(ctx, out, in, opts)
 	return source, err
@@ -99,6 +100,7 @@ type message struct {
 	Work
 	p2p.Transfer
 	comm    *Communicator
+	opts    CallOption
 	started *atomic.Int64 // of Isend or Irecv; nil: a caller waits
 	next    *message      // in messages.spare
 }
@@ -110,7 +112,7 @@ func (c *Communicator) newMessage() *message {
 }
 
 // takeMessage returns a message for the request r, nil if r.Type is 0, which means no request.
-func (c *Communicator) takeMessage(r p2p.Request) *message {
+func (c *Communicator) takeMessage(r p2p.Request, o CallOption) *message {
 	if r.Type == 0 {
 		return nil
 	}
@@ -123,7 +125,7 @@ func (c *Communicator) takeMessage(r p2p.Request) *message {
 	if m == nil {
 		m = c.newMessage()
 	}
-	m.ended, m.err, m.Request = false, nil, r
+	m.ended, m.err, m.Request, m.opts = false, nil, r, o
 	m.Owner = m
 	return m
 }
@@ -152,17 +154,17 @@ func (c *Communicator) exchangeMessages(ctx context.Context, out, in p2p.Request
 			continue
 		}
 		if err := c.checkMessage(ctx, r, o); err != nil {
-			return 0, nil, err
+			return 0, nil, newCallError(messageName(r), &o, err)
 		}
 	}
-	send, recv := c.takeMessage(out), c.takeMessage(in)
+	send, recv := c.takeMessage(out, o), c.takeMessage(in, o)
 	c.messages.engine.Exchange(send.transfer(), recv.transfer())
 	if send != nil {
-		err = send.await(context.Background()) // its own context and timeout end it
+		err = send.outcome()
 		c.putBack(send)
 	}
 	if recv != nil {
-		received := recv.await(context.Background())
+		received := recv.outcome()
 		source, data = recv.From, recv.Data
 		c.putBack(recv)
 		if err == nil {
@@ -175,13 +177,23 @@ func (c *Communicator) exchangeMessages(ctx context.Context, out, in p2p.Request
 	return source, data, nil
 }
 
+// outcome waits until a message has ended and returns its error.
+func (m *message) outcome() error {
+	cause := m.await(context.Background()) // its own context and timeout end it
+	if cause == nil {
+		return nil
+	}
+	return m.failed(cause)
+}
+
 // startMessage starts a send or a receive that no caller need wait for.
 func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []CallOption) *Work {
 	m, o := c.newMessage(), mergeCallOptions(opts)
 	if err := c.checkMessage(ctx, &r, o); err != nil {
-		m.finish(err)
+		m.finish(newCallError(messageName(&r), &o, err))
 		return &m.Work
 	}
+	m.opts = c.asynchronous(o)
 	m.Request, m.Owner, m.source, m.started = r, m, r.Peer, &c.messages.started[irecvs]
 	if r.Sending {
 		m.started = &c.messages.started[isends]
@@ -226,10 +238,14 @@ func messageName(r *p2p.Request) string {
 	return "recv"
 }
 
-// Ended implements p2p.Owner.
+// Ended implements p2p.Owner. The error of a message that a caller waits for is made by the caller, who knows
+// where it was called.
 func (m *message) Ended(cause error) {
-	err := m.failed(cause)
+	err := cause
 	if m.started != nil {
+		if cause != nil {
+			err = m.failed(cause)
+		}
 		m.started.Add(-1)
 		m.comm.noteFailed(&m.Work, err)
 		m.Ctx = nil
@@ -242,11 +258,8 @@ func (m *message) Ended(cause error) {
 	m.finish(err)
 }
 
-// failed returns the error of a send or a receive, nil if it succeeded.
-func (m *message) failed(cause error) error {
-	if cause == nil {
-		return nil
-	}
+// failed returns the error of a send or a receive because of cause.
+func (m *message) failed(cause error) *CallError {
 	c := m.comm
 	e := &CollectiveFailedError{Operation: messageName(&m.Request), Rank: c.rank, Peer: -1, Group: c.name, GlobalRanks: c.global, Err: cause}
 	verb, peer := "from", "any rank"
@@ -263,10 +276,13 @@ func (m *message) failed(cause error) error {
 		e.Peer = late.Behind[0]
 	}
 	e.Message = fmt.Sprintf("%s %s, tag %d", verb, peer, m.Tag)
-	if c.tell != nil {
-		c.tell(c, e)
+	call := newCallError(e.Operation, &m.opts, e)
+	if call.DType = DType(m.Type); !m.AnyLength {
+		call.Count = len(m.Data) / call.DType.Size()
+	} else {
+		call.DType = 0
 	}
-	return e
+	return c.told(call)
 }
 
 // mismatch returns the error of a receive whose message has another type or length.

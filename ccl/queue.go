@@ -26,11 +26,10 @@ func (c *Communicator) enqueue(ctx context.Context, a arguments, opts []CallOpti
 	w := &Work{ctx: ctx, args: a}
 	w.end.L = &w.mu
 	if err := c.unmade(a.coll.String()); err != nil {
-		w.finish(err)
+		w.finish(notStarted(a.coll, opts, err))
 		return w
 	}
-	w.args.opts[0] = mergeCallOptions(opts)
-	w.args.opts[0].queued = true
+	w.args.opts[0] = c.asynchronous(mergeCallOptions(opts))
 	w.args.seal(c)
 	c.queue.append(w)
 	return w
@@ -75,10 +74,12 @@ func (c *Communicator) serveFirst() (more bool) {
 	}()
 	if wrong := w.args.atTurn(); wrong != nil {
 		if err = c.start(context.Background(), w.args.coll, w.args.opts[:]); err == nil {
-			err = c.end(c.refuse(wrong))
+			err = c.reject(w.args.coll, w.args.dtype, w.args.send, w.args.recv, w.args.opts[:], wrong)
 		}
 	} else if err = c.do(w.ctx, &w.args); err == nil {
-		err = w.args.atEnd()
+		if wrong = w.args.atEnd(); wrong != nil {
+			err = newCallError(w.args.coll.String(), &w.args.opts[0], wrong)
+		}
 	}
 	returned = true
 	return

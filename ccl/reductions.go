@@ -25,7 +25,7 @@ func (c *Communicator) allReduce(ctx context.Context, dtype DType, send, recv Bu
 		return err
 	}
 	if err := checkReduction(CollAllReduce, send, recv, dtype, op, opts); err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(CollAllReduce, dtype, send, recv, opts, err)
 	}
 	r := c.ask(CollAllReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op = op
@@ -59,7 +59,7 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 		err = checkReduction(CollReduce, send, send, dtype, op, opts)
 	}
 	if err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(CollReduce, dtype, send, recv, opts, err)
 	}
 	r := c.ask(CollReduce, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op, r.root = op, root
@@ -91,7 +91,7 @@ func (c *Communicator) scan(ctx context.Context, coll Collective, dtype DType, s
 		err = fmt.Errorf("ccl: %v: operation avg is %w: how many inputs come together differs from rank to rank", coll, ErrNotImplemented)
 	}
 	if err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(coll, dtype, send, recv, opts, err)
 	}
 	r := c.ask(coll, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op = op
@@ -139,7 +139,7 @@ func (c *Communicator) reduceScatter(ctx context.Context, dtype DType, send, rec
 		err = &InvalidArgumentError{b.operation, n.recv + " overlaps " + n.send + ", but is not this rank's block of it"}
 	}
 	if err != nil {
-		return c.end(c.refuse(err))
+		return c.reject(coll, dtype, send, recv, opts, err)
 	}
 	r := c.ask(coll, dtype, c.premultiplied(send, dtype, op), recv, opts)
 	r.op = op

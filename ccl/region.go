@@ -126,17 +126,17 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	}
 	switch {
 	case count < least:
-		return c.end(c.refuse((&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore()))
+		return c.reject(coll, dtype, Buffer{}, Buffer{}, nil, (&InvalidBufferSizeError{Operation: coll.String(), Buffer: "count", Expected: least, Actual: count}).orMore())
 	case count > (math.MaxInt/parts-allocBytes)>>shift:
-		return c.end(c.refuse(&AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
-			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)}))
+		return c.reject(coll, dtype, Buffer{}, Buffer{}, nil, &AllocationFailedError{RequestedBytes: math.MaxInt, Message: fmt.Sprintf(
+			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)})
 	}
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
 	r.count, r.bytes, r.total = count, parts*part, count<<shift
 	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader allocates for all
 		var none error
 		if r.in.data, none = memory.Aligned(r.bytes); none != nil && c.size == 1 {
-			return c.end(c.refuse(noMemory(r.total, none.Error())))
+			return c.reject(coll, dtype, Buffer{}, Buffer{}, nil, noMemory(r.total, none.Error()))
 		}
 	}
 	if c.size == 1 {

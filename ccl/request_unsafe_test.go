@@ -27,6 +27,8 @@ func fill(t *testing.T, v reflect.Value) {
 			f.SetBool(true)
 		case reflect.String:
 			f.SetString("left over")
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
 		case reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 		case reflect.Struct:

@@ -108,16 +108,20 @@ func prepare(opts []CallOption) (c call) {
 
 // result returns the error of a call: err is what ccl returned.
 func (c *call) result(err error) error {
-	if c.err != nil {
-		return c.err
+	if c.err == nil {
+		return err
 	}
-	return err
+	if call, ok := errors.AsType[*CallError](err); ok { // knows where the call was made
+		call.Err = c.err
+		return call
+	}
+	return c.err
 }
 
 // work is result for a call that ccl has started.
 func (c *call) work(w *Work) (*Work, error) {
 	if c.err != nil {
-		return nil, c.err
+		return nil, c.result(w.Err())
 	}
 	return w, nil
 }

@@ -39,6 +39,7 @@ var (
 // Error types of packages ccl and ccl/config that calls of this package return. Their fields
 // are documented there and in package transport: go doc github.com/goccl/goccl/ccl.MismatchError.
 type (
+	CallError                 = ccl.CallError
 	CollectiveFailedError     = ccl.CollectiveFailedError
 	MismatchError             = ccl.MismatchError
 	TimeoutError              = ccl.TimeoutError

@@ -9,9 +9,13 @@ import (
 )
 
 // callFailed is called for every failed call of the rank, before the call returns.
-func (r *rank) callFailed(c *ccl.Communicator, err *CollectiveFailedError) {
+func (r *rank) callFailed(c *ccl.Communicator, call *CallError) {
+	err, ok := errors.AsType[*CollectiveFailedError](call)
+	if !ok {
+		return
+	}
 	if r.job.launched != nil {
-		r.reportCall(c, err)
+		r.reportCall(c, call, err)
 		return
 	}
 	r.addCause(c, err)

@@ -84,7 +84,7 @@ func TestUninitialised(t *testing.T) {
 		check(t, dist.WithGroup(group))
 		return nil
 	}
-	require.EqualError(t, dist.Barrier(), "dist: default process group has not been initialized: call dist.InitProcessGroup first")
+	require.EqualError(t, reason(t, dist.Barrier()), "dist: default process group has not been initialized: call dist.InitProcessGroup first")
 	require.NoError(t, life(t.Context(), 0), "without Spawn")
 	require.NoError(t, spawn(t, life, dist.WithRanks(3)))
 }

@@ -69,6 +69,14 @@ func (p *perRank[T]) put(rank int, v T) {
 	p.values[rank] = v
 }
 
+// reason returns why a call was rejected, without what its error says of the call.
+func reason(t testing.TB, err error) error {
+	t.Helper()
+	var call *dist.CallError
+	require.ErrorAs(t, err, &call)
+	return call.Err
+}
+
 // configFile writes a ccl.yaml with the given defaults and returns its path.
 func configFile(t testing.TB, defaults string) string {
 	t.Helper()

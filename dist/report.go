@@ -60,7 +60,7 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 
 // reportCall reports a failed call, since the program may exit without another call of
 // this package. A failure is reported once.
-func (r *rank) reportCall(c *ccl.Communicator, err *CollectiveFailedError) {
+func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveFailedError) {
 	if errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return // the rank itself ended the call
 	}
@@ -74,8 +74,8 @@ func (r *rank) reportCall(c *ccl.Communicator, err *CollectiveFailedError) {
 	if sent.last || sent.some && how == sent.because && slices.Equal(ranks, sent.ranks) {
 		return
 	}
-	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, err.Error()
-	report := newReport(r.number, launchenv.FailedCall, err)
+	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, call.Error()
+	report := newReport(r.number, launchenv.FailedCall, call)
 	report.Because, report.Ranks = how, ranks
 	_ = report.Send(os.Getenv)
 }

@@ -154,23 +154,25 @@ func TestSpawnTextIsShort(t *testing.T) {
 	}{
 		"one reason": {
 			func(int) error { return dist.AllReduce([]int32{}, dist.Sum) },
-			`ranks 0-3: ccl: all_reduce: tensor has 0 elements, want 1 or more`,
+			`ranks 0-3: ccl: all_reduce: tensor has 0 elements, want 1 or more \(call 1 at dist/spawn_test.go:\d+\)`,
 		},
 		"two reasons in turn": {
 			func(rank int) error { return dist.AllGather(make([]int32, 2+rank%2), make([]int32, 1)) },
-			`ranks (0, 2|1, 3): ccl: all_gather: output has [23] elements, want 4\n` +
-				`ranks (0, 2|1, 3): ccl: all_gather: output has [23] elements, want 4`,
+			`ranks (0, 2|1, 3): ccl: all_gather: output has [23] elements, want 4 \(call 1 at [^\n]*\)\n` +
+				`ranks (0, 2|1, 3): ccl: all_gather: output has [23] elements, want 4 \(call 1 at [^\n]*\)`,
 		},
 		"one rank refuses": {
 			func(rank int) error { return dist.AllReduce([][]int32{{1}, {}}[rank%2*(rank/3)], dist.Sum) },
-			`rank 3: ccl: all_reduce: tensor has 0 elements, want 1 or more\n` +
+			`rank 3: ccl: all_reduce: tensor has 0 elements, want 1 or more \(call 1 at [^\n]*\)\n` +
 				// At most two lines: a rank that comes late finds that the group has failed before.
 				`(ranks? [\d, -]+: ccl: all_reduce[^\n]*: ranks disagree on arguments: ` +
 				`[^\n]*refused on rank 3 \(ccl: all_reduce: tensor has 0 elements, want 1 or more\)[^\n]*\n?){1,2}`,
 		},
 		"all differ": {
-			func(rank int) error { return dist.AllReduce(make([]int32, 8-rank/3), dist.Sum) },
-			`ranks 0-3: ccl: all_reduce by \w+, call 1: ranks disagree on count: 8 on ranks 0-2, 7 on rank 3`,
+			func(rank int) error {
+				return dist.AllReduce(make([]int32, 8), []dist.ReduceOp{dist.Sum, dist.Max}[rank/3])
+			},
+			`ranks 0-3: ccl: all_reduce of 8 int32 by \w+, call 1 at dist/spawn_test.go:\d+: ranks disagree on op: sum on ranks 0-2, max on rank 3`,
 		},
 		"cancelled": {
 			func(int) error {
@@ -178,7 +180,7 @@ func TestSpawnTextIsShort(t *testing.T) {
 				cancel()
 				return dist.Barrier(dist.WithContext(ctx))
 			},
-			`ranks 0-3: ccl: barrier: cancelled before the call began: context canceled`,
+			`ranks 0-3: ccl: barrier: cancelled before the call began: context canceled \(call 1 at [^\n]*\)`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +226,7 @@ func TestRequireInWorker(t *testing.T) {
 	require.ErrorIs(t, err, dist.ErrGoexit)
 	require.ErrorContains(t, err, "rank 0: worker ended by runtime.Goexit and did not return "+
 		"(a test's FailNow, Fatal and Skip end their goroutine this way, and so does testify's require)\n"+
-		"rank 1: ccl: barrier, ")
+		"rank 1: ccl: barrier at dist/spawn_test.go:")
 }
 
 // A worker that returns nil has left: ranks that still need it get that error.

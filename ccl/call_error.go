@@ -1,0 +1,176 @@
+package ccl
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// CallError tells which call of the program an error is about. Every error of a collective, a send or a
+// receive is one. It wraps a *CollectiveFailedError if the call has failed, and the reason if it was
+// rejected.
+type CallError struct {
+	Operation string // the collective, such as "all_reduce"; "send" or "recv"
+	Label     string // of WithLabel
+	DType     DType  // of the elements, 0 if the call moves none
+	Count     int    // of elements: the number that ranks must agree on, or of this rank's message
+	Seq       uint64 // number of the call on its group, from 1; 0 if it has none, as a message
+	// File and Line are where the program made the call: in the first function on the stack that is
+	// not goccl's. File is the full path, "" if it is not known.
+	File string
+	Line int
+	// Async: the call was started by an Async function, Isend or Irecv, at File and Line. They are
+	// known with defaults.debug or GOCCL_DEBUG.
+	Async bool
+	Err   error
+}
+
+func (e *CallError) Error() string {
+	if failed, ok := e.Err.(*CollectiveFailedError); ok { //nolint:errorlint // a wrapped one has words before it
+		return failed.text(e)
+	}
+	var about []string
+	if e.Seq > 0 {
+		about = append(about, fmt.Sprint("call ", e.Seq))
+	}
+	if e.Label != "" {
+		about = append(about, fmt.Sprintf("%q", e.Label))
+	}
+	if at := e.at(); at != "" {
+		about = append(about, at)
+	}
+	text := e.Err.Error()
+	if about != nil {
+		text += " (" + strings.Join(about, " ") + ")"
+	}
+	return text + e.hint()
+}
+
+// Unwrap returns the failure, or the reason why the call was rejected.
+func (e *CallError) Unwrap() error { return e.Err }
+
+// at returns where the call was made, such as "at train/loop.go:42", "" if that is not known.
+func (e *CallError) at() string {
+	switch at := (position{e.File, e.Line}); {
+	case e.File == "":
+		return ""
+	case e.Async:
+		return "started at " + at.String()
+	default:
+		return "at " + at.String()
+	}
+}
+
+// hint returns how to find out where an asynchronous call was started, "" if that is known.
+func (e *CallError) hint() string {
+	if e.Async && e.File == "" {
+		return " (asynchronous; GOCCL_DEBUG=true shows where it was started)"
+	}
+	return ""
+}
+
+// callText returns the name of a call: its operation, label, size and algorithm.
+func callText(operation, label string, dtype DType, count int, algorithm string) string {
+	text := operation
+	if label != "" {
+		text += fmt.Sprintf(" %q", label)
+	}
+	if dtype != 0 {
+		text += fmt.Sprintf(" of %d %v", count, dtype)
+	}
+	if algorithm != "" {
+		text += " by " + algorithm
+	}
+	return text
+}
+
+// newCallError makes the error of an operation with the options o. For a synchronous one the caller is
+// the goroutine of the call.
+func newCallError(operation string, o *CallOption, err error) *CallError {
+	e := &CallError{Operation: operation, Label: o.label, Async: o.queued, Err: err}
+	at := o.started
+	if !o.queued {
+		at = caller()
+	}
+	if at != nil {
+		e.File, e.Line = at.file, at.line
+	}
+	return e
+}
+
+// callError returns err, an error of the current request, as a *CallError, unless it contains one.
+func (c *Communicator) callError(err error) error {
+	if _, ok := errors.AsType[*CallError](err); ok {
+		return err
+	}
+	return c.newCallError(err)
+}
+
+func (c *Communicator) newCallError(err error) *CallError {
+	r := &c.call.request
+	e := newCallError(r.coll.String(), &r.opts, err)
+	if !r.coll.exchangesLengths() {
+		e.DType, e.Count = r.dtype, r.count
+	}
+	if c.size > 1 {
+		e.Seq = c.number(c.seq)
+	}
+	return e
+}
+
+// position is a line of a program.
+type position struct {
+	file string // the full path
+	line int
+}
+
+// String returns the line with the file and its directory, which are the same on all machines.
+func (p *position) String() string {
+	file := filepath.ToSlash(p.file)
+	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), p.line)
+}
+
+// caller returns the line of the program that makes the call, nil if there is none on the stack: the first
+// function that is neither goccl's nor, while a kernel's panic is handled, a kernel's.
+func caller() *position {
+	pcs := make([]uintptr, 256)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	panicking := false
+	for {
+		f, more := frames.Next()
+		switch {
+		case f.Function == "runtime.gopanic":
+			panicking = true
+		case f.Function == stepFunction:
+			panicking = false
+		case !panicking && isProgram(f):
+			return &position{f.File, f.Line}
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// Names of functions, from the name of this package.
+var (
+	packagePath  = reflect.TypeFor[Communicator]().PkgPath()
+	modulePath   = strings.TrimSuffix(packagePath, "ccl")
+	stepFunction = packagePath + ".(*Communicator).step"
+	libraryRooms = []string{"algorithms", "ccl", "dist", "half", "internal", "partition", "primitive", "topology", "transport"}
+)
+
+// isProgram reports whether a function belongs neither to goccl nor to the Go runtime.
+func isProgram(f runtime.Frame) bool {
+	inside, ours := strings.CutPrefix(f.Function, modulePath)
+	if !ours || strings.HasSuffix(f.File, "_test.go") {
+		return !strings.HasPrefix(f.Function, "runtime.")
+	}
+	end := strings.IndexAny(inside, "./")
+	return end < 0 || !slices.Contains(libraryRooms, inside[:end])
+}

@@ -1,0 +1,130 @@
+package ccl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
+)
+
+var codeLine = regexp.MustCompile(`\S+\.go:\d+`)
+
+// withoutLines returns the text of err with LINE for each line of a program.
+func withoutLines(err error) string { return codeLine.ReplaceAllString(err.Error(), "LINE") }
+
+// The error of a call that fails, and of one that is rejected, has the line of the program that made it, its
+// label and its size.
+func TestCallErrorSaysWhere(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		x, label := make([]float32, 8), ccl.WithLabel("grads of block 3")
+		var call *ccl.CallError
+
+		for r, err := range each(2, func(r int) error {
+			return ccl.AllReduce(bg, g[r], x, x[:0], ccl.Sum, label)
+		}) {
+			require.ErrorAs(t, err, &call, "rank %d", r)
+			require.Equal(t, `ccl: all_reduce: recv has 0 elements, want 8 (call 1 "grads of block 3" at LINE)`, withoutLines(err))
+			require.Equal(t, "all_reduce", call.Operation)
+			require.Equal(t, uint64(1), call.Seq)
+		}
+
+		_, file, line, _ := runtime.Caller(0)
+		err := ccl.AllReduce(bg, g[0], x, x, ccl.Sum, label, ccl.WithTimeout(time.Millisecond))
+		require.ErrorAs(t, err, &call)
+		require.Equal(t, ccl.CallError{
+			Operation: "all_reduce", Label: "grads of block 3", DType: ccl.Float32, Count: 8, Seq: 2,
+			File: file, Line: line + 1, Err: call.Err,
+		}, *call)
+		require.Equal(t, `ccl: all_reduce "grads of block 3" of 8 float32 by direct, call 2 at LINE, rank 0: `+
+			"timed out after 1ms in call 2: waited for rank 1, which did not make this call", withoutLines(err))
+		var failed *ccl.CollectiveFailedError
+		require.ErrorAs(t, err, &failed)
+		require.Contains(t, err.Error(), " at "+fmt.Sprintf("ccl/%s:%d", filepath.Base(file), line+1))
+	})
+}
+
+// The line of a call whose kernel panics is the call's, not the kernel's.
+func TestCallErrorOfPanic(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		crash := &ccl.Kernel{Run: func(*ccl.Call) error { panic("at the disco") }}
+		g := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"crash": crash}))
+		_, _, line, _ := runtime.Caller(0)
+		for _, err := range each(2, func(r int) error {
+			return ccl.AllReduce(bg, g[r], make([]int, 9), make([]int, 9), ccl.Sum, ccl.WithAlgorithm("crash"))
+		}) {
+			var call *ccl.CallError
+			require.ErrorAs(t, err, &call)
+			require.Equal(t, line+2, call.Line, "%v", err)
+		}
+	})
+}
+
+// Sends and receives say where they were called, and to whom.
+func TestCallErrorOfMessage(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		_, err := ccl.Recv(bg, g[0], make([]int32, 7), 1, 5, ccl.WithLabel("halo"), ccl.WithTimeout(time.Millisecond))
+		require.Equal(t, `ccl: recv "halo" of 7 int32 at LINE, rank 0: from rank 1, tag 5: timed out after 1ms: rank 0 waited for rank 1 inside this call`,
+			withoutLines(err))
+		err = ccl.Send(bg, g[0], []int8{1}, 1, -1, ccl.WithLabel("halo"))
+		require.Equal(t, `ccl: send: the tag is -1, and must not be negative ("halo" at LINE)`, withoutLines(err))
+		_, err = ccl.SendRecv(bg, g[0], []int8{1}, 1, make([]int8, 1), 2, 0)
+		require.Equal(t, "ccl: recv: 2 is not a rank of a group of 2 (0 to 1) (at LINE)", withoutLines(err))
+		_, _, err = ccl.RecvBytes(bg, g[0], 1, 0, 10, ccl.WithTimeout(time.Millisecond))
+		require.Contains(t, withoutLines(err), "ccl: recv at LINE, rank 0: ")
+		err = ccl.Irecv(bg, g[0], make([]int32, 7), 1, 5, ccl.WithTimeout(time.Millisecond)).Wait(bg)
+		require.Contains(t, err.Error(), "inside this call (asynchronous; GOCCL_DEBUG=true shows where it was started)")
+	})
+}
+
+// An asynchronous call has its label; with debug it says where it was started.
+func TestCallErrorOfAsync(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for debug, want := range map[bool]string{
+			false: `ccl: all_reduce: recv has 3 elements, want 4 (call 1 "loss") (asynchronous; GOCCL_DEBUG=true shows where it was started)`,
+			true:  `ccl: all_reduce: recv has 3 elements, want 4 (call 1 "loss" started at LINE)`,
+		} {
+			cfg, err := config.Parse("test", fmt.Appendf(nil, "version: 1\ndefaults: {debug: %t, algorithm: direct}\nalgorithms: {direct: {module: direct}}\n", debug))
+			require.NoError(t, err)
+			s, err := cfg.Resolve(config.Request{Ranks: 2})
+			require.NoError(t, err)
+			g := join(t, connect, s)
+			_, _, line, _ := runtime.Caller(0)
+			for _, err := range each(2, func(r int) error {
+				return ccl.AllReduceAsync(bg, g[r], make([]int8, 4), make([]int8, 3), ccl.Sum, ccl.WithLabel("loss")).Wait(bg)
+			}) {
+				require.Equal(t, want, withoutLines(err))
+				var call *ccl.CallError
+				require.ErrorAs(t, err, &call)
+				require.True(t, call.Async)
+				if debug {
+					require.Equal(t, line+2, call.Line)
+				}
+			}
+			ctx, cancel := context.WithCancelCause(bg)
+			cancel(errors.New("enough"))
+			err = g[0].BarrierAsync(ctx, ccl.WithLabel("end")).Wait(bg)
+			require.ErrorContains(t, err, `"end"`)
+			require.ErrorContains(t, err, "enough")
+		}
+	})
+}
+
+// A call that cannot start says where it was made.
+func TestCallErrorOfCallThatDoesNotStart(t *testing.T) {
+	err := (*ccl.Communicator)(nil).Barrier(bg, ccl.WithLabel("first"))
+	require.Equal(t, `ccl: barrier: invalid communicator: it is nil ("first" at LINE)`, withoutLines(err))
+	require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
+	err = (*ccl.Communicator)(nil).BarrierAsync(bg).Wait(bg)
+	require.Equal(t, "ccl: barrier: invalid communicator: it is nil (at LINE)", withoutLines(err))
+}
