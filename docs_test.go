@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -246,5 +247,38 @@ func TestArchitectureFiles(t *testing.T) {
 		if !found {
 			t.Errorf("docs/inside/architecture.md names %s, which is in no package", m[1])
 		}
+	}
+}
+
+var (
+	environmentName = regexp.MustCompile(`GOCCL_[A-Z_]*[A-Z]\b`)
+	environmentRow  = regexp.MustCompile("(?m)^\\| `(GOCCL_[A-Z_]+)` \\|")
+)
+
+// TestEnvironmentVariables finds every variable that the sources name in the reference, and
+// no other.
+func TestEnvironmentVariables(t *testing.T) {
+	var read, listed []string
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		read = append(read, environmentName.FindAllString(string(source), -1)...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(read)
+	document, err := os.ReadFile("docs/reference/environment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range environmentRow.FindAllStringSubmatch(string(document), -1) {
+		listed = append(listed, m[1])
+	}
+	if read = slices.Compact(read); !slices.Equal(read, listed) {
+		t.Errorf("the sources read %q, docs/reference/environment.md lists %q", read, listed)
 	}
 }

@@ -95,7 +95,7 @@ func newCallError(operation string, o *CallOption, err error) *CallError {
 	e := &CallError{Operation: operation, Label: o.label, Async: o.queued, Err: err}
 	at := o.started
 	if !o.queued {
-		at = caller()
+		at = caller(false)
 	}
 	if at != nil {
 		e.File, e.Line = at.file, at.line
@@ -136,19 +136,18 @@ func (p *position) String() string {
 }
 
 // caller returns the line of the program that makes the call, nil if there is none on the stack: the first
-// function that is neither goccl's nor, while a kernel's panic is handled, a kernel's.
-func caller() *position {
+// function that is not goccl's. If inKernel is set, or a panic is handled, functions above step are a kernel's.
+func caller(inKernel bool) *position {
 	pcs := make([]uintptr, 256)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	panicking := false
 	for {
 		f, more := frames.Next()
 		switch {
 		case f.Function == "runtime.gopanic":
-			panicking = true
+			inKernel = true
 		case f.Function == stepFunction:
-			panicking = false
-		case !panicking && isProgram(f):
+			inKernel = false
+		case !inKernel && isProgram(f):
 			return &position{f.File, f.Line}
 		}
 		if !more {

@@ -32,6 +32,8 @@ type Communicator struct {
 	messages   messages
 	unasked    failedWorks // for Drain
 	logger     *slog.Logger
+	totals     *totals                         // nil: not logged
+	chosen     map[string]bool                 // choices that were logged; nil: they are not
 	tell       func(*Communicator, *CallError) // of WithFailures, or nil
 	warn       func(seq uint64, missing []int)
 
@@ -81,8 +83,11 @@ type Option struct {
 	global   []int
 }
 
-// WithLogger makes the communicator log a warning when a call has waited for half of its timeout.
-// Without it the library logs nothing.
+// WithLogger makes the communicator, and the groups made of it, log to l: at level warn a call that has waited
+// for half of its timeout, with its label, size and line; at error the call in which the group fails; at info
+// that this rank has joined, and, when it has closed the communicator, what its calls of each collective have
+// cost; at debug which algorithms were chosen, and why. Without it the library logs nothing. Totals need a few
+// readings of the clock in each call; they are kept if l is enabled for info when New is called.
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 
 // WithFailures makes the communicator, and the groups made of it, call f with every
@@ -176,6 +181,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 		_ = c.Close()
 		return nil, initializationFailed(ep.Name(), c.name, err)
 	}
+	c.logJoined()
 	return c, nil
 }
 
@@ -213,12 +219,6 @@ func (c *Communicator) init(ctx context.Context) error {
 	err := c.caught(func() error { return c.agree(ctx) })
 	c.joined = c.seq
 	return err
-}
-
-// warnOf logs that a call has waited for half of its timeout.
-func (c *Communicator) warnOf(seq uint64, missing []int) {
-	c.logger.Warn("a collective has waited for half of its timeout",
-		"rank", c.rank, "call", c.number(seq), "missing", missing)
 }
 
 // number returns the number of a call as users count: from 1, without the calls that New made.

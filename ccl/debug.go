@@ -12,7 +12,7 @@ var seal = maphash.MakeSeed()
 func (c *Communicator) asynchronous(o CallOption) CallOption {
 	o.queued = true
 	if c.selector.Debug() {
-		o.started = caller()
+		o.started = caller(false)
 	}
 	return o
 }

@@ -44,9 +44,12 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 	r.writes = out.data
 	r.count, r.bytes, r.total, r.root = out.Len(), len(out.data), len(out.data), 0
 	r.each, r.counts, r.matrix, r.displs, r.lengths, r.met = 0, nil, nil, nil, 0, false
-	if len(opts) == 1 { // as in every call of package dist
+	switch len(opts) {
+	case 0:
+		r.opts = CallOption{}
+	case 1: // as in every call of package dist
 		r.opts = opts[0]
-	} else {
+	default:
 		r.opts = mergeCallOptions(opts)
 	}
 	return r
@@ -153,6 +156,9 @@ func (c *Communicator) run(ctx context.Context, r *request) error { return c.end
 // step makes a call without its start and its end, or one of several calls between these: it
 // chooses the kernel, synchronises with all ranks, and runs the kernel.
 func (c *Communicator) step(ctx context.Context, r *request) (err error) {
+	if c.totals != nil {
+		c.totals.begin()
+	}
 	if c.size == 1 {
 		return c.alone(ctx, r)
 	}
@@ -178,6 +184,8 @@ func (c *Communicator) step(ctx context.Context, r *request) (err error) {
 	}()
 	if err = c.perform(); err != nil {
 		err = c.failed(r.coll, err)
+	} else if c.totals != nil {
+		c.totals.end(r)
 	}
 	c.inside = false
 	return err
@@ -202,6 +210,9 @@ func (c *Communicator) alone(ctx context.Context, r *request) error {
 	if r.coll != CollExScan && !same(out.data, r.in.data) {
 		copy(out.data, r.in.data)
 	}
+	if c.totals != nil {
+		c.totals.end(r)
+	}
 	return nil
 }
 
@@ -216,6 +227,9 @@ func (c *Communicator) perform() error {
 		c.call.putInput(c.ep.Staging(), 0)
 	}
 	role, err := c.ep.Enter(&c.entry)
+	if c.totals != nil {
+		c.totals.entered()
+	}
 	if c.regions != nil {
 		if c.memory = c.ep.Memory(); c.memory != nil {
 			c.call.payload = false // the call is in place
@@ -237,6 +251,9 @@ func (c *Communicator) perform() error {
 	if err := c.body(); err != nil || !c.entry.Exposed {
 		return err
 	}
+	if c.totals != nil {
+		return c.totals.wait(c.ep.Complete)
+	}
 	return c.ep.Complete()
 }
 
@@ -247,6 +264,9 @@ func (c *Communicator) runClaimed() error {
 		rank, ok := c.ep.Claim()
 		if !ok {
 			c.claiming = false
+			if c.totals != nil {
+				return c.totals.wait(func() error { return c.ep.Release(false) })
+			}
 			return c.ep.Release(false)
 		}
 		if rank != c.rank || c.call.rank != c.rank {
@@ -495,6 +515,7 @@ func (c *Communicator) plan(r *request, p *plan) error {
 			known = true
 			return err
 		}
+		c.logChoice(next.shape, &choice)
 		next.choice, next.entry = choice, fingerprint.EntryID(choice.Entry)
 		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
 		next.work = c.size * (key.bytes + key.total)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -382,7 +383,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		t.Parallel()
 		for _, entry := range []string{"direct", "ring"} {
-			logger, written := logged()
+			logger, written := logged(slog.LevelWarn)
 			group := join(t, connect, settings(t, 2, patient, nil), logger)
 			x := slices.Repeat([]int32{1}, 5000)
 			returned := make(chan error)

@@ -503,10 +503,10 @@ func (r *records) String() string {
 	return r.text.String()
 }
 
-// logged returns a logger and what it has written.
-func logged() (ccl.Option, *records) {
+// logged returns a logger and what it has written from a level on.
+func logged(level slog.Level) (ccl.Option, *records) {
 	r := &records{first: make(chan struct{})}
-	return ccl.WithLogger(slog.New(slog.NewJSONHandler(r, nil))), r
+	return ccl.WithLogger(slog.New(slog.NewJSONHandler(r, &slog.HandlerOptions{Level: level}))), r
 }
 
 // A call that has waited for half of its timeout logs one warning, with the ranks that
@@ -515,7 +515,7 @@ func TestWarnsAtHalf(t *testing.T) {
 	t.Parallel()
 	everyWorld(t, func(t *testing.T, connect connector) {
 		t.Parallel()
-		logger, written := logged()
+		logger, written := logged(slog.LevelWarn)
 		group := join(t, connect, settings(t, 2, patient, nil), logger)
 		errs := each(2, func(r int) error {
 			if err := group[r].Barrier(bg); err != nil {
@@ -524,12 +524,12 @@ func TestWarnsAtHalf(t *testing.T) {
 			if r == 1 {
 				<-written.first
 			}
-			return sum(group[r], 9, ccl.WithTimeout(800*time.Millisecond))
+			return sum(group[r], 9, ccl.WithTimeout(800*time.Millisecond), ccl.WithLabel("loss"))
 		})
 		require.NoError(t, errors.Join(errs...))
 		require.Contains(t, written.String(), `"level":"WARN"`)
 		require.Contains(t, written.String(), `"rank":0,"call":2`)
-		require.Contains(t, written.String(), `"missing":[1]`)
+		require.Contains(t, written.String(), `"missing":[1],"collective":"all_reduce \"loss\" of 9 float32 by direct","where":"at ccl/engine_test.go:`)
 		require.Equal(t, 1, bytes.Count([]byte(written.String()), []byte("\n")))
 	})
 }

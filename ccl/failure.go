@@ -28,7 +28,9 @@ func (c *Communicator) failed(coll Collective, err error) error {
 	if f.Kind == transport.FailureAborted && f.By == c.rank {
 		doing = "" // this rank's own error has it
 	}
-	return c.collectiveError(coll, f, doing)
+	e := c.collectiveError(coll, f, doing)
+	c.logFailure(e)
+	return e
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier call.

@@ -27,6 +27,7 @@ func (c *Communicator) release(part lifetime.State) error {
 	if last := c.life.Release(part, c.noteFailure); !last {
 		return nil
 	}
+	c.logTotals()
 	err := c.ep.Free()
 	for _, r := range c.allocated {
 		err = errors.Join(err, r.Free())

@@ -282,7 +282,8 @@ func (m *message) failed(cause error) *CallError {
 	} else {
 		call.DType = 0
 	}
-	return c.told(call)
+	c.logFailure(c.told(call))
+	return call
 }
 
 // mismatch returns the error of a receive whose message has another type or length.

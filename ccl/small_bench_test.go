@@ -2,6 +2,8 @@ package ccl_test
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,10 +59,17 @@ func (e *echo) Payload(_, n int) []byte { return e.payload[:n] }
 func (*echo) Conclude(bool) bool        { return true }
 
 // What a small call costs one rank besides its synchronisation.
-func BenchmarkSmallAlone(b *testing.B) {
+func BenchmarkSmallAlone(b *testing.B) { benchAlone(b) }
+
+// BenchmarkSmallAlone with totals for the log.
+func BenchmarkSmallAloneLogged(b *testing.B) {
+	benchAlone(b, ccl.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+}
+
+func benchAlone(b *testing.B, opts ...ccl.Option) {
 	for _, n := range smallCalls {
 		b.Run(fmt.Sprint("bytes=", n), func(b *testing.B) {
-			c, err := ccl.New(bg, &echo{Endpoint: local.NewWaiting(2, local.Poll)[0]})
+			c, err := ccl.New(bg, &echo{Endpoint: local.NewWaiting(2, local.Poll)[0]}, opts...)
 			require.NoError(b, err)
 			require.NoError(b, benchSmall(b, c, n))
 		})

@@ -60,9 +60,10 @@ func WithTimeout(d time.Duration) InitOption {
 	return InitOption{func(o *initOptions) { o.timeout = cmp.Or(d, o.timeout) }}
 }
 
-// WithLogger logs to l: ignored options, what config.Settings.Findings reports about the
-// configuration, and calls that have waited for half of their timeout. Without it
-// nothing is logged.
+// WithLogger logs to l what ccl.WithLogger logs, and, at level info, ignored options and
+// what config.Settings.Findings reports about the configuration. It overrides the
+// environment variable GOCCL_LOG, which logs to standard error from the level warn, info
+// or debug on. Without both nothing is logged.
 func WithLogger(l *slog.Logger) InitOption {
 	return InitOption{func(o *initOptions) { o.logger = cmp.Or(l, o.logger) }}
 }
@@ -94,7 +95,7 @@ func ignore(format string, n int) InitOption {
 // GOCCL_TIMEOUT and GOCCL_WORLD_SIZE override its defaults; WithAlgorithm,
 // WithTransport and WithTimeout override both (see config.Config.WithEnvironment). An
 // unknown variable whose name starts with GOCCL_ is an error that suggests the nearest
-// known one. All ranks need the same values; the error names the first key that
+// known one, and so is a value of GOCCL_LOG other than warn, info and debug. All ranks need the same values; the error names the first key that
 // differs.
 //
 // Processes that a launcher started connect through shared memory. A rank
@@ -160,6 +161,11 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 	var settings *config.Settings
 	if err == nil {
 		settings, err = o.resolve(r.job)
+	}
+	if logger, wrong := requestedLogger(); wrong != nil && err == nil {
+		err = wrong
+	} else if o.logger == nil {
+		o.logger = logger
 	}
 	if err != nil {
 		if r.job.launched != nil {

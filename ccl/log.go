@@ -1,0 +1,123 @@
+package ccl
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// A communicator logs through the logger of WithLogger: that it has joined, at level info; each choice of a kernel
+// once, at debug; a call that has waited for half of its timeout, at warn; the call in which its group fails, at
+// error; and the totals of each collective when it is closed, at info.
+
+func (c *Communicator) logs(level slog.Level) bool {
+	return c.logger.Enabled(context.Background(), level)
+}
+
+// log logs a message about this rank of the group.
+func (c *Communicator) log(level slog.Level, message string, attrs ...any) {
+	about := []any{"rank", c.rank}
+	if c.name != "" {
+		about = append(about, "group", c.name)
+	}
+	c.logger.Log(context.Background(), level, message, append(about, attrs...)...)
+}
+
+// logJoined logs that New has made the communicator. With level info it keeps totals from now on.
+func (c *Communicator) logJoined() {
+	if c.logs(slog.LevelInfo) {
+		c.log(slog.LevelInfo, "joined a group", "ranks", c.size, "transport", c.Transport())
+		c.totals = new(totals)
+	}
+	if c.logs(slog.LevelDebug) {
+		c.chosen = map[string]bool{}
+	}
+}
+
+// logChoice logs the kernel for a shape, unless one of the same entry was chosen for the same collective and
+// reason before.
+func (c *Communicator) logChoice(s Shape, choice *Choice) {
+	key := fmt.Sprint(s.Collective, choice.Entry, choice.Why)
+	if c.chosen == nil || c.chosen[key] {
+		return
+	}
+	c.chosen[key] = true
+	c.log(slog.LevelDebug, "chose an algorithm", "collective", s.Collective, "algorithm", choice.Entry, "why", choice.Why,
+		"first_for", s.String())
+}
+
+// warnOf logs that the current call has waited for half of its timeout. The transport calls it in the goroutine of
+// the call.
+func (c *Communicator) warnOf(seq uint64, missing []int) {
+	if !c.logs(slog.LevelWarn) {
+		return
+	}
+	attrs := []any{"call", c.number(seq), "missing", missing}
+	if r := &c.call.request; r.coll != 0 { // not in New
+		call := c.newCallError(nil)
+		if at := caller(true); at != nil && !call.Async {
+			call.File, call.Line = at.file, at.line
+		}
+		attrs = append(attrs, "collective", callText(call.Operation, call.Label, call.DType, call.Count, c.call.plan.choice.Entry),
+			"where", strings.TrimSpace(call.at()+call.hint()))
+	}
+	c.log(slog.LevelWarn, "a collective has waited for half of its timeout", attrs...)
+}
+
+// logFailure logs the error of the call in which the group fails, or of a message.
+func (c *Communicator) logFailure(err error) {
+	c.log(slog.LevelError, "a call failed", "error", err)
+}
+
+// totals are what the calls of a communicator have cost this rank, by collective. Times are since origin.
+type totals struct {
+	began  time.Duration // the current call
+	waited time.Duration // in the current call
+	of     [len(collectives)]total
+}
+
+type total struct {
+	calls, bytes int
+	took, waited time.Duration
+}
+
+// origin is when times of totals begin: reading the time since then is half the work of time.Now.
+var origin = time.Now()
+
+func (t *totals) begin() { t.began, t.waited = time.Since(origin), 0 }
+
+// entered ends the wait with which a call starts.
+func (t *totals) entered() { t.waited = time.Since(origin) - t.began }
+
+// wait runs another wait for other ranks.
+func (t *totals) wait(f func() error) error {
+	began := time.Since(origin)
+	err := f()
+	t.waited += time.Since(origin) - began
+	return err
+}
+
+// end adds the current call.
+func (t *totals) end(r *request) {
+	sum := &t.of[r.coll]
+	sum.calls++
+	sum.bytes += max(len(r.in.data), len(r.out.data))
+	sum.took += time.Since(origin) - t.began
+	sum.waited += t.waited
+}
+
+// logTotals logs what the calls have cost. No call runs any more.
+func (c *Communicator) logTotals() {
+	if c.totals == nil {
+		return
+	}
+	for coll, sum := range c.totals.of {
+		if sum.calls == 0 || sum.took == 0 {
+			continue
+		}
+		c.log(slog.LevelInfo, "totals", "collective", Collective(coll), "calls", sum.calls, "bytes", sum.bytes,
+			"time", sum.took.Round(time.Microsecond), "waiting", fmt.Sprintf("%.1f%%", 100*float64(sum.waited)/float64(sum.took)))
+	}
+}
