@@ -53,6 +53,27 @@ func TestCallErrorSaysWhere(t *testing.T) {
 	})
 }
 
+// The error of a call that ranks did not make says which call they made last.
+func TestCallErrorSaysLastCall(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 3)
+		require.NoError(t, errors.Join(each(3, func(r int) error {
+			if err := sum(g[r], 6); err != nil {
+				return err
+			}
+			return ccl.Broadcast(bg, g[r], make([]int16, 9), 2)
+		})...))
+		err := sum(g[0], 7, ccl.WithTimeout(time.Millisecond))
+		require.Equal(t, "ccl: all_reduce of 7 float32 by direct, call 3 at LINE, rank 0: timed out after 1ms in call 3: "+
+			"waited for ranks 1, 2, which did not make this call; ranks 1, 2 last made call 2, broadcast of 9 int16 by direct", withoutLines(err))
+		var failed *ccl.CollectiveFailedError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, []ccl.LastCall{{Ranks: []int{1, 2}, Seq: 2, Operation: "broadcast", DType: ccl.Int16, Count: 9, Algorithm: "direct"}}, failed.Last)
+		require.ErrorAs(t, sum(g[1], 7), &failed)
+		require.Empty(t, failed.Last, "it is one of them")
+	})
+}
+
 // The line of a call whose kernel panics is the call's, not the kernel's.
 func TestCallErrorOfPanic(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {

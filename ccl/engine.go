@@ -347,7 +347,7 @@ const leastInPlace = 4 << 10
 // prepare sets up the call and what the rank brings to its synchronisation.
 func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call := &c.call
-	call.plan = p
+	call.last, call.lastSeq, call.plan = call.plan, c.entry.Seq, p
 	call.payload = p.shape.Eager
 	call.reset(c.rank)
 	call.places = r.displs
@@ -482,6 +482,9 @@ func (c *Communicator) choose(r *request) (*plan, error) {
 		}
 		if err := c.plan(r, p); err != nil {
 			return nil, err
+		}
+		if p == c.call.plan { // it was that of the last call
+			c.call.plan = nil
 		}
 	}
 	*latest = p

@@ -54,7 +54,26 @@ type CollectiveFailedError struct {
 	// GlobalRanks maps the group's ranks to ranks of the job, or of the first group; nil in the
 	// first group. All other ranks of the error are the group's.
 	GlobalRanks []int
-	Err         error
+	// Last are the last calls of the ranks that Err names, as far as this rank knows them.
+	Last []LastCall
+	Err  error
+}
+
+// LastCall is the last call that some ranks of a group have made.
+type LastCall struct {
+	Ranks     []int
+	Seq       uint64 // its number
+	Operation string
+	Label     string // "" if it has none, or none that this rank knows
+	DType     DType  // of the elements, 0 if the call moves none
+	Count     int
+	Algorithm string // the entry in ccl.yaml
+}
+
+// String returns a text such as "rank 1 last made call 4, all_reduce of 8 float32 by direct".
+func (l LastCall) String() string {
+	return fmt.Sprintf("%s last made call %d, %s", transport.RanksText(l.Ranks), l.Seq,
+		callText(l.Operation, l.Label, l.DType, l.Count, l.Algorithm))
 }
 
 func (e *CollectiveFailedError) Error() string { return e.text(&CallError{}) }
@@ -78,6 +97,9 @@ func (e *CollectiveFailedError) text(call *CallError) string {
 	}
 	b.WriteString(e.Err.Error())
 	e.translate(&b)
+	for _, l := range e.Last {
+		fmt.Fprintf(&b, "; %v", l)
+	}
 	b.WriteString(call.hint())
 	return b.String()
 }

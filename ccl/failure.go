@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
 	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/transport"
 )
@@ -62,6 +63,11 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 		if f.By != c.rank {
 			e.Peer = f.By
 		}
+	case transport.FailureTimeout:
+		if f.Seq == c.seq && len(f.Ranks) > 0 {
+			e.Peer = f.Ranks[0]
+			e.Last = c.lastCalls(f.Ranks)
+		}
 	case transport.FailureMismatch, transport.FailureOverlap:
 	default:
 		if len(f.Ranks) > 0 {
@@ -69,6 +75,23 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 		}
 	}
 	return c.told(c.newCallError(e))
+}
+
+// lastCalls returns the last calls of ranks that have not entered the current call. That is the call before it,
+// which this rank has completed, unless there was none or it was rejected.
+func (c *Communicator) lastCalls(ranks []int) []LastCall {
+	p := c.call.last
+	if p == nil || c.call.lastSeq+1 != c.seq || slices.Contains(ranks, c.rank) {
+		return nil
+	}
+	l := LastCall{Ranks: ranks, Seq: c.number(c.call.lastSeq), Operation: p.key.coll.String()}
+	if !p.key.coll.exchangesLengths() && p.key.coll != CollAllToAll { // whose count is not the plan's
+		l.DType, l.Count = p.key.dtype, fingerprint.Decode(p.fingerprint).Count
+	}
+	if p.entry != 0 {
+		l.Algorithm = p.choice.Entry
+	}
+	return []LastCall{l}
 }
 
 // told returns e, the error of a call that has failed, and tells it to WithFailures.

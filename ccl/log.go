@@ -62,6 +62,9 @@ func (c *Communicator) warnOf(seq uint64, missing []int) {
 		}
 		attrs = append(attrs, "collective", callText(call.Operation, call.Label, call.DType, call.Count, c.call.plan.choice.Entry),
 			"where", strings.TrimSpace(call.at()+call.hint()))
+		for _, l := range c.lastCalls(missing) {
+			attrs = append(attrs, "last", l.String())
+		}
 	}
 	c.log(slog.LevelWarn, "a collective has waited for half of its timeout", attrs...)
 }
