@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/goccl/goccl/ccl/internal/lifetime"
 	"github.com/goccl/goccl/ccl/internal/reducer"
+	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
 )
@@ -57,6 +59,9 @@ type Communicator struct {
 	seq       uint64                        // of the last call entered or refused
 	joined    uint64                        // the calls that New made; users' calls count from there
 	call      Call
+	recorder  *recorder // nil: a group of one rank
+	lane      flight.Lane
+	timedFrom int // length in bytes from which records have times
 	lengths   lengths
 	spare     memory.Scratch // for inputs that the engine makes
 	bundled   memory.Scratch // for tensors that travel together
@@ -81,6 +86,10 @@ type Option struct {
 	failures func(*Communicator, *CallError)
 	name     string
 	global   []int
+	number   uint64    // of a group that was made of another one
+	recorder *recorder // of that one
+	flight   string
+	times    bool
 }
 
 // WithLogger makes the communicator, and the groups made of it, log to l: at level warn a call that has waited
@@ -163,7 +172,11 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	c.life.Open()
 	c.queue.serve = c.serve
 	c.messages.engine.Init(ep, p2pGroup{c})
+	var number uint64
+	var dir string
+	var times bool
 	for _, o := range opts {
+		dir, times = cmp.Or(o.flight, dir), times || o.times
 		if o.selector != nil {
 			c.selector = o.selector
 		}
@@ -174,10 +187,14 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 			c.tell = o.failures
 		}
 		if o.name != "" {
-			c.name, c.global = o.name, o.global
+			c.name, c.global, number, c.recorder = o.name, o.global, o.number, o.recorder
 		}
 	}
-	if err := c.init(ctx); err != nil {
+	err := c.init(ctx)
+	if err == nil && c.size > 1 {
+		err = c.startRecords(number, dir, times)
+	}
+	if err != nil {
 		_ = c.Close()
 		return nil, initializationFailed(ep.Name(), c.name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/goccl/goccl/ccl/internal/lifetime"
 	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/ccl/internal/reducer"
+	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -123,6 +124,7 @@ func (c *Communicator) refuse(err error) error {
 	}
 	c.seq++
 	if c.size > 1 {
+		c.recordRejected()
 		c.ep.Refuse(c.seq, reasons.Line(err.Error()))
 	}
 	return err
@@ -182,7 +184,9 @@ func (c *Communicator) step(ctx context.Context, r *request) (err error) {
 			err = c.abandon(recover())
 		}
 	}()
-	if err = c.perform(); err != nil {
+	c.recordBegin(r, p)
+	err = c.perform()
+	if c.lane.End(err == nil); err != nil {
 		err = c.failed(r.coll, err)
 	} else if c.totals != nil {
 		c.totals.end(r)
@@ -234,6 +238,9 @@ func (c *Communicator) perform() error {
 		if c.memory = c.ep.Memory(); c.memory != nil {
 			c.call.payload = false // the call is in place
 		}
+	}
+	if err == nil {
+		c.lane.Inside()
 	}
 	switch {
 	case err != nil:
@@ -313,6 +320,7 @@ func (c *Communicator) abandon(v any) error {
 		}
 	}
 	c.running = false
+	c.recordPanic()
 	if err != nil {
 		err = c.failed(coll, err)
 		c.inside = false
@@ -426,6 +434,7 @@ type plan struct {
 	lengths     uint64
 	fingerprint transport.Fingerprint
 	hash        uint64
+	recorded    flight.What
 }
 
 // setFingerprint makes the fingerprint of a request.
@@ -528,6 +537,7 @@ func (c *Communicator) plan(r *request, p *plan) error {
 		next.reduction = reducer.NewReduction(r.dtype.reduce(), op, user)
 	}
 	next.setFingerprint(r)
+	next.recorded = c.recordOf(&next)
 	*p = next
 	known = true
 	return nil

@@ -29,6 +29,7 @@ func (c *Communicator) failed(coll Collective, err error) error {
 	if f.Kind == transport.FailureAborted && f.By == c.rank {
 		doing = "" // this rank's own error has it
 	}
+	c.noteFlight()
 	e := c.collectiveError(coll, f, doing)
 	c.logFailure(e)
 	return e
@@ -192,10 +193,13 @@ func (c *Communicator) fault(v any) error {
 	if e, ok := v.(*ProtocolError); ok {
 		return e
 	}
-	if c.guard != nil && v != nil {
-		return c.guard.Vanished(v)
+	if c.guard == nil || v == nil {
+		return nil
 	}
-	return nil
+	if err := c.guard.Vanished(v); err != nil || c.recorder == nil {
+		return err
+	}
+	return c.recorder.memory.Vanished(v)
 }
 
 // caught runs f and returns an error if f panics because of shared memory.

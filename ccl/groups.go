@@ -197,7 +197,7 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 		within, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	ep, err := c.connect(within, number, members)
+	ep, records, err := c.connect(within, number, members)
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -205,7 +205,8 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 	for _, r := range members {
 		global = append(global, c.GlobalRank(r))
 	}
-	return New(ctx, ep, WithSelector(selector), WithLogger(c.logger), WithFailures(c.tell), Option{name: name, global: global})
+	return New(ctx, ep, WithSelector(selector), WithLogger(c.logger), WithFailures(c.tell),
+		Option{name: name, global: global, number: number, recorder: records})
 }
 
 // inOrder reports whether members are all ranks, in their order.
@@ -218,17 +219,22 @@ func inOrder(members []int, size int) bool {
 	return len(members) == size
 }
 
-// connect returns the endpoint of a group of members.
-func (c *Communicator) connect(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+// connect returns the endpoint of a group of members, and the recorder that it uses: nil for one rank.
+func (c *Communicator) connect(ctx context.Context, number uint64, members []int) (transport.Endpoint, *recorder, error) {
 	if !c.life.Hold() {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	defer c.drop() //nolint:errcheck // Close has returned already
 	groups, ok := c.ep.(transport.Groups)
 	if !ok {
-		return nil, fmt.Errorf("the transport %s has no groups", c.ep.Name())
+		return nil, nil, fmt.Errorf("the transport %s has no groups", c.ep.Name())
 	}
-	return groups.Group(ctx, number, members)
+	ep, err := groups.Group(ctx, number, members)
+	if err != nil || len(members) == 1 {
+		return ep, nil, err
+	}
+	c.recorder.users.Add(1) // while this communicator still uses it
+	return ep, c.recorder, nil
 }
 
 // GlobalRank maps a rank of this group, 0 <= rank < Size, to its rank in the first group, from which

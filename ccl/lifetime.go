@@ -28,7 +28,7 @@ func (c *Communicator) release(part lifetime.State) error {
 		return nil
 	}
 	c.logTotals()
-	err := c.ep.Free()
+	err := errors.Join(c.ep.Free(), c.closeLane())
 	for _, r := range c.allocated {
 		err = errors.Join(err, r.Free())
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl/internal/p2p"
+	"github.com/goccl/goccl/internal/flight"
 )
 
 // AnySource as the rank to receive from accepts the first message with the tag from any rank.
@@ -101,6 +102,7 @@ type message struct {
 	p2p.Transfer
 	comm    *Communicator
 	opts    CallOption
+	record  flight.Pending
 	started *atomic.Int64 // of Isend or Irecv; nil: a caller waits
 	next    *message      // in messages.spare
 }
@@ -125,7 +127,7 @@ func (c *Communicator) takeMessage(r p2p.Request, o CallOption) *message {
 	if m == nil {
 		m = c.newMessage()
 	}
-	m.ended, m.err, m.Request, m.opts = false, nil, r, o
+	m.ended, m.err, m.Request, m.opts, m.record = false, nil, r, o, c.recordMessage(&r, o.label)
 	m.Owner = m
 	return m
 }
@@ -201,6 +203,7 @@ func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []C
 	if o.global {
 		m.ranks = c.global
 	}
+	m.record = c.recordMessage(&r, o.label)
 	m.started.Add(1)
 	c.messages.engine.Start(&m.Transfer)
 	return &m.Work
@@ -241,6 +244,7 @@ func messageName(r *p2p.Request) string {
 // Ended implements p2p.Owner. The error of a message that a caller waits for is made by the caller, who knows
 // where it was called.
 func (m *message) Ended(cause error) {
+	m.comm.recordMessageEnd(m.record, cause)
 	err := cause
 	if m.started != nil {
 		if cause != nil {
@@ -276,6 +280,7 @@ func (m *message) failed(cause error) *CallError {
 		e.Peer = late.Behind[0]
 	}
 	e.Message = fmt.Sprintf("%s %s, tag %d", verb, peer, m.Tag)
+	c.noteFlight()
 	call := newCallError(e.Operation, &m.opts, e)
 	if call.DType = DType(m.Type); !m.AnyLength {
 		call.Count = len(m.Data) / call.DType.Size()

@@ -3,8 +3,10 @@ package local
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
+	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
@@ -98,6 +100,8 @@ type group struct {
 	last      lastArriver  // of parked groups
 	claimed   []paddedWord // of groups that poll: by rank, the last call in which its body was claimed
 	further   groupsync.Rendezvous
+	recording sync.Once
+	records   *flight.Heap // after recording
 }
 
 // handle holds the buffers that a rank shows to the other ranks. It takes two cache lines, of
@@ -221,6 +225,13 @@ func (ep *endpoint) Buffers(rank int) (send, recv []byte) {
 
 // Displs implements transport.Memory.
 func (ep *endpoint) Displs(rank int) []int { return ep.group.handles[rank].displs }
+
+// Records implements transport.Recorder.
+func (ep *endpoint) Records() (transport.Records, error) {
+	g := ep.group
+	g.recording.Do(func() { g.records = flight.NewHeap(ep.Size()) })
+	return g.records, nil
+}
 
 // Free implements transport.Endpoint. The garbage collector frees the memory.
 func (ep *endpoint) Free() error { return nil }

@@ -3,6 +3,7 @@ package shm
 import (
 	"fmt"
 
+	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
@@ -14,6 +15,7 @@ type Geometry struct {
 	Slots   int // number of slots per ordered pair of ranks; at least 1
 	Pool    int // room for the slots of all pairs that exchange messages
 	Piece   int // longest piece of a view, a multiple of 16; at least 16
+	Flight  int // memory of one rank for the flight recorder: flight.PartBytes, or 0 for none
 }
 
 // DefaultGeometry returns the sizes for production use: less than 16 MiB for 8 ranks. Pages
@@ -24,6 +26,7 @@ type Geometry struct {
 //   - Pieces of 512 KiB are long enough for the synchronisation that each costs. With more than
 //     four ranks, the pieces of all ranks share 8 MiB.
 //   - The pool has room for all pairs of up to 32 ranks, for messages of calls and for P2P.
+//   - A rank records its calls on all groups in the memory of the job, so groups have none.
 func DefaultGeometry(ranks int) Geometry {
 	ranks = max(ranks, 1)
 	g := Geometry{
@@ -31,6 +34,7 @@ func DefaultGeometry(ranks int) Geometry {
 		Slots:   2,
 		Pool:    4 << 20,
 		Piece:   min(max(2<<20/ranks, 16<<10), 512<<10) &^ 127,
+		Flight:  flight.PartBytes(ranks),
 	}
 	if ranks == 2 {
 		g.Payload = 8 << 10
@@ -87,7 +91,7 @@ func (g Geometry) validate(ranks int) error {
 	switch {
 	case ranks < 1:
 		return fmt.Errorf("shm: %d ranks, want at least 1", ranks)
-	case g.Payload < transport.InlineBytes || g.Slot < 16 || g.Slot%16 != 0 || g.Slots < 1 || g.Pool < 0 || g.Piece < 16 || g.Piece%16 != 0:
+	case g.Payload < transport.InlineBytes || g.Slot < 16 || g.Slot%16 != 0 || g.Slots < 1 || g.Pool < 0 || g.Piece < 16 || g.Piece%16 != 0 || g.Flight != 0 && g.Flight != flight.PartBytes(ranks):
 		return fmt.Errorf("shm: geometry %+v: want Payload >= %d, Slots >= 1, Pool >= 0, and Slot and Piece multiples of 16",
 			g, transport.InlineBytes)
 	}
@@ -95,8 +99,9 @@ func (g Geometry) validate(ranks int) error {
 }
 
 // layout holds the offsets of the parts of the arena, in their order. Each part starts at a
-// multiple of 128. R is the number of ranks, P and W are Payload and Piece rounded up to 128:
+// multiple of 128. R is the number of ranks, F is Flight, P and W are Payload and Piece rounded up to 128:
 //
+//	flights     R * F         the ranks' flight recorders; first, so that readers need no other size
 //	words       128           the group's words
 //	free        128           bytes of the pool taken so far
 //	states      R * 512       the ranks' lines
@@ -112,6 +117,7 @@ func (g Geometry) validate(ranks int) error {
 //	pool        Pool          channels, taken on first use
 type layout struct {
 	ranks                                                                                                 int
+	flights                                                                                               int
 	words, free, states, records, reasons, unmade, payloads, shown, pairs, p2pPairs, stages, pieces, pool int
 	payload, piece                                                                                        int // aligned lengths
 	total                                                                                                 int
@@ -124,6 +130,7 @@ func (g Geometry) layout(ranks int) layout {
 		l.total += align(n)
 		return offset
 	}
+	l.flights = part(ranks * g.Flight)
 	l.words = part(groupsync.WordsBytes)
 	l.free = part(8)
 	l.states = part(ranks * groupsync.StateBytes)

@@ -45,7 +45,7 @@ const (
 	maxName       = 128
 	magic         = "GOCCLSHM"
 	byteOrder     = 0x01020304
-	headerVersion = 6
+	headerVersion = 7
 	secretOffset  = 176
 	idOffset      = 208
 	madeOffset    = 224
@@ -88,6 +88,9 @@ const (
 	ready     // all ranks have attached
 	over      // a rank has given up, or a process has come that cannot be a rank
 )
+
+// errVersion reports that a file is a segment of another version of this package.
+var errVersion = errors.New("its layout has version")
 
 // header holds the values that all ranks of a job agree on.
 type header struct {
@@ -183,7 +186,7 @@ func parseHeader(b []byte) (header, error) {
 		return header{}, fmt.Errorf("its byte order is %#08x, this machine's is %#08x", order, byteOrder)
 	}
 	if version := le.Uint32(b[12:]); version != headerVersion {
-		return header{}, fmt.Errorf("its layout has version %d, this program's version %d: all ranks need the same goccl", version, headerVersion)
+		return header{}, fmt.Errorf("%w %d, this program's version %d: all ranks, and goccl, need the same version of goccl", errVersion, version, headerVersion)
 	}
 	page, ranks, size, n := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), int(le.Uint16(b[40:]))
 	if max(page, ranks, size) > math.MaxInt || n > maxName {

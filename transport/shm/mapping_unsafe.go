@@ -10,7 +10,14 @@ import (
 
 // mapFile maps the first size bytes of a file as shared memory.
 func mapFile(fd, size int) (arena, error) {
-	base, err := unix.MmapPtr(fd, 0, nil, uintptr(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	return mapWith(fd, size, unix.PROT_READ|unix.PROT_WRITE)
+}
+
+// mapForReading is mapFile for a process that must not write.
+func mapForReading(fd, size int) (arena, error) { return mapWith(fd, size, unix.PROT_READ) }
+
+func mapWith(fd, size, protection int) (arena, error) {
+	base, err := unix.MmapPtr(fd, 0, nil, uintptr(size), protection, unix.MAP_SHARED)
 	if err != nil {
 		return arena{}, err
 	}

@@ -1,0 +1,246 @@
+package ccl
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/ccl/internal/p2p"
+	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/transport"
+)
+
+// timedBytes is the length in bytes of the shortest input or result for which a call's times are
+// recorded. A call of that length takes at least ten microseconds, and a clock reading 0.02.
+const timedBytes = 64 << 10
+
+// WithFlight makes the communicator, and the groups made of it, write the flight recorder to a file
+// in a directory when a call fails: the last calls and messages of this rank and of all ranks whose
+// memory it can read. The directory is made if it does not exist. `goccl inspect` shows the files. An
+// error of writing is logged with the logger of WithLogger.
+func WithFlight(dir string) Option { return Option{flight: dir} }
+
+// WithCallTimes makes the communicator, and the groups made of it, record the times of all calls and
+// messages. Without it those below 64 KiB have none, because reading the clock takes longer than
+// recording a call.
+func WithCallTimes() Option { return Option{times: true} }
+
+// recorder is the flight recorder of one rank. The communicator of the first group makes it; the
+// groups made of that group share it. A group of one rank has none, since its calls wait for no rank.
+type recorder struct {
+	memory   transport.Records
+	book     *flight.Book
+	rank     int // in the first group
+	size     int
+	dir      string // for files, or ""
+	times    bool   // of all calls
+	users    atomic.Int64
+	messages [2][Complex128 + 1]flight.What // sends and receives, by type
+}
+
+// startRecorder makes the recorder of a first group.
+func (c *Communicator) startRecorder(dir string, times bool) error {
+	r := &recorder{rank: c.rank, size: c.size, dir: dir, times: times}
+	r.users.Store(1)
+	if shared, ok := c.ep.(transport.Recorder); ok {
+		r.memory, _ = shared.Records() // without it this process alone sees the records
+	}
+	if r.memory == nil {
+		r.memory = alone{flight.NewHeap(1), c.rank}
+	}
+	c.recorder = r
+	return c.vanishing(func() {
+		r.book = flight.NewBook(r.memory.Part(c.rank), c.rank, os.Getpid())
+		for _, t := range DTypes() {
+			name := t.String()
+			r.messages[isends][t] = r.book.NewWhat("send", name, "", "")
+			r.messages[irecvs][t] = r.book.NewWhat("recv", name, "", "")
+		}
+	})
+}
+
+// startRecords starts the communicator's records, as those of the group with a number. dir and times
+// are for a first group.
+func (c *Communicator) startRecords(number uint64, dir string, times bool) error {
+	if c.recorder == nil {
+		if err := c.startRecorder(dir, times); err != nil {
+			return err
+		}
+	}
+	if c.timedFrom = timedBytes; c.recorder.times {
+		c.timedFrom = 0
+	}
+	id := fnv.New64a()
+	fmt.Fprint(id, c.name, "\x00", number)
+	return c.vanishing(func() {
+		c.recorder.book.Open(&c.lane, flight.Group{
+			ID: id.Sum64(), Name: c.name, Rank: c.rank, Size: c.size, Joined: c.joined,
+		})
+	})
+}
+
+// alone is the memory of a rank that other ranks do not see.
+type alone struct {
+	*flight.Heap
+	rank int
+}
+
+// Part implements transport.Records.
+func (a alone) Part(rank int) []byte {
+	if rank != a.rank {
+		return nil
+	}
+	return a.Heap.Part(0)
+}
+
+// closeLane ends the communicator's records, and frees the recorder if it was the last user.
+func (c *Communicator) closeLane() error {
+	r := c.recorder
+	if r == nil {
+		return nil
+	}
+	_ = c.vanishing(func() { r.book.Close(&c.lane) })
+	if r.users.Add(-1) > 0 {
+		return nil
+	}
+	return r.memory.Free()
+}
+
+// vanishing runs f, which touches the memory of the recorder. If that memory has vanished,
+// vanishing returns the reason.
+func (c *Communicator) vanishing(f func()) (err error) {
+	if c.guard == nil {
+		f()
+		return nil
+	}
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if v := recover(); v != nil {
+			if err = c.recorder.memory.Vanished(v); err == nil {
+				panic(v)
+			}
+		}
+	}()
+	f()
+	return nil
+}
+
+// recordOf returns the calls of a plan as records have them, without their root.
+func (c *Communicator) recordOf(p *plan) (what flight.What) {
+	if c.recorder == nil {
+		return 0
+	}
+	dtype, op := "", ""
+	if p.key.dtype != 0 {
+		dtype = p.key.dtype.String()
+	}
+	if p.key.op != 0 {
+		op = p.key.op.String()
+	}
+	_ = c.vanishing(func() {
+		what = c.recorder.book.NewWhat(p.key.coll.String(), dtype, op, p.choice.Entry)
+	})
+	return what
+}
+
+// recordBegin records that the call has begun that the communicator has prepared.
+func (c *Communicator) recordBegin(r *request, p *plan) {
+	what := p.recorded
+	if collectives[r.coll].rooted {
+		what = what.WithRoot(r.root)
+	}
+	c.lane.Begin(c.seq, what, r.count, r.opts.label, max(r.bytes, r.total) >= c.timedFrom)
+}
+
+// recordPanic records that the call has ended by a panic.
+func (c *Communicator) recordPanic() { _ = c.vanishing(func() { c.lane.End(false) }) }
+
+// recordRejected records that this rank has rejected its call.
+func (c *Communicator) recordRejected() { _ = c.vanishing(func() { c.lane.Reject(c.seq) }) }
+
+// recordMessage records that a message has begun.
+func (c *Communicator) recordMessage(r *p2p.Request, label string) (m flight.Pending) {
+	if c.recorder == nil {
+		return m
+	}
+	way := irecvs
+	if r.Sending {
+		way = isends
+	}
+	what, count := c.recorder.messages[way][r.Type], len(r.Data)/DType(r.Type).Size()
+	_ = c.vanishing(func() {
+		m = c.recorder.book.BeginMessage(&c.lane, what, max(r.Peer, -1), r.Tag, count, label, len(r.Data) >= c.timedFrom)
+	})
+	return m
+}
+
+func (c *Communicator) recordMessageEnd(m flight.Pending, err error) {
+	if c.recorder != nil {
+		_ = c.vanishing(func() { c.recorder.book.EndMessage(m, err == nil) })
+	}
+}
+
+// WriteFlight writes the flight recorder as WithFlight does. Without that option it does nothing. It
+// is for callers that fail by other things than a call. Any goroutine may call it until the
+// communicator is closed.
+func (c *Communicator) WriteFlight() error {
+	if c == nil || c.recorder == nil || c.recorder.dir == "" || !c.life.Hold() {
+		return nil
+	}
+	defer c.drop() //nolint:errcheck // Close has returned already
+	return c.writeFlight()
+}
+
+// writeFlight is WriteFlight for a communicator that is in use.
+func (c *Communicator) writeFlight() error {
+	r := c.recorder
+	d := flight.Document{
+		Version: flight.Version, Job: r.memory.Job(), Size: r.size,
+		Writer: fmt.Sprint("rank ", r.rank), Written: time.Now().UTC(),
+	}
+	err := c.vanishing(func() {
+		for rank := range r.size {
+			if part := r.memory.Part(rank); rank == r.rank {
+				d.Ranks = append(d.Ranks, r.book.Own(part, &c.lane))
+			} else if read, ok := flight.Read(part); ok && read.Rank == rank {
+				d.Ranks = append(d.Ranks, read)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return d.Write(r.dir)
+}
+
+// noteFlight writes the flight recorder because a call has failed.
+func (c *Communicator) noteFlight() {
+	if c.recorder == nil || c.recorder.dir == "" {
+		return
+	}
+	if err := c.writeFlight(); err != nil {
+		c.logger.Warn("the flight recorder could not be written", "rank", c.rank, "error", err)
+	}
+}
+
+// lastCall returns the last call that a rank of this group has recorded on it, as text such as "call
+// 5, all_reduce of 1024 float32, sum by direct (begun)". It is "" if this rank cannot know: the rank
+// has made none, or its memory cannot be read.
+func (c *Communicator) lastCall(rank int) (last string) {
+	if c.recorder == nil {
+		return ""
+	}
+	_ = c.vanishing(func() {
+		read, _ := flight.Read(c.recorder.memory.Part(c.GlobalRank(rank)))
+		for _, g := range read.Groups {
+			if g.ID == c.lane.Group() && len(g.Calls) > 0 {
+				last = g.Calls[len(g.Calls)-1].String()
+			}
+		}
+	})
+	return last
+}

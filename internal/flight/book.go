@@ -1,0 +1,238 @@
+package flight
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Book is what one rank writes: its own part. Its methods may be called concurrently.
+type Book struct {
+	table *table
+	lanes []laneMemory
+
+	mu       sync.Mutex
+	names    []string
+	free     []int  // closed lanes, the oldest first
+	used     int    // lanes that were ever used
+	messages uint64 // that have begun
+}
+
+// NewBook starts the records of a rank in its part, which must be zero, aligned to 8 bytes and at
+// least PartBytes of one rank long.
+func NewBook(part []byte, rank, pid int) *Book {
+	t, lanes, ok := layout(part)
+	if !ok {
+		panic("flight: the part is too short, or not aligned")
+	}
+	b := &Book{table: t, lanes: lanes, used: 1, names: []string{""}}
+	t.rank.Store(uint64(rank))
+	t.pid.Store(uint64(pid))
+	t.offset.Store(uint64(time.Now().UnixNano() - nanotime()))
+	t.named.Store(1)
+	t.magic.Store(magic)
+	return b
+}
+
+// name returns the index of a name. If the table is full it is 0, the index of the empty name.
+func (b *Book) name(name string) uint8 {
+	if name == "" {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.names, name); i >= 0 {
+		return uint8(i)
+	}
+	n := len(b.names)
+	if n == maxNames {
+		return 0
+	}
+	setText(b.table.names[n][:], name)
+	b.names = append(b.names, name)
+	b.table.named.Store(uint64(n + 1))
+	return uint8(n)
+}
+
+const _ = uint(math.MaxUint8 + 1 - maxNames) // an index must fit a byte
+
+// What is what a call or a message does: indices of names, and a root or peer.
+type What uint64
+
+// NewWhat returns the What of a call without a root, or of a message, which has neither an operation
+// nor an algorithm.
+func (b *Book) NewWhat(collective, dtype, op, algorithm string) What {
+	return What(b.name(collective)) | What(b.name(dtype))<<8 | What(b.name(op))<<16 | What(b.name(algorithm))<<24
+}
+
+// WithRoot returns the What of the same call with a root, or -1 for none.
+func (w What) WithRoot(root int) What { return w&math.MaxUint32 | What(uint32(root+1))<<32 }
+
+// Group describes a group to the readers of its lanes.
+type Group struct {
+	ID         uint64 // the same on all its ranks, and unlike that of other groups of the job
+	Name       string // "" for the first group
+	Rank, Size int
+	Joined     uint64 // calls before the first of the program's
+}
+
+// Open takes a lane for a group that the rank is in, and sets l to write to it.
+func (b *Book) Open(l *Lane, g Group) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m, index := new(laneMemory), -1
+	switch {
+	case b.used < len(b.lanes):
+		index = b.used
+		b.used++
+	case len(b.free) > 0:
+		index = b.free[0]
+		b.free = b.free[1:]
+	}
+	if index >= 0 {
+		m = &b.lanes[index]
+	}
+	edition := m.edition.Load() + 1
+	m.edition.Store(edition)
+	for i := range m.records {
+		atomic.StoreUint64(&m.records[i][headWord], empty)
+	}
+	m.group.Store(g.ID)
+	m.rank.Store(uint64(g.Rank))
+	m.size.Store(uint64(g.Size))
+	m.joined.Store(g.Joined)
+	m.closed.Store(0)
+	setText(m.name[:], g.Name)
+	m.edition.Store(edition + 1)
+	*l = Lane{memory: m, index: index, slot: LaneRecords - 1}
+}
+
+// Close gives a group's lane back. Its records stay until another group takes the lane.
+func (b *Book) Close(l *Lane) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.memory == nil || l.memory.closed.Load() != 0 {
+		return
+	}
+	l.memory.closed.Store(1)
+	if l.index >= 0 {
+		b.free = append(b.free, l.index)
+	}
+}
+
+// Lane is where a rank records its calls on one group. One goroutine at a time uses it.
+type Lane struct {
+	memory *laneMemory
+	slot   int // of the latest call
+	next   record
+	label  string // that next has
+	index  int    // in the part; -1: on the heap
+}
+
+// Begin records that call number seq has begun. timed takes the time of its begin and of its end.
+func (l *Lane) Begin(seq uint64, what What, count int, label string, timed bool) {
+	n := &l.next
+	n[headWord] = seq<<8 | begun
+	n[whatWord] = uint64(what)
+	n[countWord] = uint64(count)
+	n[begunWord] = 0
+	if timed {
+		n[begunWord] = uint64(nanotime())
+	}
+	if len(label) != len(l.label) || len(label) > 0 && label != l.label {
+		l.setLabel(label)
+	}
+	if l.slot++; l.slot == LaneRecords {
+		l.slot = 0
+	}
+	put(&l.memory.records[l.slot], n)
+}
+
+//go:noinline
+func (l *Lane) setLabel(label string) {
+	l.label = label
+	packText(l.next[labelWord:], label)
+}
+
+// packText is setText for words that no other rank reads.
+func packText(words []uint64, text string) {
+	for i := range words {
+		words[i] = 0
+		for k := 0; k < 8 && 8*i+k < len(text); k++ {
+			words[i] |= uint64(text[8*i+k]) << (8 * k)
+		}
+	}
+}
+
+// Inside records that all ranks have entered the call of the last Begin.
+func (l *Lane) Inside() { publish(&l.memory.records[l.slot], l.next[headWord]+(inside-begun)) }
+
+// End records the end of the call of the last Begin.
+func (l *Lane) End(ok bool) {
+	r := &l.memory.records[l.slot]
+	if l.next[begunWord] != 0 {
+		atomic.StoreUint64(&r[endedWord], uint64(nanotime()))
+	}
+	publish(r, ended(l.next[headWord], ok))
+}
+
+// ended returns the head of a record whose call or message has ended.
+func ended(head uint64, ok bool) uint64 {
+	if ok {
+		return head + (done - begun)
+	}
+	return head + (failed - begun)
+}
+
+// Group returns the id of the group.
+func (l *Lane) Group() string { return groupID(l.memory.group.Load()) }
+
+// Reject records call number seq, which this rank has rejected.
+func (l *Lane) Reject(seq uint64) {
+	l.Begin(seq, 0, 0, "", false)
+	publish(&l.memory.records[l.slot], l.next[headWord]+(rejected-begun))
+}
+
+// Pending is a message that was recorded and has not ended. The zero Pending is none.
+type Pending struct {
+	record *record
+	head   uint64
+}
+
+// BeginMessage records that a message of the group whose lane is l has begun. what is the NewWhat of
+// "send" or "recv", peer a rank of the group, or -1 for any. timed takes the time of its begin and of
+// its end.
+func (b *Book) BeginMessage(l *Lane, what What, peer, tag, count int, label string, timed bool) Pending {
+	what = what.WithRoot(peer) | What(uint8(l.index))<<24
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.messages++
+	var next record
+	next[headWord], next[whatWord], next[countWord] = b.messages<<8|begun, uint64(what), uint64(count)
+	if timed {
+		next[begunWord] = uint64(nanotime())
+	}
+	next[tagWord] = uint64(tag)
+	packText(next[textWord:], label)
+	r := &b.lanes[0].records[b.messages%LaneRecords]
+	put(r, &next)
+	return Pending{r, next[headWord]}
+}
+
+// EndMessage records the end of a message, unless a later one has taken its record.
+func (b *Book) EndMessage(m Pending, ok bool) {
+	if m.record == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if atomic.LoadUint64(&m.record[headWord]) != m.head {
+		return
+	}
+	if atomic.LoadUint64(&m.record[begunWord]) != 0 {
+		atomic.StoreUint64(&m.record[endedWord], uint64(nanotime()))
+	}
+	publish(m.record, ended(m.head, ok))
+}

@@ -1,0 +1,47 @@
+// Package flight is the format of the flight recorder: the last calls and messages of each rank, in
+// memory that other ranks and other programs can read while the rank runs and after it has died.
+//
+// # Model
+//
+// Each rank of a job has a part of the job's memory, which only it writes:
+//
+//	part   table   4096   the rank, its process, a clock offset, and names
+//	       lane    4096   messages, of all groups
+//	       lane    4096   calls of the first group
+//	       lane    4096   calls of another group
+//	       ...
+//
+//	lane   head     256   the group
+//	       records   60 * 64, a ring
+//
+// The number of lanes follows from the length of the part. Every group that a rank is in takes a
+// lane for itself, so that each lane of calls has one writer at a time, and a busy group does not
+// overwrite what a waiting group did last. A closed group's lane is reused, the oldest first. If all
+// lanes are taken, a group's lane is on the heap, and only its own process sees it.
+//
+// Names (collectives, types, operations, algorithms) are written once to the table. A record holds
+// their indices:
+//
+//	 0  head    8   number of the call, times 256, plus its state
+//	 8  what    8   indices of the names; root or peer
+//	16  count   8   elements
+//	24  begun   8   when, in nanoseconds of the monotonic clock; 0: not taken
+//	32  ended   8   likewise
+//	40  label  24   its first bytes; a message has its tag in the first 8
+//
+// # Memory order
+//
+// A record is a sequence lock whose counter is the head. The writer stores a head with the
+// state writing, then the other words, and then the head with the state begun. Later changes of the
+// state are stores of the head alone. A reader loads the head, the words, and the head again; it
+// takes the words for true only if both loads gave the same head and the state is not writing.
+// Numbers grow, so a head never returns to an earlier value. A rank that dies between two stores
+// leaves a record whose number is known and whose rest is not.
+//
+// The stores must become visible in the order of the program. On amd64 all stores do, and
+// [Lane.Begin] takes plain ones; arm64 has a barrier and a release store for it. Go's own atomic stores
+// order more than that and take longer. They replace the assembly elsewhere and with the build tag noasm.
+//
+// A reader trusts nothing: it cuts lengths and indices, so that memory that another program has
+// overwritten gives a wrong document, not a crash.
+package flight

@@ -1,0 +1,235 @@
+package flight
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Version is the version of a Document.
+const Version = 1
+
+// Document is the records of ranks as a file.
+type Document struct {
+	Version int       `json:"version"`
+	Job     string    `json:"job"`
+	Size    int       `json:"size"`   // ranks of the job
+	Writer  string    `json:"writer"` // such as "rank 2"
+	Written time.Time `json:"written"`
+	Ranks   []Rank    `json:"ranks"` // those that were readable
+}
+
+// Rank is what one rank has recorded.
+type Rank struct {
+	Rank     int          `json:"rank"`
+	PID      int          `json:"pid"`
+	Groups   []GroupCalls `json:"groups"`
+	Messages []Message    `json:"messages"` // of all groups
+}
+
+// GroupCalls is the calls of one rank on one group, the oldest first.
+type GroupCalls struct {
+	ID    string `json:"id"`   // the same on all ranks of the group
+	Name  string `json:"name"` // "" for the first group
+	Rank  int    `json:"rank"` // in the group
+	Size  int    `json:"size"`
+	Left  bool   `json:"left,omitzero"` // the rank has closed the group
+	Calls []Call `json:"calls"`
+}
+
+// Call is one collective call. One that is StateStarting or StateRejected has a number only.
+type Call struct {
+	Number     uint64    `json:"number"`
+	Collective string    `json:"collective,omitzero"`
+	Type       string    `json:"type,omitzero"`
+	Op         string    `json:"op,omitzero"`
+	Root       *int      `json:"root,omitzero"`
+	Count      int       `json:"count"` // of elements
+	Algorithm  string    `json:"algorithm,omitzero"`
+	Label      string    `json:"label,omitzero"`
+	State      State     `json:"state"`
+	Begun      time.Time `json:"begun,omitzero"` // if times were taken
+	Ended      time.Time `json:"ended,omitzero"`
+}
+
+// Message is one send or receive. Its number counts the rank's messages.
+type Message struct {
+	Number uint64    `json:"number"`
+	Kind   string    `json:"kind,omitzero"`  // "send" or "recv"
+	Group  string    `json:"group,omitzero"` // id; "" if it is not known
+	Peer   int       `json:"peer"`           // in the group; -1: any rank
+	Tag    int       `json:"tag"`
+	Type   string    `json:"type,omitzero"`
+	Count  int       `json:"count"`
+	Label  string    `json:"label,omitzero"`
+	State  State     `json:"state"`
+	Begun  time.Time `json:"begun,omitzero"`
+	Ended  time.Time `json:"ended,omitzero"`
+}
+
+// State is how far a call or a message has come.
+type State string
+
+// States.
+const (
+	StateStarting State = "starting" // its record is not complete
+	StateBegun    State = "begun"    // it waits for other ranks to enter it
+	StateInside   State = "inside"   // all ranks have entered it
+	StateDone     State = "done"
+	StateFailed   State = "failed"
+	StateRejected State = "rejected" // this rank has rejected its arguments
+)
+
+// progress orders states: a later one replaces an earlier one.
+var progress = map[State]int{StateStarting: 0, StateBegun: 1, StateInside: 2, StateRejected: 3, StateFailed: 4, StateDone: 5}
+
+func (s State) over() bool { return progress[s] >= progress[StateRejected] }
+
+// After reports whether s comes after t.
+func (s State) After(t State) bool { return progress[s] > progress[t] }
+
+// String returns the call as text, such as "call 5, all_reduce of 1024 float32 by direct (done)".
+func (c Call) String() string {
+	if c.Collective == "" {
+		return fmt.Sprintf("call %d (%s)", c.Number, c.State)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "call %d, %s", c.Number, c.Collective)
+	if c.Type != "" {
+		fmt.Fprintf(&b, " of %d %s", c.Count, c.Type)
+	}
+	if c.Op != "" {
+		fmt.Fprintf(&b, ", %s", c.Op)
+	}
+	if c.Root != nil {
+		fmt.Fprintf(&b, ", root %d", *c.Root)
+	}
+	if c.Algorithm != "" {
+		fmt.Fprintf(&b, " by %s", c.Algorithm)
+	}
+	if c.Label != "" {
+		fmt.Fprintf(&b, " %q", c.Label)
+	}
+	fmt.Fprintf(&b, " (%s)", c.State)
+	return b.String()
+}
+
+// String returns the message as text, such as "message 3, send of 8 int64 to rank 1, tag 7 (begun)".
+func (m Message) String() string {
+	if m.Kind == "" {
+		return fmt.Sprintf("message %d (%s)", m.Number, m.State)
+	}
+	way, peer := "from", "any rank"
+	if m.Kind == "send" {
+		way = "to"
+	}
+	if m.Peer >= 0 {
+		peer = fmt.Sprint("rank ", m.Peer)
+	}
+	label := ""
+	if m.Label != "" {
+		label = fmt.Sprintf(" %q", m.Label)
+	}
+	return fmt.Sprintf("message %d, %s of %d %s %s %s, tag %d%s (%s)", m.Number, m.Kind, m.Count, m.Type, way, peer, m.Tag, label, m.State)
+}
+
+// filePrefix and fileSuffix are those of the names of documents.
+const (
+	filePrefix = "flight-"
+	fileSuffix = ".json"
+)
+
+// Write writes the document to a new file of its job and writer in a directory, which it makes if it
+// does not exist. It replaces an earlier file, at once.
+func (d *Document) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("flight recorder: %w", err)
+	}
+	text, err := json.MarshalIndent(d, "", " ")
+	if err != nil {
+		return fmt.Errorf("flight recorder: %w", err)
+	}
+	name := filePrefix + d.Job + "-" + strings.ReplaceAll(d.Writer, " ", "-") + fileSuffix
+	temporary, err := os.CreateTemp(dir, name+".*")
+	if err != nil {
+		return fmt.Errorf("flight recorder: %w", err)
+	}
+	_, err = temporary.Write(append(text, '\n'))
+	for _, step := range []func() error{
+		func() error { return temporary.Chmod(0o644) },
+		temporary.Close,
+		func() error { return os.Rename(temporary.Name(), filepath.Join(dir, name)) },
+	} {
+		if e := step(); err == nil {
+			err = e
+		}
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+		return fmt.Errorf("flight recorder: %w", err)
+	}
+	return nil
+}
+
+// Parse decodes a document and checks it.
+func Parse(text []byte) (*Document, error) {
+	d := new(Document)
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("it is no flight record: %w", err)
+	}
+	if d.Version != Version {
+		return nil, fmt.Errorf("its version is %d, and this program reads version %d: use the goccl that wrote it", d.Version, Version)
+	}
+	for _, r := range d.Ranks {
+		if r.Rank < 0 {
+			return nil, fmt.Errorf("it has a rank %d", r.Rank)
+		}
+		for _, g := range r.Groups {
+			if g.Rank < 0 || g.Size < 1 || g.Rank >= g.Size {
+				return nil, fmt.Errorf("rank %d is rank %d of %d in the group %q", r.Rank, g.Rank, g.Size, g.Name)
+			}
+			for _, c := range g.Calls {
+				if _, known := progress[c.State]; !known {
+					return nil, fmt.Errorf("rank %d: call %d has the state %q", r.Rank, c.Number, c.State)
+				}
+			}
+		}
+		for _, m := range r.Messages {
+			if _, known := progress[m.State]; !known {
+				return nil, fmt.Errorf("rank %d: message %d has the state %q", r.Rank, m.Number, m.State)
+			}
+		}
+	}
+	return d, nil
+}
+
+// Load reads the documents in a directory, in the order of their names.
+func Load(dir string) ([]*Document, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Document
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), filePrefix) || !strings.HasSuffix(e.Name(), fileSuffix) {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		d, err := Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, d)
+	}
+	if all == nil {
+		return nil, fmt.Errorf("%s has no flight records: no file %s*%s", dir, filePrefix, fileSuffix)
+	}
+	return all, nil
+}

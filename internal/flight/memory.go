@@ -1,0 +1,122 @@
+package flight
+
+import (
+	"encoding/binary"
+	"strings"
+	"sync/atomic"
+	"unicode"
+)
+
+// Sizes in bytes.
+const (
+	pageBytes   = 4 << 10
+	recordBytes = 64
+	nameBytes   = 32
+	laneHead    = 256
+	laneText    = 192
+)
+
+// LaneRecords is the number of records that a lane keeps.
+const LaneRecords = (pageBytes - laneHead) / recordBytes
+
+// maxNames is the number of names in a part's table. The name with the index 0 is empty.
+const maxNames = (pageBytes - 128) / nameBytes
+
+// magic is the first word of a part that a rank writes to: GFLIGHT1 in little-endian order. It changes
+// with the format.
+const magic = 0x31544847494c4647
+
+// PartBytes returns the length of a rank's part in a job of that many ranks. Parts of 64 KiB have lanes
+// for messages and 14 groups. With more than 8 ranks the parts of all ranks share 512 KiB, but none is
+// shorter than 16 KiB: lanes for messages and 2 groups.
+func PartBytes(ranks int) int {
+	return min(max(128/ranks, 4), 16) * pageBytes
+}
+
+// table is the first page of a part.
+type table struct {
+	magic  atomic.Uint64 // stored last
+	rank   atomic.Uint64
+	pid    atomic.Uint64
+	offset atomic.Uint64 // of the time of day to the monotonic clock, in nanoseconds
+	named  atomic.Uint64 // number of names
+	_      [128 - 5*8]byte
+	names  [maxNames][nameBytes / 8]atomic.Uint64
+}
+
+// laneMemory is a lane. Its head is a sequence lock whose counter is edition.
+type laneMemory struct {
+	edition atomic.Uint64 // odd while the head changes; 0: never used
+	group   atomic.Uint64 // the group's id, the same on all ranks
+	rank    atomic.Uint64 // this rank's number in the group
+	size    atomic.Uint64 // number of ranks
+	joined  atomic.Uint64 // calls before the first of the program's
+	closed  atomic.Uint64 // 1: the rank has left the group
+	_       [laneHead - laneText - 6*8]byte
+	name    [laneText / 8]atomic.Uint64
+	records [LaneRecords]record
+}
+
+// record is one call or message. Its head is a sequence lock. Readers load its words atomically; put
+// and publish store them.
+type record [recordBytes / 8]uint64
+
+// Indices of a record's words.
+const (
+	headWord = iota
+	whatWord
+	countWord
+	begunWord
+	endedWord
+	labelWord
+	tagWord    = labelWord // of a message,
+	textWord   = labelWord + 1
+	labelWords = 3
+)
+
+// States of a record.
+const (
+	empty = iota
+	begun
+	inside
+	done
+	failed
+	rejected
+	writing = 255
+)
+
+// setText stores a text of at most 8*len(words) bytes, cut.
+func setText(words []atomic.Uint64, text string) {
+	for i := range words {
+		var b [8]byte
+		if 8*i < len(text) {
+			copy(b[:], text[8*i:])
+		}
+		words[i].Store(binary.LittleEndian.Uint64(b[:]))
+	}
+}
+
+// text decodes words up to the first zero byte. Characters that cannot be printed become spaces, since
+// the memory may hold anything.
+func text(words ...uint64) string {
+	b := make([]byte, 0, 8*len(words))
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	s, _, _ := strings.Cut(string(b), "\x00")
+	s = strings.TrimSuffix(strings.ToValidUTF8(s, "\ufffd"), "\ufffd") // the end of a text that was cut
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func loadText(words []atomic.Uint64) string {
+	loaded := make([]uint64, len(words))
+	for i := range words {
+		loaded[i] = words[i].Load()
+	}
+	return text(loaded...)
+}

@@ -1,0 +1,196 @@
+package flight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Read returns what a rank has recorded in its part, which the rank may be writing to. ok is false
+// if no rank has.
+func Read(part []byte) (r Rank, ok bool) {
+	t, lanes, ok := layout(part)
+	if !ok || t.magic.Load() != magic {
+		return r, false
+	}
+	p := reading{offset: int64(t.offset.Load()), names: make([]string, min(t.named.Load(), maxNames))}
+	for i := range p.names {
+		p.names[i] = loadText(t.names[i][:])
+	}
+	r.Groups, r.Messages = []GroupCalls{}, []Message{}
+	r.Rank, r.PID = int(uint32(t.rank.Load())), int(uint32(t.pid.Load()))
+	groups := make([]string, len(lanes))
+	for i := 1; i < len(lanes); i++ {
+		if g, ok := p.group(&lanes[i]); ok {
+			groups[i] = g.ID
+			r.Groups = append(r.Groups, g)
+		}
+	}
+	r.Messages = p.messages(&lanes[0], groups)
+	return r, true
+}
+
+// Own returns what the rank of this book has recorded, with its groups whose lanes are on the heap.
+func (b *Book) Own(part []byte, lanes ...*Lane) Rank {
+	r, _ := Read(part)
+	for _, l := range lanes {
+		if l.memory == nil || l.index >= 0 {
+			continue
+		}
+		b.mu.Lock()
+		p := reading{offset: int64(b.table.offset.Load()), names: slices.Clone(b.names)}
+		b.mu.Unlock()
+		if g, ok := p.group(l.memory); ok {
+			r.Groups = append(r.Groups, g)
+		}
+	}
+	return r
+}
+
+// reading is what the readers of a part's records need.
+type reading struct {
+	offset int64
+	names  []string
+}
+
+func (p reading) name(i uint64) string {
+	if i &= 0xff; i < uint64(len(p.names)) {
+		return p.names[i]
+	}
+	return ""
+}
+
+// when returns a clock reading as a time of day; zero if it was not taken.
+func (p reading) when(clock uint64) time.Time {
+	if clock == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, p.offset+int64(clock)).UTC()
+}
+
+// attempts is how often a reader looks at memory that changes meanwhile.
+const attempts = 4
+
+// group reads a lane of calls. ok is false if it was never used, or is being reused.
+func (p reading) group(m *laneMemory) (g GroupCalls, ok bool) {
+	for range attempts {
+		edition := m.edition.Load()
+		if edition == 0 || edition%2 == 1 {
+			continue
+		}
+		joined := m.joined.Load()
+		g = GroupCalls{
+			Calls: []Call{},
+			ID:    fmt.Sprintf("%016x", m.group.Load()), Name: loadText(m.name[:]),
+			Rank: int(uint32(m.rank.Load())), Size: int(uint32(m.size.Load())), Left: m.closed.Load() == 1,
+		}
+		for i := range m.records {
+			if c, ok := p.call(&m.records[i], joined); ok {
+				g.Calls = append(g.Calls, c)
+			}
+		}
+		if m.edition.Load() == edition {
+			if g.Rank >= g.Size {
+				return g, false // another program has overwritten it
+			}
+			slices.SortFunc(g.Calls, func(a, b Call) int { return cmp.Compare(a.Number, b.Number) })
+			return g, true
+		}
+	}
+	return g, false
+}
+
+func groupID(id uint64) string { return fmt.Sprintf("%016x", id) }
+
+// snapshot returns the words of a record that are true, at least its head. ok is false if the record
+// is empty or changes all the time.
+func (r *record) snapshot() (words record, ok bool) {
+	for range attempts {
+		head := atomic.LoadUint64(&r[headWord])
+		words = record{head}
+		if head&0xff == writing {
+			return words, true
+		}
+		if s := head & 0xff; s < begun || s > rejected {
+			return words, false
+		}
+		for i := 1; i < len(r); i++ {
+			words[i] = atomic.LoadUint64(&r[i])
+		}
+		if atomic.LoadUint64(&r[headWord]) == head {
+			return words, true
+		}
+	}
+	return words, false
+}
+
+func (p reading) call(r *record, joined uint64) (c Call, ok bool) {
+	w, ok := r.snapshot()
+	if seq := w[headWord] >> 8; seq > joined {
+		c.Number = seq - joined
+	} else {
+		ok = false // of another group
+	}
+	c.State = stateOf(w[headWord])
+	if !ok || c.State == StateStarting {
+		return c, ok
+	}
+	what := w[whatWord]
+	c.Collective, c.Type, c.Op, c.Algorithm = p.name(what), p.name(what>>8), p.name(what>>16), p.name(what>>24)
+	if root := int(what >> 32); root > 0 {
+		root--
+		c.Root = &root
+	}
+	c.Count = int(max(int64(w[countWord]), 0))
+	c.Begun = p.when(w[begunWord])
+	if c.State.over() {
+		c.Ended = p.when(w[endedWord])
+	}
+	c.Label = text(w[labelWord:]...)
+	return c, true
+}
+
+func (p reading) messages(m *laneMemory, groups []string) []Message {
+	all := []Message{}
+	for i := range m.records {
+		w, ok := m.records[i].snapshot()
+		if !ok {
+			continue
+		}
+		s := Message{Number: w[headWord] >> 8, State: stateOf(w[headWord])}
+		if s.State != StateStarting {
+			what := w[whatWord]
+			s.Kind, s.Type, s.Peer = p.name(what), p.name(what>>8), int(uint32(what>>32))-1
+			if lane := int(what >> 24 & 0xff); lane < len(groups) {
+				s.Group = groups[lane]
+			}
+			s.Count, s.Tag = int(max(int64(w[countWord]), 0)), int(max(int64(w[tagWord]), 0))
+			s.Begun = p.when(w[begunWord])
+			if s.State.over() {
+				s.Ended = p.when(w[endedWord])
+			}
+			s.Label = text(w[textWord:]...)
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Message) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+func stateOf(head uint64) State {
+	switch head & 0xff {
+	case begun:
+		return StateBegun
+	case inside:
+		return StateInside
+	case done:
+		return StateDone
+	case failed:
+		return StateFailed
+	case rejected:
+		return StateRejected
+	}
+	return StateStarting
+}

@@ -1,0 +1,146 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/transport"
+	"golang.org/x/sys/unix"
+)
+
+// flightMemory implements transport.Records. It is a mapping of its own, since groups that were made
+// of the job's group record there after the job's endpoint was freed.
+type flightMemory struct {
+	header header
+	file   arena // from the start of the file to the end of the flight recorders
+	gone   sync.Once
+}
+
+// flightBytes returns the length of the file up to the end of the flight recorders.
+func (h header) flightBytes() int { return h.offset() + h.ranks*flight.PartBytes(h.ranks) }
+
+// part returns a rank's part of the flight recorder in a file that is mapped from its start.
+func (h header) part(file arena, rank int) []byte {
+	n := flight.PartBytes(h.ranks)
+	return file.bytes(h.offset()+rank*n, n)
+}
+
+// Records implements transport.Recorder. It fails for a group, which has no such memory.
+func (m *mapped) Records() (transport.Records, error) {
+	if m.geometry.Flight == 0 {
+		return nil, errors.New("shm: the ranks of this group have no memory for records")
+	}
+	s := m.segment
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.freed {
+		return nil, transport.ErrClosed
+	}
+	file, err := mapFile(s.fd, s.header.flightBytes())
+	if err != nil {
+		return nil, fmt.Errorf("shared memory %s: its flight recorder cannot be mapped: %w", s.path, err)
+	}
+	n := flight.PartBytes(m.Size())
+	if err := file.populate(s.header.offset()+m.Rank()*n, n); err != nil {
+		return nil, errors.Join(fmt.Errorf("shared memory %s: %w", s.path, err), file.unmap())
+	}
+	return &flightMemory{header: s.header, file: file}, nil
+}
+
+func (f *flightMemory) Job() string          { return f.header.jobID() }
+func (f *flightMemory) Part(rank int) []byte { return f.header.part(f.file, rank) }
+func (f *flightMemory) Free() error          { return f.file.unmap() }
+
+// Vanished implements transport.Records.
+func (f *flightMemory) Vanished(v any) error {
+	err := f.file.vanished(v)
+	if err != nil {
+		f.gone.Do(func() { _ = f.file.blank() }) // if that fails the next access faults again
+		err = fmt.Errorf("shared memory of the flight recorder: %w", err)
+	}
+	return err
+}
+
+// jobID returns a text that tells this job from others of its name.
+func (h header) jobID() string { return fmt.Sprintf("%s-%x", h.name, h.id[:4]) }
+
+// Flight is the flight recorders of a job's ranks as a process sees them that is not a rank. It keeps
+// the memory after all ranks have died.
+type Flight struct {
+	fd     int
+	header header
+	file   arena
+}
+
+// OpenFlight opens the flight recorders of a job of this user, of which a rank is running or joining,
+// by the job's name. That may lack the "-" and number that package dist adds to count the groups that
+// were initialized; of several, OpenFlight takes the last. It reads the memory only. The error lists
+// the jobs that are running.
+func OpenFlight(job string) (*Flight, error) {
+	var found *Flight
+	err := eachSegment(func(fd int, h header) (taken bool) {
+		if !h.isOf(job) || found != nil && found.header.made > h.made {
+			return false
+		}
+		f, err := openFlight(fd, h)
+		if err != nil {
+			return false // it has ended
+		}
+		if found != nil {
+			_ = found.Close()
+		}
+		found = f
+		return true
+	})
+	if found != nil || err != nil {
+		return found, err
+	}
+	running, err := Jobs()
+	if err == nil && len(running) == 0 {
+		return nil, fmt.Errorf("no job %q of this user is running, nor any other", job)
+	}
+	return nil, errors.Join(fmt.Errorf("no job %q of this user is running; running are %q", job, running), err)
+}
+
+// isOf reports whether the header is that of a job's segment, by the name that a user has of the job.
+func (h header) isOf(job string) bool {
+	counted, of := strings.CutPrefix(h.name, job+"-")
+	return h.name == job || h.jobID() == job || of && strings.Trim(counted, "0123456789") == ""
+}
+
+func openFlight(fd int, h header) (*Flight, error) {
+	file, err := mapForReading(fd, h.flightBytes())
+	if err != nil {
+		return nil, err
+	}
+	return &Flight{fd, h, file}, nil
+}
+
+// Job returns a name for the job that no other job has.
+func (f *Flight) Job() string { return f.header.jobID() }
+
+// Size returns the number of ranks of the job.
+func (f *Flight) Size() int { return f.header.ranks }
+
+// Ranks returns what the ranks have recorded up to now. Ranks that have not started to record are
+// left out.
+func (f *Flight) Ranks() (ranks []flight.Rank, err error) {
+	gone := f.file.guarded(func() {
+		for rank := range f.header.ranks {
+			r, ok := flight.Read(f.header.part(f.file, rank))
+			if ok && r.Rank == rank { // otherwise another program has overwritten it
+				ranks = append(ranks, r)
+			}
+		}
+	})
+	if gone != nil {
+		return nil, fmt.Errorf("the memory of job %s: %w", f.header.name, gone)
+	}
+	return ranks, nil
+}
+
+// Close releases the memory.
+func (f *Flight) Close() error { return errors.Join(f.file.unmap(), unix.Close(f.fd)) }
