@@ -138,7 +138,7 @@ func (c *Communicator) recordOf(p *plan) (what flight.What) {
 	if p.key.dtype != 0 {
 		dtype = p.key.dtype.String()
 	}
-	if p.key.op != 0 {
+	if p.key.coll.Reduces() {
 		op = p.key.op.String()
 	}
 	_ = c.vanishing(func() {

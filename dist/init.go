@@ -27,6 +27,8 @@ type initOptions struct {
 	timeout    time.Duration
 	logger     *slog.Logger
 	ignored    []string
+	flight     string
+	recording  []ccl.Option // of the flight recorder
 }
 
 // WithConfig uses the configuration c, which overrides every file. A nil c makes
@@ -93,7 +95,9 @@ func ignore(format string, n int) InitOption {
 // WithConfigFile, WithSpawnConfigFile, the environment variable GOCCL_CONFIG,
 // ./ccl.yaml, the built-in configuration. GOCCL_ALGORITHM, GOCCL_TRANSPORT,
 // GOCCL_TIMEOUT and GOCCL_WORLD_SIZE override its defaults; WithAlgorithm,
-// WithTransport and WithTimeout override both (see config.Config.WithEnvironment). An
+// WithTransport and WithTimeout override both (see config.Config.WithEnvironment).
+// GOCCL_FLIGHT is the directory of WithFlight; with GOCCL_FLIGHT_TIMES=true the
+// flight recorder has the times of all calls (see ccl.WithCallTimes). An
 // unknown variable whose name starts with GOCCL_ is an error that suggests the nearest
 // known one, and so is a value of GOCCL_LOG other than warn, info and debug. All ranks need the same values; the error names the first key that
 // differs.
@@ -190,6 +194,7 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 		return nil, err
 	}
 	options := []ccl.Option{ccl.WithSelector(settings), ccl.WithLogger(o.logger), ccl.WithFailures(r.callFailed)}
+	options = append(options, o.recording...)
 	comm, err := ccl.New(r.job.ctx, endpoint, options...)
 	if failed, ok := errors.AsType[*InitializationFailedError](err); ok {
 		err = failed.Err // InitProcessGroup adds its own wrapper
@@ -203,6 +208,9 @@ const announceTimeout = time.Minute
 // resolve loads the configuration and makes the settings for the job.
 func (o *initOptions) resolve(j *job) (*config.Settings, error) {
 	if err := config.CheckEnvironment(os.Environ()); err != nil {
+		return nil, err
+	}
+	if err := o.resolveFlight(); err != nil {
 		return nil, err
 	}
 	cfg, err := o.load(j)

@@ -172,6 +172,7 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 			r.left = r.drain(ctx)
 		}
 		r.reportWorker(cmp.Or(err, r.left)) // before the peers learn of it
+		r.writeFlight(err)
 		if first, _ := r.end(err); err != nil {
 			cancel(first)
 		}

@@ -37,6 +37,7 @@ const environmentPrefix = "GOCCL_"
 var knownVariables = []string{
 	"GOCCL_ALGORITHM", "GOCCL_CONFIG", "GOCCL_DEBUG", "GOCCL_LOG", "GOCCL_TIMEOUT", "GOCCL_TRANSPORT", "GOCCL_WORLD_SIZE",
 	"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SECRET", "GOCCL_SHM_SIZE", "GOCCL_ERROR_FILE",
+	"GOCCL_FLIGHT", "GOCCL_FLIGHT_TIMES",
 }
 
 // CheckEnvironment returns an *Error if a variable's name starts with GOCCL_ but is unknown,

@@ -53,7 +53,7 @@ func TestCompletion(t *testing.T) {
 		}
 		require.Equal(t, want, asked(t, words...), line)
 	}
-	require.Equal(t, []string{"bench", "completion", "config", "doctor", "explain", "help", "man", "run"}, offered(asked(t, "")))
+	require.Equal(t, []string{"bench", "completion", "config", "doctor", "explain", "help", "inspect", "man", "run"}, offered(asked(t, "")))
 	require.Contains(t, offered(asked(t, "-")), "--version")
 
 	writeFile(t, "ccl.yaml", "version: 7\n")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,7 @@ type runCommand struct {
 	Quiet      bool          `short:"q" help:"Show the lines of rank 0 only."`
 	Output     string        `short:"o" placeholder:"DIR" help:"Show no output; write it to new files DIR/rank-0.out, DIR/rank-0.err and so on."`
 	Tee        string        `placeholder:"DIR" help:"Write the output of each rank to files as --output does, and show it as well."`
+	Flight     string        `placeholder:"DIR" env:"GOCCL_FLIGHT" help:"If the job fails, write the flight recorders of all ranks to files in DIR, for goccl inspect. The ranks write theirs as well: they get GOCCL_FLIGHT."`
 	Grace      time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
 }
 
@@ -157,13 +159,22 @@ func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 		}
 	}
 	defer signal.Stop(signals)
+	environment := os.Environ()
+	if c.Flight != "" {
+		if c.Flight, err = filepath.Abs(c.Flight); err != nil { // ranks may change their directory
+			return err
+		}
+		const variable = "GOCCL_FLIGHT="
+		environment = slices.DeleteFunc(environment, func(v string) bool { return strings.HasPrefix(v, variable) })
+		environment = append(environment, variable+c.Flight)
+	}
 	job := launcher.Job{
 		Ranks:       int(*c.Ranks),
 		Program:     file,
 		Args:        args,
 		Grace:       c.Grace,
 		Pin:         launcher.Pinning(c.Pin),
-		Environment: os.Environ(),
+		Environment: environment,
 		Variables:   variables,
 		Stdin:       os.Stdin,
 		Stdout:      stdout,
@@ -173,6 +184,7 @@ func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 		Quiet:       c.Quiet,
 		Directory:   c.Output,
 		Tee:         c.Tee,
+		Flight:      c.Flight,
 		Signals:     signals,
 	}
 	return job.Run()

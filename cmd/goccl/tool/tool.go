@@ -62,6 +62,7 @@ func newParser(options ...kong.Option) *kong.Kong {
 		Doctor     doctorCommand     `cmd:"" help:"Show what this machine allows, what is in the way, and how fast it is."`
 		Explain    explainCommand    `cmd:"" help:"Show which algorithm does which call, why, and at what cost."`
 		Help       helpCommand       `cmd:"" help:"Show the flags of a command, like its --help."`
+		Inspect    inspectCommand    `cmd:"" help:"Show where the ranks of a failed or running job are, from their flight recorders."`
 		Man        manCommand        `cmd:"" help:"Print the manual page."`
 		Run        runCommand        `cmd:"" help:"Start a program as several ranks, each a process, and wait for all."`
 	}

@@ -40,6 +40,8 @@ type Job struct {
 	Directory string
 	// Tee, unless empty, is a Directory beside Stdout and Stderr.
 	Tee string
+	// Flight, unless empty, is the directory for the flight recorders of the ranks if the job fails.
+	Flight string
 	// Signals are the signals that the launcher receives, of those in Signals. A nil channel
 	// never receives any.
 	Signals <-chan os.Signal

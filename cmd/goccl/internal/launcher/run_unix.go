@@ -36,6 +36,7 @@ func (j *Job) Run() error {
 	}
 	defer l.closeFiles()
 	defer func() { l.leaveCores() }()
+	defer l.closeFlight()
 	if err := l.prepare(); err != nil {
 		return &RefusedError{statusUsage, err}
 	}
@@ -45,10 +46,14 @@ func (j *Job) Run() error {
 	}
 	l.watch()
 	l.dismissKeeper()
+	l.writeFlight()
 	removeReports(l.name)
 	_ = shm.RemoveLeftovers(l.name + "-") // goccl doctor reports leftovers that cannot be removed
 	if err != nil {
 		return &RefusedError{statusFailed, err}
+	}
+	if l.flight.err != nil {
+		return errors.Join(l.result(), l.flight.err)
 	}
 	return l.result()
 }
@@ -71,9 +76,10 @@ type launcher struct {
 	shared     bool               // other jobs use the same cores, so no rank is pinned now
 	leaveCores func()
 	out, err   *output
-	program    string      // path of this program
-	null       *os.File    // standard input of ranks other than 0
-	reports    string      // directory of the ranks' reports, or ""
+	program    string   // path of this program
+	null       *os.File // standard input of ranks other than 0
+	reports    string   // directory of the ranks' reports, or ""
+	flight     flightWatch
 	keeper     *os.Process // nil once it has ended
 	names      *os.File    // write end of the keeper's pipe
 
@@ -356,6 +362,7 @@ func (l *launcher) wait() {
 // watch returns when all started ranks are over.
 func (l *launcher) watch() {
 	left := len(l.byPID)
+	l.lookForFlight()
 	var shared <-chan struct{}
 	if l.cores != nil {
 		shared = l.cores.Changed()
@@ -379,6 +386,8 @@ func (l *launcher) watch() {
 			l.interrupted(s.(syscall.Signal))
 		case <-shared:
 			l.moveRanks()
+		case <-l.flight.next:
+			l.lookForFlight()
 		case <-l.blamedLate:
 			l.conclude(true)
 		case <-l.deadline:
@@ -425,6 +434,7 @@ func (l *launcher) ended(i int, status syscall.WaitStatus) {
 	case l.ending:
 	case r.failed() && l.seen < 0:
 		l.seen, l.after = i, time.Since(l.started)
+		l.openFlight() // of a group that was initialized since
 		l.blamedLate = time.After(blameGrace)
 	case !r.failed():
 		signalGroup(r.PID, syscall.SIGTERM) // the rest of its group

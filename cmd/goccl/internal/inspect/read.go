@@ -1,0 +1,38 @@
+package inspect
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// Load reads the documents in a directory.
+func Load(dir string) (*Job, error) {
+	documents, err := flight.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return Merge(documents), nil
+}
+
+// Jobs returns the names of the running jobs of this user.
+func Jobs() ([]string, error) { return shm.Jobs() }
+
+// Running reads the memory of a running job of this user.
+func Running(job string, now time.Time) (*Job, error) {
+	memory, err := shm.OpenFlight(job)
+	if err != nil {
+		return nil, err
+	}
+	defer memory.Close() //nolint:errcheck // it was only read
+	ranks, err := memory.Ranks()
+	if err != nil {
+		return nil, err
+	}
+	if len(ranks) == 0 {
+		return nil, fmt.Errorf("no rank of job %q has recorded anything yet", job)
+	}
+	return Merge([]*flight.Document{{Job: memory.Job(), Size: memory.Size(), Writer: "its memory", Written: now, Ranks: ranks}}), nil
+}

@@ -1,0 +1,85 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/goccl/goccl/internal/flight"
+)
+
+// Write writes who is where, and where ranks first differ.
+func (j *Job) Write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "job %s, %d ranks; records from %s\n", j.Name, j.Size, strings.Join(j.Writers, ", "))
+	for _, g := range j.Groups() {
+		fmt.Fprintf(&b, "\n%s\n", g.Title())
+		for _, m := range g.Members {
+			g.writeMember(&b, m)
+		}
+		if n := g.Size - len(g.Members); n > 0 {
+			fmt.Fprintf(&b, "  %d of %d have no records\n", n, g.Size)
+		}
+		g.writeDifference(&b)
+	}
+	j.writeMessages(&b)
+	for _, other := range j.Others {
+		fmt.Fprintf(&b, "\nanother job has records there, and is not shown: %s\n", other)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (g *Group) writeMember(b *strings.Builder, m Member) {
+	who := fmt.Sprintf("rank %d", m.Global)
+	if m.Rank != m.Global {
+		who += fmt.Sprintf(" (%d in the group)", m.Rank)
+	}
+	last := "no call"
+	if n := len(m.Calls); n > 0 {
+		last = m.Calls[n-1].String()
+	}
+	if m.Left {
+		last += "; it has left the group"
+	}
+	fmt.Fprintf(b, "  %s: %s\n", who, last)
+}
+
+func (g *Group) writeDifference(b *strings.Builder) {
+	d := g.Difference()
+	if d == nil {
+		b.WriteString("  no difference between these ranks\n")
+		return
+	}
+	fmt.Fprintf(b, "  the first difference: call %d\n", d.Number)
+	for _, v := range d.Calls {
+		fmt.Fprintf(b, "    %s: %s\n", ranksText(v.Members), v.What)
+	}
+	if len(d.Absent) > 0 {
+		fmt.Fprintf(b, "    %s: did not come\n", ranksText(d.Absent))
+	}
+}
+
+// writeMessages writes the messages of each rank that have not ended, and the last one otherwise.
+func (j *Job) writeMessages(b *strings.Builder) {
+	title := "\nmessages\n"
+	for _, r := range j.Ranks {
+		for i, m := range r.Messages {
+			open := m.State == flight.StateBegun || m.State == flight.StateStarting
+			if open || i == len(r.Messages)-1 {
+				fmt.Fprintf(b, "%s  rank %d: %s%s\n", title, r.Rank, m, j.inGroup(m.Group))
+				title = ""
+			}
+		}
+	}
+}
+
+// inGroup returns the group of a message as text, "" for the first group.
+func (j *Job) inGroup(id string) string {
+	for _, g := range j.Groups() {
+		if g.ID == id && g.Name != "" {
+			return ", in the " + g.Title()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/inspect"
+	"github.com/goccl/goccl/cmd/goccl/internal/timeline"
+)
+
+// inspectCommand is `goccl inspect`.
+type inspectCommand struct {
+	What  string `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the names of the running jobs are listed."`
+	SVG   string `name:"svg" placeholder:"FILE" help:"Draw the calls as a timeline."`
+	Trace string `placeholder:"FILE" help:"Write the calls in the format of Chrome's trace viewer and of Perfetto."`
+}
+
+// Help returns the text of `goccl inspect --help` beside the flags.
+func (*inspectCommand) Help() string {
+	return `A rank's flight recorder has its last calls and messages. It lies in the job's memory. With GOCCL_FLIGHT=DIR, dist.WithFlight or goccl run --flight DIR it is written to files when the job fails.
+
+Shown are each rank's last call in each group, the first call on which ranks differ, and messages that have not ended.`
+}
+
+// Run runs the command.
+func (c *inspectCommand) Run(stdout io.Writer) error {
+	if c.What == "" {
+		return c.list(stdout)
+	}
+	j, err := c.read()
+	if err != nil {
+		return err
+	}
+	for _, picture := range []struct {
+		file  string
+		write func(io.Writer, *inspect.Job) error
+	}{{c.SVG, timeline.SVG}, {c.Trace, timeline.Trace}} {
+		if picture.file == "" {
+			continue
+		}
+		var b strings.Builder
+		if err := picture.write(&b, j); err != nil {
+			return err
+		}
+		if err := os.WriteFile(picture.file, []byte(b.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return j.Write(stdout)
+}
+
+// read reads a directory of documents, or a running job.
+func (c *inspectCommand) read() (*inspect.Job, error) {
+	if info, err := os.Stat(c.What); err == nil && info.IsDir() {
+		return inspect.Load(c.What)
+	}
+	return inspect.Running(c.What, time.Now())
+}
+
+// list lists the running jobs.
+func (c *inspectCommand) list(stdout io.Writer) error {
+	if c.SVG != "" || c.Trace != "" {
+		return errors.New("name a directory of flight recorders, or a running job")
+	}
+	jobs, err := inspect.Jobs()
+	if err != nil {
+		return err
+	}
+	text := "no job of this user is running\n"
+	if len(jobs) > 0 {
+		text = strings.Join(jobs, "\n") + "\n"
+	}
+	_, err = fmt.Fprint(stdout, text)
+	return err
+}
