@@ -49,7 +49,7 @@ func TestMappedConformance(t *testing.T) {
 	// The suite makes hundreds of groups: 8 MiB of memory for each would be most of the work.
 	defer shm.JoinWith(func(ranks int) shm.Geometry {
 		g := shm.SmallestGeometry(ranks)
-		g.Payload, g.Piece = 1<<10, 1<<10
+		g.Payload, g.Piece, g.Flight = 1<<10, 1<<10, shm.DefaultGeometry(ranks).Flight
 		return g
 	})()
 	transporttest.Test(t, mapped)

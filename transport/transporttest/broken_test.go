@@ -58,6 +58,11 @@ var brokenTransports = []broken{
 	{check: "Overlap", what: "ignores what calls with a payload read", says: "no error instead of *OverlapError",
 		wrap: func(ep *naive) transport.Endpoint { return uncomparedReads{ep} }},
 
+	{check: "Records", what: "each rank has its own memory", says: "bytes that rank",
+		wrap: func(ep *naive) transport.Endpoint { return ownRecords{ep} }},
+	{check: "Records", what: "the memory is gone when a rank has left", says: "no longer sees",
+		wrap: lostRecords()},
+
 	{check: "AnyRunner", what: "Claim returns rank 0 twice", says: "2 times instead of 1", kind: parks,
 		wrap: func(ep *naive) transport.Endpoint { return &twiceClaimed{naive: ep} }},
 	{check: "AnyRunner", what: "rank 0's body is never run", says: "0 times instead of 1",

@@ -2,14 +2,12 @@
 // of Chrome's trace viewer.
 //
 // Short calls have no times in a flight recorder. Their place on the time axis then comes from their
-// number alone: between the calls of the same group whose times are known, evenly. Both formats mark
-// such calls.
+// number alone: between the calls of the same rank and group that have times. Both formats mark such
+// calls.
 package timeline
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/goccl/goccl/cmd/goccl/internal/inspect"
@@ -28,70 +26,156 @@ type span struct {
 	name       string
 	text       string // all that is known
 	state      flight.State
+	number     uint64
 	from, to   time.Duration
-	timed      bool // from its times; otherwise by its order
+	timed      bool // from its times; otherwise by its number
 	unfinished bool
 }
 
-// step is the length of a call without times, where no neighbour has any.
-const step = 10 * time.Microsecond
+// byOrder marks calls without times.
+const byOrder = "its time was not taken: placed by its number"
+
+// newSpan returns a span that starts at its time since start, if it has one.
+func newSpan(name, text string, state flight.State, number uint64, begun, ended, start time.Time) span {
+	s := span{name: cmp.Or(name, string(state)), text: text, state: state, number: number, timed: !begun.IsZero()}
+	s.unfinished = state == flight.StateBegun || state == flight.StateInside || state == flight.StateStarting
+	if s.timed {
+		s.from = begun.Sub(start)
+		s.to = max(s.from, ended.Sub(start))
+	} else {
+		s.text += "; " + byOrder
+	}
+	return s
+}
+
+// leastStep is the length of a call without times where it has no neighbours with times on both sides.
+// It is longer where the picture is: see rows.
+const leastStep = 10 * time.Microsecond
 
 // rows returns the calls of a job as rows, the end of the time axis, and whether any call has times.
 func rows(j *inspect.Job) (all []row, end time.Duration, timed bool) {
-	var start time.Time
-	each := func(begun time.Time) {
-		if !begun.IsZero() && (start.IsZero() || begun.Before(start)) {
-			start = begun
+	start, last := times(j)
+	step := max(last.Sub(start)/100, leastStep)
+	for _, g := range j.Groups() {
+		var group []row
+		for _, m := range g.Members {
+			line := row{group: g.Title(), rank: m.Global}
+			for _, c := range m.Calls {
+				line.spans = append(line.spans, newSpan(c.Collective, c.String(), c.State, c.Number, c.Begun, c.Ended, start))
+			}
+			group = append(group, line)
+		}
+		all = append(all, place(group, step)...)
+	}
+	var messages []row
+	for _, r := range j.Ranks {
+		line := row{group: "messages", rank: r.Rank}
+		for _, m := range r.Messages {
+			line.spans = append(line.spans, newSpan(m.Kind, m.String(), m.State, m.Number, m.Begun, m.Ended, start))
+		}
+		if len(line.spans) > 0 {
+			messages = append(messages, line)
+		}
+	}
+	all = append(all, place(messages, step)...)
+	return fit(all, step)
+}
+
+// times returns the first and the last time in the records.
+func times(j *inspect.Job) (first, last time.Time) {
+	note := func(t time.Time) {
+		if t.IsZero() {
+			return
+		}
+		if first.IsZero() || t.Before(first) {
+			first = t
+		}
+		if t.After(last) {
+			last = t
 		}
 	}
 	for _, r := range j.Ranks {
 		for _, g := range r.Groups {
 			for _, c := range g.Calls {
-				each(c.Begun)
+				note(c.Begun)
+				note(c.Ended)
 			}
 		}
 		for _, m := range r.Messages {
-			each(m.Begun)
+			note(m.Begun)
+			note(m.Ended)
 		}
 	}
-	for _, g := range j.Groups() {
-		a := newAxis(start)
-		for _, m := range g.Members {
-			for _, c := range m.Calls {
-				a.add(c.Number, c.Begun)
+	return first, last
+}
+
+// place places the calls without times in the rows of a group: evenly between two calls of their row
+// that have times, else a step each before or after one, else a step each from the first number
+// of the group.
+func place(group []row, step time.Duration) []row {
+	least := uint64(0)
+	for _, r := range group {
+		for _, s := range r.spans {
+			if least == 0 || s.number < least {
+				least = s.number
 			}
-		}
-		a.fill()
-		for _, m := range g.Members {
-			line := row{group: g.Title(), rank: m.Global}
-			for _, c := range m.Calls {
-				line.spans = append(line.spans, a.span(c.Collective, c.String(), c.State, c.Number, c.Begun, c.Ended))
-			}
-			all = append(all, line)
 		}
 	}
-	for _, r := range j.Ranks {
-		if len(r.Messages) == 0 {
-			continue
+	for _, r := range group {
+		last := -1 // the index of the last call with times
+		for i := 0; i <= len(r.spans); i++ {
+			if i < len(r.spans) && !r.spans[i].timed {
+				continue
+			}
+			r.fill(last, i, least, step)
+			last = i
 		}
-		a := newAxis(start)
-		for _, m := range r.Messages {
-			a.add(m.Number, m.Begun)
+	}
+	return group
+}
+
+// fill places the calls between two indices of calls with times; -1 and the number of calls stand for
+// none.
+func (r row) fill(before, after int, least uint64, step time.Duration) {
+	open := r.spans[before+1 : after]
+	n := time.Duration(len(open))
+	if n == 0 {
+		return
+	}
+	from := time.Duration(open[0].number-least) * step
+	switch {
+	case before >= 0 && after < len(r.spans):
+		from = r.spans[before].to
+		step = max(r.spans[after].from-from, 0) / n
+	case before >= 0:
+		from = r.spans[before].to
+	case after < len(r.spans):
+		from = r.spans[after].from - n*step
+	}
+	for i := range open {
+		open[i].from = from + time.Duration(i)*step
+		open[i].to = open[i].from + step
+	}
+}
+
+// fit moves the calls to a time axis that starts at 0, and lets those with times that have not ended
+// reach to its end.
+func fit(all []row, step time.Duration) (_ []row, end time.Duration, timed bool) {
+	var first time.Duration
+	for _, r := range all {
+		for _, s := range r.spans {
+			first = min(first, s.from)
 		}
-		a.fill()
-		line := row{group: "messages", rank: r.Rank}
-		for _, m := range r.Messages {
-			line.spans = append(line.spans, a.span(m.Kind, m.String(), m.State, m.Number, m.Begun, m.Ended))
-		}
-		all = append(all, line)
 	}
 	end = step
 	for _, r := range all {
-		for _, s := range r.spans {
+		for i := range r.spans {
+			s := &r.spans[i]
+			s.from, s.to = s.from-first, s.to-first
 			end, timed = max(end, s.to), timed || s.timed
 		}
 	}
-	for _, r := range all { // what has not ended reaches to the end
+	for _, r := range all {
 		for i := range r.spans {
 			if s := &r.spans[i]; s.unfinished && s.timed {
 				s.to = end
@@ -100,80 +184,3 @@ func rows(j *inspect.Job) (all []row, end time.Duration, timed bool) {
 	}
 	return all, end, timed
 }
-
-// axis maps the numbers of calls to times.
-type axis struct {
-	start   time.Time
-	known   map[uint64]time.Duration // the first begin of the calls that have times
-	numbers []uint64                 // of all calls, in order after fill
-	at      map[uint64]time.Duration
-}
-
-func newAxis(start time.Time) *axis {
-	return &axis{start: start, known: map[uint64]time.Duration{}, at: map[uint64]time.Duration{}}
-}
-
-func (a *axis) add(number uint64, begun time.Time) {
-	a.numbers = append(a.numbers, number)
-	if begun.IsZero() {
-		return
-	}
-	if t, ok := a.known[number]; !ok || begun.Sub(a.start) < t {
-		a.known[number] = begun.Sub(a.start)
-	}
-}
-
-// fill gives every number a time: that of a call with times, or one between those of its neighbours.
-func (a *axis) fill() {
-	slices.Sort(a.numbers)
-	a.numbers = slices.Compact(a.numbers)
-	last := -1 // the index of the last number with a known time
-	for i, n := range a.numbers {
-		t, ok := a.known[n]
-		switch {
-		case !ok && last >= 0:
-			a.at[n] = a.at[a.numbers[last]] + time.Duration(i-last)*step
-		case !ok:
-			a.at[n] = time.Duration(i) * step
-		default:
-			a.between(last, i, t)
-			last = i
-		}
-	}
-}
-
-// between places the calls after the one with the index last, or from the start if that is -1, evenly up to
-// the one with the index i, which is at t.
-func (a *axis) between(last, i int, t time.Duration) {
-	from, first := time.Duration(0), last
-	if last >= 0 {
-		from = a.at[a.numbers[last]]
-	} else {
-		first = 0
-	}
-	t = max(t, from) // clocks of two processes may differ
-	for k := first; k < i; k++ {
-		a.at[a.numbers[k]] = from + (t-from)*time.Duration(k-first)/time.Duration(i-first)
-	}
-	a.at[a.numbers[i]] = t
-}
-
-func (a *axis) span(name, text string, state flight.State, number uint64, begun, ended time.Time) span {
-	s := span{name: cmp.Or(name, string(state)), text: text, state: state, timed: !begun.IsZero()}
-	s.unfinished = state == flight.StateBegun || state == flight.StateInside || state == flight.StateStarting
-	if s.timed {
-		s.from = begun.Sub(a.start)
-		s.to = max(s.from, ended.Sub(a.start))
-		return s
-	}
-	i, _ := slices.BinarySearch(a.numbers, number)
-	s.from, s.to = a.at[number], a.at[number]+step
-	if i+1 < len(a.numbers) {
-		s.to = max(s.from, a.at[a.numbers[i+1]])
-	}
-	s.text += fmt.Sprintf("; %s", byOrder)
-	return s
-}
-
-// byOrder marks calls without times.
-const byOrder = "its time was not taken: placed by its number"

@@ -18,6 +18,7 @@ const (
 	labelX    = 80 // width of the ranks' names
 	dataX     = marginX + labelX
 	dataWidth = 1000
+	rightX    = 40 // for half of the last label of the axis
 	rowHeight = 20
 	barHeight = 14
 	titleY    = 24
@@ -51,7 +52,7 @@ func SVG(w io.Writer, j *inspect.Job) error {
 	y = p.legend(y)
 	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+
 		"\n"+`<rect width="100%%" height="100%%" fill="white"/>`+"\n"+`<text x="%d" y="%d" font-size="15" font-weight="bold">%s</text>`+"\n",
-		dataX+dataWidth+marginX, y, marginX, titleY, html.EscapeString(fmt.Sprintf("last calls of job %s, %d ranks", j.Name, j.Size)))
+		dataX+dataWidth+rightX, y, marginX, titleY, html.EscapeString(fmt.Sprintf("last calls of job %s, %d ranks", j.Name, j.Size)))
 	_, err := io.WriteString(w, head+p.body.String()+"</svg>\n")
 	return err
 }
@@ -124,9 +125,18 @@ func (p *picture) axis(y int, timed bool) int {
 		t := p.end * time.Duration(i) / ticks
 		x := p.x(t)
 		p.add(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#888"/>`, x, y, x, y+4)
-		p.add(`<text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`, x, y+lineY, t.Round(max(p.end/1000, 1)))
+		p.add(`<text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`, x, y+lineY, t.Round(rounding(p.end)))
 	}
 	return y + 2*lineY
+}
+
+// rounding returns a hundredth to a thousandth of a time, a power of ten.
+func rounding(t time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for unit*1000 <= t {
+		unit *= 10
+	}
+	return unit
 }
 
 // legend draws the legend below the data and returns the height of the picture.
@@ -149,7 +159,7 @@ func (p *picture) legend(y int) int {
 		{span{state: flight.StateDone, timed: true}, "done"},
 		{span{state: flight.StateBegun, timed: true, unfinished: true}, "not ended"},
 		{span{state: flight.StateFailed, timed: true}, "failed or rejected"},
-		{span{state: flight.StateDone}, "pale: no times were taken, placed by its number between calls of its group"},
+		{span{state: flight.StateDone}, "pale: its time was not taken, placed by its number between calls of its rank that have times"},
 	} {
 		s.name = "state"
 		entry(i, p.look(s.span), s.text)

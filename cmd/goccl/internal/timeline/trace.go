@@ -49,7 +49,7 @@ func Trace(w io.Writer, j *inspect.Job) error {
 		"displayTimeUnit": "ns",
 		"otherData": map[string]string{
 			"job":    j.Name,
-			"legend": "a call whose argument timed is false has no times and is placed by its number, between calls of its group that have",
+			"legend": "a call whose argument timed is false has no times and is placed by its number, between calls of its rank that have",
 		},
 		"traceEvents": events,
 	}, "", " ")
