@@ -1,6 +1,8 @@
 // Package timeline draws the calls of a job's ranks, for `goccl inspect`: as SVG, and in the format
 // of Chrome's trace viewer.
 //
+// # Model
+//
 // Short calls have no times in a flight recorder. Their place on the time axis then comes from their
 // number alone: between the calls of the same rank and group that have times. Both formats mark such
 // calls.
