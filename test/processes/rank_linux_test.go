@@ -27,9 +27,10 @@ type part struct {
 	Calls   []call // of a round
 	Repeat  int    // how many more times Calls are made in the same round
 	Timeout time.Duration
-	Talks   bool // prints the points that it reaches
-	Late    bool // waits for its standard input before the first call
-	Region  int  // bytes of a region that all ranks populate and read
+	Talks   bool   // prints the points that it reaches
+	Late    bool   // waits for its standard input before the first call
+	Flight  string // directory for flight recorders
+	Region  int    // bytes of a region that all ranks populate and read
 
 	Scene  string // what ranks do before calls, one of scenes
 	Seed   uint64 // of its choices
@@ -153,7 +154,7 @@ func (p *part) rounds(cfg *config.Config, buffer []float32, at func(string), r *
 	for ; p.Rounds == 0 || r.Rounds < p.Rounds; r.Rounds++ {
 		at("init")
 		if err := r.measure(func() error {
-			return dist.InitProcessGroup("ccl", dist.WithConfig(cfg), dist.WithTimeout(p.Timeout))
+			return dist.InitProcessGroup("ccl", dist.WithConfig(cfg), dist.WithTimeout(p.Timeout), dist.WithFlight(p.Flight))
 		}); err != nil {
 			return err
 		}

@@ -1,0 +1,114 @@
+package processes
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// If a rank is killed at any moment, every survivor's flight recorder shows what it did last.
+func TestFlightOfTheKilled(t *testing.T) {
+	random := rand.New(rand.NewPCG(*seed, 1))
+	for i := range max(*kills/2, 1) {
+		ranks := []int{2, 4}[i%2]
+		victim := random.IntN(ranks)
+		p := part{Config: yamlFor(ranks), Calls: calls(ranks), Repeat: 1000, Timeout: patience / 2, Flight: t.TempDir()}
+		point := p.Calls[random.IntN(len(p.Calls))].point()
+		t.Run(fmt.Sprintf("%d/rank %d of %d at %s", i, victim, ranks, point), func(t *testing.T) {
+			j := start(t, ranks, p, func(rank int, p *part) { p.Talks = rank == victim })
+			v := j.ranks[victim]
+			v.await(point, 1+random.IntN(2))
+			time.Sleep(somewhat(random, 8*time.Millisecond))
+			v.signal(syscall.SIGKILL)
+			j.others(victim, func(r *rank) { _ = r.sound() })
+			_ = v.report()
+			documents, err := flight.Load(p.Flight)
+			if err != nil || len(documents) != ranks-1 {
+				t.Fatalf("%d documents: %v", len(documents), err)
+			}
+			for _, d := range documents {
+				dead := d.Ranks[victim]
+				if len(d.Ranks) != ranks || dead.PID != v.pid() || len(dead.Groups) != 1 {
+					t.Fatalf("%s has %d ranks, and rank %d has pid %d and %d groups", d.Writer, len(d.Ranks), victim, dead.PID, len(dead.Groups))
+				}
+				checkDead(t, p, dead.Groups[0].Calls, ownLast(t, d))
+			}
+			j.leavesNothing()
+		})
+	}
+}
+
+// ownLast returns the last call of the rank that has written the document, which has failed.
+func ownLast(t *testing.T, d *flight.Document) flight.Call {
+	t.Helper()
+	i := slices.IndexFunc(d.Ranks, func(r flight.Rank) bool { return fmt.Sprint("rank ", r.Rank) == d.Writer })
+	calls := d.Ranks[i].Groups[0].Calls
+	last := calls[len(calls)-1]
+	if last.State != flight.StateFailed {
+		t.Errorf("%s: %v", d.Writer, last)
+	}
+	return last
+}
+
+// checkDead checks the calls of a rank that was killed while another rank made its last call.
+func checkDead(t *testing.T, p part, calls []flight.Call, others flight.Call) {
+	t.Helper()
+	last := calls[len(calls)-1]
+	if last.Number+1 < others.Number || last.Number > others.Number+1 {
+		t.Errorf("the dead rank's last is %v, another's %v", last, others)
+	}
+	for i, c := range calls {
+		switch made := p.Calls[(c.Number-1)%uint64(len(p.Calls))]; {
+		case i > 0 && c.Number != calls[i-1].Number+1:
+			t.Errorf("after %v comes %v", calls[i-1], c)
+		case c.State == flight.StateStarting && i == len(calls)-1:
+		case c.State != flight.StateDone && i < len(calls)-1, c.State == flight.StateFailed,
+			c.Collective != "all_reduce", c.Type != "float32", c.Op != "sum", c.Count != made.Elements, c.Algorithm != made.Algorithm:
+			t.Errorf("the dead rank has made %+v, and the record is %v", made, c)
+		}
+	}
+}
+
+// A running job is found by its name, and its memory read without its help.
+func TestFlightOfARunningJob(t *testing.T) {
+	p := part{Config: yamlFor(2), Calls: calls(2), Repeat: 1000, Timeout: patience / 2}
+	j := start(t, 2, p, func(_ int, p *part) { p.Talks = true })
+	for _, r := range j.ranks {
+		r.await(p.Calls[1].point(), 1)
+	}
+	j.ranks[1].signal(syscall.SIGSTOP)
+	memory, err := shm.OpenFlight(j.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := shm.Jobs()
+	if err != nil || !slices.Contains(names, j.name+"-1") {
+		t.Errorf("the running jobs are %q, %v", names, err)
+	}
+	for _, r := range j.ranks {
+		r.signal(syscall.SIGKILL)
+		_ = r.report()
+	}
+	ranks, err := memory.Ranks() // it is there while this process has it open
+	if err != nil || len(ranks) != 2 || memory.Size() != 2 {
+		t.Fatalf("%d ranks of %d: %v", len(ranks), memory.Size(), err)
+	}
+	for i, r := range ranks {
+		if calls := r.Groups[0].Calls; r.PID != j.ranks[i].pid() || len(calls) < 1 || calls[0].Number != 1 {
+			t.Errorf("rank %d: %+v", i, r)
+		}
+	}
+	if err := memory.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := shm.OpenFlight(j.name); err == nil {
+		t.Error("a job was found that has ended")
+	}
+	j.leavesNothing()
+}
