@@ -1,0 +1,110 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/internal/flight"
+)
+
+func call(number uint64, collective string, count int, state flight.State) flight.Call {
+	return flight.Call{Number: number, Collective: collective, Type: "float32", Count: count, Algorithm: "direct", State: state}
+}
+
+// first returns a document with the calls of ranks in the first group.
+func first(writer string, calls ...[]flight.Call) *flight.Document {
+	d := &flight.Document{Version: flight.Version, Job: "job", Size: len(calls), Writer: writer}
+	for rank, c := range calls {
+		d.Ranks = append(d.Ranks, flight.Rank{Rank: rank, PID: 100 + rank,
+			Groups: []flight.GroupCalls{{ID: "0", Rank: rank, Size: len(calls), Calls: c}}})
+	}
+	return d
+}
+
+func text(t *testing.T, documents ...*flight.Document) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, Merge(documents).Write(&b))
+	return b.String()
+}
+
+// The first difference names the calls, and the ranks that did not come.
+func TestDifference(t *testing.T) {
+	both := []flight.Call{call(4, "barrier", 0, flight.StateDone), call(5, "all_reduce", 8, flight.StateFailed)}
+	other := []flight.Call{call(4, "barrier", 0, flight.StateDone), call(5, "all_reduce", 9, flight.StateFailed), call(6, "barrier", 0, flight.StateBegun)}
+	late := []flight.Call{call(3, "barrier", 0, flight.StateDone), call(4, "barrier", 0, flight.StateDone)}
+	refused := []flight.Call{call(4, "barrier", 0, flight.StateDone), {Number: 5, State: flight.StateRejected}}
+	torn := []flight.Call{call(4, "barrier", 0, flight.StateDone), {Number: 5, State: flight.StateStarting}}
+	require.Contains(t, text(t, first("goccl run", both, other, both, late, refused, torn)), `
+  the first difference: call 5
+    ranks 0, 2: all_reduce of 8 float32 by direct
+    rank 1: all_reduce of 9 float32 by direct
+    rank 4: rejected
+    rank 3: did not come
+`)
+	require.Contains(t, text(t, first("goccl run", both, both, torn)), "no difference between these ranks")
+	// A rank that has forgotten a call says nothing about it.
+	require.Contains(t, text(t, first("goccl run", both[1:], both)), "no difference between these ranks")
+	require.Contains(t, text(t, first("goccl run", nil, both)), "the first difference: call 4\n    rank 1: barrier of 0 float32 by direct\n    rank 0: did not come\n")
+}
+
+// Of one call in several documents the later state is true; a rank that only some have is there.
+func TestMerge(t *testing.T) {
+	begun := []flight.Call{call(1, "barrier", 0, flight.StateDone), call(2, "barrier", 0, flight.StateBegun)}
+	failed := []flight.Call{call(2, "barrier", 0, flight.StateFailed), call(3, "barrier", 0, flight.StateBegun)}
+	a, b := first("rank 0", begun, begun), first("rank 1", begun, failed)
+	b.Ranks = b.Ranks[1:]
+	b.Ranks[0].Groups[0].Left = true
+	b.Ranks[0].Messages = []flight.Message{{Number: 1, Kind: "send", Peer: 0, Tag: 3, Type: "int8", Count: 2, State: flight.StateBegun, Group: "0"}}
+	old := first("rank 7", begun)
+	old.Job, a.Written = "older", time.Unix(5, 0)
+	for _, documents := range [][]*flight.Document{{old, a, b}, {b, a, old}} {
+		j := Merge(documents)
+		require.Equal(t, []string{"older"}, j.Others)
+		require.Equal(t, "job", j.Name)
+		require.Equal(t, begun, j.Ranks[0].Groups[0].Calls)
+		require.Equal(t, append(begun[:1:1], failed...), j.Ranks[1].Groups[0].Calls)
+	}
+	require.Equal(t, `job job, 2 ranks; records from rank 0, rank 1
+
+all ranks
+  rank 0: call 2, barrier of 0 float32 by direct (begun)
+  rank 1: call 3, barrier of 0 float32 by direct (begun); it has left the group
+  the first difference: call 3
+    rank 1: barrier of 0 float32 by direct
+    rank 0: did not come
+
+messages
+  rank 1: message 1, send of 2 int8 to rank 0, tag 3 (begun)
+
+another job has records there, and is not shown: older
+`, text(t, old, a, b))
+}
+
+// A group of some ranks has a paragraph of its own, with ranks of the job.
+func TestGroups(t *testing.T) {
+	d := first("goccl run", nil, nil, nil)
+	for i, rank := range []int{2, 0} {
+		d.Ranks[rank].Groups = append(d.Ranks[rank].Groups, flight.GroupCalls{ID: "1", Name: "of ranks 2, 0", Rank: i, Size: 3,
+			Calls: []flight.Call{call(uint64(1+i), "barrier", 0, flight.StateBegun)}})
+	}
+	require.Contains(t, text(t, d), `
+group of ranks 2, 0
+  rank 2 (0 in the group): call 1, barrier of 0 float32 by direct (begun)
+  rank 0 (1 in the group): call 2, barrier of 0 float32 by direct (begun)
+  1 of 3 have no records
+  the first difference: call 2
+    rank 0: barrier of 0 float32 by direct
+    rank 2: did not come
+`)
+}
+
+func TestNoJob(t *testing.T) {
+	_, err := Running("no-such-job", time.Now())
+	require.Error(t, err)
+	_, err = Load(t.TempDir())
+	require.ErrorContains(t, err, "no flight records")
+}
