@@ -20,10 +20,8 @@ type Call struct {
 	comm *Communicator
 	plan *plan
 	request
-	last    *plan  // of the call before it, nil if there is none or another took its place
-	lastSeq uint64 // its number
-	rank    int    // the call is executed for it
-	places  []int  // displs of that rank
+	rank   int   // the call is executed for it
+	places []int // displs of that rank
 
 	payload bool // the view shows payloads
 	view    View

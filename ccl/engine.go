@@ -355,7 +355,7 @@ const leastInPlace = 4 << 10
 // prepare sets up the call and what the rank brings to its synchronisation.
 func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call := &c.call
-	call.last, call.lastSeq, call.plan = call.plan, c.entry.Seq, p
+	call.plan = p
 	call.payload = p.shape.Eager
 	call.reset(c.rank)
 	call.places = r.displs

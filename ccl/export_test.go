@@ -1,4 +1,4 @@
 package ccl
 
-// LastCall is Communicator.lastCall for tests outside of the package.
-func LastCall(c *Communicator, rank int) string { return c.lastCall(rank) }
+// LastCallOf is Communicator.lastCall for tests outside of the package.
+func LastCallOf(c *Communicator, rank int) (LastCall, bool) { return c.lastCall(rank) }

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/goccl/goccl/ccl/internal/fingerprint"
 	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/transport"
 )
@@ -78,21 +77,27 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 	return c.told(c.newCallError(e))
 }
 
-// lastCalls returns the last calls of ranks that have not entered the current call. That is the call before it,
-// which this rank has completed, unless there was none or it was rejected.
-func (c *Communicator) lastCalls(ranks []int) []LastCall {
-	p := c.call.last
-	if p == nil || c.call.lastSeq+1 != c.seq || slices.Contains(ranks, c.rank) {
+// lastCalls returns the last calls of other ranks, as the flight recorder has them.
+func (c *Communicator) lastCalls(ranks []int) (all []LastCall) {
+	if slices.Contains(ranks, c.rank) {
 		return nil
 	}
-	l := LastCall{Ranks: ranks, Seq: c.number(c.call.lastSeq), Operation: p.key.coll.String()}
-	if !p.key.coll.exchangesLengths() && p.key.coll != CollAllToAll { // whose count is not the plan's
-		l.DType, l.Count = p.key.dtype, fingerprint.Decode(p.fingerprint).Count
+	for _, r := range ranks {
+		l, ok := c.lastCall(r)
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(all, func(have LastCall) bool {
+			have.Ranks = nil
+			return have.String() == l.String()
+		})
+		if i < 0 {
+			i = len(all)
+			all = append(all, l)
+		}
+		all[i].Ranks = append(all[i].Ranks, r)
 	}
-	if p.entry != 0 {
-		l.Algorithm = p.choice.Entry
-	}
-	return []LastCall{l}
+	return all
 }
 
 // told returns e, the error of a call that has failed, and tells it to WithFailures.

@@ -227,20 +227,25 @@ func (c *Communicator) noteFlight() {
 	}
 }
 
-// lastCall returns the last call that a rank of this group has recorded on it, as text such as "call
-// 5, all_reduce of 1024 float32, sum by direct (begun)". It is "" if this rank cannot know: the rank
-// has made none, or its memory cannot be read.
-func (c *Communicator) lastCall(rank int) (last string) {
+// lastCall returns the last call that a rank of this group has recorded on it, without the rank. It is
+// false if this rank cannot know: the rank has made none, or its memory cannot be read.
+func (c *Communicator) lastCall(rank int) (last LastCall, ok bool) {
 	if c.recorder == nil {
-		return ""
+		return last, false
 	}
 	_ = c.vanishing(func() {
 		read, _ := flight.Read(c.recorder.memory.Part(c.GlobalRank(rank)))
 		for _, g := range read.Groups {
-			if g.ID == c.lane.Group() && len(g.Calls) > 0 {
-				last = g.Calls[len(g.Calls)-1].String()
+			if g.ID != c.lane.Group() || len(g.Calls) == 0 {
+				continue
 			}
+			call := g.Calls[len(g.Calls)-1]
+			if call.Collective == "" {
+				continue // the rank refused it before it was clear which call it makes
+			}
+			last, ok = LastCall{Seq: call.Number, Operation: call.Collective, Label: call.Label, Count: call.Count, Algorithm: call.Algorithm}, true
+			_ = last.DType.UnmarshalText([]byte(call.Type)) // it has none if the call moves none
 		}
 	})
-	return last
+	return last, ok
 }

@@ -88,7 +88,9 @@ func TestFlightOfAMismatch(t *testing.T) {
 		require.Equal(t, `call 1, broadcast of 8 float32, root 2 by direct "weights" (done)`, r.Groups[0].Calls[0].String())
 		require.Equal(t, fmt.Sprintf(`call 2, all_reduce of %d float32, max by direct "gradients" (failed)`, 8+i/2), r.Groups[0].Calls[1].String())
 	}
-	require.Equal(t, fmt.Sprint(`call 2, all_reduce of 9 float32, max by direct "gradients" (failed)`), ccl.LastCall(all[0], 2))
+	last, ok := ccl.LastCallOf(all[0], 2)
+	require.True(t, ok)
+	require.Equal(t, ccl.LastCall{Seq: 2, Operation: "all_reduce", Label: "gradients", DType: ccl.Float32, Count: 9, Algorithm: "direct"}, last)
 }
 
 // Without a directory no file is written; a rank that has nothing to report may ask for one.
@@ -231,7 +233,8 @@ func TestFlightWithoutSharedMemory(t *testing.T) {
 	d := load(t, dir)[0]
 	require.Len(t, d.Ranks, 1)
 	require.Equal(t, "call 1, barrier (failed)", d.Ranks[0].Groups[0].Calls[0].String())
-	require.Empty(t, ccl.LastCall(all[0], 1))
+	_, ok := ccl.LastCallOf(all[0], 1)
+	require.False(t, ok)
 	text, err := json.Marshal(d)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "0001-01-01") // no times

@@ -2,7 +2,9 @@ package shm
 
 import (
 	"errors"
+	"sync"
 
+	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
@@ -12,13 +14,15 @@ const Name = "shm"
 
 // node is an arena and its group as one process sees them.
 type node struct {
-	arena    arena
-	layout   layout
-	geometry Geometry
-	group    *groupsync.Group
-	slots    groupsync.Slots
-	poll     bool                 // waits poll before they sleep
-	further  groupsync.Rendezvous // on the heap
+	arena     arena
+	layout    layout
+	geometry  Geometry
+	group     *groupsync.Group
+	slots     groupsync.Slots
+	poll      bool                 // waits poll before they sleep
+	further   groupsync.Rendezvous // on the heap
+	recording sync.Once            // records
+	records   *flight.Heap         // of an arena on the heap, once a rank has asked
 }
 
 func newNode(a arena, g Geometry, ranks int, rest groupsync.Rest) *node {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 )
@@ -33,4 +34,11 @@ func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (tr
 	return ep.further.Group(ctx, ep.Member, number, members, func(ranks int) []transport.Endpoint {
 		return newHeap(ranks, ep.geometry.ofGroup(ranks), ep.poll)
 	})
+}
+
+// Records implements transport.Recorder for ranks with an arena on the heap.
+func (ep *endpoint) Records() (transport.Records, error) {
+	n := ep.node
+	n.recording.Do(func() { n.records = flight.NewHeap(n.layout.ranks) })
+	return n.records, nil
 }
