@@ -76,6 +76,9 @@
 //	 "kind":"error", "message":"ccl: all_reduce by direct, call 7, rank 0: aborted by rank 2: ...",
 //	 "because":"aborted", "ranks":[2]}
 //
+// The frames of a panic are parsed from the stack that the Go runtime writes. [ParseStacks] reads such
+// texts, also those that a launcher collects from a rank which cannot report any more.
+//
 // If ranks disagree on a call, because is "mismatch" on all of them, and ranks are those whose value is
 // not that of most.
 //
