@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -75,6 +76,10 @@ var culprits = map[string]culprit{
 		go func() { over <- sleepy() }()
 		return <-over
 	}, CauseSilent, "\n    another goroutine (sleep): in launcher.sleepy at blame_linux_test.go:"},
+	"deaf": {func() error {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGQUIT, syscall.SIGTERM)
+		return sleepy()
+	}, CauseSilent, "\n  rank 2: killed, because it had not ended"},
 	"stop": {func() error {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		select {}
@@ -186,7 +191,7 @@ func TestBlame(t *testing.T) {
 
 func testBlame(t *testing.T, name, victim, call string) {
 	job := testJob(4, "blame", name, victim, call)
-	if name == "stop" {
+	if name == "stop" || name == "deaf" {
 		job.Grace = 50 * time.Millisecond // it ends by SIGKILL alone
 	}
 	r := start(job)
