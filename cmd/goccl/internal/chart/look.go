@@ -81,7 +81,7 @@ func (k look) addBand(p *plot.Plot, from, to plotter.XYs, bands int) error {
 	}
 	r, g, b, _ := k.color.RGBA()
 	band.Color = color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(min(0x28, 0x80/bands))}
-	band.LineStyle.Width = 0
+	band.Width = 0
 	p.Add(band)
 	return nil
 }
