@@ -17,7 +17,8 @@
 // [Settings.Choose] takes the entry that a call names, else the configured algorithm, else
 // the entry of the first rule that matches the call. [Settings.Explain] shows why, and
 // [Settings.Findings] lists rules that overlap, rules that never match, and calls that no
-// rule matches.
+// rule matches. [Check] does all of this for a file that is being written, and [Schema] is for
+// the editor it is written in.
 //
 // # Concurrency
 //
@@ -26,6 +27,6 @@
 // # Failure
 //
 // Reading is strict: an unknown key, a value of the wrong type or a duplicate is an *[Error]
-// with file, line, key and, for a misspelt name, the nearest valid one. Nothing falls back
-// to a default after an error.
+// with file, line, column, key and, for a misspelt name, the nearest valid one. All mistakes are
+// reported at once; several are [Errors]. Nothing falls back to a default after an error.
 package config
