@@ -60,15 +60,15 @@ func (c *Communicator) ask(coll Collective, dtype DType, in, out Buffer, opts []
 // failed or was closed does not consume a number.
 func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOption) error {
 	if c == nil {
-		return notStarted(coll, opts, c.unmade(coll.String()))
+		return outsideCall(coll, opts, c.unmade(coll.String()))
 	}
 	if c.queue.length.Load() > 0 && !(len(opts) > 0 && opts[0].queued) {
 		if err := c.awaitQueue(ctx, coll, opts); err != nil {
-			return notStarted(coll, opts, err)
+			return outsideCall(coll, opts, err)
 		}
 	}
 	if was, ok := c.life.Enter(); !ok {
-		return notStarted(coll, opts, c.unavailable(coll, was))
+		return outsideCall(coll, opts, c.unavailable(coll, was))
 	}
 	c.panicOnFaults()
 	if ctx == nil {
@@ -80,8 +80,8 @@ func (c *Communicator) start(ctx context.Context, coll Collective, opts []CallOp
 	return nil
 }
 
-// notStarted returns err as the error of a call that does not start. Another call may be running.
-func notStarted(coll Collective, opts []CallOption, err error) error {
+// outsideCall returns err as the error of a call that is not running. Another call may be.
+func outsideCall(coll Collective, opts []CallOption, err error) error {
 	o := mergeCallOptions(opts)
 	return newCallError(coll.String(), &o, err)
 }

@@ -45,7 +45,11 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	if c.end(err) != nil || members == nil {
 		return nil, err
 	}
-	return c.group(ctx, number, members)
+	made, err := c.group(ctx, number, members)
+	if err != nil {
+		return nil, outsideCall(coll, opts, err)
+	}
+	return made, nil
 }
 
 // NewGroup makes a group of some of the ranks, always in ascending order
@@ -120,7 +124,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 			_ = group.Close() // the error says why
 		}
 	}
-	return nil, err
+	return nil, outsideCall(coll, opts, err)
 }
 
 func (c *Communicator) checkLists(coll Collective, lists [][]int) error {

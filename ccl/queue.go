@@ -26,7 +26,7 @@ func (c *Communicator) enqueue(ctx context.Context, a arguments, opts []CallOpti
 	w := &Work{ctx: ctx, args: a}
 	w.end.L = &w.mu
 	if err := c.unmade(a.coll.String()); err != nil {
-		w.finish(notStarted(a.coll, opts, err))
+		w.finish(outsideCall(a.coll, opts, err))
 		return w
 	}
 	w.args.opts[0] = c.asynchronous(mergeCallOptions(opts))
