@@ -71,6 +71,7 @@ func TestCallErrorSaysLastCall(t *testing.T) {
 		require.Equal(t, []ccl.LastCall{{Ranks: []int{1, 2}, Seq: 2, Operation: "broadcast", DType: ccl.Int16, Count: 9, Algorithm: "direct"}}, failed.Last)
 		require.ErrorAs(t, sum(g[1], 7), &failed)
 		require.Empty(t, failed.Last, "it is one of them")
+		require.Equal(t, 1, failed.Peer)
 	})
 }
 

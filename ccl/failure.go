@@ -63,16 +63,14 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 		if f.By != c.rank {
 			e.Peer = f.By
 		}
-	case transport.FailureTimeout:
-		if f.Seq == c.seq && len(f.Ranks) > 0 {
-			e.Peer = f.Ranks[0]
-			e.Last = c.lastCalls(f.Ranks)
-		}
 	case transport.FailureMismatch, transport.FailureOverlap:
 	default:
 		if len(f.Ranks) > 0 {
 			e.Peer = f.Ranks[0]
 		}
+	}
+	if f.Kind == transport.FailureTimeout && f.Seq == c.seq {
+		e.Last = c.lastCalls(f.Ranks)
 	}
 	return c.told(c.newCallError(e))
 }
