@@ -424,6 +424,7 @@ func (c *Call) name() string {
 type plan struct {
 	key       planKey
 	algorithm string // that the call was forced to
+	recorded  flight.What
 	choice    Choice
 	entry     uint64 // id of choice.Entry in fingerprints; 0 where the engine does the call itself
 	shape     Shape
@@ -434,7 +435,6 @@ type plan struct {
 	lengths     uint64
 	fingerprint transport.Fingerprint
 	hash        uint64
-	recorded    flight.What
 }
 
 // setFingerprint makes the fingerprint of a request.

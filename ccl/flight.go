@@ -129,7 +129,7 @@ func (c *Communicator) vanishing(f func()) (err error) {
 	return nil
 }
 
-// recordOf returns the calls of a plan as records have them, without their root.
+// recordOf returns the calls of a plan as records have them; if they have a root, with root 0.
 func (c *Communicator) recordOf(p *plan) (what flight.What) {
 	if c.recorder == nil {
 		return 0
@@ -144,16 +144,15 @@ func (c *Communicator) recordOf(p *plan) (what flight.What) {
 	_ = c.vanishing(func() {
 		what = c.recorder.book.NewWhat(p.key.coll.String(), dtype, op, p.choice.Entry)
 	})
+	if p.key.coll.Rooted() {
+		what = what.WithRoot(0)
+	}
 	return what
 }
 
 // recordBegin records that the call has begun that the communicator has prepared.
 func (c *Communicator) recordBegin(r *request, p *plan) {
-	what := p.recorded
-	if collectives[r.coll].rooted {
-		what = what.WithRoot(r.root)
-	}
-	c.lane.Begin(c.seq, what, r.count, r.opts.label, max(r.bytes, r.total) >= c.timedFrom)
+	c.lane.Begin(c.seq, p.recorded.PlusRoot(r.root), r.count, r.opts.label, max(r.bytes, r.total) >= c.timedFrom)
 }
 
 // recordPanic records that the call has ended by a panic.

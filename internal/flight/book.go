@@ -70,6 +70,9 @@ func (b *Book) NewWhat(collective, dtype, op, algorithm string) What {
 // WithRoot returns the What of the same call with a root, or -1 for none.
 func (w What) WithRoot(root int) What { return w&math.MaxUint32 | What(uint32(root+1))<<32 }
 
+// PlusRoot adds to the root of w, if that has one. Preconditions: root >= 0; it is 0 if w has none.
+func (w What) PlusRoot(root int) What { return w + What(root)<<32 }
+
 // Group describes a group to the readers of its lanes.
 type Group struct {
 	ID         uint64 // the same on all its ranks, and unlike that of other groups of the job
@@ -137,9 +140,10 @@ func (l *Lane) Begin(seq uint64, what What, count int, label string, timed bool)
 	n[headWord] = seq<<8 | begun
 	n[whatWord] = uint64(what)
 	n[countWord] = uint64(count)
-	n[begunWord] = 0
 	if timed {
 		n[begunWord] = uint64(nanotime())
+	} else if n[begunWord] != 0 {
+		n[begunWord] = 0
 	}
 	if len(label) != len(l.label) || len(label) > 0 && label != l.label {
 		l.setLabel(label)

@@ -1,0 +1,96 @@
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/flight"
+)
+
+func init() {
+	// Makes a call, shows its process id and stays.
+	programs["recorded"] = func([]string) {
+		if err := dist.Spawn(func(context.Context, int) error {
+			if err := dist.InitProcessGroup("ccl"); err != nil {
+				return err
+			}
+			if err := dist.Barrier(dist.WithLabel("the last call")); err != nil {
+				return err
+			}
+			fmt.Printf("pid=%d.\n", os.Getpid())
+			time.Sleep(time.Hour)
+			return nil
+		}); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// The records of a job are written even if all of its ranks are killed at once.
+func TestFlightOfTheDead(t *testing.T) {
+	job := testJob(3, "recorded")
+	job.Flight = filepath.Join(t.TempDir(), "flight")
+	r := start(job)
+	r.out.await(t, "pid=", 3)
+	require.Eventually(t, holdsMemory, time.Minute, 5*time.Millisecond)
+	for _, pid := range regexp.MustCompile(`pid=(\d+)\.`).FindAllStringSubmatch(r.out.String(), -1) {
+		_ = syscall.Kill(number(pid[1]), syscall.SIGKILL) // the launcher may have killed it before
+	}
+	r.failure(t)
+	documents, err := flight.Load(job.Flight)
+	require.NoError(t, err)
+	require.Len(t, documents, 1)
+	d := documents[0]
+	require.Equal(t, []any{"goccl run", 3}, []any{d.Writer, d.Size})
+	require.Len(t, d.Ranks, 3)
+	for _, rank := range d.Ranks {
+		require.Equal(t, `call 1, barrier "the last call" (done)`, rank.Groups[0].Calls[0].String())
+	}
+	require.False(t, holdsMemory())
+}
+
+// holdsMemory reports whether this process, which is the launcher, has a job's memory open.
+func holdsMemory() bool {
+	files, _ := filepath.Glob("/proc/self/fd/*")
+	for _, f := range files {
+		if target, err := os.Readlink(f); err == nil && strings.HasPrefix(target, "/dev/shm/") {
+			return true
+		}
+	}
+	return false
+}
+
+// A job that succeeds leaves no records, and a directory that cannot be made is an error.
+func TestFlightIsForFailures(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	job := testJob(2, "echo")
+	job.Flight = file
+	require.NoError(t, job.Run())
+	require.NoFileExists(t, file)
+
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	job = testJob(2, "recorded")
+	job.Flight = filepath.Join(file, "x")
+	r := start(job)
+	r.out.await(t, "pid=", 2)
+	require.Eventually(t, holdsMemory, time.Minute, 5*time.Millisecond)
+	r.signals <- syscall.SIGTERM
+	select {
+	case err := <-r.ended:
+		require.ErrorContains(t, err, "SIGTERM")
+		require.ErrorContains(t, err, "--flight "+job.Flight)
+	case <-time.After(time.Minute):
+		t.Fatal("the job does not end")
+	}
+}
