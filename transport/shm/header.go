@@ -89,8 +89,12 @@ const (
 	over      // a rank has given up, or a process has come that cannot be a rank
 )
 
-// errVersion reports that a file is a segment of another version of this package.
-var errVersion = errors.New("its layout has version")
+// versionError reports that a file is a segment of another version of this package.
+type versionError uint32
+
+func (v versionError) Error() string {
+	return fmt.Sprintf("its layout has version %d, this program's version %d: all ranks, and the tool goccl, need the same goccl", uint32(v), headerVersion)
+}
 
 // header holds the values that all ranks of a job agree on.
 type header struct {
@@ -186,7 +190,7 @@ func parseHeader(b []byte) (header, error) {
 		return header{}, fmt.Errorf("its byte order is %#08x, this machine's is %#08x", order, byteOrder)
 	}
 	if version := le.Uint32(b[12:]); version != headerVersion {
-		return header{}, fmt.Errorf("%w %d, this program's version %d: all ranks, and goccl, need the same version of goccl", errVersion, version, headerVersion)
+		return header{}, versionError(version)
 	}
 	page, ranks, size, n := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), int(le.Uint16(b[40:]))
 	if max(page, ranks, size) > math.MaxInt || n > maxName {

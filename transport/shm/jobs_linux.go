@@ -56,8 +56,8 @@ func eachSegment(use func(fd int, h header) (taken bool)) error {
 			}
 			fd, h, err := openForReading(path)
 			if err != nil {
-				if errors.Is(err, errVersion) {
-					foreign = err
+				if other, ok := errors.AsType[versionError](err); ok {
+					foreign = other
 				}
 				continue
 			}
