@@ -207,7 +207,7 @@ func TestDoctorClean(t *testing.T) {
 	lives.Path, lives.Job = living.path, living.job
 	var out bytes.Buffer
 	require.ErrorContains(t, (&doctorCommand{}).clean(&out, []shm.Leftover{found, lives}), "1 of 2 could not be removed")
-	require.Contains(t, out.String(), fmt.Sprintf("removed %s: 6.0 MiB, of job %s of 2 ranks, made at ", dead.path, dead.job))
+	require.Contains(t, out.String(), fmt.Sprintf("removed %s: 6.2 MiB, of job %s of 2 ranks, made at ", dead.path, dead.job))
 	require.Regexp(t, "(?m)^kept "+regexp.QuoteMeta(living.path)+": .* is in use", out.String())
 	require.NoFileExists(t, dead.path)
 	require.FileExists(t, living.path)
