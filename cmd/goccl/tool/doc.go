@@ -34,6 +34,9 @@
 // behind. With --clean it only removes the segments of dead jobs of this user, by
 // shm.Leftover.Remove.
 //
+// `goccl inspect` (see docs/guides/inspecting.md) reads flight recorders: the files in a directory, or the
+// memory of a running job, which it maps for reading only.
+//
 // The tool knows the algorithms of ccl.DefaultRegistry: those that the program imports.
 //
 // # Concurrency

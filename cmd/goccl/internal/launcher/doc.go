@@ -30,6 +30,9 @@
 // If ranks are killed before all have joined, their shared memory is removed when the job
 // ends, by the launcher or the keeper: its name starts with the job's name.
 //
+// If flight recorders are wanted, the launcher opens the ranks' shared memory as soon as it finds it, and
+// writes their records to a file when the job has failed.
+//
 // Both images are started with a name that Reexecuted recognises, so a program that runs
 // jobs must call Reexecuted first.
 //
