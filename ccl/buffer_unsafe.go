@@ -53,6 +53,12 @@ func elements[T Element](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
+// find returns the position of b in whole, in bytes, if it lies there.
+func find(b, whole []byte) (at int, ok bool) {
+	from, to := uintptr(pointer(b)), uintptr(pointer(whole))
+	return int(from - to), from >= to && from+uintptr(len(b)) <= to+uintptr(len(whole))
+}
+
 // comparePlaces orders memory by its address.
 func comparePlaces(a, b []byte) int {
 	return cmp.Compare(uintptr(pointer(a)), uintptr(pointer(b)))

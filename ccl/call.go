@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/goccl/goccl/ccl/internal/reducer"
+	"github.com/goccl/goccl/ccl/internal/verbs"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/topology"
 	"github.com/goccl/goccl/transport"
@@ -181,7 +182,7 @@ func (c *Call) Epilogue(b Buffer) { c.reducer.Epilogue(b.data) }
 // disjoint.
 func (c *Call) Copy(dst, src Buffer) error {
 	if len(dst.data) != len(src.data) {
-		return c.fail(fmt.Errorf("copy of %d elements to %d", src.Len(), dst.Len()))
+		return c.misuse(fmt.Errorf("copy of %d elements to %d", src.Len(), dst.Len()))
 	}
 	if !same(dst.data, src.data) {
 		copy(dst.data, src.data)
@@ -194,13 +195,13 @@ func (c *Call) Copy(dst, src Buffer) error {
 func (c *Call) Reduce(dst, a, b Buffer) error {
 	switch {
 	case c.err != nil:
-		return c.err
+		return c.stopped(noRank, noRank)
 	case len(a.data) != len(dst.data) || len(b.data) != len(dst.data):
-		return c.fail(fmt.Errorf("reduction of %d and %d elements into %d", a.Len(), b.Len(), dst.Len()))
+		return c.misuse(fmt.Errorf("reduction of %d and %d elements into %d", a.Len(), b.Len(), dst.Len()))
 	}
 	for _, x := range [...]Buffer{a, b} {
 		if !same(x.data, dst.data) && overlap(x.data, dst.data) {
-			return c.fail(errors.New("reduction of a buffer into one that overlaps it in part"))
+			return c.misuse(errors.New("reduction of a buffer into one that overlaps it in part"))
 		}
 	}
 	c.reducer.Pair(dst.data, a.data, b.data, nil)
@@ -212,14 +213,17 @@ func (c *Call) Reduce(dst, a, b Buffer) error {
 // bytes the transport holds.
 func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce bool) error {
 	if c.err != nil {
-		return c.err
+		return c.stopped(to, from)
 	}
 	sending, receiving := to != noRank, from != noRank
 	if err := c.checkPeers(to, from); err != nil {
-		return c.fail(err)
+		return c.misuseWith(to, from, err)
 	}
 	if err := checkBuffers(b, dst, with, reduce); err != nil {
-		return c.fail(err)
+		return c.misuseWith(to, from, err)
+	}
+	if c.comm.observer != nil {
+		c.observe(to, b, from, dst)
 	}
 	ep := c.comm.ep
 	clock := c.clock
@@ -291,7 +295,63 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 // lost ends a verb whose exchange with a peer failed.
 func (c *Call) lost(verb string, peer int, err error) error {
 	c.doing = fmt.Sprintf("%s rank %d", verb, peer)
+	if _, found := errors.AsType[*transport.ProtocolError](err); found { // the kernels' messages do not match
+		c.doing += " (" + verbs.Caller().String() + ")"
+	}
 	return c.fail(fmt.Errorf("%s: %w", c.doing, err))
+}
+
+// errEnded is the error of verbs between two runs of kernels.
+var errEnded = errors.New("Run has returned; a kernel must not keep its Call")
+
+// stopped is the error of a verb with these peers after the call's first error.
+func (c *Call) stopped(to, from int) error {
+	if c.err == errEnded { //nolint:errorlint // the value itself
+		return c.misuseWith(to, from, errEnded)
+	}
+	return c.err
+}
+
+// misuse ends a verb that the kernel calls wrongly. The error names the verb and the kernel's line.
+func (c *Call) misuse(err error) error { return c.misuseWith(noRank, noRank, err) }
+
+// misuseWith is misuse of a verb with peers, which the error names.
+func (c *Call) misuseWith(to, from int, err error) error {
+	text := verbs.Caller().String()
+	if to != noRank {
+		text += fmt.Sprintf(", to rank %d", to)
+	}
+	if from != noRank {
+		text += fmt.Sprintf(", from rank %d", from)
+	}
+	return c.fail(fmt.Errorf("%s: %w", text, err))
+}
+
+// observe reports a transfer to the endpoint.
+func (c *Call) observe(to int, b Buffer, from int, dst Buffer) {
+	t := verbs.Transfer{To: verbs.None, From: verbs.None}
+	if to != noRank {
+		t.To, t.Sent = to, c.partOf(b)
+	}
+	if from != noRank {
+		t.From, t.Received = from, c.partOf(dst)
+	}
+	c.comm.observer.Transfer(t)
+}
+
+// partOf finds b in the buffers of the call.
+func (c *Call) partOf(b Buffer) verbs.Part {
+	part := verbs.Part{Buffer: "memory", Hi: b.Len()}
+	for _, whole := range [...]struct {
+		name string
+		data []byte
+	}{{"in", c.in.data}, {"out", c.out.data}, {"scratch", c.scratch}} {
+		if at, ok := find(b.data, whole.data); ok {
+			at >>= b.shift
+			return verbs.Part{Buffer: whole.name, Lo: at, Hi: at + b.Len()}
+		}
+	}
+	return part
 }
 
 func (c *Call) checkPeers(to, from int) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccl/goccl/ccl/internal/lifetime"
 	"github.com/goccl/goccl/ccl/internal/reducer"
+	"github.com/goccl/goccl/ccl/internal/verbs"
 	"github.com/goccl/goccl/internal/flight"
 	"github.com/goccl/goccl/internal/memory"
 	"github.com/goccl/goccl/transport"
@@ -49,6 +50,8 @@ type Communicator struct {
 
 	guard  transport.FaultGuard // nil: shared memory cannot vanish
 	faults bool                 // whether faults were panics before the call
+
+	observer verbs.Observer // nil: no one watches the verbs of kernels
 
 	life      lifetime.Lifetime
 	inside    bool                          // the current call has started to synchronise
@@ -169,6 +172,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	}
 	c.regions, _ = ep.(transport.Regions)
 	c.guard, _ = ep.(transport.FaultGuard)
+	c.observer, _ = ep.(verbs.Observer)
 	c.life.Open()
 	c.queue.serve = c.serve
 	c.messages.engine.Init(ep, p2pGroup{c})

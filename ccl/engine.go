@@ -409,10 +409,11 @@ func (c *Communicator) body() error {
 	c.running = true
 	err := call.plan.choice.Kernel.Run(call)
 	c.running = false
-	if err != nil {
-		return err
+	if err == nil {
+		err = call.err
 	}
-	return call.err
+	call.err = errEnded
+	return err
 }
 
 // name returns the entry and the collective, for messages.

@@ -180,9 +180,39 @@ func TestKernelMisusesVerbs(t *testing.T) {
 				group := join(t, connect, settings(t, 2, patient, map[string]*ccl.Kernel{"odd": kernel}))
 				for _, err := range each(2, func(r int) error { return sum(group[r], 5, ccl.WithAlgorithm("odd")) }) {
 					require.ErrorContains(t, err, x.want)
+					require.Regexp(t, `[A-Z]\w+ at (engine_kernel_test|direct)\.go:\d+`, err.Error(), "the verb and the line of the kernel")
 				}
 			})
 		})
+	}
+}
+
+// The error of a verb that is called wrongly names its peers.
+func TestMisuseNamesPeers(t *testing.T) {
+	odd := &ccl.Kernel{Run: func(c *ccl.Call) error { return c.SendRecvReduce(2, c.In(), 1-c.Rank(), c.Out(), c.In()) }}
+	g := join(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil },
+		settings(t, 2, patient, map[string]*ccl.Kernel{"odd": odd}))
+	for _, err := range each(2, func(r int) error { return sum(g[r], 5, ccl.WithAlgorithm("odd")) }) {
+		require.Regexp(t, `SendRecvReduce at engine_kernel_test\.go:\d+, to rank 2, from rank \d: rank 2 is not a rank of a group of 2$`, err.Error())
+	}
+}
+
+// The verbs of a Call whose Run has returned fail.
+func TestCallEndsWithRun(t *testing.T) {
+	kept := make([]*ccl.Call, 2)
+	keep := &ccl.Kernel{Run: func(c *ccl.Call) error {
+		kept[c.Rank()] = c
+		return rightReduce(c)
+	}}
+	g := join(t, func(n int) ([]transport.Endpoint, error) { return local.New(n), nil },
+		settings(t, 2, patient, map[string]*ccl.Kernel{"keep": keep}))
+	require.Equal(t, []error{nil, nil}, each(2, func(r int) error { return sum(g[r], 5, ccl.WithAlgorithm("keep")) }))
+	for name, verb := range map[string]func(c *ccl.Call) error{
+		"Send":   func(c *ccl.Call) error { return c.Send(1-c.Rank(), c.Out()) },
+		"Reduce": func(c *ccl.Call) error { return c.Reduce(c.Out(), c.Out(), c.Out()) },
+		"View":   func(c *ccl.Call) error { return c.View(func(*ccl.View) error { return nil }) },
+	} {
+		require.Regexp(t, name+` at engine_kernel_test\.go:\d+.*: Run has returned; a kernel must not keep its Call$`, verb(kept[0]).Error())
 	}
 }
 

@@ -38,10 +38,10 @@ type Range struct {
 // on all ranks, everything that f stored through the view has arrived. A call has one view.
 func (c *Call) View(f func(*View) error) error {
 	if c.err != nil {
-		return c.err
+		return c.stopped(noRank, noRank)
 	}
 	if c.opened {
-		return c.fail(errors.New("the kernel opened a second view"))
+		return c.misuse(errors.New("the kernel opened a second view"))
 	}
 	c.opened = true
 	v := &c.view
@@ -228,7 +228,7 @@ func (c *Call) part(n int) Range {
 func (v *View) ReduceToAll(part Range) error {
 	c := v.call
 	if collectives[c.coll].view != reduceToAll {
-		return c.fail(fmt.Errorf("the kernel calls ReduceToAll, which all-reduces and reduces have, in a call of %s", c.coll))
+		return c.misuse(fmt.Errorf("the kernel calls ReduceToAll, which all-reduces and reduces have, in a call of %s", c.coll))
 	}
 	lo, hi, err := v.bytes(part)
 	if err != nil || lo == hi || v.mode == fromPayloads && len(c.out.data) == 0 {
@@ -262,7 +262,7 @@ func (v *View) ReduceToAll(part Range) error {
 		case lo == v.resultHi:
 			v.resultHi = hi
 		default:
-			return c.fail(errors.New("the kernel reduces ranges of one piece that are not consecutive"))
+			return c.misuse(errors.New("the kernel reduces ranges of one piece that are not consecutive"))
 		}
 	}
 	moved := 2 * (c.Size() - 1) * (hi - lo)
@@ -346,7 +346,7 @@ func (v *View) bytes(part Range) (lo, hi int, err error) {
 	c := v.call
 	lo, hi = part.Lo<<c.out.shift, part.Hi<<c.out.shift
 	if lo < 0 || lo > hi || hi > v.hi-v.lo {
-		return 0, 0, c.fail(errors.New("the kernel reduces a range outside of the view's piece"))
+		return 0, 0, c.misuse(errors.New("the kernel reduces a range outside of the view's piece"))
 	}
 	return lo, hi, nil
 }
@@ -383,7 +383,7 @@ func (v *View) done(ok bool, moved int) error {
 func (v *View) Copy(dst Buffer, rank int) error {
 	c := v.call
 	if len(dst.data) != c.inputBytes(rank) {
-		return c.fail(errors.New("the kernel copies an input to a buffer of another length"))
+		return c.misuse(errors.New("the kernel copies an input to a buffer of another length"))
 	}
 	return v.CopyPart(dst, rank, 0)
 }
@@ -398,7 +398,7 @@ func (v *View) CopyPart(dst Buffer, rank, at int) error {
 	}
 	src := v.input(rank)
 	if hi-v.lo > len(src) {
-		return c.fail(errors.New("the kernel copies more than an input has"))
+		return c.misuse(errors.New("the kernel copies more than an input has"))
 	}
 	from := at << c.out.shift
 	into, src := dst.data[lo-from:hi-from], src[lo-v.lo:hi-v.lo]

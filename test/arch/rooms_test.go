@@ -33,7 +33,7 @@ var rules = []rule{
 		"a transport moves bytes and knows nothing of collectives"},
 	{"ccl/config", []string{".", "ccl", "topology", "internal/strictyaml", "internal/text"}, nil,
 		"configuration stands on the engine, which knows a Selector only"},
-	{"ccl/ccltest", []string{"ccl", "ccl/config", "half", "topology", "transport", "transport/..."}, []string{testify},
+	{"ccl/ccltest", []string{"ccl", "ccl/config", "ccl/internal/verbs", "half", "topology", "transport", "transport/..."}, []string{testify},
 		"the suite runs its subject on real transports"},
 	{"half", []string{"internal/reduce"}, nil, "two types and their conversions, which reduce knows"},
 	{"ccl/internal/reducer", []string{"transport", "internal/reduce", "internal/memory"}, nil, "it reduces bytes, of whichever call"},
