@@ -36,7 +36,7 @@ generate: ## write what is made by programs: the lists of algorithms, types and 
 		$(GO) run ./cmd/goccl explain --$$page --markdown > docs/reference/$$page.md.new && mv docs/reference/$$page.md.new docs/reference/$$page.md || exit 1; \
 	done
 	$(GO) run ./cmd/goccl config schema > ccl.schema.json.new && mv ccl.schema.json.new ccl/config/ccl.schema.json
-	$(GO) test -count=1 -run TestCoverageTable ./ccl/ccltest -args -update
+	$(GO) test -count=1 -run 'TestCoverageTable|TestPictures' ./ccl/ccltest -args -update
 
 check: ## formatting, vet, linters, generated files, and builds for the other platforms
 	@test -z "$$(gofmt -l .)" || { echo "gofmt has something to say about:"; gofmt -l .; exit 1; }

@@ -223,7 +223,7 @@ func (c *Call) transfer(to int, b Buffer, from int, dst, with Buffer, reduce boo
 		return c.misuseWith(to, from, err)
 	}
 	if c.comm.observer != nil {
-		c.observe(to, b, from, dst)
+		c.observe(to, b, from, dst, reduce)
 	}
 	ep := c.comm.ep
 	clock := c.clock
@@ -328,8 +328,8 @@ func (c *Call) misuseWith(to, from int, err error) error {
 }
 
 // observe reports a transfer to the endpoint.
-func (c *Call) observe(to int, b Buffer, from int, dst Buffer) {
-	t := verbs.Transfer{To: verbs.None, From: verbs.None}
+func (c *Call) observe(to int, b Buffer, from int, dst Buffer, reduce bool) {
+	t := verbs.Transfer{To: verbs.None, From: verbs.None, Reduces: reduce}
 	if to != noRank {
 		t.To, t.Sent = to, c.partOf(b)
 	}

@@ -11,9 +11,10 @@ import (
 // attempt is one rank's part of a job: its buffers, the call, and the checks afterwards.
 type attempt interface {
 	call(ctx context.Context, opts ...ccl.CallOption) error
-	right() error     // checks that the output holds the result
-	fences() error    // checks that nothing else was written
-	note() error      // adds the bits of the result to the job
+	right() error  // checks that the output holds the result
+	fences() error // checks that nothing else was written
+	note() error   // adds the bits of the result to the job
+	arrived() *arrivals
 	renew(j *job)     // prepares another job of the same kind in the same memory
 	spoil()           // overwrites everything, after the call
 	untouched() error // checks that nothing was written since spoil
@@ -82,18 +83,38 @@ func newAttempt[T ccl.Element](o *oracle[T], r *rank, j *job) *typed[T] {
 func (a *typed[T]) fill() {
 	for _, m := range a.memory {
 		for i := range m {
-			m[i] = a.of(90 + i%7)
+			m[i] = a.leftover(i)
 		}
 	}
 	for _, b := range a.in.blocks {
 		for i := range b.n {
-			a.in.elements[b.at+i] = a.value(a.job, b.from, b.lo+i)
+			a.in.elements[b.at+i] = a.input(b.from, b.lo+i)
 		}
 	}
 	a.before = a.before[:0]
 	for _, m := range a.memory {
 		a.before = append(a.before, slices.Clone(m))
 	}
+}
+
+// leftover returns what element i of memory holds before the call, if it is no input: nothing where
+// the inputs of one rank are looked for.
+func (a *typed[T]) leftover(i int) T {
+	if a.job.lone && a.job.only >= 0 {
+		return a.of(0)
+	}
+	return a.of(90 + i%7)
+}
+
+// input returns element i of rank's input.
+func (a *typed[T]) input(rank, i int) T {
+	switch {
+	case !a.job.lone:
+		return a.value(a.job, rank, i)
+	case rank == a.job.only:
+		return a.of(lone(i, a.job.ranks, a.smalls().inputs(a.job.ranks)))
+	}
+	return a.of(0)
 }
 
 func (a *typed[T]) renew(j *job) {
@@ -161,9 +182,9 @@ func (a *typed[T]) right() error {
 			switch {
 			case a.identical(got, want):
 			case len(a.out.blocks) > 1:
-				return fmt.Errorf("element %d of rank %d's block arrived as %v instead of %v", i, b.from, got, want)
+				return a.wrong("element %d of rank %d's block arrived as %v instead of %v", i, b.from, got, want)
 			default:
-				return fmt.Errorf("element %d is %v instead of %v", i, got, want)
+				return a.wrong("element %d is %v instead of %v", i, got, want)
 			}
 		}
 	}
@@ -195,10 +216,17 @@ func (a *typed[T]) rightReduction(results []T, b block) error {
 			continue
 		}
 		if ordered || !a.near(j.op, got, want, xs) {
-			return fmt.Errorf("element %d is %v instead of %v, the %v of %v%s", i, got, want, j.op, xs, a.slip(got, want, xs))
+			slip := a.slip(got, want, xs)
+			wrong := a.wrong("element %d is %v instead of %v, the %v of %v%s", i, got, want, j.op, xs, slip)
+			wrong.known = slip != ""
+			return wrong
 		}
 	}
 	return nil
+}
+
+func (a *typed[T]) wrong(format string, values ...any) *wrongResult {
+	return &wrongResult{job: a.job, rank: a.rank.me, text: fmt.Sprintf(format, values...)}
 }
 
 // inputs fills xs with element i of the ranks' inputs, in rank order.

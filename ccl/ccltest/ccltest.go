@@ -2,7 +2,6 @@ package ccltest
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 type Option struct {
 	params      string
 	rankOrdered bool
+	sizes       []size
 }
 
 // Params sets parameters of the algorithm, written as between the braces of an entry's
@@ -26,6 +26,23 @@ func Params(fields string) Option { return Option{params: fields} }
 // Without it a reduction may use any order of operations, but always the same one.
 func RankOrdered() Option { return Option{rankOrdered: true} }
 
+// Ranks adds groups of these sizes, each of 2 ranks or more, to the checks: for algorithms that do
+// something else on more ranks than the suite's 16, or on other numbers of them. Cancel, Leave, State
+// and Leaks keep their few ranks.
+func Ranks(counts ...int) Option {
+	var o Option
+	for _, n := range counts {
+		o.sizes = append(o.sizes, size{ranks: n})
+	}
+	return o
+}
+
+// Extents adds a group of w times h ranks to the checks, as Ranks does, in a topology w wide and h
+// high: "extents=WxH" in the names of tests. The suite's own groups are as close to a square as their
+// number of ranks allows. It is for algorithms with Topologies of that kind, and may be given several
+// times.
+func Extents(w, h int) Option { return Option{sizes: []size{{w * h, w, h}}} }
+
 // A call that waits longer than callTimeout has hung: no call of the suite comes near it,
 // even on a loaded machine. A group in which no call ends within patience, when every wait
 // would have ended, hangs outside of its verbs.
@@ -35,7 +52,7 @@ const (
 )
 
 // Test runs all checks on all kernels of a, as subtests named
-// collective/Check/world/ranks=R, and below the name of a topology if a supports only
+// collective/Check/world/ranks=R (or extents=WxH), and below the name of a topology if a supports only
 // certain kinds. The algorithm need not be registered.
 func Test(t *testing.T, a *ccl.Algorithm, opts ...Option) { newSubject(a, opts).test(t) }
 
@@ -79,8 +96,8 @@ func (s *subject) check(t *testing.T, c *check) (passed, goOn bool) {
 	passed = t.Run(c.name, func(t *testing.T) {
 		for _, w := range c.worlds {
 			ok := t.Run(w.name, func(t *testing.T) {
-				for _, n := range c.ranks {
-					passed := t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) { hangs, over = s.try(t, c, w, n) })
+				for _, z := range c.sizes(s) {
+					passed := t.Run(z.String(), func(t *testing.T) { hangs, over = s.at(z).try(t, c, w, z.ranks) })
 					if !passed || over {
 						return
 					}

@@ -1,11 +1,15 @@
 package ccltest
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // check tests one rule: run returns an error that shows how n ranks in world w broke it.
 type check struct {
 	name   string
 	ground bool // the checks after it depend on it
+	wide   bool // Ranks and Extents add cases to it
 	worlds []world
 	ranks  []int
 	run    func(s *subject, w world, n int) error
@@ -15,6 +19,35 @@ type check struct {
 // mostRanks is the size of the suite's largest group.
 const mostRanks = 16
 
+// size is the size of a group.
+type size struct {
+	ranks int
+	w, h  int // extents of its topology; 0: as close to a square as possible
+}
+
+func (z size) String() string {
+	if z.w > 0 {
+		return fmt.Sprintf("extents=%dx%d", z.w, z.h)
+	}
+	return fmt.Sprintf("ranks=%d", z.ranks)
+}
+
+// sizes returns the groups in which c tests s.
+func (c *check) sizes(s *subject) []size {
+	var all []size
+	for _, n := range c.ranks {
+		all = append(all, size{ranks: n})
+	}
+	if c.wide {
+		for _, z := range s.moreSizes() {
+			if !slices.Contains(all, z) {
+				all = append(all, z)
+			}
+		}
+	}
+	return all
+}
+
 // valid checks the algorithm itself; it runs before the checks of its kernels.
 var valid = &check{name: "Validate",
 	rule: "an algorithm has a name, documentation, valid default parameters, and kernels that are documented, declare their Cost and support something"}
@@ -22,36 +55,36 @@ var valid = &check{name: "Validate",
 // checks lists the checks in their order. Each assumes that a kernel keeps the rules before
 // its own, so that the first check to fail names the broken rule.
 var checks = []*check{
-	{"Completes", true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, completes,
+	{"Completes", true, true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, completes,
 		"a call that the kernel does not refuse ends without an error and without a panic"},
-	{"Messages", true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, messages,
+	{"Messages", true, true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, messages,
 		"every message is received: by the rank it is sent to, in the same call, in the order and at the length it is sent; and no cycle of ranks waits for each other, since a sender waits until its message has been received"},
-	{"Supports", true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, supports,
+	{"Supports", true, true, []world{poll, park, smallest}, []int{2, 3, 4, 5, 7, 8}, supports,
 		"a call of a shape that a kernel does not support is refused with ErrNotImplemented, on all ranks, before anything moves, and the group lives on; a call of any other shape is not refused"},
-	{"Result", true, []world{poll, park, arena}, []int{1, 2, 3, 4, 5, 7, 8, 11, 16}, results,
+	{"Result", true, true, []world{poll, park, arena}, []int{1, 2, 3, 4, 5, 7, 8, 11, 16}, results,
 		"every rank gets the result of the sequential definition, whatever the type, operation, size, root and number of ranks"},
-	{"Pieces", true, []world{smallest, arena}, []int{2, 3, 4, 5, 7, 8, 11, 16}, pieces,
+	{"Pieces", true, true, []world{smallest, arena}, []int{2, 3, 4, 5, 7, 8, 11, 16}, pieces,
 		"the result is the same where inputs and messages arrive in pieces"},
-	{"Guards", false, []world{poll, park, arena, smallest}, []int{2, 3, 5, 8}, guards,
+	{"Guards", false, true, []world{poll, park, arena, smallest}, []int{2, 3, 5, 8}, guards,
 		"a kernel writes to its output and nowhere else: not to inputs, not around buffers, which are aligned to their elements only, and not to the gaps between blocks, which may be in any order"},
-	{"InPlace", false, []world{poll, park, arena, smallest}, []int{2, 3, 4, 7}, inPlace,
+	{"InPlace", false, true, []world{poll, park, arena, smallest}, []int{2, 3, 4, 7}, inPlace,
 		"the result is the same whether all ranks work in place, none, or some"},
-	{"Jitter", false, jittered(poll, park, arena, smallest), []int{2, 3, 5, 8}, jitter,
+	{"Jitter", false, true, jittered(poll, park, arena, smallest), []int{2, 3, 5, 8}, jitter,
 		"the result does not depend on timing"},
-	{"SameBits", false, []world{everywhere}, []int{2, 3, 5, 11}, sameBits,
+	{"SameBits", false, true, []world{everywhere}, []int{2, 3, 5, 11}, sameBits,
 		"the result has the same bits on all ranks, in all runs and worlds, in place or not, whatever the timing and GOMAXPROCS"},
-	{"Cost", false, []world{poll, park, arena, smallest}, []int{2, 3, 4, 7, 8}, costs,
+	{"Cost", false, true, []world{poll, park, arena, smallest}, []int{2, 3, 4, 7, 8}, costs,
 		"Cost declares exactly the steps and bytes that the kernel takes, where blocks have equal lengths"},
-	{"Cancel", false, []world{poll, park, smallest}, []int{2, 3}, cancels,
+	{"Cancel", false, false, []world{poll, park, smallest}, []int{2, 3}, cancels,
 		"a call whose context has ended is refused; a wait that is cancelled or times out ends the call on all ranks, with an error that names the rank that gave up or is missing"},
-	{"Leave", false, append(jittered(poll, park), poll, park, smallest), []int{2, 3, 5}, leaves,
+	{"Leave", false, false, append(jittered(poll, park), poll, park, smallest), []int{2, 3, 5}, leaves,
 		"when a rank aborts, leaves or is cancelled, at whatever step, every other rank returns the right result or an error that names that rank; a broadcast's root keeps its data; and from then on no rank touches their buffers"},
-	{"State", false, []world{poll, park, arena}, []int{2, 4}, state,
+	{"State", false, false, []world{poll, park, arena}, []int{2, 4}, state,
 		"a kernel keeps no state outside of its Call: calls of different groups do not disturb each other, and a call on the buffers of another is a new call"},
-	{"Leaks", false, []world{poll, park, arena}, []int{3}, leaks,
+	{"Leaks", false, false, []world{poll, park, arena}, []int{3}, leaks,
 		"when a group is closed nothing of it is left running"},
-	{"Allocs", false, []world{poll, park, arena}, []int{2}, allocations,
-		"a call of a kind that was made before allocates nothing"},
+	{"Allocs", false, true, []world{poll, park, arena}, []int{2, mostRanks}, allocations,
+		"a call of a kind that was made before allocates nothing, however many ranks make it"},
 }
 
 func checkNamed(name string) *check {

@@ -34,7 +34,7 @@ func costs(s *subject, w world, n int) error {
 				return fmt.Errorf("%v: %w", j, err)
 			}
 			if err := m.compare(); err != nil {
-				return fmt.Errorf("%v: %w%s", j, err, s.costTable(w, j))
+				return g.charted(fmt.Errorf("%v: %w%s", j, err, s.costTable(w, j)))
 			}
 		}
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-var update = flag.Bool("update", false, "write docs/reference/coverage.md")
+var update = flag.Bool("update", false, "write docs/reference/coverage.md and the pictures of docs/guides/writing-an-algorithm.md")
 
 const coverageFile = "../../docs/reference/coverage.md"
 

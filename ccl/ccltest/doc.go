@@ -47,22 +47,41 @@
 //
 //	--- FAIL: TestConformance/broadcast/Messages/poll/ranks=2
 //	    rank 1 of 2: broadcast of float32, 1 elements from root 0: ccl: broadcast by mine,
-//	    call 1, rank 1: send to rank 0: protocol error with rank 0: it ended the call while
-//	    this rank waits to exchange a message with it
+//	    call 1, rank 1: send to rank 0 (Send at mine.go:41): protocol error with rank 0: it
+//	    ended the call while this rank waits to exchange a message with it
 //	      rank 0 has returned from its kernel
-//	      rank 1 waits for rank 0 to take a message
+//	      rank 1 waits for rank 0 to take a message: Send at mine.go:41
 //	    world: poll: goroutines that share memory; each runs its own part
 //	    rule: Messages: every message is received: by the rank it is sent to, ...
 //	    again: go test -run '^TestConformance$/^broadcast$/^Messages$/^poll$/^ranks=2$' example.com/mine
+//	    messages of the call, by rank: step, verb, elements of which buffer
+//	      rank 0
+//	         1  Send            in[0:1] to 1
+//	      rank 1
+//	         1  Recv            out[0:1] from 0
+//	         2  Send            out[0:1] to 0 (NOT RECEIVED)
+//	    picture: the same command with -artifacts draws these messages
 //
 // The name of the test contains the kernel, the check, the world and the number of ranks. A
 // failure begins with the rank that saw it and its call. If messages missed each other, it
-// lists what each rank was doing at that time; for a panic, the lines of the kernel that led
-// to it. Then follow the broken rule and the command that runs exactly this case: inputs
-// and delays are the same in every run. If the case depends on timing it may take several
-// runs, -count=100. If several ranks fail, a rank that panicked or returned an error of its
-// own is named before those that only saw what followed; otherwise the named rank may
-// differ from run to run.
+// lists what each rank was doing at that time, and by which line of the kernel; for a panic,
+// the lines of the kernel that led to it. Then follow the broken rule and the command that
+// runs exactly this case: inputs and delays are the same in every run. If the case depends on
+// timing it may take several runs, -count=100. If several ranks fail, a rank that panicked or
+// returned an error of its own is named before those that only saw what followed; otherwise
+// the named rank may differ from run to run.
+//
+// If a result is wrong, the suite repeats the call with the inputs of one rank at a time, as a
+// sum, and lists where an input is missing, is there twice, or comes from another place:
+//
+//	rank 1 of 3: all_reduce of float32, sum of 1 elements: element 0 is 6368 instead of 28287, ...
+//	inputs, in all_reduce of float32, sum of 6 elements:
+//	  on rank 1, elements 0 to 5: the input of rank 2 is missing
+//
+// Last come the messages of the failed call. Steps are those of ccl.Cost. in, out and scratch
+// are the rank's input, output and scratch memory; a buffer that is both is called in. Long
+// lists are cut. With -artifacts the suite draws these messages as an SVG, the ranks from top
+// to bottom and the steps from left to right, to the file that the failure names.
 //
 // The algorithm is configured under its own name, or as "subject" if ccl.yaml could not
 // have an entry of that name.
@@ -88,9 +107,9 @@
 //
 // The suite does not see:
 //
-//   - What kernels do on more than 16 ranks, with inputs longer than 600 KiB, or with other
-//     extents of a grid than those closest to a square. Parameters bring switching points
-//     closer: see [Params].
+//   - What kernels do with inputs longer than 600 KiB, and, without [Ranks] and [Extents], on
+//     more than 16 ranks, or with other extents of a grid than those closest to a square.
+//     [Params] brings switching points closer.
 //   - Groups of one rank, and calls that move nothing (their Shape's Total is 0): for them
 //     no kernel ever runs.
 //   - Data races that have not yet led to a wrong result: run it with -race as well.
@@ -112,4 +131,5 @@
 // one timeout of 5 seconds. A kernel that waits for something other than its verbs, or
 // never ends, cannot be interrupted: after 10 seconds in which no call ends the suite
 // reports it, with the stacks of the goroutines in the kernel, and continues without it.
+// Equal stacks are shown once, with the number of their goroutines, also those of a leak.
 package ccltest

@@ -10,7 +10,7 @@ import (
 )
 
 // Fuzz makes single calls of a's kernels. The fuzzer chooses the kernel, the world and its
-// delays, 1 to 16 ranks, type, operation, root, counts, and the positions of the buffers.
+// delays, 1 to 16 ranks or those of Ranks and Extents, type, operation, root, counts, and the positions of the buffers.
 // Fuzz checks the rules of Completes, Messages, Supports, Result, Guards, SameBits and Cost;
 // a failure names the broken one. It skips calls that the kernel does not support, and
 // numbers of ranks that the topology does not allow.
@@ -94,7 +94,8 @@ func (in *input) decode(targets []*subject) (s *subject, w world, n int, j *job)
 	if in.delays != 0 {
 		w = jittered(w)[0]
 	}
-	n = 1 + int(in.ranks)%mostRanks
+	z := choose(s.sizes(), in.ranks)
+	s, n = s.at(z), z.ranks
 	t := choose(kinds, in.dtype)
 	g := &group{s: s, ranks: make([]*rank, n)}
 	count := int(in.count) % (1 + w.brief()/t.dtype.Size())
@@ -158,19 +159,19 @@ func (in *input) try(targets []*subject) (broken *check, err error) {
 		j.results = make([][]uint64, n)
 		for r, a := range attempts {
 			if err := a.right(); err != nil {
-				return breaks("Result", fmt.Errorf("rank %d: %w", r, err))
+				return breaks("Result", g.charted(fmt.Errorf("rank %d: %w", r, err)))
 			}
 			if err := a.fences(); err != nil {
-				return breaks("Guards", fmt.Errorf("rank %d: %w", r, err))
+				return breaks("Guards", g.charted(fmt.Errorf("rank %d: %w", r, err)))
 			}
 			_ = a.note()
 		}
 		if err := compare([]*job{j}, []*job{j}); err != nil {
-			return breaks("SameBits", err)
+			return breaks("SameBits", g.charted(err))
 		}
 		if n > 1 && j.shape(g).Total > 0 && j.equalBlocks() && s.declares(w) {
 			if err := m.compare(); err != nil {
-				return breaks("Cost", err)
+				return breaks("Cost", g.charted(err))
 			}
 		}
 		return nil

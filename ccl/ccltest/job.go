@@ -25,6 +25,8 @@ type job struct {
 	shift   int     // elements between the fence and the buffer
 	salt    uint64  // makes the inputs differ from the inputs of other jobs
 	refused bool    // the engine itself refuses the call
+	lone    bool    // all inputs are zero, except those of rank only
+	only    int
 
 	once     sync.Once
 	expected any        // result of an all-reduce, a []T

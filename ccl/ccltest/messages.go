@@ -11,7 +11,7 @@ import (
 // calls makes calls of all kinds, without checking their results, and returns their error.
 // It makes them once for three checks, each of which judges the error by its own rule.
 func (s *subject) calls(w world, n int) error {
-	key := fmt.Sprintf("%s/%d", w.name, n)
+	key := fmt.Sprintf("%s/%d/%dx%d", w.name, n, s.w, s.h)
 	err, made := s.made[key]
 	if made {
 		return err
@@ -19,9 +19,6 @@ func (s *subject) calls(w world, n int) error {
 	err = s.with(w, n, probe{}, func(g *group) error {
 		return g.run(g.some(60, g.jobs()), func(attempt) error { return nil })
 	})
-	if s.made == nil {
-		s.made = make(map[string]error)
-	}
 	s.made[key] = err
 	return err
 }

@@ -121,11 +121,12 @@ func ownSuccessor() *ccl.Kernel {
 // before returns a ring's all-reduce with steps of its own before the ring's.
 func before(do func(c *ccl.Call) error) *ccl.Kernel {
 	k := ringReduceKernel(none)
+	ring := k.Run
 	k.Run = func(c *ccl.Call) error {
 		if err := do(c); err != nil {
 			return err
 		}
-		return ringReduce(none)(c)
+		return ring(c)
 	}
 	return k
 }
@@ -133,7 +134,8 @@ func before(do func(c *ccl.Call) error) *ccl.Kernel {
 // after returns one with steps of its own after the ring's.
 func after(do func(c *ccl.Call, err error) error) *ccl.Kernel {
 	k := ringReduceKernel(none)
-	k.Run = func(c *ccl.Call) error { return do(c, ringReduce(none)(c)) }
+	ring := k.Run
+	k.Run = func(c *ccl.Call) error { return do(c, ring(c)) }
 	return k
 }
 

@@ -111,7 +111,7 @@ func subjectOf(coll ccl.Collective, k *ccl.Kernel) *subject {
 			Name: "test", Doc: "an algorithm of the tests",
 			Kernels: map[ccl.Collective]*ccl.Kernel{coll: k},
 		},
-		coll: coll, timeout: callTimeout, patience: patience, short: true,
+		coll: coll, timeout: callTimeout, patience: patience, short: true, made: make(map[string]error),
 	}
 }
 

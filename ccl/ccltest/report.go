@@ -1,8 +1,12 @@
 package ccltest
 
 import (
+	"cmp"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -13,7 +17,7 @@ import (
 func report(t *testing.T, err error, c *check) {
 	t.Helper()
 	if err != nil {
-		t.Error(failure(err, c, t.Name()))
+		t.Error(failure(err, c, t.Name()) + picture(t, err))
 	}
 }
 
@@ -26,18 +30,52 @@ func failure(err error, c *check, name string) string {
 		text += "\nagain: " + replay(name)
 	}
 	if e, ok := errors.AsType[*evidence](err); ok {
-		text += "\n" + e.text
+		if e.text != "" {
+			text += "\n" + e.text
+		}
+		if e.chart != nil {
+			text += "\n" + e.chart.text()
+		}
 	}
 	return text
 }
 
-// evidence is an error with a text that is too long to precede the rule.
+// pictureFile is the name of the picture among the artifacts of a test.
+const pictureFile = "messages.svg"
+
+// picture draws the messages of a failed call where go test keeps artifacts, and says where that is.
+func picture(t *testing.T, err error) string {
+	e, ok := errors.AsType[*evidence](err)
+	if !ok || e.chart == nil {
+		return ""
+	}
+	if keep := flag.Lookup("test.artifacts"); keep == nil || keep.Value.String() != "true" {
+		return "\npicture: the same command with -artifacts draws these messages"
+	}
+	file := filepath.Join(t.ArtifactDir(), pictureFile)
+	if err := os.WriteFile(file, []byte(e.chart.draw(t.Name())), 0o644); err != nil {
+		return "\npicture: " + err.Error()
+	}
+	return "\npicture: " + file
+}
+
+// evidence is an error with a text that is too long to precede the rule, and with messages.
 type evidence struct {
 	error
-	text string
+	text  string
+	chart *chart // or nil
 }
 
 func (e *evidence) Unwrap() error { return e.error }
+
+// withEvidence adds evidence to err. What err has already stays.
+func withEvidence(err error, text string, c *chart) error {
+	if e, ok := errors.AsType[*evidence](err); ok {
+		text = cmp.Or(e.text, text)
+		c = cmp.Or(e.chart, c)
+	}
+	return &evidence{err, text, c}
+}
 
 // replay returns the command that runs only the test called name, from any directory of its
 // module, with the flags on which the suite's choice of cases depends.

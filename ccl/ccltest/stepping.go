@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/ccl/internal/verbs"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -33,6 +34,8 @@ func (s *stepper) start(a activity, peer int) {
 func (s *stepper) succeed(err error) {
 	if err == nil {
 		s.trace.set(computing, 0)
+	} else {
+		s.trace.fail()
 	}
 }
 
@@ -51,6 +54,9 @@ func (s *stepping) Enter(e *transport.Arrival) (transport.Role, error) {
 	s.start(entering, 0)
 	role, err := s.Endpoint.Enter(e)
 	s.succeed(err)
+	if err == nil {
+		s.trace.clear()
+	}
 	s.step()
 	return role, err
 }
@@ -74,6 +80,9 @@ func (s *stepping) Payload(rank, n int) []byte {
 	s.step()
 	return s.Endpoint.Payload(rank, n)
 }
+
+// Transfer makes the endpoint a verbs.Observer.
+func (s *stepping) Transfer(t verbs.Transfer) { s.trace.add(t) }
 
 func (s *stepping) Put(to int, m *transport.Message) (n int, err error) {
 	s.start(sending, to)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ type subject struct {
 	params      string // fields for ccl.yaml
 	rankOrdered bool
 	topology    topology.Kind
+	more        []size           // of groups, by options
+	w, h        int              // extents; 0: as close to a square as possible
 	timeout     time.Duration    // of calls
 	patience    time.Duration    // with groups
 	short       bool             // fewer cases
@@ -29,11 +32,40 @@ func newSubject(a *ccl.Algorithm, opts []Option) *subject {
 	s := &subject{algorithm: a, timeout: callTimeout, patience: patience, short: testing.Short() || raceEnabled}
 	for _, o := range opts {
 		s.rankOrdered = s.rankOrdered || o.rankOrdered
+		s.more = append(s.more, o.sizes...)
 		if o.params != "" {
 			s.params = o.params
 		}
 	}
 	return s
+}
+
+// at returns s in groups with the extents of z.
+func (s subject) at(z size) *subject {
+	s.w, s.h = z.w, z.h
+	return &s
+}
+
+// moreSizes returns the sizes of groups by options that the topology has.
+func (s *subject) moreSizes() []size {
+	return slices.DeleteFunc(slices.Clone(s.more), func(z size) bool { return z.w > 0 && s.topology == topology.Ring1D })
+}
+
+// validateSizes checks the options Ranks and Extents.
+func (s *subject) validateSizes() error {
+	grids := slices.ContainsFunc(s.algorithm.Topologies, func(k topology.Kind) bool { return k != topology.Ring1D })
+	for _, z := range s.more {
+		switch {
+		case z.w == 0 && z.h == 0 && (z.ranks < 2 || z.ranks > config.MaxRanks):
+			return fmt.Errorf("the option Ranks has %d; from 2 to %d are allowed", z.ranks, config.MaxRanks)
+		case z.w == 0 && z.h == 0:
+		case z.w < 1 || z.h < 1 || z.w > config.MaxRanks || z.h > config.MaxRanks || z.ranks < 2 || z.ranks > config.MaxRanks:
+			return fmt.Errorf("the option Extents has %d and %d; both must be positive, and their product from 2 to %d", z.w, z.h, config.MaxRanks)
+		case !grids:
+			return errors.New("the option Extents is for algorithms whose Topologies have extents")
+		}
+	}
+	return nil
 }
 
 func (s subject) of(kind topology.Kind) *subject {
@@ -47,7 +79,7 @@ func (s *subject) kernels() []*subject {
 	for _, coll := range ccl.Collectives() {
 		if s.algorithm.Kernels[coll] != nil {
 			one := *s
-			one.coll = coll
+			one.coll, one.made = coll, make(map[string]error)
 			all = append(all, &one)
 		}
 	}
@@ -59,6 +91,9 @@ func (s *subject) kernel() *ccl.Kernel { return s.algorithm.Kernels[s.coll] }
 // validate checks the algorithm's declarations without running it.
 func (s *subject) validate() error {
 	if err := s.algorithm.Validate(); err != nil {
+		return err
+	}
+	if err := s.validateSizes(); err != nil {
 		return err
 	}
 	if p := s.algorithm.Params; p != nil && p() == p() {
@@ -75,17 +110,26 @@ func (s *subject) validate() error {
 // validateKernel looks for a call that the kernel supports, without making the call.
 func (s *subject) validateKernel() error {
 	var none error
-	for n := 2; n <= mostRanks; n++ {
-		settings, err := s.settings(n, nil)
+	for _, z := range s.sizes()[1:] {
+		settings, err := s.at(z).settings(z.ranks, nil)
 		if err != nil {
 			return err
 		}
-		g := &group{s: s, settings: settings, ranks: make([]*rank, n)}
+		g := &group{s: s, settings: settings, ranks: make([]*rank, z.ranks)}
 		if _, none = g.supported(g.jobs()); none == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("on 2 to %d ranks it supports no call of the suite: %w", mostRanks, errors.Unwrap(none))
+	return fmt.Errorf("on 2 to %d ranks it supports no call of the suite (the option Ranks adds others): %w", mostRanks, errors.Unwrap(none))
+}
+
+// sizes returns all sizes of groups, from one rank on.
+func (s *subject) sizes() []size {
+	var all []size
+	for n := range mostRanks {
+		all = append(all, size{ranks: n + 1})
+	}
+	return append(all, s.moreSizes()...)
 }
 
 // settings returns the configuration of a group of n ranks in which the kernel, with run in
@@ -104,11 +148,15 @@ func (s *subject) settings(n int, run func(*ccl.Call) error) (*config.Settings, 
 	}
 	extents := ""
 	if s.topology != topology.Ring1D {
-		h := int(math.Sqrt(float64(n))) // as close to a square as n allows
-		for n%h != 0 {
-			h--
+		w, h := s.w, s.h
+		if w == 0 {
+			h = int(math.Sqrt(float64(n))) // as close to a square as n allows
+			for n%h != 0 {
+				h--
+			}
+			w = n / h
 		}
-		extents = fmt.Sprintf(", count: %d, w: %d, h: %d", n, n/h, h)
+		extents = fmt.Sprintf(", count: %d, w: %d, h: %d", n, w, h)
 	}
 	text := fmt.Sprintf(`version: 1
 defaults: {algorithm: %q, timeout: %v}

@@ -77,7 +77,7 @@ func TestHangText(t *testing.T) {
 		!strings.Contains(before, "rank 1 is in its kernel, outside of verbs") {
 		t.Errorf("before the stacks there is\n%s", before)
 	}
-	if strings.Count(after, "goroutine ") != 1 || !strings.Contains(after, "mutants_messages_test.go:") || strings.Contains(after, "(*group).each") {
+	if strings.Count(after, "1 goroutine, chan receive:") != 1 || !strings.Contains(after, "mutants_messages_test.go:") || strings.Contains(after, "(*group).each") {
 		t.Errorf("the stacks are\n%s", after)
 	}
 }

@@ -3,7 +3,10 @@ package ccltest
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
+
+	"github.com/goccl/goccl/ccl/internal/verbs"
 )
 
 // activity is what a rank is doing.
@@ -30,8 +33,15 @@ var activities = [...]string{
 	ended:     "has returned from its kernel",
 }
 
-// trace is a rank's last activity. It does not change after a verb has failed.
-type trace struct{ word atomic.Uint64 }
+// trace is a rank's last activity, which does not change after a verb has failed, and the transfers
+// of its last call.
+type trace struct {
+	word   atomic.Uint64
+	failed atomic.Pointer[verbs.Place] // the verb that failed
+
+	mu        sync.Mutex
+	transfers []verbs.Transfer
+}
 
 func (t *trace) set(a activity, peer int) { t.word.Store(uint64(a)<<32 | uint64(peer)) }
 
@@ -45,7 +55,36 @@ func (t *trace) verb() bool {
 
 func (t *trace) String() string {
 	peer := fmt.Sprint(uint32(t.word.Load()))
-	return strings.Replace(activities[t.activity()], "PEER", peer, 1)
+	text := strings.Replace(activities[t.activity()], "PEER", peer, 1)
+	if place := t.failed.Load(); place != nil && t.verb() {
+		text += ": " + place.String()
+	}
+	return text
+}
+
+// fail records the verb of a failed wait.
+func (t *trace) fail() {
+	if place := verbs.Caller(); t.verb() && place.Verb != "" {
+		t.failed.Store(&place)
+	}
+}
+
+// mostTransfers is the number of a call's transfers that a rank remembers, the first ones.
+const mostTransfers = 4096
+
+func (t *trace) add(x verbs.Transfer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.transfers) < mostTransfers {
+		t.transfers = append(t.transfers, x)
+	}
+}
+
+// clear forgets the transfers when the next call begins.
+func (t *trace) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.transfers = t.transfers[:0]
 }
 
 // traces lists the last activity of each rank.

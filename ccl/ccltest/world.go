@@ -94,14 +94,21 @@ type probe struct {
 // errHangs is the error of a group that makes no progress outside of a call's waits.
 var errHangs = errors.New("no call has ended")
 
-// with connects n ranks in world w, calls play with them, and closes them.
+// with connects n ranks in world w, calls play with them, and closes them. It adds to the error of a
+// wrong result what became of the inputs.
 func (s *subject) with(w world, n int, p probe, play func(g *group) error) error {
 	g, err := s.connect(w, n, p)
 	if err != nil {
 		return err
 	}
-	defer g.close()
-	return play(g)
+	err = func() error {
+		defer g.close()
+		return play(g)
+	}()
+	if wrong, ok := errors.AsType[*wrongResult](err); ok && p.step == nil {
+		return fmt.Errorf("%w%s", err, s.inputsText(w, n, p.seed, wrong))
+	}
+	return err
 }
 
 func (s *subject) connect(w world, n int, p probe) (*group, error) {
@@ -178,18 +185,28 @@ func (g *group) close() {
 }
 
 // each runs script on all ranks concurrently, and returns the error nearest to the cause,
-// the first of several. A rank that fails its script aborts the group, so that the others
-// end too.
+// the first of several, with the messages of the call. A rank that fails its script aborts the
+// group, so that the others end too.
 func (g *group) each(script func(r *rank) error) error {
+	return g.charted(g.onAll(script))
+}
+
+// charted adds to an error the messages of the last call: not if the call was refused, which sends
+// none, nor if a kernel failed by itself, which says why and at which line.
+func (g *group) charted(err error) error {
+	if err == nil || blame(err) == "Supports" || g.culprit.Load() != nil {
+		return err
+	}
+	return withEvidence(err, "", g.chart())
+}
+
+func (g *group) onAll(script func(r *rank) error) error {
 	outcomes := make(chan error, len(g.ranks))
 	for _, r := range g.ranks {
 		go func() {
 			err := protected(script, r)
 			if err != nil {
 				err = fmt.Errorf("rank %d of %d: %w", r.me, r.n, err)
-			}
-			if astray(err) {
-				err = fmt.Errorf("%w%s", err, g.traces())
 			}
 			outcomes <- withFrames(err)
 		}()
@@ -216,13 +233,16 @@ func (g *group) each(script func(r *rank) error) error {
 				seen = now
 				continue
 			}
-			hung := &evidence{fmt.Errorf("%w for %v", errHangs, g.s.patience), kernelStacks()}
+			hung := withEvidence(fmt.Errorf("%w for %v", errHangs, g.s.patience), kernelStacks(), nil)
 			g.abandon(hung)
 			if result != nil {
-				return fmt.Errorf("%w\nand then %w", result, hung)
+				return fmt.Errorf("%w\nand then %w%s", result, hung, g.traces())
 			}
 			return fmt.Errorf("%w%s", hung, g.traces())
 		}
+	}
+	if astray(result) { // by now the verbs of the other ranks have failed too, and are known
+		result = fmt.Errorf("%w%s", result, g.traces())
 	}
 	if c := g.culprit.Load(); c != nil && weight(result) < ownFault {
 		result = withFrames(fmt.Errorf("rank %d of %d: %w\nand then %v", c.rank, len(g.ranks), c.err, result))

@@ -22,6 +22,22 @@ const None = -1
 type Transfer struct {
 	To, From       int // None if it does not send, or not receive
 	Sent, Received Part
+	Reduces        bool // what it receives is reduced
+}
+
+// Verb returns the name of the method of ccl.Call.
+func (t *Transfer) Verb() string {
+	name := ""
+	if t.To != None {
+		name = "Send"
+	}
+	if t.From != None {
+		name += "Recv"
+	}
+	if t.Reduces {
+		name += "Reduce"
+	}
+	return name
 }
 
 // Part is consecutive elements of one of a rank's buffers.
@@ -29,6 +45,9 @@ type Part struct {
 	Buffer string // "in", "out", "scratch", or "memory" of another kind
 	Lo, Hi int
 }
+
+// Len returns the number of elements.
+func (p Part) Len() int { return p.Hi - p.Lo }
 
 func (p Part) String() string { return fmt.Sprintf("%s[%d:%d]", p.Buffer, p.Lo, p.Hi) }
 
