@@ -302,7 +302,7 @@ func (c *Call) lost(verb string, peer int, err error) error {
 }
 
 // errEnded is the error of verbs between two runs of kernels.
-var errEnded = errors.New("Run has returned; a kernel must not keep its Call")
+var errEnded = errors.New("the kernel has returned from Run, after which its Call is not valid")
 
 // stopped is the error of a verb with these peers after the call's first error.
 func (c *Call) stopped(to, from int) error {

@@ -212,7 +212,7 @@ func TestCallEndsWithRun(t *testing.T) {
 		"Reduce": func(c *ccl.Call) error { return c.Reduce(c.Out(), c.Out(), c.Out()) },
 		"View":   func(c *ccl.Call) error { return c.View(func(*ccl.View) error { return nil }) },
 	} {
-		require.Regexp(t, name+` at engine_kernel_test\.go:\d+.*: Run has returned; a kernel must not keep its Call$`, verb(kept[0]).Error())
+		require.Regexp(t, name+` at engine_kernel_test\.go:\d+.*: the kernel has returned from Run, after which its Call is not valid$`, verb(kept[0]).Error())
 	}
 }
 
