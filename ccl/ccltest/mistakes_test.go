@@ -87,9 +87,6 @@ func TestMistakes(t *testing.T) {
 				`  on rank 2, elements 0 to 2: the input of rank 1 comes from 3 elements further on\n` +
 				`  on rank 2, elements 3 to 5: the input of rank 1 comes from 3 elements before\n`,
 		}},
-		{"results that are reduced again", ccl.CollAllReduce, viewReduceKernel(allParts), []string{
-			`is there twice, the input of rank \d is there more than twice\n`,
-		}},
 		{"a wrong root", ccl.CollBroadcast, chainKernel(rootZero), []string{
 			`elements 0 to 5: the input of rank 1 is missing, what memory held before the call is there\n`,
 		}},
