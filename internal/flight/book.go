@@ -175,11 +175,15 @@ func (l *Lane) Inside() { publish(&l.memory.records[l.slot], l.next[headWord]+(i
 
 // End records the end of the call of the last Begin.
 func (l *Lane) End(ok bool) {
-	r := &l.memory.records[l.slot]
 	if l.next[begunWord] != 0 {
-		atomic.StoreUint64(&r[endedWord], uint64(nanotime()))
+		l.recordTime()
 	}
-	publish(r, ended(l.next[headWord], ok))
+	publish(&l.memory.records[l.slot], ended(l.next[headWord], ok))
+}
+
+//go:noinline
+func (l *Lane) recordTime() {
+	atomic.StoreUint64(&l.memory.records[l.slot][endedWord], uint64(nanotime()))
 }
 
 // ended returns the head of a record whose call or message has ended.
