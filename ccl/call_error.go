@@ -161,7 +161,7 @@ var (
 	packagePath  = reflect.TypeFor[Communicator]().PkgPath()
 	modulePath   = strings.TrimSuffix(packagePath, "ccl")
 	stepFunction = packagePath + ".(*Communicator).step"
-	libraryRooms = []string{"algorithms", "ccl", "dist", "half", "internal", "partition", "primitive", "topology", "transport"}
+	libraryRooms = []string{"algorithms", "ccl", "ddp", "dist", "half", "internal", "partition", "primitive", "topology", "transport"}
 )
 
 // isProgram reports whether a function belongs neither to goccl nor to the Go runtime.

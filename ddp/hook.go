@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
@@ -32,6 +33,9 @@ func (r *requests) of(op ccl.Op, make func() *ccl.Request) *ccl.Request {
 	return *at
 }
 
+// label names the calls of a bucket.
+func (b *Bucket[T]) label() ccl.CallOption { return ccl.WithLabel(fmt.Sprint("bucket ", b.Index)) }
+
 // mean is the hook of a Reducer without one.
 type mean[T Float] struct{}
 
@@ -42,7 +46,7 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 		b.State = calls
 	}
 	return calls.of(b.Op, func() *ccl.Request {
-		return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op)
+		return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op, b.label())
 	}).Start(context.Background())
 }
 
@@ -82,7 +86,7 @@ func (h compressed[H]) Start(b *Bucket[float32]) *ccl.Work {
 		s.gradients[i] = h.round(x)
 	}
 	return s.of(b.Op, func() *ccl.Request {
-		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, b.Op)
+		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, b.Op, b.label())
 	}).Start(context.Background())
 }
 

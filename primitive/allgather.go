@@ -156,10 +156,10 @@ func (l *line[T]) gather(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[
 		l.counts[r] = rest * g.dims(r)[l.dim]
 	}
 	if l.outermost(y) {
-		return y, ccl.AllGatherV(ctx, g.comm, l.input.packed(x), y.Data(), l.counts, nil)
+		return y, ccl.AllGatherV(ctx, g.comm, l.input.packed(x), y.Data(), l.counts, nil, g.label)
 	}
 	all := l.output.take(rest * whole)
-	if err := ccl.AllGatherV(ctx, g.comm, l.input.packed(x), all, l.counts, nil); err != nil {
+	if err := ccl.AllGatherV(ctx, g.comm, l.input.packed(x), all, l.counts, nil, g.label); err != nil {
 		return nil, err
 	}
 	l.eachPart(y, all, whole, (*Tensor[T]).copyOf)
@@ -226,7 +226,7 @@ func (l *line[T]) scatter(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor
 		l.eachPart(x, from, whole, (*Tensor[T]).copyTo)
 	}
 	to := l.output.place(y)
-	if err := ccl.ReduceScatterV(ctx, g.comm, from, to, ccl.Sum, l.counts); err != nil {
+	if err := ccl.ReduceScatterV(ctx, g.comm, from, to, ccl.Sum, l.counts, g.label); err != nil {
 		return nil, err
 	}
 	unpack(y, to)

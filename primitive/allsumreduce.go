@@ -59,7 +59,7 @@ func (o *AllSumReduce[T]) sum(ctx context.Context, c call, y, x *Tensor[T]) (*Te
 		return y, nil
 	}
 	to := o.output.place(y)
-	if err := ccl.AllReduce(ctx, o.group.comm, o.input.packed(x), to, ccl.Sum); err != nil {
+	if err := ccl.AllReduce(ctx, o.group.comm, o.input.packed(x), to, ccl.Sum, o.group.label); err != nil {
 		return nil, err
 	}
 	unpack(y, to)

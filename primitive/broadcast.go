@@ -102,7 +102,7 @@ func newStars[T Number](ctx context.Context, k kind, root, leaf *partition.Parti
 		if root == leaf {
 			first[0] = 0
 		}
-		failed = errors.Join(failed, ccl.Broadcast(ctx, g.comm, first, 0))
+		failed = errors.Join(failed, ccl.Broadcast(ctx, g.comm, first, 0, g.label))
 		g.firstLeaf = first[0]
 		s.inOrder = append(s.inOrder, g)
 	}
@@ -156,10 +156,10 @@ func (s *stars[T]) spreadIn(ctx context.Context, g star, c call, y, x *Tensor[T]
 		if g.team == s.leaf {
 			y.copy(x)
 		}
-		return y, ccl.Broadcast(ctx, g.comm, s.input.packed(x), 0)
+		return y, ccl.Broadcast(ctx, g.comm, s.input.packed(x), 0, g.label)
 	}
 	to := s.output.place(y)
-	if err := ccl.Broadcast(ctx, g.comm, to, 0); err != nil {
+	if err := ccl.Broadcast(ctx, g.comm, to, 0, g.label); err != nil {
 		return nil, err
 	}
 	unpack(y, to)
@@ -209,7 +209,7 @@ func (s *stars[T]) collectIn(ctx context.Context, g star, c call, x, y *Tensor[T
 	case g.volume(first) == 0:
 		return x, nil
 	case g.team != s.root:
-		return x, ccl.Reduce(ctx, g.comm, s.input.packed(y), nil, ccl.Sum, 0)
+		return x, ccl.Reduce(ctx, g.comm, s.input.packed(y), nil, ccl.Sum, 0, g.label)
 	}
 	to := s.output.place(x)
 	from := to
@@ -218,7 +218,7 @@ func (s *stars[T]) collectIn(ctx context.Context, g star, c call, x, y *Tensor[T
 	} else {
 		clear(to) // the root has nothing to add
 	}
-	if err := ccl.Reduce(ctx, g.comm, from, to, ccl.Sum, 0); err != nil {
+	if err := ccl.Reduce(ctx, g.comm, from, to, ccl.Sum, 0, g.label); err != nil {
 		return nil, err
 	}
 	unpack(x, to)

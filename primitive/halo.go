@@ -244,7 +244,7 @@ func (o *HaloExchange[T]) exchangeWith(ctx context.Context, c call, t *Tensor[T]
 	}
 	out := o.sent.packed(send)
 	in := o.received.take(recv.Len())
-	if err := swap(ctx, o.own.comm, out, in, peer, d); err != nil {
+	if err := swap(ctx, o.own, out, in, peer, d); err != nil {
 		o.own.comm.Abort(err) // a message fails on its own: other workers would wait for this one
 		return err
 	}
@@ -258,14 +258,14 @@ func (o *HaloExchange[T]) exchangeWith(ctx context.Context, c call, t *Tensor[T]
 }
 
 // swap exchanges messages with a peer; those without elements are not sent.
-func swap[T Number](ctx context.Context, c *ccl.Communicator, out, in []T, peer, tag int) (err error) {
+func swap[T Number](ctx context.Context, g *team, out, in []T, peer, tag int) (err error) {
 	switch {
 	case len(out) > 0 && len(in) > 0:
-		_, err = ccl.SendRecv(ctx, c, out, peer, in, peer, tag)
+		_, err = ccl.SendRecv(ctx, g.comm, out, peer, in, peer, tag, g.label)
 	case len(out) > 0:
-		err = ccl.Send(ctx, c, out, peer, tag)
+		err = ccl.Send(ctx, g.comm, out, peer, tag, g.label)
 	case len(in) > 0:
-		_, err = ccl.Recv(ctx, c, in, peer, tag)
+		_, err = ccl.Recv(ctx, g.comm, in, peer, tag, g.label)
 	}
 	return err
 }

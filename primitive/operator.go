@@ -26,10 +26,11 @@ type Operator[T Number] interface {
 // team is a group of workers that an operator moves data in.
 type team struct {
 	*partition.Partition
-	kind kind
-	comm *ccl.Communicator
-	mine [headerWords]int
-	all  []int
+	kind  kind
+	comm  *ccl.Communicator
+	label ccl.CallOption // of the operator's calls
+	mine  [headerWords]int
+	all   []int
 }
 
 // newTeam returns nil on an inactive worker. dim is the dimension of tensors that the operator works
@@ -38,7 +39,7 @@ func newTeam(p *partition.Partition, k kind, dim int) *team {
 	if !p.Active() {
 		return nil
 	}
-	g := &team{Partition: p, kind: k, comm: p.Communicator(), all: make([]int, headerWords*p.Size())}
+	g := &team{Partition: p, kind: k, comm: p.Communicator(), label: ccl.WithLabel(k.String()), all: make([]int, headerWords*p.Size())}
 	g.mine[operatorAt] = int(k) | dim<<8
 	return g
 }
@@ -101,7 +102,7 @@ func meet[T Number](ctx context.Context, g *team, c call, x *Tensor[T], part boo
 		g.mine[dimsAt] = len(x.shape)
 		copy(g.mine[shapeAt:], x.shape)
 	}
-	if err := ccl.AllGather(ctx, g.comm, g.mine[:], g.all); err != nil {
+	if err := ccl.AllGather(ctx, g.comm, g.mine[:], g.all, g.label); err != nil {
 		return err
 	}
 	if err := g.same("operator", operatorAt, func(w int) string {

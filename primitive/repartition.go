@@ -154,12 +154,12 @@ func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T
 		}
 	}
 	if data := y.Data(); data != nil && p.places != nil {
-		if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, data, p.recvCounts, p.places); err != nil {
+		if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, data, p.recvCounts, p.places, g.label); err != nil {
 			return nil, err
 		}
 	} else {
 		received := o.received.take(p.recvTotal)
-		if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, received, p.recvCounts, nil); err != nil {
+		if err := ccl.AllToAllV(ctx, g.comm, sent, p.sendCounts, nil, received, p.recvCounts, nil, g.label); err != nil {
 			return nil, err
 		}
 		at = 0

@@ -127,7 +127,7 @@ const library = "github.com/goccl/goccl/"
 
 // libraryRooms are the directories of goccl that programs import. Its commands, examples and tests are
 // programs.
-var libraryRooms = []string{"algorithms", "ccl", "dist", "half", "internal", "partition", "primitive", "topology", "transport"}
+var libraryRooms = []string{"algorithms", "ccl", "ddp", "dist", "half", "internal", "partition", "primitive", "topology", "transport"}
 
 // standardLibrary are the first elements of the import paths of the standard library, and of what
 // its functions are called in stacks. Files do not tell: programs built with -trimpath have no GOROOT.
