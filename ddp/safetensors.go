@@ -119,7 +119,7 @@ func readFile[T Float](path string, tensors []Parameter[T]) (read [][]T, state [
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
