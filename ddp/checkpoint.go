@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,11 +15,11 @@ import (
 )
 
 // CheckpointError says why a checkpoint could not be written or was refused. All ranks get it; on rank 0 it
-// wraps the cause, such as fs.ErrNotExist.
+// wraps the cause; errors.Is finds fs.ErrNotExist on all.
 type CheckpointError struct {
 	Path   string
 	Reason string
-	Err    error // on rank 0; nil if the file's contents are wrong
+	Err    error // on rank 0, and fs.ErrNotExist on all
 }
 
 func (e *CheckpointError) Error() string {
@@ -35,6 +36,9 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // The file has the safetensors format, which torch reads as well; its metadata has the version, a checksum
 // and state.
 func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...Parameter[T]) error {
+	if err := r.outsideJoin("save"); err != nil {
+		return err
+	}
 	var failed *CheckpointError
 	if r.comm.Rank() == 0 {
 		tensors := r.tensors(more)
@@ -51,9 +55,12 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 
 // Load reads a checkpoint that Save wrote with the same parameters, buffers and more tensors, and gives its
 // contents to all ranks. state is a pointer to what was saved, or nil. All ranks call Load; rank 0 reads the
-// file. A file that is torn, foreign, of another version or of another model is a *CheckpointError, and
-// changes nothing.
+// file, and all pass tensors of the same names and lengths. A file that is torn, foreign, of another
+// version or of another model is a *CheckpointError, and changes no tensor.
 func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...Parameter[T]) error {
+	if err := r.outsideJoin("load"); err != nil {
+		return err
+	}
 	tensors := r.tensors(more)
 	var read [][]T
 	var failed *CheckpointError
@@ -89,32 +96,49 @@ func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...P
 	return nil
 }
 
+// outsideJoin returns an error within Join, where ranks that are done make steps only.
+func (r *Reducer[T]) outsideJoin(operation string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.joining {
+		return &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a checkpoint within Join: call it before or after, with all ranks"}
+	}
+	return nil
+}
+
 // tensors returns what a checkpoint contains.
 func (r *Reducer[T]) tensors(more []Parameter[T]) []Parameter[T] {
 	all := slices.Clone(r.params)
 	for i, b := range r.opts.Buffers {
-		all = append(all, Parameter[T]{Name: fmt.Sprintf("buffer.%d", i), Data: b})
+		all = append(all, Parameter[T]{Name: fmt.Sprint(bufferPrefix, i), Data: b})
 	}
 	return append(all, more...)
 }
+
+// bufferPrefix begins the names of buffers.
+const bufferPrefix = "buffer."
 
 // outcome tells all ranks rank 0's error, or its text.
 func (r *Reducer[T]) outcome(ctx context.Context, path string, failed *CheckpointError, text *[]byte) error {
 	type told struct {
 		Failed bool
+		Absent bool // there is no such file
 		Reason string
 		Text   []byte
 	}
 	t := told{Text: *text}
 	if failed != nil {
-		t = told{Failed: true, Reason: failed.Reason}
+		t = told{Failed: true, Absent: errors.Is(failed, fs.ErrNotExist), Reason: failed.Reason}
 	}
-	if err := dist.BroadcastObject(&t, 0, dist.WithGroup(r.group), dist.WithContext(ctx)); err != nil {
+	// Without a timeout: rank 0 may read or write for long.
+	if err := dist.BroadcastObject(&t, r.comm.GlobalRank(0), dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithCallTimeout(-1)); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	switch {
 	case failed != nil:
 		return failed
+	case t.Absent:
+		return &CheckpointError{Path: path, Reason: t.Reason, Err: fs.ErrNotExist}
 	case t.Failed:
 		return &CheckpointError{Path: path, Reason: t.Reason}
 	}

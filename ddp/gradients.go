@@ -8,8 +8,8 @@ import (
 
 // ClipGradNorm scales all gradients so that their norm, as of one vector, is at most limit
 // (clip_grad_norm_ of torch), and returns the norm before. It is called after Wait, when gradients are equal
-// on all ranks, and needs no communication; the result is equal on all ranks. If the norm is not finite the
-// gradients become NaN.
+// on all ranks, and needs no communication; the result is equal on all ranks. If the norm is not finite,
+// finite gradients become 0 or NaN, as in torch.
 func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64) {
 	for i := range r.params {
 		norm += squares(r.Grad(i))

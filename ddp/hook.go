@@ -8,13 +8,16 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// Hook reduces buckets. All ranks have the same. Its methods are called by one goroutine at a time.
+// Hook reduces buckets. All ranks have the same. Its methods are called by one goroutine at a time, and must
+// not call the Reducer. After the first step buckets are made anew, in another order and without State, unless
+// gradients lie in buckets or FindUnused is set.
 type Hook[T Float] interface {
 	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called for all
-	// buckets in their order.
+	// buckets in their order. The Work is not nil.
 	Start(b *Bucket[T]) *ccl.Work
 
-	// Finish is called when that Work has ended without an error. It leaves the result in b.Gradients.
+	// Finish is called when that Work has ended without an error. It leaves the result in b.Gradients. An
+	// error fails the step on all ranks.
 	Finish(b *Bucket[T]) error
 }
 
@@ -53,7 +56,8 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 func (mean[T]) Finish(*Bucket[T]) error { return nil }
 
 // Float16 returns the hook that reduces gradients as float16, half the bytes (fp16_compress_hook of torch).
-// The mean has the precision of float16; values above 65504 become infinite.
+// Gradients are divided by the number of ranks before they are sent, except within Join. The mean has the
+// precision of float16; sums above 65504 become infinite.
 func Float16() Hook[float32] {
 	return compressed[half.Float16]{half.NewFloat16, half.Float16.Float32}
 }
@@ -82,11 +86,15 @@ func (h compressed[H]) Start(b *Bucket[float32]) *ccl.Work {
 		s = &shortened[H]{gradients: make([]H, len(b.Gradients))}
 		b.State = s
 	}
-	for i, x := range b.Gradients {
-		s.gradients[i] = h.round(x)
+	share := float32(1)
+	if b.Op == ccl.Avg {
+		share = 1 / float32(b.Comm.Size())
 	}
-	return s.of(b.Op, func() *ccl.Request {
-		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, b.Op, b.label())
+	for i, x := range b.Gradients {
+		s.gradients[i] = h.round(x * share)
+	}
+	return s.of(ccl.Sum, func() *ccl.Request {
+		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, ccl.Sum, b.label())
 	}).Start(context.Background())
 }
 

@@ -13,8 +13,8 @@ import (
 // ranks get the parameters and buffers of the lowest of those that trained longest.
 //
 // All ranks call Join. If train fails, Join returns its error, and the other ranks fail as well: they get
-// *ccl.AbortedError with its text. Calls of train's own that need all ranks would wait for ever; only those
-// of the Reducer are made by the ranks that are done.
+// *ccl.AbortedError with its text. The ranks that are done make the steps of the Reducer, Ready and Wait, and
+// nothing else: other calls that need all ranks wait for them in vain, and Save and Load are refused.
 func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
 	r.setJoining(true)
 	defer r.setJoining(false)

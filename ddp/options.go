@@ -2,7 +2,8 @@ package ddp
 
 import "log/slog"
 
-// Options are the choices of a Reducer; the zero value has torch's defaults. They are the same on all ranks.
+// Options are the choices of a Reducer; the zero value has torch's defaults, except that buffers are
+// broadcast by New only. They are the same on all ranks.
 type Options[T Float] struct {
 	// BucketBytes is the size at which a bucket ends; 0: 25 MiB. FirstBucketBytes is that of the first, which
 	// is small so that communication starts early; 0: 1 MiB.
@@ -13,7 +14,8 @@ type Options[T Float] struct {
 	FindUnused bool
 
 	// StaticGraph says that all steps have the same parameters ready as the first, which is like one with
-	// FindUnused. A step that differs is an *UnreadyError.
+	// FindUnused. A parameter that is missing in a later step is an *UnreadyError on all ranks, one that is ready
+	// beyond them an error of this rank's Wait.
 	StaticGraph bool
 
 	// Buffers are state besides parameters, such as running means. New copies rank 0's to all ranks, and with

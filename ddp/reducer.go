@@ -38,12 +38,14 @@ type Reducer[T Float] struct {
 	next    int       // bucket to start
 	ready   []bool
 	order   []uint32 // in which parameters were ready
+	touched []bool   // ready within NoSync since the last step
 	used    []uint8  // by any rank in this step
 	usedOf  *ccl.Request
-	fixed   bool   // StaticGraph: after the first step
-	idle    []bool // then: never ready on this rank
-	still   []bool // then: never ready on any rank
-	wrong   error  // of this rank in this step
+	usedNow *ccl.Work // of usedOf in this step
+	fixed   bool      // StaticGraph: after the first step
+	idle    []bool    // then: never ready on this rank
+	still   []bool    // then: never ready on any rank
+	wrong   error     // of this rank in this step
 }
 
 // New makes a Reducer of the ranks of a group; nil is the default group. It is collective: all ranks pass the
@@ -96,6 +98,7 @@ func (r *Reducer[T]) prepare(ctx context.Context) error {
 		return err
 	}
 	r.ready = make([]bool, len(r.params))
+	r.touched = make([]bool, len(r.params))
 	r.used = make([]uint8, len(r.params))
 	r.active = make([]uint8, r.comm.Size())
 	r.idle, r.still = make([]bool, len(r.params)), make([]bool, len(r.params))
@@ -153,11 +156,12 @@ func (r *Reducer[T]) slot(parameter int) []T {
 func (r *Reducer[T]) Ready(parameter int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.quiet {
-		return
-	}
 	if parameter < 0 || parameter >= len(r.params) {
 		r.mistake("parameter %d was ready, and there are %d", parameter, len(r.params))
+		return
+	}
+	if r.quiet {
+		r.touched[parameter] = true
 		return
 	}
 	r.begin()
@@ -169,6 +173,11 @@ func (r *Reducer[T]) Ready(parameter int) {
 		r.mistake("parameter %q %s", r.params[parameter].Name, why)
 		return
 	}
+	r.bring(parameter)
+}
+
+// bring puts this rank's gradient of a parameter in its bucket.
+func (r *Reducer[T]) bring(parameter int) {
 	r.used[parameter] = 1
 	r.order = append(r.order, uint32(parameter))
 	if !r.views {
@@ -213,8 +222,9 @@ func (r *Reducer[T]) complete(parameter int) {
 }
 
 // Wait ends the step: it waits until all gradients are the mean over all ranks. If some gradient is not ready
-// and need be, all ranks fail: this one with *UnreadyError, the others with *ccl.MismatchError. If Wait fails
-// the gradients are undefined.
+// and need be, all ranks fail: this one with *UnreadyError, the others with *ccl.MismatchError. If Wait fails,
+// also because ctx ends, the gradients are undefined, the Reducer's group has failed, and all ranks make a new
+// Reducer or end. The exception is a mistake in Ready, which fails on the rank that made it alone.
 func (r *Reducer[T]) Wait(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,16 +233,33 @@ func (r *Reducer[T]) Wait(ctx context.Context) error {
 	}
 	r.begin()
 	err := r.finish(ctx)
+	if err != nil {
+		r.stop(err)
+	}
 	clear(r.ready)
+	clear(r.touched)
 	for _, b := range r.buckets {
-		if err != nil && b.work != nil {
-			_ = b.work.Wait(ctx) // which ends as well: the bucket can be used again
-		}
 		b.pending, b.work = len(b.Parameters), nil
 	}
 	wrong := r.wrong
-	r.begun, r.next, r.order, r.wrong, r.census = false, 0, r.order[:0], nil, nil
+	r.begun, r.next, r.order, r.wrong, r.census, r.usedNow = false, 0, r.order[:0], nil, nil, nil
 	return errors.Join(err, wrong)
+}
+
+// stop fails the step on all ranks, unless they know, and waits until no call uses the Reducer's memory.
+func (r *Reducer[T]) stop(err error) {
+	if _, rejected := errors.AsType[*UnreadyError](err); !rejected {
+		r.comm.Abort(err)
+	}
+	works := []*ccl.Work{r.census, r.usedNow}
+	for _, b := range r.buckets {
+		works = append(works, b.work)
+	}
+	for _, w := range works {
+		if w != nil {
+			_ = w.Wait(context.Background()) // the group has failed: it ends
+		}
+	}
 }
 
 func (r *Reducer[T]) finish(ctx context.Context) error {
@@ -252,10 +279,10 @@ func (r *Reducer[T]) finish(ctx context.Context) error {
 		}
 		copy(r.last, r.active)
 	}
-	var used *ccl.Work
 	if r.findsUnused() {
-		used = r.usedOf.Start(ctx)
+		r.usedNow = r.usedOf.Start(context.Background())
 	}
+	used := r.usedNow
 	for _, b := range r.buckets {
 		if err := b.work.Wait(ctx); err != nil {
 			return r.bucketError(b, err)
@@ -309,7 +336,11 @@ func (r *Reducer[T]) completeUnused(ctx context.Context) error {
 	}
 	if r.findsUnused() {
 		for i, ready := range r.ready {
-			if !ready {
+			switch {
+			case ready:
+			case r.touched[i]:
+				r.bring(i)
+			default:
 				clear(r.slot(i))
 				r.complete(i)
 			}
@@ -364,17 +395,18 @@ func (r *Reducer[T]) rebuild(ctx context.Context, root int) error {
 }
 
 // NoSync runs steps without communication, to accumulate gradients: Ready and Wait do nothing within f. The
-// first step after it reduces what the program has accumulated.
+// first step after it reduces what the program has accumulated. With FindUnused, and in the first step with
+// StaticGraph, a parameter that was ready within f counts as ready in that step.
 func (r *Reducer[T]) NoSync(f func() error) error {
-	r.setQuiet(true)
-	defer r.setQuiet(false)
+	defer r.setQuiet(r.setQuiet(true))
 	return f()
 }
 
-func (r *Reducer[T]) setQuiet(quiet bool) {
+func (r *Reducer[T]) setQuiet(quiet bool) (was bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.quiet = quiet
+	was, r.quiet = r.quiet, quiet
+	return was
 }
 
 // Close ends this rank's use of the Reducer. Gradients that New made must not be used any more.

@@ -143,7 +143,7 @@ func (c *call) root(global int) int {
 // an invalid one.
 func (c *call) rooted(operation string, global int, err error) error {
 	if _, ok := errors.AsType[*InvalidRootError](err); ok && !c.group.isDefault() {
-		return fmt.Errorf("dist: %s: rank %d is not in the group of %s: %w",
+		c.err = fmt.Errorf("dist: %s: rank %d is not in the group of %s: %w",
 			operation, global, transport.RanksText(c.group.Ranks()), &InvalidRootError{Root: global, Size: c.comm.Size()})
 	}
 	return c.result(err)

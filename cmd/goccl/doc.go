@@ -8,6 +8,7 @@
 //	goccl bench --compare A B        what has changed between two runs
 //	goccl bench --sweep FILE         a matrix of measurements, with a report
 //	goccl run -n 4 PROGRAM ...       a program as several ranks, each a process
+//	goccl inspect [DIR|JOB]          where the ranks of a failed or running job are
 //	goccl doctor                     what this machine allows, and what is in the way
 //	goccl doctor --clean             remove what dead jobs have left in /dev/shm
 //	goccl help bench                 the flags of a command

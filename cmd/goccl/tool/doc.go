@@ -50,12 +50,12 @@
 // Results go to standard output, errors to standard error. The exit status is 0 on
 // success; 2 for a mistake in the command line; and 1 if
 //
-//   - the configuration is invalid or allows no group,
+//   - the configuration or an environment variable is invalid, or allows no group,
 //   - `goccl config check` finds a mistake; warnings do not count,
 //   - `goccl explain` shows a row that is refused, or that no rule matches,
-//   - a measured result is wrong, or nothing could be measured,
+//   - a measured result is wrong, nothing could be measured, or a cell of a sweep failed,
 //   - `goccl bench --check` finds a ratio above its baseline's limit,
-//   - `goccl doctor` finds a problem that keeps ranks from working.
+//   - `goccl doctor` finds a problem that keeps ranks from working, or `--clean` fails.
 //
 // `goccl run` ends with the status of the rank to blame; docs/guides/processes.md has all
 // its statuses.

@@ -1,0 +1,151 @@
+package ddp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/dist"
+)
+
+// A Reducer of some ranks, in another order, averages and has checkpoints as one of all ranks.
+func TestSubgroup(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	all(t, 4, func(rank int) error {
+		group, err := dist.Split(rank%2, -rank)
+		if err != nil {
+			return err
+		}
+		data := []float64{float64(rank)}
+		r, err := ddp.New(bg, group, []ddp.Parameter[float64]{{Name: "a", Data: data}}, ddp.Options[float64]{})
+		if err != nil {
+			return err
+		}
+		if err := equal("parameter", data[0], float64(2+rank%2)); err != nil { // of the group's rank 0
+			return err
+		}
+		own := fmt.Sprint(path, rank%2)
+		if err := r.Save(bg, own, rank); err != nil {
+			return err
+		}
+		data[0] = 0
+		var writer int
+		if err := r.Load(bg, own, &writer); err != nil {
+			return err
+		}
+		r.Grad(0)[0] = float64(rank)
+		r.Ready(0)
+		err = r.Wait(bg)
+		return errors.Join(err, equal("state", writer, 2+rank%2), equal("loaded", data[0], float64(2+rank%2)),
+			equal("mean", r.Grad(0)[0], float64(1+rank%2)), r.Close())
+	})
+}
+
+// What was accumulated within NoSync counts, also for parameters that the last batch leaves out.
+func TestNoSyncFindsUsed(t *testing.T) {
+	for _, views := range []bool{false, true} {
+		for _, opts := range []ddp.Options[float64]{{FindUnused: true}, {StaticGraph: true}} {
+			all(t, 2, func(rank int) error {
+				r, g, err := three(opts, views)
+				if err != nil {
+					return err
+				}
+				err = r.NoSync(func() error {
+					g[0][0] = float64(rank + 1)
+					return r.NoSync(func() error { r.Ready(0); return r.Wait(bg) })
+				})
+				if err != nil {
+					return err
+				}
+				g[2][0] = 5
+				r.Ready(2)
+				err = r.Wait(bg)
+				return errors.Join(err, equal("a", g[0][0], 1.5), equal("c", g[2][0], 5), r.Close())
+			})
+		}
+	}
+}
+
+// If the context of a Wait ends, or a hook fails, the step fails on all ranks.
+func TestStepOfOneRankFails(t *testing.T) {
+	broken := errors.New("broken")
+	errs := make([]error, 3)
+	all(t, 3, func(rank int) error {
+		r, _, err := three(ddp.Options[float64]{FindUnused: true}, true)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancelCause(bg)
+		defer cancel(nil)
+		if rank == 1 {
+			cancel(broken)
+		} else {
+			for i := range 3 {
+				r.Ready(i)
+			}
+		}
+		errs[rank] = r.Wait(ctx)
+		return dist.Barrier()
+	})
+	require.ErrorIs(t, errs[1], context.Canceled)
+	for _, rank := range []int{0, 2} {
+		var aborted *ccl.AbortedError
+		require.ErrorAs(t, errs[rank], &aborted, "rank %d", rank)
+		require.Equal(t, 1, aborted.By)
+	}
+
+	all(t, 2, func(rank int) error {
+		h := failing{rank == 1}
+		r, _, err := three(ddp.Options[float64]{Hook: h, BroadcastBuffers: true, Buffers: [][]float64{{1}}}, true)
+		if err != nil {
+			return err
+		}
+		for i := range 3 {
+			r.Ready(i)
+		}
+		errs[rank] = r.Wait(bg)
+		return dist.Barrier()
+	})
+	require.ErrorIs(t, errs[1], errHook)
+	require.ErrorContains(t, errs[0], errHook.Error())
+}
+
+var errHook = errors.New("the hook is broken")
+
+// failing is a hook that fails on one rank.
+type failing struct{ fails bool }
+
+func (failing) Start(b *ddp.Bucket[float64]) *ccl.Work {
+	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
+}
+
+func (h failing) Finish(*ddp.Bucket[float64]) error {
+	if h.fails {
+		return errHook
+	}
+	return nil
+}
+
+// Checkpoints are refused within Join.
+func TestCheckpointWithinJoin(t *testing.T) {
+	for _, err := range spawn(t, 2, func(rank int) error {
+		r, _, err := three(ddp.Options[float64]{}, true)
+		if err != nil {
+			return err
+		}
+		return r.Join(bg, func() error {
+			if rank == 0 {
+				return nil
+			}
+			return r.Save(bg, filepath.Join(t.TempDir(), "c"), nil)
+		})
+	}) {
+		require.ErrorContains(t, err, "ddp.save: a checkpoint within Join")
+	}
+}
