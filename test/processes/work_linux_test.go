@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
@@ -22,8 +23,8 @@ import (
 
 var deaths = flag.Int("deaths", 24, "number of jobs of which one rank is killed at work in groups")
 
-// If a rank is killed while asynchronous calls, messages, objects or operators are under way, or while
-// groups are being made, all ranks that need it soon name it. Ranks in groups without it continue, and the
+// If a rank is killed while asynchronous calls, messages, objects, operators or steps of a training are
+// under way, or while groups are being made, all ranks that need it soon name it. Ranks in groups without it continue, and the
 // survivors continue among each other.
 func TestKilledAtWork(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 4))
@@ -87,6 +88,7 @@ type place struct {
 	large              bool
 	operator           primitive.Operator[float32] // see operators
 	world              *partition.Partition        // of the operator
+	reducer            *ddp.Reducer[float32]       // see trains
 }
 
 // works are what a rank does at its place, again and again. ranks are the global ranks to which
@@ -95,6 +97,7 @@ var works = map[string]func(*place) (ranks []int, err error){
 	"started":     (*place).start,
 	"new groups":  (*place).newGroups,
 	"subgroup":    (*place).subgroup,
+	"trains":      (*place).trains,
 	"sent to":     (*place).sentTo,
 	"received of": (*place).receivedOf,
 	"objects":     (*place).objects,

@@ -3,7 +3,9 @@ package processes
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
 )
@@ -50,11 +52,34 @@ func (w *place) newOperator(ctx context.Context) (primitive.Operator[float32], e
 	}
 }
 
-// close gives back what operators made.
+// trains makes a step of a training; the Reducer is made at the first time. Some steps begin while the victim
+// lives, with buckets that are reduced beside each other's gradients.
+func (w *place) trains() ([]int, error) {
+	ctx := context.Background()
+	if w.reducer == nil {
+		var params []ddp.Parameter[float32]
+		for i := range 5 {
+			params = append(params, ddp.Parameter[float32]{Name: fmt.Sprint("p", i), Data: w.vector()})
+		}
+		var err error
+		if w.reducer, err = ddp.New(ctx, w.all, params, ddp.Options[float32]{FirstBucketBytes: 1, BucketBytes: 1 << 20, FindUnused: w.IntN(2) == 0}); err != nil {
+			return w.all.Ranks(), err
+		}
+	}
+	for i := range 5 {
+		w.reducer.Ready(4 - i)
+	}
+	return w.all.Ranks(), w.reducer.Wait(ctx)
+}
+
+// close gives back what operators and trains made.
 func (w *place) close() error {
 	var err error
 	if w.operator != nil {
 		err = w.operator.Close()
+	}
+	if w.reducer != nil {
+		err = errors.Join(err, w.reducer.Close())
 	}
 	return errors.Join(err, w.world.Close())
 }
