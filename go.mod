@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/alecthomas/kong v1.17.0
+	github.com/ebitengine/purego v0.11.3
 	github.com/guptarohit/asciigraph v0.10.0
 	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3

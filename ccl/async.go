@@ -6,7 +6,7 @@ import "context"
 // communicator makes these calls one at a time, in the order in which they were started, and
 // before any later synchronous call. A synchronous call whose context or timeout ends while it
 // waits for them is refused. Ranks that wait in an asynchronous call sleep and leave their cores
-// to the program. The Work returns all errors, also those for wrong arguments.
+// to the program, unless the program waits for a call already when this one begins. The Work returns all errors, also those for wrong arguments.
 
 // AllReduceAsync starts an AllReduce; see AllReduce and Work.
 func AllReduceAsync[T Element](ctx context.Context, c *Communicator, send, recv []T, op Op, opts ...CallOption) *Work {

@@ -32,7 +32,8 @@ type Call struct {
 	message transport.Message
 	clock   uint32
 	moved   int    // bytes, for Traffic
-	doing   string // what the verb that failed was doing
+	doing   string // what the verb that failed was doing,
+	awaited int    // and with which rank
 	err     error  // the first error of a verb
 }
 
@@ -294,7 +295,7 @@ func (c *Call) receive(from int, dst, with []byte, got int, reduce bool) (int, e
 
 // lost ends a verb whose exchange with a peer failed.
 func (c *Call) lost(verb string, peer int, err error) error {
-	c.doing = fmt.Sprintf("%s rank %d", verb, peer)
+	c.doing, c.awaited = fmt.Sprintf("%s rank %d", verb, peer), peer
 	if _, found := errors.AsType[*transport.ProtocolError](err); found { // the kernels' messages do not match
 		c.doing += " (" + verbs.Caller().String() + ")"
 	}

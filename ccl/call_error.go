@@ -24,7 +24,7 @@ type CallError struct {
 	// not goccl's. File is the full path, "" if it is not known.
 	File string
 	Line int
-	// Async: the call was started by an Async function, Isend or Irecv, at File and Line. They are
+	// Async: the call was started by an Async function, Request.Start, Isend or Irecv, at File and Line. They are
 	// known with defaults.debug or GOCCL_DEBUG.
 	Async bool
 	Err   error

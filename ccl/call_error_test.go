@@ -46,7 +46,8 @@ func TestCallErrorSaysWhere(t *testing.T) {
 			File: file, Line: line + 1, Err: call.Err,
 		}, *call)
 		require.Equal(t, `ccl: all_reduce "grads of block 3" of 8 float32 by direct, call 2 at LINE, rank 0: `+
-			"timed out after 1ms in call 2: waited for rank 1, which did not make this call", withoutLines(err))
+			"timed out after 1ms in call 2: waited for rank 1, which did not make this call; "+
+			`rank 1 last made call 1, all_reduce "grads of block 3" of 8 float32, and rejected it`, withoutLines(err))
 		var failed *ccl.CollectiveFailedError
 		require.ErrorAs(t, err, &failed)
 		require.Contains(t, err.Error(), " at "+fmt.Sprintf("ccl/%s:%d", filepath.Base(file), line+1))
@@ -72,6 +73,30 @@ func TestCallErrorSaysLastCall(t *testing.T) {
 		require.ErrorAs(t, sum(g[1], 7), &failed)
 		require.Empty(t, failed.Last, "it is one of them")
 		require.Equal(t, 1, failed.Peer)
+	})
+}
+
+// The error of a call or a message that lost a rank, or in which a rank is stuck, says what that rank did last.
+func TestCallErrorSaysWhatTheLostDid(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 3)
+		require.NoError(t, errors.Join(each(3, func(r int) error { return sum(g[r], 6, ccl.WithLabel("loss")) })...))
+		require.NoError(t, g[2].Close())
+		last := `; rank 2 last made call 1, all_reduce "loss" of 6 float32 by direct`
+		var lost *ccl.PeerLostError
+		_, err := ccl.Recv(bg, g[1], make([]int32, 1), 2, 0)
+		require.ErrorAs(t, err, &lost)
+		require.ErrorContains(t, err, last)
+		for r, err := range each(2, func(r int) error { return sum(g[r], 6) }) {
+			require.ErrorAs(t, err, &lost, "rank %d", r)
+			require.ErrorContains(t, err, last)
+		}
+
+		g = group(t, connect, 2)
+		require.NoError(t, errors.Join(each(2, func(r int) error { return g[r].Barrier(bg) })...))
+		_, err = ccl.Recv(bg, g[0], make([]int32, 1), 1, 0, ccl.WithTimeout(time.Millisecond))
+		require.ErrorAs(t, err, new(*ccl.TimeoutError))
+		require.ErrorContains(t, err, "; rank 1 last made call 1, barrier")
 	})
 }
 
@@ -106,6 +131,40 @@ func TestCallErrorOfMessage(t *testing.T) {
 		require.Contains(t, withoutLines(err), "ccl: recv at LINE, rank 0: ")
 		err = ccl.Irecv(bg, g[0], make([]int32, 7), 1, 5, ccl.WithTimeout(time.Millisecond)).Wait(bg)
 		require.Contains(t, err.Error(), "inside this call (asynchronous; GOCCL_DEBUG=true shows where it was started)")
+	})
+}
+
+// A request has its label. An error of Start says where Start was called; one of the call does so with debug.
+func TestCallErrorOfRequest(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for debug, want := range map[bool]string{
+			false: `ccl: all_reduce: recv has 3 elements, want 4 (call 2 "loss") (asynchronous; GOCCL_DEBUG=true shows where it was started)`,
+			true:  `ccl: all_reduce: recv has 3 elements, want 4 (call 2 "loss" started at LINE)`,
+		} {
+			cfg, err := config.Parse("test", fmt.Appendf(nil, "version: 1\ndefaults: {debug: %t, algorithm: direct}\nalgorithms: {direct: {module: direct}}\n", debug))
+			require.NoError(t, err)
+			s, err := cfg.Resolve(config.Request{Ranks: 2})
+			require.NoError(t, err)
+			g := join(t, connect, s)
+			_, _, line, _ := runtime.Caller(0)
+			for _, err := range each(2, func(r int) error {
+				request := ccl.AllReduceInit(g[r], make([]int8, 4), make([]int8, 3), ccl.Sum, ccl.WithLabel("loss"))
+				_ = request.Start(bg).Wait(bg)
+				return request.Start(bg).Wait(bg)
+			}) {
+				require.Equal(t, want, withoutLines(err))
+				var call *ccl.CallError
+				require.ErrorAs(t, err, &call)
+				require.True(t, call.Async)
+				if debug {
+					require.Equal(t, line+4, call.Line, "of the second start")
+				}
+			}
+		}
+		var none *ccl.Communicator
+		err := ccl.AllReduceInit(none, []int8{1}, []int8{1}, ccl.Sum, ccl.WithLabel("loss")).Start(bg).Wait(bg)
+		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
+		require.Contains(t, withoutLines(err), `("loss" at LINE)`)
 	})
 }
 

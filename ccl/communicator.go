@@ -291,8 +291,9 @@ func (c *Communicator) Close() error {
 }
 
 // Abort fails the group on all ranks, including calls that are running: they get AbortedError with
-// this rank and cause. It never waits. It does nothing if the group has failed or has one rank. Any
-// goroutine may call it at any time.
+// this rank and cause. If cause is itself an *AbortedError (not a wrapped one), it passes on that
+// another rank gave up, and they get that error. Abort never waits. It does nothing if the group has
+// failed or has one rank. Any goroutine may call it at any time.
 func (c *Communicator) Abort(cause error) {
 	if c.size == 1 {
 		return // such a group cannot fail
@@ -303,8 +304,12 @@ func (c *Communicator) Abort(cause error) {
 	if !c.life.Hold() {
 		return // closed
 	}
+	by := c.rank
+	if passed, ok := cause.(*AbortedError); ok && passed.Cause != nil && passed.By >= 0 && passed.By < c.size { //nolint:errorlint // a wrapped one is this rank's own cause
+		by, cause = passed.By, passed.Cause
+	}
 	c.ep.Fail(&transport.Failure{
-		Kind: transport.FailureAborted, By: c.rank, Text: cause.Error(), Cause: cause,
+		Kind: transport.FailureAborted, By: by, Text: cause.Error(), Cause: cause,
 	})
 	_ = c.drop()
 }

@@ -132,7 +132,9 @@ func (c *Communicator) refuse(err error) error {
 
 // reject ends the call that start has started because this rank rejects its arguments, with err.
 func (c *Communicator) reject(coll Collective, dtype DType, send, recv Buffer, opts []CallOption, err error) error {
-	c.ask(coll, dtype, send, recv, opts) // for the error
+	if r := c.ask(coll, dtype, send, recv, opts); r.count == 0 { // for the error and the record
+		r.count = send.Len()
+	}
 	return c.end(c.refuse(err))
 }
 
@@ -173,6 +175,9 @@ func (c *Communicator) step(ctx context.Context, r *request) (err error) {
 	}
 	if !r.met { // otherwise the wait for the other ranks notices
 		if err := transport.ContextError(ctx); err != nil {
+			if c.before = c.failure(); c.before != nil { // since the call started, which may have ended ctx
+				return c.failedBefore(r.coll)
+			}
 			return c.refuse(c.cancelled(r.coll, err))
 		}
 	}
@@ -184,7 +189,8 @@ func (c *Communicator) step(ctx context.Context, r *request) (err error) {
 			err = c.abandon(recover())
 		}
 	}()
-	c.recordBegin(r, p)
+	timed := r.opts.queued || max(r.bytes, r.total) >= c.timedFrom
+	c.lane.Begin(c.seq, p.recorded.PlusRoot(r.root), r.count, r.opts.label, timed)
 	err = c.perform()
 	if c.lane.End(err == nil); err != nil {
 		err = c.failed(r.coll, err)
@@ -366,7 +372,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	e := &c.entry
 	e.Ctx, e.Seq = ctx, c.seq
 	e.Fingerprint, e.Hash = p.fingerprint, p.hash
-	e.NoSpin = r.opts.queued
+	e.NoSpin = r.opts.queued && c.queue.waiting.Load() == 0 // otherwise the program has left its core
 	e.Limit = transport.Timeout{}
 	if r.opts.timeout != 0 {
 		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}

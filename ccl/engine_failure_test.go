@@ -207,7 +207,7 @@ func TestRefusedBeforeAllAreThere(t *testing.T) {
 		require.ErrorAs(t, err, &size)
 		require.Equal(t, 38, size.Actual)
 		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
-		require.Equal(t, "ccl: all_reduce: recv has 38 elements, want 40; and ccl: all_reduce of 38 int64, call 1 at LINE, rank 2: "+
+		require.Equal(t, "ccl: all_reduce: recv has 38 elements, want 40; and ccl: all_reduce of 38 int64, call 2 at LINE, rank 2: "+
 			"the group has failed before; destroy it and initialize it again: "+want.Error(), withoutLines(err))
 		for _, err := range []error{
 			ccl.AllReduce(bg, group[2], x, x, ccl.Sum, ccl.WithAlgorithm("none such")),
@@ -348,6 +348,7 @@ func TestTimeoutNamesTheStuck(t *testing.T) {
 			require.Equal(t, []int{1}, timeout.Behind)
 			require.Empty(t, timeout.Missing)
 		}
+		require.ErrorContains(t, errs[0], "; rank 1 last made call 1, all_reduce of 9 float32 by stuck")
 	})
 }
 
@@ -474,7 +475,7 @@ func TestFailureText(t *testing.T) {
 		group := group(t, connect, 2)
 		allSum(t, group, 10)
 		group[1].Abort(errors.New("out of paper"))
-		require.Equal(t, "ccl: barrier, call 1 at LINE, rank 0: the group has failed before; destroy it and initialize it again: "+
+		require.Equal(t, "ccl: barrier, call 2 at LINE, rank 0: the group has failed before; destroy it and initialize it again: "+
 			"aborted by rank 1: out of paper", withoutLines(group[0].Barrier(bg)))
 	})
 }

@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -49,6 +50,7 @@ type CollectiveFailedError struct {
 	Algorithm string // the algorithm's entry in ccl.yaml, "" if none was chosen
 	Rank      int    // the rank that returns the error
 	Peer      int    // the rank to blame, -1 if none
+	Awaited   int    // the rank whose message this rank waited for when the call failed, -1 if none
 	Seq       uint64 // number of the call on its group, from 1; 0 if the rank has made none
 	Group     string // name of the group, "" for a job's default group
 	// GlobalRanks maps the group's ranks to ranks of the job, or of the first group; nil in the
@@ -68,12 +70,17 @@ type LastCall struct {
 	DType     DType  // of the elements, 0 if the call moves none
 	Count     int
 	Algorithm string // the entry in ccl.yaml
+	Rejected  bool   // the ranks rejected their arguments
 }
 
 // String returns a text such as "rank 1 last made call 4, all_reduce of 8 float32 by direct".
 func (l LastCall) String() string {
-	return fmt.Sprintf("%s last made call %d, %s", transport.RanksText(l.Ranks), l.Seq,
+	text := fmt.Sprintf("%s last made call %d, %s", transport.RanksText(l.Ranks), l.Seq,
 		callText(l.Operation, l.Label, l.DType, l.Count, l.Algorithm))
+	if l.Rejected {
+		text += ", and rejected it"
+	}
+	return text
 }
 
 func (e *CollectiveFailedError) Error() string { return e.text(&CallError{}) }
@@ -274,19 +281,23 @@ func overlapError(operation string, names bufferNames, required string) error {
 
 // Errors of the time before a communicator exists.
 
-// BackendNotAvailableError reports that a transport exists but cannot be used here.
+// MissingConfigurationError reports what must be set or called first.
+type MissingConfigurationError = transport.MissingConfigurationError
+
+// BackendNotAvailableError reports that a transport exists but cannot be used here: the program does
+// not link it, or it is not for these ranks, or not for this system.
 type BackendNotAvailableError struct {
 	Requested string
-	Available []string
+	Available []string // transports of the program that can connect these ranks
 	Reason    string
 }
 
 func (e *BackendNotAvailableError) Error() string {
-	return fmt.Sprintf("transport %q is not available: %s (available: %s)",
-		e.Requested, e.Reason, strings.Join(e.Available, ", "))
+	available := strings.Join(e.Available, ", ")
+	return fmt.Sprintf("transport %q is not available: %s (available: %s)", e.Requested, e.Reason, cmp.Or(available, "none"))
 }
 
-// InvalidBackendError reports a backend name that does not exist.
+// InvalidBackendError reports the name of a backend, or of a transport, that does not exist.
 type InvalidBackendError struct {
 	Requested string
 	Available []string
@@ -314,11 +325,3 @@ func (e *InitializationFailedError) Error() string {
 
 // Unwrap returns the cause.
 func (e *InitializationFailedError) Unwrap() error { return e.Err }
-
-// MissingConfigurationError reports what must be set or called first.
-type MissingConfigurationError struct {
-	Missing []string // variables, keys or calls that supply it
-	Message string
-}
-
-func (e *MissingConfigurationError) Error() string { return e.Message }

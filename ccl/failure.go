@@ -36,9 +36,12 @@ func (c *Communicator) failed(coll Collective, err error) error {
 
 // failedBefore returns the error of a call on a group that failed in an earlier call.
 func (c *Communicator) failedBefore(coll Collective) error {
-	e := c.collectiveError(coll, c.before, "the group has failed before; destroy it and initialize it again")
-	failed := e.Err.(*CollectiveFailedError) //nolint:errorlint // as it was made
-	failed.Algorithm = ""
+	failed := c.failureError(coll, c.before, "the group has failed before; destroy it and initialize it again")
+	failed.Seq = c.number(c.seq + 1) // it consumes no number: every rank numbers it as the next call
+	failed.Last = c.lastOf(c.before)
+	e := c.newCallError(failed)
+	e.Seq = failed.Seq
+	e = c.told(e) // the text is final: launchers look for it in what the program makes of it
 	failed.Err = &poisoned{failed.Err}
 	return e
 }
@@ -51,12 +54,36 @@ func (e *poisoned) Unwrap() []error { return []error{e.cause, ErrInvalidCommunic
 
 // collectiveError returns the error of a call because of f.
 func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, message string) *CallError {
-	e := &CollectiveFailedError{
-		Operation: coll.String(), Message: message,
-		Rank: c.rank, Peer: -1, Seq: c.number(c.seq), Group: c.name, GlobalRanks: c.global, Err: c.cause(f),
+	e := c.failureError(coll, f, message)
+	e.Seq = c.number(c.seq)
+	if message != "" && message == c.call.doing {
+		e.Awaited = c.call.awaited
 	}
 	if c.call.plan != nil {
 		e.Algorithm = c.call.plan.choice.Entry
+	}
+	e.Last = c.lastOf(f)
+	return c.told(c.newCallError(e))
+}
+
+// lastOf returns the last calls of the ranks that f names.
+func (c *Communicator) lastOf(f *transport.Failure) []LastCall {
+	switch f.Kind {
+	case transport.FailurePeerLost:
+		return c.lastCalls(f.Ranks)
+	case transport.FailureTimeout, transport.FailureStuck:
+		if f.Seq == c.seq { // in later calls the ranks have gone on
+			return c.lastCalls(f.Ranks)
+		}
+	}
+	return nil
+}
+
+// failureError is the part of collectiveError that does not depend on the current call.
+func (c *Communicator) failureError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
+	e := &CollectiveFailedError{
+		Operation: coll.String(), Message: message,
+		Rank: c.rank, Peer: -1, Awaited: -1, Group: c.name, GlobalRanks: c.global, Err: c.cause(f),
 	}
 	switch f.Kind {
 	case transport.FailureAborted:
@@ -69,10 +96,7 @@ func (c *Communicator) collectiveError(coll Collective, f *transport.Failure, me
 			e.Peer = f.Ranks[0]
 		}
 	}
-	if f.Kind == transport.FailureTimeout && f.Seq == c.seq {
-		e.Last = c.lastCalls(f.Ranks)
-	}
-	return c.told(c.newCallError(e))
+	return e
 }
 
 // lastCalls returns the last calls of other ranks, as the flight recorder has them.
@@ -81,6 +105,9 @@ func (c *Communicator) lastCalls(ranks []int) (all []LastCall) {
 		return nil
 	}
 	for _, r := range ranks {
+		if r < 0 || r >= c.size {
+			continue // the failure comes from shared memory
+		}
 		l, ok := c.lastCall(r)
 		if !ok {
 			continue

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +25,8 @@ const timedBytes = 64 << 10
 func WithFlight(dir string) Option { return Option{flight: dir} }
 
 // WithCallTimes makes the communicator, and the groups made of it, record the times of all calls and
-// messages. Without it those below 64 KiB have none, because reading the clock takes longer than
-// recording a call.
+// messages. Without it messages and synchronous calls below 64 KiB have none, because reading the clock takes
+// longer than recording a call.
 func WithCallTimes() Option { return Option{times: true} }
 
 // recorder is the flight recorder of one rank. The communicator of the first group makes it; the
@@ -150,16 +151,36 @@ func (c *Communicator) recordOf(p *plan) (what flight.What) {
 	return what
 }
 
-// recordBegin records that the call has begun that the communicator has prepared.
-func (c *Communicator) recordBegin(r *request, p *plan) {
-	c.lane.Begin(c.seq, p.recorded.PlusRoot(r.root), r.count, r.opts.label, max(r.bytes, r.total) >= c.timedFrom)
-}
-
 // recordPanic records that the call has ended by a panic.
 func (c *Communicator) recordPanic() { _ = c.vanishing(func() { c.lane.End(false) }) }
 
-// recordRejected records that this rank has rejected its call.
-func (c *Communicator) recordRejected() { _ = c.vanishing(func() { c.lane.Reject(c.seq) }) }
+// recordRejected records that this rank has rejected its call. The operation and the root are not
+// recorded: they may be what is wrong.
+func (c *Communicator) recordRejected() {
+	r, dtype := &c.call.request, ""
+	if r.dtype != 0 {
+		dtype = r.dtype.String()
+	}
+	_ = c.vanishing(func() {
+		var what flight.What
+		if r.coll != collReject { // whose caller alone knows what it is
+			what = c.recorder.book.NewWhat(r.coll.String(), dtype, "", "")
+		}
+		c.lane.Reject(c.seq, what, r.count, r.opts.label)
+	})
+}
+
+// Mark notes in the flight recorder that this rank begins a part of a step: what it does from now on, until its
+// next mark. A step ends where its group has a mark of another step. `goccl inspect --step` draws the parts
+// beside the communication; package ddp marks its steps. A mark costs about 0.1 us. Any goroutine may call Mark,
+// also while a call runs, until the communicator is closed. The first 24 bytes of the label are kept.
+func (c *Communicator) Mark(label string, step int) {
+	if c == nil || c.recorder == nil || !c.life.Hold() {
+		return
+	}
+	defer c.drop() //nolint:errcheck // Close has returned already
+	_ = c.vanishing(func() { c.recorder.book.Mark(&c.lane, label, step) })
+}
 
 // recordMessage records that a message has begun.
 func (c *Communicator) recordMessage(r *p2p.Request, label string) (m flight.Pending) {
@@ -202,11 +223,11 @@ func (c *Communicator) writeFlight() error {
 		Writer: fmt.Sprint("rank ", r.rank), Written: time.Now().UTC(),
 	}
 	err := c.vanishing(func() {
-		for rank := range r.size {
-			if part := r.memory.Part(rank); rank == r.rank {
-				d.Ranks = append(d.Ranks, r.book.Own(part, &c.lane))
-			} else if read, ok := flight.Read(part); ok && read.Rank == rank {
-				d.Ranks = append(d.Ranks, read)
+		var clock flight.Clock
+		d.Ranks, clock = flight.ReadAll(r.size, r.memory.Part)
+		for i := range d.Ranks {
+			if g, ok := r.book.OnHeap(&c.lane, clock); ok && d.Ranks[i].Rank == r.rank {
+				d.Ranks[i].Groups = append(d.Ranks[i].Groups, g)
 			}
 		}
 	})
@@ -235,15 +256,20 @@ func (c *Communicator) lastCall(rank int) (last LastCall, ok bool) {
 	_ = c.vanishing(func() {
 		read, _ := flight.Read(c.recorder.memory.Part(c.GlobalRank(rank)))
 		for _, g := range read.Groups {
-			if g.ID != c.lane.Group() || len(g.Calls) == 0 {
+			if g.ID != c.lane.Group() {
 				continue
 			}
-			call := g.Calls[len(g.Calls)-1]
-			if call.Collective == "" {
-				continue // the rank refused it before it was clear which call it makes
+			for _, call := range slices.Backward(g.Calls) {
+				if call.Collective == "" {
+					continue // the rank died while it recorded the call, or it is one of Reject
+				}
+				last, ok = LastCall{
+					Seq: call.Number, Operation: call.Collective, Label: call.Label, Count: call.Count, Algorithm: call.Algorithm,
+					Rejected: call.State == flight.StateRejected,
+				}, true
+				_ = last.DType.UnmarshalText([]byte(call.Type)) // it has none if the call moves none
+				return
 			}
-			last, ok = LastCall{Seq: call.Number, Operation: call.Collective, Label: call.Label, Count: call.Count, Algorithm: call.Algorithm}, true
-			_ = last.DType.UnmarshalText([]byte(call.Type)) // it has none if the call moves none
 		}
 	})
 	return last, ok

@@ -120,14 +120,15 @@ func writeFile(t *testing.T) string {
 	return path
 }
 
-// Short calls have times with WithCallTimes only, long ones always.
+// Short synchronous calls have times with WithCallTimes only, long and asynchronous ones always.
 func TestCallTimes(t *testing.T) {
 	for _, opts := range [][]ccl.Option{nil, {ccl.WithCallTimes()}} {
 		dir := t.TempDir()
 		all := recorded(t, local.New(2), append(opts, ccl.WithFlight(dir))...)
 		for _, err := range onAll(all, func(c *ccl.Communicator) error {
 			short, long := make([]byte, 1<<16-1), make([]byte, 1<<16)
-			return firstOf(ccl.AllReduce(bg, c, short, short, ccl.Sum), ccl.AllReduce(bg, c, long, long, ccl.Sum))
+			return firstOf(ccl.AllReduce(bg, c, short, short, ccl.Sum), ccl.AllReduce(bg, c, long, long, ccl.Sum),
+				ccl.AllReduceAsync(bg, c, short, short, ccl.Sum).Wait(bg))
 		}) {
 			require.NoError(t, err)
 		}
@@ -135,9 +136,37 @@ func TestCallTimes(t *testing.T) {
 		calls := load(t, dir)[0].Ranks[0].Groups[0].Calls
 		require.Equal(t, opts != nil, !calls[0].Begun.IsZero())
 		require.Equal(t, opts != nil, !calls[0].Ended.IsZero())
-		require.WithinDuration(t, time.Now(), calls[1].Begun, time.Minute)
-		require.False(t, calls[1].Ended.Before(calls[1].Begun))
+		for _, c := range calls[1:] {
+			require.WithinDuration(t, time.Now(), c.Begun, time.Minute)
+			require.False(t, c.Ended.Before(c.Begun))
+		}
 	}
+}
+
+// Marks are in the records of their rank, of whichever group.
+func TestMark(t *testing.T) {
+	dir := t.TempDir()
+	all := recorded(t, local.New(2), ccl.WithFlight(dir))
+	for _, err := range onAll(all, func(c *ccl.Communicator) error {
+		inner, err := c.Split(bg, 0, 0)
+		if err != nil {
+			return err
+		}
+		inner.Mark("forward", 1)
+		c.Mark("backward", 1)
+		c.Mark("optimizer", 2)
+		return inner.Close()
+	}) {
+		require.NoError(t, err)
+	}
+	require.NoError(t, all[0].WriteFlight())
+	for _, r := range load(t, dir)[0].Ranks {
+		require.Equal(t, []any{"forward", r.Groups[1].ID, 1}, []any{r.Marks[0].Label, r.Marks[0].Group, r.Marks[0].Step})
+		require.Equal(t, []any{"backward", r.Groups[0].ID, 1}, []any{r.Marks[1].Label, r.Marks[1].Group, r.Marks[1].Step})
+		require.False(t, r.Marks[1].At.Before(r.Marks[0].At))
+		require.Equal(t, "optimizer", r.Marks[2].Label)
+	}
+	(*ccl.Communicator)(nil).Mark("nothing", 1)
 }
 
 func firstOf(errs ...error) error {

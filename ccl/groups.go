@@ -23,7 +23,8 @@ import (
 // new group's. If the configured algorithm cannot serve the new group (a grid, or such an entry),
 // the rules choose, or, without rules, the first entry that can; LastChoice reports it.
 //
-// Split is collective. It fails with *CollectiveFailedError, or, if only the new group could not
+// Split is collective. It fails with *CollectiveFailedError, also if this group fails, by any of
+// its ranks, while members of the new one meet; or, if only the new group could not
 // be set up, with *InitializationFailedError, which names the new group and its ranks.
 func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOption) (*Communicator, error) {
 	const coll = collSplit
@@ -47,7 +48,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, opts ...CallOp
 	}
 	made, err := c.group(ctx, number, members)
 	if err != nil {
-		return nil, outsideCall(coll, opts, err)
+		return nil, c.groupError(coll, number, opts, err)
 	}
 	return made, nil
 }
@@ -124,7 +125,26 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 			_ = group.Close() // the error says why
 		}
 	}
-	return nil, outsideCall(coll, opts, err)
+	return nil, c.groupError(coll, number, opts, err)
+}
+
+// groupError returns err, the error of setting up a group, as the error of call number seq, which made it: the
+// failure of this group, if that has failed meanwhile.
+func (c *Communicator) groupError(coll Collective, seq uint64, opts []CallOption, err error) error {
+	if !c.life.Hold() {
+		return outsideCall(coll, opts, err)
+	}
+	defer c.drop() //nolint:errcheck // Close has returned already
+	f := c.ep.Failure()
+	if f == nil {
+		return outsideCall(coll, opts, err)
+	}
+	o := mergeCallOptions(opts)
+	failed := c.failureError(coll, f, "making the group")
+	failed.Seq = c.number(seq)
+	e := newCallError(coll.String(), &o, failed)
+	e.Seq = failed.Seq
+	return c.told(e)
 }
 
 func (c *Communicator) checkLists(coll Collective, lists [][]int) error {

@@ -3,6 +3,7 @@ package ccl_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -87,4 +88,49 @@ func (s signalling) Group(ctx context.Context, number uint64, members []int) (tr
 	ep, err := s.Endpoint.(transport.Groups).Group(ctx, number, members)
 	s.seated()
 	return ep, err
+}
+
+// If the group fails by a rank that is not a member while the members of a new one meet, they get that failure.
+func TestGroupFailsWhileMembersMeet(t *testing.T) {
+	gaveUp := errors.New("no shard")
+	for name, form := range map[string]func(c *ccl.Communicator) (*ccl.Communicator, error){
+		"new_group": func(c *ccl.Communicator) (*ccl.Communicator, error) { return c.NewGroup(bg, []int{0, 1}) },
+		"split":     func(c *ccl.Communicator) (*ccl.Communicator, error) { return c.Split(bg, -(c.Rank() / 2), 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyWorld(t, func(t *testing.T, connect connector) {
+				failed := make(chan struct{})
+				g := group(t, func(n int) ([]transport.Endpoint, error) {
+					eps, err := connect(n)
+					for i, ep := range eps {
+						eps[i] = seatless{ep, func(ctx context.Context, _ transport.Endpoint) context.Context {
+							<-failed
+							return ctx
+						}}
+					}
+					return eps, err
+				}, 3)
+				errs := each(3, func(r int) error {
+					made, err := form(g[r])
+					if r == 2 {
+						g[r].Abort(gaveUp)
+						close(failed)
+					}
+					closing(t, made)
+					return err
+				})
+				require.NoError(t, errs[2])
+				for r, err := range errs[:2] {
+					var aborted *ccl.AbortedError
+					require.ErrorAs(t, err, &aborted)
+					require.Equal(t, 2, aborted.By)
+					var call *ccl.CallError
+					require.ErrorAs(t, err, &call)
+					require.Equal(t, name, call.Operation)
+					require.EqualValues(t, 1, call.Seq)
+					require.Regexp(t, fmt.Sprintf(`^ccl: %s, call 1 at ccl/groups_late_test.go:\d+, rank %d: making the group: aborted by rank 2: no shard$`, name, r), err.Error())
+				}
+			})
+		})
+	}
 }

@@ -86,7 +86,7 @@ type total struct {
 	took, waited time.Duration
 }
 
-// origin is when times of totals begin: reading the time since then is half the work of time.Now.
+// origin is when times of totals and of Works begin: reading the time since then is half the work of time.Now.
 var origin = time.Now()
 
 func (t *totals) begin() { t.began, t.waited = time.Since(origin), 0 }

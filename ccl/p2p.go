@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -109,7 +110,7 @@ type message struct {
 
 func (c *Communicator) newMessage() *message {
 	m := &message{comm: c}
-	m.end.L = &m.mu
+	m.Work.comm, m.end.L = c, &m.mu
 	return m
 }
 
@@ -265,7 +266,7 @@ func (m *message) Ended(cause error) {
 // failed returns the error of a send or a receive because of cause.
 func (m *message) failed(cause error) *CallError {
 	c := m.comm
-	e := &CollectiveFailedError{Operation: messageName(&m.Request), Rank: c.rank, Peer: -1, Group: c.name, GlobalRanks: c.global, Err: cause}
+	e := &CollectiveFailedError{Operation: messageName(&m.Request), Rank: c.rank, Peer: -1, Awaited: -1, Group: c.name, GlobalRanks: c.global, Err: cause}
 	verb, peer := "from", "any rank"
 	if m.Sending {
 		verb = "to"
@@ -273,11 +274,20 @@ func (m *message) failed(cause error) *CallError {
 	if m.Peer != AnySource {
 		e.Peer, peer = m.Peer, fmt.Sprintf("rank %d", m.Peer)
 	}
+	if m.started == nil && m.Waits { // otherwise the caller need not have waited
+		e.Awaited = e.Peer
+	}
 	if mismatch, ok := errors.AsType[*p2p.MismatchError](cause); ok {
 		e.Err = m.mismatch(mismatch)
 	}
-	if late, ok := errors.AsType[*TimeoutError](cause); ok && len(late.Behind) == 1 {
+	late, _ := errors.AsType[*TimeoutError](cause)
+	if late != nil && len(late.Behind) == 1 {
 		e.Peer = late.Behind[0]
+	}
+	if lost, ok := errors.AsType[*PeerLostError](cause); ok {
+		e.Last = c.lastCalls([]int{lost.Rank})
+	} else if late != nil {
+		e.Last = c.lastCalls(slices.Concat(late.Missing, late.Behind))
 	}
 	e.Message = fmt.Sprintf("%s %s, tag %d", verb, peer, m.Tag)
 	c.noteFlight()

@@ -186,9 +186,14 @@ func TestRecvGivesUp(t *testing.T) {
 		var late *ccl.TimeoutError
 		require.ErrorAs(t, err, &late)
 		require.Equal(t, []int{2}, late.Behind)
+		var failed *ccl.CollectiveFailedError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, 2, failed.Awaited)
 		w := ccl.Irecv(bg, g[0], make([]int32, 1), ccl.AnySource, 0, ccl.WithTimeout(10*time.Millisecond))
 		require.ErrorAs(t, w.Wait(bg), &late)
 		require.Equal(t, []int{1, 2}, late.Behind)
+		require.ErrorAs(t, w.Err(), &failed)
+		require.Equal(t, -1, failed.Awaited, "no caller need wait for it")
 
 		ctx, cancel := context.WithCancel(bg)
 		w = ccl.Irecv(ctx, g[0], make([]int32, 1), 1, 0)

@@ -14,6 +14,7 @@ import (
 // them in order; it ends when the queue is empty.
 type queue struct {
 	length      atomic.Int64 // including the call that is running
+	waiting     atomic.Int64 // goroutines of the program that wait for a call
 	mu          sync.Mutex
 	first, last *Work
 	added       uint64        // calls so far
@@ -23,7 +24,7 @@ type queue struct {
 
 // enqueue starts an asynchronous call.
 func (c *Communicator) enqueue(ctx context.Context, a arguments, opts []CallOption) *Work {
-	w := &Work{ctx: ctx, args: a}
+	w := &Work{ctx: ctx, comm: c, args: a}
 	w.end.L = &w.mu
 	if err := c.unmade(a.coll.String()); err != nil {
 		w.finish(outsideCall(a.coll, opts, err))
@@ -63,9 +64,9 @@ func (c *Communicator) serveFirst() (more bool) {
 	w := q.first
 	q.mu.Unlock()
 	err, returned := errGoexit, false
-	w.begun = time.Now()
+	w.begun = time.Since(origin)
 	defer func() {
-		w.stopped = time.Now()
+		w.stopped = time.Since(origin)
 		c.noteFailed(w, err)
 		more = q.remove(w, err)
 		if more && !returned { // the call has ended this goroutine
@@ -125,6 +126,8 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 		return c.giveUp(coll, nilContext(coll.String()))
 	}
 	q := &c.queue
+	q.waiting.Add(1)
+	defer q.waiting.Add(-1)
 	q.mu.Lock()
 	before := q.added
 	q.mu.Unlock()
@@ -140,10 +143,16 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 		defer timer.Stop()
 		late = timer.C
 	}
+	done := ctx.Done()
 	for moved := q.until(before); moved != nil; moved = q.until(before) {
 		select {
 		case <-moved: // its error belongs to its own Work
-		case <-ctx.Done():
+		case <-done:
+			if c.Err() != nil { // which may have ended ctx, and ends the calls in the queue and then this one
+				done, timer, limit = nil, nil, failureGrace
+				late = time.After(limit)
+				continue
+			}
 			return c.giveUp(coll, c.cancelled(coll, transport.ContextError(ctx)))
 		case <-late:
 			return c.giveUp(coll, fmt.Errorf("ccl: %v on rank %d: waited for a call that was started before it and still runs: %w",
@@ -158,7 +167,7 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 
 // giveUp adds a call to the queue that refuses its call number. It returns err.
 func (c *Communicator) giveUp(coll Collective, err error) error {
-	w := &Work{ctx: context.Background(), args: arguments{coll: coll, refused: err}, asked: true, gaveUp: true}
+	w := &Work{ctx: context.Background(), comm: c, args: arguments{coll: coll, refused: err}, asked: true, gaveUp: true}
 	w.args.opts[0].queued = true
 	w.end.L = &w.mu
 	c.queue.append(w)

@@ -18,9 +18,8 @@ type Request struct {
 func AllReduceInit[T Element](c *Communicator, send, recv []T, op Op, opts ...CallOption) *Request {
 	r := &Request{comm: c, args: arguments{dtype: DTypeOf[T](), coll: CollAllReduce, op: op, send: bufferOf(send), recv: bufferOf(recv)}}
 	r.args.opts[0] = mergeCallOptions(opts)
-	r.args.opts[0].queued = true
 	r.work.end.L = &r.work.mu
-	r.work.ended = true
+	r.work.comm, r.work.ended = c, true
 	return r
 }
 
@@ -37,14 +36,16 @@ func (r *Request) Start(ctx context.Context) *Work {
 	}
 	w.mu.Unlock()
 	if running {
-		failed := &Work{ended: true, err: &InvalidArgumentError{r.args.coll.String(), fmt.Sprintf("rank %d starts a request that still runs: wait for its Work first", r.comm.rank)}}
+		wrong := &InvalidArgumentError{r.args.coll.String(), fmt.Sprintf("rank %d starts a request that still runs: wait for its Work first", r.comm.rank)}
+		failed := &Work{ended: true, err: outsideCall(r.args.coll, r.args.opts[:], wrong)}
 		failed.end.L = &failed.mu
 		return failed
 	}
 	if err := r.comm.unmade(r.args.coll.String()); err != nil {
-		w.finish(err)
+		w.finish(outsideCall(r.args.coll, r.args.opts[:], err))
 		return w
 	}
+	w.args.opts[0] = r.comm.asynchronous(r.args.opts[0])
 	w.args.seal(r.comm)
 	r.comm.queue.append(w)
 	return w

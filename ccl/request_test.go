@@ -1,6 +1,8 @@
 package ccl_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,7 +45,16 @@ func TestRequest(t *testing.T) {
 	})
 }
 
+// Also not with a context that can be cancelled.
 func TestRequestAllocatesNothing(t *testing.T) {
+	cancellable, cancel := context.WithCancel(bg)
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"background": bg, "cancellable": cancellable} {
+		t.Run(name, func(t *testing.T) { testRequestAllocatesNothing(t, ctx) })
+	}
+}
+
+func testRequestAllocatesNothing(t *testing.T, ctx context.Context) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := group(t, connect, 2)
 		const runs = 200
@@ -51,7 +62,7 @@ func TestRequestAllocatesNothing(t *testing.T) {
 			x := make([]float32, 1000)
 			r := ccl.AllReduceInit(c, x, x, ccl.Sum)
 			return func() {
-				if err := r.Start(bg).Wait(bg); err != nil {
+				if err := r.Start(ctx).Wait(ctx); err != nil {
 					panic(err)
 				}
 			}
@@ -69,6 +80,35 @@ func TestRequestAllocatesNothing(t *testing.T) {
 		}
 		require.LessOrEqual(t, testing.AllocsPerRun(runs, f), 0.5) // of both ranks
 		require.NoError(t, other())
+	})
+}
+
+// All goroutines that wait for a Work learn that it has ended, whichever of them give up before, at every start.
+func TestManyWait(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		x, y := []int32{1}, []int32{2}
+		r := ccl.AllReduceInit(g[0], x, x, ccl.Sum)
+		for range 20 {
+			w := r.Start(bg)
+			impatient, giveUp := context.WithCancel(bg)
+			late, cancel := context.WithCancel(bg)
+			var waits []func() error
+			for i := range 8 {
+				ctx := []context.Context{impatient, late}[i%2]
+				waits = append(waits, async(func() error { return w.Wait(ctx) }))
+			}
+			giveUp()
+			for i := 0; i < len(waits); i += 2 {
+				require.ErrorIs(t, waits[i](), context.Canceled)
+			}
+			require.NoError(t, ccl.AllReduce(bg, g[1], y, y, ccl.Sum))
+			for i := 1; i < len(waits); i += 2 {
+				require.NoError(t, waits[i]())
+			}
+			cancel()
+			require.NoError(t, errors.Join(w.Wait(impatient), w.Wait(late)), "it has ended")
+		}
 	})
 }
 

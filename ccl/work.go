@@ -15,6 +15,7 @@ import (
 // that have not ended: see Drain. The methods of Work may be called concurrently.
 type Work struct {
 	ctx  context.Context
+	comm *Communicator // nil: the Work has ended from the start
 	args arguments
 	next *Work // in the queue
 
@@ -26,16 +27,18 @@ type Work struct {
 	asked bool // the program has seen err
 	err   error
 	done  chan struct{} // nil until Done is called
+	wake  chan struct{} // nil until await needs it; has room for one token, which says that the call may have ended
 
-	begun, stopped time.Time // of a collective
+	begun, stopped time.Duration // of a collective, since origin
 
 	source int   // the sender of a message
 	ranks  []int // the global rank of each source; nil: Source is the group's rank
 }
 
 // Wait returns the error of the call when it is done. If ctx ends first, Wait returns the error
-// of ctx and its cause, and the call goes on. Wait may be called several times. A nil ctx is an
-// *InvalidArgumentError.
+// of ctx and its cause, and the call goes on. If the group has failed by then, the call ends as
+// well, and Wait returns its error, with the group's failure. Wait may be called several times. A
+// nil ctx is an *InvalidArgumentError.
 func (w *Work) Wait(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("wait")
@@ -43,7 +46,9 @@ func (w *Work) Wait(ctx context.Context) error {
 	if ended, err := w.ask(); ended {
 		return err
 	}
+	w.comm.queue.waiting.Add(1)
 	err := w.await(ctx)
+	w.comm.queue.waiting.Add(-1)
 	_, _ = w.ask()
 	return err
 }
@@ -58,17 +63,59 @@ func (w *Work) await(ctx context.Context) error {
 		}
 		return w.err
 	}
-	select {
-	case <-w.Done():
-		_, err := w.state()
-		return err
-	case <-ctx.Done():
+	w.mu.Lock()
+	if w.wake == nil {
+		w.wake = make(chan struct{}, 1)
+	}
+	w.mu.Unlock()
+	for {
 		if ended, err := w.state(); ended {
+			w.signal() // the next goroutine that waits
 			return err
 		}
-		return fmt.Errorf("ccl: waiting for a call, which still runs: %w", transport.ContextError(ctx))
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
+			if ended, err := w.state(); ended {
+				w.signal()
+				return err
+			}
+			return w.giveUp(ctx)
+		}
 	}
 }
+
+// signal makes a goroutine in await look whether the call has ended. The token that it may leave makes a later one look
+// in vain.
+func (w *Work) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // there is a token, or no goroutine has waited
+	}
+}
+
+// giveUp returns the error of a wait whose context has ended.
+func (w *Work) giveUp(ctx context.Context) error {
+	failure := w.comm.Err()
+	if failure != nil { // which may have ended ctx, and ends the call
+		select {
+		case <-w.Done():
+			_, err := w.state()
+			w.signal()
+			return err
+		case <-time.After(failureGrace):
+		}
+	}
+	err := fmt.Errorf("ccl: waiting for a call, which still runs: %w", transport.ContextError(ctx))
+	if failure != nil {
+		err = fmt.Errorf("%w: %w", err, failure)
+	}
+	return err
+}
+
+// failureGrace is how long a wait whose context has ended goes on for a call of a failed group. Such a call
+// ends at once, except if a kernel does not return.
+const failureGrace = time.Second
 
 // Done returns a channel that is closed when the call is done.
 func (w *Work) Done() <-chan struct{} {
@@ -95,10 +142,10 @@ func (w *Work) Err() error {
 func (w *Work) Times() (begun, ended time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.ended {
+	if !w.ended || w.stopped == 0 {
 		return time.Time{}, time.Time{}
 	}
-	return w.begun, w.stopped
+	return origin.Add(w.begun), origin.Add(w.stopped)
 }
 
 // Source returns the rank that sent the message, once an Irecv has succeeded. Before that, and
@@ -131,6 +178,7 @@ func (w *Work) finish(err error) {
 	defer w.mu.Unlock()
 	w.ended, w.err = true, err
 	w.end.Broadcast()
+	w.signal()
 	if w.done != nil {
 		close(w.done)
 	}

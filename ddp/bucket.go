@@ -1,8 +1,6 @@
 package ddp
 
 import (
-	"slices"
-
 	"github.com/goccl/goccl/ccl"
 )
 
@@ -20,11 +18,16 @@ type Bucket[T Float] struct {
 }
 
 // assign divides parameters among buckets: in the given order, a bucket ends with the parameter by which it
-// reaches its size. first is the size of the first bucket, rest of the others, in bytes.
-func assign(sizes, order []int, first, rest int) (buckets [][]int) {
+// reaches its size. first is the size of the first bucket, rest of the others, in bytes. A parameter whose gradient is reduced in
+// place has a bucket of its own.
+func assign(sizes, order []int, first, rest int, inPlace []bool) (buckets [][]int) {
 	limit, filled := first, 0
 	var bucket []int
 	for _, i := range order {
+		if inPlace[i] {
+			buckets = append(buckets, []int{i})
+			continue
+		}
 		bucket = append(bucket, i)
 		if filled += sizes[i]; filled >= limit {
 			buckets, bucket = append(buckets, bucket), nil
@@ -53,29 +56,35 @@ type place struct {
 }
 
 // arrange makes the buckets in the memory, each at a multiple of a pair of cache lines, and returns where gradients
-// lie. The memory has room, see room.
-func arrange[T Float](memory []T, lengths []int, buckets [][]int) (made []*Bucket[T], places []place) {
-	places = make([]place, len(lengths))
+// lie. The memory has room, see room. The bucket of a gradient that is reduced in place is the gradient.
+func arrange[T Float](memory []T, params []Parameter[T], buckets [][]int, inPlace []bool) (made []*Bucket[T], places []place) {
+	places = make([]place, len(params))
 	at := 0
-	for b, params := range buckets {
-		n := 0
-		for _, i := range params {
-			places[i] = place{b, n, n + lengths[i]}
-			n += lengths[i]
+	for b, of := range buckets {
+		if i := of[0]; inPlace[i] {
+			places[i] = place{b, 0, len(params[i].Grad)}
+			made = append(made, &Bucket[T]{Index: b, Parameters: of, Gradients: params[i].Grad})
+			continue
 		}
-		made = append(made, &Bucket[T]{Index: b, Parameters: slices.Clone(params), Gradients: memory[at : at+n : at+n]})
+		n := 0
+		for _, i := range of {
+			places[i] = place{b, n, n + len(params[i].Data)}
+			n += len(params[i].Data)
+		}
+		made = append(made, &Bucket[T]{Index: b, Parameters: of, Gradients: memory[at : at+n : at+n]})
 		at += align[T](n)
 	}
 	return made, places
 }
 
-// room returns the elements that arrange needs for any division into so many buckets.
-func room[T Float](lengths []int, buckets int) int {
-	n := 0
-	for _, length := range lengths {
-		n += length
+// room returns the elements that arrange needs for any division into buckets.
+func room[T Float](params []Parameter[T], inPlace []bool) (n int) {
+	for i, p := range params {
+		if !inPlace[i] {
+			n += len(p.Data) + align[T](1)
+		}
 	}
-	return n + buckets*align[T](1)
+	return n
 }
 
 // align rounds up to whole pairs of cache lines.

@@ -8,18 +8,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 )
 
-// CheckpointError says why a checkpoint could not be written or was refused. All ranks get it; on rank 0 it
-// wraps the cause; errors.Is finds fs.ErrNotExist on all.
+// CheckpointError says why a checkpoint could not be written or was refused. All ranks get it.
 type CheckpointError struct {
 	Path   string
 	Reason string
-	Err    error // on rank 0, and fs.ErrNotExist on all
+	Err    error // the cause, on the ranks that have it; on all: fs.ErrNotExist, and *ccl.MismatchError if ranks differ
 }
 
 func (e *CheckpointError) Error() string {
@@ -50,50 +50,108 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 			failed = &CheckpointError{path, err.Error(), err}
 		}
 	}
-	return r.outcome(ctx, path, failed, new([]byte))
+	return r.outcome(ctx, path, failed)
 }
 
-// Load reads a checkpoint that Save wrote with the same parameters, buffers and more tensors, and gives its
-// contents to all ranks. state is a pointer to what was saved, or nil. All ranks call Load; rank 0 reads the
-// file, and all pass tensors of the same names and lengths. A file that is torn, foreign, of another
-// version or of another model is a *CheckpointError, and changes no tensor.
+// Load reads a checkpoint that Save wrote with the same parameters, buffers and more tensors. All ranks call Load,
+// and each reads the file. state is a pointer to what was saved, which becomes the new value as a whole (fields that the
+// file does not have become zero), or nil.
+//
+// Load changes tensors and state on all ranks or on none. A file that is torn, foreign, of another version or of
+// another model on any rank is a *CheckpointError on all, and so are files that differ: it names the rank and the
+// first tensor. It is fs.ErrNotExist if no rank has the file.
 func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...Parameter[T]) error {
 	if err := r.outsideJoin("load"); err != nil {
 		return err
 	}
 	tensors := r.tensors(more)
-	var read [][]T
-	var failed *CheckpointError
-	var text []byte
-	if r.comm.Rank() == 0 {
-		var err error
-		if read, text, err = readFile(path, tensors); err != nil {
-			failed = &CheckpointError{path, err.Error(), err}
-		} else if state != nil {
-			// What does not fit is found before any rank changes anything.
-			if err := json.Unmarshal(text, state); err != nil {
-				failed = &CheckpointError{path, "its state: " + err.Error(), err}
-			}
-		}
+	c, err := readFile(path, tensors)
+	var assign func()
+	if err == nil && state != nil {
+		assign, err = unmarshal(c.state, state)
 	}
-	if err := r.outcome(ctx, path, failed, &text); err != nil {
+	if err := r.agreeOn(ctx, path, c, err); err != nil {
 		return err
 	}
 	for i, t := range tensors {
-		if read != nil {
-			copy(t.Data, read[i])
-		}
-		if err := ccl.Broadcast(ctx, r.comm, t.Data, 0); err != nil {
-			return fmt.Errorf("ddp: %w", err)
-		}
+		copy(t.Data, c.values[i])
 	}
-	if state == nil || r.comm.Rank() == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(text, state); err != nil {
-		return &CheckpointError{path, "its state: " + err.Error(), err}
+	if assign != nil {
+		assign()
 	}
 	return nil
+}
+
+// unmarshal returns a function that sets *state to what text says.
+func unmarshal(text string, state any) (assign func(), err error) {
+	to := reflect.ValueOf(state)
+	if to.Kind() != reflect.Pointer || to.IsNil() {
+		return nil, fmt.Errorf("its state: %w", &json.InvalidUnmarshalError{Type: to.Type()})
+	}
+	read := reflect.New(to.Type().Elem())
+	if err := json.Unmarshal([]byte(text), read.Interface()); err != nil {
+		return nil, fmt.Errorf("its state: %w", err)
+	}
+	return func() { to.Elem().Set(read.Elem()) }, nil
+}
+
+// report is what a rank has read, for the others.
+type report struct {
+	Failed   bool
+	Absent   bool // there is no such file
+	Reason   string
+	Tensors  []string
+	State    string // its first 80 characters
+	Checksum string
+}
+
+// agreeOn returns nil if all ranks have read the same, and otherwise an error on all. failed is why this rank has not.
+func (r *Reducer[T]) agreeOn(ctx context.Context, path string, c contents[T], failed error) error {
+	mine := report{Tensors: c.tensors, State: fmt.Sprintf("%.80s", c.state), Checksum: c.checksum}
+	if failed != nil {
+		mine = report{Failed: true, Absent: errors.Is(failed, fs.ErrNotExist), Reason: failed.Error()}
+	}
+	// Without a timeout: other ranks may read for long.
+	all, err := dist.AllGatherObject(mine, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithCallTimeout(-1))
+	if err != nil {
+		return fmt.Errorf("ddp: %w", err)
+	}
+	if first := slices.IndexFunc(all, func(o report) bool { return o.Failed }); first >= 0 {
+		reason := all[first].Reason
+		if slices.ContainsFunc(all, func(o report) bool { return o.Reason != reason }) {
+			reason = fmt.Sprintf("rank %d: %s", first, reason)
+		}
+		if mine.Absent && slices.ContainsFunc(all, func(o report) bool { return !o.Absent }) {
+			failed = nil // programs start anew where fs.ErrNotExist is the error, and another rank has the file
+		}
+		return &CheckpointError{path, reason, failed}
+	}
+	if err := compareContents(all); err != nil {
+		return &CheckpointError{path, err.Error(), err}
+	}
+	return nil
+}
+
+// compareContents returns a *ccl.MismatchError if ranks have read different files.
+func compareContents(all []report) error {
+	longest := 0
+	for _, o := range all {
+		longest = max(longest, len(o.Tensors))
+	}
+	for i := range longest {
+		if err := sameOnAll(all, fmt.Sprintf("tensor %d", i), func(o report) string {
+			if i >= len(o.Tensors) {
+				return fmt.Sprintf("none (it has %d)", len(o.Tensors))
+			}
+			return o.Tensors[i]
+		}); err != nil {
+			return err
+		}
+	}
+	if err := sameOnAll(all, "state", func(o report) string { return o.State }); err != nil {
+		return err
+	}
+	return sameOnAll(all, "checksum", func(o report) string { return o.Checksum })
 }
 
 // outsideJoin returns an error within Join, where ranks that are done make steps only.
@@ -118,31 +176,22 @@ func (r *Reducer[T]) tensors(more []Parameter[T]) []Parameter[T] {
 // bufferPrefix begins the names of buffers.
 const bufferPrefix = "buffer."
 
-// outcome tells all ranks rank 0's error, or its text.
-func (r *Reducer[T]) outcome(ctx context.Context, path string, failed *CheckpointError, text *[]byte) error {
-	type told struct {
-		Failed bool
-		Absent bool // there is no such file
-		Reason string
-		Text   []byte
-	}
-	t := told{Text: *text}
+// outcome tells all ranks rank 0's error.
+func (r *Reducer[T]) outcome(ctx context.Context, path string, failed *CheckpointError) error {
+	reason := ""
 	if failed != nil {
-		t = told{Failed: true, Absent: errors.Is(failed, fs.ErrNotExist), Reason: failed.Reason}
+		reason = failed.Reason
 	}
-	// Without a timeout: rank 0 may read or write for long.
-	if err := dist.BroadcastObject(&t, r.comm.GlobalRank(0), dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithCallTimeout(-1)); err != nil {
+	// Without a timeout: rank 0 may write for long.
+	if err := dist.BroadcastObject(&reason, r.comm.GlobalRank(0), dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithCallTimeout(-1)); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	switch {
 	case failed != nil:
 		return failed
-	case t.Absent:
-		return &CheckpointError{Path: path, Reason: t.Reason, Err: fs.ErrNotExist}
-	case t.Failed:
-		return &CheckpointError{Path: path, Reason: t.Reason}
+	case reason != "":
+		return &CheckpointError{Path: path, Reason: reason}
 	}
-	*text = t.Text
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/half"
 )
@@ -200,6 +201,112 @@ func TestRefusedCheckpoints(t *testing.T) {
 	require.NoError(t, errors.Join(errs...))
 	require.Equal(t, small(), params)
 	require.Equal(t, progress{1, 2}, state)
+}
+
+// If the files, tensors or states of ranks differ, all ranks refuse, name the rank and what differs, and change nothing.
+func TestRanksThatDiffer(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "c")
+	good := saved(t, path, small)
+	file := func(name string, b []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, b, 0o600))
+		return path
+	}
+	other := filepath.Join(dir, "other")
+	saved(t, other, func() []ddp.Parameter[float32] {
+		p := small()
+		p[0].Data[3] = 7
+		return p
+	})
+	later := filepath.Join(dir, "later")
+	all(t, 2, func(int) error {
+		r, err := ddp.New(bg, nil, small(), ddp.Options[float32]{Buffers: [][]float32{make([]float32, 2)}})
+		if err != nil {
+			return err
+		}
+		return errors.Join(r.Save(bg, later, progress{1, 3}), r.Close())
+	})
+	type named struct {
+		Epoch int
+		Step  string
+	}
+	for name, c := range map[string]struct {
+		path  string // of rank 1
+		state any    // of rank 1
+		more  ddp.Parameter[float32]
+		want  string
+	}{
+		"values": {path: other, want: `ranks disagree on tensor 0: "w", F32 [2 2], CRC 9eba690a on rank 0, "w", F32 [2 2], CRC 1e264c0c on rank 1`},
+		"state":  {path: later, want: `ranks disagree on state: {"Epoch":1,"Step":2} on rank 0, {"Epoch":1,"Step":3} on rank 1`},
+		"torn":   {path: file("torn", good[:len(good)-1]), want: "rank 1: it ends too early"},
+		"absent": {path: filepath.Join(dir, "none"), want: "rank 1: open " + filepath.Join(dir, "none")},
+		"tensor": {path: path, more: ddp.Parameter[float32]{Name: "m", Data: []float32{9}}, want: `rank 1: it has no tensor "m"`},
+		"type":   {path: path, state: &named{5, "five"}, want: "rank 1: its state: json: cannot unmarshal number into Go struct field named.Step of type string"},
+		"value":  {path: path, state: named{5, "five"}, want: "rank 1: its state: json: Unmarshal(non-pointer ddp_test.named)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errs := make([]error, 2)
+			all(t, 2, func(rank int) error {
+				params, buffer, more := small(), []float32{9, 9}, []ddp.Parameter[float32](nil)
+				before := progress{5, 6}
+				state, path := any(&before), path
+				if rank == 1 {
+					path = c.path
+					if c.state != nil {
+						state = c.state
+					}
+					if c.more.Data != nil {
+						more = append(more, c.more)
+					}
+				}
+				for i := range params {
+					clear(params[i].Data)
+				}
+				r, err := ddp.New(bg, nil, params, ddp.Options[float32]{Buffers: [][]float32{buffer}})
+				if err != nil {
+					return err
+				}
+				errs[rank] = r.Load(bg, path, state, more...)
+				return errors.Join(equal("state", before, progress{5, 6}), equal("buffer", buffer[1], 9), equal("w", fmt.Sprint(params[0].Data), "[0 0 0 0]"), r.Close())
+			})
+			for rank, err := range errs {
+				var refused *ddp.CheckpointError
+				require.ErrorAs(t, err, &refused, "rank %d", rank)
+				require.ErrorContains(t, err, c.want, "rank %d", rank)
+				require.NotErrorIs(t, err, fs.ErrNotExist, "rank %d", rank)
+			}
+			if strings.HasPrefix(c.want, "ranks disagree") {
+				var differ *ccl.MismatchError
+				require.ErrorAs(t, errs[0], &differ)
+				require.ErrorAs(t, errs[1], &differ)
+			}
+			if c.state != nil {
+				require.Contains(t, fmt.Sprint(c.state), "{5 five}")
+			}
+		})
+	}
+}
+
+// The state becomes what was saved: nothing of the value before is left in it.
+func TestStateIsReplaced(t *testing.T) {
+	type state struct {
+		Epoch int `json:",omitempty"`
+		Names map[string]int
+	}
+	path := filepath.Join(t.TempDir(), "c")
+	all(t, 2, func(int) error {
+		r, err := ddp.New(bg, nil, small(), ddp.Options[float32]{})
+		if err != nil {
+			return err
+		}
+		if err := r.Save(bg, path, state{0, map[string]int{"a": 1}}); err != nil {
+			return err
+		}
+		s := state{7, map[string]int{"b": 2}}
+		err = r.Load(bg, path, &s)
+		return errors.Join(err, equal("state", fmt.Sprint(s), fmt.Sprint(state{0, map[string]int{"a": 1}})), r.Close())
+	})
 }
 
 // A checkpoint that cannot be written is an error on all ranks and leaves the one before.

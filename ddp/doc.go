@@ -23,7 +23,7 @@
 //
 // Gradients have two forms. If Parameter.Grad is nil, New makes the gradient, as a part of a bucket, and
 // nothing is copied: see Reducer.Grad. Otherwise Ready copies it into a bucket and Wait copies the mean
-// back.
+// back; from 256 KiB on it is reduced in place, as a bucket of its own, unless a hook is set or parameters may be unused.
 //
 // # Concurrency
 //

@@ -19,7 +19,11 @@ func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
 	r.setJoining(true)
 	defer r.setJoining(false)
 	if err := train(); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.comm.Abort(err)
+		r.settle()
+		r.mark(failed)
 		return err
 	}
 	for {
@@ -54,13 +58,14 @@ func (r *Reducer[T]) setOp(b *Bucket[T]) {
 
 // count starts to count the ranks that train in this step. training is 1 if this rank does.
 func (r *Reducer[T]) count(training uint8) {
-	r.census = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.active)
+	r.census = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.active, ccl.WithLabel("join"))
 }
 
 // shadow takes part in a step of the other ranks, if some rank still trains.
 func (r *Reducer[T]) shadow(ctx context.Context) (more bool, err error) {
 	r.mu.Lock()
 	r.begun = true
+	r.mark(outOfData)
 	clear(r.used)
 	r.count(0)
 	if err = r.census.Wait(ctx); err != nil {
@@ -71,6 +76,9 @@ func (r *Reducer[T]) shadow(ctx context.Context) (more bool, err error) {
 	}
 	if err != nil || !more {
 		r.begun, r.census = false, nil
+		if r.mark(computing); err != nil {
+			r.mark(failed)
+		}
 		r.mu.Unlock()
 		return false, err
 	}

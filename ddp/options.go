@@ -6,7 +6,8 @@ import "log/slog"
 // broadcast by New only. They are the same on all ranks.
 type Options[T Float] struct {
 	// BucketBytes is the size at which a bucket ends; 0: 25 MiB. FirstBucketBytes is that of the first, which
-	// is small so that communication starts early; 0: 1 MiB.
+	// is small so that communication starts early; 0: 1 MiB. A gradient of the program's own that is reduced in place is a
+	// bucket, whatever the sizes are.
 	BucketBytes, FirstBucketBytes int
 
 	// FindUnused lets parameters be not ready at Wait: they count as zeros, and those that were ready on no

@@ -21,7 +21,7 @@ type Parameter[T Float] struct {
 	Name  string
 	Shape []int // extents; nil: one dimension
 	Data  []T   // the values, row-major
-	Grad  []T   // as long as Data, and not overlapping it; nil: New makes it, see Reducer.Grad
+	Grad  []T   // as long as Data, and overlapping no Data and no other Grad; nil: New makes it, see Reducer.Grad
 }
 
 // description is what all ranks must have in common.
@@ -50,6 +50,7 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 	}
 	views := 0
 	names := map[string]int{}
+	grads := map[*T]int{} // by their first element
 	for i, p := range params {
 		shape := p.Shape
 		if shape == nil {
@@ -72,6 +73,11 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 			d.Wrong = fmt.Sprintf("parameter %d has the name %q, which checkpoints need", i, p.Name)
 		case p.Grad != nil && len(p.Grad) != len(p.Data):
 			d.Wrong = fmt.Sprintf("parameter %q has %d elements, and its gradient %d", p.Name, len(p.Data), len(p.Grad))
+		case p.Grad != nil:
+			if other, shared := grads[&p.Grad[0]]; shared {
+				d.Wrong = fmt.Sprintf("parameters %q and %q have the same gradient: pass a parameter with two uses once", params[other].Name, p.Name)
+			}
+			grads[&p.Grad[0]] = i
 		}
 		if d.Wrong != "" {
 			return d
@@ -102,28 +108,20 @@ func agree(ctx context.Context, group *dist.ProcessGroup, mine description) erro
 			return &ccl.InvalidArgumentError{Operation: "ddp.New", Message: fmt.Sprintf("rank %d: %s", rank, d.Wrong)}
 		}
 	}
-	same := func(field string, value func(d *description) string) error {
-		m := &ccl.MismatchError{Field: field}
-		for rank := range all {
-			v := value(&all[rank])
-			i := slices.IndexFunc(m.Values, func(have ccl.MismatchValue) bool { return have.Value == v })
-			if i < 0 {
-				i = len(m.Values)
-				m.Values = append(m.Values, ccl.MismatchValue{Value: v})
-			}
-			m.Values[i].Ranks = append(m.Values[i].Ranks, rank)
-		}
-		if len(m.Values) == 1 {
-			return nil
-		}
-		return fmt.Errorf("ddp: %w", m)
+	if err := compareDescriptions(all); err != nil {
+		return fmt.Errorf("ddp: %w", err)
 	}
+	return nil
+}
+
+// compareDescriptions returns a *ccl.MismatchError if ranks bring different parameters or options.
+func compareDescriptions(all []description) error {
 	longest := 0
 	for _, d := range all {
 		longest = max(longest, len(d.Parameters))
 	}
 	for i := range longest {
-		if err := same(fmt.Sprintf("parameter %d", i), func(d *description) string {
+		if err := sameOnAll(all, fmt.Sprintf("parameter %d", i), func(d description) string {
 			if i >= len(d.Parameters) {
 				return fmt.Sprintf("none (it has %d)", len(d.Parameters))
 			}
@@ -132,7 +130,7 @@ func agree(ctx context.Context, group *dist.ProcessGroup, mine description) erro
 			return err
 		}
 	}
-	if err := same("form of gradients", func(d *description) string {
+	if err := sameOnAll(all, "form of gradients", func(d description) string {
 		if d.Views {
 			return "parts of buckets"
 		}
@@ -140,8 +138,26 @@ func agree(ctx context.Context, group *dist.ProcessGroup, mine description) erro
 	}); err != nil {
 		return err
 	}
-	if err := same("options", func(d *description) string { return d.Options }); err != nil {
+	if err := sameOnAll(all, "options", func(d description) string { return d.Options }); err != nil {
 		return err
 	}
-	return same("lengths of buffers", func(d *description) string { return fmt.Sprint(d.Buffers) })
+	return sameOnAll(all, "lengths of buffers", func(d description) string { return fmt.Sprint(d.Buffers) })
+}
+
+// sameOnAll returns a *ccl.MismatchError if a value that ranks have brought differs.
+func sameOnAll[D any](all []D, field string, value func(D) string) error {
+	m := &ccl.MismatchError{Field: field}
+	for rank, d := range all {
+		v := value(d)
+		i := slices.IndexFunc(m.Values, func(have ccl.MismatchValue) bool { return have.Value == v })
+		if i < 0 {
+			i = len(m.Values)
+			m.Values = append(m.Values, ccl.MismatchValue{Value: v})
+		}
+		m.Values[i].Ranks = append(m.Values[i].Ranks, rank)
+	}
+	if len(m.Values) == 1 {
+		return nil
+	}
+	return m
 }

@@ -22,6 +22,7 @@ type Reducer[T Float] struct {
 	hook    Hook[T]
 	views   bool
 	memory  []T
+	inPlace []bool // gradients that are their own bucket
 	buckets []*Bucket[T]
 	places  []place
 	rebuilt bool // the buckets have their final order
@@ -29,6 +30,7 @@ type Reducer[T Float] struct {
 
 	mu    sync.Mutex
 	begun bool // the step has
+	step  int  // its number, from 1
 
 	quiet   bool      // in NoSync
 	joining bool      // in Join
@@ -70,22 +72,36 @@ func New[T Float](ctx context.Context, group *dist.ProcessGroup, params []Parame
 	if err != nil {
 		return nil, fmt.Errorf("ddp: %w", err)
 	}
-	r := &Reducer[T]{group: own, comm: own.Communicator(), params: slices.Clone(params), opts: opts, hook: opts.Hook, views: d.Views}
+	r := &Reducer[T]{group: own, comm: own.Communicator(), params: slices.Clone(params), opts: opts, hook: opts.Hook, views: d.Views, step: 1}
 	if r.hook == nil {
 		r.hook = mean[T]{}
 	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("ddp: %w", err), r.Close())
 	}
+	r.mark(computing)
 	return r, nil
 }
+
+// What ranks do in a step, in the flight recorder.
+const (
+	computing = "compute"     // until a gradient is ready: the optimizer, the next batch, forward
+	backward  = "backward"    // while buckets are reduced
+	waiting   = "wait"        // for the buckets
+	outOfData = "out of data" // in Join, after this rank's last batch
+	failed    = "failed"
+)
+
+// mark notes what this rank does from now on in the step.
+func (r *Reducer[T]) mark(what string) { r.comm.Mark(what, r.step) }
 
 // prepare makes the buckets and gives all ranks the values of rank 0.
 func (r *Reducer[T]) prepare(ctx context.Context) error {
 	for _, p := range r.params {
 		r.lengths = append(r.lengths, len(p.Data))
+		r.inPlace = append(r.inPlace, r.reducesInPlace(p))
 	}
-	total := room[T](r.lengths, len(r.params))
+	total := max(1, room(r.params, r.inPlace))
 	var err error
 	var refused *ccl.AllocationFailedError
 	switch r.memory, err = ccl.Alloc[T](ctx, r.comm, total); {
@@ -102,7 +118,7 @@ func (r *Reducer[T]) prepare(ctx context.Context) error {
 	r.used = make([]uint8, len(r.params))
 	r.active = make([]uint8, r.comm.Size())
 	r.idle, r.still = make([]bool, len(r.params)), make([]bool, len(r.params))
-	r.usedOf = ccl.AllReduceInit(r.comm, r.used, r.used, ccl.Max)
+	r.usedOf = ccl.AllReduceInit(r.comm, r.used, r.used, ccl.Max, ccl.WithLabel("unused parameters"))
 	r.arrange(reversed(len(r.params)))
 	r.rebuilt = r.views
 	for _, p := range r.params {
@@ -113,13 +129,23 @@ func (r *Reducer[T]) prepare(ctx context.Context) error {
 	return r.shareBuffers(ctx, 0)
 }
 
+// inPlaceBytes is the length from which a gradient is worth a call of its own, which saves the copies to a bucket and back.
+const inPlaceBytes = 256 << 10
+
+// reducesInPlace reports whether a gradient of the program's own is reduced where it is. A hook gets buckets of the size
+// that is asked for, and a gradient that may be unused must keep its value.
+func (r *Reducer[T]) reducesInPlace(p Parameter[T]) bool {
+	return p.Grad != nil && len(p.Grad)*ccl.DTypeOf[T]().Size() >= inPlaceBytes &&
+		r.opts.Hook == nil && !r.opts.FindUnused && !r.opts.StaticGraph
+}
+
 // arrange makes the buckets of parameters in an order.
 func (r *Reducer[T]) arrange(order []int) {
 	sizes := make([]int, len(r.lengths))
 	for i, n := range r.lengths {
 		sizes[i] = n * ccl.DTypeOf[T]().Size()
 	}
-	r.buckets, r.places = arrange(r.memory, r.lengths, assign(sizes, order, r.opts.FirstBucketBytes, r.opts.BucketBytes))
+	r.buckets, r.places = arrange(r.memory, r.params, assign(sizes, order, r.opts.FirstBucketBytes, r.opts.BucketBytes, r.inPlace), r.inPlace)
 	for _, b := range r.buckets {
 		b.Comm, b.pending = r.comm, len(b.Parameters)
 		r.setOp(b)
@@ -180,7 +206,7 @@ func (r *Reducer[T]) Ready(parameter int) {
 func (r *Reducer[T]) bring(parameter int) {
 	r.used[parameter] = 1
 	r.order = append(r.order, uint32(parameter))
-	if !r.views {
+	if !r.views && !r.inPlace[parameter] {
 		copy(r.slot(parameter), r.params[parameter].Grad)
 	}
 	r.complete(parameter)
@@ -198,6 +224,7 @@ func (r *Reducer[T]) begin() {
 		return
 	}
 	r.begun = true
+	r.mark(backward)
 	clear(r.used)
 	if r.joining {
 		r.count(1)
@@ -232,9 +259,14 @@ func (r *Reducer[T]) Wait(ctx context.Context) error {
 		return nil
 	}
 	r.begin()
+	r.mark(waiting)
 	err := r.finish(ctx)
-	if err != nil {
+	if err == nil {
+		r.step++
+		r.mark(computing)
+	} else {
 		r.stop(err)
+		r.mark(failed)
 	}
 	clear(r.ready)
 	clear(r.touched)
@@ -251,13 +283,18 @@ func (r *Reducer[T]) stop(err error) {
 	if _, rejected := errors.AsType[*UnreadyError](err); !rejected {
 		r.comm.Abort(err)
 	}
+	r.settle()
+}
+
+// settle waits until no call uses the Reducer's memory, or gradients that are reduced in place. The group has failed.
+func (r *Reducer[T]) settle() {
 	works := []*ccl.Work{r.census, r.usedNow}
 	for _, b := range r.buckets {
 		works = append(works, b.work)
 	}
 	for _, w := range works {
 		if w != nil {
-			_ = w.Wait(context.Background()) // the group has failed: it ends
+			_ = w.Wait(context.Background()) // it ends at once
 		}
 	}
 }
@@ -302,6 +339,9 @@ func (r *Reducer[T]) finish(ctx context.Context) error {
 	}
 	if !r.views {
 		for i, p := range r.params {
+			if r.inPlace[i] {
+				continue
+			}
 			if used == nil && !r.still[i] || used != nil && r.used[i] != 0 {
 				copy(p.Grad, r.slot(i))
 			}
@@ -409,5 +449,14 @@ func (r *Reducer[T]) setQuiet(quiet bool) (was bool) {
 	return was
 }
 
-// Close ends this rank's use of the Reducer. Gradients that New made must not be used any more.
-func (r *Reducer[T]) Close() error { return dist.DestroyProcessGroup(dist.WithGroup(r.group)) }
+// Close ends this rank's use of the Reducer. Gradients that New made must not be used any more. A step that has begun, and
+// for which Wait has not been called, fails on all ranks: when Close returns, nothing writes to gradients.
+func (r *Reducer[T]) Close() error {
+	r.mu.Lock()
+	if r.begun {
+		r.comm.Abort(errors.New("ddp: the Reducer was closed within a step"))
+		r.settle()
+	}
+	r.mu.Unlock()
+	return dist.DestroyProcessGroup(dist.WithGroup(r.group))
+}

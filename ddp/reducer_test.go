@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
-	"github.com/goccl/goccl/dist"
 )
 
 // tiny makes buckets of two parameters.
@@ -30,64 +28,6 @@ func alone() (losses, params []float64) {
 		n.update(0.3)
 	}
 	return losses, n.flat()
-}
-
-// Ranks that share each batch follow one rank that has it all, and have equal parameters bit by bit.
-func TestFollowsOneRank(t *testing.T) {
-	wantLosses, want := alone()
-	require.Less(t, wantLosses[steps-1], wantLosses[0])
-	for _, ranks := range []int{1, 2, 3, 4, 7} {
-		for _, views := range []bool{false, true} {
-			for _, parts := range []int{1, 3} { // with NoSync
-				t.Run(fmt.Sprintf("ranks=%d/views=%v/parts=%d", ranks, views, parts), func(t *testing.T) {
-					params := make([][]float64, ranks)
-					all(t, ranks, func(rank int) error {
-						n := newNet[float64](uint64(rank)) // rank 0's are those of alone
-						r, err := ddp.New(bg, nil, n.parameters(views), tiny[float64]())
-						if err != nil {
-							return err
-						}
-						n.adopt(r.Grad)
-						for step, b := range batches(steps, batch) {
-							mine := b[rank*batch/ranks : (rank+1)*batch/ranks]
-							loss := []float64{0}
-							each := (len(mine) + parts - 1) / parts
-							if err := r.NoSync(func() error {
-								for len(mine) > each {
-									loss[0] += n.backward(mine[:each], float64(batch)/float64(ranks*each), r.Ready)
-									mine = mine[each:]
-									if err := r.Wait(bg); err != nil {
-										return err
-									}
-								}
-								return nil
-							}); err != nil {
-								return err
-							}
-							loss[0] += n.backward(mine, float64(batch)/float64(ranks*len(mine)), r.Ready)
-							if err := r.Wait(bg); err != nil {
-								return err
-							}
-							n.update(0.3)
-							if err := dist.AllReduce(loss, dist.Avg); err != nil {
-								return err
-							}
-							if math.Abs(loss[0]-wantLosses[step]) > 1e-9 {
-								return fmt.Errorf("step %d: the loss is %v, want %v", step, loss[0], wantLosses[step])
-							}
-						}
-						params[rank] = n.flat()
-						s := r.Stats()
-						return errors.Join(equal("steps", s.Steps, steps), equal("bytes", s.Bytes, 8*(3*width+1)), equal("buckets", s.Buckets, 3), r.Close())
-					})
-					for rank := range params {
-						require.Equal(t, params[0], params[rank], "rank %d", rank)
-					}
-					require.InDeltaSlice(t, want, params[0], 1e-9)
-				})
-			}
-		}
-	}
 }
 
 // What differs between ranks is an error on all of them, and names the first parameter that differs.
@@ -198,72 +138,6 @@ func three(opts ddp.Options[float64], views bool) (*ddp.Reducer[float64], [][]fl
 	return r, grads, nil
 }
 
-// A gradient that is not ready is an error on all ranks, which names the rank and the parameter.
-func TestNotReady(t *testing.T) {
-	errs := make([]error, 3)
-	all(t, 3, func(rank int) error {
-		r, _, err := three(ddp.Options[float64]{}, true)
-		if err != nil {
-			return err
-		}
-		for i := range 3 {
-			if rank != 1 || i == 2 {
-				r.Ready(i)
-			}
-		}
-		errs[rank] = r.Wait(bg)
-		return dist.Barrier() // the program goes on
-	})
-	for rank, err := range errs {
-		const want = "ddp: rank 1: no gradient was ready for a, b: call Ready for each, or set FindUnused if a step may leave parameters out"
-		require.ErrorContains(t, err, want)
-		if rank == 1 {
-			var own *ddp.UnreadyError
-			require.ErrorAs(t, err, &own)
-			require.Equal(t, []string{"a", "b"}, own.Parameters)
-			continue
-		}
-		var m *ccl.MismatchError
-		require.ErrorAs(t, err, &m)
-		require.ErrorContains(t, err, fmt.Sprintf("ddp: rank %d: bucket 1 (b)", rank))
-	}
-}
-
-// With FindUnused a parameter that some rank leaves out counts as zero there; one that all leave out keeps its
-// gradient.
-func TestFindUnused(t *testing.T) {
-	for _, views := range []bool{false, true} {
-		all(t, 2, func(rank int) error {
-			r, g, err := three(ddp.Options[float64]{FindUnused: true}, views)
-			if err != nil {
-				return err
-			}
-			kept := 7.0
-			if views {
-				kept = 0
-			}
-			for range 3 {
-				for i := range g {
-					g[i][0] = 7
-				}
-				if rank == 1 {
-					g[1][0] = 4
-					r.Ready(1)
-				}
-				g[2][0] = float64(rank)
-				r.Ready(2)
-				if err := r.Wait(bg); err != nil {
-					return err
-				}
-				if err := errors.Join(equal("a", g[0][0], kept), equal("b", g[1][0], 2), equal("c", g[2][0], 0.5)); err != nil {
-					return err
-				}
-			}
-			return r.Close()
-		})
-	}
-}
-
 // With StaticGraph all steps are like the first.
 func TestStaticGraph(t *testing.T) {
 	for _, views := range []bool{false, true} {
@@ -369,70 +243,6 @@ func (o *order) Start(b *ddp.Bucket[float64]) *ccl.Work {
 
 func (o *order) Finish(*ddp.Bucket[float64]) error { return nil }
 
-// Ranks with different numbers of steps get exact means, and the parameters of those that trained longest.
-func TestJoin(t *testing.T) {
-	for _, views := range []bool{false, true} {
-		for _, opts := range []ddp.Options[float64]{{}, {FindUnused: true}, {StaticGraph: true}, {BroadcastBuffers: true, Buffers: [][]float64{{0}}}} {
-			all(t, 4, func(rank int) error {
-				opts := opts
-				if opts.Buffers != nil {
-					opts.Buffers = [][]float64{{float64(rank)}}
-				}
-				r, g, err := three(opts, views)
-				if err != nil {
-					return err
-				}
-				for range 2 { // twice, with steps of all ranks between
-					err := r.Join(bg, func() error {
-						for step := range []int{2, 0, 5, 3}[rank] {
-							var sum, count float64
-							for other, steps := range []int{2, 0, 5, 3} {
-								if step < steps {
-									sum += float64(10*other + 1)
-									count++
-								}
-							}
-							for i := range g {
-								g[i][0] = float64(10*rank + 1)
-								r.Ready(i)
-							}
-							if err := r.Wait(bg); err != nil {
-								return err
-							}
-							for i := range g {
-								if math.Abs(g[i][0]-sum/count) > 1e-12 {
-									return fmt.Errorf("step %d: the mean of parameter %d is %v, want %v", step, i, g[i][0], sum/count)
-								}
-							}
-						}
-						return nil
-					})
-					if err != nil {
-						return err
-					}
-					for i := range g {
-						g[i][0] = float64(rank)
-						r.Ready(i)
-					}
-					if err := r.Wait(bg); err != nil {
-						return err
-					}
-					if err := equal("mean of all", g[1][0], 1.5); err != nil {
-						return err
-					}
-				}
-				if opts.Buffers != nil {
-					// Rank 0's at first, then those of the lowest rank that trains.
-					if err := equal("buffer", opts.Buffers[0][0], 0); err != nil {
-						return err
-					}
-				}
-				return r.Close()
-			})
-		}
-	}
-}
-
 // After Join all ranks have the parameters of a rank that trained longest.
 func TestJoinShares(t *testing.T) {
 	all(t, 3, func(rank int) error {
@@ -480,44 +290,16 @@ func TestJoinFails(t *testing.T) {
 	}
 }
 
-// A rank that ends in the middle of backward, by an error or a panic, is named by all others.
-func TestRankThatEnds(t *testing.T) {
-	for _, how := range []string{"error", "panic"} {
-		t.Run(how, func(t *testing.T) {
-			errs := make([]error, 3)
-			err := dist.Spawn(func(_ context.Context, rank int) error {
-				if err := dist.InitProcessGroup("ccl"); err != nil {
-					return err
-				}
-				r, _, err := three(ddp.Options[float64]{}, true)
-				if err != nil {
-					return err
-				}
-				r.Ready(2)
-				if rank == 1 {
-					if how == "panic" {
-						panic("backward is wrong")
-					}
-					return errors.New("backward is wrong")
-				}
-				r.Ready(1)
-				r.Ready(0)
-				errs[rank] = r.Wait(bg)
-				return errs[rank]
-			}, dist.WithRanks(3))
-			require.ErrorContains(t, err, "backward is wrong")
-			for _, rank := range []int{0, 2} {
-				require.ErrorContains(t, errs[rank], fmt.Sprintf("ddp: rank %d: bucket ", rank))
-				var aborted *ccl.AbortedError
-				require.ErrorAs(t, errs[rank], &aborted)
-				require.Equal(t, 1, aborted.By)
-			}
-		})
+// A warm step allocates nothing, also with a context that can be cancelled.
+func TestAllocations(t *testing.T) {
+	cancellable, cancel := context.WithCancel(bg)
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"background": bg, "cancellable": cancellable} {
+		t.Run(name, func(t *testing.T) { testAllocations(t, ctx) })
 	}
 }
 
-// A warm step allocates nothing.
-func TestAllocations(t *testing.T) {
+func testAllocations(t *testing.T, ctx context.Context) {
 	const runs = 100
 	for _, views := range []bool{false, true} {
 		all(t, 2, func(rank int) error {
@@ -529,7 +311,7 @@ func TestAllocations(t *testing.T) {
 				for i := range g {
 					r.Ready(2 - i)
 				}
-				if err := r.Wait(bg); err != nil {
+				if err := r.Wait(ctx); err != nil {
 					panic(err)
 				}
 			}

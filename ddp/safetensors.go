@@ -9,8 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
+	"hash/crc32"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -113,16 +114,24 @@ func writeTensors[T Float](w io.Writer, tensors []Parameter[T], state []byte) er
 	return out.Flush()
 }
 
+// contents are what a file has.
+type contents[T Float] struct {
+	values   [][]T // of the tensors
+	tensors  []string
+	state    string
+	checksum string
+}
+
 // readFile reads the tensors, which it does not change, and the state from a file.
-func readFile[T Float](path string, tensors []Parameter[T]) (read [][]T, state []byte, err error) {
+func readFile[T Float](path string, tensors []Parameter[T]) (contents[T], error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return contents[T]{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, err
+		return contents[T]{}, err
 	}
 	return readTensors(bufio.NewReaderSize(f, 1<<20), info.Size(), tensors)
 }
@@ -130,76 +139,78 @@ func readFile[T Float](path string, tensors []Parameter[T]) (read [][]T, state [
 var errTorn = errors.New("it ends too early: it was not written to its end")
 
 // readTensors reads a file of so many bytes.
-func readTensors[T Float](r io.Reader, size int64, tensors []Parameter[T]) (read [][]T, state []byte, err error) {
+func readTensors[T Float](r io.Reader, size int64, tensors []Parameter[T]) (c contents[T], err error) {
 	want, data, err := entries(tensors)
 	if err != nil {
-		return nil, nil, err
+		return c, err
 	}
 	var length uint64
 	if err := binary.Read(r, binary.LittleEndian, &length); err != nil {
-		return nil, nil, errTorn
+		return c, errTorn
 	}
 	if length > maxHeader {
-		return nil, nil, errors.New("it is not a safetensors file")
+		return c, errors.New("it is not a safetensors file")
 	}
 	if uint64(size) < 8+length {
-		return nil, nil, errTorn
+		return c, errTorn
 	}
 	text := make([]byte, length)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, nil, errTorn
+		return c, errTorn
 	}
 	var header map[string]json.RawMessage
 	if err := json.Unmarshal(text, &header); err != nil {
-		return nil, nil, fmt.Errorf("it is not a safetensors file: %w", err)
+		return c, fmt.Errorf("it is not a safetensors file: %w", err)
 	}
 	var metadata map[string]string
 	if err := json.Unmarshal(header[metadataKey], &metadata); err != nil || metadata[versionKey] == "" {
-		return nil, nil, errors.New("it is a safetensors file, and not one of goccl")
+		return c, errors.New("it is a safetensors file, and not one of goccl")
 	}
 	if v := metadata[versionKey]; v != version {
-		return nil, nil, fmt.Errorf("it has version %q, and this program reads version %s", v, version)
+		return c, fmt.Errorf("it has version %q, and this program reads version %s", v, version)
 	}
 	delete(header, metadataKey)
 	for _, t := range tensors {
 		var have tensorEntry
 		raw, ok := header[t.Name]
 		if !ok {
-			return nil, nil, fmt.Errorf("it has no tensor %q", t.Name)
+			return c, fmt.Errorf("it has no tensor %q", t.Name)
 		}
 		if err := json.Unmarshal(raw, &have); err != nil {
-			return nil, nil, fmt.Errorf("its tensor %q: %w", t.Name, err)
+			return c, fmt.Errorf("its tensor %q: %w", t.Name, err)
 		}
 		e := want[t.Name]
 		if have.DType != e.DType || !slices.Equal(have.Shape, e.Shape) || have.Offsets != e.Offsets {
-			return nil, nil, fmt.Errorf("its tensor %q is %s %d at %d, and the model's is %s %d at %d",
+			return c, fmt.Errorf("its tensor %q is %s %d at %d, and the model's is %s %d at %d",
 				t.Name, have.DType, have.Shape, have.Offsets, e.DType, e.Shape, e.Offsets)
 		}
 		delete(header, t.Name)
 	}
-	for name := range header {
-		return nil, nil, fmt.Errorf("it has a tensor %q, which the model does not have", name)
+	if len(header) > 0 {
+		return c, fmt.Errorf("it has a tensor %q, which the model does not have", slices.Min(slices.Collect(maps.Keys(header))))
 	}
 	switch end := 8 + length + data; {
 	case uint64(size) < end:
-		return nil, nil, errTorn
+		return c, errTorn
 	case uint64(size) > end:
-		return nil, nil, fmt.Errorf("%d bytes follow the tensors", uint64(size)-end)
+		return c, fmt.Errorf("%d bytes follow the tensors", uint64(size)-end)
 	}
-	state = []byte(metadata[stateKey])
+	c.state, c.checksum = metadata[stateKey], metadata[hashKey]
 	sum := sha256.New()
-	sum.Write(state)
+	sum.Write([]byte(c.state))
 	for _, t := range tensors {
-		values := make([]T, len(t.Data))
-		if err := decode(r, sum, values); err != nil {
-			return nil, nil, errTorn
+		values, crc := make([]T, len(t.Data)), crc32.New(crc32.MakeTable(crc32.Castagnoli))
+		if err := decode(r, io.MultiWriter(sum, crc), values); err != nil {
+			return c, errTorn
 		}
-		read = append(read, values)
+		e := want[t.Name]
+		c.values = append(c.values, values)
+		c.tensors = append(c.tensors, fmt.Sprintf("%q, %s %d, CRC %08x", t.Name, e.DType, e.Shape, crc.Sum32()))
 	}
-	if hex.EncodeToString(sum.Sum(nil)) != metadata[hashKey] {
-		return nil, nil, errors.New("its checksum is wrong: it was changed after it was written")
+	if hex.EncodeToString(sum.Sum(nil)) != c.checksum {
+		return c, errors.New("its checksum is wrong: it was changed after it was written")
 	}
-	return read, state, nil
+	return c, nil
 }
 
 // piece is the number of elements that are converted at a time.
@@ -235,8 +246,8 @@ func encode[T Float](w io.Writer, data []T) error {
 	return nil
 }
 
-// decode reads elements, little-endian, and writes their bytes to sum.
-func decode[T Float](r io.Reader, sum hash.Hash, data []T) error {
+// decode reads elements, little-endian, and writes their bytes to sums.
+func decode[T Float](r io.Reader, sums io.Writer, data []T) error {
 	size := ccl.DTypeOf[T]().Size()
 	memory := make([]byte, size*min(piece, len(data)))
 	for part := range slices.Chunk(data, piece) {
@@ -244,7 +255,7 @@ func decode[T Float](r io.Reader, sum hash.Hash, data []T) error {
 		if _, err := io.ReadFull(r, b); err != nil {
 			return err
 		}
-		sum.Write(b)
+		_, _ = sums.Write(b) // hashes take everything
 		switch p := any(part).(type) {
 		case []float32:
 			for i := range p {

@@ -26,8 +26,20 @@ func (s Sampler) Len() int {
 	return (s.Samples + s.Ranks - 1) / s.Ranks
 }
 
-// Indices returns this rank's samples in an epoch. It depends on nothing else than s and the epoch.
+// check returns an error unless Rank is one of Ranks.
+func (s Sampler) check() error {
+	if s.Rank < 0 || s.Rank >= s.Ranks {
+		return &ccl.InvalidArgumentError{Operation: "ddp.Sampler", Message: fmt.Sprintf("%d is not a rank of %d", s.Rank, s.Ranks)}
+	}
+	return nil
+}
+
+// Indices returns this rank's samples in an epoch. It depends on nothing else than s and the epoch. It panics
+// with *ccl.InvalidArgumentError unless 0 <= Rank < Ranks; a Loader returns that error.
 func (s Sampler) Indices(epoch int) []int {
+	if err := s.check(); err != nil {
+		panic(err)
+	}
 	order := make([]int, s.Samples)
 	if s.InOrder {
 		for i := range order {
@@ -68,6 +80,11 @@ func (l *Loader[B]) Epoch(ctx context.Context, epoch, from int) iter.Seq2[B, err
 		if l.Batch < 1 || from < 0 || l.Sampler.Ranks < 1 {
 			var none B
 			yield(none, &ccl.InvalidArgumentError{Operation: "ddp.Loader", Message: fmt.Sprintf("batches of %d samples for %d ranks, from step %d", l.Batch, l.Sampler.Ranks, from)})
+			return
+		}
+		if err := l.Sampler.check(); err != nil {
+			var none B
+			yield(none, err)
 			return
 		}
 		ctx, cancel := context.WithCancel(ctx)

@@ -135,3 +135,18 @@ func TestLoaderEnds(t *testing.T) {
 		require.ErrorAs(t, err, &wrong)
 	}
 }
+
+// A rank that does not exist has no samples.
+func TestSamplerOfNoRank(t *testing.T) {
+	for _, rank := range []int{-1, 3, 5} {
+		s := ddp.Sampler{Samples: 7, Ranks: 3, Rank: rank}
+		wrong := &ccl.InvalidArgumentError{Operation: "ddp.Sampler", Message: fmt.Sprintf("%d is not a rank of 3", rank)}
+		require.PanicsWithError(t, wrong.Error(), func() { s.Indices(0) })
+		l := ddp.Loader[int]{Sampler: s, Batch: 1, Load: func(context.Context, []int) (int, error) { return 0, nil }}
+		var errs []error
+		for _, err := range l.Epoch(t.Context(), 0, 0) {
+			errs = append(errs, err)
+		}
+		require.Equal(t, []error{wrong}, errs)
+	}
+}

@@ -35,9 +35,12 @@
 //	PMI_RANK and PMI_SIZE of MPICH's and others' mpiexec, with MPI_LOCALNRANKS
 //	SLURM_PROCID and SLURM_STEP_NUM_TASKS, with SLURM_JOB_ID and SLURM_STEP_ID
 //
-// The first complete set wins. Incomplete sets are ignored, and so is a launcher that
-// started a single rank, except goccl run -n 1. [IsLaunched] reports the result. Ranks
-// on several nodes, and variables that do not identify the job, are errors.
+// The first complete set wins. If none is complete, some of the variables GOCCL_SHM_*, or
+// RANK and WORLD_SIZE of several ranks without MASTER_ADDR or MASTER_PORT, are
+// *MissingConfigurationError; other incomplete sets, such as RANK alone or WORLD_SIZE alone,
+// are ignored, and so is a launcher that started a single rank, except goccl run -n 1.
+// [IsLaunched] reports the result. Variables that do not identify the job are errors, and so
+// are ranks on several nodes, unless a transport of the program is for them.
 //
 // Which rank a goroutine is:
 //
@@ -94,7 +97,7 @@
 // # Failure
 //
 // Errors are typed; errors.Is and errors.As find the types and values that this
-// package lists. The package does not panic on bad input, print, or end the process.
+// package lists; docs/reference/errors.md has them in a table. The package does not panic on bad input, print, or end the process.
 //
 // InitProcessGroup succeeds on all ranks or on none, and can be retried. A call that
 // all ranks reject for its arguments leaves the group intact. After any other failure

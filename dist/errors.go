@@ -36,26 +36,44 @@ var (
 	ErrClosed              = ccl.ErrClosed
 )
 
-// Error types of packages ccl and ccl/config that calls of this package return. Their fields
-// are documented there and in package transport: go doc github.com/goccl/goccl/ccl.MismatchError.
+// Error types of packages ccl and ccl/config that calls of this package return; docs/reference/errors.md has them in a
+// table. Ranks in them are ranks of the group.
 type (
-	CallError                 = ccl.CallError
-	CollectiveFailedError     = ccl.CollectiveFailedError
-	MismatchError             = ccl.MismatchError
-	TimeoutError              = ccl.TimeoutError
-	PeerLostError             = ccl.PeerLostError
-	AbortedError              = ccl.AbortedError
-	KernelPanicError          = ccl.KernelPanicError
-	UnfinishedError           = ccl.UnfinishedError
-	InvalidBufferSizeError    = ccl.InvalidBufferSizeError
-	InvalidRootError          = ccl.InvalidRootError
-	InvalidArgumentError      = ccl.InvalidArgumentError
-	AllocationFailedError     = ccl.AllocationFailedError
-	BackendNotAvailableError  = ccl.BackendNotAvailableError
-	InvalidBackendError       = ccl.InvalidBackendError
+	// CallError says where: the line of the program, the call, its size, its label. It wraps all others of a call.
+	CallError = ccl.CallError
+	// CollectiveFailedError is the failure of a group. Fields: Operation, Rank (which returns it), Peer (to blame, or
+	// -1), Seq, Group, Last (what the ranks to blame called last), Err (the cause: one of the next four).
+	CollectiveFailedError = ccl.CollectiveFailedError
+	// MismatchError says in what ranks differ. Fields: Field, and Values with Value, Ranks and Why.
+	MismatchError = ccl.MismatchError
+	// TimeoutError says who was waited for. Fields: Missing and Behind (the ranks), By (the rank that waited), Seq, After.
+	TimeoutError = ccl.TimeoutError
+	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine).
+	PeerLostError = ccl.PeerLostError
+	// AbortedError names a rank that gave up. Fields: By (that rank), Cause.
+	AbortedError = ccl.AbortedError
+	// KernelPanicError is a panic in a kernel. Fields: Kernel, Value, Stack.
+	KernelPanicError = ccl.KernelPanicError
+	// UnfinishedError reports calls that had not ended when their group was destroyed.
+	UnfinishedError = ccl.UnfinishedError
+	// InvalidBufferSizeError reports a length. Fields: Operation, Buffer (the argument), Expected, Actual (elements).
+	InvalidBufferSizeError = ccl.InvalidBufferSizeError
+	// InvalidRootError reports a rank that a group does not have. Fields: Root, Size.
+	InvalidRootError = ccl.InvalidRootError
+	// InvalidArgumentError reports another wrong argument. Fields: Operation, Message.
+	InvalidArgumentError = ccl.InvalidArgumentError
+	// AllocationFailedError reports how much memory could not be allocated.
+	AllocationFailedError = ccl.AllocationFailedError
+	// BackendNotAvailableError reports a transport that cannot connect these ranks. Fields: Requested, Available, Reason.
+	BackendNotAvailableError = ccl.BackendNotAvailableError
+	// InvalidBackendError reports a backend or transport that does not exist. Fields: Requested, Available, Hint.
+	InvalidBackendError = ccl.InvalidBackendError
+	// InitializationFailedError is the error of InitProcessGroup. Fields: Backend, Err (the cause).
 	InitializationFailedError = ccl.InitializationFailedError
+	// MissingConfigurationError reports what must be set or called first. Fields: Missing, Message.
 	MissingConfigurationError = ccl.MissingConfigurationError
-	ConfigError               = config.Error
+	// ConfigError is a mistake in ccl.yaml, an option or a variable, with file, line and column.
+	ConfigError = config.Error
 )
 
 // RankError is the failure of a rank's worker: the error it returned, a *PanicError, a

@@ -76,6 +76,17 @@ func (g *ProcessGroup) close() error {
 	return g.comm.Close()
 }
 
+// failBy fails the group if a worker that has failed, nil for none, is that of a member, which may have left
+// the group before.
+func (g *ProcessGroup) failBy(failed *RankError) {
+	if failed == nil {
+		return
+	}
+	if by, err := g.GroupRank(failed.Rank); err == nil {
+		g.comm.Abort(&AbortedError{By: by, Cause: failed.Err})
+	}
+}
+
 // usable returns an error if g, the group of WithGroup, cannot be used.
 func (g *ProcessGroup) usable() error {
 	switch {

@@ -12,6 +12,7 @@ import (
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/transport"
 )
 
 // InitOption is an option of InitProcessGroup. Later options override earlier ones.
@@ -50,8 +51,9 @@ func WithAlgorithm(entry string) InitOption {
 }
 
 // WithTransport overrides defaults.transport: "auto", "local", which connects
-// goroutines of one process, or "shm", which connects processes that a launcher has
-// started. The empty name is ignored.
+// goroutines of one process, "shm", which connects processes that a launcher has
+// started, or the name of another transport that the program links (see
+// transport.Provider). The empty name is ignored.
 func WithTransport(name string) InitOption {
 	return InitOption{func(o *initOptions) { o.transport = cmp.Or(name, o.transport) }}
 }
@@ -102,14 +104,18 @@ func ignore(format string, n int) InitOption {
 // known one, and so is a value of GOCCL_LOG other than warn, info and debug. All ranks need the same values; the error names the first key that
 // differs.
 //
-// Processes that a launcher started connect through shared memory. A rank
-// whose own arguments or configuration are wrong still waits for the others, within the
+// The transport connects the ranks. auto is the first of mpi, tcp, shm, local and all others by name
+// that the program links and that detects itself: shm if a launcher started the ranks as
+// processes of one node, local if they are goroutines. A transport that an option or GOCCL_TRANSPORT
+// names is checked before anything is loaded. A rank whose own arguments or configuration are wrong still waits for the others, within the
 // timeout, to tell them.
 //
-// Errors are *InitializationFailedError around one of: *ConfigError,
+// Errors are *InitializationFailedError around one of: *ConfigError (with an
+// *InvalidBackendError inside if no transport has the given name),
 // *MissingConfigurationError (the configured world size is not the number of
-// ranks, or launcher variables are missing), *BackendNotAvailableError (the
-// transport cannot connect these ranks), *MismatchError, *TimeoutError (with the
+// ranks, or launcher variables are missing, or those of the named transport),
+// *BackendNotAvailableError (the program does not link the
+// transport, or it cannot connect these ranks), *MismatchError, *TimeoutError (with the
 // ranks that did not call), *PeerLostError (a worker returned without
 // calling), the context's error, or *AbortedError, which names the rank
 // that failed with any of the other errors. A rank that already has a group gets
@@ -163,8 +169,9 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 	}
 	err := checkBackend(backend)
 	var settings *config.Settings
+	var medium transport.Provider
 	if err == nil {
-		settings, err = o.resolve(r.job)
+		settings, medium, err = o.resolve(r.job)
 	}
 	if logger, wrong := requestedLogger(); wrong != nil && err == nil {
 		err = wrong
@@ -174,7 +181,7 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 	if err != nil {
 		if r.job.launched != nil {
 			reportInit(initFailed(backend, err)) // before the peers learn of it
-			m.announceFailure(err, cmp.Or(o.timeout, announceTimeout))
+			m.announceFailure(medium, err, cmp.Or(o.timeout, announceTimeout))
 		}
 		return nil, err
 	}
@@ -189,7 +196,7 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 			}
 		}
 	}
-	endpoint, err := m.meet(r, settings.Timeout())
+	endpoint, err := m.meet(r, medium, settings.Timeout())
 	if err != nil {
 		return nil, err
 	}
@@ -205,19 +212,23 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 // announceTimeout bounds announceFailure if the configured timeout is unknown.
 const announceTimeout = time.Minute
 
-// resolve loads the configuration and makes the settings for the job.
-func (o *initOptions) resolve(j *job) (*config.Settings, error) {
+// resolve loads the configuration, makes the settings for the job and chooses the transport. If it
+// fails, medium is the transport that an option or GOCCL_TRANSPORT names, if any.
+func (o *initOptions) resolve(j *job) (settings *config.Settings, medium transport.Provider, err error) {
+	if medium, err = j.requested(o.transport); err != nil {
+		return nil, medium, err
+	}
 	if err := config.CheckEnvironment(os.Environ()); err != nil {
-		return nil, err
+		return nil, medium, err
 	}
 	if err := o.resolveFlight(); err != nil {
-		return nil, err
+		return nil, medium, err
 	}
 	cfg, err := o.load(j)
 	if err != nil {
-		return nil, err
+		return nil, medium, err
 	}
-	settings, err := cfg.Resolve(config.Request{
+	settings, err = cfg.Resolve(config.Request{
 		Algorithm: o.algorithm,
 		Transport: o.transport,
 		Timeout:   o.timeout,
@@ -225,9 +236,10 @@ func (o *initOptions) resolve(j *job) (*config.Settings, error) {
 		RanksFrom: j.ranksFrom(cfg, o.algorithm),
 	})
 	if err != nil {
-		return nil, err
+		return nil, medium, err
 	}
-	return settings, j.checkTransport(settings.Transport())
+	medium, err = j.choose(settings.Transport())
+	return settings, medium, err
 }
 
 // ranksFrom describes where the number of ranks comes from. If the process is one rank

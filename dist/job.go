@@ -24,6 +24,8 @@ type job struct {
 	ctx      context.Context // for calls without a context of their own
 	config   *config.Config  // loaded by Spawn, or nil
 
+	ending sync.Mutex // held while a worker's end fails its groups; before mu
+
 	mu          sync.Mutex
 	open        map[int]*rendezvous // by number; those that some rank has yet to enter
 	ended       []*rank             // in the order in which their workers ended
@@ -145,6 +147,7 @@ func (r *rank) settle(g *ProcessGroup) error {
 	}
 	r.group.Store(g)
 	if g != nil {
+		g.failBy(r.job.failed)
 		r.timeout = g.comm.Selector().Timeout()
 	}
 	return nil
@@ -209,6 +212,8 @@ func (r *rank) outcome() error {
 // returns the first failure, or nil. now is false if the worker had ended before.
 func (r *rank) end(err error) (first *RankError, now bool) {
 	j := r.job
+	j.ending.Lock() // a worker that fails because of this one finds all groups of both failed by this one
+	defer j.ending.Unlock()
 	j.mu.Lock()
 	if r.ended {
 		defer j.mu.Unlock()
@@ -233,7 +238,14 @@ func (r *rank) end(err error) (first *RankError, now bool) {
 	groups := r.take()
 	j.waitedInVain(r)
 	j.watch()
+	var left []*ProcessGroup
+	if first != nil && first.Rank == r.number {
+		left = j.groupsOf(r)
+	}
 	j.mu.Unlock()
+	for _, g := range left {
+		g.failBy(first)
+	}
 	for _, g := range groups {
 		if err != nil {
 			g.comm.Abort(err)
@@ -241,6 +253,20 @@ func (r *rank) end(err error) (first *RankError, now bool) {
 		_ = g.close() // does not wait; drain has reported what is dropped
 	}
 	return first, true
+}
+
+// groupsOf returns the other ranks' groups, some of which r may have left already. The caller holds job.mu.
+func (j *job) groupsOf(r *rank) (groups []*ProcessGroup) {
+	for _, other := range j.ranks {
+		if other == r {
+			continue
+		}
+		groups = append(groups, other.groups...)
+		if g := other.group.Load(); g != nil {
+			groups = append(groups, g)
+		}
+	}
+	return groups
 }
 
 // absence returns the rank that makes a rendezvous fail, and why, if it still needs r,

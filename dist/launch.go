@@ -10,12 +10,8 @@ import (
 
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
-	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
 )
-
-// joinProcesses connects a process to the others of its job; tests replace it.
-var joinProcesses = shm.Join
 
 // IsLaunched reports whether a launcher started this process as one of the ranks
 // of a job: Spawn then hosts that one rank, and the launcher determines the number of
@@ -32,43 +28,37 @@ func IsLaunched() bool {
 // if none did.
 func launch() (*launchenv.Job, error) {
 	l, err := launchenv.Detect(os.Getenv)
-	e, ok := errors.AsType[*launchenv.Error](err)
-	if !ok {
-		return l, err
-	}
-	switch e.Kind {
-	case launchenv.Missing:
+	if e, ok := errors.AsType[*launchenv.Error](err); ok && e.Kind == launchenv.Missing {
 		return nil, &MissingConfigurationError{Missing: e.Variables, Message: e.Message}
-	case launchenv.Nodes:
-		return nil, &BackendNotAvailableError{Requested: shm.Name, Available: []string{local.Name}, Reason: e.Message}
-	default:
-		return nil, &InitializationFailedError{Backend: backendName, Err: e}
+	} else if err != nil {
+		return nil, &InitializationFailedError{Backend: backendName, Err: err}
 	}
-}
-
-// checkTransport returns an error if the named transport cannot connect the ranks of
-// the job. "auto" is shm between processes and local between goroutines.
-func (j *job) checkTransport(name string) error {
-	switch {
-	case j.launched != nil && name == local.Name:
-		return &BackendNotAvailableError{
-			Requested: local.Name,
-			Available: []string{shm.Name},
-			Reason:    fmt.Sprintf("%v, and local connects goroutines of one process: use shm, or auto", j.launched),
-		}
-	case j.launched == nil && name == shm.Name:
-		return &BackendNotAvailableError{
-			Requested: shm.Name,
-			Available: []string{local.Name},
-			Reason: fmt.Sprintf("it connects processes, and no launcher started this one as one of several ranks: start the program with goccl run -n %d, "+
-				"or use local, or auto, between goroutines", max(j.size, 2)),
+	if l != nil && l.Apart != "" {
+		if err := canConnect(l); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return l, nil
 }
 
 // meetProcesses connects the process's rank with the ranks of the job's other processes.
-func (m *rendezvous) meetProcesses(timeout time.Duration) (transport.Endpoint, error) {
+func (m *rendezvous) meetProcesses(p transport.Provider, timeout time.Duration) (transport.Endpoint, error) {
+	if p.Name == shm.Name {
+		release, err := m.job.holdPort()
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	endpoints, err := m.join(p, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return endpoints[0], nil
+}
+
+// join connects the ranks of this process with all others by p.
+func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transport.Endpoint, error) {
 	j := m.job
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
@@ -83,25 +73,35 @@ func (m *rendezvous) meetProcesses(timeout time.Duration) (transport.Endpoint, e
 		case <-ctx.Done():
 		}
 	}()
-	// The number is the same on all ranks, and separates the job's files from those that
-	// an earlier rendezvous may have left behind.
-	name := fmt.Sprintf("%s-%d", j.launched.Key, m.number)
-	release, err := j.holdPort()
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	endpoint, err := joinProcesses(ctx, shm.Job{Name: name, Rank: j.launched.Rank, Size: j.launched.Size, Secret: j.launched.Secret})
+	described := j.described()
+	described.Attempt = m.number
+	endpoints, err := joinBy(ctx, p, described)
 	if err != nil && m.isOver() {
 		return nil, errElsewhere
 	}
 	if missing, ok := errors.AsType[*transport.NotAvailableError](err); ok {
-		return nil, &BackendNotAvailableError{Requested: missing.Transport, Available: []string{local.Name}, Reason: missing.Reason}
+		return nil, j.notAvailable(missing)
 	}
 	if ended := j.ctx.Err(); ended != nil && err != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err) // err is the context's cause alone
 	}
-	return endpoint, err
+	if err == nil && len(endpoints) != len(j.ranks) {
+		err = fmt.Errorf("transport %q made %d endpoints for %d ranks of this process: this is a defect of the transport", p.Name, len(endpoints), len(j.ranks))
+		err = errors.Join(err, discard(endpoints))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return endpoints, nil
+}
+
+// discard ends endpoints that no rank has used.
+func discard(endpoints []transport.Endpoint) error {
+	var errs []error
+	for _, ep := range endpoints {
+		errs = append(errs, ep.Close(), ep.Free())
+	}
+	return errors.Join(errs...)
 }
 
 // holdPort makes rank 0 of a job that is identified by a port listen on it until
@@ -118,15 +118,21 @@ func (j *job) holdPort() (release func(), err error) {
 	return func() { _ = port.Close() }, nil
 }
 
-// announceFailure joins the other processes only to tell them that this rank failed with
-// err; without it they would wait until the timeout.
-func (m *rendezvous) announceFailure(err error, timeout time.Duration) {
-	endpoint, joinErr := m.meetProcesses(timeout)
+// announceFailure joins the other processes, by p or if that is empty by auto, only to tell
+// them that this rank failed with err; without it they would wait until the timeout.
+func (m *rendezvous) announceFailure(p transport.Provider, err error, timeout time.Duration) {
+	if p.Name == "" {
+		var none error
+		if p, none = m.job.choose(auto); none != nil {
+			return
+		}
+	}
+	endpoint, joinErr := m.meetProcesses(p, timeout)
 	if joinErr != nil {
 		return // the caller returns err, which matters more
 	}
 	endpoint.Fail(&transport.Failure{
 		Kind: transport.FailureAborted, By: endpoint.Rank(), Text: err.Error(), Cause: err,
 	})
-	_ = errors.Join(endpoint.Close(), endpoint.Free()) // the caller returns err
+	_ = discard([]transport.Endpoint{endpoint}) // the caller returns err
 }

@@ -411,6 +411,9 @@ func TestLauncherErrors(t *testing.T) {
 	}{
 		"no name": {variables{"GOCCL_SHM_RANK": "1", "GOCCL_SHM_SIZE": "3"},
 			"GOCCL_SHM_NAME is not set: ", new(*dist.MissingConfigurationError)},
+		"no address": {variables{"RANK": "0", "WORLD_SIZE": "2"},
+			"this process is rank 0 of 2 by the variables of env:// (RANK=0, WORLD_SIZE=2), and MASTER_ADDR and MASTER_PORT are not set: ",
+			new(*dist.MissingConfigurationError)},
 		"no key": {variables{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"},
 			"this process is rank 1 of 3 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=3), but they do not identify the job and its nodes: ",
 			new(*dist.MissingConfigurationError)},
@@ -524,7 +527,8 @@ func TestLaunchedRankFailsByItself(t *testing.T) {
 	})
 	var unavailable *dist.BackendNotAvailableError
 	require.ErrorAs(t, dist.InitProcessGroup("ccl"), &unavailable)
-	require.Equal(t, &dist.BackendNotAvailableError{Requested: "shm", Available: []string{"local"}, Reason: "ranks as processes need Linux"}, unavailable)
+	require.Equal(t, &dist.BackendNotAvailableError{Requested: "shm", Reason: "ranks as processes need Linux"}, unavailable)
+	require.ErrorContains(t, unavailable, "(available: none)")
 
 	// If it cannot meet them, it returns its own error all the same.
 	dist.JoinBy(t, func(context.Context, shm.Job) (transport.Endpoint, error) { return nil, errors.New("no memory") })
@@ -558,13 +562,15 @@ func TestTransports(t *testing.T) {
 		require.NoError(t, dist.DestroyProcessGroup())
 	})
 	t.Run("shm between goroutines", func(t *testing.T) {
-		const text = `initialization of "ccl" failed: transport "shm" is not available: it connects processes, and no launcher started this one as one of several ranks: ` +
-			`start the program with goccl run -n %d, or use local, or auto, between goroutines (available: local)`
+		const text = `initialization of "ccl" failed: transport "shm" connects processes, and no launcher started this one as one of several ranks: ` +
+			`start the program with goccl run -n %d, which sets GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, or use local, or auto, between goroutines`
+		var missing *dist.MissingConfigurationError
 		err := dist.InitProcessGroup("ccl", dist.WithTransport("shm"))
 		require.EqualError(t, err, fmt.Sprintf(text, 2))
-		require.ErrorAs(t, err, &unavailable)
+		require.ErrorAs(t, err, &missing)
+		require.Equal(t, []string{"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SIZE"}, missing.Missing)
 		err = spawn(t, initialised(func(context.Context, int) error { return nil }, dist.WithTransport("shm")), dist.WithRanks(4))
-		require.ErrorAs(t, err, &unavailable)
+		require.ErrorAs(t, err, &missing)
 		require.ErrorContains(t, err, fmt.Sprintf(text, 4))
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/transport"
-	"github.com/goccl/goccl/transport/local"
 )
 
 // rendezvous is one collective InitProcessGroup: the n-th call of every rank of a job.
@@ -63,21 +62,22 @@ func (m *rendezvous) isOver() bool {
 	}
 }
 
-// meet waits for all ranks and returns r's endpoint. The endpoints are created only
+// meet waits for all ranks and returns r's endpoint, which p makes. The endpoints are created only
 // then because a transport chooses between polling and parking by the number of ranks
 // that the process hosts, and by then no rank is still in an earlier group.
-func (m *rendezvous) meet(r *rank, timeout time.Duration) (transport.Endpoint, error) {
+func (m *rendezvous) meet(r *rank, p transport.Provider, timeout time.Duration) (transport.Endpoint, error) {
 	j := m.job
 	if j.launched != nil {
-		return m.meetProcesses(timeout)
+		return m.meetProcesses(p, timeout)
 	}
 	j.mu.Lock()
 	m.here[r.number] = true
-	if m.arrived++; m.arrived == len(j.ranks) && !m.failed {
-		m.endpoints = local.New(len(j.ranks))
-		close(m.met)
-	}
+	m.arrived++
+	last := m.arrived == len(j.ranks) && !m.failed
 	j.mu.Unlock()
+	if last {
+		return m.joinAll(r, p, timeout)
+	}
 
 	var expired <-chan time.Time
 	if timeout > 0 {
@@ -92,6 +92,14 @@ func (m *rendezvous) meet(r *rank, timeout time.Duration) (transport.Endpoint, e
 	case <-j.ctx.Done():
 	case <-expired:
 		late = &TimeoutError{After: timeout}
+	}
+	if late != nil && m.allCame() { // the last of them makes the endpoints, with a deadline of its own
+		select {
+		case <-m.met:
+		case <-m.over:
+		case <-j.ctx.Done():
+		}
+		late = nil
 	}
 
 	// The ranks may have met at the moment at which the wait was ended.
@@ -117,6 +125,30 @@ func (m *rendezvous) meet(r *rank, timeout time.Duration) (transport.Endpoint, e
 		m.fail(r.number, err)
 		return nil, err
 	}
+}
+
+// allCame reports whether all ranks have called.
+func (m *rendezvous) allCame() bool {
+	m.job.mu.Lock()
+	defer m.job.mu.Unlock()
+	return m.arrived == len(m.job.ranks)
+}
+
+// joinAll makes the endpoints of all ranks, which have met: r is the last of them.
+func (m *rendezvous) joinAll(r *rank, p transport.Provider, timeout time.Duration) (transport.Endpoint, error) {
+	endpoints, err := m.join(p, timeout)
+	m.job.mu.Lock()
+	defer m.job.mu.Unlock()
+	switch {
+	case m.failed: // another rank has given up meanwhile
+		return nil, errors.Join(errElsewhere, discard(endpoints))
+	case err != nil:
+		m.fail(r.number, err)
+		return nil, err
+	}
+	m.endpoints = endpoints
+	close(m.met)
+	return endpoints[r.number], nil
 }
 
 // conclude submits the verdict of rank r and waits for the outcome: nil on all ranks or

@@ -22,6 +22,7 @@ var sent struct {
 	// The last failed call that other ranks caused.
 	because launchenv.Because
 	ranks   []int
+	awaited *int
 	group   bool   // the call's group has failed
 	text    string // of the error
 }
@@ -36,7 +37,7 @@ func report(rank int, kind launchenv.FailKind, err error) {
 	// subgroup numbers ranks as the subgroup does.
 	hidden := sent.group || sent.text != "" && strings.Contains(r.Message, sent.text)
 	if r.Because == "" && hidden || r.Because == sent.because && len(r.Ranks) == 0 {
-		r.Because, r.Ranks = sent.because, sent.ranks
+		r.Because, r.Ranks, r.Awaited = sent.because, sent.ranks, sent.awaited
 	}
 	sent.some, sent.last = true, true
 	_ = r.Send(os.Getenv)
@@ -48,6 +49,13 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 		Kind: kind, Message: err.Error(),
 	}
 	r.Because, r.Ranks = because(rank, err)
+	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok && failed.Awaited >= 0 {
+		awaited := failed.Awaited
+		if failed.GlobalRanks != nil {
+			awaited = failed.GlobalRanks[awaited]
+		}
+		r.Awaited = &awaited
+	}
 	if p, ok := errors.AsType[*PanicError](err); ok && p.Rank == rank {
 		r.Kind, r.Message, r.Frames = launchenv.FailedPanic, fmt.Sprintf("panic: %v", p.Value), launchenv.PanicFrames(p.Stack)
 	} else if k, ok := errors.AsType[*KernelPanicError](err); ok && r.Because == "" {
@@ -76,7 +84,7 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 	}
 	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, call.Error()
 	report := newReport(r.number, launchenv.FailedCall, call)
-	report.Because, report.Ranks = how, ranks
+	report.Because, report.Ranks, sent.awaited = how, ranks, report.Awaited
 	_ = report.Send(os.Getenv)
 }
 
@@ -87,7 +95,7 @@ func takeBack() {
 	if sent.some {
 		_ = launchenv.TakeBack(os.Getenv)
 	}
-	sent.some, sent.last, sent.because, sent.ranks, sent.group, sent.text = false, false, "", nil, false, ""
+	sent.some, sent.last, sent.because, sent.ranks, sent.awaited, sent.group, sent.text = false, false, "", nil, nil, false, ""
 }
 
 // reportWorker tells the launcher, if any, how the worker ended.

@@ -57,7 +57,8 @@ func WithSpawnContext(ctx context.Context) SpawnOption {
 //
 // A worker's ctx is derived from the context of WithSpawnContext. It is cancelled, with a
 // *RankError as its cause, when another worker fails, so that long computations
-// can stop; calls that wait for the failed rank end without it.
+// can stop; calls that wait for the failed rank end without it. The groups of the
+// failed rank fail before: calls with ctx return *AbortedError, not ctx's error.
 //
 // A worker fails by returning an error, by a panic (*PanicError) or by
 // runtime.Goexit (ErrGoexit). A worker that is stuck in its own code makes its peers'
@@ -98,6 +99,10 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 	}
 	ranks, from, cfg, err := o.resolve(l)
 	if err != nil {
+		j := &job{launched: l, size: max(o.ranks, 1)}
+		if _, wrong := j.requested(""); wrong != nil {
+			err = wrong // InitProcessGroup would return it before it loads the configuration
+		}
 		reportInit(err)
 		return err
 	}
@@ -173,8 +178,8 @@ func (r *rank) run(ctx context.Context, cancel context.CancelCauseFunc, worker f
 		}
 		r.reportWorker(cmp.Or(err, r.left)) // before the peers learn of it
 		r.writeFlight(err)
-		if first, _ := r.end(err); err != nil {
-			cancel(first)
+		if first, _ := r.end(err); first != nil && first.Rank == r.number {
+			cancel(first) // after the groups have failed: their failure is what calls with ctx return
 		}
 	}()
 	err = worker(ctx, r.number)

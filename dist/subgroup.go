@@ -149,6 +149,7 @@ func (g *ProcessGroup) adopt(comm *ccl.Communicator, err error) (*ProcessGroup, 
 		_ = made.close()
 		return nil, fmt.Errorf("dist: the process group was destroyed while another was made of it: %w", ErrNotInitialized)
 	}
+	made.failBy(r.job.failed)
 	r.groups = append(r.groups, made)
 	return made, nil
 }

@@ -20,7 +20,7 @@ func ExampleNew() {
 
 	// Output:
 	// torus_2d 2x2 (4 ranks) <nil>
-	// topology: torus_2d with count=6 w=0 h=0: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2
+	// topology: torus_2d with count=6: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2
 	// torus_2d 3x2 (6 ranks) <nil>
 }
 

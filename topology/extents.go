@@ -17,10 +17,14 @@ type ExtentsError struct {
 	W, H  int // width and height in ranks; 0 where none was given
 }
 
-// Error returns count, w and h, the problem, and a solution.
+// Error returns count, w and h if they were given, the problem, and a solution.
 func (e *ExtentsError) Error() string {
 	_, _, problem := extents(e.Kind, e.Count, e.W, e.H)
-	return fmt.Sprintf("topology: %s with count=%d w=%d h=%d: %s", e.Kind, e.Count, e.W, e.H, problem)
+	given := ""
+	if e.W != 0 || e.H != 0 {
+		given = fmt.Sprintf(" w=%d h=%d", e.W, e.H)
+	}
+	return fmt.Sprintf("topology: %s with count=%d%s: %s", e.Kind, e.Count, given, problem)
 }
 
 // extents returns the extents that New uses, or the problem with the given ones. No

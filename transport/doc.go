@@ -21,6 +21,9 @@
 // Calls are numbered from 1. All ranks enter the same calls in the same order. A rank that
 // rejects the arguments of a call consumes its number with Refuse instead of entering it.
 //
+// A transport registers a [Provider], by which programs choose it, or "auto" does.
+// docs/guides/writing-a-transport.md leads to one of your own.
+//
 // # Concurrency
 //
 // One goroutine at a time calls the methods of an endpoint. Exceptions: any goroutine may call

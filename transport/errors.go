@@ -110,7 +110,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s refused the arguments of call %d", RanksText(e.Ranks), e.Seq)
 }
 
-// NotAvailableError reports that this system does not have a transport.
+// NotAvailableError reports that a transport is not for this system, or not for these ranks.
 type NotAvailableError struct {
 	Transport string // its name
 	Reason    string
@@ -119,6 +119,14 @@ type NotAvailableError struct {
 func (e *NotAvailableError) Error() string {
 	return fmt.Sprintf("transport %q is not available: %s", e.Transport, e.Reason)
 }
+
+// MissingConfigurationError reports what must be set or called first.
+type MissingConfigurationError struct {
+	Missing []string // variables, keys or calls that supply it
+	Message string
+}
+
+func (e *MissingConfigurationError) Error() string { return e.Message }
 
 // ProtocolError reports that a peer broke the protocol, for example with a message that no rank
 // expects: a defect of a kernel or of a transport, or shared memory that another program has

@@ -39,6 +39,10 @@ const coverageCalls = `
 The calls that four checks of the suite (Result, Pieces, Guards, InPlace) make for each kernel with default parameters, without
 -short and -race. Calls that a kernel does not support are not counted.
 
+With -short and -race the suite makes fewer calls, in the same groups and worlds: half of those that a check samples, on more than
+four ranks as many fewer as there are more ranks, and no long ones. Result in park, which has all calls otherwise, keeps them on up
+to four ranks. The last column has their number, and for reductions that of their pairs.
+
 Pairs: types with an operation. User: an operation of ccl.NewOp, which for integers does not commute. Bytes: of the longest input.
 Blocks: equal or different lengths (also zero), packed, with gaps, or in another order.
 `
@@ -61,13 +65,13 @@ func TestCoverageTable(t *testing.T) {
 		if coll.Rooted() {
 			columns = append(columns, "roots")
 		}
-		columns = append(columns, "blocks", "in place", "worlds", "calls")
+		columns = append(columns, "blocks", "in place", "worlds", "calls", "with -short and -race")
 		text.WriteString(row(columns) + row(slices.Repeat([]string{"---"}, len(columns))))
 		for _, a := range []*ccl.Algorithm{direct.Algorithm, grid.Algorithm, ring.Algorithm, tree.Algorithm, doubletree.Algorithm} {
 			if a.Kernels[coll] == nil {
 				continue
 			}
-			seen := coverageOf(t, a, coll)
+			seen, short := coverageOf(t, a, coll)
 			cells := []string{"`" + a.Name + "`", seen.types()}
 			if coll.Reduces() {
 				cells = append(cells, seen.operations(), fmt.Sprintf("%d of %d", len(seen.pairs), possiblePairs(coll)))
@@ -76,7 +80,11 @@ func TestCoverageTable(t *testing.T) {
 			if coll.Rooted() {
 				cells = append(cells, numbersText(seen.roots))
 			}
-			text.WriteString(row(append(cells, listed(seen.blocks), listed(seen.placings), listed(seen.worlds), fmt.Sprint(seen.calls))))
+			fewer := fmt.Sprint(short.calls)
+			if coll.Reduces() {
+				fewer += fmt.Sprintf(", %d pairs", len(short.pairs))
+			}
+			text.WriteString(row(append(cells, listed(seen.blocks), listed(seen.placings), listed(seen.worlds), fmt.Sprint(seen.calls), fewer)))
 		}
 	}
 	if *update {
@@ -106,16 +114,20 @@ type coverage struct {
 	calls                    int
 }
 
-func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) *coverage {
-	seen := &coverage{
+func newCoverage() *coverage {
+	return &coverage{
 		pairs: map[string]bool{}, dtypes: map[ccl.DType]bool{}, ops: map[string]bool{},
 		ranks: map[int]bool{}, roots: map[int]bool{},
 	}
+}
+
+// coverageOf counts the calls of a kernel, and those with -short and -race.
+func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) (seen, short *coverage) {
+	seen, short = newCoverage(), newCoverage()
 	for _, target := range newSubject(a, nil).targets() {
 		if target.coll != coll {
 			continue
 		}
-		target.short = false
 		for name, jobs := range map[string]func(*group) []*job{
 			"Result": (*group).resultJobs, "Pieces": (*group).pieceJobs,
 			"Guards": (*group).guardJobs, "InPlace": (*group).placedJobs,
@@ -130,11 +142,17 @@ func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) *coverage {
 						continue
 					}
 					err := target.with(w, n, probe{}, func(g *group) error {
-						can, err := g.supported(jobs(g))
-						for _, j := range can {
-							seen.add(j, g)
+						for _, c := range []*coverage{short, seen} {
+							target.short = c == short
+							can, err := g.supported(jobs(g))
+							if err != nil && c == seen {
+								return err
+							}
+							for _, j := range can {
+								c.add(j, g)
+							}
 						}
-						return err
+						return nil
 					})
 					if _, skip := errors.AsType[*skipped](err); err != nil && !skip {
 						t.Fatalf("%s, %d ranks: %v", w.name, n, err)
@@ -143,7 +161,7 @@ func coverageOf(t *testing.T, a *ccl.Algorithm, coll ccl.Collective) *coverage {
 			}
 		}
 	}
-	return seen
+	return seen, short
 }
 
 func (c *coverage) add(j *job, g *group) {

@@ -94,7 +94,8 @@
 //
 // If several checks of a kernel fail, they often have one reason: begin with the first.
 // With -v, a check that does not apply logs why. With -short and with -race the suite makes
-// fewer calls, and no long ones. Allocs runs only without -race.
+// fewer calls, above all on many ranks, and no long ones: docs/reference/coverage.md has the
+// numbers. Allocs runs only without -race.
 //
 // # Fuzzing
 //
@@ -130,6 +131,7 @@
 // one of the first five, on which they depend, or the kernel hangs. A hang in a verb costs
 // one timeout of 5 seconds. A kernel that waits for something other than its verbs, or
 // never ends, cannot be interrupted: after 10 seconds in which no call ends the suite
-// reports it, with the stacks of the goroutines in the kernel, and continues without it.
+// reports it, with the stacks of the goroutines in the kernel, and continues without it. Without -fuzz,
+// [Fuzz] skips the other calls of a kernel that has hung, and says how many.
 // Equal stacks are shown once, with the number of their goroutines, also those of a leak.
 package ccltest

@@ -3,7 +3,9 @@ package ccltest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
@@ -15,7 +17,8 @@ import (
 // a failure names the broken one. It skips calls that the kernel does not support, and
 // numbers of ranks that the topology does not allow.
 //
-// Without -fuzz it is a plain test of a few dozen calls for each kernel.
+// Without -fuzz it is a plain test of a few dozen calls for each kernel. Once a kernel has hung in one of them
+// the test has failed, and its other calls are skipped: each would last as long as the timeout.
 func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 	s := newSubject(a, opts)
 	if err := s.validate(); err != nil {
@@ -25,14 +28,69 @@ func Fuzz(f *testing.F, a *ccl.Algorithm, opts ...Option) {
 	for _, in := range seeds(len(targets)) {
 		f.Add(in.kernel, in.world, in.ranks, in.dtype, in.op, in.root, in.layout, in.count, in.counts, in.delays)
 	}
+	var after afterHang
+	f.Cleanup(func() {
+		if text := after.text(); text != "" {
+			f.Log(text)
+		}
+	})
 	f.Fuzz(func(t *testing.T, kernel, world, ranks, dtype, op, root, layout uint8, count uint16, counts []byte, delays uint64) {
 		in := input{kernel, world, ranks, dtype, op, root, layout, count, counts, delays}
+		target := choose(targets, kernel)
+		if !fuzzing() && after.skips(target) {
+			t.Skipf("the kernel for %v has hung", target.coll)
+		}
 		broken, err := in.try(targets)
+		if stuck(err) {
+			after.note(target, t.Name())
+		}
 		if skip, ok := errors.AsType[*skipped](err); ok {
 			t.Skip(skip.why)
 		}
 		report(t, err, broken)
 	})
+}
+
+// fuzzing reports whether the fuzzer chooses inputs, and not only the seeds are tried. The fuzzer repeats
+// an input that fails, to make it smaller.
+func fuzzing() bool {
+	pattern := flag.Lookup("test.fuzz")
+	return pattern != nil && pattern.Value.String() != ""
+}
+
+// afterHang is what Fuzz skips after a kernel has hung. The zero value is ready to use.
+type afterHang struct{ hung []hung }
+
+// hung is a kernel that has hung in the test named first.
+type hung struct {
+	kernel  *subject
+	first   string
+	skipped int
+}
+
+// skips reports whether the kernel has hung before, and counts the call as skipped then.
+func (a *afterHang) skips(kernel *subject) bool {
+	for i := range a.hung {
+		if a.hung[i].kernel == kernel {
+			a.hung[i].skipped++
+			return true
+		}
+	}
+	return false
+}
+
+func (a *afterHang) note(kernel *subject, test string) {
+	a.hung = append(a.hung, hung{kernel: kernel, first: test})
+}
+
+// text says what was skipped, a line for each kernel.
+func (a *afterHang) text() string {
+	var lines []string
+	for _, h := range a.hung {
+		lines = append(lines, fmt.Sprintf("%d further calls of the kernel for %v are skipped: it hung in %s, and each would last %v",
+			h.skipped, h.kernel.coll, h.first, h.kernel.timeout))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // targets returns a subject for each kernel in each kind of topology that it supports.

@@ -28,9 +28,9 @@ type job struct {
 	lone    bool    // all inputs are zero, except those of rank only
 	only    int
 
-	once     sync.Once
-	expected any        // result of an all-reduce, a []T
-	results  [][]uint64 // bits of each rank's result, where checks compare them
+	once    sync.Once
+	answers any        // once computed, an *answers[T]
+	results [][]uint64 // bits of each rank's result, where checks compare them
 }
 
 // equalBlocks reports whether all blocks have the same length.

@@ -180,14 +180,27 @@ func (g *group) longJobs() []*job {
 	return append(jobs, g.some(1, g.edges(g.world.brief()+1, long))...)
 }
 
-// some returns the first job and about most of the others, half as many with -short and
-// -race. The selection depends on the number of ranks and the world, so that the cases of a
-// check together include all jobs.
+// some returns the first job and about most of the others, fewer with -short and -race. The
+// selection depends on the number of ranks and the world, so that the cases of a check together
+// include all jobs.
 func (g *group) some(most int, jobs []*job) []*job {
-	var taken []*job
-	if g.s.short {
-		most /= 2
+	return g.sampleOf(g.thinned(most/2, most), jobs)
+}
+
+// thinned returns short with -short and -race, and otherwise all. On more than few ranks, where
+// calls take much longer, short shrinks as their number grows.
+func (g *group) thinned(short, all int) int {
+	if !g.s.short {
+		return all
 	}
+	return short * fewRanks / max(len(g.ranks), fewRanks)
+}
+
+// fewRanks is the size of the largest group that thinned does not thin further.
+const fewRanks = 4
+
+func (g *group) sampleOf(most int, jobs []*job) []*job {
+	var taken []*job
 	seed := mix(uint64(len(g.ranks)<<8 + len(g.world.name)))
 	for i, j := range jobs {
 		if i == 0 || mix(seed+uint64(i))%uint64(len(jobs)) < uint64(most) {

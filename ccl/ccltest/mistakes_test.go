@@ -206,7 +206,7 @@ func hastyChain() *ccl.Kernel {
 func TestMessagesAreBounded(t *testing.T) {
 	s := subjectOf(ccl.CollBroadcast, chainKernel(none))
 	s.algorithm.Kernels[ccl.CollBroadcast].Run = func(c *ccl.Call) error {
-		for range 300 {
+		for range 40 {
 			if err := chain(none)(c); err != nil {
 				return err
 			}

@@ -56,6 +56,7 @@ func TestManyRanks(t *testing.T) {
 		"all-to-all": subjectOf(ccl.CollAllToAll, pairwise(none)),
 		"scan":       ordered(subjectOf(ccl.CollScan, chainScan(none))),
 	} {
+		s.short = raceEnabled
 		for _, n := range []int{24, 65} {
 			if err := results(s, park, n); err != nil {
 				t.Errorf("%s on %d ranks: %v", name, n, err)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -90,6 +91,40 @@ func TestReplay(t *testing.T) {
 				t.Errorf("without a fault it fails too:\n%s", right.output)
 			}
 		})
+	}
+}
+
+// FuzzVictim is a fuzz test as kernel authors write it. Its kernel is right unless TestFuzzSkipsAfterHang
+// gives it a fault.
+func FuzzVictim(f *testing.F) {
+	kernel := chainKernel(none)
+	if os.Getenv(victimFault) == string(circle) {
+		kernel.Run = func(c *ccl.Call) error { return c.Recv((c.Rank()+1)%c.Size(), c.Out()) }
+	}
+	Fuzz(f, &ccl.Algorithm{
+		Name: "victim", Doc: "an algorithm of the tests",
+		Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollBroadcast: kernel, ccl.CollAllReduce: ringReduceKernel(none)},
+	})
+}
+
+const circle fault = "all ranks receive, and none sends"
+
+// A kernel that hangs does so once: its other calls are skipped, with the reason, and those of other kernels are
+// not.
+func TestFuzzSkipsAfterHang(t *testing.T) {
+	v := runVictim(t, circle, "^FuzzVictim$")
+	if fails := strings.Count(v.output, "    --- FAIL: FuzzVictim/"); fails != 1 {
+		t.Errorf("%d calls fail:\n%s", fails, v.output)
+	}
+	skipped := regexp.MustCompile(`(\d+) further calls of the kernel for broadcast are skipped: it hung in FuzzVictim/seed#\d+, and each would last 5s`).FindStringSubmatch(v.output)
+	if skipped == nil {
+		t.Fatalf("it does not say what it skips:\n%s", v.output)
+	}
+	if lines := strings.Count(v.output, "the kernel for broadcast has hung"); strconv.Itoa(lines) != skipped[1] || lines < 16 {
+		t.Errorf("%s calls are skipped, and %d say so:\n%s", skipped[1], lines, v.output)
+	}
+	if passed := strings.Count(v.output, "    --- PASS: FuzzVictim/"); passed < 16 {
+		t.Errorf("%d calls pass:\n%s", passed, v.output)
 	}
 }
 

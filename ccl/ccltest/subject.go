@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -163,11 +164,26 @@ defaults: {algorithm: %q, timeout: %v}
 algorithms: {%[1]q: {module: %[3]q%[4]s}}
 topology: {kind: %[5]v%[6]s}
 `, s.entry(), s.timeout, only.Name, params, s.topology, extents)
-	cfg, err := config.Parse("ccltest", []byte(text))
+	cfg, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w\nin:\n%s", err, text)
 	}
 	return cfg.Resolve(config.Request{Registry: ccl.NewRegistry(&only), Ranks: n})
+}
+
+// parsed has the configurations that parse has returned, by their text: the suite connects thousands
+// of groups with few of them.
+var parsed sync.Map
+
+func parse(text string) (*config.Config, error) {
+	if cfg, ok := parsed.Load(text); ok {
+		return cfg.(*config.Config), nil
+	}
+	cfg, err := config.Parse("ccltest", []byte(text))
+	if err == nil {
+		parsed.Store(text, cfg)
+	}
+	return cfg, err
 }
 
 // entry returns the algorithm's name in the configuration, and so in errors: its own name,
@@ -175,7 +191,7 @@ topology: {kind: %[5]v%[6]s}
 func (s *subject) entry() string {
 	name := s.algorithm.Name
 	text := fmt.Sprintf("version: 1\nalgorithms: {%q: {module: %[1]q}}\n", name)
-	if _, err := config.Parse("ccltest", []byte(text)); err != nil {
+	if _, err := parse(text); err != nil {
 		return "subject"
 	}
 	return name

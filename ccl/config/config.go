@@ -21,9 +21,6 @@ import (
 // topology.count to the number of ranks.
 const auto = "auto"
 
-// transports are the names that defaults.transport takes.
-var transports = []string{auto, "local", "shm"}
-
 // Config is a parsed ccl.yaml, with environment variables if WithEnvironment made it. It is
 // immutable and may be used concurrently. Resolve applies it to one group.
 type Config struct {

@@ -190,8 +190,8 @@ func TestParseErrors(t *testing.T) {
 		{v + "defaults: {timeout: -5s}\n", `:2:21: defaults.timeout: "-5s" is not more than zero; write none to wait for ever`},
 
 		// names of things
-		{v + "defaults: {transport: SHM}\n", `:2:23: defaults.transport: unknown transport "SHM" (did you mean shm?); use one of auto, local, shm`},
-		{v + "defaults: {transport: tcp}\n", `:2:23: defaults.transport: unknown transport "tcp"; use one of auto, local, shm`},
+		{v + "defaults: {transport: SHM}\n", `:2:23: defaults.transport: unknown transport "SHM" (did you mean shm?); use one of auto, shm, local`},
+		{v + "defaults: {transport: udp}\n", `:2:23: defaults.transport: unknown transport "udp"; use one of auto, shm, local`},
 		{v + "defaults: {transport: 7}\n", ":2:23: defaults.transport: want a text, got the number 7; quotes make it one"},
 		{v + "topology: {kind: 7}\n", ":2:18: topology.kind: want a text, got the number 7; quotes make it one"},
 		{v + "topology: {kind: ring}\n", `:2:18: topology.kind: unknown kind "ring" (did you mean ring_1d?); use one of ring_1d, torus_2d, mesh_2d_no_wrap`},
@@ -223,12 +223,12 @@ func TestParseErrors(t *testing.T) {
 		{rule("ranks: 03-"), `:3:13: rules[1].ranks: "03" is not a number of ranks; write it like 4`},
 
 		// The extents are checked against the count of the file
-		{v + "topology:\n  kind: torus_2d\n  count: 6\n", ":2:1: topology: torus_2d with count=6 w=0 h=0: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2"},
+		{v + "topology:\n  kind: torus_2d\n  count: 6\n", ":2:1: topology: torus_2d with count=6: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2"},
 		{v + "topology: {kind: mesh_2d_no_wrap, count: 6, w: 2, h: 2}\n", ":2:11: topology: mesh_2d_no_wrap with count=6 w=2 h=2: w*h is not count; give both, with w*h = 6, for example w=3 h=2"},
 		{v + "topology: {count: 6, w: 3, h: 2}\n", ":2:11: topology: ring_1d with count=6 w=3 h=2: a ring has no extents; remove w and h, or choose torus_2d or mesh_2d_no_wrap"},
 
 		// what is long is cut
-		{v + "defaults: {transport: " + strings.Repeat("ä", 1000) + "}\n", `:2:23: defaults.transport: unknown transport "` + strings.Repeat("ä", 60) + `..."; use one of auto, local, shm`},
+		{v + "defaults: {transport: " + strings.Repeat("ä", 1000) + "}\n", `:2:23: defaults.transport: unknown transport "` + strings.Repeat("ä", 60) + `..."; use one of auto, shm, local`},
 	} {
 		config, err := Parse("ccl.yaml", []byte(c.text))
 		require.EqualError(t, err, "ccl.yaml"+c.want, "%q", c.text)

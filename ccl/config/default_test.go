@@ -10,6 +10,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/transport/local"
+	_ "github.com/goccl/goccl/transport/shm" // messages list the transports of the program
 )
 
 // A communicator without a Selector behaves as with the default configuration.

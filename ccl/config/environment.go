@@ -41,8 +41,8 @@ var knownVariables = []string{
 }
 
 // CheckEnvironment returns an *Error if a variable's name starts with GOCCL_ but is unknown,
-// because a misspelt variable would otherwise be ignored. The error suggests the nearest known
-// name. environ has the form of os.Environ; an empty variable counts as unset.
+// because a misspelt variable would otherwise be ignored; Errors if there are several. Each suggests the
+// nearest known name. environ has the form of os.Environ; an empty variable counts as unset.
 func CheckEnvironment(environ []string) error {
 	var unknown []string
 	for _, v := range environ {
@@ -54,17 +54,23 @@ func CheckEnvironment(environ []string) error {
 	if unknown == nil {
 		return nil
 	}
-	name := slices.Min(unknown)
+	slices.Sort(unknown)
 	short := make([]string, len(knownVariables))
 	for i, known := range knownVariables {
 		short[i] = strings.ToLower(strings.TrimPrefix(known, environmentPrefix))
 	}
-	hint := ""
-	if nearest := text.Nearest(strings.TrimPrefix(name, environmentPrefix), short); nearest != "" {
-		hint = " (did you mean " + environmentPrefix + strings.ToUpper(nearest) + "?)"
+	var all []error
+	for i, name := range slices.Compact(unknown) {
+		message := "goccl has no such variable"
+		if nearest := text.Nearest(strings.TrimPrefix(name, environmentPrefix), short); nearest != "" {
+			message += " (did you mean " + environmentPrefix + strings.ToUpper(nearest) + "?)"
+		}
+		if i == 0 {
+			message += "; it has " + text.List(knownVariables)
+		}
+		all = append(all, &Error{File: "environment", Key: text.Cut(name), Message: message + "; correct or unset it"})
 	}
-	return &Error{File: "environment", Key: text.Cut(name), Message: fmt.Sprintf(
-		"goccl has no such variable%s; it has %s; correct or unset it", hint, text.List(knownVariables))}
+	return inOrder(all...)
 }
 
 func fromVariable[T string | int | bool | time.Duration](getenv func(string) string, variable string, g *given[T], parse func(string) (T, error)) error {

@@ -115,7 +115,7 @@ func TestWrongEnvironment(t *testing.T) {
 		{"GOCCL_WORLD_SIZE", "0", `environment: GOCCL_WORLD_SIZE: "0" is out of range: from 1 to 65536 ranks are allowed`},
 		{"GOCCL_DEBUG", "maybe", `environment: GOCCL_DEBUG: "maybe" is neither true nor false`},
 		{"GOCCL_ALGORITHM", "plian", `ccl.yaml: defaults.algorithm (GOCCL_ALGORITHM): there is no entry "plian" in algorithms (did you mean plain?); entries: plain, fancy, small, sized`},
-		{"GOCCL_TRANSPORT", "tcp", `ccl.yaml: defaults.transport (GOCCL_TRANSPORT): unknown transport "tcp"; use one of auto, local, shm`},
+		{"GOCCL_TRANSPORT", "udp", `ccl.yaml: defaults.transport (GOCCL_TRANSPORT): unknown transport "udp"; use one of auto, shm, local`},
 		{"GOCCL_WORLD_SIZE", "2", "the world size is 2 by GOCCL_WORLD_SIZE, but the number of ranks is 4; start 2 ranks, or set GOCCL_WORLD_SIZE to 4"},
 	} {
 		config, err := parse(t, selection).WithEnvironment(variables(map[string]string{c.variable: c.value}))
@@ -149,12 +149,20 @@ func TestUnknownVariables(t *testing.T) {
 		"GOCCL_SHM_RNAK":  " (did you mean GOCCL_SHM_RANK?)",
 		"GOCCL_COLOURS":   "",
 	} {
-		err := CheckEnvironment([]string{"GOCCL_DEBUG=1", "GOCCL_zzz=1", name + "=x=y"})
+		err := CheckEnvironment([]string{"GOCCL_DEBUG=1", name + "=x=y"})
 		require.EqualError(t, err, "environment: "+name+": goccl has no such variable"+nearest+"; it has GOCCL_ALGORITHM, GOCCL_CONFIG, "+
 			"GOCCL_DEBUG, GOCCL_LOG, GOCCL_TIMEOUT, GOCCL_TRANSPORT, GOCCL_WORLD_SIZE, GOCCL_SHM_NAME, GOCCL_SHM_RANK, GOCCL_SHM_SECRET, GOCCL_SHM_SIZE, "+
 			"GOCCL_ERROR_FILE, GOCCL_FLIGHT, GOCCL_FLIGHT_TIMES; correct or unset it")
 		require.ErrorAs(t, err, new(*Error))
 	}
+
+	var all Errors
+	err := CheckEnvironment([]string{"GOCCL_zzz=1", "GOCCL_LOGG=info", "GOCCL_DEBUG=1"})
+	require.ErrorAs(t, err, &all)
+	require.Len(t, all, 2)
+	require.Equal(t, []string{"GOCCL_LOGG", "GOCCL_zzz"}, []string{all[0].Key, all[1].Key})
+	require.ErrorContains(t, err, "environment has 2 mistakes:\nenvironment: GOCCL_LOGG: goccl has no such variable (did you mean GOCCL_LOG?); it has ")
+	require.ErrorContains(t, err, "\nenvironment: GOCCL_zzz: goccl has no such variable; correct or unset it")
 }
 
 // The table of variables is the one that there is: it has all names that stand in the

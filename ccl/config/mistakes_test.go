@@ -19,7 +19,7 @@ func TestAllMistakes(t *testing.T) {
 	_, err := Parse("ccl.yaml", []byte(`Version: 1
 defaults:
   timeout: 60
-  transport: tcp
+  transport: udp
 algorithms:
   direct:
     params: {x: &a 1, y: *a}
@@ -35,13 +35,13 @@ debug: true
 	require.EqualError(t, err, `ccl.yaml has 16 mistakes:
 ccl.yaml:1:1: "Version": unknown key (did you mean version?); known keys: algorithms, defaults, rules, topology, version
 ccl.yaml:3:12: defaults.timeout: want a duration with its unit, such as 500ms, 60s or 5m, or none; got the number 60
-ccl.yaml:4:14: defaults.transport: unknown transport "tcp"; use one of auto, local, shm
+ccl.yaml:4:14: defaults.transport: unknown transport "udp"; use one of auto, shm, local
 ccl.yaml:6:3: algorithms.direct: module is missing: the algorithm that the entry is for, such as module: ring
 ccl.yaml:7:17: algorithms.direct.params.x: anchors (&a) and aliases are not supported; write the values out
 ccl.yaml:7:26: algorithms.direct.params.y: aliases (*a) are not supported; write the values out
 ccl.yaml:8:9: algorithms.ring: want a mapping such as {module: ring}, got the text "ring"
 ccl.yaml:9:3: algorithms.auto: auto cannot be the name of an entry: it means that the rules choose
-ccl.yaml:10:11: topology: torus_2d with count=6 w=0 h=0: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2
+ccl.yaml:10:11: topology: torus_2d with count=6: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2
 ccl.yaml:12:13: rules[1].bytes: ">1MiB" is not a range: write "1MiB-" for 1MiB and more, "1048577-" for more than 1MiB
 ccl.yaml:12:33: rules[1].algorithm: there is no entry "rnig" in algorithms (did you mean ring?); entries: direct, ring
 ccl.yaml:13:17: rules[2].algorithm: there is no value; give one, or remove the key

@@ -61,7 +61,7 @@ func (c *Config) read(root strictyaml.Node) error {
 		"defaults": func(n strictyaml.Node) error {
 			return n.Read(strictyaml.Fields{
 				"algorithm":  into(&c.algorithm, strictyaml.Node.Text),
-				"transport":  into(&c.transport, named("transport", transports)),
+				"transport":  into(&c.transport, readTransport),
 				"timeout":    into(&c.timeout, readTimeout),
 				"world_size": into(&c.worldSize, readSize),
 				"debug":      into(&c.debug, strictyaml.Node.Bool),
@@ -291,14 +291,4 @@ func readName[T any, P interface {
 		err = P(&v).UnmarshalText([]byte(name))
 		return v, err
 	})
-}
-
-// named returns a reader of one of the names.
-func named(what string, names []string) func(strictyaml.Node) (string, error) {
-	return func(n strictyaml.Node) (string, error) {
-		if _, err := n.Text(); err != nil {
-			return "", err
-		}
-		return strictyaml.Scalar(n, func(name string) (string, error) { return text.Named(what, name, names, nil) })
-	}
 }

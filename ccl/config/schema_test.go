@@ -97,7 +97,7 @@ func TestSchemaRejects(t *testing.T) {
 	schema := compiled(t)
 	for _, text := range []string{
 		"defaults: {}\n", "version: 2\n", "version: \"1\"\n", "[1]", "version: 1\ndefault: {}\n",
-		"version: 1\ndefaults: {timeot: 5s}\n", "version: 1\ndefaults: {timeout: 5}\n", "version: 1\ndefaults: {timeout: 5min}\n", "version: 1\ndefaults: {transport: tcp}\n",
+		"version: 1\ndefaults: {timeot: 5s}\n", "version: 1\ndefaults: {timeout: 5}\n", "version: 1\ndefaults: {timeout: 5min}\n", "version: 1\ndefaults: {transport: udp}\n",
 		"version: 1\ndefaults: {debug: yes}\n", "version: 1\ndefaults: {world_size: 0}\n", "version: 1\ndefaults: {world_size: \"4\"}\n", "version: 1\ndefaults: {algorithm: 7}\n",
 		"version: 1\nalgorithms: {auto: {module: plain}}\n", "version: 1\nalgorithms: {Ring: {module: plain}}\n", "version: 1\nalgorithms: {a: plain}\n",
 		"version: 1\nalgorithms: {a: {}}\n", "version: 1\nalgorithms: {a: {module: plain, parms: {}}}\n", "version: 1\nalgorithms: {a: {module: plain, topology: ring}}\n",

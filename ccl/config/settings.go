@@ -83,11 +83,12 @@ func override[T any](r Request, configured given[T], option T, isSet bool, flag 
 // checkOptions checks the names in options and environment variables. Parse has checked those
 // in the file.
 func (s *Settings) checkOptions(Request) error {
+	mistake, _ := s.config.errorAt(s.transport.origin, "defaults.transport", "").(*Error) //nolint:errorlint // made here
+	if err := unknownTransport(s.transport.value, mistake); err != nil {
+		return err
+	}
 	if name := s.algorithm.value; name != auto && s.config.entry(name) == nil {
 		return s.config.errorAt(s.algorithm.origin, "defaults.algorithm", "%s", s.config.unknownEntry(name))
-	}
-	if _, err := text.Named("transport", s.transport.value, transports, nil); err != nil {
-		return s.config.errorAt(s.transport.origin, "defaults.transport", "%v", err)
 	}
 	return nil
 }
@@ -144,8 +145,8 @@ func (s *Settings) arrange(Request) (err error) {
 	t := &s.config.topology
 	if count := t.count.value; count != 0 && count != s.ranks && t.kind.value != topology.Ring1D {
 		return s.config.errorAt(t.origin, "topology",
-			"%s with count=%d w=%d h=%d, but the world size is %d (%s); change count, w and h, or choose ring_1d",
-			t.kind.value, count, t.w.value, t.h.value, s.ranks, s.ranksFrom)
+			"%s with count=%d, but the world size is %d (%s); change count, w and h, or choose ring_1d",
+			t.kind.value, count, s.ranks, s.ranksFrom)
 	}
 	s.topology, err = s.config.arrange(s.ranks, "; count is the world size ("+s.ranksFrom+")")
 	return err
@@ -192,7 +193,7 @@ func (s *Settings) WorldSize() int { return s.ranks }
 // Topology returns how the ranks are arranged.
 func (s *Settings) Topology() *topology.Topology { return s.topology }
 
-// Transport returns "auto", "local" or "shm". The caller that connects the ranks checks
+// Transport returns "auto" or the name of a transport. The caller that connects the ranks checks
 // whether it is available.
 func (s *Settings) Transport() string { return s.transport.value }
 

@@ -231,7 +231,7 @@ func TestOptionsTakeThePlaceOfDefaults(t *testing.T) {
 		want string
 	}{
 		{Request{Algorithm: "fency"}, `ccl.yaml: defaults.algorithm (option): there is no entry "fency" in algorithms (did you mean fancy?); entries: plain, fancy`},
-		{Request{Transport: "smh"}, `ccl.yaml: defaults.transport (option): unknown transport "smh" (did you mean shm?); use one of auto, local, shm`},
+		{Request{Transport: "smh"}, `ccl.yaml: defaults.transport (option): unknown transport "smh" (did you mean shm?); use one of auto, shm, local`},
 		{Request{Ranks: -1}, "ccl: Resolve: Request.Ranks is -1; from 1 to 65536 are allowed"},
 		{Request{Ranks: 65537}, "ccl: Resolve: Request.Ranks is 65537; from 1 to 65536 are allowed"},
 	} {
@@ -341,13 +341,13 @@ func TestTopology(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{size + "topology: {count: 8, kind: torus_2d, w: 4, h: 2}\n",
-			"ccl.yaml:3:11: topology: torus_2d with count=8 w=4 h=2, but the world size is 6 (ccl.yaml:2 (defaults.world_size)); change count, w and h, or choose ring_1d"},
+			"ccl.yaml:3:11: topology: torus_2d with count=8, but the world size is 6 (ccl.yaml:2 (defaults.world_size)); change count, w and h, or choose ring_1d"},
 		{size + "topology: {count: 4, kind: torus_2d}\n",
-			"ccl.yaml:3:11: topology: torus_2d with count=4 w=0 h=0, but the world size is 6 (ccl.yaml:2 (defaults.world_size)); change count, w and h, or choose ring_1d"},
+			"ccl.yaml:3:11: topology: torus_2d with count=4, but the world size is 6 (ccl.yaml:2 (defaults.world_size)); change count, w and h, or choose ring_1d"},
 		{size + "topology: {kind: torus_2d, w: 4, h: 2}\n",
 			"ccl.yaml:3:11: topology: torus_2d with count=6 w=4 h=2: w*h is not count; give both, with w*h = 6, for example w=3 h=2; count is the world size (ccl.yaml:2 (defaults.world_size))"},
 		{"version: 1\ntopology:\n  kind: torus_2d\n",
-			"ccl.yaml:2:1: topology: torus_2d with count=6 w=0 h=0: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2; count is the world size (the number of ranks is 6)"},
+			"ccl.yaml:2:1: topology: torus_2d with count=6: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2; count is the world size (the number of ranks is 6)"},
 		{"version: 1\ntopology: {w: 6, h: 1}\n",
 			"ccl.yaml:2:11: topology: ring_1d with count=6 w=6 h=1: a ring has no extents; remove w and h, or choose torus_2d or mesh_2d_no_wrap; count is the world size (the number of ranks is 6)"},
 	} {

@@ -12,7 +12,7 @@
 //	goccl doctor                     what this machine allows, and what is in the way
 //	goccl doctor --clean             remove what dead jobs have left in /dev/shm
 //	goccl help bench                 the flags of a command
-//	goccl --version                  the version of the program
+//	goccl version                    the version of the program, as --version
 //	goccl completion bash            a script that completes command lines
 //	goccl man                        the manual page
 //

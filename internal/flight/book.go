@@ -18,6 +18,7 @@ type Book struct {
 	free     []int  // closed lanes, the oldest first
 	used     int    // lanes that were ever used
 	messages uint64 // that have begun
+	marks    uint64
 }
 
 // NewBook starts the records of a rank in its part, which must be zero, aligned to 8 bytes and at
@@ -102,6 +103,11 @@ func (b *Book) Open(l *Lane, g Group) {
 	for i := range m.records {
 		atomic.StoreUint64(&m.records[i][headWord], empty)
 	}
+	for i := range b.table.marks { // of the group that had the lane
+		if mark := &b.table.marks[i]; index >= 0 && int(atomic.LoadUint64(&mark[whatWord])>>24&0xff) == index {
+			atomic.StoreUint64(&mark[headWord], empty)
+		}
+	}
 	m.group.Store(g.ID)
 	m.rank.Store(uint64(g.Rank))
 	m.size.Store(uint64(g.Size))
@@ -109,7 +115,7 @@ func (b *Book) Open(l *Lane, g Group) {
 	m.closed.Store(0)
 	setText(m.name[:], g.Name)
 	m.edition.Store(edition + 1)
-	*l = Lane{memory: m, index: index, slot: LaneRecords - 1}
+	*l = Lane{memory: m, index: index, slot: LaneRecords - 1, at: &m.records[LaneRecords-1]}
 }
 
 // Close gives a group's lane back. Its records stay until another group takes the lane.
@@ -128,7 +134,8 @@ func (b *Book) Close(l *Lane) {
 // Lane is where a rank records its calls on one group. One goroutine at a time uses it.
 type Lane struct {
 	memory *laneMemory
-	slot   int // of the latest call
+	slot   int     // of the latest call
+	at     *record // in that slot
 	next   record
 	label  string // that next has
 	index  int    // in the part; -1: on the heap
@@ -151,7 +158,8 @@ func (l *Lane) Begin(seq uint64, what What, count int, label string, timed bool)
 	if l.slot++; l.slot == LaneRecords {
 		l.slot = 0
 	}
-	put(&l.memory.records[l.slot], n)
+	l.at = &l.memory.records[l.slot]
+	put(l.at, n)
 }
 
 //go:noinline
@@ -171,19 +179,19 @@ func packText(words []uint64, text string) {
 }
 
 // Inside records that all ranks have entered the call of the last Begin.
-func (l *Lane) Inside() { publish(&l.memory.records[l.slot], l.next[headWord]+(inside-begun)) }
+func (l *Lane) Inside() { publish(l.at, l.next[headWord]+(inside-begun)) }
 
 // End records the end of the call of the last Begin.
 func (l *Lane) End(ok bool) {
 	if l.next[begunWord] != 0 {
 		l.recordTime()
 	}
-	publish(&l.memory.records[l.slot], ended(l.next[headWord], ok))
+	publish(l.at, ended(l.next[headWord], ok))
 }
 
 //go:noinline
 func (l *Lane) recordTime() {
-	atomic.StoreUint64(&l.memory.records[l.slot][endedWord], uint64(nanotime()))
+	atomic.StoreUint64(&l.at[endedWord], uint64(nanotime()))
 }
 
 // ended returns the head of a record whose call or message has ended.
@@ -198,9 +206,9 @@ func ended(head uint64, ok bool) uint64 {
 func (l *Lane) Group() string { return groupID(l.memory.group.Load()) }
 
 // Reject records call number seq, which this rank has rejected.
-func (l *Lane) Reject(seq uint64) {
-	l.Begin(seq, 0, 0, "", false)
-	publish(&l.memory.records[l.slot], l.next[headWord]+(rejected-begun))
+func (l *Lane) Reject(seq uint64, what What, count int, label string) {
+	l.Begin(seq, what, count, label, false)
+	publish(l.at, l.next[headWord]+(rejected-begun))
 }
 
 // Pending is a message that was recorded and has not ended. The zero Pending is none.
@@ -243,4 +251,16 @@ func (b *Book) EndMessage(m Pending, ok bool) {
 		atomic.StoreUint64(&m.record[endedWord], uint64(nanotime()))
 	}
 	publish(m.record, ended(m.head, ok))
+}
+
+// Mark records what the program does from now on, in a step of the group whose lane is l.
+func (b *Book) Mark(l *Lane, label string, step int) {
+	var next record
+	next[whatWord], next[countWord] = uint64(uint8(l.index))<<24, uint64(step)
+	packText(next[labelWord:], label)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.marks++
+	next[headWord], next[begunWord] = b.marks<<8|done, uint64(nanotime())
+	put(&b.table.marks[b.marks%MarkRecords], &next)
 }

@@ -1,11 +1,11 @@
-// Package flight is the format of the flight recorder: the last calls and messages of each rank, in
+// Package flight is the format of the flight recorder: the last calls, messages and marks of each rank, in
 // memory that other ranks and other programs can read while the rank runs and after it has died.
 //
 // # Model
 //
 // Each rank of a job has a part of the job's memory, which only it writes:
 //
-//	part   table   4096   the rank, its process, a clock offset, and names
+//	part   table   4096   the rank, its process, a clock offset, names, and 24 * 64: marks, a ring
 //	       lane    4096   messages, of all groups
 //	       lane    4096   calls of the first group
 //	       lane    4096   calls of another group
@@ -28,6 +28,13 @@
 //	24  begun   8   when, in nanoseconds of the monotonic clock; 0: not taken
 //	32  ended   8   likewise
 //	40  label  24   its first bytes; a message has its tag in the first 8
+//
+// A mark says what the program does from then on, in which step; it has the step as its count, and its time as
+// begun.
+//
+// The monotonic clock is that of all processes of the machine. The offset to the time of day is read once by
+// each rank, and differs between ranks by the time between two readings of clocks. So [ReadAll] uses one
+// rank's offset for all: times of different ranks are exactly comparable.
 //
 // # Memory order
 //

@@ -28,6 +28,7 @@ type Rank struct {
 	PID      int          `json:"pid"`
 	Groups   []GroupCalls `json:"groups"`
 	Messages []Message    `json:"messages"` // of all groups
+	Marks    []Mark       `json:"marks,omitzero"`
 }
 
 // GroupCalls is the calls of one rank on one group, the oldest first.
@@ -40,7 +41,8 @@ type GroupCalls struct {
 	Calls []Call `json:"calls"`
 }
 
-// Call is one collective call. One that is StateStarting or StateRejected has a number only.
+// Call is one collective call. One that is StateStarting has a number only. One that is StateRejected
+// has no operation and no root, and if Communicator.Reject made it a number only.
 type Call struct {
 	Number     uint64    `json:"number"`
 	Collective string    `json:"collective,omitzero"`
@@ -68,6 +70,15 @@ type Message struct {
 	State  State     `json:"state"`
 	Begun  time.Time `json:"begun,omitzero"`
 	Ended  time.Time `json:"ended,omitzero"`
+}
+
+// Mark says what the program does from a time on, until its next mark. Its number counts the rank's marks.
+type Mark struct {
+	Number uint64    `json:"number"`
+	Group  string    `json:"group,omitzero"` // id, of the group whose steps are counted; "" if it is not known
+	Step   int       `json:"step"`
+	Label  string    `json:"label"`
+	At     time.Time `json:"at"`
 }
 
 // State is how far a call or a message has come.

@@ -35,7 +35,7 @@ func TestCalls(t *testing.T) {
 	l.Begin(4, what.WithRoot(1), 1024, "layer 12", true)
 	l.Inside()
 	l.End(true)
-	l.Reject(5)
+	l.Reject(5, b.NewWhat("scan", "int8", "", ""), 3, "wrong")
 	l.Begin(6, b.NewWhat("barrier", "", "", ""), 0, "", false)
 	r := read(t, part)
 	if r.Rank != 1 || r.PID != 42 || len(r.Groups) != 1 {
@@ -55,7 +55,7 @@ func TestCalls(t *testing.T) {
 	}
 	want := []string{
 		`call 1, reduce of 1024 float32, sum, root 1 by ring "layer 12" (done)`,
-		`call 2 (rejected)`,
+		`call 2, scan of 3 int8 "wrong" (rejected)`,
 		`call 3, barrier (begun)`,
 	}
 	if !reflect.DeepEqual(texts, want) {
@@ -115,9 +115,11 @@ func TestLanes(t *testing.T) {
 	if n := len(read(t, part).Groups); n != len(lanes)-1 || last.index != -1 {
 		t.Errorf("%d groups have lanes, and the last has %d", n, last.index)
 	}
-	own := b.Own(part, last).Groups
-	if g := own[len(own)-1]; len(own) != len(lanes) || g.Name != fmt.Sprint("group ", len(lanes)-1) || g.Calls[0].Number != 1 {
-		t.Errorf("the rank's own groups: %+v", own)
+	if g, ok := b.OnHeap(last, 1); !ok || g.Name != fmt.Sprint("group ", len(lanes)-1) || g.Calls[0].Number != 1 {
+		t.Errorf("the group on the heap: %v, %+v", ok, g)
+	}
+	if g, ok := b.OnHeap(&lanes[3], 1); ok {
+		t.Errorf("a group that is not on the heap: %+v", g)
 	}
 	b.Close(&lanes[3])
 	b.Close(&lanes[3])
@@ -160,6 +162,48 @@ func TestMessages(t *testing.T) {
 		if m.State != StateBegun {
 			t.Errorf("%+v", m)
 		}
+	}
+}
+
+// A part keeps the last marks, of all groups.
+func TestMarks(t *testing.T) {
+	b, part := newBook(t)
+	var l Lane
+	b.Open(&l, Group{ID: 5, Size: 2})
+	for n := range MarkRecords + 3 {
+		b.Mark(&l, "a label that is longer than its room"[:n+1], n)
+	}
+	marks := read(t, part).Marks
+	if len(marks) != MarkRecords {
+		t.Fatalf("%d marks", len(marks))
+	}
+	for i, m := range marks {
+		if m.Number != uint64(i+4) || m.Step != i+3 || m.Group != l.Group() || m.Label != "a label that is longer than its room"[:min(m.Step+1, 24)] {
+			t.Errorf("mark %d: %+v", i, m)
+		}
+		if i > 0 && m.At.Before(marks[i-1].At) {
+			t.Errorf("%v is before %v", m.At, marks[i-1].At)
+		}
+	}
+}
+
+// The times of all ranks are on one clock, whatever each of them takes for the time of day.
+func TestOneClock(t *testing.T) {
+	parts := make([][]byte, 3)
+	for _, rank := range []int{1, 0} {
+		parts[rank] = make([]byte, PartBytes(3))
+		b := NewBook(parts[rank], rank, 1)
+		b.table.offset.Add(uint64(rank) * 1e12)
+		var l Lane
+		b.Open(&l, Group{Size: 3})
+		b.Mark(&l, "", 1)
+	}
+	all, c := ReadAll(3, func(rank int) []byte { return parts[rank] })
+	if len(all) != 2 || c == 0 {
+		t.Fatalf("%+v", all)
+	}
+	if d := all[0].Marks[0].At.Sub(all[1].Marks[0].At); d < 0 || d > time.Minute {
+		t.Errorf("rank 0 has marked %v after rank 1", d)
 	}
 }
 
@@ -242,6 +286,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 		l.Inside()
 		l.End(true)
 		b.EndMessage(b.BeginMessage(&l, what, 1, 2, 3, "x", true), true)
+		b.Mark(&l, labels[n%3], 1)
 	}); allocated != 0 {
 		t.Errorf("%v allocations", allocated)
 	}
@@ -255,6 +300,7 @@ func TestDocument(t *testing.T) {
 	l.Begin(1, b.NewWhat("broadcast", "int8", "", "tree").WithRoot(0), 3, "x", true)
 	l.End(true)
 	b.BeginMessage(&l, b.NewWhat("send", "int8", "", ""), 0, 0, 1, "", true)
+	b.Mark(&l, "backward", 7)
 	d := &Document{Version: Version, Job: "job-1", Size: 2, Writer: "rank 1", Written: time.Now().UTC(), Ranks: []Rank{read(t, part)}}
 	dir := filepath.Join(t.TempDir(), "new", "directory")
 	for range 2 { // the second replaces the first

@@ -17,6 +17,7 @@ func FuzzRead(f *testing.F) {
 		l.Inside()
 		l.End(true)
 		b.EndMessage(b.BeginMessage(&l, b.NewWhat("send", "int8", "", ""), 1, 2, 3, "", true), false)
+		b.Mark(&l, "mark", int(n))
 	}
 	f.Add(uint(0), []byte{})
 	f.Add(uint(32), []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})

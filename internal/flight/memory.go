@@ -19,12 +19,15 @@ const (
 // LaneRecords is the number of records that a lane keeps.
 const LaneRecords = (pageBytes - laneHead) / recordBytes
 
-// maxNames is the number of names in a part's table. The name with the index 0 is empty.
-const maxNames = (pageBytes - 128) / nameBytes
+// MarkRecords is the number of marks that a part keeps, beside its table.
+const MarkRecords = 24
 
-// magic is the first word of a part that a rank writes to: GFLIGHT1 in little-endian order. It changes
+// maxNames is the number of names in a part's table. The name with the index 0 is empty.
+const maxNames = (pageBytes - 128 - MarkRecords*recordBytes) / nameBytes
+
+// magic is the first word of a part that a rank writes to: GFLIGHT2 in little-endian order. It changes
 // with the format.
-const magic = 0x31544847494c4647
+const magic = 0x32544847494c4647
 
 // PartBytes returns the length of a rank's part in a job of that many ranks. Parts of 64 KiB have lanes
 // for messages and 14 groups. With more than 8 ranks the parts of all ranks share 512 KiB, but none is
@@ -42,6 +45,7 @@ type table struct {
 	named  atomic.Uint64 // number of names
 	_      [128 - 5*8]byte
 	names  [maxNames][nameBytes / 8]atomic.Uint64
+	marks  [MarkRecords]record
 }
 
 // laneMemory is a lane. Its head is a sequence lock whose counter is edition.
@@ -57,7 +61,7 @@ type laneMemory struct {
 	records [LaneRecords]record
 }
 
-// record is one call or message. Its head is a sequence lock. Readers load its words atomically; put
+// record is one call, message or mark. Its head is a sequence lock. Readers load its words atomically; put
 // and publish store them.
 type record [recordBytes / 8]uint64
 

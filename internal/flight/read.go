@@ -10,12 +10,32 @@ import (
 
 // Read returns what a rank has recorded in its part, which the rank may be writing to. ok is false
 // if no rank has.
-func Read(part []byte) (r Rank, ok bool) {
+func Read(part []byte) (r Rank, ok bool) { return readPart(part, new(Clock)) }
+
+// Clock is how far the time of day is ahead of the monotonic clock, in nanoseconds; 0: not known.
+type Clock int64
+
+// ReadAll returns what the ranks of a job have recorded in their parts, and the clock of all times: that of the
+// first of them. Ranks that have not recorded anything are left out.
+func ReadAll(ranks int, part func(rank int) []byte) (all []Rank, c Clock) {
+	for rank := range ranks {
+		if r, ok := readPart(part(rank), &c); ok && r.Rank == rank { // otherwise another program has overwritten it
+			all = append(all, r)
+		}
+	}
+	return all, c
+}
+
+// readPart is Read. It sets the clock to that of the rank, if it is not known.
+func readPart(part []byte, c *Clock) (r Rank, ok bool) {
 	t, lanes, ok := layout(part)
 	if !ok || t.magic.Load() != magic {
 		return r, false
 	}
-	p := reading{offset: int64(t.offset.Load()), names: make([]string, min(t.named.Load(), maxNames))}
+	if *c == 0 {
+		*c = Clock(t.offset.Load())
+	}
+	p := reading{clock: *c, names: make([]string, min(t.named.Load(), maxNames))}
 	for i := range p.names {
 		p.names[i] = loadText(t.names[i][:])
 	}
@@ -29,30 +49,25 @@ func Read(part []byte) (r Rank, ok bool) {
 		}
 	}
 	r.Messages = p.messages(&lanes[0], groups)
+	r.Marks = p.marks(t, groups)
 	return r, true
 }
 
-// Own returns what the rank of this book has recorded, with its groups whose lanes are on the heap.
-func (b *Book) Own(part []byte, lanes ...*Lane) Rank {
-	r, _ := Read(part)
-	for _, l := range lanes {
-		if l.memory == nil || l.index >= 0 {
-			continue
-		}
-		b.mu.Lock()
-		p := reading{offset: int64(b.table.offset.Load()), names: slices.Clone(b.names)}
-		b.mu.Unlock()
-		if g, ok := p.group(l.memory); ok {
-			r.Groups = append(r.Groups, g)
-		}
+// OnHeap returns the calls of a lane that is on the heap, where ReadAll does not see it. ok is false for others.
+func (b *Book) OnHeap(l *Lane, c Clock) (g GroupCalls, ok bool) {
+	if l.memory == nil || l.index >= 0 {
+		return g, false
 	}
-	return r
+	b.mu.Lock()
+	p := reading{clock: c, names: slices.Clone(b.names)}
+	b.mu.Unlock()
+	return p.group(l.memory)
 }
 
 // reading is what the readers of a part's records need.
 type reading struct {
-	offset int64
-	names  []string
+	clock Clock
+	names []string
 }
 
 func (p reading) name(i uint64) string {
@@ -67,7 +82,7 @@ func (p reading) when(clock uint64) time.Time {
 	if clock == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, p.offset+int64(clock)).UTC()
+	return time.Unix(0, int64(p.clock)+int64(clock)).UTC()
 }
 
 // attempts is how often a reader looks at memory that changes meanwhile.
@@ -163,9 +178,7 @@ func (p reading) messages(m *laneMemory, groups []string) []Message {
 		if s.State != StateStarting {
 			what := w[whatWord]
 			s.Kind, s.Type, s.Peer = p.name(what), p.name(what>>8), int(uint32(what>>32))-1
-			if lane := int(what >> 24 & 0xff); lane < len(groups) {
-				s.Group = groups[lane]
-			}
+			s.Group = groupOf(what, groups)
 			s.Count, s.Tag = int(max(int64(w[countWord]), 0)), int(max(int64(w[tagWord]), 0))
 			s.Begun = p.when(w[begunWord])
 			if s.State.over() {
@@ -176,6 +189,27 @@ func (p reading) messages(m *laneMemory, groups []string) []Message {
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b Message) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+// groupOf returns the group of a message or mark, or "".
+func groupOf(what uint64, groups []string) string {
+	if lane := int(what >> 24 & 0xff); lane < len(groups) {
+		return groups[lane]
+	}
+	return ""
+}
+
+func (p reading) marks(t *table, groups []string) (all []Mark) {
+	for i := range t.marks {
+		if w, ok := t.marks[i].snapshot(); ok && stateOf(w[headWord]) == StateDone {
+			all = append(all, Mark{
+				Number: w[headWord] >> 8, Group: groupOf(w[whatWord], groups), Step: int(max(int64(w[countWord]), 0)),
+				Label: text(w[labelWord:]...), At: p.when(w[begunWord]),
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b Mark) int { return cmp.Compare(a.Number, b.Number) })
 	return all
 }
 

@@ -165,7 +165,11 @@ func TestNotLaunched(t *testing.T) {
 	for name, v := range map[string]variables{
 		"nothing":                     {},
 		"a stray WORLD_SIZE":          {"WORLD_SIZE": "4"},
-		"a stray RANK and WORLD_SIZE": {"RANK": "1", "WORLD_SIZE": "4"},
+		"a stray RANK":                {"RANK": "1"},
+		"a RANK that is no number":    {"RANK": "gold", "WORLD_SIZE": "4"},
+		"a RANK beyond WORLD_SIZE":    {"RANK": "7", "WORLD_SIZE": "4"},
+		"a RANK of one":               {"RANK": "0", "WORLD_SIZE": "1"},
+		"one rank, of two launchers":  openMPI.with(variables{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1", "RANK": "1", "WORLD_SIZE": "4"}),
 		"a stray PMI_SIZE":            {"PMI_SIZE": "4"},
 		"a stray size of Open MPI":    {"OMPI_COMM_WORLD_SIZE": "4"},
 		"the shell of sbatch":         sbatch,
@@ -189,7 +193,6 @@ func TestErrors(t *testing.T) {
 		give = "; give all ranks of a job the same GOCCL_SHM_NAME, such as /train-17, which no other job has, " +
 			"and set GOCCL_SHM_RANK and GOCCL_SHM_SIZE, or start the ranks with goccl run"
 		wholly = "set all of GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, as goccl run does, or none of them"
-		oneBy  = ": ranks on several nodes are not available yet; start all of them on one node"
 	)
 	for name, c := range map[string]struct {
 		v         variables
@@ -204,6 +207,10 @@ func TestErrors(t *testing.T) {
 			"GOCCL_SHM_RANK and GOCCL_SHM_SIZE are not set: " + wholly},
 		"no size, but torchrun's": {torchrun.with(byHand, variables{"GOCCL_SHM_SIZE": ""}), Missing, []string{"GOCCL_SHM_SIZE"},
 			"GOCCL_SHM_SIZE is not set: " + wholly},
+		"no address": {variables{"RANK": "1", "WORLD_SIZE": "4"}, Missing, []string{"MASTER_ADDR", "MASTER_PORT"},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and MASTER_ADDR and MASTER_PORT are not set: set MASTER_ADDR and MASTER_PORT on all ranks, as torchrun does, start them with goccl run, or unset RANK and WORLD_SIZE if this process is no rank of a job"},
+		"a port alone": {env.with(variables{"MASTER_ADDR": ""}), Missing, []string{"MASTER_ADDR"},
+			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and MASTER_ADDR is not set: set MASTER_ADDR and MASTER_PORT on all ranks, as torchrun does, start them with goccl run, or unset RANK and WORLD_SIZE if this process is no rank of a job"},
 		// Names start with a slash and have no other.
 		"a name without a slash": {byHand.with(variables{"GOCCL_SHM_NAME": "x"}), Contradiction, []string{"GOCCL_SHM_NAME"},
 			"GOCCL_SHM_NAME=x: a job's name is a slash followed by text without a slash, such as /train-17"},
@@ -226,32 +233,12 @@ func TestErrors(t *testing.T) {
 		"a number here in words": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "some"}), Contradiction, []string{"LOCAL_WORLD_SIZE"},
 			"LOCAL_WORLD_SIZE=some: the launcher's variable should be a number from 1 on"},
 
-		"torchrun on two nodes": {torchrun.with(variables{"LOCAL_WORLD_SIZE": "2"}), Nodes, []string{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
-			"this process is rank 1 of 4 by the variables of torchrun (RANK=1, WORLD_SIZE=4), and by LOCAL_WORLD_SIZE=2 only 2 of them are on this node" + oneBy},
-		"mpirun on two nodes": {openMPI.with(variables{"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}), Nodes, []string{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
-			"this process is rank 1 of 4 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4), " +
-				"and by OMPI_COMM_WORLD_LOCAL_SIZE=3 only 3 of them are on this node" + oneBy},
-		"mpiexec on two nodes": {mpich.with(variables{"MPI_LOCALNRANKS": "2"}), Nodes, []string{"MPI_LOCALNRANKS", "PMI_SIZE"},
-			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and by MPI_LOCALNRANKS=2 only 2 of them are on this node" + oneBy},
-		"Cray's PMI on two nodes": {mpich.with(variables{"MPI_LOCALNRANKS": "", "PMI_LOCAL_SIZE": "2"}), Nodes, []string{"PMI_LOCAL_SIZE", "PMI_SIZE"},
-			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and by PMI_LOCAL_SIZE=2 only 2 of them are on this node" + oneBy},
-		"srun on two nodes": {srun.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
-			"this process is rank 1 of 4 by the variables of Slurm (SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=4), and by SLURM_STEP_NUM_NODES=2 they are on 2 nodes" + oneBy},
-		"srun --mpi=pmi2 on two nodes": {srunPMI2.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
-			"this process is rank 1 of 4 by the variables of PMI (PMI_RANK=1, PMI_SIZE=4), and by SLURM_STEP_NUM_NODES=2 they are on 2 nodes" + oneBy},
-
 		// Without a key, ranks might meet ranks of another job.
 		"env:// without a port": {env.with(variables{"MASTER_PORT": ""}), Missing, []string{"MASTER_PORT"},
 			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), but they do not identify the job and its nodes: " +
 				"MASTER_PORT is not set" + give},
 		"env:// and a port that cannot be": {env.with(variables{"MASTER_PORT": "70000"}), Contradiction, []string{"MASTER_PORT"},
 			"MASTER_PORT=70000: ports are numbers from 1 to 65535"},
-		"env:// on another node": {env.with(variables{"MASTER_ADDR": "far.example"}), Nodes, []string{"MASTER_ADDR"},
-			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and MASTER_ADDR=far.example is not an address of this node (it is another one's)" + oneBy},
-		"env:// on two nodes": {env.with(variables{"LOCAL_WORLD_SIZE": "2"}), Nodes, []string{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
-			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and by LOCAL_WORLD_SIZE=2 only 2 of them are on this node" + oneBy},
-		"env:// on two nodes of Slurm": {env.with(variables{"SLURM_STEP_NUM_NODES": "2"}), Nodes, []string{"SLURM_STEP_NUM_NODES"},
-			"this process is rank 1 of 4 by the variables of env:// (RANK=1, WORLD_SIZE=4), and by SLURM_STEP_NUM_NODES=2 they are on 2 nodes" + oneBy},
 		"mpirun without a namespace": {openMPI.with(variables{"PMIX_NAMESPACE": ""}), Missing, []string{"PMIX_NAMESPACE"},
 			"this process is rank 1 of 4 by the variables of Open MPI (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4), but they do not identify the job and its nodes: " +
 				"PMIX_NAMESPACE is not set" + give},
@@ -277,6 +264,33 @@ func TestErrors(t *testing.T) {
 	}
 	_, err := detectIn(mpich.with(variables{"PMI_SPAWNED": "1"}), "a proxy")
 	require.ErrorContains(t, err, "PMI_JOBID is not set", "the proxy is that of the spawning job as well")
+}
+
+// Ranks on several nodes have no key, and the job says how it knows.
+func TestApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		v    variables
+		text string
+	}{
+		"torchrun":       {torchrun.with(variables{"LOCAL_WORLD_SIZE": "2"}), "by LOCAL_WORLD_SIZE=2 only 2 of them are on this node"},
+		"mpirun":         {openMPI.with(variables{"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}), "by OMPI_COMM_WORLD_LOCAL_SIZE=3 only 3 of them are on this node"},
+		"mpiexec":        {mpich.with(variables{"MPI_LOCALNRANKS": "2"}), "by MPI_LOCALNRANKS=2 only 2 of them are on this node"},
+		"Cray's PMI":     {mpich.with(variables{"MPI_LOCALNRANKS": "", "PMI_LOCAL_SIZE": "2"}), "by PMI_LOCAL_SIZE=2 only 2 of them are on this node"},
+		"srun":           {srun.with(variables{"SLURM_STEP_NUM_NODES": "2"}), "by SLURM_STEP_NUM_NODES=2 they are on 2 nodes"},
+		"srun and PMI":   {srunPMI2.with(variables{"SLURM_STEP_NUM_NODES": "2"}), "by SLURM_STEP_NUM_NODES=2 they are on 2 nodes"},
+		"env://":         {env.with(variables{"LOCAL_WORLD_SIZE": "2"}), "by LOCAL_WORLD_SIZE=2 only 2 of them are on this node"},
+		"an address":     {env.with(variables{"MASTER_ADDR": "far.example"}), "MASTER_ADDR=far.example is not an address of this node (it is another one's)"},
+		"env:// of srun": {env.with(variables{"SLURM_STEP_NUM_NODES": "2"}), "by SLURM_STEP_NUM_NODES=2 they are on 2 nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, err := detectIn(c.v, "")
+			require.NoError(t, err)
+			require.Equal(t, c.text, j.Apart)
+			require.Equal(t, []int{1, 4}, []int{j.Rank, j.Size})
+			require.Empty(t, j.Key)
+			require.Zero(t, j.Port)
+		})
+	}
 }
 
 // Everything that distinguishes two jobs of a launcher makes another key.

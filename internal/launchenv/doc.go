@@ -82,6 +82,9 @@
 // If ranks disagree on a call, because is "mismatch" on all of them, and ranks are those whose value is
 // not that of most.
 //
+// All ranks of a group that failed by a timeout report the same ranks. What the rank's own call waited for is in
+// awaited, from which the launcher finds ranks that waited for each other in a circle.
+//
 // The root cause of a job is the earliest report without because, or whose ranks include its own, or a
 // rank that died without one; otherwise the ranks that other reports name and that have none of their
 // own. cmd/goccl/internal/launcher has the whole rule.
@@ -95,6 +98,7 @@
 // # Failure
 //
 // Contradictory variables are an [*Error], and so are variables that would need a guess:
-// ranks without a key might meet ranks of another job, and ranks on several
-// nodes would wait for each other. The error names variables and values.
+// ranks of one node without a key might meet ranks of another job. The error names variables
+// and values. That ranks are on several nodes is no error of this package: the job has no key
+// then, and Apart says why; not every transport can connect it.
 package launchenv

@@ -19,6 +19,4 @@ const (
 	Missing Kind = iota + 1
 	// Contradiction: values are invalid or contradict each other.
 	Contradiction
-	// Nodes: the ranks are not all on this node.
-	Nodes
 )

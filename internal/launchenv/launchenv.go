@@ -8,10 +8,11 @@ import (
 // Job describes this process's rank and job. Size is at least 2, or 1 for goccl run.
 type Job struct {
 	Rank, Size int    // 0 <= Rank < Size
-	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'
+	Key        string // of the job and its restart: up to 64 letters, digits, '.', '_', '-'; "" if Apart
 	By         string // the launcher: "goccl run", "env://", "torchrun", "Open MPI", "PMI" or "Slurm"
 	Port       int    // held by rank 0 while the job joins, so that no second job has this key; 0: none
 	Secret     string // keeps jobs with the same key apart; "": none
+	Apart      string // why the ranks are not all on this node; "" if they are
 	RankFrom   string // such as "RANK=1"
 	SizeFrom   string // such as "WORLD_SIZE=4"
 }
@@ -47,9 +48,25 @@ func detect(e environment) (*Job, error) {
 		if err := l.identify(e, j); err != nil {
 			return nil, err
 		}
+		if j.Apart != "" {
+			j.Key, j.Port = "", 0 // made of what is unique on one node
+		}
 		return j, nil
 	}
-	return nil, nil
+	return nil, e.incomplete()
+}
+
+// incomplete returns an error if RANK and WORLD_SIZE make this process one of several ranks, and nothing identifies
+// the job: each process would otherwise be a job of its own. One of the two alone, or a value that is no rank of
+// several, is of another system.
+func (e environment) incomplete() error {
+	j, err := e.ranks("env://", "RANK", "WORLD_SIZE")
+	if err != nil || j.Size == 1 {
+		return nil
+	}
+	missing := e.unset("MASTER_ADDR", "MASTER_PORT")
+	return &Error{Missing, missing, fmt.Sprintf(
+		"%s, and %s: set MASTER_ADDR and MASTER_PORT on all ranks, as torchrun does, start them with goccl run, or unset RANK and WORLD_SIZE if this process is no rank of a job", j, isNotSet(missing))}
 }
 
 // ranks reads the variables rank and size.

@@ -14,7 +14,7 @@ type launcher struct {
 	// own: only goccl run sets the variables, so an incomplete set is an error, and one rank
 	// is a job.
 	own bool
-	// identify checks that all ranks of j are on this node, and sets j.Key.
+	// identify sets j.Apart if the ranks of j are not all on this node, and otherwise j.Key.
 	identify func(e environment, j *Job) error
 }
 
@@ -40,8 +40,8 @@ func identifyGoccl(e environment, j *Job) error {
 	return nil
 }
 
-// identifyEnv requires that MASTER_ADDR, rank 0's address by torch's rules, is this node's.
-// The port, which rank 0 holds, identifies the job.
+// identifyEnv looks whether MASTER_ADDR, rank 0's address by torch's rules, is this node's.
+// The port, which rank 0 holds, identifies the job on it.
 func identifyEnv(e environment, j *Job) (err error) {
 	if err := e.identified(j, "MASTER_PORT"); err != nil {
 		return err
@@ -62,8 +62,10 @@ func identifyEnv(e environment, j *Job) (err error) {
 			return err
 		}
 	}
-	if err := e.local(e.get("MASTER_ADDR")); err != nil {
-		return nodes(j, fmt.Sprintf("MASTER_ADDR=%s is not an address of this node (%v)", e.get("MASTER_ADDR"), err), "MASTER_ADDR")
+	if j.Apart == "" {
+		if err := e.local(e.get("MASTER_ADDR")); err != nil {
+			j.Apart = fmt.Sprintf("MASTER_ADDR=%s is not an address of this node (%v)", e.get("MASTER_ADDR"), err)
+		}
 	}
 	j.Key = key("env", e.get("MASTER_PORT"), digest(e.namespace("net")))
 	return nil
@@ -116,7 +118,7 @@ func identifyPMI(e environment, j *Job) error {
 	default:
 		err = e.identified(j, "MPI_LOCALNRANKS")
 	}
-	if err != nil {
+	if err != nil || j.Apart != "" {
 		return err
 	}
 	var parts []string
@@ -159,8 +161,8 @@ func (e environment) identified(j *Job, variables ...string) error {
 			"or start the ranks with goccl run", j, isNotSet(missing))}
 }
 
-// together returns an error unless all ranks are on this node. The variable local holds
-// the number of ranks on this node.
+// together sets j.Apart unless all ranks are on this node. The variable local holds the number
+// of ranks on this node.
 func (e environment) together(j *Job, local string) error {
 	n, err := e.number(local, 1)
 	size, _, _ := strings.Cut(j.SizeFrom, "=")
@@ -171,7 +173,7 @@ func (e environment) together(j *Job, local string) error {
 		return &Error{Contradiction, []string{local, size}, fmt.Sprintf(
 			"%s=%d and %s contradict each other: this node cannot have more ranks than the job", local, n, j.SizeFrom)}
 	case n < j.Size:
-		return nodes(j, fmt.Sprintf("by %s=%d only %d of them are on this node", local, n, n), local, size)
+		j.Apart = fmt.Sprintf("by %s=%d only %d of them are on this node", local, n, n)
 	}
 	return nil
 }
@@ -181,15 +183,9 @@ func (e environment) oneNode(j *Job) error {
 	const variable = "SLURM_STEP_NUM_NODES"
 	n, err := e.number(variable, 1)
 	if err == nil && n > 1 {
-		err = nodes(j, fmt.Sprintf("by %s=%d they are on %d nodes", variable, n, n), variable)
+		j.Apart = fmt.Sprintf("by %s=%d they are on %d nodes", variable, n, n)
 	}
 	return err
-}
-
-// nodes is the error of a job on several nodes; the variables show why.
-func nodes(j *Job, why string, variables ...string) error {
-	return &Error{Nodes, variables, fmt.Sprintf(
-		"%v, and %s: ranks on several nodes are not available yet; start all of them on one node", j, why)}
 }
 
 func isNotSet(missing []string) string {

@@ -37,6 +37,8 @@ type Report struct {
 	// Ranks are the global ranks that the error names, ascending. It may be empty even if
 	// Because is not: errors of a subgroup use group ranks.
 	Ranks []int `json:"ranks,omitempty"`
+	// Awaited is the global rank whose message the failed call itself waited for, nil if none.
+	Awaited *int `json:"awaited,omitempty"`
 }
 
 // IsConsequence reports whether only other ranks caused the failure.

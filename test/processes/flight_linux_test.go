@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +27,8 @@ func TestFlightOfTheKilled(t *testing.T) {
 			v.await(point, 1+random.IntN(2))
 			time.Sleep(somewhat(random, 8*time.Millisecond))
 			v.signal(syscall.SIGKILL)
-			j.others(victim, func(r *rank) { _ = r.sound() })
+			told := make([]string, ranks)
+			j.others(victim, func(r *rank) { told[r.number] = r.sound().Err })
 			_ = v.report()
 			documents, err := flight.Load(p.Flight)
 			if err != nil || len(documents) != ranks-1 {
@@ -38,10 +40,31 @@ func TestFlightOfTheKilled(t *testing.T) {
 					t.Fatalf("%s has %d ranks, and rank %d has pid %d and %d groups", d.Writer, len(d.Ranks), victim, dead.PID, len(dead.Groups))
 				}
 				checkDead(t, p, dead.Groups[0].Calls, ownLast(t, d))
+				for r, err := range told {
+					if r != victim {
+						checkTold(t, err, victim, dead.Groups[0].Calls)
+					}
+				}
 			}
 			j.leavesNothing()
 		})
 	}
+}
+
+// checkTold checks that an error says what the killed rank did last: the last call whose record is
+// complete.
+func checkTold(t *testing.T, err string, victim int, calls []flight.Call) {
+	t.Helper()
+	for _, c := range slices.Backward(calls) {
+		if c.State == flight.StateStarting {
+			continue
+		}
+		if want := fmt.Sprintf("; rank %d last made call %d, %s", victim, c.Number, c.Collective); !strings.Contains(err, want) {
+			t.Errorf("a survivor's error has no %q: %s", want, err)
+		}
+		return
+	}
+	t.Error("the killed rank has no calls")
 }
 
 // ownLast returns the last call of the rank that has written the document, which has failed.

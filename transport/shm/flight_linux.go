@@ -129,12 +129,7 @@ func (f *Flight) Size() int { return f.header.ranks }
 // left out.
 func (f *Flight) Ranks() (ranks []flight.Rank, err error) {
 	gone := f.file.guarded(func() {
-		for rank := range f.header.ranks {
-			r, ok := flight.Read(f.header.part(f.file, rank))
-			if ok && r.Rank == rank { // otherwise another program has overwritten it
-				ranks = append(ranks, r)
-			}
-		}
+		ranks, _ = flight.ReadAll(f.header.ranks, func(rank int) []byte { return f.header.part(f.file, rank) })
 	})
 	if gone != nil {
 		return nil, fmt.Errorf("the memory of job %s: %w", f.header.name, gone)

@@ -16,6 +16,9 @@ import (
 // geometryOf returns the geometry of a job. Tests replace it by a smaller one.
 var geometryOf = DefaultGeometry
 
+// available returns nil: this is Linux.
+func available() error { return nil }
+
 // Join makes this process a rank of a job and returns its endpoint. The job's ranks are
 // processes of one node.
 //

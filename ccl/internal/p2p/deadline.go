@@ -54,7 +54,7 @@ func (e *Engine) watch(t *Transfer) {
 // overdue returns why a transfer must end now: its context has ended, or its time is up. Else
 // it returns nil.
 func (e *Engine) overdue(t *Transfer, now time.Time) error {
-	if err := transport.ContextError(t.Ctx); err != nil {
+	if err := e.contextError(t); err != nil {
 		return err
 	}
 	if t.deadline.IsZero() || now.Before(t.deadline) {

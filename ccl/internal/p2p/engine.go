@@ -115,7 +115,7 @@ func (e *Engine) post(t *Transfer) {
 	}
 	e.setDeadline(t)
 	e.enqueue(t)
-	e.suspect = e.suspect || !t.ended && e.mayBeLost(t)
+	e.suspect = !t.ended && e.mayBeLost(t) || e.suspect
 	if e.running {
 		e.link.Wake() // to look at the queues again
 	}
@@ -129,7 +129,17 @@ func (e *Engine) refusal(t *Transfer) error {
 	case e.failed != nil:
 		return e.failed
 	}
-	return transport.ContextError(t.Ctx)
+	return e.contextError(t)
+}
+
+// contextError returns why a transfer ends whose context has ended, nil if it has not: the failure of the
+// group, which may have ended the context, or the context's error.
+func (e *Engine) contextError(t *Transfer) error {
+	err := transport.ContextError(t.Ctx)
+	if err != nil && e.ep.Failed() {
+		return e.group.FailureCause()
+	}
+	return err
 }
 
 // enqueue puts a transfer into its queue, unless it can be completed at once.

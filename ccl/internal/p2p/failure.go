@@ -78,13 +78,15 @@ func (e *Engine) lost(t *Transfer) error {
 	return err // nil in a group of one rank
 }
 
-// mayBeLost is lost for a caller that does not make progress. It also reports true if shared
+// mayBeLost is lost for a caller that does not make progress. It also notes whether t begins to wait in a
+// group that has not failed. It reports true as well if shared
 // memory has vanished, which the goroutine that makes progress will find.
 func (e *Engine) mayBeLost(t *Transfer) (yes bool) {
 	if e.guarded {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() { yes = yes || recover() != nil }()
 	}
+	t.Waits = !e.ep.Failed()
 	return e.lost(t) != nil
 }
 

@@ -36,7 +36,8 @@ type Owner interface {
 // Start or Exchange; after Owner.Ended it may do so again.
 type Transfer struct {
 	Request
-	From int // the rank that sent the message; set when a receive succeeds
+	From  int  // the rank that sent the message; set when a receive succeeds
+	Waits bool // it was not complete at once, and the group had not failed
 
 	deadline time.Time   // zero: none
 	unwatch  func() bool // ends the watch of Ctx; may be nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -19,12 +20,14 @@ import (
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/chart"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/transport"
 )
 
 // benchCommand is `goccl bench`. The default of every flag is its zero value, so that
 // Validate sees which flags were given; Run fills in the real defaults.
 type benchCommand struct {
 	Args       []string        `arg:"" optional:"" name:"collective" help:"Collectives, by the names of ccl.yaml, and barrier; by default all_reduce. Also operators of package primitive, such as op_broadcast; operators: all of these. With --compare: two files."`
+	Workload   []string        `placeholder:"NAME" help:"Measure steps of data parallel training, with the gradients of published networks, instead of collectives: resnet50, bert_base, vgg16, gpt2_small, or lenet5, a small one."`
 	Begin      measure.Size    `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. Data that is scattered is rounded up to whole blocks."`
 	End        measure.Size    `short:"e" placeholder:"64M" help:"Length of the longest."`
 	Factor     int             `short:"f" placeholder:"4" help:"Ratio of each length to the previous one."`
@@ -41,7 +44,7 @@ type benchCommand struct {
 	OutOfPlace bool            `help:"Measure with separate buffers. Both flags: both."`
 	Root       int             `placeholder:"RANK" help:"Root of collectives that have one; by default 0."`
 	Consume    bool            `help:"The time includes reading the whole result."`
-	Compute    time.Duration   `placeholder:"TIME" help:"Let every rank compute for about that long before the calls, as programs do; by default all ranks call at the same time."`
+	Compute    time.Duration   `placeholder:"TIME" help:"Let every rank compute for about that long before the calls, as programs do; by default all ranks call at the same time. With --workload: the time of a backward pass, by default 50ms."`
 	Jitter     *float64        `placeholder:"0.1" help:"With --compute: share by which the computing time varies, between ranks and from step to step."`
 	Buckets    int             `placeholder:"N" help:"Calls in a row, each with buffers of its own, as in a step of training; by default 4 with --compute, else 1."`
 	Time       time.Duration   `placeholder:"200ms" help:"Time for each row, including the work between calls; yardsticks are rows as well."`
@@ -84,6 +87,11 @@ func (c *benchCommand) Validate() error {
 		return nil
 	case c.Out != "" || c.Fresh:
 		return errors.New("--out and --fresh need --sweep")
+	case len(c.Workload) > 0 && !c.only(func(rest *benchCommand) {
+		rest.Workload, rest.Ranks, rest.Config, rest.Transport, rest.Topology, rest.Compute = nil, nil, nil, nil, nil, 0
+		rest.Time, rest.Warmup, rest.MinCalls, rest.MaxCalls, rest.CSV, rest.JSON, rest.Plot = 0, nil, 0, 0, "", "", ""
+	}):
+		return errors.New("--workload: the network determines what is measured; only --ranks, --config, --transport, --topology, --compute, --time, --warmup, --min-calls, --max-calls, --csv, --json and --plot can be combined with it")
 	case c.Factor == 1 || c.Factor < 0:
 		return fmt.Errorf("--factor %d: want at least 2", c.Factor)
 	case c.Begin > 0 && c.End > 0 && c.Begin > c.End:
@@ -104,6 +112,9 @@ func (c *benchCommand) only(clear func(*benchCommand)) bool {
 
 // plan returns the measurements that the flags ask for. Without --ranks it has no ranks.
 func (c *benchCommand) plan() measure.Plan {
+	if len(c.Workload) > 0 {
+		return measure.Plan{Workloads: c.Workload, Ranks: c.Ranks, Compute: cmp.Or(c.Compute, measure.DefaultBackward)}
+	}
 	begin := cmp.Or(c.Begin, min(4, cmp.Or(c.End, 4)))
 	end := cmp.Or(c.End, max(64<<20, begin))
 	var names []string
@@ -189,6 +200,11 @@ func (c *benchCommand) measure(ctx context.Context, stdout io.Writer, bars bars,
 			return err
 		}
 	}
+	for _, path := range []string{c.CSV, c.JSON, c.Plot} {
+		if err := checkWritable(path); err != nil {
+			return err
+		}
+	}
 	document := measure.NewDocument(found)
 	table := newBenchTable(stdout, bars, document)
 	for _, job := range jobs {
@@ -203,13 +219,20 @@ func (c *benchCommand) measure(ctx context.Context, stdout io.Writer, bars bars,
 // jobs returns the combinations of configuration, topology and transport that the flags ask for, and
 // describes the configurations.
 func (c *benchCommand) jobs() (jobs []*measure.Job, found measure.Config, err error) {
-	job := &measure.Job{Entries: c.Algorithm, Params: c.Param, Memory: c.Memory, Budget: c.budget()}
+	job := &measure.Job{Entries: c.Algorithm, Params: c.Param, Memory: c.Memory, Budget: c.budget(), EntriesBy: "--algorithm"}
+	if len(c.Algorithm) == 0 {
+		job.EntriesBy = "--param"
+	}
 	jobs = job.Combine(c.Config, c.Topology, c.Transport)
 	found, err = loadJobs(jobs)
+	if mistake, ok := errors.AsType[*measure.Mistake](err); ok {
+		err = usageError{mistake}
+	}
 	return jobs, found, err
 }
 
-// loadJobs loads the configurations of jobs, and describes them.
+// loadJobs loads the configurations of jobs, and describes them. errors.As finds a *measure.Mistake in what jobs
+// have in common.
 func loadJobs(jobs []*measure.Job) (found measure.Config, err error) {
 	var files []string
 	for _, job := range jobs {
@@ -221,6 +244,17 @@ func loadJobs(jobs []*measure.Job) (found measure.Config, err error) {
 		}
 	}
 	found.File = strings.Join(files, ", ")
+	if err := measure.Check(jobs); err != nil {
+		return found, err
+	}
+	for _, job := range jobs {
+		if job.Transport == "" || job.Transport == "auto" {
+			continue
+		}
+		if _, err := transport.Lookup(job.Transport); err != nil {
+			return found, &measure.Mistake{Of: measure.OfTransport, Value: job.Transport, Message: err.Error()}
+		}
+	}
 	return found, nil
 }
 
@@ -275,6 +309,24 @@ func writeFiles(stdout io.Writer, files ...output) error {
 		all = append(all, err)
 	}
 	return errors.Join(all...)
+}
+
+// checkWritable returns an error if a file cannot be written later. It changes no file, and leaves none that did not
+// exist. The path "" stands for none.
+func checkWritable(path string) error {
+	if path == "" {
+		return nil
+	}
+	_, missing := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	err = f.Close()
+	if errors.Is(missing, fs.ErrNotExist) {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
 }
 
 func writeCSV(path string, results []measure.Result) error {

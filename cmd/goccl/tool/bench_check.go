@@ -187,6 +187,9 @@ func (g *guard) measure(ctx context.Context, c measure.Case, entries []string) (
 	if g.job.Entries = entries; entries[0] == "" { // a barrier
 		g.job.Entries = nil
 	}
+	if mistake, ok := errors.AsType[*measure.Mistake](measure.Check([]*measure.Job{&g.job})); ok {
+		return measure.Result{}, fmt.Errorf("%s: %s", g.path, mistake.Message)
+	}
 	return g.job.Measure(ctx, c)
 }
 

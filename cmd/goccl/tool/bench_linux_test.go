@@ -47,6 +47,19 @@ func TestBenchProcesses(t *testing.T) {
 	}
 	require.Equal(t, 2*len(measure.OperatorNames()), operators)
 
+	c, stderr = program(t, bench("--workload=lenet5", "--transport=shm", "--ranks=2,3", "--compute=100us", "--csv=c.csv")...)
+	_, err = c.Output()
+	require.NoError(t, err, "%s", stderr)
+	steps := 0
+	for _, row := range records(t, "c.csv") {
+		require.Equal(t, "0", row["errors"])
+		if row["library"] == measure.Library {
+			require.Equal(t, "shm", row["transport"])
+			steps++
+		}
+	}
+	require.Equal(t, 2*2*4, steps)
+
 	c, stderr = program(t, bench("--transport=shm", "--ranks=2", "-e4", "--compute=20us")...)
 	text, err = c.Output()
 	require.NoError(t, err, "%s", stderr)
@@ -117,7 +130,7 @@ func TestSweepOfCombinations(t *testing.T) {
 	c, stderr = program(t, "bench", "--sweep=all.yaml")
 	done, err := c.Output()
 	require.NoError(t, err, "%s", stderr)
-	require.Contains(t, string(done), "8 cells, 8 of them done already")
+	require.Contains(t, string(done), "8 cells, 8 done already")
 
 	writeFile(t, "some.yaml", strings.Replace(text, "torus_2d:2x1", "torus_2d:3x1", 1))
 	c, stderr = program(t, "bench", "--sweep=some.yaml")
@@ -130,7 +143,7 @@ func TestSweepOfCombinations(t *testing.T) {
 	c, stderr = program(t, "bench", "--sweep=some.yaml")
 	done, err = c.Output()
 	require.NoError(t, err, "%s", stderr)
-	require.Contains(t, string(done), "8 cells, 8 of them done already")
+	require.Contains(t, string(done), "8 cells, 8 done already")
 }
 
 // A cell that fails is a row with its error; the others are measured, and the same command tries it again.
@@ -144,7 +157,7 @@ func TestSweepWithFailures(t *testing.T) {
 		text, err := c.Output()
 		require.Error(t, err)
 		require.Equal(t, 1, c.ProcessState.ExitCode())
-		require.Contains(t, string(text), "3 cells, "+before+" of them done already")
+		require.Contains(t, string(text), "3 cells, "+before+" done already")
 		require.Regexp(t, `(?m)^ +1KiB all +failed: rank 1 \(pid \d+\).*SIGKILL`, string(text))
 		require.Regexp(t, `(?m)^ +4KiB auto \(direct\) +[0-9]`, string(text))
 		require.Contains(t, stderr.String(), "1 of 3 cells failed: the same command tries them again")
@@ -202,7 +215,7 @@ func TestBenchProcessesFail(t *testing.T) {
 
 	c, stderr = program(t, bench("--ranks=2", "-b4", "-e4", "--algorithm=direct,rnig")...)
 	require.Error(t, c.Run())
-	require.Equal(t, 1, c.ProcessState.ExitCode())
+	require.Equal(t, 2, c.ProcessState.ExitCode())
 	require.Contains(t, stderr.String(), "there is no entry \"rnig\"")
 
 	c, stderr = program(t, bench("--ranks=3", "-b1M", "-e1M", "--algorithm=deadly")...)

@@ -187,9 +187,6 @@ func loadJob(j *measure.Job) (found measure.Config, err error) {
 	if j.Config, found, err = loadConfig(j.File); err == nil {
 		err = j.Vary()
 	}
-	if err == nil {
-		err = j.Check()
-	}
 	return found, err
 }
 

@@ -24,6 +24,9 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars, h
 	}
 	jobs := file.Job.Combine(file.Configs, file.Topologies, file.Transports)
 	found, err := loadJobs(jobs)
+	if mistake, ok := errors.AsType[*measure.Mistake](err); ok {
+		return file.At(mistake)
+	}
 	if err != nil {
 		return err
 	}
@@ -58,7 +61,11 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars, h
 			}
 		}
 	}
-	fmt.Fprintf(stdout, "sweep          %s: %d cells, %d of them done already\n", c.Sweep, cells, done)
+	noun := "cells"
+	if cells == 1 {
+		noun = "cell"
+	}
+	fmt.Fprintf(stdout, "sweep          %s: %d %s, %d done already\n", c.Sweep, cells, noun, done)
 	table := newBenchTable(stdout, bars, document)
 	failed := 0
 	for i, job := range jobs {

@@ -71,7 +71,7 @@ const entryColumn = 1
 
 // benchColumns fit into 120 characters. What is alike in all rows of a section is in its heading instead.
 var benchColumns = []benchColumn{
-	{"size", "", 6, hasLength, func(r measure.Result, _ measure.Row) string { return ccl.ByteSize(r.Bytes).String() }},
+	{"size", "", 6, hasSizes, func(r measure.Result, _ measure.Row) string { return ccl.ByteSize(r.Bytes).String() }},
 	{"entry", "", -5, nil, func(_ measure.Result, row measure.Row) string { return entryText(row) }},
 	{"p50", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.P50, 4) }},
 	{"p90", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.P90, 4) }},
@@ -79,7 +79,13 @@ var benchColumns = []benchColumn{
 	{"min", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.Min, 4) }},
 	{"whole", "us", 6, nil, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.Whole, 4) }},
 	{"cpu", "cores", 5, nil, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.CPU) }},
-	{"busbw", "GB/s", 6, hasLength, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.BusBW, 3) }},
+	{"busbw", "GB/s", 6, hasSizes, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.BusBW, 3) }},
+	{"backward", "us", 8, isWorkload, func(r measure.Result, _ measure.Row) string {
+		return measure.Digits(r.Yardstick(measure.Backward).P50, 4)
+	}},
+	{"added", "us", 6, isWorkload, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.Added, 4) }},
+	{"hidden", "", 6, isWorkload, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.Hidden) }},
+	{"x at end", "", 8, isWorkload, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XAtEnd) }},
 	{"own", "us", 6, hasCopies, func(r measure.Result, _ measure.Row) string {
 		return measure.Digits(r.Yardstick(measure.OwnCopy).P50, 4)
 	}},
@@ -94,7 +100,11 @@ var benchColumns = []benchColumn{
 
 func hasLength(c measure.Case) bool { return c.Bytes > 0 }
 
-func hasCopies(c measure.Case) bool { return hasLength(c) && !measure.IsOperator(c.Collective) }
+func isWorkload(c measure.Case) bool { return measure.IsWorkload(c.Collective) }
+
+func hasSizes(c measure.Case) bool { return hasLength(c) && !isWorkload(c) }
+
+func hasCopies(c measure.Case) bool { return hasSizes(c) && !measure.IsOperator(c.Collective) }
 
 // columnsOf returns the columns of the section that begins with a result.
 func columnsOf(r measure.Result) (all []benchColumn) {

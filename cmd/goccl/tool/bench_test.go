@@ -30,6 +30,7 @@ var (
 	checkBarrier = regexp.MustCompile(`(?m)^barrier +\d+ .*(ok|faster|slower|unclear.*)\n`) // needs two cores
 	again        = regexp.MustCompile(`(?m)^(\S+ # \S+ \S+ # # #) [#-] (# #)$`)             // after numbers are masked
 	anyNumber    = regexp.MustCompile(`\d+(\.\d+)?`)
+	ofBackward   = regexp.MustCompile(`(?m)^(overlapped|at_end)( [-#]+)+$`) // what follows from noise may be missing
 	space        = regexp.MustCompile(` +`)
 )
 
@@ -44,6 +45,7 @@ func steady(text string) string {
 	text = verdictWord.ReplaceAllString(text, "#\n")
 	text = anyNumber.ReplaceAllString(text, "#")
 	text = space.ReplaceAllString(text, " ")
+	text = ofBackward.ReplaceAllString(text, "$1 #")
 	text = strings.ReplaceAll(text, " NOW AGAIN BOUND ", " NOW BOUND ")
 	return again.ReplaceAllString(text, "$1 $2") // what a machine with company measures again
 }
@@ -123,6 +125,34 @@ func TestBenchOperators(t *testing.T) {
 	require.Contains(t, printed(t, bench("op_broadcast", "--ranks=2", "-b1K", "-e1K", "--algorithm=ring")...), "1KiB ring  ")
 }
 
+// Steps of training have a table for each kind of backward, with what communication adds to it, and are verified.
+func TestBenchWorkload(t *testing.T) {
+	alone(t)
+	text := printed(t, bench("--workload=lenet5", "--ranks=2", "--compute=100us", "--csv=a.csv", "--json=a.json", "--plot=a.svg")...)
+	for _, backward := range []string{"waits and leaves the cores free", "computes on the ranks' cores"} {
+		require.Contains(t, text, "\nlenet5 of float32, 0.2468 MB, backward "+backward+" for 100us, 2 ranks over local\n"+
+			"entry         p50    p90    p99    min  whole   cpu backward  added hidden x at end  floor x floor\n")
+	}
+	require.Equal(t, 2, strings.Count(text, "all elements are right; in the same rounds: barrier "))
+	rows := map[string]int{}
+	for _, row := range records(t, "a.csv") {
+		require.Equal(t, "0", row["errors"])
+		require.Equal(t, "100", row["compute_us"])
+		if row["library"] == measure.Library {
+			require.Equal(t, row["entry"] == measure.Views || row["entry"] == measure.Copies, row["x_floor"] != "", row)
+			require.Equal(t, row["entry"] == measure.Overlapped, row["x_at_end"] != "", row)
+			rows[row["entry"]+" "+row["wait"]]++
+		}
+	}
+	require.Equal(t, map[string]int{"overlapped true": 1, "at_end true": 1, "views true": 1, "copies true": 1,
+		"overlapped false": 1, "at_end false": 1, "views false": 1, "copies false": 1}, rows)
+	require.Contains(t, printed(t, "bench", "--compare", "a.json", "a.json"), "floor")
+	picture, err := os.ReadFile("a.svg")
+	require.NoError(t, err)
+	require.Contains(t, string(picture), "backward waits and leaves the cores free for 100us, 2 ranks over local")
+	require.Contains(t, printed(t, bench("--workload=lenet5", "--ranks=1")...), "for 50ms, 1 rank over local")
+}
+
 // All combinations of configuration, topology, transport, parameters and memory are measured, and each
 // is a column.
 func TestBenchSweepFlags(t *testing.T) {
@@ -155,9 +185,9 @@ func TestBenchSweepFlags(t *testing.T) {
 	require.Equal(t, want, combinations)
 	require.Contains(t, printed(t, "bench", "--compare", "a.json", "a.json"), "tree arity=2 chunk=2KiB alloc torus_2d:4x1 b.yaml")
 
-	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--param=tree.chunks=1")...), "chunks: unknown key (did you mean chunk?)")
-	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--param=direct.chunk=1")...), "algorithm direct has no parameters")
-	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--param=tree.arity=two")...), "arity")
+	require.Contains(t, failed(t, 2, bench("--ranks=2", "-e4", "--param=tree.chunks=1")...), "chunks: unknown key (did you mean chunk?)")
+	require.Contains(t, failed(t, 2, bench("--ranks=2", "-e4", "--param=direct.chunk=1")...), "algorithm direct has no parameters")
+	require.Contains(t, failed(t, 2, bench("--ranks=2", "-e4", "--param=tree.arity=two")...), "arity")
 }
 
 // records returns the lines of a CSV file by the names of its columns.
@@ -222,6 +252,10 @@ func TestBenchMistakes(t *testing.T) {
 	alone(t)
 	writeFile(t, "not.json", "{}")
 	writeFile(t, "bad.yaml", "version: 1\nrank: 2\n")
+	const small = "version: 1\nranks: 2\nbytes: 4\n"
+	writeFile(t, "rign.yaml", small+"algorithms: [direct, rign]\n")
+	writeFile(t, "tcp.yaml", small+"transport: tcp\n")
+	writeFile(t, "chunks.yaml", small+"params: {ring: {chunks: [1K]}}\n")
 	for _, m := range []struct {
 		args   string
 		status int
@@ -229,6 +263,10 @@ func TestBenchMistakes(t *testing.T) {
 	}{
 		{"allreduce", 2, `unknown collective "allreduce" (did you mean all_reduce?)`},
 		{"op_gather", 2, "barrier can be measured as well, and operators: op_all_sum_reduce, op_broadcast, "},
+		{"--workload lenet", 2, `unknown workload "lenet": want one of lenet5, resnet50, bert_base, vgg16, gpt2_small`},
+		{"--workload lenet5 --dtype float64", 2, "--workload: the network determines what is measured; only --ranks, "},
+		{"all_reduce --workload lenet5", 2, "--workload: the network determines what is measured"},
+		{"--workload lenet5 --compute=-1s", 2, "computing for -1s: at least 0"},
 		{"operators op_broadcast", 2, "op_broadcast is there twice"},
 		{"operators --dtype float32,int8", 2, "op_all_sum_reduce is measured with float32 only"},
 		{"op_broadcast --algorithm direct,ring", 2, "op_broadcast is measured with one algorithm, and 2 are to be compared"},
@@ -257,10 +295,14 @@ func TestBenchMistakes(t *testing.T) {
 		{"--param ring=64KiB", 2, "want an entry, a parameter and its values, as in ring.chunk=64KiB,1MiB"},
 		{"--param ring.chunk=64KiB,64KiB", 2, "64KiB is there twice"},
 		{"--param ring.chunk=64KiB --param ring.chunk=1MiB", 2, "parameter ring.chunk is there twice"},
-		{"--param rnig.chunk=64KiB", 1, "did you mean ring?"},
+		{"--param rnig.chunk=64KiB", 2, `error: --param rnig: there is no entry "rnig" in algorithms (did you mean ring?)`},
+		{"--param ring.chunks=1K", 2, "error: --param ring.chunks: unknown key (did you mean chunk?)"},
+		{"--param ring.chunk=abc", 2, "error: --param ring.chunk: "},
+		{"--ranks 2 -e 4 --algorithm direct,rnig", 2, `error: --algorithm rnig: there is no entry "rnig" in algorithms (did you mean ring?)`},
 		{"--memory heap", 2, `unknown memory "heap": want private or alloc`},
 		{"--memory alloc,alloc", 2, "alloc is there twice"},
-		{"--transport local,tcp", 1, `unknown transport "tcp"`},
+		{"--transport local,foobar", 2, `error: --transport foobar: unknown transport "foobar"`},
+		{"--transport local,tcp", 2, `error: --transport tcp: transport "tcp" is not available: this program links no package that provides it`},
 		{"--compute=-1s", 2, "computing for -1s: at least 0"},
 		{"--compute 1ms --jitter 2", 2, "a jitter of 2: from 0 to 1 is possible"},
 		{"--compute 1ms --jitter nan", 2, "a jitter of NaN: from 0 to 1 is possible"},
@@ -275,14 +317,18 @@ func TestBenchMistakes(t *testing.T) {
 		{"--fresh", 2, "--out and --fresh need --sweep"},
 		{"--sweep a.yaml --ranks 2", 2, "only --out and --fresh can be combined with it"},
 		{"--sweep missing.yaml", 1, "missing.yaml"},
+		{"--sweep rign.yaml", 1, `rign.yaml:4:22: algorithms[2]: there is no entry "rign" in algorithms (did you mean ring?)`},
+		{"--sweep tcp.yaml", 1, `tcp.yaml:4:12: transport: transport "tcp" is not available: this program links no package that provides it`},
+		{"--sweep chunks.yaml", 1, "chunks.yaml:4:25: params.ring.chunks: unknown key (did you mean chunk?)"},
 		{"--sweep bad.yaml", 1, "bad.yaml:2:1: rank: unknown key (did you mean ranks?)"},
 		{"--config missing.yaml", 1, "missing.yaml"},
+		{"--ranks 2 -e 4 --json new.json --csv missing/a.csv", 1, "missing/a.csv: no such file or directory"},
+		{"--ranks 2 -e 4 --plot missing/a.svg", 1, "missing/a.svg: no such file or directory"},
 	} {
 		require.Contains(t, failed(t, m.status, strings.Fields("bench "+m.args)...), m.says, m.args)
 	}
 	for _, m := range []struct{ args, says string }{
-		{"--ranks 2 -e 4 --algorithm rnig", "did you mean ring?"},
-		{"--ranks 2 -e 4 --algorithm direct,rnig", "rnig"},
+		{"gather --ranks 2 -e 4 --algorithm doubletree", "(chosen by --algorithm)"},
 		{"--ranks 2 -e 4 --algorithm grid", "which is for the topologies"},
 		{"--ranks 9999 -b 1024G -e 1024G", "of memory, and"},
 	} {
@@ -290,10 +336,26 @@ func TestBenchMistakes(t *testing.T) {
 		require.Equal(t, 1, run(t.Context(), strings.Fields("bench "+m.args), &stdout, &stderr), m.args)
 		require.Contains(t, stderr.String(), m.says, m.args)
 	}
+	require.NoFileExists(t, "new.json")
 	require.Contains(t, printed(t, "bench", "--help"), "--out-of-place")
 	var stderr bytes.Buffer
 	require.Equal(t, 1, run(t.Context(), bench("--ranks=2", "-e4"), brokenWriter{}, &stderr))
 	require.Contains(t, stderr.String(), "no room")
+}
+
+// An entry that one of several configurations does not have is refused there, and measured with the others.
+func TestBenchEntryOfOneConfiguration(t *testing.T) {
+	alone(t)
+	writeFile(t, "a.yaml", "version: 1\nalgorithms: {direct: {module: direct}, tree: {module: tree}}\ndefaults: {algorithm: direct}\n")
+	writeFile(t, "b.yaml", "version: 1\nalgorithms: {direct: {module: direct}}\ndefaults: {algorithm: direct}\n")
+	writeFile(t, "sweep.yaml", "version: 1\nconfig: [a.yaml, b.yaml]\nalgorithms: [tree, direct]\nranks: 2\nbytes: 64\nwarmup: 0\nmin_calls: 1\nmax_calls: 1\n")
+	for _, args := range [][]string{bench("--config=a.yaml,b.yaml", "--algorithm=tree,direct", "--ranks=2", "-b64", "-e64"), {"bench", "--sweep=sweep.yaml"}} {
+		text := printed(t, args...)
+		require.Contains(t, text, "64 tree   refused: b.yaml has no entry tree; entries: direct\n", "%v", args)
+		require.Len(t, regexp.MustCompile(`(?m)^ *64 tree +[\d.]+ `).FindAllString(text, -1), 1, text)
+		require.Len(t, regexp.MustCompile(`(?m)^ *64 direct +[\d.]+ `).FindAllString(text, -1), 2, text)
+	}
+	require.Contains(t, failed(t, 2, bench("--config=a.yaml,b.yaml", "--algorithm=ring", "--ranks=2")...), "--algorithm ring: there is no entry")
 }
 
 // If nothing can be measured, the reason is the error; if anything can, it is not.
@@ -340,9 +402,8 @@ func TestBenchFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(picture), "all_reduce of int32 by sum, in place, 2 ranks")
 
-	stderr := failedAfter(t, bench("--ranks=2", "-e4", "--json=missing/a.json", "--csv=b.csv")...)
-	require.Contains(t, stderr, "missing/a.json")
-	require.FileExists(t, "b.csv", "one that cannot be written takes no other with it")
+	require.Contains(t, failed(t, 1, bench("--ranks=2", "-e4", "--json=missing/a.json", "--csv=b.csv")...), "missing/a.json")
+	require.NoFileExists(t, "b.csv", "nothing is measured, and nothing is left")
 	require.Contains(t, failedAfter(t, bench("barrier", "--ranks=2", "--plot=b.svg")...), "nothing to draw")
 }
 
@@ -412,7 +473,7 @@ func TestSweepResumes(t *testing.T) {
 	out := &interrupter{text: " direct ", n: 3, event: cancel}
 	var stderr bytes.Buffer
 	require.Equal(t, 1, run(ctx, []string{"bench", "--sweep=in/small.yaml"}, out, &stderr))
-	require.Contains(t, out.out.String(), "8 cells, 0 of them done already")
+	require.Contains(t, out.out.String(), "8 cells, 0 done already")
 	require.Equal(t, "goccl: error: interrupted; 3 of 8 cells are done, and the same command continues from there\n", stderr.String())
 	cells := func() map[string]string {
 		files, err := filepath.Glob("small-results/cells/*")
@@ -430,7 +491,7 @@ func TestSweepResumes(t *testing.T) {
 	require.NoFileExists(t, "small-results/report.html")
 
 	text := printed(t, "bench", "--sweep=in/small.yaml")
-	require.Contains(t, text, "8 cells, 3 of them done already")
+	require.Contains(t, text, "8 cells, 3 done already")
 	after := cells()
 	require.Len(t, after, 8)
 	require.Subset(t, after, before)
@@ -443,7 +504,7 @@ func TestSweepResumes(t *testing.T) {
 	require.Equal(t, 5, strings.Count(string(page), "<svg "), "four sections, and over the ranks")
 
 	text = printed(t, "bench", "--sweep=in/small.yaml")
-	require.Contains(t, text, "8 cells, 8 of them done already")
+	require.Contains(t, text, "8 cells, 8 done already")
 	require.Equal(t, after, cells())
 
 	writeFile(t, "ccl.yaml", "version: 1\ndefaults: {algorithm: ring, timeout: 9s}\nalgorithms: {direct: {module: direct}, ring: {module: ring}}\n")
@@ -452,7 +513,7 @@ func TestSweepResumes(t *testing.T) {
 	writeFile(t, "in/small.yaml", smallSweep+"config: ccl.yaml\n")
 	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), "another text of the sweep file")
 	text = printed(t, "bench", "--sweep=in/small.yaml", "--fresh")
-	require.Contains(t, text, "8 cells, 0 of them done already")
+	require.Contains(t, text, "8 cells, 0 done already")
 	require.Contains(t, text, "configuration  in/ccl.yaml (the sweep file)\n")
 	text = printed(t, "bench", "--sweep=in/small.yaml", "--out=elsewhere")
 	require.Contains(t, text, "written: elsewhere/report.html\n")
@@ -460,7 +521,7 @@ func TestSweepResumes(t *testing.T) {
 	writeFile(t, "in/small.yaml", smallSweep+"config: missing.yaml\n")
 	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), "in/missing.yaml")
 	writeFile(t, "in/small.yaml", smallSweep+"transport: tcp\n")
-	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), `unknown transport "tcp"`)
+	require.Contains(t, failed(t, 1, "bench", "--sweep=in/small.yaml"), `transport "tcp" is not available: this program links no package that provides it`)
 }
 
 // compareRow is a result with one algorithm; times are medians.
@@ -499,8 +560,8 @@ func TestBenchImpossible(t *testing.T) {
 	require.Positive(t, d.Results[1].Algorithms()[0].Calls)
 
 	require.Contains(t, failedAfter(t, bench("--ranks=2", "-e4", "--topology=torus_2d:3x1")...), "nothing was measured: ")
-	require.Contains(t, failed(t, 1, bench("--ranks=2", "-e4", "--transport=local,tcp")...), `unknown transport "tcp"`, "a mistake is found before anything is measured")
-	require.Contains(t, failed(t, 1, bench("--ranks=2", "-e4", "--algorithm=direct,rnig")...), "did you mean ring?")
+	require.Contains(t, failed(t, 2, bench("--ranks=2", "-e4", "--transport=local,tcp")...), `--transport tcp: transport "tcp" is not available: this program links no package that provides it`, "a mistake is found before anything is measured")
+	require.Contains(t, failed(t, 2, bench("--ranks=2", "-e4", "--algorithm=direct,rnig")...), "did you mean ring?")
 }
 
 // The table of results that never change.

@@ -13,9 +13,9 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/workload"
 	"github.com/goccl/goccl/topology"
-	"github.com/goccl/goccl/transport/local"
-	"github.com/goccl/goccl/transport/shm"
+	"github.com/goccl/goccl/transport"
 )
 
 // completionCommand is `goccl completion`.
@@ -223,11 +223,17 @@ var known = map[string]func() []string{
 		return slices.Concat(texts(ccl.Collectives()), []string{ccl.CollBarrier.String(), measure.Operators}, measure.OperatorNames())
 	},
 	"--collective": func() []string { return texts(ccl.Collectives()) },
+	"--workload":   workload.Names,
 	"--dtype":      func() []string { return texts(ccl.DTypes()) },
 	"--op":         func() []string { return texts(ccl.Ops()) },
 	"--topology":   func() []string { return texts(topology.Kinds()) },
-	"--transport":  func() []string { return []string{local.Name, shm.Name} },
-	"--memory":     func() []string { return []string{measure.Private, measure.Alloc} },
+	"--transport": func() (names []string) {
+		for _, p := range transport.Providers() {
+			names = append(names, p.Name)
+		}
+		return names
+	},
+	"--memory": func() []string { return []string{measure.Private, measure.Alloc} },
 	"--algorithm": func() []string {
 		cfg, err := config.Find()
 		if err != nil {

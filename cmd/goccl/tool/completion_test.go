@@ -25,13 +25,14 @@ func TestCompletion(t *testing.T) {
 		"help ru":                        "run\tStart a program as several ranks, each a process, and wait for all\n",
 		"completion z":                   "zsh\t\n",
 		"bench --tr":                     "--transport\tOverride defaults.transport, like dist.WithTransport\n",
-		"bench --transport _":            "local\t\nshm\t\n",
+		"bench --transport _":            "shm\t\nlocal\t\n",
 		"bench --transport l":            "local\t\n",
 		"bench --transport=l":            "--transport=local\t\n",
 		"bench --transport = l":          "--transport=local\t\n", // as bash splits it
-		"bench --transport =":            "--transport=local\t\n--transport=shm\t\n",
+		"bench --transport =":            "--transport=shm\t\n--transport=local\t\n",
 		"bench --transport local,s":      "local,shm\t\n",
 		"bench --transport=local,s":      "--transport=local,shm\t\n",
+		"bench --workload bert":          "bert_base\t\n",
 		"bench --transport local op_b":   "op_broadcast\t\n",
 		"bench --in-place all_g":         "all_gather\t\n", // the flag has no value
 		"bench -b 4 all_g":               "all_gather\t\n",

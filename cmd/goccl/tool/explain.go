@@ -13,6 +13,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
 )
@@ -251,9 +252,16 @@ func orElse[T any](given []T, otherwise ...T) []T {
 // connect sets the fields that depend on the transport. It connects goroutine ranks and
 // closes them. For processes the geometry of their arena suffices.
 func (w *world) connect() error {
-	if w.settings.Transport() == shm.Name {
+	switch name := w.settings.Transport(); name {
+	case shm.Name:
 		w.Transport, w.PayloadLimit = shm.Name, shm.DefaultGeometry(w.Ranks).Payload
 		return nil
+	case local.Name, "auto":
+	default:
+		if _, err := transport.Lookup(name); err != nil {
+			return err
+		}
+		return fmt.Errorf("transport %q: goccl explain knows which inputs travel with the synchronisation for local and shm alone; use --transport local or shm", name)
 	}
 	for _, ep := range local.New(w.Ranks) {
 		w.Transport, w.PayloadLimit = ep.Name(), ep.PayloadLimit()

@@ -1,6 +1,11 @@
 package tool
 
-import "github.com/alecthomas/kong"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
 
 // helpCommand is `goccl help`.
 type helpCommand struct {
@@ -14,7 +19,11 @@ func (c *helpCommand) Run(call *kong.Context) error {
 		err = of.Error
 	}
 	if err != nil {
-		return usageError{err}
+		var names []string
+		for _, command := range call.Model.Children {
+			names = append(names, command.Name)
+		}
+		return usageError{fmt.Errorf("%w; commands: %s", err, strings.Join(names, ", "))}
 	}
 	return of.PrintUsage(false)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 type inspectCommand struct {
 	What  string `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the names of the running jobs are listed."`
 	SVG   string `name:"svg" placeholder:"FILE" help:"Draw the calls as a timeline."`
+	Step  string `placeholder:"FILE" help:"Draw a step of a training as a picture: what each rank computes, sends and waits for. FILE.svg, or FILE.json for Chrome's trace viewer and Perfetto."`
 	Trace string `placeholder:"FILE" help:"Write the calls in the format of Chrome's trace viewer and of Perfetto."`
 }
 
@@ -23,13 +25,19 @@ type inspectCommand struct {
 func (*inspectCommand) Help() string {
 	return `A rank's flight recorder has its last calls and messages. It lies in the job's memory. With GOCCL_FLIGHT=DIR, dist.WithFlight or goccl run --flight DIR it is written to files when the job fails.
 
-Shown are each rank's last call in each group, the first call on which ranks differ, and messages that have not ended.`
+Shown are each rank's last call in each group, the first call on which ranks differ, and messages that have not ended.
+
+--step draws the step in which the job has failed, or else the last that has ended on all ranks. Package ddp marks steps, and so can any program (ccl.Communicator.Mark).`
 }
 
 // Run runs the command.
 func (c *inspectCommand) Run(stdout io.Writer) error {
 	if c.What == "" {
 		return c.list(stdout)
+	}
+	step, ok := map[string]func(io.Writer, *inspect.Job) error{".svg": timeline.StepSVG, ".json": timeline.StepTrace}[filepath.Ext(c.Step)]
+	if !ok && c.Step != "" {
+		return fmt.Errorf("--step %s: the name must end in .svg or .json", c.Step)
 	}
 	j, err := c.read()
 	if err != nil {
@@ -38,7 +46,7 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 	for _, picture := range []struct {
 		file  string
 		write func(io.Writer, *inspect.Job) error
-	}{{c.SVG, timeline.SVG}, {c.Trace, timeline.Trace}} {
+	}{{c.SVG, timeline.SVG}, {c.Trace, timeline.Trace}, {c.Step, step}} {
 		if picture.file == "" {
 			continue
 		}
@@ -63,7 +71,7 @@ func (c *inspectCommand) read() (*inspect.Job, error) {
 
 // list lists the running jobs.
 func (c *inspectCommand) list(stdout io.Writer) error {
-	if c.SVG != "" || c.Trace != "" {
+	if c.SVG != "" || c.Trace != "" || c.Step != "" {
 		return errors.New("name a directory of flight recorders, or a running job")
 	}
 	jobs, err := inspect.Jobs()

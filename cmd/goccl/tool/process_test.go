@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(asRankZero); job != "" {
 		waitForRankOne(job)
 	}
+	if os.Getenv(asTrainer) != "" {
+		trainAsRank()
+		return
+	}
 	os.Exit(m.Run())
 }
 

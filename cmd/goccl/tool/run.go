@@ -23,6 +23,8 @@ type runCommand struct {
 	Args       []string      `arg:"" optional:"" passthrough:"partial" name:"program" help:"The program and its arguments. Flags after its name are its own."`
 	Ranks      *rankCount    `short:"n" aliases:"np,nproc-per-node,nproc_per_node" placeholder:"N" help:"Number of processes to start. -np is the same."`
 	PerNode    *string       `short:"N" hidden:"" help:"Refused: it has different meanings elsewhere."`
+	Export     *string       `short:"x" hidden:"" help:"Refused: mpirun's --env."`
+	Timeout    *string       `name:"timeout" hidden:"" help:"Refused: calls have timeouts, jobs none."`
 	Env        []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"Set a variable of all ranks, or keep one that ranks would not inherit, such as MASTER_PORT. May be repeated."`
 	Pin        pinning       `help:"Pin each rank to its own cores, an equal part of those that this process may use and no other job of goccl run holds. It is the default if there are enough; with --pin, too few are an error. --pin=off pins no rank."`
 	NoPrefix   bool          `help:"Show lines without the rank that wrote them."`
@@ -96,6 +98,10 @@ func (c *runCommand) Validate() error {
 	switch program := c.program(); {
 	case c.PerNode != nil:
 		return errors.New("-N is the number of nodes for srun and the ranks of a node for mpirun: goccl run starts all ranks on this node, as many as -n, as in goccl run -n 4 ./train")
+	case c.Export != nil:
+		return fmt.Errorf("-x %[1]s: ranks inherit the environment; --env sets a variable, as in goccl run --env %[1]s", *c.Export)
+	case c.Timeout != nil:
+		return fmt.Errorf("--timeout %[1]s: a job has no time limit; how long calls wait for other ranks is GOCCL_TIMEOUT, as in goccl run --env GOCCL_TIMEOUT=%[1]s", *c.Timeout)
 	case c.Ranks == nil:
 		return errors.New("-n is missing: give the number of ranks, as in goccl run -n 4 ./train")
 	case *c.Ranks < 1 || *c.Ranks > config.MaxRanks:
@@ -141,6 +147,22 @@ func (c *runCommand) program() []string {
 	return c.Args
 }
 
+// hinted returns the error of a program that cannot be started, with what was probably meant.
+func (c *runCommand) hinted(err error) error {
+	name := c.program()[0]
+	switch {
+	case launcher.Pinning(c.Pin) == launcher.PinOn && (name == "on" || name == "off"):
+		return fmt.Errorf("%w (did you mean --pin=%s?)", err, name)
+	case filepath.Ext(name) == ".go":
+		dir := filepath.ToSlash(filepath.Dir(name))
+		if !filepath.IsAbs(name) && dir != "." {
+			dir = "./" + strings.TrimPrefix(dir, "./")
+		}
+		return fmt.Errorf("%w: it is Go source; goccl run -n %d -- go run %s builds and starts it", err, *c.Ranks, dir)
+	}
+	return err
+}
+
 // Run starts the ranks, and returns when all have ended.
 func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 	args := c.program()
@@ -150,7 +172,7 @@ func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 	}
 	file, err := launcher.Find(args[0])
 	if err != nil {
-		return err
+		return c.hinted(err)
 	}
 	signals := make(chan os.Signal, 16)
 	for _, s := range launcher.Signals {

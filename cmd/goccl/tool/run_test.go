@@ -59,7 +59,7 @@ func TestRunFailure(t *testing.T) {
 goccl: error: rank 2 (pid P) was the first to fail, after T: exit status 42
                 the last that it wrote to standard error:
                   out of luck
-                ranks 0-1: ended by SIGTERM
+                ranks 0, 1: ended by SIGTERM
 `, regexp.MustCompile(`after [0-9.]+m?s`).ReplaceAllString(regexp.MustCompile(`pid \d+`).ReplaceAllString(stderr.String(), "pid P"), "after T"))
 
 	for line, status := range map[string]int{
@@ -71,6 +71,23 @@ goccl: error: rank 2 (pid P) was the first to fail, after T: exit status 42
 		c, stderr := program(t, append([]string{"run"}, strings.Fields(line)...)...)
 		require.Equal(t, status, ended(t, c.Run()), "%s: %s", line, stderr)
 		require.Contains(t, stderr.String(), "goccl: error: ")
+	}
+}
+
+// What was probably meant by a program that cannot be started.
+func TestRunHints(t *testing.T) {
+	alone(t)
+	require.NoError(t, os.Mkdir("two", 0o777))
+	writeFile(t, "two/main.go", "package main\n")
+	for line, want := range map[string]string{
+		"-n 2 --pin off ./p":    "(did you mean --pin=off?)",
+		"-n 2 two/main.go":      "it is Go source; goccl run -n 2 -- go run ./two builds and starts it",
+		"-n 2 -x A=1 true":      "--env sets a variable, as in goccl run --env A=1",
+		"-n 2 --timeout 5 true": "as in goccl run --env GOCCL_TIMEOUT=5",
+	} {
+		c, stderr := program(t, append([]string{"run"}, strings.Fields(line)...)...)
+		require.Contains(t, []int{2, 126, 127}, ended(t, c.Run()), line)
+		require.Contains(t, stderr.String(), want)
 	}
 }
 

@@ -34,6 +34,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 		parser.FatalIfErrorf(complete(stdout, parser.Model, args[1:]))
 		return status
 	}
+	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
+	case len(args) == 1 && args[0] == "version":
+		args = []string{"--version"}
+	}
 	call, err := parser.Parse(args)
 	if ended { // by --help or --version
 		return status

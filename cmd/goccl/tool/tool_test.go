@@ -356,7 +356,6 @@ func TestMistakes(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"", 2, `expected one of "bench", "completion", "config"`},
 		{"explian", 2, "explian"},
 		{"explain --rank=2", 2, "unknown flag --rank"},
 		{"explain --bytes=64kb", 2, `--bytes: "64kb" is not a size in bytes; kb can mean powers of 1000 or 1024: write 64KiB for 1024`},
@@ -375,7 +374,8 @@ func TestMistakes(t *testing.T) {
 		{"explain --algorithms --markdown --json", 2, "exclude each other"},
 		{"explain --algorithms --ranks=2", 2, "--algorithms does not depend on the configuration"},
 		{"explain --algorithm=rnig --ranks=2", 1, "there is no entry \"rnig\" in algorithms (did you mean ring?)"},
-		{"explain --transport=tcp --ranks=2", 1, `unknown transport "tcp"`},
+		{"explain --transport=foobar --ranks=2", 1, `unknown transport "foobar"; use one of auto, shm, local`},
+		{"explain --transport=tcp --ranks=2", 1, `transport "tcp" is not available: this program links no package that provides it`},
 		{"doctor --fix", 2, "unknown flag --fix"},
 		{"config", 2, `expected one of "check", "schema"`},
 		{"config chekc", 2, "chekc"},

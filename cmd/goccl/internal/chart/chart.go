@@ -31,13 +31,28 @@ func Save(path string, d *measure.Document) error {
 }
 
 // SVG draws all results of a document as an SVG document.
-func SVG(d *measure.Document) ([]byte, error) { return svg(d, rows(d)) }
+func SVG(d *measure.Document) ([]byte, error) { return svg(d, everything(d)) }
+
+// drawer is a row of panels.
+type drawer interface{ draw() (*drawnRow, error) }
+
+// everything returns all rows of a document.
+func everything(d *measure.Document) []drawer {
+	return append(drawers(rows(d)), drawers(workloads(d))...)
+}
+
+func drawers[D drawer](rows []D) (all []drawer) {
+	for _, r := range rows {
+		all = append(all, r)
+	}
+	return all
+}
 
 // Across draws as an SVG document what SVG draws of several sections together: panels over the ranks and over the
 // topologies.
-func Across(d *measure.Document) ([]byte, error) { return svg(d, across(d)) }
+func Across(d *measure.Document) ([]byte, error) { return svg(d, drawers(across(d))) }
 
-func svg(d *measure.Document, rows []*row) ([]byte, error) {
+func svg(d *measure.Document, rows []drawer) ([]byte, error) {
 	var b bytes.Buffer
 	err := drawTo(d, rows, func(width, height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) }, &b)
 	// Fallbacks if the font is not installed.
@@ -48,7 +63,7 @@ func svg(d *measure.Document, rows []*row) ([]byte, error) {
 // PNG draws all results of a document as a PNG image, at 144 dots per inch.
 func PNG(d *measure.Document) ([]byte, error) {
 	var b bytes.Buffer
-	err := drawTo(d, rows(d), func(width, height vg.Length) vg.CanvasWriterTo {
+	err := drawTo(d, everything(d), func(width, height vg.Length) vg.CanvasWriterTo {
 		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
 	}, &b)
 	return b.Bytes(), err
@@ -65,7 +80,7 @@ const (
 )
 
 // drawTo draws the head, and the rows below each other: a heading, both panels, and the legend beside them.
-func drawTo(d *measure.Document, rows []*row, newCanvas func(width, height vg.Length) vg.CanvasWriterTo, b *bytes.Buffer) error {
+func drawTo(d *measure.Document, rows []drawer, newCanvas func(width, height vg.Length) vg.CanvasWriterTo, b *bytes.Buffer) error {
 	if len(rows) == 0 {
 		return errors.New("nothing to draw: no result has a length")
 	}
@@ -118,8 +133,11 @@ func head(d *measure.Document) (lines []string) {
 	if d.Machine.Revision != "" {
 		from += ", revision " + d.Machine.Revision
 	}
-	return []string{d.Machine.String(), from,
-		"lines: medians; bands: up to the 99th percentile; grey: yardsticks, cut where the scale of the algorithms ends"}
+	how := "lines: medians; bands: up to the 99th percentile; grey: yardsticks, cut where the scale of the algorithms ends"
+	if len(workloads(d)) > 0 {
+		how = "bars: medians; backward alone, and what communication adds to it"
+	}
+	return []string{d.Machine.String(), from, how}
 }
 
 // style returns a style of text, with the reference point at its lower left.

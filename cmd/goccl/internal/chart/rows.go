@@ -39,6 +39,9 @@ type point struct {
 func rows(d *measure.Document) (all []*row) {
 	sections := split(d.Results, measure.Result.Section)
 	for _, s := range sections {
+		if measure.IsWorkload(s[0].Collective) {
+			continue
+		}
 		if r := overLengths(d, s); r != nil {
 			all = append(all, r)
 		}
@@ -128,6 +131,9 @@ func overSections(d *measure.Document, axis string, value func(measure.Result) s
 		return r
 	}
 	for _, group := range split(d.Results, func(r measure.Result) measure.Section { return without(r).Section() }) {
+		if measure.IsWorkload(group[0].Collective) {
+			continue
+		}
 		over := &row{heading: d.Heading(without(group[0])) + ": over " + axis, axis: axis}
 		for _, r := range group {
 			if place := value(r); !slices.Contains(over.places, place) {

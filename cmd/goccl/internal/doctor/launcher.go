@@ -13,6 +13,8 @@ func Launcher(getenv func(string) string) (f Finding, ranks int) {
 		return ok(PartConfiguration, "launcher", "%v", err).but(Problem, "set or unset the variables that it names: dist fails to initialize with them"), 0
 	case job == nil:
 		return ok(PartConfiguration, "launcher", "none: ranks are goroutines"), 0
+	case job.Apart != "":
+		return ok(PartConfiguration, "launcher", "%v, and %s", job, job.Apart).but(Problem, "start all ranks on one node: shared memory does not reach others"), 0
 	}
 	return ok(PartConfiguration, "launcher", "%v; its job is %s", job, job.Key), job.Size
 }

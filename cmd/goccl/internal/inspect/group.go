@@ -2,11 +2,11 @@ package inspect
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Group is one group of a job.
@@ -134,19 +134,5 @@ func ranksText(members []Member) string {
 		ranks = append(ranks, m.Global)
 	}
 	slices.Sort(ranks)
-	if len(ranks) == 1 {
-		return fmt.Sprintf("rank %d", ranks[0])
-	}
-	var runs []string
-	for i := 0; i < len(ranks); {
-		first := i
-		for i++; i < len(ranks) && ranks[i] == ranks[i-1]+1; i++ {
-		}
-		run := fmt.Sprint(ranks[first])
-		if i-first > 1 {
-			run += fmt.Sprintf("-%d", ranks[i-1])
-		}
-		runs = append(runs, run)
-	}
-	return "ranks " + strings.Join(runs, ", ")
+	return text.Ranks(ranks)
 }

@@ -24,7 +24,7 @@ func first(writer string, calls ...[]flight.Call) *flight.Document {
 	return d
 }
 
-func text(t *testing.T, documents ...*flight.Document) string {
+func printed(t *testing.T, documents ...*flight.Document) string {
 	t.Helper()
 	var b strings.Builder
 	require.NoError(t, Merge(documents).Write(&b))
@@ -38,17 +38,17 @@ func TestDifference(t *testing.T) {
 	late := []flight.Call{call(3, "barrier", 0, flight.StateDone), call(4, "barrier", 0, flight.StateDone)}
 	refused := []flight.Call{call(4, "barrier", 0, flight.StateDone), {Number: 5, State: flight.StateRejected}}
 	torn := []flight.Call{call(4, "barrier", 0, flight.StateDone), {Number: 5, State: flight.StateStarting}}
-	require.Contains(t, text(t, first("goccl run", both, other, both, late, refused, torn)), `
+	require.Contains(t, printed(t, first("goccl run", both, other, both, late, refused, torn)), `
   the first difference: call 5
     ranks 0, 2: all_reduce of 8 float32 by direct
     rank 1: all_reduce of 9 float32 by direct
     rank 4: rejected
     rank 3: did not come
 `)
-	require.Contains(t, text(t, first("goccl run", both, both, torn)), "no difference between these ranks")
+	require.Contains(t, printed(t, first("goccl run", both, both, torn)), "no difference between these ranks")
 	// A rank that has forgotten a call says nothing about it.
-	require.Contains(t, text(t, first("goccl run", both[1:], both)), "no difference between these ranks")
-	require.Contains(t, text(t, first("goccl run", nil, both)), "the first difference: call 4\n    rank 1: barrier of 0 float32 by direct\n    rank 0: did not come\n")
+	require.Contains(t, printed(t, first("goccl run", both[1:], both)), "no difference between these ranks")
+	require.Contains(t, printed(t, first("goccl run", nil, both)), "the first difference: call 4\n    rank 1: barrier of 0 float32 by direct\n    rank 0: did not come\n")
 }
 
 // Of one call in several documents the later state is true; a rank that only some have is there.
@@ -81,7 +81,7 @@ messages
   rank 1: message 1, send of 2 int8 to rank 0, tag 3 (begun)
 
 another job has records there, and is not shown: older
-`, text(t, old, a, b))
+`, printed(t, old, a, b))
 }
 
 // A group of some ranks has a paragraph of its own, with ranks of the job.
@@ -91,7 +91,7 @@ func TestGroups(t *testing.T) {
 		d.Ranks[rank].Groups = append(d.Ranks[rank].Groups, flight.GroupCalls{ID: "1", Name: "of ranks 2, 0", Rank: i, Size: 3,
 			Calls: []flight.Call{call(uint64(1+i), "barrier", 0, flight.StateBegun)}})
 	}
-	require.Contains(t, text(t, d), `
+	require.Contains(t, printed(t, d), `
 group of ranks 2, 0
   rank 2 (0 in the group): call 1, barrier of 0 float32 by direct (begun)
   rank 0 (1 in the group): call 2, barrier of 0 float32 by direct (begun)

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/goccl/goccl/internal/flight"
 )
@@ -24,12 +25,13 @@ type Job struct {
 	Writers []string
 	Others  []string      // other jobs that documents were found of
 	Ranks   []flight.Rank // in order
+	Written time.Time     // the last document
 }
 
 // Merge joins the documents of the job that wrote last. There must be at least one.
 func Merge(documents []*flight.Document) *Job {
 	last := slices.MaxFunc(documents, func(a, b *flight.Document) int { return a.Written.Compare(b.Written) })
-	j := &Job{Name: last.Job, Size: last.Size}
+	j := &Job{Name: last.Job, Size: last.Size, Written: last.Written}
 	ranks := map[int]flight.Rank{}
 	for _, d := range documents {
 		if d.Job != j.Name {
@@ -68,6 +70,8 @@ func mergeRanks(a, b flight.Rank) flight.Rank {
 	a.Groups = groups
 	a.Messages = mergeByNumber(a.Messages, b.Messages,
 		func(m flight.Message) uint64 { return m.Number }, func(m, n flight.Message) bool { return m.State.After(n.State) })
+	a.Marks = mergeByNumber(a.Marks, b.Marks,
+		func(m flight.Mark) uint64 { return m.Number }, func(flight.Mark, flight.Mark) bool { return false })
 	return a
 }
 

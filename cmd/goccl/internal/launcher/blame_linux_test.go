@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -136,6 +138,31 @@ var calls = map[string]func(rank int, opts ...dist.CallOption) error{
 }
 
 func init() {
+	ccl.Register(&ccl.Algorithm{Name: "circle", Doc: "every rank sends, and none receives", Kernels: map[ccl.Collective]*ccl.Kernel{
+		ccl.CollAllReduce: {
+			Doc:  "A deadlock, for a test.",
+			Cost: func(ccl.Shape) ccl.Cost { return ccl.Cost{} },
+			Run:  func(c *ccl.Call) error { return c.Send((c.Rank()+1)%c.Size(), c.In()) },
+		},
+	}})
+	programs["deadlock"] = func(args []string) {
+		circle, err := config.Parse("circle.yaml", []byte("version: 1\nalgorithms: {circle: {module: circle}}\ndefaults: {algorithm: circle}\n"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := dist.InitProcessGroup("ccl", dist.WithConfig(circle)); err != nil {
+			log.Fatal(err)
+		}
+		rank, err := dist.GetRank()
+		if err != nil {
+			log.Fatal(err)
+		}
+		x, limit := make([]float32, 1<<20), dist.WithCallTimeout(300*time.Millisecond)
+		if args[0] == "kernel" {
+			log.Fatal(dist.AllReduce(x, dist.Sum, limit))
+		}
+		log.Fatal(dist.Send(x, (rank+1)%3, 0, limit))
+	}
 	programs["blame"] = func(args []string) {
 		culprit, victim, call := culprits[args[0]], victims[args[1]], calls[args[2]]
 		var opts []dist.CallOption
@@ -204,6 +231,19 @@ func testBlame(t *testing.T, name, victim, call string) {
 		require.NotEqual(t, 2, e.Seen)
 		require.Equal(t, e.Ranks[e.Seen].status(), e.ExitCode(), "that of SIGQUIT is not the rank's own")
 		require.NotContains(t, r.err.String(), "SIGQUIT", "the stacks are not shown")
+	}
+}
+
+// Ranks that wait for each other in a circle are named in its order, whichever gives up first.
+func TestDeadlockIsNamed(t *testing.T) {
+	for _, how := range []string{"sends", "kernel"} {
+		t.Run(how, func(t *testing.T) {
+			for range max(*blames, 3) {
+				e := start(testJob(3, "deadlock", how)).failure(t)
+				require.Equal(t, CauseDeadlock, e.Cause, "%v", e)
+				require.Contains(t, e.Error(), "ranks 0 -> 1 -> 2 -> 0 waited for each other, a deadlock: the job failed after ")
+			}
+		})
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	CauseSilent
 	// CauseCircle: the ranks waited for each other.
 	CauseCircle
+	// CauseDeadlock: each of the ranks waited for a message of the next, and the last for one of the first.
+	CauseDeadlock
 	// CauseMismatch: the ranks made another call than the others.
 	CauseMismatch
 	// CauseUnknown: all ranks that failed report that others caused it, but not which.
@@ -86,6 +88,11 @@ func blame(ranks []Rank, first int) (cause Cause, blamed []int, reporter int) {
 				roots = append(roots, peer)
 			}
 		}
+		if r.Because == launchenv.BecauseTimeout && len(r.Ranks) == 1 {
+			if circle, _ := followWaits(ranks, r.Ranks[0]); circle != nil {
+				return CauseDeadlock, circle, i
+			}
+		}
 		if len(roots) > 0 {
 			switch r.Because {
 			case launchenv.BecauseTimeout:
@@ -106,6 +113,29 @@ func blame(ranks []Rank, first int) (cause Cause, blamed []int, reporter int) {
 		return cause, blamed, reporters[0]
 	}
 	return CauseUnknown, []int{first}, first
+}
+
+// followWaits follows the waits from a rank, by the ranks' own reports: the error of a failed group is the same on
+// all ranks and names one of them. It returns the circle in which they end, from its lowest rank, or the rank at
+// which the reports end.
+func followWaits(ranks []Rank, from int) (circle []int, end int) {
+	for at := from; ; {
+		if i := slices.Index(circle, at); i >= 0 {
+			if circle = circle[i:]; len(circle) == 1 {
+				return nil, at // it waited for its own message
+			}
+			low := slices.Index(circle, slices.Min(circle))
+			return slices.Concat(circle[low:], circle[:low]), -1
+		}
+		if at < 0 || at >= len(ranks) {
+			return nil, -1
+		}
+		r := ranks[at].Report
+		if r == nil || r.Because != launchenv.BecauseTimeout || r.Awaited == nil {
+			return nil, at
+		}
+		circle, at = append(circle, at), *r.Awaited
+	}
 }
 
 // before reports whether a failed by itself before b did. Of two that died without a

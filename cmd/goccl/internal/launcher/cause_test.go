@@ -21,6 +21,7 @@ func TestCauses(t *testing.T) {
 		}}
 	}
 	call := func(r Rank) Rank { r.Report.Kind = launchenv.FailedCall; return r }
+	awaits := func(peer int, r Rank) Rank { r.Report.Awaited = &peer; return r }
 	alive := func(r Rank) Rank { r.ended, r.Exit = false, 0; return r }
 	dead := func(ms int) Rank { return Rank{Signal: syscall.SIGKILL, ended: true, died: at(ms)} }
 	returned := Rank{ended: true, died: at(1)}
@@ -51,6 +52,12 @@ func TestCauses(t *testing.T) {
 		{"a rank that hears that it is late", []Rank{says(0, 6, timeout, 1), says(1, 7, timeout, 1)}, 0, CauseSilent, []int{1}, 0},
 		{"the end of a chain", []Rank{says(0, 6, timeout, 1), says(1, 7, timeout, 2), {}}, 0, CauseSilent, []int{2}, 1},
 		{"a circle", []Rank{says(0, 6, timeout, 1), says(1, 5, timeout, 2), says(2, 7, timeout, 0), {}}, 0, CauseCircle, []int{0, 1, 2}, 1},
+		{"a deadlock of messages", []Rank{awaits(1, says(0, 7, timeout, 2)), awaits(2, says(1, 6, timeout, 2)), awaits(0, says(2, 8, timeout, 2))}, 0, CauseDeadlock, []int{0, 1, 2}, 1},
+		{"a deadlock beside a rank that waits for it", []Rank{awaits(1, says(0, 6, timeout, 1)), awaits(2, says(1, 7, timeout, 1)), awaits(1, says(2, 8, timeout, 1))}, 0, CauseDeadlock, []int{1, 2}, 0},
+		{"waits that end at a silent rank", []Rank{awaits(1, says(0, 6, timeout, 2)), awaits(2, says(1, 7, timeout, 2)), {}}, 0, CauseSilent, []int{2}, 0},
+		{"a late rank, which has not waited", []Rank{awaits(1, says(0, 6, timeout, 2)), awaits(2, says(1, 7, timeout, 2)), says(2, 8, timeout, 2)}, 0, CauseSilent, []int{2}, 0},
+		{"a rank that waits for itself", []Rank{awaits(1, says(0, 6, timeout, 1)), awaits(1, says(1, 7, timeout, 1))}, 0, CauseSilent, []int{1}, 0},
+		{"a wait for a rank that is none", []Rank{awaits(7, says(0, 6, timeout, 1)), {}}, 0, CauseSilent, []int{1}, 0},
 		{"a rank that differs", []Rank{says(0, 5, mismatch, 1), says(1, 6, mismatch, 1), says(2, 7, mismatch, 1)}, 0, CauseMismatch, []int{1}, 1},
 		{"a rank that differs and still runs", []Rank{says(0, 5, mismatch, 1), alive(call(says(1, 6, mismatch, 1)))}, 0, CauseMismatch, []int{1}, 0},
 		{"a rank that differs and is silent", []Rank{says(0, 5, mismatch, 1), {}}, 0, CauseMismatch, []int{1}, 0},
@@ -78,13 +85,20 @@ func TestCauseTexts(t *testing.T) {
   rank 0: failed because of that, with exit status 4
   rank 1: ended by SIGTERM
   rank 2: failed as well, with exit status 1`: {Cause: CauseSilent, First: 1, Blamed: []int{1}},
-		`ranks 1-2 waited for each other: the job failed after 1s
+		`ranks 1, 2 waited for each other: the job failed after 1s
   rank 0 says: panic: a
   b
     in main.f at a.go:7
   rank 0: failed because of that, with exit status 4
   rank 1: ended by SIGTERM
   rank 2: failed as well, with exit status 1`: {Cause: CauseCircle, First: 1, Blamed: []int{1, 2}},
+		`ranks 1 -> 2 -> 1 waited for each other, a deadlock: the job failed after 1s
+  rank 0 says: panic: a
+  b
+    in main.f at a.go:7
+  rank 0: failed because of that, with exit status 4
+  rank 1: ended by SIGTERM
+  rank 2: failed as well, with exit status 1`: {Cause: CauseDeadlock, First: 1, Blamed: []int{1, 2}},
 		`rank 0 (pid 10) failed because of another rank, after 1s: exit status 4
   panic: a
   b
@@ -121,12 +135,12 @@ func TestMismatchTexts(t *testing.T) {
   ranks disagree on count
   rank 0: failed because of that, with exit status 1
   rank 1: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 1), says(1, 1)}, First: 1, Reporter: 1, Blamed: []int{1}},
-		`ranks 0-1 made different calls: the job failed after 1s
+		`ranks 0, 1 made different calls: the job failed after 1s
   ranks disagree on count
-  ranks 0-1: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 0, 1), says(1, 0, 1)}, Blamed: []int{0, 1}},
-		`ranks 0-1 made another call than the others: the job failed after 1s
+  ranks 0, 1: failed as well, with exit status 1`: {Ranks: []Rank{says(0, 0, 1), says(1, 0, 1)}, Blamed: []int{0, 1}},
+		`ranks 0, 1 made another call than the others: the job failed after 1s
   ranks disagree on count
-  ranks 0-1: failed as well, with exit status 1
+  ranks 0, 1: failed as well, with exit status 1
   ranks 2-4: failed because of that, with exit status 1`: {Ranks: []Rank{says(0, 0, 1), says(1, 0, 1), says(2, 0, 1), says(3, 0, 1), says(4, 0, 1)}, Blamed: []int{0, 1}},
 		// What the rank has written from the message on contains the rest of the chain.
 		`rank 0 (pid 10) made another call than the others: the job failed after 1s
@@ -178,7 +192,7 @@ func TestPlaces(t *testing.T) {
 	var b strings.Builder
 	writePlaces(&b, []Place{p, same, elsewhere, {Rank: 6, Stopped: true}})
 	require.Equal(t, `
-  ranks 2-3 were here (semacquire):
+  ranks 2, 3 were here (semacquire):
     in main.step at a.go:7
     another goroutine (IO wait): in main.load at a.go:7
     another goroutine (IO wait): in main.load at a.go:7

@@ -3,11 +3,13 @@ package launcher
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // EndedError is a job that ended by a failure or a signal.
@@ -138,7 +140,7 @@ func (e *EndedError) Error() string {
 		ranks[fate] = append(ranks[fate], i)
 	}
 	for _, fate := range fates {
-		fmt.Fprintf(&b, "\n  %s: %s", ranksText(ranks[fate]), fate)
+		fmt.Fprintf(&b, "\n  %s: %s", text.Ranks(ranks[fate]), fate)
 	}
 	return b.String()
 }
@@ -150,7 +152,7 @@ func (e *EndedError) headline() string {
 		return fmt.Sprintf("%s came after %v", signalName(e.Signal), after)
 	}
 	first := e.Ranks[e.First]
-	who, was := ranksText(e.Blamed), "were"
+	who, was := text.Ranks(e.Blamed), "were"
 	if len(e.Blamed) == 1 {
 		who, was = fmt.Sprintf("%s (pid %d)", who, first.PID), "was"
 	}
@@ -167,6 +169,8 @@ func (e *EndedError) headline() string {
 		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)
 	case CauseCircle:
 		return fmt.Sprintf("%s waited for each other: the job failed after %v", who, after)
+	case CauseDeadlock:
+		return fmt.Sprintf("ranks %s waited for each other, a deadlock: the job failed after %v", circleText(e.Blamed), after)
 	}
 	how := first.how()
 	if first.Asked != 0 || !first.failed() {
@@ -176,6 +180,21 @@ func (e *EndedError) headline() string {
 		return fmt.Sprintf("%s failed because of another rank, after %v: %s", who, after, how)
 	}
 	return fmt.Sprintf("%s was the first to fail, after %v: %s", who, after, how)
+}
+
+// circleText returns a text such as "0 -> 1 -> 2 -> 0". Of a long circle it has the first ranks and the last.
+func circleText(circle []int) string {
+	const most = 12
+	var b strings.Builder
+	for i, rank := range circle {
+		switch {
+		case len(circle) <= most || i < most-1 || i == len(circle)-1:
+			fmt.Fprintf(&b, "%d -> ", rank)
+		case i == most-1:
+			b.WriteString("... -> ")
+		}
+	}
+	return b.String() + strconv.Itoa(circle[0])
 }
 
 // Limits of the lines of a message, and of the functions that are shown of a stack.
@@ -244,23 +263,4 @@ func writeFrames(b *strings.Builder, frames []launchenv.Frame) {
 	if more := len(frames) - framesShown; more > 0 {
 		fmt.Fprintf(b, "\n    and %d more", more)
 	}
-}
-
-// ranksText formats ascending ranks as "rank 3" or "ranks 0-2, 5".
-func ranksText(ranks []int) string {
-	if len(ranks) == 1 {
-		return fmt.Sprintf("rank %d", ranks[0])
-	}
-	var runs []string
-	for i := 0; i < len(ranks); {
-		first := i
-		for i++; i < len(ranks) && ranks[i] == ranks[i-1]+1; i++ {
-		}
-		run := fmt.Sprint(ranks[first])
-		if i-first > 1 {
-			run += fmt.Sprintf("-%d", ranks[i-1])
-		}
-		runs = append(runs, run)
-	}
-	return "ranks " + strings.Join(runs, ", ")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Variables of an outer launcher's ranks are removed; all others are kept.
@@ -119,20 +120,20 @@ func TestEndedError(t *testing.T) {
   the last that it wrote to standard error:
     a
     b
-  ranks 0, 2-3: ended by SIGTERM
+  ranks 0, 2, 3: ended by SIGTERM
   rank 4: ended after SIGTERM, with exit status 1
   rank 5: killed, because it had not ended
   rank 6: ended before, with exit status 0`)
 	require.Equal(t, 3, e.ExitCode())
 	e.Output, e.Crash, e.Stack = nil, []string{"panic: no", "\tpanic: yes"}, &launchenv.Goroutine{}
-	require.Contains(t, e.Error(), "exit status 3\n  panic: no\n  \tpanic: yes\n  ranks 0, 2-3")
+	require.Contains(t, e.Error(), "exit status 3\n  panic: no\n  \tpanic: yes\n  ranks 0, 2, 3")
 	own, runtime := launchenv.Frame{Function: "main.f", File: "/x/a.go", Line: 7}, launchenv.Frame{Function: "runtime.throw", File: "/go/panic.go", Line: 8}
 	e.Stack = &launchenv.Goroutine{Number: 34, Frames: slices.Concat([]launchenv.Frame{runtime}, slices.Repeat([]launchenv.Frame{own}, 12)), Creator: &own}
-	require.Contains(t, e.Error(), "\n  \tpanic: yes"+strings.Repeat("\n    in main.f at a.go:7", 10)+"\n    and 2 more\n    in goroutine 34, started in main.f at a.go:7\n  ranks 0, 2-3")
+	require.Contains(t, e.Error(), "\n  \tpanic: yes"+strings.Repeat("\n    in main.f at a.go:7", 10)+"\n    and 2 more\n    in goroutine 34, started in main.f at a.go:7\n  ranks 0, 2, 3")
 	e.Stack = &launchenv.Goroutine{Number: 1, Frames: []launchenv.Frame{runtime}}
-	require.Contains(t, e.Error(), "\n  \tpanic: yes\n    in runtime.throw at panic.go:8\n  ranks 0, 2-3", "there is nothing else")
+	require.Contains(t, e.Error(), "\n  \tpanic: yes\n    in runtime.throw at panic.go:8\n  ranks 0, 2, 3", "there is nothing else")
 	e.Ranks[1] = Rank{PID: 11, Signal: syscall.SIGSEGV}
 	require.Equal(t, 139, e.ExitCode())
 	require.Equal(t, 130, (&EndedError{First: -1, Signal: syscall.SIGINT}).ExitCode())
-	require.Equal(t, "ranks 0-2, 4, 6-7", ranksText([]int{0, 1, 2, 4, 6, 7}))
+	require.Equal(t, "ranks 0-2, 4, 6, 7", text.Ranks([]int{0, 1, 2, 4, 6, 7}))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/internal/text"
 )
 
 // Place is where a rank was that others waited for.
@@ -61,12 +62,12 @@ func writePlaces(b *strings.Builder, places []Place) {
 		}
 		ranks[text] = append(ranks[text], p.Rank)
 	}
-	for _, text := range texts[:min(len(texts), placesShown)] {
+	for _, place := range texts[:min(len(texts), placesShown)] {
 		was := "was"
-		if len(ranks[text]) > 1 {
+		if len(ranks[place]) > 1 {
 			was = "were"
 		}
-		fmt.Fprintf(b, "\n  %s %s %s", ranksText(ranks[text]), was, text)
+		fmt.Fprintf(b, "\n  %s %s %s", text.Ranks(ranks[place]), was, place)
 	}
 	if more := len(texts) - placesShown; more > 0 {
 		fmt.Fprintf(b, "\n  and %d more places", more)

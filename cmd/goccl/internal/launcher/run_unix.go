@@ -416,6 +416,9 @@ func (l *launcher) conclude(now bool) {
 	}
 	l.cause, l.blamed, l.reporter = blame(ranks, l.seen)
 	alive := func(i int) bool { return !l.ranks[i].ended }
+	if _, end := followWaits(ranks, l.blamed[0]); !now && l.cause == CauseSilent && end >= 0 && alive(end) {
+		return // its report may close a circle
+	}
 	if now || l.cause != CauseUnknown && !slices.ContainsFunc(l.blamed, alive) {
 		l.end(syscall.SIGTERM)
 	}
@@ -511,7 +514,7 @@ func (l *launcher) end(s syscall.Signal) {
 // isAwaited reports whether the job has failed because others waited for a rank that still runs.
 func (l *launcher) isAwaited(i int) bool {
 	return l.seen >= 0 && l.ranks[i].running && slices.Contains(l.blamed, i) &&
-		(l.cause == CauseSilent || l.cause == CauseLeft || l.cause == CauseCircle)
+		(l.cause == CauseSilent || l.cause == CauseLeft || l.cause == CauseCircle || l.cause == CauseDeadlock)
 }
 
 // ask ends the rank by a signal that shows its stacks, and reports whether it understands that one. What it

@@ -332,7 +332,7 @@ func TestFirstFailure(t *testing.T) {
     line 9
     line 10
     line 11
-  ranks 0, 2-3: ended by SIGTERM$`, e.Error())
+  ranks 0, 2, 3: ended by SIGTERM$`, e.Error())
 }
 
 func TestDeathBySignal(t *testing.T) {
@@ -362,7 +362,7 @@ func TestGrace(t *testing.T) {
 	r.signals <- syscall.SIGTERM
 	e := r.failure(t)
 	require.Equal(t, 143, e.ExitCode())
-	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0-1: killed, because it had not ended$`, e.Error())
+	require.Regexp(t, `^SIGTERM came after .*\n  ranks 0, 1: killed, because it had not ended$`, e.Error())
 }
 
 // Signals are forwarded unchanged. A rank that ends with 0 then has not failed,

@@ -68,7 +68,7 @@ func TestTerminal(t *testing.T) {
 		var exit *exec.ExitError
 		require.ErrorAs(t, launcher.Wait(), &exit)
 		require.Equal(t, 130, exit.ExitCode())
-		shown.await(t, "ranks 0-1: ended by SIGINT", 1)
+		shown.await(t, "ranks 0, 1: ended by SIGINT", 1)
 		require.NoError(t, keyboard.Close())
 	}
 }

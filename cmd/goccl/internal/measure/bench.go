@@ -69,7 +69,7 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Com
 	if b.board, err = newBoard(comm, len(b.contenders), maxCalls); err != nil {
 		return nil, err
 	}
-	if c.Compute > 0 {
+	if c.Compute > 0 && !IsWorkload(c.Collective) {
 		b.compute = newComputation(c.Compute, c.Jitter, b.rank)
 	}
 	if b.ownProcess {
@@ -86,7 +86,7 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Com
 
 // computes reports whether the ranks compute before the calls of a contender. Yardsticks are
 // always measured at rest.
-func (b *bench[T]) computes(k *contender[T]) bool { return b.c.Compute > 0 && k.library == Library }
+func (b *bench[T]) computes(k *contender[T]) bool { return b.compute != nil && k.library == Library }
 
 // newBuffers returns the buffers of each bucket. alloc returns memory of n elements on this rank; on
 // no rank is it more than longest.
@@ -191,7 +191,7 @@ func (b *bench[T]) step(contender int) error {
 	k := b.contenders[contender]
 	computes := b.computes(k)
 	if computes {
-		b.compute.run()
+		b.compute.run(1)
 	}
 	first := b.calls
 	b.calls += len(k.buckets)

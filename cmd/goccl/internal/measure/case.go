@@ -14,7 +14,7 @@ var barrier = ccl.CollBarrier.String()
 // Case is a call to measure. Collectives, types and operations have the names
 // of ccl.yaml; values that do not apply are empty.
 type Case struct {
-	Collective string `json:"collective"` // or an operator of package primitive; see OperatorNames
+	Collective string `json:"collective"` // or an operator of package primitive, see OperatorNames; or a workload
 	DType      string `json:"dtype"`
 	Op         string `json:"op"` // of an operator: Forward or Adjoint
 	Ranks      int    `json:"ranks"`
@@ -27,6 +27,7 @@ type Case struct {
 	Compute time.Duration `json:"compute_ns,omitempty"`
 	Jitter  float64       `json:"jitter,omitempty"`
 	Buckets int           `json:"buckets,omitempty"` // calls in a row, each on its own buffers; 0: one
+	Wait    bool          `json:"wait,omitempty"`    // of a workload: backward waits for Compute and leaves the cores free
 }
 
 // buckets returns the number of calls of a step.
@@ -86,6 +87,8 @@ func (c Case) Title() string {
 	switch {
 	case IsOperator(c.Collective):
 		text += ", " + c.Op
+	case IsWorkload(c.Collective):
+		text += fmt.Sprintf(", %.4g MB", float64(c.Bytes)/1e6)
 	case c.Op != "":
 		text += " by " + c.Op
 	}
@@ -96,7 +99,7 @@ func (c Case) Title() string {
 		text += fmt.Sprintf(" from rank %d", c.Root)
 	}
 	switch {
-	case len(formsOf(c.collective())) < 2: // it has only one form
+	case len(formsOf(c.collective())) < 2 || IsWorkload(c.Collective): // it has only one form
 	case c.InPlace:
 		text += ", in place"
 	default:
@@ -120,6 +123,13 @@ func (c Case) Title() string {
 // Pace describes what the ranks do between the calls, as in "4 in a row after computing 250us +-10 %";
 // "" if each call starts at rest.
 func (c Case) Pace() string {
+	if IsWorkload(c.Collective) {
+		does := "computes on the ranks' cores"
+		if c.Wait {
+			does = "waits and leaves the cores free"
+		}
+		return fmt.Sprintf("backward %s for %s", does, strings.ReplaceAll(c.Compute.String(), "µ", "u"))
+	}
 	text := ""
 	if n := c.buckets(); n > 1 {
 		text = fmt.Sprintf("%d in a row", n)

@@ -39,9 +39,9 @@ func newComputation(d time.Duration, jitter float64, rank int) *computation {
 	return c
 }
 
-// run computes once.
-func (c *computation) run() {
-	left := int(c.elements * (1 + c.jitter*(2*c.random.Float64()-1)))
+// run computes a share of the requested time.
+func (c *computation) run(share float64) {
+	left := int(share * c.elements * (1 + c.jitter*(2*c.random.Float64()-1)))
 	for left > 0 {
 		n := min(left, len(c.x)-c.at)
 		multiplyAdd(c.x[c.at:][:n])

@@ -12,6 +12,7 @@ var Columns = []string{
 	"calls", "p50_us", "p99_us", "min_us", "algbw_gbs", "busbw_gbs", "x_own_copy", "x_peer_copy", "x_floor", "errors",
 	"compute_us", "jitter", "buckets", "p90_us", "whole_us", "cpu_cores",
 	"transport", "memory", "params", "topology", "config",
+	"wait", "added_us", "hidden", "x_at_end",
 }
 
 // WriteCSV writes the results as CSV (RFC 4180, but with lines that end in "\n"),
@@ -30,6 +31,7 @@ func WriteCSV(w io.Writer, results []Result) error {
 				number(row.AlgBW), number(row.BusBW), number(row.XOwnCopy), number(row.XPeerCopy), number(row.XFloor), strconv.Itoa(row.Errors),
 				number(float64(r.Compute.Nanoseconds()) / 1e3), number(r.Jitter), strconv.Itoa(r.buckets()), number(row.P90), number(row.Whole), number(row.CPU),
 				r.Transport, row.Memory, row.Params, r.Topology, r.Config,
+				strconv.FormatBool(r.Wait), number(row.Added), number(row.Hidden), number(row.XAtEnd),
 			})
 		}
 	}

@@ -25,6 +25,9 @@
 // one collective with them, and copies those that have arrived to their places. What lies next to each other already
 // is not copied. What stays on a rank is, unless the collective does that.
 //
+// A case can also be a workload: steps of training a network on package ddp, with backward passes that compute or wait.
+// Its floor is one all-reduce of all gradients, and the yardstick backward is a step without communication. A turn is one step.
+//
 // A turn is a batch of calls of one contender that takes about a millisecond. Each round
 // has one turn of every contender, in random order, so that disturbances of the machine
 // affect all contenders equally.

@@ -58,6 +58,7 @@ type Job struct {
 	Team      *Team    `json:"-"`
 	Transport string   // overrides defaults.transport; "": as configured
 	Entries   []string // of the configuration, or Auto; none: the configuration's choice
+	EntriesBy string   // what names the entries, for messages; "": an option
 	Params    []Param  // of entries; see Vary
 	Grid      *Grid    // overrides the topology; nil: as configured
 	Memory    []string // Private, Alloc; none: Private
@@ -131,22 +132,6 @@ func (j *Job) String() string {
 	return text
 }
 
-// Check returns an error for a transport or an entry that does not exist: no case can be measured with it.
-func (j *Job) Check() error {
-	if _, err := config.Default().Resolve(config.Request{Ranks: 1, Transport: j.Transport}); err != nil {
-		return err
-	}
-	for _, v := range j.variants() {
-		if v.entry == Auto || slices.Contains(j.Config.Entries(), v.name()) {
-			continue
-		}
-		if _, err := j.Config.Resolve(config.Request{Ranks: 1, Algorithm: v.name()}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Possible returns the settings of a case, or why the job cannot measure it and may measure others: the configuration
 // or the topology does not allow its number of ranks, or it needs too much memory.
 func (j *Job) Possible(c Case) (*config.Settings, error) {
@@ -174,7 +159,7 @@ func (j *Job) Unmeasured(c Case, why Row) Result {
 }
 
 // Measure measures one case. Entries that cannot do it get a Row with the reason;
-// unknown names are an error.
+// so do entries that the configuration does not have, see Check.
 func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 	possible := func() (*config.Settings, error) { return j.Possible(c) }
 	if j.Team != nil && j.Team.follows { // rank 0 has checked the memory
@@ -190,8 +175,11 @@ func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 			return Result{}, err
 		}
 	}
-	if IsOperator(c.Collective) {
+	switch {
+	case IsOperator(c.Collective):
 		return measure(ctx, j, settings, c, floats[float32](1<<24), addOperator)
+	case IsWorkload(c.Collective):
+		return measure(ctx, j, settings, c, floats[float32](1<<24), addWorkload)
 	}
 	return measureOf[dtype](ctx, j, settings, c)
 }
@@ -213,9 +201,22 @@ func (j *Job) algorithm() string {
 	case slices.Contains(j.Entries, Auto):
 		return Auto
 	case len(j.variants()) > 0:
-		return j.variants()[0].name()
+		for _, v := range j.variants() {
+			if j.has(v.entry) {
+				return v.name()
+			}
+		}
 	}
 	return ""
+}
+
+// has reports whether the configuration has an entry. If it does not, and another one of the same command does, the
+// entry is refused here.
+func (j *Job) has(entry string) bool { return slices.Contains(j.Config.Entries(), entry) }
+
+// lacks returns why an entry that the configuration does not have is refused.
+func (j *Job) lacks(entry string) string {
+	return fmt.Sprintf("%s has no entry %s; entries: %s", j.Config.File(), entry, strings.Join(j.Config.Entries(), ", "))
 }
 
 // chosen is an entry of a case with its kernel.
@@ -237,8 +238,13 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 		one := chosen{entry: settings.Algorithm()}
 		if len(j.variants()) > 0 {
 			one.entry, one.params = j.variants()[0].entry, j.variants()[0].params
+			if one.entry != Auto && !j.has(one.entry) {
+				one.refused = j.lacks(one.entry)
+			}
 		}
 		return []chosen{one}, j.CanMeasure(c.Collective)
+	case IsWorkload(c.Collective):
+		return []chosen{{entry: Overlapped}, {entry: AtEnd}, {entry: Views}, {entry: Copies}}, nil
 	}
 	var coll ccl.Collective
 	var dtype ccl.DType
@@ -264,12 +270,15 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 		}
 		choice, err := settings.Choose(shape, force)
 		switch {
-		case err != nil && entry != Auto && !configured(settings, entry):
-			return nil, err
+		case v.entry != Auto && !j.has(v.entry):
+			one.refused = j.lacks(v.entry)
 		case undefined != nil:
 			one.refused = undefined.Error()
 		case err != nil:
 			one.refused = err.Error()
+			if j.EntriesBy != "" {
+				one.refused = strings.Replace(one.refused, "(chosen by option)", "(chosen by "+j.EntriesBy+")", 1)
+			}
 		case entry == Auto && c.Ranks > 1: // one rank uses no algorithm
 			one.ran = choice.Entry
 		}
@@ -278,13 +287,6 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 		}
 	}
 	return all, nil
-}
-
-// configured reports whether the configuration has an entry of that name.
-func configured(settings *config.Settings, entry string) bool {
-	return slices.ContainsFunc(settings.Values(), func(v config.Setting) bool {
-		return strings.HasPrefix(v.Key, "algorithms."+entry+".")
-	})
 }
 
 func (c Case) op() (op ccl.Op, err error) {
@@ -322,6 +324,9 @@ func (c Case) memory() float64 {
 	input, ranks := float64(c.Bytes), float64(c.Ranks)
 	if IsOperator(c.Collective) { // with the buffers of the operator and of the floor
 		return ranks * (float64(c.buckets())*(ranks+1) + 4*ranks) * input
+	}
+	if IsWorkload(c.Collective) { // one vector, the buckets of two Reducers, and the gradients of one
+		return ranks * 4 * input
 	}
 	switch c.collective() {
 	case ccl.CollAllGather:

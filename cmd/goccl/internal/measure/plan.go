@@ -10,11 +10,13 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/internal/workload"
 )
 
 // Plan is a matrix of cases: all combinations of its values.
 type Plan struct {
 	Collectives []string // including "barrier", and operators
+	Workloads   []string // each with both kinds of backward; of the other values they have Ranks and Compute
 	DTypes      []string
 	Ops         []string // for collectives that reduce
 	Ranks       []int
@@ -50,12 +52,17 @@ func (p *Plan) SetCompute(compute time.Duration, jitter *float64, buckets int) {
 
 // Validate checks the values.
 func (p *Plan) Validate() error {
-	if err := errors.Join(noTwins(p.Collectives), noTwins(p.DTypes), noTwins(p.Ops), noTwins(p.Ranks)); err != nil {
+	if err := errors.Join(noTwins(p.Collectives), noTwins(p.Workloads), noTwins(p.DTypes), noTwins(p.Ops), noTwins(p.Ranks)); err != nil {
 		return err
 	}
 	for _, name := range p.Collectives {
 		if err := new(ccl.Collective).UnmarshalText([]byte(name)); err != nil && name != barrier && !IsOperator(name) {
 			return fmt.Errorf("%w; barrier can be measured as well, and operators: %s", err, strings.Join(OperatorNames(), ", "))
+		}
+	}
+	for _, name := range p.Workloads {
+		if _, err := workload.Named(name); err != nil {
+			return err
 		}
 	}
 	if err := p.ofOperators(); err != nil {
@@ -103,7 +110,7 @@ func noTwins[T comparable](list []T) error {
 }
 
 // Cases returns the cases in the order of measurement: by ranks, then
-// collective, type, operation, in or out of place, and length.
+// collective, type, operation, in or out of place, and length; then workloads.
 func (p *Plan) Cases() (cases []Case) {
 	for _, ranks := range p.Ranks {
 		for _, collective := range p.Collectives {
@@ -138,6 +145,11 @@ func (p *Plan) Cases() (cases []Case) {
 						cases = append(cases, c.ofLengths(p.Bytes)...)
 					}
 				}
+			}
+		}
+		for _, name := range p.Workloads {
+			for _, wait := range []bool{true, false} {
+				cases = append(cases, Case{Ranks: ranks, Compute: p.Compute, Wait: wait}.workload(name))
 			}
 		}
 	}

@@ -24,6 +24,7 @@ const (
 	OwnCopy    = "own_copy"
 	PeerCopy   = "peer_copy"
 	Floor      = "floor"
+	Backward   = "backward"
 	Barrier    = "barrier"
 	CoreToCore = "core_to_core"
 )
@@ -57,7 +58,12 @@ type Row struct {
 	XOwnCopy  float64 `json:"x_own_copy"`
 	XPeerCopy float64 `json:"x_peer_copy"`
 	XFloor    float64 `json:"x_floor"`
-	Errors    int     `json:"errors"` // wrong elements, over all calls and ranks
+	// Of a workload: how much longer a step takes than backward, in microseconds; the share of communication that
+	// AtEnd adds and this row does not; the median divided by AtEnd's.
+	Added  float64 `json:"added_us,omitempty"`
+	Hidden float64 `json:"hidden,omitempty"`
+	XAtEnd float64 `json:"x_at_end,omitempty"`
+	Errors int     `json:"errors"` // wrong elements, over all calls and ranks
 }
 
 // row returns the row of an entry without measurements.
@@ -88,9 +94,8 @@ func (r Result) Section() Section {
 	return Section{r.Case.Section(), r.Transport, r.Topology, r.Config}
 }
 
-// Heading is the title of the section: the case, the transport, and a topology other than a ring.
-func (r Result) Heading() string {
-	text := r.Title()
+// place is the transport, and a topology other than a ring: " over local".
+func (r Result) place() (text string) {
 	if r.Transport != "" {
 		text += " over " + r.Transport
 	}
@@ -119,6 +124,16 @@ func (r Result) Yardstick(name string) Row {
 	return Row{}
 }
 
+// Row returns the row of an entry, a zero Row if there is none.
+func (r Result) Row(entry string) Row {
+	for _, row := range r.Algorithms() {
+		if row.Entry == entry {
+			return row
+		}
+	}
+	return Row{}
+}
+
 // Algorithms returns the rows other than yardsticks.
 func (r Result) Algorithms() []Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Library == Yardstick })
@@ -131,6 +146,10 @@ func (r Result) Floor() Row { return r.Yardstick(r.floor()) }
 // compared returns the rows with bandwidths and ratios.
 func (c Case) compared(rows []Row) []Row {
 	r := Result{Case: c, Rows: rows}
+	if IsWorkload(c.Collective) {
+		ofSteps(r)
+		return rows
+	}
 	own, peer, floor := r.Yardstick(OwnCopy), r.Yardstick(PeerCopy), r.Floor()
 	for i := range rows {
 		row := &rows[i]
@@ -175,8 +194,11 @@ type Config struct {
 
 // Heading is the title of a result's section in the document: with its configuration, if others of the document have
 // another one.
-func (d *Document) Heading(r Result) string {
-	text := r.Heading()
+func (d *Document) Heading(r Result) string { return r.Title() + d.Place(r) }
+
+// Place is the part of a heading that says where a result was measured.
+func (d *Document) Place(r Result) string {
+	text := r.place()
 	if r.Config != "" && r.Config != d.Config.File {
 		text += ", " + r.Config
 	}

@@ -34,11 +34,11 @@ func document() *Document {
 func TestCSV(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, WriteCSV(&b, document().Results))
-	require.Equal(t, `library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls,p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,x_floor,errors,compute_us,jitter,buckets,p90_us,whole_us,cpu_cores,transport,memory,params,topology,config
-yardstick,all_reduce,own_copy,float32,sum,4,1048576,true,false,100,50,60.5,49.001,20.97,31.46,1,0.625,1,0,,,1,,,,local,,,torus_2d:2x2,a.yaml
-yardstick,all_reduce,peer_copy,float32,sum,4,1048576,true,false,100,80,90,70,13.11,19.66,1.6,1,1.6,0,,,1,,,,local,,,torus_2d:2x2,a.yaml
-goccl,all_reduce,auto,float32,sum,4,1048576,true,false,99,100,200,90,10.49,15.73,2,1.25,2,3,,,1,150.5,300,1.5,local,alloc,chunk=1KiB,torus_2d:2x2,a.yaml
-goccl,barrier,,,,2,0,false,false,1,0.2,0.3,0.1,,,,,,0,250,0.1,4,,,,local,,,,
+	require.Equal(t, `library,collective,entry,dtype,op,ranks,bytes,in_place,consume,calls,p50_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,x_floor,errors,compute_us,jitter,buckets,p90_us,whole_us,cpu_cores,transport,memory,params,topology,config,wait,added_us,hidden,x_at_end
+yardstick,all_reduce,own_copy,float32,sum,4,1048576,true,false,100,50,60.5,49.001,20.97,31.46,1,0.625,1,0,,,1,,,,local,,,torus_2d:2x2,a.yaml,false,,,
+yardstick,all_reduce,peer_copy,float32,sum,4,1048576,true,false,100,80,90,70,13.11,19.66,1.6,1,1.6,0,,,1,,,,local,,,torus_2d:2x2,a.yaml,false,,,
+goccl,all_reduce,auto,float32,sum,4,1048576,true,false,99,100,200,90,10.49,15.73,2,1.25,2,3,,,1,150.5,300,1.5,local,alloc,chunk=1KiB,torus_2d:2x2,a.yaml,false,,,
+goccl,barrier,,,,2,0,false,false,1,0.2,0.3,0.1,,,,,,0,250,0.1,4,,,,local,,,,,false,,,
 `, b.String())
 	require.ErrorIs(t, WriteCSV(full{}, document().Results), os.ErrPermission)
 }

@@ -59,7 +59,7 @@ type samples struct {
 func newSchedule(budget Budget, c Case, contenders int) *schedule {
 	s := &schedule{
 		budget:   budget,
-		turnTime: max(turnTime, turnSteps*c.Compute),
+		turnTime: turnTime,
 		calls:    c.buckets(),
 		settles:  make([]bool, contenders),
 		made:     make([]int, contenders),
@@ -67,6 +67,9 @@ func newSchedule(budget Budget, c Case, contenders int) *schedule {
 		perStep:  make([]time.Duration, contenders),
 		warm:     budget.Warmup == 0,
 		shuffle:  rand.New(rand.NewPCG(1, 2)),
+	}
+	if !IsWorkload(c.Collective) { // whose steps are turns of their own
+		s.turnTime = max(turnTime, turnSteps*c.Compute)
 	}
 	for i := range contenders {
 		s.order = append(s.order, i)

@@ -115,13 +115,13 @@ func (j *Job) variants() (all []variant) {
 	return all
 }
 
-// Vary applies the topology and the parameters to Config.
+// Vary applies the topology and the parameters of its entries to Config.
 func (j *Job) Vary() (err error) {
 	if j.Grid != nil {
 		j.Config = j.Config.WithTopology(j.Grid.Kind, j.Grid.W, j.Grid.H)
 	}
 	for _, v := range j.variants() {
-		if v.params == "" {
+		if v.params == "" || !j.has(v.entry) {
 			continue
 		}
 		if j.Config, err = j.Config.WithVariant(v.name(), v.entry, v.yaml); err != nil {

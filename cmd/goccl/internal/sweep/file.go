@@ -28,6 +28,31 @@ type File struct {
 	Transports []string
 	Job        measure.Job // entries, parameters, memory and budget
 	Plan       measure.Plan
+
+	values map[value]strictyaml.Node // where they are
+}
+
+// value is a value that a measure.Mistake can be about.
+type value struct {
+	of   measure.MistakeOf
+	name string
+}
+
+// At returns a mistake with its line.
+func (f *File) At(m *measure.Mistake) error {
+	if node, ok := f.values[value{m.Of, m.Value}]; ok {
+		return node.Errorf("%s", m.Message)
+	}
+	return m
+}
+
+// keep returns a reader of texts that keeps where they are.
+func (f *File) keep(of measure.MistakeOf) func(strictyaml.Node) (string, error) {
+	return func(n strictyaml.Node) (string, error) {
+		text, err := asText(n)
+		f.values[value{of, text}] = n
+		return text, err
+	}
 }
 
 // Load reads the file at path.
@@ -50,7 +75,8 @@ func Parse(path, text string) (*File, error) {
 			Ops:         []string{ccl.Sum.String()},
 			InPlace:     []bool{true},
 		},
-		Job: measure.Job{Budget: measure.DefaultBudget},
+		Job:    measure.Job{Budget: measure.DefaultBudget},
+		values: make(map[value]strictyaml.Node),
 	}
 	root, err := strictyaml.Parse([]byte(text), func(line, column int, key, message string) error {
 		return &config.Error{File: path, Line: line, Column: column, Key: key, Message: message}
@@ -87,9 +113,9 @@ func (f *File) keys(ranks *computing) strictyaml.Fields {
 		"title":       one(&f.Title, asText),
 		"config":      some(&f.Configs, f.asPath),
 		"topology":    some(&f.Topologies, asGrid),
-		"transport":   some(&f.Transports, asText),
+		"transport":   some(&f.Transports, f.keep(measure.OfTransport)),
 		"collectives": some(&f.Plan.Collectives, planned(func(name string) measure.Plan { return measure.Plan{Collectives: []string{name}} })),
-		"algorithms":  some(&f.Job.Entries, asText),
+		"algorithms":  f.readEntries,
 		"params":      f.readParams,
 		"memory":      some(&f.Job.Memory, asText),
 		"ranks":       some(&f.Plan.Ranks, func(n strictyaml.Node) (int, error) { return n.Whole(1, config.MaxRanks) }),
@@ -109,13 +135,24 @@ func (f *File) keys(ranks *computing) strictyaml.Fields {
 	}
 }
 
+// readEntries reads the entries to compare.
+func (f *File) readEntries(n strictyaml.Node) error {
+	f.Job.EntriesBy = fmt.Sprintf("%s:%d", f.Path, n.Line)
+	return some(&f.Job.Entries, f.keep(measure.OfAlgorithm))(n)
+}
+
 // readParams reads the values of parameters, by entry and key.
 func (f *File) readParams(n strictyaml.Node) error {
 	f.Job.Params = nil
+	if f.Job.EntriesBy == "" {
+		f.Job.EntriesBy = fmt.Sprintf("%s:%d", f.Path, n.Line)
+	}
 	return n.Each(func(of strictyaml.Node, entry string) error {
+		f.values[value{measure.OfParam, entry}] = of.AtKey()
 		before := len(f.Job.Params)
 		err := of.Each(func(values strictyaml.Node, key string) error {
 			p := measure.Param{Entry: entry, Key: key}
+			f.values[value{measure.OfParam, entry + "." + key}] = values
 			err := some(&p.Values, asValue)(values)
 			f.Job.Params = append(f.Job.Params, p)
 			return err

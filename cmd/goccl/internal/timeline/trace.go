@@ -21,11 +21,12 @@ type event struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
 // Trace writes the calls in Chrome's trace format: a process for each rank, a thread for each group and
 // one for messages.
 func Trace(w io.Writer, j *inspect.Job) error {
 	all, _, _ := rows(j)
-	micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 	events := []event{}
 	var groups []string
 	for _, r := range all {
@@ -45,13 +46,15 @@ func Trace(w io.Writer, j *inspect.Job) error {
 			})
 		}
 	}
+	return writeTrace(w, events, map[string]string{
+		"job":    j.Name,
+		"legend": "a call whose argument timed is false has no times and is placed by its number, between calls of its rank that have",
+	})
+}
+
+func writeTrace(w io.Writer, events []event, other map[string]string) error {
 	text, err := json.MarshalIndent(map[string]any{
-		"displayTimeUnit": "ns",
-		"otherData": map[string]string{
-			"job":    j.Name,
-			"legend": "a call whose argument timed is false has no times and is placed by its number, between calls of its rank that have",
-		},
-		"traceEvents": events,
+		"displayTimeUnit": "ns", "otherData": other, "traceEvents": events,
 	}, "", " ")
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))

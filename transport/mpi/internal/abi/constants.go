@@ -1,0 +1,78 @@
+package abi
+
+// DataType is a type of elements.
+type DataType int
+
+// Types of elements.
+const (
+	Byte DataType = iota
+	Uint64
+	Float32
+	Float64
+	dataTypes // their number
+)
+
+// Op is an operation of a reduction.
+type Op int
+
+// Operations.
+const (
+	Sum Op = iota
+	Min
+	Max
+	ops // their number
+)
+
+// AnySource receives from any rank.
+const AnySource = -1 << 31
+
+const (
+	success        = 0
+	threadMultiple = 3
+)
+
+// constants are the handles and numbers of a family, from the headers of Open MPI 4.1.4 and MPICH 4.0.2.
+type constants struct {
+	commWorld, errorsReturn uintptr
+	types                   [dataTypes]uintptr
+	ops                     [ops]uintptr
+	inPlace                 uintptr
+	anySource               int32
+	source, tag             int // positions in the int32s of a status
+}
+
+// statusInts is the length of a status in int32s: 6 with Open MPI, 5 with MPICH.
+const statusInts = 6
+
+// mpich are the constants of MPICH's ABI, which its relatives share.
+var mpich = constants{
+	commWorld:    0x44000000,
+	errorsReturn: 0x54000001,
+	types:        [dataTypes]uintptr{Byte: 0x4c00010d, Uint64: 0x4c00083e, Float32: 0x4c00040a, Float64: 0x4c00080b},
+	ops:          [ops]uintptr{Sum: 0x58000003, Min: 0x58000002, Max: 0x58000001},
+	inPlace:      ^uintptr(0),
+	anySource:    -2,
+	source:       2,
+	tag:          3,
+}
+
+// openMPI returns the constants of Open MPI, whose handles are addresses of the library's variables.
+func openMPI(symbol func(name string) (uintptr, error)) (c constants, err error) {
+	c = constants{inPlace: 1, anySource: -1, source: 0, tag: 1}
+	for name, handle := range map[string]*uintptr{
+		"ompi_mpi_comm_world":    &c.commWorld,
+		"ompi_mpi_errors_return": &c.errorsReturn,
+		"ompi_mpi_byte":          &c.types[Byte],
+		"ompi_mpi_uint64_t":      &c.types[Uint64],
+		"ompi_mpi_float":         &c.types[Float32],
+		"ompi_mpi_double":        &c.types[Float64],
+		"ompi_mpi_op_sum":        &c.ops[Sum],
+		"ompi_mpi_op_min":        &c.ops[Min],
+		"ompi_mpi_op_max":        &c.ops[Max],
+	} {
+		if *handle, err = symbol(name); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
