@@ -2,67 +2,57 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/guptarohit/asciigraph"
+	"golang.org/x/term"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 )
 
-// curve is the training loss of a run over its training time: before the
-// first step and after every epoch.
-type curve struct {
-	name    string
-	seconds []float64 // ascending, from 0
-	loss    []float64 // in nats
-}
-
-// lossFloor is the lower end of the logarithmic scale: a loss may round to 0.
-const lossFloor = 1e-6
-
-func newCurve(name string, first float32, epochs []epoch) curve {
-	c := curve{name, []float64{0}, []float64{max(lossFloor, float64(first))}}
-	elapsed := 0.0
-	for _, e := range epochs {
-		elapsed += e.elapsed.Seconds()
-		c.seconds = append(c.seconds, elapsed)
-		c.loss = append(c.loss, max(lossFloor, e.loss))
+// curve returns the training loss of a run, in nats, over its training time, in seconds: before the first step and
+// after every epoch.
+func curve(r *run) plotter.XYs {
+	const floor = 1e-6 // of the logarithmic scale: a loss may round to 0
+	points := plotter.XYs{{X: 0, Y: max(floor, r.epochs[0].losses[0])}}
+	var elapsed time.Duration
+	for _, e := range r.epochs {
+		elapsed += e.elapsed
+		points = append(points, plotter.XY{X: elapsed.Seconds(), Y: max(floor, e.loss)})
 	}
-	return c
+	return points
 }
 
-// at returns the loss at a time, interpolated linearly on the logarithmic scale,
-// and NaN after the end of the run.
-func (c curve) at(seconds float64) float64 {
-	for i := 1; i < len(c.seconds); i++ {
-		t0, t1 := c.seconds[i-1], c.seconds[i]
-		if seconds <= t1 {
-			share := (seconds - t0) / (t1 - t0)
-			return c.loss[i-1] * math.Pow(c.loss[i]/c.loss[i-1], share)
+// at returns the logarithm of the loss at a time, interpolated linearly, and NaN after the end of the curve.
+func at(curve plotter.XYs, seconds float64) float64 {
+	for i, to := range curve[1:] {
+		if from := curve[i]; seconds <= to.X {
+			share := (seconds - from.X) / (to.X - from.X)
+			return (1-share)*math.Log10(from.Y) + share*math.Log10(to.Y)
 		}
 	}
 	return math.NaN()
 }
 
-// sketch draws the curves in characters, within 80 columns: the first dotted,
-// the others as lines, in colours if the terminal has them.
-func sketch(curves []curve, colours bool) string {
+// sketch draws the curves in characters, within 80 columns: the first dotted, the others as lines, in colours if the
+// terminal has them.
+func sketch(runs []*run, colours bool) string {
 	const columns = 64
-	slowest := 0.0
-	for _, c := range curves {
-		slowest = max(slowest, c.seconds[len(c.seconds)-1])
-	}
-	rows := make([][]float64, len(curves))
-	legend := []string{"··· " + curves[0].name}
-	for i, c := range curves {
+	slowest := max(runs[0].total.elapsed, runs[len(runs)-1].total.elapsed).Seconds()
+	rows := make([][]float64, len(runs))
+	legend := []string{"··· " + plural(runs[0].ranks)}
+	for i, r := range runs {
 		if i > 0 {
-			legend = append(legend, "─── "+c.name)
+			legend = append(legend, "─── "+plural(r.ranks))
 		}
-		for x := range columns {
-			rows[i] = append(rows[i], math.Log10(c.at(slowest*float64(x)/(columns-1))))
+		for points, x := curve(r), 0; x < columns; x++ {
+			rows[i] = append(rows[i], at(points, slowest*(float64(x)/(columns-1))))
 		}
 	}
 	options := []asciigraph.Option{
@@ -80,7 +70,7 @@ func sketch(curves []curve, colours bool) string {
 }
 
 // savePlot draws the curves into a PNG file.
-func savePlot(curves []curve, path string) error {
+func savePlot(runs []*run, path string) error {
 	p := plot.New()
 	p.Title.Text = "The same training on more ranks"
 	p.X.Label.Text = "training time (s)"
@@ -89,18 +79,17 @@ func savePlot(curves []curve, path string) error {
 	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
 	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
-	for i, c := range curves {
-		points := make(plotter.XYs, len(c.loss))
-		for j := range points {
-			points[j].X, points[j].Y = c.seconds[j], c.loss[j]
-		}
-		line, dots, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return err
-		}
-		line.Color, dots.Color, dots.Shape = plotutil.Color(i), plotutil.Color(i), plotutil.Shape(i)
-		p.Add(line, dots)
-		p.Legend.Add(c.name, line, dots)
+	var lines []any
+	for _, r := range runs {
+		lines = append(lines, plural(r.ranks), curve(r))
+	}
+	if err := plotutil.AddLinePoints(p, lines...); err != nil {
+		return err
 	}
 	return p.Save(16*vg.Centimeter, 10*vg.Centimeter, path)
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

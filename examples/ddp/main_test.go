@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/dist"
 )
 
 // The output of the default model, trained in fewer and smaller steps, and that it learns.
@@ -19,7 +21,7 @@ func TestCommand(t *testing.T) {
 	var out, errs strings.Builder
 	status := command([]string{"-ranks", "2", "-epochs", "2", "-batch", "32", "-plot", picture}, &out, &errs)
 	require.Zero(t, status, errs.String())
-	require.Empty(t, errs.String(), "no progress bar where there is no terminal")
+	require.Empty(t, errs.String())
 
 	text := out.String()
 	for _, want := range []string{
@@ -54,8 +56,9 @@ func TestTutorial(t *testing.T) {
 	shown, _, found = strings.Cut(shown, "```")
 	require.True(t, found)
 	var out strings.Builder
-	o := options{ranks: 2, job: smallJob(2), plot: filepath.Join(t.TempDir(), "ddp-loss.png")}
-	require.NoError(t, learn(o, &out, &out))
+	o := smallJob(2)
+	o.ranks, o.plot = []dist.SpawnOption{dist.WithRanks(2)}, filepath.Join(t.TempDir(), "ddp-loss.png")
+	require.NoError(t, learn(o, &out))
 	printed := strings.Split(out.String(), "\n")
 	for i, line := range printed {
 		printed[i] = steady(line)
@@ -75,21 +78,31 @@ func steady(line string) string {
 	})
 }
 
-func TestCommunication(t *testing.T) {
-	r := run{ranks: 3, result: &result[float32]{
-		epochs:  []epoch{{elapsed: time.Second, communicating: time.Second}, {elapsed: 3 * time.Second, communicating: time.Second}},
-		working: 200 * time.Millisecond,
-	}}
-	require.Equal(t, "50.0 % of the training time of rank 0 (2.000 s of 4.00 s):\n45.0 % waiting for slower ranks, 5.0 % copying and reducing", r.communication())
-	r.ranks = 1
-	require.Equal(t, "50.0 % of the training time of rank 0 (2.000 s of 4.00 s)", r.communication())
+func TestResult(t *testing.T) {
+	done := trained(3, 1, epoch{elapsed: time.Second, communicating: time.Second, working: 50 * time.Millisecond},
+		epoch{elapsed: 3 * time.Second, communicating: time.Second, working: 150 * time.Millisecond, accuracy: 0.5})
+	done.checksum = strings.Repeat("0123456789abcdef", 4)
+	var out strings.Builder
+	report{out: &out}.result(done)
+	require.Equal(t, `
+communication: 50.0 % of the training time of rank 0 (2.000 s of 4.00 s):
+45.0 % waiting for slower ranks, 5.0 % copying and reducing
+weights: equal bit by bit on all 3 ranks (sha256 0123456789abcdef...)
+test accuracy: 0.5000
+`, out.String())
+	done.ranks = 1
+	out.Reset()
+	report{out: &out}.result(done)
+	require.Contains(t, out.String(), " (2.000 s of 4.00 s)\nweights: equal bit by bit on all 1 rank ")
 }
 
 func TestLearn(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 4, 7, 16} {
 		t.Run(fmt.Sprintf("ranks=%d", ranks), func(t *testing.T) {
 			var out strings.Builder
-			require.NoError(t, learn(options{ranks: ranks, job: smallJob(2)}, &out, &out))
+			o := smallJob(2)
+			o.ranks = []dist.SpawnOption{dist.WithRanks(ranks)}
+			require.NoError(t, learn(o, &out))
 			require.Contains(t, out.String(), "on all "+plural(ranks)+" (sha256")
 			require.Equal(t, min(ranks, 2), strings.Count(out.String(), " epoch "), "one rank is not compared with itself")
 			require.Positive(t, lastLine(t, out.String()))

@@ -1,85 +1,89 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/examples/digits"
+	"github.com/goccl/goccl/examples/nn"
 )
 
-// train is the work of one rank: every rank trains the same model on its
-// own shard of the data, and averaging the gradients keeps the models
-// equal, bit by bit. An error ends the rank without DestroyProcessGroup, so that the
-// collectives of the other ranks fail instead of waiting.
-func train[F float](ctx context.Context, j job, trainSet, testSet *dataset[F], watch watcher) (*result[F], error) {
-	if err := dist.InitProcessGroup("ccl", j.connect...); err != nil {
-		return nil, err
-	}
-	group, err := dist.Default()
-	if err != nil {
-		return nil, err
-	}
+// train is the work of one rank: every rank trains the same model on its own part of the data, and averaging the
+// gradients keeps the models equal, bit by bit.
+func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options, trainSet, testSet digits.Set[F], r report) (*run, error) {
 	rank, ranks := group.Rank(), group.Size()
-	if rank == 0 {
-		watch.connected(group)
-	}
 
 	// Every rank has different random weights, and gets rank 0's. A bucket for each layer.
-	model := newMLP[F](j.layers, j.seed+uint64(rank))
+	model := newMLP[F](o.layers, o.seed+uint64(rank))
 	reducer, err := ddp.New(ctx, group, model.parameters(), ddp.Options[F]{FirstBucketBytes: 1, BucketBytes: 1})
 	if err != nil {
 		return nil, err
 	}
-	model.setGradients(reducer.Grad)
-	optimizer := sgd[F]{rate: F(j.rate), momentum: F(j.momentum)}
-	loader := ddp.Loader[batch[F]]{
-		Sampler: ddp.Sampler{Samples: trainSet.len(), Ranks: ranks, Rank: rank, Seed: j.seed},
-		Batch:   j.perRank(ranks),
-		Load:    trainSet.load,
+	loader := ddp.Loader[digits.Set[F]]{
+		Sampler: ddp.Sampler{Samples: trainSet.Len(), Ranks: ranks, Rank: rank, Seed: o.seed},
+		Batch:   (o.batch + ranks - 1) / ranks,
+		Load:    func(_ context.Context, indices []int) (digits.Set[F], error) { return trainSet.Pick(indices), nil },
 	}
 
-	done := &result[F]{weights: model.params}
-	var collectives []time.Duration // how long this rank waited for each
-	for number := 1; number <= j.epochs; number++ {
-		var losses []F
-		first := len(collectives)
+	done := &run{ranks: ranks}
+	r.table(ranks, loader.Batch)
+	for number := 1; number <= o.epochs; number++ {
+		e := epoch{number: number, samples: ranks * loader.Sampler.Len()}
 		start := time.Now()
-		for b, err := range loader.Epoch(ctx, number, 0) {
+		for batch, err := range loader.Epoch(ctx, number, 0) {
 			if err != nil {
 				return nil, err
 			}
-			losses = append(losses, model.loss(b.images, b.labels))
+			loss, _ := model.loss(batch)
 			model.backward(reducer.Ready) // a layer is averaged while those below are computed
-			sent := time.Now()
+			computed := time.Now()
 			if err := reducer.Wait(ctx); err != nil {
 				return nil, err
 			}
-			collectives = append(collectives, time.Since(sent))
-			optimizer.step(model)
+			e.losses, e.waits = append(e.losses, loss), append(e.waits, time.Since(computed))
+			model.step(F(o.rate), F(o.momentum))
 		}
-		sent := time.Now()
-		if err := dist.AllReduce(losses, dist.Avg); err != nil {
-			return nil, err
-		}
-		collectives = append(collectives, time.Since(sent))
-		elapsed := time.Since(start)
+		e.elapsed = time.Since(start)
 
-		loss := mean(losses)
-		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return nil, fmt.Errorf("the training diverged in epoch %d: the loss is %v; try a smaller learning rate than %v", number, loss, j.rate)
-		}
-		accuracy, err := test(model, testSet, rank, ranks)
-		if err != nil {
+		if err := evaluate(&e, group, model, testSet); err != nil {
 			return nil, err
 		}
-		e := epoch{number, loss, accuracy, loader.Sampler.Len() * ranks, elapsed, sum(collectives[first:])}
-		if rank == 0 {
-			watch.trained(e)
+		if math.IsNaN(e.loss) || math.IsInf(e.loss, 0) {
+			return nil, fmt.Errorf("the training diverged in epoch %d: the loss is %v; try a smaller learning rate than %v", number, e.loss, o.rate)
 		}
-		done.add(losses, e)
+		r.epoch(e)
+		done.add(e)
 	}
-	return done, done.compare(collectives)
+	done.checksum, err = model.checksum(group)
+	return done, err
+}
+
+// evaluate completes an epoch by what needs all ranks: their mean loss, the shortest of their waits in each step, and
+// the accuracy on the test set, of which every rank tests a part.
+func evaluate[F nn.Float](e *epoch, group *dist.ProcessGroup, model mlp[F], testSet digits.Set[F]) error {
+	for _, wait := range e.waits {
+		e.communicating += wait
+	}
+	_, correct := model.loss(testSet.Slice(ccl.BlockRange(testSet.Len(), group.Rank(), group.Size())))
+	count := []int{correct}
+	all := dist.WithGroup(group)
+	if err := cmp.Or(
+		dist.AllReduce(e.losses, dist.Avg, all),
+		dist.AllReduce(e.waits, dist.Min, all),
+		dist.AllReduce(count, dist.Sum, all),
+	); err != nil {
+		return err
+	}
+	for step, loss := range e.losses {
+		e.loss += loss / float64(len(e.losses))
+		e.working += e.waits[step]
+	}
+	e.accuracy = float64(count[0]) / float64(testSet.Len())
+	return nil
 }

@@ -3,14 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/examples/digits"
+	"github.com/goccl/goccl/examples/nn"
 )
 
 // Data-parallel training equals the training of one rank on the batches of all ranks:
@@ -32,11 +34,12 @@ func TestEqualsOneRank(t *testing.T) {
 				require.Less(t, want[49], want[0]/2, "it learns")
 
 				for rank, r := range trainOn(t, ranks, j, trainSet, testSet) {
-					require.Len(t, r.losses, len(want))
+					losses := r.losses()
+					require.Len(t, losses, len(want))
 					for step, loss := range want[:50] {
-						require.InEpsilon(t, loss, r.losses[step], 1e-4, "rank %d, step %d", rank, step)
+						require.InEpsilon(t, loss, losses[step], 1e-4, "rank %d, step %d", rank, step)
 					}
-					require.InEpsilon(t, want[49], r.losses[49], 1e-9, "rank %d: rounding alone explains no more", rank)
+					require.InEpsilon(t, want[49], losses[49], 1e-9, "rank %d: rounding alone explains no more", rank)
 				}
 			})
 		}
@@ -45,15 +48,14 @@ func TestEqualsOneRank(t *testing.T) {
 
 // trainOnUnion is the oracle, without ranks and collectives: in every step one model
 // trains on the union of the batches of all ranks.
-func trainOnUnion(j job, ranks int, trainSet *dataset[float64]) []float64 {
-	model := newModel[float64](j.layers, j.seed)
-	optimizer := sgd[float64]{rate: j.rate, momentum: j.momentum}
+func trainOnUnion(j options, ranks int, trainSet digits.Set[float64]) []float64 {
+	model := newMLP[float64](j.layers, j.seed)
 	part := (j.batch + ranks - 1) / ranks
 	var losses []float64
 	for epoch := 1; epoch <= j.epochs; epoch++ {
 		var steps [][]int
 		for rank := range ranks {
-			shard := ddp.Sampler{Samples: trainSet.len(), Ranks: ranks, Rank: rank, Seed: j.seed}.Indices(epoch)
+			shard := ddp.Sampler{Samples: trainSet.Len(), Ranks: ranks, Rank: rank, Seed: j.seed}.Indices(epoch)
 			for step := 0; step*part < len(shard); step++ {
 				if step == len(steps) {
 					steps = append(steps, nil)
@@ -62,9 +64,10 @@ func trainOnUnion(j job, ranks int, trainSet *dataset[float64]) []float64 {
 			}
 		}
 		for _, union := range steps {
-			losses = append(losses, model.loss(trainSet.batch(union)))
+			loss, _ := model.loss(trainSet.Pick(union))
+			losses = append(losses, loss)
 			model.backward(func(int) {})
-			optimizer.step(model)
+			model.step(j.rate, j.momentum)
 		}
 	}
 	return losses
@@ -79,11 +82,10 @@ func TestSameBits(t *testing.T) {
 			first := trainOn(t, ranks, smallJob(3), trainSet, testSet)
 			again := trainOn(t, ranks, smallJob(3), trainSet, testSet)
 			for rank, r := range append(first, again...) {
-				require.Equal(t, bits(first[0].weights), bits(r.weights), "rank %d", rank%ranks)
-				require.Equal(t, bits(first[0].losses), bits(r.losses), "rank %d", rank%ranks)
-				require.Equal(t, first[0].digest, r.digest)
-				require.Positive(t, r.working)
-				require.LessOrEqual(t, r.working, total(r.epochs).communicating, "of each collective the least of all ranks")
+				require.Equal(t, first[0].losses(), r.losses(), "rank %d", rank%ranks)
+				require.Equal(t, first[0].checksum, r.checksum, "rank %d", rank%ranks)
+				require.Positive(t, r.total.working)
+				require.LessOrEqual(t, r.total.working, r.total.communicating, "of each step the least of all ranks")
 				for i, e := range r.epochs {
 					require.Equal(t, i+1, e.number)
 					require.Equal(t, first[0].epochs[i].accuracy, e.accuracy)
@@ -94,7 +96,7 @@ func TestSameBits(t *testing.T) {
 			}
 			other := smallJob(3)
 			other.seed++
-			require.NotEqual(t, first[0].digest, trainOn(t, ranks, other, trainSet, testSet)[0].digest)
+			require.NotEqual(t, first[0].checksum, trainOn(t, ranks, other, trainSet, testSet)[0].checksum)
 		})
 	}
 }
@@ -103,7 +105,7 @@ func TestSameBits(t *testing.T) {
 // none.
 func TestMoreRanksThanSamples(t *testing.T) {
 	trainSet, testSet := someDigits[float32](t, 5)
-	for _, r := range trainOn(t, 7, smallJob(2), trainSet, testSet.pick([]int{0, 1, 2})) {
+	for _, r := range trainOn(t, 7, smallJob(2), trainSet, testSet.Slice(0, 3)) {
 		require.Equal(t, 7, r.epochs[0].samples)
 		require.Contains(t, []float64{0, 1. / 3, 2. / 3, 1}, r.epochs[1].accuracy)
 	}
@@ -114,26 +116,27 @@ func TestDiverges(t *testing.T) {
 	trainSet, testSet := someDigits[float32](t, 50)
 	j := smallJob(5)
 	j.rate = 1e30
-	err := dist.Spawn(func(ctx context.Context, _ int) error {
-		_, err := train(ctx, j, trainSet, testSet, silent{})
-		return err
-	}, dist.WithRanks(2))
+	_, err := tryTraining(2, j, trainSet, testSet)
 	require.ErrorContains(t, err, "diverged")
 }
 
 // One flipped bit on one rank is an error on all of them.
-func TestSameOnAllRanksNotices(t *testing.T) {
+func TestChecksumNotices(t *testing.T) {
 	const ranks = 3
 	var errs [ranks]error
 	err := dist.Spawn(func(_ context.Context, rank int) error {
 		if err := dist.InitProcessGroup("ccl"); err != nil {
 			return err
 		}
-		weights := []float32{1, 2, 3}
-		if rank == 1 {
-			weights[2] = math.Nextafter32(3, 4)
+		group, err := dist.Default()
+		if err != nil {
+			return err
 		}
-		_, errs[rank] = sameOnAllRanks(weights)
+		model := newMLP[float32]([]int{2, 2}, 1)
+		if rank == 1 {
+			model[0].params[2] = math.Nextafter32(model[0].params[2], 9)
+		}
+		_, errs[rank] = model.checksum(group)
 		return dist.DestroyProcessGroup()
 	}, dist.WithRanks(ranks))
 	require.NoError(t, err)
@@ -143,46 +146,49 @@ func TestSameOnAllRanksNotices(t *testing.T) {
 }
 
 // trainOn returns the results of all ranks.
-func trainOn[F float](t *testing.T, ranks int, j job, trainSet, testSet *dataset[F]) []*result[F] {
+func trainOn[F nn.Float](t *testing.T, ranks int, j options, trainSet, testSet digits.Set[F]) []*run {
 	t.Helper()
-	results := make([]*result[F], ranks)
-	err := dist.Spawn(func(ctx context.Context, rank int) (err error) {
-		results[rank], err = train(ctx, j, trainSet, testSet, silent{})
-		return err
-	}, dist.WithRanks(ranks))
+	runs, err := tryTraining(ranks, j, trainSet, testSet)
 	require.NoError(t, err)
-	return results
+	return runs
+}
+
+func tryTraining[F nn.Float](ranks int, j options, trainSet, testSet digits.Set[F]) ([]*run, error) {
+	runs := make([]*run, ranks)
+	return runs, dist.Spawn(func(ctx context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl", j.connect...); err != nil {
+			return err
+		}
+		world, err := dist.Default()
+		if err != nil {
+			return err
+		}
+		if runs[rank], err = train(ctx, world, j, trainSet, testSet, report{out: io.Discard}); err != nil {
+			return err
+		}
+		return dist.DestroyProcessGroup()
+	}, dist.WithRanks(ranks))
+}
+
+// losses returns those of all steps.
+func (r *run) losses() (all []float64) {
+	for _, e := range r.epochs {
+		all = append(all, e.losses...)
+	}
+	return all
 }
 
 // smallJob is large enough to learn, and small enough for the race detector.
 // Its batches leave a shorter one at the end of an epoch.
-func smallJob(epochs int) job {
-	return job{layers: []int{pixels, 24, 16, classes}, epochs: epochs, batch: 28, rate: 0.05, momentum: 0.9, seed: 11}
+func smallJob(epochs int) options {
+	return options{layers: []int{digits.Pixels, 24, 16, digits.Classes}, epochs: epochs, batch: 28, rate: 0.05, momentum: 0.9, seed: 11}
 }
 
 // someDigits returns n digits to train on, and 30 others to test.
-func someDigits[F float](t *testing.T, n int) (trainSet, testSet *dataset[F]) {
+func someDigits[F nn.Float](t *testing.T, n int) (trainSet, testSet digits.Set[F]) {
 	t.Helper()
-	d, err := loadDigits[F]()
+	images, labels, err := digits.Load[F]()
 	require.NoError(t, err)
-	all := make([]int, n+30)
-	for i := range all {
-		all[i] = i
-	}
-	return d.pick(all[:n]), d.pick(all[n:])
-}
-
-// silent is a watcher that ignores the training.
-type silent struct{}
-
-func (silent) connected(*dist.ProcessGroup) {}
-func (silent) trained(epoch)                {}
-
-// bits returns the bits of floats, so that their equality is exact.
-func bits(values []float32) []uint32 {
-	b := make([]uint32, 0, len(values))
-	for v := range slices.Values(values) {
-		b = append(b, math.Float32bits(v))
-	}
-	return b
+	all := digits.Set[F]{Images: images, Labels: labels}
+	return all.Slice(0, n), all.Slice(n, n+30)
 }

@@ -3,7 +3,7 @@
 //
 // # Model
 //
-// The images travel inside the program. [Load] decodes them, [Parse] any text of their form.
+// The images travel inside the program. [Load] decodes them, [Parse] any text of their form; [Sets] divides them.
 //
 // # Concurrency
 //
@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 )
@@ -74,4 +75,42 @@ func Parse[F float32 | float64](r io.Reader) (images []F, labels []uint8, err er
 		return nil, nil, errors.New("digits: no rows")
 	}
 	return images, labels, nil
+}
+
+// Set is some of the images, and their labels. Ranks of a process share sets, which none of them changes.
+type Set[F float32 | float64] struct {
+	Images []F // Pixels values each
+	Labels []uint8
+}
+
+// Sets returns a training and a test set, about 80 to 20, divided by a permutation that depends on the seed only.
+func Sets[F float32 | float64](seed uint64) (train, test Set[F], err error) {
+	images, labels, err := Load[F]()
+	if err != nil {
+		return train, test, err
+	}
+	train, test = Set[F]{images, labels}.split(seed)
+	return train, test, nil
+}
+
+func (s Set[F]) split(seed uint64) (train, test Set[F]) {
+	order, cut := rand.New(rand.NewPCG(seed, 0)).Perm(s.Len()), s.Len()*4/5
+	return s.Pick(order[:cut]), s.Pick(order[cut:])
+}
+
+// Len returns the number of images.
+func (s Set[F]) Len() int { return len(s.Labels) }
+
+// Slice returns the images from lo to hi-1.
+func (s Set[F]) Slice(lo, hi int) Set[F] {
+	return Set[F]{s.Images[lo*Pixels : hi*Pixels], s.Labels[lo:hi]}
+}
+
+// Pick returns a copy of the images at the indices.
+func (s Set[F]) Pick(indices []int) (picked Set[F]) {
+	for _, i := range indices {
+		one := s.Slice(i, i+1)
+		picked.Images, picked.Labels = append(picked.Images, one.Images...), append(picked.Labels, one.Labels...)
+	}
+	return picked
 }

@@ -1,6 +1,7 @@
 package digits
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,4 +41,42 @@ func TestParseRefuses(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// The training and the test set are disjoint and together the whole; only the seed decides
+// which row is in which.
+func TestSplit(t *testing.T) {
+	rows := strings.Builder{}
+	for i := range 100 { // every row differs in pixels 0 and 1
+		fmt.Fprintf(&rows, "%d,%d%s,%d\n", i/10, i%10, strings.Repeat(",0", Pixels-2), i%Classes)
+	}
+	images, labels, err := Parse[float64](strings.NewReader(rows.String()))
+	require.NoError(t, err)
+	all := Set[float64]{images, labels}
+
+	train, test := all.split(5)
+	require.Equal(t, 80, train.Len())
+	require.Equal(t, 20, test.Len())
+	seen := map[[2]float64]bool{}
+	for _, part := range []Set[float64]{train, test} {
+		for i, label := range part.Labels {
+			tens, ones := part.Images[i*Pixels]*MaxInk, part.Images[i*Pixels+1]*MaxInk
+			require.EqualValues(t, ones, label, "the label travels with its image")
+			seen[[2]float64{tens, ones}] = true
+		}
+	}
+	require.Len(t, seen, 100)
+	require.Equal(t, Set[float64]{images[2*Pixels : 4*Pixels], labels[2:4]}, all.Slice(2, 4))
+
+	again, _ := all.split(5)
+	require.Equal(t, train, again)
+	other, _ := all.split(6)
+	require.NotEqual(t, train, other)
+}
+
+func TestSets(t *testing.T) {
+	train, test, err := Sets[float32](1)
+	require.NoError(t, err)
+	require.Equal(t, 1437, train.Len())
+	require.Equal(t, 360, test.Len())
 }

@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"math"
-	"slices"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/examples/nn"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
 )
@@ -61,11 +60,11 @@ func (n *network[F]) forward(ctx context.Context, x *primitive.Tensor[F]) (*prim
 	if err != nil {
 		return nil, err
 	}
-	relu(y)
+	nn.ReLU(y.Data())
 	if y, err = n.conv2.forward(ctx, y); err != nil {
 		return nil, err
 	}
-	relu(y)
+	nn.ReLU(y.Data())
 	if n.features, err = n.regroup.Forward(ctx, n.features, y); err != nil {
 		return nil, err
 	}
@@ -81,12 +80,12 @@ func (n *network[F]) backward(ctx context.Context, dlogits *primitive.Tensor[F])
 	if n.dy, err = n.regroup.Adjoint(ctx, n.dy, dfeatures); err != nil {
 		return err
 	}
-	reluAdjoint(n.dy, n.conv2.y)
+	nn.ReLUAdjoint(n.dy.Data(), n.conv2.y.Data())
 	dy, err := n.conv2.backward(ctx, n.dy)
 	if err != nil {
 		return err
 	}
-	reluAdjoint(dy, n.conv1.y)
+	nn.ReLUAdjoint(dy.Data(), n.conv1.y.Data())
 	_, err = n.conv1.backward(ctx, dy)
 	return err
 }
@@ -101,23 +100,6 @@ func (n *network[F]) step(rate, momentum F) {
 func (n *network[F]) close() error {
 	return errors.Join(n.conv1.close(), n.conv2.close(), n.regroup.Close(), n.dense.params.close(),
 		n.rows.Close(), n.owner.Close())
-}
-
-// relu sets what is negative to 0.
-func relu[F float](y *primitive.Tensor[F]) {
-	for i, v := range y.Data() {
-		y.Data()[i] = max(v, 0)
-	}
-}
-
-// reluAdjoint makes the gradient by the result y of relu the gradient by its input.
-func reluAdjoint[F float](dy, y *primitive.Tensor[F]) {
-	grads := dy.Data()
-	for i, v := range y.Data() {
-		if v == 0 {
-			grads[i] = 0
-		}
-	}
 }
 
 // dense is a fully connected layer: y = x weightsᵀ + bias, with a row for each image. Each worker has
@@ -169,31 +151,6 @@ func (l *dense[F]) backward(ctx context.Context, dy *primitive.Tensor[F]) (*prim
 		}
 	}
 	return l.dx, l.params.collect(ctx)
-}
-
-// crossEntropy returns the sum over images of the cross-entropy, in nats, between the softmax of their
-// logits and their labels, and how many are classified correctly. It replaces the logits by the
-// gradient of that sum, divided by batch.
-func crossEntropy[F float](logits *primitive.Tensor[F], labels []uint8, batch int) (loss float64, correct int) {
-	for i, label := range labels {
-		row := logits.Data()[i*classes:][:classes]
-		top := slices.Max(row)
-		if row[label] == top {
-			correct++
-		}
-		loss += float64(top - row[label])
-		var norm F
-		for j, v := range row {
-			row[j] = F(math.Exp(float64(v - top)))
-			norm += row[j]
-		}
-		loss += math.Log(float64(norm))
-		for j := range row {
-			row[j] /= norm * F(batch)
-		}
-		row[label] -= 1 / F(batch)
-	}
-	return loss, correct
 }
 
 // part returns this worker's part of n things that are divided along a dimension of a partition.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/goccl/goccl/examples/nn"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
 )
@@ -76,16 +77,10 @@ func (p *parameters[F]) drow(output int) (weights []F, bias *F) {
 	return row[:p.weights], &row[p.weights]
 }
 
-// step moves the parameters against their gradients, on the owner: stochastic gradient descent with
-// momentum.
+// step moves the parameters against their gradients, on the owner.
 func (p *parameters[F]) step(rate, momentum F) {
-	if p.values == nil {
-		return
-	}
-	values := p.values.Data()
-	for i, g := range p.grads.Data() {
-		p.velocity[i] = momentum*p.velocity[i] + g
-		values[i] -= rate * p.velocity[i]
+	if p.values != nil {
+		nn.SGD(p.values.Data(), p.velocity, p.grads.Data(), rate, momentum)
 	}
 }
 

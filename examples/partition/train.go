@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/examples/nn"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
 )
@@ -81,7 +82,7 @@ func (t *trainer[F]) pass(ctx context.Context, order []int, learn func(gradient 
 			return 0, 0, err
 		}
 		mine := part(t.rows, 0, len(batch))
-		loss, correct := crossEntropy(logits, t.labels(batch[mine.Lo:mine.Hi]), len(batch))
+		loss, correct := nn.CrossEntropy(logits.Data(), t.labels(batch[mine.Lo:mine.Hi]), len(batch))
 		sums.Data()[0] += F(loss)
 		sums.Data()[1] += F(correct)
 		if err := learn(logits); err != nil {

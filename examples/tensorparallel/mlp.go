@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/examples/nn"
 	"github.com/goccl/goccl/partition"
 	"github.com/goccl/goccl/primitive"
 )
@@ -144,24 +145,14 @@ func probability(x float64) float64 { return (1 + math.Erf(x/math.Sqrt2)) / 2 }
 func product[F float](a, b *primitive.Tensor[F]) *primitive.Tensor[F] {
 	m, k, n := a.Shape()[0], a.Shape()[1], b.Shape()[1]
 	c := primitive.NewTensor[F](m, n)
-	for i := range m {
-		row := c.Data()[i*n : (i+1)*n]
-		for p := range k {
-			factor := a.Data()[i*k+p]
-			for j, v := range b.Data()[p*n : (p+1)*n] {
-				row[j] += factor * v
-			}
-		}
-	}
+	nn.MulAdd(c.Data(), a.Data(), b.Data(), m, k, n, k, 1)
 	return c
 }
 
 func transposed[F float](a *primitive.Tensor[F]) *primitive.Tensor[F] {
 	m, n := a.Shape()[0], a.Shape()[1]
 	t := primitive.NewTensor[F](n, m)
-	for i, v := range a.Data() {
-		t.Data()[i%n*m+i/n] = v
-	}
+	copy(t.Data(), nn.Transpose(a.Data(), n))
 	return t
 }
 
