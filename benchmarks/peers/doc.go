@@ -29,6 +29,9 @@
 // into another; goroutines of one process read each other's buffers. Peers are compared
 // with goccl's processes; see README.md.
 //
+// With -workloads it compares what communication adds to a step of data parallel training, of package ddp and of torch's
+// DistributedDataParallel, and writes peers-workloads.csv.
+//
 // # Concurrency
 //
 // One contestant runs at a time, in processes of its own.

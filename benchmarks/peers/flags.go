@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goccl/goccl/internal/workload"
 )
 
 const usage = `peers times goccl's all-reduce and barriers, between goroutines and between processes,
@@ -25,6 +27,8 @@ Examples:
   peers -only openmpi -ranks 2     two ranks, Open MPI only
   peers -sizes 4,1KiB -passes 15   small calls, more often
   peers -compute 250us             ranks that compute between their calls
+  peers -workloads resnet50 -ranks 2
+                                   steps of data parallel training, beside torch's
 
 Flags:
 
@@ -39,7 +43,12 @@ type options struct {
 	compute time.Duration // that a rank computes before each call
 	limit   time.Duration // for a contestant's turn; then it is killed
 	only    []string      // names of libraries; empty: all
+	// workloads are compared instead of sizes, with torch alone; see package workload.
+	workloads []string
 }
+
+// budgetMS is budget in milliseconds.
+func (o options) budgetMS() string { return strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64) }
 
 // computeUS is compute in microseconds.
 func (o options) computeUS() float64 { return float64(o.compute.Nanoseconds()) / 1e3 }
@@ -56,6 +65,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	flags.IntVar(&o.passes, "passes", 9, "`turns` that each contestant gets, one in each pass; the medians over them are shown")
 	flags.DurationVar(&o.budget, "budget", 50*time.Millisecond, "`time` for a size in a pass; at least 5 calls are made")
 	flags.DurationVar(&o.compute, "compute", 0, "`time` that every rank computes before each call, 0.9 to 1.1 times as long")
+	workloads := flags.String("workloads", "", "`names` of networks, whose steps of training are compared with torch's instead: "+strings.Join(workload.Names(), ", "))
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(out, usage)
@@ -94,6 +104,19 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	o.limit = 3*time.Minute + 10*(o.budget+10*o.compute)*time.Duration(len(o.sizes))
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
+	}
+	if *workloads != "" {
+		o.workloads = strings.Split(*workloads, ",")
+		for _, given := range []string{"sizes", "only", "compute"} {
+			if flags.Lookup(given).Value.String() != flags.Lookup(given).DefValue {
+				return o, fmt.Errorf("-workloads determines what is compared: omit -%s", given)
+			}
+		}
+	}
+	for _, name := range o.workloads {
+		if _, err := workload.Named(name); err != nil {
+			return o, fmt.Errorf("-workloads: %w", err)
+		}
 	}
 	for _, name := range o.only {
 		if !slices.Contains(libraryNames(), name) {

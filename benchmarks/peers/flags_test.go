@@ -19,19 +19,23 @@ func TestFlags(t *testing.T) {
 
 func TestFlagsThatMakeNoSense(t *testing.T) {
 	for args, says := range map[string]string{
-		"x":            `unexpected argument "x"`,
-		"-rank 2":      "flag provided but not defined",
-		"-ranks 2,":    `-ranks: "" is no number from 2`,
-		"-ranks 1":     `-ranks: "1" is no number from 2`,
-		"-sizes 4,6":   `-sizes: "6" is no multiple of 4 bytes`,
-		"-sizes -4":    `-sizes: "-4" is not a size in bytes`,
-		"-sizes 2GiB":  `-sizes: "2GiB" is no multiple of 4 bytes up to 1GiB`,
-		"-sizes 1kb":   `-sizes: "1kb" is not a size in bytes`,
-		"-passes 0":    "at least one pass",
-		"-budget 0s":   "some time",
-		"-compute -1s": "-compute is -1s, want a time up to 1s",
-		"-compute 2s":  "-compute is 2s",
-		"-only lammpi": `-only: "lammpi" is none of openmpi, mpich, gloo`,
+		"x":                              `unexpected argument "x"`,
+		"-rank 2":                        "flag provided but not defined",
+		"-ranks 2,":                      `-ranks: "" is no number from 2`,
+		"-ranks 1":                       `-ranks: "1" is no number from 2`,
+		"-sizes 4,6":                     `-sizes: "6" is no multiple of 4 bytes`,
+		"-sizes -4":                      `-sizes: "-4" is not a size in bytes`,
+		"-sizes 2GiB":                    `-sizes: "2GiB" is no multiple of 4 bytes up to 1GiB`,
+		"-sizes 1kb":                     `-sizes: "1kb" is not a size in bytes`,
+		"-passes 0":                      "at least one pass",
+		"-budget 0s":                     "some time",
+		"-compute -1s":                   "-compute is -1s, want a time up to 1s",
+		"-compute 2s":                    "-compute is 2s",
+		"-workloads resnet":              `-workloads: unknown workload "resnet": want one of lenet5, `,
+		"-workloads vgg16 -sizes 4":      "-workloads determines what is compared: omit -sizes",
+		"-workloads vgg16 -only gloo":    "omit -only",
+		"-workloads vgg16 -compute 10us": "omit -compute",
+		"-only lammpi":                   `-only: "lammpi" is none of openmpi, mpich, gloo`,
 	} {
 		var out, errs strings.Builder
 		require.Equal(t, 2, command(strings.Fields(args), &out, &errs), args)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// setUpGloo looks for a python3 with torch in all directories of PATH: the first python3
+// findTorch looks for a python3 with torch in all directories of PATH: the first python3
 // often belongs to a version manager, and Debian's torch works with Debian's python.
-func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
+func findTorch(ctx context.Context) (python, version string, err error) {
 	const question = "import torch, torch.distributed as d; assert d.is_available(); print(torch.__version__)"
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		python, err := exec.LookPath(filepath.Join(dir, "python3"))
@@ -24,18 +24,26 @@ func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
 		if err != nil {
 			continue // without torch
 		}
-		script, err := w.write("gloo_allreduce.py")
-		if err != nil {
-			return "", nil, err
-		}
-		command := func(ranks int) []string { return []string{python, script, strconv.Itoa(ranks)} }
-		return strings.TrimSpace(version), []entry{
-			{"default", w.launch(command)},
-			// It spends its time in sockets of the loopback interface and depends on the
-			// scheduler. Neither GLOO_SOCKET_IFNAME=lo nor more threads per rank made a
-			// difference.
-			{"tuned", w.launch(command, heapKept...)},
-		}, nil
+		return python, strings.TrimSpace(version), nil
 	}
-	return "", nil, errors.New("no python3 in PATH has torch")
+	return "", "", errors.New("no python3 in PATH has torch")
+}
+
+func setUpGloo(ctx context.Context, w workplace) (string, []entry, error) {
+	python, version, err := findTorch(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	script, err := w.write("gloo_allreduce.py")
+	if err != nil {
+		return "", nil, err
+	}
+	command := func(ranks int) []string { return []string{python, script, strconv.Itoa(ranks)} }
+	return version, []entry{
+		{"default", w.launch(command)},
+		// It spends its time in sockets of the loopback interface and depends on the
+		// scheduler. Neither GLOO_SOCKET_IFNAME=lo nor more threads per rank made a
+		// difference.
+		{"tuned", w.launch(command, heapKept...)},
+	}, nil
 }

@@ -26,12 +26,20 @@ const (
 	gocclLauncher = "github.com/goccl/goccl/cmd/goccl"
 )
 
+// build builds programs of goccl.
+func (w workplace) build(ctx context.Context, packages ...string) error {
+	build := child{args: append([]string{"go", "build", "-o", w.dir}, packages...)}
+	if _, err := build.output(ctx, 5*time.Minute, grace); err != nil {
+		return fmt.Errorf("goccl's own program was not built: %s: %w", build, err)
+	}
+	return nil
+}
+
 // setUpGoccl builds goccl's program and its launcher. The ranks of the program are goroutines if it
 // is started by itself, and processes under goccl run, which places them on cores as it does for users.
 func setUpGoccl(ctx context.Context, w workplace) ([]entry, error) {
-	build := child{args: []string{"go", "build", "-o", w.dir, gocclProgram, gocclLauncher}}
-	if _, err := build.output(ctx, 5*time.Minute, grace); err != nil {
-		return nil, fmt.Errorf("goccl's own program was not built: %s: %w", build, err)
+	if err := w.build(ctx, gocclProgram, gocclLauncher); err != nil {
+		return nil, err
 	}
 	program, launcher := filepath.Join(w.dir, "goccl_allreduce"), filepath.Join(w.dir, "goccl")
 	processes := func(memory string) func(ranks int) child {

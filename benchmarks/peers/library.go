@@ -68,11 +68,16 @@ func (c contestant) title() string {
 
 // measure runs the entry's program, which prints a row for each size.
 func (e entry) measure(ctx context.Context, library string, ranks int, o options) ([]row, error) {
-	args := []string{library, e.name, strconv.FormatFloat(o.budget.Seconds()*1e3, 'f', -1, 64), strconv.Itoa(maxCalls),
+	args := []string{library, e.name, o.budgetMS(), strconv.Itoa(maxCalls),
 		strconv.FormatFloat(o.computeUS(), 'f', -1, 64)}
 	for _, bytes := range o.sizes {
 		args = append(args, strconv.Itoa(bytes))
 	}
+	return e.run(ctx, library, ranks, o, args, o.sizes)
+}
+
+// run runs the entry's program with arguments, which prints a row for each number of bytes.
+func (e entry) run(ctx context.Context, library string, ranks int, o options, args []string, sizes []int) ([]row, error) {
 	c := e.launch(ranks)
 	c.args = append(c.args, args...)
 	text, err := c.output(ctx, o.limit, grace)
@@ -80,7 +85,7 @@ func (e entry) measure(ctx context.Context, library string, ranks int, o options
 	if err == nil {
 		rows, err = parseRows(text)
 	}
-	for _, bytes := range o.sizes {
+	for _, bytes := range sizes {
 		if _, ok := find(rows, contestant{library, e.name}, ranks, bytes); !ok && err == nil {
 			err = fmt.Errorf("it printed no row for %d bytes", bytes)
 		}

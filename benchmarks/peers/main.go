@@ -43,6 +43,9 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	}
 	defer remove()
 	about := machine()
+	if len(o.workloads) > 0 {
+		return runWorkloads(ctx, o, w, about, stdout, stderr)
+	}
 	var peers []turn
 	versions := []string{"goccl"}
 	for _, l := range libraries {
@@ -81,7 +84,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	}
 	rows = merge(rows)
 	comparisons := compare(rows)
-	writeTable(stdout, rows)
+	writeTable(stdout, rows, ours)
 	fmt.Fprintln(stdout)
 	writeCores(stdout, rows)
 	if len(comparisons) > 0 {
@@ -107,6 +110,9 @@ type turn struct {
 func turnsOf(library string, entries []entry) (turns []turn) {
 	for _, e := range entries {
 		turns = append(turns, turn{contestant{library, e.name}, func(ctx context.Context, ranks int, o options) ([]row, error) {
+			if len(o.workloads) > 0 {
+				return e.measureWorkloads(ctx, library, ranks, o)
+			}
 			return e.measure(ctx, library, ranks, o)
 		}})
 	}
@@ -145,7 +151,7 @@ func wrongResults(rows []row) error {
 	var all []error
 	for _, r := range rows {
 		if r.errors > 0 {
-			all = append(all, fmt.Errorf("%s, %d ranks, %s: %d elements of results are wrong", r.contestant, r.ranks, formatSize(r.bytes), r.errors))
+			all = append(all, fmt.Errorf("%s, %d ranks, %s: %d elements of results are wrong", r.contestant, r.ranks, r.subject(), r.errors))
 		}
 	}
 	return errors.Join(all...)

@@ -25,7 +25,7 @@ func merge(rows []row) (merged []row) {
 	}
 	for _, at := range keys {
 		all := passes[at]
-		r := row{contestant: at.contestant, ranks: at.ranks, bytes: at.bytes, compute: all[0].compute, best: all[0].best, least: all[0].least}
+		r := row{contestant: at.contestant, workload: all[0].workload, ranks: at.ranks, bytes: at.bytes, compute: all[0].compute, best: all[0].best, least: all[0].least}
 		var p50, p90, p99 []float64
 		var cores []string
 		for _, pass := range all {

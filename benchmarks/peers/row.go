@@ -16,9 +16,11 @@ const columns = "library,collective,entry,dtype,op,ranks,bytes,in_place,consume,
 	"p50_us,best_us,p90_us,p99_us,min_us,algbw_gbs,busbw_gbs,x_own_copy,x_peer_copy,errors"
 
 // row is the measurement of a contestant for one size: an all-reduce of float32,
-// sum, in place, or, with 0 bytes, a barrier.
+// sum, in place, or, with 0 bytes, a barrier; or the communication of a step of a workload, whose gradients have
+// that size.
 type row struct {
 	contestant
+	workload      string // its name, or ""
 	ranks, bytes  int
 	cores         string  // that each rank may use, if known
 	compute       float64 // before each call, microseconds
@@ -66,6 +68,9 @@ func parseRows(text string) ([]row, error) {
 		r.cores, r.compute, r.passes, r.calls = field("cores"), time("compute_us"), whole("passes"), whole("calls")
 		r.p50, r.p90, r.p99 = time("p50_us"), time("p90_us"), time("p99_us")
 		r.best, r.least = time("best_us"), time("min_us")
+		if name, is := strings.CutPrefix(field("collective"), stepOf); is {
+			r.workload = name
+		}
 		if field("collective") != r.collective() {
 			bad = append(bad, "collective")
 		}
@@ -85,6 +90,9 @@ func writeRows(w io.Writer, rows []row) error {
 		if r.bytes > 0 {
 			rate := float64(r.bytes) / r.p50 / 1e3 // bytes per us are MB/s
 			dtype, op, inPlace = "float32", "sum", "true"
+			if r.workload != "" {
+				op = "avg"
+			}
 			algbw = fmt.Sprintf("%.4f", rate)
 			busbw = fmt.Sprintf("%.4f", rate*2*float64(r.ranks-1)/float64(r.ranks))
 		}
@@ -96,9 +104,23 @@ func writeRows(w io.Writer, rows []row) error {
 	return out.WriteAll(lines)
 }
 
+// stepOf begins the collective of a row of a workload.
+const stepOf = "ddp_"
+
 func (r row) collective() string {
-	if r.bytes == 0 {
+	switch {
+	case r.workload != "":
+		return stepOf + r.workload
+	case r.bytes == 0:
 		return "barrier"
 	}
 	return "all_reduce"
+}
+
+// subject is the workload, or the size.
+func (r row) subject() string {
+	if r.workload != "" {
+		return r.workload
+	}
+	return formatSize(r.bytes)
 }

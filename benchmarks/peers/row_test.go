@@ -76,7 +76,7 @@ func TestTable(t *testing.T) {
 		{contestant: tuned, ranks: 2, bytes: 4096, p50: 1234},
 		{contestant: ours, ranks: 8, bytes: 4096, p50: 99.96},
 		{contestant: tuned, ranks: 8, bytes: 1 << 20, p50: 5},
-	})
+	}, ours)
 	require.Equal(t, ""+
 		"| ranks |   bytes | goccl, goroutines | goccl, processes | Open MPI, tuned |\n"+
 		"| ----: | ------: | ----------------: | ---------------: | --------------: |\n"+

@@ -8,10 +8,13 @@ import (
 )
 
 // writeTable writes the medians in microseconds as a table of markdown; in brackets, as
-// multiples of goccl's processes. Rows are ordered as merge leaves them.
-func writeTable(w io.Writer, rows []row) {
+// multiples of the reference. Rows are ordered as merge leaves them.
+func writeTable(w io.Writer, rows []row, reference contestant) {
 	all := contestants(rows)
 	head := []string{"ranks", "bytes"}
+	if len(rows) > 0 && rows[0].workload != "" {
+		head[1] = "workload"
+	}
 	for _, c := range all {
 		head = append(head, c.title())
 	}
@@ -20,13 +23,13 @@ func writeTable(w io.Writer, rows []row) {
 		if i > 0 && rows[i-1].ranks == at.ranks && rows[i-1].bytes == at.bytes {
 			continue // the reference
 		}
-		base, compared := find(rows, ours, at.ranks, at.bytes)
-		line := []string{fmt.Sprint(at.ranks), formatSize(at.bytes)}
+		base, compared := find(rows, reference, at.ranks, at.bytes)
+		line := []string{fmt.Sprint(at.ranks), at.subject()}
 		for _, c := range all {
 			cell := "" // it failed
 			if r, ok := find(rows, c, at.ranks, at.bytes); ok {
 				cell = formatTime(r.p50)
-				if compared && c.library != ours.library {
+				if compared && base.p50 > 0 && c.library != reference.library {
 					cell += fmt.Sprintf(" (%s)", formatRatio(r.p50/base.p50))
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goccl/goccl/benchmarks/peers/programs/internal/cores"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
@@ -53,12 +54,12 @@ func (a arguments) measureAll(rank int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cores, err := cores()
+	places, err := cores.OfRanks()
 	if err != nil {
 		return err
 	}
 	for _, bytes := range a.sizes {
-		row, err := a.measure(v, bytes, cores)
+		row, err := a.measure(v, bytes, places)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (a arguments) measureAll(rank int, out io.Writer) error {
 }
 
 // measure times the operation on that many bytes and returns a row, the same on all ranks.
-func (a arguments) measure(v *vector, bytes int, cores string) (row string, err error) {
+func (a arguments) measure(v *vector, bytes int, places string) (row string, err error) {
 	v.resize(bytes / 4)
 	calls, err := v.callsWithin(a.budget, a.maxCalls)
 	if err != nil {
@@ -88,7 +89,7 @@ func (a arguments) measure(v *vector, bytes int, cores string) (row string, err 
 	slices.Sort(took)
 	us := func(i int) float64 { return float64(took[i].Nanoseconds()) / 1e3 }
 	p50 := us(len(took) / 2)
-	times := fmt.Sprintf("%q,%.0f,1,%d,%.3f,%.3f,%.3f,%.3f,%.3f", cores, float64(a.compute.Nanoseconds())/1e3, calls,
+	times := fmt.Sprintf("%q,%.0f,1,%d,%.3f,%.3f,%.3f,%.3f,%.3f", places, float64(a.compute.Nanoseconds())/1e3, calls,
 		p50, p50, us(len(took)*9/10), us(len(took)*99/100), us(0))
 	if bytes == 0 {
 		return fmt.Sprintf("%s,barrier,%s,,,%d,0,,false,%s,,,,,0", a.library, a.entry, a.ranks, times), nil

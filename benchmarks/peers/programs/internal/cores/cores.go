@@ -1,4 +1,9 @@
-package main
+// Package cores tells on which cores ranks run.
+//
+// # Model
+//
+// The list of a rank is what the system allows its process, which goccl run may have pinned.
+package cores
 
 import (
 	"os"
@@ -7,8 +12,8 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// cores returns the cores that each rank may use, "0|1", or "" if the system does not show them.
-func cores() (string, error) {
+// OfRanks returns the cores that each rank may use, "0|1", or "" if the system does not show them. All ranks call it.
+func OfRanks() (string, error) {
 	own := ""
 	status, err := os.ReadFile("/proc/self/status")
 	if err == nil {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/dist"
+)
+
+// steps are the steps of one rank.
+type steps struct {
+	rank, ranks int
+	reducer     *ddp.Reducer[float32]
+	gradients   [][]float32
+}
+
+// newSteps makes the parameters and their Reducer. It is collective.
+func (a arguments) newSteps(rank int) (*steps, error) {
+	s := &steps{rank: rank, ranks: a.ranks}
+	var parameters []ddp.Parameter[float32]
+	for i, n := range a.elements {
+		p := ddp.Parameter[float32]{Name: fmt.Sprint(i), Data: make([]float32, n)}
+		if a.copies {
+			p.Grad = make([]float32, n)
+		}
+		parameters = append(parameters, p)
+	}
+	var err error
+	if s.reducer, err = ddp.New(context.Background(), nil, parameters, ddp.Options[float32]{}); err != nil {
+		return nil, err
+	}
+	for i := range parameters {
+		s.gradients = append(s.gradients, s.reducer.Grad(i))
+	}
+	return s, nil
+}
+
+// value is element j of a gradient of a rank.
+func value(rank, gradient, j, round int) float32 { return float32(rank + (gradient+j+round)&7) }
+
+// backward writes all gradients.
+func (s *steps) backward(round int) error {
+	for i, g := range slices.Backward(s.gradients) {
+		for j := range g {
+			g[j] = value(s.rank, i, j, round)
+		}
+		s.reducer.Ready(i)
+	}
+	return nil
+}
+
+// timed returns how long a step takes that all ranks begin together.
+func timed(step func() error) (time.Duration, error) {
+	barriers := errors.Join(dist.Barrier(), dist.Barrier())
+	start := time.Now()
+	err := step()
+	took := time.Since(start)
+	return took, errors.Join(barriers, err, dist.Barrier())
+}
+
+// round makes a step without communication and one with it.
+func (s *steps) round(round int) (quiet, whole time.Duration, err error) {
+	quiet, err = timed(func() error {
+		return s.reducer.NoSync(func() error { return s.backward(round + 1) })
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	whole, err = timed(func() error {
+		return errors.Join(s.backward(round), s.reducer.Wait(context.Background()))
+	})
+	return quiet, whole, err
+}
+
+// wrong returns how many elements differ from the mean of all ranks' gradients.
+func (s *steps) wrong(round int) (n int64) {
+	for i, g := range s.gradients {
+		for j, got := range g {
+			if got != value(0, i, j, round)+float32(s.ranks-1)/2 {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+
+	"github.com/goccl/goccl/internal/workload"
+)
+
+const gocclSteps = "github.com/goccl/goccl/benchmarks/peers/programs/goccl_ddp"
+
+// ourSteps is the reference of steps of training: processes with processes, and gradients are the program's own, as they
+// are by default on both sides.
+var ourSteps = contestant{"goccl", "copies"}
+
+// runWorkloads compares steps of data parallel training: package ddp's with torch's.
+func runWorkloads(ctx context.Context, o options, w workplace, about string, stdout, stderr io.Writer) error {
+	version, peers, err := setUpTorchSteps(ctx, w)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "torch is missing: %v\n    on Debian: apt-get install python3-torch\n", err)
+		return errors.New("there is no peer to compare with")
+	}
+	own, err := setUpGocclSteps(ctx, w)
+	if err != nil {
+		return err
+	}
+	turns := append(turnsOf(ourSteps.library, own), turnsOf("gloo", peers)...)
+	fmt.Fprintf(stdout, "%s\ngoccl, torch %s; %d passes\ndata parallel training, float32, %s\n\n", about, version, o.passes,
+		"processes: what communication adds to a step, median of the slowest rank in microseconds, and of torch how many times that of goccl's copies")
+	rows, failed := takeTurns(ctx, o, turns, stderr)
+	if ctx.Err() != nil {
+		return failed
+	}
+	rows = merge(rows)
+	writeTable(stdout, rows, ourSteps)
+	fmt.Fprintln(stdout)
+	writeCores(stdout, rows)
+	return errors.Join(failed, wrongResults(rows),
+		save("peers-workloads.csv", func(file io.Writer) error { return writeRows(file, rows) }))
+}
+
+// setUpGocclSteps builds goccl's program and its launcher.
+func setUpGocclSteps(ctx context.Context, w workplace) (entries []entry, err error) {
+	if err := w.build(ctx, gocclSteps, gocclLauncher); err != nil {
+		return nil, err
+	}
+	program, launcher := filepath.Join(w.dir, "goccl_ddp"), filepath.Join(w.dir, "goccl")
+	for _, form := range []string{"views", "copies"} {
+		entries = append(entries, entry{form, func(ranks int) child {
+			n := strconv.Itoa(ranks)
+			return child{args: []string{launcher, "run", "-n", n, "--no-prefix", program, n, form}}
+		}})
+	}
+	return entries, nil
+}
+
+// setUpTorchSteps finds torch. Gradients are views of its buckets if it is asked to make them so.
+func setUpTorchSteps(ctx context.Context, w workplace) (version string, entries []entry, err error) {
+	python, version, err := findTorch(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	script, err := w.write("gloo_ddp.py")
+	for _, form := range []string{"views", "copies"} {
+		entries = append(entries, entry{"DDP " + form, w.launch(func(ranks int) []string {
+			return []string{python, script, strconv.Itoa(ranks), form}
+		}, "GLOO_SOCKET_IFNAME=lo")}) // the name of the machine may have no address
+	}
+	return version, entries, err
+}
+
+// measureWorkloads runs the entry's program once for each workload; it prints a row.
+func (e entry) measureWorkloads(ctx context.Context, library string, ranks int, o options) (rows []row, err error) {
+	for _, name := range o.workloads {
+		w, err := workload.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		args := []string{library, e.name, o.budgetMS(), strconv.Itoa(maxCalls), name}
+		for _, p := range w.Parameters() {
+			args = append(args, strconv.Itoa(p.Elements()))
+		}
+		of, err := e.run(ctx, library, ranks, o, args, []int{4 * w.Elements()})
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, of...)
+	}
+	return rows, nil
+}
