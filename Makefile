@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race single noasm generate check bench bench-check bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx test race mpi single noasm generate check bench bench-check bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -17,12 +17,19 @@ GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 demo: ## train a model on real data, on all cores of this machine
 	$(GO) run ./examples/ddp $(ARGS)
 
+gomlx: ## vet and test examples/gomlx, a module of its own; downloads and compiles GoMLX on first use
+	$(GO) -C examples/gomlx vet ./...
+	$(GO) -C examples/gomlx test ./...
+
 test: ## run the tests
 	$(GO) test ./...
 
 race: ## run the tests under the race detector (needs a C compiler)
 	@command -v $$(CGO_ENABLED=1 $(GO) env CC) >/dev/null || { echo "make race: the race detector needs a C compiler, and none is in PATH: install gcc or clang"; exit 1; }
 	CGO_ENABLED=1 $(GO) test -race ./...
+
+mpi: ## run the tests under Open MPI and MPICH (needs openmpi-bin and mpich)
+	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/...
 
 single: ## run the tests with one processor, where nobody may wait by spinning
 	GOMAXPROCS=1 $(GO) test -count=1 ./... # the cache does not know the variable
@@ -91,4 +98,4 @@ fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./cmd/goccl/internal/sweep
 	$(GO) test -run '^$$' -fuzz FuzzKeyOfName -fuzztime 30s ./internal/launchenv
 
-ci: check test single noasm race ## what has to pass before a change lands
+ci: check test single noasm race gomlx ## what has to pass before a change lands
