@@ -14,6 +14,7 @@ type Group struct {
 	rest   Rest
 
 	processes Processes // rest if the ranks are processes, otherwise nil
+	remote    Remote    // rest if the ranks share no memory, otherwise nil
 }
 
 // Causes stores the ranks' failures and their reasons for rejecting calls. Each rank has its
@@ -62,6 +63,7 @@ type Processes interface {
 func NewGroup(states []*State, words *Words, causes Causes, rest Rest) *Group {
 	g := &Group{states: states, words: words, causes: causes, rest: rest}
 	g.processes, _ = rest.(Processes)
+	g.remote, _ = rest.(Remote)
 	return g
 }
 

@@ -158,6 +158,7 @@ func (r *Member) awaitRefusal(peer int, p *State, first, last uint64) error {
 	defer r.endWait(&w)
 	for !(p.refused(first) && p.refused(last)) {
 		if i, who := r.step(&w, peer, forRefusal); i != none {
+			r.settled()
 			if p.refused(first) && p.refused(last) {
 				break
 			}
@@ -310,7 +311,10 @@ func (r *Member) Fail(f *transport.Failure) *transport.Failure {
 	if !r.Failed() {
 		r.own.Store(f)
 		r.group.causes.Store(r.rank, f)
-		if r.group.words.fail.CompareAndSwap(0, uint64(r.rank)+1) {
+		switch {
+		case r.group.remote != nil:
+			r.group.remote.ProposeFailure(r.rank)
+		case r.group.words.fail.CompareAndSwap(0, uint64(r.rank)+1):
 			r.group.announce()
 		}
 	}
@@ -319,11 +323,11 @@ func (r *Member) Fail(f *transport.Failure) *transport.Failure {
 
 // Conclude implements transport.Endpoint.
 func (r *Member) Conclude(isFormed bool) bool {
-	verdict := uint64(unformed)
-	if isFormed {
-		verdict = formed
+	if r.group.remote != nil {
+		r.group.remote.ProposeVerdict(isFormed)
+	} else {
+		r.group.SetVerdict(isFormed)
 	}
-	r.group.words.verdict.CompareAndSwap(undecided, verdict)
 	return r.group.words.verdict.Load() == formed
 }
 

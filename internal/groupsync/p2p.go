@@ -105,6 +105,7 @@ func (l *P2P) Behind(peer int) int {
 		l.member.state.p2pWaitOn.Store(l.shown)
 		l.member.gaveUp.Store(true)
 	}
+	l.member.settled()
 	g := l.member.group
 	return l.member.follow(peer, func(who int) uint64 {
 		s := g.states[who]

@@ -48,6 +48,7 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 	defer r.endWait(&w)
 	for word.Load() < target {
 		if i, who := r.step(&w, peer, why); i != none {
+			r.settled()
 			if word.Load() >= target {
 				break // the awaited word takes precedence over the interruption
 			}
@@ -55,6 +56,13 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 		}
 	}
 	return nil
+}
+
+// settled brings the copies of other ranks' words up to date, where ranks share no memory.
+func (r *Member) settled() {
+	if r.group.remote != nil {
+		r.group.remote.Settle()
+	}
 }
 
 // AwaitMessage is await for the counters of message streams and rounds.

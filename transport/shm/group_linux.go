@@ -54,7 +54,7 @@ func (m *mapped) cleanUpUnmade(number uint64, first int, j Job, err error, gone 
 	removeOrphan(j, false)
 	reason := gone()
 	if reason == nil { // otherwise the other members know
-		m.safely(func() { m.reportUnmade(number, first, failureOf(j.Rank, err)) })
+		m.safely(func() { m.reportUnmade(number, first, groupsync.JoinFailure(j.Rank, err)) })
 	}
 	aborted, others := errors.AsType[*transport.AbortedError](err)
 	lost, dead := errors.AsType[*transport.PeerLostError](reason)
@@ -90,7 +90,7 @@ func (m *mapped) whyUnmade(number uint64, members []int) error {
 				why.By = i
 			}
 			if is() { // the record did not change while it was read
-				return gatheringError(why)
+				return groupsync.JoinError(why)
 			}
 		}
 	}

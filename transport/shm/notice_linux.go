@@ -73,7 +73,7 @@ func (h header) notify(ctx context.Context, rank int, err error) {
 	if noProc != nil {
 		return // no rank could tell whether this process lives
 	}
-	n := notice{rank, h.ranks, os.Getpid(), namespace, time.Duration(sinceBoot()), failureOf(rank, err).Text}.clean()
+	n := notice{rank, h.ranks, os.Getpid(), namespace, time.Duration(sinceBoot()), groupsync.JoinFailure(rank, err).Text}.clean()
 	path, left := h.noticePath(), false
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )
@@ -287,7 +288,7 @@ func (s *segment) take(f *found, w *waiting) (again bool, err error) {
 // segment's gathering, so that ranks that wait for this rank or have taken its place learn of the
 // error. It returns nil if all ranks of that segment have joined, since it is then another job's.
 func (s *segment) refuse(f *found, err error) error {
-	if f.end(failureOf(s.rank, err)) == ready {
+	if f.end(groupsync.JoinFailure(s.rank, err)) == ready {
 		return nil
 	}
 	return err
@@ -299,7 +300,7 @@ func (s *segment) reportCannotAttach(err error) {
 	if s.fd < 0 || s.rank == 0 || s.attached || !locked(s.fd, 0, 1) {
 		return // no file was found, or its creator is dead
 	}
-	(&found{path: s.path, fd: s.fd}).end(failureOf(s.rank, err))
+	(&found{path: s.path, fd: s.fd}).end(groupsync.JoinFailure(s.rank, err))
 }
 
 // end ends the gathering of segment f for the reason why, unless it has ended already. It returns
@@ -331,39 +332,6 @@ func endGathering(fd int, file arena, why *transport.Failure) (verdict uint32) {
 	return word.Load()
 }
 
-// failureOf returns the failure of a rank that gives up because of err. If err is another rank's
-// reason, the failure is that rank's.
-func failureOf(rank int, err error) *transport.Failure {
-	f := &transport.Failure{Kind: transport.FailureAborted, By: rank, Text: fmt.Sprintf("pid %d cannot join: %v", os.Getpid(), err)}
-	if aborted, ok := errors.AsType[*transport.AbortedError](err); ok && aborted.Cause != nil {
-		f.By, f.Text = aborted.By, aborted.Cause.Error()
-	}
-	if lost, ok := errors.AsType[*transport.PeerLostError](err); ok {
-		f.Kind, f.Ranks, f.PID = transport.FailurePeerLost, []int{lost.Rank}, lost.PID
-	}
-	if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
-		f.Kind, f.By, f.Ranks, f.After = transport.FailureTimeout, late.By, late.Missing, late.After
-		if len(late.Missing) == 0 {
-			f.Kind, f.Ranks = transport.FailureStuck, late.Behind
-		}
-	}
-	return f
-}
-
-// gatheringError returns the error for a failure f that another rank has reported.
-func gatheringError(f *transport.Failure) error {
-	switch {
-	case f.Kind == transport.FailurePeerLost && len(f.Ranks) > 0:
-		return &transport.PeerLostError{Rank: f.Ranks[0], PID: f.PID}
-	case f.Kind == transport.FailureTimeout:
-		return &transport.TimeoutError{Missing: f.Ranks, By: f.By, After: f.After}
-	case f.Kind == transport.FailureStuck:
-		return &transport.TimeoutError{Behind: f.Ranks, By: f.By, After: f.After}
-	default:
-		return &transport.AbortedError{By: f.By, Cause: errors.New(f.Text)}
-	}
-}
-
 // why returns the reason why the gathering has ended.
 func (f *found) why() (reason error) {
 	if err := f.withHead(func(head arena) { reason = whyOver(head, f.path) }); err != nil {
@@ -384,7 +352,7 @@ func whyOver(file arena, path string) error {
 	if failed.Load() == 0 {
 		return fmt.Errorf("shared memory %s: a rank gave up before all had joined, and was killed before it could write the reason", path)
 	}
-	return fmt.Errorf("shared memory %s: %w", path, gatheringError(decodeFailure(file.bytes(failureOffset, recordBytes))))
+	return fmt.Errorf("shared memory %s: %w", path, groupsync.JoinError(decodeFailure(file.bytes(failureOffset, recordBytes))))
 }
 
 // attachToDead takes this rank's place in a file whose creator is dead, if the place is free. The
@@ -446,7 +414,7 @@ func (s *segment) gather(w *waiting) error {
 		}
 		if err != nil {
 			atPoint("giving up")
-			if endGathering(s.fd, s.file, failureOf(s.rank, err)) == ready {
+			if endGathering(s.fd, s.file, groupsync.JoinFailure(s.rank, err)) == ready {
 				return nil
 			}
 			return err

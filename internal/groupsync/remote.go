@@ -1,0 +1,122 @@
+package groupsync
+
+import (
+	"sync/atomic"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Remote is the Rest of ranks that share no memory. Each process has copies of all states and of the
+// words. A rank's own state is the original; the transport sends it to the other processes, and brings
+// in what these send by Group.Arrive, Group.Update, Group.SetFailed and Group.SetVerdict. Wake of another rank
+// sends it this rank's words.
+type Remote interface {
+	Processes
+	// Settle returns when the copies have all that the other ranks had stored before the call, except of ranks
+	// that are gone or do not answer in time.
+	Settle()
+	// ProposeFailure proposes the failure that rank, which is this process's, has stored. It returns when the
+	// group has one.
+	ProposeFailure(rank int)
+	// ProposeVerdict proposes whether the group was formed. It returns when that is decided.
+	ProposeVerdict(isFormed bool)
+}
+
+// StateWords is the number of words of a State beside its lines.
+const StateWords = 8
+
+// all returns the words in the order in which a process must see them change: it is the order in which
+// their rank stores them, where that matters.
+func (s *State) all() [StateWords]*atomic.Uint64 {
+	return [...]*atomic.Uint64{&s.done, &s.out, &s.refusedFirst, &s.refusedLast, &s.waitOn, &s.resting, &s.p2pWaitOn, &s.left}
+}
+
+// Words returns the words of rank beside its lines, consistent in their order: if one is new, so are those before it.
+func (g *Group) Words(rank int) (words [StateWords]uint64) {
+	all := g.states[rank].all()
+	for i := StateWords - 1; i >= 0; i-- {
+		words[i] = all[i].Load()
+	}
+	return words
+}
+
+// Update stores the words that rank has sent. It wakes this process's rank if they tell of an event.
+func (g *Group) Update(me, rank int, words [StateWords]uint64) {
+	all := g.states[rank].all()
+	event := false
+	for i, w := range words {
+		if all[i].Load() == w {
+			continue
+		}
+		all[i].Store(w)
+		event = event || all[i] == &g.states[rank].refusedLast || all[i] == &g.states[rank].left || all[i] == &g.states[rank].out
+	}
+	if event {
+		g.tell(me)
+	}
+}
+
+// Arrive stores the line that rank has sent. payload is its inline part.
+func (g *Group) Arrive(rank int, seq, hash uint64, f transport.Fingerprint, payload []byte) {
+	l := &g.states[rank].line[seq&1]
+	if l.epoch.Load() >= seq {
+		return
+	}
+	copy(l.payload[:], payload)
+	l.hash, l.fingerprint = hash, f
+	l.epoch.Store(seq)
+}
+
+// SetFailed makes the failure of rank by the group's in this process, unless it has one, and reports whether it did.
+func (g *Group) SetFailed(me, by int) bool {
+	if !g.words.fail.CompareAndSwap(0, uint64(by)+1) {
+		return false
+	}
+	g.tell(me)
+	return true
+}
+
+// SetVerdict stores in this process whether the group was formed, unless that is decided, and reports whether it did.
+func (g *Group) SetVerdict(isFormed bool) bool {
+	verdict := uint64(unformed)
+	if isFormed {
+		verdict = formed
+	}
+	return g.words.verdict.CompareAndSwap(undecided, verdict)
+}
+
+// Decided reports whether it is decided in this process if the group was formed.
+func (g *Group) Decided() bool { return g.words.verdict.Load() != undecided }
+
+// FailedBy returns the rank whose failure is the group's in this process, -1 if it has none.
+func (g *Group) FailedBy() int { return int(g.words.fail.Load()) - 1 }
+
+// Left reports whether rank has left the group.
+func (g *Group) Left(rank int) bool { return g.states[rank].left.Load() != 0 }
+
+// Waits reports whether a sleeper has announced that it sleeps.
+func (g *Group) Waits(sleeper int) bool {
+	if n := len(g.states); sleeper >= n {
+		return g.states[sleeper-n].resting.Load() != 0
+	}
+	return g.states[sleeper].waitOn.Load() != 0
+}
+
+// Notice makes this process's rank look for events again, such as a death.
+func (g *Group) Notice(me int) { g.tell(me) }
+
+// tell makes rank me look at the group's state again.
+func (g *Group) tell(me int) {
+	g.words.events.Add(1)
+	g.rest.Wake(me)
+	g.rest.Wake(g.p2p(me))
+}
+
+// FailHere records f in this process alone, unless the group has failed: the other ranks cannot be reached, or learn
+// of it in another way.
+func (r *Member) FailHere(f *transport.Failure) {
+	if r.own.CompareAndSwap(nil, f) {
+		r.group.causes.Store(r.rank, f)
+		r.group.SetFailed(r.rank, r.rank)
+	}
+}

@@ -1,0 +1,147 @@
+package mpi
+
+import (
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// The ranks of a group have one failure, and agree on whether the group was formed. The referee decides: the
+// lowest rank that is still there. A rank that proposes waits for its word, for decideTime at most; then,
+// and if the referee goes, it decides for itself and tells the others.
+const decideTime = time.Second
+
+// settleTime is how long a rank waits for the answers of others before it gives up a wait. It does not wait again for one
+// that has not answered, until that one sends something.
+const settleTime = 2 * time.Second
+
+// there reports whether a rank can still answer.
+func (g *group) there(rank int) bool {
+	return !g.sync.Left(rank) && !g.process.isDead(g.world[rank])
+}
+
+// referee returns the rank that decides.
+func (g *group) referee() int {
+	for rank := range g.world {
+		if rank == g.rank || g.there(rank) {
+			return rank
+		}
+	}
+	return g.rank
+}
+
+// propose asks the referee to decide, until decided returns true.
+func (g *group) propose(h head, body []byte, decided func() bool, decide func()) {
+	asked := -1
+	g.process.until(decideTime, func() bool {
+		if decided() {
+			return true
+		}
+		referee := g.referee()
+		if referee == g.rank {
+			decide()
+			return true
+		}
+		if referee != asked {
+			asked = referee
+			g.tell(referee, h, body)
+		}
+		return false
+	})
+	if !decided() {
+		decide()
+	}
+}
+
+// ProposeFailure implements groupsync.Remote.
+func (r *rest) ProposeFailure(rank int) {
+	g := r.group
+	g.propose(head{kind: kindPropose}, encodeFailure(g.causes.Load(rank)), func() bool { return g.sync.FailedBy() >= 0 }, func() { g.fail(rank) })
+	// A rank that enters a call from now on must know, whatever way the referee's word takes.
+	by := g.sync.FailedBy()
+	g.sending.Lock()
+	g.tellAll(head{kind: kindFailed, number: uint64(by)}, encodeFailure(g.causes.Load(by)))
+	g.sending.Unlock()
+	r.Settle()
+}
+
+// fail makes the failure of a rank the group's, unless it has one, and tells all ranks.
+func (g *group) fail(by int) {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	if f := g.causes.Load(by); g.sync.SetFailed(g.rank, by) {
+		g.tellAll(head{kind: kindFailed, number: uint64(by)}, encodeFailure(f))
+	}
+}
+
+// heardFailure handles a failure that a rank proposes, or that is decided.
+func (g *group) heardFailure(h head, body []byte) error {
+	f, err := decodeFailure(body, len(g.world))
+	by := int(h.number)
+	if h.kind == kindPropose {
+		by = h.from
+	}
+	if err != nil || by < 0 || by >= len(g.world) {
+		return errPacket
+	}
+	if by != g.rank && g.sync.FailedBy() != by {
+		g.causes.Store(by, f)
+	}
+	if h.kind == kindPropose {
+		g.fail(by)
+	} else {
+		g.sync.SetFailed(g.rank, by)
+	}
+	return nil
+}
+
+// ProposeVerdict implements groupsync.Remote.
+func (r *rest) ProposeVerdict(isFormed bool) {
+	g := r.group
+	g.propose(head{kind: kindConclude, flag: isFormed}, nil, g.sync.Decided, func() { g.conclude(isFormed) })
+}
+
+// conclude decides whether the group was formed, unless that is decided, and tells all ranks.
+func (g *group) conclude(isFormed bool) {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	if g.sync.SetVerdict(isFormed) {
+		g.tellAll(head{kind: kindVerdict, flag: isFormed}, nil)
+	}
+}
+
+// Settle implements groupsync.Remote. It asks all other ranks, whose answers come after all that they have sent before.
+func (r *rest) Settle() {
+	g := r.group
+	question := g.questions.Add(1)
+	asked := make([]bool, len(g.world))
+	for rank := range g.world {
+		if asked[rank] = rank != g.rank && g.there(rank) && !g.answers[rank].mute.Load(); asked[rank] {
+			g.tell(rank, head{kind: kindQuestion, number: question}, nil)
+		}
+	}
+	absent := func(rank int) bool {
+		return asked[rank] && g.answers[rank].number.Load() < question && g.there(rank)
+	}
+	g.process.until(settleTime, func() bool {
+		for rank := range g.world {
+			if absent(rank) {
+				return false
+			}
+		}
+		return true
+	})
+	for rank := range g.world {
+		if absent(rank) {
+			g.answers[rank].mute.Store(true)
+		}
+	}
+}
+
+// failed returns the group's failure in this process; nil if it has none.
+func (g *group) failed() *transport.Failure {
+	if by := g.sync.FailedBy(); by >= 0 {
+		return g.causes.Load(by)
+	}
+	return nil
+}

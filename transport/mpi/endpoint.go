@@ -1,0 +1,86 @@
+package mpi
+
+import (
+	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport"
+)
+
+// Name is the transport's name in ccl.yaml.
+const Name = "mpi"
+
+// endpoint implements transport.Endpoint, Staging and Groups.
+type endpoint struct {
+	*groupsync.Member
+	group              *group
+	p2p                *p2p
+	round              uint64 // the last round
+	enterWasRound      bool   // Enter was the last round, and its Flip is still to come
+	resultLo, resultHi int    // of the next round
+	packets            [][]byte
+}
+
+func (g *group) endpoint() *endpoint {
+	return &endpoint{Member: g.member, group: g, p2p: &p2p{groupsync.NewP2P(g.member, false, g.served), g}}
+}
+
+// Name implements transport.Endpoint.
+func (ep *endpoint) Name() string { return Name }
+
+// Enter implements transport.Endpoint.
+func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
+	if err := ep.Begin(e); err != nil {
+		return transport.RunOwn, err
+	}
+	if e.Staged {
+		ep.sendRound() // before the line, which is the arrival
+	}
+	ep.Publish(e)
+	ep.group.sendLine(e)
+	if err := ep.AwaitAll(); err != nil {
+		return transport.RunOwn, err
+	}
+	if err := ep.Admit(); err != nil {
+		return transport.RunOwn, err
+	}
+	if ep.enterWasRound = e.Staged; e.Staged {
+		ep.round++
+	}
+	return transport.RunOwn, nil
+}
+
+// Complete implements transport.Endpoint.
+func (ep *endpoint) Complete() error {
+	ep.Done(ep.Rank())
+	ep.group.sendWords()
+	return ep.AwaitDone()
+}
+
+// Claim and Release are never called, because each rank runs its own body.
+func (ep *endpoint) Claim() (int, bool) { return 0, false }
+func (ep *endpoint) Release(bool) error { return nil }
+
+// Memory implements transport.Endpoint: no rank sees another's memory.
+func (ep *endpoint) Memory() transport.Memory { return nil }
+
+// Staging implements transport.Endpoint.
+func (ep *endpoint) Staging() transport.Staging { return ep }
+
+// Withdraw implements transport.Endpoint. No rank touches another's memory, so it does not wait.
+func (ep *endpoint) Withdraw() (ended bool) {
+	ep.StepOut()
+	return false
+}
+
+// Close implements transport.Endpoint.
+func (ep *endpoint) Close() error {
+	if ep.Leave() {
+		ep.group.process.left()
+	}
+	return nil
+}
+
+// Free implements transport.Endpoint.
+func (ep *endpoint) Free() error {
+	ep.group.process.forget(ep.group)
+	return nil
+}

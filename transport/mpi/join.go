@@ -1,0 +1,135 @@
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"time"
+
+	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport"
+)
+
+// join makes this process's rank of a group, tells the others what it says of itself, and waits until they have joined.
+// gone returns an error if some of them will not.
+func (p *process) join(ctx context.Context, id uint64, rank int, world []int, says string, gone func(hasCome func(rank int) bool) error) (*endpoint, error) {
+	g := newGroup(p, id, rank, world)
+	ep := g.endpoint()
+	if !p.enter(g) {
+		return nil, fmt.Errorf("rank %d has already joined it: give each group another number", rank)
+	}
+	begin := time.Now()
+	hasCome := func(rank int) bool { return rank == g.rank || g.hello[rank].Load() != nil }
+	var err error
+	if err = g.mayJoin(ctx, begin, hasCome, gone); err == nil {
+		g.tellAll(head{kind: kindHello}, []byte(says))
+		p.until(1<<62, func() bool {
+			if g.absent(hasCome) == nil {
+				return true
+			}
+			err = g.mayJoin(ctx, begin, hasCome, gone)
+			return err != nil
+		})
+	}
+	if err == nil {
+		return ep, nil
+	}
+	if ctx.Err() != nil { // the others do not know
+		f := groupsync.JoinFailure(rank, err)
+		ep.FailHere(f)
+		g.tellAll(head{kind: kindFailed, number: uint64(rank)}, encodeFailure(f))
+	}
+	return nil, errors.Join(err, ep.Close(), ep.Free())
+}
+
+// mayJoin returns an error if the group will not be complete.
+func (g *group) mayJoin(ctx context.Context, begin time.Time, hasCome func(rank int) bool, gone func(hasCome func(rank int) bool) error) error {
+	if err := gone(hasCome); err != nil {
+		return err
+	}
+	switch err := transport.ContextError(ctx); {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &transport.TimeoutError{Missing: g.absent(hasCome), By: g.rank, After: time.Since(begin).Round(time.Millisecond)}
+	case err != nil:
+		return err
+	}
+	if f := g.failed(); f != nil {
+		return groupsync.JoinError(f)
+	}
+	return nil
+}
+
+// absent returns the ranks that have not joined.
+func (g *group) absent(hasCome func(rank int) bool) (ranks []int) {
+	for rank := range g.world {
+		if !hasCome(rank) {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+// Group implements transport.Groups. It returns when all members have called it.
+func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	rank, err := ep.Seat(members)
+	if err != nil {
+		return nil, fmt.Errorf("mpi: %w", err)
+	}
+	world := make([]int, len(members))
+	for i, m := range members {
+		world[i] = ep.group.world[m]
+	}
+	settled := false
+	made, err := ep.group.process.join(ctx, groupID(ep.group.id, number, world), rank, world, "", func(hasCome func(rank int) bool) error {
+		err := ep.Gone(members, hasCome)
+		if err != nil && !settled { // a member may have come before it left
+			settled = true
+			ep.group.rest.Settle()
+			err = ep.Gone(members, hasCome)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("group %d of ranks %v: %w", number, members, err)
+	}
+	return made, nil
+}
+
+// groupID returns the id of a group, the same on all its members.
+func groupID(parent, number uint64, world []int) uint64 {
+	h := fnv.New64a()
+	b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, parent), number)
+	for _, rank := range world {
+		b = binary.LittleEndian.AppendUint32(b, uint32(rank))
+	}
+	_, _ = h.Write(b) // never fails
+	return max(h.Sum64(), 1)
+}
+
+// joinWorld joins this process's ranks with all others of the job, for the attempt-th time.
+func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoint, error) {
+	world := make([]int, p.wire.size())
+	for rank := range world {
+		world[rank] = rank
+	}
+	ep, err := p.join(ctx, groupID(0, uint64(attempt), nil), p.wire.rank(), world, sayHost(), func(hasCome func(rank int) bool) error {
+		for rank := range world {
+			if pid, dead := p.dead(rank); dead && !hasCome(rank) {
+				return &transport.PeerLostError{Rank: rank, PID: pid}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("mpi: rank %d of %d, pid %d: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err)
+	}
+	for rank := range world {
+		if says := ep.group.hello[rank].Load(); says != nil {
+			p.deaths.watch(rank, *says)
+		}
+	}
+	return ep, nil
+}

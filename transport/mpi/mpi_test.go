@@ -1,0 +1,28 @@
+package mpi
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/transporttest"
+	"github.com/stretchr/testify/require"
+)
+
+// open connects ranks by a net.
+func open(t testing.TB, ranks int) []transport.Endpoint {
+	all := processes(ranks)
+	eps := make([]transport.Endpoint, ranks)
+	errs := make([]error, ranks)
+	var joining sync.WaitGroup
+	for i, p := range all {
+		joining.Go(func() { eps[i], errs[i] = p.joinWorld(t.Context(), 1) })
+	}
+	joining.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	return eps
+}
+
+func TestTransport(t *testing.T) { transporttest.Test(t, open) }

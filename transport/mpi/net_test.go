@@ -1,0 +1,71 @@
+package mpi
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A net connects processes that are parts of one. Packets of a pair arrive in order; otherwise the order is random.
+type net struct {
+	mu    sync.Mutex
+	boxes [][][][]byte // by receiver, by sender
+}
+
+func newNet(n int) *net {
+	t := &net{boxes: make([][][][]byte, n)}
+	for i := range t.boxes {
+		t.boxes[i] = make([][][]byte, n)
+	}
+	return t
+}
+
+// netWire is a process's end of a net.
+type netWire struct {
+	net *net
+	me  int
+}
+
+func (w *netWire) rank() int           { return w.me }
+func (w *netWire) size() int           { return len(w.net.boxes) }
+func (w *netWire) packet(n int) []byte { return make([]byte, n) }
+func (w *netWire) release([]byte)      {}
+
+func (w *netWire) send(to int, b []byte) error {
+	w.net.mu.Lock()
+	defer w.net.mu.Unlock()
+	w.net.boxes[to][w.me] = append(w.net.boxes[to][w.me], b)
+	return nil
+}
+
+func (w *netWire) poll(deliver func(from int, b []byte) bool) (some bool, err error) {
+	w.net.mu.Lock()
+	var b []byte
+	n := w.size()
+	from := rand.N(n)
+	for range n {
+		from = (from + 1) % n
+		if box := w.net.boxes[w.me][from]; len(box) > 0 {
+			b = box[0]
+			w.net.boxes[w.me][from] = slices.Delete(box, 0, 1)
+			break
+		}
+	}
+	w.net.mu.Unlock()
+	if b == nil {
+		return false, nil
+	}
+	deliver(from, b)
+	return true, nil
+}
+
+// processes returns n processes that a net connects.
+func processes(n int) []*process {
+	t := newNet(n)
+	all := make([]*process, n)
+	for i := range all {
+		all[i] = newProcess(&netWire{t, i}, 20*time.Microsecond)
+	}
+	return all
+}

@@ -1,0 +1,58 @@
+package mpi
+
+import (
+	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport"
+)
+
+// p2p implements transport.P2P.
+type p2p struct {
+	*groupsync.P2P
+	group *group
+}
+
+// P2P implements transport.Endpoint.
+func (ep *endpoint) P2P() transport.P2P { return ep.p2p }
+
+func (l *p2p) TryPut(to int, m *transport.Message) (n int, ok bool, err error) {
+	if l.group.process.poll(); !l.group.streams[1].out[to].hasRoom() {
+		return 0, false, nil
+	}
+	return l.group.put(to, m, true), true, nil
+}
+
+func (l *p2p) TryDrained(to int) bool {
+	l.group.process.poll()
+	out := &l.group.streams[1].out[to]
+	return out.taken.Load() == out.posted.Load()
+}
+
+func (l *p2p) TryNext(from int) (view transport.Message, ok bool, err error) {
+	l.group.process.poll()
+	if l.Failed() {
+		return view, false, nil
+	}
+	in := &l.group.streams[1].in[from]
+	taken := in.taken.Load()
+	if in.posted.Load() <= taken {
+		return view, false, nil
+	}
+	return in.parts[taken%window].view, true, nil
+}
+
+func (l *p2p) Take(from int) { l.group.take(from, true) }
+
+// TryWithdraw implements transport.P2P. It always succeeds, because no rank views this rank's memory.
+func (l *p2p) TryWithdraw(int) (taken, ok bool) { return false, true }
+
+// served implements groupsync.Served. Of other ranks it knows what they said in their last answers.
+func (g *group) served(by, of int) uint64 {
+	s := &g.streams[1]
+	switch g.rank {
+	case by:
+		return s.out[of].posted.Load() + s.in[of].taken.Load()
+	case of:
+		return s.in[by].posted.Load() + s.out[by].taken.Load()
+	}
+	return g.answers[by].served[of].Load()
+}

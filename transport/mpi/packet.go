@@ -1,0 +1,73 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A packet is what ranks send each other: a head, and what its kind needs.
+//
+//	 0  kind    1
+//	 1  flag    1
+//	 2  -       2
+//	 4  from    4   the sender's rank in the group
+//	 8  group   8
+//	16  number  8   of a call, a round, a question
+//	24  body
+const (
+	headBytes = 24
+	// packetBytes is the length in bytes of the longest packet.
+	packetBytes = headBytes + partHead + partBytes + 2*pieceBytes - partBytes
+)
+
+// kind is what a packet is for.
+type kind uint8
+
+const (
+	kindHello    kind = iota + 1 // a rank has joined: its host and process
+	kindLine                     // it has entered call number
+	kindWords                    // the words of its state
+	kindReason                   // why it refused call number; flag: the first of a run
+	kindPropose                  // the failure that it has stored
+	kindFailed                   // the group's failure, of rank number
+	kindConclude                 // whether it thinks that the group was formed: flag
+	kindVerdict                  // whether the group was formed: flag
+	kindPart                     // a part of message number; flag: of P2P
+	kindTaken                    // it has taken number parts; flag: of P2P
+	kindRound                    // its piece and result of round number
+	kindQuestion                 // question number, to which an answer is the rank's words
+	kindAnswer                   // answer to question number
+	kindDead                     // the process of rank number has died
+	kinds
+)
+
+// head is a packet's head.
+type head struct {
+	kind   kind
+	flag   bool
+	from   int
+	group  uint64
+	number uint64
+}
+
+// put stores the head to a packet.
+func (h head) put(b []byte) {
+	le := binary.LittleEndian
+	b[0], b[1], b[2], b[3] = byte(h.kind), 0, 0, 0
+	if h.flag {
+		b[1] = 1
+	}
+	le.PutUint32(b[4:], uint32(h.from))
+	le.PutUint64(b[8:], h.group)
+	le.PutUint64(b[16:], h.number)
+}
+
+// parse returns the head and the body of a packet.
+func parse(b []byte) (h head, body []byte, err error) {
+	if len(b) < headBytes || b[0] == 0 || kind(b[0]) >= kinds || b[1] > 1 {
+		return head{}, nil, fmt.Errorf("a packet of %d bytes that begins with %.8x", len(b), b)
+	}
+	le := binary.LittleEndian
+	h = head{kind: kind(b[0]), flag: b[1] == 1, from: int(le.Uint32(b[4:])), group: le.Uint64(b[8:]), number: le.Uint64(b[16:])}
+	return h, b[headBytes:], nil
+}

@@ -1,0 +1,235 @@
+package mpi
+
+import (
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// process is this process among those of the job: it hands the packets that arrive to their groups.
+type process struct {
+	wire     wire
+	pollTime time.Duration // how long a rank that waits polls without pause
+	deaths   deaths
+
+	polling sync.Mutex
+	mu      sync.Mutex // guards the fields below
+	groups  map[uint64]*entry
+	open    int           // endpoints that were not closed
+	stop    chan struct{} // ends tend, while endpoints are open
+	err     error         // of the wire
+}
+
+// entry is a group of the process, or packets for one that it has not made yet.
+type entry struct {
+	group *group // nil: not made yet, or freed
+	freed bool
+	early []early
+}
+
+// early is a packet that has arrived before the group was made.
+type early struct {
+	from int
+	b    []byte
+}
+
+func newProcess(w wire, pollTime time.Duration) *process {
+	return &process{wire: w, pollTime: pollTime, groups: make(map[uint64]*entry), deaths: newDeaths(w.size())}
+}
+
+// enter makes a group of the process, and handles what has arrived for it. It returns false if there is or was one with
+// that id.
+func (p *process) enter(g *group) bool {
+	p.polling.Lock() // nothing arrives meanwhile
+	defer p.polling.Unlock()
+	p.mu.Lock()
+	e := p.entry(g.id)
+	if e.group != nil || e.freed {
+		p.mu.Unlock()
+		return false
+	}
+	came := e.early
+	e.group, e.early = g, nil
+	if p.open++; p.open == 1 {
+		p.stop = make(chan struct{})
+		go p.tend(p.stop)
+	}
+	p.mu.Unlock()
+	for _, was := range came {
+		if !p.handle(g, was.from, was.b) {
+			p.wire.release(was.b)
+		}
+	}
+	return true
+}
+
+// entry returns the entry of a group. The caller holds mu.
+func (p *process) entry(id uint64) *entry {
+	e := p.groups[id]
+	if e == nil {
+		e = new(entry)
+		p.groups[id] = e
+	}
+	return e
+}
+
+// left notes that an endpoint was closed. No goroutine remains once all are.
+func (p *process) left() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open--; p.open == 0 {
+		close(p.stop)
+	}
+}
+
+// forget removes a group.
+func (p *process) forget(g *group) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.groups[g.id] = &entry{freed: true}
+}
+
+// tendTime is the time between two looks at the wire by a process whose ranks compute.
+const tendTime = time.Millisecond
+
+// tend answers other ranks, and looks for dead ones, while this process's ranks compute.
+func (p *process) tend(stop chan struct{}) {
+	tick := time.NewTicker(tendTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		for p.poll() {
+		}
+		if died := p.deaths.look(); len(died) > 0 {
+			p.notice()
+			p.spread(died)
+		}
+	}
+}
+
+// poll handles packets that have arrived, and reports whether there were any. If another goroutine does that it returns
+// false at once.
+func (p *process) poll() (some bool) {
+	if !p.polling.TryLock() {
+		return false
+	}
+	defer p.polling.Unlock()
+	some, err := p.wire.poll(p.deliver)
+	if err != nil {
+		p.broken(err)
+	}
+	return some
+}
+
+// until polls until done returns true, for at most that long.
+func (p *process) until(limit time.Duration, done func() bool) {
+	for begin := time.Now(); !done(); {
+		if p.poll() {
+			continue
+		}
+		switch passed := time.Since(begin); {
+		case passed > limit:
+			return
+		case passed > p.pollTime:
+			time.Sleep(nap)
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// deliver handles a packet.
+func (p *process) deliver(from int, b []byte) (keep bool) {
+	h, _, err := parse(b)
+	if err != nil {
+		p.broken(err)
+		return false
+	}
+	if h.group == 0 {
+		p.heard(h)
+		return false
+	}
+	p.mu.Lock()
+	e := p.entry(h.group)
+	if keep = e.group == nil && !e.freed; keep {
+		e.early = append(e.early, early{from, b})
+	}
+	g := e.group
+	p.mu.Unlock()
+	return keep || g != nil && p.handle(g, from, b)
+}
+
+// handle hands a packet to its group.
+func (p *process) handle(g *group, from int, b []byte) (keep bool) {
+	h, body, err := parse(b)
+	if err == nil {
+		keep, err = g.receive(from, h, body, b)
+	}
+	if err != nil {
+		p.broken(err)
+	}
+	return keep
+}
+
+// broken fails all groups, since messages are lost.
+func (p *process) broken(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return
+	}
+	p.err = err
+	for _, e := range p.groups {
+		if g := e.group; g != nil {
+			g.member.FailHere(&transport.Failure{Kind: transport.FailureAborted, By: g.rank, Text: err.Error(), Cause: err})
+		}
+	}
+}
+
+// isDead reports whether the process of a rank has died.
+func (p *process) isDead(rank int) bool { return p.deaths.dead[rank].Load() }
+
+// dead returns the process id of a rank that has died.
+func (p *process) dead(rank int) (pid int, dead bool) {
+	return p.deaths.pid(rank), p.isDead(rank)
+}
+
+// notice makes all groups look at a death that was found.
+func (p *process) notice() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.groups {
+		if e.group != nil {
+			e.group.sync.Notice(e.group.rank)
+		}
+	}
+}
+
+// heard handles a packet that belongs to no group: another process has found that one has died.
+func (p *process) heard(h head) {
+	if h.kind == kindDead && h.number < uint64(p.wire.size()) && p.deaths.mark(int(h.number)) {
+		p.notice()
+	}
+}
+
+// spread tells all other processes which ones have died.
+func (p *process) spread(died []int) {
+	for _, rank := range died {
+		for to := range p.wire.size() {
+			if to == p.wire.rank() || p.isDead(to) {
+				continue
+			}
+			b := p.wire.packet(headBytes)
+			head{kind: kindDead, number: uint64(rank)}.put(b)
+			if err := p.wire.send(to, b); err != nil {
+				p.broken(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package mpi
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// rest implements groupsync.Remote. The sleepers of this process's rank poll the wire themselves; Wake of another rank sends
+// it this rank's words.
+type rest struct {
+	group  *group
+	tokens [2]atomic.Bool // of this rank in its calls, and of its P2P
+}
+
+// A rank that sleeps polls the wire without pause for pollTime; then it naps between two looks. After sayTime it
+// sends its words, which tell for whom it waits. It returns after restTime, so that its caller looks
+// for dead ranks.
+const (
+	pollTime = 500 * time.Microsecond
+	sayTime  = 2 * time.Millisecond
+	restTime = 50 * time.Millisecond
+	nap      = 50 * time.Microsecond
+)
+
+// Wake implements groupsync.Rest.
+func (r *rest) Wake(sleeper int) {
+	n := len(r.group.world)
+	if sleeper%n == r.group.rank {
+		r.tokens[sleeper/n].Store(true)
+		return
+	}
+	r.group.sendWords()
+}
+
+// wakeOwn wakes this process's rank, because something has arrived.
+func (r *rest) wakeOwn() {
+	for i := range r.tokens {
+		if !r.tokens[i].Load() {
+			r.tokens[i].Store(true)
+		}
+	}
+}
+
+// Sleep implements groupsync.Rest.
+func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
+	token := &r.tokens[sleeper/len(r.group.world)]
+	begin := time.Now()
+	said := false
+	for {
+		if token.Load() && token.Swap(false) {
+			return true
+		}
+		if ctx != nil && ctx.Err() != nil {
+			return false
+		}
+		if r.group.process.poll() {
+			continue
+		}
+		switch passed := time.Since(begin); {
+		case passed >= restTime:
+			return false
+		case passed >= sayTime && !said:
+			said = true
+			r.group.sendWords()
+		case passed >= r.group.process.pollTime:
+			time.Sleep(nap)
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// Yield implements groupsync.Processes: it polls the wire instead.
+func (r *rest) Yield() (soon bool) {
+	r.group.process.poll()
+	return true
+}
+
+// LostCore implements groupsync.Processes.
+func (r *rest) LostCore(int) {}
+
+// Asleep implements groupsync.Processes, by what the rank has sent.
+func (r *rest) Asleep(sleeper int) bool {
+	n := len(r.group.world)
+	if sleeper%n == r.group.rank {
+		return r.group.sync.Waits(sleeper) && !r.tokens[sleeper/n].Load()
+	}
+	return r.group.sync.Waits(sleeper)
+}
+
+// Dead implements groupsync.Processes.
+func (r *rest) Dead(rank int) (pid int, dead bool) { return r.group.process.dead(r.group.world[rank]) }

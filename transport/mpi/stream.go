@@ -1,0 +1,122 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+
+	"github.com/goccl/goccl/transport"
+)
+
+const (
+	// partBytes is the length in bytes of the longest part of a message.
+	partBytes = 64 << 10
+	// partHead is the length of what precedes a part: the message's length and its clock.
+	partHead = 16
+	// window is how many parts a rank sends ahead of its receiver.
+	window = 4
+)
+
+// outbox is a rank's stream of messages to another one.
+type outbox struct{ posted, taken atomic.Uint64 }
+
+// inbox is a rank's stream of messages from another one. Its rank stores taken, and packets that arrive store the rest.
+type inbox struct {
+	posted, taken atomic.Uint64
+	parts         [window]struct {
+		packet []byte
+		view   transport.Message
+	}
+}
+
+// streams are those of one rank with all others: in calls, or of P2P.
+type streams struct {
+	in  []inbox
+	out []outbox
+}
+
+func newStreams(ranks int) streams { return streams{make([]inbox, ranks), make([]outbox, ranks)} }
+
+// hasRoom reports whether another part can be put.
+func (o *outbox) hasRoom() bool { return o.posted.Load()-o.taken.Load() < window }
+
+// put sends the next part of m to a rank. There is room.
+func (g *group) put(to int, m *transport.Message, p2p bool) int {
+	n := min(len(m.Bytes), partBytes)
+	b := g.packet(head{kind: kindPart, flag: p2p, number: m.Seq}, partHead+n)
+	binary.LittleEndian.PutUint64(b[headBytes:], uint64(m.Total))
+	binary.LittleEndian.PutUint64(b[headBytes+8:], uint64(m.Clock))
+	copy(b[headBytes+partHead:], m.Bytes[:n])
+	g.streams[index(p2p)].out[to].posted.Add(1)
+	g.post(to, b)
+	return n
+}
+
+// index is the place of the streams of calls, or of P2P.
+func index(p2p bool) int {
+	if p2p {
+		return 1
+	}
+	return 0
+}
+
+// arrived stores a part that has arrived. It keeps the packet.
+func (g *group) arrived(h head, body, packet []byte) error {
+	in := &g.streams[index(h.flag)].in[h.from]
+	posted := in.posted.Load()
+	if len(body) < partHead || posted-in.taken.Load() >= window {
+		return errPacket
+	}
+	total := binary.LittleEndian.Uint64(body)
+	data := body[partHead:]
+	if total > math.MaxInt || uint64(len(data)) > total {
+		return errPacket
+	}
+	p := &in.parts[posted%window]
+	p.packet = packet
+	p.view = transport.Message{Bytes: data[:len(data):len(data)], Total: int(total), Seq: h.number, Clock: uint32(binary.LittleEndian.Uint64(body[8:]))}
+	in.posted.Store(posted + 1)
+	return nil
+}
+
+// take gives the oldest part from a rank back.
+func (g *group) take(from int, p2p bool) {
+	in := &g.streams[index(p2p)].in[from]
+	taken := in.taken.Load()
+	p := &in.parts[taken%window]
+	packet := p.packet
+	p.packet, p.view = nil, transport.Message{}
+	in.taken.Store(taken + 1)
+	g.process.wire.release(packet)
+	g.post(from, g.packet(head{kind: kindTaken, flag: p2p, number: taken + 1}, 0))
+}
+
+// Put implements transport.Messages.
+func (ep *endpoint) Put(to int, m *transport.Message) (int, error) {
+	out := &ep.group.streams[0].out[to]
+	if posted := out.posted.Load(); posted >= window {
+		if err := ep.AwaitMessage(&out.taken, posted-window+1, to); err != nil {
+			return 0, err
+		}
+	}
+	return ep.group.put(to, m, false), nil
+}
+
+// Drain implements transport.Messages.
+func (ep *endpoint) Drain(to int) error {
+	out := &ep.group.streams[0].out[to]
+	return ep.AwaitMessage(&out.taken, out.posted.Load(), to)
+}
+
+// Next implements transport.Messages.
+func (ep *endpoint) Next(from int) (transport.Message, error) {
+	in := &ep.group.streams[0].in[from]
+	taken := in.taken.Load()
+	if err := ep.AwaitMessage(&in.posted, taken+1, from); err != nil {
+		return transport.Message{}, err
+	}
+	return in.parts[taken%window].view, nil
+}
+
+// Take implements transport.Messages.
+func (ep *endpoint) Take(from int) { ep.group.take(from, false) }

@@ -1,0 +1,19 @@
+package mpi
+
+// wire carries packets between processes, in order between each pair. Its methods may be called concurrently, but one
+// goroutine at a time calls poll.
+type wire interface {
+	// rank and size are constant.
+	rank() int
+	size() int
+	// packet returns n bytes, at most packetBytes, for send.
+	packet(n int) []byte
+	// send starts to send a packet, which then belongs to the wire. It does not wait.
+	send(to int, b []byte) error
+	// poll calls deliver with packets that have arrived and the process that has sent them, and makes others
+	// progress. If deliver returns true the packet belongs to it, until release. some reports
+	// whether there was a packet.
+	poll(deliver func(from int, b []byte) (keep bool)) (some bool, err error)
+	// release gives a packet back that deliver has kept.
+	release(b []byte)
+}
