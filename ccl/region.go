@@ -31,8 +31,8 @@ type Region[T Element] struct {
 // be 0. It is collective: all ranks pass the same type and count. Between processes each rank
 // allocates the memory of its own block.
 //
-// Rejected with *InvalidBufferSizeError. If some rank cannot allocate the memory, all ranks get
-// *AllocationFailedError and the group lives on. Fails with *CollectiveFailedError.
+// Rejected with *InvalidBufferSizeError, or ErrNotImplemented where ranks share no memory. If some rank cannot allocate the memory, all ranks
+// get *AllocationFailedError and the group lives on. Fails with *CollectiveFailedError.
 func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
 	shift := bufferOf[T](nil).shift
 	if err := c.region(ctx, collRegion, DTypeOf[T](), count, count<<shift, shift); err != nil {
@@ -80,7 +80,7 @@ func (r *Region[T]) Close() error {
 
 // Alloc returns a buffer of count elements, filled with zeros, that ranks of other processes see in
 // place. A call costs as much as between goroutines if the buffers of all ranks come from Alloc or
-// from regions; other buffers are copied. Alloc is collective and has the errors of
+// from regions; other buffers are copied, and so are all between nodes. Alloc is collective and has the errors of
 // CreateSharedRegion. All ranks pass the same count, and each gets its own buffer. The buffer must
 // not be used after Close of the communicator, which releases it.
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
@@ -88,6 +88,9 @@ func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, err
 	part := (count<<shift + allocBytes - 1) &^ (allocBytes - 1)
 	if err := c.region(ctx, collAlloc, DTypeOf[T](), count, part, shift); err != nil {
 		return nil, err
+	}
+	if c.apart() {
+		return elements[T](c.shared, count), nil
 	}
 	return elements[T](c.shared[part*c.rank:], count), nil
 }
@@ -133,6 +136,9 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	}
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
 	r.count, r.bytes, r.total = count, parts*part, count<<shift
+	if c.apart() {
+		return c.regionApart(ctx, r, coll)
+	}
 	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader allocates for all
 		var none error
 		if r.in.data, none = memory.Aligned(r.bytes); none != nil && c.size == 1 {
@@ -155,6 +161,26 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	return c.end(err)
 }
 
+// apart reports whether the group's ranks are on several nodes, which share no memory.
+func (c *Communicator) apart() bool { return c.size > 1 && c.regions == nil && c.memory == nil }
+
+// regionApart ends a call that region has started, of ranks that share no memory. A buffer of Alloc is memory of its rank. A region
+// does not exist.
+func (c *Communicator) regionApart(ctx context.Context, r *request, coll Collective) error {
+	if coll == collRegion {
+		return c.end(c.refuse(fmt.Errorf("ccl: %v: a region on transport %s is %w: its ranks share no memory", coll, c.ep.Name(), ErrNotImplemented)))
+	}
+	own, none := memory.Aligned(r.bytes / c.size)
+	if none != nil {
+		return c.end(c.refuse(noMemory(r.total, none.Error())))
+	}
+	if err := c.step(ctx, r); err != nil {
+		return c.end(err)
+	}
+	c.shared = own
+	return c.end(nil)
+}
+
 // noMemory is the error of all ranks if some rank cannot allocate its part of a region.
 func noMemory(asked int, message string) *AllocationFailedError {
 	return &AllocationFailedError{RequestedBytes: asked, Message: message +
@@ -165,6 +191,9 @@ func noMemory(asked int, message string) *AllocationFailedError {
 // notice, is not a failure of the call.
 var regionKernel = &Kernel{Run: func(call *Call) error {
 	c := call.comm
+	if c.apart() { // the ranks agree on the count, and each has its own memory
+		return nil
+	}
 	if c.regions == nil {
 		if c.shared, _ = c.memory.Buffers(0); len(c.shared) < call.bytes {
 			c.none = noMemory(call.total, fmt.Sprintf("rank 0, which has it for all, does not get %d bytes", call.bytes))

@@ -330,5 +330,8 @@ func DestroyProcessGroup(opts ...CallOption) error {
 		errs = append(errs, g.close())
 	}
 	refreshSoleRank()
+	if g.isDefault() && g.rank.job == solo {
+		errs = append(errs, solo.leaveTransport(g.rank.hasFailed()))
+	}
 	return errors.Join(errs...)
 }

@@ -27,10 +27,11 @@ type job struct {
 	ending sync.Mutex // held while a worker's end fails its groups; before mu
 
 	mu          sync.Mutex
-	open        map[int]*rendezvous // by number; those that some rank has yet to enter
-	ended       []*rank             // in the order in which their workers ended
-	failed      *RankError          // the first that ended with an error
-	giveUpTimer *time.Timer         // for workers that may be stuck
+	open        map[int]*rendezvous         // by number; those that some rank has yet to enter
+	ended       []*rank                     // in the order in which their workers ended
+	failed      *RankError                  // the first that ended with an error
+	giveUpTimer *time.Timer                 // for workers that may be stuck
+	leave       func(context.Context) error // of the transport by which the process has joined
 
 	running atomic.Int64  // workers that Spawn waits for
 	over    chan struct{} // closed when running is 0

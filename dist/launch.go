@@ -75,6 +75,7 @@ func (m *rendezvous) join(p transport.Provider, timeout time.Duration) ([]transp
 	}()
 	described := j.described()
 	described.Attempt = m.number
+	j.joinedBy(p)
 	endpoints, err := joinBy(ctx, p, described)
 	if err != nil && m.isOver() {
 		return nil, errElsewhere

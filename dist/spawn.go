@@ -119,7 +119,11 @@ func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption
 		go r.run(ctx, cancel, worker)
 	}
 	<-j.over
-	return j.failure(context.Cause(ctx))
+	err = j.failure(context.Cause(ctx))
+	if left := j.leaveTransport(err != nil); err == nil {
+		err = left
+	}
+	return err
 }
 
 // resolve returns the number of ranks, a description of where it comes from, and the

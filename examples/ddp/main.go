@@ -19,6 +19,8 @@ import (
 
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/examples/digits"
+	// Between nodes, under mpirun, mpiexec and srun.
+	_ "github.com/goccl/goccl/transport/mpi"
 )
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 package mpi
 
 import (
@@ -101,7 +103,10 @@ func (p *process) tend(stop chan struct{}) {
 	for {
 		select {
 		case <-stop:
-			return
+			if p.wire.idle() {
+				return
+			}
+			<-tick.C
 		case <-tick.C:
 		}
 		for p.poll() {

@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 package mpi
 
 // wire carries packets between processes, in order between each pair. Its methods may be called concurrently, but one
@@ -14,6 +16,8 @@ type wire interface {
 	// progress. If deliver returns true the packet belongs to it, until release. some reports
 	// whether there was a packet.
 	poll(deliver func(from int, b []byte) (keep bool)) (some bool, err error)
+	// idle reports whether everything that was sent has left this process.
+	idle() bool
 	// release gives a packet back that deliver has kept.
 	release(b []byte)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
 )

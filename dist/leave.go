@@ -1,0 +1,54 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// leaveTime is how long a process waits for the other ranks when it leaves the job for good, and failedLeaveTime if its group has
+// failed, since a rank may be dead.
+const (
+	leaveTime       = 30 * time.Second
+	failedLeaveTime = 2 * time.Second
+)
+
+// joinedBy notes that the process has called Join of p.
+func (j *job) joinedBy(p transport.Provider) {
+	if p.Leave != nil && j.launched != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.leave = p.Leave
+	}
+}
+
+// leaveTransport ends what a transport has started in this process, once the program needs no group any more. failed: some group
+// has failed. That not all ranks have come to the end is no error: those that have not report why.
+func (j *job) leaveTransport(failed bool) error {
+	j.mu.Lock()
+	leave := j.leave
+	j.leave = nil
+	j.mu.Unlock()
+	if leave == nil {
+		return nil
+	}
+	limit := leaveTime
+	if failed {
+		limit = failedLeaveTime
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := leave(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// hasFailed reports whether a call has told the rank that its group failed.
+func (r *rank) hasFailed() bool {
+	r.job.mu.Lock()
+	defer r.job.mu.Unlock()
+	return r.back
+}

@@ -1,0 +1,99 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/mpi/internal/abi"
+)
+
+// libraryVariable names the MPI library's file. Without it, the library is the one of the launcher's MPI.
+const libraryVariable = "GOCCL_MPI_LIBRARY"
+
+func init() {
+	transport.Register(transport.Provider{Name: Name, Detect: detect, Join: join, Leave: leave})
+}
+
+// detect is the provider's Detect: the transport is for processes that an MPI launcher has started. Unasked, it connects only
+// those of several nodes.
+func detect(j *transport.Job) (auto bool, err error) {
+	if !j.Launched {
+		return false, missing(j)
+	}
+	if _, err := abi.Launched(os.Getenv); err != nil {
+		return false, err
+	}
+	return j.Apart != "", nil
+}
+
+// missing is the error of a process that no launcher has started as one of several ranks.
+func missing(j *transport.Job) error {
+	return &transport.MissingConfigurationError{
+		Missing: []string{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE"},
+		Message: fmt.Sprintf("transport %q connects processes that an MPI launcher starts, and none started this one as one of several ranks: "+
+			"start the program with mpirun -n %d, mpiexec or srun, or use local, or auto, between goroutines", Name, max(j.Size, 2)),
+	}
+}
+
+// connected is this process, once it has joined.
+var connected struct {
+	sync.Mutex
+	process *process
+	wire    *mpiWire
+}
+
+// join is the provider's Join.
+func join(ctx context.Context, j *transport.Job) ([]transport.Endpoint, error) {
+	p, err := connect(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	ep, err := p.joinWorld(ctx, j.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	return []transport.Endpoint{ep}, nil
+}
+
+// connect starts MPI, unless it runs.
+func connect(ctx context.Context, j *transport.Job) (*process, error) {
+	w, err := abi.Init(ctx, os.Getenv(libraryVariable), os.Getenv)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.Size != j.Size || w.Rank != j.Rank:
+		return nil, &transport.NotAvailableError{Transport: Name, Reason: fmt.Sprintf(
+			"%s counts this process as rank %d of %d, but %s", w.Library, w.Rank, w.Size, j.Origin)}
+	}
+	connected.Lock()
+	defer connected.Unlock()
+	if connected.process == nil {
+		wire, err := newWire(w)
+		if err != nil {
+			return nil, err
+		}
+		connected.wire, connected.process = wire, newProcess(wire, pollTime)
+	}
+	return connected.process, nil
+}
+
+// leave is the provider's Leave: it ends MPI in this process.
+func leave(ctx context.Context) error {
+	connected.Lock()
+	defer connected.Unlock()
+	if connected.process == nil {
+		return abi.Finalize(ctx)
+	}
+	p := connected.process
+	p.polling.Lock() // and never unlocked: nobody polls from here on
+	connected.process = nil
+	if err := connected.wire.close(ctx); err != nil {
+		return err
+	}
+	return abi.Finalize(ctx)
+}
