@@ -35,7 +35,7 @@ func (g *group) referee() int {
 // propose asks the referee to decide, until decided returns true.
 func (g *group) propose(h head, body []byte, decided func() bool, decide func()) {
 	asked := -1
-	g.process.until(decideTime, func() bool {
+	g.process.within(decideTime, func() bool {
 		if decided() {
 			return true
 		}
@@ -125,7 +125,7 @@ func (r *rest) Settle() {
 	absent := func(rank int) bool {
 		return asked[rank] && g.answers[rank].number.Load() < question && g.there(rank)
 	}
-	g.process.until(settleTime, func() bool {
+	g.process.within(settleTime, func() bool {
 		for rank := range g.world {
 			if absent(rank) {
 				return false

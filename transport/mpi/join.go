@@ -28,7 +28,7 @@ func (p *process) join(ctx context.Context, id uint64, rank int, world []int, sa
 	var err error
 	if err = g.mayJoin(ctx, begin, hasCome, gone); err == nil {
 		g.tellAll(head{kind: kindHello}, []byte(says))
-		p.until(1<<62, func() bool {
+		p.until(context.Background(), func() bool {
 			if g.absent(hasCome) == nil {
 				return true
 			}

@@ -40,6 +40,7 @@ const (
 	kindQuestion                 // question number, to which an answer is the rank's words
 	kindAnswer                   // answer to question number
 	kindDead                     // the process of rank number has died
+	kindBye                      // its process sends nothing more
 	kinds
 )
 

@@ -3,8 +3,11 @@
 package mpi
 
 import (
+	"context"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/goccl/goccl/transport"
@@ -15,6 +18,7 @@ type process struct {
 	wire     wire
 	pollTime time.Duration // how long a rank that waits polls without pause
 	deaths   deaths
+	gone     []atomic.Bool // by rank: its process sends nothing more
 
 	polling sync.Mutex
 	mu      sync.Mutex // guards the fields below
@@ -38,7 +42,7 @@ type early struct {
 }
 
 func newProcess(w wire, pollTime time.Duration) *process {
-	return &process{wire: w, pollTime: pollTime, groups: make(map[uint64]*entry), deaths: newDeaths(w.size())}
+	return &process{wire: w, pollTime: pollTime, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()), gone: make([]atomic.Bool, w.size())}
 }
 
 // enter makes a group of the process, and handles what has arrived for it. It returns false if there is or was one with
@@ -132,15 +136,20 @@ func (p *process) poll() (some bool) {
 	return some
 }
 
-// until polls until done returns true, for at most that long.
-func (p *process) until(limit time.Duration, done func() bool) {
-	for begin := time.Now(); !done(); {
+// within is until for at most that long.
+func (p *process) within(limit time.Duration, done func() bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	p.until(ctx, done)
+}
+
+// until polls until done returns true or ctx ends.
+func (p *process) until(ctx context.Context, done func() bool) {
+	for begin := time.Now(); !done() && ctx.Err() == nil; {
 		if p.poll() {
 			continue
 		}
 		switch passed := time.Since(begin); {
-		case passed > limit:
-			return
 		case passed > p.pollTime:
 			time.Sleep(nap)
 		default:
@@ -157,7 +166,7 @@ func (p *process) deliver(from int, b []byte) (keep bool) {
 		return false
 	}
 	if h.group == 0 {
-		p.heard(h)
+		p.heard(from, h)
 		return false
 	}
 	p.mu.Lock()
@@ -216,25 +225,50 @@ func (p *process) notice() {
 	}
 }
 
-// heard handles a packet that belongs to no group: another process has found that one has died.
-func (p *process) heard(h head) {
-	if h.kind == kindDead && h.number < uint64(p.wire.size()) && p.deaths.mark(int(h.number)) {
+// heard handles a packet that belongs to no group: another process has found that one has died, or sends nothing more.
+func (p *process) heard(from int, h head) {
+	switch {
+	case h.kind == kindBye:
+		p.gone[from].Store(true)
+	case h.kind == kindDead && h.number < uint64(p.wire.size()) && p.deaths.mark(int(h.number)):
 		p.notice()
 	}
+}
+
+// leave tells all other processes that this one sends nothing more, and waits until it has heard that of all of them, or ctx
+// ends. Then nothing is on its way to this process.
+func (p *process) leave(ctx context.Context) {
+	others := p.others()
+	p.say(head{kind: kindBye}, others)
+	p.until(ctx, func() bool {
+		return !slices.ContainsFunc(others, func(rank int) bool { return !p.gone[rank].Load() && !p.isDead(rank) })
+	})
 }
 
 // spread tells all other processes which ones have died.
 func (p *process) spread(died []int) {
 	for _, rank := range died {
-		for to := range p.wire.size() {
-			if to == p.wire.rank() || p.isDead(to) {
-				continue
-			}
-			b := p.wire.packet(headBytes)
-			head{kind: kindDead, number: uint64(rank)}.put(b)
-			if err := p.wire.send(to, b); err != nil {
-				p.broken(err)
-			}
+		p.say(head{kind: kindDead, number: uint64(rank)}, p.others())
+	}
+}
+
+// others returns the ranks of all other processes that have not died.
+func (p *process) others() (ranks []int) {
+	for rank := range p.wire.size() {
+		if rank != p.wire.rank() && !p.isDead(rank) {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+// say sends a packet that belongs to no group to processes.
+func (p *process) say(h head, to []int) {
+	for _, rank := range to {
+		b := p.wire.packet(headBytes)
+		h.put(b)
+		if err := p.wire.send(rank, b); err != nil {
+			p.broken(err)
 		}
 	}
 }

@@ -90,6 +90,7 @@ func leave(ctx context.Context) error {
 		return abi.Finalize(ctx)
 	}
 	p := connected.process
+	p.leave(ctx)
 	p.polling.Lock() // and never unlocked: nobody polls from here on
 	connected.process = nil
 	if err := connected.wire.close(ctx); err != nil {
