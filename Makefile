@@ -29,7 +29,7 @@ race: ## run the tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race ./...
 
 mpi: ## run the tests under Open MPI and MPICH (needs openmpi-bin and mpich)
-	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/...
+	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
 
 single: ## run the tests with one processor, where nobody may wait by spinning
 	GOMAXPROCS=1 $(GO) test -count=1 ./... # the cache does not know the variable

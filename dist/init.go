@@ -281,7 +281,7 @@ var instead = map[string]string{
 	"":       "the name is required",
 	"nccl":   "goccl has no GPU backend; tensors are slices in main memory",
 	"gloo":   "\"ccl\" replaces it on CPUs",
-	"mpi":    "\"ccl\" needs no MPI",
+	"mpi":    "\"ccl\" uses MPI between nodes, as transport mpi",
 	"ucc":    "\"ccl\" replaces it on CPUs",
 	"oneccl": "it belongs to another library",
 }

@@ -28,7 +28,7 @@ func TestUnknownBackend(t *testing.T) {
 	for name, text := range map[string]string{
 		"nccl":   `unknown backend "nccl" (available: ccl): goccl has no GPU backend; tensors are slices in main memory; ` + use,
 		"gloo":   `unknown backend "gloo" (available: ccl): "ccl" replaces it on CPUs; ` + use,
-		"mpi":    `unknown backend "mpi" (available: ccl): "ccl" needs no MPI; ` + use,
+		"mpi":    `unknown backend "mpi" (available: ccl): "ccl" uses MPI between nodes, as transport mpi; ` + use,
 		"ucc":    `unknown backend "ucc" (available: ccl): "ccl" replaces it on CPUs; ` + use,
 		"oneccl": `unknown backend "oneccl" (available: ccl): it belongs to another library; ` + use,
 		"":       `unknown backend "" (available: ccl): the name is required; ` + use,

@@ -198,7 +198,7 @@ func TestRequestedTransport(t *testing.T) {
 	}{
 		"foobar":  {new(*dist.InvalidBackendError), `environment: GOCCL_TRANSPORT: unknown transport "foobar"; use one of auto, shm, local, faraway, shapes`},
 		"tcp":     {new(*dist.BackendNotAvailableError), `transport "tcp" is not available: this program links no package that provides it, and goccl has none yet: the name is reserved (available: local, shapes)`},
-		"mpi":     {new(*dist.BackendNotAvailableError), `transport "mpi" is not available: this program links no package that provides it, and goccl has none yet: the name is reserved (available: local, shapes)`},
+		"mpi":     {new(*dist.BackendNotAvailableError), `transport "mpi" is not available: this program links no package that provides it; add this line to its imports: _ "github.com/goccl/goccl/transport/mpi" (available: local, shapes)`},
 		"faraway": {new(*dist.MissingConfigurationError), "FARAWAY is not set"},
 		"local":   {new(*dist.ConfigError), "missing.yaml: cannot read the configuration"},
 		"":        {new(*dist.ConfigError), "missing.yaml: cannot read the configuration"},

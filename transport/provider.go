@@ -116,9 +116,12 @@ func Lookup(name string) (Provider, error) {
 		}
 	}
 	reason := "this program links no package that provides it"
-	if name == "mpi" || name == "tcp" {
+	switch name {
+	case "tcp":
 		reason += ", and goccl has none yet: the name is reserved"
-	} else {
+	case "mpi":
+		reason += `; add this line to its imports: _ "github.com/goccl/goccl/transport/mpi"`
+	default:
 		reason += "; a program imports one for its side effect"
 	}
 	return Provider{}, &NotAvailableError{name, reason}

@@ -36,7 +36,7 @@ const environmentPrefix = "GOCCL_"
 // knownVariables are the variables that any package of goccl reads or sets.
 var knownVariables = []string{
 	"GOCCL_ALGORITHM", "GOCCL_CONFIG", "GOCCL_DEBUG", "GOCCL_LOG", "GOCCL_TIMEOUT", "GOCCL_TRANSPORT", "GOCCL_WORLD_SIZE",
-	"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SECRET", "GOCCL_SHM_SIZE", "GOCCL_ERROR_FILE",
+	"GOCCL_SHM_NAME", "GOCCL_SHM_RANK", "GOCCL_SHM_SECRET", "GOCCL_SHM_SIZE", "GOCCL_ERROR_FILE", "GOCCL_MPI_LIBRARY",
 	"GOCCL_FLIGHT", "GOCCL_FLIGHT_TIMES",
 }
 

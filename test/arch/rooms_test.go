@@ -1,10 +1,13 @@
 package arch
 
 import (
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +34,8 @@ var rules = []rule{
 		"the suite knows the contract, not a transport"},
 	{"transport/mpi/internal/abi", []string{"transport"}, []string{"github.com/ebitengine/purego"},
 		"calls of a library know nothing of what is made of them"},
+	{"transport/mpi", []string{"transport", "transport/mpi/internal/abi", "internal/groupsync"}, []string{"golang.org/x/sys/unix"},
+		"a transport moves bytes, and the library's calls have a room of their own"},
 	{"transport/...", []string{"transport", "internal/..."}, []string{"golang.org/x/sys/unix"},
 		"a transport moves bytes and knows nothing of collectives"},
 	{"ccl/config", []string{".", "ccl", "topology", "transport", "internal/strictyaml", "internal/text"}, nil,
@@ -54,6 +59,7 @@ var rules = []rule{
 	{"ddp", []string{"dist", "ccl", "half"}, nil, "a training program could have written it"},
 	{"test/stress", []string{"ccl", "half", "partition", "primitive"}, nil, "random programs use what users' programs use"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
+	{"test/mpi", []string{"dist", "test/stress", "transport/mpi"}, nil, "its ranks are programs of users"},
 	{"test/arch", nil, nil, "it reads the module's source and runs nothing of it"},
 	{"test/syncmodel", nil, nil, "a model that used the code would share its mistakes"},
 	{"internal/strictyaml", []string{"internal/text"}, []string{"gopkg.in/yaml.v3"}, "files are read by one set of rules"},
@@ -76,7 +82,7 @@ var rules = []rule{
 	{"cmd/goccl/internal/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "partition", "primitive", "ddp", "internal/strictyaml", "internal/workload", "cmd/goccl/internal/..."}, []string{"gonum.org/v1/plot"},
 		"what is measured is what programs use"},
 	{"examples/transport/arena", []string{"transport", "transport/shm"}, nil, "a transport has to be one that an outsider could have written"},
-	{"examples/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "algorithms/...", "partition", "primitive", "ddp", "examples/..."}, heavy,
+	{"examples/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "algorithms/...", "partition", "primitive", "ddp", "transport/mpi", "examples/..."}, heavy,
 		"an example shows what users can do"},
 	{"benchmarks/...", []string{"benchmarks/...", "dist", "ccl", "ccl/config", "ddp", "half", "internal/workload"}, []string{"gonum.org"},
 		"a benchmark measures what users get"},
@@ -231,4 +237,30 @@ func explain(err error) string {
 		return err.Error() + ": " + string(exit.Stderr)
 	}
 	return err.Error()
+}
+
+// TestStatic proves that a program is linked statically, and calls no C, unless it imports transport/mpi.
+func TestStatic(t *testing.T) {
+	for program, static := range map[string]bool{"examples/kernel": true, "examples/ddp": false} {
+		file := filepath.Join(t.TempDir(), "program")
+		cmd := exec.Command("go", "build", "-o", file, module+"/"+program)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		f, err := elf.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		libraries, err := f.ImportedLibraries()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(libraries) == 0) != static {
+			t.Errorf("%s needs the libraries %v", program, libraries)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -1,0 +1,37 @@
+// Package mpi connects processes of one or several nodes by the MPI library that is installed there: the one of the launcher
+// (mpirun, mpiexec, srun) that has started them. A program links it by one import:
+//
+//	import _ "github.com/goccl/goccl/transport/mpi"
+//
+// The program then needs glibc, and no C compiler. It calls nothing of this package: the transport is chosen by name, or by "auto" if the
+// launcher says that the ranks are on several nodes. GOCCL_MPI_LIBRARY names another library's file.
+//
+// # Model
+//
+// Each process has copies of what the ranks of its groups publish (see package groupsync). Packets bring the copies up to date: a rank
+// that enters a call sends its line to all others, and so on; a kernel's messages are packets too. A wire carries
+// packets between processes, in order between each pair. The wire of MPI receives from any rank and polls.
+//
+// No rank sees the memory of another one. A view therefore shows copies, which every rank sends to all others: kernels with views run,
+// and are slow for long tensors. Kernels with messages are faster there.
+//
+// The lowest rank of a group that is still there is its referee. It decides which failure is the group's, and whether the group was
+// formed.
+//
+// # Concurrency
+//
+// Whoever waits polls the wire, one goroutine at a time. While the ranks of a process compute, a goroutine of the process polls
+// every millisecond, so that other ranks get answers. It ends when all endpoints are closed.
+//
+// # Failure
+//
+// A rank that gives up a wait first asks all others for what they have published, for two seconds at most, so that its
+// error rests on what had happened and not on what had arrived.
+//
+// MPI reports no dead rank. Each process watches those of its own host through file descriptors of processes, and tells the
+// others. Of a host of which no rank survives, nobody tells: calls with its ranks end by their timeout, which
+// names them.
+//
+// MPI starts once in a process. It ends when dist.Spawn returns, or without Spawn in dist.DestroyProcessGroup, and waits there for
+// the other processes, for a limited time.
+package mpi
