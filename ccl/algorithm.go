@@ -46,8 +46,9 @@ type Kernel struct {
 	// messages, and does not depend on the goroutine that runs it.
 	AnyRunner bool
 	// ReadsOwnPart: from other ranks' inputs the kernel reads only its own part of each piece
-	// (View.Mine), as ReduceToAll does, or its own block, in a reduce-scatter. Transports that
-	// copy can then skip that part of the rank's own input.
+	// (View.Mine), as ReduceToAll does; its own block, in a reduce-scatter, a scatter or an all-to-all; nothing, in a
+	// gather on another rank than the root. Transports that copy can then skip the part of the rank's own input that
+	// only itself reads, and those that send can send each rank its part. It has no effect on other collectives.
 	ReadsOwnPart bool
 	// Ordered: the kernel reduces in rank order, x0 op x1 op x2 ..., with any brackets. Other
 	// kernels reject operations that do not commute.

@@ -24,6 +24,9 @@ type Call struct {
 	rank   int   // the call is executed for it
 	places []int // displs of that rank
 
+	pieceLo, pieceHi int                       // of the piece that is being put
+	partOfPiece      func(to int) (lo, hi int) // the part of it that a rank reads
+
 	payload bool // the view shows payloads
 	view    View
 	opened  bool // the call has had its view

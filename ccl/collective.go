@@ -45,16 +45,17 @@ var collectives = [...]struct {
 	input   input  // what a rank brings
 	view    verb   // which verbs its views have, besides those that all views have
 	placed  bool   // outputs are made of blocks, which may have displacements
+	parted  bool   // a rank need not read the whole inputs of others: see Kernel.ReadsOwnPart
 }{
 	CollBarrier:       {name: "barrier"},
-	CollAllReduce:     {name: "all_reduce", kernels: true, reduces: true, view: reduceToAll},
-	CollReduce:        {name: "reduce", kernels: true, reduces: true, rooted: true, view: reduceToAll},
-	CollReduceScatter: {name: "reduce_scatter", kernels: true, reduces: true, view: reduceBlock},
+	CollAllReduce:     {name: "all_reduce", kernels: true, reduces: true, view: reduceToAll, parted: true},
+	CollReduce:        {name: "reduce", kernels: true, reduces: true, rooted: true, view: reduceToAll, parted: true},
+	CollReduceScatter: {name: "reduce_scatter", kernels: true, reduces: true, view: reduceBlock, parted: true},
 	CollAllGather:     {name: "all_gather", kernels: true, input: oneBlock, placed: true},
 	CollBroadcast:     {name: "broadcast", kernels: true, rooted: true, input: ofRoot},
-	CollGather:        {name: "gather", kernels: true, rooted: true, input: oneBlock, placed: true},
-	CollScatter:       {name: "scatter", kernels: true, rooted: true, input: ofRoot},
-	CollAllToAll:      {name: "all_to_all", kernels: true, input: blockForEach, placed: true},
+	CollGather:        {name: "gather", kernels: true, rooted: true, input: oneBlock, placed: true, parted: true},
+	CollScatter:       {name: "scatter", kernels: true, rooted: true, input: ofRoot, parted: true},
+	CollAllToAll:      {name: "all_to_all", kernels: true, input: blockForEach, placed: true, parted: true},
 	CollScan:          {name: "scan", kernels: true, reduces: true, view: scanToAll},
 	CollExScan:        {name: "exscan", kernels: true, reduces: true, view: scanToAll},
 

@@ -27,6 +27,7 @@ type Communicator struct {
 	ep         transport.Endpoint
 	memory     transport.Memory  // nil: ranks do not share memory
 	regions    transport.Regions // not nil: they do not, but can
+	parts      transport.Parts   // not nil: ranks send each other parts of their inputs
 	rank, size int
 	name       string
 	global     []int // ranks in the first group, by rank; nil: this is the first group
@@ -171,6 +172,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 		logger: slog.New(slog.DiscardHandler),
 	}
 	c.regions, _ = ep.(transport.Regions)
+	c.parts, _ = ep.Staging().(transport.Parts)
 	c.guard, _ = ep.(transport.FaultGuard)
 	c.observer, _ = ep.(verbs.Observer)
 	c.life.Open()
@@ -230,6 +232,9 @@ func (c *Communicator) init(ctx context.Context) error {
 		return fmt.Errorf("the settings are for %d ranks, the transport connects %d", n, c.size)
 	}
 	c.call = Call{comm: c, reducer: reducer.New(c.size)}
+	if call := &c.call; c.parts != nil {
+		call.partOfPiece = func(to int) (lo, hi int) { return call.partFor(to, call.pieceLo, call.pieceHi) }
+	}
 	c.warn = c.warnOf
 	c.ep.SetTimeout(transport.Timeout{After: c.selector.Timeout(), Warn: c.warn})
 	if c.size == 1 {

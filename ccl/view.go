@@ -101,11 +101,17 @@ func (c *Call) stagedView(v *View, s transport.Staging, f func(*View) error) err
 // putInput puts the piece of this rank's input that starts at byte lo.
 func (c *Call) putInput(s transport.Staging, lo int) {
 	hi := min(lo+s.PieceBytes(), c.bytes)
-	var own Range // no other rank reads it
-	if c.plan.choice.Kernel.ReadsOwnPart {
-		own = c.ownPart(lo, hi)
+	piece := c.in.data[min(lo, len(c.in.data)):min(hi, len(c.in.data))]
+	switch {
+	case !c.plan.choice.Kernel.ReadsOwnPart || !collectives[c.coll].parted:
+		s.PutInput(piece, 0, 0)
+	case c.comm.parts != nil:
+		c.pieceLo, c.pieceHi = lo, hi
+		c.comm.parts.PutParts(piece, c.partOfPiece)
+	default:
+		lo, hi := c.partFor(c.rank, lo, hi) // no other rank reads it
+		s.PutInput(piece, min(lo, len(piece)), min(hi, len(piece)))
 	}
-	s.PutInput(c.in.data[min(lo, len(c.in.data)):min(hi, len(c.in.data))], own.Lo<<c.out.shift, own.Hi<<c.out.shift)
 }
 
 // takeResults copies the other ranks' results of the piece that starts at a byte.
@@ -124,18 +130,26 @@ func (c *Call) takeResults(s transport.Staging, at int) {
 	}
 }
 
-// ownPart returns the part of the piece of bytes lo to hi that only this rank reads, of all
-// inputs.
-func (c *Call) ownPart(lo, hi int) Range {
-	if collectives[c.coll].view != reduceBlock {
-		return c.part(hi - lo)
+// partFor returns the bytes of the piece of bytes lo to hi of this rank's input that rank `to` reads, relative to
+// the piece, if the kernel reads its own part only.
+func (c *Call) partFor(to, lo, hi int) (from, until int) {
+	var at Range
+	switch coll := c.coll; {
+	case collectives[coll].view == reduceToAll:
+		at = partOf(hi-lo, to, c.Size(), c.out.shift)
+		return at.Lo << c.out.shift, at.Hi << c.out.shift
+	case coll == CollGather && to == c.root:
+		return 0, hi - lo
+	case coll == CollGather:
+		return 0, 0
+	default: // reduce_scatter, scatter, all_to_all
+		at = c.InRange(c.rank, to)
 	}
-	at := c.InRange(c.rank, c.rank)
-	from, to := max(at.Lo<<c.out.shift, lo), min(at.Hi<<c.out.shift, hi)
-	if from >= to {
-		return Range{}
+	from, until = max(at.Lo<<c.out.shift, lo), min(at.Hi<<c.out.shift, hi)
+	if from >= until {
+		return 0, 0
 	}
-	return Range{(from - lo) >> c.out.shift, (to - lo) >> c.out.shift}
+	return from - lo, until - lo
 }
 
 // inputBytes returns the length of rank's input.
@@ -215,9 +229,12 @@ func (v *View) Mine() Range {
 }
 
 // part returns this rank's part of a piece of n bytes.
-func (c *Call) part(n int) Range {
-	lo, hi := BlockRange((n+partAlign-1)/partAlign, c.Rank(), c.Size())
-	return Range{min(lo*partAlign, n) >> c.out.shift, min(hi*partAlign, n) >> c.out.shift}
+func (c *Call) part(n int) Range { return partOf(n, c.Rank(), c.Size(), c.out.shift) }
+
+// partOf returns a rank's part of a piece of n bytes, in elements of 1<<shift bytes.
+func partOf(n, rank, ranks int, shift uint8) Range {
+	lo, hi := BlockRange((n+partAlign-1)/partAlign, rank, ranks)
+	return Range{min(lo*partAlign, n) >> shift, min(hi*partAlign, n) >> shift}
 }
 
 // ReduceToAll reduces the range of all ranks' inputs in rank order, ((x0 op x1) op x2) ..., in

@@ -33,6 +33,13 @@ type Staging interface {
 	Result(rank int) (lo, hi int, result []byte)
 }
 
+// Parts is implemented by a Staging that sends pieces to other ranks, if it can send each rank less than the whole.
+type Parts interface {
+	// PutParts is PutInput of a piece of which rank reads the bytes lo to hi that part returns for it, and no others: what
+	// Input shows of the rest is undefined.
+	PutParts(piece []byte, part func(rank int) (lo, hi int))
+}
+
 // Regions is implemented by endpoints whose ranks do not see each other's memory, but can make
 // memory that all of them see. If the buffers of an Exposed call lie in such memory on all
 // ranks, Memory shows them in place.

@@ -47,17 +47,17 @@ var Algorithm = &ccl.Algorithm{
 		ccl.CollGather: {
 			Doc:  "the root copies every input into its output",
 			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
-			Run:  gather, Eager: true, AnyRunner: true,
+			Run:  gather, ReadsOwnPart: true, Eager: true, AnyRunner: true,
 		},
 		ccl.CollScatter: {
 			Doc:  "each rank copies its block of the root's input",
 			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  scatter, Eager: true, AnyRunner: true,
+			Run:  scatter, ReadsOwnPart: true, Eager: true, AnyRunner: true,
 		},
 		ccl.CollAllToAll: {
 			Doc:  "each rank copies its block of every input",
 			Cost: viewCost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
-			Run:  allToAll, Eager: true, AnyRunner: true,
+			Run:  allToAll, ReadsOwnPart: true, Eager: true, AnyRunner: true,
 		},
 	},
 }

@@ -18,6 +18,8 @@ type endpoint struct {
 	round              uint64 // the last round
 	enterWasRound      bool   // Enter was the last round, and its Flip is still to come
 	resultLo, resultHi int    // of the next round
+	parted             bool   // its input is put in parts
+	inputs             []span // by rank: these
 	packets            [][]byte
 }
 

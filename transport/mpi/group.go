@@ -33,6 +33,7 @@ type group struct {
 	slots   groupsync.Slots
 	streams [2]streams // of calls, of P2P
 	stages  []stage
+	piece   int                      // length in bytes of the longest piece
 	hello   []atomic.Pointer[string] // by rank: what it has said of itself, once it has joined
 	rest    rest
 
@@ -57,7 +58,7 @@ func newGroup(p *process, id uint64, rank int, world []int) *group {
 	n := len(world)
 	g := &group{
 		process: p, id: id, rank: rank, world: world, states: make([]*groupsync.State, n), words: new(groupsync.Words),
-		slots: make(groupsync.Slots, n), streams: [2]streams{newStreams(n), newStreams(n)}, stages: make([]stage, n),
+		slots: make(groupsync.Slots, n), streams: [2]streams{newStreams(n), newStreams(n)}, stages: make([]stage, n), piece: pieceLength(n),
 		hello: make([]atomic.Pointer[string], n), answers: make([]answer, n),
 	}
 	for i := range n {

@@ -19,7 +19,7 @@ import (
 const (
 	headBytes = 24
 	// packetBytes is the length in bytes of the longest packet.
-	packetBytes = headBytes + partHead + partBytes + 2*pieceBytes - partBytes
+	packetBytes = headBytes + roundHead + 2*pieceBytes
 )
 
 // kind is what a packet is for.

@@ -7,38 +7,70 @@ import (
 	"sync/atomic"
 )
 
-// pieceBytes is the length in bytes of the longest piece of a view. Each rank sends its pieces to all others.
-const pieceBytes = 32 << 10
+// pieceBytes is the length in bytes of the longest piece of a view in a group of few ranks.
+const pieceBytes = 128 << 10
+
+// pieceLength returns the length in bytes of the longest piece in a group: every rank keeps two pieces of each rank, and sends its own
+// to all others.
+func pieceLength(ranks int) int { return min(max(2<<20/ranks, 16<<10), pieceBytes) &^ 127 }
 
 // A stage is what a rank shows in rounds, as in package shm: round k uses half k mod 2, and results are stored over the inputs
 // that they are the results of. Here every process has a copy of all halves. A rank that flips sends its input to all
 // others, and each of them the result that it has stored to its copy of that one's half.
 type stage struct {
 	round  atomic.Uint64
-	halves [2]atomic.Pointer[[pieceBytes]byte] // made on first use
-	length [2]int                              // of this rank's input in each half
-	result [2]struct{ lo, hi int }
+	halves [2]atomic.Pointer[[]byte] // made on first use
+	length [2]int                    // of this rank's input in each half
+	result [2]span
 }
 
-// roundHead is the length of what precedes the input and the result of a round: the length of the input, and lo and hi of the result.
-const roundHead = 12
+// span is the bytes lo to hi of a piece.
+type span struct{ lo, hi int }
 
-func (ep *endpoint) PieceBytes() int { return pieceBytes }
+// roundHead is the length of what precedes the part of an input and the result of a round: where they begin and end.
+const roundHead = 16
+
+func (ep *endpoint) PieceBytes() int { return ep.group.piece }
 
 // half returns what rank shows in a round.
 func (g *group) half(rank int, round uint64) []byte {
 	h := &g.stages[rank].halves[round&1]
 	if h.Load() == nil {
-		h.CompareAndSwap(nil, new([pieceBytes]byte))
+		b := make([]byte, g.piece)
+		h.CompareAndSwap(nil, &b)
 	}
-	return h.Load()[:]
+	return *h.Load()
 }
 
+// PutInput implements transport.Staging. What lo and hi leave out is sent as well: its contents are undefined.
 func (ep *endpoint) PutInput(piece []byte, lo, hi int) {
-	half := ep.group.half(ep.Rank(), ep.round+1)
+	half := ep.put(piece)
 	copy(half, piece[:lo])
 	copy(half[hi:], piece[hi:])
+	ep.parted = false
+}
+
+// PutParts implements transport.Parts.
+func (ep *endpoint) PutParts(piece []byte, part func(rank int) (lo, hi int)) {
+	half := ep.put(piece)
+	if ep.inputs == nil {
+		ep.inputs = make([]span, ep.Size())
+	}
+	for rank := range ep.inputs {
+		if rank != ep.Rank() {
+			lo, hi := part(rank)
+			lo, hi = min(lo, len(piece)), min(hi, len(piece))
+			ep.inputs[rank] = span{lo, hi}
+			copy(half[lo:hi], piece[lo:hi])
+		}
+	}
+	ep.parted = true
+}
+
+// put returns where a piece goes.
+func (ep *endpoint) put(piece []byte) []byte {
 	ep.group.stages[ep.Rank()].length[(ep.round+1)&1] = len(piece)
+	return ep.group.half(ep.Rank(), ep.round+1)
 }
 
 func (ep *endpoint) PutResult(lo, hi int) { ep.resultLo, ep.resultHi = lo, hi }
@@ -67,21 +99,25 @@ func (ep *endpoint) sendRound() {
 	s := &g.stages[g.rank]
 	lo, hi := ep.resultLo, ep.resultHi
 	ep.resultLo, ep.resultHi = 0, 0
-	input := g.half(g.rank, next)[:s.length[next&1]]
+	half := g.half(g.rank, next)
 	packets := ep.packets[:0]
 	for to := range g.states {
 		if to == g.rank {
 			packets = append(packets, nil)
 			continue
 		}
-		b := g.packet(head{kind: kindRound, number: next}, roundHead+len(input)+hi-lo)
+		in := span{0, s.length[next&1]}
+		if ep.parted && in.hi > 0 {
+			in = ep.inputs[to]
+		}
+		b := g.packet(head{kind: kindRound, number: next}, roundHead+in.hi-in.lo+hi-lo)
 		body := b[headBytes:]
-		binary.LittleEndian.PutUint32(body, uint32(len(input)))
-		binary.LittleEndian.PutUint32(body[4:], uint32(lo))
-		binary.LittleEndian.PutUint32(body[8:], uint32(hi))
-		copy(body[roundHead:], input)
+		for i, n := range [...]int{in.lo, in.hi, lo, hi} {
+			binary.LittleEndian.PutUint32(body[4*i:], uint32(n))
+		}
+		n := copy(body[roundHead:], half[in.lo:in.hi])
 		if lo < hi {
-			copy(body[roundHead+len(input):], g.half(to, ep.round)[lo:hi])
+			copy(body[roundHead+n:], g.half(to, ep.round)[lo:hi])
 		}
 		packets = append(packets, b)
 	}
@@ -94,7 +130,7 @@ func (ep *endpoint) sendRound() {
 	}
 	ep.packets = packets
 	s.length[(next+1)&1] = 0 // unless the rank puts another input
-	s.result[next&1].lo, s.result[next&1].hi = lo, hi
+	s.result[next&1] = span{lo, hi}
 	s.round.Store(next)
 }
 
@@ -103,17 +139,21 @@ func (g *group) showed(h head, body []byte) error {
 	if len(body) < roundHead {
 		return errPacket
 	}
-	n, lo, hi := int(binary.LittleEndian.Uint32(body)), int(binary.LittleEndian.Uint32(body[4:])), int(binary.LittleEndian.Uint32(body[8:]))
+	var at [4]int
+	for i := range at {
+		at[i] = int(binary.LittleEndian.Uint32(body[4*i:]))
+	}
+	in, result := span{at[0], at[1]}, span{at[2], at[3]}
 	body = body[roundHead:]
 	s := &g.stages[h.from]
-	if n > pieceBytes || lo > hi || hi > pieceBytes || len(body) != n+hi-lo || h.number != s.round.Load()+1 {
+	if in.lo > in.hi || in.hi > g.piece || result.lo > result.hi || result.hi > g.piece || len(body) != in.hi-in.lo+result.hi-result.lo || h.number != s.round.Load()+1 {
 		return errPacket
 	}
-	copy(g.half(h.from, h.number), body[:n])
-	if lo < hi {
-		copy(g.half(g.rank, h.number-1)[lo:hi], body[n:])
+	n := copy(g.half(h.from, h.number)[in.lo:in.hi], body)
+	if result.lo < result.hi {
+		copy(g.half(g.rank, h.number-1)[result.lo:result.hi], body[n:])
 	}
-	s.result[h.number&1].lo, s.result[h.number&1].hi = lo, hi
+	s.result[h.number&1] = result
 	s.round.Store(h.number)
 	return nil
 }
