@@ -12,10 +12,12 @@ import (
 )
 
 // open connects ranks by a net.
-func open(t testing.TB, ranks int) []transport.Endpoint {
-	all := processes(ranks)
-	eps := make([]transport.Endpoint, ranks)
-	errs := make([]error, ranks)
+func open(t testing.TB, ranks int) []transport.Endpoint { return joinAll(t, processes(ranks)) }
+
+// joinAll joins the ranks of processes.
+func joinAll(t testing.TB, all []*process) []transport.Endpoint {
+	eps := make([]transport.Endpoint, len(all))
+	errs := make([]error, len(all))
 	var joining sync.WaitGroup
 	for i, p := range all {
 		joining.Go(func() { eps[i], errs[i] = p.joinWorld(t.Context(), 1) })

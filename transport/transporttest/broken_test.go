@@ -86,6 +86,8 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return unawaitedFlip{ep} }},
 	{check: "Staging", what: "a result is published again by the next flip", says: "Result(", kind: copies,
 		wrap: func(ep *naive) transport.Endpoint { return lastingResult{ep} }},
+	{check: "Staging/Parts", what: "sends each rank the part of the next one", says: "of Input(", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return nextPart{ep} }},
 
 	{check: "Messages/Order", what: "loses the clock", says: "Clock 0", kind: copies,
 		wrap: func(ep *naive) transport.Endpoint { return clockless{ep} }},
@@ -398,6 +400,22 @@ type lostResult struct{ *naive }
 
 func (ep lostResult) Staging() transport.Staging { return ep }
 func (ep lostResult) Input(rank, n int) []byte   { return bytes.Clone(ep.naive.Input(rank, n)) }
+
+type nextPart struct{ *naive }
+
+func (ep nextPart) Staging() transport.Staging { return ep }
+
+func (ep nextPart) PutParts(piece []byte, part func(rank int) (lo, hi int)) {
+	sent := make([]byte, len(piece))
+	for rank := range ep.n {
+		lo, hi := part((rank + 1) % ep.n)
+		if rank == ep.rank {
+			hi = lo // what other ranks read
+		}
+		copy(sent[lo:hi], piece[lo:hi])
+	}
+	ep.PutInput(sent, 0, 0)
+}
 
 type clockless struct{ *naive }
 

@@ -104,6 +104,9 @@ var checks = []check{
 	{"Staging", anySize, staging,
 		"after a flip every rank sees what each rank put before it, until its own next flip; Enter of a Staged call is a flip"},
 
+	{"Staging/Parts", anySize, stagingParts,
+		"a rank for which a piece was put in parts sees its part; PutInput and PutParts may follow each other"},
+
 	{"Messages/Order", several, messageOrder,
 		"the bytes that one rank puts for another arrive once, unchanged and in order, with the Total, Seq and Clock of their message"},
 	{"Messages/AllPairs", several, messageAllPairs,

@@ -3,6 +3,8 @@ package transporttest
 import (
 	"bytes"
 	"slices"
+
+	"github.com/goccl/goccl/transport"
 )
 
 // buffers are what a rank exposes in calls with a view. They are overwritten before and after
@@ -258,6 +260,44 @@ func staging(h *harness, n int) {
 			if e.Exposed { // otherwise a late rank still finds what others published
 				r.complete()
 			}
+		}
+	})
+}
+
+// stagingParts looks at pieces that were put in parts, which differ from flip to flip.
+func stagingParts(h *harness, n int) {
+	h.each(n, 0, "", func(r *rank) {
+		s := r.Staging()
+		parts, ok := s.(transport.Parts)
+		if !ok {
+			return // it copies
+		}
+		piece := min(s.PieceBytes(), maxData)
+		for call := range 12 {
+			e := r.arrival()
+			e.Exposed = true
+			r.enter(e)
+			for k := range call%3 + 1 {
+				length := piece >> ((call + k) % 5)
+				part := func(rank int) (lo, hi int) {
+					return length * rank / n, length*(rank+1)/n + (call+k)%2*(length-length*(rank+1)/n)
+				}
+				input := bytes.Clone(data(length, r.me, call, k))
+				if (call+k)%4 == 3 { // on all ranks
+					s.PutInput(input, 0, 0)
+				} else {
+					parts.PutParts(input, part)
+				}
+				poison(input) // it has copied what it needs
+				r.flip()
+				lo, hi := part(r.me)
+				for q := range n {
+					if q != r.me {
+						same(s.Input(q, length)[lo:hi], data(length, q, call, k)[lo:hi], "call %d, flip %d: bytes %d to %d of Input(%d)", call, k, lo, hi, q)
+					}
+				}
+			}
+			r.complete()
 		}
 	})
 }

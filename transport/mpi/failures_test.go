@@ -1,0 +1,133 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+	"github.com/stretchr/testify/require"
+)
+
+// proposed is a failure of a rank.
+func proposed(rank int) *transport.Failure {
+	return &transport.Failure{Kind: transport.FailureAborted, By: rank, Seq: 1, Ranks: []int{rank}, Text: "it gave up"}
+}
+
+// joined returns processes, and their ranks' endpoints.
+func joined(t *testing.T, ranks int) ([]*process, []transport.Endpoint) {
+	all := processes(ranks)
+	return all, joinAll(t, all)
+}
+
+// enter enters call 1 on ranks, and returns their errors.
+func enter(t *testing.T, eps []transport.Endpoint) []error {
+	errs := make([]error, len(eps))
+	var entering sync.WaitGroup
+	for i, ep := range eps {
+		ep.SetTimeout(transport.Timeout{After: time.Minute})
+		entering.Go(func() { _, errs[i] = ep.Enter(&transport.Arrival{Ctx: t.Context(), Seq: 1}) })
+	}
+	entering.Wait()
+	return errs
+}
+
+// Once the lowest rank has left, the next one decides.
+func TestRefereeLeaves(t *testing.T) {
+	_, eps := joined(t, 4)
+	require.NoError(t, eps[0].Close())
+	var failing sync.WaitGroup
+	for _, rank := range []int{2, 3} {
+		failing.Go(func() { eps[rank].Fail(proposed(rank)) })
+	}
+	failing.Wait()
+	first := eps[1].Failure()
+	require.NotNil(t, first)
+	for _, ep := range eps[1:] {
+		require.Equal(t, first.By, ep.Failure().By)
+	}
+}
+
+// What one process finds dead, all others learn.
+func TestDeathSpreads(t *testing.T) {
+	all, eps := joined(t, 4)
+	require.True(t, all[2].deaths.mark(1))
+	all[2].notice()
+	all[2].spread([]int{1})
+	for i, err := range enter(t, []transport.Endpoint{eps[0], eps[2], eps[3]}) {
+		lost, ok := errors.AsType[*transport.PeerLostError](err)
+		require.True(t, ok, "%d: %v", i, err)
+		require.Equal(t, 1, lost.Rank)
+	}
+}
+
+// A process that answers nothing, as one that is stopped, is named after the timeout, and does not hold up the others much longer.
+func TestStopped(t *testing.T) {
+	all, eps := joined(t, 3)
+	all[1].polling.Lock()
+	defer all[1].polling.Unlock()
+	for _, rank := range []int{0, 2} {
+		eps[rank].SetTimeout(transport.Timeout{After: 50 * time.Millisecond})
+	}
+	var entering sync.WaitGroup
+	for _, rank := range []int{0, 2} {
+		entering.Go(func() {
+			_, err := eps[rank].Enter(&transport.Arrival{Ctx: t.Context(), Seq: 1})
+			if !errors.Is(err, transport.ErrFailed) {
+				late, ok := errors.AsType[*transport.TimeoutError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, []int{1}, late.Missing)
+			}
+			eps[rank].Fail(&transport.Failure{Kind: transport.FailureTimeout, By: rank, Seq: 1, Ranks: []int{1}})
+			require.Equal(t, []int{1}, eps[rank].Failure().Ranks)
+		})
+	}
+	entering.Wait()
+}
+
+// deafWire is a wire that fails.
+type deafWire struct{ netWire }
+
+var errDeaf = errors.New("the network is down")
+
+func (w *deafWire) send(int, []byte) error { return errDeaf }
+
+// An error of the wire fails the group on its process, with the error itself.
+func TestBrokenWire(t *testing.T) {
+	p := newProcess(&deafWire{netWire{newNet(2), 0}}, time.Microsecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := p.joinWorld(ctx, 1)
+	aborted, ok := errors.AsType[*transport.AbortedError](err)
+	require.True(t, ok, "%v", err)
+	require.EqualError(t, aborted.Cause, errDeaf.Error())
+}
+
+// What arrives for a group before this process has made it is kept, and what arrives after its end is dropped.
+func TestEarlyAndLate(t *testing.T) {
+	all, eps := joined(t, 2)
+	made := make([]transport.Endpoint, 2)
+	var forming sync.WaitGroup
+	for rank, ep := range eps {
+		forming.Go(func() {
+			var err error
+			made[rank], err = ep.(transport.Groups).Group(t.Context(), 1, []int{1, 0})
+			require.NoError(t, err)
+		})
+	}
+	forming.Wait()
+	require.NoError(t, made[0].Close())
+	require.NoError(t, made[0].Free())
+	g := made[1].(*endpoint).group
+	g.tell(1, head{kind: kindWords}, make([]byte, 64))
+	for all[0].poll() {
+	}
+	all[0].mu.Lock()
+	defer all[0].mu.Unlock()
+	require.Nil(t, all[0].groups[g.id].early)
+	require.NoError(t, all[0].err)
+}

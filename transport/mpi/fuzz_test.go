@@ -1,0 +1,38 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/stretchr/testify/require"
+)
+
+// Whatever another process sends, this one does not panic, and goes on or fails its groups.
+func FuzzPackets(f *testing.F) {
+	const id = 7
+	for k := kind(0); k <= kinds; k++ {
+		for _, n := range []int{0, partHead, lineHead, 8 * groupsync.StateWords, 8*groupsync.StateWords + 24, roundHead, 100} {
+			b := make([]byte, headBytes+n)
+			head{kind: k, from: 1, group: id, number: 1}.put(b)
+			f.Add(b, uint8(1))
+		}
+	}
+	failed := encodeFailure(proposed(1))
+	f.Add(append(func() []byte {
+		b := make([]byte, headBytes)
+		head{kind: kindFailed, from: 1, group: id, number: 1}.put(b)
+		return b
+	}(), failed...), uint8(1))
+	f.Fuzz(func(t *testing.T, packet []byte, from uint8) {
+		p := processes(3)[0]
+		g := newGroup(p, id, 0, []int{0, 1, 2})
+		p.groups[id] = &entry{group: g}
+		for range 2 {
+			p.deliver(1+int(from)%2, slices.Clone(packet))
+		}
+		require.Equal(t, p.err != nil, g.member.Failed() && g.sync.FailedBy() == 0, "%v", p.err)
+	})
+}
