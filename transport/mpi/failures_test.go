@@ -21,7 +21,13 @@ func proposed(rank int) *transport.Failure {
 // joined returns processes, and their ranks' endpoints.
 func joined(t *testing.T, ranks int) ([]*process, []transport.Endpoint) {
 	all := processes(ranks)
-	return all, joinAll(t, all)
+	eps := joinAll(t, all)
+	t.Cleanup(func() {
+		for _, ep := range eps {
+			require.NoError(t, ep.Close())
+		}
+	})
+	return all, eps
 }
 
 // enter enters call 1 on ranks, and returns their errors.
@@ -122,6 +128,7 @@ func TestEarlyAndLate(t *testing.T) {
 	forming.Wait()
 	require.NoError(t, made[0].Close())
 	require.NoError(t, made[0].Free())
+	defer func() { require.NoError(t, made[1].Close()) }()
 	g := made[1].(*endpoint).group
 	g.tell(1, head{kind: kindWords}, make([]byte, 64))
 	for all[0].poll() {
