@@ -12,6 +12,7 @@ import (
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport"
 )
 
@@ -205,6 +206,9 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 	comm, err := ccl.New(r.job.ctx, endpoint, options...)
 	if failed, ok := errors.AsType[*InitializationFailedError](err); ok {
 		err = failed.Err // InitProcessGroup adds its own wrapper
+	}
+	if err == nil && r.job.launched != nil {
+		_ = launchenv.SendTransport(os.Getenv, medium.Name) // a launcher that does not learn it misses nothing else
 	}
 	return comm, err
 }

@@ -91,18 +91,21 @@ func TakeBack(getenv func(string) string) error {
 }
 
 // ReadReport reads the report in the file path. It returns nil if the rank wrote none.
-func ReadReport(path string) (*Report, error) {
+func ReadReport(path string) (*Report, error) { return readFile[Report](path, "the report of a rank") }
+
+// readFile reads a T as JSON. It returns nil if the file does not exist or is empty.
+func readFile[T any](path, what string) (*T, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	r := new(Report)
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("the report of a rank, %s: %w", path, err)
+	v := new(T)
+	if err := json.Unmarshal(text, v); err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", what, path, err)
 	}
-	return r, nil
+	return v, nil
 }
 
 // replace writes v to the file path as JSON, atomically.

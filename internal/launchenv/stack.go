@@ -113,7 +113,7 @@ func (f Frame) runsWorker() bool { return strings.HasPrefix(f.Function, library+
 // IsOwn reports whether the function belongs to the program: not to the Go runtime, the standard library or
 // goccl.
 func (f Frame) IsOwn() bool {
-	if inside, ours := strings.CutPrefix(f.Function, library); ours {
+	if inside, ours := strings.CutPrefix(f.Function, library); ours && !strings.HasSuffix(f.File, "_test.go") {
 		return !slices.ContainsFunc(libraryRooms, func(room string) bool {
 			return strings.HasPrefix(inside, room+".") || strings.HasPrefix(inside, room+"/")
 		})
@@ -127,7 +127,7 @@ const library = "github.com/goccl/goccl/"
 
 // libraryRooms are the directories of goccl that programs import. Its commands, examples and tests are
 // programs.
-var libraryRooms = []string{"algorithms", "ccl", "ddp", "dist", "half", "internal", "partition", "primitive", "topology", "transport"}
+var libraryRooms = []string{"algorithms", "ccl", "ddp", "dist", "half", "internal", "launch", "partition", "primitive", "topology", "transport"}
 
 // standardLibrary are the first elements of the import paths of the standard library, and of what
 // its functions are called in stacks. Files do not tell: programs built with -trimpath have no GOROOT.

@@ -56,6 +56,7 @@ var rules = []rule{
 	{"primitive/primitivetest", []string{"primitive", "partition", "ccl"}, nil, "it checks any author's operator"},
 	{"dist", []string{"ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/goroutine", "internal/launchenv", "internal/object"}, nil,
 		"the front door names the concrete parts"},
+	{"launch", []string{"internal/launcher", "internal/launchenv"}, nil, "it starts programs that need not use goccl"},
 	{"ddp", []string{"dist", "ccl", "half"}, nil, "a training program could have written it"},
 	{"test/stress", []string{"ccl", "half", "partition", "primitive"}, nil, "random programs use what users' programs use"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
@@ -67,17 +68,16 @@ var rules = []rule{
 		"private parts are leaves"},
 	{"internal/groupsync", []string{"transport", "internal/spin", "internal/memmove"}, nil, "the transports' protocol knows their contract"},
 	{"internal/reduce", nil, []string{"golang.org/x/sys/cpu"}, "private parts are leaves"},
+	{"internal/cores", []string{"internal/cgroup"}, []string{"golang.org/x/sys/unix"}, "cores belong to no program"},
+	{"internal/launcher", []string{"transport/shm", "internal/cores", "internal/flight", "internal/launchenv", "internal/text"}, []string{"golang.org/x/sys/unix", "golang.org/x/term"},
+		"a launcher starts any program, reads why its ranks failed, and removes what a dead one left"},
 	{"internal/...", nil, nil, "private parts are leaves"},
 	{"cmd/goccl", []string{"algorithms", "cmd/goccl/tool"}, nil, "the tool with the built-in algorithms is nothing more than that"},
-	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/workload", "cmd/goccl/internal/..."},
+	{"cmd/goccl/tool", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "transport", "transport/...", "internal/cores", "internal/launcher", "internal/workload", "cmd/goccl/internal/..."},
 		[]string{"github.com/alecthomas/kong", "github.com/schollz", "golang.org/x/term"}, "a tool shows what the public rooms know"},
-	{"cmd/goccl/internal/cgroup", nil, nil, "it reads files of the system"},
-	{"cmd/goccl/internal/cores", []string{"cmd/goccl/internal/cgroup"}, []string{"golang.org/x/sys/unix"}, "cores belong to no program"},
-	{"cmd/goccl/internal/launcher", []string{"transport/shm", "internal/flight", "internal/launchenv", "internal/text", "dist", "ccl", "ccl/config", "cmd/goccl/internal/cores"}, []string{"golang.org/x/sys/unix", "golang.org/x/term"},
-		"a launcher starts any program, reads why its ranks failed, removes what a dead one left, and is tested with ranks and kernels"},
 	{"cmd/goccl/internal/inspect", []string{"transport/shm", "internal/flight", "internal/text"}, nil, "it reads what ranks have recorded"},
 	{"cmd/goccl/internal/timeline", []string{"cmd/goccl/internal/inspect", "internal/flight", "internal/text"}, nil, "it draws what inspect has read"},
-	{"cmd/goccl/internal/doctor", []string{"ccl", "ccl/config", "transport/shm", "internal/launchenv", "internal/reduce", "cmd/goccl/internal/cgroup", "cmd/goccl/internal/cores", "cmd/goccl/internal/measure"}, []string{"golang.org/x/sys/unix"},
+	{"cmd/goccl/internal/doctor", []string{"ccl", "ccl/config", "transport/shm", "internal/launchenv", "internal/reduce", "internal/cgroup", "internal/cores", "cmd/goccl/internal/measure"}, []string{"golang.org/x/sys/unix"},
 		"the doctor asks those who know"},
 	{"cmd/goccl/internal/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "partition", "primitive", "ddp", "internal/strictyaml", "internal/workload", "cmd/goccl/internal/..."}, []string{"gonum.org/v1/plot"},
 		"what is measured is what programs use"},
@@ -92,7 +92,8 @@ var rules = []rule{
 var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 // The tests that are examples, or watch users' programs, may import what those do.
-var exampleRooms = map[string][]string{"primitive": {"dist"}, "cmd/goccl/tool": {"ddp", "internal/flight"}}
+var exampleRooms = map[string][]string{"primitive": {"dist"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
+	"launch": {"dist"}, "internal/launcher": {"dist", "ccl"}}
 
 const testify = "github.com/stretchr/testify"
 

@@ -12,9 +12,9 @@ import (
 	"syscall"
 
 	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
-	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/launcher"
 	"github.com/goccl/goccl/transport/shm"
 )
 
@@ -116,7 +116,7 @@ func startProcesses(n int, stderr io.Writer) (*processes, error) {
 		Stdin: input, Stdout: output, Stderr: stderr, NoPrefix: true, Quiet: true, Signals: p.signals,
 	}
 	go func() {
-		p.err = job.Run()
+		_, p.err = job.Run(context.Background())
 		_ = input.Close()
 		_ = output.Close()
 		<-read

@@ -26,7 +26,7 @@
 // are goroutines; or, with the transport shm, processes that it starts as `goccl run` does; or the
 // processes of the launcher that has started it, of which rank 0 prints.
 //
-// `goccl run` starts a program as several ranks; see package launcher. For that it also
+// `goccl run` starts a program as several ranks; see internal/launcher. For that it also
 // starts the goccl program itself, under other names that Main checks first. So your
 // program must do nothing before Main.
 //

@@ -12,9 +12,9 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/cores"
 	"github.com/goccl/goccl/transport/local"
 	"github.com/goccl/goccl/transport/shm"
 )

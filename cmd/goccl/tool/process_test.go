@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
-	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
+	"github.com/goccl/goccl/internal/cores"
+	"github.com/goccl/goccl/internal/launcher"
 )
 
 // asProgram makes the test binary the program goccl, with an algorithm that is wrong.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/goccl/goccl/ccl/config"
-	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
+	"github.com/goccl/goccl/internal/launcher"
 )
 
 // runCommand is `goccl run`.
@@ -164,7 +165,7 @@ func (c *runCommand) hinted(err error) error {
 }
 
 // Run starts the ranks, and returns when all have ended.
-func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
+func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr bars) error {
 	args := c.program()
 	variables, err := c.variables()
 	if err != nil {
@@ -209,5 +210,9 @@ func (c *runCommand) Run(stdout io.Writer, stderr bars) error {
 		Flight:      c.Flight,
 		Signals:     signals,
 	}
-	return job.Run()
+	_, err = job.Run(ctx)
+	if pin, few := errors.AsType[*launcher.PinError](err); few {
+		err = usageError{fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", pin.Err)}
+	}
+	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
+	"github.com/goccl/goccl/internal/launcher"
 )
 
 // ended returns the exit status of a program.

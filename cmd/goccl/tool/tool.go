@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/goccl/goccl/ccl/config"
-	"github.com/goccl/goccl/cmd/goccl/internal/launcher"
+	"github.com/goccl/goccl/internal/launcher"
 )
 
 // Main runs the command in the program's arguments and exits. The program must do

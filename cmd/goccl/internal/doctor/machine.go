@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cgroup"
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
+	"github.com/goccl/goccl/internal/cgroup"
+	"github.com/goccl/goccl/internal/cores"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/internal/reduce"
 )

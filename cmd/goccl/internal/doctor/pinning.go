@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
+	"github.com/goccl/goccl/internal/cores"
 )
 
 // Pinning returns a finding about the cores that a job of `goccl run` would get now. Its

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cgroup"
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
+	"github.com/goccl/goccl/internal/cgroup"
+	"github.com/goccl/goccl/internal/cores"
 )
 
 func TestPinning(t *testing.T) {

@@ -20,8 +20,3 @@ func rankAttributes() *syscall.SysProcAttr {
 func keepAttributes() error {
 	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 }
-
-// adoptOrphans makes this process the parent of orphans of ranks, as process 1 of a
-// container is anyway. Dead orphans stay in their groups until their parent has waited
-// for them, which not every process 1 does.
-func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cgroup"
+	"github.com/goccl/goccl/internal/cgroup"
 )
 
 // computer describes a machine of /sys.

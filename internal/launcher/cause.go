@@ -35,9 +35,9 @@ func (r *Rank) consequence() bool {
 // without one.
 func (r *Rank) own() bool {
 	if r.Report == nil {
-		return r.ended && r.failed()
+		return r.ended && r.Failed()
 	}
-	return !r.consequence() && (r.Report.Because != launchenv.BecauseTimeout) && (r.Report.Kind != launchenv.FailedCall || r.ended && r.failed())
+	return !r.consequence() && (r.Report.Because != launchenv.BecauseTimeout) && (r.Report.Kind != launchenv.FailedCall || r.ended && r.Failed())
 }
 
 // blame finds the root cause of a job's failure. The cause is the first rank that failed

@@ -71,6 +71,25 @@ const (
 	statusSignal        = 128 // plus the signal's number
 )
 
+// StatusUnknown is the exit status of a rank for which another part of this program has waited.
+const StatusUnknown = -1
+
+// Outcome is how a job ended whose ranks were started.
+type Outcome struct {
+	Job     string // its name
+	Started time.Time
+	Took    time.Duration
+	Ranks   []Rank
+}
+
+// PinError is the reason why the ranks cannot have cores of their own although PinOn asks for it.
+type PinError struct{ Err error }
+
+func (e *PinError) Error() string {
+	return e.Err.Error() + ": start fewer ranks, or let them share cores"
+}
+func (e *PinError) Unwrap() error { return e.Err }
+
 // RefusedError is the reason why a job could not start.
 type RefusedError struct {
 	Status int // exit status for the program

@@ -1,5 +1,5 @@
 // Package launcher starts the ranks of a job as processes of this machine and manages
-// them until all have ended, for `goccl run`.
+// them until all have ended, for `goccl run` and package launch.
 //
 // # Model
 //
@@ -41,17 +41,16 @@
 //
 // # Concurrency
 //
-// One Job.Run at a time in a process; it locks its goroutine to its thread. While it
-// runs, nothing else in the process may wait for children: Run waits for all of them, and
-// on Linux it becomes the parent of orphans of ranks. Two goroutines may remain: one that
-// reads standard input, if that is a terminal, and one that waits for children, if the
-// keeper was killed.
+// Jobs may run at the same time. Run locks its goroutine to its thread, and waits for the processes that it
+// has started, not for other children of this process. Orphans of ranks that become its
+// children, if it is process 1 of a container, are waited for by their group. One goroutine may remain: one that
+// reads standard input, if that is a terminal.
 //
 // # Failure
 //
 // A rank fails if its status is not 0 or a signal ends it, and the job fails with its
 // first rank: the groups of the others get SIGTERM and, after the grace period,
-// SIGKILL. Run then returns an *EndedError. It names the root cause, which is often not
+// SIGKILL. The end of Run's context ends the job in the same way. Run then returns an *EndedError. It names the root cause, which is often not
 // the first rank to end: ranks that use goccl report why they fail (see
 // package internal/launchenv), each to a file in a directory of the job; function blame
 // evaluates the reports. Before the SIGTERM a rank to blame has half a second to end by

@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
+	"github.com/goccl/goccl/internal/cores"
 )
 
 // asProgram is a variable that makes the test binary one of the programs below, chosen by
@@ -86,7 +87,7 @@ var programs = map[string]func(args []string){
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, Signals...)
 		job.Signals = signals
-		if err := job.Run(); err != nil {
+		if err := runError(job); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			var status interface{ ExitCode() int }
 			if errors.As(err, &status) {
@@ -131,6 +132,12 @@ func testJob(ranks int, args ...string) *Job {
 		Ranks: ranks, Program: self(), Args: append([]string{"program"}, args...),
 		Grace: time.Minute, Environment: os.Environ(), Stdout: io.Discard, Stderr: io.Discard,
 	}
+}
+
+// runError runs a job and returns its error.
+func runError(job *Job) error {
+	_, err := job.Run(context.Background())
+	return err
 }
 
 // screen is an output that tests can wait for.
@@ -182,7 +189,7 @@ type running struct {
 func start(job *Job) *running {
 	r := &running{Job: job, out: newScreen(), err: newScreen(), signals: make(chan os.Signal), ended: make(chan error, 1)}
 	job.Stdout, job.Stderr, job.Signals = r.out, r.err, r.signals
-	go func() { r.ended <- job.Run() }()
+	go func() { r.ended <- runError(job) }()
 	return r
 }
 

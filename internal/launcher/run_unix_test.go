@@ -130,7 +130,7 @@ func run(t *testing.T, job *Job) (out, err *screen) {
 	t.Helper()
 	out, err = newScreen(), newScreen()
 	job.Stdout, job.Stderr = out, err
-	require.NoError(t, job.Run())
+	require.NoError(t, runError(job))
 	return out, err
 }
 
@@ -245,7 +245,7 @@ func TestDirectory(t *testing.T) {
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "rank-0.out")))
 	var refused *RefusedError
-	require.ErrorAs(t, job.Run(), &refused)
+	require.ErrorAs(t, runError(job), &refused)
 	require.Equal(t, 2, refused.ExitCode())
 	require.ErrorIs(t, refused, os.ErrExist)
 	require.Contains(t, refused.Error(), "rank-0.err")
@@ -274,7 +274,7 @@ func TestTee(t *testing.T) {
 		require.Equal(t, want, string(text))
 	}
 	var refused *RefusedError
-	require.ErrorAs(t, job.Run(), &refused)
+	require.ErrorAs(t, runError(job), &refused)
 	require.ErrorIs(t, refused, os.ErrExist)
 
 	// A file that cannot be written is an error of a job that succeeds otherwise, and does not stop its
@@ -340,14 +340,14 @@ func TestDeathBySignal(t *testing.T) {
 	require.Equal(t, 1, e.First)
 	require.Equal(t, 137, e.ExitCode())
 	require.Contains(t, e.Error(), ": SIGKILL (killed)")
-	require.Equal(t, "exit status 137 (128 + SIGKILL)", Rank{Exit: 137}.how())
-	require.Equal(t, "exit status 255", Rank{Exit: 255}.how())
-	require.Equal(t, "exit status 128", Rank{Exit: 128}.how())
+	require.Equal(t, "exit status 137 (128 + SIGKILL)", Rank{Exit: 137}.How())
+	require.Equal(t, "exit status 255", Rank{Exit: 255}.How())
+	require.Equal(t, "exit status 128", Rank{Exit: 128}.How())
 }
 
 // A rank that ends with 0 does not end the others; one that Run ended is not a failure of its own.
 func TestStatus(t *testing.T) {
-	require.NoError(t, testJob(3, "exit", "1", "0").Run())
+	require.NoError(t, runError(testJob(3, "exit", "1", "0")))
 	e := start(testJob(3, "exit", "2", "77")).failure(t)
 	require.Equal(t, 2, e.First)
 	require.Equal(t, 77, e.ExitCode())
@@ -399,7 +399,7 @@ func TestStuckOutput(t *testing.T) {
 	signals := make(chan os.Signal)
 	job.Stdout, job.Stderr, job.Signals = w, w, signals
 	ended := make(chan error, 1)
-	go func() { ended <- job.Run() }()
+	go func() { ended <- runError(job) }()
 	_, err = r.Read(make([]byte, 1)) // the rank writes
 	require.NoError(t, err)
 	for range 3 {
@@ -435,10 +435,10 @@ func TestGrandchildren(t *testing.T) {
 // Processes that a rank leaves behind get SIGTERM, and are killed if they ignore it.
 func TestLeftBehind(t *testing.T) {
 	job := testJob(2, "parent", "does not", "stay")
-	require.NoError(t, job.Run())
+	require.NoError(t, runError(job))
 	job = testJob(2, "parent", "does not", "stubborn")
 	job.Grace = 20 * time.Millisecond
-	require.NoError(t, job.Run())
+	require.NoError(t, runError(job))
 }
 
 // A process that leaves the group is not waited for, even if it holds the
@@ -483,6 +483,6 @@ func TestNotExecutable(t *testing.T) {
 		job.Program = script
 		e := start(job).failure(t)
 		require.Equal(t, status, e.ExitCode())
-		require.Contains(t, e.Error(), "goccl run: "+script+" cannot be executed: ")
+		require.Contains(t, e.Error(), "goccl: "+script+" cannot be executed: ")
 	}
 }

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,7 +28,9 @@ type EndedError struct {
 	Seen int
 	// Signal is the launcher's signal if it came before any failure, or 0.
 	Signal syscall.Signal
-	// After is when Seen failed or Signal came, since the start of the job.
+	// Canceled is why the context ended if that came before any failure, or nil.
+	Canceled error
+	// After is when Seen failed, or Signal or the end of the context came, since the start of the job.
 	After time.Duration
 	// Output are the last lines of First, from the stream of that name, unless it crashed.
 	Output     []string
@@ -47,9 +50,13 @@ type Rank struct {
 	Signal syscall.Signal    // that killed it
 	Asked  syscall.Signal    // that Run had sent before: SIGTERM, SIGQUIT, SIGKILL or the forwarded one
 	Report *launchenv.Report // its report, or nil
+	Wall   time.Duration     // from its start to its end
 
-	ended bool // the process has ended
-	died  time.Time
+	Transport string          // by which it has joined the others; "" if it has not, or does not use goccl
+	Value     json.RawMessage // which it has returned, or nil
+
+	ended         bool // the process has ended
+	started, died time.Time
 }
 
 // when is the time of the rank's failure, as exactly as known.
@@ -60,13 +67,14 @@ func (r *Rank) when() time.Time {
 	return r.died
 }
 
-func (r Rank) failed() bool { return r.Exit != 0 || r.Signal != 0 }
+// Failed reports whether the rank ended by a signal or with another status than 0.
+func (r Rank) Failed() bool { return r.Exit != 0 || r.Signal != 0 }
 
 // crashed reports whether the rank, whose last output is given, ended like a Go program that crashed, or like
 // `go run` of one.
 func (r Rank) crashed(last []string) bool {
 	ran := len(last) > 0 && last[len(last)-1] == fmt.Sprintf("exit status %d", statusCrash)
-	return r.Asked == 0 && (r.Signal != 0 || r.Exit == statusCrash || r.failed() && ran)
+	return r.Asked == 0 && (r.Signal != 0 || r.Exit == statusCrash || r.Failed() && ran)
 }
 
 // status is the rank's status as in a shell.
@@ -77,9 +85,13 @@ func (r Rank) status() int {
 	return r.Exit
 }
 
-func (r Rank) how() string {
+// How describes how the rank ended.
+func (r Rank) How() string {
 	if r.Signal != 0 {
 		return fmt.Sprintf("%s (%v)", signalName(r.Signal), r.Signal)
+	}
+	if r.Exit == StatusUnknown {
+		return "with an unknown status, because another part of the launching program has waited for it"
 	}
 	how := fmt.Sprintf("exit status %d", r.Exit)
 	if name := signalName(syscall.Signal(r.Exit - statusSignal)); r.Exit > statusSignal && strings.HasPrefix(name, "SIG") {
@@ -91,28 +103,31 @@ func (r Rank) how() string {
 // fate describes how a rank that was not the first to fail ended.
 func (r Rank) fate() string {
 	switch {
-	case r.Asked == 0 && !r.failed():
-		return "ended before, with " + r.how()
+	case r.Asked == 0 && !r.Failed():
+		return "ended before, with " + r.How()
 	case r.Asked == 0 && r.consequence():
-		return "failed because of that, with " + r.how()
+		return "failed because of that, with " + r.How()
 	case r.Asked == 0:
-		return "failed as well, with " + r.how()
+		return "failed as well, with " + r.How()
 	case r.Asked == syscall.SIGKILL && r.Signal == syscall.SIGKILL:
 		return "killed, because it had not ended"
 	case r.Asked == r.Signal || r.Asked == syscall.SIGQUIT && r.Exit == statusCrash: // as Go programs do
 		return "ended by " + signalName(r.Asked)
 	}
-	return fmt.Sprintf("ended after %s, with %s", signalName(r.Asked), r.how())
+	return fmt.Sprintf("ended after %s, with %s", signalName(r.Asked), r.How())
 }
 
 // ExitCode returns the exit status for the program: the status of the rank that
 // failed first, or of the first one that failed because of it if it has not ended by
 // itself, or 128 plus the number of the signal.
 func (e *EndedError) ExitCode() int {
+	if e.Canceled != nil {
+		return statusFailed
+	}
 	if e.First < 0 {
 		return statusSignal + int(e.Signal)
 	}
-	if r := e.Ranks[e.First]; r.failed() && r.Asked == 0 {
+	if r := e.Ranks[e.First]; r.Failed() && r.Asked == 0 {
 		return r.status()
 	}
 	return e.Ranks[e.Seen].status()
@@ -148,6 +163,9 @@ func (e *EndedError) Error() string {
 // headline names the rank to blame, and how it failed.
 func (e *EndedError) headline() string {
 	after := e.After.Round(time.Millisecond)
+	if e.Canceled != nil {
+		return fmt.Sprintf("the job was ended after %v: %v", after, e.Canceled)
+	}
 	if e.First < 0 {
 		return fmt.Sprintf("%s came after %v", signalName(e.Signal), after)
 	}
@@ -172,8 +190,8 @@ func (e *EndedError) headline() string {
 	case CauseDeadlock:
 		return fmt.Sprintf("ranks %s waited for each other, a deadlock: the job failed after %v", circleText(e.Blamed), after)
 	}
-	how := first.how()
-	if first.Asked != 0 || !first.failed() {
+	how := first.How()
+	if first.Asked != 0 || !first.Failed() {
 		how = first.fate()
 	}
 	if e.Cause == CauseUnknown {
@@ -202,6 +220,25 @@ const (
 	messageLines = 8
 	framesShown  = 10
 )
+
+// Unwrap returns why the context ended, if that ended the job.
+func (e *EndedError) Unwrap() error { return e.Canceled }
+
+// CauseOf returns why a rank failed, as far as it is known: its own report, the message of the crash, or its last
+// output; "" if it did not fail, or nothing is known beside how it ended.
+func (e *EndedError) CauseOf(rank int) string {
+	switch r := e.Ranks[rank]; {
+	case !r.Failed():
+		return ""
+	case r.Report != nil:
+		return r.Report.Message
+	case rank != e.First:
+		return ""
+	case len(e.Crash) > 0:
+		return strings.Join(e.Crash, "\n")
+	}
+	return strings.Join(e.Output, "\n")
+}
 
 // writeCause writes the cause, each part once: the report of First, or of the rank that names it; the crash of
 // First; else its last output.

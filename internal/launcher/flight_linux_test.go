@@ -76,7 +76,7 @@ func TestFlightIsForFailures(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	job := testJob(2, "echo")
 	job.Flight = file
-	require.NoError(t, job.Run())
+	require.NoError(t, runError(job))
 	require.NoFileExists(t, file)
 
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -89,7 +89,7 @@ func TestFlightIsForFailures(t *testing.T) {
 	select {
 	case err := <-r.ended:
 		require.ErrorContains(t, err, "SIGTERM")
-		require.ErrorContains(t, err, "--flight "+job.Flight)
+		require.ErrorContains(t, err, "the flight recorders of the ranks: "+job.Flight)
 	case <-time.After(time.Minute):
 		t.Fatal("the job does not end")
 	}

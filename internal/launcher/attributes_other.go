@@ -9,6 +9,3 @@ func rankAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid
 
 // keepAttributes does nothing: process groups belong to processes.
 func keepAttributes() error { return nil }
-
-// adoptOrphans does nothing: orphans become children of process 1.
-func adoptOrphans() error { return nil }

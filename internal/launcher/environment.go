@@ -13,7 +13,7 @@ import (
 // must not inherit them. It does inherit users' settings of libraries (OMPI_ALLOW_RUN_AS_ROOT,
 // OMPI_MCA_btl) and Slurm's variables for the job's directories and resources.
 var otherLaunchers = []string{
-	"GOCCL_SHM_", launchenv.ReportVariable + "=",
+	"GOCCL_SHM_", launchenv.ReportVariable + "=", launchenv.ResultVariable + "=",
 	"RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
 	"GROUP_RANK=", "GROUP_WORLD_SIZE=", "ROLE_RANK=", "ROLE_WORLD_SIZE=", "ROLE_NAME=",
 	"TORCHELASTIC_", "MASTER_ADDR=", "MASTER_PORT=",
@@ -44,7 +44,7 @@ func (j *Job) environment() []string {
 
 // SetsVariable reports whether Job.Run sets a variable itself, to a value of each rank or job.
 func SetsVariable(name string) bool {
-	own := append(rankVariables("", "", 0, 0), launchenv.ReportVariable+"=")
+	own := append(rankVariables("", "", 0, 0), launchenv.ReportVariable+"=", launchenv.ResultVariable+"=")
 	return slices.ContainsFunc(own, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 

@@ -9,14 +9,15 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/cores"
 )
 
 func init() {
@@ -43,6 +44,16 @@ func init() {
 	}
 	programs["child"] = func([]string) {
 		fmt.Println("child up")
+		time.Sleep(time.Hour)
+	}
+	// Has a child in a group of its own that is dead, and does not wait for it.
+	programs["negligent"] = func([]string) {
+		child := command("echo")
+		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println("child", child.Process.Pid)
 		time.Sleep(time.Hour)
 	}
 	// Ranks 0 and 1 see the job's shared memory, which exists until all have joined.
@@ -126,10 +137,10 @@ func TestTooFewCores(t *testing.T) {
 	require.NoError(t, err)
 	everywhere(t, pinned(len(usable)+1, PinDefault))
 	var refused *RefusedError
-	require.ErrorAs(t, pinned(len(usable)+1, PinOn).Run(), &refused)
+	require.ErrorAs(t, runError(pinned(len(usable)+1, PinOn)), &refused)
 	require.Equal(t, 2, refused.ExitCode())
-	require.ErrorContains(t, refused, fmt.Sprintf("--pin: %d ranks cannot have a core each: ", len(usable)+1))
-	require.ErrorContains(t, refused, ": start fewer ranks, or let them share cores with --pin=off")
+	require.ErrorContains(t, refused, fmt.Sprintf("%d ranks cannot have a core each: ", len(usable)+1))
+	require.ErrorContains(t, refused, ": start fewer ranks, or let them share cores")
 }
 
 // Of two jobs at once the first has the cores. They are free when it ends, however it ends.
@@ -147,7 +158,7 @@ func TestTwoPinnedJobs(t *testing.T) {
 			require.NoError(t, err)
 
 			everywhere(t, pinned(2, PinDefault))
-			require.ErrorContains(t, pinned(2, PinOn).Run(), fmt.Sprintf("and other jobs of goccl run hold %d of them", len(all)))
+			require.ErrorContains(t, runError(pinned(2, PinOn)), fmt.Sprintf("and other jobs of goccl run hold %d of them", len(all)))
 
 			require.NoError(t, first.Process.Signal(ends))
 			require.Error(t, first.Wait())
@@ -435,4 +446,26 @@ func TestOrphans(t *testing.T) {
 	text, err = launcher.CombinedOutput() // one of the daemons ends with status 5
 	require.NoError(t, err, "%s", text)
 	require.Equal(t, 3, strings.Count(string(text), "daemon "))
+}
+
+// A group counts as empty when all of its processes are dead, although their parent does not wait for them.
+func TestDeadGroup(t *testing.T) {
+	parent := command("negligent")
+	out, err := parent.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
+	defer func() {
+		require.NoError(t, parent.Process.Kill())
+		require.Error(t, parent.Wait())
+	}()
+	var child rank
+	_, err = fmt.Fscanf(out, "child %d\n", &child.PID)
+	require.NoError(t, err)
+	require.True(t, child.goneAfter(time.Minute))
+	require.True(t, signalGroup(child.PID, 0), "it is still there")
+
+	group, err := syscall.Getpgid(0)
+	require.NoError(t, err)
+	require.False(t, isDead(group))
+	require.False(t, isDead(1<<30), "it has never been there")
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cgroup"
+	"github.com/goccl/goccl/internal/cgroup"
 )
 
 // Core is a core of the machine.

@@ -65,6 +65,15 @@ func isStopped(group int) bool {
 	})
 }
 
+// isDead reports whether all processes of a group have ended, although no parent has waited for them.
+func isDead(group int) bool {
+	pids := processesOf(group)
+	return len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool {
+		state := statusOf(pid, "State")
+		return state != "" && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+	})
+}
+
 // statusOf returns a field of a process's status, or "".
 func statusOf(pid int, field string) string {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -32,9 +32,9 @@ const keeperPipe = 3
 func Reexecuted() {
 	switch os.Args[0] {
 	case keeperName:
-		os.Exit(keep(os.NewFile(keeperPipe, "ranks"), os.Args[1]))
+		os.Exit(keep(os.NewFile(keeperPipe, "ranks"), os.Args[1])) //nolint:forbidigo // the process is the keeper, not the program
 	case rankName:
-		os.Exit(become(os.NewFile(keeperPipe, "keeper"), os.Args[1], os.Args[2:]))
+		os.Exit(become(os.NewFile(keeperPipe, "keeper"), os.Args[1], os.Args[2:])) //nolint:forbidigo // the program was not executed
 	}
 }
 
@@ -74,17 +74,17 @@ func over(pid int) string   { return fmt.Sprintf("%+d\n", -pid) }
 // id. It returns the exit status if that fails.
 func become(keeper *os.File, program string, args []string) int {
 	if _, err := keeper.WriteString(begins(os.Getpid())); err != nil {
-		fmt.Fprintf(os.Stderr, "goccl run: nobody keeps this rank: %v\n", err)
+		fmt.Fprintf(os.Stderr, "goccl: nobody keeps this rank: %v\n", err)
 		return statusFailed
 	}
 	syscall.CloseOnExec(keeperPipe)
 	runtime.LockOSThread() // not always the process's first thread
 	if err := keepAttributes(); err != nil {
-		fmt.Fprintf(os.Stderr, "goccl run: the kernel does not end this rank with its launcher: %v\n", err)
+		fmt.Fprintf(os.Stderr, "goccl: the kernel does not end this rank with its launcher: %v\n", err)
 		return statusFailed
 	}
 	err := syscall.Exec(program, args, os.Environ())
-	fmt.Fprintf(os.Stderr, "goccl run: %s cannot be executed: %v\n", program, err)
+	fmt.Fprintf(os.Stderr, "goccl: %s cannot be executed: %v\n", program, err)
 	if errors.Is(err, fs.ErrNotExist) { // or its interpreter
 		return statusNotFound
 	}

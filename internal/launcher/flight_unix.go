@@ -50,7 +50,7 @@ func (l *launcher) openFlight() {
 // writeFlight writes the flight recorders of all ranks if the job has failed.
 func (l *launcher) writeFlight() {
 	w := &l.flight
-	if w.memory == nil || l.seen < 0 && l.signal == 0 {
+	if w.memory == nil || l.seen < 0 && l.signal == 0 && l.canceled == nil {
 		return
 	}
 	ranks, err := w.memory.Ranks()
@@ -61,7 +61,7 @@ func (l *launcher) writeFlight() {
 		}).Write(l.Flight)
 	}
 	if err != nil {
-		w.err = fmt.Errorf("--flight %s: %w", l.Flight, err)
+		w.err = fmt.Errorf("the flight recorders of the ranks: %s: %w", l.Flight, err)
 	}
 }
 

@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -17,45 +18,48 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/goccl/goccl/cmd/goccl/internal/cores"
+	"github.com/goccl/goccl/internal/cores"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// Run starts the job and returns when it is over: nil if all ranks ended with
+// Run starts the job and returns when it is over. The error is nil if all ranks ended with
 // status 0, a *RefusedError if the job could not start, an *EndedError if it
-// failed.
-func (j *Job) Run() error {
+// failed, was ended by a signal or by the end of ctx. The outcome is nil if no rank was started.
+func (j *Job) Run(ctx context.Context) (*Outcome, error) {
 	// The kernel takes the thread that started the ranks for their parent, and kills them
 	// when it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l := &launcher{
 		Job: j, name: newName(), secret: rand.Text(), ranks: make([]rank, j.Ranks), seen: -1,
-		finished: make(chan int, j.Ranks), children: make(chan child, 1),
+		finished: make(chan int, j.Ranks), children: make(chan child, j.Ranks),
 	}
 	defer l.closeFiles()
 	defer func() { l.leaveCores() }()
 	defer l.closeFlight()
 	if err := l.prepare(); err != nil {
-		return &RefusedError{statusUsage, err}
+		return nil, &RefusedError{statusUsage, err}
 	}
 	err := l.startAll()
 	if err != nil {
 		l.end(syscall.SIGKILL)
 	}
-	l.watch()
+	l.watch(ctx)
+	took := time.Since(l.started)
 	l.dismissKeeper()
 	l.writeFlight()
+	l.readResults()
 	removeReports(l.name)
 	_ = shm.RemoveLeftovers(l.name + "-") // goccl doctor reports leftovers that cannot be removed
 	if err != nil {
-		return &RefusedError{statusFailed, err}
+		return nil, &RefusedError{statusFailed, err}
 	}
+	outcome := &Outcome{Job: l.name, Started: l.started, Took: took, Ranks: l.ended()}
 	if l.flight.err != nil {
-		return errors.Join(l.result(), l.flight.err)
+		return outcome, errors.Join(l.result(), l.flight.err)
 	}
-	return l.result()
+	return outcome, l.result()
 }
 
 // newName returns a unique job name.
@@ -80,13 +84,13 @@ type launcher struct {
 	null       *os.File // standard input of ranks other than 0
 	reports    string   // directory of the ranks' reports, or ""
 	flight     flightWatch
-	keeper     *os.Process // nil once it has ended
+	keeper     *os.Process // nil before it was started
 	names      *os.File    // write end of the keeper's pipe
 
 	started  time.Time
-	children chan child // from the goroutine that wait starts
+	children chan child // the ranks' processes that have ended, from goroutines that wait for them
 	finished chan int   // ranks that are over, from their goroutines
-	byPID    map[int]int
+	running  int        // ranks that were started and are not over
 
 	seen       int // the first rank that was seen to fail, or -1
 	blamedLate <-chan time.Time
@@ -94,7 +98,8 @@ type launcher struct {
 	blamed     []int
 	reporter   int
 	signal     syscall.Signal // the first one, if it came before any failure
-	after      time.Duration  // time of either
+	canceled   error          // the cause with which the context ended, likewise
+	after      time.Duration  // time of these
 	ending     bool           // the ranks were sent a signal
 	killed     bool           // and it was SIGKILL
 	deadline   <-chan time.Time
@@ -122,7 +127,6 @@ var streamNames = [2]string{"standard output", "standard error"}
 
 // prepare does everything that can fail before a process is started.
 func (l *launcher) prepare() (err error) {
-	l.byPID = make(map[int]int)
 	if err := l.reserveCores(); err != nil {
 		return err
 	}
@@ -164,7 +168,7 @@ func (l *launcher) reserveCores() (err error) {
 			return nil
 		}
 		if l.Pin == PinOn {
-			return fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", err)
+			return &PinError{err}
 		}
 	}
 	l.leaveCores = cores.Visit()
@@ -238,6 +242,11 @@ func removeReports(name string) {
 // report is the path of a rank's report.
 func (l *launcher) report(i int) string { return filepath.Join(l.reports, fmt.Sprintf("rank-%d", i)) }
 
+// resultFile is the path of what a rank tells beside failures.
+func (l *launcher) resultFile(i int) string {
+	return filepath.Join(l.reports, fmt.Sprintf("result-%d", i))
+}
+
 func (l *launcher) closeFiles() {
 	files := []*os.File{l.null, l.names}
 	for i := range l.ranks {
@@ -251,13 +260,9 @@ func (l *launcher) closeFiles() {
 // startAll starts the keeper and then the ranks.
 func (l *launcher) startAll() error {
 	l.started = time.Now()
-	if err := adoptOrphans(); err != nil {
-		return err
-	}
 	if err := l.startKeeper(); err != nil {
 		return fmt.Errorf("starting the keeper of the ranks: %w", err)
 	}
-	l.wait()
 	l.makeReports()
 	environment := l.environment()
 	for i := range l.ranks {
@@ -266,7 +271,7 @@ func (l *launcher) startAll() error {
 			variables = append(variables, processors(environment, l.cores.Shares[i])...)
 		}
 		if l.reports != "" {
-			variables = append(variables, launchenv.ReportVariable+"="+l.report(i))
+			variables = append(variables, launchenv.ReportVariable+"="+l.report(i), launchenv.ResultVariable+"="+l.resultFile(i))
 		}
 		if err := l.start(i, slices.Concat(environment, variables)); err != nil {
 			return fmt.Errorf("starting rank %d: %w", i, err)
@@ -330,8 +335,12 @@ func (l *launcher) start(i int, environment []string) error {
 	if err != nil {
 		return err
 	}
-	r.PID, r.running, l.byPID[p.Pid] = p.Pid, true, i
-	_ = p.Release() // wait waits for it
+	r.PID, r.running, r.started = p.Pid, true, time.Now()
+	l.running++
+	go func() {
+		state, err := p.Wait()
+		l.children <- child{i, state, err}
+	}()
 	for k, pipe := range r.pipes {
 		if pipe != nil {
 			r.reading.Go(func() { r.streams[k].readFrom(pipe) })
@@ -340,50 +349,33 @@ func (l *launcher) start(i int, environment []string) error {
 	return nil
 }
 
-// child is a process that has ended: a rank, the keeper or an orphan.
+// child is the process of a rank that has ended.
 type child struct {
-	pid    int
-	status syscall.WaitStatus
-	err    error
-}
-
-// wait sends the next child that ends. At most one such goroutine runs, so that
-// none remains when the launcher needs no more children.
-func (l *launcher) wait() {
-	go func() {
-		var c child
-		for c.err = syscall.EINTR; errors.Is(c.err, syscall.EINTR); {
-			c.pid, c.err = syscall.Wait4(-1, &c.status, 0, nil)
-		}
-		l.children <- c
-	}()
+	rank  int
+	state *os.ProcessState
+	err   error // of waiting for it
 }
 
 // watch returns when all started ranks are over.
-func (l *launcher) watch() {
-	left := len(l.byPID)
+func (l *launcher) watch(ctx context.Context) {
 	l.lookForFlight()
 	var shared <-chan struct{}
 	if l.cores != nil {
 		shared = l.cores.Changed()
 	}
-	for left > 0 && !l.aborted {
+	canceled := ctx.Done()
+	for l.running > 0 && !l.aborted {
 		select {
 		case c := <-l.children:
-			if c.err != nil {
-				continue // no children: the last ranks are about to be finished
-			}
-			l.wait()
-			if l.keeper != nil && c.pid == l.keeper.Pid {
-				l.keeper = nil // it was killed
-			} else if i, ok := l.byPID[c.pid]; ok {
-				l.ended(i, c.status)
-			}
+			l.exited(c)
 		case i := <-l.finished:
 			l.ranks[i].over = true
-			left--
+			l.running--
 		case s := <-l.Signals:
 			l.interrupted(s.(syscall.Signal))
+		case <-canceled:
+			canceled = nil
+			l.cancel(ctx)
 		case <-shared:
 			l.moveRanks()
 		case <-l.flight.next:
@@ -424,22 +416,25 @@ func (l *launcher) conclude(now bool) {
 	}
 }
 
-// ended records how a rank's process ended, and ends the job if it failed.
-func (l *launcher) ended(i int, status syscall.WaitStatus) {
+// exited records how a rank's process ended, and ends the job if it failed.
+func (l *launcher) exited(c child) {
+	i := c.rank
 	r := &l.ranks[i]
-	if r.running = false; status.Signaled() {
+	r.running, r.ended, r.died = false, true, time.Now()
+	if r.Wall = r.died.Sub(r.started); c.err != nil {
+		r.Exit = StatusUnknown
+	} else if status := c.state.Sys().(syscall.WaitStatus); status.Signaled() {
 		r.Signal = status.Signal()
 	} else {
 		r.Exit = status.ExitStatus()
 	}
-	r.ended, r.died = true, time.Now()
 	switch {
 	case l.ending:
-	case r.failed() && l.seen < 0:
+	case r.Failed() && l.seen < 0:
 		l.seen, l.after = i, time.Since(l.started)
 		l.openFlight() // of a group that was initialized since
 		l.blamedLate = time.After(blameGrace)
-	case !r.failed():
+	case !r.Failed():
 		signalGroup(r.PID, syscall.SIGTERM) // the rest of its group
 	}
 	l.conclude(false)
@@ -466,14 +461,28 @@ func (l *launcher) finish(i int) {
 }
 
 // goneAfter reports whether a group becomes empty within that time. It polls every few
-// milliseconds, since the system sends no notification.
+// milliseconds, since the system sends no notification. Dead processes count as gone: their parent may be
+// slow to wait for them, or never do it.
 func (r *rank) goneAfter(limit time.Duration) bool {
-	for deadline := time.Now().Add(limit); signalGroup(r.PID, 0); time.Sleep(10 * time.Millisecond) {
+	const between = 10 // polls between two looks at the processes, which cost more
+	deadline := time.Now().Add(limit)
+	for n, dead := 1, 0; ; n++ {
+		reapGroup(r.PID)
+		if !signalGroup(r.PID, 0) {
+			return true
+		}
+		if n%between == 0 {
+			if dead++; !isDead(r.PID) {
+				dead = 0
+			} else if dead == 2 { // the first look may have missed one that was just started
+				return true
+			}
+		}
 		if time.Now().After(deadline) {
 			return false
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	return true
 }
 
 // interrupted forwards a signal. The first one is the reason why the job ends; a
@@ -491,6 +500,18 @@ func (l *launcher) interrupted(s syscall.Signal) {
 		}
 		l.end(s)
 	}
+}
+
+// cancel ends the job because its context has ended.
+func (l *launcher) cancel(ctx context.Context) {
+	if l.conclude(true); l.ending {
+		return
+	}
+	l.canceled, l.after = ctx.Err(), time.Since(l.started)
+	if cause := context.Cause(ctx); !errors.Is(cause, l.canceled) {
+		l.canceled = fmt.Errorf("%w: %w", l.canceled, cause)
+	}
+	l.end(syscall.SIGTERM)
 }
 
 // end sends a signal to all remaining groups. The first time it starts the grace period.
@@ -535,22 +556,33 @@ func (r *rank) ask() bool {
 
 // dismissKeeper ends the keeper after the last rank.
 func (l *launcher) dismissKeeper() {
-	if l.keeper == nil {
-		return
+	if l.keeper != nil {
+		_ = l.keeper.Kill() // it may already be dead
+		_, _ = l.keeper.Wait()
 	}
-	_ = l.keeper.Kill() // it may already be dead
-	for c := range l.children {
-		if c.pid == l.keeper.Pid || c.err != nil {
-			break
-		}
-		l.wait()
-	}
-	_ = l.keeper.Release() // wait has waited for it
 }
 
-// result returns Run's result for a job that started.
+// readResults reads what the ranks have told beside failures. What is unreadable is as if it were not there.
+func (l *launcher) readResults() {
+	for i := range l.ranks {
+		if r, _ := launchenv.ReadResult(l.resultFile(i)); r != nil && l.reports != "" {
+			l.ranks[i].Transport, l.ranks[i].Value = r.Transport, r.Value
+		}
+	}
+}
+
+// ended returns how the ranks ended.
+func (l *launcher) ended() []Rank {
+	all := make([]Rank, len(l.ranks))
+	for i := range all {
+		all[i] = l.ranks[i].Rank
+	}
+	return all
+}
+
+// result returns Run's error for a job that started.
 func (l *launcher) result() error {
-	if l.seen < 0 && l.signal == 0 {
+	if l.seen < 0 && l.signal == 0 && l.canceled == nil {
 		if l.Directory == "" {
 			for k, o := range []*output{l.out, l.err} {
 				if o.err != nil {
@@ -565,10 +597,7 @@ func (l *launcher) result() error {
 		}
 		return nil
 	}
-	e := &EndedError{First: -1, Seen: l.seen, Signal: l.signal, After: l.after}
-	for i := range l.ranks {
-		e.Ranks = append(e.Ranks, l.ranks[i].Rank)
-	}
+	e := &EndedError{Ranks: l.ended(), First: -1, Seen: l.seen, Signal: l.signal, Canceled: l.canceled, After: l.after}
 	if l.seen >= 0 {
 		e.Cause, e.Blamed, e.First, e.Reporter = l.cause, l.blamed, l.blamed[0], l.reporter
 		for _, i := range e.Blamed {

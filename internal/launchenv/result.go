@@ -1,0 +1,49 @@
+package launchenv
+
+import (
+	"encoding/json"
+	"os"
+	"sync"
+)
+
+// ResultVariable names the file to which a rank writes what it tells its launcher beside failures.
+const ResultVariable = "GOCCL_RESULT_FILE"
+
+// Result is what a rank tells its launcher beside failures; see "Reports" in the package comment.
+type Result struct {
+	Version   int             `json:"version"` // 1
+	PID       int             `json:"pid"`
+	Transport string          `json:"transport,omitempty"` // that connected the rank when it joined last
+	Value     json.RawMessage `json:"value,omitempty"`     // of the program
+}
+
+// told is what this process has told.
+var told struct {
+	sync.Mutex
+	Result
+}
+
+// SendTransport tells the launcher, if it wants to know, by which transport the rank has joined the others.
+func SendTransport(getenv func(string) string, transport string) error {
+	return tell(getenv, func(r *Result) { r.Transport = transport })
+}
+
+// SendValue gives the launcher, if it wants one, the rank's value. It replaces an earlier one.
+func SendValue(getenv func(string) string, value json.RawMessage) error {
+	return tell(getenv, func(r *Result) { r.Value = value })
+}
+
+func tell(getenv func(string) string, change func(*Result)) error {
+	path := getenv(ResultVariable)
+	if path == "" {
+		return nil
+	}
+	told.Lock()
+	defer told.Unlock()
+	change(&told.Result)
+	told.Version, told.PID = 1, os.Getpid()
+	return replace(path, &told.Result)
+}
+
+// ReadResult reads what a rank has told. It returns nil if the rank told nothing.
+func ReadResult(path string) (*Result, error) { return readFile[Result](path, "the result of a rank") }

@@ -1,0 +1,29 @@
+//go:build !unix
+
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"syscall"
+)
+
+// Reexecuted does nothing: this system has no launchers.
+func Reexecuted() {}
+
+// Run returns a *RefusedError: this system has no process groups.
+func (j *Job) Run(context.Context) (*Outcome, error) {
+	return nil, &RefusedError{statusFailed, fmt.Errorf("ranks as processes: %w on %s: start one process, whose ranks are goroutines, with dist.Spawn", errors.ErrUnsupported, runtime.GOOS)}
+}
+
+func signalName(s syscall.Signal) string { return s.String() }
+
+// SignalName returns the name of a signal, or "" if it is 0.
+func SignalName(s syscall.Signal) string {
+	if s == 0 {
+		return ""
+	}
+	return s.String()
+}
