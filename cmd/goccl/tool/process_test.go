@@ -3,6 +3,8 @@ package tool
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/cores"
+	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/internal/launcher"
 )
 
@@ -29,6 +33,10 @@ func TestMain(m *testing.M) {
 		os.Setenv(asPrefix, fmt.Sprintf("goccl-test-%d", os.Getpid()))
 	}
 	cores.LockPrefix = os.Getenv(asPrefix)
+	if os.Getenv(asJoiner) != "" && os.Getenv(asProgram) == "" {
+		joinAsRank(os.Getenv(asJoiner))
+		return
+	}
 	if os.Getenv(asProgram) != "" {
 		ccl.Register(wrong())
 		ccl.Register(deadly())
@@ -42,6 +50,32 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// asJoiner makes the test binary a rank that joins the others, and then ends well or with an error.
+const asJoiner = "TEST_GOCCL_AS_JOINER"
+
+func joinAsRank(how string) {
+	err := dist.Spawn(func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		if err := launchenv.SendValue(os.Getenv, []byte("7")); err != nil {
+			return err
+		}
+		if err := dist.Barrier(); err != nil {
+			return err
+		}
+		if how == "error" && rank == 1 {
+			return errors.New("no such shard")
+		} else if how == "error" {
+			return dist.Barrier()
+		}
+		return dist.DestroyProcessGroup()
+	})
+	if err != nil {
+		os.Exit(1)
+	}
 }
 
 // wrong is ring, except that it spoils rank 0's first element.

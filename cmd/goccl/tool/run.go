@@ -34,6 +34,8 @@ type runCommand struct {
 	Output     string        `short:"o" placeholder:"DIR" help:"Show no output; write it to new files DIR/rank-0.out, DIR/rank-0.err and so on."`
 	Tee        string        `placeholder:"DIR" help:"Write the output of each rank to files as --output does, and show it as well."`
 	Flight     string        `placeholder:"DIR" env:"GOCCL_FLIGHT" help:"If the job fails, write the flight recorders of all ranks to files in DIR, for goccl inspect. The ranks write theirs as well: they get GOCCL_FLIGHT."`
+	Report     string        `placeholder:"FILE" help:"Write a report of the job to FILE, as JSON: of each rank the exit status or signal, the wall time, the transport, and why it failed."`
+	Hosts      hostList      `placeholder:"HOST:N,..." help:"Start nothing, since goccl run starts processes of this machine only; show the command lines of mpirun, mpiexec and srun for these hosts."`
 	Grace      time.Duration `default:"5s" placeholder:"5s" help:"Time between SIGTERM and SIGKILL."`
 }
 
@@ -103,6 +105,8 @@ func (c *runCommand) Validate() error {
 		return fmt.Errorf("-x %[1]s: ranks inherit the environment; --env sets a variable, as in goccl run --env %[1]s", *c.Export)
 	case c.Timeout != nil:
 		return fmt.Errorf("--timeout %[1]s: a job has no time limit; how long calls wait for other ranks is GOCCL_TIMEOUT, as in goccl run --env GOCCL_TIMEOUT=%[1]s", *c.Timeout)
+	case c.Hosts != nil:
+		return c.checkHosts()
 	case c.Ranks == nil:
 		return errors.New("-n is missing: give the number of ranks, as in goccl run -n 4 ./train")
 	case *c.Ranks < 1 || *c.Ranks > config.MaxRanks:
@@ -167,6 +171,9 @@ func (c *runCommand) hinted(err error) error {
 // Run starts the ranks, and returns when all have ended.
 func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr bars) error {
 	args := c.program()
+	if c.Hosts != nil {
+		return c.elsewhere(ctx)
+	}
 	variables, err := c.variables()
 	if err != nil {
 		return err
@@ -210,9 +217,13 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr bars) err
 		Flight:      c.Flight,
 		Signals:     signals,
 	}
-	_, err = job.Run(ctx)
+	report, err := createReport(c.Report)
+	if err != nil {
+		return usageError{err}
+	}
+	outcome, err := job.Run(ctx)
 	if pin, few := errors.AsType[*launcher.PinError](err); few {
 		err = usageError{fmt.Errorf("--pin: %w: start fewer ranks, or let them share cores with --pin=off", pin.Err)}
 	}
-	return err
+	return errors.Join(err, report.write(&job, outcome, err))
 }
