@@ -27,7 +27,7 @@ type Job struct {
 	// launchers are removed, and those of the rank are added.
 	Env []string
 	// Stdout and Stderr get the lines that the ranks write, each behind the rank: "[2] epoch 1". If one is
-	// nil, the lines are dropped.
+	// nil, the lines are dropped. Run waits until they have all lines.
 	Stdout, Stderr io.Writer
 	// Pin is whether every rank runs on its own cores.
 	Pin Pinning

@@ -42,8 +42,7 @@
 // # Concurrency
 //
 // `goccl bench` and `goccl doctor` host the ranks that they measure with dist.Spawn, one
-// group at a time. `goccl run`, and `goccl bench` with the transport shm, wait for all children of
-// this process; the program must start no others.
+// group at a time. `goccl run`, and `goccl bench` with the transport shm, wait for the processes that they start.
 //
 // # Failure
 //
