@@ -68,8 +68,9 @@ type Rank struct {
 	Err error
 }
 
-// Run starts the job and returns when all of its processes have ended. The ranks are nil if none was started; otherwise there are
-// Job.Ranks of them, whether the job failed or not. If ctx ends, the job ends, and the error wraps ctx's.
+// Run starts the job and returns when all of its processes have ended. The ranks are nil if the job could not start;
+// otherwise there are Job.Ranks of them, whether the job failed or not. If ctx ends, the job ends, and the error wraps
+// ctx's.
 func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 	if err := mayStart(); err != nil {
 		return nil, err

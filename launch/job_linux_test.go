@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,12 +17,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/cores"
 	"github.com/goccl/goccl/launch"
 )
 
 var errShard = errors.New("no such shard")
 
 func init() {
+	// Ranks return the cores that they may use.
+	programs["cores"] = func() {
+		status, err := os.ReadFile("/proc/self/status")
+		must(err)
+		must(launch.Return(coresOf(string(status))))
+	}
 	// Ranks add their numbers.
 	programs["sum"] = inGroup(func(rank int) error {
 		sum := []int64{int64(rank)}
@@ -117,6 +125,46 @@ func TestFailures(t *testing.T) {
 			leavesNothing(t, value, out)
 		})
 	}
+}
+
+// Ranks are pinned to cores of their own, or not, or the job does not start.
+func TestPinning(t *testing.T) {
+	job, _ := testJob(t, 60000, "echo")
+	job.Pin = launch.PinOn
+	ranks, err := job.Run(context.Background())
+	require.ErrorContains(t, err, "launch: 60000 ranks cannot have a core each: ")
+	require.ErrorContains(t, err, ": start fewer ranks, or let them share cores")
+	require.Nil(t, ranks)
+
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	all := coresOf(string(status))
+	job, _ = testJob(t, 2, "cores")
+	ranks, err = job.Run(context.Background())
+	require.NoError(t, err)
+	for _, r := range ranks {
+		require.Equal(t, strconv.Quote(all), string(r.Value))
+	}
+
+	cores.LockPrefix = fmt.Sprintf("goccl-test-%d", os.Getpid()) // no job of this machine holds cores
+	m, err := cores.Survey()
+	require.NoError(t, err)
+	if m.Ranks() < len(m.Free) {
+		t.Skip("the quota of CPU time is less than the cores, or these differ; TestShares of internal/cores has those")
+	}
+	job.Pin, job.Ranks = launch.PinOn, len(m.Free)
+	ranks, err = job.Run(context.Background())
+	require.NoError(t, err)
+	for i, r := range ranks {
+		require.Equal(t, strconv.Quote(cores.Format(m.Free[i].CPUs)), string(r.Value))
+	}
+}
+
+// coresOf returns the cores in a process's status.
+func coresOf(status string) string {
+	_, after, _ := strings.Cut(status, "Cpus_allowed_list:")
+	line, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSpace(line)
 }
 
 // The flight recorders of a job that fails are written, also that of a rank that was killed.

@@ -222,18 +222,21 @@ func TestMistakes(t *testing.T) {
 		"launch: Job.Ranks is 0: at least 1 rank is needed":   func(j *launch.Job) { j.Ranks = 0 },
 		"launch: Job.Pin is 7: want PinAuto, PinOn or PinOff": func(j *launch.Job) { j.Pin = 7 },
 		"launch: Job.Grace is -1s: want 0 or more":            func(j *launch.Job) { j.Grace = -time.Second },
-		"launch: /: permission denied":                        func(j *launch.Job) { j.Program = "/" },
-		"a core each: ":                                       func(j *launch.Job) { j.Ranks, j.Pin = 60000, launch.PinOn },
+		"launch: / cannot be executed: ":                      func(j *launch.Job) { j.Program = "/" },
 	} {
 		job, _ := testJob(t, 2, "echo")
 		change(job)
 		ranks, err := job.Run(context.Background())
-		if strings.Contains(want, "permission") {
-			want = "/ cannot be executed"
-		}
 		require.ErrorContains(t, err, want)
 		require.Nil(t, ranks)
 	}
+}
+
+// A program whose children nobody can wait for learns that the statuses of its ranks are lost.
+func TestLostStatus(t *testing.T) {
+	out, err := self("ignorant").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, `^launch: rank [01] \(pid \d+\) was the first to fail, after \S+: an unknown status, because another part of the launching program has waited for it\n`, string(out))
 }
 
 // An output that cannot be written is an error of a job that succeeds otherwise.

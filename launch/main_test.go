@@ -69,6 +69,12 @@ var programs = map[string]func(){
 			log.Fatal(err)
 		}
 	},
+	"ignorant": func() {
+		signal.Ignore(syscall.SIGCHLD)
+		job := launch.Job{Ranks: 2, Args: []string{"return"}}
+		_, err := job.Run(context.Background())
+		fmt.Println(err)
+	},
 	"family": func() {
 		job := launch.Job{Ranks: 2, Args: []string{"stay"}, Stdout: os.Stdout}
 		_, err := job.Run(context.Background())

@@ -91,7 +91,7 @@ func (r Rank) How() string {
 		return fmt.Sprintf("%s (%v)", signalName(r.Signal), r.Signal)
 	}
 	if r.Exit == StatusUnknown {
-		return "with an unknown status, because another part of the launching program has waited for it"
+		return "an unknown status, because another part of the launching program has waited for it"
 	}
 	how := fmt.Sprintf("exit status %d", r.Exit)
 	if name := signalName(syscall.Signal(r.Exit - statusSignal)); r.Exit > statusSignal && strings.HasPrefix(name, "SIG") {

@@ -93,7 +93,7 @@ var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "
 
 // The tests that are examples, or watch users' programs, may import what those do.
 var exampleRooms = map[string][]string{"primitive": {"dist"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
-	"launch": {"dist"}, "internal/launcher": {"dist", "ccl"}}
+	"launch": {"dist", "internal/cores"}, "internal/launcher": {"dist", "ccl"}}
 
 const testify = "github.com/stretchr/testify"
 
