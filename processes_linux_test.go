@@ -98,7 +98,7 @@ var (
 // TestTroubleshooting finds every text of the guide's tables of errors in the code.
 func TestTroubleshooting(t *testing.T) {
 	var code strings.Builder
-	for _, room := range []string{"ccl", "ccl/config", "dist", "internal/launchenv", "transport", "transport/local", "transport/shm"} {
+	for _, room := range []string{"ccl", "ccl/config", "dist", "internal/groupsync", "internal/launchenv", "transport", "transport/local", "transport/shm"} {
 		files, err := filepath.Glob(room + "/*.go")
 		if err != nil {
 			t.Fatal(err)

@@ -4,5 +4,5 @@
 // # Model
 //
 // The test binary also runs as a rank: an environment variable selects what it does instead of running tests. Tests skip an MPI that
-// is not installed, unless TEST_GOCCL_MPI is "required", as make mpi sets it.
+// is not installed; make mpi requires it.
 package mpi
