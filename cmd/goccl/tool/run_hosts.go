@@ -14,8 +14,8 @@ import (
 )
 
 // betweenNodes says what connects ranks on several nodes, for `goccl run --hosts`.
-const betweenNodes = `Ranks on several nodes also need a transport that connects them. None is part of goccl yet: the name mpi is reserved
-for one, and dist.InitProcessGroup says what is missing. A program may link a transport of its own.`
+const betweenNodes = `The program needs the transport that connects ranks on several nodes:
+	import _ "github.com/goccl/goccl/transport/mpi"`
 
 // hostList is the value of --hosts.
 type hostList []host
