@@ -120,7 +120,7 @@ func (c *Communicator) end(err error) error {
 // that the group lives on if all ranks reject the call, and touches nothing else.
 func (c *Communicator) refuse(err error) error {
 	if c.before != nil {
-		return fmt.Errorf("%w; and %w", err, c.failedBefore(c.call.coll))
+		return c.alsoFailedBefore(err)
 	}
 	c.seq++
 	if c.size > 1 {
@@ -143,7 +143,8 @@ func (c *Communicator) reject(coll Collective, dtype DType, send, recv Buffer, o
 // check arguments first. If all ranks reject the call the group lives on; if only some do, the others
 // get *MismatchError, field "arguments", with the first line of err's text.
 //
-// If the group has failed or was closed, the error says so as well.
+// If the group has failed or was closed, the error says so as well. If the group has failed because of the
+// same text, the error has the text once.
 func (c *Communicator) Reject(ctx context.Context, err error) error {
 	if err == nil {
 		err = &InvalidArgumentError{collReject.String(), "the reason is nil"}

@@ -213,11 +213,17 @@ func TestRefusedBeforeAllAreThere(t *testing.T) {
 			ccl.AllReduce(bg, group[2], x, x, ccl.Sum, ccl.WithAlgorithm("none such")),
 			ccl.AllReduceCoalesced(bg, group[2], [][]int64{x, x}, ccl.Sum),
 			ccl.Broadcast(bg, group[2], x, 3),
-			ccl.AllReduceAsync(bg, group[2], x, x[1:], ccl.Sum).Wait(bg),
+			ccl.AllReduceAsync(bg, group[2], x, x[2:], ccl.Sum).Wait(bg),
 		} {
 			requireMismatch(err)
 			require.ErrorContains(t, err, "; and ccl: ")
 		}
+		err = ccl.AllReduce(bg, group[2], x, x[1:], ccl.Sum) // the mistake of rank 0
+		requireMismatch(err)
+		require.ErrorAs(t, err, &size)
+		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
+		require.Equal(t, "ccl: all_reduce: recv has 39 elements, want 40; and the group has failed before for the same reason: "+
+			"destroy it and initialize it again (call 2 at LINE)", withoutLines(err))
 		requireMismatch(ccl.AllReduce(bg, group[2], x, x, ccl.Sum))
 		require.ErrorAs(t, ccl.AllReduce(bg, group[0], x, x, ccl.Sum), new(*ccl.MismatchError))
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/reasons"
 	"github.com/goccl/goccl/transport"
@@ -35,7 +36,7 @@ func (c *Communicator) failed(coll Collective, err error) error {
 }
 
 // failedBefore returns the error of a call on a group that failed in an earlier call.
-func (c *Communicator) failedBefore(coll Collective) error {
+func (c *Communicator) failedBefore(coll Collective) *CallError {
 	failed := c.failureError(coll, c.before, "the group has failed before; destroy it and initialize it again")
 	failed.Seq = c.number(c.seq + 1) // it consumes no number: every rank numbers it as the next call
 	failed.Last = c.lastOf(c.before)
@@ -44,6 +45,40 @@ func (c *Communicator) failedBefore(coll Collective) error {
 	e = c.told(e) // the text is final: launchers look for it in what the program makes of it
 	failed.Err = &poisoned{failed.Err}
 	return e
+}
+
+// alsoFailedBefore returns the error of a call that this rank rejects, with err, on a group that failed in an
+// earlier call. If the group failed for the same reason, which is usual where all ranks make the same mistake,
+// the text has the reason once.
+func (c *Communicator) alsoFailedBefore(err error) error {
+	before := c.failedBefore(c.call.coll)
+	if !isReasonOf(before, err.Error()) {
+		return fmt.Errorf("%w; and %w", err, before)
+	}
+	e := c.newCallError(&rejectedAgain{err, before})
+	e.Seq = c.number(c.seq + 1) // as in failedBefore
+	return e
+}
+
+// rejectedAgain is the error of a call that this rank rejects for the reason because of which the group has failed
+// before.
+type rejectedAgain struct{ reason, before error }
+
+func (e *rejectedAgain) Error() string {
+	return e.reason.Error() + "; and the group has failed before for the same reason: destroy it and initialize it again"
+}
+func (e *rejectedAgain) Unwrap() []error { return []error{e.reason, e.before} }
+
+// isReasonOf reports whether text alone is why ranks refused a call or gave up, according to failure.
+func isReasonOf(failure error, text string) bool {
+	if m, ok := errors.AsType[*MismatchError](failure); ok {
+		line := reasons.Line(text)
+		refused := slices.DeleteFunc(slices.Clone(m.Values), func(v MismatchValue) bool { return v.Value != "refused" })
+		return len(refused) == 1 && refused[0].Why == line
+	}
+	aborted, ok := errors.AsType[*AbortedError](failure)
+	// Words of the program may stand before it, and the line of the call behind it.
+	return ok && aborted.Cause != nil && strings.Contains(": "+aborted.Cause.Error()+" (", ": "+text+" (")
 }
 
 // poisoned is the failure of an earlier call, which makes the communicator invalid.

@@ -164,7 +164,11 @@ func TestReject(t *testing.T) {
 		}
 		err := g[0].Reject(bg, mine)
 		require.ErrorIs(t, err, mine)
-		require.ErrorContains(t, err, "has failed before")
+		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
+		require.Equal(t, "axis 7 of 2; and the group has failed before for the same reason: destroy it and initialize it again (call 4 at LINE)", withoutLines(err))
+		err = g[0].Reject(bg, errors.New("axis 7"))
+		require.ErrorContains(t, err, "axis 7; and ccl: reject")
+		require.ErrorContains(t, err, "refused on rank 1 (axis 7 of 2)")
 		require.ErrorIs(t, (*ccl.Communicator)(nil).Reject(bg, mine), mine)
 	})
 }
