@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// UnreadyError says that gradients were not ready when a step ended.
+// UnreadyError says that gradients were not ready when a step ended. Its text does not name the rank, which Spawn and
+// the errors of other ranks put before it.
 type UnreadyError struct {
 	Rank       int
 	Parameters []string // names
@@ -20,7 +21,7 @@ func (e *UnreadyError) Error() string {
 	if e.Static {
 		why = "they were ready in the first step (StaticGraph)"
 	}
-	return fmt.Sprintf("ddp: rank %d: no gradient was ready for %s: %s", e.Rank, list(e.Parameters), why)
+	return fmt.Sprintf("ddp: no gradient was ready for %s: %s", list(e.Parameters), why)
 }
 
 // list returns the names of parameters, or the first of them.
@@ -38,5 +39,5 @@ func (r *Reducer[T]) bucketError(b *Bucket[T], err error) error {
 	for i, p := range b.Parameters {
 		names[i] = r.params[p].Name
 	}
-	return fmt.Errorf("ddp: rank %d: bucket %d (%s): %w", r.comm.Rank(), b.Index, list(names), err)
+	return fmt.Errorf("ddp: bucket %d (%s): %w", b.Index, list(names), err)
 }

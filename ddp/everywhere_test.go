@@ -1,12 +1,14 @@
 package ddp_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -198,13 +200,34 @@ func TestNotReady(t *testing.T) {
 	everywhere(t, "not ready", 1, func(t *testing.T, all []outcome) {
 		last := len(all) - 1
 		for rank, o := range all {
-			require.Contains(t, o.Err, fmt.Sprintf("ddp: rank %d: no gradient was ready for a, b: call Ready for each, or set FindUnused if a step may leave parameters out", last))
+			require.Contains(t, o.Err, "ddp: no gradient was ready for a, b: call Ready for each, or set FindUnused if a step may leave parameters out")
 			if rank < last {
-				require.Contains(t, o.Err, fmt.Sprintf("ddp: rank %d: bucket 1 (b)", rank))
+				require.Contains(t, o.Err, "ddp: bucket 1 (b)")
+				require.Contains(t, o.Err, fmt.Sprintf("refused on rank %d (ddp: no gradient", last))
 				require.Contains(t, o.Err, "ranks disagree on arguments")
 			}
 		}
 	})
+}
+
+// The rank that returns an error stands in the error's beginning, and not in each part of it.
+func TestErrorHasItsRankOnce(t *testing.T) {
+	const ranks = 3
+	err := dist.Spawn(func(_ context.Context, rank int) error {
+		if err := dist.InitProcessGroup("ccl"); err != nil {
+			return err
+		}
+		return notReady(rank, ranks, nil)
+	}, dist.WithRanks(ranks))
+	for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
+		rank := err.(*dist.RankError).Rank
+		begin := "ddp: bucket 1 (b): ccl: all_reduce "
+		if rank == ranks-1 {
+			begin = "ddp: no gradient was ready for a, b: "
+		}
+		require.True(t, strings.HasPrefix(err.Error(), fmt.Sprintf("rank %d: %s", rank, begin)), err.Error())
+		require.NotContains(t, err.Error(), fmt.Sprintf(", rank %d: ", rank))
+	}
 }
 
 func notReady(rank, ranks int, _ *outcome) error {
@@ -236,7 +259,7 @@ func TestRankThatEnds(t *testing.T) {
 				last := len(all) - 1
 				require.Contains(t, all[last].Err, "backward is wrong")
 				for rank, o := range all[:last] {
-					require.Regexp(t, fmt.Sprintf(`ddp: rank %d: bucket \d \([abc]\): `, rank), o.Err)
+					require.Regexp(t, `^ddp: bucket \d \([abc]\): `, o.Err, "rank %d", rank)
 					require.Contains(t, o.Err, "backward is wrong")
 					require.NotNil(t, o.AbortedBy, o.Err)
 					require.Equal(t, last, *o.AbortedBy)
@@ -278,7 +301,7 @@ func TestKilledRank(t *testing.T) {
 		t.Run(fmt.Sprint("processes=", ranks), func(t *testing.T) {
 			all := onProcesses(t, "kill", ranks)
 			for rank, o := range all[:ranks-1] {
-				require.Regexp(t, fmt.Sprintf(`ddp: rank %d: bucket \d \([abc]\): `, rank), o.Err)
+				require.Regexp(t, `^ddp: bucket \d \([abc]\): `, o.Err, "rank %d", rank)
 				require.NotNil(t, o.Lost, o.Err)
 				require.Equal(t, ranks-1, *o.Lost)
 			}

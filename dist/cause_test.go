@@ -161,7 +161,7 @@ func TestCauseOfAWorker(t *testing.T) {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}, dist.WithRanks(2))
-	require.ErrorContains(t, err, "rank 0: rank 1: the worker of rank 1 panicked: at the disco")
+	require.ErrorContains(t, err, "rank 0: rank 1: the worker panicked: at the disco")
 	var first *dist.RankError
 	require.ErrorAs(t, err, &first)
 	require.Equal(t, 1, first.Rank)

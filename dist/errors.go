@@ -83,28 +83,27 @@ type RankError struct {
 	Err  error
 }
 
-func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %v", e.Rank, e.Err) }
+func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.withoutRank()) }
 
-// withStack is Error, followed by the stack if the rank's worker panicked or is stuck.
-func (e *RankError) withStack() string {
-	s := e.Error()
+// stack is the stack of the rank's worker if it panicked or is stuck, after an empty line.
+func (e *RankError) stack() string {
 	switch err := e.Err.(type) { //nolint:errorlint // not another rank's, in a wrapped error
 	case *PanicError:
-		s += "\n\n" + string(err.Stack)
+		return "\n\n" + string(err.Stack)
 	case *StuckError:
-		s += "\n\n" + string(err.Stack)
+		return "\n\n" + string(err.Stack)
 	}
-	return s
+	return ""
 }
 
 // Unwrap returns the worker's error.
 func (e *RankError) Unwrap() error { return e.Err }
 
-// withoutRank is the error's text without its own mentions of the rank, such as ", rank 3: "
+// withoutRank is the text of the worker's error without its own mentions of the rank, such as ", rank 3: "
 // in the error of a call.
 func (e *RankError) withoutRank() string {
 	own := strconv.Itoa(e.Rank)
-	return strings.NewReplacer(", rank "+own+": ", ": ", " on rank "+own+": ", ": ").Replace(e.Err.Error())
+	return strings.NewReplacer(", rank "+own+": ", ": ", " on rank "+own+": ", ": ", workerOf(e.Rank)+" ", "the worker ").Replace(e.Err.Error())
 }
 
 // rankErrors is Spawn's error: the errors of all ranks that failed, the causes first. Its text
@@ -115,11 +114,14 @@ type rankErrors []*RankError
 
 const textLines = 8
 
+// sameReason is in the text of a call that a rank rejects after another rank has made the same mistake.
+const sameReason = "; and the group has failed before for the same reason: destroy it and initialize it again"
+
 func (e rankErrors) Error() string {
 	var texts, lines []string
 	same := map[string]rankErrors{} // by text
 	for _, err := range e {
-		text := err.withoutRank()
+		text := strings.Replace(err.withoutRank(), sameReason, "", 1) + err.stack()
 		if same[text] == nil {
 			texts = append(texts, text)
 		}
@@ -127,13 +129,10 @@ func (e rankErrors) Error() string {
 	}
 	var rest rankErrors
 	for i, text := range texts {
-		switch errs := same[text]; {
-		case i >= textLines:
-			rest = append(rest, errs...)
-		case len(errs) == 1:
-			lines = append(lines, errs[0].withStack())
-		default:
+		if errs := same[text]; i < textLines {
 			lines = append(lines, errs.ranks()+": "+text)
+		} else {
+			rest = append(rest, errs...)
 		}
 	}
 	if rest != nil {
@@ -160,6 +159,9 @@ func (e rankErrors) Unwrap() []error {
 	return errs
 }
 
+// workerOf names the worker of a rank in errors.
+func workerOf(rank int) string { return fmt.Sprintf("the worker of rank %d", rank) }
+
 // PanicError reports that the worker of a rank panicked. The process continues.
 type PanicError struct {
 	Rank  int
@@ -168,7 +170,7 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("the worker of rank %d panicked: %v", e.Rank, e.Value)
+	return fmt.Sprintf("%s panicked: %v", workerOf(e.Rank), e.Value)
 }
 
 // Unwrap returns the value of the panic if it is an error.
@@ -187,6 +189,6 @@ type StuckError struct {
 }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("the worker of rank %d is stuck: %v after its peers had timed out waiting for it, it has not returned; its goroutine remains",
-		e.Rank, e.After)
+	return fmt.Sprintf("%s is stuck: %v after its peers had timed out waiting for it, it has not returned; its goroutine remains",
+		workerOf(e.Rank), e.After)
 }

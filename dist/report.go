@@ -35,7 +35,7 @@ func report(rank int, kind launchenv.FailKind, err error) {
 	r := newReport(rank, kind, err)
 	// The program's own error may hide that a call has failed, and the error of a
 	// subgroup numbers ranks as the subgroup does.
-	hidden := sent.group || sent.text != "" && strings.Contains(r.Message, sent.text)
+	hidden := sent.group || sent.text != "" && strings.Contains(err.Error(), sent.text)
 	if r.Because == "" && hidden || r.Because == sent.because && len(r.Ranks) == 0 {
 		r.Because, r.Ranks, r.Awaited = sent.because, sent.ranks, sent.awaited
 	}
@@ -47,6 +47,9 @@ func newReport(rank int, kind launchenv.FailKind, err error) *launchenv.Report {
 	r := &launchenv.Report{
 		Version: 1, Rank: rank, PID: os.Getpid(), Time: time.Now(),
 		Kind: kind, Message: err.Error(),
+	}
+	if kind == launchenv.FailedError { // as Spawn's error has it, which most programs print
+		r.Message = (&RankError{rank, err}).withoutRank()
 	}
 	r.Because, r.Ranks = because(rank, err)
 	if failed, ok := errors.AsType[*CollectiveFailedError](err); ok && failed.Awaited >= 0 {

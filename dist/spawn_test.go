@@ -100,7 +100,7 @@ func TestWorkerFails(t *testing.T) {
 				require.True(t, ok)
 				require.Equal(t, i == 0, rank.Rank == 2, "the root cause first")
 			}
-			require.ErrorContains(t, errs[0], "rank 2: "+end.text)
+			require.ErrorContains(t, errs[0], "rank 2: "+strings.Replace(end.text, " of rank 2", "", 1), "the rank stands there once")
 			for rank := range 4 {
 				if rank != 2 {
 					var cause *dist.RankError
@@ -128,7 +128,7 @@ func TestPanicShowsItsStack(t *testing.T) {
 	require.Equal(t, 1, p.Rank)
 	require.Equal(t, "at the disco", p.Value)
 	require.EqualError(t, p, "the worker of rank 1 panicked: at the disco")
-	require.True(t, strings.HasPrefix(err.Error(), "rank 1: the worker of rank 1 panicked: at the disco\n\ngoroutine "), err.Error())
+	require.True(t, strings.HasPrefix(err.Error(), "rank 1: the worker panicked: at the disco\n\ngoroutine "), err.Error())
 	require.Equal(t, 1, strings.Count(err.Error(), "dist_test.thisPanics("))
 }
 
@@ -188,6 +188,24 @@ func TestSpawnTextIsShort(t *testing.T) {
 			require.Regexp(t, "^"+c.text+"$", err.Error())
 			require.Len(t, err.(interface{ Unwrap() []error }).Unwrap(), ranks, "no error is lost")
 		})
+	}
+}
+
+// If all ranks make the same mistake, and some only after the first has failed the group by it, the text has it once.
+func TestSpawnTextHasOneMistakeOnce(t *testing.T) {
+	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+		if rank > 0 {
+			<-ctx.Done() // rank 0 has failed
+		}
+		return dist.AllReduce([]int32{}, dist.Sum)
+	}), dist.WithRanks(4))
+	require.Regexp(t, `^ranks 0-3: ccl: all_reduce: tensor has 0 elements, want 1 or more \(call 1 at dist/spawn_test.go:\d+\)$`, err.Error())
+	for _, err := range err.(interface{ Unwrap() []error }).Unwrap()[1:] {
+		require.ErrorContains(t, err, "want 1 or more; and the group has failed before for the same reason")
+		require.ErrorIs(t, err, dist.ErrInvalidCommunicator)
+		var aborted *dist.AbortedError
+		require.ErrorAs(t, err, &aborted)
+		require.Zero(t, aborted.By)
 	}
 }
 

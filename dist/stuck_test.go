@@ -25,7 +25,7 @@ func requireStuck(t *testing.T, err error) {
 	require.Equal(t, stuckLimit, stuck.After)
 	require.Contains(t, string(stuck.Stack), "dist_test.stuckHere(")
 	text := err.Error()
-	require.True(t, strings.HasPrefix(text, "rank 1: the worker of rank 1 is stuck: 250ms after its peers had timed out waiting for it"), text)
+	require.True(t, strings.HasPrefix(text, "rank 1: the worker is stuck: 250ms after its peers had timed out waiting for it"), text)
 	require.Equal(t, 1, strings.Count(text, "dist_test.stuckHere("))
 	var late *dist.TimeoutError
 	require.ErrorAs(t, err, &late)
