@@ -100,6 +100,7 @@ func checkDead(t *testing.T, p part, calls []flight.Call, others flight.Call) {
 
 // A running job is found by its name, and its memory read without its help.
 func TestFlightOfARunningJob(t *testing.T) {
+	begun := time.Now()
 	p := part{Config: yamlFor(2), Calls: calls(2), Repeat: 1000, Timeout: patience / 2}
 	j := start(t, 2, p, func(_ int, p *part) { p.Talks = true })
 	for _, r := range j.ranks {
@@ -110,9 +111,14 @@ func TestFlightOfARunningJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := shm.Jobs()
-	if err != nil || !slices.Contains(names, j.name+"-1") {
-		t.Errorf("the running jobs are %q, %v", names, err)
+	running, err := shm.Jobs()
+	i := slices.IndexFunc(running, func(r shm.RunningJob) bool { return r.Name == j.name+"-1" })
+	if err != nil || i < 0 {
+		t.Fatalf("the running jobs are %+v, %v", running, err)
+	}
+	pids := []int{j.ranks[0].pid(), j.ranks[1].pid()}
+	if r := running[i]; r.Ranks != 2 || !slices.Equal(r.PIDs, pids) || r.Made.Before(begun) || r.Made.After(time.Now()) {
+		t.Errorf("the job, of the processes %d since %v, is %+v", pids, begun, r)
 	}
 	for _, r := range j.ranks {
 		r.signal(syscall.SIGKILL)

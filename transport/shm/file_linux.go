@@ -263,7 +263,7 @@ func (f *found) read() error {
 	if err != nil {
 		return fmt.Errorf("%s is not a segment of shared memory: %w; remove it, or give the job another name", f.path, err)
 	}
-	f.made = time.Now().Add(-time.Duration(sinceBoot() - f.header.made))
+	f.made = f.header.madeAt()
 	f.held = locked(f.fd, 0, 1)
 	if f.creator, err = f.place(0); err != nil {
 		return err

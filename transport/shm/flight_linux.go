@@ -102,7 +102,11 @@ func OpenFlight(job string) (*Flight, error) {
 	if err == nil && len(running) == 0 {
 		return nil, fmt.Errorf("no job %q of this user is running, nor any other", job)
 	}
-	return nil, errors.Join(fmt.Errorf("no job %q of this user is running; running are %q", job, running), err)
+	names := make([]string, len(running))
+	for i, r := range running {
+		names[i] = r.Name
+	}
+	return nil, errors.Join(fmt.Errorf("no job %q of this user is running; running are %q", job, names), err)
 }
 
 // isOf reports whether the header is that of a job's segment, by the name that a user has of the job.

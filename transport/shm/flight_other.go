@@ -12,8 +12,8 @@ import (
 // Flight is the flight recorders of a job's ranks as a process sees them that is not a rank.
 type Flight struct{}
 
-// Jobs returns no names: on this system no job has shared memory.
-func Jobs() ([]string, error) { return nil, nil }
+// Jobs returns none: on this system no job has shared memory.
+func Jobs() ([]RunningJob, error) { return nil, nil }
 
 // OpenFlight returns a *transport.NotAvailableError: on this system no job has shared memory.
 func OpenFlight(string) (*Flight, error) {

@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,21 +13,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Jobs returns the names of the jobs of this user whose ranks are running and have started to record
-// what they do, in order. It leaves out jobs whose processes it cannot see: those of another pid
-// namespace.
-func Jobs() (names []string, err error) {
+// Jobs returns the jobs of this user whose ranks are running and have started to record what they do, by name. It
+// leaves out jobs whose processes it cannot see: those of another pid namespace.
+func Jobs() (jobs []RunningJob, err error) {
 	err = eachSegment(func(fd int, h header) (taken bool) {
 		if f, err := openFlight(fd, h); err == nil { // otherwise it has ended
 			if ranks, err := f.Ranks(); err == nil && len(ranks) > 0 {
-				names = append(names, h.name)
+				jobs = append(jobs, RunningJob{Name: h.name, Ranks: h.ranks, PIDs: f.pids(), Made: h.madeAt()})
 			}
 			_ = f.file.unmap()
 		}
 		return false
 	})
-	slices.Sort(names)
-	return slices.Compact(names), err
+	slices.SortFunc(jobs, func(a, b RunningJob) int { return cmp.Or(cmp.Compare(a.Name, b.Name), a.Made.Compare(b.Made)) })
+	return jobs, err
+}
+
+// pids returns the process ids of the ranks that this process can see. An id in a place may by now be that of
+// another process, or be one of another pid namespace; the start of the process tells.
+func (f *Flight) pids() []int {
+	all := make([]int, f.header.ranks)
+	_ = f.file.guarded(func() {
+		for rank := range all {
+			p := decodePlace(f.file.bytes(placesOffset+rank*placeBytes, placeBytes))
+			if start, ok := startOf(p.pid); ok && start == p.start {
+				all[rank] = p.pid
+			}
+		}
+	}) // if the memory has vanished the rest is unknown
+	return all
 }
 
 // eachSegment calls use with a descriptor, for reading, and the header of each segment that a process

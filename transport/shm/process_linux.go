@@ -31,6 +31,9 @@ func (h *header) sign() {
 	h.made = sinceBoot()
 }
 
+// madeAt returns when the segment was made, by the clock on the wall.
+func (h header) madeAt() time.Time { return time.Now().Add(-time.Duration(sinceBoot() - h.made)) }
+
 // ownStart is startOf for this process. It also works if /proc belongs to another pid namespace,
 // where this process has another id.
 func ownStart() (start uint64, err error) { return readStart("/proc/self/stat") }

@@ -1,11 +1,13 @@
 package tool
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 
 // inspectCommand is `goccl inspect`.
 type inspectCommand struct {
-	What  string `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the names of the running jobs are listed."`
+	What  string `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the running jobs are listed."`
+	JSON  bool   `name:"json" help:"List the running jobs as one JSON document."`
 	SVG   string `name:"svg" placeholder:"FILE" help:"Draw the calls as a timeline."`
 	Step  string `placeholder:"FILE" help:"Draw a step of a training as a picture: what each rank computes, sends and waits for. FILE.svg, or FILE.json for Chrome's trace viewer and Perfetto."`
 	Trace string `placeholder:"FILE" help:"Write the calls in the format of Chrome's trace viewer and of Perfetto."`
@@ -25,7 +28,9 @@ type inspectCommand struct {
 func (*inspectCommand) Help() string {
 	return `A rank's flight recorder has its last calls and messages. It lies in the job's memory. With GOCCL_FLIGHT=DIR, dist.WithFlight or goccl run --flight DIR it is written to files when the job fails.
 
-Shown are each rank's last call in each group, the first call on which ranks differ, and messages that have not ended.
+Without an argument the running jobs are listed: the name of each, its number of ranks, the process and the program of its first rank that runs, and its age.
+
+Shown of a job are each rank's last call in each group, the first call on which ranks differ, and messages that have not ended.
 
 --step draws the step in which the job has failed, or else the last that has ended on all ranks. Package ddp marks steps, and so can any program (ccl.Communicator.Mark).`
 }
@@ -34,6 +39,9 @@ Shown are each rank's last call in each group, the first call on which ranks dif
 func (c *inspectCommand) Run(stdout io.Writer) error {
 	if c.What == "" {
 		return c.list(stdout)
+	}
+	if c.JSON {
+		return errors.New("--json lists the running jobs: leave out the directory or job")
 	}
 	step, ok := map[string]func(io.Writer, *inspect.Job) error{".svg": timeline.StepSVG, ".json": timeline.StepTrace}[filepath.Ext(c.Step)]
 	if !ok && c.Step != "" {
@@ -78,10 +86,25 @@ func (c *inspectCommand) list(stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text := "no job of this user is running\n"
-	if len(jobs) > 0 {
-		text = strings.Join(jobs, "\n") + "\n"
+	return show(stdout, c.JSON, jobs, func(w io.Writer) error { return writeJobs(w, jobs, time.Now()) })
+}
+
+// writeJobs writes a table of the running jobs.
+func writeJobs(w io.Writer, jobs []inspect.Listed, now time.Time) error {
+	if len(jobs) == 0 {
+		_, err := fmt.Fprintln(w, "no job of this user is running")
+		return err
 	}
-	_, err = fmt.Fprint(stdout, text)
+	rows := [][]string{{"JOB", "RANKS", "PID", "AGE", "PROGRAM"}}
+	for _, j := range jobs {
+		pid := "-"
+		if p := j.PID(); p != 0 {
+			pid = strconv.Itoa(p)
+		}
+		rows = append(rows, []string{j.Name, strconv.Itoa(j.Ranks), pid, j.Age(now).String(), orDash(j.Program)})
+	}
+	var b bytes.Buffer
+	writeTable(&b, rows)
+	_, err := w.Write(b.Bytes())
 	return err
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/cmd/goccl/internal/inspect"
+	"github.com/goccl/goccl/transport/shm"
 )
 
 const flightDocument = `{"version": 1, "job": "train", "size": 2, "writer": "goccl run", "ranks": [
@@ -34,6 +37,26 @@ all ranks
 	require.FileExists(t, trace)
 }
 
+// The list of running jobs is a table whose first column has the names alone.
+func TestInspectListsJobs(t *testing.T) {
+	now := time.Now()
+	job := func(name string, age time.Duration, program string, pids ...int) inspect.Listed {
+		return inspect.Listed{RunningJob: shm.RunningJob{Name: name, Ranks: len(pids), PIDs: pids, Made: now.Add(-age)}, Program: program}
+	}
+	var out bytes.Buffer
+	require.NoError(t, writeJobs(&out, []inspect.Listed{
+		job("goccl-9f0c61d2a87b3e45-1", 150*time.Second+time.Millisecond, "train -batch 1024", 0, 19508),
+		job("j", 999*time.Millisecond, "", 0),
+	}, now))
+	require.Equal(t, `JOB                       RANKS  PID    AGE    PROGRAM
+goccl-9f0c61d2a87b3e45-1  2      19508  2m30s  train -batch 1024
+j                         1      -      0s     -
+`, out.String())
+	out.Reset()
+	require.NoError(t, writeJobs(&out, nil, now))
+	require.Equal(t, "no job of this user is running\n", out.String())
+}
+
 func TestInspectRefuses(t *testing.T) {
 	var out, errs bytes.Buffer
 	require.NotZero(t, run(t.Context(), []string{"inspect", t.TempDir()}, &out, &errs))
@@ -44,4 +67,7 @@ func TestInspectRefuses(t *testing.T) {
 	errs.Reset()
 	require.NotZero(t, run(t.Context(), []string{"inspect", "--svg", "x"}, &out, &errs))
 	require.Contains(t, errs.String(), "name a directory")
+	errs.Reset()
+	require.NotZero(t, run(t.Context(), []string{"inspect", "--json", t.TempDir()}, &out, &errs))
+	require.Contains(t, errs.String(), "--json lists the running jobs")
 }

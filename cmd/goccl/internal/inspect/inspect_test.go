@@ -108,3 +108,12 @@ func TestNoJob(t *testing.T) {
 	_, err = Load(t.TempDir())
 	require.ErrorContains(t, err, "no flight records")
 }
+
+// A program is shown as it was typed, without its directory, and on one line.
+func TestProgram(t *testing.T) {
+	require.Empty(t, program(""))
+	require.Equal(t, "train", program("/tmp/bin/train\x00"))
+	require.Equal(t, "train -name a b  c", program("./train\x00-name\x00a b\n\x1bc\x00"))
+	long := program("train\x00" + strings.Repeat("ä", 100))
+	require.Equal(t, "train "+strings.Repeat("ä", 39)+"...", long)
+}

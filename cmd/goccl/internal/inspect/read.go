@@ -17,9 +17,6 @@ func Load(dir string) (*Job, error) {
 	return Merge(documents), nil
 }
 
-// Jobs returns the names of the running jobs of this user.
-func Jobs() ([]string, error) { return shm.Jobs() }
-
 // Running reads the memory of a running job of this user.
 func Running(job string, now time.Time) (*Job, error) {
 	memory, err := shm.OpenFlight(job)
