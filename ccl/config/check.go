@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
@@ -33,6 +34,16 @@ func Check(path string, registry *ccl.Registry) Checked {
 	}
 	if err != nil {
 		return Checked{File: cmp.Or(file, "ccl.yaml"), Err: err}
+	}
+	warnings, err := check(file, data, registry)
+	return Checked{file, err, warnings}
+}
+
+// CheckReader is Check of the text that r has, such as the standard input. Messages call it by the name file.
+func CheckReader(file string, r io.Reader, registry *ccl.Registry) Checked {
+	data, err := readLimited(r)
+	if err != nil {
+		return Checked{File: file, Err: &Error{File: file, Message: "cannot read the configuration: " + err.Error(), Err: err}}
 	}
 	warnings, err := check(file, data, registry)
 	return Checked{file, err, warnings}

@@ -138,7 +138,12 @@ func readAll(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	return readLimited(f)
+}
+
+// readLimited reads a file, of one that is too long only as much as shows that.
+func readLimited(r io.Reader) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, strictyaml.MaxBytes+1))
 }
 
 // isStream reports whether a file can be read only once, and reading it may block.

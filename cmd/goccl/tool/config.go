@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/cmd/goccl/internal/measure"
@@ -18,15 +19,19 @@ type configCommand struct {
 
 // checkCommand is `goccl config check`.
 type checkCommand struct {
-	Files []string `arg:"" optional:"" name:"file" help:"Configuration files; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
+	Files  []string `arg:"" optional:"" name:"file" help:"Configuration files; -: the standard input. By default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
+	Config []string `placeholder:"FILE" help:"Configuration files, like the arguments."`
 }
 
 // Run runs the command.
-func (c *checkCommand) Run(stdout io.Writer) error {
+func (c *checkCommand) Run(stdout io.Writer) error { return c.check(os.Stdin, stdout) }
+
+// check checks the files.
+func (c *checkCommand) check(stdin io.Reader, stdout io.Writer) error {
 	wrong := 0
-	files := orElse(c.Files, "")
+	files := orElse(slices.Concat(c.Config, c.Files), "")
 	for _, path := range files {
-		checked := config.Check(path, nil)
+		checked := checkFile(path, stdin)
 		result := checked.File + ": ok"
 		if checked.Err != nil {
 			wrong++
@@ -48,6 +53,14 @@ func (c *checkCommand) Run(stdout io.Writer) error {
 		return errors.New("the file cannot be used")
 	}
 	return fmt.Errorf("%d of %d files cannot be used", wrong, len(files))
+}
+
+// checkFile checks the file at path; -: what stdin has.
+func checkFile(path string, stdin io.Reader) config.Checked {
+	if path == "-" {
+		return config.CheckReader("standard input", stdin, nil)
+	}
+	return config.Check(path, nil)
 }
 
 // schemaCommand is `goccl config schema`.

@@ -3,7 +3,10 @@ package tool
 import (
 	"bytes"
 	"context"
+	"errors"
+	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,4 +55,54 @@ gone.yaml: cannot read the configuration: no such file or directory
 	_, errs, status = configChecked(t)
 	require.Equal(t, "goccl: error: the file cannot be used\n", errs)
 	require.Equal(t, 1, status)
+}
+
+const oneRule = "version: 1\nalgorithms: {direct: {module: direct}}\nrules: [{algorithm: direct}]\n"
+
+// Files are named by arguments, by --config as in other commands, or come from the standard input.
+func TestConfigCheckOfNamedFiles(t *testing.T) {
+	alone(t)
+	writeFile(t, "a.yaml", oneRule)
+	writeFile(t, "b.yaml", "version: 2\n")
+	out, _, status := configChecked(t, "--config", "a.yaml")
+	require.Equal(t, "a.yaml: ok\n", out)
+	require.Zero(t, status)
+	out, errs, status := configChecked(t, "b.yaml", "--config=a.yaml,gone.yaml")
+	require.Regexp(t, `^a.yaml: ok\ngone.yaml: cannot read .*\nb.yaml:1:10: version: `, out)
+	require.Equal(t, "goccl: error: 2 of 3 files cannot be used\n", errs)
+	require.Equal(t, 1, status)
+
+	var checked bytes.Buffer
+	require.NoError(t, (&checkCommand{Files: []string{"-"}}).check(strings.NewReader(oneRule), &checked))
+	require.Equal(t, "standard input: ok\n", checked.String())
+	checked.Reset()
+	require.Error(t, (&checkCommand{Files: []string{"a.yaml", "-"}}).check(strings.NewReader("version: 2\n"), &checked))
+	require.Regexp(t, `^a.yaml: ok\nstandard input:1:10: version: `, checked.String())
+	checked.Reset()
+	require.Error(t, (&checkCommand{Files: []string{"-"}}).check(iotest.ErrReader(errors.New("it is torn")), &checked))
+	require.Equal(t, "standard input: cannot read the configuration: it is torn\n", checked.String())
+}
+
+// A file where a command takes none, and files where it takes one, are mistakes that say what to write.
+func TestFilesWhereNoneAreTaken(t *testing.T) {
+	alone(t)
+	writeFile(t, "a.yaml", oneRule)
+	writeFile(t, "b,c.yaml", oneRule)
+	for _, c := range []struct{ args, want string }{
+		{"explain a.yaml", "unexpected argument a.yaml: name one configuration file by its flag, as in goccl explain --config a.yaml\n"},
+		{"explain a.yaml b.yaml", "as in goccl explain --config a.yaml\n"},
+		{"explain a.yaml,b.yaml", "as in goccl explain --config a.yaml\n"},
+		{"explain --config a.yaml,b.yaml", "--config names 2 files, and this command shows one: goccl explain --config a.yaml; goccl config check a.yaml b.yaml checks them"},
+		{"explain --config a.yaml --config b.yaml", "--config names 2 files, and this command shows one"},
+		{"config a.yaml", "unexpected argument a.yaml: did you mean goccl config check a.yaml?\n"},
+		{"config chekc", "unexpected argument chekc, did you mean \"check\"?\n"},
+		{"inspect a b", "unexpected argument b\n"},
+	} {
+		var out, errs bytes.Buffer
+		require.Equal(t, 2, run(context.Background(), strings.Fields(c.args), &out, &errs), c.args)
+		require.Contains(t, errs.String(), c.want)
+	}
+	var out, errs bytes.Buffer
+	require.Zero(t, run(context.Background(), []string{"explain", "--config", "b,c.yaml", "--ranks", "2"}, &out, &errs), errs.String())
+	require.Contains(t, out.String(), "configuration: b,c.yaml (--config)")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 
 // explainCommand is `goccl explain`.
 type explainCommand struct {
-	Config     string           `placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
+	Config     []string         `sep:"none" placeholder:"FILE" help:"Configuration file; by default what a program finds: $$GOCCL_CONFIG, ./ccl.yaml, the built-in one."`
 	Collective []ccl.Collective `placeholder:"NAME" help:"Collectives; by default all."`
 	Bytes      []measure.Size   `placeholder:"SIZE" help:"Lengths of one rank's input: 8, 1KiB or 1K, 256MiB or 256M; by default 8, 1KiB, 64KiB, 1MiB and 64MiB."`
 	Ranks      []int            `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core."`
@@ -38,9 +39,12 @@ type explainCommand struct {
 
 // Validate checks combinations of flags.
 func (c *explainCommand) Validate() error {
-	aboutCalls := c.Config+c.Algorithm+c.Transport != "" || c.Timeout != 0 || c.Why ||
-		len(c.Collective)+len(c.Bytes)+len(c.Ranks)+len(c.DType)+len(c.Op) > 0
-	switch {
+	aboutCalls := c.Algorithm+c.Transport != "" || c.Timeout != 0 || c.Why ||
+		len(c.Config)+len(c.Collective)+len(c.Bytes)+len(c.Ranks)+len(c.DType)+len(c.Op) > 0
+	switch files := c.files(); {
+	case len(files) > 1:
+		return fmt.Errorf("--config names %d files, and this command shows one: goccl explain --config %s; goccl config check %s checks them, and goccl bench --config %s compares them",
+			len(files), files[0], strings.Join(files, " "), strings.Join(files, ","))
 	case c.Algorithms && aboutCalls:
 		return errors.New("--algorithms does not depend on the configuration: combine it with --json or --markdown only")
 	case c.Types && (aboutCalls || c.Algorithms || c.JSON):
@@ -56,6 +60,17 @@ func (c *explainCommand) Validate() error {
 		}
 	}
 	return nil
+}
+
+// files returns the files that --config names, more than one by mistake: by several flags or, as in other commands,
+// by a list.
+func (c *explainCommand) files() []string {
+	if len(c.Config) == 1 {
+		if _, err := os.Stat(c.Config[0]); err != nil {
+			return strings.Split(c.Config[0], ",")
+		}
+	}
+	return c.Config
 }
 
 // Run runs the command.
@@ -177,7 +192,7 @@ type cost struct {
 // explain makes the report. It fails if the configuration allows no group for any of the
 // world sizes.
 func (c *explainCommand) explain() (*report, error) {
-	cfg, found, err := loadConfig(c.Config)
+	cfg, found, err := loadConfig(strings.Join(c.Config, "")) // at most one
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,10 @@ package tool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -51,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 		err = call.Run()
 	}
 	if usage, wrong := errors.AsType[*kong.ParseError](err); wrong {
-		err = usageError{usage}
+		err = usageError{withMeant(usage)}
 	}
 	parser.FatalIfErrorf(err)
 	return status
@@ -75,6 +77,21 @@ func newParser(options ...kong.Option) *kong.Kong {
 	return kong.Must(&command, append(options,
 		kong.Name("goccl"),
 		kong.Description("Collective communication for Go: the tool."))...)
+}
+
+// withMeant returns a mistake in the command line, with what was probably meant: the name of a file where a command
+// takes none.
+func withMeant(wrong *kong.ParseError) error {
+	file, unexpected := strings.CutPrefix(wrong.Error(), "unexpected argument ")
+	if of := wrong.Context.Selected(); of != nil && unexpected && !strings.Contains(file, "did you mean") {
+		switch file, _, _ = strings.Cut(file, ","); of.Name {
+		case "explain":
+			return fmt.Errorf("%w: name one configuration file by its flag, as in goccl explain --config %s", wrong, file)
+		case "config":
+			return fmt.Errorf("%w: did you mean goccl config check %s?", wrong, file)
+		}
+	}
+	return wrong
 }
 
 // usageError is a mistake in the command line.
