@@ -45,15 +45,21 @@ func (p *page) table(rows [][]string) {
 		rows = nil
 	}
 	for i, row := range rows {
-		for _, cell := range row {
-			fmt.Fprintf(p, "| %s ", strings.ReplaceAll(cell, "|", `\|`))
-		}
-		p.WriteString("|\n")
+		p.WriteString(markdownRow(row))
 		if i == 0 {
 			fmt.Fprintf(p, "|%s\n", strings.Repeat("---|", len(row)))
 		}
 	}
 	p.WriteString("\n")
+}
+
+// markdownRow returns a row of a table in Markdown.
+func markdownRow(cells []string) string {
+	var b strings.Builder
+	for _, cell := range cells {
+		fmt.Fprintf(&b, "| %s ", strings.ReplaceAll(cell, "|", `\|`))
+	}
+	return b.String() + "|\n"
 }
 
 // print prints the document without empty lines at its end.

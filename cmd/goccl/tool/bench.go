@@ -51,6 +51,7 @@ type benchCommand struct {
 	Warmup     *int            `placeholder:"5" help:"Calls of each row that are made first and not counted."`
 	MinCalls   int             `placeholder:"10" help:"Calls of each row, even if they take longer."`
 	MaxCalls   int             `placeholder:"20000" help:"Calls of each row, even if there is time left."`
+	Markdown   bool            `help:"Print the tables as Markdown."`
 	CSV        string          `name:"csv" placeholder:"FILE" help:"Write all rows as CSV."`
 	JSON       string          `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
 	Plot       string          `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
@@ -89,9 +90,9 @@ func (c *benchCommand) Validate() error {
 		return errors.New("--out and --fresh need --sweep")
 	case len(c.Workload) > 0 && !c.only(func(rest *benchCommand) {
 		rest.Workload, rest.Ranks, rest.Config, rest.Transport, rest.Topology, rest.Compute = nil, nil, nil, nil, nil, 0
-		rest.Time, rest.Warmup, rest.MinCalls, rest.MaxCalls, rest.CSV, rest.JSON, rest.Plot = 0, nil, 0, 0, "", "", ""
+		rest.Time, rest.Warmup, rest.MinCalls, rest.MaxCalls, rest.CSV, rest.JSON, rest.Plot, rest.Markdown = 0, nil, 0, 0, "", "", "", false
 	}):
-		return errors.New("--workload: the network determines what is measured; only --ranks, --config, --transport, --topology, --compute, --time, --warmup, --min-calls, --max-calls, --csv, --json and --plot can be combined with it")
+		return errors.New("--workload: the network determines what is measured; only --ranks, --config, --transport, --topology, --compute, --time, --warmup, --min-calls, --max-calls, --markdown, --csv, --json and --plot can be combined with it")
 	case c.Factor == 1 || c.Factor < 0:
 		return fmt.Errorf("--factor %d: want at least 2", c.Factor)
 	case c.Begin > 0 && c.End > 0 && c.Begin > c.End:
@@ -206,7 +207,7 @@ func (c *benchCommand) measure(ctx context.Context, stdout io.Writer, bars bars,
 		}
 	}
 	document := measure.NewDocument(found)
-	table := newBenchTable(stdout, bars, document)
+	table := newBenchTable(stdout, bars, document, c.Markdown)
 	for _, job := range jobs {
 		if err = table.measureAll(plan.Cases(), func(c measure.Case) (measure.Result, error) { return r.measure(ctx, job, c) }); err != nil {
 			break
@@ -281,6 +282,9 @@ func defaultRanks(cfg *config.Config, algorithm string, least int) int {
 func (c *benchCommand) write(stdout io.Writer, d *measure.Document) error {
 	if len(d.Results) == 0 {
 		return nil
+	}
+	if c.Markdown && c.CSV+c.JSON+c.Plot != "" {
+		fmt.Fprintln(stdout) // the names of the files are a paragraph of their own
 	}
 	return writeFiles(stdout,
 		output{c.CSV, func(path string) error { return writeCSV(path, d.Results) }},

@@ -52,14 +52,14 @@ func (c *benchCommand) check(ctx context.Context, stdout io.Writer, bars bars) e
 		document: measure.NewDocument(found),
 	}
 	if c.Renew {
-		g.out = newBenchTable(stdout, bars, g.document)
+		g.out = newBenchTable(stdout, bars, g.document, false)
 		return g.renew(ctx, stdout)
 	}
 	rows, err := g.rows()
 	if err != nil {
 		return err
 	}
-	g.out = newBenchTable(stdout, bars, g.document)
+	g.out = newBenchTable(stdout, bars, g.document, false)
 	fmt.Fprintf(stdout, "baseline       %s: %s, %v\n", c.Check, baseline.Date.Format("2006-01-02 15:04"), baseline.Machine)
 	if !g.sameMachine() {
 		fmt.Fprintln(stdout, "               of another machine, whose caches and cores may have other ratios")

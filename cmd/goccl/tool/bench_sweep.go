@@ -66,7 +66,7 @@ func (c *benchCommand) sweep(ctx context.Context, stdout io.Writer, bars bars, h
 		noun = "cell"
 	}
 	fmt.Fprintf(stdout, "sweep          %s: %d %s, %d done already\n", c.Sweep, cells, noun, done)
-	table := newBenchTable(stdout, bars, document)
+	table := newBenchTable(stdout, bars, document, false)
 	failed := 0
 	for i, job := range jobs {
 		err = table.measureAll(file.Plan.Cases(), func(cell measure.Case) (measure.Result, error) {

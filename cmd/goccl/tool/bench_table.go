@@ -17,6 +17,7 @@ import (
 // benchTable prints results one by one, in a table for each section.
 type benchTable struct {
 	out      io.Writer
+	markdown bool
 	bars     bars
 	bar      *progressbar.ProgressBar
 	document *measure.Document
@@ -25,14 +26,21 @@ type benchTable struct {
 }
 
 // newBenchTable prints the head: machine, configuration and clock.
-func newBenchTable(out io.Writer, bars bars, d *measure.Document) *benchTable {
-	fmt.Fprintf(out, "machine        %v\n", d.Machine)
+func newBenchTable(out io.Writer, bars bars, d *measure.Document, markdown bool) *benchTable {
+	head := [][2]string{{"machine", d.Machine.String()}}
 	if d.Machine.Load != "" {
-		fmt.Fprintf(out, "load           %s in the minute before; other load affects all times\n", d.Machine.Load)
+		head = append(head, [2]string{"load", d.Machine.Load + " in the minute before; other load affects all times"})
 	}
-	fmt.Fprintf(out, "configuration  %s (%s)\n", d.Config.File, d.Config.FoundBy)
-	fmt.Fprintf(out, "clock          %d ns per reading, included once in every time\n", d.Machine.ClockNS)
-	return &benchTable{out: out, bars: bars, document: d}
+	head = append(head, [2]string{"configuration", fmt.Sprintf("%s (%s)", d.Config.File, d.Config.FoundBy)},
+		[2]string{"clock", fmt.Sprintf("%d ns per reading, included once in every time", d.Machine.ClockNS)})
+	for _, line := range head {
+		if markdown {
+			fmt.Fprintf(out, "- %s: %s\n", line[0], line[1])
+		} else {
+			fmt.Fprintf(out, "%-14s %s\n", line[0], line[1])
+		}
+	}
+	return &benchTable{out: out, markdown: markdown, bars: bars, document: d}
 }
 
 // measureAll measures the cases one after the other, and adds each result to the document and
@@ -132,9 +140,7 @@ func (t *benchTable) add(r measure.Result) error {
 	if len(t.section) == 0 || t.section[0].Section() != r.Section() {
 		b.WriteString(t.closing())
 		t.section, t.columns = nil, columnsOf(r)
-		b.WriteString("\n" + t.document.Heading(r) + "\n")
-		t.line(&b, func(c benchColumn) string { return c.name }, "")
-		t.line(&b, func(c benchColumn) string { return c.unit }, "")
+		t.heading(&b, t.document.Heading(r))
 	}
 	t.section = append(t.section, r)
 	for _, row := range r.Algorithms() {
@@ -143,6 +149,31 @@ func (t *benchTable) add(r measure.Result) error {
 	_ = t.bar.Clear()
 	_, err := io.WriteString(t.out, b.String())
 	return err
+}
+
+// heading writes the heading of a section, and of its columns.
+func (t *benchTable) heading(b *strings.Builder, title string) {
+	if !t.markdown {
+		b.WriteString("\n" + title + "\n")
+		t.line(b, func(c benchColumn) string { return c.name }, "")
+		t.line(b, func(c benchColumn) string { return c.unit }, "")
+		return
+	}
+	fmt.Fprintf(b, "\n### %s\n\n", title)
+	t.line(b, func(c benchColumn) string {
+		if c.unit == "" {
+			return c.name
+		}
+		return fmt.Sprintf("%s (%s)", c.name, c.unit)
+	}, "")
+	for _, c := range t.columns {
+		if c.width < 0 {
+			b.WriteString("|---")
+		} else {
+			b.WriteString("|---:")
+		}
+	}
+	b.WriteString("|\n")
 }
 
 // row writes the row of an algorithm, with the reason instead of the numbers if it was not measured.
@@ -165,9 +196,21 @@ func (t *benchTable) row(b *strings.Builder, r measure.Result, row measure.Row) 
 	}, note)
 }
 
-// line writes a line of cells and a note behind them.
+// line writes a line of cells and a note behind them; in Markdown, where all lines have the same cells, behind the
+// entry.
 func (t *benchTable) line(b *strings.Builder, cell func(benchColumn) string, note string) {
 	var cells []string
+	if t.markdown {
+		for _, c := range t.columns {
+			text := cell(c)
+			if c.name == benchColumns[entryColumn].name && note != "" {
+				text += ": " + note
+			}
+			cells = append(cells, text)
+		}
+		b.WriteString(markdownRow(cells))
+		return
+	}
 	for _, c := range t.columns {
 		if text := cell(c); text != "" || note == "" {
 			cells = append(cells, fmt.Sprintf("%*s", c.width, text))
@@ -230,6 +273,9 @@ func (t *benchTable) closing() string {
 	}
 	if len(parts) == 0 {
 		return ""
+	}
+	if t.markdown {
+		about = "\n" + about // a paragraph of its own
 	}
 	return about + "in the same rounds: " + strings.Join(parts, "; ") + "\n"
 }

@@ -585,8 +585,6 @@ func TestBenchGolden(t *testing.T) {
 	refused := measure.Row{Library: measure.Library, Entry: "grid", Refused: "ccl: all_reduce (float32, sum, 64 bytes, 3 ranks): not implemented: not for rings"}
 	failed := measure.Row{Library: measure.Library, Entry: measure.AllEntries, Failed: "rank 1 died"}
 	barrier := measure.Result{Case: measure.Case{Collective: "barrier", Ranks: 2}, Transport: "shm", Rows: []measure.Row{row(measure.Library, "", 0.3)}}
-	var out strings.Builder
-	table := newBenchTable(&out, bars{io.Discard}, d)
 	all := []measure.Result{
 		result("all_reduce", 64, 3, auto, ring, wrong, refused), result("all_reduce", 1<<20, 3, auto, ring, wrong, refused),
 		result("reduce_scatter", 64, 3, ring), {Case: result("reduce_scatter", 4096, 3).Case, Transport: "local", Topology: "torus_2d:3x1", Config: "b.yaml", Rows: []measure.Row{failed}},
@@ -596,12 +594,17 @@ func TestBenchGolden(t *testing.T) {
 	for _, r := range all {
 		cases = append(cases, r.Case)
 	}
-	next := 0
-	require.NoError(t, table.measureAll(cases, func(measure.Case) (measure.Result, error) {
-		next++
-		return all[next-1], nil
-	}))
-	golden(t, filepath.Join("testdata", "bench.txt"), out.String())
+	for file, markdown := range map[string]bool{"bench.txt": false, "bench_markdown.txt": true} {
+		var out strings.Builder
+		table := newBenchTable(&out, bars{io.Discard}, d, markdown)
+		next := 0
+		require.NoError(t, table.measureAll(cases, func(measure.Case) (measure.Result, error) {
+			next++
+			return all[next-1], nil
+		}))
+		golden(t, filepath.Join("testdata", file), out.String())
+		d.Results = nil
+	}
 }
 
 // No table is wider than a page.
