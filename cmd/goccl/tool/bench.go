@@ -93,6 +93,10 @@ func (c *benchCommand) Validate() error {
 		rest.Time, rest.Warmup, rest.MinCalls, rest.MaxCalls, rest.CSV, rest.JSON, rest.Plot, rest.Markdown = 0, nil, 0, 0, "", "", "", false
 	}):
 		return errors.New("--workload: the network determines what is measured; only --ranks, --config, --transport, --topology, --compute, --time, --warmup, --min-calls, --max-calls, --markdown, --csv, --json and --plot can be combined with it")
+	case c.Compute < 0:
+		return fmt.Errorf("--compute %v: want 0 or more", c.Compute)
+	case c.Time < 0:
+		return fmt.Errorf("--time %v: want more than 0", c.Time)
 	case c.Factor == 1 || c.Factor < 0:
 		return fmt.Errorf("--factor %d: want at least 2", c.Factor)
 	case c.Begin > 0 && c.End > 0 && c.Begin > c.End:

@@ -132,9 +132,12 @@ func (t *timeout) UnmarshalText(text []byte) error {
 		*t = -1
 		return nil
 	}
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d <= 0 {
-		return fmt.Errorf("want a duration with its unit, such as 60s, or none; got %q", text)
+	d, err := parseDuration(string(text))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; none: wait for ever", err)
+	case d <= 0:
+		return fmt.Errorf("%q: want more than 0, such as 60s; none: wait for ever", text)
 	}
 	*t = timeout(d)
 	return nil
