@@ -274,7 +274,7 @@ func (m *message) failed(cause error) *CallError {
 	if m.Peer != AnySource {
 		e.Peer, peer = m.Peer, fmt.Sprintf("rank %d", m.Peer)
 	}
-	if m.started == nil && m.Waits { // otherwise the caller need not have waited
+	if m.Waits && (m.started == nil || m.isAwaited()) {
 		e.Awaited = e.Peer
 	}
 	if mismatch, ok := errors.AsType[*p2p.MismatchError](cause); ok {

@@ -193,7 +193,7 @@ func TestRecvGivesUp(t *testing.T) {
 		require.ErrorAs(t, w.Wait(bg), &late)
 		require.Equal(t, []int{1, 2}, late.Behind)
 		require.ErrorAs(t, w.Err(), &failed)
-		require.Equal(t, -1, failed.Awaited, "no caller need wait for it")
+		require.Equal(t, -1, failed.Awaited, "it could be any rank's")
 
 		ctx, cancel := context.WithCancel(bg)
 		w = ccl.Irecv(ctx, g[0], make([]int32, 1), 1, 0)
@@ -205,6 +205,59 @@ func TestRecvGivesUp(t *testing.T) {
 		require.NoError(t, ccl.Send(bg, g[1], []int32{1}, 0, 0))
 		require.NoError(t, other.Wait(bg))
 		allSum(t, g, 10)
+	})
+}
+
+// told is a context that tells when a goroutine begins to wait for it.
+type told struct {
+	context.Context
+	waits chan struct{}
+}
+
+func newTold() *told { return &told{bg, make(chan struct{}, 2)} }
+
+func (c *told) Done() <-chan struct{} {
+	select {
+	case c.waits <- struct{}{}:
+	default:
+	}
+	return make(chan struct{})
+}
+
+// A rank that waits for the Work of a message waits for the message's other rank, as it does in Send and Recv. One
+// that has started a message and does other things does not.
+func TestAwaitedWork(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		for name, start := range map[string]func(ctx context.Context, c *ccl.Communicator) *ccl.Work{
+			"send": func(ctx context.Context, c *ccl.Communicator) *ccl.Work {
+				return ccl.Isend(ctx, c, numbers(0, 100_000), 1, 0)
+			},
+			"receive": func(ctx context.Context, c *ccl.Communicator) *ccl.Work {
+				return ccl.Irecv(ctx, c, make([]int32, 1), 1, 0)
+			},
+		} {
+			for _, waits := range []bool{true, false} {
+				g := group(t, connect, 2)
+				ctx, cancel := context.WithCancel(bg)
+				w := start(ctx, g[0])
+				wait, ended := newTold(), make(chan error, 1)
+				if waits {
+					go func() { ended <- w.Wait(wait) }()
+					<-wait.waits
+				}
+				cancel()
+				<-w.Done()
+				err := w.Err()
+				if waits {
+					require.Equal(t, err, <-ended)
+				}
+				var failed *ccl.CollectiveFailedError
+				require.ErrorAs(t, err, &failed, name)
+				require.ErrorIs(t, err, context.Canceled)
+				require.Equal(t, 1, failed.Peer)
+				require.Equal(t, map[bool]int{true: 1, false: -1}[waits], failed.Awaited, "%s, waited for: %v", name, waits)
+			}
+		}
 	})
 }
 

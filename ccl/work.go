@@ -25,6 +25,7 @@ type Work struct {
 	end   sync.Cond // signals ended
 	ended bool
 	asked bool // the program has seen err
+	waits int  // goroutines of the program in Wait
 	err   error
 	done  chan struct{} // nil until Done is called
 	wake  chan struct{} // nil until await needs it; has room for one token, which says that the call may have ended
@@ -46,11 +47,26 @@ func (w *Work) Wait(ctx context.Context) error {
 	if ended, err := w.ask(); ended {
 		return err
 	}
-	w.comm.queue.waiting.Add(1)
+	w.addWaits(1)
 	err := w.await(ctx)
-	w.comm.queue.waiting.Add(-1)
+	w.addWaits(-1)
 	_, _ = w.ask()
 	return err
+}
+
+// addWaits counts goroutines of the program in Wait.
+func (w *Work) addWaits(n int) {
+	w.comm.queue.waiting.Add(int64(n))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waits += n
+}
+
+// isAwaited reports whether a goroutine of the program is in Wait.
+func (w *Work) isAwaited() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waits > 0
 }
 
 // await is Wait without marking the error as seen by the program.

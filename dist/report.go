@@ -82,11 +82,13 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 	slices.Sort(ranks)
 	sent.Lock()
 	defer sent.Unlock()
-	if sent.last || sent.some && how == sent.because && slices.Equal(ranks, sent.ranks) {
+	report := newReport(r.number, launchenv.FailedCall, call)
+	again := sent.some && how == sent.because && slices.Equal(ranks, sent.ranks)
+	// A message that the program waits for may fail after one that it does not.
+	if sent.last || again && (report.Awaited == nil || sent.awaited != nil) {
 		return
 	}
 	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, call.Error()
-	report := newReport(r.number, launchenv.FailedCall, call)
 	report.Because, report.Ranks, sent.awaited = how, ranks, report.Awaited
 	_ = report.Send(os.Getenv)
 }

@@ -158,8 +158,18 @@ func init() {
 			log.Fatal(err)
 		}
 		x, limit := make([]float32, 1<<20), dist.WithCallTimeout(300*time.Millisecond)
-		if args[0] == "kernel" {
+		switch args[0] {
+		case "kernel":
 			log.Fatal(dist.AllReduce(x, dist.Sum, limit))
+		case "works": // the first to fail is one that the rank does not wait for
+			if _, err := dist.Isend(x, (rank+1)%3, 1, limit); err != nil {
+				log.Fatal(err)
+			}
+			work, err := dist.Isend(x, (rank+1)%3, 0, limit)
+			if err != nil {
+				log.Fatal(err)
+			}
+			log.Fatal(work.Wait(context.Background()))
 		}
 		log.Fatal(dist.Send(x, (rank+1)%3, 0, limit))
 	}
@@ -236,7 +246,7 @@ func testBlame(t *testing.T, name, victim, call string) {
 
 // Ranks that wait for each other in a circle are named in its order, whichever gives up first.
 func TestDeadlockIsNamed(t *testing.T) {
-	for _, how := range []string{"sends", "kernel"} {
+	for _, how := range []string{"sends", "works", "kernel"} {
 		t.Run(how, func(t *testing.T) {
 			for range max(*blames, 3) {
 				e := start(testJob(3, "deadlock", how)).failure(t)
