@@ -279,7 +279,7 @@ func (c *Communicator) LastChoice() Choice {
 
 // Close leaves the group. It never waits. A rank that still needs this one gets PeerLostError. Later
 // calls return ErrClosed. Closing twice is a no-op. Works that have not ended are dropped: call
-// Drain first, or wait for each. *UnfinishedError counts them, unless the group has failed.
+// Drain first, or wait for each. *UnfinishedError counts and names them, unless the group has failed.
 func (c *Communicator) Close() error {
 	err := c.unfinished() // as soon as the communicator is closed its queue ends by itself
 	if !c.life.Close() {

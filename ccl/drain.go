@@ -19,7 +19,17 @@ type UnfinishedError struct {
 	Calls    int // collectives
 	Sends    int // of Isend
 	Receives int // of Irecv
+	// Works are what they are, in the order of their start, first the collectives: such as `all_reduce "grads"`
+	// or "recv from rank 1, tag 0". What is the same for several stands there once. After the first sixteen the
+	// rest is left out.
+	Works []string
 }
+
+// How many Works an UnfinishedError has, and its text.
+const (
+	worksKept  = 16
+	worksShown = 4
+)
 
 func (e *UnfinishedError) Error() string {
 	var parts []string
@@ -30,14 +40,40 @@ func (e *UnfinishedError) Error() string {
 			parts = append(parts, fmt.Sprintf("%d %ss", n, what))
 		}
 	}
-	verb, last := "has", len(parts)-1
+	verb, works, last := "has", "its Work", len(parts)-1
 	if e.Calls+e.Sends+e.Receives > 1 {
-		verb = "have"
+		verb, works = "have", "each Work"
 	}
 	if last > 0 {
 		parts = []string{strings.Join(parts[:last], ", ") + " and " + parts[last]}
 	}
-	return strings.Join(parts, "") + " " + verb + " not ended: wait for a Work before its communicator is closed"
+	return strings.Join(parts, "") + " " + verb + " not ended" + e.worksText() + ": call Wait of " + works + " before the communicator is closed"
+}
+
+// worksText returns the Works in parentheses, "" if they are not known.
+func (e *UnfinishedError) worksText() string {
+	if len(e.Works) == 0 {
+		return ""
+	}
+	shown := e.Works
+	if len(shown) > worksShown {
+		shown = append(slices.Clone(shown[:worksShown]), "and others")
+	}
+	return " (" + strings.Join(shown, "; ") + ")"
+}
+
+// addWork adds a Work to the list.
+func (e *UnfinishedError) addWork(operation string, o *CallOption, more string) {
+	if len(e.Works) == worksKept {
+		return
+	}
+	name := callText(operation, o.label, 0, 0, "") + more
+	if o.started != nil {
+		name += ", started at " + o.started.String()
+	}
+	if !slices.Contains(e.Works, name) {
+		e.Works = append(e.Works, name)
+	}
 }
 
 // Drain waits until the calls of Async functions and the sends of Isend that were started
@@ -115,11 +151,15 @@ func (w *Work) wasAsked() bool {
 	return w.asked
 }
 
-// unfinished returns an *UnfinishedError that counts the Works that have not ended, nil if all
-// have.
+// unfinished returns an *UnfinishedError about the Works that have not ended, nil if all have.
 func (c *Communicator) unfinished() error {
-	e := UnfinishedError{len(c.queue.works()), int(c.messages.started[isends].Load()), int(c.messages.started[irecvs].Load())}
-	if e == (UnfinishedError{}) {
+	var e UnfinishedError
+	c.queue.each(func(w *Work) {
+		e.Calls++
+		e.addWork(w.args.coll.String(), &w.args.opts[0], "")
+	})
+	c.messages.started.addTo(&e)
+	if e.Calls+e.Sends+e.Receives == 0 {
 		return nil
 	}
 	return &e
@@ -127,26 +167,31 @@ func (c *Communicator) unfinished() error {
 
 // works returns the Works of the queue that have not ended, in order.
 func (q *queue) works() (works []*Work) {
+	q.each(func(w *Work) { works = append(works, w) })
+	return works
+}
+
+// each calls f for the Works of the queue that have not ended, in order. Their arguments stay until f returns.
+func (q *queue) each(f func(*Work)) {
 	if q.length.Load() == 0 {
-		return nil
+		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for w := q.first; w != nil; w = w.next {
 		if ended, _ := w.state(); !ended && !w.gaveUp {
-			works = append(works, w)
+			f(w)
 		}
 	}
-	return works
 }
 
 // matchedMessages returns the Works of sends, and of receives that a message has matched.
 func (c *Communicator) matchedMessages() (works []*Work) {
-	if c.messages.started[isends].Load()+c.messages.started[irecvs].Load() == 0 {
+	if c.messages.started.empty() {
 		return nil
 	}
 	c.messages.engine.EachMatched(func(o p2p.Owner) {
-		if m := o.(*message); m.started != nil {
+		if m := o.(*message); m.started {
 			works = append(works, &m.Work)
 		}
 	})

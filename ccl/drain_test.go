@@ -3,19 +3,26 @@ package ccl_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/local"
 )
 
-// requireUnfinished fails unless err contains an UnfinishedError equal to want.
+// requireUnfinished fails unless err contains an UnfinishedError with the numbers of want, which names Works.
 func requireUnfinished(t *testing.T, want ccl.UnfinishedError, err error) {
 	t.Helper()
 	var got *ccl.UnfinishedError
 	require.ErrorAs(t, err, &got)
+	require.NotEmpty(t, got.Works)
+	want.Works = got.Works
 	require.Equal(t, want, *got)
 }
 
@@ -67,7 +74,7 @@ func TestDrain(t *testing.T) {
 			return g[0].Drain(bg)
 		})
 		require.NoError(t, errs[1])
-		require.EqualError(t, errs[0], "1 receive has not ended: wait for a Work before its communicator is closed")
+		require.EqualError(t, errs[0], "1 receive has not ended (recv from rank 1, tag 7): call Wait of its Work before the communicator is closed")
 		for i, w := range works[:5] {
 			select {
 			case <-w.Done():
@@ -109,7 +116,8 @@ func TestCloseCounts(t *testing.T) {
 		works := begin(g[0])
 		err := g[0].Close()
 		requireUnfinished(t, ccl.UnfinishedError{Calls: 3, Sends: 2, Receives: 1}, err)
-		require.EqualError(t, err, "3 calls, 2 sends and 1 receive have not ended: wait for a Work before its communicator is closed")
+		require.EqualError(t, err, "3 calls, 2 sends and 1 receive have not ended "+
+			"(barrier; all_reduce; send to rank 1, tag 1; recv from rank 1, tag 7): call Wait of each Work before the communicator is closed")
 		require.NoError(t, g[0].Close())
 		for _, w := range works {
 			require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
@@ -145,4 +153,58 @@ func TestDrainOfSeveralThatFailed(t *testing.T) {
 		require.Equal(t, 2, strings.Count(err.Error(), "recv"), "%v", err)
 		require.NoError(t, g[0].Drain(bg))
 	})
+}
+
+// An UnfinishedError names the Works, equal ones once, with their labels and, if calls are debugged, their lines; of
+// many the first.
+func TestUnfinishedNames(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		var works []*ccl.Work
+		for i := range 3 {
+			works = append(works, ccl.AllReduceAsync(bg, g[0], []int32{1}, []int32{0}, ccl.Sum, ccl.WithLabel("bucket "+strconv.Itoa(i))))
+		}
+		for range 2 {
+			works = append(works, ccl.Irecv(bg, g[0], []int32{0}, ccl.AnySource, 3, ccl.WithLabel("weights")))
+		}
+		for tag := range 30 {
+			works = append(works, ccl.Irecv(bg, g[0], []int32{0}, 1, tag+10))
+		}
+		err := g[0].Close()
+		require.EqualError(t, err, `3 calls and 32 receives have not ended (all_reduce "bucket 0"; all_reduce "bucket 1"; all_reduce "bucket 2"; `+
+			`recv "weights" from any rank, tag 3; and others): call Wait of each Work before the communicator is closed`)
+		var unfinished *ccl.UnfinishedError
+		require.ErrorAs(t, err, &unfinished)
+		require.Len(t, unfinished.Works, 16)
+		require.Equal(t, "recv from rank 1, tag 10", unfinished.Works[4])
+		for _, w := range works {
+			require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
+		}
+	})
+}
+
+// A message that has ended is not among those that have not, wherever it was in their order.
+func TestUnfinishedLeavesOutTheEnded(t *testing.T) {
+	connect := func(n int) ([]transport.Endpoint, error) { return local.New(n), nil }
+	for _, ends := range [][]int{{0}, {1}, {2}, {0, 1}, {2, 1}, {0, 2}, {1, 0, 2}} {
+		g := group(t, connect, 2)
+		works := make([]*ccl.Work, 3)
+		for i := range works {
+			works[i] = ccl.Irecv(bg, g[0], []int32{0}, 1, i)
+		}
+		left := []string{"recv from rank 1, tag 0", "recv from rank 1, tag 1", "recv from rank 1, tag 2"}
+		for _, i := range ends {
+			require.NoError(t, ccl.Send(bg, g[1], []int32{1}, 0, i))
+			require.NoError(t, works[i].Wait(bg))
+			left = slices.DeleteFunc(left, func(name string) bool { return name == fmt.Sprint("recv from rank 1, tag ", i) })
+		}
+		err := g[0].Close()
+		if len(left) == 0 {
+			require.NoError(t, err)
+			continue
+		}
+		var unfinished *ccl.UnfinishedError
+		require.ErrorAs(t, err, &unfinished)
+		require.Equal(t, left, unfinished.Works)
+	}
 }

@@ -29,6 +29,12 @@ func WithFlight(dir string) Option { return Option{flight: dir} }
 // longer than recording a call.
 func WithCallTimes() Option { return Option{times: true} }
 
+// Indices of recorder.messages.
+const (
+	isends = iota
+	irecvs
+)
+
 // recorder is the flight recorder of one rank. The communicator of the first group makes it; the
 // groups made of that group share it. A group of one rank has none, since its calls wait for no rank.
 type recorder struct {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/goccl/goccl/ccl/internal/p2p"
 	"github.com/goccl/goccl/internal/flight"
@@ -86,26 +85,24 @@ func requestOf[T Element](sending bool, buf []T, peer, tag int) p2p.Request {
 // messages is what a Communicator needs for sends and receives.
 type messages struct {
 	engine  p2p.Engine
-	started [2]atomic.Int64 // Works of Isend and Irecv that have not ended
+	started startedMessages
 	mu      sync.Mutex
 	spare   *message
 }
-
-// Indices of messages.started.
-const (
-	isends = iota
-	irecvs
-)
 
 // message is a send or a receive with its Work.
 type message struct {
 	Work
 	p2p.Transfer
-	comm    *Communicator
-	opts    CallOption
-	record  flight.Pending
-	started *atomic.Int64 // of Isend or Irecv; nil: a caller waits
-	next    *message      // in messages.spare
+	comm   *Communicator
+	opts   CallOption
+	record flight.Pending
+	next   *message // in messages.spare, or in messages.started
+
+	// Of Isend and Irecv. In other messages a caller waits.
+	started bool
+	what    direction
+	before  *message // in messages.started
 }
 
 func (c *Communicator) newMessage() *message {
@@ -197,15 +194,13 @@ func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []C
 		return &m.Work
 	}
 	m.opts = c.asynchronous(o)
-	m.Request, m.Owner, m.source, m.started = r, m, r.Peer, &c.messages.started[irecvs]
-	if r.Sending {
-		m.started = &c.messages.started[isends]
-	}
+	m.Request, m.Owner, m.source = r, m, r.Peer
+	m.started, m.what = true, direction{r.Sending, r.Peer, r.Tag}
 	if o.global {
 		m.ranks = c.global
 	}
 	m.record = c.recordMessage(&r, o.label)
-	m.started.Add(1)
+	c.messages.started.add(m)
 	c.messages.engine.Start(&m.Transfer)
 	return &m.Work
 }
@@ -247,11 +242,11 @@ func messageName(r *p2p.Request) string {
 func (m *message) Ended(cause error) {
 	m.comm.recordMessageEnd(m.record, cause)
 	err := cause
-	if m.started != nil {
+	if m.started {
 		if cause != nil {
 			err = m.failed(cause)
 		}
-		m.started.Add(-1)
+		m.comm.messages.started.remove(m)
 		m.comm.noteFailed(&m.Work, err)
 		m.Ctx = nil
 	}
@@ -267,14 +262,10 @@ func (m *message) Ended(cause error) {
 func (m *message) failed(cause error) *CallError {
 	c := m.comm
 	e := &CollectiveFailedError{Operation: messageName(&m.Request), Rank: c.rank, Peer: -1, Awaited: -1, Group: c.name, GlobalRanks: c.global, Err: cause}
-	verb, peer := "from", "any rank"
-	if m.Sending {
-		verb = "to"
-	}
 	if m.Peer != AnySource {
-		e.Peer, peer = m.Peer, fmt.Sprintf("rank %d", m.Peer)
+		e.Peer = m.Peer
 	}
-	if m.Waits && (m.started == nil || m.isAwaited()) {
+	if m.Waits && (!m.started || m.isAwaited()) {
 		e.Awaited = e.Peer
 	}
 	if mismatch, ok := errors.AsType[*p2p.MismatchError](cause); ok {
@@ -289,7 +280,7 @@ func (m *message) failed(cause error) *CallError {
 	} else if late != nil {
 		e.Last = c.lastCalls(slices.Concat(late.Missing, late.Behind))
 	}
-	e.Message = fmt.Sprintf("%s %s, tag %d", verb, peer, m.Tag)
+	e.Message = direction{m.Sending, m.Peer, m.Tag}.String()
 	c.noteFlight()
 	call := newCallError(e.Operation, &m.opts, e)
 	if call.DType = DType(m.Type); !m.AnyLength {

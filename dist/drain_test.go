@@ -104,8 +104,8 @@ func TestWorkerDropsReceives(t *testing.T) {
 		}
 	}), dist.WithRanks(3))
 	require.EqualError(t, err, "rank 0: the worker returned nil before its asynchronous calls had ended: "+
-		"1 receive has not ended: wait for a Work before its communicator is closed")
-	require.Equal(t, dist.UnfinishedError{Receives: 1}, requireUnfinished(t, err))
+		"1 receive has not ended (recv from rank 1, tag 0): call Wait of its Work before the communicator is closed")
+	require.Equal(t, dist.UnfinishedError{Receives: 1, Works: []string{"recv from rank 1, tag 0"}}, requireUnfinished(t, err))
 }
 
 // The error of a call that Spawn waits for becomes the error of its rank.
@@ -132,7 +132,7 @@ func TestDrainFails(t *testing.T) {
 		return nil
 	}), dist.WithRanks(2), dist.WithSpawnContext(stopped))
 	require.ErrorIs(t, err, errStop)
-	require.Equal(t, dist.UnfinishedError{Calls: 1}, requireUnfinished(t, err))
+	require.Equal(t, dist.UnfinishedError{Calls: 1, Works: []string{"barrier"}}, requireUnfinished(t, err))
 }
 
 // DestroyProcessGroup does not wait, and counts the Works it drops.
@@ -152,5 +152,5 @@ func TestDestroyCounts(t *testing.T) {
 		assert.ErrorIs(t, v.Wait(context.Background()), ccl.ErrClosed)
 		return err
 	}), dist.WithRanks(2))
-	require.Equal(t, dist.UnfinishedError{Calls: 1, Receives: 1}, requireUnfinished(t, err))
+	require.Equal(t, dist.UnfinishedError{Calls: 1, Receives: 1, Works: []string{"barrier", "recv from rank 1, tag 0"}}, requireUnfinished(t, err))
 }
