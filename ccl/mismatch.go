@@ -144,13 +144,17 @@ func (c *Communicator) mismatch(prints []fingerprint.Fingerprint) (m *MismatchEr
 func disagreement(field string, texts []string) *MismatchError {
 	m := &MismatchError{Field: field}
 	for r, text := range texts {
-		m.add(text, "", r)
+		m.Add(r, text)
 	}
 	if len(m.Values) < 2 {
 		return nil
 	}
 	return m
 }
+
+// Add adds a rank, and the value that it brought, after the ranks that were added before. Packages that compare what
+// ranks bring make their errors with it: ranks disagree if there is more than one of e.Values then.
+func (e *MismatchError) Add(rank int, value string) { e.add(value, "", rank) }
 
 // add adds a rank that brought value, or that refused, for the reason why.
 func (e *MismatchError) add(value, why string, rank int) {
@@ -170,7 +174,7 @@ func sameMemory(ranks []int, size int) *MismatchError {
 		if slices.Contains(ranks, r) {
 			value = "the same memory"
 		}
-		m.add(value, "", r)
+		m.Add(r, value)
 	}
 	return m
 }

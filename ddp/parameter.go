@@ -148,13 +148,7 @@ func compareDescriptions(all []description) error {
 func sameOnAll[D any](all []D, field string, value func(D) string) error {
 	m := &ccl.MismatchError{Field: field}
 	for rank, d := range all {
-		v := value(d)
-		i := slices.IndexFunc(m.Values, func(have ccl.MismatchValue) bool { return have.Value == v })
-		if i < 0 {
-			i = len(m.Values)
-			m.Values = append(m.Values, ccl.MismatchValue{Value: v})
-		}
-		m.Values[i].Ranks = append(m.Values[i].Ranks, rank)
+		m.Add(rank, value(d))
 	}
 	if len(m.Values) == 1 {
 		return nil

@@ -40,16 +40,15 @@ func (p *Partition) muster(ctx context.Context, operation string, how Option, pa
 // assemble makes a team of what the workers of p say: each active one its rank and the shape.
 func (p *Partition) assemble(operation string, all [][]int) (team, error) {
 	t := team{shape: []int{0}}
-	shapes := make(map[string][]int) // workers by shape
+	shapes := &ccl.MismatchError{Field: "shape"}
 	for worker, said := range all {
 		if said != nil {
 			t.shape = said[1:]
-			text := fmt.Sprint(t.shape)
-			shapes[text] = append(shapes[text], worker)
+			shapes.Add(worker, fmt.Sprint(t.shape))
 		}
 	}
-	if len(shapes) > 1 {
-		return team{}, disagreement("shape", shapes)
+	if len(shapes.Values) > 1 {
+		return team{}, shapes
 	}
 	t.members = slices.Repeat([]int{-1}, product(t.shape))
 	for worker, said := range all {
@@ -73,24 +72,14 @@ func agree(ctx context.Context, c *ccl.Communicator, field string, value any) er
 	if err != nil {
 		return err
 	}
-	ranks := make(map[string][]int)
+	m := &ccl.MismatchError{Field: field}
 	for r, text := range all {
-		ranks[string(text)] = append(ranks[string(text)], r)
+		m.Add(r, string(text))
 	}
-	if len(ranks) > 1 {
-		return disagreement(field, ranks)
+	if len(m.Values) > 1 {
+		return m
 	}
 	return nil
-}
-
-// disagreement returns the error of ranks that have different values.
-func disagreement(field string, ranks map[string][]int) error {
-	m := &ccl.MismatchError{Field: field}
-	for value, of := range ranks {
-		m.Values = append(m.Values, ccl.MismatchValue{Value: value, Ranks: of})
-	}
-	slices.SortFunc(m.Values, func(a, b ccl.MismatchValue) int { return a.Ranks[0] - b.Ranks[0] })
-	return m
 }
 
 // gather returns the lists of all ranks.

@@ -130,12 +130,7 @@ func (g *team) same(field string, at int, text func(int) string) error {
 func (g *team) disagreement(field string, value func(r int) string, first int) error {
 	m := &ccl.MismatchError{Field: field}
 	for r := first; r < g.Size(); r++ {
-		i := slices.IndexFunc(m.Values, func(v ccl.MismatchValue) bool { return v.Value == value(r) })
-		if i < 0 {
-			i = len(m.Values)
-			m.Values = append(m.Values, ccl.MismatchValue{Value: value(r)})
-		}
-		m.Values[i].Ranks = append(m.Values[i].Ranks, r)
+		m.Add(r, value(r))
 	}
 	return fmt.Errorf("primitive: %v of workers %d: %w", g.kind, g.Workers(), m)
 }
