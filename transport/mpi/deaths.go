@@ -38,19 +38,19 @@ func sayHost() string {
 	return fmt.Sprintf("%s %s %d", strings.TrimSpace(string(boot)), namespace, os.Getpid())
 }
 
-// watch watches a rank that has said that, if it is of this host.
-func (d *deaths) watch(rank int, says string) {
+// watch watches a rank that has said that, if it is of this host, and reports whether it is.
+func (d *deaths) watch(rank int, says string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var boot, namespace string
 	var pid int
 	if n, err := fmt.Sscan(says, &boot, &namespace, &pid); n != 3 || err != nil {
-		return
+		return false
 	}
-	fresh := d.pids[rank] == 0
+	known := d.pids[rank] != 0
 	d.pids[rank] = pid
-	if !fresh || pid == os.Getpid() || !strings.HasPrefix(sayHost(), boot+" "+namespace+" ") {
-		return
+	if here := strings.HasPrefix(sayHost(), boot+" "+namespace+" "); !here || known || pid == os.Getpid() {
+		return here
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {
@@ -59,6 +59,7 @@ func (d *deaths) watch(rank int, says string) {
 	case err == nil:
 		d.fds, d.ranks = append(d.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}), append(d.ranks, rank)
 	}
+	return true
 }
 
 // lookTime is the least time between two looks for dead processes.

@@ -104,7 +104,7 @@ func (w *deafWire) send(int, []byte) error { return errDeaf }
 
 // An error of the wire fails the group on its process, with the error itself.
 func TestBrokenWire(t *testing.T) {
-	p := newProcess(&deafWire{netWire{newNet(2), 0}}, time.Microsecond)
+	p := newProcess(&deafWire{netWire{newNet(2), 0}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	_, err := p.joinWorld(ctx, 1)

@@ -210,8 +210,7 @@ func (g *group) receive(from int, h head, body, packet []byte) (keep bool, err e
 	case kindReason:
 		g.causes.put(h.from, h.number, h.flag, string(body))
 	case kindPart:
-		err = g.arrived(h, body, packet)
-		keep = err == nil
+		keep, err = g.arrived(h, body, packet)
 	case kindTaken:
 		out := &g.streams[index(h.flag)].out[h.from]
 		if h.number > out.posted.Load() {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/goccl/goccl/internal/groupsync"
@@ -128,10 +129,15 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	if err != nil {
 		return nil, fmt.Errorf("mpi: rank %d of %d, pid %d: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err)
 	}
+	here := 1 // ranks of this host
 	for rank := range world {
-		if says := ep.group.hello[rank].Load(); says != nil {
-			p.deaths.watch(rank, *says)
+		if says := ep.group.hello[rank].Load(); says != nil && p.deaths.watch(rank, *says) {
+			here++
 		}
+	}
+	p.pollTime.Store(int64(pollTime))
+	if here > runtime.NumCPU() {
+		p.pollTime.Store(int64(sharedPollTime))
 	}
 	return ep, nil
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"time"
 )
 
 // A net connects processes that are parts of one. Packets of a pair arrive in order; otherwise the order is random.
@@ -68,7 +67,7 @@ func processes(n int) []*process {
 	t := newNet(n)
 	all := make([]*process, n)
 	for i := range all {
-		all[i] = newProcess(&netWire{t, i}, 20*time.Microsecond)
+		all[i] = newProcess(&netWire{t, i})
 	}
 	return all
 }

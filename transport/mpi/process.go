@@ -16,7 +16,7 @@ import (
 // process is this process among those of the job: it hands the packets that arrive to their groups.
 type process struct {
 	wire     wire
-	pollTime time.Duration // how long a rank that waits polls without pause
+	pollTime atomic.Int64 // how long a rank that waits polls without pause, in nanoseconds
 	deaths   deaths
 	gone     []atomic.Bool // by rank: its process sends nothing more
 
@@ -41,8 +41,8 @@ type early struct {
 	b    []byte
 }
 
-func newProcess(w wire, pollTime time.Duration) *process {
-	return &process{wire: w, pollTime: pollTime, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()), gone: make([]atomic.Bool, w.size())}
+func newProcess(w wire) *process {
+	return &process{wire: w, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()), gone: make([]atomic.Bool, w.size())}
 }
 
 // enter makes a group of the process, and handles what has arrived for it. It returns false if there is or was one with
@@ -150,7 +150,7 @@ func (p *process) until(ctx context.Context, done func() bool) {
 			continue
 		}
 		switch passed := time.Since(begin); {
-		case passed > p.pollTime:
+		case passed > time.Duration(p.pollTime.Load()):
 			time.Sleep(nap)
 		default:
 			runtime.Gosched()

@@ -77,7 +77,7 @@ func connect(ctx context.Context, j *transport.Job) (*process, error) {
 		if err != nil {
 			return nil, err
 		}
-		connected.wire, connected.process = wire, newProcess(wire, pollTime)
+		connected.wire, connected.process = wire, newProcess(wire)
 	}
 	return connected.process, nil
 }

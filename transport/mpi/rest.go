@@ -16,14 +16,16 @@ type rest struct {
 	tokens [2]atomic.Bool // of this rank in its calls, and of its P2P
 }
 
-// A rank that sleeps polls the wire without pause for pollTime; then it naps between two looks. After sayTime it
+// A rank that sleeps polls the wire without pause for pollTime, or for sharedPollTime if ranks outnumber the cores of their host; then it
+// naps between two looks. After sayTime it
 // sends its words, which tell for whom it waits. It returns after restTime, so that its caller looks
 // for dead ranks.
 const (
-	pollTime = 500 * time.Microsecond
-	sayTime  = 2 * time.Millisecond
-	restTime = 50 * time.Millisecond
-	nap      = 50 * time.Microsecond
+	pollTime       = 500 * time.Microsecond
+	sharedPollTime = 10 * time.Microsecond
+	sayTime        = 2 * time.Millisecond
+	restTime       = 50 * time.Millisecond
+	nap            = 50 * time.Microsecond
 )
 
 // Wake implements groupsync.Rest.
@@ -66,7 +68,7 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 		case passed >= sayTime && !said:
 			said = true
 			r.group.sendWords()
-		case passed >= r.group.process.pollTime:
+		case passed >= time.Duration(r.group.process.pollTime.Load()):
 			time.Sleep(nap)
 		default:
 			runtime.Gosched()

@@ -15,6 +15,8 @@ const (
 	partBytes = 64 << 10
 	// partHead is the length of what precedes a part: the message's length and its clock.
 	partHead = 16
+	// shortPacket is the length in bytes of the longest packet that is copied.
+	shortPacket = 8 << 10
 	// window is how many parts a rank sends ahead of its receiver.
 	window = 4
 )
@@ -62,23 +64,27 @@ func index(p2p bool) int {
 	return 0
 }
 
-// arrived stores a part that has arrived. It keeps the packet.
-func (g *group) arrived(h head, body, packet []byte) error {
+// arrived stores a part that has arrived. keep reports that it keeps the packet; it copies a short one, since packets that arrive
+// lie in long buffers.
+func (g *group) arrived(h head, body, packet []byte) (keep bool, err error) {
 	in := &g.streams[index(h.flag)].in[h.from]
 	posted := in.posted.Load()
 	if len(body) < partHead || posted-in.taken.Load() >= window {
-		return errPacket
+		return false, errPacket
 	}
 	total := binary.LittleEndian.Uint64(body)
-	data := body[partHead:]
-	if total > math.MaxInt || uint64(len(data)) > total {
-		return errPacket
+	if total > math.MaxInt || uint64(len(body)-partHead) > total {
+		return false, errPacket
 	}
+	if keep = len(packet) > shortPacket; !keep {
+		packet = append(g.process.wire.packet(len(packet))[:0], packet...)
+	}
+	data := packet[headBytes+partHead:]
 	p := &in.parts[posted%window]
 	p.packet = packet
 	p.view = transport.Message{Bytes: data[:len(data):len(data)], Total: int(total), Seq: h.number, Clock: uint32(binary.LittleEndian.Uint64(body[8:]))}
 	in.posted.Store(posted + 1)
-	return nil
+	return keep, nil
 }
 
 // take gives the oldest part from a rank back.

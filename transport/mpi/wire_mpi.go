@@ -42,7 +42,7 @@ type transfer struct {
 }
 
 // packetSizes are the lengths in bytes of buffers for packets.
-var packetSizes = [...]int{256, 8 << 10, headBytes + partHead + partBytes, packetBytes}
+var packetSizes = [...]int{256, shortPacket, headBytes + partHead + partBytes, packetBytes}
 
 func newWire(w *abi.World) (*mpiWire, error) {
 	m := &mpiWire{world: w}
