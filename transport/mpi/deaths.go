@@ -53,10 +53,10 @@ func (d *deaths) watch(rank int, says string) bool {
 		return here
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	switch {
-	case err == unix.ESRCH:
+	switch err {
+	case unix.ESRCH:
 		d.dead[rank].Store(true)
-	case err == nil:
+	case nil:
 		d.fds, d.ranks = append(d.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}), append(d.ranks, rank)
 	}
 	return true
