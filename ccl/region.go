@@ -106,11 +106,11 @@ type LocalCommunicator interface {
 	Barrier(ctx context.Context, opts ...CallOption) error
 }
 
-// SplitLocal returns the group of the ranks on this rank's node. That is the whole group, because a
-// group does not span nodes yet. It is not collective.
+// SplitLocal returns the group of the ranks on this rank's node. That is the whole group: ranks on
+// several nodes, which transport mpi connects, are not told apart yet. It is not collective.
 func (c *Communicator) SplitLocal() LocalCommunicator { return c }
 
-// IsLeader reports whether this rank is the first of its node.
+// IsLeader reports whether this rank is the first of its node, as SplitLocal takes it: rank 0.
 func (c *Communicator) IsLeader() bool { return c.rank == 0 }
 
 // region makes memory that all ranks see: one part for all or, for Alloc, one for each. It leaves

@@ -139,4 +139,10 @@ func TestLauncher(t *testing.T) {
 	f, _ = Launcher(variables(map[string]string{"GOCCL_SHM_RANK": "1"}))
 	require.Equal(t, Problem, f.Verdict)
 	require.Contains(t, f.Says, "GOCCL_SHM_NAME and GOCCL_SHM_SIZE are not set")
+	f, _ = Launcher(variables(map[string]string{
+		"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_NAMESPACE": "7",
+	}))
+	require.Equal(t, Note, f.Verdict)
+	require.Contains(t, f.Says, "only 2 of them are on this node")
+	require.Contains(t, f.Do, "transport/mpi")
 }

@@ -48,5 +48,5 @@ func checkSize(counted int, l *Launcher, library string) error {
 		ranks = "rank"
 	}
 	return notAvailable("%s counts %d %s, and the launcher says %s: the launcher is another MPI's. Start the program with the launcher of that library, "+
-		"or name the launcher's library", library, counted, ranks, l.From)
+		"or name the launcher's library in GOCCL_MPI_LIBRARY", library, counted, ranks, l.From)
 }

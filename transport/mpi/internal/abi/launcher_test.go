@@ -38,5 +38,5 @@ func TestChecks(t *testing.T) {
 	l := &Launcher{MPICH, 4, "PMI_SIZE=4"}
 	require.NoError(t, checkSize(4, l, "libmpi.so.40"))
 	require.EqualError(t, checkSize(1, l, "libmpi.so.40"), `transport "mpi" is not available: libmpi.so.40 counts 1 rank, and the launcher says PMI_SIZE=4: `+
-		"the launcher is another MPI's. Start the program with the launcher of that library, or name the launcher's library")
+		"the launcher is another MPI's. Start the program with the launcher of that library, or name the launcher's library in GOCCL_MPI_LIBRARY")
 }

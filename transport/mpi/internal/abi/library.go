@@ -53,7 +53,7 @@ func load(path string, family Family) (*library, error) {
 	if path != "" {
 		return nil, notAvailable("cannot load the MPI library %s: %s", path, strings.Join(why, "; "))
 	}
-	return nil, notAvailable("%v started this process, and its library cannot be loaded: %s. Install it, add its directory to LD_LIBRARY_PATH, or name the library",
+	return nil, notAvailable("%v started this process, and its library cannot be loaded: %s. Install it, add its directory to LD_LIBRARY_PATH, or name the library's file in GOCCL_MPI_LIBRARY",
 		family, strings.Join(why, "; "))
 }
 
@@ -90,6 +90,7 @@ func resolve(path string, symbol func(name string) (uintptr, error)) (*library, 
 	l.version = string(text[:max(0, min(int(n), len(text)))])
 	l.version, _, _ = strings.Cut(strings.TrimRight(l.version, "\x00\n"), "\n")
 	l.version, _, _ = strings.Cut(l.version, ", package:")
+	l.version = strings.Join(strings.Fields(l.version), " ") // MPICH's has a tab
 	var err error
 	switch _, isOpen := symbol("ompi_mpi_comm_world"); {
 	case isOpen == nil:
