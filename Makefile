@@ -1,4 +1,4 @@
-# goccl: every target needs Go and make; `race` needs a C compiler as well.
+# goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` Open MPI and MPICH.
 
 .DEFAULT_GOAL := help
 .PHONY: help demo gomlx test race mpi single noasm generate check bench bench-check bench-peers kill programs fuzz ci

@@ -251,7 +251,7 @@ func TestArchitectureFiles(t *testing.T) {
 }
 
 var (
-	environmentName = regexp.MustCompile(`GOCCL_[A-Z_]*[A-Z]\b`)
+	environmentName = regexp.MustCompile(`\bGOCCL_[A-Z_]*[A-Z]\b`) // not those of tests, TEST_GOCCL_...
 	environmentRow  = regexp.MustCompile("(?m)^\\| `(GOCCL_[A-Z_]+)` \\|")
 )
 

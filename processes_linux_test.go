@@ -95,10 +95,12 @@ var (
 	joint  = regexp.MustCompile(`"\s*\+\s*"`) // of a text in two pieces
 )
 
-// TestTroubleshooting finds every text of the guide's tables of errors in the code.
+// TestTroubleshooting finds every text of the guides' tables of errors in the code.
 func TestTroubleshooting(t *testing.T) {
 	var code strings.Builder
-	for _, room := range []string{"ccl", "ccl/config", "dist", "internal/groupsync", "internal/launchenv", "transport", "transport/local", "transport/shm"} {
+	for _, room := range []string{
+		"ccl", "ccl/config", "dist", "internal/groupsync", "internal/launchenv", "transport", "transport/local", "transport/mpi", "transport/mpi/internal/abi", "transport/shm",
+	} {
 		files, err := filepath.Glob(room + "/*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -112,20 +114,26 @@ func TestTroubleshooting(t *testing.T) {
 	texts := strings.ReplaceAll(joint.ReplaceAllString(code.String(), ""), `\"`, `"`)
 	texts = verb.ReplaceAllString(texts, "…")
 
-	_, tables, _ := strings.Cut(read(t, processes), "\n## When something is wrong\n")
-	found := 0
-	for line := range strings.Lines(tables) {
-		if !strings.HasPrefix(line, "| `") {
-			continue
-		}
-		for _, text := range quoted.FindAllString(strings.Split(line, " | ")[0], -1) {
-			found++
-			if !strings.Contains(texts, strings.Trim(text, "`")) {
-				t.Errorf("no error says %s", text)
+	for _, page := range []struct {
+		file, heading string
+		least         int
+	}{{processes, "When something is wrong", 30}, {"docs/guides/clusters.md", "Errors", 10}} {
+		_, tables, _ := strings.Cut(read(t, page.file), "\n## "+page.heading+"\n")
+		tables, _, _ = strings.Cut(tables, "\n## ")
+		found := 0
+		for line := range strings.Lines(tables) {
+			if !strings.HasPrefix(line, "| `") {
+				continue
+			}
+			for _, text := range quoted.FindAllString(strings.Split(line, " | ")[0], -1) {
+				found++
+				if !strings.Contains(texts, strings.Trim(text, "`")) {
+					t.Errorf("%s: no error says %s", page.file, text)
+				}
 			}
 		}
-	}
-	if found < 30 {
-		t.Errorf("the tables have %d texts", found)
+		if found < page.least {
+			t.Errorf("the tables of %s have %d texts", page.file, found)
+		}
 	}
 }

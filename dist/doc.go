@@ -18,10 +18,12 @@
 // configured in ccl.yaml; collectives then act on the group of the calling goroutine's rank.
 // A process that never calls Spawn is rank 0 of 1.
 //
-// A launcher (goccl run, torchrun, mpirun, mpiexec or srun, on one node) starts the
-// ranks of the same program as processes. Each process then hosts one rank, whether it
-// calls Spawn or not; the launcher's environment variables give the rank and the number
-// of ranks; and the ranks connect through shared memory. These are the variables:
+// A launcher (goccl run, torchrun, mpirun, mpiexec or srun) starts the ranks of the same
+// program as processes. Each process then hosts one rank, whether it calls Spawn or not;
+// the launcher's environment variables give the rank and the number of ranks. Ranks of one
+// node connect through shared memory; ranks of several nodes through MPI, if the program
+// imports github.com/goccl/goccl/transport/mpi and an MPI launcher has started them. These
+// are the variables:
 //
 //	GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, which override all others:
 //	    the job's name, a slash and what follows it; the rank; the number of ranks.

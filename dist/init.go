@@ -52,9 +52,10 @@ func WithAlgorithm(entry string) InitOption {
 }
 
 // WithTransport overrides defaults.transport: "auto", "local", which connects
-// goroutines of one process, "shm", which connects processes that a launcher has
-// started, or the name of another transport that the program links (see
-// transport.Provider). The empty name is ignored.
+// goroutines of one process, "shm", which connects processes of one node that a launcher
+// has started, "mpi", which connects those of an MPI launcher if the program imports
+// github.com/goccl/goccl/transport/mpi, or the name of another transport that the program
+// links (see transport.Provider). The empty name is ignored.
 func WithTransport(name string) InitOption {
 	return InitOption{func(o *initOptions) { o.transport = cmp.Or(name, o.transport) }}
 }
@@ -107,7 +108,7 @@ func ignore(format string, n int) InitOption {
 //
 // The transport connects the ranks. auto is the first of mpi, tcp, shm, local and all others by name
 // that the program links and that detects itself: shm if a launcher started the ranks as
-// processes of one node, local if they are goroutines. A transport that an option or GOCCL_TRANSPORT
+// processes of one node, mpi on several nodes, local if they are goroutines. A transport that an option or GOCCL_TRANSPORT
 // names is checked before anything is loaded. A rank whose own arguments or configuration are wrong still waits for the others, within the
 // timeout, to tell them.
 //
@@ -319,7 +320,8 @@ func initFailed(backend string, err error) error {
 // not wait for other ranks: a peer that still needs the rank gets *PeerLostError.
 // Unfinished Works are dropped; *UnfinishedError counts them unless their group has
 // failed. Without a group the error is ErrNotInitialized, in a goroutine without a rank
-// ErrUnbound. InitProcessGroup can be called again afterwards, any number of times.
+// ErrUnbound. InitProcessGroup can be called again afterwards, any number of times; except
+// on transport mpi without Spawn: there it ends MPI, which does not start twice in a process.
 func DestroyProcessGroup(opts ...CallOption) error {
 	g, err := merge(opts).target()
 	if err != nil {

@@ -77,12 +77,15 @@ func WithSpawnContext(ctx context.Context) SpawnOption {
 // launcher's rank; the other ranks run in processes of their own. The number of ranks is
 // the launcher's, WithRanks must be equal to it, and the process is in one job at a
 // time. Spawn returns this rank's error alone; to end the launcher's job, the program
-// must exit with a status other than 0.
+// must exit with a status other than 0. Before it returns, Spawn ends what the transport has
+// started for the life of the process, such as MPI: it waits for the other ranks to do the
+// same, for 30 s at most, or 2 s after a failure. A later Spawn on that transport fails.
 //
 // Before any worker starts, Spawn fails with *InvalidArgumentError or *ConfigError; if
 // launcher variables are set, also with *MissingConfigurationError (some are missing, or
 // WithRanks differs from the launcher's number), *BackendNotAvailableError (ranks on
-// several nodes) or *InitializationFailedError (they contradict each other).
+// several nodes, and the program imports no transport for them) or
+// *InitializationFailedError (they contradict each other).
 func Spawn(worker func(ctx context.Context, rank int) error, opts ...SpawnOption) error {
 	if worker == nil {
 		return &InvalidArgumentError{Operation: "spawn", Message: "the worker is nil"}

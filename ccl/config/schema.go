@@ -51,7 +51,7 @@ func Schema(registry *ccl.Registry) ([]byte, error) {
 			"version": object{"const": 1, "description": "The version of the file format."},
 			"defaults": mapping("Values that options and GOCCL_ variables override.", object{
 				"algorithm":  described(entryName, "The entry for all calls, or auto: the rules choose.", auto),
-				"transport":  described(object{"enum": append([]string{auto}, transport.Names()...)}, "What connects the ranks: goroutines (local), processes of one node (shm), or a transport that the program links.", auto),
+				"transport":  described(object{"enum": append([]string{auto}, transport.Names()...)}, "What connects the ranks: goroutines (local), processes of one node (shm), processes of several nodes (mpi), or another transport that the program links.", auto),
 				"timeout":    described(spelt("(none|"+durationPattern+")", "Write a duration with its unit, such as 60s, or none."), "A call that waits longer for other ranks fails; none: no limit.", "60s"),
 				"world_size": described(ranksSchema, "The number of ranks.", nil),
 				"debug":      described(object{"type": "boolean"}, "Detect buffers that change while an asynchronous call owns them.", false),

@@ -23,6 +23,9 @@
 // enters loads the failure after its own arrival is visible. One of the two ranks therefore
 // sees the other.
 //
+// Ranks that share no memory have copies of the states in every process. The transport brings them
+// up to date; see [Remote].
+//
 // A [P2P] waits independently of its rank's calls, with its own word (resting) and token. It
 // waits for all ranks at once, and shares the group's event counter.
 //
