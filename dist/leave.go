@@ -8,11 +8,11 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// leaveTime is how long a process waits for the other ranks when it leaves the job for good, and failedLeaveTime if its group has
-// failed, since a rank may be dead.
+// leaveTime is how long a process waits for the other ranks when it leaves the job for good, and failedLeaveTime if it has failed. That
+// is short, so that the program can print its error: mpirun ends it a second after another rank has died.
 const (
 	leaveTime       = 30 * time.Second
-	failedLeaveTime = 2 * time.Second
+	failedLeaveTime = 300 * time.Millisecond
 )
 
 // joinedBy notes that the process has called Join of p.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/mpi/internal/abi"
@@ -82,6 +83,9 @@ func connect(ctx context.Context, j *transport.Job) (*process, error) {
 	return connected.process, nil
 }
 
+// deadLeaveTime is how long this process waits for the end of MPI if another one has died, which MPI does not notice.
+const deadLeaveTime = 300 * time.Millisecond
+
 // leave is the provider's Leave: it ends MPI in this process.
 func leave(ctx context.Context) error {
 	connected.Lock()
@@ -91,6 +95,11 @@ func leave(ctx context.Context) error {
 	}
 	p := connected.process
 	p.leave(ctx)
+	if len(p.others()) < p.wire.size()-1 {
+		short, cancel := context.WithTimeout(ctx, deadLeaveTime)
+		defer cancel()
+		ctx = short
+	}
 	p.polling.Lock() // and never unlocked: nobody polls from here on
 	connected.process = nil
 	if err := connected.wire.close(ctx); err != nil {
