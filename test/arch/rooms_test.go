@@ -60,7 +60,7 @@ var rules = []rule{
 	{"ddp", []string{"dist", "ccl", "half"}, nil, "a training program could have written it"},
 	{"test/stress", []string{"ccl", "half", "partition", "primitive"}, nil, "random programs use what users' programs use"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
-	{"test/mpi", []string{"dist", "test/stress", "transport/mpi"}, nil, "its ranks are programs of users"},
+	{"test/mpi", []string{"dist", "test/stress", "transport/mpi"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"test/arch", nil, nil, "it reads the module's source and runs nothing of it"},
 	{"test/syncmodel", nil, nil, "a model that used the code would share its mistakes"},
 	{"internal/strictyaml", []string{"internal/text"}, []string{"gopkg.in/yaml.v3"}, "files are read by one set of rules"},

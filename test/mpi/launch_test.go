@@ -14,29 +14,62 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// requiredVariable is set to "required" where the tests must find what they need.
+const requiredVariable = "TEST_GOCCL_MPI"
+
 // mpi is an installed MPI.
 type mpi struct {
 	name, launcher string
 	args           []string
-	survivors      []string // further arguments with which the launcher lets ranks live when another one has died; nil: it cannot
+	survivors      []string                                             // further arguments with which the launcher lets ranks live when another one has died; nil: it cannot
+	across         func(c *cluster, perNode int, env []string) []string // further arguments for ranks on nodes, with these variables
 }
 
 var installed = []mpi{
-	{"Open MPI", "mpirun.openmpi", []string{"--allow-run-as-root", "--oversubscribe"}, []string{"--mca", "orte_enable_recovery", "1"}},
-	{"MPICH", "mpiexec.mpich", nil, nil},
+	{"Open MPI", "mpirun.openmpi", []string{"--allow-run-as-root", "--oversubscribe"}, []string{"--mca", "orte_enable_recovery", "1"}, acrossOpenMPI},
+	{"MPICH", "mpiexec.mpich", nil, nil, acrossMPICH},
 }
 
-// each runs a test under each MPI that is installed.
+func acrossOpenMPI(c *cluster, perNode int, env []string) []string {
+	hosts := make([]string, len(c.nodes))
+	for i := range hosts {
+		hosts[i] = fmt.Sprintf("%s:%d", nodeName(i+1), perNode)
+	}
+	args := []string{"-H", strings.Join(hosts, ","), "--mca", "plm_rsh_agent", c.agent(), "--mca", "pml", "ob1", "--mca", "btl", "vader,tcp,self",
+		"--mca", "btl_tcp_if_include", subnet, "--mca", "oob_tcp_if_include", subnet}
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		args = append(args, "-x", name)
+	}
+	return args
+}
+
+// acrossMPICH names UCX's transports: by default it finds a way past the links.
+func acrossMPICH(c *cluster, perNode int, _ []string) []string {
+	hosts := make([]string, len(c.nodes))
+	for i := range hosts {
+		hosts[i] = nodeName(i + 1)
+	}
+	return []string{"-launcher", "ssh", "-launcher-exec", c.agent(), "-hosts", strings.Join(hosts, ","), "-ppn", fmt.Sprint(perNode),
+		"-genv", "UCX_TLS", "tcp,self,posix"}
+}
+
+// each runs a test under each MPI.
 func each(t *testing.T, test func(t *testing.T, m mpi)) {
 	for _, m := range installed {
-		t.Run(m.name, func(t *testing.T) {
-			if _, err := exec.LookPath(m.launcher); err != nil {
-				require.NotEqual(t, "required", os.Getenv("TEST_GOCCL_MPI"), "%s is not installed", m.launcher)
-				t.Skip(m.launcher + " is not installed")
-			}
-			test(t, m)
-		})
+		m.run(t, test)
 	}
+}
+
+// run runs a test under the MPI, if it is installed.
+func (m mpi) run(t *testing.T, test func(t *testing.T, m mpi)) {
+	t.Run(m.name, func(t *testing.T) {
+		if _, err := exec.LookPath(m.launcher); err != nil {
+			require.NotEqual(t, "required", os.Getenv(requiredVariable), "%s is not installed", m.launcher)
+			t.Skip(m.launcher + " is not installed")
+		}
+		test(t, m)
+	})
 }
 
 // start runs a part on n ranks and returns what they print.

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,14 +18,22 @@ import (
 	"github.com/goccl/goccl/test/stress"
 	_ "github.com/goccl/goccl/transport/mpi"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // partVariable names what a process that a launcher has started does instead of the tests.
 const partVariable = "TEST_GOCCL_MPI_PART"
 
+// Variables of parts: a directory for notes, and the ranks that die.
+const (
+	notesVariable = "TEST_GOCCL_NOTES"
+	dyingVariable = "TEST_GOCCL_DYING"
+)
+
 // parts are what the ranks do.
 var parts = map[string]func() error{
 	"program": program, "again": again, "alone": alone, "dies": dies, "mismatch": mismatch, "missing": missing, "foreign": foreign,
+	"volume": volume, "head": head, "node": node,
 }
 
 func TestMain(m *testing.M) {
@@ -38,14 +48,43 @@ func TestMain(m *testing.M) {
 	fmt.Println("passed")
 }
 
-// inGroup runs f on the launcher's rank with a default group.
+// note writes a file for the test, if it has a directory for that.
+func note(name, text string) error {
+	dir := os.Getenv(notesVariable)
+	if dir == "" {
+		return nil
+	}
+	file := filepath.Join(dir, name)
+	return errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file))
+}
+
+// inGroup runs f on the launcher's rank with a default group. If f is right, a note says so before the rank leaves.
 func inGroup(f func(ctx context.Context, rank int) error) error {
 	return dist.Spawn(func(ctx context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl"); err != nil {
+		if err := join(); err != nil {
 			return err
 		}
-		return errors.Join(f(ctx, rank), dist.DestroyProcessGroup())
+		err := f(ctx, rank)
+		if err == nil {
+			err = note(strconv.Itoa(rank), "right")
+		}
+		return errors.Join(err, dist.DestroyProcessGroup())
 	})
+}
+
+// join makes the default group, and checks that MPI connects it.
+func join() error {
+	if err := dist.InitProcessGroup("ccl"); err != nil {
+		return err
+	}
+	group, err := dist.Default()
+	if err != nil {
+		return err
+	}
+	if by := group.Communicator().Transport(); by != "mpi" {
+		return fmt.Errorf("the transport is %s", by)
+	}
+	return nil
 }
 
 // Random programs of all calls, on groups that overlap, give the right results.
@@ -83,7 +122,7 @@ func TestAgain(t *testing.T) {
 func again() error {
 	err := dist.Spawn(func(context.Context, int) error {
 		for range 3 {
-			if err := dist.InitProcessGroup("ccl"); err != nil {
+			if err := join(); err != nil {
 				return err
 			}
 			if err := sum(); err != nil {
@@ -102,7 +141,7 @@ func again() error {
 }
 
 // sum reduces one element.
-func sum() error {
+func sum(opts ...dist.CallOption) error {
 	rank, err := dist.GetRank()
 	if err != nil {
 		return err
@@ -112,7 +151,7 @@ func sum() error {
 		return err
 	}
 	v := []int64{int64(rank)}
-	if err := dist.AllReduce(v, dist.Sum); err != nil {
+	if err := dist.AllReduce(v, dist.Sum, opts...); err != nil {
 		return err
 	}
 	if n := int64(size); v[0] != n*(n-1)/2 {
@@ -135,7 +174,7 @@ func TestAlone(t *testing.T) {
 }
 
 func alone() error {
-	if err := dist.InitProcessGroup("ccl"); err != nil {
+	if err := join(); err != nil {
 		return err
 	}
 	if err := errors.Join(sum(), dist.DestroyProcessGroup()); err != nil {
@@ -149,7 +188,7 @@ func TestDeath(t *testing.T) {
 	each(t, func(t *testing.T, m mpi) {
 		dir := t.TempDir()
 		m.args = append(m.args[:len(m.args):len(m.args)], m.survivors...)
-		out, err := m.start(t, 3, "dies", "TEST_GOCCL_DIR="+dir)
+		out, err := m.start(t, 3, "dies", notesVariable+"="+dir, dyingVariable+"=1")
 		if m.survivors == nil {
 			require.Error(t, err, "a rank was killed: %s", out)
 			return
@@ -164,19 +203,23 @@ func TestDeath(t *testing.T) {
 
 func dies() error {
 	return dist.Spawn(func(_ context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl"); err != nil {
+		if err := join(); err != nil {
 			return err
 		}
 		for i := 0; ; i++ {
-			if rank == 1 && i == 100 {
-				p, err := os.FindProcess(os.Getpid())
-				if err != nil {
+			if err := sum(dist.WithCallTimeout(3 * time.Second)); err != nil {
+				return errors.Join(err, note(strconv.Itoa(rank), err.Error()))
+			}
+			if i != 100 {
+				continue
+			}
+			if slices.Contains(strings.Fields(os.Getenv(dyingVariable)), strconv.Itoa(rank)) {
+				return unix.Kill(os.Getpid(), unix.SIGKILL)
+			}
+			if rank == 0 {
+				if err := note("running", ""); err != nil {
 					return err
 				}
-				return p.Kill()
-			}
-			if err := sum(); err != nil {
-				return errors.Join(err, os.WriteFile(filepath.Join(os.Getenv("TEST_GOCCL_DIR"), strconv.Itoa(rank)), []byte(err.Error()), 0o600))
 			}
 		}
 	})
@@ -189,10 +232,14 @@ func TestMismatch(t *testing.T) {
 
 func mismatch() error {
 	return dist.Spawn(func(_ context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl"); err != nil {
+		if err := join(); err != nil {
 			return err
 		}
-		v := make([]float32, 4+rank/2)
+		n, err := dist.GetWorldSize()
+		if err != nil {
+			return err
+		}
+		v := make([]float32, 4+(rank+1)/n)
 		differ, ok := errors.AsType[*dist.MismatchError](dist.AllReduce(v, dist.Sum))
 		if !ok || differ.Field != "count" {
 			return fmt.Errorf("%+v", differ)
@@ -203,22 +250,26 @@ func mismatch() error {
 
 // A rank that does not come is named.
 func TestMissing(t *testing.T) {
-	each(t, func(t *testing.T, m mpi) { m.passes(t, 3, "missing", "GOCCL_TIMEOUT=1s") })
+	each(t, func(t *testing.T, m mpi) { m.passes(t, 3, "missing") })
 }
 
 func missing() error {
 	return dist.Spawn(func(_ context.Context, rank int) error {
-		if err := dist.InitProcessGroup("ccl"); err != nil {
+		if err := join(); err != nil {
 			return err
 		}
-		if rank == 2 {
+		n, err := dist.GetWorldSize()
+		if err != nil {
+			return err
+		}
+		if rank == n-1 {
 			if _, err := dist.Recv(make([]int64, 1), 0, 1, dist.WithCallTimeout(time.Minute)); err == nil { // until the group has failed
 				return errors.New("a message that nobody has sent")
 			}
 			return dist.DestroyProcessGroup()
 		}
-		late, ok := errors.AsType[*dist.TimeoutError](dist.Barrier())
-		if !ok || len(late.Missing) != 1 || late.Missing[0] != 2 {
+		late, ok := errors.AsType[*dist.TimeoutError](dist.Barrier(dist.WithCallTimeout(time.Second)))
+		if !ok || len(late.Missing) != 1 || late.Missing[0] != n-1 {
 			return fmt.Errorf("%+v", late)
 		}
 		return dist.DestroyProcessGroup()
