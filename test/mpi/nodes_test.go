@@ -134,6 +134,9 @@ func (c *cluster) start(t *testing.T, m mpi, perNode int, part string, env ...st
 	t.Cleanup(func() {
 		cancel()
 		_ = j.launcher.Wait() // again, unless the test has failed
+		if t.Failed() {
+			t.Log(j.said())
+		}
 	})
 	return j
 }

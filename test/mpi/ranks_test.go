@@ -58,7 +58,10 @@ func note(name, text string) error {
 	return errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file))
 }
 
-// inGroup runs f on the launcher's rank with a default group. If f is right, a note says so before the rank leaves.
+// right notes that a rank has done its part, before it leaves the job.
+func right(rank int) error { return note(strconv.Itoa(rank), "right") }
+
+// inGroup runs f on the launcher's rank with a default group.
 func inGroup(f func(ctx context.Context, rank int) error) error {
 	return dist.Spawn(func(ctx context.Context, rank int) error {
 		if err := join(); err != nil {
@@ -66,7 +69,7 @@ func inGroup(f func(ctx context.Context, rank int) error) error {
 		}
 		err := f(ctx, rank)
 		if err == nil {
-			err = note(strconv.Itoa(rank), "right")
+			err = right(rank)
 		}
 		return errors.Join(err, dist.DestroyProcessGroup())
 	})
@@ -120,7 +123,7 @@ func TestAgain(t *testing.T) {
 }
 
 func again() error {
-	err := dist.Spawn(func(context.Context, int) error {
+	err := dist.Spawn(func(_ context.Context, rank int) error {
 		for range 3 {
 			if err := join(); err != nil {
 				return err
@@ -132,7 +135,7 @@ func again() error {
 				return err
 			}
 		}
-		return nil
+		return right(rank)
 	})
 	if err != nil {
 		return err
@@ -244,7 +247,7 @@ func mismatch() error {
 		if !ok || differ.Field != "count" {
 			return fmt.Errorf("%+v", differ)
 		}
-		return dist.DestroyProcessGroup()
+		return errors.Join(right(rank), dist.DestroyProcessGroup())
 	})
 }
 
@@ -266,13 +269,13 @@ func missing() error {
 			if _, err := dist.Recv(make([]int64, 1), 0, 1, dist.WithCallTimeout(time.Minute)); err == nil { // until the group has failed
 				return errors.New("a message that nobody has sent")
 			}
-			return dist.DestroyProcessGroup()
+			return errors.Join(right(rank), dist.DestroyProcessGroup())
 		}
 		late, ok := errors.AsType[*dist.TimeoutError](dist.Barrier(dist.WithCallTimeout(time.Second)))
 		if !ok || len(late.Missing) != 1 || late.Missing[0] != n-1 {
 			return fmt.Errorf("%+v", late)
 		}
-		return dist.DestroyProcessGroup()
+		return errors.Join(right(rank), dist.DestroyProcessGroup())
 	})
 }
 
