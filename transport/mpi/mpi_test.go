@@ -30,3 +30,19 @@ func joinAll(t testing.TB, all []*process) []transport.Endpoint {
 }
 
 func TestTransport(t *testing.T) { transporttest.Test(t, open) }
+
+// A rank to which MPI no more sends counts as dead, also for those that send it nothing.
+func TestUnreachable(t *testing.T) {
+	eps := open(t, 3)
+	wire := eps[0].(*endpoint).group.process.wire.(*netWire)
+	wire.net.mu.Lock()
+	wire.net.cut = map[int]bool{1: true}
+	wire.net.mu.Unlock()
+	first, other := eps[0].(*endpoint).group.process, eps[2].(*endpoint).group.process
+	first.say(head{kind: kindBye}, []int{1})
+	require.True(t, first.isDead(1))
+	other.until(t.Context(), func() bool { return other.isDead(1) })
+	for _, ep := range eps {
+		require.NoError(t, ep.Close())
+	}
+}

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 type net struct {
 	mu    sync.Mutex
 	boxes [][][][]byte // by receiver, by sender
+	cut   map[int]bool // processes to which nothing can be sent
 }
 
 func newNet(n int) *net {
@@ -37,6 +39,9 @@ func (w *netWire) idle() bool          { return true }
 func (w *netWire) send(to int, b []byte) error {
 	w.net.mu.Lock()
 	defer w.net.mu.Unlock()
+	if w.net.cut[to] {
+		return &peerError{to, errors.New("no way")}
+	}
 	w.net.boxes[to][w.me] = append(w.net.boxes[to][w.me], b)
 	return nil
 }

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -191,8 +192,16 @@ func (p *process) handle(g *group, from int, b []byte) (keep bool) {
 	return keep
 }
 
-// broken fails all groups, since messages are lost.
+// broken fails all groups, since messages are lost. A process that MPI no more reaches counts as dead instead: a send may find
+// that before any rank sees the death.
 func (p *process) broken(err error) {
+	if lost, ok := errors.AsType[*peerError](err); ok {
+		if p.deaths.mark(lost.rank) {
+			p.notice()
+			p.spread([]int{lost.rank})
+		}
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {

@@ -10,7 +10,8 @@ type wire interface {
 	size() int
 	// packet returns n bytes, at most packetBytes, for send.
 	packet(n int) []byte
-	// send starts to send a packet, which then belongs to the wire. It does not wait.
+	// send starts to send a packet, which then belongs to the wire. It does not wait. The error is a *peerError if it
+	// concerns that process alone, also when poll returns it later.
 	send(to int, b []byte) error
 	// poll calls deliver with packets that have arrived and the process that has sent them, and makes others
 	// progress. If deliver returns true the packet belongs to it, until release. some reports
@@ -21,3 +22,12 @@ type wire interface {
 	// release gives a packet back that deliver has kept.
 	release(b []byte)
 }
+
+// peerError is an error of messages to one process, which MPI no more reaches.
+type peerError struct {
+	rank int
+	err  error
+}
+
+func (e *peerError) Error() string { return e.err.Error() }
+func (e *peerError) Unwrap() error { return e.err }

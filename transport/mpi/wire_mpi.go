@@ -39,6 +39,7 @@ type mpiWire struct {
 type transfer struct {
 	request abi.Request
 	packet  []byte
+	to      int // the receiver of a send
 }
 
 // packetSizes are the lengths in bytes of buffers for packets.
@@ -102,9 +103,9 @@ func (w *mpiWire) send(to int, b []byte) error {
 	} else {
 		t = new(transfer)
 	}
-	t.packet = b
+	t.packet, t.to = b, to
 	if err := w.world.Isend(&t.request, b, to, tag); err != nil {
-		return err
+		return &peerError{to, err}
 	}
 	w.sends = append(w.sends, t)
 	return nil
@@ -142,8 +143,8 @@ func (w *mpiWire) progress(err error) error {
 		w.give(t.packet)
 		t.packet = nil
 		w.spare = append(w.spare, t)
-		if err == nil {
-			err = wrong
+		if err == nil && wrong != nil {
+			err = &peerError{t.to, wrong}
 		}
 	}
 	clear(w.sends[len(rest):])
