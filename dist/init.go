@@ -321,7 +321,7 @@ func initFailed(backend string, err error) error {
 // Unfinished Works are dropped; *UnfinishedError counts them unless their group has
 // failed. Without a group the error is ErrNotInitialized, in a goroutine without a rank
 // ErrUnbound. InitProcessGroup can be called again afterwards, any number of times; except
-// on transport mpi without Spawn: there it ends MPI, which does not start twice in a process.
+// on transport mpi without Spawn: there it waits for the other processes and ends MPI, which does not start twice in a process.
 func DestroyProcessGroup(opts ...CallOption) error {
 	g, err := merge(opts).target()
 	if err != nil {

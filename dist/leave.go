@@ -8,12 +8,10 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// leaveTime is how long a process waits for the other ranks when it leaves the job for good, and failedLeaveTime if it has failed. That
-// is short, so that the program can print its error: mpirun ends it a second after another rank has died.
-const (
-	leaveTime       = 30 * time.Second
-	failedLeaveTime = 300 * time.Millisecond
-)
+// failedLeaveTime is how long a process that has failed waits for the other ranks when it leaves the job for good. It is short, so that the
+// program can print its error: mpirun ends it a second after another rank has died. One that has not failed waits for all
+// ranks, however long these work on, as programs do in MPI_Finalize.
+const failedLeaveTime = 300 * time.Millisecond
 
 // joinedBy notes that the process has called Join of p.
 func (j *job) joinedBy(p transport.Provider) {
@@ -34,12 +32,12 @@ func (j *job) leaveTransport(failed bool) error {
 	if leave == nil {
 		return nil
 	}
-	limit := leaveTime
+	ctx := context.Background()
 	if failed {
-		limit = failedLeaveTime
+		short, cancel := context.WithTimeout(ctx, failedLeaveTime)
+		defer cancel()
+		ctx = short
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
 	if err := leave(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

@@ -306,15 +306,15 @@ func (r *Member) Refuse(seq uint64, why string) {
 
 // Fail implements transport.Endpoint. Rule firstCause.
 func (r *Member) Fail(f *transport.Failure) *transport.Failure {
+	if r.group.remote != nil {
+		return r.failRemote(f)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.Failed() {
 		r.own.Store(f)
 		r.group.causes.Store(r.rank, f)
-		switch {
-		case r.group.remote != nil:
-			r.group.remote.ProposeFailure(r.rank)
-		case r.group.words.fail.CompareAndSwap(0, uint64(r.rank)+1):
+		if r.group.words.fail.CompareAndSwap(0, uint64(r.rank)+1) {
 			r.group.announce()
 		}
 	}

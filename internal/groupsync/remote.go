@@ -115,8 +115,27 @@ func (g *Group) tell(me int) {
 // FailHere records f in this process alone, unless the group has failed: the other ranks cannot be reached, or learn
 // of it in another way.
 func (r *Member) FailHere(f *transport.Failure) {
+	r.store(f)
+	r.group.SetFailed(r.rank, r.rank)
+}
+
+// failRemote is Fail where ranks share no memory. Of several goroutines of the rank the first stores its failure.
+func (r *Member) failRemote(f *transport.Failure) *transport.Failure {
+	if !r.Failed() {
+		r.store(f)
+		r.group.remote.ProposeFailure(r.rank)
+	}
+	return r.Failure()
+}
+
+func (r *Member) store(f *transport.Failure) {
 	if r.own.CompareAndSwap(nil, f) {
 		r.group.causes.Store(r.rank, f)
-		r.group.SetFailed(r.rank, r.rank)
 	}
+}
+
+// Silent forgets for whom rank waits, since it has not said so for long.
+func (g *Group) Silent(rank int) {
+	g.states[rank].waitOn.Store(0)
+	g.states[rank].p2pWaitOn.Store(0)
 }

@@ -41,6 +41,8 @@ func (g *group) propose(h head, body []byte, decided func() bool, decide func())
 		}
 		referee := g.referee()
 		if referee == g.rank {
+			for g.process.poll() { // others may have decided while this process was stopped
+			}
 			decide()
 			return true
 		}
@@ -91,6 +93,9 @@ func (g *group) heardFailure(h head, body []byte) error {
 	}
 	if h.kind == kindPropose {
 		g.fail(by)
+		if first := g.sync.FailedBy(); first != by { // the rank that proposes may not know, if that one could tell nobody
+			g.tell(by, head{kind: kindFailed, number: uint64(first)}, encodeFailure(g.causes.Load(first)))
+		}
 	} else {
 		g.sync.SetFailed(g.rank, by)
 	}
@@ -136,6 +141,7 @@ func (r *rest) Settle() {
 	for rank := range g.world {
 		if absent(rank) {
 			g.answers[rank].mute.Store(true)
+			g.sync.Silent(rank)
 		}
 	}
 }

@@ -32,6 +32,7 @@ func (ep *endpoint) Name() string { return Name }
 
 // Enter implements transport.Endpoint.
 func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
+	ep.group.rest.noSpin.Store(e.NoSpin)
 	if err := ep.Begin(e); err != nil {
 		return transport.RunOwn, err
 	}

@@ -5,6 +5,7 @@ package mpi
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -137,4 +138,50 @@ func TestEarlyAndLate(t *testing.T) {
 	defer all[0].mu.Unlock()
 	require.Nil(t, all[0].groups[g.id].early)
 	require.NoError(t, all[0].err)
+}
+
+// A rank that waited for another one, went on and was then stopped is the end of the chain of waits, although it has not said that it went
+// on.
+func TestStoppedInChain(t *testing.T) {
+	all, eps := joined(t, 4)
+	of := func(rank int) *endpoint { return eps[rank].(*endpoint) }
+	limits := []time.Duration{time.Minute, time.Minute, time.Second, time.Minute}
+	var entering sync.WaitGroup
+	for rank, ep := range eps {
+		entering.Go(func() {
+			for rank == 1 && !of(2).group.sync.Waits(3) { // rank 3 waits, and has said so
+				runtime.Gosched()
+			}
+			_, err := ep.Enter(&transport.Arrival{Ctx: t.Context(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: limits[rank]}})
+			require.NoError(t, err)
+			if rank == 3 {
+				all[3].polling.Lock() // it is stopped
+			}
+		})
+	}
+	entering.Wait()
+	defer all[3].polling.Unlock()
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	waiting.Go(func() {
+		_, err := of(1).Next(3)
+		require.ErrorIs(t, err, transport.ErrFailed)
+	})
+	_, err := of(2).Next(1)
+	late, ok := errors.AsType[*transport.TimeoutError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, []int{3}, late.Behind)
+	of(2).Fail(proposed(2))
+}
+
+// A process that has lost messages joins no further group.
+func TestJoinAfterBrokenWire(t *testing.T) {
+	all, _ := joined(t, 2)
+	all[0].broken(errDeaf)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := all[0].joinWorld(ctx, 2)
+	require.Error(t, err)
+	_, err = all[0].joinWorld(t.Context(), 3)
+	require.ErrorIs(t, err, errDeaf)
 }

@@ -21,6 +21,9 @@ import (
 func (p *process) join(ctx context.Context, id uint64, rank int, world []int, says string, gone func(hasCome func(rank int) bool) error) (*endpoint, error) {
 	g := newGroup(p, id, rank, world)
 	ep := g.endpoint()
+	if p.closed.Load() {
+		return nil, transport.ErrClosed
+	}
 	if !p.enter(g) {
 		return nil, fmt.Errorf("rank %d has already joined it: give each group another number", rank)
 	}
@@ -58,6 +61,9 @@ func (g *group) mayJoin(ctx context.Context, begin time.Time, hasCome func(rank 
 		return &transport.TimeoutError{Missing: g.absent(hasCome), By: g.rank, After: time.Since(begin).Round(time.Millisecond)}
 	case err != nil:
 		return err
+	}
+	if err := g.process.lost(); err != nil {
+		return &transport.AbortedError{By: g.rank, Cause: err}
 	}
 	if f := g.failed(); f != nil {
 		return groupsync.JoinError(f)

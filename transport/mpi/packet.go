@@ -11,13 +11,14 @@ import (
 //
 //	 0  kind    1
 //	 1  flag    1
-//	 2  -       2
+//	 2  -       2   the wire's
 //	 4  from    4   the sender's rank in the group
 //	 8  group   8
 //	16  number  8   of a call, a round, a question
 //	24  body
 const (
-	headBytes = 24
+	headBytes    = 24
+	numberOffset = 2
 	// packetBytes is the length in bytes of the longest packet.
 	packetBytes = headBytes + roundHead + 2*pieceBytes
 )

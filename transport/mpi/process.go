@@ -20,6 +20,7 @@ type process struct {
 	pollTime atomic.Int64 // how long a rank that waits polls without pause, in nanoseconds
 	deaths   deaths
 	gone     []atomic.Bool // by rank: its process sends nothing more
+	closed   atomic.Bool   // nobody polls any more
 
 	polling sync.Mutex
 	mu      sync.Mutex // guards the fields below
@@ -98,14 +99,19 @@ func (p *process) forget(g *group) {
 	p.groups[g.id] = &entry{freed: true}
 }
 
-// tendTime is the time between two looks at the wire by a process whose ranks compute.
-const tendTime = time.Millisecond
+// tendTime is the time between two looks at the wire by a process whose ranks compute, and idleTendTime after idleTicks looks that found
+// nothing.
+const (
+	tendTime     = time.Millisecond
+	idleTendTime = 5 * time.Millisecond
+	idleTicks    = 1000
+)
 
 // tend answers other ranks, and looks for dead ones, while this process's ranks compute.
 func (p *process) tend(stop chan struct{}) {
 	tick := time.NewTicker(tendTime)
 	defer tick.Stop()
-	for {
+	for idle := 0; ; idle++ {
 		select {
 		case <-stop:
 			if p.wire.idle() {
@@ -115,6 +121,13 @@ func (p *process) tend(stop chan struct{}) {
 		case <-tick.C:
 		}
 		for p.poll() {
+			if idle >= idleTicks {
+				tick.Reset(tendTime)
+			}
+			idle = 0
+		}
+		if idle == idleTicks {
+			tick.Reset(idleTendTime)
 		}
 		if died := p.deaths.look(); len(died) > 0 {
 			p.notice()
@@ -213,6 +226,13 @@ func (p *process) broken(err error) {
 			g.member.FailHere(&transport.Failure{Kind: transport.FailureAborted, By: g.rank, Text: err.Error(), Cause: err})
 		}
 	}
+}
+
+// lost returns the error by which messages were lost.
+func (p *process) lost() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
 }
 
 // isDead reports whether the process of a rank has died.

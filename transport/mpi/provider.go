@@ -100,6 +100,7 @@ func leave(ctx context.Context) error {
 		defer cancel()
 		ctx = short
 	}
+	p.closed.Store(true)
 	p.polling.Lock() // and never unlocked: nobody polls from here on
 	connected.process = nil
 	if err := connected.wire.close(ctx); err != nil {

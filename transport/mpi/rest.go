@@ -14,6 +14,7 @@ import (
 type rest struct {
 	group  *group
 	tokens [2]atomic.Bool // of this rank in its calls, and of its P2P
+	noSpin atomic.Bool    // in the current call
 }
 
 // A rank that sleeps polls the wire without pause for pollTime, or for sharedPollTime if ranks outnumber the cores of their host; then it
@@ -51,6 +52,10 @@ func (r *rest) wakeOwn() {
 func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 	token := &r.tokens[sleeper/len(r.group.world)]
 	begin := time.Now()
+	polls := time.Duration(r.group.process.pollTime.Load())
+	if sleeper == r.group.rank && r.noSpin.Load() {
+		polls = 0
+	}
 	said := false
 	for {
 		if token.Load() && token.Swap(false) {
@@ -68,7 +73,7 @@ func (r *rest) Sleep(sleeper int, ctx context.Context) (woken bool) {
 		case passed >= sayTime && !said:
 			said = true
 			r.group.sendWords()
-		case passed >= time.Duration(r.group.process.pollTime.Load()):
+		case passed >= polls:
 			time.Sleep(nap)
 		default:
 			runtime.Gosched()

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"context"
+	"encoding/binary"
 	"sync"
 	"time"
 
@@ -24,15 +25,20 @@ const (
 type mpiWire struct {
 	world *abi.World
 
-	// Used by poll alone. The library fills the receives in the order in which they were started, which is that of the
-	// ring from next on. Messages of one sender therefore arrive in order.
-	receives [receives]transfer
-	next     int
+	// Used by poll alone. The library fills the receives in the order in which they were started. A long message fills one
+	// slowly, or never if its sender was stopped; those behind it hold what other ranks have sent, and perhaps what its own
+	// sender has sent later. Packets are numbered, by pair, in bytes 2 and 3.
+	receives []*transfer // in the order in which they were started
+	probe    int         // place of the one behind the first that is looked at next
+	expected []uint16    // by sender: the number of its next packet
+	err      error       // of a receive
 
-	mu    sync.Mutex // guards the fields below
-	sends []*transfer
-	spare []*transfer // that have ended
-	free  [len(packetSizes)][][]byte
+	mu     sync.Mutex // guards the fields below
+	closed bool
+	number []uint16 // by receiver: of the next packet
+	sends  []*transfer
+	spare  []*transfer // that have ended
+	free   [len(packetSizes)][][]byte
 }
 
 // transfer is a message on its way.
@@ -46,12 +52,13 @@ type transfer struct {
 var packetSizes = [...]int{256, shortPacket, headBytes + partHead + partBytes, packetBytes}
 
 func newWire(w *abi.World) (*mpiWire, error) {
-	m := &mpiWire{world: w}
-	for i := range m.receives {
-		m.receives[i].packet = m.packet(packetBytes)
-		if err := m.receive(&m.receives[i]); err != nil {
+	m := &mpiWire{world: w, expected: make([]uint16, w.Size), number: make([]uint16, w.Size)}
+	for range receives {
+		t := &transfer{packet: m.packet(packetBytes)}
+		if err := m.receive(t); err != nil {
 			return nil, err
 		}
+		m.receives = append(m.receives, t)
 	}
 	return m, nil
 }
@@ -97,6 +104,9 @@ func (w *mpiWire) give(b []byte) {
 func (w *mpiWire) send(to int, b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return nil // no rank waits for anything of this process
+	}
 	var t *transfer
 	if last := len(w.spare) - 1; last >= 0 {
 		t, w.spare = w.spare[last], w.spare[:last]
@@ -104,6 +114,8 @@ func (w *mpiWire) send(to int, b []byte) error {
 		t = new(transfer)
 	}
 	t.packet, t.to = b, to
+	binary.LittleEndian.PutUint16(b[numberOffset:], w.number[to])
+	w.number[to]++
 	if err := w.world.Isend(&t.request, b, to, tag); err != nil {
 		return &peerError{to, err}
 	}
@@ -111,22 +123,46 @@ func (w *mpiWire) send(to int, b []byte) error {
 	return nil
 }
 
+// poll looks at the first receive, and at one of those behind it; where it finds a packet it looks at the next as well.
 func (w *mpiWire) poll(deliver func(from int, b []byte) bool) (some bool, err error) {
 	for range pollLimit {
-		t := &w.receives[w.next]
-		if ended, err := t.request.Test(); !ended || err != nil {
+		delivered, err := w.take(0, deliver)
+		if !delivered && err == nil {
+			w.probe = w.probe%(receives-1) + 1
+			if delivered, err = w.take(w.probe, deliver); delivered {
+				w.probe-- // the one that is in its place now
+			}
+		}
+		if !delivered || err != nil {
 			return some, w.progress(err)
 		}
 		some = true
-		if deliver(t.request.Source, t.packet[:t.request.Bytes]) {
-			t.packet = w.packet(packetBytes)
-		}
-		if err := w.receive(t); err != nil {
-			return some, err
-		}
-		w.next = (w.next + 1) % receives
 	}
 	return some, w.progress(nil)
+}
+
+// take delivers the packet of a receive, if it is there and the next of its sender, and starts the receive again.
+func (w *mpiWire) take(place int, deliver func(from int, b []byte) bool) (delivered bool, err error) {
+	if w.err != nil {
+		return false, w.err
+	}
+	t := w.receives[place]
+	if ended, err := t.request.Test(); !ended || err != nil {
+		w.err = err
+		return false, err
+	}
+	from, b := t.request.Source, t.packet[:t.request.Bytes]
+	if len(b) < headBytes || binary.LittleEndian.Uint16(b[numberOffset:]) != w.expected[from] {
+		return false, nil
+	}
+	w.expected[from]++
+	if deliver(from, b) {
+		t.packet = w.packet(packetBytes)
+	}
+	copy(w.receives[place:], w.receives[place+1:])
+	w.receives[receives-1] = t
+	w.err = w.receive(t)
+	return true, w.err
 }
 
 // progress looks which messages have left. It returns the first error, which is err unless that is nil.
@@ -185,6 +221,7 @@ func (w *mpiWire) close(ctx context.Context) error {
 	for _, t := range w.sends {
 		t.request.Abandon()
 	}
+	w.closed, w.sends = true, nil
 	for i := range w.receives {
 		w.receives[i].request.Abandon()
 	}

@@ -5,6 +5,7 @@ package abi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 
@@ -59,7 +60,7 @@ func Init(ctx context.Context, path string, getenv func(string) string) (*World,
 	select {
 	case <-s.ended:
 	case <-ctx.Done():
-		return nil, transport.ContextError(ctx)
+		return nil, fmt.Errorf("MPI_Init waits for ranks that have not started: %w", transport.ContextError(ctx))
 	}
 	select {
 	case <-s.finish:
