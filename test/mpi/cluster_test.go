@@ -37,8 +37,7 @@ func TestCluster(t *testing.T) {
 // nodes.
 //
 // Open MPI runs them to the end. MPICH's MPI_Finalize often hangs between nodes, with four ranks in a third of the jobs, and so it
-// does from C: one rank waits for answers of another one, which waits for the launcher. goccl gives up after half a minute, and the
-// launcher may then fail. The test therefore ends the job once all ranks have noted that all was right. MPICH needs
+// does from C: one rank waits for answers of another one, which waits for the launcher. The test therefore ends the job once all ranks have noted that all was right. MPICH needs
 // UCX_TLS=tcp,self,posix: otherwise bytes take a way past the links, which real nodes do not have.
 func TestNodes(t *testing.T) {
 	each(t, func(t *testing.T, m mpi) {
