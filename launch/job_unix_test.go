@@ -53,7 +53,7 @@ func TestReturn(t *testing.T) {
 // Any program can have ranks.
 func TestProgram(t *testing.T) {
 	out := newScreen()
-	job := launch.Job{Ranks: 2, Program: "sh", Args: []string{"-c", "echo $0 $RANK of $WORLD_SIZE", "x"}, Stdout: out, Stderr: out}
+	job := launch.Job{Ranks: 2, Program: "env", Args: []string{"/bin/sh", "-c", "echo $0 $RANK of $WORLD_SIZE", "x"}, Stdout: out, Stderr: out}
 	_, err := job.Run(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, []string{"[0] x 0 of 2\n", "[1] x 1 of 2\n"}, slices.Sorted(strings.Lines(out.String())))
@@ -179,7 +179,7 @@ func runEarly(where string) bool {
 	if os.Getenv(inInit) != where {
 		return false
 	}
-	job := launch.Job{Ranks: 2, Program: "sh", Args: []string{"-c", "echo started"}, Stdout: os.Stdout}
+	job := launch.Job{Ranks: 2, Program: "/bin/sh", Args: []string{"-c", "echo started"}, Stdout: os.Stdout}
 	_, err := job.Run(context.Background())
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, launch.ErrInit))
@@ -270,7 +270,7 @@ func TestBesideOthers(t *testing.T) {
 	}
 	go func() {
 		for i := range 50 {
-			if err := exec.Command("sh", "-c", fmt.Sprintf("exit %d", i)).Run(); (err != nil) != (i > 0) {
+			if err := exec.Command("/bin/sh", "-c", fmt.Sprintf("exit %d", i)).Run(); (err != nil) != (i > 0) {
 				results <- fmt.Errorf("the program's own child: %w", err)
 				return
 			}

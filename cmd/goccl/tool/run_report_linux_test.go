@@ -70,7 +70,7 @@ func TestRunReport(t *testing.T) {
 		}
 	})
 	t.Run("killed", func(t *testing.T) {
-		r, _, status := reportOf(t, "-n", "2", "sh", "-c", "if [ $RANK = 1 ]; then echo out of luck; kill -9 $$; fi; sleep 1000")
+		r, _, status := reportOf(t, "-n", "2", "/bin/sh", "-c", "if [ $RANK = 1 ]; then echo out of luck; kill -9 $$; fi; sleep 1000")
 		require.Equal(t, 128+int(syscall.SIGKILL), status)
 		require.Equal(t, []int{1}, r.Blamed)
 		require.Equal(t, "SIGKILL", r.Ranks[1].Signal)
@@ -93,7 +93,7 @@ func TestRunReport(t *testing.T) {
 // A report of a job that a signal ended says so.
 func TestRunReportOfSignal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
-	c, stderr := program(t, "run", "--report", file, "-n", "2", "sh", "-c", "echo up; sleep 1000")
+	c, stderr := program(t, "run", "--report", file, "-n", "2", "/bin/sh", "-c", "echo up; sleep 1000")
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.Start())
