@@ -12,8 +12,8 @@
 // that enters a call sends its line to all others, and so on; a kernel's messages are packets too. A wire carries
 // packets between processes, in order between each pair. The wire of MPI receives from any rank and polls.
 //
-// No rank sees the memory of another one. A view therefore shows copies, which every rank sends to all others: kernels with views run,
-// and are slow for long tensors. Kernels with messages are faster there.
+// No rank sees the memory of another one. A view therefore shows copies, which ranks send each other: to each rank the part that it reads, if the
+// kernel says that it reads no more (ccl.Kernel.ReadsOwnPart), otherwise all.
 //
 // The lowest rank of a group that is still there is its referee. It decides which failure is the group's, and whether the group was
 // formed.
@@ -21,7 +21,8 @@
 // # Concurrency
 //
 // Whoever waits polls the wire, one goroutine at a time. While the ranks of a process compute, a goroutine of the process polls
-// every millisecond, so that other ranks get answers. It ends when all endpoints are closed.
+// every millisecond, or every five once nothing has come for a second, so that other ranks get answers. It ends when all
+// endpoints are closed.
 //
 // # Failure
 //
@@ -33,5 +34,5 @@
 // names them.
 //
 // MPI starts once in a process. It ends when dist.Spawn returns, or without Spawn in dist.DestroyProcessGroup, and waits there for
-// the other processes, for a limited time.
+// the other processes, as MPI_Finalize does; for 0.3 s if the program has failed or another process has died.
 package mpi
