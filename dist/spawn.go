@@ -79,7 +79,7 @@ func WithSpawnContext(ctx context.Context) SpawnOption {
 // time. Spawn returns this rank's error alone; to end the launcher's job, the program
 // must exit with a status other than 0. Before it returns, Spawn ends what the transport has
 // started for the life of the process, such as MPI: it waits for the other ranks to do the
-// same, for 30 s at most, or 2 s after a failure. A later Spawn on that transport fails.
+// same, or 0.3 s after a failure. A later Spawn on that transport fails.
 //
 // Before any worker starts, Spawn fails with *InvalidArgumentError or *ConfigError; if
 // launcher variables are set, also with *MissingConfigurationError (some are missing, or
