@@ -52,7 +52,7 @@ func (g *Group) Update(me, rank int, words [StateWords]uint64) {
 		event = event || all[i] == &g.states[rank].refusedLast || all[i] == &g.states[rank].left || all[i] == &g.states[rank].out
 	}
 	if event {
-		g.tell(me)
+		g.Notice(me)
 	}
 }
 
@@ -67,12 +67,12 @@ func (g *Group) Arrive(rank int, seq, hash uint64, f transport.Fingerprint, payl
 	l.epoch.Store(seq)
 }
 
-// SetFailed makes the failure of rank by the group's in this process, unless it has one, and reports whether it did.
+// SetFailed makes the failure of rank `by` the group's in this process, unless it has one, and reports whether it did.
 func (g *Group) SetFailed(me, by int) bool {
 	if !g.words.fail.CompareAndSwap(0, uint64(by)+1) {
 		return false
 	}
-	g.tell(me)
+	g.Notice(me)
 	return true
 }
 
@@ -102,11 +102,8 @@ func (g *Group) Waits(sleeper int) bool {
 	return g.states[sleeper].waitOn.Load() != 0
 }
 
-// Notice makes this process's rank look for events again, such as a death.
-func (g *Group) Notice(me int) { g.tell(me) }
-
-// tell makes rank me look at the group's state again.
-func (g *Group) tell(me int) {
+// Notice makes rank me, which is this process's, look at the group's state again, after an event such as a death.
+func (g *Group) Notice(me int) {
 	g.words.events.Add(1)
 	g.rest.Wake(me)
 	g.rest.Wake(g.p2p(me))

@@ -270,6 +270,7 @@ func (p *process) leave(ctx context.Context) {
 	others := p.others()
 	p.say(head{kind: kindBye}, others)
 	p.until(ctx, func() bool {
+		p.spread(p.deaths.look()) // tend no longer does, once all endpoints are closed
 		return !slices.ContainsFunc(others, func(rank int) bool { return !p.gone[rank].Load() && !p.isDead(rank) })
 	})
 }
