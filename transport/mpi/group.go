@@ -53,7 +53,7 @@ type answer struct {
 	served []atomic.Uint64 // by rank: see groupsync.Served
 }
 
-// newGroup returns a group and enters it in the process, which hands it what other ranks have sent already.
+// newGroup returns a group, to which nothing is delivered before process.enter.
 func newGroup(p *process, id uint64, rank int, world []int) *group {
 	n := len(world)
 	g := &group{
