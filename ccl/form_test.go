@@ -165,7 +165,8 @@ func TestReject(t *testing.T) {
 		err := g[0].Reject(bg, mine)
 		require.ErrorIs(t, err, mine)
 		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
-		require.Equal(t, "axis 7 of 2; and the group has failed before for the same reason: destroy it and initialize it again (call 4 at LINE)", withoutLines(err))
+		require.Regexp(t, "^axis 7 of 2; and the group has failed before for the same reason: destroy it and initialize it again "+
+			`\(call [34] at LINE\)$`, withoutLines(err)) // Form was call 3, unless ranks 1 and 2 had failed before it started
 		err = g[0].Reject(bg, errors.New("axis 7"))
 		require.ErrorContains(t, err, "axis 7; and ccl: reject")
 		require.ErrorContains(t, err, "refused on rank 1 (axis 7 of 2)")

@@ -144,7 +144,7 @@ def measure(library, entry, budget_us, max_calls, compute_us, steps, places, ran
           f"{times},{algbw:.4f},{busbw:.4f},,,{int(errors)}", flush=True)
 
 
-def run_rank(rank, ranks, store, library, entry, budget_us, max_calls, compute_us, sizes):
+def run_rank(rank, ranks, ended, store, library, entry, budget_us, max_calls, compute_us, sizes):
     # One thread a rank, as torchrun has it: ranks that each use all cores get into
     # each other's way.
     torch.set_num_threads(1)
@@ -153,7 +153,8 @@ def run_rank(rank, ranks, store, library, entry, budget_us, max_calls, compute_u
     for size in sizes:
         measure(library, entry, budget_us, max_calls, compute_us, steps, places, rank, ranks, size)
     dist.barrier()
-    dist.destroy_process_group()
+    ended.wait()
+    os._exit(0)  # torch 1.13 does not end in about one of a hundred processes that destroy their group
 
 
 def main():
@@ -167,8 +168,9 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         store = os.path.join(directory, "store")
         fork = multiprocessing.get_context("fork")  # torch is imported once
+        ended = fork.Barrier(ranks)
         processes = [fork.Process(target=run_rank, args=(
-            rank, ranks, store, library, entry, budget_us, max_calls, compute_us, sizes)) for rank in range(ranks)]
+            rank, ranks, ended, store, library, entry, budget_us, max_calls, compute_us, sizes)) for rank in range(ranks)]
         for process in processes:
             process.start()
         for process in processes:

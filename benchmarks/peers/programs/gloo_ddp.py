@@ -93,7 +93,7 @@ def rounds_within(budget_us, max_steps, model):
     return int(rounds)
 
 
-def run_rank(rank, ranks, store, form, library, entry, budget_us, max_steps, name, elements):
+def run_rank(rank, ranks, ended, store, form, library, entry, budget_us, max_steps, name, elements):
     # One thread a rank, as torchrun has it: ranks that each use all cores get into
     # each other's way.
     torch.set_num_threads(1)
@@ -118,7 +118,8 @@ def run_rank(rank, ranks, store, form, library, entry, budget_us, max_steps, nam
         print(f'{library},ddp_{name},{entry},float32,avg,{ranks},{size},true,false,"{places}",0,1,{rounds},'
               f"{p50:.3f},{p50:.3f},{p90:.3f},{p99:.3f},{added[0]:.3f},{algbw:.4f},{busbw:.4f},,,{int(errors)}", flush=True)
     dist.barrier()
-    dist.destroy_process_group()
+    ended.wait()
+    os._exit(0)  # torch 1.13 does not end in about one of a hundred processes that destroy their group
 
 
 def main():
@@ -132,8 +133,9 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         store = os.path.join(directory, "store")
         fork = multiprocessing.get_context("fork")  # torch is imported once
+        ended = fork.Barrier(ranks)
         processes = [fork.Process(target=run_rank, args=(
-            rank, ranks, store, form, library, entry, budget_us, max_steps, name, elements)) for rank in range(ranks)]
+            rank, ranks, ended, store, form, library, entry, budget_us, max_steps, name, elements)) for rank in range(ranks)]
         for process in processes:
             process.start()
         for process in processes:
