@@ -1,6 +1,7 @@
 package ccl
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -50,6 +51,9 @@ type Kernel struct {
 	// gather on another rank than the root. Transports that copy can then skip the part of the rank's own input that
 	// only itself reads, and those that send can send each rank its part. It has no effect on other collectives.
 	ReadsOwnPart bool
+	// TwoLevels: the kernel works by Call.Node and Call.Leaders, and supports no group without two levels (Shape.Nodes). Its
+	// calls on these synchronise the ranks; nothing does when Run returns.
+	TwoLevels bool
 	// Ordered: the kernel reduces in rank order, x0 op x1 op x2 ..., with any brackets. Other
 	// kernels reject operations that do not commute.
 	Ordered bool
@@ -64,6 +68,7 @@ type Kernel struct {
 type Shape struct {
 	Collective Collective
 	Ranks      int
+	Nodes      int // if the group has two levels (see Call.Node), the number of nodes; otherwise 1, or 0 for it
 	Bytes      int // of the longest input of a rank
 	Total      int // bytes of the longest result of a rank
 	DType      DType
@@ -82,7 +87,11 @@ func (s Shape) String() string {
 	if s.Collective.Reduces() {
 		text += s.Op.String() + ", "
 	}
-	return text + fmt.Sprintf("%d bytes, %d ranks)", s.Bytes, s.Ranks)
+	text += fmt.Sprintf("%d bytes, %d ranks", s.Bytes, s.Ranks)
+	if s.Nodes > 1 {
+		text += fmt.Sprintf(" on %d nodes", s.Nodes)
+	}
+	return text + ")"
 }
 
 // Cost is the cost of one call, over all ranks.
@@ -117,6 +126,8 @@ func (a *Algorithm) Validate() error {
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is undocumented; its Doc has to be a sentence, with the source", a.Name, coll)
 		case k.Cost == nil:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v declares no Cost", a.Name, coll)
+		case k.TwoLevels && k.AnyRunner:
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is TwoLevels and AnyRunner", a.Name, coll)
 		case k.Eager && !k.AnyRunner:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Eager but not AnyRunner", a.Name, coll)
 		}
@@ -136,6 +147,9 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 	}
 	if shape.Collective.Reduces() && !kernel.Ordered && !shape.Op.commutes() {
 		return fmt.Errorf("operation %v does not commute, and the kernel does not keep the order of ranks", shape.Op)
+	}
+	if kernel.TwoLevels && shape.Nodes < 2 {
+		return errors.New("the ranks are on one node, or each on a node of its own, or not placed node by node")
 	}
 	if kernel.Supports == nil {
 		return nil
