@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"cmp"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"strings"
@@ -31,35 +33,53 @@ func newDeaths(size int) deaths {
 	return deaths{dead: make([]atomic.Bool, size), pids: make([]int, size)}
 }
 
-// sayHost returns what a process says of itself: its host, as far as process ids count there, and its id.
+// host is where a process is.
+type host struct {
+	boot, pids string // process ids count in one boot of one machine, in one namespace
+	memory     string // the directory of shared memory
+	pid        int
+	token      string // random; that of a node's first process names the node's memory
+}
+
+// sharesMemory reports whether processes on h and o can share memory.
+func (h host) sharesMemory(o host) bool { return h.sharesPIDs(o) && h.memory == o.memory }
+
+// sharesPIDs reports whether processes on h and o see each other's process ids.
+func (h host) sharesPIDs(o host) bool { return h.boot == o.boot && h.pids == o.pids }
+
+// sayHost returns what a process says of itself.
 func sayHost() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
-	return fmt.Sprintf("%s %s %d", strings.TrimSpace(string(boot)), namespace, os.Getpid())
+	var dir unix.Stat_t
+	_ = unix.Stat("/dev/shm", &dir) // without it, connecting the node says what is wrong
+	return fmt.Sprintf("%s %s %d:%d %d %s", cmp.Or(strings.TrimSpace(string(boot)), "-"), cmp.Or(namespace, "-"), dir.Dev, dir.Ino, os.Getpid(), rand.Text())
 }
 
-// watch watches a rank that has said that, if it is of this host, and reports whether it is.
-func (d *deaths) watch(rank int, says string) bool {
+// parseHost returns what sayHost has said.
+func parseHost(says string) (h host, err error) {
+	if _, err := fmt.Sscan(says, &h.boot, &h.pids, &h.memory, &h.pid, &h.token); err != nil {
+		return host{}, fmt.Errorf("%.200q: %w", says, err)
+	}
+	return h, nil
+}
+
+// watch watches a rank if it is of this process's host.
+func (d *deaths) watch(rank int, h, own host) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var boot, namespace string
-	var pid int
-	if n, err := fmt.Sscan(says, &boot, &namespace, &pid); n != 3 || err != nil {
-		return false
-	}
 	known := d.pids[rank] != 0
-	d.pids[rank] = pid
-	if here := strings.HasPrefix(sayHost(), boot+" "+namespace+" "); !here || known || pid == os.Getpid() {
-		return here
+	d.pids[rank] = h.pid
+	if known || h.pid == os.Getpid() || !h.sharesPIDs(own) {
+		return
 	}
-	fd, err := unix.PidfdOpen(pid, 0)
+	fd, err := unix.PidfdOpen(h.pid, 0)
 	switch err {
 	case unix.ESRCH:
 		d.dead[rank].Store(true)
 	case nil:
 		d.fds, d.ranks = append(d.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}), append(d.ranks, rank)
 	}
-	return true
 }
 
 // lookTime is the least time between two looks for dead processes.

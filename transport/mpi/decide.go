@@ -73,7 +73,7 @@ func (r *rest) ProposeFailure(rank int) {
 func (g *group) fail(by int) {
 	g.sending.Lock()
 	defer g.sending.Unlock()
-	if f := g.causes.Load(by); g.sync.SetFailed(g.rank, by) {
+	if f := g.causes.Load(by); g.setFailed(by) {
 		g.tellAll(head{kind: kindFailed, number: uint64(by)}, encodeFailure(f))
 	}
 }
@@ -97,7 +97,7 @@ func (g *group) heardFailure(h head, body []byte) error {
 			g.tell(by, head{kind: kindFailed, number: uint64(first)}, encodeFailure(g.causes.Load(first)))
 		}
 	} else {
-		g.sync.SetFailed(g.rank, by)
+		g.setFailed(by)
 	}
 	return nil
 }

@@ -78,10 +78,14 @@ func (ep *endpoint) Withdraw() (ended bool) {
 
 // Close implements transport.Endpoint.
 func (ep *endpoint) Close() error {
-	if ep.Leave() {
-		ep.group.process.left()
+	if !ep.Leave() {
+		return nil
 	}
-	return nil
+	ep.group.process.left()
+	if ep.group.nodes == nil { // it has not joined
+		return nil
+	}
+	return ep.group.nodes.release()
 }
 
 // Free implements transport.Endpoint.

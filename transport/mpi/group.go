@@ -36,6 +36,10 @@ type group struct {
 	piece   int                      // length in bytes of the longest piece
 	hello   []atomic.Pointer[string] // by rank: what it has said of itself, once it has joined
 	rest    rest
+	nodes   *nodes
+
+	partsMu sync.Mutex
+	parts   []transport.Endpoint // the levels of the group
 
 	// sending is held by who sends to all ranks. What this rank answers to one of them therefore comes after all that it has
 	// sent to any.

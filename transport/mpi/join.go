@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/goccl/goccl/internal/groupsync"
@@ -45,7 +46,7 @@ func (p *process) join(ctx context.Context, id uint64, rank int, world []int, sa
 	}
 	if ctx.Err() != nil { // the others do not know
 		f := groupsync.JoinFailure(rank, err)
-		ep.FailHere(f)
+		g.failHere(f)
 		g.tellAll(head{kind: kindFailed, number: uint64(rank)}, encodeFailure(f))
 	}
 	return nil, errors.Join(err, ep.Close(), ep.Free())
@@ -83,6 +84,15 @@ func (g *group) absent(hasCome func(rank int) bool) (ranks []int) {
 
 // Group implements transport.Groups. It returns when all members have called it.
 func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	made, err := ep.form(ctx, ep.group.id, number, members)
+	if err != nil {
+		return nil, fmt.Errorf("group %d of ranks %v: %w", number, members, err)
+	}
+	return made, nil
+}
+
+// form forms the group with a number among those of a parent. Ranks of one node are connected by their memory.
+func (ep *endpoint) form(ctx context.Context, parent, number uint64, members []int) (transport.Endpoint, error) {
 	rank, err := ep.Seat(members)
 	if err != nil {
 		return nil, fmt.Errorf("mpi: %w", err)
@@ -91,8 +101,12 @@ func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (tr
 	for i, m := range members {
 		world[i] = ep.group.world[m]
 	}
+	id := groupID(parent, number, world)
+	if places := ep.group.nodes.places(world); len(places) > 1 {
+		return ep.formHere(ctx, id, members, places)
+	}
 	settled := false
-	made, err := ep.group.process.join(ctx, groupID(ep.group.id, number, world), rank, world, "", func(hasCome func(rank int) bool) error {
+	made, err := ep.group.process.join(ctx, id, rank, world, "", func(hasCome func(rank int) bool) error {
 		err := ep.Gone(members, hasCome)
 		if err != nil && !settled { // a member may have come before it left
 			settled = true
@@ -102,9 +116,16 @@ func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (tr
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("group %d of ranks %v: %w", number, members, err)
+		return nil, err
 	}
+	made.useNodes(ep.group.nodes)
 	return made, nil
+}
+
+// useNodes gives a group that has joined its nodes.
+func (ep *endpoint) useNodes(n *nodes) {
+	ep.group.nodes = n
+	n.users.Add(1)
 }
 
 // groupID returns the id of a group, the same on all its members.
@@ -124,7 +145,8 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	for rank := range world {
 		world[rank] = rank
 	}
-	ep, err := p.join(ctx, groupID(0, uint64(attempt), nil), p.wire.rank(), world, sayHost(), func(hasCome func(rank int) bool) error {
+	own := p.says()
+	ep, err := p.join(ctx, groupID(0, uint64(attempt), nil), p.wire.rank(), world, own, func(hasCome func(rank int) bool) error {
 		for rank := range world {
 			if pid, dead := p.dead(rank); dead && !hasCome(rank) {
 				return &transport.PeerLostError{Rank: rank, PID: pid}
@@ -135,14 +157,29 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	if err != nil {
 		return nil, fmt.Errorf("mpi: rank %d of %d, pid %d: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err)
 	}
-	here := 1 // ranks of this host
+	hosts := make([]host, len(world))
 	for rank := range world {
-		if says := ep.group.hello[rank].Load(); says != nil && p.deaths.watch(rank, *says) {
-			here++
+		says := own
+		if rank != ep.Rank() {
+			says = *ep.group.hello[rank].Load()
 		}
+		if hosts[rank], err = parseHost(says); err != nil {
+			return nil, errors.Join(fmt.Errorf("mpi: rank %d said of its host %w", rank, err), ep.Close(), ep.Free())
+		}
+		p.deaths.watch(rank, hosts[rank], hosts[ep.Rank()])
 	}
+	n := findNodes(hosts, ep.Rank())
+	if len(n.here) > 1 {
+		n.memory, err = p.connect(ctx, hosts[n.here[0]], slices.Index(n.here, ep.Rank()), len(n.here))
+	}
+	if err != nil {
+		ep.Fail(groupsync.JoinFailure(ep.Rank(), err))
+		return nil, errors.Join(fmt.Errorf("mpi: rank %d of %d, pid %d: the memory of its node: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err),
+			ep.Close(), ep.Free())
+	}
+	ep.useNodes(n)
 	p.pollTime.Store(int64(pollTime))
-	if here > runtime.NumCPU() {
+	if len(n.here) > runtime.NumCPU() {
 		p.pollTime.Store(int64(sharedPollTime))
 	}
 	return ep, nil

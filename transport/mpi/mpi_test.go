@@ -11,8 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// open connects ranks by a net.
-func open(t testing.TB, ranks int) []transport.Endpoint { return joinAll(t, processes(ranks)) }
+// open connects ranks by a net. Rank 0 has a node for itself; of the others two are on a node.
+func open(t testing.TB, ranks int) []transport.Endpoint {
+	nodes := make([]int, ranks)
+	for i := range nodes {
+		nodes[i] = (i + 1) / 2
+	}
+	return joinAll(t, processesOn(nodes))
+}
 
 // joinAll joins the ranks of processes.
 func joinAll(t testing.TB, all []*process) []transport.Endpoint {

@@ -3,8 +3,11 @@
 package mpi
 
 import (
+	crypto "crypto/rand"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 )
@@ -67,12 +70,24 @@ func (w *netWire) poll(deliver func(from int, b []byte) bool) (some bool, err er
 	return true, nil
 }
 
-// processes returns n processes that a net connects.
+// processes returns n processes that a net connects, each on a node of its own.
 func processes(n int) []*process {
-	t := newNet(n)
-	all := make([]*process, n)
-	for i := range all {
+	return processesOn(slices.Collect(func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}))
+}
+
+// processesOn returns processes on nodes with these numbers.
+func processesOn(nodes []int) []*process {
+	t := newNet(len(nodes))
+	all := make([]*process, len(nodes))
+	for i, node := range nodes {
 		all[i] = newProcess(&netWire{t, i})
+		all[i].says = func() string { return fmt.Sprintf("boot pids node%d %d %s", node, os.Getpid(), crypto.Text()) }
 	}
 	return all
 }

@@ -19,8 +19,10 @@ type process struct {
 	wire     wire
 	pollTime atomic.Int64 // how long a rank that waits polls without pause, in nanoseconds
 	deaths   deaths
-	gone     []atomic.Bool // by rank: its process sends nothing more
-	closed   atomic.Bool   // nobody polls any more
+	gone     []atomic.Bool                                                                     // by rank: its process sends nothing more
+	says     func() string                                                                     // of itself, to the others
+	connect  func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // the processes of a node
+	closed   atomic.Bool                                                                       // nobody polls any more
 
 	polling sync.Mutex
 	mu      sync.Mutex // guards the fields below
@@ -44,7 +46,7 @@ type early struct {
 }
 
 func newProcess(w wire) *process {
-	return &process{wire: w, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()), gone: make([]atomic.Bool, w.size())}
+	return &process{wire: w, says: sayHost, connect: connectNode, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()), gone: make([]atomic.Bool, w.size())}
 }
 
 // enter makes a group of the process, and handles what has arrived for it. It returns false if there is or was one with
@@ -223,7 +225,7 @@ func (p *process) broken(err error) {
 	p.err = err
 	for _, e := range p.groups {
 		if g := e.group; g != nil {
-			g.member.FailHere(&transport.Failure{Kind: transport.FailureAborted, By: g.rank, Text: err.Error(), Cause: err})
+			g.failHere(&transport.Failure{Kind: transport.FailureAborted, By: g.rank, Text: err.Error(), Cause: err})
 		}
 	}
 }

@@ -144,7 +144,7 @@ var checks = []check{
 	{"Group/Leaks", few, groupLeaks,
 		"nothing of a closed group remains in the group that it was formed in"},
 	{"Records", anySize, records,
-		"all ranks see what a rank writes to its part of the records, which is zero at first and stays when the rank has left"},
+		"all ranks of a node see what a rank writes to its part of the records, which is zero at first and stays when the rank has left"},
 	{"NoSpin", anySize, noSpin,
 		"in any call some ranks may set NoSpin and others not"},
 

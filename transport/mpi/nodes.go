@@ -1,0 +1,198 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/shm"
+)
+
+// nodes is on which nodes the job's processes are, and what those of this node share.
+type nodes struct {
+	job    string             // names the job
+	of     []int              // by process, the first process of its node
+	here   []int              // the processes of this node
+	memory transport.Endpoint // connects them, in that order; it only forms groups. nil: this process is alone
+	users  atomic.Int64       // endpoints that were not closed, and groups that are being formed
+}
+
+// findNodes returns on which nodes the processes are by what each says of itself.
+func findNodes(hosts []host, me int) *nodes {
+	n := &nodes{job: jobName(hosts[0]), of: make([]int, len(hosts))}
+	for p, h := range hosts {
+		n.of[p] = slices.IndexFunc(hosts, h.sharesMemory)
+		if n.of[p] == slices.IndexFunc(hosts, hosts[me].sharesMemory) {
+			n.here = append(n.here, p)
+		}
+	}
+	return n
+}
+
+// connectNode connects the processes of one node by shared memory.
+func connectNode(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) {
+	return shm.Join(ctx, shm.Job{Name: jobName(first), Rank: rank, Size: size, Secret: first.token})
+}
+
+// places returns the places in here of processes, nil if not all are there or this process shares no memory.
+func (n *nodes) places(world []int) (places []int) {
+	if n.memory == nil {
+		return nil
+	}
+	for _, p := range world {
+		place, found := slices.BinarySearch(n.here, p)
+		if !found {
+			return nil
+		}
+		places = append(places, place)
+	}
+	return places
+}
+
+// hold uses the memory. It returns false if that was freed.
+func (n *nodes) hold() bool {
+	for {
+		users := n.users.Load()
+		if users == 0 {
+			return false
+		}
+		if n.users.CompareAndSwap(users, users+1) {
+			return true
+		}
+	}
+}
+
+// release ends a use.
+func (n *nodes) release() error {
+	if n.users.Add(-1) > 0 || n.memory == nil {
+		return nil
+	}
+	return errors.Join(n.memory.Close(), n.memory.Free())
+}
+
+// Nodes implements transport.Nodes.
+func (ep *endpoint) Nodes() []int {
+	g := ep.group
+	numbers := make([]int, len(g.world))
+	var seen []int
+	for rank, p := range g.world {
+		first := g.nodes.of[p]
+		if numbers[rank] = slices.Index(seen, first); numbers[rank] < 0 {
+			numbers[rank] = len(seen)
+			seen = append(seen, first)
+		}
+	}
+	return numbers
+}
+
+// Numbers of the groups that Levels forms.
+const (
+	nodeLevel = iota
+	leaderLevel
+)
+
+// Levels implements transport.Nodes.
+func (ep *endpoint) Levels(ctx context.Context) (node, leaders transport.Endpoint, err error) {
+	numbers := ep.Nodes()
+	var mine, first []int
+	for rank, n := range numbers {
+		if n == numbers[ep.Rank()] {
+			mine = append(mine, rank)
+		}
+		if n == len(first) {
+			first = append(first, rank)
+		}
+	}
+	parent := ^ep.group.id // so that no group of Group has the same id
+	if node, err = ep.form(ctx, parent, nodeLevel, mine); err != nil {
+		return nil, nil, err
+	}
+	ep.group.addPart(node)
+	if mine[0] != ep.Rank() {
+		return node, nil, nil
+	}
+	if leaders, err = ep.form(ctx, parent, leaderLevel, first); err != nil {
+		return nil, nil, errors.Join(err, node.Close(), node.Free())
+	}
+	ep.group.addPart(leaders)
+	return node, leaders, nil
+}
+
+// formHere forms a group of processes of this node, which have these places there.
+func (ep *endpoint) formHere(ctx context.Context, id uint64, members, places []int) (made transport.Endpoint, err error) {
+	n := ep.group.nodes
+	if !n.hold() {
+		return nil, transport.ErrClosed
+	}
+	defer func() { err = errors.Join(err, n.release()) }()
+	gone := func() error { return ep.Gone(members, func(int) bool { return false }) }
+	if err := gone(); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer func() {
+		cancel(nil)
+		watching.Wait()
+	}()
+	watching.Go(func() { // the memory's own group does not know who has left this one
+		tick := time.NewTicker(tendTime)
+		defer tick.Stop()
+		for {
+			select {
+			case <-within.Done():
+				return
+			case <-tick.C:
+			}
+			if err := gone(); err != nil {
+				cancel(err)
+			}
+		}
+	})
+	return n.memory.(transport.Groups).Group(within, id, places)
+}
+
+// addPart makes an endpoint fail once the group has failed.
+func (g *group) addPart(ep transport.Endpoint) {
+	g.partsMu.Lock()
+	g.parts = append(g.parts, ep)
+	g.partsMu.Unlock()
+	if g.failed() != nil {
+		g.failParts()
+	}
+}
+
+// failParts fails the levels of a group that has failed. Each process does so for itself.
+func (g *group) failParts() {
+	g.partsMu.Lock()
+	defer g.partsMu.Unlock()
+	for _, part := range g.parts {
+		f := &transport.Failure{Kind: transport.FailureAborted, By: part.Rank(), Text: "the group has failed"}
+		if p, ok := part.(*endpoint); ok {
+			p.group.failHere(f) // it would wait for the other processes otherwise
+		} else {
+			part.Fail(f)
+		}
+	}
+}
+
+// setFailed makes the failure of a rank the group's in this process, unless it has one, and reports whether it did.
+func (g *group) setFailed(by int) bool {
+	if !g.sync.SetFailed(g.rank, by) {
+		return false
+	}
+	g.failParts()
+	return true
+}
+
+// failHere fails the group in this process.
+func (g *group) failHere(f *transport.Failure) {
+	g.member.FailHere(f)
+	g.failParts()
+}

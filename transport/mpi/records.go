@@ -1,0 +1,52 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/internal/flight"
+	"github.com/goccl/goccl/transport"
+)
+
+// records is the flight recorder of the ranks of this process's node. It shows nothing of other nodes.
+type records struct {
+	transport.Records
+	job  string
+	here []int // by part
+}
+
+// Records implements transport.Recorder, in the memory of the node.
+func (ep *endpoint) Records() (transport.Records, error) {
+	n := ep.group.nodes
+	r := &records{job: n.job, here: n.here}
+	if n.memory == nil {
+		r.Records = flight.NewHeap(1)
+		return r, nil
+	}
+	memory, err := n.memory.(transport.Recorder).Records()
+	if err != nil {
+		return nil, err
+	}
+	r.Records = memory
+	return r, nil
+}
+
+// Job implements transport.Records. It is the same on all nodes.
+func (r *records) Job() string { return r.job }
+
+// Part implements transport.Records.
+func (r *records) Part(rank int) []byte {
+	place, found := slices.BinarySearch(r.here, rank)
+	if !found {
+		return nil
+	}
+	return r.Records.Part(place)
+}
+
+// Vanished implements transport.FaultGuard. The endpoint has no memory that vanishes, but the records are in some.
+func (ep *endpoint) Vanished(any) error { return nil }
+
+// jobName names the job, or the memory of a node, by its first process.
+func jobName(first host) string { return fmt.Sprintf("mpi-%d-%.16s", first.pid, first.token) }
