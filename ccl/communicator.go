@@ -20,7 +20,7 @@ import (
 // Communicator is one rank's handle on a group of connected ranks. The ranks make the same calls in
 // the same order. One rank makes one call at a time; a second call that overlaps returns
 // ErrConcurrentUse if the overlap is noticed. A communicator that New has not made returns
-// ErrInvalidCommunicator. Any goroutine may call Abort, Close, Err, Rank, Size, Selector and
+// ErrInvalidCommunicator. Any goroutine may call Abort, Close, Err, Nodes, Rank, Size, Selector and
 // Transport at any time. The buffers of the last call stay reachable until the next one.
 type Communicator struct {
 	_          [padBytes]byte
@@ -32,6 +32,8 @@ type Communicator struct {
 	name       string
 	global     []int // ranks in the first group, by rank; nil: this is the first group
 	selector   Selector
+	levels     *levels // nil: all ranks are on one node
+	isLevel    bool    // it is a level of another group
 	queue      queue
 	messages   messages
 	unasked    failedWorks // for Drain
@@ -198,7 +200,9 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	}
 	err := c.init(ctx)
 	if err == nil && c.size > 1 {
-		err = c.startRecords(number, dir, times)
+		if err = c.startRecords(number, dir, times); err == nil {
+			err = c.splitByNode(ctx)
+		}
 	}
 	if err != nil {
 		_ = c.Close()
@@ -288,7 +292,7 @@ func (c *Communicator) Close() error {
 	if err != nil && c.ep.Failure() != nil {
 		err = nil // they fail in any case
 	}
-	err = errors.Join(err, c.ep.Close())
+	err = errors.Join(err, c.ep.Close(), c.levels.close())
 	if releases := c.messages.engine.Stop(); !releases {
 		err = errors.Join(err, c.drop()) // the hold of messages
 	}

@@ -174,7 +174,7 @@ func (c *Communicator) step(ctx context.Context, r *request) (err error) {
 	if c.before != nil {
 		return c.failedBefore(r.coll)
 	}
-	if !r.met { // otherwise the wait for the other ranks notices
+	if !r.met && !c.isLevel { // otherwise the wait for the other ranks notices
 		if err := transport.ContextError(ctx); err != nil {
 			if c.before = c.failure(); c.before != nil { // since the call started, which may have ended ctx
 				return c.failedBefore(r.coll)
@@ -393,6 +393,9 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Exposed, e.AnyRunner = false, false
 		e.Staged = p.shape.Total <= stagedEarly
 	}
+	if p.choice.Kernel != nil && p.choice.Kernel.TwoLevels { // no rank touches memory of another one but in calls of the levels
+		e.Exposed = false
+	}
 	e.Work = p.work
 	e.Displs = r.displs
 	e.Payload, e.Send, e.Recv = nil, nil, nil
@@ -518,7 +521,7 @@ func (c *Communicator) plan(r *request, p *plan) error {
 		}
 	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
-		Collective: r.coll, Ranks: c.size, Bytes: key.bytes, Total: key.total,
+		Collective: r.coll, Ranks: c.size, Nodes: c.Nodes(), Bytes: key.bytes, Total: key.total,
 		DType: r.dtype, Op: r.op.kernelOp(), Topology: c.selector.Topology(),
 	}}
 	switch r.coll {

@@ -358,7 +358,7 @@ func TestSupports(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		picky := &ccl.Kernel{Run: rightReduce, Supports: func(s ccl.Shape) error {
 			want := ccl.Shape{
-				Collective: ccl.CollAllReduce, Ranks: 2, Bytes: s.Total, Total: s.Total,
+				Collective: ccl.CollAllReduce, Ranks: 2, Nodes: 1, Bytes: s.Total, Total: s.Total,
 				DType: ccl.Float32, Op: ccl.Sum, Topology: s.Topology,
 			}
 			if s != want || s.Topology.Count() != 2 {

@@ -170,6 +170,9 @@ func (c *Communicator) told(e *CallError) *CallError {
 
 // failureOf returns err, an error of rank, as a failure of the group. It is the inverse of cause.
 func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
+	if level, ok := errors.AsType[*levelError](err); ok && !errors.Is(err, ErrClosed) {
+		return level.failure
+	}
 	f := &transport.Failure{By: rank, Seq: c.seq, Text: err.Error()}
 	var (
 		mismatch *MismatchError

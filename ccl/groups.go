@@ -203,11 +203,19 @@ func listsText(flat []int) string {
 // group sets up a group of some ranks, this rank among them. number tells it apart, see
 // groupNumber.
 func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
-	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<48-1)))
+	return c.subgroup(ctx, number, members, fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<48-1))))
+}
+
+// subgroup is group with a name, to which the name of this group is added.
+func (c *Communicator) subgroup(ctx context.Context, number uint64, members []int, name string) (*Communicator, error) {
 	if c.name != "" {
 		name += " of the group " + c.name
 	}
 	failed := func(err error) error { return initializationFailed(c.ep.Name(), name, err) }
+	if !c.life.Hold() {
+		return nil, failed(ErrClosed)
+	}
+	defer c.drop() //nolint:errcheck // Close has returned already
 	selector := c.selector
 	if !inOrder(members, c.size) {
 		var err error
@@ -221,16 +229,24 @@ func (c *Communicator) group(ctx context.Context, number uint64, members []int) 
 		within, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	ep, records, err := c.connect(within, number, members)
+	ep, err := c.connect(within, number, members)
 	if err != nil {
 		return nil, failed(err)
 	}
-	var global []int
+	return New(ctx, ep, WithSelector(selector), WithLogger(c.logger), WithFailures(c.tell), c.partOf(name, number, members))
+}
+
+// partOf returns the option of a group of some ranks of this one, which uses its recorder.
+func (c *Communicator) partOf(name string, number uint64, members []int) Option {
+	o := Option{name: name, number: number}
 	for _, r := range members {
-		global = append(global, c.GlobalRank(r))
+		o.global = append(o.global, c.GlobalRank(r))
 	}
-	return New(ctx, ep, WithSelector(selector), WithLogger(c.logger), WithFailures(c.tell),
-		Option{name: name, global: global, number: number, recorder: records})
+	if len(members) > 1 {
+		c.recorder.users.Add(1) // while this communicator still uses it
+		o.recorder = c.recorder
+	}
+	return o
 }
 
 // inOrder reports whether members are all ranks, in their order.
@@ -243,22 +259,13 @@ func inOrder(members []int, size int) bool {
 	return len(members) == size
 }
 
-// connect returns the endpoint of a group of members, and the recorder that it uses: nil for one rank.
-func (c *Communicator) connect(ctx context.Context, number uint64, members []int) (transport.Endpoint, *recorder, error) {
-	if !c.life.Hold() {
-		return nil, nil, ErrClosed
-	}
-	defer c.drop() //nolint:errcheck // Close has returned already
+// connect returns the endpoint of a group of members.
+func (c *Communicator) connect(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
 	groups, ok := c.ep.(transport.Groups)
 	if !ok {
-		return nil, nil, fmt.Errorf("the transport %s has no groups", c.ep.Name())
+		return nil, fmt.Errorf("the transport %s has no groups", c.ep.Name())
 	}
-	ep, err := groups.Group(ctx, number, members)
-	if err != nil || len(members) == 1 {
-		return ep, nil, err
-	}
-	c.recorder.users.Add(1) // while this communicator still uses it
-	return ep, c.recorder, nil
+	return groups.Group(ctx, number, members)
 }
 
 // GlobalRank maps a rank of this group, 0 <= rank < Size, to its rank in the first group, from which

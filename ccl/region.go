@@ -10,12 +10,12 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Region is memory that exists once on a node and that all its ranks share:
+// Region is memory that exists once on each node and that the node's ranks share:
 //
 //  1. CreateSharedRegion makes it, filled with zeros.
-//  2. The leader writes it through LeaderSlice, or all ranks do through BlockSlice.
-//  3. Fence makes the writes visible to all ranks.
-//  4. All ranks read it through Slice, without a copy.
+//  2. The leader of each node writes it through LeaderSlice, or all its ranks do through BlockSlice.
+//  3. Fence makes the writes visible to all ranks of the node.
+//  4. They read it through Slice, without a copy.
 //
 // Later writes need another Fence; the ranks must agree on which of them writes what.
 //
@@ -44,7 +44,7 @@ func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count i
 // Slice returns the whole region, for reading after a Fence.
 func (r *Region[T]) Slice() []T { return r.all }
 
-// LeaderSlice returns the whole region on the leader, which is rank 0, and nil on other ranks.
+// LeaderSlice returns the whole region on the leader of each node (see Communicator.IsLeader), and nil on other ranks.
 func (r *Region[T]) LeaderSlice() []T {
 	if !r.comm.IsLeader() {
 		return nil
@@ -52,16 +52,17 @@ func (r *Region[T]) LeaderSlice() []T {
 	return r.all
 }
 
-// BlockSlice returns this rank's block of the region. The blocks of all ranks, in rank order, make
+// BlockSlice returns this rank's block of the region. The blocks of the node's ranks, in rank order, make
 // up the region and do not overlap. The system usually places memory near the core of the rank that
 // writes it first.
 func (r *Region[T]) BlockSlice() []T {
-	lo, hi := BlockRange(len(r.all), r.comm.rank, r.comm.size)
+	local := r.comm.SplitLocal()
+	lo, hi := BlockRange(len(r.all), local.Rank(), local.Size())
 	return r.all[lo:hi:hi]
 }
 
-// Fence returns when all ranks have called it. What any rank wrote before its Fence is visible to
-// all ranks after theirs. Its errors are the same as of Barrier.
+// Fence returns when all ranks of all nodes have called it. What any rank wrote before its Fence is visible to
+// the ranks of its node after theirs. Its errors are the same as of Barrier.
 func (r *Region[T]) Fence(ctx context.Context) error { return r.comm.Barrier(ctx) }
 
 // Close ends this rank's use of the region. Preconditions: no slice of it is used any more; no
@@ -107,12 +108,17 @@ type LocalCommunicator interface {
 	Barrier(ctx context.Context, opts ...CallOption) error
 }
 
-// SplitLocal returns the group of the ranks on this rank's node. That is the whole group: ranks on
-// several nodes, which transport mpi connects, are not told apart yet. It is not collective.
-func (c *Communicator) SplitLocal() LocalCommunicator { return c }
+// SplitLocal returns the group of the ranks on this rank's node, in rank order. If that is all ranks, it may be the group itself. It
+// belongs to this group, which closes it. SplitLocal is not collective.
+func (c *Communicator) SplitLocal() LocalCommunicator {
+	if c.levels != nil {
+		return c.levels.local.comm
+	}
+	return c
+}
 
-// IsLeader reports whether this rank is the first of its node, as SplitLocal takes it: rank 0.
-func (c *Communicator) IsLeader() bool { return c.rank == 0 }
+// IsLeader reports whether this rank is the first of its node, rank 0 of SplitLocal.
+func (c *Communicator) IsLeader() bool { return c.SplitLocal().Rank() == 0 }
 
 // region makes memory that all ranks see: one part for all or, for Alloc, one for each. It leaves
 // the memory in shared and its owner in made. The ranks agree on count.
@@ -138,7 +144,7 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
 	r.count, r.bytes, r.total = count, parts*part, count<<shift
 	if c.apart() {
-		return c.regionApart(ctx, r, coll)
+		return c.regionApart(ctx, r, coll, part)
 	}
 	if c.rank == 0 && (c.regions == nil || c.size == 1) { // goroutines share all memory: the leader allocates for all
 		var none error
@@ -165,21 +171,85 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 // apart reports whether the group's ranks are on several nodes, which share no memory.
 func (c *Communicator) apart() bool { return c.size > 1 && c.regions == nil && c.memory == nil }
 
-// regionApart ends a call that region has started, of ranks that share no memory. A buffer of Alloc is memory of its rank. A region
-// does not exist.
-func (c *Communicator) regionApart(ctx context.Context, r *request, coll Collective) error {
-	if coll == collRegion {
+// regionApart ends a call that region has started, of ranks that share no memory. It makes the memory on each node. Then the ranks tell
+// each other whether they have it.
+func (c *Communicator) regionApart(ctx context.Context, r *request, coll Collective, part int) error {
+	if coll == collRegion && c.levels == nil {
 		return c.end(c.refuse(fmt.Errorf("ccl: %v: a region on transport %s is %w: its ranks share no memory", coll, c.ep.Name(), ErrNotImplemented)))
 	}
-	own, none := memory.Aligned(r.bytes / c.size)
-	if none != nil {
-		return c.end(c.refuse(noMemory(r.total, none.Error())))
-	}
+	dtype, count, shift, asked := r.dtype, r.count, r.out.shift, r.total
 	if err := c.step(ctx, r); err != nil {
 		return c.end(err)
 	}
-	c.shared = own
+	err := c.regionHere(ctx, coll, dtype, count, part, shift)
+	none, lacks := errors.AsType[*AllocationFailedError](err)
+	if err != nil && !lacks {
+		return c.end(c.failed(coll, err))
+	}
+	why := ""
+	if lacks {
+		why = fmt.Sprintf("rank %d: %s", c.rank, none.Message)
+	}
+	texts, err := c.exchange(ctx, why)
+	if err != nil {
+		c.dropRegion(coll)
+		return c.end(c.failed(coll, err))
+	}
+	for _, text := range texts {
+		if text != "" {
+			c.dropRegion(coll)
+			return c.end(&AllocationFailedError{RequestedBytes: asked, Message: text})
+		}
+	}
 	return c.end(nil)
+}
+
+// regionHere makes this node's memory of a region, or this rank's buffer of Alloc.
+func (c *Communicator) regionHere(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
+	if c.levels == nil {
+		own, err := memory.Aligned(part)
+		if err != nil {
+			return noMemory(part, err.Error())
+		}
+		c.shared = own
+		return nil
+	}
+	l := c.onNode()
+	n := l.comm
+	if err := n.region(ctx, coll, dtype, count, part, shift); err != nil {
+		if f := n.ep.Failure(); f != nil {
+			err = &levelError{coll.String() + " of " + n.name, err, l.outward(f)}
+		}
+		return err
+	}
+	c.made, c.shared = n.made, n.shared
+	if coll == collAlloc && n.size > 1 {
+		c.shared = n.shared[part*n.rank:]
+	}
+	return nil
+}
+
+// onNode returns the group of this node's ranks whose calls kernels make, which then find the memory in place.
+func (c *Communicator) onNode() *Level {
+	if c.levels.node != nil {
+		return c.levels.node
+	}
+	return c.levels.local
+}
+
+// dropRegion frees what regionHere has made.
+func (c *Communicator) dropRegion(coll Collective) {
+	if c.levels != nil {
+		n := c.onNode().comm
+		if last := len(n.allocated) - 1; coll == collAlloc && last >= 0 && c.shared != nil {
+			_ = n.allocated[last].Free()
+			n.allocated = n.allocated[:last]
+		}
+	}
+	if c.made != nil {
+		_ = c.made.Free()
+	}
+	c.made, c.shared = nil, nil
 }
 
 // noMemory is the error of all ranks if some rank cannot allocate its part of a region.

@@ -54,14 +54,22 @@ func (ch *Choice) shape(s Shape, payloadLimit int) Shape {
 }
 
 // WithSelector sets the group's Selector, usually a *config.Settings. Without it, or if s is
-// nil, calls use the algorithm direct of the default registry, WithAlgorithm takes the name
+// nil, calls use the algorithm direct of the default registry, or hierarchical where a group has two levels and
+// inputs are longer than 4 KiB; WithAlgorithm takes the name
 // of any registered algorithm, parameters have their defaults, and the timeout is one minute.
 func WithSelector(s Selector) Option { return Option{selector: s} }
 
 // registered is the Selector of a group without WithSelector.
 type registered struct{ ring *topology.Topology }
 
-const defaultEntry = "direct"
+const (
+	defaultEntry  = "direct"
+	twoLevelEntry = "hierarchical"
+)
+
+// flatBytes is the length in bytes of the longest input for which two levels are not worth while: it travels with the
+// synchronisation. The built-in ccl.yaml has it too.
+const flatBytes = 4 << 10
 
 func newRegistered(ranks int) (Selector, error) {
 	if _, ok := defaultRegistry.Lookup(defaultEntry); !ok {
@@ -93,6 +101,9 @@ func (registered) Agreement() string {
 
 func (registered) Choose(shape Shape, entry string) (Choice, error) {
 	name := cmp.Or(entry, defaultEntry)
+	if two, ok := defaultRegistry.Lookup(twoLevelEntry); ok && entry == "" && shape.Bytes > flatBytes && two.Supports(shape) == nil {
+		name = twoLevelEntry
+	}
 	a, ok := defaultRegistry.Lookup(name)
 	if !ok {
 		names := defaultRegistry.Names()

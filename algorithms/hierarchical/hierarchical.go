@@ -1,0 +1,198 @@
+package hierarchical
+
+import (
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+func init() { ccl.Register(Algorithm) }
+
+// Algorithm is the algorithm that `module: hierarchical` names. It has no parameters.
+var Algorithm = &ccl.Algorithm{
+	Name: "hierarchical",
+	Doc:  "two levels, for ranks on several nodes: shared memory on each node, and messages among one leader of each node",
+	Kernels: map[ccl.Collective]*ccl.Kernel{
+		ccl.CollAllReduce: {
+			Doc:       "reduce on each node, all-reduce among the leaders, broadcast on each node",
+			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks + 2*(s.Nodes-1) + s.Ranks - s.Nodes) * s.Bytes }),
+			Run:       allReduce,
+			TwoLevels: true, Ordered: true,
+		},
+		ccl.CollReduce: {
+			Doc:       "reduce on each node, then among the leaders; a root that leads no node gets the result from its leader",
+			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks + s.Nodes + 1) * s.Bytes }),
+			Run:       reduce,
+			TwoLevels: true, Ordered: true,
+		},
+		ccl.CollReduceScatter: {
+			Doc:       "reduce on each node, reduce-scatter among the leaders, and each rank takes its block of its node's result",
+			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks+s.Nodes-1)*s.Bytes + (s.Ranks-s.Nodes)*s.Bytes/s.Nodes }),
+			Run:       reduceScatter,
+			TwoLevels: true, Ordered: true,
+		},
+		ccl.CollAllGather: {
+			Doc:       "all-gather on each node, all-gather of the nodes' blocks among the leaders, broadcast on each node",
+			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks-s.Nodes)*s.Total/s.Nodes + (s.Ranks-1)*s.Total }),
+			Run:       allGather,
+			TwoLevels: true,
+		},
+		ccl.CollBroadcast: {
+			Doc:       "broadcast on the root's node, among the leaders, then on the other nodes",
+			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:       broadcast,
+			TwoLevels: true,
+		},
+	},
+}
+
+// cost returns the cost of a kernel whose calls on the levels are by direct, where all nodes have the same number of ranks.
+func cost(steps int, bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
+	return func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: steps, Bytes: bytes(s)} }
+}
+
+// leader is the rank of a node's leader on its node.
+const leader = 0
+
+func allReduce(c *ccl.Call) error {
+	if err := c.Node().Reduce(c.In(), c.Out(), leader); err != nil {
+		return err
+	}
+	if leaders := c.Leaders(); leaders != nil {
+		if err := leaders.AllReduce(c.Out(), c.Out()); err != nil {
+			return err
+		}
+		c.Epilogue(c.Out())
+	}
+	return c.Node().Broadcast(c.Out(), leader)
+}
+
+func reduce(c *ccl.Call) error {
+	leaders := c.Leaders()
+	if leaders == nil {
+		if err := c.Node().Reduce(c.In(), c.Out(), leader); err != nil || c.Rank() != c.Root() {
+			return err
+		}
+		return c.Recv(c.Node().Ranks()[leader], c.Out())
+	}
+	result := c.Out()
+	if c.Rank() != c.Root() {
+		result = c.Scratch(c.In().Len())
+	}
+	if err := c.Node().Reduce(c.In(), result, leader); err != nil {
+		return err
+	}
+	to := nodeOf(c, c.Root())
+	if err := leaders.Reduce(result, result, to); err != nil || leaders.Rank() != to {
+		return err
+	}
+	c.Epilogue(result)
+	if c.Rank() == c.Root() {
+		return nil
+	}
+	return c.Send(c.Root(), result)
+}
+
+// nodeOf returns the number of a rank's node, on a leader.
+func nodeOf(c *ccl.Call, rank int) int {
+	node, found := slices.BinarySearch(c.Leaders().Ranks(), rank)
+	if !found {
+		node-- // the first ranks of the nodes before it are lower
+	}
+	return node
+}
+
+func reduceScatter(c *ccl.Call) error {
+	whole := c.Scratch(c.In().Len())
+	if err := c.Node().Reduce(c.In(), whole, leader); err != nil {
+		return err
+	}
+	part := nodePart(c, whole)
+	if leaders := c.Leaders(); leaders != nil {
+		if err := leaders.ReduceScatter(whole); err != nil {
+			return err
+		}
+		c.Epilogue(part)
+	}
+	if err := c.Node().Broadcast(part, leader); err != nil {
+		return err
+	}
+	lo := position(c, c.Rank()) - position(c, c.Node().Ranks()[leader])
+	return c.Copy(c.Out(), part.Slice(lo, lo+c.BlockLen(c.Rank())))
+}
+
+func allGather(c *ccl.Call) error {
+	whole, packed := c.Out(), isPacked(c)
+	if !packed {
+		whole = c.Scratch(position(c, c.Size()))
+	}
+	lo := position(c, c.Rank())
+	if err := c.Copy(whole.Slice(lo, lo+c.In().Len()), c.In()); err != nil {
+		return err
+	}
+	if err := c.Node().AllGather(nodePart(c, whole)); err != nil {
+		return err
+	}
+	if leaders := c.Leaders(); leaders != nil {
+		if err := leaders.AllGather(whole); err != nil {
+			return err
+		}
+	}
+	if err := c.Node().Broadcast(whole, leader); err != nil || packed {
+		return err
+	}
+	for rank, at := 0, 0; rank < c.Size(); rank++ {
+		n := c.BlockLen(rank)
+		if err := c.Copy(c.OutBlock(rank), whole.Slice(at, at+n)); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+// position returns where a rank's block begins in packed blocks of all ranks; for rank Size, where they end.
+func position(c *ccl.Call, rank int) (at int) {
+	for r := range rank {
+		at += c.BlockLen(r)
+	}
+	return at
+}
+
+// nodePart returns the blocks of this node's ranks.
+func nodePart(c *ccl.Call, whole ccl.Buffer) ccl.Buffer {
+	first := c.Node().Ranks()[leader]
+	return whole.Slice(position(c, first), position(c, first+c.Node().Size()))
+}
+
+// isPacked reports whether this rank's output is packed blocks, in rank order.
+func isPacked(c *ccl.Call) bool {
+	at := 0
+	for rank := range c.Size() {
+		block := c.OutBlock(rank)
+		if n := block.Len(); n > 0 && &block.Bytes()[0] != &c.Out().Slice(at, at+n).Bytes()[0] {
+			return false
+		}
+		at += block.Len()
+	}
+	return at == c.Out().Len()
+}
+
+func broadcast(c *ccl.Call) error {
+	node := c.Node()
+	if from, here := slices.BinarySearch(node.Ranks(), c.Root()); here {
+		if err := node.Broadcast(c.Out(), from); err != nil {
+			return err
+		}
+		if leaders := c.Leaders(); leaders != nil {
+			return leaders.Broadcast(c.Out(), nodeOf(c, c.Root()))
+		}
+		return nil
+	}
+	if leaders := c.Leaders(); leaders != nil {
+		if err := leaders.Broadcast(c.Out(), nodeOf(c, c.Root())); err != nil {
+			return err
+		}
+	}
+	return node.Broadcast(c.Out(), leader)
+}

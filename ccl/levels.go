@@ -1,0 +1,310 @@
+package ccl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// levels are the groups by node of a group whose ranks can be on several nodes.
+type levels struct {
+	local         *Level // of SplitLocal
+	nodes         int    // number of nodes if there are two levels, otherwise 1
+	node, leaders *Level // nil unless there are two levels; leaders also on ranks that lead no node
+}
+
+// localNumber is the number of the group of a node's ranks, which no call makes (see groupNumber).
+const localNumber = 1 << 63
+
+// Nodes returns the number of nodes that the ranks of a group with two levels are on (see Call.Node), and 1 for every other group.
+func (c *Communicator) Nodes() int {
+	if c.levels == nil {
+		return 1
+	}
+	return c.levels.nodes
+}
+
+// splitByNode makes the groups by node, if the transport connects several nodes. All ranks call it.
+func (c *Communicator) splitByNode(ctx context.Context) error {
+	placed, ok := c.ep.(transport.Nodes)
+	if !ok || c.size == 1 {
+		return nil
+	}
+	nodes := placed.Nodes()
+	mine, first := ranksByNode(nodes, nodes[c.rank])
+	local, err := c.subgroup(ctx, localNumber, mine, "of "+transport.RanksText(mine)+", which are on one node")
+	if err != nil {
+		return err
+	}
+	c.levels = &levels{local: &Level{call: &c.call, comm: local, ranks: mine}, nodes: 1}
+	if !twoLevels(nodes, first) {
+		return nil
+	}
+	node, leaders, err := placed.Levels(ctx)
+	if err != nil {
+		return err
+	}
+	c.levels.nodes = len(first)
+	if c.levels.node, err = c.level(ctx, node, mine, "a level of one node"); err == nil && leaders != nil {
+		c.levels.leaders, err = c.level(ctx, leaders, first, "the level of all nodes")
+	}
+	return err
+}
+
+// ranksByNode returns the ranks of a node, and the first rank of each node.
+func ranksByNode(nodes []int, node int) (ranks, first []int) {
+	for rank, n := range nodes {
+		if n == node {
+			ranks = append(ranks, rank)
+		}
+		if n == len(first) {
+			first = append(first, rank)
+		}
+	}
+	return ranks, first
+}
+
+// twoLevels reports whether a group has two levels (see Call.Node).
+func twoLevels(nodes, first []int) bool {
+	return slices.IsSorted(nodes) && len(first) > 1 && len(first) < len(nodes)
+}
+
+// level makes a level of its endpoint. Its failures are those of the whole group, which reports them.
+func (c *Communicator) level(ctx context.Context, ep transport.Endpoint, members []int, which string) (*Level, error) {
+	name := fmt.Sprintf("of %s, %s", transport.RanksText(members), which)
+	selector, err := c.selector.ForGroup(len(members), "a group "+name)
+	if err != nil {
+		return nil, errors.Join(initializationFailed(c.ep.Name(), name, err), ep.Close(), ep.Free())
+	}
+	comm, err := New(ctx, ep, WithSelector(oneLevel{selector}), c.partOf(name, 0, members))
+	if err != nil {
+		return nil, err
+	}
+	comm.isLevel = true
+	return &Level{call: &c.call, comm: comm, ranks: members}, nil
+}
+
+// close closes the groups by node.
+func (l *levels) close() (err error) {
+	if l == nil {
+		return nil
+	}
+	for _, level := range []*Level{l.node, l.leaders, l.local} {
+		if level != nil {
+			err = errors.Join(err, level.comm.Close())
+		}
+	}
+	return err
+}
+
+// oneLevel is the Selector of a level.
+type oneLevel struct{ Selector }
+
+// Choose chooses direct where the group's own choice does not support a group of one level.
+func (s oneLevel) Choose(shape Shape, entry string) (Choice, error) {
+	ch, err := s.Selector.Choose(shape, entry)
+	if err != nil {
+		return registered{s.Topology()}.Choose(shape, "")
+	}
+	return ch, nil
+}
+
+// Level is one of the two levels of a call: the group of the ranks on one node, or that of the first ranks of all nodes. Its methods
+// are collectives of that group, with buffers of the call, of Scratch, or parts of them. All ranks of a level make the same calls of it in
+// the same order. An error is the call's: after it all verbs return it. Reductions use the call's operation; an average is a sum until
+// Call.Epilogue.
+type Level struct {
+	call  *Call
+	comm  *Communicator
+	ranks []int // in the call's group
+	opts  [1]CallOption
+
+	counts []int // of blocks
+}
+
+// Node returns the level of the ranks on this rank's node. It is nil in a group without two levels, where no kernel runs that is
+// TwoLevels.
+//
+// A group has two levels if its ranks are on several nodes, some node has several of them, and the ranks of each node follow each
+// other, as launchers place them unless they are told otherwise.
+func (c *Call) Node() *Level {
+	if c.comm.levels == nil {
+		return nil
+	}
+	return c.levelOf(c.comm.levels.node)
+}
+
+// Leaders returns the level of the leaders, which are the first ranks of all nodes. It is nil on other ranks.
+func (c *Call) Leaders() *Level {
+	if c.comm.levels == nil {
+		return nil
+	}
+	return c.levelOf(c.comm.levels.leaders)
+}
+
+func (c *Call) levelOf(l *Level) *Level {
+	if l != nil {
+		l.opts[0] = CallOption{timeout: l.limit(), label: c.opts.label}
+	}
+	return l
+}
+
+// limit returns how long a call of the level may wait. The ranks of a node wait for their leader, who waits for other leaders, who
+// wait for their nodes: who waits for the culprit itself gives up first, so that the error names it.
+func (l *Level) limit() time.Duration {
+	c := l.call.comm
+	limit := l.call.opts.timeout
+	if limit == 0 {
+		limit = c.selector.Timeout()
+	}
+	switch {
+	case limit <= 0:
+		return -1
+	case l == c.levels.leaders:
+		return limit + limit/2
+	case c.levels.leaders == nil:
+		return 2 * limit
+	}
+	return limit
+}
+
+// Rank returns this rank's number in the level.
+func (l *Level) Rank() int { return l.comm.rank }
+
+// Size returns the number of ranks of the level.
+func (l *Level) Size() int { return l.comm.size }
+
+// Ranks returns the ranks of the level by their numbers in the call, in ascending order. The caller does not change the slice.
+func (l *Level) Ranks() []int { return l.ranks }
+
+// op returns the operation of the level's reductions.
+func (l *Level) op() Op {
+	if op := l.call.plan.shape.Op; op != Avg {
+		return op
+	}
+	return Sum
+}
+
+// AllReduce reduces send of all ranks of the level to recv, which is send or disjoint from it.
+func (l *Level) AllReduce(send, recv Buffer) error {
+	return l.done("all_reduce", l.comm.allReduce(l.ctx(), l.call.dtype, send, recv, l.op(), l.opts[:]))
+}
+
+// Reduce reduces send of all ranks of the level to recv of rank root of the level, where it is send or disjoint from it. It is empty on
+// other ranks.
+func (l *Level) Reduce(send, recv Buffer, root int) error {
+	if l.comm.rank != root {
+		recv = recv.Slice(0, 0)
+	}
+	return l.done("reduce", l.comm.reduce(l.ctx(), l.call.dtype, send, recv, l.op(), root, l.opts[:]))
+}
+
+// Broadcast gives all ranks of the level the contents of buf of its rank root.
+func (l *Level) Broadcast(buf Buffer, root int) error {
+	return l.done("broadcast", l.comm.broadcast(l.ctx(), l.call.dtype, buf, root, l.opts[:]))
+}
+
+// AllGather gives all ranks of the level the blocks of all. They lie packed in whole, in rank order, and this rank's lies there
+// already. On a node the blocks are those of its ranks in the call; among leaders a block is those of a node's ranks.
+func (l *Level) AllGather(whole Buffer) error {
+	return l.done("all_gather", l.comm.allGather(l.ctx(), l.call.dtype, l.own(whole), whole, l.blocks(), nil, l.opts[:]))
+}
+
+// ReduceScatter reduces whole of all ranks of the level, and gives each its block of the result. The blocks are laid out as in
+// AllGather, and this rank's replaces its input there.
+func (l *Level) ReduceScatter(whole Buffer) error {
+	return l.done("reduce_scatter", l.comm.reduceScatter(l.ctx(), l.call.dtype, whole, l.own(whole), l.op(), l.blocks(), l.opts[:]))
+}
+
+// blocks returns the lengths of the blocks of the level's ranks.
+func (l *Level) blocks() []int {
+	if l.counts == nil {
+		l.counts = make([]int, len(l.ranks))
+	}
+	for i, rank := range l.ranks {
+		end := rank + 1
+		if l == l.call.comm.levels.leaders {
+			end = l.call.Size()
+			if i+1 < len(l.ranks) {
+				end = l.ranks[i+1]
+			}
+		}
+		l.counts[i] = 0
+		for ; rank < end; rank++ {
+			l.counts[i] += l.call.BlockLen(rank)
+		}
+	}
+	return l.counts
+}
+
+// own returns this rank's block.
+func (l *Level) own(whole Buffer) Buffer {
+	at := 0
+	counts := l.blocks()
+	for _, n := range counts[:l.comm.rank] {
+		at += n
+	}
+	return whole.Slice(at, at+counts[l.comm.rank])
+}
+
+func (l *Level) ctx() context.Context { return l.call.comm.entry.Ctx }
+
+// done ends a call of the level.
+func (l *Level) done(verb string, err error) error {
+	c := l.call
+	switch {
+	case c.err != nil:
+		return c.err
+	case err == nil:
+		return nil
+	}
+	f := l.comm.ep.Failure()
+	if f == nil { // it was closed, or the kernel's buffers are wrong
+		return c.fail(fmt.Errorf("%s of %s: %w", verb, l.comm.name, err))
+	}
+	return c.fail(&levelError{verb + " of " + l.comm.name, err, l.outward(f)})
+}
+
+// outward returns a failure of the level as one of the call's group.
+func (l *Level) outward(f *transport.Failure) *transport.Failure {
+	out := *f
+	out.Seq = l.call.comm.seq
+	out.By = l.rankOf(f.By)
+	out.Ranks, out.Missing = l.ranksOf(f.Ranks), l.ranksOf(f.Missing)
+	if f.Kind == transport.FailureMismatch || f.Kind == transport.FailureOverlap || f.Kind == transport.FailureRefused {
+		// The kernel's calls of the level do not match.
+		out.Kind, out.Ranks, out.Missing = transport.FailureAborted, nil, nil
+		out.Cause = l.comm.cause(f)
+		out.Text = out.Cause.Error()
+	}
+	return &out
+}
+
+// rankOf returns the number in the call's group of a rank of the level. The number comes from another process.
+func (l *Level) rankOf(rank int) int {
+	if rank < 0 || rank >= len(l.ranks) {
+		return l.call.comm.rank
+	}
+	return l.ranks[rank]
+}
+
+func (l *Level) ranksOf(ranks []int) (all []int) {
+	for _, rank := range ranks {
+		all = append(all, l.rankOf(rank))
+	}
+	return all
+}
+
+// levelError is the error of a call of a level.
+type levelError struct {
+	what    string
+	err     error
+	failure *transport.Failure // of the whole group
+}
+
+func (e *levelError) Error() string { return e.what + ": " + e.err.Error() }
+func (e *levelError) Unwrap() error { return e.err }

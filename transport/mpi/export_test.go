@@ -1,0 +1,12 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi
+
+import (
+	"testing"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// OnNodes connects ranks on nodes with these numbers by a net.
+func OnNodes(t testing.TB, nodes []int) []transport.Endpoint { return joinAll(t, processesOn(nodes)) }

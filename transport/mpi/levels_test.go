@@ -1,0 +1,421 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/goccl/goccl/algorithms"
+	"github.com/goccl/goccl/algorithms/hierarchical"
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/test/stress"
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/mpi"
+	"github.com/stretchr/testify/require"
+)
+
+// preferred is a Selector that chooses hierarchical wherever it can.
+type preferred struct{ ccl.Selector }
+
+func (s preferred) Choose(shape ccl.Shape, entry string) (ccl.Choice, error) {
+	if a := hierarchical.Algorithm; entry == "" && a.Supports(shape) == nil {
+		return ccl.Choice{Entry: a.Name, Algorithm: a, Kernel: a.Kernels[shape.Collective], Why: "preferred"}, nil
+	}
+	return s.Selector.Choose(shape, entry)
+}
+
+func (s preferred) ForGroup(ranks int, origin string) (ccl.Selector, error) {
+	of, err := s.Selector.ForGroup(ranks, origin)
+	return preferred{of}, err
+}
+
+// onNodes returns the communicators of ranks on nodes with these numbers, by rank. The test closes them.
+func onNodes(t *testing.T, timeout time.Duration, nodes ...int) []*ccl.Communicator {
+	settings, err := config.Default().Resolve(config.Request{Ranks: len(nodes), Timeout: timeout})
+	require.NoError(t, err)
+	return connect(t, mpi.OnNodes(t, nodes), ccl.WithSelector(preferred{settings}))
+}
+
+func connect(t *testing.T, eps []transport.Endpoint, opts ...ccl.Option) []*ccl.Communicator {
+	comms := make([]*ccl.Communicator, len(eps))
+	each(len(eps), func(rank int) (err error) {
+		comms[rank], err = ccl.New(t.Context(), eps[rank], opts...)
+		require.NoError(t, err)
+		return nil
+	})
+	t.Cleanup(func() {
+		for _, c := range comms {
+			require.NoError(t, c.Close())
+		}
+	})
+	return comms
+}
+
+// each runs f on all ranks at the same time.
+func each(ranks int, f func(rank int) error) []error {
+	errs := make([]error, ranks)
+	var all sync.WaitGroup
+	for rank := range ranks {
+		all.Go(func() { errs[rank] = f(rank) })
+	}
+	all.Wait()
+	return errs
+}
+
+// placements are nodes by rank.
+var placements = [][]int{{0, 0, 1}, {0, 1, 1}, {0, 0, 1, 1}, {0, 1, 1, 2, 2, 2}, {0, 0, 0, 0, 1, 2, 2, 2}}
+
+// Random programs, in which two levels do all calls that they can, give the right results.
+func TestTwoLevelPrograms(t *testing.T) {
+	for seed, nodes := range append(placements, []int{0, 1, 0, 1}) {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			g := onNodes(t, time.Minute, nodes...)
+			p := stress.New(uint64(seed), stress.Options{
+				Ranks: len(nodes), Events: 150, Longest: []int{100, 20_000}[seed%2], Algorithms: []string{"direct", "ring", "tree"},
+			})
+			for _, err := range each(len(nodes), func(rank int) error { return p.Run(t.Context(), g[rank]) }) {
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// affine is the composition of functions x*A+B modulo 2^32, which does not commute.
+var affine = ccl.NewOp("affine", false, func(dst, a, b []int64) {
+	for i := range dst {
+		x, y := uint64(a[i]), uint64(b[i])
+		dst[i] = int64(uint64(uint32(x>>32)*uint32(y>>32))<<32 | uint64(uint32(x)*uint32(y>>32)+uint32(y)))
+	}
+})
+
+// All five collectives, of all roots, in place and not, with an operation that does not commute.
+func TestTwoLevels(t *testing.T) {
+	for _, nodes := range placements {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			ranks := len(nodes)
+			g := onNodes(t, time.Minute, nodes...)
+			const each3 = 3
+			of := func(rank, n int) []int64 {
+				v := make([]int64, n)
+				for i := range v {
+					v[i] = int64(rank+2)<<32 | int64(7*i+rank)
+				}
+				return v
+			}
+			total := of(0, ranks*each3)
+			for rank := 1; rank < ranks; rank++ {
+				affineRun(total, total, of(rank, len(total)))
+			}
+			counts, displs, gathered := make([]int, ranks), make([]int, ranks), []int64{}
+			for rank := range ranks {
+				counts[rank] = (rank * 5) % 4 // the first has nothing
+				displs[rank] = 4 * (ranks - 1 - rank)
+				gathered = append(gathered, of(rank, counts[rank])...)
+			}
+			errs := each(ranks, func(rank int) error {
+				c, ctx := g[rank], t.Context()
+				check := func(what string, err error, want, got []int64) error {
+					if err != nil {
+						return fmt.Errorf("%s: %w", what, err)
+					}
+					if fmt.Sprint(want) != fmt.Sprint(got) {
+						return fmt.Errorf("rank %d: %s: %v instead of %v", rank, what, got, want)
+					}
+					return nil
+				}
+				var errs []error
+				send, recv := of(rank, len(total)), make([]int64, len(total))
+				errs = append(errs, check("all_reduce", ccl.AllReduce(ctx, c, send, recv, affine), total, recv))
+				if by := c.LastChoice().Entry; by != "hierarchical" {
+					errs = append(errs, fmt.Errorf("all_reduce by %s", by))
+				}
+				errs = append(errs, check("all_reduce in place", ccl.AllReduce(ctx, c, send, send, affine), total, send))
+				for root := range ranks {
+					send, recv, want := of(rank, len(total)), []int64(nil), []int64(nil)
+					if rank == root {
+						recv, want = make([]int64, len(total)), total
+					}
+					errs = append(errs, check("reduce", ccl.Reduce(ctx, c, send, recv, affine, root), want, recv))
+					errs = append(errs, check("reduce's input", nil, of(rank, len(total)), send))
+					buf := of(rank, 9)
+					errs = append(errs, check("broadcast", ccl.Broadcast(ctx, c, buf, root), of(root, 9), buf))
+				}
+				recv = make([]int64, each3)
+				errs = append(errs, check("reduce_scatter", ccl.ReduceScatter(ctx, c, of(rank, len(total)), recv, affine), total[each3*rank:each3*(rank+1)], recv))
+				all := make([]int64, len(gathered))
+				errs = append(errs, check("all_gather_v", ccl.AllGatherV(ctx, c, of(rank, counts[rank]), all, counts, nil), gathered, all))
+				apart, want := make([]int64, 4*ranks), make([]int64, 4*ranks)
+				for r := range ranks {
+					copy(want[displs[r]:], of(r, counts[r]))
+				}
+				errs = append(errs, check("all_gather_v with gaps", ccl.AllGatherV(ctx, c, of(rank, counts[rank]), apart, counts, displs), want, apart))
+				return errors.Join(errs...)
+			})
+			for _, err := range errs {
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func affineRun(dst, a, b []int64) {
+	for i := range dst {
+		x, y := uint64(a[i]), uint64(b[i])
+		dst[i] = int64(uint64(uint32(x>>32)*uint32(y>>32))<<32 | uint64(uint32(x)*uint32(y>>32)+uint32(y)))
+	}
+}
+
+// An average is divided once, by the number of all ranks.
+func TestTwoLevelAverage(t *testing.T) {
+	g := onNodes(t, time.Minute, 0, 0, 1)
+	for _, err := range each(3, func(rank int) error {
+		x := []float32{float32(3 * rank)}
+		if err := ccl.AllReduce(t.Context(), g[rank], x, x, ccl.Avg); err != nil || x[0] != 3 {
+			return fmt.Errorf("%v, %w", x, err)
+		}
+		return nil
+	}) {
+		require.NoError(t, err)
+	}
+}
+
+// Without two levels calls are as before, and hierarchical says why it is not for them.
+func TestOneLevel(t *testing.T) {
+	for _, nodes := range [][]int{{0, 0, 0}, {0, 1, 2}, {0, 1, 0, 1}} {
+		g := onNodes(t, time.Minute, nodes...)
+		for _, err := range each(len(nodes), func(rank int) error {
+			x := []int32{1}
+			if err := ccl.AllReduce(t.Context(), g[rank], x, x, ccl.Sum); err != nil || x[0] != int32(len(nodes)) {
+				return fmt.Errorf("%v: %w", x, err)
+			}
+			return nil
+		}) {
+			require.NoError(t, err)
+		}
+		require.Equal(t, "direct", g[0].LastChoice().Entry)
+		shape := ccl.Shape{Collective: ccl.CollAllReduce, Ranks: len(nodes), Nodes: 1, Bytes: 4, Total: 4, DType: ccl.Int32}
+		require.ErrorContains(t, hierarchical.Algorithm.Supports(shape), "the ranks are on one node")
+	}
+}
+
+// SplitLocal is the group of a node, and its first rank is the leader.
+func TestLocalGroups(t *testing.T) {
+	nodes := []int{0, 1, 1, 0, 2}
+	g := onNodes(t, time.Minute, nodes...)
+	places := []int{0, 0, 1, 1, 0}
+	sizes := []int{2, 2, 2, 2, 1}
+	for _, err := range each(len(nodes), func(rank int) error { return g[rank].SplitLocal().Barrier(t.Context()) }) {
+		require.NoError(t, err)
+	}
+	for rank, c := range g {
+		require.Equal(t, places[rank], c.SplitLocal().Rank())
+		require.Equal(t, sizes[rank], c.SplitLocal().Size())
+		require.Equal(t, places[rank] == 0, c.IsLeader())
+	}
+}
+
+// A region exists once on each node. All ranks of a node fill it, or its leader does.
+func TestRegionsOnNodes(t *testing.T) {
+	for _, nodes := range append(placements, []int{0, 1, 0, 1}) {
+		g := onNodes(t, time.Minute, nodes...)
+		for _, err := range each(len(nodes), func(rank int) error {
+			c, ctx := g[rank], t.Context()
+			r, err := ccl.CreateSharedRegion[int64](ctx, c, 100)
+			if err != nil {
+				return err
+			}
+			for i := range r.BlockSlice() {
+				r.BlockSlice()[i] = int64(nodes[rank] + 1)
+			}
+			if err := r.Fence(ctx); err != nil {
+				return err
+			}
+			for i, x := range r.Slice() {
+				if x != int64(nodes[rank]+1) {
+					return fmt.Errorf("rank %d: element %d is %d", rank, i, x)
+				}
+			}
+			if err := r.Fence(ctx); err != nil {
+				return err
+			}
+			if s := r.LeaderSlice(); s != nil {
+				s[7] = 70
+			}
+			if err := r.Fence(ctx); err != nil {
+				return err
+			}
+			if r.Slice()[7] != 70 {
+				return fmt.Errorf("rank %d: the leader's element is %d", rank, r.Slice()[7])
+			}
+			return r.Close()
+		}) {
+			require.NoError(t, err)
+		}
+	}
+}
+
+// Buffers of Alloc lie in the memory of the node.
+func TestAllocOnNodes(t *testing.T) {
+	for _, nodes := range [][]int{{0, 0, 1, 1}, {0, 1, 1}, {0, 1}, {0, 1, 0, 1}} {
+		g := onNodes(t, time.Minute, nodes...)
+		for _, err := range each(len(nodes), func(rank int) error {
+			x, err := ccl.Alloc[float64](t.Context(), g[rank], 5000)
+			if err != nil {
+				return err
+			}
+			for i := range x {
+				x[i] = float64(rank + i)
+			}
+			if err := ccl.AllReduce(t.Context(), g[rank], x, x, ccl.Sum); err != nil {
+				return err
+			}
+			n := len(nodes)
+			for i, got := range x {
+				if want := float64(n*i + n*(n-1)/2); got != want {
+					return fmt.Errorf("rank %d: %d: %v instead of %v", rank, i, got, want)
+				}
+			}
+			return nil
+		}) {
+			require.NoError(t, err)
+		}
+	}
+}
+
+// What one node lacks, no rank gets, and the group lives on.
+func TestNodeLacksMemory(t *testing.T) {
+	g := onNodes(t, time.Minute, 0, 0, 1, 1)
+	for _, err := range each(4, func(rank int) error {
+		_, err := ccl.CreateSharedRegion[byte](t.Context(), g[rank], 1<<50)
+		return err
+	}) {
+		_, ok := errors.AsType[*ccl.AllocationFailedError](err)
+		require.True(t, ok, "%v", err)
+	}
+	for _, err := range each(4, func(rank int) error { return g[rank].Barrier(t.Context()) }) {
+		require.NoError(t, err)
+	}
+}
+
+// gate is an operation that stops one rank in the middle of an all-reduce.
+type gate struct {
+	inside, open chan struct{}
+	once         sync.Once
+}
+
+var gates sync.Map // by the first element of the buffer
+
+var gated = ccl.NewOp("gated", true, func(dst, a, b []int64) {
+	for _, v := range [][]int64{a, b} {
+		if at, ok := gates.Load(v[0]); ok {
+			g := at.(*gate)
+			g.once.Do(func() { close(g.inside) })
+			<-g.open
+		}
+	}
+	copy(dst, a)
+})
+
+// A rank that gives up in the middle of a call ends it on all levels, and is named as a rank of the whole group.
+func TestTwoLevelAbort(t *testing.T) {
+	g := onNodes(t, time.Minute, 0, 0, 1, 1)
+	stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+	gates.Store(int64(1003), stop) // the input of rank 3, which its leader reduces
+	defer gates.Delete(int64(1003))
+	mine := errors.New("the user pressed stop")
+	var all sync.WaitGroup
+	all.Go(func() {
+		<-stop.inside
+		g[3].Abort(mine)
+		close(stop.open)
+	})
+	errs := each(4, func(rank int) error {
+		x := make([]int64, 100)
+		x[0] = int64(1000 + rank)
+		return ccl.AllReduce(t.Context(), g[rank], x, x, gated)
+	})
+	all.Wait()
+	for rank, err := range errs {
+		aborted, ok := errors.AsType[*ccl.AbortedError](err)
+		require.True(t, ok, "rank %d: %v", rank, err)
+		require.Equal(t, 3, aborted.By)
+		require.ErrorContains(t, err, mine.Error())
+	}
+	for _, c := range g {
+		require.Error(t, c.Err())
+		require.ErrorIs(t, c.Barrier(t.Context()), ccl.ErrInvalidCommunicator)
+	}
+}
+
+// A rank that is stopped in the middle of a call is named after the timeout, on all nodes.
+func TestTwoLevelStuck(t *testing.T) {
+	for _, stopped := range []int{2, 3, 1} {
+		t.Run(fmt.Sprint("rank=", stopped), func(t *testing.T) {
+			g := onNodes(t, 500*time.Millisecond, 0, 0, 1, 1)
+			stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+			gates.Store(int64(1000+stopped), stop)
+			defer gates.Delete(int64(1000 + stopped))
+			var all sync.WaitGroup
+			all.Go(func() { // until all others have given up
+				for _, c := range g {
+					for c.Err() == nil && t.Context().Err() == nil {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				close(stop.open)
+			})
+			errs := each(4, func(rank int) error {
+				x := make([]int64, 100)
+				x[0] = int64(1000 + rank)
+				return ccl.AllReduce(t.Context(), g[rank], x, x, gated)
+			})
+			all.Wait()
+			node := []int{stopped &^ 1, stopped | 1}
+			for rank, err := range errs {
+				late, ok := errors.AsType[*ccl.TimeoutError](err)
+				require.True(t, ok, "rank %d: %v", rank, err)
+				require.Subset(t, node, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+			}
+		})
+	}
+}
+
+// A context that ends in the middle of a call ends it on all ranks.
+func TestTwoLevelCancel(t *testing.T) {
+	g := onNodes(t, time.Minute, 0, 0, 1, 1)
+	stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+	gates.Store(int64(1003), stop)
+	defer gates.Delete(int64(1003))
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		<-stop.inside
+		cancel()
+		close(stop.open)
+	})
+	errs := each(4, func(rank int) error {
+		in := t.Context()
+		if rank == 0 {
+			in = ctx
+		}
+		x := make([]int64, 100)
+		x[0] = int64(1000 + rank)
+		err := ccl.AllReduce(in, g[rank], x, x, gated)
+		if err == nil { // it was too late
+			err = g[rank].Barrier(in)
+		}
+		return err
+	})
+	all.Wait()
+	require.ErrorIs(t, errs[0], context.Canceled)
+	for _, err := range errs[1:] {
+		require.True(t, strings.Contains(err.Error(), "context canceled"), "%v", err)
+	}
+}
