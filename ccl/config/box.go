@@ -11,7 +11,7 @@ import (
 
 // box is a set of calls: the product of one set per dimension. For a collective without an
 // operation, the operations are ignored.
-type box [5]set
+type box [6]set
 
 // The dimensions of a box.
 const (
@@ -20,6 +20,7 @@ const (
 	ops
 	bytes
 	ranks
+	nodes
 )
 
 // set is a set of names, as bits in which lo and hi are 0, or an interval that includes both
@@ -61,10 +62,11 @@ var allCalls = box{
 	ops:         setOf(ccl.Ops()...),
 	bytes:       {1, 0, noLimit},
 	ranks:       {1, 1, MaxRanks},
+	nodes:       {1, 1, maxNodes},
 }
 
 // boxes returns the calls that the rule, which chooses the algorithm a, matches, in disjoint
-// boxes: one for each of its ranges of bytes on each of its ranges of ranks.
+// boxes: one for each of its ranges of bytes on each of its ranges of ranks and of nodes.
 func (r *rule) boxes(a *ccl.Algorithm) []box {
 	b := allCalls
 	b[collectives] = setOf(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool { return !r.takes(c, a) })...)
@@ -74,7 +76,7 @@ func (r *rule) boxes(a *ccl.Algorithm) []box {
 	if r.op.isSet() {
 		b[ops] = setOf(r.op.value...)
 	}
-	return along(ranks, r.ranks.value, along(bytes, r.bytes.value, []box{b}))
+	return along(nodes, r.nodes.value, along(ranks, r.ranks.value, along(bytes, r.bytes.value, []box{b})))
 }
 
 // along cuts boxes along a dimension into one for each of the ranges, if any.
@@ -83,20 +85,24 @@ func along[T int | ccl.ByteSize](dimension int, spans []span[T], boxes []box) (c
 		return boxes
 	}
 	for _, b := range boxes {
-		for _, s := range spans {
+		for _, s := range setsOf(spans) {
 			piece := b
-			piece[dimension] = b[dimension].and(setOfSpan(s))
+			piece[dimension] = b[dimension].and(s)
 			cut = append(cut, piece)
 		}
 	}
 	return cut
 }
 
-func setOfSpan[T int | ccl.ByteSize](s span[T]) set {
-	if s.open {
-		return set{1, int(s.min), noLimit}
+func setsOf[T int | ccl.ByteSize](spans []span[T]) []set {
+	sets := make([]set, len(spans))
+	for i, s := range spans {
+		sets[i] = set{1, int(s.min), int(s.max)}
+		if s.open {
+			sets[i].hi = noLimit
+		}
 	}
-	return set{1, int(s.min), int(s.max)}
+	return sets
 }
 
 func (b box) and(c box) box {
@@ -106,21 +112,28 @@ func (b box) and(c box) box {
 	return b
 }
 
-func (b box) empty() bool { return slices.ContainsFunc(b[:], set.empty) }
+func (b box) empty() bool { return slices.ContainsFunc(b[:], set.empty) || b.tooFewRanks() }
+
+// tooFewRanks reports whether no group can make the calls. A group with two levels has more ranks
+// than nodes; any other counts as on one node.
+func (b box) tooFewRanks() bool { return b[nodes].lo > 1 && b[ranks].hi <= b[nodes].lo }
 
 func (b box) meets(c box) bool { return !b.and(c).empty() }
 
 // minus appends b without c to boxes, in disjoint pieces cut along one dimension after the
 // other.
 func (b box) minus(c box, boxes []box) []box {
-	if !b.meets(c) {
+	switch {
+	case b.empty():
+		return boxes
+	case !b.meets(c):
 		return append(boxes, b)
 	}
 	for d := range b {
 		for _, rest := range b[d].minus(c[d]) {
-			if !rest.empty() {
-				piece := b
-				piece[d] = rest
+			piece := b
+			piece[d] = rest
+			if !rest.empty() && !piece.tooFewRanks() {
 				boxes = append(boxes, piece)
 			}
 		}
@@ -142,7 +155,7 @@ func (b box) plus(c box) (box, bool) {
 }
 
 // String describes the calls and leaves out the dimensions that are not restricted:
-// "all_reduce of float32 of 1MiB- bytes on 3-8 ranks".
+// "all_reduce of float32 of 1MiB- bytes on 3-8 ranks on 2- nodes".
 func (b box) String() string {
 	text := namesOf(b[collectives], ccl.Collectives())
 	if b[dtypes] != allCalls[dtypes] {
@@ -154,13 +167,19 @@ func (b box) String() string {
 	if s := b[bytes]; s != allCalls[bytes] {
 		text += fmt.Sprintf(" of %v bytes", span[ccl.ByteSize]{ccl.ByteSize(s.lo), ccl.ByteSize(s.hi), s.hi == allCalls[bytes].hi})
 	}
-	if s := b[ranks]; s != allCalls[ranks] {
-		text += fmt.Sprintf(" on %v ranks", span[int]{s.lo, s.hi, s.hi == allCalls[ranks].hi})
-		if s.hi == 1 {
-			text = strings.TrimSuffix(text, "s")
-		}
+	return text + b.on(ranks, "ranks") + b.on(nodes, "nodes")
+}
+
+// on describes a number: " on 3-8 ranks", "" if it is not restricted.
+func (b box) on(dimension int, plural string) string {
+	s := b[dimension]
+	if s == allCalls[dimension] {
+		return ""
 	}
-	return text
+	if s.hi == 1 {
+		plural = strings.TrimSuffix(plural, "s")
+	}
+	return fmt.Sprintf(" on %v %s", span[int]{s.lo, s.hi, s.hi == allCalls[dimension].hi}, plural)
 }
 
 // namesOf lists the values in s: "sum, min or max".

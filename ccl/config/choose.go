@@ -85,9 +85,13 @@ func (r *rule) matches(shape ccl.Shape, a *ccl.Algorithm) bool {
 	return r.takes(shape.Collective, a) &&
 		(!r.bytes.isSet() || within(ccl.ByteSize(shape.Bytes), r.bytes.value)) &&
 		(!r.ranks.isSet() || within(shape.Ranks, r.ranks.value)) &&
+		(!r.nodes.isSet() || within(nodesOf(shape), r.nodes.value)) &&
 		(!r.dtype.isSet() || slices.Contains(r.dtype.value, shape.DType)) &&
 		(!r.op.isSet() || slices.Contains(r.op.value, shape.Op))
 }
+
+// nodesOf returns the number of nodes of a group with two levels, else 1.
+func nodesOf(shape ccl.Shape) int { return max(1, shape.Nodes) }
 
 // supports returns why the entry does not support the shape, nil if it does.
 func (k *candidate) supports(shape ccl.Shape) error {

@@ -79,6 +79,7 @@ type rule struct {
 	collective given[[]ccl.Collective]
 	bytes      given[[]span[ccl.ByteSize]]
 	ranks      given[[]span[int]]
+	nodes      given[[]span[int]]
 	dtype      given[[]ccl.DType]
 	op         given[[]ccl.Op]
 	algorithm  given[string]

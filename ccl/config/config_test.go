@@ -31,7 +31,7 @@ algorithms:
     params: {chunk: 64KiB, depth: 3, fast: true, label: "a b", pause: 5ms}
 topology: {kind: ring_1d, count: 8}
 rules:
-  - {collective: all_reduce, bytes: "16MiB-", ranks: "3-", dtype: float32, op: sum, algorithm: fancy}
+  - {collective: all_reduce, bytes: "16MiB-", ranks: "3-", nodes: "2-", dtype: float32, op: sum, algorithm: fancy}
   - {bytes: 1KiB-16MiB, ranks: 4, algorithm: plain}
   - {algorithm: plain}
 `
@@ -63,9 +63,10 @@ func TestParseEverything(t *testing.T) {
 		collective: given[[]ccl.Collective]{[]ccl.Collective{ccl.CollAllReduce}, at(12, 18)},
 		bytes:      given[[]span[ccl.ByteSize]]{[]span[ccl.ByteSize]{{min: 16 << 20, open: true}}, at(12, 37)},
 		ranks:      given[[]span[int]]{[]span[int]{{min: 3, open: true}}, at(12, 54)},
-		dtype:      given[[]ccl.DType]{[]ccl.DType{ccl.Float32}, at(12, 67)},
-		op:         given[[]ccl.Op]{[]ccl.Op{ccl.Sum}, at(12, 80)},
-		algorithm:  given[string]{"fancy", at(12, 96)},
+		nodes:      given[[]span[int]]{[]span[int]{{min: 2, open: true}}, at(12, 67)},
+		dtype:      given[[]ccl.DType]{[]ccl.DType{ccl.Float32}, at(12, 80)},
+		op:         given[[]ccl.Op]{[]ccl.Op{ccl.Sum}, at(12, 93)},
+		algorithm:  given[string]{"fancy", at(12, 109)},
 	}, c.rules[0])
 	require.Equal(t, rule{origin: at(14, 5), algorithm: given[string]{"plain", at(14, 17)}}, c.rules[2])
 }
@@ -116,7 +117,7 @@ func TestParseErrors(t *testing.T) {
 		{v + "defaults:\n  timeot: 5s\n", ":3:3: defaults.timeot: unknown key (did you mean timeout?); known keys: algorithm, debug, timeout, transport, world_size"},
 		{v + "defaults: {World-Size: 5}\n", `:2:12: defaults."World-Size": unknown key (did you mean world_size?); known keys: algorithm, debug, timeout, transport, world_size`},
 		{v + "topology: {size: 4}\n", ":2:12: topology.size: unknown key (did you mean count?); known keys: count, h, kind, w"},
-		{v + "algorithms: {a: {module: a}}\nrules:\n  - {algorithm: a}\n  - {byte: 4, algorithm: a}\n", ":5:6: rules[2].byte: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, op, ranks"},
+		{v + "algorithms: {a: {module: a}}\nrules:\n  - {algorithm: a}\n  - {byte: 4, algorithm: a}\n", ":5:6: rules[2].byte: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, nodes, op, ranks"},
 		{v + "algorithms:\n  a:\n    module: a\n    parms: {}\n", ":5:5: algorithms.a.parms: unknown key (did you mean params?); known keys: module, params, topology, world_size"},
 		{v + "version: 1\n", ":2:1: version: duplicate key; it stands on line 1 already"},
 		{v + "algorithms:\n  a: {module: a}\n  a: {module: b}\n", ":4:3: algorithms.a: duplicate key; it stands on line 3 already"},
@@ -221,6 +222,12 @@ func TestParseErrors(t *testing.T) {
 		{rule("ranks: 3-2"), `:3:13: rules[1].ranks: "3-2" is a reversed range: 3 is more than 2`},
 		{rule("ranks: 4KiB"), `:3:13: rules[1].ranks: "4KiB" is not a number of ranks; write it like 4`},
 		{rule("ranks: 03-"), `:3:13: rules[1].ranks: "03" is not a number of ranks; write it like 4`},
+		{rule("nodes: 0"), `:3:13: rules[1].nodes: "0" is out of range: from 1 to 65535 nodes are allowed`},
+		{rule("nodes: 2-65536"), `:3:13: rules[1].nodes: "65536" is out of range: from 1 to 65535 nodes are allowed`},
+		{rule("nodes: 3-2"), `:3:13: rules[1].nodes: "3-2" is a reversed range: 3 is more than 2`},
+		{rule("nodes: two"), `:3:13: rules[1].nodes: "two" is not a number of nodes; write it like 4`},
+		{rule("nodes: true"), ":3:13: rules[1].nodes: want a text or a number, got true"},
+		{rule("nodes: 4KiB"), `:3:13: rules[1].nodes: "4KiB" is not a number of nodes; write it like 4`},
 
 		// The extents are checked against the count of the file
 		{v + "topology:\n  kind: torus_2d\n  count: 6\n", ":2:1: topology: torus_2d with count=6: count 6 is not a square, and w and h are not given; give both, with w*h = 6, for example w=3 h=2"},

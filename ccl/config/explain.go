@@ -74,6 +74,8 @@ func (r *rule) mismatch(shape ccl.Shape, a *ccl.Algorithm) string {
 		return fmt.Sprintf("bytes: %v, and the call has %v", written(r.bytes.value), ccl.ByteSize(shape.Bytes))
 	case r.ranks.isSet() && !within(shape.Ranks, r.ranks.value):
 		return fmt.Sprintf("ranks: %v, and the group has %d", written(r.ranks.value), shape.Ranks)
+	case r.nodes.isSet() && !within(nodesOf(shape), r.nodes.value):
+		return fmt.Sprintf("nodes: %v, and the group is on %d", written(r.nodes.value), nodesOf(shape))
 	case r.dtype.isSet() && !slices.Contains(r.dtype.value, shape.DType):
 		return fmt.Sprintf("dtype: %v, and the call has %v", written(r.dtype.value), shape.DType)
 	case r.op.isSet() && !slices.Contains(r.op.value, shape.Op):

@@ -44,6 +44,20 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// The number of nodes is 1 for a group without two levels.
+func TestExplainNodes(t *testing.T) {
+	s := resolve(t, entriesOfRules+"  - {nodes: 2-3, algorithm: other}\n  - {nodes: 1, algorithm: plain}\n  - {algorithm: other}\n", Request{})
+	for n, chosen := range []int{2, 2, 1, 1, 3} {
+		rules := s.Explain(ccl.Shape{Collective: ccl.CollBroadcast, Bytes: 4, Ranks: 8, Nodes: n}, "", 0).Rules
+		for _, v := range rules {
+			require.Equal(t, v.Rule == chosen, v.Chosen, "%d nodes", n)
+		}
+		if chosen != 1 {
+			require.Equal(t, fmt.Sprintf("nodes: 2-3, and the group is on %d", max(1, n)), rules[0].Why)
+		}
+	}
+}
+
 // An explanation holds the shape as the kernel sees it, and what it costs then.
 func TestExplainCost(t *testing.T) {
 	registry := testRegistry()

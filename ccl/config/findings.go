@@ -15,11 +15,11 @@ type Finding struct {
 	Message string `json:"message"`
 }
 
-// Findings analyses the rules for any number of ranks. It reports rules with different
+// Findings analyses the rules for any number of ranks and nodes. It reports rules with different
 // algorithms that overlap, unless one is a special case of the other, rules without a
-// condition that never match, and calls that no rule matches, which fail with
-// ccl.ErrNotImplemented. None of these is an error. Without auto it returns nil, because rules
-// are not used.
+// condition that never match, rules that choose a kernel with two levels for groups without them,
+// and calls that no rule matches, which fail with ccl.ErrNotImplemented. None of these is an error.
+// Without auto it returns nil, because rules are not used.
 func (s *Settings) Findings() []Finding {
 	c := s.config
 	if s.algorithm.value != auto {
@@ -35,6 +35,9 @@ func (s *Settings) Findings() []Finding {
 		r := &c.rules[i]
 		if !meet(b, open) {
 			add(r.origin, "rule %d never matches: %s all that it does", i+1, s.shadows(boxes, i))
+		}
+		if a := s.candidate(r.algorithm.value).algorithm; meet(common(b, []box{unsupported(a)}), open) {
+			add(r.origin, "rule %d: %s needs two levels; give it nodes: 2-", i+1, a.Name)
 		}
 		open = without(open, b...)
 		for j, earlier := range boxes[:i] {
@@ -85,6 +88,9 @@ func (s *Settings) checkRules(Request) error {
 		case b[0][collectives].empty():
 			errs = append(errs, s.config.errorAt(r.op.origin, ruleKey(i, "op"),
 				"the rule never matches: algorithm %s (entry %s) has no kernel that takes an op", a.Name, r.algorithm.value))
+		case !meet(b, []box{allCalls}):
+			errs = append(errs, s.config.errorAt(r.nodes.origin, ruleKey(i, "nodes"),
+				"the rule never matches: a group with two levels has more ranks than nodes; nodes is 1 for any other group"))
 		case r.isSpecial() && !meet(b, open):
 			errs = append(errs, s.config.errorAt(r.origin, fmt.Sprintf("rules[%d]", i+1),
 				"the rule never matches: %s all that it does; put it before, or remove it", s.shadows(boxes, i)))
@@ -96,7 +102,7 @@ func (s *Settings) checkRules(Request) error {
 
 // isSpecial reports whether the rule has a condition.
 func (r *rule) isSpecial() bool {
-	return r.collective.isSet() || r.bytes.isSet() || r.ranks.isSet() || r.dtype.isSet() || r.op.isSet()
+	return r.collective.isSet() || r.bytes.isSet() || r.ranks.isSet() || r.nodes.isSet() || r.dtype.isSet() || r.op.isSet()
 }
 
 // ruleBoxes returns the calls that each rule matches, regardless of earlier rules.
@@ -158,6 +164,14 @@ func without(boxes []box, others ...box) []box {
 
 // covered reports whether all calls in boxes are in others.
 func covered(boxes, others []box) bool { return len(without(boxes, others...)) == 0 }
+
+// unsupported returns the calls on one node of kernels that need two levels.
+func unsupported(a *ccl.Algorithm) box {
+	b := allCalls
+	b[collectives] = setOf(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool { return a.Kernels[c] == nil || !a.Kernels[c].TwoLevels })...)
+	b[nodes] = set{1, 1, 1}
+	return b
+}
 
 // merged joins boxes whose union is a box.
 func merged(boxes []box) []box {

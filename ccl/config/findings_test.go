@@ -18,7 +18,7 @@ func pointOf(s ccl.Shape) box {
 	if !s.Collective.Reduces() {
 		op = ccl.Sum // any will do
 	}
-	return box{setOf(s.Collective), setOf(s.DType), setOf(op), {1, s.Bytes, s.Bytes}, {1, s.Ranks, s.Ranks}}
+	return box{setOf(s.Collective), setOf(s.DType), setOf(op), {1, s.Bytes, s.Bytes}, {1, s.Ranks, s.Ranks}, {1, max(1, s.Nodes), max(1, s.Nodes)}}
 }
 
 // edges are sizes and numbers of ranks around which random rules begin and end.
@@ -26,9 +26,11 @@ var edges = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 
 func randomShape(rnd *rand.Rand) ccl.Shape {
 	pick := func(n int) int { return rnd.IntN(n) }
+	ranks := 1 + pick(len(edges))
+	nodes := pick(min(ranks, 6))
 	return ccl.Shape{
 		Collective: ccl.Collectives()[pick(len(ccl.Collectives()))], DType: ccl.DTypes()[pick(len(ccl.DTypes()))], Op: ccl.Ops()[pick(len(ccl.Ops()))],
-		Bytes: edges[pick(len(edges))], Ranks: 1 + pick(len(edges)),
+		Bytes: edges[pick(len(edges))], Ranks: ranks, Nodes: nodes, // fewer than ranks; 0 is 1
 	}
 }
 
@@ -63,6 +65,9 @@ func randomRules(rnd *rand.Rand, n int) string {
 			fields = append(fields, `ranks: "`+spanOf(1)+`"`)
 		} else if rnd.IntN(2) == 0 {
 			fields = append(fields, "ranks: "+[]string{"[2, 4, 8]", `["-3", "6-"]`}[rnd.IntN(2)])
+		}
+		if rnd.IntN(4) == 0 {
+			fields = append(fields, "nodes: "+[]string{"1", "2", `"2-"`, `"-2"`, `"3-4"`, `[1, "3-"]`}[rnd.IntN(6)])
 		}
 		if rnd.IntN(4) == 0 {
 			fields = append(fields, "dtype: "+written(someOf(rnd, ccl.DTypes())))
@@ -105,6 +110,7 @@ func TestRuleBoxes(t *testing.T) {
 		}
 		apart := slices.Clone(open)
 		for i, b := range apart {
+			require.False(t, b.empty(), "a gap without a call\n%s", rules)
 			for _, c := range apart[i+1:] {
 				require.False(t, b.meets(c), "pieces overlap\n%s", rules)
 			}
@@ -153,16 +159,22 @@ func TestRulesThatNeverMatch(t *testing.T) {
 		s := unchecked(t, rules)
 		// All calls that random rules can tell apart.
 		first := make([]int, len(s.config.rules))
+		lastNodes := 2
+		if strings.Contains(rules, "nodes") {
+			lastNodes = 6
+		}
 		for _, coll := range ccl.Collectives() {
 			for _, dtype := range toldApart(rules, ccl.DTypes()) {
 				for _, op := range toldApart(rules, ccl.Ops()) {
 					for bytes := range 12 {
 						for ranks := 1; ranks < 12; ranks++ {
-							shape := ccl.Shape{Collective: coll, DType: dtype, Op: op, Bytes: bytes, Ranks: ranks}
-							for i := range s.config.rules {
-								if s.config.rules[i].matches(shape, s.candidate(s.config.rules[i].algorithm.value).algorithm) {
-									first[i]++
-									break
+							for nodes := 1; nodes == 1 || nodes < min(ranks, lastNodes); nodes++ {
+								shape := ccl.Shape{Collective: coll, DType: dtype, Op: op, Bytes: bytes, Ranks: ranks, Nodes: nodes}
+								for i := range s.config.rules {
+									if s.config.rules[i].matches(shape, s.candidate(s.config.rules[i].algorithm.value).algorithm) {
+										first[i]++
+										break
+									}
 								}
 							}
 						}
@@ -200,6 +212,10 @@ func TestRuleErrors(t *testing.T) {
 			"ccl.yaml:5:5: rules[2]: the rule never matches: rule 1 (ccl.yaml:4) matches all that it does; put it before, or remove it"},
 		{"  - {bytes: -1KiB, algorithm: plain}\n  - {bytes: 1025-, algorithm: plain}\n  - {op: sum, algorithm: other}\n",
 			"ccl.yaml:6:5: rules[3]: the rule never matches: rules 1 and 2 (ccl.yaml:4, ccl.yaml:5) together match all that it does; put it before, or remove it"},
+		{"  - {bytes: 4, algorithm: plain}\n  - {ranks: [-2, 4], nodes: 4-, algorithm: other}\n",
+			"ccl.yaml:5:29: rules[2].nodes: the rule never matches: a group with two levels has more ranks than nodes; nodes is 1 for any other group"},
+		{"  - {ranks: 3-, algorithm: plain}\n  - {nodes: 2-, algorithm: other}\n",
+			"ccl.yaml:5:5: rules[2]: the rule never matches: rule 1 (ccl.yaml:4) matches all that it does; put it before, or remove it"},
 		{"  - {collective: broadcast, algorithm: reducer}\n",
 			"ccl.yaml:4:40: rules[1].algorithm: algorithm ring (entry reducer) has no kernel for broadcast"},
 	} {
@@ -237,6 +253,14 @@ func TestFindings(t *testing.T) {
 		{"  - {bytes: 1MiB-, algorithm: plain}\n  - {collective: broadcast, algorithm: plain}\n  - {algorithm: plain}\n", nil},
 		{"  - {bytes: 1MiB-, algorithm: plain}\n  - {collective: broadcast, algorithm: other}\n  - {algorithm: plain}\n", []string{
 			"ccl.yaml:5: rules 1 and 2 overlap: both match broadcast of 1MiB- bytes; rule 1 goes first"}},
+		{"  - {nodes: 2-, algorithm: other}\n  - {algorithm: plain}\n", nil},
+		{"  - {nodes: 2-, algorithm: other}\n  - {nodes: 1, algorithm: plain}\n", nil},
+		{"  - {nodes: 2-, algorithm: other}\n  - {ranks: 3-, algorithm: plain}\n  - {ranks: 1-2, nodes: 1, algorithm: other}\n", nil}, // several nodes have 3 ranks or more
+		{"  - {ranks: [1-2, 8-], nodes: 2-, algorithm: other}\n  - {ranks: 8-, algorithm: plain}\n  - {algorithm: other}\n", nil},
+		{"  - {nodes: 2-, algorithm: other}\n  - {nodes: 1, ranks: 1, algorithm: plain}\n", []string{
+			"ccl.yaml:5: no rule matches all_reduce, reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan or exscan on 2- ranks on 1 node: such calls fail; end the rules with one that has an algorithm only"}},
+		{"  - {collective: scan, nodes: 2-4, algorithm: plain}\n  - {nodes: 3-, algorithm: other}\n  - {algorithm: plain}\n", []string{
+			"ccl.yaml:5: rules 1 and 2 overlap: both match scan on 3-4 nodes; rule 1 goes first"}},
 		{"  - {algorithm: reducer}\n  - {algorithm: plain}\n  - {algorithm: reducer}\n", []string{
 			"ccl.yaml:6: rule 3 never matches: rules 1 and 2 (ccl.yaml:4, ccl.yaml:5) together match all that it does"}},
 		{"  - {algorithm: reducer}\n", []string{
@@ -269,4 +293,54 @@ func TestManyRules(t *testing.T) {
 	s := resolve(t, entriesOfRules+rules.String(), Request{})
 	findings := s.Findings()
 	require.Contains(t, findings[len(findings)-1].Message, "further kinds of calls")
+
+	rules.Reset()
+	for i := range 31 {
+		fmt.Fprintf(&rules, "  - {bytes: %d, algorithm: plain}\n  - {ranks: %d, algorithm: other}\n  - {nodes: %d, algorithm: reducer}\n", 2*i, 2*i+1000, 2*i+2)
+	}
+	s = resolve(t, entriesOfRules+rules.String(), Request{})
+	findings = s.Findings()
+	require.Contains(t, findings[len(findings)-1].Message, "further kinds of calls")
+}
+
+// A rule that sends calls on one node to a kernel with two levels is a finding, unless earlier rules take these calls.
+func TestFindingsOfTwoLevels(t *testing.T) {
+	registry := testRegistry()
+	kernel := func(twoLevels bool) *ccl.Kernel {
+		return &ccl.Kernel{Doc: "for tests", TwoLevels: twoLevels, Cost: func(ccl.Shape) ccl.Cost { return ccl.Cost{} }, Run: func(*ccl.Call) error { return nil }}
+	}
+	registry.Register(&ccl.Algorithm{Name: "levels", Doc: "for tests", Kernels: map[ccl.Collective]*ccl.Kernel{
+		ccl.CollAllReduce: kernel(true), ccl.CollAllGather: kernel(true), ccl.CollScan: kernel(false),
+	}})
+	const entries = "version: 1\nalgorithms: {plain: {module: plain}, two: {module: levels}}\nrules:\n"
+	for rules, want := range map[string]string{
+		"  - {nodes: 2-, algorithm: two}\n":                                                                      "",
+		"  - {nodes: [2, 4-8], collective: all_reduce, algorithm: two}\n":                                        "",
+		"  - {collective: scan, algorithm: two}\n":                                                               "",
+		"  - {nodes: 1, algorithm: plain}\n  - {algorithm: two}\n":                                               "",
+		"  - {ranks: 3-, nodes: 2-, algorithm: two}\n":                                                           "",
+		"  - {algorithm: two}\n":                                                                                 "ccl.yaml:4: rule 1: levels needs two levels; give it nodes: 2-",
+		"  - {nodes: -4, algorithm: two}\n":                                                                      "ccl.yaml:4: rule 1: levels needs two levels; give it nodes: 2-",
+		"  - {ranks: 2, collective: scan, algorithm: plain}\n  - {algorithm: two}\n":                             "ccl.yaml:5: rule 2: levels needs two levels; give it nodes: 2-",
+		"  - {bytes: 4KiB-, nodes: 1, algorithm: plain}\n  - {collective: [all_gather, scan], algorithm: two}\n": "ccl.yaml:5: rule 2: levels needs two levels; give it nodes: 2-",
+	} {
+		s := resolve(t, entries+rules+"  - {algorithm: plain}\n", Request{Registry: registry})
+		got := ""
+		for _, f := range s.Findings() {
+			if strings.Contains(f.Message, "two levels") {
+				got += f.Origin + ": " + f.Message
+			}
+		}
+		require.Equal(t, want, got, rules)
+
+		// The finding is about calls that fail.
+		fails := false
+		for _, coll := range ccl.Collectives() {
+			for _, bytes := range []int{4, 4 << 10} {
+				_, err := s.Choose(ccl.Shape{Collective: coll, DType: ccl.Float32, Ranks: 4, Nodes: 1, Bytes: bytes}, "")
+				fails = fails || err != nil
+			}
+		}
+		require.Equal(t, want != "", fails, rules)
+	}
 }

@@ -29,9 +29,10 @@ func FuzzParse(f *testing.F) {
 		"version: 1\ndefaults: {world_size: 4.0}\n", "version: 1\ndefaults: {world_size: \"4\"}\n",
 		"version: 1\ndefaults: {world_size: 0x4}\n", "version: 1\ntopology: {count: .inf}\n",
 		"version: 1\nx: " + strings.Repeat("[", 50) + strings.Repeat("]", 50),
-		entriesOfRules + "  - {collective: [reduce, all_reduce], bytes: [1K, 2k-3K], ranks: [2, '4-'], dtype: [int8], op: [max], algorithm: plain}\n  - {algorithm: other}\n",
+		entriesOfRules + "  - {collective: [reduce, all_reduce], bytes: [1K, 2k-3K], ranks: [2, '4-'], nodes: [1, '3-'], dtype: [int8], op: [max], algorithm: plain}\n  - {algorithm: other}\n",
 		entriesOfRules + "  - {bytes: '>1MiB', size: [], algorithm: a, op: mean, }\n", "version: 1\nalgorithms: {a: b, c}\n",
 		entriesOfRules + "  - {bytes: 1KiB-, algorithm: plain}\n  - {bytes: 2KiB, ranks: 2-3, op: max, algorithm: other}\n",
+		entriesOfRules + "  - {nodes: 2-, algorithm: plain}\n  - {ranks: 1-2, nodes: 2, algorithm: other}\n  - {nodes: 0, hosts: 2, algorithm: a}\n",
 		"#\n- - a\n#\n  # b\n - c\n", "a:\n  - b\n #c\n  d: e\n#f\n", "- #\n \n  - ? a\n    # b\n   : c\n",
 	} {
 		f.Add([]byte(text))

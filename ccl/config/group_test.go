@@ -49,3 +49,17 @@ topology: {kind: torus_2d, count: 4}
 	require.EqualError(t, err, "ccl.yaml:4:23: defaults.algorithm: sized is for a world size of 4 (ccl.yaml:3), but here it is 2 (a group); "+
 		"add an entry that supports groups of any size, such as direct: {module: direct}")
 }
+
+// A subgroup has two levels or one for itself, whatever its parent has: rules see the nodes of the call's group.
+func TestNodesOfGroup(t *testing.T) {
+	whole := resolve(t, "version: 1\nalgorithms: {two: {module: plain}, one: {module: plain}}\nrules: [{nodes: 2-, algorithm: two}, {algorithm: one}]\n", Request{Ranks: 8})
+	s, err := whole.ForGroup(4, "a group")
+	require.NoError(t, err)
+	for nodes, entry := range []string{"one", "one", "two", "two"} {
+		for _, selector := range []ccl.Selector{whole, s} {
+			choice, err := selector.Choose(ccl.Shape{Collective: ccl.CollAllReduce, Ranks: 4, Nodes: nodes, Bytes: 4, Total: 4, DType: ccl.Float32}, "")
+			require.NoError(t, err)
+			require.Equal(t, entry, choice.Entry)
+		}
+	}
+}

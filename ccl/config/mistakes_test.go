@@ -45,7 +45,7 @@ ccl.yaml:10:11: topology: torus_2d with count=6: count 6 is not a square, and w 
 ccl.yaml:12:13: rules[1].bytes: ">1MiB" is not a range: write "1MiB-" for 1MiB and more, "1048577-" for more than 1MiB
 ccl.yaml:12:33: rules[1].algorithm: there is no entry "rnig" in algorithms (did you mean ring?); entries: direct, ring
 ccl.yaml:13:17: rules[2].algorithm: there is no value; give one, or remove the key
-ccl.yaml:13:19: rules[2].size: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, op, ranks
+ccl.yaml:13:19: rules[2].size: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, nodes, op, ranks
 ccl.yaml:14:31: rules[3].collective[2]: unknown collective "allgather" (did you mean all_gather?); use one of all_reduce, reduce, reduce_scatter, all_gather, broadcast, gather, scatter, all_to_all, scan, exscan
 ccl.yaml:14:53: rules[3].op[2]: unknown op "mean" (did you mean avg?); use one of sum, avg, product, min, max, band, bor, bxor
 ccl.yaml:15:1: debug: unknown key; known keys: algorithms, defaults, rules, topology, version`)
@@ -150,6 +150,9 @@ func TestMisspeltKeys(t *testing.T) {
 		"rules:\n  - {message_size: 4, algorithm: a}\n": "bytes",
 		"rules:\n  - {type: int8, algorithm: a}\n":      "dtype",
 		"rules:\n  - {world_size: 4, algorithm: a}\n":   "ranks",
+		"rules:\n  - {hosts: 2, algorithm: a}\n":        "nodes",
+		"rules:\n  - {nnodes: 2, algorithm: a}\n":       "nodes",
+		"rules:\n  - {node: 2, algorithm: a}\n":         "nodes",
 		"rules:\n  - {module: ring}\n":                  "algorithm",
 		"entries: {}\n":                                 "algorithms",
 		"defaults: {backend: shm}\n":                    "transport",
@@ -166,14 +169,14 @@ func TestMisspeltKeys(t *testing.T) {
 
 // A list matches each of its values, and nothing else; its order does not matter.
 func TestLists(t *testing.T) {
-	s := resolve(t, entriesOfRules+`  - {collective: [reduce, all_reduce], dtype: [int32, float32], op: [max, sum], ranks: [8-, 4, 2], bytes: ["4KiB-", 1K-2K], algorithm: other}
+	s := resolve(t, entriesOfRules+`  - {collective: [reduce, all_reduce], dtype: [int32, float32], op: [max, sum], ranks: [8-, 4, 2], nodes: ["3-", 1], bytes: ["4KiB-", 1K-2K], algorithm: other}
   - {collective: [broadcast], algorithm: other}
   - {algorithm: plain}
 `, Request{})
 	for _, v := range s.Values() {
 		if want, ok := map[string]string{
 			"rules[1].collective": "[all_reduce, reduce]", "rules[1].dtype": "[int32, float32]", "rules[1].op": "[sum, max]",
-			"rules[1].ranks": "[2, 4, 8-]", "rules[1].bytes": "[1KiB-2KiB, 4KiB-]", "rules[2].collective": "broadcast",
+			"rules[1].ranks": "[2, 4, 8-]", "rules[1].nodes": "[1, 3-]", "rules[1].bytes": "[1KiB-2KiB, 4KiB-]", "rules[2].collective": "broadcast",
 		}[v.Key]; ok {
 			require.Equal(t, want, v.Value)
 		}
@@ -186,13 +189,14 @@ func TestLists(t *testing.T) {
 		"dtype: [int32, float32], and the call has int64":        func(s *ccl.Shape) { s.DType = ccl.Int64 },
 		"op: [sum, max], and the call has min":                   func(s *ccl.Shape) { s.Op = ccl.Min },
 		"ranks: [2, 4, 8-], and the group has 3":                 func(s *ccl.Shape) { s.Ranks = 3 },
+		"nodes: [1, 3-], and the group is on 2":                  func(s *ccl.Shape) { s.Nodes = 2 },
 		"bytes: [1KiB-2KiB, 4KiB-], and the call has 3KiB":       func(s *ccl.Shape) { s.Bytes = 3 << 10 },
 	} {
 		shape := all
 		change(&shape)
 		require.Equal(t, why, first(s, shape).Why)
 	}
-	again := resolve(t, entriesOfRules+`  - {collective: [all_reduce, reduce], dtype: [float32, int32], op: [sum, max], ranks: [2, 4, 8-], bytes: [1024-2048, "4096-"], algorithm: other}
+	again := resolve(t, entriesOfRules+`  - {collective: [all_reduce, reduce], dtype: [float32, int32], op: [sum, max], ranks: [2, 4, 8-], nodes: [1-1, "3-"], bytes: [1024-2048, "4096-"], algorithm: other}
   - {collective: broadcast, algorithm: other}
   - {algorithm: plain}
 `, Request{})
@@ -204,11 +208,12 @@ func TestListErrors(t *testing.T) {
 		"collective: []":                               "3:18: rules[1].collective: the list is empty; give a value, or remove the key",
 		"op: [sum, max, sum]":                          "3:21: rules[1].op[3]: sum stands in the list twice",
 		`ranks: ["1-4", 3]`:                            "3:13: rules[1].ranks: the ranges 1-4 and 3 overlap",
+		`nodes: [1, "-2"]`:                             "3:13: rules[1].nodes: the ranges 1 and 1-2 overlap",
 		`bytes: ["4KiB-", 1KiB, "1MiB-"]`:              "3:13: rules[1].bytes: the ranges 4KiB- and 1MiB- overlap",
 		"ranks: 2,4":                                   "3:15: rules[1].4: want a word as key, got the number 4; several values of one key are a list: [a, b]",
 		`collective: "all_reduce, reduce"`:             "3:18: rules[1].collective: several values are a list: write [all_reduce, reduce]",
 		"collective: [all_reduce, broadcast], op: sum": "3:5: rules[1]: broadcast takes no op: the rule would never match it",
-		"collective: all_reduce, reduce":               "3:30: rules[1].reduce: unknown key; known keys: algorithm, bytes, collective, dtype, op, ranks; several values of one key are a list: [a, b]",
+		"collective: all_reduce, reduce":               "3:30: rules[1].reduce: unknown key; known keys: algorithm, bytes, collective, dtype, nodes, op, ranks; several values of one key are a list: [a, b]",
 		"collective: [all_reduce, barrier]":            "3:31: rules[1].collective[2]: the engine executes barriers itself: they need no algorithm and no rule",
 	} {
 		_, err := Parse("ccl.yaml", []byte("version: 1\nrules:\n  - {"+fields+", algorithm: a}\nalgorithms: {a: {module: a}}\n"))
@@ -229,6 +234,15 @@ func TestListErrors(t *testing.T) {
 	require.EqualError(t, err, "ccl.yaml:6:5: rules[3]: the file has more than 256 rules (each range in a list counts)")
 	_, err = Parse("ccl.yaml", []byte(entriesOfRules+"  - {bytes: "+list(17)+", ranks: "+list(16)+", algorithm: plain}\n  - {algorithm: plain}\n"))
 	require.EqualError(t, err, "ccl.yaml:4:5: rules[1]: the file has more than 256 rules (each range in a list counts)")
+	_, err = Parse("ccl.yaml", []byte(entriesOfRules+"  - {bytes: "+list(13)+", ranks: "+list(4)+", nodes: "+list(5)+", algorithm: plain}\n"))
+	require.EqualError(t, err, "ccl.yaml:4:5: rules[1]: the file has more than 256 rules (each range in a list counts)")
+	const three = entriesOfRules + "  - {bytes: %s, algorithm: plain}\n  - {ranks: %s, algorithm: other}\n  - {nodes: %s, algorithm: reducer}\n  - {algorithm: plain}\n"
+	_, err = Parse("ccl.yaml", []byte(fmt.Sprintf(three, list(31), list(31), list(31))))
+	require.NoError(t, err)
+	_, err = Parse("ccl.yaml", []byte(fmt.Sprintf(three, list(31), list(31), list(32))))
+	require.EqualError(t, err, "ccl.yaml:6:5: rules[3]: the different ranges of bytes, ranks and nodes in the file have more than 32768 combinations")
+	_, err = Parse("ccl.yaml", []byte(entriesOfRules+strings.Repeat("  - {bytes: 1KiB-, ranks: 4, nodes: 2-, algorithm: plain}\n", 256)))
+	require.NoError(t, err, "the same range counts once")
 }
 
 // Check reports at once what Parse finds and what Resolve finds.

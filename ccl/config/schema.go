@@ -33,8 +33,8 @@ func Schema(registry *ccl.Registry) ([]byte, error) {
 	}
 	entryName := spelt("[a-z0-9_]+", "The name of an entry has only letters a to z, digits and underscores.")
 	bytesRange := spelt(ranges(sizePattern), `Write a size or a range, such as 64KiB, "1MiB-4MiB", "1MiB-" or "-1MiB".`, "integer")
-	ranksRange := spelt(ranges("[1-9][0-9]*"), `Write a number or a range, such as 4, "2-8", "3-" or "-8".`, "integer")
-	ranksRange["not"] = object{"const": 0}
+	numberRange := spelt(ranges("[1-9][0-9]*"), `Write a number or a range, such as 4, "2-8", "3-" or "-8".`, "integer")
+	numberRange["not"] = object{"const": 0}
 	var reducing []ccl.Collective
 	for _, c := range ccl.Collectives() {
 		if c.Reduces() {
@@ -95,7 +95,8 @@ func Schema(registry *ccl.Registry) ([]byte, error) {
 					"properties": object{
 						"collective": described(oneOrMore(object{"enum": ccl.Collectives()}), "The collectives that the rule matches.", nil),
 						"bytes":      described(oneOrMore(bytesRange), `The length of one rank's input: 64KiB, "1MiB-4MiB", "1MiB-", "-1MiB", both ends included.`, nil),
-						"ranks":      described(oneOrMore(ranksRange), `The number of ranks of the group: 4, "2-8", "3-", "-8", both ends included.`, nil),
+						"ranks":      described(oneOrMore(numberRange), `The number of ranks of the group: 4, "2-8", "3-", "-8", both ends included.`, nil),
+						"nodes":      described(oneOrMore(numberRange), `The number of nodes of the group if it has two levels, otherwise 1: 2, "2-8", "2-", both ends included.`, nil),
 						"dtype":      described(oneOrMore(object{"enum": ccl.DTypes()}), "The element types that the rule matches.", nil),
 						"op":         described(oneOrMore(object{"enum": ccl.Ops()}), "The operations that the rule matches, of collectives that reduce.", nil),
 						"algorithm":  described(entryName, "The entry that the rule chooses.", nil),

@@ -77,7 +77,7 @@ func TestSchemaAccepts(t *testing.T) {
 		"version: 1\ntopology: {count: auto}\n" + anyRule,
 		"version: 1\nalgorithms: {mine: {module: of_another_program, params: {anything: [1]}}}\n", // a module that the registry does not know
 		"version: 1\nalgorithms: {r: {module: ring, params: {chunk: 64k}}, f: {module: fancy, params: {chunk: 4096, depth: -1, label: \"\", pause: -5ms}}}\n",
-		entriesOfRules + "  - {collective: [all_reduce, reduce], op: [sum], dtype: [float16], bytes: [4, 1K-2K, \"1M-\"], ranks: [2, -1, \"4-\"], algorithm: plain}\n",
+		entriesOfRules + "  - {collective: [all_reduce, reduce], op: [sum], dtype: [float16], bytes: [4, 1K-2K, \"1M-\"], ranks: [2, -1, \"4-\"], nodes: [1, \"2-3\", 4-], algorithm: plain}\n",
 		entriesOfRules + "  - {bytes: -4, ranks: -8, algorithm: plain}\n",
 		entriesOfRules + "  - {bytes: 0, ranks: 1-1, algorithm: plain}\n",
 	}
@@ -118,7 +118,7 @@ func TestSchemaRejects(t *testing.T) {
 	for _, fields := range []string{
 		"collective: allreduce", "collective: [all_reduce, allreduce]", "collective: barrier", "collective: []", "collective: [reduce, reduce]", "dtype: fp16", "op: mean",
 		"op: sum, collective: broadcast", "op: sum, collective: [all_reduce, broadcast]", "size: 4",
-		"bytes: \">1MiB\"", "bytes: 4KB", "bytes: \"-\"", "bytes: 1-2-3", "bytes: [4, 5KB]", "bytes: 01-", "ranks: 4KiB", "ranks: 0", "ranks: 0-3", "ranks: [\"03-\"]", "algorithm: Plain",
+		"bytes: \">1MiB\"", "bytes: 4KB", "bytes: \"-\"", "bytes: 1-2-3", "bytes: [4, 5KB]", "bytes: 01-", "ranks: 4KiB", "ranks: 0", "ranks: 0-3", "ranks: [\"03-\"]", "nodes: 0", "nodes: 0-3", "nodes: 2KiB", "nodes: [1, two]", "nodes: []", "hosts: 2", "algorithm: Plain",
 	} {
 		text := entriesOfRules + "  - {algorithm: plain, " + fields + "}\n"
 		if strings.HasPrefix(fields, "algorithm") {

@@ -61,6 +61,7 @@ func testRegistry() *ccl.Registry {
 		{Name: "tree", Kernels: all},
 		{Name: "grid", Kernels: all},
 		{Name: "doubletree", Kernels: all},
+		{Name: "hierarchical", Kernels: all},
 		{
 			Name:       "fancy",
 			Topologies: []topology.Kind{topology.Ring1D, topology.Torus2D},
@@ -134,6 +135,7 @@ func TestResolveEverything(t *testing.T) {
 		{"rules[1].bytes", "16MiB-", "ccl.yaml:12"},
 		{"rules[1].collective", "all_reduce", "ccl.yaml:12"},
 		{"rules[1].dtype", "float32", "ccl.yaml:12"},
+		{"rules[1].nodes", "2-", "ccl.yaml:12"},
 		{"rules[1].op", "sum", "ccl.yaml:12"},
 		{"rules[1].ranks", "3-", "ccl.yaml:12"},
 		{"rules[2].algorithm", "plain", "ccl.yaml:13"},
@@ -286,7 +288,7 @@ func TestResolveOrder(t *testing.T) {
 		grid    = "topology: {kind: torus_2d, w: 3, h: 1}\n"
 	)
 	_, err := tryResolve(t, unknown+size+grid, Request{})
-	require.EqualError(t, err, `ccl.yaml:2:26: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, doubletree, fancy, grid, plain, ring, tree; a program has to import the package that registers it`)
+	require.EqualError(t, err, `ccl.yaml:2:26: algorithms.a.module: no algorithm "fency" is registered (did you mean fancy?); registered: direct, doubletree, fancy, grid, hierarchical, plain, ring, tree; a program has to import the package that registers it`)
 	require.ErrorAs(t, err, new(*Error))
 
 	fixed := strings.Replace(unknown, "fency", "fancy", 1)

@@ -15,14 +15,22 @@ import (
 // MaxRanks is the largest world size. Larger ones are rejected as mistakes.
 const MaxRanks = 1 << 16
 
+// maxNodes is the largest number of nodes. A group with two levels has more ranks than nodes.
+const maxNodes = MaxRanks - 1
+
 // parseRanks parses a number of ranks.
-func parseRanks(s string) (int, error) {
+func parseRanks(s string) (int, error) { return parseNumber(s, "ranks", MaxRanks) }
+
+// parseNodes parses a number of nodes.
+func parseNodes(s string) (int, error) { return parseNumber(s, "nodes", maxNodes) }
+
+func parseNumber(s, of string, most int) (int, error) {
 	n, err := text.Whole(s)
 	switch {
 	case errors.Is(err, strconv.ErrSyntax):
-		return 0, fmt.Errorf("%s is not a number of ranks; write it like 4", text.Quote(s))
-	case n < 1 || n > MaxRanks:
-		return 0, fmt.Errorf("%s is out of range: from 1 to %d ranks are allowed", text.Quote(s), MaxRanks)
+		return 0, fmt.Errorf("%s is not a number of %s; write it like 4", text.Quote(s), of)
+	case n < 1 || n > int64(most):
+		return 0, fmt.Errorf("%s is out of range: from 1 to %d %s are allowed", text.Quote(s), most, of)
 	}
 	return int(n), nil
 }
@@ -32,7 +40,7 @@ func parseByteSize(s string) (b ccl.ByteSize, err error) {
 	return b, err
 }
 
-// span is a range of sizes or ranks, both ends included.
+// span is a range of sizes, ranks or nodes, both ends included.
 type span[T int | ccl.ByteSize] struct {
 	min, max T
 	open     bool // no upper bound
@@ -56,7 +64,7 @@ func (s span[T]) String() string {
 	return fmt.Sprintf("%v-%v", s.min, s.max)
 }
 
-// parseSpan parses "4KiB", "1KiB-16MiB", "16MiB-" and "-4KiB", or the same with ranks. parse
+// parseSpan parses "4KiB", "1KiB-16MiB", "16MiB-" and "-4KiB", or the same with ranks or nodes. parse
 // parses a single value, of which least is the smallest.
 func parseSpan[T int | ccl.ByteSize](s string, least T, parse func(string) (T, error)) (span[T], error) {
 	first, last, isRange := strings.Cut(s, "-")

@@ -52,6 +52,7 @@ func (s *Settings) collectValues() {
 		addGiven(ruleKey(i, "collective"), written(r.collective.value), r.collective.origin)
 		addGiven(ruleKey(i, "bytes"), written(r.bytes.value), r.bytes.origin)
 		addGiven(ruleKey(i, "ranks"), written(r.ranks.value), r.ranks.origin)
+		addGiven(ruleKey(i, "nodes"), written(r.nodes.value), r.nodes.origin)
 		addGiven(ruleKey(i, "dtype"), written(r.dtype.value), r.dtype.origin)
 		addGiven(ruleKey(i, "op"), written(r.op.value), r.op.origin)
 		addGiven(ruleKey(i, "algorithm"), r.algorithm.value, r.algorithm.origin)

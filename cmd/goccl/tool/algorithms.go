@@ -36,8 +36,9 @@ type kernel struct {
 	Doc        string         `json:"doc"`
 	Eager      bool           `json:"eager"`
 	Shared     bool           `json:"shared"`
-	Sampled    int            `json:"sampled"` // number of shapes that Supports was called with; 0: it supports all
-	Refuses    []refusal      `json:"refuses"` // those that it does not support
+	TwoLevels  bool           `json:"two_levels"` // for groups with two levels; the shapes have two nodes
+	Sampled    int            `json:"sampled"`    // number of shapes that Supports was called with; 0: it supports all
+	Refuses    []refusal      `json:"refuses"`    // those that it does not support
 	Costs      []costSample   `json:"costs"`
 }
 
@@ -112,7 +113,7 @@ func describe(a *ccl.Algorithm) (algorithm, error) {
 
 func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
 	p := probe{a, coll, a.Kernels[coll]}
-	d := kernel{Collective: coll, Doc: p.Doc, Eager: p.Eager, Shared: p.AnyRunner, Refuses: []refusal{}}
+	d := kernel{Collective: coll, Doc: p.Doc, Eager: p.Eager, Shared: p.AnyRunner, TwoLevels: p.TwoLevels, Refuses: []refusal{}}
 	for _, kind := range orElse(a.Topologies, topology.Ring1D) {
 		for _, n := range costRanks {
 			t, err := arrange(kind, n)
@@ -139,6 +140,9 @@ func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
 				return d, err
 			}
 			for _, s := range p.shapes(t) {
+				if p.tooFewRanks(s) {
+					continue
+				}
 				d.Sampled++
 				if err := p.Supports(s); err != nil {
 					d.refuses(s, err)
@@ -158,11 +162,18 @@ type probe struct {
 
 func (p probe) shape(dtype ccl.DType, op ccl.Op, bytes int, t *topology.Topology) ccl.Shape {
 	s := measure.ShapeOf(p.coll, dtype, op, bytes, t)
+	s.Nodes = 1
+	if p.TwoLevels {
+		s.Nodes = 2
+	}
 	if p.algorithm.Params != nil {
 		s.Params = p.algorithm.Params()
 	}
 	return s
 }
+
+// tooFewRanks reports whether no group with two levels has so few ranks, and the kernel needs one.
+func (p probe) tooFewRanks(s ccl.Shape) bool { return p.TwoLevels && s.Ranks <= s.Nodes }
 
 // shapes returns shapes of all types and operations, and of the lengths costBytes.
 func (p probe) shapes(t *topology.Topology) (all []ccl.Shape) {
@@ -187,7 +198,7 @@ func (p probe) cost(s ccl.Shape) costSample {
 	c := costSample{Topology: s.Topology.String(), Ranks: s.Ranks, Bytes: s.Bytes, Eager: s.Eager, topology: s.Topology}
 	asked := s
 	asked.Eager = false // as in config.Settings.Choose
-	if p.Supports != nil && p.Supports(asked) != nil {
+	if p.tooFewRanks(s) || p.Supports != nil && p.Supports(asked) != nil {
 		c.Refused = true
 		return c
 	}

@@ -72,8 +72,9 @@ const aboutKernels = `A kernel is one collective done by one module. The kernels
 
 - Shared: it uses a view and no messages, so any goroutine can run any rank's part of a call.
 - Eager: short inputs travel with the synchronisation that begins every call, if the transport has room.
+- Two levels: it works within nodes and between them, in groups on several nodes. Its costs are those on two nodes.
 
-Kernels declare their costs, and the conformance suite measures them. The tables are for default parameters, float32 and
+Kernels declare their costs, and the conformance suite measures them, except of those with two levels. The tables are for default parameters, float32 and
 equal lengths on all ranks. Steps: the messages on the longest chain in which each waits for the one before it; a view counts
 as one. Moved: what all ranks together send, or read and store through a view, in multiples of one rank's input. Per
 rank: the same divided by the number of ranks. A dash: not supported.`
@@ -145,6 +146,9 @@ func (k kernel) traits() string {
 	}
 	if k.Shared {
 		text += " Shared."
+	}
+	if k.TwoLevels {
+		text += " Two levels."
 	}
 	if k.Eager {
 		var steps, moved int

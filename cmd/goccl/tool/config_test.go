@@ -45,7 +45,7 @@ ccl.yaml:8: warning: `)
 bad.yaml has 3 mistakes:
 bad.yaml:2:21: defaults.timeout: want a duration with its unit, such as 500ms, 60s or 5m, or none; got the number 60
 bad.yaml:4:33: algorithms.ring.params.chunks: unknown key (did you mean chunk?); known keys: chunk
-bad.yaml:6:6: rules[1].size: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, op, ranks
+bad.yaml:6:6: rules[1].size: unknown key (did you mean bytes?); known keys: algorithm, bytes, collective, dtype, nodes, op, ranks
 gone.yaml: cannot read the configuration: no such file or directory
 `)
 	require.Equal(t, "goccl: error: 2 of 3 files cannot be used\n", errs)

@@ -25,10 +25,11 @@ type explainCommand struct {
 	Collective []ccl.Collective `placeholder:"NAME" help:"Collectives; by default all."`
 	Bytes      []measure.Size   `placeholder:"SIZE" help:"Lengths of one rank's input: 8, 1KiB or 1K, 256MiB or 256M; by default 8, 1KiB, 64KiB, 1MiB and 64MiB."`
 	Ranks      []int            `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core."`
+	Nodes      []int            `placeholder:"N" help:"Numbers of nodes that the ranks are on, in groups with two levels; by default 1."`
 	DType      []ccl.DType      `name:"dtype" placeholder:"NAME" help:"Element types; by default float32."`
 	Op         []ccl.Op         `placeholder:"NAME" help:"Operations; by default sum."`
 	Algorithm  string           `placeholder:"ENTRY" help:"Overrides defaults.algorithm, like dist.WithAlgorithm."`
-	Transport  string           `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport; auto: that of goroutines."`
+	Transport  string           `placeholder:"NAME" help:"Overrides defaults.transport, like dist.WithTransport; auto: that of goroutines, or mpi on several nodes."`
 	Timeout    timeout          `placeholder:"D" help:"Overrides defaults.timeout, like dist.WithTimeout; none: wait for ever."`
 	Why        bool             `help:"Show for every rule why it did not match; always shown for a single call."`
 	JSON       bool             `name:"json" help:"Print one JSON document."`
@@ -40,7 +41,7 @@ type explainCommand struct {
 // Validate checks combinations of flags.
 func (c *explainCommand) Validate() error {
 	aboutCalls := c.Algorithm+c.Transport != "" || c.Timeout != 0 || c.Why ||
-		len(c.Config)+len(c.Collective)+len(c.Bytes)+len(c.Ranks)+len(c.DType)+len(c.Op) > 0
+		len(c.Config)+len(c.Collective)+len(c.Bytes)+len(c.Ranks)+len(c.Nodes)+len(c.DType)+len(c.Op) > 0
 	switch files := c.files(); {
 	case len(files) > 1:
 		return fmt.Errorf("--config names %d files, and this command shows one: goccl explain --config %s; goccl config check %s checks them, and goccl bench --config %s compares them",
@@ -57,6 +58,11 @@ func (c *explainCommand) Validate() error {
 	for _, n := range c.Ranks {
 		if n < 1 || n > config.MaxRanks {
 			return fmt.Errorf("--ranks %d: from 1 to %d ranks are possible", n, config.MaxRanks)
+		}
+	}
+	for _, n := range c.Nodes {
+		if n < 1 || n >= config.MaxRanks {
+			return fmt.Errorf("--nodes %d: from 1 to %d nodes are possible", n, config.MaxRanks-1)
 		}
 	}
 	return nil
@@ -146,14 +152,15 @@ func (t *timeout) UnmarshalText(text []byte) error {
 // report is the result of `goccl explain`, and its JSON.
 type report struct {
 	Config   measure.Config   `json:"config"`
-	Worlds   []*world         `json:"worlds"`   // one for each world size
+	Worlds   []*world         `json:"worlds"`   // one for each world size and number of nodes
 	Findings []config.Finding `json:"findings"` // about the rules as a whole
 }
 
-// world is the result for one world size. If the configuration allows no group, Refused
-// is the reason and the other fields are empty.
+// world is the result for one world size and number of nodes. If no such group can be made, Refused
+// is the reason and the fields after it are empty.
 type world struct {
 	Ranks        int              `json:"ranks"`
+	Nodes        int              `json:"nodes"`
 	Refused      string           `json:"refused,omitempty"`
 	Transport    string           `json:"transport,omitempty"`
 	PayloadLimit int              `json:"payload_limit"`      // bytes of the longest input that travels with the synchronisation
@@ -168,6 +175,7 @@ type world struct {
 // Refused or Note why no kernel runs.
 type call struct {
 	Ranks      int               `json:"ranks"`
+	Nodes      int               `json:"nodes"`
 	Transport  string            `json:"transport"`
 	Collective ccl.Collective    `json:"collective"`
 	DType      ccl.DType         `json:"dtype"`
@@ -203,14 +211,16 @@ func (c *explainCommand) explain() (*report, error) {
 	var refusal error
 	var made *config.Settings
 	for _, n := range orElse(c.Ranks, defaultRanks(cfg, c.Algorithm, 1)) {
-		w, err := c.world(cfg, n)
-		if err != nil {
-			w = &world{Ranks: n, Refused: err.Error()}
-			refusal = cmp.Or(refusal, err)
-		} else {
-			made = w.settings
+		for _, nodes := range orElse(c.Nodes, 1) {
+			w, err := c.world(cfg, n, nodes)
+			if err != nil {
+				w = &world{Ranks: n, Nodes: nodes, Refused: err.Error()}
+				refusal = cmp.Or(refusal, err)
+			} else {
+				made = w.settings
+			}
+			r.Worlds = append(r.Worlds, w)
 		}
-		r.Worlds = append(r.Worlds, w)
 	}
 	if made == nil {
 		return nil, refusal
@@ -219,8 +229,11 @@ func (c *explainCommand) explain() (*report, error) {
 	return r, nil
 }
 
-// world explains the calls of a group of n ranks.
-func (c *explainCommand) world(cfg *config.Config, n int) (*world, error) {
+// world explains the calls of a group of n ranks, with two levels if nodes is more than 1.
+func (c *explainCommand) world(cfg *config.Config, n, nodes int) (*world, error) {
+	if nodes > 1 && nodes >= n {
+		return nil, fmt.Errorf("%d ranks on %d nodes do not have two levels: some node has to have several ranks; give --ranks more than --nodes", n, nodes)
+	}
 	from := fmt.Sprintf("--ranks is %d", n)
 	if len(c.Ranks) == 0 {
 		from = fmt.Sprintf("dist.Spawn would host %d ranks: one for each usable core", n)
@@ -236,7 +249,7 @@ func (c *explainCommand) world(cfg *config.Config, n int) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Ranks: n, Topology: settings.Topology().String(), Values: settings.Values(), settings: settings}
+	w := &world{Ranks: n, Nodes: nodes, Topology: settings.Topology().String(), Values: settings.Values(), settings: settings}
 	if err := w.connect(); err != nil {
 		return nil, err
 	}
@@ -248,7 +261,9 @@ func (c *explainCommand) world(cfg *config.Config, n int) (*world, error) {
 			}
 			for _, op := range ops {
 				for _, bytes := range orElse(c.Bytes, defaultBytes...) {
-					w.Calls = append(w.Calls, w.explain(measure.ShapeOf(coll, dtype, op, int(bytes), settings.Topology())))
+					shape := measure.ShapeOf(coll, dtype, op, int(bytes), settings.Topology())
+					shape.Nodes = nodes
+					w.Calls = append(w.Calls, w.explain(shape))
 				}
 			}
 		}
@@ -267,10 +282,23 @@ func orElse[T any](given []T, otherwise ...T) []T {
 	return otherwise
 }
 
+// mpi is what auto takes on several nodes. The tool does not link it, so its payload limit is unknown here.
+const mpi = "mpi"
+
 // connect sets the fields that depend on the transport. It connects goroutine ranks and
 // closes them. For processes the geometry of their arena suffices.
 func (w *world) connect() error {
-	switch name := w.settings.Transport(); name {
+	name := w.settings.Transport()
+	if w.Nodes > 1 && (name == local.Name || name == shm.Name) {
+		return fmt.Errorf("transport %q connects ranks on one node, and --nodes is %d; use --transport auto or mpi", name, w.Nodes)
+	}
+	if w.Nodes > 1 && name == "auto" {
+		name = mpi
+	}
+	switch name {
+	case mpi:
+		w.Transport = mpi
+		return nil
 	case shm.Name:
 		w.Transport, w.PayloadLimit = shm.Name, shm.DefaultGeometry(w.Ranks).Payload
 		return nil
@@ -279,7 +307,7 @@ func (w *world) connect() error {
 		if _, err := transport.Lookup(name); err != nil {
 			return err
 		}
-		return fmt.Errorf("transport %q: goccl explain knows which inputs travel with the synchronisation for local and shm alone; use --transport local or shm", name)
+		return fmt.Errorf("transport %q: goccl explain knows which inputs travel with the synchronisation for local and shm alone; use --transport local, shm or mpi", name)
 	}
 	for _, ep := range local.New(w.Ranks) {
 		w.Transport, w.PayloadLimit = ep.Name(), ep.PayloadLimit()
@@ -293,7 +321,7 @@ func (w *world) connect() error {
 // explain explains a call of this shape.
 func (w *world) explain(s ccl.Shape) *call {
 	c := &call{
-		Ranks: s.Ranks, Transport: w.Transport,
+		Ranks: s.Ranks, Nodes: s.Nodes, Transport: w.Transport,
 		Collective: s.Collective, DType: s.DType, Bytes: s.Bytes, Total: s.Total,
 		Rules: []config.Verdict{},
 	}

@@ -76,25 +76,32 @@ func appendNew(texts []string, text string) []string {
 // callColumns are the column heads of the table of calls. A column of inCaption whose value is
 // the same in all rows moves to the caption.
 var (
-	callColumns = []string{"TRANSPORT", "RANKS", "COLLECTIVE", "DTYPE", "OP", "BYTES", "ENTRY", "MODULE", "PARAMS", "STEPS", "MOVED", "CHOSEN BY"}
-	inCaption   = []string{"TRANSPORT", "RANKS", "DTYPE", "OP"}
+	callColumns = []string{"TRANSPORT", "RANKS", "NODES", "COLLECTIVE", "DTYPE", "OP", "BYTES", "ENTRY", "MODULE", "PARAMS", "STEPS", "MOVED", "CHOSEN BY"}
+	inCaption   = []string{"TRANSPORT", "RANKS", "NODES", "DTYPE", "OP"}
 )
 
 // writeCalls prints a row for each call and for each world size that the configuration rejects,
 // and returns the calls. It omits empty columns.
 func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 	rows := [][]string{callColumns}
-	eager := false
+	eager, costsOfMPI := false, false
+	several := slices.ContainsFunc(r.Worlds, func(w *world) bool { return w.Nodes > 1 })
 	for _, w := range r.Worlds {
 		if w.Refused != "" {
 			row := slices.Repeat([]string{"-"}, len(callColumns))
-			row[1], row[2], row[len(row)-1] = strconv.Itoa(w.Ranks), "all", "refused: "+w.Refused
+			row[1], row[2], row[3], row[len(row)-1] = strconv.Itoa(w.Ranks), strconv.Itoa(w.Nodes), "all", "refused: "+w.Refused
 			rows = append(rows, row)
 		}
 		for _, c := range w.Calls {
 			calls = append(calls, c)
 			rows = append(rows, c.row())
 			eager = eager || c.Eager
+			costsOfMPI = costsOfMPI || c.Transport == mpi
+		}
+	}
+	for _, row := range rows[1:] {
+		if !several {
+			row[2] = "-"
 		}
 	}
 	caption, rows := withoutConstants(rows, inCaption)
@@ -104,6 +111,9 @@ func (r *report) writeCalls(b *bytes.Buffer) (calls []*call) {
 		"a view counts as one. MOVED: bytes that all ranks together send, or read and store through a view.\n")
 	if eager {
 		b.WriteString("eager: the inputs travel with the synchronisation that starts every call.\n")
+	}
+	if costsOfMPI {
+		b.WriteString("Over mpi, STEPS and MOVED count short inputs too, although some travel with the synchronisation.\n")
 	}
 	return calls
 }
@@ -136,7 +146,7 @@ func withoutConstants(all [][]string, inCaption []string) (caption string, rows 
 // row returns the cells of a call.
 func (c *call) row() []string {
 	row := []string{
-		c.Transport, strconv.Itoa(c.Ranks), c.Collective.String(), c.DType.String(), orDash(c.Op),
+		c.Transport, strconv.Itoa(c.Ranks), strconv.Itoa(c.Nodes), c.Collective.String(), c.DType.String(), orDash(c.Op),
 		ccl.ByteSize(c.Bytes).String(), orDash(c.Entry), orDash(c.Module), orDash(c.paramsText()), "-", "-", c.ChosenBy,
 	}
 	n := len(row)
@@ -177,13 +187,21 @@ func withoutShape(collective, message string) string {
 	return message
 }
 
+// onNodes returns " on 2 nodes", "" if the call is on one.
+func (c *call) onNodes() string {
+	if c.Nodes == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" on %d nodes", c.Nodes)
+}
+
 // writeWhy prints the call, its kernel, and for each rule why it matched or did not.
 func (c *call) writeWhy(b *bytes.Buffer) {
 	kind := c.DType.String()
 	if c.Op != "" {
 		kind += ", " + c.Op
 	}
-	fmt.Fprintf(b, "\n%v of %v (%s) on %d ranks over %s: ", c.Collective, ccl.ByteSize(c.Bytes), kind, c.Ranks, c.Transport)
+	fmt.Fprintf(b, "\n%v of %v (%s) on %d ranks%s over %s: ", c.Collective, ccl.ByteSize(c.Bytes), kind, c.Ranks, c.onNodes(), c.Transport)
 	switch {
 	case c.Refused != "":
 		b.WriteString("refused\n")

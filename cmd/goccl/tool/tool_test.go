@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -131,13 +132,14 @@ func TestThreeRules(t *testing.T) {
 // Every requested call is shown, once.
 func TestCombinations(t *testing.T) {
 	alone(t)
-	r := reported(t, "explain", "--ranks=2,3", "--dtype=uint8,float64", "--op=sum,min", "--bytes=8KiB,8MiB")
+	r := reported(t, "explain", "--ranks=4,5", "--nodes=1,2,3", "--dtype=uint8,float64", "--op=sum,min", "--bytes=8KiB,8MiB")
 	seen := map[string]bool{}
 	for _, w := range r.Worlds {
 		for _, c := range w.Calls {
 			require.Equal(t, w.Ranks, c.Ranks)
+			require.Equal(t, w.Nodes, c.Nodes)
 			require.Equal(t, c.Collective.Reduces(), c.Op != "")
-			seen[strings.Join(append(c.row()[:6], c.Op), " ")] = true
+			seen[strings.Join(append(c.row()[:7], c.Op), " ")] = true
 		}
 	}
 	perRankCount := 0
@@ -147,7 +149,7 @@ func TestCombinations(t *testing.T) {
 			perRankCount += 2 * 2 // the other operation
 		}
 	}
-	require.Len(t, seen, 2*perRankCount)
+	require.Len(t, seen, 2*3*perRankCount)
 }
 
 // By default: all collectives, some sizes, float32, sum, and the number of ranks of
@@ -288,6 +290,54 @@ func TestWorlds(t *testing.T) {
 	require.Contains(t, failed(t, 1, "explain", "--ranks=2,3"), "goccl: error: the world size is 4")
 }
 
+// Rules see how many nodes a group with two levels is on. Tables have the nodes if any group is on several.
+func TestNodes(t *testing.T) {
+	alone(t)
+	writeFile(t, "ccl.yaml", `version: 1
+algorithms: {direct: {module: direct}, ring: {module: ring}}
+rules:
+  - {collective: all_reduce, nodes: "2-", algorithm: ring}
+  - {algorithm: direct}
+`)
+	one := []string{"explain", "--ranks=4", "--collective=all_reduce", "--bytes=1MiB"}
+	text := printed(t, one...)
+	require.Equal(t, text, printed(t, append(one, "--nodes=1")...))
+	require.NotContains(t, text, "NODES")
+	require.Contains(t, text, "calls: transport local, ranks 4, dtype float32, op sum\n")
+	require.Contains(t, text, "all_reduce of 1MiB (float32, sum) on 4 ranks over local: direct\n")
+	require.Contains(t, text, "ring    nodes: 2-, and the group is on 1\n")
+
+	text = printed(t, append(one, "--nodes=2")...)
+	require.Contains(t, text, "calls: transport mpi, ranks 4, nodes 2, dtype float32, op sum\n")
+	require.Contains(t, text, "all_reduce of 1MiB (float32, sum) on 4 ranks on 2 nodes over mpi: ring\n")
+	require.Contains(t, text, "Over mpi, STEPS and MOVED count short inputs too")
+
+	r := reported(t, "explain", "--ranks=3,8", "--nodes=1,2,4", "--collective=all_reduce", "--bytes=1MiB")
+	got := map[string]string{}
+	for _, w := range r.Worlds {
+		key := fmt.Sprintf("%d on %d", w.Ranks, w.Nodes)
+		if got[key] = w.Refused; w.Refused == "" {
+			got[key] = w.Transport + ": " + w.Calls[0].Entry
+		}
+	}
+	require.Equal(t, map[string]string{
+		"3 on 1": "local: direct", "3 on 2": "mpi: ring", "8 on 1": "local: direct", "8 on 2": "mpi: ring", "8 on 4": "mpi: ring",
+		"3 on 4": "3 ranks on 4 nodes do not have two levels: some node has to have several ranks; give --ranks more than --nodes",
+	}, got)
+	text = refused(t, "explain", "--ranks=3,8", "--nodes=1,2,4", "--collective=all_reduce", "--bytes=1MiB")
+	require.Regexp(t, `(?m)^TRANSPORT +RANKS +NODES +COLLECTIVE `, text)
+	require.Regexp(t, `(?m)^local +8 +1 +all_reduce .* rule 2$`, text)
+	require.Regexp(t, `(?m)^mpi +8 +4 +all_reduce .* rule 1$`, text)
+	require.Regexp(t, `(?m)^- +3 +4 +all .* refused: 3 ranks on 4 nodes `, text)
+
+	for _, transport := range []string{"local", "shm"} {
+		require.Contains(t, failed(t, 1, "explain", "--ranks=4", "--nodes=2", "--transport="+transport),
+			`transport "`+transport+`" connects ranks on one node, and --nodes is 2; use --transport auto or mpi`)
+	}
+	require.Contains(t, printed(t, append(one, "--transport=mpi")...), "calls: transport mpi, ranks 4, dtype float32")
+	require.Contains(t, printed(t, append(one, "--transport=mpi", "--nodes=3")...), "calls: transport mpi, ranks 4, nodes 3, dtype float32")
+}
+
 // A group of one rank runs no kernel, and explain shows that.
 func TestOneRank(t *testing.T) {
 	alone(t)
@@ -362,6 +412,10 @@ func TestMistakes(t *testing.T) {
 		{"explain --bytes=0", 2, `--bytes: "0": a call has at least one byte`},
 		{"explain --ranks=0", 2, "--ranks 0: from 1 to 65536 ranks are possible"},
 		{"explain --ranks=65537", 2, "--ranks 65537"},
+		{"explain --nodes=0", 2, "--nodes 0: from 1 to 65535 nodes are possible"},
+		{"explain --nodes=65536", 2, "--nodes 65536"},
+		{"explain --ranks=2 --nodes=2", 1, "2 ranks on 2 nodes do not have two levels"},
+		{"explain --algorithms --nodes=2", 2, "--algorithms does not depend on the configuration"},
 		{"explain --collective=allreduce", 2, `unknown collective "allreduce" (did you mean all_reduce?)`},
 		{"explain --dtype=float", 2, `unknown dtype "float"`},
 		{"explain --op=mean", 2, `unknown op "mean"`},
@@ -466,6 +520,29 @@ func TestDescribe(t *testing.T) {
 		"| 2, mesh_2d_no_wrap 2x1 | 2 | 2 | 2 | 2 | 1 to 2 | 0.5 to 1 |",
 		"| 8, mesh_2d_no_wrap 4x2 | 4 | 4 | 4 | 4 | 1 to 2 | 0.125 to 0.25 |",
 		"| 16, mesh_2d_no_wrap 4x4 | - | - | - | - | - | - |",
+	} {
+		require.Contains(t, b.String(), line+"\n")
+	}
+}
+
+// A kernel with two levels is described for groups of two nodes, which have more than two ranks.
+func TestDescribeTwoLevels(t *testing.T) {
+	twoNodes := func(s ccl.Shape) error {
+		if s.Nodes != 2 || s.Ranks < 3 {
+			return fmt.Errorf("%d ranks on %d nodes", s.Ranks, s.Nodes)
+		}
+		return nil
+	}
+	levels := &ccl.Algorithm{Name: "levels", Doc: "for tests", Kernels: map[ccl.Collective]*ccl.Kernel{ccl.CollBroadcast: {
+		Doc: "for tests", TwoLevels: true, Supports: twoNodes, Run: func(*ccl.Call) error { return nil },
+		Cost: func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: s.Nodes, Bytes: s.Bytes * s.Ranks / s.Nodes} },
+	}}}
+	var b bytes.Buffer
+	require.NoError(t, describeAlgorithms(&b, ccl.NewRegistry(levels), &explainCommand{Markdown: true}))
+	for _, line := range []string{
+		"Supports all of 504 shapes that were tried. Two levels.",
+		"| 2 | - | - | - | - | - | - |",
+		"| 4 | 2 | 2 | 2 | 2 | 2 | 0.5 |",
 	} {
 		require.Contains(t, b.String(), line+"\n")
 	}

@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/goccl/goccl/internal/flight"
@@ -13,6 +14,9 @@ func (j *Job) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s, %d ranks; records from %s\n", j.Name, j.Size, strings.Join(j.Writers, ", "))
 	for _, g := range j.Groups() {
+		if g.Name != "" && !slices.ContainsFunc(g.Members, func(m Member) bool { return len(m.Calls) > 0 }) {
+			continue // such as that of SplitLocal
+		}
 		fmt.Fprintf(&b, "\n%s\n", g.Title())
 		for _, m := range g.Members {
 			g.writeMember(&b, m)
