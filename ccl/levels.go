@@ -40,7 +40,7 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.levels = &levels{local: &Level{call: &c.call, comm: local, ranks: mine}, nodes: 1}
+	c.levels = &levels{local: c.newLevel(local, mine), nodes: 1}
 	if !twoLevels(nodes, first) {
 		return nil
 	}
@@ -85,17 +85,28 @@ func (c *Communicator) level(ctx context.Context, ep transport.Endpoint, members
 		return nil, err
 	}
 	comm.isLevel = true
-	return &Level{call: &c.call, comm: comm, ranks: members}, nil
+	return c.newLevel(comm, members), nil
 }
 
-// close closes the groups by node.
-func (l *levels) close() (err error) {
+// newLevel returns a group of members by node. It holds the group until free.
+func (c *Communicator) newLevel(comm *Communicator, members []int) *Level {
+	comm.life.Hold() // it is new, so this succeeds
+	return &Level{call: &c.call, comm: comm, ranks: members}
+}
+
+// close closes the groups by node. A call of the whole group may still use their memory.
+func (l *levels) close() error { return l.each((*Communicator).Close) }
+
+// free ends the hold of the groups by node.
+func (l *levels) free() error { return l.each((*Communicator).drop) }
+
+func (l *levels) each(do func(*Communicator) error) (err error) {
 	if l == nil {
 		return nil
 	}
 	for _, level := range []*Level{l.node, l.leaders, l.local} {
 		if level != nil {
-			err = errors.Join(err, level.comm.Close())
+			err = errors.Join(err, do(level.comm))
 		}
 	}
 	return err

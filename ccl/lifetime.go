@@ -28,7 +28,7 @@ func (c *Communicator) release(part lifetime.State) error {
 		return nil
 	}
 	c.logTotals()
-	err := errors.Join(c.ep.Free(), c.closeLane())
+	err := errors.Join(c.ep.Free(), c.levels.free(), c.closeLane())
 	for _, r := range c.allocated {
 		err = errors.Join(err, r.Free())
 	}

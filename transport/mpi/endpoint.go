@@ -91,5 +91,6 @@ func (ep *endpoint) Close() error {
 // Free implements transport.Endpoint.
 func (ep *endpoint) Free() error {
 	ep.group.process.forget(ep.group)
+	ep.group.dropParts()
 	return nil
 }

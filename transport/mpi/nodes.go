@@ -168,6 +168,13 @@ func (g *group) addPart(ep transport.Endpoint) {
 	}
 }
 
+// dropParts forgets the levels, which may be freed afterwards.
+func (g *group) dropParts() {
+	g.partsMu.Lock()
+	defer g.partsMu.Unlock()
+	g.parts = nil
+}
+
 // failParts fails the levels of a group that has failed. Each process does so for itself.
 func (g *group) failParts() {
 	g.partsMu.Lock()
