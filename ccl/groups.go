@@ -203,11 +203,14 @@ func listsText(flat []int) string {
 // group sets up a group of some ranks, this rank among them. number tells it apart, see
 // groupNumber.
 func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
-	return c.subgroup(ctx, number, members, fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<48-1))))
+	return c.subgroup(ctx, number, members, fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<48-1))), c.selector.ForGroup)
 }
 
-// subgroup is group with a name, to which the name of this group is added.
-func (c *Communicator) subgroup(ctx context.Context, number uint64, members []int, name string) (*Communicator, error) {
+// subgroup is group with a name, to which the name of this group is added, and with a function that returns the Selector unless that is
+// this group's.
+func (c *Communicator) subgroup(
+	ctx context.Context, number uint64, members []int, name string, selectorFor func(ranks int, origin string) (Selector, error),
+) (*Communicator, error) {
 	if c.name != "" {
 		name += " of the group " + c.name
 	}
@@ -219,7 +222,7 @@ func (c *Communicator) subgroup(ctx context.Context, number uint64, members []in
 	selector := c.selector
 	if !inOrder(members, c.size) {
 		var err error
-		if selector, err = c.selector.ForGroup(len(members), "a group "+name); err != nil {
+		if selector, err = selectorFor(len(members), "a group "+name); err != nil {
 			return nil, failed(err)
 		}
 	}

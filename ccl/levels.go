@@ -36,7 +36,7 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 	}
 	nodes := placed.Nodes()
 	mine, first := ranksByNode(nodes, nodes[c.rank])
-	local, err := c.subgroup(ctx, localNumber, mine, "of "+transport.RanksText(mine)+", which are on one node")
+	local, err := c.subgroup(ctx, localNumber, mine, "of "+transport.RanksText(mine)+", which are on one node", c.levelSelector)
 	if err != nil {
 		return err
 	}
@@ -76,11 +76,11 @@ func twoLevels(nodes, first []int) bool {
 // level makes a level of its endpoint. Its failures are those of the whole group, which reports them.
 func (c *Communicator) level(ctx context.Context, ep transport.Endpoint, members []int, which string) (*Level, error) {
 	name := fmt.Sprintf("of %s, %s", transport.RanksText(members), which)
-	selector, err := c.selector.ForGroup(len(members), "a group "+name)
+	selector, err := c.levelSelector(len(members), "a group "+name)
 	if err != nil {
 		return nil, errors.Join(initializationFailed(c.ep.Name(), name, err), ep.Close(), ep.Free())
 	}
-	comm, err := New(ctx, ep, WithSelector(oneLevel{selector}), c.partOf(name, 0, members))
+	comm, err := New(ctx, ep, WithSelector(selector), c.partOf(name, 0, members))
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,27 @@ func (l *levels) each(do func(*Communicator) error) (err error) {
 	return err
 }
 
-// oneLevel is the Selector of a level.
-type oneLevel struct{ Selector }
+// oneLevel is the Selector of a level of a group with a Selector.
+type oneLevel struct {
+	Selector
+	whole Selector
+}
+
+// levelSelector returns the Selector of a level. It is that of a group without WithSelector where the configuration has no algorithm
+// for a group of that size.
+func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error) {
+	s, err := c.selector.ForGroup(ranks, origin)
+	if err != nil {
+		var none error
+		if s, none = newRegistered(ranks); none != nil {
+			return nil, err
+		}
+	}
+	return oneLevel{s, c.selector}, nil
+}
+
+func (s oneLevel) Timeout() time.Duration { return s.whole.Timeout() }
+func (s oneLevel) Debug() bool            { return s.whole.Debug() }
 
 // Choose chooses direct where the group's own choice does not support a group of one level.
 func (s oneLevel) Choose(shape Shape, entry string) (Choice, error) {

@@ -3,12 +3,15 @@
 package mpi_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/transport/mpi"
 	"github.com/stretchr/testify/require"
 )
 
@@ -89,6 +92,24 @@ func TestCloseWhileACallUsesAlloc(t *testing.T) {
 	for _, err := range errs {
 		if err != nil {
 			require.ErrorIs(t, err, ccl.ErrClosed)
+		}
+	}
+}
+
+// A configuration whose algorithm supports the whole group alone is enough.
+func TestLevelsWithoutAlgorithm(t *testing.T) {
+	c, err := config.Parse("ccl.yaml", []byte("version: 1\nalgorithms:\n  sized: {module: ring, world_size: 4}\ndefaults: {algorithm: sized}\n"))
+	require.NoError(t, err)
+	for _, nodes := range [][]int{{0, 0, 1, 1}, {0, 1, 0, 1}, {0, 0, 0, 0}, {0, 1, 2, 3}} {
+		settings, err := c.Resolve(config.Request{Ranks: 4})
+		require.NoError(t, err)
+		g := connect(t, mpi.OnNodes(t, nodes), ccl.WithSelector(settings))
+		for _, err := range each(4, func(rank int) error {
+			x := []int64{1}
+			err := ccl.AllReduce(t.Context(), g[rank], x, x, ccl.Sum)
+			return errors.Join(err, g[rank].SplitLocal().Barrier(t.Context()))
+		}) {
+			require.NoError(t, err)
 		}
 	}
 }
