@@ -210,7 +210,7 @@ func (c *Communicator) alone(ctx context.Context, r *request) error {
 			return err
 		}
 	}
-	if err := transport.ContextError(ctx); err != nil {
+	if err := transport.ContextError(ctx); err != nil && !c.isLevel {
 		return err
 	}
 	c.seq++
