@@ -169,6 +169,17 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 // on their settings. Its error is an *InitializationFailedError, after which ep is closed. A
 // *MismatchError in it names the first setting in which ranks differ.
 func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communicator, error) {
+	c := unopened(ep)
+	if err := c.open(ctx, opts...); err != nil {
+		_ = c.Close()
+		return nil, initializationFailed(ep.Name(), c.name, err)
+	}
+	c.logJoined()
+	return c, nil
+}
+
+// unopened returns a communicator for open.
+func unopened(ep transport.Endpoint) *Communicator {
 	c := &Communicator{
 		ep: ep, memory: ep.Memory(), rank: ep.Rank(), size: ep.Size(),
 		logger: slog.New(slog.DiscardHandler),
@@ -180,6 +191,11 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 	c.life.Open()
 	c.queue.serve = c.serve
 	c.messages.engine.Init(ep, p2pGroup{c})
+	return c
+}
+
+// open joins the ranks. After an error the caller closes c.
+func (c *Communicator) open(ctx context.Context, opts ...Option) error {
 	var number uint64
 	var dir string
 	var times bool
@@ -204,12 +220,7 @@ func New(ctx context.Context, ep transport.Endpoint, opts ...Option) (*Communica
 			err = c.splitByNode(ctx)
 		}
 	}
-	if err != nil {
-		_ = c.Close()
-		return nil, initializationFailed(ep.Name(), c.name, err)
-	}
-	c.logJoined()
-	return c, nil
+	return err
 }
 
 // initializationFailed is the error of a group that could not be set up. group is its name, "" for
@@ -247,7 +258,9 @@ func (c *Communicator) init(ctx context.Context) error {
 	c.panicOnFaults()
 	defer c.restoreFaults()
 	err := c.caught(func() error { return c.agree(ctx) })
-	c.joined = c.seq
+	if c.joined = c.seq; c.placedRanks() != nil {
+		c.joined++ // see splitByNode
+	}
 	return err
 }
 

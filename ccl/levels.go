@@ -28,31 +28,61 @@ func (c *Communicator) Nodes() int {
 	return c.levels.nodes
 }
 
-// splitByNode makes the groups by node, if the transport connects several nodes. All ranks call it.
+// splitByNode makes the groups by node, if the transport connects several nodes. All ranks call it. They end it by a call, so that it
+// succeeds or fails on all.
 func (c *Communicator) splitByNode(ctx context.Context) error {
-	placed, ok := c.ep.(transport.Nodes)
-	if !ok || c.size == 1 {
+	placed := c.placedRanks()
+	if placed == nil {
 		return nil
 	}
+	err := c.formLevels(ctx, placed)
+	if err == nil {
+		c.seq++
+		last := transport.Arrival{Ctx: ctx, Seq: c.seq}
+		if limit := c.selector.Timeout(); limit > 0 { // after those who wait for the culprit itself
+			last.Limit = transport.Timeout{After: 3 * limit, Warn: c.warn}
+		}
+		if _, err = c.ep.Enter(&last); err == nil {
+			return nil
+		}
+		defer c.ep.Withdraw()
+	}
+	if f := c.ep.Fail(c.failureOf(err, c.rank)); f.By != c.rank {
+		return c.cause(f)
+	}
+	return err
+}
+
+// placedRanks returns the endpoint if it knows on which nodes the ranks are, and there can be groups by node.
+func (c *Communicator) placedRanks() transport.Nodes {
+	if placed, ok := c.ep.(transport.Nodes); ok && c.size > 1 && !c.isLevel {
+		return placed
+	}
+	return nil
+}
+
+func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) error {
 	nodes := placed.Nodes()
 	mine, first := ranksByNode(nodes, nodes[c.rank])
 	local, err := c.subgroup(ctx, localNumber, mine, "of "+transport.RanksText(mine)+", which are on one node", c.levelSelector)
 	if err != nil {
-		return err
+		return ofGroup(err, mine)
 	}
 	c.levels = &levels{local: c.newLevel(local, mine), nodes: 1}
 	if !twoLevels(nodes, first) {
 		return nil
 	}
-	node, leaders, err := placed.Levels(ctx)
-	if err != nil {
-		return err
+	limit := c.selector.Timeout()
+	if err := c.formLevel(ctx, limit, placed, &c.levels.node, mine, "a level of one node"); err != nil {
+		return ofGroup(err, mine)
+	}
+	if c.rank == mine[0] { // other leaders may wait for ranks of their nodes, and name them first
+		if err := c.formLevel(ctx, 2*limit, placed, &c.levels.leaders, first, "the level of all nodes"); err != nil {
+			return ofGroup(err, first)
+		}
 	}
 	c.levels.nodes = len(first)
-	if c.levels.node, err = c.level(ctx, node, mine, "a level of one node"); err == nil && leaders != nil {
-		c.levels.leaders, err = c.level(ctx, leaders, first, "the level of all nodes")
-	}
-	return err
+	return nil
 }
 
 // ranksByNode returns the ranks of a node, and the first rank of each node.
@@ -73,19 +103,56 @@ func twoLevels(nodes, first []int) bool {
 	return slices.IsSorted(nodes) && len(first) > 1 && len(first) < len(nodes)
 }
 
-// level makes a level of its endpoint. Its failures are those of the whole group, which reports them.
-func (c *Communicator) level(ctx context.Context, ep transport.Endpoint, members []int, which string) (*Level, error) {
+// formLevel makes a level. Its failures are those of the whole group, which reports them.
+func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, placed transport.Nodes, level **Level, members []int, which string) error {
 	name := fmt.Sprintf("of %s, %s", transport.RanksText(members), which)
+	if c.name != "" {
+		name += " of the group " + c.name
+	}
 	selector, err := c.levelSelector(len(members), "a group "+name)
 	if err != nil {
-		return nil, errors.Join(initializationFailed(c.ep.Name(), name, err), ep.Close(), ep.Free())
+		return err
 	}
-	comm, err := New(ctx, ep, WithSelector(selector), c.partOf(name, 0, members))
+	within := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	ep, err := placed.Level(within, members)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	comm := unopened(ep)
 	comm.isLevel = true
-	return c.newLevel(comm, members), nil
+	*level = c.newLevel(comm, members) // whether it opens or not, it is freed after this group
+	return comm.open(ctx, WithSelector(selector), c.partOf(name, 0, members))
+}
+
+// ofGroup returns an error about ranks of a group of members as one about ranks of the group that the members are ranks of.
+func ofGroup(err error, members []int) error {
+	rank := func(r int) int {
+		if r >= 0 && r < len(members) {
+			return members[r]
+		}
+		return r
+	}
+	all := func(ranks []int) (of []int) {
+		for _, r := range ranks {
+			of = append(of, rank(r))
+		}
+		return of
+	}
+	if lost, ok := errors.AsType[*PeerLostError](err); ok {
+		return &PeerLostError{Rank: rank(lost.Rank), PID: lost.PID}
+	}
+	if late, ok := errors.AsType[*TimeoutError](err); ok {
+		return &TimeoutError{Missing: all(late.Missing), Behind: all(late.Behind), By: rank(late.By), Seq: late.Seq, After: late.After}
+	}
+	if aborted, ok := errors.AsType[*AbortedError](err); ok {
+		return &AbortedError{By: rank(aborted.By), Cause: aborted.Cause}
+	}
+	return err
 }
 
 // newLevel returns a group of members by node. It holds the group until free.

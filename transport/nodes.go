@@ -8,8 +8,7 @@ type Nodes interface {
 	// Nodes returns, by rank, the number of its node. Nodes are numbered from 0 in the order of their lowest ranks. The
 	// caller does not change the slice.
 	Nodes() []int
-	// Levels connects the ranks on this rank's node, and the lowest ranks of all nodes, as two groups, in the order of their ranks;
-	// leaders is nil on other ranks. Once this group has failed in this process, so have they. Levels is collective, is called once
-	// at most, and has the errors of Group.
-	Levels(ctx context.Context) (node, leaders Endpoint, err error)
+	// Level connects some ranks, in that order, as Group does. Once this group has failed in this process, so has the level, which is
+	// freed after this group. No other level has the same ranks.
+	Level(ctx context.Context, members []int) (Endpoint, error)
 }

@@ -3,6 +3,7 @@
 package mpi_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/mpi"
 	"github.com/stretchr/testify/require"
 )
@@ -111,5 +113,73 @@ func TestLevelsWithoutAlgorithm(t *testing.T) {
 		}) {
 			require.NoError(t, err)
 		}
+	}
+}
+
+// failing is an endpoint that forms no levels.
+type failing struct {
+	transport.Endpoint
+	level func(ctx context.Context) error
+}
+
+func (f failing) Nodes() []int { return f.Endpoint.(transport.Nodes).Nodes() }
+func (f failing) Level(ctx context.Context, _ []int) (transport.Endpoint, error) {
+	return nil, f.level(ctx)
+}
+func (f failing) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	return f.Endpoint.(transport.Groups).Group(ctx, number, members)
+}
+
+// If a rank forms no levels, all ranks say why.
+func TestUnformedLevels(t *testing.T) {
+	broken := errors.New("the lid is off")
+	for bad := range 4 {
+		t.Run(fmt.Sprint("rank=", bad), func(t *testing.T) {
+			eps := mpi.OnNodes(t, []int{0, 0, 1, 1})
+			eps[bad] = failing{eps[bad], func(context.Context) error { return broken }}
+			for rank, err := range each(4, func(rank int) error {
+				c, err := ccl.New(t.Context(), eps[rank])
+				if err == nil {
+					_ = c.Close()
+				}
+				return err
+			}) {
+				_, ok := errors.AsType[*ccl.InitializationFailedError](err)
+				require.True(t, ok, "rank %d: %v", rank, err)
+				require.ErrorContains(t, err, broken.Error(), "rank %d", rank)
+			}
+		})
+	}
+}
+
+// The timeout limits how long ranks form levels.
+func TestLevelsThatNeverForm(t *testing.T) {
+	for _, bad := range []int{0, 3} {
+		t.Run(fmt.Sprint("rank=", bad), func(t *testing.T) {
+			settings, err := config.Default().Resolve(config.Request{Ranks: 4, Timeout: 300 * time.Millisecond})
+			require.NoError(t, err)
+			eps := mpi.OnNodes(t, []int{0, 0, 1, 1})
+			over := make(chan struct{})
+			eps[bad] = failing{eps[bad], func(context.Context) error { <-over; return errors.New("it was stopped") }}
+			var others sync.WaitGroup
+			others.Add(3)
+			go func() { others.Wait(); close(over) }()
+			for rank, err := range each(4, func(rank int) error {
+				if rank != bad {
+					defer others.Done()
+				}
+				c, err := ccl.New(t.Context(), eps[rank], ccl.WithSelector(settings))
+				if err == nil {
+					_ = c.Close()
+				}
+				return err
+			}) {
+				require.Error(t, err, "rank %d", rank)
+				if late, ok := errors.AsType[*ccl.TimeoutError](err); ok && rank != bad {
+					require.Equal(t, []int{bad}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+				}
+				t.Log(rank, err)
+			}
+		})
 	}
 }

@@ -91,37 +91,14 @@ func (ep *endpoint) Nodes() []int {
 	return numbers
 }
 
-// Numbers of the groups that Levels forms.
-const (
-	nodeLevel = iota
-	leaderLevel
-)
-
-// Levels implements transport.Nodes.
-func (ep *endpoint) Levels(ctx context.Context) (node, leaders transport.Endpoint, err error) {
-	numbers := ep.Nodes()
-	var mine, first []int
-	for rank, n := range numbers {
-		if n == numbers[ep.Rank()] {
-			mine = append(mine, rank)
-		}
-		if n == len(first) {
-			first = append(first, rank)
-		}
+// Level implements transport.Nodes.
+func (ep *endpoint) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
+	made, err := ep.form(ctx, ^ep.group.id, 0, members) // no group of Group has that id
+	if err != nil {
+		return nil, err
 	}
-	parent := ^ep.group.id // so that no group of Group has the same id
-	if node, err = ep.form(ctx, parent, nodeLevel, mine); err != nil {
-		return nil, nil, err
-	}
-	ep.group.addPart(node)
-	if mine[0] != ep.Rank() {
-		return node, nil, nil
-	}
-	if leaders, err = ep.form(ctx, parent, leaderLevel, first); err != nil {
-		return nil, nil, errors.Join(err, node.Close(), node.Free())
-	}
-	ep.group.addPart(leaders)
-	return node, leaders, nil
+	ep.group.addPart(made)
+	return made, nil
 }
 
 // formHere forms a group of processes of this node, which have these places there.
