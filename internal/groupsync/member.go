@@ -48,6 +48,7 @@ type Member struct {
 	tickerFor time.Duration // the timeout for which the ticker was started
 	tickStart uint64
 	warned    bool
+	asked     func() bool // whether others have answered since, so that this rank may warn
 
 	closed atomic.Bool
 	gaveUp atomic.Bool                       // its P2P shows a wait that it gave up, unless it waits again
@@ -106,7 +107,7 @@ func (r *Member) Begin(e *transport.Arrival) error {
 		r.limit = e.Limit
 	}
 	r.tickStart = r.ticks.Load()
-	r.warned = false
+	r.warned, r.asked = false, nil
 	r.clearGaveUp()
 	switch {
 	case r.closed.Load():

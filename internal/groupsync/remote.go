@@ -15,6 +15,10 @@ type Remote interface {
 	// Settle returns when the copies have all that the other ranks had stored before the call, except of ranks
 	// that are gone or do not answer in time.
 	Settle()
+	// Ask does not wait: settled reports whether Settle would have returned.
+	Ask() (settled func() bool)
+	// Via returns the rank that holds up the line of peer in a call, unless it has come: peer itself, or a rank that passes lines on.
+	Via(peer int, seq uint64) int
 	// ProposeFailure proposes the failure that rank, which is this process's, has stored. It returns when the
 	// group has one.
 	ProposeFailure(rank int)
@@ -30,6 +34,9 @@ const StateWords = 8
 func (s *State) all() [StateWords]*atomic.Uint64 {
 	return [...]*atomic.Uint64{&s.done, &s.out, &s.refusedFirst, &s.refusedLast, &s.waitOn, &s.resting, &s.p2pWaitOn, &s.left}
 }
+
+// HasLeft reports whether words are those of a rank that has left.
+func HasLeft(words [StateWords]uint64) bool { return words[StateWords-1] != 0 }
 
 // Words returns the words of rank beside its lines, consistent in their order: if one is new, so are those before it.
 func (g *Group) Words(rank int) (words [StateWords]uint64) {

@@ -52,6 +52,9 @@ func (r *Member) awaitSlow(word *atomic.Uint64, target uint64, peer int, why pur
 			if word.Load() >= target {
 				break // the awaited word takes precedence over the interruption
 			}
+			if r.isVoid(i, who, why) {
+				continue
+			}
 			return r.interrupted(i, who)
 		}
 	}
@@ -63,6 +66,17 @@ func (r *Member) settled() {
 	if r.group.remote != nil {
 		r.group.remote.Settle()
 	}
+}
+
+// isVoid reports whether a rank that seemed to have gone too early had done what it was waited for, as this rank has learnt since.
+func (r *Member) isVoid(i interruption, who int, why purpose) bool {
+	if r.group.remote == nil || i != peerLeft {
+		return false
+	}
+	r.suspicious = true
+	void := r.lookAt(who, why) == none
+	r.suspicious = false
+	return void
 }
 
 // AwaitMessage is await for the counters of message streams and rounds.
@@ -100,9 +114,12 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 			return r.cancellation(), peer
 		}
 	case announced:
-		r.state.waitOn.Store(uint64(peer) + 1)
+		r.state.waitOn.Store(uint64(r.via(peer, why)) + 1)
 		r.group.words.sleepers.Add(1)
 	case asleep:
+		if on := uint64(r.via(peer, why)) + 1; r.group.remote != nil && r.state.waitOn.Load() != on {
+			r.state.waitOn.Store(on)
+		}
 		r.Sleep()
 		w.woken = true
 		return none, peer // the caller tests the word first
@@ -110,6 +127,14 @@ func (r *Member) step(w *wait, peer int, why purpose) (i interruption, who int) 
 	w.looked = true
 	w.events = r.group.words.events.Load()
 	return r.look(peer, why)
+}
+
+// via returns the rank that holds up what this one waits for peer to do.
+func (r *Member) via(peer int, why purpose) int {
+	if r.group.remote == nil || why != forEntry {
+		return peer
+	}
+	return r.group.remote.Via(peer, r.seq)
 }
 
 func (r *Member) endWait(w *wait) {
@@ -291,6 +316,7 @@ func (r *Member) interrupted(i interruption, peer int) error {
 		return &transport.ProtocolError{Peer: peer,
 			Text: "it ended the call while this rank waits to exchange a message with it"}
 	}
+	r.warn() // unless it has
 	if on := r.state.waitOn.Load(); on != 0 {
 		r.state.waitOn.Store(on | gaveUp)
 	}
@@ -388,14 +414,32 @@ func (r *Member) overdue() interruption {
 		return none
 	}
 	n := r.ticks.Load() - r.tickStart
-	if n >= warnTick && !r.warned && r.limit.Warn != nil {
-		r.warned = true
-		r.limit.Warn(r.seq, r.missing())
+	if n >= warnTick && r.knowsMissing() {
+		r.warn()
 	}
 	if n < timeoutTick {
 		return none
 	}
 	return timedOut
+}
+
+// warn warns, once in a call.
+func (r *Member) warn() {
+	if !r.warned && r.limit.Warn != nil {
+		r.warned = true
+		r.limit.Warn(r.seq, r.missing())
+	}
+}
+
+// knowsMissing reports whether missing is right. Where ranks share no memory, this one asks the others first, and does not wait for that.
+func (r *Member) knowsMissing() bool {
+	if r.group.remote == nil || r.warned || r.limit.Warn == nil {
+		return true
+	}
+	if r.asked == nil {
+		r.asked = r.group.remote.Ask()
+	}
+	return r.asked()
 }
 
 // missing returns the ranks that have not entered the current call.

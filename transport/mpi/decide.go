@@ -3,19 +3,25 @@
 package mpi
 
 import (
+	"context"
 	"time"
 
 	"github.com/goccl/goccl/transport"
 )
 
 // The ranks of a group have one failure, and agree on whether the group was formed. The referee decides: the
-// lowest rank that is still there. A rank that proposes waits for its word, for decideTime at most; then,
+// lowest rank that is still there and answers. A rank that proposes waits for its word, for decideTime at most; then,
 // and if the referee goes, it decides for itself and tells the others.
 const decideTime = time.Second
 
 // settleTime is how long a rank waits for the answers of others before it gives up a wait. It does not wait again for one
 // that has not answered, until that one sends something.
 const settleTime = 2 * time.Second
+
+// answersNow reports whether a rank can still answer, and its process has answered or sent something of late.
+func (g *group) answersNow(rank int) bool {
+	return g.there(rank) && !g.process.mute[g.world[rank]].Load()
+}
 
 // there reports whether a rank can still answer.
 func (g *group) there(rank int) bool {
@@ -25,7 +31,7 @@ func (g *group) there(rank int) bool {
 // referee returns the rank that decides.
 func (g *group) referee() int {
 	for rank := range g.world {
-		if rank == g.rank || g.there(rank) {
+		if rank == g.rank || g.answersNow(rank) {
 			return rank
 		}
 	}
@@ -34,6 +40,10 @@ func (g *group) referee() int {
 
 // propose asks the referee to decide, until decided returns true.
 func (g *group) propose(h head, body []byte, decided func() bool, decide func()) {
+	if g.silent.Load() { // no other rank hears it
+		decide()
+		return
+	}
 	asked := -1
 	g.process.within(decideTime, func() bool {
 		if decided() {
@@ -117,32 +127,46 @@ func (g *group) conclude(isFormed bool) {
 	}
 }
 
-// Settle implements groupsync.Remote. It asks all other ranks, whose answers come after all that they have sent before.
+// Settle implements groupsync.Remote. It asks once more for lines of ranks that have not answered.
 func (r *rest) Settle() {
 	g := r.group
-	question := g.questions.Add(1)
-	asked := make([]bool, len(g.world))
+	before := g.lacking()
+	g.process.until(context.Background(), r.Ask())
+	if len(g.lacking()) > len(before) {
+		g.process.until(context.Background(), r.Ask())
+	}
+}
+
+// Ask implements groupsync.Remote. It asks all other ranks, whose answers come after all that they have sent before.
+func (r *rest) Ask() (settled func() bool) {
+	g := r.group
+	if g.silent.Load() {
+		return func() bool { return true }
+	}
+	question, body := g.questions.Add(1), encodeRanks(g.lacking())
+	var asked []int
 	for rank := range g.world {
-		if asked[rank] = rank != g.rank && g.there(rank) && !g.answers[rank].mute.Load(); asked[rank] {
-			g.tell(rank, head{kind: kindQuestion, number: question}, nil)
+		if rank != g.rank && g.answersNow(rank) {
+			asked = append(asked, rank)
+			g.tell(rank, head{kind: kindQuestion, number: question}, body)
 		}
 	}
-	absent := func(rank int) bool {
-		return asked[rank] && g.answers[rank].number.Load() < question && g.there(rank)
-	}
-	g.process.within(settleTime, func() bool {
-		for rank := range g.world {
-			if absent(rank) {
-				return false
+	begin := time.Now()
+	return func() bool {
+		for len(asked) > 0 && (g.answers[asked[0]].number.Load() >= question || !g.there(asked[0])) {
+			asked = asked[1:]
+		}
+		if len(asked) > 0 && time.Since(begin) < settleTime {
+			return false
+		}
+		for _, rank := range asked {
+			if g.answers[rank].number.Load() < question && g.there(rank) {
+				g.process.mute[g.world[rank]].Store(true)
+				g.sync.Silent(rank)
 			}
 		}
+		asked = nil
 		return true
-	})
-	for rank := range g.world {
-		if absent(rank) {
-			g.answers[rank].mute.Store(true)
-			g.sync.Silent(rank)
-		}
 	}
 }
 

@@ -37,7 +37,7 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 		return transport.RunOwn, err
 	}
 	if e.Staged {
-		ep.sendRound() // before the line, which is the arrival
+		ep.sendRound() // before the line: who answers has sent both
 	}
 	ep.Publish(e)
 	ep.group.sendLine(e)
@@ -48,7 +48,7 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 		return transport.RunOwn, err
 	}
 	if ep.enterWasRound = e.Staged; e.Staged {
-		ep.round++
+		return transport.RunOwn, ep.awaitRound() // a line may come on another way than the round before it
 	}
 	return transport.RunOwn, nil
 }

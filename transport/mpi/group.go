@@ -36,6 +36,7 @@ type group struct {
 	piece   int                      // length in bytes of the longest piece
 	hello   []atomic.Pointer[string] // by rank: what it has said of itself, once it has joined
 	rest    rest
+	silent  atomic.Bool // it has said that it left, which was its last packet
 	nodes   *nodes
 
 	partsMu sync.Mutex
@@ -45,6 +46,7 @@ type group struct {
 	// sent to any.
 	sending sync.Mutex
 	sent    [groupsync.StateWords]uint64
+	lines   lines
 
 	questions atomic.Uint64
 	answers   []answer // by rank
@@ -52,9 +54,8 @@ type group struct {
 
 // answer is what a rank has answered.
 type answer struct {
-	number atomic.Uint64   // of the question
-	mute   atomic.Bool     // it has not answered, and sent nothing since
-	served []atomic.Uint64 // by rank: see groupsync.Served
+	number atomic.Uint64            // of the question
+	served atomic.Pointer[[]uint64] // by rank, as far as not zero: see groupsync.Served
 }
 
 // newGroup returns a group, to which nothing is delivered before process.enter.
@@ -63,12 +64,11 @@ func newGroup(p *process, id uint64, rank int, world []int) *group {
 	g := &group{
 		process: p, id: id, rank: rank, world: world, states: make([]*groupsync.State, n), words: new(groupsync.Words),
 		slots: make(groupsync.Slots, n), streams: [2]streams{newStreams(n), newStreams(n)}, stages: make([]stage, n), piece: pieceLength(n),
-		hello: make([]atomic.Pointer[string], n), answers: make([]answer, n),
+		hello: make([]atomic.Pointer[string], n), answers: make([]answer, n), lines: newLines(n, p.directRanks),
 	}
 	for i := range n {
 		g.states[i] = new(groupsync.State)
 		g.slots[i] = [2][]byte{make([]byte, payloadBytes), make([]byte, payloadBytes)}
-		g.answers[i].served = make([]atomic.Uint64, n)
 	}
 	g.causes = causes{send: g.sendReason, failures: make([]*transport.Failure, n), reasons: make([][2]reason, n)}
 	g.rest = rest{group: g}
@@ -85,8 +85,12 @@ func (g *group) packet(h head, n int) []byte {
 	return b
 }
 
-// post sends a packet to a rank.
+// post sends a packet to a rank, unless this one has left.
 func (g *group) post(to int, b []byte) {
+	if g.silent.Load() {
+		g.process.wire.release(b)
+		return
+	}
 	if err := g.process.wire.send(g.world[to], b); err != nil {
 		g.process.broken(err)
 	}
@@ -107,45 +111,6 @@ func (g *group) tell(to int, h head, body []byte) {
 	g.post(to, b)
 }
 
-// lineHead is the length of what precedes the payload of a line: the hash and the fingerprint.
-const lineHead = 8 + 8*len(transport.Fingerprint{})
-
-// sendLine sends what this rank brings to a call to all others.
-func (g *group) sendLine(e *transport.Arrival) {
-	g.sending.Lock()
-	defer g.sending.Unlock()
-	for to := range g.world {
-		if to == g.rank {
-			continue
-		}
-		b := g.packet(head{kind: kindLine, number: e.Seq}, lineHead+len(e.Payload))
-		body := b[headBytes:]
-		binary.LittleEndian.PutUint64(body, e.Hash)
-		for i, w := range e.Fingerprint {
-			binary.LittleEndian.PutUint64(body[8+8*i:], w)
-		}
-		copy(body[lineHead:], e.Payload)
-		g.post(to, b)
-	}
-}
-
-// line stores the line that a rank has sent.
-func (g *group) line(h head, body []byte) error {
-	if len(body) < lineHead || len(body) > lineHead+payloadBytes {
-		return errPacket
-	}
-	var f transport.Fingerprint
-	for i := range f {
-		f[i] = binary.LittleEndian.Uint64(body[8+8*i:])
-	}
-	payload := body[lineHead:]
-	if len(payload) > transport.InlineBytes {
-		copy(g.slots[h.from][h.number&1], payload)
-	}
-	g.sync.Arrive(h.from, h.number, binary.LittleEndian.Uint64(body), f, payload)
-	return nil
-}
-
 // sendReason sends why this rank refuses a call.
 func (g *group) sendReason(seq uint64, first bool, why string) {
 	g.sending.Lock()
@@ -157,23 +122,57 @@ func (g *group) sendReason(seq uint64, first bool, why string) {
 func (g *group) sendWords() {
 	g.sending.Lock()
 	defer g.sending.Unlock()
-	words := g.sync.Words(g.rank)
-	if words == g.sent {
+	g.sayWords(g.sync.Words(g.rank))
+}
+
+// sayWords sends words to all others, if they are new. Those of a rank that has left are its last packet: what it has entered comes before.
+// The caller holds sending.
+func (g *group) sayWords(words [groupsync.StateWords]uint64) {
+	if words == g.sent || g.silent.Load() {
 		return
 	}
 	g.sent = words
-	g.tellAll(head{kind: kindWords}, encodeWords(words))
+	left := groupsync.HasLeft(words)
+	if left && !g.lines.direct {
+		g.tellOwnLines()
+	}
+	g.tellAll(head{kind: kindWords, flag: left && g.holdsUp()}, encodeWords(words))
+	g.silent.Store(left)
 }
 
-// answer answers a question of a rank: with its words, and with how much it has served each rank.
-func (g *group) answer(to int, question uint64) {
+// answer answers a question of a rank: with its lines and its words, with lines that the other one lacks, and with how much it has served each
+// rank.
+func (g *group) answer(to int, question uint64, body []byte) error {
+	lacking, err := decodeRanks(body, len(g.world))
+	if err != nil {
+		return err
+	}
 	g.sending.Lock()
 	defer g.sending.Unlock()
-	b := encodeWords(g.sync.Words(g.rank))
-	for rank := range g.world {
-		b = binary.LittleEndian.AppendUint64(b, g.served(g.rank, rank))
+	words := g.sync.Words(g.rank)
+	if groupsync.HasLeft(words) {
+		g.sayWords(words)
+		return nil
 	}
-	g.tell(to, head{kind: kindAnswer, number: question}, b)
+	if !g.lines.direct {
+		lacking = append(lacking, g.rank)
+	}
+	g.tellLines(to, lacking...)
+	g.tell(to, head{kind: kindAnswer, number: question}, append(encodeWords(words), g.encodeServed()...))
+	return nil
+}
+
+// encodeServed returns how much this rank has served each rank, without zeros at the end.
+func (g *group) encodeServed() (b []byte) {
+	last := 0
+	for rank := range g.world {
+		served := g.served(g.rank, rank)
+		b = binary.LittleEndian.AppendUint64(b, served)
+		if served != 0 {
+			last = len(b)
+		}
+	}
+	return b[:last]
 }
 
 func encodeWords(words [groupsync.StateWords]uint64) (b []byte) {
@@ -201,16 +200,15 @@ func (g *group) receive(from int, h head, body, packet []byte) (keep bool, err e
 	if h.from >= len(g.world) || g.world[h.from] != from {
 		return false, errPacket
 	}
-	if a := &g.answers[h.from]; a.mute.Load() {
-		a.mute.Store(false)
-	}
 	switch h.kind {
 	case kindHello:
 		g.hello[h.from].Store(new(string(body)))
-	case kindLine:
-		err = g.line(h, body)
+	case kindLines:
+		err = g.arrivedLines(body)
 	case kindWords:
-		_, err = g.update(h, body)
+		if _, err = g.update(h, body); h.flag {
+			g.goDirect()
+		}
 	case kindReason:
 		g.causes.put(h.from, h.number, h.flag, string(body))
 	case kindPart:
@@ -224,7 +222,7 @@ func (g *group) receive(from int, h head, body, packet []byte) (keep bool, err e
 	case kindRound:
 		err = g.showed(h, body)
 	case kindQuestion:
-		g.answer(h.from, h.number)
+		err = g.answer(h.from, h.number, body)
 	case kindAnswer:
 		err = g.answered(h, body)
 	case kindPropose, kindFailed:
@@ -243,13 +241,15 @@ func (g *group) receive(from int, h head, body, packet []byte) (keep bool, err e
 // answered stores a rank's answer.
 func (g *group) answered(h head, body []byte) error {
 	body, err := g.update(h, body)
-	if err != nil || len(body) != 8*len(g.world) {
+	if err != nil || len(body)%8 != 0 || len(body) > 8*len(g.world) {
 		return errPacket
 	}
-	a := &g.answers[h.from]
-	for i := range a.served {
-		a.served[i].Store(binary.LittleEndian.Uint64(body[8*i:]))
+	served := make([]uint64, len(body)/8)
+	for i := range served {
+		served[i] = binary.LittleEndian.Uint64(body[8*i:])
 	}
+	a := &g.answers[h.from]
+	a.served.Store(&served)
 	a.number.Store(h.number)
 	return nil
 }

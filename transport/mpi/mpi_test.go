@@ -37,6 +37,19 @@ func joinAll(t testing.TB, all []*process) []transport.Endpoint {
 
 func TestTransport(t *testing.T) { transporttest.Test(t, open) }
 
+// TestTransportRounds sends lines in rounds also in small groups.
+func TestTransportRounds(t *testing.T) {
+	transporttest.Test(t, func(t testing.TB, ranks int) []transport.Endpoint { return joinAll(t, inRounds(processes(ranks))) })
+}
+
+// inRounds makes processes send lines in rounds in groups of any size.
+func inRounds(all []*process) []*process {
+	for _, p := range all {
+		p.directRanks = 1
+	}
+	return all
+}
+
 // A rank to which MPI no more sends counts as dead, also for those that send it nothing.
 func TestUnreachable(t *testing.T) {
 	eps := open(t, 3)

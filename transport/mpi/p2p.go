@@ -56,5 +56,8 @@ func (g *group) served(by, of int) uint64 {
 	case of:
 		return s.in[by].posted.Load() + s.out[by].taken.Load()
 	}
-	return g.answers[by].served[of].Load()
+	if served := g.answers[by].served.Load(); served != nil && of < len(*served) {
+		return (*served)[of]
+	}
+	return 0
 }

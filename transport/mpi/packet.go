@@ -28,8 +28,8 @@ type kind uint8
 
 const (
 	kindHello    kind = iota + 1 // a rank has joined: its host and process
-	kindLine                     // it has entered call number
-	kindWords                    // the words of its state
+	kindLines                    // what ranks bring to calls
+	kindWords                    // the words of its state; flag: it has left and may have held up lines
 	kindReason                   // why it refused call number; flag: the first of a run
 	kindPropose                  // the failure that it has stored
 	kindFailed                   // the group's failure, of rank number
@@ -38,7 +38,7 @@ const (
 	kindPart                     // a part of message number; flag: of P2P
 	kindTaken                    // it has taken number parts; flag: of P2P
 	kindRound                    // its piece and result of round number
-	kindQuestion                 // question number, to which an answer is the rank's words
+	kindQuestion                 // question number, to which an answer is the rank's words, and ranks whose lines the asker lacks
 	kindAnswer                   // answer to question number
 	kindDead                     // the process of rank number has died
 	kindBye                      // its process sends nothing more

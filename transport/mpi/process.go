@@ -19,10 +19,15 @@ type process struct {
 	wire     wire
 	pollTime atomic.Int64 // how long a rank that waits polls without pause, in nanoseconds
 	deaths   deaths
-	gone     []atomic.Bool                                                                     // by rank: its process sends nothing more
-	says     func() string                                                                     // of itself, to the others
-	connect  func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // the processes of a node
-	closed   atomic.Bool                                                                       // nobody polls any more
+	gone     []atomic.Bool // by rank: its process sends nothing more
+	mute     []atomic.Bool // by rank: its process has not answered, and sent nothing since
+	died     atomic.Bool   // a death was found, of which poll has not told the groups' lines
+	closed   atomic.Bool   // nobody polls any more
+
+	says    func() string                                                                     // of itself, to the others
+	connect func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // the processes of a node
+
+	directRanks int // groups of more ranks send lines in rounds
 
 	polling sync.Mutex
 	mu      sync.Mutex // guards the fields below
@@ -46,7 +51,10 @@ type early struct {
 }
 
 func newProcess(w wire) *process {
-	return &process{wire: w, says: sayHost, connect: connectNode, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()), gone: make([]atomic.Bool, w.size())}
+	return &process{
+		wire: w, says: sayHost, connect: connectNode, groups: make(map[uint64]*entry), deaths: newDeaths(w.size()),
+		gone: make([]atomic.Bool, w.size()), mute: make([]atomic.Bool, w.size()), directRanks: directRanks,
+	}
 }
 
 // enter makes a group of the process, and handles what has arrived for it. It returns false if there is or was one with
@@ -149,7 +157,31 @@ func (p *process) poll() (some bool) {
 	if err != nil {
 		p.broken(err)
 	}
+	if p.died.Load() && p.died.Swap(false) {
+		p.reroute()
+	}
 	return some
+}
+
+// reroute makes groups of ranks that have died send lines directly.
+func (p *process) reroute() {
+	for _, g := range p.all() {
+		if slices.ContainsFunc(g.world, p.isDead) {
+			g.goDirect()
+		}
+	}
+}
+
+// all returns the groups of the process.
+func (p *process) all() (all []*group) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.groups {
+		if e.group != nil {
+			all = append(all, e.group)
+		}
+	}
+	return all
 }
 
 // within is until for at most that long.
@@ -180,6 +212,9 @@ func (p *process) deliver(from int, b []byte) (keep bool) {
 	if err != nil {
 		p.broken(err)
 		return false
+	}
+	if p.mute[from].Load() {
+		p.mute[from].Store(false)
 	}
 	if h.group == 0 {
 		p.heard(from, h)
@@ -247,13 +282,10 @@ func (p *process) dead(rank int) (pid int, dead bool) {
 
 // notice makes all groups look at a death that was found.
 func (p *process) notice() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, e := range p.groups {
-		if e.group != nil {
-			e.group.sync.Notice(e.group.rank)
-		}
+	for _, g := range p.all() {
+		g.sync.Notice(g.rank)
 	}
+	p.died.Store(true)
 }
 
 // heard handles a packet that belongs to no group: another process has found that one has died, or sends nothing more.

@@ -81,6 +81,11 @@ func (ep *endpoint) Flip() error {
 		return nil
 	}
 	ep.sendRound()
+	return ep.awaitRound()
+}
+
+// awaitRound waits for what all other ranks show in the next round.
+func (ep *endpoint) awaitRound() error {
 	for peer := range ep.Size() {
 		if peer == ep.Rank() {
 			continue
