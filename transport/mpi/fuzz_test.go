@@ -3,10 +3,12 @@
 package mpi
 
 import (
+	"encoding/binary"
 	"slices"
 	"testing"
 
 	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,11 +16,22 @@ import (
 func FuzzPackets(f *testing.F) {
 	const id = 7
 	for k := kind(0); k <= kinds; k++ {
-		for _, n := range []int{0, partHead, lineHead, 8 * groupsync.StateWords, 8*groupsync.StateWords + 24, roundHead, 100} {
+		for _, n := range []int{0, 8, partHead, lineEntry, 8 * groupsync.StateWords, 8*groupsync.StateWords + 24, roundHead, 100} {
 			b := make([]byte, headBytes+n)
 			head{kind: k, from: 1, group: id, number: 1}.put(b)
 			f.Add(b, uint8(1))
 		}
+	}
+	for _, lines := range [][]int{{1}, {2, 1}, {0}, {1, 9}} {
+		b := make([]byte, headBytes, headBytes+len(lines)*(lineEntry+lineHead+100))
+		head{kind: kindLines, from: 1, group: id, number: 1}.put(b)
+		for _, rank := range lines {
+			b = binary.LittleEndian.AppendUint32(b, uint32(rank))
+			b = binary.LittleEndian.AppendUint32(b, uint32(lineHead+100))
+			b = binary.LittleEndian.AppendUint64(b, uint64(len(lines)))
+			b = append(b, make([]byte, lineHead+100)...)
+		}
+		f.Add(b, uint8(0))
 	}
 	failed := encodeFailure(proposed(1))
 	f.Add(append(func() []byte {
@@ -27,9 +40,13 @@ func FuzzPackets(f *testing.F) {
 		return b
 	}(), failed...), uint8(1))
 	f.Fuzz(func(t *testing.T, packet []byte, from uint8) {
-		p := processes(3)[0]
+		p := inRounds(processes(3))[0]
 		g := newGroup(p, id, 0, []int{0, 1, 2})
-		p.groups[id] = &entry{group: g}
+		p.groups[id] = &entry{group: g, world: g.world, left: make([]bool, len(g.world))}
+		e := &transport.Arrival{Ctx: t.Context(), Seq: 1}
+		require.NoError(t, g.member.Begin(e))
+		g.member.Publish(e)
+		g.sendLine(e)
 		for range 2 {
 			p.deliver(1+int(from)%2, slices.Clone(packet))
 		}

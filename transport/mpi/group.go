@@ -182,6 +182,11 @@ func encodeWords(words [groupsync.StateWords]uint64) (b []byte) {
 	return b
 }
 
+// isFarewell reports whether a packet is the last one that a rank sends to a group.
+func isFarewell(h head, body []byte) bool {
+	return h.kind == kindWords && len(body) == 8*groupsync.StateWords && binary.LittleEndian.Uint64(body[len(body)-8:]) != 0
+}
+
 // update stores the words that a rank has sent, and returns the rest of the body.
 func (g *group) update(h head, body []byte) ([]byte, error) {
 	var words [groupsync.StateWords]uint64
@@ -208,6 +213,9 @@ func (g *group) receive(from int, h head, body, packet []byte) (keep bool, err e
 	case kindWords:
 		if _, err = g.update(h, body); h.flag {
 			g.goDirect()
+		}
+		if isFarewell(h, body) {
+			g.process.hasLeft(from, h)
 		}
 	case kindReason:
 		g.causes.put(h.from, h.number, h.flag, string(body))

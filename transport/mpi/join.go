@@ -20,6 +20,9 @@ import (
 // join makes this process's rank of a group, tells the others what it says of itself, and waits until they have joined.
 // gone returns an error if some of them will not.
 func (p *process) join(ctx context.Context, id uint64, rank int, world []int, says string, gone func(hasCome func(rank int) bool) error) (*endpoint, error) {
+	if len(world) > maxRanks {
+		return nil, &transport.NotAvailableError{Transport: Name, Reason: fmt.Sprintf("a group has %d ranks, and at most %d can be connected", len(world), maxRanks)}
+	}
 	g := newGroup(p, id, rank, world)
 	ep := g.endpoint()
 	if p.closed.Load() {

@@ -17,6 +17,7 @@ type net struct {
 	mu    sync.Mutex
 	boxes [][][][]byte // by receiver, by sender
 	cut   map[int]bool // processes to which nothing can be sent
+	sent  [kinds]int   // packets of each kind
 }
 
 func newNet(n int) *net {
@@ -45,6 +46,10 @@ func (w *netWire) send(to int, b []byte) error {
 	if w.net.cut[to] {
 		return &peerError{to, errors.New("no way")}
 	}
+	if len(b) > packetBytes {
+		panic(fmt.Sprintf("a packet of %d bytes", len(b)))
+	}
+	w.net.sent[b[0]]++
 	w.net.boxes[to][w.me] = append(w.net.boxes[to][w.me], b)
 	return nil
 }

@@ -5,6 +5,8 @@ package mpi
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/goccl/goccl/internal/groupsync"
 )
 
 // A packet is what ranks send each other: a head, and what its kind needs.
@@ -21,6 +23,8 @@ const (
 	numberOffset = 2
 	// packetBytes is the length in bytes of the longest packet.
 	packetBytes = headBytes + roundHead + 2*pieceBytes
+	// maxRanks is the number of ranks of the largest group: of more, an answer would be longer than a packet.
+	maxRanks = (packetBytes-headBytes)/8 - groupsync.StateWords
 )
 
 // kind is what a packet is for.

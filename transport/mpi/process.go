@@ -37,11 +37,14 @@ type process struct {
 	err     error         // of the wire
 }
 
-// entry is a group of the process, or packets for one that it has not made yet.
+// entry is a group of the process, or packets for one that it has not made yet. The entry of a freed group stays until all other
+// ranks have left it or died, and send nothing more for it.
 type entry struct {
 	group *group // nil: not made yet, or freed
 	freed bool
 	early []early
+	world []int  // by rank: the rank of its process; nil: not made yet
+	left  []bool // by rank: it has left
 }
 
 // early is a packet that has arrived before the group was made.
@@ -69,7 +72,8 @@ func (p *process) enter(g *group) bool {
 		return false
 	}
 	came := e.early
-	e.group, e.early = g, nil
+	e.group, e.early, e.world, e.left = g, nil, g.world, make([]bool, len(g.world))
+	e.left[g.rank] = true
 	if p.open++; p.open == 1 {
 		p.stop = make(chan struct{})
 		go p.tend(p.stop)
@@ -106,7 +110,31 @@ func (p *process) left() {
 func (p *process) forget(g *group) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.groups[g.id] = &entry{freed: true}
+	e := p.entry(g.id)
+	e.group, e.freed = nil, true
+	p.clean(g.id, e)
+}
+
+// clean removes the entry of a freed group of which no packet can come any more. The caller holds mu.
+func (p *process) clean(id uint64, e *entry) {
+	for rank, left := range e.left {
+		if !left && !p.isDead(e.world[rank]) {
+			return
+		}
+	}
+	if e.freed {
+		delete(p.groups, id)
+	}
+}
+
+// hasLeft notes that a rank has sent its last packet for a group.
+func (p *process) hasLeft(from int, h head) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.groups[h.group]; e != nil && h.from < len(e.world) && e.world[h.from] == from {
+		e.left[h.from] = true
+		p.clean(h.group, e)
+	}
 }
 
 // tendTime is the time between two looks at the wire by a process whose ranks compute, and idleTendTime after idleTicks looks that found
@@ -208,7 +236,7 @@ func (p *process) until(ctx context.Context, done func() bool) {
 
 // deliver handles a packet.
 func (p *process) deliver(from int, b []byte) (keep bool) {
-	h, _, err := parse(b)
+	h, body, err := parse(b)
 	if err != nil {
 		p.broken(err)
 		return false
@@ -221,13 +249,25 @@ func (p *process) deliver(from int, b []byte) (keep bool) {
 		return false
 	}
 	p.mu.Lock()
+	if p.groups[h.group] == nil && p.isDead(from) { // it was cleaned
+		p.mu.Unlock()
+		return false
+	}
 	e := p.entry(h.group)
 	if keep = e.group == nil && !e.freed; keep {
 		e.early = append(e.early, early{from, b})
 	}
 	g := e.group
 	p.mu.Unlock()
-	return keep || g != nil && p.handle(g, from, b)
+	switch {
+	case keep:
+		return true
+	case g != nil:
+		return p.handle(g, from, b)
+	case isFarewell(h, body):
+		p.hasLeft(from, h)
+	}
+	return false
 }
 
 // handle hands a packet to its group.
@@ -286,6 +326,13 @@ func (p *process) notice() {
 		g.sync.Notice(g.rank)
 	}
 	p.died.Store(true)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, e := range p.groups {
+		if e.freed {
+			p.clean(id, e)
+		}
+	}
 }
 
 // heard handles a packet that belongs to no group: another process has found that one has died, or sends nothing more.

@@ -1,0 +1,435 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport"
+	"github.com/stretchr/testify/require"
+)
+
+// joinedInRounds returns processes that send lines in rounds, and their ranks' endpoints.
+func joinedInRounds(t *testing.T, ranks int) ([]*process, []*endpoint) {
+	all := inRounds(processes(ranks))
+	eps := make([]*endpoint, ranks)
+	for i, ep := range joinAll(t, all) {
+		eps[i] = ep.(*endpoint)
+		eps[i].SetTimeout(transport.Timeout{After: time.Minute})
+	}
+	t.Cleanup(func() {
+		for _, ep := range eps {
+			require.NoError(t, ep.Close())
+		}
+	})
+	return all, eps
+}
+
+// onEach runs f on some ranks at once.
+func onEach(ranks []int, f func(rank int)) {
+	var running sync.WaitGroup
+	for _, rank := range ranks {
+		running.Go(func() { f(rank) })
+	}
+	running.Wait()
+}
+
+// allExcept returns the ranks of n that are not in except.
+func allExcept(n int, except ...int) (ranks []int) {
+	for rank := range n {
+		if !slices.Contains(except, rank) {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+func enterCall(t *testing.T, ep *endpoint, seq uint64) error {
+	_, err := ep.Enter(&transport.Arrival{Ctx: t.Context(), Seq: seq})
+	return err
+}
+
+// A barrier takes log2 R packets of each rank.
+func TestPacketsOfBarrier(t *testing.T) {
+	const calls = 5
+	for _, n := range []int{2, 3, 4, 5, 7, 8, 9, 16, 17, 33} {
+		all, eps := joinedInRounds(t, n)
+		onEach(allExcept(n), func(rank int) {
+			for seq := range uint64(calls) {
+				require.NoError(t, enterCall(t, eps[rank], seq+1))
+			}
+		})
+		net := all[0].wire.(*netWire).net
+		net.mu.Lock()
+		require.Equal(t, calls*n*bits.Len(uint(n-1)), net.sent[kindLines], "%d ranks", n)
+		require.Zero(t, net.sent[kindQuestion])
+		net.mu.Unlock()
+	}
+}
+
+// Payloads of all lengths reach all ranks, also if those of a round do not fit into a packet.
+func TestLongPayloads(t *testing.T) {
+	const n, calls = 70, 4
+	payload := func(rank int, seq uint64, length int) []byte {
+		b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(rank)), seq)
+		return bytes.Repeat(b, length/len(b)+1)[:length]
+	}
+	lengths := []int{payloadBytes, 0, transport.InlineBytes + 1, payloadBytes}
+	_, eps := joinedInRounds(t, n)
+	onEach(allExcept(n), func(rank int) {
+		for i, length := range lengths {
+			seq := uint64(i) + 1
+			_, err := eps[rank].Enter(&transport.Arrival{Ctx: t.Context(), Seq: seq, Payload: payload(rank, seq, length)})
+			require.NoError(t, err)
+			for from := range n {
+				require.Equal(t, payload(from, seq, length), eps[rank].Payload(from, length))
+			}
+		}
+	})
+}
+
+// Ranks of a call that one rank lacks name that rank alone, although lines of many others would come through it.
+func TestOneIsMissing(t *testing.T) {
+	const n, absent = 13, 5
+	t.Run("late", func(t *testing.T) {
+		_, eps := joinedInRounds(t, n)
+		onEach(allExcept(n, absent), func(rank int) {
+			var warned [][]int
+			eps[rank].SetTimeout(transport.Timeout{After: 100 * time.Millisecond, Warn: func(_ uint64, missing []int) { warned = append(warned, missing) }})
+			err := enterCall(t, eps[rank], 1)
+			late, ok := errors.AsType[*transport.TimeoutError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, []int{absent}, late.Missing)
+			require.Empty(t, late.Behind)
+			// Of ranks that have not come yet either, the warning is right as well.
+			require.Len(t, warned, 1)
+			require.Contains(t, warned[0], absent)
+		})
+		require.NoError(t, enterCall(t, eps[absent], 1), "all others have entered")
+	})
+	t.Run("warning", func(t *testing.T) {
+		_, eps := joinedInRounds(t, n)
+		var entered, waiting sync.WaitGroup
+		entered.Add(n - 2)
+		warned := make(chan []int, 1)
+		for _, rank := range allExcept(n, absent, 0) {
+			waiting.Go(func() {
+				require.NoError(t, eps[rank].Begin(&transport.Arrival{Ctx: t.Context(), Seq: 1}))
+				eps[rank].Publish(&transport.Arrival{Seq: 1})
+				eps[rank].group.sendLine(&transport.Arrival{Seq: 1})
+				entered.Done()
+				require.NoError(t, eps[rank].AwaitAll())
+			})
+		}
+		entered.Wait()
+		eps[0].SetTimeout(transport.Timeout{After: 2 * time.Second, Warn: func(_ uint64, missing []int) { warned <- missing }})
+		waiting.Go(func() { require.NoError(t, enterCall(t, eps[0], 1)) })
+		require.Equal(t, []int{absent}, <-warned)
+		require.NoError(t, enterCall(t, eps[absent], 1))
+		waiting.Wait()
+	})
+	t.Run("refuses", func(t *testing.T) {
+		_, eps := joinedInRounds(t, n)
+		var entered, waiting sync.WaitGroup
+		for _, rank := range allExcept(n, absent) {
+			entered.Add(1)
+			waiting.Go(func() {
+				e := &transport.Arrival{Ctx: t.Context(), Seq: 1}
+				require.NoError(t, eps[rank].Begin(e))
+				eps[rank].Publish(e)
+				eps[rank].group.sendLine(e)
+				entered.Done()
+				err := eps[rank].AwaitAll()
+				refused, ok := errors.AsType[*transport.RefusedError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, []int{absent}, refused.Ranks)
+				require.Equal(t, []string{"no buffer"}, refused.Why)
+				require.Empty(t, refused.Missing)
+			})
+		}
+		entered.Wait()
+		eps[absent].Refuse(1, "no buffer")
+		waiting.Wait()
+	})
+	gone := func(end func(all []*process, eps []*endpoint)) func(t *testing.T) {
+		return func(t *testing.T) {
+			all, eps := joinedInRounds(t, n)
+			var waiting sync.WaitGroup
+			for _, rank := range allExcept(n, absent) {
+				waiting.Go(func() {
+					err := enterCall(t, eps[rank], 1)
+					lost, ok := errors.AsType[*transport.PeerLostError](err)
+					require.True(t, ok, "%v", err)
+					require.Equal(t, absent, lost.Rank)
+				})
+			}
+			end(all, eps)
+			waiting.Wait()
+		}
+	}
+	t.Run("leaves", gone(func(_ []*process, eps []*endpoint) { require.NoError(t, eps[absent].Close()) }))
+	t.Run("dies", gone(func(all []*process, _ []*endpoint) { die(all, absent) }))
+}
+
+// die makes a process count as dead on all others.
+func die(all []*process, dead int) {
+	for rank, p := range all {
+		if rank != dead && p.deaths.mark(dead) {
+			p.notice()
+		}
+	}
+}
+
+// holdUp makes a rank enter a call in which it passes on no line of others, as if its process were stopped right then, and waits until the
+// next rank has its line. goOn lets the process run.
+func holdUp(t *testing.T, all []*process, eps []*endpoint, rank int, e *transport.Arrival) (goOn func()) {
+	all[rank].polling.Lock()
+	ep := eps[rank]
+	require.NoError(t, ep.Begin(e))
+	ep.Publish(e)
+	ep.group.sendLine(e)
+	next := (rank + 1) % len(eps)
+	has := func() bool {
+		g := eps[next].group
+		g.sending.Lock()
+		defer g.sending.Unlock()
+		return g.lines.calls[e.Seq&1].lines[rank].number == e.Seq
+	}
+	all[next].until(t.Context(), has)
+	return all[rank].polling.Unlock
+}
+
+// A call that all ranks have entered ends well on those that live, whatever one of them did in the middle of the rounds.
+func TestGoneInRounds(t *testing.T) {
+	const n, victim = 11, 3
+	for name, end := range map[string]func(t *testing.T, all []*process, eps []*endpoint, goOn func()){
+		"dies": func(t *testing.T, all []*process, eps []*endpoint, goOn func()) {
+			t.Cleanup(goOn)
+			die(all, victim)
+		},
+		"leaves": func(t *testing.T, _ []*process, eps []*endpoint, goOn func()) {
+			t.Cleanup(goOn)
+			require.NoError(t, eps[victim].Close())
+		},
+		"gives up": func(t *testing.T, _ []*process, eps []*endpoint, goOn func()) {
+			goOn() // it passes lines on although it no longer waits
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, eps := joinedInRounds(t, n)
+			goOn := holdUp(t, all, eps, victim, &transport.Arrival{Ctx: t.Context(), Seq: 1})
+			var waiting sync.WaitGroup
+			for _, rank := range allExcept(n, victim) {
+				waiting.Go(func() { require.NoError(t, enterCall(t, eps[rank], 1)) })
+			}
+			for !eps[victim+2].group.sync.Waits(victim + 2) {
+				runtime.Gosched()
+			}
+			end(t, all, eps, goOn)
+			waiting.Wait()
+		})
+	}
+}
+
+// A rank that is stopped in the middle of the rounds has entered: a timeout does not name it as missing. Those that wait for ranks whose
+// lines it holds up name it as behind.
+func TestStoppedInRounds(t *testing.T) {
+	const n, victim = 8, 2
+	e := func(after time.Duration) *transport.Arrival {
+		return &transport.Arrival{Ctx: t.Context(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: after}}
+	}
+	t.Run("timeout", func(t *testing.T) {
+		all, eps := joinedInRounds(t, n)
+		goOn := holdUp(t, all, eps, victim, e(time.Minute))
+		defer goOn()
+		onEach(allExcept(n, victim), func(rank int) {
+			_, err := eps[rank].Enter(e(50 * time.Millisecond))
+			require.NoError(t, err)
+		})
+	})
+	t.Run("chain", func(t *testing.T) {
+		all, eps := joinedInRounds(t, n)
+		goOn := holdUp(t, all, eps, victim, e(time.Minute))
+		defer goOn()
+		const asker, last = victim + 1, (victim + 6) % n // that one waits for rank victim+4's block, and that for the victim
+		var waiting sync.WaitGroup
+		defer waiting.Wait()
+		for _, rank := range allExcept(n, victim, asker) {
+			waiting.Go(func() {
+				if _, err := eps[rank].Enter(e(time.Minute)); err != nil {
+					require.ErrorIs(t, err, transport.ErrFailed)
+				}
+			})
+		}
+		_, err := eps[asker].Enter(e(300 * time.Millisecond))
+		require.NoError(t, err)
+		_, err = eps[asker].Next(last)
+		late, ok := errors.AsType[*transport.TimeoutError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, []int{victim}, late.Behind)
+		eps[asker].Fail(proposed(asker))
+	})
+}
+
+// A rank that has completed a call and then leaves is not taken for one that did not come, although others have its line from nobody yet.
+func TestLeavesAhead(t *testing.T) {
+	const n, first = 5, 4
+	_, eps := joinedInRounds(t, n)
+	e := &transport.Arrival{Ctx: t.Context(), Seq: 1}
+	for range 100 {
+		e.Seq++
+		onEach(allExcept(n), func(rank int) { require.NoError(t, enterCall(t, eps[rank], e.Seq)) })
+	}
+	var waiting sync.WaitGroup
+	for _, rank := range allExcept(n) {
+		waiting.Go(func() {
+			require.NoError(t, enterCall(t, eps[rank], e.Seq+1))
+			if rank == first {
+				require.NoError(t, eps[rank].Close())
+			}
+		})
+	}
+	waiting.Wait()
+}
+
+// Packets of lines that no rank sends break the group, and those that it has already change nothing.
+func TestWrongLines(t *testing.T) {
+	entry := func(rank, length int, number uint64, b []byte) []byte {
+		e := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(rank)), uint32(length))
+		return append(binary.LittleEndian.AppendUint64(e, number), b...)
+	}
+	line := make([]byte, lineHead)
+	for name, c := range map[string]struct {
+		body []byte
+		ok   bool
+	}{
+		"none":             {nil, true},
+		"one":              {entry(1, lineHead, 1, line), true},
+		"two calls":        {append(entry(1, lineHead, 1, line), entry(1, lineHead, 2, line)...), true},
+		"half a head":      {entry(1, lineHead, 1, line)[:lineEntry/2], false},
+		"cut":              {entry(1, lineHead, 1, line[1:]), false},
+		"too short":        {entry(1, lineHead-1, 1, line), false},
+		"too long":         {entry(1, lineHead+payloadBytes+1, 1, make([]byte, lineHead+payloadBytes+1)), false},
+		"the receiver's":   {entry(0, lineHead, 1, line), false},
+		"no rank's":        {entry(3, lineHead, 1, line), false},
+		"a negative rank":  {entry(-1, lineHead, 1, line), false},
+		"something behind": {append(entry(1, lineHead, 1, line), 1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := inRounds(processes(3))[0]
+			g := newGroup(p, 7, 0, []int{0, 1, 2})
+			for range 2 {
+				if err := g.arrivedLines(c.body); c.ok {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, errPacket)
+				}
+			}
+		})
+	}
+}
+
+// Larger groups than packets can serve are refused before anything is sent.
+func TestTooManyRanks(t *testing.T) {
+	require.LessOrEqual(t, headBytes+8*groupsync.StateWords+8*maxRanks, packetBytes)
+	require.LessOrEqual(t, headBytes+4*maxRanks, packetBytes, "a question")
+	require.LessOrEqual(t, headBytes+max(linesBytes, lineEntry+lineHead+payloadBytes), packetBytes)
+	p := processes(2)[0]
+	_, err := p.join(t.Context(), 1, 0, make([]int, maxRanks+1), "", func(func(int) bool) error { return nil })
+	refused, ok := errors.AsType[*transport.NotAvailableError](err)
+	require.True(t, ok, "%v", err)
+	require.Contains(t, refused.Error(), fmt.Sprint(maxRanks))
+	require.Empty(t, p.groups)
+}
+
+// subgroup forms a group of all ranks of eps.
+func subgroup(t *testing.T, eps []*endpoint, number uint64) []*endpoint {
+	made := make([]*endpoint, len(eps))
+	onEach(allExcept(len(eps)), func(rank int) {
+		ep, err := eps[rank].Group(t.Context(), number, allExcept(len(eps)))
+		require.NoError(t, err)
+		made[rank] = ep.(*endpoint)
+	})
+	return made
+}
+
+// A process keeps nothing of freed groups, once all their ranks have left or died.
+func TestFreedGroups(t *testing.T) {
+	const n = 3
+	all, eps := joinedInRounds(t, n)
+	kept := func(p *process) int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.groups)
+	}
+	for number := range uint64(20) {
+		made := subgroup(t, eps, number)
+		onEach(allExcept(n), func(rank int) {
+			require.NoError(t, enterCall(t, made[rank], 1))
+			require.NoError(t, made[rank].Close())
+			require.NoError(t, made[rank].Free())
+		})
+	}
+	for _, p := range all {
+		p.until(t.Context(), func() bool { return kept(p) == 1 })
+	}
+	made := subgroup(t, eps, 100)
+	for _, rank := range []int{0, 1} {
+		require.NoError(t, made[rank].Close())
+		require.NoError(t, made[rank].Free())
+	}
+	defer func() { require.NoError(t, made[2].Close()) }()
+	require.Equal(t, 2, kept(all[0]), "rank 2 may still send something")
+	die(all, 2)
+	for _, p := range all[:2] {
+		p.until(t.Context(), func() bool { return kept(p) == 1 })
+	}
+}
+
+// A process that has not answered in one group is not waited for in another, also if it would decide.
+func TestMuteInAllGroups(t *testing.T) {
+	const n = 3
+	all, eps := joinedInRounds(t, n)
+	made := subgroup(t, eps, 1)
+	all[0].polling.Lock() // it is stopped
+	goOn := sync.OnceFunc(all[0].polling.Unlock)
+	defer goOn()
+	eps[1].group.rest.Settle()
+	require.False(t, made[1].group.answersNow(0))
+	require.Equal(t, 1, made[1].group.referee())
+	made[1].Fail(proposed(1))
+	require.Equal(t, 1, made[1].Failure().By)
+	goOn()
+	all[1].until(t.Context(), func() bool { return eps[1].group.answersNow(0) }) // its old answer comes
+	require.Equal(t, 0, eps[1].group.referee())
+	for _, ep := range made {
+		require.NoError(t, ep.Close())
+	}
+}
+
+// A context that ends in the middle of the rounds ends the wait of its rank alone. The others complete the call.
+func TestCancelledInRounds(t *testing.T) {
+	const n = 9
+	_, eps := joinedInRounds(t, n)
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for _, rank := range allExcept(n, 0, 1) {
+		waiting.Go(func() { require.NoError(t, enterCall(t, eps[rank], 1)) })
+	}
+	cancel()
+	_, err := eps[1].Enter(&transport.Arrival{Ctx: ctx, Seq: 1})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, enterCall(t, eps[0], 1))
+	waiting.Wait()
+}
