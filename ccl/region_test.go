@@ -339,3 +339,24 @@ func TestEmptyRegionAlone(t *testing.T) {
 		require.Equal(t, 0, size.Expected)
 	})
 }
+
+// Ranks that share no memory, as those of several nodes, have no regions. All of them learn it from the call, and the group goes on.
+func TestSharedRegionApart(t *testing.T) {
+	for _, n := range []int{2, 3} {
+		g := group(t, func(n int) ([]transport.Endpoint, error) {
+			eps, err := shm.NewHeap(n, shm.SmallestGeometry(n))
+			for i, ep := range eps {
+				eps[i] = struct{ transport.Endpoint }{ep} // hides its Regions
+			}
+			return eps, err
+		}, n)
+		for r, err := range each(n, func(r int) error {
+			if _, err := ccl.CreateSharedRegion[float32](t.Context(), g[r], 100); !errors.Is(err, ccl.ErrNotImplemented) {
+				return fmt.Errorf("a region: %w", err)
+			}
+			return g[r].Barrier(t.Context())
+		}) {
+			require.NoError(t, err, "rank %d of %d", r, n)
+		}
+	}
+}

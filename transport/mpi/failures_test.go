@@ -5,7 +5,10 @@ package mpi
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,6 +97,30 @@ func TestStopped(t *testing.T) {
 		})
 	}
 	entering.Wait()
+}
+
+// A process that dies while others leave the job is not waited for, whichever of them sees it.
+func TestDeathWhileLeaving(t *testing.T) {
+	all := processes(3)
+	child := exec.Command("sleep", "1000") // stands in for rank 2
+	require.NoError(t, child.Start())
+	here := strings.Fields(sayHost())
+	require.True(t, all[1].deaths.watch(2, fmt.Sprint(here[0], " ", here[1], " ", child.Process.Pid)))
+	var leaving sync.WaitGroup
+	for _, p := range all[:2] {
+		leaving.Go(func() {
+			p.leave(t.Context())
+			require.NoError(t, t.Context().Err())
+			require.True(t, p.isDead(2))
+		})
+	}
+	for !all[0].gone[1].Load() || !all[1].gone[0].Load() { // both wait for rank 2 alone
+		runtime.Gosched()
+	}
+	require.False(t, all[0].isDead(2) || all[1].isDead(2))
+	require.NoError(t, child.Process.Kill())
+	_ = child.Wait() // it was killed
+	leaving.Wait()
 }
 
 // deafWire is a wire that fails.

@@ -26,7 +26,7 @@ func joinedInRounds(t *testing.T, ranks int) ([]*process, []*endpoint) {
 	eps := make([]*endpoint, ranks)
 	for i, ep := range joinAll(t, all) {
 		eps[i] = ep.(*endpoint)
-		eps[i].SetTimeout(transport.Timeout{After: time.Minute})
+		eps[i].SetTimeout(transport.Timeout{After: time.Hour}) // no answer to a question of late helps
 	}
 	t.Cleanup(func() {
 		for _, ep := range eps {
@@ -191,6 +191,13 @@ func die(all []*process, dead int) {
 	}
 }
 
+// has reports whether the line of a rank is here.
+func (g *group) has(rank int, seq uint64) bool {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	return g.lines.calls[seq&1].lines[rank].number == seq
+}
+
 // holdUp makes a rank enter a call in which it passes on no line of others, as if its process were stopped right then, and waits until the
 // next rank has its line. goOn lets the process run.
 func holdUp(t *testing.T, all []*process, eps []*endpoint, rank int, e *transport.Arrival) (goOn func()) {
@@ -200,43 +207,48 @@ func holdUp(t *testing.T, all []*process, eps []*endpoint, rank int, e *transpor
 	ep.Publish(e)
 	ep.group.sendLine(e)
 	next := (rank + 1) % len(eps)
-	has := func() bool {
-		g := eps[next].group
-		g.sending.Lock()
-		defer g.sending.Unlock()
-		return g.lines.calls[e.Seq&1].lines[rank].number == e.Seq
-	}
-	all[next].until(t.Context(), has)
+	all[next].until(t.Context(), func() bool { return eps[next].group.has(rank, e.Seq) })
 	return all[rank].polling.Unlock
 }
 
-// A call that all ranks have entered ends well on those that live, whatever one of them did in the middle of the rounds.
+// A call that all ranks have entered ends well on those that live, whatever one of them did in the middle of the rounds, and also if another
+// one comes after that.
 func TestGoneInRounds(t *testing.T) {
-	const n, victim = 11, 3
-	for name, end := range map[string]func(t *testing.T, all []*process, eps []*endpoint, goOn func()){
-		"dies": func(t *testing.T, all []*process, eps []*endpoint, goOn func()) {
+	const n, victim, last = 11, 3, 2
+	for name, end := range map[string]func(t *testing.T, all []*process, eps []*endpoint, goOn func()) (tells bool){
+		"dies": func(t *testing.T, all []*process, eps []*endpoint, goOn func()) bool {
 			t.Cleanup(goOn)
 			die(all, victim)
+			return true
 		},
-		"leaves": func(t *testing.T, _ []*process, eps []*endpoint, goOn func()) {
+		"leaves": func(t *testing.T, _ []*process, eps []*endpoint, goOn func()) bool {
 			t.Cleanup(goOn)
 			require.NoError(t, eps[victim].Close())
+			return true
 		},
-		"gives up": func(t *testing.T, _ []*process, eps []*endpoint, goOn func()) {
+		"gives up": func(t *testing.T, _ []*process, eps []*endpoint, goOn func()) bool {
 			goOn() // it passes lines on although it no longer waits
+			return false
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, eps := joinedInRounds(t, n)
 			goOn := holdUp(t, all, eps, victim, &transport.Arrival{Ctx: t.Context(), Seq: 1})
 			var waiting sync.WaitGroup
-			for _, rank := range allExcept(n, victim) {
+			for _, rank := range allExcept(n, victim, last) {
 				waiting.Go(func() { require.NoError(t, enterCall(t, eps[rank], 1)) })
 			}
-			for !eps[victim+2].group.sync.Waits(victim + 2) {
-				runtime.Gosched()
+			if end(t, all, eps, goOn) {
+				for _, rank := range allExcept(n, victim, last) {
+					for !eps[rank].group.has(victim, 1) {
+						runtime.Gosched()
+					}
+				}
+				for net := all[0].wire.(*netWire).net; !net.quiet(); {
+					runtime.Gosched()
+				}
 			}
-			end(t, all, eps, goOn)
+			require.NoError(t, enterCall(t, eps[last], 1))
 			waiting.Wait()
 		})
 	}
@@ -245,13 +257,13 @@ func TestGoneInRounds(t *testing.T) {
 // A rank that is stopped in the middle of the rounds has entered: a timeout does not name it as missing. Those that wait for ranks whose
 // lines it holds up name it as behind.
 func TestStoppedInRounds(t *testing.T) {
-	const n, victim = 8, 2
+	const n, victim = 8, 0 // which is waited for first
 	e := func(after time.Duration) *transport.Arrival {
 		return &transport.Arrival{Ctx: t.Context(), Seq: 1, Exposed: true, Limit: transport.Timeout{After: after}}
 	}
 	t.Run("timeout", func(t *testing.T) {
 		all, eps := joinedInRounds(t, n)
-		goOn := holdUp(t, all, eps, victim, e(time.Minute))
+		goOn := holdUp(t, all, eps, victim, e(time.Hour))
 		defer goOn()
 		onEach(allExcept(n, victim), func(rank int) {
 			_, err := eps[rank].Enter(e(50 * time.Millisecond))
@@ -260,14 +272,14 @@ func TestStoppedInRounds(t *testing.T) {
 	})
 	t.Run("chain", func(t *testing.T) {
 		all, eps := joinedInRounds(t, n)
-		goOn := holdUp(t, all, eps, victim, e(time.Minute))
+		goOn := holdUp(t, all, eps, victim, e(time.Hour))
 		defer goOn()
 		const asker, last = victim + 1, (victim + 6) % n // that one waits for rank victim+4's block, and that for the victim
 		var waiting sync.WaitGroup
 		defer waiting.Wait()
 		for _, rank := range allExcept(n, victim, asker) {
 			waiting.Go(func() {
-				if _, err := eps[rank].Enter(e(time.Minute)); err != nil {
+				if _, err := eps[rank].Enter(e(time.Hour)); err != nil {
 					require.ErrorIs(t, err, transport.ErrFailed)
 				}
 			})
@@ -282,24 +294,57 @@ func TestStoppedInRounds(t *testing.T) {
 	})
 }
 
-// A rank that has completed a call and then leaves is not taken for one that did not come, although others have its line from nobody yet.
+// A rank that has completed a call and then leaves is not taken for one that did not come, although no other rank has its line yet.
 func TestLeavesAhead(t *testing.T) {
-	const n, first = 5, 4
+	const n, first, other = 16, 4, 7
+	all, eps := joinedInRounds(t, n)
+	net := all[0].wire.(*netWire).net
+	slow := func(is bool) {
+		net.mu.Lock()
+		defer net.mu.Unlock()
+		for _, distance := range []int{1, 2, 4, 8} {
+			net.slow[[2]int{first, (first + distance) % n}] = is
+		}
+	}
+	slow(true)
+	var waiting sync.WaitGroup
+	for _, rank := range allExcept(n, first) {
+		waiting.Go(func() { require.NoError(t, enterCall(t, eps[rank], 1)) })
+	}
+	require.NoError(t, enterCall(t, eps[first], 1))
+	require.NoError(t, eps[first].Close())
+	for !eps[other].group.sync.Left(first) {
+		runtime.Gosched()
+	}
+	eps[other].group.rest.Settle()
+	require.True(t, eps[other].group.has(first, 1))
+	slow(false)
+	waiting.Wait()
+}
+
+// A rank says that it waits for the one that has to pass the next lines on to it.
+func TestWaitsForNextRound(t *testing.T) {
+	const n, waiter, last = 8, 6, 2
 	_, eps := joinedInRounds(t, n)
-	e := &transport.Arrival{Ctx: t.Context(), Seq: 1}
-	for range 100 {
-		e.Seq++
-		onEach(allExcept(n), func(rank int) { require.NoError(t, enterCall(t, eps[rank], e.Seq)) })
+	const waitOn = 4 // among the words
+	waitsFor := func(rank int) {
+		for eps[waiter].group.sync.Words(waiter)[waitOn] != uint64(rank)+1 {
+			runtime.Gosched()
+		}
 	}
 	var waiting sync.WaitGroup
-	for _, rank := range allExcept(n) {
-		waiting.Go(func() {
-			require.NoError(t, enterCall(t, eps[rank], e.Seq+1))
-			if rank == first {
-				require.NoError(t, eps[rank].Close())
-			}
-		})
+	enter := func(ranks ...int) {
+		for _, rank := range ranks {
+			waiting.Go(func() { require.NoError(t, enterCall(t, eps[rank], 1)) })
+		}
 	}
+	enter(waiter)
+	waitsFor(waiter - 1)
+	enter(waiter - 1)
+	waitsFor(waiter - 2)
+	enter(waiter-2, waiter-3)
+	waitsFor(last)
+	enter(0, 1, last, 7)
 	waiting.Wait()
 }
 
@@ -364,6 +409,11 @@ func subgroup(t *testing.T, eps []*endpoint, number uint64) []*endpoint {
 	return made
 }
 
+// others returns the other ranks that are still there.
+func (g *group) others() []int {
+	return slices.DeleteFunc(allExcept(len(g.world), g.rank), func(rank int) bool { return !g.there(rank) })
+}
+
 // A process keeps nothing of freed groups, once all their ranks have left or died.
 func TestFreedGroups(t *testing.T) {
 	const n = 3
@@ -378,6 +428,7 @@ func TestFreedGroups(t *testing.T) {
 		onEach(allExcept(n), func(rank int) {
 			require.NoError(t, enterCall(t, made[rank], 1))
 			require.NoError(t, made[rank].Close())
+			all[rank].until(t.Context(), func() bool { return number%2 == 0 || len(made[rank].group.others()) == 0 })
 			require.NoError(t, made[rank].Free())
 		})
 	}

@@ -15,13 +15,14 @@ import (
 // A net connects processes that are parts of one. Packets of a pair arrive in order; otherwise the order is random.
 type net struct {
 	mu    sync.Mutex
-	boxes [][][][]byte // by receiver, by sender
-	cut   map[int]bool // processes to which nothing can be sent
-	sent  [kinds]int   // packets of each kind
+	boxes [][][][]byte    // by receiver, by sender
+	cut   map[int]bool    // processes to which nothing can be sent
+	sent  [kinds]int      // packets of each kind
+	slow  map[[2]int]bool // pairs whose packets do not arrive yet: sender, receiver
 }
 
 func newNet(n int) *net {
-	t := &net{boxes: make([][][][]byte, n)}
+	t := &net{boxes: make([][][][]byte, n), slow: make(map[[2]int]bool)}
 	for i := range t.boxes {
 		t.boxes[i] = make([][][]byte, n)
 	}
@@ -61,7 +62,7 @@ func (w *netWire) poll(deliver func(from int, b []byte) bool) (some bool, err er
 	from := rand.N(n)
 	for range n {
 		from = (from + 1) % n
-		if box := w.net.boxes[w.me][from]; len(box) > 0 {
+		if box := w.net.boxes[w.me][from]; len(box) > 0 && !w.net.slow[[2]int{from, w.me}] {
 			b = box[0]
 			w.net.boxes[w.me][from] = slices.Delete(box, 0, 1)
 			break
@@ -95,4 +96,11 @@ func processesOn(nodes []int) []*process {
 		all[i].says = func() string { return fmt.Sprintf("boot pids node%d %d %s", node, os.Getpid(), crypto.Text()) }
 	}
 	return all
+}
+
+// quiet reports whether all questions were answered.
+func (t *net) quiet() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sent[kindAnswer] >= t.sent[kindQuestion]
 }
