@@ -9,13 +9,16 @@
 // # Model
 //
 // Each process has copies of what the ranks of its groups publish (see package groupsync). Packets bring the copies up to date: a rank
-// that enters a call sends its line to all others, and so on; a kernel's messages are packets too. A wire carries
+// that enters a call sends its line, and so on; a kernel's messages are packets too. A wire carries
 // packets between processes, in order between each pair. The wire of MPI receives from any rank and polls.
+//
+// In a group of few ranks each sends its line to all others. In a larger one ranks pass lines on, in rounds: a rank has sent a call's
+// lines after log2 R packets (see directRanks). Packets of one rank are therefore in order, but its line may come before or after them.
 //
 // No rank sees the memory of another one. A view therefore shows copies, which ranks send each other: to each rank the part that it reads, if the
 // kernel says that it reads no more (ccl.Kernel.ReadsOwnPart), otherwise all.
 //
-// The lowest rank of a group that is still there is its referee. It decides which failure is the group's, and whether the group was
+// The lowest rank of a group that is still there, and answers, is its referee. It decides which failure is the group's, and whether the group was
 // formed.
 //
 // # Concurrency
@@ -27,7 +30,8 @@
 // # Failure
 //
 // A rank that gives up a wait first asks all others for what they have published, for two seconds at most, so that its
-// error rests on what had happened and not on what had arrived.
+// error rests on what had happened and not on what had arrived. Answers carry the rank's own lines, which a rank that is late or gone may
+// hold up. A rank that leaves sends its lines to all first, and once one is gone all lines go to all directly.
 //
 // MPI reports no dead rank. Each process watches those of its own host through file descriptors of processes, and tells the
 // others. Of a host of which no rank survives, nobody tells: calls with its ranks end by their timeout, which
