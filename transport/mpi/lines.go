@@ -24,9 +24,9 @@ import (
 //	24  fingerprint 40
 //	64  payload
 
-// directRanks is the number of ranks up to which every rank sends its line to all others itself. With so few it saves waits for those that
-// pass lines on. Barriers of Open MPI on a machine of two cores took as long with 3, 4 and 8 ranks, a third less with 5 and 6, and twice as
-// long with 16.
+// directRanks is the number of ranks up to which every rank sends its line to all others itself. So few gain nothing by rounds, and need not wait
+// for each other to pass lines on. Barriers of Open MPI on a machine of two cores took as long either way with 3 to 6 ranks; the
+// fastest loops were a quarter faster in rounds with 8 ranks, and a third with 16.
 const directRanks = 7
 
 const (
