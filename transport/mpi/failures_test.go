@@ -5,10 +5,8 @@ package mpi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -104,8 +102,11 @@ func TestDeathWhileLeaving(t *testing.T) {
 	all := processes(3)
 	child := exec.Command("sleep", "1000") // stands in for rank 2
 	require.NoError(t, child.Start())
-	here := strings.Fields(sayHost())
-	require.True(t, all[1].deaths.watch(2, fmt.Sprint(here[0], " ", here[1], " ", child.Process.Pid)))
+	here, err := parseHost(sayHost())
+	require.NoError(t, err)
+	there := here
+	there.pid = child.Process.Pid
+	all[1].deaths.watch(2, there, here)
 	var leaving sync.WaitGroup
 	for _, p := range all[:2] {
 		leaving.Go(func() {
