@@ -3,9 +3,8 @@
 package abi
 
 import (
-	"math"
+	"errors"
 	"runtime"
-	"sync"
 )
 
 // Comm is a communicator: a group of ranks whose messages do not mix with those of other communicators.
@@ -44,30 +43,35 @@ func (c *Comm) Dup() (*Comm, error) {
 	return d, d.describe()
 }
 
-// Free ends a communicator that Dup made. It is collective.
+// Free ends a communicator that Dup or Group made. It is collective.
 func (c *Comm) Free() error {
 	escape(c)
 	return c.lib.check("MPI_Comm_free", call(c.lib.calls.commFree, address(&c.handle)))
 }
 
-// arguments are those of calls that are made often.
-var arguments = sync.Pool{New: func() any { return new([6]uintptr) }}
-
-// AllReduce reduces the vectors of all ranks, count elements of type t, into the vector of each, by the library's own
-// algorithm. It is collective, and blocks until the ranks that the algorithm needs have called it.
-func (c *Comm) AllReduce(vector []byte, count int, t DataType, op Op) error {
-	switch {
-	case len(vector) > math.MaxInt32:
-		return errLong
-	case count == 0:
-		vector = []byte{0} // an address is required
+// Group returns a communicator of some ranks of c, in that order. It is collective among them alone, and blocks until all of
+// them have called it. tag, below 32768, tells apart groups that are made at the same time.
+func (c *Comm) Group(ranks []int, tag int) (made *Comm, err error) {
+	l, d := c.lib, &Comm{lib: c.lib}
+	var all, some uintptr
+	members := make([]int32, len(ranks))
+	for i, r := range ranks {
+		members[i] = int32(r)
 	}
-	l, first := c.lib, &vector[0]
-	escape(first)
-	args := arguments.Get().(*[6]uintptr)
-	*args = [6]uintptr{l.inPlace, address(first), number(count), l.types[t], l.ops[op], c.handle}
-	err := l.check("MPI_Allreduce", call(l.calls.allreduce, args[:]...))
-	arguments.Put(args)
-	runtime.KeepAlive(vector)
-	return err
+	escape(d)
+	escape(&all)
+	escape(&some)
+	defer runtime.KeepAlive(members)
+	if err := l.check("MPI_Comm_group", call(l.calls.commGroup, c.handle, address(&all))); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.check("MPI_Group_free", call(l.calls.groupFree, address(&all)))) }()
+	if err := l.check("MPI_Group_incl", call(l.calls.groupIncl, all, number(len(members)), numbers(members), address(&some))); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.check("MPI_Group_free", call(l.calls.groupFree, address(&some)))) }()
+	if err := l.check("MPI_Comm_create_group", call(l.calls.commCreateGroup, c.handle, some, number(tag), address(&d.handle))); err != nil {
+		return nil, err
+	}
+	return d, d.describe()
 }

@@ -12,8 +12,8 @@
 // as long as MPI lives; all other calls are made on any thread, by the level MPI_THREAD_MULTIPLE,
 // without which Init fails.
 //
-// Transfers are started by [Comm.Isend] and [Comm.Irecv] and polled by [Request.Test]. No call of
-// this package blocks, except Init, [Finalize], [Comm.Dup] and [Comm.AllReduce].
+// Transfers are started by [Comm.Isend] and [Comm.Irecv] and polled by [Request.Test], which do not block. Init,
+// [Finalize], [Comm.Dup], [Comm.Group] and the collectives do.
 //
 // # Concurrency
 //

@@ -23,7 +23,11 @@ type calls struct {
 	initThread, finalize, initialized, libraryVersion    uintptr
 	commRank, commSize, commDup, commFree, setErrhandler uintptr
 	isend, irecv, test, cancel, testCancelled, getCount  uintptr
-	allreduce                                            uintptr
+	commGroup, groupIncl, groupFree, commCreateGroup     uintptr
+	barrier, bcast, allreduce, reduce, scan, exscan      uintptr
+	reduceScatterBlock, reduceScatter                    uintptr
+	allgather, gather, scatter, alltoall                 uintptr
+	allgatherv, gatherv, scatterv, alltoallv             uintptr
 	errorClass, errorString                              uintptr
 }
 
@@ -72,7 +76,11 @@ func resolve(path string, symbol func(name string) (uintptr, error)) (*library, 
 		"MPI_Init_thread": &c.initThread, "MPI_Finalize": &c.finalize, "MPI_Initialized": &c.initialized, "MPI_Get_library_version": &c.libraryVersion,
 		"MPI_Comm_rank": &c.commRank, "MPI_Comm_size": &c.commSize, "MPI_Comm_dup": &c.commDup, "MPI_Comm_free": &c.commFree, "MPI_Comm_set_errhandler": &c.setErrhandler,
 		"MPI_Isend": &c.isend, "MPI_Irecv": &c.irecv, "MPI_Test": &c.test, "MPI_Cancel": &c.cancel, "MPI_Test_cancelled": &c.testCancelled, "MPI_Get_count": &c.getCount,
-		"MPI_Allreduce":   &c.allreduce,
+		"MPI_Comm_group": &c.commGroup, "MPI_Group_incl": &c.groupIncl, "MPI_Group_free": &c.groupFree, "MPI_Comm_create_group": &c.commCreateGroup,
+		"MPI_Barrier": &c.barrier, "MPI_Bcast": &c.bcast, "MPI_Allreduce": &c.allreduce, "MPI_Reduce": &c.reduce, "MPI_Scan": &c.scan, "MPI_Exscan": &c.exscan,
+		"MPI_Reduce_scatter_block": &c.reduceScatterBlock, "MPI_Reduce_scatter": &c.reduceScatter,
+		"MPI_Allgather": &c.allgather, "MPI_Gather": &c.gather, "MPI_Scatter": &c.scatter, "MPI_Alltoall": &c.alltoall,
+		"MPI_Allgatherv": &c.allgatherv, "MPI_Gatherv": &c.gatherv, "MPI_Scatterv": &c.scatterv, "MPI_Alltoallv": &c.alltoallv,
 		"MPI_Error_class": &c.errorClass, "MPI_Error_string": &c.errorString,
 	} {
 		var err error

@@ -132,7 +132,7 @@ func calling() error {
 		make func(w *World) error
 	}{
 		{"ring", func(w *World) error { return ring(&w.Comm) }},
-		{"lengths", lengths}, {"goroutines", goroutines}, {"wrong", wrong}, {"cancel", cancel}, {"reduce", reduce}, {"allocations", allocations}, {"recovers", recovers},
+		{"lengths", lengths}, {"goroutines", goroutines}, {"wrong", wrong}, {"cancel", cancel}, {"collectives", collectives}, {"allocations", allocations}, {"recovers", recovers},
 	} {
 		if err := kind.make(w); err != nil {
 			return fmt.Errorf("%s: %w", kind.name, err)
@@ -381,26 +381,6 @@ func cancel(w *World) error {
 	return wait(abandoned.all[0])
 }
 
-// reduce: the library's own all-reduce, of each type and operation.
-func reduce(w *World) error {
-	ones := [dataTypes][]byte{Uint64: {1, 0, 0, 0, 0, 0, 0, 0}, Float32: {0, 0, 128, 63}, Float64: {0, 0, 0, 0, 0, 0, 240, 63}}
-	for t, one := range ones {
-		if one == nil {
-			continue // bytes have no arithmetic
-		}
-		for op := range ops {
-			v := bytes.Repeat(one, 3)
-			if err := w.AllReduce(v, 3, DataType(t), op); err != nil {
-				return err
-			}
-			if same := bytes.Equal(v, bytes.Repeat(one, 3)); same != (op != Sum) {
-				return fmt.Errorf("type %d, operation %d: %v", t, op, v)
-			}
-		}
-	}
-	return w.AllReduce(nil, 0, Uint64, Sum)
-}
-
 // allocations: transfers and reductions that have been made before allocate nothing. Under the race detector
 // sync.Pool drops values at random.
 func allocations(w *World) error {
@@ -420,7 +400,7 @@ func allocations(w *World) error {
 		if err := w.Isend(&out, b, next, 0); err != nil {
 			return err
 		}
-		if err := errors.Join(wait(&in), wait(&out), w.AllReduce(a, 1, Uint64, Max)); err != nil {
+		if err := errors.Join(wait(&in), wait(&out), w.AllReduce(InPlace, a, 1, Uint64, Max)); err != nil {
 			return err
 		}
 	}
