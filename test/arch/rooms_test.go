@@ -61,6 +61,7 @@ var rules = []rule{
 	{"test/stress", []string{"ccl", "half", "partition", "primitive"}, nil, "random programs use what users' programs use"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"test/mpi", []string{"dist", "ccl", "test/stress", "transport/mpi"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
+	{"test/fakempi", nil, nil, "it shares nothing with what it checks"},
 	{"test/arch", nil, nil, "it reads the module's source and runs nothing of it"},
 	{"test/syncmodel", nil, nil, "a model that used the code would share its mistakes"},
 	{"internal/strictyaml", []string{"internal/text"}, []string{"gopkg.in/yaml.v3"}, "files are read by one set of rules"},
@@ -89,7 +90,7 @@ var rules = []rule{
 }
 
 // Tests may also import their own package and these.
-var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "algorithms", "algorithms/...", "transport", "transport/..."}
+var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "test/fakempi", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 // The tests that are examples, or watch users' programs, may import what those do.
 var exampleRooms = map[string][]string{"primitive": {"dist"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},

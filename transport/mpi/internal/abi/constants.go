@@ -39,12 +39,15 @@ const (
 // AnySource receives from any rank.
 const AnySource = -1 << 31
 
-const (
-	success        = 0
-	threadMultiple = 3
-)
+const success = 0
 
-// constants are the handles and numbers of a family, from the headers of Open MPI 4.1.4 and MPICH 4.0.2.
+// levels are the numbers of MPI_THREAD_SINGLE, FUNNELED, SERIALIZED and MULTIPLE.
+type levels [4]int32
+
+func (l levels) multiple() int32 { return l[3] }
+
+// constants are the handles and numbers of an ABI, from the headers of Open MPI 4.1.4 and MPICH 4.0.2. Open MPI 5.0's header has
+// the same as 4.1's.
 type constants struct {
 	commWorld, errorsReturn uintptr
 	types                   [dataTypes]uintptr
@@ -52,10 +55,11 @@ type constants struct {
 	inPlace                 uintptr
 	anySource               int32
 	source, tag             int // positions in the int32s of a status
+	levels                  levels
 }
 
-// statusInts is the length of a status in int32s: 6 with Open MPI, 5 with MPICH.
-const statusInts = 6
+// statusInts is the length of a status in int32s: 8 in the standard ABI, 6 with Open MPI, 5 with MPICH.
+const statusInts = 8
 
 // mpich are the constants of MPICH's ABI, which its relatives share.
 var mpich = constants{
@@ -74,11 +78,33 @@ var mpich = constants{
 	anySource: -2,
 	source:    2,
 	tag:       3,
+	levels:    levels{0, 1, 2, 3},
+}
+
+// standard are the constants of the standard ABI, which libmpi_abi.so of any MPI has: MPI 5.0, chapter 20, as in mpi.h of
+// github.com/mpi-forum/mpi-abi-stubs.
+var standard = constants{
+	commWorld:    0x101,
+	errorsReturn: 0x143,
+	types: [dataTypes]uintptr{
+		Byte: 0x247, Uint8: 0x241, Int8: 0x240, Uint16: 0x249, Int16: 0x248,
+		Uint32: 0x251, Int32: 0x250, Uint64: 0x259, Int64: 0x258,
+		Float32: 0x210, Float64: 0x214, Complex64: 0x212, Complex128: 0x216,
+	},
+	ops: [ops]uintptr{
+		Sum: 0x21, Product: 0x24, Min: 0x22, Max: 0x23,
+		BAnd: 0x28, BOr: 0x29, BXor: 0x2a,
+	},
+	inPlace:   1,
+	anySource: -1,
+	source:    0,
+	tag:       1,
+	levels:    levels{0, 1024, 2048, 4096},
 }
 
 // openMPI returns the constants of Open MPI, whose handles are addresses of the library's variables.
 func openMPI(symbol func(name string) (uintptr, error)) (c constants, err error) {
-	c = constants{inPlace: 1, anySource: -1, source: 0, tag: 1}
+	c = constants{inPlace: 1, anySource: -1, source: 0, tag: 1, levels: levels{0, 1, 2, 3}}
 	for name, handle := range map[string]*uintptr{
 		"ompi_mpi_comm_world":       &c.commWorld,
 		"ompi_mpi_errors_return":    &c.errorsReturn,

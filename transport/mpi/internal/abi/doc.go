@@ -1,11 +1,11 @@
 // Package abi calls the MPI library that is installed on the machine, without cgo: it loads the library at
-// run time and knows the handles and constants of two families, Open MPI 4 and MPICH with its
-// relatives (Intel MPI, MVAPICH, Cray MPICH). A program that links it needs glibc.
+// run time and knows the handles and constants of three ABIs: that of Open MPI 4 and 5, that of MPICH with its
+// relatives (Intel MPI, MVAPICH, Cray MPICH), and the standard one of MPI 5.0. A program that links it needs glibc.
 //
 // # Model
 //
 // [Launched] tells from environment variables which family's launcher started the process. [Init]
-// loads that family's library, or the one that the caller names, resolves all symbols, and
+// loads that family's library, or the one that the caller names, tells its ABI, resolves all symbols, and
 // initialises MPI. It returns the [World]: this process's rank, and the communicator of all.
 //
 // A process initialises MPI once and finalises it once. The thread that does both is locked for

@@ -28,13 +28,18 @@ func notAvailable(format string, args ...any) error {
 	return &transport.NotAvailableError{Transport: "mpi", Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkLevel returns an error if the library grants less than MPI_THREAD_MULTIPLE.
-func checkLevel(provided int32, library string) error {
-	levels := []string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"}
-	if provided >= threadMultiple {
+// check returns an error if the library grants less than MPI_THREAD_MULTIPLE.
+func (l levels) check(provided int32, library string) error {
+	if provided >= l.multiple() {
 		return nil
 	}
-	return notAvailable("%s grants %s, and goroutines need MPI_THREAD_MULTIPLE: use a library that is built with it", library, levels[max(provided, 0)])
+	granted := "MPI_THREAD_SINGLE"
+	for i, name := range []string{"MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED"} {
+		if provided >= l[i+1] {
+			granted = name
+		}
+	}
+	return notAvailable("%s grants %s, and goroutines need MPI_THREAD_MULTIPLE: use a library that is built with it", library, granted)
 }
 
 // checkSize returns an error if the library counts other ranks than the launcher: it is not the launcher's, and

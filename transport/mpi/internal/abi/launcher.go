@@ -7,11 +7,11 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// Family is a group of MPI libraries with the same handles and constants.
+// Family is a group of MPI libraries with the same launcher, and the same handles and constants unless they have the standard ABI.
 type Family int
 
 const (
-	// OpenMPI is Open MPI 4, whose handles are addresses.
+	// OpenMPI is Open MPI, whose handles are addresses.
 	OpenMPI Family = iota + 1
 	// MPICH is MPICH and its relatives, whose handles are numbers.
 	MPICH

@@ -32,9 +32,13 @@ func TestLaunched(t *testing.T) {
 
 // What a library may be lacking is said with its name.
 func TestChecks(t *testing.T) {
-	require.NoError(t, checkLevel(3, "libmpi.so.40"))
-	require.EqualError(t, checkLevel(1, "libmpi.so.40"), `transport "mpi" is not available: libmpi.so.40 grants MPI_THREAD_FUNNELED, `+
-		"and goroutines need MPI_THREAD_MULTIPLE: use a library that is built with it")
+	for i, name := range []string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED"} {
+		for _, l := range []levels{mpich.levels, standard.levels} {
+			require.NoError(t, l.check(l.multiple(), "libmpi.so.40"))
+			require.EqualError(t, l.check(l[i], "libmpi.so.40"), `transport "mpi" is not available: libmpi.so.40 grants `+name+`, `+
+				"and goroutines need MPI_THREAD_MULTIPLE: use a library that is built with it")
+		}
+	}
 	l := &Launcher{MPICH, 4, "PMI_SIZE=4"}
 	require.NoError(t, checkSize(4, l, "libmpi.so.40"))
 	require.EqualError(t, checkSize(1, l, "libmpi.so.40"), `transport "mpi" is not available: libmpi.so.40 counts 1 rank, and the launcher says PMI_SIZE=4: `+

@@ -32,10 +32,15 @@ type calls struct {
 }
 
 // sonames are the names under which the libraries of a family are installed.
+//
+// The library of the family's own ABI comes first: all processes of a job need the same one.
 var sonames = map[Family][]string{
-	OpenMPI: {"libmpi.so.40"},
-	MPICH:   {"libmpich.so.12", "libmpi.so.12"},
+	OpenMPI: {"libmpi.so.40", standardName},
+	MPICH:   {"libmpich.so.12", "libmpi.so.12", standardName},
 }
+
+// standardName is the name of a library that has the standard ABI, of any MPI.
+const standardName = "libmpi_abi.so.1"
 
 // load loads the library of that path, or if it is "" the one of the family.
 func load(path string, family Family) (*library, error) {
@@ -99,12 +104,15 @@ func resolve(path string, symbol func(name string) (uintptr, error)) (*library, 
 	l.version, _, _ = strings.Cut(strings.TrimRight(l.version, "\x00\n"), "\n")
 	l.version, _, _ = strings.Cut(l.version, ", package:")
 	l.version = strings.Join(strings.Fields(l.version), " ") // MPICH's has a tab
-	var err error
+	isOfStandard, err := isStandard(symbol)
 	switch _, isOpen := symbol("ompi_mpi_comm_world"); {
+	case err != nil:
+	case isOfStandard:
+		l.constants = standard
 	case isOpen == nil:
 		l.constants, err = openMPI(symbol)
 	case !isMPICH(l.version):
-		err = fmt.Errorf("it is neither Open MPI nor of MPICH's family")
+		err = fmt.Errorf("it is neither Open MPI's nor MPICH's nor the standard one")
 	}
 	if err != nil {
 		return nil, notAvailable("%s (%s) has another binary interface: %v", path, l.version, err)

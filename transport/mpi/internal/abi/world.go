@@ -125,11 +125,11 @@ func (l *library) start(launcher *Launcher) (*World, error) {
 	if already != 0 {
 		return nil, notAvailable("another package of this program has initialised %v", l)
 	}
-	if err := l.check("MPI_Init_thread", call(l.calls.initThread, 0, 0, threadMultiple, address(&provided))); err != nil {
+	if err := l.check("MPI_Init_thread", call(l.calls.initThread, 0, 0, number(int(l.levels.multiple())), address(&provided))); err != nil {
 		return nil, err
 	}
 	w := &World{Comm: Comm{lib: l, handle: l.commWorld}, Library: l.String(), Family: launcher.Family}
-	err := checkLevel(provided, l.String())
+	err := l.levels.check(provided, l.String())
 	if err == nil {
 		err = w.describe()
 	}
