@@ -1,4 +1,4 @@
-# goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` Open MPI and MPICH.
+# goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
 .PHONY: help demo gomlx test race mpi single noasm generate check bench bench-check bench-peers kill programs fuzz ci
@@ -28,7 +28,7 @@ race: ## run the tests under the race detector (needs a C compiler)
 	@command -v $$(CGO_ENABLED=1 $(GO) env CC) >/dev/null || { echo "make race: the race detector needs a C compiler, and none is in PATH: install gcc or clang"; exit 1; }
 	CGO_ENABLED=1 $(GO) test -race ./...
 
-mpi: ## run the tests under Open MPI and MPICH, as root also between nodes (needs openmpi-bin, mpich and iproute2)
+mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nodes (needs gcc and Debian's openmpi-bin, mpich, iproute2, munge, slurmctld, slurmd, slurm-client, python3-mpi4py)
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -v -run '^TestCluster$$' ./test/mpi # -v: says why, if the machine forbids stand-ins for nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
 

@@ -81,6 +81,9 @@ func startBy(t *testing.T, home, line string) {
 	if _, err := exec.LookPath(launcher); err != nil {
 		t.Skip(launcher, "is not installed")
 	}
+	if launcher == "srun" && exec.Command("sinfo").Run() != nil {
+		t.Skip("no Slurm answers here; test/mpi starts one")
+	}
 	if launcher == "torchrun" && !strings.Contains(shell(t, home, "torchrun --help"), "--nproc-per-node") {
 		t.Skip("this torchrun writes its flags in another way; internal/launchenv tests it")
 	}
