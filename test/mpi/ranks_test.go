@@ -33,7 +33,7 @@ const (
 // parts are what the ranks do.
 var parts = map[string]func() error{
 	"program": program, "again": again, "alone": alone, "dies": dies, "mismatch": mismatch, "missing": missing, "foreign": foreign,
-	"volume": volume, "levels": levels, "carry": carry, "fall": fall, "head": head, "node": node, "error": starting,
+	"volume": volume, "levels": levels, "carry": carry, "fall": fall, "head": head, "node": node, "error": starting, "mixed": mixed, "unchecked": unchecked, "beside": beside,
 }
 
 func TestMain(m *testing.M) {

@@ -6,6 +6,8 @@
 // The program then needs glibc, and no C compiler. It calls nothing of this package: the transport is chosen by name, or by "auto" if the
 // launcher says that the ranks are on several nodes. GOCCL_MPI_LIBRARY names another library's file.
 //
+// Jobs in which some ranks are not goccl's, such as mpi4py's, use none of this, but plain calls of MPI: see [UncheckedComm].
+//
 // # Model
 //
 // Each process has copies of what the ranks of its groups publish (see package groupsync). Packets bring the copies up to date: a rank
@@ -37,6 +39,6 @@
 // others. Of a host of which no rank survives, nobody tells: calls with its ranks end by their timeout, which
 // names them.
 //
-// MPI starts once in a process. It ends when dist.Spawn returns, or without Spawn in dist.DestroyProcessGroup, and waits there for
+// MPI starts once in a process. It ends by [UncheckedComm.Close] if the transport does not connect the process, otherwise when dist.Spawn returns, or without Spawn in dist.DestroyProcessGroup, and waits there for
 // the other processes, as MPI_Finalize does; for 0.3 s if the program has failed or another process has died.
 package mpi

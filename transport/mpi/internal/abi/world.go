@@ -97,6 +97,21 @@ func Finalize(ctx context.Context) error {
 	}
 }
 
+// Finalized reports whether MPI has ended in this process, or is about to.
+func Finalized() bool {
+	process.Lock()
+	defer process.Unlock()
+	if process.started == nil {
+		return false
+	}
+	select {
+	case <-process.started.finish:
+		return true
+	default:
+		return false
+	}
+}
+
 // run is the thread of MPI, which starts and ends it.
 func (s *start) run(path string, launcher *Launcher) {
 	runtime.LockOSThread() // and never unlocked: the thread ends with MPI

@@ -1,0 +1,175 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/mpi/internal/abi"
+)
+
+// UncheckedComm is the world of MPI as it is, MPI_COMM_WORLD, for jobs in which not all ranks are goccl's, for example Go and mpi4py
+// started by one mpirun. Its calls are MPI's and nothing more. All of goccl's own groups check; this one does not:
+//
+//   - Nothing compares what the ranks ask for. Ranks that differ in the call, its length, type, operation or root hang, get wrong
+//     numbers, or are ended by the library.
+//   - The call of another language must be the same call of MPI: blocking with blocking (MPI_Allreduce, mpi4py's Allreduce, never
+//     MPI_Iallreduce or Iallreduce), of buffers (Allreduce, not allreduce, which sends objects).
+//   - Collectives have no timeout and heed no context. No dead rank is noticed: a call with one hangs until the launcher
+//     ends the job.
+//   - Ranks make their collectives in one order. Calls of several goroutines at once have none.
+//   - The bits of a reduction are the library's.
+//
+// Mistakes that the library finds are errors.
+type UncheckedComm struct {
+	calls      uncheckedCalls
+	rank, size int
+
+	mu     sync.RWMutex // held for reading by calls
+	closed bool
+}
+
+// uncheckedCalls are what a platform has of MPI. Lengths are in elements.
+type uncheckedCalls interface {
+	barrier() error
+	broadcast(b []byte, count int, t abi.DataType, root int) error
+	allReduce(send, recv []byte, count int, t abi.DataType, op abi.Op) error
+	allGather(send, recv []byte, count int, t abi.DataType) error
+	send(ctx context.Context, b []byte, to, tag int) error
+	recv(ctx context.Context, b []byte, from, tag int) (bytes int, err error)
+	// finalized reports whether MPI has ended.
+	finalized() bool
+	// finalize ends MPI, unless the transport connects this process.
+	finalize(ctx context.Context) error
+}
+
+// Element is a type of elements that Go and MPI both have. An int has 64 bits.
+type Element interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~int | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uint | ~float32 | ~float64 | ~complex64 | ~complex128
+}
+
+// UncheckedOp is an operation of MPI.
+type UncheckedOp int
+
+// Operations. The library rejects those that a type does not have, such as bits of floats and the least of complex numbers.
+const (
+	UncheckedSum UncheckedOp = iota
+	UncheckedProduct
+	UncheckedMin
+	UncheckedMax
+	UncheckedBAnd
+	UncheckedBOr
+	UncheckedBXor
+)
+
+var uncheckedOps = [...]abi.Op{abi.Sum, abi.Product, abi.Min, abi.Max, abi.BAnd, abi.BOr, abi.BXor}
+
+var dataTypes = map[reflect.Kind]abi.DataType{
+	reflect.Int8: abi.Int8, reflect.Int16: abi.Int16, reflect.Int32: abi.Int32, reflect.Int64: abi.Int64, reflect.Int: abi.Int64,
+	reflect.Uint8: abi.Uint8, reflect.Uint16: abi.Uint16, reflect.Uint32: abi.Uint32, reflect.Uint64: abi.Uint64, reflect.Uint: abi.Uint64,
+	reflect.Float32: abi.Float32, reflect.Float64: abi.Float64, reflect.Complex64: abi.Complex64, reflect.Complex128: abi.Complex128,
+}
+
+// Unchecked starts MPI in this process, unless it runs, and returns its world without goccl's checks: read what [UncheckedComm] does
+// not check. MPI starts when all ranks of the job have started it, in whichever language: MPI_Init_thread here, importing
+// mpi4py.MPI in Python. If ctx ends before, Unchecked returns its error.
+//
+// The process must have been started by an MPI launcher. GOCCL_MPI_LIBRARY names the library's file; all ranks of a job need the
+// same library.
+func Unchecked(ctx context.Context) (*UncheckedComm, error) {
+	calls, rank, size, err := startUnchecked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &UncheckedComm{calls: calls, rank: rank, size: size}, nil
+}
+
+// Rank returns this process's rank in MPI_COMM_WORLD.
+func (c *UncheckedComm) Rank() int { return c.rank }
+
+// Size returns the number of ranks of MPI_COMM_WORLD, in all languages.
+func (c *UncheckedComm) Size() int { return c.size }
+
+// Barrier is MPI_Barrier: it returns when all ranks have called it.
+func (c *UncheckedComm) Barrier() error {
+	return c.call(func() error { return c.calls.barrier() })
+}
+
+// Close ends MPI in this process by MPI_Finalize, which waits for the other ranks. If ctx ends first, Close returns its error. If the
+// transport connects this process too, Close leaves that to package dist. Calls after Close return transport.ErrClosed.
+func (c *UncheckedComm) Close(ctx context.Context) error {
+	if !c.mu.TryLock() {
+		return errors.New("a call of the unchecked communicator is running: end it before Close")
+	}
+	defer c.mu.Unlock()
+	c.closed = true
+	return c.calls.finalize(ctx)
+}
+
+// call makes a call, unless MPI has ended.
+func (c *UncheckedComm) call(f func() error) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.closed || c.calls.finalized() {
+		return transport.ErrClosed
+	}
+	return f()
+}
+
+// UncheckedAllReduce is MPI_Allreduce: it reduces the vectors send of all ranks into the recv of each. recv has the same length, and is
+// send itself or does not overlap it. Nothing is checked between ranks: see [UncheckedComm].
+func UncheckedAllReduce[T Element](c *UncheckedComm, send, recv []T, op UncheckedOp) error {
+	if len(send) != len(recv) {
+		return fmt.Errorf("mpi: UncheckedAllReduce: send has %d elements and recv %d", len(send), len(recv))
+	}
+	if op < 0 || int(op) >= len(uncheckedOps) {
+		return fmt.Errorf("mpi: UncheckedAllReduce: operation %d does not exist", op)
+	}
+	return c.call(func() error {
+		return c.calls.allReduce(bytesOf(send), bytesOf(recv), len(send), dataType[T](), uncheckedOps[op])
+	})
+}
+
+// UncheckedBroadcast is MPI_Bcast: it copies the root's data to that of all ranks. Nothing is checked between ranks: see
+// [UncheckedComm].
+func UncheckedBroadcast[T Element](c *UncheckedComm, data []T, root int) error {
+	return c.call(func() error { return c.calls.broadcast(bytesOf(data), len(data), dataType[T](), root) })
+}
+
+// UncheckedAllGather is MPI_Allgather: it copies the send of each rank to the recv of all, in rank order. recv has Size times the length
+// of send, which is this rank's block of recv or does not overlap it. Nothing is checked between ranks: see [UncheckedComm].
+func UncheckedAllGather[T Element](c *UncheckedComm, send, recv []T) error {
+	if len(recv) != c.size*len(send) {
+		return fmt.Errorf("mpi: UncheckedAllGather: recv has %d elements, and %d ranks of %d elements need %d", len(recv), c.size, len(send), c.size*len(send))
+	}
+	return c.call(func() error {
+		return c.calls.allGather(bytesOf(send), bytesOf(recv), len(send), dataType[T]())
+	})
+}
+
+// UncheckedSend sends data to a rank, as bytes (MPI_BYTE): in Python it is received by comm.Recv([buffer, MPI.BYTE], source, tag). It returns when
+// data can be changed, which may be before it is received. If ctx ends first, data belongs to the library for good. Tags are from 0 to
+// 32767, except 25443, which is the transport's.
+func UncheckedSend[T Element](ctx context.Context, c *UncheckedComm, data []T, to, tag int) error {
+	return c.call(func() error { return c.calls.send(ctx, bytesOf(data), to, tag) })
+}
+
+// UncheckedRecv receives data from a rank, as bytes (MPI_BYTE): in Python it is sent by comm.Send([buffer, MPI.BYTE], dest, tag). It returns how
+// many whole elements have come. A longer message is an error. If ctx ends first, the receive is withdrawn.
+func UncheckedRecv[T Element](ctx context.Context, c *UncheckedComm, data []T, from, tag int) (n int, err error) {
+	err = c.call(func() error {
+		b := bytesOf(data)
+		came, err := c.calls.recv(ctx, b, from, tag)
+		if err == nil && len(b) > 0 {
+			n = came / (len(b) / len(data))
+		}
+		return err
+	})
+	return n, err
+}
+
+// dataType returns MPI's type of elements.
+func dataType[T Element]() abi.DataType { return dataTypes[reflect.TypeFor[T]().Kind()] }
