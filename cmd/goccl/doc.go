@@ -23,6 +23,6 @@
 //
 // # Model
 //
-// The command is package tool with the built-in algorithms; see there for a tool with
-// your own algorithms, and for the exit status.
+// The command is package tool with the built-in algorithms and transport mpi, for which it needs glibc on
+// Linux; see there for a tool with your own algorithms, or without MPI, and for the exit status.
 package main

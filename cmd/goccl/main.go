@@ -4,6 +4,8 @@ import (
 	// The algorithms that a configuration can name.
 	_ "github.com/goccl/goccl/algorithms"
 	"github.com/goccl/goccl/cmd/goccl/tool"
+	// Ranks that mpirun, mpiexec and srun start, through the installed MPI.
+	_ "github.com/goccl/goccl/transport/mpi"
 )
 
 func main() { tool.Main() }

@@ -1,5 +1,6 @@
 // Package mpi tests jobs that the launchers of installed MPIs start, through package dist as programs use it, on transport mpi:
-// random programs of all calls, ranks that leave, fail and die, on one node and between nodes. It contains no code.
+// random programs of all calls, ranks that leave, fail and die, on one node and between nodes; starts that cannot succeed; plain calls of
+// MPI beside ranks in Python; and goccl bench. It contains no code.
 //
 // # Model
 //
@@ -9,4 +10,6 @@
 // Nodes are stand-ins: sets of namespaces of this machine, joined by links. The test binary is also process 1 of each, and of the head, where
 // launchers run. Only root can make them, with iproute2. Everything in them ends with the head, and that ends with the test, however that
 // ends. Where a machine forbids namespaces also to root, these tests are skipped, also by make mpi, which prints why.
+//
+// Slurm's daemons run there too, so they end the same way.
 package mpi

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,8 +23,8 @@ func TestErrors(t *testing.T) {
 	)
 	openMPI := []string{"OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2", "PMIX_NAMESPACE=errors"}
 	mpich := []string{"PMI_SIZE=2", "PMI_RANK=0", "MPI_LOCALNRANKS=2", "PMI_JOBID=errors"}
-	fake := fakempi.Build(t, "libfake.so", fakempi.Standard)
-	const name = " (Fake MPI with the standard ABI)"
+	const fake = "FAKE" // stands for the file of the library that fakempi builds
+	const name = fake + " (Fake MPI with the standard ABI)"
 	none := t.TempDir()
 	for _, library := range []string{"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1"} {
 		require.NoError(t, os.WriteFile(filepath.Join(none, library), nil, 0o600)) // the loader finds it and cannot load it
@@ -45,11 +46,11 @@ func TestErrors(t *testing.T) {
 		"no MPI library": {openMPI, []string{"GOCCL_MPI_LIBRARY=libc.so.6"},
 			[]string{without + "libc.so.6 is no MPI library, or one of before version 3: "}},
 		"too few threads": {openMPI, []string{"GOCCL_MPI_LIBRARY=" + fake, fakempi.Size + "=2", fakempi.Level + "=1"},
-			[]string{without + fake + name + " grants MPI_THREAD_FUNNELED, and goroutines need MPI_THREAD_MULTIPLE: use a library that is built with it"}},
+			[]string{without + name + " grants MPI_THREAD_FUNNELED, and goroutines need MPI_THREAD_MULTIPLE: use a library that is built with it"}},
 		"another launcher": {mpich, []string{"GOCCL_MPI_LIBRARY=" + fake},
-			[]string{without + fake + name + " counts 1 rank, and the launcher says PMI_SIZE=2: the launcher is another MPI's. ", "name the launcher's library in GOCCL_MPI_LIBRARY"}},
+			[]string{without + name + " counts 1 rank, and the launcher says PMI_SIZE=2: the launcher is another MPI's. ", "name the launcher's library in GOCCL_MPI_LIBRARY"}},
 		"another rank": {openMPI, []string{"GOCCL_MPI_LIBRARY=" + fake, fakempi.Size + "=2", fakempi.Rank + "=1"},
-			[]string{without + fake + name + " counts this process as rank 1 of 2, but this process is rank 0 of 2 by the variables of Open MPI"}},
+			[]string{without + name + " counts this process as rank 1 of 2, but this process is rank 0 of 2 by the variables of Open MPI"}},
 		"another world size": {openMPI, []string{"GOCCL_WORLD_SIZE=3"},
 			[]string{failed + "the world size is 3 by GOCCL_WORLD_SIZE, but ", "OMPI_COMM_WORLD_SIZE=2", "; start 3 ranks, or set GOCCL_WORLD_SIZE to 2"}},
 	} {
@@ -59,10 +60,15 @@ func TestErrors(t *testing.T) {
 			run := exec.CommandContext(t.Context(), self)
 			run.Env = append(os.Environ(), partVariable+"=error", "GOCCL_TRANSPORT=mpi")
 			run.Env = append(append(run.Env, c.launcher...), c.env...)
+			library := ""
+			if slices.Contains(c.env, "GOCCL_MPI_LIBRARY="+fake) {
+				library = fakempi.Build(t, "libfake.so", fakempi.Standard)
+				run.Env = append(run.Env, "GOCCL_MPI_LIBRARY="+library)
+			}
 			out, err := run.CombinedOutput()
 			require.Error(t, err)
 			for _, text := range c.says {
-				require.Contains(t, string(out), text)
+				require.Contains(t, string(out), strings.ReplaceAll(text, fake, library))
 			}
 			require.Equal(t, 1, strings.Count(string(out), "\n"), "%s", out)
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -93,4 +94,15 @@ func (m mpi) passes(t *testing.T, n int, part string, env ...string) {
 	out, err := m.start(t, n, part, env...)
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, strings.Repeat("passed\n", n), out)
+}
+
+// build builds a program of this module without cgo, and returns its file.
+func build(t *testing.T, program string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), filepath.Base(program))
+	c := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/goccl/goccl/"+program)
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return file
 }

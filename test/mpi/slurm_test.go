@@ -146,11 +146,7 @@ func TestSlurm(t *testing.T) {
 	s := newSlurm(t, 2)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	ddp := s.file("ddp")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", ddp, "github.com/goccl/goccl/examples/ddp")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	ddp := build(t, "examples/ddp")
 	for _, with := range []struct{ name, pmi string }{{"Open MPI", "pmix"}, {"MPICH", "pmi2"}} {
 		t.Run(with.pmi, func(t *testing.T) {
 			for _, over := range []string{"shm", "mpi"} {

@@ -68,12 +68,8 @@ func TestMpi4pyExample(t *testing.T) {
 	require.NoError(t, err)
 	_, says, _ := strings.Cut(string(page), "```text\n")
 	says, _, _ = strings.Cut(says, "```\n")
-	fit := filepath.Join(t.TempDir(), "fit")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", fit, "./examples/mpi4py")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
 	installed[0].run(t, func(t *testing.T, m mpi) {
+		fit := build(t, "examples/mpi4py")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		c := exec.CommandContext(ctx, m.launcher, append(slices.Clone(m.args), "-n", "2", fit, ":", "-n", "2", python, "examples/mpi4py/fit.py")...)

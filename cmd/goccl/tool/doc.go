@@ -1,5 +1,5 @@
-// Package tool is the program goccl without built-in algorithms, for programs that add
-// their own. Such a program is:
+// Package tool is the program goccl without built-in algorithms and transport mpi, for programs that add
+// their own, or that must be static. Such a program is:
 //
 //	package main
 //

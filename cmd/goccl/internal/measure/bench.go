@@ -18,6 +18,7 @@ type bench[T ccl.Element] struct {
 	contenders []*contender[T]
 	inputs     [][]T // pattern of each rank's input
 	reduced    [][]T // patterns of their reductions, up to each rank's
+	shared     bool  // the ranks can have memory in common
 	board      *board
 	compute    *computation // nil: the ranks do not compute
 	schedule   *schedule    // rank 0's
@@ -48,6 +49,10 @@ type buffers[T ccl.Element] struct {
 // time.
 func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Communicator, contend func(*bench[T]) error) (*bench[T], error) {
 	b := &bench[T]{c: c, comm: comm, rank: comm.Rank(), ownProcess: comm.Rank() == 0 || dist.IsLaunched(), close: func() error { return nil }}
+	var err error
+	if b.shared, err = sharesMemory(comm); err != nil {
+		return nil, err
+	}
 	b.op, _ = c.op() // choose has checked it
 	together := 1
 	if c.Op != "" {
@@ -65,8 +70,7 @@ func newBench[T ccl.Element](c Case, budget Budget, e elements[T], comm *ccl.Com
 	b.wrong = make([]int64, len(b.contenders))
 	maxCalls := max(maxTurnCalls, c.buckets())
 	b.stamps = make([]int64, 0, 2*maxCalls)
-	var err error
-	if b.board, err = newBoard(comm, len(b.contenders), maxCalls); err != nil {
+	if b.board, err = newBoard(comm, b.shared, len(b.contenders), maxCalls); err != nil {
 		return nil, err
 	}
 	if c.Compute > 0 && !IsWorkload(c.Collective) {
@@ -126,7 +130,7 @@ func (b *bench[T]) work(ctx context.Context) error {
 		if b.rank == 0 {
 			b.board.announce(b.schedule.next(ctx))
 		}
-		if err := b.board.fence(); err != nil {
+		if err := b.board.publish(); err != nil {
 			return err
 		}
 		t := b.board.announced()
@@ -152,7 +156,7 @@ func (b *bench[T]) work(ctx context.Context) error {
 			report.setCPU(cpuTime() - used)
 		}
 		copy(report.stamps(), b.stamps)
-		if err := b.board.fence(); err != nil {
+		if err := b.board.collect(); err != nil {
 			return err
 		}
 		if b.rank == 0 && t.skip < t.steps {
@@ -169,7 +173,7 @@ func (b *bench[T]) end() error {
 	if b.ownProcess {
 		report.setCPU(time.Duration(coreTimes("/proc").here - b.began.here)) // in ticks
 	}
-	return b.board.fence()
+	return b.board.collect()
 }
 
 // company returns how many of the ranks' cores other programs have used, on rank 0 after end.

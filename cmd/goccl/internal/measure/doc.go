@@ -20,6 +20,8 @@
 //   - core to core: ranks 0 and 1 pass a word back and forth; the result is half
 //     of a round trip.
 //
+// Over a transport whose ranks share no memory, peer copy and core to core are left out.
+//
 // A case can also be one direction of an operator of package primitive, in a fixed layout. Its yardsticks are
 // barrier, core to core, and its own floor: each rank copies the elements that move to a buffer, makes
 // one collective with them, and copies those that have arrived to their places. What lies next to each other already

@@ -8,17 +8,19 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, and
-// core to core needs two cores.
+// addYardsticks adds the yardsticks that the case can have: a barrier copies nothing, a copy of a peer's data and core to
+// core need memory that ranks share, and core to core needs two cores.
 func (b *bench[T]) addYardsticks() error {
 	if b.c.Collective != barrier {
 		b.addYardstick(b.ownCopy())
-		peer, err := b.peerCopy()
-		if _, none := errors.AsType[*ccl.AllocationFailedError](err); err != nil && !none {
-			return err
-		}
-		if err == nil { // else there is too little shared memory, on all ranks
-			b.addYardstick(peer)
+		if b.shared {
+			peer, err := b.peerCopy()
+			if _, none := errors.AsType[*ccl.AllocationFailedError](err); err != nil && !none {
+				return err
+			}
+			if err == nil { // else there is too little shared memory, on all ranks
+				b.addYardstick(peer)
+			}
 		}
 		if b.c.floor() == Floor {
 			b.addYardstick(b.reduceFloor())
@@ -33,7 +35,7 @@ func (b *bench[T]) addSynchronisation() {
 	if b.c.Collective != barrier {
 		b.addYardstick(&contender[T]{name: Barrier, run: b.meet})
 	}
-	if b.c.Ranks > 1 && (usableCores() > 1 || dist.IsLaunched()) {
+	if b.shared && b.c.Ranks > 1 && (usableCores() > 1 || dist.IsLaunched()) {
 		b.addYardstick(&contender[T]{name: CoreToCore, run: b.passWord, ranks: 2, parts: 2 * roundTrips})
 	}
 }
