@@ -20,8 +20,8 @@ var Algorithm = &ccl.Algorithm{
 			TwoLevels: true, Ordered: true,
 		},
 		ccl.CollReduce: {
-			Doc:       "reduce on each node, then among the leaders; a root that leads no node gets the result from its leader",
-			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks + s.Nodes + 1) * s.Bytes }),
+			Doc:       "reduce on each node, then among the leaders; for a root that leads no node, its leader broadcasts the result on the node",
+			Cost:      cost(3, func(s ccl.Shape) int { return (s.Ranks + s.Nodes + s.Ranks/s.Nodes - 1) * s.Bytes }),
 			Run:       reduce,
 			TwoLevels: true, Ordered: true,
 		},
@@ -68,29 +68,28 @@ func allReduce(c *ccl.Call) error {
 }
 
 func reduce(c *ccl.Call) error {
-	leaders := c.Leaders()
-	if leaders == nil {
-		if err := c.Node().Reduce(c.In(), c.Out(), leader); err != nil || c.Rank() != c.Root() {
-			return err
-		}
-		return c.Recv(c.Node().Ranks()[leader], c.Out())
-	}
-	result := c.Out()
-	if c.Rank() != c.Root() {
+	node, leaders, result := c.Node(), c.Leaders(), c.Out()
+	_, here := slices.BinarySearch(node.Ranks(), c.Root())
+	behind := here && c.Root() != node.Ranks()[leader] // the root leads no node
+	if c.Rank() != c.Root() && (leaders != nil || behind) {
 		result = c.Scratch(c.In().Len())
 	}
-	if err := c.Node().Reduce(c.In(), result, leader); err != nil {
+	if err := node.Reduce(c.In(), result, leader); err != nil {
 		return err
 	}
-	to := nodeOf(c, c.Root())
-	if err := leaders.Reduce(result, result, to); err != nil || leaders.Rank() != to {
-		return err
+	if leaders != nil {
+		to := nodeOf(c, c.Root())
+		if err := leaders.Reduce(result, result, to); err != nil {
+			return err
+		}
+		if leaders.Rank() == to {
+			c.Epilogue(result)
+		}
 	}
-	c.Epilogue(result)
-	if c.Rank() == c.Root() {
+	if !behind {
 		return nil
 	}
-	return c.Send(c.Root(), result)
+	return node.Broadcast(result, leader) // by the level, where the root waits for longer than its leader
 }
 
 // nodeOf returns the number of a rank's node, on a leader.

@@ -116,6 +116,39 @@ func TestLevelsWithoutAlgorithm(t *testing.T) {
 	}
 }
 
+// A root that leads no node does not accuse its leader, which waits for others.
+func TestTwoLevelStuckReduce(t *testing.T) {
+	g := onNodes(t, 500*time.Millisecond, 0, 0, 1, 1)
+	stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
+	gates.Store(int64(1003), stop)
+	defer gates.Delete(int64(1003))
+	var all sync.WaitGroup
+	all.Go(func() { // until all others have given up
+		for _, c := range g {
+			for c.Err() == nil && t.Context().Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		close(stop.open)
+	})
+	errs := each(4, func(rank int) error {
+		x := make([]int64, 100)
+		x[0] = int64(1000 + rank)
+		var recv []int64
+		if rank == 1 {
+			recv = make([]int64, 100)
+		}
+		return ccl.Reduce(t.Context(), g[rank], x, recv, gated, 1)
+	})
+	all.Wait()
+	for rank, err := range errs {
+		if late, ok := errors.AsType[*ccl.TimeoutError](err); ok {
+			require.Subset(t, []int{2, 3}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)
+		}
+	}
+	require.Error(t, errs[1])
+}
+
 // failing is an endpoint that forms no levels.
 type failing struct {
 	transport.Endpoint
