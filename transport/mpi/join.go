@@ -105,8 +105,13 @@ func (ep *endpoint) form(ctx context.Context, parent, number uint64, members []i
 		world[i] = ep.group.world[m]
 	}
 	id := groupID(parent, number, world)
-	if places := ep.group.nodes.places(world); len(places) > 1 {
-		return ep.formHere(ctx, id, members, places)
+	n := ep.group.nodes
+	if !n.hold() {
+		return nil, transport.ErrClosed
+	}
+	if places := n.places(world); len(places) > 1 {
+		made, err := ep.formHere(ctx, id, members, places)
+		return made, errors.Join(err, n.release())
 	}
 	settled := false
 	made, err := ep.group.process.join(ctx, id, rank, world, "", func(hasCome func(rank int) bool) error {
@@ -119,16 +124,10 @@ func (ep *endpoint) form(ctx context.Context, parent, number uint64, members []i
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, n.release())
 	}
-	made.useNodes(ep.group.nodes)
+	made.group.nodes = n // which it releases
 	return made, nil
-}
-
-// useNodes gives a group that has joined its nodes.
-func (ep *endpoint) useNodes(n *nodes) {
-	ep.group.nodes = n
-	n.users.Add(1)
 }
 
 // groupID returns the id of a group, the same on all its members.
@@ -180,7 +179,8 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		return nil, errors.Join(fmt.Errorf("mpi: rank %d of %d, pid %d: the memory of its node: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err),
 			ep.Close(), ep.Free())
 	}
-	ep.useNodes(n)
+	ep.group.nodes = n
+	n.users.Add(1)
 	p.pollTime.Store(int64(pollTime))
 	if len(n.here) > runtime.NumCPU() {
 		p.pollTime.Store(int64(sharedPollTime))

@@ -102,12 +102,7 @@ func (ep *endpoint) Level(ctx context.Context, members []int) (transport.Endpoin
 }
 
 // formHere forms a group of processes of this node, which have these places there.
-func (ep *endpoint) formHere(ctx context.Context, id uint64, members, places []int) (made transport.Endpoint, err error) {
-	n := ep.group.nodes
-	if !n.hold() {
-		return nil, transport.ErrClosed
-	}
-	defer func() { err = errors.Join(err, n.release()) }()
+func (ep *endpoint) formHere(ctx context.Context, id uint64, members, places []int) (transport.Endpoint, error) {
 	gone := func() error { return ep.Gone(members, func(int) bool { return false }) }
 	if err := gone(); err != nil && ctx.Err() == nil {
 		return nil, err
@@ -132,7 +127,7 @@ func (ep *endpoint) formHere(ctx context.Context, id uint64, members, places []i
 			}
 		}
 	})
-	return n.memory.(transport.Groups).Group(within, id, places)
+	return ep.group.nodes.memory.(transport.Groups).Group(within, id, places)
 }
 
 // addPart makes an endpoint fail once the group has failed.
