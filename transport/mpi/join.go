@@ -172,10 +172,15 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	}
 	n := findNodes(hosts, ep.Rank())
 	if len(n.here) > 1 {
-		n.memory, err = p.connect(ctx, hosts[n.here[0]], slices.Index(n.here, ep.Rank()), len(n.here))
+		within, stop := ep.watched(ctx, n.here)
+		n.memory, err = p.connect(within, hosts[n.here[0]], slices.Index(n.here, ep.Rank()), len(n.here))
+		stop()
+		err = ofJob(err, n.here)
 	}
 	if err != nil {
-		ep.Fail(groupsync.JoinFailure(ep.Rank(), err))
+		if f := ep.Fail(groupsync.JoinFailure(ep.Rank(), err)); f.By != ep.Rank() {
+			err = groupsync.JoinError(f)
+		}
 		return nil, errors.Join(fmt.Errorf("mpi: rank %d of %d, pid %d: the memory of its node: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err),
 			ep.Close(), ep.Free())
 	}

@@ -103,17 +103,20 @@ func (ep *endpoint) Level(ctx context.Context, members []int) (transport.Endpoin
 
 // formHere forms a group of processes of this node, which have these places there.
 func (ep *endpoint) formHere(ctx context.Context, id uint64, members, places []int) (transport.Endpoint, error) {
-	gone := func() error { return ep.Gone(members, func(int) bool { return false }) }
-	if err := gone(); err != nil && ctx.Err() == nil {
+	if err := ep.Gone(members, func(int) bool { return false }); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
+	within, stop := ep.watched(ctx, members)
+	defer stop()
+	return ep.group.nodes.memory.(transport.Groups).Group(within, id, places)
+}
+
+// watched returns a context that ends if some members will not come to a group. The memory's own group does not know who has left this
+// one, nor do processes that still join it know who has died.
+func (ep *endpoint) watched(ctx context.Context, members []int) (within context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
-	defer func() {
-		cancel(nil)
-		watching.Wait()
-	}()
-	watching.Go(func() { // the memory's own group does not know who has left this one
+	watching.Go(func() {
 		tick := time.NewTicker(tendTime)
 		defer tick.Stop()
 		for {
@@ -122,12 +125,41 @@ func (ep *endpoint) formHere(ctx context.Context, id uint64, members, places []i
 				return
 			case <-tick.C:
 			}
-			if err := gone(); err != nil {
+			if err := ep.Gone(members, func(int) bool { return false }); err != nil {
 				cancel(err)
 			}
 		}
 	})
-	return ep.group.nodes.memory.(transport.Groups).Group(within, id, places)
+	return within, func() {
+		cancel(nil)
+		watching.Wait()
+	}
+}
+
+// ofJob returns an error about places among processes of the job as one about their ranks in it.
+func ofJob(err error, here []int) error {
+	rank := func(place int) int {
+		if place >= 0 && place < len(here) {
+			return here[place]
+		}
+		return place
+	}
+	all := func(places []int) (ranks []int) {
+		for _, place := range places {
+			ranks = append(ranks, rank(place))
+		}
+		return ranks
+	}
+	if lost, ok := errors.AsType[*transport.PeerLostError](err); ok {
+		return &transport.PeerLostError{Rank: rank(lost.Rank), PID: lost.PID}
+	}
+	if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
+		return &transport.TimeoutError{Missing: all(late.Missing), Behind: all(late.Behind), By: rank(late.By), Seq: late.Seq, After: late.After}
+	}
+	if aborted, ok := errors.AsType[*transport.AbortedError](err); ok {
+		return &transport.AbortedError{By: rank(aborted.By), Cause: aborted.Cause}
+	}
+	return err
 }
 
 // addPart makes an endpoint fail once the group has failed.

@@ -3,8 +3,11 @@
 package mpi
 
 import (
+	"context"
+	"sync"
 	"testing"
 
+	"github.com/goccl/goccl/transport"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,4 +28,38 @@ func TestHostIsSaid(t *testing.T) {
 	require.NotEqual(t, h.token, again.token)
 	_, err = parseHost("boot pids 1:2")
 	require.Error(t, err)
+}
+
+// Who dies before its node is connected is named by its rank in the job.
+func TestDeathBeforeTheNodeIsConnected(t *testing.T) {
+	all := processesOn([]int{0, 1, 1})
+	inside, over := make(chan struct{}), make(chan struct{})
+	all[2].connect = func(context.Context, host, int, int) (transport.Endpoint, error) {
+		close(inside)
+		<-over
+		return nil, context.Canceled
+	}
+	var ranks sync.WaitGroup
+	for rank, p := range all {
+		ranks.Go(func() {
+			ep, err := p.joinWorld(t.Context(), 1)
+			switch rank {
+			case 0:
+				require.NoError(t, err)
+				require.NoError(t, ep.Close())
+				require.NoError(t, ep.Free())
+			case 1:
+				var lost *transport.PeerLostError
+				require.ErrorAs(t, err, &lost)
+				require.Equal(t, 2, lost.Rank)
+				close(over)
+			case 2:
+				require.ErrorIs(t, err, context.Canceled)
+			}
+		})
+	}
+	<-inside
+	all[1].deaths.mark(2)
+	all[1].notice()
+	ranks.Wait()
 }
