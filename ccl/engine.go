@@ -210,7 +210,7 @@ func (c *Communicator) alone(ctx context.Context, r *request) error {
 			return err
 		}
 	}
-	if err := transport.ContextError(ctx); err != nil && !c.isLevel {
+	if err := transport.ContextError(ctx); err != nil && !r.met && !c.isLevel {
 		return err
 	}
 	c.seq++

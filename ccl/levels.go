@@ -14,7 +14,7 @@ import (
 type levels struct {
 	local         *Level // of SplitLocal
 	nodes         int    // number of nodes if there are two levels, otherwise 1
-	node, leaders *Level // nil unless there are two levels; leaders also on ranks that lead no node
+	node, leaders *Level // leaders is nil unless there are two levels, and on ranks that lead no node
 }
 
 // localNumber is the number of the group of a node's ranks, which no call makes (see groupNumber).
@@ -69,12 +69,12 @@ func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) e
 		return ofGroup(err, mine)
 	}
 	c.levels = &levels{local: c.newLevel(local, mine), nodes: 1}
-	if !twoLevels(nodes, first) {
-		return nil
-	}
 	limit := c.selector.Timeout()
 	if err := c.formLevel(ctx, limit, placed, &c.levels.node, mine, "a level of one node"); err != nil {
 		return ofGroup(err, mine)
+	}
+	if !twoLevels(nodes, first) {
+		return nil
 	}
 	if c.rank == mine[0] { // other leaders may wait for ranks of their nodes, and name them first
 		if err := c.formLevel(ctx, 2*limit, placed, &c.levels.leaders, first, "the level of all nodes"); err != nil {
@@ -229,7 +229,7 @@ type Level struct {
 // A group has two levels if its ranks are on several nodes, some node has several of them, and the ranks of each node follow each
 // other, as launchers place them unless they are told otherwise.
 func (c *Call) Node() *Level {
-	if c.comm.levels == nil {
+	if l := c.comm.levels; l == nil || l.nodes == 1 {
 		return nil
 	}
 	return c.levelOf(c.comm.levels.node)

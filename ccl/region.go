@@ -35,7 +35,7 @@ type Region[T Element] struct {
 // get *AllocationFailedError and the group lives on. Fails with *CollectiveFailedError.
 func CreateSharedRegion[T Element](ctx context.Context, c *Communicator, count int) (*Region[T], error) {
 	shift := bufferOf[T](nil).shift
-	if err := c.region(ctx, collRegion, DTypeOf[T](), count, count<<shift, shift); err != nil {
+	if err := c.region(ctx, collRegion, DTypeOf[T](), count, count<<shift, shift, false); err != nil {
 		return nil, err
 	}
 	return &Region[T]{comm: c, all: elements[T](c.shared, count), memory: c.made}, nil
@@ -88,7 +88,7 @@ func (r *Region[T]) Close() error {
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
 	shift := bufferOf[T](nil).shift
 	part := (count<<shift + allocBytes - 1) &^ (allocBytes - 1)
-	if err := c.region(ctx, collAlloc, DTypeOf[T](), count, part, shift); err != nil {
+	if err := c.region(ctx, collAlloc, DTypeOf[T](), count, part, shift, false); err != nil {
 		return nil, err
 	}
 	if c.apart() {
@@ -121,8 +121,8 @@ func (c *Communicator) SplitLocal() LocalCommunicator {
 func (c *Communicator) IsLeader() bool { return c.SplitLocal().Rank() == 0 }
 
 // region makes memory that all ranks see: one part for all or, for Alloc, one for each. It leaves
-// the memory in shared and its owner in made. The ranks agree on count.
-func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8) error {
+// the memory in shared and its owner in made. The ranks agree on count. met: the ranks have met for it in the whole group.
+func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType, count, part int, shift uint8, met bool) error {
 	if err := c.start(ctx, coll, nil); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (c *Communicator) region(ctx context.Context, coll Collective, dtype DType,
 			"%s: %d elements of %v on each of %d ranks have more bytes than there are addresses", coll, count, dtype, parts)})
 	}
 	r := c.ask(coll, dtype, Buffer{}, Buffer{shift: shift}, nil)
-	r.count, r.bytes, r.total = count, parts*part, count<<shift
+	r.count, r.bytes, r.total, r.met = count, parts*part, count<<shift, met
 	if c.apart() {
 		return c.regionApart(ctx, r, coll, part)
 	}
@@ -214,9 +214,9 @@ func (c *Communicator) regionHere(ctx context.Context, coll Collective, dtype DT
 		c.shared = own
 		return nil
 	}
-	l := c.onNode()
+	l := c.levels.node // which fails with the group
 	n := l.comm
-	if err := n.region(ctx, coll, dtype, count, part, shift); err != nil {
+	if err := n.region(ctx, coll, dtype, count, part, shift, true); err != nil {
 		if f := n.ep.Failure(); f != nil {
 			err = &levelError{coll.String() + " of " + n.name, err, l.outward(f)}
 		}
@@ -229,18 +229,10 @@ func (c *Communicator) regionHere(ctx context.Context, coll Collective, dtype DT
 	return nil
 }
 
-// onNode returns the group of this node's ranks whose calls kernels make, which then find the memory in place.
-func (c *Communicator) onNode() *Level {
-	if c.levels.node != nil {
-		return c.levels.node
-	}
-	return c.levels.local
-}
-
 // dropRegion frees what regionHere has made.
 func (c *Communicator) dropRegion(coll Collective) {
 	if c.levels != nil {
-		n := c.onNode().comm
+		n := c.levels.node.comm
 		if last := len(n.allocated) - 1; coll == collAlloc && last >= 0 && c.shared != nil {
 			_ = n.allocated[last].Free()
 			n.allocated = n.allocated[:last]

@@ -216,3 +216,50 @@ func TestLevelsThatNeverForm(t *testing.T) {
 		})
 	}
 }
+
+// ending is an endpoint that calls ended at the end of each entry.
+type ending struct {
+	transport.Endpoint
+	ended func()
+}
+
+func (e ending) Nodes() []int { return e.Endpoint.(transport.Nodes).Nodes() }
+func (e ending) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
+	return e.Endpoint.(transport.Nodes).Level(ctx, members)
+}
+func (e ending) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	return e.Endpoint.(transport.Groups).Group(ctx, number, members)
+}
+func (e ending) Enter(a *transport.Arrival) (transport.Role, error) {
+	defer e.ended()
+	return e.Endpoint.Enter(a)
+}
+
+// A context that ends once all ranks have come to a region is no disagreement about it.
+func TestCancelledRegion(t *testing.T) {
+	for _, nodes := range [][]int{{0, 0, 0}, {0, 1, 0, 1}, {0, 0, 1}, {0, 1, 1}} {
+		eps := mpi.OnNodes(t, nodes)
+		ctx, cancel := context.WithCancel(t.Context())
+		armed := false
+		eps[0] = ending{eps[0], func() {
+			if armed {
+				cancel()
+			}
+		}}
+		g := connect(t, eps)
+		armed = true
+		for rank, err := range each(len(nodes), func(rank int) error {
+			in := t.Context()
+			if rank == 0 {
+				in = ctx
+			}
+			_, err := ccl.CreateSharedRegion[int64](in, g[rank], 100)
+			return err
+		}) {
+			if err != nil {
+				require.ErrorContains(t, err, "context canceled", "rank %d", rank)
+				require.NotContains(t, err.Error(), "disagree", "rank %d", rank)
+			}
+		}
+	}
+}
