@@ -47,7 +47,11 @@ func (c *Communicator) splitByNode(ctx context.Context) error {
 		}
 		defer c.ep.Withdraw()
 	}
-	if f := c.ep.Fail(c.failureOf(err, c.rank)); f.By != c.rank {
+	f := c.failureOf(err, c.rank)
+	if passed, ok := errors.AsType[*AbortedError](err); ok && passed.Cause != nil { // another rank gave up
+		f.By, f.Text, f.Cause = passed.By, passed.Cause.Error(), passed.Cause
+	}
+	if f = c.ep.Fail(f); f.By != c.rank {
 		return c.cause(f)
 	}
 	return err
@@ -66,19 +70,19 @@ func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) e
 	mine, first := ranksByNode(nodes, nodes[c.rank])
 	local, err := c.subgroup(ctx, localNumber, mine, "of "+transport.RanksText(mine)+", which are on one node", c.levelSelector)
 	if err != nil {
-		return ofGroup(err, mine)
+		return transport.Renumber(err, mine)
 	}
 	c.levels = &levels{local: c.newLevel(local, mine), nodes: 1}
 	limit := c.selector.Timeout()
 	if err := c.formLevel(ctx, limit, placed, &c.levels.node, mine, "a level of one node"); err != nil {
-		return ofGroup(err, mine)
+		return transport.Renumber(err, mine)
 	}
 	if !twoLevels(nodes, first) {
 		return nil
 	}
 	if c.rank == mine[0] { // other leaders may wait for ranks of their nodes, and name them first
 		if err := c.formLevel(ctx, 2*limit, placed, &c.levels.leaders, first, "the level of all nodes"); err != nil {
-			return ofGroup(err, first)
+			return transport.Renumber(err, first)
 		}
 	}
 	c.levels.nodes = len(first)
@@ -127,32 +131,6 @@ func (c *Communicator) formLevel(ctx context.Context, limit time.Duration, place
 	comm.isLevel = true
 	*level = c.newLevel(comm, members) // whether it opens or not, it is freed after this group
 	return comm.open(ctx, WithSelector(selector), c.partOf(name, 0, members))
-}
-
-// ofGroup returns an error about ranks of a group of members as one about ranks of the group that the members are ranks of.
-func ofGroup(err error, members []int) error {
-	rank := func(r int) int {
-		if r >= 0 && r < len(members) {
-			return members[r]
-		}
-		return r
-	}
-	all := func(ranks []int) (of []int) {
-		for _, r := range ranks {
-			of = append(of, rank(r))
-		}
-		return of
-	}
-	if lost, ok := errors.AsType[*PeerLostError](err); ok {
-		return &PeerLostError{Rank: rank(lost.Rank), PID: lost.PID}
-	}
-	if late, ok := errors.AsType[*TimeoutError](err); ok {
-		return &TimeoutError{Missing: all(late.Missing), Behind: all(late.Behind), By: rank(late.By), Seq: late.Seq, After: late.After}
-	}
-	if aborted, ok := errors.AsType[*AbortedError](err); ok {
-		return &AbortedError{By: rank(aborted.By), Cause: aborted.Cause}
-	}
-	return err
 }
 
 // newLevel returns a group of members by node. It holds the group until free.

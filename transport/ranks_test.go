@@ -1,6 +1,12 @@
 package transport
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 func TestRanksText(t *testing.T) {
 	for _, c := range []struct {
@@ -16,5 +22,19 @@ func TestRanksText(t *testing.T) {
 		if got := RanksText(c.ranks); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.ranks, got, c.want)
 		}
+	}
+}
+
+func TestRenumber(t *testing.T) {
+	members := []int{4, 7}
+	why := errors.New("why")
+	for _, c := range []struct{ err, want error }{
+		{&PeerLostError{Rank: 1, PID: 9}, &PeerLostError{Rank: 7, PID: 9}},
+		{&TimeoutError{Missing: []int{0, 1}, By: 1, Seq: 3}, &TimeoutError{Missing: []int{4, 7}, By: 7, Seq: 3}},
+		{fmt.Errorf("in a level: %w", &AbortedError{By: 0, Cause: why}), &AbortedError{By: 4, Cause: why}},
+		{&PeerLostError{Rank: 8}, &PeerLostError{Rank: 8}},
+		{why, why},
+	} {
+		require.Equal(t, c.want, Renumber(c.err, members))
 	}
 }

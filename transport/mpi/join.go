@@ -175,7 +175,7 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		within, stop := ep.watched(ctx, n.here)
 		n.memory, err = p.connect(within, hosts[n.here[0]], slices.Index(n.here, ep.Rank()), len(n.here))
 		stop()
-		err = ofJob(err, n.here)
+		err = transport.Renumber(err, n.here)
 	}
 	if err != nil {
 		if f := ep.Fail(groupsync.JoinFailure(ep.Rank(), err)); f.By != ep.Rank() {

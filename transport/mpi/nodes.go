@@ -136,32 +136,6 @@ func (ep *endpoint) watched(ctx context.Context, members []int) (within context.
 	}
 }
 
-// ofJob returns an error about places among processes of the job as one about their ranks in it.
-func ofJob(err error, here []int) error {
-	rank := func(place int) int {
-		if place >= 0 && place < len(here) {
-			return here[place]
-		}
-		return place
-	}
-	all := func(places []int) (ranks []int) {
-		for _, place := range places {
-			ranks = append(ranks, rank(place))
-		}
-		return ranks
-	}
-	if lost, ok := errors.AsType[*transport.PeerLostError](err); ok {
-		return &transport.PeerLostError{Rank: rank(lost.Rank), PID: lost.PID}
-	}
-	if late, ok := errors.AsType[*transport.TimeoutError](err); ok {
-		return &transport.TimeoutError{Missing: all(late.Missing), Behind: all(late.Behind), By: rank(late.By), Seq: late.Seq, After: late.After}
-	}
-	if aborted, ok := errors.AsType[*transport.AbortedError](err); ok {
-		return &transport.AbortedError{By: rank(aborted.By), Cause: aborted.Cause}
-	}
-	return err
-}
-
 // addPart makes an endpoint fail once the group has failed.
 func (g *group) addPart(ep transport.Endpoint) {
 	g.partsMu.Lock()
@@ -181,10 +155,14 @@ func (g *group) dropParts() {
 
 // failParts fails the levels of a group that has failed. Each process does so for itself.
 func (g *group) failParts() {
+	text := "the group has failed"
+	if f := g.failed(); f != nil && f.Text != "" {
+		text += ": " + f.Text
+	}
 	g.partsMu.Lock()
 	defer g.partsMu.Unlock()
 	for _, part := range g.parts {
-		f := &transport.Failure{Kind: transport.FailureAborted, By: part.Rank(), Text: "the group has failed"}
+		f := &transport.Failure{Kind: transport.FailureAborted, By: part.Rank(), Text: text}
 		if p, ok := part.(*endpoint); ok {
 			p.group.failHere(f) // it would wait for the other processes otherwise
 		} else {
