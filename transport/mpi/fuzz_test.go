@@ -40,7 +40,7 @@ func FuzzPackets(f *testing.F) {
 		return b
 	}(), failed...), uint8(1))
 	f.Fuzz(func(t *testing.T, packet []byte, from uint8) {
-		p := inRounds(processes(3))[0]
+		p := inRounds(processes(3), 2)[0]
 		g := newGroup(p, id, 0, []int{0, 1, 2})
 		p.groups[id] = &entry{group: g, world: g.world, left: make([]bool, len(g.world))}
 		e := &transport.Arrival{Ctx: t.Context(), Seq: 1}

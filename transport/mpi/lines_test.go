@@ -22,7 +22,7 @@ import (
 
 // joinedInRounds returns processes that send lines in rounds, and their ranks' endpoints.
 func joinedInRounds(t *testing.T, ranks int) ([]*process, []*endpoint) {
-	all := inRounds(processes(ranks))
+	all := inRounds(processes(ranks), 2)
 	eps := make([]*endpoint, ranks)
 	for i, ep := range joinAll(t, all) {
 		eps[i] = ep.(*endpoint)
@@ -372,7 +372,7 @@ func TestWrongLines(t *testing.T) {
 		"something behind": {append(entry(1, lineHead, 1, line), 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := inRounds(processes(3))[0]
+			p := inRounds(processes(3), 2)[0]
 			g := newGroup(p, 7, 0, []int{0, 1, 2})
 			for range 2 {
 				if err := g.arrivedLines(c.body); c.ok {

@@ -35,17 +35,15 @@ func joinAll(t testing.TB, all []*process) []transport.Endpoint {
 	return eps
 }
 
-func TestTransport(t *testing.T) { transporttest.Test(t, open) }
-
-// TestTransportRounds sends lines in rounds also in small groups.
-func TestTransportRounds(t *testing.T) {
-	transporttest.Test(t, func(t testing.TB, ranks int) []transport.Endpoint { return joinAll(t, inRounds(processes(ranks))) })
+// TestTransport sends lines directly between 2 and 3 ranks, and in rounds between 4, 5, 7 and 8.
+func TestTransport(t *testing.T) {
+	transporttest.Test(t, func(t testing.TB, ranks int) []transport.Endpoint { return joinAll(t, inRounds(processes(ranks), 4)) })
 }
 
-// inRounds makes processes send lines in rounds in groups of any size.
-func inRounds(all []*process) []*process {
+// inRounds makes processes send lines in rounds in groups of that many ranks and of more.
+func inRounds(all []*process, ranks int) []*process {
 	for _, p := range all {
-		p.directRanks = 1
+		p.directRanks = ranks - 1
 	}
 	return all
 }
