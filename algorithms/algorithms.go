@@ -21,6 +21,7 @@ import (
 	_ "github.com/goccl/goccl/algorithms/doubletree"
 	_ "github.com/goccl/goccl/algorithms/grid"
 	_ "github.com/goccl/goccl/algorithms/hierarchical"
+	_ "github.com/goccl/goccl/algorithms/mpi"
 	_ "github.com/goccl/goccl/algorithms/ring"
 	_ "github.com/goccl/goccl/algorithms/tree"
 )

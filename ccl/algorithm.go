@@ -57,6 +57,9 @@ type Kernel struct {
 	// Ordered: the kernel reduces in rank order, x0 op x1 op x2 ..., with any brackets. Other
 	// kernels reject operations that do not commute.
 	Ordered bool
+	// Native: Run calls the transport's own collective, through Call.Native, and uses neither a view nor messages. On transports
+	// that have none calls are rejected.
+	Native bool
 	// Run executes the call on one rank. It is not called in groups of one rank, nor if no data
 	// moves (Shape.Total is 0).
 	Run func(*Call) error
@@ -76,6 +79,7 @@ type Shape struct {
 	Topology   *topology.Topology
 	Params     any  // of the algorithm's entry
 	Eager      bool // the inputs travel with the synchronisation
+	Native     bool // the transport has collectives of its own
 }
 
 // String describes the shape for messages: "all_reduce (float32, sum, 65536 bytes, 4 ranks)".
@@ -130,6 +134,8 @@ func (a *Algorithm) Validate() error {
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is TwoLevels and AnyRunner", a.Name, coll)
 		case k.Eager && !k.AnyRunner:
 			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Eager but not AnyRunner", a.Name, coll)
+		case k.Native && k.AnyRunner:
+			return fmt.Errorf("ccl: algorithm %q: the kernel for %v is Native, but AnyRunner as well", a.Name, coll)
 		}
 	}
 	_, err := a.Parameters()
@@ -138,7 +144,7 @@ func (a *Algorithm) Validate() error {
 
 // Supports returns why the algorithm cannot do calls of this shape, nil if it can: it has
 // no kernel for the collective, the operation does not commute and the kernel is not
-// Ordered, or the kernel's own Supports rejects the shape. If that panics, the error is a
+// Ordered, the kernel is Native and the transport is not, or the kernel's own Supports rejects the shape. If that panics, the error is a
 // *KernelPanicError.
 func (a *Algorithm) Supports(shape Shape) (err error) {
 	kernel := a.Kernels[shape.Collective]
@@ -150,6 +156,9 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 	}
 	if kernel.TwoLevels && shape.Nodes < 2 {
 		return errors.New("the ranks are on one node, or each on a node of its own, or not placed node by node")
+	}
+	if kernel.Native && !shape.Native {
+		return errors.New("it needs a transport that has collectives of its own, as mpi has")
 	}
 	if kernel.Supports == nil {
 		return nil

@@ -79,6 +79,12 @@ func (c *Call) InBlock(rank int) Buffer {
 // OutBlock returns the block of this rank's output that another rank fills: with its input in an
 // all-gather and, on the root, a gather; with its block for this rank in an all-to-all.
 func (c *Call) OutBlock(rank int) Buffer {
+	at := c.OutRange(rank)
+	return c.out.Slice(at.Lo, at.Hi)
+}
+
+// OutRange returns the position of OutBlock in this rank's output.
+func (c *Call) OutRange(rank int) Range {
 	n, at := c.length(rank, c.rank, rank), 0
 	switch {
 	case c.places != nil:
@@ -90,8 +96,15 @@ func (c *Call) OutBlock(rank int) Buffer {
 			at += c.length(r, c.rank, r)
 		}
 	}
-	return c.out.Slice(at, at+n)
+	return Range{at, at + n}
 }
+
+// EqualBlocks reports whether all blocks of the call have the same length. It is the same on all ranks.
+func (c *Call) EqualBlocks() bool { return c.counts == nil && c.matrix == nil }
+
+// Native returns the collectives of the transport. Only a kernel with Kernel.Native calls it: then they exist, all ranks have
+// entered the call, and each makes the same call of them. Neither a context nor the timeout ends it.
+func (c *Call) Native() transport.Collectives { return c.comm.native }
 
 // InRange returns the position of the block for rank `to` in the input of rank `from`. It is for
 // reduce-scatters, scatters, where only the root's input has blocks, and all-to-alls.

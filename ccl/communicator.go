@@ -25,9 +25,10 @@ import (
 type Communicator struct {
 	_          [padBytes]byte
 	ep         transport.Endpoint
-	memory     transport.Memory  // nil: ranks do not share memory
-	regions    transport.Regions // not nil: they do not, but can
-	parts      transport.Parts   // not nil: ranks send each other parts of their inputs
+	memory     transport.Memory      // nil: ranks do not share memory
+	regions    transport.Regions     // not nil: they do not, but can
+	parts      transport.Parts       // not nil: ranks send each other parts of their inputs
+	native     transport.Collectives // not nil: the transport has collectives of its own
 	rank, size int
 	name       string
 	global     []int // ranks in the first group, by rank; nil: this is the first group
@@ -186,6 +187,7 @@ func unopened(ep transport.Endpoint) *Communicator {
 	}
 	c.regions, _ = ep.(transport.Regions)
 	c.parts, _ = ep.Staging().(transport.Parts)
+	c.native, _ = ep.(transport.Collectives)
 	c.guard, _ = ep.(transport.FaultGuard)
 	c.observer, _ = ep.(verbs.Observer)
 	c.life.Open()

@@ -384,7 +384,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Reads, e.Writes = spanOf(r.in.data), spanOf(r.writes)
 	}
 	e.Eager = moves && call.payload && c.placed && c.regions != nil && c.size*p.shape.Bytes > leastInPlace
-	e.Exposed = moves && !call.payload || e.Eager
+	e.Exposed = moves && !call.payload && !p.choice.Kernel.Native || e.Eager
 	e.AnyRunner = e.Exposed && p.choice.Kernel.AnyRunner
 	e.Staged = false
 	if e.AnyRunner && c.memory == nil && !c.placed {
@@ -522,7 +522,7 @@ func (c *Communicator) plan(r *request, p *plan) error {
 	}()
 	next := plan{key: key, algorithm: r.opts.algorithm, shape: Shape{
 		Collective: r.coll, Ranks: c.size, Nodes: c.Nodes(), Bytes: key.bytes, Total: key.total,
-		DType: r.dtype, Op: r.op.kernelOp(), Topology: c.selector.Topology(),
+		DType: r.dtype, Op: r.op.kernelOp(), Topology: c.selector.Topology(), Native: c.native != nil,
 	}}
 	switch r.coll {
 	case CollBarrier, collNewGroup, collForm: // whose whole work is the synchronisation

@@ -57,7 +57,7 @@ func (r report) header(group *dist.ProcessGroup, trainSamples, testSamples int) 
 	comm := group.Communicator()
 	choice, err := comm.Selector().Choose(ccl.Shape{
 		Collective: ccl.CollAllReduce, Ranks: comm.Size(), Nodes: comm.Nodes(), Bytes: 4 * largest, Total: 4 * largest,
-		DType: ccl.Float32, Op: ccl.Avg, Topology: comm.Selector().Topology(),
+		DType: ccl.Float32, Op: ccl.Avg, Topology: comm.Selector().Topology(), Native: comm.Transport() == "mpi",
 	}, "")
 	fmt.Fprintf(r.out, "model     %s perceptron: %d float32 parameters, %d KiB of gradients per step\n",
 		strings.Trim(strings.ReplaceAll(fmt.Sprint(r.layers), " ", "-"), "[]"), parameters, 4*parameters/1024)

@@ -49,6 +49,7 @@ var rules = []rule{
 	{"ccl", []string{"ccl/internal/...", "half", "topology", "transport", "internal/reduce", "internal/memory", "internal/text", "internal/flight"}, nil,
 		"the engine knows the transports' contract only, so that it runs on any"},
 	{"algorithms", []string{"algorithms/...", "ccl"}, nil, "the built-in algorithms by one import, and nothing else"},
+	{"algorithms/mpi", []string{"ccl", "transport"}, nil, "it calls the collectives of a transport"},
 	{"algorithms/...", []string{"ccl", "topology", "algorithms/internal/..."}, nil,
 		"a kernel has to be one that an outsider could have written"},
 	{"partition", []string{"ccl", "internal/object", "internal/rowmajor"}, nil, "partitions stand on groups, on any transport"},

@@ -24,8 +24,10 @@ import (
 // partVariable names what a process that a launcher has started does instead of the tests.
 const partVariable = "TEST_GOCCL_MPI_PART"
 
-// Variables of parts: a directory for notes, and the ranks that die.
+// Variables of parts: a directory for notes, the ranks that die, and the algorithms of a program.
 const (
+	algorithmsVariable = "TEST_GOCCL_ALGORITHMS"
+
 	notesVariable = "TEST_GOCCL_NOTES"
 	dyingVariable = "TEST_GOCCL_DYING"
 )
@@ -101,10 +103,25 @@ func TestRandomPrograms(t *testing.T) {
 	})
 }
 
+// The same with the library's own collectives.
+func TestRandomProgramsOfLibrary(t *testing.T) {
+	each(t, func(t *testing.T, m mpi) {
+		for seed, n := range []int{2, 3, 4, 8} {
+			t.Run(fmt.Sprint("ranks=", n), func(t *testing.T) {
+				m.passes(t, n, "program", "TEST_GOCCL_SEED="+strconv.Itoa(10+seed), algorithmsVariable+"=mpi mpi mpi direct")
+			})
+		}
+	})
+}
+
 func program() error {
 	seed, err := strconv.ParseUint(os.Getenv("TEST_GOCCL_SEED"), 10, 64)
 	if err != nil {
 		return err
+	}
+	algorithms := []string{"direct", "ring", "tree"}
+	if own := os.Getenv(algorithmsVariable); own != "" {
+		algorithms = strings.Fields(own)
 	}
 	return inGroup(func(ctx context.Context, _ int) error {
 		group, err := dist.Default()
@@ -112,7 +129,7 @@ func program() error {
 			return err
 		}
 		return stress.New(seed, stress.Options{
-			Ranks: group.Size(), Events: 100, Longest: []int{100, 1 << 17, 5000}[seed%3], Algorithms: []string{"direct", "ring", "tree"},
+			Ranks: group.Size(), Events: 100, Longest: []int{100, 1 << 17, 5000}[seed%3], Algorithms: algorithms,
 		}).Run(ctx, group.Communicator())
 	})
 }

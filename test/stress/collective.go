@@ -58,7 +58,11 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 	}
 	var by string
 	if k.coll != ccl.CollBarrier {
-		c.opts, by = d.algorithm(k.coll)
+		op := c.op
+		if op == premul {
+			op = ccl.Sum // as kernels see it
+		}
+		c.opts, by = d.algorithm(k.coll, ccl.DTypeOf[T](), op)
 	}
 	text += by + " in " + g.name
 	for r, rank := range g.members {

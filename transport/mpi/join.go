@@ -127,7 +127,7 @@ func (ep *endpoint) form(ctx context.Context, parent, number uint64, members []i
 		return nil, errors.Join(err, n.release())
 	}
 	made.group.nodes = n // which it releases
-	return made, nil
+	return made.whole(), nil
 }
 
 // groupID returns the id of a group, the same on all its members.
@@ -190,5 +190,5 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 	if len(n.here) > runtime.NumCPU() {
 		p.pollTime.Store(int64(sharedPollTime))
 	}
-	return ep, nil
+	return ep.whole(), nil
 }

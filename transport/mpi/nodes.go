@@ -163,8 +163,8 @@ func (g *group) failParts() {
 	defer g.partsMu.Unlock()
 	for _, part := range g.parts {
 		f := &transport.Failure{Kind: transport.FailureAborted, By: part.Rank(), Text: text}
-		if p, ok := part.(*endpoint); ok {
-			p.group.failHere(f) // it would wait for the other processes otherwise
+		if p, ok := part.(interface{ failHere(*transport.Failure) }); ok {
+			p.failHere(f) // it would wait for the other processes otherwise
 		} else {
 			part.Fail(f)
 		}
@@ -185,3 +185,6 @@ func (g *group) failHere(f *transport.Failure) {
 	g.member.FailHere(f)
 	g.failParts()
 }
+
+// failHere is that of its group.
+func (ep *endpoint) failHere(f *transport.Failure) { ep.group.failHere(f) }

@@ -33,9 +33,11 @@ type mpiWire struct {
 	expected []uint16    // by sender: the number of its next packet
 	err      error       // of a receive
 
+	ending sync.Mutex // held while a communicator is freed
+
 	mu     sync.Mutex // guards the fields below
-	closed bool
-	number []uint16 // by receiver: of the next packet
+	closed bool       // written with ending held as well
+	number []uint16   // by receiver: of the next packet
 	sends  []*transfer
 	spare  []*transfer // that have ended
 	free   [len(packetSizes)][][]byte
@@ -188,6 +190,21 @@ func (w *mpiWire) progress(err error) error {
 	return err
 }
 
+// communicator implements library.
+func (w *mpiWire) communicator(world []int, tag int) (*abi.Comm, error) {
+	return w.world.Group(world, tag)
+}
+
+// end implements library.
+func (w *mpiWire) end(c *abi.Comm) error {
+	w.ending.Lock()
+	defer w.ending.Unlock()
+	if w.closed {
+		return nil
+	}
+	return c.Free()
+}
+
 func (w *mpiWire) idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,6 +233,8 @@ func (w *mpiWire) close(ctx context.Context) error {
 		}
 		time.Sleep(nap)
 	}
+	w.ending.Lock()
+	defer w.ending.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range w.sends {

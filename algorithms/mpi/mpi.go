@@ -1,0 +1,306 @@
+package mpi
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/transport"
+)
+
+func init() { ccl.Register(Algorithm) }
+
+// Algorithm is the algorithm that `module: mpi` names. It has no parameters.
+var Algorithm = &ccl.Algorithm{
+	Name: "mpi",
+	Doc:  "the collectives of the MPI library that connects the ranks; for the transport mpi alone, and with the library's bits",
+	Kernels: map[ccl.Collective]*ccl.Kernel{
+		ccl.CollAllReduce: {
+			Doc:  "MPI_Allreduce in place",
+			Cost: cost(func(s ccl.Shape) int { return 2 * (s.Ranks - 1) * s.Bytes }),
+			Run:  allReduce, Supports: reduces, Native: true,
+		},
+		ccl.CollReduce: {
+			Doc:  "MPI_Reduce",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  reduce, Supports: reduces, Native: true,
+		},
+		ccl.CollReduceScatter: {
+			Doc:  "MPI_Reduce_scatter_block, or MPI_Reduce_scatter if blocks differ in length",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  reduceScatter, Supports: reduces, Native: true,
+		},
+		ccl.CollScan: {
+			Doc:  "MPI_Scan in place",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  scan, Supports: reduces, Native: true,
+		},
+		ccl.CollExScan: {
+			Doc:  "MPI_Exscan in place",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  exScan, Supports: reduces, Native: true,
+		},
+		ccl.CollAllGather: {
+			Doc:  "MPI_Allgather in place, or MPI_Allgatherv if blocks differ in length",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  allGather, Supports: counts, Native: true,
+		},
+		ccl.CollBroadcast: {
+			Doc:  "MPI_Bcast",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  broadcast, Supports: counts, Native: true,
+		},
+		ccl.CollGather: {
+			Doc:  "MPI_Gather, or MPI_Gatherv if blocks differ in length",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Bytes }),
+			Run:  gather, Supports: counts, Native: true,
+		},
+		ccl.CollScatter: {
+			Doc:  "MPI_Scatter, or MPI_Scatterv if blocks differ in length",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  scatter, Supports: counts, Native: true,
+		},
+		ccl.CollAllToAll: {
+			Doc:  "MPI_Alltoall, or MPI_Alltoallv if blocks differ in length",
+			Cost: cost(func(s ccl.Shape) int { return (s.Ranks - 1) * s.Total }),
+			Run:  allToAll, Supports: counts, Native: true,
+		},
+	},
+}
+
+// cost returns the least that any algorithm of the library sends.
+func cost(bytes func(ccl.Shape) int) func(ccl.Shape) ccl.Cost {
+	return func(s ccl.Shape) ccl.Cost { return ccl.Cost{Steps: 1, Bytes: bytes(s)} }
+}
+
+// counts is Supports of collectives that move data.
+func counts(s ccl.Shape) error {
+	if n := max(s.Bytes, s.Total) / s.DType.Size(); n > math.MaxInt32 {
+		return fmt.Errorf("MPI counts at most %d elements, and here are %d", math.MaxInt32, n)
+	}
+	return nil
+}
+
+// reduces is Supports of collectives that reduce.
+func reduces(s ccl.Shape) error {
+	if _, ok := types[s.DType]; !ok {
+		return fmt.Errorf("MPI has no arithmetic for %v", s.DType)
+	}
+	if _, ok := ops[s.Op]; !ok {
+		return fmt.Errorf("MPI does not know the operation %v", s.Op)
+	}
+	if s.Op == ccl.Min || s.Op == ccl.Max {
+		switch s.DType {
+		case ccl.Uint8, ccl.Uint16, ccl.Uint32, ccl.Uint64: // MPICH 4.0.2, from C as well
+			return fmt.Errorf("some MPI libraries compare %v as signed numbers", s.DType)
+		}
+	}
+	return counts(s)
+}
+
+// types are those with arithmetic in MPI.
+var types = map[ccl.DType]transport.ElementType{
+	ccl.Uint8: transport.Uint8, ccl.Int8: transport.Int8, ccl.Uint16: transport.Uint16, ccl.Int16: transport.Int16,
+	ccl.Uint32: transport.Uint32, ccl.Int32: transport.Int32, ccl.Uint64: transport.Uint64, ccl.Int64: transport.Int64,
+	ccl.Float32: transport.Float32, ccl.Float64: transport.Float64, ccl.Complex64: transport.Complex64, ccl.Complex128: transport.Complex128,
+}
+
+// ops are the operations of MPI. An average is a sum with an epilogue.
+var ops = map[ccl.Op]transport.ReduceOp{
+	ccl.Sum: transport.Sum, ccl.Avg: transport.Sum, ccl.Product: transport.Product, ccl.Min: transport.Min, ccl.Max: transport.Max,
+	ccl.BAnd: transport.BAnd, ccl.BOr: transport.BOr, ccl.BXor: transport.BXor,
+}
+
+// reduction returns the type and the operation of a call that reduces.
+func reduction(c *ccl.Call) (transport.ElementType, transport.ReduceOp) {
+	s := c.Shape()
+	return types[s.DType], ops[s.Op]
+}
+
+// moved returns a type of the length of the call's elements: to move them, their kind does not matter.
+func moved(c *ccl.Call) transport.ElementType {
+	switch c.Shape().DType.Size() {
+	case 1:
+		return transport.Uint8
+	case 2:
+		return transport.Uint16
+	case 4:
+		return transport.Uint32
+	case 8:
+		return transport.Uint64
+	}
+	return transport.Complex128
+}
+
+// own copies this rank's input to its output, and returns that: MPI's calls work in place on all ranks or on none, and goccl's on
+// any.
+func own(c *ccl.Call) (ccl.Buffer, error) { return c.Out(), c.Copy(c.Out(), c.In()) }
+
+func allReduce(c *ccl.Call) error {
+	out, err := own(c)
+	if err != nil {
+		return err
+	}
+	t, op := reduction(c)
+	if err := c.Native().AllReduce(out.Bytes(), t, op); err != nil {
+		return err
+	}
+	c.Epilogue(out)
+	return nil
+}
+
+func reduce(c *ccl.Call) error {
+	t, op := reduction(c)
+	if c.Rank() != c.Root() {
+		return c.Native().Reduce(c.In().Bytes(), nil, t, op, c.Root())
+	}
+	in := c.In()
+	if &in.Bytes()[0] == &c.Out().Bytes()[0] {
+		in = c.Scratch(in.Len())
+		if err := c.Copy(in, c.In()); err != nil {
+			return err
+		}
+	}
+	if err := c.Native().Reduce(in.Bytes(), c.Out().Bytes(), t, op, c.Root()); err != nil {
+		return err
+	}
+	c.Epilogue(c.Out())
+	return nil
+}
+
+func reduceScatter(c *ccl.Call) error {
+	out := c.Out()
+	inPlace := out.Len() > 0 && &out.Bytes()[0] == &c.InBlock(c.Rank()).Bytes()[0]
+	if inPlace { // which MPI's call is on all ranks or on none
+		out = c.Scratch(out.Len())
+	}
+	var lengths []int
+	if !c.EqualBlocks() {
+		lengths = lengthsOf(c, c.BlockLen)
+	}
+	t, op := reduction(c)
+	if err := c.Native().ReduceScatter(c.In().Bytes(), out.Bytes(), lengths, t, op); err != nil {
+		return err
+	}
+	c.Epilogue(out)
+	return c.Copy(c.Out(), out)
+}
+
+func scan(c *ccl.Call) error {
+	out, err := own(c)
+	if err != nil {
+		return err
+	}
+	t, op := reduction(c)
+	return c.Native().Scan(out.Bytes(), t, op)
+}
+
+func exScan(c *ccl.Call) error {
+	out := c.Out()
+	if c.Rank() == 0 { // its output does not change
+		out = c.Scratch(out.Len())
+	}
+	if err := c.Copy(out, c.In()); err != nil {
+		return err
+	}
+	t, op := reduction(c)
+	return c.Native().ExScan(out.Bytes(), t, op)
+}
+
+func broadcast(c *ccl.Call) error { return c.Native().Broadcast(c.Out().Bytes(), moved(c), c.Root()) }
+
+func allGather(c *ccl.Call) error {
+	if err := c.Copy(c.OutBlock(c.Rank()), c.In()); err != nil {
+		return err
+	}
+	return intoBlocks(c, func(all ccl.Buffer, lengths []int) error {
+		return c.Native().AllGather(all.Bytes(), lengths, moved(c))
+	})
+}
+
+func gather(c *ccl.Call) error {
+	if c.Rank() != c.Root() {
+		var lengths []int
+		if !c.EqualBlocks() {
+			lengths = lengthsOf(c, c.BlockLen)
+		}
+		return c.Native().Gather(c.In().Bytes(), nil, lengths, moved(c), c.Root())
+	}
+	if err := c.Copy(c.OutBlock(c.Rank()), c.In()); err != nil {
+		return err
+	}
+	return intoBlocks(c, func(all ccl.Buffer, lengths []int) error {
+		return c.Native().Gather(nil, all.Bytes(), lengths, moved(c), c.Root())
+	})
+}
+
+func scatter(c *ccl.Call) error {
+	var lengths []int
+	if !c.EqualBlocks() {
+		lengths = lengthsOf(c, c.BlockLen)
+	}
+	if c.Rank() != c.Root() {
+		return c.Native().Scatter(nil, c.Out().Bytes(), lengths, moved(c), c.Root())
+	}
+	if err := c.Copy(c.Out(), c.InBlock(c.Rank())); err != nil {
+		return err
+	}
+	return c.Native().Scatter(c.In().Bytes(), nil, lengths, moved(c), c.Root())
+}
+
+func allToAll(c *ccl.Call) error {
+	return intoBlocks(c, func(out ccl.Buffer, lengths []int) error {
+		var sent []int
+		if lengths != nil {
+			sent = lengthsOf(c, func(r int) int { return c.InBlock(r).Len() })
+		}
+		return c.Native().AllToAll(c.In().Bytes(), sent, out.Bytes(), lengths, moved(c))
+	})
+}
+
+// lengthsOf returns the lengths of the blocks of all ranks.
+func lengthsOf(c *ccl.Call, length func(rank int) int) []int {
+	lengths := make([]int, c.Size())
+	for r := range lengths {
+		lengths[r] = length(r)
+	}
+	return lengths
+}
+
+// intoBlocks calls f with memory for the blocks of the output, one after the other: the output itself, unless these have gaps or
+// another order. f gets the lengths of the blocks if they differ.
+func intoBlocks(c *ccl.Call, f func(all ccl.Buffer, lengths []int) error) error {
+	var lengths []int
+	if !c.EqualBlocks() {
+		lengths = lengthsOf(c, func(r int) int { return c.OutBlock(r).Len() })
+	}
+	end, packed := 0, true
+	for r := range c.Size() {
+		at := c.OutRange(r)
+		packed = packed && (at.Lo == end || at.Lo == at.Hi)
+		end += at.Hi - at.Lo
+	}
+	if packed {
+		return f(c.Out().Slice(0, end), lengths)
+	}
+	all := c.Scratch(end)
+	place := func(rank int) ccl.Buffer {
+		at := 0
+		for r := range rank {
+			at += c.OutBlock(r).Len()
+		}
+		return all.Slice(at, at+c.OutBlock(rank).Len())
+	}
+	if err := c.Copy(place(c.Rank()), c.OutBlock(c.Rank())); err != nil { // which an all-gather and a gather have filled
+		return err
+	}
+	if err := f(all, lengths); err != nil {
+		return err
+	}
+	for r := range c.Size() {
+		if err := c.Copy(c.OutBlock(r), place(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+//go:build linux && (amd64 || arm64)
+
+package mpi
+
+import (
+	"math"
+
+	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/mpi/internal/abi"
+)
+
+// native is an endpoint over MPI itself. It implements transport.Collectives by a communicator of the group's ranks.
+type native struct {
+	*endpoint
+	library library
+	comm    *abi.Comm  // made by the first collective
+	in, out abi.Blocks // of the current one
+}
+
+// library is a wire whose library has collectives.
+type library interface {
+	// communicator makes a communicator of some processes. It blocks until all of them make it; tag tells apart those that are
+	// made at the same time.
+	communicator(world []int, tag int) (*abi.Comm, error)
+	// end ends it, unless MPI has ended.
+	end(c *abi.Comm) error
+}
+
+// whole returns the endpoint with all that its wire can do.
+func (ep *endpoint) whole() transport.Endpoint {
+	if l, ok := ep.group.process.wire.(library); ok {
+		return &native{endpoint: ep, library: l}
+	}
+	return ep
+}
+
+// own returns the group's communicator. The first call makes it: all ranks are inside that call.
+func (n *native) own() (*abi.Comm, error) {
+	if n.comm != nil {
+		return n.comm, nil
+	}
+	c, err := n.library.communicator(n.group.world, int(n.group.id&math.MaxInt16))
+	if err == nil {
+		n.comm = c
+	}
+	return c, err
+}
+
+// Free implements transport.Endpoint. MPI may wait for all ranks of a communicator at its end, so that of a group with a dead rank,
+// or of one that has failed, stays until the process ends.
+func (n *native) Free() error {
+	if n.comm != nil && n.group.isWhole() {
+		if err := n.library.end(n.comm); err != nil {
+			return err
+		}
+	}
+	return n.endpoint.Free()
+}
+
+// isWhole reports whether the group has not failed, and none of its processes has died.
+func (g *group) isWhole() bool {
+	for _, rank := range g.world {
+		if g.process.isDead(rank) {
+			return false
+		}
+	}
+	return g.failed() == nil
+}
+
+// AllReduce implements transport.Collectives.
+func (n *native) AllReduce(data []byte, t transport.ElementType, op transport.ReduceOp) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	return c.AllReduce(abi.InPlace, data, len(data)/t.Size(), types[t], ops[op])
+}
+
+// Reduce implements transport.Collectives.
+//
+// It is not in place, because MPI_Reduce of MPICH 4.0.2 then reads address -1 for vectors from 4 KiB on.
+func (n *native) Reduce(in, out []byte, t transport.ElementType, op transport.ReduceOp, root int) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	return c.Reduce(in, out, len(in)/t.Size(), types[t], ops[op], root)
+}
+
+// ReduceScatter implements transport.Collectives.
+func (n *native) ReduceScatter(in, out []byte, counts []int, t transport.ElementType, op transport.ReduceOp) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	if counts == nil {
+		return c.ReduceScatter(in, out, len(out)/t.Size(), types[t], ops[op])
+	}
+	return c.ReduceScatterV(in, out, set(&n.in, counts).Counts, types[t], ops[op])
+}
+
+// Scan implements transport.Collectives.
+func (n *native) Scan(data []byte, t transport.ElementType, op transport.ReduceOp) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	return c.Scan(abi.InPlace, data, len(data)/t.Size(), types[t], ops[op])
+}
+
+// ExScan implements transport.Collectives.
+func (n *native) ExScan(data []byte, t transport.ElementType, op transport.ReduceOp) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	return c.ExScan(abi.InPlace, data, len(data)/t.Size(), types[t], ops[op])
+}
+
+// Broadcast implements transport.Collectives.
+func (n *native) Broadcast(data []byte, t transport.ElementType, root int) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	return c.Broadcast(data, len(data)/t.Size(), types[t], root)
+}
+
+// AllGather implements transport.Collectives.
+func (n *native) AllGather(all []byte, counts []int, t transport.ElementType) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	if counts == nil {
+		return c.AllGather(abi.InPlace, all, len(all)/t.Size()/c.Size, types[t])
+	}
+	return c.AllGatherV(abi.InPlace, 0, all, set(&n.out, counts), types[t])
+}
+
+// Gather implements transport.Collectives.
+func (n *native) Gather(block, all []byte, counts []int, t transport.ElementType, root int) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	count := len(block) / t.Size()
+	if c.Rank == root {
+		block, count = abi.InPlace, len(all)/t.Size()/c.Size
+	}
+	if counts == nil {
+		return c.Gather(block, all, count, types[t], root)
+	}
+	return c.GatherV(block, count, all, set(&n.out, counts), types[t], root)
+}
+
+// Scatter implements transport.Collectives.
+func (n *native) Scatter(all, block []byte, counts []int, t transport.ElementType, root int) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	count := len(block) / t.Size()
+	if c.Rank == root {
+		block, count = abi.InPlace, len(all)/t.Size()/c.Size
+	}
+	if counts == nil {
+		return c.Scatter(all, block, count, types[t], root)
+	}
+	return c.ScatterV(all, set(&n.in, counts), block, count, types[t], root)
+}
+
+// AllToAll implements transport.Collectives.
+func (n *native) AllToAll(in []byte, inCounts []int, out []byte, outCounts []int, t transport.ElementType) error {
+	c, err := n.own()
+	if err != nil {
+		return err
+	}
+	if inCounts == nil {
+		return c.AllToAll(in, out, len(in)/t.Size()/c.Size, types[t])
+	}
+	return c.AllToAllV(in, set(&n.in, inCounts), out, set(&n.out, outCounts), types[t])
+}
+
+// set makes b blocks of these lengths, one after the other.
+func set(b *abi.Blocks, counts []int) abi.Blocks {
+	b.Counts, b.Displs = b.Counts[:0], b.Displs[:0]
+	at := 0
+	for _, n := range counts {
+		b.Counts, b.Displs = append(b.Counts, int32(n)), append(b.Displs, int32(at))
+		at += n
+	}
+	return *b
+}
+
+var types = [...]abi.DataType{
+	transport.Uint8: abi.Uint8, transport.Int8: abi.Int8, transport.Uint16: abi.Uint16, transport.Int16: abi.Int16,
+	transport.Uint32: abi.Uint32, transport.Int32: abi.Int32, transport.Uint64: abi.Uint64, transport.Int64: abi.Int64,
+	transport.Float32: abi.Float32, transport.Float64: abi.Float64, transport.Complex64: abi.Complex64, transport.Complex128: abi.Complex128,
+}
+
+var ops = [...]abi.Op{
+	transport.Sum: abi.Sum, transport.Product: abi.Product, transport.Min: abi.Min, transport.Max: abi.Max,
+	transport.BAnd: abi.BAnd, transport.BOr: abi.BOr, transport.BXor: abi.BXor,
+}
