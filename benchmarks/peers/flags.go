@@ -29,6 +29,8 @@ Examples:
   peers -compute 250us             ranks that compute between their calls
   peers -workloads resnet50 -ranks 2
                                    steps of data parallel training, beside torch's
+  peers -overhead -ranks 2 -sizes 4,1KiB,4KiB,1MiB
+                                   MPI called from Go, and by the algorithm mpi, beside MPI called from C
 
 Flags:
 
@@ -45,6 +47,8 @@ type options struct {
 	only    []string      // names of libraries; empty: all
 	// workloads are compared instead of sizes, with torch alone; see package workload.
 	workloads []string
+	// overhead: MPI called from Go and from C is compared instead.
+	overhead bool
 }
 
 // budgetMS is budget in milliseconds.
@@ -66,6 +70,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	flags.DurationVar(&o.budget, "budget", 50*time.Millisecond, "`time` for a size in a pass; at least 5 calls are made")
 	flags.DurationVar(&o.compute, "compute", 0, "`time` that every rank computes before each call, 0.9 to 1.1 times as long")
 	workloads := flags.String("workloads", "", "`names` of networks, whose steps of training are compared with torch's instead: "+strings.Join(workload.Names(), ", "))
+	flags.BoolVar(&o.overhead, "overhead", false, "compare MPI's all-reduce called from C, called from Go, and by goccl's algorithm mpi instead")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(out, usage)
@@ -112,6 +117,9 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 				return o, fmt.Errorf("-workloads determines what is compared: omit -%s", given)
 			}
 		}
+	}
+	if o.overhead && (len(o.workloads) > 0 || o.compute > 0) {
+		return o, errors.New("-overhead compares calls of ranks that do not compute: omit -workloads and -compute")
 	}
 	for _, name := range o.workloads {
 		if _, err := workload.Named(name); err != nil {

@@ -35,6 +35,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"-workloads vgg16 -sizes 4":      "-workloads determines what is compared: omit -sizes",
 		"-workloads vgg16 -only gloo":    "omit -only",
 		"-workloads vgg16 -compute 10us": "omit -compute",
+		"-overhead -compute 10us":        "omit -workloads and -compute",
 		"-only lammpi":                   `-only: "lammpi" is none of openmpi, mpich, gloo`,
 	} {
 		var out, errs strings.Builder

@@ -46,6 +46,9 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if len(o.workloads) > 0 {
 		return runWorkloads(ctx, o, w, about, stdout, stderr)
 	}
+	if o.overhead {
+		return runOverhead(ctx, o, w, about, stdout, stderr)
+	}
 	var peers []turn
 	versions := []string{"goccl"}
 	for _, l := range libraries {

@@ -62,7 +62,7 @@ var rules = []rule{
 	{"ddp", []string{"dist", "ccl", "half"}, nil, "a training program could have written it"},
 	{"test/stress", []string{"ccl", "half", "partition", "primitive"}, nil, "random programs use what users' programs use"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
-	{"test/mpi", []string{"dist", "ccl", "test/stress", "transport/mpi"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
+	{"test/mpi", []string{"dist", "ccl", "half", "test/stress", "transport/mpi"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"test/fakempi", nil, nil, "it shares nothing with what it checks"},
 	{"test/arch", nil, nil, "it reads the module's source and runs nothing of it"},
 	{"test/syncmodel", nil, nil, "a model that used the code would share its mistakes"},
@@ -87,6 +87,7 @@ var rules = []rule{
 	{"examples/transport/arena", []string{"transport", "transport/shm"}, nil, "a transport has to be one that an outsider could have written"},
 	{"examples/...", []string{"dist", "ccl", "ccl/config", "half", "topology", "algorithms", "algorithms/...", "partition", "primitive", "ddp", "transport/mpi", "examples/..."}, heavy,
 		"an example shows what users can do"},
+	{"benchmarks/peers/programs/goccl_mpi", []string{"algorithms", "ccl", "transport", "transport/mpi"}, nil, "it measures a transport's own collectives too"},
 	{"benchmarks/...", []string{"benchmarks/...", "dist", "ccl", "ccl/config", "ddp", "half", "internal/workload"}, []string{"gonum.org"},
 		"a benchmark measures what users get"},
 }

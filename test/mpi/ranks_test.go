@@ -35,7 +35,8 @@ const (
 // parts are what the ranks do.
 var parts = map[string]func() error{
 	"program": program, "again": again, "alone": alone, "dies": dies, "mismatch": mismatch, "missing": missing, "foreign": foreign,
-	"volume": volume, "levels": levels, "carry": carry, "fall": fall, "head": head, "node": node, "error": starting, "mixed": mixed, "unchecked": unchecked, "beside": beside,
+	"volume": volume, "levels": levels, "carry": carry, "fall": fall, "head": head, "node": node, "error": starting,
+	"mixed": mixed, "unchecked": unchecked, "beside": beside, "refuses": refuses, "inside": inside,
 }
 
 func TestMain(m *testing.M) {
@@ -98,17 +99,6 @@ func TestRandomPrograms(t *testing.T) {
 		for seed, n := range []int{2, 3, 4, 8} {
 			t.Run(fmt.Sprint("ranks=", n), func(t *testing.T) {
 				m.passes(t, n, "program", "TEST_GOCCL_SEED="+strconv.Itoa(seed))
-			})
-		}
-	})
-}
-
-// The same with the library's own collectives.
-func TestRandomProgramsOfLibrary(t *testing.T) {
-	each(t, func(t *testing.T, m mpi) {
-		for seed, n := range []int{2, 3, 4, 8} {
-			t.Run(fmt.Sprint("ranks=", n), func(t *testing.T) {
-				m.passes(t, n, "program", "TEST_GOCCL_SEED="+strconv.Itoa(10+seed), algorithmsVariable+"=mpi mpi mpi direct")
 			})
 		}
 	})

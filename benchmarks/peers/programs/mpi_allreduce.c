@@ -5,7 +5,8 @@
  *     mpicc -O2 -o mpi_allreduce mpi_allreduce.c
  *     mpirun -n 2 ./mpi_allreduce LIBRARY ENTRY BUDGET_MS MAX_CALLS COMPUTE_US BYTES...
  *
- * LIBRARY and ENTRY stand in the rows as they are given. 0 bytes is a barrier.
+ * LIBRARY and ENTRY stand in the rows as they are given. 0 bytes is a barrier. If
+ * the variable PEERS_THREADS is set, MPI starts with MPI_THREAD_MULTIPLE.
  *
  * The timing rule: in each round every rank computes for COMPUTE_US, more or less,
  * and rewrites its input; all meet, twice, so that none is still on its way, and the
@@ -213,7 +214,8 @@ static void measure(const char *library, const char *entry, double budget_us, lo
 
 int main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
+	int granted;
+	MPI_Init_thread(&argc, &argv, getenv("PEERS_THREADS") != NULL ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &granted);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (argc < 7) {
