@@ -41,7 +41,9 @@
 // makes buffers that collectives between processes need not copy.
 //
 // Results of reductions have the same bits on all ranks and in all runs. Each algorithm documents
-// its order of reduction, which determines the bits.
+// its order of reduction, which determines the bits. Where a kernel calls the library of the transport
+// (Kernel.Native), the order is the library's, and from the moment in which all ranks have entered the call no context, timeout
+// or failure interrupts it.
 //
 // # Concurrency
 //

@@ -15,8 +15,8 @@
 //   - [Messages]: bytes between ordered pairs of ranks, inside of calls.
 //   - [P2P]: messages that belong to no call.
 //   - [Lifecycle]: failures, leaving, closing.
-//   - [Groups] and [Regions], which an endpoint may implement as well: groups of some of the
-//     ranks; memory that all ranks see.
+//   - [Groups], [Regions] and [Collectives], which an endpoint may implement as well: groups of some of the
+//     ranks; memory that all ranks see; the collectives of a library of its own.
 //
 // Calls are numbered from 1. All ranks enter the same calls in the same order. A rank that
 // rejects the arguments of a call consumes its number with Refuse instead of entering it.

@@ -23,6 +23,10 @@
 // The lowest rank of a group that is still there, and answers, is its referee. It decides which failure is the group's, and whether the group was
 // formed.
 //
+// The endpoints have MPI's own collectives (transport.Collectives), which the algorithm mpi calls: on a communicator of the
+// group's ranks, made by the first such call. Such a call blocks its thread in the library. Meanwhile the goroutine that polls while ranks
+// compute answers the other ranks.
+//
 // # Concurrency
 //
 // Whoever waits polls the wire, one goroutine at a time. While the ranks of a process compute, a goroutine of the process polls
