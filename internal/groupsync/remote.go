@@ -132,10 +132,10 @@ func (r *Member) failRemote(f *transport.Failure) *transport.Failure {
 	return r.Failure()
 }
 
+// store stores the rank's failure: the first one. When it returns others find one, whichever goroutine of the rank was first.
 func (r *Member) store(f *transport.Failure) {
-	if r.own.CompareAndSwap(nil, f) {
-		r.group.causes.Store(r.rank, f)
-	}
+	r.own.CompareAndSwap(nil, f)
+	r.group.causes.Store(r.rank, r.own.Load())
 }
 
 // Silent forgets for whom rank waits, since it has not said so for long.
