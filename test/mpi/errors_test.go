@@ -51,7 +51,8 @@ func TestErrors(t *testing.T) {
 			[]string{without + name + " counts 1 rank, and the launcher says PMI_SIZE=2: the launcher is another MPI's. ", "name the launcher's library in GOCCL_MPI_LIBRARY"}},
 		"another rank": {openMPI, []string{"GOCCL_MPI_LIBRARY=" + fake, fakempi.Size + "=2", fakempi.Rank + "=1"},
 			[]string{without + name + " counts this process as rank 1 of 2, but this process is rank 0 of 2 by the variables of Open MPI"}},
-		"another world size": {openMPI, []string{"GOCCL_WORLD_SIZE=3"},
+		// No library: the rank would start MPI to tell the others, and Open MPI's ends a process that no launcher has started.
+		"another world size": {openMPI, []string{"GOCCL_WORLD_SIZE=3", "GOCCL_MPI_LIBRARY=/nowhere/libmpi.so"},
 			[]string{failed + "the world size is 3 by GOCCL_WORLD_SIZE, but ", "OMPI_COMM_WORLD_SIZE=2", "; start 3 ranks, or set GOCCL_WORLD_SIZE to 2"}},
 	} {
 		t.Run(what, func(t *testing.T) {
