@@ -142,6 +142,12 @@ func (a *Algorithm) Validate() error {
 	return err
 }
 
+// What a kernel can lack in a group, whatever the call. A group of some ranks can lack it where the whole has it.
+var (
+	errOneLevel  = errors.New("the ranks are on one node, or each on a node of its own, or not placed node by node")
+	errNotNative = errors.New("it needs a transport that has collectives of its own, as mpi has")
+)
+
 // Supports returns why the algorithm cannot do calls of this shape, nil if it can: it has
 // no kernel for the collective, the operation does not commute and the kernel is not
 // Ordered, the kernel is Native and the transport is not, or the kernel's own Supports rejects the shape. If that panics, the error is a
@@ -155,10 +161,10 @@ func (a *Algorithm) Supports(shape Shape) (err error) {
 		return fmt.Errorf("operation %v does not commute, and the kernel does not keep the order of ranks", shape.Op)
 	}
 	if kernel.TwoLevels && shape.Nodes < 2 {
-		return errors.New("the ranks are on one node, or each on a node of its own, or not placed node by node")
+		return errOneLevel
 	}
 	if kernel.Native && !shape.Native {
-		return errors.New("it needs a transport that has collectives of its own, as mpi has")
+		return errNotNative
 	}
 	if kernel.Supports == nil {
 		return nil

@@ -203,7 +203,11 @@ func listsText(flat []int) string {
 // group sets up a group of some ranks, this rank among them. number tells it apart, see
 // groupNumber.
 func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
-	return c.subgroup(ctx, number, members, fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<48-1))), c.selector.ForGroup)
+	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<48-1)))
+	if c.placedRanks() == nil {
+		return c.subgroup(ctx, number, members, name, c.selector.ForGroup)
+	}
+	return c.subgroup(ctx, number, members, name, partial{Selector: c.selector}.ForGroup)
 }
 
 // subgroup is group with a name, to which the name of this group is added, and with a function that returns the Selector unless that is

@@ -157,35 +157,51 @@ func (l *levels) each(do func(*Communicator) error) (err error) {
 	return err
 }
 
-// oneLevel is the Selector of a level of a group with a Selector.
-type oneLevel struct {
+// partial is the Selector of a group that is made of one on several nodes.
+type partial struct {
+	Selector
+	level bool
+}
+
+// Choose chooses direct where the configuration names an algorithm that only the whole group can do, and on a level also
+// where it names none that the level can do.
+func (s partial) Choose(shape Shape, entry string) (Choice, error) {
+	ch, err := s.Selector.Choose(shape, entry)
+	if err == nil || entry != "" || !s.level && !errors.Is(err, errOneLevel) && !errors.Is(err, errNotNative) {
+		return ch, err
+	}
+	return registered{s.Topology()}.Choose(shape, "")
+}
+
+func (s partial) ForGroup(ranks int, origin string) (Selector, error) {
+	of, err := s.Selector.ForGroup(ranks, origin)
+	if _, is := of.(partial); is || err != nil {
+		return of, err
+	}
+	return partial{Selector: of}, nil
+}
+
+// ofConfigured is the Selector of a level for whose size the configuration has no algorithm.
+type ofConfigured struct {
 	Selector
 	whole Selector
 }
+
+func (s ofConfigured) Timeout() time.Duration { return s.whole.Timeout() }
+func (s ofConfigured) Debug() bool            { return s.whole.Debug() }
 
 // levelSelector returns the Selector of a level. It is that of a group without WithSelector where the configuration has no algorithm
 // for a group of that size.
 func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error) {
 	s, err := c.selector.ForGroup(ranks, origin)
 	if err != nil {
-		var none error
-		if s, none = newRegistered(ranks); none != nil {
+		plain, none := newRegistered(ranks)
+		if none != nil {
 			return nil, err
 		}
+		s = ofConfigured{plain, c.selector}
 	}
-	return oneLevel{s, c.selector}, nil
-}
-
-func (s oneLevel) Timeout() time.Duration { return s.whole.Timeout() }
-func (s oneLevel) Debug() bool            { return s.whole.Debug() }
-
-// Choose chooses direct where the group's own choice does not support a group of one level.
-func (s oneLevel) Choose(shape Shape, entry string) (Choice, error) {
-	ch, err := s.Selector.Choose(shape, entry)
-	if err != nil {
-		return registered{s.Topology()}.Choose(shape, "")
-	}
-	return ch, nil
+	return partial{s, true}, nil
 }
 
 // Level is one of the two levels of a call: the group of the ranks on one node, or that of the first ranks of all nodes. Its methods

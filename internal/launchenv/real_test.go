@@ -73,7 +73,7 @@ var reals = map[string]real{
 		id := strings.ReplaceAll(strings.TrimPrefix(dir, "/"), "/", "-") // of this start
 		return []string{"--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0", "--rdzv_id", id, "--no_python", "--nproc_per_node", n, "--monitor_interval", "0.05", "--log_dir", dir, "-r", "0:1", "-t", "0:1"}
 	}},
-	"Slurm": {"Slurm", []string{"srun"}, "", "Unable to", func(_, n string) []string { return []string{"-N", "1", "-n", n} }},
+	"Slurm": {"Slurm", []string{"srun"}, "", "srun: error: ", func(_, n string) []string { return []string{"-N", "1", "-n", n} }},
 }
 
 // command returns the installed launcher.

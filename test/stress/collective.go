@@ -62,7 +62,7 @@ func (n *numbers[T]) collective(d *drawing, g *group, k kind) {
 		if op == premul {
 			op = ccl.Sum // as kernels see it
 		}
-		c.opts, by = d.algorithm(k.coll, ccl.DTypeOf[T](), op)
+		c.opts, by = d.algorithm(g, k.coll, ccl.DTypeOf[T](), op)
 	}
 	text += by + " in " + g.name
 	for r, rank := range g.members {

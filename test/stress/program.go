@@ -275,8 +275,9 @@ func (d *drawing) length(least int) int {
 	return least + d.IntN(min(limit, d.Longest)+1-least)
 }
 
-// algorithm draws the algorithm option of a call, and its text. Kernels of libraries do not have all types.
-func (d *drawing) algorithm(coll ccl.Collective, dtype ccl.DType, op ccl.Op) (opts []ccl.CallOption, text string) {
+// algorithm draws the algorithm option of a call, and its text. Kernels of libraries do not have all types, and are for the group of all
+// ranks: others can be on one node, which its memory connects.
+func (d *drawing) algorithm(g *group, coll ccl.Collective, dtype ccl.DType, op ccl.Op) (opts []ccl.CallOption, text string) {
 	if len(d.Algorithms) == 0 || d.IntN(3) == 0 {
 		return nil, ""
 	}
@@ -285,7 +286,7 @@ func (d *drawing) algorithm(coll ccl.Collective, dtype ccl.DType, op ccl.Op) (op
 	if !ok || a.Kernels[coll] == nil {
 		return nil, ""
 	}
-	if k := a.Kernels[coll]; k.Native && k.Supports(ccl.Shape{Collective: coll, DType: dtype, Op: op, Native: true}) != nil {
+	if k := a.Kernels[coll]; k.Native && (g.number > 0 || k.Supports(ccl.Shape{Collective: coll, DType: dtype, Op: op, Native: true}) != nil) {
 		return nil, ""
 	}
 	return []ccl.CallOption{ccl.WithAlgorithm(name)}, " by " + name

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -262,4 +263,41 @@ func TestCancelledRegion(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A group of some ranks makes do without an algorithm that only the whole group can do, unless the call names it.
+func TestPartOfTwoLevels(t *testing.T) {
+	settings, err := config.Default().Resolve(config.Request{Ranks: 4, Algorithm: "hierarchical"})
+	require.NoError(t, err)
+	g := connect(t, mpi.OnNodes(t, []int{0, 0, 1, 1}), ccl.WithSelector(settings))
+	for _, err := range each(4, func(rank int) error {
+		for _, members := range [][]int{{0, 2}, {1, 3}, {0, 1}, {2, 3}} {
+			if !slices.Contains(members, rank) {
+				if _, err := g[rank].NewGroup(t.Context(), members); err != nil {
+					return err
+				}
+				continue
+			}
+			part, err := g[rank].NewGroup(t.Context(), members)
+			if err != nil {
+				return err
+			}
+			x := []int32{1}
+			if err := ccl.AllReduce(t.Context(), part, x, x, ccl.Sum); err != nil || x[0] != 2 || part.LastChoice().Entry != "direct" {
+				return fmt.Errorf("%v by %s: %w", x, part.LastChoice().Entry, err)
+			}
+			err = ccl.AllReduce(t.Context(), part, x, x, ccl.Sum, ccl.WithAlgorithm("hierarchical"))
+			if !errors.Is(err, ccl.ErrNotImplemented) {
+				return fmt.Errorf("hierarchical by name: %w", err)
+			}
+			if err := part.Close(); err != nil {
+				return err
+			}
+		}
+		x := []int32{1}
+		return ccl.AllReduce(t.Context(), g[rank], x, x, ccl.Sum)
+	}) {
+		require.NoError(t, err)
+	}
+	require.Equal(t, "hierarchical", g[0].LastChoice().Entry)
 }
