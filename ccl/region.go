@@ -82,7 +82,7 @@ func (r *Region[T]) Close() error {
 // Alloc returns a buffer of count elements, filled with zeros, that ranks of other processes see in
 // place. A call costs as much as between goroutines if the buffers of all ranks come from Alloc or
 // from regions; other buffers are copied, and so are all between nodes. Alloc is collective and has the errors of
-// CreateSharedRegion; but where ranks share no memory, a lack of memory on some ranks only fails the group.
+// CreateSharedRegion.
 // All ranks pass the same count, and each gets its own buffer. The buffer must
 // not be used after Close of the communicator, which releases it.
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {

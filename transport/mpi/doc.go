@@ -17,7 +17,8 @@
 // In a group of few ranks each sends its line to all others. In a larger one ranks pass lines on, in rounds: a rank has sent a call's
 // lines after log2 R packets (see directRanks). Packets of one rank are therefore in order, but its line may come before or after them.
 //
-// No rank sees the memory of another one. A view therefore shows copies, which ranks send each other: to each rank the part that it reads, if the
+// The ranks of a node also join a segment of transport shm, which connects groups on that node, and the level of the node in groups on
+// several. In a group that MPI connects no rank sees the memory of another one. A view therefore shows copies, which ranks send each other: to each rank the part that it reads, if the
 // kernel says that it reads no more (ccl.Kernel.ReadsOwnPart), otherwise all.
 //
 // The lowest rank of a group that is still there, and answers, is its referee. It decides which failure is the group's, and whether the group was
