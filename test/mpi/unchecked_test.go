@@ -54,7 +54,7 @@ func TestMixedLanguages(t *testing.T) {
 			out, err := c.CombinedOutput()
 			cancel()
 			require.NoError(t, err, "%s", out)
-			require.Equal(t, strings.Repeat("passed\n", job.ranks), string(out))
+			require.ElementsMatch(t, []byte(strings.Repeat("passed\n", job.ranks)), out, "%s", out) // see mpi.passes
 		}
 	})
 }
@@ -76,9 +76,7 @@ func TestMpi4pyExample(t *testing.T) {
 		c.Dir = root
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		slices.Sort(lines)
-		require.Equal(t, strings.TrimSpace(says), strings.Join(lines, "\n"))
+		require.ElementsMatch(t, []byte(says), out, "%s", out) // see mpi.passes
 	})
 }
 
