@@ -123,15 +123,7 @@ func TestTwoLevelStuckReduce(t *testing.T) {
 	stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
 	gates.Store(int64(1003), stop)
 	defer gates.Delete(int64(1003))
-	var all sync.WaitGroup
-	all.Go(func() { // until all others have given up
-		for _, c := range g {
-			for c.Err() == nil && t.Context().Err() == nil {
-				time.Sleep(time.Millisecond)
-			}
-		}
-		close(stop.open)
-	})
+	wait := stop.openOnceAllFailed(t, g)
 	errs := each(4, func(rank int) error {
 		x := make([]int64, 100)
 		x[0] = int64(1000 + rank)
@@ -141,7 +133,7 @@ func TestTwoLevelStuckReduce(t *testing.T) {
 		}
 		return ccl.Reduce(t.Context(), g[rank], x, recv, gated, 1)
 	})
-	all.Wait()
+	wait()
 	for rank, err := range errs {
 		if late, ok := errors.AsType[*ccl.TimeoutError](err); ok {
 			require.Subset(t, []int{2, 3}, append(late.Missing, late.Behind...), "rank %d: %v", rank, err)

@@ -310,6 +310,23 @@ type gate struct {
 	once         sync.Once
 }
 
+// openOnceAllFailed opens the gate once the group has failed on all ranks: then a receive ends that no rank sends to. The returned
+// function waits for that.
+func (g *gate) openOnceAllFailed(t *testing.T, comms []*ccl.Communicator) (wait func()) {
+	var all sync.WaitGroup
+	all.Go(func() {
+		var receives []*ccl.Work
+		for rank, c := range comms {
+			receives = append(receives, ccl.Irecv(t.Context(), c, make([]int8, 1), (rank+1)%len(comms), 0, ccl.WithTimeout(-1)))
+		}
+		for _, r := range receives {
+			<-r.Done()
+		}
+		close(g.open)
+	})
+	return all.Wait
+}
+
 var gates sync.Map // by the first element of the buffer
 
 var gated = ccl.NewOp("gated", true, func(dst, a, b []int64) {
@@ -362,21 +379,13 @@ func TestTwoLevelStuck(t *testing.T) {
 			stop := &gate{inside: make(chan struct{}), open: make(chan struct{})}
 			gates.Store(int64(1000+stopped), stop)
 			defer gates.Delete(int64(1000 + stopped))
-			var all sync.WaitGroup
-			all.Go(func() { // until all others have given up
-				for _, c := range g {
-					for c.Err() == nil && t.Context().Err() == nil {
-						time.Sleep(time.Millisecond)
-					}
-				}
-				close(stop.open)
-			})
+			wait := stop.openOnceAllFailed(t, g)
 			errs := each(4, func(rank int) error {
 				x := make([]int64, 100)
 				x[0] = int64(1000 + rank)
 				return ccl.AllReduce(t.Context(), g[rank], x, x, gated)
 			})
-			all.Wait()
+			wait()
 			node := []int{stopped &^ 1, stopped | 1}
 			for rank, err := range errs {
 				late, ok := errors.AsType[*ccl.TimeoutError](err)
