@@ -234,6 +234,15 @@ func initializationFailed(backend, group string, err error) error {
 	return &InitializationFailedError{Backend: backend, Err: err}
 }
 
+// initializationCause returns why the initialization failed of which err is the error, for an error that says itself
+// that something failed. Other errors it returns as they are.
+func initializationCause(err error) error {
+	if failed, ok := err.(*InitializationFailedError); ok { //nolint:errorlint // a wrapped one has words before it
+		return failed.Err
+	}
+	return err
+}
+
 func (c *Communicator) init(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("new")

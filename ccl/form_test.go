@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -126,6 +127,8 @@ func TestFormHalfway(t *testing.T) {
 			var aborted *ccl.AbortedError
 			require.ErrorAs(t, errs[r], &aborted)
 			require.ErrorContains(t, errs[r], stop.Error())
+			require.Equal(t, 1, strings.Count(errs[r].Error(), "initialization of"), "%v", errs[r])
+			require.ErrorContains(t, errs[r], "group of ranks 1, 2, made by call 1: ", "it says which group could not be made")
 		}
 		var lost *ccl.PeerLostError
 		if errs[0] == nil { // it was there before rank 1 gave up

@@ -114,7 +114,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		group, failed := c.group(ctx, groupNumber(number, i), members)
 		if made[i] = group; failed != nil && err == nil {
 			err = failed
-			giveUp(err)
+			giveUp(initializationCause(err))
 		}
 	}
 	if err == nil {

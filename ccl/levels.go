@@ -17,8 +17,8 @@ type levels struct {
 	node, leaders *Level // leaders is nil unless there are two levels, and on ranks that lead no node
 }
 
-// localNumber is the number of the group of a node's ranks, which no call makes (see groupNumber).
-const localNumber = 1 << 63
+// localNumber is the number of the group of a node's ranks, which no call makes: calls count from 1 (see groupNumber).
+const localNumber = 0
 
 // Nodes returns the number of nodes that the ranks of a group with two levels are on (see Call.Node), and 1 for every other group.
 func (c *Communicator) Nodes() int {
@@ -68,9 +68,13 @@ func (c *Communicator) placedRanks() transport.Nodes {
 func (c *Communicator) formLevels(ctx context.Context, placed transport.Nodes) error {
 	nodes := placed.Nodes()
 	mine, first := ranksByNode(nodes, nodes[c.rank])
-	local, err := c.subgroup(ctx, localNumber, mine, "of "+transport.RanksText(mine)+", which are on one node", c.levelSelector)
+	name := "of " + transport.RanksText(mine) + ", which are on one node"
+	if len(mine) == 1 {
+		name = "of " + transport.RanksText(mine) + ", which is alone on its node"
+	}
+	local, err := c.subgroup(ctx, localNumber, mine, name, c.levelSelector)
 	if err != nil {
-		return transport.Renumber(err, mine)
+		return transport.Renumber(initializationCause(err), mine)
 	}
 	c.levels = &levels{local: c.newLevel(local, mine), nodes: 1}
 	limit := c.selector.Timeout()

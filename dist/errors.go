@@ -103,7 +103,7 @@ func (e *RankError) Unwrap() error { return e.Err }
 // in the error of a call.
 func (e *RankError) withoutRank() string {
 	own := strconv.Itoa(e.Rank)
-	return strings.NewReplacer(", rank "+own+": ", ": ", " on rank "+own+": ", ": ", workerOf(e.Rank)+" ", "the worker ").Replace(e.Err.Error())
+	return strings.NewReplacer(", rank "+own+": ", ": ", " on rank "+own+": ", ": ").Replace(e.Err.Error())
 }
 
 // rankErrors is Spawn's error: the errors of all ranks that failed, the causes first. Its text
@@ -159,10 +159,8 @@ func (e rankErrors) Unwrap() []error {
 	return errs
 }
 
-// workerOf names the worker of a rank in errors.
-func workerOf(rank int) string { return fmt.Sprintf("the worker of rank %d", rank) }
-
-// PanicError reports that the worker of a rank panicked. The process continues.
+// PanicError reports that the worker of a rank panicked. The process continues. Its text does not name the rank, which
+// Spawn and the errors of other ranks put before it.
 type PanicError struct {
 	Rank  int
 	Value any // of the panic
@@ -170,7 +168,7 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("%s panicked: %v", workerOf(e.Rank), e.Value)
+	return fmt.Sprintf("the worker panicked: %v", e.Value)
 }
 
 // Unwrap returns the value of the panic if it is an error.
@@ -181,7 +179,7 @@ func (e *PanicError) Unwrap() error {
 
 // StuckError reports that Spawn returned without the worker of a rank: its peers timed
 // out waiting for it, and after the same time again it had not returned or made a call.
-// Its goroutine remains, and its rank has left its groups.
+// Its goroutine remains, and its rank has left its groups. Its text does not name the rank, as that of PanicError.
 type StuckError struct {
 	Rank  int
 	After time.Duration // the timeout
@@ -189,6 +187,5 @@ type StuckError struct {
 }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("%s is stuck: %v after its peers had timed out waiting for it, it has not returned; its goroutine remains",
-		workerOf(e.Rank), e.After)
+	return fmt.Sprintf("the worker is stuck: %v after its peers had timed out waiting for it, it has not returned; its goroutine remains", e.After)
 }

@@ -399,7 +399,7 @@ func TestRankNeverInitialises(t *testing.T) {
 	}{
 		"its worker returned": {
 			absent: func(*sync.WaitGroup) error { return nil },
-			text: `initialization of "ccl" failed: the worker of rank 2 returned without a call of dist.InitProcessGroup to match: ` +
+			text: `initialization of "ccl" failed: a worker returned without a call of dist.InitProcessGroup to match: ` +
 				`peer lost: rank 2 has left the group`,
 			as: new(*dist.PeerLostError),
 		},
@@ -410,7 +410,7 @@ func TestRankNeverInitialises(t *testing.T) {
 		},
 		"its worker panicked": {
 			absent: func(*sync.WaitGroup) error { panic("no") },
-			text:   `initialization of "ccl" failed: aborted by rank 2: the worker of rank 2 panicked: no`,
+			text:   `initialization of "ccl" failed: aborted by rank 2: the worker panicked: no`,
 			as:     new(*dist.PanicError),
 		},
 		"it is blocked": {

@@ -276,8 +276,7 @@ func (r *rank) absence() (by int, cause error) {
 	if r.err != nil {
 		return r.number, r.err
 	}
-	return noRank, fmt.Errorf("the worker of rank %d returned without a call of dist.InitProcessGroup to match: %w",
-		r.number, &PeerLostError{Rank: r.number})
+	return noRank, fmt.Errorf("a worker returned without a call of dist.InitProcessGroup to match: %w", &PeerLostError{Rank: r.number})
 }
 
 // current returns the rank's default group.

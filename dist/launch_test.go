@@ -593,7 +593,7 @@ func TestLaunchedWorkerFails(t *testing.T) {
 	require.EqualError(t, err, "rank 1: out of memory")
 	require.ErrorIs(t, err, broken)
 
-	wait = n.others(t, barrier("the worker of rank 1 panicked: at the disco"))
+	wait = n.others(t, barrier("the worker panicked: at the disco"))
 	err = spawn(t, initialised(func(context.Context, int) error { return thisPanics() }))
 	wait()
 	var p *dist.PanicError
@@ -645,7 +645,7 @@ func TestLaunchedRankIsAlone(t *testing.T) {
 	})
 	require.NoError(t, err)
 	within(t, func() { err = <-left })
-	require.EqualError(t, err, `initialization of "ccl" failed: the worker of rank 1 returned without a call of dist.InitProcessGroup to match: `+
+	require.EqualError(t, err, `initialization of "ccl" failed: a worker returned without a call of dist.InitProcessGroup to match: `+
 		`peer lost: rank 1 has left the group`)
 }
 

@@ -29,7 +29,7 @@ func (p *process) join(ctx context.Context, id uint64, rank int, world []int, sa
 		return nil, transport.ErrClosed
 	}
 	if !p.enter(g) {
-		return nil, fmt.Errorf("rank %d has already joined it: give each group another number", rank)
+		return nil, fmt.Errorf("rank %d has already joined the group: give each group another number", rank)
 	}
 	begin := time.Now()
 	hasCome := func(rank int) bool { return rank == g.rank || g.hello[rank].Load() != nil }
@@ -87,11 +87,7 @@ func (g *group) absent(hasCome func(rank int) bool) (ranks []int) {
 
 // Group implements transport.Groups. It returns when all members have called it.
 func (ep *endpoint) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
-	made, err := ep.form(ctx, ep.group.id, number, members)
-	if err != nil {
-		return nil, fmt.Errorf("group %d of ranks %v: %w", number, members, err)
-	}
-	return made, nil
+	return ep.form(ctx, ep.group.id, number, members)
 }
 
 // form forms the group with a number among those of a parent. Ranks of one node are connected by their memory.

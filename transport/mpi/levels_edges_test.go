@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,39 +143,106 @@ func TestTwoLevelStuckReduce(t *testing.T) {
 	require.Error(t, errs[1])
 }
 
-// failing is an endpoint that forms no levels.
+// failing is an endpoint that forms no levels, or no groups.
 type failing struct {
 	transport.Endpoint
-	level func(ctx context.Context) error
+	level, group func(ctx context.Context) error // nil: it does
 }
 
 func (f failing) Nodes() []int { return f.Endpoint.(transport.Nodes).Nodes() }
-func (f failing) Level(ctx context.Context, _ []int) (transport.Endpoint, error) {
+func (f failing) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
+	if f.level == nil {
+		return f.Endpoint.(transport.Nodes).Level(ctx, members)
+	}
 	return nil, f.level(ctx)
 }
 func (f failing) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
-	return f.Endpoint.(transport.Groups).Group(ctx, number, members)
+	if f.group == nil {
+		return f.Endpoint.(transport.Groups).Group(ctx, number, members)
+	}
+	return nil, f.group(ctx)
 }
 
-// If a rank forms no levels, all ranks say why.
+// If a rank forms no levels, or no group of its node, all ranks say why, once.
 func TestUnformedLevels(t *testing.T) {
 	broken := errors.New("the lid is off")
+	stop := func(context.Context) error { return broken }
 	for bad := range 4 {
-		t.Run(fmt.Sprint("rank=", bad), func(t *testing.T) {
-			eps := mpi.OnNodes(t, []int{0, 0, 1, 1})
-			eps[bad] = failing{eps[bad], func(context.Context) error { return broken }}
-			for rank, err := range each(4, func(rank int) error {
-				c, err := ccl.New(t.Context(), eps[rank])
-				if err == nil {
-					_ = c.Close()
+		for name, f := range map[string]failing{"level": {level: stop}, "group of a node": {group: stop}} {
+			t.Run(fmt.Sprint(name, ",rank=", bad), func(t *testing.T) {
+				eps := mpi.OnNodes(t, []int{0, 0, 1, 1})
+				f.Endpoint = eps[bad]
+				eps[bad] = f
+				for rank, err := range each(4, func(rank int) error {
+					c, err := ccl.New(t.Context(), eps[rank])
+					if err == nil {
+						_ = c.Close()
+					}
+					return err
+				}) {
+					_, ok := errors.AsType[*ccl.InitializationFailedError](err)
+					require.True(t, ok, "rank %d: %v", rank, err)
+					require.ErrorContains(t, err, broken.Error(), "rank %d", rank)
+					require.Equal(t, 1, strings.Count(err.Error(), "initialization of"), "rank %d: %v", rank, err)
 				}
-				return err
-			}) {
-				_, ok := errors.AsType[*ccl.InitializationFailedError](err)
-				require.True(t, ok, "rank %d: %v", rank, err)
-				require.ErrorContains(t, err, broken.Error(), "rank %d", rank)
-			}
-		})
+			})
+		}
+	}
+}
+
+// elsewhen is an endpoint that forms groups within another context.
+type elsewhen struct {
+	transport.Endpoint
+	within func(context.Context) context.Context
+}
+
+func (e elsewhen) Nodes() []int { return e.Endpoint.(transport.Nodes).Nodes() }
+func (e elsewhen) Level(ctx context.Context, members []int) (transport.Endpoint, error) {
+	return e.Endpoint.(transport.Nodes).Level(ctx, members)
+}
+func (e elsewhen) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	return e.Endpoint.(transport.Groups).Group(e.within(ctx), number, members)
+}
+
+// The error of a group that was not formed says so once, and names the group by its ranks.
+func TestTextOfAnUnformedGroup(t *testing.T) {
+	stop := errors.New("the user pressed stop")
+	stopped, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	for name, atOnce := range map[string]bool{"group of a node": true, "group of a call": false} {
+		for _, nodes := range [][]int{{0, 0, 1, 1}, {0, 1, 2, 3}} {
+			t.Run(fmt.Sprint(name, nodes), func(t *testing.T) {
+				eps, armed := mpi.OnNodes(t, nodes), atOnce
+				eps[1] = elsewhen{eps[1], func(ctx context.Context) context.Context {
+					if armed {
+						return stopped
+					}
+					return ctx
+				}}
+				wants := map[int]string{0: "group of ranks 0, 1, which are on one node: ", 1: "group of rank 1, which is alone on its node: "}[nodes[1]]
+				var formed sync.WaitGroup
+				formed.Add(4)
+				errs := each(4, func(rank int) error {
+					c, err := ccl.New(t.Context(), eps[rank])
+					formed.Done()
+					if err != nil {
+						return err
+					}
+					defer c.Close()
+					if formed.Wait(); rank == 1 {
+						armed, wants = true, "group of ranks 0, 1, made by call 1: "
+					}
+					_, err = c.NewGroup(t.Context(), []int{0, 1})
+					return err
+				})
+				require.ErrorIs(t, errs[1], stop)
+				require.ErrorContains(t, errs[1], wants)
+				for rank, err := range errs[:2] {
+					require.Equal(t, 1, strings.Count(err.Error(), "initialization of"), "rank %d: %v", rank, err)
+					require.NotRegexp(t, `group \d`, err.Error(), "rank %d", rank)
+				}
+			})
+		}
 	}
 }
 
@@ -186,7 +254,7 @@ func TestLevelsThatNeverForm(t *testing.T) {
 			require.NoError(t, err)
 			eps := mpi.OnNodes(t, []int{0, 0, 1, 1})
 			over := make(chan struct{})
-			eps[bad] = failing{eps[bad], func(context.Context) error { <-over; return errors.New("it was stopped") }}
+			eps[bad] = failing{Endpoint: eps[bad], level: func(context.Context) error { <-over; return errors.New("it was stopped") }}
 			var others sync.WaitGroup
 			others.Add(3)
 			go func() { others.Wait(); close(over) }()
