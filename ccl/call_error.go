@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"reflect"
 	"runtime"
-	"slices"
 	"strings"
+
+	"github.com/goccl/goccl/internal/library"
 )
 
 // CallError tells which call of the program an error is about. Every error of a collective, a send or a
@@ -24,10 +24,11 @@ type CallError struct {
 	// not goccl's. File is the full path, "" if it is not known.
 	File string
 	Line int
-	// Async: the call was started by an Async function, Request.Start, Isend or Irecv, at File and Line. They are
-	// known with defaults.debug or GOCCL_DEBUG.
-	Async bool
-	Err   error
+	// Async: the call was started by an Async function, Request.Start, Isend or Irecv, at File and Line, which
+	// are known with defaults.debug or GOCCL_DEBUG. Without these, Waited: they are where the program waited for the
+	// call, in Work.Wait or in a function of goccl that calls it.
+	Async, Waited bool
+	Err           error
 }
 
 func (e *CallError) Error() string {
@@ -57,7 +58,7 @@ func (e *CallError) Unwrap() error { return e.Err }
 // at returns where the call was made, such as "at train/loop.go:42", "" if that is not known.
 func (e *CallError) at() string {
 	switch at := (position{e.File, e.Line}); {
-	case e.File == "":
+	case e.File == "" || e.Waited:
 		return ""
 	case e.Async:
 		return "started at " + at.String()
@@ -66,12 +67,32 @@ func (e *CallError) at() string {
 	}
 }
 
-// hint returns how to find out where an asynchronous call was started, "" if that is known.
+// hint returns how to find out where an asynchronous call was started, and where the program waited for it, "" if the
+// former is known.
 func (e *CallError) hint() string {
-	if e.Async && e.File == "" {
+	switch {
+	case e.Waited:
+		return fmt.Sprintf(" (asynchronous, waited for at %v; GOCCL_DEBUG=true shows where it was started)", &position{e.File, e.Line})
+	case e.Async && e.File == "":
 		return " (asynchronous; GOCCL_DEBUG=true shows where it was started)"
 	}
 	return ""
+}
+
+// waitedFor returns err, the error of a Work that the caller has waited for, with the line of the program that did so, unless
+// it is known where the call was started.
+func waitedFor(err error) error {
+	call, ok := err.(*CallError) //nolint:errorlint // a wrapped one has words before it
+	if !ok || !call.Async || call.File != "" {
+		return err
+	}
+	at := caller(false)
+	if at == nil {
+		return err
+	}
+	waited := *call // other goroutines may have waited elsewhere
+	waited.File, waited.Line, waited.Waited = at.file, at.line, true
+	return &waited
 }
 
 // callText returns the name of a call: its operation, label, size and algorithm.
@@ -156,20 +177,10 @@ func caller(inKernel bool) *position {
 	}
 }
 
-// Names of functions, from the name of this package.
-var (
-	packagePath  = reflect.TypeFor[Communicator]().PkgPath()
-	modulePath   = strings.TrimSuffix(packagePath, "ccl")
-	stepFunction = packagePath + ".(*Communicator).step"
-	libraryRooms = []string{"algorithms", "ccl", "ddp", "dist", "half", "internal", "partition", "primitive", "topology", "transport"}
-)
+// stepFunction is the function below which a kernel runs.
+const stepFunction = library.Prefix + "ccl.(*Communicator).step"
 
 // isProgram reports whether a function belongs neither to goccl nor to the Go runtime.
 func isProgram(f runtime.Frame) bool {
-	inside, ours := strings.CutPrefix(f.Function, modulePath)
-	if !ours || strings.HasSuffix(f.File, "_test.go") {
-		return !strings.HasPrefix(f.Function, "runtime.")
-	}
-	end := strings.IndexAny(inside, "./")
-	return end < 0 || !slices.Contains(libraryRooms, inside[:end])
+	return !library.Has(f.Function, f.File) && !strings.HasPrefix(f.Function, "runtime.")
 }

@@ -130,7 +130,7 @@ func TestCallErrorOfMessage(t *testing.T) {
 		_, _, err = ccl.RecvBytes(bg, g[0], 1, 0, 10, ccl.WithTimeout(time.Millisecond))
 		require.Contains(t, withoutLines(err), "ccl: recv at LINE, rank 0: ")
 		err = ccl.Irecv(bg, g[0], make([]int32, 7), 1, 5, ccl.WithTimeout(time.Millisecond)).Wait(bg)
-		require.Contains(t, err.Error(), "inside this call (asynchronous; GOCCL_DEBUG=true shows where it was started)")
+		require.Contains(t, withoutLines(err), "inside this call (asynchronous, waited for at LINE; GOCCL_DEBUG=true shows where it was started)")
 	})
 }
 
@@ -138,7 +138,7 @@ func TestCallErrorOfMessage(t *testing.T) {
 func TestCallErrorOfRequest(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for debug, want := range map[bool]string{
-			false: `ccl: all_reduce: recv has 3 elements, want 4 (call 2 "loss") (asynchronous; GOCCL_DEBUG=true shows where it was started)`,
+			false: `ccl: all_reduce: recv has 3 elements, want 4 (call 2 "loss") (asynchronous, waited for at LINE; GOCCL_DEBUG=true shows where it was started)`,
 			true:  `ccl: all_reduce: recv has 3 elements, want 4 (call 2 "loss" started at LINE)`,
 		} {
 			cfg, err := config.Parse("test", fmt.Appendf(nil, "version: 1\ndefaults: {debug: %t, algorithm: direct}\nalgorithms: {direct: {module: direct}}\n", debug))
@@ -156,9 +156,8 @@ func TestCallErrorOfRequest(t *testing.T) {
 				var call *ccl.CallError
 				require.ErrorAs(t, err, &call)
 				require.True(t, call.Async)
-				if debug {
-					require.Equal(t, line+4, call.Line, "of the second start")
-				}
+				require.Equal(t, line+4, call.Line, "of the second start, and of Wait")
+				require.Equal(t, !debug, call.Waited)
 			}
 		}
 		var none *ccl.Communicator
@@ -172,7 +171,7 @@ func TestCallErrorOfRequest(t *testing.T) {
 func TestCallErrorOfAsync(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for debug, want := range map[bool]string{
-			false: `ccl: all_reduce: recv has 3 elements, want 4 (call 1 "loss") (asynchronous; GOCCL_DEBUG=true shows where it was started)`,
+			false: `ccl: all_reduce: recv has 3 elements, want 4 (call 1 "loss") (asynchronous, waited for at LINE; GOCCL_DEBUG=true shows where it was started)`,
 			true:  `ccl: all_reduce: recv has 3 elements, want 4 (call 1 "loss" started at LINE)`,
 		} {
 			cfg, err := config.Parse("test", fmt.Appendf(nil, "version: 1\ndefaults: {debug: %t, algorithm: direct}\nalgorithms: {direct: {module: direct}}\n", debug))
@@ -188,9 +187,8 @@ func TestCallErrorOfAsync(t *testing.T) {
 				var call *ccl.CallError
 				require.ErrorAs(t, err, &call)
 				require.True(t, call.Async)
-				if debug {
-					require.Equal(t, line+2, call.Line)
-				}
+				require.Equal(t, line+2, call.Line)
+				require.Equal(t, !debug, call.Waited)
 			}
 			ctx, cancel := context.WithCancelCause(bg)
 			cancel(errors.New("enough"))
@@ -208,4 +206,32 @@ func TestCallErrorOfCallThatDoesNotStart(t *testing.T) {
 	require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
 	err = (*ccl.Communicator)(nil).BarrierAsync(bg).Wait(bg)
 	require.Equal(t, "ccl: barrier: invalid communicator: it is nil (at LINE)", withoutLines(err))
+}
+
+// The error of an asynchronous call says where the program waited for it, which may be at several places, and nothing
+// of the kind before.
+func TestCallErrorSaysWhereTheProgramWaited(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		w := g[0].BarrierAsync(bg, ccl.WithTimeout(time.Millisecond), ccl.WithLabel("end"))
+		<-w.Done()
+		var call *ccl.CallError
+		require.ErrorAs(t, w.Err(), &call)
+		require.Empty(t, call.File)
+		require.Contains(t, call.Error(), " (asynchronous; GOCCL_DEBUG=true shows where it was started)")
+		for range 2 {
+			var here, there *ccl.CallError
+			_, file, line, _ := runtime.Caller(0)
+			require.ErrorAs(t, w.Wait(bg), &here)
+			require.ErrorAs(t, w.Wait(bg), &there)
+			for i, e := range []*ccl.CallError{here, there} {
+				require.Equal(t, file, e.File)
+				require.Equal(t, line+1+i, e.Line)
+				require.True(t, e.Async && e.Waited)
+				require.Contains(t, e.Error(), fmt.Sprintf(" (asynchronous, waited for at ccl/call_error_test.go:%d; ", e.Line))
+				require.Same(t, call.Err, e.Err)
+			}
+		}
+		require.Empty(t, call.File)
+	})
 }

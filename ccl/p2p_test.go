@@ -248,11 +248,13 @@ func TestAwaitedWork(t *testing.T) {
 				cancel()
 				<-w.Done()
 				err := w.Err()
-				if waits {
-					require.Equal(t, err, <-ended)
-				}
 				var failed *ccl.CollectiveFailedError
 				require.ErrorAs(t, err, &failed, name)
+				if waits {
+					var waited *ccl.CallError
+					require.ErrorAs(t, <-ended, &waited)
+					require.Same(t, failed, waited.Err)
+				}
 				require.ErrorIs(t, err, context.Canceled)
 				require.Equal(t, 1, failed.Peer)
 				require.Equal(t, map[bool]int{true: 1, false: -1}[waits], failed.Awaited, "%s, waited for: %v", name, waits)

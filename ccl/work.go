@@ -39,19 +39,20 @@ type Work struct {
 // Wait returns the error of the call when it is done. If ctx ends first, Wait returns the error
 // of ctx and its cause, and the call goes on. If the group has failed by then, the call ends as
 // well, and Wait returns its error, with the group's failure. Wait may be called several times. A
-// nil ctx is an *InvalidArgumentError.
+// nil ctx is an *InvalidArgumentError. Unless it is known where the call was started, its *CallError says where the
+// program waited.
 func (w *Work) Wait(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("wait")
 	}
 	if ended, err := w.ask(); ended {
-		return err
+		return waitedFor(err)
 	}
 	w.addWaits(1)
 	err := w.await(ctx)
 	w.addWaits(-1)
 	_, _ = w.ask()
-	return err
+	return waitedFor(err)
 }
 
 // addWaits counts goroutines of the program in Wait.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,6 +133,36 @@ func (h failing) Finish(*ddp.Bucket[float64]) error {
 		return errHook
 	}
 	return nil
+}
+
+// The buckets of a step are asynchronous calls. The error of one that fails says which line of the program waited for it.
+func TestFailedStepSaysWhere(t *testing.T) {
+	_, file, line, _ := runtime.Caller(0)
+	for at, step := range map[int]func(r *ddp.Reducer[float64]) error{
+		line + 2: func(r *ddp.Reducer[float64]) error { return r.Wait(bg) },
+		line + 3: func(r *ddp.Reducer[float64]) error { return r.Join(bg, func() error { return nil }) },
+	} {
+		errs := spawn(t, 2, func(rank int) error {
+			r, _, err := three(ddp.Options[float64]{}, true)
+			if err != nil {
+				return err
+			}
+			if rank == 1 {
+				return errors.New("no data")
+			}
+			for i := range 3 {
+				r.Ready(i)
+			}
+			return step(r)
+		})
+		require.ErrorContains(t, errs[0], "aborted by rank 1: no data")
+		require.ErrorContains(t, errs[0], fmt.Sprintf("waited for at ddp/misuse_test.go:%d", at))
+		var call *ccl.CallError
+		require.ErrorAs(t, errs[0], &call)
+		require.True(t, call.Waited)
+		require.Equal(t, file, call.File)
+		require.Equal(t, at, call.Line)
+	}
 }
 
 // Checkpoints are refused within Join.

@@ -88,9 +88,19 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 	if sent.last || again && (report.Awaited == nil || sent.awaited != nil) {
 		return
 	}
-	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, call.Error()
+	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, lasting(call)
 	report.Because, report.Ranks, sent.awaited = how, ranks, report.Awaited
 	_ = report.Send(os.Getenv)
+}
+
+// lasting returns the part of a call's text that the error of its Work has as well, wherever the program waits for it.
+func lasting(call *CallError) string {
+	if !call.Async || call.File != "" {
+		return call.Error()
+	}
+	without := *call
+	without.Async = false // what its text ends with
+	return without.Error()
 }
 
 // takeBack removes the report of a failure from which the program has recovered.

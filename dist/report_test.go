@@ -198,7 +198,21 @@ func TestCallReports(t *testing.T) {
 func TestMessageReports(t *testing.T) {
 	ours.set(t)
 	read := reportFile(t)
-	for _, hides := range []bool{true, false} {
+	recv := func() error {
+		_, err := dist.Recv([]int{0}, 0, 0, dist.WithCallTimeout(time.Millisecond))
+		return err
+	}
+	irecv := func() error {
+		w, err := dist.Irecv([]int{0}, 0, 0, dist.WithCallTimeout(time.Millisecond))
+		if err != nil {
+			return err
+		}
+		return w.Wait(context.Background())
+	}
+	for _, c := range []struct {
+		hides   bool
+		receive func() error
+	}{{true, recv}, {false, recv}, {true, irecv}, {false, irecv}} {
 		n := newNode(t)
 		over := make(chan struct{})
 		wait := n.others(t, func(_ *ccl.Communicator, err error) {
@@ -207,14 +221,14 @@ func TestMessageReports(t *testing.T) {
 		})
 		require.Error(t, spawn(t, initialised(func(context.Context, int) error {
 			defer close(over)
-			_, err := dist.Recv([]int{0}, 0, 0, dist.WithCallTimeout(time.Millisecond))
-			if hides {
+			err := c.receive()
+			if c.hides {
 				return fmt.Errorf("step 7: %v", err) // as some programs do
 			}
 			return errors.New("the disk is full")
 		})))
 		wait()
-		if r := read(); hides {
+		if r := read(); c.hides {
 			require.Equal(t, launchenv.BecauseTimeout, r.Because)
 			require.Equal(t, []int{0}, r.Ranks)
 		} else {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goccl/goccl/internal/library"
 )
 
 // Frame is a function on a stack.
@@ -108,26 +110,19 @@ func PanicFrames(stack []byte) []Frame {
 func (g *Goroutine) IsWorker() bool { return slices.ContainsFunc(g.Frames, Frame.runsWorker) }
 
 // runsWorker reports whether the function is the one with which dist.Spawn runs a worker.
-func (f Frame) runsWorker() bool { return strings.HasPrefix(f.Function, library+"dist.(*rank).run") }
+func (f Frame) runsWorker() bool {
+	return strings.HasPrefix(f.Function, library.Prefix+"dist.(*rank).run")
+}
 
 // IsOwn reports whether the function belongs to the program: not to the Go runtime, the standard library or
 // goccl.
 func (f Frame) IsOwn() bool {
-	if inside, ours := strings.CutPrefix(f.Function, library); ours && !strings.HasSuffix(f.File, "_test.go") {
-		return !slices.ContainsFunc(libraryRooms, func(room string) bool {
-			return strings.HasPrefix(inside, room+".") || strings.HasPrefix(inside, room+"/")
-		})
+	if library.Has(f.Function, f.File) {
+		return false
 	}
 	first := f.Function[:strings.IndexAny(f.Function+".", "./")] // a domain is cut, too, and is in no list
 	return first != "panic" && !slices.Contains(standardLibrary, first)
 }
-
-// library is the prefix of the names of goccl's functions.
-const library = "github.com/goccl/goccl/"
-
-// libraryRooms are the directories of goccl that programs import. Its commands, examples and tests are
-// programs.
-var libraryRooms = []string{"algorithms", "ccl", "ddp", "dist", "half", "internal", "launch", "partition", "primitive", "topology", "transport"}
 
 // standardLibrary are the first elements of the import paths of the standard library, and of what
 // its functions are called in stacks. Files do not tell: programs built with -trimpath have no GOROOT.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/internal/library"
 )
 
 // The frames of a panic are the program's own, also those of its packages and dependencies, and of
@@ -61,7 +63,7 @@ func TestParseStacks(t *testing.T) {
 	own := ParseStacks(string(debug.Stack()))
 	require.Len(t, own, 1)
 	require.Equal(t, "running", own[0].State)
-	require.Equal(t, library+"internal/launchenv.TestParseStacks", own[0].Frames[1].Function)
+	require.Equal(t, library.Prefix+"internal/launchenv.TestParseStacks", own[0].Frames[1].Function)
 	require.Equal(t, "testing.(*T).Run", own[0].Creator.Function)
 	require.False(t, own[0].IsWorker())
 	require.NotEmpty(t, own[0].Frames)

@@ -1,0 +1,25 @@
+// Package library knows which functions on a stack are goccl's. The others tell a user where in the program an error came from.
+//
+// # Model
+//
+// A function belongs to the directory that follows the module's path in its name. goccl's directories that programs import are the
+// library; its commands, examples and benchmarks are programs, and so are tests.
+package library
+
+import (
+	"slices"
+	"strings"
+)
+
+// Prefix begins the names of goccl's functions.
+const Prefix = "github.com/goccl/goccl/"
+
+// rooms are the directories of goccl that programs import. Its commands, examples and tests are programs.
+var rooms = []string{"algorithms", "ccl", "ddp", "dist", "half", "internal", "launch", "partition", "primitive", "topology", "transport"}
+
+// Has reports whether a function, with its name and file as in a stack trace, is goccl's.
+func Has(function, file string) bool {
+	inside, ours := strings.CutPrefix(function, Prefix)
+	end := strings.IndexAny(inside, "./")
+	return ours && end >= 0 && slices.Contains(rooms, inside[:end]) && !strings.HasSuffix(file, "_test.go")
+}
