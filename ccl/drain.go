@@ -83,7 +83,8 @@ func (e *UnfinishedError) addWork(operation string, o *CallOption, more string) 
 // counts what is left.
 //
 // The error also contains the errors of Works that fail while Drain waits, and of the first
-// sixteen that failed before, unless the program has called Wait, or Err after the end. If
+// sixteen that failed before, unless the program has called Wait, or Err after the end. Works that
+// a failure of the group has ended share one text, which says how many they are. If
 // Drain returns nil, no Work is left except those started in the meantime. Drain may be called
 // concurrently with all other methods.
 func (c *Communicator) Drain(ctx context.Context) error {
@@ -98,24 +99,73 @@ func (c *Communicator) Drain(ctx context.Context) error {
 		for _, w := range works() {
 			err := w.Wait(ctx)
 			if ended, _ := w.state(); !ended {
-				return errors.Join(append(errs, c.unfinished(), transport.ContextError(ctx))...)
+				return errors.Join(append(c.together(errs), c.unfinished(), transport.ContextError(ctx))...)
 			}
 			if err != nil {
 				errs = append(errs, err)
 			}
 		}
 	}
+	var before []error
 	for _, w := range c.unasked.take() {
-		errs = append(errs, w.Wait(context.Background())) // ends now, if it has not ended
+		before = append(before, w.Wait(context.Background())) // ends now, if it has not ended
 	}
-	return errors.Join(append(errs, c.unfinished())...)
+	return errors.Join(append(c.together(append(before, errs...)), c.unfinished())...)
+}
+
+// together returns the errors of Works in their order, with one in place of those that have the group's failure as their
+// cause.
+func (c *Communicator) together(errs []error) (all []error) {
+	if c.Err() == nil {
+		return errs
+	}
+	by := map[string]*failedTogether{} // the text of the cause
+	for _, err := range errs {
+		cause := groupCause(err)
+		if same := by[cause]; same != nil {
+			same.errs = append(same.errs, err)
+			continue
+		}
+		if ended := c.unasked.endedBy(cause); ended > 1 {
+			by[cause] = &failedTogether{[]error{err}, ended}
+			err = by[cause]
+		}
+		all = append(all, err)
+	}
+	return all
+}
+
+// failedTogether is the error of Works of one cause. Its text is that of the first.
+type failedTogether struct {
+	errs  []error
+	ended int // Works, those included whose error the program has seen
+}
+
+func (e *failedTogether) Error() string {
+	return fmt.Sprintf("%v; this failure ended %d Works of this rank", e.errs[0], e.ended)
+}
+func (e *failedTogether) Unwrap() []error { return e.errs }
+
+// groupCause returns the text of the cause of a call's error if the call itself has failed, otherwise "".
+func groupCause(err error) string {
+	if call, ok := err.(*CallError); ok { //nolint:errorlint // a wrapped one has words before it
+		if failed, ok := call.Err.(*CollectiveFailedError); ok { //nolint:errorlint // as CallError.Error
+			return failed.Err.Error()
+		}
+	}
+	return ""
 }
 
 // noteFailed keeps w for Drain if it is about to end with an error.
 func (c *Communicator) noteFailed(w *Work, err error) {
-	if err != nil {
-		c.unasked.add(w)
+	if err == nil {
+		return
 	}
+	cause := ""
+	if c.ep.Failure() != nil {
+		cause = groupCause(err)
+	}
+	c.unasked.add(w, cause)
 }
 
 // failedWorks holds the first Works that failed, or are about to, and whose error the program
@@ -124,17 +174,32 @@ func (c *Communicator) noteFailed(w *Work, err error) {
 type failedWorks struct {
 	mu    sync.Mutex
 	works []*Work
+	ended map[string]int // all Works that the group's failure has ended, by the text of the cause
 }
 
 const failedKept = 16
 
-func (f *failedWorks) add(w *Work) {
+// add adds w. cause is the text of the group's failure if that ends w, otherwise "".
+func (f *failedWorks) add(w *Work, cause string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if cause != "" {
+		if f.ended == nil {
+			f.ended = make(map[string]int)
+		}
+		f.ended[cause]++
+	}
 	f.works = slices.DeleteFunc(f.works, (*Work).wasAsked)
 	if len(f.works) < failedKept {
 		f.works = append(f.works, w)
 	}
+}
+
+// endedBy returns how many Works the group's failure with that text has ended.
+func (f *failedWorks) endedBy(cause string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended[cause]
 }
 
 func (f *failedWorks) take() []*Work {

@@ -155,6 +155,40 @@ func TestDrainOfSeveralThatFailed(t *testing.T) {
 	})
 }
 
+// The failure of a group is one error of Drain, with all that it has ended: those that the program has waited for, and more
+// than Drain has the errors of.
+func TestDrainHasOneCauseOnce(t *testing.T) {
+	const works = 40
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		var all []*ccl.Work
+		for i := range works - 2 {
+			all = append(all, g[0].BarrierAsync(bg, ccl.WithTimeout(-1), ccl.WithLabel(fmt.Sprint("step ", i))))
+		}
+		all = append(all, ccl.Irecv(bg, g[0], []int32{0}, 1, 7, ccl.WithTimeout(-1)), ccl.Irecv(bg, g[0], []int32{0}, 1, 8, ccl.WithTimeout(-1)))
+		empty := errors.New("the disk is full")
+		g[1].Abort(empty)
+		for _, w := range all {
+			<-w.Done()
+		}
+		require.Error(t, all[1].Wait(bg))
+		err := g[0].Drain(bg)
+		require.Regexp(t, `^ccl: (barrier|recv) .*, rank 0: .*`+fmt.Sprintf("; this failure ended %d Works of this rank$", works), err.Error())
+		require.Equal(t, 1, strings.Count(err.Error(), empty.Error()), "%v", err)
+		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator, "it has the errors of later Works as well")
+		var aborted *ccl.AbortedError
+		require.ErrorAs(t, err, &aborted)
+		require.Equal(t, 1, aborted.By)
+		require.NoError(t, g[0].Drain(bg))
+
+		wrong := ccl.AllReduceAsync(bg, g[0], []int32{1}, nil, ccl.Sum) // it has a reason of its own
+		<-wrong.Done()
+		err = g[0].Drain(bg)
+		require.ErrorContains(t, err, "recv has 0 elements, want 1; and ")
+		require.NotContains(t, err.Error(), "this failure ended")
+	})
+}
+
 // An UnfinishedError names the Works, equal ones once, with their labels and, if calls are debugged, their lines; of
 // many the first.
 func TestUnfinishedNames(t *testing.T) {
