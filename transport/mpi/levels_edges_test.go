@@ -19,57 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Blocks may be empty on all ranks of a node.
-func TestEmptyBlocksOfANode(t *testing.T) {
-	for _, counts := range [][]int{{0, 0, 2, 1}, {3, 1, 0, 0}, {0, 2, 0, 0}, {0, 0, 0, 5}} {
-		g := onNodes(t, time.Minute, 0, 0, 1, 1)
-		for _, err := range each(4, func(rank int) error {
-			total := 0
-			for _, n := range counts {
-				total += n
-			}
-			send, recv := make([]int64, counts[rank]), make([]int64, total)
-			for i := range send {
-				send[i] = int64(rank + 1)
-			}
-			if err := ccl.AllGatherV(t.Context(), g[rank], send, recv, counts, nil); err != nil {
-				return err
-			}
-			if by := g[rank].LastChoice().Entry; by != "hierarchical" {
-				return fmt.Errorf("all_gather by %s", by)
-			}
-			var want []int64
-			for r, n := range counts {
-				for range n {
-					want = append(want, int64(r+1))
-				}
-			}
-			if fmt.Sprint(recv) != fmt.Sprint(want) {
-				return fmt.Errorf("rank %d: %v instead of %v", rank, recv, want)
-			}
-			ones := make([]int64, total)
-			for i := range ones {
-				ones[i] = int64(i)
-			}
-			mine, at := make([]int64, counts[rank]), 0
-			if err := ccl.ReduceScatterV(t.Context(), g[rank], ones, mine, ccl.Sum, counts); err != nil {
-				return err
-			}
-			for _, n := range counts[:rank] {
-				at += n
-			}
-			for i, x := range mine {
-				if x != int64(4*(at+i)) {
-					return fmt.Errorf("rank %d: reduce_scatter: %v", rank, mine)
-				}
-			}
-			return nil
-		}) {
-			require.NoError(t, err)
-		}
-	}
-}
-
 // Close frees the memory of Alloc once no call uses it.
 func TestCloseWhileACallUsesAlloc(t *testing.T) {
 	g := onNodes(t, time.Minute, 0, 0, 1, 1)
