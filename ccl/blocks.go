@@ -61,7 +61,7 @@ func (b *blocks) at(rank int) int {
 func (b *blocks) sum(ranks int) error {
 	if b.counts == nil {
 		if b.each > math.MaxInt/ranks {
-			return &InvalidArgumentError{b.operation, fmt.Sprintf("%d blocks of %d elements are more than there are", ranks, b.each)}
+			return &InvalidArgumentError{b.operation, fmt.Sprintf("%d blocks of %d elements are more elements than a buffer can have", ranks, b.each)}
 		}
 		b.total, b.longest = ranks*b.each, b.each
 		return nil
@@ -74,12 +74,21 @@ func (b *blocks) sum(ranks int) error {
 	}
 	for r, n := range b.counts {
 		if n < 0 || n > math.MaxInt-b.total {
-			return &InvalidArgumentError{b.operation, fmt.Sprintf("%s[%d] is %d", b.argument("counts"), r, n)}
+			return b.noLength("counts", r, n)
 		}
 		b.total += n
 		b.longest = max(b.longest, n)
 	}
 	return nil
+}
+
+// noLength is the error of a count or displacement that no buffer has.
+func (b *blocks) noLength(argument string, rank, n int) error {
+	why := "must not be negative"
+	if n > 0 {
+		why = "is more than a buffer can have"
+	}
+	return &InvalidArgumentError{b.operation, fmt.Sprintf("%s[%d] is %d, and %s", b.argument(argument), rank, n, why)}
 }
 
 // fit checks that the blocks lie in a buffer of n elements and do not overlap. It does not check
@@ -90,7 +99,7 @@ func (b *blocks) fit(buffer string, n int) error {
 		end = 0
 		for r, at := range b.displs {
 			if at < 0 || at > math.MaxInt-b.counts[r] {
-				return &InvalidArgumentError{b.operation, fmt.Sprintf("%s[%d] is %d", b.argument("displs"), r, at)}
+				return b.noLength("displs", r, at)
 			}
 			end = max(end, at+b.counts[r])
 		}

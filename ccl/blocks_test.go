@@ -3,6 +3,7 @@ package ccl_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -195,6 +196,32 @@ func TestLengthsThatDiffer(t *testing.T) {
 			}
 			return ccl.ScatterV(bg, g[r], nil, nil, nil, make([]int32, 2), 0)
 		})
+	})
+}
+
+// The error of an impossible count or displacement, or of a call after Close, says what is wrong with it.
+func TestTextsOfRefusals(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		x := make([]int8, 4)
+		for want, call := range map[string]func(c *ccl.Communicator) error{
+			"counts[1] is -1, and must not be negative": func(c *ccl.Communicator) error {
+				return ccl.AllGatherV(bg, c, x[:1], x, []int{1, -1}, nil)
+			},
+			fmt.Sprintf("counts[1] is %d, and is more than a buffer can have", math.MaxInt): func(c *ccl.Communicator) error {
+				return ccl.AllGatherV(bg, c, x[:1], x, []int{1, math.MaxInt}, nil)
+			},
+			"displs[0] is -2, and must not be negative": func(c *ccl.Communicator) error {
+				return ccl.AllGatherV(bg, c, x[:1], x, []int{1, 1}, []int{-2, 1})
+			},
+		} {
+			for _, err := range each(2, func(r int) error { return call(g[r]) }) {
+				require.ErrorContains(t, err, "ccl: all_gather: "+want)
+			}
+		}
+		require.NoError(t, g[0].Close())
+		require.ErrorContains(t, g[0].Barrier(bg), "ccl: barrier on rank 0: the communicator is closed")
+		require.ErrorContains(t, ccl.Send(bg, g[0], x, 1, 0), "ccl: send on rank 0: the communicator is closed")
 	})
 }
 

@@ -255,7 +255,7 @@ func (c *Communicator) init(ctx context.Context) error {
 		c.selector = s
 	}
 	if n := c.selector.WorldSize(); n != c.size {
-		return fmt.Errorf("the settings are for %d ranks, the transport connects %d", n, c.size)
+		return fmt.Errorf("the settings are for %d ranks, and the transport connects %d: make them for as many (config.Request.Ranks)", n, c.size)
 	}
 	c.call = Call{comm: c, reducer: reducer.New(c.size)}
 	if call := &c.call; c.parts != nil {

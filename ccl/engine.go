@@ -93,7 +93,7 @@ func (c *Communicator) unavailable(coll Collective, was lifetime.State) error {
 	case !was.Made():
 		return c.unmade(coll.String())
 	case was.Closed():
-		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
+		return c.closed(coll.String())
 	}
 	return fmt.Errorf("ccl: %v on rank %d: %w: another call of this rank is running; give each goroutine a group of its own",
 		coll, c.rank, ErrConcurrentUse)

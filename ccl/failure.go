@@ -23,7 +23,7 @@ func (c *Communicator) failed(coll Collective, err error) error {
 		return nil
 	}
 	if errors.Is(err, ErrClosed) { // by another goroutine, while the call ran
-		return fmt.Errorf("ccl: %v on rank %d: communicator: %w", coll, c.rank, ErrClosed)
+		return c.closed(coll.String())
 	}
 	doing := c.call.doing
 	if f.Kind == transport.FailureAborted && f.By == c.rank {

@@ -18,6 +18,11 @@ func (c *Communicator) unmade(operation string) error {
 	return nil
 }
 
+// closed returns the error of an operation of a communicator that Close has closed.
+func (c *Communicator) closed(operation string) error {
+	return fmt.Errorf("ccl: %s on rank %d: the communicator is %w", operation, c.rank, ErrClosed)
+}
+
 // drop releases a hold. If that was the last one, it returns the error of freeing the endpoint.
 func (c *Communicator) drop() error { return c.release(lifetime.Hold) }
 

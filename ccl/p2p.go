@@ -215,7 +215,7 @@ func (c *Communicator) checkMessage(ctx context.Context, r *p2p.Request, o CallO
 	case ctx == nil:
 		return nilContext(what)
 	case c.life.State().Closed():
-		return fmt.Errorf("ccl: %s on rank %d: communicator: %w", what, c.rank, ErrClosed)
+		return c.closed(what)
 	case !r.Sending && r.Peer == AnySource:
 	case r.Peer < 0 || r.Peer >= c.size:
 		return &InvalidArgumentError{what, fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", r.Peer, c.size, c.size-1)}

@@ -36,7 +36,7 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // The file has the safetensors format, which torch reads as well; its metadata has the version, a checksum
 // and state.
 func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...Parameter[T]) error {
-	if err := r.outsideJoin("save"); err != nil {
+	if err := r.outsideJoin("Save"); err != nil {
 		return err
 	}
 	var failed *CheckpointError
@@ -61,7 +61,7 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 // another model on any rank is a *CheckpointError on all, and so are files that differ: it names the rank and the
 // first tensor. It is fs.ErrNotExist if no rank has the file.
 func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...Parameter[T]) error {
-	if err := r.outsideJoin("load"); err != nil {
+	if err := r.outsideJoin("Load"); err != nil {
 		return err
 	}
 	tensors := r.tensors(more)

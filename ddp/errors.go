@@ -19,7 +19,7 @@ const namesShown = 8
 func (e *UnreadyError) Error() string {
 	why := "call Ready for each, or set FindUnused if a step may leave parameters out"
 	if e.Static {
-		why = "they were ready in the first step (StaticGraph)"
+		why = "they were ready in the first step; set FindUnused in place of StaticGraph if steps differ"
 	}
 	return fmt.Sprintf("ddp: no gradient was ready for %s: %s", list(e.Parameters), why)
 }

@@ -179,6 +179,6 @@ func TestCheckpointWithinJoin(t *testing.T) {
 			return r.Save(bg, filepath.Join(t.TempDir(), "c"), nil)
 		})
 	}) {
-		require.ErrorContains(t, err, "ddp.save: a checkpoint within Join")
+		require.ErrorContains(t, err, "ddp.Save: a checkpoint within Join")
 	}
 }

@@ -64,13 +64,13 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 		names[p.Name] = i
 		switch {
 		case twice:
-			d.Wrong = fmt.Sprintf("parameters %d and %d have the same name %q", before, i, p.Name)
+			d.Wrong = fmt.Sprintf("parameters %d and %d have the same name %q: give each its own", before, i, p.Name)
 		case n != len(p.Data) || slices.ContainsFunc(shape, func(extent int) bool { return extent < 0 }):
 			d.Wrong = fmt.Sprintf("parameter %q has the shape %d and %d elements", p.Name, shape, len(p.Data))
 		case n == 0:
 			d.Wrong = fmt.Sprintf("parameter %q has no elements", p.Name)
 		case p.Name == metadataKey || strings.HasPrefix(p.Name, bufferPrefix):
-			d.Wrong = fmt.Sprintf("parameter %d has the name %q, which checkpoints need", i, p.Name)
+			d.Wrong = fmt.Sprintf("parameter %d has the name %q, which checkpoints need: give it another", i, p.Name)
 		case p.Grad != nil && len(p.Grad) != len(p.Data):
 			d.Wrong = fmt.Sprintf("parameter %q has %d elements, and its gradient %d", p.Name, len(p.Data), len(p.Grad))
 		case p.Grad != nil:

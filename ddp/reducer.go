@@ -183,7 +183,7 @@ func (r *Reducer[T]) Ready(parameter int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if parameter < 0 || parameter >= len(r.params) {
-		r.mistake("parameter %d was ready, and there are %d", parameter, len(r.params))
+		r.mistake("parameter %d was ready, and there are %d, numbered from 0 as New got them", parameter, len(r.params))
 		return
 	}
 	if r.quiet {
@@ -192,9 +192,9 @@ func (r *Reducer[T]) Ready(parameter int) {
 	}
 	r.begin()
 	if r.ready[parameter] {
-		why := "was ready twice in a step"
+		why := "was ready twice in a step: call Wait between batches, or accumulate them within NoSync"
 		if r.idle[parameter] {
-			why = "was ready, and was not in the first step (StaticGraph)"
+			why = "was ready, and was not in the first step: set FindUnused in place of StaticGraph if steps differ"
 		}
 		r.mistake("parameter %q %s", r.params[parameter].Name, why)
 		return

@@ -29,7 +29,7 @@ func (s Sampler) Len() int {
 // check returns an error unless Rank is one of Ranks.
 func (s Sampler) check() error {
 	if s.Rank < 0 || s.Rank >= s.Ranks {
-		return &ccl.InvalidArgumentError{Operation: "ddp.Sampler", Message: fmt.Sprintf("%d is not a rank of %d", s.Rank, s.Ranks)}
+		return &ccl.InvalidArgumentError{Operation: "ddp.Sampler", Message: fmt.Sprintf("Rank is %d of %d Ranks, and must be at least 0 and less than Ranks", s.Rank, s.Ranks)}
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (l *Loader[B]) Epoch(ctx context.Context, epoch, from int) iter.Seq2[B, err
 	return func(yield func(B, error) bool) {
 		if l.Batch < 1 || from < 0 || l.Sampler.Ranks < 1 {
 			var none B
-			yield(none, &ccl.InvalidArgumentError{Operation: "ddp.Loader", Message: fmt.Sprintf("batches of %d samples for %d ranks, from step %d", l.Batch, l.Sampler.Ranks, from)})
+			yield(none, &ccl.InvalidArgumentError{Operation: "ddp.Loader", Message: fmt.Sprintf("Batch is %d, Sampler.Ranks %d and the first step %d: at least 1, 1 and 0 are needed", l.Batch, l.Sampler.Ranks, from)})
 			return
 		}
 		if err := l.Sampler.check(); err != nil {

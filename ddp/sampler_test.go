@@ -140,7 +140,7 @@ func TestLoaderEnds(t *testing.T) {
 func TestSamplerOfNoRank(t *testing.T) {
 	for _, rank := range []int{-1, 3, 5} {
 		s := ddp.Sampler{Samples: 7, Ranks: 3, Rank: rank}
-		wrong := &ccl.InvalidArgumentError{Operation: "ddp.Sampler", Message: fmt.Sprintf("%d is not a rank of 3", rank)}
+		wrong := &ccl.InvalidArgumentError{Operation: "ddp.Sampler", Message: fmt.Sprintf("Rank is %d of 3 Ranks, and must be at least 0 and less than Ranks", rank)}
 		require.PanicsWithError(t, wrong.Error(), func() { s.Indices(0) })
 		l := ddp.Loader[int]{Sampler: s, Batch: 1, Load: func(context.Context, []int) (int, error) { return 0, nil }}
 		var errs []error
@@ -148,5 +148,9 @@ func TestSamplerOfNoRank(t *testing.T) {
 			errs = append(errs, err)
 		}
 		require.Equal(t, []error{wrong}, errs)
+		l.Batch = 0
+		for _, err := range l.Epoch(t.Context(), 0, 5) {
+			require.EqualError(t, err, "ccl: ddp.Loader: Batch is 0, Sampler.Ranks 3 and the first step 5: at least 1, 1 and 0 are needed")
+		}
 	}
 }

@@ -143,8 +143,16 @@ func (c *call) root(global int) int {
 // an invalid one.
 func (c *call) rooted(operation string, global int, err error) error {
 	if _, ok := errors.AsType[*InvalidRootError](err); ok && !c.group.isDefault() {
-		c.err = fmt.Errorf("dist: %s: rank %d is not in the group of %s: %w",
-			operation, global, transport.RanksText(c.group.Ranks()), &InvalidRootError{Root: global, Size: c.comm.Size()})
+		c.err = c.group.outsider(operation, global)
 	}
 	return c.result(err)
+}
+
+// outsider is the error of a call with a root that is no member.
+func (g *ProcessGroup) outsider(operation string, global int) error {
+	invalid := &InvalidRootError{Root: global, Size: g.Size()}
+	if g.isDefault() {
+		return fmt.Errorf("dist: %s: %w", operation, invalid)
+	}
+	return &explained{fmt.Sprintf("dist: %s: rank %d is not in the group of %s", operation, global, transport.RanksText(g.Ranks())), []error{invalid}}
 }

@@ -24,7 +24,7 @@ func TestRefusals(t *testing.T) {
 		{
 			name: "nil tensor",
 			call: func(int) error { return dist.AllReduce[float32](nil, dist.Sum) },
-			text: "dist: all_reduce: the tensor is nil: ccl: all_reduce: tensor has 0 elements, want 1 or more",
+			text: "dist: all_reduce: the tensor is nil: tensor has 0 elements, want 1 or more",
 			is:   []error{dist.ErrNotDeployed},
 			as:   &dist.InvalidBufferSizeError{Operation: "all_reduce", Buffer: "tensor", Expected: 1, Actual: 0},
 		}, {
@@ -44,12 +44,12 @@ func TestRefusals(t *testing.T) {
 		}, {
 			name: "nil to reduce",
 			call: func(int) error { return dist.Reduce[float32](nil, 1, dist.Sum) },
-			text: "dist: reduce: the tensor is nil: ccl: reduce: tensor has 0 elements, want 1 or more",
+			text: "dist: reduce: the tensor is nil: tensor has 0 elements, want 1 or more",
 			is:   []error{dist.ErrNotDeployed},
 		}, {
 			name: "nil to reduce and scatter",
 			call: func(int) error { return dist.ReduceScatter(make([]float32, 1), nil, dist.Sum) },
-			text: "dist: reduce_scatter: the tensor is nil: ccl: reduce_scatter: input has 0 elements, want 3",
+			text: "dist: reduce_scatter: the tensor is nil: input has 0 elements, want 3",
 			is:   []error{dist.ErrNotDeployed},
 		}, {
 			name: "mean of how many",
@@ -304,6 +304,7 @@ func TestWithGroup(t *testing.T) {
 		<-over
 		assert.ErrorIs(t, dist.Barrier(dist.WithGroup(group)), dist.ErrNotInitialized)
 		assert.ErrorIs(t, dist.Barrier(dist.WithGroup(group)), dist.ErrClosed)
+		assert.Regexp(t, `^dist: the process group that dist.WithGroup names was destroyed; make another \(at \S+\)$`, dist.Barrier(dist.WithGroup(group)).Error())
 		assert.Equal(t, rank, group.Rank(), "a group that is gone still says what it was")
 		sums <- nil
 	}

@@ -159,6 +159,15 @@ func (e rankErrors) Unwrap() []error {
 	return errs
 }
 
+// explained is an error with a text of its own, in which errors.Is and errors.As find others.
+type explained struct {
+	text string
+	is   []error
+}
+
+func (e *explained) Error() string   { return e.text }
+func (e *explained) Unwrap() []error { return e.is }
+
 // PanicError reports that the worker of a rank panicked. The process continues. Its text does not name the rank, which
 // Spawn and the errors of other ranks put before it.
 type PanicError struct {

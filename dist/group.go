@@ -96,7 +96,7 @@ func (g *ProcessGroup) usable() error {
 			Message:   "the process group is nil: pass that of dist.Default, or call only on ranks for which dist.NewGroup returned a group",
 		}
 	case g.closed.Load():
-		return fmt.Errorf("dist: the process group that WithGroup names was destroyed: %w: %w", ErrNotInitialized, ErrClosed)
+		return &explained{"dist: the process group that dist.WithGroup names was destroyed; make another", []error{ErrNotInitialized, ErrClosed}}
 	}
 	return nil
 }

@@ -64,7 +64,11 @@ func TestUninitialised(t *testing.T) {
 		}
 		for name, call := range calls {
 			require.ErrorIs(t, call(), dist.ErrNotInitialized, name)
-			require.ErrorContains(t, call(), "default process group has not been initialized", name)
+			why := "default process group has not been initialized"
+			if opts != nil {
+				why = "the process group that dist.WithGroup names was destroyed"
+			}
+			require.ErrorContains(t, call(), why, name)
 		}
 		require.False(t, dist.IsInitialized())
 	}

@@ -297,7 +297,10 @@ func notInitialized() error {
 }
 
 func (r *rank) endedError() error {
-	return fmt.Errorf("dist: the worker of rank %d has ended, and its process group with it: %w", r.number, ErrNotInitialized)
+	return &explained{
+		fmt.Sprintf("dist: the worker of rank %d has ended, and its process group with it: let it wait for the goroutines that make calls", r.number),
+		[]error{ErrNotInitialized},
+	}
 }
 
 // ranksThat returns the ranks that "accepted" or "refused" the arguments of the failed

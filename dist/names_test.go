@@ -84,7 +84,7 @@ func TestErrorsNameArguments(t *testing.T) {
 			func() error { return dist.AllToAllV(two, two, ones, ones[:1]) },
 			func() (*dist.Work, error) { return dist.AllToAllVAsync(two, two, ones, ones[:1]) },
 		}, {
-			"ccl: all_to_all_v: outputCounts[1] is -1",
+			"ccl: all_to_all_v: outputCounts[1] is -1, and must not be negative",
 			func() error { return dist.AllToAllV(two, two, []int{1, -1}, ones) },
 			func() (*dist.Work, error) { return dist.AllToAllVAsync(two, two, []int{1, -1}, ones) },
 		}, {

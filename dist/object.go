@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/internal/object"
@@ -27,7 +28,8 @@ type ObjectError struct {
 }
 
 func (e *ObjectError) Error() string {
-	return fmt.Sprintf("dist: %s: rank %d: %v", e.Operation, e.Rank, e.Err)
+	why := strings.TrimPrefix(strings.TrimPrefix(e.Err.Error(), "ccl: "+e.Operation+": "), "dist: "+e.Operation+": ")
+	return fmt.Sprintf("dist: %s: rank %d: %s", e.Operation, e.Rank, why)
 }
 
 // Unwrap returns the cause.
@@ -189,7 +191,7 @@ func (c *objects) failed(err error) error {
 func (c *objects) member(global int) (int, error) {
 	root, err := c.group.GroupRank(global)
 	if err != nil {
-		return -1, fmt.Errorf("ccl: %s: %w", c.operation, &InvalidRootError{Root: global, Size: c.comm.Size()})
+		return -1, c.group.outsider(c.operation, global)
 	}
 	return root, nil
 }
@@ -199,7 +201,7 @@ func (c *objects) member(global int) (int, error) {
 // rank.
 func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
 	if err == nil && c.limit < 0 {
-		err = &InvalidArgumentError{Operation: c.operation, Message: fmt.Sprintf("the limit of an object is %d bytes", c.limit)}
+		err = &InvalidArgumentError{Operation: c.operation, Message: fmt.Sprintf("the limit of an object is %d bytes: give dist.WithObjectLimit a positive number", c.limit)}
 	}
 	// Each rank announces the length of its data, or -1 minus the length of its error
 	// text, and its size limit.

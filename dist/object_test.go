@@ -184,7 +184,7 @@ func TestRefusedObjects(t *testing.T) {
 				}
 				return dist.BroadcastObject(obj, 0)
 			},
-			text: "dist: broadcast_object: rank 1: ccl: broadcast_object: the pointer to the object is nil",
+			text: "dist: broadcast_object: rank 1: the pointer to the object is nil",
 		}, {
 			name: "a root that is none",
 			call: func(rank int) error {
@@ -195,7 +195,7 @@ func TestRefusedObjects(t *testing.T) {
 				_, err := dist.GatherObject(rank, dst)
 				return err
 			},
-			text: "dist: gather_object: rank 1: ccl: gather_object: root 3 is not a rank of a group of 3 (0 to 2)",
+			text: "dist: gather_object: rank 1: root 3 is not a rank of a group of 3 (0 to 2)",
 		}, {
 			name: "too few objects",
 			call: func(rank int) error {
@@ -206,7 +206,7 @@ func TestRefusedObjects(t *testing.T) {
 				_, err := dist.ScatterObject(objs, broken)
 				return err
 			},
-			text: "dist: scatter_object: rank 1: ccl: scatter_object: objs has 2 elements, want 3",
+			text: "dist: scatter_object: rank 1: objs has 2 elements, want 3",
 		}, {
 			name: "objects at the wrong side",
 			call: func(rank int) error {
@@ -217,7 +217,7 @@ func TestRefusedObjects(t *testing.T) {
 				_, err := dist.ScatterObject(objs, 0)
 				return err
 			},
-			text: "dist: scatter_object: rank 1: ccl: scatter_object: objs has 3 elements, want 0",
+			text: "dist: scatter_object: rank 1: objs has 3 elements, want 0",
 		}, {
 			name: "one object that is too long",
 			call: func(rank int) error {
@@ -239,7 +239,7 @@ func TestRefusedObjects(t *testing.T) {
 				_, err := dist.AllGatherObject(rank, dist.WithObjectLimit(limit))
 				return err
 			},
-			text: "dist: all_gather_object: rank 1: ccl: all_gather_object: the limit of an object is -1 bytes",
+			text: "dist: all_gather_object: rank 1: the limit of an object is -1 bytes: give dist.WithObjectLimit a positive number",
 		},
 	} {
 		t.Run(refusal.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/goccl/goccl/ccl"
 )
@@ -27,7 +28,8 @@ func deployed[T ccl.Element](input []T, err error) error {
 		return err
 	}
 	if size, ok := errors.AsType[*InvalidBufferSizeError](err); ok {
-		return fmt.Errorf("dist: %s: %w: %w", size.Operation, ErrNotDeployed, err)
+		why := strings.TrimPrefix(err.Error(), "ccl: "+size.Operation+": ")
+		return &explained{fmt.Sprintf("dist: %s: %v: %s", size.Operation, ErrNotDeployed, why), []error{ErrNotDeployed, err}}
 	}
 	return err
 }

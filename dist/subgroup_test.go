@@ -61,7 +61,7 @@ func TestNewGroup(t *testing.T) {
 		if assert.ErrorAs(t, err, &root) {
 			assert.Equal(t, dist.InvalidRootError{Root: 2, Size: 3}, *root)
 		}
-		assert.ErrorContains(t, err, "dist: broadcast: rank 2 is not in the group of ranks 1, 3, 4: ")
+		assert.ErrorContains(t, err, "dist: broadcast: rank 2 is not in the group of ranks 1, 3, 4 (call ")
 		work, err := dist.BroadcastAsync(tensor, 2, in)
 		if err != nil {
 			return err
@@ -70,6 +70,7 @@ func TestNewGroup(t *testing.T) {
 		var object *dist.ObjectError
 		if assert.ErrorAs(t, dist.BroadcastObject(&tensor, rank-rank%2, in), &object) {
 			assert.Contains(t, []int{1, 3}, object.Rank, "a global rank; 4 is in the group")
+			assert.Regexp(t, `^dist: broadcast_object: rank [13]: rank [02] is not in the group of ranks 1, 3, 4$`, object.Error())
 		}
 		return dist.Barrier(in)
 	}), dist.WithRanks(5))
