@@ -18,7 +18,7 @@ func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, r
 	if err := c.start(ctx, CollBroadcast, opts); err != nil {
 		return err
 	}
-	if err := c.checkRoot(CollBroadcast, root); err != nil {
+	if err := c.checkRoot(CollBroadcast, root, opts); err != nil {
 		return c.reject(CollBroadcast, dtype, buf, buf, opts, err)
 	}
 	r := c.ask(CollBroadcast, dtype, buf, buf, opts)
@@ -29,11 +29,15 @@ func (c *Communicator) broadcast(ctx context.Context, dtype DType, buf Buffer, r
 	return c.run(ctx, r)
 }
 
-func (c *Communicator) checkRoot(coll Collective, root int) error {
-	if root < 0 || root >= c.size {
-		return fmt.Errorf("ccl: %v: %w", coll, &InvalidRootError{Root: root, Size: c.size})
+func (c *Communicator) checkRoot(coll Collective, root int, opts []CallOption) error {
+	if root >= 0 && root < c.size {
+		return nil
 	}
-	return nil
+	invalid := &InvalidRootError{Root: root, Size: c.size}
+	if c.isOutside(root, mergeCallOptions(opts)) {
+		return &outsideError{fmt.Sprintf("ccl: %v: the root %s", coll, c.outside()), invalid}
+	}
+	return fmt.Errorf("ccl: %v: %w", coll, invalid)
 }
 
 // Barrier returns when all ranks have entered it. It is the synchronisation with which every

@@ -141,7 +141,8 @@ func WithLabel(label string) CallOption { return CallOption{label: label} }
 func WithGlobalSource() CallOption { return CallOption{global: true} }
 
 // WithTorchNames makes errors of the call name its buffers as package dist does: input and output, or
-// tensor for both, instead of send and recv. The option has the effect of opts as well.
+// tensor for both, instead of send and recv; and call a root or a peer that is -1, on a group made of another, one that is not in
+// the group. The option has the effect of opts as well.
 func WithTorchNames(opts ...CallOption) CallOption {
 	o := mergeCallOptions(opts)
 	o.torch = true

@@ -151,7 +151,7 @@ func (c *Communicator) rooted(ctx context.Context, coll Collective, dtype DType,
 	p := partsOf(coll, send, recv, opts)
 	p.each, p.counts, p.displs = p.part.Len(), counts, displs
 	b := p.blocks
-	err := c.checkRoot(coll, root)
+	err := c.checkRoot(coll, root, opts)
 	switch {
 	case err != nil:
 	case c.rank != root:

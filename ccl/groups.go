@@ -284,5 +284,25 @@ func (c *Communicator) GlobalRank(rank int) int {
 	return c.global[rank]
 }
 
+// isOutside reports whether a rank stands for one of the job that is not in this group: package dist, which maps ranks of the
+// job to those of the group, has -1 for it.
+func (c *Communicator) isOutside(rank int, o CallOption) bool {
+	return rank == -1 && o.torch && c.global != nil
+}
+
+// outside says of a rank that isOutside.
+func (c *Communicator) outside() string {
+	return "is not in the group of " + transport.RanksText(c.global)
+}
+
+// outsideError is an InvalidRootError with a text that has no rank of the group.
+type outsideError struct {
+	text    string
+	invalid *InvalidRootError
+}
+
+func (e *outsideError) Error() string { return e.text }
+func (e *outsideError) Unwrap() error { return e.invalid }
+
 // Name returns the name of the group in errors, "" for the first group.
 func (c *Communicator) Name() string { return c.name }

@@ -217,6 +217,8 @@ func (c *Communicator) checkMessage(ctx context.Context, r *p2p.Request, o CallO
 	case c.life.State().Closed():
 		return c.closed(what)
 	case !r.Sending && r.Peer == AnySource:
+	case c.isOutside(r.Peer, o):
+		return &InvalidArgumentError{what, "the other rank " + c.outside()}
 	case r.Peer < 0 || r.Peer >= c.size:
 		return &InvalidArgumentError{what, fmt.Sprintf("%d is not a rank of a group of %d (0 to %d)", r.Peer, c.size, c.size-1)}
 	}

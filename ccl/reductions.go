@@ -48,7 +48,7 @@ func (c *Communicator) reduce(ctx context.Context, dtype DType, send, recv Buffe
 	if err := c.start(ctx, CollReduce, opts); err != nil {
 		return err
 	}
-	err := c.checkRoot(CollReduce, root)
+	err := c.checkRoot(CollReduce, root, opts)
 	switch {
 	case err != nil:
 	case c.rank == root:

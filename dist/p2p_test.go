@@ -104,8 +104,8 @@ func TestRefusedMessages(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			refusals["ccl: send: -1 is not a rank of a group of 2"] = works[0].Wait(ctx)
-			refusals["ccl: recv: -1 is not a rank of a group of 2"] = works[1].Wait(ctx)
+			refusals["ccl: send: the other rank is not in the group of ranks 0, 2"] = works[0].Wait(ctx)
+			refusals["ccl: recv: the other rank is not in the group of ranks 0, 2"] = works[1].Wait(ctx)
 			for text, err := range refusals {
 				assert.ErrorContains(t, err, text)
 				var invalid *dist.InvalidArgumentError

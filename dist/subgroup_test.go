@@ -67,6 +67,12 @@ func TestNewGroup(t *testing.T) {
 			return err
 		}
 		assert.ErrorAs(t, work.Wait(ctx), &root)
+		assert.ErrorContains(t, work.Wait(ctx), "ccl: broadcast: the root is not in the group of ranks 1, 3, 4 (call ")
+		work, err = dist.ReduceAsync(tensor, 0, dist.Sum, in)
+		if err != nil {
+			return err
+		}
+		assert.ErrorContains(t, work.Wait(ctx), "ccl: reduce: the root is not in the group of ranks 1, 3, 4 (call ")
 		var object *dist.ObjectError
 		if assert.ErrorAs(t, dist.BroadcastObject(&tensor, rank-rank%2, in), &object) {
 			assert.Contains(t, []int{1, 3}, object.Rank, "a global rank; 4 is in the group")
