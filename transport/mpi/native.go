@@ -73,7 +73,7 @@ func (n *native) AllReduce(data []byte, t transport.ElementType, op transport.Re
 	if err != nil {
 		return err
 	}
-	return c.AllReduce(abi.InPlace, data, len(data)/t.Size(), types[t], ops[op])
+	return c.AllReduce(abi.InPlace, data, len(data)/t.Size(), t, op)
 }
 
 // Reduce implements transport.Collectives.
@@ -84,7 +84,7 @@ func (n *native) Reduce(in, out []byte, t transport.ElementType, op transport.Re
 	if err != nil {
 		return err
 	}
-	return c.Reduce(in, out, len(in)/t.Size(), types[t], ops[op], root)
+	return c.Reduce(in, out, len(in)/t.Size(), t, op, root)
 }
 
 // ReduceScatter implements transport.Collectives.
@@ -94,9 +94,9 @@ func (n *native) ReduceScatter(in, out []byte, counts []int, t transport.Element
 		return err
 	}
 	if counts == nil {
-		return c.ReduceScatter(in, out, len(out)/t.Size(), types[t], ops[op])
+		return c.ReduceScatter(in, out, len(out)/t.Size(), t, op)
 	}
-	return c.ReduceScatterV(in, out, set(&n.in, counts).Counts, types[t], ops[op])
+	return c.ReduceScatterV(in, out, set(&n.in, counts).Counts, t, op)
 }
 
 // Scan implements transport.Collectives.
@@ -105,7 +105,7 @@ func (n *native) Scan(data []byte, t transport.ElementType, op transport.ReduceO
 	if err != nil {
 		return err
 	}
-	return c.Scan(abi.InPlace, data, len(data)/t.Size(), types[t], ops[op])
+	return c.Scan(abi.InPlace, data, len(data)/t.Size(), t, op)
 }
 
 // ExScan implements transport.Collectives.
@@ -114,7 +114,7 @@ func (n *native) ExScan(data []byte, t transport.ElementType, op transport.Reduc
 	if err != nil {
 		return err
 	}
-	return c.ExScan(abi.InPlace, data, len(data)/t.Size(), types[t], ops[op])
+	return c.ExScan(abi.InPlace, data, len(data)/t.Size(), t, op)
 }
 
 // Broadcast implements transport.Collectives.
@@ -123,7 +123,7 @@ func (n *native) Broadcast(data []byte, t transport.ElementType, root int) error
 	if err != nil {
 		return err
 	}
-	return c.Broadcast(data, len(data)/t.Size(), types[t], root)
+	return c.Broadcast(data, len(data)/t.Size(), t, root)
 }
 
 // AllGather implements transport.Collectives.
@@ -133,9 +133,9 @@ func (n *native) AllGather(all []byte, counts []int, t transport.ElementType) er
 		return err
 	}
 	if counts == nil {
-		return c.AllGather(abi.InPlace, all, len(all)/t.Size()/c.Size, types[t])
+		return c.AllGather(abi.InPlace, all, len(all)/t.Size()/c.Size, t)
 	}
-	return c.AllGatherV(abi.InPlace, 0, all, set(&n.out, counts), types[t])
+	return c.AllGatherV(abi.InPlace, 0, all, set(&n.out, counts), t)
 }
 
 // Gather implements transport.Collectives.
@@ -149,9 +149,9 @@ func (n *native) Gather(block, all []byte, counts []int, t transport.ElementType
 		block, count = abi.InPlace, len(all)/t.Size()/c.Size
 	}
 	if counts == nil {
-		return c.Gather(block, all, count, types[t], root)
+		return c.Gather(block, all, count, t, root)
 	}
-	return c.GatherV(block, count, all, set(&n.out, counts), types[t], root)
+	return c.GatherV(block, count, all, set(&n.out, counts), t, root)
 }
 
 // Scatter implements transport.Collectives.
@@ -165,9 +165,9 @@ func (n *native) Scatter(all, block []byte, counts []int, t transport.ElementTyp
 		block, count = abi.InPlace, len(all)/t.Size()/c.Size
 	}
 	if counts == nil {
-		return c.Scatter(all, block, count, types[t], root)
+		return c.Scatter(all, block, count, t, root)
 	}
-	return c.ScatterV(all, set(&n.in, counts), block, count, types[t], root)
+	return c.ScatterV(all, set(&n.in, counts), block, count, t, root)
 }
 
 // AllToAll implements transport.Collectives.
@@ -177,9 +177,9 @@ func (n *native) AllToAll(in []byte, inCounts []int, out []byte, outCounts []int
 		return err
 	}
 	if inCounts == nil {
-		return c.AllToAll(in, out, len(in)/t.Size()/c.Size, types[t])
+		return c.AllToAll(in, out, len(in)/t.Size()/c.Size, t)
 	}
-	return c.AllToAllV(in, set(&n.in, inCounts), out, set(&n.out, outCounts), types[t])
+	return c.AllToAllV(in, set(&n.in, inCounts), out, set(&n.out, outCounts), t)
 }
 
 // set makes b blocks of these lengths, one after the other.
@@ -191,15 +191,4 @@ func set(b *abi.Blocks, counts []int) abi.Blocks {
 		at += n
 	}
 	return *b
-}
-
-var types = [...]abi.DataType{
-	transport.Uint8: abi.Uint8, transport.Int8: abi.Int8, transport.Uint16: abi.Uint16, transport.Int16: abi.Int16,
-	transport.Uint32: abi.Uint32, transport.Int32: abi.Int32, transport.Uint64: abi.Uint64, transport.Int64: abi.Int64,
-	transport.Float32: abi.Float32, transport.Float64: abi.Float64, transport.Complex64: abi.Complex64, transport.Complex128: abi.Complex128,
-}
-
-var ops = [...]abi.Op{
-	transport.Sum: abi.Sum, transport.Product: abi.Product, transport.Min: abi.Min, transport.Max: abi.Max,
-	transport.BAnd: abi.BAnd, transport.BOr: abi.BOr, transport.BXor: abi.BXor,
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/goccl/goccl/transport"
-	"github.com/goccl/goccl/transport/mpi/internal/abi"
 )
 
 // UncheckedComm is the world of MPI as it is, MPI_COMM_WORLD, for jobs in which not all ranks are goccl's, for example Go and mpi4py
@@ -35,9 +34,9 @@ type UncheckedComm struct {
 // uncheckedCalls are what a platform has of MPI. Lengths are in elements.
 type uncheckedCalls interface {
 	barrier() error
-	broadcast(b []byte, count int, t abi.DataType, root int) error
-	allReduce(send, recv []byte, count int, t abi.DataType, op abi.Op) error
-	allGather(send, recv []byte, count int, t abi.DataType) error
+	broadcast(b []byte, count int, t transport.ElementType, root int) error
+	allReduce(send, recv []byte, count int, t transport.ElementType, op transport.ReduceOp) error
+	allGather(send, recv []byte, count int, t transport.ElementType) error
 	send(ctx context.Context, b []byte, to, tag int) error
 	recv(ctx context.Context, b []byte, from, tag int) (bytes int, err error)
 	// finalized reports whether MPI has ended.
@@ -65,12 +64,12 @@ const (
 	UncheckedBXor
 )
 
-var uncheckedOps = [...]abi.Op{abi.Sum, abi.Product, abi.Min, abi.Max, abi.BAnd, abi.BOr, abi.BXor}
+var uncheckedOps = [...]transport.ReduceOp{transport.Sum, transport.Product, transport.Min, transport.Max, transport.BAnd, transport.BOr, transport.BXor}
 
-var dataTypes = map[reflect.Kind]abi.DataType{
-	reflect.Int8: abi.Int8, reflect.Int16: abi.Int16, reflect.Int32: abi.Int32, reflect.Int64: abi.Int64, reflect.Int: abi.Int64,
-	reflect.Uint8: abi.Uint8, reflect.Uint16: abi.Uint16, reflect.Uint32: abi.Uint32, reflect.Uint64: abi.Uint64, reflect.Uint: abi.Uint64,
-	reflect.Float32: abi.Float32, reflect.Float64: abi.Float64, reflect.Complex64: abi.Complex64, reflect.Complex128: abi.Complex128,
+var elementTypes = map[reflect.Kind]transport.ElementType{
+	reflect.Int8: transport.Int8, reflect.Int16: transport.Int16, reflect.Int32: transport.Int32, reflect.Int64: transport.Int64, reflect.Int: transport.Int64,
+	reflect.Uint8: transport.Uint8, reflect.Uint16: transport.Uint16, reflect.Uint32: transport.Uint32, reflect.Uint64: transport.Uint64, reflect.Uint: transport.Uint64,
+	reflect.Float32: transport.Float32, reflect.Float64: transport.Float64, reflect.Complex64: transport.Complex64, reflect.Complex128: transport.Complex128,
 }
 
 // Unchecked starts MPI in this process, unless it runs, and returns its world without goccl's checks: read what [UncheckedComm] does
@@ -129,14 +128,14 @@ func UncheckedAllReduce[T Element](c *UncheckedComm, send, recv []T, op Unchecke
 		return fmt.Errorf("mpi: UncheckedAllReduce: operation %d does not exist", op)
 	}
 	return c.call(func() error {
-		return c.calls.allReduce(bytesOf(send), bytesOf(recv), len(send), dataType[T](), uncheckedOps[op])
+		return c.calls.allReduce(bytesOf(send), bytesOf(recv), len(send), elementType[T](), uncheckedOps[op])
 	})
 }
 
 // UncheckedBroadcast is MPI_Bcast: it copies the root's data to that of all ranks. Nothing is checked between ranks: see
 // [UncheckedComm].
 func UncheckedBroadcast[T Element](c *UncheckedComm, data []T, root int) error {
-	return c.call(func() error { return c.calls.broadcast(bytesOf(data), len(data), dataType[T](), root) })
+	return c.call(func() error { return c.calls.broadcast(bytesOf(data), len(data), elementType[T](), root) })
 }
 
 // UncheckedAllGather is MPI_Allgather: it copies the send of each rank to the recv of all, in rank order. recv has Size times the length
@@ -146,7 +145,7 @@ func UncheckedAllGather[T Element](c *UncheckedComm, send, recv []T) error {
 		return fmt.Errorf("mpi: UncheckedAllGather: recv has %d elements, and %d ranks of %d elements need %d", len(recv), c.size, len(send), c.size*len(send))
 	}
 	return c.call(func() error {
-		return c.calls.allGather(bytesOf(send), bytesOf(recv), len(send), dataType[T]())
+		return c.calls.allGather(bytesOf(send), bytesOf(recv), len(send), elementType[T]())
 	})
 }
 
@@ -171,5 +170,5 @@ func UncheckedRecv[T Element](ctx context.Context, c *UncheckedComm, data []T, f
 	return n, err
 }
 
-// dataType returns MPI's type of elements.
-func dataType[T Element]() abi.DataType { return dataTypes[reflect.TypeFor[T]().Kind()] }
+// elementType returns the type of elements.
+func elementType[T Element]() transport.ElementType { return elementTypes[reflect.TypeFor[T]().Kind()] }

@@ -26,15 +26,15 @@ func startUnchecked(ctx context.Context) (calls uncheckedCalls, rank, size int, 
 
 func (u unchecked) barrier() error { return u.world.Barrier() }
 
-func (u unchecked) broadcast(b []byte, count int, t abi.DataType, root int) error {
+func (u unchecked) broadcast(b []byte, count int, t transport.ElementType, root int) error {
 	return u.world.Broadcast(b, count, t, root)
 }
 
-func (u unchecked) allReduce(send, recv []byte, count int, t abi.DataType, op abi.Op) error {
+func (u unchecked) allReduce(send, recv []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
 	return u.world.AllReduce(inPlaceIf(send, recv), recv, count, t, op)
 }
 
-func (u unchecked) allGather(send, recv []byte, count int, t abi.DataType) error {
+func (u unchecked) allGather(send, recv []byte, count int, t transport.ElementType) error {
 	return u.world.AllGather(inPlaceIf(send, recv[u.world.Rank*len(send):]), recv, count, t)
 }
 

@@ -7,6 +7,8 @@ import (
 	"math"
 	"runtime"
 	"sync"
+
+	"github.com/goccl/goccl/transport"
 )
 
 // The library's own collectives. Each blocks until the ranks that the library's algorithm needs have called it, and heeds no
@@ -28,102 +30,102 @@ func (c *Comm) Barrier() error {
 }
 
 // Broadcast copies the root's b to that of all ranks.
-func (c *Comm) Broadcast(b []byte, count int, t DataType, root int) error {
+func (c *Comm) Broadcast(b []byte, count int, t transport.ElementType, root int) error {
 	return c.collective("MPI_Bcast", c.lib.calls.bcast, b, nil, count, 5,
 		arguments{c.place(b), number(count), c.lib.types[t], number(root), c.handle})
 }
 
 // AllReduce reduces the vectors of all ranks into the out of each.
-func (c *Comm) AllReduce(in, out []byte, count int, t DataType, op Op) error {
+func (c *Comm) AllReduce(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
 	return c.reduction("MPI_Allreduce", c.lib.calls.allreduce, in, out, count, t, op)
 }
 
 // Scan reduces the vectors of the ranks up to each into its out.
-func (c *Comm) Scan(in, out []byte, count int, t DataType, op Op) error {
+func (c *Comm) Scan(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
 	return c.reduction("MPI_Scan", c.lib.calls.scan, in, out, count, t, op)
 }
 
 // ExScan reduces the vectors of the ranks before each into its out, which on rank 0 is undefined.
-func (c *Comm) ExScan(in, out []byte, count int, t DataType, op Op) error {
+func (c *Comm) ExScan(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
 	return c.reduction("MPI_Exscan", c.lib.calls.exscan, in, out, count, t, op)
 }
 
 // ReduceScatter reduces the vectors of all ranks, which have a block of count elements for each, and each rank gets its own.
-func (c *Comm) ReduceScatter(in, out []byte, count int, t DataType, op Op) error {
+func (c *Comm) ReduceScatter(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
 	return c.reduction("MPI_Reduce_scatter_block", c.lib.calls.reduceScatterBlock, in, out, count, t, op)
 }
 
-func (c *Comm) reduction(name string, function uintptr, in, out []byte, count int, t DataType, op Op) error {
+func (c *Comm) reduction(name string, function uintptr, in, out []byte, count int, t transport.ElementType, op transport.ReduceOp) error {
 	return c.collective(name, function, in, out, count, 6,
 		arguments{c.place(in), c.place(out), number(count), c.lib.types[t], c.lib.ops[op], c.handle})
 }
 
 // Reduce reduces the vectors of all ranks into the root's out.
-func (c *Comm) Reduce(in, out []byte, count int, t DataType, op Op, root int) error {
+func (c *Comm) Reduce(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp, root int) error {
 	return c.collective("MPI_Reduce", c.lib.calls.reduce, in, out, count, 7,
 		arguments{c.place(in), c.place(out), number(count), c.lib.types[t], c.lib.ops[op], number(root), c.handle})
 }
 
 // AllGather copies the count elements of each rank to the out of all, in rank order.
-func (c *Comm) AllGather(in, out []byte, count int, t DataType) error {
+func (c *Comm) AllGather(in, out []byte, count int, t transport.ElementType) error {
 	return c.exchange("MPI_Allgather", c.lib.calls.allgather, in, out, count, t)
 }
 
 // AllToAll copies a block of count elements from each rank to each.
-func (c *Comm) AllToAll(in, out []byte, count int, t DataType) error {
+func (c *Comm) AllToAll(in, out []byte, count int, t transport.ElementType) error {
 	return c.exchange("MPI_Alltoall", c.lib.calls.alltoall, in, out, count, t)
 }
 
-func (c *Comm) exchange(name string, function uintptr, in, out []byte, count int, t DataType) error {
+func (c *Comm) exchange(name string, function uintptr, in, out []byte, count int, t transport.ElementType) error {
 	return c.collective(name, function, in, out, count, 7,
 		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), number(count), c.lib.types[t], c.handle})
 }
 
 // Gather copies the count elements of each rank to the root's out, in rank order.
-func (c *Comm) Gather(in, out []byte, count int, t DataType, root int) error {
+func (c *Comm) Gather(in, out []byte, count int, t transport.ElementType, root int) error {
 	return c.rooted("MPI_Gather", c.lib.calls.gather, in, out, count, t, root)
 }
 
 // Scatter copies a block of count elements from the root's in to the out of each rank.
-func (c *Comm) Scatter(in, out []byte, count int, t DataType, root int) error {
+func (c *Comm) Scatter(in, out []byte, count int, t transport.ElementType, root int) error {
 	return c.rooted("MPI_Scatter", c.lib.calls.scatter, in, out, count, t, root)
 }
 
-func (c *Comm) rooted(name string, function uintptr, in, out []byte, count int, t DataType, root int) error {
+func (c *Comm) rooted(name string, function uintptr, in, out []byte, count int, t transport.ElementType, root int) error {
 	return c.collective(name, function, in, out, count, 8,
 		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), number(count), c.lib.types[t], number(root), c.handle})
 }
 
 // ReduceScatterV is ReduceScatter with blocks of any lengths.
-func (c *Comm) ReduceScatterV(in, out []byte, counts []int32, t DataType, op Op) error {
+func (c *Comm) ReduceScatterV(in, out []byte, counts []int32, t transport.ElementType, op transport.ReduceOp) error {
 	defer runtime.KeepAlive(counts)
 	return c.collective("MPI_Reduce_scatter", c.lib.calls.reduceScatter, in, out, 0, 6,
 		arguments{c.place(in), c.place(out), numbers(counts), c.lib.types[t], c.lib.ops[op], c.handle})
 }
 
 // AllGatherV is AllGather with blocks of any lengths.
-func (c *Comm) AllGatherV(in []byte, count int, out []byte, into Blocks, t DataType) error {
+func (c *Comm) AllGatherV(in []byte, count int, out []byte, into Blocks, t transport.ElementType) error {
 	defer runtime.KeepAlive(into)
 	return c.collective("MPI_Allgatherv", c.lib.calls.allgatherv, in, out, count, 8,
 		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], c.handle})
 }
 
 // GatherV is Gather with blocks of any lengths, which the root knows.
-func (c *Comm) GatherV(in []byte, count int, out []byte, into Blocks, t DataType, root int) error {
+func (c *Comm) GatherV(in []byte, count int, out []byte, into Blocks, t transport.ElementType, root int) error {
 	defer runtime.KeepAlive(into)
 	return c.collective("MPI_Gatherv", c.lib.calls.gatherv, in, out, count, 9,
 		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], number(root), c.handle})
 }
 
 // ScatterV is Scatter with blocks of any lengths, which the root knows.
-func (c *Comm) ScatterV(in []byte, of Blocks, out []byte, count int, t DataType, root int) error {
+func (c *Comm) ScatterV(in []byte, of Blocks, out []byte, count int, t transport.ElementType, root int) error {
 	defer runtime.KeepAlive(of)
 	return c.collective("MPI_Scatterv", c.lib.calls.scatterv, in, out, count, 9,
 		arguments{c.place(in), numbers(of.Counts), numbers(of.Displs), c.lib.types[t], c.place(out), number(count), c.lib.types[t], number(root), c.handle})
 }
 
 // AllToAllV is AllToAll with blocks of any lengths.
-func (c *Comm) AllToAllV(in []byte, of Blocks, out []byte, into Blocks, t DataType) error {
+func (c *Comm) AllToAllV(in []byte, of Blocks, out []byte, into Blocks, t transport.ElementType) error {
 	defer runtime.KeepAlive(of)
 	defer runtime.KeepAlive(into)
 	return c.collective("MPI_Alltoallv", c.lib.calls.alltoallv, in, out, 0, 9,

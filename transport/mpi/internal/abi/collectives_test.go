@@ -10,16 +10,18 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/goccl/goccl/transport"
 )
 
 // elements are the types with arithmetic: how long an element is, and how it holds a small number.
-var elements = [dataTypes]struct {
+var elements = [...]struct {
 	size int
 	put  func(b []byte, v int)
 }{
-	Uint8: {1, integer(1)}, Int8: {1, integer(1)}, Uint16: {2, integer(2)}, Int16: {2, integer(2)},
-	Uint32: {4, integer(4)}, Int32: {4, integer(4)}, Uint64: {8, integer(8)}, Int64: {8, integer(8)},
-	Float32: {4, putFloat32}, Float64: {8, putFloat64}, Complex64: {8, putFloat32}, Complex128: {16, putFloat64},
+	transport.Uint8: {1, integer(1)}, transport.Int8: {1, integer(1)}, transport.Uint16: {2, integer(2)}, transport.Int16: {2, integer(2)},
+	transport.Uint32: {4, integer(4)}, transport.Int32: {4, integer(4)}, transport.Uint64: {8, integer(8)}, transport.Int64: {8, integer(8)},
+	transport.Float32: {4, putFloat32}, transport.Float64: {8, putFloat64}, transport.Complex64: {8, putFloat32}, transport.Complex128: {16, putFloat64},
 }
 
 func integer(size int) func([]byte, int) {
@@ -34,7 +36,7 @@ func putFloat32(b []byte, v int) { binary.LittleEndian.PutUint32(b, math.Float32
 func putFloat64(b []byte, v int) { binary.LittleEndian.PutUint64(b, math.Float64bits(float64(v))) }
 
 // encode returns a vector of numbers.
-func encode(t DataType, v []int) []byte {
+func encode(t transport.ElementType, v []int) []byte {
 	e := elements[t]
 	b := make([]byte, e.size*len(v))
 	for i, n := range v {
@@ -44,19 +46,19 @@ func encode(t DataType, v []int) []byte {
 }
 
 // operations are what the library's operations do.
-var operations = [ops]func(a, b int) int{
-	Sum: func(a, b int) int { return a + b }, Product: func(a, b int) int { return a * b },
-	Min: func(a, b int) int { return min(a, b) }, Max: func(a, b int) int { return max(a, b) },
-	BAnd: func(a, b int) int { return a & b }, BOr: func(a, b int) int { return a | b }, BXor: func(a, b int) int { return a ^ b },
+var operations = [...]func(a, b int) int{
+	transport.Sum: func(a, b int) int { return a + b }, transport.Product: func(a, b int) int { return a * b },
+	transport.Min: func(a, b int) int { return min(a, b) }, transport.Max: func(a, b int) int { return max(a, b) },
+	transport.BAnd: func(a, b int) int { return a & b }, transport.BOr: func(a, b int) int { return a | b }, transport.BXor: func(a, b int) int { return a ^ b },
 }
 
 // has reports whether a type has an operation.
-func has(t DataType, op Op) bool {
+func has(t transport.ElementType, op transport.ReduceOp) bool {
 	switch {
-	case t >= Complex64:
-		return op == Sum || op == Product
-	case t >= Float32:
-		return op <= Max
+	case t >= transport.Complex64:
+		return op == transport.Sum || op == transport.Product
+	case t >= transport.Float32:
+		return op <= transport.Max
 	}
 	return true
 }
@@ -71,7 +73,7 @@ func inputOf(rank, n int) []int {
 }
 
 // reduced returns the reduction of the inputs of some ranks.
-func reduced(ranks, n int, op Op) []int {
+func reduced(ranks, n int, op transport.ReduceOp) []int {
 	v := inputOf(0, n)
 	for rank := 1; rank < ranks; rank++ {
 		for i, x := range inputOf(rank, n) {
@@ -82,7 +84,7 @@ func reduced(ranks, n int, op Op) []int {
 }
 
 // same returns an error if b is not a vector of these numbers.
-func same(name string, b []byte, t DataType, want []int) error {
+func same(name string, b []byte, t transport.ElementType, want []int) error {
 	if w := encode(t, want); !bytes.Equal(b, w) {
 		return fmt.Errorf("%s of type %d: %x, want %x", name, t, b, w)
 	}
@@ -92,7 +94,7 @@ func same(name string, b []byte, t DataType, want []int) error {
 // collectives: all of them, of each type and operation, on the world; of two types on groups, since MPICH's blocking calls do not
 // yield where ranks share a core.
 func collectives(w *World) error {
-	if err := collectivesOf(&w.Comm, Uint8, Complex128); err != nil {
+	if err := collectivesOf(&w.Comm, transport.Uint8, transport.Complex128); err != nil {
 		return fmt.Errorf("of all: %w", err)
 	}
 	ranks := make([]int, w.Size)
@@ -111,14 +113,14 @@ func collectives(w *World) error {
 	makeGroup := func(tag int) {
 		c, err := w.Group(ranks, tag)
 		if err == nil {
-			err = errors.Join(collectivesOf(c, Int64, Float32), c.Free())
+			err = errors.Join(collectivesOf(c, transport.Int64, transport.Float32), c.Free())
 		}
 		made <- err
 	}
 	for i := range 2 {
 		go makeGroup(10 + (i+w.Rank)%2)
 	}
-	err = errors.Join(<-made, <-made, collectivesOf(backward, Int64, Float32), backward.Free())
+	err = errors.Join(<-made, <-made, collectivesOf(backward, transport.Int64, transport.Float32), backward.Free())
 	if err != nil || w.Size == 2 || w.Rank == 1 {
 		return err
 	}
@@ -126,10 +128,10 @@ func collectives(w *World) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(collectivesOf(without, Int64, Float32), without.Free())
+	return errors.Join(collectivesOf(without, transport.Int64, transport.Float32), without.Free())
 }
 
-func collectivesOf(c *Comm, from, to DataType) error {
+func collectivesOf(c *Comm, from, to transport.ElementType) error {
 	for t := from; t <= to; t++ {
 		if err := moves(c, t); err != nil {
 			return err
@@ -137,7 +139,7 @@ func collectivesOf(c *Comm, from, to DataType) error {
 		if err := movesV(c, t); err != nil {
 			return err
 		}
-		for op := range ops {
+		for op := range transport.BXor + 1 {
 			if !has(t, op) {
 				continue
 			}
@@ -146,22 +148,22 @@ func collectivesOf(c *Comm, from, to DataType) error {
 			}
 		}
 	}
-	return errors.Join(c.Barrier(), c.AllReduce(nil, nil, 0, Uint64, Sum), c.Broadcast(nil, 0, Byte, 0), wrongCollective(c))
+	return errors.Join(c.Barrier(), c.AllReduce(nil, nil, 0, transport.Uint64, transport.Sum), c.Broadcast(nil, 0, transport.Uint8, 0), wrongCollective(c))
 }
 
 // wrongCollective: a mistake that the library finds is an error with a class.
 func wrongCollective(c *Comm) error {
-	err := c.Broadcast(make([]byte, 1), 1, Byte, c.Size)
+	err := c.Broadcast(make([]byte, 1), 1, transport.Uint8, c.Size)
 	if e, ok := errors.AsType[*Error](err); !ok || e.Function != "MPI_Bcast" || !strings.Contains(e.Text, "root") {
 		return fmt.Errorf("a root that does not exist: %v", err)
 	}
-	if err := c.AllReduce(nil, nil, math.MaxInt32+1, Byte, Sum); err != errCount {
+	if err := c.AllReduce(nil, nil, math.MaxInt32+1, transport.Uint8, transport.Sum); err != errCount {
 		return fmt.Errorf("too many elements: %v", err)
 	}
 	return nil
 }
 
-func reductions(c *Comm, t DataType, op Op) error {
+func reductions(c *Comm, t transport.ElementType, op transport.ReduceOp) error {
 	const n = 5
 	in, all := encode(t, inputOf(c.Rank, n)), reduced(c.Size, n, op)
 	out := make([]byte, len(in))
@@ -226,7 +228,7 @@ func cut(b Blocks, of, rank int) []int {
 	return inputOf(of, total(b))[b.Displs[rank]:][:b.Counts[rank]]
 }
 
-func moves(c *Comm, t DataType) error {
+func moves(c *Comm, t transport.ElementType) error {
 	const n = 3
 	size, root := elements[t].size, c.Size-1
 	in := encode(t, inputOf(c.Rank, n))
@@ -268,7 +270,7 @@ func moves(c *Comm, t DataType) error {
 	return errors.Join(c.Scatter(parts, b, n, t, root), same("Scatter", b, t, inputOf(root, n*c.Size)[c.Rank*n:][:n]))
 }
 
-func movesV(c *Comm, t DataType) error {
+func movesV(c *Comm, t transport.ElementType) error {
 	size, root, b := elements[t].size, c.Size-1, unequal(c.Size)
 	mine := c.Rank + 1
 	in := encode(t, cut(b, c.Rank, c.Rank))

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/transport"
 )
 
 // partVariable names what a process that a launcher has started does instead of the tests.
@@ -407,7 +409,7 @@ func allocations(w *World) error {
 		if err := w.Isend(&out, b, next, 0); err != nil {
 			return err
 		}
-		if err := errors.Join(wait(&in), wait(&out), w.AllReduce(InPlace, a, 1, Uint64, Max)); err != nil {
+		if err := errors.Join(wait(&in), wait(&out), w.AllReduce(InPlace, a, 1, transport.Uint64, transport.Max)); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func (c *Comm) begin(r *Request, receive bool, b []byte, peer int32, tag int) er
 	if receive {
 		name, function = "MPI_Irecv", l.calls.irecv
 	}
-	r.args = [7]uintptr{buffer, number(len(b)), l.types[Byte], number(int(peer)), number(tag), c.handle, address(&r.handle)}
+	r.args = [7]uintptr{buffer, number(len(b)), l.byteType, number(int(peer)), number(tag), c.handle, address(&r.handle)}
 	code := call(function, r.args[:]...)
 	if err := l.check(name, code); err != nil {
 		r.pins.Unpin()
@@ -107,7 +107,7 @@ func (r *Request) result() error {
 		return nil
 	}
 	r.Source, r.Tag = int(r.status[l.source]), int(r.status[l.tag])
-	r.args = [7]uintptr{address(&r.status[0]), l.types[Byte], address(&r.flag)}
+	r.args = [7]uintptr{address(&r.status[0]), l.byteType, address(&r.flag)}
 	err := l.check("MPI_Get_count", call(l.calls.getCount, r.args[:3]...))
 	r.Bytes = int(r.flag)
 	return err
