@@ -21,9 +21,10 @@
 // After Wait the gradients are the mean over all ranks, equal bit by bit on all of them; an optimizer that
 // depends on nothing else keeps the parameters equal.
 //
-// Gradients have two forms. If Parameter.Grad is nil, New makes the gradient, as a part of a bucket, and
-// nothing is copied: see Reducer.Grad. Otherwise Ready copies it into a bucket and Wait copies the mean
-// back; from 256 KiB on it is reduced in place, as a bucket of its own, unless a hook is set or parameters may be unused.
+// Gradients have two forms. If Parameter.Grad is nil for all parameters, New makes the gradients, as parts of
+// buckets, and nothing is copied: see Reducer.Grad. If it is set for all, Ready copies a gradient into a bucket
+// and Wait copies the mean back; from 256 KiB on it is reduced in place, as a bucket of its own, unless a hook is
+// set or parameters may be unused.
 //
 // # Concurrency
 //

@@ -10,13 +10,13 @@ type Options[T Float] struct {
 	// bucket, whatever the sizes are.
 	BucketBytes, FirstBucketBytes int
 
-	// FindUnused lets parameters be not ready at Wait: they count as zeros, and those that were ready on no
-	// rank keep their gradients (a gradient that New made is zero then). It costs one small all-reduce a step.
+	// FindUnused allows Wait while some parameters are not ready. Their gradients count as zeros. A parameter that was
+	// ready on no rank keeps its gradient (one that New made is zero then). It costs one small all-reduce a step.
 	FindUnused bool
 
-	// StaticGraph says that all steps have the same parameters ready as the first, which is like one with
-	// FindUnused. A parameter that is missing in a later step is an *UnreadyError on all ranks, one that is ready
-	// beyond them an error of this rank's Wait.
+	// StaticGraph promises that the same parameters are ready in every step. The first step is like one with
+	// FindUnused and finds out which. If one of them is not ready in a later step, Wait fails on all ranks, as without this
+	// option. If another one is ready, this rank's Wait fails.
 	StaticGraph bool
 
 	// Buffers are state besides parameters, such as running means. New copies rank 0's to all ranks, and with
@@ -27,7 +27,7 @@ type Options[T Float] struct {
 	// Hook replaces the all-reduce of buckets; nil: their mean.
 	Hook Hook[T]
 
-	// Logger, if not nil, hears if buckets cannot lie in memory that ranks share.
+	// Logger, if not nil, gets a warning if buckets cannot lie in memory that ranks share.
 	Logger *slog.Logger
 }
 

@@ -21,7 +21,7 @@ type Parameter[T Float] struct {
 	Name  string
 	Shape []int // extents; nil: one dimension
 	Data  []T   // the values, row-major
-	Grad  []T   // as long as Data, and overlapping no Data and no other Grad; nil: New makes it, see Reducer.Grad
+	Grad  []T   // as long as Data, and overlapping no Data and no other Grad; nil for all parameters: New makes them, see Reducer.Grad
 }
 
 // description is what all ranks must have in common.

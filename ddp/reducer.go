@@ -248,10 +248,10 @@ func (r *Reducer[T]) complete(parameter int) {
 	}
 }
 
-// Wait ends the step: it waits until all gradients are the mean over all ranks. If some gradient is not ready
-// and need be, all ranks fail: this one with *UnreadyError, the others with *ccl.MismatchError. If Wait fails,
+// Wait ends the step: it waits until all gradients are the mean over all ranks. If a gradient is not ready on this rank, and
+// no option allows that, all ranks fail: this one with *UnreadyError, the others with *ccl.MismatchError. If Wait fails,
 // also because ctx ends, the gradients are undefined, the Reducer's group has failed, and all ranks make a new
-// Reducer or end. The exception is a mistake in Ready, which fails on the rank that made it alone.
+// Reducer or end. An exception is a mistake in a call of Ready: only this rank's Wait fails, and the group lives on.
 func (r *Reducer[T]) Wait(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
