@@ -39,14 +39,16 @@ var (
 // Error types of packages ccl and ccl/config that calls of this package return; docs/reference/errors.md has them in a
 // table. Ranks in them are ranks of the group.
 type (
-	// CallError says where: the line of the program, the call, its size, its label. It wraps all others of a call.
+	// CallError tells which call failed: the line of the program, the collective, its size, its label. It wraps the other
+	// errors of a call.
 	CallError = ccl.CallError
 	// CollectiveFailedError is the failure of a group. Fields: Operation, Rank (which returns it), Peer (to blame, or
-	// -1), Seq, Group, Last (what the ranks to blame called last), Err (the cause: one of the next four).
+	// -1), Seq, Group, Last (what the ranks to blame called last), Err (the cause: a *MismatchError, *TimeoutError,
+	// *PeerLostError, *AbortedError or *KernelPanicError, or the error of a context).
 	CollectiveFailedError = ccl.CollectiveFailedError
-	// MismatchError says in what ranks differ. Fields: Field, and Values with Value, Ranks and Why.
+	// MismatchError shows how the calls of ranks differ. Fields: Field, and Values with Value, Ranks and Why.
 	MismatchError = ccl.MismatchError
-	// TimeoutError says who was waited for. Fields: Missing and Behind (the ranks), By (the rank that waited), Seq, After.
+	// TimeoutError names the ranks that did not come in time. Fields: Missing and Behind (the ranks), By (the rank that waited), Seq, After.
 	TimeoutError = ccl.TimeoutError
 	// PeerLostError names a rank that is gone. Fields: Rank, PID (0: a goroutine).
 	PeerLostError = ccl.PeerLostError

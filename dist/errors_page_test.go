@@ -20,7 +20,7 @@ func TestErrorsPage(t *testing.T) {
 		new(dist.CallError), new(dist.CollectiveFailedError), new(dist.AbortedError), new(dist.PeerLostError), new(dist.TimeoutError),
 		new(dist.MismatchError), new(dist.KernelPanicError), new(dist.RankError), new(dist.PanicError), new(dist.StuckError),
 		new(dist.InvalidBufferSizeError), new(dist.InvalidRootError), new(dist.InvalidArgumentError), new(dist.AllocationFailedError),
-		new(dist.UnfinishedError), new(dist.InitializationFailedError), new(dist.ConfigError), new(dist.MissingConfigurationError),
+		new(dist.UnfinishedError), new(dist.ObjectError), new(dist.InitializationFailedError), new(dist.ConfigError), new(dist.MissingConfigurationError),
 		new(dist.InvalidBackendError), new(dist.BackendNotAvailableError),
 	} {
 		var names []string
@@ -47,13 +47,15 @@ func TestErrorsPage(t *testing.T) {
 		t.Errorf("docs/reference/errors.md has\n%s\nwant\n%s", listed(rows), listed(fields))
 	}
 
-	source, err := os.ReadFile("errors.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile(`(?m)^\s+(\w+Error)\s+= `).FindAllStringSubmatch(string(source), -1) {
-		if fields[m[1]] == "" {
-			t.Errorf("dist.%s is not checked", m[1])
+	for _, file := range []string{"errors.go", "object.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^(?:type|\t)\s*([A-Z]\w+Error)\s+(?:= |struct)`).FindAllStringSubmatch(string(source), -1) {
+			if fields[m[1]] == "" {
+				t.Errorf("dist.%s is not checked", m[1])
+			}
 		}
 	}
 }

@@ -98,7 +98,7 @@ func ignore(format string, n int) InitOption {
 // The configuration comes from the first of these that is set: WithConfig,
 // WithConfigFile, WithSpawnConfigFile, the environment variable GOCCL_CONFIG,
 // ./ccl.yaml, the built-in configuration. GOCCL_ALGORITHM, GOCCL_TRANSPORT,
-// GOCCL_TIMEOUT and GOCCL_WORLD_SIZE override its defaults; WithAlgorithm,
+// GOCCL_TIMEOUT, GOCCL_WORLD_SIZE and GOCCL_DEBUG override its defaults; WithAlgorithm,
 // WithTransport and WithTimeout override both (see config.Config.WithEnvironment).
 // GOCCL_FLIGHT is the directory of WithFlight; with GOCCL_FLIGHT_TIMES=true the
 // flight recorder has the times of all calls (see ccl.WithCallTimes). An

@@ -2,7 +2,7 @@ package dist
 
 import "github.com/goccl/goccl/ccl"
 
-// ReduceOp is a reduction. ccl.NewOp makes others than those below.
+// ReduceOp is a reduction: one of the constants, such as Sum, or made by PremulSum or ccl.NewOp.
 type ReduceOp = ccl.Op
 
 // The reductions. Integers wrap. Avg is Sum followed by one division by the number
