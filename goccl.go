@@ -1,15 +1,23 @@
 // Package goccl is collective communication for Go: torch.distributed's calls
-// on goroutines and on processes, with algorithms as plug-ins and a ccl.yaml that
-// chooses among them.
+// on goroutines, on processes and on several nodes, with algorithms as plug-ins and a
+// ccl.yaml that chooses among them.
 //
 // This package holds the default configuration; programs import one of these:
 //
 //   - [github.com/goccl/goccl/dist]: torch.distributed's interface:
 //     Spawn, InitProcessGroup, AllReduce, Send, NewGroup, GetRank.
+//   - [github.com/goccl/goccl/ddp]: data parallel training.
+//   - [github.com/goccl/goccl/partition], [github.com/goccl/goccl/primitive]: tensors
+//     that live on many workers, and operators that move them.
 //   - [github.com/goccl/goccl/ccl]: the explicit form without goroutine-local
 //     state, and the contract for algorithms.
-//   - [github.com/goccl/goccl/half]: 16-bit floats as elements of tensors.
+//   - [github.com/goccl/goccl/ccl/config]: ccl.yaml.
 //   - [github.com/goccl/goccl/ccl/ccltest]: the conformance suite for kernels.
+//   - [github.com/goccl/goccl/half]: 16-bit floats as elements of tensors.
+//   - [github.com/goccl/goccl/topology]: rings, trees and grids as arithmetic.
+//   - [github.com/goccl/goccl/launch]: ranks as processes that a program starts.
+//   - [github.com/goccl/goccl/transport]: the contract of transports.
+//   - [github.com/goccl/goccl/transport/mpi]: several nodes, by one import.
 //
 // # Model
 //

@@ -20,8 +20,9 @@ import (
 // Communicator is one rank's handle on a group of connected ranks. The ranks make the same calls in
 // the same order. One rank makes one call at a time; a second call that overlaps returns
 // ErrConcurrentUse if the overlap is noticed. A communicator that New has not made returns
-// ErrInvalidCommunicator. Any goroutine may call Abort, Close, Err, Nodes, Rank, Size, Selector and
-// Transport at any time. The buffers of the last call stay reachable until the next one.
+// ErrInvalidCommunicator. Any goroutine may call Abort, Close, Drain, Err, GlobalRank, IsLeader, Mark,
+// Name, Nodes, Rank, Selector, Size, SplitLocal, Transport and WriteFlight at any time. The buffers of
+// the last call stay reachable until the next one.
 type Communicator struct {
 	_          [padBytes]byte
 	ep         transport.Endpoint

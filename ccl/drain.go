@@ -19,9 +19,8 @@ type UnfinishedError struct {
 	Calls    int // collectives
 	Sends    int // of Isend
 	Receives int // of Irecv
-	// Works are what they are, in the order of their start, first the collectives: such as `all_reduce "grads"`
-	// or "recv from rank 1, tag 0". What is the same for several stands there once. After the first sixteen the
-	// rest is left out.
+	// Works describes them, collectives first, in the order in which they were started: `all_reduce "grads"`, "recv from
+	// rank 1, tag 0". Equal descriptions appear once, and at most sixteen in all.
 	Works []string
 }
 

@@ -33,7 +33,7 @@ type Collectives interface {
 	// Scatter copies the blocks of the root's all to the block of each other rank. all is nil on other ranks, and block on
 	// the root.
 	Scatter(all, block []byte, counts []int, t ElementType, root int) error
-	// AllToAll copies a block from the in of each rank to the out of each. The counts are nil both or neither.
+	// AllToAll copies a block from the in of each rank to the out of each. Either both counts are nil or neither is.
 	AllToAll(in []byte, inCounts []int, out []byte, outCounts []int, t ElementType) error
 }
 

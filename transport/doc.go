@@ -5,8 +5,8 @@
 // # Model
 //
 // A transport connects the ranks of a group. Each rank holds one [Endpoint]. The endpoint moves
-// bytes; it does not know element types, operations or collectives. Its methods are steps, and
-// the engine puts calls together from them:
+// bytes; except for [Collectives] it knows neither element types nor operations nor collectives.
+// Its methods are steps, and the engine puts calls together from them:
 //
 //   - [Sync]: the ranks Enter a call. Each publishes one line (payload, hash, fingerprint) and
 //     waits for the lines of all others. A call that touches other ranks' memory ends with
@@ -15,8 +15,10 @@
 //   - [Messages]: bytes between ordered pairs of ranks, inside of calls.
 //   - [P2P]: messages that belong to no call.
 //   - [Lifecycle]: failures, leaving, closing.
-//   - [Groups], [Regions] and [Collectives], which an endpoint may implement as well: groups of some of the
-//     ranks; memory that all ranks see; the collectives of a library of its own.
+//
+// An endpoint may also implement [Groups] (groups of some of the ranks), [Regions] (memory that all
+// ranks see), [Nodes] (which rank is on which node), [Recorder] (memory of the flight recorder),
+// [FaultGuard] (shared memory that can vanish) and [Collectives] (those of a library of its own).
 //
 // Calls are numbered from 1. All ranks enter the same calls in the same order. A rank that
 // rejects the arguments of a call consumes its number with Refuse instead of entering it.

@@ -1,8 +1,10 @@
-// Package hierarchical implements two-level collectives for groups whose ranks are on several nodes: the ranks of each node work
-// through the memory that they share, and only the first rank of each node, its leader, exchanges data with other nodes. A vector
-// therefore crosses between nodes once for each node and not once for each rank.
+// Package hierarchical provides the algorithm "hierarchical": two levels, for groups whose ranks are on several nodes. Import it for
+// its side effect, which registers it.
 //
 // # Model
+//
+// The ranks of each node work through the memory that they share, and only the first rank of each node, its leader, exchanges data
+// with other nodes. A vector therefore crosses between nodes once for each node and not once for each rank.
 //
 // An all-reduce reduces on each node to the leader, all-reduces among the leaders, and broadcasts on each node. The other
 // collectives are made in the same way. The calls on a node and among leaders are collectives of the engine (ccl.Level), whose
