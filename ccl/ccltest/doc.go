@@ -113,6 +113,8 @@
 //     [Params] brings switching points closer.
 //   - Groups of one rank, and calls that move nothing (their Shape's Total is 0): for them
 //     no kernel ever runs.
+//   - Kernels that are TwoLevels or Native: no world has several nodes, or a transport with
+//     collectives of its own.
 //   - Data races that have not yet led to a wrong result: run it with -race as well.
 //   - Needless reads, such as of memory next to a buffer.
 //   - State that shows only after many calls.
