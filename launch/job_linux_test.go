@@ -19,6 +19,7 @@ import (
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/cores"
 	"github.com/goccl/goccl/launch"
+	"github.com/goccl/goccl/test/screen"
 )
 
 var errShard = errors.New("no such shard")
@@ -59,7 +60,7 @@ func init() {
 
 // leavesNothing checks that no process of a test remains, and neither shared memory nor reports of the job whose ranks
 // have written its name to out.
-func leavesNothing(t *testing.T, value string, out *screen) {
+func leavesNothing(t *testing.T, value string, out *screen.Screen) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(marked(t, value)) == 0 }, 30*time.Second, 5*time.Millisecond)
 	_, after, found := strings.Cut(out.String(), "job /goccl-")
@@ -89,7 +90,7 @@ func marked(t *testing.T, value string) (pids []string) {
 // Ranks of this program join, and their values and transports come back.
 func TestGroup(t *testing.T) {
 	job, value := testJob(t, 3, "sum")
-	out := newScreen()
+	out := screen.New()
 	job.Stdout = out
 	ranks, err := job.Run(context.Background())
 	require.NoError(t, err)
@@ -111,7 +112,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job, value := testJob(t, 3, name)
-			out := newScreen()
+			out := screen.New()
 			job.Stdout = out
 			failed := failure(t, context.Background(), job)
 			require.Equal(t, 1, failed.Rank)
@@ -191,11 +192,11 @@ func TestKilledProgram(t *testing.T) {
 	value := fmt.Sprintf("%d.%s", os.Getpid(), t.Name())
 	c := self("family")
 	c.Env = append(c.Env, mark+"="+value)
-	out := newScreen()
+	out := screen.New()
 	c.Stdout = out
 	require.NoError(t, c.Start())
-	out.await(t, "job /goccl-", 2)
-	out.await(t, "up\n", 2)
+	out.Await(t, "job /goccl-", 2)
+	out.Await(t, "up\n", 2)
 	require.Len(t, marked(t, value), 1+1+2, "the program, its keeper and its ranks")
 	require.NoError(t, c.Process.Kill())
 	require.Error(t, c.Wait())

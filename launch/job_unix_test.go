@@ -18,13 +18,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/launch"
+	"github.com/goccl/goccl/test/screen"
 )
 
 // The lines of ranks come behind their ranks, and ranks have the environment of the job.
 func TestOutput(t *testing.T) {
 	job, _ := testJob(t, 2, "echo", "a b", "c")
 	job.Env = append(job.Env, "ORDINARY=variable", "MASTER_ADDR=elsewhere")
-	out, errs := newScreen(), newScreen()
+	out, errs := screen.New(), screen.New()
 	job.Stdout, job.Stderr = out, errs
 	ranks, err := job.Run(context.Background())
 	require.NoError(t, err)
@@ -52,7 +53,7 @@ func TestReturn(t *testing.T) {
 
 // Any program can have ranks.
 func TestProgram(t *testing.T) {
-	out := newScreen()
+	out := screen.New()
 	job := launch.Job{Ranks: 2, Program: "env", Args: []string{"/bin/sh", "-c", "echo $0 $RANK of $WORLD_SIZE", "x"}, Stdout: out, Stderr: out}
 	_, err := job.Run(context.Background())
 	require.NoError(t, err)
@@ -89,13 +90,13 @@ func TestContext(t *testing.T) {
 			if program == "stubborn" {
 				job.Grace = time.Millisecond
 			}
-			out := newScreen()
+			out := screen.New()
 			job.Stdout = out
 			ctx, cancel := context.WithCancelCause(context.Background())
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				out.await(t, "up\n", 2)
+				out.Await(t, "up\n", 2)
 				cancel(reason)
 			}()
 			failed := failure(t, ctx, job)

@@ -3,7 +3,6 @@
 package launch_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -110,44 +108,6 @@ func inGroup(worker func(rank int) error) func() {
 			}
 			return dist.DestroyProcessGroup()
 		}))
-	}
-}
-
-// screen is an output that tests can wait for.
-type screen struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
-}
-
-func newScreen() *screen { return &screen{more: make(chan struct{}, 1)} }
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p)
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
-	return len(p), nil
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// await waits until the output has a text that many times.
-func (s *screen) await(t *testing.T, text string, times int) {
-	t.Helper()
-	for late := time.After(time.Minute); strings.Count(s.String(), text) < times; {
-		select {
-		case <-s.more:
-		case <-late:
-			t.Fatalf("waited for %d times %q, and got\n%s", times, text, s)
-		}
 	}
 }
 

@@ -345,7 +345,7 @@ func TestReportsAreRemoved(t *testing.T) {
 	start(testJob(2, "exit", "1", "3")).failure(t)
 	require.Empty(t, left())
 	r := start(testJob(2, "orderly"))
-	r.out.await(t, "up\n", 2)
+	r.out.Await(t, "up\n", 2)
 	require.Len(t, left(), 1)
 	r.signals <- syscall.SIGTERM
 	r.failure(t)

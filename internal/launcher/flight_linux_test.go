@@ -42,7 +42,7 @@ func TestFlightOfTheDead(t *testing.T) {
 	job := testJob(3, "recorded")
 	job.Flight = filepath.Join(t.TempDir(), "flight")
 	r := start(job)
-	r.out.await(t, "pid=", 3)
+	r.out.Await(t, "pid=", 3)
 	require.Eventually(t, holdsMemory, time.Minute, 5*time.Millisecond)
 	for _, pid := range regexp.MustCompile(`pid=(\d+)\.`).FindAllStringSubmatch(r.out.String(), -1) {
 		_ = syscall.Kill(number(pid[1]), syscall.SIGKILL) // the launcher may have killed it before
@@ -83,7 +83,7 @@ func TestFlightIsForFailures(t *testing.T) {
 	job = testJob(2, "recorded")
 	job.Flight = filepath.Join(file, "x")
 	r := start(job)
-	r.out.await(t, "pid=", 2)
+	r.out.Await(t, "pid=", 2)
 	require.Eventually(t, holdsMemory, time.Minute, 5*time.Millisecond)
 	r.signals <- syscall.SIGTERM
 	select {

@@ -3,7 +3,6 @@
 package launcher
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/internal/cores"
+	"github.com/goccl/goccl/test/screen"
 )
 
 // asProgram is a variable that makes the test binary one of the programs below, chosen by
@@ -140,54 +139,16 @@ func runError(job *Job) error {
 	return err
 }
 
-// screen is an output that tests can wait for.
-type screen struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
-}
-
-func newScreen() *screen { return &screen{more: make(chan struct{}, 1)} }
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p)
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
-	return len(p), nil
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// await waits until the output has a text that many times.
-func (s *screen) await(t *testing.T, text string, times int) {
-	t.Helper()
-	for late := time.After(time.Minute); strings.Count(s.String(), text) < times; {
-		select {
-		case <-s.more:
-		case <-late:
-			t.Fatalf("waited for %d times %q, and got\n%s", times, text, s)
-		}
-	}
-}
-
 // running is a job in its own goroutine.
 type running struct {
 	*Job
-	out, err *screen
+	out, err *screen.Screen
 	signals  chan os.Signal
 	ended    chan error
 }
 
 func start(job *Job) *running {
-	r := &running{Job: job, out: newScreen(), err: newScreen(), signals: make(chan os.Signal), ended: make(chan error, 1)}
+	r := &running{Job: job, out: screen.New(), err: screen.New(), signals: make(chan os.Signal), ended: make(chan error, 1)}
 	job.Stdout, job.Stderr, job.Signals = r.out, r.err, r.signals
 	go func() { r.ended <- runError(job) }()
 	return r

@@ -196,7 +196,7 @@ func TestGuests(t *testing.T) {
 
 	startHost := func() *running {
 		host := start(testJob(len(all), "family"))
-		host.out.await(t, "child up", len(all))
+		host.out.Await(t, "child up", len(all))
 		return host
 	}
 	startGuest := func(ranks int) (leave func()) {

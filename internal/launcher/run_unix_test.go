@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/test/screen"
 )
 
 func init() {
@@ -126,15 +128,15 @@ func gate(t *testing.T) (fifo string, open func()) {
 }
 
 // run runs a job that succeeds and returns its output.
-func run(t *testing.T, job *Job) (out, err *screen) {
+func run(t *testing.T, job *Job) (out, err *screen.Screen) {
 	t.Helper()
-	out, err = newScreen(), newScreen()
+	out, err = screen.New(), screen.New()
 	job.Stdout, job.Stderr = out, err
 	require.NoError(t, runError(job))
 	return out, err
 }
 
-func sortedLines(s *screen) []string {
+func sortedLines(s *screen.Screen) []string {
 	return slices.Sorted(strings.Lines(s.String()))
 }
 
@@ -223,7 +225,7 @@ func TestQuietFailure(t *testing.T) {
 	job := testJob(2, "failing", fifo)
 	job.Quiet = true
 	r := start(job)
-	r.out.await(t, "[0] up\n", 1)
+	r.out.Await(t, "[0] up\n", 1)
 	open()
 	e := r.failure(t)
 	require.Equal(t, "line 11", e.Output[9])
@@ -315,7 +317,7 @@ func TestCrashText(t *testing.T) {
 func TestFirstFailure(t *testing.T) {
 	fifo, open := gate(t)
 	r := start(testJob(4, "failing", fifo))
-	r.out.await(t, "up\n", 3)
+	r.out.Await(t, "up\n", 3)
 	open()
 	e := r.failure(t)
 	require.Equal(t, 1, e.First)
@@ -358,7 +360,7 @@ func TestGrace(t *testing.T) {
 	job := testJob(2, "stubborn")
 	job.Grace = 20 * time.Millisecond
 	r := start(job)
-	r.out.await(t, "up\n", 2)
+	r.out.Await(t, "up\n", 2)
 	r.signals <- syscall.SIGTERM
 	e := r.failure(t)
 	require.Equal(t, 143, e.ExitCode())
@@ -370,19 +372,19 @@ func TestGrace(t *testing.T) {
 func TestSignals(t *testing.T) {
 	for _, s := range Signals {
 		r := start(testJob(2, "orderly"))
-		r.out.await(t, "up\n", 2)
+		r.out.Await(t, "up\n", 2)
 		r.signals <- s
 		e := r.failure(t)
 		require.Equal(t, 128+int(s.(syscall.Signal)), e.ExitCode())
 		require.Equal(t, -1, e.First)
-		r.out.await(t, fmt.Sprintf("got %v\n", s), 2)
+		r.out.Await(t, fmt.Sprintf("got %v\n", s), 2)
 	}
 }
 
 // A second interrupt kills without a grace period.
 func TestSecondInterrupt(t *testing.T) {
 	r := start(testJob(2, "stubborn")) // with a minute of grace
-	r.out.await(t, "up\n", 2)
+	r.out.Await(t, "up\n", 2)
 	r.signals <- syscall.SIGINT
 	r.signals <- syscall.SIGINT
 	e := r.failure(t)
@@ -419,15 +421,15 @@ func TestOwnGroups(t *testing.T) {
 // Descendants of ranks get the signals, too, and are killed with them.
 func TestGrandchildren(t *testing.T) {
 	r := start(testJob(2, "parent", "waits", "orderly"))
-	r.out.await(t, "up\n", 2)
+	r.out.Await(t, "up\n", 2)
 	r.signals <- syscall.SIGTERM
 	r.failure(t)
-	r.out.await(t, "got terminated\n", 2) // though its parent has ended at once
+	r.out.Await(t, "got terminated\n", 2) // though its parent has ended at once
 
 	job := testJob(2, "parent", "waits", "stubborn")
 	job.Grace = 20 * time.Millisecond
 	r = start(job)
-	r.out.await(t, "up\n", 2)
+	r.out.Await(t, "up\n", 2)
 	r.signals <- syscall.SIGTERM
 	r.failure(t) // which comes when its outputs are closed
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/goccl/goccl/test/screen"
 )
 
 func init() {
@@ -33,7 +35,7 @@ func init() {
 }
 
 // terminal makes a terminal, and shows what is written to it.
-func terminal(t *testing.T) (keyboard, side *os.File, shown *screen) {
+func terminal(t *testing.T) (keyboard, side *os.File, shown *screen.Screen) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
@@ -42,7 +44,7 @@ func terminal(t *testing.T) (keyboard, side *os.File, shown *screen) {
 	require.NoError(t, err)
 	side, err = os.OpenFile(filepath.Join("/dev/pts", fmt.Sprint(number)), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
-	shown = newScreen()
+	shown = screen.New()
 	go io.Copy(shown, keyboard)
 	return keyboard, side, shown
 }
@@ -60,15 +62,15 @@ func TestTerminal(t *testing.T) {
 		require.NoError(t, side.Close())
 		_, err := keyboard.WriteString("typed\n")
 		require.NoError(t, err)
-		shown.await(t, prefix+`got "typed\n", <nil>`, 1)
-		shown.await(t, `got "", EOF`, 1)
-		shown.await(t, "up", 2)
+		shown.Await(t, prefix+`got "typed\n", <nil>`, 1)
+		shown.Await(t, `got "", EOF`, 1)
+		shown.Await(t, "up", 2)
 		_, err = keyboard.Write([]byte{3})
 		require.NoError(t, err)
 		var exit *exec.ExitError
 		require.ErrorAs(t, launcher.Wait(), &exit)
 		require.Equal(t, 130, exit.ExitCode())
-		shown.await(t, "ranks 0, 1: ended by SIGINT", 1)
+		shown.Await(t, "ranks 0, 1: ended by SIGINT", 1)
 		require.NoError(t, keyboard.Close())
 	}
 }
