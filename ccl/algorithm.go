@@ -47,12 +47,12 @@ type Kernel struct {
 	// messages, and does not depend on the goroutine that runs it.
 	AnyRunner bool
 	// ReadsOwnPart: from other ranks' inputs the kernel reads only its own part of each piece
-	// (View.Mine), as ReduceToAll does; its own block, in a reduce-scatter, a scatter or an all-to-all; nothing, in a
-	// gather on another rank than the root. Transports that copy can then skip the part of the rank's own input that
-	// only itself reads, and those that send can send each rank its part. It has no effect on other collectives.
+	// (View.Mine), as ReduceToAll does. In a reduce-scatter, a scatter and an all-to-all that is its own block; in a
+	// gather, nothing except on the root. Transports that copy can then skip the part of a rank's input that only the
+	// rank itself reads, and those that send can send each rank its part alone. It has no effect on other collectives.
 	ReadsOwnPart bool
-	// TwoLevels: the kernel works by Call.Node and Call.Leaders, and supports no group without two levels (Shape.Nodes). Its
-	// calls on these synchronise the ranks; nothing does when Run returns.
+	// TwoLevels: the kernel works through Call.Node and Call.Leaders, and supports only groups with two levels (Shape.Nodes).
+	// Its calls on the levels synchronise the ranks: the engine does not synchronise them after Run.
 	TwoLevels bool
 	// Ordered: the kernel reduces in rank order, x0 op x1 op x2 ..., with any brackets. Other
 	// kernels reject operations that do not commute.

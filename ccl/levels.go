@@ -210,7 +210,7 @@ func (c *Communicator) levelSelector(ranks int, origin string) (Selector, error)
 
 // Level is one of the two levels of a call: the group of the ranks on one node, or that of the first ranks of all nodes. Its methods
 // are collectives of that group, with buffers of the call, of Scratch, or parts of them. All ranks of a level make the same calls of it in
-// the same order. An error is the call's: after it all verbs return it. Reductions use the call's operation; an average is a sum until
+// the same order. After an error, all verbs of the call return it. Reductions use the call's operation; an average is a sum until
 // Call.Epilogue.
 type Level struct {
 	call  *Call
@@ -289,8 +289,8 @@ func (l *Level) AllReduce(send, recv Buffer) error {
 	return l.done("all_reduce", l.comm.allReduce(l.ctx(), l.call.dtype, send, recv, l.op(), l.opts[:]))
 }
 
-// Reduce reduces send of all ranks of the level to recv of rank root of the level, where it is send or disjoint from it. It is empty on
-// other ranks.
+// Reduce reduces send of all ranks of the level to recv on its rank root. There recv is send or disjoint from it; on other ranks it
+// is empty.
 func (l *Level) Reduce(send, recv Buffer, root int) error {
 	if l.comm.rank != root {
 		recv = recv.Slice(0, 0)
@@ -303,8 +303,8 @@ func (l *Level) Broadcast(buf Buffer, root int) error {
 	return l.done("broadcast", l.comm.broadcast(l.ctx(), l.call.dtype, buf, root, l.opts[:]))
 }
 
-// AllGather gives all ranks of the level the blocks of all. They lie packed in whole, in rank order, and this rank's lies there
-// already. On a node the blocks are those of its ranks in the call; among leaders a block is those of a node's ranks.
+// AllGather gives each rank of the level the blocks of all. They lie packed in whole, in rank order; this rank's own block is in its
+// place before the call. On a node a block is that of one rank in the call; among leaders it is the blocks of a node's ranks.
 func (l *Level) AllGather(whole Buffer) error {
 	return l.done("all_gather", l.comm.allGather(l.ctx(), l.call.dtype, l.own(whole), whole, l.blocks(), nil, l.opts[:]))
 }

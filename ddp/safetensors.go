@@ -138,7 +138,7 @@ func readFile[T Float](path string, tensors []Parameter[T]) (contents[T], error)
 
 var errTorn = errors.New("it ends too early: it was not written to its end")
 
-// readTensors reads a file of so many bytes.
+// readTensors reads a file of that many bytes.
 func readTensors[T Float](r io.Reader, size int64, tensors []Parameter[T]) (c contents[T], err error) {
 	want, data, err := entries(tensors)
 	if err != nil {

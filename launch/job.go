@@ -29,13 +29,13 @@ type Job struct {
 	// Stdout and Stderr get the lines that the ranks write, each behind the rank: "[2] epoch 1". If one is
 	// nil, the lines are dropped. Run waits until they have all lines.
 	Stdout, Stderr io.Writer
-	// Pin is whether every rank runs on its own cores.
+	// Pin determines whether every rank runs on its own cores.
 	Pin Pinning
 	// Grace is the time between SIGTERM and SIGKILL when the job is ended; 0 means 5 s.
 	Grace time.Duration
 }
 
-// Pinning is whether every rank of a job runs on its own cores. Only Linux pins.
+// Pinning determines whether every rank of a job runs on its own cores. Only Linux pins.
 type Pinning int
 
 const (

@@ -28,7 +28,7 @@ func product(shape []int) int {
 	return n
 }
 
-// checkShape checks the shape of a partition of so many workers.
+// checkShape checks the shape of a partition of that many workers.
 func checkShape(shape []int, workers int) error {
 	n := 1
 	for _, extent := range shape {

@@ -29,7 +29,7 @@ type arrivals struct {
 
 const unknown = -1
 
-// lone returns element i of the only input of a call on n ranks that is not zero, as one of so many
+// lone returns element i of the only input of a call on n ranks that is not zero, as one of that many
 // small numbers. In a sum of up to n of them the remainder by n+1 tells how many they are.
 func lone(i, n, inputs int) int { return 1 + i%inputs*(n+1) }
 

@@ -18,13 +18,13 @@ type Checked struct {
 }
 
 // Check reads the file at path, or with path "" the one that Find finds, and reports all its
-// mistakes, among them those that otherwise Resolve finds: unknown modules and parameters, rules
+// mistakes. Among them are those that otherwise Resolve finds: unknown modules and parameters, rules
 // that never match. Modules are looked up in the registry; nil means DefaultRegistry.
-// Environment variables do not override the file.
+// Environment variables do not override the file. Check assumes the number of ranks that the
+// file asks for, or 4 if it asks for none.
 //
-// Warnings are about a file without mistakes: its Findings, rules that are not in use, and entries
-// that no rule names although they are more than a module by its own name. It is the number of
-// ranks that the file asks for that Check assumes, else 4.
+// A file without mistakes can have warnings: its Findings, rules that are not in use, and entries
+// that no rule names, unless they only repeat a module under its own name.
 func Check(path string, registry *ccl.Registry) Checked {
 	file, data, err := path, []byte(nil), error(nil)
 	if path == "" {
@@ -39,7 +39,7 @@ func Check(path string, registry *ccl.Registry) Checked {
 	return Checked{file, err, warnings}
 }
 
-// CheckReader is Check of the text that r has, such as the standard input. Messages call it by the name file.
+// CheckReader is Check of the text that r returns, such as the standard input. Messages call it file.
 func CheckReader(file string, r io.Reader, registry *ccl.Registry) Checked {
 	data, err := readLimited(r)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // CheckTransport returns an error if option, or if that is empty the environment variable
 // GOCCL_TRANSPORT, names a transport that does not exist: an *Error around an
-// *ccl.InvalidBackendError. Whether the program links the transport is for the caller to find out, who
-// connects the ranks. CheckTransport needs no file, so that this mistake can be the first to be found.
+// *ccl.InvalidBackendError. It does not check whether the program links the transport: the caller, which
+// connects the ranks, does. CheckTransport needs no file, so that this mistake can be reported first.
 func CheckTransport(option string, getenv func(string) string) error {
 	if option != "" {
 		return unknownTransport(option, &Error{File: "option", Key: "defaults.transport"})

@@ -85,8 +85,8 @@ func (l *mlp[F]) backward(ctx context.Context, dz *primitive.Tensor[F]) (dx *pri
 }
 
 // spread is the operator f of Megatron-LM. All workers have the same tensor, and compute with it. Forward,
-// nothing moves. Backward, the gradient is the sum over the workers, and all of them get it. It is
-// primitive.Broadcast, but for a tensor that all workers have already: one tensor, not one on each worker.
+// nothing moves. Backward, the gradient is the sum over the workers, and all of them get it. It is like
+// primitive.Broadcast of a tensor that all workers have already.
 type spread[F float] struct{ sum *primitive.AllSumReduce[F] }
 
 // Forward returns x itself.

@@ -45,7 +45,7 @@ func (o *output) write(lines []byte) {
 // dark terminals. Red is reserved for failures.
 var colours = []int{36, 33, 35, 32, 34}
 
-// prefix returns the prefix of the lines of one of so many ranks. All have the same length.
+// prefix returns the prefix of the lines of one of that many ranks. All have the same length.
 func (o *output) prefix(rank, ranks int) string {
 	number := fmt.Sprintf("[%*d]", len(strconv.Itoa(ranks-1)), rank)
 	if o.colour {

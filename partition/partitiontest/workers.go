@@ -27,7 +27,7 @@ import (
 	"github.com/goccl/goccl/transport/shm"
 )
 
-// Workers runs a function on so many workers, each with its partition of all of them, as a subtest for
+// Workers runs a function on that many workers, each with its partition of all of them, as a subtest for
 // each kind of transport: memory that ranks share, with ranks that poll and that sleep, and memory that
 // they do not share, as between processes. The subtest fails if any worker returns an error; the first
 // error ends the waiting of all.

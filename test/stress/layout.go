@@ -131,7 +131,7 @@ func extentsFor(random *rand.Rand, dims, least int) []int {
 	return shape
 }
 
-// randomTeam returns some workers in any order, with a shape of so many dimensions.
+// randomTeam returns some workers in any order, with a shape of that many dimensions.
 func randomTeam(random *rand.Rand, workers, dims int) team {
 	t := team{shape: slices.Repeat([]int{1}, dims)}
 	n := 1

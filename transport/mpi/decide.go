@@ -103,7 +103,7 @@ func (g *group) heardFailure(h head, body []byte) error {
 	}
 	if h.kind == kindPropose {
 		g.fail(by)
-		if first := g.sync.FailedBy(); first != by { // the rank that proposes may not know, if that one could tell nobody
+		if first := g.sync.FailedBy(); first != by { // the rank that proposes may not know, if that one could tell no rank
 			g.tell(by, head{kind: kindFailed, number: uint64(first)}, encodeFailure(g.causes.Load(first)))
 		}
 	} else {

@@ -41,7 +41,7 @@
 // hold up. A rank that leaves sends its lines to all first, and once one is gone all lines go to all directly.
 //
 // MPI reports no dead rank. Each process watches those of its own host through file descriptors of processes, and tells the
-// others. Of a host of which no rank survives, nobody tells: calls with its ranks end by their timeout, which
+// others. If no rank of a host survives, no process can tell: calls with its ranks end by their timeout, which
 // names them.
 //
 // MPI starts once in a process. It ends by [UncheckedComm.Close] if the transport does not connect the process, otherwise when dist.Spawn returns, or without Spawn in dist.DestroyProcessGroup, and waits there for

@@ -22,7 +22,7 @@ type process struct {
 	gone     []atomic.Bool // by rank: its process sends nothing more
 	mute     []atomic.Bool // by rank: its process has not answered, and sent nothing since
 	died     atomic.Bool   // a death was found, of which poll has not told the groups' lines
-	closed   atomic.Bool   // nobody polls any more
+	closed   atomic.Bool   // no goroutine polls any more
 
 	says    func() string                                                                     // of itself, to the others
 	connect func(ctx context.Context, first host, rank, size int) (transport.Endpoint, error) // the processes of a node

@@ -101,7 +101,7 @@ func leave(ctx context.Context) error {
 		ctx = short
 	}
 	p.closed.Store(true)
-	p.polling.Lock() // and never unlocked: nobody polls from here on
+	p.polling.Lock() // and never unlocked: no goroutine polls from here on
 	connected.process = nil
 	if err := connected.wire.close(ctx); err != nil {
 		return err

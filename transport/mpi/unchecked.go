@@ -19,7 +19,7 @@ import (
 //     MPI_Iallreduce or Iallreduce), of buffers (Allreduce, not allreduce, which sends objects).
 //   - Collectives have no timeout and heed no context. No dead rank is noticed: a call with one hangs until the launcher
 //     ends the job.
-//   - Ranks make their collectives in one order. Calls of several goroutines at once have none.
+//   - Ranks make their collectives in one order. Calls that several goroutines make at once have no order.
 //   - The bits of a reduction are the library's.
 //
 // Mistakes that the library finds are errors.

@@ -227,7 +227,7 @@ func (w *mpiWire) close(ctx context.Context) error {
 			left++
 		}
 		for i := range w.receives {
-			if ended, _ := w.receives[i].request.Test(); !ended { // what a late packet says concerns nobody
+			if ended, _ := w.receives[i].request.Test(); !ended { // no rank needs a late packet
 				left++
 			}
 		}

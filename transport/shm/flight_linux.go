@@ -76,9 +76,9 @@ type Flight struct {
 }
 
 // OpenFlight opens the flight recorders of a job of this user, of which a rank is running or joining,
-// by the job's name. That may lack the "-" and number that package dist adds to count the groups that
-// were initialized; of several, OpenFlight takes the last. It reads the memory only. The error lists
-// the jobs that are running.
+// by the job's name. The name may lack its end, a "-" and the number by which package dist counts the
+// groups that were initialized: then OpenFlight takes the last. It reads the memory only. The error
+// lists the jobs that are running.
 func OpenFlight(job string) (*Flight, error) {
 	var found *Flight
 	err := eachSegment(func(fd int, h header) (taken bool) {
