@@ -19,7 +19,7 @@ var (
 	ErrNotImplemented = errors.New("not implemented")
 	// ErrNotInitialized: the process group does not exist yet, or was destroyed.
 	ErrNotInitialized = errors.New("default process group has not been initialized")
-	// ErrInvalidCommunicator: the communicator is nil, or its group has failed.
+	// ErrInvalidCommunicator: the communicator is nil or was not made by New, or its group has failed before.
 	ErrInvalidCommunicator = errors.New("invalid communicator")
 	// ErrConcurrentUse: two calls of one rank on one communicator overlap.
 	ErrConcurrentUse = errors.New("concurrent use of a communicator")
