@@ -38,6 +38,7 @@ type group struct {
 	rest    rest
 	silent  atomic.Bool // it has said that it left, which was its last packet
 	nodes   *nodes
+	joined  bool // it is the job's, and not made of another one
 
 	partsMu sync.Mutex
 	parts   []transport.Endpoint // the levels of the group

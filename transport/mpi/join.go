@@ -180,7 +180,7 @@ func (p *process) joinWorld(ctx context.Context, attempt int) (transport.Endpoin
 		return nil, errors.Join(fmt.Errorf("mpi: rank %d of %d, pid %d: the memory of its node: %w", p.wire.rank(), p.wire.size(), os.Getpid(), err),
 			ep.Close(), ep.Free())
 	}
-	ep.group.nodes = n
+	ep.group.nodes, ep.group.joined = n, true
 	n.users.Add(1)
 	p.pollTime.Store(int64(pollTime))
 	if len(n.here) > runtime.NumCPU() {

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -62,4 +63,27 @@ func TestDeathBeforeTheNodeIsConnected(t *testing.T) {
 	all[1].deaths.mark(2)
 	all[1].notice()
 	ranks.Wait()
+}
+
+// Records are those of the job: a group's ranks have other numbers there. A communicator on its endpoint keeps its own.
+func TestGroupsHaveNoRecords(t *testing.T) {
+	eps := open(t, 3) // of which 1 and 2 are on a node
+	members := []int{2, 1, 0}
+	var ranks sync.WaitGroup
+	for _, ep := range eps {
+		ranks.Go(func() {
+			made, err := ep.(transport.Groups).Group(t.Context(), 1, members)
+			require.NoError(t, err)
+			_, err = made.(transport.Recorder).Records()
+			require.ErrorIs(t, err, errNoRecords)
+			require.NoError(t, errors.Join(made.Close(), made.Free()))
+		})
+	}
+	ranks.Wait()
+	for _, ep := range eps {
+		r, err := ep.(transport.Recorder).Records()
+		require.NoError(t, err)
+		require.NotNil(t, r.Part(ep.Rank()))
+		require.NoError(t, errors.Join(r.Free(), ep.Close(), ep.Free()))
+	}
 }

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,8 +18,14 @@ type records struct {
 	here []int // by part
 }
 
+// errNoRecords is the error of a group that was made of another one, in whose records its ranks have their parts.
+var errNoRecords = errors.New("mpi: the records of a job belong to the group of all its ranks that was joined first")
+
 // Records implements transport.Recorder, in the memory of the node.
 func (ep *endpoint) Records() (transport.Records, error) {
+	if !ep.group.joined {
+		return nil, errNoRecords
+	}
 	n := ep.group.nodes
 	r := &records{job: n.job, here: n.here}
 	if n.memory == nil {
