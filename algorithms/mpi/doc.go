@@ -13,7 +13,8 @@
 // same bits of an all-reduce, as far as the library promises that.
 //
 // MPI has no arithmetic for float16 and bfloat16, and none of the program's own operations: their reductions are not implemented.
-// Nor are min and max of unsigned integers, because MPICH 4.0.2 compares them as signed ones. A call has at most 2147483647 elements.
+// Nor are min and max of unsigned integers, because MPICH 4.0.2 compares them as signed ones, and sums of integers of 8 and 16 bits,
+// because Open MPI 4.1.4 does not wrap them around where it uses vector instructions. A call has at most 2147483647 elements.
 //
 // # Failure
 //

@@ -89,10 +89,16 @@ func reduces(s ccl.Shape) error {
 	if _, ok := ops[s.Op]; !ok {
 		return fmt.Errorf("MPI does not know the operation %v", s.Op)
 	}
-	if s.Op == ccl.Min || s.Op == ccl.Max {
+	switch s.Op {
+	case ccl.Min, ccl.Max:
 		switch s.DType {
 		case ccl.Uint8, ccl.Uint16, ccl.Uint32, ccl.Uint64: // MPICH 4.0.2, from C as well
 			return fmt.Errorf("some MPI libraries compare %v as signed numbers", s.DType)
+		}
+	case ccl.Sum, ccl.Avg:
+		switch s.DType {
+		case ccl.Uint8, ccl.Int8, ccl.Uint16, ccl.Int16: // Open MPI 4.1.4 where it uses vector instructions, from C as well
+			return fmt.Errorf("some MPI libraries do not wrap sums of %v around, but end at the largest number", s.DType)
 		}
 	}
 	return counts(s)
