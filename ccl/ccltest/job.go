@@ -95,8 +95,8 @@ func (j *job) shape(g *group) ccl.Shape {
 		op = ccl.Sum // inputs are multiplied before the kernel sees them
 	}
 	return ccl.Shape{
-		Collective: j.coll, Ranks: j.ranks, Bytes: longest * size, Total: total * size,
-		DType: j.dtype, Op: op, Topology: g.settings.Topology(),
+		Collective: j.coll, Ranks: j.ranks, Nodes: g.nodes, Bytes: longest * size, Total: total * size,
+		DType: j.dtype, Op: op, Topology: g.settings.Topology(), Native: g.native,
 	}
 }
 

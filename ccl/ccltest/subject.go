@@ -133,15 +133,15 @@ func (s *subject) sizes() []size {
 	return append(all, s.moreSizes()...)
 }
 
-// settings returns the configuration of a group of n ranks in which the kernel, with run in
-// place of its own Run unless that is nil, does its collective.
+// settings returns the configuration of a group of n ranks in which the algorithm does its collectives:
+// unless run is nil, only that of the kernel, with run in place of its own Run.
 func (s *subject) settings(n int, run func(*ccl.Call) error) (*config.Settings, error) {
-	kernel := *s.kernel()
-	if run != nil {
-		kernel.Run = run
-	}
 	only := *s.algorithm
-	only.Kernels = map[ccl.Collective]*ccl.Kernel{s.coll: &kernel}
+	if run != nil {
+		kernel := *s.kernel()
+		kernel.Run = run
+		only.Kernels = map[ccl.Collective]*ccl.Kernel{s.coll: &kernel}
+	}
 
 	params := ""
 	if s.params != "" {

@@ -69,6 +69,8 @@ type group struct {
 	world    world
 	settings *config.Settings
 	ranks    []*rank
+	nodes    int   // of a group with two levels; otherwise 0 or 1
+	native   bool  // the transport has collectives of its own
 	switches []int // lengths in bytes at which some part may switch paths
 	stop     sync.Once
 	alive    atomic.Uint64           // number of calls that have ended
