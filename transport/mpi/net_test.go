@@ -78,21 +78,30 @@ func (w *netWire) poll(deliver func(from int, b []byte) bool) (some bool, err er
 
 // processes returns n processes that a net connects, each on a node of its own.
 func processes(n int) []*process {
-	return processesOn(slices.Collect(func(yield func(int) bool) {
-		for i := range n {
-			if !yield(i) {
-				return
-			}
-		}
-	}))
+	t := newNet(n)
+	return apart(n, func(rank int) wire { return &netWire{t, rank} })
 }
 
 // processesOn returns processes on nodes with these numbers.
 func processesOn(nodes []int) []*process {
 	t := newNet(len(nodes))
+	return placed(nodes, func(rank int) wire { return &netWire{t, rank} })
+}
+
+// apart returns n processes with these wires, each on a node of its own.
+func apart(n int, wireOf func(rank int) wire) []*process {
+	nodes := make([]int, n)
+	for i := range nodes {
+		nodes[i] = i
+	}
+	return placed(nodes, wireOf)
+}
+
+// placed returns processes with these wires, on nodes with these numbers.
+func placed(nodes []int, wireOf func(rank int) wire) []*process {
 	all := make([]*process, len(nodes))
 	for i, node := range nodes {
-		all[i] = newProcess(&netWire{t, i})
+		all[i] = newProcess(wireOf(i))
 		all[i].says = func() string { return fmt.Sprintf("boot pids node%d %d %s", node, os.Getpid(), crypto.Text()) }
 	}
 	return all
