@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx test race mpi single noasm generate check bench bench-check bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx test race mpi suites single noasm generate check bench bench-check bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -31,6 +31,9 @@ race: ## run the tests under the race detector (needs a C compiler)
 mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nodes (needs gcc and Debian's openmpi-bin, mpich, iproute2, munge, slurmctld, slurmd, slurm-client, python3-mpi4py)
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -v -run '^TestCluster$$' ./test/mpi # -v: says why, if the machine forbids stand-ins for nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
+
+suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes, for about a quarter of an hour
+	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)
 
 single: ## run the tests with one processor, where nobody may wait by spinning
 	GOMAXPROCS=1 $(GO) test -count=1 ./... # the cache does not know the variable

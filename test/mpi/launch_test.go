@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,14 +21,15 @@ const requiredVariable = "TEST_GOCCL_MPI"
 // mpi is an installed MPI.
 type mpi struct {
 	name, launcher string
+	program        []string // that the ranks run, with its arguments; nil: this one
 	args           []string
 	survivors      []string                                             // further arguments with which the launcher lets ranks live when another one has died; nil: it cannot
 	across         func(c *cluster, perNode int, env []string) []string // further arguments for ranks on nodes, with these variables
 }
 
 var installed = []mpi{
-	{"Open MPI", "mpirun.openmpi", []string{"--allow-run-as-root", "--oversubscribe"}, []string{"--mca", "orte_enable_recovery", "1"}, acrossOpenMPI},
-	{"MPICH", "mpiexec.mpich", nil, nil, acrossMPICH},
+	{"Open MPI", "mpirun.openmpi", nil, []string{"--allow-run-as-root", "--oversubscribe"}, []string{"--mca", "orte_enable_recovery", "1"}, acrossOpenMPI},
+	{"MPICH", "mpiexec.mpich", nil, nil, nil, acrossMPICH},
 }
 
 func acrossOpenMPI(c *cluster, perNode int, env []string) []string {
@@ -73,16 +74,31 @@ func (m mpi) run(t *testing.T, test func(t *testing.T, m mpi)) {
 	})
 }
 
-// start runs a part on n ranks and returns what they print.
-func (m mpi) start(t *testing.T, n int, part string, env ...string) (string, error) {
+// line returns the launcher's arguments for n ranks, after those that are given.
+func (m mpi) line(t *testing.T, n int, args ...string) []string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	if m.program != nil {
+		return slices.Concat(args, []string{"-n", fmt.Sprint(n)}, m.program)
+	}
+	return slices.Concat(args, []string{"-n", fmt.Sprint(n), self})
+}
+
+// of returns m with ranks that run another program.
+func (m mpi) of(program ...string) mpi {
+	m.program = program
+	return m
+}
+
+// start runs a part on n ranks and returns what they print.
+func (m mpi) start(t *testing.T, n int, part string, env ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime())
 	defer cancel()
-	c := exec.CommandContext(ctx, m.launcher, append(m.args, "-n", fmt.Sprint(n), self)...)
+	c := exec.CommandContext(ctx, m.launcher, m.line(t, n, m.args...)...)
 	c.Env = append(append(os.Environ(), partVariable+"="+part, "GOCCL_TRANSPORT=mpi", "GOCCL_TIMEOUT=30s"), env...)
-	_, err = c.StdinPipe() // which must not end before the ranks: mpiexec would die of it
+	_, err := c.StdinPipe() // which must not end before the ranks: mpiexec would die of it
 	require.NoError(t, err)
 	out, err := c.CombinedOutput()
 	return string(out), err
@@ -100,9 +116,15 @@ func (m mpi) passes(t *testing.T, n int, part string, env ...string) {
 // build builds a program of this module without cgo, and returns its file.
 func build(t *testing.T, program string) (file string) {
 	t.Helper()
+	return buildBy(t, "0", program, "build")
+}
+
+// buildBy builds a program, or the tests of a package, by a go command with that CGO_ENABLED, and returns its file.
+func buildBy(t *testing.T, cgo, program string, command ...string) (file string) {
+	t.Helper()
 	file = filepath.Join(t.TempDir(), filepath.Base(program))
-	c := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/goccl/goccl/"+program)
-	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	c := exec.CommandContext(t.Context(), "go", append(command, "-o", file, "github.com/goccl/goccl/"+program)...)
+	c.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return file

@@ -114,16 +114,14 @@ type job struct {
 // start starts a part on ranks of each node. Node 1 has the lowest ones, and so on.
 func (c *cluster) start(t *testing.T, m mpi, perNode int, part string, env ...string) *job {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime())
 	env = append([]string{partVariable + "=" + part, "GOCCL_TIMEOUT=30s"}, env...)
 	args := append([]string{"-c", `echo $$ > "$0"; exec "$@"`, c.launcherFile(), m.launcher}, m.args...)
-	args = append(append(args, m.across(c, perNode, env)...), "-n", fmt.Sprint(perNode*len(c.nodes)), self)
+	args = m.line(t, perNode*len(c.nodes), append(args, m.across(c, perNode, env)...)...)
 	j := &job{cluster: c, launcher: c.command(ctx, "sh", args...)}
 	j.launcher.Env = append(append(os.Environ(), "TMPDIR="+temporary(c.place)), env...)
 	j.launcher.Stdout, j.launcher.Stderr = &j.out, &j.errs
-	_, err = j.launcher.StdinPipe() // which must not end before the ranks: mpiexec would die of it
+	_, err := j.launcher.StdinPipe() // which must not end before the ranks: mpiexec would die of it
 	require.NoError(t, err)
 	require.NoError(t, j.launcher.Start())
 	t.Cleanup(func() {
