@@ -32,7 +32,7 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -v -run '^TestCluster$$' ./test/mpi # -v: says why, if the machine forbids stand-ins for nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
 
-suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes, for about a quarter of an hour
+suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes, for about half an hour
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)
 
 single: ## run the tests with one processor, where nobody may wait by spinning

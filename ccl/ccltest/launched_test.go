@@ -223,7 +223,7 @@ func (r *rank) makeCalls(p *process, most int) error {
 	if none != nil {
 		return r.rejected(all[0])
 	}
-	if r.g.s.kernel().Native && r.n > fewRanks {
+	if r.g.s.kernel().Native {
 		most = (most + 3) / 4 // calls of a library that yields no core take long where ranks outnumber cores
 	}
 	for _, j := range p.draw(r.g, most, can) {

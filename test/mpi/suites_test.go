@@ -32,7 +32,7 @@ func jobTime() time.Duration {
 }
 
 // kernelCalls is about how many calls each kernel makes on all ranks, three times as many as in a group of some of them.
-const kernelCalls = 6
+const kernelCalls = 4
 
 // kernels are the variables of ranks that make the calls of the suite of kernels.
 func kernels(seed, levels int) []string {
