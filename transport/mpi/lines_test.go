@@ -469,6 +469,28 @@ func TestMuteInAllGroups(t *testing.T) {
 	}
 }
 
+// Processes whose ranks make one collective of the library after the other answer as well, by the goroutine that looks less often then.
+func TestAnswersBesideLibrary(t *testing.T) {
+	all, eps := joinedInRounds(t, 3)
+	var calling sync.WaitGroup
+	defer calling.Wait()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for _, p := range all[1:] {
+		calling.Go(func() {
+			for ctx.Err() == nil {
+				p.libraryCalls.Add(1)
+				runtime.Gosched()
+			}
+		})
+	}
+	for range 5 {
+		eps[0].group.rest.Settle()
+		require.True(t, eps[0].group.answersNow(1))
+		require.True(t, eps[0].group.answersNow(2))
+	}
+}
+
 // A context that ends in the middle of the rounds ends the wait of its rank alone. The others complete the call.
 func TestCancelledInRounds(t *testing.T) {
 	const n = 9

@@ -34,8 +34,9 @@ func (ep *endpoint) whole() transport.Endpoint {
 	return ep
 }
 
-// own returns the group's communicator. The first call makes it: all ranks are inside that call.
+// own returns the group's communicator, for a collective. The first call makes it: all ranks are inside that call.
 func (n *native) own() (*abi.Comm, error) {
+	n.group.process.libraryCalls.Add(1)
 	if n.comm != nil {
 		return n.comm, nil
 	}
