@@ -4,6 +4,9 @@ package mpi
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,10 +14,13 @@ import (
 
 // The example trains the same weights on all ranks over MPI, built without cgo or with it.
 func TestDDP(t *testing.T) {
-	for _, cgo := range []string{"0", "1"} {
-		t.Run("CGO_ENABLED="+cgo, func(t *testing.T) {
-			ddp := buildBy(t, cgo, "examples/ddp", "build")
-			each(t, func(t *testing.T, m mpi) {
+	each(t, func(t *testing.T, m mpi) {
+		for _, cgo := range []string{"0", "1"} {
+			t.Run("CGO_ENABLED="+cgo, func(t *testing.T) {
+				if cgo == "1" {
+					needsCompiler(t)
+				}
+				ddp := buildBy(t, cgo, "examples/ddp", "build")
 				for _, n := range []int{2, 3, 4, 8} {
 					if cgo == "1" && n != 4 && !*whole {
 						continue // the ranks make the same calls
@@ -25,6 +31,20 @@ func TestDDP(t *testing.T) {
 					require.Contains(t, out, fmt.Sprintf("weights: equal bit by bit on all %d ranks", n))
 				}
 			})
-		})
+		}
+	})
+}
+
+// needsCompiler skips a test that builds with cgo, if there is no C compiler.
+func needsCompiler(t *testing.T) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "go", "env", "CC")
+	c.Env = append(os.Environ(), "CGO_ENABLED=1")
+	cc, err := c.Output()
+	require.NoError(t, err)
+	name, _, _ := strings.Cut(strings.TrimSpace(string(cc)), " ")
+	if _, err := exec.LookPath(name); err != nil {
+		require.NotEqual(t, "required", os.Getenv(requiredVariable), "there is no C compiler")
+		t.Skip("there is no C compiler: install gcc or clang")
 	}
 }

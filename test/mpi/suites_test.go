@@ -45,8 +45,8 @@ func kernels(seed, levels int) []string {
 
 // All kernels give the results of the sequential definition, or reject a call with the reason.
 func TestKernels(t *testing.T) {
-	program := buildBy(t, "0", "ccl/ccltest", "test", "-c")
 	each(t, func(t *testing.T, m mpi) {
+		program := buildBy(t, "0", "ccl/ccltest", "test", "-c")
 		for seed, n := range []int{2, 3, 4, 8} {
 			t.Run(fmt.Sprint("ranks=", n), func(t *testing.T) {
 				m.of(program).passes(t, n, "", kernels(seed+len(m.name), 1)...)
@@ -67,8 +67,8 @@ func TestKernels(t *testing.T) {
 // and receives by a process of its own, which a launcher has started. Unless the suite runs whole, each MPI has half of the checks, on one
 // number of ranks.
 func TestTransport(t *testing.T) {
-	program := buildBy(t, "0", "transport/mpi", "test", "-c")
 	each(t, func(t *testing.T, m mpi) {
+		program := buildBy(t, "0", "transport/mpi", "test", "-c")
 		t.Run("node", func(t *testing.T) {
 			const ranks = 8
 			checks, sizes := "[A-M]", "2"
