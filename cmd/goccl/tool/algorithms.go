@@ -37,6 +37,7 @@ type kernel struct {
 	Eager      bool           `json:"eager"`
 	Shared     bool           `json:"shared"`
 	TwoLevels  bool           `json:"two_levels"` // for groups with two levels; the shapes have two nodes
+	Native     bool           `json:"native"`     // it calls the transport's own collective
 	Sampled    int            `json:"sampled"`    // number of shapes that Supports was called with; 0: it supports all
 	Refuses    []refusal      `json:"refuses"`    // those that it does not support
 	Costs      []costSample   `json:"costs"`
@@ -113,7 +114,7 @@ func describe(a *ccl.Algorithm) (algorithm, error) {
 
 func describeKernel(a *ccl.Algorithm, coll ccl.Collective) (kernel, error) {
 	p := probe{a, coll, a.Kernels[coll]}
-	d := kernel{Collective: coll, Doc: p.Doc, Eager: p.Eager, Shared: p.AnyRunner, TwoLevels: p.TwoLevels, Refuses: []refusal{}}
+	d := kernel{Collective: coll, Doc: p.Doc, Eager: p.Eager, Shared: p.AnyRunner, TwoLevels: p.TwoLevels, Native: p.Native, Refuses: []refusal{}}
 	for _, kind := range orElse(a.Topologies, topology.Ring1D) {
 		for _, n := range costRanks {
 			t, err := arrange(kind, n)

@@ -73,6 +73,7 @@ const aboutKernels = `A kernel is one collective done by one module. The kernels
 - Shared: it uses a view and no messages, so any goroutine can run any rank's part of a call.
 - Eager: short inputs travel with the synchronisation that begins every call, if the transport has room.
 - Two levels: it works within nodes and between them, in groups on several nodes. Its costs are those on two nodes.
+- Native: it calls a collective of the transport's own, and needs a transport that has some, as mpi has.
 
 Kernels declare their costs, and the conformance suite measures them, except of those with two levels. The tables are for default parameters, float32 and
 equal lengths on all ranks. Steps: the messages on the longest chain in which each waits for the one before it; a view counts
@@ -149,6 +150,9 @@ func (k kernel) traits() string {
 	}
 	if k.TwoLevels {
 		text += " Two levels."
+	}
+	if k.Native {
+		text += " Native."
 	}
 	if k.Eager {
 		var steps, moved int

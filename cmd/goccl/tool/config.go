@@ -13,7 +13,7 @@ import (
 
 // configCommand is `goccl config`.
 type configCommand struct {
-	Check  checkCommand  `cmd:"" help:"Show all mistakes of configuration files, and what is surely not meant; the exit status is 1 for mistakes."`
+	Check  checkCommand  `cmd:"" help:"Show all mistakes of configuration files, and what is probably unintended; the exit status is 1 for mistakes."`
 	Schema schemaCommand `cmd:"" help:"Print the JSON schema of ccl.yaml, by which editors complete and check it."`
 }
 
