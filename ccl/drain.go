@@ -160,9 +160,9 @@ func (c *Communicator) noteFailed(w *Work, err error) {
 	if err == nil {
 		return
 	}
-	cause := ""
-	if c.ep.Failure() != nil {
-		cause = groupCause(err)
+	cause := groupCause(err)
+	if c.Err() == nil {
+		cause = ""
 	}
 	c.unasked.add(w, cause)
 }

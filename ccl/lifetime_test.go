@@ -121,6 +121,22 @@ func async(f func() error) (wait func() error) {
 	return func() error { return <-done }
 }
 
+// Close has returned, and the first of two asynchronous calls still uses the endpoint. Its end frees it, and what is noted about both
+// Works uses it no more.
+func TestCloseBesideAsynchronousCalls(t *testing.T) {
+	ep := &stopping{atEnter: newStop()}
+	g := stoppingGroup(t, 2, ep)
+	works := []*ccl.Work{g[0].BarrierAsync(bg), g[0].BarrierAsync(bg)}
+	<-ep.atEnter.here
+	requireUnfinished(t, ccl.UnfinishedError{Calls: 2}, g[0].Close())
+	require.False(t, ep.isFreed(t), "by Close, while the call runs")
+	close(ep.atEnter.on)
+	for _, w := range works {
+		require.ErrorIs(t, w.Wait(bg), ccl.ErrClosed)
+	}
+	require.True(t, ep.isFreed(t))
+}
+
 // Close has marked the communicator as closed, and not yet closed the endpoint. A call that ends
 // then does not free the endpoint, because Close still uses it.
 func TestCloseBesideTheEndOfACall(t *testing.T) {
