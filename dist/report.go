@@ -83,12 +83,13 @@ func (r *rank) reportCall(c *ccl.Communicator, call *CallError, err *CollectiveF
 	sent.Lock()
 	defer sent.Unlock()
 	report := newReport(r.number, launchenv.FailedCall, call)
+	report.Message = lasting(call) // the launcher looks for it in what the program prints
 	again := sent.some && how == sent.because && slices.Equal(ranks, sent.ranks)
 	// A message that the program waits for may fail after one that it does not.
 	if sent.last || again && (report.Awaited == nil || sent.awaited != nil) {
 		return
 	}
-	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, lasting(call)
+	sent.some, sent.because, sent.ranks, sent.group, sent.text = true, how, ranks, how != "" && err.Seq > 0, report.Message
 	report.Because, report.Ranks, sent.awaited = how, ranks, report.Awaited
 	_ = report.Send(os.Getenv)
 }

@@ -222,6 +222,7 @@ func TestMessageReports(t *testing.T) {
 		require.Error(t, spawn(t, initialised(func(context.Context, int) error {
 			defer close(over)
 			err := c.receive()
+			assert.ErrorContains(t, err, read().Message)
 			if c.hides {
 				return fmt.Errorf("step 7: %v", err) // as some programs do
 			}
