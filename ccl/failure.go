@@ -52,7 +52,7 @@ func (c *Communicator) failedBefore(coll Collective) *CallError {
 // the text has the reason once.
 func (c *Communicator) alsoFailedBefore(err error) error {
 	before := c.failedBefore(c.call.coll)
-	if !isReasonOf(before, err.Error()) {
+	if !isReasonOf(before, c.call.coll, err.Error()) {
 		return fmt.Errorf("%w; and %w", err, before)
 	}
 	e := c.newCallError(&rejectedAgain{err, before})
@@ -69,15 +69,16 @@ func (e *rejectedAgain) Error() string {
 }
 func (e *rejectedAgain) Unwrap() []error { return []error{e.reason, e.before} }
 
-// isReasonOf reports whether text alone is why ranks refused a call or gave up, according to failure.
-func isReasonOf(failure error, text string) bool {
+// isReasonOf reports whether text alone, of a rejected call, is why ranks refused a call or gave up, according to failure.
+func isReasonOf(failure error, coll Collective, text string) bool {
 	if m, ok := errors.AsType[*MismatchError](failure); ok {
 		line := reasons.Line(text)
 		refused := slices.DeleteFunc(slices.Clone(m.Values), func(v MismatchValue) bool { return v.Value != "refused" })
 		return len(refused) == 1 && refused[0].Why == line
 	}
 	aborted, ok := errors.AsType[*AbortedError](failure)
-	// Words of the program may stand before it, and the line of the call behind it.
+	// Words of the program, or of package dist, may stand before it, and the line of the call behind it.
+	text = strings.TrimPrefix(text, "ccl: "+coll.String()+": ")
 	return ok && aborted.Cause != nil && strings.Contains(": "+aborted.Cause.Error()+" (", ": "+text+" (")
 }
 

@@ -194,19 +194,29 @@ func TestSpawnTextIsShort(t *testing.T) {
 
 // If all ranks make the same mistake, and some only after the first has failed the group by it, the text has it once.
 func TestSpawnTextHasOneMistakeOnce(t *testing.T) {
-	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
-		if rank > 0 {
-			<-ctx.Done() // rank 0 has failed
-		}
-		return dist.AllReduce([]int32{}, dist.Sum)
-	}), dist.WithRanks(4))
-	require.Regexp(t, `^ranks 0-3: ccl: all_reduce: tensor has 0 elements, want 1 or more \(call 1 at dist/spawn_test.go:\d+\)$`, err.Error())
-	for _, err := range err.(interface{ Unwrap() []error }).Unwrap()[1:] {
-		require.ErrorContains(t, err, "want 1 or more; and the group has failed before for the same reason")
-		require.ErrorIs(t, err, dist.ErrInvalidCommunicator)
-		var aborted *dist.AbortedError
-		require.ErrorAs(t, err, &aborted)
-		require.Zero(t, aborted.By)
+	for name, c := range map[string]struct {
+		tensor []int32
+		text   string
+	}{
+		"empty": {[]int32{}, `ccl: all_reduce: tensor has 0 elements, want 1 or more`},
+		"nil":   {nil, `dist: all_reduce: the tensor is nil: tensor has 0 elements, want 1 or more`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := spawn(t, initialised(func(ctx context.Context, rank int) error {
+				if rank > 0 {
+					<-ctx.Done() // rank 0 has failed
+				}
+				return dist.AllReduce(c.tensor, dist.Sum)
+			}), dist.WithRanks(4))
+			require.Regexp(t, `^ranks 0-3: `+c.text+` \(call 1 at dist/spawn_test.go:\d+\)$`, err.Error())
+			for _, err := range err.(interface{ Unwrap() []error }).Unwrap()[1:] {
+				require.ErrorContains(t, err, "want 1 or more; and the group has failed before for the same reason")
+				require.ErrorIs(t, err, dist.ErrInvalidCommunicator)
+				var aborted *dist.AbortedError
+				require.ErrorAs(t, err, &aborted)
+				require.Zero(t, aborted.By)
+			}
+		})
 	}
 }
 
