@@ -108,9 +108,9 @@ type Option struct {
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 
 // WithFailures makes the communicator, and the groups made of it, call f with every
-// *CallError that wraps a *CollectiveFailedError, before the call or Work returns it. A rank can thus report why it fails
-// even if the program exits at once. f gets the communicator that failed; it must not make calls on
-// it. Several goroutines may call f at a time.
+// *CallError that wraps a *CollectiveFailedError, before the call or Work returns it; Work.Wait may add where the program
+// waited. A rank can thus report why it fails even if the program exits at once. f gets the communicator that failed; it
+// must not make calls on it. Several goroutines may call f at a time.
 func WithFailures(f func(c *Communicator, err *CallError)) Option {
 	return Option{failures: f}
 }

@@ -134,14 +134,18 @@ func (c *Communicator) together(errs []error) (all []error) {
 	return all
 }
 
-// failedTogether is the error of Works of one cause. Its text is that of the first.
+// failedTogether is the error of Works of one cause. Its text is that of the first, with their number.
 type failedTogether struct {
 	errs  []error
-	ended int // Works, those included whose error the program has seen
+	ended int // Works since the failure, those included whose error the program has seen
 }
 
 func (e *failedTogether) Error() string {
-	return fmt.Sprintf("%v; this failure ended %d Works of this rank", e.errs[0], e.ended)
+	text, hint := e.errs[0].Error(), ""
+	if call, ok := e.errs[0].(*CallError); ok { //nolint:errorlint // a wrapped one has words before it
+		hint = call.hint()
+	}
+	return fmt.Sprintf("%s; this failure has ended %d Works of this rank%s", strings.TrimSuffix(text, hint), e.ended, hint)
 }
 func (e *failedTogether) Unwrap() []error { return e.errs }
 

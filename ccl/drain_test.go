@@ -173,7 +173,7 @@ func TestDrainHasOneCauseOnce(t *testing.T) {
 		}
 		require.Error(t, all[1].Wait(bg))
 		err := g[0].Drain(bg)
-		require.Regexp(t, `^ccl: (barrier|recv) .*, rank 0: .*`+fmt.Sprintf("; this failure ended %d Works of this rank$", works), err.Error())
+		require.Regexp(t, `^ccl: (barrier|recv) .*, rank 0: .*`+fmt.Sprintf(`; this failure has ended %d Works of this rank \(asynchronous, .*\)$`, works), err.Error())
 		require.Equal(t, 1, strings.Count(err.Error(), empty.Error()), "%v", err)
 		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator, "it has the errors of later Works as well")
 		var aborted *ccl.AbortedError
@@ -185,7 +185,7 @@ func TestDrainHasOneCauseOnce(t *testing.T) {
 		<-wrong.Done()
 		err = g[0].Drain(bg)
 		require.ErrorContains(t, err, "recv has 0 elements, want 1; and ")
-		require.NotContains(t, err.Error(), "this failure ended")
+		require.NotContains(t, err.Error(), "this failure has ended")
 	})
 }
 

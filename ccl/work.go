@@ -40,7 +40,7 @@ type Work struct {
 // of ctx and its cause, and the call goes on. If the group has failed by then, the call ends as
 // well, and Wait returns its error, with the group's failure. Wait may be called several times. A
 // nil ctx is an *InvalidArgumentError. Unless it is known where the call was started, its *CallError says where the
-// program waited.
+// program waited; it is then a copy of the one that Err returns.
 func (w *Work) Wait(ctx context.Context) error {
 	if ctx == nil {
 		return nilContext("wait")
