@@ -76,8 +76,8 @@ func (e *AbortedError) Error() string {
 // Unwrap returns the cause.
 func (e *AbortedError) Unwrap() error { return e.Cause }
 
-// MismatchError is returned by Enter if ranks entered one call with different hashes.
-// Endpoint.Fingerprint returns what each rank brought.
+// MismatchError is returned by Enter if ranks entered one call with different hashes. Endpoint.Fingerprint returns what each rank
+// brought, of which package ccl makes its own MismatchError, the one that programs get.
 type MismatchError struct{ Seq uint64 }
 
 func (e *MismatchError) Error() string {
