@@ -31,8 +31,8 @@
 // # Concurrency
 //
 // Whoever waits polls the wire, one goroutine at a time. While the ranks of a process compute, a goroutine of the process polls
-// every millisecond, or every five once nothing has come for a second, so that other ranks get answers. It ends when all
-// endpoints are closed.
+// every millisecond, or every five once nothing has come for a second, or every 20 as long as ranks of the process begin collectives
+// of the library, so that other ranks get answers. It ends when all endpoints are closed.
 //
 // # Failure
 //
