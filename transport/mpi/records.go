@@ -19,7 +19,7 @@ type records struct {
 }
 
 // errNoRecords is the error of a group that was made of another one, in whose records its ranks have their parts.
-var errNoRecords = errors.New("mpi: the records of a job belong to the group of all its ranks that was joined first")
+var errNoRecords = errors.New("mpi: a group that was made of another one has no records of its own")
 
 // Records implements transport.Recorder, in the memory of the node.
 func (ep *endpoint) Records() (transport.Records, error) {
