@@ -32,21 +32,50 @@ func TestHas(t *testing.T) {
 
 // The rooms are all directories with packages but those of programs.
 func TestRooms(t *testing.T) {
-	const root = "../.."
+	require.Equal(t, roomsOf(t, "../.."), rooms)
+}
+
+// roomsOf returns the directories in root with packages but those of programs.
+func roomsOf(t *testing.T, root string) (found []string) {
+	t.Helper()
 	dirs, err := os.ReadDir(root)
 	require.NoError(t, err)
-	var want []string
 	for _, d := range dirs {
 		if !d.IsDir() || slices.Contains([]string{"benchmarks", "cmd", "examples", "test"}, d.Name()) {
 			continue
 		}
-		require.NoError(t, filepath.WalkDir(filepath.Join(root, d.Name()), func(path string, _ fs.DirEntry, err error) error {
-			if strings.HasSuffix(path, ".go") {
-				want = append(want, d.Name())
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, d.Name()), func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case e.IsDir() && isForeign(path):
+				return fs.SkipDir
+			case !e.IsDir() && strings.HasSuffix(path, ".go"):
+				found = append(found, d.Name())
 				return fs.SkipAll
 			}
-			return err
+			return nil
 		}))
 	}
-	require.Equal(t, want, rooms)
+	return found
+}
+
+// isForeign reports whether a directory has no packages of the module: the go command ignores it, or it is another module.
+func isForeign(dir string) bool {
+	name := filepath.Base(dir)
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil || name[0] == '.' || name[0] == '_' || name == "vendor" || name == "testdata"
+}
+
+// What lies in a checkout without being of the module makes no room: caches, tools, copies of other modules.
+func TestRoomsAreOfTheModule(t *testing.T) {
+	root := t.TempDir()
+	for _, file := range []string{
+		"ccl/ccl.go", ".cache/a.go", ".cache/b/a.go", "_old/a.go", "vendor/example.com/a/a.go", "cache/example.com/a@v1.0.0/go.mod",
+		"cache/example.com/a@v1.0.0/a.go", "docs/.tool/a.go", "docs/testdata/a.go", "dir.go/text",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(root, file), nil, 0o600))
+	}
+	require.Equal(t, []string{"ccl"}, roomsOf(t, root))
 }
