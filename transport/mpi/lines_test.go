@@ -469,7 +469,8 @@ func TestMuteInAllGroups(t *testing.T) {
 	}
 }
 
-// Processes whose ranks make one collective of the library after the other answer as well, by the goroutine that looks less often then.
+// Processes whose ranks make one collective of the library after the other answer as well, by the goroutine that looks less often then
+// (see TestLooks).
 func TestAnswersBesideLibrary(t *testing.T) {
 	all, eps := joinedInRounds(t, 3)
 	var calling sync.WaitGroup
