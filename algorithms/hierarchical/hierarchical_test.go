@@ -74,13 +74,15 @@ func (p placed) Fail(f *transport.Failure) *transport.Failure {
 // onNodes returns the communicators of ranks on nodes with these numbers, by rank. All that can be is done by two levels. The
 // test closes them.
 func onNodes(t *testing.T, nodes ...int) []*ccl.Communicator {
-	settings, err := config.Default().Resolve(config.Request{Ranks: len(nodes)})
+	c, err := config.Parse("ccl.yaml", []byte(preferred))
+	require.NoError(t, err)
+	settings, err := c.Resolve(config.Request{Ranks: len(nodes)})
 	require.NoError(t, err)
 	comms := make([]*ccl.Communicator, len(nodes))
 	on := &machine{nodes: nodes}
 	eps := local.New(len(nodes))
 	for _, err := range each(comms, func(rank int) (err error) {
-		comms[rank], err = ccl.New(t.Context(), placed{eps[rank], on}, ccl.WithSelector(preferred{settings}))
+		comms[rank], err = ccl.New(t.Context(), placed{eps[rank], on}, ccl.WithSelector(settings))
 		return err
 	}) {
 		require.NoError(t, err)
@@ -93,15 +95,11 @@ func onNodes(t *testing.T, nodes ...int) []*ccl.Communicator {
 	return comms
 }
 
-// preferred is a Selector that chooses hierarchical wherever it can.
-type preferred struct{ ccl.Selector }
-
-func (s preferred) Choose(shape ccl.Shape, entry string) (ccl.Choice, error) {
-	if a := hierarchical.Algorithm; a.Supports(shape) == nil {
-		return ccl.Choice{Entry: a.Name, Algorithm: a, Kernel: a.Kernels[shape.Collective], Why: "preferred"}, nil
-	}
-	return s.Selector.Choose(shape, entry)
-}
+// preferred chooses hierarchical wherever it can.
+const preferred = `version: 1
+algorithms: {direct: {module: direct}, hierarchical: {module: hierarchical}}
+rules: [{nodes: "2-", algorithm: hierarchical}, {algorithm: direct}]
+`
 
 // each runs f on all ranks at the same time. A rank whose f fails aborts the group, so that the others end too.
 func each(g []*ccl.Communicator, f func(rank int) error) []error {
@@ -122,12 +120,14 @@ func each(g []*ccl.Communicator, f func(rank int) error) []error {
 var placements = [][]int{{0, 0, 1}, {0, 1, 1}, {0, 0, 1, 1}, {0, 1, 1, 2, 2, 2}, {0, 0, 0, 0, 1, 2, 2, 2}}
 
 // affine is the composition of functions x*A+B modulo 2^32, which does not commute.
-var affine = ccl.NewOp("affine", false, func(dst, a, b []int64) {
+var affine = ccl.NewOp("affine", false, affineRun)
+
+func affineRun(dst, a, b []int64) {
 	for i := range dst {
 		x, y := uint64(a[i]), uint64(b[i])
 		dst[i] = int64(uint64(uint32(x>>32)*uint32(y>>32))<<32 | uint64(uint32(x)*uint32(y>>32)+uint32(y)))
 	}
-})
+}
 
 // All five collectives, of all roots, in place and not, with an operation that does not commute.
 func TestTwoLevels(t *testing.T) {
@@ -196,13 +196,6 @@ func TestTwoLevels(t *testing.T) {
 				require.NoError(t, err)
 			}
 		})
-	}
-}
-
-func affineRun(dst, a, b []int64) {
-	for i := range dst {
-		x, y := uint64(a[i]), uint64(b[i])
-		dst[i] = int64(uint64(uint32(x>>32)*uint32(y>>32))<<32 | uint64(uint32(x)*uint32(y>>32)+uint32(y)))
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	_ "github.com/goccl/goccl/algorithms"
-	"github.com/goccl/goccl/algorithms/hierarchical"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/test/stress"
@@ -21,26 +20,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// preferred is a Selector that chooses hierarchical wherever it can.
-type preferred struct{ ccl.Selector }
-
-func (s preferred) Choose(shape ccl.Shape, entry string) (ccl.Choice, error) {
-	if a := hierarchical.Algorithm; entry == "" && a.Supports(shape) == nil {
-		return ccl.Choice{Entry: a.Name, Algorithm: a, Kernel: a.Kernels[shape.Collective], Why: "preferred"}, nil
-	}
-	return s.Selector.Choose(shape, entry)
-}
-
-func (s preferred) ForGroup(ranks int, origin string) (ccl.Selector, error) {
-	of, err := s.Selector.ForGroup(ranks, origin)
-	return preferred{of}, err
-}
+// preferred chooses hierarchical wherever it can.
+const preferred = `version: 1
+algorithms: {direct: {module: direct}, ring: {module: ring}, tree: {module: tree}, hierarchical: {module: hierarchical}}
+rules: [{nodes: "2-", algorithm: hierarchical}, {algorithm: direct}]
+`
 
 // onNodes returns the communicators of ranks on nodes with these numbers, by rank. The test closes them.
 func onNodes(t *testing.T, timeout time.Duration, nodes ...int) []*ccl.Communicator {
-	settings, err := config.Default().Resolve(config.Request{Ranks: len(nodes), Timeout: timeout})
+	c, err := config.Parse("ccl.yaml", []byte(preferred))
 	require.NoError(t, err)
-	return connect(t, mpi.OnNodes(t, nodes), ccl.WithSelector(preferred{settings}))
+	settings, err := c.Resolve(config.Request{Ranks: len(nodes), Timeout: timeout})
+	require.NoError(t, err)
+	return connect(t, mpi.OnNodes(t, nodes), ccl.WithSelector(settings))
 }
 
 func connect(t *testing.T, eps []transport.Endpoint, opts ...ccl.Option) []*ccl.Communicator {
@@ -157,6 +149,9 @@ func TestAllocOnNodes(t *testing.T) {
 			}
 			if err := ccl.AllReduce(t.Context(), g[rank], x, x, ccl.Sum); err != nil {
 				return err
+			}
+			if by := g[rank].LastChoice().Entry; (by == "hierarchical") != (g[rank].Nodes() > 1) {
+				return fmt.Errorf("rank %d: by %s on %d nodes", rank, by, g[rank].Nodes())
 			}
 			n := len(nodes)
 			for i, got := range x {
