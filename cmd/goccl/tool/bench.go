@@ -28,7 +28,7 @@ import (
 type benchCommand struct {
 	Args       []string        `arg:"" optional:"" name:"collective" help:"Collectives, by the names of ccl.yaml, and barrier; by default all_reduce. Also operators of package primitive, such as op_broadcast; operators: all of these. With --compare: two files."`
 	Workload   []string        `placeholder:"NAME" help:"Measure steps of data parallel training, with the gradients of published networks, instead of collectives: resnet50, bert_base, vgg16, gpt2_small, or lenet5, a small one."`
-	Begin      measure.Size    `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. Data that is scattered is rounded up to whole blocks."`
+	Begin      measure.Size    `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. Sizes are rounded up to whole elements, and inputs that are scattered down to whole blocks, but to no less than one element per block."`
 	End        measure.Size    `short:"e" placeholder:"64M" help:"Length of the longest."`
 	Factor     int             `short:"f" placeholder:"4" help:"Ratio of each length to the previous one."`
 	Ranks      []int           `placeholder:"N" help:"World sizes; by default the configured one, else one rank for each usable core, at least 2."`
