@@ -44,7 +44,7 @@ type (
 	CallError = ccl.CallError
 	// CollectiveFailedError is the failure of a group. Fields: Operation, Rank (which returns it), Peer (to blame, or
 	// -1), Seq, Group, Last (what the ranks to blame called last), Err (the cause: a *MismatchError, *TimeoutError,
-	// *PeerLostError, *AbortedError or *KernelPanicError, or the error of a context).
+	// *PeerLostError, *AbortedError, *KernelPanicError or *ProtocolError, or the error of a context).
 	CollectiveFailedError = ccl.CollectiveFailedError
 	// MismatchError shows how the calls of ranks differ. Fields: Field, and Values with Value, Ranks and Why.
 	MismatchError = ccl.MismatchError
@@ -56,6 +56,9 @@ type (
 	AbortedError = ccl.AbortedError
 	// KernelPanicError is a panic in a kernel. Fields: Kernel, Value, Stack.
 	KernelPanicError = ccl.KernelPanicError
+	// ProtocolError reports shared memory that another program has overwritten, or a message that does not fit the call.
+	// Fields: Peer (the rank to blame, or -1), Text.
+	ProtocolError = ccl.ProtocolError
 	// UnfinishedError reports calls that had not ended when their group was destroyed.
 	UnfinishedError = ccl.UnfinishedError
 	// InvalidBufferSizeError reports a length. Fields: Operation, Buffer (the argument), Expected, Actual (elements).

@@ -18,7 +18,7 @@ func TestErrorsPage(t *testing.T) {
 	fields := map[string]string{} // by type
 	for _, e := range []error{
 		new(dist.CallError), new(dist.CollectiveFailedError), new(dist.AbortedError), new(dist.PeerLostError), new(dist.TimeoutError),
-		new(dist.MismatchError), new(dist.KernelPanicError), new(dist.RankError), new(dist.PanicError), new(dist.StuckError),
+		new(dist.MismatchError), new(dist.KernelPanicError), new(dist.ProtocolError), new(dist.RankError), new(dist.PanicError), new(dist.StuckError),
 		new(dist.InvalidBufferSizeError), new(dist.InvalidRootError), new(dist.InvalidArgumentError), new(dist.AllocationFailedError),
 		new(dist.UnfinishedError), new(dist.ObjectError), new(dist.InitializationFailedError), new(dist.ConfigError), new(dist.MissingConfigurationError),
 		new(dist.InvalidBackendError), new(dist.BackendNotAvailableError),
