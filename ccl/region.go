@@ -79,8 +79,8 @@ func (r *Region[T]) Close() error {
 	return memory.Free()
 }
 
-// Alloc returns a buffer of count elements, filled with zeros, that ranks of other processes see in
-// place. A call costs as much as between goroutines if the buffers of all ranks come from Alloc or
+// Alloc returns a buffer of count elements, filled with zeros, that ranks of other processes read
+// directly (zero-copy). A call costs as much as between goroutines if the buffers of all ranks come from Alloc or
 // from regions; other buffers are copied, and so are all between nodes. Alloc is collective and has the errors of
 // CreateSharedRegion.
 // All ranks pass the same count, and each gets its own buffer. The buffer must

@@ -7,7 +7,7 @@ func init() { ccl.Register(Algorithm) }
 // Algorithm is the algorithm that `module: direct` names. It has no parameters.
 var Algorithm = &ccl.Algorithm{
 	Name: "direct",
-	Doc:  "every rank reads the others' inputs in place; all-reduce gives the bits of the sequential reduction in rank order",
+	Doc:  "each rank reads the others' inputs directly (zero-copy); all-reduce gives the bits of the sequential reduction in rank order",
 	Kernels: map[ccl.Collective]*ccl.Kernel{
 		ccl.CollAllReduce: {
 			Doc:  "each rank reduces its part of all inputs and stores the result to all outputs",
