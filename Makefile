@@ -41,7 +41,7 @@ single: ## run the tests with one processor, where nobody may wait by spinning
 noasm: ## run the tests without assembly
 	$(GO) test -tags noasm ./...
 
-generate: ## write what is made by programs: the lists of algorithms, types and what is tested, assembly
+generate: ## write what is made by programs: the lists of algorithms, types and what is tested, the schema of ccl.yaml, assembly
 	$(GO) generate ./internal/reduce
 	for page in algorithms types; do \
 		$(GO) run ./cmd/goccl explain --$$page --markdown > docs/reference/$$page.md.new && mv docs/reference/$$page.md.new docs/reference/$$page.md || exit 1; \
