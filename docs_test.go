@@ -123,7 +123,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-var exampleLink = regexp.MustCompile(`\[([A-Za-z_]+)\]\((?:\.\./)+(dist/[a-z_]+_test\.go)\)`)
+var exampleLink = regexp.MustCompile(`\[([A-Za-z_.]+)\]\((?:\.\./)+(dist/[a-z_]+_test\.go)\)`)
 
 // TestLinkedExamples checks the examples that guides refer to: the link of a function leads
 // to the file that has its example.
@@ -132,7 +132,7 @@ func TestLinkedExamples(t *testing.T) {
 	for file, document := range documents(t) {
 		for _, m := range exampleLink.FindAllStringSubmatch(document, -1) {
 			links++
-			if !strings.Contains(read(t, m[2]), "\nfunc Example"+m[1]+"() {") {
+			if !strings.Contains(read(t, m[2]), "\nfunc Example"+strings.ReplaceAll(m[1], ".", "_")+"() {") {
 				t.Errorf("%s: %s has no example of %s", file, m[2], m[1])
 			}
 		}
