@@ -180,7 +180,7 @@ func TestLengthsThatDiffer(t *testing.T) {
 			}
 			return ccl.AllToAllV(bg, g[r], []int32{7, 8, 9}, []int{1, 1, 1}, nil, recv, in, nil)
 		}) {
-			require.EqualError(t, m, "ranks disagree on counts: rank 2 sends 1 elements to rank 1 on rank 2, rank 1 expects 2 from rank 2 on rank 1")
+			require.EqualError(t, m, "ranks disagree on counts: rank 2 sends 1 elements to rank 1 on rank 2; rank 1 expects 2 from rank 2 on rank 1")
 		}
 		require.Equal(t, make([]int32, 9), untouched)
 		mismatch(func(r int) error {
@@ -332,7 +332,7 @@ func TestCoalescedMismatch(t *testing.T) {
 		for r, err := range each(2, func(r int) error { return ccl.AllReduceCoalesced(bg, g[r], tensors[r], ccl.Sum) }) {
 			var m *ccl.MismatchError
 			require.ErrorAs(t, err, &m)
-			require.EqualError(t, m, "ranks disagree on counts: [2 1] on rank 0, [1 2] on rank 1")
+			require.EqualError(t, m, "ranks disagree on counts: [2 1] on rank 0; [1 2] on rank 1")
 			require.Equal(t, int32(1), tensors[r][0][0])
 		}
 	})
@@ -351,7 +351,7 @@ func TestLongListsThatDiffer(t *testing.T) {
 			return ccl.AllReduceCoalesced(bg, g[r], tensors, ccl.Sum)
 		}) {
 			require.ErrorContains(t, err, "all_reduce of 3001 int32 by direct, call 1 at ccl/blocks_test.go:")
-			require.ErrorContains(t, err, "ranks disagree on counts: 4 at index 700 of 1000 on rank 0, 3 at index 700 of 1000 on rank 1")
+			require.ErrorContains(t, err, "ranks disagree on counts: 4 at index 700 of 1000 on rank 0; 3 at index 700 of 1000 on rank 1")
 		}
 	})
 }

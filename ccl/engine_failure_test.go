@@ -250,18 +250,18 @@ func TestReasonsOfRefusals(t *testing.T) {
 			want    string   // the others accept the call after theirs
 		}{
 			{"one", [3]calls{{}, {}, {short(1)}},
-				"accepted on rank 0, not there yet on rank 1, refused on rank 2 (ccl: all_reduce: recv has 39 elements, want 40)"},
+				"accepted on rank 0; not there yet on rank 1; refused on rank 2 (ccl: all_reduce: recv has 39 elements, want 40)"},
 			{"two", [3]calls{{}, {short(1)}, {rootless}},
-				"accepted on rank 0, refused on rank 1 (ccl: all_reduce: recv has 39 elements, want 40), " +
+				"accepted on rank 0; refused on rank 1 (ccl: all_reduce: recv has 39 elements, want 40); " +
 					"refused on rank 2 (ccl: broadcast: root 7 is not a rank of a group of 3 (0 to 2))"},
 			{"two for one reason", [3]calls{{}, {short(2)}, {short(2)}},
-				"accepted on rank 0, refused on ranks 1, 2 (ccl: all_reduce: recv has 38 elements, want 40)"},
+				"accepted on rank 0; refused on ranks 1, 2 (ccl: all_reduce: recv has 38 elements, want 40)"},
 			{"after a call that all refused", [3]calls{{short(1)}, {short(1)}, {rootless, short(2)}},
-				"accepted on rank 0, not there yet on rank 1, refused on rank 2 (ccl: all_reduce: recv has 38 elements, want 40)"},
+				"accepted on rank 0; not there yet on rank 1; refused on rank 2 (ccl: all_reduce: recv has 38 elements, want 40)"},
 			{"and more calls", [3]calls{{}, {}, {rootless, short(1), short(2), short(3)}},
-				"accepted on rank 0, not there yet on rank 1, refused on rank 2 (ccl: broadcast: root 7 is not a rank of a group of 3 (0 to 2))"},
+				"accepted on rank 0; not there yet on rank 1; refused on rank 2 (ccl: broadcast: root 7 is not a rank of a group of 3 (0 to 2))"},
 			{"after and more", [3]calls{{short(1)}, {short(1)}, {short(1), short(2), short(3), rootless}},
-				"accepted on rank 0, not there yet on rank 1, refused on rank 2"},
+				"accepted on rank 0; not there yet on rank 1; refused on rank 2"},
 			{"for ever", [3]calls{{}, {}, {func(c *ccl.Communicator) error {
 				done := make(chan struct{})
 				go func() {
@@ -270,7 +270,7 @@ func TestReasonsOfRefusals(t *testing.T) {
 				}()
 				<-done
 				return errors.New("exited")
-			}}}, "accepted on rank 0, not there yet on rank 1, refused on rank 2 (ccl: all_reduce on rank 2: its goroutine ended while a kernel was chosen)"},
+			}}}, "accepted on rank 0; not there yet on rank 1; refused on rank 2 (ccl: all_reduce on rank 2: its goroutine ended while a kernel was chosen)"},
 		} {
 			group := join(t, connect, settings(t, 3, patient, map[string]*ccl.Kernel{"exits": exits}))
 			allSum(t, group, 5)

@@ -181,7 +181,7 @@ func (e *MismatchError) Error() string {
 	fmt.Fprintf(&b, "ranks disagree on %s:", e.Field)
 	for i, v := range e.Values {
 		if i > 0 {
-			b.WriteByte(',')
+			b.WriteByte(';')
 		}
 		fmt.Fprintf(&b, " %s on %s", v.Value, transport.RanksText(v.Ranks))
 		if v.Why != "" {

@@ -157,7 +157,7 @@ func ExampleMismatchError() {
 		}
 		return nil
 	})
-	// Output: ranks disagree on count: 8 on ranks 0, 1, 7 on rank 2
+	// Output: ranks disagree on count: 8 on ranks 0, 1; 7 on rank 2
 }
 
 // A kernel is straight-line code in few verbs. This one sends everything to rank 0,

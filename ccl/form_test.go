@@ -63,10 +63,10 @@ func TestFormMismatch(t *testing.T) {
 		long[i] = i
 	}
 	for want, lists := range map[string][2][][]int{
-		"list 1: [1 0] on rank 0, [0 1] on rank 1": {{{0}, {1, 0}, {1}}, {{0}, {0, 1}, {0}}},
-		"list 1: none on rank 0, [0] on rank 1":    {{{0}}, {{0}, {0}}},
-		"list 0: [0 1] on rank 0, [0] on rank 1":   {{{0, 1}}, {{0}, {1}}},
-		"list 0: none on rank 0, [0] on rank 1":    {nil, {{0}}},
+		"list 1: [1 0] on rank 0; [0 1] on rank 1": {{{0}, {1, 0}, {1}}, {{0}, {0, 1}, {0}}},
+		"list 1: none on rank 0; [0] on rank 1":    {{{0}}, {{0}, {0}}},
+		"list 0: [0 1] on rank 0; [0] on rank 1":   {{{0, 1}}, {{0}, {1}}},
+		"list 0: none on rank 0; [0] on rank 1":    {nil, {{0}}},
 	} {
 		everyWorld(t, func(t *testing.T, connect connector) {
 			g := group(t, connect, 2)

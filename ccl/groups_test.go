@@ -124,10 +124,10 @@ func TestNewGroupMismatch(t *testing.T) {
 		for _, err := range each(2, func(r int) error { _, err := g[r].NewGroup(bg, []int{r}); return err }) {
 			var m *ccl.MismatchError
 			require.ErrorAs(t, err, &m)
-			require.EqualError(t, m, "ranks disagree on ranks: [0] on rank 0, [1] on rank 1")
+			require.EqualError(t, m, "ranks disagree on ranks: [0] on rank 0; [1] on rank 1")
 		}
 		for _, err := range each(2, func(r int) error { _, err := g[r].NewGroup(bg, []int{r}); return err }) {
-			require.ErrorContains(t, err, "has failed before; destroy it and initialize it again: ranks disagree on ranks: [0] on rank 0, [1] on rank 1")
+			require.ErrorContains(t, err, "has failed before; destroy it and initialize it again: ranks disagree on ranks: [0] on rank 0; [1] on rank 1")
 			require.ErrorContains(t, err, "new_group, call 2")
 		}
 	})

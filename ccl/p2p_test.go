@@ -146,7 +146,7 @@ func TestMessageMismatch(t *testing.T) {
 			_, err := ccl.Recv(bg, g[1], make([]int32, 89), 0, 5)
 			require.ErrorAs(t, err, &m)
 			require.Equal(t, "ccl: recv of 89 int32 at LINE, rank 1: from rank 0, tag 5: "+
-				"ranks disagree on count: sent 90 on rank 0, expected 89 on rank 1", withoutLines(err))
+				"ranks disagree on count: sent 90 on rank 0; expected 89 on rank 1", withoutLines(err))
 			_, err = ccl.Recv(bg, g[1], make([]float32, 90), 0, 5)
 			require.ErrorAs(t, err, &m)
 			require.Equal(t, "dtype", m.Field)

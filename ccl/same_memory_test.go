@@ -74,7 +74,7 @@ func TestOneSliceOnTwoRanks(t *testing.T) {
 								require.Equal(t, &ccl.MismatchError{Field: "buffers", Values: []ccl.MismatchValue{
 									{Value: "the same memory", Ranks: []int{0, 2}}, {Value: "memory of its own", Ranks: []int{1}},
 								}}, mismatch)
-								require.ErrorContains(t, err, "ranks disagree on buffers: the same memory on ranks 0, 2, memory of its own on rank 1; a buffer that a call writes must belong to one rank alone")
+								require.ErrorContains(t, err, "ranks disagree on buffers: the same memory on ranks 0, 2; memory of its own on rank 1; a buffer that a call writes must belong to one rank alone")
 								require.Equal(t, slices.Repeat([]int32{8}, n), m[r].own)
 							}
 							require.Equal(t, slices.Repeat([]int32{7}, n), shared)

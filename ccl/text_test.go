@@ -101,5 +101,5 @@ func TestMismatchErrorAdd(t *testing.T) {
 	for rank, value := range []string{"[2]", "[3]", "[2]", "none"} {
 		m.Add(rank, value)
 	}
-	require.EqualError(t, m, "ranks disagree on shape: [2] on ranks 0, 2, [3] on rank 1, none on rank 3")
+	require.EqualError(t, m, "ranks disagree on shape: [2] on ranks 0, 2; [3] on rank 1; none on rank 3")
 }

@@ -237,8 +237,8 @@ func TestRanksThatDiffer(t *testing.T) {
 		more  ddp.Parameter[float32]
 		want  string
 	}{
-		"values": {path: other, want: `ranks disagree on tensor 0: "w", F32 [2 2], CRC 9eba690a on rank 0, "w", F32 [2 2], CRC 1e264c0c on rank 1`},
-		"state":  {path: later, want: `ranks disagree on state: {"Epoch":1,"Step":2} on rank 0, {"Epoch":1,"Step":3} on rank 1`},
+		"values": {path: other, want: `ranks disagree on tensor 0: "w", F32 [2 2], CRC 9eba690a on rank 0; "w", F32 [2 2], CRC 1e264c0c on rank 1`},
+		"state":  {path: later, want: `ranks disagree on state: {"Epoch":1,"Step":2} on rank 0; {"Epoch":1,"Step":3} on rank 1`},
 		"torn":   {path: file("torn", good[:len(good)-1]), want: "rank 1: it ends too early"},
 		"absent": {path: filepath.Join(dir, "none"), want: "rank 1: open " + filepath.Join(dir, "none")},
 		"tensor": {path: path, more: ddp.Parameter[float32]{Name: "m", Data: []float32{9}}, want: `rank 1: it has no tensor "m"`},

@@ -46,16 +46,16 @@ func TestMismatch(t *testing.T) {
 		"name": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] {
 			p[1].Name = "c"
 			return p
-		}, `parameter 1: "b", float32 [4] on ranks 0, 2, "c", float32 [4] on rank 1`},
+		}, `parameter 1: "b", float32 [4] on ranks 0, 2; "c", float32 [4] on rank 1`},
 		"shape": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] {
 			p[0].Shape = []int{3, 2}
 			return p
-		}, `parameter 0: "a", float32 [2 3] on ranks 0, 2, "a", float32 [3 2] on rank 1`},
+		}, `parameter 0: "a", float32 [2 3] on ranks 0, 2; "a", float32 [3 2] on rank 1`},
 		"order": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] {
 			slices.Reverse(p)
 			return p
 		}, `parameter 0: "a"`},
-		"fewer": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] { return p[:1] }, `parameter 1: "b", float32 [4] on ranks 0, 2, none (it has 1) on rank 1`},
+		"fewer": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] { return p[:1] }, `parameter 1: "b", float32 [4] on ranks 0, 2; none (it has 1) on rank 1`},
 		"options": {func(p []ddp.Parameter[float32], o *ddp.Options[float32]) []ddp.Parameter[float32] {
 			o.FindUnused = true
 			return p
@@ -63,11 +63,11 @@ func TestMismatch(t *testing.T) {
 		"form": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] {
 			p[0].Grad, p[1].Grad = make([]float32, 6), make([]float32, 4)
 			return p
-		}, "form of gradients: parts of buckets on ranks 0, 2, the program's own on rank 1"},
+		}, "form of gradients: parts of buckets on ranks 0, 2; the program's own on rank 1"},
 		"buffers": {func(p []ddp.Parameter[float32], o *ddp.Options[float32]) []ddp.Parameter[float32] {
 			o.Buffers = [][]float32{{1}}
 			return p
-		}, "lengths of buffers: [] on ranks 0, 2, [1] on rank 1"},
+		}, "lengths of buffers: [] on ranks 0, 2; [1] on rank 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for rank, err := range spawn(t, 3, func(rank int) error {

@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 				}
 				return dist.AllToAllV(make([]int32, 4), make([]int32, 3), expected, []int{1, 1, 1})
 			},
-			text: "rank 0 sends 1 elements to rank 2 on rank 0, rank 2 expects 2 from rank 0 on rank 2",
+			text: "rank 0 sends 1 elements to rank 2 on rank 0; rank 2 expects 2 from rank 0 on rank 2",
 		}, {
 			name: "what cannot be divided",
 			call: func(int) error { return dist.AllToAll(make([]int32, 4), make([]int32, 4)) },

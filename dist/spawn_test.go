@@ -173,7 +173,7 @@ func TestSpawnTextIsShort(t *testing.T) {
 			func(rank int) error {
 				return dist.AllReduce(make([]int32, 8), []dist.ReduceOp{dist.Sum, dist.Max}[rank/3])
 			},
-			`ranks 0-3: ccl: all_reduce of 8 int32 by \w+, call 1 at dist/spawn_test.go:\d+: ranks disagree on op: sum on ranks 0-2, max on rank 3`,
+			`ranks 0-3: ccl: all_reduce of 8 int32 by \w+, call 1 at dist/spawn_test.go:\d+: ranks disagree on op: sum on ranks 0-2; max on rank 3`,
 		},
 		"cancelled": {
 			func(int) error {

@@ -330,7 +330,7 @@ func TestMistakeOfOne(t *testing.T) {
 			_, err := p.Cartesian(bg, shape...)
 			return err
 		},
-		"call: broadcast_to with options 0 on rank 0, broadcast_to with options 1 on rank 1": func(p *partition.Partition, one bool) error {
+		"call: broadcast_to with options 0 on rank 0; broadcast_to with options 1 on rank 1": func(p *partition.Partition, one bool) error {
 			var opts []partition.Option
 			if one {
 				opts = append(opts, partition.TransposeSource)
@@ -338,7 +338,7 @@ func TestMistakeOfOne(t *testing.T) {
 			_, _, err := p.BroadcastTo(bg, p, opts...)
 			return err
 		},
-		"call: broadcast_to with options 0 on rank 0, union with options 0 on rank 1": func(p *partition.Partition, one bool) error {
+		"call: broadcast_to with options 0 on rank 0; union with options 0 on rank 1": func(p *partition.Partition, one bool) error {
 			if one {
 				_, err := p.Union(bg, p)
 				return err
@@ -346,11 +346,11 @@ func TestMistakeOfOne(t *testing.T) {
 			_, _, err := p.BroadcastTo(bg, p)
 			return err
 		},
-		"kept dimensions: [] on rank 0, [0] on rank 1": func(p *partition.Partition, one bool) error {
+		"kept dimensions: [] on rank 0; [0] on rank 1": func(p *partition.Partition, one bool) error {
 			_, err := p.Sub(bg, one)
 			return err
 		},
-		"root: 0 on rank 0, 7 on rank 1": func(p *partition.Partition, one bool) error {
+		"root: 0 on rank 0; 7 on rank 1": func(p *partition.Partition, one bool) error {
 			root := 0
 			if one {
 				root = 7
@@ -358,7 +358,7 @@ func TestMistakeOfOne(t *testing.T) {
 			_, err := partition.BroadcastDataFrom(bg, p, p, 1, root)
 			return err
 		},
-		"shape: [2] on rank 0, [1 2] on rank 1": func(p *partition.Partition, one bool) error { // different partitions
+		"shape: [2] on rank 0; [1 2] on rank 1": func(p *partition.Partition, one bool) error { // different partitions
 			c, err := p.Cartesian(bg, 1, 2)
 			if err != nil {
 				return err

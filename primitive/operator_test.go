@@ -107,22 +107,22 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	for want, c := range map[string]calls{
-		"ranks disagree on call: forward on rank 0, adjoint on rank 1": func(ops map[string]primitive.Operator[float32], inputs map[string]*primitive.Tensor[float32], rank int) error {
+		"ranks disagree on call: forward on rank 0; adjoint on rank 1": func(ops map[string]primitive.Operator[float32], inputs map[string]*primitive.Tensor[float32], rank int) error {
 			return call(ops["all_sum_reduce"], rank == 1, inputs["all_sum_reduce"])
 		},
-		"ranks disagree on shape: [2 3] on rank 0, [3 2] on rank 1":                                                   shapes("all_sum_reduce", false, []int{2, 3}, []int{3, 2}),
+		"ranks disagree on shape: [2 3] on rank 0; [3 2] on rank 1":                                                   shapes("all_sum_reduce", false, []int{2, 3}, []int{3, 2}),
 		"all_sum_reduce: rank 1 of the group of workers [0 1] passes no tensor, and has a part of the input":          shapes("all_sum_reduce", true, []int{2, 3}, nil),
-		"ranks disagree on shape: [2] on rank 0, [2 1] on rank 1":                                                     shapes("sum_reduce", false, []int{2}, []int{2, 1}),
+		"ranks disagree on shape: [2] on rank 0; [2 1] on rank 1":                                                     shapes("sum_reduce", false, []int{2}, []int{2, 1}),
 		"sum_reduce: rank 0 of the group of workers [0 1] passes no tensor, and has a part of the input":              shapes("sum_reduce", true, nil, nil),
 		"sum_reduce: rank 1 of the group of workers [0 1] passes a tensor of shape [2], and has no part of the input": shapes("sum_reduce", true, []int{2}, []int{2}),
 		"broadcast: rank 1 of the group of workers [0 1] passes a tensor of shape [2], and has no part of the input":  shapes("broadcast", false, []int{2}, []int{2}),
 		"broadcast: rank 0 of the group of workers [0 1] passes no tensor, and has a part of the input":               shapes("broadcast", false, nil, nil),
-		"ranks disagree on shape: [4 4] on rank 0, [5 4] on rank 1":                                                   shapes("all_gather", false, []int{4, 4}, []int{5, 4}),
-		"ranks disagree on shape: [4 4] on rank 0, [4 4 1] on rank 1":                                                 shapes("all_gather", false, []int{4, 4}, []int{4, 4, 1}),
+		"ranks disagree on shape: [4 4] on rank 0; [5 4] on rank 1":                                                   shapes("all_gather", false, []int{4, 4}, []int{5, 4}),
+		"ranks disagree on shape: [4 4] on rank 0; [4 4 1] on rank 1":                                                 shapes("all_gather", false, []int{4, 4}, []int{4, 4, 1}),
 		"all_gather: rank 0 of the group of workers [0 1] has 2 of 5 elements in dimension 1, and its part is 3":      shapes("all_gather", false, []int{4, 2}, []int{4, 3}),
 		"all_gather: the tensor [4] of rank 0 of the group of workers [0 1] has no dimension 1":                       shapes("all_gather", false, []int{4}, []int{4, 3}),
 		"reduce_scatter: the tensor [] of rank 1 of the group of workers [0 1] has no dimension 1":                    shapes("reduce_scatter", false, []int{4, 3}, []int{}),
-		"ranks disagree on shape: [4 3] on rank 0, [4 2] on rank 1":                                                   shapes("all_gather", true, []int{4, 3}, []int{4, 2}),
+		"ranks disagree on shape: [4 3] on rank 0; [4 2] on rank 1":                                                   shapes("all_gather", true, []int{4, 3}, []int{4, 2}),
 	} {
 		t.Run(want, func(t *testing.T) {
 			everyWorld(t, 2, func(world *partition.Partition) error {
@@ -172,9 +172,9 @@ func TestDifferentOperators(t *testing.T) {
 			types = sumOf[float64](world)
 		}
 		for want, err := range map[string]error{
-			"of workers [0 1]: ranks disagree on operator: all_gather in dimension 0 on rank 0, all_gather in dimension 1 on rank 1":         dims,
-			"of workers [0 1]: ranks disagree on operator: all_sum_reduce in dimension 0 on rank 0, reduce_scatter in dimension 0 on rank 1": kinds,
-			"of workers [0 1]: ranks disagree on dtype: int64 on rank 0, float64 on rank 1":                                                  types,
+			"of workers [0 1]: ranks disagree on operator: all_gather in dimension 0 on rank 0; all_gather in dimension 1 on rank 1":         dims,
+			"of workers [0 1]: ranks disagree on operator: all_sum_reduce in dimension 0 on rank 0; reduce_scatter in dimension 0 on rank 1": kinds,
+			"of workers [0 1]: ranks disagree on dtype: int64 on rank 0; float64 on rank 1":                                                  types,
 		} {
 			var m *ccl.MismatchError
 			if !errors.As(err, &m) || !strings.HasSuffix(err.Error(), want) {

@@ -13,8 +13,8 @@ import (
 func TestHashesAreExplained(t *testing.T) {
 	j := start(t, 3, part{Config: yamlFor(3), Rounds: 1, Timeout: patience / 2, Scene: "factors"}, nil)
 	for _, r := range j.ranks {
-		want := "ranks disagree on op: premul_sum(2) on rank 0, premul_sum(3) on rank 1, premul_sum(4) on rank 2\n" +
-			"ranks disagree on ranks: [0] on rank 0, [0 1] on rank 1, [0 2] on rank 2\n"
+		want := "ranks disagree on op: premul_sum(2) on rank 0; premul_sum(3) on rank 1; premul_sum(4) on rank 2\n" +
+			"ranks disagree on ranks: [0] on rank 0; [0 1] on rank 1; [0 2] on rank 2\n"
 		if got := r.sound(); got.Err != "" || got.Text != want {
 			t.Errorf("rank %d: %s\nreturns %q\nwant %q", r.number, got.Err, got.Text, want)
 		}
