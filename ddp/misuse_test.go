@@ -48,6 +48,38 @@ func TestSubgroup(t *testing.T) {
 	})
 }
 
+// A second Close does nothing, also after one that has failed or ended a step. Close after the end of the default group is an error.
+func TestCloseTwice(t *testing.T) {
+	all(t, 2, func(int) error {
+		r, _, err := three(ddp.Options[float64]{}, true)
+		if err != nil {
+			return err
+		}
+		return errors.Join(r.Close(), r.Close())
+	})
+	all(t, 2, func(int) error {
+		r, _, err := three(ddp.Options[float64]{}, true)
+		if err != nil {
+			return err
+		}
+		r.Ready(0)
+		return errors.Join(r.Close(), r.Close())
+	})
+	all(t, 2, func(int) error {
+		r, _, err := three(ddp.Options[float64]{}, true)
+		if err != nil {
+			return err
+		}
+		if err := dist.DestroyProcessGroup(); err != nil {
+			return err
+		}
+		if err := r.Close(); !errors.Is(err, dist.ErrNotInitialized) {
+			return fmt.Errorf("closed after the default group: %w", err)
+		}
+		return r.Close()
+	})
+}
+
 // What was accumulated within NoSync counts, also for parameters that the last batch leaves out.
 func TestNoSyncFindsUsed(t *testing.T) {
 	for _, views := range []bool{false, true} {

@@ -28,9 +28,10 @@ type Reducer[T Float] struct {
 	rebuilt bool // the buckets have their final order
 	stats   Stats
 
-	mu    sync.Mutex
-	begun bool // the step has
-	step  int  // its number, from 1
+	mu     sync.Mutex
+	closed bool
+	begun  bool // the step has
+	step   int  // its number, from 1
 
 	quiet   bool      // in NoSync
 	joining bool      // in Join
@@ -451,8 +452,16 @@ func (r *Reducer[T]) setQuiet(quiet bool) (was bool) {
 
 // Close ends this rank's use of the Reducer. Gradients that New made must not be used any more. A step that has begun, and
 // for which Wait has not been called, fails on all ranks: when Close returns, nothing writes to gradients.
+//
+// Its errors are those of dist.DestroyProcessGroup for the Reducer's group: dist.ErrNotInitialized if that was destroyed with the
+// default group before, *dist.UnfinishedError if calls of a Hook have not ended. Closing twice is a no-op.
 func (r *Reducer[T]) Close() error {
 	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
 	if r.begun {
 		r.comm.Abort(errors.New("ddp: the Reducer was closed within a step"))
 		r.settle()
