@@ -45,9 +45,10 @@ type uncheckedCalls interface {
 	finalize(ctx context.Context) error
 }
 
-// Element is a type of elements that Go and MPI both have. An int has 64 bits.
+// Element is a type of elements that Go and MPI both have. An int has 64 bits. Named types made of uint16 are excluded, as in
+// ccl.Element, because they often are floats of 16 bits.
 type Element interface {
-	~int8 | ~int16 | ~int32 | ~int64 | ~int | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uint | ~float32 | ~float64 | ~complex64 | ~complex128
+	~int8 | ~int16 | ~int32 | ~int64 | ~int | ~uint8 | uint16 | ~uint32 | ~uint64 | ~uint | ~float32 | ~float64 | ~complex64 | ~complex128
 }
 
 // UncheckedOp is an operation of MPI.
@@ -98,7 +99,8 @@ func (c *UncheckedComm) Barrier() error {
 }
 
 // Close ends MPI in this process by MPI_Finalize, which waits for the other ranks. If ctx ends first, Close returns its error. If the
-// transport connects this process too, Close leaves that to package dist. Calls after Close return transport.ErrClosed.
+// transport connects this process too, Close leaves that to package dist. Calls after Close return transport.ErrClosed. While a call of
+// another goroutine is running, Close returns an error at once and ends nothing.
 func (c *UncheckedComm) Close(ctx context.Context) error {
 	if !c.mu.TryLock() {
 		return errors.New("a call of the unchecked communicator is running: end it before Close")
