@@ -17,8 +17,6 @@ import (
 var (
 	// ErrNotImplemented: no kernel does this collective, operation or shape.
 	ErrNotImplemented = errors.New("not implemented")
-	// ErrNotInitialized: the process group does not exist yet, or was destroyed.
-	ErrNotInitialized = errors.New("default process group has not been initialized")
 	// ErrInvalidCommunicator: the communicator is nil or was not made by New, or its group has failed before.
 	ErrInvalidCommunicator = errors.New("invalid communicator")
 	// ErrConcurrentUse: two calls of one rank on one communicator overlap.
@@ -26,6 +24,10 @@ var (
 	// ErrClosed: the communicator was closed.
 	ErrClosed = transport.ErrClosed
 )
+
+// ErrNotInitialized is an error of package dist: the process group does not exist yet, or was destroyed. No function
+// of this package returns it.
+var ErrNotInitialized = errors.New("default process group has not been initialized")
 
 // Failures of a group. errors.As finds them in a CollectiveFailedError.
 type (

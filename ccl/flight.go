@@ -210,9 +210,10 @@ func (c *Communicator) recordMessageEnd(m flight.Pending, err error) {
 	}
 }
 
-// WriteFlight writes the flight recorder as WithFlight does. Without that option it does nothing. It
-// is for callers that fail by other things than a call. Any goroutine may call it until the
-// communicator is closed.
+// WriteFlight writes the flight recorder as WithFlight does. Without that option, and for a closed or
+// nil communicator, it does nothing and returns nil. It is for callers that fail by other things than
+// a call. It returns an error if the directory or the file cannot be made or written, or if the
+// recorder's memory has vanished. Any goroutine may call it at any time.
 func (c *Communicator) WriteFlight() error {
 	if c == nil || c.recorder == nil || c.recorder.dir == "" || !c.life.Hold() {
 		return nil

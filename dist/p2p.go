@@ -40,8 +40,12 @@ func Recv[T ccl.Element](tensor []T, src, tag int, opts ...CallOption) (source i
 }
 
 // SendRecv sends input and receives into output at the same time, so that a cycle of
-// ranks does not deadlock (MPI_Sendrecv; torch has no such call). output and input must
-// not overlap.
+// ranks does not deadlock (MPI_Sendrecv; torch has no such call). It returns the sender of
+// what it received.
+//
+// A src or dst that is not in the group, a negative tag, and output and input that overlap
+// are rejected with *InvalidArgumentError. Its other errors are the same as of Send and
+// Recv. After an error the contents of output are unspecified.
 func SendRecv[T ccl.Element](output []T, src int, input []T, dst, tag int, opts ...CallOption) (source int, err error) {
 	c := prepare(opts)
 	from, to := c.peer("send_recv", src), c.peer("send_recv", dst)

@@ -24,7 +24,7 @@ func IsRank() bool {
 
 // Return gives v, encoded as JSON, to the Job.Run that has started this rank, which returns it as Rank.Value if the process ends
 // after that. A later value replaces it. `goccl run --report` shows it too. Other launchers do not get it, which is no
-// error.
+// error. It returns an error if v cannot be encoded, or if the launcher's file (GOCCL_RESULT_FILE) cannot be written.
 func Return(v any) error {
 	value, err := json.Marshal(v)
 	if err == nil {

@@ -11,7 +11,8 @@ import (
 // MaxDims is the largest number of dimensions of a tensor.
 const MaxDims = 14
 
-// Number is the set of types that tensors have: the elements of package ccl that Go can add.
+// Number is the set of types that tensors have: the elements of package ccl that Go can add,
+// except uintptr.
 type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | uint16 | ~uint32 | ~uint64 |
 		~float32 | ~float64 | ~complex64 | ~complex128
