@@ -32,7 +32,7 @@ mpi: ## run the tests under Open MPI, MPICH and Slurm, as root, also between nod
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -v -run '^TestCluster$$' ./test/mpi # -v: says why, if the machine forbids stand-ins for nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 ./transport/mpi/internal/abi ./test/mpi
 
-suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes, for about half an hour
+suites: ## run the conformance suites of kernels and transports whole under Open MPI and MPICH, as root, also between nodes
 	TEST_GOCCL_MPI=required $(GO) test -count=1 -timeout 60m ./test/mpi -run '^Test(Kernels|Transport|DDP)$$' -whole $(ARGS)
 
 single: ## run the tests with one processor, where nobody may wait by spinning
@@ -79,7 +79,7 @@ bench-check: ## compare ratios to the yardsticks with benchmarks/baseline.json; 
 bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far as they are installed
 	$(GO) run ./benchmarks/peers $(ARGS)
 
-kill: ## kill, stop and delay ranks that are processes, 1000 times, and print what is said of each failure, for about fifteen minutes
+kill: ## kill, stop and delay ranks that are processes, 1000 times, and print what is said of each failure, for about eight minutes
 	$(GO) test -v -count=1 -timeout 30m ./test/processes -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s -outcomes 20 $(ARGS)
 
 programs: ## run thousands of random programs, on processes and on goroutines, for about fifteen minutes
