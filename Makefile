@@ -1,7 +1,7 @@
 # goccl: every target needs Go and make; `race` needs a C compiler as well, and `mpi` what its line says.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gomlx test race mpi suites single noasm generate check bench bench-check bench-peers kill programs fuzz ci
+.PHONY: help demo gomlx test race mpi suites single noasm generate check bench bench-paired bench-peers kill programs fuzz ci
 
 GO ?= go
 # The library is pure Go. Without this, a machine that has no C compiler could not
@@ -73,8 +73,8 @@ check: ## formatting, vet, linters, generated files, and builds for the other pl
 bench: ## time all-reduces beside the yardsticks of the same run, for about a minute
 	$(GO) run ./cmd/goccl bench --ranks 2,4 --algorithm direct,ring $(ARGS)
 
-bench-check: ## compare ratios to the yardsticks with benchmarks/baseline.json; ARGS=--renew writes it
-	$(GO) run ./cmd/goccl bench --check benchmarks/baseline.json $(ARGS)
+bench-paired: ## time this working tree and the revision BASE in turns, nine passes, for some minutes; ARGS replaces the cases
+	$(GO) run ./benchmarks/paired -base '$(BASE)' $(ARGS)
 
 bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far as they are installed
 	$(GO) run ./benchmarks/peers $(ARGS)

@@ -56,8 +56,6 @@ type benchCommand struct {
 	JSON       string          `name:"json" placeholder:"FILE" help:"Write everything as JSON, for --compare."`
 	Plot       string          `placeholder:"FILE" help:"Draw latency and bandwidth over the length: an .svg or a .png."`
 	Compare    bool            `help:"Compare two files of --json; measures nothing."`
-	Check      string          `placeholder:"FILE" help:"Measure the cases of a baseline, and fail if a ratio to the yardsticks is more than about twice the baseline's."`
-	Renew      bool            `help:"With --check: write the measured ratios to the baseline."`
 	Sweep      string          `placeholder:"FILE" help:"Measure the cells of a sweep file, and write a report; continues after an interruption."`
 	Out        string          `placeholder:"DIR" help:"With --sweep: directory of the results; by default NAME-results for NAME.yaml."`
 	Fresh      bool            `help:"With --sweep: discard existing results."`
@@ -72,15 +70,6 @@ func (c *benchCommand) Validate() error {
 			return errors.New("--compare takes two files of --json, and no other flag: goccl bench --compare a.json b.json")
 		}
 		return nil
-	case c.Check != "":
-		if !c.only(func(rest *benchCommand) {
-			rest.Check, rest.Renew, rest.Time, rest.Warmup, rest.MinCalls, rest.MaxCalls = "", false, 0, nil, 0, 0
-		}) {
-			return errors.New("--check: the baseline determines what is measured; only --renew, --time, --warmup, --min-calls and --max-calls can be combined with it")
-		}
-		return c.budget().Validate()
-	case c.Renew:
-		return errors.New("--renew needs --check")
 	case c.Sweep != "":
 		if !c.only(func(rest *benchCommand) { rest.Sweep, rest.Out, rest.Fresh = "", "", false }) {
 			return errors.New("--sweep: the file determines what is measured; only --out and --fresh can be combined with it")
@@ -172,10 +161,8 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer, bars bars) err
 		return err
 	case c.Compare:
 		return compareFiles(stdout, c.Args[0], c.Args[1])
-	case underLauncher > 0 && (c.Check != "" || c.Sweep != ""):
-		return errors.New("goccl bench --check and --sweep start the ranks that they measure: start them without the launcher")
-	case c.Check != "":
-		return c.check(ctx, stdout, bars)
+	case underLauncher > 0 && c.Sweep != "":
+		return errors.New("goccl bench --sweep starts the ranks that it measures: start it without the launcher")
 	case c.Serve && underLauncher == 0:
 		return errors.New("--serve is for ranks that goccl bench has started")
 	case c.Serve:

@@ -53,7 +53,6 @@
 //   - `goccl config check` finds a mistake; warnings do not count,
 //   - `goccl explain` shows a row that is refused, or that no rule matches,
 //   - a measured result is wrong, nothing could be measured, or a cell of a sweep failed,
-//   - `goccl bench --check` finds a ratio above its baseline's limit,
 //   - `goccl doctor` finds a problem that keeps ranks from working, or `--clean` fails.
 //
 // `goccl run` ends with the status of the rank to blame; docs/guides/processes.md has all

@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 )
 
 // `make generate` does not change docs/reference/algorithms.md and docs/reference/types.md.
@@ -68,18 +66,12 @@ func TestBenchmarkingPage(t *testing.T) {
 	page, err := filepath.Abs("../../../docs/guides/benchmarking.md")
 	require.NoError(t, err)
 	write := *update && *measureAsReaders
-	baseline, err := measure.ReadBaseline("../../../benchmarks/baseline.json")
-	require.NoError(t, err)
 	cores := runtime.GOMAXPROCS(0)
 	alone(t)
 	t.Setenv(asProgram, "1") // for the ranks that are processes
-	require.NoError(t, os.Mkdir("benchmarks", 0o700))
 	if write {
 		runtime.GOMAXPROCS(cores)
-	} else {
-		easy(baseline)
 	}
-	require.NoError(t, baseline.WriteFile("benchmarks/baseline.json"))
 	was, is, commands := rewritten(t, page, func(line string) string {
 		measures := !strings.Contains(line, "--compare") && !strings.Contains(line, "--sweep")
 		if measures && !write {
@@ -98,21 +90,6 @@ func TestBenchmarkingPage(t *testing.T) {
 	}
 	require.Equal(t, steady(was), steady(is))
 	require.GreaterOrEqual(t, commands, 5)
-}
-
-// easy makes a baseline that is fast to measure, and that this machine passes
-// with one core and two calls.
-func easy(b *measure.Baseline) {
-	b.Machine = measure.ThisMachine()
-	for i := range b.Cases {
-		e := &b.Cases[i]
-		e.Bytes = min(e.Bytes, 2<<20) // as many as the machine has memory for
-		for _, ratios := range e.Ratios {
-			for yardstick := range ratios {
-				ratios[yardstick] *= 1000
-			}
-		}
-	}
 }
 
 // rewritten returns a page unchanged, and with the output of the commands in its console

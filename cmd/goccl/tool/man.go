@@ -27,7 +27,7 @@ func (*manCommand) Run(call *kong.Context, stdout io.Writer) error {
 // exitStatuses are the exit statuses of the program, except those of `goccl run`.
 var exitStatuses = []struct{ status, meaning string }{
 	{"0", "Success. A call that bench shows as refused is an answer and no failure."},
-	{"1", "The command failed: the configuration or an environment variable is invalid, config check finds a mistake, an entry or a transport does not exist, explain shows a row that is refused or that no rule matches, a measured result is wrong, nothing could be measured, a cell of a sweep failed, a ratio is above the bound of its baseline, a problem keeps ranks from working, or doctor --clean could not remove a segment."},
+	{"1", "The command failed: the configuration or an environment variable is invalid, config check finds a mistake, an entry or a transport does not exist, explain shows a row that is refused or that no rule matches, a measured result is wrong, nothing could be measured, a cell of a sweep failed, a problem keeps ranks from working, or doctor --clean could not remove a segment."},
 	{"2", "The command line is wrong: an unknown command or flag, a value that the flag does not accept, or flags that exclude each other. Nothing was started."},
 	{"other", "Of goccl run: the status of the rank to blame, 128 plus the number of a signal, 126 or 127 if the program cannot be executed or does not exist."},
 }

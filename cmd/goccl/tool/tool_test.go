@@ -392,10 +392,8 @@ func TestLaunched(t *testing.T) {
 	for name, value := range map[string]string{"GOCCL_SHM_NAME": "/train-17", "GOCCL_SHM_RANK": "0", "GOCCL_SHM_SIZE": "2"} {
 		t.Setenv(name, value)
 	}
-	const says = "goccl: error: goccl bench --check and --sweep start the ranks that they measure: start them without the launcher"
-	for _, args := range []string{"bench --check=missing.json", "bench --sweep=missing.yaml"} {
-		require.True(t, strings.HasPrefix(failed(t, 1, strings.Fields(args)...), says), args)
-	}
+	const says = "goccl: error: goccl bench --sweep starts the ranks that it measures: start it without the launcher"
+	require.Contains(t, failed(t, 1, "bench", "--sweep=missing.yaml"), says)
 	require.Contains(t, failed(t, 1, "bench", "--compare", "missing.json", "missing.json"), "missing.json", "nothing is measured")
 }
 

@@ -52,20 +52,7 @@ func (m Machine) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
 
-// UsableCores is the number of ranks that can run at the same time.
-func (m Machine) UsableCores() int { return min(m.Cores, m.GOMAXPROCS) }
-
-// Polls reports whether that many ranks poll while they wait for each other; more ranks
-// than cores sleep.
-func (m Machine) Polls(ranks int) bool { return ranks <= m.UsableCores() }
-
 func usableCores() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
-
-// Like reports whether figures of the two machines are comparable, as far as
-// known.
-func (m Machine) Like(other Machine) bool {
-	return m.CPU == other.CPU && m.UsableCores() == other.UsableCores() && m.Caches == other.Caches && m.OS == other.OS && m.Arch == other.Arch
-}
 
 // Info returns the first value of a name in a file of lines "name : value".
 func Info(file, name string) string {
