@@ -15,6 +15,7 @@ type Bucket[T Float] struct {
 
 	pending int // parameters that are not ready in this step
 	work    *ccl.Work
+	sums    []float32 // of Float16 gradients, within Join and without a Hook
 }
 
 // assign divides parameters among buckets: in the given order, a bucket ends with the parameter by which it

@@ -48,30 +48,45 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 		calls = new(requests)
 		b.State = calls
 	}
+	halves, ok := any(b.Gradients).([]half.Float16)
+	if !ok || b.Op != ccl.Sum {
+		return calls.of(b.Op, func() *ccl.Request {
+			return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op, b.label())
+		}).Start(context.Background())
+	}
+
+	// Within Join the sum may be too large for a float16 where the mean, which Reducer makes of sums, is not.
+	if b.sums == nil {
+		b.sums = make([]float32, len(halves))
+	}
+	for i, x := range halves {
+		b.sums[i] = x.Float32()
+	}
 	return calls.of(b.Op, func() *ccl.Request {
-		return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op, b.label())
+		return ccl.AllReduceInit(b.Comm, b.sums, b.sums, b.Op, b.label())
 	}).Start(context.Background())
 }
 
 func (mean[T]) Finish(*Bucket[T]) error { return nil }
 
 // Float16 returns the hook that reduces gradients as float16, half the bytes (fp16_compress_hook of torch).
-// Gradients are divided by the number of ranks before they are sent, except within Join. The mean has the
-// precision of float16; sums above 65504 become infinite.
+// Gradients are divided by the number of ranks before they are sent. The mean has the precision of float16.
+// Within Join gradients are rounded to float16 and sent as float32, because their sum may be too large for float16.
 func Float16() Hook[float32] {
-	return compressed[half.Float16]{half.NewFloat16, half.Float16.Float32}
+	return compressed[half.Float16]{half.NewFloat16, half.Float16.Float32, true}
 }
 
 // BFloat16 returns the hook that reduces gradients as bfloat16, half the bytes (bf16_compress_hook of torch).
 // The mean has the precision of bfloat16, 8 bits.
 func BFloat16() Hook[float32] {
-	return compressed[half.BFloat16]{half.NewBFloat16, half.BFloat16.Float32}
+	return compressed[half.BFloat16]{half.NewBFloat16, half.BFloat16.Float32, false}
 }
 
 // compressed reduces buckets in a shorter type.
 type compressed[H half.Float16 | half.BFloat16] struct {
-	round func(float32) H
-	value func(H) float32
+	round         func(float32) H
+	value         func(H) float32
+	sumsAsFloat32 bool // within Join
 }
 
 // shortened is the state of a bucket.
@@ -93,14 +108,30 @@ func (h compressed[H]) Start(b *Bucket[float32]) *ccl.Work {
 	for i, x := range b.Gradients {
 		s.gradients[i] = h.round(x * share)
 	}
-	return s.of(ccl.Sum, func() *ccl.Request {
+	if h.isWide(b) {
+		h.copyBack(b)
+	}
+	return s.of(b.Op, func() *ccl.Request {
+		if h.isWide(b) {
+			return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, ccl.Sum, b.label())
+		}
 		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, ccl.Sum, b.label())
 	}).Start(context.Background())
 }
 
 func (h compressed[H]) Finish(b *Bucket[float32]) error {
+	if !h.isWide(b) {
+		h.copyBack(b)
+	}
+	return nil
+}
+
+// isWide reports whether the call of a bucket reduces float32.
+func (h compressed[H]) isWide(b *Bucket[float32]) bool { return h.sumsAsFloat32 && b.Op == ccl.Sum }
+
+// copyBack copies the shortened gradients of a bucket to its gradients.
+func (h compressed[H]) copyBack(b *Bucket[float32]) {
 	for i, x := range b.State.(*shortened[H]).gradients {
 		b.Gradients[i] = h.value(x)
 	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
 )
 
 // Join runs training that may have a different number of steps on each rank (torch's Join). train makes this
@@ -53,6 +54,18 @@ func (r *Reducer[T]) setJoining(joining bool) {
 func (r *Reducer[T]) setOp(b *Bucket[T]) {
 	if b.Op = ccl.Avg; r.joining {
 		b.Op = ccl.Sum
+	}
+}
+
+// divide makes the sums of a bucket the means over the ranks that train.
+func (b *Bucket[T]) divide(trains int) {
+	halves, ok := any(b.Gradients).([]half.Float16)
+	if !ok || b.sums == nil {
+		scale(b.Gradients, 1/float64(trains))
+		return
+	}
+	for i, sum := range b.sums {
+		halves[i] = half.NewFloat16(sum / float32(trains))
 	}
 }
 

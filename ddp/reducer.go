@@ -329,7 +329,7 @@ func (r *Reducer[T]) finish(ctx context.Context) error {
 			return r.bucketError(b, err)
 		}
 		if r.joining {
-			scale(b.Gradients, 1/float64(trains))
+			b.divide(trains)
 		}
 	}
 	r.note(waited)
