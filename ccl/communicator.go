@@ -280,28 +280,43 @@ func (c *Communicator) init(ctx context.Context) error {
 // number returns the number of a call as users count: from 1, without the calls that New made.
 func (c *Communicator) number(seq uint64) uint64 { return seq - min(seq, c.joined) }
 
-// Rank returns this rank's number in the group, 0 <= Rank < Size.
-func (c *Communicator) Rank() int { return c.rank }
+// Rank returns this rank's number in the group, 0 <= Rank < Size, or -1 if c is nil.
+func (c *Communicator) Rank() int {
+	if c == nil {
+		return -1
+	}
+	return c.rank
+}
 
-// Size returns the number of ranks in the group.
-func (c *Communicator) Size() int { return c.size }
+// Size returns the number of ranks in the group, or -1 if c is nil.
+func (c *Communicator) Size() int {
+	if c == nil {
+		return -1
+	}
+	return c.size
+}
 
-// Transport returns the name of the transport that connects the group.
+// Transport returns the name of the transport that connects the group, "" if c is nil.
 func (c *Communicator) Transport() string {
-	if c.ep == nil {
-		return "" // of a zero Communicator
+	if c == nil || c.ep == nil { // nil or zero
+		return ""
 	}
 	return c.ep.Name()
 }
 
-// Selector returns the group's Selector.
-func (c *Communicator) Selector() Selector { return c.selector }
+// Selector returns the group's Selector, nil if c is nil.
+func (c *Communicator) Selector() Selector {
+	if c == nil {
+		return nil
+	}
+	return c.selector
+}
 
 // LastChoice returns the kernel of this rank's last call, and why it was chosen. It is zero before
 // the first call, after a barrier, which has no kernel, and in a group of one rank. It must not be
 // called while a call is running; after a rejected call its result is undefined.
 func (c *Communicator) LastChoice() Choice {
-	if c.call.plan == nil {
+	if c == nil || c.call.plan == nil {
 		return Choice{}
 	}
 	return c.call.plan.choice
@@ -310,7 +325,11 @@ func (c *Communicator) LastChoice() Choice {
 // Close leaves the group. It never waits. A rank that still needs this one gets PeerLostError. Later
 // calls return ErrClosed. Closing twice is a no-op. Works that have not ended are dropped: call
 // Drain first, or wait for each. *UnfinishedError counts and names them, unless the group has failed.
+// ErrInvalidCommunicator: c is nil.
 func (c *Communicator) Close() error {
+	if c == nil {
+		return c.unmade("close")
+	}
 	err := c.unfinished() // as soon as the communicator is closed its queue ends by itself
 	if !c.life.Close() {
 		return nil
@@ -328,9 +347,9 @@ func (c *Communicator) Close() error {
 // Abort fails the group on all ranks, including calls that are running: they get AbortedError with
 // this rank and cause. If cause is itself an *AbortedError (not a wrapped one), it passes on that
 // another rank gave up, and they get that error. Abort never waits. It does nothing if the group has
-// failed or has one rank. Any goroutine may call it at any time.
+// failed, has one rank, or is nil. Any goroutine may call it at any time.
 func (c *Communicator) Abort(cause error) {
-	if c.size == 1 {
+	if c == nil || c.size == 1 {
 		return // such a group cannot fail
 	}
 	if cause == nil {
@@ -349,8 +368,11 @@ func (c *Communicator) Abort(cause error) {
 	_ = c.drop()
 }
 
-// Err returns the failure of the group, nil if it has not failed.
+// Err returns the failure of the group, nil if it has not failed, and ErrInvalidCommunicator if c is nil.
 func (c *Communicator) Err() error {
+	if c == nil {
+		return c.unmade("err")
+	}
 	if !c.life.Hold() {
 		if cause := c.ended.Load(); cause != nil {
 			return *cause

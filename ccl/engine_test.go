@@ -353,20 +353,6 @@ func TestRefusedByAll(t *testing.T) {
 	})
 }
 
-// A nil communicator is an error, not a crash.
-func TestNilCommunicator(t *testing.T) {
-	var c *ccl.Communicator
-	x := make([]int32, 2)
-	for _, err := range []error{
-		ccl.AllReduce(bg, c, x, x, ccl.Sum),
-		ccl.AllGatherV(bg, c, x, x, []int{2}, nil),
-		ccl.Broadcast(bg, c, x, 0),
-		c.Barrier(bg),
-	} {
-		require.ErrorIs(t, err, ccl.ErrInvalidCommunicator)
-	}
-}
-
 func TestAfterClose(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		for _, n := range []int{1, 2} {

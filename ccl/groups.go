@@ -276,9 +276,12 @@ func (c *Communicator) connect(ctx context.Context, number uint64, members []int
 }
 
 // GlobalRank maps a rank of this group, 0 <= rank < Size, to its rank in the first group, from which
-// this group was made. In the first group the two are the same.
+// this group was made. In the first group the two are the same. If c is nil, it returns -1.
 func (c *Communicator) GlobalRank(rank int) int {
-	if c.global == nil {
+	switch {
+	case c == nil:
+		return -1
+	case c.global == nil:
 		return rank
 	}
 	return c.global[rank]
@@ -304,5 +307,10 @@ type outsideError struct {
 func (e *outsideError) Error() string { return e.text }
 func (e *outsideError) Unwrap() error { return e.invalid }
 
-// Name returns the name of the group in errors, "" for the first group.
-func (c *Communicator) Name() string { return c.name }
+// Name returns the name of the group in errors, "" for the first group and if c is nil.
+func (c *Communicator) Name() string {
+	if c == nil {
+		return ""
+	}
+	return c.name
+}

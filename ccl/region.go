@@ -111,7 +111,7 @@ type LocalCommunicator interface {
 // SplitLocal returns the group of the ranks on this rank's node, in rank order. If that is all ranks, it may be the group itself. It
 // belongs to this group, which closes it. SplitLocal is not collective.
 func (c *Communicator) SplitLocal() LocalCommunicator {
-	if c.levels != nil {
+	if c != nil && c.levels != nil {
 		return c.levels.local.comm
 	}
 	return c

@@ -26,7 +26,7 @@ type progress struct{ Epoch, Step int }
 // stops after so many steps of this run.
 func trained(rank, ranks int, path string, stop int) (losses []float64, err error) {
 	n := newNet[float64](uint64(rank))
-	r, err := ddp.New(bg, nil, n.parameters(true), tiny[float64]())
+	r, err := ddp.New(bg, world(), n.parameters(true), tiny[float64]())
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func TestResume(t *testing.T) {
 // saved writes a checkpoint and returns its bytes.
 func saved[T ddp.Float](t *testing.T, path string, params func() []ddp.Parameter[T]) []byte {
 	all(t, 2, func(int) error {
-		r, err := ddp.New(bg, nil, params(), ddp.Options[T]{Buffers: [][]T{make([]T, 2)}})
+		r, err := ddp.New(bg, world(), params(), ddp.Options[T]{Buffers: [][]T{make([]T, 2)}})
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func load(t *testing.T, path string, params func() []ddp.Parameter[float32], sta
 		for i := range p {
 			clear(p[i].Data)
 		}
-		r, err := ddp.New(bg, nil, p, ddp.Options[float32]{Buffers: [][]float32{{9, 9}}})
+		r, err := ddp.New(bg, world(), p, ddp.Options[float32]{Buffers: [][]float32{{9, 9}}})
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func TestRanksThatDiffer(t *testing.T) {
 	})
 	later := filepath.Join(dir, "later")
 	all(t, 2, func(int) error {
-		r, err := ddp.New(bg, nil, small(), ddp.Options[float32]{Buffers: [][]float32{make([]float32, 2)}})
+		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{Buffers: [][]float32{make([]float32, 2)}})
 		if err != nil {
 			return err
 		}
@@ -263,7 +263,7 @@ func TestRanksThatDiffer(t *testing.T) {
 				for i := range params {
 					clear(params[i].Data)
 				}
-				r, err := ddp.New(bg, nil, params, ddp.Options[float32]{Buffers: [][]float32{buffer}})
+				r, err := ddp.New(bg, world(), params, ddp.Options[float32]{Buffers: [][]float32{buffer}})
 				if err != nil {
 					return err
 				}
@@ -296,7 +296,7 @@ func TestStateIsReplaced(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "c")
 	all(t, 2, func(int) error {
-		r, err := ddp.New(bg, nil, small(), ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
 		if err != nil {
 			return err
 		}
@@ -325,7 +325,7 @@ func TestCheckpointNotWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all(t, 2, func(rank int) error {
-				r, err := ddp.New(bg, nil, small(), ddp.Options[float32]{})
+				r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
 				if err != nil {
 					return err
 				}
@@ -358,7 +358,7 @@ func every[T ddp.Float](t *testing.T, values []T) {
 	path := filepath.Join(t.TempDir(), "c")
 	all(t, 2, func(rank int) error {
 		data := append([]T(nil), values...)
-		r, err := ddp.New(bg, nil, []ddp.Parameter[T]{{Name: "v", Data: data}}, ddp.Options[T]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter[T]{{Name: "v", Data: data}}, ddp.Options[T]{})
 		if err != nil {
 			return err
 		}

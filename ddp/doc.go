@@ -7,7 +7,8 @@
 // rank 0, and divides the gradients into buckets. In each step the program computes gradients, calls Ready
 // for each parameter whose gradient is final, and then Wait:
 //
-//	model, err := ddp.New(ctx, nil, parameters, ddp.Options[float32]{})
+//	group, err := dist.Default() // all ranks
+//	model, err := ddp.New(ctx, group, parameters, ddp.Options[float32]{})
 //	for batch := range batches {
 //		loss := net.Forward(batch)
 //		net.Backward(loss, model.Ready) // calls Ready(i) when the gradient of parameter i is final

@@ -41,7 +41,7 @@ func followOneRank(rank, ranks int, o *outcome) error {
 	for _, views := range []bool{false, true} {
 		for _, parts := range []int{1, 3} { // with NoSync
 			n := newNet[float64](uint64(rank)) // rank 0's are those of alone
-			r, err := ddp.New(bg, nil, n.parameters(views), tiny[float64]())
+			r, err := ddp.New(bg, world(), n.parameters(views), tiny[float64]())
 			if err != nil {
 				return err
 			}

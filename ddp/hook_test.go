@@ -22,7 +22,7 @@ func TestCompression(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all(t, 2, func(rank int) error {
 				grad := make([]float32, 3)
-				r, err := ddp.New(bg, nil, []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, 3), Grad: grad}}, ddp.Options[float32]{Hook: c.hook()})
+				r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, 3), Grad: grad}}, ddp.Options[float32]{Hook: c.hook()})
 				if err != nil {
 					return err
 				}
@@ -57,7 +57,7 @@ func TestClipGradNorm(t *testing.T) {
 
 func clip[T ddp.Float](t *testing.T, of func(float64) T) {
 	all(t, 2, func(rank int) error {
-		r, err := ddp.New(bg, nil, []ddp.Parameter[T]{{Name: "a", Data: make([]T, 1)}, {Name: "b", Data: make([]T, 1)}}, ddp.Options[T]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter[T]{{Name: "a", Data: make([]T, 1)}, {Name: "b", Data: make([]T, 1)}}, ddp.Options[T]{})
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func TestLongGradients(t *testing.T) {
 				for i, n := range lengths {
 					params = append(params, ddp.Parameter[float32]{Name: string(rune('a' + i)), Data: make([]float32, n), Grad: make([]float32, n)})
 				}
-				r, err := ddp.New(bg, nil, params, c.options)
+				r, err := ddp.New(bg, world(), params, c.options)
 				if err != nil {
 					return err
 				}
@@ -72,7 +72,7 @@ func TestLongGradients(t *testing.T) {
 func TestLongGradientsInJoin(t *testing.T) {
 	all(t, 2, func(rank int) error {
 		grad := make([]float32, 70_000)
-		r, err := ddp.New(bg, nil, []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, len(grad)), Grad: grad}}, ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, len(grad)), Grad: grad}}, ddp.Options[float32]{})
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func TestLongGradientsInJoin(t *testing.T) {
 func TestLongGradientsInNoSync(t *testing.T) {
 	all(t, 2, func(rank int) error {
 		grad := make([]float64, 40_000)
-		r, err := ddp.New(bg, nil, []ddp.Parameter[float64]{{Name: "a", Data: make([]float64, len(grad)), Grad: grad}}, ddp.Options[float64]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter[float64]{{Name: "a", Data: make([]float64, len(grad)), Grad: grad}}, ddp.Options[float64]{})
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func TestCloseWithinStep(t *testing.T) {
 	grads := [2][]float32{make([]float32, 8<<20), make([]float32, 8<<20)}
 	all(t, 2, func(rank int) error {
 		grad := grads[rank]
-		r, err := ddp.New(bg, nil, []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, len(grad)), Grad: grad}}, ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, len(grad)), Grad: grad}}, ddp.Options[float32]{})
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func TestCloseWithinStep(t *testing.T) {
 func TestSharedGradient(t *testing.T) {
 	all(t, 2, func(int) error {
 		grad := make([]float32, 3)
-		_, err := ddp.New(bg, nil, []ddp.Parameter[float32]{
+		_, err := ddp.New(bg, world(), []ddp.Parameter[float32]{
 			{Name: "in", Data: make([]float32, 3), Grad: grad},
 			{Name: "out", Data: make([]float32, 3), Grad: grad},
 		}, ddp.Options[float32]{})

@@ -51,19 +51,14 @@ type Reducer[T Float] struct {
 	wrong   error     // of this rank in this step
 }
 
-// New makes a Reducer of the ranks of a group; nil is the default group. It is collective: all ranks pass the
+// New makes a Reducer of the ranks of a group; that of all ranks is dist.Default. It is collective: all ranks pass the
 // same parameters, in the same order, and the same options. The parameters and buffers get the values of
 // rank 0. The slices belong to the Reducer as well until Close.
 //
 // Wrong arguments of any rank are *ccl.InvalidArgumentError on all; what differs between ranks is
-// *ccl.MismatchError on all, whose field names the first parameter that differs.
+// *ccl.MismatchError on all, whose field names the first parameter that differs. A nil group, which dist.NewGroup returns
+// to ranks that are no members, is *ccl.InvalidArgumentError.
 func New[T Float](ctx context.Context, group *dist.ProcessGroup, params []Parameter[T], opts Options[T]) (*Reducer[T], error) {
-	if group == nil {
-		var err error
-		if group, err = dist.Default(); err != nil {
-			return nil, err
-		}
-	}
 	opts.setDefaults()
 	d := describe(params, &opts)
 	if err := agree(ctx, group, d); err != nil {

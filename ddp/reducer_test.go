@@ -76,7 +76,7 @@ func TestMismatch(t *testing.T) {
 				if rank == 1 {
 					p = c.change(p, &o)
 				}
-				_, err := ddp.New(bg, nil, p, o)
+				_, err := ddp.New(bg, world(), p, o)
 				return err
 			}) {
 				var m *ccl.MismatchError
@@ -105,7 +105,7 @@ func TestMistakes(t *testing.T) {
 				if rank == 1 {
 					params = c.params
 				}
-				_, err := ddp.New(bg, nil, params, ddp.Options[float64]{})
+				_, err := ddp.New(bg, world(), params, ddp.Options[float64]{})
 				return err
 			}) {
 				var wrong *ccl.InvalidArgumentError
@@ -129,7 +129,7 @@ func three(opts ddp.Options[float64], views bool) (*ddp.Reducer[float64], [][]fl
 		}
 		params = append(params, p)
 	}
-	r, err := ddp.New(bg, nil, params, opts)
+	r, err := ddp.New(bg, world(), params, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,7 +252,7 @@ func (o *order) Finish(*ddp.Bucket[float64]) error { return nil }
 func TestJoinShares(t *testing.T) {
 	all(t, 3, func(rank int) error {
 		v := []float64{0}
-		r, err := ddp.New(bg, nil, []ddp.Parameter[float64]{{Name: "v", Data: v}}, ddp.Options[float64]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter[float64]{{Name: "v", Data: v}}, ddp.Options[float64]{})
 		if err != nil {
 			return err
 		}

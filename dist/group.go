@@ -12,6 +12,9 @@ import (
 // called from any goroutine, also after DestroyProcessGroup: they then describe the
 // former group.
 //
+// A nil *ProcessGroup, which NewGroup returns to a rank that is no member, has no ranks: it never stands for the default
+// group. Its methods that return an error return *InvalidArgumentError, as calls with WithGroup do.
+//
 // The groups that NewGroup and Split make of a default group end with it.
 type ProcessGroup struct {
 	rank    *rank
@@ -20,15 +23,18 @@ type ProcessGroup struct {
 	closed  atomic.Bool
 }
 
-// Rank returns the group rank of the handle's owner.
-func (g *ProcessGroup) Rank() int { return g.comm.Rank() }
+// Rank returns the group rank of the handle's owner, or -1 if g is nil.
+func (g *ProcessGroup) Rank() int { return g.Communicator().Rank() }
 
-// Size returns the number of ranks in the group.
-func (g *ProcessGroup) Size() int { return g.comm.Size() }
+// Size returns the number of ranks in the group, or -1 if g is nil.
+func (g *ProcessGroup) Size() int { return g.Communicator().Size() }
 
 // Ranks returns the global ranks of the group's members, in the order of their group
-// ranks. The slice belongs to the caller.
+// ranks, or nil if g is nil. The slice belongs to the caller.
 func (g *ProcessGroup) Ranks() []int {
+	if g.Communicator() == nil {
+		return nil
+	}
 	ranks := make([]int, g.Size())
 	for r := range ranks {
 		ranks[r] = g.comm.GlobalRank(r)
@@ -37,8 +43,11 @@ func (g *ProcessGroup) Ranks() []int {
 }
 
 // GlobalRank returns the global rank of a group rank. In the default group they are the
-// same. If the group has no such rank the error is *InvalidArgumentError.
+// same. If g is nil or has no such rank the error is *InvalidArgumentError.
 func (g *ProcessGroup) GlobalRank(rank int) (int, error) {
+	if err := g.unmade(); err != nil {
+		return 0, err
+	}
 	if rank < 0 || rank >= g.Size() {
 		return 0, &InvalidArgumentError{
 			Operation: "global_rank",
@@ -49,8 +58,11 @@ func (g *ProcessGroup) GlobalRank(rank int) (int, error) {
 }
 
 // GroupRank returns the group rank of a global rank. In the default group they are the
-// same. If the rank is not in the group the error is *InvalidArgumentError.
+// same. If g is nil or the rank is not in it the error is *InvalidArgumentError.
 func (g *ProcessGroup) GroupRank(global int) (int, error) {
+	if err := g.unmade(); err != nil {
+		return 0, err
+	}
 	if g.isDefault() && global >= 0 && global < g.Size() {
 		return global, nil
 	}
@@ -66,8 +78,13 @@ func (g *ProcessGroup) GroupRank(global int) (int, error) {
 }
 
 // Communicator returns the group's communicator, for use with package ccl, whose ranks
-// are group ranks. It belongs to the group: DestroyProcessGroup closes it.
-func (g *ProcessGroup) Communicator() *ccl.Communicator { return g.comm }
+// are group ranks. It belongs to the group: DestroyProcessGroup closes it. It is nil if g is nil.
+func (g *ProcessGroup) Communicator() *ccl.Communicator {
+	if g == nil {
+		return nil
+	}
+	return g.comm
+}
 
 func (g *ProcessGroup) isDefault() bool { return g.comm.Name() == "" }
 
@@ -87,15 +104,23 @@ func (g *ProcessGroup) failBy(failed *RankError) {
 	}
 }
 
+// unmade returns an error if g is nil, or the zero value.
+func (g *ProcessGroup) unmade() error {
+	if g.Communicator() != nil {
+		return nil
+	}
+	return &InvalidArgumentError{
+		Operation: "with_group",
+		Message:   "the process group is nil: pass that of dist.Default, or call only on ranks for which dist.NewGroup returned a group",
+	}
+}
+
 // usable returns an error if g, the group of WithGroup, cannot be used.
 func (g *ProcessGroup) usable() error {
-	switch {
-	case g == nil:
-		return &InvalidArgumentError{
-			Operation: "with_group",
-			Message:   "the process group is nil: pass that of dist.Default, or call only on ranks for which dist.NewGroup returned a group",
-		}
-	case g.closed.Load():
+	if err := g.unmade(); err != nil {
+		return err
+	}
+	if g.closed.Load() {
 		return &explained{"dist: the process group that dist.WithGroup names was destroyed; make another", []error{ErrNotInitialized, ErrClosed}}
 	}
 	return nil

@@ -278,9 +278,19 @@ func TestConstructorMistakes(t *testing.T) {
 	})
 }
 
-// The zero value of a partition is inactive everywhere: operators have nothing to do.
+// A partition that is zero or nil is inactive everywhere: operators have nothing to do.
 func TestInactiveEverywhere(t *testing.T) {
-	p := &partition.Partition{}
+	inactiveEverywhere(t, &partition.Partition{})
+	inactiveEverywhere(t, nil)
+}
+
+func inactiveEverywhere(t *testing.T, p *partition.Partition) {
+	_, err := primitive.NewHaloExchange[float32](bg, p)
+	require.NoError(t, err)
+	_, err = primitive.NewAllGather[float32](bg, p, 0, 0)
+	require.NoError(t, err)
+	_, err = primitive.NewReduceScatter[float32](bg, p, 0, 0)
+	require.NoError(t, err)
 	op, err := primitive.NewAllSumReduce[float32](bg, p, 0)
 	require.NoError(t, err)
 	y, err := op.Forward(bg, nil, nil)

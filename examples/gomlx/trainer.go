@@ -11,6 +11,7 @@ import (
 	mltrain "github.com/gomlx/gomlx/pkg/ml/train"
 
 	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/dist"
 )
 
 // trainer trains the variables of a GoMLX context on all ranks. It is all that lies between GoMLX and goccl:
@@ -57,7 +58,11 @@ func newTrainer(ctx context.Context, backend backends.Backend, vars *mlctx.Conte
 	}
 	// ddp makes the gradients, since each execution of a graph has its outputs in other memory. For the same
 	// reason Data has the variables only now: a checkpoint (ddp.Save) needs new copies.
-	if t.reducer, err = ddp.New(ctx, nil, parameters, ddp.Options[float32]{}); err != nil {
+	group, err := dist.Default()
+	if err != nil {
+		return nil, err
+	}
+	if t.reducer, err = ddp.New(ctx, group, parameters, ddp.Options[float32]{}); err != nil {
 		return nil, err
 	}
 	for i, v := range trained {

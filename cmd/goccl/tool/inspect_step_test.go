@@ -35,7 +35,11 @@ var errBackward = errors.New("backward has failed")
 
 // trainSteps trains a model of two buckets. Before each backward it waits for an order: to go on, or to fail.
 func trainSteps(ctx context.Context, orders <-chan bool) error {
-	r, err := ddp.New(ctx, nil, []ddp.Parameter[float64]{
+	group, err := dist.Default()
+	if err != nil {
+		return err
+	}
+	r, err := ddp.New(ctx, group, []ddp.Parameter[float64]{
 		{Name: "a", Data: make([]float64, 100)}, {Name: "b", Data: make([]float64, 100)},
 	}, ddp.Options[float64]{FirstBucketBytes: 8, BucketBytes: 8})
 	if err != nil {

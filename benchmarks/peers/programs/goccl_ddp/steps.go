@@ -29,8 +29,11 @@ func (a arguments) newSteps(rank int) (*steps, error) {
 		}
 		parameters = append(parameters, p)
 	}
-	var err error
-	if s.reducer, err = ddp.New(context.Background(), nil, parameters, ddp.Options[float32]{}); err != nil {
+	group, err := dist.Default()
+	if err != nil {
+		return nil, err
+	}
+	if s.reducer, err = ddp.New(context.Background(), group, parameters, ddp.Options[float32]{}); err != nil {
 		return nil, err
 	}
 	for i := range parameters {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/workload"
 )
 
@@ -138,7 +139,11 @@ func (t *training) newReducer(values, gradients [][]float32) (*ddp.Reducer[float
 		}
 		parameters = append(parameters, of)
 	}
-	r, err := ddp.New(background, nil, parameters, ddp.Options[float32]{})
+	group, err := dist.Default()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := ddp.New(background, group, parameters, ddp.Options[float32]{})
 	if err != nil {
 		return nil, nil, err
 	}
