@@ -3,6 +3,8 @@ package ddp
 import (
 	"fmt"
 	"strings"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // UnreadyError says that gradients were not ready when a step ended. Its text does not name the rank, which Spawn and
@@ -40,4 +42,8 @@ func (r *Reducer[T]) bucketError(b *Bucket[T], err error) error {
 		names[i] = r.params[p].Name
 	}
 	return fmt.Errorf("ddp: bucket %d (%s): %w", b.Index, list(names), err)
+}
+
+func invalid(operation, format string, args ...any) error {
+	return &ccl.InvalidArgumentError{Operation: operation, Message: fmt.Sprintf(format, args...)}
 }
