@@ -93,3 +93,26 @@ func align[T Float](n int) int {
 	unit := 128 / ccl.DTypeOf[T]().Size()
 	return (n + unit - 1) / unit * unit
 }
+
+// inPlaceBytes is the length from which a gradient is worth a call of its own, which saves the copies to a bucket and back.
+const inPlaceBytes = 256 << 10
+
+// reducesInPlace reports whether a gradient of the program's own is reduced where it is. A hook gets buckets of the size
+// that is asked for, and a gradient that may be unused must keep its value.
+func (r *Reducer[T]) reducesInPlace(p Parameter[T]) bool {
+	return p.Grad != nil && len(p.Grad)*ccl.DTypeOf[T]().Size() >= inPlaceBytes &&
+		r.opts.Hook == nil && !r.opts.FindUnused && !r.opts.StaticGraph
+}
+
+// arrange makes the buckets of parameters in an order.
+func (r *Reducer[T]) arrange(order []int) {
+	sizes := make([]int, len(r.lengths))
+	for i, n := range r.lengths {
+		sizes[i] = n * ccl.DTypeOf[T]().Size()
+	}
+	r.buckets, r.places = arrange(r.memory, r.params, assign(sizes, order, r.opts.FirstBucketBytes, r.opts.BucketBytes, r.inPlace), r.inPlace)
+	for _, b := range r.buckets {
+		b.Comm, b.pending = r.comm, len(b.Parameters)
+		r.setOp(b)
+	}
+}

@@ -158,7 +158,7 @@ func compareContents(all []report) error {
 func (r *Reducer[T]) outsideJoin(operation string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.joining {
+	if r.join.isOn {
 		return &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a checkpoint within Join: call it before or after, with all ranks"}
 	}
 	return nil

@@ -3,10 +3,18 @@ package ddp
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
 )
+
+// join is the state of Join.
+type join struct {
+	isOn   bool
+	trains []uint8 // by rank: 1 if it trains in this step
+	last   []uint8 // the same of the step before
+}
 
 // Join runs training that may have a different number of steps on each rank (torch's Join). train makes this
 // rank's steps. After it has returned, this rank takes part in the steps of the others without gradients
@@ -41,9 +49,9 @@ func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
 func (r *Reducer[T]) setJoining(joining bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.joining = joining
+	r.join.isOn = joining
 	if joining {
-		r.last = make([]uint8, r.comm.Size())
+		r.join.last = make([]uint8, r.comm.Size())
 	}
 	for _, b := range r.buckets {
 		r.setOp(b)
@@ -52,7 +60,7 @@ func (r *Reducer[T]) setJoining(joining bool) {
 
 // setOp sets the operation of a bucket.
 func (r *Reducer[T]) setOp(b *Bucket[T]) {
-	if b.Op = ccl.Avg; r.joining {
+	if b.Op = ccl.Avg; r.join.isOn {
 		b.Op = ccl.Sum
 	}
 }
@@ -69,26 +77,41 @@ func (b *Bucket[T]) divide(trains int) {
 	}
 }
 
-// count starts to count the ranks that train in this step. training is 1 if this rank does.
-func (r *Reducer[T]) count(training uint8) {
-	r.census = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.active, ccl.WithLabel("join"))
+// countRanks starts to count the ranks that train in this step. training is 1 if this rank does.
+func (r *Reducer[T]) countRanks(training uint8) {
+	r.step.census = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.join.trains, ccl.WithLabel("join"))
+}
+
+// awaitCensus returns how many ranks train in this step, and one of them.
+func (r *Reducer[T]) awaitCensus(ctx context.Context) (trains, root int, err error) {
+	if r.step.census == nil {
+		return r.comm.Size(), 0, nil
+	}
+	if err := r.step.census.Wait(ctx); err != nil {
+		return 0, 0, fmt.Errorf("ddp: %w", err)
+	}
+	for _, t := range r.join.trains {
+		trains += int(t)
+	}
+	copy(r.join.last, r.join.trains)
+	return trains, slices.Index(r.join.trains, 1), nil
 }
 
 // shadow takes part in a step of the other ranks, if some rank still trains.
 func (r *Reducer[T]) shadow(ctx context.Context) (more bool, err error) {
 	r.mu.Lock()
-	r.begun = true
+	r.step.hasBegun = true
 	r.mark(outOfData)
-	clear(r.used)
-	r.count(0)
-	if err = r.census.Wait(ctx); err != nil {
+	clear(r.unused.used)
+	r.countRanks(0)
+	if err = r.step.census.Wait(ctx); err != nil {
 		err = fmt.Errorf("ddp: %w", err)
 	}
-	for _, active := range r.active {
+	for _, active := range r.join.trains {
 		more = more || active != 0
 	}
 	if err != nil || !more {
-		r.begun, r.census = false, nil
+		r.step.hasBegun, r.step.census = false, nil
 		if r.mark(computing); err != nil {
 			r.mark(failed)
 		}
@@ -96,8 +119,7 @@ func (r *Reducer[T]) shadow(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for i := range r.params {
-		clear(r.slot(i))
-		r.complete(i)
+		r.putZeros(i)
 	}
 	r.mu.Unlock()
 	return true, r.Wait(ctx)
@@ -105,7 +127,7 @@ func (r *Reducer[T]) shadow(ctx context.Context) (more bool, err error) {
 
 // shareLast gives all ranks the parameters and buffers of the lowest rank that trained in the last step.
 func (r *Reducer[T]) shareLast(ctx context.Context) error {
-	for root, trained := range r.last {
+	for root, trained := range r.join.last {
 		if trained == 0 {
 			continue
 		}

@@ -1,0 +1,279 @@
+package ddp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// step is what has happened in a step on this rank. It begins with the first Ready, or with Wait, and ends in Wait.
+type step struct {
+	hasBegun bool
+	next     int       // bucket to start
+	ready    []bool    // by parameter
+	order    []uint32  // in which parameters were ready
+	census   *ccl.Work // within Join: gathers join.trains
+	used     *ccl.Work // if parameters may be unused: gathers unused.used
+	mistake  error     // of this rank, in a call of Ready
+}
+
+// reset makes the step one that has not begun.
+func (s *step) reset() {
+	clear(s.ready)
+	*s = step{ready: s.ready, order: s.order[:0]}
+}
+
+// noteMistake keeps the first mistake in a call of Ready for Wait.
+func (s *step) noteMistake(format string, args ...any) {
+	if s.mistake == nil {
+		s.mistake = &ccl.InvalidArgumentError{Operation: "ddp.Ready", Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// Ready says that the gradient of a parameter is final in this step. It never waits. After Ready the
+// gradient must not be used until Wait has returned. What is wrong with the call is an error of Wait.
+func (r *Reducer[T]) Ready(parameter int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if parameter < 0 || parameter >= len(r.params) {
+		r.step.noteMistake("parameter %d was ready, and there are %d, numbered from 0 as New got them", parameter, len(r.params))
+		return
+	}
+	if r.isQuiet {
+		r.accumulated[parameter] = true
+		return
+	}
+
+	r.begin()
+	if r.step.ready[parameter] {
+		why := "was ready twice in a step: call Wait between batches, or accumulate them within NoSync"
+		if r.unused.outside[parameter] {
+			why = "was ready, and was not in the first step: set FindUnused in place of StaticGraph if steps differ"
+		}
+		r.step.noteMistake("parameter %q %s", r.params[parameter].Name, why)
+		return
+	}
+	r.putGradient(parameter)
+}
+
+// begin begins a step, if it has not begun.
+func (r *Reducer[T]) begin() {
+	if r.step.hasBegun {
+		return
+	}
+	r.step.hasBegun = true
+	r.mark(backward)
+	clear(r.unused.used)
+	if r.join.isOn {
+		r.countRanks(1)
+	}
+	for i, outside := range r.unused.outside {
+		if outside {
+			r.putZeros(i)
+		}
+	}
+}
+
+// putGradient puts this rank's gradient of a parameter in its bucket.
+func (r *Reducer[T]) putGradient(parameter int) {
+	r.unused.used[parameter] = 1
+	r.step.order = append(r.step.order, uint32(parameter))
+	if !r.views && !r.inPlace[parameter] {
+		copy(r.slot(parameter), r.params[parameter].Grad)
+	}
+	r.complete(parameter)
+}
+
+// putZeros puts zeros in the bucket of a parameter.
+func (r *Reducer[T]) putZeros(parameter int) {
+	clear(r.slot(parameter))
+	r.complete(parameter)
+}
+
+// complete notes that the gradient of a parameter is in its bucket, and starts all buckets whose turn it is.
+func (r *Reducer[T]) complete(parameter int) {
+	r.step.ready[parameter] = true
+	r.buckets[r.places[parameter].bucket].pending--
+	for r.step.next < len(r.buckets) && r.buckets[r.step.next].pending == 0 {
+		b := r.buckets[r.step.next]
+		b.work = r.hook.Start(b)
+		r.step.next++
+	}
+}
+
+// Wait ends the step: it waits until all gradients are the mean over all ranks. If a gradient is not ready on this rank, and
+// no option allows that, all ranks fail: this one with *UnreadyError, the others with *ccl.MismatchError. If Wait fails,
+// also because ctx ends, the gradients are undefined, the Reducer's group has failed, and all ranks make a new
+// Reducer or end. An exception is a mistake in a call of Ready: only this rank's Wait fails, and the group lives on.
+func (r *Reducer[T]) Wait(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isQuiet {
+		return nil
+	}
+
+	r.begin()
+	r.mark(waiting)
+	err := r.finish(ctx)
+	if err == nil {
+		r.number++
+		r.mark(computing)
+	} else {
+		r.stop(err)
+		r.mark(failed)
+	}
+
+	mistake := r.step.mistake
+	r.endStep()
+	return errors.Join(err, mistake)
+}
+
+// endStep forgets what has happened in the step.
+func (r *Reducer[T]) endStep() {
+	r.step.reset()
+	clear(r.accumulated)
+	for _, b := range r.buckets {
+		b.pending, b.work = len(b.Parameters), nil
+	}
+}
+
+// stop fails the step on all ranks, unless they know, and waits until no call uses the Reducer's memory.
+func (r *Reducer[T]) stop(err error) {
+	if _, rejected := errors.AsType[*UnreadyError](err); !rejected {
+		r.comm.Abort(err)
+	}
+	r.settle()
+}
+
+// settle waits until no call uses the Reducer's memory, or gradients that are reduced in place. The group has failed.
+func (r *Reducer[T]) settle() {
+	works := []*ccl.Work{r.step.census, r.step.used}
+	for _, b := range r.buckets {
+		works = append(works, b.work)
+	}
+	for _, w := range works {
+		if w != nil {
+			_ = w.Wait(context.Background()) // it ends at once
+		}
+	}
+}
+
+// finish completes the step, up to its last call.
+func (r *Reducer[T]) finish(ctx context.Context) error {
+	waited := time.Now()
+	if err := r.completeRest(ctx); err != nil {
+		return err
+	}
+	trains, root, err := r.awaitCensus(ctx)
+	if err != nil {
+		return err
+	}
+
+	r.shareUsed()
+	if err := r.finishBuckets(ctx, trains); err != nil {
+		return err
+	}
+	r.note(waited)
+	if err := r.awaitUsed(ctx); err != nil {
+		return err
+	}
+
+	r.copyBack()
+	r.fixUsed()
+	if err := r.rebuild(ctx, root); err != nil {
+		return fmt.Errorf("ddp: %w", err)
+	}
+	if r.opts.BroadcastBuffers {
+		if err := r.shareBuffers(ctx, root); err != nil {
+			return fmt.Errorf("ddp: %w", err)
+		}
+	}
+	return nil
+}
+
+// completeRest completes what this rank has not called Ready for, or fails all ranks' remaining buckets.
+func (r *Reducer[T]) completeRest(ctx context.Context) error {
+	if r.step.next == len(r.buckets) {
+		return nil
+	}
+	if r.findsUnused() {
+		for i, ready := range r.step.ready {
+			switch {
+			case ready:
+			case r.accumulated[i]:
+				r.putGradient(i)
+			default:
+				r.putZeros(i)
+			}
+		}
+		return nil
+	}
+
+	e := &UnreadyError{Rank: r.comm.Rank(), Static: r.opts.StaticGraph}
+	for i, ready := range r.step.ready {
+		if !ready {
+			e.Parameters = append(e.Parameters, r.params[i].Name)
+		}
+	}
+	for range r.buckets[r.step.next:] {
+		_ = r.comm.Reject(ctx, e) // in place of the bucket
+	}
+	return e
+}
+
+// finishBuckets waits for the buckets in their order, and makes their results means over the ranks that train.
+func (r *Reducer[T]) finishBuckets(ctx context.Context, trains int) error {
+	for _, b := range r.buckets {
+		if err := b.work.Wait(ctx); err != nil {
+			return r.bucketError(b, err)
+		}
+		if err := r.hook.Finish(b); err != nil {
+			return r.bucketError(b, err)
+		}
+		if r.join.isOn {
+			b.divide(trains)
+		}
+	}
+	return nil
+}
+
+// copyBack copies means to the program's gradients, except where no rank has used the parameter.
+func (r *Reducer[T]) copyBack() {
+	if r.views {
+		return
+	}
+	for i, p := range r.params {
+		if !r.inPlace[i] && r.isUsed(i) {
+			copy(p.Grad, r.slot(i))
+		}
+	}
+}
+
+// rebuild arranges the buckets, once, in the order in which the gradients of a rank were ready.
+func (r *Reducer[T]) rebuild(ctx context.Context, root int) error {
+	if r.rebuilt || r.findsUnused() {
+		return nil
+	}
+	r.rebuilt = true
+	order := make([]uint32, len(r.params))
+	n := copy(order, r.step.order)
+	for i := range r.params { // those that are never ready come last
+		if !slices.Contains(r.step.order, uint32(i)) {
+			order[n] = uint32(i)
+			n++
+		}
+	}
+	if err := ccl.Broadcast(ctx, r.comm, order, root); err != nil {
+		return err
+	}
+	ints := make([]int, len(order))
+	for i, p := range order {
+		ints[i] = int(p)
+	}
+	r.arrange(ints)
+	return nil
+}

@@ -1,0 +1,67 @@
+package ddp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// unused finds the parameters that steps leave out.
+type unused struct {
+	used     []uint8      // by parameter: 1 if any rank has it ready in this step
+	exchange *ccl.Request // makes it so
+
+	isFixed bool   // StaticGraph: the first step has ended
+	outside []bool // by parameter: from then on this rank never has it ready
+	nowhere []bool // by parameter: from then on no rank has it ready
+}
+
+// findsUnused reports whether parameters may be not ready in this step.
+func (r *Reducer[T]) findsUnused() bool {
+	if r.opts.StaticGraph {
+		return !r.unused.isFixed
+	}
+	return r.opts.FindUnused
+}
+
+// shareUsed starts to tell all ranks which parameters are used, if some may be unused.
+func (r *Reducer[T]) shareUsed() {
+	if r.findsUnused() {
+		r.step.used = r.unused.exchange.Start(context.Background())
+	}
+}
+
+// awaitUsed ends what shareUsed has started.
+func (r *Reducer[T]) awaitUsed(ctx context.Context) error {
+	if r.step.used == nil {
+		return nil
+	}
+	if err := r.step.used.Wait(ctx); err != nil {
+		return fmt.Errorf("ddp: %w", err)
+	}
+	return nil
+}
+
+// isUsed reports, after awaitUsed, whether a rank has the parameter ready in this step.
+func (r *Reducer[T]) isUsed(parameter int) bool {
+	if r.step.used == nil {
+		return !r.unused.nowhere[parameter]
+	}
+	return r.unused.used[parameter] != 0
+}
+
+// fixUsed makes the parameters of the first step those of all others, with StaticGraph.
+func (r *Reducer[T]) fixUsed() {
+	if r.step.used == nil || !r.opts.StaticGraph {
+		return
+	}
+	u := &r.unused
+	u.isFixed = true
+	trained := !r.join.isOn || r.join.trains[r.comm.Rank()] != 0
+	for i := range r.params {
+		u.nowhere[i] = u.used[i] == 0
+		u.outside[i] = u.nowhere[i] || trained && !slices.Contains(r.step.order, uint32(i))
+	}
+}
