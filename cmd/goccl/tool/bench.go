@@ -26,7 +26,7 @@ import (
 // benchCommand is `goccl bench`. The default of every flag is its zero value, so that
 // Validate sees which flags were given; Run fills in the real defaults.
 type benchCommand struct {
-	Args       []string        `arg:"" optional:"" name:"collective" help:"Collectives, by the names of ccl.yaml, and barrier; by default all_reduce. Also operators of package primitive, such as op_broadcast; operators: all of these. With --compare: two files."`
+	Args       []string        `arg:"" optional:"" name:"collective" help:"Collectives, by the names of ccl.yaml, and barrier; by default all_reduce. With --compare: two files."`
 	Workload   []string        `placeholder:"NAME" help:"Measure steps of data parallel training, with the gradients of published networks, instead of collectives: resnet50, bert_base, vgg16, gpt2_small, or lenet5, a small one."`
 	Begin      measure.Size    `short:"b" placeholder:"4" help:"Length of one rank's shortest input, in bytes: 4, 1K, 64KiB, 256M. K, M and G are powers of two. Sizes are rounded up to whole elements, and inputs that are scattered down to whole blocks, but to no less than one element per block."`
 	End        measure.Size    `short:"e" placeholder:"64M" help:"Length of the longest."`
@@ -94,7 +94,7 @@ func (c *benchCommand) Validate() error {
 		return fmt.Errorf("--plot %s: the name must end in .svg or .png", c.Plot)
 	}
 	job, plan := measure.Job{Entries: c.Algorithm, Params: c.Param, Memory: c.Memory, Budget: c.budget()}, c.plan()
-	return errors.Join(job.Validate(), plan.Validate(), job.CanMeasure(plan.Collectives...), noTwins("--config", c.Config), noTwins("--transport", c.Transport), noTwins("--topology", c.Topology))
+	return errors.Join(job.Validate(), plan.Validate(), noTwins("--config", c.Config), noTwins("--transport", c.Transport), noTwins("--topology", c.Topology))
 }
 
 // only reports whether no flags are given except those that clear resets.
@@ -111,16 +111,8 @@ func (c *benchCommand) plan() measure.Plan {
 	}
 	begin := cmp.Or(c.Begin, min(4, cmp.Or(c.End, 4)))
 	end := cmp.Or(c.End, max(64<<20, begin))
-	var names []string
-	for _, name := range orElse(c.Args, ccl.CollAllReduce.String()) {
-		if name == measure.Operators {
-			names = append(names, measure.OperatorNames()...)
-		} else {
-			names = append(names, name)
-		}
-	}
 	p := measure.Plan{
-		Collectives: names,
+		Collectives: orElse(c.Args, ccl.CollAllReduce.String()),
 		DTypes:      orElse(c.DType, ccl.Float32.String()),
 		Ops:         orElse(c.Op, ccl.Sum.String()),
 		Ranks:       c.Ranks,

@@ -116,12 +116,12 @@ func pairs(a, b *measure.Document) (all []pair) {
 const synchronisationBytes = 1 << 10
 
 // yardstickOf returns the yardstick that is most like the call: a barrier for short
-// vectors, a copy of another rank's data for long ones, core to core for barriers, the floor for operators and workloads.
+// vectors, a copy of another rank's data for long ones, core to core for barriers, the floor for workloads.
 func yardstickOf(r measure.Result) measure.Row {
 	switch {
 	case r.Bytes == 0:
 		return r.Yardstick(measure.CoreToCore)
-	case measure.IsOperator(r.Collective), measure.IsWorkload(r.Collective):
+	case measure.IsWorkload(r.Collective):
 		return r.Floor()
 	case r.Bytes <= synchronisationBytes:
 		return r.Yardstick(measure.Barrier)

@@ -34,19 +34,6 @@ func TestBenchProcesses(t *testing.T) {
 	delete(entries, "yardstick core_to_core") // needs two free cores
 	require.Equal(t, map[string]int{"goccl auto": 4, "yardstick own_copy": 4, "yardstick peer_copy": 4, "yardstick floor": 4, "yardstick barrier": 4}, entries)
 
-	c, stderr = program(t, bench("operators", "--transport=shm", "--ranks=3", "-b4K", "-e4K", "--csv=b.csv")...)
-	_, err = c.Output()
-	require.NoError(t, err, "%s", stderr)
-	operators := 0
-	for _, row := range records(t, "b.csv") {
-		require.Equal(t, "0", row["errors"])
-		if row["library"] == measure.Library {
-			require.Equal(t, "shm", row["transport"])
-			operators++
-		}
-	}
-	require.Equal(t, 2*len(measure.OperatorNames()), operators)
-
 	c, stderr = program(t, bench("--workload=lenet5", "--transport=shm", "--ranks=2,3", "--compute=100us", "--csv=c.csv")...)
 	_, err = c.Output()
 	require.NoError(t, err, "%s", stderr)
@@ -181,10 +168,6 @@ func TestBenchUnderALauncher(t *testing.T) {
 	d, err := measure.ReadFile("a.json")
 	require.NoError(t, err)
 	require.Len(t, d.Results, 2)
-
-	text, stderr, err = under(bench("op_repartition", "-b4K", "-e4K")...)
-	require.NoError(t, err, stderr)
-	require.Contains(t, text, "op_repartition of float32, adjoint, out of place, 2 ranks over shm\n")
 
 	for args, says := range map[string]string{
 		"--ranks=3":             "a launcher has started 2 ranks, and --ranks asks for others: omit --ranks, or start goccl bench without the launcher",

@@ -94,15 +94,15 @@ var benchColumns = []benchColumn{
 	{"added", "us", 6, isWorkload, func(_ measure.Result, row measure.Row) string { return measure.Digits(row.Added, 4) }},
 	{"hidden", "", 6, isWorkload, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.Hidden) }},
 	{"x at end", "", 8, isWorkload, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XAtEnd) }},
-	{"own", "us", 6, hasCopies, func(r measure.Result, _ measure.Row) string {
+	{"own", "us", 6, hasSizes, func(r measure.Result, _ measure.Row) string {
 		return measure.Digits(r.Yardstick(measure.OwnCopy).P50, 4)
 	}},
-	{"peer", "us", 6, hasCopies, func(r measure.Result, _ measure.Row) string {
+	{"peer", "us", 6, hasSizes, func(r measure.Result, _ measure.Row) string {
 		return measure.Digits(r.Yardstick(measure.PeerCopy).P50, 4)
 	}},
 	{"floor", "us", 6, measure.Case.HasFloor, func(r measure.Result, _ measure.Row) string { return measure.Digits(r.Floor().P50, 4) }},
-	{"x own", "", 5, hasCopies, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XOwnCopy) }},
-	{"x peer", "", 6, hasCopies, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XPeerCopy) }},
+	{"x own", "", 5, hasSizes, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XOwnCopy) }},
+	{"x peer", "", 6, hasSizes, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XPeerCopy) }},
 	{"x floor", "", 7, measure.Case.HasFloor, func(_ measure.Result, row measure.Row) string { return measure.Multiple(row.XFloor) }},
 }
 
@@ -111,8 +111,6 @@ func hasLength(c measure.Case) bool { return c.Bytes > 0 }
 func isWorkload(c measure.Case) bool { return measure.IsWorkload(c.Collective) }
 
 func hasSizes(c measure.Case) bool { return hasLength(c) && !isWorkload(c) }
-
-func hasCopies(c measure.Case) bool { return hasSizes(c) && !measure.IsOperator(c.Collective) }
 
 // columnsOf returns the columns of the section that begins with a result.
 func columnsOf(r measure.Result) (all []benchColumn) {

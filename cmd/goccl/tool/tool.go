@@ -32,10 +32,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 		kong.Bind(bars{stderr}),
 		kong.Exit(func(code int) { status, ended = code, true }),
 	)
-	if len(args) > 0 && args[0] == asks {
-		parser.FatalIfErrorf(complete(stdout, parser.Model, args[1:]))
-		return status
-	}
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
@@ -64,15 +60,13 @@ func newParser(options ...kong.Option) *kong.Kong {
 	var command struct {
 		Version kong.VersionFlag `help:"Show the version of the program, and of Go."`
 
-		Bench      benchCommand      `cmd:"" help:"Time collectives, beside the yardsticks of the same run."`
-		Completion completionCommand `cmd:"" help:"Print a script that completes command lines of a shell."`
-		Config     configCommand     `cmd:"" help:"Check configuration files, and print their schema for editors."`
-		Doctor     doctorCommand     `cmd:"" help:"Show what this machine allows, what is in the way, and how fast it is."`
-		Explain    explainCommand    `cmd:"" help:"Show which algorithm does which call, why, and at what cost."`
-		Help       helpCommand       `cmd:"" help:"Show the flags of a command, like its --help."`
-		Inspect    inspectCommand    `cmd:"" help:"Show where the ranks of a failed or running job are, from their flight recorders."`
-		Man        manCommand        `cmd:"" help:"Print the manual page."`
-		Run        runCommand        `cmd:"" help:"Start a program as several ranks, each a process, and wait for all."`
+		Bench   benchCommand   `cmd:"" help:"Time collectives, beside the yardsticks of the same run."`
+		Config  configCommand  `cmd:"" help:"Check configuration files, and print their schema for editors."`
+		Doctor  doctorCommand  `cmd:"" help:"Show what this machine allows, what is in the way, and how fast it is."`
+		Explain explainCommand `cmd:"" help:"Show which algorithm does which call, why, and at what cost."`
+		Help    helpCommand    `cmd:"" help:"Show the flags of a command, like its --help."`
+		Inspect inspectCommand `cmd:"" help:"Show where the ranks of a failed or running job are, from their flight recorders."`
+		Run     runCommand     `cmd:"" help:"Start a program as several ranks, each a process, and wait for all."`
 	}
 	return kong.Must(&command, append(options,
 		durations,

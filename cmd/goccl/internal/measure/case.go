@@ -14,11 +14,11 @@ var barrier = ccl.CollBarrier.String()
 // Case is a call to measure. Collectives, types and operations have the names
 // of ccl.yaml; values that do not apply are empty.
 type Case struct {
-	Collective string `json:"collective"` // or an operator of package primitive, see OperatorNames; or a workload
+	Collective string `json:"collective"` // or a workload
 	DType      string `json:"dtype"`
-	Op         string `json:"op"` // of an operator: Forward or Adjoint
+	Op         string `json:"op"`
 	Ranks      int    `json:"ranks"`
-	Bytes      int    `json:"bytes"`    // of one rank's input, in both directions of an operator that of Forward
+	Bytes      int    `json:"bytes"`    // of one rank's input
 	InPlace    bool   `json:"in_place"` // the result replaces the input
 	Root       int    `json:"root"`     // of rooted collectives
 	Consume    bool   `json:"consume"`  // the time includes reading the whole result
@@ -52,7 +52,7 @@ func (c Case) parts() int {
 	return 1
 }
 
-// collective returns the collective, 0 for an operator. Plan.Validate has checked its name.
+// collective returns the collective, 0 for a workload. Plan.Validate has checked its name.
 func (c Case) collective() ccl.Collective {
 	coll := ccl.CollBarrier
 	if c.Collective != barrier {
@@ -85,8 +85,6 @@ func (c Case) Title() string {
 		text += " of " + c.DType
 	}
 	switch {
-	case IsOperator(c.Collective):
-		text += ", " + c.Op
 	case IsWorkload(c.Collective):
 		text += fmt.Sprintf(", %.4g MB", float64(c.Bytes)/1e6)
 	case c.Op != "":

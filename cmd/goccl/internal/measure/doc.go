@@ -1,4 +1,4 @@
-// Package measure times collectives, and operators made of them, beside yardsticks, for `goccl bench`.
+// Package measure times collectives beside yardsticks, for `goccl bench`.
 //
 // # Model
 //
@@ -21,11 +21,6 @@
 //     of a round trip.
 //
 // Over a transport whose ranks share no memory, peer copy and core to core are left out.
-//
-// A case can also be one direction of an operator of package primitive, in a fixed layout. Its yardsticks are
-// barrier, core to core, and its own floor: each rank copies the elements that move to a buffer, makes
-// one collective with them, and copies those that have arrived to their places. What lies next to each other already
-// is not copied. What stays on a rank is, unless the collective does that.
 //
 // A case can also be a workload: steps of training a network on package ddp, with backward passes that compute or wait.
 // Its floor is one all-reduce of all gradients, and the yardstick backward is a step without communication. A turn is one step.

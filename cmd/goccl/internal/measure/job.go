@@ -175,10 +175,7 @@ func (j *Job) Measure(ctx context.Context, c Case) (Result, error) {
 			return Result{}, err
 		}
 	}
-	switch {
-	case IsOperator(c.Collective):
-		return measure(ctx, j, settings, c, floats[float32](1<<24), addOperator)
-	case IsWorkload(c.Collective):
+	if IsWorkload(c.Collective) {
 		return measure(ctx, j, settings, c, floats[float32](1<<24), addWorkload)
 	}
 	return measureOf[dtype](ctx, j, settings, c)
@@ -234,15 +231,6 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 	switch {
 	case c.Collective == barrier:
 		return []chosen{{}}, nil
-	case IsOperator(c.Collective):
-		one := chosen{entry: settings.Algorithm()}
-		if len(j.variants()) > 0 {
-			one.entry, one.params = j.variants()[0].entry, j.variants()[0].params
-			if one.entry != Auto && !j.has(one.entry) {
-				one.refused = j.lacks(one.entry)
-			}
-		}
-		return []chosen{one}, j.CanMeasure(c.Collective)
 	case IsWorkload(c.Collective):
 		return []chosen{{entry: Overlapped}, {entry: AtEnd}, {entry: Views}, {entry: Copies}}, nil
 	}
@@ -290,7 +278,7 @@ func (j *Job) choose(settings *config.Settings, c Case) (all []chosen, err error
 }
 
 func (c Case) op() (op ccl.Op, err error) {
-	if c.Op != "" && !IsOperator(c.Collective) { // operators sum
+	if c.Op != "" {
 		err = op.UnmarshalText([]byte(c.Op))
 	}
 	return op, err
@@ -322,9 +310,6 @@ func (c Case) memory() float64 {
 		return float64(c.buckets()) * (2*input + max(input, result))
 	}
 	input, ranks := float64(c.Bytes), float64(c.Ranks)
-	if IsOperator(c.Collective) { // with the buffers of the operator and of the floor
-		return ranks * (float64(c.buckets())*(ranks+1) + 4*ranks) * input
-	}
 	if IsWorkload(c.Collective) { // one vector, the buckets of two Reducers, and the gradients of one
 		return ranks * 4 * input
 	}

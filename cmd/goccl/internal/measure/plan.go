@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccl/goccl/ccl"
@@ -15,7 +14,7 @@ import (
 
 // Plan is a matrix of cases: all combinations of its values.
 type Plan struct {
-	Collectives []string // including "barrier", and operators
+	Collectives []string // including "barrier"
 	Workloads   []string // each with both kinds of backward; of the other values they have Ranks and Compute
 	DTypes      []string
 	Ops         []string // for collectives that reduce
@@ -56,17 +55,14 @@ func (p *Plan) Validate() error {
 		return err
 	}
 	for _, name := range p.Collectives {
-		if err := new(ccl.Collective).UnmarshalText([]byte(name)); err != nil && name != barrier && !IsOperator(name) {
-			return fmt.Errorf("%w; barrier can be measured as well, and operators: %s", err, strings.Join(OperatorNames(), ", "))
+		if err := new(ccl.Collective).UnmarshalText([]byte(name)); err != nil && name != barrier {
+			return fmt.Errorf("%w; barrier can be measured as well", err)
 		}
 	}
 	for _, name := range p.Workloads {
 		if _, err := workload.Named(name); err != nil {
 			return err
 		}
-	}
-	if err := p.ofOperators(); err != nil {
-		return err
 	}
 	for _, name := range p.DTypes {
 		if err := new(ccl.DType).UnmarshalText([]byte(name)); err != nil {
@@ -115,13 +111,6 @@ func (p *Plan) Cases() (cases []Case) {
 	for _, ranks := range p.Ranks {
 		for _, collective := range p.Collectives {
 			c := Case{Collective: collective, Ranks: ranks, Compute: p.Compute, Jitter: p.Jitter, Buckets: p.Buckets}
-			if IsOperator(collective) {
-				c.DType, c.Consume = ccl.Float32.String(), p.Consume
-				for _, c.Op = range []string{Forward, Adjoint} {
-					cases = append(cases, c.ofLengths(p.Bytes)...)
-				}
-				continue
-			}
 			coll := c.collective()
 			if coll == ccl.CollBarrier {
 				cases = append(cases, c)
@@ -170,17 +159,13 @@ func formsOf(coll ccl.Collective) []bool {
 }
 
 // ofLengths returns c with each length: rounded up to whole elements, and scattered inputs
-// rounded down to whole blocks, at least one element each; those of operators are rounded to whole tensors.
+// rounded down to whole blocks, at least one element each.
 func (c Case) ofLengths(lengths []int) (cases []Case) {
 	size := c.elementSize()
 	least := c.parts() * size
 	for _, b := range lengths {
 		c.Bytes = (b + size - 1) / size * size
 		c.Bytes = max(least, c.Bytes/least*least)
-		if IsOperator(c.Collective) {
-			rows, cols := extents(c.Count(), c.Ranks)
-			c.Bytes = size * rows * cols
-		}
 		if !slices.Contains(cases, c) {
 			cases = append(cases, c)
 		}

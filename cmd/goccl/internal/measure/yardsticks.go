@@ -124,7 +124,7 @@ func (c Case) floor() string {
 	case ccl.CollReduce, ccl.CollReduceScatter, ccl.CollGather, ccl.CollScatter:
 		return Floor
 	}
-	if IsOperator(c.Collective) || IsWorkload(c.Collective) {
+	if IsWorkload(c.Collective) {
 		return Floor
 	}
 	return OwnCopy

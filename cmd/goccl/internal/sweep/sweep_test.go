@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 
 // The repository's example is valid and takes less than a minute.
 func TestExample(t *testing.T) {
-	f, err := Load("../../../../experiments/allreduce.yaml")
+	f, err := Load("../../../../docs/guides/sweep.yaml")
 	require.NoError(t, err)
 	rows := len(f.Plan.Cases()) * (len(f.Job.Entries) + 4)
 	require.Less(t, time.Duration(rows)*f.Job.Budget.Time, time.Minute)
