@@ -19,9 +19,8 @@ import (
 type inspectCommand struct {
 	What  string `arg:"" optional:"" name:"dir|job" help:"A directory of flight recorders, or the name of a running job of this user. Without it the running jobs are listed."`
 	JSON  bool   `name:"json" help:"List the running jobs as one JSON document."`
-	SVG   string `name:"svg" placeholder:"FILE" help:"Draw the calls as a timeline."`
 	Step  string `placeholder:"FILE" help:"Draw a step of a training as a picture: what each rank computes, sends and waits for. FILE.svg, or FILE.json for Chrome's trace viewer and Perfetto."`
-	Trace string `placeholder:"FILE" help:"Write the calls in the format of Chrome's trace viewer and of Perfetto."`
+	Trace string `placeholder:"FILE" help:"Write the calls as a timeline in the format of Chrome's trace viewer and of Perfetto."`
 }
 
 // Help returns the text of `goccl inspect --help` beside the flags.
@@ -54,7 +53,7 @@ func (c *inspectCommand) Run(stdout io.Writer) error {
 	for _, picture := range []struct {
 		file  string
 		write func(io.Writer, *inspect.Job) error
-	}{{c.SVG, timeline.SVG}, {c.Trace, timeline.Trace}, {c.Step, step}} {
+	}{{c.Trace, timeline.Trace}, {c.Step, step}} {
 		if picture.file == "" {
 			continue
 		}
@@ -79,7 +78,7 @@ func (c *inspectCommand) read() (*inspect.Job, error) {
 
 // list lists the running jobs.
 func (c *inspectCommand) list(stdout io.Writer) error {
-	if c.SVG != "" || c.Trace != "" || c.Step != "" {
+	if c.Trace != "" || c.Step != "" {
 		return errors.New("name a directory of flight recorders, or a running job")
 	}
 	jobs, err := inspect.Jobs()

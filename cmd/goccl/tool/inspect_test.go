@@ -21,9 +21,9 @@ const flightDocument = `{"version": 1, "job": "train", "size": 2, "writer": "goc
 func TestInspect(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "flight-train-goccl-run.json"), []byte(flightDocument), 0o600))
-	svg, trace := filepath.Join(dir, "a.svg"), filepath.Join(dir, "a.json")
+	trace := filepath.Join(dir, "a.json")
 	var out, errs bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"inspect", dir, "--svg", svg, "--trace", trace}, &out, &errs), errs.String())
+	require.Zero(t, run(t.Context(), []string{"inspect", dir, "--trace", trace}, &out, &errs), errs.String())
 	require.Equal(t, `job train, 2 ranks; records from goccl run
 
 all ranks
@@ -33,7 +33,6 @@ all ranks
     rank 0: barrier
     rank 1: did not come
 `, out.String())
-	require.FileExists(t, svg)
 	require.FileExists(t, trace)
 }
 
@@ -65,7 +64,7 @@ func TestInspectRefuses(t *testing.T) {
 	require.NotZero(t, run(t.Context(), []string{"inspect", "no-such-job-" + time.Now().Format("150405")}, &out, &errs))
 	require.Contains(t, errs.String(), "goccl: error: ")
 	errs.Reset()
-	require.NotZero(t, run(t.Context(), []string{"inspect", "--svg", "x"}, &out, &errs))
+	require.NotZero(t, run(t.Context(), []string{"inspect", "--trace", "x"}, &out, &errs))
 	require.Contains(t, errs.String(), "name a directory")
 	errs.Reset()
 	require.NotZero(t, run(t.Context(), []string{"inspect", "--json", t.TempDir()}, &out, &errs))

@@ -54,7 +54,7 @@ func StepSVG(w io.Writer, j *inspect.Job) error {
 	for _, r := range s.ranks {
 		y = p.rank(r, y) + 8
 	}
-	y = p.axis(y-4, true)
+	y = p.axis(y - 4)
 	y = p.legend(s, y+4)
 	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+
 		"\n"+`<rect width="100%%" height="100%%" fill="white"/>`+"\n"+`<text x="%d" y="%d" font-size="15" font-weight="bold">%s</text>`+"\n",

@@ -1,10 +1,10 @@
-// Package timeline draws the calls of a job's ranks, for `goccl inspect`: as SVG, and in the format
-// of Chrome's trace viewer.
+// Package timeline shows the calls of a job's ranks on a time axis, for `goccl inspect`: all calls in the
+// format of Chrome's trace viewer, one step of a training as SVG as well.
 //
 // # Model
 //
 // Short calls have no times in a flight recorder. Their place on the time axis then comes from their
-// number alone: between the calls of the same rank and group that have times. Both formats mark such
+// number alone: between the calls of the same rank and group that have times. The trace marks such
 // calls.
 package timeline
 
@@ -51,11 +51,11 @@ func newSpan(name, text string, state flight.State, number uint64, begun, ended,
 }
 
 // leastStep is the length of a call without times where it has no neighbours with times on both sides.
-// It is longer where the picture is: see rows.
+// It is longer where the time axis is: see rows.
 const leastStep = 10 * time.Microsecond
 
-// rows returns the calls of a job as rows, the end of the time axis, and whether any call has times.
-func rows(j *inspect.Job) (all []row, end time.Duration, timed bool) {
+// rows returns the calls of a job as rows, and the end of the time axis.
+func rows(j *inspect.Job) (all []row, end time.Duration) {
 	start, last := times(j)
 	step := max(last.Sub(start)/100, leastStep)
 	for _, g := range j.Groups() {
@@ -67,7 +67,7 @@ func rows(j *inspect.Job) (all []row, end time.Duration, timed bool) {
 			}
 			group = append(group, line)
 		}
-		all = append(all, place(group, step)...)
+		all = append(all, placeUntimed(group, step)...)
 	}
 	var messages []row
 	for _, r := range j.Ranks {
@@ -79,8 +79,8 @@ func rows(j *inspect.Job) (all []row, end time.Duration, timed bool) {
 			messages = append(messages, line)
 		}
 	}
-	all = append(all, place(messages, step)...)
-	return fit(all, step)
+	all = append(all, placeUntimed(messages, step)...)
+	return shiftToZero(all, step)
 }
 
 // times returns the first and the last time in the records.
@@ -111,10 +111,10 @@ func times(j *inspect.Job) (first, last time.Time) {
 	return first, last
 }
 
-// place places the calls without times in the rows of a group: evenly between two calls of their row
+// placeUntimed places the calls without times in the rows of a group: evenly between two calls of their row
 // that have times, else a step each before or after one, else a step each from the first number
 // of the group.
-func place(group []row, step time.Duration) []row {
+func placeUntimed(group []row, step time.Duration) []row {
 	least := uint64(0)
 	for _, r := range group {
 		for _, s := range r.spans {
@@ -160,9 +160,9 @@ func (r row) fill(before, after int, least uint64, step time.Duration) {
 	}
 }
 
-// fit moves the calls to a time axis that starts at 0, and lets those with times that have not ended
+// shiftToZero moves the calls to a time axis that starts at 0, and lets those with times that have not ended
 // reach to its end.
-func fit(all []row, step time.Duration) (_ []row, end time.Duration, timed bool) {
+func shiftToZero(all []row, step time.Duration) (_ []row, end time.Duration) {
 	var first time.Duration
 	for _, r := range all {
 		for _, s := range r.spans {
@@ -174,7 +174,7 @@ func fit(all []row, step time.Duration) (_ []row, end time.Duration, timed bool)
 		for i := range r.spans {
 			s := &r.spans[i]
 			s.from, s.to = s.from-first, s.to-first
-			end, timed = max(end, s.to), timed || s.timed
+			end = max(end, s.to)
 		}
 	}
 	for _, r := range all {
@@ -184,5 +184,5 @@ func fit(all []row, step time.Duration) (_ []row, end time.Duration, timed bool)
 			}
 		}
 	}
-	return all, end, timed
+	return all, end
 }

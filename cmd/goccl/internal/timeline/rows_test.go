@@ -2,9 +2,6 @@ package timeline
 
 import (
 	"encoding/json"
-	"encoding/xml"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -45,8 +42,7 @@ func job() *inspect.Job {
 
 // Calls without times stand between those of their rank that have times, or a step each.
 func TestPlaces(t *testing.T) {
-	all, end, timed := rows(job())
-	require.True(t, timed)
+	all, end := rows(job())
 	step := time.Millisecond // a hundredth of 100 ms
 	require.Equal(t, 100*time.Millisecond+step, end)
 	var spans [][2]time.Duration
@@ -58,35 +54,6 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, step, all[1].spans[0].from)
 	require.Equal(t, 3*step, all[1].spans[2].from)
 	require.Equal(t, "messages", all[2].group)
-}
-
-// The picture is well-formed, always the same, and says which calls have no times.
-func TestSVG(t *testing.T) {
-	var a, b strings.Builder
-	require.NoError(t, SVG(&a, job()))
-	require.NoError(t, SVG(&b, job()))
-	require.Equal(t, a.String(), b.String())
-	for d := xml.NewDecoder(strings.NewReader(a.String())); ; {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	require.Equal(t, 6, strings.Count(a.String(), byOrder))
-	require.Contains(t, a.String(), "pale: its time was not taken")
-	require.Equal(t, 9, strings.Count(a.String(), "<title>"))
-}
-
-// Without any times the axis is the order of the calls.
-func TestSVGWithoutTimes(t *testing.T) {
-	j := job()
-	j.Ranks = j.Ranks[1:]
-	var b strings.Builder
-	require.NoError(t, SVG(&b, j))
-	require.Contains(t, b.String(), "order of the calls; no times were taken")
-	require.NotContains(t, b.String(), "ms</text>")
-	require.NoError(t, SVG(&b, &inspect.Job{Name: "empty"}))
 }
 
 // The trace has an event for each call, which says whether its place comes from its times.
