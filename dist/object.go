@@ -43,6 +43,12 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 // functions or channels, gob.Register for values of interfaces. The types on two ranks
 // may differ if gob converts one to the other.
 //
+// All ranks get the same object. What gob by itself leaves out arrives too: pointers to
+// zero values, lists that are empty but not nil, nil maps in lists, negative zeros. An
+// object that would lose something on its way cannot be encoded: a field that is not
+// exported, a function or a channel must be zero, and a value of an interface must have
+// the type that gob.Register was given. The error has the path to it.
+//
 // If an object cannot be encoded, contains itself, or exceeds WithObjectLimit, or if
 // the arguments are invalid, all ranks get an *ObjectError that names the rank, and the
 // group is intact. Only the ranks that cannot decode an object get that error. Lengths

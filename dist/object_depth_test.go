@@ -2,6 +2,7 @@ package dist_test
 
 import (
 	"context"
+	"encoding/gob"
 	"slices"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ type knot struct {
 	Kids []knot
 	Map  map[string]*knot
 }
+
+func init() { gob.Register(&knot{}) }
 
 // An object that contains itself is an error on all ranks; gob alone would end the process.
 func TestObjectThatHoldsItself(t *testing.T) {

@@ -122,6 +122,70 @@ func TestTypesOfObjects(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// settings has what gob by itself leaves out.
+type settings struct {
+	Best  *int
+	Names []string
+	Rows  map[string][]float64
+	seen  int
+}
+
+// Every call of objects carries pointers to zero and empty lists, and refuses on all ranks an object that
+// would lose a field on its way.
+func TestNothingOfAnObjectIsLost(t *testing.T) {
+	calls := map[string]func(rank int, s settings) (settings, error){
+		"broadcast": func(rank int, s settings) (settings, error) {
+			if rank == 0 {
+				s = settings{}
+			}
+			err := dist.BroadcastObject(&s, 1)
+			return s, err
+		},
+		"all-gather": func(_ int, s settings) (settings, error) {
+			all, err := dist.AllGatherObject(s)
+			return append(all, settings{}, s)[1], err
+		},
+		"gather": func(rank int, s settings) (settings, error) {
+			all, err := dist.GatherObject(s, 0)
+			return append(all, s, s)[1], err
+		},
+		"scatter": func(rank int, s settings) (settings, error) {
+			var objs []settings
+			if rank == 1 {
+				objs = []settings{s, s}
+			}
+			return dist.ScatterObject(objs, 1)
+		},
+		"send": func(rank int, s settings) (settings, error) {
+			if rank == 1 {
+				return s, dist.SendObject(s, 0, 0)
+			}
+			if s.seen != 0 {
+				return s, errors.New("seen is not exported, and there is nothing to receive")
+			}
+			got, _, err := dist.RecvObject[settings](1, 0)
+			return got, err
+		},
+	}
+	zero := 0
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			err := spawn(t, initialised(func(_ context.Context, rank int) error {
+				want := settings{Best: &zero, Names: []string{}, Rows: map[string][]float64{"x": {}, "y": nil}}
+				got, err := call(rank, want)
+				assert.NoError(t, err)
+				assert.Equal(t, want, got)
+
+				want.seen = 7
+				_, err = call(rank, want)
+				assert.ErrorContains(t, err, "seen is not exported")
+				return dist.Barrier()
+			}), dist.WithRanks(2))
+			require.NoError(t, err)
+		})
+	}
+}
+
 var errSecret = errors.New("this is nobody's business")
 
 // stubborn is an object that cannot be encoded.
@@ -155,11 +219,11 @@ func TestRefusedObjects(t *testing.T) {
 				_, err := dist.AllGatherObject(obj)
 				return err
 			},
-			text: "dist: all_gather_object: rank 1: gob: type not registered for interface: dist_test.stubborn",
+			text: "dist: all_gather_object: rank 1: encoding a interface {}: (interface {}) is a dist_test.stubborn in an interface, and gob does not know that type: pass such a value to gob.Register",
 		}, {
 			name: "a method that fails",
 			call: func(rank int) error { return dist.BroadcastObject(&stubborn{errSecret}, broken) },
-			text: "dist: broadcast_object: rank 1: this is nobody's business",
+			text: "dist: broadcast_object: rank 1: encoding a dist_test.stubborn: this is nobody's business",
 			is:   errSecret,
 		}, {
 			name: "a method that panics",
@@ -168,13 +232,13 @@ func TestRefusedObjects(t *testing.T) {
 		}, {
 			name: "a type that cannot be sent",
 			call: func(rank int) error { return dist.BroadcastObject(new(func()), broken) },
-			text: "dist: broadcast_object: rank 1: gob: type object.parcel[func()] has no exported fields",
+			text: "dist: broadcast_object: rank 1: encoding a func(): (func()) holds a func(), and gob cannot write that",
 		}, {
 			name: "a long error",
 			call: func(rank int) error {
 				return dist.BroadcastObject(&stubborn{errors.New(strings.Repeat("blah ", 300))}, broken)
 			},
-			text: "dist: broadcast_object: rank 1: blah",
+			text: "dist: broadcast_object: rank 1: encoding a dist_test.stubborn: blah",
 		}, {
 			name: "nil to store to",
 			call: func(rank int) error {

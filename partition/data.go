@@ -14,8 +14,10 @@ import (
 // descriptions, not for tensors: package primitive moves those.
 //
 // Returns ErrInactive on an inactive worker, without communication. Rejected with
-// *ccl.InvalidRootError, or *ccl.InvalidArgumentError if the encoded data has more than 64 MiB. If root's data cannot be encoded, root gets gob's error and the others
-// *ccl.MismatchError with its text.
+// *ccl.InvalidRootError, or *ccl.InvalidArgumentError if the encoded data has more than 64 MiB. If
+// root's data cannot be encoded, or would lose something on its way (a field that is not exported
+// and not zero), root gets an error with the path to it and the others *ccl.MismatchError with its
+// text.
 func BroadcastData[T any](ctx context.Context, p *Partition, data T, root int) (T, error) {
 	if !p.Active() {
 		return data, fmt.Errorf("partition: broadcast_data: %w", ErrInactive)
@@ -40,9 +42,9 @@ func BroadcastData[T any](ctx context.Context, p *Partition, data T, root int) (
 	return object.Decode[T](text, root)
 }
 
-// BroadcastDataFrom is BroadcastData from a worker of sub, a partition of some workers of p: root is
-// its rank there. All workers of p call it with the same root; sub is inactive on those that are not in it,
-// or nil.
+// BroadcastDataFrom is BroadcastData from a worker of sub, a partition of some workers of p: root
+// is its rank there. All workers of p call it with the same root; sub is inactive on those that are
+// not in it, or nil.
 //
 // Returns ErrInactive where p is inactive, without communication. If no worker has the rank in sub,
 // all get *ccl.InvalidRootError.

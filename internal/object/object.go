@@ -3,7 +3,8 @@
 // # Model
 //
 // [Encode] writes a value with its type's description; [Decode] reads it into a type that gob finds
-// compatible.
+// compatible. What gob leaves out follows in a second message, and Decode restores it: pointers to
+// zero values, lists that are empty but not nil, maps that are nil in a list, signs of zeros.
 //
 // # Concurrency
 //
@@ -11,8 +12,9 @@
 //
 // # Failure
 //
-// A value that gob cannot write, contains itself or is nested too deeply is an error, and so is a
-// panic of a method of the value. Decoding checks lengths before it allocates memory.
+// A value that gob cannot write, would lose or would change, contains itself or is nested too
+// deeply is an error with its path, and so is a panic of a method of the value. Decoding checks
+// lengths before it allocates memory.
 package object
 
 import (
@@ -33,12 +35,22 @@ func Encode[T any](obj T) (data []byte, err error) {
 			err = fmt.Errorf("encoding a %v panicked: %v", reflect.TypeFor[T](), v)
 		}
 	}()
-	if err := checkDepth(reflect.ValueOf(&obj).Elem()); err != nil {
-		return nil, fmt.Errorf("encoding a %v: %w", reflect.TypeFor[T](), err)
-	}
+	w := walk{root: reflect.TypeFor[T](), types: map[reflect.Type]*typeInfo{}, ended: map[reference]result{}}
+	p := parcel[T]{obj}
+	_, err = w.visit(reflect.ValueOf(&p.Object).Elem(), 0, false)
+
 	var b bytes.Buffer
-	err = gob.NewEncoder(&b).Encode(parcel[T]{obj})
-	return b.Bytes(), err
+	encoder := gob.NewEncoder(&b)
+	if err == nil {
+		err = encoder.Encode(&p)
+	}
+	if err == nil && w.omits > 0 {
+		err = encoder.Encode(w.omitted)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding a %v: %w", w.root, err)
+	}
+	return b.Bytes(), nil
 }
 
 // Decode decodes the object of a rank, which the error names.
@@ -49,8 +61,16 @@ func Decode[T any](data []byte, rank int) (obj T, err error) {
 		}
 	}()
 	var p parcel[T]
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&p); err != nil {
-		return obj, fmt.Errorf("the object of rank %d cannot be decoded to a %v: %w", rank, reflect.TypeFor[T](), err)
+	var omitted omission
+	stream := bytes.NewReader(data)
+	decoder := gob.NewDecoder(stream)
+	err = decoder.Decode(&p)
+	if err == nil && stream.Len() > 0 {
+		err = decoder.Decode(&omitted)
 	}
+	if err != nil {
+		return obj, fmt.Errorf("the object of rank %d cannot be decoded to a %v: %w (all ranks need the same type, and the same calls of gob.Register)", rank, reflect.TypeFor[T](), err)
+	}
+	omitted.restore(reflect.ValueOf(&p.Object).Elem(), omitted.Pointers)
 	return p.Object, nil
 }
