@@ -146,3 +146,30 @@ func holds(x []float32, want float32) error {
 	}
 	return nil
 }
+
+// The same where a group has a region, and short inputs of private buffers travel with the synchronisation: a rank
+// that aborts the group, or leaves it, after its call does not fail the call of another one.
+func TestEagerCallsAgree(t *testing.T) {
+	const ranks = 4
+	for trial := range 40 {
+		eps, err := shm.NewHeap(ranks, shm.GroupGeometry(ranks))
+		require.NoError(t, err)
+		group := join(t, func(int) ([]transport.Endpoint, error) { return eps, nil }, settings(t, ranks, patient, nil))
+		for r, err := range each(ranks, func(r int) error {
+			if _, err := ccl.CreateSharedRegion[byte](bg, group[r], 100); err != nil {
+				return err
+			}
+			err := sum(group[r], 1000)
+			switch {
+			case r != trial%ranks:
+			case trial/ranks%2 == 0:
+				group[r].Abort(errors.New("after the call"))
+			default:
+				_ = group[r].Close()
+			}
+			return err
+		}) {
+			require.NoError(t, err, "trial %d, rank %d", trial, r)
+		}
+	}
+}

@@ -27,8 +27,11 @@ type Sync interface {
 	//
 	// Enter returns the errors of a wait; *MismatchError where the hashes differ; and
 	// *OverlapError where the transport has Memory and one rank writes what another reads or
-	// writes. Every rank gets the latter two, unless it finds the group failed first. In an
-	// Exposed call a failure takes precedence over the arrival of all ranks.
+	// writes. Every rank gets the latter two, unless it finds the group failed first.
+	//
+	// Before memory is touched a failure takes precedence over the arrival of all ranks: in an
+	// Exposed call, unless it is Eager and shows payloads. Otherwise the arrival takes precedence,
+	// so that a call that has succeeded on one rank succeeds on all.
 	//
 	// The role is RunOwn, unless e.AnyRunner is set. RunClaimed: the caller runs the bodies that
 	// Claim hands out, its own or bodies of ranks that sleep, and then calls Release instead of

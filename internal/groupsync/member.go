@@ -229,8 +229,9 @@ func (r *Member) Compare() error {
 
 // Admit returns ErrFailed if the group has failed and the call exposes memory. A rank calls it
 // after its arrival is visible and all peers have arrived: the rank that failed may have looked
-// before this one arrived. Only here a failure takes precedence over the arrival of all ranks.
-// Rule failBeatsReached.
+// before this one arrived. Only here a failure takes precedence over the arrival of all ranks. A
+// rank does not call it in a call that shows it all payloads: others may have succeeded in that
+// call before the group failed. Rule failBeatsReached.
 func (r *Member) Admit() error {
 	if r.exposed && r.Failed() {
 		return transport.ErrFailed

@@ -36,8 +36,8 @@
 // fails the group, since it finds them refused.
 //
 // Expose: when a call lets peers touch a rank's memory, each rank loads fail after its own
-// epoch is stored and all peers are reached, and stops if it is set. Only here does failure
-// take precedence over reached.
+// epoch is stored and all peers are reached, and stops if it is set. Only here, before memory
+// is touched, does failure take precedence over reached.
 //
 // Complete: such a call ends with done, which every rank stores and all await.
 //
@@ -47,7 +47,8 @@
 // published the call (it will find fail), or is done, or is out.
 //
 // Payloads: a call that exposes nothing ends as soon as all peers are reached. A rank that
-// reads payloads checks nothing else, in particular not fail.
+// reads payloads checks nothing else, in particular not fail. A call may turn out to show
+// payloads only when all are reached: then its ranks store done, and do not wait for it.
 //
 // Close: another goroutine sets closed of a rank at any time, then its left, and bumps events.
 // The rank loads closed before it takes a number, again when it has it, and in every look.

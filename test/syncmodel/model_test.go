@@ -33,6 +33,7 @@ type call struct {
 
 const (
 	inline    = 'i' // one sync: the data is in the lines
+	eager     = 'e' // it may touch memory, and turns out to show all payloads instead
 	view      = 'w' // ranks touch each other's memory
 	largeView = 'l' // a view; in parked mode with helpers
 	shared    = 's' // a view; ranks that are awake run the bodies of those that are not

@@ -34,6 +34,9 @@ func (v *move) claims() bool { return v.m.mode != parked && v.name() == shared }
 // output.
 func (v *move) exposes() bool { return v.m.mode == parked || v.name() != inline }
 
+// showsPayloads reports whether a rank needs nothing of its peers but what their lines have shown.
+func (v *move) showsPayloads() bool { return !v.exposes() || v.name() == eager }
+
 func (v *move) line(q int) *line {
 	if !v.has(twoLines) {
 		return &v.rank[q].line[0]

@@ -178,7 +178,7 @@ var program = [...]instruction{
 			return compare
 		case v.me.last:
 			return v.runAsLast()
-		case !v.exposes():
+		case v.showsPayloads():
 			return readPayload
 		case !v.has(failBeatsReached):
 			return touch
@@ -186,7 +186,8 @@ var program = [...]instruction{
 		return loadFail
 	}},
 	// The payloads are here, and no other memory is touched: nothing that happens now may end the call.
-	// A look at fail would find the failure of a later call, made by ranks that succeeded in this one.
+	// A look at fail would find the failure of a later call, made by ranks that succeeded in this one. A call
+	// that might have touched memory then stores done, for leavers that wait for this rank, and waits for nobody.
 	readPayload: {"reads the payload of PEER", func(v *move) pc {
 		if !v.has(payloadsSuffice) && v.fail.kind != none {
 			v.me.verdict = v.fail
@@ -194,8 +195,11 @@ var program = [...]instruction{
 			return v.giveUp()
 		}
 		v.readLine(v.peer())
-		if v.nextPeer() {
+		switch {
+		case v.nextPeer():
 			return readPayload
+		case v.exposes():
+			return storeDone
 		}
 		return v.succeeded()
 	}},
@@ -230,7 +234,7 @@ var program = [...]instruction{
 	}},
 	storeDone: {"stores done", func(v *move) pc {
 		v.me.done = v.seq()
-		if !v.has(completionSync) {
+		if v.showsPayloads() || !v.has(completionSync) {
 			return v.wake(succeed)
 		}
 		return v.wake(v.await(forDone))

@@ -76,7 +76,7 @@ func (v *move) noteTorn(i uint8) {
 // published it or, if it ends with a completion, not all are done.
 func (v *move) goingOn() uint8 {
 	for i, c := range v.m.calls[0] {
-		completes := c.name != inline && !v.m.runForAll(c.name)
+		completes := c.name != inline && c.name != eager && !v.m.runForAll(c.name)
 		for _, q := range v.rank[:v.m.ranks] {
 			if c.name != refusal && (int(q.made) <= i || completes && int(q.done) <= i) {
 				return uint8(i)

@@ -40,6 +40,21 @@ var scenarios = []scenario{
 	{spinning, "s s s", "none"},
 	{flat, "srs srs", "none"},
 
+	// Calls that might have touched memory show all payloads.
+	{flat, "eie eie", "none"},
+	{flat, "ew? ew?", "none"},
+	{spinning, "e e e", "none"},
+	{flat, "e? e!", "aborted"},
+	{flat, "ee e", "lost"},
+	{spinning, "ee e ee", "lost"},
+	{spinning, "ee ee *", "none aborted"},
+	{spinning, "ee ee @", "none lost"},
+	{sleeping, "ee+ ee", "none lost"},
+	{flat, "E? e?", "none cancelled"},
+	{flat, "eE ee", "none cancelled"},
+	{flat, "e w", "mismatch"},
+	{flat, "ere eee", "arguments"},
+
 	// All ranks refuse the same calls.
 	{all, "iri? iri?", "none"},
 	{all, "rri rri", "none"},
@@ -201,6 +216,8 @@ var mutants = []struct {
 
 	{payloadsSuffice, scenario{spinning, "ii i ii", "lost"}, agreement},
 	{payloadsSuffice, scenario{spinning, "i? i!", "aborted"}, agreement},
+	{payloadsSuffice, scenario{spinning, "e? e!", "aborted"}, agreement},
+	{payloadsSuffice, scenario{spinning, "ee e ee", "lost"}, agreement},
 	{failBeatsReached, scenario{spinning, "W? w?", "none cancelled"}, memorySafety},
 	{completionSync, scenario{spinning, "wiiw wiiw", "none"}, memorySafety},
 	{earlyLeave, scenario{spinning, "W? w?", "none cancelled"}, memorySafety},

@@ -62,8 +62,8 @@ var ruleWords = [rules]string{
 	wordThenEvent:    "events is bumped after the word that it announces was stored",
 	firstCause:       "every rank returns the cause that won the CAS",
 
-	payloadsSuffice:  "a rank that reads payloads checks nothing else",
-	failBeatsReached: "a rank that published and reached all peers loads fail before it touches their memory",
+	payloadsSuffice:  "a rank that reads payloads checks nothing else, also in a call that might have touched memory",
+	failBeatsReached: "a rank that published and reached all peers loads fail before it touches their memory, and only then",
 	completionSync:   "a call that exposed memory succeeds when all ranks are done",
 	earlyLeave:       "a failed call that exposed memory waits for every peer that may have entered",
 	outOfEveryCall:   "every failed call that was published stores out, even if it exposed nothing",

@@ -68,6 +68,8 @@ type endpoint struct {
 
 func (ep *endpoint) Name() string { return Name }
 
+// Enter implements transport.Endpoint. It does not look for a failure if all payloads are there
+// (rule payloadsSuffice).
 func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if err := ep.Begin(e); err != nil {
 		return transport.RunOwn, err
@@ -91,13 +93,14 @@ func (ep *endpoint) Enter(e *transport.Arrival) (transport.Role, error) {
 	if inPlace := ep.inRegions && ep.allShown(); inPlace != ep.inPlace {
 		ep.inPlace = inPlace // a group without regions never writes it
 	}
-	if err := ep.Admit(); err != nil {
-		return transport.RunOwn, err
-	}
 	if ep.enterWasRound = e.Staged && !ep.inPlace; ep.enterWasRound {
 		ep.round++
 	}
-	if ep.payloads = e.Eager && !ep.inPlace; ep.payloads && ep.inRegions {
+	ep.payloads = e.Eager && !ep.inPlace
+	switch {
+	case !ep.payloads:
+		return transport.RunOwn, ep.Admit()
+	case ep.inRegions:
 		return transport.RunOwn, ep.showWithheld(e)
 	}
 	return transport.RunOwn, nil

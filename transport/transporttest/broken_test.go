@@ -138,6 +138,8 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return cancelFirst{ep} }},
 	{check: "Reached", what: "an exposed Enter ignores an earlier failure", says: "failure meets Enter (Exposed), which has been reached",
 		wrap: func(ep *naive) transport.Endpoint { return noEntryCheck{ep} }},
+	{check: "Reached", what: "a failure wins over payloads", says: "failure meets Enter (Eager), which has been reached", kind: copies,
+		wrap: func(ep *naive) transport.Endpoint { return failureFirstEager{ep} }},
 	{check: "Reached", what: "a failure wins over a message", says: "failure meets Next, which has been reached",
 		wrap: func(ep *naive) transport.Endpoint { return failureFirst{ep} }},
 	{check: "Reached/Leaving", what: "a departure wins over all having entered", says: "has left the group",
@@ -605,6 +607,11 @@ func (ep noEntryCheck) Enter(e *transport.Arrival) (transport.Role, error) {
 	}
 	return role, err
 }
+
+// failureFirstEager treats an Eager call like every other that is Exposed.
+type failureFirstEager struct{ *naive }
+
+func (failureFirstEager) Region(int) (transport.Region, error) { return nil, errors.ErrUnsupported }
 
 type failureFirst struct{ *naive }
 

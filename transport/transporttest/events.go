@@ -51,6 +51,7 @@ var waits = []wait{
 	{name: "Enter (AnyRunner)", block: enterWith(func(e *transport.Arrival) {
 		e.Exposed, e.AnyRunner, e.Work = true, true, work[3]
 	})},
+	{name: "Enter (Eager)", mutual: true, has: hasRegions, block: enterEager},
 	{name: "Enter (Staged)", mutual: true, has: stages, start: putInput,
 		block: enterWith(func(e *transport.Arrival) { e.Staged = true })},
 	{name: "Enter (after a refused call)", block: refuseAndEnter},
@@ -86,6 +87,13 @@ func enterWith(change func(e *transport.Arrival)) func(*rank, *transport.Arrival
 		_, err := r.Enter(e)
 		return err
 	}
+}
+
+// enterEager enters an Eager call that shows payloads, because no rank has a region.
+func enterEager(r *rank, e *transport.Arrival, _ int) error {
+	e.Exposed, e.Eager, e.Payload = true, true, data(100, r.me)
+	_, err := r.Enter(e)
+	return err
 }
 
 // refuseAndEnter refuses call e and enters the next, which e becomes.
@@ -247,7 +255,7 @@ var exceptions = map[cell]outcome{
 
 // reachedExceptions are the outcomes that are not success.
 var reachedExceptions = map[cell]outcome{
-	// Before memory is exposed a failure wins over all ranks having entered.
+	// Before memory is touched a failure wins over all ranks having entered.
 	{failure, "Enter (Exposed)"}: is(transport.ErrFailed),
 }
 

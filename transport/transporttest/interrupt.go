@@ -213,6 +213,9 @@ func reachedLeaving(h *harness, n int) {
 				}
 				e := r.arrival()
 				e.Exposed, e.AnyRunner, e.Work = exposed, anyRunner, work[trial%len(work)]
+				if exposed && trial/n/16%2 == 0 && hasRegions(r.Endpoint) {
+					e.Eager, e.Payload = true, data(100, r.me)
+				}
 				must(r.call(e, func(b *rank) {
 					if slow {
 						b.yield()

@@ -177,7 +177,7 @@ var checks = []check{
 		"the call's timeout ends every wait with *TimeoutError: ranks that did not enter the call are Missing, others Behind"},
 
 	{"Reached", []int{2, 3, 4}, reached,
-		"a wait fails only if what it waits for has not happened: that all ranks entered, a message was put or taken, or all ranks completed or flipped wins over a cancelled context, a departure and, unless memory is about to be exposed, a failure"},
+		"a wait fails only if what it waits for has not happened: that all ranks entered, a message was put or taken, or all ranks completed or flipped wins over a cancelled context, a departure and, unless memory is about to be touched, a failure"},
 	{"Reached/Leaving", several, reachedLeaving,
 		"a call that has succeeded on one rank succeeds on all, also if that rank leaves the group or fails it right afterwards"},
 
