@@ -101,7 +101,7 @@ type Option struct {
 }
 
 // WithLogger makes the communicator, and the groups made of it, log to l: at level warn a call that has waited
-// for half of its timeout, with its label, size and line; at error the call in which the group fails; at info
+// for half of its timeout, or of the configured one if it waits for ever, with its label, size and line; at error the call in which the group fails; at info
 // that this rank has joined, and, when it has closed the communicator, what its calls of each collective have
 // cost; at debug which algorithms were chosen, and why. Without it the library logs nothing. Totals need a few
 // readings of the clock in each call; they are kept if l is enabled for info when New is called.
@@ -130,7 +130,8 @@ type CallOption struct {
 // the algorithm does not support is rejected all the same.
 func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
 
-// WithTimeout replaces the configured timeout for one call. A negative d lets it wait for ever.
+// WithTimeout replaces the configured timeout for one call. A negative d lets it wait for ever: the
+// communicator then warns after half of the configured timeout, and each time that as long has passed (WithLogger).
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithLabel gives a call a name of the program's own, such as "grads of block 3", which its errors and

@@ -375,8 +375,11 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	e.Fingerprint, e.Hash = p.fingerprint, p.hash
 	e.NoSpin = r.opts.queued && c.queue.waiting.Load() == 0 // otherwise the program has left its core
 	e.Limit = transport.Timeout{}
-	if r.opts.timeout != 0 {
-		e.Limit = transport.Timeout{After: r.opts.timeout, Warn: c.warn}
+	if after := r.opts.timeout; after != 0 {
+		if after < 0 { // warned of as often as calls of the group time out
+			after = -c.selector.Timeout()
+		}
+		e.Limit = transport.Timeout{After: after, Warn: c.warn}
 	}
 	moves := p.shape.Total > 0
 	e.Reads, e.Writes = transport.Span{}, transport.Span{}

@@ -48,7 +48,7 @@ func (c *Communicator) logChoice(s Shape, choice *Choice) {
 		"first_for", s.String())
 }
 
-// warnOf logs that the current call has waited for half of its timeout. The transport calls it in the goroutine of
+// warnOf logs that the current call has waited for half of its timeout, or of the group's if it has none. The transport calls it in the goroutine of
 // the call.
 func (c *Communicator) warnOf(seq uint64, missing []int) {
 	if !c.logs(slog.LevelWarn) {
@@ -66,7 +66,11 @@ func (c *Communicator) warnOf(seq uint64, missing []int) {
 			attrs = append(attrs, "last", l.String())
 		}
 	}
-	c.log(slog.LevelWarn, "a collective has waited for half of its timeout", attrs...)
+	text := "a collective has waited for half of its timeout"
+	if c.call.request.opts.timeout < 0 {
+		text = "a collective that has no timeout still waits"
+	}
+	c.log(slog.LevelWarn, text, attrs...)
 }
 
 // logFailure logs the error of the call in which the group fails, or of a message.

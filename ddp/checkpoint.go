@@ -33,10 +33,16 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // epoch and the step. Rank 0 writes what it has; all ranks call Save and get its error. The file replaces an
 // older one at once, or not at all.
 //
+// A rank that does not call Save within the group's timeout is a *ccl.TimeoutError of the others. While rank 0 writes, they
+// wait for as long as it takes, with warnings (dist.WithLogger).
+//
 // The file has the safetensors format, which torch reads as well; its metadata has the version, a checksum
 // and state.
 func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...Parameter[T]) error {
 	if err := r.outsideJoin("Save"); err != nil {
+		return err
+	}
+	if err := r.awaitRanks(ctx, "ddp.Save"); err != nil {
 		return err
 	}
 	var failed *CheckpointError
@@ -50,6 +56,9 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 			failed = &CheckpointError{path, err.Error(), err}
 		}
 	}
+	if err := r.awaitRanks(ctx, "ddp.Save: rank 0 writes", dist.WithCallTimeout(-1)); err != nil {
+		return err
+	}
 	return r.outcome(ctx, path, failed)
 }
 
@@ -60,8 +69,14 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 // Load changes tensors and state on all ranks or on none. A file that is torn, foreign, of another version or of
 // another model on any rank is a *CheckpointError on all, and so are files that differ: it names the rank and the
 // first tensor. It is fs.ErrNotExist if no rank has the file.
+//
+// A rank that does not call Load within the group's timeout is a *ccl.TimeoutError of the others. For ranks that read, they
+// wait for as long as it takes, with warnings (dist.WithLogger).
 func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...Parameter[T]) error {
 	if err := r.outsideJoin("Load"); err != nil {
+		return err
+	}
+	if err := r.awaitRanks(ctx, "ddp.Load"); err != nil {
 		return err
 	}
 	tensors := r.tensors(more)
@@ -69,6 +84,9 @@ func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...P
 	var assign func()
 	if err == nil && state != nil {
 		assign, err = unmarshal(c.state, state)
+	}
+	if err := r.awaitRanks(ctx, "ddp.Load: ranks read", dist.WithCallTimeout(-1)); err != nil {
+		return err
 	}
 	if err := r.agreeOn(ctx, path, c, err); err != nil {
 		return err
@@ -111,8 +129,7 @@ func (r *Reducer[T]) agreeOn(ctx context.Context, path string, c contents[T], fa
 	if failed != nil {
 		mine = report{Failed: true, Absent: errors.Is(failed, fs.ErrNotExist), Reason: failed.Error()}
 	}
-	// Without a timeout: other ranks may read for long.
-	all, err := dist.AllGatherObject(mine, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithCallTimeout(-1))
+	all, err := dist.AllGatherObject(mine, dist.WithGroup(r.group), dist.WithContext(ctx))
 	if err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
@@ -154,6 +171,14 @@ func compareContents(all []report) error {
 	return sameOnAll(all, "checksum", func(o report) string { return o.Checksum })
 }
 
+// awaitRanks returns when all ranks have called it, or an error.
+func (r *Reducer[T]) awaitRanks(ctx context.Context, label string, opts ...dist.CallOption) error {
+	if err := dist.Barrier(append(opts, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithLabel(label))...); err != nil {
+		return fmt.Errorf("ddp: %w", err)
+	}
+	return nil
+}
+
 // outsideJoin returns an error within Join, where ranks that are done make steps only.
 func (r *Reducer[T]) outsideJoin(operation string) error {
 	r.mu.Lock()
@@ -182,8 +207,7 @@ func (r *Reducer[T]) outcome(ctx context.Context, path string, failed *Checkpoin
 	if failed != nil {
 		reason = failed.Reason
 	}
-	// Without a timeout: rank 0 may write for long.
-	if err := dist.BroadcastObject(&reason, r.comm.GlobalRank(0), dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithCallTimeout(-1)); err != nil {
+	if err := dist.BroadcastObject(&reason, r.comm.GlobalRank(0), dist.WithGroup(r.group), dist.WithContext(ctx)); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	switch {

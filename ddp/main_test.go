@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,4 +163,14 @@ func loadOf(samples [][2]float64) func(context.Context, []int) ([][2]float64, er
 		}
 		return batch, nil
 	}
+}
+
+// containsAll reports whether a text contains all parts.
+func containsAll(text string, parts ...string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
 }

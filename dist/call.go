@@ -31,7 +31,7 @@ func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped
 func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 
 // WithCallTimeout overrides the configured timeout; 0 is ignored, a negative d waits
-// for ever. Ranks may use different timeouts.
+// for ever, with warnings (WithLogger) as often as the configured timeout passes. Ranks may use different timeouts.
 func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithCallAlgorithm chooses an entry of ccl.yaml's algorithms for this call, the same

@@ -386,8 +386,8 @@ func (r *Member) lost(peer int) *transport.PeerLostError {
 // armTicker makes sure that a ticker runs for the call's timeout. The ticker keeps running
 // across calls.
 func (r *Member) armTicker() {
-	after := r.limit.After
-	if after <= 0 || r.tickerFor == after {
+	after := r.limit.After.Abs()
+	if after == 0 || r.tickerFor == after {
 		return
 	}
 	r.mu.Lock()
@@ -408,9 +408,9 @@ func (r *Member) armTicker() {
 
 // overdue reports whether the call has timed out, and warns once after half of its timeout.
 // Only a ticker for this timeout counts: until the rank has slept in this call, the ticker may
-// belong to an earlier call.
+// belong to an earlier call. A call with a negative timeout never has, and warns again each time that as long has passed.
 func (r *Member) overdue() interruption {
-	if r.limit.After <= 0 || r.tickerFor != r.limit.After {
+	if r.limit.After == 0 || r.tickerFor != r.limit.After.Abs() {
 		return none
 	}
 	n := r.ticks.Load() - r.tickStart
@@ -418,6 +418,11 @@ func (r *Member) overdue() interruption {
 		r.warn()
 	}
 	if n < timeoutTick {
+		return none
+	}
+	if r.limit.After < 0 {
+		r.tickStart += ticksPerTimeout
+		r.warned, r.asked = false, nil
 		return none
 	}
 	return timedOut

@@ -162,6 +162,10 @@ var brokenTransports = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return noLimit{ep} }},
 	{check: "Timeout/Warn", what: "one timeout for all calls", says: "after only",
 		wrap: func(ep *naive) transport.Endpoint { return &oneTimeout{naive: ep} }},
+	{check: "Timeout/Endless", what: "takes a negative timeout for none", hangs: true,
+		wrap: func(ep *naive) transport.Endpoint { return noNegativeLimit{ep} }},
+	{check: "Timeout/Endless", what: "a negative timeout ends the call", says: "timed out",
+		wrap: func(ep *naive) transport.Endpoint { return positiveLimit{ep} }},
 
 	{check: "Close", what: "Withdraw always returns true", says: "which this rank has not entered",
 		wrap: func(ep *naive) transport.Endpoint { return alwaysEnded{ep} }},
@@ -684,6 +688,20 @@ type noLimit struct{ *naive }
 
 func (ep noLimit) Enter(e *transport.Arrival) (transport.Role, error) {
 	e.Limit = transport.Timeout{}
+	return ep.naive.Enter(e)
+}
+
+type noNegativeLimit struct{ *naive }
+
+func (ep noNegativeLimit) Enter(e *transport.Arrival) (transport.Role, error) {
+	e.Limit.After = max(e.Limit.After, 0)
+	return ep.naive.Enter(e)
+}
+
+type positiveLimit struct{ *naive }
+
+func (ep positiveLimit) Enter(e *transport.Arrival) (transport.Role, error) {
+	e.Limit.After = e.Limit.After.Abs()
 	return ep.naive.Enter(e)
 }
 

@@ -125,12 +125,32 @@ func (ep *naive) Conclude(formed bool) (isFormed bool) {
 	return isFormed
 }
 
+// wakeOften wakes the rank once in a period, until stop is called.
+func (ep *naive) wakeOften(period time.Duration) (stop func()) {
+	ticker, stopped := time.NewTicker(period), make(chan struct{})
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				ep.wake()
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return func() { close(stopped) }
+}
+
 // await waits until there(q) is true for every other rank q. It is called and returns with the
 // mutex held.
 func (ep *naive) await(there func(rank int) bool) error {
 	if ep.limit.After > 0 {
 		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After)), ep.wake).Stop()
 		defer time.AfterFunc(time.Until(ep.begin.Add(ep.limit.After/2)), ep.wake).Stop()
+	}
+	if ep.limit.After < 0 {
+		defer ep.wakeOften(-ep.limit.After / 2)()
 	}
 	defer context.AfterFunc(ep.arrival.Ctx, ep.wake)()
 	for {
@@ -176,6 +196,10 @@ func (ep *naive) interrupted(absent []int) error {
 	}
 	if err := ep.arrival.Ctx.Err(); err != nil {
 		return err
+	}
+	if limit := ep.limit.After.Abs(); ep.limit.After < 0 && time.Since(ep.begin) >= limit/2 {
+		ep.limit.Warn(ep.arrival.Seq, missing)
+		ep.begin = ep.begin.Add(limit)
 	}
 	if after := time.Since(ep.begin); ep.limit.After > 0 {
 		if after >= ep.limit.After/2 && ep.limit.Warn != nil {
@@ -273,7 +297,7 @@ func (ep *naive) publish(e *transport.Arrival) {
 		ep.flip()
 	}
 	ep.limit = ep.timeout
-	if e.Limit.After > 0 {
+	if e.Limit.After != 0 {
 		ep.limit = e.Limit
 	}
 	ep.changed.Broadcast()

@@ -133,3 +133,31 @@ func timeoutWarn(h *harness, n int) {
 		})
 	})
 }
+
+// timeoutEndless makes a call with a negative timeout: rank 1 comes to it when rank 0 is warned for the third time, after
+// more than twice as long.
+func timeoutEndless(h *harness, n int) {
+	const limit = 16 * time.Millisecond
+	warned := newGate(1)
+	h.each(n, 0, "", func(r *rank) {
+		e := r.arrival()
+		if r.me == 1 {
+			r.await(warned)
+			r.enter(e)
+			return
+		}
+		var warnings []warning
+		begin := time.Now()
+		e.Limit = transport.Timeout{After: -limit, Warn: func(seq uint64, missing []int) {
+			if warnings = append(warnings, warning{seq, missing, time.Since(begin)}); len(warnings) == 3 {
+				warned.pass()
+			}
+		}}
+		r.enter(e)
+		for i, w := range warnings {
+			if w.seq != e.Seq || w.after < time.Duration(i)*limit+limit/2 || i < 3 && !slices.Equal(w.missing, []int{1}) {
+				fail("warning %d, with a timeout of %v, was %+v", i, -limit, w)
+			}
+		}
+	})
+}

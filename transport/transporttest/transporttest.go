@@ -196,6 +196,8 @@ var checks = []check{
 		"an Arrival's Limit overrides SetTimeout, and a timeout of 0 waits for ever"},
 	{"Timeout/Warn", pair, timeoutWarn,
 		"Warn is called after half of the timeout, and a timeout bounds one call, not several"},
+	{"Timeout/Endless", pair, timeoutEndless,
+		"a negative timeout ends no call, and Warn is called each time that as long has passed"},
 
 	{"Close", anySize, closing,
 		"after Close, Enter and waits return ErrClosed; closing again does nothing"},
