@@ -46,7 +46,7 @@ func TestMeansOfHalvesInJoin(t *testing.T) {
 	all(t, 4, func(rank int) error {
 		n := len(halvesInJoin)
 		grad := make([]half.Float16, n)
-		r, err := ddp.New(bg, nil, []ddp.Parameter[half.Float16]{{Name: "a", Data: make([]half.Float16, n), Grad: grad}}, ddp.Options[half.Float16]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter[half.Float16]{{Name: "a", Data: make([]half.Float16, n), Grad: grad}}, ddp.Options[half.Float16]{})
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func TestCompressedMeansInJoin(t *testing.T) {
 	all(t, 4, func(rank int) error {
 		n := len(halvesInJoin)
 		grad := make([]float32, n)
-		r, err := ddp.New(bg, nil, []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, n), Grad: grad}}, ddp.Options[float32]{Hook: ddp.Float16()})
+		r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, n), Grad: grad}}, ddp.Options[float32]{Hook: ddp.Float16()})
 		if err != nil {
 			return err
 		}
