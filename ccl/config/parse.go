@@ -15,8 +15,8 @@ import (
 	"github.com/goccl/goccl/topology"
 )
 
-// maxRules and maxCombinations bound the time that a hostile file can cost.
-const maxRules, maxCombinations = 256, 1 << 15
+// maxRules bounds the time that a hostile file can cost.
+const maxRules = 256
 
 // Parse parses the text of a ccl.yaml, UTF-8 of at most 64 KiB. Messages call the file by the
 // name file. Unknown or unexpected content is an *Error with its line, its column and, for a
@@ -119,47 +119,19 @@ var ruleSynonyms = text.Synonyms{
 }
 
 func (c *Config) readRules(n strictyaml.Node) error {
-	boxes, full := 0, false
-	ranges := make(combinations)
+	ranges, full := 0, false
 	return n.Elements(func(n strictyaml.Node) error {
 		r, err := readRule(n)
 		if full {
 			return err
 		}
-		boxes += max(1, len(r.bytes.value)) * max(1, len(r.ranks.value)) * max(1, len(r.nodes.value))
-		if full = boxes > maxRules; full {
+		ranges += max(1, len(r.bytes.value)) * max(1, len(r.ranks.value)) * max(1, len(r.nodes.value))
+		if full = ranges > maxRules; full {
 			return n.Errorf("the file has more than %d rules (each range in a list counts)", maxRules)
-		}
-		ranges.add(&r)
-		if full = ranges.count() > maxCombinations; full {
-			return n.Errorf("the different ranges of bytes, ranks and nodes in the file have more than %d combinations", maxCombinations)
 		}
 		c.rules = append(c.rules, r)
 		return err
 	})
-}
-
-// combinations are the different ranges of rules in each dimension of a box.
-type combinations map[int]map[set]bool
-
-func (c combinations) add(r *rule) {
-	for dimension, ranges := range map[int][]set{bytes: setsOf(r.bytes.value), ranks: setsOf(r.ranks.value), nodes: setsOf(r.nodes.value)} {
-		if c[dimension] == nil {
-			c[dimension] = make(map[set]bool)
-		}
-		for _, s := range ranges {
-			c[dimension][s] = true
-		}
-	}
-}
-
-// count returns how many ways there are to take a range, or none, in each dimension.
-func (c combinations) count() int {
-	count := 1
-	for _, ranges := range c {
-		count *= 1 + len(ranges)
-	}
-	return count
 }
 
 func readRule(n strictyaml.Node) (rule, error) {

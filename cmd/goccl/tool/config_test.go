@@ -28,7 +28,7 @@ func TestConfigCheck(t *testing.T) {
 	writeFile(t, "ccl.yaml", threeRules)
 	out, _, status = configChecked(t)
 	require.Equal(t, "ccl.yaml: ok\n"+
-		"ccl.yaml:8: warning: rules 1 and 2 overlap: both match all_reduce of float32 of 4MiB-8MiB bytes on 3- ranks; rule 1 goes first\n", out)
+		"ccl.yaml:8: warning: rules 1 and 2 overlap: both match all_reduce (float32, sum, 4194304 bytes, 3 ranks), for example; rule 1 goes first\n", out)
 	require.Zero(t, status, "warnings are not mistakes")
 
 	writeFile(t, "bad.yaml", `version: 1

@@ -243,7 +243,7 @@ rules:
 	require.Contains(t, text, "refused: 6 bytes are not a whole number of float32\n")
 
 	r := reported(t, "explain", "--ranks=4", "--bytes=2MiB", "--collective=broadcast")
-	require.Len(t, r.Findings, 3)
+	require.Len(t, r.Findings, 2)
 	c := r.Worlds[0].Calls[0]
 	require.Contains(t, c.Refused, "ccl: broadcast (float32, 2097152 bytes, 4 ranks): not implemented")
 	require.Nil(t, c.Cost)
