@@ -11,13 +11,15 @@ import (
 // Hook reduces buckets. All ranks have the same. Its methods are called by one goroutine at a time, and must
 // not call the Reducer. After the first step buckets are made anew, in another order and without State, unless
 // gradients lie in buckets or FindUnused is set.
+//
+// A step with a Hook ends with a barrier, after which Finish has succeeded on all ranks.
 type Hook[T Float] interface {
 	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called for all
 	// buckets in their order. The Work is not nil.
 	Start(b *Bucket[T]) *ccl.Work
 
 	// Finish is called when that Work has ended without an error. It leaves the result in b.Gradients. An
-	// error fails the step on all ranks.
+	// error fails the step on all ranks: Wait returns it on this one, and *ccl.AbortedError with its text on the others.
 	Finish(b *Bucket[T]) error
 }
 

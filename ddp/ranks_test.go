@@ -31,11 +31,13 @@ var works = map[string]work{
 	"error":           endByError,
 	"panic":           endByPanic,
 	"kill":            endByKill,
+	"failed finish":   failedFinish,
 }
 
 // An outcome is what a rank has found out. Err is the text of its work's error.
 type outcome struct {
 	Values    []float64
+	Texts     []string
 	Err       string
 	AbortedBy *int // the rank, if the error has a *ccl.AbortedError
 	Lost      *int // the rank, if it has a *ccl.PeerLostError

@@ -181,6 +181,9 @@ func (r *Reducer[T]) finish(ctx context.Context) error {
 	if err := r.awaitUsed(ctx); err != nil {
 		return err
 	}
+	if err := r.awaitHooks(ctx); err != nil {
+		return err
+	}
 
 	r.copyBack()
 	r.fixUsed()
@@ -237,6 +240,18 @@ func (r *Reducer[T]) finishBuckets(ctx context.Context, trains int) error {
 		if r.join.isOn {
 			b.divide(trains)
 		}
+	}
+	return nil
+}
+
+// awaitHooks waits until Finish has succeeded on all ranks. A rank on which it has failed aborts the group in place of
+// this call, which may be the last of the step: without it the others would not know before the next step.
+func (r *Reducer[T]) awaitHooks(ctx context.Context) error {
+	if r.opts.Hook == nil {
+		return nil
+	}
+	if err := r.comm.Barrier(ctx, ccl.WithLabel("hooks")); err != nil {
+		return fmt.Errorf("ddp: %w", err)
 	}
 	return nil
 }
