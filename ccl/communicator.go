@@ -21,8 +21,8 @@ import (
 // the same order. One rank makes one call at a time; a second call that overlaps returns
 // ErrConcurrentUse if the overlap is noticed. A communicator that New has not made returns
 // ErrInvalidCommunicator. Any goroutine may call Abort, Close, Drain, Err, GlobalRank, IsLeader, Mark,
-// Name, Nodes, Rank, Selector, Size, SplitLocal, Transport and WriteFlight at any time. The buffers of
-// the last call stay reachable until the next one.
+// Name, Nodes, Rank, Release, Retain, Selector, Size, SplitLocal, Transport and WriteFlight at any time.
+// The buffers of the last call stay reachable until the next one.
 type Communicator struct {
 	_          [padBytes]byte
 	ep         transport.Endpoint

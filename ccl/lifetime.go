@@ -23,6 +23,16 @@ func (c *Communicator) closed(operation string) error {
 	return fmt.Errorf("ccl: %s on rank %d: the communicator is %w", operation, c.rank, ErrClosed)
 }
 
+// Retain keeps the memory of c, which Alloc has given, until Release, also if c is closed meanwhile. It is for packages
+// that use such memory in methods of their own, beside which the program may close c.
+//
+// It reports false, and keeps nothing, if c was closed before or New has not made it.
+// Holds count: Retain may be called several times, each with a Release.
+func (c *Communicator) Retain() bool { return c != nil && c.life.HoldOpen() }
+
+// Release ends what a successful Retain has begun. The last use of a closed communicator frees its memory.
+func (c *Communicator) Release() { _ = c.drop() } // Close has returned already
+
 // drop releases a hold. If that was the last one, it returns the error of freeing the endpoint.
 func (c *Communicator) drop() error { return c.release(lifetime.Hold) }
 

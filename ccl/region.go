@@ -84,7 +84,7 @@ func (r *Region[T]) Close() error {
 // from regions; other buffers are copied, and so are all between nodes. Alloc is collective and has the errors of
 // CreateSharedRegion.
 // All ranks pass the same count, and each gets its own buffer. The buffer must
-// not be used after Close of the communicator, which releases it.
+// not be used after Close of the communicator, which releases it (see Communicator.Retain).
 func Alloc[T Element](ctx context.Context, c *Communicator, count int) ([]T, error) {
 	shift := bufferOf[T](nil).shift
 	part := (count<<shift + allocBytes - 1) &^ (allocBytes - 1)

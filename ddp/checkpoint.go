@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 )
 
@@ -39,9 +38,10 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // The file has the safetensors format, which torch reads as well; its metadata has the version, a checksum
 // and state.
 func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...Parameter[T]) error {
-	if err := r.outsideJoin("Save"); err != nil {
+	if err := r.beginCheckpoint("Save"); err != nil {
 		return err
 	}
+	defer r.comm.Release()
 	if err := r.awaitRanks(ctx, "ddp.Save"); err != nil {
 		return err
 	}
@@ -73,9 +73,10 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 // A rank that does not call Load within the group's timeout is a *ccl.TimeoutError of the others. For ranks that read, they
 // wait for as long as it takes, with warnings (dist.WithLogger).
 func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...Parameter[T]) error {
-	if err := r.outsideJoin("Load"); err != nil {
+	if err := r.beginCheckpoint("Load"); err != nil {
 		return err
 	}
+	defer r.comm.Release()
 	if err := r.awaitRanks(ctx, "ddp.Load"); err != nil {
 		return err
 	}
@@ -175,16 +176,6 @@ func compareContents(all []report) error {
 func (r *Reducer[T]) awaitRanks(ctx context.Context, label string, opts ...dist.CallOption) error {
 	if err := dist.Barrier(append(opts, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithLabel(label))...); err != nil {
 		return fmt.Errorf("ddp: %w", err)
-	}
-	return nil
-}
-
-// outsideJoin returns an error within Join, where ranks that are done make steps only.
-func (r *Reducer[T]) outsideJoin(operation string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.join.isOn {
-		return &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a checkpoint within Join: call it before or after, with all ranks"}
 	}
 	return nil
 }

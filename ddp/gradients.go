@@ -10,17 +10,30 @@ import (
 // (clip_grad_norm_ of torch), and returns the norm before. It is called after Wait, when gradients are equal
 // on all ranks, and needs no communication; the result is equal on all ranks. If the norm is not finite,
 // finite gradients become 0 or NaN, as in torch.
-func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64) {
+//
+// After the end of the Reducer or of its group the error is ccl.ErrClosed, and in a step that has begun
+// *ccl.InvalidArgumentError. Then no gradient changes.
+func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64, err error) {
+	if err := r.retain("ClipGradNorm"); err != nil {
+		return 0, err
+	}
+	defer r.comm.Release()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.checkBetweenSteps("ClipGradNorm"); err != nil {
+		return 0, err
+	}
+
 	for i := range r.params {
-		norm += squares(r.Grad(i))
+		norm += squares(r.gradient(i))
 	}
 	norm = math.Sqrt(norm)
 	if factor := limit / (norm + 1e-6); !(factor >= 1) {
 		for i := range r.params {
-			scale(r.Grad(i), factor)
+			scale(r.gradient(i), factor)
 		}
 	}
-	return norm
+	return norm, nil
 }
 
 // squares returns the sum of the squares of gradients.

@@ -24,7 +24,13 @@ type join struct {
 // All ranks call Join. If train fails, Join returns its error, and the other ranks fail as well: they get
 // *ccl.AbortedError with its text. The ranks that are done make the steps of the Reducer, Ready and Wait, and
 // nothing else: other calls that need all ranks wait for them in vain, and Save and Load are refused.
+//
+// After the end of the Reducer or of its group the error is ccl.ErrClosed, and train is not called.
 func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
+	if err := r.retain("Join"); err != nil {
+		return err
+	}
+	defer r.comm.Release()
 	r.setJoining(true)
 	defer r.setJoining(false)
 	if err := train(); err != nil {

@@ -24,14 +24,16 @@ type work func(rank, ranks int, o *outcome) error
 
 // works are the works by name: a process gets the name.
 var works = map[string]work{
-	"follow one rank": followOneRank,
-	"uneven inputs":   unevenInputs,
-	"unused":          leaveOut,
-	"not ready":       notReady,
-	"error":           endByError,
-	"panic":           endByPanic,
-	"kill":            endByKill,
-	"failed finish":   failedFinish,
+	"follow one rank":     followOneRank,
+	"uneven inputs":       unevenInputs,
+	"unused":              leaveOut,
+	"not ready":           notReady,
+	"error":               endByError,
+	"panic":               endByPanic,
+	"kill":                endByKill,
+	"failed finish":       failedFinish,
+	"after the end":       afterTheEnd,
+	"ends within methods": endsWithinMethods,
 }
 
 // An outcome is what a rank has found out. Err is the text of its work's error.

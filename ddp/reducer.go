@@ -41,6 +41,9 @@ type Reducer[T Float] struct {
 // same parameters, in the same order, and the same options. The parameters and buffers get the values of
 // rank 0. The slices belong to the Reducer as well until Close.
 //
+// A Reducer ends with Close, or with the default group of its rank. From then on Ready does nothing, Grad returns nil,
+// Stats and Close work, and all other methods return ccl.ErrClosed and do nothing.
+//
 // Wrong arguments of any rank are *ccl.InvalidArgumentError on all; what differs between ranks is
 // *ccl.MismatchError on all, whose field names the first parameter that differs. A nil group, which dist.NewGroup returns
 // to ranks that are no members, is *ccl.InvalidArgumentError.
@@ -126,8 +129,17 @@ func (r *Reducer[T]) shareBuffers(ctx context.Context, root int) error {
 }
 
 // Grad returns the gradient of a parameter: Parameter.Grad, or the part of a bucket that New made for it.
-// It stays where it is until Close.
+// It stays where it is until Close, or until the Reducer's group ends. From then on Grad returns nil.
 func (r *Reducer[T]) Grad(parameter int) []T {
+	if !r.comm.Retain() {
+		return nil
+	}
+	defer r.comm.Release()
+	return r.gradient(parameter)
+}
+
+// gradient is Grad of a Reducer whose memory is retained.
+func (r *Reducer[T]) gradient(parameter int) []T {
 	if !r.views {
 		return r.params[parameter].Grad
 	}
@@ -138,24 +150,4 @@ func (r *Reducer[T]) Grad(parameter int) []T {
 func (r *Reducer[T]) slot(parameter int) []T {
 	at := r.places[parameter]
 	return r.buckets[at.bucket].Gradients[at.lo:at.hi:at.hi]
-}
-
-// Close ends this rank's use of the Reducer. Gradients that New made must not be used any more. A step that has begun, and
-// for which Wait has not been called, fails on all ranks: when Close returns, nothing writes to gradients.
-//
-// Its errors are those of dist.DestroyProcessGroup for the Reducer's group: dist.ErrNotInitialized if that was destroyed with the
-// default group before, *dist.UnfinishedError if calls of a Hook have not ended. Closing twice is a no-op.
-func (r *Reducer[T]) Close() error {
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		return nil
-	}
-	r.closed = true
-	if r.step.hasBegun {
-		r.comm.Abort(errors.New("ddp: the Reducer was closed within a step"))
-		r.settle()
-	}
-	r.mu.Unlock()
-	return dist.DestroyProcessGroup(dist.WithGroup(r.group))
 }

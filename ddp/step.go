@@ -37,6 +37,10 @@ func (s *step) noteMistake(format string, args ...any) {
 // Ready says that the gradient of a parameter is final in this step. It never waits. After Ready the
 // gradient must not be used until Wait has returned. What is wrong with the call is an error of Wait.
 func (r *Reducer[T]) Ready(parameter int) {
+	if !r.comm.Retain() {
+		return // Wait returns the error
+	}
+	defer r.comm.Release()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if parameter < 0 || parameter >= len(r.params) {
@@ -109,7 +113,14 @@ func (r *Reducer[T]) complete(parameter int) {
 // no option allows that, all ranks fail: this one with *UnreadyError, the others with *ccl.MismatchError. If Wait fails,
 // also because ctx ends, the gradients are undefined, the Reducer's group has failed, and all ranks make a new
 // Reducer or end. An exception is a mistake in a call of Ready: only this rank's Wait fails, and the group lives on.
+//
+// After the end of the Reducer or of its group the error is ccl.ErrClosed, within NoSync as well.
 func (r *Reducer[T]) Wait(ctx context.Context) error {
+	if err := r.retain("Wait"); err != nil {
+		r.abandonStep()
+		return err
+	}
+	defer r.comm.Release()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isQuiet {
@@ -149,7 +160,7 @@ func (r *Reducer[T]) stop(err error) {
 	r.settle()
 }
 
-// settle waits until no call uses the Reducer's memory, or gradients that are reduced in place. The group has failed.
+// settle waits until no call uses the Reducer's memory, or gradients that are reduced in place. The group has failed or ended.
 func (r *Reducer[T]) settle() {
 	works := []*ccl.Work{r.step.census, r.step.used}
 	for _, b := range r.buckets {

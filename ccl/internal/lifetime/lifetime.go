@@ -92,6 +92,19 @@ func (l *Lifetime) Hold() bool {
 	}
 }
 
+// HoldOpen is Hold, except that it also reports false if Close was called.
+func (l *Lifetime) HoldOpen() bool {
+	for {
+		was := l.State()
+		if was == 0 || was.Closed() {
+			return false
+		}
+		if l.swap(was, was+Hold) {
+			return true
+		}
+	}
+}
+
 // Release takes a part, Call or Hold, out of the word. It reports whether that was the last use of
 // the endpoint, which the caller must then free. If Close was called, it calls note first, because
 // afterwards the endpoint cannot be read. Rules lastFrees and noteFirst.

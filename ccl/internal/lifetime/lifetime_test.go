@@ -28,6 +28,20 @@ func TestLastUseFrees(t *testing.T) {
 	}
 }
 
+// A hold of an open communicator is refused after Close, also while another use lasts.
+func TestHoldOpen(t *testing.T) {
+	var l Lifetime
+	require.False(t, l.HoldOpen(), "it was not made")
+	l.Open()
+	require.True(t, l.HoldOpen())
+	require.True(t, l.Close())
+	require.False(t, l.HoldOpen(), "after Close")
+	require.True(t, l.Hold(), "the endpoint is not free yet")
+	for i := range 4 {
+		require.Equal(t, i == 3, l.Release(Hold, func() {}), "hold %d", i)
+	}
+}
+
 // A call does not start beside another, nor in a communicator that is closed or was not made.
 func TestEnter(t *testing.T) {
 	var l Lifetime

@@ -1,0 +1,78 @@
+package ddp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+)
+
+// retain begins a method that needs the Reducer: until r.comm.Release its buckets stay in memory, also if the group
+// ends meanwhile. Its error is that of the method after the end of the Reducer or of its group.
+func (r *Reducer[T]) retain(operation string) error {
+	if r.comm.Retain() {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return fmt.Errorf("ddp: %s: the Reducer is %w", operation, ccl.ErrClosed)
+	}
+	return fmt.Errorf("ddp: %s: the group of the Reducer is %w, since a Reducer ends with the default group, or with its rank: make another", operation, ccl.ErrClosed)
+}
+
+// checkBetweenSteps returns an error of a method that is called between steps, if a step has begun. The caller holds mu.
+func (r *Reducer[T]) checkBetweenSteps(operation string) error {
+	if !r.step.hasBegun {
+		return nil
+	}
+	return &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a step has begun by Ready: call Wait first"}
+}
+
+// beginCheckpoint is retain for checkpoints. They are refused in a step, and within Join, where ranks that are done make
+// steps only.
+func (r *Reducer[T]) beginCheckpoint(operation string) error {
+	if err := r.retain(operation); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.checkBetweenSteps(operation)
+	if r.join.isOn {
+		err = &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a checkpoint within Join: call it before or after, with all ranks"}
+	}
+	if err != nil {
+		r.comm.Release()
+	}
+	return err
+}
+
+// abandonStep forgets a step whose group has ended, when no call uses its gradients any more.
+func (r *Reducer[T]) abandonStep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settle()
+	r.endStep()
+}
+
+// Close ends this rank's use of the Reducer. Gradients that New made must not be used any more. A step that has begun, and
+// for which Wait has not been called, fails on all ranks: when Close returns, nothing writes to gradients.
+//
+// Its errors are those of dist.DestroyProcessGroup for the Reducer's group: dist.ErrNotInitialized if that was destroyed with the
+// default group before, *dist.UnfinishedError if calls of a Hook have not ended. Closing twice is a no-op.
+func (r *Reducer[T]) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	if r.step.hasBegun {
+		r.comm.Abort(errors.New("ddp: the Reducer was closed within a step"))
+		r.settle()
+		r.endStep()
+	}
+	r.mu.Unlock()
+	return dist.DestroyProcessGroup(dist.WithGroup(r.group))
+}
