@@ -11,15 +11,17 @@ import (
 // Option is an option of BroadcastTo and ReductionTo.
 type Option uint8
 
-// The options. Dimensions are reversed before those of 1 are added on the left.
+// The options. Dimensions are reversed before those of 1 are added on the left, and only to find
+// which dimensions match: the workers of a partition stay in the order of their ranks.
 const (
 	TransposeSource Option = 1 << iota // reverse the dimensions of the partition that data comes from
 	TransposeDest                      // reverse the dimensions of the partition that data goes to
 )
 
 // AllReduction returns this worker's group for an all-reduce over some dimensions: the workers that
-// differ from it only in these, in ascending order. There are as many groups as the other dimensions
-// have workers; without axes each worker is its own group, and with all axes there is one.
+// differ from it only in these, in ascending order. There are as many groups as the other
+// dimensions have workers; without axes each worker is its own group, and with all axes there is
+// one.
 //
 // On an inactive worker it returns an inactive partition and ErrInactive, without communication.
 // Rejected with *ccl.InvalidArgumentError: an axis that is out of range or named twice.
@@ -33,13 +35,13 @@ func (p *Partition) AllReduction(ctx context.Context, axes ...int) (*Partition, 
 	return p.groupAlong(ctx, axes)
 }
 
-// BroadcastTo returns this worker's groups for broadcasts from p to y. send is the group in which it
-// sends its data, as rank 0, if it is active in p; recv is the group in which it receives, from rank 0,
-// if it is active in y. If it receives from itself the two are the same value. Groups that this worker
-// is not in are inactive.
+// BroadcastTo returns this worker's groups for broadcasts from p to y. send is the group in which
+// it sends its data, as rank 0, if it is active in p; recv is the group in which it receives, from
+// rank 0, if it is active in y. If it receives from itself the two are the same value. Groups that
+// this worker is not in are inactive.
 //
-// p may have at most as many dimensions as y. p's shape, with dimensions of 1 added on the left, must
-// be y's, except that p may have 1 where y has more.
+// p may have at most as many dimensions as y. p's shape, with dimensions of 1 added on the left,
+// must be y's, except that p may have 1 where y has more.
 //
 // All workers of the common ancestor call BroadcastTo, active or not. If the shapes do not fit, all
 // get *ccl.InvalidArgumentError.
@@ -53,15 +55,15 @@ func (p *Partition) BroadcastTo(ctx context.Context, y *Partition, opts ...Optio
 	})
 }
 
-// ReductionTo returns this worker's groups for reductions from p to y: the reverse of a broadcast from
-// y to p. send is the group in which it contributes, if it is active in p; recv is the group in which it
-// receives the result, as rank 0, if it is active in y.
+// ReductionTo returns this worker's groups for reductions from p to y: the reverse of a broadcast
+// from y to p. send is the group in which it contributes, if it is active in p; recv is the group
+// in which it receives the result, as rank 0, if it is active in y.
 //
-// y may have at most as many dimensions as p. y's shape, with dimensions of 1 added on the left, must
-// be p's, except that y may have 1 where p has more.
+// y may have at most as many dimensions as p. y's shape, with dimensions of 1 added on the left,
+// must be p's, except that y may have 1 where p has more.
 //
-// All workers of the common ancestor call ReductionTo, active or not. If the shapes do not fit, all get
-// *ccl.InvalidArgumentError.
+// All workers of the common ancestor call ReductionTo, active or not. If the shapes do not fit, all
+// get *ccl.InvalidArgumentError.
 func (p *Partition) ReductionTo(ctx context.Context, y *Partition, opts ...Option) (send, recv *Partition, err error) {
 	return p.move(ctx, "reduction_to", y, opts, func(x, y team, how Option) (move, error) {
 		reverse := how&TransposeSource<<1 | how&TransposeDest>>1

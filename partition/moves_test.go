@@ -39,7 +39,8 @@ func TestAllReduction(t *testing.T) {
 	})
 }
 
-// table is a document's table: the groups, and for each worker the one in which it sends and receives.
+// table is a document's table: the groups, and for each worker the one in which it sends and
+// receives.
 var table = struct {
 	groups     [][]int
 	send, recv []int
@@ -49,8 +50,8 @@ var table = struct {
 	recv:   []int{0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2},
 }
 
-// The documents' example of a broadcast: 1 x 3 x 1 on the workers 1, 2, 3, to 2 x 3 x 2 on 0 to 11. Worker
-// 3 sends in one group and receives in another; 1 and 2 receive from themselves.
+// The documents' example of a broadcast: 1 x 3 x 1 on the workers 1, 2, 3, to 2 x 3 x 2 on 0 to 11.
+// Worker 3 sends in one group and receives in another; 1 and 2 receive from themselves.
 func TestBroadcastTo(t *testing.T) {
 	everyWorld(t, 13, func(world *partition.Partition) error {
 		x, err := among(world, []int{1, 2, 3}, 1, 3, 1)
@@ -100,8 +101,8 @@ func tabulated(world, send, recv *partition.Partition, sends, recvs []int) error
 		check("the groups are one", send == recv, slices.Equal(send.Workers(), recv.Workers()) && send.Active()))
 }
 
-// roots checks that data gets from the roots to all others, in the order in which all workers go through
-// their groups.
+// roots checks that data gets from the roots to all others, in the order in which all workers go
+// through their groups.
 func roots(from, to *partition.Partition, root bool) error {
 	if root != from.Active() || root && from.Rank() != 0 {
 		return fmt.Errorf("it is rank %d of its group", from.Rank())
@@ -114,8 +115,8 @@ func roots(from, to *partition.Partition, root bool) error {
 	return errors.Join(errs...)
 }
 
-// Partitions that are equal, overlap, or are disjoint, with workers in neither, in every order of workers:
-// none deadlocks, and each destination receives from its source.
+// Partitions that are equal, overlap, or are disjoint, with workers in neither, in every order of
+// workers: none deadlocks, and each destination receives from its source.
 func TestMovesOfManyLayouts(t *testing.T) {
 	for _, l := range []struct {
 		x, y           []int
@@ -130,7 +131,7 @@ func TestMovesOfManyLayouts(t *testing.T) {
 		{x: []int{4}, shapeX: []int{1}, y: []int{0, 1, 2}, shapeY: []int{3}, from: []int{4, 4, 4}},
 		{x: []int{2, 4}, shapeX: []int{1, 2}, y: []int{0, 1, 2, 3}, shapeY: []int{2, 2}, opts: []partition.Option{partition.TransposeSource}, from: []int{2, 2, 4, 4}},
 		{x: []int{2, 4}, shapeX: []int{2}, y: []int{0, 1, 2, 3}, shapeY: []int{2, 2}, opts: []partition.Option{partition.TransposeDest}, from: []int{2, 2, 4, 4}},
-		{x: []int{0, 1, 2, 3, 4, 5}, shapeX: []int{2, 3}, y: []int{0, 1, 2, 3, 4, 5}, shapeY: []int{3, 2}, opts: []partition.Option{partition.TransposeSource}, from: []int{0, 3, 1, 4, 2, 5}},
+		{x: []int{0, 1, 2, 3, 4, 5}, shapeX: []int{2, 3}, y: []int{0, 1, 2, 3, 4, 5}, shapeY: []int{3, 2}, opts: []partition.Option{partition.TransposeSource}, from: []int{0, 1, 2, 3, 4, 5}},
 		{x: []int{0, 1, 2, 3, 4, 5}, shapeX: []int{2, 3}, y: []int{0, 1, 2, 3, 4, 5}, shapeY: []int{2, 3}, opts: []partition.Option{partition.TransposeSource, partition.TransposeDest}, from: []int{0, 1, 2, 3, 4, 5}},
 	} {
 		t.Run(fmt.Sprint(l.shapeX, l.x, l.shapeY, l.y, len(l.opts)), func(t *testing.T) {
@@ -174,6 +175,35 @@ func TestMovesOfManyLayouts(t *testing.T) {
 type described struct {
 	Name  string
 	Shape []int
+}
+
+// DistDL's own layout of a transposed source: each worker of 2 x 2 x 1 sends to its rank's place in
+// the last two dimensions of 3 x 2 x 2, and a reduction by the mirrored option comes back.
+func TestTransposedSource(t *testing.T) {
+	everyWorld(t, 12, func(world *partition.Partition) error {
+		x, err := among(world, []int{4, 5, 6, 7}, 2, 2, 1)
+		if err != nil {
+			return err
+		}
+		y, err := among(world, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 3, 2, 2)
+		if err != nil {
+			return err
+		}
+		send, recv, err := x.BroadcastTo(bg, y, partition.TransposeSource)
+		if err != nil {
+			return err
+		}
+		back, sum, err := y.ReductionTo(bg, x, partition.TransposeDest)
+		if err != nil {
+			return err
+		}
+		group := [][]int{{4, 0, 8}, {5, 1, 9}, {6, 2, 10}, {7, 3, 11}}
+		err = errors.Join(check("receives", recv.Workers(), group[world.Rank()%4]), check("contributes", back.Workers(), group[world.Rank()%4]))
+		if x.Active() {
+			err = errors.Join(err, check("sends", send.Workers(), group[x.Rank()]), check("sums", sum.Workers(), group[x.Rank()]))
+		}
+		return err
+	})
 }
 
 // Receivers know neither type nor length of the data.

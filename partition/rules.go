@@ -85,8 +85,9 @@ func checkAxes(operation string, axes []int, shape []int) error {
 	return nil
 }
 
-// reductions returns the groups of ranks that differ only in the axes: one group for each index in the
-// other dimensions, in the order of these indices, and in each group the ranks in ascending order.
+// reductions returns the groups of ranks that differ only in the axes: one group for each index in
+// the other dimensions, in the order of these indices, and in each group the ranks in ascending
+// order.
 func reductions(shape, axes []int) [][]int {
 	outer := slices.Clone(shape)
 	for _, axis := range axes {
@@ -104,9 +105,11 @@ func reductions(shape, axes []int) [][]int {
 	return groups
 }
 
-// sources returns, for each rank of the shape to, the rank of the shape from that its data comes from
-// when from is broadcast to to: from gets dimensions of 1 on the left, and then an extent of 1 is
-// stretched. The options reverse the dimensions first.
+// sources returns, for each rank of the shape to, the rank of the shape from that its data comes
+// from when from is broadcast to to: from gets dimensions of 1 on the left, and then an extent of 1
+// is stretched. The options reverse the dimensions first, for this comparison alone: the ranks of
+// from go, in their order, to the indices in those dimensions of to that are not stretched, in
+// their order.
 func sources(from, to []int, how Option) ([]int, error) {
 	source, dest := slices.Clone(from), slices.Clone(to)
 	if how&TransposeSource != 0 {
@@ -126,25 +129,22 @@ func sources(from, to []int, how Option) ([]int, error) {
 	}
 	all := make([]int, product(to))
 	for rank := range all {
-		index := rowmajor.Index(rank, to)
-		if how&TransposeDest != 0 {
-			slices.Reverse(index)
+		for d, i := range rowmajor.Index(rank, to) {
+			at := d // in dest
+			if how&TransposeDest != 0 {
+				at = len(to) - 1 - d
+			}
+			if at >= left && source[at-left] != 1 { // not stretched
+				all[rank] = all[rank]*to[d] + i
+			}
 		}
-		index = index[left:]
-		for d, extent := range source {
-			index[d] = min(index[d], extent-1) // the same, or 0 where an extent of 1 is stretched
-		}
-		if how&TransposeSource != 0 {
-			slices.Reverse(index)
-		}
-		all[rank] = rowmajor.Rank(index, from)
 	}
 	return all, nil
 }
 
-// groups returns a group for each root: the root first, then the workers whose data comes from or goes
-// to it, in the order of all. ends[i] is the end of the move on the other side, and rootOf[i] the rank of
-// its root.
+// groups returns a group for each root: the root first, then the workers whose data comes from or
+// goes to it, in the order of all. ends[i] is the end of the move on the other side, and rootOf[i]
+// the rank of its root.
 func groups(roots, ends, rootOf, all []int) [][]int {
 	made := make([][]int, len(roots))
 	for r, root := range roots {

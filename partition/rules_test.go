@@ -47,8 +47,8 @@ func TestBroadcastGroups(t *testing.T) {
 	require.Equal(t, [][]int{{1, 0, 6, 7}, {2, 3, 8, 9}, {3, 4, 5, 10, 11}}, groups(x, y, from, union(x, y)))
 }
 
-// What a worker receives depends on where it is, not on the order of workers: of the others, those of
-// the source come first.
+// What a worker receives depends on where it is, not on the order of workers: of the others, those
+// of the source come first.
 func TestGroupsOrder(t *testing.T) {
 	x, y := []int{5, 2}, []int{3, 2, 5, 0}
 	from, err := sources([]int{2, 1}, []int{2, 2}, 0)
@@ -70,8 +70,10 @@ func TestSources(t *testing.T) {
 		{[]int{3, 1}, []int{3, 2}, 0, []int{0, 0, 1, 1, 2, 2}},
 		{[]int{1, 2}, []int{2, 2}, 0, []int{0, 1, 0, 1}},
 		{[]int{}, []int{2, 2}, 0, []int{0, 0, 0, 0}},
-		{[]int{2, 3}, []int{3, 2}, TransposeSource, []int{0, 3, 1, 4, 2, 5}},
-		{[]int{2, 3}, []int{3, 2}, TransposeDest, []int{0, 3, 1, 4, 2, 5}},
+		{[]int{2, 3}, []int{3, 2}, TransposeSource, []int{0, 1, 2, 3, 4, 5}}, // the order of ranks stays
+		{[]int{2, 3}, []int{3, 2}, TransposeDest, []int{0, 1, 2, 3, 4, 5}},
+		{[]int{2, 2, 1}, []int{3, 2, 2}, TransposeSource, []int{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3}},
+		{[]int{2, 2}, []int{2, 2, 3}, TransposeDest, []int{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}},
 		{[]int{2, 3}, []int{2, 3}, TransposeSource | TransposeDest, []int{0, 1, 2, 3, 4, 5}},
 		{[]int{1, 3}, []int{3, 2}, TransposeSource, []int{0, 0, 1, 1, 2, 2}},
 		{[]int{3}, []int{3, 2}, TransposeDest, []int{0, 0, 1, 1, 2, 2}}, // reversed, then padded
@@ -125,15 +127,60 @@ func TestSourcesOfAllShapes(t *testing.T) {
 			}
 		}
 		require.NotContains(t, used, false)
-		// Reversed on one side and given in reverse, it is the same move with other ranks.
-		reversed := slices.Clone(to)
-		slices.Reverse(reversed)
-		turned, err := sources(from, reversed, TransposeDest)
-		require.NoError(t, err)
-		for rank, source := range turned {
-			index := rowmajor.Index(rank, reversed)
+	}
+}
+
+// The rule of DistDL: a worker's colour is its position among the indices in the dimensions that
+// match, row-major, or column-major on the reversed index of a transposed partition. Data goes from
+// a worker of the source to those of its colour.
+func TestColours(t *testing.T) {
+	// colour returns the colour of a rank, where the partition has been padded to the number of
+	// dimensions.
+	colour := func(rank int, shape []int, isTransposed bool, matches []bool) (c int) {
+		index, shape := rowmajor.Index(rank, shape), slices.Clone(shape)
+		if isTransposed {
 			slices.Reverse(index)
-			require.Equal(t, got[rowmajor.Rank(index, to)], source)
+			slices.Reverse(shape)
+		}
+		pad := len(matches) - len(shape)
+		for i := range matches {
+			d := i
+			if isTransposed {
+				d = len(matches) - 1 - i // the first dimension is the fastest
+			}
+			if d >= pad && matches[d] {
+				c = c*shape[d-pad] + index[d-pad]
+			}
+		}
+		return c
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 500 {
+		how := Option(random.IntN(4))
+		dest := make([]int, 1+random.IntN(4)) // as it is compared
+		for d := range dest {
+			dest[d] = 1 + random.IntN(3)
+		}
+		source := slices.Clone(dest[random.IntN(len(dest)):])
+		matches := slices.Repeat([]bool{true}, len(dest))
+		for d := range matches {
+			pad := len(dest) - len(source)
+			if d >= pad && random.IntN(2) == 0 {
+				source[d-pad] = 1
+			}
+			matches[d] = dest[d] == 1 || d >= pad && source[d-pad] == dest[d]
+		}
+		if how&TransposeSource != 0 {
+			slices.Reverse(source)
+		}
+		if how&TransposeDest != 0 {
+			slices.Reverse(dest)
+		}
+		got, err := sources(source, dest, how)
+		require.NoError(t, err)
+		for rank, from := range got {
+			want := colour(rank, dest, how&TransposeDest != 0, matches)
+			require.Equal(t, want, colour(from, source, how&TransposeSource != 0, matches), "%v to %v, %d: rank %d", source, dest, how, rank)
 		}
 	}
 }

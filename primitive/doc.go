@@ -4,8 +4,8 @@
 //
 // # Model
 //
-// A tensor that lives on a partition has a part, a [Tensor], on each active worker. An [Operator] maps
-// the parts x of all workers to parts y. Its Adjoint satisfies, summed over all workers,
+// A tensor that lives on a partition has a part, a [Tensor], on each active worker. An [Operator]
+// maps the parts x of all workers to parts y. Its Adjoint satisfies, summed over all workers,
 //
 //	<F x, y> = <x, F* y>    for all x and y
 //
@@ -21,27 +21,29 @@
 //	AllGather        every worker gets the parts of its group      sums, and keeps its own part
 //	ReduceScatter    sums, and keeps its own part                  gathers the parts
 //
-// The first five are those of DistDL (Hewett and Grady, arXiv:2006.03108). The last two are those of
-// tensor parallelism (Shoeybi et al., Megatron-LM, arXiv:1909.08053).
+// The first five are those of DistDL (Hewett and Grady, arXiv:2006.03108). The last two are those
+// of tensor parallelism (Shoeybi et al., Megatron-LM, arXiv:1909.08053).
 //
 // Workers that have no part of the input pass nil, or a tensor without elements; those that have no
-// part of the result get a tensor without elements. No worker needs to know the shapes of others: each
-// call begins with a small exchange of them, in which all workers find the same mistakes. Forward and
-// Adjoint take a tensor for the result, which may be nil; with one of the right shape a call allocates
-// nothing.
+// part of the result get a tensor without elements. No worker needs to know the shapes of others:
+// each call begins with a small exchange of them, in which all workers find the same mistakes.
+// Forward and Adjoint take a tensor for the result, which may be nil; with one of the right shape a
+// call allocates nothing.
 //
 // The last dimension of a tensor is the fastest. Where a dimension is divided among workers, it is
-// divided as ccl.BlockRange does: the first get one element more.
+// divided as ccl.BlockRange does: the first get one element more. A Repartition makes it so: its
+// input may be divided in any way.
 //
 // # Concurrency
 //
-// An operator belongs to one worker, which makes one call of it at a time. Making an operator and its
-// calls are collective, over the workers that its constructor names; Close is not. Operators have
-// communicators of their own, so calls of different operators are independent.
+// An operator belongs to one worker, which makes one call of it at a time. Making an operator and
+// its calls are collective, over the workers that its constructor names; Close is not. Operators
+// have communicators of their own, so calls of different operators are independent.
 //
 // # Failure
 //
-// A mistake in shapes is *ccl.InvalidArgumentError or *ccl.MismatchError on all workers that take part
-// in the step where it was found, and the operator stays usable. Other errors are those of package
-// ccl, after which an operator can only be closed. After an error the result is unspecified.
+// A mistake in shapes is *ccl.InvalidArgumentError or *ccl.MismatchError on all workers that take
+// part in the step where it was found, and the operator stays usable. Other errors are those of
+// package ccl, after which an operator can only be closed. After an error the result is
+// unspecified.
 package primitive

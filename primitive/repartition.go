@@ -10,12 +10,19 @@ import (
 	"github.com/goccl/goccl/partition"
 )
 
-// Repartition moves a tensor from one partition to another (the transpose of DistDL). On both, each
-// dimension of the tensor is divided among the workers of that dimension as ccl.BlockRange does. The
+// Repartition moves a tensor from one partition to another (the transpose of DistDL). The
 // partitions have as many dimensions as the tensor and may have any workers. Data moves over their
-// union, by one all-to-all; what stays on a worker is copied. The adjoint moves it back.
+// union, by one all-to-all; what stays on a worker is copied.
 //
-// If the partitions are equal the operator is the identity, which copies.
+// The parts of the input may have any shapes that add up to a whole tensor, whose shape is found in
+// the call. In the result, each dimension is divided among the workers of that dimension as
+// ccl.BlockRange does.
+//
+// The adjoint moves the gradient back: its result is divided as the last input of Forward that had
+// the same shape as a whole, among the last 16 kinds of inputs; without one, as ccl.BlockRange
+// does.
+//
+// If the partitions are equal the operator copies an input that is already divided so.
 type Repartition[T Number] struct {
 	there, back route[T]
 	union       *partition.Partition
@@ -51,6 +58,7 @@ func NewRepartition[T Number](ctx context.Context, x, y *partition.Partition) (*
 		return nil, errors.Join(err, o.Close())
 	}
 	o.there, o.back = newRoute[T](union, from, to), newRoute[T](union, to, from)
+	o.back.opposite = &o.there
 	return o, nil
 }
 
@@ -91,7 +99,8 @@ type route[T Number] struct {
 	union    *team
 	from, to side
 	identity bool
-	plans    []*plan[T]
+	opposite *route[T]  // whose inputs the results are divided like; nil: evenly
+	plans    []*plan[T] // the last used first
 	sent     scratch[T]
 	received scratch[T]
 	source   part[T]
@@ -112,7 +121,10 @@ const maxPlans = 16
 // workers brought.
 type plan[T Number] struct {
 	headers                []int
-	shape                  []int // of this worker's part of the result
+	input                  *tiling
+	like                   *tiling // of the opposite route: the result's; nil: it is even
+	isCopy                 bool    // no data moves between workers
+	shape                  []int   // of this worker's part of the result
 	sends, receives        []parcel
 	sendCounts, recvCounts []int // by worker; 0 for this one
 	sendTotal, recvTotal   int
@@ -141,7 +153,7 @@ func (o *route[T]) move(ctx context.Context, c call, y, x *Tensor[T]) (*Tensor[T
 		return nil, err
 	}
 	y = fit(y, p.shape)
-	if o.identity {
+	if p.isCopy {
 		y.copy(x)
 		return y, nil
 	}
@@ -182,7 +194,7 @@ func isSelf(m parcel) bool { return m.self }
 // plan returns the plan for the shapes that the workers bring.
 func (o *route[T]) plan() (*plan[T], error) {
 	for i, p := range o.plans {
-		if slices.Equal(p.headers, o.union.all) {
+		if slices.Equal(p.headers, o.union.all) && p.like == o.like(p.input.whole) {
 			if i > 0 { // the next search finds it at once
 				copy(o.plans[1:], o.plans[:i])
 				o.plans[0] = p
@@ -201,30 +213,47 @@ func (o *route[T]) plan() (*plan[T], error) {
 
 // newPlan makes a plan, or finds why the shapes are wrong: the same on all workers.
 func (o *route[T]) newPlan() (*plan[T], error) {
-	whole, err := o.whole()
+	input, err := o.inputTiling()
 	if err != nil {
 		return nil, err
 	}
+	like := o.like(input.whole)
+	output := like
+	if like == nil {
+		output = evenTiling(input.whole, o.to.shape)
+	}
 	me, workers := o.union.Rank(), o.union.Size()
 	p := &plan[T]{
-		headers: slices.Clone(o.union.all), shape: empty,
+		headers: slices.Clone(o.union.all), input: input, like: like, shape: empty,
+		isCopy:     o.identity && slices.EqualFunc(input.boxes, output.boxes, slices.Equal),
 		sendCounts: make([]int, workers), recvCounts: make([]int, workers),
 	}
 	if rank := o.from.rank(me); rank >= 0 {
-		mine := box(whole, rowmajor.Index(rank, o.from.shape), o.from.shape)
-		p.sends, p.sendTotal = parcels(mine, whole, o.to, me, p.sendCounts)
+		p.sends, p.sendTotal = parcels(input.boxes[rank], output, o.to, me, p.sendCounts)
 	}
 	if rank := o.to.rank(me); rank >= 0 {
-		mine := box(whole, rowmajor.Index(rank, o.to.shape), o.to.shape)
-		p.shape = extents(mine)
-		p.receives, p.recvTotal = parcels(mine, whole, o.from, me, p.recvCounts)
+		p.shape = extents(output.boxes[rank])
+		p.receives, p.recvTotal = parcels(output.boxes[rank], input, o.from, me, p.recvCounts)
 		p.places = places(p.shape, p.receives, workers)
 	}
 	return p, nil
 }
 
-// places returns the positions of what arrives from each worker in a contiguous tensor of a shape, or
-// nil if the elements of one do not lie next to each other there.
+// like returns how the last input of the opposite route with a shape was divided, or nil.
+func (o *route[T]) like(whole []int) *tiling {
+	if o.opposite == nil {
+		return nil
+	}
+	for _, p := range o.opposite.plans {
+		if slices.Equal(p.input.whole, whole) {
+			return p.input
+		}
+	}
+	return nil
+}
+
+// places returns the positions of what arrives from each worker in a contiguous tensor of a shape,
+// or nil if the elements of one do not lie next to each other there.
 func places(shape []int, receives []parcel, workers int) []int {
 	at := make([]int, workers)
 	first := make([]int, len(shape))
@@ -245,15 +274,15 @@ func places(shape []int, receives []parcel, workers int) []int {
 	return at
 }
 
-// parcels returns what moves between a worker, which has the box mine, and those of the other side, in
-// their order in the union. It sets counts.
-func parcels(mine []ccl.Range, whole []int, other side, me int, counts []int) (all []parcel, total int) {
+// parcels returns what moves between a worker, which has the box mine, and those of the other side,
+// in their order in the union. It sets counts.
+func parcels(mine []ccl.Range, others *tiling, other side, me int, counts []int) (all []parcel, total int) {
 	for worker := range counts {
 		rank := other.rank(worker)
 		if rank < 0 {
 			continue
 		}
-		common := intersect(mine, box(whole, rowmajor.Index(rank, other.shape), other.shape))
+		common := intersect(mine, others.boxes[rank])
 		m := parcel{part: relative(common, mine), worker: worker, volume: volume(extents(common)), self: worker == me}
 		if m.volume == 0 {
 			continue
@@ -265,39 +294,4 @@ func parcels(mine []ccl.Range, whole []int, other side, me int, counts []int) (a
 		}
 	}
 	return all, total
-}
-
-// whole returns the shape of the whole tensor, of which the workers bring parts, or why they do not.
-func (o *route[T]) whole() ([]int, error) {
-	const operation = "repartition"
-	g := o.union
-	if err := g.bring(func(r int) bool { return o.from.rank(r) >= 0 }); err != nil {
-		return nil, err
-	}
-	dims := len(o.from.shape)
-	for rank, worker := range o.from.workers {
-		if n := len(g.dims(worker)); n != dims {
-			return nil, wrong(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d",
-				rank, g.shapeText(worker), n, o.from.shape, dims)
-		}
-	}
-	whole := make([]int, dims)
-	index := make([]int, dims)
-	for d, n := range o.from.shape {
-		for index[d] = range n { // the workers along an edge
-			whole[d] += g.dims(o.from.workers[rowmajor.Rank(index, o.from.shape)])[d]
-		}
-		index[d] = 0
-		if g.mine[callAt] == int(forward) && !o.identity && whole[d] == 1 && o.to.shape[d] != 1 {
-			return nil, wrong(operation, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.shape[d])
-		}
-	}
-	for rank, worker := range o.from.workers {
-		want := extents(box(whole, rowmajor.Index(rank, o.from.shape), o.from.shape))
-		if !slices.Equal(g.dims(worker), want) {
-			return nil, wrong(operation, "the part of rank %d has the shape %s, and its part of %d on the partition %d is %d",
-				rank, g.shapeText(worker), whole, o.from.shape, want)
-		}
-	}
-	return whole, nil
 }

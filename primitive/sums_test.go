@@ -103,14 +103,15 @@ func source(x, y team, opts []partition.Option, worker int) int {
 	for d := len(y.shape) - 1; d >= 0; d-- {
 		index[d], r = r%y.shape[d], r/y.shape[d]
 	}
-	index = index[len(y.shape)-len(x.shape):]
+	shape := slices.Clone(x.shape)
+	if len(opts) > 0 { // transposed: it is compared in reverse, and its workers stay in order
+		slices.Reverse(shape)
+	}
 	at := 0
-	for d := range x.shape {
-		i := index[d]
-		if len(opts) > 0 { // transposed
-			i = index[len(index)-1-d]
+	for d, extent := range shape {
+		if extent > 1 {
+			at = at*extent + index[len(index)-len(shape)+d]
 		}
-		at = at*x.shape[d] + min(i, x.shape[d]-1)
 	}
 	return x.workers[at]
 }

@@ -28,7 +28,10 @@ type Layout struct {
 }
 
 // team is an ordered list of workers with a shape.
-type team struct{ workers, shape []int }
+type team struct {
+	workers, shape []int
+	cuts           [][]int // where the parts of a tensor begin and end, in each dimension; nil: evenly
+}
 
 func (t team) String() string { return fmt.Sprintf("%d on workers %d", t.shape, t.workers) }
 
@@ -100,6 +103,9 @@ func NewLayout(seed uint64, workers int) *Layout {
 	case "repartition":
 		l.y = randomTeam(random, workers, dims)
 		l.shape = extentsFor(random, dims, 2)
+		if random.IntN(2) == 0 {
+			l.x.cuts = randomCuts(random, l.shape, l.x.shape)
+		}
 	case "halo_exchange":
 		l.shape = extentsFor(random, dims, 0)
 		for d, n := range l.x.shape {
@@ -118,8 +124,8 @@ func NewLayout(seed uint64, workers int) *Layout {
 }
 
 func (l *Layout) String() string {
-	return fmt.Sprintf("%s of %d from %v to %v, axes %d, dimension %d, halos %v, options %v, strided %v",
-		l.kind, l.shape, l.x, l.y, l.axes, l.dim, l.halos, l.opts, l.strided)
+	return fmt.Sprintf("%s of %d from %v cut at %d to %v, axes %d, dimension %d, halos %v, options %v, strided %v",
+		l.kind, l.shape, l.x, l.x.cuts, l.y, l.axes, l.dim, l.halos, l.opts, l.strided)
 }
 
 // extentsFor returns the extents of a tensor, each at least least.
@@ -145,6 +151,19 @@ func randomTeam(random *rand.Rand, workers, dims int) team {
 	return t
 }
 
+// randomCuts divides each dimension of a tensor anywhere.
+func randomCuts(random *rand.Rand, shape, workers []int) [][]int {
+	cuts := make([][]int, len(shape))
+	for d, extent := range shape {
+		for range workers[d] - 1 {
+			cuts[d] = append(cuts[d], random.IntN(extent+1))
+		}
+		cuts[d] = append(cuts[d], 0, extent)
+		slices.Sort(cuts[d])
+	}
+	return cuts
+}
+
 // shrink returns a team that can be broadcast to another: with fewer dimensions, or 1 in some.
 func shrink(random *rand.Rand, to team, workers int) team {
 	shape := slices.Clone(to.shape[random.IntN(len(to.shape)):])
@@ -153,7 +172,7 @@ func shrink(random *rand.Rand, to team, workers int) team {
 			shape[d] = 1
 		}
 	}
-	return team{random.Perm(workers)[:volume(shape)], shape}
+	return team{workers: random.Perm(workers)[:volume(shape)], shape: shape}
 }
 
 // input and output return the shapes of a worker's tensors, or nil if it has none.
@@ -196,6 +215,9 @@ func (l *Layout) box(on team, worker int) []ccl.Range {
 	box := make([]ccl.Range, len(l.shape))
 	for d, i := range on.index(worker) {
 		box[d].Lo, box[d].Hi = ccl.BlockRange(l.shape[d], i, on.shape[d])
+		if on.cuts != nil {
+			box[d].Lo, box[d].Hi = on.cuts[d][i], on.cuts[d][i+1]
+		}
 	}
 	return box
 }
@@ -292,24 +314,21 @@ func (l *Layout) alike(worker int) (all []int) {
 
 // source returns the worker of the small team whose data a worker of the large one gets.
 func (l *Layout) source(worker int) int {
-	large := l.y.index(worker)
-	if slices.Contains(l.opts, partition.TransposeDest) {
-		slices.Reverse(large)
-	}
 	small := slices.Clone(l.x.shape)
 	if slices.Contains(l.opts, partition.TransposeSource) {
 		slices.Reverse(small)
 	}
-	large = large[len(large)-len(small):]
-	for d, extent := range small {
-		if extent == 1 {
-			large[d] = 0
+	large, rank := l.y.index(worker), 0
+	for d, i := range large {
+		at := d
+		if slices.Contains(l.opts, partition.TransposeDest) {
+			at = len(large) - 1 - d
+		}
+		if at -= len(large) - len(small); at >= 0 && small[at] > 1 {
+			rank = rank*small[at] + i
 		}
 	}
-	if slices.Contains(l.opts, partition.TransposeSource) {
-		slices.Reverse(large)
-	}
-	return l.x.at(large)
+	return l.x.workers[rank]
 }
 
 // holder returns the element of the whole tensor with an index, on the worker of a team that has it.

@@ -1,0 +1,89 @@
+package primitive
+
+import (
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/internal/rowmajor"
+)
+
+// tiling is how a tensor is divided among the workers of a partition.
+type tiling struct {
+	whole []int         // shape of the tensor
+	boxes [][]ccl.Range // by rank in the partition
+}
+
+// evenTiling divides a tensor as ccl.BlockRange does.
+func evenTiling(whole, workers []int) *tiling {
+	t := &tiling{whole: whole}
+	for rank := range volume(workers) {
+		t.boxes = append(t.boxes, box(whole, rowmajor.Index(rank, workers), workers))
+	}
+	return t
+}
+
+// inputTiling returns how the tensor is divided of which the workers bring parts, or why these do
+// not add up: the same on all workers.
+func (o *route[T]) inputTiling() (*tiling, error) {
+	const operation = "repartition"
+	g, workers := o.union, o.from.shape
+	if err := g.bring(func(r int) bool { return o.from.rank(r) >= 0 }); err != nil {
+		return nil, err
+	}
+	for rank, worker := range o.from.workers {
+		if n := len(g.dims(worker)); n != len(workers) {
+			return nil, wrong(operation, "the part of rank %d has the shape %s with %d dimensions, and the partition's shape %d has %d",
+				rank, g.shapeText(worker), n, workers, len(workers))
+		}
+	}
+	t := o.addUp()
+	for d, extent := range t.whole {
+		if g.mine[callAt] == int(forward) && !o.identity && extent == 1 && o.to.shape[d] != 1 {
+			return nil, wrong(operation, "the tensor has the extent 1 in dimension %d, and cannot be divided among %d workers", d, o.to.shape[d])
+		}
+	}
+
+	elements := 0
+	for rank, box := range t.boxes {
+		shape := g.shapeText(o.from.workers[rank])
+		for d, i := range rowmajor.Index(rank, workers) {
+			if i == workers[d]-1 && box[d].Hi != t.whole[d] {
+				return nil, wrong(operation, "the part of rank %d has the shape %s and ends at %d in dimension %d, where the tensor of shape %d ends at %d along rank 0",
+					rank, shape, box[d].Hi, d, t.whole, t.whole[d])
+			}
+		}
+		for other, before := range t.boxes[:rank] {
+			if volume(extents(intersect(before, box))) > 0 {
+				return nil, wrong(operation, "the parts of ranks %d and %d overlap in the tensor of shape %d: they have the shapes %s and %s",
+					other, rank, t.whole, g.shapeText(o.from.workers[other]), shape)
+			}
+		}
+		elements += volume(extents(box))
+	}
+	if elements != volume(t.whole) {
+		return nil, wrong(operation, "the parts have %d elements, and the tensor of shape %d has %d", elements, t.whole, volume(t.whole))
+	}
+	return t, nil
+}
+
+// addUp puts the parts that the workers bring next to each other: each begins where the one before
+// it ends, in each dimension. The shape of the whole is that along rank 0.
+func (o *route[T]) addUp() *tiling {
+	workers := o.from.shape
+	t := &tiling{whole: make([]int, len(workers)), boxes: make([][]ccl.Range, len(o.from.workers))}
+	for rank, worker := range o.from.workers {
+		t.boxes[rank] = make([]ccl.Range, len(workers))
+		for d, extent := range o.union.dims(worker) {
+			lo := 0
+			if before := rowmajor.Index(rank, workers); before[d] > 0 {
+				before[d]--
+				lo = t.boxes[rowmajor.Rank(before, workers)][d].Hi
+			}
+			t.boxes[rank][d] = ccl.Range{Lo: lo, Hi: lo + extent}
+		}
+	}
+	for d, n := range workers {
+		end := make([]int, len(workers))
+		end[d] = n - 1
+		t.whole[d] = t.boxes[rowmajor.Rank(end, workers)][d].Hi
+	}
+	return t
+}
