@@ -72,6 +72,7 @@ func arrange[T Float](memory []T, params []Parameter[T], buckets [][]int, inPlac
 			places[i] = place{b, n, n + len(params[i].Data)}
 			n += len(params[i].Data)
 		}
+		n = max(n, 1) // a collective has an element at least, and all parameters of a bucket may be empty
 		made = append(made, &Bucket[T]{Index: b, Parameters: of, Gradients: memory[at : at+n : at+n]})
 		at += align[T](n)
 	}

@@ -6,13 +6,14 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// ClipGradNorm scales all gradients so that their norm, as of one vector, is at most limit
-// (clip_grad_norm_ of torch), and returns the norm before. It is called after Wait, when gradients are equal
-// on all ranks, and needs no communication; the result is equal on all ranks. If the norm is not finite,
-// finite gradients become 0 or NaN, as in torch.
+// ClipGradNorm scales all gradients so that their norm, as of one vector, is at most limit (clip_grad_norm_ of torch),
+// and returns the norm before. The result is equal on all ranks.
 //
-// After the end of the Reducer or of its group the error is ccl.ErrClosed, and in a step that has begun
-// *ccl.InvalidArgumentError. Then no gradient changes.
+// It is called after Wait, when gradients are equal on all ranks, and needs no communication.
+// If a gradient is not finite, finite ones become 0 or NaN, as in torch.
+//
+// After the end of the Reducer or of its group the error is ccl.ErrClosed. In a step that has begun, and if limit is
+// negative or NaN, it is *ccl.InvalidArgumentError. Then no gradient changes.
 func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64, err error) {
 	if err := r.retain("ClipGradNorm"); err != nil {
 		return 0, err
@@ -23,21 +24,61 @@ func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64, err error) {
 	if err := r.checkBetweenSteps("ClipGradNorm"); err != nil {
 		return 0, err
 	}
-
-	for i := range r.params {
-		norm += squares(r.gradient(i))
+	if !(limit >= 0) {
+		return 0, invalid("ddp.ClipGradNorm", "the limit is %v, and must be at least 0", limit)
 	}
-	norm = math.Sqrt(norm)
-	if factor := limit / (norm + 1e-6); !(factor >= 1) {
-		for i := range r.params {
-			scale(r.gradient(i), factor)
+
+	unit, units := r.gradientNorm()
+	norm = unit * units
+	if unit == 1 || norm < 1 {
+		if factor := limit / (norm + 1e-6); !(factor >= 1) {
+			r.scaleGradients(factor)
 		}
+	} else if limit/unit < units { // where 1e-6 is nothing, and limit / norm may be 0
+		r.scaleGradients(1 / unit)
+		r.scaleGradients(limit / units)
 	}
 	return norm, nil
 }
 
-// squares returns the sum of the squares of gradients.
-func squares[T Float](gradients []T) (sum float64) {
+// gradientNorm returns the norm of all gradients, unit times units. Units are finite if the gradients are.
+func (r *Reducer[T]) gradientNorm() (unit, units float64) {
+	sum := r.sumSquares(1)
+	if sum > 1e-290 && !math.IsInf(sum, 1) {
+		return 1, math.Sqrt(sum)
+	}
+
+	// Squares of float64 have overflowed or vanished, or there is nothing else than zeros.
+	largest := 0.0
+	for i := range r.params {
+		doubles, _ := any(r.gradient(i)).([]float64)
+		for _, x := range doubles {
+			largest = max(largest, math.Abs(x))
+		}
+	}
+	if largest == 0 || math.IsInf(largest, 1) || math.IsNaN(largest) {
+		return 1, math.Sqrt(sum)
+	}
+	_, exponent := math.Frexp(largest)
+	unit = math.Ldexp(1, max(exponent-1, -1000)) // a power of two, so that divisions are exact
+	return unit, math.Sqrt(r.sumSquares(1 / unit))
+}
+
+func (r *Reducer[T]) sumSquares(factor float64) (sum float64) {
+	for i := range r.params {
+		sum += squares(r.gradient(i), factor)
+	}
+	return sum
+}
+
+func (r *Reducer[T]) scaleGradients(factor float64) {
+	for i := range r.params {
+		scale(r.gradient(i), factor)
+	}
+}
+
+// squares returns the sum of the squares of gradients; those of float64 are multiplied by a factor first.
+func squares[T Float](gradients []T, factor float64) (sum float64) {
 	switch g := any(gradients).(type) {
 	case []float32:
 		for _, x := range g {
@@ -45,7 +86,7 @@ func squares[T Float](gradients []T) (sum float64) {
 		}
 	case []float64:
 		for _, x := range g {
-			sum += x * x
+			sum += (x * factor) * (x * factor)
 		}
 	case []half.Float16:
 		for _, x := range g {

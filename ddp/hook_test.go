@@ -3,7 +3,6 @@ package ddp_test
 import (
 	"errors"
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/goccl/goccl/ddp"
@@ -45,32 +44,4 @@ func TestCompression(t *testing.T) {
 			})
 		})
 	}
-}
-
-// All types of gradients are clipped, and equal on all ranks.
-func TestClipGradNorm(t *testing.T) {
-	clip(t, func(x float64) float64 { return x })
-	clip(t, func(x float64) float32 { return float32(x) })
-	clip(t, func(x float64) half.Float16 { return half.NewFloat16(float32(x)) })
-	clip(t, func(x float64) half.BFloat16 { return half.NewBFloat16(float32(x)) })
-}
-
-func clip[T ddp.Float](t *testing.T, of func(float64) T) {
-	all(t, 2, func(rank int) error {
-		r, err := ddp.New(bg, world(), []ddp.Parameter[T]{{Name: "a", Data: make([]T, 1)}, {Name: "b", Data: make([]T, 1)}}, ddp.Options[T]{})
-		if err != nil {
-			return err
-		}
-		r.Grad(0)[0], r.Grad(1)[0] = of(3), of(4)
-		if norm, err := r.ClipGradNorm(10); err != nil || norm != 5 || r.Grad(0)[0] != of(3) {
-			return fmt.Errorf("the norm is %v, and a gradient %v: %w", norm, r.Grad(0)[0], err)
-		}
-		if norm, err := r.ClipGradNorm(2.5); err != nil || norm != 5 {
-			return fmt.Errorf("the norm is %v: %w", norm, err)
-		}
-		if norm, err := r.ClipGradNorm(math.Inf(1)); err != nil || math.Abs(norm-2.5) > 0.01 {
-			return fmt.Errorf("the norm is %v after it was clipped to 2.5: %w", norm, err)
-		}
-		return r.Close()
-	})
 }

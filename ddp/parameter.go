@@ -48,7 +48,7 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 	for _, b := range opts.Buffers {
 		d.Buffers = append(d.Buffers, len(b))
 	}
-	views := 0
+	with, without := 0, 0 // parameters that have a gradient of the program's own
 	names := map[string]int{}
 	grads := map[*T]int{} // by their first element
 	for i, p := range params {
@@ -67,13 +67,11 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 			d.Wrong = fmt.Sprintf("parameters %d and %d have the same name %q: give each its own", before, i, p.Name)
 		case n != len(p.Data) || slices.ContainsFunc(shape, func(extent int) bool { return extent < 0 }):
 			d.Wrong = fmt.Sprintf("parameter %q has the shape %d and %d elements", p.Name, shape, len(p.Data))
-		case n == 0:
-			d.Wrong = fmt.Sprintf("parameter %q has no elements", p.Name)
 		case p.Name == metadataKey || strings.HasPrefix(p.Name, bufferPrefix):
 			d.Wrong = fmt.Sprintf("parameter %d has the name %q, which checkpoints need: give it another", i, p.Name)
 		case p.Grad != nil && len(p.Grad) != len(p.Data):
 			d.Wrong = fmt.Sprintf("parameter %q has %d elements, and its gradient %d", p.Name, len(p.Data), len(p.Grad))
-		case p.Grad != nil:
+		case len(p.Grad) > 0:
 			if other, shared := grads[&p.Grad[0]]; shared {
 				d.Wrong = fmt.Sprintf("parameters %q and %q have the same gradient: pass a parameter with two uses once", params[other].Name, p.Name)
 			}
@@ -82,18 +80,22 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 		if d.Wrong != "" {
 			return d
 		}
-		if p.Grad == nil {
-			views++
+		switch {
+		case n == 0: // either form
+		case p.Grad == nil:
+			without++
+		default:
+			with++
 		}
 		d.Parameters = append(d.Parameters, declared{p.Name, fmt.Sprintf("%T", *new(T)), shape})
 	}
 	switch {
 	case len(params) == 0:
 		d.Wrong = "there are no parameters"
-	case views != 0 && views != len(params):
-		d.Wrong = fmt.Sprintf("%d of %d parameters have a gradient: all or none must have one", len(params)-views, len(params))
+	case with > 0 && without > 0:
+		d.Wrong = fmt.Sprintf("%d of %d parameters have a gradient: all or none must have one", with, with+without)
 	}
-	d.Views = views > 0
+	d.Views = with == 0
 	return d
 }
 

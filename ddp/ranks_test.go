@@ -34,6 +34,7 @@ var works = map[string]work{
 	"failed finish":       failedFinish,
 	"after the end":       afterTheEnd,
 	"ends within methods": endsWithinMethods,
+	"empty parameters":    emptyParameters,
 }
 
 // An outcome is what a rank has found out. Err is the text of its work's error.

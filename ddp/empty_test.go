@@ -1,0 +1,85 @@
+package ddp_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/dist"
+)
+
+// Parameters without elements take part in everything, and change nothing, as in torch.
+func TestEmptyParameters(t *testing.T) { everywhere(t, "empty parameters", 1, succeeded) }
+
+func emptyParameters(rank, ranks int, _ *outcome) error {
+	for _, views := range []bool{false, true} {
+		for _, opts := range []ddp.Options[float32]{{}, {FindUnused: true}, {StaticGraph: true}, {Hook: ddp.Float16()}, {FirstBucketBytes: 1, BucketBytes: 1}} {
+			for _, lengths := range [][]int{{0}, {0, 2, 0, 0, 70_000, 0}, {3, 0}} {
+				if err := trainWithEmpty(rank, ranks, views, opts, lengths); err != nil {
+					return fmt.Errorf("views %v, options %+v, lengths %d: %w", views, opts, lengths, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func trainWithEmpty(rank, ranks int, views bool, opts ddp.Options[float32], lengths []int) error {
+	var params []ddp.Parameter[float32]
+	for i, n := range lengths {
+		p := ddp.Parameter[float32]{Name: fmt.Sprint(i), Data: make([]float32, n)}
+		if n == 0 {
+			p.Shape = []int{4, 0}
+		}
+		if !views && (n > 0 || i > 0) { // a nil gradient without elements is neither a view nor the program's own
+			p.Grad = make([]float32, n)
+		}
+		params = append(params, p)
+	}
+	opts.Buffers = [][]float32{{}, {float32(rank)}}
+	r, err := ddp.New(bg, world(), params, opts)
+	if err != nil {
+		return err
+	}
+	step := func() error {
+		for i := range params {
+			for j := range r.Grad(i) {
+				r.Grad(i)[j] = float32(rank)
+			}
+			r.Ready(i)
+		}
+		if err := r.Wait(bg); err != nil {
+			return err
+		}
+		for i, n := range lengths {
+			if err := equal("length of a gradient", len(r.Grad(i)), n); err != nil {
+				return err
+			}
+			for _, x := range r.Grad(i) {
+				if err := equal("mean", x, float32(ranks-1)/2); err != nil {
+					return err
+				}
+			}
+		}
+		_, err := r.ClipGradNorm(1e9)
+		return err
+	}
+	if err := errors.Join(step(), step(), r.Join(bg, step), step()); err != nil {
+		return err
+	}
+	if opts.FindUnused || opts.StaticGraph || opts.Hook != nil {
+		return r.Close()
+	}
+	path := filepath.Join(os.TempDir(), fmt.Sprint("goccl-ddp-empty-", os.Getpid()))
+	if err := dist.BroadcastObject(&path, 0); err != nil {
+		return err
+	}
+	err = errors.Join(r.Save(bg, path, nil), r.Load(bg, path, nil), dist.Barrier())
+	if rank == 0 {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return errors.Join(err, r.Close())
+}
