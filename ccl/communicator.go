@@ -356,7 +356,7 @@ func (c *Communicator) Abort(cause error) {
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	if !c.life.Hold() {
+	if !c.life.HoldOpen() {
 		return // closed
 	}
 	by := c.rank

@@ -23,10 +23,12 @@ type sums struct {
 	all, inputs uint64
 }
 
-// seal hashes the buffers of a call that is queued.
+// seal hashes the buffers of a call that is queued, unless the communicator is closed, which may
+// have given them back.
 func (a *arguments) seal(c *Communicator) {
-	if c.selector.Debug() {
+	if c.selector.Debug() && c.life.HoldOpen() {
 		a.sums = sums{true, a.sum(a.send, a.recv), a.sum(a.send)}
+		_ = c.drop() // Close has returned already
 	}
 }
 

@@ -181,7 +181,7 @@ func (c *Communicator) recordRejected() {
 // beside the communication; package ddp marks its steps. A mark costs about 0.1 us. Any goroutine may call Mark,
 // also while a call runs, until the communicator is closed. The first 24 bytes of the label are kept.
 func (c *Communicator) Mark(label string, step int) {
-	if c == nil || c.recorder == nil || !c.life.Hold() {
+	if c == nil || c.recorder == nil || !c.life.HoldOpen() {
 		return
 	}
 	defer c.drop() //nolint:errcheck // Close has returned already
@@ -215,7 +215,7 @@ func (c *Communicator) recordMessageEnd(m flight.Pending, err error) {
 // a call. It returns an error if the directory or the file cannot be made or written, or if the
 // recorder's memory has vanished. Any goroutine may call it at any time.
 func (c *Communicator) WriteFlight() error {
-	if c == nil || c.recorder == nil || c.recorder.dir == "" || !c.life.Hold() {
+	if c == nil || c.recorder == nil || c.recorder.dir == "" || !c.life.HoldOpen() {
 		return nil
 	}
 	defer c.drop() //nolint:errcheck // Close has returned already

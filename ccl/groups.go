@@ -219,7 +219,7 @@ func (c *Communicator) subgroup(
 		name += " of the group " + c.name
 	}
 	failed := func(err error) error { return initializationFailed(c.ep.Name(), name, err) }
-	if !c.life.Hold() {
+	if !c.life.HoldOpen() {
 		return nil, failed(ErrClosed)
 	}
 	defer c.drop() //nolint:errcheck // Close has returned already

@@ -33,8 +33,24 @@ func (c *Communicator) Retain() bool { return c != nil && c.life.HoldOpen() }
 // Release ends what a successful Retain has begun. The last use of a closed communicator frees its memory.
 func (c *Communicator) Release() { _ = c.drop() } // Close has returned already
 
+// holdFor holds the communicator until drop, or returns why the operation does not start.
+func (c *Communicator) holdFor(operation string) error {
+	if err := c.unmade(operation); err != nil {
+		return err
+	}
+	if !c.life.HoldOpen() {
+		return c.closed(operation)
+	}
+	return nil
+}
+
 // drop releases a hold. If that was the last one, it returns the error of freeing the endpoint.
-func (c *Communicator) drop() error { return c.release(lifetime.Hold) }
+func (c *Communicator) drop() error {
+	if c.life.Drop() {
+		return nil
+	}
+	return c.release(lifetime.Hold)
+}
 
 // release takes a part out of the lifetime. The last use frees what the communicator has of the
 // transport.

@@ -149,6 +149,15 @@ func (m *message) transfer() *p2p.Transfer {
 // returns the source and the data of the message received.
 func (c *Communicator) exchangeMessages(ctx context.Context, out, in p2p.Request, opts []CallOption) (source int, data []byte, err error) {
 	o := mergeCallOptions(opts)
+	what := messageName(&in)
+	if out.Type != 0 {
+		what = messageName(&out)
+	}
+	if err := c.holdFor(what); err != nil {
+		return 0, nil, newCallError(what, &o, err)
+	}
+	defer c.drop() //nolint:errcheck // Close has returned already
+
 	for _, r := range [...]*p2p.Request{&out, &in} {
 		if r.Type == 0 {
 			continue
@@ -189,7 +198,12 @@ func (m *message) outcome() error {
 // startMessage starts a send or a receive that no caller need wait for.
 func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []CallOption) *Work {
 	m, o := c.newMessage(), mergeCallOptions(opts)
-	if err := c.checkMessage(ctx, &r, o); err != nil {
+	err := c.holdFor(messageName(&r))
+	if err == nil {
+		defer c.drop() //nolint:errcheck // Close has returned already
+		err = c.checkMessage(ctx, &r, o)
+	}
+	if err != nil {
 		m.finish(newCallError(messageName(&r), &o, err))
 		return &m.Work
 	}
@@ -205,17 +219,13 @@ func (c *Communicator) startMessage(ctx context.Context, r p2p.Request, opts []C
 	return &m.Work
 }
 
-// checkMessage checks the arguments of a send or a receive, and completes its request.
+// checkMessage checks the arguments of a send or a receive, and completes its request. The caller
+// holds the communicator until it has the error of the message, which is recorded meanwhile.
 func (c *Communicator) checkMessage(ctx context.Context, r *p2p.Request, o CallOption) error {
 	what := messageName(r)
-	if err := c.unmade(what); err != nil {
-		return err
-	}
 	switch {
 	case ctx == nil:
 		return nilContext(what)
-	case c.life.State().Closed():
-		return c.closed(what)
 	case !r.Sending && r.Peer == AnySource:
 	case c.isOutside(r.Peer, o):
 		return &InvalidArgumentError{what, "the other rank " + c.outside()}
@@ -251,11 +261,11 @@ func (m *message) Ended(cause error) {
 		m.comm.messages.started.remove(m)
 		m.comm.noteFailed(&m.Work, err)
 		m.Ctx = nil
-	}
-	if err == nil {
-		m.mu.Lock()
-		m.source = m.From
-		m.mu.Unlock()
+		if err == nil {
+			m.mu.Lock()
+			m.source = m.From
+			m.mu.Unlock()
+		}
 	}
 	m.finish(err)
 }

@@ -73,6 +73,11 @@ func (c *Communicator) serveFirst() (more bool) {
 			go q.serve()
 		}
 	}()
+	if w.args.sums.on {
+		if w.args.sums.on = c.life.HoldOpen(); w.args.sums.on { // until the last look at the buffers
+			defer c.drop() //nolint:errcheck // Close has returned already
+		}
+	}
 	if wrong := w.args.atTurn(); wrong != nil {
 		if err = c.start(context.Background(), w.args.coll, w.args.opts[:]); err == nil {
 			err = c.reject(w.args.coll, w.args.dtype, w.args.send, w.args.recv, w.args.opts[:], wrong)

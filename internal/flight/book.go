@@ -118,11 +118,15 @@ func (b *Book) Open(l *Lane, g Group) {
 	*l = Lane{memory: m, index: index, slot: LaneRecords - 1, at: &m.records[LaneRecords-1]}
 }
 
-// Close gives a group's lane back. Its records stay until another group takes the lane.
+// Close gives a group's lane back, if it has one; b may be nil otherwise. Its records stay until
+// another group takes the lane.
 func (b *Book) Close(l *Lane) {
+	if l.memory == nil {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l.memory == nil || l.memory.closed.Load() != 0 {
+	if l.memory.closed.Load() != 0 {
 		return
 	}
 	l.memory.closed.Store(1)

@@ -15,7 +15,7 @@ import (
 // of the job's group record there after the job's endpoint was freed.
 type flightMemory struct {
 	header header
-	file   arena // from the start of the file to the end of the flight recorders
+	file   mapping // to the end of the flight recorders
 	gone   sync.Once
 }
 
@@ -34,9 +34,9 @@ func (m *mapped) Records() (transport.Records, error) {
 		return nil, errors.New("shm: the ranks of this group have no memory for records")
 	}
 	s := m.segment
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.freed {
+	s.file.mu.RLock() // close does not close the file meanwhile
+	defer s.file.mu.RUnlock()
+	if s.file.freed {
 		return nil, transport.ErrClosed
 	}
 	file, err := mapFile(s.fd, s.header.flightBytes())
@@ -47,12 +47,17 @@ func (m *mapped) Records() (transport.Records, error) {
 	if err := file.populate(s.header.offset()+m.Rank()*n, n); err != nil {
 		return nil, errors.Join(fmt.Errorf("shared memory %s: %w", s.path, err), file.unmap())
 	}
-	return &flightMemory{header: s.header, file: file}, nil
+	return &flightMemory{header: s.header, file: mapping{arena: file}}, nil
 }
 
 func (f *flightMemory) Job() string          { return f.header.jobID() }
-func (f *flightMemory) Part(rank int) []byte { return f.header.part(f.file, rank) }
-func (f *flightMemory) Free() error          { return f.file.unmap() }
+func (f *flightMemory) Part(rank int) []byte { return f.header.part(f.file.arena, rank) }
+
+// Free implements transport.Records. Freeing twice is a no-op.
+func (f *flightMemory) Free() error {
+	_, err := f.file.unmap()
+	return err
+}
 
 // Vanished implements transport.Records.
 func (f *flightMemory) Vanished(v any) error {
@@ -72,7 +77,7 @@ func (h header) jobID() string { return fmt.Sprintf("%s-%x", h.name, h.id[:4]) }
 type Flight struct {
 	fd     int
 	header header
-	file   arena
+	file   mapping
 }
 
 // OpenFlight opens the flight recorders of a job of this user, of which a rank is running or joining,
@@ -120,7 +125,7 @@ func openFlight(fd int, h header) (*Flight, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Flight{fd, h, file}, nil
+	return &Flight{fd: fd, header: h, file: mapping{arena: file}}, nil
 }
 
 // Job returns a name for the job that no other job has.
@@ -133,7 +138,7 @@ func (f *Flight) Size() int { return f.header.ranks }
 // left out.
 func (f *Flight) Ranks() (ranks []flight.Rank, err error) {
 	gone := f.file.guarded(func() {
-		ranks, _ = flight.ReadAll(f.header.ranks, func(rank int) []byte { return f.header.part(f.file, rank) })
+		ranks, _ = flight.ReadAll(f.header.ranks, func(rank int) []byte { return f.header.part(f.file.arena, rank) })
 	})
 	if gone != nil {
 		return nil, fmt.Errorf("the memory of job %s: %w", f.header.name, gone)
@@ -141,5 +146,11 @@ func (f *Flight) Ranks() (ranks []flight.Rank, err error) {
 	return ranks, nil
 }
 
-// Close releases the memory.
-func (f *Flight) Close() error { return errors.Join(f.file.unmap(), unix.Close(f.fd)) }
+// Close releases the memory. Closing twice is a no-op.
+func (f *Flight) Close() error {
+	first, err := f.file.unmap()
+	if first {
+		err = errors.Join(err, unix.Close(f.fd))
+	}
+	return err
+}

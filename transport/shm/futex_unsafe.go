@@ -38,14 +38,14 @@ const maxYield = 600 * time.Microsecond
 
 // Wake implements groupsync.Rest. Rule tokenIsLeft.
 func (p *processes) Wake(sleeper int) {
-	s := p.segment
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.freed {
+	file := &p.segment.file
+	file.mu.RLock()
+	defer file.mu.RUnlock()
+	if file.freed {
 		return
 	}
 	// A sleeper on memory that is gone notices it by itself.
-	_ = s.file.guarded(func() {
+	_ = file.guarded(func() {
 		if token := p.tokens[sleeper]; token.Swap(oneToken) == asleep {
 			futex(token, futexWake, 1, nil)
 		}

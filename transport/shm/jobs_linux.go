@@ -21,7 +21,7 @@ func Jobs() (jobs []RunningJob, err error) {
 			if ranks, err := f.Ranks(); err == nil && len(ranks) > 0 {
 				jobs = append(jobs, RunningJob{Name: h.name, Ranks: h.ranks, PIDs: f.pids(), Made: h.madeAt()})
 			}
-			_ = f.file.unmap()
+			_, _ = f.file.unmap() // eachSegment closes the file
 		}
 		return false
 	})

@@ -44,7 +44,7 @@ func (m *mapped) safely(f func()) {
 		return
 	}
 	m.gone.Do(func() {
-		if m.segment.blank() != nil {
+		if m.segment.file.blank() != nil {
 			return // no private memory either, or the caller has freed m, which it must not
 		}
 		gone = fmt.Errorf("shared memory %s: %w", m.segment.path, gone)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,18 +26,15 @@ import (
 //   - If rank 0 is killed before, the other ranks still attach, learn of the death, and the last
 //     of them removes the name. If one of them never comes, Leftovers finds the file.
 type segment struct {
-	arena           // zero at first, aligned to a page
-	file     arena  // the whole mapping
-	header   header // as in the file
-	first    string // the first of the names that the file may have
-	path     string // the name that it has or will have
+	arena            // zero at first, aligned to a page
+	file     mapping // of the whole file
+	header   header  // as in the file
+	first    string  // the first of the names that the file may have
+	path     string  // the name that it has or will have
 	rank     int
 	fd       int
 	named    bool // rank 0 only: the file has its name
 	attached bool // this rank's place is attached
-
-	mu    sync.RWMutex // guards freed, and the mapping at the addresses of file where no call uses it
-	freed bool         // the segment is unmapped; its addresses may hold other memory
 }
 
 // atPoint is called when this process reaches a point of openSegment or makeRegion. Tests stop
@@ -379,7 +375,7 @@ func (s *segment) enter() error {
 	if err != nil {
 		return refused(s.header.total(), fmt.Errorf("map: %w", err))
 	}
-	s.file, s.arena = file, file.from(s.header.offset())
+	s.file.arena, s.arena = file, file.from(s.header.offset())
 	return s.safely(func() error {
 		p := s.place(s.rank)
 		p.start, p.pid = start, int32(os.Getpid())
@@ -398,7 +394,7 @@ func (s *segment) gather(w *waiting) error {
 		case ready:
 			return nil
 		case over:
-			return whyOver(s.file, s.path)
+			return whyOver(s.file.arena, s.path)
 		}
 		if err == nil && s.rank == 0 && len(missing) == 0 {
 			atPoint("gathered")
@@ -414,7 +410,7 @@ func (s *segment) gather(w *waiting) error {
 		}
 		if err != nil {
 			atPoint("giving up")
-			if endGathering(s.fd, s.file, groupsync.JoinFailure(s.rank, err)) == ready {
+			if endGathering(s.fd, s.file.arena, groupsync.JoinFailure(s.rank, err)) == ready {
 				return nil
 			}
 			return err
@@ -444,10 +440,10 @@ func (s *segment) survey() (missing []int, err error) {
 }
 
 // verdict returns the word that tells whether all ranks have joined.
-func (s *segment) verdict() *atomic.Uint32 { return at[atomic.Uint32](s.file, verdictOffset) }
+func (s *segment) verdict() *atomic.Uint32 { return at[atomic.Uint32](s.file.arena, verdictOffset) }
 
 func (s *segment) place(rank int) *place {
-	return at[place](s.file, placesOffset+rank*placeBytes)
+	return at[place](s.file.arena, placesOffset+rank*placeBytes)
 }
 
 // alive reports whether the process of a rank that has attached lives. It takes one system call.
@@ -502,30 +498,12 @@ func (s *segment) complete() bool {
 
 // close unmaps the segment and then releases this rank's lock, so that this rank counts as dead
 // only when it can no longer touch the memory. After close, only close may be called.
-func (s *segment) close() (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.freed {
-		return nil
-	}
-	s.freed = true
-	if s.file.size > 0 {
-		err = s.file.unmap()
-	}
-	if s.fd >= 0 {
+func (s *segment) close() error {
+	first, err := s.file.unmap()
+	if first && s.fd >= 0 {
 		err = errors.Join(err, unix.Close(s.fd))
 	}
 	return err
-}
-
-// blank replaces the mapping by private memory, all zero. It fails after close.
-func (s *segment) blank() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.freed {
-		return errors.New("the segment is closed")
-	}
-	return s.file.blank()
 }
 
 // waiting is the wait of one openSegment.

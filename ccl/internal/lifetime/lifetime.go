@@ -92,18 +92,23 @@ func (l *Lifetime) Hold() bool {
 	}
 }
 
-// HoldOpen is Hold, except that it also reports false if Close was called.
+// HoldOpen takes a hold unless Close was called, or the communicator was not made.
 func (l *Lifetime) HoldOpen() bool {
-	for {
+	for !l.swap(open, open+Hold) {
 		was := l.State()
 		if was == 0 || was.Closed() {
 			return false
 		}
 		if l.swap(was, was+Hold) {
-			return true
+			break
 		}
 	}
+	return true
 }
+
+// Drop ends a hold if the endpoint is not used otherwise. If it reports false, the hold must end with
+// Release.
+func (l *Lifetime) Drop() bool { return l.swap(open+Hold, open) }
 
 // Release takes a part, Call or Hold, out of the word. It reports whether that was the last use of
 // the endpoint, which the caller must then free. If Close was called, it calls note first, because

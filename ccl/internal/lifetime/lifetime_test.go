@@ -64,3 +64,20 @@ func TestEnter(t *testing.T) {
 	was, ok = l.Enter()
 	require.True(t, !ok && was.Closed())
 }
+
+// A hold that is the only use ends by Drop; beside other uses it ends by Release.
+func TestDrop(t *testing.T) {
+	var l Lifetime
+	l.Open()
+	require.True(t, l.HoldOpen())
+	require.True(t, l.Drop())
+	_, ok := l.Enter()
+	require.True(t, ok)
+	require.True(t, l.HoldOpen(), "beside a call")
+	require.False(t, l.Drop(), "the call uses it")
+	require.False(t, l.Release(Call, nil))
+	require.True(t, l.Drop())
+	require.True(t, l.HoldOpen())
+	require.True(t, l.Close())
+	require.False(t, l.Drop(), "Close was called")
+}

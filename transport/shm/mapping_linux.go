@@ -1,0 +1,38 @@
+package shm
+
+import (
+	"errors"
+	"sync"
+)
+
+// mapping is memory of a file, from its start. Once it was given back its addresses may hold other
+// memory, so nothing maps, unmaps or wakes there any more, whoever notices a fault.
+type mapping struct {
+	arena
+	mu    sync.RWMutex // guards freed, and the memory where no call uses it
+	freed bool
+}
+
+// unmap gives the memory back, and reports whether it was there until now.
+func (m *mapping) unmap() (first bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.freed {
+		return false, nil
+	}
+	m.freed = true
+	if m.size > 0 {
+		err = m.arena.unmap()
+	}
+	return true, err
+}
+
+// blank replaces the memory by private memory, all zero. It fails after unmap.
+func (m *mapping) blank() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.freed {
+		return errors.New("the memory was given back")
+	}
+	return m.arena.blank()
+}
