@@ -31,7 +31,7 @@ type options struct {
 
 // parseFlags parses the command line. For -h it writes the help to out and returns flag.ErrHelp.
 func parseFlags(args []string, out io.Writer) (options, error) {
-	o := options{layers: []int{digits.Pixels, 256, 128, digits.Classes}, momentum: 0.9}
+	o := options{layers: []int{digits.Pixels, 512, 256, digits.Classes}, momentum: 0.9}
 	ranks, all := 0, max(2, runtime.GOMAXPROCS(0)) // one rank has nothing to average
 	if dist.IsLaunched() {
 		all = 0 // as many as the launcher has started
@@ -39,7 +39,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags := flag.NewFlagSet("ddp", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // command prints the error
 	flags.IntVar(&ranks, "ranks", all, "number of `ranks`; by default the usable cores, at least 2; under a launcher its number of ranks")
-	flags.IntVar(&o.epochs, "epochs", 30, "`passes` over the training set")
+	flags.IntVar(&o.epochs, "epochs", 20, "`passes` over the training set")
 	flags.IntVar(&o.batch, "batch", 128, "`samples` per step of all ranks together, rounded up to a multiple of the ranks")
 	flags.Float64Var(&o.rate, "lr", 0.05, "learning `rate`")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of the split, the initial weights and the order of the samples")

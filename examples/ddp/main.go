@@ -73,6 +73,7 @@ func learn(o options, out io.Writer) error {
 			return err
 		}
 		var runs []*run
+		started := readCoreTime()
 		for _, group := range groups {
 			if group != nil {
 				done, err := train(ctx, group, o, trainSet, testSet, r)
@@ -89,7 +90,7 @@ func learn(o options, out io.Writer) error {
 			return err
 		}
 		if !dist.IsLaunched() {
-			if err := r.comparison(runs); err != nil {
+			if err := r.comparison(runs, readCoreTime().othersSince(started)); err != nil {
 				return err
 			}
 		}

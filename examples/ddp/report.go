@@ -80,16 +80,28 @@ func (r report) epoch(e epoch) {
 		e.number, e.loss, e.accuracy, float64(e.samples)/e.elapsed.Seconds(), 100*e.communication())
 }
 
-// comparison compares runs: a table, the curves of their losses and, if -plot says so, a picture of them.
-func (r report) comparison(runs []*run) error {
+// busyCores is how many cores others may use without an effect on the speed-up that a reader would see.
+const busyCores = 0.15
+
+// comparison compares runs: a table, the curves of their losses and, if -plot says so, a picture of them. others is how
+// many of the cores other programs used meanwhile: where these had to share cores, times tell nothing about a speed-up.
+func (r report) comparison(runs []*run, others float64) error {
 	fmt.Fprintf(r.out, "\n%6s  %8s  %8s  %13s  %13s\n", "ranks", "time", "speed-up", "test accuracy", "communication")
 	for _, run := range runs {
 		seconds := run.total.elapsed.Seconds()
-		fmt.Fprintf(r.out, "%6d  %6.2f s  %7.2fx  %13.4f  %12.1f%%\n", run.ranks, seconds,
-			runs[0].total.elapsed.Seconds()/seconds, run.total.accuracy, 100*run.total.communication())
+		speedup := fmt.Sprintf("%.2fx", runs[0].total.elapsed.Seconds()/seconds)
+		if others > busyCores {
+			speedup = "-"
+		}
+		fmt.Fprintf(r.out, "%6d  %6.2f s  %8s  %13.4f  %12.1f%%\n", run.ranks, seconds, speedup, run.total.accuracy, 100*run.total.communication())
 	}
 	fmt.Fprint(r.out, "time: all epochs, without the tests. communication: the share of it that rank 0\n"+
-		"spent in collectives, waiting for slower ranks included.\n\n")
+		"spent in collectives, waiting for slower ranks included.\n")
+	if others > busyCores {
+		fmt.Fprintf(r.out, "This machine was busy: other programs used %.1f of its %d cores, so the times show no\n"+
+			"speed-up. Try again when it is idle.\n", others, runtime.GOMAXPROCS(0))
+	}
+	fmt.Fprintln(r.out)
 	fmt.Fprintln(r.out, sketch(runs, terminal(r.out)))
 	if r.plot != "" {
 		if err := savePlot(runs, r.plot); err != nil {
