@@ -16,7 +16,7 @@ type Options[T Float] struct {
 
 	// StaticGraph promises that the same parameters are ready in every step. The first step is like one with
 	// FindUnused and finds out which. If one of them is not ready in a later step, Wait fails on all ranks, as without this
-	// option. If another one is ready, this rank's Wait fails.
+	// option. If another one is ready, also within NoSync, this rank's Wait fails.
 	StaticGraph bool
 
 	// Buffers are state besides parameters, such as running means. New copies rank 0's to all ranks, and with

@@ -31,6 +31,8 @@ var works = map[string]work{
 	"error":               endByError,
 	"panic":               endByPanic,
 	"kill":                endByKill,
+	"accumulated":         accumulate,
+	"outside":             accumulateOutside,
 	"failed finish":       failedFinish,
 	"after the end":       afterTheEnd,
 	"ends within methods": endsWithinMethods,

@@ -34,6 +34,9 @@ func (s *step) noteMistake(format string, args ...any) {
 	}
 }
 
+// outsideStep is a mistake with StaticGraph.
+const outsideStep = "was ready, and was not in the first step: set FindUnused in place of StaticGraph if steps differ"
+
 // Ready says that the gradient of a parameter is final in this step. It never waits. After Ready the
 // gradient must not be used until Wait has returned. What is wrong with the call is an error of Wait.
 func (r *Reducer[T]) Ready(parameter int) {
@@ -56,7 +59,7 @@ func (r *Reducer[T]) Ready(parameter int) {
 	if r.step.ready[parameter] {
 		why := "was ready twice in a step: call Wait between batches, or accumulate them within NoSync"
 		if r.unused.outside[parameter] {
-			why = "was ready, and was not in the first step: set FindUnused in place of StaticGraph if steps differ"
+			why = outsideStep
 		}
 		r.step.noteMistake("parameter %q %s", r.params[parameter].Name, why)
 		return
@@ -211,16 +214,13 @@ func (r *Reducer[T]) finish(ctx context.Context) error {
 
 // completeRest completes what this rank has not called Ready for, or fails all ranks' remaining buckets.
 func (r *Reducer[T]) completeRest(ctx context.Context) error {
+	r.putAccumulated()
 	if r.step.next == len(r.buckets) {
 		return nil
 	}
 	if r.findsUnused() {
 		for i, ready := range r.step.ready {
-			switch {
-			case ready:
-			case r.accumulated[i]:
-				r.putGradient(i)
-			default:
+			if !ready {
 				r.putZeros(i)
 			}
 		}
