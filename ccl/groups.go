@@ -82,11 +82,11 @@ func (c *Communicator) Form(ctx context.Context, lists [][]int, opts ...CallOpti
 }
 
 // maxLists is the number of groups that one call can make. See groupNumber.
-const maxLists = 1 << 16
+const maxLists = 1 << (64 - transport.GroupCallBits)
 
 // groupNumber returns the number by which the transport tells the i-th group apart that call seq
 // makes from others with common members.
-func groupNumber(seq uint64, i int) uint64 { return seq | uint64(i)<<48 }
+func groupNumber(seq uint64, i int) uint64 { return seq | uint64(i)<<transport.GroupCallBits }
 
 func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int, opts []CallOption) ([]*Communicator, error) {
 	if err := c.start(ctx, coll, opts); err != nil {
@@ -114,7 +114,7 @@ func (c *Communicator) form(ctx context.Context, coll Collective, lists [][]int,
 		group, failed := c.group(ctx, groupNumber(number, i), members)
 		if made[i] = group; failed != nil && err == nil {
 			err = failed
-			giveUp(initializationCause(err))
+			giveUp(errors.New(initializationCause(err).Error())) // the ranks in it are those of this group
 		}
 	}
 	if err == nil {
@@ -203,7 +203,7 @@ func listsText(flat []int) string {
 // group sets up a group of some ranks, this rank among them. number tells it apart, see
 // groupNumber.
 func (c *Communicator) group(ctx context.Context, number uint64, members []int) (*Communicator, error) {
-	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<48-1)))
+	name := fmt.Sprintf("of %s, made by call %d", transport.RanksText(members), c.number(number&(1<<transport.GroupCallBits-1)))
 	if c.placedRanks() == nil {
 		return c.subgroup(ctx, number, members, name, c.selector.ForGroup)
 	}

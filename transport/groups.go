@@ -2,6 +2,10 @@ package transport
 
 import "context"
 
+// GroupCallBits is how many of the lower bits of a group's number tell which call makes the group. The
+// upper bits tell the groups of one call apart.
+const GroupCallBits = 48
+
 // Groups is implemented by endpoints whose ranks can form further groups.
 type Groups interface {
 	// Group connects some ranks of this group as a group of its own and returns this rank's
@@ -10,7 +14,9 @@ type Groups interface {
 	//
 	//   - each member appears once, the caller among them;
 	//   - only members call Group, all with the same arguments;
-	//   - no two groups of this one that have a member in common have the same number.
+	//   - no two groups of this one that have a member in common have the same number;
+	//   - groups whose numbers have the same lower GroupCallBits bits are made by one call: each rank
+	//     makes them in ascending order, and makes none after one that it could not join.
 	//
 	// Group is not a step of a call. Several goroutines may call it at any time before Close,
 	// also while another goroutine makes calls of this endpoint. It may return before the other

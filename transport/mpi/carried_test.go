@@ -30,7 +30,7 @@ var inapplicable = []struct {
 }{
 	{"Overlap, and memory in View, Withdraw/Inside and Withdraw/Stuck", "ranks do not see each other's memory",
 		func(ep transport.Endpoint) bool { return ep.Memory() == nil }},
-	{"the wait Region of Interrupt", "memory that ranks share belongs to the level of a node, whose transport is shm",
+	{"the waits Region and Enter (Eager)", "memory that ranks share belongs to the level of a node, whose transport is shm",
 		func(ep transport.Endpoint) bool { _, has := ep.(transport.Regions); return !has }},
 }
 

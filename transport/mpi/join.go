@@ -100,17 +100,16 @@ func (ep *endpoint) form(ctx context.Context, parent, number uint64, members []i
 	for i, m := range members {
 		world[i] = ep.group.world[m]
 	}
-	id := groupID(parent, number, world)
 	n := ep.group.nodes
 	if !n.hold() {
 		return nil, transport.ErrClosed
 	}
 	if places := n.places(world); len(places) > 1 {
-		made, err := ep.formHere(ctx, id, members, places)
+		made, err := ep.formHere(ctx, parent, number, members, places)
 		return made, errors.Join(err, n.release())
 	}
 	settled := false
-	made, err := ep.group.process.join(ctx, id, rank, world, "", func(hasCome func(rank int) bool) error {
+	made, err := ep.group.process.join(ctx, groupID(parent, number, world), rank, world, "", func(hasCome func(rank int) bool) error {
 		err := ep.Gone(members, hasCome)
 		if err != nil && !settled { // a member may have come before it left
 			settled = true

@@ -101,14 +101,17 @@ func (ep *endpoint) Level(ctx context.Context, members []int) (transport.Endpoin
 	return made, nil
 }
 
-// formHere forms a group of processes of this node, which have these places there.
-func (ep *endpoint) formHere(ctx context.Context, id uint64, members, places []int) (transport.Endpoint, error) {
+// formHere forms the group with a number among those of a parent, of processes of this node, which
+// have these places there. The memory forms groups of many parents.
+func (ep *endpoint) formHere(ctx context.Context, parent, number uint64, members, places []int) (transport.Endpoint, error) {
 	if err := ep.Gone(members, func(int) bool { return false }); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	within, stop := ep.watched(ctx, members)
 	defer stop()
-	return ep.group.nodes.memory.(transport.Groups).Group(within, id, places)
+	const call = 1<<transport.GroupCallBits - 1
+	here := groupID(parent, number&call, nil)&call | number&^call
+	return ep.group.nodes.memory.(transport.Groups).Group(within, here, places)
 }
 
 // watched returns a context that ends if some members will not come to a group. The memory's own group does not know who has left this

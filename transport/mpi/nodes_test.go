@@ -7,6 +7,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/goccl/goccl/transport"
 	"github.com/stretchr/testify/assert"
@@ -88,5 +89,29 @@ func TestGroupsHaveNoRecords(t *testing.T) {
 		require.NoError(t, err)
 		require.NotNil(t, r.Part(ep.Rank()))
 		require.NoError(t, errors.Join(r.Free(), ep.Close(), ep.Free()))
+	}
+}
+
+// A member that gives up many groups of a call tells the members of each, on its node and on others.
+func TestManyGroupsThatARankGivesUp(t *testing.T) {
+	eps := joinAll(t, processesOn([]int{0, 0, 0, 0, 1}))
+	group := func(ctx context.Context, r, peer int) error {
+		_, err := eps[r].(transport.Groups).Group(ctx, 7|uint64(peer)<<transport.GroupCallBits, []int{peer, 0})
+		return err
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for peer := 1; peer < len(eps); peer++ {
+		require.ErrorIs(t, group(cancelled, 0, peer), context.Canceled)
+	}
+	for peer := 1; peer < len(eps); peer++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		var aborted *transport.AbortedError
+		require.ErrorAs(t, group(ctx, peer, peer), &aborted, "rank %d", peer)
+		require.Equal(t, 1, aborted.By)
+		cancel()
+	}
+	for _, ep := range eps {
+		require.NoError(t, errors.Join(ep.Close(), ep.Free()))
 	}
 }

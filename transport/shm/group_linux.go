@@ -20,7 +20,7 @@ func (m *mapped) Group(ctx context.Context, number uint64, members []int) (trans
 	gone := m.goneOf(number, members)
 	ep, err := m.meet(ctx, j, gone)
 	if err != nil {
-		return nil, m.cleanUpUnmade(number, members[0], j, err, gone)
+		return nil, m.cleanUpUnmade(number, j, err, gone)
 	}
 	return ep, nil
 }
@@ -51,11 +51,11 @@ func (m *mapped) goneOf(number uint64, members []int) func() error {
 
 // cleanUpUnmade cleans up after a group that could not be made, tells the other members, and
 // returns the reason. If other members gave up because one is dead, that death is the reason.
-func (m *mapped) cleanUpUnmade(number uint64, first int, j Job, err error, gone func() error) error {
+func (m *mapped) cleanUpUnmade(number uint64, j Job, err error, gone func() error) error {
 	removeOrphan(j, false)
 	reason := gone()
 	if reason == nil { // otherwise the other members know
-		m.safely(func() { m.reportUnmade(number, first, groupsync.JoinFailure(j.Rank, err)) })
+		m.safely(func() { m.reportUnmade(number, groupsync.JoinFailure(j.Rank, err)) })
 	}
 	aborted, others := errors.AsType[*transport.AbortedError](err)
 	lost, dead := errors.AsType[*transport.PeerLostError](reason)
@@ -66,15 +66,28 @@ func (m *mapped) cleanUpUnmade(number uint64, first int, j Job, err error, gone 
 }
 
 // reportUnmade tells the other members that this rank cannot make a group. (See unmade.)
-func (m *mapped) reportUnmade(number uint64, first int, why *transport.Failure) {
+func (m *mapped) reportUnmade(number uint64, why *transport.Failure) {
 	m.unmadeMu.Lock()
 	defer m.unmadeMu.Unlock()
+	for k := range unmadeSlots {
+		if u := m.unmade(m.Rank(), k); u.written.Load() != 0 && followsInCall(number, u.number.Load()) {
+			return // the other members know
+		}
+	}
+
 	u := m.unmade(m.Rank(), m.unmadeCount%unmadeSlots)
 	m.unmadeCount++
-	u.first.Store(0)
+	u.written.Store(0)
 	encodeFailure(u.record[:], why)
 	u.number.Store(number)
-	u.first.Store(uint64(first) + 1)
+	u.written.Store(1)
+}
+
+// followsInCall reports whether the group with a number is the one with number before, or follows it
+// in the same call. See transport.Groups.
+func followsInCall(number, before uint64) bool {
+	const call = 1<<transport.GroupCallBits - 1
+	return number&call == before&call && number >= before
 }
 
 // whyUnmade returns why another member cannot make a group, or nil if none has reported that.
@@ -82,17 +95,21 @@ func (m *mapped) whyUnmade(number uint64, members []int) error {
 	for i, rank := range members {
 		for k := range unmadeSlots {
 			u := m.unmade(rank, k)
-			is := func() bool { return u.first.Load() == uint64(members[0])+1 && u.number.Load() == number }
-			if rank == m.Rank() || !is() {
+			reported := u.number.Load()
+			if rank == m.Rank() || u.written.Load() == 0 || !followsInCall(number, reported) {
 				continue
 			}
 			why := decodeFailure(u.record[:])
 			if why.By < 0 || why.By >= len(members) {
 				why.By = i
 			}
-			if is() { // the record did not change while it was read
-				return groupsync.JoinError(why)
+			if u.written.Load() == 0 || u.number.Load() != reported {
+				continue // the report changed while it was read
 			}
+			if number != reported { // the ranks in it have other numbers here
+				return &transport.AbortedError{By: i, Cause: errors.New("an earlier group of the same call was not made: " + why.Text)}
+			}
+			return groupsync.JoinError(why)
 		}
 	}
 	return nil

@@ -97,21 +97,57 @@ func TestGroupThatARankCannotMake(t *testing.T) {
 	}
 }
 
-// A member's report about one group does not affect another group. The latest reports are kept.
+// A member that gives up the first of the many groups of a call, and then those that follow, tells the members of
+// each, whichever of the groups they wait for.
+func TestManyGroupsThatARankCannotMake(t *testing.T) {
+	own(t)
+	const ranks, call = 5, 7
+	eps := joinedRanks(t, ranks)
+	group := func(ctx context.Context, r, i, peer int) error {
+		_, err := eps[r].(transport.Groups).Group(ctx, call|uint64(i)<<48, []int{peer, 0})
+		return err
+	}
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("the user pressed stop"))
+	for i := range ranks - 1 {
+		if err := group(stopped, 0, i, i+1); err == nil || !strings.Contains(err.Error(), "the user pressed stop") {
+			t.Errorf("group %d on rank 0: %v", i, err)
+		}
+	}
+	for i := range ranks - 1 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		err := group(ctx, i+1, i, i+1)
+		cancel()
+		aborted, ok := errors.AsType[*transport.AbortedError](err)
+		if !ok || aborted.By != 1 || !strings.Contains(err.Error(), "the user pressed stop") {
+			t.Errorf("group %d on rank %d: %v", i, i+1, err)
+		}
+	}
+}
+
+// A member's report about a group stands for those that follow in the same call, and for no others. The reports about
+// the two latest calls are kept, however many groups a call has.
 func TestUnmadeGroups(t *testing.T) {
 	own(t)
 	eps := joinedRanks(t, 2)
 	zero, one := eps[0].(*mapped), eps[1].(*mapped)
-	for number := range uint64(unmadeSlots + 1) {
-		one.reportUnmade(number, 1, &transport.Failure{Kind: transport.FailureAborted, By: 1, Text: "no"})
-	}
-	for number := range uint64(unmadeSlots + 2) {
-		want := number > 0 && number <= unmadeSlots
-		if err := zero.whyUnmade(number, []int{1, 0}); (err != nil) != want {
-			t.Errorf("group %d: %v", number, err)
+	const calls, lists, firstUnmade = unmadeSlots + 1, 6, 2
+	number := func(call, i int) uint64 { return uint64(call) | uint64(i)<<48 }
+	for call := range calls {
+		for i := firstUnmade; i < lists; i++ {
+			one.reportUnmade(number(call, i), &transport.Failure{Kind: transport.FailureAborted, By: 1, Text: "no"})
 		}
-		if err := errors.Join(zero.whyUnmade(number, []int{0, 1}), one.whyUnmade(number, []int{1, 0})); err != nil {
-			t.Errorf("group %d of other members, or by the rank itself: %v", number, err)
+	}
+	for call := range calls + 1 {
+		for i := range lists {
+			want := call > 0 && call < calls && i >= firstUnmade
+			err := zero.whyUnmade(number(call, i), []int{0, 1})
+			if aborted, ok := errors.AsType[*transport.AbortedError](err); ok != want || ok && aborted.By != 1 {
+				t.Errorf("group %d of call %d: %v", i, call, err)
+			}
+			if err := one.whyUnmade(number(call, i), []int{1, 0}); err != nil {
+				t.Errorf("group %d of call %d, by the rank itself: %v", i, call, err)
+			}
 		}
 	}
 }

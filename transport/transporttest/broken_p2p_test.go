@@ -48,6 +48,8 @@ var brokenP2P = []broken{
 		wrap: func(ep *naive) transport.Endpoint { return tiedGroup{ep} }},
 	{check: "Group/Refused", what: "ignores the context", says: "no error instead of",
 		wrap: func(ep *naive) transport.Endpoint { return deafGroup{ep} }},
+	{check: "Group/GivenUp", what: "a member gives up in silence", hangs: true,
+		wrap: func(ep *naive) transport.Endpoint { return silentGroup{ep} }},
 	{check: "Interrupt/Cancel", what: "Group ignores the context", says: "cancelled context meets Group",
 		wrap: func(ep *naive) transport.Endpoint { return deafGroup{ep} }},
 	{check: "Interrupt/Departure", what: "Group accepts members that have left", says: "departure meets Group",
@@ -227,6 +229,15 @@ type deafGroup struct{ *naive }
 
 func (ep deafGroup) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
 	return ep.naive.Group(context.WithoutCancel(ctx), number, members)
+}
+
+type silentGroup struct{ *naive }
+
+func (ep silentGroup) Group(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return ep.naive.Group(ctx, number, members)
 }
 
 type blindGroup struct{ *naive }

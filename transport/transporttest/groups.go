@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -159,6 +160,39 @@ func groupRefused(h *harness, n int) {
 			}
 			_, err := r.form(context.Background(), 10, []int{r.me})
 			expect(err, want)
+		})
+	})
+}
+
+// groupsGivenUp lets rank 0 give up the groups of a call, one with each other rank, before the others come.
+func groupsGivenUp(h *harness, n int) {
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	h.withGroups(n, 0, func(w *world) {
+		gone := newGate(1)
+		number := func(peer int) uint64 { return 3 | uint64(peer)<<transport.GroupCallBits }
+		w.each(func(r *rank) {
+			if r.me == 0 {
+				for peer := 1; peer < n; peer++ {
+					_, err := r.form(cancelled, number(peer), []int{peer, 0})
+					expect(err, context.Canceled)
+				}
+				gone.pass()
+				return
+			}
+			r.await(gone)
+			ep, err := r.form(context.Background(), number(r.me), []int{r.me, 0})
+			if err == nil { // it does not wait for the others
+				inner := &rank{Endpoint: ep, w: w, me: 0, n: 2, rnd: r.rnd, ctx: r.ctx}
+				e := inner.arrival()
+				_, err = inner.Enter(e)
+				expect(inner.leave(e, err), transport.ErrFailed)
+				err = &transport.AbortedError{By: ep.Failure().By}
+				must(errors.Join(ep.Close(), ep.Free()))
+			}
+			if aborted := as[*transport.AbortedError](err); aborted.By != 1 {
+				fail("the error of a group of ranks 0 and %d blames rank %d of it: %w", r.me, aborted.By, err)
+			}
 		})
 	})
 }

@@ -151,6 +151,9 @@ func (ep *naive) Group(ctx context.Context, number uint64, members []int) (_ tra
 	case me < 0:
 		return nil, errors.New("no members")
 	case ctx.Err() != nil:
+		if open[me] != nil {
+			open[me].Fail(&transport.Failure{Kind: transport.FailureAborted, By: me, Text: ctx.Err().Error()})
+		}
 		return nil, ctx.Err()
 	case ep.closed[ep.rank]:
 		return nil, transport.ErrClosed

@@ -141,6 +141,8 @@ var checks = []check{
 		"the failure or the end of a group does not affect the group that it was formed in, nor the other way round"},
 	{"Group/Refused", several, groupRefused,
 		"Group rejects invalid members; it fails if its context has ended, the group has failed, or the endpoint is closed"},
+	{"Group/GivenUp", few, groupsGivenUp,
+		"if a rank gives up all groups of a call, the members of each learn that it has, however many they are"},
 	{"Group/Leaks", few, groupLeaks,
 		"nothing of a closed group remains in the group that it was formed in"},
 	{"Records", anySize, records,
