@@ -73,6 +73,12 @@ func (r *Reducer[T]) setOp(b *Bucket[T]) {
 
 // divide makes the sums of a bucket the means over the ranks that train.
 func (b *Bucket[T]) divide(trains int) {
+	if doubles, ok := any(b.Gradients).([]float64); ok {
+		for i := range doubles { // the product with an inverse can have another last bit than the mean outside Join
+			doubles[i] /= float64(trains)
+		}
+		return
+	}
 	halves, ok := any(b.Gradients).([]half.Float16)
 	if !ok || b.sums == nil {
 		scale(b.Gradients, 1/float64(trains))
