@@ -42,13 +42,41 @@ func CPUQuota(root string) Limit {
 // memory counts. For root see CPUQuota.
 func MemoryLimit(root string) Limit {
 	h := host{root}
+	return h.tightest("memory", h.memoryLimit)
+}
+
+// MemoryFree returns how much memory, in bytes, the control groups of this process allow
+// beside what is in use; 1 stands for none. Cached files that nobody has used lately count
+// as free, since they give way. For root see CPUQuota.
+func MemoryFree(root string) Limit {
+	h := host{root}
 	return h.tightest("memory", func(dir string, version int) Limit {
-		file := filepath.Join(dir, "memory.max")
+		l, usage, inactive := h.memoryLimit(dir, version), "memory.current", "inactive_file "
 		if version == 1 {
-			file = filepath.Join(dir, "memory.limit_in_bytes")
+			usage, inactive = "memory.usage_in_bytes", "total_inactive_file "
 		}
-		return Limit{number(h.contents(file)), file}
+		if l.Value == 0 {
+			return l
+		}
+
+		used := number(h.contents(filepath.Join(dir, usage)))
+		for line := range strings.Lines(h.contents(filepath.Join(dir, "memory.stat"))) {
+			if cached, found := strings.CutPrefix(line, inactive); found {
+				used -= number(cached)
+			}
+		}
+		l.Value = max(1, l.Value-used)
+		return l
 	})
+}
+
+// memoryLimit returns the limit of a control group; its Value is 0 if there is none.
+func (h host) memoryLimit(dir string, version int) Limit {
+	file := filepath.Join(dir, "memory.max")
+	if version == 1 {
+		file = filepath.Join(dir, "memory.limit_in_bytes")
+	}
+	return Limit{number(h.contents(file)), file}
 }
 
 // host is a machine, whose files are below root.

@@ -17,6 +17,7 @@ func TestControlGroups(t *testing.T) {
 	for name, c := range map[string]struct {
 		files       map[string]string
 		cpu, memory Limit
+		free        float64 // memory; 0: the whole limit
 	}{
 		"none": {},
 		"version 2, unlimited": {files: map[string]string{
@@ -40,6 +41,25 @@ func TestControlGroups(t *testing.T) {
 				"/cg/memory/m/memory.limit_in_bytes": "9223372036854771712\n", "/cg/memory/memory.limit_in_bytes": "2048\n",
 			},
 			cpu: Limit{0.5, "/cg/cpu,cpuacct/c/cpu.cfs_quota_us"}, memory: Limit{2048, "/cg/memory/memory.limit_in_bytes"},
+		},
+		"version 2, used in part": {
+			files: map[string]string{
+				"/proc/self/mountinfo": v2, "/proc/self/cgroup": "0::/a/b\n",
+				"/sys/fs/cgroup/a/memory.max": "4096\n", "/sys/fs/cgroup/a/memory.current": "4000\n",
+				"/sys/fs/cgroup/a/memory.stat":  "anon 900\ninactive_file 500\nworkingset_inactive_file 7\n",
+				"/sys/fs/cgroup/a/b/memory.max": "2048\n", "/sys/fs/cgroup/a/b/memory.current": "100\n",
+				"/sys/fs/cgroup/memory.max": "max\n", "/sys/fs/cgroup/memory.current": "9999\n",
+			},
+			memory: Limit{2048, "/sys/fs/cgroup/a/b/memory.max"}, free: 596,
+		},
+		"version 1, used up": {
+			files: map[string]string{
+				"/proc/self/mountinfo": v1, "/proc/self/cgroup": "4:memory:/m\n",
+				"/cg/memory/m/memory.limit_in_bytes": "4096\n", "/cg/memory/m/memory.usage_in_bytes": "5000\n",
+				"/cg/memory/m/memory.stat":         "inactive_file 900\ntotal_inactive_file 100\n",
+				"/cg/memory/memory.limit_in_bytes": "9223372036854771712\n", "/cg/memory/memory.usage_in_bytes": "6000\n",
+			},
+			memory: Limit{4096, "/cg/memory/m/memory.limit_in_bytes"}, free: 1,
 		},
 		"version 1 for one, version 2 for the other": {
 			files: map[string]string{
@@ -71,6 +91,10 @@ func TestControlGroups(t *testing.T) {
 			}
 			require.Equal(t, c.cpu, CPUQuota(root))
 			require.Equal(t, c.memory, MemoryLimit(root))
+			if c.free == 0 {
+				c.free = c.memory.Value
+			}
+			require.Equal(t, c.free, MemoryFree(root).Value)
 		})
 	}
 }

@@ -37,11 +37,16 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 		}
 		return c.clean(stdout, found)
 	}
-	e := examine(ctx)
+	p := findingsText{out: stdout}
+	e := examine(ctx, func(f doctor.Finding) {
+		if !c.JSON && ctx.Err() == nil {
+			p.write(f)
+		}
+	})
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	return errors.Join(show(stdout, c.JSON, e, e.write), e.judge())
+	return errors.Join(show(stdout, c.JSON, e, func(io.Writer) error { return p.end(e.Findings) }), e.judge())
 }
 
 // examination is the result of `goccl doctor`, and its JSON.
@@ -53,18 +58,23 @@ type examination struct {
 	Calls      []*call          `json:"calls"`            // two typical ones, as in goccl explain
 	Yardsticks []measure.Result `json:"yardsticks"`       // as in goccl bench
 	Leftovers  []shm.Leftover   `json:"leftovers"`
+
+	report func(doctor.Finding) // is called for each finding
 }
 
-// examine makes all checks.
-func examine(ctx context.Context) *examination {
+// examine makes all checks, and reports what each finds.
+func examine(ctx context.Context, report func(doctor.Finding)) *examination {
 	e := &examination{
-		Date: time.Now().UTC().Truncate(time.Second), Machine: measure.ThisMachine(),
+		report: report,
+		Date:   time.Now().UTC().Truncate(time.Second), Machine: measure.ThisMachine(),
 		Calls: []*call{}, Yardsticks: []measure.Result{}, Leftovers: []shm.Leftover{},
 	}
-	e.add(doctor.Machine(e.Machine, "", os.Getenv)...)
+	for _, f := range doctor.Machine(e.Machine, "", os.Getenv) {
+		e.add(f)
+	}
 
 	launcher, ranks := doctor.Launcher(os.Getenv)
-	e.add(doctor.Processes(ctx, max(2, e.Machine.Cores, ranks), 2, 8)...)
+	doctor.Processes(ctx, "", e.add, max(2, e.Machine.Cores, ranks), 2, 8)
 	left, err := shm.Leftovers()
 	e.add(doctor.Leftovers(left, err))
 	e.Leftovers = append(e.Leftovers, left...)
@@ -79,13 +89,14 @@ func examine(ctx context.Context) *examination {
 			Says: "not measured under a launcher: all of its ranks would measure at once", Do: "run goccl doctor without the launcher"})
 		return e
 	}
-	results, findings := doctor.Yardsticks(ctx)
-	e.Yardsticks = append(e.Yardsticks, results...)
-	e.add(findings...)
+	e.Yardsticks = append(e.Yardsticks, doctor.Yardsticks(ctx, "", e.add)...)
 	return e
 }
 
-func (e *examination) add(findings ...doctor.Finding) { e.Findings = append(e.Findings, findings...) }
+func (e *examination) add(f doctor.Finding) {
+	e.Findings = append(e.Findings, f)
+	e.report(f)
+}
 
 func (e *examination) found(name string, v doctor.Verdict, says, do string) {
 	e.add(doctor.Finding{Part: doctor.PartConfiguration, Name: name, Verdict: v, Says: says, Do: do})

@@ -63,7 +63,11 @@ func TestDoctor(t *testing.T) {
 		require.NotEmpty(t, f.Says)
 	}
 	var page bytes.Buffer
-	require.NoError(t, e.write(&page))
+	text := findingsText{out: &page}
+	for _, f := range e.Findings {
+		text.write(f)
+	}
+	require.NoError(t, text.end(e.Findings))
 	require.Equal(t, e.names(), shown(page.String()))
 	require.Regexp(t, `\nno problem, (no note|1 note|\d+ notes)\n$`, page.String())
 
@@ -150,6 +154,33 @@ func TestDoctorInterrupted(t *testing.T) {
 	require.Equal(t, 1, run(ctx, []string{"doctor"}, &stdout, &stderr))
 	require.Equal(t, "goccl: error: interrupted\n", stderr.String())
 	require.Empty(t, stdout.String())
+}
+
+// Each finding is written when it is known: those before the end of a doctor that is interrupted, or killed, are read.
+func TestDoctorWritesWhatItFinds(t *testing.T) {
+	withoutLauncher(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stdout := interrupting{at: "launcher", interrupt: cancel}
+	var stderr bytes.Buffer
+	require.Equal(t, 1, run(ctx, []string{"doctor"}, &stdout, &stderr))
+	require.Equal(t, "goccl: error: interrupted\n", stderr.String())
+	require.Contains(t, stdout.String(), "\n  ok       a job ")
+	require.Regexp(t, `\n  ok       launcher +none: ranks are goroutines\n$`, stdout.String())
+}
+
+// interrupting is an output that interrupts when it gets the line of a finding.
+type interrupting struct {
+	bytes.Buffer
+	at        string
+	interrupt func()
+}
+
+func (i *interrupting) Write(p []byte) (int, error) {
+	if m := findingLine.FindSubmatch(p); m != nil && string(m[2]) == i.at {
+		i.interrupt()
+	}
+	return i.Buffer.Write(p)
 }
 
 // Under a launcher, the calls shown are the job's, and nothing is timed.

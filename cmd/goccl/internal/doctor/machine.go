@@ -126,7 +126,7 @@ func (h host) memory() Finding {
 		f.Says = unknown
 	}
 	if l := cgroup.MemoryLimit(h.root); l.File != "" {
-		f.Says += fmt.Sprintf("; limit of %s (%s), shared memory included", Amount(l.Value), l.File)
+		f.Says += fmt.Sprintf("; limit of %s (%s), shared memory included; %s free in control groups", Amount(l.Value), l.File, Amount(cgroup.MemoryFree(h.root).Value))
 	}
 	return f
 }

@@ -46,6 +46,7 @@ func TestMachine(t *testing.T) {
 		"/proc/self/mountinfo":                              "30 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
 		"/sys/fs/cgroup/cpu.max":                            "150000 100000\n",
 		"/sys/fs/cgroup/memory.max":                         "1073741824\n",
+		"/sys/fs/cgroup/memory.current":                     "805306368\n",
 		"/sys/devices/system/cpu/online":                    "0-3,8\n",
 		"/sys/devices/system/node/online":                   "0-1\n",
 		"/sys/kernel/mm/transparent_hugepage/enabled":       "always [madvise] never\n",
@@ -60,7 +61,7 @@ func TestMachine(t *testing.T) {
 		"note cores: 4 usable of 5, quota of 1.5 (/sys/fs/cgroup/cpu.max); GOMAXPROCS 2 by the quota -> " +
 			"2 ranks that poll use up the quota, and then nothing runs until its next period: set GOMAXPROCS=1, or allow more",
 		"ok cpu: A; L1d 48K ->",
-		"ok memory: 2.0 GiB, 1.5 GiB available; limit of 1.0 GiB (/sys/fs/cgroup/memory.max), shared memory included ->",
+		"ok memory: 2.0 GiB, 1.5 GiB available; limit of 1.0 GiB (/sys/fs/cgroup/memory.max), shared memory included; 256.0 MiB free in control groups ->",
 		"note NUMA: 2 nodes -> bind a job that fits to one node (numactl --cpunodebind=0 --membind=0); otherwise prefer goccl run, which keeps neighbouring ranks on one node",
 		"ok huge pages: transparent: madvise; for shared memory: never ->",
 		"ok system: linux/riscv64 6.1; go1.26 ->",

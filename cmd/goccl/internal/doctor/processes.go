@@ -9,29 +9,46 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/cmd/goccl/internal/measure"
 	"github.com/goccl/goccl/transport/shm"
 )
 
 // sharedMemory is the directory of segments.
 const sharedMemory = "/dev/shm"
 
-// Processes returns findings about ranks as processes. It tries the kernel features that
-// they need. Jobs of `needed` ranks must fit; the other sizes are reported.
-func Processes(ctx context.Context, needed int, others ...int) []Finding {
+// Processes passes findings about ranks as processes to found, each as soon as it is known. It
+// tries the kernel features that they need. Jobs of `needed` ranks must fit; the other sizes are
+// reported. The available memory is that below root; see Machine.
+func Processes(ctx context.Context, root string, found func(Finding), needed int, others ...int) {
 	if runtime.GOOS != "linux" {
-		return []Finding{ok(PartProcesses, "system", "they need Linux, and this is %s", runtime.GOOS).
-			but(Note, "run ranks as goroutines, with dist.Spawn")}
+		found(ok(PartProcesses, "system", "they need Linux, and this is %s", runtime.GOOS).
+			but(Note, "run ranks as goroutines, with dist.Spawn"))
+		return
+	}
+	problems := 0
+	add := func(findings ...Finding) {
+		problems += Count(findings, Problem)
+		for _, f := range findings {
+			found(f)
+		}
 	}
 	d := lookAt(sharedMemory)
-	all := []Finding{d.finding()}
+	add(d.finding())
 	if d.err == nil {
-		all = append(all, d.room(needed, others))
+		add(d.room(needed, others))
 	}
-	all = append(all, tryAll(sharedMemory)...)
-	if Count(all, Problem) == 0 {
-		all = append(all, trial(ctx))
+	add(tryAll(sharedMemory)...)
+	if problems > 0 {
+		return
 	}
-	return all
+
+	need := float64(shm.SegmentBytes(trialRanks) + trialRanks*4*trialCount)
+	if available := measure.AvailableMemory(root); lacks(available, need) {
+		add(ok(PartProcesses, "a job", "not tried: %s of memory are available", Amount(float64(available))).
+			but(Note, fmt.Sprintf("free more than %s", Amount(2*need))))
+		return
+	}
+	add(trial(ctx))
 }
 
 // directory describes the directory of segments.
@@ -93,26 +110,30 @@ func (d directory) room(needed int, others []int) Finding {
 	return f
 }
 
+// The job of trial: its ranks, and the elements of each.
+const trialRanks, trialCount = 2, 1 << 18
+
 // trial runs a job of two ranks that map the memory separately, as processes do.
 func trial(ctx context.Context) Finding {
-	const ranks, count = 2, 1 << 18
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	job := fmt.Sprintf("doctor-%x", time.Now().UnixNano())
 	began := time.Now()
-	errs := make(chan error, ranks)
-	for rank := range ranks {
-		go func() { errs <- takePart(ctx, shm.Job{Name: job, Rank: rank, Size: ranks}, make([]float32, count)) }()
+	errs := make(chan error, trialRanks)
+	for rank := range trialRanks {
+		go func() {
+			errs <- takePart(ctx, shm.Job{Name: job, Rank: rank, Size: trialRanks}, make([]float32, trialCount))
+		}()
 	}
 	var failure error
-	for range ranks {
+	for range trialRanks {
 		if err := <-errs; err != nil && failure == nil { // the second is a consequence of the first
 			failure = err
 			cancel()
 		}
 	}
 	f := ok(PartProcesses, "a job", "%d ranks have met there, and an all_reduce of %s came out right, in %s",
-		ranks, Amount(4*count), time.Since(began).Round(time.Millisecond))
+		trialRanks, Amount(4*trialCount), time.Since(began).Round(time.Millisecond))
 	if failure != nil {
 		f.Says = failure.Error()
 		return f.but(Problem, "what the error says")

@@ -80,7 +80,18 @@ func TestTrial(t *testing.T) {
 }
 
 func TestProcesses(t *testing.T) {
-	findings := Processes(t.Context(), 2, 8)
+	var findings []Finding
+	Processes(t.Context(), "", func(f Finding) { findings = append(findings, f) }, 2, 8)
 	require.Zero(t, Count(findings, Problem), "%+v", findings)
 	require.Equal(t, "a job", findings[len(findings)-1].Name)
+}
+
+// Where a control group leaves too little memory for the trial, it is not made: it would end a job in the group.
+func TestProcessesWithoutMemory(t *testing.T) {
+	var job Finding
+	Processes(t.Context(), limited(t, 1<<30, 1<<30-8<<20), func(f Finding) { job = f }, 2, 8)
+	require.Equal(t, Note, job.Verdict)
+	require.Equal(t, "a job", job.Name)
+	require.Equal(t, "not tried: 8.0 MiB of memory are available", job.Says)
+	require.Equal(t, "free more than 16.3 MiB", job.Do)
 }

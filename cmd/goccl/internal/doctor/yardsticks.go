@@ -14,34 +14,63 @@ import (
 // cached is a length at which both ranks' copies stay in their own caches.
 const cached = 64 << 10
 
-// Yardsticks measures calls of two goroutine ranks for about a second, and returns the
-// results and findings about the yardsticks.
-func Yardsticks(ctx context.Context) (results []measure.Result, all []Finding) {
+// Yardsticks measures calls of two goroutine ranks for about a second. It returns the results, and
+// passes findings about the yardsticks to found, each as soon as it is known.
+//
+// It uses at most half of the memory that is available below root; see Machine.
+func Yardsticks(ctx context.Context, root string, found func(Finding)) (results []measure.Result) {
 	job := measure.Job{
 		Config: config.Default(),
 		Budget: measure.Budget{Time: 40 * time.Millisecond, Warmup: 1, MinCalls: 3, MaxCalls: 5000},
 	}
 	small, err := job.Measure(ctx, allReduce(cached))
 	if err != nil {
-		return nil, []Finding{ok(PartYardsticks, "goroutines", "two ranks cannot work: %v", err).but(Problem, "what the error says")}
+		found(ok(PartYardsticks, "goroutines", "two ranks cannot work: %v", err).but(Problem, "what the error says"))
+		return nil
 	}
-	all = append(all, works(small))
+	found(works(small))
 	if y := small.Yardstick(measure.CoreToCore); y.Calls > 0 {
-		all = append(all, ok(PartYardsticks, "core to core", "%s us, one way", measure.Digits(y.P50, 3)))
+		found(ok(PartYardsticks, "core to core", "%s us, one way", measure.Digits(y.P50, 3)))
 	} else {
-		all = append(all, ok(PartYardsticks, "core to core", "not measured: needs two idle cores").but(Note, ""))
+		found(ok(PartYardsticks, "core to core", "not measured: needs two idle cores").but(Note, ""))
 	}
-	all = append(all, ok(PartYardsticks, "barrier", "%s us, of 2 ranks", measure.Digits(small.Yardstick(measure.Barrier).P50, 3)))
-	all = append(all, copies("copies in cache", small))
+	found(ok(PartYardsticks, "barrier", "%s us, of 2 ranks", measure.Digits(small.Yardstick(measure.Barrier).P50, 3)))
+	found(copies("copies in cache", small))
 	results = append(results, small)
 
-	// Each of two ranks copies this many bytes.
-	large, err := job.Measure(ctx, allReduce(min(max(reduce.CacheBytes(), 16<<20), 64<<20)))
-	if err != nil {
-		return results, append(all, ok(PartYardsticks, "copies in memory", "not measured: %v", err).but(Note, ""))
-	}
-	return append(results, large), append(all, copies("copies in memory", large))
+	large, f := copiesInMemory(ctx, job, measure.AvailableMemory(root))
+	found(f)
+	return append(results, large...)
 }
+
+// copiesInMemory measures copies of vectors that the caches do not hold, or of shorter ones if
+// too little memory is available; 0 is unknown.
+func copiesInMemory(ctx context.Context, job measure.Job, available int) ([]measure.Result, Finding) {
+	const name = "copies in memory"
+	enough := min(max(reduce.CacheBytes(), 16<<20), 64<<20) // each of two ranks copies it
+	bytes := enough
+	for lacks(available, allReduce(bytes).Memory()) {
+		bytes /= 2
+	}
+	remedy := fmt.Sprintf("free more than %s of memory", Amount(2*allReduce(enough).Memory()))
+	if bytes <= cached {
+		return nil, ok(PartYardsticks, name, "not measured: %s of memory are available", Amount(float64(available))).but(Note, remedy)
+	}
+
+	large, err := job.Measure(ctx, allReduce(bytes))
+	if err != nil {
+		return nil, ok(PartYardsticks, name, "not measured: %v", err).but(Note, "")
+	}
+	f := copies(name, large)
+	if bytes < enough {
+		f.Says += fmt.Sprintf("; no longer vectors, since %s of memory are available", Amount(float64(available)))
+		f = f.but(Note, remedy)
+	}
+	return []measure.Result{large}, f
+}
+
+// lacks reports whether need is more than half of the available memory, in bytes; 0 is unknown, and enough.
+func lacks(available int, need float64) bool { return available > 0 && 2*need > float64(available) }
 
 func allReduce(bytes int) measure.Case {
 	return measure.Case{

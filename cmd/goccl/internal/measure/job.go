@@ -139,9 +139,9 @@ func (j *Job) Possible(c Case) (*config.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.fits(availableMemory(), j.memory()); err != nil {
+	if err := c.fits(AvailableMemory(""), j.memory()); err != nil {
 		debug.FreeOSMemory() // memory of the last case
-		if err := c.fits(availableMemory(), j.memory()); err != nil {
+		if err := c.fits(AvailableMemory(""), j.memory()); err != nil {
 			return nil, err
 		}
 	}
@@ -289,7 +289,7 @@ func (c Case) op() (op ccl.Op, err error) {
 // private memory.
 func (c Case) fits(have int, memory []string) error {
 	const mib = 1 << 20
-	need := c.memory()
+	need := c.Memory()
 	if slices.Contains(memory, Alloc) {
 		need *= 2
 	}
@@ -300,9 +300,9 @@ func (c Case) fits(have int, memory []string) error {
 	return nil
 }
 
-// memory returns the length of the buffers of all ranks in bytes, which can exceed an
+// Memory returns the length of the buffers of all ranks in bytes, which can exceed an
 // integer.
-func (c Case) memory() float64 {
+func (c Case) Memory() float64 {
 	of := func(input, result float64) float64 { // the input of peer copies included
 		if c.InPlace {
 			return float64(c.buckets()) * (2*max(input, result) + input)

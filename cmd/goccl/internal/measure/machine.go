@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goccl/goccl/internal/cgroup"
 )
 
 // Machine describes where something was measured. Unknown fields are
@@ -64,10 +66,16 @@ func Info(file, name string) string {
 	return ""
 }
 
-// availableMemory returns how many bytes can be allocated, 0 if unknown.
-func availableMemory() int {
-	kib, _ := strconv.Atoi(strings.TrimSuffix(Info("/proc/meminfo", "MemAvailable"), " kB"))
-	return kib << 10
+// AvailableMemory returns how many bytes this process can allocate, on the machine and in its control
+// groups, so that the kernel ends neither it nor a process beside it; 0 if that is unknown. The machine's
+// files are below root: "" for this one.
+func AvailableMemory(root string) int {
+	kib, _ := strconv.Atoi(strings.TrimSuffix(Info(root+"/proc/meminfo", "MemAvailable"), " kB"))
+	available := kib << 10
+	if free := cgroup.MemoryFree(root); free.File != "" && (available == 0 || int(free.Value) < available) {
+		available = int(free.Value)
+	}
+	return available
 }
 
 func load() string {
