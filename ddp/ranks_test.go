@@ -33,6 +33,7 @@ var works = map[string]work{
 	"kill":                endByKill,
 	"accumulated":         accumulate,
 	"outside":             accumulateOutside,
+	"cancelled steps":     cancelledSteps,
 	"failed finish":       failedFinish,
 	"after the end":       afterTheEnd,
 	"ends within methods": endsWithinMethods,

@@ -176,6 +176,20 @@ func (r *Reducer[T]) settle() {
 	}
 }
 
+// await waits for a call of the step. If ctx ends first, or the call fails, the group fails. All ranks may have completed
+// the call by then: it has succeeded in that case, and the next one fails, on all ranks alike.
+func (r *Reducer[T]) await(ctx context.Context, w *ccl.Work) error {
+	err := w.Wait(ctx)
+	if err == nil {
+		return nil
+	}
+	r.comm.Abort(err)
+	if w.Wait(context.Background()) == nil { // it ends at once
+		return nil
+	}
+	return err
+}
+
 // finish completes the step, up to its last call.
 func (r *Reducer[T]) finish(ctx context.Context) error {
 	waited := time.Now()
@@ -242,7 +256,7 @@ func (r *Reducer[T]) completeRest(ctx context.Context) error {
 // finishBuckets waits for the buckets in their order, and makes their results means over the ranks that train.
 func (r *Reducer[T]) finishBuckets(ctx context.Context, trains int) error {
 	for _, b := range r.buckets {
-		if err := b.work.Wait(ctx); err != nil {
+		if err := r.await(ctx, b.work); err != nil {
 			return r.bucketError(b, err)
 		}
 		if err := r.hook.Finish(b); err != nil {

@@ -38,7 +38,7 @@ func (r *Reducer[T]) awaitUsed(ctx context.Context) error {
 	if r.step.used == nil {
 		return nil
 	}
-	if err := r.step.used.Wait(ctx); err != nil {
+	if err := r.await(ctx, r.step.used); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	return nil
