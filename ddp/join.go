@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,47 +22,88 @@ type join struct {
 // until all ranks are done. The mean of a step is over the ranks that train in it. When all are done, all
 // ranks get the parameters and buffers of the lowest of those that trained longest.
 //
-// All ranks call Join. If train fails, Join returns its error, and the other ranks fail as well: they get
+// All ranks call Join. If it fails on one, because train fails, or ctx ends, it fails on the others as well: they get
 // *ccl.AbortedError with its text. The ranks that are done make the steps of the Reducer, Ready and Wait, and
 // nothing else: other calls that need all ranks wait for them in vain, and Save and Load are refused.
 //
-// After the end of the Reducer or of its group the error is ccl.ErrClosed, and train is not called.
+// *ccl.InvalidArgumentError is the error of a train that returns between Ready and Wait, or leaves gradients that NoSync
+// has accumulated without a step. It also rejects Join within Join, within NoSync, and in a step that has begun;
+// then train is not called. After the end of the Reducer or of its group the error is ccl.ErrClosed, and train is not called.
 func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
 	if err := r.retain("Join"); err != nil {
 		return err
 	}
 	defer r.comm.Release()
-	r.setJoining(true)
-	defer r.setJoining(false)
-	if err := train(); err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.comm.Abort(err)
-		r.settle()
-		r.mark(failed)
+	if err := r.beginJoin(); err != nil {
+		return r.comm.Reject(ctx, err)
+	}
+
+	err := errTrainPanicked
+	defer func() { r.endJoin(err) }()
+	if err = train(); err == nil {
+		err = r.checkTrained()
+	}
+	for more := true; more && err == nil; {
+		more, err = r.shadow(ctx)
+	}
+	if err == nil {
+		err = r.shareLast(ctx)
+	}
+	return err
+}
+
+// errTrainPanicked is what the other ranks get if train does not return.
+var errTrainPanicked = errors.New("ddp: train has not returned to Join: it has panicked, or ended its goroutine")
+
+// beginJoin begins Join, unless another method that has not ended is in its way.
+func (r *Reducer[T]) beginJoin() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.join.isOn:
+		return &ccl.InvalidArgumentError{Operation: "ddp.Join", Message: "Join within Join: a rank joins once"}
+	case r.isQuiet:
+		return &ccl.InvalidArgumentError{Operation: "ddp.Join", Message: "Join within NoSync: its steps would not be reduced"}
+	}
+	if err := r.checkBetweenSteps("Join"); err != nil {
 		return err
 	}
-	for {
-		more, err := r.shadow(ctx)
-		if err != nil {
-			return err
-		}
-		if !more {
-			return r.shareLast(ctx)
-		}
+	r.join.last = make([]uint8, r.comm.Size())
+	r.setJoining(true)
+	return nil
+}
+
+// endJoin ends Join. If it has failed, so do the other ranks, which wait for this one.
+func (r *Reducer[T]) endJoin(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.comm.Abort(err)
+		r.settle()
+		r.endStep()
+		r.mark(failed)
 	}
+	r.setJoining(false)
 }
 
 func (r *Reducer[T]) setJoining(joining bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.join.isOn = joining
-	if joining {
-		r.join.last = make([]uint8, r.comm.Size())
-	}
 	for _, b := range r.buckets {
 		r.setOp(b)
 	}
+}
+
+// checkTrained returns an error if train has returned, and has begun what only its next Wait would end.
+func (r *Reducer[T]) checkTrained() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.step.mistake != nil:
+		return r.step.mistake
+	case r.step.hasBegun || slices.Contains(r.accumulated, true):
+		return &ccl.InvalidArgumentError{Operation: "ddp.Join", Message: "train returned in a step that has begun: call Wait after the last Ready, outside NoSync"}
+	}
+	return nil
 }
 
 // setOp sets the operation of a bucket.
@@ -99,7 +141,7 @@ func (r *Reducer[T]) awaitCensus(ctx context.Context) (trains, root int, err err
 	if r.step.census == nil {
 		return r.comm.Size(), 0, nil
 	}
-	if err := r.step.census.Wait(ctx); err != nil {
+	if err := r.await(ctx, r.step.census); err != nil {
 		return 0, 0, fmt.Errorf("ddp: %w", err)
 	}
 	for _, t := range r.join.trains {
@@ -111,30 +153,32 @@ func (r *Reducer[T]) awaitCensus(ctx context.Context) (trains, root int, err err
 
 // shadow takes part in a step of the other ranks, if some rank still trains.
 func (r *Reducer[T]) shadow(ctx context.Context) (more bool, err error) {
+	if more, err = r.beginShadow(ctx); more {
+		err = r.Wait(ctx)
+	}
+	return more, err
+}
+
+// beginShadow begins a step without gradients of this rank, unless no rank trains.
+func (r *Reducer[T]) beginShadow(ctx context.Context) (more bool, err error) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.step.hasBegun = true
 	r.mark(outOfData)
 	clear(r.unused.used)
 	r.countRanks(0)
-	if err = r.step.census.Wait(ctx); err != nil {
-		err = fmt.Errorf("ddp: %w", err)
+	if err := r.await(ctx, r.step.census); err != nil {
+		return false, fmt.Errorf("ddp: %w", err)
 	}
-	for _, active := range r.join.trains {
-		more = more || active != 0
-	}
-	if err != nil || !more {
-		r.step.hasBegun, r.step.census = false, nil
-		if r.mark(computing); err != nil {
-			r.mark(failed)
-		}
-		r.mu.Unlock()
-		return false, err
+	if !slices.Contains(r.join.trains, 1) {
+		r.endStep()
+		r.mark(computing)
+		return false, nil
 	}
 	for i := range r.params {
 		r.putZeros(i)
 	}
-	r.mu.Unlock()
-	return true, r.Wait(ctx)
+	return true, nil
 }
 
 // shareLast gives all ranks the parameters and buffers of the lowest rank that trained in the last step.

@@ -171,19 +171,18 @@ func (h failing) Finish(*ddp.Bucket[float64]) error {
 func TestFailedStepSaysWhere(t *testing.T) {
 	_, file, line, _ := runtime.Caller(0)
 	for at, step := range map[int]func(r *ddp.Reducer[float64]) error{
-		line + 2: func(r *ddp.Reducer[float64]) error { return r.Wait(bg) },
-		line + 3: func(r *ddp.Reducer[float64]) error { return r.Join(bg, func() error { return nil }) },
+		line + 3: func(r *ddp.Reducer[float64]) error {
+			return r.Wait(bg)
+		},
+		line + 5: func(r *ddp.Reducer[float64]) error { return r.Join(bg, func() error { return nil }) },
 	} {
 		errs := spawn(t, 2, func(rank int) error {
-			r, _, err := three(ddp.Options[float64]{}, true)
+			r, _, err := three(ddp.Options[float64]{FindUnused: true}, true)
 			if err != nil {
 				return err
 			}
 			if rank == 1 {
 				return errors.New("no data")
-			}
-			for i := range 3 {
-				r.Ready(i)
 			}
 			return step(r)
 		})

@@ -24,20 +24,22 @@ type work func(rank, ranks int, o *outcome) error
 
 // works are the works by name: a process gets the name.
 var works = map[string]work{
-	"follow one rank":     followOneRank,
-	"uneven inputs":       unevenInputs,
-	"unused":              leaveOut,
-	"not ready":           notReady,
-	"error":               endByError,
-	"panic":               endByPanic,
-	"kill":                endByKill,
-	"accumulated":         accumulate,
-	"outside":             accumulateOutside,
-	"cancelled steps":     cancelledSteps,
-	"failed finish":       failedFinish,
-	"after the end":       afterTheEnd,
-	"ends within methods": endsWithinMethods,
-	"empty parameters":    emptyParameters,
+	"follow one rank":         followOneRank,
+	"uneven inputs":           unevenInputs,
+	"unused":                  leaveOut,
+	"not ready":               notReady,
+	"error":                   endByError,
+	"panic":                   endByPanic,
+	"kill":                    endByKill,
+	"accumulated":             accumulate,
+	"outside":                 accumulateOutside,
+	"join ends within a step": joinEndsWithinStep,
+	"join refused":            joinRefused,
+	"cancelled steps":         cancelledSteps,
+	"failed finish":           failedFinish,
+	"after the end":           afterTheEnd,
+	"ends within methods":     endsWithinMethods,
+	"empty parameters":        emptyParameters,
 }
 
 // An outcome is what a rank has found out. Err is the text of its work's error.
