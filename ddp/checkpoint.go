@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/internal/atomicfile"
 )
 
 // CheckpointError says why a checkpoint could not be written or was refused. All ranks get it.
@@ -36,7 +36,13 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // wait for as long as it takes, with warnings (dist.WithLogger).
 //
 // The file has the safetensors format, which torch reads as well; its metadata has the version, a checksum
-// and state.
+// and state. Infinities and NaN in state are strings, "Infinity", "-Infinity" and "NaN", which Load reads back into floats.
+//
+// The file has the mode of the one that it replaces; a new one has 0666 under the umask. The file behind a link is replaced. A
+// link that leads to no file, another kind of file, and what Load would refuse are *CheckpointErrors, and the file stays:
+// names that are not UTF-8, shapes that do not have the tensor's elements, and a state of more than 100 MB. While a
+// rank writes, a temporary file (.goccl-...) lies beside the file; the next Save of the file removes what a killed
+// process has left of its own.
 func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...Parameter[T]) error {
 	if err := r.beginCheckpoint("Save"); err != nil {
 		return err
@@ -48,9 +54,9 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 	var failed *CheckpointError
 	if r.comm.Rank() == 0 {
 		tensors := r.tensors(more)
-		text, err := json.Marshal(state)
+		text, err := encodeState(state)
 		if err == nil {
-			err = replaceFile(path, func(f *os.File) error { return writeTensors(f, tensors, text) })
+			err = atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, text) })
 		}
 		if err != nil {
 			failed = &CheckpointError{path, err.Error(), err}
@@ -107,11 +113,11 @@ func unmarshal(text string, state any) (assign func(), err error) {
 	if to.Kind() != reflect.Pointer || to.IsNil() {
 		return nil, fmt.Errorf("its state: %w", &json.InvalidUnmarshalError{Type: to.Type()})
 	}
-	read := reflect.New(to.Type().Elem())
-	if err := json.Unmarshal([]byte(text), read.Interface()); err != nil {
+	read, err := decodeState([]byte(text), to.Type().Elem())
+	if err != nil {
 		return nil, fmt.Errorf("its state: %w", err)
 	}
-	return func() { to.Elem().Set(read.Elem()) }, nil
+	return func() { to.Elem().Set(read) }, nil
 }
 
 // report is what a rank has read, for the others.
@@ -208,35 +214,4 @@ func (r *Reducer[T]) outcome(ctx context.Context, path string, failed *Checkpoin
 		return &CheckpointError{Path: path, Reason: reason}
 	}
 	return nil
-}
-
-// replaceFile writes a file that replaces an older one at once.
-func replaceFile(path string, write func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDirectory(filepath.Dir(path))
-}
-
-// syncDirectory makes the name of a new file durable, where a directory can be synchronized.
-func syncDirectory(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return nil //nolint:nilerr // some systems do not open directories; the file is there
-	}
-	_ = d.Sync()
-	return d.Close()
 }

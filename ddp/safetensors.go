@@ -15,6 +15,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
@@ -65,6 +66,12 @@ func entries[T Float](tensors []Parameter[T]) (map[string]tensorEntry, uint64, e
 		if shape == nil {
 			shape = []int{len(t.Data)}
 		}
+		if !utf8.ValidString(t.Name) {
+			return nil, 0, fmt.Errorf("the name %q of a tensor is not UTF-8", t.Name)
+		}
+		if !isShapeOf(shape, len(t.Data)) {
+			return nil, 0, fmt.Errorf("the tensor %q has the shape %d and %d elements", t.Name, shape, len(t.Data))
+		}
 		if _, twice := all[t.Name]; twice || t.Name == metadataKey {
 			return nil, 0, fmt.Errorf("two tensors have the name %q, or the format needs it", t.Name)
 		}
@@ -73,6 +80,18 @@ func entries[T Float](tensors []Parameter[T]) (map[string]tensorEntry, uint64, e
 		at = end
 	}
 	return all, at, nil
+}
+
+// isShapeOf reports whether a tensor of that many elements can have a shape.
+func isShapeOf(shape []int, elements int) bool {
+	n := 1
+	for _, extent := range shape {
+		if extent < 0 {
+			return false
+		}
+		n *= extent
+	}
+	return n == elements
 }
 
 // writeTensors writes a file.
@@ -99,6 +118,9 @@ func writeTensors[T Float](w io.Writer, tensors []Parameter[T], state []byte) er
 		return err
 	}
 	text = append(text, bytes.Repeat([]byte(" "), -len(text)&7)...) // the data is aligned
+	if len(text) > maxHeader {
+		return fmt.Errorf("the state and the tensors' names need %d bytes, and at most %d are possible: save what is large as a Parameter", len(text), maxHeader)
+	}
 	out := bufio.NewWriterSize(w, 1<<20)
 	if err := binary.Write(out, binary.LittleEndian, uint64(len(text))); err != nil {
 		return err
@@ -124,13 +146,16 @@ type contents[T Float] struct {
 
 // readFile reads the tensors, which it does not change, and the state from a file.
 func readFile[T Float](path string, tensors []Parameter[T]) (contents[T], error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // to open a pipe is to wait for its writer
+		return contents[T]{}, fmt.Errorf("it is not a regular file (%v)", info.Mode().Type())
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return contents[T]{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return contents[T]{}, err
 	}
 	return readTensors(bufio.NewReaderSize(f, 1<<20), info.Size(), tensors)

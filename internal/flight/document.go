@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/goccl/goccl/internal/atomicfile"
 )
 
 // Version is the version of a Document.
@@ -164,22 +166,11 @@ func (d *Document) Write(dir string) error {
 		return fmt.Errorf("flight recorder: %w", err)
 	}
 	name := filePrefix + d.Job + "-" + strings.ReplaceAll(d.Writer, " ", "-") + fileSuffix
-	temporary, err := os.CreateTemp(dir, name+".*")
+	err = atomicfile.Replace(filepath.Join(dir, name), false, func(f *os.File) error {
+		_, err := f.Write(append(text, '\n'))
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("flight recorder: %w", err)
-	}
-	_, err = temporary.Write(append(text, '\n'))
-	for _, step := range []func() error{
-		func() error { return temporary.Chmod(0o644) },
-		temporary.Close,
-		func() error { return os.Rename(temporary.Name(), filepath.Join(dir, name)) },
-	} {
-		if e := step(); err == nil {
-			err = e
-		}
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
 		return fmt.Errorf("flight recorder: %w", err)
 	}
 	return nil

@@ -1,0 +1,159 @@
+package ddp_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ddp"
+)
+
+// saves writes a checkpoint of small on two ranks, and returns the error of each.
+func saves(t *testing.T, path string, state any, more ...ddp.Parameter[float32]) []error {
+	t.Helper()
+	errs := make([]error, 2)
+	all(t, 2, func(rank int) error {
+		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		if err != nil {
+			return err
+		}
+		errs[rank] = r.Save(bg, path, state, more...)
+		return r.Close()
+	})
+	return errs
+}
+
+// A checkpoint has the mode of the file that it replaces, and replaces the file behind a link.
+func TestCheckpointBehindLink(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Symlink(path, link))
+	require.NoError(t, errors.Join(saves(t, link, 1)...))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode())
+	require.NotZero(t, info.Size())
+	require.NoError(t, errors.Join(saves(t, filepath.Join(t.TempDir(), strings.Repeat("c", 255)), 1)...))
+}
+
+// What Load would refuse is refused by Save, on all ranks, and the file before stays.
+func TestSaveOfWhatLoadRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	good := saved(t, path, small)
+	for want, c := range map[string]struct {
+		state any
+		more  ddp.Parameter[float32]
+	}{
+		"and at most 100000000 are possible: save what is large as a Parameter": {strings.Repeat("x", 100_000_000), ddp.Parameter[float32]{Name: "m"}},
+		`the name "m\xff" of a tensor is not UTF-8`:                             {1, ddp.Parameter[float32]{Name: "m\xff"}},
+		`the tensor "m" has the shape [2 -1] and 3 elements`:                    {1, ddp.Parameter[float32]{Name: "m", Shape: []int{2, -1}, Data: make([]float32, 3)}},
+		`the tensor "m" has the shape [-1 -1] and 1 elements`:                   {1, ddp.Parameter[float32]{Name: "m", Shape: []int{-1, -1}, Data: make([]float32, 1)}},
+	} {
+		for rank, err := range saves(t, path, c.state, c.more) {
+			var failed *ddp.CheckpointError
+			require.ErrorAs(t, err, &failed, "rank %d", rank)
+			require.ErrorContains(t, err, want, "rank %d", rank)
+		}
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, good, b)
+	}
+}
+
+// losses is a state with floats in all places where JSON has them.
+type losses struct {
+	Best    float64
+	History []float32
+	Of      map[string]*float64
+	Pair    [2]float64 `json:"pair"`
+	Nested  struct{ Worst float32 }
+	Name    string
+	Step    int
+	Any     any
+	hidden  float64
+}
+
+// Infinities and NaN in the state are read back, wherever encoding/json finds floats; strings like theirs stay strings.
+func TestStateOfInfinities(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	worst := math.Inf(-1)
+	state := losses{
+		Best: math.Inf(1), History: []float32{1, float32(math.NaN()), float32(math.Inf(1))}, Of: map[string]*float64{"a": &worst, "b": nil},
+		Pair: [2]float64{math.NaN(), 2}, Name: "NaN", Step: 16777216, Any: math.Inf(1), hidden: math.NaN(),
+	}
+	state.Nested.Worst = float32(math.Inf(-1))
+	for name, saved := range map[string]any{"value": state, "pointer": &state} {
+		require.NoError(t, errors.Join(saves(t, path, saved)...), name)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `\"Best\":\"Infinity\",\"History\":[1,\"NaN\",\"Infinity\"],\"Of\":{\"a\":\"-Infinity\",\"b\":null},\"pair\":[\"NaN\",2]`, name)
+		all(t, 2, func(int) error {
+			r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+			if err != nil {
+				return err
+			}
+			var got losses
+			err = r.Load(bg, path, &got)
+			want := state
+			want.hidden, want.Any = 0, "Infinity"
+			return errors.Join(err, equal("a", *got.Of["a"], worst), equal("b", got.Of["b"], nil),
+				equal("the rest", fmt.Sprint(withoutPointers(got)), fmt.Sprint(withoutPointers(want))), r.Close())
+		})
+	}
+	require.Equal(t, math.Inf(1), state.Best, "Save changes the state")
+
+	var best float64
+	require.NoError(t, errors.Join(saves(t, path, math.Inf(-1))...))
+	all(t, 2, func(rank int) error {
+		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		if err != nil {
+			return err
+		}
+		read := new(float64)
+		if err = r.Load(bg, path, read); rank == 0 {
+			best = *read
+		}
+		return errors.Join(err, r.Close())
+	})
+	require.Equal(t, math.Inf(-1), best)
+}
+
+func withoutPointers(l losses) losses {
+	l.Of = nil
+	return l
+}
+
+// A state whose infinities JSON cannot have is refused, whatever leads back to itself in it as well.
+func TestStateThatCannotBeWritten(t *testing.T) {
+	type ring struct {
+		Value float64
+		Next  *ring
+		Other map[string]*ring
+	}
+	circle := &ring{Value: math.NaN()}
+	circle.Next, circle.Other = circle, map[string]*ring{"a": circle}
+	for want, state := range map[string]any{
+		"encountered a cycle":    circle,
+		"unsupported value: NaN": marshaler(math.NaN()),
+		"the option string of its tag": struct {
+			Best float64 `json:",string"`
+		}{math.Inf(1)},
+	} {
+		for _, err := range saves(t, filepath.Join(t.TempDir(), "c"), state) {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+// marshaler is a float that encodes itself.
+type marshaler float64
+
+func (m marshaler) MarshalJSON() ([]byte, error) { return nil, errors.New("unsupported value: NaN") }

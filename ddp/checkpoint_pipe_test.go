@@ -1,0 +1,29 @@
+//go:build unix
+
+package ddp_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ddp"
+)
+
+// A checkpoint is a regular file: Load does not wait for the writer of a pipe, and Save does not replace one.
+func TestCheckpointIsNoPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	errs, _ := load(t, path, small, nil)
+	for _, err := range append(errs, saves(t, path, 1)...) {
+		var refused *ddp.CheckpointError
+		require.ErrorAs(t, err, &refused)
+		require.ErrorContains(t, err, "not a regular file")
+	}
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type())
+}

@@ -1,0 +1,194 @@
+package ddp
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// JSON has no infinities and no NaN. In the state they are strings, which other readers of JSON use as well, and are read
+// back where the program has floats. encoding/json decides where floats are: it encodes and decodes numbers that stand in
+// for these values and occur nowhere else in the text.
+
+type namedFloat struct {
+	value float64
+	text  string
+}
+
+// nonFinite are the values that JSON does not have, and their strings.
+var nonFinite = []namedFloat{{math.Inf(1), `"Infinity"`}, {math.Inf(-1), `"-Infinity"`}, {math.NaN(), `"NaN"`}}
+
+// standIns returns a number for each value of nonFinite that text does not contain. A float32 has them exactly.
+func standIns(text []byte) (numbers []float64) {
+	for n := 1 << 22; len(numbers) < len(nonFinite); n++ {
+		if !bytes.Contains(text, strconv.AppendInt(nil, int64(n), 10)) {
+			numbers = append(numbers, float64(n))
+		}
+	}
+	return numbers
+}
+
+// digits returns a number of standIns as encoding/json writes it.
+func digits(n float64) []byte { return strconv.AppendFloat(nil, n, 'f', -1, 64) }
+
+func isFloat(k reflect.Kind) bool { return k == reflect.Float32 || k == reflect.Float64 }
+
+// encodeState returns the state as JSON.
+func encodeState(state any) ([]byte, error) {
+	text, err := json.Marshal(state)
+	if unsupported, ok := errors.AsType[*json.UnsupportedValueError](err); !ok || !isFloat(unsupported.Value.Kind()) {
+		return text, err
+	}
+	encode := func(numbers []float64) ([]byte, error) {
+		return json.Marshal(replaceFloats(reflect.ValueOf(state), func(x float64) float64 {
+			if i := slices.IndexFunc(nonFinite, func(n namedFloat) bool { return n.value == x || math.IsNaN(n.value) && math.IsNaN(x) }); i >= 0 {
+				return numbers[i]
+			}
+			return x
+		}).Interface())
+	}
+	if text, err = encode(make([]float64, len(nonFinite))); err != nil {
+		return nil, err
+	}
+	numbers := standIns(text)
+	if text, err = encode(numbers); err != nil {
+		return nil, err
+	}
+	for i, n := range numbers {
+		if bytes.Contains(text, fmt.Appendf(nil, "%q", digits(n))) {
+			return nil, fmt.Errorf("a field of the state with the option string of its tag is %v, which cannot be read back: leave the option out", nonFinite[i].value)
+		}
+		text = bytes.ReplaceAll(text, digits(n), []byte(nonFinite[i].text))
+	}
+	return text, nil
+}
+
+// decodeState returns a new value of a type from the JSON of encodeState.
+func decodeState(text []byte, t reflect.Type) (reflect.Value, error) {
+	numbers, hasNonFinite := standIns(text), false
+	for {
+		read := reflect.New(t)
+		err := json.Unmarshal(text, read.Interface())
+		if err == nil && !hasNonFinite {
+			return read.Elem(), nil
+		}
+		if err == nil {
+			return replaceFloats(read.Elem(), func(x float64) float64 {
+				if i := slices.Index(numbers, x); i >= 0 {
+					return nonFinite[i].value
+				}
+				return x
+			}), nil
+		}
+
+		i, end := stringForFloat(text, err)
+		if i < 0 {
+			return read, err
+		}
+		hasNonFinite = true
+		text = slices.Concat(text[:end-len(nonFinite[i].text)], digits(numbers[i]), text[end:])
+	}
+}
+
+// stringForFloat returns the index in nonFinite of the string that text has where a float is expected, which err says, and
+// the end of the string. The index is -1 if err says something else.
+func stringForFloat(text []byte, err error) (i, end int) {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || !isFloat(wrong.Type.Kind()) || wrong.Offset > int64(len(text)) {
+		return -1, 0
+	}
+	end = int(wrong.Offset)
+	return slices.IndexFunc(nonFinite, func(n namedFloat) bool { return bytes.HasSuffix(text[:end], []byte(n.text)) }), end
+}
+
+// floatReplacer copies a value with other floats. What leads to the same memory does so in the copy.
+type floatReplacer struct {
+	replace func(float64) float64
+	copies  map[container]reflect.Value
+}
+
+// container identifies a pointer, map or slice.
+type container struct {
+	reflect.Type
+	at     uintptr
+	length int
+}
+
+// replaceFloats returns v with other floats: a copy, as far as it may have floats that encoding/json sees.
+func replaceFloats(v reflect.Value, replace func(float64) float64) reflect.Value {
+	return (&floatReplacer{replace, map[container]reflect.Value{}}).copyOf(v)
+}
+
+func (f *floatReplacer) copyOf(v reflect.Value) reflect.Value {
+	if !v.IsValid() || encodesItself(v.Type()) {
+		return v
+	}
+	made := reflect.New(v.Type()).Elem()
+	made.Set(v)
+	switch v.Kind() {
+	case reflect.Float32, reflect.Float64:
+		made.SetFloat(f.replace(v.Float()))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				made.Field(i).Set(f.copyOf(v.Field(i)))
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			made.Index(i).Set(f.copyOf(v.Index(i)))
+		}
+	case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice:
+		if !v.IsNil() {
+			f.copyBehind(made, v)
+		}
+	}
+	return made
+}
+
+// copyBehind makes made the copy of v, which is not nil, and of what v leads to.
+func (f *floatReplacer) copyBehind(made, v reflect.Value) {
+	t := v.Type()
+	if v.Kind() == reflect.Interface {
+		made.Set(f.copyOf(v.Elem()))
+		return
+	}
+	c := container{Type: t, at: v.Pointer()}
+	if v.Kind() != reflect.Pointer {
+		c.length = v.Len()
+	}
+	if before, ok := f.copies[c]; ok {
+		made.Set(before)
+		return
+	}
+	f.copies[c] = made
+
+	switch v.Kind() {
+	case reflect.Pointer:
+		made.Set(reflect.New(t.Elem()).Convert(t))
+		made.Elem().Set(f.copyOf(v.Elem()))
+	case reflect.Map:
+		made.Set(reflect.MakeMapWithSize(t, v.Len()))
+		for key, value := range v.Seq2() {
+			made.SetMapIndex(key, f.copyOf(value))
+		}
+	case reflect.Slice:
+		made.Set(reflect.MakeSlice(t, v.Len(), v.Len()))
+		for i := range v.Len() {
+			made.Index(i).Set(f.copyOf(v.Index(i)))
+		}
+	}
+}
+
+// encodesItself reports whether values of a type, or pointers to them, have methods that encode or decode them.
+func encodesItself(t reflect.Type) bool {
+	return slices.ContainsFunc([]reflect.Type{
+		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+	}, func(method reflect.Type) bool { return t.Implements(method) || reflect.PointerTo(t).Implements(method) })
+}
