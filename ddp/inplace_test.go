@@ -163,7 +163,7 @@ func TestSharedGradient(t *testing.T) {
 		}, ddp.Options[float32]{})
 		var invalid *ccl.InvalidArgumentError
 		require.ErrorAs(t, err, &invalid)
-		require.ErrorContains(t, err, `parameters "in" and "out" have the same gradient: pass a parameter with two uses once`)
+		require.ErrorContains(t, err, `the gradient of "in" and the gradient of "out" overlap: give each memory of its own, and pass a parameter with two uses once`)
 		return nil
 	})
 }

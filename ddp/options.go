@@ -19,8 +19,8 @@ type Options[T Float] struct {
 	// option. If another one is ready, also within NoSync, this rank's Wait fails.
 	StaticGraph bool
 
-	// Buffers are state besides parameters, such as running means. New copies rank 0's to all ranks, and with
-	// BroadcastBuffers each Wait does.
+	// Buffers are state besides parameters, such as running means, in memory of their own: see Parameter. New copies
+	// rank 0's to all ranks, and with BroadcastBuffers each Wait does.
 	Buffers          [][]T
 	BroadcastBuffers bool
 

@@ -16,12 +16,13 @@ type Float interface {
 	float32 | float64 | half.Float16 | half.BFloat16
 }
 
-// Parameter is a tensor that is trained.
+// Parameter is a tensor that is trained. Data and Grad have memory of their own: New refuses those that overlap any other
+// Data, Grad or buffer, of this rank or of another rank that is a goroutine of this process.
 type Parameter[T Float] struct {
 	Name  string
 	Shape []int // extents; nil: one dimension
 	Data  []T   // the values, row-major
-	Grad  []T   // as long as Data, and overlapping no Data and no other Grad; nil for all parameters: New makes them, see Reducer.Grad
+	Grad  []T   // as long as Data; nil for all parameters: New makes them, see Reducer.Grad
 }
 
 // description is what all ranks must have in common.
@@ -31,6 +32,8 @@ type description struct {
 	Options    string
 	Parameters []declared
 	Buffers    []int // lengths
+	Process    string
+	Memory     []memory
 }
 
 type declared struct {
@@ -50,7 +53,6 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 	}
 	with, without := 0, 0 // parameters that have a gradient of the program's own
 	names := map[string]int{}
-	grads := map[*T]int{} // by their first element
 	for i, p := range params {
 		shape := p.Shape
 		if shape == nil {
@@ -71,11 +73,6 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 			d.Wrong = fmt.Sprintf("parameter %d has the name %q, which checkpoints need: give it another", i, p.Name)
 		case p.Grad != nil && len(p.Grad) != len(p.Data):
 			d.Wrong = fmt.Sprintf("parameter %q has %d elements, and its gradient %d", p.Name, len(p.Data), len(p.Grad))
-		case len(p.Grad) > 0:
-			if other, shared := grads[&p.Grad[0]]; shared {
-				d.Wrong = fmt.Sprintf("parameters %q and %q have the same gradient: pass a parameter with two uses once", params[other].Name, p.Name)
-			}
-			grads[&p.Grad[0]] = i
 		}
 		if d.Wrong != "" {
 			return d
@@ -96,6 +93,7 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 		d.Wrong = fmt.Sprintf("%d of %d parameters have a gradient: all or none must have one", with, with+without)
 	}
 	d.Views = with == 0
+	d.Process, d.Memory = process(), listMemory(params, opts.Buffers)
 	return d
 }
 
@@ -112,6 +110,9 @@ func agree(ctx context.Context, group *dist.ProcessGroup, mine description) erro
 	}
 	if err := compareDescriptions(all); err != nil {
 		return fmt.Errorf("ddp: %w", err)
+	}
+	if overlap := findOverlap(all); overlap != "" {
+		return &ccl.InvalidArgumentError{Operation: "ddp.New", Message: overlap}
 	}
 	return nil
 }

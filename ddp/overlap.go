@@ -1,0 +1,68 @@
+package ddp
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+)
+
+// process is a text that no other process has: addresses of two ranks are comparable if theirs are equal.
+var process = sync.OnceValue(rand.Text)
+
+// memory is where a slice of a rank lies.
+type memory struct {
+	Slice      string // such as `the gradient of "w"`
+	First, End uintptr
+}
+
+// listMemory returns the slices of a rank that have elements.
+func listMemory[T Float](params []Parameter[T], buffers [][]T) (all []memory) {
+	add := func(slice []T, name string, args ...any) {
+		if size := uintptr(len(slice)) * reflect.TypeFor[T]().Size(); size > 0 {
+			first := reflect.ValueOf(slice).Pointer()
+			all = append(all, memory{fmt.Sprintf(name, args...), first, first + size})
+		}
+	}
+	for _, p := range params {
+		add(p.Data, "the values of %q", p.Name)
+		add(p.Grad, "the gradient of %q", p.Name)
+	}
+	for i, b := range buffers {
+		add(b, "buffer %d", i)
+	}
+	return all
+}
+
+// findOverlap returns which two slices of ranks have memory in common, or "". All ranks find the same two.
+func findOverlap(ranks []description) string {
+	type slice struct {
+		memory
+		process string
+		rank    int
+	}
+	var all []slice
+	for rank, d := range ranks {
+		for _, m := range d.Memory {
+			all = append(all, slice{m, d.Process, rank})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b slice) int {
+		return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.First, b.First))
+	})
+
+	for i := 1; i < len(all); i++ { // if none before overlaps its next, only neighbours can overlap
+		a, b := all[i-1], all[i]
+		switch {
+		case a.process != b.process || a.End <= b.First:
+		case a.rank == b.rank:
+			return fmt.Sprintf("rank %d: %s and %s overlap: give each memory of its own, and pass a parameter with two uses once", a.rank, a.Slice, b.Slice)
+		default:
+			return fmt.Sprintf("ranks %d and %d: %s and %s overlap; ranks that are goroutines have slices of their own: make them in the function that each rank runs, not at package level",
+				min(a.rank, b.rank), max(a.rank, b.rank), a.Slice, b.Slice)
+		}
+	}
+	return ""
+}
