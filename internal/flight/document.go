@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/internal/atomicfile"
+	"github.com/goccl/goccl/internal/userfile"
 )
 
 // Version is the version of a Document.
@@ -208,7 +209,8 @@ func Parse(text []byte) (*Document, error) {
 	return d, nil
 }
 
-// Load reads the documents in a directory, in the order of their names.
+// Load reads the documents in a directory, in the order of their names. It returns an error if one is
+// not a regular file of this user.
 func Load(dir string) ([]*Document, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -220,13 +222,13 @@ func Load(dir string) ([]*Document, error) {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())
-		text, err := os.ReadFile(name)
+		text, err := userfile.Read(name)
 		if err != nil {
 			return nil, err
 		}
 		d, err := Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%q: %w", name, err)
 		}
 		all = append(all, d)
 	}

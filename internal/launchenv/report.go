@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/goccl/goccl/internal/userfile"
 )
 
 // Variables with which launchers name a file for the error of a rank.
@@ -90,12 +92,13 @@ func TakeBack(getenv func(string) string) error {
 	return nil
 }
 
-// ReadReport reads the report in the file path. It returns nil if the rank wrote none.
+// ReadReport reads the report in the file path. It returns nil if the rank wrote none, and an error if
+// the file is not a regular one of this user.
 func ReadReport(path string) (*Report, error) { return readFile[Report](path, "the report of a rank") }
 
 // readFile reads a T as JSON. It returns nil if the file does not exist or is empty.
 func readFile[T any](path, what string) (*T, error) {
-	text, err := os.ReadFile(path)
+	text, err := userfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
 		return nil, nil
 	} else if err != nil {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/goccl/goccl/transport"
 	"golang.org/x/sys/unix"
@@ -32,6 +34,15 @@ func numbered(path string, k int) string {
 		return path
 	}
 	return fmt.Sprintf("%s~%d", path, k)
+}
+
+// isFileName reports whether a segment or a notice of this user may have the name: that of a job, or
+// one with ~ and a number. Anybody can make files of any other name, which no message shows.
+func isFileName(name string) bool {
+	job, isOurs := strings.CutPrefix(name, filePrefix())
+	job, number, isNumbered := strings.Cut(job, "~")
+	isOther := func(c rune) bool { return c >= utf8.RuneSelf || !isNameByte(byte(c)) }
+	return isOurs && job != "" && (number != "") == isNumbered && strings.IndexFunc(job+number, isOther) < 0
 }
 
 // errOthers reports that a file belongs to another user, or to another job of this name. The

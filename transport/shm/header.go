@@ -117,6 +117,11 @@ func newHeader(j Job, size int) (header, error) {
 	return h, h.validate()
 }
 
+// isNameByte reports whether the name of a job may have the character c.
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+}
+
 func (h header) validate() error {
 	if h.ranks < 1 || h.ranks > maxRanks {
 		return fmt.Errorf("%d ranks, want 1 to %d", h.ranks, maxRanks)
@@ -125,7 +130,7 @@ func (h header) validate() error {
 		return fmt.Errorf("the job's name %.150q has %d characters, want 1 to %d", h.name, len(h.name), maxName)
 	}
 	for _, c := range []byte(h.name) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-') {
+		if !isNameByte(c) {
 			return fmt.Errorf("the job's name %q has the character %q, want letters, digits, '.', '_' and '-'", h.name, c)
 		}
 	}

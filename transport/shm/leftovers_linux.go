@@ -21,7 +21,7 @@ func Leftovers() ([]Leftover, error) {
 	}
 	var all []Leftover
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), filePrefix()) {
+		if !isFileName(e.Name()) {
 			continue
 		}
 		path := filepath.Join(directory, e.Name())
@@ -54,7 +54,7 @@ func RemoveLeftovers(prefix string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filePrefix()+prefix) {
+		if strings.HasPrefix(e.Name(), filePrefix()+prefix) && isFileName(e.Name()) {
 			errs = append(errs, Leftover{Path: filepath.Join(directory, e.Name())}.Remove())
 		}
 	}

@@ -226,3 +226,34 @@ func TestRankZeroGaveUpUnderARank(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file with a name that no job gives is no leftover, even if its contents are one: its name may hold what a terminal takes for a command.
+// Whoever may write to the directory can make such a link.
+func TestLeftoversHaveNamesOfJobs(t *testing.T) {
+	own(t)
+	l := leaveBehind(t, "job")
+	n := notice{ranks: 2, pid: 1, namespace: "pid:[1]", text: "x"}
+	odd := []string{l.Path + "~\x1b[2J", l.Path + "~1\n", l.Path + "~", l.Path + "~~1", filepath.Join(directory, filePrefix()+"\x1b[2Jjob")}
+	for _, path := range odd {
+		if err := os.Link(l.Path, path); err != nil {
+			t.Fatal(err)
+		}
+		odd = append(odd, path+"\x1bnotice")
+		if !n.leave(path + "\x1bnotice") {
+			t.Fatal("no link could be made")
+		}
+	}
+	all, err := Leftovers()
+	if err != nil || len(all) != 1 || all[0].Path != l.Path {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if err := RemoveLeftovers(""); err != nil {
+		t.Errorf("%q", err)
+	}
+	if left := files(t); len(left) != len(odd) {
+		t.Errorf("left are %q, want %q", left, odd)
+	}
+	for _, path := range odd {
+		_ = os.Remove(path)
+	}
+}
