@@ -73,6 +73,7 @@ type Communicator struct {
 	lengths   lengths
 	spare     memory.Scratch // for inputs that the engine makes
 	bundled   memory.Scratch // for tensors that travel together
+	wide      Buffer         // the result of performWide
 	tensors   []Buffer
 	coalesced []Buffer // all tensors of the call
 	places    [][]byte // of them

@@ -192,11 +192,18 @@ func (c *Communicator) step(ctx context.Context, r *request) (err error) {
 	}()
 	timed := r.opts.queued || max(r.bytes, r.total) >= c.timedFrom
 	c.lane.Begin(c.seq, p.recorded.PlusRoot(r.root), r.count, r.opts.label, timed)
-	err = c.perform()
+	if p.isWide {
+		err = c.performWide(r)
+	} else {
+		err = c.perform()
+	}
 	if c.lane.End(err == nil); err != nil {
 		err = c.failed(r.coll, err)
 	} else if c.totals != nil {
 		c.totals.end(r)
+	}
+	if err == nil && p.isWide {
+		c.narrow(r)
 	}
 	c.inside = false
 	return err
@@ -442,7 +449,8 @@ type plan struct {
 	choice    Choice
 	entry     uint64 // id of choice.Entry in fingerprints; 0 where the engine does the call itself
 	shape     Shape
-	work      int // bytes that the bodies of all ranks touch
+	isWide    bool // the kernel gets float16 as float32
+	work      int  // bytes that the bodies of all ranks touch
 	reduction reducer.Reduction
 	// The fingerprint for a root and for lengths.
 	root        int
@@ -534,7 +542,7 @@ func (c *Communicator) plan(r *request, p *plan) error {
 		next.shape.Total = r.bytes
 	case collGatherLengths, collScatterLengths, collAllToAllLengths, collSplit:
 		next.choice = Choice{Entry: engineEntry, Kernel: lengthsKernel}
-		next.shape = next.choice.shape(next.shape, c.ep.PayloadLimit())
+		next.shape = next.choice.Shape(next.shape, c.ep.PayloadLimit())
 	default:
 		choice, err := c.selector.Choose(next.shape, r.opts.algorithm)
 		if err != nil {
@@ -543,12 +551,13 @@ func (c *Communicator) plan(r *request, p *plan) error {
 		}
 		c.logChoice(next.shape, &choice)
 		next.choice, next.entry = choice, fingerprint.EntryID(choice.Entry)
-		next.shape = choice.shape(next.shape, c.ep.PayloadLimit())
-		next.work = c.size * (key.bytes + key.total)
+		next.isWide = choice.Kernel.isWide(&next.shape)
+		next.shape = choice.Shape(next.shape, c.ep.PayloadLimit())
+		next.work = c.size * (next.shape.Bytes + next.shape.Total)
 	}
 	if r.dtype != 0 {
 		op, user := next.shape.Op.reduction()
-		next.reduction = reducer.NewReduction(r.dtype.reduce(), op, user)
+		next.reduction = reducer.NewReduction(next.shape.DType.reduce(), op, user)
 	}
 	next.setFingerprint(r)
 	next.recorded = c.recordOf(&next)

@@ -290,7 +290,7 @@ func (l *Level) op() Op {
 
 // AllReduce reduces send of all ranks of the level to recv, which is send or disjoint from it.
 func (l *Level) AllReduce(send, recv Buffer) error {
-	return l.done("all_reduce", l.comm.allReduce(l.ctx(), l.call.dtype, send, recv, l.op(), l.opts[:]))
+	return l.done("all_reduce", l.comm.allReduce(l.ctx(), l.call.plan.shape.DType, send, recv, l.op(), l.opts[:]))
 }
 
 // Reduce reduces send of all ranks of the level to recv on its rank root. There recv is send or disjoint from it; on other ranks it
@@ -299,24 +299,24 @@ func (l *Level) Reduce(send, recv Buffer, root int) error {
 	if l.comm.rank != root {
 		recv = recv.Slice(0, 0)
 	}
-	return l.done("reduce", l.comm.reduce(l.ctx(), l.call.dtype, send, recv, l.op(), root, l.opts[:]))
+	return l.done("reduce", l.comm.reduce(l.ctx(), l.call.plan.shape.DType, send, recv, l.op(), root, l.opts[:]))
 }
 
 // Broadcast gives all ranks of the level the contents of buf of its rank root.
 func (l *Level) Broadcast(buf Buffer, root int) error {
-	return l.done("broadcast", l.comm.broadcast(l.ctx(), l.call.dtype, buf, root, l.opts[:]))
+	return l.done("broadcast", l.comm.broadcast(l.ctx(), l.call.plan.shape.DType, buf, root, l.opts[:]))
 }
 
 // AllGather gives each rank of the level the blocks of all. They lie packed in whole, in rank order; this rank's own block is in its
 // place before the call. On a node a block is that of one rank in the call; among leaders it is the blocks of a node's ranks.
 func (l *Level) AllGather(whole Buffer) error {
-	return l.done("all_gather", l.comm.allGather(l.ctx(), l.call.dtype, l.own(whole), whole, l.blocks(), nil, l.opts[:]))
+	return l.done("all_gather", l.comm.allGather(l.ctx(), l.call.plan.shape.DType, l.own(whole), whole, l.blocks(), nil, l.opts[:]))
 }
 
 // ReduceScatter reduces whole of all ranks of the level, and gives each its block of the result. The blocks are laid out as in
 // AllGather, and this rank's replaces its input there.
 func (l *Level) ReduceScatter(whole Buffer) error {
-	return l.done("reduce_scatter", l.comm.reduceScatter(l.ctx(), l.call.dtype, whole, l.own(whole), l.op(), l.blocks(), l.opts[:]))
+	return l.done("reduce_scatter", l.comm.reduceScatter(l.ctx(), l.call.plan.shape.DType, whole, l.own(whole), l.op(), l.blocks(), l.opts[:]))
 }
 
 // blocks returns the lengths of the blocks of the level's ranks.

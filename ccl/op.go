@@ -19,9 +19,10 @@ import (
 type Op uint64
 
 // The built-in reductions. Integers wrap. Avg is Sum followed by one division by the number of
-// ranks, which truncates for integers. Min and Max propagate NaN and order -0 below +0; complex
-// numbers have no order. The bitwise operations are for integers. A call with an operation that
-// its type does not have returns ErrNotImplemented before any data moves.
+// ranks, which truncates for integers; of float16 the sum is held in float32, since it may be too
+// large where the mean is not. Min and Max propagate NaN and order -0 below +0; complex numbers
+// have no order. The bitwise operations are for integers. A call with an operation that its type
+// does not have returns ErrNotImplemented before any data moves.
 const (
 	Sum Op = iota
 	Avg

@@ -14,6 +14,7 @@ import (
 	"github.com/goccl/goccl/algorithms/hierarchical"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ccl/config"
+	"github.com/goccl/goccl/half"
 	"github.com/goccl/goccl/transport"
 	"github.com/goccl/goccl/transport/local"
 )
@@ -221,6 +222,39 @@ func TestTwoLevelAverage(t *testing.T) {
 			return fmt.Errorf("all_reduce: %v, %w", x, err)
 		}
 		return nil
+	}) {
+		require.NoError(t, err, "rank %d", rank)
+	}
+}
+
+// A mean of float16 is right on both levels although its sum is not a float16.
+func TestTwoLevelMeansOfHalves(t *testing.T) {
+	g := onNodes(t, 0, 0, 1, 1)
+	for rank, err := range each(g, func(rank int) error {
+		x, want, part := make([]half.Float16, 4000), half.NewFloat16(65504), make([]half.Float16, 1000)
+		for i := range x {
+			x[i] = want
+		}
+		check := func(what string, err error, got []half.Float16) error {
+			for _, x := range got {
+				if x != want {
+					return fmt.Errorf("%s: %v", what, x)
+				}
+			}
+			if by := g[rank].LastChoice().Entry; by != "hierarchical" {
+				return fmt.Errorf("%s by %s", what, by)
+			}
+			return err
+		}
+		errs := []error{check("reduce_scatter", ccl.ReduceScatter(t.Context(), g[rank], x, part, ccl.Avg), part)}
+		for root := range 4 {
+			all := make([]half.Float16, len(x))
+			if rank != root {
+				all = nil
+			}
+			errs = append(errs, check("reduce", ccl.Reduce(t.Context(), g[rank], x, all, ccl.Avg, root), all))
+		}
+		return errors.Join(append(errs, check("all_reduce", ccl.AllReduce(t.Context(), g[rank], x, x, ccl.Avg), x))...)
 	}) {
 		require.NoError(t, err, "rank %d", rank)
 	}

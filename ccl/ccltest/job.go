@@ -80,7 +80,7 @@ func (j *job) String() string {
 	if j.shift > 0 {
 		text += fmt.Sprintf(", %d elements off", j.shift)
 	}
-	return text + [...]string{"", ", floats that round", ", with NaN, infinities and -0"}[j.numbers]
+	return text + [...]string{"", ", floats that round", ", with NaN, infinities and -0", ", whose sums are too large for float16"}[j.numbers]
 }
 
 // shape returns the shape that the engine passes to a kernel's Supports.

@@ -149,6 +149,10 @@ func (g *group) reductions() []*job {
 				add(t, op, 7, rough)
 				add(t, op, 97, rough)
 			}
+			if op == ccl.Avg && t.dtype == ccl.Float16 {
+				add(t, op, 5, large)
+				add(t, op, longer, large)
+			}
 		}
 	}
 	return jobs

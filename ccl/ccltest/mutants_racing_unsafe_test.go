@@ -71,9 +71,12 @@ func rootWriter() *ccl.Kernel {
 }
 
 // haunting leaves the first byte of its output to a goroutine that it does not wait
-// for.
+// for. It is right for means: the outputs of those of float16 are the engine's.
 func haunting() *ccl.Kernel {
 	return after(func(c *ccl.Call, err error) error {
+		if c.Shape().Op == ccl.Avg {
+			return err
+		}
 		first := &c.Out().Bytes()[0]
 		result := *first
 		go func() {

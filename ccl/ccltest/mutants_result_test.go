@@ -28,6 +28,7 @@ func resultMutants() []mutant {
 		{string(forgetsOwn), "Result", gather, ringGatherKernel(forgetsOwn), nil},
 		{"sums whatever the operation", "Result", reduce, byHandKernel(inRankOrder, onlySum), nil},
 		{"overlooks NaN", "Result", reduce, byHandKernel(inRankOrder, lessThan), nil},
+		{"adds up halves of a mean by itself, though it is AnyRunner", "Result", reduce, sumsHalves(), nil},
 		{"takes scratch memory for zeroed", "Result", reduce, byHand(sumsInScratch), nil},
 		{string(neighbours), "Result", reduce, sharing(viewReduceKernel(neighbours)), nil},
 		{"is declared to reduce in rank order, but does not", "Result", reduce, ringReduceKernel(none),

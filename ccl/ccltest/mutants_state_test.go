@@ -40,12 +40,16 @@ func global() *ccl.Kernel {
 	return k
 }
 
-// knowing takes two calls on the same output buffer for one.
+// knowing takes two calls on the same output buffer for one. It is right for means: those of float16 all have the
+// same output, which is the engine's.
 func knowing() *ccl.Kernel {
 	var mu sync.Mutex
 	results := make(map[*byte][]byte)
 	k := ringReduceKernel(none)
 	k.Run = func(c *ccl.Call) error {
+		if c.Shape().Op == ccl.Avg {
+			return ringReduce(none)(c)
+		}
 		mu.Lock()
 		result, ok := results[&c.Out().Bytes()[0]]
 		mu.Unlock()

@@ -83,6 +83,8 @@ type oracle[T ccl.Element] struct {
 	step func(op ccl.Op, a, b T) T
 	// wide is reduce where the engine may also round only at the end; nil: it may not.
 	wide func(op ccl.Op, xs []T) T
+	// wideMeans: a mean is always rounded only at the end, since its sum may be too large for T.
+	wideMeans bool
 	// scaled returns x times the factor of PremulSum, divided x over a number of ranks.
 	scaled  func(x T) T
 	divided func(x T, n int) T
@@ -101,8 +103,11 @@ type oracle[T ccl.Element] struct {
 }
 
 // reduce is the definition of a reduction: ((x0 op x1) op x2) ..., rounded to T at every
-// step.
+// step, or at the end alone if it is a mean and o has wideMeans.
 func (o *oracle[T]) reduce(op ccl.Op, xs []T) T {
+	if op == ccl.Avg && o.wideMeans {
+		return o.wide(op, xs)
+	}
 	acc := o.operand(op, xs[0])
 	for _, x := range xs[1:] {
 		if op == o.user {
@@ -197,6 +202,7 @@ func floats[T ccl.Element, F float32 | float64](epsilon float64, integers int, v
 		}
 		return math.Abs(to(got)-to(want)) <= 2*float64(len(xs))*epsilon*scale
 	}
+	o.wideMeans = ccl.DTypeOf[T]() == ccl.Float16
 	if ccl.DTypeOf[T]().Size() == 2 { // a view reduces in float32
 		o.wide = func(op ccl.Op, xs []T) T {
 			if op == o.user {
@@ -289,6 +295,7 @@ const (
 	exact numbers = iota // any integers; floats whose results are exact in any order
 	rough                // floats whose sums and products depend on the order
 	odd                  // for Min and Max: floats including NaN, infinities and zeros of both signs
+	large                // for means of float16: numbers whose sum is too large for a float16
 )
 
 // hash returns the random bits of element i of rank's input.
@@ -307,6 +314,8 @@ func (j *job) float(h uint64, integers int) float64 {
 	unit := float64(h<<1>>12) / (1 << 52) // at least 0, below 1
 	power := int(h % 8)
 	switch {
+	case j.numbers == large:
+		return math.Ldexp(float64(1024+h%1024), 5) // up to 65504, the largest; sums of 4096 of them are exact in float32
 	case j.numbers == odd && power == 0:
 		return math.NaN()
 	case j.numbers == odd && power == 1:

@@ -12,7 +12,7 @@ type Explanation struct {
 	Choice ccl.Choice // zero if Err is not nil
 	Err    error      // the error of Choose
 	Shape  ccl.Shape  // the shape asked for, with Params and Eager as the kernel sees them
-	Cost   ccl.Cost   // declared by the kernel
+	Cost   ccl.Cost   // declared by the kernel for the call that it sees, see ccl.Choice.Shape
 	Rules  []Verdict  // one per rule, in the order of the file
 }
 
@@ -32,9 +32,9 @@ func (s *Settings) Explain(shape ccl.Shape, force string, payloadLimit int) Expl
 	choice, err := s.Choose(shape, force)
 	e := Explanation{Choice: choice, Err: err, Shape: shape}
 	if err == nil {
-		e.Shape.Params = choice.Params
-		e.Shape.Eager = choice.Kernel.Eager && shape.Bytes <= payloadLimit
-		e.Cost = choice.Kernel.Cost(e.Shape)
+		seen := choice.Shape(shape, payloadLimit)
+		e.Shape.Params, e.Shape.Eager = seen.Params, seen.Eager
+		e.Cost = choice.Kernel.Cost(seen)
 	}
 	first := 0 // number of the first rule that matches
 	for i := range s.config.rules {

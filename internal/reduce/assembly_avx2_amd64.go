@@ -38,3 +38,13 @@ func reduceFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int,
 //
 //go:noescape
 func reduceBFloat16AVX2(op uint8, dsts **byte, srcs **byte, ndsts int, nsrcs int, at int, bytes int, stream bool, mode uint64, factor uint64, shift uint64)
+
+// widenFloat16sAVX2 converts n elements, a multiple of eight; see implementation.widen.
+//
+//go:noescape
+func widenFloat16sAVX2(dst *byte, src *byte, n int)
+
+// narrowFloat16sAVX2 converts n elements, a multiple of eight; see implementation.narrow.
+//
+//go:noescape
+func narrowFloat16sAVX2(dst *byte, src *byte, n int)

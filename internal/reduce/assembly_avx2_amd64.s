@@ -6449,3 +6449,43 @@ return:
 
 stored:
 	RET
+
+// func widenFloat16sAVX2(dst *byte, src *byte, n int)
+// Requires: AVX, F16C
+TEXT ·widenFloat16sAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	JMP  next
+
+eight:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VMOVUPS   Y0, (AX)(BX*4)
+	ADDQ      $0x08, BX
+
+next:
+	CMPQ BX, DX
+	JLT  eight
+	VZEROUPPER
+	RET
+
+// func narrowFloat16sAVX2(dst *byte, src *byte, n int)
+// Requires: AVX, F16C
+TEXT ·narrowFloat16sAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	JMP  next
+
+eight:
+	VMOVUPS   (CX)(BX*4), Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	ADDQ      $0x08, BX
+
+next:
+	CMPQ BX, DX
+	JLT  eight
+	VZEROUPPER
+	RET

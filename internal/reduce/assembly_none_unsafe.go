@@ -12,3 +12,6 @@ var supported = []implementation{plain}
 func (implementation) reduce(_ Type, _ Op, _, _ []unsafe.Pointer, _, _, _ int, _ bool) (done int) {
 	return 0
 }
+
+func (implementation) widen(_, _ unsafe.Pointer, _ int) (done int)  { return 0 }
+func (implementation) narrow(_, _ unsafe.Pointer, _ int) (done int) { return 0 }

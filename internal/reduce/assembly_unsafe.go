@@ -57,6 +57,26 @@ func (m implementation) reduce(t Type, op Op, dsts, srcs []unsafe.Pointer, at, b
 	return done
 }
 
+// widen converts the first float16s of n, as many as fill vectors, and returns their number. The Go loops do the rest.
+func (m implementation) widen(dst, src unsafe.Pointer, n int) (done int) {
+	for m != plain && n-done >= 8 {
+		k := min(n-done, callBytes/8) &^ 7
+		widenFloat16sAVX2((*byte)(unsafe.Add(dst, 4*done)), (*byte)(unsafe.Add(src, 2*done)), k)
+		done += k
+	}
+	return done
+}
+
+// narrow is the opposite of widen.
+func (m implementation) narrow(dst, src unsafe.Pointer, n int) (done int) {
+	for m != plain && n-done >= 8 {
+		k := min(n-done, callBytes/8) &^ 7
+		narrowFloat16sAVX2((*byte)(unsafe.Add(dst, 2*done)), (*byte)(unsafe.Add(src, 4*done)), k)
+		done += k
+	}
+	return done
+}
+
 // none stands for a type without assembly.
 const none Type = math.MaxUint8
 

@@ -99,7 +99,7 @@ var rules = []rule{
 var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "test/fakempi", "test/screen", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 // The tests that are examples, or watch users' programs, may import what those do.
-var exampleRooms = map[string][]string{"primitive": {"dist"}, "algorithms/mpi": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
+var exampleRooms = map[string][]string{"primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
 	"launch": {"dist", "internal/cores"}, "transport/mpi": {"ccl"}, "internal/launcher": {"dist", "ccl"}}
 
 const testify = "github.com/stretchr/testify"

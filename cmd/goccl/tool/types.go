@@ -46,7 +46,7 @@ var typeNotes = [][]string{
 	{"band, bor, bxor", "Bit by bit, on signed and unsigned integers."},
 	{"NaN", "If any rank has one, the result is one, for min and max too. Which of several is unspecified."},
 	{"-0", "Min and max order it below +0. A sum of -0 alone is -0, because a reduction starts with the first input, not with zero."},
-	{"float16, bfloat16", "Reduced in float32, and rounded to nearest even when a result is stored: once by direct, at every step by algorithms that send partial results. Overflow becomes infinity; subnormals stay."},
+	{"float16, bfloat16", "Reduced in float32, and rounded to nearest even when a result is stored: once by direct, at every step by algorithms that send partial results, except in means of float16, whose sums may be too large: all round those once. Overflow becomes infinity; subnormals stay."},
 	{"complex64, complex128", "No order, so no min and max; the product of a+bi and c+di is (ac-bd)+(ad+bc)i, and avg divides both parts."},
 	{"speed", "With AVX2 these reductions are in assembly: all of float32, float64, float16, bfloat16, int32, int64 and uint8; band, bor and bxor of all integers; sums and products of int8, uint32 and uint64; complex sums. All others are loops in Go, which cost more than a memory copy: up to 10 times as much in the caches. go test -bench Pair ./internal/reduce prints the figures."},
 	{"named types", "Like their underlying type, except types made of uint16: those do not compile, because such a type is often a 16-bit float. half.AsFloat16 and half.AsBFloat16 view their memory as halves."},

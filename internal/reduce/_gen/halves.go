@@ -1,6 +1,39 @@
 package main
 
-import "github.com/mmcloughlin/avo/operand"
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+)
+
+// conversions writes the functions that convert float16s to float32s and back, in vectors of eight.
+func (m *machine) conversions() {
+	for _, name := range []string{"widen", "narrow"} {
+		m.Function(name + "Float16s" + m.name)
+		m.Doc(fmt.Sprintf("%sFloat16s%s converts n elements, a multiple of eight; see implementation.%s.", name, m.name, name))
+		m.Attributes(attr.NOSPLIT)
+		m.Pragma("noescape")
+		m.SignatureExpr("func(dst, src *byte, n int)")
+		dst, src, n, at, x := m.load("dst"), m.load("src"), m.load("n"), m.GP64(), m.vector()
+		m.XORQ(at, at)
+		m.JMP(operand.LabelRef("next"))
+		m.Label("eight")
+		if name == "widen" {
+			m.VCVTPH2PS(operand.Mem{Base: src, Index: at, Scale: 2}, x)
+			m.VMOVUPS(x, operand.Mem{Base: dst, Index: at, Scale: 4})
+		} else {
+			m.VMOVUPS(operand.Mem{Base: src, Index: at, Scale: 4}, x)
+			m.VCVTPS2PH(operand.Imm(0), x, operand.Mem{Base: dst, Index: at, Scale: 2}) // to nearest even
+		}
+		m.ADDQ(operand.Imm(8), at)
+		m.Label("next")
+		m.CMPQ(at, n)
+		m.JLT(operand.LabelRef("eight"))
+		m.VZEROUPPER()
+		m.RET()
+	}
+}
 
 func float16(m *machine) half {
 	return half{

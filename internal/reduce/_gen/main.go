@@ -35,6 +35,9 @@ func (m *machine) write(dir string) error {
 	for _, e := range m.elements {
 		m.function(e)
 	}
+	if !m.avx512 {
+		m.conversions()
+	}
 	file, err := m.Result()
 	if err != nil {
 		return err
