@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/goccl/goccl/ccl/internal/p2p"
 	"github.com/goccl/goccl/transport"
@@ -82,7 +84,8 @@ func (e *UnfinishedError) addWork(operation string, o *CallOption, more string) 
 // counts what is left.
 //
 // The error also contains the errors of Works that fail while Drain waits, and of the first
-// sixteen that failed before, unless the program has called Wait, or Err after the end. Works that
+// sixteen that failed before, unless the program has called Wait, or Err after the end. Each start of
+// a Request counts as a Work of its own, also if later starts have succeeded. Works that
 // a failure of the group has ended share one text, which says how many they are. If
 // Drain returns nil, no Work is left except those started in the meantime. Drain may be called
 // concurrently with all other methods.
@@ -94,22 +97,67 @@ func (c *Communicator) Drain(ctx context.Context) error {
 		return nilContext("drain")
 	}
 	var errs []error
-	for _, works := range []func() []*Work{c.queue.works, c.matchedMessages} {
-		for _, w := range works() {
-			err := w.Wait(ctx)
-			if ended, _ := w.state(); !ended {
+	for _, runs := range []func() []run{c.queue.runs, c.matchedMessages} {
+		for _, r := range runs() {
+			if !r.await(ctx) {
 				return errors.Join(append(c.together(errs), c.unfinished(), transport.ContextError(ctx))...)
 			}
-			if err != nil {
-				errs = append(errs, err)
+			if err := r.ask(); err != nil {
+				errs = append(errs, waitedFor(err))
 			}
 		}
 	}
 	var before []error
-	for _, w := range c.unasked.take() {
-		before = append(before, w.Wait(context.Background())) // ends now, if it has not ended
+	for _, f := range c.unasked.take() {
+		before = append(before, waitedFor(f.err))
 	}
 	return errors.Join(append(c.together(append(before, errs...)), c.unfinished())...)
+}
+
+// run is a Work from a start to its end. A Request starts its Work many times, also while Drain
+// waits for the end of an earlier start.
+type run struct {
+	work *Work
+	over <-chan struct{} // closed at its end
+}
+
+// runOf returns the current run of w.
+func runOf(w *Work) run { return run{w, w.Done()} }
+
+// await waits until the run has ended or ctx ends, and reports which. Like Work.Wait, it goes on for a moment if the
+// group has failed.
+func (r run) await(ctx context.Context) (isOver bool) {
+	r.work.addWaits(1)
+	defer r.work.addWaits(-1)
+	var late <-chan time.Time
+	select {
+	case <-r.over:
+		return true
+	case <-ctx.Done():
+		grace := time.Duration(0)
+		if r.work.comm.Err() != nil {
+			grace = failureGrace
+		}
+		late = time.After(grace)
+	}
+	select {
+	case <-r.over:
+		return true
+	case <-late:
+		return false
+	}
+}
+
+// ask returns the error of the run, and marks it as seen by the program. It is nil if the Work was
+// started again: then c.unasked has the error, unless the program has seen it.
+func (r run) ask() error {
+	r.work.mu.Lock()
+	defer r.work.mu.Unlock()
+	if r.work.done != r.over {
+		return nil
+	}
+	r.work.markSeen()
+	return r.work.err
 }
 
 // together returns the errors of Works in their order, with one in place of those that have the group's failure as their
@@ -159,7 +207,7 @@ func groupCause(err error) string {
 	return ""
 }
 
-// noteFailed keeps w for Drain if it is about to end with an error.
+// noteFailed keeps err for Drain, with which w is about to end, unless its caller has it already.
 func (c *Communicator) noteFailed(w *Work, err error) {
 	if err == nil {
 		return
@@ -168,22 +216,35 @@ func (c *Communicator) noteFailed(w *Work, err error) {
 	if c.Err() == nil {
 		cause = ""
 	}
-	c.unasked.add(w, cause)
+	f := &failedRun{err: err}
+	f.seen.Store(w.gaveUp)
+	w.mu.Lock()
+	w.failed = f
+	w.mu.Unlock()
+	c.unasked.add(f, cause)
 }
 
-// failedWorks holds the first Works that failed, or are about to, and whose error the program
+// failedRun is the error of a Work, of one start if a Request starts it many times.
+type failedRun struct {
+	err  error
+	seen atomic.Bool // by the program
+}
+
+func (f *failedRun) wasSeen() bool { return f.seen.Load() }
+
+// failedWorks holds the errors of the first Works that failed, or are about to, which the program
 // has not asked for. After a failure of the group all Works fail in the same way, so a few are
 // enough.
 type failedWorks struct {
 	mu    sync.Mutex
-	works []*Work
+	runs  []*failedRun
 	ended map[string]int // all Works that the group's failure has ended, by the text of the cause
 }
 
 const failedKept = 16
 
-// add adds w. cause is the text of the group's failure if that ends w, otherwise "".
-func (f *failedWorks) add(w *Work, cause string) {
+// add adds r. cause is the text of the group's failure if that ends its Work, otherwise "".
+func (f *failedWorks) add(r *failedRun, cause string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if cause != "" {
@@ -192,9 +253,9 @@ func (f *failedWorks) add(w *Work, cause string) {
 		}
 		f.ended[cause]++
 	}
-	f.works = slices.DeleteFunc(f.works, (*Work).wasAsked)
-	if len(f.works) < failedKept {
-		f.works = append(f.works, w)
+	f.runs = slices.DeleteFunc(f.runs, (*failedRun).wasSeen)
+	if len(f.runs) < failedKept && !r.wasSeen() {
+		f.runs = append(f.runs, r)
 	}
 }
 
@@ -205,18 +266,12 @@ func (f *failedWorks) endedBy(cause string) int {
 	return f.ended[cause]
 }
 
-func (f *failedWorks) take() []*Work {
+func (f *failedWorks) take() []*failedRun {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	works := slices.DeleteFunc(f.works, (*Work).wasAsked)
-	f.works = nil
-	return works
-}
-
-func (w *Work) wasAsked() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.asked
+	runs := slices.DeleteFunc(f.runs, (*failedRun).wasSeen)
+	f.runs = nil
+	return runs
 }
 
 // unfinished returns an *UnfinishedError about the Works that have not ended, nil if all have.
@@ -233,10 +288,10 @@ func (c *Communicator) unfinished() error {
 	return &e
 }
 
-// works returns the Works of the queue that have not ended, in order.
-func (q *queue) works() (works []*Work) {
-	q.each(func(w *Work) { works = append(works, w) })
-	return works
+// runs returns the runs of the queue that have not ended, in order.
+func (q *queue) runs() (runs []run) {
+	q.each(func(w *Work) { runs = append(runs, runOf(w)) })
+	return runs
 }
 
 // each calls f for the Works of the queue that have not ended, in order. Their arguments stay until f returns.
@@ -253,15 +308,15 @@ func (q *queue) each(f func(*Work)) {
 	}
 }
 
-// matchedMessages returns the Works of sends, and of receives that a message has matched.
-func (c *Communicator) matchedMessages() (works []*Work) {
+// matchedMessages returns the runs of sends, and of receives that a message has matched.
+func (c *Communicator) matchedMessages() (runs []run) {
 	if c.messages.started.empty() {
 		return nil
 	}
 	c.messages.engine.EachMatched(func(o p2p.Owner) {
 		if m := o.(*message); m.started {
-			works = append(works, &m.Work)
+			runs = append(runs, runOf(&m.Work))
 		}
 	})
-	return works
+	return runs
 }

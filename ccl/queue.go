@@ -172,7 +172,7 @@ func (c *Communicator) awaitQueue(ctx context.Context, coll Collective, opts []C
 
 // giveUp adds a call to the queue that refuses its call number. It returns err.
 func (c *Communicator) giveUp(coll Collective, err error) error {
-	w := &Work{ctx: context.Background(), comm: c, args: arguments{coll: coll, refused: err}, asked: true, gaveUp: true}
+	w := &Work{ctx: context.Background(), comm: c, args: arguments{coll: coll, refused: err}, gaveUp: true}
 	w.args.opts[0].queued = true
 	w.end.L = &w.mu
 	c.queue.append(w)

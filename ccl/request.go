@@ -26,19 +26,21 @@ func AllReduceInit[T Element](c *Communicator, send, recv []T, op Op, opts ...Ca
 // Start starts the call, as an Async function does, and returns its Work: the same at every start. The
 // call before must have ended, and no goroutine may still wait for it; if it has not ended, Start
 // returns another Work, which fails with *InvalidArgumentError, and starts nothing. A Request belongs to
-// one goroutine at a time.
+// one goroutine at a time. Drain returns the error of a start that the program has not asked its Work
+// for.
 func (r *Request) Start(ctx context.Context) *Work {
 	w := &r.work
 	w.mu.Lock()
 	running := !w.ended
 	if !running {
-		w.ctx, w.args, w.ended, w.asked, w.err, w.done = ctx, r.args, false, false, nil, nil
+		w.ctx, w.args, w.ended, w.failed, w.err, w.done = ctx, r.args, false, nil, nil, nil
 	}
 	w.mu.Unlock()
 	if running {
 		wrong := &InvalidArgumentError{r.args.coll.String(), fmt.Sprintf("rank %d starts a request that still runs: wait for its Work first", r.comm.rank)}
 		failed := &Work{ended: true, err: outsideCall(r.args.coll, r.args.opts[:], wrong)}
 		failed.end.L = &failed.mu
+		r.comm.noteFailed(failed, failed.err)
 		return failed
 	}
 	if err := r.comm.unmade(r.args.coll.String()); err != nil {

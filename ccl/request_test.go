@@ -3,7 +3,10 @@ package ccl_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -130,5 +133,99 @@ func TestRequestThatRuns(t *testing.T) {
 		require.Equal(t, []int32{3}, x)
 		require.NoError(t, g[0].Close())
 		require.ErrorIs(t, r.Start(bg).Wait(bg), ccl.ErrClosed)
+	})
+}
+
+// startsInVain starts a request on all ranks with a context that has ended, and waits for its end, not for its error.
+func startsInVain(requests []*ccl.Request) {
+	ended, end := context.WithCancel(bg)
+	end()
+	for _, r := range requests {
+		<-r.Start(ended).Done()
+	}
+}
+
+// requestsOf returns an all-reduce of each rank.
+func requestsOf(g []*ccl.Communicator) []*ccl.Request {
+	requests := make([]*ccl.Request, len(g))
+	for r := range g {
+		x := []int32{1}
+		requests[r] = ccl.AllReduceInit(g[r], x, x, ccl.Sum)
+	}
+	return requests
+}
+
+// The error of a start that the program has not seen is not lost when the next start succeeds: Drain returns it, once. It does
+// not return errors that the program has seen.
+func TestDrainOfRequestsThatFailed(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		requests := requestsOf(g)
+		again := func() {
+			require.NoError(t, errors.Join(each(2, func(r int) error { return requests[r].Start(bg).Wait(bg) })...))
+		}
+		for range 2 {
+			startsInVain(requests)
+			again()
+			for _, c := range g {
+				require.ErrorIs(t, c.Drain(bg), context.Canceled)
+				require.NoError(t, c.Drain(bg))
+			}
+		}
+		ended, end := context.WithCancel(bg)
+		end()
+		for _, r := range requests {
+			require.ErrorIs(t, r.Start(ended).Wait(bg), context.Canceled)
+		}
+		again()
+		for _, c := range g {
+			require.NoError(t, c.Drain(bg))
+		}
+	})
+}
+
+// Drain does not wait for a start that comes after it has begun, also of a request whose earlier start has failed.
+func TestDrainOfRequestThatIsStartedAgain(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		requests := requestsOf(g)
+		startsInVain(requests)
+		before := g[0].BarrierAsync(bg)
+		drained := async(func() error { return g[0].Drain(bg) })
+		for !ccl.IsAwaited(before) { // it has read the queue
+			runtime.Gosched()
+		}
+		again := requests[0].Start(bg)
+		require.NoError(t, g[1].Barrier(bg))
+		over := make(chan error)
+		go func() { over <- drained() }()
+		select {
+		case err := <-over:
+			require.ErrorIs(t, err, context.Canceled)
+			requireUnfinished(t, ccl.UnfinishedError{Calls: 1}, err)
+		case <-time.After(patient / 2):
+			t.Error("Drain waits for a start that came later")
+			defer func() { <-over }()
+		}
+		require.NoError(t, requests[1].Start(bg).Wait(bg))
+		require.NoError(t, again.Wait(bg))
+	})
+}
+
+// Drain returns the error of a start that was refused because the request still ran, unless the program has seen it.
+func TestDrainOfRequestThatRuns(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		g := group(t, connect, 2)
+		requests := requestsOf(g)
+		first := requests[0].Start(bg)
+		requests[0].Start(bg)
+		require.Error(t, requests[0].Start(bg).Wait(bg))
+		require.NoError(t, requests[1].Start(bg).Wait(bg))
+		require.NoError(t, first.Wait(bg))
+		err := g[0].Drain(bg)
+		var wrong *ccl.InvalidArgumentError
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, 1, strings.Count(err.Error(), "still runs"), "%v", err)
+		require.NoError(t, g[0].Drain(bg))
 	})
 }

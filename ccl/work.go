@@ -24,11 +24,12 @@ type Work struct {
 	mu    sync.Mutex
 	end   sync.Cond // signals ended
 	ended bool
-	asked bool // the program has seen err
-	waits int  // goroutines of the program in Wait
+	waits int // goroutines of the program in Wait
 	err   error
 	done  chan struct{} // nil until Done is called
 	wake  chan struct{} // nil until await needs it; has room for one token, which says that the call may have ended
+
+	failed *failedRun // nil: it has not failed, or no Drain returns its error
 
 	begun, stopped time.Duration // of a collective, since origin
 
@@ -180,8 +181,17 @@ func (w *Work) Source() int {
 func (w *Work) ask() (ended bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = w.asked || w.ended
+	if w.ended {
+		w.markSeen()
+	}
 	return w.ended, w.err
+}
+
+// markSeen notes that the program has seen err. The caller holds mu.
+func (w *Work) markSeen() {
+	if w.failed != nil {
+		w.failed.seen.Store(true)
+	}
 }
 
 func (w *Work) state() (ended bool, err error) {
