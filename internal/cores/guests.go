@@ -30,7 +30,7 @@ func Visit() (leave func()) {
 	}
 	var visits sync.WaitGroup
 	for _, c := range look("", usable).Free {
-		visits.Go(func() { visitOne(ctx, c.lockName()) })
+		visits.Go(func() { c.visit(ctx) })
 	}
 	return func() {
 		cancel()

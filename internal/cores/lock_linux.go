@@ -26,7 +26,8 @@ func release(l lock) {
 	}
 }
 
-// receive counts the guests that are connected to a lock, until it is released.
+// receive counts the guests that are connected to a lock, until it is released. A guest sends a byte;
+// who only looks whether the lock is held does not.
 func (g *guests) receive(l lock) {
 	if l == nil {
 		return
@@ -37,24 +38,28 @@ func (g *guests) receive(l lock) {
 			return
 		}
 		defer func() { _ = c.Close() }()
-		g.add(1)
 		go func() {
-			_, _ = io.Copy(io.Discard, c) // until the guest leaves, or the lock is released
+			if n, _ := c.Read(make([]byte, 1)); n > 0 {
+				g.add(1)
+				_, _ = io.Copy(io.Discard, c) // until the guest leaves, or the lock is released
+				g.add(-1)
+			}
 			_ = c.Close()
-			g.add(-1)
 		}()
 	}
 }
 
-// visitOne is a guest of the job that holds the lock of a name, as soon as one does, until ctx
-// ends.
-func visitOne(ctx context.Context, name string) {
+// visit is a guest of the job that holds the core, as soon as one does, until ctx ends.
+func (c Core) visit(ctx context.Context) {
 	for ctx.Err() == nil {
-		if c, err := net.Dial("unix", "@"+name); err == nil {
-			stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-			_, _ = io.Copy(io.Discard, c) // until the job ends
-			stop()
-			_ = c.Close()
+		for k := range claims {
+			if conn, counts := c.holder(k); counts && conn != nil {
+				stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+				_, _ = conn.Write([]byte{1})
+				_, _ = io.Copy(io.Discard, conn) // until the job ends
+				stop()
+				_ = conn.Close()
+			}
 		}
 		select {
 		case <-ctx.Done():

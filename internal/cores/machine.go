@@ -13,6 +13,7 @@ import (
 type Core struct {
 	ID   int   // the number of its first hyperthread
 	CPUs []int // the hyperthreads that this process may use, ascending
+	all  []int // its hyperthreads
 }
 
 // Machine is what determines which cores a job gets.
@@ -42,12 +43,13 @@ func look(root string, usable []int) Machine {
 	index := map[int]int{} // in m.Free, of a core's ID
 	speeds := map[string]bool{}
 	for _, cpu := range usable {
-		id := slices.Min(append(Parse(s.read(fmt.Sprintf("system/cpu/cpu%d/topology/thread_siblings_list", cpu))), cpu))
+		siblings := append(Parse(s.read(fmt.Sprintf("system/cpu/cpu%d/topology/thread_siblings_list", cpu))), cpu)
+		id := slices.Min(siblings)
 		i, seen := index[id]
 		if !seen {
 			i = len(m.Free)
 			index[id] = i
-			m.Free = append(m.Free, Core{ID: id})
+			m.Free = append(m.Free, Core{ID: id, all: siblings})
 		}
 		m.Free[i].CPUs = append(m.Free[i].CPUs, cpu)
 		speeds[fmt.Sprint(s.read(fmt.Sprintf("system/cpu/cpu%d/cpu_capacity", cpu)), slices.Contains(performance, cpu))] = true

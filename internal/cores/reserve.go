@@ -82,7 +82,7 @@ func survey() (m Machine, locks []lock, err error) {
 	all := m.Free
 	m.Free = nil
 	for _, c := range all {
-		l, held := take(c.lockName())
+		l, held := c.take()
 		if held {
 			m.Held = append(m.Held, c)
 			continue
@@ -95,8 +95,6 @@ func survey() (m Machine, locks []lock, err error) {
 
 // LockPrefix is how the names of locks begin. Tests replace it.
 var LockPrefix = "goccl"
-
-func (c Core) lockName() string { return fmt.Sprintf("%s-core-%d", LockPrefix, c.ID) }
 
 // takeTurn makes jobs that start at the same moment choose one after the other: the first gets
 // all cores, not each of them some. A process that is stopped in its turn delays each of the
