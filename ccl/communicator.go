@@ -101,11 +101,13 @@ type Option struct {
 	times    bool
 }
 
-// WithLogger makes the communicator, and the groups made of it, log to l: at level warn a call that has waited
-// for half of its timeout, or of the configured one if it waits for ever, with its label, size and line; at error the call in which the group fails; at info
-// that this rank has joined, and, when it has closed the communicator, what its calls of each collective have
-// cost; at debug which algorithms were chosen, and why. Without it the library logs nothing. Totals need a few
-// readings of the clock in each call; they are kept if l is enabled for info when New is called.
+// WithLogger makes the communicator, and the groups made of it, log to l: at level warn a call that
+// has waited for half of its timeout, or of the configured one if it waits for ever, with its
+// label, size and line; at error the call in which the group fails; at info that this rank has
+// joined, and, when it has closed the communicator, what its calls of each collective have cost; at
+// debug which algorithms were chosen, and why. Without it the library logs nothing. Totals need a
+// few readings of the clock in each call; they are kept if l is enabled for info when New is
+// called.
 func WithLogger(l *slog.Logger) Option { return Option{logger: l} }
 
 // WithFailures makes the communicator, and the groups made of it, call f with every
@@ -131,8 +133,9 @@ type CallOption struct {
 // the algorithm does not support is rejected all the same.
 func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
 
-// WithTimeout replaces the configured timeout for one call. A negative d lets it wait for ever: the
-// communicator then warns after half of the configured timeout, and each time that as long has passed (WithLogger).
+// WithTimeout replaces the configured timeout for one call. A negative d lets it wait for ever: a
+// collective then warns after half of the configured timeout, and each time that as long has passed
+// (WithLogger).
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithLabel gives a call a name of the program's own, such as "grads of block 3", which its errors and
@@ -324,10 +327,10 @@ func (c *Communicator) LastChoice() Choice {
 	return c.call.plan.choice
 }
 
-// Close leaves the group. It never waits. A rank that still needs this one gets PeerLostError. Later
-// calls return ErrClosed. Closing twice is a no-op. Works that have not ended are dropped: call
-// Drain first, or wait for each. *UnfinishedError counts and names them, unless the group has failed.
-// ErrInvalidCommunicator: c is nil.
+// Close leaves the group. It never waits. A rank that still needs this one gets PeerLostError.
+// Later calls return ErrClosed. Closing twice is a no-op. Works that have not ended are dropped:
+// call Drain first, or wait for each. *UnfinishedError counts and names them, unless the group has
+// failed. ErrInvalidCommunicator: c is nil.
 func (c *Communicator) Close() error {
 	if c == nil {
 		return c.unmade("close")
@@ -348,8 +351,8 @@ func (c *Communicator) Close() error {
 
 // Abort fails the group on all ranks, including calls that are running: they get AbortedError with
 // this rank and cause. If cause is itself an *AbortedError (not a wrapped one), it passes on that
-// another rank gave up, and they get that error. Abort never waits. It does nothing if the group has
-// failed, has one rank, or is nil. Any goroutine may call it at any time.
+// another rank gave up, and they get that error. Abort never waits. It does nothing if the group
+// has failed, has one rank, or is nil. Any goroutine may call it at any time.
 func (c *Communicator) Abort(cause error) {
 	if c == nil || c.size == 1 {
 		return // such a group cannot fail
@@ -370,7 +373,8 @@ func (c *Communicator) Abort(cause error) {
 	_ = c.drop()
 }
 
-// Err returns the failure of the group, nil if it has not failed, and ErrInvalidCommunicator if c is nil.
+// Err returns the failure of the group, nil if it has not failed, and ErrInvalidCommunicator if c
+// is nil.
 func (c *Communicator) Err() error {
 	if c == nil {
 		return c.unmade("err")

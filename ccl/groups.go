@@ -275,8 +275,8 @@ func (c *Communicator) connect(ctx context.Context, number uint64, members []int
 	return groups.Group(ctx, number, members)
 }
 
-// GlobalRank maps a rank of this group, 0 <= rank < Size, to its rank in the first group, from which
-// this group was made. In the first group the two are the same. If c is nil, it returns -1.
+// GlobalRank maps a rank of this group, 0 <= rank < Size, to its rank in the first group, from
+// which this group was made. In the first group the two are the same. If c is nil, it returns -1.
 func (c *Communicator) GlobalRank(rank int) int {
 	switch {
 	case c == nil:

@@ -20,8 +20,8 @@ type levels struct {
 // localNumber is the number of the group of a node's ranks, which no call makes: calls count from 1 (see groupNumber).
 const localNumber = 0
 
-// Nodes returns the number of nodes that the ranks of a group with two levels are on (see Call.Node), 1 for every other group, and
-// -1 if c is nil.
+// Nodes returns the number of nodes that the ranks of a group with two levels are on (see
+// Call.Node), 1 for every other group, and -1 if c is nil.
 func (c *Communicator) Nodes() int {
 	switch {
 	case c == nil:

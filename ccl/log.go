@@ -48,8 +48,8 @@ func (c *Communicator) logChoice(s Shape, choice *Choice) {
 		"first_for", s.String())
 }
 
-// warnOf logs that the current call has waited for half of its timeout, or of the group's if it has none. The transport calls it in the goroutine of
-// the call.
+// warnOf logs that the current call has waited for half of its timeout, or of the group's if it has
+// none. The transport calls it in the goroutine of the call.
 func (c *Communicator) warnOf(seq uint64, missing []int) {
 	if !c.logs(slog.LevelWarn) {
 		return

@@ -12,7 +12,8 @@ import (
 
 var errorType = reflect.TypeFor[error]()
 
-// callMethod calls a method with the context bg, an error, and zeros in place of the other arguments.
+// callMethod calls a method with the context bg, an error, and zeros in place of the other
+// arguments.
 func callMethod(m reflect.Value) []reflect.Value {
 	var args []reflect.Value
 	for i := range m.Type().NumIn() {
@@ -29,8 +30,8 @@ func callMethod(m reflect.Value) []reflect.Value {
 	return m.Call(args)
 }
 
-// No method of a nil communicator, which Split returns to a rank without a color, panics; those that return an error
-// return ErrInvalidCommunicator.
+// No method of a nil communicator, which Split returns to a rank without a color, panics; those
+// that return an error return ErrInvalidCommunicator.
 func TestMethodsOfNilCommunicator(t *testing.T) {
 	v := reflect.ValueOf((*ccl.Communicator)(nil))
 	for i := range v.NumMethod() {
@@ -60,7 +61,8 @@ func TestNilCommunicatorHasNoRanks(t *testing.T) {
 	require.Empty(t, c.Name()+c.Transport())
 }
 
-// No function that takes a communicator panics if it is nil or zero; each returns ErrInvalidCommunicator.
+// No function that takes a communicator panics if it is nil or zero; each returns
+// ErrInvalidCommunicator.
 func TestFunctionsOfUnmadeCommunicator(t *testing.T) {
 	x, y, n := make([]int32, 2), make([]int32, 2), []int{2}
 	for name, c := range map[string]*ccl.Communicator{"nil": nil, "zero": {}} {

@@ -32,17 +32,19 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // epoch and the step. Rank 0 writes what it has; all ranks call Save and get its error. The file replaces an
 // older one at once, or not at all.
 //
-// A rank that does not call Save within the group's timeout is a *ccl.TimeoutError of the others. While rank 0 writes, they
-// wait for as long as it takes, with warnings (dist.WithLogger).
+// A rank that does not call Save within the group's timeout is a *ccl.TimeoutError of the others.
+// While rank 0 writes, they wait for as long as it takes, with warnings (dist.WithLogger).
 //
-// The file has the safetensors format, which torch reads as well; its metadata has the version, a checksum
-// and state. Infinities and NaN in state are strings, "Infinity", "-Infinity" and "NaN", which Load reads back into floats.
+// The file has the safetensors format, which torch reads as well; its metadata has the version, a
+// checksum and state. Infinities and NaN in state are strings, "Infinity", "-Infinity" and "NaN",
+// which Load reads back into floats.
 //
-// The file has the mode of the one that it replaces; a new one has 0666 under the umask. The file behind a link is replaced. A
-// link that leads to no file, another kind of file, and what Load would refuse are *CheckpointErrors, and the file stays:
-// names that are not UTF-8, shapes that do not have the tensor's elements, and a state of more than 100 MB. While a
-// rank writes, a temporary file (.goccl-...) lies beside the file; the next Save of the file removes what a killed
-// process has left of its own.
+// The file has the mode of the one that it replaces; a new one has 0666 under the umask. The file
+// behind a link is replaced. A link that leads to no file, another kind of file, and what Load
+// would refuse are *CheckpointErrors, and the file stays: names that are not UTF-8, shapes that do
+// not have the tensor's elements, and a state of more than 100 MB. While a rank writes, a temporary
+// file (.goccl-...) lies beside the file; the next Save of the file removes what a killed process
+// has left of its own.
 func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...Parameter[T]) error {
 	if err := r.beginCheckpoint("Save"); err != nil {
 		return err
@@ -76,8 +78,8 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 // another model on any rank is a *CheckpointError on all, and so are files that differ: it names the rank and the
 // first tensor. It is fs.ErrNotExist if no rank has the file.
 //
-// A rank that does not call Load within the group's timeout is a *ccl.TimeoutError of the others. For ranks that read, they
-// wait for as long as it takes, with warnings (dist.WithLogger).
+// A rank that does not call Load within the group's timeout is a *ccl.TimeoutError of the others.
+// For ranks that read, they wait for as long as it takes, with warnings (dist.WithLogger).
 func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...Parameter[T]) error {
 	if err := r.beginCheckpoint("Load"); err != nil {
 		return err

@@ -81,7 +81,8 @@ type losses struct {
 	hidden  float64
 }
 
-// Infinities and NaN in the state are read back, wherever encoding/json finds floats; strings like theirs stay strings.
+// Infinities and NaN in the state are read back, wherever encoding/json finds floats; strings like
+// theirs stay strings.
 func TestStateOfInfinities(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c")
 	worst := math.Inf(-1)
@@ -131,7 +132,8 @@ func withoutPointers(l losses) losses {
 	return l
 }
 
-// A state whose infinities JSON cannot have is refused, whatever leads back to itself in it as well.
+// A state whose infinities JSON cannot have is refused, whatever leads back to itself in it as
+// well.
 func TestStateThatCannotBeWritten(t *testing.T) {
 	type ring struct {
 		Value float64

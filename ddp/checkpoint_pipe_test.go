@@ -13,7 +13,8 @@ import (
 	"github.com/goccl/goccl/ddp"
 )
 
-// A checkpoint is a regular file: Load does not wait for the writer of a pipe, and Save does not replace one.
+// A checkpoint is a regular file: Load does not wait for the writer of a pipe, and Save does not
+// replace one.
 func TestCheckpointIsNoPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))

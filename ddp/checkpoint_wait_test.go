@@ -27,7 +27,7 @@ func init() {
 }
 
 // shortTimeout is the timeout of the groups of ranks that wait.
-const shortTimeout = 600 * time.Millisecond
+const shortTimeout = time.Second
 
 // reinitialize makes the default group anew, with a short timeout, and a Reducer in it.
 func reinitialize(opts ...dist.InitOption) (*ddp.Reducer[float32], error) {
@@ -79,7 +79,8 @@ func saveWithoutOneRank(rank, ranks int, _ *outcome) error {
 	return nil
 }
 
-// slowState is a state whose rank waits for a message of another one before it is encoded or decoded.
+// slowState is a state whose rank waits for a message of another one before it is encoded or
+// decoded.
 type slowState struct {
 	group *dist.ProcessGroup
 	from  int
@@ -93,7 +94,8 @@ func (s slowState) wait() error {
 func (s slowState) MarshalJSON() ([]byte, error)     { return []byte("1"), s.wait() }
 func (s *slowState) UnmarshalJSON(text []byte) error { return waiting.wait() }
 
-// waiting is the state that the rank which reads for long decodes: Load makes a new one of the type.
+// waiting is the state that the rank which reads for long decodes: Load makes a new one of the
+// type.
 var waiting slowState
 
 // warnings gets the warnings of a rank.
@@ -109,8 +111,8 @@ func (w warnings) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// Ranks wait for one that writes or reads for longer than the timeout, with a warning that names it each time that as
-// long has passed: it goes on when another rank is warned for the second time.
+// Ranks wait for one that writes or reads for longer than the timeout, with a warning that names it
+// each time that as long has passed: it goes on when another rank is warned for the second time.
 func TestWriteAndReadForLong(t *testing.T) {
 	for kind, do := range kinds() {
 		t.Run(kind, func(t *testing.T) {

@@ -19,8 +19,8 @@ func world() *dist.ProcessGroup {
 	return g
 }
 
-// A rank that is no member of a group passes the nil of NewGroup: New refuses it, and does not join the Reducer of all
-// ranks, which would take the member's collective.
+// A rank that is no member of a group passes the nil of NewGroup: New refuses it, and does not join
+// the Reducer of all ranks, which would take the member's collective.
 func TestNewOfNoGroup(t *testing.T) {
 	all(t, 2, func(rank int) error {
 		group, err := dist.NewGroup([]int{0})

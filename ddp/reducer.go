@@ -37,16 +37,16 @@ type Reducer[T Float] struct {
 	join        join
 }
 
-// New makes a Reducer of the ranks of a group; that of all ranks is dist.Default. It is collective: all ranks pass the
-// same parameters, in the same order, and the same options. The parameters and buffers get the values of
-// rank 0. The slices belong to the Reducer as well until Close.
+// New makes a Reducer of the ranks of a group; that of all ranks is dist.Default. It is collective:
+// all ranks pass the same parameters, in the same order, and the same options. The parameters and
+// buffers get the values of rank 0. The slices belong to the Reducer as well until Close.
 //
 // A Reducer ends with Close, or with the default group of its rank. From then on Ready does nothing, Grad returns nil,
 // Stats and Close work, and all other methods return ccl.ErrClosed and do nothing.
 //
 // Wrong arguments of any rank are *ccl.InvalidArgumentError on all; what differs between ranks is
-// *ccl.MismatchError on all, whose field names the first parameter that differs. A nil group, which dist.NewGroup returns
-// to ranks that are no members, is *ccl.InvalidArgumentError.
+// *ccl.MismatchError on all, whose field names the first parameter that differs. A nil group, which
+// dist.NewGroup returns to ranks that are no members, is *ccl.InvalidArgumentError.
 func New[T Float](ctx context.Context, group *dist.ProcessGroup, params []Parameter[T], opts Options[T]) (*Reducer[T], error) {
 	opts.setDefaults()
 	d := describe(params, &opts)

@@ -12,9 +12,9 @@ import (
 	"strconv"
 )
 
-// JSON has no infinities and no NaN. In the state they are strings, which other readers of JSON use as well, and are read
-// back where the program has floats. encoding/json decides where floats are: it encodes and decodes numbers that stand in
-// for these values and occur nowhere else in the text.
+// JSON has no infinities and no NaN. In the state they are strings, which other readers of JSON use
+// as well, and are read back where the program has floats. encoding/json decides where floats are:
+// it encodes and decodes numbers that stand in for these values and occur nowhere else in the text.
 
 type namedFloat struct {
 	value float64
@@ -24,7 +24,8 @@ type namedFloat struct {
 // nonFinite are the values that JSON does not have, and their strings.
 var nonFinite = []namedFloat{{math.Inf(1), `"Infinity"`}, {math.Inf(-1), `"-Infinity"`}, {math.NaN(), `"NaN"`}}
 
-// standIns returns a number for each value of nonFinite that text does not contain. A float32 has them exactly.
+// standIns returns a number for each value of nonFinite that text does not contain. A float32 has
+// them exactly.
 func standIns(text []byte) (numbers []float64) {
 	for n := 1 << 22; len(numbers) < len(nonFinite); n++ {
 		if !bytes.Contains(text, strconv.AppendInt(nil, int64(n), 10)) {
@@ -96,18 +97,19 @@ func decodeState(text []byte, t reflect.Type) (reflect.Value, error) {
 	}
 }
 
-// stringForFloat returns the index in nonFinite of the string that text has where a float is expected, which err says, and
-// the end of the string. The index is -1 if err says something else.
+// stringForFloat returns the index in nonFinite of the string that text has where a float is
+// expected, which err says, and the end of the string. The index is -1 if err says something else.
 func stringForFloat(text []byte, err error) (i, end int) {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok || !isFloat(wrong.Type.Kind()) || wrong.Offset > int64(len(text)) {
+	mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || !isFloat(mistyped.Type.Kind()) || mistyped.Offset > int64(len(text)) {
 		return -1, 0
 	}
-	end = int(wrong.Offset)
+	end = int(mistyped.Offset)
 	return slices.IndexFunc(nonFinite, func(n namedFloat) bool { return bytes.HasSuffix(text[:end], []byte(n.text)) }), end
 }
 
-// floatReplacer copies a value with other floats. What leads to the same memory does so in the copy.
+// floatReplacer copies a value with other floats. What leads to the same memory does so in the
+// copy.
 type floatReplacer struct {
 	replace func(float64) float64
 	copies  map[container]reflect.Value
@@ -120,7 +122,8 @@ type container struct {
 	length int
 }
 
-// replaceFloats returns v with other floats: a copy, as far as it may have floats that encoding/json sees.
+// replaceFloats returns v with other floats: a copy, as far as it may have floats that
+// encoding/json sees.
 func replaceFloats(v reflect.Value, replace func(float64) float64) reflect.Value {
 	return (&floatReplacer{replace, map[container]reflect.Value{}}).copyOf(v)
 }
@@ -186,7 +189,8 @@ func (f *floatReplacer) copyBehind(made, v reflect.Value) {
 	}
 }
 
-// encodesItself reports whether values of a type, or pointers to them, have methods that encode or decode them.
+// encodesItself reports whether values of a type, or pointers to them, have methods that encode or
+// decode them.
 func encodesItself(t reflect.Type) bool {
 	return slices.ContainsFunc([]reflect.Type{
 		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),

@@ -30,8 +30,9 @@ func WithGroup(g *ProcessGroup) CallOption { return CallOption{group: g, grouped
 // on all ranks. Without it, or if ctx is nil, the call uses the context of WithSpawnContext.
 func WithContext(ctx context.Context) CallOption { return CallOption{ctx: ctx} }
 
-// WithCallTimeout overrides the configured timeout; 0 is ignored, a negative d waits
-// for ever, with warnings (WithLogger) as often as the configured timeout passes. Ranks may use different timeouts.
+// WithCallTimeout overrides the configured timeout; 0 is ignored, a negative d waits for ever; a
+// collective then warns as often as the configured timeout passes (WithLogger). Ranks may use
+// different timeouts.
 func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithCallAlgorithm chooses an entry of ccl.yaml's algorithms for this call, the same

@@ -12,8 +12,9 @@ import (
 // called from any goroutine, also after DestroyProcessGroup: they then describe the
 // former group.
 //
-// A nil *ProcessGroup, which NewGroup returns to a rank that is no member, has no ranks: it never stands for the default
-// group. Its methods that return an error return *InvalidArgumentError, as calls with WithGroup do.
+// A nil *ProcessGroup, which NewGroup returns to a rank that is no member, has no ranks: it never
+// stands for the default group. Its methods that return an error return *InvalidArgumentError, as
+// calls with WithGroup do.
 //
 // The groups that NewGroup and Split make of a default group end with it.
 type ProcessGroup struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// The nil that NewGroup returns to a rank that is no member has no ranks, and each of its methods that returns an error
-// returns that of WithGroup. So does the zero value.
+// The nil that NewGroup returns to a rank that is no member has no ranks, and each of its methods
+// that returns an error returns that of WithGroup. So does the zero value.
 func TestMethodsOfNoGroup(t *testing.T) {
 	err := spawn(t, initialised(func(_ context.Context, rank int) error {
 		outside, err := dist.NewGroup([]int{0})
@@ -48,7 +48,8 @@ func TestMethodsOfNoGroup(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// No function takes a nil group for the default group, or panics: each returns the error of WithGroup.
+// No function takes a nil group for the default group, or panics: each returns the error of
+// WithGroup.
 func TestFunctionsOfNoGroup(t *testing.T) {
 	x, y, n := []int32{1}, []int32{2}, []int{1}
 	no := dist.WithGroup(nil)

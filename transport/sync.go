@@ -121,10 +121,11 @@ const (
 
 // Timeout bounds the waits of a call.
 type Timeout struct {
-	// After ends a call that has waited that long. 0: it may wait for ever; negative: as well, and Warn is called.
+	// After ends a call that has waited that long. 0: it may wait for ever; negative: as well, and
+	// Warn is called.
 	After time.Duration
-	// Warn, unless nil, is called by the waiting rank after half of that time, at most once a
-	// call, with the number of the call and the ranks that have not entered it. If After is negative, it is called
-	// again each time that as long has passed.
+	// Warn, unless nil, is called by the waiting rank after half of that time, at most once a call,
+	// with the number of the call and the ranks that have not entered it. If After is negative, it
+	// is called again each time that as long has passed.
 	Warn func(seq uint64, missing []int)
 }

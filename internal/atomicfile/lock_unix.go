@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock locks a file until it is closed. It returns errLocked if another one has locked it, and other errors where files
-// cannot be locked.
+// lock locks a file until it is closed. It returns errLocked if another one has locked it, and
+// other errors where files cannot be locked.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

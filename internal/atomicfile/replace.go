@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// Replace makes what write writes the contents of the file path, or returns an error and leaves the file as it was. The new file
-// has the mode of the old one, or 0666 under the umask if there is none. If path is a link, the file that it leads to is
-// replaced.
+// Replace makes what write writes the contents of the file path, or returns an error and leaves the
+// file as it was. The new file has the mode of the old one, or 0666 under the umask if there is
+// none. If path is a link, the file that it leads to is replaced.
 //
-// A durable file is on the disk when Replace returns. A link that leads to no file, and what is no regular file, is refused.
+// A durable file is on the disk when Replace returns. A link that leads to no file, and what is no
+// regular file, is refused.
 func Replace(path string, isDurable bool, write func(*os.File) error) error {
 	path, old, err := resolve(path)
 	if err != nil {
@@ -117,14 +118,18 @@ func isNamed(f *os.File) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// removeAbandoned removes the temporary files that nobody has locked. What it cannot read or remove it leaves.
+// removeAbandoned removes the temporary files that nobody has locked. What it cannot read or remove
+// it leaves.
 func removeAbandoned(dir, prefix string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() {
 			continue
 		}
-		f, err := os.Open(filepath.Join(dir, e.Name()))
+		f, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_WRONLY, 0) // NFS locks no file that is read only
+		if errors.Is(err, fs.ErrPermission) {
+			f, err = os.Open(filepath.Join(dir, e.Name()))
+		}
 		if err != nil {
 			continue
 		}

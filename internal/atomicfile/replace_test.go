@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writerVariable makes the test binary a process that replaces this file and stops within its write: it is killed, or goes on
-// when its standard input ends.
+// writerVariable makes the test binary a process that replaces this file and stops within its
+// write: it is killed, or goes on when its standard input ends.
 const writerVariable = "TEST_ATOMICFILE_WRITER"
 
 func TestMain(m *testing.M) {
@@ -147,8 +147,8 @@ func start(t *testing.T, path string) (*exec.Cmd, io.Closer) {
 	return c, in
 }
 
-// The temporary file of a process that was killed is removed by the next Replace of the same file, and by no other; that of
-// a process that lives is left, and becomes the file in the end.
+// The temporary file of a process that was killed is removed by the next Replace of the same file,
+// and by no other; that of a process that lives is left, and becomes the file in the end.
 func TestTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c")
@@ -171,7 +171,8 @@ func TestTemporaryFiles(t *testing.T) {
 	require.Equal(t, []string{"c", "other"}, names(t, dir))
 }
 
-// A Replace that takes a file for an abandoned one before its writer has locked it removes it; the writer makes another.
+// A Replace that takes a file for an abandoned one before its writer has locked it removes it; the
+// writer makes another.
 func TestRemovedBeforeTheLock(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c")

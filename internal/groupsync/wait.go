@@ -406,9 +406,10 @@ func (r *Member) armTicker() {
 	})
 }
 
-// overdue reports whether the call has timed out, and warns once after half of its timeout.
-// Only a ticker for this timeout counts: until the rank has slept in this call, the ticker may
-// belong to an earlier call. A call with a negative timeout never has, and warns again each time that as long has passed.
+// overdue reports whether the call has timed out, and warns once after half of its timeout. Only a
+// ticker for this timeout counts: until the rank has slept in this call, the ticker may belong to
+// an earlier call. A call with a negative timeout never has, and warns again each time that as long
+// has passed.
 func (r *Member) overdue() interruption {
 	if r.limit.After == 0 || r.tickerFor != r.limit.After.Abs() {
 		return none

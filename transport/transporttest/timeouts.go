@@ -134,8 +134,8 @@ func timeoutWarn(h *harness, n int) {
 	})
 }
 
-// timeoutEndless makes a call with a negative timeout: rank 1 comes to it when rank 0 is warned for the third time, after
-// more than twice as long.
+// timeoutEndless makes a call with a negative timeout: rank 1 comes to it when rank 0 is warned for
+// the third time, after more than twice as long.
 func timeoutEndless(h *harness, n int) {
 	const limit = 16 * time.Millisecond
 	warned := newGate(1)
