@@ -31,7 +31,11 @@ func (c *Communicator) closed(operation string) error {
 func (c *Communicator) Retain() bool { return c != nil && c.life.HoldOpen() }
 
 // Release ends what a successful Retain has begun. The last use of a closed communicator frees its memory.
-func (c *Communicator) Release() { _ = c.drop() } // Close has returned already
+func (c *Communicator) Release() {
+	if c != nil {
+		_ = c.drop() // Close has returned already
+	}
+}
 
 // holdFor holds the communicator until drop, or returns why the operation does not start.
 func (c *Communicator) holdFor(operation string) error {
