@@ -194,8 +194,10 @@ func unchecked() error {
 		"operation 7 does not exist":                            plain.UncheckedAllReduce(c, []int8{1}, []int8{1}, 7),
 		"recv has 2 elements, and 3 ranks of 1 elements need 3": plain.UncheckedAllGather(c, []int8{1}, []int8{1, 2}),
 		"tag 25443: tags are from 0 to 32767":                   plain.UncheckedSend(ctx, c, []int8{1}, 0, 25443),
-		"MPI_Bcast: ":                                           plain.UncheckedBroadcast(c, []int8{1}, 3),
-		"MPI_Isend: ":                                           plain.UncheckedSend(ctx, c, []int8{1}, 3, 0),
+		"UncheckedBroadcast: rank 3 does not exist":             plain.UncheckedBroadcast(c, []int8{1}, 3),
+		"UncheckedSend: rank 3 does not exist":                  plain.UncheckedSend(ctx, c, []int8{1}, 3, 0),
+		"UncheckedSend: rank 4294967296 does not exist":         plain.UncheckedSend(ctx, c, []int8{1}, 1<<32, 0),
+		"UncheckedSend: rank -1 does not exist":                 plain.UncheckedSend(ctx, c, []int8{1}, -1, 0),
 		"context deadline exceeded":                             late,
 	} {
 		if err == nil || !strings.Contains(err.Error(), text) {

@@ -97,7 +97,7 @@ func (n *native) ReduceScatter(in, out []byte, counts []int, t transport.Element
 	if counts == nil {
 		return c.ReduceScatter(in, out, len(out)/t.Size(), t, op)
 	}
-	return c.ReduceScatterV(in, out, set(&n.in, counts).Counts, t, op)
+	return c.ReduceScatterV(in, out, set(&n.in, counts), t, op)
 }
 
 // Scan implements transport.Collectives.
@@ -185,11 +185,10 @@ func (n *native) AllToAll(in []byte, inCounts []int, out []byte, outCounts []int
 
 // set makes b blocks of these lengths, one after the other.
 func set(b *abi.Blocks, counts []int) abi.Blocks {
-	b.Counts, b.Displs = b.Counts[:0], b.Displs[:0]
-	at := 0
+	b.Counts, b.Displs, b.Total = b.Counts[:0], b.Displs[:0], 0
 	for _, n := range counts {
-		b.Counts, b.Displs = append(b.Counts, int32(n)), append(b.Displs, int32(at))
-		at += n
+		b.Counts, b.Displs = append(b.Counts, int32(n)), append(b.Displs, int32(b.Total))
+		b.Total += n
 	}
 	return *b
 }

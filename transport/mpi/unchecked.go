@@ -22,7 +22,7 @@ import (
 //   - Ranks make their collectives in one order. Calls that several goroutines make at once have no order.
 //   - The bits of a reduction are the library's.
 //
-// Mistakes that the library finds are errors.
+// Mistakes that the library finds are errors, and so are ranks, tags and lengths that it does not have.
 type UncheckedComm struct {
 	calls      uncheckedCalls
 	rank, size int
@@ -120,6 +120,14 @@ func (c *UncheckedComm) call(f func() error) error {
 	return f()
 }
 
+// callWith is call for the function of that name with a rank.
+func (c *UncheckedComm) callWith(function string, rank int, f func() error) error {
+	if rank < 0 || rank >= c.size {
+		return fmt.Errorf("mpi: %s: rank %d does not exist: ranks are 0 to %d", function, rank, c.size-1)
+	}
+	return c.call(f)
+}
+
 // UncheckedAllReduce is MPI_Allreduce: it reduces the vectors send of all ranks into the recv of each. recv has the same length, and is
 // send itself or does not overlap it. Nothing is checked between ranks: see [UncheckedComm].
 func UncheckedAllReduce[T Element](c *UncheckedComm, send, recv []T, op UncheckedOp) error {
@@ -137,7 +145,7 @@ func UncheckedAllReduce[T Element](c *UncheckedComm, send, recv []T, op Unchecke
 // UncheckedBroadcast is MPI_Bcast: it copies the root's data to that of all ranks. Nothing is checked between ranks: see
 // [UncheckedComm].
 func UncheckedBroadcast[T Element](c *UncheckedComm, data []T, root int) error {
-	return c.call(func() error { return c.calls.broadcast(bytesOf(data), len(data), elementType[T](), root) })
+	return c.callWith("UncheckedBroadcast", root, func() error { return c.calls.broadcast(bytesOf(data), len(data), elementType[T](), root) })
 }
 
 // UncheckedAllGather is MPI_Allgather: it copies the send of each rank to the recv of all, in rank order. recv has Size times the length
@@ -155,13 +163,13 @@ func UncheckedAllGather[T Element](c *UncheckedComm, send, recv []T) error {
 // data can be changed, which may be before it is received. If ctx ends first, data belongs to the library for good. Tags are from 0 to
 // 32767, except 25443, which is the transport's.
 func UncheckedSend[T Element](ctx context.Context, c *UncheckedComm, data []T, to, tag int) error {
-	return c.call(func() error { return c.calls.send(ctx, bytesOf(data), to, tag) })
+	return c.callWith("UncheckedSend", to, func() error { return c.calls.send(ctx, bytesOf(data), to, tag) })
 }
 
 // UncheckedRecv receives data from a rank, as bytes (MPI_BYTE): in Python it is sent by comm.Send([buffer, MPI.BYTE], dest, tag). It returns how
 // many whole elements have come. A longer message is an error. If ctx ends first, the receive is withdrawn.
 func UncheckedRecv[T Element](ctx context.Context, c *UncheckedComm, data []T, from, tag int) (n int, err error) {
-	err = c.call(func() error {
+	err = c.callWith("UncheckedRecv", from, func() error {
 		b := bytesOf(data)
 		came, err := c.calls.recv(ctx, b, from, tag)
 		if err == nil && len(b) > 0 {

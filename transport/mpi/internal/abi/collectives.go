@@ -18,8 +18,12 @@ import (
 // InPlace stands for a buffer of a collective in which the rank's data already lies in the other one.
 var InPlace = make([]byte, 1)
 
-// Blocks are the lengths of the blocks of all ranks in a buffer, and where they begin.
-type Blocks struct{ Counts, Displs []int32 }
+// Blocks are the lengths of the blocks of all ranks in a buffer, and where they begin. Total is the sum of the lengths, which does not
+// fit the others if it is too large.
+type Blocks struct {
+	Counts, Displs []int32
+	Total          int
+}
 
 // errCount is the error of a collective that MPI cannot count.
 var errCount = errors.New("a collective of MPI has at most 2147483647 elements")
@@ -31,6 +35,9 @@ func (c *Comm) Barrier() error {
 
 // Broadcast copies the root's b to that of all ranks.
 func (c *Comm) Broadcast(b []byte, count int, t transport.ElementType, root int) error {
+	if err := c.checkRank(root); err != nil {
+		return err
+	}
 	return c.collective("MPI_Bcast", c.lib.calls.bcast, b, nil, count, 5,
 		arguments{c.place(b), number(count), c.lib.types[t], number(root), c.handle})
 }
@@ -62,6 +69,9 @@ func (c *Comm) reduction(name string, function uintptr, in, out []byte, count in
 
 // Reduce reduces the vectors of all ranks into the root's out.
 func (c *Comm) Reduce(in, out []byte, count int, t transport.ElementType, op transport.ReduceOp, root int) error {
+	if err := c.checkRank(root); err != nil {
+		return err
+	}
 	return c.collective("MPI_Reduce", c.lib.calls.reduce, in, out, count, 7,
 		arguments{c.place(in), c.place(out), number(count), c.lib.types[t], c.lib.ops[op], number(root), c.handle})
 }
@@ -92,35 +102,44 @@ func (c *Comm) Scatter(in, out []byte, count int, t transport.ElementType, root 
 }
 
 func (c *Comm) rooted(name string, function uintptr, in, out []byte, count int, t transport.ElementType, root int) error {
+	if err := c.checkRank(root); err != nil {
+		return err
+	}
 	return c.collective(name, function, in, out, count, 8,
 		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), number(count), c.lib.types[t], number(root), c.handle})
 }
 
 // ReduceScatterV is ReduceScatter with blocks of any lengths.
-func (c *Comm) ReduceScatterV(in, out []byte, counts []int32, t transport.ElementType, op transport.ReduceOp) error {
-	defer runtime.KeepAlive(counts)
-	return c.collective("MPI_Reduce_scatter", c.lib.calls.reduceScatter, in, out, 0, 6,
-		arguments{c.place(in), c.place(out), numbers(counts), c.lib.types[t], c.lib.ops[op], c.handle})
+func (c *Comm) ReduceScatterV(in, out []byte, of Blocks, t transport.ElementType, op transport.ReduceOp) error {
+	defer runtime.KeepAlive(of)
+	return c.collective("MPI_Reduce_scatter", c.lib.calls.reduceScatter, in, out, of.Total, 6,
+		arguments{c.place(in), c.place(out), numbers(of.Counts), c.lib.types[t], c.lib.ops[op], c.handle})
 }
 
 // AllGatherV is AllGather with blocks of any lengths.
 func (c *Comm) AllGatherV(in []byte, count int, out []byte, into Blocks, t transport.ElementType) error {
 	defer runtime.KeepAlive(into)
-	return c.collective("MPI_Allgatherv", c.lib.calls.allgatherv, in, out, count, 8,
+	return c.collective("MPI_Allgatherv", c.lib.calls.allgatherv, in, out, max(count, into.Total), 8,
 		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], c.handle})
 }
 
 // GatherV is Gather with blocks of any lengths, which the root knows.
 func (c *Comm) GatherV(in []byte, count int, out []byte, into Blocks, t transport.ElementType, root int) error {
 	defer runtime.KeepAlive(into)
-	return c.collective("MPI_Gatherv", c.lib.calls.gatherv, in, out, count, 9,
+	if err := c.checkRank(root); err != nil {
+		return err
+	}
+	return c.collective("MPI_Gatherv", c.lib.calls.gatherv, in, out, max(count, into.Total), 9,
 		arguments{c.place(in), number(count), c.lib.types[t], c.place(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], number(root), c.handle})
 }
 
 // ScatterV is Scatter with blocks of any lengths, which the root knows.
 func (c *Comm) ScatterV(in []byte, of Blocks, out []byte, count int, t transport.ElementType, root int) error {
 	defer runtime.KeepAlive(of)
-	return c.collective("MPI_Scatterv", c.lib.calls.scatterv, in, out, count, 9,
+	if err := c.checkRank(root); err != nil {
+		return err
+	}
+	return c.collective("MPI_Scatterv", c.lib.calls.scatterv, in, out, max(count, of.Total), 9,
 		arguments{c.place(in), numbers(of.Counts), numbers(of.Displs), c.lib.types[t], c.place(out), number(count), c.lib.types[t], number(root), c.handle})
 }
 
@@ -128,7 +147,7 @@ func (c *Comm) ScatterV(in []byte, of Blocks, out []byte, count int, t transport
 func (c *Comm) AllToAllV(in []byte, of Blocks, out []byte, into Blocks, t transport.ElementType) error {
 	defer runtime.KeepAlive(of)
 	defer runtime.KeepAlive(into)
-	return c.collective("MPI_Alltoallv", c.lib.calls.alltoallv, in, out, 0, 9,
+	return c.collective("MPI_Alltoallv", c.lib.calls.alltoallv, in, out, max(of.Total, into.Total), 9,
 		arguments{c.place(in), numbers(of.Counts), numbers(of.Displs), c.lib.types[t], c.place(out), numbers(into.Counts), numbers(into.Displs), c.lib.types[t], c.handle})
 }
 

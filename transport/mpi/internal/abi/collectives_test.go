@@ -153,12 +153,41 @@ func collectivesOf(c *Comm, from, to transport.ElementType) error {
 
 // wrongCollective: a mistake that the library finds is an error with a class.
 func wrongCollective(c *Comm) error {
-	err := c.Broadcast(make([]byte, 1), 1, transport.Uint8, c.Size)
+	one := make([]byte, 1)
+	err := c.collective("MPI_Bcast", c.lib.calls.bcast, one, nil, 1, 5, // behind the check of Broadcast
+		arguments{c.place(one), number(1), c.lib.types[transport.Uint8], number(c.Size), c.handle})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Function != "MPI_Bcast" || !strings.Contains(e.Text, "root") {
 		return fmt.Errorf("a root that does not exist: %v", err)
 	}
 	if err := c.AllReduce(nil, nil, math.MaxInt32+1, transport.Uint8, transport.Sum); err != errCount {
 		return fmt.Errorf("too many elements: %v", err)
+	}
+	return wrongNumbers(c)
+}
+
+// wrongNumbers: no rank reaches the library as another one, and no length as a shorter one.
+func wrongNumbers(c *Comm) error {
+	const t = transport.Uint8
+	b := make([]byte, 8)
+	for _, root := range []int{c.Size, -1, 1 << 32, 1<<32 + 1} {
+		for what, err := range map[string]error{
+			"Broadcast": c.Broadcast(b, 1, t, root), "Reduce": c.Reduce(b, b, 1, t, transport.Sum, root), "Gather": c.Gather(b, b, 1, t, root),
+			"Scatter": c.Scatter(b, b, 1, t, root), "GatherV": c.GatherV(b, 1, b, unequal(c.Size), t, root), "ScatterV": c.ScatterV(b, unequal(c.Size), b, 1, t, root),
+		} {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("rank %d does not exist", root)) {
+				return fmt.Errorf("%s, root %d: %v", what, root, err)
+			}
+		}
+	}
+	long := unequal(c.Size)
+	long.Total = math.MaxInt32 + 1
+	for what, err := range map[string]error{
+		"ReduceScatterV": c.ReduceScatterV(b, b, long, t, transport.Sum), "AllGatherV": c.AllGatherV(b, 1, b, long, t), "GatherV": c.GatherV(b, 1, b, long, t, 0),
+		"ScatterV": c.ScatterV(b, long, b, 1, t, 0), "AllToAllV": c.AllToAllV(b, long, b, unequal(c.Size), t), "AllToAllV to": c.AllToAllV(b, unequal(c.Size), b, long, t),
+	} {
+		if err != errCount {
+			return fmt.Errorf("%s of too many elements: %v", what, err)
+		}
 	}
 	return nil
 }
@@ -208,7 +237,7 @@ func reductions(c *Comm, t transport.ElementType, op transport.ReduceOp) error {
 	blocks = encode(t, inputOf(c.Rank, total(b)))
 	lo, hi := int(b.Displs[c.Rank]), int(b.Displs[c.Rank]+b.Counts[c.Rank])
 	out = make([]byte, (hi-lo)*elements[t].size)
-	return errors.Join(c.ReduceScatterV(blocks, out, b.Counts, t, op), same("ReduceScatterV", out, t, reduced(c.Size, total(b), op)[lo:hi]))
+	return errors.Join(c.ReduceScatterV(blocks, out, b, t, op), same("ReduceScatterV", out, t, reduced(c.Size, total(b), op)[lo:hi]))
 }
 
 // unequal returns blocks of lengths 1, 2, ...

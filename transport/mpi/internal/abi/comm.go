@@ -4,6 +4,7 @@ package abi
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 )
 
@@ -33,6 +34,14 @@ func (c *Comm) describe() error {
 	return nil
 }
 
+// checkRank returns an error if c has no such rank. The library would get the lower 32 bits of it.
+func (c *Comm) checkRank(rank int) error {
+	if rank < 0 || rank >= c.Size {
+		return fmt.Errorf("rank %d does not exist: ranks are 0 to %d", rank, c.Size-1)
+	}
+	return nil
+}
+
 // Dup returns a communicator of the same ranks. It is collective, and blocks until all ranks have called it.
 func (c *Comm) Dup() (*Comm, error) {
 	d := &Comm{lib: c.lib}
@@ -56,6 +65,9 @@ func (c *Comm) Group(ranks []int, tag int) (made *Comm, err error) {
 	var all, some uintptr
 	members := make([]int32, len(ranks))
 	for i, r := range ranks {
+		if err := c.checkRank(r); err != nil {
+			return nil, err
+		}
 		members[i] = int32(r)
 	}
 	escape(d)

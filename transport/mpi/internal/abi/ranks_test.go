@@ -334,9 +334,19 @@ func goroutines(w *World) error {
 // wrong: mistakes are errors with a class, and MPI goes on.
 func wrong(w *World) error {
 	var r Request
-	err := w.Isend(&r, []byte{1}, w.Size, 0)
+	err := w.begin(&r, false, []byte{1}, int32(w.Size), 0) // behind the check of Isend
 	if e, ok := err.(*Error); !ok || e.Function != "MPI_Isend" || e.Class != 6 || e.Text == "" {
 		return fmt.Errorf("to a rank that does not exist: %v", err)
+	}
+	for _, rank := range []int{w.Size, -1, 1 << 32, 1<<32 + 1} {
+		_, err := w.Group([]int{rank}, 0)
+		for what, err := range map[string]error{
+			"Isend": w.Isend(&r, []byte{1}, rank, 0), "Irecv": w.Irecv(&r, []byte{1}, rank, 0), "Group": err,
+		} {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("rank %d does not exist: ranks are 0 to %d", rank, w.Size-1)) {
+				return fmt.Errorf("%s, rank %d: %v", what, rank, err)
+			}
+		}
 	}
 	var in, out Request
 	next, last := (w.Rank+1)%w.Size, (w.Rank+w.Size-1)%w.Size

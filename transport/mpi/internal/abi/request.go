@@ -35,14 +35,20 @@ var errLong = errors.New("a message has at most 2 GiB less one byte")
 
 // Isend starts to send b to a rank.
 func (c *Comm) Isend(r *Request, b []byte, to, tag int) error {
+	if err := c.checkRank(to); err != nil {
+		return err
+	}
 	return c.begin(r, false, b, int32(to), tag)
 }
 
 // Irecv starts to receive at most len(b) bytes from a rank, or AnySource. A longer message is an error of Test.
 func (c *Comm) Irecv(r *Request, b []byte, from, tag int) error {
-	source := int32(from)
-	if from == AnySource {
-		source = c.lib.anySource
+	source := c.lib.anySource
+	if from != AnySource {
+		if err := c.checkRank(from); err != nil {
+			return err
+		}
+		source = int32(from)
 	}
 	return c.begin(r, true, b, source, tag)
 }
