@@ -42,6 +42,8 @@ type Communicator struct {
 	logger     *slog.Logger
 	totals     *totals                         // nil: not logged
 	chosen     map[string]bool                 // choices that were logged; nil: they are not
+	warned     map[string]bool                 // labels that the ranks of a call differ in
+	isDebug    bool                            // calls show their labels
 	tell       func(*Communicator, *CallError) // of WithFailures, or nil
 	warn       func(seq uint64, missing []int)
 
@@ -122,6 +124,7 @@ func WithFailures(f func(c *Communicator, err *CallError)) Option {
 type CallOption struct {
 	algorithm string
 	label     string
+	key       string
 	timeout   time.Duration
 	queued    bool      // the call comes from the queue, or is a message of Isend or Irecv
 	started   *position // of such a call, with debug
@@ -139,8 +142,17 @@ func WithAlgorithm(entry string) CallOption { return CallOption{algorithm: entry
 func WithTimeout(d time.Duration) CallOption { return CallOption{timeout: d} }
 
 // WithLabel gives a call a name of the program's own, such as "grads of block 3", which its errors and
-// warnings show. It costs nothing and decides nothing: ranks may use different labels.
+// warnings show. It costs nothing and decides nothing: ranks may use different labels. With
+// defaults.debug each rank warns of those (WithLogger).
 func WithLabel(label string) CallOption { return CallOption{label: label} }
+
+// WithKey says which calls of the ranks belong together: those with equal keys. If ranks enter a call
+// with different keys, or some without one, all get *MismatchError, field "key", and no buffer has been
+// touched. So a program finds that its ranks make calls of one shape in different orders, such as a loop
+// over a map, which would mix their data.
+//
+// The ranks compare a hash of 32 bits. Messages, which have tags, ignore the option.
+func WithKey(key string) CallOption { return CallOption{key: key} }
 
 // WithGlobalSource makes Source of an Irecv's Work return a rank of the first group (see
 // Communicator.GlobalRank) instead of a rank of the message's group.
@@ -162,6 +174,9 @@ func mergeCallOptions(opts []CallOption) (o CallOption) {
 		}
 		if next.label != "" {
 			o.label = next.label
+		}
+		if next.key != "" {
+			o.key = next.key
 		}
 		if next.timeout != 0 {
 			o.timeout = next.timeout
@@ -261,6 +276,7 @@ func (c *Communicator) init(ctx context.Context) error {
 		}
 		c.selector = s
 	}
+	c.isDebug = c.selector.Debug()
 	if n := c.selector.WorldSize(); n != c.size {
 		return fmt.Errorf("the settings are for %d ranks, and the transport connects %d: make them for as many (config.Request.Ranks)", n, c.size)
 	}

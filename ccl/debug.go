@@ -1,6 +1,11 @@
 package ccl
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"log/slog"
+
+	"github.com/goccl/goccl/ccl/internal/fingerprint"
+)
 
 // With debug in the configuration an asynchronous call hashes its buffers when it is queued and
 // again when it starts, and its inputs once more when it has ended, to find buffers that were
@@ -15,6 +20,27 @@ func (c *Communicator) asynchronous(o CallOption) CallOption {
 		o.started = caller(false)
 	}
 	return o
+}
+
+// warnOfLabels warns if ranks have entered the current call with different labels, once for each
+// label of this rank: they may have made calls of one shape in different orders.
+func (c *Communicator) warnOfLabels() {
+	var others []int
+	for r := range c.size {
+		if (c.ep.Fingerprint(r)[0]^c.entry.Fingerprint[0])&fingerprint.LabelBits != 0 {
+			others = append(others, r)
+		}
+	}
+	label := c.call.opts.label
+	if others == nil || c.warned[label] {
+		return
+	}
+	if c.warned == nil {
+		c.warned = map[string]bool{}
+	}
+	c.warned[label] = true
+	c.log(slog.LevelWarn, "ranks give one call different labels; WithKey makes that an error", "call", c.number(c.seq),
+		"collective", c.call.coll, "label", label, "others", others)
 }
 
 // sums are the hashes of a call's buffers.

@@ -255,6 +255,9 @@ func (c *Communicator) perform() error {
 	}
 	if err == nil {
 		c.lane.Inside()
+		if c.isDebug {
+			c.warnOfLabels()
+		}
 	}
 	switch {
 	case err != nil:
@@ -374,12 +377,15 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call.reset(c.rank)
 	call.places = r.displs
 	call.reducer.Set(&p.reduction)
-	if r.root != p.root || r.lengths != p.lengths {
+	if r.root != p.root || r.lengths != p.lengths || r.opts.key != p.callKey {
 		p.setFingerprint(r)
 	}
 	e := &c.entry
 	e.Ctx, e.Seq = ctx, c.seq
 	e.Fingerprint, e.Hash = p.fingerprint, p.hash
+	if c.isDebug {
+		e.Fingerprint = fingerprint.WithLabel(p.fingerprint, r.opts.label)
+	}
 	e.NoSpin = r.opts.queued && c.queue.waiting.Load() == 0 // otherwise the program has left its core
 	e.Limit = transport.Timeout{}
 	if after := r.opts.timeout; after != 0 {
@@ -452,19 +458,20 @@ type plan struct {
 	isWide    bool // the kernel gets float16 as float32
 	work      int  // bytes that the bodies of all ranks touch
 	reduction reducer.Reduction
-	// The fingerprint for a root and for lengths.
+	// The fingerprint for a root, lengths and the key of a call.
 	root        int
 	lengths     uint64
+	callKey     string
 	fingerprint transport.Fingerprint
 	hash        uint64
 }
 
 // setFingerprint makes the fingerprint of a request.
 func (p *plan) setFingerprint(r *request) {
-	p.root, p.lengths = r.root, r.lengths
+	p.root, p.lengths, p.callKey = r.root, r.lengths, r.opts.key
 	p.fingerprint = fingerprint.Fingerprint{
 		Collective: uint8(r.coll), DType: uint8(r.dtype), Op: r.op.fingerprintID(), Count: r.count, Root: r.root,
-		Entry: p.entry, Counts: r.lengths,
+		Entry: p.entry, Counts: r.lengths, Key: fingerprint.KeyID(r.opts.key),
 	}.Encode()
 	p.hash = fingerprint.Hash(p.fingerprint)
 }

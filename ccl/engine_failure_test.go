@@ -61,6 +61,11 @@ func TestMismatch(t *testing.T) {
 			return do(c, append(opts, ccl.WithAlgorithm(entry))...)
 		}
 	}
+	keyed := func(key string, do call) call {
+		return func(c *ccl.Communicator, opts ...ccl.CallOption) (bool, error) {
+			return do(c, append(opts, ccl.WithKey(key))...)
+		}
+	}
 	tests := []struct {
 		field  string
 		most   call // what ranks 0 and 2 do
@@ -77,6 +82,12 @@ func TestMismatch(t *testing.T) {
 		{"root", broadcast(9, 0), broadcast(9, 2), []string{"0", "2"}},
 		{"collective", reduce(9, ccl.Sum), broadcast(9, 0), []string{"all_reduce", "broadcast"}},
 		{"collective", barrier, gather(5, 5, 5), []string{"barrier", "all_gather"}},
+		{"key", keyed("left", reduce(3, ccl.Sum)), keyed("right", reduce(3, ccl.Sum)), []string{`"left"`, `"right"`}},
+		{"key", keyed("left", reduce(3000, ccl.Sum)), reduce(4000, ccl.Max), []string{`"left"`, "none"}},
+		{"key", keyed("left", broadcast(9, 0)), keyed("right", broadcast(9, 1)), []string{`"left"`, `"right"`}},
+		{"key", barrier, keyed("right", barrier), []string{"none", `"right"`}},
+		{"key", keyed("left", gather(1, 2, 3)), keyed("right", gather(2, 2, 2)), []string{`"left"`, `"right"`}},
+		{"collective", keyed("left", barrier), keyed("right", gather(5, 5, 5)), []string{"barrier", "all_gather"}},
 		{"algorithm", by("direct", reduce(500, ccl.Sum)), by("ring", reduce(500, ccl.Sum)), []string{"direct", "ring"}},
 	}
 	everyWorld(t, func(t *testing.T, connect connector) {

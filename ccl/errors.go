@@ -156,8 +156,8 @@ func (e *CollectiveFailedError) ranks() []int {
 func (e *CollectiveFailedError) Unwrap() error { return e.Err }
 
 // MismatchError reports how the ranks of one call differ. It is equal on all ranks. Field is
-// "collective", "dtype", "op", "count", "root", "counts", "ranks", "list 0" and so on, or "algorithm"; "buffers" if
-// goroutine ranks brought the same memory to a call that writes it; or "arguments" if only some
+// "collective", "dtype", "op", "count", "root", "counts", "ranks", "list 0" and so on, or "algorithm"; "key" if they
+// have different ones (WithKey), or some have none; "buffers" if goroutine ranks brought the same memory to a call that writes it; or "arguments" if only some
 // ranks rejected theirs. Then the values are "refused", "accepted", and "not there yet" for the
 // ranks that had not made the call when the group failed; ranks that refused with different errors
 // have different values.

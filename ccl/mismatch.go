@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccl/goccl/ccl/internal/diagnose"
@@ -31,7 +32,7 @@ func (c *Communicator) differing(err *transport.MismatchError) error {
 		case err == nil:
 			field := m.Field
 			switch field {
-			case "op":
+			case "op", "key":
 			case "lists":
 				field, texts = differingList(texts)
 				diagnose.Shorten(texts)
@@ -73,10 +74,11 @@ func differingList(texts []string) (field string, lists []string) {
 // hashedText returns the text of the field that this rank's fingerprint has a hash of.
 func (c *Communicator) hashedText(field string) string {
 	r := &c.call.request
-	if field == "op" {
-		return r.op.String()
-	}
 	switch field {
+	case "op":
+		return r.op.String()
+	case "key":
+		return keyText(r.opts.key)
 	case "ranks":
 		return fmt.Sprint(r.counts[1:])
 	case "lists":
@@ -111,6 +113,10 @@ func (c *Communicator) mismatch(prints []fingerprint.Fingerprint) (m *MismatchEr
 		text func(f fingerprint.Fingerprint) string
 	}{
 		{"collective", func(f fingerprint.Fingerprint) string { return Collective(f.Collective).String() }},
+		{"key", func(f fingerprint.Fingerprint) string {
+			isHash = true
+			return fmt.Sprintf("one with hash %08x", f.Key)
+		}},
 		{"dtype", func(f fingerprint.Fingerprint) string { return DType(f.DType).String() }},
 		{"op", func(f fingerprint.Fingerprint) string {
 			if f.Op < hashed {
@@ -137,6 +143,13 @@ func (c *Communicator) mismatch(prints []fingerprint.Fingerprint) (m *MismatchEr
 		isHash = false
 	}
 	return &MismatchError{Field: "fingerprint"}, false
+}
+
+func keyText(key string) string {
+	if key == "" {
+		return "none"
+	}
+	return strconv.Quote(key)
 }
 
 // disagreement groups the ranks by their values, in the order in which the values first appear.

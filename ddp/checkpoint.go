@@ -138,7 +138,7 @@ func (r *Reducer[T]) agreeOn(ctx context.Context, path string, c contents[T], fa
 	if failed != nil {
 		mine = report{Failed: true, Absent: errors.Is(failed, fs.ErrNotExist), Reason: failed.Error()}
 	}
-	all, err := dist.AllGatherObject(mine, dist.WithGroup(r.group), dist.WithContext(ctx))
+	all, err := dist.AllGatherObject(mine, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithKey("ddp.Load"))
 	if err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
@@ -182,7 +182,7 @@ func compareContents(all []report) error {
 
 // awaitRanks returns when all ranks have called it, or an error.
 func (r *Reducer[T]) awaitRanks(ctx context.Context, label string, opts ...dist.CallOption) error {
-	if err := dist.Barrier(append(opts, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithLabel(label))...); err != nil {
+	if err := dist.Barrier(append(opts, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithLabel(label), dist.WithKey(label))...); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	return nil
@@ -206,7 +206,7 @@ func (r *Reducer[T]) outcome(ctx context.Context, path string, failed *Checkpoin
 	if failed != nil {
 		reason = failed.Reason
 	}
-	if err := dist.BroadcastObject(&reason, r.comm.GlobalRank(0), dist.WithGroup(r.group), dist.WithContext(ctx)); err != nil {
+	if err := dist.BroadcastObject(&reason, r.comm.GlobalRank(0), dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithKey("ddp.Save")); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	switch {

@@ -8,18 +8,19 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// Hook reduces buckets. All ranks have the same. Its methods are called by one goroutine at a time, and must
-// not call the Reducer. After the first step buckets are made anew, in another order and without State, unless
-// gradients lie in buckets or FindUnused is set.
+// Hook reduces buckets. All ranks have the same. Its methods are called by one goroutine at a time,
+// and must not call the Reducer. After the first step buckets are made anew, in another order and
+// without State, unless gradients lie in buckets or FindUnused is set.
 //
 // A step with a Hook ends with a barrier, after which Finish has succeeded on all ranks.
 type Hook[T Float] interface {
-	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called for all
-	// buckets in their order. The Work is not nil.
+	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called
+	// for all buckets in their order. The Work is not nil.
 	Start(b *Bucket[T]) *ccl.Work
 
-	// Finish is called when that Work has ended without an error. It leaves the result in b.Gradients. An
-	// error fails the step on all ranks: Wait returns it on this one, and *ccl.AbortedError with its text on the others.
+	// Finish is called when that Work has ended without an error. It leaves the result in
+	// b.Gradients. An error fails the step on all ranks: Wait returns it on this one, and
+	// *ccl.AbortedError with its text on the others.
 	Finish(b *Bucket[T]) error
 }
 
@@ -38,8 +39,11 @@ func (r *requests) of(op ccl.Op, make func() *ccl.Request) *ccl.Request {
 	return *at
 }
 
-// label names the calls of a bucket.
-func (b *Bucket[T]) label() ccl.CallOption { return ccl.WithLabel(fmt.Sprint("bucket ", b.Index)) }
+// names are the label and the key of the calls of a bucket.
+func (b *Bucket[T]) names() []ccl.CallOption {
+	label := fmt.Sprint("bucket ", b.Index)
+	return []ccl.CallOption{ccl.WithLabel(label), ccl.WithKey("ddp " + label)}
+}
 
 // mean is the hook of a Reducer without one.
 type mean[T Float] struct{}
@@ -53,11 +57,12 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 	halves, ok := any(b.Gradients).([]half.Float16)
 	if !ok || b.Op != ccl.Sum {
 		return calls.of(b.Op, func() *ccl.Request {
-			return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op, b.label())
+			return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, b.Op, b.names()...)
 		}).Start(context.Background())
 	}
 
-	// Within Join the sum may be too large for a float16 where the mean, which Reducer makes of sums, is not.
+	// Within Join the sum may be too large for a float16 where the mean, which Reducer makes of
+	// sums, is not.
 	if b.sums == nil {
 		b.sums = make([]float32, len(halves))
 	}
@@ -65,21 +70,22 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 		b.sums[i] = x.Float32()
 	}
 	return calls.of(b.Op, func() *ccl.Request {
-		return ccl.AllReduceInit(b.Comm, b.sums, b.sums, b.Op, b.label())
+		return ccl.AllReduceInit(b.Comm, b.sums, b.sums, b.Op, b.names()...)
 	}).Start(context.Background())
 }
 
 func (mean[T]) Finish(*Bucket[T]) error { return nil }
 
-// Float16 returns the hook that reduces gradients as float16, half the bytes (fp16_compress_hook of torch).
-// Gradients are divided by the number of ranks before they are sent. The mean has the precision of float16.
-// Within Join gradients are rounded to float16 and sent as float32, because their sum may be too large for float16.
+// Float16 returns the hook that reduces gradients as float16, half the bytes (fp16_compress_hook of
+// torch). Gradients are divided by the number of ranks before they are sent. The mean has the
+// precision of float16. Within Join gradients are rounded to float16 and sent as float32, because
+// their sum may be too large for float16.
 func Float16() Hook[float32] {
 	return compressed[half.Float16]{half.NewFloat16, half.Float16.Float32, true}
 }
 
-// BFloat16 returns the hook that reduces gradients as bfloat16, half the bytes (bf16_compress_hook of torch).
-// The mean has the precision of bfloat16, 8 bits.
+// BFloat16 returns the hook that reduces gradients as bfloat16, half the bytes (bf16_compress_hook
+// of torch). The mean has the precision of bfloat16, 8 bits.
 func BFloat16() Hook[float32] {
 	return compressed[half.BFloat16]{half.NewBFloat16, half.BFloat16.Float32, false}
 }
@@ -115,9 +121,9 @@ func (h compressed[H]) Start(b *Bucket[float32]) *ccl.Work {
 	}
 	return s.of(b.Op, func() *ccl.Request {
 		if h.isWide(b) {
-			return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, ccl.Sum, b.label())
+			return ccl.AllReduceInit(b.Comm, b.Gradients, b.Gradients, ccl.Sum, b.names()...)
 		}
-		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, ccl.Sum, b.label())
+		return ccl.AllReduceInit(b.Comm, s.gradients, s.gradients, ccl.Sum, b.names()...)
 	}).Start(context.Background())
 }
 

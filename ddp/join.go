@@ -133,7 +133,7 @@ func (b *Bucket[T]) divide(trains int) {
 
 // countRanks starts to count the ranks that train in this step. training is 1 if this rank does.
 func (r *Reducer[T]) countRanks(training uint8) {
-	r.step.census = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.join.trains, ccl.WithLabel("join"))
+	r.step.census = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.join.trains, ccl.WithLabel("join"), ccl.WithKey("ddp join"))
 }
 
 // awaitCensus returns how many ranks train in this step, and one of them.

@@ -99,7 +99,7 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 
 // agree returns nil if all ranks of the group bring the same, and otherwise the same error on all.
 func agree(ctx context.Context, group *dist.ProcessGroup, mine description) error {
-	all, err := dist.AllGatherObject(mine, dist.WithGroup(group), dist.WithContext(ctx))
+	all, err := dist.AllGatherObject(mine, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"))
 	if err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}

@@ -40,6 +40,8 @@ var works = map[string]work{
 	"after the end":           afterTheEnd,
 	"ends within methods":     endsWithinMethods,
 	"empty parameters":        emptyParameters,
+	"save beside load":        saveBesideLoad,
+	"call beside bucket":      callBesideBucket,
 }
 
 // An outcome is what a rank has found out. Err is the text of its work's error.

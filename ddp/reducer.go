@@ -53,7 +53,7 @@ func New[T Float](ctx context.Context, group *dist.ProcessGroup, params []Parame
 	if err := agree(ctx, group, d); err != nil {
 		return nil, err
 	}
-	own, err := dist.NewGroup(nil, dist.WithGroup(group), dist.WithContext(ctx))
+	own, err := dist.NewGroup(nil, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"))
 	if err != nil {
 		return nil, fmt.Errorf("ddp: %w", err)
 	}
@@ -104,7 +104,7 @@ func (r *Reducer[T]) prepare(ctx context.Context) error {
 	used := make([]uint8, n)
 	r.unused = unused{
 		used:     used,
-		exchange: ccl.AllReduceInit(r.comm, used, used, ccl.Max, ccl.WithLabel("unused parameters")),
+		exchange: ccl.AllReduceInit(r.comm, used, used, ccl.Max, ccl.WithLabel("unused parameters"), ccl.WithKey("ddp unused parameters")),
 		outside:  make([]bool, n),
 		nowhere:  make([]bool, n),
 	}

@@ -275,7 +275,7 @@ func (r *Reducer[T]) awaitHooks(ctx context.Context) error {
 	if r.opts.Hook == nil {
 		return nil
 	}
-	if err := r.comm.Barrier(ctx, ccl.WithLabel("hooks")); err != nil {
+	if err := r.comm.Barrier(ctx, ccl.WithLabel("hooks"), ccl.WithKey("ddp hooks")); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	return nil

@@ -18,6 +18,7 @@ type CallOption struct {
 	timeout   time.Duration
 	algorithm string
 	label     string
+	key       string
 	limit     int // of objects, in bytes
 }
 
@@ -40,8 +41,17 @@ func WithCallTimeout(d time.Duration) CallOption { return CallOption{timeout: d}
 func WithCallAlgorithm(entry string) CallOption { return CallOption{algorithm: entry} }
 
 // WithLabel gives the call a name of the program's own, such as "grads of block 3", which
-// its errors and warnings show. Ranks may use different labels.
+// its errors and warnings show. Ranks may use different labels; with defaults.debug each
+// rank warns of those (WithLogger).
 func WithLabel(label string) CallOption { return CallOption{label: label} }
+
+// WithKey says which calls of the ranks belong together: those with equal keys, such as the
+// name of a parameter. If ranks enter a call with different keys, or some without one, all get
+// *MismatchError, field "key", and no buffer has been touched. So a loop over a map, whose
+// order differs from rank to rank, is an error where it would mix sums.
+//
+// Messages, which have tags, ignore the option.
+func WithKey(key string) CallOption { return CallOption{key: key} }
 
 func merge(opts []CallOption) (o CallOption) {
 	for i := range opts {
@@ -61,6 +71,9 @@ func merge(opts []CallOption) (o CallOption) {
 		if add.label != "" {
 			o.label = add.label
 		}
+		if add.key != "" {
+			o.key = add.key
+		}
 		if add.limit != 0 {
 			o.limit = add.limit
 		}
@@ -76,7 +89,7 @@ func (o CallOption) target() (*ProcessGroup, error) {
 	return Default()
 }
 
-// torchNames is the option of ccl's calls in a call without a timeout, an algorithm or a label.
+// torchNames is the option of ccl's calls in a call without a timeout, an algorithm, a label or a key.
 var torchNames = ccl.WithTorchNames()
 
 // call holds what a function of this package passes to package ccl. If err is not nil,
@@ -101,8 +114,8 @@ func prepare(opts []CallOption) (c call) {
 	if c.ctx == nil {
 		c.ctx = g.rank.job.ctx
 	}
-	if o.timeout != 0 || o.algorithm != "" || o.label != "" {
-		c.opts[0] = ccl.WithTorchNames(ccl.WithTimeout(o.timeout), ccl.WithAlgorithm(o.algorithm), ccl.WithLabel(o.label))
+	if o.timeout != 0 || o.algorithm != "" || o.label != "" || o.key != "" {
+		c.opts[0] = ccl.WithTorchNames(ccl.WithTimeout(o.timeout), ccl.WithAlgorithm(o.algorithm), ccl.WithLabel(o.label), ccl.WithKey(o.key))
 	}
 	return c
 }

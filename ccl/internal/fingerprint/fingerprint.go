@@ -8,7 +8,6 @@
 package fingerprint
 
 import (
-	"hash/fnv"
 	"math/bits"
 
 	"github.com/goccl/goccl/transport"
@@ -16,14 +15,14 @@ import (
 
 // Fingerprint is what all ranks of a call must agree on. Its encoding has five words:
 //
-//	0  collective (8 bits), dtype (8), op (32, from bit 32)
+//	0  collective (8 bits), dtype (8), label (16, not compared), op (32)
 //	1  count: elements of the vector, or of all blocks
-//	2  root
+//	2  root (32 bits), key (32)
 //	3  the algorithm's entry
 //	4  a hash of the lengths of blocks, if they differ
 type Fingerprint struct {
 	Collective, DType uint8
-	Op                uint32
+	Op, Key           uint32
 	Count, Root       int
 	Entry, Counts     uint64
 }
@@ -32,7 +31,7 @@ type Fingerprint struct {
 func (f Fingerprint) Encode() transport.Fingerprint {
 	return transport.Fingerprint{
 		uint64(f.Collective) | uint64(f.DType)<<8 | uint64(f.Op)<<32,
-		uint64(f.Count), uint64(f.Root), f.Entry, f.Counts,
+		uint64(f.Count), uint64(uint32(f.Root)) | uint64(f.Key)<<32, f.Entry, f.Counts,
 	}
 }
 
@@ -40,15 +39,35 @@ func (f Fingerprint) Encode() transport.Fingerprint {
 func Decode(p transport.Fingerprint) Fingerprint {
 	return Fingerprint{
 		Collective: uint8(p[0]), DType: uint8(p[0] >> 8), Op: uint32(p[0] >> 32),
-		Count: int(p[1]), Root: int(p[2]), Entry: p[3], Counts: p[4],
+		Count: int(p[1]), Root: int(uint32(p[2])), Key: uint32(p[2] >> 32), Entry: p[3], Counts: p[4],
 	}
 }
 
 // EntryID stands for an algorithm's entry: the FNV-1a hash of its name.
 func EntryID(entry string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(entry))
-	return h.Sum64()
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(entry) {
+		h = (h ^ uint64(entry[i])) * 0x100000001b3
+	}
+	return h
+}
+
+// KeyID stands for the key of a call: a hash of it, or 0 if there is none.
+func KeyID(key string) uint32 {
+	if key == "" {
+		return 0
+	}
+	return uint32(Mix(EntryID(key))) | 1
+}
+
+// LabelBits are the bits of word 0 that stand for a call's label. Ranks may differ in them, so Hash
+// does not get them.
+const LabelBits = 0xffff << 16
+
+// WithLabel returns a fingerprint with the bits for a label.
+func WithLabel(p transport.Fingerprint, label string) transport.Fingerprint {
+	p[0] |= uint64(KeyID(label)) & LabelBits
+	return p
 }
 
 // Hash reduces a fingerprint to one word: the products of pairs of words, each word scrambled by
