@@ -45,6 +45,9 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // not have the tensor's elements, and a state of more than 100 MB. While a rank writes, a temporary
 // file (.goccl-...) lies beside the file; the next Save of the file removes what a killed process
 // has left of its own.
+//
+// Within Join and between Ready and Wait, Save is an *ccl.InvalidArgumentError of this rank. After the
+// end of the Reducer or of its group it is ccl.ErrClosed.
 func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...Parameter[T]) error {
 	if err := r.beginCheckpoint("Save"); err != nil {
 		return err
@@ -80,6 +83,8 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 //
 // A rank that does not call Load within the group's timeout is a *ccl.TimeoutError of the others.
 // For ranks that read, they wait for as long as it takes, with warnings (dist.WithLogger).
+//
+// It has the errors of Save within Join, between Ready and Wait, and after the end.
 func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...Parameter[T]) error {
 	if err := r.beginCheckpoint("Load"); err != nil {
 		return err
