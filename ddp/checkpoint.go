@@ -35,6 +35,10 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // A rank that does not call Save within the group's timeout is a *ccl.TimeoutError of the others.
 // While rank 0 writes, they wait for as long as it takes, with warnings (dist.WithLogger).
 //
+// Parameters that differ between ranks are a *CheckpointError, in which errors.As finds a
+// *ccl.MismatchError, and the file stays: see Verify. A loop whose ranks differ by design calls Save
+// after its outer step, in which they become equal.
+//
 // The file has the safetensors format, which torch reads as well; its metadata has the version, a
 // checksum and state. Infinities and NaN in state are strings, "Infinity", "-Infinity" and "NaN",
 // which Load reads back into floats.
@@ -55,6 +59,11 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 	defer r.comm.Release()
 	if err := r.awaitRanks(ctx, "ddp.Save"); err != nil {
 		return err
+	}
+	if differ, err := r.compareParameters(ctx); err != nil {
+		return fmt.Errorf("ddp: %w", err)
+	} else if differ != nil {
+		return &CheckpointError{path, differ.Error(), differ}
 	}
 	var failed *CheckpointError
 	if r.comm.Rank() == 0 {

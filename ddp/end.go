@@ -30,7 +30,7 @@ func (r *Reducer[T]) checkBetweenSteps(operation string) error {
 	return &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a step has begun by Ready: call Wait first"}
 }
 
-// beginCheckpoint is retain for checkpoints. They are refused in a step, and within Join, where ranks that are done make
+// beginCheckpoint is retain for checkpoints and Verify. They are refused in a step, and within Join, where ranks that are done make
 // steps only.
 func (r *Reducer[T]) beginCheckpoint(operation string) error {
 	if err := r.retain(operation); err != nil {
@@ -40,7 +40,7 @@ func (r *Reducer[T]) beginCheckpoint(operation string) error {
 	defer r.mu.Unlock()
 	err := r.checkBetweenSteps(operation)
 	if r.join.isOn {
-		err = &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a checkpoint within Join: call it before or after, with all ranks"}
+		err = &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "it is called within Join, where ranks that are done make steps only: call it before or after, with all ranks"}
 	}
 	if err != nil {
 		r.comm.Release()

@@ -22,12 +22,13 @@ type Parameter[T Float] struct {
 	Name  string
 	Shape []int // extents; nil: one dimension
 	Data  []T   // the values, row-major
-	Grad  []T   // as long as Data; nil for all parameters: New makes them, see Reducer.Grad
+	Grad  []T   // as long as Data; nil for all parameters: New makes them, see Reducer.Grad and Reducer.ReadyGrad
 }
 
 // description is what all ranks must have in common.
 type description struct {
 	Wrong      string // why this rank's arguments are wrong, or ""
+	Debug      bool
 	Views      bool
 	Options    string
 	Parameters []declared
@@ -97,24 +98,25 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 	return d
 }
 
-// agree returns nil if all ranks of the group bring the same, and otherwise the same error on all.
-func agree(ctx context.Context, group *dist.ProcessGroup, mine description) error {
+// agree returns the same error on all ranks, unless they bring the same, and whether a rank of the group has debug.
+func agree(ctx context.Context, group *dist.ProcessGroup, mine description) (isDebug bool, err error) {
 	all, err := dist.AllGatherObject(mine, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"))
 	if err != nil {
-		return fmt.Errorf("ddp: %w", err)
+		return false, fmt.Errorf("ddp: %w", err)
 	}
 	for rank, d := range all {
+		isDebug = isDebug || d.Debug
 		if d.Wrong != "" {
-			return &ccl.InvalidArgumentError{Operation: "ddp.New", Message: fmt.Sprintf("rank %d: %s", rank, d.Wrong)}
+			return false, &ccl.InvalidArgumentError{Operation: "ddp.New", Message: fmt.Sprintf("rank %d: %s", rank, d.Wrong)}
 		}
 	}
 	if err := compareDescriptions(all); err != nil {
-		return fmt.Errorf("ddp: %w", err)
+		return false, fmt.Errorf("ddp: %w", err)
 	}
 	if overlap := findOverlap(all); overlap != "" {
-		return &ccl.InvalidArgumentError{Operation: "ddp.New", Message: overlap}
+		return false, &ccl.InvalidArgumentError{Operation: "ddp.New", Message: overlap}
 	}
-	return nil
+	return isDebug, nil
 }
 
 // compareDescriptions returns a *ccl.MismatchError if ranks bring different parameters or options.

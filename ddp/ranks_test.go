@@ -42,6 +42,8 @@ var works = map[string]work{
 	"empty parameters":        emptyParameters,
 	"save beside load":        saveBesideLoad,
 	"call beside bucket":      callBesideBucket,
+	"verify":                  verify,
+	"ready grad":              readyGrad,
 }
 
 // An outcome is what a rank has found out. Err is the text of its work's error.

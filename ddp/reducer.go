@@ -24,7 +24,9 @@ type Reducer[T Float] struct {
 	inPlace []bool // gradients that are their own bucket
 	buckets []*Bucket[T]
 	places  []place
-	rebuilt bool // the buckets have their final order
+	rebuilt bool  // the buckets have their final order
+	isDebug bool  // on a rank
+	given   [][]T // by parameter: the gradient that ReadyGrad got last
 	stats   Stats
 
 	mu          sync.Mutex
@@ -50,14 +52,16 @@ type Reducer[T Float] struct {
 func New[T Float](ctx context.Context, group *dist.ProcessGroup, params []Parameter[T], opts Options[T]) (*Reducer[T], error) {
 	opts.setDefaults()
 	d := describe(params, &opts)
-	if err := agree(ctx, group, d); err != nil {
+	d.Debug = group.Communicator().Debug()
+	isDebug, err := agree(ctx, group, d)
+	if err != nil {
 		return nil, err
 	}
 	own, err := dist.NewGroup(nil, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"))
 	if err != nil {
 		return nil, fmt.Errorf("ddp: %w", err)
 	}
-	r := &Reducer[T]{group: own, comm: own.Communicator(), params: slices.Clone(params), opts: opts, hook: opts.Hook, views: d.Views, number: 1}
+	r := &Reducer[T]{group: own, comm: own.Communicator(), params: slices.Clone(params), opts: opts, hook: opts.Hook, views: d.Views, isDebug: isDebug, number: 1}
 	if r.hook == nil {
 		r.hook = mean[T]{}
 	}
@@ -99,6 +103,7 @@ func (r *Reducer[T]) prepare(ctx context.Context) error {
 		return err
 	}
 	n := len(r.params)
+	r.given = make([][]T, n)
 	r.step.ready, r.accumulated = make([]bool, n), make([]bool, n)
 	r.join.trains = make([]uint8, r.comm.Size())
 	used := make([]uint8, n)
@@ -128,8 +133,9 @@ func (r *Reducer[T]) shareBuffers(ctx context.Context, root int) error {
 	return nil
 }
 
-// Grad returns the gradient of a parameter: Parameter.Grad, or the part of a bucket that New made for it.
-// It stays where it is until Close, or until the Reducer's group ends. From then on Grad returns nil.
+// Grad returns the gradient of a parameter: Parameter.Grad, or the part of a bucket that New made for it, or the slice that
+// ReadyGrad got last. It stays where it is until the next ReadyGrad or Close, or until the Reducer's group ends. From then
+// on Grad returns nil.
 func (r *Reducer[T]) Grad(parameter int) []T {
 	if !r.comm.Retain() {
 		return nil
@@ -140,10 +146,19 @@ func (r *Reducer[T]) Grad(parameter int) []T {
 
 // gradient is Grad of a Reducer whose memory is retained.
 func (r *Reducer[T]) gradient(parameter int) []T {
-	if !r.views {
-		return r.params[parameter].Grad
+	if beside := r.gradientBeside(parameter); beside != nil {
+		return beside
 	}
 	return r.slot(parameter)
+}
+
+// gradientBeside returns the gradient of a parameter if it lies beside its bucket, and is copied; otherwise nil.
+func (r *Reducer[T]) gradientBeside(parameter int) []T {
+	given := r.given[parameter]
+	if given == nil && !r.views && !r.inPlace[parameter] {
+		return r.params[parameter].Grad
+	}
+	return given
 }
 
 // slot returns the gradient's place in its bucket.

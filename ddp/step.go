@@ -39,7 +39,16 @@ const outsideStep = "was ready, and was not in the first step: set FindUnused in
 
 // Ready says that the gradient of a parameter is final in this step. It never waits. After Ready the
 // gradient must not be used until Wait has returned. What is wrong with the call is an error of Wait.
-func (r *Reducer[T]) Ready(parameter int) {
+func (r *Reducer[T]) Ready(parameter int) { r.noteReady(parameter, nil, false) }
+
+// ReadyGrad is Ready for a program that allocates gradients anew: the parameter's gradient is this slice until the next
+// ReadyGrad. Grad returns it, Ready reads it, and Wait leaves the mean in it.
+//
+// It is as long as the parameter, and memory of this rank alone. It is copied, also if it is long.
+// Within NoSync the slice counts that is given last: it holds the sum of all batches.
+func (r *Reducer[T]) ReadyGrad(parameter int, gradient []T) { r.noteReady(parameter, gradient, true) }
+
+func (r *Reducer[T]) noteReady(parameter int, gradient []T, isGiven bool) {
 	if !r.comm.Retain() {
 		return // Wait returns the error
 	}
@@ -50,8 +59,15 @@ func (r *Reducer[T]) Ready(parameter int) {
 		r.step.noteMistake("parameter %d was ready, and there are %d, numbered from 0 as New got them", parameter, len(r.params))
 		return
 	}
+	if isGiven && len(gradient) != r.lengths[parameter] {
+		r.step.noteMistake("parameter %q has %d elements, and the gradient that ReadyGrad got %d", r.params[parameter].Name, r.lengths[parameter], len(gradient))
+		return
+	}
 	if r.isQuiet {
 		r.accumulated[parameter] = true
+		if isGiven {
+			r.given[parameter] = gradient
+		}
 		return
 	}
 
@@ -63,6 +79,9 @@ func (r *Reducer[T]) Ready(parameter int) {
 		}
 		r.step.noteMistake("parameter %q %s", r.params[parameter].Name, why)
 		return
+	}
+	if isGiven {
+		r.given[parameter] = gradient
 	}
 	r.putGradient(parameter)
 }
@@ -89,9 +108,7 @@ func (r *Reducer[T]) begin() {
 func (r *Reducer[T]) putGradient(parameter int) {
 	r.unused.used[parameter] = 1
 	r.step.order = append(r.step.order, uint32(parameter))
-	if !r.views && !r.inPlace[parameter] {
-		copy(r.slot(parameter), r.params[parameter].Grad)
-	}
+	copy(r.slot(parameter), r.gradientBeside(parameter))
 	r.complete(parameter)
 }
 
@@ -223,6 +240,9 @@ func (r *Reducer[T]) finish(ctx context.Context) error {
 			return fmt.Errorf("ddp: %w", err)
 		}
 	}
+	if r.verifiesStep() {
+		return r.verify(ctx)
+	}
 	return nil
 }
 
@@ -283,12 +303,9 @@ func (r *Reducer[T]) awaitHooks(ctx context.Context) error {
 
 // copyBack copies means to the program's gradients, except where no rank has used the parameter.
 func (r *Reducer[T]) copyBack() {
-	if r.views {
-		return
-	}
-	for i, p := range r.params {
-		if !r.inPlace[i] && r.isUsed(i) {
-			copy(p.Grad, r.slot(i))
+	for i := range r.params {
+		if r.isUsed(i) {
+			copy(r.gradientBeside(i), r.slot(i))
 		}
 	}
 }
