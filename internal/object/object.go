@@ -35,16 +35,16 @@ func Encode[T any](obj T) (data []byte, err error) {
 			err = fmt.Errorf("encoding a %v panicked: %v", reflect.TypeFor[T](), v)
 		}
 	}()
-	w := walk{root: reflect.TypeFor[T](), types: map[reflect.Type]*typeInfo{}, ended: map[reference]result{}}
+	w := walk{root: reflect.TypeFor[T](), types: map[reflect.Type]*typeInfo{}, inside: map[reference]bool{}}
 	p := parcel[T]{obj}
-	_, err = w.visit(reflect.ValueOf(&p.Object).Elem(), 0, false)
+	err = w.visit(reflect.ValueOf(&p.Object).Elem(), 0, false)
 
 	var b bytes.Buffer
 	encoder := gob.NewEncoder(&b)
 	if err == nil {
 		err = encoder.Encode(&p)
 	}
-	if err == nil && w.omits > 0 {
+	if err == nil && !w.omitted.isEmpty() {
 		err = encoder.Encode(w.omitted)
 	}
 	if err != nil {

@@ -14,6 +14,8 @@ type omission struct {
 	Parts    []omission
 }
 
+func (o *omission) isEmpty() bool { return o.Pointers == 0 && o.Loss == 0 && o.Parts == nil }
+
 // loss is what gob leaves out of a value by itself.
 type loss uint8
 

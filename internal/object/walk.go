@@ -16,11 +16,10 @@ const maxObjectDepth = 100_000
 type walk struct {
 	root     reflect.Type // of the object
 	types    map[reflect.Type]*typeInfo
-	ended    map[reference]result
-	path     []step   // from the object to the visited value
-	pointers int      // followed since the last step
-	omitted  omission // of the visited value
-	omits    int      // omissions so far
+	inside   map[reference]bool // the walk is in what is behind it
+	path     []step             // from the object to the visited value
+	pointers int                // followed since the last step
+	omitted  omission           // of the visited value
 }
 
 // reference is what a pointer, map or slice refers to.
@@ -30,26 +29,15 @@ type reference struct {
 	typ reflect.Type
 }
 
-// result is what the walk found behind a reference.
-type result struct {
-	depth    int // inside: the walk is in it
-	hasOmits bool
-}
-
-const inside = -1
-
-// visit returns the depth of v, at level at of the object. isElement: v is not the field of a
-// struct, so gob writes it even if it is zero.
-func (w *walk) visit(v reflect.Value, at int, isElement bool) (deepest int, err error) {
-	switch {
-	case at > maxObjectDepth:
-		return 0, fmt.Errorf("it is more than %d values deep", maxObjectDepth)
-	case !v.IsValid():
-		return 0, nil
+// visit visits v, at level at of the object. isElement: v is not the field of a struct, so gob
+// writes it even if it is zero.
+func (w *walk) visit(v reflect.Value, at int, isElement bool) error {
+	if at > maxObjectDepth {
+		return fmt.Errorf("it is more than %d values deep", maxObjectDepth)
 	}
 	info := w.infoOf(v.Type())
 	if err := w.check(v, info, isElement); err != nil || info.isExternal || !info.isVisited {
-		return 0, err
+		return err
 	}
 	isReference := v.Kind() == reflect.Pointer || v.Kind() == reflect.Map || v.Kind() == reflect.Slice
 	if !isReference || v.IsNil() || !w.hasParts(v.Type()) {
@@ -60,74 +48,67 @@ func (w *walk) visit(v reflect.Value, at int, isElement bool) (deepest int, err 
 	if v.Kind() == reflect.Slice {
 		p.n = v.Len()
 	}
-	known, ok := w.ended[p]
-	switch {
-	case ok && known.depth == inside:
-		return 0, fmt.Errorf("a %v in it holds itself, and gob cannot write that", v.Type())
-	case ok && at+known.depth > maxObjectDepth:
-		return 0, fmt.Errorf("it is more than %d values deep", maxObjectDepth)
-	case ok && !known.hasOmits:
-		return known.depth, nil
+	if w.inside[p] {
+		return fmt.Errorf("a %v in it holds itself, and gob cannot write that", v.Type())
 	}
-	omits := w.omits
-	w.ended[p] = result{depth: inside}
-	deepest, err = w.visitParts(v, at, isElement)
-	w.ended[p] = result{deepest, w.omits > omits}
-	return deepest, err
+	w.inside[p] = true
+	err := w.visitParts(v, at, isElement)
+	delete(w.inside, p)
+	return err
 }
 
 // visitParts visits what v consists of.
-func (w *walk) visitParts(v reflect.Value, at int, isElement bool) (deepest int, err error) {
-	visit := func(s step, part reflect.Value, isElement bool) {
-		if err == nil {
-			var n int
-			n, err = w.visitPart(s, part, at+1, isElement)
-			deepest = max(deepest, n+1)
-		}
-	}
+func (w *walk) visitParts(v reflect.Value, at int, isElement bool) (err error) {
 	switch t := v.Type(); v.Kind() {
 	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
 		pointers := w.pointers
 		if w.pointers++; v.Kind() == reflect.Interface {
 			w.pointers, isElement = 0, true
 		}
-		deepest, err = w.visit(v.Elem(), at+1, isElement)
-		deepest, w.pointers = deepest+1, pointers
+		err = w.visit(v.Elem(), at+1, isElement)
+		w.pointers = pointers
 	case reflect.Slice, reflect.Array:
 		for i := 0; w.hasParts(t) && i < v.Len() && err == nil; i++ {
-			visit(step{kind: inList, Index: int64(i)}, v.Index(i), true)
+			err = w.visitPart(step{kind: inList, Index: int64(i)}, v.Index(i), at+1, true)
 		}
 	case reflect.Map:
-		for it := v.MapRange(); w.hasParts(t) && it.Next() && err == nil; {
-			visit(step{kind: inKey, key: it.Key()}, it.Key(), true)
-			visit(stepTo(it.Key()), it.Value(), true)
+		for it := v.MapRange(); w.hasParts(t) && err == nil && it.Next(); {
+			if err = w.visitPart(step{kind: inKey, key: it.Key()}, it.Key(), at+1, true); err == nil {
+				err = w.visitPart(stepTo(it.Key()), it.Value(), at+1, true)
+			}
 		}
 	case reflect.Struct:
 		for _, f := range w.infoOf(t).fields {
 			part, s := v.Field(f.index), step{Name: f.name}
 			if f.loss == "" {
-				visit(s, part, false)
-			} else if err == nil && !part.IsZero() {
+				err = w.visitPart(s, part, at+1, false)
+			} else if !part.IsZero() {
 				w.path = append(w.path, s)
 				err = w.errorf("%s", f.loss)
 			}
+			if err != nil {
+				break
+			}
 		}
 	}
-	return deepest, err
+	return err
 }
 
 // visitPart visits a part of the visited value.
-func (w *walk) visitPart(s step, part reflect.Value, at int, isElement bool) (int, error) {
+func (w *walk) visitPart(s step, part reflect.Value, at int, isElement bool) error {
 	whole, pointers := w.omitted, w.pointers
 	w.path, w.omitted, w.pointers = append(w.path, s), omission{Step: s}, 0
 
-	n, err := w.visit(part, at, isElement)
+	err := w.visit(part, at, isElement)
 
-	if o := w.omitted; o.Pointers > 0 || o.Loss != 0 || o.Parts != nil {
-		whole.Parts = append(whole.Parts, o)
+	if !w.omitted.isEmpty() {
+		whole.Parts = append(whole.Parts, w.omitted)
 	}
 	w.path, w.omitted, w.pointers = w.path[:len(w.path)-1], whole, pointers
-	return n, err
+	return err
 }
 
 // check returns an error if gob cannot write v itself or would change it, and notes what gob omits
@@ -161,7 +142,6 @@ func (w *walk) check(v reflect.Value, info *typeInfo, isElement bool) error {
 		return w.errorf("is %s, which gob loses: avoid that in complex numbers, in keys of maps, and behind keys that are neither strings nor integers", lossTexts[lost])
 	}
 	w.omitted.Loss, w.omitted.Pointers = lost, w.pointers
-	w.omits++
 	return nil
 }
 
