@@ -33,16 +33,18 @@ func halves(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 func WidenFloat16s(dst, src unsafe.Pointer, n int) { best.widenFloat16s(dst, src, n) }
 
 func (m implementation) widenFloat16s(dst, src unsafe.Pointer, n int) {
-	done := m.widen(dst, src, n)
-	widenAt(Float16, view[float32](unsafe.Add(dst, 4*done), n-done), unsafe.Add(src, 2*done))
+	if done := m.widen(dst, src, n); done < n { // no pointer past the end: it could be to another object
+		widenAt(Float16, view[float32](unsafe.Add(dst, 4*done), n-done), unsafe.Add(src, 2*done))
+	}
 }
 
 // NarrowFloat16s stores the n float32s at src to dst, rounded to [Float16] as [Many] rounds. The buffers do not overlap.
 func NarrowFloat16s(dst, src unsafe.Pointer, n int) { best.narrowFloat16s(dst, src, n) }
 
 func (m implementation) narrowFloat16s(dst, src unsafe.Pointer, n int) {
-	done := m.narrow(dst, src, n)
-	narrowAt(Float16, unsafe.Add(dst, 2*done), view[float32](unsafe.Add(src, 4*done), n-done))
+	if done := m.narrow(dst, src, n); done < n {
+		narrowAt(Float16, unsafe.Add(dst, 2*done), view[float32](unsafe.Add(src, 4*done), n-done))
+	}
 }
 
 func widenAt(t Type, to []float32, from unsafe.Pointer) {
