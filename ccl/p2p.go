@@ -149,10 +149,7 @@ func (m *message) transfer() *p2p.Transfer {
 // returns the source and the data of the message received.
 func (c *Communicator) exchangeMessages(ctx context.Context, out, in p2p.Request, opts []CallOption) (source int, data []byte, err error) {
 	o := mergeCallOptions(opts)
-	what := messageName(&in)
-	if out.Type != 0 {
-		what = messageName(&out)
-	}
+	what := messageName(&out) // "recv" if there is no send
 	if err := c.holdFor(what); err != nil {
 		return 0, nil, newCallError(what, &o, err)
 	}

@@ -7,6 +7,7 @@
 package userfile
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -45,7 +46,7 @@ func Read(path string) ([]byte, error) {
 // check returns an error unless the file is regular and this user's.
 func check(info fs.FileInfo) error {
 	if kind := info.Mode().Type(); kind != 0 {
-		return fmt.Errorf("it is a %s, and only regular files are read", kindText(kind))
+		return fmt.Errorf("it is a %s, and only regular files are read", cmp.Or(kinds[kind], "device"))
 	}
 	if owner, user := ownerOf(info), os.Geteuid(); owner != user {
 		return fmt.Errorf("it belongs to user %d, and this process to user %d: copy it, or read it as that user", owner, user)
@@ -53,16 +54,4 @@ func check(info fs.FileInfo) error {
 	return nil
 }
 
-func kindText(kind fs.FileMode) string {
-	switch kind {
-	case fs.ModeSymlink:
-		return "symbolic link"
-	case fs.ModeDir:
-		return "directory"
-	case fs.ModeNamedPipe:
-		return "named pipe"
-	case fs.ModeSocket:
-		return "socket"
-	}
-	return "device"
-}
+var kinds = map[fs.FileMode]string{fs.ModeSymlink: "symbolic link", fs.ModeDir: "directory", fs.ModeNamedPipe: "named pipe", fs.ModeSocket: "socket"}
