@@ -8,8 +8,9 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// retain begins a method that needs the Reducer: until r.comm.Release its buckets stay in memory, also if the group
-// ends meanwhile. Its error is that of the method after the end of the Reducer or of its group.
+// retain begins a method that needs the Reducer: until r.comm.Release its buckets stay in memory,
+// also if the group ends meanwhile. Its error is that of the method after the end of the Reducer or
+// of its group.
 func (r *Reducer[T]) retain(operation string) error {
 	if r.comm.Retain() {
 		return nil
@@ -19,10 +20,12 @@ func (r *Reducer[T]) retain(operation string) error {
 	if r.closed {
 		return fmt.Errorf("ddp: %s: the Reducer is %w", operation, ccl.ErrClosed)
 	}
-	return fmt.Errorf("ddp: %s: the group of the Reducer is %w, since a Reducer ends with the default group, or with its rank: make another", operation, ccl.ErrClosed)
+	return fmt.Errorf("ddp: %s: the group of the Reducer is %w, "+
+		"since a Reducer ends with the default group, or with its rank: make another", operation, ccl.ErrClosed)
 }
 
-// checkBetweenSteps returns an error of a method that is called between steps, if a step has begun. The caller holds mu.
+// checkBetweenSteps returns an error of a method that is called between steps, if a step has begun.
+// The caller holds mu.
 func (r *Reducer[T]) checkBetweenSteps(operation string) error {
 	if !r.step.hasBegun {
 		return nil
@@ -30,8 +33,8 @@ func (r *Reducer[T]) checkBetweenSteps(operation string) error {
 	return &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a step has begun by Ready: call Wait first"}
 }
 
-// beginCheckpoint is retain for checkpoints and Verify. They are refused in a step, and within Join, where ranks that are done make
-// steps only.
+// beginCheckpoint is retain for checkpoints and Verify. They are refused in a step, and within
+// Join, where ranks that are done make steps only.
 func (r *Reducer[T]) beginCheckpoint(operation string) error {
 	if err := r.retain(operation); err != nil {
 		return err
@@ -56,11 +59,13 @@ func (r *Reducer[T]) abandonStep() {
 	r.endStep()
 }
 
-// Close ends this rank's use of the Reducer. Gradients that New made must not be used any more. A step that has begun, and
-// for which Wait has not been called, fails on all ranks: when Close returns, nothing writes to gradients.
+// Close ends this rank's use of the Reducer. Gradients that New made must not be used any more. A
+// step that has begun, and for which Wait has not been called, fails on all ranks: when Close
+// returns, nothing writes to gradients.
 //
-// Its errors are those of dist.DestroyProcessGroup for the Reducer's group: dist.ErrNotInitialized if that was destroyed with the
-// default group before, *dist.UnfinishedError if calls of a Hook have not ended. Closing twice is a no-op.
+// Its errors are those of dist.DestroyProcessGroup for the Reducer's group: dist.ErrNotInitialized
+// if that was destroyed with the default group before, *dist.UnfinishedError if calls of a Hook
+// have not ended. Closing twice is a no-op.
 func (r *Reducer[T]) Close() error {
 	r.mu.Lock()
 	if r.closed {

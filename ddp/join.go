@@ -17,18 +17,21 @@ type join struct {
 	last   []uint8 // the same of the step before
 }
 
-// Join runs training that may have a different number of steps on each rank (torch's Join). train makes this
-// rank's steps. After it has returned, this rank takes part in the steps of the others without gradients
-// until all ranks are done. The mean of a step is over the ranks that train in it. When all are done, all
-// ranks get the parameters and buffers of the lowest of those that trained longest.
+// Join runs training that may have a different number of steps on each rank (torch's Join). train
+// makes this rank's steps. After it has returned, this rank takes part in the steps of the others
+// without gradients until all ranks are done. The mean of a step is over the ranks that train in
+// it. When all are done, all ranks get the parameters and buffers of the lowest of those that
+// trained longest.
 //
-// All ranks call Join. If it fails on one, because train fails, or ctx ends, it fails on the others as well: they get
-// *ccl.AbortedError with its text. The ranks that are done make the steps of the Reducer, Ready and Wait, and
-// nothing else: other calls that need all ranks wait for them in vain, and Save and Load are refused.
+// All ranks call Join. If it fails on one, because train fails, or ctx ends, it fails on the others
+// as well: they get *ccl.AbortedError with its text. The ranks that are done make the steps of the
+// Reducer, Ready and Wait, and nothing else: other calls that need all ranks wait for them in vain,
+// and Save and Load are refused.
 //
-// *ccl.InvalidArgumentError is the error of a train that returns between Ready and Wait, or leaves gradients that NoSync
-// has accumulated without a step. It also rejects Join within Join, within NoSync, and in a step that has begun;
-// then train is not called. After the end of the Reducer or of its group the error is ccl.ErrClosed, and train is not called.
+// *ccl.InvalidArgumentError is the error of a train that returns between Ready and Wait, or leaves
+// gradients that NoSync has accumulated without a step. It also rejects Join within Join, within
+// NoSync, and in a step that has begun; then train is not called. After the end of the Reducer or
+// of its group the error is ccl.ErrClosed, and train is not called.
 func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
 	if err := r.retain("Join"); err != nil {
 		return err
@@ -93,7 +96,8 @@ func (r *Reducer[T]) setJoining(joining bool) {
 	}
 }
 
-// checkTrained returns an error if train has returned, and has begun what only its next Wait would end.
+// checkTrained returns an error if train has returned, and has begun what only its next Wait would
+// end.
 func (r *Reducer[T]) checkTrained() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,7 +185,8 @@ func (r *Reducer[T]) beginShadow(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// shareLast gives all ranks the parameters and buffers of the lowest rank that trained in the last step.
+// shareLast gives all ranks the parameters and buffers of the lowest rank that trained in the last
+// step.
 func (r *Reducer[T]) shareLast(ctx context.Context) error {
 	for root, trained := range r.join.last {
 		if trained == 0 {

@@ -1,8 +1,8 @@
 package ddp
 
-// NoSync runs steps without communication, to accumulate gradients: Ready and Wait do nothing within f. The
-// first step after it reduces what the program has accumulated. A parameter that was ready within f, once or often,
-// counts as ready in that step.
+// NoSync runs steps without communication, to accumulate gradients: Ready and Wait do nothing
+// within f. The first step after it reduces what the program has accumulated. A parameter that was
+// ready within f, once or often, counts as ready in that step.
 //
 // NoSync returns f's error. In these cases it returns another one, and does not call f:
 //   - in a step that has begun, whose gradients f would overwrite: *ccl.InvalidArgumentError
@@ -36,7 +36,8 @@ func (r *Reducer[T]) endNoSync(wasQuiet bool) {
 	r.isQuiet = wasQuiet
 }
 
-// putAccumulated puts the gradients of parameters in their buckets that were ready within NoSync, and not in the step.
+// putAccumulated puts the gradients of parameters in their buckets that were ready within NoSync,
+// and not in the step.
 func (r *Reducer[T]) putAccumulated() {
 	for i, accumulated := range r.accumulated {
 		switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// step is what has happened in a step on this rank. It begins with the first Ready, or with Wait, and ends in Wait.
+// step is what has happened in a step on this rank. It begins with the first Ready, or with Wait,
+// and ends in Wait.
 type step struct {
 	hasBegun bool
 	next     int       // bucket to start
@@ -37,12 +38,13 @@ func (s *step) noteMistake(format string, args ...any) {
 // outsideStep is a mistake with StaticGraph.
 const outsideStep = "was ready, and was not in the first step: set FindUnused in place of StaticGraph if steps differ"
 
-// Ready says that the gradient of a parameter is final in this step. It never waits. After Ready the
-// gradient must not be used until Wait has returned. What is wrong with the call is an error of Wait.
+// Ready says that the gradient of a parameter is final in this step. It never waits. After Ready
+// the gradient must not be used until Wait has returned. What is wrong with the call is an error of
+// Wait.
 func (r *Reducer[T]) Ready(parameter int) { r.noteReady(parameter, nil, false) }
 
-// ReadyGrad is Ready for a program that allocates gradients anew: the parameter's gradient is this slice until the next
-// ReadyGrad. Grad returns it, Ready reads it, and Wait leaves the mean in it.
+// ReadyGrad is Ready for a program that allocates gradients anew: the parameter's gradient is this
+// slice until the next ReadyGrad. Grad returns it, Ready reads it, and Wait leaves the mean in it.
 //
 // It is as long as the parameter, and memory of this rank alone. It is copied, also if it is long.
 // Within NoSync the slice counts that is given last: it holds the sum of all batches.
@@ -118,7 +120,8 @@ func (r *Reducer[T]) putZeros(parameter int) {
 	r.complete(parameter)
 }
 
-// complete notes that the gradient of a parameter is in its bucket, and starts all buckets whose turn it is.
+// complete notes that the gradient of a parameter is in its bucket, and starts all buckets whose
+// turn it is.
 func (r *Reducer[T]) complete(parameter int) {
 	r.step.ready[parameter] = true
 	r.buckets[r.places[parameter].bucket].pending--
@@ -129,10 +132,11 @@ func (r *Reducer[T]) complete(parameter int) {
 	}
 }
 
-// Wait ends the step: it waits until all gradients are the mean over all ranks. If a gradient is not ready on this rank, and
-// no option allows that, all ranks fail: this one with *UnreadyError, the others with *ccl.MismatchError. If Wait fails,
-// also because ctx ends, the gradients are undefined, the Reducer's group has failed, and all ranks make a new
-// Reducer or end. An exception is a mistake in a call of Ready: only this rank's Wait fails, and the group lives on.
+// Wait ends the step: it waits until all gradients are the mean over all ranks. If a gradient is
+// not ready on this rank, and no option allows that, all ranks fail: this one with *UnreadyError,
+// the others with *ccl.MismatchError. If Wait fails, also because ctx ends, the gradients are
+// undefined, the Reducer's group has failed, and all ranks make a new Reducer or end. An exception
+// is a mistake in a call of Ready: only this rank's Wait fails, and the group lives on.
 //
 // After the end of the Reducer or of its group the error is ccl.ErrClosed, within NoSync as well.
 func (r *Reducer[T]) Wait(ctx context.Context) error {
@@ -172,7 +176,8 @@ func (r *Reducer[T]) endStep() {
 	}
 }
 
-// stop fails the step on all ranks, unless they know, and waits until no call uses the Reducer's memory.
+// stop fails the step on all ranks, unless they know, and waits until no call uses the Reducer's
+// memory.
 func (r *Reducer[T]) stop(err error) {
 	if _, rejected := errors.AsType[*UnreadyError](err); !rejected {
 		r.comm.Abort(err)
@@ -180,7 +185,8 @@ func (r *Reducer[T]) stop(err error) {
 	r.settle()
 }
 
-// settle waits until no call uses the Reducer's memory, or gradients that are reduced in place. The group has failed or ended.
+// settle waits until no call uses the Reducer's memory, or gradients that are reduced in place. The
+// group has failed or ended.
 func (r *Reducer[T]) settle() {
 	works := []*ccl.Work{r.step.census, r.step.used}
 	for _, b := range r.buckets {
@@ -193,8 +199,9 @@ func (r *Reducer[T]) settle() {
 	}
 }
 
-// await waits for a call of the step. If ctx ends first, or the call fails, the group fails. All ranks may have completed
-// the call by then: it has succeeded in that case, and the next one fails, on all ranks alike.
+// await waits for a call of the step. If ctx ends first, or the call fails, the group fails. All
+// ranks may have completed the call by then: it has succeeded in that case, and the next one fails,
+// on all ranks alike.
 func (r *Reducer[T]) await(ctx context.Context, w *ccl.Work) error {
 	err := w.Wait(ctx)
 	if err == nil {
@@ -246,7 +253,8 @@ func (r *Reducer[T]) finish(ctx context.Context) error {
 	return nil
 }
 
-// completeRest completes what this rank has not called Ready for, or fails all ranks' remaining buckets.
+// completeRest completes what this rank has not called Ready for, or fails all ranks' remaining
+// buckets.
 func (r *Reducer[T]) completeRest(ctx context.Context) error {
 	r.putAccumulated()
 	if r.step.next == len(r.buckets) {
@@ -273,7 +281,8 @@ func (r *Reducer[T]) completeRest(ctx context.Context) error {
 	return e
 }
 
-// finishBuckets waits for the buckets in their order, and makes their results means over the ranks that train.
+// finishBuckets waits for the buckets in their order, and makes their results means over the ranks
+// that train.
 func (r *Reducer[T]) finishBuckets(ctx context.Context, trains int) error {
 	for _, b := range r.buckets {
 		if err := r.await(ctx, b.work); err != nil {
@@ -289,8 +298,9 @@ func (r *Reducer[T]) finishBuckets(ctx context.Context, trains int) error {
 	return nil
 }
 
-// awaitHooks waits until Finish has succeeded on all ranks. A rank on which it has failed aborts the group in place of
-// this call, which may be the last of the step: without it the others would not know before the next step.
+// awaitHooks waits until Finish has succeeded on all ranks. A rank on which it has failed aborts
+// the group in place of this call, which may be the last of the step: without it the others would
+// not know before the next step.
 func (r *Reducer[T]) awaitHooks(ctx context.Context) error {
 	if r.opts.Hook == nil {
 		return nil
