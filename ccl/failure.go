@@ -119,7 +119,7 @@ func (c *Communicator) lastOf(f *transport.Failure) []LastCall {
 func (c *Communicator) failureError(coll Collective, f *transport.Failure, message string) *CollectiveFailedError {
 	e := &CollectiveFailedError{
 		Operation: coll.String(), Message: message,
-		Rank: c.rank, Peer: -1, Awaited: -1, Group: c.name, GlobalRanks: c.global, Err: c.cause(f),
+		Rank: c.rank, Peer: -1, Awaited: -1, MPIErrorCode: f.Code, Group: c.name, GlobalRanks: c.global, Err: c.cause(f),
 	}
 	switch f.Kind {
 	case transport.FailureAborted:
@@ -174,7 +174,7 @@ func (c *Communicator) failureOf(err error, rank int) *transport.Failure {
 	if level, ok := errors.AsType[*levelError](err); ok && !errors.Is(err, ErrClosed) {
 		return level.failure
 	}
-	f := &transport.Failure{By: rank, Seq: c.seq, Text: err.Error()}
+	f := &transport.Failure{By: rank, Seq: c.seq, Text: err.Error(), Code: transport.LibraryCode(err)}
 	var (
 		mismatch *MismatchError
 		overlap  *transport.OverlapError

@@ -199,6 +199,9 @@ func (r *rank) connect(m *rendezvous, backend string, opts []InitOption) (*ccl.C
 		}
 	}
 	endpoint, err := m.meet(r, medium, settings.Timeout())
+	if isUnavailable(err) {
+		err = settings.TransportError(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +246,9 @@ func (o *initOptions) resolve(j *job) (settings *config.Settings, medium transpo
 	if err != nil {
 		return nil, medium, err
 	}
-	medium, err = j.choose(settings.Transport())
+	if medium, err = j.choose(settings.Transport()); err != nil {
+		err = settings.TransportError(err)
+	}
 	return settings, medium, err
 }
 

@@ -544,7 +544,7 @@ func TestTransports(t *testing.T) {
 	t.Run("local between processes", func(t *testing.T) {
 		ours.set(t)
 		n := newNode(t)
-		const text = `transport "local" is not available: this process is rank 1 of 3 by the variables of goccl run (GOCCL_SHM_RANK=1, GOCCL_SHM_SIZE=3), ` +
+		const text = `option: defaults.transport: transport "local" is not available: this process is rank 1 of 3 by the variables of goccl run (GOCCL_SHM_RANK=1, GOCCL_SHM_SIZE=3), ` +
 			`and local connects goroutines of one process: use shm, or auto (available: shm)`
 		wait := n.others(t, func(_ *ccl.Communicator, err error) { aborted(t, err, 1, text) })
 		err := dist.InitProcessGroup("ccl", dist.WithTransport("local"))
@@ -562,7 +562,7 @@ func TestTransports(t *testing.T) {
 		require.NoError(t, dist.DestroyProcessGroup())
 	})
 	t.Run("shm between goroutines", func(t *testing.T) {
-		const text = `initialization of "ccl" failed: transport "shm" connects processes, and no launcher started this one as one of several ranks: ` +
+		const text = `initialization of "ccl" failed: option: defaults.transport: transport "shm" connects processes, and no launcher started this one as one of several ranks: ` +
 			`start the program with goccl run -n %d, which sets GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, or use local, or auto, between goroutines`
 		var missing *dist.MissingConfigurationError
 		err := dist.InitProcessGroup("ccl", dist.WithTransport("shm"))

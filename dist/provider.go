@@ -93,5 +93,18 @@ func (j *job) requested(option string) (p transport.Provider, err error) {
 	if name == "" {
 		return p, nil
 	}
-	return j.choose(name)
+	if p, err = j.choose(name); err != nil && name != auto {
+		at := config.Error{File: "environment", Key: "GOCCL_TRANSPORT", Message: err.Error(), Err: err}
+		if option != "" {
+			at.File, at.Key = "option", "defaults.transport"
+		}
+		err = &at
+	}
+	return p, err
+}
+
+// isUnavailable reports whether err says that a transport cannot be used here.
+func isUnavailable(err error) bool {
+	_, is := errors.AsType[*BackendNotAvailableError](err)
+	return is
 }

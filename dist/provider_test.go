@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -197,9 +198,9 @@ func TestRequestedTransport(t *testing.T) {
 		text string
 	}{
 		"foobar":  {new(*dist.InvalidBackendError), `environment: GOCCL_TRANSPORT: unknown transport "foobar"; use one of auto, shm, local, faraway, shapes`},
-		"tcp":     {new(*dist.BackendNotAvailableError), `transport "tcp" is not available: this program links no package that provides it, and goccl has none yet: the name is reserved (available: local, shapes)`},
-		"mpi":     {new(*dist.BackendNotAvailableError), `transport "mpi" is not available: this program links no package that provides it; add this line to its imports: _ "github.com/goccl/goccl/transport/mpi" (available: local, shapes)`},
-		"faraway": {new(*dist.MissingConfigurationError), "FARAWAY is not set"},
+		"tcp":     {new(*dist.BackendNotAvailableError), `environment: GOCCL_TRANSPORT: transport "tcp" is not available: this program links no package that provides it, and goccl has none yet: the name is reserved (available: local, shapes)`},
+		"mpi":     {new(*dist.BackendNotAvailableError), `environment: GOCCL_TRANSPORT: transport "mpi" is not available: this program links no package that provides it; add this line to its imports: _ "github.com/goccl/goccl/transport/mpi" (available: local, shapes)`},
+		"faraway": {new(*dist.MissingConfigurationError), "environment: GOCCL_TRANSPORT: FARAWAY is not set"},
 		"local":   {new(*dist.ConfigError), "missing.yaml: cannot read the configuration"},
 		"":        {new(*dist.ConfigError), "missing.yaml: cannot read the configuration"},
 	} {
@@ -221,4 +222,18 @@ func TestRequestedTransport(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A transport of the file that cannot be had is an error at its line.
+func TestUnavailableTransportOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ccl.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("version: 1\ndefaults:\n  transport: tcp\n  algorithm: direct\nalgorithms: {direct: {module: direct}}\n"), 0o600))
+	err := dist.InitProcessGroup("ccl", dist.WithConfigFile(file))
+	unavailable, ok := errors.AsType[*dist.BackendNotAvailableError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, "tcp", unavailable.Requested)
+	mistake, ok := errors.AsType[*dist.ConfigError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, "defaults.transport", mistake.Key)
+	require.ErrorContains(t, err, `initialization of "ccl" failed: `+file+`:3:14: defaults.transport: transport "tcp" is not available: `)
 }

@@ -1,6 +1,9 @@
 package transport
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Failure is the first cause of a group's end, in the form in which it reaches every rank,
 // also in other processes.
@@ -16,9 +19,22 @@ type Failure struct {
 	Missing []int
 	PID     int           // of the process that was lost; 0 if the rank is a goroutine
 	After   time.Duration // of a timeout
+	Code    int           // of the call of the transport's library that failed; 0 if none did
 	Text    string        // what happened, in words; at least its first TextBytes bytes are kept
 	// Cause is the error itself. It does not leave the process.
 	Cause error
+}
+
+// LibraryCode returns the code with which a call of a transport's library failed, if err is about one, and otherwise 0. Such an error
+// has a method LibraryCode.
+func LibraryCode(err error) int {
+	if e, ok := errors.AsType[interface {
+		error
+		LibraryCode() int
+	}](err); ok {
+		return e.LibraryCode()
+	}
+	return 0
 }
 
 // TextBytes is how many bytes of a failure's Text reach the ranks of other processes, at least.

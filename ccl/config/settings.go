@@ -197,6 +197,20 @@ func (s *Settings) Topology() *topology.Topology { return s.topology }
 // whether it is available.
 func (s *Settings) Transport() string { return s.transport.value }
 
+// TransportError returns err, which says why the transport cannot be used, as an *Error that wraps it and names the option, the
+// variable, or the line that chose the transport. If none did, it returns err.
+func (s *Settings) TransportError(err error) error {
+	switch by := s.transport.origin.by; {
+	case !s.transport.origin.isSet() || s.transport.value == auto:
+		return err
+	case by == "GOCCL_TRANSPORT":
+		return &Error{File: "environment", Key: by, Message: err.Error(), Err: err}
+	}
+	mistake, _ := s.config.errorAt(s.transport.origin, "defaults.transport", "%v", err).(*Error) //nolint:errorlint // made here
+	mistake.Err = err
+	return mistake
+}
+
 // Timeout returns how long a call may wait for other ranks; 0 means no limit.
 func (s *Settings) Timeout() time.Duration { return s.timeout.value }
 

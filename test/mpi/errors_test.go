@@ -19,7 +19,8 @@ import (
 func TestErrors(t *testing.T) {
 	const (
 		failed  = `initialization of "ccl" failed: `
-		without = failed + `transport "mpi" is not available: `
+		by      = failed + "environment: GOCCL_TRANSPORT: "
+		without = by + `transport "mpi" is not available: `
 	)
 	openMPI := []string{"OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2", "PMIX_NAMESPACE=errors"}
 	mpich := []string{"PMI_SIZE=2", "PMI_RANK=0", "MPI_LOCALNRANKS=2", "PMI_JOBID=errors"}
@@ -35,7 +36,7 @@ func TestErrors(t *testing.T) {
 		says     []string
 	}{
 		"no launcher": {nil, nil,
-			[]string{failed + `transport "mpi" connects processes that an MPI launcher starts, and none started this one as one of several ranks: start the program with mpirun -n 2, mpiexec or srun`}},
+			[]string{by + `transport "mpi" connects processes that an MPI launcher starts, and none started this one as one of several ranks: start the program with mpirun -n 2, mpiexec or srun`}},
 		"no library of Open MPI": {openMPI, []string{"LD_LIBRARY_PATH=" + none},
 			[]string{without + "Open MPI started this process, and its library cannot be loaded: " + none + "/libmpi.so.40: ", none + "/libmpi_abi.so.1: ",
 				". Install it, add its directory to LD_LIBRARY_PATH, or name the library's file in GOCCL_MPI_LIBRARY"}},

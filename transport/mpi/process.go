@@ -313,7 +313,7 @@ func (p *process) broken(err error) {
 	p.err = err
 	for _, e := range p.groups {
 		if g := e.group; g != nil {
-			g.failHere(&transport.Failure{Kind: transport.FailureAborted, By: g.rank, Text: err.Error(), Cause: err})
+			g.failHere(&transport.Failure{Kind: transport.FailureAborted, By: g.rank, Text: err.Error(), Code: transport.LibraryCode(err), Cause: err})
 		}
 	}
 }

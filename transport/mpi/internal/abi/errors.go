@@ -14,14 +14,18 @@ var ErrFinalized = errors.New("this process has finalized MPI, and MPI does not 
 type Error struct {
 	Function string // such as "MPI_Isend"
 	// Class is the library's error class: 5 for a communicator and 6 for a rank that does not exist, in all
-	// libraries. Codes, which differ between ranks, are not kept.
+	// libraries.
 	Class int
+	Code  int    // the library's code, which can differ between ranks and between runs
 	Text  string // the library's words
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (error class %d)", e.Function, e.Text, e.Class)
 }
+
+// LibraryCode returns the library's code, for transport.LibraryCode.
+func (e *Error) LibraryCode() int { return e.Code }
 
 // notAvailable says why this machine has no library to call.
 func notAvailable(format string, args ...any) error {

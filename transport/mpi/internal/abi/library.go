@@ -148,7 +148,7 @@ func (l *library) check(function string, code int32) error {
 	if code == success {
 		return nil
 	}
-	e := &Error{Function: function}
+	e := &Error{Function: function, Code: int(code)}
 	text := make([]byte, 512) // MPI_MAX_ERROR_STRING of MPICH, the longest
 	var n, class int32
 	escape(&text[0])

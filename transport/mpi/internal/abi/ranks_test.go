@@ -335,7 +335,7 @@ func goroutines(w *World) error {
 func wrong(w *World) error {
 	var r Request
 	err := w.begin(&r, false, []byte{1}, int32(w.Size), 0) // behind the check of Isend
-	if e, ok := err.(*Error); !ok || e.Function != "MPI_Isend" || e.Class != 6 || e.Text == "" {
+	if e, ok := err.(*Error); !ok || e.Function != "MPI_Isend" || e.Class != 6 || e.Code == 0 || e.Text == "" {
 		return fmt.Errorf("to a rank that does not exist: %v", err)
 	}
 	for _, rank := range []int{w.Size, -1, 1 << 32, 1<<32 + 1} {
