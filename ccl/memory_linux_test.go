@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -77,6 +78,32 @@ func TestCloseBeforeAMessageOfAProcessIsRecorded(t *testing.T) {
 			requireAllGivenBack(t, had)
 		})
 	}
+}
+
+// A receive of a process that Close ends writes its flight before the memory is given back.
+func TestFlightOfAReceiveOfAProcessThatCloseEnds(t *testing.T) {
+	eps, err := mapped(2)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	all := recorded(t, eps, ccl.WithFlight(dir))
+	require.NoError(t, all[1].Close())
+	_, had := areas(t)
+	waits := newGate()
+	receive := async(func() error {
+		_, err := ccl.Recv(askedContext{bg, waits}, all[0], make([]int32, 4), 0, 7)
+		return err
+	})
+	waits.Waited()
+	_ = all[0].Close() // counts no receive, whose caller waits
+	require.ErrorIs(t, receive(), ccl.ErrClosed)
+	for _, files := areas(t); len(files) > 0; _, files = areas(t) { // Close may wait for the receive's lock in a goroutine
+		runtime.Gosched()
+	}
+	requireAllGivenBack(t, had)
+	d := load(t, dir)
+	require.Len(t, d, 1)
+	require.Len(t, d[0].Ranks, 2)
+	require.Equal(t, "message 1, recv of 4 int32 from rank 0, tag 7 (failed)", d[0].Ranks[0].Messages[0].String())
 }
 
 // debugging is a Selector with defaults.debug.
