@@ -6,14 +6,15 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// ClipGradNorm scales all gradients so that their norm, as of one vector, is at most limit (clip_grad_norm_ of torch),
-// and returns the norm before. The result is equal on all ranks.
+// ClipGradNorm scales all gradients so that their norm, as of one vector, is at most limit
+// (clip_grad_norm_ of torch), and returns the norm before. The result is equal on all ranks.
 //
 // It is called after Wait, when gradients are equal on all ranks, and needs no communication.
 // If a gradient is not finite, finite ones become 0 or NaN, as in torch.
 //
-// After the end of the Reducer or of its group the error is ccl.ErrClosed. In a step that has begun, and if limit is
-// negative or NaN, it is *ccl.InvalidArgumentError. Then no gradient changes.
+// After the end of the Reducer or of its group the error is ccl.ErrClosed. In a step that has
+// begun, and if limit is negative or NaN, it is *ccl.InvalidArgumentError. Then no gradient
+// changes.
 func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64, err error) {
 	if err := r.retain("ClipGradNorm"); err != nil {
 		return 0, err
@@ -41,7 +42,8 @@ func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64, err error) {
 	return norm, nil
 }
 
-// gradientNorm returns the norm of all gradients, unit times units. Units are finite if the gradients are.
+// gradientNorm returns the norm of all gradients, unit times units. Units are finite if the
+// gradients are.
 func (r *Reducer[T]) gradientNorm() (unit, units float64) {
 	sum := r.sumSquares(1)
 	if sum > 1e-290 && !math.IsInf(sum, 1) {
@@ -77,7 +79,8 @@ func (r *Reducer[T]) scaleGradients(factor float64) {
 	}
 }
 
-// squares returns the sum of the squares of gradients; those of float64 are multiplied by a factor first.
+// squares returns the sum of the squares of gradients; those of float64 are multiplied by a factor
+// first.
 func squares[T Float](gradients []T, factor float64) (sum float64) {
 	switch g := any(gradients).(type) {
 	case []float32:

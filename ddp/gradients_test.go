@@ -50,7 +50,8 @@ func clip[T ddp.Float](t *testing.T, of func(float64) T) {
 	})
 }
 
-// Gradients of float64 are clipped although their squares, or their norm, are above the largest number or below the smallest.
+// Gradients of float64 are clipped although their squares, or their norm, are above the largest
+// number or below the smallest.
 func TestClipGradNormOfExtremes(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct{ a, b, limit, norm, clippedA, clippedB float64 }{

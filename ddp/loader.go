@@ -18,12 +18,13 @@ type Loader[B any] struct {
 	Batch   int // samples of this rank in a step
 	Ahead   int // batches that are loaded before they are needed; 0: one
 
-	// Load returns the batch of some samples. It is called by one goroutine at a time, in order, while the
-	// program works with batches that were loaded before.
+	// Load returns the batch of some samples. It is called by one goroutine at a time, in order,
+	// while the program works with batches that were loaded before.
 	Load func(ctx context.Context, indices []int) (B, error)
 }
 
-// Check returns nil, or a *ccl.InvalidArgumentError that says which field of the Loader or its Sampler is wrong.
+// Check returns nil, or a *ccl.InvalidArgumentError that says which field of the Loader or its
+// Sampler is wrong.
 func (l *Loader[B]) Check() error {
 	switch err := l.Sampler.Check(); {
 	case err != nil:
@@ -36,9 +37,11 @@ func (l *Loader[B]) Check() error {
 	return nil
 }
 
-// Steps returns the number of this rank's batches in an epoch; 0 if Check returns an error. The last one may be shorter.
+// Steps returns the number of this rank's batches in an epoch; 0 if Check returns an error. The
+// last one may be shorter.
 //
-// With Sampler.Uneven ranks may have different numbers: a loop that makes collective calls needs Join then.
+// With Sampler.Uneven ranks may have different numbers: a loop that makes collective calls needs
+// Join then.
 func (l *Loader[B]) Steps() int {
 	if l.Check() != nil {
 		return 0
@@ -53,10 +56,11 @@ type loaded[B any] struct {
 	err   error
 }
 
-// Epoch returns the batches of an epoch from a step on: 0 for all; the number of steps made, to resume.
+// Epoch returns the batches of an epoch from a step on: 0 for all; the number of steps made, to
+// resume.
 //
-// It ends with the first error: that of Check, of Load or of ctx. If Load panics, or ends its goroutine, the error is
-// *LoadPanicError.
+// It ends with the first error: that of Check, of Load or of ctx. If Load panics, or ends its
+// goroutine, the error is *LoadPanicError.
 func (l *Loader[B]) Epoch(ctx context.Context, epoch, from int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var none B
@@ -125,7 +129,8 @@ func (l *Loader[B]) loadBatches(ctx context.Context, epoch, from int, batches ch
 	hasReturned = true
 }
 
-// LoadPanicError says that Loader.Load panicked, or ended its goroutine by runtime.Goexit, as a test's FailNow does.
+// LoadPanicError says that Loader.Load panicked, or ended its goroutine by runtime.Goexit, as a
+// test's FailNow does.
 type LoadPanicError struct {
 	Value any    // of the panic; dist.ErrGoexit if there was none
 	Line  string // of the program, such as "train/data.go:42"; "" if it is unknown

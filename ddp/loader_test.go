@@ -24,8 +24,8 @@ func epochErrors[B any](l *ddp.Loader[B], from int) (errs []error) {
 	return errs
 }
 
-// A panic or runtime.Goexit in Load is an error of its rank, which says where. The batches before it arrive, and the
-// process and the group go on.
+// A panic or runtime.Goexit in Load is an error of its rank, which says where. The batches before
+// it arrive, and the process and the group go on.
 func TestLoadEndsItsGoroutine(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	_, _, line, _ := runtime.Caller(0)
@@ -65,7 +65,8 @@ func TestLoadEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// A loader or sampler that is wrong is an error of Check and of Epoch, and has no steps: nothing panics.
+// A loader or sampler that is wrong is an error of Check and of Epoch, and has no steps: nothing
+// panics.
 func TestWrongLoader(t *testing.T) {
 	load := func(context.Context, []int) (int, error) { return 0, nil }
 	right := ddp.Sampler{Samples: 7, Ranks: 3, Rank: 1}
@@ -127,7 +128,8 @@ func TestLargeNumbersOfSamples(t *testing.T) {
 	require.Equal(t, []int{0}, ddp.Sampler{Samples: 1, Ranks: math.MaxInt, Rank: math.MaxInt - 1}.Indices(0))
 }
 
-// A sampler takes ranks and rank from its group, which may have its ranks in another order, and refuses others beside it.
+// A sampler takes ranks and rank from its group, which may have its ranks in another order, and
+// refuses others beside it.
 func TestSamplerOfGroup(t *testing.T) {
 	all(t, 3, func(rank int) error {
 		group, err := dist.Split(0, -rank)

@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// process is a text that no other process has: addresses of two ranks are comparable if theirs are equal.
+// process is a text that no other process has: addresses of two ranks are comparable if theirs are
+// equal.
 var process = sync.OnceValue(rand.Text)
 
 // memory is where a slice of a rank lies.
@@ -36,7 +37,8 @@ func listMemory[T Float](params []Parameter[T], buffers [][]T) (all []memory) {
 	return all
 }
 
-// findOverlap returns which two slices of ranks have memory in common, or "". All ranks find the same two.
+// findOverlap returns which two slices of ranks have memory in common, or "". All ranks find the
+// same two.
 func findOverlap(ranks []description) string {
 	type slice struct {
 		memory

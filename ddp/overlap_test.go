@@ -15,8 +15,9 @@ const (
 	sliceCount             = 7       // the buffers are three
 )
 
-// Slices of a rank, or of goroutine ranks, that have memory in common are an error of New on all ranks, at any size. It
-// names the slices: a script's package-level gradients belong to all of its ranks.
+// Slices of a rank, or of goroutine ranks, that have memory in common are an error of New on all
+// ranks, at any size. It names the slices: a script's package-level gradients belong to all of its
+// ranks.
 func TestOverlappingSlices(t *testing.T) {
 	const (
 		between = " overlap; ranks that are goroutines have slices of their own: make them in the function that each rank runs, not at package level"

@@ -6,8 +6,9 @@ import (
 	"github.com/goccl/goccl/dist"
 )
 
-// Sampler deals out the samples of a data set to ranks (DistributedSampler of torch): rank r gets the samples
-// at r, r+Ranks, r+2*Ranks, ... of an order that is the same on all ranks. All ranks get equally many, unless Uneven is set.
+// Sampler deals out the samples of a data set to ranks (DistributedSampler of torch): rank r gets
+// the samples at r, r+Ranks, r+2*Ranks, ... of an order that is the same on all ranks. All ranks
+// get equally many, unless Uneven is set.
 //
 // A Sampler does not change; its methods may be called concurrently.
 type Sampler struct {
@@ -60,8 +61,8 @@ func (s Sampler) Len() int {
 	return n
 }
 
-// Indices returns this rank's samples in an epoch. It depends on nothing else than s and the epoch. It panics
-// with the error of Check, which a Loader returns.
+// Indices returns this rank's samples in an epoch. It depends on nothing else than s and the epoch.
+// It panics with the error of Check, which a Loader returns.
 func (s Sampler) Indices(epoch int) []int {
 	s, err := s.resolve()
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 // verifySteps is how many steps lie between two comparisons of parameters, with debug.
 const verifySteps = 100
 
-// Verify compares the parameters of all ranks. All ranks call it, between two steps and not within Join. It reads all
-// parameters once, and sends four bytes of each.
+// Verify compares the parameters of all ranks. All ranks call it, between two steps and not within
+// Join. It reads all parameters once, and sends four bytes of each.
 //
-// If they differ in a bit, the error of all ranks is *ccl.MismatchError; its field names the first parameter that does.
-// The Reducer can be used as before. After the end of the Reducer or of its group the error is ccl.ErrClosed.
+// If they differ in a bit, the error of all ranks is *ccl.MismatchError; it names the first
+// parameter that does. The Reducer can be used as before. After the end of the Reducer or of its
+// group the error is ccl.ErrClosed.
 //
-// Where debug is set (GOCCL_DEBUG, or defaults.debug in ccl.yaml) on a rank, each hundredth step does so in Wait, unless the Reducer has
-// a Hook of the program's, whose ranks may differ by design.
+// Where debug is set (GOCCL_DEBUG, or defaults.debug in ccl.yaml) on a rank, each hundredth step
+// does so in Wait, unless the Reducer has a Hook, whose ranks may differ by design.
 func (r *Reducer[T]) Verify(ctx context.Context) error {
 	if err := r.beginCheckpoint("Verify"); err != nil {
 		return err

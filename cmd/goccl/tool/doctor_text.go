@@ -8,8 +8,8 @@ import (
 	"github.com/goccl/goccl/cmd/goccl/internal/doctor"
 )
 
-// findingsText is the text of an examination, of which each line is written when it is known: a program
-// that the kernel ends has shown what it had found.
+// findingsText is the text of an examination, of which each line is written when it is known: a
+// program that the kernel ends has shown what it had found.
 type findingsText struct {
 	out  io.Writer
 	part string // of the last finding

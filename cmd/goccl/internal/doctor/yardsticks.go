@@ -69,7 +69,8 @@ func copiesInMemory(ctx context.Context, job measure.Job, available int) ([]meas
 	return []measure.Result{large}, f
 }
 
-// lacks reports whether need is more than half of the available memory, in bytes; 0 is unknown, and enough.
+// lacks reports whether need is more than half of the available memory, in bytes; 0 is unknown, and
+// enough.
 func lacks(available int, need float64) bool { return available > 0 && 2*need > float64(available) }
 
 func allReduce(bytes int) measure.Case {

@@ -15,7 +15,8 @@ func measured(ctx context.Context, root string) (results []measure.Result, findi
 	return results, findings
 }
 
-// limited returns the root of a machine with plenty of memory, whose control group has a limit of which a part is used.
+// limited returns the root of a machine with plenty of memory, whose control group has a limit of
+// which a part is used.
 func limited(t *testing.T, limit, used int) string {
 	t.Helper()
 	return prepared(t, map[string]string{
@@ -28,8 +29,8 @@ func limited(t *testing.T, limit, used int) string {
 	})
 }
 
-// In a control group the yardsticks take at most half of what the limit leaves, or are not measured: whoever exceeds the
-// limit ends a process of the group, which may be a job.
+// In a control group the yardsticks take at most half of what the limit leaves, or are not
+// measured: whoever exceeds the limit ends a process of the group, which may be a job.
 func TestYardsticksInAControlGroup(t *testing.T) {
 	for _, c := range []struct {
 		free, largest int

@@ -66,9 +66,9 @@ func Info(file, name string) string {
 	return ""
 }
 
-// AvailableMemory returns how many bytes this process can allocate, on the machine and in its control
-// groups, so that the kernel ends neither it nor a process beside it; 0 if that is unknown. The machine's
-// files are below root: "" for this one.
+// AvailableMemory returns how many bytes this process can allocate, on the machine and in its
+// control groups, so that the kernel ends neither it nor a process beside it; 0 if that is unknown.
+// The machine's files are below root: "" for this one.
 func AvailableMemory(root string) int {
 	kib, _ := strconv.Atoi(strings.TrimSuffix(Info(root+"/proc/meminfo", "MemAvailable"), " kB"))
 	available := kib << 10
@@ -105,8 +105,8 @@ func Contents(file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// Revision returns the revision of the source from which this program was built, with a + if that was modified; "" if it
-// is unknown.
+// Revision returns the revision of the source from which this program was built, with a + if that
+// was modified; "" if it is unknown.
 func Revision() string {
 	if BuildSetting("vcs.modified") == "true" {
 		return BuildSetting("vcs.revision") + "+"
