@@ -88,6 +88,7 @@ programs: ## run thousands of random programs, on processes and on goroutines, f
 	$(GO) test -count=1 -timeout 60m ./dist -run TestRandomDepartures -departures 150
 	$(GO) test -count=1 -timeout 60m ./test/processes -run TestRandomLayouts -layouts 1000
 	$(GO) test -count=1 -timeout 60m ./primitive -run TestRandomLayouts -layouts 1000
+	$(GO) test -count=1 -timeout 60m ./ddp -run TestRandomPlans -plans 1000 -process-plans 1000
 
 fuzz: ## fuzz parsers, headers, arithmetic and folds for half a minute each
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s ./ccl/config

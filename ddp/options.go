@@ -14,9 +14,11 @@ type Options[T Float] struct {
 	// ready on no rank keeps its gradient (one that New made is zero then). It costs one small all-reduce a step.
 	FindUnused bool
 
-	// StaticGraph promises that the same parameters are ready in every step. The first step is like one with
-	// FindUnused and finds out which. If one of them is not ready in a later step, Wait fails on all ranks, as without this
-	// option. If another one is ready, also within NoSync, this rank's Wait fails.
+	// StaticGraph promises that the same parameters are ready in every step. The first step is like
+	// one with FindUnused and finds out which. If one of them is not ready in a later step, Wait fails
+	// on all ranks, as without this option. If another one is ready, also within NoSync, this rank's
+	// Wait fails. In that step a program does not write to its gradient if New made it, since that is
+	// being reduced.
 	StaticGraph bool
 
 	// Buffers are state besides parameters, such as running means, in memory of their own: see Parameter. New copies

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,8 +88,13 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	var o outcome
-	err := dist.Spawn(func(context.Context, int) error { return play(name, &o) })
-	if err != nil && o.Err == "" {
+	err := dist.Spawn(func(context.Context, int) error {
+		if name == "plans" {
+			return runPlans(&o)
+		}
+		return play(name, &o)
+	})
+	if err != nil && o.Err == "" && name != "plans" {
 		o.Err = err.Error()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(o); err != nil {
@@ -112,9 +119,15 @@ var jobs atomic.Int64
 // onProcesses does a work on ranks that are processes.
 func onProcesses(t *testing.T, name string, ranks int) []outcome {
 	t.Helper()
+	return startProcesses(t, name, ranks)
+}
+
+// startProcesses does a work on ranks that are processes with more variables.
+func startProcesses(t *testing.T, name string, ranks int, variables ...string) []outcome {
+	t.Helper()
 	all, errs := make([]outcome, ranks), make([]error, ranks)
 	job := fmt.Sprintf("/ddp-test-%d-%d", os.Getpid(), jobs.Add(1))
-	var env []string
+	env := slices.Clone(variables)
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "GOCCL_") {
 			env = append(env, v)
@@ -138,6 +151,9 @@ func onProcesses(t *testing.T, name string, ranks int) []outcome {
 	}
 	running.Wait()
 	require.NoError(t, errors.Join(errs...))
+	files, err := filepath.Glob("/dev/shm/*" + job[1:] + "*")
+	require.NoError(t, err)
+	require.Empty(t, files, "the job leaves them behind")
 	return all
 }
 

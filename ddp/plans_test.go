@@ -1,0 +1,571 @@
+package ddp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/test/stress"
+)
+
+// errPlanned is why functions of Join and workers fail as their plan has it.
+var errPlanned = errors.New("as the plan has it")
+
+// errNoWait ends a function of Join that returns nil within a step.
+var errNoWait = errors.New("no Wait")
+
+// runPlan does the part of one rank in a plan. It returns how the rank deviates from the plan's
+// definition, or nil; fails reports that its worker has to return an error.
+func runPlan(p *stress.Plan, group *dist.ProcessGroup) (fails bool, err error) {
+	for _, t := range p.Trainings {
+		var ended error
+		if t.Double {
+			ended, err = runTraining[float64](p, t, group)
+		} else {
+			ended, err = runTraining[float32](p, t, group)
+		}
+		if err != nil {
+			return false, fmt.Errorf("training %d: %w", t.Number, err)
+		}
+		if ended != nil {
+			return errors.Is(ended, errPlanned), nil
+		}
+	}
+	return false, nil
+}
+
+// A trainee is a rank in a training.
+type trainee[T float32 | float64] struct {
+	training   *stress.Training
+	definition *stress.Definition
+	group      *dist.ProcessGroup
+	rank       int
+	reducer    *ddp.Reducer[T]
+	hook       *negating[T]
+	data       [][]T
+	buffer     []T
+	failed     bool  // by the plan's fault
+	deviation  error // from the definition
+	ended      error // the worker has to end
+}
+
+// negating is a hook that negates means. Finish fails in the bucket of a parameter.
+type negating[T ddp.Float] struct{ failing int }
+
+func (*negating[T]) Start(b *ddp.Bucket[T]) *ccl.Work {
+	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
+}
+
+func (h *negating[T]) Finish(b *ddp.Bucket[T]) error {
+	if slices.Contains(b.Parameters, h.failing) {
+		return errHook
+	}
+	switch g := any(b.Gradients).(type) {
+	case []float32:
+		negate(g)
+	case []float64:
+		negate(g)
+	}
+	return nil
+}
+
+func negate[T float32 | float64](g []T) {
+	for i := range g {
+		g[i] = -g[i]
+	}
+}
+
+// converted returns values as a rank has them.
+func converted[T float32 | float64](values []float64) []T {
+	made := make([]T, len(values))
+	for i, v := range values {
+		made[i] = T(v)
+	}
+	return made
+}
+
+// runTraining makes a training. It returns why the worker has to end, and how the rank deviates from
+// the definition.
+func runTraining[T float32 | float64](
+	p *stress.Plan, t *stress.Training, group *dist.ProcessGroup,
+) (ended, deviation error) {
+	x := &trainee[T]{training: t, definition: stress.NewDefinition(p, t), group: group, rank: group.Rank()}
+	params := make([]ddp.Parameter[T], len(t.Lengths))
+	for i, n := range t.Lengths { // New gives all ranks what rank 0 has
+		x.data = append(x.data, converted[T](x.definition.Values(0, x.rank, 0, i)))
+		params[i] = ddp.Parameter[T]{Name: parameterName(i), Data: x.data[i]}
+		if !t.Views {
+			params[i].Grad = make([]T, n)
+		}
+	}
+	x.buffer = converted[T](x.definition.Values(0, x.rank, 1, 0))
+	opts := ddp.Options[T]{
+		FirstBucketBytes: t.First, BucketBytes: t.Rest, FindUnused: t.Unused, StaticGraph: t.Static,
+		Buffers: [][]T{x.buffer}, BroadcastBuffers: t.Shares,
+	}
+	if t.Hooked {
+		x.hook = &negating[T]{failing: -1}
+		opts.Hook = x.hook
+	}
+	var err error
+	if x.reducer, err = ddp.New(bg, group, params, opts); err != nil {
+		return nil, fmt.Errorf("New: %w", err)
+	}
+	x.compareState("New")
+	for i, ph := range t.Phases {
+		if x.deviation == nil && !x.failed {
+			x.phase(ph)
+			x.verify()
+		}
+		if x.deviation != nil {
+			return nil, fmt.Errorf("phase %d: %w", i, x.deviation)
+		}
+	}
+	if x.ended == nil {
+		x.end()
+	}
+	return x.ended, x.deviation
+}
+
+func parameterName(i int) string { return fmt.Sprint("parameter ", i) }
+
+// deviate notes how the rank deviates from the definition.
+func (x *trainee[T]) deviate(format string, args ...any) error {
+	if x.deviation == nil {
+		x.deviation = fmt.Errorf(format, args...)
+	}
+	return x.deviation
+}
+
+// end closes the Reducer, which then refuses everything.
+func (x *trainee[T]) end() {
+	if x.failed {
+		if err := x.reducer.Wait(bg); err == nil {
+			_ = x.deviate("Wait returns nil after the training has failed")
+		}
+	}
+	if err := x.reducer.Close(); err != nil {
+		_ = x.deviate("Close: %w", err)
+	}
+	x.reducer.Ready(0)
+	called := false
+	call := func() error { called = true; return nil }
+	norm, clip := x.reducer.ClipGradNorm(1)
+	for method, err := range map[string]error{
+		"Wait": x.reducer.Wait(bg), "NoSync": x.reducer.NoSync(call), "Join": x.reducer.Join(bg, call),
+		"ClipGradNorm": clip, "Verify": x.reducer.Verify(bg),
+	} {
+		if !errors.Is(err, ccl.ErrClosed) {
+			_ = x.deviate("after Close %s returns %v", method, err)
+		}
+	}
+	if called || x.reducer.Grad(0) != nil {
+		_ = x.deviate("after Close a function was called: %v; norm %v, gradient %v", called, norm, x.reducer.Grad(0))
+	}
+}
+
+// verify lets the ranks compare their parameters between phases, and compares what they find with the
+// definition.
+func (x *trainee[T]) verify() {
+	if x.failed || x.deviation != nil {
+		return
+	}
+	differ := func(p int) bool {
+		return slices.ContainsFunc(x.definition.Data, func(of [][]float64) bool {
+			return !slices.Equal(of[p], x.definition.Data[0][p])
+		})
+	}
+	var first string
+	for p := range x.data {
+		if first == "" && differ(p) {
+			first = fmt.Sprint("parameter ", p)
+		}
+	}
+	err := x.reducer.Verify(bg)
+	mismatch, ok := errors.AsType[*ccl.MismatchError](err)
+	if first == "" && err != nil || first != "" && (!ok || mismatch.Field != first) {
+		_ = x.deviate("Verify returns %v; the first parameter that differs is %q", err, first)
+	}
+}
+
+// phase makes a phase.
+func (x *trainee[T]) phase(ph *stress.Phase) {
+	if !ph.Join {
+		for i := range ph.Steps {
+			if x.step(ph, i) != nil {
+				return
+			}
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	var f *stress.Fault
+	for _, s := range ph.Steps {
+		if s.Fault != nil {
+			f = s.Fault
+		}
+	}
+	abandons := f != nil && f.Kind == stress.FaultAbandons && f.Rank == x.rank
+	if abandons {
+		signal := ccl.Irecv(bg, x.group.Communicator(), []byte{0}, f.Holder, 1)
+		go func() {
+			_ = signal.Wait(bg)
+			cancel()
+		}()
+	}
+	err := x.reducer.Join(ctx, func() error {
+		for i := range ph.Counts[x.rank] {
+			if err := x.step(ph, i); errors.Is(err, errNoWait) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	switch {
+	case x.deviation != nil:
+	case f != nil:
+		x.compareFault(f, true, err)
+		if abandons {
+			x.signal(f.Holder)
+		}
+	case err != nil:
+		_ = x.deviate("Join: %w", err)
+	default:
+		for i := ph.Counts[x.rank]; i < len(ph.Steps); i++ {
+			x.definition.Step(ph.Steps[i], trainingIn(ph, i))
+		}
+		x.definition.EndJoin(ph.Counts)
+		x.compareState("Join")
+	}
+}
+
+// trainingIn returns the ranks that make a step.
+func trainingIn(ph *stress.Phase, step int) (train []int) {
+	for rank, count := range ph.Counts {
+		if count > step {
+			train = append(train, rank)
+		}
+	}
+	return train
+}
+
+// signal lets another rank go on.
+func (x *trainee[T]) signal(to int) {
+	if err := ccl.Send(bg, x.group.Communicator(), []byte{0}, to, 1); err != nil {
+		_ = x.deviate("signal to rank %d: %w", to, err)
+	}
+}
+
+// await waits until a rank has failed as the plan has it.
+func (x *trainee[T]) await(f *stress.Fault) {
+	if f.Kind == stress.FaultAbandons {
+		x.signal(f.Rank)
+	}
+	if _, err := ccl.Recv(bg, x.group.Communicator(), []byte{0}, f.Rank, 1); err != nil {
+		_ = x.deviate("the signal of rank %d: %w", f.Rank, err)
+	}
+}
+
+// step makes this rank's turn of a step. An error ends the phase.
+func (x *trainee[T]) step(ph *stress.Phase, i int) error {
+	s, turn := ph.Steps[i], ph.Steps[i].Turns[x.rank]
+	fault := stress.Fault{Kind: "none", First: -1}
+	if f := s.Fault; f != nil {
+		if f.Holder == x.rank {
+			x.await(f)
+		}
+		if f.Rank == x.rank {
+			fault = *f
+		}
+	}
+	if fault.Kind == stress.FaultLeaves {
+		return x.fail(fault)
+	}
+	for p := range x.data {
+		copy(x.reducer.Grad(p), converted[T](x.definition.Values(s.Number, x.rank, 0, p)))
+	}
+	if turn.Slip == stress.SlipRange && s.Number%2 == 0 {
+		x.reducer.Ready(len(x.data))
+	}
+	for b, ready := range turn.Quiet {
+		if err := x.reducer.NoSync(func() error {
+			for _, p := range ready {
+				if !leavesOut(fault, p) {
+					x.accumulate(s, 1+b, p)
+				}
+			}
+			return x.reducer.Wait(bg)
+		}); err != nil {
+			_ = x.deviate("step %d: NoSync: %w", s.Number, err)
+		}
+	}
+	for n, p := range turn.Last {
+		if n == fault.First && mayReturn(fault.Kind) {
+			return x.fail(fault)
+		}
+		if leavesOut(fault, p) {
+			continue
+		}
+		x.accumulate(s, 1+len(turn.Quiet), p)
+		if n == 0 {
+			x.slip(s)
+		}
+	}
+	if len(turn.Last) == fault.First && mayReturn(fault.Kind) {
+		return x.fail(fault)
+	}
+	return x.wait(ph, i, fault)
+}
+
+// mayReturn reports whether a fault ends a step before Wait.
+func mayReturn(kind string) bool {
+	return slices.Contains([]string{
+		stress.FaultCloses, stress.FaultFails, stress.FaultReturns, stress.FaultStops, stress.FaultNested,
+		stress.FaultNoWait,
+	}, kind)
+}
+
+// accumulate adds a batch's gradient of a parameter, which is ready then. In each third step this rank
+// allocates it anew. It does not if it makes a mistake, since a gradient that is refused is not the
+// parameter's, nor where New makes gradients and parameters may be unused: such a one would not be zero then.
+func (x *trainee[T]) accumulate(s *stress.Step, batch, p int) {
+	g := x.reducer.Grad(p)
+	mayBeZero := x.training.Views && (x.training.Unused || x.training.Static)
+	isAnew := (s.Number+x.rank)%3 == 0 && s.Turns[x.rank].Slip == "" && !mayBeZero
+	if isAnew {
+		g = append(make([]T, 0, len(g)), g...)
+	}
+	for j, v := range x.definition.Values(s.Number, x.rank, batch, p) {
+		g[j] += T(v)
+	}
+	if isAnew {
+		x.reducer.ReadyGrad(p, g)
+	} else {
+		x.reducer.Ready(p)
+	}
+}
+
+// leavesOut reports whether this rank leaves a parameter out because of a fault.
+func leavesOut(f stress.Fault, p int) bool { return f.Kind == stress.FaultUnready && f.Parameter == p }
+
+// slip makes the mistakes that are made when the first gradient of a step is ready.
+func (x *trainee[T]) slip(s *stress.Step) {
+	turn, called := s.Turns[x.rank], false
+	call := func() error { called = true; return nil }
+	err := errPlanned
+	switch turn.Slip {
+	case stress.SlipTwice:
+		x.reducer.Ready(turn.Last[0])
+	case stress.SlipNoSync:
+		err = x.reducer.NoSync(call)
+	}
+	if err == nil || called {
+		_ = x.deviate("step %d: %s: got %v, and its function was called: %v", s.Number, turn.Slip, err, called)
+	}
+}
+
+// fail ends the training in the way of a fault before Wait.
+func (x *trainee[T]) fail(f stress.Fault) error {
+	x.failed = true
+	switch f.Kind {
+	case stress.FaultLeaves, stress.FaultCloses:
+		if err := x.reducer.Close(); err != nil {
+			return x.deviate("Close: %w", err)
+		}
+	case stress.FaultFails:
+		x.ended = errPlanned
+	case stress.FaultReturns:
+		x.ended = errNoWait
+	case stress.FaultNested:
+		called := false
+		err := x.reducer.Join(bg, func() error { called = true; return nil })
+		if err == nil || called {
+			return x.deviate("Join within Join returns %v, and its function was called: %v", err, called)
+		}
+		return err
+	case stress.FaultNoWait:
+		return errNoWait
+	}
+	return errPlanned
+}
+
+// wait ends a step, and compares what this rank sees with the definition.
+func (x *trainee[T]) wait(ph *stress.Phase, i int, fault stress.Fault) error {
+	s := ph.Steps[i]
+	if turn := s.Turns[x.rank]; turn.Slip == stress.SlipRange && s.Number%2 == 1 {
+		x.reducer.Ready(-1)
+	}
+	for j, v := range x.definition.Values(s.Number, x.rank, 0, 0) {
+		x.buffer[j] += T(v)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	switch fault.Kind {
+	case stress.FaultContext:
+		cancel()
+	case stress.FaultHook:
+		x.hook.failing = fault.Parameter
+	}
+	err := x.reducer.Wait(ctx)
+	if x.deviation != nil {
+		return x.deviation
+	}
+	_, failed := errors.AsType[*ccl.CollectiveFailedError](err)
+	if f, must := faultOf(ph, i); f != nil && (failed || must) {
+		x.compareFault(f, ph.Join, err)
+		if fault.Kind == stress.FaultContext {
+			x.signal(f.Holder)
+		}
+		return errors.Join(err, x.deviation)
+	}
+	if problem := slipError(s.Turns[x.rank].Slip, err); problem != nil {
+		return x.deviate("step %d: %w", s.Number, problem)
+	}
+	want := x.definition.Step(s, trainingIn(ph, i))[x.rank]
+	for p := range want {
+		g := x.reducer.Grad(p)
+		x.compare(fmt.Sprintf("step %d: gradient of parameter %d", s.Number, p), g, want[p])
+		for j := range g {
+			x.data[p][j] -= g[j]
+		}
+	}
+	x.compareState(fmt.Sprint("step ", s.Number))
+	x.clip(s, want)
+	return x.deviation
+}
+
+// faultOf returns the fault by which Wait may fail in a step, and whether it must.
+func faultOf(ph *stress.Phase, i int) (f *stress.Fault, must bool) {
+	if f = ph.Steps[i].Fault; f != nil {
+		return f, !f.Loose || !mayReturn(f.Kind)
+	}
+	if i > 0 && ph.Steps[i-1].Fault != nil {
+		return ph.Steps[i-1].Fault, true
+	}
+	if i+1 < len(ph.Steps) {
+		if f = ph.Steps[i+1].Fault; f != nil && f.Kind == stress.FaultAbandons {
+			return f, false
+		}
+	}
+	return nil, false
+}
+
+// slipError returns what is wrong with the error of a Wait that completes a step.
+func slipError(slip string, err error) error {
+	mistake := slip == stress.SlipTwice || slip == stress.SlipRange || slip == stress.SlipOutside
+	if _, ok := errors.AsType[*ccl.InvalidArgumentError](err); ok == mistake && (mistake || err == nil) {
+		return nil
+	}
+	return fmt.Errorf("Wait after the mistake %q returns: %v", slip, err)
+}
+
+// compareFault compares the error of a step, or of Join, with a fault.
+func (x *trainee[T]) compareFault(f *stress.Fault, inJoin bool, err error) {
+	x.failed = true
+	isExpected := x.isErrorOfOther(f, inJoin, err)
+	if f.Rank == x.rank {
+		isExpected = x.isErrorOfFaulty(f, err)
+	}
+	if !isExpected {
+		_ = x.deviate("%s on rank %d: got %v", f.Kind, f.Rank, err)
+	}
+}
+
+// isErrorOfFaulty reports whether the rank that has a fault gets such an error.
+func (x *trainee[T]) isErrorOfFaulty(f *stress.Fault, err error) bool {
+	switch f.Kind {
+	case stress.FaultUnready:
+		e, ok := errors.AsType[*ddp.UnreadyError](err)
+		names := []string{parameterName(f.Parameter)}
+		return ok && e.Rank == f.Rank && e.Static == x.training.Static && slices.Equal(e.Parameters, names)
+	case stress.FaultHook:
+		return errors.Is(err, errHook)
+	case stress.FaultContext, stress.FaultAbandons:
+		return errors.Is(err, context.Canceled)
+	case stress.FaultNested, stress.FaultNoWait:
+		_, ok := errors.AsType[*ccl.InvalidArgumentError](err)
+		return ok
+	}
+	return err != nil
+}
+
+// isErrorOfOther reports whether other ranks than the one with a fault get such an error. Join aborts
+// the group, so that within it ranks may find that first.
+func (x *trainee[T]) isErrorOfOther(f *stress.Fault, inJoin bool, err error) bool {
+	abort, ok := errors.AsType[*ccl.AbortedError](err)
+	aborted := ok && abort.By == f.Rank
+	_, mismatch := errors.AsType[*ccl.MismatchError](err)
+	text := fmt.Sprint(err)
+	switch f.Kind {
+	case stress.FaultUnready:
+		refused := mismatch && strings.Contains(text, fmt.Sprintf("refused on rank %d", f.Rank))
+		return (refused || inJoin && aborted) && strings.Contains(text, parameterName(f.Parameter))
+	case stress.FaultHook:
+		return aborted && strings.Contains(text, errHook.Error())
+	case stress.FaultNested:
+		return aborted || mismatch
+	case stress.FaultLeaves, stress.FaultReturns:
+		lost, ok := errors.AsType[*ccl.PeerLostError](err)
+		return ok && lost.Rank == f.Rank || inJoin && aborted
+	}
+	return aborted
+}
+
+// clip clips the gradients, which have the values of want.
+func (x *trainee[T]) clip(s *stress.Step, want [][]float64) {
+	limit := []float64{1, 1e9, -1, math.NaN()}[s.Number%4]
+	var squares float64
+	for _, g := range want {
+		for _, v := range g {
+			squares += v * v
+		}
+	}
+	norm, factor := math.Sqrt(squares), 1.0
+	got, err := x.reducer.ClipGradNorm(limit)
+	if valid := limit > 0; (err == nil) != valid {
+		_ = x.deviate("step %d: ClipGradNorm(%v) returns %v", s.Number, limit, err)
+	} else if valid {
+		factor = min(1, limit/(norm+1e-6))
+		if math.Abs(got-norm) > 1e-9*norm {
+			_ = x.deviate("step %d: the norm is %v, want %v", s.Number, got, norm)
+		}
+	}
+	for p := range want {
+		for j, g := range x.reducer.Grad(p) {
+			if v := want[p][j] * factor; math.Abs(float64(g)-v) > 1e-6*math.Abs(v) {
+				_ = x.deviate("step %d: element %d of parameter %d clipped to %v is %v, want %v", s.Number, j, p, limit, g, v)
+			}
+		}
+	}
+}
+
+// compareState compares parameters and buffers.
+func (x *trainee[T]) compareState(when string) {
+	for p := range x.data {
+		x.compare(fmt.Sprintf("%s: parameter %d", when, p), x.data[p], x.definition.Data[x.rank][p])
+	}
+	x.compare(when+": buffer", x.buffer, x.definition.Buffers[x.rank])
+}
+
+// compare compares values bit for bit; the sign of zero counts for nothing.
+func (x *trainee[T]) compare(what string, got []T, want []float64) {
+	if len(got) != len(want) {
+		_ = x.deviate("%s has %d elements, want %d", what, len(got), len(want))
+		return
+	}
+	for j := range got {
+		if got[j] != T(want[j]) {
+			_ = x.deviate("%s: element %d is %v, want %v", what, j, got[j], want[j])
+			return
+		}
+	}
+}
