@@ -4,11 +4,23 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
+	"strings"
 	"time"
 )
 
-// isLocal returns an error unless host is an address of this node, or the name of one.
+// hostname returns the name of this node, which need not be known to a resolver; tests replace it.
+var hostname = os.Hostname
+
+// isLocal returns an error unless host is this node: its own name, an address of it, in brackets or not, the name of one, or the
+// address that stands for all of a node.
 func isLocal(host string) error {
+	if inside, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inside, "]")
+	}
+	if name, err := hostname(); err == nil && strings.EqualFold(name, host) || net.ParseIP(host).IsUnspecified() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)

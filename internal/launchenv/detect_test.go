@@ -129,11 +129,22 @@ func TestEnv(t *testing.T) {
 	require.Nil(t, none)
 }
 
+// This node has its addresses, in brackets as in a URL too, those that stand for all of its own, and its own name, which no resolver
+// need know. An address of another node is none of them, also in brackets.
 func TestIsLocal(t *testing.T) {
-	for _, host := range []string{"localhost", "127.0.0.1", "127.0.1.1", "::1"} {
+	before := hostname
+	hostname = func() (string, error) { return "Node-7.invalid", nil }
+	t.Cleanup(func() { hostname = before })
+	for _, host := range []string{"localhost", "127.0.0.1", "127.0.1.1", "::1", "[::1]", "[127.0.0.1]", "0.0.0.0", "::", "[::]", "Node-7.invalid", "node-7.invalid"} {
 		require.NoError(t, isLocal(host), host)
+		env := variables{"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": host, "MASTER_PORT": "29500"}
+		j, err := Detect(func(name string) string { return env[name] })
+		require.NoError(t, err)
+		require.Empty(t, j.Apart, host)
 	}
-	require.Error(t, isLocal("192.0.2.1"), "of an example")
+	for _, host := range []string{"192.0.2.1", "[192.0.2.1]", "[2001:db8::1]", "node-8.invalid", "[]"} { // of examples
+		require.Error(t, isLocal(host), host)
+	}
 }
 
 // A secret belongs to the job and is not part of its text.
