@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/atomicfile"
+	"github.com/goccl/goccl/internal/jsonfloat"
 )
 
 // CheckpointError says why a checkpoint could not be written or was refused. All ranks get it.
@@ -68,7 +69,7 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 	var failed *CheckpointError
 	if r.comm.Rank() == 0 {
 		tensors := r.tensors(more)
-		text, err := encodeState(state)
+		text, err := jsonfloat.Encode(state)
 		if err == nil {
 			err = atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, text) })
 		}
@@ -129,7 +130,7 @@ func unmarshal(text string, state any) (assign func(), err error) {
 	if to.Kind() != reflect.Pointer || to.IsNil() {
 		return nil, fmt.Errorf("its state: %w", &json.InvalidUnmarshalError{Type: to.Type()})
 	}
-	read, err := decodeState([]byte(text), to.Type().Elem())
+	read, err := jsonfloat.Decode([]byte(text), to.Type().Elem())
 	if err != nil {
 		return nil, fmt.Errorf("its state: %w", err)
 	}

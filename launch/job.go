@@ -16,15 +16,15 @@ import (
 
 // Job is a program that runs as several ranks.
 type Job struct {
-	// Ranks is the number of processes, at least 1.
+	// Ranks is the number of processes, from 1 to 65536.
 	Ranks int
 	// Program is a file, or a name that is looked up in PATH; if it is empty, this program.
 	Program string
 	// Args are the program's arguments, without its name. If Args is nil and Program is empty,
 	// they are those of this process.
 	Args []string
-	// Env is the environment of the ranks, in the form of os.Environ; if it is nil, that of this process. Variables of other
-	// launchers are removed, and those of the rank are added.
+	// Env is the environment of the ranks, in the form of os.Environ; if it is nil, that of this process. Of several entries for a
+	// variable the last counts, as in os/exec. Variables of other launchers are removed, and those of the rank are added.
 	Env []string
 	// Stdout and Stderr get the lines that the ranks write, each behind the rank: "[2] epoch 1". If one is
 	// nil, the lines are dropped. Run waits until they have all lines.
@@ -62,7 +62,7 @@ type Rank struct {
 	// Transport is what connected the rank with the others when it joined them last, such as "shm"; "" if
 	// it never joined.
 	Transport string
-	// Value is what the rank gave to Return, as JSON; nil if it returned nothing.
+	// Value is what the rank gave to Return, as JSON; nil if it returned nothing. Infinities and NaN are strings, see Return.
 	Value json.RawMessage
 	// Err is nil if the process ended with status 0. Otherwise it says how the process ended and, as far as that is known, why.
 	Err error
@@ -110,6 +110,8 @@ func (j *Job) describe() (*launcher.Job, error) {
 	switch {
 	case j.Ranks < 1:
 		return nil, fmt.Errorf("Job.Ranks is %d: at least 1 rank is needed", j.Ranks)
+	case j.Ranks > launcher.MaxRanks:
+		return nil, fmt.Errorf("Job.Ranks is %d: at most %d ranks are possible", j.Ranks, launcher.MaxRanks)
 	case j.Pin < PinAuto || j.Pin > PinOff:
 		return nil, fmt.Errorf("Job.Pin is %d: want PinAuto, PinOn or PinOff", j.Pin)
 	case j.Grace < 0:

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +25,7 @@ import (
 // The lines of ranks come behind their ranks, and ranks have the environment of the job.
 func TestOutput(t *testing.T) {
 	job, _ := testJob(t, 2, "echo", "a b", "c")
-	job.Env = append(job.Env, "ORDINARY=variable", "MASTER_ADDR=elsewhere")
+	job.Env = append(job.Env, "ORDINARY=old", "ORDINARY=variable", "MASTER_ADDR=elsewhere")
 	out, errs := screen.New(), screen.New()
 	job.Stdout, job.Stderr = out, errs
 	ranks, err := job.Run(context.Background())
@@ -49,6 +50,18 @@ func TestReturn(t *testing.T) {
 	}
 	require.ErrorContains(t, launch.Return(func() {}), "launch: the value of this rank: ")
 	require.NoError(t, launch.Return(1), "nobody asks for it")
+}
+
+// A value may have infinities and NaN, at any depth: what a training that diverges returns is no reason to fail.
+func TestReturnOfNonFinite(t *testing.T) {
+	job, _ := testJob(t, 1, "diverge")
+	ranks, err := job.Run(context.Background())
+	require.NoError(t, err)
+	require.JSONEq(t, `{"Loss": "NaN", "Best": ["Infinity", "-Infinity", 1.5]}`, string(ranks[0].Value))
+	job, _ = testJob(t, 1, "nan")
+	ranks, err = job.Run(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, `"NaN"`, string(ranks[0].Value))
 }
 
 // Any program can have ranks.
@@ -220,10 +233,13 @@ func TestOfOneRank(t *testing.T) {
 // What the job says of itself is checked before anything is started.
 func TestMistakes(t *testing.T) {
 	for want, change := range map[string]func(*launch.Job){
-		"launch: Job.Ranks is 0: at least 1 rank is needed":   func(j *launch.Job) { j.Ranks = 0 },
-		"launch: Job.Pin is 7: want PinAuto, PinOn or PinOff": func(j *launch.Job) { j.Pin = 7 },
-		"launch: Job.Grace is -1s: want 0 or more":            func(j *launch.Job) { j.Grace = -time.Second },
-		"launch: / cannot be executed: ":                      func(j *launch.Job) { j.Program = "/" },
+		"launch: Job.Ranks is 0: at least 1 rank is needed":                    func(j *launch.Job) { j.Ranks = 0 },
+		"launch: Job.Ranks is 65537: at most 65536 ranks are possible":         func(j *launch.Job) { j.Ranks = 1<<16 + 1 },
+		"launch: Job.Ranks is -9223372036854775808: at least 1 rank is needed": func(j *launch.Job) { j.Ranks = math.MinInt },
+		"launch: Job.Ranks is 1099511627776: at most 65536 ranks are possible": func(j *launch.Job) { j.Ranks = 1 << 40 },
+		"launch: Job.Pin is 7: want PinAuto, PinOn or PinOff":                  func(j *launch.Job) { j.Pin = 7 },
+		"launch: Job.Grace is -1s: want 0 or more":                             func(j *launch.Job) { j.Grace = -time.Second },
+		"launch: / cannot be executed: ":                                       func(j *launch.Job) { j.Program = "/" },
 	} {
 		job, _ := testJob(t, 2, "echo")
 		change(job)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -49,6 +50,13 @@ var programs = map[string]func(){
 	},
 	"stay":   stay,
 	"return": func() { must(launch.Return(map[string]string{"rank": os.Getenv("RANK")})) },
+	"diverge": func() {
+		must(launch.Return(struct {
+			Loss float64
+			Best []float32
+		}{math.NaN(), []float32{float32(math.Inf(1)), float32(math.Inf(-1)), 1.5}}))
+	},
+	"nan": func() { must(launch.Return(math.NaN())) },
 	"stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
 		stay()

@@ -1,13 +1,13 @@
 package launch
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
 	"runtime"
 	"slices"
 
+	"github.com/goccl/goccl/internal/jsonfloat"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/internal/launcher"
 )
@@ -24,9 +24,9 @@ func IsRank() bool {
 
 // Return gives v, encoded as JSON, to the Job.Run that has started this rank, which returns it as Rank.Value if the process ends
 // after that. A later value replaces it. `goccl run --report` shows it too. Other launchers do not get it, which is no
-// error. It returns an error if v cannot be encoded, or if the launcher's file (GOCCL_RESULT_FILE) cannot be written.
+// error. Infinities and NaN, which JSON does not have, are the strings "Infinity", "-Infinity" and "NaN". It returns an error if v cannot be encoded, or if the launcher's file (GOCCL_RESULT_FILE) cannot be written.
 func Return(v any) error {
-	value, err := json.Marshal(v)
+	value, err := jsonfloat.Encode(v)
 	if err == nil {
 		err = launchenv.SendValue(os.Getenv, value)
 	}

@@ -33,13 +33,21 @@ func withoutRanks(environment []string) []string {
 	})
 }
 
-// environment returns the environment of a rank, without the variables of its rank.
-func (j *Job) environment() []string {
-	set := func(variable string) bool {
+// environment returns the environment of a rank, without the variables of its rank. Of several entries for a variable the last
+// counts, as in os/exec: a process would take the first.
+func (j *Job) environment() (kept []string) {
+	all := append(withoutRanks(j.Environment), j.Variables...)
+	last := make(map[string]int)
+	for i, variable := range all {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.ContainsFunc(j.Variables, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		last[name] = i
 	}
-	return append(slices.DeleteFunc(withoutRanks(j.Environment), set), j.Variables...)
+	for i, variable := range all {
+		if name, _, _ := strings.Cut(variable, "="); last[name] == i {
+			kept = append(kept, variable)
+		}
+	}
+	return kept
 }
 
 // SetsVariable reports whether Job.Run sets a variable itself, to a value of each rank or job.

@@ -12,9 +12,12 @@ import (
 	"time"
 )
 
+// MaxRanks is the largest number of ranks, which transport shm has too.
+const MaxRanks = 1 << 16
+
 // Job is a program that runs as several ranks.
 type Job struct {
-	Ranks   int           // at least 1
+	Ranks   int           // from 1 to MaxRanks
 	Program string        // its file; see Find
 	Args    []string      // starting with its name
 	Grace   time.Duration // between SIGTERM and SIGKILL

@@ -48,6 +48,8 @@ func TestVariables(t *testing.T) {
 		Variables:   []string{"MASTER_PORT=2", "A=a=b", "NEW="},
 	}
 	require.Equal(t, []string{"PATH=/bin", "AB=3", "MASTER_PORT=2", "A=a=b", "NEW="}, job.environment())
+	job = Job{Environment: []string{"A=old", "B=1", "A=new", "C"}, Variables: []string{"V=old", "V=new", "B=2"}}
+	require.Equal(t, []string{"A=new", "C", "V=new", "B=2"}, job.environment(), "the last entry counts")
 	for _, name := range []string{"RANK", "LOCAL_WORLD_SIZE", "GOCCL_SHM_SECRET", "GOCCL_ERROR_FILE"} {
 		require.True(t, SetsVariable(name), name)
 	}

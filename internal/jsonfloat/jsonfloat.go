@@ -1,4 +1,18 @@
-package ddp
+// Package jsonfloat encodes values as JSON that may have infinities and NaN, which JSON does not have.
+//
+// # Model
+//
+// Such a float is the string "Infinity", "-Infinity" or "NaN" in the text. Decode reads these strings where the type has a float.
+// All other values are those of encoding/json.
+//
+// # Failure
+//
+// The errors are those of encoding/json, and one for a tag by which a float would be a string already.
+//
+// # Concurrency
+//
+// The functions keep no state.
+package jsonfloat
 
 import (
 	"bytes"
@@ -12,8 +26,7 @@ import (
 	"strconv"
 )
 
-// JSON has no infinities and no NaN. In the state they are strings, which other readers of JSON use
-// as well, and are read back where the program has floats. encoding/json decides where floats are:
+// Other readers of JSON use these strings as well. They are read back where the program has floats. encoding/json decides where floats are:
 // it encodes and decodes numbers that stand in for these values and occur nowhere else in the text.
 
 type namedFloat struct {
@@ -40,8 +53,9 @@ func digits(n float64) []byte { return strconv.AppendFloat(nil, n, 'f', -1, 64) 
 
 func isFloat(k reflect.Kind) bool { return k == reflect.Float32 || k == reflect.Float64 }
 
-// encodeState returns the state as JSON.
-func encodeState(state any) ([]byte, error) {
+// Encode returns the state as JSON. Its errors are those of json.Marshal, and one for a field that is not finite and has the option
+// string in its tag.
+func Encode(state any) ([]byte, error) {
 	text, err := json.Marshal(state)
 	if unsupported, ok := errors.AsType[*json.UnsupportedValueError](err); !ok || !isFloat(unsupported.Value.Kind()) {
 		return text, err
@@ -70,8 +84,8 @@ func encodeState(state any) ([]byte, error) {
 	return text, nil
 }
 
-// decodeState returns a new value of a type from the JSON of encodeState.
-func decodeState(text []byte, t reflect.Type) (reflect.Value, error) {
+// Decode returns a new value of a type from the JSON of Encode.
+func Decode(text []byte, t reflect.Type) (reflect.Value, error) {
 	numbers, hasNonFinite := standIns(text), false
 	for {
 		read := reflect.New(t)
