@@ -82,7 +82,7 @@ bench-peers: ## time all-reduce beside Open MPI, MPICH and torch's gloo, as far 
 kill: ## kill, stop and delay ranks that are processes, 1000 times, and print what is said of each failure, for about eight minutes
 	$(GO) test -v -count=1 -timeout 30m ./test/processes -kills 500 -deaths 500 -stops 30 -cuts 60 -idle 10s -outcomes 20 $(ARGS)
 
-programs: ## run thousands of random programs, on processes and on goroutines, for about fifteen minutes
+programs: ## run thousands of random programs, on processes and on goroutines, for about twenty minutes
 	$(GO) test -count=1 -timeout 60m ./test/processes -run 'TestRandom(Programs|Departures)' -programs 3000 -departures 2000 $(ARGS)
 	$(GO) test -count=1 -timeout 60m ./ccl -run 'TestRandom(Programs|Departures)' -programs 1000 -departures 4000
 	$(GO) test -count=1 -timeout 60m ./dist -run TestRandomDepartures -departures 150
