@@ -44,8 +44,9 @@ type Kernel struct {
 	// synchronisation.
 	Eager bool
 	// AnyRunner: any goroutine may execute Run for any rank. The kernel uses a view and no
-	// messages, and does not depend on the goroutine that runs it. It reduces means of float16 by verbs of the view, which
-	// hold sums in float32. Other kernels get the inputs of such a call as float32.
+	// messages, and does not depend on the goroutine that runs it. It reduces means of float16 by
+	// verbs of the view, which hold sums in float32. Other kernels get the inputs of such a call as
+	// float32.
 	AnyRunner bool
 	// ReadsOwnPart: from other ranks' inputs the kernel reads only its own part of each piece
 	// (View.Mine), as ReduceToAll does. In a reduce-scatter, a scatter and an all-to-all that is its own block; in a

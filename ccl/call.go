@@ -49,8 +49,8 @@ func (c *Call) Size() int { return c.comm.size }
 // Topology returns the kind, extents and neighbours of the group.
 func (c *Call) Topology() *topology.Topology { return c.plan.shape.Topology }
 
-// Shape returns the facts about the call that are the same on all ranks. In a mean of float16 DType is Float32, and lengths in bytes
-// are those of float32, unless the kernel is AnyRunner.
+// Shape returns the facts about the call that are the same on all ranks. In a mean of float16 DType
+// is Float32, and lengths in bytes are those of float32, unless the kernel is AnyRunner.
 func (c *Call) Shape() Shape {
 	s := c.plan.shape
 	s.Eager = c.payload // false if the call turned out to be in place

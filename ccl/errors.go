@@ -53,8 +53,8 @@ type CollectiveFailedError struct {
 	Rank      int    // the rank that returns the error
 	Peer      int    // the rank to blame, -1 if none
 	Awaited   int    // the rank whose message this rank waited for when the call failed, -1 if none
-	// MPIErrorCode is the code of the MPI library, if a call of it failed on some rank, and otherwise 0. Err has the
-	// library's text.
+	// MPIErrorCode is the code of the MPI library, if a call of it failed on some rank, and
+	// otherwise 0. Err has the library's text.
 	MPIErrorCode int
 	Seq          uint64 // number of the call on its group, from 1; 0 if the rank has made none
 	Group        string // name of the group, "" for a job's default group

@@ -18,8 +18,8 @@ type libraryError struct{ code int }
 func (e *libraryError) Error() string    { return "MPI_Allreduce: no such operation" }
 func (e *libraryError) LibraryCode() int { return e.code }
 
-// The error of a call that a library's error has ended has the library's code and its text on all ranks, and so have later calls. Other
-// failures have no code.
+// The error of a call that a library's error has ended has the library's code and its text on all
+// ranks, and so have later calls. Other failures have no code.
 func TestMPIErrorCode(t *testing.T) {
 	fails := &ccl.Kernel{Run: func(c *ccl.Call) error {
 		if c.Rank() == 1 {

@@ -46,8 +46,9 @@ type Choice struct {
 	Why       string // such as "ccl.yaml:31: rule 1", "ccl.yaml:5: defaults.algorithm", "option"
 }
 
-// Shape returns s, the shape of a call, as the chosen kernel sees it: with Params and Eager, and with float32 in place of
-// float16 for a mean, unless the kernel is AnyRunner. payloadLimit is the PayloadLimit of the group's transport.Endpoint.
+// Shape returns s, the shape of a call, as the chosen kernel sees it: with Params and Eager, and
+// with float32 in place of float16 for a mean, unless the kernel is AnyRunner. payloadLimit is the
+// PayloadLimit of the group's transport.Endpoint.
 func (ch *Choice) Shape(s Shape, payloadLimit int) Shape {
 	s.Params = ch.Params
 	s.Eager = ch.Kernel.Eager && s.Bytes <= payloadLimit

@@ -2,9 +2,10 @@ package ccl
 
 import "github.com/goccl/goccl/internal/reduce"
 
-// A mean of float16 can be a float16 although the sum is not. Kernels that pass partial sums from rank to rank
-// therefore get the inputs as float32: the engine copies them to memory of its own, and rounds the result once. A kernel
-// that is AnyRunner has no messages, and its view holds sums as float32 by itself.
+// A mean of float16 can be a float16 although the sum is not. Kernels that pass partial sums from
+// rank to rank therefore get the inputs as float32: the engine copies them to memory of its own,
+// and rounds the result once. A kernel that is AnyRunner has no messages, and its view holds sums
+// as float32 by itself.
 
 // isWide reports whether the kernel gets the float16 of a call as float32.
 func (k *Kernel) isWide(s *Shape) bool { return s.Op == Avg && s.DType == Float16 && !k.AnyRunner }

@@ -13,7 +13,8 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// byMessages is an all-reduce that passes sums along the ranks to the last one, which passes the result back.
+// byMessages is an all-reduce that passes sums along the ranks to the last one, which passes the
+// result back.
 func byMessages(c *ccl.Call) error {
 	last, sum := c.Size()-1, c.Out()
 	if c.Rank() > 0 {
@@ -39,8 +40,8 @@ func byMessages(c *ccl.Call) error {
 	return nil
 }
 
-// wideKernels are kernels that get means of float16 as float32: one passes messages, one opens a view and does not say that any
-// rank may run it.
+// wideKernels are kernels that get means of float16 as float32: one passes messages, one opens a
+// view and does not say that any rank may run it.
 var wideKernels = map[string]*ccl.Kernel{
 	"messages": {Run: byMessages},
 	"view":     {Run: direct.Algorithm.Kernels[ccl.CollAllReduce].Run},
@@ -56,8 +57,8 @@ func halves(rank, ranks, n int) (in, mean []half.Float16) {
 	return in, mean
 }
 
-// In every form of the call the mean of float16 is right although its sum is not a float16. Inputs do not change, and the buffers may be
-// those of the call before.
+// In every form of the call the mean of float16 is right although its sum is not a float16. Inputs
+// do not change, and the buffers may be those of the call before.
 func TestMeansOfHalves(t *testing.T) {
 	type call func(c *ccl.Communicator, in []half.Float16, by ccl.CallOption) (out []half.Float16, err error)
 	forms := map[string]call{
@@ -110,7 +111,8 @@ func TestMeansOfHalves(t *testing.T) {
 	})
 }
 
-// Other calls keep their rule: a sum of float16 is rounded at each rank, and a mean of bfloat16 is such a sum, divided.
+// Other calls keep their rule: a sum of float16 is rounded at each rank, and a mean of bfloat16 is
+// such a sum, divided.
 func TestOtherHalvesAreRoundedAtEachRank(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		const ranks = 4
@@ -131,8 +133,8 @@ func TestOtherHalvesAreRoundedAtEachRank(t *testing.T) {
 	})
 }
 
-// Ranks that bring float16 and float32 to a mean disagree about the type, as in other calls, and the error has the
-// caller's type and number of elements.
+// Ranks that bring float16 and float32 to a mean disagree about the type, as in other calls, and
+// the error has the caller's type and number of elements.
 func TestMismatchOfHalves(t *testing.T) {
 	everyWorld(t, func(t *testing.T, connect connector) {
 		g := join(t, connect, settings(t, 2, patient, wideKernels))

@@ -9,12 +9,13 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// halvesInJoin are gradients whose mean is a float16 although their sum is not, or would lose digits if it were divided by
-// more ranks than train: the largest number, one that four ranks cannot add up, and the smallest.
+// halvesInJoin are gradients whose mean is a float16 although their sum is not, or would lose
+// digits if it were divided by more ranks than train: the largest number, one that four ranks
+// cannot add up, and the smallest.
 var halvesInJoin = []float32{65504, 40000, -40000, 0x1p-24}
 
-// evenAndUneven makes, within Join, one step on all ranks and one on all except rank 0. Gradients are equal on all ranks that
-// train, so that their mean is what they were.
+// evenAndUneven makes, within Join, one step on all ranks and one on all except rank 0. Gradients
+// are equal on all ranks that train, so that their mean is what they were.
 func evenAndUneven[T ddp.Float](rank int, r *ddp.Reducer[T], grad []T, of func(float32) T) error {
 	step := func() error {
 		for i, x := range halvesInJoin {
@@ -40,8 +41,8 @@ func evenAndUneven[T ddp.Float](rank int, r *ddp.Reducer[T], grad []T, of func(f
 	return errors.Join(err, r.Close())
 }
 
-// Within Join the mean of float16 gradients is that of the ranks that train, also where their sum is above the largest float16, and
-// where a share of it is below the smallest.
+// Within Join the mean of float16 gradients is that of the ranks that train, also where their sum
+// is above the largest float16, and where a share of it is below the smallest.
 func TestMeansOfHalvesInJoin(t *testing.T) {
 	all(t, 4, func(rank int) error {
 		n := len(halvesInJoin)

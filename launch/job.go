@@ -23,8 +23,9 @@ type Job struct {
 	// Args are the program's arguments, without its name. If Args is nil and Program is empty,
 	// they are those of this process.
 	Args []string
-	// Env is the environment of the ranks, in the form of os.Environ; if it is nil, that of this process. Of several entries for a
-	// variable the last counts, as in os/exec. Variables of other launchers are removed, and those of the rank are added.
+	// Env is the environment of the ranks, in the form of os.Environ; if it is nil, that of this
+	// process. Of several entries for a variable the last counts, as in os/exec. Variables of other
+	// launchers are removed, and those of the rank are added.
 	Env []string
 	// Stdout and Stderr get the lines that the ranks write, each behind the rank: "[2] epoch 1". If one is
 	// nil, the lines are dropped. Run waits until they have all lines.
@@ -62,7 +63,8 @@ type Rank struct {
 	// Transport is what connected the rank with the others when it joined them last, such as "shm"; "" if
 	// it never joined.
 	Transport string
-	// Value is what the rank gave to Return, as JSON; nil if it returned nothing. Infinities and NaN are strings, see Return.
+	// Value is what the rank gave to Return, as JSON; nil if it returned nothing. Infinities and
+	// NaN are strings, see Return.
 	Value json.RawMessage
 	// Err is nil if the process ended with status 0. Otherwise it says how the process ended and, as far as that is known, why.
 	Err error

@@ -52,7 +52,8 @@ func TestReturn(t *testing.T) {
 	require.NoError(t, launch.Return(1), "nobody asks for it")
 }
 
-// A value may have infinities and NaN, at any depth: what a training that diverges returns is no reason to fail.
+// A value may have infinities and NaN, at any depth: what a training that diverges returns is no
+// reason to fail.
 func TestReturnOfNonFinite(t *testing.T) {
 	job, _ := testJob(t, 1, "diverge")
 	ranks, err := job.Run(context.Background())

@@ -25,8 +25,8 @@ type Failure struct {
 	Cause error
 }
 
-// LibraryCode returns the code with which a call of a transport's library failed, if err is about one, and otherwise 0. Such an error
-// has a method LibraryCode.
+// LibraryCode returns the code with which a call of a transport's library failed, if err is about
+// one, and otherwise 0. Such an error has a method LibraryCode.
 func LibraryCode(err error) int {
 	if e, ok := errors.AsType[interface {
 		error

@@ -197,8 +197,9 @@ func (s *Settings) Topology() *topology.Topology { return s.topology }
 // whether it is available.
 func (s *Settings) Transport() string { return s.transport.value }
 
-// TransportError returns err, which says why the transport cannot be used, as an *Error that wraps it and names the option, the
-// variable, or the line that chose the transport. If none did, it returns err.
+// TransportError returns err, which says why the transport cannot be used, as an *Error that wraps
+// it and names the option, the variable, or the line that chose the transport. If none did, it
+// returns err.
 func (s *Settings) TransportError(err error) error {
 	switch by := s.transport.origin.by; {
 	case !s.transport.origin.isSet() || s.transport.value == auto:

@@ -1,13 +1,15 @@
-// Package jsonfloat encodes values as JSON that may have infinities and NaN, which JSON does not have.
+// Package jsonfloat encodes values as JSON that may have infinities and NaN, which JSON does not
+// have.
 //
 // # Model
 //
-// Such a float is the string "Infinity", "-Infinity" or "NaN" in the text. Decode reads these strings where the type has a float.
-// All other values are those of encoding/json.
+// Such a float is the string "Infinity", "-Infinity" or "NaN" in the text. Decode reads these
+// strings where the type has a float. All other values are those of encoding/json.
 //
 // # Failure
 //
-// The errors are those of encoding/json, and one for a tag by which a float would be a string already.
+// The errors are those of encoding/json, and one for a tag by which a float would be a string
+// already.
 //
 // # Concurrency
 //
@@ -26,8 +28,9 @@ import (
 	"strconv"
 )
 
-// Other readers of JSON use these strings as well. They are read back where the program has floats. encoding/json decides where floats are:
-// it encodes and decodes numbers that stand in for these values and occur nowhere else in the text.
+// Other readers of JSON use these strings as well. They are read back where the program has floats.
+// encoding/json decides where floats are: it encodes and decodes numbers that stand in for these
+// values and occur nowhere else in the text.
 
 type namedFloat struct {
 	value float64
@@ -53,8 +56,8 @@ func digits(n float64) []byte { return strconv.AppendFloat(nil, n, 'f', -1, 64) 
 
 func isFloat(k reflect.Kind) bool { return k == reflect.Float32 || k == reflect.Float64 }
 
-// Encode returns the state as JSON. Its errors are those of json.Marshal, and one for a field that is not finite and has the option
-// string in its tag.
+// Encode returns the state as JSON. Its errors are those of json.Marshal, and one for a field that
+// is not finite and has the option string in its tag.
 func Encode(state any) ([]byte, error) {
 	text, err := json.Marshal(state)
 	if unsupported, ok := errors.AsType[*json.UnsupportedValueError](err); !ok || !isFloat(unsupported.Value.Kind()) {

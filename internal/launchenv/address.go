@@ -12,8 +12,8 @@ import (
 // hostname returns the name of this node, which need not be known to a resolver; tests replace it.
 var hostname = os.Hostname
 
-// isLocal returns an error unless host is this node: its own name, an address of it, in brackets or not, the name of one, or the
-// address that stands for all of a node.
+// isLocal returns an error unless host is this node: its own name, an address of it, in brackets or
+// not, the name of one, or the address that stands for all of a node.
 func isLocal(host string) error {
 	if inside, ok := strings.CutPrefix(host, "["); ok {
 		host = strings.TrimSuffix(inside, "]")

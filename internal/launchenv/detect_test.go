@@ -129,8 +129,9 @@ func TestEnv(t *testing.T) {
 	require.Nil(t, none)
 }
 
-// This node has its addresses, in brackets as in a URL too, those that stand for all of its own, and its own name, which no resolver
-// need know. An address of another node is none of them, also in brackets.
+// This node has its addresses, in brackets as in a URL too, those that stand for all of its own,
+// and its own name, which no resolver need know. An address of another node is none of them, also
+// in brackets.
 func TestIsLocal(t *testing.T) {
 	before := hostname
 	hostname = func() (string, error) { return "Node-7.invalid", nil }

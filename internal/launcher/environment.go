@@ -33,8 +33,8 @@ func withoutRanks(environment []string) []string {
 	})
 }
 
-// environment returns the environment of a rank, without the variables of its rank. Of several entries for a variable the last
-// counts, as in os/exec: a process would take the first.
+// environment returns the environment of a rank, without the variables of its rank. Of several
+// entries for a variable the last counts, as in os/exec: a process would take the first.
 func (j *Job) environment() (kept []string) {
 	all := append(withoutRanks(j.Environment), j.Variables...)
 	last := make(map[string]int)

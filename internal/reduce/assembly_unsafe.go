@@ -57,7 +57,8 @@ func (m implementation) reduce(t Type, op Op, dsts, srcs []unsafe.Pointer, at, b
 	return done
 }
 
-// widen converts the first float16s of n, as many as fill vectors, and returns their number. The Go loops do the rest.
+// widen converts the first float16s of n, as many as fill vectors, and returns their number. The Go
+// loops do the rest.
 func (m implementation) widen(dst, src unsafe.Pointer, n int) (done int) {
 	for m != plain && n-done >= 8 {
 		k := min(n-done, callBytes/8) &^ 7

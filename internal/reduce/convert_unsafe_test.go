@@ -6,8 +6,9 @@ import (
 	"unsafe"
 )
 
-// All implementations widen and narrow as the loops in Go do, which half_test.go holds to the definition: all bits of a
-// float16, and float32s between and at neighbours, at all lengths around a vector, and at elements that vectors are not aligned to.
+// All implementations widen and narrow as the loops in Go do, which half_test.go holds to the
+// definition: all bits of a float16, and float32s between and at neighbours, at all lengths around
+// a vector, and at elements that vectors are not aligned to.
 func TestConversions(t *testing.T) {
 	const count = 1 << 16
 	halves, wide := make([]uint16, count+1)[1:], make([]float32, count+1)[1:]

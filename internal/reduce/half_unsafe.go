@@ -29,7 +29,8 @@ func halves(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 	}
 }
 
-// WidenFloat16s stores the n numbers of type [Float16] at src to dst, as float32s. The buffers do not overlap.
+// WidenFloat16s stores the n numbers of type [Float16] at src to dst, as float32s. The buffers do
+// not overlap.
 func WidenFloat16s(dst, src unsafe.Pointer, n int) { best.widenFloat16s(dst, src, n) }
 
 func (m implementation) widenFloat16s(dst, src unsafe.Pointer, n int) {
@@ -38,7 +39,8 @@ func (m implementation) widenFloat16s(dst, src unsafe.Pointer, n int) {
 	}
 }
 
-// NarrowFloat16s stores the n float32s at src to dst, rounded to [Float16] as [Many] rounds. The buffers do not overlap.
+// NarrowFloat16s stores the n float32s at src to dst, rounded to [Float16] as [Many] rounds. The
+// buffers do not overlap.
 func NarrowFloat16s(dst, src unsafe.Pointer, n int) { best.narrowFloat16s(dst, src, n) }
 
 func (m implementation) narrowFloat16s(dst, src unsafe.Pointer, n int) {

@@ -22,7 +22,8 @@ import (
 //   - Ranks make their collectives in one order. Calls that several goroutines make at once have no order.
 //   - The bits of a reduction are the library's.
 //
-// Mistakes that the library finds are errors, and so are ranks, tags and lengths that it does not have.
+// Mistakes that the library finds are errors, and so are ranks, tags and lengths that it does not
+// have.
 type UncheckedComm struct {
 	calls      uncheckedCalls
 	rank, size int

@@ -28,8 +28,8 @@ func (reached) allReduce(_, _ []byte, _ int, _ transport.ElementType, _ transpor
 	return errReached
 }
 
-// A rank that does not exist is an error before the library is called, which would get the lower 32 bits: rank 0 for 1<<32, and for -1
-// none, or any, as the library likes.
+// A rank that does not exist is an error before the library is called, which would get the lower 32
+// bits: rank 0 for 1<<32, and for -1 none, or any, as the library likes.
 func TestUncheckedRanks(t *testing.T) {
 	c := &UncheckedComm{calls: reached{}, size: 3}
 	for rank, isRight := range map[int]bool{0: true, 2: true, 3: false, -1: false, -2: false, 1 << 32: false, 1<<32 + 1: false, math.MinInt: false, math.MaxInt: false, -1 << 31: false} {

@@ -18,8 +18,8 @@ import (
 // InPlace stands for a buffer of a collective in which the rank's data already lies in the other one.
 var InPlace = make([]byte, 1)
 
-// Blocks are the lengths of the blocks of all ranks in a buffer, and where they begin. Total is the sum of the lengths, which does not
-// fit the others if it is too large.
+// Blocks are the lengths of the blocks of all ranks in a buffer, and where they begin. Total is the
+// sum of the lengths, which does not fit the others if it is too large.
 type Blocks struct {
 	Counts, Displs []int32
 	Total          int
