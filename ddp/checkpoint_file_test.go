@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -159,3 +160,75 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 type marshaler float64
 
 func (m marshaler) MarshalJSON() ([]byte, error) { return nil, errors.New("unsupported value: NaN") }
+
+// loadInto saves a state and returns what Load reads into the value of another type.
+func loadInto[T any](t *testing.T, state any) (got T) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c")
+	require.NoError(t, errors.Join(saves(t, path, state)...))
+	all(t, 2, func(rank int) error {
+		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		if err != nil {
+			return err
+		}
+		read := new(T)
+		if err = r.Load(bg, path, read); rank == 0 {
+			got = *read
+		}
+		return errors.Join(err, r.Close())
+	})
+	return got
+}
+
+type common struct{ Best, Worst float64 }
+
+// Fields that a state has from a struct which is embedded and not exported are written and read back
+// like others.
+func TestStateOfInfinitiesInAnEmbeddedStruct(t *testing.T) {
+	type flat struct{ Best, Worst float64 }
+	type embeds struct {
+		common
+		Step int
+	}
+	infinite := common{math.Inf(1), math.Inf(-1)}
+	state := embeds{infinite, 3}
+	require.Equal(t, state, loadInto[embeds](t, state))
+	require.Equal(t, embeds{infinite, 3}, state, "Save changes the state")
+	require.Equal(t, flat(infinite), loadInto[flat](t, state))
+	require.Equal(t, embeds{infinite, 0}, loadInto[embeds](t, flat(infinite)))
+}
+
+// passes counts how often a state is decoded.
+type passes struct{}
+
+var decoded atomic.Int64
+
+func (passes) MarshalJSON() ([]byte, error) { return []byte("0"), nil }
+
+func (*passes) UnmarshalJSON([]byte) error {
+	decoded.Add(1)
+	return nil
+}
+
+// The number of passes over a state does not depend on how many infinities a list in it has.
+func TestStateOfManyInfinities(t *testing.T) {
+	type state struct {
+		Passes  passes
+		History [][]float64
+		Names   []string
+		Pair    map[string]float64
+		Any     []any
+	}
+	var want state
+	row := []float64{math.Inf(1), 0.5, math.Inf(-1), math.Inf(1)}
+	for range 500 {
+		row = append(row, math.Inf(1), -1e-30)
+	}
+	want.History = [][]float64{row, {2, math.Inf(-1)}, {}, {math.Inf(1)}}
+	want.Names = []string{"NaN", "Infinity"}
+	want.Pair = map[string]float64{"Infinity": 1, "a": math.Inf(1)}
+	want.Any = []any{"NaN", "NaN"}
+	decoded.Store(0)
+	require.Equal(t, want, loadInto[state](t, want))
+	require.LessOrEqual(t, decoded.Load(), int64(20), "on two ranks")
+}

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 )
@@ -110,8 +111,39 @@ func Decode(text []byte, t reflect.Type) (reflect.Value, error) {
 			return read, err
 		}
 		hasNonFinite = true
-		text = slices.Concat(text[:end-len(nonFinite[i].text)], digits(numbers[i]), text[end:])
+		text = replaceStrings(text, end-len(nonFinite[i].text), numbers)
 	}
+}
+
+// listElement matches a number or a value of nonFinite where a list goes on or ends. In an object a
+// key follows, and a colon.
+var listElement = regexp.MustCompile(`^[ \t\r\n]*([-+.0-9eE]+|null|"-?Infinity"|"NaN")[ \t\r\n]*[],]`)
+
+// replaceStrings returns text with a number in place of the value of nonFinite at a position, and of
+// those that follow it in a list: all elements of the list are floats then, and each would cost
+// another pass over the text.
+func replaceStrings(text []byte, at int, numbers []float64) []byte {
+	made := slices.Clone(text[:at])
+	for {
+		i := slices.IndexFunc(nonFinite, func(n namedFloat) bool { return bytes.HasPrefix(text[at:], []byte(n.text)) })
+		if i >= 0 {
+			made = append(made, digits(numbers[i])...)
+			at += len(nonFinite[i].text)
+		}
+		for at < len(text) && text[at] != ',' && text[at] != ']' && text[at] != '}' {
+			made, at = append(made, text[at]), at+1
+		}
+		if at == len(text) || text[at] != ',' {
+			break
+		}
+		next := listElement.FindSubmatchIndex(text[at+1:])
+		if next == nil {
+			break
+		}
+		made = append(made, text[at:at+1+next[2]]...)
+		at += 1 + next[2]
+	}
+	return append(made, text[at:]...)
 }
 
 // stringForFloat returns the index in nonFinite of the string that text has where a float is
@@ -155,11 +187,7 @@ func (f *floatReplacer) copyOf(v reflect.Value) reflect.Value {
 	case reflect.Float32, reflect.Float64:
 		made.SetFloat(f.replace(v.Float()))
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				made.Field(i).Set(f.copyOf(v.Field(i)))
-			}
-		}
+		f.copyFields(made, v)
 	case reflect.Array:
 		for i := range v.Len() {
 			made.Index(i).Set(f.copyOf(v.Index(i)))
@@ -170,6 +198,19 @@ func (f *floatReplacer) copyOf(v reflect.Value) reflect.Value {
 		}
 	}
 	return made
+}
+
+// copyFields sets the fields of made, a copy of v, which encoding/json sees: also those of a struct
+// that is embedded and not exported.
+func (f *floatReplacer) copyFields(made, v reflect.Value) {
+	for i := range v.NumField() {
+		switch field := v.Type().Field(i); {
+		case field.IsExported():
+			made.Field(i).Set(f.copyOf(v.Field(i)))
+		case field.Anonymous && field.Type.Kind() == reflect.Struct:
+			f.copyFields(made.Field(i), v.Field(i))
+		}
+	}
 }
 
 // copyBehind makes made the copy of v, which is not nil, and of what v leads to.
