@@ -67,7 +67,7 @@ func (c *Communicator) warnOf(seq uint64, missing []int) {
 		}
 	}
 	text := "a collective has waited for half of its timeout"
-	if c.call.request.opts.timeout < 0 {
+	if c.call.opts.timeout < 0 {
 		text = "a collective that has no timeout still waits"
 	}
 	c.log(slog.LevelWarn, text, attrs...)

@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -139,7 +140,7 @@ type LoadPanicError struct {
 
 func (e *LoadPanicError) Error() string {
 	switch {
-	case e.Value == dist.ErrGoexit:
+	case errors.Is(e.Unwrap(), dist.ErrGoexit):
 		return "ddp: Loader.Load ended its goroutine by runtime.Goexit and did not return"
 	case e.Line == "":
 		return fmt.Sprintf("ddp: Loader.Load panicked: %v", e.Value)

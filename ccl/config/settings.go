@@ -201,8 +201,8 @@ func (s *Settings) Transport() string { return s.transport.value }
 // it and names the option, the variable, or the line that chose the transport. If none did, it
 // returns err.
 func (s *Settings) TransportError(err error) error {
-	switch by := s.transport.origin.by; {
-	case !s.transport.origin.isSet() || s.transport.value == auto:
+	switch by := s.transport.by; {
+	case !s.transport.isSet() || s.transport.value == auto:
 		return err
 	case by == "GOCCL_TRANSPORT":
 		return &Error{File: "environment", Key: by, Message: err.Error(), Err: err}

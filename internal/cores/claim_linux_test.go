@@ -138,7 +138,7 @@ func TestClaimThatNobodyAnswersFor(t *testing.T) {
 	a, _ := twoCores(t)
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	require.NoError(t, err)
-	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	defer unix.Close(fd)
 	require.NoError(t, unix.Bind(fd, &unix.SockaddrUnix{Name: "@" + a.lockName(0)}))
 	requireOneJob(t)
 }
@@ -186,7 +186,7 @@ func TestLookingIsNoVisit(t *testing.T) {
 	require.NoError(t, err)
 	c, err := net.Dial("unix", "@"+m.Held[0].lockName(0)) // as Survey has done
 	require.NoError(t, err)
-	defer c.Close() //nolint:errcheck // nothing was written
+	defer c.Close()
 	leave := Visit()
 	defer leave()
 	for range m.Held {

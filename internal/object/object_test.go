@@ -50,7 +50,7 @@ type sealed struct {
 	secret int
 }
 
-type mute struct{ a int }
+type mute struct{ _ int }
 
 type inner struct{ N int }
 

@@ -33,7 +33,7 @@ func Read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", path, err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	if info, err = f.Stat(); err == nil {
 		err = check(info)
 	}
