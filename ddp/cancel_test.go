@@ -2,12 +2,14 @@ package ddp_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
 )
 
@@ -61,4 +63,31 @@ func cancelledSteps(rank, _ int, o *outcome) error {
 		}
 	}
 	return nil
+}
+
+// A Wait whose gradients are not ready, and whose context has ended, does not wait for ranks that
+// have not come to the step: they learn of it when they do.
+func TestUnreadyWithEndedContext(t *testing.T) {
+	hasReturned := make(chan struct{})
+	errs := spawn(t, 2, func(rank int) error {
+		r, g, err := three(ddp.Options[float64]{}, false)
+		if err != nil {
+			return err
+		}
+		if rank == 1 {
+			ctx, cancel := context.WithCancel(bg)
+			cancel()
+			r.Ready(2)
+			err := r.Wait(ctx)
+			close(hasReturned)
+			return err
+		}
+		<-hasReturned
+		return readyAll(r, g)
+	})
+	require.ErrorAs(t, errs[1], new(*ddp.UnreadyError))
+	aborted, ok := errors.AsType[*ccl.AbortedError](errs[0])
+	require.True(t, ok, "%v", errs[0])
+	require.Equal(t, 1, aborted.By)
+	require.Contains(t, errs[0].Error(), "no gradient was ready for a, b")
 }

@@ -16,6 +16,9 @@ import (
 type Hook[T Float] interface {
 	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called
 	// for all buckets in their order. The Work is not nil.
+	//
+	// If it is nil, or if Start or Finish panics, the step fails on all ranks, also where the program
+	// recovers.
 	Start(b *Bucket[T]) *ccl.Work
 
 	// Finish is called when that Work has ended without an error. It leaves the result in

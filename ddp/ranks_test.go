@@ -46,6 +46,7 @@ var works = map[string]work{
 	"call beside bucket":      callBesideBucket,
 	"verify":                  verify,
 	"ready grad":              readyGrad,
+	"hook panics":             hookPanics,
 }
 
 // An outcome is what a rank has found out. Err is the text of its work's error.

@@ -19,7 +19,7 @@ type step struct {
 	order    []uint32  // in which parameters were ready
 	census   *ccl.Work // within Join: gathers join.trains
 	used     *ccl.Work // if parameters may be unused: gathers unused.used
-	mistake  error     // of this rank, in a call of Ready
+	mistake  error     // of this rank, in a call of Ready, or of its hook
 }
 
 // reset makes the step one that has not begun.
@@ -126,10 +126,28 @@ func (r *Reducer[T]) complete(parameter int) {
 	r.step.ready[parameter] = true
 	r.buckets[r.places[parameter].bucket].pending--
 	for r.step.next < len(r.buckets) && r.buckets[r.step.next].pending == 0 {
-		b := r.buckets[r.step.next]
-		b.work = r.hook.Start(b)
 		r.step.next++
+		r.start(r.buckets[r.step.next-1])
 	}
+}
+
+// What all ranks get if a hook does not return as it must.
+var (
+	errNoWork   = errors.New("ddp: Hook.Start has returned no Work: it has returned nil, has panicked, or has ended its goroutine")
+	errNotEnded = errors.New("ddp: Wait has not ended the step: the hook has panicked, or has ended its goroutine")
+)
+
+// start starts the reduction of a bucket. If the hook does not, the step fails on all ranks, also
+// where the program recovers from a panic.
+func (r *Reducer[T]) start(b *Bucket[T]) {
+	defer func() {
+		if b.work == nil {
+			r.step.mistake = errNoWork // also with one rank, whose group does not fail
+			r.comm.Abort(errNoWork)
+			b.work = ccl.AllReduceAsync(context.Background(), r.comm, b.Gradients, b.Gradients, b.Op) // fails at once
+		}
+	}()
+	b.work = r.hook.Start(b)
 }
 
 // Wait ends the step: it waits until all gradients are the mean over all ranks. If a gradient is
@@ -153,18 +171,24 @@ func (r *Reducer[T]) Wait(ctx context.Context) error {
 
 	r.begin()
 	r.mark(waiting)
-	err := r.finish(ctx)
-	if err == nil {
-		r.number++
-		r.mark(computing)
-	} else {
-		r.stop(err)
-		r.mark(failed)
-	}
+	return r.completeStep(ctx)
+}
 
-	mistake := r.step.mistake
-	r.endStep()
-	return errors.Join(err, mistake)
+// completeStep waits for the step and ends it, also if the hook panics, and returns the error of Wait.
+func (r *Reducer[T]) completeStep(ctx context.Context) (err error) {
+	err = errNotEnded
+	defer func() {
+		if err == nil {
+			r.number++
+			r.mark(computing)
+		} else {
+			r.stop(ctx, err)
+			r.mark(failed)
+		}
+		err = errors.Join(err, r.step.mistake)
+		r.endStep()
+	}()
+	return r.finish(ctx)
 }
 
 // endStep forgets what has happened in the step.
@@ -177,9 +201,9 @@ func (r *Reducer[T]) endStep() {
 }
 
 // stop fails the step on all ranks, unless they know, and waits until no call uses the Reducer's
-// memory.
-func (r *Reducer[T]) stop(err error) {
-	if _, rejected := errors.AsType[*UnreadyError](err); !rejected {
+// memory. They do not know if ctx has ended before they have come to the step.
+func (r *Reducer[T]) stop(ctx context.Context, err error) {
+	if _, rejected := errors.AsType[*UnreadyError](err); !rejected || ctx.Err() != nil {
 		r.comm.Abort(err)
 	}
 	r.settle()
@@ -274,6 +298,9 @@ func (r *Reducer[T]) completeRest(ctx context.Context) error {
 		if !ready {
 			e.Parameters = append(e.Parameters, r.params[i].Name)
 		}
+	}
+	if len(e.Parameters) == 0 {
+		return errNoWork
 	}
 	for range r.buckets[r.step.next:] {
 		_ = r.comm.Reject(ctx, e) // in place of the bucket
