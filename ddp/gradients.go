@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"math"
+	"slices"
 
 	"github.com/goccl/goccl/half"
 )
@@ -12,9 +13,11 @@ import (
 // It is called after Wait, when gradients are equal on all ranks, and needs no communication.
 // If a gradient is not finite, finite ones become 0 or NaN, as in torch.
 //
-// After the end of the Reducer or of its group the error is ccl.ErrClosed. In a step that has
-// begun, and if limit is negative or NaN, it is *ccl.InvalidArgumentError. Then no gradient
-// changes.
+// After the end of the Reducer or of its group the error is ccl.ErrClosed. Otherwise it is
+// *ccl.InvalidArgumentError, and no gradient changes:
+//   - in a step that has begun
+//   - within NoSync, and until the step that reduces what it has accumulated
+//   - if limit is negative or NaN
 func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64, err error) {
 	if err := r.retain("ClipGradNorm"); err != nil {
 		return 0, err
@@ -24,6 +27,9 @@ func (r *Reducer[T]) ClipGradNorm(limit float64) (norm float64, err error) {
 	defer r.mu.Unlock()
 	if err := r.checkBetweenSteps("ClipGradNorm"); err != nil {
 		return 0, err
+	}
+	if r.isQuiet || slices.Contains(r.accumulated, true) {
+		return 0, invalid("ddp.ClipGradNorm", "gradients that NoSync has accumulated are those of this rank alone: call Wait outside NoSync first")
 	}
 	if !(limit >= 0) {
 		return 0, invalid("ddp.ClipGradNorm", "the limit is %v, and must be at least 0", limit)

@@ -3,6 +3,7 @@ package ddp_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/goccl/goccl/ccl"
@@ -123,4 +124,37 @@ func TestNoSyncWithinStep(t *testing.T) {
 			return errors.Join(err, equal("called", called, false), equal("a", g[0][0], 0.5), equal("c", g[2][0], 0.5), r.Close())
 		})
 	}
+}
+
+// ClipGradNorm is refused while gradients are those of this rank alone, within NoSync and until the
+// step that reduces them: the ranks would scale them by factors of their own.
+func TestClipOfAccumulatedGradients(t *testing.T) {
+	all(t, 2, func(rank int) error {
+		r, g, err := three(ddp.Options[float64]{}, false)
+		if err != nil {
+			return err
+		}
+		clip := func() error {
+			_, err := r.ClipGradNorm(1e-3)
+			if e, ok := errors.AsType[*ccl.InvalidArgumentError](err); !ok || !strings.Contains(e.Message, "call Wait outside NoSync first") {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		}
+		err = r.NoSync(func() error {
+			g[0][0] = float64(rank)
+			r.Ready(0)
+			return errors.Join(r.Wait(bg), clip())
+		})
+		if err := errors.Join(err, clip()); err != nil {
+			return err
+		}
+		r.Ready(1)
+		r.Ready(2)
+		if err := r.Wait(bg); err != nil {
+			return err
+		}
+		norm, err := r.ClipGradNorm(1)
+		return errors.Join(err, equal("norm", norm, 0.5), equal("a", g[0][0], 0.5), r.Close())
+	})
 }
