@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
 )
@@ -82,4 +84,22 @@ func trainWithEmpty(rank, ranks int, views bool, opts ddp.Options[float32], leng
 		err = errors.Join(err, os.Remove(path))
 	}
 	return errors.Join(err, r.Close())
+}
+
+// A shape has as many elements as its slice also where the product of its extents overflows.
+func TestShapeThatOverflows(t *testing.T) {
+	for _, shape := range [][]int{{1 << 32, 1 << 32}, {1 << 62, 4}, {-1 << 63, 2}, {1 << 32, 1<<32 + 1}} {
+		errs := spawn(t, 1, func(int) error {
+			_, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Shape: shape}}, ddp.Options[float32]{})
+			return err
+		})
+		require.ErrorContains(t, errs[0], "and 0 elements")
+	}
+	all(t, 1, func(int) error {
+		r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Shape: []int{1 << 62, 4, 0}}}, ddp.Options[float32]{})
+		if err != nil {
+			return err
+		}
+		return r.Close()
+	})
 }

@@ -3,7 +3,6 @@ package ddp
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/goccl/goccl/ccl"
@@ -59,16 +58,12 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 		if shape == nil {
 			shape = []int{len(p.Data)}
 		}
-		n := 1
-		for _, extent := range shape {
-			n *= extent
-		}
 		before, twice := names[p.Name]
 		names[p.Name] = i
 		switch {
 		case twice:
 			d.Wrong = fmt.Sprintf("parameters %d and %d have the same name %q: give each its own", before, i, p.Name)
-		case n != len(p.Data) || slices.ContainsFunc(shape, func(extent int) bool { return extent < 0 }):
+		case !isShapeOf(shape, len(p.Data)):
 			d.Wrong = fmt.Sprintf("parameter %q has the shape %d and %d elements", p.Name, shape, len(p.Data))
 		case p.Name == metadataKey || strings.HasPrefix(p.Name, bufferPrefix):
 			d.Wrong = fmt.Sprintf("parameter %d has the name %q, which checkpoints need: give it another", i, p.Name)
@@ -79,7 +74,7 @@ func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) 
 			return d
 		}
 		switch {
-		case n == 0: // either form
+		case len(p.Data) == 0: // either form
 		case p.Grad == nil:
 			without++
 		default:

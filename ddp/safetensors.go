@@ -84,14 +84,14 @@ func entries[T Float](tensors []Parameter[T]) (map[string]tensorEntry, uint64, e
 
 // isShapeOf reports whether a tensor of that many elements can have a shape.
 func isShapeOf(shape []int, elements int) bool {
-	n := 1
+	n := min(elements, 1)
 	for _, extent := range shape {
-		if extent < 0 {
+		if extent < 0 || n > 0 && extent > elements/n {
 			return false
 		}
 		n *= extent
 	}
-	return n == elements
+	return n == elements && (n > 0 || slices.Contains(shape, 0))
 }
 
 // writeTensors writes a file.
