@@ -215,3 +215,47 @@ func TestClosedWithinJoin(t *testing.T) {
 		}
 	}
 }
+
+// The state of an optimizer that is a buffer is the same on all ranks after Join, so that their
+// parameters stay equal in the steps that follow. Without it they drift apart.
+func TestOptimizerAfterJoin(t *testing.T) {
+	for _, isBuffer := range []bool{false, true} {
+		for _, err := range spawn(t, 3, func(rank int) error { return trainWithMomentum(rank, isBuffer) }) {
+			_, drifted := errors.AsType[*ccl.MismatchError](err)
+			require.Equal(t, isBuffer, !drifted, "%v", err)
+			require.True(t, err == nil || drifted, "%v", err)
+		}
+	}
+}
+
+// trainWithMomentum makes steps within Join, another number on each rank, and one after it.
+func trainWithMomentum(rank int, isBuffer bool) error {
+	weight, gradient, momentum := []float64{1}, []float64{0}, []float64{0}
+	var opts ddp.Options[float64]
+	if isBuffer {
+		opts.Buffers = [][]float64{momentum}
+	}
+	r, err := ddp.New(bg, world(), []ddp.Parameter[float64]{{Name: "w", Data: weight, Grad: gradient}}, opts)
+	if err != nil {
+		return err
+	}
+	makeSteps := func(count int) error {
+		for range count {
+			gradient[0] = weight[0]
+			r.Ready(0)
+			if err := r.Wait(bg); err != nil {
+				return err
+			}
+			momentum[0] = 0.9*momentum[0] + gradient[0]
+			weight[0] -= 0.1 * momentum[0]
+		}
+		return nil
+	}
+	if err := r.Join(bg, func() error { return makeSteps(2 + rank%2) }); err != nil {
+		return err
+	}
+	if err := errors.Join(r.Verify(bg), makeSteps(1)); err != nil {
+		return err
+	}
+	return r.Verify(bg)
+}

@@ -62,6 +62,9 @@ type loaded[B any] struct {
 //
 // It ends with the first error: that of Check, of Load or of ctx. If Load panics, or ends its
 // goroutine, the error is *LoadPanicError.
+//
+// When the loop over it ends early, the context of Load ends, and the loop waits until Load has
+// returned.
 func (l *Loader[B]) Epoch(ctx context.Context, epoch, from int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var none B

@@ -21,8 +21,9 @@ type Options[T Float] struct {
 	// being reduced.
 	StaticGraph bool
 
-	// Buffers are state besides parameters, such as running means, in memory of their own: see Parameter. New copies
-	// rank 0's to all ranks, and with BroadcastBuffers each Wait does.
+	// Buffers are state besides parameters, such as running means and, with Join, an optimizer's
+	// momentum, in memory of their own: see Parameter. New copies rank 0's to all ranks, Join those of
+	// a rank that trained longest, and with BroadcastBuffers each Wait rank 0's.
 	Buffers          [][]T
 	BroadcastBuffers bool
 
