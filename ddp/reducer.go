@@ -24,9 +24,10 @@ type Reducer[T Float] struct {
 	inPlace []bool // gradients that are their own bucket
 	buckets []*Bucket[T]
 	places  []place
-	rebuilt bool  // the buckets have their final order
-	isDebug bool  // on a rank
-	given   [][]T // by parameter: the gradient that ReadyGrad got last
+	rebuilt bool       // the buckets have their final order
+	isDebug bool       // on a rank
+	given   [][]T      // by parameter: the gradient that ReadyGrad got last
+	owners  map[*T]int // parameters of this step, by the first element of what ReadyGrad got
 	stats   Stats
 
 	mu          sync.Mutex
@@ -103,7 +104,7 @@ func (r *Reducer[T]) prepare(ctx context.Context) error {
 		return err
 	}
 	n := len(r.params)
-	r.given = make([][]T, n)
+	r.given, r.owners = make([][]T, n), map[*T]int{}
 	r.step.ready, r.accumulated = make([]bool, n), make([]bool, n)
 	r.join.trains = make([]uint8, r.comm.Size())
 	used := make([]uint8, n)

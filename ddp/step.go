@@ -46,7 +46,8 @@ func (r *Reducer[T]) Ready(parameter int) { r.noteReady(parameter, nil, false) }
 // ReadyGrad is Ready for a program that allocates gradients anew: the parameter's gradient is this
 // slice until the next ReadyGrad. Grad returns it, Ready reads it, and Wait leaves the mean in it.
 //
-// It is as long as the parameter, and memory of this rank alone. It is copied, also if it is long.
+// It is as long as the parameter, and memory of this rank and parameter alone: two parameters that
+// are ready with the same slice are a mistake. It is copied, also if it is long.
 // Within NoSync the slice counts that is given last: it holds the sum of all batches.
 func (r *Reducer[T]) ReadyGrad(parameter int, gradient []T) { r.noteReady(parameter, gradient, true) }
 
@@ -110,8 +111,21 @@ func (r *Reducer[T]) begin() {
 func (r *Reducer[T]) putGradient(parameter int) {
 	r.unused.used[parameter] = 1
 	r.step.order = append(r.step.order, uint32(parameter))
+	r.noteShared(parameter)
 	copy(r.slot(parameter), r.gradientBeside(parameter))
 	r.complete(parameter)
+}
+
+// noteShared notes a mistake if the gradient that ReadyGrad got is also that of another parameter.
+func (r *Reducer[T]) noteShared(parameter int) {
+	given := r.given[parameter]
+	if len(given) == 0 {
+		return
+	}
+	if other, isShared := r.owners[&given[0]]; isShared {
+		r.step.noteMistake("parameters %q and %q were ready with the same gradient: ReadyGrad takes a slice of each parameter's own", r.params[other].Name, r.params[parameter].Name)
+	}
+	r.owners[&given[0]] = parameter
 }
 
 // putZeros puts zeros in the bucket of a parameter.
@@ -195,6 +209,7 @@ func (r *Reducer[T]) completeStep(ctx context.Context) (err error) {
 func (r *Reducer[T]) endStep() {
 	r.step.reset()
 	clear(r.accumulated)
+	clear(r.owners)
 	for _, b := range r.buckets {
 		b.pending, b.work = len(b.Parameters), nil
 	}

@@ -252,3 +252,32 @@ func TestWrongReadyGrad(t *testing.T) {
 		return errors.Join(equal("twice", err.Error()[:44], `ccl: ddp.Ready: parameter "b" was ready twic`), equal("first", first[0], 1), equal("second", second[0], 2), r.Close())
 	})
 }
+
+// Two parameters that are ready in a step with the same slice are a mistake, also where NoSync has
+// accumulated them. Slices that change their parameters between steps are none.
+func TestSharedReadyGrad(t *testing.T) {
+	all(t, 2, func(int) error {
+		r, _, err := three(ddp.Options[float64]{}, false)
+		if err != nil {
+			return err
+		}
+		slices := [][]float64{{1}, {2}, {3}}
+		for step := range 3 {
+			for i := range slices {
+				r.ReadyGrad(i, slices[(i+step)%3])
+			}
+			if err := r.Wait(bg); err != nil {
+				return err
+			}
+		}
+		const want = `ccl: ddp.Ready: parameters "a" and "c" were ready with the same gradient: ReadyGrad takes a slice of each parameter's own`
+		give := func() error { r.ReadyGrad(0, slices[0]); r.ReadyGrad(2, slices[0]); return nil }
+		if err := errors.Join(r.NoSync(give), func() error { r.ReadyGrad(1, slices[1]); return nil }()); err != nil {
+			return err
+		}
+		accumulated := r.Wait(bg)
+		r.ReadyGrad(1, slices[1])
+		err = errors.Join(equal("accumulated", fmt.Sprint(accumulated), want), give())
+		return errors.Join(err, equal("in a step", fmt.Sprint(r.Wait(bg)), want), r.Close())
+	})
+}
