@@ -2,6 +2,8 @@ package ddp
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccl/goccl/ccl"
@@ -26,13 +28,20 @@ func (e *UnreadyError) Error() string {
 	return fmt.Sprintf("ddp: no gradient was ready for %s: %s", list(e.Parameters), why)
 }
 
-// list returns the names of parameters, or the first of them.
+// list returns the names of parameters, or the first of them, in quotes where they are empty or have
+// characters that a terminal may act on.
 func list(names []string) string {
 	more := ""
 	if n := len(names) - namesShown; n > 0 {
 		names, more = names[:namesShown], fmt.Sprintf(" and %d more", n)
 	}
-	return strings.Join(names, ", ") + more
+	shown := slices.Clone(names)
+	for i, name := range shown {
+		if quoted := strconv.Quote(name); name == "" || len(quoted) > len(name)+2 {
+			shown[i] = quoted
+		}
+	}
+	return strings.Join(shown, ", ") + more
 }
 
 // bucketError returns the error of a bucket.

@@ -100,6 +100,10 @@ func (r *Reducer[T]) setJoining(joining bool) {
 // checkTrained returns an error if train has returned, and has begun what only its next Wait would
 // end.
 func (r *Reducer[T]) checkTrained() error {
+	if err := r.retain("Join"); err != nil { // train has ended the Reducer
+		return err
+	}
+	r.comm.Release()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

@@ -259,3 +259,22 @@ func trainWithMomentum(rank int, isBuffer bool) error {
 	}
 	return r.Verify(bg)
 }
+
+// A train that closes the Reducer is told so by Join, and so are the other ranks.
+func TestJoinThatCloses(t *testing.T) {
+	for rank, err := range spawn(t, 2, func(rank int) error {
+		r, g, err := three(ddp.Options[float64]{}, true)
+		if err != nil {
+			return err
+		}
+		return r.Join(bg, func() error {
+			if rank == 1 {
+				return r.Close()
+			}
+			_, err := makeStep(r, g, 1)
+			return err
+		})
+	}) {
+		require.ErrorContains(t, err, "ddp: Join: the Reducer is closed", "rank %d", rank)
+	}
+}
