@@ -232,3 +232,20 @@ func TestStateOfManyInfinities(t *testing.T) {
 	require.Equal(t, want, loadInto[state](t, want))
 	require.LessOrEqual(t, decoded.Load(), int64(20), "on two ranks")
 }
+
+// An empty path, such as that of a flag that is not set, is an error of Save and Load: no file that
+// does not exist, with which a program would train anew.
+func TestEmptyPath(t *testing.T) {
+	all(t, 2, func(int) error {
+		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		if err != nil {
+			return err
+		}
+		for _, err := range []error{r.Save(bg, "", nil), r.Load(bg, "", nil)} {
+			if errors.Is(err, fs.ErrNotExist) || fmt.Sprint(err) != "ddp: checkpoint : the path of the file is empty" {
+				return fmt.Errorf("got %w", err)
+			}
+		}
+		return r.Close()
+	})
+}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/half"
+	"github.com/goccl/goccl/internal/atomicfile"
 )
 
 // A safetensors file (https://huggingface.co/docs/safetensors) is the length of the header, 8 bytes, the
@@ -146,6 +147,9 @@ type contents[T Float] struct {
 
 // readFile reads the tensors, which it does not change, and the state from a file.
 func readFile[T Float](path string, tensors []Parameter[T]) (contents[T], error) {
+	if path == "" { // and not a file that does not exist, with which programs start anew
+		return contents[T]{}, atomicfile.ErrNoPath
+	}
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() { // to open a pipe is to wait for its writer
 		return contents[T]{}, fmt.Errorf("it is not a regular file (%v)", info.Mode().Type())

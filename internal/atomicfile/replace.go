@@ -50,8 +50,14 @@ func Replace(path string, isDurable bool, write func(*os.File) error) error {
 	return err
 }
 
+// ErrNoPath is the error of an empty path.
+var ErrNoPath = errors.New("the path of the file is empty")
+
 // resolve returns the file to replace, behind links, and what is known of it: nil if there is none.
 func resolve(path string) (string, fs.FileInfo, error) {
+	if path == "" {
+		return "", nil, ErrNoPath
+	}
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil, nil
