@@ -227,6 +227,27 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+type (
+	toItself *toItself
+	toOther  *toSecond
+	toSecond *toOther
+)
+
+// Pointers that lead to no value are refused, whether a type points to itself or to another that
+// points back, also where the value is nil.
+func TestPointersWithoutAnEnd(t *testing.T) {
+	itself, first := new(toItself), new(toOther)
+	*itself = itself
+	second := toSecond(first)
+	*first = &second
+	for _, encode := range []func() error{
+		encode(struct{ P toItself }{}), encode(struct{ P toItself }{itself}), encode(toItself(itself)), encode(any(toItself(nil))), encode(any(toItself(itself))),
+		encode(struct{ P toOther }{}), encode(struct{ P toOther }{*first}), encode(*first), encode(any(toOther(nil))), encode(any(*first)), encode([]toSecond{second}),
+	} {
+		assert.ErrorContains(t, encode(), "a pointer that leads to pointers only, and gob cannot write that")
+	}
+}
+
 func encode[T any](obj T) func() error {
 	return func() error { _, err := object.Encode(obj); return err }
 }

@@ -45,6 +45,9 @@ func (w *walk) infoOf(t reflect.Type) *typeInfo {
 	switch k := t.Kind(); {
 	case k == reflect.Pointer:
 		info.isVisited = true
+		if _, hasEnd := behind(t); !hasEnd {
+			info.loss = fmt.Sprintf("is a %v, a pointer that leads to pointers only, and gob cannot write that", t)
+		}
 	case info.isExternal:
 		info.isVisited = !encodesItself(t)
 	case k == reflect.Func || k == reflect.Chan || k == reflect.UnsafePointer:
@@ -63,6 +66,18 @@ func (w *walk) infoOf(t reflect.Type) *typeInfo {
 // hasParts reports whether the walk looks at what is behind a pointer, or in a list or map.
 func (w *walk) hasParts(t reflect.Type) bool {
 	return w.infoOf(t.Elem()).isVisited || t.Kind() == reflect.Pointer || t.Kind() == reflect.Map && w.infoOf(t.Key()).isVisited
+}
+
+// maxPointers bounds the pointers to pointers that are followed: a type may be a pointer to itself,
+// directly or through others. Package gob does not return from some of those.
+const maxPointers = 100
+
+// behind returns the type behind pointers, and whether they have an end.
+func behind(t reflect.Type) (base reflect.Type, hasEnd bool) {
+	for n := 0; n < maxPointers && t.Kind() == reflect.Pointer; n++ {
+		t = t.Elem()
+	}
+	return t, t.Kind() != reflect.Pointer
 }
 
 // maxLists bounds the lists of lists that are followed: a type may be a list of itself.
@@ -87,10 +102,7 @@ func (w *walk) addFields(info *typeInfo, t reflect.Type) {
 	sent := 0
 	for i := range t.NumField() {
 		f := t.Field(i)
-		base := f.Type
-		for base.Kind() == reflect.Pointer && base != base.Elem() {
-			base = base.Elem()
-		}
+		base, _ := behind(f.Type)
 		switch {
 		case !f.IsExported():
 			info.fields = append(info.fields, field{i, f.Name, fmt.Sprintf("is not exported, and gob leaves it out: export it, leave it zero, "+methods, t)})
@@ -129,7 +141,7 @@ func (w *walk) arrival(v reflect.Value) (arrives reflect.Type) {
 	// A zero value is short, but methods may refuse it.
 	zero := reflect.New(t).Elem()
 	p := zero
-	for ; p.Kind() == reflect.Pointer && p.Type() != p.Type().Elem(); p = p.Elem() {
+	for ; p.Kind() == reflect.Pointer; p = p.Elem() {
 		p.Set(reflect.New(p.Type().Elem()))
 	}
 	if w.infoOf(p.Type()).isExternal {

@@ -116,6 +116,8 @@ func (w *walk) visitPart(s step, part reflect.Value, at int, isElement bool) err
 func (w *walk) check(v reflect.Value, info *typeInfo, isElement bool) error {
 	t, k := v.Type(), v.Kind()
 	switch {
+	case k == reflect.Pointer && info.loss != "":
+		return w.errorf("%s", info.loss)
 	case k == reflect.Pointer && v.IsNil() && isElement:
 		return w.errorf("is a nil pointer, and gob writes none in lists, maps and interfaces: leave it out, or put it in a field of a struct")
 	case k == reflect.Pointer && !v.IsNil():
@@ -148,7 +150,7 @@ func (w *walk) check(v reflect.Value, info *typeInfo, isElement bool) error {
 // checkArrival returns an error if v, in an interface, does not arrive, or as another type.
 func (w *walk) checkArrival(v reflect.Value) error {
 	t := v.Type()
-	if v.Kind() == reflect.Pointer && v.IsNil() {
+	if v.Kind() == reflect.Pointer && (v.IsNil() || w.infoOf(t).loss != "") {
 		return nil // the visit of v reports it
 	}
 	switch arrives := w.arrival(v); arrives {
