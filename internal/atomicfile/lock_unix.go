@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// regularOnly makes the opening of a file follow no link and wait for no other end of a pipe.
+const regularOnly = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
 // lock locks a file until it is closed. It returns errLocked if another one has locked it, and
 // other errors where files cannot be locked.
 func lock(f *os.File) error {

@@ -124,6 +124,9 @@ func isNamed(f *os.File) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
+// beforeOpen runs between the look at a temporary file and its opening. Tests set it.
+var beforeOpen = func(string) {}
+
 // removeAbandoned removes the temporary files that nobody has locked. What it cannot read or remove
 // it leaves.
 func removeAbandoned(dir, prefix string) {
@@ -132,9 +135,12 @@ func removeAbandoned(dir, prefix string) {
 		if !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() {
 			continue
 		}
-		f, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_WRONLY, 0) // NFS locks no file that is read only
+		path := filepath.Join(dir, e.Name())
+		beforeOpen(path) // others may put a link or a pipe there
+
+		f, err := os.OpenFile(path, os.O_WRONLY|regularOnly, 0) // NFS locks no file that is read only
 		if errors.Is(err, fs.ErrPermission) {
-			f, err = os.Open(filepath.Join(dir, e.Name()))
+			f, err = os.OpenFile(path, os.O_RDONLY|regularOnly, 0)
 		}
 		if err != nil {
 			continue

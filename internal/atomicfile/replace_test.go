@@ -209,3 +209,29 @@ func TestLockedByRemoval(t *testing.T) {
 	require.NoError(t, os.Remove(remover.Name()))
 	require.NoError(t, remover.Close())
 }
+
+// A temporary file that becomes a pipe, or a link to one, before it is opened stops no Replace: nobody
+// has the other end.
+func TestTemporaryFileThatIsReplaced(t *testing.T) {
+	defer func() { beforeOpen = func(string) {} }()
+	for name, put := range map[string]func(path string) error{
+		"pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"link": func(path string) error {
+			return errors.Join(syscall.Mkfifo(path+"2", 0o600), os.Symlink(path+"2", path))
+		},
+	} {
+		path, puts := filepath.Join(t.TempDir(), "c"), 0
+		abandoned := filepath.Join(filepath.Dir(path), prefixOf(path)+"0")
+		require.NoError(t, os.WriteFile(abandoned, nil, 0o600))
+		beforeOpen = func(opened string) {
+			require.Equal(t, abandoned, opened)
+			require.NoError(t, errors.Join(os.Remove(opened), put(opened)))
+			puts++
+		}
+		replace(t, path, "new")
+		require.Equal(t, 1, puts, name)
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "new", string(got))
+	}
+}
