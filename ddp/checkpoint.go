@@ -80,7 +80,7 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 	if err := r.awaitRanks(ctx, "ddp.Save: rank 0 writes", dist.WithCallTimeout(-1)); err != nil {
 		return err
 	}
-	return r.outcome(ctx, path, failed)
+	return r.outcome(unending(ctx), path, failed)
 }
 
 // Load reads a checkpoint that Save wrote with the same parameters, buffers and more tensors. All ranks call Load,
@@ -112,7 +112,7 @@ func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...P
 	if err := r.awaitRanks(ctx, "ddp.Load: ranks read", dist.WithCallTimeout(-1)); err != nil {
 		return err
 	}
-	if err := r.agreeOn(ctx, path, c, err); err != nil {
+	if err := r.agreeOn(unending(ctx), path, c, err); err != nil {
 		return err
 	}
 	for i, t := range tensors {
@@ -122,6 +122,16 @@ func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...P
 		assign()
 	}
 	return nil
+}
+
+// beforeAgreement runs before the last call of Save and Load. Tests set it.
+var beforeAgreement = func() {}
+
+// unending returns a context for the last call of Save and Load, to which all ranks come at once.
+// One that ended within it could fail on this rank what has succeeded on others.
+func unending(ctx context.Context) context.Context {
+	beforeAgreement()
+	return context.WithoutCancel(ctx)
 }
 
 // unmarshal returns a function that sets *state to what text says.
