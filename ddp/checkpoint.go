@@ -70,7 +70,9 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 	if r.comm.Rank() == 0 {
 		tensors := r.tensors(more)
 		text, err := jsonfloat.Encode(state)
-		if err == nil {
+		if err != nil {
+			err = fmt.Errorf("the state: %w", err)
+		} else {
 			err = atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, text) })
 		}
 		if err != nil {

@@ -320,7 +320,7 @@ func TestCheckpointNotWritten(t *testing.T) {
 		want  string
 	}{
 		"no folder": {filepath.Join(path, "x"), 1, ddp.Parameter[float32]{Name: "m"}, "not a directory"},
-		"state":     {path, func() {}, ddp.Parameter[float32]{Name: "m"}, "json: unsupported type: func()"},
+		"state":     {path, func() {}, ddp.Parameter[float32]{Name: "m"}, "the state: json: unsupported type: func()"},
 		"name":      {path, 1, ddp.Parameter[float32]{Name: "w"}, `two tensors have the name "w"`},
 	} {
 		t.Run(name, func(t *testing.T) {
