@@ -51,7 +51,8 @@ type Communicator struct {
 	shared    []byte                 // its memory
 	none      *AllocationFailedError // or the reason that no rank has it
 	allocated []transport.Region
-	placed    bool // buffers may lie in memory of regions
+	retained  atomic.Int64 // successful calls of Retain without their Release
+	placed    bool         // buffers may lie in memory of regions
 
 	ended atomic.Pointer[error] // the failure of the group, for after the endpoint was freed
 

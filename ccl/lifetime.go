@@ -28,12 +28,25 @@ func (c *Communicator) closed(operation string) error {
 //
 // It reports false, and keeps nothing, if c was closed before or New has not made it.
 // Holds count: Retain may be called several times, each with a Release.
-func (c *Communicator) Retain() bool { return c != nil && c.life.HoldOpen() }
+func (c *Communicator) Retain() bool {
+	if c == nil || !c.life.HoldOpen() {
+		return false
+	}
+	c.retained.Add(1)
+	return true
+}
 
 // Release ends what a successful Retain has begun. The last use of a closed communicator frees its memory.
+// Without such a Retain it does nothing.
 func (c *Communicator) Release() {
-	if c != nil {
-		_ = c.drop() // Close has returned already
+	if c == nil {
+		return
+	}
+	for n := c.retained.Load(); n > 0; n = c.retained.Load() {
+		if c.retained.CompareAndSwap(n, n-1) {
+			_ = c.drop() // Close has returned already
+			return
+		}
 	}
 }
 

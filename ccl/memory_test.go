@@ -200,3 +200,23 @@ func TestRecordsHaveVanished(t *testing.T) {
 		records.requireUnused(t)
 	})
 }
+
+// A Release without a Retain takes no hold of another user: the communicator works, Close closes it, and its memory stays for whoever has
+// retained it.
+func TestReleaseWithoutRetain(t *testing.T) {
+	everyWorld(t, func(t *testing.T, connect connector) {
+		all, records, _ := lendingGroup(t, connect, "")
+		for range 3 {
+			all[0].Release()
+		}
+		require.True(t, all[0].Retain())
+		require.NoError(t, firstOf(onAll(all, func(c *ccl.Communicator) error { return c.Barrier(bg) })...))
+		all[0].Release()
+		all[0].Release()
+		require.NoError(t, all[0].Close())
+		require.ErrorIs(t, all[0].Barrier(bg), ccl.ErrClosed)
+		all[0].Release()
+		records.requireUnused(t)
+	})
+	new(ccl.Communicator).Release()
+}
