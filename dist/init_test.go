@@ -224,7 +224,7 @@ func TestFailureOfOneRankIsOfAll(t *testing.T) {
 		"resolve world size": {"ccl", []dist.InitOption{dist.WithConfigFile(configFile(t, "world_size: 4"))},
 			"the world size is 4 by "},
 		"find transport": {"ccl", []dist.InitOption{dist.WithTransport("shm")},
-			`initialization of "ccl" failed: transport "shm" connects processes, and no launcher started this one as one of several ranks: ` +
+			`initialization of "ccl" failed: option: defaults.transport: transport "shm" connects processes, and no launcher started this one as one of several ranks: ` +
 				`start the program with goccl run -n 3, which sets GOCCL_SHM_NAME, GOCCL_SHM_RANK and GOCCL_SHM_SIZE, or use local, or auto, between goroutines`},
 		"options": {"ccl", []dist.InitOption{dist.WithConfig(nil)},
 			`initialization of "ccl" failed: ccl: init_process_group: the configuration of dist.WithConfig is nil`},

@@ -77,7 +77,7 @@ func TestTransport(t *testing.T) {
 			selected := []selection{{"[A-M]", "2"}, {"Context", "3"}}
 			if m.name == "MPICH" {
 				selected = []selection{ // without Random and Sync, which take a third of the time
-					{"[N-QT-Z]", "3"}, {"R[^a]", "3"}, {"S[^y]", "3"}, {"P2P/Withdraw", "2"}, {"Withdraw/Stuck", "2"}, {"Timeout/Warn", "2"},
+					{"[N-QT-Z]", "3"}, {"R[^a]", "3"}, {"S[^y]", "3"}, {"P2P/Withdraw", "2"}, {"Withdraw/Stuck", "2"}, {"Timeout/Warn", "2"}, {"Timeout/Endless", "2"},
 				}
 			}
 			if *whole {
