@@ -28,7 +28,7 @@ func newSlurm(t *testing.T, nodes int) *slurm {
 	for _, name := range slurmCommands {
 		if _, err := exec.LookPath(name); err != nil {
 			require.NotEqual(t, "required", os.Getenv(requiredVariable), "%s is not installed", name)
-			t.Skip(name + " is not installed: apt-get install munge slurmctld slurmd slurm-client")
+			t.Skip(name + " is not installed: apt-get install munge slurmctld slurmd slurm-client libpmix-dev")
 		}
 	}
 	s := &slurm{newCluster(t, nodes)}
