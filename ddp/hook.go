@@ -12,7 +12,8 @@ import (
 // and must not call the Reducer. After the first step buckets are made anew, in another order and
 // without State, unless gradients lie in buckets or FindUnused is set.
 //
-// A step with a Hook has a barrier after its buckets, in which ranks learn that Finish has succeeded on all of them.
+// A step with a Hook has a barrier after its buckets, in which ranks learn that Finish has succeeded
+// on all of them.
 type Hook[T Float] interface {
 	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called
 	// for all buckets in their order. The Work is not nil.

@@ -53,7 +53,7 @@ func compare(ctx context.Context, out io.Writer, base string, passes int, cases 
 		return err
 	}
 
-	var rows ratios
+	rows := ratios{}
 	for pass := range passes {
 		fmt.Fprintf(os.Stderr, "pass %d of %d\n", pass+1, passes)
 		var times [2]map[rowKey]float64

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -59,10 +61,7 @@ func readTimes(path string) (map[rowKey]float64, error) {
 }
 
 // ratios collects the passes of a comparison.
-type ratios struct {
-	order []rowKey
-	rows  map[rowKey]*row
-}
+type ratios map[rowKey]*row
 
 // row has the times of a row, in microseconds, by pass.
 type row struct {
@@ -70,35 +69,30 @@ type row struct {
 }
 
 // add adds a pass. Rows that only one build has are not compared.
-func (r *ratios) add(base, now map[rowKey]float64) {
-	if r.rows == nil {
-		r.rows = map[rowKey]*row{}
-	}
+func (r ratios) add(base, now map[rowKey]float64) {
 	for key, b := range base {
 		n, found := now[key]
 		if !found {
 			continue
 		}
-		if r.rows[key] == nil {
-			r.rows[key] = &row{}
-			r.order = append(r.order, key)
+		if r[key] == nil {
+			r[key] = &row{}
 		}
-		x := r.rows[key]
+		x := r[key]
 		x.base, x.now, x.ratio = append(x.base, b), append(x.now, n), append(x.ratio, n/b)
 	}
 }
 
 // write prints the table, sorted by case.
-func (r *ratios) write(out io.Writer) error {
-	if len(r.order) == 0 {
+func (r ratios) write(out io.Writer) error {
+	if len(r) == 0 {
 		return errors.New("the two builds have no case in common")
 	}
-	slices.SortFunc(r.order, compareKeys)
 
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TRANSPORT\tCOLLECTIVE\tRANKS\tBYTES\tROW\tBASE US\tNOW US\tNOW/BASE\tSPREAD")
-	for _, key := range r.order {
-		x := r.rows[key]
+	for _, key := range slices.SortedFunc(maps.Keys(r), compareKeys) {
+		x := r[key]
 		low, middle, high := quartiles(x.ratio)
 		_, base, _ := quartiles(x.base)
 		_, now, _ := quartiles(x.now)
@@ -111,10 +105,8 @@ func (r *ratios) write(out io.Writer) error {
 
 // compareKeys orders rows as a reader looks for them: by call, then by length.
 func compareKeys(a, b rowKey) int {
-	order := func(k rowKey) string {
-		return fmt.Sprintf("%s %s %s %s %06d %v %016d %s %s", k.Transport, k.Collective, k.DType, k.Op, k.Ranks, k.InPlace, k.Bytes, k.Library, k.rowName())
-	}
-	return strings.Compare(order(a), order(b))
+	return cmp.Or(cmp.Compare(a.Transport, b.Transport), cmp.Compare(a.callName(), b.callName()), cmp.Compare(a.Ranks, b.Ranks),
+		cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.rowName(), b.rowName()))
 }
 
 // callName names the call, with what differs from the default.

@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	short := rowKey{Transport: "local", Collective: "all_reduce", DType: "float32", Op: "sum", Ranks: 2, InPlace: true, Bytes: 4, Library: "goccl", Entry: "auto"}
 	long := short
 	long.Bytes = 1 << 20
-	var r ratios
+	r := ratios{}
 	for _, pass := range [][2]float64{{1, 2}, {10, 10}, {4, 2}} {
 		r.add(map[rowKey]float64{long: 8, short: pass[0], {Entry: "old"}: 1}, map[rowKey]float64{long: 6, short: pass[1]})
 	}
@@ -48,7 +48,7 @@ func TestTable(t *testing.T) {
 
 // Builds without a common row are an error, not an empty table.
 func TestNothingInCommon(t *testing.T) {
-	var r ratios
+	r := ratios{}
 	r.add(map[rowKey]float64{{Entry: "a"}: 1}, map[rowKey]float64{{Entry: "b"}: 1})
 	require.EqualError(t, r.write(&strings.Builder{}), "the two builds have no case in common")
 }
