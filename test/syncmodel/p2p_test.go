@@ -8,7 +8,7 @@ import (
 // Between goroutine ranks the P2P shows a message in place. This is a separate model: one rank
 // sends two messages to another, which copies them, while at any time the group may
 // fail and either rank may be closed by another goroutine. The places in the code:
-// transport/local/p2p.go (put, drained, next, take, withdraw), internal/groupsync/p2p.go (rest,
+// transport/local/p2p.go (put, drained, next, take, withdraw), transport/internal/groupsync/p2p.go (rest,
 // news, events), ccl/internal/p2p (progress.go, send.go, failure.go).
 
 // A letterbox is the state that sender and receiver of a pair share, and the step of each.

@@ -1,8 +1,8 @@
 package local
 
 import (
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // p2p implements transport.P2P. Messages travel by pointer, as in calls.

@@ -3,8 +3,8 @@
 package mpi
 
 import (
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // Name is the transport's name in ccl.yaml.

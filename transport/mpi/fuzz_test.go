@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 	"github.com/stretchr/testify/require"
 )
 

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // join makes this process's rank of a group, tells the others what it says of itself, and waits until they have joined.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 	"github.com/stretchr/testify/require"
 )
 

@@ -3,8 +3,8 @@
 package mpi
 
 import (
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // p2p implements transport.P2P.

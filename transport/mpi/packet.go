@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // A packet is what ranks send each other: a head, and what its kind needs.

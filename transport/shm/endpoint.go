@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/goccl/goccl/internal/flight"
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // Name is the transport's name in ccl.yaml.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccl/goccl/internal/groupsync"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // No wake is lost: a sleeping rank wakes when its peers arrive, not only when its sleep times out.

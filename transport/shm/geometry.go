@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/goccl/goccl/internal/flight"
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // Geometry sets the sizes of the parts of an arena, in bytes except for Slots.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // Group implements transport.Groups. The members join a new job.

@@ -5,8 +5,8 @@ import (
 	"runtime"
 
 	"github.com/goccl/goccl/internal/flight"
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // NewHeap connects that many goroutine ranks through an arena on the heap, and returns their

@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 	"golang.org/x/sys/unix"
 )
 

@@ -1,8 +1,8 @@
 package shm
 
 import (
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 )
 
 // p2p implements transport.P2P. Its messages use separate channels from the same pool as the

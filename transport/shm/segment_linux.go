@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goccl/goccl/internal/groupsync"
 	"github.com/goccl/goccl/transport"
+	"github.com/goccl/goccl/transport/internal/groupsync"
 	"golang.org/x/sys/unix"
 )
 
