@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/topology"
 )
 
@@ -68,32 +67,24 @@ func (p *page) print(w io.Writer) error {
 	return err
 }
 
-const aboutKernels = `A kernel is one collective done by one module. The kernels of a module may be marked:
+const aboutKernels = `A module does a collective by a kernel. Kernels may be
 
-- Shared: it uses a view and no messages, so any goroutine can run any rank's part of a call.
-- Eager: short inputs travel with the synchronisation that begins every call, if the transport has room.
-- Two levels: it works within nodes and between them, in groups on several nodes. Its costs are those on two nodes.
-- Native: it calls a collective of the transport's own, and needs a transport that has some, as mpi has.
+- shared: they use a view and no messages, so any goroutine can run any rank's part of a call,
+- eager: short inputs travel with the synchronisation that begins every call, and cost nothing more,
+- for two levels: they work within nodes and between them; their costs are those on two nodes,
+- native: they call a collective of the transport's own library, as that of mpi.
 
-Kernels declare their costs, and the conformance suite measures them, except of those with two levels. The tables are for default parameters, float32 and
-equal lengths on all ranks. Steps: the messages on the longest chain in which each waits for the one before it; a view counts
-as one. Moved: what all ranks together send, or read and store through a view, in multiples of one rank's input. Per
-rank: the same divided by the number of ranks. A dash: not supported.`
+They declare their costs, which the conformance suite measures, except those of kernels for two levels. Steps are the messages
+on the longest chain in which each waits for the one before it; a view is one. Moved is what all ranks together send, or read
+and store through a view, in multiples of one rank's input. A dash: not supported. The tables are for float32, equal lengths
+and default parameters; goccl explain has the costs of any call.`
 
 // write prints the catalogue.
 func (c catalogue) write(w io.Writer, p *page) error {
 	p.heading(1, "Algorithms")
-	p.paragraph("These are the modules that an entry in ccl.yaml can name.")
-	rows := [][]string{{"module", "collectives", "topologies", ""}}
-	for _, a := range c.Algorithms {
-		var colls []string
-		for _, k := range a.Kernels {
-			colls = append(colls, k.Collective.String())
-		}
-		rows = append(rows, []string{a.Name, strings.Join(colls, ", "), a.topologies(), a.Doc})
-	}
-	p.table(rows)
+	p.paragraph("The modules that an entry in ccl.yaml can name.")
 	p.paragraph(aboutKernels)
+
 	for _, a := range c.Algorithms {
 		a.write(p)
 	}
@@ -109,21 +100,24 @@ func (a algorithm) topologies() string {
 
 func (a algorithm) write(p *page) {
 	p.heading(2, a.Name)
-	p.paragraph(sentence(a.Doc) + " Topologies: " + a.topologies() + ".")
-	if len(a.Parameters) == 0 {
-		p.paragraph("No parameters.")
-	} else {
+	p.paragraph(sentence(a.Doc) + " Topologies: " + a.topologies() + "." + a.traits())
+
+	if len(a.Parameters) > 0 {
 		rows := [][]string{{"parameter", "type", "default", ""}}
 		for _, q := range a.Parameters {
 			rows = append(rows, []string{q.Key, q.Type, q.Default, q.Doc})
 		}
 		p.table(rows)
 	}
+
+	rows := [][]string{{"collective", "steps of 1KiB, 4 ranks", "16 ranks", "64MiB, 16 ranks", "moved, 16 ranks", ""}}
 	for _, k := range a.Kernels {
-		p.heading(3, a.Name+": "+k.Collective.String())
-		p.paragraph(sentence(k.Doc))
-		p.paragraph(k.traits())
-		p.table(k.costTable())
+		rows = append(rows, k.costRows()...)
+	}
+	p.table(rows)
+
+	for _, refused := range a.refusals() {
+		p.paragraph(refused)
 	}
 }
 
@@ -132,81 +126,102 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
-// traits describes what the kernel supports, and its flags.
-func (k kernel) traits() string {
-	text := "Supports all types, operations, sizes and numbers of ranks."
-	if k.Sampled > 0 {
-		text = fmt.Sprintf("Supports all of %d shapes that were tried.", k.Sampled)
-	}
-	if len(k.Refuses) > 0 {
-		text = fmt.Sprintf("Of %d shapes that were tried, it does not support:", k.Sampled)
-		for _, r := range k.Refuses {
-			text += fmt.Sprintf(" %d such as %s (%s);", r.Shapes, r.Example, r.Reason)
-		}
-		text = strings.TrimSuffix(text, ";") + "."
-	}
-	if k.Shared {
-		text += " Shared."
-	}
-	if k.TwoLevels {
-		text += " Two levels."
-	}
-	if k.Native {
-		text += " Native."
-	}
-	if k.Eager {
-		var steps, moved int
-		for _, c := range k.Costs {
-			if c.Eager {
-				steps, moved = max(steps, c.Steps), max(moved, c.Moved)
+// traits lists the flags that kernels of the algorithm have.
+func (a algorithm) traits() (text string) {
+	for _, flag := range []struct {
+		name string
+		of   func(kernel) bool
+	}{
+		{"Shared", func(k kernel) bool { return k.Shared }},
+		{"Eager", func(k kernel) bool { return k.Eager }},
+		{"For two levels", func(k kernel) bool { return k.TwoLevels }},
+		{"Native", func(k kernel) bool { return k.Native }},
+	} {
+		var names []string
+		for _, k := range a.Kernels {
+			if flag.of(k) {
+				names = append(names, k.Collective.String())
 			}
 		}
-		text += fmt.Sprintf(" Eager: a short input takes %d steps and moves %d bytes.", steps, moved)
+
+		switch len(names) {
+		case 0:
+		case len(a.Kernels):
+			text += " " + flag.name + "."
+		default:
+			text += " " + flag.name + ": " + strings.Join(names, ", ") + "."
+		}
 	}
 	return text
 }
 
-// costTable has a row for each number of ranks and topology.
-func (k kernel) costTable() [][]string {
-	head := []string{"ranks"}
-	for i, bytes := range costBytes {
-		size := ccl.ByteSize(bytes).String()
-		if i == 0 {
-			size = "steps of " + size
+// refusals says what the kernels do not support, in one sentence for those that refuse the same.
+func (a algorithm) refusals() (sentences []string) {
+	var reasons []string
+	by := map[string][]string{} // collectives, by their reasons
+	for _, k := range a.Kernels {
+		var texts []string
+		for _, r := range k.Refuses {
+			texts = append(texts, r.Reason)
 		}
-		head = append(head, size)
-	}
-	rows := [][]string{append(head, "moved", "per rank")}
-	var row []string
-	var least, most float64 // moved, in multiples of the input
-	for _, c := range k.Costs {
-		if c.Eager {
+		if len(texts) == 0 {
 			continue
 		}
-		if row == nil {
-			row = []string{strconv.Itoa(c.Ranks)}
-			if t := c.topology; t.Kind() != topology.Ring1D {
-				row[0] = fmt.Sprintf("%d, %v %dx%d", c.Ranks, t.Kind(), t.W(), t.H())
-			}
-			least, most = -1, -1
+
+		all := strings.Join(texts, "; ")
+		if by[all] == nil {
+			reasons = append(reasons, all)
 		}
-		if c.Refused {
-			row = append(row, "-")
-		} else {
-			row = append(row, strconv.Itoa(c.Steps))
-			moved := float64(c.Moved) / float64(c.Bytes)
-			if least < 0 || moved < least {
-				least = moved
-			}
-			most = max(most, moved)
+		by[all] = append(by[all], k.Collective.String())
+	}
+
+	for _, all := range reasons {
+		sentences = append(sentences, "Not supported by "+strings.Join(by[all], ", ")+": "+all+".")
+	}
+	return sentences
+}
+
+// costRows has a row of the table of costs for each kind of topology.
+func (k kernel) costRows() (rows [][]string) {
+	for i := 0; i < len(k.Costs); i++ {
+		kind := k.Costs[i].topology.Kind()
+		if i > 0 && kind == k.Costs[i-1].topology.Kind() {
+			continue
 		}
-		if len(row) == len(head) {
-			n := float64(c.Ranks)
-			rows = append(rows, append(row, fromTo(least, most), fromTo(least/n, most/n)))
-			row = nil
+
+		name := k.Collective.String()
+		if kind != topology.Ring1D {
+			name += ", " + kind.String()
 		}
+		rows = append(rows, []string{name, k.steps(kind, 4, 1<<10), k.steps(kind, 16, 1<<10), k.steps(kind, 16, 64<<20), k.moved(kind, 16), k.Doc})
 	}
 	return rows
+}
+
+// steps formats the steps of a call, "-" if the kernel does not support it.
+func (k kernel) steps(kind topology.Kind, ranks, bytes int) string {
+	for _, c := range k.Costs {
+		if c.topology.Kind() == kind && c.Ranks == ranks && c.Bytes == bytes && !c.Refused {
+			return strconv.Itoa(c.Steps)
+		}
+	}
+	return "-"
+}
+
+// moved formats what calls of all lengths move, in multiples of one rank's input.
+func (k kernel) moved(kind topology.Kind, ranks int) string {
+	least, most := -1.0, -1.0
+	for _, c := range k.Costs {
+		if c.topology.Kind() != kind || c.Ranks != ranks || c.Eager || c.Refused {
+			continue
+		}
+		moved := float64(c.Moved) / float64(c.Bytes)
+		if least < 0 || moved < least {
+			least = moved
+		}
+		most = max(most, moved)
+	}
+	return fromTo(least, most)
 }
 
 // fromTo formats a range of multiples, "-" if it is empty.

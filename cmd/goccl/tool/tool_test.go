@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -469,10 +470,17 @@ func TestAlgorithms(t *testing.T) {
 		require.Contains(t, markdown, "\n## "+name+"\n")
 		require.Len(t, c.Algorithms[i].Kernels, len(a.Kernels))
 		for coll, k := range a.Kernels {
-			require.Contains(t, markdown, "\n### "+name+": "+coll.String()+"\n")
-			require.Contains(t, text, sentence(k.Doc))
+			require.Regexp(t, `(?m)^\| `+coll.String()+`[ ,].*\| `+regexp.QuoteMeta(k.Doc)+` \|$`, section(markdown, name))
+			require.Contains(t, text, k.Doc)
 		}
 	}
+}
+
+// section returns the part of a page under a heading of the second level.
+func section(page, heading string) string {
+	_, after, _ := strings.Cut(page, "\n## "+heading+"\n")
+	before, _, _ := strings.Cut(after, "\n## ")
+	return before
 }
 
 // picky has kernels that reject some shapes.
@@ -492,8 +500,6 @@ var picky = &ccl.Algorithm{
 				switch {
 				case s.Ranks%2 != 0:
 					return errors.New("the number of ranks is odd")
-				case s.Ranks == 16:
-					return errors.New("too many ranks")
 				}
 				return nil
 			},
@@ -511,13 +517,9 @@ func TestDescribe(t *testing.T) {
 	for _, line := range []string{
 		"For tests. Topologies: mesh_2d_no_wrap.",
 		`| depth | int | 3 | this \| that |`,
-		"Of 3600 shapes that were tried, it does not support:" +
-			" 1440 such as 1KiB of uint8 by sum on mesh_2d_no_wrap 3x1 (3 ranks) (the number of ranks is odd);" +
-			" 360 such as 1KiB of uint8 by sum on mesh_2d_no_wrap 4x4 (16 ranks) (too many ranks).",
-		"| ranks | steps of 1KiB | 64KiB | 1MiB | 64MiB | moved | per rank |",
-		"| 2, mesh_2d_no_wrap 2x1 | 2 | 2 | 2 | 2 | 1 to 2 | 0.5 to 1 |",
-		"| 8, mesh_2d_no_wrap 4x2 | 4 | 4 | 4 | 4 | 1 to 2 | 0.125 to 0.25 |",
-		"| 16, mesh_2d_no_wrap 4x4 | - | - | - | - | - | - |",
+		"| collective | steps of 1KiB, 4 ranks | 16 ranks | 64MiB, 16 ranks | moved, 16 ranks |  |",
+		"| all_reduce, mesh_2d_no_wrap | 2 | 4 | 4 | 1 to 2 | for tests |",
+		"Not supported by all_reduce: the number of ranks is odd.",
 	} {
 		require.Contains(t, b.String(), line+"\n")
 	}
@@ -538,9 +540,8 @@ func TestDescribeTwoLevels(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, describeAlgorithms(&b, ccl.NewRegistry(levels), &explainCommand{Markdown: true}))
 	for _, line := range []string{
-		"Supports all of 504 shapes that were tried. Two levels.",
-		"| 2 | - | - | - | - | - | - |",
-		"| 4 | 2 | 2 | 2 | 2 | 2 | 0.5 |",
+		"For tests. Topologies: any. For two levels.",
+		"| broadcast | 2 | 2 | 2 | 8 | for tests |",
 	} {
 		require.Contains(t, b.String(), line+"\n")
 	}
