@@ -36,15 +36,17 @@ For each kernel they run in this order. ` + "`go doc ./ccl/ccltest`" + ` describ
 const coverageCalls = `
 ## Calls
 
-The calls that four checks of the suite (Result, Pieces, Guards, InPlace) make for each kernel with default parameters, without
--short and -race. Calls that a kernel does not support are not counted.
+The calls that four checks of the suite (Result, Pieces, Guards, InPlace) make for each kernel with default parameters. Calls that a
+kernel does not support are not counted.
+
+Columns: the pairs of a type and an operation, of those that exist; the bytes of the longest input; six kinds of blocks: equal or
+different lengths (also zero), packed, with gaps, in reverse, and in each rank's own order; three ways to be in place: all ranks,
+even ranks, odd ranks. Operations include avg, PremulSum and those of ccl.NewOp, which for integers do not commute.
 
 With -short and -race the suite makes fewer calls, in the same groups and worlds: half of those that a check samples, on more than
 four ranks as many fewer as there are more ranks, and no long ones. Result in park, which has all calls otherwise, keeps them on up
-to four ranks. The last column has their number, and for reductions that of their pairs.
+to four ranks. All pairs remain.
 
-Pairs: types with an operation. User: an operation of ccl.NewOp, which for integers does not commute. Bytes: of the longest input.
-Blocks: equal or different lengths (also zero), packed, with gaps, or in another order.
 `
 
 // docs/reference/coverage.md lists the suite's checks with their rules, and the calls that it makes.
@@ -55,38 +57,28 @@ func TestCoverageTable(t *testing.T) {
 		text.WriteString(row([]string{c.name, c.rule}))
 	}
 	text.WriteString(coverageCalls)
+
+	columns := []string{"collective", "algorithm", "pairs", "bytes", "blocks", "in place", "calls", "with -short and -race"}
+	table := row(columns) + row(slices.Repeat([]string{"---"}, len(columns)))
+	same := map[string]bool{} // what all kernels have in common
 	for _, coll := range ccl.Collectives() {
-		fmt.Fprintf(&text, "\n### %v\n\n", coll)
-		columns := []string{"algorithm", "types"}
-		if coll.Reduces() {
-			columns = append(columns, "operations", "pairs")
-		}
-		columns = append(columns, "ranks", "bytes")
-		if coll.Rooted() {
-			columns = append(columns, "roots")
-		}
-		columns = append(columns, "blocks", "in place", "worlds", "calls", "with -short and -race")
-		text.WriteString(row(columns) + row(slices.Repeat([]string{"---"}, len(columns))))
 		for _, a := range []*ccl.Algorithm{direct.Algorithm, grid.Algorithm, ring.Algorithm, tree.Algorithm, doubletree.Algorithm} {
 			if a.Kernels[coll] == nil {
 				continue
 			}
 			seen, short := coverageOf(t, a, coll)
-			cells := []string{"`" + a.Name + "`", seen.types()}
-			if coll.Reduces() {
-				cells = append(cells, seen.operations(), fmt.Sprintf("%d of %d", len(seen.pairs), possiblePairs(coll)))
-			}
-			cells = append(cells, numbersText(seen.ranks), fmt.Sprintf("%d to %d", slices.Min(seen.bytes), slices.Max(seen.bytes)))
-			if coll.Rooted() {
-				cells = append(cells, numbersText(seen.roots))
-			}
-			fewer := fmt.Sprint(short.calls)
-			if coll.Reduces() {
-				fewer += fmt.Sprintf(", %d pairs", len(short.pairs))
-			}
-			text.WriteString(row(append(cells, listed(seen.blocks), listed(seen.placings), listed(seen.worlds), fmt.Sprint(seen.calls), fewer)))
+			same[fmt.Sprintf("%s types, %s ranks, in the worlds %s", seen.types(), numbersText(seen.ranks), listed(seen.worlds))] = true
+			table += row(cells(t, coll, a, seen, short))
 		}
 	}
+	if len(same) != 1 {
+		t.Errorf("kernels differ in what the page says once: %q", slices.Collect(maps.Keys(same)))
+	}
+	for common := range same {
+		text.WriteString("All kernels: " + common + ", and with every rank as the root.\n\n")
+	}
+	text.WriteString(table)
+
 	if *update {
 		if err := os.WriteFile(coverageFile, []byte(text.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -101,13 +93,32 @@ func TestCoverageTable(t *testing.T) {
 	}
 }
 
+// cells returns the row of a kernel.
+func cells(t *testing.T, coll ccl.Collective, a *ccl.Algorithm, seen, short *coverage) []string {
+	t.Helper()
+	pairs := "-"
+	if coll.Reduces() {
+		pairs = fmt.Sprintf("%d of %d", len(seen.pairs), possiblePairs(coll))
+		if len(short.pairs) != len(seen.pairs) {
+			t.Errorf("%v by %s: with -short %d pairs remain of %d", coll, a.Name, len(short.pairs), len(seen.pairs))
+		}
+	}
+	if coll.Rooted() && len(seen.roots) != slices.Max(slices.Collect(maps.Keys(seen.ranks))) {
+		t.Errorf("%v by %s: only the ranks %s are roots", coll, a.Name, numbersText(seen.roots))
+	}
+	bytes := fmt.Sprintf("%d to %d", slices.Min(seen.bytes), slices.Max(seen.bytes))
+	return []string{
+		coll.String(), "`" + a.Name + "`", pairs, bytes, listed(seen.blocks, 6), listed(seen.placings, 3),
+		fmt.Sprint(seen.calls), fmt.Sprint(short.calls),
+	}
+}
+
 func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
 // coverage counts the calls of a kernel.
 type coverage struct {
 	pairs                    map[string]bool
 	dtypes                   map[ccl.DType]bool
-	ops                      map[string]bool
 	ranks, roots             map[int]bool
 	bytes                    []int
 	blocks, placings, worlds []string // with repetitions
@@ -116,7 +127,7 @@ type coverage struct {
 
 func newCoverage() *coverage {
 	return &coverage{
-		pairs: map[string]bool{}, dtypes: map[ccl.DType]bool{}, ops: map[string]bool{},
+		pairs: map[string]bool{}, dtypes: map[ccl.DType]bool{},
 		ranks: map[int]bool{}, roots: map[int]bool{},
 	}
 }
@@ -168,7 +179,7 @@ func (c *coverage) add(j *job, g *group) {
 	op := opName(j.op)
 	c.calls++
 	c.pairs[fmt.Sprint(j.dtype, op)] = true
-	c.dtypes[j.dtype], c.ops[op] = true, true
+	c.dtypes[j.dtype] = true
 	c.ranks[j.ranks], c.roots[j.root] = true, true
 	c.bytes = append(c.bytes, j.shape(g).Bytes)
 	c.worlds = append(c.worlds, g.world.name)
@@ -211,8 +222,6 @@ func (c *coverage) types() string {
 	return listed(texts(c.dtypes))
 }
 
-func (c *coverage) operations() string { return listed(slices.Collect(maps.Keys(c.ops))) }
-
 func texts[K comparable](set map[K]bool) []string {
 	var all []string
 	for k := range set {
@@ -221,11 +230,14 @@ func texts[K comparable](set map[K]bool) []string {
 	return all
 }
 
-// listed joins the texts, each once.
-func listed(all []string) string {
+// listed joins the texts, each once. If there are as many as a column can have, it says so.
+func listed(all []string, possible ...int) string {
 	all = slices.Compact(slices.Sorted(slices.Values(all)))
 	if len(all) == 0 {
 		return "-"
+	}
+	if slices.Contains(possible, len(all)) {
+		return fmt.Sprintf("all %d", len(all))
 	}
 	return strings.Join(all, ", ")
 }
