@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
@@ -20,6 +21,7 @@ import (
 // If ranks make different calls, the errors of all ranks name the field that differs, and no buffer
 // is touched.
 func TestMismatch(t *testing.T) {
+	texts := golden.Errors(t)
 	// Each call fills its buffers with 7 first and reports what it finds later.
 	type call func(c *ccl.Communicator, opts ...ccl.CallOption) (touched bool, err error)
 	reduce := func(n int, op ccl.Op) call {
@@ -107,6 +109,7 @@ func TestMismatch(t *testing.T) {
 				require.Equal(t, make([]bool, 3), touched)
 				var first *ccl.MismatchError
 				require.ErrorAs(t, errs[0], &first)
+				texts.Add(fmt.Sprintf("%d/%s", i, x.field), errs[1])
 				require.Equal(t, x.field, first.Field)
 				require.Len(t, first.Values, 2)
 				require.Equal(t, []int{0, 2}, first.Values[0].Ranks)
@@ -244,6 +247,7 @@ func TestRefusedBeforeAllAreThere(t *testing.T) {
 // in this call, the ranks that refused in their next one. A reason given for another call is
 // left out.
 func TestReasonsOfRefusals(t *testing.T) {
+	texts := golden.Errors(t)
 	wordy := &ccl.Kernel{Run: rightReduce, Supports: func(s ccl.Shape) error {
 		return errors.New("no\n\tfewer\x1b[31m than\xff " + strings.Repeat("é", 500))
 	}}
@@ -294,6 +298,7 @@ func TestReasonsOfRefusals(t *testing.T) {
 				var got *ccl.MismatchError
 				require.ErrorAs(t, sum(group[r], 40), &got, "%s: rank %d", c.name, r)
 				require.EqualError(t, got, "ranks disagree on arguments: "+c.want, "%s: rank %d", c.name, r)
+				texts.Add(c.name, got)
 			}
 		}
 

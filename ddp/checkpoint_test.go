@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
@@ -137,6 +138,7 @@ func load(t *testing.T, path string, params func() []ddp.Parameter[float32], sta
 
 // What is torn, changed, foreign or of another model is refused on all ranks with the reason, and changes nothing.
 func TestRefusedCheckpoints(t *testing.T) {
+	texts := golden.Errors(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c")
 	good := saved(t, path, small)
@@ -183,6 +185,7 @@ func TestRefusedCheckpoints(t *testing.T) {
 				require.ErrorAs(t, err, &refused, "rank %d", rank)
 				require.Equal(t, path, refused.Path)
 				require.ErrorContains(t, err, "ddp: checkpoint "+path+": "+c.want, "rank %d", rank)
+				texts.Add(name, err)
 			}
 			require.Zero(t, state)
 			for _, p := range params {

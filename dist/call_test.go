@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -14,6 +15,7 @@ import (
 // A call that all ranks reject leaves the group intact, and consumes a number whether dist
 // or ccl rejects it.
 func TestRefusals(t *testing.T) {
+	texts := golden.Errors(t)
 	refusals := []struct {
 		name string
 		call func(rank int) error
@@ -164,6 +166,7 @@ func TestRefusals(t *testing.T) {
 	err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 		for _, r := range refusals {
 			err := r.call(rank)
+			texts.Add(r.name, err)
 			assert.ErrorContains(t, err, r.text, r.name)
 			for _, is := range r.is {
 				assert.ErrorIs(t, err, is, r.name)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -210,6 +211,7 @@ func TestConcurrentInitOfOneRank(t *testing.T) {
 // A step that fails on one rank fails InitProcessGroup on all; no rank is initialised,
 // and a retry works.
 func TestFailureOfOneRankIsOfAll(t *testing.T) {
+	texts := golden.Errors(t)
 	good := configFile(t, "timeout: 20s")
 	steps := map[string]struct {
 		backend string
@@ -236,11 +238,13 @@ func TestFailureOfOneRankIsOfAll(t *testing.T) {
 					var err error
 					if rank == culprit {
 						err = dist.InitProcessGroup(step.backend, step.opts...)
+						texts.Add(name, err)
 						assert.ErrorContains(t, err, step.text)
 					} else {
 						err = dist.InitProcessGroup("ccl")
 						var failed *dist.InitializationFailedError
 						assert.ErrorAs(t, err, &failed)
+						texts.Add(name+", another rank", err)
 						var aborted *dist.AbortedError
 						if assert.ErrorAs(t, err, &aborted) {
 							assert.Equal(t, culprit, aborted.By)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -404,6 +405,7 @@ func TestIsLaunched(t *testing.T) {
 
 // Contradictory variables are an error before anything starts.
 func TestLauncherErrors(t *testing.T) {
+	texts := golden.Errors(t)
 	for name, c := range map[string]struct {
 		env  variables
 		text string // prefix of the error
@@ -427,6 +429,7 @@ func TestLauncherErrors(t *testing.T) {
 			c.env.set(t)
 			newNode(t)
 			err := dist.Spawn(func(context.Context, int) error { panic("started") })
+			texts.Add(name, err)
 			require.ErrorAs(t, err, c.as)
 			require.True(t, strings.HasPrefix(err.Error(), c.text), err.Error())
 			err = dist.InitProcessGroup("ccl")

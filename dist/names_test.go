@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -12,6 +13,7 @@ import (
 // An error about a buffer calls it by the name that it has in the signature of the function
 // that was called, also if the call is asynchronous.
 func TestErrorsNameArguments(t *testing.T) {
+	texts := golden.Errors(t)
 	one, two, three := make([]int32, 1), make([]int32, 2), make([]int32, 3)
 	none, ones, same := []int32{}, []int{1, 1}, make([]int32, 4)
 	for _, c := range []struct {
@@ -98,12 +100,16 @@ func TestErrorsNameArguments(t *testing.T) {
 		},
 	} {
 		err := spawn(t, initialised(func(context.Context, int) error {
-			assert.EqualError(t, reason(t, c.call()), c.text)
+			err := c.call()
+			texts.Add(c.text, err)
+			assert.EqualError(t, reason(t, err), c.text)
 			w, err := c.async()
 			if err != nil {
 				return err
 			}
-			assert.EqualError(t, reason(t, w.Wait(context.Background())), c.text)
+			err = w.Wait(context.Background())
+			texts.Add(c.text+", asynchronous", err)
+			assert.EqualError(t, reason(t, err), c.text)
 			return nil
 		}), dist.WithRanks(2))
 		require.NoError(t, err, c.text)
@@ -112,6 +118,7 @@ func TestErrorsNameArguments(t *testing.T) {
 
 // Which buffer of a gather or scatter is wrong depends on the rank.
 func TestErrorsNameArgumentsOfTheRoot(t *testing.T) {
+	texts := golden.Errors(t)
 	one, two, three := make([]int32, 1), make([]int32, 2), make([]int32, 3)
 	for _, c := range []struct {
 		root, other string
@@ -138,7 +145,9 @@ func TestErrorsNameArgumentsOfTheRoot(t *testing.T) {
 	} {
 		err := spawn(t, initialised(func(_ context.Context, rank int) error {
 			text := []string{c.root, c.other}[rank]
-			assert.EqualError(t, reason(t, c.call(rank)), text)
+			err := c.call(rank)
+			texts.Add(text, err)
+			assert.EqualError(t, reason(t, err), text)
 			w, err := c.async(rank)
 			if err != nil {
 				return err

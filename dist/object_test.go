@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -202,6 +203,7 @@ func (s *stubborn) GobDecode([]byte) error { return nil }
 
 // The mistake of one rank is an error on all, which names it; the group is intact.
 func TestRefusedObjects(t *testing.T) {
+	texts := golden.Errors(t)
 	const broken = 1
 	for _, refusal := range []struct {
 		name string
@@ -309,6 +311,7 @@ func TestRefusedObjects(t *testing.T) {
 		t.Run(refusal.name, func(t *testing.T) {
 			err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 				err := refusal.call(rank)
+				texts.Add(refusal.name, err)
 				assert.ErrorContains(t, err, refusal.text)
 				assert.Less(t, len(err.Error()), 2000)
 				var object *dist.ObjectError

@@ -13,6 +13,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/launchenv"
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -90,6 +91,7 @@ func TestPanicReports(t *testing.T) {
 
 // A report has whether other ranks caused the failure, and which.
 func TestConsequenceReports(t *testing.T) {
+	texts := golden.Errors(t)
 	in := func(err error) error {
 		return &dist.CollectiveFailedError{Operation: "all_reduce", Rank: 1, Peer: -1, Err: err}
 	}
@@ -127,6 +129,8 @@ func TestConsequenceReports(t *testing.T) {
 			r := read()
 			require.NotNil(t, r)
 			require.Equal(t, (&dist.RankError{Rank: 1, Err: c.err}).Error(), "rank 1: "+r.Message, "as Spawn's error has it")
+			texts.Add(c.name, (&dist.RankError{Rank: 1, Err: c.err}))
+			texts.Add(c.name+", reported", fmt.Errorf("%s, because %q of %v", r.Message, r.Because, r.Ranks))
 			require.NotContains(t, r.Message, ", rank 1: ")
 			require.Equal(t, c.how, r.Because)
 			require.Equal(t, c.ranks, r.Ranks)

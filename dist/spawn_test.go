@@ -12,12 +12,14 @@ import (
 	"testing"
 
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/test/golden"
 	"github.com/goccl/goccl/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestSpawnRefuses(t *testing.T) {
+	texts := golden.Errors(t)
 	require.EqualError(t, dist.Spawn(nil), "ccl: spawn: the worker is nil")
 	for n, text := range map[int]string{
 		0:     "ccl: spawn: dist.WithRanks(0): from 1 to 65536 ranks are possible",
@@ -25,6 +27,7 @@ func TestSpawnRefuses(t *testing.T) {
 		65537: "ccl: spawn: dist.WithRanks(65537): from 1 to 65536 ranks are possible",
 	} {
 		err := dist.Spawn(func(context.Context, int) error { panic("started") }, dist.WithRanks(n))
+		texts.Add(fmt.Sprint(n), err)
 		require.EqualError(t, err, text)
 		var invalid *dist.InvalidArgumentError
 		require.ErrorAs(t, err, &invalid)
@@ -148,6 +151,7 @@ func together(ranks int, w worker) worker {
 
 // The text of Spawn's error has each reason once, with the ranks that it is of.
 func TestSpawnTextIsShort(t *testing.T) {
+	texts := golden.Errors(t)
 	const ranks = 4
 	for name, c := range map[string]struct {
 		call func(rank int) error
@@ -186,6 +190,9 @@ func TestSpawnTextIsShort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := spawn(t, initialised(together(ranks, func(_ context.Context, rank int) error { return c.call(rank) })), dist.WithRanks(ranks))
+			if name != "one rank refuses" && name != "two reasons in turn" { // in these texts the order of ranks differs
+				texts.Add(name, err)
+			}
 			require.Regexp(t, "^"+c.text+"$", err.Error())
 			require.Len(t, err.(interface{ Unwrap() []error }).Unwrap(), ranks, "no error is lost")
 		})
@@ -194,6 +201,7 @@ func TestSpawnTextIsShort(t *testing.T) {
 
 // If all ranks make the same mistake, and some only after the first has failed the group by it, the text has it once.
 func TestSpawnTextHasOneMistakeOnce(t *testing.T) {
+	texts := golden.Errors(t)
 	for name, c := range map[string]struct {
 		tensor []int32
 		text   string
@@ -208,6 +216,10 @@ func TestSpawnTextHasOneMistakeOnce(t *testing.T) {
 				}
 				return dist.AllReduce(c.tensor, dist.Sum)
 			}), dist.WithRanks(4))
+			texts.Add(name, err)
+			for _, err := range err.(interface{ Unwrap() []error }).Unwrap()[1:] {
+				texts.Add(name+", of one rank", errors.Unwrap(err))
+			}
 			require.Regexp(t, `^ranks 0-3: `+c.text+` \(call 1 at dist/spawn_test.go:\d+\)$`, err.Error())
 			for _, err := range err.(interface{ Unwrap() []error }).Unwrap()[1:] {
 				require.ErrorContains(t, err, "want 1 or more; and the group has failed before for the same reason")

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
@@ -265,6 +266,7 @@ func TestInactive(t *testing.T) {
 
 // A mistake that all workers make is an error on all, and the partition stays usable.
 func TestMistakes(t *testing.T) {
+	texts := golden.Errors(t)
 	everyWorld(t, 6, func(world *partition.Partition) error {
 		p, err := among(world, []int{0, 1, 2, 3}, 2, 2)
 		if err != nil {
@@ -294,6 +296,7 @@ func TestMistakes(t *testing.T) {
 		}
 		for _, want := range sorted(calls) { // in the same order on all workers
 			err := calls[want]()
+			texts.Add(want, err)
 			var wrong *ccl.InvalidArgumentError
 			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) {
 				return fmt.Errorf("got %v, want %s", err, want)
@@ -305,6 +308,7 @@ func TestMistakes(t *testing.T) {
 
 // A mistake of one worker is that worker's error, and the others get it by *ccl.MismatchError.
 func TestMistakeOfOne(t *testing.T) {
+	texts := golden.Errors(t)
 	for name, call := range map[string]func(p *partition.Partition, one bool) error{
 		"axis 3": func(p *partition.Partition, one bool) error {
 			axis := 0
@@ -380,6 +384,9 @@ func TestMistakeOfOne(t *testing.T) {
 					return err
 				}
 				err = call(p, world.Rank() == 1)
+				if err != nil {
+					texts.Add(fmt.Sprintf("%s, rank %d", name, world.Rank()), err)
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				switch {

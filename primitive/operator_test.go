@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
@@ -88,6 +89,7 @@ func TestAllocations(t *testing.T) {
 // Workers that make different calls, or bring different shapes, all get an error, and the operator stays
 // usable.
 func TestMistakes(t *testing.T) {
+	texts := golden.Errors(t)
 	type calls func(ops map[string]primitive.Operator[float32], inputs map[string]*primitive.Tensor[float32], rank int) error
 	call := func(op primitive.Operator[float32], adjoint bool, x *primitive.Tensor[float32]) error {
 		f := op.Forward
@@ -131,6 +133,7 @@ func TestMistakes(t *testing.T) {
 					return err
 				}
 				err = c(ops, inputs, world.Rank())
+				texts.Add(want, err)
 				var wrong *ccl.InvalidArgumentError
 				var differs *ccl.MismatchError
 				if !errors.As(err, &wrong) && !errors.As(err, &differs) || !strings.Contains(err.Error(), want) {

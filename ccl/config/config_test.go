@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl"
@@ -94,6 +95,7 @@ func TestParseTakesWhatIsMeant(t *testing.T) {
 // Each mistake is an error with its line, the path of its key and the nearest
 // right name.
 func TestParseErrors(t *testing.T) {
+	texts := golden.Errors(t)
 	const v = "version: 1\n"
 	rule := func(fields string) string {
 		return v + "rules:\n  - {" + fields + ", algorithm: a}\nalgorithms: {a: {module: a}}\n"
@@ -238,6 +240,7 @@ func TestParseErrors(t *testing.T) {
 		{v + "defaults: {transport: " + strings.Repeat("ä", 1000) + "}\n", `:2:23: defaults.transport: unknown transport "` + strings.Repeat("ä", 60) + `..."; use one of auto, shm, local`},
 	} {
 		config, err := Parse("ccl.yaml", []byte(c.text))
+		texts.Add(fmt.Sprintf("%.100q", c.text), err)
 		require.EqualError(t, err, "ccl.yaml"+c.want, "%q", c.text)
 		require.Nil(t, config)
 		require.ErrorAs(t, err, new(*Error))

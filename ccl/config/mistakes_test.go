@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/ccl"
@@ -16,6 +17,7 @@ import (
 // All mistakes of a file are reported at once, in the order of the file, and errors.As finds
 // each. A mistake does not lead to another one that the author has not made.
 func TestAllMistakes(t *testing.T) {
+	texts := golden.Errors(t)
 	_, err := Parse("ccl.yaml", []byte(`Version: 1
 defaults:
   timeout: 60
@@ -32,6 +34,7 @@ rules:
   - {collective: [all_reduce, allgather], op: [sum, mean], algorithm: ring}
 debug: true
 `))
+	texts.Add("all", err)
 	require.EqualError(t, err, `ccl.yaml has 16 mistakes:
 ccl.yaml:1:1: "Version": unknown key (did you mean version?); known keys: algorithms, defaults, rules, topology, version
 ccl.yaml:3:12: defaults.timeout: want a duration with its unit, such as 500ms, 60s or 5m, or none; got the number 60
@@ -112,6 +115,7 @@ func keys(all Errors) (keys []string) {
 
 // A notation of ranges that is not ccl.yaml's leads to the one that is.
 func TestMisspeltRanges(t *testing.T) {
+	texts := golden.Errors(t)
 	for text, says := range map[string]string{
 		">1MiB":          `write "1MiB-" for 1MiB and more, "1048577-" for more than 1MiB`,
 		">= 1MiB":        `write "1MiB-" for 1MiB and more`,
@@ -130,6 +134,7 @@ func TestMisspeltRanges(t *testing.T) {
 		"4 KiB - 16 KiB": `write "4KiB-16KiB"`,
 	} {
 		_, err := parseSpan(text, 0, parseByteSize)
+		texts.Add(text, err)
 		require.EqualError(t, err, fmt.Sprintf("%q is not a range: %s", text, says))
 	}
 	_, err := parseSpan("< 4", 1, parseRanks)
@@ -145,6 +150,7 @@ func TestMisspeltRanges(t *testing.T) {
 
 // Keys that other programs have lead to ours.
 func TestMisspeltKeys(t *testing.T) {
+	texts := golden.Errors(t)
 	for text, right := range map[string]string{
 		"rules:\n  - {size: 4, algorithm: a}\n":         "bytes",
 		"rules:\n  - {message_size: 4, algorithm: a}\n": "bytes",
@@ -159,6 +165,7 @@ func TestMisspeltKeys(t *testing.T) {
 		"topology: {width: 4}\n":                        "w",
 	} {
 		_, err := Parse("ccl.yaml", []byte("version: 1\nalgorithms: {a: {module: a}}\n"+text))
+		texts.Add(fmt.Sprintf("%q", text), err)
 		mistake, ok := errors.AsType[*Error](err)
 		require.True(t, ok)
 		require.Contains(t, err.Error(), "(did you mean "+right+"?)", mistake)
@@ -204,6 +211,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestListErrors(t *testing.T) {
+	texts := golden.Errors(t)
 	for fields, want := range map[string]string{
 		"collective: []":                               "3:18: rules[1].collective: the list is empty; give a value, or remove the key",
 		"op: [sum, max, sum]":                          "3:21: rules[1].op[3]: sum stands in the list twice",
@@ -217,6 +225,7 @@ func TestListErrors(t *testing.T) {
 		"collective: [all_reduce, barrier]":            "3:31: rules[1].collective[2]: the engine executes barriers itself: they need no algorithm and no rule",
 	} {
 		_, err := Parse("ccl.yaml", []byte("version: 1\nrules:\n  - {"+fields+", algorithm: a}\nalgorithms: {a: {module: a}}\n"))
+		texts.Add(fields, err)
 		require.EqualError(t, err, "ccl.yaml:"+want)
 	}
 

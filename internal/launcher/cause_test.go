@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccl/goccl/test/golden"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goccl/goccl/internal/launchenv"
@@ -75,6 +76,7 @@ func TestCauses(t *testing.T) {
 }
 
 func TestCauseTexts(t *testing.T) {
+	texts := golden.Errors(t)
 	r := &launchenv.Report{Message: "panic: a\nb", Frames: []launchenv.Frame{{Function: "main.f", File: "/x/a.go", Line: 7}}, Because: launchenv.BecauseTimeout}
 	ranks := []Rank{{PID: 10, Exit: 4, Report: r}, {PID: 11, Signal: syscall.SIGTERM, Asked: syscall.SIGTERM}, {PID: 12, Exit: 1}}
 	for want, e := range map[string]*EndedError{
@@ -116,6 +118,7 @@ func TestCauseTexts(t *testing.T) {
 		r.Rank = 0
 		r.Ranks = []int{1}
 		require.EqualError(t, e, want)
+		texts.Add(fmt.Sprint(e.Cause), e)
 		want := 4 // of the rank that was seen to fail first
 		if e.First == 2 {
 			want = 1
@@ -125,6 +128,7 @@ func TestCauseTexts(t *testing.T) {
 }
 
 func TestMismatchTexts(t *testing.T) {
+	texts := golden.Errors(t)
 	says := func(rank int, ranks ...int) Rank {
 		return Rank{PID: 10 + rank, Exit: 1, Report: &launchenv.Report{
 			Rank: rank, Message: "ranks disagree on count", Because: launchenv.BecauseMismatch, Ranks: ranks,
@@ -151,6 +155,7 @@ func TestMismatchTexts(t *testing.T) {
 	} {
 		e.Cause, e.After = CauseMismatch, time.Second
 		require.EqualError(t, e, want)
+		texts.Add(fmt.Sprint(len(e.Ranks), " of ", e.Blamed), e)
 	}
 }
 

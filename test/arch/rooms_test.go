@@ -64,6 +64,7 @@ var rules = []rule{
 	{"test/stress", []string{"ccl", "half", "partition", "primitive"}, nil, "random programs use what users' programs use"},
 	{"test/processes", []string{"dist", "ccl", "ccl/config", "ddp", "partition", "primitive", "test/stress", "internal/flight"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
 	{"test/mpi", []string{"dist", "ccl", "half", "test/stress", "transport/mpi"}, []string{"golang.org/x/sys/unix"}, "its ranks are programs of users"},
+	{"test/golden", nil, nil, "it keeps texts, of whichever package"},
 	{"test/fakempi", nil, nil, "it shares nothing with what it checks"},
 	{"test/screen", nil, nil, "it knows nothing of who writes"},
 	{"test/arch", nil, nil, "it reads the module's source and runs nothing of it"},
@@ -96,7 +97,7 @@ var rules = []rule{
 }
 
 // Tests may also import their own package and these.
-var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "test/fakempi", "test/screen", "algorithms", "algorithms/...", "transport", "transport/..."}
+var testRooms = []string{"partition/partitiontest", "primitive/primitivetest", "ccl/config", "ccl/ccltest", "transport/transporttest", "test/stress", "test/fakempi", "test/golden", "test/screen", "algorithms", "algorithms/...", "transport", "transport/..."}
 
 // The tests that are examples, or watch users' programs, may import what those do.
 var exampleRooms = map[string][]string{"primitive": {"dist"}, "algorithms/mpi": {"half"}, "algorithms/hierarchical": {"half"}, "cmd/goccl/tool": {"ddp", "internal/flight", "internal/launchenv"},
