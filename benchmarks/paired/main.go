@@ -63,6 +63,7 @@ func compare(ctx context.Context, out io.Writer, base string, passes int, cases 
 				return err
 			}
 		}
+
 		rows.add(times[0], times[1])
 	}
 	return rows.write(out)

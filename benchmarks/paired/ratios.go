@@ -34,6 +34,7 @@ func readTimes(path string) (map[rowKey]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var document struct {
 		Results []struct {
 			Transport, Collective, DType, Op string
@@ -45,6 +46,7 @@ func readTimes(path string) (map[rowKey]float64, error) {
 			}
 		}
 	}
+
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -38,6 +38,7 @@ func TestTable(t *testing.T) {
 	for _, pass := range [][2]float64{{1, 2}, {10, 10}, {4, 2}} {
 		r.add(map[rowKey]float64{long: 8, short: pass[0], {Entry: "old"}: 1}, map[rowKey]float64{long: 6, short: pass[1]})
 	}
+
 	var out strings.Builder
 	require.NoError(t, r.write(&out))
 	lines := strings.Split(out.String(), "\n")

@@ -18,7 +18,7 @@ type child struct {
 }
 
 // grace is how long a launcher that was asked to end may take to clean up.
-const grace = 5 * time.Second
+const graceTime = 5 * time.Second
 
 // childMark is the environment variable that marks all descendants of a child. Their process
 // group is not enough to find them, because ranks of MPI leave their launcher's.
@@ -37,11 +37,13 @@ func (c child) output(ctx context.Context, limit, grace time.Duration) (string, 
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = grace
 	ownGroup(cmd)
+
 	cmd.Cancel = func() error { return askToEnd(cmd.Process) }
 	err := cmd.Run()
 	if cmd.Process != nil {
 		killAll(cmd.Process, mark)
 	}
+
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)

@@ -42,6 +42,7 @@ func init() {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			panic(err)
 		}
+
 		holdPipe()
 		<-asked
 		if err := os.Remove(file); err != nil {
@@ -60,6 +61,7 @@ func startRank() {
 	if err == nil {
 		err = rank.Start()
 	}
+
 	if err == nil {
 		_, err = up.Read(make([]byte, 1))
 	}

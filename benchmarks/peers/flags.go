@@ -71,6 +71,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	flags.DurationVar(&o.compute, "compute", 0, "`time` that every rank computes before each call, 0.9 to 1.1 times as long")
 	workloads := flags.String("workloads", "", "`names` of networks, whose steps of training are compared with torch's instead: "+strings.Join(workload.Names(), ", "))
 	flags.BoolVar(&o.overhead, "overhead", false, "compare MPI's all-reduce called from C, called from Go, and by goccl's algorithm mpi instead")
+
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(out, usage)
@@ -79,6 +80,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 		}
 		return o, err
 	}
+
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: peers takes flags only", flags.Arg(0))
 	}
@@ -88,6 +90,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	if o.compute < 0 || o.compute > time.Second {
 		return o, fmt.Errorf("-compute is %v, want a time up to 1s", o.compute)
 	}
+
 	for word := range strings.SplitSeq(*ranks, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 2 {
@@ -95,6 +98,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 		}
 		o.ranks = append(o.ranks, n)
 	}
+
 	for word := range strings.SplitSeq(*sizes, ",") {
 		n, err := parseSize(word)
 		if err != nil {
@@ -105,11 +109,15 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	slices.Sort(o.ranks)
 	slices.Sort(o.sizes)
 	o.ranks, o.sizes = slices.Compact(o.ranks), slices.Compact(o.sizes)
+	if o.overhead { // barriers are measured in any case
+		o.sizes = slices.DeleteFunc(o.sizes, func(bytes int) bool { return bytes == 0 })
+	}
 	// Starting takes seconds, and some calls of the largest sizes exceed the budget.
 	o.limit = 3*time.Minute + 10*(o.budget+10*o.compute)*time.Duration(len(o.sizes))
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}
+
 	if *workloads != "" {
 		o.workloads = strings.Split(*workloads, ",")
 		for _, given := range []string{"sizes", "only", "compute"} {
@@ -121,6 +129,7 @@ func parseFlags(args []string, out io.Writer) (o options, err error) {
 	if o.overhead && (len(o.workloads) > 0 || o.compute > 0) {
 		return o, errors.New("-overhead compares calls of ranks that do not compute: omit -workloads and -compute")
 	}
+
 	for _, name := range o.workloads {
 		if _, err := workload.Named(name); err != nil {
 			return o, fmt.Errorf("-workloads: %w", err)

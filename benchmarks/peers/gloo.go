@@ -20,7 +20,7 @@ func findTorch(ctx context.Context) (python, version string, err error) {
 		if err != nil {
 			continue
 		}
-		version, err := child{args: []string{python, "-c", question}}.output(ctx, time.Minute, grace)
+		version, err := child{args: []string{python, "-c", question}}.output(ctx, time.Minute, graceTime)
 		if err != nil {
 			continue // without torch
 		}

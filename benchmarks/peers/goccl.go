@@ -6,15 +6,17 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
 var (
 	// ours is the reference for peers: processes with processes.
-	ours = contestant{"goccl", "processes"}
+	ours = table.Contestant{Library: "goccl", Entry: "processes"}
 	// goroutines share an address space; shown for comparison only.
-	goroutines = contestant{"goccl", "goroutines"}
+	goroutines = table.Contestant{Library: "goccl", Entry: "goroutines"}
 	// alloc is processes whose vectors come from Alloc.
-	alloc = contestant{"goccl", "alloc"}
+	alloc = table.Contestant{Library: "goccl", Entry: "alloc"}
 )
 
 // maxCalls bounds the rounds of a size; the rest of the rule is
@@ -29,14 +31,15 @@ const (
 // build builds programs of goccl.
 func (w workplace) build(ctx context.Context, packages ...string) error {
 	build := child{args: append([]string{"go", "build", "-o", w.dir}, packages...)}
-	if _, err := build.output(ctx, 5*time.Minute, grace); err != nil {
+	if _, err := build.output(ctx, 5*time.Minute, graceTime); err != nil {
 		return fmt.Errorf("goccl's own program was not built: %s: %w", build, err)
 	}
 	return nil
 }
 
 // setUpGoccl builds goccl's program and its launcher. The ranks of the program are goroutines if it
-// is started by itself, and processes under goccl run, which places them on cores as it does for users.
+// is started by itself, and processes under goccl run, which places them on cores as it does for
+// users.
 func setUpGoccl(ctx context.Context, w workplace) ([]entry, error) {
 	if err := w.build(ctx, gocclProgram, gocclLauncher); err != nil {
 		return nil, err
@@ -49,8 +52,8 @@ func setUpGoccl(ctx context.Context, w workplace) ([]entry, error) {
 		}
 	}
 	return []entry{
-		{goroutines.entry, func(ranks int) child { return child{args: []string{program, strconv.Itoa(ranks), "private"}} }},
-		{ours.entry, processes("private")},
-		{alloc.entry, processes("alloc")},
+		{goroutines.Entry, func(ranks int) child { return child{args: []string{program, strconv.Itoa(ranks), "private"}} }},
+		{ours.Entry, processes("private")},
+		{alloc.Entry, processes("alloc")},
 	}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
 func TestGocclIsLaunched(t *testing.T) {
@@ -20,8 +22,8 @@ func TestGocclIsLaunched(t *testing.T) {
 	require.FileExists(t, filepath.Join(w.dir, "built"))
 
 	program, launcher := filepath.Join(w.dir, "goccl_allreduce"), filepath.Join(w.dir, "goccl")
-	for i, c := range ownContestants {
-		require.Equal(t, c, contestant{"goccl", entries[i].name})
+	for i, c := range []table.Contestant{goroutines, ours, alloc} {
+		require.Equal(t, c, table.Contestant{Library: "goccl", Entry: entries[i].name})
 	}
 	require.Len(t, entries, 3)
 	require.Equal(t, child{args: []string{program, "3", "private"}}, entries[0].launch(3))
@@ -46,19 +48,21 @@ func TestGocclIsMeasured(t *testing.T) {
 	o := options{sizes: []int{0, 4, 20004}, budget: time.Millisecond, compute: 10 * time.Microsecond, limit: time.Minute}
 	for _, e := range entries {
 		t.Run(e.name, func(t *testing.T) {
-			if e.name != goroutines.entry && runtime.GOOS != "linux" {
+			if e.name != goroutines.Entry && runtime.GOOS != "linux" {
 				t.Skip("ranks as processes need Linux")
 			}
+
 			rows, err := e.measure(t.Context(), "goccl", 3, o)
 			require.NoError(t, err)
 			require.Len(t, rows, len(o.sizes))
+
 			for i, r := range rows {
-				require.Equal(t, contestant{"goccl", e.name}, r.contestant)
-				require.Equal(t, 3, r.ranks)
-				require.Equal(t, o.sizes[i], r.bytes)
-				require.Positive(t, r.least)
-				require.EqualValues(t, 10, r.compute)
-				require.Zero(t, r.errors)
+				require.Equal(t, table.Contestant{Library: "goccl", Entry: e.name}, r.Contestant)
+				require.Equal(t, 3, r.Ranks)
+				require.Equal(t, o.sizes[i], r.Bytes)
+				require.Positive(t, r.LeastUS)
+				require.EqualValues(t, 10, r.ComputeUS)
+				require.Zero(t, r.Errors)
 			}
 		})
 	}

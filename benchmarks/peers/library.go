@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
 // library is a peer of goccl.
@@ -56,18 +58,18 @@ func libraryNames() (names []string) {
 	return names
 }
 
-// title describes the contestant.
-func (c contestant) title() string {
+// titleOf describes a contestant.
+func titleOf(c table.Contestant) string {
 	for _, l := range libraries {
-		if l.name == c.library {
-			return l.title + ", " + c.entry
+		if l.name == c.Library {
+			return l.title + ", " + c.Entry
 		}
 	}
-	return c.library + ", " + c.entry
+	return c.Library + ", " + c.Entry
 }
 
 // measure runs the entry's program, which prints a row for each size.
-func (e entry) measure(ctx context.Context, library string, ranks int, o options) ([]row, error) {
+func (e entry) measure(ctx context.Context, library string, ranks int, o options) ([]table.Row, error) {
 	args := []string{library, e.name, o.budgetMS(), strconv.Itoa(maxCalls),
 		strconv.FormatFloat(o.computeUS(), 'f', -1, 64)}
 	for _, bytes := range o.sizes {
@@ -77,16 +79,17 @@ func (e entry) measure(ctx context.Context, library string, ranks int, o options
 }
 
 // run runs the entry's program with arguments, which prints a row for each number of bytes.
-func (e entry) run(ctx context.Context, library string, ranks int, o options, args []string, sizes []int) ([]row, error) {
+func (e entry) run(ctx context.Context, library string, ranks int, o options, args []string, sizes []int) ([]table.Row, error) {
 	c := e.launch(ranks)
 	c.args = append(c.args, args...)
-	text, err := c.output(ctx, o.limit, grace)
-	var rows []row
+	text, err := c.output(ctx, o.limit, graceTime)
+	var rows []table.Row
 	if err == nil {
-		rows, err = parseRows(text)
+		rows, err = table.Parse(text)
 	}
+
 	for _, bytes := range sizes {
-		if _, ok := find(rows, contestant{library, e.name}, ranks, bytes); !ok && err == nil {
+		if _, ok := findRow(rows, table.Contestant{Library: library, Entry: e.name}, ranks, bytes); !ok && err == nil {
 			err = fmt.Errorf("it printed no row for %d bytes", bytes)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
 // fakeMPI returns a directory for PATH with fake commands of MPI: each "compiles" by making
@@ -40,6 +42,7 @@ func TestMPIIsFound(t *testing.T) {
 		program := filepath.Join(w.dir, "mpi_allreduce."+c.library)
 		require.FileExists(t, program)
 		require.FileExists(t, filepath.Join(w.dir, "mpi_allreduce.c"))
+
 		for _, e := range entries {
 			launched := e.launch(3)
 			require.Equal(t, filepath.Join(dir, "mpirun"+c.suffix), launched.args[0])
@@ -76,6 +79,7 @@ func TestOpenMPISettings(t *testing.T) {
 	require.Contains(t, line, " --mca btl_vader_backing_directory /in/memory ")
 	require.Contains(t, line, " --mca btl_vader_eager_limit 65536 ")
 	require.Contains(t, line, " --oversubscribe --map-by core --bind-to core:overload-allowed ")
+
 	rules := filepath.Join(w.dir, "allreduce.rules")
 	require.Contains(t, line, " --mca coll_tuned_dynamic_rules_filename "+rules+" ")
 	require.FileExists(t, rules)
@@ -122,25 +126,30 @@ func TestGlooIsFound(t *testing.T) {
 	require.Equal(t, []string{"TMPDIR=" + dir}, entries[0].launch(8).env)
 }
 
-// All programs print the columns that parseRows expects, and follow the same timing rule.
+// All programs follow the same timing rule, and those that do not print by package table print its
+// columns.
 func TestProgramsAgree(t *testing.T) {
-	for name, rule := range map[string]string{
-		"mpi_allreduce.c":         "WARM_UP = 3, MIN_CALLS = 5 ",
-		"gloo_allreduce.py":       "WARM_UP, MIN_CALLS = 3, 5 ",
-		"goccl_allreduce/main.go": "warmUp, minCalls = 3, 5 ",
+	for _, p := range []struct{ name, rule, shared string }{
+		{"mpi_allreduce.c", "WARM_UP = 3, MIN_CALLS = 5 ", ""},
+		{"gloo_allreduce.py", "WARM_UP, MIN_CALLS = 3, 5 ", ""},
+		{"goccl_allreduce/compute.go", "const ( MinRounds = 5 // at least warmUp = 3 ", "internal/program/program.go"},
 	} {
+		name := p.name
 		source, err := os.ReadFile("programs/" + name)
 		require.NoError(t, err)
-		if name == "goccl_allreduce/main.go" {
-			compute, err := os.ReadFile("programs/goccl_allreduce/compute.go")
+		if p.shared != "" {
+			shared, err := os.ReadFile("programs/" + p.shared)
 			require.NoError(t, err)
-			source = append(source, compute...)
+			source = append(source, shared...)
 		}
+
 		text := strings.Join(strings.Fields(string(source)), " ")
 		for _, same := range []string{"* 1021 +", "^ h >> 16) * 0x45d9f3b", "0.9 + 0.2 *", "<< 13", ">> 7", "<< 17"} {
 			require.Contains(t, strings.ToLower(strings.ReplaceAll(text, " ", "")), strings.ReplaceAll(same, " ", ""), name)
 		}
-		require.Contains(t, strings.NewReplacer(`" "`, "", `"+ "`, "").Replace(text), columns, name)
-		require.Contains(t, text, rule, name)
+		if p.shared == "" {
+			require.Contains(t, strings.NewReplacer(`" "`, "", `"+ "`, "").Replace(text), table.Columns, name)
+		}
+		require.Contains(t, text, p.rule, name)
 	}
 }

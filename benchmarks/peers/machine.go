@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// machine describes the machine, and its load before the run.
-func machine() string {
+// describeMachine describes the machine, and its load before the run.
+func describeMachine() string {
 	cores, processors := cores()
 	text := fmt.Sprintf("%d cores", cores)
 	if processors != cores {
 		text += fmt.Sprintf(" (%d processors)", processors)
 	}
+
 	if model := field("/proc/cpuinfo", "model name"); model != "" {
 		text += ", " + model
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -35,84 +37,114 @@ func command(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// comparison is what a run compares, and how it shows the results.
+type comparison struct {
+	turns []turn
+	head  string // printed before the measurements, after the machine
+	file  string // gets the rows as CSV
+	show  func(w io.Writer, rows []table.Row)
+}
+
 // run finds the peers, compares, and shows the results.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	w, remove, err := newWorkplace()
 	if err != nil {
 		return err
 	}
+
 	defer remove()
-	about := machine()
-	if len(o.workloads) > 0 {
-		return runWorkloads(ctx, o, w, about, stdout, stderr)
+	machine := describeMachine()
+	setUp := setUpSizes
+	switch {
+	case len(o.workloads) > 0:
+		setUp = setUpWorkloads
+	case o.overhead:
+		setUp = setUpOverhead
 	}
-	if o.overhead {
-		return runOverhead(ctx, o, w, about, stdout, stderr)
+
+	c, err := setUp(ctx, o, w, stderr)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	var peers []turn
-	versions := []string{"goccl"}
-	for _, l := range libraries {
+	if err != nil {
+		return err
+	}
+
+	fmt.Fprintf(stdout, "%s\n%s\n\n", machine, c.head)
+	rows, failed := takeTurns(ctx, o, c.turns, stderr)
+	if ctx.Err() != nil {
+		return failed
+	}
+	rows = mergePasses(rows)
+	c.show(stdout, rows)
+	return errors.Join(failed, checkResults(rows),
+		save(c.file, func(file io.Writer) error { return table.Write(file, rows) }))
+}
+
+// setUpSizes sets up the comparison of all-reduces and barriers.
+func setUpSizes(ctx context.Context, o options, w workplace, stderr io.Writer) (comparison, error) {
+	peers, versions, err := setUpPeers(ctx, o, w, stderr, libraries, func(l library, entries []entry) []turn {
+		return turnsOf(l.name, entries)
+	})
+	if err != nil {
+		return comparison{}, err
+	}
+	entries, err := setUpGoccl(ctx, w)
+	if err != nil {
+		return comparison{}, err
+	}
+
+	work := "ranks do not compute between calls"
+	if o.compute > 0 {
+		work = fmt.Sprintf("every rank computes for %v, 0.9 to 1.1 times that long, before each call", o.compute)
+	}
+	return comparison{
+		turns: append(turnsOf(ours.Library, entries), peers...),
+		head: fmt.Sprintf("goccl, %s\n%s; %d passes\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds, "+
+			"and of peers how many times that of goccl's processes", versions, work, o.passes),
+		file: "peers.csv",
+		show: func(w io.Writer, rows []table.Row) { writeTables(w, rows, ours) },
+	}, nil
+}
+
+// setUpPeers returns the turns of the libraries that are installed, and their versions. It names
+// those that are missing.
+func setUpPeers(ctx context.Context, o options, w workplace, stderr io.Writer, among []library,
+	turnsOf func(l library, entries []entry) []turn) (turns []turn, versions string, err error) {
+	var titles []string
+	for _, l := range among {
 		if len(o.only) > 0 && !slices.Contains(o.only, l.name) {
 			continue
 		}
 		version, entries, err := l.setUp(ctx, w)
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, "", context.Cause(ctx)
 		}
+
 		if err != nil {
 			fmt.Fprintf(stderr, "%s is missing: %v\n    on Debian: apt-get install %s\n", l.title, err, l.packages)
 			continue
 		}
-		versions = append(versions, l.title+" "+version)
-		peers = append(peers, turnsOf(l.name, entries)...)
+		titles = append(titles, l.title+" "+version)
+		turns = append(turns, turnsOf(l, entries)...)
 	}
-	if len(peers) == 0 {
-		return errors.New("there is no peer to compare with")
-	}
-	own, err := setUpGoccl(ctx, w)
-	if err != nil {
-		return err
-	}
-	turns := append(turnsOf(ours.library, own), peers...)
-	work := "ranks do not compute between calls"
-	if o.compute > 0 {
-		work = fmt.Sprintf("every rank computes for %v, 0.9 to 1.1 times that long, before each call", o.compute)
-	}
-	fmt.Fprintf(stdout, "%s\n%s\n%s; %d passes\nall-reduce, float32, sum, in place: median of the slowest rank in microseconds, and of peers how many times that of goccl's processes\n\n",
-		about, strings.Join(versions, ", "), work, o.passes)
 
-	rows, failed := takeTurns(ctx, o, turns, stderr)
-	if ctx.Err() != nil {
-		return failed
+	if len(turns) == 0 {
+		return nil, "", errors.New("there is no peer to compare with")
 	}
-	rows = merge(rows)
-	comparisons := compare(rows)
-	writeTable(stdout, rows, ours)
-	fmt.Fprintln(stdout)
-	writeCores(stdout, rows)
-	if len(comparisons) > 0 {
-		fmt.Fprint(stdout, "\nhow many times as long the faster MPI takes as goccl: medians over the passes (best passes)\n\n")
-		writeSummary(stdout, comparisons)
-	}
-	failed = errors.Join(failed, wrongResults(rows),
-		save("peers.csv", func(file io.Writer) error { return writeRows(file, rows) }),
-		save("peers-summary.csv", func(file io.Writer) error { return saveSummary(file, comparisons) }))
-	if slices.Max(o.sizes) == 0 {
-		return failed // a barrier has no length for the logarithmic axis
-	}
-	return errors.Join(failed, save("peers.png", func(file io.Writer) error { return drawPicture(file, rows, about) }))
+	return turns, strings.Join(titles, ", "), nil
 }
 
 // turn is one turn of a contestant.
 type turn struct {
-	contestant
-	measure func(ctx context.Context, ranks int, o options) ([]row, error)
+	table.Contestant
+	measure func(ctx context.Context, ranks int, o options) ([]table.Row, error)
 }
 
 // turnsOf are the turns of a library's entries.
 func turnsOf(library string, entries []entry) (turns []turn) {
 	for _, e := range entries {
-		turns = append(turns, turn{contestant{library, e.name}, func(ctx context.Context, ranks int, o options) ([]row, error) {
+		turns = append(turns, turn{table.Contestant{Library: library, Entry: e.name}, func(ctx context.Context, ranks int, o options) ([]table.Row, error) {
 			if len(o.workloads) > 0 {
 				return e.measureWorkloads(ctx, library, ranks, o)
 			}
@@ -124,21 +156,22 @@ func turnsOf(library string, entries []entry) (turns []turn) {
 
 // takeTurns measures all contestants in turns, pass by pass. A contestant that fails gets
 // no more turns.
-func takeTurns(ctx context.Context, o options, turns []turn, progress io.Writer) (rows []row, failed error) {
-	out := map[contestant]bool{}
+func takeTurns(ctx context.Context, o options, turns []turn, progress io.Writer) (rows []table.Row, failed error) {
+	out := map[table.Contestant]bool{}
 	for pass := range o.passes {
 		for _, ranks := range o.ranks {
 			for _, t := range turns {
-				if out[t.contestant] {
+				if out[t.Contestant] {
 					continue
 				}
-				fmt.Fprintf(progress, "pass %d of %d, %d ranks: %s\n", pass+1, o.passes, ranks, t.contestant)
+				fmt.Fprintf(progress, "pass %d of %d, %d ranks: %s\n", pass+1, o.passes, ranks, t.Contestant)
 				measured, err := t.measure(ctx, ranks, o)
 				if ctx.Err() != nil {
 					return rows, errors.Join(failed, context.Cause(ctx))
 				}
+
 				if err != nil {
-					out[t.contestant] = true
+					out[t.Contestant] = true
 					failed = errors.Join(failed, err)
 					continue
 				}
@@ -150,11 +183,11 @@ func takeTurns(ctx context.Context, o options, turns []turn, progress io.Writer)
 }
 
 // wrongResults names the contestants with wrong results.
-func wrongResults(rows []row) error {
+func checkResults(rows []table.Row) error {
 	var all []error
 	for _, r := range rows {
-		if r.errors > 0 {
-			all = append(all, fmt.Errorf("%s, %d ranks, %s: %d elements of results are wrong", r.contestant, r.ranks, r.subject(), r.errors))
+		if r.Errors > 0 {
+			all = append(all, fmt.Errorf("%s, %d ranks, %s: %d elements of results are wrong", r.Contestant, r.Ranks, subjectOf(r), r.Errors))
 		}
 	}
 	return errors.Join(all...)

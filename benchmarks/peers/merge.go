@@ -4,46 +4,53 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
-// merge makes one row of all passes of a contestant over a size: the medians of their p50,
-// p90 and p99, the least of their p50 and of all calls, the sum of passes, calls and errors. Contestants keep the order of
-// their first rows.
-func merge(rows []row) (merged []row) {
+// merge makes one row of all passes of a contestant over a size: the medians of their p50, p90 and
+// p99, the least of their p50 and of all calls, the sum of passes, calls and errors. Contestants
+// keep the order of their first rows.
+func mergePasses(rows []table.Row) (merged []table.Row) {
 	type key struct {
-		contestant
+		table.Contestant
 		ranks, bytes int
 	}
-	passes := map[key][]row{}
+
+	passes := map[key][]table.Row{}
 	var keys []key
 	for _, r := range rows {
-		at := key{r.contestant, r.ranks, r.bytes}
+		at := key{r.Contestant, r.Ranks, r.Bytes}
 		if passes[at] == nil {
 			keys = append(keys, at)
 		}
 		passes[at] = append(passes[at], r)
 	}
+
 	for _, at := range keys {
 		all := passes[at]
-		r := row{contestant: at.contestant, workload: all[0].workload, ranks: at.ranks, bytes: at.bytes, compute: all[0].compute, best: all[0].best, least: all[0].least}
+		r := table.Row{Contestant: at.Contestant, Workload: all[0].Workload, Ranks: at.ranks, Bytes: at.bytes, ComputeUS: all[0].ComputeUS, BestUS: all[0].BestUS, LeastUS: all[0].LeastUS}
 		var p50, p90, p99 []float64
+
 		var cores []string
 		for _, pass := range all {
-			p50, p90, p99 = append(p50, pass.p50), append(p90, pass.p90), append(p99, pass.p99)
-			r.best, r.least = min(r.best, pass.best), min(r.least, pass.least)
-			r.passes += pass.passes
-			r.calls += pass.calls
-			r.errors += pass.errors
-			if !slices.Contains(cores, pass.cores) {
-				cores = append(cores, pass.cores)
+			p50, p90, p99 = append(p50, pass.P50US), append(p90, pass.P90US), append(p99, pass.P99US)
+			r.BestUS, r.LeastUS = min(r.BestUS, pass.BestUS), min(r.LeastUS, pass.LeastUS)
+			r.Passes += pass.Passes
+			r.Calls += pass.Calls
+			r.Errors += pass.Errors
+			if !slices.Contains(cores, pass.Cores) {
+				cores = append(cores, pass.Cores)
 			}
 		}
-		r.p50, r.p90, r.p99 = median(p50), median(p90), median(p99)
-		r.cores = strings.Join(cores, " or ")
+
+		r.P50US, r.P90US, r.P99US = median(p50), median(p90), median(p99)
+		r.Cores = strings.Join(cores, " or ")
 		merged = append(merged, r)
 	}
-	slices.SortStableFunc(merged, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.ranks, b.ranks), cmp.Compare(a.bytes, b.bytes))
+
+	slices.SortStableFunc(merged, func(a, b table.Row) int {
+		return cmp.Or(cmp.Compare(a.Ranks, b.Ranks), cmp.Compare(a.Bytes, b.Bytes))
 	})
 	return merged
 }
@@ -55,22 +62,22 @@ func median(x []float64) float64 {
 }
 
 // contestants returns those that have rows, in the order of their first rows.
-func contestants(rows []row) (all []contestant) {
+func listContestants(rows []table.Row) (all []table.Contestant) {
 	for _, r := range rows {
-		if !slices.Contains(all, r.contestant) {
-			all = append(all, r.contestant)
+		if !slices.Contains(all, r.Contestant) {
+			all = append(all, r.Contestant)
 		}
 	}
 	return all
 }
 
 // find returns the row of a contestant for a size, if any.
-func find(rows []row, c contestant, ranks, bytes int) (row, bool) {
-	i := slices.IndexFunc(rows, func(r row) bool {
-		return r.contestant == c && r.ranks == ranks && r.bytes == bytes
+func findRow(rows []table.Row, c table.Contestant, ranks, bytes int) (table.Row, bool) {
+	i := slices.IndexFunc(rows, func(r table.Row) bool {
+		return r.Contestant == c && r.Ranks == ranks && r.Bytes == bytes
 	})
 	if i < 0 {
-		return row{}, false
+		return table.Row{}, false
 	}
 	return rows[i], true
 }

@@ -24,6 +24,7 @@ func setUpOpenMPI(ctx context.Context, w workplace) (string, []entry, error) {
 	if err != nil {
 		return "", nil, err
 	}
+
 	command := func(bound bool, settings ...string) func(ranks int) []string {
 		return func(ranks int) []string {
 			cores, processors := cores()
@@ -118,6 +119,7 @@ func setUpMPICH(ctx context.Context, w workplace) (string, []entry, error) {
 	if err != nil {
 		return "", nil, err
 	}
+
 	command := func(bound bool) func(ranks int) []string {
 		return func(ranks int) []string {
 			args := []string{m.mpirun}
@@ -158,7 +160,8 @@ func findMPI(ctx context.Context, w workplace, name, banner string) (mpi, error)
 		if errors.Join(noCompiler, noLauncher) != nil {
 			continue
 		}
-		says, failed := child{args: []string{mpirun, "--version"}}.output(ctx, 20*time.Second, grace)
+
+		says, failed := child{args: []string{mpirun, "--version"}}.output(ctx, 20*time.Second, graceTime)
 		if failed != nil {
 			return mpi{}, fmt.Errorf("%s --version: %w", mpirun, failed)
 		}
@@ -179,7 +182,7 @@ func (w workplace) compile(ctx context.Context, mpicc, name string) (program str
 	}
 	program = filepath.Join(w.dir, "mpi_allreduce."+name)
 	c := child{args: []string{mpicc, "-O2", "-o", program, source}}
-	if _, err := c.output(ctx, time.Minute, grace); err != nil {
+	if _, err := c.output(ctx, time.Minute, graceTime); err != nil {
 		return "", fmt.Errorf("mpi_allreduce.c does not compile: %s: %w", c, err)
 	}
 	return program, nil

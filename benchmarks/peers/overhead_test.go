@@ -7,15 +7,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
-// The table relates goccl's times to those of C with the same level of threads, and leaves out what was not measured.
+// The table relates goccl's times to those of C with the same level of threads, and leaves out what
+// was not measured.
 func TestOverheadTable(t *testing.T) {
-	of := func(e string, bytes int, p50 float64) row {
-		return row{contestant: contestant{"mpich", e}, ranks: 2, bytes: bytes, p50: p50}
+	of := func(e string, bytes int, p50 float64) table.Row {
+		return table.Row{Contestant: table.Contestant{Library: "mpich", Entry: e}, Ranks: 2, Bytes: bytes, P50US: p50}
 	}
 	var out strings.Builder
-	writeOverhead(&out, []row{of(check, 0, 2), of(single, 4, 1), of(threads, 4, 1.5), of(direct, 4, 1.75), of(algorithm, 4, 4.2), of(algorithm, 1024, 9)})
+	writeOverhead(&out, []table.Row{of(check, 0, 2), of(single, 4, 1), of(threads, 4, 1.5), of(direct, 4, 1.75), of(algorithm, 4, 4.2), of(algorithm, 1024, 9)})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 3)
 	require.Equal(t, "| MPICH | 2 | 4 B | 1.00 | 1.50 | 1.75 | +0.25 | 2.00 | 4.20 | 1.20 |", strings.Join(strings.Fields(lines[2]), " "))
@@ -30,6 +33,7 @@ func TestOverhead(t *testing.T) {
 while [ "$1" != -n ]; do shift; done
 shift 2
 `+fakePeer+`=rows exec "$@"`)
+
 	script(t, bin, "goccl_mpi", fakePeer+`=overhead exec `+os.Args[0]+` "$@"`)
 	script(t, bin, "go", `exec /bin/ln -s `+filepath.Join(bin, "goccl_mpi")+` "$3"`)
 	t.Setenv("PATH", bin)
@@ -47,10 +51,10 @@ shift 2
 func init() {
 	// Prints the rows of goccl_mpi for each size on its command line.
 	fakes["overhead"] = func() {
-		made := func(e string, bytes int, p50 float64) row {
-			return row{contestant: contestant{os.Args[1], e}, ranks: 2, bytes: bytes, passes: 1, calls: 7, p50: p50, best: p50, p90: p50, p99: p50, least: p50}
+		made := func(e string, bytes int, p50 float64) table.Row {
+			return table.Row{Contestant: table.Contestant{Library: os.Args[1], Entry: e}, Ranks: 2, Bytes: bytes, Passes: 1, Calls: 7, P50US: p50, BestUS: p50, P90US: p50, P99US: p50, LeastUS: p50}
 		}
-		rows := []row{made(check, 0, 2)}
+		rows := []table.Row{made(check, 0, 2)}
 		for _, text := range os.Args[4:] {
 			bytes, err := parseSize(text)
 			if err != nil {
@@ -58,7 +62,8 @@ func init() {
 			}
 			rows = append(rows, made(direct, bytes, 4), made(algorithm, bytes, 6))
 		}
-		if err := writeRows(os.Stdout, rows); err != nil {
+
+		if err := table.Write(os.Stdout, rows); err != nil {
 			panic(err)
 		}
 	}

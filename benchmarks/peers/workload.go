@@ -2,48 +2,42 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strconv"
 
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 	"github.com/goccl/goccl/internal/workload"
 )
 
 const gocclSteps = "github.com/goccl/goccl/benchmarks/peers/programs/goccl_ddp"
 
-// ourSteps is the reference of steps of training: processes with processes, and gradients are the program's own, as they
-// are by default on both sides.
-var ourSteps = contestant{"goccl", "copies"}
+// ourSteps is the reference of steps of training: processes with processes, and gradients are the
+// program's own, as they are by default on both sides.
+var ourSteps = table.Contestant{Library: "goccl", Entry: "copies"}
 
-// runWorkloads compares steps of data parallel training: package ddp's with torch's.
-func runWorkloads(ctx context.Context, o options, w workplace, about string, stdout, stderr io.Writer) error {
-	version, peers, err := setUpTorchSteps(ctx, w)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+// setUpWorkloads sets up the comparison of steps of data parallel training: package ddp's with
+// torch's.
+func setUpWorkloads(ctx context.Context, o options, w workplace, stderr io.Writer) (comparison, error) {
+	torch := library{"gloo", "torch", "python3-torch", setUpTorchSteps}
+	peers, version, err := setUpPeers(ctx, o, w, stderr, []library{torch}, func(l library, entries []entry) []turn {
+		return turnsOf(l.name, entries)
+	})
 	if err != nil {
-		fmt.Fprintf(stderr, "torch is missing: %v\n    on Debian: apt-get install python3-torch\n", err)
-		return errors.New("there is no peer to compare with")
+		return comparison{}, err
 	}
-	own, err := setUpGocclSteps(ctx, w)
+	entries, err := setUpGocclSteps(ctx, w)
 	if err != nil {
-		return err
+		return comparison{}, err
 	}
-	turns := append(turnsOf(ourSteps.library, own), turnsOf("gloo", peers)...)
-	fmt.Fprintf(stdout, "%s\ngoccl, torch %s; %d passes\ndata parallel training, float32, %s\n\n", about, version, o.passes,
-		"processes: what communication adds to a step, median of the slowest rank in microseconds, and of torch how many times that of goccl's copies")
-	rows, failed := takeTurns(ctx, o, turns, stderr)
-	if ctx.Err() != nil {
-		return failed
-	}
-	rows = merge(rows)
-	writeTable(stdout, rows, ourSteps)
-	fmt.Fprintln(stdout)
-	writeCores(stdout, rows)
-	return errors.Join(failed, wrongResults(rows),
-		save("peers-workloads.csv", func(file io.Writer) error { return writeRows(file, rows) }))
+	return comparison{
+		turns: append(turnsOf(ourSteps.Library, entries), peers...),
+		head: fmt.Sprintf("goccl, %s; %d passes\ndata parallel training, float32, processes: what communication adds to a step, "+
+			"median of the slowest rank in microseconds, and of torch how many times that of goccl's copies", version, o.passes),
+		file: "peers-workloads.csv",
+		show: func(w io.Writer, rows []table.Row) { writeTables(w, rows, ourSteps) },
+	}, nil
 }
 
 // setUpGocclSteps builds goccl's program and its launcher.
@@ -77,7 +71,7 @@ func setUpTorchSteps(ctx context.Context, w workplace) (version string, entries 
 }
 
 // measureWorkloads runs the entry's program once for each workload; it prints a row.
-func (e entry) measureWorkloads(ctx context.Context, library string, ranks int, o options) (rows []row, err error) {
+func (e entry) measureWorkloads(ctx context.Context, library string, ranks int, o options) (rows []table.Row, err error) {
 	for _, name := range o.workloads {
 		w, err := workload.Named(name)
 		if err != nil {
@@ -87,6 +81,7 @@ func (e entry) measureWorkloads(ctx context.Context, library string, ranks int, 
 		for _, p := range w.Parameters() {
 			args = append(args, strconv.Itoa(p.Elements()))
 		}
+
 		of, err := e.run(ctx, library, ranks, o, args, []int{4 * w.Elements()})
 		if err != nil {
 			return nil, err

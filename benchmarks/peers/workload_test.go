@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/benchmarks/peers/internal/table"
 )
 
 // measureSteps measures a small network on each entry, and checks the rows.
@@ -18,10 +20,10 @@ func measureSteps(t *testing.T, library string, entries []entry) {
 		rows, err := e.measureWorkloads(t.Context(), library, 2, o)
 		require.NoError(t, err)
 		require.Len(t, rows, 1)
-		require.Equal(t, contestant{library, e.name}, rows[0].contestant)
-		require.Equal(t, "lenet5", rows[0].subject())
-		require.Equal(t, 4*61_706, rows[0].bytes)
-		require.Zero(t, rows[0].errors)
+		require.Equal(t, table.Contestant{Library: library, Entry: e.name}, rows[0].Contestant)
+		require.Equal(t, "lenet5", subjectOf(rows[0]))
+		require.Equal(t, 4*61_706, rows[0].Bytes)
+		require.Zero(t, rows[0].Errors)
 	}
 }
 
@@ -31,8 +33,8 @@ func TestGocclStepsAreMeasured(t *testing.T) {
 	}
 	own, err := setUpGocclSteps(t.Context(), workplace{dir: t.TempDir()})
 	require.NoError(t, err)
-	require.Contains(t, []string{own[0].name, own[1].name}, ourSteps.entry)
-	measureSteps(t, ourSteps.library, own)
+	require.Contains(t, []string{own[0].name, own[1].name}, ourSteps.Entry)
+	measureSteps(t, ourSteps.Library, own)
 }
 
 func TestTorchStepsAreMeasured(t *testing.T) {
@@ -54,18 +56,18 @@ func TestTorchIsMissing(t *testing.T) {
 // A table of steps has the names of workloads, and multiples of goccl's copies.
 func TestTableOfSteps(t *testing.T) {
 	var text strings.Builder
-	of := func(library, entry string, p50 float64) row {
-		return row{contestant: contestant{library, entry}, workload: "vgg16", ranks: 2, bytes: 8, p50: p50, best: p50, passes: 1, calls: 5}
+	of := func(library, entry string, p50 float64) table.Row {
+		return table.Row{Contestant: table.Contestant{Library: library, Entry: entry}, Workload: "vgg16", Ranks: 2, Bytes: 8, P50US: p50, BestUS: p50, Passes: 1, Calls: 5}
 	}
-	rows := merge([]row{of("goccl", "views", 50), of("goccl", "copies", 100), of("gloo", "DDP copies", 700)})
+	rows := mergePasses([]table.Row{of("goccl", "views", 50), of("goccl", "copies", 100), of("gloo", "DDP copies", 700)})
 	writeTable(&text, rows, ourSteps)
 	require.Contains(t, text.String(), "| ranks | workload |")
 	require.Regexp(t, `\| +2 \| +vgg16 \| +50.0 \| +100 \| +700 \(7.0x\) \|`, text.String())
 
 	text.Reset()
-	require.NoError(t, writeRows(&text, rows))
+	require.NoError(t, table.Write(&text, rows))
 	require.Contains(t, text.String(), "gloo,ddp_vgg16,DDP copies,float32,avg,2,8,")
-	again, err := parseRows(text.String())
+	again, err := table.Parse(text.String())
 	require.NoError(t, err)
-	require.Equal(t, "vgg16", again[0].workload)
+	require.Equal(t, "vgg16", again[0].Workload)
 }

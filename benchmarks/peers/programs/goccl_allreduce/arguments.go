@@ -1,10 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
 	"time"
+
+	"github.com/goccl/goccl/benchmarks/peers/programs/internal/program"
 )
 
 // arguments is the command line.
@@ -18,34 +18,21 @@ type arguments struct {
 	sizes          []int         // bytes; 0 is a barrier
 }
 
-func parseArguments(args []string) (a arguments, err error) {
+func parseArguments(args []string) (arguments, error) {
 	if len(args) < 8 {
-		return a, fmt.Errorf("%d arguments, want 8 or more", len(args))
+		return arguments{}, fmt.Errorf("%d arguments, want 8 or more", len(args))
 	}
-	whole := func(name, text string, least int) int {
-		n, bad := strconv.Atoi(text)
-		if bad != nil || n < least {
-			err = errors.Join(err, fmt.Errorf("%s is %q, want a whole number from %d", name, text, least))
-		}
-		return n
-	}
-	number := func(name, text string, least float64) time.Duration {
-		x, bad := strconv.ParseFloat(text, 64)
-		if bad != nil || !(x >= least && x < 1e9) {
-			err = errors.Join(err, fmt.Errorf("%s is %q, want a time from %g", name, text, least))
-		}
-		return time.Duration(x * 1e3) // of a thousandth
-	}
-	if args[1] != "private" && args[1] != "alloc" {
-		err = fmt.Errorf("MEMORY is %q, want private or alloc", args[1])
-	}
-	a = arguments{
-		ranks: whole("RANKS", args[0], 1), alloc: args[1] == "alloc", library: args[2], entry: args[3],
-		budget: 1000 * number("BUDGET_MS", args[4], 0.001), maxCalls: int64(whole("MAX_CALLS", args[5], 1)),
-		compute: number("COMPUTE_US", args[6], 0),
+	var words program.Arguments
+	a := arguments{
+		ranks:   words.Whole("RANKS", args[0], 1),
+		alloc:   words.OneOf("MEMORY", args[1], "private", "alloc") == "alloc",
+		library: args[2], entry: args[3],
+		budget:   words.Time("BUDGET_MS", args[4], 0.001, time.Millisecond),
+		maxCalls: int64(words.Whole("MAX_CALLS", args[5], 1)),
+		compute:  words.Time("COMPUTE_US", args[6], 0, time.Microsecond),
 	}
 	for _, text := range args[7:] {
-		a.sizes = append(a.sizes, whole("BYTES", text, 0))
+		a.sizes = append(a.sizes, words.Whole("BYTES", text, 0))
 	}
-	return a, err
+	return a, words.Err
 }

@@ -31,6 +31,7 @@ func TestProcesses(t *testing.T) {
 	const ranks = 3
 	for _, memory := range []string{"private", "alloc"} {
 		name := "/goccl-test-" + rand.Text()
+
 		var ends []func()
 		for rank := range ranks {
 			cmd, out, errs := start(t, name, memory, rank, ranks)
@@ -43,6 +44,7 @@ func TestProcesses(t *testing.T) {
 				}
 			})
 		}
+
 		for _, end := range ends {
 			end()
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goccl/goccl/benchmarks/peers/programs/internal/program"
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/dist"
 )
@@ -36,6 +37,7 @@ func requireRows(t *testing.T, text, entry string, ranks int, sizes ...int) {
 		for j, name := range records[0] {
 			field[name] = record[j]
 		}
+
 		number := func(name string) float64 {
 			x, err := strconv.ParseFloat(field[name], 64)
 			require.NoError(t, err, name)
@@ -46,7 +48,8 @@ func requireRows(t *testing.T, text, entry string, ranks int, sizes ...int) {
 		require.EqualValues(t, ranks, number("ranks"))
 		require.EqualValues(t, sizes[i], number("bytes"))
 		require.Zero(t, number("errors"))
-		require.GreaterOrEqual(t, number("calls"), float64(minCalls))
+		require.GreaterOrEqual(t, number("calls"), float64(program.MinRounds))
+
 		require.LessOrEqual(t, number("calls"), 50.0)
 		require.Positive(t, number("min_us"))
 		require.LessOrEqual(t, number("min_us"), number("p50_us"))
@@ -59,6 +62,7 @@ func requireRows(t *testing.T, text, entry string, ranks int, sizes ...int) {
 			require.Equal(t, "barrier", field["collective"])
 			continue
 		}
+
 		require.Equal(t, "all_reduce", field["collective"])
 		algbw := float64(sizes[i]) / number("p50_us") / 1e3
 		require.InDelta(t, algbw, number("algbw_gbs"), 1e-3*algbw+1e-4)
@@ -96,6 +100,7 @@ func TestComputes(t *testing.T) {
 		if _, err := v.round(7); err != nil {
 			return err
 		}
+
 		if want := compute(1, int64(100*jitter(rank, 7))); v.state != want {
 			t.Errorf("rank %d: the state is %d, want %d", rank, v.state, want)
 		}
@@ -115,6 +120,7 @@ func TestJitter(t *testing.T) {
 			all = append(all, jitter(rank, round))
 		}
 	}
+
 	for tenth := range 10 {
 		low := 0.9 + 0.02*float64(tenth)
 		n := 0
@@ -125,6 +131,7 @@ func TestJitter(t *testing.T) {
 		}
 		require.InDelta(t, len(all)/10, n, float64(len(all))/40, "from %v", low)
 	}
+
 	require.Equal(t, 0.9383944946806878, all[0], "as in C and in Python")
 	require.Equal(t, 0.9961525244172663, jitter(1, 1000), "as in C and in Python")
 	require.NotEqual(t, all[0], all[1])
@@ -137,7 +144,7 @@ func TestAllocAndCompute(t *testing.T) {
 	args := strings.Fields("3 alloc mine alloc 0.5 50 20 0 4 4096 20004")
 	require.Zero(t, command(t.Context(), args, &out, &errs), errs.String())
 	requireRows(t, out.String(), "alloc", 3, 0, 4, 4096, 20004)
-	require.Contains(t, out.String(), `",20,1,`, "the microseconds of compute")
+	require.Contains(t, out.String(), `,20,1,`, "the microseconds of compute")
 	out.Reset()
 	require.Zero(t, command(t.Context(), strings.Fields("2 alloc mine alloc 0.5 50 0 0"), &out, &errs), "only a barrier")
 	requireRows(t, out.String(), "alloc", 2, 0)
@@ -153,15 +160,17 @@ func TestWrongElementsAreCounted(t *testing.T) {
 		if _, err := v.round(5); err != nil {
 			return err
 		}
-		if n := v.wrong(5); n != 0 {
+
+		if n := v.countErrors(5); n != 0 {
 			t.Errorf("rank %d: %d elements are wrong", rank, n)
 		}
 		v.x[3] += 100
 		v.x[17] -= 100
-		if n := v.wrong(5); n != 2 {
+		if n := v.countErrors(5); n != 2 {
 			t.Errorf("rank %d: %d elements are wrong, want 2", rank, n)
 		}
-		if n := v.wrong(6); n != 20 {
+
+		if n := v.countErrors(6); n != 20 {
 			t.Errorf("rank %d: %d elements are wrong in another round, want 20", rank, n)
 		}
 		return dist.DestroyProcessGroup()

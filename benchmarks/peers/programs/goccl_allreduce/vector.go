@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
+	"github.com/goccl/goccl/benchmarks/peers/programs/internal/program"
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 )
@@ -51,11 +51,7 @@ func (v *vector) round(i int) (time.Duration, error) {
 	for j := range v.x {
 		v.x[j] = float32(v.rank + (i+j)&7) // differs between ranks, adjacent elements and successive rounds
 	}
-	barriers := errors.Join(dist.Barrier(), dist.Barrier())
-	start := time.Now()
-	err := v.operation()
-	took := time.Since(start)
-	return took, errors.Join(barriers, err, dist.Barrier())
+	return program.TimeTogether(v.operation)
 }
 
 // operation runs the measured operation.
@@ -66,29 +62,12 @@ func (v *vector) operation() error {
 	return dist.AllReduce(v.x, dist.Sum)
 }
 
-// wrong returns how many elements differ from the sum of all ranks' inputs of round i.
-func (v *vector) wrong(i int) (n int64) {
+// countErrors returns how many elements differ from the sum of all ranks' inputs of round i.
+func (v *vector) countErrors(i int) (n int64) {
 	for j, got := range v.x {
 		if got != float32(v.ranks*(v.ranks-1)/2+v.ranks*((i+j)&7)) {
 			n++
 		}
 	}
 	return n
-}
-
-// callsWithin returns how many rounds fit into the budget, judged by the fastest of warmUp rounds,
-// at least minCalls and at most most. All ranks return rank 0's number.
-func (v *vector) callsWithin(budget time.Duration, most int64) (int64, error) {
-	fastest := budget
-	for i := range warmUp {
-		start := time.Now()
-		if _, err := v.round(i); err != nil {
-			return 0, err
-		}
-		v.wrong(i)
-		fastest = min(fastest, time.Since(start))
-	}
-	calls := []int64{min(max(minCalls, int64(budget/fastest)), most)}
-	err := dist.Broadcast(calls, 0)
-	return calls[0], err
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
 	"time"
+
+	"github.com/goccl/goccl/benchmarks/peers/programs/internal/program"
 )
 
 // arguments is the command line.
@@ -17,30 +17,20 @@ type arguments struct {
 	elements             []int // of each gradient
 }
 
-func parseArguments(args []string) (a arguments, err error) {
+func parseArguments(args []string) (arguments, error) {
 	if len(args) < 8 {
-		return a, fmt.Errorf("%d arguments, want 8 or more", len(args))
+		return arguments{}, fmt.Errorf("%d arguments, want 8 or more", len(args))
 	}
-	whole := func(name, text string) int {
-		n, bad := strconv.Atoi(text)
-		if bad != nil || n < 1 {
-			err = errors.Join(err, fmt.Errorf("%s is %q, want a whole number from 1", name, text))
-		}
-		return n
-	}
-	if args[1] != "views" && args[1] != "copies" {
-		err = fmt.Errorf("FORM is %q, want views or copies", args[1])
-	}
-	ms, bad := strconv.ParseFloat(args[4], 64)
-	if bad != nil || !(ms >= 0.001 && ms < 1e9) {
-		err = errors.Join(err, fmt.Errorf("BUDGET_MS is %q, want a time from 0.001", args[4]))
-	}
-	a = arguments{
-		ranks: whole("RANKS", args[0]), copies: args[1] == "copies", library: args[2], entry: args[3], name: args[6],
-		budget: time.Duration(ms * 1e6), maxSteps: int64(whole("MAX_STEPS", args[5])),
+	var words program.Arguments
+	a := arguments{
+		ranks:   words.Whole("RANKS", args[0], 1),
+		copies:  words.OneOf("FORM", args[1], "views", "copies") == "copies",
+		library: args[2], entry: args[3], name: args[6],
+		budget:   words.Time("BUDGET_MS", args[4], 0.001, time.Millisecond),
+		maxSteps: int64(words.Whole("MAX_STEPS", args[5], 1)),
 	}
 	for _, text := range args[7:] {
-		a.elements = append(a.elements, whole("ELEMENTS", text))
+		a.elements = append(a.elements, words.Whole("ELEMENTS", text, 1))
 	}
-	return a, err
+	return a, words.Err
 }

@@ -21,6 +21,7 @@ func TestSteps(t *testing.T) {
 		for i, name := range records[0] {
 			field[name] = records[1][i]
 		}
+
 		require.Equal(t, "mine ddp_tiny x avg "+args[:1]+" 20052 0",
 			strings.Join([]string{field["library"], field["collective"], field["entry"], field["op"], field["ranks"], field["bytes"], field["errors"]}, " "))
 	}
@@ -29,10 +30,10 @@ func TestSteps(t *testing.T) {
 // Elements that differ from the mean are counted.
 func TestWrongElementsAreCounted(t *testing.T) {
 	s := &steps{ranks: 3, gradients: [][]float32{{1, 2, 3}, {2, 3, 4}}}
-	require.Zero(t, s.wrong(0))
+	require.Zero(t, s.countErrors(0))
 	s.gradients[1][2]++
-	require.EqualValues(t, 1, s.wrong(0))
-	require.EqualValues(t, 5, s.wrong(1))
+	require.EqualValues(t, 1, s.countErrors(0))
+	require.EqualValues(t, 5, s.countErrors(1))
 }
 
 func TestArgumentsThatMakeNoSense(t *testing.T) {

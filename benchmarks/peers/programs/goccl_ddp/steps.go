@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goccl/goccl/benchmarks/peers/programs/internal/program"
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
 )
@@ -29,6 +30,7 @@ func (a arguments) newSteps(rank int) (*steps, error) {
 		}
 		parameters = append(parameters, p)
 	}
+
 	group, err := dist.Default()
 	if err != nil {
 		return nil, err
@@ -56,31 +58,22 @@ func (s *steps) backward(round int) error {
 	return nil
 }
 
-// timed returns how long a step takes that all ranks begin together.
-func timed(step func() error) (time.Duration, error) {
-	barriers := errors.Join(dist.Barrier(), dist.Barrier())
-	start := time.Now()
-	err := step()
-	took := time.Since(start)
-	return took, errors.Join(barriers, err, dist.Barrier())
-}
-
 // round makes a step without communication and one with it.
 func (s *steps) round(round int) (quiet, whole time.Duration, err error) {
-	quiet, err = timed(func() error {
+	quiet, err = program.TimeTogether(func() error {
 		return s.reducer.NoSync(func() error { return s.backward(round + 1) })
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	whole, err = timed(func() error {
+	whole, err = program.TimeTogether(func() error {
 		return errors.Join(s.backward(round), s.reducer.Wait(context.Background()))
 	})
 	return quiet, whole, err
 }
 
-// wrong returns how many elements differ from the mean of all ranks' gradients.
-func (s *steps) wrong(round int) (n int64) {
+// countErrors returns how many elements differ from the mean of all ranks' gradients.
+func (s *steps) countErrors(round int) (n int64) {
 	for i, g := range s.gradients {
 		for j, got := range g {
 			if got != value(0, i, j, round)+float32(s.ranks-1)/2 {

@@ -22,7 +22,7 @@ func TestArgumentsThatMakeNoSense(t *testing.T) {
 	for args, says := range map[string]string{
 		"mpich 50":        "2 arguments, want 4 or more",
 		"mpich 50 20 4":   `PMI_RANK is "", want a whole number from 0`, // no launcher
-		"mpich 0 20 4":    `BUDGET_MS is "0", want a time`,
+		"mpich 0 20 4":    `BUDGET_MS is "0", want a time from 0.001`,
 		"mpich 50 none 4": `MAX_CALLS is "none", want a whole number from 1`,
 		"mpich 50 20 4 0": `BYTES is "0", want a whole number from 4`,
 	} {
@@ -38,8 +38,8 @@ func TestWrong(t *testing.T) {
 	s := &subject{arguments: arguments{rank: 1, ranks: 2}}
 	s.resize(3)
 	copy(s.x, []float32{1 + 5, 1 + 6, 1 + 7})
-	require.Zero(t, s.wrong(check, 5))
-	require.EqualValues(t, 3, s.wrong(0, 5))
+	require.Zero(t, s.countErrors(check, 5))
+	require.EqualValues(t, 3, s.countErrors(0, 5))
 	copy(s.x, []float32{1 + 2*5, 1 + 2*6, 0})
-	require.EqualValues(t, 1, s.wrong(0, 5))
+	require.EqualValues(t, 1, s.countErrors(0, 5))
 }
