@@ -16,7 +16,8 @@ var (
 
 // JobError is a job that failed, or that the end of its context ended.
 type JobError struct {
-	// Rank is the rank that made the job fail, or -1 if no rank did before the context ended. If several did, it is the lowest.
+	// Rank is the rank that made the job fail, or -1 if no rank did before the context ended. If
+	// several did, it is the lowest.
 	Rank int
 	// Ranks is how all ranks ended.
 	Ranks []Rank

@@ -27,8 +27,8 @@ type Job struct {
 	// process. Of several entries for a variable the last counts, as in os/exec. Variables of other
 	// launchers are removed, and those of the rank are added.
 	Env []string
-	// Stdout and Stderr get the lines that the ranks write, each behind the rank: "[2] epoch 1". If one is
-	// nil, the lines are dropped. Run waits until they have all lines.
+	// Stdout and Stderr get the lines that the ranks write, each behind the rank: "[2] epoch 1". If
+	// one is nil, the lines are dropped. Run waits until they have all lines.
 	Stdout, Stderr io.Writer
 	// Pin determines whether every rank runs on its own cores.
 	Pin Pinning
@@ -40,7 +40,8 @@ type Job struct {
 type Pinning int
 
 const (
-	// PinAuto pins the ranks if there are several, and enough cores that no other job holds, all equally fast.
+	// PinAuto pins the ranks if there are several, and enough cores that no other job holds, all
+	// equally fast.
 	PinAuto Pinning = iota
 	// PinOn pins the ranks, or the job does not start.
 	PinOn
@@ -60,19 +61,20 @@ type Rank struct {
 	Signal os.Signal
 	// Wall is the time from the start of the process to its end.
 	Wall time.Duration
-	// Transport is what connected the rank with the others when it joined them last, such as "shm"; "" if
-	// it never joined.
+	// Transport is what connected the rank with the others when it joined them last, such as "shm"; ""
+	// if it never joined.
 	Transport string
 	// Value is what the rank gave to Return, as JSON; nil if it returned nothing. Infinities and
 	// NaN are strings, see Return.
 	Value json.RawMessage
-	// Err is nil if the process ended with status 0. Otherwise it says how the process ended and, as far as that is known, why.
+	// Err is nil if the process ended with status 0. Otherwise it says how the process ended and, as
+	// far as that is known, why.
 	Err error
 }
 
-// Run starts the job and returns when all of its processes have ended. The ranks are nil if the job could not start;
-// otherwise there are Job.Ranks of them, whether the job failed or not. If ctx ends, the job ends, and the error wraps
-// ctx's.
+// Run starts the job and returns when all of its processes have ended. The ranks are nil if the job
+// could not start; otherwise there are Job.Ranks of them, whether the job failed or not. If ctx
+// ends, the job ends, and the error wraps ctx's.
 func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 	if err := mayStart(); err != nil {
 		return nil, err
@@ -84,6 +86,7 @@ func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("launch: nothing was started: %w", err)
 	}
+
 	outcome, err := job.Run(ctx)
 	ended, failed := errors.AsType[*launcher.EndedError](err)
 	var ranks []Rank
@@ -92,6 +95,7 @@ func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 			ranks = append(ranks, describeRank(i, r, ended))
 		}
 	}
+
 	switch {
 	case failed:
 		return ranks, &JobError{Rank: ended.First, Ranks: ranks, ended: ended}
@@ -102,11 +106,12 @@ func (j *Job) Run(ctx context.Context) ([]Rank, error) {
 }
 
 // describe checks the job and returns it as the launcher wants it.
-func (j *Job) describe() (*launcher.Job, error) {
-	job := &launcher.Job{
-		Ranks: j.Ranks, Environment: j.Env, Stdout: j.Stdout, Stderr: j.Stderr, Grace: j.Grace,
+func (j *Job) describe() (*launcher.Spec, error) {
+	job := &launcher.Spec{
+		Ranks: j.Ranks, Environment: j.Env, Stdout: j.Stdout, Stderr: j.Stderr, Grace: j.Grace, Memory: memory,
 		Pin: map[Pinning]launcher.Pinning{PinAuto: launcher.PinDefault, PinOn: launcher.PinOn, PinOff: launcher.PinOff}[j.Pin],
 	}
+
 	args := j.Args
 	var err error
 	switch {
@@ -116,6 +121,7 @@ func (j *Job) describe() (*launcher.Job, error) {
 		return nil, fmt.Errorf("Job.Ranks is %d: at most %d ranks are possible", j.Ranks, launcher.MaxRanks)
 	case j.Pin < PinAuto || j.Pin > PinOff:
 		return nil, fmt.Errorf("Job.Pin is %d: want PinAuto, PinOn or PinOff", j.Pin)
+
 	case j.Grace < 0:
 		return nil, fmt.Errorf("Job.Grace is %v: want 0 or more", j.Grace)
 	case j.Program == "" && args == nil && flag.Lookup("test.v") != nil:
@@ -128,6 +134,7 @@ func (j *Job) describe() (*launcher.Job, error) {
 		}
 		job.Program, err = os.Executable()
 		job.Args = append([]string{os.Args[0]}, args...)
+
 	default:
 		job.Program, err = launcher.Find(j.Program)
 		job.Args = append([]string{j.Program}, args...)
@@ -157,6 +164,7 @@ func describeRank(i int, r launcher.Rank, ended *launcher.EndedError) Rank {
 	if r.Signal != 0 {
 		d.ExitStatus, d.Signal = -1, r.Signal
 	}
+
 	if r.Failed() {
 		text := r.How()
 		if ended != nil {

@@ -58,8 +58,8 @@ func init() {
 	}
 }
 
-// leavesNothing checks that no process of a test remains, and neither shared memory nor reports of the job whose ranks
-// have written its name to out.
+// leavesNothing checks that no process of a test remains, and neither shared memory nor reports of
+// the job whose ranks have written its name to out.
 func leavesNothing(t *testing.T, value string, out *screen.Screen) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(marked(t, value)) == 0 }, 30*time.Second, 5*time.Millisecond)

@@ -22,7 +22,8 @@ import (
 	"github.com/goccl/goccl/launch"
 )
 
-// asProgram is a variable that makes a process that is no rank one of the programs below, and not a run of the tests.
+// asProgram is a variable that makes a process that is no rank one of the programs below, and not a
+// run of the tests.
 const asProgram = "TEST_GOCCL_LAUNCH_PROGRAM"
 
 // mark is a variable that all descendants of a test have.
@@ -42,7 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// programs are run by ranks, by the name that is their first argument, and by processes with asProgram.
+// programs are run by ranks, by the name that is their first argument, and by processes with
+// asProgram.
 var programs = map[string]func(){
 	"echo": func() {
 		fmt.Println(strings.Join(os.Args[2:], " "), os.Getenv("ORDINARY"))

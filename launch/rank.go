@@ -10,13 +10,17 @@ import (
 	"github.com/goccl/goccl/internal/jsonfloat"
 	"github.com/goccl/goccl/internal/launchenv"
 	"github.com/goccl/goccl/internal/launcher"
+	"github.com/goccl/goccl/transport/shm"
 )
 
-// A process that is the keeper of a job, or is about to become a rank, does nothing else.
-func init() { launcher.Reexecuted() }
+// memory is the memory that ranks share.
+var memory = launcher.MemoryOf(shm.OpenFlight, shm.RemoveLeftovers)
 
-// IsRank reports whether a launcher has started this process as a rank of a job: Job.Run, goccl run, torchrun, mpirun,
-// mpiexec or srun, as dist.IsLaunched does. It may be called at any time.
+// A process that is the keeper of a job, or is about to become a rank, does nothing else.
+func init() { launcher.Reexecuted(memory) }
+
+// IsRank reports whether a launcher has started this process as a rank of a job: Job.Run, goccl
+// run, torchrun, mpirun, mpiexec or srun, as dist.IsLaunched does. It may be called at any time.
 func IsRank() bool {
 	j, err := launchenv.Detect(os.Getenv)
 	return err == nil && j != nil
@@ -52,8 +56,8 @@ func mayStart() error {
 	return nil
 }
 
-// initializing reports whether the program's packages are being initialized: the first goroutine, which then calls
-// main, is in one of their init functions.
+// initializing reports whether the program's packages are being initialized: the first goroutine,
+// which then calls main, is in one of their init functions.
 func initializing() bool {
 	stacks := make([]byte, 1<<20) // the caller's, and then the first goroutine's
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -65,6 +69,7 @@ func initializing() bool {
 	return slices.ContainsFunc(all[i].Frames, func(f launchenv.Frame) bool { return initFunction.MatchString(f.Function) })
 }
 
-// initFunction matches the names of init functions, and of the one that initializes the variables of a package. Functions
-// without a name that those have made, which main may call later, are not matched.
+// initFunction matches the names of init functions, and of the one that initializes the variables
+// of a package. Functions without a name that those have made, which main may call later, are not
+// matched.
 var initFunction = regexp.MustCompile(`^(?:.*/)?[^./]*\.init(\.\d+)?$`)

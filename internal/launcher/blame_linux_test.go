@@ -258,13 +258,13 @@ func TestDeadlockIsNamed(t *testing.T) {
 }
 
 // hang starts a job whose rank 2 sleeps in its own code.
-func hang() *Job { return testJob(4, "blame", "sleep", "return it", "barrier") }
+func hang() *Spec { return testJob(4, "blame", "sleep", "return it", "barrier") }
 
 // A rank's files have all of its stacks, and the error has where it was.
 func TestStacksInFiles(t *testing.T) {
-	for name, set := range map[string]func(*Job, string){
-		"instead": func(j *Job, dir string) { j.Directory = dir },
-		"beside":  func(j *Job, dir string) { j.Tee = dir },
+	for name, set := range map[string]func(*Spec, string){
+		"instead": func(j *Spec, dir string) { j.Directory = dir },
+		"beside":  func(j *Spec, dir string) { j.Tee = dir },
 	} {
 		t.Run(name, func(t *testing.T) {
 			job, dir := hang(), t.TempDir()
@@ -364,7 +364,7 @@ func TestReportsAreRemoved(t *testing.T) {
 func TestKeeperComesBeforeReports(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	l := &launcher{Job: testJob(2, "echo"), name: newName(), ranks: make([]rank, 2)}
+	l := &launcher{Spec: testJob(2, "echo"), name: newName(), ranks: make([]rank, 2)}
 	require.NoError(t, l.prepare())
 	require.NoError(t, l.null.Close())
 	files, err := os.ReadDir(dir)

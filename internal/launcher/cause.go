@@ -18,7 +18,8 @@ const (
 	CauseSilent
 	// CauseCircle: the ranks waited for each other.
 	CauseCircle
-	// CauseDeadlock: each of the ranks waited for a message of the next, and the last for one of the first.
+	// CauseDeadlock: each of the ranks waited for a message of the next, and the last for one of the
+	// first.
 	CauseDeadlock
 	// CauseMismatch: the ranks made another call than the others.
 	CauseMismatch
@@ -115,9 +116,9 @@ func blame(ranks []Rank, first int) (cause Cause, blamed []int, reporter int) {
 	return CauseUnknown, []int{first}, first
 }
 
-// followWaits follows the waits from a rank, by the ranks' own reports: the error of a failed group is the same on
-// all ranks and names one of them. It returns the circle in which they end, from its lowest rank, or the rank at
-// which the reports end.
+// followWaits follows the waits from a rank, by the ranks' own reports: the error of a failed group
+// is the same on all ranks and names one of them. It returns the circle in which they end, from its
+// lowest rank, or the rank at which the reports end.
 func followWaits(ranks []Rank, from int) (circle []int, end int) {
 	for at := from; ; {
 		if i := slices.Index(circle, at); i >= 0 {

@@ -179,23 +179,23 @@ func TestPlaces(t *testing.T) {
 	loader := goroutine(9, "IO wait", "os.(*File).Read", "main.load")
 	poller := goroutine(3, "select", "github.com/goccl/goccl/ccl.poll")
 
-	_, ok := placeOf(2, nil)
+	_, ok := locate(2, nil)
 	require.False(t, ok)
-	_, ok = placeOf(2, []launchenv.Goroutine{idle})
+	_, ok = locate(2, []launchenv.Goroutine{idle})
 	require.False(t, ok)
-	p, ok := placeOf(2, []launchenv.Goroutine{idle, poller})
+	p, ok := locate(2, []launchenv.Goroutine{idle, poller})
 	require.True(t, ok)
-	require.Equal(t, Place{Rank: 2, Goroutines: []launchenv.Goroutine{poller}}, p, "nothing is the program's own")
-	p, _ = placeOf(2, []launchenv.Goroutine{idle, loader, first})
+	require.Equal(t, Location{Rank: 2, Goroutines: []launchenv.Goroutine{poller}}, p, "nothing is the program's own")
+	p, _ = locate(2, []launchenv.Goroutine{idle, loader, first})
 	require.Equal(t, []launchenv.Goroutine{first, loader}, p.Goroutines)
 	all := []launchenv.Goroutine{idle, loader, waits, poller, worker, loader, loader, loader}
-	p, _ = placeOf(2, all)
+	p, _ = locate(2, all)
 	require.Equal(t, []launchenv.Goroutine{worker, loader, loader, loader, loader}, p.Goroutines)
 
-	same, _ := placeOf(3, all)
-	elsewhere, _ := placeOf(5, []launchenv.Goroutine{first})
+	same, _ := locate(3, all)
+	elsewhere, _ := locate(5, []launchenv.Goroutine{first})
 	var b strings.Builder
-	writePlaces(&b, []Place{p, same, elsewhere, {Rank: 6, Stopped: true}})
+	writeLocations(&b, []Location{p, same, elsewhere, {Rank: 6, Stopped: true}})
 	require.Equal(t, `
   ranks 2, 3 were here (semacquire):
     in main.step at a.go:7
@@ -208,11 +208,11 @@ func TestPlaces(t *testing.T) {
   rank 6 was stopped, by SIGSTOP or a debugger`, b.String())
 
 	b.Reset()
-	var many []Place
+	var many []Location
 	for i := range 6 {
-		many = append(many, Place{Rank: i, Goroutines: []launchenv.Goroutine{goroutine(1, fmt.Sprint("state ", i), "main.main")}})
+		many = append(many, Location{Rank: i, Goroutines: []launchenv.Goroutine{goroutine(1, fmt.Sprint("state ", i), "main.main")}})
 	}
-	writePlaces(&b, many)
+	writeLocations(&b, many)
 	require.Equal(t, 4, strings.Count(b.String(), " was here "))
 	require.True(t, strings.HasSuffix(b.String(), "\n  and 2 more places"), b.String())
 }

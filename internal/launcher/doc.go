@@ -1,64 +1,65 @@
-// Package launcher starts the ranks of a job as processes of this machine and manages
-// them until all have ended, for `goccl run` and package launch.
+// Package launcher starts the ranks of a job as processes of this machine and manages them until
+// all have ended, for `goccl run` and package launch.
 //
 // # Model
 //
-// A Job is a program and a number of ranks. Every rank is a process with
-// its own process group, which contains everything it starts. A rank is
-// over when its process has ended and its group is empty: other processes of the group
-// get SIGTERM when the rank's process ends, and SIGKILL after the grace period. A job is
-// over when all its ranks are.
+// A Spec is a program and a number of ranks. Every rank is a process with its own process group,
+// which contains everything it starts. A rank has finished when its process has ended and its
+// group is empty: other processes of the group get SIGTERM when the rank's process ends, and
+// SIGKILL after the grace period. A job has ended when all its ranks have finished.
 //
-// The keeper is a second image of this program in its own process group. It knows the
-// groups of the ranks and reads from a pipe whose other end the launcher holds. If the
-// launcher dies in any way, the pipe breaks, and the keeper kills the groups:
+// The keeper is this program, started again in its own process group. It knows the groups of the
+// ranks and reads from a pipe whose other end the launcher holds. If the launcher dies in any way,
+// the pipe breaks, and the keeper kills the groups:
 //
 //	launcher ──┬── keeper         reads the ranks' process ids from a pipe; when that
 //	           │                  breaks, kills the remaining groups
-//	           ├── rank 0 ── ...  ┐ first an image of this program, which sends its process
-//	           └── rank 1 ── ...  ┘ id to the keeper and executes the program
+//	           ├── rank 0 ── ...  ┐ first this program again, which sends its process
+//	           └── rank 1 ── ...  ┘ id to the keeper and executes the rank's program
 //
-// The keeper has a rank's process id, which is also its process group's id,
-// before the first instruction of the program runs. So the launcher's death leaves nothing
-// behind at any moment. On Linux the ranks themselves, but not their children, also die if
-// launcher and keeper are killed together: they request this from the kernel.
+// The keeper has a rank's process id, which is also its process group's id, before the first
+// instruction of the program runs. So the launcher's death leaves nothing behind at any moment. On
+// Linux the ranks themselves, but not their children, also die if launcher and keeper are killed
+// together: they request this from the kernel.
 //
-// A rank inherits its cores from the launcher's thread, if package cores finds enough. The
-// launcher holds their locks until the job is over. While a job without cores of its own runs
-// beside it, the launcher lets its ranks run on all cores.
+// A rank inherits its cores from the launcher's thread, if package cores finds enough. The launcher
+// holds their locks until the job has ended. While a job without cores of its own runs beside it,
+// the launcher lets its ranks run on all cores.
 //
-// If ranks are killed before all have joined, their shared memory is removed when the job
-// ends, by the launcher or the keeper: its name starts with the job's name.
+// If ranks are killed before all have joined, their shared memory is removed when the job ends, by
+// the launcher or the keeper: its name starts with the job's name. If flight recorders are wanted,
+// the launcher opens that memory as soon as it finds it, and writes the records to a file when the
+// job has failed. Memory does both.
 //
-// If flight recorders are wanted, the launcher opens the ranks' shared memory as soon as it finds it, and
-// writes their records to a file when the job has failed.
+// Both processes are started with a name that Reexecuted recognises, so a program that runs jobs
+// must call Reexecuted first.
 //
-// Both images are started with a name that Reexecuted recognises, so a program that runs
-// jobs must call Reexecuted first.
-//
-// Output goes through the launcher line by line, also to files if Job.Tee names a directory, or directly
-// to files. The last lines of a rank and the message of a crash are kept for the error of the job.
+// Output goes through the launcher line by line, also to files if Spec.Tee names a directory, or
+// directly to files. The last lines of a rank and the message of a crash are kept for the error of
+// the job.
 //
 // # Concurrency
 //
-// Jobs may run at the same time. Run locks its goroutine to its thread, and waits for the processes that it
-// has started, not for other children of this process. Orphans of ranks that become its
-// children, if it is process 1 of a container, are waited for by their group. One goroutine may remain: one that
-// reads standard input, if that is a terminal.
+// Jobs may run at the same time. Run locks its goroutine to its thread, and waits for the processes
+// that it has started, not for other children of this process. Orphans of ranks that become its
+// children, if it is process 1 of a container, are waited for by their group. One goroutine may
+// remain: one that reads standard input, if that is a terminal.
 //
 // # Failure
 //
-// A rank fails if its status is not 0 or a signal ends it, and the job fails with its
-// first rank: the groups of the others get SIGTERM and, after the grace period,
-// SIGKILL. The end of Run's context ends the job in the same way. Run then returns an *EndedError. It names the root cause, which is often not
-// the first rank to end: ranks that use goccl report why they fail (see
-// package internal/launchenv), each to a file in a directory of the job; function blame
-// evaluates the reports. Before the SIGTERM a rank to blame has half a second to end by
-// itself, since its end and its output are the best information. A rank that others have waited
-// for, and that handles SIGQUIT, gets it in place of SIGTERM, since Go programs then write
-// their stacks. The launcher keeps these for the error and shows none of them; the
-// status with which that rank ends is not its own. A
-// signal to the launcher is forwarded to all groups; after the grace period, or at
-// a second interrupt, they are killed. If the job cannot start, the error is a
-// *RefusedError. Both errors have an exit status for the program.
+// A rank fails if its status is not 0 or a signal ends it, and the job fails with its first rank:
+// the groups of the others get SIGTERM and, after the grace period, SIGKILL. The end of Run's
+// context ends the job in the same way. Run then returns an *EndedError. It names the root cause,
+// which is often not the first rank to end: ranks that use goccl report why they fail (see package
+// internal/launchenv), each to a file in a directory of the job; function blame evaluates the
+// reports. Before the SIGTERM a rank to blame has half a second to end by itself, since its end and
+// its output are the best information.
+//
+// A rank that others have waited for, and that handles SIGQUIT, gets it in place of SIGTERM, since
+// Go programs then write their stacks. The launcher keeps these for the error and shows none of
+// them; the status with which that rank ends is not its own.
+//
+// A signal to the launcher is forwarded to all groups; after the grace period, or at a second
+// interrupt, they are killed. If the job cannot start, the error is a *RefusedError. Both errors
+// have an exit status for the program.
 package launcher

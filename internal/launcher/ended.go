@@ -35,12 +35,12 @@ type EndedError struct {
 	// Output are the last lines of First, from the stream of that name, unless it crashed.
 	Output     []string
 	OutputName string
-	// Crash is the message of the Go runtime when it ended First, and Stack the goroutine that made it do
-	// so; nil otherwise.
+	// Crash is the message of the Go runtime when it ended First, and Stack the goroutine that made it
+	// do so; nil otherwise.
 	Crash []string
 	Stack *launchenv.Goroutine
-	// Places are where the ranks in Blamed were that others waited for, as far as they showed it.
-	Places []Place
+	// Locations are where the ranks in Blamed were that others waited for, as far as they showed it.
+	Locations []Location
 }
 
 // Rank is how a rank's process ended.
@@ -53,7 +53,7 @@ type Rank struct {
 	Wall   time.Duration     // from its start to its end
 
 	Transport string          // by which it has joined the others; "" if it has not, or does not use goccl
-	Value     json.RawMessage // which it has returned, or nil
+	Value     json.RawMessage // its result, or nil
 
 	ended         bool // the process has ended
 	started, died time.Time
@@ -70,8 +70,8 @@ func (r *Rank) when() time.Time {
 // Failed reports whether the rank ended by a signal or with another status than 0.
 func (r Rank) Failed() bool { return r.Exit != 0 || r.Signal != 0 }
 
-// crashed reports whether the rank, whose last output is given, ended like a Go program that crashed, or like
-// `go run` of one.
+// crashed reports whether the rank, whose last output is given, ended like a Go program that
+// crashed, or like `go run` of one.
 func (r Rank) crashed(last []string) bool {
 	ran := len(last) > 0 && last[len(last)-1] == fmt.Sprintf("exit status %d", statusCrash)
 	return r.Asked == 0 && (r.Signal != 0 || r.Exit == statusCrash || r.Failed() && ran)
@@ -140,7 +140,7 @@ func (e *EndedError) Error() string {
 	b.WriteString(e.headline())
 	if e.First >= 0 {
 		e.writeCause(&b)
-		writePlaces(&b, e.Places)
+		writeLocations(&b, e.Locations)
 	}
 	var fates []string
 	ranks := make(map[string][]int)
@@ -174,6 +174,7 @@ func (e *EndedError) headline() string {
 	if len(e.Blamed) == 1 {
 		who, was = fmt.Sprintf("%s (pid %d)", who, first.PID), "was"
 	}
+
 	switch e.Cause {
 	case CauseLeft:
 		return fmt.Sprintf("%s left while others needed it: the job failed after %v", who, after)
@@ -183,6 +184,7 @@ func (e *EndedError) headline() string {
 			return fmt.Sprintf("%s made another call than the others: the job failed after %v", who, after)
 		}
 		return fmt.Sprintf("%s made different calls: the job failed after %v", who, after)
+
 	case CauseSilent:
 		return fmt.Sprintf("%s %s waited for in vain: the job failed after %v", who, was, after)
 	case CauseCircle:
@@ -190,6 +192,7 @@ func (e *EndedError) headline() string {
 	case CauseDeadlock:
 		return fmt.Sprintf("ranks %s waited for each other, a deadlock: the job failed after %v", circleText(e.Blamed), after)
 	}
+
 	how := first.How()
 	if first.Asked != 0 || !first.Failed() {
 		how = first.fate()
@@ -200,7 +203,8 @@ func (e *EndedError) headline() string {
 	return fmt.Sprintf("%s was the first to fail, after %v: %s", who, after, how)
 }
 
-// circleText returns a text such as "0 -> 1 -> 2 -> 0". Of a long circle it has the first ranks and the last.
+// circleText returns a text such as "0 -> 1 -> 2 -> 0". Of a long circle it has the first ranks and
+// the last.
 func circleText(circle []int) string {
 	const most = 12
 	var b strings.Builder
@@ -224,8 +228,8 @@ const (
 // Unwrap returns why the context ended, if that ended the job.
 func (e *EndedError) Unwrap() error { return e.Canceled }
 
-// CauseOf returns why a rank failed, as far as it is known: its own report, the message of the crash, or its last
-// output; "" if it did not fail, or nothing is known beside how it ended.
+// CauseOf returns why a rank failed, as far as it is known: its own report, the message of the
+// crash, or its last output; "" if it did not fail, or nothing is known beside how it ended.
 func (e *EndedError) CauseOf(rank int) string {
 	switch r := e.Ranks[rank]; {
 	case !r.Failed():
@@ -240,36 +244,39 @@ func (e *EndedError) CauseOf(rank int) string {
 	return strings.Join(e.Output, "\n")
 }
 
-// writeCause writes the cause, each part once: the report of First, or of the rank that names it; the crash of
-// First; else its last output.
+// writeCause writes the cause, each part once: the report of First, or of the rank that names it;
+// the crash of First; else its last output.
 func (e *EndedError) writeCause(b *strings.Builder) {
 	output := e.Output
 	if r := e.Ranks[e.Reporter].Report; r != nil {
 		lines := strings.Split(strings.TrimRight(r.Message, "\n"), "\n")
-		says := func(line string) bool { return strings.Contains(line, lines[0]) }
-		own := e.Reporter == e.First
-		if own && r.Frames != nil {
+		isReport := func(line string) bool { return strings.Contains(line, lines[0]) }
+		isFirst := e.Reporter == e.First
+		if isFirst && r.Frames != nil {
 			writeMessage(b, lines, r.Frames)
 			return
 		}
-		said := slices.IndexFunc(output, says)
+
+		start := slices.IndexFunc(output, isReport)
 		switch {
-		case own && slices.ContainsFunc(e.Crash, says):
-		case own && said >= 0:
-			output = output[said:]
-		case own:
+		case isFirst && slices.ContainsFunc(e.Crash, isReport):
+		case isFirst && start >= 0:
+			output = output[start:]
+		case isFirst:
 			writeMessage(b, lines, nil)
 		default:
 			lines[0] = fmt.Sprintf("rank %d says: %s", e.Reporter, lines[0])
 			writeMessage(b, lines, r.Frames)
 		}
 	}
+
 	switch {
 	case len(e.Crash) > 0:
 		writeMessage(b, e.Crash, launchenv.OwnFrames(e.Stack.Frames))
 		if e.Stack.Creator != nil && e.Stack.Creator.IsOwn() {
 			fmt.Fprintf(b, "\n    in goroutine %d, started in %v", e.Stack.Number, e.Stack.Creator)
 		}
+
 	case len(output) > 0:
 		who := "it"
 		if len(e.Blamed) > 1 {

@@ -35,7 +35,7 @@ func withoutRanks(environment []string) []string {
 
 // environment returns the environment of a rank, without the variables of its rank. Of several
 // entries for a variable the last counts, as in os/exec: a process would take the first.
-func (j *Job) environment() (kept []string) {
+func (j *Spec) environment() (kept []string) {
 	all := append(withoutRanks(j.Environment), j.Variables...)
 	last := make(map[string]int)
 	for i, variable := range all {
@@ -50,10 +50,10 @@ func (j *Job) environment() (kept []string) {
 	return kept
 }
 
-// SetsVariable reports whether Job.Run sets a variable itself, to a value of each rank or job.
+// SetsVariable reports whether Spec.Run sets a variable itself, to a value of each rank or job.
 func SetsVariable(name string) bool {
-	own := append(rankVariables("", "", 0, 0), launchenv.ReportVariable+"=", launchenv.ResultVariable+"=")
-	return slices.ContainsFunc(own, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	variables := append(rankVariables("", "", 0, 0), launchenv.ReportVariable+"=", launchenv.ResultVariable+"=")
+	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
 // rankVariables returns the variables that make a process this rank of the job.

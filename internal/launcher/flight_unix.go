@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/goccl/goccl/internal/flight"
-	"github.com/goccl/goccl/transport/shm"
 )
 
 // flightWatch holds the memory of the ranks' flight recorders, so that it outlives the ranks.
 type flightWatch struct {
-	memory *shm.Flight // nil: not found yet
+	memory Flight // nil: not found yet
 	pause  time.Duration
 	next   <-chan time.Time // the next look for the memory
 	err    error            // of writing
@@ -27,7 +26,7 @@ const (
 // lookForFlight opens the ranks' memory, if the job's records are wanted, or plans to look again.
 func (l *launcher) lookForFlight() {
 	w := &l.flight
-	if w.next = nil; l.Flight == "" || l.ending {
+	if w.next = nil; l.Flight == "" || l.ending.begun {
 		return
 	}
 	if l.openFlight(); w.memory == nil {
@@ -41,8 +40,8 @@ func (l *launcher) openFlight() {
 	if l.Flight == "" {
 		return
 	}
-	if last, err := shm.OpenFlight(l.name); err == nil { // otherwise no rank has joined, or none is left
-		l.closeFlight()
+	if last, err := l.Memory.openFlight(l.name); err == nil { // else no rank has joined, or all have ended
+		l.flight.close()
 		l.flight.memory = last
 	}
 }
@@ -50,7 +49,7 @@ func (l *launcher) openFlight() {
 // writeFlight writes the flight recorders of all ranks if the job has failed.
 func (l *launcher) writeFlight() {
 	w := &l.flight
-	if w.memory == nil || l.seen < 0 && l.signal == 0 && l.canceled == nil {
+	if w.memory == nil || !l.failure.hasCome() {
 		return
 	}
 	ranks, err := w.memory.Ranks()
@@ -65,9 +64,9 @@ func (l *launcher) writeFlight() {
 	}
 }
 
-func (l *launcher) closeFlight() {
-	if l.flight.memory != nil {
-		_ = l.flight.memory.Close() // of what was only read
+func (w *flightWatch) close() {
+	if w.memory != nil {
+		_ = w.memory.Close() // of what was only read
 	}
-	l.flight.memory = nil
+	w.memory = nil
 }

@@ -15,8 +15,8 @@ import (
 // MaxRanks is the largest number of ranks, which transport shm has too.
 const MaxRanks = 1 << 16
 
-// Job is a program that runs as several ranks.
-type Job struct {
+// Spec is a program that runs as several ranks.
+type Spec struct {
 	Ranks   int           // from 1 to MaxRanks
 	Program string        // its file; see Find
 	Args    []string      // starting with its name
@@ -45,6 +45,8 @@ type Job struct {
 	Tee string
 	// Flight, unless empty, is the directory for the flight recorders of the ranks if the job fails.
 	Flight string
+	// Memory is the memory that the ranks share.
+	Memory Memory
 	// Signals are the signals that the launcher receives, of those in Signals. A nil channel
 	// never receives any.
 	Signals <-chan os.Signal

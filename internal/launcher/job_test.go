@@ -43,12 +43,12 @@ func TestEnvironment(t *testing.T) {
 
 // Variables override the environment, and are kept even if they are those of another launcher.
 func TestVariables(t *testing.T) {
-	job := Job{
+	job := Spec{
 		Environment: []string{"PATH=/bin", "A=1", "MASTER_ADDR=h", "MASTER_PORT=1", "AB=3", "A=2"},
 		Variables:   []string{"MASTER_PORT=2", "A=a=b", "NEW="},
 	}
 	require.Equal(t, []string{"PATH=/bin", "AB=3", "MASTER_PORT=2", "A=a=b", "NEW="}, job.environment())
-	job = Job{Environment: []string{"A=old", "B=1", "A=new", "C"}, Variables: []string{"V=old", "V=new", "B=2"}}
+	job = Spec{Environment: []string{"A=old", "B=1", "A=new", "C"}, Variables: []string{"V=old", "V=new", "B=2"}}
 	require.Equal(t, []string{"A=new", "C", "V=new", "B=2"}, job.environment(), "the last entry counts")
 	for _, name := range []string{"RANK", "LOCAL_WORLD_SIZE", "GOCCL_SHM_SECRET", "GOCCL_ERROR_FILE"} {
 		require.True(t, SetsVariable(name), name)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/goccl/goccl/internal/cores"
 	"github.com/goccl/goccl/test/screen"
+	"github.com/goccl/goccl/transport/shm"
 )
 
 // asProgram is a variable that makes the test binary one of the programs below, chosen by
@@ -54,7 +55,7 @@ func reexecutedElsewhere() {
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
-		Reexecuted()
+		Reexecuted(sharedMemory)
 	}()
 	<-returned
 }
@@ -126,29 +127,33 @@ func command(args ...string) *exec.Cmd {
 }
 
 // testJob is a job that runs one of the programs.
-func testJob(ranks int, args ...string) *Job {
-	return &Job{
+func testJob(ranks int, args ...string) *Spec {
+	return &Spec{
 		Ranks: ranks, Program: self(), Args: append([]string{"program"}, args...),
 		Grace: time.Minute, Environment: os.Environ(), Stdout: io.Discard, Stderr: io.Discard,
+		Memory: sharedMemory,
 	}
 }
 
+// sharedMemory is the memory of ranks that use the transport shm.
+var sharedMemory = MemoryOf(shm.OpenFlight, shm.RemoveLeftovers)
+
 // runError runs a job and returns its error.
-func runError(job *Job) error {
+func runError(job *Spec) error {
 	_, err := job.Run(context.Background())
 	return err
 }
 
 // running is a job in its own goroutine.
 type running struct {
-	*Job
+	*Spec
 	out, err *screen.Screen
 	signals  chan os.Signal
 	ended    chan error
 }
 
-func start(job *Job) *running {
-	r := &running{Job: job, out: screen.New(), err: screen.New(), signals: make(chan os.Signal), ended: make(chan error, 1)}
+func start(job *Spec) *running {
+	r := &running{Spec: job, out: screen.New(), err: screen.New(), signals: make(chan os.Signal), ended: make(chan error, 1)}
 	job.Stdout, job.Stderr, job.Signals = r.out, r.err, r.signals
 	go func() { r.ended <- runError(job) }()
 	return r

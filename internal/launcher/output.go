@@ -84,6 +84,7 @@ func (s *stream) split(p []byte) {
 	s.rest = append(s.rest, p...)
 	s.lines = s.lines[:0]
 	text := s.rest
+
 	for {
 		end := bytes.IndexByte(text, '\n')
 		switch {
@@ -93,6 +94,7 @@ func (s *stream) split(p []byte) {
 				s.out.write(s.lines)
 			}
 			return
+
 		case end < 0 || end > maxLine:
 			s.line(text[:maxLine])
 			text = text[maxLine:]
@@ -116,6 +118,7 @@ func (s *stream) line(text []byte) {
 	if s.stacks {
 		return
 	}
+
 	s.last.add(text)
 	s.last.add([]byte{'\n'})
 	if s.out == nil {
@@ -194,8 +197,9 @@ func (c crash) message() (lines []string, stacks []launchenv.Goroutine) {
 	return strings.Split(strings.TrimRight(text, "\n"), "\n"), launchenv.ParseStacks("goroutine " + below)
 }
 
-// contentsOf returns the last output and the crash in a file up to the offset, and the stacks after it,
-// which the rank was asked for at that length; nothing of what is unreadable. An offset below 0 is the end.
+// contentsOf returns the last output and the crash in a file up to the offset, and the stacks after
+// it, which the rank was asked for at that length; nothing of what is unreadable. An offset below 0
+// is the end.
 func contentsOf(f *os.File, offset int64) (last tail, before, stacks crash) {
 	info, err := f.Stat()
 	if err != nil {
@@ -204,6 +208,7 @@ func contentsOf(f *os.File, offset int64) (last tail, before, stacks crash) {
 	if offset < 0 {
 		offset = info.Size()
 	}
+
 	read := func(from, to int64) []byte {
 		text := make([]byte, max(0, to-from))
 		n, _ := f.ReadAt(text, from)
@@ -213,6 +218,7 @@ func contentsOf(f *os.File, offset int64) (last tail, before, stacks crash) {
 	for line := range bytes.Lines(end) {
 		before.add(bytes.TrimSuffix(line, []byte("\n")))
 	}
+
 	for line := range bytes.Lines(read(offset, min(info.Size(), offset+crashBytes))) {
 		stacks.add(bytes.TrimSuffix(line, []byte("\n")))
 	}

@@ -106,7 +106,8 @@ func TestCrash(t *testing.T) {
 	require.Empty(t, stacks)
 }
 
-// A file is read as a pipe is; what comes after the rank was asked for its stacks is not its last output.
+// A file is read as a pipe is; what comes after the rank was asked for its stacks is not its last
+// output.
 func TestContents(t *testing.T) {
 	const words, panics, dump = "all is well\n", "panic: no\n\ngoroutine 1 [running]:\nmain.f()\n\t/a.go:7 +0x1\n", "SIGQUIT: quit\nPC=0x1\n"
 	f, err := os.Create(filepath.Join(t.TempDir(), "rank-0.err"))

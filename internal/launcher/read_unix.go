@@ -24,6 +24,7 @@ func (s *stream) readFrom(pipe *os.File) {
 			return
 		}
 	}
+
 	raw, err := pipe.SyscallConn()
 	if err == nil {
 		err = pipe.SetReadDeadline(time.Time{})

@@ -81,7 +81,7 @@ func fileOf(job string) string {
 }
 
 // pinned returns a job whose ranks print their cores.
-func pinned(ranks int, pin Pinning) *Job {
+func pinned(ranks int, pin Pinning) *Spec {
 	job := testJob(ranks, "cores")
 	job.Pin = pin
 	return job
@@ -99,7 +99,7 @@ func severalCores(t *testing.T) []cores.Core {
 }
 
 // everywhere checks that no rank is pinned.
-func everywhere(t *testing.T, job *Job) {
+func everywhere(t *testing.T, job *Spec) {
 	t.Helper()
 	usable, err := cores.Usable()
 	require.NoError(t, err)
@@ -448,7 +448,8 @@ func TestOrphans(t *testing.T) {
 	require.Equal(t, 3, strings.Count(string(text), "daemon "))
 }
 
-// A group counts as empty when all of its processes are dead, although their parent does not wait for them.
+// A group counts as empty when all of its processes are dead, although their parent does not wait
+// for them.
 func TestDeadGroup(t *testing.T) {
 	parent := command("negligent")
 	out, err := parent.StdoutPipe()
@@ -461,7 +462,7 @@ func TestDeadGroup(t *testing.T) {
 	var child rank
 	_, err = fmt.Fscanf(out, "child %d\n", &child.PID)
 	require.NoError(t, err)
-	require.True(t, child.goneAfter(time.Minute))
+	require.True(t, child.awaitEmptyGroup(time.Minute))
 	require.True(t, signalGroup(child.PID, 0), "it is still there")
 
 	group, err := syscall.Getpgid(0)

@@ -11,10 +11,10 @@ import (
 )
 
 // Reexecuted does nothing: this system has no launchers.
-func Reexecuted() {}
+func Reexecuted(Memory) {}
 
 // Run returns a *RefusedError: this system has no process groups.
-func (j *Job) Run(context.Context) (*Outcome, error) {
+func (*Spec) Run(context.Context) (*Outcome, error) {
 	return nil, &RefusedError{statusFailed, fmt.Errorf("ranks as processes: %w on %s: start one process, whose ranks are goroutines, with dist.Spawn", errors.ErrUnsupported, runtime.GOOS)}
 }
 

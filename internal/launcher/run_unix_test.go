@@ -128,7 +128,7 @@ func gate(t *testing.T) (fifo string, open func()) {
 }
 
 // run runs a job that succeeds and returns its output.
-func run(t *testing.T, job *Job) (out, err *screen.Screen) {
+func run(t *testing.T, job *Spec) (out, err *screen.Screen) {
 	t.Helper()
 	out, err = screen.New(), screen.New()
 	job.Stdout, job.Stderr = out, err
@@ -279,25 +279,26 @@ func TestTee(t *testing.T) {
 	require.ErrorAs(t, runError(job), &refused)
 	require.ErrorIs(t, refused, os.ErrExist)
 
-	// A file that cannot be written is an error of a job that succeeds otherwise, and does not stop its
-	// output.
+	// A file that cannot be written is an error of a job that succeeds otherwise, and does not stop
+	// its output.
 	f, err := os.Create(filepath.Join(dir, "closed"))
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	var shown bytes.Buffer
-	l := &launcher{Job: job, seen: -1, ranks: make([]rank, 2), out: newOutput(new(sync.Mutex), &shown), err: newOutput(new(sync.Mutex), &shown)}
-	require.NoError(t, l.result())
+	both := newOutput(new(sync.Mutex), &shown)
+	l := &launcher{Spec: job, failure: failure{seen: -1}, ranks: make([]rank, 2), outputs: [2]*output{both, both}}
+	require.NoError(t, l.jobError())
 	s := &l.ranks[1].streams[0]
-	s.out, s.tee = l.out, f
+	s.out, s.tee = both, f
 	s.write([]byte("one\n"))
 	s.write([]byte("two\n"))
 	require.Equal(t, "one\ntwo\n", shown.String())
-	require.ErrorIs(t, l.result(), os.ErrClosed)
-	require.ErrorContains(t, l.result(), "--tee: ")
+	require.ErrorIs(t, l.jobError(), os.ErrClosed)
+	require.ErrorContains(t, l.jobError(), "--tee: ")
 }
 
-// A crash in a goroutine of its own is shown by its message, functions and start, also through `go run`, which
-// prints the status and has another.
+// A crash in a goroutine of its own is shown by its message, functions and start, also through `go
+// run`, which prints the status and has another.
 func TestCrashText(t *testing.T) {
 	for _, through := range []bool{false, true} {
 		job := testJob(1, "crash")

@@ -27,8 +27,9 @@ func signalGroup(pid int, s syscall.Signal) bool {
 	return pid > 1 && syscall.Kill(-pid, s) == nil
 }
 
-// reapGroup waits for dead processes of the group of a rank that have become children of this process, as
-// orphans do if it is process 1 of a container. The rank's own process has ended before.
+// reapGroup waits for dead processes of the group of a rank that have become children of this
+// process, as orphans do if it is process 1 of a container. The rank's own process has ended
+// before.
 func reapGroup(pid int) {
 	for pid > 1 {
 		if n, err := syscall.Wait4(-pid, nil, syscall.WNOHANG, nil); n <= 0 && !errors.Is(err, syscall.EINTR) {

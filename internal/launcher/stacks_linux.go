@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askStacks sends SIGQUIT to the processes of a rank's group that handle it, as Go programs do by showing
-// their stacks, and SIGTERM to the others, which would only die of it and might dump their memory. It
-// reports whether it has asked any; otherwise it has sent nothing.
+// askStacks sends SIGQUIT to the processes of a rank's group that handle it, as Go programs do by
+// showing their stacks, and SIGTERM to the others, which would only die of it and might dump their
+// memory. It reports whether it has asked any; otherwise it has sent nothing.
 func askStacks(group int) bool {
 	var asked, others []int
 	for _, pid := range processesOf(group) {
@@ -65,7 +65,8 @@ func isStopped(group int) bool {
 	})
 }
 
-// isDead reports whether all processes of a group have ended, although no parent has waited for them.
+// isDead reports whether all processes of a group have ended, although no parent has waited for
+// them.
 func isDead(group int) bool {
 	pids := processesOf(group)
 	return len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool {

@@ -111,9 +111,9 @@ func startProcesses(n int, stderr io.Writer) (*processes, error) {
 			p.answers <- a
 		}
 	}()
-	job := launcher.Job{
+	job := launcher.Spec{
 		Ranks: n, Program: program, Args: []string{"goccl", "bench", "--serve"}, Environment: os.Environ(),
-		Stdin: input, Stdout: output, Stderr: stderr, NoPrefix: true, Quiet: true, Signals: p.signals,
+		Stdin: input, Stdout: output, Stderr: stderr, NoPrefix: true, Quiet: true, Memory: memory, Signals: p.signals,
 	}
 	go func() {
 		_, p.err = job.Run(context.Background())

@@ -28,7 +28,7 @@ const asProgram = "TEST_GOCCL_AS_PROGRAM"
 const asPrefix = "TEST_GOCCL_LOCK_PREFIX"
 
 func TestMain(m *testing.M) {
-	launcher.Reexecuted()
+	launcher.Reexecuted(memory)
 	if os.Getenv(asPrefix) == "" {
 		os.Setenv(asPrefix, fmt.Sprintf("goccl-test-%d", os.Getpid()))
 	}

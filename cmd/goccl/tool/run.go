@@ -198,7 +198,7 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr bars) err
 		environment = slices.DeleteFunc(environment, func(v string) bool { return strings.HasPrefix(v, variable) })
 		environment = append(environment, variable+c.Flight)
 	}
-	job := launcher.Job{
+	job := launcher.Spec{
 		Ranks:       int(*c.Ranks),
 		Program:     file,
 		Args:        args,
@@ -215,6 +215,7 @@ func (c *runCommand) Run(ctx context.Context, stdout io.Writer, stderr bars) err
 		Directory:   c.Output,
 		Tee:         c.Tee,
 		Flight:      c.Flight,
+		Memory:      memory,
 		Signals:     signals,
 	}
 	report, err := createReport(c.Report)

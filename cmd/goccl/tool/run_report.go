@@ -63,7 +63,7 @@ func createReport(path string) (*reportFile, error) {
 }
 
 // write writes the report of a job that has ended with err.
-func (f *reportFile) write(job *launcher.Job, outcome *launcher.Outcome, err error) error {
+func (f *reportFile) write(job *launcher.Spec, outcome *launcher.Outcome, err error) error {
 	if f == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (f *reportFile) write(job *launcher.Job, outcome *launcher.Outcome, err err
 	return nil
 }
 
-func newRunReport(job *launcher.Job, outcome *launcher.Outcome, err error) *runReport {
+func newRunReport(job *launcher.Spec, outcome *launcher.Outcome, err error) *runReport {
 	r := &runReport{Version: 1, Program: job.Program, Args: job.Args, Verdict: verdictOK, Ranks: []rankReport{}}
 	ended, _ := errors.AsType[*launcher.EndedError](err)
 	if err != nil {

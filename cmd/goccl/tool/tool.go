@@ -12,12 +12,16 @@ import (
 
 	"github.com/goccl/goccl/ccl/config"
 	"github.com/goccl/goccl/internal/launcher"
+	"github.com/goccl/goccl/transport/shm"
 )
+
+// memory is the memory that ranks of goccl run share.
+var memory = launcher.MemoryOf(shm.OpenFlight, shm.RemoveLeftovers)
 
 // Main runs the command in the program's arguments and exits. The program must do
 // nothing else, since `goccl run` starts the program itself as a helper.
 func Main() {
-	launcher.Reexecuted()
+	launcher.Reexecuted(memory)
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

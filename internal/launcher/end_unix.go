@@ -1,0 +1,174 @@
+//go:build unix
+
+package launcher
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/goccl/goccl/internal/launchenv"
+)
+
+// failure is why a job fails: a rank, a signal to the launcher, or the end of the context,
+// whichever came first.
+type failure struct {
+	seen     int            // the first rank that was seen to fail, or -1
+	cause    Cause          // once the job is ended
+	blamed   []int          // likewise
+	reporter int            // likewise
+	signal   syscall.Signal // to the launcher, or 0
+	canceled error          // the cause with which the context ended, or nil
+	after    time.Duration  // since the start of the job
+}
+
+// hasCome reports whether the job fails.
+func (f *failure) hasCome() bool { return f.seen >= 0 || f.signal != 0 || f.canceled != nil }
+
+// ending is how far the launcher has come in ending the ranks.
+type ending struct {
+	begun      bool             // the ranks were sent a signal
+	killed     bool             // and it was SIGKILL
+	aborted    bool             // by an interrupt after all were killed
+	blamedLate <-chan time.Time // the ranks to blame have not ended in blameGrace
+	deadline   <-chan time.Time // of the grace period
+}
+
+// blameGrace is how long a rank to blame may take to end by itself after others have ended because
+// of it: its end and its output are the best information.
+const blameGrace = 500 * time.Millisecond
+
+// endIfBlamed ends the job once a rank has failed and all ranks to blame have ended, or after
+// blameGrace. Later reports are consequences of that.
+func (l *launcher) endIfBlamed(now bool) {
+	f := &l.failure
+	if f.seen < 0 || l.ending.begun {
+		return
+	}
+	for i := range l.ranks {
+		if l.reports != "" {
+			l.ranks[i].Report, _ = launchenv.ReadReport(l.reports.failureFile(i)) // an unreadable report is ignored
+		}
+	}
+	ranks := l.exits()
+	f.cause, f.blamed, f.reporter = blame(ranks, f.seen)
+
+	isAlive := func(i int) bool { return !l.ranks[i].ended }
+	if _, end := followWaits(ranks, f.blamed[0]); !now && f.cause == CauseSilent && end >= 0 && isAlive(end) {
+		return // its report may close a circle
+	}
+	if now || f.cause != CauseUnknown && !slices.ContainsFunc(f.blamed, isAlive) {
+		l.signalAll(syscall.SIGTERM)
+	}
+}
+
+// signalAll sends a signal to all remaining groups. The first time it starts the grace period.
+func (l *launcher) signalAll(s syscall.Signal) {
+	e := &l.ending
+	if !e.begun {
+		e.deadline = time.After(l.Grace)
+	}
+
+	e.begun, e.killed = true, e.killed || s == syscall.SIGKILL
+	for i := range l.ranks {
+		r := &l.ranks[i]
+		if r.PID == 0 || r.isGone.Load() {
+			continue
+		}
+
+		if r.running {
+			r.Asked = s
+		}
+		if s != syscall.SIGTERM || r.wasAsked || !l.isAwaited(i) || !r.askForStacks() {
+			signalGroup(r.PID, s)
+		}
+	}
+}
+
+// isAwaited reports whether the job has failed because others waited for a rank that still runs.
+func (l *launcher) isAwaited(i int) bool {
+	f := &l.failure
+	return f.seen >= 0 && l.ranks[i].running && slices.Contains(f.blamed, i) &&
+		slices.Contains([]Cause{CauseSilent, CauseLeft, CauseCircle, CauseDeadlock}, f.cause)
+}
+
+// askForStacks ends the rank by a signal that shows its stacks, and reports whether it understands
+// that one. What it writes then is kept and not shown.
+func (r *rank) askForStacks() bool {
+	r.wasStopped = isStopped(r.PID)
+	if f := r.files[1]; f != nil {
+		if info, err := f.Stat(); err == nil {
+			r.stderrBytes = info.Size()
+		}
+	}
+	r.streams[1].asked.Store(true)
+	if r.wasAsked = askStacks(r.PID); r.wasAsked {
+		r.Asked = syscall.SIGQUIT
+	}
+	return r.wasAsked
+}
+
+// exits returns how the ranks have ended.
+func (l *launcher) exits() []Rank {
+	all := make([]Rank, len(l.ranks))
+	for i := range all {
+		all[i] = l.ranks[i].Rank
+	}
+	return all
+}
+
+// jobError returns Run's error for a job that started.
+func (l *launcher) jobError() error {
+	f := &l.failure
+	if !f.hasCome() {
+		return l.outputError()
+	}
+
+	e := &EndedError{Ranks: l.exits(), First: -1, Seen: f.seen, Signal: f.signal, Canceled: f.canceled, After: f.after}
+	if f.seen >= 0 {
+		e.Cause, e.Blamed, e.First, e.Reporter = f.cause, f.blamed, f.blamed[0], f.reporter
+		for _, i := range e.Blamed {
+			if l.ranks[i].isFinished {
+				l.ranks[i].addOutput(e, i)
+			}
+		}
+	}
+	return e
+}
+
+// addOutput adds to the error what a finished rank to blame has shown: where it was; and of the
+// first such rank the crash, or the last output, of standard error or else of standard output.
+func (r *rank) addOutput(e *EndedError, i int) {
+	for _, k := range []int{1, 0} {
+		s := &r.streams[k]
+		last, crash, stacks := s.last, s.crash, s.crash
+		if r.pipes[k] == nil {
+			until := int64(-1)
+			if k == 1 && r.wasAsked {
+				until = r.stderrBytes
+			}
+			last, crash, stacks = contentsOf(r.files[k], until)
+		}
+
+		if k == 1 && (r.wasAsked || r.wasStopped) {
+			_, all := stacks.message()
+			if location, ok := locate(i, all); ok || r.wasStopped {
+				location.Stopped = r.wasStopped
+				e.Locations = append(e.Locations, location)
+			}
+		}
+
+		if i != e.First || len(e.Output) > 0 || len(e.Crash) > 0 {
+			continue
+		}
+		e.Output, e.OutputName = last.text(), streamNames[k]
+		if lines, all := crash.message(); len(all) > 0 && r.crashed(e.Output) {
+			if strings.HasPrefix(lines[0], "SIG") {
+				location, _ := locate(i, all) // a signal may come anywhere
+				all = append(location.Goroutines, all...)
+			}
+			e.Output, e.Crash, e.Stack = nil, lines, &all[0]
+		}
+	}
+}

@@ -1,0 +1,67 @@
+//go:build unix
+
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/goccl/goccl/internal/launchenv"
+)
+
+// reports is the directory of the ranks' reports, "" if there is none.
+type reports string
+
+// makeReports creates the directory of reports, once a keeper exists that removes it.
+//
+// If that fails the job runs without reports, and the launcher uses the order in which ranks end.
+func makeReports(job string) reports {
+	for _, dir := range reportDirectories(job) {
+		if os.Mkdir(dir, 0o700) == nil {
+			absolute, _ := filepath.Abs(dir) // ranks may change their directory
+			return reports(absolute)
+		}
+	}
+	return ""
+}
+
+// reportDirectories are candidates for the directory of a job's reports; the first one that can
+// be created is used. In containers often only shared memory is writable.
+func reportDirectories(job string) []string {
+	return []string{filepath.Join(os.TempDir(), job), filepath.Join("/dev/shm", job)}
+}
+
+// removeReports removes the directories of a job's reports.
+func removeReports(job string) {
+	for _, dir := range reportDirectories(job) {
+		_ = os.RemoveAll(dir) // a missing one is no error
+	}
+}
+
+// failureFile is the path of a rank's report of a failure.
+func (d reports) failureFile(rank int) string {
+	return filepath.Join(string(d), fmt.Sprintf("rank-%d", rank))
+}
+
+// resultFile is the path of what a rank reports beside failures.
+func (d reports) resultFile(rank int) string {
+	return filepath.Join(string(d), fmt.Sprintf("result-%d", rank))
+}
+
+// variables returns those that name a rank's files.
+func (d reports) variables(rank int) []string {
+	if d == "" {
+		return nil
+	}
+	return []string{launchenv.ReportVariable + "=" + d.failureFile(rank), launchenv.ResultVariable + "=" + d.resultFile(rank)}
+}
+
+// readResults reads what the ranks have reported beside failures, as far as it is readable.
+func (l *launcher) readResults() {
+	for i := range l.ranks {
+		if r, _ := launchenv.ReadResult(l.reports.resultFile(i)); r != nil && l.reports != "" {
+			l.ranks[i].Transport, l.ranks[i].Value = r.Transport, r.Value
+		}
+	}
+}

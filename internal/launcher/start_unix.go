@@ -1,0 +1,84 @@
+//go:build unix
+
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// startAll starts the keeper and then the ranks.
+func (l *launcher) startAll() error {
+	l.started = time.Now()
+	if err := l.keeper.start(l.program, l.name, l.null); err != nil {
+		return fmt.Errorf("starting the keeper of the ranks: %w", err)
+	}
+
+	l.reports = makeReports(l.name)
+	environment := l.environment()
+	for i := range l.ranks {
+		variables := slices.Concat(rankVariables(l.name, l.secret, i, l.Ranks), l.cores.processors(environment, i), l.reports.variables(i))
+		if err := l.startRank(i, slices.Concat(environment, variables)); err != nil {
+			return fmt.Errorf("starting rank %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// startRank starts a rank, waits for its process and reads its pipes in the background.
+func (l *launcher) startRank(i int, environment []string) error {
+	r := &l.ranks[i]
+	input := l.null
+	if i == 0 {
+		var err error
+		if input, err = standardInput(l.Stdin); err != nil {
+			return err
+		}
+		defer input.Close()
+	}
+	outputs := r.files
+	if l.Directory == "" { // the files of Tee are the launcher's
+		for k := range outputs {
+			var err error
+			if r.pipes[k], outputs[k], err = os.Pipe(); err != nil {
+				return err
+			}
+			defer outputs[k].Close()
+		}
+	}
+
+	var p *os.Process
+	err := l.cores.startOn(i, func() (err error) {
+		p, err = os.StartProcess(l.program, append([]string{rankName, l.Program}, l.Args...), &os.ProcAttr{
+			Files: []*os.File{input, outputs[0], outputs[1], l.keeper.pipe},
+			Env:   environment,
+			Sys:   rankAttributes(),
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	r.PID, r.running, r.started = p.Pid, true, time.Now()
+	l.running++
+	go func() {
+		state, err := p.Wait()
+		l.children <- child{i, state, err}
+	}()
+	for k, pipe := range r.pipes {
+		if pipe != nil {
+			r.reading.Go(func() { r.streams[k].readFrom(pipe) })
+		}
+	}
+	return nil
+}
+
+// child is the process of a rank that has ended.
+type child struct {
+	rank  int
+	state *os.ProcessState
+	err   error // of waiting for it
+}

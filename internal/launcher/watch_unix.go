@@ -1,0 +1,145 @@
+//go:build unix
+
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// watch returns when all started ranks have finished.
+func (l *launcher) watch(ctx context.Context) {
+	l.lookForFlight()
+	shared := l.cores.changed()
+	canceled := ctx.Done()
+
+	for l.running > 0 && !l.ending.aborted {
+		select {
+		case c := <-l.children:
+			l.recordExit(c)
+		case i := <-l.finished:
+			l.ranks[i].isFinished = true
+			l.running--
+		case s := <-l.Signals:
+			l.endBySignal(s.(syscall.Signal))
+
+		case <-canceled:
+			canceled = nil
+			l.endByContext(ctx)
+		case <-shared:
+			l.cores.move(l.ranks)
+
+		case <-l.flight.next:
+			l.lookForFlight()
+		case <-l.ending.blamedLate:
+			l.endIfBlamed(true)
+		case <-l.ending.deadline:
+			l.signalAll(syscall.SIGKILL)
+		}
+	}
+}
+
+// recordExit records how a rank's process ended, and ends the job if it failed.
+func (l *launcher) recordExit(c child) {
+	i := c.rank
+	r := &l.ranks[i]
+	r.running, r.ended, r.died = false, true, time.Now()
+	if r.Wall = r.died.Sub(r.started); c.err != nil {
+		r.Exit = StatusUnknown
+	} else if status := c.state.Sys().(syscall.WaitStatus); status.Signaled() {
+		r.Signal = status.Signal()
+	} else {
+		r.Exit = status.ExitStatus()
+	}
+
+	switch {
+	case l.ending.begun:
+	case r.Failed() && l.failure.seen < 0:
+		l.failure.seen, l.failure.after = i, time.Since(l.started)
+		l.openFlight() // of a group that was initialized since
+		l.ending.blamedLate = time.After(blameGrace)
+	case !r.Failed():
+		signalGroup(r.PID, syscall.SIGTERM) // the rest of its group
+	}
+	l.endIfBlamed(false)
+	go l.finish(i)
+}
+
+// finish waits until a rank's group is empty and all its output was read.
+//
+// The number of a group is not reused while the group exists, nor soon afterwards.
+func (l *launcher) finish(i int) {
+	r := &l.ranks[i]
+	if !r.awaitEmptyGroup(l.Grace) {
+		signalGroup(r.PID, syscall.SIGKILL)
+		r.awaitEmptyGroup(time.Second) // orphans may be children of a process 1 that is slow to wait for them
+	}
+	r.isGone.Store(true)
+	l.keeper.forget(r.PID)
+	for _, pipe := range r.pipes {
+		if pipe != nil {
+			_ = pipe.SetReadDeadline(time.Now()) // it may be closed: all was read
+		}
+	}
+	r.reading.Wait()
+	l.finished <- i
+}
+
+// awaitEmptyGroup reports whether a group becomes empty within that time.
+//
+// It polls every few milliseconds, since the system sends no notification. Dead processes count
+// as gone: their parent may be slow to wait for them, or never do it.
+func (r *rank) awaitEmptyGroup(limit time.Duration) bool {
+	const between = 10 // polls between two looks at the processes, which cost more
+	deadline := time.Now().Add(limit)
+	for n, dead := 1, 0; ; n++ {
+		reapGroup(r.PID)
+		if !signalGroup(r.PID, 0) {
+			return true
+		}
+		if n%between == 0 {
+			if dead++; !isDead(r.PID) {
+				dead = 0
+			} else if dead == 2 { // the first look may have missed one that was just started
+				return true
+			}
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// endBySignal forwards a signal. The first one is the reason why the job ends; a second interrupt
+// kills.
+func (l *launcher) endBySignal(s syscall.Signal) {
+	isSecond := l.failure.signal == syscall.SIGINT && s == syscall.SIGINT
+	switch {
+	case l.ending.killed:
+		l.ending.aborted = true // the output cannot be written
+	case isSecond:
+		l.signalAll(syscall.SIGKILL)
+	default:
+		if l.endIfBlamed(true); !l.ending.begun {
+			l.failure.signal, l.failure.after = s, time.Since(l.started)
+		}
+		l.signalAll(s)
+	}
+}
+
+// endByContext ends the job because its context has ended.
+func (l *launcher) endByContext(ctx context.Context) {
+	if l.endIfBlamed(true); l.ending.begun {
+		return
+	}
+	f := &l.failure
+	f.canceled, f.after = ctx.Err(), time.Since(l.started)
+	if cause := context.Cause(ctx); !errors.Is(cause, f.canceled) {
+		f.canceled = fmt.Errorf("%w: %w", f.canceled, cause)
+	}
+	l.signalAll(syscall.SIGTERM)
+}
