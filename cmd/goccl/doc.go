@@ -18,8 +18,8 @@
 //
 // docs/guides/command.md has how to install it, and its exit statuses; docs/guides/configuration.md shows
 // `goccl explain` and `goccl config` at work, docs/guides/benchmarking.md `goccl
-// bench`, with the fields of their JSON, and docs/guides/processes.md `goccl run` and `goccl
-// doctor`.
+// bench`, with the fields of their JSON, and docs/guides/processes.md `goccl run`.
+// docs/reference/processes.md and docs/reference/doctor.md have the details.
 //
 // # Model
 //

@@ -64,7 +64,7 @@ func TestOutcomes(t *testing.T) {
 	if text, err := exec.Command("go", "build", "-o", tool, "../../cmd/goccl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	guide, err := os.ReadFile("../../docs/guides/processes.md")
+	guide, err := os.ReadFile("../../docs/reference/processes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestOutcomes(t *testing.T) {
 	for _, o := range allOutcomes {
 		row := o.row()
 		if !strings.Contains(string(guide), row) {
-			t.Errorf("docs/guides/processes.md has no row\n%s", row)
+			t.Errorf("docs/reference/processes.md has no row\n%s", row)
 		}
 		for _, by := range []starter{gocclRun{tool}, torchrun{}, mpirun{}} {
 			row += " " + o.count(t, by, random) + " |"

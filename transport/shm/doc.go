@@ -55,6 +55,6 @@
 // If the system lacks the memory, Join returns an error: it allocates all memory of the file, so
 // that touching it later raises no signal. If the file is truncated later, calls on it fail but
 // the process lives, because its endpoint is a transport.FaultGuard. This does not protect a
-// program that touches a region itself. docs/guides/processes.md lists the errors and their
-// remedies.
+// program that touches a region itself. docs/reference/troubleshooting.md lists the errors and
+// their remedies.
 package shm

@@ -30,7 +30,7 @@
 // starts the goccl program itself, under other names that Main checks first. So your
 // program must do nothing before Main.
 //
-// `goccl doctor` (see docs/guides/processes.md) reports on the machine, and leaves nothing
+// `goccl doctor` (see docs/reference/doctor.md) reports on the machine, and leaves nothing
 // behind. With --clean it only removes the segments of dead jobs of this user, by
 // shm.Leftover.Remove.
 //
@@ -55,6 +55,6 @@
 //   - a measured result is wrong, nothing could be measured, or a cell of a sweep failed,
 //   - `goccl doctor` finds a problem that keeps ranks from working, or `--clean` fails.
 //
-// `goccl run` ends with the status of the rank to blame; docs/guides/processes.md has all
+// `goccl run` ends with the status of the rank to blame; docs/reference/processes.md has all
 // its statuses.
 package tool

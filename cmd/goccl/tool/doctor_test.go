@@ -46,9 +46,9 @@ func (e *examination) named(t *testing.T, name string) doctor.Finding {
 }
 
 // The text has all findings, in the order of the parts, and so has the one in
-// docs/guides/processes.md.
+// docs/reference/doctor.md.
 func TestDoctor(t *testing.T) {
-	processes, err := filepath.Abs("../../../docs/guides/processes.md")
+	file, err := filepath.Abs("../../../docs/reference/doctor.md")
 	require.NoError(t, err)
 	withoutLauncher(t)
 	e, status := examined(t)
@@ -71,12 +71,12 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, e.names(), shown(page.String()))
 	require.Regexp(t, `\nno problem, (no note|1 note|\d+ notes)\n$`, page.String())
 
-	document, err := os.ReadFile(processes)
+	document, err := os.ReadFile(file)
 	require.NoError(t, err)
 	_, after, found := strings.Cut(string(document), "```console\n$ goccl doctor\n")
 	require.True(t, found)
 	documented, _, _ := strings.Cut(after, "```\n")
-	require.Equal(t, e.names(), shown(documented), "docs/guides/processes.md")
+	require.Equal(t, e.names(), shown(documented), "docs/reference/doctor.md")
 }
 
 // underLauncher makes the tests' process one of three ranks, which times nothing.

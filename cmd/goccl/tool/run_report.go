@@ -10,7 +10,7 @@ import (
 	"github.com/goccl/goccl/internal/launcher"
 )
 
-// runReport is the document of `goccl run --report`; docs/guides/processes.md describes it.
+// runReport is the document of `goccl run --report`; docs/reference/processes.md describes it.
 type runReport struct {
 	Version int          `json:"version"` // 1
 	Job     string       `json:"job,omitempty"`
