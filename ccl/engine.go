@@ -358,17 +358,6 @@ func (c *Communicator) abandon(v any) error {
 
 var errGoexit = errors.New("it ended its goroutine by runtime.Goexit")
 
-// stagedEarly is the length in bytes of the longest result for which a rank stages the first
-// piece before it enters the call. That saves a synchronisation; but by the time a longer result
-// is made, the piece has left the caches.
-const stagedEarly = 1 << 20
-
-// leastInPlace is the length in bytes, over all ranks, up to which inputs travel with the
-// synchronisation even if they lie in regions: copying and reducing more costs more than a second
-// synchronisation. 2 processes, in place and not: 256 B 0.49 and 0.35 us, 2 KiB 0.50 and 0.48,
-// 4 KiB 0.54 and 0.72, 8 KiB 0.64 and 1.16.
-const leastInPlace = 4 << 10
-
 // prepare sets up the call and what the rank brings to its synchronisation.
 func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	call := &c.call
@@ -380,6 +369,7 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 	if r.root != p.root || r.lengths != p.lengths || r.opts.key != p.callKey {
 		p.setFingerprint(r)
 	}
+
 	e := &c.entry
 	e.Ctx, e.Seq = ctx, c.seq
 	e.Fingerprint, e.Hash = p.fingerprint, p.hash
@@ -387,39 +377,20 @@ func (c *Communicator) prepare(ctx context.Context, r *request, p *plan) {
 		e.Fingerprint = fingerprint.WithLabel(p.fingerprint, r.opts.label)
 	}
 	e.NoSpin = r.opts.queued && c.queue.waiting.Load() == 0 // otherwise the program has left its core
-	e.Limit = transport.Timeout{}
-	if after := r.opts.timeout; after != 0 {
-		if after < 0 { // warned of as often as calls of the group time out
-			after = -c.selector.Timeout()
-		}
-		e.Limit = transport.Timeout{After: after, Warn: c.warn}
-	}
-	moves := p.shape.Total > 0
-	e.Reads, e.Writes = transport.Span{}, transport.Span{}
-	if moves {
-		e.Reads, e.Writes = spanOf(r.in.data), spanOf(r.writes)
-	}
-	e.Eager = moves && call.payload && c.placed && c.regions != nil && c.size*p.shape.Bytes > leastInPlace
-	e.Exposed = moves && !call.payload && !p.choice.Kernel.Native || e.Eager
-	e.AnyRunner = e.Exposed && p.choice.Kernel.AnyRunner
-	e.Staged = false
-	if e.AnyRunner && c.memory == nil && !c.placed {
-		// No rank touches memory of this rank, which therefore need not stay, and Enter can
-		// show the first piece.
-		e.Exposed, e.AnyRunner = false, false
-		e.Staged = p.shape.Total <= stagedEarly
-	}
-	if p.choice.Kernel != nil && p.choice.Kernel.TwoLevels { // no rank touches memory of another one but in calls of the levels
-		e.Exposed = false
-	}
-	e.Work = p.work
-	e.Displs = r.displs
-	e.Payload, e.Send, e.Recv = nil, nil, nil
-	if call.payload {
-		e.Payload = r.in.data
-	}
-	if !call.payload || e.Exposed {
-		e.Send, e.Recv = r.in.data, r.out.data
+	e.Limit = c.limitOf(&r.opts)
+	e.Work, e.Displs = p.work, r.displs
+	c.setArrival(r, p)
+}
+
+// limitOf returns the timeout of one call, zero if it is the group's.
+func (c *Communicator) limitOf(o *CallOption) transport.Timeout {
+	switch after := o.timeout; {
+	case after == 0:
+		return transport.Timeout{}
+	case after < 0: // warned of as often as calls of the group time out
+		return transport.Timeout{After: -c.selector.Timeout(), Warn: c.warn}
+	default:
+		return transport.Timeout{After: after, Warn: c.warn}
 	}
 }
 
@@ -456,6 +427,7 @@ type plan struct {
 	entry     uint64 // id of choice.Entry in fingerprints; 0 where the engine does the call itself
 	shape     Shape
 	isWide    bool // the kernel gets float16 as float32
+	isShared  bool // ranks read memory or payloads of each other
 	work      int  // bytes that the bodies of all ranks touch
 	reduction reducer.Reduction
 	// The fingerprint for a root, lengths and the key of a call.
@@ -566,6 +538,8 @@ func (c *Communicator) plan(r *request, p *plan) error {
 		op, user := next.shape.Op.reduction()
 		next.reduction = reducer.NewReduction(next.shape.DType.reduce(), op, user)
 	}
+	k := next.choice.Kernel
+	next.isShared = next.shape.Total > 0 && !k.Native && !k.TwoLevels
 	next.setFingerprint(r)
 	next.recorded = c.recordOf(&next)
 	*p = next

@@ -10,22 +10,29 @@ import (
 // View shows the inputs of all ranks, one piece at a time. It is valid inside the function that
 // Call.View calls.
 type View struct {
-	call *Call
-	mode viewMode
+	call   *Call
+	inputs inputs
 	// The piece is the bytes lo to hi of every buffer that is that long.
 	lo, hi int
-	// The bytes of a staged piece that ReduceToAll has reduced, relative to the piece.
+	// resultLo to resultHi are the bytes that ReduceToAll has reduced of a piece that is a copy,
+	// relative to the piece.
 	resultLo, resultHi int
+	isFree             bool // verbs move no bytes between ranks
+	isWatched          bool // a failure of the group ends verbs, which use other ranks' memory
 }
 
-// viewMode is where a view's inputs come from.
-type viewMode uint8
-
-const (
-	fromPayloads viewMode = iota // the copies that travelled with the synchronisation
-	fromMemory                   // the ranks' own buffers
-	fromStaging                  // copies made piece by piece
-)
+// inputs is where a view's inputs come from: payloads, memory or copies. The ranges of bytes are
+// relative to the view's piece.
+type inputs interface {
+	// input returns the part of rank's input that lies in the piece.
+	input(v *View, rank int) []byte
+	// mine returns the part of the piece that this execution reduces.
+	mine(v *View) Range
+	// reduceToAll reduces a range of all inputs to the same range of the outputs.
+	reduceToAll(v *View, lo, hi int) error
+	// scanToAll reduces a range of the inputs up to each rank's to the same range of its output.
+	scanToAll(v *View, lo, hi int) error
+}
 
 // Range is the elements from Lo to before Hi.
 type Range struct {
@@ -44,112 +51,22 @@ func (c *Call) View(f func(*View) error) error {
 		return c.misuse(errors.New("the kernel opened a second view"))
 	}
 	c.opened = true
+
 	v := &c.view
 	v.call, v.lo, v.hi = c, 0, c.bytes
-	ep := c.comm.ep
+	v.isFree, v.isWatched = false, false
 	switch {
 	case c.payload:
-		v.mode = fromPayloads
+		v.inputs, v.isFree = payloads{}, true
 	case c.comm.memory != nil:
-		v.mode = fromMemory
+		v.inputs, v.isWatched = buffers{}, true
 		c.clock++
 	default:
+		v.inputs = copies{}
 		c.clock++
-		return c.fail(c.stagedView(v, ep.Staging(), f))
+		return c.fail(v.showPieces(f))
 	}
 	return c.fail(f(v))
-}
-
-// stagedView shows copies of the inputs, piece by piece. Ranks publish the results of one piece
-// together with the inputs of the next.
-func (c *Call) stagedView(v *View, s transport.Staging, f func(*View) error) error {
-	v.mode = fromStaging
-	longest, step := v.hi, s.PieceBytes()
-	toAll := collectives[c.coll].view == reduceToAll
-	if !c.comm.entry.Staged {
-		c.putInput(s, 0)
-	}
-	for lo := 0; lo < longest; lo += step {
-		if err := s.Flip(); err != nil {
-			return err
-		}
-		if lo > 0 && toAll {
-			c.takeResults(s, lo-step) // before putInput replaces them (rule takeBeforeCopy)
-		}
-		v.lo, v.hi = lo, min(lo+step, longest)
-		v.resultLo, v.resultHi = 0, 0
-		if err := f(v); err != nil {
-			return err
-		}
-		if v.resultLo < v.resultHi {
-			s.PutResult(v.resultLo, v.resultHi)
-		}
-		if lo+step < longest {
-			c.putInput(s, lo+step)
-		}
-	}
-	if !toAll {
-		return nil
-	}
-	if err := s.Flip(); err != nil {
-		return err
-	}
-	c.takeResults(s, (longest-1)/step*step)
-	return nil
-}
-
-// putInput puts the piece of this rank's input that starts at byte lo.
-func (c *Call) putInput(s transport.Staging, lo int) {
-	hi := min(lo+s.PieceBytes(), c.bytes)
-	piece := c.in.data[min(lo, len(c.in.data)):min(hi, len(c.in.data))]
-	switch {
-	case !c.plan.choice.Kernel.ReadsOwnPart || !collectives[c.coll].parted:
-		s.PutInput(piece, 0, 0)
-	case c.comm.parts != nil:
-		c.pieceLo, c.pieceHi = lo, hi
-		c.comm.parts.PutParts(piece, c.partOfPiece)
-	default:
-		lo, hi := c.partFor(c.rank, lo, hi) // no other rank reads it
-		s.PutInput(piece, min(lo, len(piece)), min(hi, len(piece)))
-	}
-}
-
-// takeResults copies the other ranks' results of the piece that starts at a byte.
-func (c *Call) takeResults(s transport.Staging, at int) {
-	if len(c.out.data) == 0 {
-		return
-	}
-	for r := range c.Size() {
-		lo, hi, result := s.Result(r)
-		if lo < hi && r != c.rank {
-			if hi > len(c.out.data)-at {
-				panic(&ProtocolError{Peer: r, Text: fmt.Sprintf("it shows results up to byte %d of a piece of %d", hi, len(c.out.data)-at)})
-			}
-			copy(c.out.data[at+lo:at+hi], result)
-		}
-	}
-}
-
-// partFor returns the bytes of the piece of bytes lo to hi of this rank's input that rank `to` reads, relative to
-// the piece, if the kernel reads its own part only.
-func (c *Call) partFor(to, lo, hi int) (from, until int) {
-	var at Range
-	switch coll := c.coll; {
-	case collectives[coll].view == reduceToAll:
-		at = partOf(hi-lo, to, c.Size(), c.out.shift)
-		return at.Lo << c.out.shift, at.Hi << c.out.shift
-	case coll == CollGather && to == c.root:
-		return 0, hi - lo
-	case coll == CollGather:
-		return 0, 0
-	default: // reduce_scatter, scatter, all_to_all
-		at = c.InRange(c.rank, to)
-	}
-	from, until = max(at.Lo<<c.out.shift, lo), min(at.Hi<<c.out.shift, hi)
-	if from >= until {
-		return 0, 0
-	}
-	return from - lo, until - lo
 }
 
 // inputBytes returns the length of rank's input.
@@ -170,41 +87,94 @@ func (c *Call) inputBytes(rank int) int {
 // Input returns the part of rank's input that lies in the piece. It must not be written. Reading
 // it does not count as traffic.
 func (v *View) Input(rank int) Buffer {
-	return Buffer{data: v.input(rank), shift: v.call.out.shift}
+	return Buffer{data: v.inputs.input(v, rank), shift: v.call.out.shift}
 }
 
-func (v *View) input(rank int) []byte {
+// Mine returns the part of the piece that this execution reduces. The parts of all ranks make up
+// the piece. It may be empty, and it is the whole piece where every rank reduces for itself.
+func (v *View) Mine() Range { return v.inputs.mine(v) }
+
+// whole returns the elements of the piece.
+func (v *View) whole() Range { return Range{0, v.Len()} }
+
+// ReduceToAll reduces the range of all ranks' inputs in rank order, ((x0 op x1) op x2) ..., in
+// one pass, applies the operation's epilogue, and stores the result to the same elements of all
+// ranks' outputs, or of the root's if only that has one. It is for all-reduces and reduces. Every
+// rank reduces its part (Mine), at once or in consecutive ranges. The kernel reads no inputs in
+// other ranks' parts, and none in a range that it has reduced: results may replace them.
+func (v *View) ReduceToAll(part Range) error {
 	c := v.call
-	n := c.inputBytes(rank)
-	lo, hi := min(v.lo, n), min(v.hi, n)
-	switch {
-	case v.mode == fromPayloads:
-		return c.payloadOf(rank, n)
-	case rank == c.rank:
-		return c.in.data[lo:hi] // and not a copy, which may not be in this core's caches
-	case v.mode == fromMemory:
-		send, _ := c.comm.memory.Buffers(rank)
-		return shown(rank, send, n)[:n]
+	if collectives[c.coll].view != reduceToAll {
+		return c.misuse(fmt.Errorf("the kernel calls ReduceToAll, which all-reduces and reduces have, in a call of %s", c.coll))
 	}
-	return c.comm.ep.Staging().Input(rank, hi-lo)
+	lo, hi, err := v.bytes(part)
+	if err != nil || lo == hi {
+		return err
+	}
+	c.reducer.Reset()
+	return v.inputs.reduceToAll(v, lo, hi)
 }
 
-// payloadOf returns rank's input, of n bytes, in a call whose inputs travel with the
-// synchronisation.
-func (c *Call) payloadOf(rank, n int) []byte {
-	if rank == c.rank && n > transport.InlineBytes {
-		return c.in.data // and not a copy, which may not be in this core's caches
+// fromAll adds a range of all ranks' inputs to the sources of a reduction.
+func (v *View) fromAll(lo, hi int) {
+	for r := range v.call.Size() {
+		v.call.reducer.From(v.inputs.input(v, r)[lo:hi])
 	}
-	return c.comm.ep.Payload(rank, n) // another rank may have written to so short an input since
 }
 
-// shown returns b, a buffer of rank, if it has the n bytes that the call needs. Where ranks are
-// processes its length comes from shared memory.
-func shown(rank int, b []byte, n int) []byte {
-	if len(b) < n {
-		panic(&ProtocolError{Peer: rank, Text: fmt.Sprintf("it shows a buffer of %d bytes where this rank expects %d", len(b), n)})
+// finishReduction reduces to all outputs the n bytes of which the reducer has the buffers.
+func (v *View) finishReduction(n int) error {
+	c := v.call
+	moved := 2 * (c.Size() - 1) * n
+	if collectives[c.coll].rooted {
+		moved = c.Size() * n // the root's own store counts as one to another rank
 	}
-	return b
+	return v.done(c.reducer.Many(n, v.watched()), moved)
+}
+
+// Reduce reduces dst.Len elements of all ranks' inputs, from element `at` on, in rank order,
+// applies the operation's epilogue, and stores the result to dst, a buffer of this rank: the
+// elements that lie in the piece.
+func (v *View) Reduce(dst Buffer, at int) error {
+	c := v.call
+	lo, hi := v.clip(at, dst)
+	if lo >= hi {
+		return nil
+	}
+	c.reducer.Reset()
+	v.fromAll(lo-v.lo, hi-v.lo)
+	from := at << c.out.shift
+	c.reducer.To(dst.data[lo-from : hi-from])
+	return v.done(c.reducer.Many(hi-lo, v.watched()), (c.Size()-1)*(hi-lo))
+}
+
+// ScanToAll reduces the range of all ranks' inputs in rank order and stores to the same elements
+// of every rank's output the result so far: in a scan including that rank's own input; in an
+// exclusive scan without it, and nothing on rank 0. Every rank does its part (Mine).
+func (v *View) ScanToAll(part Range) error {
+	lo, hi, err := v.bytes(part)
+	if err != nil || lo == hi {
+		return err
+	}
+	v.call.reducer.Reset()
+	return v.inputs.scanToAll(v, lo, hi)
+}
+
+// scanAlone does this rank's part of a scan whose inputs are copies: every rank reduces for itself.
+func (v *View) scanAlone(lo, hi int) error {
+	c := v.call
+	inputs := c.rank + 1
+	if c.coll == CollExScan {
+		inputs--
+	}
+	if inputs == 0 {
+		return nil
+	}
+	for r := range inputs {
+		c.reducer.From(v.inputs.input(v, r)[lo:hi])
+	}
+	c.reducer.To(c.out.data[v.lo+lo : v.lo+hi])
+	return v.done(c.reducer.Many(hi-lo, v.watched()), c.rank*(hi-lo))
 }
 
 // Offset returns the position of the piece in the inputs, in elements.
@@ -217,17 +187,6 @@ func (v *View) Len() int { return (v.hi - v.lo) >> v.call.out.shift }
 // an aligned buffer.
 const partAlign = 64
 
-// Mine returns the part of the piece that this execution reduces. The parts of all ranks make up
-// the piece. It may be empty, and it is the whole piece where every rank reduces for itself.
-func (v *View) Mine() Range {
-	c := v.call
-	n := v.hi - v.lo
-	if v.mode == fromPayloads || v.mode == fromStaging && collectives[c.coll].view == scanToAll {
-		return Range{0, n >> c.out.shift}
-	}
-	return c.part(n)
-}
-
 // part returns this rank's part of a piece of n bytes.
 func (c *Call) part(n int) Range { return partOf(n, c.Rank(), c.Size(), c.out.shift) }
 
@@ -235,127 +194,6 @@ func (c *Call) part(n int) Range { return partOf(n, c.Rank(), c.Size(), c.out.sh
 func partOf(n, rank, ranks int, shift uint8) Range {
 	lo, hi := BlockRange((n+partAlign-1)/partAlign, rank, ranks)
 	return Range{min(lo*partAlign, n) >> shift, min(hi*partAlign, n) >> shift}
-}
-
-// ReduceToAll reduces the range of all ranks' inputs in rank order, ((x0 op x1) op x2) ..., in
-// one pass, applies the operation's epilogue, and stores the result to the same place of all
-// ranks' outputs, or of the root's if only that has one. It is for all-reduces and reduces. Every
-// rank reduces its part (Mine), at once or in consecutive ranges. The kernel reads no inputs in
-// other ranks' parts, and none in a range that it has reduced: results may replace them.
-func (v *View) ReduceToAll(part Range) error {
-	c := v.call
-	if collectives[c.coll].view != reduceToAll {
-		return c.misuse(fmt.Errorf("the kernel calls ReduceToAll, which all-reduces and reduces have, in a call of %s", c.coll))
-	}
-	lo, hi, err := v.bytes(part)
-	if err != nil || lo == hi || v.mode == fromPayloads && len(c.out.data) == 0 {
-		return err
-	}
-	f := &c.reducer
-	f.Reset()
-	if v.mode == fromPayloads {
-		for r := range c.Size() {
-			f.From(c.payloadOf(r, v.hi)[lo:hi])
-		}
-		f.To(c.out.data[lo:hi])
-		f.Many(hi-lo, nil)
-		return nil
-	}
-	for r := range c.Size() {
-		f.From(v.input(r)[lo:hi])
-	}
-	switch v.mode {
-	case fromMemory:
-		for r := range c.Size() {
-			if _, recv := c.comm.memory.Buffers(r); len(recv) > 0 {
-				f.To(shown(r, recv, hi)[lo:hi])
-			}
-		}
-	case fromStaging:
-		v.toStaged(lo, hi)
-		switch {
-		case v.resultLo == v.resultHi:
-			v.resultLo, v.resultHi = lo, hi
-		case lo == v.resultHi:
-			v.resultHi = hi
-		default:
-			return c.misuse(errors.New("the kernel reduces ranges of one piece that are not consecutive"))
-		}
-	}
-	moved := 2 * (c.Size() - 1) * (hi - lo)
-	if collectives[c.coll].rooted {
-		moved = c.Size() * (hi - lo) // the root's own store counts as one to another rank
-	}
-	return v.done(f.Many(hi-lo, v.watched()), moved)
-}
-
-// toStaged adds the destinations of a range of a staged piece: this rank's own output, and the
-// staged inputs of the other ranks that have an output, from which these take the result.
-func (v *View) toStaged(lo, hi int) {
-	c, s := v.call, v.call.comm.ep.Staging()
-	for r := range c.Size() {
-		switch {
-		case r == c.rank:
-			if len(c.out.data) > 0 {
-				c.reducer.To(c.out.data[v.lo+lo : v.lo+hi])
-			}
-		case !collectives[c.coll].rooted || r == c.root:
-			c.reducer.To(s.Input(r, hi)[lo:hi])
-		}
-	}
-}
-
-// Reduce reduces dst.Len elements of all ranks' inputs, from element `at` on, in rank order,
-// applies the operation's epilogue, and stores the result to dst, a buffer of this rank: the
-// elements that lie in the piece.
-func (v *View) Reduce(dst Buffer, at int) error {
-	c := v.call
-	lo, hi := v.clip(at, dst)
-	if lo >= hi {
-		return nil
-	}
-	f := &c.reducer
-	f.Reset()
-	for r := range c.Size() {
-		f.From(v.input(r)[lo-v.lo : hi-v.lo])
-	}
-	from := at << c.out.shift
-	f.To(dst.data[lo-from : hi-from])
-	return v.done(f.Many(hi-lo, v.watched()), (c.Size()-1)*(hi-lo))
-}
-
-// ScanToAll reduces the range of all ranks' inputs in rank order and stores to the same place of
-// every rank's output the result so far: in a scan including that rank's own input; in an
-// exclusive scan without it, and nothing on rank 0. Every rank does its part (Mine).
-func (v *View) ScanToAll(part Range) error {
-	c := v.call
-	lo, hi, err := v.bytes(part)
-	if err != nil || lo == hi {
-		return err
-	}
-	f := &c.reducer
-	f.Reset()
-	exclusive := c.coll == CollExScan
-	if v.mode != fromMemory { // for this rank alone
-		last := c.rank + 1
-		if exclusive {
-			last--
-		}
-		if last == 0 {
-			return nil
-		}
-		for r := range last {
-			f.From(v.input(r)[lo:hi])
-		}
-		f.To(c.out.data[v.lo+lo : v.lo+hi])
-		return v.done(f.Many(hi-lo, v.watched()), c.rank*(hi-lo))
-	}
-	for r := range c.Size() {
-		_, recv := c.comm.memory.Buffers(r)
-		f.From(v.input(r)[lo:hi])
-		f.To(shown(r, recv, hi)[lo:hi])
-	}
-	return v.done(f.Scan(hi-lo, exclusive, v.watched()), 2*(c.Size()-1)*(hi-lo))
 }
 
 // bytes returns a range of the piece in bytes.
@@ -378,7 +216,7 @@ func (v *View) clip(at int, dst Buffer) (lo, hi int) {
 // watched returns the endpoint whose failure ends a verb of this view: nil if all that the verb
 // needs is in copies (rule copiesSuffice).
 func (v *View) watched() transport.Endpoint {
-	if v.mode == fromMemory {
+	if v.isWatched {
 		return v.call.comm.ep
 	}
 	return nil
@@ -386,7 +224,7 @@ func (v *View) watched() transport.Endpoint {
 
 // done ends a verb that has moved bytes between ranks. It is not ok if the group has failed.
 func (v *View) done(ok bool, moved int) error {
-	if v.mode != fromPayloads {
+	if !v.isFree {
 		v.call.moved += moved
 	}
 	if !ok {
@@ -413,7 +251,7 @@ func (v *View) CopyPart(dst Buffer, rank, at int) error {
 	if lo >= hi {
 		return nil
 	}
-	src := v.input(rank)
+	src := v.inputs.input(v, rank)
 	if hi-v.lo > len(src) {
 		return c.misuse(errors.New("the kernel copies more than an input has"))
 	}
