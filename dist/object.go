@@ -205,36 +205,29 @@ func (c *objects) member(global int) (int, error) {
 // agree returns the lengths of all ranks' data. If any rank passes an error, all ranks
 // return one: a rank that passed an error returns its own, the others the error of the first such
 // rank.
-func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
-	if err == nil && c.limit < 0 {
-		err = &InvalidArgumentError{Operation: c.operation, Message: fmt.Sprintf("the limit of an object is %d bytes: give dist.WithObjectLimit a positive number", c.limit)}
+func (c *objects) agree(data []byte, failed error) ([]int, error) {
+	if failed == nil && c.limit < 0 {
+		failed = &InvalidArgumentError{Operation: c.operation, Message: fmt.Sprintf("the limit of an object is %d bytes: give dist.WithObjectLimit a positive number", c.limit)}
 	}
-	// Each rank announces the length of its data, or -1 minus the length of its error
-	// text, and its size limit.
-	mine := []int64{int64(len(data)), int64(c.limit)}
-	text := ""
-	if err != nil {
-		text = err.Error()
-		text = text[:min(len(text), maxErrorText)]
-		mine = []int64{-1 - int64(len(text)), int64(objectLimit)}
-	}
-	all := make([]int64, 2*c.comm.Size())
-	if err := c.failed(ccl.AllGather(c.ctx, c.comm, mine, all, c.opts[:]...)); err != nil {
-		return nil, err
-	}
-	blamed := -1
-	for r := range c.comm.Size() {
-		lengths = append(lengths, int(all[2*r]))
-		c.limit = min(c.limit, int(all[2*r+1]))
-		if lengths[r] < 0 && blamed < 0 {
-			blamed = r
+	all, err := ccl.Exchange(c.ctx, c.comm, failed, []int{len(data), c.limit}, c.opts[:]...)
+	if rejected, ok := errors.AsType[*ccl.RejectedError](err); ok {
+		rank := rejected.Ranks[0]
+		if failed != nil {
+			rank = c.comm.Rank()
 		}
+		return nil, c.blame(rank, rejected.Err)
 	}
-	if blamed >= 0 {
-		return nil, c.shareError(blamed, -1-lengths[blamed], text, err)
+	if err != nil {
+		return nil, c.failed(err)
+	}
+
+	lengths := make([]int, c.comm.Size())
+	for r := range lengths {
+		lengths[r] = all[2*r]
+		c.limit = min(c.limit, all[2*r+1])
 	}
 	for r, n := range lengths {
-		if n > c.limit {
+		if n < 0 || n > c.limit {
 			return nil, c.blame(r, c.tooLong(n))
 		}
 	}
@@ -244,25 +237,6 @@ func (c *objects) agree(data []byte, err error) (lengths []int, _ error) {
 // tooLong is the error of an object of n bytes.
 func (c *objects) tooLong(n int) error {
 	return fmt.Errorf("the object has %d bytes, but the limit is %d: see dist.WithObjectLimit", n, c.limit)
-}
-
-// maxErrorText bounds the part of an error's text that other ranks get, in bytes.
-const maxErrorText = 1 << 10
-
-// shareError broadcasts the error text, of n bytes, of a rank. own is the caller's
-// error, or nil.
-func (c *objects) shareError(rank, n int, text string, own error) error {
-	theirs := make([]byte, min(n, maxErrorText))
-	if rank == c.comm.Rank() {
-		copy(theirs, text)
-	}
-	if err := c.failed(ccl.Broadcast(c.ctx, c.comm, theirs, rank, c.opts[:]...)); err != nil {
-		return err
-	}
-	if own != nil {
-		return c.blame(c.comm.Rank(), own)
-	}
-	return c.blame(rank, errors.New(string(theirs)))
 }
 
 // blame returns the error of a rank of the group.
@@ -294,18 +268,10 @@ func decode[T any](c *objects, rank int, data []byte) (T, error) {
 	return obj, c.failed(err)
 }
 
-// decodeAll decodes the objects of all ranks, whose data has these lengths.
+// decodeAll decodes the objects of all ranks, which have these lengths.
 func decodeAll[T any](c *objects, all []byte, lengths []int) ([]T, error) {
-	objs := make([]T, len(lengths))
-	at := 0
-	for r, n := range lengths {
-		var err error
-		if objs[r], err = decode[T](c, r, all[at:at+n]); err != nil {
-			return nil, err
-		}
-		at += n
-	}
-	return objs, nil
+	objs, err := object.DecodeAll[T](all, lengths)
+	return objs, c.failed(err)
 }
 
 func sum(lengths []int) (total int) {

@@ -361,7 +361,7 @@ func TestObjectOfAnotherType(t *testing.T) {
 
 // A peer that announces a huge length does not make others allocate it.
 func TestObjectsOfALiar(t *testing.T) {
-	for _, header := range [][]int64{{1 << 50, 1 << 50}, {1 << 50, -1}, {7, -1 << 63}, {-1 << 63, 7}} {
+	for _, header := range [][]int{{0, 1 << 50, 1 << 50}, {0, 1 << 50, -1}, {0, 7, -1 << 63}, {0, -1 << 63, 7}, {7, 0, 0}} {
 		err := spawn(t, initialised(func(ctx context.Context, rank int) error {
 			if rank == 0 {
 				group, err := dist.Default()
@@ -369,11 +369,11 @@ func TestObjectsOfALiar(t *testing.T) {
 					return err
 				}
 				c := group.Communicator()
-				if err := ccl.AllGather(ctx, c, header, make([]int64, 4)); err != nil {
+				if err := ccl.AllGather(ctx, c, header, make([]int, 6)); err != nil {
 					return err
 				}
-				if header[0] < 0 {
-					return ccl.Broadcast(ctx, c, make([]byte, 1<<10), 0)
+				if header[0] > 0 {
+					return ccl.AllGatherV(ctx, c, make([]byte, header[0]), make([]byte, header[0]), []int{header[0], 0}, nil)
 				}
 				return nil
 			}

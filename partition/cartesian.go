@@ -33,11 +33,11 @@ func (p *Partition) RankOf(index ...int) (int, error) {
 		return 0, fmt.Errorf("partition: rank_of: %w", ErrInactive)
 	}
 	if len(index) != len(p.shape) {
-		return 0, wrong("rank_of", "the index %d has %d dimensions, and the shape %d has %d", index, len(index), p.shape, len(p.shape))
+		return 0, invalid("rank_of", "the index %d has %d dimensions, and the shape %d has %d", index, len(index), p.shape, len(p.shape))
 	}
 	for d, i := range index {
 		if i < 0 || i >= p.shape[d] {
-			return 0, wrong("rank_of", "the index %d is outside the shape %d", index, p.shape)
+			return 0, invalid("rank_of", "the index %d is outside the shape %d", index, p.shape)
 		}
 	}
 	return rowmajor.Rank(index, p.shape), nil
@@ -57,7 +57,7 @@ func (p *Partition) checkRank(operation string, rank int) error {
 	case !p.Active():
 		return fmt.Errorf("partition: %s: %w", operation, ErrInactive)
 	case rank < 0 || rank >= p.Size():
-		return wrong(operation, "%d is not a rank of a partition of %d (0 to %d)", rank, p.Size(), p.Size()-1)
+		return invalid(operation, "%d is not a rank of a partition of %d (0 to %d)", rank, p.Size(), p.Size()-1)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (p *Partition) Sub(ctx context.Context, keep ...bool) (*Partition, error) {
 		return p.child(nil), fmt.Errorf("partition: sub: %w", ErrInactive)
 	}
 	if len(keep) != len(p.shape) {
-		return nil, p.comm.Reject(ctx, wrong("sub", "%d dimensions are marked, and the shape %d has %d", len(keep), p.shape, len(p.shape)))
+		return nil, p.comm.Reject(ctx, invalid("sub", "%d dimensions are marked, and the shape %d has %d", len(keep), p.shape, len(p.shape)))
 	}
 	axes, shape := []int{}, []int{}
 	for d, kept := range keep {

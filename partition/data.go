@@ -68,7 +68,7 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 			continue
 		}
 		if source >= 0 {
-			return data, wrong("broadcast_data", "workers pass different partitions: workers %d and %d are both rank %d of it", source, worker, root)
+			return data, invalid("broadcast_data", "workers pass different partitions: workers %d and %d are both rank %d of it", source, worker, root)
 		}
 		source = worker
 	}
@@ -79,26 +79,34 @@ func BroadcastDataFrom[T any](ctx context.Context, p, sub *Partition, data T, ro
 }
 
 // AllGatherData returns the data of all workers of p, by their ranks. It needs to know as little of
-// them as BroadcastData, and has its errors.
+// them as BroadcastData.
+//
+// Returns ErrInactive on an inactive worker, without communication. If a worker's data cannot be
+// encoded, as for BroadcastData, or has more than 64 MiB, all workers get *ccl.RejectedError, and p
+// stays usable.
 func AllGatherData[T any](ctx context.Context, p *Partition, data T) ([]T, error) {
 	if !p.Active() {
 		return nil, fmt.Errorf("partition: all_gather_data: %w", ErrInactive)
 	}
-	text, err := encode("all_gather_data", data)
-	if err != nil {
-		return nil, p.comm.Reject(ctx, err)
-	}
-	texts, err := gather(ctx, p.comm, text)
+	return gather(ctx, p.comm, "all_gather_data", data)
+}
+
+// gather returns the data of all ranks of c.
+func gather[T any](ctx context.Context, c *ccl.Communicator, operation string, data T) ([]T, error) {
+	text, err := encode(operation, data)
+	lengths, err := ccl.Exchange(ctx, c, err, []int{len(text)})
 	if err != nil {
 		return nil, err
 	}
-	all := make([]T, len(texts))
-	for r := range texts {
-		if all[r], err = object.Decode[T](texts[r], r); err != nil {
-			return nil, err
-		}
+	total := 0
+	for _, n := range lengths {
+		total += n
 	}
-	return all, nil
+	texts := make([]byte, total)
+	if err := ccl.AllGatherV(ctx, c, text, texts, lengths, nil); err != nil {
+		return nil, err
+	}
+	return object.DecodeAll[T](texts, lengths)
 }
 
 // maxData bounds the encoded data of a worker, in bytes.
@@ -110,7 +118,7 @@ func encode[T any](operation string, data T) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("partition: %s: %w", operation, err)
 	case len(text) > maxData:
-		return nil, wrong(operation, "the data has %d bytes, and at most %d are possible: tensors are for package primitive", len(text), maxData)
+		return nil, invalid(operation, "the data has %d bytes, and at most %d are possible: tensors are for package primitive", len(text), maxData)
 	}
 	return text, nil
 }

@@ -46,12 +46,12 @@ func (p *Partition) AllReduction(ctx context.Context, axes ...int) (*Partition, 
 // All workers of the common ancestor call BroadcastTo, active or not. If the shapes do not fit, all
 // get *ccl.InvalidArgumentError.
 func (p *Partition) BroadcastTo(ctx context.Context, y *Partition, opts ...Option) (send, recv *Partition, err error) {
-	return p.move(ctx, "broadcast_to", y, opts, func(x, y team, how Option) (move, error) {
-		from, err := sources(x.shape, y.shape, how)
+	return p.move(ctx, "broadcast_to", y, opts, func(x, y Team, how Option) (move, error) {
+		from, err := sources(x.Shape, y.Shape, how)
 		if err != nil {
 			return move{}, err
 		}
-		return move{groups(x.members, y.members, from, union(x.members, y.members)), count(len(x.members)), from}, nil
+		return move{groups(x.Workers, y.Workers, from, union(x.Workers, y.Workers)), count(len(x.Workers)), from}, nil
 	})
 }
 
@@ -65,13 +65,13 @@ func (p *Partition) BroadcastTo(ctx context.Context, y *Partition, opts ...Optio
 // All workers of the common ancestor call ReductionTo, active or not. If the shapes do not fit, all
 // get *ccl.InvalidArgumentError.
 func (p *Partition) ReductionTo(ctx context.Context, y *Partition, opts ...Option) (send, recv *Partition, err error) {
-	return p.move(ctx, "reduction_to", y, opts, func(x, y team, how Option) (move, error) {
+	return p.move(ctx, "reduction_to", y, opts, func(x, y Team, how Option) (move, error) {
 		reverse := how&TransposeSource<<1 | how&TransposeDest>>1
-		to, err := sources(y.shape, x.shape, reverse)
+		to, err := sources(y.Shape, x.Shape, reverse)
 		if err != nil {
 			return move{}, err
 		}
-		return move{groups(y.members, x.members, to, union(x.members, y.members)), to, count(len(y.members))}, nil
+		return move{groups(y.Workers, x.Workers, to, union(x.Workers, y.Workers)), to, count(len(y.Workers))}, nil
 	})
 }
 
@@ -83,7 +83,7 @@ type move struct {
 }
 
 // move makes the groups of a move from p to y, by a rule.
-func (p *Partition) move(ctx context.Context, operation string, y *Partition, opts []Option, rule func(x, y team, how Option) (move, error)) (send, recv *Partition, err error) {
+func (p *Partition) move(ctx context.Context, operation string, y *Partition, opts []Option, rule func(x, y Team, how Option) (move, error)) (send, recv *Partition, err error) {
 	ancestor, err := p.ancestor(operation, y)
 	if err != nil {
 		return nil, nil, err
@@ -95,26 +95,26 @@ func (p *Partition) move(ctx context.Context, operation string, y *Partition, op
 	for _, o := range opts {
 		how |= o
 	}
-	teams, err := ancestor.muster(ctx, operation, how, p, y)
+	teams, err := ancestor.teams(ctx, operation, how, p, y)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(teams[0].members) == 0 || len(teams[1].members) == 0 {
-		return nil, nil, wrong(operation, "one of the partitions has no workers")
+	if len(teams[0].Workers) == 0 || len(teams[1].Workers) == 0 {
+		return nil, nil, invalid(operation, "one of the partitions has no workers")
 	}
 	m, err := rule(teams[0], teams[1], how)
 	if err != nil {
-		return nil, nil, wrong(operation, "%v", err)
+		return nil, nil, invalid(operation, "%v", err)
 	}
 	made, err := ancestor.comm.Form(ctx, m.groups)
 	if err != nil {
 		return nil, nil, err
 	}
 	send, recv = ancestor.child(nil), ancestor.child(nil)
-	if i := slices.Index(teams[0].members, ancestor.Rank()); i >= 0 {
+	if i := teams[0].Rank(ancestor.Rank()); i >= 0 {
 		send = ancestor.group(made, m.sends[i])
 	}
-	if i := slices.Index(teams[1].members, ancestor.Rank()); i >= 0 {
+	if i := teams[1].Rank(ancestor.Rank()); i >= 0 {
 		if recv = ancestor.group(made, m.recvs[i]); recv.comm == send.comm {
 			recv = send
 		}

@@ -299,4 +299,33 @@ func TestDataThatCannotBeSent(t *testing.T) {
 		_, err := partition.BroadcastData(bg, world, long, 1)
 		return sent(world, err)
 	})
+	everyWorld(t, 2, func(world *partition.Partition) error {
+		var errs []error
+		for _, bad := range []any{func() {}, make([]byte, 64<<20)} {
+			data := []any{nil, bad}[world.Rank()]
+			_, err := partition.AllGatherData(bg, world, data)
+			var rejected *ccl.RejectedError
+			if !errors.As(err, &rejected) || !slices.Equal(rejected.Ranks, []int{1}) {
+				errs = append(errs, fmt.Errorf("got %w", err))
+			}
+		}
+		return errors.Join(append(errs, ones(world, 2))...)
+	})
+}
+
+// All workers learn who is in other partitions, also in those that they are not in.
+func TestTeams(t *testing.T) {
+	everyWorld(t, 4, func(world *partition.Partition) error {
+		x, err := among(world, []int{3, 1}, 2, 1)
+		if err != nil {
+			return err
+		}
+		teams, err := world.Teams(bg, x, nil, world)
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			check("the teams", teams, []partition.Team{{[]int{3, 1}, []int{2, 1}}, {[]int{}, []int{0}}, {[]int{0, 1, 2, 3}, []int{4}}}),
+			check("a rank", []int{teams[0].Rank(1), teams[0].Rank(2)}, []int{1, -1}))
+	})
 }

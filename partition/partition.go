@@ -192,11 +192,11 @@ func (p *Partition) Union(ctx context.Context, other *Partition) (*Partition, er
 	if !ancestor.Active() {
 		return ancestor.child(nil), nil
 	}
-	teams, err := ancestor.muster(ctx, "union", 0, p, other)
+	teams, err := ancestor.teams(ctx, "union", 0, p, other)
 	if err != nil {
 		return nil, err
 	}
-	return ancestor.Inclusive(ctx, union(teams[0].members, teams[1].members))
+	return ancestor.Inclusive(ctx, union(teams[0].Workers, teams[1].Workers))
 }
 
 // ancestor returns the closest partition that p and other were both made of, or one of them. Partitions
@@ -209,9 +209,9 @@ func (p *Partition) ancestor(operation string, other *Partition) (*Partition, er
 			}
 		}
 	}
-	return nil, wrong(operation, "the partitions have no common ancestor: make both of the same partition.New")
+	return nil, invalid(operation, "the partitions have no common ancestor: make both of the same partition.New")
 }
 
-func wrong(operation, format string, args ...any) error {
+func invalid(operation, format string, args ...any) error {
 	return &ccl.InvalidArgumentError{Operation: operation, Message: fmt.Sprintf(format, args...)}
 }

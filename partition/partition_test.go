@@ -254,6 +254,7 @@ func TestInactive(t *testing.T) {
 			func() error { _, err := partition.BroadcastData(bg, p, 1, 0); return err },
 			func() error { _, err := partition.BroadcastDataFrom(bg, p, p, 1, 0); return err },
 			func() error { _, err := partition.AllGatherData(bg, p, 1); return err },
+			func() error { _, err := p.Teams(bg, p); return err },
 			func() error { _, err := (*partition.Partition)(nil).AllReduction(bg); return err },
 		} {
 			if err := call(); !errors.Is(err, partition.ErrInactive) || !strings.HasPrefix(err.Error(), "partition: ") {
@@ -360,6 +361,14 @@ func TestMistakeOfOne(t *testing.T) {
 				root = 7
 			}
 			_, err := partition.BroadcastDataFrom(bg, p, p, 1, root)
+			return err
+		},
+		"partitions: 1 on rank 0; 2 on rank 1": func(p *partition.Partition, one bool) error {
+			others := []*partition.Partition{p}
+			if one {
+				others = append(others, nil)
+			}
+			_, err := p.Teams(bg, others...)
 			return err
 		},
 		"shape: [2] on rank 0; [1 2] on rank 1": func(p *partition.Partition, one bool) error { // different partitions

@@ -77,9 +77,9 @@ func checkAxes(operation string, axes []int, shape []int) error {
 	for i, axis := range axes {
 		switch {
 		case axis < 0 || axis >= len(shape):
-			return wrong(operation, "axis %d is not a dimension of the shape %d (0 to %d)", axis, shape, len(shape)-1)
+			return invalid(operation, "axis %d is not a dimension of the shape %d (0 to %d)", axis, shape, len(shape)-1)
 		case slices.Contains(axes[:i], axis):
-			return wrong(operation, "axis %d is named twice", axis)
+			return invalid(operation, "axis %d is named twice", axis)
 		}
 	}
 	return nil

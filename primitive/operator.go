@@ -105,25 +105,21 @@ func meet[T Number](ctx context.Context, g *team, c call, x *Tensor[T], part boo
 	if err := ccl.AllGather(ctx, g.comm, g.mine[:], g.all, g.label); err != nil {
 		return err
 	}
-	if err := g.same("operator", operatorAt, func(w int) string {
-		return fmt.Sprint(kind(w&0xff), " in dimension ", w>>8)
-	}); err != nil {
-		return err
-	}
-	if err := g.same("call", callAt, func(w int) string { return call(w).String() }); err != nil {
-		return err
-	}
-	return g.same("dtype", typeAt, func(w int) string { return ccl.DType(w).String() })
-}
-
-// same returns an error if a word of the headers is not the same on all workers.
-func (g *team) same(field string, at int, text func(int) string) error {
 	for r := range g.Size() {
-		if g.header(r)[at] != g.mine[at] {
-			return g.disagreement(field, func(r int) string { return text(g.header(r)[at]) }, 0)
+		if !slices.Equal(g.header(r)[:dimsAt], g.mine[:dimsAt]) {
+			return g.failed(ccl.Agree(ctx, g.comm, nil, []ccl.Fact{
+				{Name: "operator", Value: fmt.Sprint(g.kind, " in dimension ", g.mine[operatorAt]>>8)},
+				{Name: "call", Value: c.String()},
+				{Name: "dtype", Value: ccl.DTypeOf[T]().String()},
+			}, g.label))
 		}
 	}
 	return nil
+}
+
+// failed returns the error of workers that bring different values.
+func (g *team) failed(differ error) error {
+	return fmt.Errorf("primitive: %v of workers %d: %w", g.kind, g.Workers(), differ)
 }
 
 // disagreement returns the error of workers that bring different values, from rank first on.
@@ -132,7 +128,7 @@ func (g *team) disagreement(field string, value func(r int) string, first int) e
 	for r := first; r < g.Size(); r++ {
 		m.Add(r, value(r))
 	}
-	return fmt.Errorf("primitive: %v of workers %d: %w", g.kind, g.Workers(), m)
+	return g.failed(m)
 }
 
 // header returns the header of a rank.

@@ -74,3 +74,16 @@ func Decode[T any](data []byte, rank int) (obj T, err error) {
 	omitted.restore(reflect.ValueOf(&p.Object).Elem(), omitted.Pointers)
 	return p.Object, nil
 }
+
+// DecodeAll decodes the objects of all ranks, which lie one after another in data.
+func DecodeAll[T any](data []byte, lengths []int) ([]T, error) {
+	objs := make([]T, len(lengths))
+	for r, n := range lengths {
+		var err error
+		if objs[r], err = Decode[T](data[:n], r); err != nil {
+			return nil, err
+		}
+		data = data[n:]
+	}
+	return objs, nil
+}

@@ -1,0 +1,181 @@
+package ccl
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/transport"
+)
+
+// Fact is a value that a rank brings to Agree, under a name that tells it from the rank's others.
+type Fact struct{ Name, Value string }
+
+// RejectedError reports that ranks brought an error to Agree or Exchange. All ranks of the group
+// get one, and the group is intact.
+//
+// A rank that brought an error gets its own. The others get the text of the first rank that did,
+// of which they know the first 1,024 bytes.
+type RejectedError struct {
+	Ranks []int // all ranks of which the error has this text, ascending
+	Err   error
+}
+
+func (e *RejectedError) Error() string { return transport.RanksText(e.Ranks) + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RejectedError) Unwrap() error { return e.Err }
+
+// Agree compares what the ranks bring: it returns nil on all of them, or an error on all.
+//
+// A rank brings facts, or the error because of which it has none. Agree is collective, and the
+// options are those of a collective.
+//
+// If ranks bring an error, all get a *RejectedError.
+//
+// If values differ, all get the same *MismatchError. It has the first fact that differs, in the
+// order of the first rank that brings it; the value is "none" for ranks that do not. Values are
+// compared and shown whole: bring a checksum of what is long.
+//
+// After both errors the group is intact. Other errors are those of AllGather. Ranks that agree
+// exchange 48 bytes each, however many facts they have.
+func Agree(ctx context.Context, c *Communicator, failed error, facts []Fact, opts ...CallOption) error {
+	var text []byte
+	for _, f := range facts {
+		text = fmt.Appendf(text, "%q %q\n", f.Name, f.Value)
+	}
+	digest := sha256.Sum256(text)
+	announced := []int{len(text)}
+	for word := range slices.Chunk(digest[:], 8) {
+		announced = append(announced, int(binary.LittleEndian.Uint64(word)))
+	}
+	all, err := Exchange(ctx, c, failed, announced, opts...)
+	if err != nil {
+		return err
+	}
+
+	lengths, isSame := make([]int, c.Size()), true
+	for r := range lengths {
+		other := all[r*len(announced):][:len(announced)]
+		lengths[r] = other[0]
+		isSame = isSame && slices.Equal(other, announced)
+	}
+	if isSame {
+		return nil
+	}
+	texts, err := exchangeTexts(ctx, c, text, lengths, maxFactBytes, opts)
+	if err != nil {
+		return err
+	}
+	return differingFact(texts)
+}
+
+// maxFactBytes bounds the facts of a rank, names and values together.
+const maxFactBytes = 64 << 20
+
+// differingFact returns the first fact in which ranks differ.
+func differingFact(texts [][]byte) error {
+	var names []string
+	values := map[string][]string{}
+	for r, text := range texts {
+		var f Fact
+		for lines := bytes.NewReader(text); ; {
+			if _, err := fmt.Fscanf(lines, "%q %q\n", &f.Name, &f.Value); err != nil {
+				break
+			}
+			if values[f.Name] == nil {
+				names = append(names, f.Name)
+				values[f.Name] = slices.Repeat([]string{"none"}, len(texts))
+			}
+			values[f.Name][r] = f.Value
+		}
+	}
+
+	for _, name := range names {
+		if m := disagreement(name, values[name]); m != nil {
+			return m
+		}
+	}
+	return nil // they have the same facts in different orders
+}
+
+// Exchange is an AllGather of some numbers, to which a rank can bring an error instead.
+//
+// It returns the numbers of all ranks, in rank order. All ranks bring as many, also with an error,
+// where their values do not matter. If ranks bring an error, all get a *RejectedError, and the group
+// is intact. Other errors are those of AllGather.
+func Exchange(ctx context.Context, c *Communicator, failed error, numbers []int, opts ...CallOption) ([]int, error) {
+	var reason []byte
+	if failed != nil {
+		reason = []byte(cmp.Or(failed.Error(), "an error without a text"))
+		reason = bytes.ToValidUTF8(reason[:min(len(reason), maxReasonBytes)], nil)
+	}
+	words := append([]int{len(reason)}, numbers...)
+	all := make([]int, max(0, len(words)*c.Size()))
+	if err := AllGather(ctx, c, words, all, opts...); err != nil {
+		return nil, err
+	}
+
+	lengths := make([]int, c.Size())
+	others, isRejected := all[:0], false
+	for r := range lengths {
+		lengths[r] = all[r*len(words)]
+		others = append(others, all[r*len(words)+1:(r+1)*len(words)]...)
+		isRejected = isRejected || lengths[r] != 0
+	}
+	if !isRejected {
+		return others, nil
+	}
+	reasons, err := exchangeTexts(ctx, c, reason, lengths, maxReasonBytes, opts)
+	if err != nil {
+		return nil, err
+	}
+	return nil, rejectedBy(reasons, failed, c.Rank())
+}
+
+// maxReasonBytes bounds the part of an error's text that other ranks get.
+const maxReasonBytes = 1 << 10
+
+// rejectedBy returns the error of a rank in an exchange to which ranks brought errors. failed is
+// the rank's, if it did.
+func rejectedBy(reasons [][]byte, failed error, rank int) error {
+	if failed == nil {
+		rank = slices.IndexFunc(reasons, func(reason []byte) bool { return len(reason) > 0 })
+		failed = errors.New(string(reasons[rank]))
+	}
+	e := &RejectedError{Err: failed}
+	for r, reason := range reasons {
+		if bytes.Equal(reason, reasons[rank]) {
+			e.Ranks = append(e.Ranks, r)
+		}
+	}
+	return e
+}
+
+// exchangeTexts returns the texts of all ranks, of which the lengths are known to all.
+func exchangeTexts(
+	ctx context.Context, c *Communicator, text []byte, lengths []int, limit int, opts []CallOption,
+) ([][]byte, error) {
+	total := 0
+	for r, n := range lengths {
+		if n < 0 || n > limit {
+			return nil, &RejectedError{Ranks: []int{r}, Err: fmt.Errorf("it announces a text of %d bytes, and at most %d are possible", n, limit)}
+		}
+		total += n
+	}
+	all := make([]byte, total)
+	if err := AllGatherV(ctx, c, text, all, lengths, nil, opts...); err != nil {
+		return nil, err
+	}
+
+	texts := make([][]byte, len(lengths))
+	for r, n := range lengths {
+		texts[r], all = all[:n:n], all[n:]
+	}
+	return texts, nil
+}

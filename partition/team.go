@@ -1,0 +1,98 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+)
+
+// A Team is what all workers of a partition know of another after Teams: who is active in it, by
+// the ranks of the first in the order of the second, and its shape.
+type Team struct {
+	Workers []int
+	Shape   []int // [0] if the team has no workers
+}
+
+// Rank returns the rank in the team of a worker, or -1.
+func (t Team) Rank(worker int) int { return slices.Index(t.Workers, worker) }
+
+// Teams returns who is active in other partitions. All active workers of p call it, each with its
+// values of the same partitions, which may be inactive or nil; all active workers of these are
+// workers of p.
+//
+// Returns ErrInactive on an inactive worker of p, without communication. If workers pass different
+// partitions, all get *ccl.MismatchError or *ccl.InvalidArgumentError.
+func (p *Partition) Teams(ctx context.Context, others ...*Partition) ([]Team, error) {
+	if !p.Active() {
+		return nil, fmt.Errorf("partition: teams: %w", ErrInactive)
+	}
+	return p.teams(ctx, "teams", 0, others...)
+}
+
+// seat is the part of a worker in a team.
+type seat struct {
+	Rank  int // -1: it has none
+	Shape []int
+}
+
+// teams is Teams within another call, which all workers make with the same options.
+func (p *Partition) teams(ctx context.Context, operation string, how Option, others ...*Partition) ([]Team, error) {
+	call := []ccl.Fact{{Name: "call", Value: fmt.Sprintf("%s with options %d", operation, how)}, {Name: "partitions", Value: fmt.Sprint(len(others))}}
+	if err := ccl.Agree(ctx, p.comm, nil, call); err != nil {
+		return nil, err
+	}
+	var seats []seat
+	for _, other := range others {
+		seats = append(seats, seat{other.Rank(), other.Shape()})
+	}
+	all, err := gather(ctx, p.comm, operation, seats)
+	if err != nil {
+		return nil, err
+	}
+
+	teams := make([]Team, len(others))
+	for i := range teams {
+		if teams[i], err = assemble(operation, i, all); err != nil {
+			return nil, err
+		}
+	}
+	return teams, nil
+}
+
+// assemble makes a team of the seats of all workers in it.
+func assemble(operation string, number int, all [][]seat) (Team, error) {
+	t := Team{Shape: []int{0}}
+	shapes := &ccl.MismatchError{Field: "shape"}
+	for worker, seats := range all {
+		if s := seats[number]; s.Rank >= 0 {
+			t.Shape = s.Shape
+			shapes.Add(worker, fmt.Sprint(s.Shape))
+		}
+	}
+	if len(shapes.Values) > 1 {
+		return Team{}, shapes
+	}
+
+	t.Workers = slices.Repeat([]int{-1}, product(t.Shape))
+	for worker, seats := range all {
+		s := seats[number]
+		if s.Rank < 0 {
+			continue
+		}
+		if other := t.Workers[s.Rank]; other >= 0 {
+			return Team{}, invalid(operation, "workers pass different partitions: workers %d and %d are both rank %d of it", other, worker, s.Rank)
+		}
+		t.Workers[s.Rank] = worker
+	}
+	if rank := t.Rank(-1); rank >= 0 {
+		return Team{}, invalid(operation, "workers pass different partitions: no worker is rank %d of %d", rank, len(t.Workers))
+	}
+	return t, nil
+}
+
+// agree returns *ccl.MismatchError on all ranks if they have different values.
+func agree(ctx context.Context, c *ccl.Communicator, name string, value any) error {
+	return ccl.Agree(ctx, c, nil, []ccl.Fact{{Name: name, Value: fmt.Sprint(value)}})
+}
