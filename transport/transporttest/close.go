@@ -9,18 +9,18 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-func closing(h *harness, n int) {
+func closeTwice(h *harness, n int) {
 	for trial := range 4 {
-		h.each(n, uint64(trial), "", func(r *rank) {
+		h.run(func(r *rank) {
 			for range trial + 1 {
-				must(r.view(64, false, true))
+				failIf(r.makeViewCall(64, false, true))
 			}
 			again := make(chan error)
 			for range 2 { // also at the same time
 				go func() { again <- r.Close() }()
 			}
 			for _, err := range []error{r.Close(), <-again, <-again, r.Close()} {
-				mustIn(err, "Close")
+				failIfIn(err, "Close")
 			}
 			r.useAfterClose()
 		})
@@ -29,22 +29,23 @@ func closing(h *harness, n int) {
 
 func (r *rank) useAfterClose() {
 	for i := range 4 {
-		e := r.arrival()
+		e := r.nextArrival()
 		e.Exposed, e.AnyRunner = i&1 != 0, i&2 != 0
 		_, err := r.Enter(e)
-		expect(err, transport.ErrClosed)
+		expectError(err, transport.ErrClosed)
 		if r.Withdraw() {
 			fail("Withdraw returned true for call %d, which this rank has not entered (Exposed %v, AnyRunner %v)", e.Seq, e.Exposed, e.AnyRunner)
 		}
 	}
-	if r.n > 1 {
-		_, err := r.Next((r.me + 1) % r.n)
-		expect(err, transport.ErrClosed)
+
+	if r.size > 1 {
+		_, err := r.Next((r.number + 1) % r.size)
+		expectError(err, transport.ErrClosed)
 	}
-	if r.Rank() != r.me || r.Size() != r.n {
+	if r.Rank() != r.number || r.Size() != r.size {
 		fail("the endpoint returns rank %d of %d", r.Rank(), r.Size())
 	}
-	r.Fail(failureBy(r.me, 0)) // its result is of no use any more
+	r.Fail(failureBy(r.number, 0)) // its result is of no use any more
 	r.Failed()
 	r.Failure()
 }
@@ -52,8 +53,8 @@ func (r *rank) useAfterClose() {
 // marker is memory to which anything that a transport leaves behind refers.
 type marker [64]byte
 
-// mark makes this rank's timeout, which no call reaches, refer to a marker.
-func (r *rank) mark(m *marker) {
+// markTimeout makes this rank's timeout, which no call reaches, refer to a marker.
+func (r *rank) markTimeout(m *marker) {
 	r.SetTimeout(transport.Timeout{After: time.Hour, Warn: func(uint64, []int) { runtime.KeepAlive(m) }})
 }
 
@@ -69,8 +70,9 @@ func (h *harness) leavesNothing(use func(m *marker)) {
 			fail("after Close there are %d goroutines instead of %d, and what the timeouts refer to is garbage: %v\n%s",
 				runtime.NumGoroutine(), before, mark.Value() == nil, stacks())
 		}
-		// The runtime keeps a timer that was stopped, and what it refers to, until a quarter of its timers were. Those that
-		// hung transports have left count too. One that was stopped before the next was made would not: the runtime drops it.
+		// The runtime keeps a timer that was stopped, and what it refers to, until a quarter of its
+		// timers were. Those that hung transports have left count too. One that was stopped before the
+		// next was made would not: the runtime drops it.
 		var timers [1000]*time.Timer
 		for i := range timers {
 			timers[i] = time.AfterFunc(time.Hour, func() {})
@@ -88,26 +90,26 @@ func leaks(h *harness, n int) {
 	defer cancel()
 	for trial := range 4 {
 		h.leavesNothing(func(m *marker) {
-			h.each(n, uint64(trial), "", func(r *rank) {
-				r.mark(m)
+			h.run(func(r *rank) {
+				r.markTimeout(m)
 				for range 10 {
 					r.pause() // so that others wait long enough to use timers
-					e := r.arrival()
-					e.Ctx, e.AnyRunner, e.Exposed, e.Work = ctx, true, true, work[3]
-					must(r.call(e, func(*rank) {}))
+					e := r.nextArrival()
+					e.Ctx, e.AnyRunner, e.Exposed, e.Work = ctx, true, true, workAmounts[3]
+					failIf(r.makeCall(e, func(*rank) {}))
 				}
 				if trial%2 == 0 {
 					return
 				}
-				if r.me == n-1 { // the last rank leaves while the others wait for it
+				if r.number == n-1 { // the last rank leaves while the others wait for it
 					yield(400)
-					mustIn(r.Close(), "Close")
+					failIfIn(r.Close(), "Close")
 					return
 				}
-				e := r.arrival()
+				e := r.nextArrival()
 				e.Ctx, e.Limit = ctx, transport.Timeout{After: 2 * time.Hour}
 				_, err := r.Enter(e)
-				lost(err, n-1)
+				checkLost(err, n-1)
 			})
 		})
 	}
@@ -115,18 +117,19 @@ func leaks(h *harness, n int) {
 
 // groupLeaks keeps the outer group: nothing of the others may hang on it.
 func groupLeaks(h *harness, n int) {
-	h.withGroups(n, 0, func(w *world) {
+	h.runGroupThatForms(func(g *group) {
 		for trial := range uint64(4) {
 			h.leavesNothing(func(m *marker) {
-				groups := w.form([]uint64{trial}, [][]int{{n - 1, 0}})
-				groups[0].each(func(r *rank) {
-					r.mark(m)
+				groups := g.formGroups([]uint64{trial}, [][]int{{n - 1, 0}})
+				groups[0].run(func(r *rank) {
+					r.markTimeout(m)
 					for range 5 {
 						r.pause()
-						r.greet()
+						r.exchangePayloads()
 					}
 				})
-				leaveAll(groups...)
+
+				closeAll(groups...)
 			})
 		}
 	})

@@ -11,14 +11,14 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// arrival begins the next call. All ranks' arrivals agree unless badHash is set.
-func (r *rank) arrival() *transport.Arrival {
+// nextArrival begins the next call. All ranks' arrivals agree unless badHash is set.
+func (r *rank) nextArrival() *transport.Arrival {
 	r.seq++
 	return &transport.Arrival{
 		Ctx:         r.ctx,
 		Seq:         r.seq,
 		Hash:        mix(r.seq) + r.badHash,
-		Fingerprint: fingerprintOf(r.me, r.seq),
+		Fingerprint: fingerprintOf(r.number, r.seq),
 		NoSpin:      r.noSpin,
 	}
 }
@@ -32,7 +32,7 @@ func fingerprintOf(rank int, seq uint64) transport.Fingerprint {
 // enter makes a call without AnyRunner, up to where its body would begin.
 func (r *rank) enter(e *transport.Arrival) {
 	role, err := r.Enter(e)
-	mustIn(err, "Enter of call %d", e.Seq)
+	failIfIn(err, "Enter of call %d", e.Seq)
 	r.checkRole(e, role)
 }
 
@@ -42,22 +42,22 @@ func (r *rank) checkRole(e *transport.Arrival, role transport.Role) {
 	}
 }
 
-// sync makes plain calls.
-func (r *rank) sync(calls int) {
+// makeCalls makes plain calls.
+func (r *rank) makeCalls(calls int) {
 	for range calls {
-		r.enter(r.arrival())
+		r.enter(r.nextArrival())
 	}
 }
 
-// complete ends a call that was Exposed.
-func (r *rank) complete() { mustIn(r.Complete(), "Complete of call %d", r.seq) }
+// completeCall ends a call that was Exposed.
+func (r *rank) completeCall() { failIfIn(r.Complete(), "Complete of call %d", r.seq) }
 
-// call makes call e as the engine does. body does the part of the rank that it gets,
+// makeCall makes call e as the engine does. body does the part of the rank that it gets,
 // by that rank's endpoint; with AnyRunner any rank may run it.
-func (r *rank) call(e *transport.Arrival, body func(b *rank)) error {
+func (r *rank) makeCall(e *transport.Arrival, body func(b *rank)) error {
 	role, err := r.Enter(e)
 	if err != nil {
-		return r.leave(e, fmt.Errorf("Enter of call %d: %w", e.Seq, err))
+		return r.giveUp(e, fmt.Errorf("Enter of call %d: %w", e.Seq, err))
 	}
 	r.checkRole(e, role)
 	switch role {
@@ -66,13 +66,13 @@ func (r *rank) call(e *transport.Arrival, body func(b *rank)) error {
 	case transport.RunClaimed:
 		return r.runClaimed(e, body)
 	}
-	if err := protected(func() { body(r) }); err != nil {
-		_ = r.leave(e, err) // err stands, whatever Withdraw returns
+	if err := catchFailure(func() { body(r) }); err != nil {
+		_ = r.giveUp(e, err) // err stands, whatever Withdraw returns
 		return err
 	}
 	if e.Exposed {
 		if err := r.Complete(); err != nil {
-			return r.leave(e, fmt.Errorf("Complete of call %d: %w", e.Seq, err))
+			return r.giveUp(e, fmt.Errorf("Complete of call %d: %w", e.Seq, err))
 		}
 	}
 	return nil
@@ -84,34 +84,35 @@ func displsOf(rank int, seq uint64) []int { return []int{rank, int(seq)} }
 // runClaimed runs the bodies that Claim returns.
 func (r *rank) runClaimed(e *transport.Arrival, body func(b *rank)) error {
 	for b, ok := r.Claim(); ok; b, ok = r.Claim() {
-		err := protected(func() {
-			if b < 0 || b >= r.n {
-				fail("call %d: Claim returned rank %d of %d", e.Seq, b, r.n)
+		err := catchFailure(func() {
+			if b < 0 || b >= r.size {
+				fail("call %d: Claim returned rank %d of %d", e.Seq, b, r.size)
 			}
+
 			if e.Displs != nil && r.Memory() != nil {
 				if displs, want := r.Memory().Displs(b), displsOf(b, e.Seq); !slices.Equal(displs, want) {
 					fail("call %d: rank %d's body gets displacements %v instead of %v", e.Seq, b, displs, want)
 				}
 			}
-			body(r.w.ranks[b])
+			body(r.group.ranks[b])
 		})
 		if err != nil {
-			r.Fail(failureOf(r.me, e.Seq, err))
+			r.Fail(failureOf(r.number, e.Seq, err))
 			_ = r.Release(true)
-			_ = r.leave(e, err) // err stands, whatever Release and Withdraw return
+			_ = r.giveUp(e, err) // err stands, whatever Release and Withdraw return
 			return err
 		}
 	}
 	if err := r.Release(false); err != nil {
-		return r.leave(e, fmt.Errorf("Release of call %d: %w", e.Seq, err))
+		return r.giveUp(e, fmt.Errorf("Release of call %d: %w", e.Seq, err))
 	}
 	return nil
 }
 
-// leave gives up call e after err. It returns err unless the call turns out to be
+// giveUp gives up call e after err. It returns err unless the call turns out to be
 // complete.
-func (r *rank) leave(e *transport.Arrival, err error) error {
-	r.Fail(failureOf(r.me, e.Seq, err))
+func (r *rank) giveUp(e *transport.Arrival, err error) error {
+	r.Fail(failureOf(r.number, e.Seq, err))
 	if r.Withdraw() {
 		return nil
 	}
@@ -127,6 +128,7 @@ func failureOf(rank int, seq uint64, err error) *transport.Failure {
 	if e, ok := errors.AsType[*transport.RefusedError](err); ok {
 		f.Kind, f.Seq, f.Ranks = transport.FailureRefused, e.Seq, e.Ranks
 	}
+
 	if _, ok := errors.AsType[*transport.MismatchError](err); ok {
 		f.Kind = transport.FailureMismatch
 	}
@@ -158,8 +160,8 @@ func data(n int, key ...int) []byte {
 // mix spreads numbers that lie close to each other.
 func mix(x uint64) uint64 { return rand.NewPCG(x, 0).Uint64() }
 
-// same fails unless got is want.
-func same(got, want []byte, what string, args ...any) {
+// checkSame fails unless got is want.
+func checkSame(got, want []byte, what string, args ...any) {
 	if bytes.Equal(got, want) {
 		return
 	}
@@ -167,6 +169,7 @@ func same(got, want []byte, what string, args ...any) {
 	if len(got) != len(want) {
 		fail("%s: %d bytes instead of %d", what, len(got), len(want))
 	}
+
 	for i, b := range got {
 		if b != want[i] {
 			fail("%s: byte %d of %d is %#02x instead of %#02x", what, i, len(want), b, want[i])
@@ -175,15 +178,15 @@ func same(got, want []byte, what string, args ...any) {
 	fail("%s: a byte of %d was wrong for a moment: another rank writes there", what, len(want))
 }
 
-// expect fails unless errors.Is finds want in err.
-func expect(err, want error) {
+// expectError fails unless errors.Is finds want in err.
+func expectError(err, want error) {
 	if !errors.Is(err, want) {
-		wrong(err, "%q", want)
+		failUnexpected(err, "%q", want)
 	}
 }
 
-// wrong fails because err is not what was wanted. err may be nil.
-func wrong(err error, want string, args ...any) {
+// failUnexpected fails because err is not what was wanted. err may be nil.
+func failUnexpected(err error, want string, args ...any) {
 	want = fmt.Sprintf(want, args...)
 	if err == nil {
 		fail("no error instead of %s", want)

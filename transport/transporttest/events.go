@@ -49,10 +49,10 @@ var waits = []wait{
 	{name: "Enter", mutual: true, block: enterWith(func(*transport.Arrival) {})},
 	{name: "Enter (Exposed)", mutual: true, block: enterWith(func(e *transport.Arrival) { e.Exposed = true })},
 	{name: "Enter (AnyRunner)", block: enterWith(func(e *transport.Arrival) {
-		e.Exposed, e.AnyRunner, e.Work = true, true, work[3]
+		e.Exposed, e.AnyRunner, e.Work = true, true, workAmounts[3]
 	})},
 	{name: "Enter (Eager)", mutual: true, has: hasRegions, block: enterEager},
-	{name: "Enter (Staged)", mutual: true, has: stages, start: putInput,
+	{name: "Enter (Staged)", mutual: true, has: hasStaging, start: putInput,
 		block: enterWith(func(e *transport.Arrival) { e.Staged = true })},
 	{name: "Enter (after a refused call)", block: refuseAndEnter},
 	{name: "Complete", inside: true, mutual: true,
@@ -62,18 +62,18 @@ var waits = []wait{
 	{name: "Drain", inside: true, start: putByte, supply: takeByte,
 		block: func(r *rank, _ *transport.Arrival, peer int) error { return r.Drain(peer) }},
 	{name: "Put", inside: true, block: putAll},
-	{name: "Flip", inside: true, mutual: true, has: stages, start: putInput, block: flip},
-	{name: "second Flip", inside: true, mutual: true, has: stages, before: (*rank).flip, start: putInput, block: flip},
+	{name: "Flip", inside: true, mutual: true, has: hasStaging, start: putInput, block: flip},
+	{name: "second Flip", inside: true, mutual: true, has: hasStaging, before: (*rank).flip, start: putInput, block: flip},
 	{name: "Region", inside: true, optional: always, has: hasRegions, block: makeRegion},
 	{name: "Rest", block: rest},
 	{name: "Group", optional: late, has: hasGroups, block: formAll},
 }
 
-func stages(ep transport.Endpoint) bool { return ep.Staging() != nil }
+func hasStaging(ep transport.Endpoint) bool { return ep.Staging() != nil }
 
 func hasRegions(ep transport.Endpoint) bool {
 	_, ok := ep.(transport.Regions)
-	return ok && stages(ep)
+	return ok && hasStaging(ep)
 }
 
 func hasGroups(ep transport.Endpoint) bool {
@@ -91,14 +91,14 @@ func enterWith(change func(e *transport.Arrival)) func(*rank, *transport.Arrival
 
 // enterEager enters an Eager call that shows payloads, because no rank has a region.
 func enterEager(r *rank, e *transport.Arrival, _ int) error {
-	e.Exposed, e.Eager, e.Payload = true, true, data(100, r.me)
+	e.Exposed, e.Eager, e.Payload = true, true, data(100, r.number)
 	_, err := r.Enter(e)
 	return err
 }
 
 // refuseAndEnter refuses call e and enters the next, which e becomes.
 func refuseAndEnter(r *rank, e *transport.Arrival, _ int) error {
-	r.Refuse(e.Seq, reason(r.me, e.Seq))
+	r.Refuse(e.Seq, reason(r.number, e.Seq))
 	r.seq++
 	e.Seq = r.seq
 	_, err := r.Enter(e)
@@ -106,19 +106,19 @@ func refuseAndEnter(r *rank, e *transport.Arrival, _ int) error {
 }
 
 func putByte(r *rank, e *transport.Arrival, to int) {
-	m := letter(e.Seq, r.me, to, 1, 0)
-	r.put(to, &m)
+	m := newMessage(e.Seq, r.number, to, 1, 0)
+	r.putPart(to, &m)
 }
 
 func takeByte(r *rank, e *transport.Arrival, from int) {
-	r.look(from, letter(e.Seq, from, r.me, 1, 0))
+	r.receivePart(from, newMessage(e.Seq, from, r.number, 1, 0))
 	r.Take(from)
 }
 
 // putAll fills the stream. If that cannot be done it waits until all is taken.
 func putAll(r *rank, e *transport.Arrival, peer int) error {
 	for i := range 1000 {
-		m := letter(e.Seq, r.me, peer, 64<<10, i)
+		m := newMessage(e.Seq, r.number, peer, 64<<10, i)
 		if _, err := r.Put(peer, &m); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func putAll(r *rank, e *transport.Arrival, peer int) error {
 }
 
 func putInput(r *rank, _ *transport.Arrival, _ int) {
-	r.Staging().PutInput(data(1, r.me), 0, 0)
+	r.Staging().PutInput(data(1, r.number), 0, 0)
 	r.Staging().PutResult(0, 1)
 }
 
@@ -148,21 +148,21 @@ func rest(r *rank, e *transport.Arrival, peer int) error {
 			return err
 		}
 		r.checkStop()
-		r.P2P().Rest(no, (int(e.Seq)+r.me)%2 == 0)
+		r.P2P().Rest(returnFalse, (int(e.Seq)+r.number)%2 == 0)
 	}
 }
 
-func no() bool { return false }
+func returnFalse() bool { return false }
 
 // formAll forms a group of all ranks, in which the peer is rank 0.
 func formAll(r *rank, e *transport.Arrival, peer int) error {
 	members := []int{peer}
-	for q := range r.n {
+	for q := range r.size {
 		if q != peer {
 			members = append(members, q)
 		}
 	}
-	ep, err := r.form(e.Ctx, 1, members)
+	ep, err := r.formGroup(e.Ctx, 1, members)
 	if err == nil {
 		err = errors.Join(ep.Close(), ep.Free())
 	}
@@ -194,37 +194,37 @@ var (
 		happen: func(peer *rank, _ func()) {
 			by := peer
 			if peer.rnd.IntN(2) == 0 {
-				by = peer.w.ranks[0] // any goroutine may record a failure at any endpoint
+				by = peer.group.ranks[0] // any goroutine may record a failure at any endpoint
 			}
-			by.Fail(failureBy(peer.me, 0))
+			by.Fail(failureBy(peer.number, 0))
 		},
-		outcome: is(transport.ErrFailed),
+		outcome: wantError(transport.ErrFailed),
 	}
 	cancelled = &event{
 		name:    "cancelled context",
 		happen:  func(_ *rank, cancel func()) { cancel() },
-		outcome: is(context.Canceled),
+		outcome: wantError(context.Canceled),
 	}
-	deadline  = &event{name: "deadline", outcome: is(context.DeadlineExceeded)}
-	timeout   = &event{name: "timeout", outcome: timedOut}
+	deadline  = &event{name: "deadline", outcome: wantError(context.DeadlineExceeded)}
+	timeout   = &event{name: "timeout", outcome: checkTimedOut}
 	departure = &event{
 		name:    "departure",
 		happen:  func(peer *rank, _ func()) { peer.Close() },
-		outcome: func(m *meeting, err error) { lost(err, m.peer) },
+		outcome: func(m *meeting, err error) { checkLost(err, m.peer) },
 	}
 	refusal = &event{
 		name:    "refusal",
-		happen:  func(peer *rank, _ func()) { peer.Refuse(peer.seq, reason(peer.me, peer.seq)) },
-		outcome: func(m *meeting, err error) { refusedBy(err, m.e.Seq, m.peer) },
+		happen:  func(peer *rank, _ func()) { peer.Refuse(peer.seq, reason(peer.number, peer.seq)) },
+		outcome: func(m *meeting, err error) { checkRefusedBy(err, m.e.Seq, m.peer) },
 	}
 	ownClose = &event{
 		name: "closing of the own endpoint",
 		happen: func(peer *rank, _ func()) {
-			for _, r := range peer.w.ranks[:peer.me] {
+			for _, r := range peer.group.ranks[:peer.number] {
 				r.Close()
 			}
 		},
-		outcome: func(m *meeting, err error) { closed(m, err, m.peer) },
+		outcome: func(m *meeting, err error) { checkClosed(m, err, m.peer) },
 	}
 )
 
@@ -243,12 +243,12 @@ var exceptions = map[cell]outcome{
 	{timeout, "Rest"}:   nil,
 	{refusal, "Rest"}:   nil,
 	// Group is outside of calls: it has a context, whose deadline is its timeout.
-	{cancelled, "Group"}: cancelledOrAborted,
-	{deadline, "Group"}:  deadlineOrTimeout,
+	{cancelled, "Group"}: checkCancelledOrAborted,
+	{deadline, "Group"}:  checkDeadlineOrTimeout,
 	{timeout, "Group"}:   nil,
 	{refusal, "Group"}:   nil,
-	{departure, "Group"}: func(_ *meeting, err error) { lost(err, 0) },
-	{ownClose, "Group"}:  func(m *meeting, err error) { closed(m, err, 0) },
+	{departure, "Group"}: func(_ *meeting, err error) { checkLost(err, 0) },
+	{ownClose, "Group"}:  func(m *meeting, err error) { checkClosed(m, err, 0) },
 	// The peer would have to refuse two calls: Refuse/Runs.
 	{refusal, "Enter (after a refused call)"}: nil,
 }
@@ -256,7 +256,7 @@ var exceptions = map[cell]outcome{
 // reachedExceptions are the outcomes that are not success.
 var reachedExceptions = map[cell]outcome{
 	// Before memory is touched a failure wins over all ranks having entered.
-	{failure, "Enter (Exposed)"}: is(transport.ErrFailed),
+	{failure, "Enter (Exposed)"}: wantError(transport.ErrFailed),
 }
 
 func (ev *event) on(wt *wait) outcome {
@@ -269,51 +269,51 @@ func (ev *event) on(wt *wait) outcome {
 	return ev.outcome
 }
 
-func is(want error) outcome { return func(_ *meeting, err error) { expect(err, want) } }
+func wantError(want error) outcome { return func(_ *meeting, err error) { expectError(err, want) } }
 
-// as returns the T in err, and fails if err has none.
-func as[T error](err error) T {
+// errorAs returns the T in err, and fails if err has none.
+func errorAs[T error](err error) T {
 	e, ok := errors.AsType[T](err)
 	if !ok {
-		wrong(err, "%T", e)
+		failUnexpected(err, "%T", e)
 	}
 	return e
 }
 
-// lost fails unless err is a *PeerLostError for rank.
-func lost(err error, rank int) {
+// checkLost fails unless err is a *PeerLostError for rank.
+func checkLost(err error, rank int) {
 	if e, ok := errors.AsType[*transport.PeerLostError](err); !ok || e.Rank != rank {
-		wrong(err, "*PeerLostError for rank %d", rank)
+		failUnexpected(err, "*PeerLostError for rank %d", rank)
 	}
 }
 
-// closed is the outcome of ownClose, which closes the endpoints of all waiting ranks: one may
+// checkClosed is the outcome of ownClose, which closes the endpoints of all waiting ranks: one may
 // notice first that another has left, but not that the peer has.
-func closed(m *meeting, err error, peer int) {
-	if e, ok := errors.AsType[*transport.PeerLostError](err); !ok || m.n == 2 || e.Rank == peer {
-		expect(err, transport.ErrClosed)
+func checkClosed(m *meeting, err error, peer int) {
+	if e, ok := errors.AsType[*transport.PeerLostError](err); !ok || m.size == 2 || e.Rank == peer {
+		expectError(err, transport.ErrClosed)
 	}
 }
 
-// cancelledOrAborted is the outcome of a Group that is cancelled on all ranks: one may hear
+// checkCancelledOrAborted is the outcome of a Group that is cancelled on all ranks: one may hear
 // first that another gave up.
-func cancelledOrAborted(m *meeting, err error) {
-	if _, ok := errors.AsType[*transport.AbortedError](err); !ok || m.n == 2 {
-		expect(err, context.Canceled)
+func checkCancelledOrAborted(m *meeting, err error) {
+	if _, ok := errors.AsType[*transport.AbortedError](err); !ok || m.size == 2 {
+		expectError(err, context.Canceled)
 	}
 }
 
-// deadlineOrTimeout is the outcome of a Group whose context's deadline passes, before it
+// checkDeadlineOrTimeout is the outcome of a Group whose context's deadline passes, before it
 // waits or then.
-func deadlineOrTimeout(_ *meeting, err error) {
+func checkDeadlineOrTimeout(_ *meeting, err error) {
 	if !errors.Is(err, context.DeadlineExceeded) {
-		as[*transport.TimeoutError](err)
+		errorAs[*transport.TimeoutError](err)
 	}
 }
 
-// timedOut fails unless err is a *TimeoutError that names the peer.
-func timedOut(m *meeting, err error) {
-	t := as[*transport.TimeoutError](err)
+// checkTimedOut fails unless err is a *TimeoutError that names the peer.
+func checkTimedOut(m *meeting, err error) {
+	t := errorAs[*transport.TimeoutError](err)
 	missing, behind := []int{m.peer}, []int(nil)
 	if m.wait.inside {
 		missing, behind = behind, missing

@@ -40,24 +40,25 @@ func failFirst(h *harness, n int) {
 	for trial := range 20 {
 		all := newGate(n)
 		recorded := make([]*transport.Failure, n)
-		h.each(n, uint64(trial), "", func(r *rank) { // all at once
+		h.run(func(r *rank) { // all at once
 			if r.Failure() != nil && !r.Failed() {
 				fail("Failure is not nil, but Failed is false")
 			}
 			r.yield()
-			recorded[r.me] = r.Fail(failureBy(r.me, trial))
+			recorded[r.number] = r.Fail(failureBy(r.number, trial))
 			if !r.Failed() {
 				fail("Failed is false after Fail")
 			}
-			r.meet(all)
+
+			r.passAndAwait(all)
 			if f := recorded[0]; f == nil || f.By < 0 || f.By >= n {
 				fail("Fail returned %+v on rank 0", f)
 			}
 			want := failureBy(recorded[0].By, trial)
-			sameFailure(recorded[r.me], want, "Fail returned")
+			sameFailure(recorded[r.number], want, "Fail returned")
 			for range 2 {
 				sameFailure(r.Failure(), want, "was recorded")
-				sameFailure(r.Fail(failureBy(r.me, trial+1)), want, "another Fail returned")
+				sameFailure(r.Fail(failureBy(r.number, trial+1)), want, "another Fail returned")
 			}
 		})
 	}
@@ -69,9 +70,9 @@ func failAfterwards(h *harness, n int) {
 		exposed, anyRunner := kind&1 != 0, kind&2 != 0
 		failed := newGate(1)
 		what := fmt.Sprintf("rank %d fails (Exposed %v, AnyRunner %v)", by, exposed, anyRunner)
-		h.each(n, uint64(trial), what, func(r *rank) {
-			r.sync(1)
-			if r.me == by { // and makes no call any more
+		h.runTitled(what, func(r *rank) {
+			r.makeCalls(1)
+			if r.number == by { // and makes no call any more
 				record := func() {
 					r.Fail(failureBy(by, trial))
 					failed.pass()
@@ -83,11 +84,12 @@ func failAfterwards(h *harness, n int) {
 				}
 				return
 			}
-			r.await(failed)
-			e := r.arrival()
+
+			r.awaitGate(failed)
+			e := r.nextArrival()
 			e.Exposed, e.AnyRunner = exposed, anyRunner
 			_, err := r.Enter(e)
-			expect(err, transport.ErrFailed)
+			expectError(err, transport.ErrFailed)
 			if r.Withdraw() {
 				fail("Withdraw returned true for call %d, which not all have entered", e.Seq)
 			}

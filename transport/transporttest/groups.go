@@ -10,86 +10,89 @@ import (
 	"github.com/goccl/goccl/transport"
 )
 
-// withGroups is harness.world for transports whose ranks can form further groups.
-func (h *harness) withGroups(n int, seed uint64, play func(w *world)) {
-	h.world(n, seed, "", func(w *world) {
-		if hasGroups(w.ranks[0].Endpoint) {
-			play(w)
+// runGroupThatForms is harness.runGroup for transports whose ranks can form further groups.
+func (h *harness) runGroupThatForms(play func(g *group)) {
+	h.runGroup(func(g *group) {
+		if hasGroups(g.ranks[0].Endpoint) {
+			play(g)
 		}
 	})
 }
 
-// form calls Group for this rank.
-func (r *rank) form(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
+// formGroup calls Group for this rank.
+func (r *rank) formGroup(ctx context.Context, number uint64, members []int) (transport.Endpoint, error) {
 	return r.Endpoint.(transport.Groups).Group(ctx, number, slices.Clone(members))
 }
 
-// form makes ranks form groups, all at the same time, while they make calls. numbers[i] is
+// formGroups makes ranks form groups, all at the same time, while they make calls. numbers[i] is
 // the number of the group of members[i].
-func (w *world) form(numbers []uint64, members [][]int) []*world {
-	groups := make([]*world, len(members))
+func (g *group) formGroups(numbers []uint64, members [][]int) []*group {
+	groups := make([]*group, len(members))
 	for i, ranks := range members {
-		groups[i] = newWorld(len(ranks), w.patience)
+		groups[i] = newGroup(len(ranks), g.patience)
 	}
-	w.each(func(r *rank) {
+
+	g.run(func(r *rank) {
 		var all sync.WaitGroup
 		errs := make([]error, len(members))
 		for i, ranks := range members {
-			me := slices.Index(ranks, r.me)
+			me := slices.Index(ranks, r.number)
 			if me < 0 {
 				continue
 			}
 			all.Go(func() {
-				ep, err := r.form(context.Background(), numbers[i], ranks)
-				_, nodes := r.Endpoint.(transport.Nodes) // whose groups on one node are of another transport
-				if err == nil && (ep.Rank() != me || ep.Size() != len(ranks) || ep.Name() != r.Name() && !nodes) {
+				ep, err := r.formGroup(context.Background(), numbers[i], ranks)
+				// Groups of ranks of one node are of another transport.
+				_, hasNodes := r.Endpoint.(transport.Nodes)
+				if err == nil && (ep.Rank() != me || ep.Size() != len(ranks) || ep.Name() != r.Name() && !hasNodes) {
 					err = fmt.Errorf("group %d of ranks %v: the endpoint of rank %d returns rank %d of %d, of %q",
-						numbers[i], ranks, r.me, ep.Rank(), ep.Size(), ep.Name())
+						numbers[i], ranks, r.number, ep.Rank(), ep.Size(), ep.Name())
 				}
-				groups[i].ranks[me] = &rank{Endpoint: ep, w: groups[i], me: me, n: len(ranks), rnd: r.rnd, ctx: r.ctx}
+				groups[i].ranks[me] = &rank{Endpoint: ep, group: groups[i], number: me, size: len(ranks), rnd: r.rnd, ctx: r.ctx}
 				errs[i] = err
 			})
 		}
-		err := protected(func() {
+
+		err := catchFailure(func() {
 			for range 5 {
-				r.greet()
+				r.exchangePayloads()
 			}
 		})
 		all.Wait()
 		for _, err := range append(errs, err) {
-			must(err)
+			failIf(err)
 		}
 	})
 	return groups
 }
 
-// leaveAll closes and frees the endpoints of groups.
-func leaveAll(groups ...*world) {
+// closeAll closes and frees the endpoints of groups.
+func closeAll(groups ...*group) {
 	for _, g := range groups {
-		g.each(func(r *rank) { mustIn(r.Close(), "Close") })
-		g.free()
+		g.run(func(r *rank) { failIfIn(r.Close(), "Close") })
+		g.freeAll()
 	}
 }
 
-// work makes calls of all kinds, and sends messages beside them.
-func (r *rank) work() {
+// makeEveryCall makes calls of all kinds, and sends messages beside them.
+func (r *rank) makeEveryCall() {
 	for i := range 3 {
-		r.greet()
-		must(r.view(300*i, i == 0, i == 1))
-		must(r.allPairs(func(from int) int { return 70 + from }))
-		if r.n > 1 {
-			r.ring([]int{i, 40}, i == 1)
+		r.exchangePayloads()
+		failIf(r.makeViewCall(300*i, i == 0, i == 1))
+		failIf(r.exchangeAll(func(from int) int { return 70 + from }))
+		if r.size > 1 {
+			r.sendAround([]int{i, 40}, i == 1)
 		}
 	}
 }
 
-// greet makes a call with payloads that fit a line, if the transport carries payloads.
-func (r *rank) greet() {
-	r.payload(func(q int) int { return min(5*q, transport.InlineBytes, r.PayloadLimit()) })
+// exchangePayloads makes a call with payloads that fit a line, if the transport carries payloads.
+func (r *rank) exchangePayloads() {
+	r.makePayloadCall(func(q int) int { return min(5*q, transport.InlineBytes, r.PayloadLimit()) })
 }
 
-// upTo returns the numbers below n.
-func upTo(n int) (all []int) {
+// numbersBelow returns the numbers below n.
+func numbersBelow(n int) (all []int) {
 	for i := range n {
 		all = append(all, i)
 	}
@@ -97,8 +100,8 @@ func upTo(n int) (all []int) {
 }
 
 func groupMembers(h *harness, n int) {
-	h.withGroups(n, 0, func(w *world) {
-		all := upTo(n)
+	h.runGroupThatForms(func(g *group) {
+		all := numbersBelow(n)
 		slices.Reverse(all)
 		// All, backwards; two halves, which may have one number; one that overlaps both; one
 		// of one rank.
@@ -107,31 +110,32 @@ func groupMembers(h *harness, n int) {
 		if n == 1 {
 			members, numbers = members[:2], numbers[:2]
 		}
-		groups := w.form(numbers, members)
+		groups := g.formGroups(numbers, members)
 		for i, g := range groups {
-			mustIn(protected(func() { g.each((*rank).work) }), "group of ranks %v", members[i])
+			failIfIn(catchFailure(func() { g.run((*rank).makeEveryCall) }), "group of ranks %v", members[i])
 		}
 		// A group of a group, which outlives that.
-		inner := groups[0].form([]uint64{1}, [][]int{[]int{0, n - 1}[:min(n, 2)]})
-		leaveAll(groups...)
-		mustIn(protected(func() { inner[0].each((*rank).work) }), "group of a group that has ended")
-		leaveAll(inner...)
-		w.each((*rank).work)
+		inner := groups[0].formGroups([]uint64{1}, [][]int{[]int{0, n - 1}[:min(n, 2)]})
+		closeAll(groups...)
+		failIfIn(catchFailure(func() { inner[0].run((*rank).makeEveryCall) }), "group of a group that has ended")
+		closeAll(inner...)
+		g.run((*rank).makeEveryCall)
 	})
 }
 
 func groupsApart(h *harness, n int) {
 	for trial := range 4 {
 		ev, outer := []*event{failure, departure}[trial%2], trial/2 == 0
-		h.withGroups(n, uint64(trial), func(w *world) {
-			groups := w.form([]uint64{5}, [][]int{upTo(n)})
-			ends, lives := groups[0], w
+		h.runGroupThatForms(func(g *group) {
+			groups := g.formGroups([]uint64{5}, [][]int{numbersBelow(n)})
+			ends, lives := groups[0], g
 			if outer {
 				ends, lives = lives, ends
 			}
-			ends.each(func(r *rank) { ev.happen(r, nil) })
-			mustIn(protected(func() { lives.each((*rank).work) }), "after a %s of the outer (%v) group, the other", ev.name, outer)
-			leaveAll(groups...)
+
+			ends.run(func(r *rank) { ev.happen(r, nil) })
+			failIfIn(catchFailure(func() { lives.run((*rank).makeEveryCall) }), "after a %s of the outer (%v) group, the other", ev.name, outer)
+			closeAll(groups...)
 		})
 	}
 }
@@ -139,59 +143,63 @@ func groupsApart(h *harness, n int) {
 func groupRefused(h *harness, n int) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	h.withGroups(n, 0, func(w *world) {
-		w.each(func(r *rank) {
-			for _, members := range [][]int{nil, {r.me, n}, {-1, r.me}, {r.me, r.me}, {(r.me + 1) % n}} {
-				if _, err := r.form(context.Background(), 9, members); err == nil {
-					fail("rank %d of %d: Group accepts %v as members", r.me, n, members)
+	h.runGroupThatForms(func(g *group) {
+		g.run(func(r *rank) {
+			for _, members := range [][]int{nil, {r.number, n}, {-1, r.number}, {r.number, r.number}, {(r.number + 1) % n}} {
+				if _, err := r.formGroup(context.Background(), 9, members); err == nil {
+					fail("rank %d of %d: Group accepts %v as members", r.number, n, members)
 				}
 			}
-			_, err := r.form(cancelled, 9, upTo(n))
-			expect(err, context.Canceled)
-			r.greet()
+
+			_, err := r.formGroup(cancelled, 9, numbersBelow(n))
+			expectError(err, context.Canceled)
+			r.exchangePayloads()
 		})
-		w.each(func(r *rank) {
+
+		g.run(func(r *rank) {
 			want := transport.ErrFailed
-			if r.me == 0 {
+			if r.number == 0 {
 				want = transport.ErrClosed
 				r.Close()
 			} else {
-				r.Fail(failureBy(r.me, 0))
+				r.Fail(failureBy(r.number, 0))
 			}
-			_, err := r.form(context.Background(), 10, []int{r.me})
-			expect(err, want)
+			_, err := r.formGroup(context.Background(), 10, []int{r.number})
+			expectError(err, want)
 		})
 	})
 }
 
-// groupsGivenUp lets rank 0 give up the groups of a call, one with each other rank, before the others come.
+// groupsGivenUp lets rank 0 give up the groups of a call, one with each other rank, before the
+// others come.
 func groupsGivenUp(h *harness, n int) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	h.withGroups(n, 0, func(w *world) {
+	h.runGroupThatForms(func(g *group) {
 		gone := newGate(1)
 		number := func(peer int) uint64 { return 3 | uint64(peer)<<transport.GroupCallBits }
-		w.each(func(r *rank) {
-			if r.me == 0 {
+		g.run(func(r *rank) {
+			if r.number == 0 {
 				for peer := 1; peer < n; peer++ {
-					_, err := r.form(cancelled, number(peer), []int{peer, 0})
-					expect(err, context.Canceled)
+					_, err := r.formGroup(cancelled, number(peer), []int{peer, 0})
+					expectError(err, context.Canceled)
 				}
+
 				gone.pass()
 				return
 			}
-			r.await(gone)
-			ep, err := r.form(context.Background(), number(r.me), []int{r.me, 0})
+			r.awaitGate(gone)
+			ep, err := r.formGroup(context.Background(), number(r.number), []int{r.number, 0})
 			if err == nil { // it does not wait for the others
-				inner := &rank{Endpoint: ep, w: w, me: 0, n: 2, rnd: r.rnd, ctx: r.ctx}
-				e := inner.arrival()
+				inner := &rank{Endpoint: ep, group: g, number: 0, size: 2, rnd: r.rnd, ctx: r.ctx}
+				e := inner.nextArrival()
 				_, err = inner.Enter(e)
-				expect(inner.leave(e, err), transport.ErrFailed)
+				expectError(inner.giveUp(e, err), transport.ErrFailed)
 				err = &transport.AbortedError{By: ep.Failure().By}
-				must(errors.Join(ep.Close(), ep.Free()))
+				failIf(errors.Join(ep.Close(), ep.Free()))
 			}
-			if aborted := as[*transport.AbortedError](err); aborted.By != 1 {
-				fail("the error of a group of ranks 0 and %d blames rank %d of it: %w", r.me, aborted.By, err)
+			if aborted := errorAs[*transport.AbortedError](err); aborted.By != 1 {
+				fail("the error of a group of ranks 0 and %d blames rank %d of it: %w", r.number, aborted.By, err)
 			}
 		})
 	})
@@ -199,11 +207,11 @@ func groupsGivenUp(h *harness, n int) {
 
 // noSpin lets ranks wait without spinning in turns, and all or none of them.
 func noSpin(h *harness, n int) {
-	h.each(n, 0, "", func(r *rank) {
+	h.run(func(r *rank) {
 		for i := range 15 {
-			r.noSpin = mix(uint64(i*n+r.me))%3 > 0
+			r.noSpin = mix(uint64(i*n+r.number))%3 > 0
 			r.pause()
-			mustIn(protected(r.work), "NoSpin %v", r.noSpin)
+			failIfIn(catchFailure(r.makeEveryCall), "NoSpin %v", r.noSpin)
 		}
 	})
 }

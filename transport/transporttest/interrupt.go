@@ -19,6 +19,7 @@ func interruptedBy(ev *event) func(h *harness, n int) {
 			case ev.on(wt) == nil:
 			case ev.happen == nil:
 				inTime(firstLimit, func(limit time.Duration) { interrupt(h, n, wt, ev, 1, limit) })
+
 			default:
 				for trial := range 6 {
 					interrupt(h, n, wt, ev, trial, 0)
@@ -35,9 +36,9 @@ var errTooShort = errors.New("the call's time was over before all ranks had ente
 // what f does before its time is over.
 func inTime(limit time.Duration, f func(limit time.Duration)) {
 	for {
-		err := protected(func() { f(limit) })
+		err := catchFailure(func() { f(limit) })
 		if limit *= 2; limit > 2*time.Second || !errors.Is(err, errTooShort) && !errors.As(err, new(*transport.TimeoutError)) {
-			must(err)
+			failIf(err)
 			return
 		}
 	}
@@ -57,33 +58,36 @@ func interrupt(h *harness, n int, wt *wait, ev *event, trial int, limit time.Dur
 	}
 	defer cancel()
 	peer := n - 1
-	ready, happened, over := newGate(peer), newGate(1), newGate(peer)
+	ready, happened, ended := newGate(peer), newGate(1), newGate(peer)
 	noticed := newGate(n - 2) // by all but the bystander
 	what := fmt.Sprintf("%s meets %s, %s", ev.name, wt.name, map[bool]string{true: "before it", false: "in it"}[early])
 	if bystander != noRank {
 		what += fmt.Sprintf(", while rank %d is missing", bystander)
 	}
-	h.each(n, uint64(trial), what, func(r *rank) {
+
+	h.runTitled(what, func(r *rank) {
 		if wt.has != nil && !wt.has(r.Endpoint) {
 			return
 		}
-		r.sync(1)
-		m := &meeting{r, r.arrival(), wt, peer}
-		if r.me != peer {
+		r.makeCalls(1)
+		m := &meeting{r, r.nextArrival(), wt, peer}
+		if r.number != peer {
 			m.e.Ctx = ctx
 			if ev == timeout {
 				m.e.Limit.After = limit
 			}
 		}
+
 		if wt.inside {
-			err := protected(m.enter)
+			err := catchFailure(m.enterCall)
 			if err != nil && ev.happen == nil && !errors.Is(err, transport.ErrFailed) {
 				err = errTooShort
 			}
-			must(err)
+			failIf(err)
 		}
-		if r.me == peer {
-			r.await(ready)
+
+		if r.number == peer {
+			r.awaitGate(ready)
 			if ev.happen != nil {
 				if !early {
 					r.pause()
@@ -91,34 +95,35 @@ func interrupt(h *harness, n int, wt *wait, ev *event, trial int, limit time.Dur
 				ev.happen(r, cancel)
 			}
 			happened.pass()
-			r.await(over)
+			r.awaitGate(ended)
 			if wt.inside {
-				_ = r.leave(m.e, errStopped) // not before: leaving ends some waits
+				_ = r.giveUp(m.e, errStopped) // not before: leaving ends some waits
 			}
 			return
 		}
 		ready.pass()
 		if early {
-			r.await(happened)
+			r.awaitGate(happened)
 		}
-		if r.me == bystander {
-			r.await(noticed)
+		if r.number == bystander {
+			r.awaitGate(noticed)
 		}
-		err := m.block()
+
+		err := m.startAndWait()
 		if err != nil || wt.optional == never || wt.optional == late && early {
 			ev.on(wt)(m, err)
 		}
-		if r.me != bystander {
+		if r.number != bystander {
 			noticed.pass()
 		}
-		r.await(happened)
-		r.meet(over)
-		_ = r.leave(m.e, err)
+		r.awaitGate(happened)
+		r.passAndAwait(ended)
+		_ = r.giveUp(m.e, err)
 	})
 }
 
-// enter brings the rank inside the call.
-func (m *meeting) enter() {
+// enterCall brings the rank inside the call.
+func (m *meeting) enterCall() {
 	m.e.Exposed = true
 	m.rank.enter(m.e)
 	if m.wait.before != nil {
@@ -126,10 +131,10 @@ func (m *meeting) enter() {
 	}
 }
 
-// block starts and waits.
-func (m *meeting) block() (err error) {
+// startAndWait starts and waits.
+func (m *meeting) startAndWait() (err error) {
 	if m.wait.start != nil {
-		err = protected(func() { m.wait.start(m.rank, m.e, m.peer) })
+		err = catchFailure(func() { m.wait.start(m.rank, m.e, m.peer) })
 	}
 	if err == nil {
 		err = m.wait.block(m.rank, m.e, m.peer)
@@ -140,9 +145,9 @@ func (m *meeting) block() (err error) {
 // reached lets events meet waits that have been reached.
 func reached(h *harness, n int) {
 	for i := range waits {
-		for trial, ev := range []*event{cancelled, departure, failure} {
+		for _, ev := range []*event{cancelled, departure, failure} {
 			if wt := &waits[i]; wt.mutual || wt.supply != nil {
-				reach(h, n, wt, ev, uint64(trial))
+				reach(h, n, wt, ev)
 			}
 		}
 	}
@@ -150,49 +155,54 @@ func reached(h *harness, n int) {
 
 // reach lets the last rank wait under a context that has ended, after the others, one by
 // one, have done what it waits for, and ev has happened at the last of them, the peer.
-func reach(h *harness, n int, wt *wait, ev *event, seed uint64) {
+func reach(h *harness, n int, wt *wait, ev *event) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	peer, waiter := n-2, n-1
-	ready, turns, over := newGate(n), newTurns(n), newGate(n)
-	h.each(n, seed, fmt.Sprintf("%s meets %s, which has been reached", ev.name, wt.name), func(r *rank) {
+	ready, turns, ended := newGate(n), newTurns(n), newGate(n)
+	h.runTitled(fmt.Sprintf("%s meets %s, which has been reached", ev.name, wt.name), func(r *rank) {
 		if wt.has != nil && !wt.has(r.Endpoint) {
 			return
 		}
-		r.sync(1)
-		m := &meeting{r, r.arrival(), wt, peer}
+
+		r.makeCalls(1)
+		m := &meeting{r, r.nextArrival(), wt, peer}
 		m.e.Ctx = ctx
 		if wt.inside {
-			m.enter()
+			m.enterCall()
 		}
-		if wt.start != nil && (wt.mutual || r.me == waiter) {
+		if wt.start != nil && (wt.mutual || r.number == waiter) {
 			wt.start(r, m.e, peer)
 		}
-		r.meet(ready)
+
+		r.passAndAwait(ready)
 		cancel()
-		r.await(turns[r.me])
+		r.awaitGate(turns[r.number])
+
 		switch {
-		case r.me == waiter:
+		case r.number == waiter:
 			err := wt.block(r, m.e, peer)
 			if out := reachedExceptions[cell{ev, wt.name}]; out != nil {
 				out(m, err)
 			} else if err != nil {
-				wrong(err, "success")
+				failUnexpected(err, "success")
 			}
+
 		case wt.mutual:
-			expect(wt.block(r, m.e, waiter), context.Canceled)
-		case r.me == peer:
+			expectError(wt.block(r, m.e, waiter), context.Canceled)
+		case r.number == peer:
 			wt.supply(r, m.e, waiter)
 		}
-		if r.me == peer {
+
+		if r.number == peer {
 			ev.happen(r, cancel)
 		}
-		if r.me != waiter {
-			turns[r.me+1].pass()
+		if r.number != waiter {
+			turns[r.number+1].pass()
 		}
 		if wt.inside {
-			r.meet(over)
-			_ = r.leave(m.e, errStopped)
+			r.passAndAwait(ended)
+			_ = r.giveUp(m.e, errStopped)
 		}
 	})
 }
@@ -206,32 +216,34 @@ func reachedLeaving(h *harness, n int) {
 		who, kind, ev, slow := trial%n, trial/n%4, []*event{departure, failure}[trial/n/4%2], trial/n/8%2 == 0
 		exposed, anyRunner := kind&1 != 0, kind&2 != 0
 		what := fmt.Sprintf("%s of rank %d after a call (Exposed %v, AnyRunner %v)", ev.name, who, exposed, anyRunner)
-		h.each(n, uint64(trial), what, func(r *rank) {
+		h.runTitled(what, func(r *rank) {
 			for range 3 {
 				if slow {
 					r.yield()
 				}
-				e := r.arrival()
-				e.Exposed, e.AnyRunner, e.Work = exposed, anyRunner, work[trial%len(work)]
+
+				e := r.nextArrival()
+				e.Exposed, e.AnyRunner, e.Work = exposed, anyRunner, workAmounts[trial%len(workAmounts)]
 				if exposed && trial/n/16%2 == 0 && hasRegions(r.Endpoint) {
-					e.Eager, e.Payload = true, data(100, r.me)
+					e.Eager, e.Payload = true, data(100, r.number)
 				}
-				must(r.call(e, func(b *rank) {
+				failIf(r.makeCall(e, func(b *rank) {
 					if slow {
 						b.yield()
 					}
 				}))
 			}
-			if r.me == who {
+
+			if r.number == who {
 				ev.happen(r, nil)
 			}
 		})
 	}
 }
 
-// contexts ends rank 0's call by its context while rank 1 waits as well and rank 2 is yet to
+// endContexts ends rank 0's call by its context while rank 1 waits as well and rank 2 is yet to
 // come.
-func contexts(h *harness, n int) {
+func endContexts(h *harness, n int) {
 	for trial := range 21 {
 		ctx, cancel := context.WithCancel(context.Background())
 		want := context.Canceled
@@ -239,11 +251,13 @@ func contexts(h *harness, n int) {
 			ctx, cancel = context.WithDeadline(context.Background(), time.Now().Add(-time.Hour))
 			want = context.DeadlineExceeded
 		}
+
 		gone := newGate(1)
-		h.each(n, uint64(trial), "", func(r *rank) {
-			r.sync(trial % 2)
-			e := r.arrival()
-			switch r.me {
+		h.run(func(r *rank) {
+			r.makeCalls(trial % 2)
+
+			e := r.nextArrival()
+			switch r.number {
 			case 0:
 				if trial%3 == 0 {
 					cancel()
@@ -253,17 +267,18 @@ func contexts(h *harness, n int) {
 						cancel()
 					}()
 				}
+
 				e.Ctx = ctx
 				_, err := r.Enter(e)
 				gone.pass()
-				expect(err, want)
+				expectError(err, want)
 				return
 			case 1: // its own context does not end
 				other, cancelOther := context.WithCancel(context.Background())
 				defer cancelOther()
 				e.Ctx = other
 			case 2:
-				r.await(gone)
+				r.awaitGate(gone)
 			}
 			r.enter(e)
 		})

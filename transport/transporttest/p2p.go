@@ -9,62 +9,65 @@ import (
 // mail holds the messages that this rank still has to send to peer, or still expects from peer,
 // in order.
 type mail struct {
-	peer    int
-	letters []transport.Message
-	ended   func() // called before Take of the last part of a message; may be nil
+	peer     int
+	messages []transport.Message
+	ended    func() // called before Take of the last part of a message; may be nil
 }
 
-// step drops n bytes from the first message, and reports whether that was its end.
-func (m *mail) step(n int) (ended bool) {
-	first := &m.letters[0]
+// dropBytes drops n bytes from the first message, and reports whether that was its end.
+func (m *mail) dropBytes(n int) (ended bool) {
+	first := &m.messages[0]
 	if first.Bytes = first.Bytes[n:]; len(first.Bytes) > 0 {
 		return false
 	}
-	m.letters = m.letters[1:]
+	m.messages = m.messages[1:]
 	return true
 }
 
-// send puts messages of m until the stream has no room, and reports whether it put anything.
-func (r *rank) send(m *mail) (moved bool) {
-	for ; len(m.letters) > 0; moved = true {
-		n, ok, err := r.P2P().TryPut(m.peer, &m.letters[0])
-		mustIn(err, "P2P: TryPut to rank %d", m.peer)
-		if left := len(m.letters[0].Bytes); n > left || n < 0 || ok && n < min(1, left) || !ok && n != 0 {
-			fail("TryPut of %d bytes to rank %d took %d, ok %v", left, m.peer, n, ok)
+// sendMessages puts messages of m until the stream has no room, and reports whether it put
+// anything.
+func (r *rank) sendMessages(m *mail) (moved bool) {
+	for ; len(m.messages) > 0; moved = true {
+		n, ok, err := r.P2P().TryPut(m.peer, &m.messages[0])
+		failIfIn(err, "P2P: TryPut to rank %d", m.peer)
+		if unsent := len(m.messages[0].Bytes); n > unsent || n < 0 || ok && n < min(1, unsent) || !ok && n != 0 {
+			fail("TryPut of %d bytes to rank %d took %d, ok %v", unsent, m.peer, n, ok)
 		}
 		if !ok {
 			break
 		}
-		m.step(n)
+		m.dropBytes(n)
 	}
 	return moved
 }
 
 // putFirst puts a message into an empty stream.
 func (r *rank) putFirst(to int, m transport.Message) {
-	if !r.send(&mail{to, []transport.Message{m}, nil}) {
+	if !r.sendMessages(&mail{to, []transport.Message{m}, nil}) {
 		fail("TryPut of the first message took nothing")
 	}
 }
 
-// fetch checks and takes the messages of m that have arrived, and reports whether it took
+// fetchMessages checks and takes the messages of m that have arrived, and reports whether it took
 // anything. It calls TryNext twice for each part: both calls have to return the same view.
-func (r *rank) fetch(m *mail) (moved bool) {
-	for ; len(m.letters) > 0; moved = true {
+func (r *rank) fetchMessages(m *mail) (moved bool) {
+	for ; len(m.messages) > 0; moved = true {
 		n := 0
 		for look := range 2 {
 			view, ok, err := r.P2P().TryNext(m.peer)
-			mustIn(err, "P2P: TryNext from rank %d", m.peer)
+			failIfIn(err, "P2P: TryNext from rank %d", m.peer)
 			switch {
 			case !ok && look == 0:
 				return moved
 			case !ok:
 				fail("TryNext from rank %d: what it returned before is gone", m.peer)
 			}
-			r.checkMessage(m.peer, view, m.letters[0])
+
+			r.checkMessage(m.peer, view, m.messages[0])
 			n = len(view.Bytes)
 		}
-		if m.step(n) && m.ended != nil {
+
+		if m.dropBytes(n) && m.ended != nil {
 			m.ended()
 		}
 		r.P2P().Take(m.peer)
@@ -78,17 +81,18 @@ func (r *rank) deliver(out, in []*mail, noSpin bool) {
 	for {
 		moved := false
 		for _, m := range out {
-			moved = r.send(m) || moved
+			moved = r.sendMessages(m) || moved
 		}
+
 		for _, m := range in {
-			moved = r.fetch(m) || moved
+			moved = r.fetchMessages(m) || moved
 		}
-		if r.delivered(out, in) {
+		if r.isDelivered(out, in) {
 			return
 		}
 		r.checkFailed()
 		if !moved {
-			r.P2P().Rest(func() bool { return r.canMove(out, in) || r.delivered(out, in) }, noSpin)
+			r.P2P().Rest(func() bool { return r.canMove(out, in) || r.isDelivered(out, in) }, noSpin)
 		}
 	}
 }
@@ -96,21 +100,21 @@ func (r *rank) deliver(out, in []*mail, noSpin bool) {
 // checkFailed ends the script if the group has failed.
 func (r *rank) checkFailed() {
 	if r.Failed() {
-		must(transport.ErrFailed)
+		failIf(transport.ErrFailed)
 	}
 }
 
-// ring sends messages of these lengths to the next rank, and receives such messages from the
+// sendAround sends messages of these lengths to the next rank, and receives such messages from the
 // previous one.
-func (r *rank) ring(lengths []int, noSpin bool) {
-	next, previous := (r.me+1)%r.n, (r.me+r.n-1)%r.n
-	out, in := &mail{next, letters(r.me, next, lengths), nil}, &mail{previous, letters(previous, r.me, lengths), nil}
+func (r *rank) sendAround(lengths []int, noSpin bool) {
+	next, previous := (r.number+1)%r.size, (r.number+r.size-1)%r.size
+	out, in := &mail{next, newMessages(r.number, next, lengths), nil}, &mail{previous, newMessages(previous, r.number, lengths), nil}
 	r.deliver([]*mail{out}, []*mail{in}, noSpin)
 }
 
-// delivered reports whether the receivers have taken all of out, and this rank all of in.
-func (r *rank) delivered(out, in []*mail) bool {
-	pending := func(m *mail) bool { return len(m.letters) > 0 }
+// isDelivered reports whether the receivers have taken all of out, and this rank all of in.
+func (r *rank) isDelivered(out, in []*mail) bool {
+	pending := func(m *mail) bool { return len(m.messages) > 0 }
 	undrained := func(m *mail) bool { return !r.P2P().TryDrained(m.peer) }
 	return !slices.ContainsFunc(out, pending) && !slices.ContainsFunc(in, pending) && !slices.ContainsFunc(out, undrained)
 }
@@ -118,20 +122,20 @@ func (r *rank) delivered(out, in []*mail) bool {
 // canMove reports whether deliver can send or receive something. It counts a stream as free to
 // send only once the receiver has taken everything before.
 func (r *rank) canMove(out, in []*mail) bool {
-	return slices.ContainsFunc(out, func(m *mail) bool { return len(m.letters) > 0 && r.P2P().TryDrained(m.peer) }) ||
-		slices.ContainsFunc(in, func(m *mail) bool { return len(m.letters) > 0 && r.arrived(m.peer) })
+	return slices.ContainsFunc(out, func(m *mail) bool { return len(m.messages) > 0 && r.P2P().TryDrained(m.peer) }) ||
+		slices.ContainsFunc(in, func(m *mail) bool { return len(m.messages) > 0 && r.hasArrived(m.peer) })
 }
 
-// arrived reports whether TryNext returns a message from a rank, or an error.
-func (r *rank) arrived(from int) bool {
+// hasArrived reports whether TryNext returns a message from a rank, or an error.
+func (r *rank) hasArrived(from int) bool {
 	_, ok, err := r.P2P().TryNext(from)
 	return ok || err != nil
 }
 
-// letters returns messages from one rank to another, of these lengths.
-func letters(from, to int, lengths []int) (all []transport.Message) {
+// newMessages returns messages from one rank to another, of these lengths.
+func newMessages(from, to int, lengths []int) (all []transport.Message) {
 	for i, length := range lengths {
-		all = append(all, letter(uint64(i), from, to, length, 7))
+		all = append(all, newMessage(uint64(i), from, to, length, 7))
 	}
 	return all
 }
@@ -139,16 +143,16 @@ func letters(from, to int, lengths []int) (all []transport.Message) {
 // p2pOrder sends messages of all sizes between all pairs of ranks at once; they have to arrive
 // whole and in order.
 func p2pOrder(h *harness, n int) {
-	h.eachOfSizes(n, func(r *rank, sizes []int) {
+	h.runWithSizes(func(r *rank, sizes []int) {
 		for i := range 4 {
 			var out, in []*mail
 			for shift := 1; shift < n; shift++ {
-				to, from := (r.me+shift)%n, (r.me+n-shift)%n
-				out = append(out, &mail{to, letters(r.me, to, sizes), nil})
-				in = append(in, &mail{from, letters(from, r.me, sizes), nil})
+				to, from := (r.number+shift)%n, (r.number+n-shift)%n
+				out = append(out, &mail{to, newMessages(r.number, to, sizes), nil})
+				in = append(in, &mail{from, newMessages(from, r.number, sizes), nil})
 			}
 			r.pause()
-			r.deliver(out, in, (i+r.me)%2 == 0)
+			r.deliver(out, in, (i+r.number)%2 == 0)
 		}
 	})
 }
@@ -156,28 +160,30 @@ func p2pOrder(h *harness, n int) {
 // p2pBeside has a second goroutine of each rank use the P2P while the first makes calls that
 // exchange messages between the same ranks.
 func p2pBeside(h *harness, n int) {
-	h.each(n, 0, "", func(r *rank) {
-		next, previous := (r.me+1)%n, (r.me+n-1)%n
+	h.run(func(r *rank) {
+		next, previous := (r.number+1)%n, (r.number+n-1)%n
 		beside := make(chan error, 1)
 		go func() {
-			beside <- r.failing(func() {
+			beside <- r.runOrFail(func() {
 				for i := range 20 {
-					r.ring([]int{0, 1, 40, 300}, i%2 == 0)
+					r.sendAround([]int{0, 1, 40, 300}, i%2 == 0)
 				}
 			})
 		}()
-		err := protected(func() {
+
+		err := catchFailure(func() {
 			for i := range 60 {
-				r.converse(func(seq uint64) {
-					r.exchange(next, letter(seq, r.me, next, 40*i, i), previous, letter(seq, previous, r.me, 40*i, i))
-					r.drain(next)
+				r.messageCall(func(seq uint64) {
+					r.exchange(next, newMessage(seq, r.number, next, 40*i, i), previous, newMessage(seq, previous, r.number, 40*i, i))
+					r.drainTo(next)
 				})
 			}
 		})
-		if other := <-beside; err == nil || other != nil && consequence(err) {
-			mustIn(other, "P2P beside calls")
+
+		if other := <-beside; err == nil || other != nil && isConsequence(err) {
+			failIfIn(other, "P2P beside calls")
 		}
-		must(err)
+		failIf(err)
 	})
 }
 
@@ -187,16 +193,17 @@ func p2pDrain(h *harness, n int) {
 	// Not atomic: the race detector reports it unless TryDrained orders it.
 	taken := 0
 	buffer := make([]byte, 300)
-	h.each(n, 0, "", func(r *rank) {
+	h.run(func(r *rank) {
 		for i := range 200 {
-			m := letter(uint64(i), 0, n-1, len(buffer), 0)
-			switch r.me {
+			m := newMessage(uint64(i), 0, n-1, len(buffer), 0)
+			switch r.number {
 			case 0:
 				m.Bytes = buffer[:copy(buffer, m.Bytes)]
 				r.deliver([]*mail{{n - 1, []transport.Message{m}, nil}}, nil, i%2 == 0)
 				if taken != i+1 {
 					fail("TryDrained is true before message %d was taken", i)
 				}
+
 				poison(buffer)
 			case n - 1:
 				r.pause()
@@ -208,7 +215,7 @@ func p2pDrain(h *harness, n int) {
 
 // p2pWake calls Wake from another goroutine of each rank, before Rest or during it.
 func p2pWake(h *harness, n int) {
-	h.each(n, 0, "", func(r *rank) {
+	h.run(func(r *rank) {
 		wake := make(chan struct{})
 		defer close(wake)
 		go func() {
@@ -219,7 +226,7 @@ func p2pWake(h *harness, n int) {
 		for i := range 300 {
 			wake <- struct{}{}
 			r.yield()
-			r.P2P().Rest(no, i%2 == 0) // hangs if the wake is lost
+			r.P2P().Rest(returnFalse, i%2 == 0) // hangs if the wake is lost
 			r.checkStop()
 		}
 		r.P2P().Rest(func() bool { return true }, false)
@@ -229,19 +236,20 @@ func p2pWake(h *harness, n int) {
 // p2pLeft has rank 0 put a message and leave at once; the receiver still has to find it.
 func p2pLeft(h *harness, n int) {
 	for trial := range 20 {
-		h.each(n, uint64(trial), "", func(r *rank) {
-			m := letters(0, n-1, []int{8})
-			switch r.me {
+		h.run(func(r *rank) {
+			m := newMessages(0, n-1, []int{8})
+			switch r.number {
 			case 0:
-				r.send(&mail{n - 1, m, nil})
-				mustIn(r.Close(), "Close")
+				r.sendMessages(&mail{n - 1, m, nil})
+				failIfIn(r.Close(), "Close")
+
 			case n - 1:
 				r.pause()
 				for r.P2P().Lost(0) == nil {
 					r.checkFailed()
-					r.P2P().Rest(no, trial%2 == 0)
+					r.P2P().Rest(returnFalse, trial%2 == 0)
 				}
-				if !r.fetch(&mail{0, m, nil}) {
+				if !r.fetchMessages(&mail{0, m, nil}) {
 					fail("what the rank had put before it left is not there")
 				}
 			}
@@ -269,29 +277,32 @@ func p2pWithdraw(h *harness, n int) {
 		{"its sender leaves", func(sender, _ *rank) { sender.Close() }},
 		{"its receiver leaves", func(_, receiver *rank) { receiver.Close() }},
 	}
+
 	for trial := range 16 * moments * len(reasons) {
 		moment, reason := trial%moments, reasons[trial/moments%len(reasons)]
 		memory := make([]byte, 16)
 		viewed, withdrawn := newGate(1), newGate(1)
-		h.each(n, uint64(trial), "a message is withdrawn as "+reason.name, func(r *rank) {
-			if r.me == 1 {
+		h.runTitled("a message is withdrawn as "+reason.name, func(r *rank) {
+			if r.number == 1 {
 				if moment == viewAfter {
-					r.await(withdrawn)
+					r.awaitGate(withdrawn)
 				}
 				r.viewOnce(moment, viewed)
 				return
 			}
+
 			p := r.P2P()
-			m := letter(1, 0, 1, len(memory), 0)
+			m := newMessage(1, 0, 1, len(memory), 0)
 			m.Bytes = memory
 			r.putFirst(1, m)
 			switch moment {
 			case viewBefore:
-				r.await(viewed)
+				r.awaitGate(viewed)
 			case viewAtOnce:
 				r.pause()
 			}
-			reason.do(r, r.w.ranks[1])
+
+			reason.do(r, r.group.ranks[1])
 			withdraw := func() bool { _, ok := p.TryWithdraw(1); return ok }
 			for !withdraw() {
 				r.checkStop()
@@ -312,45 +323,48 @@ func (r *rank) viewOnce(moment int, viewed *gate) {
 	p := r.P2P()
 	for {
 		view, ok, err := p.TryNext(0)
-		mustIn(err, "TryNext")
+		failIfIn(err, "TryNext")
+
 		switch {
 		case ok && moment == viewAfter && r.Failed():
 			fail("TryNext returns a message although the group has failed")
 		case ok:
 			viewed.pass()
 			yield(200)
-			same(view.Bytes, make([]byte, 16), "a message that is viewed while it is withdrawn")
+			checkSame(view.Bytes, make([]byte, 16), "a message that is viewed while it is withdrawn")
 			p.Take(0)
 			return
+
 		case r.Failed() || p.Lost(0) != nil:
 			return
 		}
-		p.Rest(func() bool { return r.arrived(0) }, false)
+		p.Rest(func() bool { return r.hasArrived(0) }, false)
 	}
 }
 
 // p2pBehind builds a chain: ranks 1 to n-2 each wait for the next one, and rank n-1 does not
 // wait. Behind(1) on rank 0 has to return n-1.
 func p2pBehind(h *harness, n int) {
-	over := newGate(1)
-	h.each(n, 0, "", func(r *rank) {
+	ended := newGate(1)
+	h.run(func(r *rank) {
 		p := r.P2P()
-		switch r.me {
+		switch r.number {
 		case n - 1:
-			r.await(over)
+			r.awaitGate(ended)
+
 		case 0:
 			defer func() {
-				over.pass()
-				for _, r := range r.w.ranks {
+				ended.pass()
+				for _, r := range r.group.ranks {
 					r.P2P().Wake()
 				}
 			}()
 			r.untilBehind(1, n-1) // ranks 1 to n-2 rest
 		default: // rests for the next rank
-			p.WaitFor(r.me + 1)
-			for !over.isOpen() {
+			p.WaitFor(r.number + 1)
+			for !ended.isOpen() {
 				r.checkStop()
-				p.Rest(no, true)
+				p.Rest(returnFalse, true)
 			}
 			p.WaitFor(-1)
 		}
@@ -371,24 +385,26 @@ func (r *rank) untilBehind(peer, want int) {
 func p2pServed(h *harness, n int) {
 	for where := range 3 {
 		rests, stopped, checked := newGate(1), newGate(1), newGate(1)
-		h.each(n, 0, "", func(r *rank) {
+		h.run(func(r *rank) {
 			p := r.P2P()
 			stop := func(here bool) {
 				if here {
 					stopped.pass()
-					r.await(checked)
+					r.awaitGate(checked)
 				}
 			}
-			switch r.me {
+
+			switch r.number {
 			case 0:
 				r.untilBehind(1, 2)
 				rests.pass()
-				r.await(stopped)
+				r.awaitGate(stopped)
 				got := p.Behind(1)
 				checked.pass()
 				if got != 1 {
 					fail("Behind(1) is %d, although that rank has sent rank 1 something, which stays in place", got)
 				}
+
 			case 1:
 				p.WaitFor(2)
 				var ok bool
@@ -398,17 +414,19 @@ func p2pServed(h *harness, n int) {
 						stop(where == 0)
 						p.Take(2)
 					}
+
 					return ok || err != nil
-				}; !ok; mustIn(err, "TryNext") {
+				}; !ok; failIfIn(err, "TryNext") {
 					r.checkStop()
 					p.Rest(there, true)
 				}
+
 				stop(where == 1)
 				p.Rest(func() bool { stop(where == 2); return true }, false)
 			case 2:
-				r.await(rests)
-				r.putFirst(1, letter(1, 2, 1, 16, 0))
-				r.await(checked)
+				r.awaitGate(rests)
+				r.putFirst(1, newMessage(1, 2, 1, 16, 0))
+				r.awaitGate(checked)
 			}
 		})
 	}
@@ -422,37 +440,40 @@ func p2pGaveUp(h *harness, n int) {
 		do   func(r *rank)
 	}{
 		{"announced that it waits for none", func(r *rank) { r.P2P().WaitFor(-1) }},
-		{"entered a call", func(r *rank) { r.sync(1) }},
-		{"refused a call", func(r *rank) { r.refuse(1) }},
+		{"entered a call", func(r *rank) { r.makeCalls(1) }},
+		{"refused a call", func(r *rank) { r.refuseCalls(1) }},
 	} {
 		woken, gaveUp, checked, wentOn := newGate(1), newGate(1), newGate(1), newGate(n)
-		h.each(n, 0, "", func(r *rank) {
+
+		h.run(func(r *rank) {
 			p := r.P2P()
-			switch r.me {
+			switch r.number {
 			case 0:
 				r.untilBehind(1, 2)
 				woken.pass()
-				r.w.ranks[1].P2P().Wake()
-				r.await(gaveUp)
+				r.group.ranks[1].P2P().Wake()
+				r.awaitGate(gaveUp)
 				if got := p.Behind(1); got != 2 {
 					fail("Behind(1) is %d, although rank 1 has just given up waiting for rank 2", got)
 				}
+
 				checked.pass()
 			case 1:
 				p.WaitFor(2)
 				for !woken.isOpen() {
 					r.checkStop()
-					p.Rest(no, true)
+					p.Rest(returnFalse, true)
 				}
 				if got := p.Behind(2); got != 2 {
 					fail("Behind(2) is %d, although rank 2 does not wait", got)
 				}
 				gaveUp.pass()
 			}
-			r.await(checked)
+
+			r.awaitGate(checked)
 			way.do(r)
-			r.meet(wentOn)
-			if r.me != 0 {
+			r.passAndAwait(wentOn)
+			if r.number != 0 {
 				return
 			}
 			if got := p.Behind(1); got != 1 {

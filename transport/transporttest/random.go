@@ -15,12 +15,12 @@ var (
 	nothing = &event{
 		name:    "nothing",
 		happen:  func(*rank, func()) {},
-		outcome: func(_ *meeting, err error) { must(err) },
+		outcome: func(_ *meeting, err error) { failIf(err) },
 	}
 	mismatched = &event{
 		name:    "mismatch",
 		happen:  func(peer *rank, _ func()) { peer.badHash = 1 },
-		outcome: func(_ *meeting, err error) { as[*transport.MismatchError](err) },
+		outcome: func(_ *meeting, err error) { errorAs[*transport.MismatchError](err) },
 	}
 	endings = []*event{nothing, departure, failure, refusal, mismatched, cancelled}
 )
@@ -37,23 +37,25 @@ func randomGroup(h *harness, n int, seed uint64) {
 	steps, culprit, ev := end.IntN(30), end.IntN(n), endings[seed%uint64(len(endings))]
 	nothingFailed := ev == nothing // known to the culprit, if its context is cancelled
 	all := newGate(n)
-	h.each(n, seed, fmt.Sprintf("trial %d: %d calls, then %s by rank %d", seed, steps, ev.name, culprit), func(r *rank) {
+	h.runTitled(fmt.Sprintf("trial %d: %d calls, then %s by rank %d", seed, steps, ev.name, culprit), func(r *rank) {
 		script := rand.New(rand.NewPCG(seed, 0))
 		for range steps {
-			must(r.anyCall(script))
+			failIf(r.anyCall(script))
 			r.yield()
 		}
+
 		var err error
-		if r.me == culprit {
+		if r.number == culprit {
 			err = r.misbehave(ev, script)
 			nothingFailed = ev == nothing || ev == cancelled && err == nil && !r.Failed()
 		} else {
 			err = r.finalCall(script)
 		}
+
 		r.checkEnd(err, ev, culprit)
-		r.meet(all)
+		r.passAndAwait(all)
 		switch f := r.Failure(); {
-		case r.me == culprit && ev == departure:
+		case r.number == culprit && ev == departure:
 		case !nothingFailed:
 			checkFailure(f, ev, culprit)
 		case f != nil:
@@ -66,13 +68,14 @@ func randomGroup(h *harness, n int, seed uint64) {
 func (r *rank) anyCall(script *rand.Rand) error {
 	switch script.IntN(5) {
 	case 0:
-		r.sync(1)
+		r.makeCalls(1)
 	case 1:
 		limit := min(r.PayloadLimit(), 4096)
 		a, b := script.IntN(limit+1), script.IntN(limit+1)
-		r.payload(func(q int) int { return [...]int{a, b}[q%2] })
+		r.makePayloadCall(func(q int) int { return [...]int{a, b}[q%2] })
+
 	case 2:
-		r.refuse(1 + script.IntN(3))
+		r.refuseCalls(1 + script.IntN(3))
 	default:
 		return r.finalCall(script)
 	}
@@ -85,22 +88,24 @@ func (r *rank) finalCall(script *rand.Rand) error {
 	if s := r.Staging(); s != nil {
 		unit = min(s.PieceBytes(), unit)
 	}
+
 	a, b := script.IntN(4*unit), script.IntN(4*unit)
 	flag := script.IntN(2) == 0
 	length := func(q int) int { return [...]int{a, b, 0}[q%3] }
 	switch script.IntN(4) {
 	case 0:
-		return r.view(a, flag, b%2 == 0)
+		return r.makeViewCall(a, flag, b%2 == 0)
 	case 1:
-		return r.unevenView(length, false, flag)
+		return r.makeUnevenViewCall(length, false, flag)
 	case 2:
-		return r.allPairs(func(from int) int { return length(from) / 4 })
+		return r.exchangeAll(func(from int) int { return length(from) / 4 })
 	}
-	e := r.arrival()
+
+	e := r.nextArrival()
 	n := min(r.PayloadLimit(), a)
-	e.Payload = data(n, r.me, int(e.Seq))
-	e.AnyRunner, e.Work, e.Exposed = true, work[b%len(work)], flag
-	return r.call(e, func(b *rank) { b.checkPayloads(e.Seq, func(int) int { return n }, "in a body") })
+	e.Payload = data(n, r.number, int(e.Seq))
+	e.AnyRunner, e.Work, e.Exposed = true, workAmounts[b%len(workAmounts)], flag
+	return r.makeCall(e, func(b *rank) { b.checkPayloads(e.Seq, func(int) int { return n }, "in a body") })
 }
 
 // misbehave lets ev happen and makes the last call, if the culprit can still make one.
@@ -117,11 +122,12 @@ func (r *rank) misbehave(ev *event, script *rand.Rand) error {
 		r.ctx = ctx
 		return r.finalCall(script)
 	}
+
 	if ev == refusal {
 		r.seq++
 	}
 	if ev == failure {
-		r.Fail(failureBy(r.me, 0)) // at this endpoint: the failure is compared
+		r.Fail(failureBy(r.number, 0)) // at this endpoint: the failure is compared
 		return nil
 	}
 	if ev.happen(r, nil); ev == departure {
@@ -134,14 +140,14 @@ func (r *rank) misbehave(ev *event, script *rand.Rand) error {
 // checkEnd fails unless err may be the error of this rank's last call.
 func (r *rank) checkEnd(err error, ev *event, culprit int) {
 	m := &meeting{rank: r, e: &transport.Arrival{Seq: r.seq}, peer: culprit}
-	isCulprit := r.me == culprit
+	isCulprit := r.number == culprit
 	if isCulprit {
 		m.e.Seq-- // it refused the call before
 	}
 	switch {
 	case err == nil && (ev == cancelled || isCulprit && (ev == departure || ev == failure)):
 	case ev == cancelled && !isCulprit:
-		expect(err, transport.ErrFailed)
+		expectError(err, transport.ErrFailed)
 	case ev == nothing || ev == cancelled || !errors.Is(err, transport.ErrFailed):
 		ev.outcome(m, err)
 	}
@@ -163,6 +169,7 @@ func checkFailure(f *transport.Failure, ev *event, culprit int) {
 	case ev != mismatched:
 		ok = slices.Equal(f.Ranks, []int{culprit})
 	}
+
 	if !ok {
 		fail("the failure is %+v", f)
 	}

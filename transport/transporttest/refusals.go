@@ -18,11 +18,11 @@ func reason(rank int, seq uint64) string {
 	return why
 }
 
-// refuse refuses the next calls.
-func (r *rank) refuse(calls int) {
+// refuseCalls refuses the next calls.
+func (r *rank) refuseCalls(calls int) {
 	for range calls {
 		r.seq++
-		r.Refuse(r.seq, reason(r.me, r.seq))
+		r.Refuse(r.seq, reason(r.number, r.seq))
 	}
 }
 
@@ -30,51 +30,53 @@ func (r *rank) refuse(calls int) {
 // to a good call while faster ones have refused the calls after it and are about to enter the
 // next, which may lie in the memory of the good one.
 func refuseAll(h *harness, n int) {
-	h.each(n, 0, "", func(r *rank) {
+	h.run(func(r *rank) {
 		limit := min(r.PayloadLimit(), transport.InlineBytes)
 		length := func(int) int { return limit }
 		for i := range 300 {
-			r.payload(length)
-			if i%4 == r.me%4 {
+			r.makePayloadCall(length)
+			if i%4 == r.number%4 {
 				r.pause()
 			}
+
 			r.checkPayloads(r.seq, length, "while others refuse calls")
 			r.checkFingerprints(r.seq)
 			for range mix(uint64(i)) % 4 {
-				r.refuse(1)
+				r.refuseCalls(1)
 				r.yield()
 			}
+
 			if i%50 == 0 {
-				r.refuse(100)
+				r.refuseCalls(100)
 			}
 			if i%5 == 0 {
-				must(r.view(100, false, false))
+				failIf(r.makeViewCall(100, false, false))
 			}
 		}
 	})
 }
 
-// refusedBy fails unless err is a *RefusedError for call seq by one or more of who, with their
+// checkRefusedBy fails unless err is a *RefusedError for call seq by one or more of who, with their
 // reasons.
-func refusedBy(err error, seq uint64, who ...int) { refusedSince(err, seq, true, who...) }
+func checkRefusedBy(err error, seq uint64, who ...int) { checkRefusedSince(err, seq, true, who...) }
 
-// refusedSince is refusedBy for ranks that may have refused further calls since: unless kept is
-// true, their reasons may be gone.
-func refusedSince(err error, seq uint64, kept bool, who ...int) {
-	e := as[*transport.RefusedError](err)
-	if e.Seq != seq || len(e.Ranks) == 0 || !subset(e.Ranks, who) || len(e.Why) != len(e.Ranks) {
-		wrong(err, "*RefusedError for call %d by ranks %v, with a reason for each, not %q", seq, who, e.Why)
+// checkRefusedSince is checkRefusedBy for ranks that may have refused further calls since: unless
+// kept is true, their reasons may be gone.
+func checkRefusedSince(err error, seq uint64, kept bool, who ...int) {
+	e := errorAs[*transport.RefusedError](err)
+	if e.Seq != seq || len(e.Ranks) == 0 || !isSubset(e.Ranks, who) || len(e.Why) != len(e.Ranks) {
+		failUnexpected(err, "*RefusedError for call %d by ranks %v, with a reason for each, not %q", seq, who, e.Why)
 	}
 	for i, r := range e.Ranks {
 		why := reason(r, seq)
 		why = why[:min(len(why), transport.ReasonBytes)]
 		if got := e.Why[i]; got != why && (kept || got != "") {
-			wrong(err, "the reason of rank %d, %q, not %q", r, why, got)
+			failUnexpected(err, "the reason of rank %d, %q, not %q", r, why, got)
 		}
 	}
 }
 
-func subset(ranks, of []int) bool {
+func isSubset(ranks, of []int) bool {
 	return !slices.ContainsFunc(ranks, func(r int) bool { return !slices.Contains(of, r) })
 }
 
@@ -85,37 +87,38 @@ func refuseAlone(h *harness, n int) {
 		if kind%3 == 2 && n > 2 {
 			who = append(who, (first+1)%n)
 		}
-		h.refuse(n, trial, 0, kind, who...)
+		h.testRefusal(n, trial, 0, kind, who...)
 	}
 }
 
 func refuseRuns(h *harness, n int) {
 	for trial := range 6 * n {
-		h.refuse(n, trial, trial/n%3+1, 0, trial%n)
+		h.testRefusal(n, trial, trial/n%3+1, 0, trial%n)
 	}
 }
 
-// refuse lets all ranks refuse run calls. Then the ranks of who refuse one more call, which the
-// others enter. The bits of kind: the call is Exposed; the others begin to wait after the
+// testRefusal lets all ranks refuse run calls. Then the ranks of who refuse one more call, which
+// the others enter. The bits of kind: the call is Exposed; the others begin to wait after the
 // refusal; the first rank that notices makes the group fail, and not the last.
-func (h *harness) refuse(n, trial, run, kind int, who ...int) {
+func (h *harness) testRefusal(n, trial, run, kind int, who ...int) {
 	exposed, early, hasty := kind&1 != 0, kind&2 != 0, kind&4 != 0
 	refused, noticed := newGate(1), newGate(n-len(who))
 	what := fmt.Sprintf("ranks %v refuse %d calls and the others %d (Exposed %v, before the others wait %v)", who, run+1, run, exposed, early)
-	h.each(n, uint64(trial), what, func(r *rank) {
-		r.sync(trial % 3)
-		r.refuse(run)
-		refuses := slices.Contains(who, r.me)
+	h.runTitled(what, func(r *rank) {
+		r.makeCalls(trial % 3)
+		r.refuseCalls(run)
+		refuses := slices.Contains(who, r.number)
 		r.pause()
+
 		if refuses {
-			r.refuse(1)
-			if r.me == who[0] {
+			r.refuseCalls(1)
+			if r.number == who[0] {
 				refused.pass()
 			}
 		} else if early {
-			r.await(refused)
+			r.awaitGate(refused)
 		}
-		e := r.arrival()
+		e := r.nextArrival()
 		seq := e.Seq // of the call that only who refused
 		if refuses {
 			seq--
@@ -126,19 +129,20 @@ func (h *harness) refuse(n, trial, run, kind int, who ...int) {
 		_, err := r.Enter(e)
 		// A rank that refused need not notice by itself: the others make the group fail.
 		if !errors.Is(err, transport.ErrFailed) || !refuses && !hasty {
-			refusedBy(err, seq, who...)
+			checkRefusedBy(err, seq, who...)
 		}
 		if !refuses {
 			noticed.pass()
 		}
 		if !hasty {
-			r.await(noticed)
+			r.awaitGate(noticed)
 		}
-		if r.leave(e, err) == nil {
+
+		if r.giveUp(e, err) == nil {
 			fail("Withdraw returned true for call %d, which not all have entered", e.Seq)
 		}
 		f := r.Failure()
-		if f.Kind != transport.FailureRefused || f.Seq != seq || len(f.Ranks) == 0 || !subset(f.Ranks, who) {
+		if f.Kind != transport.FailureRefused || f.Seq != seq || len(f.Ranks) == 0 || !isSubset(f.Ranks, who) {
 			fail("the failure is %+v, want a refusal of call %d by ranks %v", f, seq, who)
 		}
 	})
@@ -149,20 +153,22 @@ func refuseOn(h *harness, n int) {
 	for trial := range 24 * n {
 		who, before, more := trial%n, trial/n%3, trial/n/3%4*7
 		what := fmt.Sprintf("rank %d refuses %d calls and the others %d", who, before+1+more, before)
-		h.each(n, uint64(trial), what, func(r *rank) {
-			r.sync(1)
-			r.refuse(before)
+		h.runTitled(what, func(r *rank) {
+			r.makeCalls(1)
+			r.refuseCalls(before)
+
 			r.pause()
-			if r.me == who {
+			if r.number == who {
 				for range 1 + more {
-					r.refuse(1)
+					r.refuseCalls(1)
 					r.yield()
 				}
 				return
 			}
-			e := r.arrival()
+
+			e := r.nextArrival()
 			_, err := r.Enter(e)
-			refusedSince(err, e.Seq, before == 0 || more == 0, who)
+			checkRefusedSince(err, e.Seq, before == 0 || more == 0, who)
 		})
 	}
 }

@@ -21,29 +21,32 @@ func timeoutMissing(h *harness, n int) {
 	const limit = 24 * time.Millisecond
 	for _, exposed := range []bool{false, true} {
 		turns := newTurns(n + 2)
-		h.each(n, 0, fmt.Sprintf("Exposed %v", exposed), func(r *rank) {
-			r.sync(1)
-			if r.me%2 == 1 {
+		h.runTitled(fmt.Sprintf("Exposed %v", exposed), func(r *rank) {
+			r.makeCalls(1)
+			if r.number%2 == 1 {
 				return
 			}
-			r.await(turns[r.me])
-			defer turns[r.me+2].pass()
+
+			r.awaitGate(turns[r.number])
+			defer turns[r.number+2].pass()
 			warnings := make(chan warning, 100)
 			begin := time.Now()
 			r.SetTimeout(transport.Timeout{After: limit, Warn: func(seq uint64, missing []int) {
 				warnings <- warning{seq, missing, time.Since(begin)}
 			}})
-			e := r.arrival()
+
+			e := r.nextArrival()
 			e.Exposed, e.AnyRunner = exposed, exposed
 			_, err := r.Enter(e)
 			took := time.Since(begin)
 			var missing []int
 			for q := range n {
-				if q != r.me && (q%2 == 1 || q > r.me) {
+				if q != r.number && (q%2 == 1 || q > r.number) {
 					missing = append(missing, q)
 				}
 			}
-			t := as[*transport.TimeoutError](err)
+
+			t := errorAs[*transport.TimeoutError](err)
 			if t.Seq != e.Seq || len(t.Behind) > 0 || t.After < limit || !slices.Equal(t.Missing, missing) {
 				fail("the error is %+v, but ranks %v are missing in call %d, which has a timeout of %v", *t, missing, e.Seq, limit)
 			}
@@ -53,6 +56,7 @@ func timeoutMissing(h *harness, n int) {
 			if len(warnings) != 1 {
 				fail("Warn was called %d times", len(warnings))
 			}
+
 			if m := <-warnings; m.seq != e.Seq || !slices.Equal(m.missing, missing) || m.after < limit/2 {
 				fail("Warn was called with call %d and ranks %v after %v, but ranks %v are missing in call %d, half of whose timeout is %v",
 					m.seq, m.missing, m.after, missing, e.Seq, limit/2)
@@ -73,26 +77,28 @@ func timeoutLimit(h *harness, n int) {
 		{"a timeout of 0", 0, 0},
 	} {
 		waits, gone := newGate(1), newGate(1)
-		h.each(n, 0, rank1.name, func(r *rank) {
-			r.sync(1)
-			e := r.arrival()
-			switch r.me {
+		h.runTitled(rank1.name, func(r *rank) {
+			r.makeCalls(1)
+			e := r.nextArrival()
+			switch r.number {
 			case 0: // a short Limit instead of a long timeout
-				r.await(waits)
+				r.awaitGate(waits)
 				r.SetTimeout(transport.Timeout{After: time.Hour})
 				e.Limit.After = long
 				_, err := r.Enter(e)
 				gone.pass()
-				as[*transport.TimeoutError](err)
+				errorAs[*transport.TimeoutError](err)
 				return
+
 			case 1:
 				r.SetTimeout(transport.Timeout{After: short})
 				r.SetTimeout(transport.Timeout{After: rank1.set})
 				e.Limit.After = rank1.limit
 				waits.pass()
 			case 2:
-				r.await(gone)
+				r.awaitGate(gone)
 			}
+
 			r.enter(e)
 		})
 	}
@@ -105,8 +111,8 @@ func timeoutWarn(h *harness, n int) {
 		warned := []*gate{newGate(1), newGate(1)} // by call
 		var warnings []warning                    // rank 0's
 		var begin time.Time
-		h.each(n, 0, "", func(r *rank) {
-			if r.me == 0 {
+		h.run(func(r *rank) {
+			if r.number == 0 {
 				r.SetTimeout(transport.Timeout{After: limit, Warn: func(seq uint64, missing []int) {
 					warnings = append(warnings, warning{seq, missing, time.Since(begin)})
 					if i := len(warnings); i <= len(warned) {
@@ -114,13 +120,15 @@ func timeoutWarn(h *harness, n int) {
 					}
 				}})
 			}
+
 			for i := range warned {
-				e := r.arrival()
-				if r.me == 1 {
-					r.await(warned[i])
+				e := r.nextArrival()
+				if r.number == 1 {
+					r.awaitGate(warned[i])
 					r.enter(e)
 					continue
 				}
+
 				begin = time.Now()
 				r.enter(e)
 				if len(warnings) != i+1 || warnings[i].seq != e.Seq {
@@ -139,13 +147,14 @@ func timeoutWarn(h *harness, n int) {
 func timeoutEndless(h *harness, n int) {
 	const limit = 16 * time.Millisecond
 	warned := newGate(1)
-	h.each(n, 0, "", func(r *rank) {
-		e := r.arrival()
-		if r.me == 1 {
-			r.await(warned)
+	h.run(func(r *rank) {
+		e := r.nextArrival()
+		if r.number == 1 {
+			r.awaitGate(warned)
 			r.enter(e)
 			return
 		}
+
 		var warnings []warning
 		begin := time.Now()
 		e.Limit = transport.Timeout{After: -limit, Warn: func(seq uint64, missing []int) {
@@ -154,9 +163,9 @@ func timeoutEndless(h *harness, n int) {
 			}
 		}}
 		r.enter(e)
-		for i, w := range warnings {
-			if w.seq != e.Seq || w.after < time.Duration(i)*limit+limit/2 || i < 3 && !slices.Equal(w.missing, []int{1}) {
-				fail("warning %d, with a timeout of %v, was %+v", i, -limit, w)
+		for i, g := range warnings {
+			if g.seq != e.Seq || g.after < time.Duration(i)*limit+limit/2 || i < 3 && !slices.Equal(g.missing, []int{1}) {
+				fail("warning %d, with a timeout of %v, was %+v", i, -limit, g)
 			}
 		}
 	})

@@ -29,12 +29,14 @@ func Test(t *testing.T, open func(t testing.TB, ranks int) []transport.Endpoint)
 				ok := t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
 					h := &harness{
 						open:     func(ranks int) []transport.Endpoint { return open(t, ranks) },
+						size:     n,
 						patience: patience,
 					}
 					err := c.on(h, n)
 					if errors.Is(err, errHung) {
 						patience = max(patience/2, shortPatience)
 					}
+
 					if err != nil {
 						t.Error(err)
 					}
@@ -57,7 +59,7 @@ type check struct {
 
 // on runs the check. Its error ends with the rule that was broken.
 func (c *check) on(h *harness, n int) error {
-	if err := protected(func() { c.run(h, n) }); err != nil {
+	if err := catchFailure(func() { c.run(h, n) }); err != nil {
 		return fmt.Errorf("%w\nrule: %s", err, c.rule)
 	}
 	return nil
@@ -190,7 +192,7 @@ var checks = []check{
 	{"Withdraw/Stuck", pair, withdrawStuck,
 		"Withdraw stops waiting for a rank that stays inside the call when the call's timeout has passed once more, and not before"},
 
-	{"Context", three, contexts,
+	{"Context", three, endContexts,
 		"a context that ends, or has ended before the call, ends the waits of its own rank and of no other"},
 	{"Timeout/Missing", few, timeoutMissing,
 		"*TimeoutError comes after the timeout and has exactly the ranks that are missing; Warn is called once, with the call and the ranks that are missing"},
@@ -201,7 +203,7 @@ var checks = []check{
 	{"Timeout/Endless", pair, timeoutEndless,
 		"a negative timeout ends no call, and Warn is called each time that as long has passed"},
 
-	{"Close", anySize, closing,
+	{"Close", anySize, closeTwice,
 		"after Close, Enter and waits return ErrClosed; closing again does nothing"},
 	{"Leaks", []int{1, 2, 4}, leaks,
 		"after Close no goroutine, timer or context callback remains"},

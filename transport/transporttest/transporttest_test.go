@@ -61,7 +61,7 @@ func (b *broken) meet(c *check) error {
 		h.patience = 100 * time.Millisecond // they use all of it
 	}
 	for _, n := range c.ranks {
-		if n <= 4 {
+		if h.size = n; n <= 4 {
 			if err := c.on(h, n); err != nil {
 				return err
 			}

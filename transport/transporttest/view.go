@@ -18,7 +18,7 @@ func (m *buffers) resized(in, out int) (_, _ []byte) {
 }
 
 func views(h *harness, n int) {
-	h.each(n, 0, "", func(r *rank) {
+	h.run(func(r *rank) {
 		lengths := []int{0, 1, n - 1, n, n + 1, 63, 64, 1000}
 		if s := r.Staging(); s != nil {
 			p := min(s.PieceBytes(), maxData/4)
@@ -26,55 +26,57 @@ func views(h *harness, n int) {
 		} else {
 			lengths = append(lengths, 4096, 300<<10)
 		}
+
 		for i := range 8 * len(lengths) {
 			length := lengths[i%len(lengths)]
-			mustIn(r.view(length, i/2%2 == 0, i/len(lengths)%2 == 0), "view of %d bytes, call %d", length, r.seq)
+			failIfIn(r.makeViewCall(length, i/2%2 == 0, i/len(lengths)%2 == 0), "view of %d bytes, call %d", length, r.seq)
 			r.yield()
 		}
 	})
 }
 
 func unevenViews(h *harness, n int) {
-	h.each(n, 0, "", func(r *rank) {
+	h.run(func(r *rank) {
 		unit := 100
 		if s := r.Staging(); s != nil {
 			unit = min(s.PieceBytes(), maxData/8)
 		}
 		for i := range 40 {
 			length := func(q int) int { return int(mix(uint64(i))>>8+uint64(3*q)) % 4 * unit / 2 }
-			mustIn(r.unevenView(length, false, i%2 == 0), "call %d", r.seq)
+			failIfIn(r.makeUnevenViewCall(length, false, i%2 == 0), "call %d", r.seq)
 			r.yield()
 		}
 	})
 }
 
-// view is unevenView with inputs of one length.
-func (r *rank) view(length int, inPlace, anyRunner bool) error {
-	return r.unevenView(func(int) int { return length }, inPlace, anyRunner)
+// makeViewCall is makeUnevenViewCall with inputs of one length.
+func (r *rank) makeViewCall(length int, inPlace, anyRunner bool) error {
+	return r.makeUnevenViewCall(func(int) int { return length }, inPlace, anyRunner)
 }
 
-// unevenView makes a call in which rank q brings length(q) bytes. The body of rank b moves
+// makeUnevenViewCall makes a call in which rank q brings length(q) bytes. The body of rank b moves
 // block b of its successor's input to all outputs. An output holds the blocks of the first
 // piece of every input, then the blocks of the second pieces, and so on. In shared memory the
 // whole input is one piece.
-func (r *rank) unevenView(length func(q int) int, inPlace, anyRunner bool) error {
-	e := r.arrival()
+func (r *rank) makeUnevenViewCall(length func(q int) int, inPlace, anyRunner bool) error {
+	e := r.nextArrival()
 	v := &viewCall{rank: r, seq: int(e.Seq), length: length}
-	for q := range r.n {
+	for q := range r.size {
 		v.longest = max(v.longest, length(q))
 	}
 	v.piece = max(v.longest, 1)
 	if s := r.Staging(); s != nil {
 		v.piece = s.PieceBytes()
 	}
+
 	total := v.divide()
-	v.in, v.out = r.mem.resized(length(r.me), total)
-	copy(v.in, v.input(r.me))
+	v.in, v.out = r.mem.resized(length(r.number), total)
+	copy(v.in, v.input(r.number))
 	if inPlace {
 		v.out = v.in
 	}
 	e.Send, e.Recv, e.Exposed = v.in, v.out, true
-	e.AnyRunner, e.Work = anyRunner, 2*total*r.n
+	e.AnyRunner, e.Work = anyRunner, 2*total*r.size
 	if len(v.in) == 0 {
 		e.Send = nil
 	}
@@ -82,22 +84,25 @@ func (r *rank) unevenView(length func(q int) int, inPlace, anyRunner bool) error
 		v.putInput(0) // published by Enter if Staged, and else by the first Flip
 		e.Staged = anyRunner
 	}
-	err := r.call(e, func(b *rank) {
+
+	err := r.makeCall(e, func(b *rank) {
 		switch {
 		case r.Staging() == nil:
 			v.copyBlock(b)
 		case b != r:
-			fail("rank %d runs the body of rank %d, whose memory it does not share", r.me, b.me)
+			fail("rank %d runs the body of rank %d, whose memory it does not share", r.number, b.number)
+
 		default:
 			v.copyPieces()
 		}
 	})
 	if err == nil {
 		for _, s := range v.segments {
-			same(v.out[s.at:s.at+s.hi-s.lo], v.input(s.input)[s.lo:s.hi], "output, block %d of input %d from byte %d on", s.rank, s.input, s.lo)
+			checkSame(v.out[s.at:s.at+s.hi-s.lo], v.input(s.input)[s.lo:s.hi], "output, block %d of input %d from byte %d on", s.rank, s.input, s.lo)
 		}
+
 		if !inPlace {
-			same(v.in, v.input(r.me), "input after the call")
+			checkSame(v.in, v.input(r.number), "input after the call")
 		}
 	}
 	poison(v.in) // no rank looks at it any more, also after an error
@@ -130,10 +135,10 @@ func (v *viewCall) part(q, from int) (lo, hi int) {
 // divide determines the segments, and returns the length of the outputs.
 func (v *viewCall) divide() (total int) {
 	for from := 0; from < v.longest; from += v.piece {
-		for b := range v.n {
-			q := (b + 1) % v.n
+		for b := range v.size {
+			q := (b + 1) % v.size
 			lo, hi := v.part(q, from)
-			lo, hi = lo+(hi-lo)*b/v.n, lo+(hi-lo)*(b+1)/v.n
+			lo, hi = lo+(hi-lo)*b/v.size, lo+(hi-lo)*(b+1)/v.size
 			v.segments = append(v.segments, segment{b, q, lo, hi, total})
 			total += hi - lo
 		}
@@ -144,10 +149,11 @@ func (v *viewCall) divide() (total int) {
 // copyBlock is the body of rank body in shared memory.
 func (v *viewCall) copyBlock(body *rank) {
 	for _, s := range v.segments {
-		if s.rank != body.me {
+		if s.rank != body.number {
 			continue
 		}
-		for q := range v.n {
+
+		for q := range v.size {
 			send, recv := body.Memory().Buffers(q)
 			if len(send) != v.length(q) || len(recv) != len(v.out) {
 				fail("Buffers(%d) has %d bytes of input and %d bytes of output instead of %d and %d",
@@ -155,10 +161,11 @@ func (v *viewCall) copyBlock(body *rank) {
 			}
 			end := min(s.hi, len(send))
 			start := min(s.lo, end)
-			same(send[start:end], v.input(q)[start:end], "input of rank %d, seen by rank %d", q, s.rank)
+			checkSame(send[start:end], v.input(q)[start:end], "input of rank %d, seen by rank %d", q, s.rank)
 		}
+
 		from, _ := body.Memory().Buffers(s.input)
-		for q := range v.n {
+		for q := range v.size {
 			_, recv := body.Memory().Buffers(q)
 			copy(recv[s.at:], from[s.lo:s.hi])
 		}
@@ -166,7 +173,7 @@ func (v *viewCall) copyBlock(body *rank) {
 }
 
 func (v *viewCall) putInput(from int) {
-	lo, hi := v.part(v.me, from)
+	lo, hi := v.part(v.number, from)
 	v.Staging().PutInput(v.in[lo:hi], 0, 0)
 }
 
@@ -179,15 +186,16 @@ func (v *viewCall) copyPieces() {
 		if from > 0 {
 			rest = v.takeResults(rest)
 		}
-		mine := rest[v.me]
-		first, last := v.part(mine.input, from)
-		for q := range v.n {
+		block := rest[v.number]
+		first, last := v.part(block.input, from)
+		for q := range v.size {
 			lo, hi := v.part(q, from)
-			same(staging.Input(q, hi-lo), v.input(q)[lo:hi], "Input(%d) of the piece at %d", q, from)
+			checkSame(staging.Input(q, hi-lo), v.input(q)[lo:hi], "Input(%d) of the piece at %d", q, from)
 		}
-		result := bytes.Clone(staging.Input(mine.input, last-first)[mine.lo-first : mine.hi-first])
+
+		result := bytes.Clone(staging.Input(block.input, last-first)[block.lo-first : block.hi-first])
 		v.flip()
-		v.putResult(mine.at-rest[0].at, result)
+		v.putResult(block.at-rest[0].at, result)
 		if from+v.piece < v.longest {
 			v.putInput(from + v.piece)
 		}
@@ -201,20 +209,20 @@ func (v *viewCall) copyPieces() {
 // takeResults copies all ranks' results of the next piece to the output, and returns the segments
 // of the pieces after it.
 func (v *viewCall) takeResults(rest []segment) []segment {
-	for _, s := range rest[:v.n] {
+	for _, s := range rest[:v.size] {
 		lo, hi, result := v.Staging().Result(s.rank)
 		if at := s.at - rest[0].at; lo != at || hi-lo != s.hi-s.lo || len(result) != hi-lo {
 			fail("Result(%d) is bytes %d to %d, %d of them, instead of %d bytes from %d on", s.rank, lo, hi, len(result), s.hi-s.lo, at)
 		}
 		copy(v.out[s.at:], result)
 	}
-	return rest[v.n:]
+	return rest[v.size:]
 }
 
 // putResult stores a result for all ranks, from byte lo of the piece on.
 func (r *rank) putResult(lo int, result []byte) {
 	hi := lo + len(result)
-	for q := range r.n {
+	for q := range r.size {
 		copy(r.Staging().Input(q, hi)[lo:], result)
 	}
 	r.Staging().PutResult(lo, hi)
@@ -222,13 +230,13 @@ func (r *rank) putResult(lo int, result []byte) {
 
 // flip flips, and may be late for what follows.
 func (r *rank) flip() {
-	mustIn(r.Staging().Flip(), "Flip")
+	failIfIn(r.Staging().Flip(), "Flip")
 	r.yield()
 }
 
 // staging looks at pieces after each flip, and again after others may have gone on.
 func staging(h *harness, n int) {
-	h.each(n, 0, "", func(r *rank) {
+	h.run(func(r *rank) {
 		s := r.Staging()
 		if s == nil {
 			return // the ranks share memory
@@ -237,10 +245,11 @@ func staging(h *harness, n int) {
 		if piece < 16 || piece%16 != 0 {
 			fail("PieceBytes is %d and not a positive multiple of 16", piece)
 		}
+
 		p := &publisher{rank: r, piece: min(piece, maxData)}
 		p.sizes = []int{0, 1, 15, 16, p.piece - 1, p.piece}
 		for call := range 30 {
-			e := r.arrival()
+			e := r.nextArrival()
 			p.seq = int(e.Seq)
 			e.Exposed, e.Staged = call%4 != 3, call%3 == 0
 			if e.Staged {
@@ -258,7 +267,7 @@ func staging(h *harness, n int) {
 				}
 			}
 			if e.Exposed { // otherwise a late rank still finds what others published
-				r.complete()
+				r.completeCall()
 			}
 		}
 	})
@@ -266,7 +275,7 @@ func staging(h *harness, n int) {
 
 // stagingParts looks at pieces that were put in parts, which differ from flip to flip.
 func stagingParts(h *harness, n int) {
-	h.each(n, 0, "", func(r *rank) {
+	h.run(func(r *rank) {
 		s := r.Staging()
 		parts, ok := s.(transport.Parts)
 		if !ok {
@@ -274,7 +283,7 @@ func stagingParts(h *harness, n int) {
 		}
 		piece := min(s.PieceBytes(), maxData)
 		for call := range 12 {
-			e := r.arrival()
+			e := r.nextArrival()
 			e.Exposed = true
 			r.enter(e)
 			for k := range call%3 + 1 {
@@ -282,22 +291,22 @@ func stagingParts(h *harness, n int) {
 				part := func(rank int) (lo, hi int) {
 					return length * rank / n, length*(rank+1)/n + (call+k)%2*(length-length*(rank+1)/n)
 				}
-				input := bytes.Clone(data(length, r.me, call, k))
+				input := bytes.Clone(data(length, r.number, call, k))
 				if (call+k)%4 == 3 { // on all ranks
 					s.PutInput(input, 0, 0)
 				} else {
 					parts.PutParts(input, part)
 				}
-				poison(input) // it has copied what it needs
+				poison(input) // PutParts has copied its part
 				r.flip()
-				lo, hi := part(r.me)
+				lo, hi := part(r.number)
 				for q := range n {
-					if q != r.me {
-						same(s.Input(q, length)[lo:hi], data(length, q, call, k)[lo:hi], "call %d, flip %d: bytes %d to %d of Input(%d)", call, k, lo, hi, q)
+					if q != r.number {
+						checkSame(s.Input(q, length)[lo:hi], data(length, q, call, k)[lo:hi], "call %d, flip %d: bytes %d to %d of Input(%d)", call, k, lo, hi, q)
 					}
 				}
 			}
-			r.complete()
+			r.completeCall()
 		}
 	})
 }
@@ -313,13 +322,13 @@ type publisher struct {
 // published is what a rank publishes by a flip.
 type published struct {
 	input        []byte
-	gapLo, gapHi int // what it leaves out
+	gapLo, gapHi int // of the input: these bytes are not published
 	lo, hi       int // of the result
 	result       []byte
 }
 
 // part returns rank q's part of the piece, where its results lie.
-func (p *publisher) part(q int) (lo, hi int) { return p.piece * q / p.n, p.piece * (q + 1) / p.n }
+func (p *publisher) part(q int) (lo, hi int) { return p.piece * q / p.size, p.piece * (q + 1) / p.size }
 
 func (p *publisher) publishedBy(q, k int) (d published) {
 	n := p.sizes[(p.seq+k+5*q)%len(p.sizes)]
@@ -337,7 +346,7 @@ func (p *publisher) publishedBy(q, k int) (d published) {
 
 // publish puts what this rank publishes by flip k.
 func (p *publisher) publish(k int) {
-	d := p.publishedBy(p.me, k)
+	d := p.publishedBy(p.number, k)
 	if d.lo < d.hi {
 		p.putResult(d.lo, d.result)
 	}
@@ -350,8 +359,8 @@ func (p *publisher) publish(k int) {
 // of the inputs.
 func (p *publisher) check(k int) {
 	s := p.Staging()
-	from, to := p.part(p.me)
-	for q := range p.n {
+	from, to := p.part(p.number)
+	for q := range p.size {
 		d := p.publishedBy(q, k)
 		got, want := s.Input(q, len(d.input)), d.input
 		for i := min(from, len(want)); i < min(to, len(want)); i++ {
@@ -359,10 +368,11 @@ func (p *publisher) check(k int) {
 				fail("call %d, flip %d: Input(%d) differs at byte %d", p.seq, k, q, i)
 			}
 		}
+
 		lo, hi, result := s.Result(q)
 		if hi-lo != d.hi-d.lo || lo < hi && lo != d.lo {
 			fail("call %d, flip %d: Result(%d) is bytes %d to %d instead of %d to %d", p.seq, k, q, lo, hi, d.lo, d.hi)
 		}
-		same(result, d.result, "call %d, flip %d: Result(%d)", p.seq, k, q)
+		checkSame(result, d.result, "call %d, flip %d: Result(%d)", p.seq, k, q)
 	}
 }

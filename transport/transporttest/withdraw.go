@@ -11,27 +11,28 @@ import (
 // withdrawInside cancels the context of a rank while its successor's body is running.
 func withdrawInside(h *harness, n int) {
 	for trial := range 8 * n {
-		leaver, anyRunner, bytes := trial%n, trial/n%2 == 0, work[trial/n/2%len(work)]
+		leaver, anyRunner, bytes := trial%n, trial/n%2 == 0, workAmounts[trial/n/2%len(workAmounts)]
 		holder := (leaver + 1) % n
 		ctx, cancel := context.WithCancel(context.Background())
 		var memory []byte // of the leaver
 		ended := false    // set by the body without any synchronisation
 		what := fmt.Sprintf("rank %d gives up while rank %d's body is running (AnyRunner %v, Work %d)", leaver, holder, anyRunner, bytes)
-		h.each(n, uint64(trial), what, func(r *rank) {
+		h.runTitled(what, func(r *rank) {
 			shared := r.Memory() != nil // otherwise no rank can touch it, and none waits
-			if r.me == leaver {
+			if r.number == leaver {
 				memory = make([]byte, 64)
 			}
-			r.sync(1)
-			e := r.arrival()
+			r.makeCalls(1)
+			e := r.nextArrival()
 			e.Exposed, e.AnyRunner, e.Work = true, anyRunner, bytes
 			allowed := transport.ErrFailed
-			if r.me == leaver {
+			if r.number == leaver {
 				e.Ctx, e.Send = ctx, memory
 				allowed = context.Canceled
 			}
-			err := r.call(e, func(b *rank) {
-				if b.me != holder {
+
+			err := r.makeCall(e, func(b *rank) {
+				if b.number != holder {
 					b.yield()
 					return
 				}
@@ -43,9 +44,10 @@ func withdrawInside(h *harness, n int) {
 				}
 			})
 			if err != nil {
-				expect(err, allowed)
+				expectError(err, allowed)
 			}
-			if r.me != leaver {
+
+			if r.number != leaver {
 				return
 			}
 			if shared && !ended {
@@ -67,24 +69,28 @@ func withdrawEarly(h *harness, n int) {
 		if n == 2 {
 			early = noRank
 		}
+
 		gone := newGate(1)
 		what := fmt.Sprintf("rank %d gives up before all have entered (AnyRunner %v)", leaver, anyRunner)
-		h.each(n, uint64(trial), what, func(r *rank) {
-			r.sync(1)
-			e := r.arrival()
-			e.Exposed, e.AnyRunner, e.Work = true, anyRunner, work[trial%len(work)]
+		h.runTitled(what, func(r *rank) {
+			r.makeCalls(1)
+
+			e := r.nextArrival()
+			e.Exposed, e.AnyRunner, e.Work = true, anyRunner, workAmounts[trial%len(workAmounts)]
 			want := transport.ErrFailed
-			switch r.me {
+			switch r.number {
 			case leaver:
 				defer gone.pass()
 				r.pause()
 				e.Ctx, want = ctx, context.Canceled
+
 			case early:
 				r.pause()
 			default:
-				r.await(gone)
+				r.awaitGate(gone)
 			}
-			expect(r.call(e, func(b *rank) { fail("rank %d runs the body of rank %d", r.me, b.me) }), want)
+
+			expectError(r.makeCall(e, func(b *rank) { fail("rank %d runs the body of rank %d", r.number, b.number) }), want)
 		})
 	}
 }
@@ -94,20 +100,22 @@ func withdrawEarly(h *harness, n int) {
 func withdrawStuck(h *harness, n int) {
 	inTime(2*firstLimit, func(limit time.Duration) {
 		inside, gone := newGate(2), newGate(1)
-		h.each(n, 0, "", func(r *rank) {
-			e := r.arrival()
+		h.run(func(r *rank) {
+			e := r.nextArrival()
 			e.Exposed = true
-			if r.me == 0 {
+			if r.number == 0 {
 				e.Limit.After = limit
 			}
+
 			r.enter(e)
-			r.meet(inside)
-			if r.me == 1 {
-				r.await(gone)
-				_ = r.leave(e, errBody)
+			r.passAndAwait(inside)
+			if r.number == 1 {
+				r.awaitGate(gone)
+				_ = r.giveUp(e, errBody)
 				return
 			}
-			r.Fail(failureOf(r.me, e.Seq, errBody))
+
+			r.Fail(failureOf(r.number, e.Seq, errBody))
 			begin := time.Now()
 			ended := r.Withdraw()
 			took := time.Since(begin)
