@@ -1,10 +1,15 @@
 package ddp
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+
 	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
 )
 
-// Bucket is a group of gradients that are reduced by one call.
+// Bucket is a group of gradients of one type that are reduced by one call.
 type Bucket[T Float] struct {
 	Index      int               // 0 is reduced first
 	Parameters []int             // their numbers, in the order of the gradients
@@ -12,108 +17,111 @@ type Bucket[T Float] struct {
 	Comm       *ccl.Communicator // the group of the Reducer
 	Op         ccl.Op            // Avg; Sum within Join, which divides after Finish
 	State      any               // the hook's own
-
-	pending int // parameters that are not ready in this step
-	work    *ccl.Work
-	sums    []float32 // of Float16 gradients, within Join and without a Hook
 }
 
-// assign divides parameters among buckets: in the given order, a bucket ends with the parameter by which it
-// reaches its size. first is the size of the first bucket, rest of the others, in bytes. A parameter whose gradient is reduced in
-// place has a bucket of its own.
-func assign(sizes, order []int, first, rest int, inPlace []bool) (buckets [][]int) {
-	limit, filled := first, 0
-	var bucket []int
-	for _, i := range order {
-		if inPlace[i] {
-			buckets = append(buckets, []int{i})
-			continue
+// bucket is a Bucket of any type, and how far it is in the step.
+type bucket struct {
+	parameters []int
+	pending    int // parameters that are not ready
+	work       *ccl.Work
+	reduction
+}
+
+// reduction is what a bucket does with gradients of its type.
+type reduction interface {
+	// start lets the hook start the reduction by an operation.
+	start(op ccl.Op) *ccl.Work
+	// finish lets the hook finish it.
+	finish() error
+	// divide makes sums the means over ranks.
+	divide(ranks int)
+}
+
+// reductionOf is a Bucket and its hook.
+type reductionOf[T Float] struct {
+	Bucket[T]
+	hook Hook[T]
+}
+
+func (r *reductionOf[T]) start(op ccl.Op) *ccl.Work {
+	r.Op = op
+	return r.hook.Start(&r.Bucket)
+}
+
+func (r *reductionOf[T]) finish() error { return r.hook.Finish(&r.Bucket) }
+
+func (r *reductionOf[T]) divide(ranks int) {
+	switch gradients := any(r.Gradients).(type) {
+	case []float64: // the product with an inverse can have another last bit than the mean outside Join
+		for i := range gradients {
+			gradients[i] /= float64(ranks)
 		}
-		bucket = append(bucket, i)
-		if filled += sizes[i]; filled >= limit {
-			buckets, bucket = append(buckets, bucket), nil
-			limit, filled = rest, 0
-		}
-	}
-	if bucket != nil {
-		buckets = append(buckets, bucket)
-	}
-	return buckets
-}
 
-// reversed is the order in which backward usually makes gradients ready.
-func reversed(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = n - 1 - i
-	}
-	return order
-}
-
-// place is where the gradient of a parameter lies in the memory of buckets.
-type place struct {
-	bucket int
-	lo, hi int // in the bucket
-}
-
-// arrange makes the buckets in the memory, each at a multiple of a pair of cache lines, and returns where gradients
-// lie. The memory has room, see room. The bucket of a gradient that is reduced in place is the gradient.
-func arrange[T Float](memory []T, params []Parameter[T], buckets [][]int, inPlace []bool) (made []*Bucket[T], places []place) {
-	places = make([]place, len(params))
-	at := 0
-	for b, of := range buckets {
-		if i := of[0]; inPlace[i] {
-			places[i] = place{b, 0, len(params[i].Grad)}
-			made = append(made, &Bucket[T]{Index: b, Parameters: of, Gradients: params[i].Grad})
-			continue
-		}
-		n := 0
-		for _, i := range of {
-			places[i] = place{b, n, n + len(params[i].Data)}
-			n += len(params[i].Data)
-		}
-		n = max(n, 1) // a collective has an element at least, and all parameters of a bucket may be empty
-		made = append(made, &Bucket[T]{Index: b, Parameters: of, Gradients: memory[at : at+n : at+n]})
-		at += align[T](n)
-	}
-	return made, places
-}
-
-// room returns the elements that arrange needs for any division into buckets.
-func room[T Float](params []Parameter[T], inPlace []bool) (n int) {
-	for i, p := range params {
-		if !inPlace[i] {
-			n += len(p.Data) + align[T](1)
+		return
+	case []half.Float16:
+		if calls, ok := r.State.(*meanCalls); ok {
+			for i, sum := range calls.sums {
+				gradients[i] = half.NewFloat16(sum / float32(ranks))
+			}
+			return
 		}
 	}
-	return n
+	scale(r.Gradients, 1/float64(ranks), 1)
 }
 
-// align rounds up to whole pairs of cache lines.
-func align[T Float](n int) int {
-	unit := 128 / ccl.DTypeOf[T]().Size()
+// pool is the memory of the buckets of one type.
+type pool interface {
+	// allocate makes room for a number of elements.
+	allocate(ctx context.Context, c *ccl.Communicator, count int, logger *slog.Logger) error
+	// reset makes all memory free.
+	reset()
+	// newReduction makes the bucket of parameters of this type, and lets their gradients lie there.
+	newReduction(c *ccl.Communicator, index int, parameters []int, all []parameter) reduction
+}
+
+// poolOf is the pool of a type.
+type poolOf[T Float] struct {
+	hook         Hook[T]
+	memory, free []T
+}
+
+func (p *poolOf[T]) allocate(ctx context.Context, c *ccl.Communicator, count int, logger *slog.Logger) (err error) {
+	p.memory, err = ccl.Alloc[T](ctx, c, count)
+	if refused, ok := errors.AsType[*ccl.AllocationFailedError](err); ok {
+		if logger != nil {
+			logger.Warn("buckets are copied, since memory that ranks share was refused", "bytes", count*ccl.DTypeOf[T]().Size(), "error", refused)
+		}
+		p.memory, err = make([]T, count), nil
+	}
+	return err
+}
+
+func (p *poolOf[T]) reset() { p.free = p.memory }
+
+func (p *poolOf[T]) newReduction(c *ccl.Communicator, index int, parameters []int, all []parameter) reduction {
+	made := &reductionOf[T]{Bucket[T]{Index: index, Parameters: parameters, Comm: c}, p.hook}
+	if g := all[parameters[0]].gradient.(*gradientOf[T]); g.isInPlace {
+		made.Gradients, g.slot = g.program, g.program
+		return made
+	}
+
+	n := 0
+	for _, i := range parameters {
+		n += all[i].elements.count()
+	}
+	n = max(n, 1) // a collective has an element at least, and all parameters of a bucket may be empty
+	made.Gradients, p.free = p.free[:n:n], p.free[alignCount(n, ccl.DTypeOf[T]()):]
+	low := 0
+	for _, i := range parameters {
+		high := low + all[i].elements.count()
+		all[i].gradient.(*gradientOf[T]).slot = made.Gradients[low:high:high]
+		low = high
+	}
+	return made
+}
+
+// alignCount rounds a number of elements up to whole pairs of cache lines.
+func alignCount(n int, d ccl.DType) int {
+	unit := 128 / d.Size()
 	return (n + unit - 1) / unit * unit
-}
-
-// inPlaceBytes is the length from which a gradient is worth a call of its own, which saves the copies to a bucket and back.
-const inPlaceBytes = 256 << 10
-
-// reducesInPlace reports whether a gradient of the program's own is reduced where it is. A hook gets buckets of the size
-// that is asked for, and a gradient that may be unused must keep its value.
-func (r *Reducer[T]) reducesInPlace(p Parameter[T]) bool {
-	return p.Grad != nil && len(p.Grad)*ccl.DTypeOf[T]().Size() >= inPlaceBytes &&
-		r.opts.Hook == nil && !r.opts.FindUnused && !r.opts.StaticGraph
-}
-
-// arrange makes the buckets of parameters in an order.
-func (r *Reducer[T]) arrange(order []int) {
-	sizes := make([]int, len(r.lengths))
-	for i, n := range r.lengths {
-		sizes[i] = n * ccl.DTypeOf[T]().Size()
-	}
-	r.buckets, r.places = arrange(r.memory, r.params, assign(sizes, order, r.opts.FirstBucketBytes, r.opts.BucketBytes, r.inPlace), r.inPlace)
-	for _, b := range r.buckets {
-		b.Comm, b.pending = r.comm, len(b.Parameters)
-		r.setOp(b)
-	}
 }

@@ -32,8 +32,8 @@ func TestCancelledSteps(t *testing.T) {
 func cancelledSteps(rank, _ int, o *outcome) error {
 	random := rand.New(rand.NewPCG(uint64(rank), 3))
 	for range 40 {
-		params := []ddp.Parameter[float64]{{Name: "a", Data: make([]float64, 20_000)}, {Name: "b", Data: make([]float64, 20_000)}}
-		r, err := ddp.New(bg, world(), params, ddp.Options[float64]{FirstBucketBytes: 8})
+		params := []ddp.Parameter{ddp.Param("a", make([]float64, 20_000), nil), ddp.Param("b", make([]float64, 20_000), nil)}
+		r, err := ddp.New(bg, world(), params, ddp.Options{FirstBucketBytes: 8})
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func cancelledSteps(rank, _ int, o *outcome) error {
 func TestUnreadyWithEndedContext(t *testing.T) {
 	hasReturned := make(chan struct{})
 	errs := spawn(t, 2, func(rank int) error {
-		r, g, err := three(ddp.Options[float64]{}, false)
+		r, g, err := three(ddp.Options{}, false)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func TestContextEndsInAgreement(t *testing.T) {
 		ctx, cancel := context.WithCancel(bg)
 		ddp.SetBeforeAgreement(cancel)
 		all(t, 2, func(rank int) error {
-			r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+			r, err := ddp.New(bg, world(), small(), ddp.Options{})
 			if err != nil {
 				return err
 			}

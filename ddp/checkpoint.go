@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/internal/atomicfile"
 	"github.com/goccl/goccl/internal/jsonfloat"
@@ -28,17 +29,17 @@ func (e *CheckpointError) Error() string {
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// Save writes a checkpoint: the parameters, the buffers ("buffer.0", ...), more tensors, such as an
-// optimizer's, which have names of their own, and state, anything that encoding/json takes, such as the
-// epoch and the step. Rank 0 writes what it has; all ranks call Save and get its error. The file replaces an
-// older one at once, or not at all.
+// Save writes a checkpoint: the parameters, the buffers ("buffer.0", ...), more tensors, such as
+// an optimizer's, which have names of their own, and state, anything that encoding/json takes,
+// such as the epoch and the step. Rank 0 writes what it has; all ranks call Save and get its
+// error. The file replaces an older one at once, or not at all.
 //
 // A rank that does not call Save within the group's timeout is a *ccl.TimeoutError of the others.
 // While rank 0 writes, they wait for as long as it takes, with warnings (dist.WithLogger).
 //
 // Parameters that differ between ranks are a *CheckpointError, in which errors.As finds a
-// *ccl.MismatchError, and the file stays: see Verify. A loop whose ranks differ by design calls Save
-// after its outer step, in which they become equal.
+// *ccl.MismatchError, and the file stays: see Verify. A loop whose ranks differ by design calls
+// Save after its outer step, in which they become equal.
 //
 // The file has the safetensors format, which torch reads as well; its metadata has the version, a
 // checksum and state. Infinities and NaN in state are strings, "Infinity", "-Infinity" and "NaN",
@@ -51,9 +52,9 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // file (.goccl-...) lies beside the file; the next Save of the file removes what a killed process
 // has left of its own.
 //
-// Within Join and between Ready and Wait, Save is an *ccl.InvalidArgumentError of this rank. After the
-// end of the Reducer or of its group it is ccl.ErrClosed.
-func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...Parameter[T]) error {
+// Within Join and between Ready and Wait, Save is an *ccl.InvalidArgumentError of this rank. After
+// the end of the Reducer or of its group it is ccl.ErrClosed.
+func (r *Reducer) Save(ctx context.Context, path string, state any, more ...Tensor) error {
 	if err := r.beginCheckpoint("Save"); err != nil {
 		return err
 	}
@@ -61,43 +62,45 @@ func (r *Reducer[T]) Save(ctx context.Context, path string, state any, more ...P
 	if err := r.awaitRanks(ctx, "ddp.Save"); err != nil {
 		return err
 	}
-	if differ, err := r.compareParameters(ctx); err != nil {
+	if err := r.compareParameters(ctx); difference(err) != nil {
+		return &CheckpointError{path, err.Error() + driftedHint, err}
+	} else if err != nil {
 		return fmt.Errorf("ddp: %w", err)
-	} else if differ != nil {
-		return &CheckpointError{path, differ.Error(), differ}
 	}
-	var failed *CheckpointError
+
+	var failed error
 	if r.comm.Rank() == 0 {
-		tensors := r.tensors(more)
-		text, err := jsonfloat.Encode(state)
-		if err != nil {
-			err = fmt.Errorf("the state: %w", err)
-		} else {
-			err = atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, text) })
-		}
-		if err != nil {
-			failed = &CheckpointError{path, err.Error(), err}
-		}
+		failed = r.write(path, state, more)
 	}
 	if err := r.awaitRanks(ctx, "ddp.Save: rank 0 writes", dist.WithCallTimeout(-1)); err != nil {
 		return err
 	}
-	return r.outcome(unending(ctx), path, failed)
+	return r.agreeOnFile(ctx, "ddp.Save", path, failed, nil)
 }
 
-// Load reads a checkpoint that Save wrote with the same parameters, buffers and more tensors. All ranks call Load,
-// and each reads the file. state is a pointer to what was saved, which becomes the new value as a whole (fields that the
-// file does not have become zero), or nil.
+// write writes a checkpoint of this rank.
+func (r *Reducer) write(path string, state any, more []Tensor) error {
+	text, err := jsonfloat.Encode(state)
+	if err != nil {
+		return fmt.Errorf("the state: %w", err)
+	}
+	tensors := r.tensors(more)
+	return atomicfile.Replace(path, true, func(f *os.File) error { return writeTensors(f, tensors, text) })
+}
+
+// Load reads a checkpoint that Save wrote with the same parameters, buffers and more tensors. All
+// ranks call Load, and each reads the file. state is a pointer to what was saved, which becomes
+// the new value as a whole (fields that the file does not have become zero), or nil.
 //
-// Load changes tensors and state on all ranks or on none. A file that is torn, foreign, of another version or of
-// another model on any rank is a *CheckpointError on all, and so are files that differ: it names the rank and the
-// first tensor. It is fs.ErrNotExist if no rank has the file.
+// Load changes tensors and state on all ranks or on none. A file that is torn, foreign, of another
+// version or of another model on any rank is a *CheckpointError on all, and so are files that
+// differ: it names the rank and the first tensor. It is fs.ErrNotExist if no rank has the file.
 //
 // A rank that does not call Load within the group's timeout is a *ccl.TimeoutError of the others.
 // For ranks that read, they wait for as long as it takes, with warnings (dist.WithLogger).
 //
 // It has the errors of Save within Join, between Ready and Wait, and after the end.
-func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...Parameter[T]) error {
+func (r *Reducer) Load(ctx context.Context, path string, state any, more ...Tensor) error {
 	if err := r.beginCheckpoint("Load"); err != nil {
 		return err
 	}
@@ -105,6 +108,7 @@ func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...P
 	if err := r.awaitRanks(ctx, "ddp.Load"); err != nil {
 		return err
 	}
+
 	tensors := r.tensors(more)
 	c, err := readFile(path, tensors)
 	var assign func()
@@ -114,11 +118,22 @@ func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...P
 	if err := r.awaitRanks(ctx, "ddp.Load: ranks read", dist.WithCallTimeout(-1)); err != nil {
 		return err
 	}
-	if err := r.agreeOn(unending(ctx), path, c, err); err != nil {
+
+	absent := error(nil)
+	facts := c.facts()
+	if errors.Is(err, fs.ErrNotExist) {
+		absent, err = err, nil
+		facts = []ccl.Fact{{Name: "file", Value: "it does not exist"}}
+	}
+	if err := r.agreeOnFile(ctx, "ddp.Load", path, err, facts); err != nil {
 		return err
 	}
+	if absent != nil { // on all ranks
+		return &CheckpointError{path, absent.Error(), absent}
+	}
+
 	for i, t := range tensors {
-		copy(t.Data, c.values[i])
+		t.elements.copyFrom(c.values[i])
 	}
 	if assign != nil {
 		assign()
@@ -129,11 +144,25 @@ func (r *Reducer[T]) Load(ctx context.Context, path string, state any, more ...P
 // beforeAgreement runs before the last call of Save and Load. Tests set it.
 var beforeAgreement = func() {}
 
-// unending returns a context for the last call of Save and Load, to which all ranks come at once.
-// One that ended within it could fail on this rank what has succeeded on others.
-func unending(ctx context.Context) context.Context {
+// agreeOnFile is the last call of Save and Load, to which all ranks come at once. It returns nil if
+// no rank has failed and all have the same facts, and otherwise an error on all.
+func (r *Reducer) agreeOnFile(ctx context.Context, key, path string, failed error, facts []ccl.Fact) error {
 	beforeAgreement()
-	return context.WithoutCancel(ctx)
+	ctx = context.WithoutCancel(ctx) // its end could fail on this rank what has succeeded on others
+	err := ccl.Agree(ctx, r.comm, failed, facts, ccl.WithLabel(key), ccl.WithKey(key))
+	if err == nil {
+		return nil
+	}
+	if rejected, ok := errors.AsType[*ccl.RejectedError](err); ok {
+		if len(rejected.Ranks) == r.comm.Size() || key == "ddp.Save" { // where rank 0 has the file
+			return &CheckpointError{path, rejected.Err.Error(), failed}
+		}
+		return &CheckpointError{path, rejected.Error(), failed}
+	}
+	if differ := difference(err); differ != nil {
+		return &CheckpointError{path, differ.Error(), differ}
+	}
+	return fmt.Errorf("ddp: %w", err)
 }
 
 // unmarshal returns a function that sets *state to what text says.
@@ -149,98 +178,31 @@ func unmarshal(text string, state any) (assign func(), err error) {
 	return func() { to.Elem().Set(read) }, nil
 }
 
-// report is what a rank has read, for the others.
-type report struct {
-	Failed   bool
-	Absent   bool // there is no such file
-	Reason   string
-	Tensors  []string
-	State    string // its first 80 characters
-	Checksum string
-}
-
-// agreeOn returns nil if all ranks have read the same, and otherwise an error on all. failed is why this rank has not.
-func (r *Reducer[T]) agreeOn(ctx context.Context, path string, c contents[T], failed error) error {
-	mine := report{Tensors: c.tensors, State: fmt.Sprintf("%.80s", c.state), Checksum: c.checksum}
-	if failed != nil {
-		mine = report{Failed: true, Absent: errors.Is(failed, fs.ErrNotExist), Reason: failed.Error()}
-	}
-	all, err := dist.AllGatherObject(mine, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithKey("ddp.Load"))
-	if err != nil {
-		return fmt.Errorf("ddp: %w", err)
-	}
-	if first := slices.IndexFunc(all, func(o report) bool { return o.Failed }); first >= 0 {
-		reason := all[first].Reason
-		if slices.ContainsFunc(all, func(o report) bool { return o.Reason != reason }) {
-			reason = fmt.Sprintf("rank %d: %s", first, reason)
-		}
-		if mine.Absent && slices.ContainsFunc(all, func(o report) bool { return !o.Absent }) {
-			failed = nil // programs start anew where fs.ErrNotExist is the error, and another rank has the file
-		}
-		return &CheckpointError{path, reason, failed}
-	}
-	if err := compareContents(all); err != nil {
-		return &CheckpointError{path, err.Error(), err}
-	}
-	return nil
-}
-
-// compareContents returns a *ccl.MismatchError if ranks have read different files.
-func compareContents(all []report) error {
-	longest := 0
-	for _, o := range all {
-		longest = max(longest, len(o.Tensors))
-	}
-	for i := range longest {
-		if err := sameOnAll(all, fmt.Sprintf("tensor %d", i), func(o report) string {
-			if i >= len(o.Tensors) {
-				return fmt.Sprintf("none (it has %d)", len(o.Tensors))
-			}
-			return o.Tensors[i]
-		}); err != nil {
-			return err
-		}
-	}
-	if err := sameOnAll(all, "state", func(o report) string { return o.State }); err != nil {
-		return err
-	}
-	return sameOnAll(all, "checksum", func(o report) string { return o.Checksum })
-}
-
 // awaitRanks returns when all ranks have called it, or an error.
-func (r *Reducer[T]) awaitRanks(ctx context.Context, label string, opts ...dist.CallOption) error {
-	if err := dist.Barrier(append(opts, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithLabel(label), dist.WithKey(label))...); err != nil {
+func (r *Reducer) awaitRanks(ctx context.Context, label string, opts ...dist.CallOption) error {
+	opts = append(opts, dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithLabel(label), dist.WithKey(label))
+	if err := dist.Barrier(opts...); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	return nil
 }
 
-// tensors returns what a checkpoint contains.
-func (r *Reducer[T]) tensors(more []Parameter[T]) []Parameter[T] {
-	all := slices.Clone(r.params)
-	for i, b := range r.opts.Buffers {
-		all = append(all, Parameter[T]{Name: fmt.Sprint(bufferPrefix, i), Data: b})
+// tensors returns what a checkpoint contains, in the order of the file: longer elements come first,
+// so that each tensor lies at a multiple of its element's length, as readers expect.
+func (r *Reducer) tensors(more []Tensor) []Tensor {
+	var all []Tensor
+	for _, p := range r.params {
+		all = append(all, p.Tensor)
 	}
-	return append(all, more...)
+	all = slices.Concat(all, r.opts.Buffers, more)
+	slices.SortStableFunc(all, func(a, b Tensor) int { return b.elementBytes() - a.elementBytes() })
+	return all
 }
 
-// bufferPrefix begins the names of buffers.
-const bufferPrefix = "buffer."
-
-// outcome tells all ranks rank 0's error.
-func (r *Reducer[T]) outcome(ctx context.Context, path string, failed *CheckpointError) error {
-	reason := ""
-	if failed != nil {
-		reason = failed.Reason
+// elementBytes returns the length of an element, or 0 for the zero Tensor.
+func (t Tensor) elementBytes() int {
+	if t.elements == nil {
+		return 0
 	}
-	if err := dist.BroadcastObject(&reason, r.comm.GlobalRank(0), dist.WithGroup(r.group), dist.WithContext(ctx), dist.WithKey("ddp.Save")); err != nil {
-		return fmt.Errorf("ddp: %w", err)
-	}
-	switch {
-	case failed != nil:
-		return failed
-	case reason != "":
-		return &CheckpointError{Path: path, Reason: reason}
-	}
-	return nil
+	return t.elements.dtype().Size()
 }

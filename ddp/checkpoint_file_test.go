@@ -17,11 +17,11 @@ import (
 )
 
 // saves writes a checkpoint of small on two ranks, and returns the error of each.
-func saves(t *testing.T, path string, state any, more ...ddp.Parameter[float32]) []error {
+func saves(t *testing.T, path string, state any, more ...ddp.Tensor) []error {
 	t.Helper()
 	errs := make([]error, 2)
 	all(t, 2, func(rank int) error {
-		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), small(), ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -51,12 +51,12 @@ func TestSaveOfWhatLoadRefuses(t *testing.T) {
 	good := saved(t, path, small)
 	for want, c := range map[string]struct {
 		state any
-		more  ddp.Parameter[float32]
+		more  ddp.Tensor
 	}{
-		"and at most 100000000 are possible: save what is large as a Parameter": {strings.Repeat("x", 100_000_000), ddp.Parameter[float32]{Name: "m"}},
-		`the name "m\xff" of a tensor is not UTF-8`:                             {1, ddp.Parameter[float32]{Name: "m\xff"}},
-		`the tensor "m" has the shape [2 -1] and 3 elements`:                    {1, ddp.Parameter[float32]{Name: "m", Shape: []int{2, -1}, Data: make([]float32, 3)}},
-		`the tensor "m" has the shape [-1 -1] and 1 elements`:                   {1, ddp.Parameter[float32]{Name: "m", Shape: []int{-1, -1}, Data: make([]float32, 1)}},
+		"and at most 100000000 are possible: save what is large as a Buffer": {strings.Repeat("x", 100_000_000), ddp.Buffer[float32]("m", nil)},
+		`the name "m\xff" of a tensor is not UTF-8`:                          {1, ddp.Buffer[float32]("m\xff", nil)},
+		`the tensor "m" has the shape [2 -1] and 3 elements`:                 {1, ddp.Buffer("m", make([]float32, 3), 2, -1)},
+		`the tensor "m" has the shape [-1 -1] and 1 elements`:                {1, ddp.Buffer("m", make([]float32, 1), -1, -1)},
 	} {
 		for rank, err := range saves(t, path, c.state, c.more) {
 			var failed *ddp.CheckpointError
@@ -98,7 +98,7 @@ func TestStateOfInfinities(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(text), `\"Best\":\"Infinity\",\"History\":[1,\"NaN\",\"Infinity\"],\"Of\":{\"a\":\"-Infinity\",\"b\":null},\"pair\":[\"NaN\",2]`, name)
 		all(t, 2, func(int) error {
-			r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+			r, err := ddp.New(bg, world(), small(), ddp.Options{})
 			if err != nil {
 				return err
 			}
@@ -115,7 +115,7 @@ func TestStateOfInfinities(t *testing.T) {
 	var best float64
 	require.NoError(t, errors.Join(saves(t, path, math.Inf(-1))...))
 	all(t, 2, func(rank int) error {
-		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), small(), ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func loadInto[T any](t *testing.T, state any) (got T) {
 	path := filepath.Join(t.TempDir(), "c")
 	require.NoError(t, errors.Join(saves(t, path, state)...))
 	all(t, 2, func(rank int) error {
-		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), small(), ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func TestStateOfManyInfinities(t *testing.T) {
 // does not exist, with which a program would train anew.
 func TestEmptyPath(t *testing.T) {
 	all(t, 2, func(int) error {
-		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), small(), ddp.Options{})
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 func TestCheckpointIsNoPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	errs, _ := load(t, path, small, nil)
+	errs, _, _ := load(t, path, smallOf, nil)
 	for _, err := range append(errs, saves(t, path, 1)...) {
 		var refused *ddp.CheckpointError
 		require.ErrorAs(t, err, &refused)

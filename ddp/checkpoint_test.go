@@ -27,13 +27,13 @@ type progress struct{ Epoch, Step int }
 // stops after so many steps of this run.
 func trained(rank, ranks int, path string, stop int) (losses []float64, err error) {
 	n := newNet[float64](uint64(rank))
-	r, err := ddp.New(bg, world(), n.parameters(true), tiny[float64]())
+	r, err := ddp.New(bg, world(), n.parameters(true), tiny())
 	if err != nil {
 		return nil, err
 	}
-	n.adopt(r.Grad)
+	n.adopt(r)
 	momentum := make([]float64, 3*width+1)
-	optimizer := ddp.Parameter[float64]{Name: "momentum", Data: momentum}
+	optimizer := ddp.Buffer("momentum", momentum)
 	var at progress
 	if err := r.Load(bg, path, &at, optimizer); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -95,9 +95,9 @@ func TestResume(t *testing.T) {
 }
 
 // saved writes a checkpoint and returns its bytes.
-func saved[T ddp.Float](t *testing.T, path string, params func() []ddp.Parameter[T]) []byte {
+func saved(t *testing.T, path string, params func() []ddp.Parameter) []byte {
 	all(t, 2, func(int) error {
-		r, err := ddp.New(bg, world(), params(), ddp.Options[T]{Buffers: [][]T{make([]T, 2)}})
+		r, err := ddp.New(bg, world(), params(), ddp.Options{Buffers: bufferOf(make([]float32, 2))})
 		if err != nil {
 			return err
 		}
@@ -108,32 +108,37 @@ func saved[T ddp.Float](t *testing.T, path string, params func() []ddp.Parameter
 	return b
 }
 
-func small() []ddp.Parameter[float32] {
-	return []ddp.Parameter[float32]{{Name: "w", Shape: []int{2, 2}, Data: []float32{1, 2, 3, 4}}, {Name: "b", Data: []float32{5}}}
+func small() []ddp.Parameter { return smallOf([]float32{1, 2, 3, 4}, []float32{5}) }
+
+// smallOf returns two parameters with these values.
+func smallOf(w, b []float32) []ddp.Parameter {
+	return []ddp.Parameter{ddp.Param("w", w, nil, 2, 2), ddp.Param("b", b, nil)}
 }
 
-// load loads a checkpoint on two ranks, and returns their errors and rank 1's parameters.
-func load(t *testing.T, path string, params func() []ddp.Parameter[float32], state any) ([]error, []ddp.Parameter[float32]) {
-	errs := make([]error, 2)
-	var got []ddp.Parameter[float32]
+// bufferOf returns a buffer with these values.
+func bufferOf(values []float32) []ddp.Tensor { return []ddp.Tensor{ddp.Buffer("buffer", values)} }
+
+// parametersOf returns parameters with the values of small's, or others.
+type parametersOf func(w, b []float32) []ddp.Parameter
+
+// load loads a checkpoint on two ranks, and returns their errors and rank 1's values.
+func load(t *testing.T, path string, params parametersOf, state any) (errs []error, w, b []float32) {
+	errs = make([]error, 2)
 	all(t, 2, func(rank int) error {
-		p := params()
-		for i := range p {
-			clear(p[i].Data)
-		}
-		r, err := ddp.New(bg, world(), p, ddp.Options[float32]{Buffers: [][]float32{{9, 9}}})
+		ws, bs := make([]float32, 4), make([]float32, 1)
+		r, err := ddp.New(bg, world(), params(ws, bs), ddp.Options{Buffers: bufferOf([]float32{9, 9})})
 		if err != nil {
 			return err
 		}
 		if rank == 1 {
-			got = p
+			w, b = ws, bs
 			errs[1] = r.Load(bg, path, state)
 		} else {
 			errs[0] = r.Load(bg, path, new(progress))
 		}
 		return r.Close()
 	})
-	return errs, got
+	return errs, w, b
 }
 
 // What is torn, changed, foreign or of another model is refused on all ranks with the reason, and changes nothing.
@@ -152,34 +157,35 @@ func TestRefusedCheckpoints(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		file   []byte
-		params func() []ddp.Parameter[float32]
+		params parametersOf
 		want   string
 	}{
-		"empty":      {nil, small, "it ends too early"},
-		"header cut": {good[:data-3], small, "it ends too early"},
-		"data cut":   {good[:len(good)-1], small, "it ends too early"},
-		"longer":     {append(bytes.Clone(good), 1, 2), small, "2 bytes follow the tensors"},
-		"text":       {[]byte("# a text, longer than eight bytes"), small, "it is not a safetensors file"},
-		"no JSON":    {edit(func(b []byte) []byte { b[8] = '['; return b }), small, "it is not a safetensors file: "},
-		"bit":        {edit(func(b []byte) []byte { b[data+2] ^= 1; return b }), small, "its checksum is wrong"},
-		"state":      {replaced(`\"Epoch\":1`, `\"Epoch\":2`), small, "its checksum is wrong"},
-		"foreign":    {replaced("goccl.checkpoint", "other.checkpoint"), small, "it is a safetensors file, and not one of goccl"},
-		"version":    {replaced(`"goccl.checkpoint":"1"`, `"goccl.checkpoint":"2"`), small, `it has version "2", and this program reads version 1`},
-		"no tensor": {good, func() []ddp.Parameter[float32] {
-			return append(small(), ddp.Parameter[float32]{Name: "c", Data: []float32{1}})
+		"empty":      {nil, smallOf, "it ends too early"},
+		"header cut": {good[:data-3], smallOf, "it ends too early"},
+		"data cut":   {good[:len(good)-1], smallOf, "it ends too early"},
+		"longer":     {append(bytes.Clone(good), 1, 2), smallOf, "2 bytes follow the tensors"},
+		"text":       {[]byte("# a text, longer than eight bytes"), smallOf, "it is not a safetensors file"},
+		"no JSON":    {edit(func(b []byte) []byte { b[8] = '['; return b }), smallOf, "it is not a safetensors file: "},
+		"bit":        {edit(func(b []byte) []byte { b[data+2] ^= 1; return b }), smallOf, "its checksum is wrong"},
+		"state":      {replaced(`\"Epoch\":1`, `\"Epoch\":2`), smallOf, "its checksum is wrong"},
+		"foreign":    {replaced("goccl.checkpoint", "other.checkpoint"), smallOf, "it is a safetensors file, and not one of goccl"},
+		"version":    {replaced(`"goccl.checkpoint":"1"`, `"goccl.checkpoint":"2"`), smallOf, `it has version "2", and this program reads version 1`},
+		"no tensor": {good, func(w, b []float32) []ddp.Parameter {
+			return append(smallOf(w, b), ddp.Param("c", []float32{1}, nil))
 		}, `it has no tensor "c"`},
-		"shape": {good, func() []ddp.Parameter[float32] {
-			p := small()
-			p[0].Shape = []int{4}
-			return p
+		"shape": {good, func(w, b []float32) []ddp.Parameter {
+			return []ddp.Parameter{ddp.Param("w", w, nil), ddp.Param("b", b, nil)}
 		}, `its tensor "w" is F32 [2 2] at [0 16], and the model's is F32 [4] at [0 16]`},
-		"tensor": {good, func() []ddp.Parameter[float32] { return small()[:1] }, `its tensor "buffer.0" is`},
+		"type": {good, func(w, b []float32) []ddp.Parameter {
+			return []ddp.Parameter{ddp.Param("w", make([]float64, 4), nil, 2, 2), ddp.Param("b", b, nil)}
+		}, `its tensor "w" is F32 [2 2] at [0 16], and the model's is F64 [2 2] at [0 32]`},
+		"tensor": {good, func(w, b []float32) []ddp.Parameter { return smallOf(w, b)[:1] }, `its tensor "buffer" is`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, "x")
 			require.NoError(t, os.WriteFile(path, c.file, 0o600))
 			var state progress
-			errs, params := load(t, path, c.params, &state)
+			errs, w, b := load(t, path, c.params, &state)
 			for rank, err := range errs {
 				var refused *ddp.CheckpointError
 				require.ErrorAs(t, err, &refused, "rank %d", rank)
@@ -188,21 +194,17 @@ func TestRefusedCheckpoints(t *testing.T) {
 				texts.Add(name, err)
 			}
 			require.Zero(t, state)
-			for _, p := range params {
-				for _, x := range p.Data {
-					require.Zero(t, x)
-				}
-			}
+			require.Equal(t, make([]float32, 5), append(w, b...))
 		})
 	}
-	errs, _ := load(t, filepath.Join(dir, "none"), small, nil)
+	errs, _, _ := load(t, filepath.Join(dir, "none"), smallOf, nil)
 	require.ErrorIs(t, errs[0], fs.ErrNotExist)
 	require.ErrorIs(t, errs[1], fs.ErrNotExist)
 
 	var state progress
-	errs, params := load(t, path, small, &state)
+	errs, w, b := load(t, path, smallOf, &state)
 	require.NoError(t, errors.Join(errs...))
-	require.Equal(t, small(), params)
+	require.Equal(t, []float32{1, 2, 3, 4, 5}, append(w, b...))
 	require.Equal(t, progress{1, 2}, state)
 }
 
@@ -217,14 +219,12 @@ func TestRanksThatDiffer(t *testing.T) {
 		return path
 	}
 	other := filepath.Join(dir, "other")
-	saved(t, other, func() []ddp.Parameter[float32] {
-		p := small()
-		p[0].Data[3] = 7
-		return p
+	saved(t, other, func() []ddp.Parameter {
+		return smallOf([]float32{1, 2, 3, 7}, []float32{5})
 	})
 	later := filepath.Join(dir, "later")
 	all(t, 2, func(int) error {
-		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{Buffers: [][]float32{make([]float32, 2)}})
+		r, err := ddp.New(bg, world(), small(), ddp.Options{Buffers: bufferOf(make([]float32, 2))})
 		if err != nil {
 			return err
 		}
@@ -237,21 +237,21 @@ func TestRanksThatDiffer(t *testing.T) {
 	for name, c := range map[string]struct {
 		path  string // of rank 1
 		state any    // of rank 1
-		more  ddp.Parameter[float32]
+		more  ddp.Tensor
 		want  string
 	}{
 		"values": {path: other, want: `ranks disagree on tensor 0: "w", F32 [2 2], CRC 9eba690a on rank 0; "w", F32 [2 2], CRC 1e264c0c on rank 1`},
 		"state":  {path: later, want: `ranks disagree on state: {"Epoch":1,"Step":2} on rank 0; {"Epoch":1,"Step":3} on rank 1`},
 		"torn":   {path: file("torn", good[:len(good)-1]), want: "rank 1: it ends too early"},
-		"absent": {path: filepath.Join(dir, "none"), want: "rank 1: open " + filepath.Join(dir, "none")},
-		"tensor": {path: path, more: ddp.Parameter[float32]{Name: "m", Data: []float32{9}}, want: `rank 1: it has no tensor "m"`},
+		"absent": {path: filepath.Join(dir, "none"), want: "ranks disagree on file: it exists on rank 0; it does not exist on rank 1"},
+		"tensor": {path: path, more: ddp.Buffer("m", []float32{9}), want: `rank 1: it has no tensor "m"`},
 		"type":   {path: path, state: &named{5, "five"}, want: "rank 1: its state: json: cannot unmarshal number into Go struct field named.Step of type string"},
 		"value":  {path: path, state: named{5, "five"}, want: "rank 1: its state: json: Unmarshal(non-pointer ddp_test.named)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs := make([]error, 2)
 			all(t, 2, func(rank int) error {
-				params, buffer, more := small(), []float32{9, 9}, []ddp.Parameter[float32](nil)
+				w, buffer, more := make([]float32, 4), []float32{9, 9}, []ddp.Tensor(nil)
 				before := progress{5, 6}
 				state, path := any(&before), path
 				if rank == 1 {
@@ -259,19 +259,16 @@ func TestRanksThatDiffer(t *testing.T) {
 					if c.state != nil {
 						state = c.state
 					}
-					if c.more.Data != nil {
+					if name == "tensor" {
 						more = append(more, c.more)
 					}
 				}
-				for i := range params {
-					clear(params[i].Data)
-				}
-				r, err := ddp.New(bg, world(), params, ddp.Options[float32]{Buffers: [][]float32{buffer}})
+				r, err := ddp.New(bg, world(), smallOf(w, make([]float32, 1)), ddp.Options{Buffers: bufferOf(buffer)})
 				if err != nil {
 					return err
 				}
 				errs[rank] = r.Load(bg, path, state, more...)
-				return errors.Join(equal("state", before, progress{5, 6}), equal("buffer", buffer[1], 9), equal("w", fmt.Sprint(params[0].Data), "[0 0 0 0]"), r.Close())
+				return errors.Join(equal("state", before, progress{5, 6}), equal("buffer", buffer[1], 9), equal("w", fmt.Sprint(w), "[0 0 0 0]"), r.Close())
 			})
 			for rank, err := range errs {
 				var refused *ddp.CheckpointError
@@ -299,7 +296,7 @@ func TestStateIsReplaced(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "c")
 	all(t, 2, func(int) error {
-		r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), small(), ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -319,16 +316,16 @@ func TestCheckpointNotWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		path  string
 		state any
-		more  ddp.Parameter[float32]
+		more  ddp.Tensor
 		want  string
 	}{
-		"no folder": {filepath.Join(path, "x"), 1, ddp.Parameter[float32]{Name: "m"}, "not a directory"},
-		"state":     {path, func() {}, ddp.Parameter[float32]{Name: "m"}, "the state: json: unsupported type: func()"},
-		"name":      {path, 1, ddp.Parameter[float32]{Name: "w"}, `two tensors have the name "w"`},
+		"no folder": {filepath.Join(path, "x"), 1, ddp.Buffer[float32]("m", nil), "not a directory"},
+		"state":     {path, func() {}, ddp.Buffer[float32]("m", nil), "the state: json: unsupported type: func()"},
+		"name":      {path, 1, ddp.Buffer[float32]("w", nil), `two tensors have the name "w"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all(t, 2, func(rank int) error {
-				r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+				r, err := ddp.New(bg, world(), small(), ddp.Options{})
 				if err != nil {
 					return err
 				}
@@ -361,7 +358,7 @@ func every[T ddp.Float](t *testing.T, values []T) {
 	path := filepath.Join(t.TempDir(), "c")
 	all(t, 2, func(rank int) error {
 		data := append([]T(nil), values...)
-		r, err := ddp.New(bg, world(), []ddp.Parameter[T]{{Name: "v", Data: data}}, ddp.Options[T]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("v", data, nil)}, ddp.Options{})
 		if err != nil {
 			return err
 		}

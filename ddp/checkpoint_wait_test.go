@@ -30,18 +30,18 @@ func init() {
 const shortTimeout = time.Second
 
 // reinitialize makes the default group anew, with a short timeout, and a Reducer in it.
-func reinitialize(opts ...dist.InitOption) (*ddp.Reducer[float32], error) {
+func reinitialize(opts ...dist.InitOption) (*ddp.Reducer, error) {
 	if err := dist.DestroyProcessGroup(); err != nil {
 		return nil, err
 	}
 	if err := dist.InitProcessGroup("ccl", append(opts, dist.WithTimeout(shortTimeout))...); err != nil {
 		return nil, err
 	}
-	return ddp.New(bg, world(), small(), ddp.Options[float32]{})
+	return ddp.New(bg, world(), small(), ddp.Options{})
 }
 
 // operations are Save and Load of the same file.
-func operations(r *ddp.Reducer[float32], path string, state any) map[string]func() error {
+func operations(r *ddp.Reducer, path string, state any) map[string]func() error {
 	return map[string]func() error{
 		"Save": func() error { return r.Save(bg, path, state) },
 		"Load": func() error { return r.Load(bg, path, state) },
@@ -186,7 +186,7 @@ func TestKilledInSave(t *testing.T) {
 }
 
 func endInSave(rank, ranks int, _ *outcome) error {
-	r, err := ddp.New(bg, world(), small(), ddp.Options[float32]{})
+	r, err := ddp.New(bg, world(), small(), ddp.Options{})
 	if err != nil {
 		return err
 	}

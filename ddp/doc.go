@@ -1,14 +1,17 @@
-// Package ddp trains one model on many ranks: each rank computes the gradients of its part of a batch, and
-// all continue with their mean (DistributedDataParallel of torch).
+// Package ddp trains one model on many ranks: each rank computes the gradients of its part of a
+// batch, and all continue with their mean (DistributedDataParallel of torch).
 //
 // # Model
 //
-// A framework has its parameters and gradients in slices. New takes them, gives all ranks the parameters of
-// rank 0, and divides the gradients into buckets. In each step the program computes gradients, calls Ready
-// for each parameter whose gradient is final, and then Wait:
+// A framework has its parameters and gradients in slices. New takes them, gives all ranks the
+// parameters of rank 0, and divides the gradients into buckets. In each step the program computes
+// gradients, calls Ready for each parameter whose gradient is final, and then Wait:
 //
 //	group, err := dist.Default() // all ranks
-//	model, err := ddp.New(ctx, group, parameters, ddp.Options[float32]{})
+//	model, err := ddp.New(ctx, group, []ddp.Parameter{
+//		ddp.Param("weight", weight, weightGrad), // of half.BFloat16
+//		ddp.Param("norm", norm, normGrad),       // of float32
+//	}, ddp.Options{})
 //	for batch := range batches {
 //		loss := net.Forward(batch)
 //		net.Backward(loss, model.Ready) // calls Ready(i) when the gradient of parameter i is final
@@ -18,24 +21,27 @@
 //		optimizer.Step()
 //	}
 //
-// The all-reduce of a bucket starts when all of its gradients are ready and runs while backward goes on.
-// After Wait the gradients are the mean over all ranks, equal bit by bit on all of them; an optimizer that
-// depends on nothing else keeps the parameters equal.
+// The all-reduce of a bucket starts when all of its gradients are ready and runs while backward
+// goes on. After Wait the gradients are the mean over all ranks, equal bit by bit on all of them;
+// an optimizer that depends on nothing else keeps the parameters equal.
 //
-// Gradients have two forms. If Parameter.Grad is nil for all parameters, New makes the gradients, as parts of
-// buckets, and nothing is copied: see Reducer.Grad. If it is set for all, Ready copies a gradient into a bucket
-// and Wait copies the mean back; from 256 KiB on it is reduced in place, as a bucket of its own, unless a hook is
-// set or parameters may be unused.
+// The parameters of a model may have different types. The gradients of a bucket have one.
+//
+// Gradients have two forms. If Param gets none for all parameters, New makes the gradients, as
+// parts of buckets, and nothing is copied: see Grad. If it gets one for all, Ready copies a
+// gradient into a bucket and Wait copies the mean back; from 256 KiB on it is reduced in place, as
+// a bucket by itself, unless its type has a hook or parameters may be unused.
 //
 // # Concurrency
 //
-// Ready may be called by many goroutines at a time; the other methods by one at a time. A Reducer makes its
-// calls on a group of its own, so that the program may make calls on its groups meanwhile.
+// Ready may be called by many goroutines at a time; the other methods by one at a time. A Reducer
+// makes its calls on a group of its own, so that the program may make calls on its groups
+// meanwhile.
 //
 // # Failure
 //
-// What differs between ranks when a Reducer is made is a *ccl.MismatchError on all of them. In a step, Wait
-// returns the error of the collective that failed, with the names of the parameters in the bucket: a rank
-// that was lost (*ccl.PeerLostError), a timeout, or a gradient that was not ready (*UnreadyError on the
-// rank itself; the others get *ccl.MismatchError with its text).
+// What differs between ranks when a Reducer is made is a *ccl.MismatchError on all of them. In a
+// step, Wait returns the error of the collective that failed, with the names of the parameters in
+// the bucket: a rank that was lost (*ccl.PeerLostError), a timeout, or a gradient that was not
+// ready (*UnreadyError on the rank itself; the others get *ccl.MismatchError with its text).
 package ddp

@@ -18,7 +18,7 @@ func TestEmptyParameters(t *testing.T) { everywhere(t, "empty parameters", 1, su
 
 func emptyParameters(rank, ranks int, _ *outcome) error {
 	for _, views := range []bool{false, true} {
-		for _, opts := range []ddp.Options[float32]{{}, {FindUnused: true}, {StaticGraph: true}, {Hook: ddp.Float16()}, {FirstBucketBytes: 1, BucketBytes: 1}} {
+		for _, opts := range []ddp.Options{{}, {FindUnused: true}, {StaticGraph: true}, {Hooks: ddp.Hooks{Float32: ddp.Float16()}}, {FirstBucketBytes: 1, BucketBytes: 1}} {
 			for _, lengths := range [][]int{{0}, {0, 2, 0, 0, 70_000, 0}, {3, 0}} {
 				if err := trainWithEmpty(rank, ranks, views, opts, lengths); err != nil {
 					return fmt.Errorf("views %v, options %+v, lengths %d: %w", views, opts, lengths, err)
@@ -29,27 +29,27 @@ func emptyParameters(rank, ranks int, _ *outcome) error {
 	return nil
 }
 
-func trainWithEmpty(rank, ranks int, views bool, opts ddp.Options[float32], lengths []int) error {
-	var params []ddp.Parameter[float32]
+func trainWithEmpty(rank, ranks int, views bool, opts ddp.Options, lengths []int) error {
+	var params []ddp.Parameter
 	for i, n := range lengths {
-		p := ddp.Parameter[float32]{Name: fmt.Sprint(i), Data: make([]float32, n)}
+		shape, grad := []int{n}, []float32(nil)
 		if n == 0 {
-			p.Shape = []int{4, 0}
+			shape = []int{4, 0}
 		}
 		if !views && (n > 0 || i > 0) { // a nil gradient without elements is neither a view nor the program's own
-			p.Grad = make([]float32, n)
+			grad = make([]float32, n)
 		}
-		params = append(params, p)
+		params = append(params, ddp.Param(fmt.Sprint(i), make([]float32, n), grad, shape...))
 	}
-	opts.Buffers = [][]float32{{}, {float32(rank)}}
+	opts.Buffers = []ddp.Tensor{ddp.Buffer("none", []float32{}), ddp.Buffer("rank", []float32{float32(rank)})}
 	r, err := ddp.New(bg, world(), params, opts)
 	if err != nil {
 		return err
 	}
 	step := func() error {
 		for i := range params {
-			for j := range r.Grad(i) {
-				r.Grad(i)[j] = float32(rank)
+			for j := range ddp.Grad[float32](r, i) {
+				ddp.Grad[float32](r, i)[j] = float32(rank)
 			}
 			r.Ready(i)
 		}
@@ -57,10 +57,10 @@ func trainWithEmpty(rank, ranks int, views bool, opts ddp.Options[float32], leng
 			return err
 		}
 		for i, n := range lengths {
-			if err := equal("length of a gradient", len(r.Grad(i)), n); err != nil {
+			if err := equal("length of a gradient", len(ddp.Grad[float32](r, i)), n); err != nil {
 				return err
 			}
-			for _, x := range r.Grad(i) {
+			for _, x := range ddp.Grad[float32](r, i) {
 				if err := equal("mean", x, float32(ranks-1)/2); err != nil {
 					return err
 				}
@@ -72,7 +72,7 @@ func trainWithEmpty(rank, ranks int, views bool, opts ddp.Options[float32], leng
 	if err := errors.Join(step(), step(), r.Join(bg, step), step()); err != nil {
 		return err
 	}
-	if opts.FindUnused || opts.StaticGraph || opts.Hook != nil {
+	if opts.FindUnused || opts.StaticGraph || opts.Hooks.Float32 != nil {
 		return r.Close()
 	}
 	path := filepath.Join(os.TempDir(), fmt.Sprint("goccl-ddp-empty-", os.Getpid()))
@@ -90,13 +90,13 @@ func trainWithEmpty(rank, ranks int, views bool, opts ddp.Options[float32], leng
 func TestShapeThatOverflows(t *testing.T) {
 	for _, shape := range [][]int{{1 << 32, 1 << 32}, {1 << 62, 4}, {-1 << 63, 2}, {1 << 32, 1<<32 + 1}} {
 		errs := spawn(t, 1, func(int) error {
-			_, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Shape: shape}}, ddp.Options[float32]{})
+			_, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param[float32]("a", nil, nil, shape...)}, ddp.Options{})
 			return err
 		})
 		require.ErrorContains(t, errs[0], "and 0 elements")
 	}
 	all(t, 1, func(int) error {
-		r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Shape: []int{1 << 62, 4, 0}}}, ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param[float32]("a", nil, nil, 1<<62, 4, 0)}, ddp.Options{})
 		if err != nil {
 			return err
 		}

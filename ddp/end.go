@@ -11,7 +11,7 @@ import (
 // retain begins a method that needs the Reducer: until r.comm.Release its buckets stay in memory,
 // also if the group ends meanwhile. Its error is that of the method after the end of the Reducer or
 // of its group.
-func (r *Reducer[T]) retain(operation string) error {
+func (r *Reducer) retain(operation string) error {
 	if r.comm.Retain() {
 		return nil
 	}
@@ -26,16 +26,16 @@ func (r *Reducer[T]) retain(operation string) error {
 
 // checkBetweenSteps returns an error of a method that is called between steps, if a step has begun.
 // The caller holds mu.
-func (r *Reducer[T]) checkBetweenSteps(operation string) error {
+func (r *Reducer) checkBetweenSteps(operation string) error {
 	if !r.step.hasBegun {
 		return nil
 	}
-	return &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "a step has begun by Ready: call Wait first"}
+	return invalid("ddp."+operation, "a step has begun by Ready: call Wait first")
 }
 
 // beginCheckpoint is retain for checkpoints and Verify. They are refused in a step, and within
 // Join, where ranks that are done make steps only.
-func (r *Reducer[T]) beginCheckpoint(operation string) error {
+func (r *Reducer) beginCheckpoint(operation string) error {
 	if err := r.retain(operation); err != nil {
 		return err
 	}
@@ -43,8 +43,9 @@ func (r *Reducer[T]) beginCheckpoint(operation string) error {
 	defer r.mu.Unlock()
 	err := r.checkBetweenSteps(operation)
 	if r.join.isOn {
-		err = &ccl.InvalidArgumentError{Operation: "ddp." + operation, Message: "it is called within Join, where ranks that are done make steps only: call it before or after, with all ranks"}
+		err = invalid("ddp."+operation, "it is called within Join, where ranks that are done make steps only: call it before or after, with all ranks")
 	}
+
 	if err != nil {
 		r.comm.Release()
 	}
@@ -52,10 +53,10 @@ func (r *Reducer[T]) beginCheckpoint(operation string) error {
 }
 
 // abandonStep forgets a step whose group has ended, when no call uses its gradients any more.
-func (r *Reducer[T]) abandonStep() {
+func (r *Reducer) abandonStep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.settle()
+	r.awaitAll()
 	r.endStep()
 }
 
@@ -66,16 +67,17 @@ func (r *Reducer[T]) abandonStep() {
 // Its errors are those of dist.DestroyProcessGroup for the Reducer's group: dist.ErrNotInitialized
 // if that was destroyed with the default group before, *dist.UnfinishedError if calls of a Hook
 // have not ended. Closing twice is a no-op.
-func (r *Reducer[T]) Close() error {
+func (r *Reducer) Close() error {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
 		return nil
 	}
+
 	r.closed = true
 	if r.step.hasBegun {
 		r.comm.Abort(errors.New("ddp: the Reducer was closed within a step"))
-		r.settle()
+		r.awaitAll()
 		r.endStep()
 	}
 	r.mu.Unlock()

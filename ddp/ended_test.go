@@ -19,12 +19,12 @@ func TestAfterTheEnd(t *testing.T) { everywhere(t, "after the end", 1, succeeded
 func afterTheEnd(_, _ int, _ *outcome) error {
 	for _, way := range []struct {
 		name string
-		end  func(r *ddp.Reducer[float64], c *ccl.Communicator) error
+		end  func(r *ddp.Reducer, c *ccl.Communicator) error
 	}{
-		{"closed", func(r *ddp.Reducer[float64], _ *ccl.Communicator) error { return r.Close() }},
-		{"group", func(_ *ddp.Reducer[float64], c *ccl.Communicator) error { return c.Close() }},
-		{"destroyed", func(*ddp.Reducer[float64], *ccl.Communicator) error { return dist.DestroyProcessGroup() }},
-		{"anew", func(*ddp.Reducer[float64], *ccl.Communicator) error {
+		{"closed", func(r *ddp.Reducer, _ *ccl.Communicator) error { return r.Close() }},
+		{"group", func(_ *ddp.Reducer, c *ccl.Communicator) error { return c.Close() }},
+		{"destroyed", func(*ddp.Reducer, *ccl.Communicator) error { return dist.DestroyProcessGroup() }},
+		{"anew", func(*ddp.Reducer, *ccl.Communicator) error {
 			return errors.Join(dist.DestroyProcessGroup(), dist.InitProcessGroup("ccl"))
 		}},
 	} {
@@ -45,9 +45,9 @@ func afterTheEnd(_, _ int, _ *outcome) error {
 }
 
 // useEnded ends a Reducer, with some gradients ready, and calls its methods.
-func useEnded(end func(*ddp.Reducer[float64], *ccl.Communicator) error, views bool, ready int) error {
+func useEnded(end func(*ddp.Reducer, *ccl.Communicator) error, views bool, ready int) error {
 	h := &closing{end: func(*ccl.Communicator) {}}
-	r, g, err := three(ddp.Options[float64]{Hook: h}, views)
+	r, g, err := three(ddp.Options{Hooks: ddp.Hooks{Float64: h}}, views)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func useEnded(end func(*ddp.Reducer[float64], *ccl.Communicator) error, views bo
 }
 
 // callEnded calls the methods of a Reducer that has ended.
-func callEnded(r *ddp.Reducer[float64]) error {
+func callEnded(r *ddp.Reducer) error {
 	r.Ready(1)
 	called := false
 	f := func() error { called = true; return nil }
@@ -88,7 +88,7 @@ func callEnded(r *ddp.Reducer[float64]) error {
 	if err := r.Close(); err != nil && !errors.Is(err, dist.ErrNotInitialized) {
 		return err
 	}
-	return errors.Join(equal("called", called, false), equal("is nil", r.Grad(0) == nil, true),
+	return errors.Join(equal("called", called, false), equal("is nil", ddp.Grad[float64](r, 0) == nil, true),
 		equal("steps", r.Stats().Steps, 1))
 }
 
@@ -100,7 +100,7 @@ func endsWithinMethods(_, _ int, _ *outcome) error {
 	for _, views := range []bool{false, true} {
 		for _, inFinish := range []bool{false, true} {
 			h := &closing{end: func(*ccl.Communicator) { _ = dist.DestroyProcessGroup() }, inFinish: inFinish, inStart: !inFinish}
-			r, g, err := three(ddp.Options[float64]{Hook: h}, views)
+			r, g, err := three(ddp.Options{Hooks: ddp.Hooks{Float64: h}}, views)
 			if err != nil {
 				return err
 			}
@@ -110,7 +110,7 @@ func endsWithinMethods(_, _ int, _ *outcome) error {
 			if err := r.Wait(bg); err == nil { // a rank that ends first is lost to the others
 				return fmt.Errorf("views %v, in Finish %v: the step has succeeded", views, inFinish)
 			}
-			if err := errors.Join(equal("is nil", r.Grad(0) == nil, true), dist.InitProcessGroup("ccl")); err != nil {
+			if err := errors.Join(equal("is nil", ddp.Grad[float64](r, 0) == nil, true), dist.InitProcessGroup("ccl")); err != nil {
 				return err
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/goccl/goccl/ccl"
 )
 
-// UnreadyError says that gradients were not ready when a step ended. Its text does not name the rank, which Spawn and
-// the errors of other ranks put before it.
+// UnreadyError says that gradients were not ready when a step ended. Its text does not name the
+// rank, which Spawn and the errors of other ranks put before it.
 type UnreadyError struct {
 	Rank       int
 	Parameters []string // names
@@ -25,12 +25,12 @@ func (e *UnreadyError) Error() string {
 	if e.Static {
 		why = "they were ready in the first step; set FindUnused in place of StaticGraph if steps differ"
 	}
-	return fmt.Sprintf("ddp: no gradient was ready for %s: %s", list(e.Parameters), why)
+	return fmt.Sprintf("ddp: no gradient was ready for %s: %s", joinNames(e.Parameters), why)
 }
 
-// list returns the names of parameters, or the first of them, in quotes where they are empty or have
-// characters that a terminal may act on.
-func list(names []string) string {
+// joinNames returns the names of parameters, or the first of them, in quotes where they are empty
+// or have characters that a terminal may act on.
+func joinNames(names []string) string {
 	more := ""
 	if n := len(names) - namesShown; n > 0 {
 		names, more = names[:namesShown], fmt.Sprintf(" and %d more", n)
@@ -45,14 +45,15 @@ func list(names []string) string {
 }
 
 // bucketError returns the error of a bucket.
-func (r *Reducer[T]) bucketError(b *Bucket[T], err error) error {
-	names := make([]string, len(b.Parameters))
-	for i, p := range b.Parameters {
-		names[i] = r.params[p].Name
+func (r *Reducer) bucketError(bucket int, err error) error {
+	var names []string
+	for _, i := range r.buckets[bucket].parameters {
+		names = append(names, r.params[i].name)
 	}
-	return fmt.Errorf("ddp: bucket %d (%s): %w", b.Index, list(names), err)
+	return fmt.Errorf("ddp: bucket %d (%s): %w", bucket, joinNames(names), err)
 }
 
+// invalid returns the error of an argument.
 func invalid(operation, format string, args ...any) error {
 	return &ccl.InvalidArgumentError{Operation: operation, Message: fmt.Sprintf(format, args...)}
 }

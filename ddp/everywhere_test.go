@@ -41,11 +41,11 @@ func followOneRank(rank, ranks int, o *outcome) error {
 	for _, views := range []bool{false, true} {
 		for _, parts := range []int{1, 3} { // with NoSync
 			n := newNet[float64](uint64(rank)) // rank 0's are those of alone
-			r, err := ddp.New(bg, world(), n.parameters(views), tiny[float64]())
+			r, err := ddp.New(bg, world(), n.parameters(views), tiny())
 			if err != nil {
 				return err
 			}
-			n.adopt(r.Grad)
+			n.adopt(r)
 			for step, b := range batches(steps, batch) {
 				loss, err := trainInParts(r, n, b[rank*batch/ranks:(rank+1)*batch/ranks], parts, ranks)
 				if err != nil {
@@ -71,7 +71,7 @@ func followOneRank(rank, ranks int, o *outcome) error {
 }
 
 // trainInParts makes a step of which all parts but the last are accumulated, and returns the loss.
-func trainInParts(r *ddp.Reducer[float64], n *net[float64], mine [][2]float64, parts, ranks int) (loss float64, err error) {
+func trainInParts(r *ddp.Reducer, n *net[float64], mine [][2]float64, parts, ranks int) (loss float64, err error) {
 	each := (len(mine) + parts - 1) / parts
 	err = r.NoSync(func() error {
 		for len(mine) > each {
@@ -95,7 +95,8 @@ func TestJoin(t *testing.T) { everywhere(t, "uneven inputs", 1, succeeded) }
 
 func unevenInputs(rank, ranks int, _ *outcome) error {
 	for _, views := range []bool{false, true} {
-		for _, opts := range []ddp.Options[float64]{{}, {FindUnused: true}, {StaticGraph: true}, {BroadcastBuffers: true, Buffers: [][]float64{{float64(rank)}}}} {
+		buffer := []float64{float64(rank)}
+		for _, opts := range []ddp.Options{{}, {FindUnused: true}, {StaticGraph: true}, {BroadcastBuffers: true, Buffers: []ddp.Tensor{ddp.Buffer("rank", buffer)}}} {
 			r, g, err := three(opts, views)
 			if err != nil {
 				return err
@@ -117,7 +118,7 @@ func unevenInputs(rank, ranks int, _ *outcome) error {
 			}
 			if opts.Buffers != nil {
 				// Rank 0's at first, then those of the lowest rank that trains.
-				if err := equal("buffer", opts.Buffers[0][0], 0); err != nil {
+				if err := equal("buffer", buffer[0], 0); err != nil {
 					return err
 				}
 			}
@@ -130,7 +131,7 @@ func unevenInputs(rank, ranks int, _ *outcome) error {
 }
 
 // trainUnevenly makes this rank's steps and checks their means.
-func trainUnevenly(r *ddp.Reducer[float64], g [][]float64, rank, ranks int) error {
+func trainUnevenly(r *ddp.Reducer, g [][]float64, rank, ranks int) error {
 	all := []int{2, 0, 5, 3, 1, 5, 4}[:ranks]
 	for step := range all[rank] {
 		var sum, count float64
@@ -162,7 +163,7 @@ func TestFindUnused(t *testing.T) { everywhere(t, "unused", 1, succeeded) }
 
 func leaveOut(rank, ranks int, _ *outcome) error {
 	for _, views := range []bool{false, true} {
-		r, g, err := three(ddp.Options[float64]{FindUnused: true}, views)
+		r, g, err := three(ddp.Options{FindUnused: true}, views)
 		if err != nil {
 			return err
 		}
@@ -231,7 +232,7 @@ func TestErrorHasItsRankOnce(t *testing.T) {
 }
 
 func notReady(rank, ranks int, _ *outcome) error {
-	r, _, err := three(ddp.Options[float64]{}, true)
+	r, _, err := three(ddp.Options{}, true)
 	if err != nil {
 		return err
 	}
@@ -279,7 +280,7 @@ func endByPanic(rank, ranks int, _ *outcome) error {
 
 // endInBackward makes a step in which the last rank ends when the first gradient is ready.
 func endInBackward(rank, ranks int, end func() error) error {
-	r, _, err := three(ddp.Options[float64]{}, true)
+	r, _, err := three(ddp.Options{}, true)
 	if err != nil {
 		return err
 	}

@@ -21,13 +21,13 @@ func TestClipGradNorm(t *testing.T) {
 
 func clip[T ddp.Float](t *testing.T, of func(float64) T) {
 	all(t, 2, func(rank int) error {
-		r, err := ddp.New(bg, world(), []ddp.Parameter[T]{{Name: "a", Data: make([]T, 1)}, {Name: "b", Data: make([]T, 1)}}, ddp.Options[T]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("a", make([]T, 1), nil), ddp.Param("b", make([]T, 1), nil)}, ddp.Options{})
 		if err != nil {
 			return err
 		}
-		r.Grad(0)[0], r.Grad(1)[0] = of(3), of(4)
-		if norm, err := r.ClipGradNorm(10); err != nil || norm != 5 || r.Grad(0)[0] != of(3) {
-			return fmt.Errorf("the norm is %v, a gradient %v, and the error %w", norm, r.Grad(0)[0], err)
+		ddp.Grad[T](r, 0)[0], ddp.Grad[T](r, 1)[0] = of(3), of(4)
+		if norm, err := r.ClipGradNorm(10); err != nil || norm != 5 || ddp.Grad[T](r, 0)[0] != of(3) {
+			return fmt.Errorf("the norm is %v, a gradient %v, and the error %w", norm, ddp.Grad[T](r, 0)[0], err)
 		}
 		if norm, err := r.ClipGradNorm(2.5); err != nil || norm != 5 {
 			return fmt.Errorf("the norm is %v, and the error %w", norm, err)
@@ -36,10 +36,10 @@ func clip[T ddp.Float](t *testing.T, of func(float64) T) {
 			return fmt.Errorf("the norm is %v after it was clipped to 2.5, and the error %w", norm, err)
 		}
 		for _, limit := range []float64{-1, -math.SmallestNonzeroFloat64, math.Inf(-1), math.NaN()} {
-			before := r.Grad(0)[0]
+			before := ddp.Grad[T](r, 0)[0]
 			norm, err := r.ClipGradNorm(limit)
 			if err := errors.Join(equal("error", fmt.Sprint(err), fmt.Sprintf("ccl: ddp.ClipGradNorm: the limit is %v, and must be at least 0", limit)),
-				equal("norm", norm, 0), equal("gradient", r.Grad(0)[0], before)); err != nil {
+				equal("norm", norm, 0), equal("gradient", ddp.Grad[T](r, 0)[0], before)); err != nil {
 				return err
 			}
 			if _, ok := errors.AsType[*ccl.InvalidArgumentError](err); !ok {
@@ -75,7 +75,7 @@ func TestClipGradNormOfExtremes(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.a, c.b, c.limit), func(t *testing.T) {
 			all(t, 1, func(int) error {
-				r, g, err := three(ddp.Options[float64]{}, true)
+				r, g, err := three(ddp.Options{}, true)
 				if err != nil {
 					return err
 				}

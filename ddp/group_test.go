@@ -27,8 +27,8 @@ func TestNewOfNoGroup(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		params := []ddp.Parameter[float64]{{Name: "a", Data: []float64{float64(rank)}}}
-		r, err := ddp.New(bg, group, params, ddp.Options[float64]{})
+		params := []ddp.Parameter{ddp.Param("a", []float64{float64(rank)}, nil)}
+		r, err := ddp.New(bg, group, params, ddp.Options{})
 		if rank == 0 {
 			return errors.Join(err, r.Close())
 		}
@@ -36,7 +36,7 @@ func TestNewOfNoGroup(t *testing.T) {
 		if !errors.As(err, &invalid) || invalid.Operation != "with_group" || r != nil {
 			return fmt.Errorf("got %v, %w", r, err)
 		}
-		_, err = ddp.New(bg, new(dist.ProcessGroup), params, ddp.Options[float64]{})
+		_, err = ddp.New(bg, new(dist.ProcessGroup), params, ddp.Options{})
 		if !errors.As(err, &invalid) {
 			return fmt.Errorf("the zero group: %w", err)
 		}

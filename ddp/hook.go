@@ -8,12 +8,46 @@ import (
 	"github.com/goccl/goccl/half"
 )
 
-// Hook reduces buckets. All ranks have the same. Its methods are called by one goroutine at a time,
-// and must not call the Reducer. After the first step buckets are made anew, in another order and
-// without State, unless gradients lie in buckets or FindUnused is set.
+// Hooks replace the all-reduce of the buckets of a type. Without one, a bucket gets the mean.
 //
-// A step with a Hook has a barrier after its buckets, in which ranks learn that Finish has succeeded
+// A hook for several types is a generic type, with a field here for each of them:
+//
+//	type negate[T ddp.Float] struct{} // has the methods of Hook[T]
+//
+//	hooks := ddp.Hooks{Float32: negate[float32]{}, BFloat16: negate[half.BFloat16]{}}
+//
+// A step with hooks has a barrier after its buckets, in which ranks learn that Finish has succeeded
 // on all of them.
+type Hooks struct {
+	Float32  Hook[float32]
+	Float64  Hook[float64]
+	Float16  Hook[half.Float16]
+	BFloat16 Hook[half.BFloat16]
+}
+
+// floats are the types that Hooks has, in the order of its fields.
+var floats = []ccl.DType{ccl.Float32, ccl.Float64, ccl.Float16, ccl.BFloat16}
+
+// of returns the hook of a type, or nil.
+func (h *Hooks) of(d ccl.DType) any {
+	switch d {
+	case ccl.Float32:
+		return h.Float32
+	case ccl.Float64:
+		return h.Float64
+	case ccl.Float16:
+		return h.Float16
+	default:
+		return h.BFloat16
+	}
+}
+
+// isSet reports whether a type has a hook.
+func (h *Hooks) isSet() bool { return *h != Hooks{} }
+
+// Hook reduces buckets of a type. All ranks have the same. Its methods are called by one goroutine
+// at a time, and must not call the Reducer. After the first step buckets are made anew, in another
+// order and without State, unless gradients lie in buckets or FindUnused is set.
 type Hook[T Float] interface {
 	// Start starts the reduction of a bucket, on b.Comm, by b.Op, and does not wait. It is called
 	// for all buckets in their order. The Work is not nil.
@@ -49,13 +83,19 @@ func (b *Bucket[T]) names() []ccl.CallOption {
 	return []ccl.CallOption{ccl.WithLabel(label), ccl.WithKey("ddp " + label)}
 }
 
-// mean is the hook of a Reducer without one.
+// mean is the hook of a type without one.
 type mean[T Float] struct{}
 
+// meanCalls is the state of its buckets.
+type meanCalls struct {
+	requests
+	sums []float32 // of float16 gradients, within Join
+}
+
 func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
-	calls, ok := b.State.(*requests)
+	calls, ok := b.State.(*meanCalls)
 	if !ok {
-		calls = new(requests)
+		calls = new(meanCalls)
 		b.State = calls
 	}
 	halves, ok := any(b.Gradients).([]half.Float16)
@@ -67,14 +107,14 @@ func (mean[T]) Start(b *Bucket[T]) *ccl.Work {
 
 	// Within Join the sum may be too large for a float16 where the mean, which Reducer makes of
 	// sums, is not.
-	if b.sums == nil {
-		b.sums = make([]float32, len(halves))
+	if calls.sums == nil {
+		calls.sums = make([]float32, len(halves))
 	}
 	for i, x := range halves {
-		b.sums[i] = x.Float32()
+		calls.sums[i] = x.Float32()
 	}
 	return calls.of(b.Op, func() *ccl.Request {
-		return ccl.AllReduceInit(b.Comm, b.sums, b.sums, b.Op, b.names()...)
+		return ccl.AllReduceInit(b.Comm, calls.sums, calls.sums, b.Op, b.names()...)
 	}).Start(context.Background())
 }
 
@@ -120,6 +160,7 @@ func (h compressed[H]) Start(b *Bucket[float32]) *ccl.Work {
 	for i, x := range b.Gradients {
 		s.gradients[i] = h.round(x * share)
 	}
+
 	if h.isWide(b) {
 		h.copyBack(b)
 	}

@@ -32,12 +32,12 @@ func TestFailedFinish(t *testing.T) {
 
 func failedFinish(rank, ranks int, o *outcome) error {
 	for _, views := range []bool{false, true} {
-		for _, opts := range []ddp.Options[float64]{{}, {FindUnused: true}} {
+		for _, opts := range []ddp.Options{{}, {FindUnused: true}} {
 			for _, joined := range []bool{false, true} {
 				if opts.FindUnused && joined {
 					continue
 				}
-				opts.Hook = &failsIn{rank: rank == ranks-1, bucket: 2, step: 3}
+				opts.Hooks.Float64 = &failsIn{rank: rank == ranks-1, bucket: 2, step: 3}
 				if err := failStep(opts, views, joined, o); err != nil {
 					return err
 				}
@@ -48,7 +48,7 @@ func failedFinish(rank, ranks int, o *outcome) error {
 }
 
 // failStep makes steps of which the third fails.
-func failStep(opts ddp.Options[float64], views, joined bool, o *outcome) error {
+func failStep(opts ddp.Options, views, joined bool, o *outcome) error {
 	r, g, err := three(opts, views)
 	if err != nil {
 		return err

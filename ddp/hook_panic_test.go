@@ -38,7 +38,7 @@ func hookPanics(rank, ranks int, o *outcome) error {
 		if rank == ranks-1 {
 			h.way = way
 		}
-		r, g, err := three(ddp.Options[float64]{Hook: h}, false)
+		r, g, err := three(ddp.Options{Hooks: ddp.Hooks{Float64: h}}, false)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func hookPanics(rank, ranks int, o *outcome) error {
 }
 
 // readyAll makes a step.
-func readyAll(r *ddp.Reducer[float64], g [][]float64) error {
+func readyAll(r *ddp.Reducer, g [][]float64) error {
 	for i := range g {
 		r.Ready(i)
 	}

@@ -21,7 +21,7 @@ func TestCompression(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all(t, 2, func(rank int) error {
 				grad := make([]float32, 3)
-				r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, 3), Grad: grad}}, ddp.Options[float32]{Hook: c.hook()})
+				r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("a", make([]float32, 3), grad)}, ddp.Options{Hooks: ddp.Hooks{Float32: c.hook()}})
 				if err != nil {
 					return err
 				}

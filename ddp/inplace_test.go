@@ -14,20 +14,20 @@ import (
 func TestLongGradients(t *testing.T) {
 	lengths := []int{10, 70_000, 3, 65_536, 20} // of float32: two have 256 KiB
 	for name, c := range map[string]struct {
-		options ddp.Options[float32]
+		options ddp.Options
 		buckets int
 	}{
-		"in place": {ddp.Options[float32]{}, 3},
-		"hook":     {ddp.Options[float32]{Hook: ddp.Float16()}, 1},
-		"unused":   {ddp.Options[float32]{FindUnused: true}, 1},
-		"static":   {ddp.Options[float32]{StaticGraph: true}, 1},
+		"in place": {ddp.Options{}, 3},
+		"hook":     {ddp.Options{Hooks: ddp.Hooks{Float32: ddp.Float16()}}, 1},
+		"unused":   {ddp.Options{FindUnused: true}, 1},
+		"static":   {ddp.Options{StaticGraph: true}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.options.FirstBucketBytes, c.options.BucketBytes = 1<<20, 1<<20
 			all(t, 3, func(rank int) error {
-				var params []ddp.Parameter[float32]
+				var params []ddp.Parameter
 				for i, n := range lengths {
-					params = append(params, ddp.Parameter[float32]{Name: string(rune('a' + i)), Data: make([]float32, n), Grad: make([]float32, n)})
+					params = append(params, ddp.Param(string(rune('a'+i)), make([]float32, n), make([]float32, n)))
 				}
 				r, err := ddp.New(bg, world(), params, c.options)
 				if err != nil {
@@ -39,8 +39,9 @@ func TestLongGradients(t *testing.T) {
 						unused = 1
 					}
 					for i := len(params) - 1; i >= 0; i-- {
-						for j := range params[i].Grad {
-							params[i].Grad[j] = float32(3 * (rank + i + j%7 + step))
+						grad := ddp.Grad[float32](r, i)
+						for j := range grad {
+							grad[j] = float32(3 * (rank + i + j%7 + step))
 						}
 						if i != unused {
 							r.Ready(i)
@@ -49,12 +50,12 @@ func TestLongGradients(t *testing.T) {
 					if err := r.Wait(bg); err != nil {
 						return err
 					}
-					for i, p := range params {
+					for i := range params {
 						of := 1 // the mean of the ranks
 						if i == unused {
 							of = rank
 						}
-						for j, x := range p.Grad {
+						for j, x := range ddp.Grad[float32](r, i) {
 							if want := float32(3 * (of + i + j%7 + step)); x != want {
 								require.Equal(t, want, x, "rank %d, step %d, parameter %d, element %d", rank, step, i, j)
 							}
@@ -72,7 +73,7 @@ func TestLongGradients(t *testing.T) {
 func TestLongGradientsInJoin(t *testing.T) {
 	all(t, 2, func(rank int) error {
 		grad := make([]float32, 70_000)
-		r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, len(grad)), Grad: grad}}, ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("a", make([]float32, len(grad)), grad)}, ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -102,7 +103,7 @@ func TestLongGradientsInJoin(t *testing.T) {
 func TestLongGradientsInNoSync(t *testing.T) {
 	all(t, 2, func(rank int) error {
 		grad := make([]float64, 40_000)
-		r, err := ddp.New(bg, world(), []ddp.Parameter[float64]{{Name: "a", Data: make([]float64, len(grad)), Grad: grad}}, ddp.Options[float64]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("a", make([]float64, len(grad)), grad)}, ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func TestCloseWithinStep(t *testing.T) {
 	grads := [2][]float32{make([]float32, 8<<20), make([]float32, 8<<20)}
 	all(t, 2, func(rank int) error {
 		grad := grads[rank]
-		r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, len(grad)), Grad: grad}}, ddp.Options[float32]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("a", make([]float32, len(grad)), grad)}, ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -157,10 +158,10 @@ func TestCloseWithinStep(t *testing.T) {
 func TestSharedGradient(t *testing.T) {
 	all(t, 2, func(int) error {
 		grad := make([]float32, 3)
-		_, err := ddp.New(bg, world(), []ddp.Parameter[float32]{
-			{Name: "in", Data: make([]float32, 3), Grad: grad},
-			{Name: "out", Data: make([]float32, 3), Grad: grad},
-		}, ddp.Options[float32]{})
+		_, err := ddp.New(bg, world(), []ddp.Parameter{
+			ddp.Param("in", make([]float32, 3), grad),
+			ddp.Param("out", make([]float32, 3), grad),
+		}, ddp.Options{})
 		var invalid *ccl.InvalidArgumentError
 		require.ErrorAs(t, err, &invalid)
 		require.ErrorContains(t, err, `the gradient of "in" and the gradient of "out" overlap: give each memory of its own, and pass a parameter with two uses once`)

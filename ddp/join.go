@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/half"
 )
 
 // join is the state of Join.
@@ -21,8 +20,8 @@ type join struct {
 // makes this rank's steps. After it has returned, this rank takes part in the steps of the others
 // without gradients until all ranks are done. The mean of a step is over the ranks that train in
 // it. When all are done, all ranks get the parameters and buffers of the lowest of those that
-// trained longest. What else a step changes, such as an optimizer's momentum and its count of steps,
-// is a buffer (Options.Buffers), or differs between ranks from then on.
+// trained longest. What else a step changes, such as an optimizer's momentum and its count of
+// steps, is a buffer (Options.Buffers), or differs between ranks from then on.
 //
 // All ranks call Join. If it fails on one, because train fails, or ctx ends, it fails on the others
 // as well: they get *ccl.AbortedError with its text. The ranks that are done make the steps of the
@@ -33,7 +32,7 @@ type join struct {
 // gradients that NoSync has accumulated without a step. It also rejects Join within Join, within
 // NoSync, and in a step that has begun; then train is not called. After the end of the Reducer or
 // of its group the error is ccl.ErrClosed, and train is not called.
-func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
+func (r *Reducer) Join(ctx context.Context, train func() error) error {
 	if err := r.retain("Join"); err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
 		err = r.checkTrained()
 	}
 	for more := true; more && err == nil; {
-		more, err = r.shadow(ctx)
+		more, err = r.follow(ctx)
 	}
 	if err == nil {
 		err = r.shareLast(ctx)
@@ -60,46 +59,40 @@ func (r *Reducer[T]) Join(ctx context.Context, train func() error) error {
 var errTrainPanicked = errors.New("ddp: train has not returned to Join: it has panicked, or ended its goroutine")
 
 // beginJoin begins Join, unless another method that has not ended is in its way.
-func (r *Reducer[T]) beginJoin() error {
+func (r *Reducer) beginJoin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.join.isOn:
-		return &ccl.InvalidArgumentError{Operation: "ddp.Join", Message: "Join within Join: a rank joins once"}
-	case r.isQuiet:
-		return &ccl.InvalidArgumentError{Operation: "ddp.Join", Message: "Join within NoSync: its steps would not be reduced"}
+		return invalid("ddp.Join", "Join within Join: a rank joins once")
+	case r.noSync.isOn:
+		return invalid("ddp.Join", "Join within NoSync: its steps would not be reduced")
 	}
+
 	if err := r.checkBetweenSteps("Join"); err != nil {
 		return err
 	}
 	r.join.last = make([]uint8, r.comm.Size())
-	r.setJoining(true)
+	r.join.isOn = true
 	return nil
 }
 
 // endJoin ends Join. If it has failed, so do the other ranks, which wait for this one.
-func (r *Reducer[T]) endJoin(err error) {
+func (r *Reducer) endJoin(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
 		r.comm.Abort(err)
-		r.settle()
+		r.awaitAll()
 		r.endStep()
 		r.mark(failed)
 	}
-	r.setJoining(false)
-}
-
-func (r *Reducer[T]) setJoining(joining bool) {
-	r.join.isOn = joining
-	for _, b := range r.buckets {
-		r.setOp(b)
-	}
+	r.join.isOn = false
 }
 
 // checkTrained returns an error if train has returned, and has begun what only its next Wait would
 // end.
-func (r *Reducer[T]) checkTrained() error {
+func (r *Reducer) checkTrained() error {
 	if err := r.retain("Join"); err != nil { // train has ended the Reducer
 		return err
 	}
@@ -109,48 +102,23 @@ func (r *Reducer[T]) checkTrained() error {
 	switch {
 	case r.step.mistake != nil:
 		return r.step.mistake
-	case r.step.hasBegun || slices.Contains(r.accumulated, true):
-		return &ccl.InvalidArgumentError{Operation: "ddp.Join", Message: "train returned in a step that has begun: call Wait after the last Ready, outside NoSync"}
+	case r.step.hasBegun || slices.Contains(r.noSync.accumulated, true):
+		return invalid("ddp.Join", "train returned in a step that has begun: call Wait after the last Ready, outside NoSync")
 	}
 	return nil
 }
 
-// setOp sets the operation of a bucket.
-func (r *Reducer[T]) setOp(b *Bucket[T]) {
-	if b.Op = ccl.Avg; r.join.isOn {
-		b.Op = ccl.Sum
-	}
-}
-
-// divide makes the sums of a bucket the means over the ranks that train.
-func (b *Bucket[T]) divide(trains int) {
-	if doubles, ok := any(b.Gradients).([]float64); ok {
-		for i := range doubles { // the product with an inverse can have another last bit than the mean outside Join
-			doubles[i] /= float64(trains)
-		}
-		return
-	}
-	halves, ok := any(b.Gradients).([]half.Float16)
-	if !ok || b.sums == nil {
-		scale(b.Gradients, 1/float64(trains))
-		return
-	}
-	for i, sum := range b.sums {
-		halves[i] = half.NewFloat16(sum / float32(trains))
-	}
-}
-
 // countRanks starts to count the ranks that train in this step. training is 1 if this rank does.
-func (r *Reducer[T]) countRanks(training uint8) {
-	r.step.census = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.join.trains, ccl.WithLabel("join"), ccl.WithKey("ddp join"))
+func (r *Reducer) countRanks(training uint8) {
+	r.step.counting = ccl.AllGatherAsync(context.Background(), r.comm, []uint8{training}, r.join.trains, ccl.WithLabel("join"), ccl.WithKey("ddp join"))
 }
 
-// awaitCensus returns how many ranks train in this step, and one of them.
-func (r *Reducer[T]) awaitCensus(ctx context.Context) (trains, root int, err error) {
-	if r.step.census == nil {
+// awaitCount returns how many ranks train in this step, and one of them.
+func (r *Reducer) awaitCount(ctx context.Context) (trains, root int, err error) {
+	if r.step.counting == nil {
 		return r.comm.Size(), 0, nil
 	}
-	if err := r.await(ctx, r.step.census); err != nil {
+	if err := r.await(ctx, r.step.counting); err != nil {
 		return 0, 0, fmt.Errorf("ddp: %w", err)
 	}
 	for _, t := range r.join.trains {
@@ -160,25 +128,26 @@ func (r *Reducer[T]) awaitCensus(ctx context.Context) (trains, root int, err err
 	return trains, slices.Index(r.join.trains, 1), nil
 }
 
-// shadow takes part in a step of the other ranks, if some rank still trains.
-func (r *Reducer[T]) shadow(ctx context.Context) (more bool, err error) {
-	if more, err = r.beginShadow(ctx); more {
+// follow takes part in a step of the other ranks, if some rank still trains.
+func (r *Reducer) follow(ctx context.Context) (more bool, err error) {
+	if more, err = r.beginFollowing(ctx); more {
 		err = r.Wait(ctx)
 	}
 	return more, err
 }
 
-// beginShadow begins a step without gradients of this rank, unless no rank trains.
-func (r *Reducer[T]) beginShadow(ctx context.Context) (more bool, err error) {
+// beginFollowing begins a step without gradients of this rank, unless no rank trains.
+func (r *Reducer) beginFollowing(ctx context.Context) (more bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.step.hasBegun = true
 	r.mark(outOfData)
 	clear(r.unused.used)
 	r.countRanks(0)
-	if err := r.await(ctx, r.step.census); err != nil {
+	if err := r.await(ctx, r.step.counting); err != nil {
 		return false, fmt.Errorf("ddp: %w", err)
 	}
+
 	if !slices.Contains(r.join.trains, 1) {
 		r.endStep()
 		r.mark(computing)
@@ -192,20 +161,13 @@ func (r *Reducer[T]) beginShadow(ctx context.Context) (more bool, err error) {
 
 // shareLast gives all ranks the parameters and buffers of the lowest rank that trained in the last
 // step.
-func (r *Reducer[T]) shareLast(ctx context.Context) error {
-	for root, trained := range r.join.last {
-		if trained == 0 {
-			continue
-		}
-		for _, p := range r.params {
-			if err := ccl.Broadcast(ctx, r.comm, p.Data, root); err != nil {
-				return fmt.Errorf("ddp: %w", err)
-			}
-		}
-		if err := r.shareBuffers(ctx, root); err != nil {
-			return fmt.Errorf("ddp: %w", err)
-		}
+func (r *Reducer) shareLast(ctx context.Context) error {
+	root := slices.Index(r.join.last, 1)
+	if root < 0 { // no rank made a step
 		return nil
 	}
-	return nil // no rank made a step
+	if err := r.shareState(ctx, root); err != nil {
+		return fmt.Errorf("ddp: %w", err)
+	}
+	return nil
 }

@@ -16,7 +16,7 @@ var halvesInJoin = []float32{65504, 40000, -40000, 0x1p-24}
 
 // evenAndUneven makes, within Join, one step on all ranks and one on all except rank 0. Gradients
 // are equal on all ranks that train, so that their mean is what they were.
-func evenAndUneven[T ddp.Float](rank int, r *ddp.Reducer[T], grad []T, of func(float32) T) error {
+func evenAndUneven[T ddp.Float](rank int, r *ddp.Reducer, grad []T, of func(float32) T) error {
 	step := func() error {
 		for i, x := range halvesInJoin {
 			grad[i] = of(x)
@@ -47,7 +47,7 @@ func TestMeansOfHalvesInJoin(t *testing.T) {
 	all(t, 4, func(rank int) error {
 		n := len(halvesInJoin)
 		grad := make([]half.Float16, n)
-		r, err := ddp.New(bg, world(), []ddp.Parameter[half.Float16]{{Name: "a", Data: make([]half.Float16, n), Grad: grad}}, ddp.Options[half.Float16]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("a", make([]half.Float16, n), grad)}, ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func TestCompressedMeansInJoin(t *testing.T) {
 	all(t, 4, func(rank int) error {
 		n := len(halvesInJoin)
 		grad := make([]float32, n)
-		r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{{Name: "a", Data: make([]float32, n), Grad: grad}}, ddp.Options[float32]{Hook: ddp.Float16()})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("a", make([]float32, n), grad)}, ddp.Options{Hooks: ddp.Hooks{Float32: ddp.Float16()}})
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func meansInJoin[T float32 | float64](rank int) error {
 		return err
 	}
 	grad := make([]T, 100)
-	r, err := ddp.New(bg, group, []ddp.Parameter[T]{{Name: "a", Data: make([]T, len(grad)), Grad: grad}}, ddp.Options[T]{})
+	r, err := ddp.New(bg, group, []ddp.Parameter{ddp.Param("a", make([]T, len(grad)), grad)}, ddp.Options{})
 	if err != nil {
 		return err
 	}

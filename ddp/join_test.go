@@ -14,7 +14,7 @@ import (
 )
 
 // makeStep makes a step of gradients that are all value, and returns one of the means.
-func makeStep(r *ddp.Reducer[float64], g [][]float64, value float64) (mean float64, err error) {
+func makeStep(r *ddp.Reducer, g [][]float64, value float64) (mean float64, err error) {
 	for i := range g {
 		g[i][0] = value
 		r.Ready(i)
@@ -43,12 +43,12 @@ func TestJoinEndsWithinStep(t *testing.T) {
 
 func joinEndsWithinStep(rank, ranks int, o *outcome) error {
 	for _, views := range []bool{false, true} {
-		for _, begin := range []func(r *ddp.Reducer[float64]) error{
-			func(r *ddp.Reducer[float64]) error { r.Ready(2); return nil },
-			func(r *ddp.Reducer[float64]) error { return r.NoSync(func() error { r.Ready(2); return nil }) },
-			func(r *ddp.Reducer[float64]) error { r.Ready(3); return nil },
+		for _, begin := range []func(r *ddp.Reducer) error{
+			func(r *ddp.Reducer) error { r.Ready(2); return nil },
+			func(r *ddp.Reducer) error { return r.NoSync(func() error { r.Ready(2); return nil }) },
+			func(r *ddp.Reducer) error { r.Ready(3); return nil },
 		} {
-			r, g, err := three(ddp.Options[float64]{}, views)
+			r, g, err := three(ddp.Options{}, views)
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func TestJoinRefused(t *testing.T) { everywhere(t, "join refused", 1, succeeded)
 
 func joinRefused(rank, ranks int, _ *outcome) error {
 	for _, views := range []bool{false, true} {
-		r, g, err := three(ddp.Options[float64]{}, views)
+		r, g, err := three(ddp.Options{}, views)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func TestJoinCancelled(t *testing.T) {
 	returned := make(chan struct{})
 	errs := make([]error, 3)
 	all(t, 3, func(rank int) error {
-		r, g, err := three(ddp.Options[float64]{}, true)
+		r, g, err := three(ddp.Options{}, true)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func TestJoinCancelled(t *testing.T) {
 func TestJoinPanics(t *testing.T) {
 	var errs [2]error
 	all(t, 2, func(rank int) error {
-		r, _, err := three(ddp.Options[float64]{FindUnused: true}, true)
+		r, _, err := three(ddp.Options{FindUnused: true}, true)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func TestJoinPanics(t *testing.T) {
 // A Reducer that train closes is an error of Join on all ranks.
 func TestClosedWithinJoin(t *testing.T) {
 	for rank, err := range spawn(t, 2, func(rank int) error {
-		r, _, err := three(ddp.Options[float64]{}, true)
+		r, _, err := three(ddp.Options{}, true)
 		if err != nil {
 			return err
 		}
@@ -231,11 +231,11 @@ func TestOptimizerAfterJoin(t *testing.T) {
 // trainWithMomentum makes steps within Join, another number on each rank, and one after it.
 func trainWithMomentum(rank int, isBuffer bool) error {
 	weight, gradient, momentum := []float64{1}, []float64{0}, []float64{0}
-	var opts ddp.Options[float64]
+	var opts ddp.Options
 	if isBuffer {
-		opts.Buffers = [][]float64{momentum}
+		opts.Buffers = []ddp.Tensor{ddp.Buffer("momentum", momentum)}
 	}
-	r, err := ddp.New(bg, world(), []ddp.Parameter[float64]{{Name: "w", Data: weight, Grad: gradient}}, opts)
+	r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("w", weight, gradient)}, opts)
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func trainWithMomentum(rank int, isBuffer bool) error {
 // A train that closes the Reducer is told so by Join, and so are the other ranks.
 func TestJoinThatCloses(t *testing.T) {
 	for rank, err := range spawn(t, 2, func(rank int) error {
-		r, g, err := three(ddp.Options[float64]{}, true)
+		r, g, err := three(ddp.Options{}, true)
 		if err != nil {
 			return err
 		}

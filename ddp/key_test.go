@@ -25,7 +25,7 @@ func TestSaveBesideLoad(t *testing.T) {
 }
 
 func saveBesideLoad(rank, ranks int, _ *outcome) error {
-	r, _, err := three(ddp.Options[float64]{}, false)
+	r, _, err := three(ddp.Options{}, false)
 	if err != nil {
 		return err
 	}
@@ -47,9 +47,9 @@ func TestCallBesideBucket(t *testing.T) {
 }
 
 func callBesideBucket(rank, _ int, _ *outcome) error {
-	p := ddp.Parameter[float32]{Name: "w", Data: make([]float32, 3), Grad: make([]float32, 3)}
+	p := ddp.Param("w", make([]float32, 3), make([]float32, 3))
 	h := beside{ddp.BFloat16(), rank == 0}
-	r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{p}, ddp.Options[float32]{Hook: h})
+	r, err := ddp.New(bg, world(), []ddp.Parameter{p}, ddp.Options{Hooks: ddp.Hooks{Float32: h}})
 	if err != nil {
 		return err
 	}

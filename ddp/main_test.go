@@ -70,22 +70,22 @@ func newNet[T float32 | float64](seed uint64) *net[T] {
 }
 
 // parameters describes the net to ddp. With views the gradients are those that ddp makes.
-func (n *net[T]) parameters(views bool) []ddp.Parameter[T] {
-	var params []ddp.Parameter[T]
+func (n *net[T]) parameters(views bool) []ddp.Parameter {
+	var params []ddp.Parameter
 	for i, name := range n.names {
-		p := ddp.Parameter[T]{Name: name, Data: n.values[i]}
-		if !views {
-			p.Grad = n.grads[i]
+		grad := n.grads[i]
+		if views {
+			grad = nil
 		}
-		params = append(params, p)
+		params = append(params, ddp.Param(name, n.values[i], grad))
 	}
 	return params
 }
 
 // adopt uses the gradients of a Reducer.
-func (n *net[T]) adopt(grad func(int) []T) {
+func (n *net[T]) adopt(r *ddp.Reducer) {
 	for i := range n.grads {
-		n.grads[i] = grad(i)
+		n.grads[i] = ddp.Grad[T](r, i)
 	}
 }
 

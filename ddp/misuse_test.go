@@ -24,7 +24,7 @@ func TestSubgroup(t *testing.T) {
 			return err
 		}
 		data := []float64{float64(rank)}
-		r, err := ddp.New(bg, group, []ddp.Parameter[float64]{{Name: "a", Data: data}}, ddp.Options[float64]{})
+		r, err := ddp.New(bg, group, []ddp.Parameter{ddp.Param("a", data, nil)}, ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -40,25 +40,25 @@ func TestSubgroup(t *testing.T) {
 		if err := r.Load(bg, own, &writer); err != nil {
 			return err
 		}
-		r.Grad(0)[0] = float64(rank)
+		ddp.Grad[float64](r, 0)[0] = float64(rank)
 		r.Ready(0)
 		err = r.Wait(bg)
 		return errors.Join(err, equal("state", writer, 2+rank%2), equal("loaded", data[0], float64(2+rank%2)),
-			equal("mean", r.Grad(0)[0], float64(1+rank%2)), r.Close())
+			equal("mean", ddp.Grad[float64](r, 0)[0], float64(1+rank%2)), r.Close())
 	})
 }
 
 // A second Close does nothing, also after one that has failed or ended a step. Close after the end of the default group is an error.
 func TestCloseTwice(t *testing.T) {
 	all(t, 2, func(int) error {
-		r, _, err := three(ddp.Options[float64]{}, true)
+		r, _, err := three(ddp.Options{}, true)
 		if err != nil {
 			return err
 		}
 		return errors.Join(r.Close(), r.Close())
 	})
 	all(t, 2, func(int) error {
-		r, _, err := three(ddp.Options[float64]{}, true)
+		r, _, err := three(ddp.Options{}, true)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func TestCloseTwice(t *testing.T) {
 		return errors.Join(r.Close(), r.Close())
 	})
 	all(t, 2, func(int) error {
-		r, _, err := three(ddp.Options[float64]{}, true)
+		r, _, err := three(ddp.Options{}, true)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func TestCloseTwice(t *testing.T) {
 // What was accumulated within NoSync counts, also for parameters that the last batch leaves out.
 func TestNoSyncFindsUsed(t *testing.T) {
 	for _, views := range []bool{false, true} {
-		for _, opts := range []ddp.Options[float64]{{FindUnused: true}, {StaticGraph: true}} {
+		for _, opts := range []ddp.Options{{FindUnused: true}, {StaticGraph: true}} {
 			all(t, 2, func(rank int) error {
 				r, g, err := three(opts, views)
 				if err != nil {
@@ -110,7 +110,7 @@ func TestStepOfOneRankFails(t *testing.T) {
 	broken := errors.New("broken")
 	errs := make([]error, 3)
 	all(t, 3, func(rank int) error {
-		r, _, err := three(ddp.Options[float64]{FindUnused: true}, true)
+		r, _, err := three(ddp.Options{FindUnused: true}, true)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func TestStepOfOneRankFails(t *testing.T) {
 
 	all(t, 2, func(rank int) error {
 		h := failing{rank == 1}
-		r, _, err := three(ddp.Options[float64]{Hook: h, BroadcastBuffers: true, Buffers: [][]float64{{1}}}, true)
+		r, _, err := three(ddp.Options{Hooks: ddp.Hooks{Float64: h}, BroadcastBuffers: true, Buffers: []ddp.Tensor{ddp.Buffer("one", []float64{1})}}, true)
 		if err != nil {
 			return err
 		}
@@ -170,14 +170,14 @@ func (h failing) Finish(*ddp.Bucket[float64]) error {
 // The buckets of a step are asynchronous calls. The error of one that fails says which line of the program waited for it.
 func TestFailedStepSaysWhere(t *testing.T) {
 	_, file, line, _ := runtime.Caller(0)
-	for at, step := range map[int]func(r *ddp.Reducer[float64]) error{
-		line + 3: func(r *ddp.Reducer[float64]) error {
+	for at, step := range map[int]func(r *ddp.Reducer) error{
+		line + 3: func(r *ddp.Reducer) error {
 			return r.Wait(bg)
 		},
-		line + 5: func(r *ddp.Reducer[float64]) error { return r.Join(bg, func() error { return nil }) },
+		line + 5: func(r *ddp.Reducer) error { return r.Join(bg, func() error { return nil }) },
 	} {
 		errs := spawn(t, 2, func(rank int) error {
-			r, _, err := three(ddp.Options[float64]{FindUnused: true}, true)
+			r, _, err := three(ddp.Options{FindUnused: true}, true)
 			if err != nil {
 				return err
 			}
@@ -199,7 +199,7 @@ func TestFailedStepSaysWhere(t *testing.T) {
 // Checkpoints are refused within Join.
 func TestCheckpointWithinJoin(t *testing.T) {
 	for _, err := range spawn(t, 2, func(rank int) error {
-		r, _, err := three(ddp.Options[float64]{}, true)
+		r, _, err := three(ddp.Options{}, true)
 		if err != nil {
 			return err
 		}

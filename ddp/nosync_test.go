@@ -11,8 +11,8 @@ import (
 )
 
 // modes are the options that say which parameters may be not ready.
-func modes() []ddp.Options[float64] {
-	return []ddp.Options[float64]{{}, {FindUnused: true}, {StaticGraph: true}}
+func modes() []ddp.Options {
+	return []ddp.Options{{}, {FindUnused: true}, {StaticGraph: true}}
 }
 
 // What was ready within NoSync counts as ready in the next step, in every mode and step, also if the step itself leaves it
@@ -66,7 +66,7 @@ func TestNoSyncOutsideStaticGraph(t *testing.T) { everywhere(t, "outside", 1, su
 
 func accumulateOutside(rank, ranks int, _ *outcome) error {
 	for _, views := range []bool{false, true} {
-		r, g, err := three(ddp.Options[float64]{StaticGraph: true}, views)
+		r, g, err := three(ddp.Options{StaticGraph: true}, views)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func accumulateOutside(rank, ranks int, _ *outcome) error {
 func TestNoSyncWithinStep(t *testing.T) {
 	for _, views := range []bool{false, true} {
 		all(t, 2, func(rank int) error {
-			r, g, err := three(ddp.Options[float64]{}, views)
+			r, g, err := three(ddp.Options{}, views)
 			if err != nil {
 				return err
 			}
@@ -130,7 +130,7 @@ func TestNoSyncWithinStep(t *testing.T) {
 // step that reduces them: the ranks would scale them by factors of their own.
 func TestClipOfAccumulatedGradients(t *testing.T) {
 	all(t, 2, func(rank int) error {
-		r, g, err := three(ddp.Options[float64]{}, false)
+		r, g, err := three(ddp.Options{}, false)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 )
@@ -20,35 +19,37 @@ type memory struct {
 }
 
 // listMemory returns the slices of a rank that have elements.
-func listMemory[T Float](params []Parameter[T], buffers [][]T) (all []memory) {
-	add := func(slice []T, name string, args ...any) {
-		if size := uintptr(len(slice)) * reflect.TypeFor[T]().Size(); size > 0 {
-			first := reflect.ValueOf(slice).Pointer()
-			all = append(all, memory{fmt.Sprintf(name, args...), first, first + size})
+func listMemory(params []Parameter, buffers []Tensor) (all []memory) {
+	add := func(slice elements, name, of string) {
+		if slice != nil && slice.count() > 0 {
+			first, end := slice.span()
+			all = append(all, memory{fmt.Sprintf("the %s %q", name, of), first, end})
 		}
 	}
+
 	for _, p := range params {
-		add(p.Data, "the values of %q", p.Name)
-		add(p.Grad, "the gradient of %q", p.Name)
+		add(p.tensor.elements, "values of", p.tensor.name)
+		add(p.gradient, "gradient of", p.tensor.name)
 	}
-	for i, b := range buffers {
-		add(b, "buffer %d", i)
+	for _, b := range buffers {
+		add(b.elements, "buffer", b.name)
 	}
 	return all
 }
 
 // findOverlap returns which two slices of ranks have memory in common, or "". All ranks find the
 // same two.
-func findOverlap(ranks []description) string {
+func findOverlap(ranks []presence) string {
 	type slice struct {
 		memory
 		process string
 		rank    int
 	}
+
 	var all []slice
-	for rank, d := range ranks {
-		for _, m := range d.Memory {
-			all = append(all, slice{m, d.Process, rank})
+	for rank, p := range ranks {
+		for _, m := range p.Memory {
+			all = append(all, slice{m, p.Process, rank})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b slice) int {

@@ -1,6 +1,7 @@
 package ddp_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,17 +33,17 @@ func TestOverlappingSlices(t *testing.T) {
 		"package-level gradients":     {2, at{grads: 0}, at{grads: 0}, `ranks 0 and 1: the gradient of "a" and the gradient of "a"` + between},
 		"large gradients":             {1 << 17, at{grads: 0}, at{grads: 0}, `ranks 0 and 1: the gradient of "a" and the gradient of "a"` + between},
 		"package-level values":        {2, at{values + 1: 0}, at{values + 1: 0}, `ranks 0 and 1: the values of "b" and the values of "b"` + between},
-		"package-level buffers":       {2, at{buffers: 0}, at{buffers: 0}, `ranks 0 and 1: buffer 0 and buffer 0` + between},
+		"package-level buffers":       {2, at{buffers: 0}, at{buffers: 0}, `ranks 0 and 1: the buffer "0" and the buffer "0"` + between},
 		"gradients of ranks, partly":  {2, at{grads: 0}, at{grads + 1: 1}, `ranks 0 and 1: the gradient of "a" and the gradient of "b"` + between},
-		"values and another's buffer": {2, at{buffers + 1: 0}, at{values: 3}, `ranks 0 and 1: buffer 1 and the values of "a"` + between},
+		"values and another's buffer": {2, at{buffers + 1: 0}, at{values: 3}, `ranks 0 and 1: the buffer "1" and the values of "a"` + between},
 		"gradient and its values":     {2, nil, at{values: 0, grads: 0}, `rank 1: the values of "a" and the gradient of "a"` + within},
 		"gradient and other values":   {2, at{values + 1: 0, grads: 1}, nil, `rank 0: the values of "b" and the gradient of "a"` + within},
 		"gradients, partly":           {2, at{grads: 0, grads + 1: 1}, nil, `rank 0: the gradient of "a" and the gradient of "b"` + within},
 		"gradients, wholly":           {2, at{grads: 0, grads + 1: 0}, nil, `rank 0: the gradient of "a" and the gradient of "b"` + within},
 		"values":                      {2, at{values: 0, values + 1: 0}, nil, `rank 0: the values of "a" and the values of "b"` + within},
-		"gradient and buffer":         {2, at{grads: 3, buffers: 0}, nil, `rank 0: buffer 0 and the gradient of "a"` + within},
-		"buffers":                     {2, at{buffers: 0, buffers + 1: 3}, nil, `rank 0: buffer 0 and buffer 1` + within},
-		"in the same one":             {2, at{buffers: 0, grads: 0, values: 2}, nil, `rank 0: the gradient of "a" and buffer 0` + within},
+		"gradient and buffer":         {2, at{grads: 3, buffers: 0}, nil, `rank 0: the buffer "0" and the gradient of "a"` + within},
+		"buffers":                     {2, at{buffers: 0, buffers + 1: 3}, nil, `rank 0: the buffer "0" and the buffer "1"` + within},
+		"in the same one":             {2, at{buffers: 0, grads: 0, values: 2}, nil, `rank 0: the gradient of "a" and the buffer "0"` + within},
 		"side by side":                {2, at{values: 0, values + 1: 2, grads: 4, buffers: 6, buffers + 1: 10}, at{grads: 14, grads + 1: 16, values: 18}, ""},
 		"no elements":                 {0, at{grads: 1, values: 1, buffers: 0, buffers + 2: 1}, at{grads: 1, buffers + 2: 1}, ""},
 	} {
@@ -56,10 +57,14 @@ func TestOverlappingSlices(t *testing.T) {
 						slices[i] = common[from:][:len(slices[i])]
 					}
 				}
-				r, err := ddp.New(bg, world(), []ddp.Parameter[float32]{
-					{Name: "a", Data: slices[values], Grad: slices[grads]},
-					{Name: "b", Data: slices[values+1], Grad: slices[grads+1]},
-				}, ddp.Options[float32]{Buffers: slices[buffers:]})
+				var tensors []ddp.Tensor
+				for i, b := range slices[buffers:] {
+					tensors = append(tensors, ddp.Buffer(fmt.Sprint(i), b))
+				}
+				r, err := ddp.New(bg, world(), []ddp.Parameter{
+					ddp.Param("a", slices[values], slices[grads]),
+					ddp.Param("b", slices[values+1], slices[grads+1]),
+				}, ddp.Options{Buffers: tensors})
 				if err != nil {
 					return err
 				}

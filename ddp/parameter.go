@@ -1,157 +1,114 @@
 package ddp
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
-	"github.com/goccl/goccl/ccl"
-	"github.com/goccl/goccl/dist"
 	"github.com/goccl/goccl/half"
 )
 
-// Float is the set of types that gradients have.
+// Float is the set of types that parameters and gradients have.
 type Float interface {
 	float32 | float64 | half.Float16 | half.BFloat16
 }
 
-// Parameter is a tensor that is trained. Data and Grad have memory of their own: New refuses those that overlap any other
-// Data, Grad or buffer, of this rank or of another rank that is a goroutine of this process.
-type Parameter[T Float] struct {
-	Name  string
-	Shape []int // extents; nil: one dimension
-	Data  []T   // the values, row-major
-	Grad  []T   // as long as Data; nil for all parameters: New makes them, see Reducer.Grad and Reducer.ReadyGrad
+// Tensor is a named slice of one of the Float types: see Buffer.
+type Tensor struct {
+	name     string
+	shape    []int
+	elements elements // nil in the zero Tensor
 }
 
-// description is what all ranks must have in common.
-type description struct {
-	Wrong      string // why this rank's arguments are wrong, or ""
-	Debug      bool
-	Views      bool
-	Options    string
-	Parameters []declared
-	Buffers    []int // lengths
-	Process    string
-	Memory     []memory
-}
-
-type declared struct {
-	Name  string
-	Type  string
-	Shape []int
-}
-
-func (d declared) String() string { return fmt.Sprintf("%q, %s %d", d.Name, d.Type, d.Shape) }
-
-// describe returns what this rank brings, or why it is wrong.
-func describe[T Float](params []Parameter[T], opts *Options[T]) (d description) {
-	d.Options = fmt.Sprintf("buckets of %d and %d bytes, FindUnused %v, StaticGraph %v, BroadcastBuffers %v, hook %T",
-		opts.FirstBucketBytes, opts.BucketBytes, opts.FindUnused, opts.StaticGraph, opts.BroadcastBuffers, opts.Hook)
-	for _, b := range opts.Buffers {
-		d.Buffers = append(d.Buffers, len(b))
+// Buffer returns a tensor that is state and is not trained, such as running means or an optimizer's
+// momentum (torch's register_buffer). Its type may be another than that of parameters.
+//
+// The elements are in row-major order. Without a shape the tensor has one dimension.
+func Buffer[T Float](name string, data []T, shape ...int) Tensor {
+	if shape == nil {
+		shape = []int{len(data)}
 	}
-	with, without := 0, 0 // parameters that have a gradient of the program's own
-	names := map[string]int{}
+	return Tensor{name, slices.Clone(shape), vector[T](data)}
+}
+
+// Parameter is a tensor that is trained: see Param.
+type Parameter struct {
+	tensor   Tensor
+	gradient elements // nil: New makes it
+}
+
+// Param returns a parameter of its values and its gradient, which have the same type and length
+// (torch.nn.Parameter). The parameters of a model may have different types.
+//
+// All parameters have a gradient, or none has. If grad is nil, New makes the gradient: see Grad.
+//
+// The elements are in row-major order. Without a shape the parameter has one dimension.
+func Param[T Float](name string, data, grad []T, shape ...int) Parameter {
+	p := Parameter{tensor: Buffer(name, data, shape...)}
+	if grad != nil {
+		p.gradient = vector[T](grad)
+	}
+	return p
+}
+
+// text returns what all ranks have in common.
+func (t Tensor) text() string { return fmt.Sprintf("%q, %v %d", t.name, t.elements.dtype(), t.shape) }
+
+// check returns what is wrong with an argument of New. names has the names of those before,
+// and gets the tensor's.
+func (t Tensor) check(argument string, number int, names map[string]string) error {
+	numbered := fmt.Sprint(argument, " ", number)
+	if t.elements == nil {
+		return fmt.Errorf("%s is the zero value: make it by Param or Buffer", numbered)
+	}
+
+	before, isTaken := names[t.name]
+	names[t.name] = numbered
+	switch {
+	case isTaken:
+		return fmt.Errorf("%s and %s have the same name %q: give each its own", before, numbered, t.name)
+	case !isShapeOf(t.shape, t.elements.count()):
+		return fmt.Errorf("%s %q has the shape %d and %d elements", argument, t.name, t.shape, t.elements.count())
+	case t.name == metadataKey:
+		return fmt.Errorf("%s has the name %q, which checkpoints need: give it another", numbered, t.name)
+	}
+	return nil
+}
+
+// checkArguments returns whether New makes the gradients, and what is wrong with the arguments.
+func checkArguments(params []Parameter, opts *Options) (views bool, err error) {
+	if len(params) == 0 {
+		return false, errors.New("there are no parameters")
+	}
+
+	with, without, isHooked := 0, 0, !opts.Hooks.isSet()
+	names := map[string]string{}
 	for i, p := range params {
-		shape := p.Shape
-		if shape == nil {
-			shape = []int{len(p.Data)}
+		if err := p.tensor.check("parameter", i, names); err != nil {
+			return false, err
 		}
-		before, twice := names[p.Name]
-		names[p.Name] = i
+		isHooked = isHooked || opts.Hooks.of(p.tensor.elements.dtype()) != nil
+		count := p.tensor.elements.count()
 		switch {
-		case twice:
-			d.Wrong = fmt.Sprintf("parameters %d and %d have the same name %q: give each its own", before, i, p.Name)
-		case !isShapeOf(shape, len(p.Data)):
-			d.Wrong = fmt.Sprintf("parameter %q has the shape %d and %d elements", p.Name, shape, len(p.Data))
-		case p.Name == metadataKey || strings.HasPrefix(p.Name, bufferPrefix):
-			d.Wrong = fmt.Sprintf("parameter %d has the name %q, which checkpoints need: give it another", i, p.Name)
-		case p.Grad != nil && len(p.Grad) != len(p.Data):
-			d.Wrong = fmt.Sprintf("parameter %q has %d elements, and its gradient %d", p.Name, len(p.Data), len(p.Grad))
-		}
-		if d.Wrong != "" {
-			return d
-		}
-		switch {
-		case len(p.Data) == 0: // either form
-		case p.Grad == nil:
-			without++
+		case p.gradient == nil:
+			without += min(count, 1) // one without elements has either form
+		case p.gradient.count() == count:
+			with += min(count, 1)
 		default:
-			with++
+			return false, fmt.Errorf("parameter %q has %d elements, and its gradient %d", p.tensor.name, count, p.gradient.count())
 		}
-		d.Parameters = append(d.Parameters, declared{p.Name, fmt.Sprintf("%T", *new(T)), shape})
+	}
+
+	for i, b := range opts.Buffers {
+		if err := b.check("buffer", i, names); err != nil {
+			return false, err
+		}
 	}
 	switch {
-	case len(params) == 0:
-		d.Wrong = "there are no parameters"
 	case with > 0 && without > 0:
-		d.Wrong = fmt.Sprintf("%d of %d parameters have a gradient: all or none must have one", with, with+without)
+		return false, fmt.Errorf("%d of %d parameters have a gradient: all or none must have one", with, with+without)
+	case !isHooked:
+		return false, errors.New("hooks are set for types that no parameter has: Options.Hooks has a field for each type")
 	}
-	d.Views = with == 0
-	d.Process, d.Memory = process(), listMemory(params, opts.Buffers)
-	return d
-}
-
-// agree returns the same error on all ranks, unless they bring the same, and whether a rank of the group has debug.
-func agree(ctx context.Context, group *dist.ProcessGroup, mine description) (isDebug bool, err error) {
-	all, err := dist.AllGatherObject(mine, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"))
-	if err != nil {
-		return false, fmt.Errorf("ddp: %w", err)
-	}
-	for rank, d := range all {
-		isDebug = isDebug || d.Debug
-		if d.Wrong != "" {
-			return false, &ccl.InvalidArgumentError{Operation: "ddp.New", Message: fmt.Sprintf("rank %d: %s", rank, d.Wrong)}
-		}
-	}
-	if err := compareDescriptions(all); err != nil {
-		return false, fmt.Errorf("ddp: %w", err)
-	}
-	if overlap := findOverlap(all); overlap != "" {
-		return false, &ccl.InvalidArgumentError{Operation: "ddp.New", Message: overlap}
-	}
-	return isDebug, nil
-}
-
-// compareDescriptions returns a *ccl.MismatchError if ranks bring different parameters or options.
-func compareDescriptions(all []description) error {
-	longest := 0
-	for _, d := range all {
-		longest = max(longest, len(d.Parameters))
-	}
-	for i := range longest {
-		if err := sameOnAll(all, fmt.Sprintf("parameter %d", i), func(d description) string {
-			if i >= len(d.Parameters) {
-				return fmt.Sprintf("none (it has %d)", len(d.Parameters))
-			}
-			return d.Parameters[i].String()
-		}); err != nil {
-			return err
-		}
-	}
-	if err := sameOnAll(all, "form of gradients", func(d description) string {
-		if d.Views {
-			return "parts of buckets"
-		}
-		return "the program's own"
-	}); err != nil {
-		return err
-	}
-	if err := sameOnAll(all, "options", func(d description) string { return d.Options }); err != nil {
-		return err
-	}
-	return sameOnAll(all, "lengths of buffers", func(d description) string { return fmt.Sprint(d.Buffers) })
-}
-
-// sameOnAll returns a *ccl.MismatchError if a value that ranks have brought differs.
-func sameOnAll[D any](all []D, field string, value func(D) string) error {
-	m := &ccl.MismatchError{Field: field}
-	for rank, d := range all {
-		m.Add(rank, value(d))
-	}
-	if len(m.Values) == 1 {
-		return nil
-	}
-	return m
+	return with == 0, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/test/stress"
 )
 
@@ -74,10 +75,14 @@ func smaller(p *stress.Plan) []*stress.Plan {
 		for _, option := range []func(t *stress.Training) *bool{
 			func(t *stress.Training) *bool { return &t.Shares },
 			func(t *stress.Training) *bool { return &t.Views },
-			func(t *stress.Training) *bool { return &t.Double },
 		} {
 			if *option(t) {
 				s.try(func(q *stress.Plan) { *option(q.Trainings[i]) = false })
+			}
+		}
+		for j, d := range t.Types {
+			if d != ccl.Float32 {
+				s.try(func(q *stress.Plan) { q.Trainings[i].Types[j] = ccl.Float32 })
 			}
 		}
 	}

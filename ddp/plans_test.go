@@ -11,6 +11,7 @@ import (
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
 	"github.com/goccl/goccl/dist"
+	"github.com/goccl/goccl/half"
 	"github.com/goccl/goccl/test/stress"
 )
 
@@ -24,12 +25,7 @@ var errNoWait = errors.New("no Wait")
 // definition, or nil; fails reports that its worker has to return an error.
 func runPlan(p *stress.Plan, group *dist.ProcessGroup) (fails bool, err error) {
 	for _, t := range p.Trainings {
-		var ended error
-		if t.Double {
-			ended, err = runTraining[float64](p, t, group)
-		} else {
-			ended, err = runTraining[float32](p, t, group)
-		}
+		ended, err := runTraining(p, t, group)
 		if err != nil {
 			return false, fmt.Errorf("training %d: %w", t.Number, err)
 		}
@@ -41,77 +37,58 @@ func runPlan(p *stress.Plan, group *dist.ProcessGroup) (fails bool, err error) {
 }
 
 // A trainee is a rank in a training.
-type trainee[T float32 | float64] struct {
+type trainee struct {
 	training   *stress.Training
 	definition *stress.Definition
 	group      *dist.ProcessGroup
 	rank       int
-	reducer    *ddp.Reducer[T]
-	hook       *negating[T]
-	data       [][]T
-	buffer     []T
+	reducer    *ddp.Reducer
+	failing    int // the parameter in whose bucket the hook fails
+	params     []variable
+	buffer     variable
 	failed     bool  // by the plan's fault
 	deviation  error // from the definition
 	ended      error // the worker has to end
 }
 
 // negating is a hook that negates means. Finish fails in the bucket of a parameter.
-type negating[T ddp.Float] struct{ failing int }
+type negating[T ddp.Float] struct{ failing *int }
 
-func (*negating[T]) Start(b *ddp.Bucket[T]) *ccl.Work {
+func (negating[T]) Start(b *ddp.Bucket[T]) *ccl.Work {
 	return ccl.AllReduceAsync(bg, b.Comm, b.Gradients, b.Gradients, b.Op)
 }
 
-func (h *negating[T]) Finish(b *ddp.Bucket[T]) error {
-	if slices.Contains(b.Parameters, h.failing) {
+func (h negating[T]) Finish(b *ddp.Bucket[T]) error {
+	if slices.Contains(b.Parameters, *h.failing) {
 		return errHook
 	}
-	switch g := any(b.Gradients).(type) {
-	case []float32:
-		negate(g)
-	case []float64:
-		negate(g)
+	v := floats(b.Gradients)
+	for i := range v {
+		v[i] = -v[i]
 	}
+	setFloats(b.Gradients, v)
 	return nil
-}
-
-func negate[T float32 | float64](g []T) {
-	for i := range g {
-		g[i] = -g[i]
-	}
-}
-
-// converted returns values as a rank has them.
-func converted[T float32 | float64](values []float64) []T {
-	made := make([]T, len(values))
-	for i, v := range values {
-		made[i] = T(v)
-	}
-	return made
 }
 
 // runTraining makes a training. It returns why the worker has to end, and how the rank deviates from
 // the definition.
-func runTraining[T float32 | float64](
-	p *stress.Plan, t *stress.Training, group *dist.ProcessGroup,
-) (ended, deviation error) {
-	x := &trainee[T]{training: t, definition: stress.NewDefinition(p, t), group: group, rank: group.Rank()}
-	params := make([]ddp.Parameter[T], len(t.Lengths))
-	for i, n := range t.Lengths { // New gives all ranks what rank 0 has
-		x.data = append(x.data, converted[T](x.definition.Values(0, x.rank, 0, i)))
-		params[i] = ddp.Parameter[T]{Name: parameterName(i), Data: x.data[i]}
-		if !t.Views {
-			params[i].Grad = make([]T, n)
-		}
+func runTraining(p *stress.Plan, t *stress.Training, group *dist.ProcessGroup) (ended, deviation error) {
+	x := &trainee{training: t, definition: stress.NewDefinition(p, t), group: group, rank: group.Rank(), failing: -1}
+	var params []ddp.Parameter
+	for i, d := range t.Types { // New gives all ranks what rank 0 has
+		x.params = append(x.params, newVariable(d, x.definition.Values(0, x.rank, 0, i)))
+		params = append(params, x.params[i].parameter(parameterName(i), t.Views))
 	}
-	x.buffer = converted[T](x.definition.Values(0, x.rank, 1, 0))
-	opts := ddp.Options[T]{
+	x.buffer = newVariable(t.Types[0], x.definition.Values(0, x.rank, 1, 0))
+	opts := ddp.Options{
 		FirstBucketBytes: t.First, BucketBytes: t.Rest, FindUnused: t.Unused, StaticGraph: t.Static,
-		Buffers: [][]T{x.buffer}, BroadcastBuffers: t.Shares,
+		Buffers: []ddp.Tensor{x.buffer.tensor("buffer")}, BroadcastBuffers: t.Shares,
 	}
 	if t.Hooked {
-		x.hook = &negating[T]{failing: -1}
-		opts.Hook = x.hook
+		opts.Hooks = ddp.Hooks{
+			Float32: negating[float32]{&x.failing}, Float64: negating[float64]{&x.failing},
+			Float16: negating[half.Float16]{&x.failing}, BFloat16: negating[half.BFloat16]{&x.failing},
+		}
 	}
 	var err error
 	if x.reducer, err = ddp.New(bg, group, params, opts); err != nil {
@@ -136,7 +113,7 @@ func runTraining[T float32 | float64](
 func parameterName(i int) string { return fmt.Sprint("parameter ", i) }
 
 // deviate notes how the rank deviates from the definition.
-func (x *trainee[T]) deviate(format string, args ...any) error {
+func (x *trainee) deviate(format string, args ...any) error {
 	if x.deviation == nil {
 		x.deviation = fmt.Errorf(format, args...)
 	}
@@ -144,7 +121,7 @@ func (x *trainee[T]) deviate(format string, args ...any) error {
 }
 
 // end closes the Reducer, which then refuses everything.
-func (x *trainee[T]) end() {
+func (x *trainee) end() {
 	if x.failed {
 		if err := x.reducer.Wait(bg); err == nil {
 			_ = x.deviate("Wait returns nil after the training has failed")
@@ -165,14 +142,14 @@ func (x *trainee[T]) end() {
 			_ = x.deviate("after Close %s returns %v", method, err)
 		}
 	}
-	if called || x.reducer.Grad(0) != nil {
-		_ = x.deviate("after Close a function was called: %v; norm %v, gradient %v", called, norm, x.reducer.Grad(0))
+	if g := x.params[0].gradient(x.reducer, 0); called || g != nil {
+		_ = x.deviate("after Close a function was called: %v; norm %v, gradient %v", called, norm, g)
 	}
 }
 
 // verify lets the ranks compare their parameters between phases, and compares what they find with the
 // definition.
-func (x *trainee[T]) verify() {
+func (x *trainee) verify() {
 	if x.failed || x.deviation != nil {
 		return
 	}
@@ -182,7 +159,7 @@ func (x *trainee[T]) verify() {
 		})
 	}
 	var first string
-	for p := range x.data {
+	for p := range x.params {
 		if first == "" && differ(p) {
 			first = fmt.Sprint("parameter ", p)
 		}
@@ -195,7 +172,7 @@ func (x *trainee[T]) verify() {
 }
 
 // phase makes a phase.
-func (x *trainee[T]) phase(ph *stress.Phase) {
+func (x *trainee) phase(ph *stress.Phase) {
 	if !ph.Join {
 		for i := range ph.Steps {
 			if x.step(ph, i) != nil {
@@ -241,32 +218,22 @@ func (x *trainee[T]) phase(ph *stress.Phase) {
 		_ = x.deviate("Join: %w", err)
 	default:
 		for i := ph.Counts[x.rank]; i < len(ph.Steps); i++ {
-			x.definition.Step(ph.Steps[i], trainingIn(ph, i))
+			x.definition.Step(ph.Steps[i], ph.Trains(i), true)
 		}
 		x.definition.EndJoin(ph.Counts)
 		x.compareState("Join")
 	}
 }
 
-// trainingIn returns the ranks that make a step.
-func trainingIn(ph *stress.Phase, step int) (train []int) {
-	for rank, count := range ph.Counts {
-		if count > step {
-			train = append(train, rank)
-		}
-	}
-	return train
-}
-
 // signal lets another rank go on.
-func (x *trainee[T]) signal(to int) {
+func (x *trainee) signal(to int) {
 	if err := ccl.Send(bg, x.group.Communicator(), []byte{0}, to, 1); err != nil {
 		_ = x.deviate("signal to rank %d: %w", to, err)
 	}
 }
 
 // await waits until a rank has failed as the plan has it.
-func (x *trainee[T]) await(f *stress.Fault) {
+func (x *trainee) await(f *stress.Fault) {
 	if f.Kind == stress.FaultAbandons {
 		x.signal(f.Rank)
 	}
@@ -276,7 +243,7 @@ func (x *trainee[T]) await(f *stress.Fault) {
 }
 
 // step makes this rank's turn of a step. An error ends the phase.
-func (x *trainee[T]) step(ph *stress.Phase, i int) error {
+func (x *trainee) step(ph *stress.Phase, i int) error {
 	s, turn := ph.Steps[i], ph.Steps[i].Turns[x.rank]
 	fault := stress.Fault{Kind: "none", First: -1}
 	if f := s.Fault; f != nil {
@@ -290,11 +257,11 @@ func (x *trainee[T]) step(ph *stress.Phase, i int) error {
 	if fault.Kind == stress.FaultLeaves {
 		return x.fail(fault)
 	}
-	for p := range x.data {
-		copy(x.reducer.Grad(p), converted[T](x.definition.Values(s.Number, x.rank, 0, p)))
+	for p, v := range x.params {
+		v.setGradient(x.reducer, p, x.definition.Values(s.Number, x.rank, 0, p))
 	}
 	if turn.Slip == stress.SlipRange && s.Number%2 == 0 {
-		x.reducer.Ready(len(x.data))
+		x.reducer.Ready(len(x.params))
 	}
 	for b, ready := range turn.Quiet {
 		if err := x.reducer.NoSync(func() error {
@@ -337,19 +304,18 @@ func mayReturn(kind string) bool {
 // accumulate adds a batch's gradient of a parameter, which is ready then. In each third step this rank
 // allocates it anew. It does not if it makes a mistake, since a gradient that is refused is not the
 // parameter's, nor where New makes gradients and parameters may be unused: such a one would not be zero then.
-func (x *trainee[T]) accumulate(s *stress.Step, batch, p int) {
-	g := x.reducer.Grad(p)
+func (x *trainee) accumulate(s *stress.Step, batch, p int) {
+	v := x.params[p]
+	g := v.gradient(x.reducer, p)
 	mayBeZero := x.training.Views && (x.training.Unused || x.training.Static)
 	isAnew := (s.Number+x.rank)%3 == 0 && s.Turns[x.rank].Slip == "" && !mayBeZero
-	if isAnew {
-		g = append(make([]T, 0, len(g)), g...)
-	}
-	for j, v := range x.definition.Values(s.Number, x.rank, batch, p) {
-		g[j] += T(v)
+	for j, value := range x.definition.Values(s.Number, x.rank, batch, p) {
+		g[j] += value
 	}
 	if isAnew {
-		x.reducer.ReadyGrad(p, g)
+		v.readyAnew(x.reducer, p, g)
 	} else {
+		v.setGradient(x.reducer, p, g)
 		x.reducer.Ready(p)
 	}
 }
@@ -358,7 +324,7 @@ func (x *trainee[T]) accumulate(s *stress.Step, batch, p int) {
 func leavesOut(f stress.Fault, p int) bool { return f.Kind == stress.FaultUnready && f.Parameter == p }
 
 // slip makes the mistakes that are made when the first gradient of a step is ready.
-func (x *trainee[T]) slip(s *stress.Step) {
+func (x *trainee) slip(s *stress.Step) {
 	turn, called := s.Turns[x.rank], false
 	call := func() error { called = true; return nil }
 	err := errPlanned
@@ -374,7 +340,7 @@ func (x *trainee[T]) slip(s *stress.Step) {
 }
 
 // fail ends the training in the way of a fault before Wait.
-func (x *trainee[T]) fail(f stress.Fault) error {
+func (x *trainee) fail(f stress.Fault) error {
 	x.failed = true
 	switch f.Kind {
 	case stress.FaultLeaves, stress.FaultCloses:
@@ -399,21 +365,19 @@ func (x *trainee[T]) fail(f stress.Fault) error {
 }
 
 // wait ends a step, and compares what this rank sees with the definition.
-func (x *trainee[T]) wait(ph *stress.Phase, i int, fault stress.Fault) error {
+func (x *trainee) wait(ph *stress.Phase, i int, fault stress.Fault) error {
 	s := ph.Steps[i]
 	if turn := s.Turns[x.rank]; turn.Slip == stress.SlipRange && s.Number%2 == 1 {
 		x.reducer.Ready(-1)
 	}
-	for j, v := range x.definition.Values(s.Number, x.rank, 0, 0) {
-		x.buffer[j] += T(v)
-	}
+	x.buffer.add(x.definition.Values(s.Number, x.rank, 0, 0), 1)
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	switch fault.Kind {
 	case stress.FaultContext:
 		cancel()
 	case stress.FaultHook:
-		x.hook.failing = fault.Parameter
+		x.failing = fault.Parameter
 	}
 	err := x.reducer.Wait(ctx)
 	if x.deviation != nil {
@@ -430,13 +394,11 @@ func (x *trainee[T]) wait(ph *stress.Phase, i int, fault stress.Fault) error {
 	if problem := slipError(s.Turns[x.rank].Slip, err); problem != nil {
 		return x.deviate("step %d: %w", s.Number, problem)
 	}
-	want := x.definition.Step(s, trainingIn(ph, i))[x.rank]
+	want := x.definition.Step(s, ph.Trains(i), ph.Join)[x.rank]
 	for p := range want {
-		g := x.reducer.Grad(p)
+		g := x.params[p].gradient(x.reducer, p)
 		x.compare(fmt.Sprintf("step %d: gradient of parameter %d", s.Number, p), g, want[p])
-		for j := range g {
-			x.data[p][j] -= g[j]
-		}
+		x.params[p].add(g, -1)
 	}
 	x.compareState(fmt.Sprint("step ", s.Number))
 	x.clip(s, want)
@@ -469,7 +431,7 @@ func slipError(slip string, err error) error {
 }
 
 // compareFault compares the error of a step, or of Join, with a fault.
-func (x *trainee[T]) compareFault(f *stress.Fault, inJoin bool, err error) {
+func (x *trainee) compareFault(f *stress.Fault, inJoin bool, err error) {
 	x.failed = true
 	isExpected := x.isErrorOfOther(f, inJoin, err)
 	if f.Rank == x.rank {
@@ -481,7 +443,7 @@ func (x *trainee[T]) compareFault(f *stress.Fault, inJoin bool, err error) {
 }
 
 // isErrorOfFaulty reports whether the rank that has a fault gets such an error.
-func (x *trainee[T]) isErrorOfFaulty(f *stress.Fault, err error) bool {
+func (x *trainee) isErrorOfFaulty(f *stress.Fault, err error) bool {
 	switch f.Kind {
 	case stress.FaultUnready:
 		e, ok := errors.AsType[*ddp.UnreadyError](err)
@@ -500,7 +462,7 @@ func (x *trainee[T]) isErrorOfFaulty(f *stress.Fault, err error) bool {
 
 // isErrorOfOther reports whether other ranks than the one with a fault get such an error. Join aborts
 // the group, so that within it ranks may find that first.
-func (x *trainee[T]) isErrorOfOther(f *stress.Fault, inJoin bool, err error) bool {
+func (x *trainee) isErrorOfOther(f *stress.Fault, inJoin bool, err error) bool {
 	abort, ok := errors.AsType[*ccl.AbortedError](err)
 	aborted := ok && abort.By == f.Rank
 	_, mismatch := errors.AsType[*ccl.MismatchError](err)
@@ -521,7 +483,7 @@ func (x *trainee[T]) isErrorOfOther(f *stress.Fault, inJoin bool, err error) boo
 }
 
 // clip clips the gradients, which have the values of want.
-func (x *trainee[T]) clip(s *stress.Step, want [][]float64) {
+func (x *trainee) clip(s *stress.Step, want [][]float64) {
 	limit := []float64{1, 1e9, -1, math.NaN()}[s.Number%4]
 	var squares float64
 	for _, g := range want {
@@ -540,8 +502,9 @@ func (x *trainee[T]) clip(s *stress.Step, want [][]float64) {
 		}
 	}
 	for p := range want {
-		for j, g := range x.reducer.Grad(p) {
-			if v := want[p][j] * factor; math.Abs(float64(g)-v) > 1e-6*math.Abs(v) {
+		digits := map[ccl.DType]float64{ccl.Float16: 0x1p-10, ccl.BFloat16: 0x1p-7}[x.training.Types[p]]
+		for j, g := range x.params[p].gradient(x.reducer, p) {
+			if v := want[p][j] * factor; math.Abs(g-v) > max(1e-6, digits)*math.Abs(v)+digits*0x1p-14 {
 				_ = x.deviate("step %d: element %d of parameter %d clipped to %v is %v, want %v", s.Number, j, p, limit, g, v)
 			}
 		}
@@ -549,21 +512,21 @@ func (x *trainee[T]) clip(s *stress.Step, want [][]float64) {
 }
 
 // compareState compares parameters and buffers.
-func (x *trainee[T]) compareState(when string) {
-	for p := range x.data {
-		x.compare(fmt.Sprintf("%s: parameter %d", when, p), x.data[p], x.definition.Data[x.rank][p])
+func (x *trainee) compareState(when string) {
+	for p, v := range x.params {
+		x.compare(fmt.Sprintf("%s: parameter %d", when, p), v.values(), x.definition.Data[x.rank][p])
 	}
-	x.compare(when+": buffer", x.buffer, x.definition.Buffers[x.rank])
+	x.compare(when+": buffer", x.buffer.values(), x.definition.Buffers[x.rank])
 }
 
 // compare compares values bit for bit; the sign of zero counts for nothing.
-func (x *trainee[T]) compare(what string, got []T, want []float64) {
+func (x *trainee) compare(what string, got, want []float64) {
 	if len(got) != len(want) {
 		_ = x.deviate("%s has %d elements, want %d", what, len(got), len(want))
 		return
 	}
 	for j := range got {
-		if got[j] != T(want[j]) {
+		if got[j] != want[j] {
 			_ = x.deviate("%s: element %d is %v, want %v", what, j, got[j], want[j])
 			return
 		}

@@ -12,11 +12,12 @@ import (
 
 	"github.com/goccl/goccl/ccl"
 	"github.com/goccl/goccl/ddp"
+	"github.com/goccl/goccl/half"
 )
 
 // tiny makes buckets of two parameters.
-func tiny[T ddp.Float]() ddp.Options[T] {
-	return ddp.Options[T]{FirstBucketBytes: 8, BucketBytes: 50}
+func tiny() ddp.Options {
+	return ddp.Options{FirstBucketBytes: 8, BucketBytes: 50}
 }
 
 const steps, batch = 12, 84 // 84 is divided by 1, 2, 3, 4 and 7
@@ -33,45 +34,54 @@ func alone() (losses, params []float64) {
 
 // What differs between ranks is an error on all of them, and names the first parameter that differs.
 func TestMismatch(t *testing.T) {
-	base := func() []ddp.Parameter[float32] {
-		return []ddp.Parameter[float32]{
-			{Name: "a", Data: make([]float32, 6), Shape: []int{2, 3}},
-			{Name: "b", Data: make([]float32, 4)},
+	base := func() []ddp.Parameter {
+		return []ddp.Parameter{
+			ddp.Param("a", make([]float32, 6), nil, 2, 3),
+			ddp.Param("b", make([]float32, 4), nil),
 		}
 	}
 	for name, c := range map[string]struct {
-		change func(p []ddp.Parameter[float32], o *ddp.Options[float32]) []ddp.Parameter[float32]
+		change func(p []ddp.Parameter, o *ddp.Options) []ddp.Parameter
 		want   string
 	}{
-		"name": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] {
-			p[1].Name = "c"
+		"name": {func(p []ddp.Parameter, _ *ddp.Options) []ddp.Parameter {
+			p[1] = ddp.Param("c", make([]float32, 4), nil)
 			return p
 		}, `parameter 1: "b", float32 [4] on ranks 0, 2; "c", float32 [4] on rank 1`},
-		"shape": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] {
-			p[0].Shape = []int{3, 2}
+		"shape": {func(p []ddp.Parameter, _ *ddp.Options) []ddp.Parameter {
+			p[0] = ddp.Param("a", make([]float32, 6), nil, 3, 2)
 			return p
 		}, `parameter 0: "a", float32 [2 3] on ranks 0, 2; "a", float32 [3 2] on rank 1`},
-		"order": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] {
+		"type": {func(p []ddp.Parameter, _ *ddp.Options) []ddp.Parameter {
+			p[1] = ddp.Param("b", make([]half.BFloat16, 4), nil)
+			return p
+		}, `parameter 1: "b", float32 [4] on ranks 0, 2; "b", bfloat16 [4] on rank 1`},
+		"hooks": {func(p []ddp.Parameter, o *ddp.Options) []ddp.Parameter {
+			o.Hooks.Float32 = ddp.BFloat16()
+			return p
+		}, "options: "},
+		"order": {func(p []ddp.Parameter, _ *ddp.Options) []ddp.Parameter {
 			slices.Reverse(p)
 			return p
 		}, `parameter 0: "a"`},
-		"fewer": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] { return p[:1] }, `parameter 1: "b", float32 [4] on ranks 0, 2; none (it has 1) on rank 1`},
-		"options": {func(p []ddp.Parameter[float32], o *ddp.Options[float32]) []ddp.Parameter[float32] {
+		"fewer": {func(p []ddp.Parameter, _ *ddp.Options) []ddp.Parameter { return p[:1] }, `parameter 1: "b", float32 [4] on ranks 0, 2; none on rank 1`},
+		"options": {func(p []ddp.Parameter, o *ddp.Options) []ddp.Parameter {
 			o.FindUnused = true
 			return p
 		}, "options: "},
-		"form": {func(p []ddp.Parameter[float32], _ *ddp.Options[float32]) []ddp.Parameter[float32] {
-			p[0].Grad, p[1].Grad = make([]float32, 6), make([]float32, 4)
+		"form": {func(p []ddp.Parameter, _ *ddp.Options) []ddp.Parameter {
+			p[0] = ddp.Param("a", make([]float32, 6), make([]float32, 6), 2, 3)
+			p[1] = ddp.Param("b", make([]float32, 4), make([]float32, 4))
 			return p
 		}, "form of gradients: parts of buckets on ranks 0, 2; the program's own on rank 1"},
-		"buffers": {func(p []ddp.Parameter[float32], o *ddp.Options[float32]) []ddp.Parameter[float32] {
-			o.Buffers = [][]float32{{1}}
+		"buffers": {func(p []ddp.Parameter, o *ddp.Options) []ddp.Parameter {
+			o.Buffers = []ddp.Tensor{ddp.Buffer("mean", []float32{1})}
 			return p
-		}, "lengths of buffers: [] on ranks 0, 2; [1] on rank 1"},
+		}, `buffer 0: none on ranks 0, 2; "mean", float32 [1] on rank 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for rank, err := range spawn(t, 3, func(rank int) error {
-				var o ddp.Options[float32]
+				var o ddp.Options
 				p := base()
 				if rank == 1 {
 					p = c.change(p, &o)
@@ -90,22 +100,22 @@ func TestMismatch(t *testing.T) {
 // A mistake of one rank is an error on all, which names the rank.
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct {
-		params []ddp.Parameter[float64]
+		params []ddp.Parameter
 		want   string
 	}{
 		"none":  {nil, "there are no parameters"},
-		"twice": {[]ddp.Parameter[float64]{{Name: "a", Data: []float64{1}}, {Name: "a", Data: []float64{1}}}, `parameters 0 and 1 have the same name "a": give each its own`},
-		"shape": {[]ddp.Parameter[float64]{{Name: "a", Data: []float64{1}, Shape: []int{2}}}, `parameter "a" has the shape [2] and 1 elements`},
-		"grad":  {[]ddp.Parameter[float64]{{Name: "a", Data: []float64{1}, Grad: []float64{1, 2}}}, `parameter "a" has 1 elements, and its gradient 2`},
-		"some":  {[]ddp.Parameter[float64]{{Name: "a", Data: []float64{1}, Grad: []float64{1}}, {Name: "b", Data: []float64{1}}}, "1 of 2 parameters have a gradient: all or none must have one"},
+		"twice": {[]ddp.Parameter{ddp.Param("a", []float64{1}, nil), ddp.Param("a", []float64{1}, nil)}, `parameter 0 and parameter 1 have the same name "a": give each its own`},
+		"shape": {[]ddp.Parameter{ddp.Param("a", []float64{1}, nil, 2)}, `parameter "a" has the shape [2] and 1 elements`},
+		"grad":  {[]ddp.Parameter{ddp.Param("a", []float64{1}, []float64{1, 2})}, `parameter "a" has 1 elements, and its gradient 2`},
+		"some":  {[]ddp.Parameter{ddp.Param("a", []float64{1}, []float64{1}), ddp.Param("b", []float64{1}, nil)}, "1 of 2 parameters have a gradient: all or none must have one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range spawn(t, 2, func(rank int) error {
-				params := []ddp.Parameter[float64]{{Name: "a", Data: []float64{1}}}
+				params := []ddp.Parameter{ddp.Param("a", []float64{1}, nil)}
 				if rank == 1 {
 					params = c.params
 				}
-				_, err := ddp.New(bg, world(), params, ddp.Options[float64]{})
+				_, err := ddp.New(bg, world(), params, ddp.Options{})
 				return err
 			}) {
 				var wrong *ccl.InvalidArgumentError
@@ -117,24 +127,22 @@ func TestMistakes(t *testing.T) {
 }
 
 // three makes a Reducer of three parameters of one element, each in a bucket of its own.
-func three(opts ddp.Options[float64], views bool) (*ddp.Reducer[float64], [][]float64, error) {
+func three(opts ddp.Options, views bool) (*ddp.Reducer, [][]float64, error) {
 	opts.FirstBucketBytes, opts.BucketBytes = 8, 8
-	var params []ddp.Parameter[float64]
+	var params []ddp.Parameter
 	grads := make([][]float64, 3)
 	for i, name := range []string{"a", "b", "c"} {
-		p := ddp.Parameter[float64]{Name: name, Data: []float64{0}}
 		if !views {
 			grads[i] = []float64{0}
-			p.Grad = grads[i]
 		}
-		params = append(params, p)
+		params = append(params, ddp.Param(name, []float64{0}, grads[i]))
 	}
 	r, err := ddp.New(bg, world(), params, opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range grads {
-		grads[i] = r.Grad(i)
+		grads[i] = ddp.Grad[float64](r, i)
 	}
 	return r, grads, nil
 }
@@ -143,7 +151,7 @@ func three(opts ddp.Options[float64], views bool) (*ddp.Reducer[float64], [][]fl
 func TestStaticGraph(t *testing.T) {
 	for _, views := range []bool{false, true} {
 		for rank, err := range spawn(t, 2, func(rank int) error {
-			r, g, err := three(ddp.Options[float64]{StaticGraph: true}, views)
+			r, g, err := three(ddp.Options{StaticGraph: true}, views)
 			if err != nil {
 				return err
 			}
@@ -185,7 +193,7 @@ func TestStaticGraph(t *testing.T) {
 // A mistake in Ready is an error of Wait, on the rank that made it; the step is completed.
 func TestReadyMistakes(t *testing.T) {
 	all(t, 2, func(rank int) error {
-		r, g, err := three(ddp.Options[float64]{}, false)
+		r, g, err := three(ddp.Options{}, false)
 		if err != nil {
 			return err
 		}
@@ -218,7 +226,7 @@ func TestReadyMistakes(t *testing.T) {
 func TestRebuild(t *testing.T) {
 	all(t, 3, func(rank int) error {
 		var h order
-		r, g, err := three(ddp.Options[float64]{Hook: &h}, false)
+		r, g, err := three(ddp.Options{Hooks: ddp.Hooks{Float64: &h}}, false)
 		if err != nil {
 			return err
 		}
@@ -252,18 +260,18 @@ func (o *order) Finish(*ddp.Bucket[float64]) error { return nil }
 func TestJoinShares(t *testing.T) {
 	all(t, 3, func(rank int) error {
 		v := []float64{0}
-		r, err := ddp.New(bg, world(), []ddp.Parameter[float64]{{Name: "v", Data: v}}, ddp.Options[float64]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("v", v, nil)}, ddp.Options{})
 		if err != nil {
 			return err
 		}
 		err = r.Join(bg, func() error {
 			for range rank + 1 {
-				r.Grad(0)[0] = 1
+				ddp.Grad[float64](r, 0)[0] = 1
 				r.Ready(0)
 				if err := r.Wait(bg); err != nil {
 					return err
 				}
-				v[0] += r.Grad(0)[0]
+				v[0] += ddp.Grad[float64](r, 0)[0]
 			}
 			return nil
 		})
@@ -274,7 +282,7 @@ func TestJoinShares(t *testing.T) {
 // If training fails on one rank, Join fails on all.
 func TestJoinFails(t *testing.T) {
 	for rank, err := range spawn(t, 3, func(rank int) error {
-		r, _, err := three(ddp.Options[float64]{}, true)
+		r, _, err := three(ddp.Options{}, true)
 		if err != nil {
 			return err
 		}
@@ -308,9 +316,9 @@ func testAllocations(t *testing.T, ctx context.Context) {
 	const runs = 100
 	for _, form := range []struct{ views, hook bool }{{false, false}, {true, false}, {false, true}} {
 		all(t, 2, func(rank int) error {
-			var opts ddp.Options[float64]
+			var opts ddp.Options
 			if form.hook {
-				opts.Hook = started{}
+				opts.Hooks.Float64 = started{}
 			}
 			r, g, err := three(opts, form.views)
 			if err != nil {

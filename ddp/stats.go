@@ -1,10 +1,6 @@
 package ddp
 
-import (
-	"time"
-
-	"github.com/goccl/goccl/ccl"
-)
+import "time"
 
 // Stats describe the steps of a Reducer on this rank.
 type Stats struct {
@@ -24,19 +20,19 @@ func (s Stats) Hidden() float64 {
 }
 
 // Stats returns what has happened so far.
-func (r *Reducer[T]) Stats() Stats {
+func (r *Reducer) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
 	s.Buckets = len(r.buckets)
-	for _, n := range r.lengths {
-		s.Bytes += n * ccl.DTypeOf[T]().Size()
+	for _, p := range r.params {
+		s.Bytes += bytesOf(p.elements)
 	}
 	return s
 }
 
 // note counts a step, for which the program called Wait at the time waited.
-func (r *Reducer[T]) note(waited time.Time) {
+func (r *Reducer) note(waited time.Time) {
 	r.stats.Steps++
 	for _, b := range r.buckets {
 		begun, ended := b.work.Times()

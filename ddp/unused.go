@@ -18,8 +18,19 @@ type unused struct {
 	nowhere []bool // by parameter: from then on no rank has it ready
 }
 
+// newUnused returns what is known of a number of parameters before the first step.
+func newUnused(c *ccl.Communicator, parameters int) unused {
+	used := make([]uint8, parameters)
+	return unused{
+		used:     used,
+		exchange: ccl.AllReduceInit(c, used, used, ccl.Max, ccl.WithLabel("unused parameters"), ccl.WithKey("ddp unused parameters")),
+		outside:  make([]bool, parameters),
+		nowhere:  make([]bool, parameters),
+	}
+}
+
 // findsUnused reports whether parameters may be not ready in this step.
-func (r *Reducer[T]) findsUnused() bool {
+func (r *Reducer) findsUnused() bool {
 	if r.opts.StaticGraph {
 		return !r.unused.isFixed
 	}
@@ -27,34 +38,34 @@ func (r *Reducer[T]) findsUnused() bool {
 }
 
 // shareUsed starts to tell all ranks which parameters are used, if some may be unused.
-func (r *Reducer[T]) shareUsed() {
+func (r *Reducer) shareUsed() {
 	if r.findsUnused() {
-		r.step.used = r.unused.exchange.Start(context.Background())
+		r.step.sharing = r.unused.exchange.Start(context.Background())
 	}
 }
 
 // awaitUsed ends what shareUsed has started.
-func (r *Reducer[T]) awaitUsed(ctx context.Context) error {
-	if r.step.used == nil {
+func (r *Reducer) awaitUsed(ctx context.Context) error {
+	if r.step.sharing == nil {
 		return nil
 	}
-	if err := r.await(ctx, r.step.used); err != nil {
+	if err := r.await(ctx, r.step.sharing); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
 	return nil
 }
 
 // isUsed reports, after awaitUsed, whether a rank has the parameter ready in this step.
-func (r *Reducer[T]) isUsed(parameter int) bool {
-	if r.step.used == nil {
+func (r *Reducer) isUsed(parameter int) bool {
+	if r.step.sharing == nil {
 		return !r.unused.nowhere[parameter]
 	}
 	return r.unused.used[parameter] != 0
 }
 
 // fixUsed makes the parameters of the first step those of all others, with StaticGraph.
-func (r *Reducer[T]) fixUsed() {
-	if r.step.used == nil || !r.opts.StaticGraph {
+func (r *Reducer) fixUsed() {
+	if r.step.sharing == nil || !r.opts.StaticGraph {
 		return
 	}
 	u := &r.unused

@@ -11,16 +11,19 @@ import (
 // verifySteps is how many steps lie between two comparisons of parameters, with debug.
 const verifySteps = 100
 
+// castagnoli is the table of the checksums of tensors.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // Verify compares the parameters of all ranks. All ranks call it, between two steps and not within
-// Join. It reads all parameters once, and sends four bytes of each.
+// Join. It reads all parameters once, and sends a checksum.
 //
 // If they differ in a bit, the error of all ranks is *ccl.MismatchError; it names the first
 // parameter that does. The Reducer can be used as before. After the end of the Reducer or of its
 // group the error is ccl.ErrClosed.
 //
 // Where debug is set (GOCCL_DEBUG, or defaults.debug in ccl.yaml) on a rank, each hundredth step
-// does so in Wait, unless the Reducer has a Hook, whose ranks may differ by design.
-func (r *Reducer[T]) Verify(ctx context.Context) error {
+// does so in Wait, unless the Reducer has hooks, whose ranks may differ by design.
+func (r *Reducer) Verify(ctx context.Context) error {
 	if err := r.beginCheckpoint("Verify"); err != nil {
 		return err
 	}
@@ -29,46 +32,34 @@ func (r *Reducer[T]) Verify(ctx context.Context) error {
 }
 
 // verify is Verify of a Reducer whose memory is retained.
-func (r *Reducer[T]) verify(ctx context.Context) error {
-	differ, err := r.compareParameters(ctx)
-	if differ != nil {
-		err = differ
+func (r *Reducer) verify(ctx context.Context) error {
+	err := r.compareParameters(ctx)
+	if err == nil {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("ddp: %w", err)
+	if difference(err) != nil {
+		err = fmt.Errorf("%w%s", err, driftedHint)
 	}
-	return nil
+	return fmt.Errorf("ddp: %w", err)
 }
+
+// driftedHint says where parameters that differ often come from.
+const driftedHint = "; a gradient that is allocated anew is not the one that New got: pass it to ReadyGrad"
 
 // verifiesStep reports whether Wait compares the parameters in this step.
-func (r *Reducer[T]) verifiesStep() bool {
-	return r.isDebug && r.number%verifySteps == 0 && !r.join.isOn && r.opts.Hook == nil
+func (r *Reducer) verifiesStep() bool {
+	return r.isDebug && r.number%verifySteps == 0 && !r.join.isOn && !r.opts.Hooks.isSet()
 }
 
-// compareParameters returns in what the parameters of ranks differ, the same on all of them.
-func (r *Reducer[T]) compareParameters(ctx context.Context) (differ, err error) {
-	n := len(r.params)
-	sums := make([]uint32, n)
+// compareParameters returns an error that has a difference if parameters of ranks differ.
+func (r *Reducer) compareParameters(ctx context.Context) error {
+	var facts []ccl.Fact
 	for i, p := range r.params {
-		sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-		if err := encode(sum, p.Data); err != nil {
-			return nil, err
+		sum := crc32.New(castagnoli)
+		if err := p.elements.encode(sum); err != nil {
+			return err
 		}
-		sums[i] = sum.Sum32()
+		facts = append(facts, ccl.Fact{Name: fmt.Sprint("parameter ", i), Value: fmt.Sprintf("%q, CRC %08x", p.name, sum.Sum32())})
 	}
-	all := make([]uint32, n*r.comm.Size())
-	if err := ccl.AllGather(ctx, r.comm, sums, all, ccl.WithLabel("checksums of parameters"), ccl.WithKey("ddp checksums of parameters")); err != nil {
-		return nil, err
-	}
-
-	for i, p := range r.params {
-		m := &ccl.MismatchError{Field: fmt.Sprintf("parameter %d", i)}
-		for rank := range r.comm.Size() {
-			m.Add(rank, fmt.Sprintf("%q, CRC %08x", p.Name, all[rank*n+i]))
-		}
-		if len(m.Values) > 1 {
-			return fmt.Errorf("%w; a gradient that is allocated anew is not the one that New got: pass it to ReadyGrad", m), nil
-		}
-	}
-	return nil, nil
+	return ccl.Agree(ctx, r.comm, nil, facts, ccl.WithLabel("checksums of parameters"), ccl.WithKey("ddp checksums of parameters"))
 }

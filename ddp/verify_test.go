@@ -28,11 +28,11 @@ func TestVerify(t *testing.T) {
 
 func verify(rank, ranks int, _ *outcome) error {
 	values := [][]float64{{1}, {2, 0}, {3}}
-	var params []ddp.Parameter[float64]
+	var params []ddp.Parameter
 	for i, v := range values {
-		params = append(params, ddp.Parameter[float64]{Name: string(rune('a' + i)), Data: v})
+		params = append(params, ddp.Param(string(rune('a'+i)), v, nil))
 	}
-	r, err := ddp.New(bg, world(), params, ddp.Options[float64]{})
+	r, err := ddp.New(bg, world(), params, ddp.Options{})
 	if err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func verify(rank, ranks int, _ *outcome) error {
 
 // drift trains a parameter whose gradient is allocated anew in each step: the Reducer goes on with
 // the old one.
-func drift(rank, steps int) (r *ddp.Reducer[float64], err error) {
+func drift(rank, steps int) (r *ddp.Reducer, err error) {
 	w, gw := []float64{0}, []float64{0}
-	r, err = ddp.New(bg, world(), []ddp.Parameter[float64]{{Name: "w", Data: w, Grad: gw}}, ddp.Options[float64]{})
+	r, err = ddp.New(bg, world(), []ddp.Parameter{ddp.Param("w", w, gw)}, ddp.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func TestDebugComparesParameters(t *testing.T) {
 	}
 	all(t, 2, func(rank int) error { // in Join a rank that is done keeps its parameters
 		w, gw := []float64{0}, []float64{0}
-		r, err := ddp.New(bg, world(), []ddp.Parameter[float64]{{Name: "w", Data: w, Grad: gw}}, ddp.Options[float64]{})
+		r, err := ddp.New(bg, world(), []ddp.Parameter{ddp.Param("w", w, gw)}, ddp.Options{})
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func TestReadyGrad(t *testing.T) { everywhere(t, "ready grad", 1, succeeded) }
 
 func readyGrad(rank, ranks int, _ *outcome) error {
 	for _, views := range []bool{false, true} {
-		for _, opts := range []ddp.Options[float32]{{}, {FindUnused: true}, {StaticGraph: true}, {Hook: ddp.BFloat16()}} {
+		for _, opts := range []ddp.Options{{}, {FindUnused: true}, {StaticGraph: true}, {Hooks: ddp.Hooks{Float32: ddp.BFloat16()}}} {
 			if err := stepWithNewGradients(rank, ranks, views, opts); err != nil {
 				return fmt.Errorf("views %v, options %+v: %w", views, opts, err)
 			}
@@ -162,15 +162,15 @@ func readyGrad(rank, ranks int, _ *outcome) error {
 	return nil
 }
 
-func stepWithNewGradients(rank, ranks int, views bool, opts ddp.Options[float32]) error {
+func stepWithNewGradients(rank, ranks int, views bool, opts ddp.Options) error {
 	lengths := []int{3, 70_000, 0, 1} // the second is reduced in place
-	var params []ddp.Parameter[float32]
+	var params []ddp.Parameter
 	for i, n := range lengths {
-		p := ddp.Parameter[float32]{Name: fmt.Sprint(i), Data: make([]float32, n)}
+		var grad []float32
 		if !views {
-			p.Grad = make([]float32, n)
+			grad = make([]float32, n)
 		}
-		params = append(params, p)
+		params = append(params, ddp.Param(fmt.Sprint(i), make([]float32, n), grad))
 	}
 	r, err := ddp.New(bg, world(), params, opts)
 	if err != nil {
@@ -187,7 +187,7 @@ func stepWithNewGradients(rank, ranks int, views bool, opts ddp.Options[float32]
 	}
 	check := func(what string, scale float32) error {
 		for i := range lengths {
-			if len(made[i]) > 0 && &made[i][0] != &r.Grad(i)[0] {
+			if len(made[i]) > 0 && &made[i][0] != &ddp.Grad[float32](r, i)[0] {
 				return fmt.Errorf("%s: Grad(%d) is another slice", what, i)
 			}
 			for _, x := range made[i] {
@@ -203,15 +203,15 @@ func stepWithNewGradients(rank, ranks int, views bool, opts ddp.Options[float32]
 		for i := range made {
 			switch {
 			case step == 3:
-				copy(r.Grad(i), made[i])
-				made[i] = r.Grad(i)
+				copy(ddp.Grad[float32](r, i), made[i])
+				made[i] = ddp.Grad[float32](r, i)
 				r.Ready(i) // the slice of the step before
 			case i == 0 && step == 2: // given within NoSync, where the last counts
-				if err := r.NoSync(func() error { r.ReadyGrad(i, make([]float32, 3)); r.ReadyGrad(i, made[i]); return r.Wait(bg) }); err != nil {
+				if err := r.NoSync(func() error { ddp.ReadyGrad(r, i, make([]float32, 3)); ddp.ReadyGrad(r, i, made[i]); return r.Wait(bg) }); err != nil {
 					return err
 				}
 			default:
-				r.ReadyGrad(i, made[i])
+				ddp.ReadyGrad(r, i, made[i])
 			}
 		}
 		if err := r.Wait(bg); err != nil {
@@ -231,23 +231,23 @@ func stepWithNewGradients(rank, ranks int, views bool, opts ddp.Options[float32]
 // used.
 func TestWrongReadyGrad(t *testing.T) {
 	for _, err := range spawn(t, 2, func(int) error {
-		r, _, err := three(ddp.Options[float64]{FindUnused: true}, false)
+		r, _, err := three(ddp.Options{FindUnused: true}, false)
 		if err != nil {
 			return err
 		}
-		r.ReadyGrad(1, make([]float64, 2))
+		ddp.ReadyGrad(r, 1, make([]float64, 2))
 		return r.Wait(bg)
 	}) {
 		require.EqualError(t, err, `ccl: ddp.Ready: parameter "b" has 1 elements, and the gradient that ReadyGrad got 2`)
 	}
 	all(t, 2, func(int) error {
-		r, _, err := three(ddp.Options[float64]{FindUnused: true}, false)
+		r, _, err := three(ddp.Options{FindUnused: true}, false)
 		if err != nil {
 			return err
 		}
 		first, second := []float64{1}, []float64{2}
-		r.ReadyGrad(1, first)
-		r.ReadyGrad(1, second)
+		ddp.ReadyGrad(r, 1, first)
+		ddp.ReadyGrad(r, 1, second)
 		err = r.Wait(bg)
 		return errors.Join(equal("twice", err.Error()[:44], `ccl: ddp.Ready: parameter "b" was ready twic`), equal("first", first[0], 1), equal("second", second[0], 2), r.Close())
 	})
@@ -257,26 +257,26 @@ func TestWrongReadyGrad(t *testing.T) {
 // accumulated them. Slices that change their parameters between steps are none.
 func TestSharedReadyGrad(t *testing.T) {
 	all(t, 2, func(int) error {
-		r, _, err := three(ddp.Options[float64]{}, false)
+		r, _, err := three(ddp.Options{}, false)
 		if err != nil {
 			return err
 		}
 		slices := [][]float64{{1}, {2}, {3}}
 		for step := range 3 {
 			for i := range slices {
-				r.ReadyGrad(i, slices[(i+step)%3])
+				ddp.ReadyGrad(r, i, slices[(i+step)%3])
 			}
 			if err := r.Wait(bg); err != nil {
 				return err
 			}
 		}
 		const want = `ccl: ddp.Ready: parameters "a" and "c" were ready with the same gradient: ReadyGrad takes a slice of each parameter's own`
-		give := func() error { r.ReadyGrad(0, slices[0]); r.ReadyGrad(2, slices[0]); return nil }
-		if err := errors.Join(r.NoSync(give), func() error { r.ReadyGrad(1, slices[1]); return nil }()); err != nil {
+		give := func() error { ddp.ReadyGrad(r, 0, slices[0]); ddp.ReadyGrad(r, 2, slices[0]); return nil }
+		if err := errors.Join(r.NoSync(give), func() error { ddp.ReadyGrad(r, 1, slices[1]); return nil }()); err != nil {
 			return err
 		}
 		accumulated := r.Wait(bg)
-		r.ReadyGrad(1, slices[1])
+		ddp.ReadyGrad(r, 1, slices[1])
 		err = errors.Join(equal("accumulated", fmt.Sprint(accumulated), want), give())
 		return errors.Join(err, equal("in a step", fmt.Sprint(r.Wait(bg)), want), r.Close())
 	})

@@ -32,7 +32,6 @@ func eachBlock(c *ccl.Call, tree topology.Tree, rank int, bundle ccl.Buffer, f f
 	if err := f(rank, bundle.Slice(0, at)); err != nil {
 		return err
 	}
-
 	for i := range tree.Degree(rank) {
 		child := tree.Child(rank, i)
 		n := bundleLen(c, tree, child)
@@ -61,7 +60,6 @@ func gather(c *ccl.Call) error {
 	if err := c.Copy(bundle.Slice(0, c.In().Len()), c.In()); err != nil {
 		return err
 	}
-
 	if below {
 		return c.Send(parent, bundle)
 	}
@@ -80,7 +78,6 @@ func scatter(c *ccl.Call) error {
 func dealOut(c *ccl.Call, tree topology.Tree, bundle ccl.Buffer, from func(rank int) ccl.Buffer) error {
 	me := c.Rank()
 	parent, below := tree.Parent(me)
-
 	var err error
 	switch {
 	case !below:
@@ -92,7 +89,6 @@ func dealOut(c *ccl.Call, tree topology.Tree, bundle ccl.Buffer, from func(rank 
 	default:
 		err = c.Recv(parent, bundle)
 	}
-
 	for i := 0; err == nil && i < tree.Degree(me); i++ {
 		child := tree.Served(me, i)
 		lo, hi := bundleOf(c, tree, child)

@@ -47,9 +47,9 @@ func newMLP[F nn.Float](sizes []int, seed uint64) (m mlp[F]) {
 }
 
 // parameters describes the layers to ddp.
-func (m mlp[F]) parameters() (all []ddp.Parameter[F]) {
+func (m mlp[F]) parameters() (all []ddp.Parameter) {
 	for i, l := range m {
-		all = append(all, ddp.Parameter[F]{Name: fmt.Sprint("layer", i), Data: l.params, Grad: l.grads})
+		all = append(all, ddp.Param(fmt.Sprint("layer", i), l.params, l.grads))
 	}
 	return all
 }

@@ -48,10 +48,11 @@ func TestReady(t *testing.T) {
 		grads = append(grads, slices.Clone(m[i].grads))
 	})
 	require.Equal(t, []int{2, 1, 0}, order)
-	for i, p := range m.parameters() {
-		require.Equal(t, grads[2-i], p.Grad)
-		require.Len(t, p.Data, len(p.Grad))
+	for i, l := range m {
+		require.Equal(t, grads[2-i], l.grads)
+		require.Len(t, l.params, len(l.grads))
 	}
+	require.Len(t, m.parameters(), 3)
 }
 
 // He's rule: the variance of a weight is 2/inputs, biases start at 0.

@@ -51,8 +51,8 @@ type report struct {
 // header describes the training before it starts, and which algorithm will average gradients, and why.
 func (r report) header(group *dist.ProcessGroup, trainSamples, testSamples int) error {
 	parameters, largest := 0, 0
-	for _, p := range newMLP[float32](r.layers, 0).parameters() {
-		parameters, largest = parameters+len(p.Data), max(largest, len(p.Data))
+	for _, l := range newMLP[float32](r.layers, 0) {
+		parameters, largest = parameters+len(l.params), max(largest, len(l.params))
 	}
 	comm := group.Communicator()
 	choice, err := comm.Selector().Choose(ccl.Shape{

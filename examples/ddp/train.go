@@ -21,7 +21,7 @@ func train[F nn.Float](ctx context.Context, group *dist.ProcessGroup, o options,
 
 	// Every rank has different random weights, and gets rank 0's. A bucket for each layer.
 	model := newMLP[F](o.layers, o.seed+uint64(rank))
-	reducer, err := ddp.New(ctx, group, model.parameters(), ddp.Options[F]{FirstBucketBytes: 1, BucketBytes: 1})
+	reducer, err := ddp.New(ctx, group, model.parameters(), ddp.Options{FirstBucketBytes: 1, BucketBytes: 1})
 	if err != nil {
 		return nil, err
 	}

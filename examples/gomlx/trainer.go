@@ -19,7 +19,7 @@ import (
 // the ranks, and graph B passes the averages to an optimizer of GoMLX.
 type trainer struct {
 	graphA, graphB *mlctx.Exec
-	reducer        *ddp.Reducer[float32]
+	reducer        *ddp.Reducer
 	averages       []*tensors.Tensor // the inputs of graph B, one for each trained variable
 }
 
@@ -43,7 +43,8 @@ func newTrainer(ctx context.Context, backend backends.Backend, vars *mlctx.Conte
 	}
 
 	var trained []*mlctx.Variable // in the order of the gradients
-	var parameters []ddp.Parameter[float32]
+	var parameters []ddp.Parameter
+	var data [][]float32 // of the parameters
 	for v := range vars.IterVariables() {
 		if !v.Trainable {
 			continue
@@ -53,20 +54,21 @@ func newTrainer(ctx context.Context, backend backends.Backend, vars *mlctx.Conte
 			return nil, fmt.Errorf("variable %s: %w", v.ScopeAndName(), err)
 		}
 		trained = append(trained, v)
-		parameters = append(parameters, ddp.Parameter[float32]{Name: v.ScopeAndName(), Shape: v.Shape().Dimensions, Data: values})
+		parameters = append(parameters, ddp.Param(v.ScopeAndName(), values, nil, v.Shape().Dimensions...))
+		data = append(data, values)
 		t.averages = append(t.averages, tensors.FromShape(v.Shape()))
 	}
 	// ddp makes the gradients, since each execution of a graph has its outputs in other memory. For the same
-	// reason Data has the variables only now: a checkpoint (ddp.Save) needs new copies.
+	// reason data has the variables only now: a checkpoint (ddp.Save) needs new copies.
 	group, err := dist.Default()
 	if err != nil {
 		return nil, err
 	}
-	if t.reducer, err = ddp.New(ctx, group, parameters, ddp.Options[float32]{}); err != nil {
+	if t.reducer, err = ddp.New(ctx, group, parameters, ddp.Options{}); err != nil {
 		return nil, err
 	}
 	for i, v := range trained {
-		if err := tensors.AssignFlatData(v.MustValue(), parameters[i].Data); err != nil { // rank 0's
+		if err := tensors.AssignFlatData(v.MustValue(), data[i]); err != nil { // rank 0's
 			return nil, err
 		}
 	}
@@ -88,7 +90,7 @@ func (t *trainer) step(ctx context.Context, b batch) (float32, error) {
 	}
 	loss, gradients := tensors.ToScalar[float32](outputs[0]), outputs[1:]
 	for i := len(gradients) - 1; i >= 0; i-- { // the order in which ddp fills its buckets
-		if err := tensors.ConstFlatData(gradients[i], func(flat []float32) { copy(t.reducer.Grad(i), flat) }); err != nil {
+		if err := tensors.ConstFlatData(gradients[i], func(flat []float32) { copy(ddp.Grad[float32](t.reducer, i), flat) }); err != nil {
 			return 0, err
 		}
 		t.reducer.Ready(i)
@@ -100,7 +102,7 @@ func (t *trainer) step(ctx context.Context, b batch) (float32, error) {
 		return 0, err
 	}
 	for i, average := range t.averages {
-		if err := tensors.AssignFlatData(average, t.reducer.Grad(i)); err != nil { // in place
+		if err := tensors.AssignFlatData(average, ddp.Grad[float32](t.reducer, i)); err != nil { // in place
 			return 0, err
 		}
 	}

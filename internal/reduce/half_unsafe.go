@@ -18,7 +18,6 @@ func halves(t Type, op Op, dsts, srcs []unsafe.Pointer, done, n, ranks int) {
 			widenAt(t, x, unsafe.Add(src, at))
 			reduceFloats(op, acc, x)
 		}
-
 		if op == Avg && ranks > 1 {
 			divideFloats(acc, ranks)
 		}

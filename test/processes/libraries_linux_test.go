@@ -57,12 +57,12 @@ func (w *place) newOperator(ctx context.Context) (primitive.Operator[float32], e
 func (w *place) trains() ([]int, error) {
 	ctx := context.Background()
 	if w.reducer == nil {
-		var params []ddp.Parameter[float32]
+		var params []ddp.Parameter
 		for i := range 5 {
-			params = append(params, ddp.Parameter[float32]{Name: fmt.Sprint("p", i), Data: w.vector()})
+			params = append(params, ddp.Param(fmt.Sprint("p", i), w.vector(), nil))
 		}
 		var err error
-		if w.reducer, err = ddp.New(ctx, w.all, params, ddp.Options[float32]{FirstBucketBytes: 1, BucketBytes: 1 << 20, FindUnused: w.IntN(2) == 0}); err != nil {
+		if w.reducer, err = ddp.New(ctx, w.all, params, ddp.Options{FirstBucketBytes: 1, BucketBytes: 1 << 20, FindUnused: w.IntN(2) == 0}); err != nil {
 			return w.all.Ranks(), err
 		}
 	}

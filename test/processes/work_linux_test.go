@@ -88,7 +88,7 @@ type place struct {
 	large              bool
 	operator           primitive.Operator[float32] // see operators
 	world              *partition.Partition        // of the operator
-	reducer            *ddp.Reducer[float32]       // see trains
+	reducer            *ddp.Reducer                // see trains
 }
 
 // works are what a rank does at its place, again and again. ranks are the global ranks to which

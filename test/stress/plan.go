@@ -1,5 +1,7 @@
 package stress
 
+import "github.com/goccl/goccl/ccl"
+
 // Plan is a random use of package ddp: trainings one after the other, each with a Reducer of its own.
 // It is the same on every rank. A [Definition] says what each rank sees.
 type Plan struct {
@@ -11,13 +13,13 @@ type Plan struct {
 // Training is the life of a Reducer, from New to Close.
 type Training struct {
 	Number         int
-	Double         bool // of float64, not float32
 	Views          bool // New makes the gradients
 	Hooked         bool // a hook negates means
 	Unused, Static bool // FindUnused, StaticGraph
 	Shares         bool // BroadcastBuffers
 	First, Rest    int  // bytes of buckets
 	Lengths        []int
+	Types          []ccl.DType // of parameters; the buffer has that of the first
 	Phases         []*Phase
 }
 
@@ -26,6 +28,16 @@ type Phase struct {
 	Join   bool
 	Steps  []*Step
 	Counts []int // steps of each rank
+}
+
+// Trains returns the ranks that make a step.
+func (ph *Phase) Trains(step int) (ranks []int) {
+	for rank, count := range ph.Counts {
+		if count > step {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
 }
 
 // Step is what all ranks do until a Wait.

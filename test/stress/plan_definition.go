@@ -3,6 +3,9 @@ package stress
 import (
 	"math/rand/v2"
 	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
 )
 
 // Definition is what the ranks of a training see, by the documents of package ddp and nothing else:
@@ -27,12 +30,41 @@ func NewDefinition(p *Plan, t *Training) *Definition {
 	return d
 }
 
-// rounded returns x as an element of the training's type has it.
-func (d *Definition) rounded(x float64) float64 {
-	if d.t.Double {
+// rounded returns x as an element of a type has it.
+func rounded(t ccl.DType, x float64) float64 {
+	switch t {
+	case ccl.Float32:
+		return float64(float32(x))
+	case ccl.Float16:
+		return float64(half.NewFloat16(float32(x)).Float32())
+	case ccl.BFloat16:
+		return float64(half.NewBFloat16(float32(x)).Float32())
+	default:
 		return x
 	}
-	return float64(float32(x))
+}
+
+// addUp returns the mean of what ranks bring. Floats of 16 bits are added up as float32. Within Join
+// their sum is rounded before it is divided, except that of float16 without a hook.
+func (d *Definition) addUp(parameter int, locals [][]float64, ranks int, inJoin bool) []float64 {
+	t := d.t.Types[parameter]
+	sumType := t
+	if t.Size() == 2 {
+		sumType = ccl.Float32
+	}
+	mean := make([]float64, d.t.Lengths[parameter])
+	for _, local := range locals {
+		add(sumType, mean, local)
+	}
+	for j := range mean {
+		if inJoin && (t != ccl.Float16 || d.t.Hooked) {
+			mean[j] = rounded(t, mean[j])
+		}
+		if mean[j] = rounded(t, mean[j]/float64(ranks)); d.t.Hooked {
+			mean[j] = -mean[j]
+		}
+	}
+	return mean
 }
 
 // Values returns what a rank adds to a gradient in a batch: thirds, whose sums depend on their order.
@@ -41,7 +73,7 @@ func (d *Definition) Values(step, rank, batch, parameter int) []float64 {
 	base := rand.New(seed).IntN(1000)
 	v := make([]float64, d.t.Lengths[parameter])
 	for j := range v {
-		v[j] = d.rounded(float64(base+j%97-500) / 3)
+		v[j] = rounded(d.t.Types[parameter], float64(base+j%97-500)/3)
 	}
 	return v
 }
@@ -52,16 +84,17 @@ func (d *Definition) local(s *Step, rank, parameter int) []float64 {
 	for batch, ready := range append(slices.Clone(s.Turns[rank].Quiet), s.Turns[rank].Last) {
 		for _, i := range ready {
 			if i == parameter {
-				d.add(g, d.Values(s.Number, rank, 1+batch, parameter))
+				add(d.t.Types[parameter], g, d.Values(s.Number, rank, 1+batch, parameter))
 			}
 		}
 	}
 	return g
 }
 
-func (d *Definition) add(a, b []float64) {
+// add adds b to a, of a type.
+func add(t ccl.DType, a, b []float64) {
 	for j := range a {
-		a[j] = d.rounded(a[j] + b[j])
+		a[j] = rounded(t, a[j]+b[j])
 	}
 }
 
@@ -71,24 +104,22 @@ func (d *Definition) isUsed(s *Step, rank, parameter int) bool {
 	return slices.Contains(ready, parameter) && (d.first == nil || d.first == s || d.isUsed(d.first, rank, parameter))
 }
 
-// Step makes a step of the ranks that train, and returns the gradients that each of them has after Wait.
-func (d *Definition) Step(s *Step, train []int) (after map[int][][]float64) {
+// Step makes a step of the ranks that train, within Join or not, and returns the gradients that each
+// of them has after Wait.
+func (d *Definition) Step(s *Step, train []int, inJoin bool) (after map[int][][]float64) {
 	if after = map[int][][]float64{}; d.t.Static && d.first == nil {
 		d.first = s
 	}
-	for i, length := range d.t.Lengths {
-		mean, used := make([]float64, length), false
+	for i, t := range d.t.Types {
+		var locals [][]float64
+		used := false
 		for rank := range d.plan.Ranks {
 			counts := slices.Contains(train, rank) && d.isUsed(s, rank, i)
 			if used = used || counts || d.t.Static && d.isUsed(d.first, rank, i); counts {
-				d.add(mean, d.local(s, rank, i))
+				locals = append(locals, d.local(s, rank, i))
 			}
 		}
-		for j := range mean {
-			if mean[j] = d.rounded(mean[j] / float64(len(train))); d.t.Hooked {
-				mean[j] = -mean[j]
-			}
-		}
+		mean := d.addUp(i, locals, len(train), inJoin)
 		for _, rank := range train {
 			g := mean
 			if !used && !d.t.Views { // no rank has used it: the program's gradient is unchanged
@@ -96,12 +127,12 @@ func (d *Definition) Step(s *Step, train []int) (after map[int][][]float64) {
 			}
 			after[rank] = append(after[rank], g)
 			for j := range g {
-				d.Data[rank][i][j] = d.rounded(d.Data[rank][i][j] - g[j])
+				d.Data[rank][i][j] = rounded(t, d.Data[rank][i][j]-g[j])
 			}
 		}
 	}
 	for _, rank := range train {
-		d.add(d.Buffers[rank], d.Values(s.Number, rank, 0, 0))
+		add(d.t.Types[0], d.Buffers[rank], d.Values(s.Number, rank, 0, 0))
 	}
 	if d.t.Shares {
 		d.shareBuffers(train[0])

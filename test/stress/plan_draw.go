@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 type planDrawing struct {
@@ -31,7 +33,7 @@ func (d *planDrawing) subset() []int { return d.Perm(len(d.t.Lengths))[:d.IntN(1
 
 func (d *planDrawing) training(number int) {
 	t := &Training{
-		Number: number, Double: d.chance(50), Views: d.chance(50), Hooked: d.chance(30), Shares: d.chance(30),
+		Number: number, Views: d.chance(50), Hooked: d.chance(30), Shares: d.chance(30),
 		First: 1 + d.IntN(200), Rest: 1 + d.IntN(400), Lengths: make([]int, 1+d.IntN(5)),
 	}
 	d.plan.Trainings[number], d.t = t, t
@@ -40,8 +42,12 @@ func (d *planDrawing) training(number int) {
 	for rank := range d.promise {
 		d.promise[rank] = d.subset()
 	}
+	types, isMixed := []ccl.DType{ccl.Float32, ccl.Float64, ccl.Float16, ccl.BFloat16}, d.chance(60)
 	for i := range t.Lengths {
 		t.Lengths[i] = d.IntN(30)
+		if t.Types = append(t.Types, types[d.IntN(len(types))]); !isMixed {
+			t.Types[i] = t.Types[0]
+		}
 	}
 	if d.chance(20) { // 256 KiB: reduced in place
 		t.Lengths[0] = 1<<16 + d.IntN(100)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goccl/goccl/ccl"
 )
 
 // Together plans have all slips and faults, each option, and steps of all and of a few ranks.
@@ -13,7 +15,8 @@ func TestAllIsPlanned(t *testing.T) {
 	for seed := range uint64(500) {
 		for _, training := range NewPlan(seed, 1+int(seed%4)).Trainings {
 			for option, isSet := range map[string]bool{
-				"double": training.Double, "views": training.Views, "hooked": training.Hooked, "unused": training.Unused,
+				"of float16": slices.Contains(training.Types, ccl.Float16), "of bfloat16": slices.Contains(training.Types, ccl.BFloat16),
+				"mixed": slices.Min(training.Types) != slices.Max(training.Types), "views": training.Views, "hooked": training.Hooked, "unused": training.Unused,
 				"static": training.Static, "shares": training.Shares, "in place": slices.Max(training.Lengths) >= 1<<16,
 			} {
 				seen[option] = seen[option] || isSet
@@ -35,7 +38,7 @@ func TestAllIsPlanned(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"double", "views", "hooked", "unused", "static", "shares", "in place", "joined", "unequal counts", "loose", "accumulated",
+		"of float16", "of bfloat16", "mixed", "views", "hooked", "unused", "static", "shares", "in place", "joined", "unequal counts", "loose", "accumulated",
 		SlipTwice, SlipRange, SlipOutside, SlipNoSync,
 		FaultUnready, FaultHook, FaultContext, FaultFails, FaultReturns, FaultCloses, FaultLeaves, FaultStops, FaultNested, FaultNoWait, FaultAbandons,
 	} {
@@ -55,7 +58,7 @@ func TestDefinition(t *testing.T) {
 	step := func(turns ...Turn) *Step { return &Step{Number: 4, Turns: turns} }
 	ready, quiet, unused := Turn{Last: []int{0}}, Turn{Quiet: [][]int{{0, 0}}}, Turn{}
 	start := func(training Training) (*Definition, func(rank int, batches ...int) float64) {
-		training.Lengths, training.Double = []int{1}, true
+		training.Lengths, training.Types = []int{1}, []ccl.DType{ccl.Float64}
 		d := NewDefinition(&Plan{Seed: 5, Ranks: ranks}, &training)
 		return d, func(rank int, batches ...int) (sum float64) {
 			for _, batch := range append([]int{0}, batches...) {
@@ -69,14 +72,14 @@ func TestDefinition(t *testing.T) {
 	d, g := start(Training{Hooked: true})
 	before := d.Data[1][0][0]
 	mean := (g(0, 1) + g(1, 1, 1) + g(2, 1)) / 3
-	after := d.Step(step(ready, quiet, ready), []int{0, 1, 2})
+	after := d.Step(step(ready, quiet, ready), []int{0, 1, 2}, false)
 	require.Equal(t, map[int][][]float64{0: {{-mean}}, 1: {{-mean}}, 2: {{-mean}}}, after)
 	require.Equal(t, before+mean, d.Data[1][0][0])
 
 	// Within Join the mean is over the ranks that train. The end of Join shares what the lowest of the longest has.
 	d, g = start(Training{Shares: true})
 	mean = (g(1, 1) + g(2, 1)) / 2
-	require.Equal(t, map[int][][]float64{1: {{mean}}, 2: {{mean}}}, d.Step(step(ready, ready, ready), []int{1, 2}))
+	require.Equal(t, map[int][][]float64{1: {{mean}}, 2: {{mean}}}, d.Step(step(ready, ready, ready), []int{1, 2}, true))
 	require.Equal(t, []float64{before, before - mean, before - mean}, []float64{d.Data[0][0][0], d.Data[1][0][0], d.Data[2][0][0]})
 	require.Equal(t, d.Buffers[1], d.Buffers[0]) // of the lowest rank that trains
 	d.EndJoin([]int{0, 1, 1})
@@ -85,13 +88,21 @@ func TestDefinition(t *testing.T) {
 	// A gradient that is not ready counts as zero. One that is ready nowhere is unchanged, or zero if New made it.
 	d, g = start(Training{Unused: true})
 	mean = g(2, 1) / 3
-	require.Equal(t, [][]float64{{mean}}, d.Step(step(unused, unused, ready), []int{0, 1, 2})[0])
-	require.Equal(t, [][]float64{{g(1)}}, d.Step(step(unused, unused, unused), []int{0, 1, 2})[1])
+	require.Equal(t, [][]float64{{mean}}, d.Step(step(unused, unused, ready), []int{0, 1, 2}, false)[0])
+	require.Equal(t, [][]float64{{g(1)}}, d.Step(step(unused, unused, unused), []int{0, 1, 2}, false)[1])
 	d, _ = start(Training{Unused: true, Views: true})
-	require.Equal(t, [][]float64{{0}}, d.Step(step(unused, unused, unused), []int{0, 1, 2})[1])
+	require.Equal(t, [][]float64{{0}}, d.Step(step(unused, unused, unused), []int{0, 1, 2}, false)[1])
 
 	// With StaticGraph a gradient counts if it was ready in the first step too.
 	d, g = start(Training{Static: true})
-	d.Step(step(unused, quiet, unused), []int{0, 1, 2})
-	require.Equal(t, [][]float64{{g(1, 1) / 3}}, d.Step(step(ready, ready, quiet), []int{0, 1, 2})[0])
+	d.Step(step(unused, quiet, unused), []int{0, 1, 2}, false)
+	require.Equal(t, [][]float64{{g(1, 1) / 3}}, d.Step(step(ready, ready, quiet), []int{0, 1, 2}, false)[0])
+}
+
+// A mean of bfloat16 is rounded once, and within Join its sum as well.
+func TestDefinitionOfHalves(t *testing.T) {
+	d := &Definition{t: &Training{Lengths: []int{1}, Types: []ccl.DType{ccl.BFloat16}}}
+	thirds := [][]float64{{257}, {3}, {5}} // 265 / 3 = 88.33; as bfloat16 the sum is 264, a third of it 88
+	require.Equal(t, []float64{88.5}, d.addUp(0, thirds, 3, false))
+	require.Equal(t, []float64{88}, d.addUp(0, thirds, 3, true))
 }

@@ -39,9 +39,9 @@ func trainSteps(ctx context.Context, orders <-chan bool) error {
 	if err != nil {
 		return err
 	}
-	r, err := ddp.New(ctx, group, []ddp.Parameter[float64]{
-		{Name: "a", Data: make([]float64, 100)}, {Name: "b", Data: make([]float64, 100)},
-	}, ddp.Options[float64]{FirstBucketBytes: 8, BucketBytes: 8})
+	r, err := ddp.New(ctx, group, []ddp.Parameter{
+		ddp.Param("a", make([]float64, 100), nil), ddp.Param("b", make([]float64, 100), nil),
+	}, ddp.Options{FirstBucketBytes: 8, BucketBytes: 8})
 	if err != nil {
 		return err
 	}

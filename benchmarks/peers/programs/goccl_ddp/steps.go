@@ -15,31 +15,31 @@ import (
 // steps are the steps of one rank.
 type steps struct {
 	rank, ranks int
-	reducer     *ddp.Reducer[float32]
+	reducer     *ddp.Reducer
 	gradients   [][]float32
 }
 
 // newSteps makes the parameters and their Reducer. It is collective.
 func (a arguments) newSteps(rank int) (*steps, error) {
 	s := &steps{rank: rank, ranks: a.ranks}
-	var parameters []ddp.Parameter[float32]
+	var parameters []ddp.Parameter
 	for i, n := range a.elements {
-		p := ddp.Parameter[float32]{Name: fmt.Sprint(i), Data: make([]float32, n)}
+		var gradient []float32
 		if a.copies {
-			p.Grad = make([]float32, n)
+			gradient = make([]float32, n)
 		}
-		parameters = append(parameters, p)
+		parameters = append(parameters, ddp.Param(fmt.Sprint(i), make([]float32, n), gradient))
 	}
 
 	group, err := dist.Default()
 	if err != nil {
 		return nil, err
 	}
-	if s.reducer, err = ddp.New(context.Background(), group, parameters, ddp.Options[float32]{}); err != nil {
+	if s.reducer, err = ddp.New(context.Background(), group, parameters, ddp.Options{}); err != nil {
 		return nil, err
 	}
 	for i := range parameters {
-		s.gradients = append(s.gradients, s.reducer.Grad(i))
+		s.gradients = append(s.gradients, ddp.Grad[float32](s.reducer, i))
 	}
 	return s, nil
 }

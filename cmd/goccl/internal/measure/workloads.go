@@ -130,32 +130,32 @@ func (t *training) split(vector []float32) (all [][]float32) {
 
 // newReducer returns a Reducer of parameters with these values, which no step reads, and its gradients. Without gradients
 // they are views.
-func (t *training) newReducer(values, gradients [][]float32) (*ddp.Reducer[float32], [][]float32, error) {
-	var parameters []ddp.Parameter[float32]
+func (t *training) newReducer(values, gradients [][]float32) (*ddp.Reducer, [][]float32, error) {
+	var parameters []ddp.Parameter
 	for i, p := range t.parameters {
-		of := ddp.Parameter[float32]{Name: p.Name, Shape: p.Shape, Data: values[i]}
+		var gradient []float32
 		if gradients != nil {
-			of.Grad = gradients[i]
+			gradient = gradients[i]
 		}
-		parameters = append(parameters, of)
+		parameters = append(parameters, ddp.Param(p.Name, values[i], gradient, p.Shape...))
 	}
 	group, err := dist.Default()
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := ddp.New(background, group, parameters, ddp.Options[float32]{})
+	r, err := ddp.New(background, group, parameters, ddp.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	gradients = nil
 	for i := range parameters {
-		gradients = append(gradients, r.Grad(i))
+		gradients = append(gradients, ddp.Grad[float32](r, i))
 	}
 	return r, gradients, nil
 }
 
 // communicate makes a step without a backward pass.
-func (t *training) communicate(r *ddp.Reducer[float32]) error {
+func (t *training) communicate(r *ddp.Reducer) error {
 	for i := len(t.parameters) - 1; i >= 0; i-- {
 		r.Ready(i)
 	}

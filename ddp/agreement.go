@@ -1,0 +1,77 @@
+package ddp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/dist"
+)
+
+// presence is what ranks tell each other of themselves.
+type presence struct {
+	Debug   bool
+	Process string
+	Memory  []memory
+}
+
+// agree returns the same error on all ranks, unless their arguments are right and the same. It
+// returns whether New makes the gradients, and whether a rank has debug.
+func agree(ctx context.Context, group *dist.ProcessGroup, params []Parameter, opts *Options) (views, isDebug bool, err error) {
+	comm := group.Communicator()
+	views, mistake := checkArguments(params, opts)
+	here := presence{Debug: comm.Debug(), Process: process()}
+	var facts []ccl.Fact
+	if mistake == nil {
+		here.Memory = listMemory(params, opts.Buffers)
+		facts = describe(params, views, opts)
+	}
+	all, err := dist.AllGatherObject(here, dist.WithGroup(group), dist.WithContext(ctx), dist.WithKey("ddp.New"))
+	if err != nil {
+		return false, false, fmt.Errorf("ddp: %w", err)
+	}
+
+	err = ccl.Agree(ctx, comm, mistake, facts, ccl.WithLabel("ddp.New"), ccl.WithKey("ddp.New"))
+	if rejected, ok := errors.AsType[*ccl.RejectedError](err); ok {
+		return false, false, invalid("ddp.New", "%v", rejected)
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("ddp: %w", err)
+	}
+
+	if overlap := findOverlap(all); overlap != "" {
+		return false, false, invalid("ddp.New", "%s", overlap)
+	}
+	for _, p := range all {
+		isDebug = isDebug || p.Debug
+	}
+	return views, isDebug, nil
+}
+
+// describe returns what all ranks must have in common.
+func describe(params []Parameter, views bool, opts *Options) (facts []ccl.Fact) {
+	add := func(value string, name string, args ...any) {
+		facts = append(facts, ccl.Fact{Name: fmt.Sprintf(name, args...), Value: value})
+	}
+	for i, p := range params {
+		add(p.tensor.text(), "parameter %d", i)
+	}
+
+	form := "the program's own"
+	if views {
+		form = "parts of buckets"
+	}
+	add(form, "form of gradients")
+	add(opts.text(), "options")
+	for i, b := range opts.Buffers {
+		add(b.text(), "buffer %d", i)
+	}
+	return facts
+}
+
+// difference returns the facts that differ between ranks, if that is the error of ccl.Agree.
+func difference(err error) *ccl.MismatchError {
+	m, _ := err.(*ccl.MismatchError) //nolint:errorlint // one that is wrapped is the failure of the call itself
+	return m
+}

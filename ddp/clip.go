@@ -1,0 +1,81 @@
+package ddp
+
+import (
+	"math"
+	"slices"
+)
+
+// ClipGradNorm scales all gradients so that their norm, as of one vector, is at most limit
+// (clip_grad_norm_ of torch), and returns the norm before. The result is equal on all ranks.
+//
+// It is called after Wait, when gradients are equal on all ranks, and needs no communication.
+// If a gradient is not finite, finite ones become 0 or NaN, as in torch.
+//
+// After the end of the Reducer or of its group the error is ccl.ErrClosed. Otherwise it is
+// *ccl.InvalidArgumentError, and no gradient changes:
+//   - in a step that has begun
+//   - within NoSync, and until the step that reduces what it has accumulated
+//   - if limit is negative or NaN
+func (r *Reducer) ClipGradNorm(limit float64) (norm float64, err error) {
+	if err := r.retain("ClipGradNorm"); err != nil {
+		return 0, err
+	}
+	defer r.comm.Release()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.checkBetweenSteps("ClipGradNorm"); err != nil {
+		return 0, err
+	}
+
+	if r.noSync.isOn || slices.Contains(r.noSync.accumulated, true) {
+		return 0, invalid("ddp.ClipGradNorm", "gradients that NoSync has accumulated are those of this rank alone: call Wait outside NoSync first")
+	}
+	if !(limit >= 0) {
+		return 0, invalid("ddp.ClipGradNorm", "the limit is %v, and must be at least 0", limit)
+	}
+
+	unit, units := r.gradientNorm()
+	norm = unit * units
+	if unit == 1 || norm < 1 {
+		if factor := limit / (norm + 1e-6); !(factor >= 1) {
+			r.scaleGradients(factor, 1)
+		}
+	} else if limit/unit < units { // where 1e-6 is nothing, and limit / norm may be 0
+		r.scaleGradients(1/unit, limit/units)
+	}
+	return norm, nil
+}
+
+// gradientNorm returns the norm of all gradients, unit times units. Units are finite if the
+// gradients are.
+func (r *Reducer) gradientNorm() (unit, units float64) {
+	sum := r.sumSquares(1)
+	if sum > 1e-290 && !math.IsInf(sum, 1) || math.IsNaN(sum) {
+		return 1, math.Sqrt(sum)
+	}
+
+	// Squares of float64 have overflowed or vanished, or there is nothing else than zeros.
+	largest := 0.0
+	for _, p := range r.params {
+		largest = max(largest, p.gradient.largest())
+	}
+	if largest == 0 || math.IsInf(largest, 1) {
+		return 1, math.Sqrt(sum)
+	}
+	_, exponent := math.Frexp(largest)
+	unit = math.Ldexp(1, max(exponent-1, -1000)) // a power of two, so that divisions are exact
+	return unit, math.Sqrt(r.sumSquares(1 / unit))
+}
+
+func (r *Reducer) sumSquares(factor float64) (sum float64) {
+	for _, p := range r.params {
+		sum += p.gradient.sumSquares(factor)
+	}
+	return sum
+}
+
+func (r *Reducer) scaleGradients(first, second float64) {
+	for _, p := range r.params {
+		p.gradient.scale(first, second)
+	}
+}

@@ -1,0 +1,111 @@
+package ddp
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"reflect"
+	"slices"
+
+	"github.com/goccl/goccl/ccl"
+	"github.com/goccl/goccl/half"
+)
+
+// elements are a slice of one of the Float types.
+type elements interface {
+	dtype() ccl.DType
+	count() int
+	// span returns the addresses of the first byte and of the one after the last.
+	span() (first, end uintptr)
+	// broadcast gives all ranks the elements of one.
+	broadcast(ctx context.Context, c *ccl.Communicator, root int) error
+	// encode writes the elements, little-endian.
+	encode(w io.Writer) error
+	// decode reads as many elements into a slice of their own, and writes their bytes to sums.
+	decode(r io.Reader, sums io.Writer) (elements, error)
+	// copyFrom copies elements of the same type.
+	copyFrom(from elements)
+	// newGradient returns the gradient of a parameter with these values. The program's has the same
+	// type; nil: New makes it.
+	newGradient(program elements, isInPlace bool) gradient
+}
+
+// vector is a slice of a type.
+type vector[T Float] []T
+
+func (v vector[T]) dtype() ccl.DType { return ccl.DTypeOf[T]() }
+
+func (v vector[T]) count() int { return len(v) }
+
+func (v vector[T]) span() (first, end uintptr) {
+	first = reflect.ValueOf([]T(v)).Pointer()
+	return first, first + uintptr(bytesOf(v))
+}
+
+// bytesOf returns the length in bytes.
+func bytesOf(e elements) int { return e.count() * e.dtype().Size() }
+
+func (v vector[T]) broadcast(ctx context.Context, c *ccl.Communicator, root int) error {
+	return ccl.Broadcast(ctx, c, []T(v), root)
+}
+
+func (v vector[T]) copyFrom(from elements) { copy(v, from.(vector[T])) }
+
+func (v vector[T]) newGradient(program elements, isInPlace bool) gradient {
+	grad, _ := program.(vector[T])
+	return &gradientOf[T]{program: grad, isInPlace: isInPlace}
+}
+
+// piece is the number of elements that are converted at a time.
+const piece = 1 << 14
+
+func (v vector[T]) encode(w io.Writer) error {
+	memory := make([]byte, 0, 8*min(piece, len(v)))
+	for part := range slices.Chunk([]T(v), piece) {
+		memory = memory[:0]
+
+		switch p := any(part).(type) {
+		case []half.Float16:
+			for _, x := range p {
+				memory = binary.LittleEndian.AppendUint16(memory, x.Bits())
+			}
+		case []half.BFloat16:
+			for _, x := range p {
+				memory = binary.LittleEndian.AppendUint16(memory, x.Bits())
+			}
+		default:
+			memory, _ = binary.Append(memory, binary.LittleEndian, p) // it takes all floats
+		}
+
+		if _, err := w.Write(memory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v vector[T]) decode(r io.Reader, sums io.Writer) (elements, error) {
+	size := v.dtype().Size()
+	read, memory := make([]T, len(v)), make([]byte, size*min(piece, len(v)))
+	for part := range slices.Chunk(read, piece) {
+		b := memory[:size*len(part)]
+		if _, err := io.ReadFull(r, b); err != nil {
+			return nil, err
+		}
+		_, _ = sums.Write(b) // hashes take everything
+
+		switch p := any(part).(type) {
+		case []half.Float16:
+			for i := range p {
+				p[i] = half.Float16FromBits(binary.LittleEndian.Uint16(b[2*i:]))
+			}
+		case []half.BFloat16:
+			for i := range p {
+				p[i] = half.BFloat16FromBits(binary.LittleEndian.Uint16(b[2*i:]))
+			}
+		default:
+			_, _ = binary.Decode(b, binary.LittleEndian, p) // it takes all floats
+		}
+	}
+	return vector[T](read), nil
+}
